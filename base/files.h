@@ -1,0 +1,57 @@
+// Files: whole reads with a size limit, and writes that are either complete or absent.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+
+namespace motley {
+
+// The whole file as text. kCorrupt when it cannot be read or is larger than max_bytes.
+[[nodiscard]] Result<std::string> read_file(const std::filesystem::path& path,
+                                            std::uint64_t max_bytes = 64ULL << 20);
+
+// Replaces `path` by `text`: written beside it, synced, renamed, folder synced. After a crash at
+// any point the old file or the new one is there, never a mixture. kCorrupt when it cannot be
+// written (the cause says why, such as a full disk); the old file then still stands.
+[[nodiscard]] Result<void> write_file_atomic(const std::filesystem::path& path,
+                                             std::string_view text);
+
+// Makes the folder and its parents. kCorrupt when that is impossible.
+[[nodiscard]] Result<void> make_folders(const std::filesystem::path& path);
+
+// Forces the names in a folder to the disk.
+[[nodiscard]] Result<void> sync_folder(const std::filesystem::path& path);
+
+// The error for a failed system call on `path`: "cannot <verb> <path>" with errno's text and, for
+// a full disk, what to do.
+[[nodiscard]] Error file_error(const std::string& verb, const std::filesystem::path& path,
+                               int errno_value);
+
+// A file opened for writing, whose bytes reach the disk before close() returns.
+// One owner thread. Removing a half-written file is the caller's choice.
+class OutputFile {
+ public:
+  [[nodiscard]] static Result<OutputFile> create(const std::filesystem::path& path);
+  OutputFile(OutputFile&& other) noexcept;
+  OutputFile& operator=(OutputFile&& other) = delete;
+  OutputFile(const OutputFile&) = delete;
+  OutputFile& operator=(const OutputFile&) = delete;
+  ~OutputFile();
+
+  [[nodiscard]] Result<void> write(std::span<const std::byte> bytes);
+  [[nodiscard]] Result<void> close();  // fsync, then close
+
+ private:
+  OutputFile(int fd, std::filesystem::path path);
+
+  int fd_;
+  std::filesystem::path path_;
+};
+
+}  // namespace motley

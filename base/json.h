@@ -1,0 +1,24 @@
+// The one JSON type of the project. Headers of modules include base/json_fwd.h instead.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include <nlohmann/json.hpp>
+
+#include "base/json_fwd.h"
+#include "base/result.h"
+
+namespace motley {
+
+// Parses untrusted JSON text. `source` names it in errors. kCorrupt on bad syntax or when nested
+// deeper than 32 levels.
+[[nodiscard]] Result<Json> parse_json(std::string_view text, const std::string& source);
+
+// A typed member of an object, checked. kCorrupt, naming `source` and the key, when the member is
+// missing or of another type. Instantiated for bool, std::int64_t, double (accepts integers) and
+// std::string.
+template <class T>
+[[nodiscard]] Result<T> json_get(const Json& object, const char* key, const std::string& source);
+
+}  // namespace motley

@@ -1,0 +1,105 @@
+// Result<T>: a value, or an Error that tells a person what to do.
+//
+// Two kinds of failure exist in Motley. An *expected* one (peer lost, bad file, bad option) travels
+// as a Result. A *bug* ends the process through MOTLEY_CHECK (base/check.h). Exceptions of
+// third-party libraries are caught in the one source file that wraps the library.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+
+namespace motley {
+
+// What kind of failure; each code is one exit status of the command line (docs/exit-status.md).
+enum class ErrorCode {
+  kInternal = 1,       // should not happen; carries what is known
+  kUsage = 2,          // the command line
+  kConfig = 3,         // configuration, cluster file or plan
+  kPeer = 4,           // a machine or process cannot be reached, or was lost
+  kUnauthorised = 5,   // not allowed
+  kInfeasible = 6,     // no plan fits
+  kCorrupt = 7,        // a checkpoint or file is damaged, or could not be written whole
+  kData = 8,           // unusable training data
+  kInterrupted = 130,  // Ctrl-C
+  kTerminated = 143,   // SIGTERM
+};
+
+struct Error {
+  ErrorCode code = ErrorCode::kInternal;
+  std::string what;    // "<what>, <where>" in one line, no trailing stop
+  std::string cause;   // why; may be empty
+  std::string remedy;  // what to do next; may be empty
+};
+
+// The text a person sees: "motley: error: <what>\n  cause: …\n  try: …\n".
+[[nodiscard]] std::string describe(const Error& error);
+
+// The same error with "<context>: " put before `what`.
+[[nodiscard]] Error with_context(Error error, const std::string& context);
+
+template <class T>
+class [[nodiscard]] Result {
+ public:
+  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}      // NOLINT
+  Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}  // NOLINT
+
+  [[nodiscard]] bool ok() const { return state_.index() == 0; }
+  explicit operator bool() const { return ok(); }
+
+  // REQUIRES: ok().
+  [[nodiscard]] T& value() & { return std::get<0>(state_); }
+  [[nodiscard]] const T& value() const& { return std::get<0>(state_); }
+  [[nodiscard]] T&& value() && { return std::get<0>(std::move(state_)); }
+  T& operator*() & { return value(); }
+  const T& operator*() const& { return value(); }
+  T&& operator*() && { return std::move(*this).value(); }
+  T* operator->() { return &value(); }
+  const T* operator->() const { return &value(); }
+
+  // REQUIRES: !ok().
+  [[nodiscard]] const Error& error() const& { return std::get<1>(state_); }
+  [[nodiscard]] Error&& error() && { return std::get<1>(std::move(state_)); }
+
+ private:
+  std::variant<T, Error> state_;
+};
+
+template <>
+class [[nodiscard]] Result<void> {
+ public:
+  Result() = default;
+  Result(Error error) : error_(std::move(error)) {}  // NOLINT
+
+  [[nodiscard]] bool ok() const { return !error_.has_value(); }
+  explicit operator bool() const { return ok(); }
+
+  // REQUIRES: !ok().
+  [[nodiscard]] const Error& error() const& { return *error_; }
+  [[nodiscard]] Error&& error() && { return *std::move(error_); }
+
+ private:
+  std::optional<Error> error_;
+};
+
+}  // namespace motley
+
+#define MOTLEY_CONCAT_INNER(a, b) a##b
+#define MOTLEY_CONCAT(a, b) MOTLEY_CONCAT_INNER(a, b)
+#define MOTLEY_ASSIGN_IMPL(tmp, lhs, expr)          \
+  auto tmp = (expr);                                \
+  if (!tmp.ok()) return std::move(tmp).error();     \
+  lhs = std::move(tmp).value()
+
+// MOTLEY_ASSIGN(auto plan, read_plan(path)): assigns the value, or returns the error.
+#define MOTLEY_ASSIGN(lhs, expr) \
+  MOTLEY_ASSIGN_IMPL(MOTLEY_CONCAT(motley_result_, __LINE__), lhs, expr)
+
+// MOTLEY_TRY(write(path)): goes on, or returns the error.
+#define MOTLEY_TRY(expr)                                                              \
+  do {                                                                                \
+    if (auto motley_try_result = (expr); !motley_try_result.ok()) {                   \
+      return std::move(motley_try_result).error();                                    \
+    }                                                                                 \
+  } while (false)

@@ -1,0 +1,118 @@
+// Checkpoints: a folder that exists whole or not at all. Format: docs/formats/checkpoint.md.
+//
+//   checkpoints/step-000100/
+//     manifest.json                       written last; names every file with size and hash
+//     config.json                         the model, as Hugging Face reads it (gpt2)
+//     model.safetensors.index.json        which file holds which parameter
+//     model-00001-of-00003.safetensors    parameters, one file a rank
+//     optimizer-00001-of-00003.safetensors  "exp_avg/<name>", "exp_avg_sq/<name>" or "momentum/<name>"
+//
+// Each rank writes its own files into `.step-000100.partial/`; when all have reported, the launcher
+// commits: manifest, sync, rename. Keyed by parameter name, never by rank, so any later plan reads
+// what it needs.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+#include "base/result.h"
+#include "checkpoint/safetensors.h"
+
+namespace motley {
+
+// What a run needs to go on exactly where it was.
+struct CheckpointState {
+  std::int64_t step = 0;         // steps done
+  std::uint64_t samples = 0;     // samples used so far: the position in the data
+  std::uint64_t tokens = 0;
+  std::int64_t optimizer_updates = 0;  // steps that were not skipped
+  std::int64_t seed = 0;
+  std::string model_hash;
+  std::string model_family;
+  std::string plan_hash;         // of the plan that wrote it; informative
+  std::string optimizer;         // adamw | sgd
+};
+
+// One rank's contribution.
+struct Shard {
+  int rank = 0;
+  WrittenFile model;
+  WrittenFile optimizer;
+};
+
+[[nodiscard]] Json shard_to_json(const Shard& shard);
+[[nodiscard]] Result<Shard> shard_from_json(const Json& json, const std::string& source);
+
+struct Manifest {
+  CheckpointState state;
+  std::vector<WrittenFile> files;  // every safetensors file; tensor_hashes of parameters and moments
+  std::string parameter_hash;      // over (name, content) of all parameters, sorted by name:
+                                   // equal parameters, equal hash, however they were sharded
+  Json config;                     // the run's resolved configuration (config_to_json)
+};
+
+[[nodiscard]] std::filesystem::path checkpoint_folder(const std::filesystem::path& run_dir,
+                                                      std::int64_t step);
+[[nodiscard]] std::filesystem::path partial_folder(const std::filesystem::path& run_dir,
+                                                   std::int64_t step);
+
+// Writes one rank's files into the partial folder, made when absent. moments: named
+// "<moment>/<parameter>". Nothing of it counts until commit_checkpoint.
+[[nodiscard]] Result<Shard> write_shard(const std::filesystem::path& run_dir, std::int64_t step,
+                                        int rank, int rank_count,
+                                        const std::vector<TensorView>& parameters,
+                                        const std::vector<TensorView>& moments);
+
+// Called once, by the launcher, with every rank's shard. Checks that each file is there with its
+// size, writes index, config.json (hf_config) and manifest, syncs, renames. A committed checkpoint
+// of the same step is replaced.
+[[nodiscard]] Result<std::filesystem::path> commit_checkpoint(const std::filesystem::path& run_dir,
+                                                              const CheckpointState& state,
+                                                              const std::vector<Shard>& shards,
+                                                              const Json& config,
+                                                              const Json& hf_config);
+
+// Removes partial folders and all but the newest `keep` checkpoints (0 = keeps all).
+[[nodiscard]] Result<void> prune_checkpoints(const std::filesystem::path& run_dir, int keep);
+
+struct CheckpointInfo {
+  std::int64_t step = 0;
+  std::filesystem::path folder;
+};
+
+// Committed checkpoints, oldest first. A folder without a manifest is not one.
+[[nodiscard]] std::vector<CheckpointInfo> list_checkpoints(const std::filesystem::path& run_dir);
+
+[[nodiscard]] Result<Manifest> read_manifest(const std::filesystem::path& folder);
+
+// Reads every byte and compares sizes and hashes. kCorrupt names the first file that differs.
+[[nodiscard]] Result<void> verify_checkpoint(const std::filesystem::path& folder);
+
+// Reads tensors by name from a checkpoint, or from any folder or file of safetensors that Hugging
+// Face wrote ("transformer." prefixes accepted; a folder needs model.safetensors,
+// model.safetensors.index.json or a single *.safetensors). Files of a checkpoint are checked
+// against the manifest's sizes on open; tensors against their hashes on read.
+class CheckpointReader {
+ public:
+  [[nodiscard]] static Result<CheckpointReader> open(const std::filesystem::path& path);
+  CheckpointReader(CheckpointReader&&) noexcept;
+  CheckpointReader& operator=(CheckpointReader&&) noexcept;
+  ~CheckpointReader();
+
+  // nullptr when the folder is not one of our checkpoints.
+  [[nodiscard]] const Manifest* manifest() const;
+  [[nodiscard]] bool has(const std::string& name) const;
+  [[nodiscard]] Result<void> read(const std::string& name, const std::vector<std::int64_t>& shape,
+                                  std::span<float> values) const;
+
+ private:
+  struct Impl;
+  explicit CheckpointReader(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace motley

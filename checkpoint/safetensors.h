@@ -1,0 +1,67 @@
+// The safetensors format: written so that Hugging Face opens it, read as the untrusted bytes that
+// any file is. Limits and checks: docs/formats/checkpoint.md.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+
+namespace motley {
+
+// A float tensor to write; borrows its values.
+struct TensorView {
+  std::string name;
+  std::vector<std::int64_t> shape;
+  std::span<const float> values;
+};
+
+struct WrittenFile {
+  std::string name;         // without folder
+  std::uint64_t bytes = 0;
+  std::string hash;         // hash128_hex of the whole file
+  std::map<std::string, std::string> tensor_hashes;  // hash128_hex of each tensor's bytes
+};
+
+// Writes fp32 tensors in the given order, synced to the disk. `metadata` becomes __metadata__.
+// kCorrupt when the disk is full or the path cannot be written; a partial file may remain.
+[[nodiscard]] Result<WrittenFile> write_safetensors(
+    const std::filesystem::path& path, const std::vector<TensorView>& tensors,
+    const std::map<std::string, std::string>& metadata);
+
+// An opened file: its header is checked whole before open() returns (sizes, overlaps, holes,
+// duplicate names, dtype). Reading copies. Safe to share between threads.
+class SafetensorsFile {
+ public:
+  struct Entry {
+    std::string dtype;  // F32, F16, BF16
+    std::vector<std::int64_t> shape;
+    std::uint64_t begin = 0;  // within the data section
+    std::uint64_t end = 0;
+  };
+
+  [[nodiscard]] static Result<SafetensorsFile> open(const std::filesystem::path& path);
+  SafetensorsFile(SafetensorsFile&&) noexcept;
+  SafetensorsFile& operator=(SafetensorsFile&&) noexcept;
+  ~SafetensorsFile();
+
+  [[nodiscard]] const std::map<std::string, Entry>& entries() const;
+  [[nodiscard]] const std::map<std::string, std::string>& metadata() const;
+  // Copies a tensor as fp32 (F16 and BF16 are widened). kCorrupt when it is absent, has another
+  // shape, or the file ends early.
+  [[nodiscard]] Result<void> read(const std::string& name, const std::vector<std::int64_t>& shape,
+                                  std::span<float> values) const;
+
+ private:
+  struct Impl;
+  explicit SafetensorsFile(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace motley

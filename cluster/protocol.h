@@ -1,0 +1,66 @@
+// What the launcher and a stage process say to each other: JSON objects, one a line, the launcher's
+// on the worker's stdin, the worker's on its stdout. Documented in docs/formats/protocol.md.
+// The same bytes whether the worker was started here, through ssh or through any other prefix.
+//
+//   launcher -> worker   {"job": …}  {"addresses": […]}  {"stop": true}; end of file = stop at once
+//   worker -> launcher   {"event": "hello" | "address" | "ready" | "beat" | "step" | "shard" |
+//                          "trace" | "result" | "error" | "done", …}
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+#include "base/result.h"
+#include "job/config.h"
+#include "partitioner/plan.h"
+
+namespace motley {
+
+inline constexpr int kProtocolVersion = 1;
+
+// Everything a worker needs to start; sent first.
+struct Job {
+  std::string verb;  // train | profile | generate
+  Config config;
+  Plan plan;                    // train
+  Rank rank;                    // train
+  std::uint32_t epoch = 1;      // train
+  std::string run_dir;          // absolute
+  std::string resume_from;      // checkpoint folder; "" = start fresh
+  std::int64_t stop_after = 0;  // save and end after this step; 0 = run to the end
+  std::string bind_address;     // "" = loopback
+  std::string interface;
+  std::string device = "cpu";
+  int threads = 1;
+  Json options = Json::object();  // of the verb: profile and generate
+};
+
+[[nodiscard]] Json job_to_json(const Job& job);
+[[nodiscard]] Result<Job> job_from_json(const Json& json, const std::string& source);
+
+// One rank's account of one step.
+struct StepReport {
+  std::int64_t step = 0;  // 1 is the first
+  double loss = 0;        // mean over the tokens of the global batch; the same on every rank
+  std::int64_t tokens = 0;
+  double step_s = 0;
+  double lr = 0;
+  double grad_norm = 0;
+  bool skipped = false;
+  std::uint64_t wire_bytes = 0;  // sent by this rank
+  double compute_s = 0;
+  double wait_s = 0;
+  bool evaluated = false;
+  double eval_loss = 0;
+  double eval_bytes_per_token = 0;  // 0 = unknown
+};
+
+[[nodiscard]] Json step_to_json(const StepReport& report);
+[[nodiscard]] Result<StepReport> step_from_json(const Json& json, const std::string& source);
+
+[[nodiscard]] Json error_to_json(const Error& error);
+[[nodiscard]] Error error_from_json(const Json& json);
+
+}  // namespace motley

@@ -1,0 +1,36 @@
+# motley_add_module(NAME SOURCES … HEADERS … [PUBLIC …] [PRIVATE …])
+#
+# One static library a module, alias motley::NAME. Headers are a file set, so they install with the
+# package and each is checked to compile alone (MOTLEY_CHECK_HEADERS). PUBLIC and PRIVATE name the
+# modules and libraries it uses: the edges of ARCHITECTURE.md, tested by tests/base/layers_test.
+include(GNUInstallDirs)
+
+function(motley_add_module name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;HEADERS;PUBLIC;PRIVATE" ${ARGN})
+  set(target motley_${name})
+  add_library(${target} STATIC ${ARG_SOURCES})
+  add_library(motley::${name} ALIAS ${target})
+  target_sources(${target} PUBLIC FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR}
+                                  FILES ${ARG_HEADERS})
+  target_link_libraries(${target} PUBLIC ${ARG_PUBLIC} PRIVATE ${ARG_PRIVATE} motley_warnings)
+  set_target_properties(${target} PROPERTIES EXPORT_NAME ${name}
+                        VERIFY_INTERFACE_HEADER_SETS ${MOTLEY_CHECK_HEADERS})
+  install(TARGETS ${target} EXPORT motleyTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}/motley
+          FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/motley)
+endfunction()
+
+# motley_add_test(NAME LABEL label SOURCES … LIBRARIES … [TIMEOUT seconds])
+#
+# One GoogleTest program, one ctest entry. Labels: fast (no LibTorch, no processes), torch,
+# multiproc (starts worker processes), lan (needs root and network namespaces).
+function(motley_add_test name)
+  cmake_parse_arguments(ARG "" "LABEL;TIMEOUT" "SOURCES;LIBRARIES" ${ARGN})
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 60)
+  endif()
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE ${ARG_LIBRARIES} motley_warnings GTest::gmock_main)
+  add_test(NAME ${name} COMMAND ${name})
+  set_tests_properties(${name} PROPERTIES LABELS ${ARG_LABEL} TIMEOUT ${ARG_TIMEOUT}
+                       SKIP_REGULAR_EXPRESSION "\\[  SKIPPED \\] [1-9][0-9]* test.*\n.*\\[  PASSED  \\] 0 tests")
+endfunction()

@@ -1,0 +1,46 @@
+// Buffer: owned bytes for one message, with room for a frame header before the payload, so that
+// header and payload leave as one piece without a copy.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+
+namespace motley {
+
+inline constexpr std::size_t kFrameHeaderBytes = 64;
+
+class Buffer {
+ public:
+  Buffer() = default;
+  // Room for a header and `payload_bytes_max` bytes; 64-byte aligned, uninitialised.
+  explicit Buffer(std::size_t payload_bytes_max);
+  Buffer(Buffer&&) noexcept;
+  Buffer& operator=(Buffer&&) noexcept;
+  ~Buffer();
+
+  [[nodiscard]] std::size_t payload_bytes_max() const { return payload_bytes_max_; }
+  [[nodiscard]] std::size_t payload_bytes() const { return payload_bytes_; }
+  // REQUIRES: bytes <= payload_bytes_max().
+  void set_payload_bytes(std::size_t bytes);
+
+  [[nodiscard]] std::span<std::byte> payload();  // payload_bytes() long
+  [[nodiscard]] std::span<const std::byte> payload() const;
+  [[nodiscard]] std::span<std::byte> payload_room();  // payload_bytes_max() long
+  [[nodiscard]] std::span<std::byte> header();        // kFrameHeaderBytes long
+  [[nodiscard]] std::span<const std::byte> header() const;
+  // Header and payload, as they travel.
+  [[nodiscard]] std::span<std::byte> message();
+  // Header and all room, as a receive is posted.
+  [[nodiscard]] std::span<std::byte> message_room();
+
+ private:
+  struct Free {
+    void operator()(std::byte* bytes) const;
+  };
+  std::unique_ptr<std::byte, Free> bytes_;
+  std::size_t payload_bytes_max_ = 0;
+  std::size_t payload_bytes_ = 0;
+};
+
+}  // namespace motley

@@ -1,0 +1,64 @@
+// Transport: moves whole messages between the ranks of one epoch. The narrow seam under which
+// in-process, UCX and Gloo live; framing, checks and meaning are above it (comm/frame_link.h).
+//
+// Messages between one pair of ranks with one tag arrive in the order they were sent. A receive is
+// posted with a buffer as large as the largest legal message; a longer one is an error, never an
+// overrun. send() and recv() return at once and may be called from any thread; progress is made by
+// the transport's own thread, which sleeps while nothing moves. When a peer is lost, every
+// operation with it ends with kPeer naming the rank.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/ids.h"
+#include "base/result.h"
+#include "comm/buffer.h"
+#include "comm/pending.h"
+
+namespace motley {
+
+using Tag = std::uint64_t;
+
+class Transport {
+ public:
+  virtual ~Transport() = default;
+
+  // What peers need to reach this rank: printable text, exchanged through the launcher.
+  [[nodiscard]] virtual std::string address() const = 0;
+
+  // Connects to every other rank. addresses: [Rank], this rank's own included. Called once, before
+  // the first send or receive.
+  [[nodiscard]] virtual Result<void> connect(const std::vector<std::string>& addresses,
+                                             Deadline deadline) = 0;
+
+  // Sends buffer.message(). The pending's buffer can be used again once it is done.
+  [[nodiscard]] virtual Pending send(Rank to, Tag tag, Buffer buffer) = 0;
+
+  // Receives into buffer.message_room(); on success payload_bytes() is what came.
+  [[nodiscard]] virtual Pending recv(Rank from, Tag tag, Buffer buffer) = 0;
+};
+
+struct TransportOptions {
+  std::string kind = "auto";      // auto | ucx | gloo
+  Rank rank;
+  int rank_count = 1;
+  std::string bind_address;       // numeric; "" = loopback, for ranks of one machine
+  std::string interface;          // "" = the interface that holds bind_address
+  double timeout_s = 60;          // longest an operation stays under way
+};
+
+// "auto" takes UCX, else Gloo. kConfig, naming what this build has, for one that it lacks; kPeer
+// when the address cannot be bound.
+[[nodiscard]] Result<std::unique_ptr<Transport>> make_transport(const TransportOptions& options);
+
+// The kinds that this build has, best first.
+[[nodiscard]] std::vector<std::string> transport_kinds();
+
+// Ranks of one process (tests, rehearsals): transports that share memory, one a rank.
+[[nodiscard]] std::vector<std::unique_ptr<Transport>> make_inproc_transports(int rank_count);
+
+}  // namespace motley

@@ -1,0 +1,44 @@
+// Data sources: which tokens make up sample n of the training, as a pure function of (seed, n), so
+// that the order is the same for every plan and after every resume. No LibTorch.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "base/result.h"
+#include "job/config.h"
+
+namespace motley {
+
+// Random access to the windows of one corpus. Immutable and safe to share between threads.
+// A sample is `context + 1` consecutive tokens: inputs are the first `context`, targets the last.
+class Source {
+ public:
+  virtual ~Source() = default;
+
+  // Training sample number `index` (0, 1, … without end): each epoch visits every window once, in
+  // an order that depends on the seed and the epoch only.
+  // REQUIRES: both spans are `context` long.
+  virtual void train_sample(std::uint64_t index, std::span<std::int32_t> inputs_T,
+                            std::span<std::int32_t> targets_T) const = 0;
+
+  // Held-out sample, a fixed order that does not depend on the seed. REQUIRES: eval_samples() > 0.
+  virtual void eval_sample(std::uint64_t index, std::span<std::int32_t> inputs_T,
+                           std::span<std::int32_t> targets_T) const = 0;
+
+  [[nodiscard]] virtual std::uint64_t train_samples() const = 0;  // per epoch
+  [[nodiscard]] virtual std::uint64_t eval_samples() const = 0;   // distinct; 0 = nothing held out
+  // Bytes of text per token on average (1 for bytes), for bits per byte; 0 when unknown.
+  [[nodiscard]] virtual double bytes_per_token() const = 0;
+};
+
+// Opens and checks the data. kData, with what to do, when it is unreadable, too short for one
+// window of each kind that the config wants, or holds a token that the vocabulary lacks (every
+// token is checked).
+[[nodiscard]] Result<std::unique_ptr<const Source>> open_source(const DataConfig& data,
+                                                                const ModelConfig& model,
+                                                                std::int64_t seed);
+
+}  // namespace motley

@@ -1,0 +1,96 @@
+// Config: everything a person can ask for, with its default beside it.
+//
+// The keys, their types and their help texts stand once, in the table of job/config_keys.cc; this
+// struct is what the rest of the program reads. Where a value came from (default, file, MOTLEY_*
+// environment, command line) is kept in ResolvedConfig::origins. Format: docs/formats/config.md.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace motley {
+
+// Changes the result.
+struct ModelConfig {
+  std::string kind = "gpt2";  // gpt2 | mlp
+  int layers = 12;            // gpt2: blocks; mlp: hidden layers
+  int width = 768;            // gpt2: embedding width; mlp: hidden width
+  int heads = 12;             // gpt2 only
+  int context = 1024;         // tokens per sample
+  int vocab = 50257;
+  bool tied = true;      // gpt2: the head uses the token embedding
+  double dropout = 0.0;  // in [0, 1)
+  std::string init_from;  // safetensors file or checkpoint folder with initial weights; "" = none
+};
+
+// Changes the result.
+struct DataConfig {
+  std::string kind = "text";  // text (bytes) | tokens (.bin) | synthetic
+  std::string path;           // file or folder (text), file (tokens); unused for synthetic
+  std::vector<std::string> suffixes;  // text folders: only files ending so; empty = all
+  double holdout = 0.1;               // share at the end that is never trained on, for evaluation
+};
+
+// Changes the result.
+struct TrainConfig {
+  std::int64_t steps = 1000;
+  int global_batch = 32;  // samples per optimizer step
+  int micro_batch = 0;    // samples per forward; 0 = the plan chooses
+  std::string optimizer = "adamw";  // adamw | sgd
+  double lr = 3e-4;
+  std::int64_t warmup_steps = 100;
+  std::string schedule = "cosine";  // of the learning rate: cosine | constant | linear
+  double min_lr = 0.0;              // what cosine and linear fall to
+  double weight_decay = 0.1;        // not applied to biases, norms and embeddings of positions
+  double beta1 = 0.9;               // adamw
+  double beta2 = 0.95;              // adamw
+  double epsilon = 1e-8;            // adamw
+  double momentum = 0.9;            // sgd
+  double clip = 1.0;                // global gradient norm; 0 = no clipping
+  std::int64_t seed = 1;
+  std::string precision = "fp32";  // fp32
+  std::int64_t eval_every = 0;     // steps between evaluations; 0 = none
+  int eval_batches = 8;            // global batches per evaluation
+};
+
+// Changes only speed and memory.
+struct ParallelConfig {
+  std::string schedule = "auto";  // auto | gpipe | 1f1b
+  std::vector<std::int64_t> cuts;  // layers at which stages 1, 2, … begin; empty = the planner's
+};
+
+// Changes the result (lossy) and speed.
+struct CompressionConfig {
+  std::string activations = "none";  // codec chain of activations and their gradients
+};
+
+// Changes only speed.
+struct CommConfig {
+  std::string transport = "auto";  // auto | ucx | gloo
+  double timeout_s = 60;           // longest wait for a peer within a step
+};
+
+struct CheckpointConfig {
+  std::int64_t every = 100;  // steps; 0 = only at the end
+  int keep = 3;              // newest checkpoints kept; 0 = all
+};
+
+struct RunConfig {
+  std::string dir = "runs/default";
+  int threads = 1;             // compute threads per stage process
+  std::int64_t trace_steps = 5;  // steps recorded in trace.json, after two for warming up
+};
+
+struct Config {
+  ModelConfig model;
+  DataConfig data;
+  TrainConfig train;
+  ParallelConfig parallel;
+  CompressionConfig compression;
+  CommConfig comm;
+  CheckpointConfig checkpoint;
+  RunConfig run;
+};
+
+}  // namespace motley

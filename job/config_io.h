@@ -1,0 +1,55 @@
+// Config from TOML, environment and command line, and back.
+#pragma once
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/json_fwd.h"
+#include "base/result.h"
+#include "job/config.h"
+
+namespace motley {
+
+struct ResolvedConfig {
+  Config config;
+  std::map<std::string, std::string> origins;  // "train.lr" -> "default", "gpt.toml:12:3", "MOTLEY_TRAIN_LR", "--set"
+};
+
+using Overrides = std::vector<std::pair<std::string, std::string>>;  // ("train.lr", "1e-3"), in order
+
+// Precedence: overrides > environment > TOML > defaults. `source` names the TOML text in errors;
+// `environment` holds MOTLEY_* names (MOTLEY_TRAIN_LR sets train.lr; others are ignored unless they
+// start with a section's name, which makes a misspelt key an error).
+// kConfig for an unknown key (with "did you mean"), a wrong type or a value out of range, with line
+// and column. Relative data paths and run.dir stay as written.
+[[nodiscard]] Result<ResolvedConfig> resolve_config(std::string_view toml_text,
+                                                    const std::string& source,
+                                                    const std::map<std::string, std::string>& environment,
+                                                    const Overrides& overrides);
+
+// Checks what no single key shows: global_batch divisible by micro_batch, heads dividing width, ….
+[[nodiscard]] Result<void> validate_config(const Config& config);
+
+// TOML text that resolves to the same config; floats read back to the same bits.
+[[nodiscard]] std::string config_to_toml(const Config& config);
+
+// For messages between programs. config_from_json checks types and ranges like resolve_config.
+[[nodiscard]] Json config_to_json(const Config& config);
+[[nodiscard]] Result<Config> config_from_json(const Json& json, const std::string& source);
+
+struct ConfigKey {
+  std::string name;      // "train.lr"
+  std::string type;      // "integer", "number", "boolean", "string", "list of integers", "list of strings"
+  std::string help;      // one line
+  std::string fallback;  // the default as TOML
+};
+
+// Every key in the order of the documentation.
+[[nodiscard]] std::vector<ConfigKey> config_keys();
+
+// The value of one key as TOML, e.g. for `motley config`.
+[[nodiscard]] std::string config_value(const Config& config, const std::string& key);
+
+}  // namespace motley

@@ -1,0 +1,61 @@
+// Cluster: the machines, their devices and the links between them, as a value.
+// Format: docs/formats/cluster.md.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+
+namespace motley {
+
+struct Machine {
+  std::string name;
+  std::string address;              // numeric address that peers reach; "" = this machine only
+  std::vector<std::string> shell;   // argv prefix that starts a command there; empty = started here
+  std::vector<std::string> devices = {"cpu"};  // one stage process each
+  double memory_gib = 0;            // for all its devices together; 0 = as measured
+  int threads = 0;                  // per device; 0 = run.threads
+  std::string interface;            // network interface; "" = the one that holds `address`
+  double cpu_share = 0;             // cores granted to each of its processes; 0 = no limit
+  std::string motley_dir;           // folder of motley-stage there; "" = the same as here
+
+  friend bool operator==(const Machine&, const Machine&) = default;
+};
+
+struct LinkSpeed {
+  double bandwidth_bytes_per_s = 125e6;
+  double latency_s = 200e-6;
+
+  friend bool operator==(const LinkSpeed&, const LinkSpeed&) = default;
+};
+
+struct LinkOverride {
+  std::string from;
+  std::string to;
+  LinkSpeed speed;
+
+  friend bool operator==(const LinkOverride&, const LinkOverride&) = default;
+};
+
+struct Cluster {
+  std::vector<Machine> machines;
+  LinkSpeed network;                 // between machines, unless overridden
+  LinkSpeed local{4e9, 20e-6};       // between processes of one machine
+  bool trusted = false;              // the network's users are trusted: plain transports allowed
+  std::vector<LinkOverride> links;   // directed
+
+  [[nodiscard]] const Machine* find(const std::string& name) const;  // nullptr when absent
+  // Speed from one machine to another (or within one when the names are equal).
+  [[nodiscard]] LinkSpeed link(const std::string& from, const std::string& to) const;
+
+  friend bool operator==(const Cluster&, const Cluster&) = default;
+};
+
+// Parses and checks a cluster file. kConfig with line and column.
+[[nodiscard]] Result<Cluster> parse_cluster(std::string_view toml_text, const std::string& source);
+
+// This machine alone with `devices` CPU devices of equal speed.
+[[nodiscard]] Cluster local_cluster(int devices);
+
+}  // namespace motley

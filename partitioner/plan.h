@@ -1,0 +1,55 @@
+// Plan: the decision who computes what, as a value with a hash that every rank checks.
+// Format: docs/formats/plan.md.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/json_fwd.h"
+#include "base/result.h"
+
+namespace motley {
+
+// A worker process and where it runs.
+struct RankPlan {
+  std::string machine;
+  std::string device;
+  int threads = 1;
+  // Predicted:
+  double compute_s = 0;            // busy time in a step
+  std::int64_t memory_bytes = 0;   // peak
+};
+
+// A contiguous run of layers and the rank that holds it. Chunks cover the model in order.
+struct ChunkPlan {
+  int first_layer = 0;
+  int layer_count = 0;
+  Rank rank;
+  std::string codec = "none";  // of the boundary after this chunk, both directions
+};
+
+struct Plan {
+  std::string model_hash;  // ModelSpec::hash()
+  std::vector<RankPlan> ranks;    // [Rank]
+  std::vector<ChunkPlan> chunks;  // [ChunkId]
+  int micro_batch = 1;            // samples
+  int micro_batches = 1;          // per step
+  std::string schedule = "1f1b";  // gpipe | 1f1b
+  double predicted_step_s = 0;
+  std::vector<std::string> notes;  // what was decided and why, one line each
+
+  [[nodiscard]] int rank_count() const { return static_cast<int>(ranks.size()); }
+  [[nodiscard]] int chunk_count() const { return static_cast<int>(chunks.size()); }
+};
+
+[[nodiscard]] Json plan_to_json(const Plan& plan);
+// kConfig when `json` is not a plan of a version we read or contradicts itself (layers not covered
+// exactly once, a rank without a chunk, …).
+[[nodiscard]] Result<Plan> plan_from_json(const Json& json, const std::string& source);
+
+// Of everything that decides what is computed and sent; predictions and notes do not count.
+[[nodiscard]] std::uint64_t plan_hash(const Plan& plan);
+
+}  // namespace motley

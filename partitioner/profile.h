@@ -1,0 +1,50 @@
+// Profile: what was measured on one machine's device, as a value. Format: docs/formats/profile.md.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/json_fwd.h"
+#include "base/result.h"
+
+namespace motley {
+
+// One layer kind and shape at one micro-batch size.
+struct LayerSample {
+  int micro_batch = 0;  // samples
+  double forward_s = 0;
+  double backward_s = 0;
+  double forward_spread_s = 0;   // median absolute deviation
+  double backward_spread_s = 0;
+  std::int64_t saved_bytes = 0;      // kept from forward to backward
+  std::int64_t workspace_bytes = 0;  // peak beyond that while it computes
+};
+
+struct DeviceProfile {
+  std::string machine;
+  std::string device;
+  int threads = 1;
+  std::int64_t memory_bytes = 0;    // available to the process when measured
+  std::int64_t baseline_bytes = 0;  // resident before any layer exists
+  double optimizer_s_per_parameter = 0;
+  std::map<std::string, std::vector<LayerSample>> layers;  // by LayerSpec::signature; ascending size
+};
+
+struct Profile {
+  std::vector<DeviceProfile> devices;
+
+  [[nodiscard]] const DeviceProfile* find(const std::string& machine,
+                                          const std::string& device) const;
+};
+
+[[nodiscard]] Json profile_to_json(const Profile& profile);
+// kCorrupt when `json` is not a profile of a version we read, or holds impossible values.
+[[nodiscard]] Result<Profile> profile_from_json(const Json& json, const std::string& source);
+
+// The sample at a size that was not measured: linear between neighbours, through the origin of
+// nothing: the nearest two points define the line. REQUIRES: at least one sample.
+[[nodiscard]] LayerSample interpolate(const std::vector<LayerSample>& samples, int micro_batch);
+
+}  // namespace motley

@@ -1,0 +1,30 @@
+// The simulator runs the very schedule that the executor runs, on the cost model. Pure.
+#pragma once
+
+#include <vector>
+
+#include "base/result.h"
+#include "models/model_spec.h"
+#include "partitioner/cost_model.h"
+#include "partitioner/plan.h"
+#include "partitioner/trace.h"
+#include "pipeline/action.h"
+
+namespace motley {
+
+struct SimulatedStep {
+  double step_s = 0;
+  std::vector<double> compute_s;  // [Rank]
+  std::vector<double> wait_s;     // [Rank]
+  std::vector<TraceSpan> spans;   // in order of start
+};
+
+// The time of one step. Each rank runs its actions in order on one compute stream; each directed
+// link carries one message at a time. kInternal on a schedule that deadlocks.
+// rank_slots: the cost model's slot of each rank.
+[[nodiscard]] Result<SimulatedStep> simulate_step(const Schedule& schedule, const Plan& plan,
+                                                  const ModelSpec& model, const CostModel& cost,
+                                                  const std::vector<int>& rank_slots,
+                                                  double bytes_per_float);
+
+}  // namespace motley

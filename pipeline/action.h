@@ -1,0 +1,59 @@
+// Action: one thing that a rank does in a step. A schedule is a list of them for each rank; it is
+// generated, validated, simulated and executed by the same objects, and has a text form that parses
+// back (docs/formats/schedule.md).
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/result.h"
+
+namespace motley {
+
+enum class ActionKind {
+  kLoad,            // L   micro: take the micro-batch from the data source (rank of chunk 0)
+  kSendTargets,     // ST  micro: send its targets to the rank of the last chunk
+  kRecvTargets,     // RT  micro: post the receive of the targets
+  kRecvActivation,  // RA  chunk micro: post the receive of the chunk's input
+  kForward,         // F   chunk micro: wait for the input, compute
+  kSendActivation,  // SA  chunk micro: send the chunk's output to the next chunk
+  kRecvGradient,    // RG  chunk micro: post the receive of the gradient of the chunk's output
+  kBackward,        // B   chunk micro: wait for that gradient, compute both gradients
+  kSendGradient,    // SG  chunk micro: send the gradient of the chunk's input to the previous chunk
+  kReduceTied,      // T   sum the gradients of tied uses with the rank that holds the other use
+  kVote,            // V   exchange token count, squared norms and the finite flag
+  kStep,            // S   update the parameters, or skip when the vote says so
+};
+
+struct Action {
+  ActionKind kind = ActionKind::kForward;
+  ChunkId chunk;  // meaningful for RA F SA RG B SG
+  MicroId micro;  // meaningful for all but T V S
+
+  friend bool operator==(const Action&, const Action&) = default;
+};
+
+struct Schedule {
+  std::string name;                         // gpipe | 1f1b | forward
+  int micro_batches = 0;
+  std::vector<Rank> chunk_ranks;            // [ChunkId]
+  std::vector<std::vector<Action>> ranks;   // [Rank], in order of execution
+
+  friend bool operator==(const Schedule&, const Schedule&) = default;
+};
+
+[[nodiscard]] bool has_chunk(ActionKind kind);
+[[nodiscard]] bool has_micro(ActionKind kind);
+
+// "F1.3" (chunk 1, micro-batch 3), "L0", "V". What a person sees when a stage fails.
+[[nodiscard]] std::string to_text(const Action& action);
+// The same in words: "forward of micro-batch 3".
+[[nodiscard]] std::string to_words(const Action& action);
+
+// One header line and one line a rank; parse_schedule(to_text(s)) == s.
+[[nodiscard]] std::string to_text(const Schedule& schedule);
+[[nodiscard]] Result<Schedule> parse_schedule(std::string_view text, const std::string& source);
+
+}  // namespace motley
