@@ -1,0 +1,16 @@
+// Memory of this machine and this process, in bytes.
+#pragma once
+
+#include <cstdint>
+
+namespace motley {
+
+// What a new process could use without pushing others out; the limit of this process's control
+// group counts. 0 when the system does not tell.
+[[nodiscard]] std::int64_t available_memory_bytes();
+
+// What this process holds in memory now, and the most it ever held. 0 when unknown.
+[[nodiscard]] std::int64_t resident_bytes();
+[[nodiscard]] std::int64_t peak_resident_bytes();
+
+}  // namespace motley

@@ -1,0 +1,89 @@
+#include "cluster/measure.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "cluster/worker_group.h"
+#include "cluster/workers.h"
+
+namespace motley {
+namespace {
+
+double total_forward_s(const DeviceProfile& device) {
+  double sum_s = 0;
+  for (const auto& [signature, samples] : device.layers) sum_s += samples.back().forward_s;
+  return sum_s;
+}
+
+// Keeps the slower of two measurements of one kind of device.
+void merge(Profile& profile, DeviceProfile measured) {
+  for (DeviceProfile& known : profile.devices) {
+    if (known.machine != measured.machine || known.device != measured.device) continue;
+    if (total_forward_s(measured) > total_forward_s(known)) known = std::move(measured);
+    return;
+  }
+  profile.devices.push_back(std::move(measured));
+}
+
+WorkerSpec profile_worker(const Machine& machine, const std::string& device, const Config& config,
+                          const std::filesystem::path& program) {
+  WorkerSpec worker{fmt::format("profile of {} ({})", machine.name, device), machine,
+                    stage_program_on(machine, program), {}};
+  worker.job.verb = "profile";
+  worker.job.config = with_absolute_paths(config);
+  worker.job.device = device;
+  worker.job.threads = machine.threads > 0 ? machine.threads : config.run.threads;
+  worker.job.options = Json{{"machine", machine.name}, {"sizes", sizes_to_measure(config.train)}};
+  return worker;
+}
+
+}  // namespace
+
+std::vector<int> sizes_to_measure(const TrainConfig& train) {
+  if (train.micro_batch > 0) return {train.micro_batch};
+  constexpr int kSizesMax = 4;      // each costs a fraction of a second per kind of layer
+  constexpr int kLargestSize = 32;  // beyond it time grows in proportion, and pipelines starve
+  std::vector<int> sizes;
+  for (int size = 1; size <= std::min(train.global_batch, kLargestSize); ++size) {
+    if (train.global_batch % size == 0) sizes.push_back(size);
+  }
+  // Keeps the ends and spreads the rest evenly.
+  while (static_cast<int>(sizes.size()) > kSizesMax) {
+    sizes.erase(sizes.begin() + static_cast<std::ptrdiff_t>(sizes.size() / 2));
+  }
+  return sizes;
+}
+
+Result<Profile> measure_cluster(const Cluster& cluster, const Config& config,
+                                const std::filesystem::path& program, const Profile& known,
+                                const Log& log) {
+  Profile profile = known;
+  std::vector<WorkerSpec> workers;
+  for (const Machine& machine : cluster.machines) {
+    for (const std::string& device : machine.devices) {
+      if (known.find(machine.name, device) != nullptr) continue;
+      workers.push_back(profile_worker(machine, device, config, program));
+    }
+  }
+  if (workers.empty()) return profile;
+  const auto on_event = [&](int, const Json& event) -> Result<void> {
+    if (event.value("event", "") != "result") return {};
+    MOTLEY_ASSIGN(const Profile one, profile_from_json(event.value("profile", Json::object()),
+                                                       "a worker's profile"));
+    for (const DeviceProfile& device : one.devices) merge(profile, device);
+    return {};
+  };
+  WorkerGroup group(std::move(workers), WorkerGroupOptions{}, log);
+  MOTLEY_TRY(group.run(on_event));
+  for (const Machine& machine : cluster.machines) {
+    for (const std::string& device : machine.devices) {
+      if (profile.find(machine.name, device) != nullptr) continue;
+      return Error{ErrorCode::kInternal,
+                   fmt::format("machine {} sent no profile of {}", machine.name, device), "", ""};
+    }
+  }
+  return profile;
+}
+
+}  // namespace motley

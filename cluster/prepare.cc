@@ -1,0 +1,132 @@
+#include "cluster/prepare.h"
+
+#include <fmt/format.h>
+
+#include "base/files.h"
+#include "cluster/measure.h"
+#include "cluster/workers.h"
+#include "compression/codec.h"
+#include "data/source.h"
+
+namespace motley {
+namespace {
+
+// Bytes that a float takes on the wire under a codec chain, by its own bound for a large message.
+Result<double> wire_bytes_per_float(const std::string& chain) {
+  constexpr std::size_t kCount = 1U << 20;
+  MOTLEY_ASSIGN(const auto codec, make_codec(chain));
+  return static_cast<double>(codec->bytes_max(kCount)) / kCount;
+}
+
+// The data is read by the stage with the first layers. When that stage is started here it is
+// checked here too, so that a mistake shows before anything is measured.
+Result<void> check_data(const TrainingRequest& request) {
+  for (const Machine& machine : request.cluster.machines) {
+    if (!machine.shell.empty()) return {};
+  }
+  const Config config = with_absolute_paths(request.config);
+  MOTLEY_ASSIGN(const auto source, open_source(config.data, config.model, config.train.seed));
+  return {};
+}
+
+Result<void> check_resume(const PreparedRun& run, const Manifest& manifest) {
+  if (manifest.state.model_hash != run.model.hash()) {
+    return Error{ErrorCode::kConfig,
+                 fmt::format("the checkpoint {} is of another model", run.resume_from->folder.string()),
+                 "its layers or sizes differ from those of [model] in the configuration",
+                 "use the configuration of that run (config.toml in its folder), or another --run"};
+  }
+  if (manifest.state.optimizer != run.config.train.optimizer) {
+    return Error{ErrorCode::kConfig,
+                 fmt::format("the checkpoint {} holds the state of optimizer {}",
+                             run.resume_from->folder.string(), manifest.state.optimizer),
+                 fmt::format("the configuration asks for {}", run.config.train.optimizer),
+                 fmt::format("set train.optimizer = \"{}\"", manifest.state.optimizer)};
+  }
+  if (manifest.state.step >= run.config.train.steps) {
+    return Error{ErrorCode::kConfig,
+                 fmt::format("the run has already done {} of {} steps", manifest.state.step,
+                             run.config.train.steps),
+                 "", "raise train.steps to train further"};
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<PlanOptions> plan_options(const Config& config, int stages) {
+  PlanOptions options;
+  options.global_batch = config.train.global_batch;
+  options.micro_batch = config.train.micro_batch;
+  options.schedule = config.parallel.schedule;
+  options.stages = stages;
+  options.cuts = config.parallel.cuts;
+  options.default_threads = config.run.threads;
+  options.codec = config.compression.activations;
+  MOTLEY_ASSIGN(options.bytes_per_float, wire_bytes_per_float(options.codec));
+  options.optimizer_floats_per_parameter = config.train.optimizer == "adamw" ? 2 : 1;
+  return options;
+}
+
+Result<void> check_plan(const Plan& plan, const ModelSpec& model, const Config& config,
+                        const Cluster& cluster) {
+  if (plan.model_hash != model.hash()) {
+    return Error{ErrorCode::kConfig, "the plan is of another model",
+                 "its layers or sizes differ from those of [model] in the configuration",
+                 "make it again with motley plan"};
+  }
+  if (plan.micro_batch * plan.micro_batches != config.train.global_batch) {
+    return Error{ErrorCode::kConfig,
+                 fmt::format("the plan has {} micro-batches of {} samples", plan.micro_batches,
+                             plan.micro_batch),
+                 fmt::format("train.global_batch is {}", config.train.global_batch),
+                 "make it again with motley plan"};
+  }
+  for (const RankPlan& rank : plan.ranks) {
+    if (cluster.find(rank.machine) != nullptr) continue;
+    return Error{ErrorCode::kConfig, fmt::format("the plan uses machine {}", rank.machine),
+                 "the cluster has no machine of this name",
+                 "give the cluster file that the plan was made for by --cluster"};
+  }
+  return {};
+}
+
+Result<PreparedRun> prepare_run(const TrainingRequest& request, const Log& log) {
+  PreparedRun run;
+  run.config = request.config;
+  run.cluster = request.cluster;
+  run.folder = RunFolder(request.config.run.dir);
+  MOTLEY_TRY(validate_config(run.config));
+  MOTLEY_ASSIGN(run.model, describe_model(run.config.model));
+  MOTLEY_ASSIGN(const PlanOptions options, plan_options(run.config, request.stages));
+  MOTLEY_TRY(check_data(request));
+
+  if (request.resume) {
+    MOTLEY_ASSIGN(run.resume_from, run.folder.newest_checkpoint());
+    MOTLEY_ASSIGN(const Manifest manifest, read_manifest(run.resume_from->folder));
+    MOTLEY_TRY(check_resume(run, manifest));
+    run.first_step = manifest.state.step + 1;
+  } else {
+    MOTLEY_TRY(run.folder.create());
+  }
+  if (request.stop_after > 0 && request.stop_after < run.first_step) {
+    return Error{ErrorCode::kUsage, fmt::format("--stop-after {} is in the past", request.stop_after),
+                 fmt::format("the next step is {}", run.first_step), ""};
+  }
+
+  if (request.plan.has_value()) {
+    run.plan = *request.plan;
+    MOTLEY_TRY(check_plan(run.plan, run.model, run.config, run.cluster));
+  } else {
+    MOTLEY_ASSIGN(run.profile, measure_cluster(run.cluster, run.config, request.stage_program,
+                                               request.known_profile, log));
+    MOTLEY_ASSIGN(run.plan, make_plan(run.model, run.cluster, run.profile, options));
+    MOTLEY_TRY(run.folder.write_profile(run.profile));
+  }
+  MOTLEY_TRY(check_network(run.cluster, run.plan));
+  MOTLEY_TRY(run.folder.write_config(run.config));
+  MOTLEY_TRY(run.folder.write_plan(run.plan));
+  return run;
+}
+
+}  // namespace motley

@@ -1,0 +1,67 @@
+#include "cluster/run_folder.h"
+
+#include <fmt/format.h>
+
+#include "base/files.h"
+#include "base/json.h"
+
+namespace motley {
+namespace {
+
+Error damaged(Error error, const std::vector<CheckpointInfo>& checkpoints) {
+  const auto& newest = checkpoints.back();
+  error.remedy = fmt::format("put {} away", newest.folder.string());
+  if (checkpoints.size() > 1) {
+    error.remedy += fmt::format(" and resume again: step {} is then the newest",
+                                checkpoints[checkpoints.size() - 2].step);
+  }
+  return error;
+}
+
+}  // namespace
+
+Result<void> RunFolder::create() const {
+  if (std::filesystem::exists(metrics_path()) || !list_checkpoints(dir_).empty()) {
+    return Error{ErrorCode::kConfig, fmt::format("{} already holds a run", dir_.string()),
+                 "a run is never overwritten",
+                 "go on with it by --resume, or choose another folder by --run"};
+  }
+  return make_folders(dir_);
+}
+
+Result<CheckpointInfo> RunFolder::newest_checkpoint() const {
+  const std::vector<CheckpointInfo> checkpoints = list_checkpoints(dir_);
+  if (checkpoints.empty()) {
+    return Error{ErrorCode::kConfig, fmt::format("{} holds no checkpoint", dir_.string()),
+                 "there is nothing to resume from", "start without --resume, or check --run"};
+  }
+  auto checked = verify_checkpoint(checkpoints.back().folder);
+  if (!checked.ok()) return damaged(std::move(checked).error(), checkpoints);
+  return checkpoints.back();
+}
+
+Result<void> RunFolder::write_config(const Config& config) const {
+  return write_file_atomic(config_path(), config_to_toml(config));
+}
+
+Result<void> RunFolder::write_plan(const Plan& plan) const {
+  return write_file_atomic(plan_path(), plan_to_json(plan).dump(2) + "\n");
+}
+
+Result<void> RunFolder::write_profile(const Profile& profile) const {
+  return write_file_atomic(profile_path(), profile_to_json(profile).dump(2) + "\n");
+}
+
+Result<Plan> read_plan(const std::filesystem::path& path) {
+  MOTLEY_ASSIGN(const std::string text, read_file(path));
+  MOTLEY_ASSIGN(const Json json, parse_json(text, path.string()));
+  return plan_from_json(json, path.string());
+}
+
+Result<Profile> read_profile(const std::filesystem::path& path) {
+  MOTLEY_ASSIGN(const std::string text, read_file(path));
+  MOTLEY_ASSIGN(const Json json, parse_json(text, path.string()));
+  return profile_from_json(json, path.string());
+}
+
+}  // namespace motley

@@ -1,0 +1,92 @@
+#include "cluster/workers.h"
+
+#include <set>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "base/check.h"
+
+namespace motley {
+namespace {
+
+std::string absolute_path(const std::string& path) {
+  return path.empty() ? path : std::filesystem::absolute(path).lexically_normal().string();
+}
+
+std::set<std::string> machines_in_use(const Plan& plan) {
+  std::set<std::string> names;
+  for (const RankPlan& rank : plan.ranks) names.insert(rank.machine);
+  return names;
+}
+
+}  // namespace
+
+std::string rank_name(const Plan& plan, Rank rank) {
+  std::vector<int> stages;
+  for (int chunk = 0; chunk < plan.chunk_count(); ++chunk) {
+    if (plan.chunks[static_cast<std::size_t>(chunk)].rank == rank) stages.push_back(chunk);
+  }
+  return fmt::format("{} {} ({})", stages.size() == 1 ? "stage" : "stages",
+                     fmt::join(stages, " and "), plan.ranks[rank.index()].machine);
+}
+
+Result<void> check_network(const Cluster& cluster, const Plan& plan) {
+  const std::set<std::string> names = machines_in_use(plan);
+  bool any_address = false;
+  for (const std::string& name : names) any_address |= !cluster.find(name)->address.empty();
+  if (!any_address) return {};
+  for (const std::string& name : names) {
+    if (!cluster.find(name)->address.empty()) continue;
+    return Error{ErrorCode::kConfig, fmt::format("machine {} has no address", name),
+                 "the plan joins it with machines that are reached through the network",
+                 "add address = \"…\" to its entry in the cluster file"};
+  }
+  if (names.size() > 1 && !cluster.trusted) {
+    return Error{ErrorCode::kConfig, "the network between the machines is not declared trusted",
+                 "UCX and Gloo neither encrypt nor authenticate: anybody who reaches the machines' "
+                 "ports could read or change what they exchange",
+                 "if only people you trust can reach this network, set trusted = true under "
+                 "[network] in the cluster file"};
+  }
+  return {};
+}
+
+std::filesystem::path stage_program_on(const Machine& machine,
+                                       const std::filesystem::path& program) {
+  if (machine.motley_dir.empty()) return program;
+  return std::filesystem::path(machine.motley_dir) / program.filename();
+}
+
+Config with_absolute_paths(Config config) {
+  config.data.path = absolute_path(config.data.path);
+  config.model.init_from = absolute_path(config.model.init_from);
+  return config;
+}
+
+std::vector<WorkerSpec> training_workers(const Cluster& cluster, const Plan& plan,
+                                         const Config& config,
+                                         const std::filesystem::path& program,
+                                         const std::filesystem::path& run_dir) {
+  std::vector<WorkerSpec> workers;
+  for (int index = 0; index < plan.rank_count(); ++index) {
+    const Rank rank{index};
+    const RankPlan& place = plan.ranks[rank.index()];
+    const Machine* machine = cluster.find(place.machine);
+    MOTLEY_CHECK(machine != nullptr, "the plan's machine {} was checked before", place.machine);
+    WorkerSpec worker{rank_name(plan, rank), *machine, stage_program_on(*machine, program), {}};
+    worker.job.verb = "train";
+    worker.job.config = with_absolute_paths(config);
+    worker.job.plan = plan;
+    worker.job.rank = rank;
+    worker.job.run_dir = absolute_path(run_dir.string());
+    worker.job.bind_address = machine->address;
+    worker.job.interface = machine->interface;
+    worker.job.device = place.device;
+    worker.job.threads = place.threads;
+    workers.push_back(std::move(worker));
+  }
+  return workers;
+}
+
+}  // namespace motley

@@ -1,0 +1,39 @@
+// How the ranks of a plan become processes: names, addresses, jobs.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "cluster/worker_group.h"
+#include "job/config.h"
+#include "partitioner/cluster.h"
+#include "partitioner/plan.h"
+
+namespace motley {
+
+// "stage 1 (box)"; with several chunks "stages 0 and 3 (box)".
+[[nodiscard]] std::string rank_name(const Plan& plan, Rank rank);
+
+// Checks that the machines in use can talk to each other: either all are this machine, or every one
+// has an address and the network is declared trusted (UCX and Gloo neither encrypt nor
+// authenticate). kConfig says what is missing.
+[[nodiscard]] Result<void> check_network(const Cluster& cluster, const Plan& plan);
+
+// One worker a rank, its job filled in but for `resume_from` and `stop_after`. Relative paths in the
+// config become absolute, seen from this process's folder. `program` is motley-stage here; machines
+// with a motley_dir have their own.
+[[nodiscard]] std::vector<WorkerSpec> training_workers(const Cluster& cluster, const Plan& plan,
+                                                       const Config& config,
+                                                       const std::filesystem::path& program,
+                                                       const std::filesystem::path& run_dir);
+
+// motley-stage on that machine.
+[[nodiscard]] std::filesystem::path stage_program_on(const Machine& machine,
+                                                     const std::filesystem::path& program);
+
+// The config with data.path and model.init_from absolute.
+[[nodiscard]] Config with_absolute_paths(Config config);
+
+}  // namespace motley

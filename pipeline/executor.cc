@@ -1,0 +1,271 @@
+#include "pipeline/executor.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/check.h"
+
+namespace motley {
+
+Result<std::unique_ptr<Executor>> Executor::make(Rank self, const Plan& plan, FrameLink& link,
+                                                 StageCompute& compute, Activity& activity,
+                                                 ExecutorOptions options) {
+  std::unique_ptr<Executor> executor(new Executor(self, link, compute, activity, options));
+  MOTLEY_ASSIGN(executor->plain_, make_codec("none"));
+  for (const ChunkPlan& chunk : plan.chunks) {
+    MOTLEY_ASSIGN(auto codec, make_codec(chunk.codec));
+    executor->codecs_.push_back(std::move(codec));
+  }
+  return executor;
+}
+
+Executor::Executor(Rank self, FrameLink& link, StageCompute& compute, Activity& activity,
+                   ExecutorOptions options)
+    : self_(self), link_(link), compute_(compute), activity_(activity), options_(options) {}
+
+Result<RunTimes> Executor::run(const Schedule& schedule, const BatchPosition& position) {
+  schedule_ = &schedule;
+  position_ = position;
+  times_ = {};
+  const double start_s = now_s();
+  compute_.begin(position);
+  for (const Action& action : schedule.ranks[self_.index()]) {
+    activity_.set(position.step, action);
+    const double action_start_s = now_s();
+    action_wait_s_ = 0;
+    MOTLEY_TRY(execute(action));
+    const double end_s = now_s();
+    times_.wait_s += action_wait_s_;
+    times_.compute_s += end_s - action_start_s - action_wait_s_;
+    if (action_wait_s_ > 0) {
+      add_span("wait", action, action_start_s, action_start_s + action_wait_s_);
+    }
+    add_span("compute", action, action_start_s + action_wait_s_, end_s);
+  }
+  MOTLEY_TRY(reclaim(/*wait_for_all=*/true));
+  MOTLEY_CHECK(posted_.empty(), "{} receives were posted and not used", posted_.size());
+  activity_.clear(position.step);
+  times_.total_s = now_s() - start_s;
+  return times_;
+}
+
+Result<void> Executor::execute(const Action& action) {
+  const auto [kind, chunk, micro] = action;
+  switch (kind) {
+    case ActionKind::kLoad: return load(action);
+    case ActionKind::kSendTargets: return send_targets(action);
+    case ActionKind::kRecvTargets:
+      post(action, rank_of(ChunkId{0}), {FrameKind::kTargets, ChunkId{0}, micro, position_.step},
+           compute_.targets_count() * sizeof(std::int32_t));
+      return {};
+    case ActionKind::kRecvActivation: {
+      const ChunkId from{chunk.value - 1};
+      post(action, rank_of(from), {FrameKind::kActivation, from, micro, position_.step},
+           codecs_[from.index()]->bytes_max(compute_.input_floats(chunk)));
+      return {};
+    }
+    case ActionKind::kRecvGradient: {
+      const ChunkId from{chunk.value + 1};
+      post(action, rank_of(from), {FrameKind::kGradient, from, micro, position_.step},
+           codecs_[chunk.index()]->bytes_max(compute_.output_floats(chunk)));
+      return {};
+    }
+    case ActionKind::kForward: return forward(action);
+    case ActionKind::kBackward: return backward(action);
+    case ActionKind::kSendActivation:
+      return send_floats(rank_of(ChunkId{chunk.value + 1}),
+                         {FrameKind::kActivation, chunk, micro, position_.step},
+                         *codecs_[chunk.index()], produced_by(ActionKind::kForward, action));
+    case ActionKind::kSendGradient:
+      return send_floats(rank_of(ChunkId{chunk.value - 1}),
+                         {FrameKind::kGradient, chunk, micro, position_.step},
+                         *codecs_[chunk.index() - 1], produced_by(ActionKind::kBackward, action));
+    case ActionKind::kReduceTied: return exchange_tied();
+    case ActionKind::kVote: return vote();
+    case ActionKind::kStep: compute_.step(); return {};
+  }
+  return {};
+}
+
+Result<void> Executor::load(const Action& action) {
+  loaded_targets_ = compute_.load(action.micro);
+  return {};
+}
+
+Result<void> Executor::send_targets(const Action& action) {
+  const auto bytes = std::as_bytes(loaded_targets_);
+  Buffer buffer = take_buffer(bytes.size());
+  buffer.set_payload_bytes(bytes.size());
+  std::memcpy(buffer.payload().data(), bytes.data(), bytes.size());
+  return send_buffer(rank_of(last_chunk()),
+                     {FrameKind::kTargets, ChunkId{0}, action.micro, position_.step},
+                     std::move(buffer));
+}
+
+Result<void> Executor::receive_targets(MicroId micro) {
+  MOTLEY_ASSIGN(Buffer buffer, take({ActionKind::kRecvTargets, ChunkId{}, micro}));
+  const std::span<std::int32_t> targets = compute_.targets_room(micro);
+  if (buffer.payload_bytes() != targets.size_bytes()) {
+    return Error{ErrorCode::kCorrupt,
+                 fmt::format("targets of micro-batch {} have {} bytes instead of {}", micro.value,
+                             buffer.payload_bytes(), targets.size_bytes()),
+                 "the peer runs another configuration", "start all stages from one launcher"};
+  }
+  std::memcpy(targets.data(), buffer.payload().data(), targets.size_bytes());
+  give_buffer(std::move(buffer));
+  return {};
+}
+
+Result<void> Executor::forward(const Action& action) {
+  const auto [kind, chunk, micro] = action;
+  const bool is_last = chunk == last_chunk();
+  if (chunk.value > 0 && rank_of(ChunkId{chunk.value - 1}) != self_) {
+    MOTLEY_TRY(receive_floats({ActionKind::kRecvActivation, chunk, micro},
+                              *codecs_[chunk.index() - 1], compute_.input_room(chunk, micro)));
+  }
+  if (is_last && rank_of(ChunkId{0}) != self_) MOTLEY_TRY(receive_targets(micro));
+  produced_ = {action, compute_.forward(chunk, micro)};
+  const ChunkId next{chunk.value + 1};
+  if (!is_last && rank_of(next) == self_) {
+    std::ranges::copy(produced_.values, compute_.input_room(next, micro).begin());
+  }
+  return {};
+}
+
+Result<void> Executor::backward(const Action& action) {
+  const auto [kind, chunk, micro] = action;
+  if (chunk != last_chunk() && rank_of(ChunkId{chunk.value + 1}) != self_) {
+    MOTLEY_TRY(receive_floats({ActionKind::kRecvGradient, chunk, micro}, *codecs_[chunk.index()],
+                              compute_.gradient_room(chunk, micro)));
+  }
+  produced_ = {action, compute_.backward(chunk, micro)};
+  const ChunkId previous{chunk.value - 1};
+  if (chunk.value > 0 && rank_of(previous) == self_) {
+    std::ranges::copy(produced_.values, compute_.gradient_room(previous, micro).begin());
+  }
+  return {};
+}
+
+std::span<const float> Executor::produced_by(ActionKind kind, const Action& send) const {
+  const Action expected{kind, send.chunk, send.micro};
+  MOTLEY_CHECK(produced_.action == expected, "{} follows {} instead of {}", to_text(send),
+               to_text(produced_.action), to_text(expected));
+  return produced_.values;
+}
+
+Result<void> Executor::exchange_tied() {
+  const Rank peer = tied_peer();
+  const std::span<const float> mine = compute_.tied_gradient();
+  const std::span<float> other = compute_.other_tied_gradient_room();
+  const auto id = [&](Rank sender) {
+    return FrameId{FrameKind::kTiedGradient, ChunkId{sender.value}, MicroId{0}, position_.step};
+  };
+  const Action action{ActionKind::kReduceTied, ChunkId{}, MicroId{}};
+  post(action, peer, id(peer), plain_->bytes_max(other.size()));
+  MOTLEY_TRY(send_floats(peer, id(self_), *plain_, mine));
+  return receive_floats({action.kind, action.chunk, action.micro}, *plain_, other);
+}
+
+Result<void> Executor::vote() {
+  const double start_s = now_s();
+  const std::vector<std::byte> mine = compute_.vote();
+  MOTLEY_ASSIGN(const auto votes,
+                all_gather_small(link_, self_, static_cast<int>(schedule_->ranks.size()),
+                                 position_.step, mine, compute_.vote_bytes_max(),
+                                 Deadline::after_s(options_.timeout_s)));
+  action_wait_s_ += now_s() - start_s;
+  return compute_.count_votes(votes);
+}
+
+void Executor::post(const Action& action, Rank from, const FrameId& id, std::size_t bytes_max) {
+  posted_[{action.kind, action.chunk, action.micro}] =
+      link_.recv(from, id, take_buffer(bytes_max));
+}
+
+Result<Buffer> Executor::take(const SlotKey& key) {
+  const auto it = posted_.find(key);
+  MOTLEY_CHECK(it != posted_.end(), "{} consumes what was not posted",
+               to_text(Action{std::get<0>(key), std::get<1>(key), std::get<2>(key)}));
+  PendingFrame pending = std::move(it->second);
+  posted_.erase(it);
+  const double start_s = now_s();
+  auto buffer = pending.wait(Deadline::after_s(options_.timeout_s));
+  action_wait_s_ += now_s() - start_s;
+  return buffer;
+}
+
+Result<void> Executor::receive_floats(const SlotKey& key, const Codec& codec,
+                                      std::span<float> values) {
+  MOTLEY_ASSIGN(Buffer buffer, take(key));
+  MOTLEY_TRY(codec.decode(buffer.payload(), values));
+  give_buffer(std::move(buffer));
+  return {};
+}
+
+Result<void> Executor::send_floats(Rank to, const FrameId& id, const Codec& codec,
+                                   std::span<const float> values) {
+  Buffer buffer = take_buffer(codec.bytes_max(values.size()));
+  buffer.set_payload_bytes(codec.encode(values, buffer.payload_room()));
+  return send_buffer(to, id, std::move(buffer));
+}
+
+Result<void> Executor::send_buffer(Rank to, const FrameId& id, Buffer buffer) {
+  MOTLEY_TRY(reclaim(/*wait_for_all=*/false));
+  sent_.push_back({link_.send(to, id, std::move(buffer)),
+                   fmt::format("sending {} to rank {}", to_words(id), to.value)});
+  return {};
+}
+
+// Takes back the buffers of sends that are done; errors of sends surface here.
+Result<void> Executor::reclaim(bool wait_for_all) {
+  std::size_t kept = 0;
+  for (Sent& sent : sent_) {
+    if (!wait_for_all && !sent.pending.done()) {
+      std::swap(sent_[kept++], sent);
+      continue;
+    }
+    MOTLEY_ASSIGN(Buffer buffer,
+                  sent.pending.wait(Deadline::after_s(options_.timeout_s), sent.words));
+    give_buffer(std::move(buffer));
+  }
+  sent_.resize(kept);
+  return {};
+}
+
+Buffer Executor::take_buffer(std::size_t payload_bytes) {
+  const auto it = free_buffers_.find(payload_bytes);
+  if (it == free_buffers_.end()) return Buffer(payload_bytes);
+  Buffer buffer = std::move(it->second);
+  free_buffers_.erase(it);
+  return buffer;
+}
+
+void Executor::give_buffer(Buffer buffer) {
+  free_buffers_.emplace(buffer.payload_bytes_max(), std::move(buffer));
+}
+
+ChunkId Executor::last_chunk() const {
+  return ChunkId{static_cast<std::int32_t>(schedule_->chunk_ranks.size()) - 1};
+}
+
+Rank Executor::tied_peer() const {
+  const Rank owner = rank_of(ChunkId{0});
+  return owner == self_ ? rank_of(last_chunk()) : owner;
+}
+
+void Executor::record(std::vector<TraceSpan>* spans) {
+  if (spans != nullptr && spans_ == nullptr) record_start_s_ = now_s();
+  spans_ = spans;
+}
+
+void Executor::add_span(const char* lane, const Action& action, double start_s, double end_s) {
+  constexpr double kShortest_s = 1e-6;  // posts and lookups would only blur the picture
+  if (spans_ == nullptr || end_s - start_s < kShortest_s) return;
+  spans_->push_back({self_, lane, to_text(action), start_s - record_start_s_, end_s - start_s,
+                     static_cast<int>(position_.step)});
+}
+
+}  // namespace motley

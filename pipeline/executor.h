@@ -1,0 +1,120 @@
+// Executor: runs one rank's list of actions. One switch over the kinds, no policy: what is posted
+// when, and in which order things are computed, is decided by the schedule alone.
+//
+// Sends and receives are posted here and carried out by the transport's thread while the compute
+// thread goes on; the only waits are for an input that has not arrived yet, each with a deadline.
+// Used by the compute thread alone.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <tuple>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/result.h"
+#include "comm/frame_link.h"
+#include "compression/codec.h"
+#include "partitioner/plan.h"
+#include "partitioner/trace.h"
+#include "pipeline/action.h"
+#include "pipeline/activity.h"
+#include "pipeline/stage_compute.h"
+
+namespace motley {
+
+struct ExecutorOptions {
+  double timeout_s = 60;  // longest wait for one message
+};
+
+// How long one run of the schedule took and where the time went, on this rank.
+struct RunTimes {
+  double total_s = 0;
+  double compute_s = 0;
+  double wait_s = 0;  // for messages
+};
+
+class Executor {
+ public:
+  // Everything lent must outlive the executor. kConfig when the plan names an unknown codec.
+  [[nodiscard]] static Result<std::unique_ptr<Executor>> make(Rank self, const Plan& plan,
+                                                              FrameLink& link,
+                                                              StageCompute& compute,
+                                                              Activity& activity,
+                                                              ExecutorOptions options);
+
+  // Runs this rank's actions of `schedule`, which must have passed validate_schedule.
+  // kPeer when a message does not come in time or a peer is lost, kCorrupt for a bad one; the batch
+  // is then abandoned, parameters unchanged unless the step was already voted.
+  [[nodiscard]] Result<RunTimes> run(const Schedule& schedule, const BatchPosition& position);
+
+  // From now on each action's span is added to `spans`, with time counted from the first call
+  // (nullptr: stop).
+  void record(std::vector<TraceSpan>* spans);
+
+ private:
+  using SlotKey = std::tuple<ActionKind, ChunkId, MicroId>;
+
+  Executor(Rank self, FrameLink& link, StageCompute& compute, Activity& activity,
+           ExecutorOptions options);
+
+  Result<void> execute(const Action& action);
+  Result<void> load(const Action& action);
+  Result<void> send_targets(const Action& action);
+  Result<void> forward(const Action& action);
+  Result<void> backward(const Action& action);
+  Result<void> exchange_tied();
+  Result<void> vote();
+
+  // What the computing action just before `send` made; valid until the next one.
+  [[nodiscard]] std::span<const float> produced_by(ActionKind kind, const Action& send) const;
+
+  void post(const Action& action, Rank from, const FrameId& id, std::size_t bytes_max);
+  Result<Buffer> take(const SlotKey& key);
+  Result<void> receive_floats(const SlotKey& key, const Codec& codec, std::span<float> values);
+  Result<void> receive_targets(MicroId micro);
+  Result<void> send_floats(Rank to, const FrameId& id, const Codec& codec,
+                           std::span<const float> values);
+  Result<void> send_buffer(Rank to, const FrameId& id, Buffer buffer);
+  Result<void> reclaim(bool wait_for_all);
+
+  Buffer take_buffer(std::size_t payload_bytes);
+  void give_buffer(Buffer buffer);
+
+  [[nodiscard]] Rank rank_of(ChunkId chunk) const { return schedule_->chunk_ranks[chunk.index()]; }
+  [[nodiscard]] ChunkId last_chunk() const;
+  [[nodiscard]] Rank tied_peer() const;
+  void add_span(const char* lane, const Action& action, double start_s, double end_s);
+
+  const Rank self_;
+  FrameLink& link_;
+  StageCompute& compute_;
+  Activity& activity_;
+  const ExecutorOptions options_;
+  std::unique_ptr<const Codec> plain_;                   // for exchanges that must be exact
+  std::vector<std::unique_ptr<const Codec>> codecs_;     // [ChunkId], of the boundary after it
+
+  const Schedule* schedule_ = nullptr;  // of the run under way
+  BatchPosition position_;
+  RunTimes times_;
+  double action_wait_s_ = 0;  // of the action under way
+  struct Produced {
+    Action action;
+    std::span<const float> values;
+  };
+  Produced produced_;
+  std::map<SlotKey, PendingFrame> posted_;
+  struct Sent {
+    Pending pending;
+    std::string words;
+  };
+  std::vector<Sent> sent_;
+  std::span<const std::int32_t> loaded_targets_;     // of the last load, until sent
+  std::multimap<std::size_t, Buffer> free_buffers_;  // by capacity
+
+  std::vector<TraceSpan>* spans_ = nullptr;
+  double record_start_s_ = 0;
+};
+
+}  // namespace motley

@@ -1,0 +1,70 @@
+// StageCompute: what one rank computes. The executor says when; this says how. The worker's
+// implementation holds torch layers (training/stage_trainer.h); tests use plain arithmetic.
+//
+// Spans are lent: a room stays valid until the call that consumes it (several micro-batches may have
+// theirs at once), a returned span until the next call for the same chunk. Owned and used by the compute thread alone.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/result.h"
+
+namespace motley {
+
+// Which batch a run of the schedule works on.
+struct BatchPosition {
+  std::int64_t step = 1;           // 1 is the first
+  bool training = true;            // false: evaluation
+  std::uint64_t first_sample = 0;  // of the global batch, in the source's training or held-out order
+};
+
+class StageCompute {
+ public:
+  virtual ~StageCompute() = default;
+
+  // Called before the first action of a schedule.
+  virtual void begin(const BatchPosition& position) = 0;
+
+  // Rank of chunk 0: takes the micro-batch from the data and keeps its inputs for chunk 0's
+  // forward. Returns its targets, which stay valid until the micro-batch's forward on the last
+  // chunk when that is here, else until the next load.
+  virtual std::span<const std::int32_t> load(MicroId micro) = 0;
+
+  // Rank of the last chunk, when the data is elsewhere: where the received targets go.
+  virtual std::span<std::int32_t> targets_room(MicroId micro) = 0;
+
+  // Sizes of what crosses the boundaries of `chunk`, and of a micro-batch's targets.
+  [[nodiscard]] virtual std::size_t input_floats(ChunkId chunk) const = 0;   // every chunk but 0
+  [[nodiscard]] virtual std::size_t output_floats(ChunkId chunk) const = 0;  // all but the last
+  [[nodiscard]] virtual std::size_t targets_count() const = 0;
+
+  // Where the input of `chunk` goes before its forward (every chunk but 0).
+  virtual std::span<float> input_room(ChunkId chunk, MicroId micro) = 0;
+  // Returns the output; empty for the last chunk, which adds to the loss instead.
+  virtual std::span<const float> forward(ChunkId chunk, MicroId micro) = 0;
+
+  // Where the gradient of the output of `chunk` goes before its backward (every chunk but the last).
+  virtual std::span<float> gradient_room(ChunkId chunk, MicroId micro) = 0;
+  // Returns the gradient of the input; empty for chunk 0.
+  virtual std::span<const float> backward(ChunkId chunk, MicroId micro) = 0;
+
+  // The gradient of this rank's use of the tied parameter, and where the other rank's goes. Only
+  // called where the tied pair stands on two ranks.
+  virtual std::span<const float> tied_gradient() = 0;
+  virtual std::span<float> other_tied_gradient_room() = 0;
+
+  // What this rank gives to the vote: at most vote_bytes_max() bytes.
+  [[nodiscard]] virtual std::size_t vote_bytes_max() const = 0;
+  virtual std::vector<std::byte> vote() = 0;
+  // Every rank's vote, [Rank], before the step. Not trusted: kCorrupt when one is malformed.
+  [[nodiscard]] virtual Result<void> count_votes(
+      const std::vector<std::vector<std::byte>>& votes) = 0;
+  // Updates the parameters or skips, as the votes say.
+  virtual void step() = 0;
+};
+
+}  // namespace motley

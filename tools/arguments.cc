@@ -1,0 +1,125 @@
+#include "tools/arguments.h"
+
+#include <charconv>
+#include <sstream>
+
+#include <boost/program_options.hpp>
+#include <fmt/format.h>
+
+#include "base/check.h"
+
+namespace motley {
+namespace po = boost::program_options;
+namespace {
+
+constexpr const char* kOperand = "operand";  // Program_options wants a name for positional words
+
+po::options_description visible_options(const CommandSpec& spec) {
+  po::options_description options("Options", 96, 60);
+  for (const OptionSpec& option : spec.options) {
+    if (option.value.empty()) {
+      options.add_options()(option.name.c_str(), option.help.c_str());
+      continue;
+    }
+    auto* value = po::value<std::vector<std::string>>()->value_name(option.value);
+    options.add_options()(option.name.c_str(), value, option.help.c_str());
+  }
+  options.add_options()("help,h", "show this text");
+  return options;
+}
+
+Error usage_error(const CommandSpec& spec, const std::string& what) {
+  return {ErrorCode::kUsage, what, "", fmt::format("motley {} --help", spec.name)};
+}
+
+Result<void> check_operands(const CommandSpec& spec, const std::vector<std::string>& operands) {
+  if (operands.size() < spec.operands.size()) {
+    return usage_error(spec, fmt::format("motley {} needs {}", spec.name,
+                                         spec.operands[operands.size()]));
+  }
+  if (operands.size() > spec.operands.size()) {
+    return usage_error(spec, fmt::format("motley {} does not take '{}'", spec.name,
+                                         operands[spec.operands.size()]));
+  }
+  return {};
+}
+
+}  // namespace
+
+const std::string& Arguments::value(const std::string& option) const {
+  const auto it = values_.find(option);
+  MOTLEY_CHECK(it != values_.end() && !it->second.empty(), "option {} has no value", option);
+  return it->second.back();
+}
+
+std::vector<std::string> Arguments::values(const std::string& option) const {
+  const auto it = values_.find(option);
+  return it == values_.end() ? std::vector<std::string>{} : it->second;
+}
+
+Result<Arguments> parse_arguments(const CommandSpec& spec, const std::vector<std::string>& words) {
+  const po::options_description visible = visible_options(spec);
+  po::options_description all;
+  all.add(visible).add_options()(kOperand, po::value<std::vector<std::string>>());
+  po::positional_options_description positional;
+  positional.add(kOperand, -1);
+  Arguments arguments;
+  try {
+    const auto parsed = po::command_line_parser(words).options(all).positional(positional).run();
+    for (const auto& option : parsed.options) {
+      if (option.string_key == kOperand) {
+        arguments.operands_.insert(arguments.operands_.end(), option.value.begin(),
+                                   option.value.end());
+        continue;
+      }
+      auto& values = arguments.values_[option.string_key];
+      values.insert(values.end(), option.value.begin(), option.value.end());
+    }
+  } catch (const po::error& e) {
+    return usage_error(spec, fmt::format("{}, motley {}", e.what(), spec.name));
+  }
+  for (const OptionSpec& option : spec.options) {
+    if (!option.repeated && arguments.values(option.name).size() > 1) {
+      return usage_error(spec, fmt::format("--{} is given more than once", option.name));
+    }
+  }
+  if (!arguments.help()) MOTLEY_TRY(check_operands(spec, arguments.operands_));
+  return arguments;
+}
+
+std::string help_text(const CommandSpec& spec) {
+  std::string usage = fmt::format("motley {}", spec.name);
+  for (const std::string& operand : spec.operands) usage += " " + operand;
+  std::ostringstream options;
+  options << visible_options(spec);
+  return fmt::format("{}: {}\n\nUsage: {} [options]\n\n{}\n{}", spec.name, spec.summary, usage,
+                     spec.text, options.str());
+}
+
+Result<std::int64_t> integer_value(const Arguments& arguments, const std::string& option,
+                                   std::int64_t low, std::int64_t high) {
+  const std::string& text = arguments.value(option);
+  std::int64_t value = 0;
+  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (code != std::errc{} || end != text.data() + text.size() || value < low || value > high) {
+    return Error{ErrorCode::kUsage,
+                 fmt::format("--{} must be a whole number from {} to {}", option, low, high),
+                 fmt::format("it is '{}'", text), ""};
+  }
+  return value;
+}
+
+Result<std::vector<std::pair<std::string, std::string>>> set_values(const Arguments& arguments) {
+  std::vector<std::pair<std::string, std::string>> pairs;
+  for (const std::string& text : arguments.values("set")) {
+    const std::size_t equals = text.find('=');
+    if (equals == std::string::npos || equals == 0) {
+      return Error{ErrorCode::kUsage, fmt::format("--set needs key=value, not '{}'", text), "",
+                   "for example --set train.lr=1e-3"};
+    }
+    pairs.emplace_back(text.substr(0, equals), text.substr(equals + 1));
+  }
+  return pairs;
+}
+
+}  // namespace motley

@@ -1,0 +1,61 @@
+// Command lines: one table per command gives the parser, the checks and the help text.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+
+namespace motley {
+
+struct OptionSpec {
+  std::string name;           // "stages", given as --stages
+  std::string value;          // what the help calls its value, "N"; "" = a flag
+  std::string help;           // one line
+  bool repeated = false;      // may be given several times
+};
+
+struct CommandSpec {
+  std::string name;                   // "train", "ckpt show"
+  std::string summary;                // one line, in the list of commands
+  std::vector<std::string> operands;  // names of the positional arguments, all required
+  std::vector<OptionSpec> options;    // --help is always there
+  std::string text;                   // what it does and examples, for --help
+};
+
+class Arguments {
+ public:
+  [[nodiscard]] bool help() const { return has("help"); }
+  [[nodiscard]] bool has(const std::string& option) const { return values_.contains(option); }
+  // The last value given. REQUIRES: has(option).
+  [[nodiscard]] const std::string& value(const std::string& option) const;
+  [[nodiscard]] std::vector<std::string> values(const std::string& option) const;
+  [[nodiscard]] const std::string& operand(std::size_t index) const { return operands_[index]; }
+
+ private:
+  friend Result<Arguments> parse_arguments(const CommandSpec&, const std::vector<std::string>&);
+
+  std::map<std::string, std::vector<std::string>> values_;
+  std::vector<std::string> operands_;
+};
+
+// kUsage, naming the option, for anything the table does not allow. Operands are not checked when
+// --help is given.
+[[nodiscard]] Result<Arguments> parse_arguments(const CommandSpec& spec,
+                                                const std::vector<std::string>& words);
+
+[[nodiscard]] std::string help_text(const CommandSpec& spec);
+
+// The value of an option as a whole number in [low, high]; kUsage otherwise.
+[[nodiscard]] Result<std::int64_t> integer_value(const Arguments& arguments,
+                                                 const std::string& option, std::int64_t low,
+                                                 std::int64_t high);
+
+// "key=value" pairs of --set. kUsage when there is no '='.
+[[nodiscard]] Result<std::vector<std::pair<std::string, std::string>>> set_values(
+    const Arguments& arguments);
+
+}  // namespace motley

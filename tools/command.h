@@ -1,0 +1,29 @@
+// The commands of motley: one table, one file a command.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "tools/arguments.h"
+
+namespace motley {
+
+struct Command {
+  CommandSpec spec;
+  Result<void> (*run)(const Arguments& arguments);
+};
+
+[[nodiscard]] Command train_command();
+[[nodiscard]] Command launch_command();
+[[nodiscard]] Command profile_command();
+[[nodiscard]] Command plan_command();
+[[nodiscard]] Command simulate_command();
+[[nodiscard]] Command generate_command();
+[[nodiscard]] Command config_command();
+[[nodiscard]] std::vector<Command> checkpoint_commands();  // ckpt list, ckpt show, ckpt verify
+
+// Every command in the order of the help.
+[[nodiscard]] std::vector<Command> all_commands();
+
+}  // namespace motley

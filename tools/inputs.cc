@@ -1,0 +1,94 @@
+#include "tools/inputs.h"
+
+#include <cstring>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "base/files.h"
+#include "base/program_path.h"
+#include "cluster/run_folder.h"
+
+namespace motley {
+namespace {
+
+std::map<std::string, std::string> motley_environment() {
+  std::map<std::string, std::string> variables;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const char* equals = std::strchr(*entry, '=');
+    if (std::strncmp(*entry, "MOTLEY_", 7) != 0 || equals == nullptr) continue;
+    variables.emplace(std::string(static_cast<const char*>(*entry), equals), equals + 1);
+  }
+  return variables;
+}
+
+// A file that the user named on the command line: an unreadable one is a configuration error.
+Result<std::string> read_named_file(const std::filesystem::path& path) {
+  auto text = read_file(path);
+  if (!text.ok()) {
+    Error error = std::move(text).error();
+    error.code = ErrorCode::kConfig;
+    return error;
+  }
+  return text;
+}
+
+}  // namespace
+
+OptionSpec set_option() {
+  return {"set", "KEY=VALUE", "override a configuration key, e.g. --set train.lr=1e-3", true};
+}
+
+OptionSpec cluster_option() {
+  return {"cluster", "FILE", "the machines and links (docs/formats/cluster.md)"};
+}
+
+OptionSpec profile_option() {
+  return {"profile", "FILE", "what `motley profile` measured; devices in it are not measured again",
+          true};
+}
+
+OptionSpec json_option() { return {"json", "", "print JSON for other programs"}; }
+
+Result<ResolvedConfig> read_config(const std::filesystem::path& path, const Arguments& arguments) {
+  MOTLEY_ASSIGN(const std::string text, read_named_file(path));
+  MOTLEY_ASSIGN(Overrides overrides, set_values(arguments));
+  MOTLEY_ASSIGN(ResolvedConfig resolved,
+                resolve_config(text, path.string(), motley_environment(), overrides));
+  if (arguments.has("run")) {
+    resolved.config.run.dir = arguments.value("run");
+    resolved.origins["run.dir"] = "--run";
+  }
+  return resolved;
+}
+
+Result<Cluster> read_cluster(const Arguments& arguments, int devices) {
+  if (!arguments.has("cluster")) return local_cluster(devices);
+  const std::string& path = arguments.value("cluster");
+  MOTLEY_ASSIGN(const std::string text, read_named_file(path));
+  return parse_cluster(text, path);
+}
+
+Result<Profile> read_profiles(const Arguments& arguments) {
+  Profile all;
+  for (const std::string& path : arguments.values("profile")) {
+    MOTLEY_ASSIGN(Profile one, read_profile(path));
+    for (DeviceProfile& device : one.devices) {
+      std::erase_if(all.devices, [&](const DeviceProfile& known) {
+        return known.machine == device.machine && known.device == device.device;
+      });
+      all.devices.push_back(std::move(device));
+    }
+  }
+  return all;
+}
+
+Result<std::filesystem::path> stage_program() {
+  const std::filesystem::path program = program_path().parent_path() / "motley-stage";
+  if (std::filesystem::exists(program)) return program;
+  return Error{ErrorCode::kConfig, fmt::format("the worker {} is missing", program.string()),
+               "this build of Motley is without LibTorch, or was only copied in part",
+               "build with -DMOTLEY_WITH_TORCH=ON (scripts/build)"};
+}
+
+}  // namespace motley

@@ -1,0 +1,37 @@
+// What several commands read: the configuration, the cluster, profiles, and where motley-stage is.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "job/config_io.h"
+#include "partitioner/cluster.h"
+#include "partitioner/profile.h"
+#include "tools/arguments.h"
+
+namespace motley {
+
+// Options that mean the same in every command that takes them.
+[[nodiscard]] OptionSpec set_option();
+[[nodiscard]] OptionSpec cluster_option();
+[[nodiscard]] OptionSpec profile_option();
+[[nodiscard]] OptionSpec json_option();
+
+// CONFIG with the environment's MOTLEY_* and --set on top; --run, where a command has it, sets
+// run.dir.
+[[nodiscard]] Result<ResolvedConfig> read_config(const std::filesystem::path& path,
+                                                 const Arguments& arguments);
+
+// --cluster's file, else this machine with `devices` devices.
+[[nodiscard]] Result<Cluster> read_cluster(const Arguments& arguments, int devices);
+
+// All --profile files together; a later one replaces an earlier one's devices.
+[[nodiscard]] Result<Profile> read_profiles(const Arguments& arguments);
+
+// motley-stage beside this program. kConfig when it is not there (a build without LibTorch).
+[[nodiscard]] Result<std::filesystem::path> stage_program();
+
+}  // namespace motley

@@ -1,0 +1,71 @@
+// motley profile: measures this machine, or every machine of a cluster.
+#include <cstdio>
+
+#include <fmt/format.h>
+
+#include "base/files.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "cluster/measure.h"
+#include "models/model_spec.h"
+#include "tools/command.h"
+#include "tools/inputs.h"
+
+namespace motley {
+namespace {
+
+std::string profile_table(const Profile& profile) {
+  std::string text;
+  for (const DeviceProfile& device : profile.devices) {
+    text += fmt::format("{} {}: {} thread{}, {:.1f} GiB available, optimizer {:.2f} ns a parameter\n",
+                        device.machine, device.device, device.threads,
+                        device.threads == 1 ? "" : "s",
+                        static_cast<double>(device.memory_bytes) / (1LL << 30),
+                        device.optimizer_s_per_parameter * 1e9);
+    text += fmt::format("  {:<40} {:>6} {:>12} {:>12} {:>10}\n", "layer", "batch", "forward ms",
+                        "backward ms", "kept MiB");
+    for (const auto& [signature, samples] : device.layers) {
+      for (const LayerSample& sample : samples) {
+        text += fmt::format("  {:<40} {:>6} {:>12.3f} {:>12.3f} {:>10.2f}\n", signature,
+                            sample.micro_batch, sample.forward_s * 1e3, sample.backward_s * 1e3,
+                            static_cast<double>(sample.saved_bytes) / (1 << 20));
+      }
+    }
+  }
+  return text;
+}
+
+Result<void> profile(const Arguments& arguments) {
+  MOTLEY_ASSIGN(ResolvedConfig resolved, read_config(arguments.operand(0), arguments));
+  MOTLEY_TRY(validate_config(resolved.config));
+  MOTLEY_ASSIGN(const ModelSpec model, describe_model(resolved.config.model));
+  MOTLEY_ASSIGN(const Cluster cluster, read_cluster(arguments, 1));
+  MOTLEY_ASSIGN(const auto program, stage_program());
+  MOTLEY_ASSIGN(const Profile measured,
+                measure_cluster(cluster, resolved.config, program, Profile{}, Log("")));
+  const std::string text = profile_to_json(measured).dump(2) + "\n";
+  if (arguments.has("output")) MOTLEY_TRY(write_file_atomic(arguments.value("output"), text));
+  std::fputs((arguments.has("json") ? text : profile_table(measured)).c_str(), stdout);
+  return {};
+}
+
+}  // namespace
+
+Command profile_command() {
+  CommandSpec spec{"profile",
+                   "measure how fast this machine computes each layer",
+                   {"CONFIG"},
+                   {cluster_option(),
+                    {"output", "FILE", "write the profile for --profile of other commands"},
+                    set_option(),
+                    json_option()},
+                   "Runs each different layer of the configured model forward and backward, and\n"
+                   "reports medians, kept memory and the optimizer's speed. Profiles are files\n"
+                   "that travel: measure each machine once, then plan anywhere. With --cluster\n"
+                   "all its machines are measured at the same time.\n\n"
+                   "Example\n"
+                   "  motley profile gpt.toml --output here.json\n"};
+  return {spec, profile};
+}
+
+}  // namespace motley

@@ -1,0 +1,173 @@
+#include "training/profile_job.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include <ATen/ATen.h>
+
+#include "base/clock.h"
+#include "base/system_memory.h"
+#include "models/chain.h"
+#include "partitioner/profile.h"
+#include "training/optimizer.h"
+
+namespace motley {
+namespace {
+
+constexpr double kMeasure_s = 0.12;  // per layer, size and direction, after the warm-up
+constexpr int kRunsMin = 3;
+constexpr int kRunsMax = 200;
+
+struct Timing {
+  double median_s = 0;
+  double spread_s = 0;  // median absolute deviation
+};
+
+double median(std::vector<double>& values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::ranges::nth_element(values, middle);
+  return *middle;
+}
+
+Timing summarise(std::vector<double> times_s) {
+  Timing timing;
+  timing.median_s = median(times_s);
+  for (double& time_s : times_s) time_s = std::abs(time_s - timing.median_s);
+  timing.spread_s = median(times_s);
+  return timing;
+}
+
+// One layer alone, fed with plausible values.
+class LayerBench {
+ public:
+  LayerBench(const Job& job, const ModelSpec& model, int layer)
+      : model_(model), layer_(layer), chain_(job.config.model, model, layer, layer + 1) {
+    chain_.initialize(job.config.train.seed);
+  }
+
+  LayerSample measure(int samples) {
+    const MicroContext micro{1, 1, 0, true};
+    LayerSample sample;
+    sample.micro_batch = samples;
+    std::vector<double> forward_s;
+    std::vector<double> backward_s;
+    const double until_s = now_s() + 2 * kMeasure_s;
+    for (int run = -1; run < kRunsMin || (now_s() < until_s && run < kRunsMax); ++run) {
+      at::Tensor input = make_input(samples);
+      const at::Tensor targets = make_targets(samples);
+      const double start_s = now_s();
+      at::Tensor output = forward(std::move(input), targets, micro);
+      const double middle_s = now_s();
+      sample.saved_bytes = chain_.saved_bytes(micro.micro);
+      at::Tensor gradient = chain_.ends_in_loss() ? at::Tensor() : at::ones_like(output);
+      const double backward_start_s = now_s();
+      backward(std::move(gradient), micro);
+      const double end_s = now_s();
+      if (run < 0) continue;  // the first run touches memory for the first time
+      forward_s.push_back(middle_s - start_s);
+      backward_s.push_back(end_s - backward_start_s);
+    }
+    const Timing forward_timing = summarise(std::move(forward_s));
+    const Timing backward_timing = summarise(std::move(backward_s));
+    sample.forward_s = forward_timing.median_s;
+    sample.forward_spread_s = forward_timing.spread_s;
+    sample.backward_s = backward_timing.median_s;
+    sample.backward_spread_s = backward_timing.spread_s;
+    // While it computes, a layer holds about what it keeps once more.
+    sample.workspace_bytes = sample.saved_bytes;
+    return sample;
+  }
+
+  [[nodiscard]] LayerChain& chain() { return chain_; }
+
+ private:
+  [[nodiscard]] at::Tensor make_input(int samples) const {
+    const std::int64_t tokens = model_.tokens_per_sample;
+    if (layer_ == 0) return make_targets(samples);
+    const auto& before = model_.layers[static_cast<std::size_t>(layer_) - 1];
+    at::Tensor x = at::empty({samples, tokens, before.output_floats_per_sample / tokens});
+    float* values = x.data_ptr<float>();
+    for (std::int64_t i = 0; i < x.numel(); ++i) values[i] = std::sin(static_cast<float>(i));
+    return x;
+  }
+
+  [[nodiscard]] at::Tensor make_targets(int samples) const {
+    at::Tensor tokens = at::empty({samples, model_.tokens_per_sample}, at::kLong);
+    auto* values = tokens.data_ptr<std::int64_t>();
+    for (std::int64_t i = 0; i < tokens.numel(); ++i) values[i] = (i * 7919) % model_.vocab;
+    return tokens;
+  }
+
+  at::Tensor forward(at::Tensor input, const at::Tensor& targets, const MicroContext& micro) {
+    if (!chain_.ends_in_loss()) return chain_.forward(std::move(input), micro);
+    (void)chain_.forward_loss(std::move(input), targets, micro);
+    return {};
+  }
+
+  void backward(at::Tensor gradient, const MicroContext& micro) {
+    (void)(chain_.ends_in_loss() ? chain_.backward_loss(micro)
+                                 : chain_.backward(std::move(gradient), micro));
+  }
+
+  const ModelSpec& model_;
+  int layer_;
+  LayerChain chain_;
+};
+
+double measure_optimizer(const Job& job, LayerChain& chain) {
+  const auto optimizer = make_optimizer(job.config.train);
+  std::vector<std::vector<float>> moments(optimizer->moment_names().size(),
+                                          std::vector<float>(chain.values().size()));
+  std::vector<double> times_s;
+  for (int run = -1; run < 5; ++run) {
+    const std::vector<std::span<float>> spans(moments.begin(), moments.end());
+    const double start_s = now_s();
+    optimizer->update(chain.values(), chain.gradients(), spans, {1e-9, 1.0F, run + 2, true});
+    if (run >= 0) times_s.push_back(now_s() - start_s);
+  }
+  return median(times_s) / static_cast<double>(chain.values().size());
+}
+
+Result<std::vector<int>> read_sizes(const Job& job) {
+  std::vector<int> sizes;
+  const Json list = job.options.value("sizes", Json::array());
+  for (const Json& size : list) {
+    if (size.is_number_integer() && size.get<int>() > 0) sizes.push_back(size.get<int>());
+  }
+  if (sizes.empty()) return Error{ErrorCode::kInternal, "a profile job without sizes", "", ""};
+  std::ranges::sort(sizes);
+  return sizes;
+}
+
+}  // namespace
+
+Result<void> run_profile_job(const Job& job, WorkerChannel& channel) {
+  MOTLEY_ASSIGN(const ModelSpec model, describe_model(job.config.model));
+  MOTLEY_ASSIGN(const std::vector<int> sizes, read_sizes(job));
+  channel.send({{"event", "ready"}});
+
+  DeviceProfile device;
+  device.machine = job.options.value("machine", "");
+  device.device = job.device;
+  device.threads = job.threads;
+  device.memory_bytes = available_memory_bytes();
+  device.baseline_bytes = resident_bytes();
+  std::int64_t largest = 0;
+  for (int layer = 0; layer < static_cast<int>(model.layers.size()); ++layer) {
+    const LayerSpec& spec = model.layers[static_cast<std::size_t>(layer)];
+    if (device.layers.contains(spec.signature)) continue;
+    LayerBench bench(job, model, layer);
+    for (const int size : sizes) device.layers[spec.signature].push_back(bench.measure(size));
+    if (spec.parameter_count() > largest) {
+      largest = spec.parameter_count();
+      device.optimizer_s_per_parameter = measure_optimizer(job, bench.chain());
+    }
+  }
+  Profile profile;
+  profile.devices.push_back(std::move(device));
+  channel.send({{"event", "result"}, {"profile", profile_to_json(profile)}});
+  return {};
+}
+
+}  // namespace motley

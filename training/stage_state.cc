@@ -1,0 +1,121 @@
+#include "training/stage_state.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "models/initialize.h"
+
+namespace motley {
+
+StageState::StageState(std::vector<HeldParameter> held, std::unique_ptr<const Optimizer> optimizer)
+    : optimizer_(std::move(optimizer)), moment_names_(optimizer_->moment_names()) {
+  for (HeldParameter& parameter : held) {
+    Entry entry{std::move(parameter), {}, std::nullopt};
+    if (entry.held.spec.tied_use) {
+      for (std::size_t i = 0; i < entries_.size(); ++i) {
+        if (entries_[i].held.spec.name == entry.held.spec.name) entry.owner = i;
+      }
+    }
+    if (!entry.owner.has_value()) {
+      entry.moments.assign(moment_names_.size(),
+                           std::vector<float>(entry.held.values.size(), 0.0F));
+    }
+    entries_.push_back(std::move(entry));
+  }
+}
+
+void StageState::initialize(std::int64_t seed) {
+  for (Entry& entry : entries_) initialize_parameter(entry.held.spec, seed, entry.held.values);
+}
+
+Result<void> StageState::load_values(const CheckpointReader& reader) {
+  for (Entry& entry : entries_) {
+    MOTLEY_TRY(reader.read(entry.held.spec.name, entry.held.spec.shape, entry.held.values));
+  }
+  return {};
+}
+
+Result<void> StageState::load_moments(const CheckpointReader& reader) {
+  for (Entry& entry : entries_) {
+    for (std::size_t i = 0; i < entry.moments.size(); ++i) {
+      MOTLEY_TRY(reader.read(moment_names_[i] + "/" + entry.held.spec.name, entry.held.spec.shape,
+                             entry.moments[i]));
+    }
+  }
+  return {};
+}
+
+void StageState::use_tied_across_ranks(const std::string& parameter) {
+  for (std::size_t i = 0; i < entries_.size(); ++i) {
+    if (entries_[i].held.spec.name != parameter) continue;
+    tied_entry_ = i;
+    other_tied_gradient_.assign(entries_[i].held.gradients.size(), 0.0F);
+  }
+}
+
+std::span<const float> StageState::tied_gradient() const {
+  MOTLEY_CHECK(tied_entry_.has_value(), "no tied parameter spans two ranks");
+  return entries_[*tied_entry_].held.gradients;
+}
+
+std::span<float> StageState::other_tied_gradient() { return other_tied_gradient_; }
+
+void StageState::sum_tied_gradients() {
+  const auto add = [](std::span<const float> from, std::span<float> to) {
+    std::ranges::transform(to, from, to.begin(), std::plus<>{});
+  };
+  for (Entry& entry : entries_) {
+    if (entry.owner) add(entry.held.gradients, entries_[*entry.owner].held.gradients);
+  }
+  if (tied_entry_) add(other_tied_gradient_, entries_[*tied_entry_].held.gradients);
+}
+
+std::vector<LayerNorm2> StageState::layer_norms() const {
+  std::vector<LayerNorm2> norms;
+  for (const Entry& entry : entries_) {
+    if (norms.empty() || norms.back().layer != entry.held.layer) {
+      norms.push_back({entry.held.layer, 0.0});
+    }
+    if (!entry.held.spec.tied_use) norms.back().squared_norm += squared_norm(entry.held.gradients);
+  }
+  return norms;
+}
+
+void StageState::update(double lr, float gradient_scale, std::int64_t update_number) {
+  for (Entry& entry : entries_) {
+    if (entry.owner) {
+      std::ranges::copy(entries_[*entry.owner].held.values, entry.held.values.begin());
+      continue;
+    }
+    std::vector<std::span<float>> moments(entry.moments.begin(), entry.moments.end());
+    optimizer_->update(entry.held.values, entry.held.gradients, moments,
+                       {lr, gradient_scale, update_number, entry.held.spec.decayed});
+  }
+}
+
+void StageState::clear_gradients() {
+  for (Entry& entry : entries_) std::ranges::fill(entry.held.gradients, 0.0F);
+}
+
+std::vector<TensorView> StageState::parameter_views() const {
+  std::vector<TensorView> views;
+  for (const Entry& entry : entries_) {
+    if (entry.held.spec.tied_use) continue;
+    views.push_back({entry.held.spec.name, entry.held.spec.shape, entry.held.values});
+  }
+  return views;
+}
+
+std::vector<TensorView> StageState::moment_views() const {
+  std::vector<TensorView> views;
+  for (const Entry& entry : entries_) {
+    if (entry.held.spec.tied_use) continue;
+    for (std::size_t i = 0; i < entry.moments.size(); ++i) {
+      views.push_back({moment_names_[i] + "/" + entry.held.spec.name, entry.held.spec.shape,
+                       entry.moments[i]});
+    }
+  }
+  return views;
+}
+
+}  // namespace motley

@@ -1,0 +1,95 @@
+// StageTrainer: what a rank computes, with torch layers: the worker's StageCompute.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+#include "base/result.h"
+#include "checkpoint/checkpoint.h"
+#include "cluster/protocol.h"
+#include "data/source.h"
+#include "models/layer.h"
+#include "models/model_spec.h"
+#include "pipeline/stage_compute.h"
+#include "training/stage_state.h"
+#include "training/vote.h"
+
+namespace motley {
+
+// What the last vote decided.
+struct StepOutcome {
+  double loss = 0;  // mean over tokens
+  std::int64_t tokens = 0;
+  double grad_norm = 0;  // of the mean gradient, before clipping
+  double lr = 0;
+  bool skipped = false;
+};
+
+class StageTrainer : public StageCompute {
+ public:
+  // Opens the data (on the rank of chunk 0), builds the chunks of this rank and fills their
+  // parameters: from job.resume_from, else from model.init_from, else by seed.
+  [[nodiscard]] static Result<std::unique_ptr<StageTrainer>> make(const Job& job,
+                                                                  const ModelSpec& model);
+  ~StageTrainer() override;
+
+  void begin(const BatchPosition& position) override;
+  std::span<const std::int32_t> load(MicroId micro) override;
+  std::span<std::int32_t> targets_room(MicroId micro) override;
+  std::size_t input_floats(ChunkId chunk) const override;
+  std::size_t output_floats(ChunkId chunk) const override;
+  std::size_t targets_count() const override;
+  std::span<float> input_room(ChunkId chunk, MicroId micro) override;
+  std::span<const float> forward(ChunkId chunk, MicroId micro) override;
+  std::span<float> gradient_room(ChunkId chunk, MicroId micro) override;
+  std::span<const float> backward(ChunkId chunk, MicroId micro) override;
+  std::span<const float> tied_gradient() override;
+  std::span<float> other_tied_gradient_room() override;
+  std::size_t vote_bytes_max() const override;
+  std::vector<std::byte> vote() override;
+  Result<void> count_votes(const std::vector<std::vector<std::byte>>& votes) override;
+  void step() override;
+
+  // Of the last voted batch; for an evaluation only loss and tokens mean something.
+  [[nodiscard]] const StepOutcome& outcome() const { return outcome_; }
+  // Where the training stands: after the last step.
+  [[nodiscard]] const CheckpointState& progress() const { return progress_; }
+  [[nodiscard]] const StageState& state() const { return *state_; }
+  // nullptr on ranks without the data.
+  [[nodiscard]] const Source* source() const { return source_.get(); }
+
+ private:
+  struct Chunk;
+
+  StageTrainer(const Job& job, const ModelSpec& model);
+
+  Result<void> fill_parameters(const Job& job);
+  [[nodiscard]] Chunk& chunk_at(ChunkId chunk);
+  [[nodiscard]] const Chunk& chunk_at(ChunkId chunk) const;
+  [[nodiscard]] bool is_last(ChunkId chunk) const;
+  [[nodiscard]] MicroContext context(MicroId micro) const;
+  void add_loss(Chunk& chunk, MicroId micro, const MicroContext& context);
+
+  const Config config_;
+  const ModelSpec model_;
+  const int micro_batch_;
+  const int chunk_count_;
+  std::unique_ptr<const Source> source_;
+  std::vector<std::unique_ptr<Chunk>> chunks_;  // [ChunkId]; null where another rank holds it
+  std::unique_ptr<StageState> state_;
+
+  BatchPosition position_;
+  std::map<MicroId, std::vector<std::int32_t>> targets_;  // until the last chunk's forward
+  Vote vote_;                                          // loss and tokens so far in this batch
+  Tally tally_;
+  StepOutcome outcome_;
+  CheckpointState progress_;
+};
+
+}  // namespace motley

@@ -1,0 +1,194 @@
+#include "training/train_job.h"
+
+#include <algorithm>
+#include <memory>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/check.h"
+#include "checkpoint/checkpoint.h"
+#include "cluster/checkpoint_committer.h"
+#include "cluster/trace_message.h"
+#include "comm/frame_link.h"
+#include "comm/transport.h"
+#include "models/model_spec.h"
+#include "pipeline/executor.h"
+#include "pipeline/schedules.h"
+#include "training/stage_trainer.h"
+
+namespace motley {
+namespace {
+
+constexpr double kConnect_s = 60;
+
+Result<std::vector<std::string>> receive_addresses(WorkerChannel& channel, int rank_count) {
+  MOTLEY_ASSIGN(const Json message,
+                channel.receive(Deadline::after_s(kConnect_s), "the addresses of the ranks"));
+  std::vector<std::string> addresses;
+  if (message.contains("addresses") && message["addresses"].is_array()) {
+    for (const Json& address : message["addresses"]) {
+      if (address.is_string()) addresses.push_back(address.get<std::string>());
+    }
+  }
+  if (static_cast<int>(addresses.size()) != rank_count) {
+    return Error{ErrorCode::kInternal, "the launcher sent a malformed list of addresses", "", ""};
+  }
+  return addresses;
+}
+
+Result<std::unique_ptr<Transport>> connect(const Job& job, WorkerChannel& channel,
+                                           double timeout_s) {
+  if (job.plan.rank_count() == 1) return std::move(make_inproc_transports(1).front());
+  TransportOptions options;
+  options.kind = job.config.comm.transport;
+  options.rank = job.rank;
+  options.rank_count = job.plan.rank_count();
+  options.bind_address = job.bind_address;
+  options.interface = job.interface;
+  options.timeout_s = timeout_s;
+  MOTLEY_ASSIGN(auto transport, make_transport(options));
+  channel.send({{"event", "address"}, {"value", transport->address()}});
+  MOTLEY_ASSIGN(const auto addresses, receive_addresses(channel, options.rank_count));
+  MOTLEY_TRY(transport->connect(addresses, Deadline::after_s(kConnect_s)));
+  return transport;
+}
+
+// The steps of one rank, from the first of this session to the last.
+class TrainingLoop {
+ public:
+  TrainingLoop(const Job& job, WorkerChannel& channel, StageTrainer& trainer, FrameLink& link,
+               Executor& executor, Schedule schedule, Schedule evaluation)
+      : job_(job),
+        channel_(channel),
+        trainer_(trainer),
+        link_(link),
+        executor_(executor),
+        schedule_(std::move(schedule)),
+        evaluation_(std::move(evaluation)) {}
+
+  Result<void> run() {
+    const TrainConfig& train = job_.config.train;
+    const std::int64_t first = trainer_.progress().step + 1;
+    const std::int64_t last = job_.stop_after > 0 ? std::min(job_.stop_after, train.steps)
+                                                  : train.steps;
+    for (std::int64_t step = first; step <= last; ++step) {
+      set_recording(step - first);
+      MOTLEY_TRY(run_step(step));
+      const std::int64_t every = job_.config.checkpoint.every;
+      if (step == last || (every > 0 && step % every == 0)) MOTLEY_TRY(save());
+    }
+    executor_.record(nullptr);
+    if (!spans_.empty()) channel_.send({{"event", "trace"}, {"spans", spans_to_json(spans_)}});
+    return {};
+  }
+
+ private:
+  // The first steps touch memory for the first time; the trace begins after them.
+  void set_recording(std::int64_t steps_done) {
+    constexpr std::int64_t kWarmUpSteps = 2;
+    if (steps_done == kWarmUpSteps) executor_.record(&spans_);
+    if (steps_done == kWarmUpSteps + job_.config.run.trace_steps) executor_.record(nullptr);
+  }
+
+  Result<void> run_step(std::int64_t step) {
+    const std::uint64_t bytes_before = link_.wire_bytes();
+    MOTLEY_ASSIGN(const RunTimes times,
+                  executor_.run(schedule_, {step, true, trainer_.progress().samples}));
+    const StepOutcome outcome = trainer_.outcome();
+    StepReport report;
+    report.step = step;
+    report.loss = outcome.loss;
+    report.tokens = outcome.tokens;
+    report.step_s = times.total_s;
+    report.lr = outcome.lr;
+    report.grad_norm = outcome.grad_norm;
+    report.skipped = outcome.skipped;
+    report.wire_bytes = link_.wire_bytes() - bytes_before;
+    report.compute_s = times.compute_s;
+    report.wait_s = times.wait_s;
+    const std::int64_t eval_every = job_.config.train.eval_every;
+    if (eval_every > 0 && step % eval_every == 0) MOTLEY_TRY(evaluate(report));
+    Json event = step_to_json(report);
+    event["event"] = "step";
+    channel_.send(event);
+    return {};
+  }
+
+  // The mean loss over the first held-out batches, the same ones every time.
+  Result<void> evaluate(StepReport& report) {
+    double loss_sum = 0;
+    std::int64_t tokens = 0;
+    for (int batch = 0; batch < job_.config.train.eval_batches; ++batch) {
+      const auto first_sample =
+          static_cast<std::uint64_t>(batch) * static_cast<std::uint64_t>(job_.config.train.global_batch);
+      MOTLEY_ASSIGN([[maybe_unused]] const RunTimes times,
+                    executor_.run(evaluation_, {report.step, false, first_sample}));
+      loss_sum += trainer_.outcome().loss * static_cast<double>(trainer_.outcome().tokens);
+      tokens += trainer_.outcome().tokens;
+    }
+    report.evaluated = true;
+    report.eval_loss = loss_sum / static_cast<double>(tokens);
+    if (trainer_.source() != nullptr) {
+      report.eval_bytes_per_token = trainer_.source()->bytes_per_token();
+    }
+    return {};
+  }
+
+  Result<void> save() {
+    const CheckpointState& state = trainer_.progress();
+    MOTLEY_ASSIGN(const Shard shard,
+                  write_shard(job_.run_dir, state.step, job_.rank.value, job_.plan.rank_count(),
+                              trainer_.state().parameter_views(), trainer_.state().moment_views()));
+    channel_.send(shard_event(state, shard));
+    return {};
+  }
+
+  const Job& job_;
+  WorkerChannel& channel_;
+  StageTrainer& trainer_;
+  FrameLink& link_;
+  Executor& executor_;
+  const Schedule schedule_;
+  const Schedule evaluation_;
+  std::vector<TraceSpan> spans_;
+};
+
+bool tied_across_ranks(const Plan& plan, const ModelSpec& model) {
+  return model.tied_pair().has_value() && plan.chunks.front().rank != plan.chunks.back().rank;
+}
+
+Schedule make_evaluation(const Plan& plan) {
+  ScheduleInput input;
+  for (const ChunkPlan& chunk : plan.chunks) input.chunk_ranks.push_back(chunk.rank);
+  input.rank_count = plan.rank_count();
+  input.micro_batches = plan.micro_batches;
+  return forward_schedule(input);
+}
+
+}  // namespace
+
+Result<void> run_train_job(const Job& job, WorkerChannel& channel, Activity& activity) {
+  MOTLEY_ASSIGN(const ModelSpec model, describe_model(job.config.model));
+  MOTLEY_CHECK(model.hash() == job.plan.model_hash, "the launcher plans for this model");
+  MOTLEY_ASSIGN(Schedule schedule, make_schedule(job.plan, tied_across_ranks(job.plan, model)));
+  Schedule evaluation = make_evaluation(job.plan);
+  for (const Schedule* each : {&schedule, &evaluation}) {
+    MOTLEY_ASSIGN([[maybe_unused]] const ScheduleStats stats, validate_schedule(*each));
+  }
+  MOTLEY_ASSIGN(const auto trainer, StageTrainer::make(job, model));
+
+  // A wait may last as long as the other stages compute; a step that takes four times its
+  // prediction has gone wrong.
+  const double timeout_s = std::max(job.config.comm.timeout_s, 4 * job.plan.predicted_step_s);
+  MOTLEY_ASSIGN(const auto transport, connect(job, channel, timeout_s));
+  FrameLink link(*transport, job.rank, job.epoch, plan_hash(job.plan));
+  MOTLEY_ASSIGN(const auto executor,
+                Executor::make(job.rank, job.plan, link, *trainer, activity, {timeout_s}));
+  channel.send({{"event", "ready"}});
+  TrainingLoop loop(job, channel, *trainer, link, *executor, std::move(schedule),
+                    std::move(evaluation));
+  return loop.run();
+}
+
+}  // namespace motley
