@@ -10,6 +10,7 @@
 #include "base/system_memory.h"
 #include "models/chain.h"
 #include "partitioner/profile.h"
+#include "training/allocation_meter.h"
 #include "training/optimizer.h"
 
 namespace motley {
@@ -68,20 +69,31 @@ class LayerBench {
       forward_s.push_back(middle_s - start_s);
       backward_s.push_back(end_s - backward_start_s);
     }
+    sample.workspace_bytes = measure_workspace(samples, sample.saved_bytes);
     const Timing forward_timing = summarise(std::move(forward_s));
     const Timing backward_timing = summarise(std::move(backward_s));
     sample.forward_s = forward_timing.median_s;
     sample.forward_spread_s = forward_timing.spread_s;
     sample.backward_s = backward_timing.median_s;
     sample.backward_spread_s = backward_timing.spread_s;
-    // While it computes, a layer holds about what it keeps once more.
-    sample.workspace_bytes = sample.saved_bytes;
     return sample;
   }
 
   [[nodiscard]] LayerChain& chain() { return chain_; }
 
  private:
+  // The peak of its tensors beyond what stays kept, in a run that is not timed.
+  std::int64_t measure_workspace(int samples, std::int64_t saved_bytes) {
+    const MicroContext micro{1, 1, 0, true};
+    AllocationMeter meter;
+    at::Tensor output = forward(make_input(samples), make_targets(samples), micro);
+    const std::int64_t forward_bytes = meter.peak_bytes();
+    at::Tensor gradient = chain_.ends_in_loss() ? at::Tensor() : at::ones_like(output);
+    output.reset();
+    backward(std::move(gradient), micro);
+    return std::max<std::int64_t>(0, std::max(forward_bytes, meter.peak_bytes()) - saved_bytes);
+  }
+
   [[nodiscard]] at::Tensor make_input(int samples) const {
     const std::int64_t tokens = model_.tokens_per_sample;
     if (layer_ == 0) return make_targets(samples);

@@ -1,0 +1,65 @@
+// motley ckpt list | show | verify.
+#include <cstdio>
+
+#include <fmt/format.h>
+
+#include "base/json.h"
+#include "checkpoint/inspect.h"
+#include "tools/command.h"
+#include "tools/inputs.h"
+
+namespace motley {
+namespace {
+
+// Prints the text for people, or the JSON twin.
+template <class Text, class Twin>
+Result<void> print(const Arguments& arguments, Text make_text, Twin make_json) {
+  if (arguments.has("json")) {
+    MOTLEY_ASSIGN(const Json json, make_json());
+    fmt::print("{}\n", json.dump(2));
+    return {};
+  }
+  MOTLEY_ASSIGN(const std::string text, make_text());
+  std::fputs(text.c_str(), stdout);
+  return {};
+}
+
+Result<void> list(const Arguments& arguments) {
+  const auto checkpoints = list_checkpoints(arguments.operand(0));
+  return print(
+      arguments, [&] { return Result<std::string>(format_checkpoint_list(checkpoints)); },
+      [&] { return Result<Json>(checkpoint_list_to_json(checkpoints)); });
+}
+
+Result<void> show(const Arguments& arguments) {
+  const std::filesystem::path folder = arguments.operand(0);
+  return print(
+      arguments, [&] { return format_checkpoint(folder); },
+      [&] { return checkpoint_to_json(folder); });
+}
+
+Result<void> verify(const Arguments& arguments) {
+  const std::filesystem::path folder = arguments.operand(0);
+  return print(
+      arguments, [&] { return format_verification(folder); },
+      [&] { return verification_to_json(folder); });
+}
+
+}  // namespace
+
+std::vector<Command> checkpoint_commands() {
+  return {
+      {{"ckpt list", "the checkpoints of a run", {"RUN"}, {json_option()},
+        "Lists the committed checkpoints in a run's folder, oldest first.\n"},
+       list},
+      {{"ckpt show", "what a checkpoint holds", {"CHECKPOINT"}, {json_option()},
+        "Prints step, model, sizes and the parameter hash, which is the same for the same\n"
+        "parameters however they were split over machines.\n"},
+       show},
+      {{"ckpt verify", "read every byte of a checkpoint and compare its hashes", {"CHECKPOINT"},
+        {json_option()}, "Exit status 7 when a file is missing, cut short or changed.\n"},
+       verify},
+  };
+}
+
+}  // namespace motley

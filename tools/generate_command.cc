@@ -1,0 +1,111 @@
+// motley generate: text from a checkpoint.
+#include <cstdio>
+#include <cstdlib>
+
+#include <fmt/format.h>
+
+#include "base/files.h"
+#include "base/log.h"
+#include "cluster/run_folder.h"
+#include "cluster/worker_group.h"
+#include "job/config_io.h"
+#include "tools/command.h"
+#include "tools/inputs.h"
+
+namespace motley {
+namespace {
+
+// RUN is a run's folder (its newest checkpoint is taken) or a checkpoint itself.
+Result<std::filesystem::path> find_checkpoint(const std::filesystem::path& path) {
+  if (std::filesystem::exists(path / "manifest.json")) return path;
+  MOTLEY_ASSIGN(const CheckpointInfo newest, RunFolder(path).newest_checkpoint());
+  return newest.folder;
+}
+
+Result<double> number_value(const Arguments& arguments, const std::string& option, double fallback) {
+  if (!arguments.has(option)) return fallback;
+  const std::string& text = arguments.value(option);
+  char* end = nullptr;
+  const double value = std::strtod(text.c_str(), &end);
+  if (text.empty() || *end != '\0' || !(value >= 0)) {
+    return Error{ErrorCode::kUsage, fmt::format("--{} must be a number of at least 0", option),
+                 fmt::format("it is '{}'", text), ""};
+  }
+  return value;
+}
+
+Result<std::int64_t> whole_value(const Arguments& arguments, const std::string& option,
+                                 std::int64_t fallback, std::int64_t high) {
+  if (!arguments.has(option)) return fallback;
+  return integer_value(arguments, option, 0, high);
+}
+
+Result<Json> read_options(const Arguments& arguments, const Config& config) {
+  Json prompt = Json::array();
+  const std::string text = arguments.has("prompt") ? arguments.value("prompt") : "\n";
+  if (config.data.kind == "text") {
+    for (const char byte : text) prompt.push_back(static_cast<unsigned char>(byte));
+  } else {
+    MOTLEY_ASSIGN(prompt, parse_json("[" + text + "]", "--prompt"));
+  }
+  Json options{{"prompt", prompt}};
+  MOTLEY_ASSIGN(options["tokens"], whole_value(arguments, "tokens", 200, 1 << 20));
+  MOTLEY_ASSIGN(options["temperature"], number_value(arguments, "temperature", 0.8));
+  MOTLEY_ASSIGN(options["top_k"], whole_value(arguments, "top-k", 0, 1 << 24));
+  MOTLEY_ASSIGN(options["seed"], whole_value(arguments, "seed", 1, 1LL << 62));
+  return options;
+}
+
+std::string as_text(const Config& config, const Json& tokens) {
+  if (config.data.kind != "text") return tokens.dump();
+  std::string text;
+  for (const Json& token : tokens) text += static_cast<char>(token.get<int>());
+  return text;
+}
+
+Result<void> generate(const Arguments& arguments) {
+  MOTLEY_ASSIGN(const auto folder, find_checkpoint(arguments.operand(0)));
+  MOTLEY_ASSIGN(const Manifest manifest, read_manifest(folder));
+  MOTLEY_ASSIGN(const Config config, config_from_json(manifest.config, folder.string()));
+  MOTLEY_ASSIGN(const auto program, stage_program());
+  WorkerSpec worker{"generator", local_cluster(1).machines.front(), program, {}};
+  worker.job.verb = "generate";
+  worker.job.config = config;
+  worker.job.resume_from = std::filesystem::absolute(folder).string();
+  MOTLEY_ASSIGN(worker.job.options, read_options(arguments, config));
+  Json tokens = Json::array();
+  const auto on_event = [&](int, const Json& event) -> Result<void> {
+    if (event.contains("tokens")) tokens = event["tokens"];
+    return {};
+  };
+  const Log log("");
+  WorkerGroup group({worker}, WorkerGroupOptions{}, log);
+  MOTLEY_TRY(group.run(on_event));
+  if (arguments.has("json")) {
+    fmt::print("{}\n", Json{{"step", manifest.state.step}, {"tokens", tokens}}.dump());
+  } else {
+    const std::string prompt = arguments.has("prompt") ? arguments.value("prompt") : "";
+    std::fputs((prompt + as_text(config, tokens) + "\n").c_str(), stdout);
+  }
+  return {};
+}
+
+}  // namespace
+
+Command generate_command() {
+  CommandSpec spec{"generate",
+                   "continue a text with a trained model",
+                   {"RUN"},
+                   {{"prompt", "TEXT", "what to continue (token models: numbers like 12,99)"},
+                    {"tokens", "N", "how many tokens to add (default 200)"},
+                    {"temperature", "X", "0 = always the likeliest token (default 0.8)"},
+                    {"top-k", "N", "choose among the N likeliest only (default 0 = all)"},
+                    {"seed", "N", "of the choice (default 1)"},
+                    json_option()},
+                   "RUN is a run's folder, whose newest checkpoint is used, or a checkpoint.\n\n"
+                   "Example\n"
+                   "  motley generate runs/quickstart --prompt \"#include <\"\n"};
+  return {spec, generate};
+}
+
+}  // namespace motley

@@ -1,0 +1,26 @@
+// AllocationMeter: the most tensor memory that this thread held at once, above what it held when the
+// meter began. Counts ATen's CPU allocations, exactly, through LibTorch's own reports.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+namespace motley {
+
+class AllocationMeter {
+ public:
+  AllocationMeter();
+  ~AllocationMeter();  // ends the measuring; meters of one thread nest
+  AllocationMeter(const AllocationMeter&) = delete;
+  AllocationMeter& operator=(const AllocationMeter&) = delete;
+
+  // From now on the peak is counted anew, above what is held now.
+  void restart();
+  [[nodiscard]] std::int64_t peak_bytes() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace motley
