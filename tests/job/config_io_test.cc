@@ -1,12 +1,12 @@
 #include "job/config_io.h"
 
-#include <rapidcheck.h>
-#include <rapidcheck/gtest.h>
-
 #include <cmath>
 #include <limits>
 
 #include <gmock/gmock.h>
+
+#include <rapidcheck.h>
+#include <rapidcheck/gtest.h>
 
 #include "base/json.h"
 
