@@ -2,9 +2,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cstring>
 #include <filesystem>
 #include <system_error>
+#include <utility>
 
 #include "base/files.h"
 #include "data/corpus.h"
@@ -60,16 +60,33 @@ Result<std::vector<fs::path>> list_files(const fs::path& root,
   return files;
 }
 
+// Bytes of all files together, so that a folder too large is refused before anything is read.
+Result<std::uint64_t> total_bytes(const fs::path& root, const std::vector<fs::path>& files) {
+  std::uint64_t total = 0;
+  for (const fs::path& file : files) {
+    std::error_code code;
+    total += fs::file_size(file, code);
+    if (code) return unreadable(file, code);
+  }
+  if (total > kFolderBytesMax) {
+    return Error{
+        ErrorCode::kData, fmt::format("too much text below {}", root.string()),
+        fmt::format("{} bytes; a folder is held in memory and may have {}", total, kFolderBytesMax),
+        "join it into one file, which is not loaded, or set data.suffixes"};
+  }
+  return total;
+}
+
 Result<Corpus> join_folder(const fs::path& root, const std::vector<std::string>& suffixes) {
   MOTLEY_ASSIGN(const auto files, list_files(root, suffixes));
+  MOTLEY_ASSIGN(const std::uint64_t total, total_bytes(root, files));
   std::string joined;
+  joined.reserve(total + files.size());
   for (const fs::path& file : files) {
-    auto document = read_file(file, kFolderBytesMax - joined.size());
+    auto document = read_file(file, kFolderBytesMax);
     if (!document.ok()) {
-      Error error = document.error();
+      Error error = std::move(document).error();
       error.code = ErrorCode::kData;
-      error.remedy = fmt::format("a folder may hold {} GiB of text; join larger ones into one file",
-                                 kFolderBytesMax >> 30);
       return error;
     }
     if (document->empty() || !is_text(*document)) continue;

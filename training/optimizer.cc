@@ -32,6 +32,7 @@ class AdamW final : public Optimizer {
                      moments[1].size() == values_N.size(),
                  "{} values, {} gradients, moments of {} and {}", values_N.size(),
                  gradients_N.size(), moments[0].size(), moments[1].size());
+    MOTLEY_CHECK(arguments.update_number >= 1, "update {}", arguments.update_number);
     const auto t = static_cast<double>(arguments.update_number);
     const double decay = arguments.decayed ? decay_ : 0;
     const auto keep = static_cast<float>(1 - arguments.lr * decay);

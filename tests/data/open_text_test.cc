@@ -73,6 +73,14 @@ TEST(TextErrors, RefuseAnEmptyFolder) {
               HasSubstr("no text below"));
 }
 
+TEST(TextErrors, RefuseAFolderTooLargeForMemory) {
+  const DataFolder folder;
+  std::filesystem::resize_file(folder.write("a.txt", ""), 5ULL << 30);  // all hole, no blocks
+  const Error error = open_error(data_config("text", folder.root()), model_config(2));
+  EXPECT_EQ(error.code, ErrorCode::kData);
+  EXPECT_THAT(error.what, HasSubstr("too much text below"));
+}
+
 TEST(TextErrors, NameAMissingFile) {
   const Error error = open_error(data_config("text", "/nowhere/a.txt"), model_config(2));
   EXPECT_EQ(error.code, ErrorCode::kData);

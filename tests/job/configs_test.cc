@@ -1,4 +1,6 @@
 // Every example that the project ships must be accepted as it stands.
+#include <fmt/format.h>
+
 #include <filesystem>
 
 #include <gtest/gtest.h>
@@ -31,6 +33,18 @@ TEST(ShippedConfigs, AreAllTested) {
   constexpr std::size_t kTested = 3;
   constexpr std::size_t kClusterFiles = 1;
   EXPECT_EQ(configs, kTested + kClusterFiles);
+}
+
+TEST(ConfigDocument, ListsEveryKeyWithTypeAndDefault) {
+  const auto text = read_file(MOTLEY_CONFIG_DOCUMENT);
+  ASSERT_TRUE(text.ok()) << describe(text.error());
+  for (const ConfigKey& key : config_keys()) {
+    const auto dot = key.name.find('.');
+    const std::string row =
+        fmt::format("| `{}` | {} | `{}` |", key.name.substr(dot + 1), key.type, key.fallback);
+    const auto section = text->find(fmt::format("## `[{}]`", key.name.substr(0, dot)));
+    EXPECT_NE(text->find(row, section), std::string::npos) << key.name << ": " << row;
+  }
 }
 
 TEST(ShippedCluster, IsToml) {
