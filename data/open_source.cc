@@ -1,0 +1,113 @@
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "base/check.h"
+#include "data/corpus.h"
+#include "data/source.h"
+#include "data/synthetic_source.h"
+#include "data/windows.h"
+
+namespace motley {
+namespace {
+
+constexpr int kByteValues = 256;
+
+class CorpusSource final : public Source {
+ public:
+  CorpusSource(Corpus corpus,
+               const WindowLayout& layout,
+               std::uint64_t seed,
+               double bytes_per_token)
+      : corpus_(std::move(corpus)),
+        layout_(layout),
+        order_(seed, layout.train_windows),
+        bytes_per_token_(bytes_per_token) {}
+
+  void train_sample(std::uint64_t index,
+                    std::span<std::int32_t> inputs_T,
+                    std::span<std::int32_t> targets_T) const override {
+    const auto [epoch, window] = order_.place(index);
+    const std::uint64_t shift = order_.shift(epoch, layout_.shifts());
+    copy_window(shift + window * layout_.context, inputs_T, targets_T);
+  }
+
+  void eval_sample(std::uint64_t index,
+                   std::span<std::int32_t> inputs_T,
+                   std::span<std::int32_t> targets_T) const override {
+    MOTLEY_CHECK(layout_.eval_windows > 0, "nothing is held out");
+    const std::uint64_t window = index % layout_.eval_windows;
+    copy_window(layout_.train_tokens + window * layout_.context, inputs_T, targets_T);
+  }
+
+  [[nodiscard]] std::uint64_t train_samples() const override { return layout_.train_windows; }
+
+  [[nodiscard]] std::uint64_t eval_samples() const override { return layout_.eval_windows; }
+
+  [[nodiscard]] double bytes_per_token() const override { return bytes_per_token_; }
+
+ private:
+  void copy_window(std::uint64_t first,
+                   std::span<std::int32_t> inputs_T,
+                   std::span<std::int32_t> targets_T) const {
+    MOTLEY_CHECK(inputs_T.size() == layout_.context && targets_T.size() == layout_.context,
+                 "{} inputs and {} targets for a context of {}", inputs_T.size(), targets_T.size(),
+                 layout_.context);
+    corpus_.copy(first, inputs_T);
+    corpus_.copy(first + 1, targets_T);
+  }
+
+  Corpus corpus_;
+  WindowLayout layout_;
+  WindowOrder order_;
+  double bytes_per_token_;
+};
+
+Error token_outside(const Corpus::Token& token, const std::string& path, int vocab) {
+  return {ErrorCode::kData,
+          fmt::format("token {} at position {} is outside the vocabulary of {}, {}", token.value,
+                      token.position, vocab, path),
+          "",
+          fmt::format("set model.vocab to at least {}, or use data of another tokenizer",
+                      std::uint64_t{token.value} + 1)};
+}
+
+Result<Corpus> open_corpus(const DataConfig& data, int vocab) {
+  if (data.kind == "text") {
+    if (vocab < kByteValues) {
+      return Error{
+          ErrorCode::kData,
+          fmt::format("vocabulary of {} is smaller than the {} byte values", vocab, kByteValues),
+          "", fmt::format("set model.vocab = {}", kByteValues)};
+    }
+    return open_text_corpus(data);
+  }
+  MOTLEY_CHECK(data.kind == "tokens", "data.kind is '{}'", data.kind);
+  MOTLEY_ASSIGN(auto corpus, open_token_corpus(data));
+  if (const auto token = corpus.first_outside(static_cast<std::uint32_t>(vocab))) {
+    return token_outside(*token, data.path, vocab);
+  }
+  return corpus;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<const Source>> open_source(const DataConfig& data,
+                                                  const ModelConfig& model,
+                                                  std::int64_t seed) {
+  if (data.kind == "synthetic") return make_synthetic_source(data.holdout, model.vocab, seed);
+  if (data.path.empty()) {
+    return Error{ErrorCode::kConfig, "data.path is not set",
+                 fmt::format("data.kind = \"{}\" reads a file", data.kind),
+                 "set data.path, or data.kind = \"synthetic\""};
+  }
+  MOTLEY_ASSIGN(auto corpus, open_corpus(data, model.vocab));
+  auto layout =
+      lay_out_windows(corpus.size(), data.holdout, static_cast<std::uint64_t>(model.context));
+  if (!layout.ok()) return with_context(layout.error(), data.path);
+  const double bytes_per_token = data.kind == "text" ? 1 : 0;
+  return std::unique_ptr<const Source>(std::make_unique<CorpusSource>(
+      std::move(corpus), *layout, static_cast<std::uint64_t>(seed), bytes_per_token));
+}
+
+}  // namespace motley

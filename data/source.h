@@ -21,11 +21,13 @@ class Source {
   // Training sample number `index` (0, 1, … without end): each epoch visits every window once, in
   // an order that depends on the seed and the epoch only.
   // REQUIRES: both spans are `context` long.
-  virtual void train_sample(std::uint64_t index, std::span<std::int32_t> inputs_T,
+  virtual void train_sample(std::uint64_t index,
+                            std::span<std::int32_t> inputs_T,
                             std::span<std::int32_t> targets_T) const = 0;
 
   // Held-out sample, a fixed order that does not depend on the seed. REQUIRES: eval_samples() > 0.
-  virtual void eval_sample(std::uint64_t index, std::span<std::int32_t> inputs_T,
+  virtual void eval_sample(std::uint64_t index,
+                           std::span<std::int32_t> inputs_T,
                            std::span<std::int32_t> targets_T) const = 0;
 
   [[nodiscard]] virtual std::uint64_t train_samples() const = 0;  // per epoch
@@ -36,7 +38,8 @@ class Source {
 
 // Opens and checks the data. kData, with what to do, when it is unreadable, too short for one
 // window of each kind that the config wants, or holds a token that the vocabulary lacks (every
-// token is checked).
+// token is checked). kConfig when data.path is missing. Formats and order: docs/formats/data.md.
+// REQUIRES: configurations whose keys were checked (job/config_io.h).
 [[nodiscard]] Result<std::unique_ptr<const Source>> open_source(const DataConfig& data,
                                                                 const ModelConfig& model,
                                                                 std::int64_t seed);

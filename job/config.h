@@ -19,15 +19,15 @@ struct ModelConfig {
   int heads = 12;             // gpt2 only
   int context = 1024;         // tokens per sample
   int vocab = 50257;
-  bool tied = true;      // gpt2: the head uses the token embedding
-  double dropout = 0.0;  // in [0, 1)
+  bool tied = true;       // gpt2: the head uses the token embedding
+  double dropout = 0.0;   // in [0, 1)
   std::string init_from;  // safetensors file or checkpoint folder with initial weights; "" = none
 };
 
 // Changes the result.
 struct DataConfig {
-  std::string kind = "text";  // text (bytes) | tokens (.bin) | synthetic
-  std::string path;           // file or folder (text), file (tokens); unused for synthetic
+  std::string kind = "text";          // text (bytes) | tokens (.bin) | synthetic
+  std::string path;                   // file or folder (text), file (tokens); unused for synthetic
   std::vector<std::string> suffixes;  // text folders: only files ending so; empty = all
   double holdout = 0.1;               // share at the end that is never trained on, for evaluation
 };
@@ -35,8 +35,8 @@ struct DataConfig {
 // Changes the result.
 struct TrainConfig {
   std::int64_t steps = 1000;
-  int global_batch = 32;  // samples per optimizer step
-  int micro_batch = 0;    // samples per forward; 0 = the plan chooses
+  int global_batch = 32;            // samples per optimizer step
+  int micro_batch = 0;              // samples per forward; 0 = the plan chooses
   std::string optimizer = "adamw";  // adamw | sgd
   double lr = 3e-4;
   std::int64_t warmup_steps = 100;
@@ -56,7 +56,7 @@ struct TrainConfig {
 
 // Changes only speed and memory.
 struct ParallelConfig {
-  std::string schedule = "auto";  // auto | gpipe | 1f1b
+  std::string schedule = "auto";   // auto | gpipe | 1f1b
   std::vector<std::int64_t> cuts;  // layers at which stages 1, 2, … begin; empty = the planner's
 };
 
@@ -78,7 +78,7 @@ struct CheckpointConfig {
 
 struct RunConfig {
   std::string dir = "runs/default";
-  int threads = 1;             // compute threads per stage process
+  int threads = 1;               // compute threads per stage process
   std::int64_t trace_steps = 5;  // steps recorded in trace.json, after two for warming up
 };
 

@@ -1,0 +1,235 @@
+#include "job/config_io.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+
+#include "base/check.h"
+#include "base/json.h"
+#include "base/toml.h"
+#include "job/config_keys.h"
+#include "job/config_validate.h"
+#include "job/config_value.h"
+
+namespace motley {
+namespace {
+
+constexpr const char* kEnvironmentPrefix = "MOTLEY_";
+
+std::string list_keys_remedy() {
+  return "`motley config` lists every key";
+}
+
+Error unknown_key(const std::string& key, const std::string& where) {
+  const std::string suggestion = suggest_key(key);
+  return {ErrorCode::kConfig, fmt::format("unknown key {}, {}", key, where), "",
+          suggestion.empty() ? list_keys_remedy() : fmt::format("did you mean {}?", suggestion)};
+}
+
+Error unknown_section(const std::string& name, const std::string& where) {
+  // A key without its section is the likelier mistake when a key has that name.
+  const std::vector<std::string> sections = config_sections();
+  std::string suggestion = closest_word(name, sections);
+  if (!suggestion.empty()) suggestion = fmt::format("[{}]", suggestion);
+  if (suggestion.empty()) suggestion = suggest_key(name);
+  return {ErrorCode::kConfig, fmt::format("unknown section or key {}, {}", name, where), "",
+          suggestion.empty() ? list_keys_remedy() : fmt::format("did you mean {}?", suggestion)};
+}
+
+// Called for each value found, with its place.
+using Visit = std::function<Result<void>(const ConfigEntry&, const Json&, const std::string&)>;
+using Where = std::function<std::string(const std::string&)>;
+
+// Walks {"section": {"word": value}} and refuses what is not a known key.
+Result<void> visit_values(const Json& root, const Where& where, const Visit& visit) {
+  const std::vector<std::string> sections = config_sections();
+  for (const auto& [section, values] : root.items()) {
+    if (std::find(sections.begin(), sections.end(), section) == sections.end()) {
+      return unknown_section(section, where(section));
+    }
+    if (!values.is_object()) {
+      return Error{ErrorCode::kConfig,
+                   fmt::format("{} must be a section, {}", section, where(section)), "",
+                   fmt::format("write its keys below a line [{}]", section)};
+    }
+    for (const auto& [word, value] : values.items()) {
+      const std::string name = section + "." + word;
+      const ConfigEntry* entry = find_entry(name);
+      if (entry == nullptr) return unknown_key(name, where(name));
+      MOTLEY_TRY(visit(*entry, value, where(name)));
+    }
+  }
+  return {};
+}
+
+std::string environment_name(const std::string& key) {
+  std::string name = kEnvironmentPrefix + key;
+  for (char& c : name) {
+    if (c == '.') c = '_';
+    if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
+  }
+  return name;
+}
+
+const ConfigEntry* find_environment_entry(const std::string& name) {
+  for (const ConfigEntry& entry : config_entries()) {
+    if (environment_name(entry.name) == name) return &entry;
+  }
+  return nullptr;
+}
+
+// The key that a MOTLEY_ name seems to mean ("train.leraning_rate"), or "" when it starts with no
+// section's name and so belongs to something else.
+std::string key_meant_by(const std::string& environment) {
+  for (const std::string& section : config_sections()) {
+    const std::string prefix = environment_name(section) + "_";
+    if (!environment.starts_with(prefix)) continue;
+    std::string word = environment.substr(prefix.size());
+    for (char& c : word) {
+      if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+    }
+    return section + "." + word;
+  }
+  return "";
+}
+
+// Sets values one source after the other, so that a later source wins, and notes where each came
+// from.
+class Resolver {
+ public:
+  Resolver() {
+    for (const ConfigEntry& entry : config_entries()) resolved_.origins[entry.name] = "default";
+  }
+
+  Result<void> apply_toml(std::string_view text, const std::string& source) {
+    MOTLEY_ASSIGN(const TomlDocument document, parse_toml(text, source));
+    return visit_values(
+        document.root, [&](const std::string& path) { return document.where(path); },
+        [&](const ConfigEntry& entry, const Json& value, const std::string& where) {
+          resolved_.origins[entry.name] = where;
+          return set_value(resolved_.config, entry, value, where);
+        });
+  }
+
+  Result<void> apply_environment(const std::map<std::string, std::string>& environment) {
+    for (const auto& [name, text] : environment) {
+      if (const ConfigEntry* entry = find_environment_entry(name)) {
+        MOTLEY_TRY(apply_text(*entry, text, name));
+      } else if (const std::string key = key_meant_by(name); !key.empty()) {
+        return unknown_variable(name, key);
+      }
+    }
+    return {};
+  }
+
+  Result<void> apply_overrides(const Overrides& overrides) {
+    for (const auto& [key, text] : overrides) {
+      const ConfigEntry* entry = find_entry(key);
+      if (entry == nullptr) return unknown_key(key, "--set");
+      MOTLEY_TRY(apply_text(*entry, text, "--set"));
+    }
+    return {};
+  }
+
+  Result<ResolvedConfig> finish() && {
+    if (const auto conflict = find_conflict(resolved_.config)) {
+      return Error{ErrorCode::kConfig,
+                   fmt::format("{}, {}", conflict->problem, resolved_.origins[conflict->key]),
+                   conflict->cause, conflict->remedy};
+    }
+    return std::move(resolved_);
+  }
+
+ private:
+  static Error unknown_variable(const std::string& name, const std::string& key) {
+    const std::string suggestion = suggest_key(key);
+    return {ErrorCode::kConfig, fmt::format("unknown key {}, environment variable {}", key, name),
+            "names that start with a section's name set a key",
+            suggestion.empty() ? list_keys_remedy()
+                               : fmt::format("did you mean {}?", environment_name(suggestion))};
+  }
+
+  Result<void> apply_text(const ConfigEntry& entry,
+                          const std::string& text,
+                          const std::string& where) {
+    resolved_.origins[entry.name] = where;
+    return set_value_from_text(resolved_.config, entry, text, where);
+  }
+
+  ResolvedConfig resolved_;
+};
+
+}  // namespace
+
+Result<ResolvedConfig> resolve_config(std::string_view toml_text,
+                                      const std::string& source,
+                                      const std::map<std::string, std::string>& environment,
+                                      const Overrides& overrides) {
+  Resolver resolver;
+  MOTLEY_TRY(resolver.apply_toml(toml_text, source));
+  MOTLEY_TRY(resolver.apply_environment(environment));
+  MOTLEY_TRY(resolver.apply_overrides(overrides));
+  return std::move(resolver).finish();
+}
+
+std::string config_to_toml(const Config& config) {
+  std::string text;
+  std::string_view section;
+  for (const ConfigEntry& entry : config_entries()) {
+    if (entry.section() != section) {
+      text += fmt::format("{}[{}]\n", section.empty() ? "" : "\n", entry.section());
+      section = entry.section();
+    }
+    text += fmt::format("{} = {}\n", entry.word(), value_to_toml(config, entry));
+  }
+  return text;
+}
+
+Json config_to_json(const Config& config) {
+  Json root = Json::object();
+  for (const ConfigEntry& entry : config_entries()) {
+    root[std::string(entry.section())][std::string(entry.word())] = get_value(config, entry);
+  }
+  return root;
+}
+
+Result<Config> config_from_json(const Json& json, const std::string& source) {
+  if (!json.is_object()) {
+    return Error{ErrorCode::kConfig, fmt::format("not a configuration, {}", source),
+                 "a JSON object was expected", ""};
+  }
+  Config config;
+  std::size_t found = 0;
+  MOTLEY_TRY(visit_values(
+      json, [&](const std::string&) { return source; },
+      [&](const ConfigEntry& entry, const Json& value, const std::string& where) {
+        ++found;
+        return set_value(config, entry, value, where);
+      }));
+  // A default in place of a missing key could train something else than the sender meant.
+  if (found != config_entries().size()) {
+    return Error{ErrorCode::kConfig, fmt::format("incomplete configuration, {}", source),
+                 fmt::format("{} of {} keys are there", found, config_entries().size()),
+                 "use the same version of Motley on every machine"};
+  }
+  MOTLEY_TRY(validate_config(config));
+  return config;
+}
+
+std::vector<ConfigKey> config_keys() {
+  const Config defaults;
+  std::vector<ConfigKey> keys;
+  for (const ConfigEntry& entry : config_entries()) {
+    keys.push_back({entry.name, type_name(entry), entry.help, value_to_toml(defaults, entry)});
+  }
+  return keys;
+}
+
+std::string config_value(const Config& config, const std::string& key) {
+  const ConfigEntry* entry = find_entry(key);
+  MOTLEY_CHECK(entry != nullptr, "no configuration key is called '{}'", key);
+  return value_to_toml(config, *entry);
+}
+
+}  // namespace motley

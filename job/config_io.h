@@ -3,6 +3,7 @@
 
 #include <map>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -14,20 +15,25 @@ namespace motley {
 
 struct ResolvedConfig {
   Config config;
-  std::map<std::string, std::string> origins;  // "train.lr" -> "default", "gpt.toml:12:3", "MOTLEY_TRAIN_LR", "--set"
+  std::map<std::string, std::string>
+      origins;  // "train.lr" -> "default", "gpt.toml:12:3", "MOTLEY_TRAIN_LR", "--set"
 };
 
-using Overrides = std::vector<std::pair<std::string, std::string>>;  // ("train.lr", "1e-3"), in order
+using Overrides =
+    std::vector<std::pair<std::string, std::string>>;  // ("train.lr", "1e-3"), in order
 
 // Precedence: overrides > environment > TOML > defaults. `source` names the TOML text in errors;
 // `environment` holds MOTLEY_* names (MOTLEY_TRAIN_LR sets train.lr; others are ignored unless they
 // start with a section's name, which makes a misspelt key an error).
-// kConfig for an unknown key (with "did you mean"), a wrong type or a value out of range, with line
-// and column. Relative data paths and run.dir stay as written.
-[[nodiscard]] Result<ResolvedConfig> resolve_config(std::string_view toml_text,
-                                                    const std::string& source,
-                                                    const std::map<std::string, std::string>& environment,
-                                                    const Overrides& overrides);
+// On the command line and in the environment a value is TOML, or bare text for a key of type
+// string. kConfig for an unknown key (with "did you mean"), a wrong type, a value out of range or
+// keys that do not go together (validate_config), with line and column. Relative data paths and
+// run.dir stay as written.
+[[nodiscard]] Result<ResolvedConfig> resolve_config(
+    std::string_view toml_text,
+    const std::string& source,
+    const std::map<std::string, std::string>& environment,
+    const Overrides& overrides);
 
 // Checks what no single key shows: global_batch divisible by micro_batch, heads dividing width, ….
 [[nodiscard]] Result<void> validate_config(const Config& config);
@@ -35,13 +41,15 @@ using Overrides = std::vector<std::pair<std::string, std::string>>;  // ("train.
 // TOML text that resolves to the same config; floats read back to the same bits.
 [[nodiscard]] std::string config_to_toml(const Config& config);
 
-// For messages between programs. config_from_json checks types and ranges like resolve_config.
+// For messages between programs. config_from_json checks like resolve_config and wants every key:
+// a default in place of a missing one could train something else than the sender meant. kConfig.
 [[nodiscard]] Json config_to_json(const Config& config);
 [[nodiscard]] Result<Config> config_from_json(const Json& json, const std::string& source);
 
 struct ConfigKey {
-  std::string name;      // "train.lr"
-  std::string type;      // "integer", "number", "boolean", "string", "list of integers", "list of strings"
+  std::string name;  // "train.lr"
+  std::string
+      type;  // "integer", "number", "boolean", "string", "list of integers", "list of strings"
   std::string help;      // one line
   std::string fallback;  // the default as TOML
 };
@@ -49,7 +57,7 @@ struct ConfigKey {
 // Every key in the order of the documentation.
 [[nodiscard]] std::vector<ConfigKey> config_keys();
 
-// The value of one key as TOML, e.g. for `motley config`.
+// The value of one key as TOML, e.g. for `motley config`. REQUIRES: a key of config_keys().
 [[nodiscard]] std::string config_value(const Config& config, const std::string& key);
 
 }  // namespace motley

@@ -1,0 +1,232 @@
+#include "job/config_keys.h"
+
+#include <algorithm>
+#include <map>
+
+#include "base/toml.h"
+
+namespace motley {
+namespace {
+
+constexpr std::int64_t kManySteps = 1'000'000'000'000;
+constexpr std::int64_t kManySamples = 1 << 24;
+
+template <auto kSection, auto kMember>
+auto& member(Config& config) {
+  return config.*kSection.*kMember;
+}
+
+template <auto kMember>
+constexpr Accessor kModel = &member<&Config::model, kMember>;
+template <auto kMember>
+constexpr Accessor kData = &member<&Config::data, kMember>;
+template <auto kMember>
+constexpr Accessor kTrain = &member<&Config::train, kMember>;
+template <auto kMember>
+constexpr Accessor kParallel = &member<&Config::parallel, kMember>;
+template <auto kMember>
+constexpr Accessor kCompression = &member<&Config::compression, kMember>;
+template <auto kMember>
+constexpr Accessor kComm = &member<&Config::comm, kMember>;
+template <auto kMember>
+constexpr Accessor kCheckpoint = &member<&Config::checkpoint, kMember>;
+template <auto kMember>
+constexpr Accessor kRun = &member<&Config::run, kMember>;
+
+NumberRange positive(double high) {
+  return {0, high, true, false};
+}
+
+NumberRange non_negative(double high) {
+  return {0, high, false, false};
+}
+
+NumberRange share_below_one() {
+  return {0, 1, false, true};
+}
+
+std::vector<ConfigEntry> make_entries() {
+  return {
+      {"model.kind", kModel<&ModelConfig::kind>, Choices{{"gpt2", "mlp"}}, "model family"},
+      {"model.layers", kModel<&ModelConfig::layers>, IntegerRange{1, 10'000},
+       "blocks (gpt2), hidden layers (mlp)"},
+      {"model.width", kModel<&ModelConfig::width>, IntegerRange{1, 1 << 20},
+       "width of embeddings (gpt2), of hidden layers (mlp)"},
+      {"model.heads", kModel<&ModelConfig::heads>, IntegerRange{1, 1 << 16},
+       "attention heads, which divide the width (gpt2)"},
+      {"model.context", kModel<&ModelConfig::context>, IntegerRange{1, 1 << 24},
+       "tokens per sample"},
+      {"model.vocab", kModel<&ModelConfig::vocab>, IntegerRange{2, 1 << 28},
+       "number of distinct tokens"},
+      {"model.tied", kModel<&ModelConfig::tied>, {}, "the head uses the token embedding (gpt2)"},
+      {"model.dropout", kModel<&ModelConfig::dropout>, share_below_one(),
+       "share of activations dropped while training"},
+      {"model.init_from",
+       kModel<&ModelConfig::init_from>,
+       {},
+       "safetensors file or checkpoint folder with the initial weights; empty = random"},
+
+      {"data.kind", kData<&DataConfig::kind>, Choices{{"text", "tokens", "synthetic"}},
+       "text (bytes), tokens (.bin of nanoGPT or llm.c), synthetic (needs no file)"},
+      {"data.path", kData<&DataConfig::path>, {}, "file or folder (text), file (tokens)"},
+      {"data.suffixes",
+       kData<&DataConfig::suffixes>,
+       {},
+       "in a folder of text, only files whose names end so; empty = all"},
+      {"data.holdout", kData<&DataConfig::holdout>, NumberRange{0, 0.9},
+       "share at the end of the data kept for evaluation"},
+
+      {"train.steps", kTrain<&TrainConfig::steps>, IntegerRange{1, kManySteps}, "optimizer steps"},
+      {"train.global_batch", kTrain<&TrainConfig::global_batch>, IntegerRange{1, kManySamples},
+       "samples per optimizer step"},
+      {"train.micro_batch", kTrain<&TrainConfig::micro_batch>, IntegerRange{0, kManySamples},
+       "samples per forward pass; 0 = the plan chooses"},
+      {"train.optimizer", kTrain<&TrainConfig::optimizer>, Choices{{"adamw", "sgd"}},
+       "optimizer; sgd has momentum"},
+      {"train.lr", kTrain<&TrainConfig::lr>, positive(1e6), "highest learning rate"},
+      {"train.warmup_steps", kTrain<&TrainConfig::warmup_steps>, IntegerRange{0, kManySteps},
+       "steps over which the learning rate rises to lr"},
+      {"train.schedule", kTrain<&TrainConfig::schedule>, Choices{{"cosine", "linear", "constant"}},
+       "learning rate after the warm-up"},
+      {"train.min_lr", kTrain<&TrainConfig::min_lr>, non_negative(1e6),
+       "learning rate that cosine and linear end at"},
+      {"train.weight_decay", kTrain<&TrainConfig::weight_decay>, non_negative(1e6),
+       "weight decay of matrices and token embeddings"},
+      {"train.beta1", kTrain<&TrainConfig::beta1>, share_below_one(),
+       "decay of the mean of gradients (adamw)"},
+      {"train.beta2", kTrain<&TrainConfig::beta2>, share_below_one(),
+       "decay of the mean of squared gradients (adamw)"},
+      {"train.epsilon", kTrain<&TrainConfig::epsilon>, NumberRange{1e-30, 1, false, false},
+       "added to the root of the mean square (adamw)"},
+      {"train.momentum", kTrain<&TrainConfig::momentum>, share_below_one(), "momentum (sgd)"},
+      {"train.clip", kTrain<&TrainConfig::clip>, non_negative(1e30),
+       "largest global gradient norm; 0 = no clipping"},
+      {"train.seed", kTrain<&TrainConfig::seed>, IntegerRange{},
+       "seed of initial weights, dropout and data order"},
+      {"train.precision", kTrain<&TrainConfig::precision>,
+       Choices{{"fp32"}, "bf16 and fp16 are not supported yet"}, "number format of computing"},
+      {"train.eval_every", kTrain<&TrainConfig::eval_every>, IntegerRange{0, kManySteps},
+       "steps between evaluations on held-out data; 0 = none"},
+      {"train.eval_batches", kTrain<&TrainConfig::eval_batches>, IntegerRange{1, kManySamples},
+       "global batches per evaluation"},
+
+      {"parallel.schedule", kParallel<&ParallelConfig::schedule>,
+       Choices{{"auto", "gpipe", "1f1b"}}, "order of micro-batches on the stages"},
+      {"parallel.cuts", kParallel<&ParallelConfig::cuts>, IntegerRange{1, 1 << 20},
+       "layers at which stages 1, 2, … begin; empty = the planner chooses"},
+
+      {"compression.activations",
+       kCompression<&CompressionConfig::activations>,
+       {},
+       "codec chain of activations and their gradients, or none"},
+
+      {"comm.transport", kComm<&CommConfig::transport>, Choices{{"auto", "ucx", "gloo"}},
+       "how stages exchange data"},
+      {"comm.timeout_s", kComm<&CommConfig::timeout_s>, positive(86'400),
+       "longest wait for a peer within a step"},
+
+      {"checkpoint.every", kCheckpoint<&CheckpointConfig::every>, IntegerRange{0, kManySteps},
+       "steps between checkpoints; 0 = only at the end"},
+      {"checkpoint.keep", kCheckpoint<&CheckpointConfig::keep>, IntegerRange{0, 1'000'000},
+       "newest checkpoints kept; 0 = all"},
+
+      {"run.dir", kRun<&RunConfig::dir>, {}, "folder of everything that the run writes"},
+      {"run.threads", kRun<&RunConfig::threads>, IntegerRange{1, 1024},
+       "compute threads per stage process"},
+      {"run.trace_steps", kRun<&RunConfig::trace_steps>, IntegerRange{0, 100'000},
+       "steps recorded in trace.json, after two for warming up"},
+  };
+}
+
+// What other trainers call our keys.
+const std::map<std::string, std::string>& foreign_names() {
+  static const std::map<std::string, std::string> names = {
+      {"batch_size", "train.global_batch"},
+      {"block_size", "model.context"},
+      {"dim", "model.width"},
+      {"grad_clip", "train.clip"},
+      {"hidden_size", "model.width"},
+      {"learning_rate", "train.lr"},
+      {"max_iters", "train.steps"},
+      {"max_steps", "train.steps"},
+      {"n_embd", "model.width"},
+      {"n_head", "model.heads"},
+      {"n_layer", "model.layers"},
+      {"num_heads", "model.heads"},
+      {"num_layers", "model.layers"},
+      {"seq_len", "model.context"},
+      {"vocab_size", "model.vocab"},
+      {"warmup_iters", "train.warmup_steps"},
+  };
+  return names;
+}
+
+struct TypeName {
+  std::string operator()(Access<bool>) const { return "boolean"; }
+
+  std::string operator()(Access<int>) const { return "integer"; }
+
+  std::string operator()(Access<std::int64_t>) const { return "integer"; }
+
+  std::string operator()(Access<double>) const { return "number"; }
+
+  std::string operator()(Access<std::string>) const { return "string"; }
+
+  std::string operator()(Access<std::vector<std::int64_t>>) const { return "list of integers"; }
+
+  std::string operator()(Access<std::vector<std::string>>) const { return "list of strings"; }
+};
+
+}  // namespace
+
+std::string_view ConfigEntry::section() const {
+  return std::string_view(name).substr(0, name.find('.'));
+}
+
+std::string_view ConfigEntry::word() const {
+  return std::string_view(name).substr(name.find('.') + 1);
+}
+
+const std::vector<ConfigEntry>& config_entries() {
+  static const std::vector<ConfigEntry> entries = make_entries();
+  return entries;
+}
+
+const ConfigEntry* find_entry(std::string_view name) {
+  const auto& entries = config_entries();
+  const auto it = std::find_if(entries.begin(), entries.end(),
+                               [&](const ConfigEntry& entry) { return entry.name == name; });
+  return it == entries.end() ? nullptr : &*it;
+}
+
+std::vector<std::string> config_sections() {
+  std::vector<std::string> sections;
+  for (const ConfigEntry& entry : config_entries()) {
+    if (sections.empty() || sections.back() != entry.section()) {
+      sections.emplace_back(entry.section());
+    }
+  }
+  return sections;
+}
+
+std::string suggest_key(const std::string& unknown) {
+  const std::string section = unknown.substr(0, unknown.find('.'));
+  const std::string word = unknown.substr(unknown.rfind('.') + 1);
+  // Full names under the words that a person may have written for them, the same section first.
+  std::map<std::string, std::string> name_of_word = foreign_names();
+  for (const ConfigEntry& entry : config_entries()) {
+    const bool same_section = entry.section() == section;
+    if (same_section) name_of_word[std::string(entry.word())] = entry.name;
+    if (!same_section) name_of_word.try_emplace(std::string(entry.word()), entry.name);
+  }
+  std::vector<std::string> words;
+  for (const auto& [known, name] : name_of_word) words.push_back(known);
+  const std::string closest = closest_word(word, words);
+  return closest.empty() ? "" : name_of_word[closest];
+}
+
+std::string type_name(const ConfigEntry& entry) {
+  return std::visit(TypeName{}, entry.access);
+}
+
+}  // namespace motley

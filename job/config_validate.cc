@@ -1,0 +1,74 @@
+#include "job/config_validate.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+
+#include "job/config_io.h"
+
+namespace motley {
+namespace {
+
+std::optional<Conflict> model_conflict(const ModelConfig& model) {
+  if (model.kind == "gpt2" && model.width % model.heads != 0) {
+    return Conflict{"model.heads", "model.heads must divide model.width",
+                    fmt::format("{} is not a multiple of {}", model.width, model.heads),
+                    "each head takes an equal part of the width"};
+  }
+  return std::nullopt;
+}
+
+std::optional<Conflict> train_conflict(const TrainConfig& train) {
+  if (train.micro_batch > 0 && train.global_batch % train.micro_batch != 0) {
+    return Conflict{
+        "train.micro_batch", "train.micro_batch must divide train.global_batch",
+        fmt::format("{} is not a multiple of {}", train.global_batch, train.micro_batch),
+        "set train.micro_batch = 0 to let the plan choose"};
+  }
+  if (train.warmup_steps > train.steps) {
+    return Conflict{"train.warmup_steps", "train.warmup_steps must be at most train.steps",
+                    fmt::format("{} is more than {}", train.warmup_steps, train.steps),
+                    "shorten the warm-up or train for more steps"};
+  }
+  if (train.min_lr > train.lr) {
+    return Conflict{"train.min_lr", "train.min_lr must be at most train.lr",
+                    fmt::format("{} is more than {}", train.min_lr, train.lr),
+                    "lower train.min_lr or raise train.lr"};
+  }
+  return std::nullopt;
+}
+
+std::optional<Conflict> holdout_conflict(const Config& config) {
+  if (config.train.eval_every > 0 && config.data.holdout <= 0) {
+    return Conflict{"train.eval_every", "train.eval_every needs held-out data", "data.holdout is 0",
+                    "set data.holdout, for instance to 0.1, or train.eval_every = 0"};
+  }
+  return std::nullopt;
+}
+
+std::optional<Conflict> cuts_conflict(const ParallelConfig& parallel) {
+  const auto& cuts = parallel.cuts;
+  if (std::adjacent_find(cuts.begin(), cuts.end(), std::greater_equal<>()) != cuts.end()) {
+    return Conflict{"parallel.cuts", "parallel.cuts must rise",
+                    "every stage holds at least one layer", "write each cut once, in order"};
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<Conflict> find_conflict(const Config& config) {
+  if (auto conflict = model_conflict(config.model)) return conflict;
+  if (auto conflict = train_conflict(config.train)) return conflict;
+  if (auto conflict = holdout_conflict(config)) return conflict;
+  return cuts_conflict(config.parallel);
+}
+
+Result<void> validate_config(const Config& config) {
+  const auto conflict = find_conflict(config);
+  if (!conflict) return {};
+  return Error{ErrorCode::kConfig, conflict->problem, conflict->cause, conflict->remedy};
+}
+
+}  // namespace motley

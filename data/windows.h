@@ -1,0 +1,51 @@
+// Which window of a corpus is sample n: the split into a training and a held-out part, and the
+// shuffled order of each epoch. Everything here is a pure function of its arguments.
+#pragma once
+
+#include <cstdint>
+
+#include "base/result.h"
+
+namespace motley {
+
+// The first `train_tokens` are trained on, the rest is held out; no window crosses the border.
+// Window w of a part covers the context + 1 tokens from w × context (+ the epoch's shift when
+// training), so each token is the target of one window, but for less than three contexts at the
+// ends of a part.
+struct WindowLayout {
+  std::uint64_t context = 0;
+  std::uint64_t train_tokens = 0;
+  std::uint64_t train_windows = 0;
+  std::uint64_t eval_windows = 0;
+
+  // Training windows of an epoch may begin this many tokens late, exclusive; at least 1.
+  [[nodiscard]] std::uint64_t shifts() const;
+};
+
+// kData when a part that `holdout` asks for is shorter than one window.
+[[nodiscard]] Result<WindowLayout> lay_out_windows(std::uint64_t tokens,
+                                                   double holdout,
+                                                   std::uint64_t context);
+
+// The endless order of training samples: epoch after epoch, each a permutation of its own.
+class WindowOrder {
+ public:
+  // REQUIRES: windows >= 1.
+  WindowOrder(std::uint64_t seed, std::uint64_t windows);
+
+  struct Place {
+    std::uint64_t epoch = 0;
+    std::uint64_t window = 0;
+  };
+
+  [[nodiscard]] Place place(std::uint64_t index) const;
+
+  // The epoch's shift, drawn from 0 … shifts - 1. REQUIRES: shifts >= 1.
+  [[nodiscard]] std::uint64_t shift(std::uint64_t epoch, std::uint64_t shifts) const;
+
+ private:
+  std::uint64_t key_;
+  std::uint64_t windows_;
+};
+
+}  // namespace motley

@@ -1,0 +1,31 @@
+// One value of the configuration: from Json into Config with its type and range checked, and back.
+// Private to job/.
+#pragma once
+
+#include <string>
+
+#include "base/json.h"
+#include "base/result.h"
+#include "job/config_keys.h"
+
+namespace motley {
+
+// Sets the key from a parsed value; integers are accepted where numbers are wanted. `where` names
+// the place in errors. kConfig for a wrong type or a value that the entry's rule forbids.
+[[nodiscard]] Result<void> set_value(Config& config,
+                                     const ConfigEntry& entry,
+                                     const Json& value,
+                                     const std::string& where);
+
+// The same from a TOML value as text, or for a string key also from bare text.
+[[nodiscard]] Result<void> set_value_from_text(Config& config,
+                                               const ConfigEntry& entry,
+                                               const std::string& text,
+                                               const std::string& where);
+
+[[nodiscard]] Json get_value(const Config& config, const ConfigEntry& entry);
+
+// As TOML; a number has the shortest text that reads back to the same bits.
+[[nodiscard]] std::string value_to_toml(const Config& config, const ConfigEntry& entry);
+
+}  // namespace motley

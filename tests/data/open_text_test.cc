@@ -1,0 +1,143 @@
+#include <sys/stat.h>
+
+#include <gmock/gmock.h>
+
+#include "tests/data/fixture.h"
+
+namespace motley {
+namespace {
+
+using testing::HasSubstr;
+
+// The whole text of a source: with nothing held out and one window, the sample is the corpus.
+std::string text_of(const DataConfig& data, std::size_t bytes) {
+  const auto context = bytes - 1;
+  const auto source = opened(data, model_config(static_cast<int>(context)));
+  if (source == nullptr) return "(not opened)";
+  const Sample sample = train_sample(*source, 0, context);
+  std::string text(sample.inputs.begin(), sample.inputs.end());
+  text += static_cast<char>(sample.targets.back());
+  return text;
+}
+
+TEST(TextFile, GivesItsBytesAsTokens) {
+  const DataFolder folder;
+  const auto data = data_config("text", folder.write("a.txt", "h\xc3\xa9llo"));
+  EXPECT_EQ(text_of(data, 6), "h\xc3\xa9llo");
+  EXPECT_EQ(opened(data, model_config(4))->bytes_per_token(), 1.0);
+}
+
+TEST(TextFolder, JoinsFilesInTheOrderOfTheirPaths) {
+  const DataFolder folder;
+  folder.write("b.txt", "two");
+  folder.write("c/x.txt", "three");
+  folder.write("a.txt", "one");
+  folder.write("empty.txt", "");
+  EXPECT_EQ(text_of(data_config("text", folder.root()), 13), "one\ntwo\nthree");
+}
+
+TEST(TextFolder, LeavesOutBuildsRunsHiddenFoldersAndBinaryFiles) {
+  const DataFolder folder;
+  folder.write("a.txt", "text");
+  folder.write("build-x/b.txt", "no");
+  folder.write("runs/c.txt", "no");
+  folder.write("sub/.git/d.txt", "no");
+  folder.write("e.bin", std::string("n\0o", 3));
+  std::filesystem::create_symlink("a.txt", folder.root() / "link.txt");
+  EXPECT_EQ(text_of(data_config("text", folder.root()), 4), "text");
+}
+
+TEST(TextFolder, ReadsOnlyTheWantedSuffixes) {
+  const DataFolder folder;
+  folder.write("a.cc", "source");
+  folder.write("b.h", "header");
+  folder.write("c.txt", "other");
+  DataConfig data = data_config("text", folder.root());
+  data.suffixes = {".cc", ".h"};
+  EXPECT_EQ(text_of(data, 13), "source\nheader");
+}
+
+TEST(TextErrors, NameTheSuffixesThatMatchNothing) {
+  const DataFolder folder;
+  folder.write("a.txt", "text");
+  DataConfig data = data_config("text", folder.root());
+  data.suffixes = {".cc", ".h"};
+  const Error error = open_error(data, model_config(2));
+  EXPECT_EQ(error.code, ErrorCode::kData);
+  EXPECT_EQ(error.cause, "no text file ends in .cc, .h");
+}
+
+TEST(TextErrors, RefuseAnEmptyFolder) {
+  const DataFolder folder;
+  EXPECT_THAT(open_error(data_config("text", folder.root()), model_config(2)).what,
+              HasSubstr("no text below"));
+}
+
+TEST(TextErrors, RefuseAFolderTooLargeForMemory) {
+  const DataFolder folder;
+  std::filesystem::resize_file(folder.write("a.txt", ""), 5ULL << 30);  // all hole, no blocks
+  const Error error = open_error(data_config("text", folder.root()), model_config(2));
+  EXPECT_EQ(error.code, ErrorCode::kData);
+  EXPECT_THAT(error.what, HasSubstr("too much text below"));
+}
+
+TEST(TextErrors, NameAMissingFile) {
+  const Error error = open_error(data_config("text", "/nowhere/a.txt"), model_config(2));
+  EXPECT_EQ(error.code, ErrorCode::kData);
+  EXPECT_EQ(error.what, "cannot read /nowhere/a.txt");
+  EXPECT_EQ(error.remedy, "check the path");
+}
+
+TEST(TextErrors, RefuseANamedPipeWithoutWaiting) {
+  const DataFolder folder;
+  const std::string pipe = folder.root() / "pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_EQ(open_error(data_config("text", pipe), model_config(2)).cause,
+            "it is not a regular file");
+}
+
+TEST(TextErrors, AskForThePath) {
+  const Error error = open_error(data_config("text", ""), model_config(2));
+  EXPECT_EQ(error.code, ErrorCode::kConfig);
+  EXPECT_EQ(error.what, "data.path is not set");
+}
+
+TEST(TextErrors, RefuseAVocabularyBelowTheByteValues) {
+  const DataFolder folder;
+  const Error error =
+      open_error(data_config("text", folder.write("a.txt", "text")), model_config(2, 100));
+  EXPECT_EQ(error.code, ErrorCode::kData);
+  EXPECT_EQ(error.what, "vocabulary of 100 is smaller than the 256 byte values");
+  EXPECT_EQ(error.remedy, "set model.vocab = 256");
+}
+
+TEST(TextErrors, RefuseABinaryFile) {
+  const DataFolder folder;
+  const auto data = data_config("text", folder.write("a.bin", std::string("a\0b", 3)));
+  EXPECT_THAT(open_error(data, model_config(1)).what, HasSubstr("is not text"));
+}
+
+TEST(ShortData, IsRefusedForTraining) {
+  const DataFolder folder;
+  const auto data = data_config("text", folder.write("a.txt", "12345678"));
+  EXPECT_NE(opened(data, model_config(7)), nullptr);
+  const Error error = open_error(data, model_config(8));
+  EXPECT_EQ(error.code, ErrorCode::kData);
+  EXPECT_THAT(error.what, HasSubstr("the data is too short, 8 tokens"));
+}
+
+TEST(ShortData, IsRefusedForEvaluation) {
+  const DataFolder folder;
+  const auto data = data_config("text", folder.write("a.txt", std::string(100, 'x')), 0.1);
+  EXPECT_NE(opened(data, model_config(9)), nullptr);
+  EXPECT_THAT(open_error(data, model_config(10)).remedy, HasSubstr("data.holdout = 0"));
+}
+
+TEST(ShortData, MayBeEmpty) {
+  const DataFolder folder;
+  const auto data = data_config("text", folder.write("a.txt", ""));
+  EXPECT_THAT(open_error(data, model_config(1)).what, HasSubstr("too short, 0 tokens"));
+}
+
+}  // namespace
+}  // namespace motley

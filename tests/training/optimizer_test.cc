@@ -1,0 +1,187 @@
+#include "training/optimizer.h"
+
+#include <cmath>
+
+#include <gmock/gmock.h>
+
+#include <rapidcheck.h>
+#include <rapidcheck/gtest.h>
+
+#include "base/philox.h"
+
+namespace motley {
+namespace {
+
+TrainConfig config_of(const std::string& optimizer) {
+  TrainConfig train;
+  train.optimizer = optimizer;
+  return train;
+}
+
+std::vector<float> noise(std::size_t count, std::uint64_t stream) {
+  std::vector<float> values(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    values[i] = 2 * to_unit_float(philox4x32(1, stream, i)[0]) - 1;
+  }
+  return values;
+}
+
+// One parameter with its moments.
+struct State {
+  std::vector<float> values;
+  std::vector<std::vector<float>> moments;
+
+  State(const Optimizer& optimizer, std::size_t count)
+      : values(noise(count, 0)),
+        moments(optimizer.moment_names().size(), std::vector<float>(count)) {}
+
+  // Updates the range [begin, end).
+  void update(const Optimizer& optimizer,
+              const std::vector<float>& gradients,
+              const UpdateArguments& arguments,
+              std::size_t begin,
+              std::size_t end) {
+    const auto part = [&](std::vector<float>& all) {
+      return std::span(all).subspan(begin, end - begin);
+    };
+    std::vector<std::span<float>> spans;
+    for (auto& moment : moments) spans.push_back(part(moment));
+    optimizer.update(part(values), std::span(gradients).subspan(begin, end - begin), spans,
+                     arguments);
+  }
+
+  void update(const Optimizer& optimizer,
+              const std::vector<float>& gradients,
+              const UpdateArguments& arguments) {
+    update(optimizer, gradients, arguments, 0, values.size());
+  }
+
+  friend bool operator==(const State&, const State&) = default;
+};
+
+class EachOptimizer : public testing::TestWithParam<const char*> {};
+
+INSTANTIATE_TEST_SUITE_P(Optimizer, EachOptimizer, testing::Values("adamw", "sgd"));
+
+TEST_P(EachOptimizer, GivesTheSameBitsForAnySplit) {
+  const auto optimizer = make_optimizer(config_of(GetParam()));
+  rc::check("split", [&] {
+    const auto count = *rc::gen::inRange<std::size_t>(1, 200);
+    State whole(*optimizer, count);
+    State split = whole;
+    for (std::int64_t number = 1; number <= 3; ++number) {
+      const auto gradients = noise(count, static_cast<std::uint64_t>(number));
+      const UpdateArguments arguments{.lr = 0.01, .gradient_scale = 0.37F, .update_number = number};
+      whole.update(*optimizer, gradients, arguments);
+      const auto cut = *rc::gen::inRange<std::size_t>(0, count + 1);
+      split.update(*optimizer, gradients, arguments, cut, count);
+      split.update(*optimizer, gradients, arguments, 0, cut);
+    }
+    RC_ASSERT(split == whole);
+  });
+}
+
+TEST_P(EachOptimizer, ScalesTheGradient) {
+  const auto optimizer = make_optimizer(config_of(GetParam()));
+  State scaled(*optimizer, 50);
+  State plain = scaled;
+  const auto gradients = noise(50, 1);
+  std::vector<float> quartered = gradients;
+  for (float& gradient : quartered) gradient *= 0.25F;  // exact
+  scaled.update(*optimizer, gradients, {.lr = 0.1, .gradient_scale = 0.25F});
+  plain.update(*optimizer, quartered, {.lr = 0.1});
+  EXPECT_EQ(scaled, plain);
+}
+
+TEST_P(EachOptimizer, ShrinksOnlyDecayedRanges) {
+  const auto optimizer = make_optimizer(config_of(GetParam()));
+  const std::vector<float> zeros(20, 0.0F);
+  State decayed(*optimizer, 20);
+  State kept = decayed;
+  const State before = decayed;
+  decayed.update(*optimizer, zeros, {.lr = 0.1, .decayed = true});
+  kept.update(*optimizer, zeros, {.lr = 0.1, .decayed = false});
+  EXPECT_EQ(kept, before);
+  for (std::size_t i = 0; i < 20; ++i) {
+    EXPECT_FLOAT_EQ(decayed.values[i], before.values[i] * 0.99F);  // 1 - 0.1 × 0.1
+  }
+}
+
+TEST_P(EachOptimizer, TakesAnEmptyRange) {
+  const auto optimizer = make_optimizer(config_of(GetParam()));
+  State state(*optimizer, 0);
+  state.update(*optimizer, {}, {.lr = 0.1});
+  EXPECT_TRUE(state.values.empty());
+}
+
+TEST_P(EachOptimizer, EndsTheProgramOnAMissingMoment) {
+  const auto optimizer = make_optimizer(config_of(GetParam()));
+  State state(*optimizer, 4);
+  state.moments.pop_back();
+  EXPECT_DEATH(state.update(*optimizer, noise(4, 1), {.lr = 0.1}), "moments for");
+}
+
+TEST(Optimizer, NamesItsMomentsAsCheckpointsDo) {
+  EXPECT_THAT(make_optimizer(config_of("adamw"))->moment_names(),
+              testing::ElementsAre("exp_avg", "exp_avg_sq"));
+  EXPECT_THAT(make_optimizer(config_of("sgd"))->moment_names(), testing::ElementsAre("momentum"));
+}
+
+// The formulas of the header in double.
+struct Reference {
+  TrainConfig train;
+  double value = 0;
+  double m = 0;
+  double v = 0;
+
+  void adamw(double gradient, const UpdateArguments& arguments) {
+    const auto t = static_cast<double>(arguments.update_number);
+    value *= 1 - arguments.lr * train.weight_decay;
+    m = train.beta1 * m + (1 - train.beta1) * gradient;
+    v = train.beta2 * v + (1 - train.beta2) * gradient * gradient;
+    const double root = std::sqrt(v) / std::sqrt(1 - std::pow(train.beta2, t)) + train.epsilon;
+    value -= arguments.lr / (1 - std::pow(train.beta1, t)) * m / root;
+  }
+
+  void sgd(double gradient, const UpdateArguments& arguments) {
+    m = train.momentum * m + gradient + train.weight_decay * value;
+    value -= arguments.lr * m;
+  }
+};
+
+// A hundred updates of values near 1, each with a few roundings of 2^-24: 1e-5 leaves a factor.
+TEST_P(EachOptimizer, FollowsItsFormula) {
+  const TrainConfig train = config_of(GetParam());
+  const auto optimizer = make_optimizer(train);
+  constexpr std::size_t kCount = 33;
+  State state(*optimizer, kCount);
+  std::vector<Reference> references;
+  for (const float value : state.values) references.push_back({train, value, 0, 0});
+  for (std::int64_t number = 1; number <= 100; ++number) {
+    const auto gradients = noise(kCount, static_cast<std::uint64_t>(number));
+    const UpdateArguments arguments{.lr = 1e-3, .update_number = number};
+    state.update(*optimizer, gradients, arguments);
+    for (std::size_t i = 0; i < kCount; ++i) {
+      if (train.optimizer == "sgd") references[i].sgd(gradients[i], arguments);
+      if (train.optimizer == "adamw") references[i].adamw(gradients[i], arguments);
+    }
+  }
+  for (std::size_t i = 0; i < kCount; ++i) EXPECT_NEAR(state.values[i], references[i].value, 1e-5);
+}
+
+// One value through the scalar end of the loop, seventeen through its vector part: same bits.
+TEST_P(EachOptimizer, GivesVectorAndScalarCodeTheSameBits) {
+  const auto optimizer = make_optimizer(config_of(GetParam()));
+  constexpr std::size_t kCount = 17;
+  State together(*optimizer, kCount);
+  State apart = together;
+  const auto gradients = noise(kCount, 1);
+  together.update(*optimizer, gradients, {.lr = 0.1});
+  for (std::size_t i = 0; i < kCount; ++i) {
+    apart.update(*optimizer, gradients, {.lr = 0.1}, i, i + 1);
+  }
+  EXPECT_EQ(apart, together);
+}
+
+}  // namespace
+}  // namespace motley

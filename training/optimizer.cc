@@ -1,0 +1,126 @@
+#include "training/optimizer.h"
+
+#include <array>
+#include <cmath>
+#include <cstddef>
+
+#include "base/check.h"
+
+namespace motley {
+namespace {
+
+constexpr std::size_t kNormLanes = 16;
+
+class AdamW final : public Optimizer {
+ public:
+  explicit AdamW(const TrainConfig& train)
+      : beta1_(train.beta1),
+        beta2_(train.beta2),
+        epsilon_(train.epsilon),
+        decay_(train.weight_decay) {}
+
+  [[nodiscard]] std::vector<std::string> moment_names() const override {
+    return {"exp_avg", "exp_avg_sq"};
+  }
+
+  void update(std::span<float> values_N,
+              std::span<const float> gradients_N,
+              std::span<const std::span<float>> moments,
+              const UpdateArguments& arguments) const override {
+    MOTLEY_CHECK(moments.size() == 2, "{} moments for adamw", moments.size());
+    MOTLEY_CHECK(gradients_N.size() == values_N.size() && moments[0].size() == values_N.size() &&
+                     moments[1].size() == values_N.size(),
+                 "{} values, {} gradients, moments of {} and {}", values_N.size(),
+                 gradients_N.size(), moments[0].size(), moments[1].size());
+    MOTLEY_CHECK(arguments.update_number >= 1, "update {}", arguments.update_number);
+    const auto t = static_cast<double>(arguments.update_number);
+    const double decay = arguments.decayed ? decay_ : 0;
+    const auto keep = static_cast<float>(1 - arguments.lr * decay);
+    const auto scale = arguments.gradient_scale;
+    const auto beta1 = static_cast<float>(beta1_);
+    const auto beta2 = static_cast<float>(beta2_);
+    const auto rest1 = static_cast<float>(1 - beta1_);
+    const auto rest2 = static_cast<float>(1 - beta2_);
+    const auto correction2_root = static_cast<float>(std::sqrt(1 - std::pow(beta2_, t)));
+    const auto epsilon = static_cast<float>(epsilon_);
+    const auto step_size = static_cast<float>(arguments.lr / (1 - std::pow(beta1_, t)));
+    float* __restrict p = values_N.data();
+    float* __restrict m = moments[0].data();
+    float* __restrict v = moments[1].data();
+    const float* __restrict gradients = gradients_N.data();
+    for (std::size_t i = 0; i < values_N.size(); ++i) {
+      const float g = gradients[i] * scale;
+      m[i] = m[i] * beta1 + rest1 * g;
+      v[i] = v[i] * beta2 + (rest2 * g) * g;
+      const float root = std::sqrt(v[i]) / correction2_root + epsilon;
+      p[i] = p[i] * keep - (step_size * m[i]) / root;
+    }
+  }
+
+ private:
+  double beta1_;
+  double beta2_;
+  double epsilon_;
+  double decay_;
+};
+
+class Sgd final : public Optimizer {
+ public:
+  explicit Sgd(const TrainConfig& train) : momentum_(train.momentum), decay_(train.weight_decay) {}
+
+  [[nodiscard]] std::vector<std::string> moment_names() const override { return {"momentum"}; }
+
+  void update(std::span<float> values_N,
+              std::span<const float> gradients_N,
+              std::span<const std::span<float>> moments,
+              const UpdateArguments& arguments) const override {
+    MOTLEY_CHECK(moments.size() == 1, "{} moments for sgd", moments.size());
+    MOTLEY_CHECK(gradients_N.size() == values_N.size() && moments[0].size() == values_N.size(),
+                 "{} values, {} gradients, moment of {}", values_N.size(), gradients_N.size(),
+                 moments[0].size());
+    const auto decay = static_cast<float>(arguments.decayed ? decay_ : 0);
+    const auto momentum = static_cast<float>(momentum_);
+    const auto lr = static_cast<float>(arguments.lr);
+    const auto scale = arguments.gradient_scale;
+    float* __restrict p = values_N.data();
+    float* __restrict b = moments[0].data();
+    const float* __restrict gradients = gradients_N.data();
+    for (std::size_t i = 0; i < values_N.size(); ++i) {
+      const float g = gradients[i] * scale + decay * p[i];
+      b[i] = b[i] * momentum + g;
+      p[i] = p[i] - lr * b[i];
+    }
+  }
+
+ private:
+  double momentum_;
+  double decay_;
+};
+
+}  // namespace
+
+std::unique_ptr<const Optimizer> make_optimizer(const TrainConfig& train) {
+  if (train.optimizer == "sgd") return std::make_unique<Sgd>(train);
+  MOTLEY_CHECK(train.optimizer == "adamw", "train.optimizer is '{}'", train.optimizer);
+  return std::make_unique<AdamW>(train);
+}
+
+double squared_norm(std::span<const float> values_N) {
+  std::array<double, kNormLanes> lanes{};
+  const std::size_t whole = values_N.size() - values_N.size() % kNormLanes;
+  for (std::size_t i = 0; i < whole; i += kNormLanes) {
+    for (std::size_t lane = 0; lane < kNormLanes; ++lane) {
+      const double value = values_N[i + lane];
+      lanes[lane] += value * value;
+    }
+  }
+  for (std::size_t i = whole; i < values_N.size(); ++i) {
+    const double value = values_N[i];
+    lanes[i - whole] += value * value;
+  }
+  double sum = 0;
+  for (const double lane : lanes) sum += lane;
+  return sum;
+}
+
+}  // namespace motley

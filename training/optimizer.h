@@ -1,0 +1,56 @@
+// Optimizers on flat fp32 arrays. Every operation is elementwise and none is contracted or
+// reordered, so a parameter's new value does not depend on how the arrays were cut into ranges, on
+// vector width or on the presence of fused multiply-add. Formulas and their order are PyTorch
+// 1.13's, in fp32 with scalars computed in double and rounded once.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "job/config.h"
+
+namespace motley {
+
+struct UpdateArguments {
+  double lr = 0;
+  float gradient_scale = 1;        // multiplies each gradient first: 1/tokens × clip factor
+  std::int64_t update_number = 1;  // of this parameter, from 1; skipped steps do not count
+  bool decayed = true;             // whether weight decay applies to this range
+};
+
+// Stateless: what persists between updates is the moments, which the caller keeps and saves.
+// Safe to share between threads.
+class Optimizer {
+ public:
+  virtual ~Optimizer() = default;
+
+  // Names of the moments, in the order in which update() takes them; as in checkpoints.
+  [[nodiscard]] virtual std::vector<std::string> moment_names() const = 0;
+
+  // Updates one range of values and moments in place. Moments start as zeros.
+  // REQUIRES: one moment for each name; all spans N long and not overlapping.
+  virtual void update(std::span<float> values_N,
+                      std::span<const float> gradients_N,
+                      std::span<const std::span<float>> moments,
+                      const UpdateArguments& arguments) const = 0;
+};
+
+// train.optimizer:
+//   "adamw" (Loshchilov and Hutter, "Decoupled weight decay regularization", 2019), with moments
+//   exp_avg m and exp_avg_sq v and t = update_number:
+//     p = p (1 - lr decay);  m = beta1 m + (1 - beta1) g;  v = beta2 v + (1 - beta2) g g
+//     p = p - lr / (1 - beta1^t) m / (sqrt(v) / sqrt(1 - beta2^t) + epsilon)
+//   "sgd", with moment momentum b:
+//     g = g + decay p;  b = momentum b + g;  p = p - lr b
+// REQUIRES: a validated configuration.
+[[nodiscard]] std::unique_ptr<const Optimizer> make_optimizer(const TrainConfig& train);
+
+// Sum of the squares, in double: value i is added to lane i mod 16, then the lanes are added in
+// order. The result depends on where the span begins and ends, so call it on whole parameters.
+// Cannot overflow for finite values; NaN or infinite when a value is.
+[[nodiscard]] double squared_norm(std::span<const float> values_N);
+
+}  // namespace motley
