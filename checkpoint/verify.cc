@@ -64,7 +64,9 @@ Result<void> verify_no_extra_files(const fs::path& folder, const Manifest& manif
 
 Result<void> verify_checkpoint(const fs::path& folder) {
   MOTLEY_ASSIGN(const Manifest manifest, read_manifest(folder));
-  const auto name = parse_folder_name(fs::absolute(folder).lexically_normal().filename().string());
+  fs::path plain = fs::absolute(folder).lexically_normal();
+  if (!plain.has_filename()) plain = plain.parent_path();  // it ended in '/'
+  const auto name = parse_folder_name(plain.filename().string());
   if (name && name->step != manifest.state.step) {
     return differs(folder, fmt::format("the manifest is of step {}", manifest.state.step));
   }
