@@ -49,9 +49,11 @@ ssize_t write(int fd, const void* bytes, size_t count) {
   return written;
 }
 
-int fsync(int fd) {
+// What these tests stop is the process, not the machine: the kernel keeps what was written, and
+// nothing is gained by waiting for the disk.
+int fsync(int /*fd*/) {
   crash_when_due(kSync);
-  return static_cast<int>(::syscall(SYS_fsync, fd));
+  return 0;
 }
 
 int rename(const char* from, const char* to) noexcept {
