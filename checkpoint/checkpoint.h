@@ -5,7 +5,8 @@
 //     config.json                         the model, as Hugging Face reads it (gpt2)
 //     model.safetensors.index.json        which file holds which parameter
 //     model-00001-of-00003.safetensors    parameters, one file a rank
-//     optimizer-00001-of-00003.safetensors  "exp_avg/<name>", "exp_avg_sq/<name>" or "momentum/<name>"
+//     optimizer-00001-of-00003.safetensors  "exp_avg/<name>", "exp_avg_sq/<name>" or
+//     "momentum/<name>"
 //
 // Each rank writes its own files into `.step-000100.partial/`; when all have reported, the launcher
 // commits: manifest, sync, rename. Keyed by parameter name, never by rank, so any later plan reads
@@ -14,7 +15,8 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <optional>
+#include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -26,15 +28,15 @@ namespace motley {
 
 // What a run needs to go on exactly where it was.
 struct CheckpointState {
-  std::int64_t step = 0;         // steps done
-  std::uint64_t samples = 0;     // samples used so far: the position in the data
+  std::int64_t step = 0;      // steps done
+  std::uint64_t samples = 0;  // samples used so far: the position in the data
   std::uint64_t tokens = 0;
   std::int64_t optimizer_updates = 0;  // steps that were not skipped
   std::int64_t seed = 0;
   std::string model_hash;
   std::string model_family;
-  std::string plan_hash;         // of the plan that wrote it; informative
-  std::string optimizer;         // adamw | sgd
+  std::string plan_hash;  // of the plan that wrote it; informative
+  std::string optimizer;  // adamw | sgd
 };
 
 // One rank's contribution.
@@ -49,7 +51,7 @@ struct Shard {
 
 struct Manifest {
   CheckpointState state;
-  std::vector<WrittenFile> files;  // every safetensors file; tensor_hashes of parameters and moments
+  std::vector<WrittenFile> files;  // every file but the manifest itself; JSON files have no tensors
   std::string parameter_hash;      // over (name, content) of all parameters, sorted by name:
                                    // equal parameters, equal hash, however they were sharded
   Json config;                     // the run's resolved configuration (config_to_json)
@@ -61,22 +63,27 @@ struct Manifest {
                                                    std::int64_t step);
 
 // Writes one rank's files into the partial folder, made when absent. moments: named
-// "<moment>/<parameter>". Nothing of it counts until commit_checkpoint.
-[[nodiscard]] Result<Shard> write_shard(const std::filesystem::path& run_dir, std::int64_t step,
-                                        int rank, int rank_count,
+// "<moment>/<parameter>". Both lists may be empty. Nothing of it counts until commit_checkpoint.
+// kCorrupt when the disk has no room, with both figures where that is known before writing.
+[[nodiscard]] Result<Shard> write_shard(const std::filesystem::path& run_dir,
+                                        std::int64_t step,
+                                        int rank,
+                                        int rank_count,
                                         const std::vector<TensorView>& parameters,
                                         const std::vector<TensorView>& moments);
 
 // Called once, by the launcher, with every rank's shard. Checks that each file is there with its
-// size, writes index, config.json (hf_config) and manifest, syncs, renames. A committed checkpoint
-// of the same step is replaced.
+// size and tensors and that no parameter lies in two, writes index, config.json (hf_config; none
+// when null) and manifest, syncs, renames. A committed checkpoint of the same step is replaced.
+// After a crash at any point the step's old or new checkpoint is listed, and whole.
 [[nodiscard]] Result<std::filesystem::path> commit_checkpoint(const std::filesystem::path& run_dir,
                                                               const CheckpointState& state,
                                                               const std::vector<Shard>& shards,
                                                               const Json& config,
                                                               const Json& hf_config);
 
-// Removes partial folders and all but the newest `keep` checkpoints (0 = keeps all).
+// Removes all but the newest `keep` checkpoints (0 = keeps all), and what interrupted saves have
+// left: partial folders of steps up to the newest checkpoint. REQUIRES: no rank writes such a step.
 [[nodiscard]] Result<void> prune_checkpoints(const std::filesystem::path& run_dir, int keep);
 
 struct CheckpointInfo {
@@ -89,7 +96,8 @@ struct CheckpointInfo {
 
 [[nodiscard]] Result<Manifest> read_manifest(const std::filesystem::path& folder);
 
-// Reads every byte and compares sizes and hashes. kCorrupt names the first file that differs.
+// Reads every byte and compares sizes and hashes. kCorrupt names the first file that differs, is
+// missing, or does not belong there.
 [[nodiscard]] Result<void> verify_checkpoint(const std::filesystem::path& folder);
 
 // Reads tensors by name from a checkpoint, or from any folder or file of safetensors that Hugging
@@ -106,7 +114,10 @@ class CheckpointReader {
   // nullptr when the folder is not one of our checkpoints.
   [[nodiscard]] const Manifest* manifest() const;
   [[nodiscard]] bool has(const std::string& name) const;
-  [[nodiscard]] Result<void> read(const std::string& name, const std::vector<std::int64_t>& shape,
+  // Copies a tensor as fp32. kCorrupt when it is absent, has another shape or is damaged.
+  // REQUIRES: values.size() is the product of `shape`. Safe to call from several threads.
+  [[nodiscard]] Result<void> read(const std::string& name,
+                                  const std::vector<std::int64_t>& shape,
                                   std::span<float> values) const;
 
  private:

@@ -1,0 +1,212 @@
+// From the shards of all ranks to a committed checkpoint. The order of the file operations is the
+// protocol; docs/formats/checkpoint.md gives the reason for each.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+#include <span>
+#include <system_error>
+#include <utility>
+
+#include "base/check.h"
+#include "base/files.h"
+#include "base/hash.h"
+#include "checkpoint/checkpoint.h"
+#include "checkpoint/folders.h"
+#include "checkpoint/input_file.h"
+#include "checkpoint/manifest.h"
+
+namespace motley {
+namespace {
+
+namespace fs = std::filesystem;
+
+Error cannot_commit(const fs::path& folder, std::string cause) {
+  return {ErrorCode::kCorrupt, fmt::format("cannot commit the checkpoint, {}", folder.string()),
+          std::move(cause), "earlier checkpoints still stand; resume from the newest of them"};
+}
+
+// Every rank once, each with the file names that its rank makes.
+std::optional<std::string> shards_fault(const std::vector<Shard>& shards) {
+  const int rank_count = static_cast<int>(shards.size());
+  if (shards.empty()) return "no rank has reported a shard";
+  std::set<int> ranks;
+  for (const Shard& shard : shards) {
+    if (shard.rank < 0 || shard.rank >= rank_count) {
+      return fmt::format("rank {} has reported among {} ranks", shard.rank, rank_count);
+    }
+    if (!ranks.insert(shard.rank).second) {
+      return fmt::format("rank {} has reported twice", shard.rank);
+    }
+    for (const auto& [part, file] :
+         {std::pair("model", &shard.model), std::pair("optimizer", &shard.optimizer)}) {
+      const std::string expected = shard_file_name(part, shard.rank, rank_count);
+      if (file->name != expected) {
+        return fmt::format("rank {} reports the file '{}' in place of '{}'", shard.rank, file->name,
+                           expected);
+      }
+    }
+  }
+  return {};
+}
+
+// Size and header of a reported file against what lies in the folder; the bytes of its data, or
+// the error. Content is left to verify_checkpoint: reading it all back would double the stall.
+Result<std::uint64_t> check_file(const fs::path& folder, const WrittenFile& reported) {
+  const fs::path path = folder / reported.name;
+  MOTLEY_ASSIGN(const InputFile file, InputFile::open(path));
+  if (file.bytes() != reported.bytes) {
+    return cannot_commit(folder, fmt::format("{} has {} bytes; {} were written", reported.name,
+                                             file.bytes(), reported.bytes));
+  }
+  MOTLEY_ASSIGN(const SafetensorsFile tensors, SafetensorsFile::open(path));
+  const auto same_name = [](const auto& a, const auto& b) { return a.first == b.first; };
+  if (!std::equal(tensors.entries().begin(), tensors.entries().end(),
+                  reported.tensor_hashes.begin(), reported.tensor_hashes.end(), same_name)) {
+    return cannot_commit(
+        folder, fmt::format("{} does not hold the tensors that were written", reported.name));
+  }
+  std::uint64_t data_bytes = 0;
+  for (const auto& [name, entry] : tensors.entries()) data_bytes += entry.end - entry.begin;
+  return data_bytes;
+}
+
+struct Contents {
+  std::uint64_t parameter_bytes = 0;
+  std::map<std::string, std::string> parameter_files;   // by parameter
+  std::map<std::string, std::string> parameter_hashes;  // by parameter
+};
+
+Result<Contents> check_parameters(const fs::path& folder, const std::vector<Shard>& shards) {
+  Contents contents;
+  for (const Shard& shard : shards) {
+    MOTLEY_ASSIGN(const std::uint64_t bytes, check_file(folder, shard.model));
+    contents.parameter_bytes += bytes;
+    for (const auto& [name, hash] : shard.model.tensor_hashes) {
+      const auto [it, is_new] = contents.parameter_files.emplace(name, shard.model.name);
+      if (!is_new) {
+        return cannot_commit(folder, fmt::format("parameter '{}' lies in {} and in {}", name,
+                                                 it->second, shard.model.name));
+      }
+      contents.parameter_hashes.emplace(name, hash);
+    }
+  }
+  return contents;
+}
+
+Result<void> check_moments(const fs::path& folder,
+                           const std::vector<Shard>& shards,
+                           const Contents& contents) {
+  std::map<std::string, std::string> files;  // by moment
+  for (const Shard& shard : shards) {
+    MOTLEY_TRY(check_file(folder, shard.optimizer));
+    for (const auto& [name, hash] : shard.optimizer.tensor_hashes) {
+      const auto [it, is_new] = files.emplace(name, shard.optimizer.name);
+      if (!is_new) {
+        return cannot_commit(folder, fmt::format("moment '{}' lies in {} and in {}", name,
+                                                 it->second, shard.optimizer.name));
+      }
+      const std::size_t slash = name.find('/');
+      if (slash == name.npos || !contents.parameter_files.contains(name.substr(slash + 1))) {
+        return cannot_commit(folder, fmt::format("moment '{}' belongs to no parameter", name));
+      }
+    }
+  }
+  return {};
+}
+
+// Removes what an interrupted attempt at the same step has left, perhaps by other ranks.
+Result<void> remove_strays(const fs::path& folder, const std::set<std::string>& expected) {
+  std::vector<fs::path> strays;
+  std::error_code code;
+  fs::directory_iterator it(folder, code);
+  for (; !code && it != fs::directory_iterator(); it.increment(code)) {
+    if (!expected.contains(it->path().filename().string())) strays.push_back(it->path());
+  }
+  if (code) return file_error("list", folder, code.value());
+  for (const fs::path& stray : strays) {
+    fs::remove_all(stray, code);
+    if (code) return file_error("remove", stray, code.value());
+  }
+  return {};
+}
+
+Result<WrittenFile> write_json(const fs::path& folder, const char* name, const Json& json) {
+  const std::string text = json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  const auto bytes = std::as_bytes(std::span(text));
+  MOTLEY_ASSIGN(OutputFile file, OutputFile::create(folder / name));
+  MOTLEY_TRY(file.write(bytes));
+  MOTLEY_TRY(file.close());
+  return WrittenFile{.name = name, .bytes = text.size(), .hash = hash128_hex(bytes)};
+}
+
+Result<void> rename_folder(const fs::path& from, const fs::path& to) {
+  std::error_code code;
+  fs::rename(from, to, code);
+  if (code) return file_error("rename", from, code.value());
+  return sync_folder(to.parent_path());
+}
+
+// Gives the partial folder its final name. At every point between two operations, the step is
+// listed as its old or its new checkpoint.
+Result<void> publish(const fs::path& root, std::int64_t step) {
+  const auto folder = [&](FolderKind kind) { return root / folder_name({step, kind}); };
+  const fs::path committed = folder(FolderKind::kCommitted);
+  if (has_manifest(committed)) {
+    MOTLEY_TRY(discard_folder(root, {step, FolderKind::kReplaced}));
+    MOTLEY_TRY(rename_folder(committed, folder(FolderKind::kReplaced)));
+  } else {
+    MOTLEY_TRY(discard_folder(root, {step, FolderKind::kCommitted}));
+  }
+  MOTLEY_TRY(rename_folder(folder(FolderKind::kPartial), committed));
+  return discard_folder(root, {step, FolderKind::kReplaced});
+}
+
+}  // namespace
+
+Result<fs::path> commit_checkpoint(const fs::path& run_dir,
+                                   const CheckpointState& state,
+                                   const std::vector<Shard>& shards,
+                                   const Json& config,
+                                   const Json& hf_config) {
+  MOTLEY_CHECK(state.step >= 0, "step {}", state.step);
+  const fs::path partial = partial_folder(run_dir, state.step);
+  if (const auto fault = shards_fault(shards)) return cannot_commit(partial, *fault);
+  MOTLEY_ASSIGN(const Contents contents, check_parameters(partial, shards));
+  MOTLEY_TRY(check_moments(partial, shards, contents));
+
+  Manifest manifest{.state = state,
+                    .parameter_hash = parameter_hash(contents.parameter_hashes),
+                    .config = config};
+  std::set<std::string> names;
+  for (const Shard& shard : shards) {
+    for (const WrittenFile* file : {&shard.model, &shard.optimizer}) {
+      names.insert(file->name);
+      manifest.files.push_back(*file);
+    }
+  }
+  std::sort(manifest.files.begin(), manifest.files.end(),
+            [](const WrittenFile& a, const WrittenFile& b) { return a.name < b.name; });
+  MOTLEY_TRY(remove_strays(partial, names));
+
+  const Json index = {{"metadata", {{"total_size", contents.parameter_bytes}}},
+                      {"weight_map", contents.parameter_files}};
+  MOTLEY_ASSIGN(WrittenFile index_file, write_json(partial, kIndexName, index));
+  manifest.files.push_back(std::move(index_file));
+  if (!hf_config.is_null()) {
+    MOTLEY_ASSIGN(WrittenFile config_file, write_json(partial, kModelConfigName, hf_config));
+    manifest.files.push_back(std::move(config_file));
+  }
+  // Syncs the folder too, and with it the names of all files above.
+  MOTLEY_TRY(write_file_atomic(partial / kManifestName, format_manifest(manifest)));
+
+  const fs::path root = checkpoints_root(run_dir);
+  MOTLEY_TRY(publish(root, state.step));
+  // The root itself may be new.
+  MOTLEY_TRY(sync_folder(run_dir));
+  return checkpoint_folder(run_dir, state.step);
+}
+
+}  // namespace motley

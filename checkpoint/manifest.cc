@@ -1,0 +1,167 @@
+#include "checkpoint/manifest.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "base/hash.h"
+#include "checkpoint/folders.h"
+#include "checkpoint/input_file.h"
+
+namespace motley {
+namespace {
+
+constexpr const char* kFormat = "motley.checkpoint";
+constexpr std::string_view kHashKey = ",\n  \"hash\": \"";
+constexpr std::string_view kEnd = "\"\n}\n";
+constexpr std::size_t kHashDigits = 32;
+constexpr std::uint64_t kManifestBytesMax = 64ULL << 20;
+
+Error bad_manifest(const std::string& source, std::string cause) {
+  return {ErrorCode::kCorrupt, fmt::format("damaged checkpoint, {}", source), std::move(cause),
+          "use an earlier checkpoint, or copy this one again"};
+}
+
+bool is_hash(const std::string& text) {
+  return text.size() == kHashDigits && text.find_first_not_of("0123456789abcdef") == text.npos;
+}
+
+Result<std::int64_t> get_count(const Json& json, const char* key, const std::string& source) {
+  MOTLEY_ASSIGN(const std::int64_t count, json_get<std::int64_t>(json, key, source));
+  if (count < 0) return bad_manifest(source, fmt::format("key '{}' is negative", key));
+  return count;
+}
+
+Result<std::string> get_hash(const Json& json, const char* key, const std::string& source) {
+  MOTLEY_ASSIGN(std::string hash, json_get<std::string>(json, key, source));
+  if (!is_hash(hash)) return bad_manifest(source, fmt::format("key '{}' is not a hash", key));
+  return hash;
+}
+
+Result<CheckpointState> state_from_json(const Json& json, const std::string& source) {
+  CheckpointState state;
+  MOTLEY_ASSIGN(state.step, get_count(json, "step", source));
+  MOTLEY_ASSIGN(state.samples, get_count(json, "samples", source));
+  MOTLEY_ASSIGN(state.tokens, get_count(json, "tokens", source));
+  MOTLEY_ASSIGN(state.optimizer_updates, get_count(json, "optimizer_updates", source));
+  MOTLEY_ASSIGN(state.seed, json_get<std::int64_t>(json, "seed", source));
+  MOTLEY_ASSIGN(state.model_hash, json_get<std::string>(json, "model_hash", source));
+  MOTLEY_ASSIGN(state.model_family, json_get<std::string>(json, "model_family", source));
+  MOTLEY_ASSIGN(state.plan_hash, json_get<std::string>(json, "plan_hash", source));
+  MOTLEY_ASSIGN(state.optimizer, json_get<std::string>(json, "optimizer", source));
+  return state;
+}
+
+}  // namespace
+
+std::string parameter_hash(const std::map<std::string, std::string>& tensor_hashes) {
+  Hasher128 hasher;
+  for (const auto& [name, hash] : tensor_hashes) {
+    hasher.add(fmt::format("{} {}\n", hash, name));
+  }
+  return hasher.hex();
+}
+
+Json written_file_to_json(const WrittenFile& file) {
+  Json tensors = Json::array();
+  for (const auto& [name, hash] : file.tensor_hashes) {
+    tensors.push_back({{"name", name}, {"hash", hash}});
+  }
+  return {{"name", file.name}, {"bytes", file.bytes}, {"hash", file.hash}, {"tensors", tensors}};
+}
+
+Result<WrittenFile> written_file_from_json(const Json& json, const std::string& source) {
+  WrittenFile file;
+  MOTLEY_ASSIGN(file.name, json_get<std::string>(json, "name", source));
+  if (!is_plain_name(file.name)) {
+    return bad_manifest(source, "the name of a file is empty, hidden or leaves its folder");
+  }
+  MOTLEY_ASSIGN(file.bytes, get_count(json, "bytes", source));
+  MOTLEY_ASSIGN(file.hash, get_hash(json, "hash", source));
+  const auto tensors = json.find("tensors");
+  if (tensors == json.end() || !tensors->is_array()) {
+    return bad_manifest(source, "key 'tensors' is missing or not an array");
+  }
+  for (const Json& tensor : *tensors) {
+    MOTLEY_ASSIGN(std::string name, json_get<std::string>(tensor, "name", source));
+    MOTLEY_ASSIGN(std::string hash, get_hash(tensor, "hash", source));
+    if (!file.tensor_hashes.emplace(name, std::move(hash)).second) {
+      return bad_manifest(source, fmt::format("tensor '{}' stands twice", name));
+    }
+  }
+  return file;
+}
+
+std::string format_manifest(const Manifest& manifest) {
+  const CheckpointState& state = manifest.state;
+  Json files = Json::array();
+  for (const WrittenFile& file : manifest.files) files.push_back(written_file_to_json(file));
+  const Json json = {{"format", kFormat},
+                     {"version", kManifestVersion},
+                     {"step", state.step},
+                     {"samples", state.samples},
+                     {"tokens", state.tokens},
+                     {"optimizer_updates", state.optimizer_updates},
+                     {"seed", state.seed},
+                     {"model_hash", state.model_hash},
+                     {"model_family", state.model_family},
+                     {"plan_hash", state.plan_hash},
+                     {"optimizer", state.optimizer},
+                     {"parameter_hash", manifest.parameter_hash},
+                     {"files", std::move(files)},
+                     {"config", manifest.config}};
+  std::string text = json.dump(2, ' ', false, Json::error_handler_t::replace);
+  text.resize(text.size() - 2);  // without the closing "\n}"
+  const std::string hash = hash128_hex(std::as_bytes(std::span(text)));
+  return text.append(kHashKey).append(hash).append(kEnd);
+}
+
+Result<Manifest> parse_manifest(std::string_view text, const std::string& source) {
+  MOTLEY_ASSIGN(const Json json, parse_json(text, source));
+  // Format and version come first: a newer version may keep its hash elsewhere.
+  MOTLEY_ASSIGN(const std::string format, json_get<std::string>(json, "format", source));
+  if (format != kFormat) return bad_manifest(source, "key 'format' is not motley.checkpoint");
+  MOTLEY_ASSIGN(const std::int64_t version, json_get<std::int64_t>(json, "version", source));
+  if (version != kManifestVersion) {
+    return Error{
+        ErrorCode::kCorrupt, fmt::format("unknown checkpoint version, {}", source),
+        fmt::format("its version is {}; this program reads version {}", version, kManifestVersion),
+        "read it with the version of Motley that wrote it"};
+  }
+  const std::size_t tail = kHashKey.size() + kHashDigits + kEnd.size();
+  const std::string_view body = text.substr(0, text.size() - std::min(tail, text.size()));
+  const std::string hash = hash128_hex(std::as_bytes(std::span(body)));
+  if (text.substr(body.size()) != fmt::format("{}{}{}", kHashKey, hash, kEnd)) {
+    return bad_manifest(source, "its own hash does not match");
+  }
+
+  Manifest manifest;
+  MOTLEY_ASSIGN(manifest.state, state_from_json(json, source));
+  MOTLEY_ASSIGN(manifest.parameter_hash, get_hash(json, "parameter_hash", source));
+  const auto files = json.find("files");
+  if (files == json.end() || !files->is_array()) {
+    return bad_manifest(source, "key 'files' is missing or not an array");
+  }
+  std::set<std::string> names = {kManifestName};
+  for (const Json& entry : *files) {
+    MOTLEY_ASSIGN(WrittenFile file, written_file_from_json(entry, source));
+    if (!names.insert(file.name).second) {
+      return bad_manifest(source, fmt::format("file '{}' stands twice", file.name));
+    }
+    manifest.files.push_back(std::move(file));
+  }
+  const auto config = json.find("config");
+  if (config == json.end()) return bad_manifest(source, "key 'config' is missing");
+  manifest.config = *config;
+  return manifest;
+}
+
+Result<Manifest> read_manifest(const std::filesystem::path& folder) {
+  MOTLEY_ASSIGN(const InputFile file, InputFile::open(folder / kManifestName));
+  MOTLEY_ASSIGN(const std::string text, file.read_all(kManifestBytesMax));
+  return parse_manifest(text, file.path().string());
+}
+
+}  // namespace motley

@@ -1,0 +1,201 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <map>
+#include <optional>
+#include <set>
+#include <system_error>
+#include <utility>
+
+#include "base/files.h"
+#include "base/hash.h"
+#include "checkpoint/checkpoint.h"
+#include "checkpoint/folders.h"
+#include "checkpoint/input_file.h"
+
+namespace motley {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kTransformerPrefix = "transformer.";
+constexpr std::string_view kExtension = ".safetensors";
+constexpr std::uint64_t kIndexBytesMax = 16ULL << 20;
+
+Error unreadable(const fs::path& path, std::string cause, std::string remedy) {
+  return {ErrorCode::kCorrupt, fmt::format("cannot read a checkpoint, {}", path.string()),
+          std::move(cause), std::move(remedy)};
+}
+
+// Hugging Face's cache holds links to files whose names are hashes. The user chose this folder, so
+// its links are followed; those of a checkpoint of ours are not.
+Result<fs::path> resolve(const fs::path& path) {
+  std::error_code code;
+  fs::path resolved = fs::canonical(path, code);
+  if (code) return file_error("read", path, code.value());
+  return resolved;
+}
+
+// The files that a Hugging Face index names.
+Result<std::vector<fs::path>> indexed_files(const fs::path& folder) {
+  const fs::path path = folder / kIndexName;
+  MOTLEY_ASSIGN(const fs::path resolved, resolve(path));
+  MOTLEY_ASSIGN(const InputFile file, InputFile::open(resolved));
+  MOTLEY_ASSIGN(const std::string text, file.read_all(kIndexBytesMax));
+  // Sorted objects: the project's Json keeps the order of keys and looks them up one by one, which
+  // an index of a million names would turn into hours.
+  const auto index = nlohmann::json::parse(text, nullptr, false);
+  const std::string remedy = "download the index again";
+  if (!index.is_object() || !index.contains("weight_map") || !index["weight_map"].is_object()) {
+    return unreadable(path, "it is not JSON with an object 'weight_map'", remedy);
+  }
+  std::set<std::string> names;
+  for (const auto& name : index["weight_map"]) {
+    if (!name.is_string() || !is_plain_name(name.get<std::string>())) {
+      return unreadable(path, "'weight_map' names a file outside of its folder", remedy);
+    }
+    names.insert(name.get<std::string>());
+  }
+  std::vector<fs::path> files;
+  for (const std::string& name : names) files.push_back(folder / name);
+  return files;
+}
+
+// The safetensors files of a folder that has no manifest.
+Result<std::vector<fs::path>> foreign_files(const fs::path& folder) {
+  std::error_code code;
+  if (fs::exists(folder / kIndexName, code)) return indexed_files(folder);
+  if (fs::exists(folder / "model.safetensors", code)) {
+    return std::vector{folder / "model.safetensors"};
+  }
+  std::vector<fs::path> files;
+  fs::directory_iterator it(folder, code);
+  for (; !code && it != fs::directory_iterator(); it.increment(code)) {
+    if (it->path().extension() == kExtension) files.push_back(it->path());
+  }
+  if (code) return file_error("list", folder, code.value());
+  if (files.size() != 1) {
+    return unreadable(folder,
+                      fmt::format("it has neither {} nor {}, and {} other safetensors files",
+                                  kManifestName, kIndexName, files.size()),
+                      "name a folder checkpoints/step-… of a run, a folder of a Hugging Face "
+                      "model, or one safetensors file");
+  }
+  return files;
+}
+
+}  // namespace
+
+struct CheckpointReader::Impl {
+  struct Tensor {
+    std::size_t file = 0;  // index into files
+    std::string hash;      // empty when unknown
+  };
+
+  std::optional<Manifest> manifest;
+  std::vector<SafetensorsFile> files;
+  std::map<std::string, Tensor> tensors;
+
+  // Adds the tensors of an opened file; `hashes` is null for a foreign file.
+  Result<void> add(const fs::path& path,
+                   SafetensorsFile file,
+                   const std::map<std::string, std::string>* hashes) {
+    for (const auto& [name, entry] : file.entries()) {
+      Tensor tensor{.file = files.size()};
+      if (hashes != nullptr) {
+        const auto hash = hashes->find(name);
+        if (hash == hashes->end()) {
+          return unreadable(path, fmt::format("the manifest does not name tensor '{}'", name),
+                            "use an earlier checkpoint, or copy this one again");
+        }
+        tensor.hash = hash->second;
+      }
+      if (!tensors.emplace(name, std::move(tensor)).second) {
+        return unreadable(path, fmt::format("tensor '{}' lies in another file too", name),
+                          "remove one of the two files");
+      }
+    }
+    files.push_back(std::move(file));
+    return {};
+  }
+
+  // Models of the GPT-2 family are saved with and without the prefix "transformer.".
+  [[nodiscard]] auto find(const std::string& name) const {
+    auto found = tensors.find(name);
+    if (found == tensors.end()) found = tensors.find(std::string(kTransformerPrefix) + name);
+    if (found == tensors.end() && name.starts_with(kTransformerPrefix)) {
+      found = tensors.find(name.substr(kTransformerPrefix.size()));
+    }
+    return found;
+  }
+};
+
+CheckpointReader::CheckpointReader(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+
+CheckpointReader::CheckpointReader(CheckpointReader&&) noexcept = default;
+CheckpointReader& CheckpointReader::operator=(CheckpointReader&&) noexcept = default;
+CheckpointReader::~CheckpointReader() = default;
+
+Result<CheckpointReader> CheckpointReader::open(const fs::path& path) {
+  auto impl = std::make_unique<Impl>();
+  std::error_code code;
+  const bool is_folder = fs::is_directory(path, code);
+  if (is_folder && has_manifest(path)) {
+    MOTLEY_ASSIGN(impl->manifest, read_manifest(path));
+    for (const WrittenFile& expected : impl->manifest->files) {
+      const fs::path file_path = path / expected.name;
+      MOTLEY_ASSIGN(const InputFile file, InputFile::open(file_path));
+      if (file.bytes() != expected.bytes) {
+        return unreadable(
+            file_path,
+            fmt::format("it has {} bytes; the manifest says {}", file.bytes(), expected.bytes),
+            "use an earlier checkpoint, or copy this one again");
+      }
+      if (file_path.extension() != kExtension) continue;
+      MOTLEY_ASSIGN(SafetensorsFile tensors, SafetensorsFile::open(file_path));
+      MOTLEY_TRY(impl->add(file_path, std::move(tensors), &expected.tensor_hashes));
+    }
+    return CheckpointReader(std::move(impl));
+  }
+
+  std::vector<fs::path> files = {path};
+  if (is_folder) {
+    MOTLEY_ASSIGN(files, foreign_files(path));
+  }
+  for (const fs::path& file_path : files) {
+    MOTLEY_ASSIGN(const fs::path resolved, resolve(file_path));
+    MOTLEY_ASSIGN(SafetensorsFile tensors, SafetensorsFile::open(resolved));
+    MOTLEY_TRY(impl->add(file_path, std::move(tensors), nullptr));
+  }
+  return CheckpointReader(std::move(impl));
+}
+
+const Manifest* CheckpointReader::manifest() const {
+  return impl_->manifest ? &*impl_->manifest : nullptr;
+}
+
+bool CheckpointReader::has(const std::string& name) const {
+  return impl_->find(name) != impl_->tensors.end();
+}
+
+Result<void> CheckpointReader::read(const std::string& name,
+                                    const std::vector<std::int64_t>& shape,
+                                    std::span<float> values) const {
+  const auto found = impl_->find(name);
+  if (found == impl_->tensors.end()) {
+    return Error{ErrorCode::kCorrupt, fmt::format("no tensor '{}' in the checkpoint", name),
+                 fmt::format("none of its {} files holds it", impl_->files.size()),
+                 "check that the checkpoint is of the same model and optimizer"};
+  }
+  const auto& [stored_name, tensor] = *found;
+  MOTLEY_TRY(impl_->files[tensor.file].read(stored_name, shape, values));
+  if (!tensor.hash.empty() && hash128_hex(std::as_bytes(values)) != tensor.hash) {
+    return Error{ErrorCode::kCorrupt, fmt::format("damaged tensor '{}' in the checkpoint", name),
+                 "its hash is not the manifest's",
+                 "use an earlier checkpoint, or copy this one again"};
+  }
+  return {};
+}
+
+}  // namespace motley

@@ -23,16 +23,18 @@ struct TensorView {
 };
 
 struct WrittenFile {
-  std::string name;         // without folder
+  std::string name;  // without folder
   std::uint64_t bytes = 0;
-  std::string hash;         // hash128_hex of the whole file
+  std::string hash;                                  // hash128_hex of the whole file
   std::map<std::string, std::string> tensor_hashes;  // hash128_hex of each tensor's bytes
 };
 
 // Writes fp32 tensors in the given order, synced to the disk. `metadata` becomes __metadata__.
 // kCorrupt when the disk is full or the path cannot be written; a partial file may remain.
+// REQUIRES: names are distinct printable ASCII; each has as many values as its shape says.
 [[nodiscard]] Result<WrittenFile> write_safetensors(
-    const std::filesystem::path& path, const std::vector<TensorView>& tensors,
+    const std::filesystem::path& path,
+    const std::vector<TensorView>& tensors,
     const std::map<std::string, std::string>& metadata);
 
 // An opened file: its header is checked whole before open() returns (sizes, overlaps, holes,
@@ -40,7 +42,7 @@ struct WrittenFile {
 class SafetensorsFile {
  public:
   struct Entry {
-    std::string dtype;  // F32, F16, BF16
+    std::string dtype;  // F32, F16, BF16; others of the format are listed but cannot be read
     std::vector<std::int64_t> shape;
     std::uint64_t begin = 0;  // within the data section
     std::uint64_t end = 0;
@@ -53,9 +55,11 @@ class SafetensorsFile {
 
   [[nodiscard]] const std::map<std::string, Entry>& entries() const;
   [[nodiscard]] const std::map<std::string, std::string>& metadata() const;
-  // Copies a tensor as fp32 (F16 and BF16 are widened). kCorrupt when it is absent, has another
-  // shape, or the file ends early.
-  [[nodiscard]] Result<void> read(const std::string& name, const std::vector<std::int64_t>& shape,
+  // Copies a tensor as fp32 (F16 and BF16 are widened exactly). kCorrupt when it is absent, has
+  // another shape or dtype, or the file ends early. REQUIRES: values.size() is the product of
+  // `shape`.
+  [[nodiscard]] Result<void> read(const std::string& name,
+                                  const std::vector<std::int64_t>& shape,
                                   std::span<float> values) const;
 
  private:

@@ -1,0 +1,169 @@
+#include "checkpoint/folders.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+#include "base/check.h"
+#include "base/files.h"
+#include "checkpoint/checkpoint.h"
+
+namespace motley {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kPrefix = "step-";
+
+std::string_view suffix(FolderKind kind) {
+  switch (kind) {
+    case FolderKind::kCommitted:
+      return "";
+    case FolderKind::kPartial:
+      return ".partial";
+    case FolderKind::kReplaced:
+      return ".replaced";
+    case FolderKind::kRemoved:
+      return ".removed";
+  }
+  MOTLEY_CHECK(false, "kind {}", static_cast<int>(kind));
+}
+
+// The folders of checkpoints under `root`, in no order. An absent root holds none.
+std::vector<FolderName> scan(const fs::path& root) {
+  std::vector<FolderName> names;
+  std::error_code code;
+  fs::directory_iterator it(root, code);
+  for (; !code && it != fs::directory_iterator(); it.increment(code)) {
+    if (const auto name = parse_folder_name(it->path().filename().string())) names.push_back(*name);
+  }
+  return names;
+}
+
+}  // namespace
+
+fs::path checkpoints_root(const fs::path& run_dir) {
+  return run_dir / "checkpoints";
+}
+
+std::string folder_name(FolderName name) {
+  return fmt::format("{}{}{:06}{}", name.kind == FolderKind::kCommitted ? "" : ".", kPrefix,
+                     name.step, suffix(name.kind));
+}
+
+std::optional<FolderName> parse_folder_name(const std::string& text) {
+  for (const auto kind : {FolderKind::kCommitted, FolderKind::kPartial, FolderKind::kReplaced,
+                          FolderKind::kRemoved}) {
+    std::string_view rest = text;
+    if (kind != FolderKind::kCommitted && rest.starts_with('.')) rest.remove_prefix(1);
+    if (!rest.starts_with(kPrefix) || !rest.ends_with(suffix(kind))) continue;
+    rest.remove_prefix(kPrefix.size());
+    rest.remove_suffix(suffix(kind).size());
+    FolderName name{.kind = kind};
+    std::from_chars(rest.data(), rest.data() + rest.size(), name.step);
+    if (name.step >= 0 && folder_name(name) == text) return name;
+  }
+  return {};
+}
+
+bool has_manifest(const fs::path& folder) {
+  std::error_code code;
+  return fs::symlink_status(folder / kManifestName, code).type() == fs::file_type::regular;
+}
+
+std::string shard_file_name(const std::string& part, int rank, int rank_count) {
+  return fmt::format("{}-{:05}-of-{:05}.safetensors", part, rank + 1, rank_count);
+}
+
+bool is_parameter_file(const std::string& name) {
+  return name.starts_with("model-") && name.ends_with(".safetensors");
+}
+
+bool is_plain_name(const std::string& name) {
+  return !name.empty() && name.front() != '.' && std::all_of(name.begin(), name.end(), [](char c) {
+    return c != '/' && static_cast<unsigned char>(c) >= 0x20 && c != 0x7F;
+  });
+}
+
+Result<void> discard_folder(const fs::path& root, FolderName name) {
+  const fs::path doomed = root / folder_name({name.step, FolderKind::kRemoved});
+  const fs::path folder = root / folder_name(name);
+  std::error_code code;
+  fs::remove_all(doomed, code);
+  if (code) return file_error("remove", doomed, code.value());
+  if (name.kind == FolderKind::kRemoved) return {};
+  fs::rename(folder, doomed, code);
+  if (code == std::errc::no_such_file_or_directory) return {};
+  if (code) return file_error("rename", folder, code.value());
+  // The new name must be on the disk before the contents go.
+  MOTLEY_TRY(sync_folder(root));
+  fs::remove_all(doomed, code);
+  if (code) return file_error("remove", doomed, code.value());
+  return {};
+}
+
+Result<void> require_space(const fs::path& folder, std::uint64_t bytes_needed) {
+  std::error_code code;
+  const fs::space_info space = fs::space(folder, code);
+  if (code) return file_error("ask for the free space of", folder, code.value());
+  if (space.available >= bytes_needed) return {};
+  return Error{ErrorCode::kCorrupt, fmt::format("cannot write {}", folder.string()),
+               fmt::format("{} bytes are needed and the disk has {} bytes free", bytes_needed,
+                           space.available),
+               "free space, keep fewer checkpoints (checkpoint.keep), or choose another run.dir"};
+}
+
+fs::path checkpoint_folder(const fs::path& run_dir, std::int64_t step) {
+  return checkpoints_root(run_dir) / folder_name({step, FolderKind::kCommitted});
+}
+
+fs::path partial_folder(const fs::path& run_dir, std::int64_t step) {
+  return checkpoints_root(run_dir) / folder_name({step, FolderKind::kPartial});
+}
+
+std::vector<CheckpointInfo> list_checkpoints(const fs::path& run_dir) {
+  const fs::path root = checkpoints_root(run_dir);
+  std::map<std::int64_t, fs::path> by_step;
+  for (const FolderName& name : scan(root)) {
+    const fs::path folder = root / folder_name(name);
+    if (!has_manifest(folder)) continue;
+    // A replaced checkpoint stands for its step only while its successor is not in place.
+    if (name.kind == FolderKind::kCommitted) by_step[name.step] = folder;
+    if (name.kind == FolderKind::kReplaced) by_step.emplace(name.step, folder);
+  }
+  std::vector<CheckpointInfo> found;
+  found.reserve(by_step.size());
+  for (const auto& [step, folder] : by_step) found.push_back({step, folder});
+  return found;
+}
+
+Result<void> prune_checkpoints(const fs::path& run_dir, int keep) {
+  MOTLEY_CHECK(keep >= 0, "keep {}", keep);
+  const std::vector<CheckpointInfo> checkpoints = list_checkpoints(run_dir);
+  if (checkpoints.empty()) return {};
+  const std::size_t kept = keep == 0 ? checkpoints.size() : static_cast<std::size_t>(keep);
+  const std::int64_t oldest_kept =
+      checkpoints[checkpoints.size() - std::min(kept, checkpoints.size())].step;
+  const std::int64_t newest = checkpoints.back().step;
+
+  const fs::path root = checkpoints_root(run_dir);
+  for (const FolderName& name : scan(root)) {
+    const bool listed = std::any_of(
+        checkpoints.begin(), checkpoints.end(),
+        [&](const CheckpointInfo& info) { return info.folder == root / folder_name(name); });
+    // A partial folder beyond the newest checkpoint may still be written to.
+    const bool in_use =
+        listed ? name.step >= oldest_kept : name.kind == FolderKind::kPartial && name.step > newest;
+    // A folder with a checkpoint's name and no manifest was not made here; it is left alone.
+    const bool foreign = name.kind == FolderKind::kCommitted && !listed;
+    if (!in_use && !foreign) MOTLEY_TRY(discard_folder(root, name));
+  }
+  return {};
+}
+
+}  // namespace motley

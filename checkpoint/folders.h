@@ -1,0 +1,58 @@
+// The names in a run's checkpoints folder, and the moves that keep it whole after a crash at any
+// point. Rules: docs/formats/checkpoint.md, "Commit".
+//
+//   step-000100             committed
+//   .step-000100.partial    being written
+//   .step-000100.replaced   the committed one that a new one of the same step is about to replace
+//   .step-000100.removed    on its way out; its contents mean nothing
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "base/result.h"
+
+namespace motley {
+
+inline constexpr const char* kManifestName = "manifest.json";
+inline constexpr const char* kIndexName = "model.safetensors.index.json";
+inline constexpr const char* kModelConfigName = "config.json";
+
+enum class FolderKind { kCommitted, kPartial, kReplaced, kRemoved };
+
+struct FolderName {
+  std::int64_t step = 0;
+  FolderKind kind = FolderKind::kCommitted;
+};
+
+// run_dir/checkpoints
+[[nodiscard]] std::filesystem::path checkpoints_root(const std::filesystem::path& run_dir);
+
+[[nodiscard]] std::string folder_name(FolderName name);
+
+// Nothing when `text` is not exactly what folder_name writes.
+[[nodiscard]] std::optional<FolderName> parse_folder_name(const std::string& text);
+
+// True when the folder holds a manifest: with a committed or replaced name, it is whole.
+[[nodiscard]] bool has_manifest(const std::filesystem::path& folder);
+
+// "model", 0, 3 -> "model-00001-of-00003.safetensors"
+[[nodiscard]] std::string shard_file_name(const std::string& part, int rank, int rank_count);
+
+// True for a file that holds parameters, by its name.
+[[nodiscard]] bool is_parameter_file(const std::string& name);
+
+// True for a name that stays in its folder: not empty, no '/', no control character, not hidden.
+[[nodiscard]] bool is_plain_name(const std::string& name);
+
+// Removes the folder of that name under `root`, when there is one. It is renamed first, so that a
+// crash half-way leaves nothing that could be taken for a checkpoint.
+[[nodiscard]] Result<void> discard_folder(const std::filesystem::path& root, FolderName name);
+
+// kCorrupt with both figures when the disk that holds `folder` has fewer free bytes than needed.
+[[nodiscard]] Result<void> require_space(const std::filesystem::path& folder,
+                                         std::uint64_t bytes_needed);
+
+}  // namespace motley

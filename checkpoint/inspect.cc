@@ -1,0 +1,155 @@
+#include "checkpoint/inspect.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "base/json.h"
+#include "checkpoint/folders.h"
+
+namespace motley {
+namespace {
+
+std::string human_bytes(std::uint64_t bytes) {
+  constexpr std::array kUnits = {"KiB", "MiB", "GiB", "TiB"};
+  if (bytes < 1024) return fmt::format("{} B", bytes);
+  double value = static_cast<double>(bytes) / 1024;
+  std::size_t unit = 0;
+  while (value >= 1024 && unit + 1 < kUnits.size()) {
+    value /= 1024;
+    ++unit;
+  }
+  return fmt::format("{:.1f} {}", value, kUnits[unit]);
+}
+
+std::uint64_t total_bytes(const Manifest& manifest) {
+  std::uint64_t bytes = 0;
+  for (const WrittenFile& file : manifest.files) bytes += file.bytes;
+  return bytes;
+}
+
+struct Description {
+  Manifest manifest;
+  std::uint64_t tensors = 0;     // of parameters
+  std::uint64_t parameters = 0;  // single values
+};
+
+Result<Description> describe_checkpoint(const std::filesystem::path& folder) {
+  MOTLEY_ASSIGN(Manifest manifest, read_manifest(folder));
+  Description description{.manifest = std::move(manifest)};
+  for (const WrittenFile& file : description.manifest.files) {
+    if (!is_parameter_file(file.name)) continue;
+    MOTLEY_ASSIGN(const SafetensorsFile tensors, SafetensorsFile::open(folder / file.name));
+    for (const auto& [name, entry] : tensors.entries()) {
+      ++description.tensors;
+      description.parameters += (entry.end - entry.begin) / sizeof(float);
+    }
+  }
+  return description;
+}
+
+Result<Manifest> verified_manifest(const std::filesystem::path& folder) {
+  MOTLEY_TRY(verify_checkpoint(folder));
+  return read_manifest(folder);
+}
+
+}  // namespace
+
+std::string format_checkpoint_list(const std::vector<CheckpointInfo>& checkpoints) {
+  if (checkpoints.empty()) return "no checkpoints\n";
+  std::string text = fmt::format("{:>10}  {:>15}  {:>10}  folder\n", "step", "tokens", "size");
+  for (const CheckpointInfo& info : checkpoints) {
+    const auto manifest = read_manifest(info.folder);
+    const bool ok = manifest.ok();
+    text += fmt::format("{:>10}  {:>15}  {:>10}  {}\n", info.step,
+                        ok ? fmt::to_string(manifest->state.tokens) : "damaged",
+                        ok ? human_bytes(total_bytes(*manifest)) : "damaged", info.folder.string());
+  }
+  return text;
+}
+
+Json checkpoint_list_to_json(const std::vector<CheckpointInfo>& checkpoints) {
+  Json list = Json::array();
+  for (const CheckpointInfo& info : checkpoints) {
+    Json entry = {{"step", info.step}, {"folder", info.folder.string()}};
+    const auto manifest = read_manifest(info.folder);
+    if (manifest.ok()) {
+      entry["tokens"] = manifest->state.tokens;
+      entry["bytes"] = total_bytes(*manifest);
+    } else {
+      entry["error"] = fmt::format("{}: {}", manifest.error().what, manifest.error().cause);
+    }
+    list.push_back(std::move(entry));
+  }
+  return list;
+}
+
+Result<std::string> format_checkpoint(const std::filesystem::path& folder) {
+  MOTLEY_ASSIGN(const Description description, describe_checkpoint(folder));
+  const auto& [manifest, tensors, parameters] = description;
+  const CheckpointState& state = manifest.state;
+  std::string text;
+  const auto line = [&text](const char* label, const std::string& value) {
+    text += fmt::format("{:<15} {}\n", label, value);
+  };
+  line("checkpoint", folder.string());
+  line("step", fmt::format("{} ({} optimizer updates)", state.step, state.optimizer_updates));
+  line("model", fmt::format("{}, hash {}", state.model_family, state.model_hash));
+  line("data",
+       fmt::format("{} samples, {} tokens, seed {}", state.samples, state.tokens, state.seed));
+  line("parameters", fmt::format("{} in {} tensors", parameters, tensors));
+  line("parameter hash", manifest.parameter_hash);
+  line("optimizer", state.optimizer);
+  line("plan", state.plan_hash);
+  line("size",
+       fmt::format("{} in {} files", human_bytes(total_bytes(manifest)), manifest.files.size()));
+  for (const WrittenFile& file : manifest.files) {
+    text += fmt::format("  {:>10}  {}\n", human_bytes(file.bytes), file.name);
+  }
+  return text;
+}
+
+Result<Json> checkpoint_to_json(const std::filesystem::path& folder) {
+  MOTLEY_ASSIGN(const Description description, describe_checkpoint(folder));
+  const auto& [manifest, tensors, parameters] = description;
+  const CheckpointState& state = manifest.state;
+  Json files = Json::array();
+  for (const WrittenFile& file : manifest.files) {
+    files.push_back({{"name", file.name}, {"bytes", file.bytes}, {"hash", file.hash}});
+  }
+  return Json{{"folder", folder.string()},
+              {"step", state.step},
+              {"samples", state.samples},
+              {"tokens", state.tokens},
+              {"optimizer_updates", state.optimizer_updates},
+              {"seed", state.seed},
+              {"model_family", state.model_family},
+              {"model_hash", state.model_hash},
+              {"plan_hash", state.plan_hash},
+              {"optimizer", state.optimizer},
+              {"parameters", parameters},
+              {"tensors", tensors},
+              {"parameter_hash", manifest.parameter_hash},
+              {"bytes", total_bytes(manifest)},
+              {"files", std::move(files)}};
+}
+
+Result<std::string> format_verification(const std::filesystem::path& folder) {
+  MOTLEY_ASSIGN(const Manifest manifest, verified_manifest(folder));
+  return fmt::format("{}: whole; {} in {} files, parameter hash {}\n", folder.string(),
+                     human_bytes(total_bytes(manifest)), manifest.files.size(),
+                     manifest.parameter_hash);
+}
+
+Result<Json> verification_to_json(const std::filesystem::path& folder) {
+  MOTLEY_ASSIGN(const Manifest manifest, verified_manifest(folder));
+  return Json{{"folder", folder.string()},
+              {"whole", true},
+              {"files", manifest.files.size()},
+              {"bytes", total_bytes(manifest)},
+              {"parameter_hash", manifest.parameter_hash}};
+}
+
+}  // namespace motley

@@ -1,0 +1,30 @@
+// manifest.json as text and value. Format: docs/formats/checkpoint.md.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "checkpoint/checkpoint.h"
+
+namespace motley {
+
+inline constexpr int kManifestVersion = 1;
+
+// The hash of parameters by name: hash128 over the lines "<hash of the values> <name>\n", in the
+// order of the names' bytes.
+[[nodiscard]] std::string parameter_hash(const std::map<std::string, std::string>& tensor_hashes);
+
+// {"name", "bytes", "hash", "tensors": [{"name", "hash"}, …]}
+[[nodiscard]] Json written_file_to_json(const WrittenFile& file);
+[[nodiscard]] Result<WrittenFile> written_file_from_json(const Json& json,
+                                                         const std::string& source);
+
+// The text ends in a hash of all bytes before it.
+[[nodiscard]] std::string format_manifest(const Manifest& manifest);
+
+// kCorrupt when the text is not what format_manifest wrote, byte for byte, or of a newer version.
+[[nodiscard]] Result<Manifest> parse_manifest(std::string_view text, const std::string& source);
+
+}  // namespace motley

@@ -1,0 +1,38 @@
+// The JSON header of a safetensors file, as text and as a checked value. Pure functions of bytes.
+// Grammar and limits: docs/formats/checkpoint.md.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "checkpoint/safetensors.h"
+
+namespace motley {
+
+inline constexpr std::uint64_t kSafetensorsHeaderBytesMax = 16ULL << 20;
+inline constexpr std::size_t kSafetensorsTensorsMax = 100'000;
+inline constexpr std::size_t kSafetensorsDimsMax = 8;
+
+struct SafetensorsHeader {
+  std::map<std::string, SafetensorsFile::Entry> entries;
+  std::map<std::string, std::string> metadata;
+};
+
+// Parses untrusted header text of a file (`source`) with data_bytes bytes after the header, and
+// checks all of it: each tensor's size fits its shape and dtype, and the tensors fill the data
+// section without hole or overlap. kCorrupt says what is wrong. Memory stays within a few times
+// the text.
+[[nodiscard]] Result<SafetensorsHeader> parse_safetensors_header(std::string_view text,
+                                                                 std::uint64_t data_bytes,
+                                                                 const std::string& source);
+
+// The header for fp32 tensors laid out in the given order, space-padded to a multiple of 8 bytes.
+// REQUIRES: tensor names are distinct, printable ASCII and not "__metadata__".
+[[nodiscard]] std::string format_safetensors_header(
+    const std::vector<TensorView>& tensors, const std::map<std::string, std::string>& metadata);
+
+}  // namespace motley

@@ -1,0 +1,86 @@
+// Every byte of a checkpoint against its manifest.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <system_error>
+#include <utility>
+
+#include "base/files.h"
+#include "base/hash.h"
+#include "checkpoint/checkpoint.h"
+#include "checkpoint/folders.h"
+#include "checkpoint/input_file.h"
+#include "checkpoint/manifest.h"
+
+namespace motley {
+namespace {
+
+namespace fs = std::filesystem;
+
+Error differs(const fs::path& path, std::string cause) {
+  return {ErrorCode::kCorrupt, fmt::format("damaged checkpoint, {}", path.string()),
+          std::move(cause), "use an earlier checkpoint, or copy this one again"};
+}
+
+Result<void> verify_file(const fs::path& folder, const WrittenFile& expected) {
+  MOTLEY_ASSIGN(const InputFile file, InputFile::open(folder / expected.name));
+  if (file.bytes() != expected.bytes) {
+    return differs(file.path(), fmt::format("it has {} bytes; the manifest says {}", file.bytes(),
+                                            expected.bytes));
+  }
+  Hasher128 hasher;
+  std::vector<std::byte> block(std::min<std::uint64_t>(expected.bytes, 1 << 20));
+  for (std::uint64_t done = 0; done < expected.bytes;) {
+    const auto part =
+        std::span(block).first(std::min<std::uint64_t>(block.size(), expected.bytes - done));
+    MOTLEY_TRY(file.read_at(done, part));
+    hasher.add(part);
+    done += part.size();
+  }
+  if (hasher.hex() != expected.hash) {
+    return differs(file.path(), fmt::format("its hash is {}; the manifest says {}", hasher.hex(),
+                                            expected.hash));
+  }
+  return {};
+}
+
+Result<void> verify_no_extra_files(const fs::path& folder, const Manifest& manifest) {
+  std::set<std::string> known = {kManifestName};
+  for (const WrittenFile& file : manifest.files) known.insert(file.name);
+  std::error_code code;
+  fs::directory_iterator it(folder, code);
+  for (; !code && it != fs::directory_iterator(); it.increment(code)) {
+    if (!known.contains(it->path().filename().string())) {
+      return differs(it->path(), "the manifest does not name it");
+    }
+  }
+  if (code) return file_error("list", folder, code.value());
+  return {};
+}
+
+}  // namespace
+
+Result<void> verify_checkpoint(const fs::path& folder) {
+  MOTLEY_ASSIGN(const Manifest manifest, read_manifest(folder));
+  fs::path plain = fs::absolute(folder).lexically_normal();
+  if (!plain.has_filename()) plain = plain.parent_path();  // it ended in '/'
+  const auto name = parse_folder_name(plain.filename().string());
+  if (name && name->step != manifest.state.step) {
+    return differs(folder, fmt::format("the manifest is of step {}", manifest.state.step));
+  }
+  std::map<std::string, std::string> parameters;
+  for (const WrittenFile& file : manifest.files) {
+    MOTLEY_TRY(verify_file(folder, file));
+    if (is_parameter_file(file.name)) {
+      parameters.insert(file.tensor_hashes.begin(), file.tensor_hashes.end());
+    }
+  }
+  if (parameter_hash(parameters) != manifest.parameter_hash) {
+    return differs(folder / kManifestName, "parameter_hash is not that of the parameters");
+  }
+  return verify_no_extra_files(folder, manifest);
+}
+
+}  // namespace motley

@@ -1,0 +1,181 @@
+// Any damage to any file of a checkpoint is found, and the file is named.
+#include <rapidcheck.h>
+
+#include <algorithm>
+
+#include "checkpoint/checkpoint.h"
+#include "checkpoint/manifest.h"
+#include "tests/checkpoint/fixture.h"
+
+namespace motley {
+namespace {
+
+using testing::read_bytes;
+using testing::TestRun;
+using testing::write_bytes;
+
+class CheckpointDamage : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    const auto folder = run_.save(10, 2);
+    ASSERT_OK(folder);
+    folder_ = *folder;
+    for (const auto& entry : std::filesystem::directory_iterator(folder_)) {
+      files_.push_back(entry.path());
+    }
+    std::sort(files_.begin(), files_.end());
+    ASSERT_EQ(files_.size(), 7U);
+    ASSERT_OK(verify_checkpoint(folder_));
+  }
+
+  // What verify_checkpoint says while the file holds these bytes.
+  [[nodiscard]] Result<void> verify_with(const std::filesystem::path& file,
+                                         const std::string& bytes) const {
+    const std::string good = read_bytes(file);
+    write_bytes(file, bytes);
+    auto verified = verify_checkpoint(folder_);
+    write_bytes(file, good);
+    return verified;
+  }
+
+  TestRun run_;
+  std::filesystem::path folder_;
+  std::vector<std::filesystem::path> files_;
+};
+
+// Every byte once; the bit within it varies with the place.
+TEST_F(CheckpointDamage, AFlippedBitInAnyByteIsFoundAndTheFileNamed) {
+  for (const auto& file : files_) {
+    const std::string good = read_bytes(file);
+    for (std::size_t place = 0; place < good.size(); ++place) {
+      std::string bad = good;
+      bad[place] = static_cast<char>(bad[place] ^ (1 << (place * 5 % 8)));
+      const auto verified = verify_with(file, bad);
+      ASSERT_FALSE(verified.ok()) << file << " byte " << place;
+      ASSERT_THAT(describe(verified.error()), ::testing::HasSubstr(file.filename().string()));
+    }
+  }
+  EXPECT_OK(verify_checkpoint(folder_));
+}
+
+TEST_F(CheckpointDamage, RandomDamageIsFound) {
+  EXPECT_TRUE(rc::check([this] {
+    const auto file = *rc::gen::elementOf(files_);
+    const std::string good = read_bytes(file);
+    const auto place = *rc::gen::inRange<std::size_t>(0, good.size());
+    std::string bad = good;
+    switch (*rc::gen::inRange(0, 4)) {
+      case 0:
+        bad[place] = static_cast<char>(bad[place] ^ (1 << *rc::gen::inRange(0, 8)));
+        break;
+      case 1:
+        bad.resize(place);
+        break;
+      case 2:
+        bad.insert(place, 1, *rc::gen::arbitrary<char>());
+        break;
+      default:
+        bad.erase(place, *rc::gen::inRange<std::size_t>(1, 9));
+        break;
+    }
+    RC_ASSERT(!verify_with(file, bad).ok());
+  }));
+}
+
+TEST_F(CheckpointDamage, AMissingFileIsNamed) {
+  for (const auto& file : files_) {
+    const std::string good = read_bytes(file);
+    std::filesystem::remove(file);
+    EXPECT_CORRUPT(verify_checkpoint(folder_), file.filename().string());
+    write_bytes(file, good);
+  }
+}
+
+TEST_F(CheckpointDamage, AnExtraFileIsNamed) {
+  write_bytes(folder_ / "model-00003-of-00003.safetensors", "");
+  EXPECT_CORRUPT(verify_checkpoint(folder_), "model-00003-of-00003.safetensors");
+}
+
+TEST_F(CheckpointDamage, SwappedFilesAreNamed) {
+  const auto first = folder_ / "model-00001-of-00002.safetensors";
+  const auto second = folder_ / "model-00002-of-00002.safetensors";
+  std::filesystem::rename(first, folder_ / "t");
+  std::filesystem::rename(second, first);
+  std::filesystem::rename(folder_ / "t", second);
+  EXPECT_CORRUPT(verify_checkpoint(folder_), "model-00001-of-00002.safetensors");
+}
+
+TEST_F(CheckpointDamage, AFileOfAnotherStepIsNamed) {
+  const auto other = run_.save(20, 2, 5);
+  ASSERT_OK(other);
+  const char* name = "optimizer-00002-of-00002.safetensors";
+  std::filesystem::copy_file(*other / name, folder_ / name,
+                             std::filesystem::copy_options::overwrite_existing);
+  EXPECT_CORRUPT(verify_checkpoint(folder_), name);
+}
+
+TEST_F(CheckpointDamage, ALinkInPlaceOfAFileIsNotFollowed) {
+  const auto file = folder_ / "config.json";
+  std::filesystem::rename(file, run_.dir() / "config.json");
+  std::filesystem::create_symlink(run_.dir() / "config.json", file);
+  EXPECT_CORRUPT(verify_checkpoint(folder_), "symbolic link");
+}
+
+TEST_F(CheckpointDamage, AFolderUnderTheNameOfAnotherStepIsRefused) {
+  const auto renamed = folder_.parent_path() / "step-000011";
+  std::filesystem::rename(folder_, renamed);
+  EXPECT_CORRUPT(verify_checkpoint(renamed), "manifest is of step 10");
+  EXPECT_CORRUPT(verify_checkpoint(renamed / ""), "manifest is of step 10");
+}
+
+TEST_F(CheckpointDamage, ADamagedTensorIsNotRead) {
+  const auto file = folder_ / "model-00001-of-00002.safetensors";
+  std::string bytes = read_bytes(file);
+  bytes.back() = static_cast<char>(bytes.back() ^ 1);  // the last value of h.0.ln_1.weight
+  write_bytes(file, bytes);
+  const auto reader = CheckpointReader::open(folder_);
+  ASSERT_OK(reader);
+  std::vector<float> values(2);
+  EXPECT_CORRUPT(reader->read("h.0.ln_1.weight", {2}, values), "damaged tensor 'h.0.ln_1.weight'");
+  EXPECT_OK(reader->read("h.0.ln_1.bias", {2}, values));
+}
+
+TEST_F(CheckpointDamage, ATruncatedFileIsNamedOnOpen) {
+  const auto file = folder_ / "optimizer-00001-of-00002.safetensors";
+  std::filesystem::resize_file(file, std::filesystem::file_size(file) - 1);
+  EXPECT_CORRUPT(CheckpointReader::open(folder_), "optimizer-00001-of-00002.safetensors");
+}
+
+TEST(Manifest, OfAnotherVersionSaysSo) {
+  const std::string text = R"({"format": "motley.checkpoint", "version": 2})";
+  EXPECT_CORRUPT(parse_manifest(text, "manifest.json"), "version is 2");
+  EXPECT_CORRUPT(parse_manifest(R"({"format": "other", "version": 1})", "manifest.json"),
+                 "not motley.checkpoint");
+}
+
+TEST(Manifest, GarbageIsRefused) {
+  EXPECT_TRUE(rc::check(
+      [](const std::string& text) { RC_ASSERT(!parse_manifest(text, "manifest.json").ok()); }));
+}
+
+// Its own hash is right, so what is refused here is what it says.
+TEST(Manifest, WithAFileThatLeavesItsFolderOrStandsTwiceIsRefused) {
+  Manifest manifest;
+  manifest.parameter_hash = parameter_hash({});
+  const auto with_files = [&](const std::vector<std::string>& names) {
+    manifest.files.clear();
+    for (const std::string& name : names) {
+      manifest.files.push_back({.name = name, .hash = manifest.parameter_hash});
+    }
+    return parse_manifest(format_manifest(manifest), "manifest.json");
+  };
+  EXPECT_OK(with_files({"a", "b"}));
+  EXPECT_CORRUPT(with_files({"a", "a"}), "'a' stands twice");
+  EXPECT_CORRUPT(with_files({"manifest.json"}), "stands twice");
+  for (const char* name : {"", "..", "../a", "/etc/passwd", "a/b", ".a", "a\nb"}) {
+    EXPECT_CORRUPT(with_files({name}), "leaves its folder");
+  }
+}
+
+}  // namespace
+}  // namespace motley
