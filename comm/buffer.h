@@ -14,6 +14,7 @@ class Buffer {
  public:
   Buffer() = default;
   // Room for a header and `payload_bytes_max` bytes; 64-byte aligned, uninitialised.
+  // The payload is empty until set_payload_bytes().
   explicit Buffer(std::size_t payload_bytes_max);
   Buffer(Buffer&&) noexcept;
   Buffer& operator=(Buffer&&) noexcept;

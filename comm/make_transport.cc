@@ -1,0 +1,41 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "comm/transport.h"
+#ifdef MOTLEY_WITH_UCX
+#include "comm/ucx_transport.h"
+#endif
+#ifdef MOTLEY_WITH_GLOO
+#include "comm/gloo_transport.h"
+#endif
+
+namespace motley {
+
+std::vector<std::string> transport_kinds() {
+  return {
+#ifdef MOTLEY_WITH_UCX
+      "ucx",
+#endif
+#ifdef MOTLEY_WITH_GLOO
+      "gloo",
+#endif
+  };
+}
+
+Result<std::unique_ptr<Transport>> make_transport(const TransportOptions& options) {
+  const std::vector<std::string> kinds = transport_kinds();
+  const std::string kind =
+      options.kind == "auto" && !kinds.empty() ? kinds.front() : options.kind;
+#ifdef MOTLEY_WITH_UCX
+  if (kind == "ucx") return make_ucx_transport(options);
+#endif
+#ifdef MOTLEY_WITH_GLOO
+  if (kind == "gloo") return make_gloo_transport(options);
+#endif
+  return Error{ErrorCode::kConfig, fmt::format("this build has no transport '{}'", options.kind),
+               kinds.empty() ? "it was built without any"
+                             : fmt::format("it has {}", fmt::join(kinds, " and ")),
+               "choose one of these, or build with MOTLEY_WITH_UCX=ON or MOTLEY_WITH_GLOO=ON"};
+}
+
+}  // namespace motley

@@ -1,0 +1,40 @@
+#include "comm/pending.h"
+
+#include <fmt/format.h>
+
+#include "base/check.h"
+
+namespace motley {
+
+void Completion::finish(Result<Buffer> outcome) {
+  {
+    const std::lock_guard lock(mutex_);
+    MOTLEY_CHECK(!outcome_.has_value(), "an operation ended twice");
+    outcome_ = std::move(outcome);
+  }
+  changed_.notify_all();
+}
+
+bool Completion::done() const {
+  const std::lock_guard lock(mutex_);
+  return outcome_.has_value();
+}
+
+Result<Buffer> Completion::wait(Deadline deadline, const std::string& what) {
+  const double given_s = deadline.left_s();
+  std::unique_lock lock(mutex_);
+  if (!changed_.wait_until(lock, deadline.time(), [&] { return outcome_.has_value(); })) {
+    return Error{ErrorCode::kPeer,
+                 fmt::format("waiting for {}: nothing came within {:.3g} s", what, given_s),
+                 "the other process stopped, is far behind, or the network lost it",
+                 "look at that process's log and at the link to its machine"};
+  }
+  Result<Buffer> outcome = std::move(*outcome_);
+  lock.unlock();
+  if (!outcome.ok()) {
+    return with_context(std::move(outcome).error(), fmt::format("waiting for {}", what));
+  }
+  return outcome;
+}
+
+}  // namespace motley

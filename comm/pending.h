@@ -1,7 +1,8 @@
 // Pending: an operation under way that owns the buffer lent to it. wait() gives the buffer back.
 //
-// Any thread may wait; the transport's own thread completes it. Dropping an unfinished Pending is
-// allowed (the transport keeps the buffer until the network has let go of it).
+// Any thread may wait; the transport's own thread completes it. Dropping an unfinished Pending, as
+// wait() does when its deadline passes, is allowed: the transport keeps the buffer until the network
+// has let go of it, and a receive stays posted.
 #pragma once
 
 #include <condition_variable>
@@ -9,6 +10,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "base/clock.h"
 #include "base/result.h"
@@ -22,7 +24,7 @@ class Completion {
   // Called once, by the transport.
   void finish(Result<Buffer> outcome);
   [[nodiscard]] bool done() const;
-  // kPeer when the deadline passes; `what` names what was waited for in the message.
+  // Called once. kPeer when the deadline passes. Every error begins "waiting for <what>: ".
   [[nodiscard]] Result<Buffer> wait(Deadline deadline, const std::string& what);
 
  private:

@@ -4,8 +4,13 @@
 // Messages between one pair of ranks with one tag arrive in the order they were sent. A receive is
 // posted with a buffer as large as the largest legal message; a longer one is an error, never an
 // overrun. send() and recv() return at once and may be called from any thread; progress is made by
-// the transport's own thread, which sleeps while nothing moves. When a peer is lost, every
+// the transport's own threads, which sleep while nothing moves. When a peer is lost, every
 // operation with it ends with kPeer naming the rank.
+//
+// A send is done when its buffer can be used again, which may be before the peer has the message.
+// Destroying a transport is leaving: what is under way is dropped and the peers see this rank as
+// lost. Who needs the last message to arrive waits for an answer to it first. After a wait that
+// timed out the receive is still posted and would take a later message of its tag: the epoch is over.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +26,10 @@
 
 namespace motley {
 
+// Callers use the low 48 bits, and not all of them set; the rest belongs to the transports.
 using Tag = std::uint64_t;
+inline constexpr int kTagBits = 48;
+inline constexpr Tag kTagsEnd = (Tag{1} << kTagBits) - 1;  // REQUIRES: tag < kTagsEnd
 
 class Transport {
  public:
@@ -31,14 +39,15 @@ class Transport {
   [[nodiscard]] virtual std::string address() const = 0;
 
   // Connects to every other rank. addresses: [Rank], this rank's own included. Called once, before
-  // the first send or receive.
+  // the first send or receive. kPeer, naming the rank, when one cannot be reached in time.
   [[nodiscard]] virtual Result<void> connect(const std::vector<std::string>& addresses,
                                              Deadline deadline) = 0;
 
-  // Sends buffer.message(). The pending's buffer can be used again once it is done.
+  // Sends buffer.message() to another rank. The pending gives the buffer back.
   [[nodiscard]] virtual Pending send(Rank to, Tag tag, Buffer buffer) = 0;
 
-  // Receives into buffer.message_room(); on success payload_bytes() is what came.
+  // Receives into buffer.message_room(); on success payload_bytes() is what came. kCorrupt for a
+  // message that is longer than the room or shorter than a header.
   [[nodiscard]] virtual Pending recv(Rank from, Tag tag, Buffer buffer) = 0;
 };
 
@@ -48,7 +57,7 @@ struct TransportOptions {
   int rank_count = 1;
   std::string bind_address;       // numeric; "" = loopback, for ranks of one machine
   std::string interface;          // "" = the interface that holds bind_address
-  double timeout_s = 60;          // longest an operation stays under way
+  double timeout_s = 60;          // longest that a message, once begun, may stand still (gloo)
 };
 
 // "auto" takes UCX, else Gloo. kConfig, naming what this build has, for one that it lacks; kPeer

@@ -1,5 +1,6 @@
 // A Codec turns one dense fp32 slice into bytes for one link, and back.
-// Stateless and safe to share between threads. Wire layout: docs/formats/frame.md.
+// Safe to share between threads; nothing is carried from one call to the next. Chains and their wire
+// layout: docs/formats/frame.md.
 #pragma once
 
 #include <cstddef>

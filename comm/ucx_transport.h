@@ -1,0 +1,15 @@
+// Transport over UCX (ucp tag messages on TCP): the fast path between Linux workers. Not
+// authenticated: only for one machine or a network declared trusted.
+#pragma once
+
+#include <memory>
+
+#include "comm/transport.h"
+
+namespace motley {
+
+// kPeer when no interface has the address, or UCX cannot use it.
+[[nodiscard]] Result<std::unique_ptr<Transport>> make_ucx_transport(
+    const TransportOptions& options);
+
+}  // namespace motley

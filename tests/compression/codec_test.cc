@@ -1,0 +1,177 @@
+#include "compression/codec.h"
+
+#include <cmath>
+#include <cstdint>
+#include <thread>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+#include <zstd.h>
+
+namespace motley {
+namespace {
+
+using testing::HasSubstr;
+
+std::unique_ptr<const Codec> codec_of(const std::string& chain) {
+  auto codec = make_codec(chain);
+  EXPECT_TRUE(codec.ok()) << chain;
+  return std::move(codec).value();
+}
+
+std::vector<std::byte> encoded(const Codec& codec, const std::vector<float>& values) {
+  std::vector<std::byte> wire(codec.bytes_max(values.size()));
+  wire.resize(codec.encode(values, wire));
+  return wire;
+}
+
+Result<std::vector<float>> decoded(const Codec& codec, const std::vector<std::byte>& wire,
+                                   std::size_t count) {
+  std::vector<float> values(count);
+  if (auto done = codec.decode(wire, values); !done.ok()) return done.error();
+  return values;
+}
+
+std::vector<std::byte> zstd_frame(const std::vector<std::byte>& content) {
+  std::vector<std::byte> wire(ZSTD_compressBound(content.size()));
+  wire.resize(ZSTD_compress(wire.data(), wire.size(), content.data(), content.size(), 1));
+  return wire;
+}
+
+// 1.5, 2.5, …: exact in every format.
+std::vector<float> exact_values(std::size_t count) {
+  std::vector<float> values(count);
+  for (std::size_t i = 0; i < count; ++i) values[i] = static_cast<float>(i % 32) + 0.5F;
+  return values;
+}
+
+class EveryChain : public testing::TestWithParam<const char*> {};
+
+TEST_P(EveryChain, BringsExactValuesBack) {
+  const auto codec = codec_of(GetParam());
+  for (const std::size_t count : {0U, 1U, 7U, 8U, 1000U, 100'003U}) {
+    const auto values = exact_values(count);
+    const auto back = decoded(*codec, encoded(*codec, values), count);
+    ASSERT_TRUE(back.ok()) << describe(back.error());
+    EXPECT_EQ(*back, values);
+  }
+}
+
+TEST_P(EveryChain, NamesItself) { EXPECT_EQ(codec_of(GetParam())->name(), GetParam()); }
+
+TEST_P(EveryChain, RefusesEveryTruncation) {
+  const auto codec = codec_of(GetParam());
+  auto wire = encoded(*codec, exact_values(50));
+  while (!wire.empty()) {
+    wire.pop_back();
+    const auto back = decoded(*codec, wire, 50);
+    ASSERT_FALSE(back.ok());
+    EXPECT_EQ(back.error().code, ErrorCode::kCorrupt);
+  }
+}
+
+TEST_P(EveryChain, RefusesTheWrongCountAndTrailingBytes) {
+  const auto codec = codec_of(GetParam());
+  auto wire = encoded(*codec, exact_values(50));
+  EXPECT_FALSE(decoded(*codec, wire, 49).ok());
+  EXPECT_FALSE(decoded(*codec, wire, 51).ok());
+  wire.push_back(std::byte{0});
+  EXPECT_FALSE(decoded(*codec, wire, 50).ok());
+}
+
+TEST_P(EveryChain, SurvivesArbitraryBytes) {
+  const auto codec = codec_of(GetParam());
+  EXPECT_TRUE(rc::check("decode neither crashes nor overruns", [&] {
+    const auto bytes = *rc::gen::arbitrary<std::vector<std::uint8_t>>();
+    std::vector<std::byte> wire;
+    for (const auto byte : bytes) wire.push_back(std::byte{byte});
+    const auto back = decoded(*codec, wire, 3);
+    if (!back.ok()) RC_ASSERT(back.error().code == ErrorCode::kCorrupt);
+  }));
+}
+
+TEST_P(EveryChain, IsSafeToShareBetweenThreads) {
+  const auto codec = codec_of(GetParam());
+  const auto values = exact_values(5000);
+  std::vector<int> right(4);
+  {
+    std::vector<std::jthread> threads;
+    for (int& count : right) {
+      threads.emplace_back([&] {
+        for (int i = 0; i < 20; ++i) {
+          const auto back = decoded(*codec, encoded(*codec, values), values.size());
+          count += back.ok() && *back == values ? 1 : 0;
+        }
+      });
+    }
+  }
+  EXPECT_EQ(right, std::vector<int>(4, 20));
+}
+
+INSTANTIATE_TEST_SUITE_P(Chains, EveryChain,
+                         testing::Values("none", "fp16", "bf16", "zstd(1)", "fp16|zstd(1)",
+                                         "bf16|zstd(19)"));
+
+TEST(Codec, NoneKeepsEveryBit) {
+  const std::vector<float> values = {-0.0F, 1e-42F, INFINITY, 3.14159274F};
+  const auto codec = codec_of("none");
+  const auto back = decoded(*codec, encoded(*codec, values), values.size());
+  ASSERT_TRUE(back.ok());
+  EXPECT_EQ(*back, values);
+  EXPECT_TRUE(std::signbit(back->front()));
+}
+
+TEST(Codec, AcceptsSpacesAndAnExplicitNone) {
+  EXPECT_EQ(codec_of(" fp16 | zstd(3) ")->name(), "fp16|zstd(3)");
+  EXPECT_EQ(codec_of("none|zstd(3)")->name(), "zstd(3)");
+}
+
+TEST(Codec, ZstdShrinksWhatRepeats) {
+  EXPECT_LT(encoded(*codec_of("fp16|zstd(1)"), exact_values(10'000)).size(), 1000U);
+}
+
+class NotAChain : public testing::TestWithParam<const char*> {};
+
+TEST_P(NotAChain, IsRefusedWithTheKnownCodecs) {
+  const auto codec = make_codec(GetParam());
+  ASSERT_FALSE(codec.ok());
+  EXPECT_EQ(codec.error().code, ErrorCode::kConfig);
+  EXPECT_THAT(codec.error().what, HasSubstr(GetParam()));
+  EXPECT_THAT(codec.error().remedy, HasSubstr("fp16"));
+}
+
+INSTANTIATE_TEST_SUITE_P(Texts, NotAChain,
+                         testing::Values("", "|", "auto", "fp8", "fp16|", "|fp16", "fp16|bf16",
+                                         "zstd", "zstd()", "zstd(0)", "zstd(20)", "zstd(-1)",
+                                         "zstd(1", "zstd(1x)", "zstd(1)|fp16", "fp16(1)",
+                                         "zstd(1)|zstd(1)", "zstd(99999999999)"));
+
+TEST(ZstdCodec, RefusesABombBeforeUnpackingIt) {
+  const auto wire = zstd_frame(std::vector<std::byte>(1 << 24));
+  const auto back = decoded(*codec_of("zstd(1)"), wire, 4);
+  ASSERT_FALSE(back.ok());
+  EXPECT_THAT(back.error().cause, HasSubstr("expected 16 bytes"));
+}
+
+TEST(ZstdCodec, RefusesTwoFrames) {
+  auto wire = zstd_frame(std::vector<std::byte>(16));
+  const auto more = zstd_frame({});
+  wire.insert(wire.end(), more.begin(), more.end());
+  EXPECT_FALSE(decoded(*codec_of("zstd(1)"), wire, 4).ok());
+}
+
+TEST(ZstdCodec, RefusesAFrameWithoutContentSize) {
+  std::vector<std::byte> wire(ZSTD_compressBound(16));
+  const std::vector<std::byte> content(16);
+  ZSTD_CCtx* context = ZSTD_createCCtx();
+  ZSTD_CCtx_setParameter(context, ZSTD_c_contentSizeFlag, 0);
+  wire.resize(
+      ZSTD_compress2(context, wire.data(), wire.size(), content.data(), content.size()));
+  ZSTD_freeCCtx(context);
+  EXPECT_FALSE(decoded(*codec_of("zstd(1)"), wire, 4).ok());
+}
+
+}  // namespace
+}  // namespace motley
