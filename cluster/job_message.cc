@@ -1,6 +1,6 @@
-#include <limits>
-
 #include <fmt/format.h>
+
+#include <limits>
 
 #include "cluster/protocol.h"
 #include "job/config_io.h"
@@ -66,12 +66,13 @@ Result<Job> job_from_json(const Json& json, const std::string& source) {
     MOTLEY_ASSIGN(job.rank.value,
                   get_integer<std::int32_t>(json, "rank", 0, job.plan.rank_count() - 1, source));
     MOTLEY_ASSIGN(job.epoch,
-                  get_integer<std::uint32_t>(
-                      json, "epoch", 0, std::numeric_limits<std::uint32_t>::max(), source));
+                  get_integer<std::uint32_t>(json, "epoch", 0,
+                                             std::numeric_limits<std::uint32_t>::max(), source));
   }
   MOTLEY_ASSIGN(job.run_dir, json_get<std::string>(json, "run_dir", source));
   MOTLEY_ASSIGN(job.resume_from, json_get<std::string>(json, "resume_from", source));
-  MOTLEY_ASSIGN(job.stop_after, get_integer<std::int64_t>(json, "stop_after", 0, kStepsMax, source));
+  MOTLEY_ASSIGN(job.stop_after,
+                get_integer<std::int64_t>(json, "stop_after", 0, kStepsMax, source));
   MOTLEY_ASSIGN(job.bind_address, json_get<std::string>(json, "bind_address", source));
   MOTLEY_ASSIGN(job.interface, json_get<std::string>(json, "interface", source));
   MOTLEY_ASSIGN(job.device, json_get<std::string>(json, "device", source));

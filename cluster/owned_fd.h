@@ -1,16 +1,18 @@
 // OwnedFd: a file descriptor with one owner, closed with it.
 #pragma once
 
-#include <utility>
-
 #include <unistd.h>
+
+#include <utility>
 
 namespace motley {
 
 class OwnedFd {
  public:
   OwnedFd() = default;
+
   explicit OwnedFd(int fd) : fd_(fd) {}
+
   OwnedFd(OwnedFd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
 
   OwnedFd& operator=(OwnedFd&& other) noexcept {
@@ -24,6 +26,7 @@ class OwnedFd {
   ~OwnedFd() { reset(); }
 
   [[nodiscard]] int get() const { return fd_; }
+
   [[nodiscard]] bool open() const { return fd_ >= 0; }
 
   void reset() {

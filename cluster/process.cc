@@ -1,15 +1,17 @@
 #include "cluster/process.h"
 
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <spawn.h>
+#include <sys/wait.h>
+
 #include <cerrno>
 #include <csignal>
 #include <cstring>
 
-#include <fcntl.h>
-#include <fmt/format.h>
-#include <spawn.h>
-#include <sys/wait.h>
-
 #include "base/check.h"
+#include "base/clock.h"
 #include "cluster/process_wait.h"
 
 extern char** environ;  // NOLINT: POSIX declares it nowhere
@@ -42,7 +44,8 @@ Result<Pipe> make_pipe() {
 
 void set_nonblocking(const OwnedFd& fd) {
   const int flags = ::fcntl(fd.get(), F_GETFL);
-  MOTLEY_CHECK(flags >= 0 && ::fcntl(fd.get(), F_SETFL, flags | O_NONBLOCK) == 0, "errno {}", errno);
+  MOTLEY_CHECK(flags >= 0 && ::fcntl(fd.get(), F_SETFL, flags | O_NONBLOCK) == 0, "errno {}",
+               errno);
 }
 
 // Attributes and file actions of a spawn, destroyed with it.
@@ -58,8 +61,8 @@ class SpawnSetup {
     posix_spawnattr_setpgroup(&attributes_, 0);
     posix_spawnattr_setsigmask(&attributes_, &none);
     posix_spawnattr_setsigdefault(&attributes_, &all);
-    posix_spawnattr_setflags(&attributes_, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK |
-                                               POSIX_SPAWN_SETSIGDEF);
+    posix_spawnattr_setflags(
+        &attributes_, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
   }
 
   ~SpawnSetup() {
@@ -102,13 +105,14 @@ Result<Process> Process::start(const std::vector<std::string>& argv) {
   pid_t pid = -1;
   if (const int failure = setup.spawn(&pid, words.data()); failure != 0) {
     return Error{ErrorCode::kPeer, fmt::format("cannot start '{}'", argv[0]),
-                 std::strerror(failure), "check the machine's 'shell' in the cluster file and PATH"};
+                 std::strerror(failure),
+                 "check the machine's 'shell' in the cluster file and PATH"};
   }
   set_nonblocking(input.write);
   set_nonblocking(output.read);
   set_nonblocking(errors.read);
 
-  // Owned from here on: if watching fails, the destructor ends it again.
+  // Owned from here on: should watching fail, the destructor kills it.
   Process process(pid, std::move(input.write), std::move(output.read), std::move(errors.read),
                   OwnedFd());
   MOTLEY_ASSIGN(process.exit_, open_exit_fd(pid));
@@ -133,7 +137,11 @@ Process::Process(Process&& other) noexcept
 Process::~Process() {
   if (reaped_) return;
   kill_group();
-  (void)reap();
+  pollfd ended{.fd = exit_.get(), .events = POLLIN};
+  const Deadline deadline = Deadline::after_s(kKillWait_s);
+  while (::poll(&ended, 1, static_cast<int>(deadline.left_s() * 1e3)) < 0 && errno == EINTR) {
+  }
+  if (ended.revents != 0) (void)reap();
 }
 
 void Process::kill_group() const {
@@ -145,7 +153,8 @@ ProcessExit Process::reap() {
   // Wait without collecting first: while the leader is a zombie its number cannot name another
   // group, so killing what it left behind cannot hit a stranger.
   siginfo_t info{};
-  while (::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOWAIT) != 0 && errno == EINTR) {
+  while (::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOWAIT) != 0 &&
+         errno == EINTR) {
   }
   kill_group();
   while (::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED) != 0 && errno == EINTR) {

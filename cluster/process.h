@@ -5,10 +5,10 @@
 // here returns at once; waiting is poll's business, on the descriptors given out. One owner thread.
 #pragma once
 
+#include <sys/types.h>
+
 #include <string>
 #include <vector>
-
-#include <sys/types.h>
 
 #include "base/result.h"
 #include "cluster/owned_fd.h"
@@ -28,22 +28,30 @@ class Process {
   Process& operator=(Process&&) = delete;
   Process(const Process&) = delete;
   Process& operator=(const Process&) = delete;
-  ~Process();  // kills the group and reaps, if that has not happened
+  // Kills the group and reaps, if that has not happened. Gives up after kKillWait_s on a process
+  // that the kernel cannot end (one stuck in a device); it then stays as a zombie.
+  ~Process();
 
   [[nodiscard]] pid_t pid() const { return pid_; }
-  [[nodiscard]] OwnedFd& input() { return input_; }     // its stdin; non-blocking
-  [[nodiscard]] OwnedFd& output() { return output_; }   // its stdout; non-blocking
-  [[nodiscard]] OwnedFd& errors() { return errors_; }   // its stderr; non-blocking
+
+  [[nodiscard]] OwnedFd& input() { return input_; }  // its stdin; non-blocking
+
+  [[nodiscard]] OwnedFd& output() { return output_; }  // its stdout; non-blocking
+
+  [[nodiscard]] OwnedFd& errors() { return errors_; }  // its stderr; non-blocking
+
   [[nodiscard]] int exit_fd() const { return exit_.get(); }  // readable once it has ended
 
   // Kills the whole group with SIGKILL; also works on stopped processes. No effect once reaped.
   void kill_group() const;
 
-  // Collects the exit of a process that has ended (exit_fd() is readable, or it was killed) and
-  // kills what is left of its group. Blocks if it still runs. REQUIRES: called once.
+  // Collects the exit of a process that has ended and kills what is left of its group.
+  // REQUIRES: exit_fd() is readable; called once.
   [[nodiscard]] ProcessExit reap();
 
  private:
+  static constexpr double kKillWait_s = 2;
+
   Process(pid_t pid, OwnedFd input, OwnedFd output, OwnedFd errors, OwnedFd exit);
 
   pid_t pid_ = -1;

@@ -1,7 +1,7 @@
+#include <sys/pidfd.h>
+
 #include <cerrno>
 #include <cstring>
-
-#include <sys/pidfd.h>
 
 #include "cluster/process_wait.h"
 

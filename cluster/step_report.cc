@@ -1,14 +1,15 @@
+#include <fmt/format.h>
+
 #include <cmath>
 #include <limits>
-
-#include <fmt/format.h>
 
 #include "cluster/protocol.h"
 
 namespace motley {
 namespace {
 
-// JSON has no word for values that are not finite; a diverged run must still be able to report them.
+// JSON has no word for values that are not finite; a diverged run must still be able to report
+// them.
 Json number_to_json(double value) {
   if (std::isnan(value)) return "nan";
   if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
@@ -48,7 +49,8 @@ bool is_error_code(std::int64_t value) {
     case ErrorCode::kCorrupt:
     case ErrorCode::kData:
     case ErrorCode::kInterrupted:
-    case ErrorCode::kTerminated: return true;
+    case ErrorCode::kTerminated:
+      return true;
   }
   return false;
 }
