@@ -1,7 +1,8 @@
 // WorkerGroup: the stage processes of one run, from start to the last exit.
 //
-// Starts each worker through its machine's shell prefix, exchanges addresses, hands on their events,
-// notices the first that fails, and leaves no process behind, whatever happens. One owner thread.
+// Starts each worker through its machine's shell prefix, exchanges addresses, hands on their
+// events, notices the first that fails, and leaves no process behind, whatever happens. One owner
+// thread.
 #pragma once
 
 #include <cstdint>
@@ -27,10 +28,13 @@ struct WorkerSpec {
 };
 
 struct WorkerGroupOptions {
-  double start_timeout_s = 60;      // from start to "ready" of all
-  double silence_timeout_s = 20;    // without any event, a worker counts as frozen
-  double kill_grace_s = 0.5;        // from asking a worker to end to killing it
-  std::filesystem::path log_folder;  // each worker's stderr also goes to <folder>/<rank>.log; "" = none
+  double start_timeout_s = 60;    // from start to "ready" of all
+  double silence_timeout_s = 20;  // without any event, a worker counts as frozen
+  double kill_grace_s = 0.5;      // from asking a worker to end to killing it
+  std::filesystem::path
+      log_folder;  // each worker's stderr is added to <folder>/<rank>.log; "" = none
+  // Called before each line that goes to the log; a live progress line clears itself here.
+  std::function<void()> before_log;
 };
 
 // Called on the owner's thread for every event of a worker but hello, address, ready and beat.
@@ -46,8 +50,9 @@ class WorkerGroup {
 
   // Starts all, runs until all are done, or the first failure, or a signal (SIGINT, SIGTERM), or
   // the handler's error. In every case all processes have ended when it returns, and the *first*
-  // cause is what it returns: a worker's own error event, else "<name> was killed by signal 9
-  // while <what it last said it was doing>" (kPeer), else kInterrupted / kTerminated.
+  // cause is what it returns (cluster/failure.h): a worker's death, as "<name> was killed by signal
+  // 9 (Killed), while it did <what it last said>" (kPeer), or its own error event, or its silence
+  // (kPeer), or kInterrupted / kTerminated. REQUIRES: called once.
   [[nodiscard]] Result<void> run(const EventHandler& on_event);
 
  private:

@@ -1,0 +1,87 @@
+#include <fmt/format.h>
+
+#include <limits>
+
+#include "cluster/protocol.h"
+#include "job/config_io.h"
+
+namespace motley {
+namespace {
+
+Error job_error(const std::string& source, const std::string& cause) {
+  return {ErrorCode::kCorrupt, fmt::format("unusable job, {}", source), cause,
+          "use the same version of Motley on every machine"};
+}
+
+// A member that must be an integer in [least, most].
+template <class Int>
+Result<Int> get_integer(
+    const Json& json, const char* key, Int least, Int most, const std::string& source) {
+  MOTLEY_ASSIGN(const std::int64_t value, json_get<std::int64_t>(json, key, source));
+  if (value < std::int64_t{least} || value > std::int64_t{most}) {
+    return job_error(source,
+                     fmt::format("'{}' is {}, not between {} and {}", key, value, least, most));
+  }
+  return static_cast<Int>(value);
+}
+
+}  // namespace
+
+Json job_to_json(const Job& job) {
+  Json json = {{"protocol", kProtocolVersion}, {"verb", job.verb}};
+  json["config"] = config_to_json(job.config);
+  if (job.verb == "train") {
+    json["plan"] = plan_to_json(job.plan);
+    json["rank"] = job.rank.value;
+    json["epoch"] = job.epoch;
+  }
+  json["run_dir"] = job.run_dir;
+  json["resume_from"] = job.resume_from;
+  json["stop_after"] = job.stop_after;
+  json["bind_address"] = job.bind_address;
+  json["interface"] = job.interface;
+  json["device"] = job.device;
+  json["threads"] = job.threads;
+  json["options"] = job.options;
+  return json;
+}
+
+Result<Job> job_from_json(const Json& json, const std::string& source) {
+  constexpr std::int64_t kStepsMax = std::numeric_limits<std::int64_t>::max();
+  MOTLEY_ASSIGN(const std::int64_t protocol, json_get<std::int64_t>(json, "protocol", source));
+  if (protocol != kProtocolVersion) {
+    return job_error(source, fmt::format("protocol {}; this program speaks protocol {}", protocol,
+                                         kProtocolVersion));
+  }
+  Job job;
+  MOTLEY_ASSIGN(job.verb, json_get<std::string>(json, "verb", source));
+  if (job.verb != "train" && job.verb != "profile" && job.verb != "generate") {
+    return job_error(source, fmt::format("the verb '{}' is not known", job.verb));
+  }
+  if (!json.contains("config")) return job_error(source, "'config' is missing");
+  MOTLEY_ASSIGN(job.config, config_from_json(json["config"], source));
+  if (job.verb == "train") {
+    if (!json.contains("plan")) return job_error(source, "'plan' is missing");
+    MOTLEY_ASSIGN(job.plan, plan_from_json(json["plan"], source));
+    MOTLEY_ASSIGN(job.rank.value,
+                  get_integer<std::int32_t>(json, "rank", 0, job.plan.rank_count() - 1, source));
+    MOTLEY_ASSIGN(job.epoch,
+                  get_integer<std::uint32_t>(json, "epoch", 0,
+                                             std::numeric_limits<std::uint32_t>::max(), source));
+  }
+  MOTLEY_ASSIGN(job.run_dir, json_get<std::string>(json, "run_dir", source));
+  MOTLEY_ASSIGN(job.resume_from, json_get<std::string>(json, "resume_from", source));
+  MOTLEY_ASSIGN(job.stop_after,
+                get_integer<std::int64_t>(json, "stop_after", 0, kStepsMax, source));
+  MOTLEY_ASSIGN(job.bind_address, json_get<std::string>(json, "bind_address", source));
+  MOTLEY_ASSIGN(job.interface, json_get<std::string>(json, "interface", source));
+  MOTLEY_ASSIGN(job.device, json_get<std::string>(json, "device", source));
+  MOTLEY_ASSIGN(job.threads, get_integer<int>(json, "threads", 1, 4096, source));
+  if (!json.contains("options") || !json["options"].is_object()) {
+    return job_error(source, "'options' is missing or not an object");
+  }
+  job.options = json["options"];
+  return job;
+}
+
+}  // namespace motley

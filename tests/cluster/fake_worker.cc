@@ -1,0 +1,95 @@
+// A worker that computes nothing and does what its job's options say:
+//   {"script": [["beat", 3, "forward of micro-batch 1"], ["kill", 9]], "raw": true}
+// Without "raw" the script starts after the usual hello, address, addresses and ready.
+#include <fcntl.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <iostream>
+#include <string>
+
+#include "base/json.h"
+
+namespace motley {
+namespace {
+
+void say(const Json& event) {
+  std::cout << event.dump() << std::endl;
+}
+
+Json read_message() {
+  std::string line;
+  if (!std::getline(std::cin, line)) std::exit(0);  // end of file: stop at once
+  return *parse_json(line, "stdin");
+}
+
+[[noreturn]] void sleep_forever() {
+  while (true) ::pause();
+}
+
+// Meets another process at a FIFO: returns once both have come.
+void meet(const std::string& path, int flags) {
+  ::close(::open(path.c_str(), flags));
+}
+
+// A child in the same process group that holds the output pipes open.
+void start_grandchild() {
+  const pid_t pid = ::fork();
+  if (pid == 0) sleep_forever();
+  say({{"event", "result"}, {"pid", pid}});
+}
+
+void do_one(const Json& words) {
+  const auto verb = words[0].get<std::string>();
+  if (verb == "hello") say({{"event", "hello"}, {"protocol", words[1]}});
+  if (verb == "ready") say({{"event", "ready"}});
+  if (verb == "address") say({{"event", "address"}, {"address", words[1]}});
+  if (verb == "beat") say({{"event", "beat"}, {"step", words[1]}, {"doing", words[2]}});
+  if (verb == "error") say({{"event", "error"}, {"code", words[1]}, {"what", words[2]}});
+  if (verb == "done") say({{"event", "done"}});
+  if (verb == "say") say(words[1]);
+  if (verb == "pid") say({{"event", "result"}, {"pid", ::getpid()}});
+  if (verb == "environment") {
+    say({{"event", "result"}, {"value", std::getenv(words[1].get<std::string>().c_str())}});
+  }
+  if (verb == "message") say({{"event", "result"}, {"message", read_message()}});
+  if (verb == "print") std::cout << words[1].get<std::string>() << std::endl;
+  if (verb == "complain") std::cerr << words[1].get<std::string>() << std::endl;
+  if (verb == "flood") std::cout << std::string(words[1].get<std::size_t>(), 'x') << std::flush;
+  if (verb == "grandchild") start_grandchild();
+  if (verb == "await") meet(words[1].get<std::string>(), O_RDONLY);
+  if (verb == "release") meet(words[1].get<std::string>(), O_WRONLY);
+  if (verb == "kill") ::raise(words[1].get<int>());
+  if (verb == "exit") std::_Exit(words[1].get<int>());
+  if (verb == "wait") {
+    while (true) (void)read_message();
+  }
+  if (verb == "ignore") {
+    ::signal(SIGTERM, SIG_IGN);
+    ::signal(SIGINT, SIG_IGN);
+    sleep_forever();
+  }
+}
+
+int run() {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // whatever a test does wrong, nothing stays behind
+  const Json options = read_message()["job"]["options"];
+  if (!options.contains("raw")) {
+    say({{"event", "hello"}, {"protocol", 1}});
+    say({{"event", "address"}, {"address", "at " + std::to_string(::getpid())}});
+    (void)read_message();
+    say({{"event", "ready"}});
+  }
+  for (const Json& words : options["script"]) do_one(words);
+  return 0;
+}
+
+}  // namespace
+}  // namespace motley
+
+int main() {
+  return motley::run();
+}

@@ -1,0 +1,83 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "cluster/protocol.h"
+
+namespace motley {
+namespace {
+
+using testing::HasSubstr;
+
+Job train_job() {
+  Job job;
+  job.verb = "train";
+  job.plan.model_hash = "m";
+  job.plan.ranks = {{.machine = "a", .device = "cpu"}, {.machine = "b", .device = "cpu"}};
+  job.plan.chunks = {{.first_layer = 0, .layer_count = 1, .rank = Rank{0}},
+                     {.first_layer = 1, .layer_count = 2, .rank = Rank{1}}};
+  job.rank = Rank{1};
+  job.epoch = 7;
+  job.run_dir = "/runs/a";
+  job.resume_from = "/runs/a/checkpoints/step-000100";
+  job.stop_after = 200;
+  job.bind_address = "10.0.0.1";
+  job.interface = "eth0";
+  job.threads = 3;
+  job.options = {{"key", "value"}};
+  return job;
+}
+
+TEST(JobMessage, ArrivesUnchanged) {
+  const Json message = job_to_json(train_job());
+  const Result<Job> job = job_from_json(message, "stdin");
+  ASSERT_TRUE(job.ok()) << describe(job.error());
+  EXPECT_EQ(job->rank, Rank{1});
+  EXPECT_EQ(job->epoch, 7U);
+  EXPECT_EQ(job->threads, 3);
+  EXPECT_EQ(job_to_json(*job).dump(), message.dump());
+}
+
+TEST(JobMessage, NeedsAPlanOnlyForTraining) {
+  Job job;
+  job.verb = "profile";
+  job.run_dir = "/runs/a";
+  const Json message = job_to_json(job);
+  EXPECT_FALSE(message.contains("plan"));
+  EXPECT_TRUE(job_from_json(message, "stdin").ok());
+}
+
+TEST(JobMessage, RefusesEachMissingMember) {
+  const Json whole = job_to_json(train_job());
+  for (const auto& [key, value] : whole.items()) {
+    Json damaged = whole;
+    damaged.erase(key);
+    EXPECT_FALSE(job_from_json(damaged, "stdin").ok()) << key;
+  }
+}
+
+TEST(JobMessage, RefusesWhatIsOutOfRange) {
+  const auto with = [](const char* key, const Json& value) {
+    Json damaged = job_to_json(train_job());
+    damaged[key] = value;
+    return job_from_json(damaged, "stdin").ok();
+  };
+  EXPECT_FALSE(with("rank", 2));
+  EXPECT_FALSE(with("rank", -1));
+  EXPECT_FALSE(with("epoch", std::int64_t{1} << 32));
+  EXPECT_FALSE(with("threads", 0));
+  EXPECT_FALSE(with("stop_after", -1));
+  EXPECT_FALSE(with("verb", "erase"));
+  EXPECT_FALSE(with("options", Json::array()));
+}
+
+TEST(JobMessage, OfAnotherProtocolSaysSo) {
+  Json message = job_to_json(train_job());
+  message["protocol"] = kProtocolVersion + 1;
+  const Result<Job> job = job_from_json(message, "stdin");
+  ASSERT_FALSE(job.ok());
+  EXPECT_THAT(job.error().cause, HasSubstr("protocol"));
+  EXPECT_THAT(job.error().remedy, HasSubstr("same version"));
+}
+
+}  // namespace
+}  // namespace motley

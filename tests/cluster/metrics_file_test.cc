@@ -1,0 +1,106 @@
+#include "cluster/metrics_file.h"
+
+#include <sys/resource.h>
+
+#include <csignal>
+#include <fstream>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "base/files.h"
+
+namespace motley {
+namespace {
+
+class MetricsFileTest : public testing::Test {
+ protected:
+  MetricsFileTest() {
+    const testing::TestInfo* info = testing::UnitTest::GetInstance()->current_test_info();
+    path_ = std::filesystem::path(testing::TempDir()) /
+            (std::string("motley-metrics-") + info->name() + ".jsonl");
+    std::filesystem::remove(path_);
+  }
+
+  ~MetricsFileTest() override { std::filesystem::remove(path_); }
+
+  void write(std::int64_t resumed_step, std::int64_t first, std::int64_t last) {
+    Result<MetricsFile> file = MetricsFile::open(path_, resumed_step);
+    ASSERT_TRUE(file.ok()) << describe(file.error());
+    for (std::int64_t step = first; step <= last; ++step) {
+      ASSERT_TRUE(file->append({{"step", step}, {"run", resumed_step}}).ok());
+    }
+  }
+
+  void damage(const std::string& text) { std::ofstream(path_, std::ios::app) << text; }
+
+  // "1/0 2/0 3/2": each line's step and the step its run was resumed from.
+  [[nodiscard]] std::string lines() const {
+    std::string all;
+    std::ifstream file(path_);
+    for (std::string line; std::getline(file, line);) {
+      const Json json = *parse_json(line, "test");
+      all += std::to_string(json["step"].get<int>()) + "/" +
+             std::to_string(json["run"].get<int>()) + " ";
+    }
+    return all;
+  }
+
+  std::filesystem::path path_;
+};
+
+TEST_F(MetricsFileTest, HasEachStepOnceAfterAResume) {
+  write(0, 1, 5);
+  write(3, 4, 6);
+  EXPECT_EQ(lines(), "1/0 2/0 3/0 4/3 5/3 6/3 ");
+}
+
+TEST_F(MetricsFileTest, StartsAfreshForAFreshRun) {
+  write(0, 1, 5);
+  write(0, 1, 2);
+  EXPECT_EQ(lines(), "1/0 2/0 ");
+}
+
+TEST_F(MetricsFileTest, CutsOffALineThatWasNotWrittenWhole) {
+  write(0, 1, 2);
+  damage(R"({"step":3,"ru)");
+  write(3, 4, 4);
+  EXPECT_EQ(lines(), "1/0 2/0 4/3 ");
+}
+
+TEST_F(MetricsFileTest, CutsOffAWholeLineWithoutItsEnd) {
+  write(0, 1, 1);
+  damage(R"({"step":2,"run":0})");
+  write(2, 3, 3);
+  EXPECT_EQ(lines(), "1/0 3/2 ");
+}
+
+TEST_F(MetricsFileTest, KeepsEverythingWhenResumedAtItsEnd) {
+  write(0, 1, 3);
+  write(3, 4, 3);
+  EXPECT_EQ(lines(), "1/0 2/0 3/0 ");
+}
+
+TEST_F(MetricsFileTest, SaysWhereItCannotBeMade) {
+  const Result<MetricsFile> file = MetricsFile::open("/nonexistent/metrics.jsonl", 0);
+  ASSERT_FALSE(file.ok());
+  EXPECT_EQ(file.error().code, ErrorCode::kCorrupt);
+}
+
+TEST_F(MetricsFileTest, SaysWhenALineCannotBeWrittenWhole) {
+  Result<MetricsFile> file = MetricsFile::open(path_, 0);
+  ASSERT_TRUE(file.ok());
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+  const rlimit ten_bytes{.rlim_cur = 10, .rlim_max = before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &ten_bytes), 0);
+  const Result<void> appended = file->append({{"step", 1}, {"loss", 2.5}});
+  setrlimit(RLIMIT_FSIZE, &before);
+  std::signal(SIGXFSZ, handler);
+  ASSERT_FALSE(appended.ok());
+  EXPECT_EQ(appended.error().code, ErrorCode::kCorrupt);
+}
+
+}  // namespace
+}  // namespace motley

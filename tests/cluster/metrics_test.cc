@@ -1,0 +1,125 @@
+#include "cluster/metrics.h"
+
+#include <rapidcheck.h>
+
+#include <cmath>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace motley {
+namespace {
+
+StepReport report(std::int64_t step) {
+  return {.step = step,
+          .loss = 2,
+          .tokens = 100,
+          .step_s = 0.5,
+          .wire_bytes = 10,
+          .compute_s = 0.25,
+          .wait_s = 0.1};
+}
+
+// The account of one step from these reports, one a rank.
+Result<StepMetrics> account_of(const std::vector<StepReport>& reports) {
+  MetricsCollector collector(static_cast<int>(reports.size()), 0.4);
+  for (std::size_t rank = 0; rank < reports.size(); ++rank) {
+    auto added = collector.add(Rank{static_cast<std::int32_t>(rank)}, reports[rank]);
+    if (!added) return added.error();
+    if (*added) return **added;
+  }
+  return Error{};
+}
+
+TEST(Metrics, AddUpWhatAddsUpAndTakeTheSlowestForTime) {
+  StepReport slow = report(1);
+  slow.step_s = 1.0;
+  slow.wait_s = 0.5;
+  slow.wire_bytes = 7;
+  const auto metrics = account_of({report(1), slow});
+  ASSERT_TRUE(metrics.ok());
+  EXPECT_EQ(metrics->step_s, 1.0);
+  EXPECT_EQ(metrics->tokens_per_s(), 100.0);
+  EXPECT_EQ(metrics->wire_bytes, 17U);
+  EXPECT_EQ(metrics->bubble, 0.75);
+  EXPECT_EQ(metrics->wait_s, (std::vector{0.1, 0.5}));
+  EXPECT_EQ(metrics->wait_share(), 0.3);
+  EXPECT_EQ(metrics->predicted_step_s, 0.4);
+}
+
+TEST(Metrics, ComeWhenTheLastRankHasReported) {
+  MetricsCollector collector(2, 0);
+  EXPECT_FALSE(collector.add(Rank{1}, report(1))->has_value());
+  EXPECT_FALSE(collector.add(Rank{1}, report(2))->has_value());
+  EXPECT_EQ(collector.add(Rank{0}, report(1))->value().step, 1);
+  EXPECT_EQ(collector.add(Rank{0}, report(2))->value().step, 2);
+}
+
+TEST(Metrics, RefuseLossesThatDifferInTheLastBit) {
+  StepReport other = report(1);
+  other.loss = std::nextafter(other.loss, 3);
+  const auto metrics = account_of({report(1), other});
+  ASSERT_FALSE(metrics.ok());
+  EXPECT_EQ(metrics.error().code, ErrorCode::kInternal);
+}
+
+TEST(Metrics, RefuseAStepReportedTwiceOrAgain) {
+  MetricsCollector collector(2, 0);
+  ASSERT_TRUE(collector.add(Rank{0}, report(1)).ok());
+  EXPECT_FALSE(collector.add(Rank{0}, report(1)).ok());
+  ASSERT_TRUE(collector.add(Rank{1}, report(1)).ok());
+  EXPECT_FALSE(collector.add(Rank{1}, report(1)).ok());
+}
+
+TEST(Metrics, RefuseARankThatRunsAway) {
+  MetricsCollector collector(2, 0);
+  std::int64_t step = 1;
+  while (step < 100 && collector.add(Rank{0}, report(step)).ok()) ++step;
+  EXPECT_LT(step, 100);
+}
+
+TEST(Metrics, HoldTheEvaluationWhenThereWasOne) {
+  StepReport evaluated = report(1);
+  evaluated.evaluated = true;
+  evaluated.eval_loss = std::log(8.0);
+  evaluated.eval_bytes_per_token = 1.5;
+  const Json json = metrics_to_json(*account_of({report(1), evaluated}));
+  EXPECT_NEAR(json["eval_bits_per_byte"].get<double>(), 2, 1e-12);
+  EXPECT_NEAR(json["eval_perplexity"].get<double>(), 8, 1e-12);
+  EXPECT_FALSE(metrics_to_json(*account_of({report(1)})).contains("eval_loss"));
+}
+
+TEST(Metrics, WriteANumberThatIsNotFiniteAsAGap) {
+  StepReport diverged = report(1);
+  diverged.loss = std::nan("");
+  EXPECT_TRUE(metrics_to_json(*account_of({diverged, diverged}))["loss"].is_null());
+}
+
+TEST(Metrics, DoNotDependOnTheOrderOfTheReports) {
+  EXPECT_TRUE(rc::check([]() {
+    const auto order = *rc::gen::exec([] {
+      std::vector<int> left = {0, 1, 2, 3};
+      std::vector<int> ranks;
+      while (!left.empty()) {
+        const auto at = *rc::gen::inRange<std::size_t>(0, left.size());
+        ranks.push_back(left[at]);
+        left.erase(left.begin() + static_cast<std::ptrdiff_t>(at));
+      }
+      return ranks;
+    });
+    MetricsCollector collector(4, 0);
+    std::optional<StepMetrics> metrics;
+    for (const int rank : order) {
+      StepReport own = report(1);
+      own.wait_s = 0.01 * rank;
+      auto added = collector.add(Rank{rank}, own);
+      RC_ASSERT(added.ok());
+      metrics = *added;
+    }
+    RC_ASSERT(metrics.has_value());
+    RC_ASSERT(metrics->wait_s == (std::vector{0.0, 0.01, 0.02, 0.03}));
+  }));
+}
+
+}  // namespace
+}  // namespace motley

@@ -1,0 +1,129 @@
+#include "cluster/progress.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace motley {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+// A stream whose text can be read back.
+class Screen {
+ public:
+  Screen() : file_(open_memstream(&text_, &size_)) {}
+
+  ~Screen() {
+    std::fclose(file_);
+    std::free(text_);
+  }
+
+  Screen(const Screen&) = delete;
+  Screen& operator=(const Screen&) = delete;
+
+  [[nodiscard]] std::FILE* file() { return file_; }
+
+  [[nodiscard]] std::string text() const {
+    std::fflush(file_);
+    return {text_, size_};
+  }
+
+  [[nodiscard]] long count(char wanted) const {
+    const std::string all = text();
+    return std::count(all.begin(), all.end(), wanted);
+  }
+
+ private:
+  char* text_ = nullptr;
+  std::size_t size_ = 0;
+  std::FILE* file_;
+};
+
+constexpr ProgressStyle kPlain{};
+constexpr ProgressStyle kLive{.live = true};
+
+StepMetrics step(std::int64_t number) {
+  return {.step = number, .loss = 2.3144, .tokens = 506, .step_s = 0.41, .wait_s = {0.0656, 0}};
+}
+
+TEST(Progress, SaysWhatPeopleWantToKnow) {
+  Screen screen;
+  Progress progress(screen.file(), kPlain, 119, 1000);
+  progress.show(step(120), 0);
+  EXPECT_EQ(screen.text(),
+            "step 120/1000  loss 2.314  1,234 tok/s  0.41 s/step  wait 8 %  ETA 0:06:01\n");
+}
+
+TEST(Progress, PrintsPlainLinesOnlyEveryFewSecondsPlusFirstAndLast) {
+  Screen screen;
+  Progress progress(screen.file(), kPlain, 0, 100);
+  for (int i = 1; i <= 100; ++i) progress.show(step(i), 0.1 * i);
+  EXPECT_EQ(screen.count('\n'), 3);
+  EXPECT_THAT(screen.text(), HasSubstr("step 1/100"));
+  EXPECT_THAT(screen.text(), HasSubstr("step 100/100"));
+}
+
+TEST(Progress, RedrawsTheLiveLineAtMostFiveTimesASecond) {
+  Screen screen;
+  Progress progress(screen.file(), kLive, 0, 1000);
+  for (int i = 1; i <= 100; ++i) progress.show(step(i), 0.01 * i);
+  EXPECT_LE(screen.count('\r'), 6);
+  EXPECT_GE(screen.count('\r'), 4);
+  EXPECT_EQ(screen.count('\n'), 0);
+}
+
+TEST(Progress, GetsOutOfTheWayOfOtherLines) {
+  Screen screen;
+  Progress progress(screen.file(), kLive, 0, 1000);
+  progress.show(step(1), 0);
+  progress.clear();
+  EXPECT_TRUE(screen.text().ends_with("\r\x1b[K"));
+  progress.show(step(2), 0.01);
+  EXPECT_THAT(screen.text(), HasSubstr("step 2/1000"));
+}
+
+TEST(Progress, LeavesTheLastLineStanding) {
+  Screen screen;
+  Progress progress(screen.file(), kLive, 0, 1);
+  progress.show(step(1), 0);
+  progress.finish();
+  progress.clear();
+  EXPECT_TRUE(screen.text().ends_with("\n"));
+}
+
+TEST(Progress, EstimatesFromTheTimeBetweenSteps) {
+  Screen screen;
+  Progress progress(screen.file(), kPlain, 0, 3700);
+  for (int i = 1; i <= 100; ++i) progress.show(step(i), 2.0 * i);
+  EXPECT_THAT(screen.text(), HasSubstr("ETA 2:00:"));
+}
+
+TEST(Progress, MarksASkippedStep) {
+  Screen screen;
+  StepMetrics skipped = step(1);
+  skipped.skipped = true;
+  Progress(screen.file(), kPlain, 0, 10).show(skipped, 0);
+  EXPECT_THAT(screen.text(), HasSubstr("(skipped)"));
+}
+
+TEST(ProgressStyle, IsPlainWhereThereIsNoTerminal) {
+  std::FILE* file = std::tmpfile();
+  EXPECT_FALSE(progress_style(file, "xterm", nullptr).live);
+  std::fclose(file);
+}
+
+TEST(ProgressStyle, UsesColourOnlyWhenAsked) {
+  Screen screen;
+  Progress(screen.file(), kLive, 0, 10).show(step(1), 0);
+  EXPECT_THAT(screen.text(), Not(HasSubstr("\x1b[1m")));
+  Progress(screen.file(), {.live = true, .colour = true}, 0, 10).show(step(1), 0);
+  EXPECT_THAT(screen.text(), HasSubstr("\x1b[1m"));
+}
+
+}  // namespace
+}  // namespace motley
