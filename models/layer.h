@@ -11,11 +11,11 @@
 
 #include <cstdint>
 #include <memory>
-#include <span>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
 
+#include "models/initialize.h"
 #include "models/model_spec.h"
 
 namespace motley {
@@ -38,12 +38,14 @@ class Layer {
   // x: the previous layer's output, or for the first layer the inputs (int64, B x T).
   // May use x's memory for its result; the caller does not read x afterwards.
   // Fills `saved` when micro.training.
-  [[nodiscard]] virtual at::Tensor forward(at::Tensor x, const MicroContext& micro,
+  [[nodiscard]] virtual at::Tensor forward(at::Tensor x,
+                                           const MicroContext& micro,
                                            SavedTensors& saved) = 0;
 
   // Adds this micro-batch's gradients to the gradient tensors and returns the gradient of x (an
   // undefined tensor for the first layer). Consumes `saved`. May use grad_output's memory.
-  [[nodiscard]] virtual at::Tensor backward(at::Tensor grad_output, const MicroContext& micro,
+  [[nodiscard]] virtual at::Tensor backward(at::Tensor grad_output,
+                                            const MicroContext& micro,
                                             SavedTensors& saved) = 0;
 };
 
@@ -53,14 +55,16 @@ class LossLayer {
   virtual ~LossLayer() = default;
 
   struct Outcome {
-    double loss_sum = 0;       // over all tokens of the micro-batch
+    double loss_sum = 0;  // over all tokens of the micro-batch
     std::int64_t tokens = 0;
   };
 
   // targets: int64, B x T. When micro.training keeps what backward needs; the gradient that
   // backward returns is that of loss_sum.
-  [[nodiscard]] virtual Outcome forward(at::Tensor x, const at::Tensor& targets,
-                                        const MicroContext& micro, SavedTensors& saved) = 0;
+  [[nodiscard]] virtual Outcome forward(at::Tensor x,
+                                        const at::Tensor& targets,
+                                        const MicroContext& micro,
+                                        SavedTensors& saved) = 0;
   [[nodiscard]] virtual at::Tensor backward(const MicroContext& micro, SavedTensors& saved) = 0;
 
   // Next-token scores of the last position, B x V, for sampling.
@@ -80,14 +84,12 @@ struct LayerContext {
 };
 
 // REQUIRES: spec is one of describe_model(context.model).layers, and not the last.
-[[nodiscard]] std::unique_ptr<Layer> make_layer(const LayerSpec& spec, const LayerContext& context,
+[[nodiscard]] std::unique_ptr<Layer> make_layer(const LayerSpec& spec,
+                                                const LayerContext& context,
                                                 LayerParameters parameters);
 // REQUIRES: spec is the last.
 [[nodiscard]] std::unique_ptr<LossLayer> make_loss_layer(const LayerSpec& spec,
                                                          const LayerContext& context,
                                                          LayerParameters parameters);
-
-// Fills a parameter's initial values: a function of (seed, name) only. values.size() == count.
-void initialize_parameter(const ParameterSpec& spec, std::int64_t seed, std::span<float> values);
 
 }  // namespace motley

@@ -38,6 +38,7 @@ struct LayerSpec {
   // Equal signatures mean equal shapes and cost: such layers are measured once.
   std::string signature;
   std::vector<ParameterSpec> parameters;
+  int heads = 0;                              // of an attention layer: what its shapes do not show
   std::int64_t output_floats_per_sample = 0;  // what crosses the boundary after it (0 for the last)
   double forward_flops_per_sample = 0;
 
@@ -54,12 +55,14 @@ struct ModelSpec {
   [[nodiscard]] std::int64_t parameter_count() const;
   // Names the model's structure (layers, names, shapes): equal hash, exchangeable checkpoints.
   [[nodiscard]] std::string hash() const;
+
   // The layers that share parameters across the model, if any: {owner, user}.
   struct TiedPair {
     int owner_layer = 0;
     int user_layer = 0;
     std::string parameter;
   };
+
   [[nodiscard]] std::optional<TiedPair> tied_pair() const;
 };
 

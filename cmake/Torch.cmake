@@ -1,0 +1,10 @@
+# motley_torch: LibTorch as the rest of the project sees it, with the one precompiled header.
+#
+# Only ATen is used, never torch/torch.h (15 s per file). A target that calls
+#   target_precompile_headers(TARGET REUSE_FROM motley_torch)
+# shares the precompiled <ATen/ATen.h>; it must link motley::torch and motley_warnings.
+motley_add_module(torch
+  SOURCES models/torch_threads.cc
+  HEADERS models/torch_threads.h
+  PUBLIC motley::base ${TORCH_LIBRARIES})
+target_precompile_headers(motley_torch PRIVATE <ATen/ATen.h> <ATen/Parallel.h>)

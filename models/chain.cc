@@ -1,0 +1,165 @@
+#include "models/chain.h"
+
+#include <set>
+#include <utility>
+
+#include <ATen/ATen.h>
+
+#include "base/check.h"
+
+namespace motley {
+namespace {
+
+constexpr std::int64_t kAlignment = 16;  // floats
+
+std::int64_t aligned(std::int64_t count) {
+  return (count + kAlignment - 1) / kAlignment * kAlignment;
+}
+
+std::span<float> as_span(const at::Tensor& tensor) {
+  return {tensor.data_ptr<float>(), static_cast<std::size_t>(tensor.numel())};
+}
+
+}  // namespace
+
+LayerChain::LayerChain(const ModelConfig& config, const ModelSpec& spec, int first, int last)
+    : first_(first) {
+  const int total = static_cast<int>(spec.layers.size());
+  MOTLEY_CHECK(0 <= first && first < last && last <= total, "layers [{}, {}) of {}", first, last,
+               total);
+  const auto layer_at = [&](int index) -> const LayerSpec& {
+    return spec.layers[static_cast<std::size_t>(index)];
+  };
+  std::int64_t size = 0;
+  for (int index = first; index < last; ++index) {
+    for (const ParameterSpec& parameter : layer_at(index).parameters) {
+      size += aligned(parameter.count());
+    }
+  }
+  values_ = at::zeros({size}, at::kFloat);
+  gradients_ = at::zeros({size}, at::kFloat);
+
+  std::int64_t offset = 0;
+  for (int index = first; index < last; ++index) {
+    LayerParameters tensors;
+    for (const ParameterSpec& parameter : layer_at(index).parameters) {
+      const auto view = [&](const at::Tensor& arena) {
+        return arena.narrow(0, offset, parameter.count()).view(parameter.shape);
+      };
+      tensors.values.push_back(view(values_));
+      tensors.gradients.push_back(view(gradients_));
+      parameters_.push_back(
+          {parameter, index, as_span(tensors.values.back()), as_span(tensors.gradients.back())});
+      offset += aligned(parameter.count());
+    }
+    const LayerContext context{config, index};
+    if (index + 1 == total) {
+      loss_layer_ = make_loss_layer(layer_at(index), context, std::move(tensors));
+    } else {
+      layers_.push_back(make_layer(layer_at(index), context, std::move(tensors)));
+    }
+  }
+}
+
+std::span<float> LayerChain::values() {
+  return as_span(values_);
+}
+
+std::span<float> LayerChain::gradients() {
+  return as_span(gradients_);
+}
+
+void LayerChain::initialize(std::int64_t seed) {
+  for (const Parameter& parameter : parameters_) {
+    initialize_parameter(parameter.spec, seed, parameter.values);
+  }
+}
+
+void LayerChain::zero_gradients() {
+  gradients_.zero_();
+}
+
+at::Tensor LayerChain::forward(at::Tensor x, const MicroContext& micro) {
+  MOTLEY_CHECK(!ends_in_loss(), "this chain ends in a loss");
+  std::vector<SavedTensors> saved(layers_.size());
+  at::Tensor y = forward_inner(std::move(x), micro, saved);
+  keep_saved(micro, std::move(saved));
+  return y;
+}
+
+at::Tensor LayerChain::backward(at::Tensor grad_output, const MicroContext& micro) {
+  MOTLEY_CHECK(!ends_in_loss(), "this chain ends in a loss");
+  std::vector<SavedTensors> saved = take_saved(micro.micro);
+  return backward_inner(std::move(grad_output), micro, saved);
+}
+
+LossLayer::Outcome LayerChain::forward_loss(at::Tensor x,
+                                            const at::Tensor& targets,
+                                            const MicroContext& micro) {
+  MOTLEY_CHECK(ends_in_loss(), "this chain does not end in a loss");
+  std::vector<SavedTensors> saved(layers_.size() + 1);
+  at::Tensor y = forward_inner(std::move(x), micro, saved);
+  const LossLayer::Outcome outcome =
+      loss_layer_->forward(std::move(y), targets, micro, saved.back());
+  keep_saved(micro, std::move(saved));
+  return outcome;
+}
+
+at::Tensor LayerChain::backward_loss(const MicroContext& micro) {
+  MOTLEY_CHECK(ends_in_loss(), "this chain does not end in a loss");
+  std::vector<SavedTensors> saved = take_saved(micro.micro);
+  at::Tensor grad = loss_layer_->backward(micro, saved.back());
+  return backward_inner(std::move(grad), micro, saved);
+}
+
+at::Tensor LayerChain::last_logits(at::Tensor x, const MicroContext& micro) {
+  MOTLEY_CHECK(ends_in_loss() && !micro.training, "scores come from a head, outside training");
+  std::vector<SavedTensors> nothing(layers_.size());
+  return loss_layer_->last_logits(forward_inner(std::move(x), micro, nothing));
+}
+
+std::int64_t LayerChain::saved_bytes(std::int64_t micro) const {
+  const auto found = saved_.find(micro);
+  if (found == saved_.end()) return 0;
+  std::set<const void*> counted;
+  std::int64_t bytes = 0;
+  for (const SavedTensors& layer : found->second) {
+    for (const at::Tensor& tensor : layer) {
+      if (!counted.insert(tensor.storage().data()).second) continue;
+      bytes += static_cast<std::int64_t>(tensor.storage().nbytes());
+    }
+  }
+  return bytes;
+}
+
+at::Tensor LayerChain::forward_inner(at::Tensor x,
+                                     const MicroContext& micro,
+                                     std::vector<SavedTensors>& saved) {
+  for (std::size_t i = 0; i < layers_.size(); ++i) {
+    x = layers_[i]->forward(std::move(x), micro, saved[i]);
+  }
+  return x;
+}
+
+at::Tensor LayerChain::backward_inner(at::Tensor grad,
+                                      const MicroContext& micro,
+                                      std::vector<SavedTensors>& saved) {
+  for (std::size_t i = layers_.size(); i-- > 0;) {
+    grad = layers_[i]->backward(std::move(grad), micro, saved[i]);
+  }
+  return grad;
+}
+
+std::vector<SavedTensors> LayerChain::take_saved(std::int64_t micro) {
+  auto node = saved_.extract(micro);
+  MOTLEY_CHECK(!node.empty(), "micro-batch {} has no forward to go back over", micro);
+  return std::move(node.mapped());
+}
+
+void LayerChain::keep_saved(const MicroContext& micro, std::vector<SavedTensors> saved) {
+  if (!micro.training) return;
+  const bool fresh = saved_.emplace(micro.micro, std::move(saved)).second;
+  MOTLEY_CHECK(fresh, "micro-batch {} still waits for its backward", micro.micro);
+}
+
+}  // namespace motley

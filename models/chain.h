@@ -1,0 +1,94 @@
+// LayerChain: a contiguous run of a model's layers with the memory of its parameters.
+//
+// Values lie in one flat fp32 arena, gradients in another of the same layout, each parameter at a
+// multiple of 16 floats (64 bytes) so that its alignment does not depend on what else the chain
+// holds; the gaps stay 0. A tied use has a place of its own: whoever steps the optimizer sums the
+// gradients of all uses and writes the new values to each of them.
+//
+// Micro-batches may be forwarded ahead of their backward, each kept under its number.
+// Threads: one at a time. The caller holds c10::InferenceMode around every call, construction
+// included. Results are a function of inputs and parameters: the same bits on every call.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+#include "models/layer.h"
+
+namespace motley {
+
+class LayerChain {
+ public:
+  struct Parameter {
+    ParameterSpec spec;
+    int layer = 0;  // in the model's chain
+    std::span<float> values;
+    std::span<float> gradients;
+  };
+
+  // The layers [first, last) of the model. REQUIRES: spec == describe_model(config),
+  // 0 <= first < last <= layers. Values and gradients start at 0.
+  LayerChain(const ModelConfig& config, const ModelSpec& spec, int first, int last);
+
+  [[nodiscard]] bool begins_with_tokens() const { return first_ == 0; }
+
+  [[nodiscard]] bool ends_in_loss() const { return loss_layer_ != nullptr; }
+
+  // In the order of the layers; the spans are views into the arenas. Write values at will between
+  // a backward and the next forward.
+  [[nodiscard]] const std::vector<Parameter>& parameters() const { return parameters_; }
+
+  [[nodiscard]] std::span<float> values();
+  [[nodiscard]] std::span<float> gradients();
+
+  // Every parameter's first values, by name.
+  void initialize(std::int64_t seed);
+  void zero_gradients();
+
+  // x: tokens (int64, B x T) for the first layer, else what the layer before returned. Owned by
+  // the chain from here on; its memory may be used.
+  // REQUIRES: !ends_in_loss(); when training, this micro has nothing kept.
+  [[nodiscard]] at::Tensor forward(at::Tensor x, const MicroContext& micro);
+  // Adds to the gradients; returns the gradient of x (undefined when begins_with_tokens()).
+  // REQUIRES: forward ran for this micro in training.
+  [[nodiscard]] at::Tensor backward(at::Tensor grad_output, const MicroContext& micro);
+
+  // The same for a chain that ends in the loss. REQUIRES: ends_in_loss().
+  [[nodiscard]] LossLayer::Outcome forward_loss(at::Tensor x,
+                                                const at::Tensor& targets,
+                                                const MicroContext& micro);
+  [[nodiscard]] at::Tensor backward_loss(const MicroContext& micro);
+  [[nodiscard]] at::Tensor last_logits(at::Tensor x, const MicroContext& micro);
+
+  // What is kept for one micro-batch, in bytes; memory that layers share counts once.
+  [[nodiscard]] std::int64_t saved_bytes(std::int64_t micro) const;
+
+  // Forgets every micro-batch that waits for its backward (an abandoned step).
+  void drop_saved() { saved_.clear(); }
+
+ private:
+  [[nodiscard]] at::Tensor forward_inner(at::Tensor x,
+                                         const MicroContext& micro,
+                                         std::vector<SavedTensors>& saved);
+  [[nodiscard]] at::Tensor backward_inner(at::Tensor grad,
+                                          const MicroContext& micro,
+                                          std::vector<SavedTensors>& saved);
+  // Room for what forward keeps, one entry a layer; only training micro-batches are remembered.
+  [[nodiscard]] std::vector<SavedTensors> take_saved(std::int64_t micro);
+  void keep_saved(const MicroContext& micro, std::vector<SavedTensors> saved);
+
+  int first_;
+  at::Tensor values_;
+  at::Tensor gradients_;
+  std::vector<Parameter> parameters_;
+  std::vector<std::unique_ptr<Layer>> layers_;               // all but a loss layer
+  std::unique_ptr<LossLayer> loss_layer_;                    // may be null
+  std::map<std::int64_t, std::vector<SavedTensors>> saved_;  // [micro][layer]
+};
+
+}  // namespace motley
