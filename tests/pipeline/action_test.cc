@@ -1,9 +1,5 @@
 #include "pipeline/action.h"
 
-#include <rapidcheck/gtest.h>
-
-#include <gtest/gtest.h>
-
 #include "tests/pipeline/schedule_fixtures.h"
 
 namespace motley {

@@ -1,9 +1,8 @@
 // Random schedule inputs, shared by the tests of schedules.
 #pragma once
 
-#include <rapidcheck.h>
-
 #include "pipeline/schedules.h"
+#include "tests/support/property.h"
 
 namespace motley {
 

@@ -1,9 +1,7 @@
-#include <rapidcheck/gtest.h>
 
 #include <algorithm>
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "tests/pipeline/schedule_fixtures.h"
 
