@@ -1,0 +1,173 @@
+#include "partitioner/plan.h"
+
+#include <fmt/format.h>
+
+#include <limits>
+
+#include "base/hash.h"
+#include "base/json.h"
+#include "partitioner/json_fields.h"
+
+namespace motley {
+namespace {
+
+constexpr const char* kFormat = "motley.plan";
+constexpr int kVersion = 1;
+constexpr std::size_t kRanksMax = 4096;
+constexpr std::size_t kChunksMax = 65536;
+constexpr std::size_t kNotesMax = 1000;
+constexpr int kSmallIntMax = 1 << 24;  // layers, samples, micro-batches
+constexpr int kThreadsMax = 4096;
+
+std::string hash_text(const Plan& plan) {
+  return fmt::format("{:016x}", plan_hash(plan));
+}
+
+Result<RankPlan> rank_from_json(const Json& json, const std::string& place) {
+  const JsonFields fields(json, place, ErrorCode::kConfig);
+  RankPlan rank;
+  MOTLEY_ASSIGN(rank.machine, fields.word("machine", kMachineNameOthers));
+  MOTLEY_ASSIGN(rank.device, fields.word("device", kDeviceNameOthers));
+  MOTLEY_ASSIGN(const std::int64_t threads, fields.integer("threads", 1, kThreadsMax));
+  rank.threads = static_cast<int>(threads);
+  MOTLEY_ASSIGN(rank.compute_s, fields.quantity("compute_s"));
+  MOTLEY_ASSIGN(rank.memory_bytes,
+                fields.integer("memory_bytes", 0, std::numeric_limits<std::int64_t>::max()));
+  return rank;
+}
+
+Result<ChunkPlan> chunk_from_json(const Json& json,
+                                  const std::string& place,
+                                  int rank_count,
+                                  std::int64_t expected_first) {
+  const JsonFields fields(json, place, ErrorCode::kConfig);
+  MOTLEY_ASSIGN(const std::int64_t first, fields.integer("first_layer", 0, kSmallIntMax));
+  if (first != expected_first) {
+    return fields.bad(
+        fmt::format("first_layer is {}; the chunk before it ends so that this one "
+                    "must begin at {}",
+                    first, expected_first));
+  }
+  MOTLEY_ASSIGN(const std::int64_t count, fields.integer("layer_count", 1, kSmallIntMax));
+  MOTLEY_ASSIGN(const std::int64_t rank, fields.integer("rank", 0, rank_count - 1));
+  ChunkPlan chunk;
+  chunk.first_layer = static_cast<int>(first);
+  chunk.layer_count = static_cast<int>(count);
+  chunk.rank = {static_cast<std::int32_t>(rank)};
+  MOTLEY_ASSIGN(chunk.codec, fields.word("codec", "._-|()"));
+  return chunk;
+}
+
+Result<void> read_ranks(const JsonFields& fields, const std::string& source, Plan& plan) {
+  MOTLEY_ASSIGN(const Json* ranks, fields.array("ranks", kRanksMax));
+  for (const Json& json : *ranks) {
+    MOTLEY_ASSIGN(RankPlan rank,
+                  rank_from_json(json, fmt::format("{}: ranks[{}]", source, plan.ranks.size())));
+    plan.ranks.push_back(std::move(rank));
+  }
+  if (plan.ranks.empty()) return fields.bad("it has no rank");
+  return {};
+}
+
+Result<void> read_chunks(const JsonFields& fields, const std::string& source, Plan& plan) {
+  MOTLEY_ASSIGN(const Json* chunks, fields.array("chunks", kChunksMax));
+  std::vector<bool> used(plan.ranks.size(), false);
+  std::int64_t next_layer = 0;
+  for (const Json& json : *chunks) {
+    const std::string place = fmt::format("{}: chunks[{}]", source, plan.chunks.size());
+    MOTLEY_ASSIGN(ChunkPlan chunk, chunk_from_json(json, place, plan.rank_count(), next_layer));
+    next_layer += chunk.layer_count;
+    used[chunk.rank.index()] = true;
+    plan.chunks.push_back(std::move(chunk));
+  }
+  for (std::size_t r = 0; r < used.size(); ++r) {
+    if (!used[r]) return fields.bad(fmt::format("rank {} has no chunk", r));
+  }
+  return {};
+}
+
+Result<void> read_notes(const JsonFields& fields, Plan& plan) {
+  MOTLEY_ASSIGN(const Json* notes, fields.array("notes", kNotesMax));
+  for (const Json& note : *notes) {
+    if (!note.is_string()) return fields.bad("a note is not a string");
+    plan.notes.push_back(note.get<std::string>());
+  }
+  return {};
+}
+
+}  // namespace
+
+Json plan_to_json(const Plan& plan) {
+  Json ranks = Json::array();
+  for (const RankPlan& rank : plan.ranks) {
+    ranks.push_back({{"machine", rank.machine},
+                     {"device", rank.device},
+                     {"threads", rank.threads},
+                     {"compute_s", rank.compute_s},
+                     {"memory_bytes", rank.memory_bytes}});
+  }
+  Json chunks = Json::array();
+  for (const ChunkPlan& chunk : plan.chunks) {
+    chunks.push_back({{"first_layer", chunk.first_layer},
+                      {"layer_count", chunk.layer_count},
+                      {"rank", chunk.rank.value},
+                      {"codec", chunk.codec}});
+  }
+  return {{"format", kFormat},
+          {"version", kVersion},
+          {"hash", hash_text(plan)},
+          {"model_hash", plan.model_hash},
+          {"schedule", plan.schedule},
+          {"micro_batch", plan.micro_batch},
+          {"micro_batches", plan.micro_batches},
+          {"predicted_step_s", plan.predicted_step_s},
+          {"ranks", std::move(ranks)},
+          {"chunks", std::move(chunks)},
+          {"notes", plan.notes}};
+}
+
+Result<Plan> plan_from_json(const Json& json, const std::string& source) {
+  const JsonFields fields(json, source, ErrorCode::kConfig);
+  MOTLEY_TRY(fields.header(kFormat, kVersion));
+  Plan plan;
+  MOTLEY_ASSIGN(plan.model_hash, fields.word("model_hash", ""));
+  MOTLEY_ASSIGN(plan.schedule, fields.text("schedule"));
+  if (plan.schedule != "gpipe" && plan.schedule != "1f1b") {
+    return fields.bad(fmt::format("unknown schedule '{}'; gpipe and 1f1b exist", plan.schedule));
+  }
+  MOTLEY_ASSIGN(const std::int64_t micro_batch, fields.integer("micro_batch", 1, kSmallIntMax));
+  MOTLEY_ASSIGN(const std::int64_t micro_batches, fields.integer("micro_batches", 1, kSmallIntMax));
+  plan.micro_batch = static_cast<int>(micro_batch);
+  plan.micro_batches = static_cast<int>(micro_batches);
+  MOTLEY_ASSIGN(plan.predicted_step_s, fields.quantity("predicted_step_s"));
+  MOTLEY_TRY(read_ranks(fields, source, plan));
+  MOTLEY_TRY(read_chunks(fields, source, plan));
+  MOTLEY_TRY(read_notes(fields, plan));
+  if (!json.contains("hash")) return plan;  // edited by hand
+  MOTLEY_ASSIGN(const std::string hash, fields.text("hash"));
+  if (hash != hash_text(plan)) {
+    Error error = fields.bad(
+        fmt::format("its hash is '{}', but its contents hash to {}", hash, hash_text(plan)));
+    error.remedy = "if you changed it on purpose, remove the line with \"hash\"";
+    return error;
+  }
+  return plan;
+}
+
+std::uint64_t plan_hash(const Plan& plan) {
+  // Each string is preceded by its length, so that no two plans give the same text.
+  const auto counted = [](const std::string& s) { return fmt::format("{}:{}", s.size(), s); };
+  std::string text = fmt::format("{} {} {} {} {} {} {}", kVersion, counted(plan.model_hash),
+                                 counted(plan.schedule), plan.micro_batch, plan.micro_batches,
+                                 plan.ranks.size(), plan.chunks.size());
+  for (const RankPlan& rank : plan.ranks) {
+    text += fmt::format(" {} {} {}", counted(rank.machine), counted(rank.device), rank.threads);
+  }
+  for (const ChunkPlan& chunk : plan.chunks) {
+    text += fmt::format(" {} {} {} {}", chunk.first_layer, chunk.layer_count, chunk.rank.value,
+                        counted(chunk.codec));
+  }
+  return hash64(text);
+}
+
+}  // namespace motley

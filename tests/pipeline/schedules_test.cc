@@ -1,0 +1,82 @@
+#include "pipeline/schedules.h"
+
+#include "tests/pipeline/schedule_fixtures.h"
+
+namespace motley {
+namespace {
+
+std::string rank_text(const Schedule& schedule, std::size_t rank) {
+  std::string text;
+  for (const Action& action : schedule.ranks[rank]) {
+    text.append(text.empty() ? "" : " ").append(to_text(action));
+  }
+  return text;
+}
+
+TEST(OneFOneB, AlternatesAfterWarmUp) {
+  const Schedule schedule = one_f_one_b_schedule(chain(2, 3));
+  EXPECT_EQ(rank_text(schedule, 0),
+            "L0 ST0 F0.0 SA0.0 RG0.0 L1 ST1 F0.1 SA0.1 B0.0 RG0.1 L2 ST2 F0.2 SA0.2 RG0.2 B0.1 "
+            "B0.2 V S");
+  EXPECT_EQ(rank_text(schedule, 1),
+            "RT0 RA1.0 F1.0 RT1 RA1.1 B1.0 SG1.0 F1.1 RT2 RA1.2 B1.1 SG1.1 F1.2 B1.2 SG1.2 V S");
+}
+
+TEST(OneFOneB, HoldsAsManyMicroBatchesAsChunksFollow) {
+  const auto stats = validate_schedule(one_f_one_b_schedule(chain(4, 8)));
+  ASSERT_TRUE(stats.ok()) << describe(stats.error());
+  EXPECT_EQ(stats->peak_in_flight, (std::vector<int>{4, 3, 2, 1}));
+}
+
+TEST(GPipe, HoldsAllMicroBatches) {
+  const auto stats = validate_schedule(gpipe_schedule(chain(3, 5)));
+  ASSERT_TRUE(stats.ok()) << describe(stats.error());
+  EXPECT_EQ(stats->peak_in_flight, (std::vector<int>{5, 5, 5}));
+}
+
+TEST(GPipe, RunsAlternatelyOnOneRankOnlyWhen1F1B) {
+  EXPECT_EQ(rank_text(gpipe_schedule(chain(1, 2)), 0), "L0 F0.0 L1 F0.1 B0.0 B0.1 V S");
+  EXPECT_EQ(rank_text(one_f_one_b_schedule(chain(1, 2)), 0), "L0 F0.0 B0.0 L1 F0.1 B0.1 V S");
+}
+
+TEST(Schedules, HandOverWithinARankWithoutMessages) {
+  const Schedule schedule = one_f_one_b_schedule({{{0}, {0}}, 1, 1, false});
+  EXPECT_EQ(rank_text(schedule, 0), "L0 F0.0 F1.0 B1.0 B0.0 V S");
+}
+
+TEST(Schedules, SumTiedGradientsOnTheTwoOuterRanks) {
+  ScheduleInput input = chain(3, 2);
+  input.tied_across_ranks = true;
+  const Schedule schedule = gpipe_schedule(input);
+  EXPECT_TRUE(rank_text(schedule, 0).ends_with("B0.1 T V S"));
+  EXPECT_TRUE(rank_text(schedule, 1).ends_with("SG1.1 V S"));
+  EXPECT_TRUE(rank_text(schedule, 2).ends_with("SG2.1 T V S"));
+}
+
+TEST(Schedules, ForwardOnlyEndsWithTheVote) {
+  const Schedule schedule = forward_schedule(chain(2, 2));
+  EXPECT_EQ(rank_text(schedule, 0), "L0 ST0 F0.0 SA0.0 L1 ST1 F0.1 SA0.1 V");
+  EXPECT_EQ(rank_text(schedule, 1), "RT0 RA1.0 RT1 RA1.1 F1.0 F1.1 V");
+}
+
+TEST(Schedules, ComeFromThePlansName) {
+  Plan plan;
+  plan.ranks.resize(1);
+  plan.chunks.resize(1);
+  plan.schedule = "gpipe";
+  EXPECT_EQ(make_schedule(plan, false)->name, "gpipe");
+  plan.schedule = "zigzag";
+  EXPECT_EQ(make_schedule(plan, false).error().code, ErrorCode::kConfig);
+}
+
+RC_GTEST_PROP(Schedules, AreValidForAnyMapOfChunksToRanks, ()) {
+  const Schedule schedule = random_schedule(random_input());
+  const auto stats = validate_schedule(schedule);
+  if (!stats.ok()) RC_FAIL(describe(stats.error()));
+  // One compute action ahead: never more than the inputs of two actions are posted, of which each
+  // has a tensor and perhaps targets.
+  for (const int posted : stats->peak_posted_receives) RC_ASSERT(posted <= 4);
+}
+
+}  // namespace
+}  // namespace motley
