@@ -1,5 +1,6 @@
 #include "base/program_path.h"
 
+#include <cstdint>
 #include <string>
 #include <system_error>
 

@@ -38,7 +38,4 @@ class CheckpointCommitter {
   std::map<std::int64_t, Open> open_;  // by step
 };
 
-// The worker's side: the event that `add` reads.
-[[nodiscard]] Json shard_event(const CheckpointState& state, const Shard& shard);
-
 }  // namespace motley

@@ -8,7 +8,7 @@
 
 #include "base/check.h"
 #include "checkpoint/checkpoint.h"
-#include "cluster/checkpoint_committer.h"
+#include "cluster/shard_message.h"
 #include "cluster/trace_message.h"
 #include "comm/frame_link.h"
 #include "comm/transport.h"
@@ -140,7 +140,7 @@ class TrainingLoop {
     MOTLEY_ASSIGN(const Shard shard,
                   write_shard(job_.run_dir, state.step, job_.rank.value, job_.plan.rank_count(),
                               trainer_.state().parameter_views(), trainer_.state().moment_views()));
-    channel_.send(shard_event(state, shard));
+    channel_.send(shard_event({state, shard}));
     return {};
   }
 
