@@ -4,6 +4,7 @@
 // std::filesystem included, so the code under test needs no seam for it. A forked child dies at the
 // k-th operation, half-way through it where it is a write.
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -13,6 +14,8 @@
 #include <array>
 #include <csignal>
 #include <cstdio>
+#include <string>
+#include <vector>
 
 #include "tests/checkpoint/fixture.h"
 
@@ -25,13 +28,18 @@ enum Operation { kWrite, kSync, kRename, kMakeFolder, kUnlink, kOperationKinds }
 struct Script {
   int operations_left = -1;                                    // -1: no crash is wanted
   std::array<std::size_t, kOperationKinds>* counts = nullptr;  // shared with the parent
+  std::vector<std::string>* trace = nullptr;  // of syncs and renames that succeeded
 };
 
-Script script;  // of this process; only a child sets it
+Script script;  // of this process; `trace` apart, only a child sets it
 
 bool crash_is_due(Operation operation) {
   if (script.counts != nullptr) ++(*script.counts)[operation];
   return script.operations_left >= 0 && script.operations_left-- == 0;
+}
+
+void trace(const std::string& line) {
+  if (script.trace != nullptr) script.trace->push_back(line);
 }
 
 void crash_when_due(Operation operation) {
@@ -51,14 +59,17 @@ ssize_t write(int fd, const void* bytes, size_t count) {
 
 // What these tests stop is the process, not the machine: the kernel keeps what was written, and
 // nothing is gained by waiting for the disk.
-int fsync(int /*fd*/) {
+int fsync(int fd) {
   crash_when_due(kSync);
+  trace("sync " + std::filesystem::read_symlink("/proc/self/fd/" + std::to_string(fd)).string());
   return 0;
 }
 
 int rename(const char* from, const char* to) noexcept {
   crash_when_due(kRename);
-  return static_cast<int>(::syscall(SYS_renameat, AT_FDCWD, from, AT_FDCWD, to));
+  const int status = static_cast<int>(::syscall(SYS_renameat, AT_FDCWD, from, AT_FDCWD, to));
+  if (status == 0) trace(fmt::format("rename {} {}", from, to));
+  return status;
 }
 
 int mkdir(const char* path, mode_t mode) noexcept {
@@ -149,6 +160,33 @@ TEST(CheckpointCrash, AtEveryFileOperationAWholeCheckpointIsListed) {
   }
   EXPECT_GT(operation, 50);
   EXPECT_THAT(*counts.get(), ::testing::Each(::testing::Gt(0U)));  // each kind was intercepted
+}
+
+// Against a power cut, what a rename makes count must be on the disk before it, and the rename
+// before anything that relies on it.
+TEST(CheckpointCrash, SyncsAndRenamesFollowTheProtocol) {
+  const TestRun run;
+  ASSERT_OK(run.save(10, 1, 1));
+  std::vector<std::string> trace;
+  script.trace = &trace;
+  const auto saved = run.save(10, 1, 2);
+  script.trace = nullptr;
+  ASSERT_OK(saved);
+  const std::string root = (run.dir() / "checkpoints").string();
+  const std::string partial = root + "/.step-000010.partial";
+  const std::string replaced = root + "/.step-000010.replaced";
+  const std::string committed = root + "/step-000010";
+  EXPECT_THAT(trace,
+              ::testing::ElementsAre(
+                  "sync " + partial + "/model-00001-of-00001.safetensors",
+                  "sync " + partial + "/optimizer-00001-of-00001.safetensors",
+                  "sync " + partial + "/model.safetensors.index.json",
+                  "sync " + partial + "/config.json", "sync " + partial + "/manifest.json.tmp",
+                  "rename " + partial + "/manifest.json.tmp " + partial + "/manifest.json",
+                  "sync " + partial, "rename " + committed + " " + replaced, "sync " + root,
+                  "rename " + partial + " " + committed, "sync " + root,
+                  "rename " + replaced + " " + root + "/.step-000010.removed", "sync " + root,
+                  "sync " + run.dir().string()));
 }
 
 // A limit on the size of files makes write fail half-way, as a disk that fills up does.
