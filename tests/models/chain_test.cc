@@ -128,9 +128,9 @@ TEST_P(Chain, FollowsItsGradient) {
     chain.drop_saved();
     return loss;
   };
-  const double ahead = loss_after(5e-4);
-  const double behind = loss_after(-1e-3);
-  EXPECT_NEAR((ahead - behind) / 1e-3, length, 0.01 * length);
+  const double ahead = loss_after(1e-4);
+  const double behind = loss_after(-2e-4);
+  EXPECT_NEAR((ahead - behind) / 2e-4, length, 0.01 * length);
 }
 
 TEST_P(Chain, SeesNoFutureToken) {

@@ -1,7 +1,7 @@
 // Each kernel against its formula in double, over lengths around the lane count and alignments.
 #include "models/kernels.h"
 
-#include <rapidcheck/gtest.h>
+#include <rapidcheck.h>
 
 #include <algorithm>
 #include <cmath>
@@ -30,81 +30,92 @@ std::size_t any_size(std::size_t most) {
   return *rc::gen::inRange<std::size_t>(1, most);
 }
 
-RC_GTEST_PROP(BiasGelu, FollowsItsFormula, (std::uint64_t key)) {
-  const std::size_t count = any_size(100);
-  std::vector<float> u = draws(key, count, 12.0F);
-  const std::vector<float> bias = draws(key + 1, count, 1.0F);
-  std::vector<float> g(count);
-  const std::vector<float> before = u;
-  bias_gelu(u.data(), bias.data(), g.data(), 1, static_cast<std::int64_t>(count));
-  for (std::size_t i = 0; i < count; ++i) {
-    RC_ASSERT(u[i] == before[i] + bias[i]);
-    RC_ASSERT(std::abs(g[i] - gelu(u[i])) <= 2e-6 * std::max(1.0, std::abs(gelu(u[i]))));
-  }
-}
-
-RC_GTEST_PROP(GeluBackward, GivesTheSlopeAndTheActivation, (std::uint64_t key)) {
-  const std::size_t count = any_size(100);
-  const std::vector<float> before = draws(key, count, 12.0F);
-  std::vector<float> u = before;
-  std::vector<float> grad(count, 1.0F);
-  gelu_backward(u.data(), grad.data(), static_cast<std::int64_t>(count));
-  for (std::size_t i = 0; i < count; ++i) {
-    const double x = before[i];
-    const double slope = (gelu(x + 1e-5) - gelu(x - 1e-5)) / 2e-5;
-    RC_ASSERT(std::abs(grad[i] - slope) <= 1e-5);
-    RC_ASSERT(std::abs(u[i] - gelu(x)) <= 2e-6 * std::max(1.0, std::abs(x)));
-  }
-}
-
-RC_GTEST_PROP(CausalSoftmax, SumsToOneOverThePastOnly, (std::uint64_t key)) {
-  const auto rows = static_cast<std::int64_t>(any_size(20));
-  const auto first = static_cast<std::int64_t>(any_size(70));
-  const std::int64_t columns = first + rows;
-  const std::int64_t stride = columns + 3;
-  const std::vector<float> before = draws(key, static_cast<std::size_t>(rows * stride), 30.0F);
-  std::vector<float> p = before;
-  causal_softmax(p.data(), rows, columns, stride, first);
-  for (std::int64_t r = 0; r < rows; ++r) {
-    const float* in = before.data() + r * stride;
-    double sum = 0;
-    for (std::int64_t j = 0; j <= first + r; ++j) sum += std::exp(static_cast<double>(in[j]));
-    for (std::int64_t j = 0; j < columns; ++j) {
-      const double want = j <= first + r ? std::exp(static_cast<double>(in[j])) / sum : 0;
-      RC_ASSERT(std::abs(p[static_cast<std::size_t>(r * stride + j)] - want) <= 1e-6);
+TEST(BiasGelu, FollowsItsFormula) {
+  EXPECT_TRUE(rc::check([](std::uint64_t key) {
+    const std::size_t count = any_size(100);
+    std::vector<float> u = draws(key, count, 12.0F);
+    const std::vector<float> bias = draws(key + 1, count, 1.0F);
+    std::vector<float> g(count);
+    const std::vector<float> before = u;
+    bias_gelu(u.data(), bias.data(), g.data(), 1, static_cast<std::int64_t>(count));
+    for (std::size_t i = 0; i < count; ++i) {
+      RC_ASSERT(u[i] == before[i] + bias[i]);
+      RC_ASSERT(std::abs(g[i] - gelu(u[i])) <= 2e-6 * std::max(1.0, std::abs(gelu(u[i]))));
     }
-    RC_ASSERT(std::equal(in + columns, in + stride, p.data() + r * stride + columns));
-  }
+  }));
 }
 
-RC_GTEST_PROP(SoftmaxBackward, FollowsItsFormula, (std::uint64_t key)) {
-  const std::size_t count = any_size(100);
-  const std::vector<float> p = draws(key, count, 1.0F);
-  const std::vector<float> before = draws(key + 1, count, 1.0F);
-  std::vector<float> grad = before;
-  const auto columns = static_cast<std::int64_t>(count);
-  softmax_backward(p.data(), grad.data(), 1, columns, columns);
-  double sum = 0;
-  for (std::size_t i = 0; i < count; ++i) sum += static_cast<double>(p[i]) * before[i];
-  for (std::size_t i = 0; i < count; ++i) {
-    RC_ASSERT(std::abs(grad[i] - p[i] * (before[i] - sum)) <= 1e-5);
-  }
+TEST(GeluBackward, GivesTheSlopeAndTheActivation) {
+  EXPECT_TRUE(rc::check([](std::uint64_t key) {
+    const std::size_t count = any_size(100);
+    const std::vector<float> before = draws(key, count, 12.0F);
+    std::vector<float> u = before;
+    std::vector<float> grad(count, 1.0F);
+    gelu_backward(u.data(), grad.data(), static_cast<std::int64_t>(count));
+    for (std::size_t i = 0; i < count; ++i) {
+      const double x = before[i];
+      const double slope = (gelu(x + 1e-5) - gelu(x - 1e-5)) / 2e-5;
+      RC_ASSERT(std::abs(grad[i] - slope) <= 1e-5);
+      RC_ASSERT(std::abs(u[i] - gelu(x)) <= 2e-6 * std::max(1.0, std::abs(x)));
+    }
+  }));
 }
 
-RC_GTEST_PROP(CrossEntropy, IsTheLossAndItsGradient, (std::uint64_t key)) {
-  const std::size_t vocab = any_size(100);
-  const std::vector<float> before = draws(key, vocab, 40.0F);
-  std::vector<float> logits = before;
-  const auto target = static_cast<std::int64_t>(key % vocab);
-  double sum = 0;
-  for (const float x : before) sum += std::exp(static_cast<double>(x));
-  const double loss =
-      cross_entropy(logits.data(), &target, 1, static_cast<std::int64_t>(vocab), true);
-  RC_ASSERT(std::abs(loss - (std::log(sum) - before[key % vocab])) <= 1e-5);
-  for (std::size_t i = 0; i < vocab; ++i) {
-    const double want = std::exp(static_cast<double>(before[i])) / sum - (i == key % vocab ? 1 : 0);
-    RC_ASSERT(std::abs(logits[i] - want) <= 1e-6);
-  }
+TEST(CausalSoftmax, SumsToOneOverThePastOnly) {
+  EXPECT_TRUE(rc::check([](std::uint64_t key) {
+    const auto rows = static_cast<std::int64_t>(any_size(20));
+    const auto first = static_cast<std::int64_t>(any_size(70));
+    const std::int64_t columns = first + rows;
+    const std::int64_t stride = columns + 3;
+    const std::vector<float> before = draws(key, static_cast<std::size_t>(rows * stride), 30.0F);
+    std::vector<float> p = before;
+    causal_softmax(p.data(), rows, columns, stride, first);
+    for (std::int64_t r = 0; r < rows; ++r) {
+      const float* in = before.data() + r * stride;
+      double sum = 0;
+      for (std::int64_t j = 0; j <= first + r; ++j) sum += std::exp(static_cast<double>(in[j]));
+      for (std::int64_t j = 0; j < columns; ++j) {
+        const double want = j <= first + r ? std::exp(static_cast<double>(in[j])) / sum : 0;
+        RC_ASSERT(std::abs(p[static_cast<std::size_t>(r * stride + j)] - want) <= 1e-6);
+      }
+      RC_ASSERT(std::equal(in + columns, in + stride, p.data() + r * stride + columns));
+    }
+  }));
+}
+
+TEST(SoftmaxBackward, FollowsItsFormula) {
+  EXPECT_TRUE(rc::check([](std::uint64_t key) {
+    const std::size_t count = any_size(100);
+    const std::vector<float> p = draws(key, count, 1.0F);
+    const std::vector<float> before = draws(key + 1, count, 1.0F);
+    std::vector<float> grad = before;
+    const auto columns = static_cast<std::int64_t>(count);
+    softmax_backward(p.data(), grad.data(), 1, columns, columns);
+    double sum = 0;
+    for (std::size_t i = 0; i < count; ++i) sum += static_cast<double>(p[i]) * before[i];
+    for (std::size_t i = 0; i < count; ++i) {
+      RC_ASSERT(std::abs(grad[i] - p[i] * (before[i] - sum)) <= 1e-5);
+    }
+  }));
+}
+
+TEST(CrossEntropy, IsTheLossAndItsGradient) {
+  EXPECT_TRUE(rc::check([](std::uint64_t key) {
+    const std::size_t vocab = any_size(100);
+    const std::vector<float> before = draws(key, vocab, 40.0F);
+    std::vector<float> logits = before;
+    const auto target = static_cast<std::int64_t>(key % vocab);
+    double sum = 0;
+    for (const float x : before) sum += std::exp(static_cast<double>(x));
+    const double loss =
+        cross_entropy(logits.data(), &target, 1, static_cast<std::int64_t>(vocab), true);
+    RC_ASSERT(std::abs(loss - (std::log(sum) - before[key % vocab])) <= 1e-5);
+    for (std::size_t i = 0; i < vocab; ++i) {
+      const double want =
+          std::exp(static_cast<double>(before[i])) / sum - (i == key % vocab ? 1 : 0);
+      RC_ASSERT(std::abs(logits[i] - want) <= 1e-6);
+    }
+  }));
 }
 
 TEST(CrossEntropy, StaysFiniteForHugeScores) {
@@ -121,19 +132,21 @@ TEST(CrossEntropy, PassesNotANumberOn) {
   EXPECT_TRUE(std::isnan(logits[3]));
 }
 
-RC_GTEST_PROP(Kernels, GiveTheSameBitsAtEveryAlignment, (std::uint64_t key)) {
-  const std::size_t vocab = any_size(200);
-  const std::size_t shift = any_size(16);
-  const std::vector<float> row = draws(key, vocab, 9.0F);
-  std::vector<float> straight = row;
-  std::vector<float> shifted(shift);
-  shifted.insert(shifted.end(), row.begin(), row.end());
-  const std::int64_t target = 0;
-  const auto size = static_cast<std::int64_t>(vocab);
-  RC_ASSERT(cross_entropy(straight.data(), &target, 1, size, true) ==
-            cross_entropy(shifted.data() + shift, &target, 1, size, true));
-  RC_ASSERT(std::equal(straight.begin(), straight.end(),
-                       shifted.begin() + static_cast<std::ptrdiff_t>(shift)));
+TEST(Kernels, GiveTheSameBitsAtEveryAlignment) {
+  EXPECT_TRUE(rc::check([](std::uint64_t key) {
+    const std::size_t vocab = any_size(200);
+    const std::size_t shift = any_size(16);
+    const std::vector<float> row = draws(key, vocab, 9.0F);
+    std::vector<float> straight = row;
+    std::vector<float> shifted(shift);
+    shifted.insert(shifted.end(), row.begin(), row.end());
+    const std::int64_t target = 0;
+    const auto size = static_cast<std::int64_t>(vocab);
+    RC_ASSERT(cross_entropy(straight.data(), &target, 1, size, true) ==
+              cross_entropy(shifted.data() + shift, &target, 1, size, true));
+    RC_ASSERT(std::equal(straight.begin(), straight.end(),
+                         shifted.begin() + static_cast<std::ptrdiff_t>(shift)));
+  }));
 }
 
 TEST(AddColumnSums, AddsEveryRow) {
