@@ -1,0 +1,91 @@
+// Loss and gradients against an independent PyTorch implementation (make_gpt2_golden.py).
+#include "golden.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <gtest/gtest.h>
+
+#include "chain_fixture.h"
+
+namespace motley::testing {
+namespace {
+
+constexpr double kTolerance = 1e-5;  // of the largest value of a tensor; docs/numerics.md
+
+ModelConfig golden_config(const std::string& kind, bool tied) {
+  ModelConfig config;
+  config.kind = kind;
+  config.tied = tied;
+  config.layers = 2;
+  config.width = 16;
+  config.heads = 2;
+  config.context = 12;
+  config.vocab = 37;
+  return config;
+}
+
+at::Tensor id_matrix(std::vector<std::int64_t> ids) {
+  return at::from_blob(ids.data(), {2, 12}, at::kLong).clone();
+}
+
+double largest(std::span<const float> values) {
+  double most = 0;
+  for (const float value : values) most = std::max(most, std::abs(static_cast<double>(value)));
+  return most;
+}
+
+// The largest |a - b| as a share of the largest |b|.
+double difference(std::span<const float> a, std::span<const float> b) {
+  EXPECT_EQ(a.size(), b.size());
+  double most = 0;
+  for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i) {
+    const double distance = std::abs(static_cast<double>(a[i]) - b[i]);
+    if (!(distance <= most)) most = distance;  // NaN counts as different
+  }
+  return most / largest(b);
+}
+
+// The gradients by name; those of a tied parameter's uses are summed.
+std::map<std::string, std::vector<float>> gradients_by_name(const LayerChain& chain) {
+  std::map<std::string, std::vector<float>> sums;
+  for (const LayerChain::Parameter& parameter : chain.parameters()) {
+    std::vector<float>& sum = sums[parameter.spec.name];
+    sum.resize(parameter.gradients.size());
+    for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += parameter.gradients[i];
+  }
+  return sums;
+}
+
+void expect_agreement(const std::string& file, const ModelConfig& config) {
+  const c10::InferenceMode guard;
+  const Golden golden(std::string(MOTLEY_GOLDEN_DIR) + "/" + file);
+  LayerChain chain = whole_model(config);
+  for (const LayerChain::Parameter& parameter : chain.parameters()) {
+    const std::vector<float> values = golden.floats(parameter.spec.name);
+    ASSERT_EQ(values.size(), parameter.values.size()) << parameter.spec.name;
+    std::copy(values.begin(), values.end(), parameter.values.begin());
+  }
+  const auto result =
+      step(chain, id_matrix(golden.ids("tokens")), id_matrix(golden.ids("targets")), {});
+  const double loss = golden.floats("loss").at(0);
+  EXPECT_NEAR(result.loss, loss, kTolerance * loss);
+  for (const auto& [name, gradient] : gradients_by_name(chain)) {
+    EXPECT_LE(difference(gradient, golden.floats("grad." + name)), kTolerance) << name;
+  }
+}
+
+TEST(Gpt2, AgreesWithPyTorchWhenTied) {
+  expect_agreement("gpt2-tied.safetensors", golden_config("gpt2", true));
+}
+
+TEST(Gpt2, AgreesWithPyTorchWhenUntied) {
+  expect_agreement("gpt2-untied.safetensors", golden_config("gpt2", false));
+}
+
+TEST(Mlp, AgreesWithPyTorch) {
+  expect_agreement("mlp.safetensors", golden_config("mlp", false));
+}
+
+}  // namespace
+}  // namespace motley::testing
