@@ -11,14 +11,14 @@ namespace motley {
 
 struct Machine {
   std::string name;
-  std::string address;              // numeric address that peers reach; "" = this machine only
-  std::vector<std::string> shell;   // argv prefix that starts a command there; empty = started here
+  std::string address;             // numeric address that peers reach; "" = this machine only
+  std::vector<std::string> shell;  // argv prefix that starts a command there; empty = started here
   std::vector<std::string> devices = {"cpu"};  // one stage process each
-  double memory_gib = 0;            // for all its devices together; 0 = as measured
-  int threads = 0;                  // per device; 0 = run.threads
-  std::string interface;            // network interface; "" = the one that holds `address`
-  double cpu_share = 0;             // cores granted to each of its processes; 0 = no limit
-  std::string motley_dir;           // folder of motley-stage there; "" = the same as here
+  double memory_gib = 0;                       // for all its devices together; 0 = as measured
+  int threads = 0;                             // per device; 0 = run.threads
+  std::string interface;   // network interface; "" = the one that holds `address`
+  double cpu_share = 0;    // cores granted to each of its processes; 0 = no limit
+  std::string motley_dir;  // folder of motley-stage there; "" = the same as here
 
   friend bool operator==(const Machine&, const Machine&) = default;
 };
@@ -40,10 +40,10 @@ struct LinkOverride {
 
 struct Cluster {
   std::vector<Machine> machines;
-  LinkSpeed network;                 // between machines, unless overridden
-  LinkSpeed local{4e9, 20e-6};       // between processes of one machine
-  bool trusted = false;              // the network's users are trusted: plain transports allowed
-  std::vector<LinkOverride> links;   // directed
+  LinkSpeed network;                // between machines, unless overridden
+  LinkSpeed local{4e9, 20e-6};      // between processes of one machine
+  bool trusted = false;             // the network's users are trusted: plain transports allowed
+  std::vector<LinkOverride> links;  // directed
 
   [[nodiscard]] const Machine* find(const std::string& name) const;  // nullptr when absent
   // Speed from one machine to another (or within one when the names are equal).

@@ -18,8 +18,8 @@ struct RankPlan {
   std::string device;
   int threads = 1;
   // Predicted:
-  double compute_s = 0;            // busy time in a step
-  std::int64_t memory_bytes = 0;   // peak
+  double compute_s = 0;           // busy time in a step
+  std::int64_t memory_bytes = 0;  // peak
 };
 
 // A contiguous run of layers and the rank that holds it. Chunks cover the model in order.
@@ -31,7 +31,7 @@ struct ChunkPlan {
 };
 
 struct Plan {
-  std::string model_hash;  // ModelSpec::hash()
+  std::string model_hash;         // ModelSpec::hash()
   std::vector<RankPlan> ranks;    // [Rank]
   std::vector<ChunkPlan> chunks;  // [ChunkId]
   int micro_batch = 1;            // samples
@@ -41,6 +41,7 @@ struct Plan {
   std::vector<std::string> notes;  // what was decided and why, one line each
 
   [[nodiscard]] int rank_count() const { return static_cast<int>(ranks.size()); }
+
   [[nodiscard]] int chunk_count() const { return static_cast<int>(chunks.size()); }
 };
 

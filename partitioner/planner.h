@@ -1,6 +1,10 @@
 // The planner: make_plan is a pure function; same input, same bytes.
 #pragma once
 
+#include <cstdint>
+#include <string>
+#include <vector>
+
 #include "base/result.h"
 #include "models/model_spec.h"
 #include "partitioner/cluster.h"
@@ -16,7 +20,7 @@ struct PlanOptions {
   int stages = 0;                  // 0 = choose; n = exactly n
   std::vector<std::int64_t> cuts;  // fixed cuts; empty = choose
   int default_threads = 1;
-  double bytes_per_float = 4;      // on the wire, from the codec
+  double bytes_per_float = 4;  // on the wire, from the codec
   std::string codec = "none";
   int optimizer_floats_per_parameter = 2;  // moments: adamw 2, sgd 1
 };
@@ -26,11 +30,18 @@ struct PlanOptions {
 // the candidates. kConfig when the options contradict the model (more stages than layers or
 // devices, a global batch that micro-batches do not divide); kInfeasible when nothing fits, saying
 // which device is short of memory and by how much.
-[[nodiscard]] Result<Plan> make_plan(const ModelSpec& model, const Cluster& cluster,
-                                     const Profile& profile, const PlanOptions& options);
+[[nodiscard]] Result<Plan> make_plan(const ModelSpec& model,
+                                     const Cluster& cluster,
+                                     const Profile& profile,
+                                     const PlanOptions& options);
+
+// Whether the model's tied parameters lie on two ranks, which must then sum their gradients.
+[[nodiscard]] bool tied_across_ranks(const ModelSpec& model, const Plan& plan);
 
 // The plan as a table for people: who holds which layers, memory used and free, predicted times.
-[[nodiscard]] std::string explain_plan(const Plan& plan, const ModelSpec& model,
-                                       const Cluster& cluster, const Profile& profile);
+[[nodiscard]] std::string explain_plan(const Plan& plan,
+                                       const ModelSpec& model,
+                                       const Cluster& cluster,
+                                       const Profile& profile);
 
 }  // namespace motley

@@ -16,7 +16,7 @@ struct LayerSample {
   int micro_batch = 0;  // samples
   double forward_s = 0;
   double backward_s = 0;
-  double forward_spread_s = 0;   // median absolute deviation
+  double forward_spread_s = 0;  // median absolute deviation
   double backward_spread_s = 0;
   std::int64_t saved_bytes = 0;      // kept from forward to backward
   std::int64_t workspace_bytes = 0;  // peak beyond that while it computes
@@ -29,7 +29,8 @@ struct DeviceProfile {
   std::int64_t memory_bytes = 0;    // available to the process when measured
   std::int64_t baseline_bytes = 0;  // resident before any layer exists
   double optimizer_s_per_parameter = 0;
-  std::map<std::string, std::vector<LayerSample>> layers;  // by LayerSpec::signature; ascending size
+  std::map<std::string, std::vector<LayerSample>>
+      layers;  // by LayerSpec::signature; ascending size
 };
 
 struct Profile {
