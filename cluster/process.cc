@@ -77,7 +77,8 @@ class SpawnSetup {
     posix_spawn_file_actions_adddup2(&actions_, fd.get(), standard_fd);
   }
 
-  [[nodiscard]] int spawn(pid_t* pid, char* const* argv) const {
+  [[nodiscard]] int spawn(pid_t* pid, char* const* argv) {
+    close_all_but_standard(&actions_);
     return ::posix_spawnp(pid, argv[0], &actions_, &attributes_, argv, environ);
   }
 

@@ -8,7 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/cluster/worker_group_fixture.h"
+#include "tests/cluster/process_state.h"
 
 namespace motley {
 namespace {
@@ -64,8 +64,8 @@ TEST(Process, SeesTheEndOfItsInput) {
 }
 
 TEST(Process, InheritsNothingButItsThreeStreams) {
-  Process process = start("ls /proc/$$/fd | wc -l");
-  EXPECT_EQ(std::stoi(read_all(process.output())), 3);
+  Process process = start("exec ls /proc/self/fd");  // which opens a fourth to look
+  EXPECT_EQ(read_all(process.output()), "0\n1\n2\n3\n");
 }
 
 TEST(Process, IsTheLeaderOfItsOwnGroup) {
@@ -74,9 +74,11 @@ TEST(Process, IsTheLeaderOfItsOwnGroup) {
 }
 
 TEST(Process, TakesItsGrandchildrenAlong) {
-  Process process = start("sleep 1000 & echo $!");
-  const pid_t grandchild = std::stoi(read_all(process.output()).c_str());
-  EXPECT_GT(grandchild, 0);
+  Process process = start("sleep 1000 >/dev/null & echo $!");
+  const pid_t grandchild = std::stoi(read_all(process.output()));
+  EXPECT_TRUE(runs(grandchild));
+  (void)exit_of(process);
+  EXPECT_TRUE(ends(grandchild));
 }
 
 TEST(Process, IsKilledEvenWhenStopped) {

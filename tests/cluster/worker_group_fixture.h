@@ -15,17 +15,9 @@
 
 #include "base/json.h"
 #include "cluster/worker_group.h"
+#include "tests/cluster/process_state.h"
 
 namespace motley {
-
-// Whether the process still runs. One that has ended but waits to be collected does not.
-inline bool runs(pid_t pid) {
-  std::ifstream stat(fmt::format("/proc/{}/stat", pid));
-  std::string text;
-  if (!std::getline(stat, text)) return false;
-  const char state = text.at(text.rfind(')') + 2);
-  return state != 'Z' && state != 'X';
-}
 
 class WorkerGroupFixture : public testing::Test {
  protected:
@@ -73,7 +65,7 @@ class WorkerGroupFixture : public testing::Test {
       if (handler) return handler(worker, event);
       return {};
     });
-    for (const pid_t pid : pids_) EXPECT_FALSE(runs(pid)) << "process " << pid << " is left";
+    for (const pid_t pid : pids_) EXPECT_TRUE(ends(pid)) << "process " << pid << " is left";
     return outcome;
   }
 

@@ -18,8 +18,10 @@ TEST_F(WorkerGroupTest, RunsUntilAllAreDone) {
 }
 
 TEST_F(WorkerGroupTest, GivesEveryWorkerTheAddressesInRankOrder) {
-  const char* script = R"([["hello", 1], ["address", "NAME"], ["message"], ["ready"], ["done"]])";
-  for (const char* name : {"a", "b", "c"}) add(std::string(script).replace(27, 4, name), true);
+  for (const char* name : {"a", "b", "c"}) {
+    add(fmt::format(R"([["hello", 1], ["address", "{}"], ["message"], ["ready"], ["done"]])", name),
+        true);
+  }
   ASSERT_TRUE(run().ok());
   ASSERT_EQ(events_.size(), 3U);
   for (const Event& event : events_) {

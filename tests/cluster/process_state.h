@@ -1,0 +1,25 @@
+// What the system says about a process that may not be our child.
+#pragma once
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/types.h>
+
+#include "cluster/process_wait.h"
+
+namespace motley {
+
+// Whether it is there, be it as a zombie.
+inline bool runs(pid_t pid) {
+  return ::kill(pid, 0) == 0;
+}
+
+// Whether a process that was sent SIGKILL ends; the signal takes a moment to act.
+inline bool ends(pid_t pid) {
+  const Result<OwnedFd> exit = open_exit_fd(pid);
+  if (!exit) return true;  // it is gone without a trace
+  pollfd ended{.fd = exit->get(), .events = POLLIN};
+  return ::poll(&ended, 1, 10'000) == 1;
+}
+
+}  // namespace motley
