@@ -11,6 +11,7 @@
 #include <array>
 #include <atomic>
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
 #include <deque>
 #include <functional>
@@ -22,6 +23,7 @@
 
 #include <fmt/format.h>
 #include <ucp/api/ucp.h>
+#include <ucs/config/global_opts.h>
 #include <ucs/debug/debug.h>
 
 #include "base/check.h"
@@ -58,6 +60,13 @@ struct WorkerDelete {
 using ContextPtr = std::unique_ptr<ucp_context, ContextDelete>;
 using WorkerPtr = std::unique_ptr<ucp_worker, WorkerDelete>;
 
+// UCX writes about every lost peer on stderr, and its handlers print and hang on fatal signals. Here
+// failures are Results, and signals are the program's. Both settings are UCX's own for the process.
+void quiet_ucx() {
+  if (std::getenv("UCX_LOG_LEVEL") == nullptr) ucs_global_opts_set_value("LOG_LEVEL", "fatal");
+  for (const int signal : {SIGILL, SIGSEGV, SIGBUS, SIGFPE}) ucs_debug_disable_signal(signal);
+}
+
 Result<ContextPtr> open_context(const std::string& interface, int rank_count) {
   ucp_config_t* config = nullptr;
   if (const auto status = ucp_config_read(nullptr, nullptr, &config); status != UCS_OK) {
@@ -79,8 +88,6 @@ Result<ContextPtr> open_context(const std::string& interface, int rank_count) {
   if (const auto status = ucp_init(&params, config, &context); status != UCS_OK) {
     return ucx_error("cannot start UCX", status);
   }
-  // A library has no business with a program's signals.
-  for (const int signal : {SIGILL, SIGSEGV, SIGBUS, SIGFPE}) ucs_debug_disable_signal(signal);
   return ContextPtr(context);
 }
 
@@ -120,6 +127,7 @@ struct Operation {
   std::shared_ptr<Completion> completion = std::make_shared<Completion>();
   bool answered = false;
   void* request = nullptr;
+  bool* ended = nullptr;  // told when the operation is forgotten
   std::list<std::unique_ptr<Operation>>::iterator place;
 };
 
@@ -313,17 +321,21 @@ class UcxTransport : public Transport {
   }
 
   void start_receive(Operation& operation) {
+    // Without an immediate completion, which in UCX 1.13 does not tell the length. The callback may
+    // then run, and the operation be gone, before the call returns.
+    bool ended = false;
+    operation.ended = &ended;
     ucp_request_param_t param = request_param(operation);
-    ucp_tag_recv_info_t info{};
-    param.op_attr_mask |= UCP_OP_ATTR_FIELD_RECV_INFO;
-    param.recv_info.tag_info = &info;
+    param.op_attr_mask |= UCP_OP_ATTR_FLAG_NO_IMM_CMPL;
     param.cb.recv = on_received;
     const auto room = operation.buffer.message_room();
     const auto request =
         ucp_tag_recv_nbx(worker_.get(), room.data(), room.size(),
                          wire_tag(operation.peer->rank, operation.tag), ~ucp_tag_t{0}, &param);
+    if (ended) return;
+    operation.ended = nullptr;
     if (!UCS_PTR_IS_PTR(request)) {
-      finish_receive(operation, UCS_PTR_STATUS(request), info.length);
+      finish_receive(operation, UCS_PTR_STATUS(request), 0);
       return;
     }
     operation.request = request;
@@ -344,9 +356,11 @@ class UcxTransport : public Transport {
     finish_send(*static_cast<Operation*>(operation), status);
   }
 
-  static void on_received(void*, ucs_status_t status, const ucp_tag_recv_info_t* info,
-                          void* operation) {
-    finish_receive(*static_cast<Operation*>(operation), status, info->length);
+  static void on_received(void* request, ucs_status_t status, const ucp_tag_recv_info_t* info,
+                          void* user_data) {
+    auto& operation = *static_cast<Operation*>(user_data);
+    operation.request = request;
+    finish_receive(operation, status, info->length);
   }
 
   static void finish_send(Operation& operation, ucs_status_t status) {
@@ -379,6 +393,7 @@ class UcxTransport : public Transport {
 
   // UCX has let go of the operation's buffer.
   static void forget(Operation& operation) {
+    if (operation.ended != nullptr) *operation.ended = true;
     if (operation.request != nullptr) ucp_request_free(operation.request);
     operation.peer->under_way.erase(operation.place);
   }
@@ -461,6 +476,7 @@ Result<std::unique_ptr<Transport>> make_ucx_transport(const TransportOptions& op
   if (interface.empty()) {
     MOTLEY_ASSIGN(interface, interface_of(options.bind_address));
   }
+  quiet_ucx();
   MOTLEY_ASSIGN(ContextPtr context, open_context(interface, options.rank_count));
   MOTLEY_ASSIGN(WorkerPtr worker, open_worker(context.get(), interface));
   MOTLEY_ASSIGN(std::string address, address_text(worker.get()));

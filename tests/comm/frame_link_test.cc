@@ -1,0 +1,192 @@
+#include "comm/frame_link.h"
+
+#include <cstring>
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include "support/rank_group.h"
+
+namespace motley {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr Rank kRank0{0};
+constexpr Rank kRank1{1};
+constexpr std::uint32_t kEpoch = 4;
+constexpr std::uint64_t kPlan = 0xABCDEF;
+constexpr FrameId kFrame{FrameKind::kActivation, ChunkId{0}, MicroId{3}, 7};
+
+Buffer payload(const std::string& text) {
+  Buffer buffer(text.size());
+  buffer.set_payload_bytes(text.size());
+  if (!text.empty()) std::memcpy(buffer.payload().data(), text.data(), text.size());
+  return buffer;
+}
+
+std::string text_of(const Buffer& buffer) {
+  return {reinterpret_cast<const char*>(buffer.payload().data()), buffer.payload().size()};
+}
+
+std::span<const std::byte> bytes_of(const std::string& text) {
+  return std::as_bytes(std::span(text));
+}
+
+// Rank 1 receives kFrame with the default link while rank 0 sends what the test wants.
+class FrameLinkTest : public testing::Test {
+ protected:
+  Result<Buffer> receive() {
+    FrameLink link(group_.at(kRank1), kRank1, kEpoch, kPlan);
+    return link.recv(kRank0, kFrame, Buffer(100)).wait(soon());
+  }
+
+  // Sends "hello" from a link that differs in some way.
+  Result<Buffer> receive_from(Rank self, std::uint32_t epoch, std::uint64_t plan,
+                              const FrameId& id) {
+    FrameLink link(group_.at(kRank0), self, epoch, plan);
+    auto sent = link.send(kRank1, id, payload("hello"));
+    return receive();
+  }
+
+  static void expect_mismatch(const Result<Buffer>& outcome, const std::string& cause) {
+    ASSERT_FALSE(outcome.ok());
+    EXPECT_EQ(outcome.error().code, ErrorCode::kCorrupt);
+    EXPECT_THAT(outcome.error().what,
+                HasSubstr("activation of chunk 0, micro-batch 3, step 7 from rank 0"));
+    EXPECT_THAT(outcome.error().cause, HasSubstr(cause));
+  }
+
+  RankGroup group_{"inproc", 2};
+};
+
+TEST_F(FrameLinkTest, DeliversAPayload) {
+  const auto outcome = receive_from(kRank0, kEpoch, kPlan, kFrame);
+  ASSERT_TRUE(outcome.ok()) << describe(outcome.error());
+  EXPECT_EQ(text_of(*outcome), "hello");
+}
+
+TEST_F(FrameLinkTest, DeliversAnEmptyPayload) {
+  FrameLink link(group_.at(kRank0), kRank0, kEpoch, kPlan);
+  auto sent = link.send(kRank1, kFrame, Buffer(0));
+  EXPECT_EQ(text_of(*receive()), "");
+  EXPECT_EQ(link.wire_bytes(), kFrameHeaderBytes);
+}
+
+TEST_F(FrameLinkTest, NamesWhatDiffers) {
+  FrameId other_step = kFrame;
+  other_step.step = 8;
+  expect_mismatch(receive_from(kRank0, 5, kPlan, kFrame), "epoch 5");
+  expect_mismatch(receive_from(kRank0, kEpoch, 0xFF, kFrame), "plan 00000000000000ff");
+  expect_mismatch(receive_from(Rank{6}, kEpoch, kPlan, kFrame), "rank 6");
+  expect_mismatch(receive_from(kRank0, kEpoch, kPlan, other_step), "step 8");
+}
+
+TEST_F(FrameLinkTest, SaysWhatDidNotComeAndFromWhom) {
+  FrameLink link(group_.at(kRank1), kRank1, kEpoch, kPlan);
+  const auto outcome = link.recv(kRank0, kFrame, Buffer(100)).wait(Deadline::after_s(0.02));
+  ASSERT_FALSE(outcome.ok());
+  EXPECT_EQ(outcome.error().code, ErrorCode::kPeer);
+  EXPECT_EQ(outcome.error().what,
+            "waiting for activation of chunk 0, micro-batch 3, step 7 from rank 0: nothing came "
+            "within 0.02 s");
+  EXPECT_NE(outcome.error().remedy, "");
+}
+
+TEST_F(FrameLinkTest, KeepsKindsChunksAndMicroBatchesApart) {
+  EXPECT_TRUE(rc::check("frames with another kind, chunk or micro-batch do not meet", [&] {
+    const auto id = [] {
+      return FrameId{static_cast<FrameKind>(*rc::gen::inRange(1, 6)),
+                     ChunkId{*rc::gen::inRange(0, 1 << 16)},
+                     MicroId{*rc::gen::inRange(0, 1 << 24)}, 1};
+    };
+    const FrameId sent = id();
+    const FrameId awaited = id();
+    FrameLink giver(group_.at(kRank0), kRank0, kEpoch, kPlan);
+    FrameLink taker(group_.at(kRank1), kRank1, kEpoch, kPlan);
+    auto send = giver.send(kRank1, sent, payload("x"));
+    auto receive = taker.recv(kRank0, awaited, Buffer(1));
+    RC_ASSERT(receive.done() == (sent == awaited));
+    if (sent == awaited) return;
+    RC_ASSERT(taker.recv(kRank0, sent, Buffer(1)).wait(soon()).ok());
+    auto drain = giver.send(kRank1, awaited, payload("x"));
+    RC_ASSERT(receive.wait(soon()).ok());
+  }));
+}
+
+TEST_F(FrameLinkTest, DetectsEveryFlippedBit) {
+  FrameLink link(group_.at(kRank0), kRank0, kEpoch, kPlan);
+  auto sent = link.send(kRank1, kFrame, payload("hello"));
+  auto good = receive();
+  ASSERT_TRUE(good.ok());
+  // The frame itself, and the tag under which it travels.
+  constexpr Tag kTag = Tag{1} << 40 | 3;
+  for (std::size_t bit = 0; bit < 8 * good->message().size(); ++bit) {
+    Buffer damaged = payload("hello");
+    std::memcpy(damaged.message().data(), good->message().data(), good->message().size());
+    damaged.message()[bit / 8] ^= std::byte{1} << (bit % 8);
+    auto pending = group_.at(kRank0).send(kRank1, kTag, std::move(damaged));
+    const auto outcome = receive();
+    ASSERT_FALSE(outcome.ok()) << bit;
+    EXPECT_EQ(outcome.error().code, ErrorCode::kCorrupt);
+  }
+}
+
+TEST_F(FrameLinkTest, DetectsACutOrExtendedFrame) {
+  constexpr Tag kTag = Tag{1} << 40 | 3;
+  FrameLink link(group_.at(kRank0), kRank0, kEpoch, kPlan);
+  auto sent = link.send(kRank1, kFrame, payload("hello"));
+  auto good = receive();
+  ASSERT_TRUE(good.ok());
+  for (const std::size_t bytes : {0U, 4U, 6U}) {
+    Buffer cut(8);
+    std::memcpy(cut.message_room().data(), good->message().data(), good->message().size());
+    cut.set_payload_bytes(bytes);
+    auto pending = group_.at(kRank0).send(kRank1, kTag, std::move(cut));
+    expect_mismatch(receive(), "announces 5 bytes");
+  }
+}
+
+class AllGatherSmall : public testing::TestWithParam<std::string> {};
+
+TEST_P(AllGatherSmall, GivesEveryRankEveryPayload) {
+  for (const int rank_count : {1, 2, 3, 4}) {
+    RankGroup group(GetParam(), rank_count);
+    group.run([&](Rank self) {
+      FrameLink link(group.at(self), self, kEpoch, kPlan);
+      for (std::int64_t step = 0; step < 20; ++step) {
+        const std::string mine(static_cast<std::size_t>(self.value), static_cast<char>(step));
+        const auto all =
+            all_gather_small(link, self, rank_count, step, bytes_of(mine), 8, soon());
+        ASSERT_TRUE(all.ok()) << describe(all.error());
+        ASSERT_EQ(all->size(), static_cast<std::size_t>(rank_count));
+        for (std::size_t rank = 0; rank < all->size(); ++rank) {
+          EXPECT_EQ((*all)[rank], std::vector<std::byte>(rank, static_cast<std::byte>(step)));
+        }
+      }
+      // Nobody leaves before everybody has the last answer.
+      EXPECT_TRUE(all_gather_small(link, self, rank_count, 20, {}, 8, soon()).ok());
+    });
+  }
+}
+
+TEST_P(AllGatherSmall, NamesTheRankThatIsMissing) {
+  RankGroup group(GetParam(), 3);
+  group.run([&](Rank self) {
+    if (self.value == 2) return;
+    FrameLink link(group.at(self), self, kEpoch, kPlan);
+    const auto all =
+        all_gather_small(link, self, 3, 9, bytes_of("me"), 8, Deadline::after_s(0.3));
+    ASSERT_FALSE(all.ok());
+    EXPECT_THAT(all.error().what, HasSubstr("step 9"));
+    EXPECT_THAT(all.error().what, HasSubstr(self == kRank0 ? "rank 2" : "rank 0"));
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, AllGatherSmall, testing::ValuesIn(all_transport_kinds()),
+                         [](const auto& kind) { return kind.param; });
+
+}  // namespace
+}  // namespace motley

@@ -1,0 +1,103 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "comm/hex.h"
+#include "comm/network_interface.h"
+#include "comm/transport.h"
+#include "support/rank_group.h"
+
+namespace motley {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+TransportOptions two_ranks(const std::string& kind) {
+  TransportOptions options;
+  options.kind = kind;
+  options.rank_count = 2;
+  return options;
+}
+
+TEST(MakeTransport, NamesWhatThisBuildHas) {
+  const auto transport = make_transport(two_ranks("pigeon"));
+  ASSERT_FALSE(transport.ok());
+  EXPECT_EQ(transport.error().code, ErrorCode::kConfig);
+  EXPECT_THAT(transport.error().what, HasSubstr("'pigeon'"));
+  for (const auto& kind : transport_kinds()) {
+    EXPECT_THAT(transport.error().cause, HasSubstr(kind));
+  }
+}
+
+class EveryKind : public testing::TestWithParam<std::string> {};
+
+TEST_P(EveryKind, RefusesAnAddressThatThisMachineLacks) {
+  auto options = two_ranks(GetParam());
+  options.bind_address = "192.0.2.1";  // reserved for documentation
+  const auto transport = make_transport(options);
+  ASSERT_FALSE(transport.ok());
+  EXPECT_EQ(transport.error().code, ErrorCode::kPeer);
+  EXPECT_THAT(transport.error().what, HasSubstr("192.0.2.1"));
+}
+
+TEST_P(EveryKind, RefusesTheAddressOfAnotherKind) {
+  auto transport = make_transport(two_ranks(GetParam()));
+  ASSERT_TRUE(transport.ok());
+  for (const std::string text : {"", "inproc:1", "ucx:", "ucx:0", "gloo:/", "gloo:zz/zz/"}) {
+    auto fresh = make_transport(two_ranks(GetParam()));
+    ASSERT_TRUE(fresh.ok());
+    const auto connected = (*fresh)->connect({(*fresh)->address(), text}, soon());
+    ASSERT_FALSE(connected.ok()) << text;
+    EXPECT_EQ(connected.error().code, ErrorCode::kPeer);
+    EXPECT_THAT(connected.error().what, HasSubstr("rank 1"));
+  }
+}
+
+TEST_P(EveryKind, NamesARankThatDoesNotConnect) {
+  auto absent_options = two_ranks(GetParam());
+  absent_options.rank = Rank{1};
+  auto transport = make_transport(two_ranks(GetParam()));
+  ASSERT_TRUE(transport.ok());
+  std::string absent_address;
+  {
+    auto absent = make_transport(absent_options);
+    ASSERT_TRUE(absent.ok());
+    absent_address = (*absent)->address();
+  }
+  const auto connected =
+      (*transport)->connect({(*transport)->address(), absent_address}, Deadline::after_s(0.5));
+  ASSERT_FALSE(connected.ok());
+  EXPECT_EQ(connected.error().code, ErrorCode::kPeer);
+  EXPECT_THAT(connected.error().what, HasSubstr("cannot connect to rank 1"));
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, EveryKind, testing::ValuesIn(transport_kinds()),
+                         [](const auto& kind) { return kind.param; });
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(EveryKind);
+
+TEST(NetworkInterface, FindsTheLoopback) {
+  const auto by_default = interface_of("");
+  ASSERT_TRUE(by_default.ok()) << describe(by_default.error());
+  EXPECT_EQ(*by_default, *interface_of("127.0.0.1"));
+}
+
+TEST(NetworkInterface, ListsWhatTheMachineHas) {
+  const auto none = interface_of("no address");
+  ASSERT_FALSE(none.ok());
+  EXPECT_THAT(none.error().cause, HasSubstr("127.0.0.1"));
+}
+
+TEST(Hex, ReadsWhatItWrote) {
+  const std::vector<char> bytes = {'\0', '\x7f', '\x80', '\xff'};
+  EXPECT_EQ(to_hex(bytes), "007f80ff");
+  EXPECT_EQ(from_hex("007f80ff"), bytes);
+}
+
+TEST(Hex, RefusesWhatIsNotHexadecimal) {
+  for (const auto* text : {"0", "0g", "-1", "+1", "0x", " 1"}) {
+    EXPECT_EQ(from_hex(text), std::nullopt) << text;
+  }
+}
+
+}  // namespace
+}  // namespace motley

@@ -1,0 +1,73 @@
+#include "comm/pending.h"
+
+#include <thread>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace motley {
+namespace {
+
+using testing::StartsWith;
+
+TEST(Buffer, HoldsHeaderAndPayloadInOnePiece) {
+  Buffer buffer(100);
+  buffer.set_payload_bytes(10);
+  EXPECT_EQ(buffer.payload().data(), buffer.header().data() + kFrameHeaderBytes);
+  EXPECT_EQ(buffer.message().size(), kFrameHeaderBytes + 10);
+  EXPECT_EQ(buffer.message_room().size(), kFrameHeaderBytes + 100);
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(buffer.payload().data()) % 64, 0U);
+}
+
+TEST(Buffer, IsEmptyAfterItMoved) {
+  Buffer buffer(100);
+  const Buffer moved = std::move(buffer);
+  EXPECT_EQ(moved.payload_bytes_max(), 100U);
+  EXPECT_EQ(buffer.payload_bytes_max(), 0U);  // NOLINT(bugprone-use-after-move)
+  EXPECT_TRUE(buffer.payload().empty());
+}
+
+TEST(Pending, GivesTheBufferBack) {
+  auto completion = std::make_shared<Completion>();
+  Pending pending(completion);
+  EXPECT_FALSE(pending.done());
+  completion->finish(Buffer(7));
+  EXPECT_TRUE(pending.done());
+  const auto outcome = pending.wait(Deadline::after_s(0), "it");
+  ASSERT_TRUE(outcome.ok());
+  EXPECT_EQ(outcome->payload_bytes_max(), 7U);
+  EXPECT_FALSE(pending.valid());
+}
+
+TEST(Pending, WakesTheWaiter) {
+  auto completion = std::make_shared<Completion>();
+  std::jthread transport([completion] { completion->finish(Buffer(1)); });
+  EXPECT_TRUE(Pending(completion).wait(Deadline::after_s(20), "it").ok());
+}
+
+TEST(Pending, NamesWhatDidNotCome) {
+  Pending pending(std::make_shared<Completion>());
+  const auto outcome = pending.wait(Deadline::after_s(0.01), "the moon");
+  ASSERT_FALSE(outcome.ok());
+  EXPECT_EQ(outcome.error().code, ErrorCode::kPeer);
+  EXPECT_EQ(outcome.error().what, "waiting for the moon: nothing came within 0.01 s");
+  EXPECT_NE(outcome.error().remedy, "");
+}
+
+TEST(Pending, PutsWhatWasWaitedForBeforeAnError) {
+  auto completion = std::make_shared<Completion>();
+  completion->finish(Error{ErrorCode::kPeer, "rank 3 was lost", "", ""});
+  const auto outcome = Pending(completion).wait(Deadline::after_s(0), "the moon");
+  ASSERT_FALSE(outcome.ok());
+  EXPECT_THAT(outcome.error().what, StartsWith("waiting for the moon: rank 3 was lost"));
+}
+
+TEST(Pending, MayBeDroppedBeforeItEnds) {
+  auto completion = std::make_shared<Completion>();
+  { const Pending dropped(completion); }
+  completion->finish(Buffer(1));
+  EXPECT_TRUE(completion->done());
+}
+
+}  // namespace
+}  // namespace motley

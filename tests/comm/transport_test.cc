@@ -1,0 +1,200 @@
+// The contract of comm/transport.h, over every transport of this build.
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "comm/transport.h"
+#include "support/rank_group.h"
+
+namespace motley {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr Rank kRank0{0};
+constexpr Rank kRank1{1};
+constexpr std::size_t kMiB = 1 << 20;
+
+// A message whose bytes follow from `seed`.
+Buffer message(std::size_t bytes, std::uint32_t seed) {
+  Buffer buffer(bytes);
+  buffer.set_payload_bytes(bytes);
+  for (std::byte& byte : buffer.message()) {
+    seed = seed * 1664525 + 1013904223;
+    byte = static_cast<std::byte>(seed >> 24);
+  }
+  return buffer;
+}
+
+bool is_message(Result<Buffer>& outcome, std::size_t bytes, std::uint32_t seed) {
+  if (!outcome.ok()) {
+    ADD_FAILURE() << describe(outcome.error());
+    return false;
+  }
+  Buffer expected = message(bytes, seed);
+  return std::ranges::equal(outcome->message(), expected.message());
+}
+
+void expect_lost(const Result<Buffer>& outcome, Rank rank) {
+  ASSERT_FALSE(outcome.ok());
+  EXPECT_EQ(outcome.error().code, ErrorCode::kPeer);
+  EXPECT_THAT(outcome.error().what, HasSubstr("rank " + std::to_string(rank.value) + " was lost"));
+}
+
+class EveryTransport : public testing::TestWithParam<std::string> {
+ protected:
+  // One message from rank 0 to rank 1, received into `room` bytes.
+  static Result<Buffer> carry(RankGroup& group, Tag tag, Buffer buffer, std::size_t room) {
+    auto received = group.at(kRank1).recv(kRank0, tag, Buffer(room));
+    auto sent = group.at(kRank0).send(kRank1, tag, std::move(buffer));
+    auto outcome = received.wait(soon(), "a message");
+    EXPECT_TRUE(sent.wait(soon(), "rank 1 to take it").ok());
+    return outcome;
+  }
+};
+
+TEST_P(EveryTransport, CarriesMessagesOfEverySize) {
+  RankGroup group(GetParam(), 2);
+  for (const std::size_t bytes : {std::size_t{0}, std::size_t{1}, std::size_t{777}, kMiB + 3,
+                                  8 * kMiB}) {
+    auto outcome = carry(group, 5, message(bytes, 1), bytes);
+    EXPECT_TRUE(is_message(outcome, bytes, 1)) << bytes;
+  }
+}
+
+TEST_P(EveryTransport, TellsHowMuchCameIntoALargerBuffer) {
+  RankGroup group(GetParam(), 2);
+  auto outcome = carry(group, 5, message(100, 1), 5000);
+  EXPECT_TRUE(is_message(outcome, 100, 1));
+  EXPECT_EQ(outcome->payload_bytes_max(), 5000U);
+}
+
+TEST_P(EveryTransport, ConnectsEveryPair) {
+  for (const int rank_count : {1, 2, 3, 4}) {
+    RankGroup group(GetParam(), rank_count);
+    group.run([&](Rank self) {
+      std::vector<Pending> sends;
+      std::vector<std::pair<Rank, Pending>> receives;
+      for (Rank peer{0}; peer.value < rank_count; ++peer.value) {
+        if (peer == self) continue;
+        const auto seed = static_cast<std::uint32_t>(10 * self.value + peer.value);
+        sends.push_back(group.at(self).send(peer, 1, message(50, seed)));
+        receives.emplace_back(peer, group.at(self).recv(peer, 1, Buffer(50)));
+      }
+      for (auto& [peer, receive] : receives) {
+        auto outcome = receive.wait(soon(), "a message");
+        EXPECT_TRUE(
+            is_message(outcome, 50, static_cast<std::uint32_t>(10 * peer.value + self.value)));
+      }
+      for (auto& send : sends) EXPECT_TRUE(send.wait(soon(), "the peer").ok());
+    });
+  }
+}
+
+TEST_P(EveryTransport, MatchesTagsInAnyOrder) {
+  RankGroup group(GetParam(), 2);
+  constexpr std::uint32_t kCount = 8;
+  std::vector<Pending> sends;
+  for (std::uint32_t tag = 0; tag < kCount; ++tag) {
+    sends.push_back(group.at(kRank0).send(kRank1, tag, message(100'000, tag)));
+  }
+  for (std::uint32_t tag = kCount; tag-- > 0;) {
+    auto outcome = group.at(kRank1).recv(kRank0, tag, Buffer(100'000)).wait(soon(), "a message");
+    EXPECT_TRUE(is_message(outcome, 100'000, tag)) << tag;
+  }
+  for (auto& send : sends) EXPECT_TRUE(send.wait(soon(), "rank 1").ok());
+}
+
+TEST_P(EveryTransport, KeepsTheOrderWithinATag) {
+  RankGroup group(GetParam(), 2);
+  constexpr std::uint32_t kCount = 50;
+  const auto size_of = [](std::uint32_t i) { return std::size_t{i % 7} * 5000; };
+  std::vector<Pending> sends;
+  std::vector<Pending> receives;
+  for (std::uint32_t i = 0; i < kCount; ++i) {
+    if (i % 2 == 0) receives.push_back(group.at(kRank1).recv(kRank0, 3, Buffer(30'000)));
+    sends.push_back(group.at(kRank0).send(kRank1, 3, message(size_of(i), i)));
+    if (i % 2 == 1) receives.push_back(group.at(kRank1).recv(kRank0, 3, Buffer(30'000)));
+  }
+  for (std::uint32_t i = 0; i < kCount; ++i) {
+    auto outcome = receives[i].wait(soon(), "a message");
+    EXPECT_TRUE(is_message(outcome, size_of(i), i)) << i;
+    EXPECT_TRUE(sends[i].wait(soon(), "rank 1").ok());
+  }
+}
+
+TEST_P(EveryTransport, MovesBothDirectionsAtOnce) {
+  RankGroup group(GetParam(), 2);
+  group.run([&](Rank self) {
+    const Rank peer{1 - self.value};
+    for (std::uint32_t round = 0; round < 4; ++round) {
+      auto send = group.at(self).send(peer, 9, message(2 * kMiB, round));
+      auto outcome = group.at(self).recv(peer, 9, Buffer(2 * kMiB)).wait(soon(), "a message");
+      EXPECT_TRUE(is_message(outcome, 2 * kMiB, round));
+      EXPECT_TRUE(send.wait(soon(), "the peer").ok());
+    }
+  });
+}
+
+TEST_P(EveryTransport, RefusesAMessageLongerThanItsRoom) {
+  RankGroup group(GetParam(), 2);
+  for (const std::size_t bytes : {std::size_t{101}, 2 * kMiB}) {
+    const auto outcome = carry(group, 5, message(bytes, 1), 100);
+    ASSERT_FALSE(outcome.ok());
+    EXPECT_EQ(outcome.error().code, ErrorCode::kCorrupt);
+    EXPECT_THAT(outcome.error().what, HasSubstr("from rank 0 is too long"));
+  }
+  auto next = carry(group, 6, message(10, 2), 10);  // the others go on
+  EXPECT_TRUE(is_message(next, 10, 2));
+}
+
+TEST_P(EveryTransport, EndsWaitsWhenThePeerLeaves) {
+  RankGroup group(GetParam(), 3);
+  auto first = group.at(kRank0).recv(kRank1, 1, Buffer(10));
+  auto second = group.at(kRank0).recv(kRank1, 2, Buffer(kMiB));
+  auto other = group.at(kRank0).recv(Rank{2}, 1, Buffer(10));
+  group.destroy(kRank1);
+  expect_lost(first.wait(soon(), "a message"), kRank1);
+  expect_lost(second.wait(soon(), "a message"), kRank1);
+  expect_lost(group.at(kRank0).recv(kRank1, 3, Buffer(10)).wait(soon(), "a message"), kRank1);
+  expect_lost(group.at(kRank0).send(kRank1, 3, message(10, 1)).wait(soon(), "rank 1"), kRank1);
+  EXPECT_FALSE(other.done());  // rank 2 is still there
+  auto send = group.at(Rank{2}).send(kRank0, 1, message(10, 4));
+  auto outcome = other.wait(soon(), "a message");
+  EXPECT_TRUE(is_message(outcome, 10, 4));
+}
+
+TEST_P(EveryTransport, EndsALargeSendWhenThePeerLeaves) {
+  RankGroup group(GetParam(), 2);
+  auto send = group.at(kRank0).send(kRank1, 1, message(64 * kMiB, 1));
+  group.destroy(kRank1);
+  const auto outcome = send.wait(soon(), "rank 1");
+  if (!outcome.ok()) expect_lost(outcome, kRank1);  // it may have been buffered before
+}
+
+TEST_P(EveryTransport, AnswersItsOwnWaitersWhenItIsDestroyed) {
+  RankGroup group(GetParam(), 2);
+  auto receive = group.at(kRank0).recv(kRank1, 1, Buffer(10));
+  group.destroy(kRank0);
+  const auto outcome = receive.wait(soon(), "a message");
+  ASSERT_FALSE(outcome.ok());
+  EXPECT_EQ(outcome.error().cause, "this rank left");
+}
+
+TEST_P(EveryTransport, NamesWhatDidNotComeInTime) {
+  RankGroup group(GetParam(), 2);
+  auto receive = group.at(kRank0).recv(kRank1, 1, Buffer(10));
+  const auto outcome = receive.wait(Deadline::after_s(0.02), "the vote");
+  ASSERT_FALSE(outcome.ok());
+  EXPECT_EQ(outcome.error().code, ErrorCode::kPeer);
+  EXPECT_THAT(outcome.error().what, HasSubstr("waiting for the vote: nothing came"));
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, EveryTransport, testing::ValuesIn(all_transport_kinds()),
+                         [](const auto& kind) { return kind.param; });
+
+}  // namespace
+}  // namespace motley

@@ -1,0 +1,94 @@
+// Small models and machines with round numbers, shared by the tests of planning.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "partitioner/cost_model.h"
+#include "partitioner/planner.h"
+
+namespace motley {
+
+struct LayerSketch {
+  double work_s = 1;  // forward and backward together, one sample, on a machine of speed 1
+  std::int64_t parameters = 1000;
+  std::int64_t output_floats = 0;  // of one sample
+  std::int64_t saved_bytes = 0;    // of one sample
+};
+
+struct MachineSketch {
+  double speed = 1;
+  std::int64_t memory_bytes = std::int64_t{1} << 40;
+};
+
+// A model of those layers, "l0", "l1", …; each has a kind of its own.
+inline ModelSpec sketch_model(const std::vector<LayerSketch>& layers) {
+  ModelSpec model;
+  model.family = "mlp";
+  model.tokens_per_sample = 1;
+  model.vocab = 10;
+  for (std::size_t l = 0; l < layers.size(); ++l) {
+    LayerSpec& layer = model.layers.emplace_back();
+    layer.name = layer.kind = layer.signature = "l" + std::to_string(l);
+    layer.parameters.push_back({layer.name + ".weight", {layers[l].parameters}, {}, false, false});
+    layer.output_floats_per_sample = l + 1 < layers.size() ? layers[l].output_floats : 0;
+  }
+  return model;
+}
+
+// Machines "m0", "m1", … with a CPU each, joined by links of that speed.
+inline Cluster sketch_cluster(const std::vector<MachineSketch>& machines, LinkSpeed link) {
+  Cluster cluster;
+  cluster.network = link;
+  cluster.machines.clear();
+  for (std::size_t m = 0; m < machines.size(); ++m) {
+    cluster.machines.emplace_back().name = "m" + std::to_string(m);
+  }
+  return cluster;
+}
+
+// Times in proportion to the micro-batch; a third of the work is the forward.
+inline Profile sketch_profile(const std::vector<LayerSketch>& layers,
+                              const std::vector<MachineSketch>& machines) {
+  Profile profile;
+  for (std::size_t m = 0; m < machines.size(); ++m) {
+    DeviceProfile& device = profile.devices.emplace_back();
+    device.machine = "m" + std::to_string(m);
+    device.device = "cpu";
+    device.memory_bytes = machines[m].memory_bytes;
+    for (std::size_t l = 0; l < layers.size(); ++l) {
+      const double work_s = layers[l].work_s / machines[m].speed;
+      device.layers["l" + std::to_string(l)] = {{.micro_batch = 1,
+                                                 .forward_s = work_s / 3,
+                                                 .backward_s = work_s * 2 / 3,
+                                                 .saved_bytes = layers[l].saved_bytes}};
+    }
+  }
+  return profile;
+}
+
+struct Problem {
+  std::vector<LayerSketch> layers;
+  std::vector<MachineSketch> machines;
+  LinkSpeed link{1e18, 0};
+  PlanOptions options;
+
+  [[nodiscard]] ModelSpec model() const { return sketch_model(layers); }
+  [[nodiscard]] Cluster cluster() const { return sketch_cluster(machines, link); }
+  [[nodiscard]] Profile profile() const { return sketch_profile(layers, machines); }
+  [[nodiscard]] Result<CostModel> cost() const {
+    return CostModel::make(model(), cluster(), profile(), 1);
+  }
+  [[nodiscard]] Result<Plan> plan() const {
+    return make_plan(model(), cluster(), profile(), options);
+  }
+};
+
+// The first layer and the last share a parameter.
+inline void tie(ModelSpec& model) {
+  ParameterSpec use = model.layers.front().parameters.front();
+  use.tied_use = true;
+  model.layers.back().parameters.push_back(use);
+}
+
+}  // namespace motley

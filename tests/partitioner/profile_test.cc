@@ -1,0 +1,75 @@
+#include "partitioner/profile.h"
+
+#include <functional>
+
+#include "base/json.h"
+#include "tests/support/property.h"
+
+namespace motley {
+namespace {
+
+Profile one_device() {
+  Profile profile;
+  DeviceProfile& device = profile.devices.emplace_back();
+  device.machine = "fast";
+  device.device = "cpu";
+  device.memory_bytes = 1000;
+  device.optimizer_s_per_parameter = 1e-9;
+  device.layers["attn"] = {{1, 0.1, 0.2, 0.01, 0.02, 100, 10}, {4, 0.4, 0.5, 0.01, 0.02, 400, 40}};
+  return profile;
+}
+
+std::string verdict(const std::function<void(Json&)>& change) {
+  Json json = profile_to_json(one_device());
+  change(json);
+  const auto profile = profile_from_json(json, "p.json");
+  if (profile.ok()) return "accepted";
+  EXPECT_EQ(profile.error().code, ErrorCode::kCorrupt);
+  return profile.error().cause;
+}
+
+TEST(ProfileJson, ReadsBackExactly) {
+  const Json json = profile_to_json(one_device());
+  const auto profile = profile_from_json(*parse_json(json.dump(), "p.json"), "p.json");
+  ASSERT_TRUE(profile.ok()) << describe(profile.error());
+  EXPECT_EQ(profile_to_json(*profile), json);
+}
+
+TEST(ProfileJson, RefusesImpossibleValues) {
+  const auto sample = [](Json& j) -> Json& { return j["devices"][0]["layers"]["attn"][0]; };
+  EXPECT_EQ(verdict([](Json&) {}), "accepted");
+  EXPECT_NE(verdict([&](Json& j) { sample(j)["forward_s"] = -1; }), "accepted");
+  EXPECT_NE(verdict([&](Json& j) { sample(j)["forward_s"] = 1e300; }), "accepted");
+  EXPECT_NE(verdict([&](Json& j) { sample(j)["saved_bytes"] = std::int64_t{1} << 60; }), "accepted");
+  EXPECT_NE(verdict([&](Json& j) { sample(j)["micro_batch"] = 4; }), "accepted");
+  EXPECT_NE(verdict([&](Json& j) { sample(j).erase("workspace_bytes"); }), "accepted");
+  EXPECT_NE(verdict([](Json& j) { j["devices"][0]["layers"]["attn"] = Json::array(); }), "accepted");
+  EXPECT_NE(verdict([](Json& j) { j["devices"].push_back(j["devices"][0]); }), "accepted");
+  EXPECT_NE(verdict([](Json& j) { j["format"] = "motley.plan"; }), "accepted");
+}
+
+LayerSample at(int micro_batch, double forward_s, std::int64_t saved_bytes) {
+  return {.micro_batch = micro_batch, .forward_s = forward_s, .saved_bytes = saved_bytes};
+}
+
+TEST(Interpolate, FollowsTheLineThroughTheNearestTwo) {
+  const std::vector<LayerSample> samples = {at(2, 3, 20), at(4, 5, 40), at(8, 13, 80)};
+  EXPECT_EQ(interpolate(samples, 4).forward_s, 5);
+  EXPECT_DOUBLE_EQ(interpolate(samples, 3).forward_s, 4);
+  EXPECT_DOUBLE_EQ(interpolate(samples, 6).forward_s, 9);
+  EXPECT_DOUBLE_EQ(interpolate(samples, 16).forward_s, 29);
+  EXPECT_DOUBLE_EQ(interpolate(samples, 1).forward_s, 2);
+  EXPECT_EQ(interpolate(samples, 16).saved_bytes, 160);
+}
+
+TEST(Interpolate, NeverFallsBelowZero) {
+  EXPECT_EQ(interpolate({at(4, 1, 10), at(5, 10, 100)}, 1).forward_s, 0);
+}
+
+TEST(Interpolate, TakesOneSampleInProportion) {
+  EXPECT_DOUBLE_EQ(interpolate({at(2, 3, 20)}, 4).forward_s, 6);
+  EXPECT_DOUBLE_EQ(interpolate({at(4, 3, 20)}, 2).forward_s, 1.5);
+}
+
+}  // namespace
+}  // namespace motley
