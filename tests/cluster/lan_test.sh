@@ -34,7 +34,7 @@ trap '"$lan" down' EXIT
 [[ -z $(leftovers) ]] || fail "an 'up' that failed half-way left $(leftovers)"
 
 shares=()
-[[ ! -f /sys/fs/cgroup/cpu/cgroup.procs ]] || shares=(--cpu 1,0.5)
+[[ ! -f /sys/fs/cgroup/cpu/cgroup.procs ]] || shares=(--cpu "1,0.5")
 "$lan" up -n 2 --mbps 100 "${shares[@]}"
 "$lan" up 2>/dev/null && fail "a second 'up' was accepted"
 
