@@ -8,10 +8,7 @@
 #include "cluster/prepare.h"
 #include "cluster/run_folder.h"
 #include "cluster/workers.h"
-#include "partitioner/cost_model.h"
-#include "partitioner/planner.h"
-#include "partitioner/simulator.h"
-#include "pipeline/schedules.h"
+#include "partitioner/simulate_plan.h"
 #include "tools/command.h"
 #include "tools/inputs.h"
 
@@ -26,9 +23,10 @@ Result<void> simulate(const Arguments& arguments) {
   MOTLEY_ASSIGN(const Profile profile, read_profiles(arguments));
   MOTLEY_TRY(check_plan(plan, model, resolved.config, cluster));
   MOTLEY_ASSIGN(const PlanOptions options, plan_options(resolved.config, 0));
-  MOTLEY_ASSIGN(const SimulatedStep step, simulate_plan(plan, model, cluster, profile, options));
-  const Schedule schedule = *make_schedule(plan, false);
-  if (arguments.has("schedule")) std::fputs(to_text(schedule).c_str(), stdout);
+  MOTLEY_ASSIGN(const SimulatedPlan simulated,
+                simulate_plan(plan, model, cluster, profile, options));
+  const SimulatedStep& step = simulated.step;
+  if (arguments.has("schedule")) std::fputs(to_text(simulated.schedule).c_str(), stdout);
   if (arguments.has("trace")) {
     std::vector<std::string> names;
     for (int rank = 0; rank < plan.rank_count(); ++rank) names.push_back(rank_name(plan, Rank{rank}));

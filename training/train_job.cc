@@ -13,6 +13,7 @@
 #include "comm/frame_link.h"
 #include "comm/transport.h"
 #include "models/model_spec.h"
+#include "partitioner/planner.h"
 #include "pipeline/executor.h"
 #include "pipeline/schedules.h"
 #include "training/stage_trainer.h"
@@ -154,10 +155,6 @@ class TrainingLoop {
   std::vector<TraceSpan> spans_;
 };
 
-bool tied_across_ranks(const Plan& plan, const ModelSpec& model) {
-  return model.tied_pair().has_value() && plan.chunks.front().rank != plan.chunks.back().rank;
-}
-
 Schedule make_evaluation(const Plan& plan) {
   ScheduleInput input;
   for (const ChunkPlan& chunk : plan.chunks) input.chunk_ranks.push_back(chunk.rank);
@@ -171,7 +168,7 @@ Schedule make_evaluation(const Plan& plan) {
 Result<void> run_train_job(const Job& job, WorkerChannel& channel, Activity& activity) {
   MOTLEY_ASSIGN(const ModelSpec model, describe_model(job.config.model));
   MOTLEY_CHECK(model.hash() == job.plan.model_hash, "the launcher plans for this model");
-  MOTLEY_ASSIGN(Schedule schedule, make_schedule(job.plan, tied_across_ranks(job.plan, model)));
+  MOTLEY_ASSIGN(Schedule schedule, make_schedule(job.plan, tied_across_ranks(model, job.plan)));
   Schedule evaluation = make_evaluation(job.plan);
   for (const Schedule* each : {&schedule, &evaluation}) {
     MOTLEY_ASSIGN([[maybe_unused]] const ScheduleStats stats, validate_schedule(*each));

@@ -1,0 +1,26 @@
+// A step of a whole plan on the cost model: its schedule, simulated.
+#pragma once
+
+#include "base/result.h"
+#include "models/model_spec.h"
+#include "partitioner/cluster.h"
+#include "partitioner/plan.h"
+#include "partitioner/planner.h"
+#include "partitioner/profile.h"
+#include "partitioner/simulator.h"
+
+namespace motley {
+
+struct SimulatedPlan {
+  Schedule schedule;
+  SimulatedStep step;
+};
+
+// kConfig when the cluster or the profile lacks a machine that the plan uses.
+[[nodiscard]] Result<SimulatedPlan> simulate_plan(const Plan& plan,
+                                                  const ModelSpec& model,
+                                                  const Cluster& cluster,
+                                                  const Profile& profile,
+                                                  const PlanOptions& options);
+
+}  // namespace motley
