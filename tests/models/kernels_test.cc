@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "base/philox.h"
+#include "models/simd.h"
 
 namespace motley::kernels {
 namespace {
@@ -28,6 +29,13 @@ double gelu(double u) {
 
 std::size_t any_size(std::size_t most) {
   return *rc::gen::inRange<std::size_t>(1, most);
+}
+
+TEST(ExpFast, StaysWithinTwoRoundings) {
+  for (float x = -86.9F; x < 87.0F; x += 0.001F) {
+    const double exact = std::exp(static_cast<double>(x));
+    ASSERT_LE(std::abs(exp_fast(x) - exact), 1.2e-7 * exact) << x;
+  }
 }
 
 TEST(BiasGelu, FollowsItsFormula) {
