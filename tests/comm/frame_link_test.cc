@@ -1,6 +1,6 @@
 #include "comm/frame_link.h"
 
-#include <rapidcheck/gtest.h>
+#include <rapidcheck.h>
 
 #include <cstring>
 #include <string>

@@ -1,6 +1,6 @@
 #include "compression/codec.h"
 
-#include <rapidcheck/gtest.h>
+#include <rapidcheck.h>
 
 #include <cmath>
 #include <cstdint>

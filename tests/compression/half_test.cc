@@ -1,6 +1,6 @@
 #include "compression/half.h"
 
-#include <rapidcheck/gtest.h>
+#include <rapidcheck.h>
 
 #include <bit>
 #include <cmath>
