@@ -1,10 +1,10 @@
 // A star around rank 0: each rank sends its payload to rank 0 (micro-batch field 0), which sends
 // all of them to each (micro-batch field 1), every payload behind its length as 32 bits.
+#include <fmt/format.h>
+
 #include <cstdint>
 #include <cstring>
 #include <utility>
-
-#include <fmt/format.h>
 
 #include "base/check.h"
 #include "comm/frame_link.h"
@@ -61,8 +61,11 @@ Result<Payloads> unpacked(std::span<const std::byte> bytes, std::size_t count) {
   return payloads;
 }
 
-Result<Payloads> gather_as_centre(FrameLink& link, int rank_count, std::int64_t step,
-                                  std::span<const std::byte> mine, std::size_t bytes_max,
+Result<Payloads> gather_as_centre(FrameLink& link,
+                                  int rank_count,
+                                  std::int64_t step,
+                                  std::span<const std::byte> mine,
+                                  std::size_t bytes_max,
                                   Deadline deadline) {
   std::vector<PendingFrame> receives;
   for (Rank rank{1}; rank.value < rank_count; ++rank.value) {
@@ -79,14 +82,18 @@ Result<Payloads> gather_as_centre(FrameLink& link, int rank_count, std::int64_t 
     sends.push_back(link.send(rank, frame_of(kCentre, kAnswer, step), buffer_with(answer)));
   }
   for (std::size_t i = 0; i < sends.size(); ++i) {
-    MOTLEY_TRY(sends[i].wait(deadline, fmt::format("rank {} to take the votes of step {}", i + 1,
-                                                   step)));
+    MOTLEY_TRY(
+        sends[i].wait(deadline, fmt::format("rank {} to take the votes of step {}", i + 1, step)));
   }
   return payloads;
 }
 
-Result<Payloads> gather_as_leaf(FrameLink& link, Rank self, int rank_count, std::int64_t step,
-                                std::span<const std::byte> mine, std::size_t bytes_max,
+Result<Payloads> gather_as_leaf(FrameLink& link,
+                                Rank self,
+                                int rank_count,
+                                std::int64_t step,
+                                std::span<const std::byte> mine,
+                                std::size_t bytes_max,
                                 Deadline deadline) {
   const auto count = static_cast<std::size_t>(rank_count);
   auto answer = link.recv(kCentre, frame_of(kCentre, kAnswer, step),
@@ -99,13 +106,16 @@ Result<Payloads> gather_as_leaf(FrameLink& link, Rank self, int rank_count, std:
 
 }  // namespace
 
-Result<Payloads> all_gather_small(FrameLink& link, Rank self, int rank_count, std::int64_t step,
-                                  std::span<const std::byte> mine, std::size_t bytes_max,
+Result<Payloads> all_gather_small(FrameLink& link,
+                                  Rank self,
+                                  int rank_count,
+                                  std::int64_t step,
+                                  std::span<const std::byte> mine,
+                                  std::size_t bytes_max,
                                   Deadline deadline) {
   MOTLEY_CHECK(mine.size() <= bytes_max, "{} bytes where {} are agreed", mine.size(), bytes_max);
-  return self == kCentre
-             ? gather_as_centre(link, rank_count, step, mine, bytes_max, deadline)
-             : gather_as_leaf(link, self, rank_count, step, mine, bytes_max, deadline);
+  return self == kCentre ? gather_as_centre(link, rank_count, step, mine, bytes_max, deadline)
+                         : gather_as_leaf(link, self, rank_count, step, mine, bytes_max, deadline);
 }
 
 }  // namespace motley

@@ -31,14 +31,18 @@ Buffer& Buffer::operator=(Buffer&& other) noexcept {
 
 Buffer::~Buffer() = default;
 
-void Buffer::Free::operator()(std::byte* bytes) const { ::operator delete(bytes, kAlignment); }
+void Buffer::Free::operator()(std::byte* bytes) const {
+  ::operator delete(bytes, kAlignment);
+}
 
 void Buffer::set_payload_bytes(std::size_t bytes) {
   MOTLEY_CHECK(bytes <= payload_bytes_max_, "{} bytes in room for {}", bytes, payload_bytes_max_);
   payload_bytes_ = bytes;
 }
 
-std::span<std::byte> Buffer::payload() { return payload_room().first(payload_bytes_); }
+std::span<std::byte> Buffer::payload() {
+  return payload_room().first(payload_bytes_);
+}
 
 std::span<const std::byte> Buffer::payload() const {
   return bytes_.get() == nullptr
@@ -47,12 +51,13 @@ std::span<const std::byte> Buffer::payload() const {
 }
 
 std::span<std::byte> Buffer::payload_room() {
-  return bytes_.get() == nullptr
-             ? std::span<std::byte>()
-             : std::span(bytes_.get() + kFrameHeaderBytes, payload_bytes_max_);
+  return bytes_.get() == nullptr ? std::span<std::byte>()
+                                 : std::span(bytes_.get() + kFrameHeaderBytes, payload_bytes_max_);
 }
 
-std::span<std::byte> Buffer::header() { return message_room().first(kFrameHeaderBytes); }
+std::span<std::byte> Buffer::header() {
+  return message_room().first(kFrameHeaderBytes);
+}
 
 std::span<const std::byte> Buffer::header() const {
   MOTLEY_CHECK(bytes_.get() != nullptr, "a buffer without memory has no header");

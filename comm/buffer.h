@@ -21,7 +21,9 @@ class Buffer {
   ~Buffer();
 
   [[nodiscard]] std::size_t payload_bytes_max() const { return payload_bytes_max_; }
+
   [[nodiscard]] std::size_t payload_bytes() const { return payload_bytes_; }
+
   // REQUIRES: bytes <= payload_bytes_max().
   void set_payload_bytes(std::size_t bytes);
 
@@ -39,6 +41,7 @@ class Buffer {
   struct Free {
     void operator()(std::byte* bytes) const;
   };
+
   std::unique_ptr<std::byte, Free> bytes_;
   std::size_t payload_bytes_max_ = 0;
   std::size_t payload_bytes_ = 0;

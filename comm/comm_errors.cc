@@ -1,8 +1,8 @@
 #include "comm/comm_errors.h"
 
-#include <utility>
-
 #include <fmt/format.h>
+
+#include <utility>
 
 namespace motley {
 

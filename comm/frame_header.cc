@@ -1,9 +1,9 @@
 #include "comm/frame_header.h"
 
+#include <fmt/format.h>
+
 #include <bit>
 #include <cstring>
-
-#include <fmt/format.h>
 
 #include "base/hash.h"
 
@@ -31,6 +31,7 @@ struct Layout {
   std::uint64_t payload_hash;
   std::uint64_t header_hash;
 };
+
 static_assert(sizeof(Layout) == kFrameHeaderBytes);
 
 constexpr std::size_t kHashedBytes = offsetof(Layout, header_hash);

@@ -1,8 +1,8 @@
 #include "comm/frame_link.h"
 
-#include <utility>
-
 #include <fmt/format.h>
+
+#include <utility>
 
 #include "base/check.h"
 #include "base/hash.h"
@@ -15,11 +15,16 @@ constexpr const char* kSamePlan = "start all ranks from the same plan, in the sa
 
 const char* to_word(FrameKind kind) {
   switch (kind) {
-    case FrameKind::kActivation: return "activation";
-    case FrameKind::kGradient: return "gradient";
-    case FrameKind::kTargets: return "targets";
-    case FrameKind::kTiedGradient: return "tied gradient";
-    case FrameKind::kVote: return "vote";
+    case FrameKind::kActivation:
+      return "activation";
+    case FrameKind::kGradient:
+      return "gradient";
+    case FrameKind::kTargets:
+      return "targets";
+    case FrameKind::kTiedGradient:
+      return "tied gradient";
+    case FrameKind::kVote:
+      return "vote";
   }
   return "frame of unknown kind";
 }
@@ -56,8 +61,8 @@ Result<void> check_frame(const Buffer& buffer, const FrameHeader& expected) {
     return mismatch(fmt::format("it is {}", to_words(header.id)), kSamePlan);
   }
   if (header.payload_bytes != buffer.payload_bytes()) {
-    return mismatch(fmt::format("it announces {} bytes of payload and has {}",
-                                header.payload_bytes, buffer.payload_bytes()),
+    return mismatch(fmt::format("it announces {} bytes of payload and has {}", header.payload_bytes,
+                                buffer.payload_bytes()),
                     "check the network and the memory");
   }
   if (header.payload_hash != hash64(buffer.payload())) {
@@ -87,7 +92,11 @@ FrameLink::FrameLink(Transport& transport, Rank self, std::uint32_t epoch, std::
     : transport_(transport), self_(self), epoch_(epoch), plan_hash_(plan_hash) {}
 
 Pending FrameLink::send(Rank to, const FrameId& id, Buffer buffer) {
-  const FrameHeader header{epoch_, plan_hash_, self_, id, buffer.payload_bytes(),
+  const FrameHeader header{epoch_,
+                           plan_hash_,
+                           self_,
+                           id,
+                           buffer.payload_bytes(),
                            hash64(std::as_const(buffer).payload())};
   write_header(header, buffer.header().first<kFrameHeaderBytes>());
   wire_bytes_ += buffer.message().size();

@@ -33,14 +33,18 @@ struct FrameId {
   friend bool operator==(const FrameId&, const FrameId&) = default;
 };
 
-[[nodiscard]] std::string to_words(const FrameId& id);  // "activation of chunk 0, micro-batch 3, step 7"
+[[nodiscard]] std::string to_words(
+    const FrameId& id);  // "activation of chunk 0, micro-batch 3, step 7"
 
 // A receive that was posted, and what it expects. wait() checks the header and the checksum.
 class PendingFrame {
  public:
   PendingFrame() = default;
+
   [[nodiscard]] bool valid() const { return pending_.valid(); }
+
   [[nodiscard]] bool done() const { return pending_.done(); }
+
   // kPeer after the deadline or when the peer is lost; kCorrupt for a frame that does not match.
   // Each names the frame and the peer.
   [[nodiscard]] Result<Buffer> wait(Deadline deadline);
@@ -77,7 +81,12 @@ class FrameLink {
 // Every rank gives a payload of at most `bytes_max`; every rank gets all of them, [Rank]. A star
 // around rank 0: two latencies, small payloads. The frame's chunk field carries the giver's rank.
 [[nodiscard]] Result<std::vector<std::vector<std::byte>>> all_gather_small(
-    FrameLink& link, Rank self, int rank_count, std::int64_t step, std::span<const std::byte> mine,
-    std::size_t bytes_max, Deadline deadline);
+    FrameLink& link,
+    Rank self,
+    int rank_count,
+    std::int64_t step,
+    std::span<const std::byte> mine,
+    std::size_t bytes_max,
+    Deadline deadline);
 
 }  // namespace motley

@@ -6,9 +6,11 @@
 //   writer   sends what is queued, in order
 //   watcher  connects, then waits on a receive that nobody sends to. Gloo tells a lost connection
 //            only to operations that did not begin yet; the watcher's is one, and wakes the others.
-// Each pair has a context of its own, because one wait that times out closes all pairs of a context.
+// Each pair has a context of its own, because one wait that times out closes all pairs of a
+// context.
 #include "comm/gloo_transport.h"
 
+#include <fmt/format.h>
 #include <pthread.h>
 
 #include <chrono>
@@ -23,7 +25,6 @@
 #include <thread>
 #include <utility>
 
-#include <fmt/format.h>
 #include <gloo/transport/tcp/device.h>
 #include <gloo/transport/unbound_buffer.h>
 
@@ -39,8 +40,8 @@ namespace gt = gloo::transport;
 using std::chrono::milliseconds;
 
 constexpr std::string_view kAddressPrefix = "gloo:";
-constexpr Tag kHelloTag = kTagsEnd;                       // beyond the callers' tags
-constexpr std::uint64_t kEarlyBytesMax = 256ULL << 20;    // of messages nobody asked for yet
+constexpr Tag kHelloTag = kTagsEnd;                     // beyond the callers' tags
+constexpr std::uint64_t kEarlyBytesMax = 256ULL << 20;  // of messages nobody asked for yet
 constexpr milliseconds kForever = std::chrono::hours(24 * 365);
 constexpr milliseconds kAtOnce{1};
 
@@ -75,7 +76,10 @@ void deliver(Rank from, Operation receive, std::span<const std::byte> message) {
 class GlooPeer {
  public:
   // Listens at once. May throw what Gloo throws.
-  GlooPeer(const std::shared_ptr<gt::Device>& device, Rank self, Rank rank, int rank_count,
+  GlooPeer(const std::shared_ptr<gt::Device>& device,
+           Rank self,
+           Rank rank,
+           int rank_count,
            double timeout_s)
       : self_(self),
         rank_(rank),
@@ -104,8 +108,8 @@ class GlooPeer {
   Result<void> wait_connected(Deadline deadline) {
     {
       std::unique_lock lock(mutex_);
-      const bool decided = changed_.wait_until(lock, deadline.time(),
-                                               [&] { return connected_ || !lost_.empty(); });
+      const bool decided =
+          changed_.wait_until(lock, deadline.time(), [&] { return connected_ || !lost_.empty(); });
       if (connected_ && lost_.empty()) return {};
       if (decided) return peer_unreachable(rank_, lost_);
     }
@@ -200,9 +204,8 @@ class GlooPeer {
     const auto room = place->buffer.message_room();
     const bool came = receive(room.data(), header.bytes, kMessageSlot, timeout_);
     if (place->asked_for) {
-      place->completion->finish(
-          came ? received(rank_, std::move(place->buffer), header.bytes)
-               : Result<Buffer>(peer_lost(rank_, loss())));
+      place->completion->finish(came ? received(rank_, std::move(place->buffer), header.bytes)
+                                     : Result<Buffer>(peer_lost(rank_, loss())));
     } else if (came) {
       place->buffer.set_payload_bytes(header.bytes - kFrameHeaderBytes);
       keep(header.tag, std::move(place->buffer));
@@ -223,9 +226,8 @@ class GlooPeer {
     for (;;) {
       if (!lost_.empty()) return std::nullopt;
       const auto posted = receives_.find(header.tag);
-      const bool fits =
-          posted != receives_.end() &&
-          header.bytes <= posted->second.front().buffer.message_room().size();
+      const bool fits = posted != receives_.end() &&
+                        header.bytes <= posted->second.front().buffer.message_room().size();
       if (fits) {
         auto receive = take(receives_, header.tag);
         return Place{std::move(receive->buffer), std::move(receive->completion), true};
@@ -288,8 +290,7 @@ class GlooPeer {
   // Both return false when the peer is lost, with the reason in loss().
   bool receive(void* bytes, std::size_t count, Slot slot, milliseconds timeout) {
     const auto buffer = context_->createUnboundBuffer(bytes, count);
-    return enter(reading_, buffer.get()) &&
-           leave(reading_, [&] {
+    return enter(reading_, buffer.get()) && leave(reading_, [&] {
              buffer->recv(rank_.value, slot);
              return buffer->waitRecv(nullptr, timeout);
            });
@@ -297,8 +298,7 @@ class GlooPeer {
 
   bool send_whole(void* bytes, std::size_t count, Slot slot) {
     const auto buffer = context_->createUnboundBuffer(bytes, count);
-    return enter(writing_, buffer.get()) &&
-           leave(writing_, [&] {
+    return enter(writing_, buffer.get()) && leave(writing_, [&] {
              buffer->send(rank_.value, slot);
              return buffer->waitSend(nullptr, timeout_);
            });
@@ -394,10 +394,10 @@ class GlooTransport : public Transport {
   GlooTransport(const TransportOptions& options, std::shared_ptr<gt::Device> device)
       : self_(options.rank), device_(std::move(device)) {
     for (Rank rank{0}; rank.value < options.rank_count; ++rank.value) {
-      peers_.push_back(rank == self_ ? nullptr
-                                     : std::make_unique<GlooPeer>(device_, self_, rank,
-                                                                  options.rank_count,
-                                                                  options.timeout_s));
+      peers_.push_back(rank == self_
+                           ? nullptr
+                           : std::make_unique<GlooPeer>(device_, self_, rank, options.rank_count,
+                                                        options.timeout_s));
     }
   }
 
@@ -490,10 +490,10 @@ Result<std::unique_ptr<Transport>> make_gloo_transport(const TransportOptions& o
     return std::unique_ptr<Transport>(
         std::make_unique<GlooTransport>(options, open_device(attributes)));
   } catch (const std::exception& failure) {
-    return Error{ErrorCode::kPeer,
-                 fmt::format("Gloo cannot use the address '{}{}'", attributes.hostname,
-                             attributes.iface),
-                 failure.what(), "give the machine's own numeric address in the cluster file"};
+    return Error{
+        ErrorCode::kPeer,
+        fmt::format("Gloo cannot use the address '{}{}'", attributes.hostname, attributes.iface),
+        failure.what(), "give the machine's own numeric address in the cluster file"};
   }
 }
 

@@ -1,8 +1,8 @@
 #include "comm/hex.h"
 
-#include <charconv>
-
 #include <fmt/format.h>
+
+#include <charconv>
 
 namespace motley {
 

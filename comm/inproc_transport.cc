@@ -1,14 +1,14 @@
 // Ranks of one process. Nothing is buffered: a send is done when its receive has taken it, the
 // strictest behaviour that the contract allows, so a program that relies on buffering fails here
 // first. The threads that call send() and recv() do the copying; there is no thread of its own.
+#include <fmt/format.h>
+
 #include <cstring>
 #include <deque>
 #include <map>
 #include <mutex>
 #include <tuple>
 #include <utility>
-
-#include <fmt/format.h>
 
 #include "base/check.h"
 #include "comm/comm_errors.h"
@@ -112,14 +112,16 @@ class Hub {
   }
 
   std::mutex mutex_;
-  std::vector<bool> gone_;                                 // [Rank]; guarded by mutex_
+  std::vector<bool> gone_;                                   // [Rank]; guarded by mutex_
   std::map<std::tuple<Rank, Rank, Tag>, Channel> channels_;  // from, to, tag; guarded by mutex_
 };
 
 class InprocTransport : public Transport {
  public:
   InprocTransport(std::shared_ptr<Hub> hub, Rank self) : hub_(std::move(hub)), self_(self) {}
+
   ~InprocTransport() override { hub_->leave(self_); }
+
   InprocTransport(const InprocTransport&) = delete;
   InprocTransport& operator=(const InprocTransport&) = delete;
 

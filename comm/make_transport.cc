@@ -24,8 +24,7 @@ std::vector<std::string> transport_kinds() {
 
 Result<std::unique_ptr<Transport>> make_transport(const TransportOptions& options) {
   const std::vector<std::string> kinds = transport_kinds();
-  const std::string kind =
-      options.kind == "auto" && !kinds.empty() ? kinds.front() : options.kind;
+  const std::string kind = options.kind == "auto" && !kinds.empty() ? kinds.front() : options.kind;
 #ifdef MOTLEY_WITH_UCX
   if (kind == "ucx") return make_ucx_transport(options);
 #endif

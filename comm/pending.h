@@ -1,8 +1,8 @@
 // Pending: an operation under way that owns the buffer lent to it. wait() gives the buffer back.
 //
 // Any thread may wait; the transport's own thread completes it. Dropping an unfinished Pending, as
-// wait() does when its deadline passes, is allowed: the transport keeps the buffer until the network
-// has let go of it, and a receive stays posted.
+// wait() does when its deadline passes, is allowed: the transport keeps the buffer until the
+// network has let go of it, and a receive stays posted.
 #pragma once
 
 #include <condition_variable>
@@ -36,11 +36,14 @@ class Completion {
 class Pending {
  public:
   Pending() = default;
+
   explicit Pending(std::shared_ptr<Completion> completion) : completion_(std::move(completion)) {}
 
   [[nodiscard]] bool valid() const { return completion_ != nullptr; }
+
   // REQUIRES: valid().
   [[nodiscard]] bool done() const { return completion_->done(); }
+
   // Takes the outcome; afterwards valid() is false. REQUIRES: valid().
   [[nodiscard]] Result<Buffer> wait(Deadline deadline, const std::string& what) {
     return std::exchange(completion_, nullptr)->wait(deadline, what);

@@ -10,7 +10,8 @@
 // A send is done when its buffer can be used again, which may be before the peer has the message.
 // Destroying a transport is leaving: what is under way is dropped and the peers see this rank as
 // lost. Who needs the last message to arrive waits for an answer to it first. After a wait that
-// timed out the receive is still posted and would take a later message of its tag: the epoch is over.
+// timed out the receive is still posted and would take a later message of its tag: the epoch is
+// over.
 #pragma once
 
 #include <cstdint>
@@ -52,12 +53,12 @@ class Transport {
 };
 
 struct TransportOptions {
-  std::string kind = "auto";      // auto | ucx | gloo
+  std::string kind = "auto";  // auto | ucx | gloo
   Rank rank;
   int rank_count = 1;
-  std::string bind_address;       // numeric; "" = loopback, for ranks of one machine
-  std::string interface;          // "" = the interface that holds bind_address
-  double timeout_s = 60;          // longest that a message, once begun, may stand still (gloo)
+  std::string bind_address;  // numeric; "" = loopback, for ranks of one machine
+  std::string interface;     // "" = the interface that holds bind_address
+  double timeout_s = 60;     // longest that a message, once begun, may stand still (gloo)
 };
 
 // "auto" takes UCX, else Gloo. kConfig, naming what this build has, for one that it lacks; kPeer

@@ -4,6 +4,7 @@
 // and only then the poll; in another order a wake-up is lost.
 #include "comm/ucx_transport.h"
 
+#include <fmt/format.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -21,7 +22,6 @@
 #include <thread>
 #include <utility>
 
-#include <fmt/format.h>
 #include <ucp/api/ucp.h>
 #include <ucs/config/global_opts.h>
 #include <ucs/debug/debug.h>
@@ -60,8 +60,9 @@ struct WorkerDelete {
 using ContextPtr = std::unique_ptr<ucp_context, ContextDelete>;
 using WorkerPtr = std::unique_ptr<ucp_worker, WorkerDelete>;
 
-// UCX writes about every lost peer on stderr, and its handlers print and hang on fatal signals. Here
-// failures are Results, and signals are the program's. Both settings are UCX's own for the process.
+// UCX writes about every lost peer on stderr, and its handlers print and hang on fatal signals.
+// Here failures are Results, and signals are the program's. Both settings are UCX's own for the
+// process.
 void quiet_ucx() {
   if (std::getenv("UCX_LOG_LEVEL") == nullptr) ucs_global_opts_set_value("LOG_LEVEL", "fatal");
   for (const int signal : {SIGILL, SIGSEGV, SIGBUS, SIGFPE}) ucs_debug_disable_signal(signal);
@@ -75,7 +76,8 @@ Result<ContextPtr> open_context(const std::string& interface, int rank_count) {
   const std::unique_ptr<ucp_config_t, decltype(&ucp_config_release)> owner(config,
                                                                            ucp_config_release);
   // Detecting a lost peer excludes shared memory in this version of UCX, so TCP it is.
-  for (const auto& [key, value] : {std::pair{"TLS", "tcp,self"}, {"NET_DEVICES", interface.c_str()}}) {
+  for (const auto& [key, value] :
+       {std::pair{"TLS", "tcp,self"}, {"NET_DEVICES", interface.c_str()}}) {
     if (const auto status = ucp_config_modify(config, key, value); status != UCS_OK) {
       return ucx_error(fmt::format("UCX refuses {}={}", key, value), status);
     }
@@ -140,8 +142,12 @@ struct Peer {
 
 class UcxTransport : public Transport {
  public:
-  UcxTransport(const TransportOptions& options, ContextPtr context, WorkerPtr worker,
-               std::string address, int worker_fd, int task_fd)
+  UcxTransport(const TransportOptions& options,
+               ContextPtr context,
+               WorkerPtr worker,
+               std::string address,
+               int worker_fd,
+               int task_fd)
       : self_(options.rank),
         address_(std::move(address)),
         worker_fd_(worker_fd),
@@ -206,9 +212,8 @@ class UcxTransport : public Transport {
   Pending submit(Rank rank, Direction direction, Tag tag, Buffer buffer) {
     MOTLEY_CHECK(rank != self_ && rank.value >= 0 && rank.index() < peers_.size(), "rank {}",
                  rank.value);
-    auto operation =
-        std::make_shared<Operation>(Operation{&peers_[rank.index()], direction, tag,
-                                              std::move(buffer)});
+    auto operation = std::make_shared<Operation>(
+        Operation{&peers_[rank.index()], direction, tag, std::move(buffer)});
     Pending pending(operation->completion);
     post([this, operation] { start(std::make_unique<Operation>(std::move(*operation))); });
     return pending;
@@ -221,16 +226,15 @@ class UcxTransport : public Transport {
       if (peer.rank == self_) continue;
       Buffer hello(0);
       std::memset(hello.header().data(), 0, kFrameHeaderBytes);
-      hellos.emplace_back(peer.rank,
-                          submit(peer.rank, Direction::kReceive, kHelloTag, Buffer(0)));
+      hellos.emplace_back(peer.rank, submit(peer.rank, Direction::kReceive, kHelloTag, Buffer(0)));
       hellos.emplace_back(peer.rank,
                           submit(peer.rank, Direction::kSend, kHelloTag, std::move(hello)));
     }
     for (auto& [rank, pending] : hellos) {
       auto heard = pending.wait(deadline, fmt::format("rank {} to connect", rank.value));
       if (!heard.ok()) {
-        return peer_unreachable(rank, fmt::format("{} ({})", heard.error().what,
-                                                  heard.error().cause));
+        return peer_unreachable(rank,
+                                fmt::format("{} ({})", heard.error().what, heard.error().cause));
       }
     }
     return {};
@@ -278,8 +282,8 @@ class UcxTransport : public Transport {
       const auto bytes = from_hex(text.substr(kAddressPrefix.size()));
       if (!bytes || bytes->empty()) return peer_unreachable(peer.rank, "its address is damaged");
       ucp_ep_params_t params{};
-      params.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS |
-                          UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE | UCP_EP_PARAM_FIELD_ERR_HANDLER;
+      params.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE |
+                          UCP_EP_PARAM_FIELD_ERR_HANDLER;
       params.address = reinterpret_cast<const ucp_address_t*>(bytes->data());
       params.err_mode = UCP_ERR_HANDLING_MODE_PEER;
       params.err_handler = {on_endpoint_error, this};
@@ -345,8 +349,8 @@ class UcxTransport : public Transport {
 
   static ucp_request_param_t request_param(Operation& operation) {
     ucp_request_param_t param{};
-    param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA |
-                         UCP_OP_ATTR_FIELD_MEMORY_TYPE;
+    param.op_attr_mask =
+        UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_MEMORY_TYPE;
     param.user_data = &operation;
     param.memory_type = UCS_MEMORY_TYPE_HOST;
     return param;
@@ -356,7 +360,9 @@ class UcxTransport : public Transport {
     finish_send(*static_cast<Operation*>(operation), status);
   }
 
-  static void on_received(void* request, ucs_status_t status, const ucp_tag_recv_info_t* info,
+  static void on_received(void* request,
+                          ucs_status_t status,
+                          const ucp_tag_recv_info_t* info,
                           void* user_data) {
     auto& operation = *static_cast<Operation*>(user_data);
     operation.request = request;
@@ -488,9 +494,8 @@ Result<std::unique_ptr<Transport>> make_ucx_transport(const TransportOptions& op
   if (task_fd < 0) {
     return Error{ErrorCode::kInternal, "cannot make an eventfd", std::strerror(errno), ""};
   }
-  return std::unique_ptr<Transport>(
-      std::make_unique<UcxTransport>(options, std::move(context), std::move(worker),
-                                     std::move(address), worker_fd, task_fd));
+  return std::unique_ptr<Transport>(std::make_unique<UcxTransport>(
+      options, std::move(context), std::move(worker), std::move(address), worker_fd, task_fd));
 }
 
 }  // namespace motley

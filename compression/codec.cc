@@ -1,10 +1,10 @@
 #include "compression/codec.h"
 
+#include <fmt/format.h>
+
 #include <charconv>
 #include <string_view>
 #include <vector>
-
-#include <fmt/format.h>
 
 #include "compression/dense_codecs.h"
 #include "compression/zstd_codec.h"
@@ -83,8 +83,8 @@ Result<std::unique_ptr<const Codec>> make_codec(const std::string& chain) {
     ++next;
   }
   if (next < links.size()) {
-    return not_a_chain(chain, fmt::format("'{}' is unknown, or does not belong in this place",
-                                          links[next].name));
+    return not_a_chain(
+        chain, fmt::format("'{}' is unknown, or does not belong in this place", links[next].name));
   }
   return codec;
 }

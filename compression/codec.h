@@ -1,6 +1,6 @@
 // A Codec turns one dense fp32 slice into bytes for one link, and back.
-// Safe to share between threads; nothing is carried from one call to the next. Chains and their wire
-// layout: docs/formats/frame.md.
+// Safe to share between threads; nothing is carried from one call to the next. Chains and their
+// wire layout: docs/formats/frame.md.
 #pragma once
 
 #include <cstddef>
@@ -24,15 +24,17 @@ class Codec {
 
   // Writes values_N to wire_B and returns the bytes written. Cannot fail: finite or not, any value
   // has an encoding. REQUIRES: wire_B.size() >= bytes_max(values_N.size()).
-  virtual std::size_t encode(std::span<const float> values_N, std::span<std::byte> wire_B) const = 0;
+  virtual std::size_t encode(std::span<const float> values_N,
+                             std::span<std::byte> wire_B) const = 0;
 
   // Reads exactly values_N.size() values. The peer is not trusted: kCorrupt on any malformed input;
   // values_N is then unspecified.
-  virtual Result<void> decode(std::span<const std::byte> wire_B, std::span<float> values_N) const = 0;
+  virtual Result<void> decode(std::span<const std::byte> wire_B,
+                              std::span<float> values_N) const = 0;
 };
 
-// From a chain as text; kConfig, naming the known codecs, when it is not one. "auto" is not a codec:
-// the planner turns it into one.
+// From a chain as text; kConfig, naming the known codecs, when it is not one. "auto" is not a
+// codec: the planner turns it into one.
 [[nodiscard]] Result<std::unique_ptr<const Codec>> make_codec(const std::string& chain);
 
 }  // namespace motley

@@ -1,9 +1,9 @@
 #include "compression/dense_codecs.h"
 
+#include <fmt/format.h>
+
 #include <bit>
 #include <cstring>
-
-#include <fmt/format.h>
 
 #include "base/check.h"
 #include "compression/half.h"

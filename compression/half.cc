@@ -31,8 +31,7 @@ std::uint16_t fp16_magnitude(std::uint32_t magnitude) {
     // A subnormal of fp16 counts in units of 2^-24: shift the significand, hidden bit included.
     const int shift = 126 - static_cast<int>(magnitude >> 23);
     if (shift > 24) return 0;
-    return static_cast<std::uint16_t>(
-        shift_round_even((magnitude & 0x7FFFFFU) | 0x800000U, shift));
+    return static_cast<std::uint16_t>(shift_round_even((magnitude & 0x7FFFFFU) | 0x800000U, shift));
   }
   const std::uint32_t rebased = magnitude - ((127U - 15U) << 23);
   const std::uint32_t rounded = shift_round_even(rebased, 13);
@@ -94,10 +93,9 @@ float float_from_bf16(std::uint16_t half) {
 }
 
 const HalfKernels& scalar_half_kernels() {
-  static constexpr HalfKernels kKernels = {encode_each<fp16_from_float>,
-                                           decode_each<float_from_fp16>,
-                                           encode_each<bf16_from_float>,
-                                           decode_each<float_from_bf16>};
+  static constexpr HalfKernels kKernels = {
+      encode_each<fp16_from_float>, decode_each<float_from_fp16>, encode_each<bf16_from_float>,
+      decode_each<float_from_bf16>};
   return kKernels;
 }
 

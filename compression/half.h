@@ -1,9 +1,9 @@
 // 16-bit floats on the wire: IEEE binary16 ("fp16") and bfloat16 ("bf16"), little-endian.
 //
 // Rounding is to nearest, ties to even. What is finite stays finite: a value beyond the largest
-// finite one of the format becomes that one (±65504 for fp16, ±0x1.FEp127 for bf16), so that a codec
-// never turns an overflow into an infinity that a training step would not have had. Infinities stay;
-// a NaN stays a NaN (made quiet, sign and upper payload bits kept).
+// finite one of the format becomes that one (±65504 for fp16, ±0x1.FEp127 for bf16), so that a
+// codec never turns an overflow into an infinity that a training step would not have had.
+// Infinities stay; a NaN stays a NaN (made quiet, sign and upper payload bits kept).
 #pragma once
 
 #include <cstddef>

@@ -14,7 +14,9 @@ namespace {
 constexpr std::size_t kLanes = 8;
 constexpr int kNearestEven = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC;
 
-std::size_t whole_lanes(std::size_t count) { return count - count % kLanes; }
+std::size_t whole_lanes(std::size_t count) {
+  return count - count % kLanes;
+}
 
 MOTLEY_AVX2 void fp16_encode(std::span<const float> values_N, std::byte* wire_B) {
   const std::size_t vector_count = whole_lanes(values_N.size());
@@ -50,8 +52,7 @@ MOTLEY_AVX2 void bf16_encode(std::span<const float> values_N, std::byte* wire_B)
   const __m256i infinity = _mm256_set1_epi32(0x7F800000);
   const __m256i infinity_below = _mm256_set1_epi32(0x7F7FFFFF);
   for (std::size_t i = 0; i < vector_count; i += kLanes) {
-    const __m256i bits =
-        _mm256_loadu_si256(reinterpret_cast<const __m256i*>(values_N.data() + i));
+    const __m256i bits = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(values_N.data() + i));
     const __m256i magnitude = _mm256_and_si256(bits, magnitude_mask);
     const __m256i sign = _mm256_srli_epi32(_mm256_andnot_si256(magnitude_mask, bits), 16);
     const __m256i odd = _mm256_and_si256(_mm256_srli_epi32(magnitude, 16), _mm256_set1_epi32(1));
@@ -96,7 +97,9 @@ const HalfKernels* avx2_half_kernels() {
 
 namespace motley {
 
-const HalfKernels* avx2_half_kernels() { return nullptr; }
+const HalfKernels* avx2_half_kernels() {
+  return nullptr;
+}
 
 }  // namespace motley
 

@@ -1,10 +1,11 @@
 #include "compression/zstd_codec.h"
 
+#include <fmt/format.h>
+
 #include <mutex>
 #include <utility>
 #include <vector>
 
-#include <fmt/format.h>
 #include <zstd.h>
 
 #include "base/check.h"
@@ -16,6 +17,7 @@ namespace {
 struct Workspace {
   struct Free {
     void operator()(ZSTD_CCtx* context) const { ZSTD_freeCCtx(context); }
+
     void operator()(ZSTD_DCtx* context) const { ZSTD_freeDCtx(context); }
   };
 
@@ -93,9 +95,8 @@ class ZstdCodec : public Codec {
     auto work = pool_.take();
     work->inner_B.resize(expected_bytes);
     // In one piece: the output is the window, so what the frame says of its window costs nothing.
-    const std::size_t bytes =
-        ZSTD_decompressDCtx(work->decompressor.get(), work->inner_B.data(), expected_bytes,
-                            wire_B.data(), wire_B.size());
+    const std::size_t bytes = ZSTD_decompressDCtx(work->decompressor.get(), work->inner_B.data(),
+                                                  expected_bytes, wire_B.data(), wire_B.size());
     Result<void> outcome;
     if (ZSTD_isError(bytes)) {
       outcome = damaged(name(), ZSTD_getErrorName(bytes));

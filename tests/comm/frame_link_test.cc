@@ -1,11 +1,12 @@
 #include "comm/frame_link.h"
 
+#include <rapidcheck.h>
+
 #include <cstring>
 #include <string>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <rapidcheck/gtest.h>
 
 #include "support/rank_group.h"
 
@@ -44,7 +45,9 @@ class FrameLinkTest : public testing::Test {
   }
 
   // Sends "hello" from a link that differs in some way.
-  Result<Buffer> receive_from(Rank self, std::uint32_t epoch, std::uint64_t plan,
+  Result<Buffer> receive_from(Rank self,
+                              std::uint32_t epoch,
+                              std::uint64_t plan,
                               const FrameId& id) {
     FrameLink link(group_.at(kRank0), self, epoch, plan);
     auto sent = link.send(kRank1, id, payload("hello"));
@@ -99,8 +102,8 @@ TEST_F(FrameLinkTest, KeepsKindsChunksAndMicroBatchesApart) {
   EXPECT_TRUE(rc::check("frames with another kind, chunk or micro-batch do not meet", [&] {
     const auto id = [] {
       return FrameId{static_cast<FrameKind>(*rc::gen::inRange(1, 6)),
-                     ChunkId{*rc::gen::inRange(0, 1 << 16)},
-                     MicroId{*rc::gen::inRange(0, 1 << 24)}, 1};
+                     ChunkId{*rc::gen::inRange(0, 1 << 16)}, MicroId{*rc::gen::inRange(0, 1 << 24)},
+                     1};
     };
     const FrameId sent = id();
     const FrameId awaited = id();
@@ -158,8 +161,7 @@ TEST_P(AllGatherSmall, GivesEveryRankEveryPayload) {
       FrameLink link(group.at(self), self, kEpoch, kPlan);
       for (std::int64_t step = 0; step < 20; ++step) {
         const std::string mine(static_cast<std::size_t>(self.value), static_cast<char>(step));
-        const auto all =
-            all_gather_small(link, self, rank_count, step, bytes_of(mine), 8, soon());
+        const auto all = all_gather_small(link, self, rank_count, step, bytes_of(mine), 8, soon());
         ASSERT_TRUE(all.ok()) << describe(all.error());
         ASSERT_EQ(all->size(), static_cast<std::size_t>(rank_count));
         for (std::size_t rank = 0; rank < all->size(); ++rank) {
@@ -177,15 +179,16 @@ TEST_P(AllGatherSmall, NamesTheRankThatIsMissing) {
   group.run([&](Rank self) {
     if (self.value == 2) return;
     FrameLink link(group.at(self), self, kEpoch, kPlan);
-    const auto all =
-        all_gather_small(link, self, 3, 9, bytes_of("me"), 8, Deadline::after_s(0.3));
+    const auto all = all_gather_small(link, self, 3, 9, bytes_of("me"), 8, Deadline::after_s(0.3));
     ASSERT_FALSE(all.ok());
     EXPECT_THAT(all.error().what, HasSubstr("step 9"));
     EXPECT_THAT(all.error().what, HasSubstr(self == kRank0 ? "rank 2" : "rank 0"));
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(Kinds, AllGatherSmall, testing::ValuesIn(all_transport_kinds()),
+INSTANTIATE_TEST_SUITE_P(Kinds,
+                         AllGatherSmall,
+                         testing::ValuesIn(all_transport_kinds()),
                          [](const auto& kind) { return kind.param; });
 
 }  // namespace

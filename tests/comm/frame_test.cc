@@ -1,10 +1,11 @@
+#include <fmt/format.h>
+
 #include <array>
 #include <cstdint>
 #include <cstring>
 #include <string>
 #include <vector>
 
-#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -19,8 +20,9 @@ using testing::HasSubstr;
 using HeaderBytes = std::array<std::byte, kFrameHeaderBytes>;
 
 FrameHeader example() {
-  return {0x01020304, 0x1112131415161718, Rank{2},
-          FrameId{FrameKind::kGradient, ChunkId{3}, MicroId{5}, 700}, 9, 0x2122232425262728};
+  return {0x01020304, 0x1112131415161718,
+          Rank{2},    FrameId{FrameKind::kGradient, ChunkId{3}, MicroId{5}, 700},
+          9,          0x2122232425262728};
 }
 
 HeaderBytes written(const FrameHeader& header) {

@@ -71,7 +71,9 @@ TEST_P(EveryKind, NamesARankThatDoesNotConnect) {
   EXPECT_THAT(connected.error().what, HasSubstr("cannot connect to rank 1"));
 }
 
-INSTANTIATE_TEST_SUITE_P(Kinds, EveryKind, testing::ValuesIn(transport_kinds()),
+INSTANTIATE_TEST_SUITE_P(Kinds,
+                         EveryKind,
+                         testing::ValuesIn(transport_kinds()),
                          [](const auto& kind) { return kind.param; });
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(EveryKind);
 

@@ -1,4 +1,6 @@
 // The contract of comm/transport.h, over every transport of this build.
+#include "comm/transport.h"
+
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -6,7 +8,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "comm/transport.h"
 #include "support/rank_group.h"
 
 namespace motley {
@@ -58,8 +59,8 @@ class EveryTransport : public testing::TestWithParam<std::string> {
 
 TEST_P(EveryTransport, CarriesMessagesOfEverySize) {
   RankGroup group(GetParam(), 2);
-  for (const std::size_t bytes : {std::size_t{0}, std::size_t{1}, std::size_t{777}, kMiB + 3,
-                                  8 * kMiB}) {
+  for (const std::size_t bytes :
+       {std::size_t{0}, std::size_t{1}, std::size_t{777}, kMiB + 3, 8 * kMiB}) {
     auto outcome = carry(group, 5, message(bytes, 1), bytes);
     EXPECT_TRUE(is_message(outcome, bytes, 1)) << bytes;
   }
@@ -193,7 +194,9 @@ TEST_P(EveryTransport, NamesWhatDidNotComeInTime) {
   EXPECT_THAT(outcome.error().what, HasSubstr("waiting for the vote: nothing came"));
 }
 
-INSTANTIATE_TEST_SUITE_P(Kinds, EveryTransport, testing::ValuesIn(all_transport_kinds()),
+INSTANTIATE_TEST_SUITE_P(Kinds,
+                         EveryTransport,
+                         testing::ValuesIn(all_transport_kinds()),
                          [](const auto& kind) { return kind.param; });
 
 }  // namespace

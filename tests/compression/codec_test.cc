@@ -1,5 +1,7 @@
 #include "compression/codec.h"
 
+#include <rapidcheck.h>
+
 #include <cmath>
 #include <cstdint>
 #include <thread>
@@ -7,7 +9,6 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <rapidcheck/gtest.h>
 #include <zstd.h>
 
 namespace motley {
@@ -27,7 +28,8 @@ std::vector<std::byte> encoded(const Codec& codec, const std::vector<float>& val
   return wire;
 }
 
-Result<std::vector<float>> decoded(const Codec& codec, const std::vector<std::byte>& wire,
+Result<std::vector<float>> decoded(const Codec& codec,
+                                   const std::vector<std::byte>& wire,
                                    std::size_t count) {
   std::vector<float> values(count);
   if (auto done = codec.decode(wire, values); !done.ok()) return done.error();
@@ -59,7 +61,9 @@ TEST_P(EveryChain, BringsExactValuesBack) {
   }
 }
 
-TEST_P(EveryChain, NamesItself) { EXPECT_EQ(codec_of(GetParam())->name(), GetParam()); }
+TEST_P(EveryChain, NamesItself) {
+  EXPECT_EQ(codec_of(GetParam())->name(), GetParam());
+}
 
 TEST_P(EveryChain, RefusesEveryTruncation) {
   const auto codec = codec_of(GetParam());
@@ -110,9 +114,10 @@ TEST_P(EveryChain, IsSafeToShareBetweenThreads) {
   EXPECT_EQ(right, std::vector<int>(4, 20));
 }
 
-INSTANTIATE_TEST_SUITE_P(Chains, EveryChain,
-                         testing::Values("none", "fp16", "bf16", "zstd(1)", "fp16|zstd(1)",
-                                         "bf16|zstd(19)"));
+INSTANTIATE_TEST_SUITE_P(
+    Chains,
+    EveryChain,
+    testing::Values("none", "fp16", "bf16", "zstd(1)", "fp16|zstd(1)", "bf16|zstd(19)"));
 
 TEST(Codec, NoneKeepsEveryBit) {
   const std::vector<float> values = {-0.0F, 1e-42F, INFINITY, 3.14159274F};
@@ -142,11 +147,26 @@ TEST_P(NotAChain, IsRefusedWithTheKnownCodecs) {
   EXPECT_THAT(codec.error().remedy, HasSubstr("fp16"));
 }
 
-INSTANTIATE_TEST_SUITE_P(Texts, NotAChain,
-                         testing::Values("", "|", "auto", "fp8", "fp16|", "|fp16", "fp16|bf16",
-                                         "zstd", "zstd()", "zstd(0)", "zstd(20)", "zstd(-1)",
-                                         "zstd(1", "zstd(1x)", "zstd(1)|fp16", "fp16(1)",
-                                         "zstd(1)|zstd(1)", "zstd(99999999999)"));
+INSTANTIATE_TEST_SUITE_P(Texts,
+                         NotAChain,
+                         testing::Values("",
+                                         "|",
+                                         "auto",
+                                         "fp8",
+                                         "fp16|",
+                                         "|fp16",
+                                         "fp16|bf16",
+                                         "zstd",
+                                         "zstd()",
+                                         "zstd(0)",
+                                         "zstd(20)",
+                                         "zstd(-1)",
+                                         "zstd(1",
+                                         "zstd(1x)",
+                                         "zstd(1)|fp16",
+                                         "fp16(1)",
+                                         "zstd(1)|zstd(1)",
+                                         "zstd(99999999999)"));
 
 TEST(ZstdCodec, RefusesABombBeforeUnpackingIt) {
   const auto wire = zstd_frame(std::vector<std::byte>(1 << 24));
@@ -167,8 +187,7 @@ TEST(ZstdCodec, RefusesAFrameWithoutContentSize) {
   const std::vector<std::byte> content(16);
   ZSTD_CCtx* context = ZSTD_createCCtx();
   ZSTD_CCtx_setParameter(context, ZSTD_c_contentSizeFlag, 0);
-  wire.resize(
-      ZSTD_compress2(context, wire.data(), wire.size(), content.data(), content.size()));
+  wire.resize(ZSTD_compress2(context, wire.data(), wire.size(), content.data(), content.size()));
   ZSTD_freeCCtx(context);
   EXPECT_FALSE(decoded(*codec_of("zstd(1)"), wire, 4).ok());
 }

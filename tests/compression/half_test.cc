@@ -1,5 +1,7 @@
 #include "compression/half.h"
 
+#include <rapidcheck.h>
+
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -8,7 +10,6 @@
 #include <vector>
 
 #include <gtest/gtest.h>
-#include <rapidcheck/gtest.h>
 
 #include "compression/half_avx2.h"
 
@@ -17,18 +18,18 @@ namespace {
 
 constexpr float kInf = std::numeric_limits<float>::infinity();
 
-float from_bits(std::uint32_t bits) { return std::bit_cast<float>(bits); }
+float from_bits(std::uint32_t bits) {
+  return std::bit_cast<float>(bits);
+}
 
 // Every boundary of both formats, with its neighbours, in both signs, and NaNs of each kind.
 std::vector<float> special_values() {
   std::vector<float> values;
-  for (const float centre : {0.0F, 0x1p-25F, 0x1p-24F, 0x1.8p-24F, 0x1p-14F, 1.0F, 2049.0F, 2051.0F,
-                             65504.0F, 65520.0F, 65536.0F, 0x1.FEp127F, 0x1.FFp127F,
-                             std::numeric_limits<float>::denorm_min(),
-                             std::numeric_limits<float>::min(),
-                             std::numeric_limits<float>::max(), kInf}) {
-    for (const float value :
-         {std::nextafter(centre, 0.0F), centre, std::nextafter(centre, kInf)}) {
+  for (const float centre :
+       {0.0F, 0x1p-25F, 0x1p-24F, 0x1.8p-24F, 0x1p-14F, 1.0F, 2049.0F, 2051.0F, 65504.0F, 65520.0F,
+        65536.0F, 0x1.FEp127F, 0x1.FFp127F, std::numeric_limits<float>::denorm_min(),
+        std::numeric_limits<float>::min(), std::numeric_limits<float>::max(), kInf}) {
+    for (const float value : {std::nextafter(centre, 0.0F), centre, std::nextafter(centre, kInf)}) {
       values.push_back(value);
       values.push_back(-value);
     }
@@ -49,7 +50,9 @@ using Encode = void (*)(std::span<const float>, std::byte*);
 using Decode = void (*)(const std::byte*, std::span<float>);
 
 // Encodes from and to places `offset` elements (bytes on the wire side) off their alignment.
-std::vector<std::byte> encoded(Encode encode, const std::vector<float>& values, std::size_t offset) {
+std::vector<std::byte> encoded(Encode encode,
+                               const std::vector<float>& values,
+                               std::size_t offset) {
   std::vector<float> shifted(offset);
   shifted.insert(shifted.end(), values.begin(), values.end());
   std::vector<std::byte> wire(offset + 2 * values.size());
@@ -57,7 +60,8 @@ std::vector<std::byte> encoded(Encode encode, const std::vector<float>& values, 
   return {wire.begin() + static_cast<std::ptrdiff_t>(offset), wire.end()};
 }
 
-std::vector<std::uint32_t> decoded(Decode decode, const std::vector<std::byte>& wire,
+std::vector<std::uint32_t> decoded(Decode decode,
+                                   const std::vector<std::byte>& wire,
                                    std::size_t offset) {
   std::vector<std::byte> shifted(offset);
   shifted.insert(shifted.end(), wire.begin(), wire.end());
@@ -68,8 +72,8 @@ std::vector<std::uint32_t> decoded(Decode decode, const std::vector<std::byte>& 
 
 TEST(Fp16, RoundsToNearestEven) {
   EXPECT_EQ(fp16_from_float(1.0F), 0x3C00);
-  EXPECT_EQ(fp16_from_float(2049.0F), 0x6800);  // halfway between 2048 and 2050
-  EXPECT_EQ(fp16_from_float(2051.0F), 0x6802);  // halfway between 2050 and 2052
+  EXPECT_EQ(fp16_from_float(2049.0F), 0x6800);   // halfway between 2048 and 2050
+  EXPECT_EQ(fp16_from_float(2051.0F), 0x6802);   // halfway between 2050 and 2052
   EXPECT_EQ(fp16_from_float(0x1p-25F), 0x0000);  // halfway between 0 and the smallest
   EXPECT_EQ(fp16_from_float(0x1.8p-24F), 0x0002);
   EXPECT_EQ(fp16_from_float(-0.0F), 0x8000);
@@ -128,8 +132,8 @@ TEST_F(VectorKernels, EncodeAsTheReferenceForAllLengthsAndAlignments) {
   const std::vector<float> special = special_values();
   for (std::size_t length = 0; length <= special.size(); ++length) {
     for (std::size_t offset = 0; offset < 5; ++offset) {
-      expect_equal_to_reference({special.begin(), special.begin() + static_cast<std::ptrdiff_t>(length)},
-                                offset);
+      expect_equal_to_reference(
+          {special.begin(), special.begin() + static_cast<std::ptrdiff_t>(length)}, offset);
     }
   }
 }
@@ -137,8 +141,8 @@ TEST_F(VectorKernels, EncodeAsTheReferenceForAllLengthsAndAlignments) {
 TEST_F(VectorKernels, EncodeAsTheReferenceForAnyBits) {
   EXPECT_TRUE(rc::check("any 32 bits", [] {
     std::vector<float> values;
-    for (const auto bits : *rc::gen::container<std::vector<std::uint32_t>>(
-             64, rc::gen::arbitrary<std::uint32_t>())) {
+    for (const auto bits :
+         *rc::gen::container<std::vector<std::uint32_t>>(64, rc::gen::arbitrary<std::uint32_t>())) {
       values.push_back(from_bits(bits));
     }
     expect_equal_to_reference(values, 0);

@@ -15,7 +15,9 @@
 
 namespace motley {
 
-inline Deadline soon() { return Deadline::after_s(20); }
+inline Deadline soon() {
+  return Deadline::after_s(20);
+}
 
 inline std::vector<std::string> all_transport_kinds() {
   std::vector<std::string> kinds = transport_kinds();
@@ -48,6 +50,7 @@ class RankGroup {
   }
 
   [[nodiscard]] int size() const { return static_cast<int>(transports_.size()); }
+
   [[nodiscard]] Transport& at(Rank rank) { return *transports_[rank.index()]; }
 
   // One thread a rank; returns when all have ended.
