@@ -74,11 +74,15 @@ struct Problem {
   PlanOptions options;
 
   [[nodiscard]] ModelSpec model() const { return sketch_model(layers); }
+
   [[nodiscard]] Cluster cluster() const { return sketch_cluster(machines, link); }
+
   [[nodiscard]] Profile profile() const { return sketch_profile(layers, machines); }
+
   [[nodiscard]] Result<CostModel> cost() const {
     return CostModel::make(model(), cluster(), profile(), 1);
   }
+
   [[nodiscard]] Result<Plan> plan() const {
     return make_plan(model(), cluster(), profile(), options);
   }
