@@ -20,7 +20,7 @@ namespace {
 
 // The estimate ranks candidates well but not exactly, so the best few are simulated: per shape as
 // many as this, over all shapes as long as the simulated actions stay below the budget.
-constexpr std::size_t kKeptPerShape = 6;
+constexpr std::size_t kKeptPerShape = 16;
 constexpr std::int64_t kSimulatedActionsMax = 300'000;
 constexpr std::int64_t kActionsPerStageAndMicroBatch = 7;
 // Two simulated times closer than this are the same; then the simpler plan wins.

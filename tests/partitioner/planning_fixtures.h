@@ -1,6 +1,8 @@
 // Small models and machines with round numbers, shared by the tests of planning.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <string>
 #include <vector>
 
@@ -29,7 +31,7 @@ inline ModelSpec sketch_model(const std::vector<LayerSketch>& layers) {
   model.vocab = 10;
   for (std::size_t l = 0; l < layers.size(); ++l) {
     LayerSpec& layer = model.layers.emplace_back();
-    layer.name = layer.kind = layer.signature = "l" + std::to_string(l);
+    layer.name = layer.kind = layer.signature = fmt::format("l{}", l);
     layer.parameters.push_back({layer.name + ".weight", {layers[l].parameters}, {}, false, false});
     layer.output_floats_per_sample = l + 1 < layers.size() ? layers[l].output_floats : 0;
   }
@@ -42,7 +44,7 @@ inline Cluster sketch_cluster(const std::vector<MachineSketch>& machines, LinkSp
   cluster.network = link;
   cluster.machines.clear();
   for (std::size_t m = 0; m < machines.size(); ++m) {
-    cluster.machines.emplace_back().name = "m" + std::to_string(m);
+    cluster.machines.emplace_back().name = fmt::format("m{}", m);
   }
   return cluster;
 }
@@ -53,15 +55,15 @@ inline Profile sketch_profile(const std::vector<LayerSketch>& layers,
   Profile profile;
   for (std::size_t m = 0; m < machines.size(); ++m) {
     DeviceProfile& device = profile.devices.emplace_back();
-    device.machine = "m" + std::to_string(m);
+    device.machine = fmt::format("m{}", m);
     device.device = "cpu";
     device.memory_bytes = machines[m].memory_bytes;
     for (std::size_t l = 0; l < layers.size(); ++l) {
       const double work_s = layers[l].work_s / machines[m].speed;
-      device.layers["l" + std::to_string(l)] = {{.micro_batch = 1,
-                                                 .forward_s = work_s / 3,
-                                                 .backward_s = work_s * 2 / 3,
-                                                 .saved_bytes = layers[l].saved_bytes}};
+      device.layers[fmt::format("l{}", l)] = {{.micro_batch = 1,
+                                               .forward_s = work_s / 3,
+                                               .backward_s = work_s * 2 / 3,
+                                               .saved_bytes = layers[l].saved_bytes}};
     }
   }
   return profile;
@@ -74,11 +76,15 @@ struct Problem {
   PlanOptions options;
 
   [[nodiscard]] ModelSpec model() const { return sketch_model(layers); }
+
   [[nodiscard]] Cluster cluster() const { return sketch_cluster(machines, link); }
+
   [[nodiscard]] Profile profile() const { return sketch_profile(layers, machines); }
+
   [[nodiscard]] Result<CostModel> cost() const {
     return CostModel::make(model(), cluster(), profile(), 1);
   }
+
   [[nodiscard]] Result<Plan> plan() const {
     return make_plan(model(), cluster(), profile(), options);
   }

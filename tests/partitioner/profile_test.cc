@@ -40,10 +40,12 @@ TEST(ProfileJson, RefusesImpossibleValues) {
   EXPECT_EQ(verdict([](Json&) {}), "accepted");
   EXPECT_NE(verdict([&](Json& j) { sample(j)["forward_s"] = -1; }), "accepted");
   EXPECT_NE(verdict([&](Json& j) { sample(j)["forward_s"] = 1e300; }), "accepted");
-  EXPECT_NE(verdict([&](Json& j) { sample(j)["saved_bytes"] = std::int64_t{1} << 60; }), "accepted");
+  EXPECT_NE(verdict([&](Json& j) { sample(j)["saved_bytes"] = std::int64_t{1} << 60; }),
+            "accepted");
   EXPECT_NE(verdict([&](Json& j) { sample(j)["micro_batch"] = 4; }), "accepted");
   EXPECT_NE(verdict([&](Json& j) { sample(j).erase("workspace_bytes"); }), "accepted");
-  EXPECT_NE(verdict([](Json& j) { j["devices"][0]["layers"]["attn"] = Json::array(); }), "accepted");
+  EXPECT_NE(verdict([](Json& j) { j["devices"][0]["layers"]["attn"] = Json::array(); }),
+            "accepted");
   EXPECT_NE(verdict([](Json& j) { j["devices"].push_back(j["devices"][0]); }), "accepted");
   EXPECT_NE(verdict([](Json& j) { j["format"] = "motley.plan"; }), "accepted");
 }

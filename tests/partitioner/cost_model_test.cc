@@ -1,0 +1,78 @@
+#include "partitioner/cost_model.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/partitioner/planning_fixtures.h"
+
+namespace motley {
+namespace {
+
+Problem two_layers() {
+  Problem problem;
+  problem.layers = {{3, 1000, 50, 100}, {6, 2000, 0, 200}};
+  problem.machines = {{1, 1 << 20}, {2, 1 << 20}};
+  problem.link = {1000, 0.5};
+  return problem;
+}
+
+TEST(CostModel, AddsUpLayers) {
+  const auto cost = two_layers().cost();
+  ASSERT_TRUE(cost.ok());
+  EXPECT_DOUBLE_EQ(cost->forward_s(0, 0, 2, 1), 3);
+  EXPECT_DOUBLE_EQ(cost->backward_s(0, 0, 2, 1), 6);
+  EXPECT_DOUBLE_EQ(cost->forward_s(1, 1, 2, 2), 2);
+  EXPECT_DOUBLE_EQ(cost->transfer_s(0, 1, 0, 2, 4), 0.5 + 50 * 2 * 4 / 1000.0);
+}
+
+TEST(CostModel, CountsMemoryOfParametersAndMicroBatchesInFlight) {
+  const auto cost = two_layers().cost();
+  ASSERT_TRUE(cost.ok());
+  // Value, gradient and two moments; three saved micro-batches; five buffers of the boundary.
+  EXPECT_EQ(cost->memory_bytes(0, 0, 1, 1, 3), 1000 * 4 * 4 + 3 * 100 + 5 * 50 * 4);
+  EXPECT_EQ(cost->memory_bytes(0, 0, 2, 1, 1), 3000 * 4 * 4 + 300);
+}
+
+TEST(CostModel, CountsACopyOfTiedParametersOnTheOtherRank) {
+  const Problem problem = two_layers();
+  ModelSpec model = problem.model();
+  tie(model);
+  const auto cost = CostModel::make(model, problem.cluster(), problem.profile(), 1);
+  ASSERT_TRUE(cost.ok());
+  EXPECT_EQ(cost->tied_bytes(), 4000);
+  EXPECT_EQ(cost->memory_bytes(0, 0, 2, 1, 1), 3000 * 4 * 4 + 4000 + 300);
+  EXPECT_EQ(cost->memory_bytes(1, 1, 2, 1, 1), (2000 + 1000) * 4 * 4 + 4000 + 200 + 3 * 200);
+}
+
+TEST(CostModel, SplitsTheMemoryOfAMachineOverItsDevices) {
+  const Problem problem = two_layers();
+  Cluster cluster = problem.cluster();
+  cluster.machines[0].devices = {"cpu", "cpu"};
+  cluster.machines[1].memory_gib = 2;
+  const auto cost = CostModel::make(problem.model(), cluster, problem.profile(), 3);
+  ASSERT_TRUE(cost.ok());
+  EXPECT_EQ(cost->slots()[1].memory_bytes, 1 << 19);
+  EXPECT_EQ(cost->slots()[2].memory_bytes, std::int64_t{2} << 30);
+  EXPECT_EQ(cost->slots()[0].threads, 3);
+}
+
+TEST(CostModel, NamesTheMachineThatWasNotMeasured) {
+  const Problem problem = two_layers();
+  Profile profile = problem.profile();
+  profile.devices.pop_back();
+  const auto cost = CostModel::make(problem.model(), problem.cluster(), profile, 1);
+  ASSERT_FALSE(cost.ok());
+  EXPECT_EQ(cost.error().what, "no profile of m1/cpu");
+  EXPECT_NE(cost.error().remedy.find("motley profile"), std::string::npos);
+}
+
+TEST(CostModel, NamesTheLayerThatWasNotMeasured) {
+  const Problem problem = two_layers();
+  Profile profile = problem.profile();
+  profile.devices[1].layers.erase("l1");
+  const auto cost = CostModel::make(problem.model(), problem.cluster(), profile, 1);
+  ASSERT_FALSE(cost.ok());
+  EXPECT_EQ(cost.error().what, "the profile of m1/cpu lacks layer 'l1'");
+}
+
+}  // namespace
+}  // namespace motley

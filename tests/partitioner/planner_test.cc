@@ -1,0 +1,205 @@
+#include "partitioner/planner.h"
+
+#include <limits>
+
+#include <gmock/gmock.h>
+
+#include "base/json.h"
+#include "partitioner/simulator.h"
+#include "pipeline/schedules.h"
+#include "tests/partitioner/random_problem.h"
+
+namespace motley {
+namespace {
+
+using ::testing::Contains;
+using ::testing::HasSubstr;
+
+Problem three_machines() {
+  Problem problem;
+  problem.layers.assign(12, {.work_s = 0.1, .output_floats = 100, .saved_bytes = 1000});
+  problem.machines = {{1}, {0.5}, {0.25}};
+  return problem;
+}
+
+std::string shape_of(const Plan& plan) {
+  std::string text;
+  for (const ChunkPlan& c : plan.chunks) {
+    text += plan.ranks[c.rank.index()].machine + ":" + std::to_string(c.layer_count) + " ";
+  }
+  return text;
+}
+
+// The simulated step of every pipeline that fits, at one shape, by trying all.
+double least_step_s(const Problem& problem,
+                    const CostModel& cost,
+                    const std::string& schedule_name,
+                    int micro_batch) {
+  double least_s = std::numeric_limits<double>::infinity();
+  const ModelSpec model = problem.model();
+  const int micro_batches = problem.options.global_batch / micro_batch;
+  for_each_pipeline(
+      static_cast<int>(cost.slots().size()), cost.layer_count(),
+      [&](const auto& slots, const auto& first_layers) {
+        Plan plan;
+        plan.micro_batch = micro_batch;
+        plan.micro_batches = micro_batches;
+        plan.schedule = schedule_name;
+        const int stages = static_cast<int>(slots.size());
+        for (int i = 0; i < stages; ++i) {
+          const auto at = static_cast<std::size_t>(i);
+          const int last = i + 1 < stages ? first_layers[at + 1] : cost.layer_count();
+          const int held =
+              schedule_name == "gpipe" ? micro_batches : std::min(micro_batches, stages - i);
+          const auto& slot = cost.slots()[static_cast<std::size_t>(slots[at])];
+          if (cost.memory_bytes(slots[at], first_layers[at], last, micro_batch, held) >
+              slot.memory_bytes) {
+            return;
+          }
+          plan.ranks.push_back({slot.machine, slot.device});
+          plan.chunks.push_back({first_layers[at], last - first_layers[at], {i}});
+        }
+        const auto step = simulate_step(*make_schedule(plan, false), plan, model, cost, slots, 4);
+        least_s = std::min(least_s, step->step_s);
+      });
+  return least_s;
+}
+
+RC_GTEST_PROP(MakePlan, IsNeverFarFromTheBestOfAllPlans, ()) {
+  const Problem problem = random_problem();
+  const auto cost = problem.cost();
+  RC_ASSERT(cost.ok());
+  double least_s = std::numeric_limits<double>::infinity();
+  for (int size = 1; size <= problem.options.global_batch; ++size) {
+    if (problem.options.global_batch % size != 0) continue;
+    for (const char* schedule : {"gpipe", "1f1b"}) {
+      least_s = std::min(least_s, least_step_s(problem, *cost, schedule, size));
+    }
+  }
+  const auto plan = problem.plan();
+  RC_ASSERT(plan.ok() == (least_s < std::numeric_limits<double>::infinity()));
+  if (!plan.ok()) {
+    RC_ASSERT(plan.error().code == ErrorCode::kInfeasible);
+    return;
+  }
+  RC_ASSERT(plan->predicted_step_s >= least_s * (1 - 1e-9));
+  RC_ASSERT(plan->predicted_step_s <= least_s * 1.05);
+}
+
+RC_GTEST_PROP(MakePlan, CoversEachLayerOnceAndKeepsMemory, ()) {
+  const Problem problem = random_problem();
+  const auto plan = problem.plan();
+  if (!plan.ok()) return;
+  int next = 0;
+  for (const ChunkPlan& chunk : plan->chunks) {
+    RC_ASSERT(chunk.first_layer == next && chunk.layer_count > 0);
+    next += chunk.layer_count;
+  }
+  RC_ASSERT(next == static_cast<int>(problem.layers.size()));
+  RC_ASSERT(plan->micro_batch * plan->micro_batches == problem.options.global_batch);
+  for (const RankPlan& rank : plan->ranks) {
+    const auto machine = static_cast<std::size_t>(std::stoi(rank.machine.substr(1)));
+    RC_ASSERT(rank.memory_bytes <= problem.machines[machine].memory_bytes);
+  }
+  RC_ASSERT(plan_from_json(plan_to_json(*plan), "p").ok());
+  RC_ASSERT(plan_to_json(*plan) == plan_to_json(*problem.plan()));  // same input, same bytes
+}
+
+TEST(MakePlan, GivesWorkInProportionToSpeed) {
+  Problem problem = three_machines();
+  problem.layers.assign(14, {.work_s = 0.1, .output_floats = 100});
+  problem.options.stages = 3;
+  const auto plan = problem.plan();
+  ASSERT_TRUE(plan.ok()) << describe(plan.error());
+  for (const ChunkPlan& chunk : plan->chunks) {
+    const std::string& machine = plan->ranks[chunk.rank.index()].machine;
+    EXPECT_EQ(chunk.layer_count, machine == "m0" ? 8 : machine == "m1" ? 4 : 2);
+  }
+}
+
+TEST(MakePlan, LeavesOutMachinesThatDoNotPay) {
+  Problem problem = three_machines();
+  problem.link = {100, 0.1};  // 4 s for an activation that takes 1.2 s to compute
+  const auto plan = problem.plan();
+  ASSERT_TRUE(plan.ok());
+  EXPECT_EQ(shape_of(*plan), "m0:12 ");
+  EXPECT_THAT(plan->notes, Contains(HasSubstr("left out: m1/cpu, m2/cpu")));
+  EXPECT_THAT(plan->notes, Contains(HasSubstr("m0/cpu alone is faster")));
+}
+
+TEST(MakePlan, SaysWhatTheGroupGains) {
+  const auto plan = three_machines().plan();
+  ASSERT_TRUE(plan.ok());
+  EXPECT_GT(plan->rank_count(), 1);
+  EXPECT_THAT(plan->notes, Contains(HasSubstr("times as fast as m0/cpu alone")));
+}
+
+TEST(MakePlan, TakesFixedCutsAsTheyAre) {
+  Problem problem = three_machines();
+  problem.options.cuts = {2, 7};
+  const auto plan = problem.plan();
+  ASSERT_TRUE(plan.ok());
+  EXPECT_EQ(shape_of(*plan), "m0:2 m1:5 m2:5 ");
+}
+
+TEST(MakePlan, PrefersOneFOneBWhenSchedulesAreEquallyFast) {
+  Problem problem = three_machines();
+  problem.options.stages = 1;
+  EXPECT_EQ(problem.plan()->schedule, "1f1b");
+}
+
+TEST(MakePlan, NamesTheDeviceThatIsShortOfMemory) {
+  Problem problem = three_machines();
+  problem.layers[5].parameters = 1 << 28;  // 4 GiB with gradient and moments
+  for (MachineSketch& machine : problem.machines) machine.memory_bytes = std::int64_t{1} << 30;
+  const auto plan = problem.plan();
+  ASSERT_FALSE(plan.ok());
+  EXPECT_EQ(plan.error().code, ErrorCode::kInfeasible);
+  EXPECT_THAT(plan.error().what, HasSubstr("/cpu is short of 3 GiB memory"));
+  EXPECT_THAT(plan.error().cause, HasSubstr("l5"));
+}
+
+std::string refusal(const PlanOptions& options) {
+  Problem problem = three_machines();
+  problem.options = options;
+  const auto plan = problem.plan();
+  if (plan.ok()) return "accepted";
+  EXPECT_EQ(plan.error().code, ErrorCode::kConfig);
+  return plan.error().what;
+}
+
+TEST(MakePlan, RefusesContradictoryOptions) {
+  EXPECT_EQ(refusal({.stages = 13}), "13 stages for 12 layers");
+  EXPECT_EQ(refusal({.stages = 4}), "4 stages for 3 devices");
+  EXPECT_EQ(refusal({.cuts = {3, 3}}), "impossible cut at layer 3");
+  EXPECT_EQ(refusal({.cuts = {12}}), "impossible cut at layer 12");
+  EXPECT_EQ(refusal({.stages = 3, .cuts = {4}}), "3 stages and 1 cuts");
+  EXPECT_EQ(refusal({.schedule = "zigzag"}), "unknown schedule 'zigzag'");
+  EXPECT_EQ(refusal({.global_batch = 10, .micro_batch = 4}),
+            "a global batch of 10 cannot be cut into micro-batches of 4");
+}
+
+TEST(ExplainPlan, ShowsStagesLinksAndNotes) {
+  const Problem problem = three_machines();
+  const auto plan = problem.plan();
+  ASSERT_TRUE(plan.ok());
+  const std::string text =
+      explain_plan(*plan, problem.model(), problem.cluster(), problem.profile());
+  for (const char* part :
+       {"stage", "memory / limit", "0 → 1", "tokens/s", "micro-batches", "l11"}) {
+    EXPECT_THAT(text, HasSubstr(part));
+  }
+  for (const std::string& note : plan->notes) EXPECT_THAT(text, HasSubstr(note));
+}
+
+TEST(ExplainPlan, SaysWhenThePlanIsForOtherMachines) {
+  const Problem problem = three_machines();
+  auto plan = problem.plan();
+  ASSERT_TRUE(plan.ok());
+  plan->ranks[0].machine = "elsewhere";
+  EXPECT_THAT(explain_plan(*plan, problem.model(), problem.cluster(), problem.profile()),
+              HasSubstr("elsewhere/cpu, which the cluster does not have"));
+}
+
+}  // namespace
+}  // namespace motley

@@ -1,0 +1,135 @@
+#include "partitioner/simulator.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include <gtest/gtest.h>
+
+#include "pipeline/schedules.h"
+#include "tests/partitioner/planning_fixtures.h"
+
+namespace motley {
+namespace {
+
+// `stages` machines with a layer of 1 s forward and 2 s backward each.
+Problem chain_of(int stages) {
+  Problem problem;
+  problem.layers.assign(static_cast<std::size_t>(stages), {3, 0, 10, 0});
+  problem.machines.resize(static_cast<std::size_t>(stages));
+  return problem;
+}
+
+Plan one_layer_each(int stages, int micro_batches, const std::string& schedule) {
+  Plan plan;
+  for (int i = 0; i < stages; ++i) {
+    plan.ranks.push_back({fmt::format("m{}", i), "cpu"});
+    plan.chunks.push_back({i, 1, {i}});
+  }
+  plan.micro_batches = micro_batches;
+  plan.schedule = schedule;
+  return plan;
+}
+
+Result<SimulatedStep> simulate(const Problem& problem, const Plan& plan) {
+  MOTLEY_ASSIGN(const CostModel cost, problem.cost());
+  MOTLEY_ASSIGN(const Schedule schedule, make_schedule(plan, false));
+  MOTLEY_ASSIGN(const std::vector<int> slots, slots_of_ranks(plan, cost));
+  return simulate_step(schedule, plan, problem.model(), cost, slots, 4);
+}
+
+double step_s(const Problem& problem, const Plan& plan) {
+  const auto step = simulate(problem, plan);
+  EXPECT_TRUE(step.ok());
+  return step.ok() ? step->step_s : -1;
+}
+
+TEST(Simulator, AgreesWithTheBubbleOfEqualStages) {
+  for (const int stages : {1, 2, 3, 5}) {
+    for (const int micro_batches : {1, 2, 4, 9}) {
+      const double expected_s = 3.0 * (micro_batches + stages - 1);
+      for (const char* schedule : {"gpipe", "1f1b"}) {
+        EXPECT_NEAR(step_s(chain_of(stages), one_layer_each(stages, micro_batches, schedule)),
+                    expected_s, 1e-9)
+            << stages << " stages, " << micro_batches << " micro-batches, " << schedule;
+      }
+    }
+  }
+}
+
+TEST(Simulator, AddsLatencyOfEachHopAndOfTheVote) {
+  Problem problem = chain_of(2);
+  problem.link = {1e18, 0.25};
+  // One micro-batch: there and back, rank 1's vote together with the gradient, and the verdict.
+  EXPECT_NEAR(step_s(problem, one_layer_each(2, 1, "1f1b")), 6 + 3 * 0.25, 1e-9);
+}
+
+TEST(Simulator, LetsALinkCarryOneMessageAtATime) {
+  Problem problem = chain_of(2);
+  problem.link = {8, 0};  // 5 s for an activation of 40 bytes, 1 s for the targets before it
+  const auto step = simulate(problem, one_layer_each(2, 3, "gpipe"));
+  ASSERT_TRUE(step.ok());
+  double free_s = 0;
+  for (const TraceSpan& span : step->spans) {
+    if (span.rank != Rank{0} || span.lane != "link to 1") continue;
+    EXPECT_GE(span.start_s, free_s - 1e-9);
+    free_s = span.start_s + span.duration_s;
+  }
+  EXPECT_NEAR(free_s, step->step_s, 1e-9);  // the verdict comes last
+}
+
+TEST(Simulator, AccountsForEachRanksTime) {
+  const auto step = simulate(chain_of(2), one_layer_each(2, 2, "gpipe"));
+  ASSERT_TRUE(step.ok());
+  EXPECT_NEAR(step->compute_s[0], 6, 1e-9);
+  EXPECT_NEAR(step->compute_s[0] + step->wait_s[0], step->step_s, 1e-9);
+  const auto by_start = [](const TraceSpan& a, const TraceSpan& b) {
+    return a.start_s < b.start_s;
+  };
+  EXPECT_TRUE(std::is_sorted(step->spans.begin(), step->spans.end(), by_start));
+}
+
+TEST(Simulator, CostsTheExchangeOfTiedGradients) {
+  Problem problem = chain_of(2);
+  problem.layers[0].parameters = 100;
+  problem.link = {1e6, 0};
+  ModelSpec model = problem.model();
+  tie(model);
+  const auto cost = CostModel::make(model, problem.cluster(), problem.profile(), 1);
+  ASSERT_TRUE(cost.ok());
+  const Plan plan = one_layer_each(2, 1, "1f1b");
+  ASSERT_TRUE(tied_across_ranks(model, plan));
+  const auto with = simulate_step(*make_schedule(plan, true), plan, model, *cost, {0, 1}, 4);
+  const auto without = simulate_step(*make_schedule(plan, false), plan, model, *cost, {0, 1}, 4);
+  ASSERT_TRUE(with.ok() && without.ok());
+  // 400 bytes each way at once; a vote of 64 bytes no longer travels beside the last gradient.
+  EXPECT_NEAR(with->step_s - without->step_s, (400 + 64) / 1e6, 1e-9);
+}
+
+TEST(Simulator, ReportsADeadlock) {
+  const Problem problem = chain_of(2);
+  const auto cost = problem.cost();
+  ASSERT_TRUE(cost.ok());
+  const Plan plan = one_layer_each(2, 1, "1f1b");
+  Schedule schedule = *make_schedule(plan, false);
+  std::erase(schedule.ranks[0], Action{ActionKind::kSendActivation, {0}, {0}});
+  const auto step = simulate_step(schedule, plan, problem.model(), *cost, {0, 1}, 4);
+  ASSERT_FALSE(step.ok());
+  EXPECT_EQ(step.error().code, ErrorCode::kInternal);
+}
+
+TEST(SlotsOfRanks, TakeDevicesOfOneNameInTurn) {
+  Problem problem = chain_of(1);
+  Cluster cluster = problem.cluster();
+  cluster.machines[0].devices = {"cpu", "cpu"};
+  const auto cost = CostModel::make(problem.model(), cluster, problem.profile(), 1);
+  ASSERT_TRUE(cost.ok());
+  Plan plan;
+  plan.ranks = {{"m0", "cpu"}, {"m0", "cpu"}};
+  EXPECT_EQ(*slots_of_ranks(plan, *cost), (std::vector<int>{0, 1}));
+  plan.ranks.push_back({"m0", "cpu"});
+  EXPECT_EQ(slots_of_ranks(plan, *cost).error().code, ErrorCode::kConfig);
+}
+
+}  // namespace
+}  // namespace motley
