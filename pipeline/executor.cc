@@ -215,7 +215,7 @@ Result<void> Executor::send_floats(Rank to, const FrameId& id, const Codec& code
 Result<void> Executor::send_buffer(Rank to, const FrameId& id, Buffer buffer) {
   MOTLEY_TRY(reclaim(/*wait_for_all=*/false));
   sent_.push_back({link_.send(to, id, std::move(buffer)),
-                   fmt::format("sending {} to rank {}", to_words(id), to.value)});
+                   fmt::format("rank {} to take the {}", to.value, to_words(id))});
   return {};
 }
 

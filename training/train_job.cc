@@ -49,7 +49,7 @@ Result<std::unique_ptr<Transport>> connect(const Job& job, WorkerChannel& channe
   options.interface = job.interface;
   options.timeout_s = timeout_s;
   MOTLEY_ASSIGN(auto transport, make_transport(options));
-  channel.send({{"event", "address"}, {"value", transport->address()}});
+  channel.send({{"event", "address"}, {"address", transport->address()}});
   MOTLEY_ASSIGN(const auto addresses, receive_addresses(channel, options.rank_count));
   MOTLEY_TRY(transport->connect(addresses, Deadline::after_s(kConnect_s)));
   return transport;
@@ -81,10 +81,31 @@ class TrainingLoop {
     }
     executor_.record(nullptr);
     if (!spans_.empty()) channel_.send({{"event", "trace"}, {"spans", spans_to_json(spans_)}});
+    part(last + 1);
     return {};
   }
 
  private:
+  // Leaving closes connections and drops what is still under way, such as rank 0's answer to the
+  // last vote. So rank 0 leaves after a word from everybody else, who got that answer before. What
+  // goes wrong here no longer matters: the work is done and saved.
+  void part(std::int64_t step) {
+    constexpr double kPart_s = 5;
+    const auto id = [&](int rank) {
+      return FrameId{FrameKind::kVote, ChunkId{rank}, MicroId{0}, step};
+    };
+    const Deadline deadline = Deadline::after_s(kPart_s);
+    if (job_.rank.value != 0) {
+      (void)link_.send(Rank{0}, id(job_.rank.value), Buffer(0)).wait(deadline, "rank 0 to part");
+      return;
+    }
+    std::vector<PendingFrame> words;
+    for (int rank = 1; rank < job_.plan.rank_count(); ++rank) {
+      words.push_back(link_.recv(Rank{rank}, id(rank), Buffer(0)));
+    }
+    for (PendingFrame& word : words) (void)word.wait(deadline);
+  }
+
   // The first steps touch memory for the first time; the trace begins after them.
   void set_recording(std::int64_t steps_done) {
     constexpr std::int64_t kWarmUpSteps = 2;
