@@ -13,6 +13,9 @@ using SteadyClock = std::chrono::steady_clock;
   return std::chrono::duration<double>(SteadyClock::now().time_since_epoch()).count();
 }
 
+// Processor seconds that the calling thread has used; only differences mean anything.
+[[nodiscard]] double thread_cpu_s();
+
 // A point in time after which a wait gives up.
 class Deadline {
  public:

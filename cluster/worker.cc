@@ -58,7 +58,7 @@ Result<void> Worker::limit_cpu() {
                  "cpu_share only works for machines without a 'shell'", ""};
   }
   MOTLEY_ASSIGN(CpuQuota quota,
-                CpuQuota::create(fmt::format("motley-{}-{}", ::getpid(), spec_.job.rank.value),
+                CpuQuota::create(fmt::format("motley-{}-{}", ::getpid(), process_->pid()),
                                  spec_.machine.cpu_share));
   MOTLEY_TRY(quota.add(process_->pid()));
   quota_.emplace(std::move(quota));

@@ -16,7 +16,11 @@
 namespace motley {
 namespace {
 
-constexpr double kMeasure_s = 0.12;  // per layer, size and direction, after the warm-up
+// Layers are timed in processor seconds of the computing thread, whose medians are steady. A device
+// that shares its cores, or may use only a part of one, gives fewer of them per second: that rate
+// is taken over the whole job, since a scheduler's period (100 ms under a CPU quota) is longer than
+// most layers take.
+constexpr double kMeasure_s = 0.1;  // per layer, size and direction, after the warm-up
 constexpr int kRunsMin = 3;
 constexpr int kRunsMax = 200;
 
@@ -57,14 +61,14 @@ class LayerBench {
     for (int run = -1; run < kRunsMin || (now_s() < until_s && run < kRunsMax); ++run) {
       at::Tensor input = make_input(samples);
       const at::Tensor targets = make_targets(samples);
-      const double start_s = now_s();
+      const double start_s = thread_cpu_s();
       at::Tensor output = forward(std::move(input), targets, micro);
-      const double middle_s = now_s();
+      const double middle_s = thread_cpu_s();
       sample.saved_bytes = chain_.saved_bytes(micro.micro);
       at::Tensor gradient = chain_.ends_in_loss() ? at::Tensor() : at::ones_like(output);
-      const double backward_start_s = now_s();
+      const double backward_start_s = thread_cpu_s();
       backward(std::move(gradient), micro);
-      const double end_s = now_s();
+      const double end_s = thread_cpu_s();
       if (run < 0) continue;  // the first run touches memory for the first time
       forward_s.push_back(middle_s - start_s);
       backward_s.push_back(end_s - backward_start_s);
@@ -134,11 +138,24 @@ double measure_optimizer(const Job& job, LayerChain& chain) {
   std::vector<double> times_s;
   for (int run = -1; run < 5; ++run) {
     const std::vector<std::span<float>> spans(moments.begin(), moments.end());
-    const double start_s = now_s();
+    const double start_s = thread_cpu_s();
     optimizer->update(chain.values(), chain.gradients(), spans, {1e-9, 1.0F, run + 2, true});
-    if (run >= 0) times_s.push_back(now_s() - start_s);
+    if (run >= 0) times_s.push_back(thread_cpu_s() - start_s);
   }
   return median(times_s) / static_cast<double>(chain.values().size());
+}
+
+// From processor seconds to seconds.
+void scale_times(DeviceProfile& device, double seconds_per_cpu_second) {
+  device.optimizer_s_per_parameter *= seconds_per_cpu_second;
+  for (auto& [signature, samples] : device.layers) {
+    for (LayerSample& sample : samples) {
+      for (double* time_s : {&sample.forward_s, &sample.backward_s, &sample.forward_spread_s,
+                             &sample.backward_spread_s}) {
+        *time_s *= seconds_per_cpu_second;
+      }
+    }
+  }
 }
 
 Result<std::vector<int>> read_sizes(const Job& job) {
@@ -166,6 +183,8 @@ Result<void> run_profile_job(const Job& job, WorkerChannel& channel) {
   device.memory_bytes = available_memory_bytes();
   device.baseline_bytes = resident_bytes();
   std::int64_t largest = 0;
+  const double start_s = now_s();
+  const double start_cpu_s = thread_cpu_s();
   for (int layer = 0; layer < static_cast<int>(model.layers.size()); ++layer) {
     const LayerSpec& spec = model.layers[static_cast<std::size_t>(layer)];
     if (device.layers.contains(spec.signature)) continue;
@@ -176,6 +195,7 @@ Result<void> run_profile_job(const Job& job, WorkerChannel& channel) {
       device.optimizer_s_per_parameter = measure_optimizer(job, bench.chain());
     }
   }
+  scale_times(device, std::max(1.0, (now_s() - start_s) / (thread_cpu_s() - start_cpu_s)));
   Profile profile;
   profile.devices.push_back(std::move(device));
   channel.send({{"event", "result"}, {"profile", profile_to_json(profile)}});

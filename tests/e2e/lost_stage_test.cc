@@ -1,0 +1,90 @@
+// A stage that dies ends the run with the first cause, and leaves no process behind.
+#include <signal.h>
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "e2e/small_job.h"
+
+namespace motley::test {
+namespace {
+
+class LongRun {
+ public:
+  explicit LongRun(const std::vector<std::string>& more)
+      : motley_(job_.train_words("run", words(more))) {}
+
+  // Until some steps are done, so that all stages are in the middle of their work.
+  void reach_step(std::size_t step) {
+    ASSERT_TRUE(eventually([&] {
+      const std::string text = read_text(std::filesystem::path(job_.run_dir("run")) / "metrics.jsonl");
+      return static_cast<std::size_t>(std::ranges::count(text, '\n')) >= step;
+    }));
+    workers_ = motley_.workers();
+  }
+
+  RunningMotley& motley() { return motley_; }
+  const std::vector<pid_t>& workers() const { return workers_; }
+
+  void expect_nothing_left() const {
+    for (const pid_t pid : workers_) {
+      EXPECT_TRUE(eventually([&] { return !process_exists(pid); })) << "pid " << pid << " remains";
+    }
+  }
+
+ private:
+  static std::vector<std::string> words(std::vector<std::string> more) {
+    more.insert(more.end(), {"--stages", "3", "--set", "train.steps=1000000"});
+    return more;
+  }
+
+  SmallJob job_;
+  RunningMotley motley_;
+  std::vector<pid_t> workers_;
+};
+
+class KilledStage
+    : public testing::TestWithParam<std::tuple<std::size_t, const char*>> {};
+
+TEST_P(KilledStage, IsNamedWithWhatItDid) {
+  const auto [stage, transport] = GetParam();
+  LongRun run({"--set", fmt::format("comm.transport={}", transport)});
+  run.reach_step(5);
+  ASSERT_EQ(run.workers().size(), 3U);
+  ::kill(run.workers()[stage], SIGKILL);
+  const Outcome outcome = run.motley().wait();
+  EXPECT_EQ(outcome.status, 4);
+  EXPECT_NE(outcome.err.find(fmt::format("stage {} (local) was killed by signal 9", stage)),
+            std::string::npos)
+      << outcome.err;
+  EXPECT_NE(outcome.err.find("step"), std::string::npos) << outcome.err;
+  run.expect_nothing_left();
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    , KilledStage,
+    testing::Combine(testing::Values(0, 1, 2), testing::Values(MOTLEY_TRANSPORTS)),
+    [](const auto& info) {
+      return fmt::format("{}_{}", std::get<1>(info.param), std::get<0>(info.param));
+    });
+
+TEST(InterruptedRun, EndsWithStatus130AndNoProcess) {
+  LongRun run({});
+  run.reach_step(3);
+  ::kill(run.motley().pid(), SIGINT);
+  EXPECT_EQ(run.motley().wait().status, 130);
+  run.expect_nothing_left();
+}
+
+TEST(KilledLauncher, TakesItsStagesAlong) {
+  LongRun run({});
+  run.reach_step(3);
+  ::kill(run.motley().pid(), SIGKILL);
+  run.motley().wait();
+  run.expect_nothing_left();
+}
+
+}  // namespace
+}  // namespace motley::test

@@ -1,0 +1,112 @@
+#include "e2e/motley_command.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <sstream>
+#include <stdexcept>
+#include <thread>
+
+#include "base/json.h"
+
+namespace motley::test {
+
+TemporaryFolder::TemporaryFolder() {
+  std::string pattern = (std::filesystem::temp_directory_path() / "motley-e2e-XXXXXX").string();
+  if (::mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("mkdtemp failed");
+  path_ = pattern;
+}
+
+TemporaryFolder::~TemporaryFolder() {
+  std::error_code ignored;
+  std::filesystem::remove_all(path_, ignored);
+}
+
+std::string TemporaryFolder::write(const std::string& name, const std::string& text) const {
+  std::ofstream(path_ / name, std::ios::binary) << text;
+  return (path_ / name).string();
+}
+
+RunningMotley::RunningMotley(const std::vector<std::string>& arguments) {
+  std::vector<std::string> words{MOTLEY_PROGRAM};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  std::vector<char*> argv;
+  for (std::string& word : words) argv.push_back(word.data());
+  argv.push_back(nullptr);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  const int flags = O_WRONLY | O_CREAT | O_TRUNC;
+  posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_addopen(&actions, 1, (folder_ / "out").c_str(), flags, 0600);
+  posix_spawn_file_actions_addopen(&actions, 2, (folder_ / "err").c_str(), flags, 0600);
+  const int status = ::posix_spawn(&pid_, MOTLEY_PROGRAM, &actions, nullptr, argv.data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  if (status != 0) throw std::runtime_error("cannot start " MOTLEY_PROGRAM);
+  running_ = true;
+}
+
+RunningMotley::~RunningMotley() {
+  if (!running_) return;
+  ::kill(pid_, SIGKILL);
+  ::waitpid(pid_, nullptr, 0);
+}
+
+std::vector<pid_t> RunningMotley::workers() const {
+  std::vector<pid_t> found;
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc", ignored)) {
+    std::ifstream stat(entry.path() / "stat");
+    pid_t pid = 0;
+    pid_t parent = 0;
+    std::string name;
+    std::string state;
+    if (stat >> pid >> name >> state >> parent && parent == pid_ && name == "(motley-stage)") {
+      found.push_back(pid);
+    }
+  }
+  std::ranges::sort(found);
+  return found;
+}
+
+Outcome RunningMotley::wait() {
+  int status = 0;
+  if (!eventually([&] { return ::waitpid(pid_, &status, WNOHANG) == pid_; })) {
+    throw std::runtime_error("motley did not end within a minute");
+  }
+  running_ = false;
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status),
+          read_text(folder_ / "out"), read_text(folder_ / "err")};
+}
+
+Outcome motley(const std::vector<std::string>& arguments) {
+  return RunningMotley(arguments).wait();
+}
+
+std::string read_text(const std::filesystem::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+std::vector<std::string> metric_column(const std::filesystem::path& run_dir,
+                                       const std::string& field) {
+  std::vector<std::string> values;
+  std::istringstream lines(read_text(run_dir / "metrics.jsonl"));
+  for (std::string line; std::getline(lines, line);) {
+    values.push_back(Json::parse(line).at(field).dump());
+  }
+  return values;
+}
+
+bool process_exists(pid_t pid) { return ::kill(pid, 0) == 0; }
+
+void short_pause() { std::this_thread::sleep_for(std::chrono::milliseconds(10)); }
+
+}  // namespace motley::test

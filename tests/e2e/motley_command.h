@@ -1,0 +1,81 @@
+// Runs the built `motley` as a person would and reads what it leaves.
+#pragma once
+
+#include <sys/types.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace motley::test {
+
+struct Outcome {
+  int status = -1;  // exit status, or 128 + signal
+  std::string out;
+  std::string err;
+};
+
+// A folder of its own that goes away with it.
+class TemporaryFolder {
+ public:
+  TemporaryFolder();
+  ~TemporaryFolder();
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+
+  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+  [[nodiscard]] std::filesystem::path operator/(const std::string& name) const {
+    return path_ / name;
+  }
+  // Writes a file into it and returns its path.
+  std::string write(const std::string& name, const std::string& text) const;
+
+ private:
+  std::filesystem::path path_;
+};
+
+// A `motley` process under way; its output goes to files.
+class RunningMotley {
+ public:
+  explicit RunningMotley(const std::vector<std::string>& arguments);
+  ~RunningMotley();  // kills it if it still runs
+  RunningMotley(const RunningMotley&) = delete;
+  RunningMotley& operator=(const RunningMotley&) = delete;
+
+  [[nodiscard]] pid_t pid() const { return pid_; }
+  // Its worker processes, by ascending pid: in the order of the ranks.
+  [[nodiscard]] std::vector<pid_t> workers() const;
+  // Waits for its end, at most a minute.
+  Outcome wait();
+
+ private:
+  TemporaryFolder folder_;
+  pid_t pid_ = -1;
+  bool running_ = false;
+};
+
+Outcome motley(const std::vector<std::string>& arguments);
+
+std::string read_text(const std::filesystem::path& path);
+
+// One field of every line of a run's metrics.jsonl, as the text that stands there.
+std::vector<std::string> metric_column(const std::filesystem::path& run_dir,
+                                       const std::string& field);
+
+// Waits until a condition holds, at most a minute; false when it never did.
+template <class Condition>
+bool eventually(Condition condition);
+
+bool process_exists(pid_t pid);
+void short_pause();
+
+template <class Condition>
+bool eventually(Condition condition) {
+  for (int attempt = 0; attempt < 6000; ++attempt) {
+    if (condition()) return true;
+    short_pause();
+  }
+  return false;
+}
+
+}  // namespace motley::test

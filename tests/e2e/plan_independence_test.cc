@@ -1,0 +1,70 @@
+// The same config gives the same bits under every plan: numbers of stages, schedules, cuts.
+#include <gtest/gtest.h>
+
+#include "e2e/small_job.h"
+
+namespace motley::test {
+namespace {
+
+struct Variant {
+  const char* name;
+  std::vector<std::string> settings;
+};
+
+class PlanIndependence : public testing::TestWithParam<Variant> {
+ protected:
+  std::vector<std::string> with_settings(std::vector<std::string> words) const {
+    for (const std::string& setting : GetParam().settings) {
+      words.insert(words.end(), {"--set", setting});
+    }
+    return words;
+  }
+
+  // Trains and compares with the first run: every loss as text, and all parameters at the end.
+  void expect_same(const std::string& run, const std::vector<std::string>& words) {
+    const Outcome outcome = job_.train(run, with_settings(words));
+    ASSERT_EQ(outcome.status, 0) << outcome.err;
+    const auto losses = metric_column(job_.run_dir(run), "loss");
+    const auto norms = metric_column(job_.run_dir(run), "grad_norm");
+    const std::string hash = job_.parameter_hash(run, 50);
+    if (losses_.empty()) {
+      losses_ = losses;
+      norms_ = norms;
+      hash_ = hash;
+    }
+    ASSERT_EQ(losses.size(), 50U);
+    EXPECT_EQ(losses, losses_) << run;
+    EXPECT_EQ(norms, norms_) << run;
+    EXPECT_EQ(hash, hash_) << run;
+  }
+
+  SmallJob job_;
+  std::vector<std::string> losses_;
+  std::vector<std::string> norms_;
+  std::string hash_;
+};
+
+TEST_P(PlanIndependence, HoldsForStagesSchedulesAndCuts) {
+  expect_same("one", {"--stages", "1"});
+  for (const char* stages : {"2", "3", "4"}) {
+    for (const char* schedule : {"gpipe", "1f1b"}) {
+      expect_same(std::string(stages) + schedule,
+                  {"--stages", stages, "--set", std::string("parallel.schedule=") + schedule});
+    }
+  }
+  expect_same("cut-early", {"--set", "parallel.cuts=[1]"});
+  expect_same("cut-late", {"--set", "parallel.cuts=[5]"});
+  EXPECT_NE(losses_.front(), losses_.back()) << "nothing was learned";
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    , PlanIndependence,
+    testing::Values(Variant{"Tied", {}}, Variant{"Untied", {"model.tied=false"}},
+                    Variant{"TiedDropout", {"model.dropout=0.1"}},
+                    Variant{"UntiedDropoutSgd",
+                            {"model.tied=false", "model.dropout=0.1", "train.optimizer=sgd"}},
+                    Variant{"Mlp", {"model.kind=mlp"}}),
+    [](const auto& info) { return info.param.name; });
+
+}  // namespace
+}  // namespace motley::test

@@ -1,0 +1,60 @@
+// A job small enough to run dozens of times in a test, and its profile, measured once.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "e2e/motley_command.h"
+
+namespace motley::test {
+
+inline constexpr const char* kSmallJob = R"(
+[model]
+kind = "gpt2"
+layers = 2
+width = 32
+heads = 4
+context = 16
+vocab = 256
+[data]
+kind = "synthetic"
+[train]
+steps = 50
+global_batch = 8
+micro_batch = 2
+warmup_steps = 5
+lr = 3e-3
+[checkpoint]
+every = 0
+)";
+
+class SmallJob {
+ public:
+  SmallJob() : config_(folder_.write("job.toml", kSmallJob)) {}
+
+  [[nodiscard]] const TemporaryFolder& folder() const { return folder_; }
+  [[nodiscard]] std::string run_dir(const std::string& name) const {
+    return (folder_ / name).string();
+  }
+
+  // motley train with these extra words, into the run folder `name`.
+  [[nodiscard]] std::vector<std::string> train_words(const std::string& name,
+                                                     const std::vector<std::string>& extra) const {
+    std::vector<std::string> words{"train", config_, "--run", run_dir(name)};
+    words.insert(words.end(), extra.begin(), extra.end());
+    return words;
+  }
+
+  [[nodiscard]] Outcome train(const std::string& name, std::vector<std::string> extra) const {
+    return motley(train_words(name, extra));
+  }
+
+  // The parameter hash of a checkpoint of a run.
+  [[nodiscard]] std::string parameter_hash(const std::string& name, int step) const;
+
+ private:
+  TemporaryFolder folder_;
+  std::string config_;
+};
+
+}  // namespace motley::test
