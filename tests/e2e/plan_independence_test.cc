@@ -63,7 +63,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Variant{"TiedDropout", {"model.dropout=0.1"}},
                     Variant{"UntiedDropoutSgd",
                             {"model.tied=false", "model.dropout=0.1", "train.optimizer=sgd"}},
-                    Variant{"Mlp", {"model.kind=mlp"}}),
+                    Variant{"Mlp", {"model.kind=mlp", "model.layers=5"}}),
     [](const auto& info) { return info.param.name; });
 
 }  // namespace

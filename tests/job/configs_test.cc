@@ -6,8 +6,8 @@
 #include <gtest/gtest.h>
 
 #include "base/files.h"
-#include "base/toml.h"
 #include "job/config_io.h"
+#include "partitioner/cluster.h"
 
 namespace motley {
 namespace {
@@ -23,15 +23,15 @@ TEST_P(ShippedConfig, Resolves) {
 
 INSTANTIATE_TEST_SUITE_P(Configs,
                          ShippedConfig,
-                         testing::Values("gpt-tiny.toml", "gpt2-124m.toml", "mlp.toml"));
+                         testing::Values("gpt-tiny.toml", "gpt2-124m.toml", "mlp.toml", "quickstart.toml"));
 
 TEST(ShippedConfigs, AreAllTested) {
   std::size_t configs = 0;
   for (const auto& entry : std::filesystem::directory_iterator(MOTLEY_CONFIGS)) {
     configs += entry.path().extension() == ".toml" ? 1 : 0;
   }
-  constexpr std::size_t kTested = 3;
-  constexpr std::size_t kClusterFiles = 1;
+  constexpr std::size_t kTested = 4;
+  constexpr std::size_t kClusterFiles = 2;
   EXPECT_EQ(configs, kTested + kClusterFiles);
 }
 
@@ -47,12 +47,18 @@ TEST(ConfigDocument, ListsEveryKeyWithTypeAndDefault) {
   }
 }
 
-TEST(ShippedCluster, IsToml) {
-  const auto text = read_file(std::filesystem::path(MOTLEY_CONFIGS) / "cluster-example.toml");
+class ShippedCluster : public testing::TestWithParam<const char*> {};
+
+TEST_P(ShippedCluster, IsAccepted) {
+  const auto text = read_file(std::filesystem::path(MOTLEY_CONFIGS) / GetParam());
   ASSERT_TRUE(text.ok()) << describe(text.error());
-  const auto document = parse_toml(*text, "cluster-example.toml");
-  EXPECT_TRUE(document.ok()) << describe(document.error());
+  const auto cluster = parse_cluster(*text, GetParam());
+  EXPECT_TRUE(cluster.ok()) << describe(cluster.error());
 }
+
+INSTANTIATE_TEST_SUITE_P(Configs,
+                         ShippedCluster,
+                         testing::Values("cluster-example.toml", "quickstart-cluster.toml"));
 
 }  // namespace
 }  // namespace motley

@@ -1,0 +1,129 @@
+// Each user's mistake gets the documented exit status, a message that names it and what to do, and
+// harms nothing.
+#include <gtest/gtest.h>
+
+#include "e2e/small_job.h"
+
+namespace motley::test {
+namespace {
+
+class BadInput : public testing::Test {
+ protected:
+  void expect_refused(const Outcome& outcome, int status, const std::vector<std::string>& parts) {
+    EXPECT_EQ(outcome.status, status) << outcome.err;
+    EXPECT_EQ(outcome.err.find("motley: error: "), 0U) << outcome.err;
+    for (const std::string& part : parts) {
+      EXPECT_NE(outcome.err.find(part), std::string::npos) << part << " in\n" << outcome.err;
+    }
+  }
+
+  Outcome train_with(const std::string& setting) { return job_.train("run", {"--set", setting}); }
+
+  SmallJob job_;
+};
+
+TEST_F(BadInput, UnknownCommand) { expect_refused(motley({"trian"}), 2, {"trian", "--help"}); }
+
+TEST_F(BadInput, UnknownOption) {
+  expect_refused(job_.train("run", {"--stage", "x", "--nope"}), 2, {"nope"});
+}
+
+TEST_F(BadInput, MissingConfig) {
+  expect_refused(motley({"train", "/nonexistent.toml"}), 3, {"/nonexistent.toml"});
+}
+
+TEST_F(BadInput, UnknownKeyInTheFile) {
+  const std::string config =
+      job_.folder().write("bad.toml", "[train]\nwarmup_step = 3\n");
+  expect_refused(motley({"train", config}), 3,
+                 {"train.warmup_step", "bad.toml:2", "train.warmup_steps"});
+}
+
+TEST_F(BadInput, WrongType) {
+  const std::string config = job_.folder().write("bad.toml", "[train]\nlr = \"fast\"\n");
+  expect_refused(motley({"train", config}), 3, {"train.lr", "bad.toml:2", "number"});
+}
+
+TEST_F(BadInput, BadSyntax) {
+  const std::string config = job_.folder().write("bad.toml", "[train\n");
+  expect_refused(motley({"train", config}), 3, {"bad.toml:1"});
+}
+
+TEST_F(BadInput, UnreadableData) {
+  const Outcome outcome = job_.train(
+      "run", {"--set", "data.kind=text", "--set", "data.path=/nonexistent/corpus.txt"});
+  expect_refused(outcome, 8, {"/nonexistent/corpus.txt"});
+}
+
+TEST_F(BadInput, TooLittleData) {
+  const std::string path = job_.folder().write("short.txt", "too short");
+  expect_refused(job_.train("run", {"--set", "data.kind=text", "--set", "data.path=" + path}), 8,
+                 {"short.txt"});
+}
+
+TEST_F(BadInput, VocabularySmallerThanTheTokens) {
+  std::string tokens;
+  for (int i = 0; i < 4096; ++i) tokens += std::string{static_cast<char>(i % 251), '\1'};
+  const std::string path = job_.folder().write("tokens.bin", tokens);
+  expect_refused(job_.train("run", {"--set", "data.kind=tokens", "--set", "data.path=" + path}), 8,
+                 {"tokens.bin", "256", "model.vocab"});
+}
+
+TEST_F(BadInput, MoreStagesThanLayers) {
+  expect_refused(job_.train("run", {"--stages", "7"}), 3, {"7", "6"});
+}
+
+TEST_F(BadInput, MicroBatchThatDoesNotDivide) {
+  expect_refused(train_with("train.micro_batch=3"), 3, {"train.micro_batch", "train.global_batch"});
+}
+
+TEST_F(BadInput, UnknownCodec) {
+  expect_refused(train_with("compression.activations=gzip"), 3, {"gzip", "fp16"});
+}
+
+TEST_F(BadInput, NothingToResume) {
+  expect_refused(job_.train("run", {"--resume"}), 3, {"no checkpoint"});
+}
+
+TEST_F(BadInput, CheckpointOfAnotherModel) {
+  ASSERT_EQ(job_.train("run", {"--stop-after", "2"}).status, 0);
+  expect_refused(job_.train("run", {"--resume", "--set", "model.width=48"}), 3,
+                 {"another model", "step-000002"});
+}
+
+TEST_F(BadInput, PlanOfAnotherModel) {
+  ASSERT_EQ(job_.train("run", {"--stop-after", "2"}).status, 0);
+  const std::string plan = job_.run_dir("run") + "/plan.json";
+  expect_refused(job_.train("other", {"--plan", plan, "--set", "model.width=48"}), 3,
+                 {"another model", "motley plan"});
+}
+
+TEST_F(BadInput, ADamagedPlan) {
+  const std::string plan = job_.folder().write("plan.json", "{\"format\": ");
+  EXPECT_NE(job_.train("run", {"--plan", plan}).status, 0);
+}
+
+// /dev/full stands for a full disk: every write to it fails with ENOSPC.
+TEST_F(BadInput, AFullDiskLosesNothing) {
+  ASSERT_EQ(job_.train("run", {"--stop-after", "2"}).status, 0);
+  const std::filesystem::path folder = std::filesystem::path(job_.run_dir("run")) / "checkpoints";
+  std::filesystem::create_directories(folder / ".step-000004.partial");
+  std::filesystem::create_symlink(
+      "/dev/full", folder / ".step-000004.partial" / "model-00001-of-00001.safetensors");
+  const Outcome outcome = job_.train("run", {"--resume", "--stop-after", "4"});
+  EXPECT_EQ(outcome.status, 7) << outcome.err;
+  EXPECT_EQ(motley({"ckpt", "verify", (folder / "step-000002").string()}).status, 0);
+}
+
+TEST(Help, EveryCommandTeaches) {
+  for (const char* command : {"train", "launch", "plan", "simulate", "profile", "generate", "config"}) {
+    const Outcome outcome = motley({command, "--help"});
+    EXPECT_EQ(outcome.status, 0) << command;
+    EXPECT_NE(outcome.out.find("Usage: motley"), std::string::npos) << command;
+  }
+  EXPECT_EQ(motley({"--help"}).status, 0);
+  EXPECT_EQ(motley({}).status, 2);
+}
+
+}  // namespace
+}  // namespace motley::test
