@@ -33,6 +33,12 @@ Result<std::string> read_named_file(const std::filesystem::path& path) {
   return text;
 }
 
+Result<void> check_exists(const std::filesystem::path& path) {
+  if (std::filesystem::exists(path)) return {};
+  return Error{ErrorCode::kConfig, fmt::format("cannot read {}", path.string()),
+               "there is no such file", "check the path"};
+}
+
 }  // namespace
 
 OptionSpec set_option() {
@@ -69,9 +75,15 @@ Result<Cluster> read_cluster(const Arguments& arguments, int devices) {
   return parse_cluster(text, path);
 }
 
+Result<Plan> read_named_plan(const std::filesystem::path& path) {
+  MOTLEY_TRY(check_exists(path));
+  return read_plan(path);
+}
+
 Result<Profile> read_profiles(const Arguments& arguments) {
   Profile all;
   for (const std::string& path : arguments.values("profile")) {
+    MOTLEY_TRY(check_exists(path));
     MOTLEY_ASSIGN(Profile one, read_profile(path));
     for (DeviceProfile& device : one.devices) {
       std::erase_if(all.devices, [&](const DeviceProfile& known) {

@@ -9,6 +9,7 @@
 #include "base/result.h"
 #include "job/config_io.h"
 #include "partitioner/cluster.h"
+#include "partitioner/plan.h"
 #include "partitioner/profile.h"
 #include "tools/arguments.h"
 
@@ -30,6 +31,9 @@ namespace motley {
 
 // All --profile files together; a later one replaces an earlier one's devices.
 [[nodiscard]] Result<Profile> read_profiles(const Arguments& arguments);
+
+// A plan named on the command line; kConfig when there is no such file, else as read_plan.
+[[nodiscard]] Result<Plan> read_named_plan(const std::filesystem::path& path);
 
 // motley-stage beside this program. kConfig when it is not there (a build without LibTorch).
 [[nodiscard]] Result<std::filesystem::path> stage_program();

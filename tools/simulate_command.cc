@@ -16,7 +16,7 @@ namespace motley {
 namespace {
 
 Result<void> simulate(const Arguments& arguments) {
-  MOTLEY_ASSIGN(const Plan plan, read_plan(arguments.operand(0)));
+  MOTLEY_ASSIGN(const Plan plan, read_named_plan(arguments.operand(0)));
   MOTLEY_ASSIGN(const ResolvedConfig resolved, read_config(arguments.value("config"), arguments));
   MOTLEY_ASSIGN(const ModelSpec model, describe_model(resolved.config.model));
   MOTLEY_ASSIGN(const Cluster cluster, read_cluster(arguments, plan.rank_count()));

@@ -31,7 +31,7 @@ Result<TrainingRequest> read_request(const Arguments& arguments) {
   MOTLEY_ASSIGN(request.cluster, read_cluster(arguments, devices));
   MOTLEY_ASSIGN(request.known_profile, read_profiles(arguments));
   if (arguments.has("plan")) {
-    MOTLEY_ASSIGN(request.plan, read_plan(arguments.value("plan")));
+    MOTLEY_ASSIGN(request.plan, read_named_plan(arguments.value("plan")));
     if (!arguments.has("cluster")) request.cluster = local_cluster(request.plan->rank_count());
   }
   request.resume = arguments.has("resume");

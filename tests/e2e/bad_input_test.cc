@@ -98,9 +98,13 @@ TEST_F(BadInput, PlanOfAnotherModel) {
                  {"another model", "motley plan"});
 }
 
+TEST_F(BadInput, MissingPlan) {
+  expect_refused(job_.train("run", {"--plan", "/nonexistent.json"}), 3, {"/nonexistent.json"});
+}
+
 TEST_F(BadInput, ADamagedPlan) {
   const std::string plan = job_.folder().write("plan.json", "{\"format\": ");
-  EXPECT_NE(job_.train("run", {"--plan", plan}).status, 0);
+  expect_refused(job_.train("run", {"--plan", plan}), 7, {"plan.json"});
 }
 
 // /dev/full stands for a full disk: every write to it fails with ENOSPC.
