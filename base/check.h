@@ -3,20 +3,22 @@
 // Never used on bytes from a peer, a file or a person: those failures are Results.
 #pragma once
 
-#include <string>
-
 #include <fmt/format.h>
+
+#include <string>
 
 namespace motley {
 
-[[noreturn]] void check_failed(const char* condition, const char* file, int line,
+[[noreturn]] void check_failed(const char* condition,
+                               const char* file,
+                               int line,
                                const std::string& message);
 
 }  // namespace motley
 
-#define MOTLEY_CHECK(condition, ...)                                                       \
-  do {                                                                                     \
-    if (!(condition)) [[unlikely]] {                                                       \
+#define MOTLEY_CHECK(condition, ...)                                                      \
+  do {                                                                                    \
+    if (!(condition)) [[unlikely]] {                                                      \
       ::motley::check_failed(#condition, __FILE__, __LINE__, ::fmt::format(__VA_ARGS__)); \
-    }                                                                                      \
+    }                                                                                     \
   } while (false)

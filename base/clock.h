@@ -26,6 +26,7 @@ class Deadline {
   }
 
   [[nodiscard]] SteadyClock::time_point time() const { return time_; }
+
   [[nodiscard]] bool passed() const { return SteadyClock::now() >= time_; }
 
   // Seconds left, never negative.

@@ -1,15 +1,15 @@
 #include "base/files.h"
 
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <cerrno>
 #include <cstring>
 #include <fstream>
 #include <system_error>
 #include <utility>
-
-#include <fcntl.h>
-#include <fmt/format.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 namespace motley {
 
@@ -29,6 +29,7 @@ Error file_error(const std::string& verb, const std::filesystem::path& path, int
 
 Result<std::string> read_file(const std::filesystem::path& path, std::uint64_t max_bytes) {
   struct stat info {};
+
   if (::stat(path.c_str(), &info) != 0) return file_error("read", path, errno);
   if (S_ISDIR(info.st_mode)) return file_error("read", path, EISDIR);
   std::ifstream in(path, std::ios::binary);

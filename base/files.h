@@ -30,7 +30,8 @@ namespace motley {
 
 // The error for a failed system call on `path`: "cannot <verb> <path>" with errno's text and, for
 // a full disk, what to do.
-[[nodiscard]] Error file_error(const std::string& verb, const std::filesystem::path& path,
+[[nodiscard]] Error file_error(const std::string& verb,
+                               const std::filesystem::path& path,
                                int errno_value);
 
 // A file opened for writing, whose bytes reach the disk before close() returns.

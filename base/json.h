@@ -4,10 +4,10 @@
 #include <string>
 #include <string_view>
 
-#include <nlohmann/json.hpp>
-
 #include "base/json_fwd.h"
 #include "base/result.h"
+
+#include <nlohmann/json.hpp>
 
 namespace motley {
 

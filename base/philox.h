@@ -31,11 +31,12 @@ using PhiloxBlock = std::array<std::uint32_t, 4>;
 }
 
 // The block number `block` of the stream `stream` under `key`.
-[[nodiscard]] constexpr PhiloxBlock philox4x32(std::uint64_t key, std::uint64_t stream,
+[[nodiscard]] constexpr PhiloxBlock philox4x32(std::uint64_t key,
+                                               std::uint64_t stream,
                                                std::uint64_t block) {
-  return philox4x32(key, {static_cast<std::uint32_t>(block), static_cast<std::uint32_t>(block >> 32),
-                          static_cast<std::uint32_t>(stream),
-                          static_cast<std::uint32_t>(stream >> 32)});
+  return philox4x32(key,
+                    {static_cast<std::uint32_t>(block), static_cast<std::uint32_t>(block >> 32),
+                     static_cast<std::uint32_t>(stream), static_cast<std::uint32_t>(stream >> 32)});
 }
 
 // Uniform in [0, 1) with 24 bits.

@@ -42,24 +42,34 @@ struct Error {
 template <class T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}      // NOLINT
+  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}  // NOLINT
+
   Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}  // NOLINT
 
   [[nodiscard]] bool ok() const { return state_.index() == 0; }
+
   explicit operator bool() const { return ok(); }
 
   // REQUIRES: ok().
   [[nodiscard]] T& value() & { return std::get<0>(state_); }
+
   [[nodiscard]] const T& value() const& { return std::get<0>(state_); }
+
   [[nodiscard]] T&& value() && { return std::get<0>(std::move(state_)); }
+
   T& operator*() & { return value(); }
+
   const T& operator*() const& { return value(); }
+
   T&& operator*() && { return std::move(*this).value(); }
+
   T* operator->() { return &value(); }
+
   const T* operator->() const { return &value(); }
 
   // REQUIRES: !ok().
   [[nodiscard]] const Error& error() const& { return std::get<1>(state_); }
+
   [[nodiscard]] Error&& error() && { return std::get<1>(std::move(state_)); }
 
  private:
@@ -70,13 +80,16 @@ template <>
 class [[nodiscard]] Result<void> {
  public:
   Result() = default;
+
   Result(Error error) : error_(std::move(error)) {}  // NOLINT
 
   [[nodiscard]] bool ok() const { return !error_.has_value(); }
+
   explicit operator bool() const { return ok(); }
 
   // REQUIRES: !ok().
   [[nodiscard]] const Error& error() const& { return *error_; }
+
   [[nodiscard]] Error&& error() && { return *std::move(error_); }
 
  private:
@@ -87,9 +100,9 @@ class [[nodiscard]] Result<void> {
 
 #define MOTLEY_CONCAT_INNER(a, b) a##b
 #define MOTLEY_CONCAT(a, b) MOTLEY_CONCAT_INNER(a, b)
-#define MOTLEY_ASSIGN_IMPL(tmp, lhs, expr)          \
-  auto tmp = (expr);                                \
-  if (!tmp.ok()) return std::move(tmp).error();     \
+#define MOTLEY_ASSIGN_IMPL(tmp, lhs, expr)      \
+  auto tmp = (expr);                            \
+  if (!tmp.ok()) return std::move(tmp).error(); \
   lhs = std::move(tmp).value()
 
 // MOTLEY_ASSIGN(auto plan, read_plan(path)): assigns the value, or returns the error.
@@ -97,9 +110,9 @@ class [[nodiscard]] Result<void> {
   MOTLEY_ASSIGN_IMPL(MOTLEY_CONCAT(motley_result_, __LINE__), lhs, expr)
 
 // MOTLEY_TRY(write(path)): goes on, or returns the error.
-#define MOTLEY_TRY(expr)                                                              \
-  do {                                                                                \
-    if (auto motley_try_result = (expr); !motley_try_result.ok()) {                   \
-      return std::move(motley_try_result).error();                                    \
-    }                                                                                 \
+#define MOTLEY_TRY(expr)                                            \
+  do {                                                              \
+    if (auto motley_try_result = (expr); !motley_try_result.ok()) { \
+      return std::move(motley_try_result).error();                  \
+    }                                                               \
   } while (false)

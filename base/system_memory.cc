@@ -1,12 +1,12 @@
 #include "base/system_memory.h"
 
+#include <sys/resource.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <fstream>
 #include <limits>
 #include <string>
-
-#include <sys/resource.h>
-#include <unistd.h>
 
 namespace motley {
 namespace {
@@ -41,7 +41,9 @@ std::int64_t available_memory_bytes() {
   return std::min(available, limit_in("/sys/fs/cgroup/memory.max"));
 }
 
-std::int64_t resident_bytes() { return kib_field("/proc/self/status", "VmRSS:"); }
+std::int64_t resident_bytes() {
+  return kib_field("/proc/self/status", "VmRSS:");
+}
 
 std::int64_t peak_resident_bytes() {
   rusage usage{};

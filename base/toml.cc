@@ -1,12 +1,11 @@
 #include "base/toml.h"
 
-#include <algorithm>
-#include <numeric>
-#include <vector>
-
 #include <fmt/format.h>
 #include <toml++/toml.h>
 
+#include <algorithm>
+#include <numeric>
+#include <vector>
 
 namespace motley {
 namespace {

@@ -18,7 +18,7 @@ struct SourcePlace {
 
 struct TomlDocument {
   Json root = Json::object();
-  std::string source;  // names the text in errors, usually a path
+  std::string source;                         // names the text in errors, usually a path
   std::map<std::string, SourcePlace> places;  // of each value: "train.lr", "machine[1].name"
 
   // "configs/a.toml:12:3" for a key, or just the source when the key is unknown.

@@ -7,8 +7,10 @@
 #include "models/hf_config.h"
 
 namespace motley {
-CheckpointCommitter::CheckpointCommitter(std::filesystem::path run_dir, const Config& config,
-                                         const ModelSpec& model, std::uint64_t plan_hash,
+CheckpointCommitter::CheckpointCommitter(std::filesystem::path run_dir,
+                                         const Config& config,
+                                         const ModelSpec& model,
+                                         std::uint64_t plan_hash,
                                          int rank_count)
     : run_dir_(std::move(run_dir)), config_(config), rank_count_(rank_count) {
   common_.seed = config.train.seed;
@@ -29,10 +31,10 @@ Result<std::optional<std::filesystem::path>> CheckpointCommitter::add(int rank, 
   Open& open = it->second;
   if (!is_first && (open.state.samples != state.samples || open.state.tokens != state.tokens ||
                     open.state.optimizer_updates != state.optimizer_updates)) {
-    return Error{ErrorCode::kInternal,
-                 fmt::format("rank {} saved step {} in another state than its peers", rank,
-                             state.step),
-                 "", ""};
+    return Error{
+        ErrorCode::kInternal,
+        fmt::format("rank {} saved step {} in another state than its peers", rank, state.step), "",
+        ""};
   }
   open.shards[rank] = std::move(message.shard);
   if (static_cast<int>(open.shards.size()) < rank_count_) {

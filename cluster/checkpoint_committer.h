@@ -18,8 +18,11 @@ namespace motley {
 class CheckpointCommitter {
  public:
   // `model`: for its hash and family; `plan_hash` is informative.
-  CheckpointCommitter(std::filesystem::path run_dir, const Config& config, const ModelSpec& model,
-                      std::uint64_t plan_hash, int rank_count);
+  CheckpointCommitter(std::filesystem::path run_dir,
+                      const Config& config,
+                      const ModelSpec& model,
+                      std::uint64_t plan_hash,
+                      int rank_count);
 
   // Takes a worker's "shard" event. Returns the committed folder when it was the last of its step.
   // kCorrupt when the event is malformed, ranks disagree about the state, or the commit fails.

@@ -1,8 +1,8 @@
 #include "cluster/measure.h"
 
-#include <algorithm>
-
 #include <fmt/format.h>
+
+#include <algorithm>
 
 #include "cluster/worker_group.h"
 #include "cluster/workers.h"
@@ -26,10 +26,14 @@ void merge(Profile& profile, DeviceProfile measured) {
   profile.devices.push_back(std::move(measured));
 }
 
-WorkerSpec profile_worker(const Machine& machine, const std::string& device, const Config& config,
+WorkerSpec profile_worker(const Machine& machine,
+                          const std::string& device,
+                          const Config& config,
                           const std::filesystem::path& program) {
-  WorkerSpec worker{fmt::format("profile of {} ({})", machine.name, device), machine,
-                    stage_program_on(machine, program), {}};
+  WorkerSpec worker{fmt::format("profile of {} ({})", machine.name, device),
+                    machine,
+                    stage_program_on(machine, program),
+                    {}};
   worker.job.verb = "profile";
   worker.job.config = with_absolute_paths(config);
   worker.job.device = device;
@@ -55,8 +59,10 @@ std::vector<int> sizes_to_measure(const TrainConfig& train) {
   return sizes;
 }
 
-Result<Profile> measure_cluster(const Cluster& cluster, const Config& config,
-                                const std::filesystem::path& program, const Profile& known,
+Result<Profile> measure_cluster(const Cluster& cluster,
+                                const Config& config,
+                                const std::filesystem::path& program,
+                                const Profile& known,
                                 const Log& log) {
   Profile profile = known;
   std::vector<WorkerSpec> workers;
@@ -69,8 +75,8 @@ Result<Profile> measure_cluster(const Cluster& cluster, const Config& config,
   if (workers.empty()) return profile;
   const auto on_event = [&](int, const Json& event) -> Result<void> {
     if (event.value("event", "") != "result") return {};
-    MOTLEY_ASSIGN(const Profile one, profile_from_json(event.value("profile", Json::object()),
-                                                       "a worker's profile"));
+    MOTLEY_ASSIGN(const Profile one,
+                  profile_from_json(event.value("profile", Json::object()), "a worker's profile"));
     for (const DeviceProfile& device : one.devices) merge(profile, device);
     return {};
   };

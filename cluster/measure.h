@@ -15,9 +15,11 @@ namespace motley {
 // Runs a profiling worker on every device of every machine of the cluster at the same time, as the
 // training will, and returns what they measured. Several equal devices of one machine give one
 // entry, the slowest. Devices that `known` already covers are not measured again.
-[[nodiscard]] Result<Profile> measure_cluster(const Cluster& cluster, const Config& config,
+[[nodiscard]] Result<Profile> measure_cluster(const Cluster& cluster,
+                                              const Config& config,
                                               const std::filesystem::path& program,
-                                              const Profile& known, const Log& log);
+                                              const Profile& known,
+                                              const Log& log);
 
 // Micro-batch sizes worth measuring for a config: train.micro_batch alone when it is set, else the
 // smallest and some larger divisors of the global batch.

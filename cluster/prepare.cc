@@ -31,10 +31,11 @@ Result<void> check_data(const TrainingRequest& request) {
 
 Result<void> check_resume(const PreparedRun& run, const Manifest& manifest) {
   if (manifest.state.model_hash != run.model.hash()) {
-    return Error{ErrorCode::kConfig,
-                 fmt::format("the checkpoint {} is of another model", run.resume_from->folder.string()),
-                 "its layers or sizes differ from those of [model] in the configuration",
-                 "use the configuration of that run (config.toml in its folder), or another --run"};
+    return Error{
+        ErrorCode::kConfig,
+        fmt::format("the checkpoint {} is of another model", run.resume_from->folder.string()),
+        "its layers or sizes differ from those of [model] in the configuration",
+        "use the configuration of that run (config.toml in its folder), or another --run"};
   }
   if (manifest.state.optimizer != run.config.train.optimizer) {
     return Error{ErrorCode::kConfig,
@@ -68,7 +69,9 @@ Result<PlanOptions> plan_options(const Config& config, int stages) {
   return options;
 }
 
-Result<void> check_plan(const Plan& plan, const ModelSpec& model, const Config& config,
+Result<void> check_plan(const Plan& plan,
+                        const ModelSpec& model,
+                        const Config& config,
                         const Cluster& cluster) {
   if (plan.model_hash != model.hash()) {
     return Error{ErrorCode::kConfig, "the plan is of another model",
@@ -110,7 +113,8 @@ Result<PreparedRun> prepare_run(const TrainingRequest& request, const Log& log) 
     MOTLEY_TRY(run.folder.create());
   }
   if (request.stop_after > 0 && request.stop_after < run.first_step) {
-    return Error{ErrorCode::kUsage, fmt::format("--stop-after {} is in the past", request.stop_after),
+    return Error{ErrorCode::kUsage,
+                 fmt::format("--stop-after {} is in the past", request.stop_after),
                  fmt::format("the next step is {}", run.first_step), ""};
   }
 

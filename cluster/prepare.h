@@ -21,11 +21,11 @@ namespace motley {
 struct TrainingRequest {
   Config config;
   Cluster cluster;
-  int stages = 0;                 // exactly so many; 0 = the planner's choice
-  std::optional<Plan> plan;       // given instead of being made
-  Profile known_profile;          // devices that need no measuring
+  int stages = 0;            // exactly so many; 0 = the planner's choice
+  std::optional<Plan> plan;  // given instead of being made
+  Profile known_profile;     // devices that need no measuring
   bool resume = false;
-  std::int64_t stop_after = 0;    // save and end after this step; 0 = run to the end
+  std::int64_t stop_after = 0;          // save and end after this step; 0 = run to the end
   std::filesystem::path stage_program;  // motley-stage
 };
 
@@ -48,7 +48,9 @@ struct PreparedRun {
 [[nodiscard]] Result<PreparedRun> prepare_run(const TrainingRequest& request, const Log& log);
 
 // Checks that a plan belongs to this model, config and cluster. kConfig says what differs.
-[[nodiscard]] Result<void> check_plan(const Plan& plan, const ModelSpec& model,
-                                      const Config& config, const Cluster& cluster);
+[[nodiscard]] Result<void> check_plan(const Plan& plan,
+                                      const ModelSpec& model,
+                                      const Config& config,
+                                      const Cluster& cluster);
 
 }  // namespace motley

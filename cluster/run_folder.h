@@ -18,19 +18,25 @@ class RunFolder {
   explicit RunFolder(std::filesystem::path dir) : dir_(std::move(dir)) {}
 
   [[nodiscard]] const std::filesystem::path& dir() const { return dir_; }
+
   [[nodiscard]] std::filesystem::path config_path() const { return dir_ / "config.toml"; }
+
   [[nodiscard]] std::filesystem::path plan_path() const { return dir_ / "plan.json"; }
+
   [[nodiscard]] std::filesystem::path profile_path() const { return dir_ / "profile.json"; }
+
   [[nodiscard]] std::filesystem::path metrics_path() const { return dir_ / "metrics.jsonl"; }
+
   [[nodiscard]] std::filesystem::path trace_path() const { return dir_ / "trace.json"; }
+
   [[nodiscard]] std::filesystem::path log_dir() const { return dir_ / "log"; }
 
   // Makes the folder for a run that starts afresh. kConfig when a run already lies there: it is
   // never overwritten.
   [[nodiscard]] Result<void> create() const;
 
-  // The newest checkpoint, every byte of it checked. kConfig when there is none, kCorrupt when it is
-  // damaged (the remedy names the one before it, if any).
+  // The newest checkpoint, every byte of it checked. kConfig when there is none, kCorrupt when it
+  // is damaged (the remedy names the one before it, if any).
   [[nodiscard]] Result<CheckpointInfo> newest_checkpoint() const;
 
   [[nodiscard]] Result<void> write_config(const Config& config) const;

@@ -1,10 +1,10 @@
 #include "cluster/training_run.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <vector>
-
-#include <fmt/format.h>
 
 #include "base/clock.h"
 #include "base/files.h"
@@ -35,8 +35,8 @@ class RunFollower {
       : run_(run),
         metrics_(run.plan.rank_count(), run.plan.predicted_step_s),
         metrics_file_(std::move(metrics_file)),
-        committer_(run.folder.dir(), run.config, run.model, plan_hash(run.plan),
-                   run.plan.rank_count()),
+        committer_(
+            run.folder.dir(), run.config, run.model, plan_hash(run.plan), run.plan.rank_count()),
         progress_(progress),
         log_(log) {
     summary_.predicted_step_s = run.plan.predicted_step_s;
@@ -112,17 +112,20 @@ class RunFollower {
 
 }  // namespace
 
-Result<TrainingSummary> run_training(const PreparedRun& run, const TrainingRequest& request,
-                                     const Log& log, std::FILE* progress_out) {
-  auto workers = training_workers(run.cluster, run.plan, run.config, request.stage_program,
-                                  run.folder.dir());
+Result<TrainingSummary> run_training(const PreparedRun& run,
+                                     const TrainingRequest& request,
+                                     const Log& log,
+                                     std::FILE* progress_out) {
+  auto workers =
+      training_workers(run.cluster, run.plan, run.config, request.stage_program, run.folder.dir());
   for (WorkerSpec& worker : workers) {
     worker.job.stop_after = request.stop_after;
     if (run.resume_from) {
       worker.job.resume_from = std::filesystem::absolute(run.resume_from->folder).string();
     }
   }
-  MOTLEY_ASSIGN(auto metrics_file, MetricsFile::open(run.folder.metrics_path(), run.first_step - 1));
+  MOTLEY_ASSIGN(auto metrics_file,
+                MetricsFile::open(run.folder.metrics_path(), run.first_step - 1));
   const std::int64_t last = request.stop_after > 0
                                 ? std::min(request.stop_after, run.config.train.steps)
                                 : run.config.train.steps;
@@ -134,8 +137,8 @@ Result<TrainingSummary> run_training(const PreparedRun& run, const TrainingReque
   options.log_folder = run.folder.log_dir();
   options.before_log = [&] { progress.clear(); };
   WorkerGroup group(std::move(workers), options, log);
-  const auto done = group.run(
-      [&](int worker, const Json& event) { return follower.on_event(worker, event); });
+  const auto done =
+      group.run([&](int worker, const Json& event) { return follower.on_event(worker, event); });
   progress.finish();
   MOTLEY_TRY(done);
   return follower.finish();

@@ -16,8 +16,8 @@ struct TrainingSummary {
   std::int64_t last_step = 0;
   double last_loss = 0;
   std::optional<double> last_eval_loss;
-  double median_step_s = 0;     // of this session's steps but the first
-  double tokens_per_s = 0;      // at the median step
+  double median_step_s = 0;  // of this session's steps but the first
+  double tokens_per_s = 0;   // at the median step
   double predicted_step_s = 0;
   std::optional<std::filesystem::path> checkpoint;  // the newest committed in this session
 };
@@ -27,7 +27,8 @@ struct TrainingSummary {
 // steps become trace.json. Progress goes to `progress_out`. When it returns no process is left; an
 // error is the first cause.
 [[nodiscard]] Result<TrainingSummary> run_training(const PreparedRun& run,
-                                                   const TrainingRequest& request, const Log& log,
+                                                   const TrainingRequest& request,
+                                                   const Log& log,
                                                    std::FILE* progress_out);
 
 }  // namespace motley

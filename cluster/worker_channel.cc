@@ -1,16 +1,16 @@
 #include "cluster/worker_channel.h"
 
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <unistd.h>
+
 #include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <utility>
-
-#include <fcntl.h>
-#include <fmt/format.h>
-#include <poll.h>
-#include <unistd.h>
 
 #include "base/check.h"
 
@@ -19,7 +19,9 @@ namespace {
 
 constexpr std::size_t kLineBytesMax = 64U << 20;  // a job with a large plan is far below
 
-[[noreturn]] void leave(ErrorCode code) { std::_Exit(static_cast<int>(code)); }
+[[noreturn]] void leave(ErrorCode code) {
+  std::_Exit(static_cast<int>(code));
+}
 
 }  // namespace
 
@@ -56,7 +58,8 @@ void WorkerChannel::read_lines(const std::stop_token& stop) {
     if (got <= 0) leave(ErrorCode::kTerminated);  // the launcher is gone
     partial.append(block, static_cast<std::size_t>(got));
     if (partial.size() > kLineBytesMax) leave(ErrorCode::kInternal);
-    for (std::size_t end; (end = partial.find('\n')) != std::string::npos; partial.erase(0, end + 1)) {
+    for (std::size_t end; (end = partial.find('\n')) != std::string::npos;
+         partial.erase(0, end + 1)) {
       auto message = parse_json(std::string_view(partial).substr(0, end), "the launcher's message");
       if (!message.ok()) {
         std::fputs(describe(message.error()).c_str(), stderr);
@@ -94,15 +97,15 @@ void WorkerChannel::send(const Json& event) {
 
 void WorkerChannel::start_beats(double interval_s, std::function<Json()> make_beat) {
   MOTLEY_CHECK(!beats_.joinable(), "beats are already running");
-  beats_ = std::jthread([this, interval_s, make_beat = std::move(make_beat)](
-                            const std::stop_token& stop) {
-    std::unique_lock lock(beat_mutex_);
-    while (!stop.stop_requested()) {
-      send(make_beat());
-      beat_wake_.wait_for(lock, stop, std::chrono::duration<double>(interval_s),
-                          [] { return false; });
-    }
-  });
+  beats_ = std::jthread(
+      [this, interval_s, make_beat = std::move(make_beat)](const std::stop_token& stop) {
+        std::unique_lock lock(beat_mutex_);
+        while (!stop.stop_requested()) {
+          send(make_beat());
+          beat_wake_.wait_for(lock, stop, std::chrono::duration<double>(interval_s),
+                              [] { return false; });
+        }
+      });
 }
 
 }  // namespace motley

@@ -1,9 +1,9 @@
 #include "cluster/workers.h"
 
-#include <set>
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+
+#include <set>
 
 #include "base/check.h"
 
@@ -64,7 +64,8 @@ Config with_absolute_paths(Config config) {
   return config;
 }
 
-std::vector<WorkerSpec> training_workers(const Cluster& cluster, const Plan& plan,
+std::vector<WorkerSpec> training_workers(const Cluster& cluster,
+                                         const Plan& plan,
                                          const Config& config,
                                          const std::filesystem::path& program,
                                          const std::filesystem::path& run_dir) {

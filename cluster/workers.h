@@ -21,10 +21,11 @@ namespace motley {
 // authenticate). kConfig says what is missing.
 [[nodiscard]] Result<void> check_network(const Cluster& cluster, const Plan& plan);
 
-// One worker a rank, its job filled in but for `resume_from` and `stop_after`. Relative paths in the
-// config become absolute, seen from this process's folder. `program` is motley-stage here; machines
-// with a motley_dir have their own.
-[[nodiscard]] std::vector<WorkerSpec> training_workers(const Cluster& cluster, const Plan& plan,
+// One worker a rank, its job filled in but for `resume_from` and `stop_after`. Relative paths in
+// the config become absolute, seen from this process's folder. `program` is motley-stage here;
+// machines with a motley_dir have their own.
+[[nodiscard]] std::vector<WorkerSpec> training_workers(const Cluster& cluster,
+                                                       const Plan& plan,
                                                        const Config& config,
                                                        const std::filesystem::path& program,
                                                        const std::filesystem::path& run_dir);

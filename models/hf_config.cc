@@ -6,8 +6,10 @@ namespace motley {
 
 Json huggingface_config(const ModelConfig& model) {
   if (model.kind != "gpt2") {
-    return Json{{"model_type", "motley-" + model.kind}, {"n_layer", model.layers},
-                {"hidden_size", model.width},           {"n_positions", model.context},
+    return Json{{"model_type", "motley-" + model.kind},
+                {"n_layer", model.layers},
+                {"hidden_size", model.width},
+                {"n_positions", model.context},
                 {"vocab_size", model.vocab}};
   }
   return Json{{"model_type", "gpt2"},

@@ -36,10 +36,10 @@ struct Action {
 };
 
 struct Schedule {
-  std::string name;                         // gpipe | 1f1b | forward
+  std::string name;  // gpipe | 1f1b | forward
   int micro_batches = 0;
-  std::vector<Rank> chunk_ranks;            // [ChunkId]
-  std::vector<std::vector<Action>> ranks;   // [Rank], in order of execution
+  std::vector<Rank> chunk_ranks;           // [ChunkId]
+  std::vector<std::vector<Action>> ranks;  // [Rank], in order of execution
 
   friend bool operator==(const Schedule&, const Schedule&) = default;
 };

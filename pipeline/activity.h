@@ -19,6 +19,7 @@ class Activity {
                       (static_cast<std::uint64_t>(action.kind) + 1),
                   std::memory_order_relaxed);
   }
+
   // Between schedules: starting, saving, ending.
   void clear(std::int64_t step) {
     packed_.store(static_cast<std::uint64_t>(step) << 40, std::memory_order_relaxed);
@@ -27,6 +28,7 @@ class Activity {
   [[nodiscard]] std::int64_t step() const {
     return static_cast<std::int64_t>(packed_.load(std::memory_order_relaxed) >> 40);
   }
+
   // "forward of micro-batch 3"; "work between steps" when no action is under way.
   [[nodiscard]] std::string words() const {
     const std::uint64_t packed = packed_.load(std::memory_order_relaxed);

@@ -1,17 +1,20 @@
 #include "pipeline/executor.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
 #include <utility>
-
-#include <fmt/format.h>
 
 #include "base/check.h"
 
 namespace motley {
 
-Result<std::unique_ptr<Executor>> Executor::make(Rank self, const Plan& plan, FrameLink& link,
-                                                 StageCompute& compute, Activity& activity,
+Result<std::unique_ptr<Executor>> Executor::make(Rank self,
+                                                 const Plan& plan,
+                                                 FrameLink& link,
+                                                 StageCompute& compute,
+                                                 Activity& activity,
                                                  ExecutorOptions options) {
   std::unique_ptr<Executor> executor(new Executor(self, link, compute, activity, options));
   MOTLEY_ASSIGN(executor->plain_, make_codec("none"));
@@ -22,8 +25,8 @@ Result<std::unique_ptr<Executor>> Executor::make(Rank self, const Plan& plan, Fr
   return executor;
 }
 
-Executor::Executor(Rank self, FrameLink& link, StageCompute& compute, Activity& activity,
-                   ExecutorOptions options)
+Executor::Executor(
+    Rank self, FrameLink& link, StageCompute& compute, Activity& activity, ExecutorOptions options)
     : self_(self), link_(link), compute_(compute), activity_(activity), options_(options) {}
 
 Result<RunTimes> Executor::run(const Schedule& schedule, const BatchPosition& position) {
@@ -55,8 +58,10 @@ Result<RunTimes> Executor::run(const Schedule& schedule, const BatchPosition& po
 Result<void> Executor::execute(const Action& action) {
   const auto [kind, chunk, micro] = action;
   switch (kind) {
-    case ActionKind::kLoad: return load(action);
-    case ActionKind::kSendTargets: return send_targets(action);
+    case ActionKind::kLoad:
+      return load(action);
+    case ActionKind::kSendTargets:
+      return send_targets(action);
     case ActionKind::kRecvTargets:
       post(action, rank_of(ChunkId{0}), {FrameKind::kTargets, ChunkId{0}, micro, position_.step},
            compute_.targets_count() * sizeof(std::int32_t));
@@ -73,8 +78,10 @@ Result<void> Executor::execute(const Action& action) {
            codecs_[chunk.index()]->bytes_max(compute_.output_floats(chunk)));
       return {};
     }
-    case ActionKind::kForward: return forward(action);
-    case ActionKind::kBackward: return backward(action);
+    case ActionKind::kForward:
+      return forward(action);
+    case ActionKind::kBackward:
+      return backward(action);
     case ActionKind::kSendActivation:
       return send_floats(rank_of(ChunkId{chunk.value + 1}),
                          {FrameKind::kActivation, chunk, micro, position_.step},
@@ -83,9 +90,13 @@ Result<void> Executor::execute(const Action& action) {
       return send_floats(rank_of(ChunkId{chunk.value - 1}),
                          {FrameKind::kGradient, chunk, micro, position_.step},
                          *codecs_[chunk.index() - 1], produced_by(ActionKind::kBackward, action));
-    case ActionKind::kReduceTied: return exchange_tied();
-    case ActionKind::kVote: return vote();
-    case ActionKind::kStep: compute_.step(); return {};
+    case ActionKind::kReduceTied:
+      return exchange_tied();
+    case ActionKind::kVote:
+      return vote();
+    case ActionKind::kStep:
+      compute_.step();
+      return {};
   }
   return {};
 }
@@ -172,17 +183,16 @@ Result<void> Executor::exchange_tied() {
 Result<void> Executor::vote() {
   const double start_s = now_s();
   const std::vector<std::byte> mine = compute_.vote();
-  MOTLEY_ASSIGN(const auto votes,
-                all_gather_small(link_, self_, static_cast<int>(schedule_->ranks.size()),
-                                 position_.step, mine, compute_.vote_bytes_max(),
-                                 Deadline::after_s(options_.timeout_s)));
+  MOTLEY_ASSIGN(
+      const auto votes,
+      all_gather_small(link_, self_, static_cast<int>(schedule_->ranks.size()), position_.step,
+                       mine, compute_.vote_bytes_max(), Deadline::after_s(options_.timeout_s)));
   action_wait_s_ += now_s() - start_s;
   return compute_.count_votes(votes);
 }
 
 void Executor::post(const Action& action, Rank from, const FrameId& id, std::size_t bytes_max) {
-  posted_[{action.kind, action.chunk, action.micro}] =
-      link_.recv(from, id, take_buffer(bytes_max));
+  posted_[{action.kind, action.chunk, action.micro}] = link_.recv(from, id, take_buffer(bytes_max));
 }
 
 Result<Buffer> Executor::take(const SlotKey& key) {
@@ -197,7 +207,8 @@ Result<Buffer> Executor::take(const SlotKey& key) {
   return buffer;
 }
 
-Result<void> Executor::receive_floats(const SlotKey& key, const Codec& codec,
+Result<void> Executor::receive_floats(const SlotKey& key,
+                                      const Codec& codec,
                                       std::span<float> values) {
   MOTLEY_ASSIGN(Buffer buffer, take(key));
   MOTLEY_TRY(codec.decode(buffer.payload(), values));
@@ -205,7 +216,9 @@ Result<void> Executor::receive_floats(const SlotKey& key, const Codec& codec,
   return {};
 }
 
-Result<void> Executor::send_floats(Rank to, const FrameId& id, const Codec& codec,
+Result<void> Executor::send_floats(Rank to,
+                                   const FrameId& id,
+                                   const Codec& codec,
                                    std::span<const float> values) {
   Buffer buffer = take_buffer(codec.bytes_max(values.size()));
   buffer.set_payload_bytes(codec.encode(values, buffer.payload_room()));

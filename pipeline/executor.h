@@ -38,7 +38,8 @@ struct RunTimes {
 class Executor {
  public:
   // Everything lent must outlive the executor. kConfig when the plan names an unknown codec.
-  [[nodiscard]] static Result<std::unique_ptr<Executor>> make(Rank self, const Plan& plan,
+  [[nodiscard]] static Result<std::unique_ptr<Executor>> make(Rank self,
+                                                              const Plan& plan,
                                                               FrameLink& link,
                                                               StageCompute& compute,
                                                               Activity& activity,
@@ -56,7 +57,10 @@ class Executor {
  private:
   using SlotKey = std::tuple<ActionKind, ChunkId, MicroId>;
 
-  Executor(Rank self, FrameLink& link, StageCompute& compute, Activity& activity,
+  Executor(Rank self,
+           FrameLink& link,
+           StageCompute& compute,
+           Activity& activity,
            ExecutorOptions options);
 
   Result<void> execute(const Action& action);
@@ -74,7 +78,9 @@ class Executor {
   Result<Buffer> take(const SlotKey& key);
   Result<void> receive_floats(const SlotKey& key, const Codec& codec, std::span<float> values);
   Result<void> receive_targets(MicroId micro);
-  Result<void> send_floats(Rank to, const FrameId& id, const Codec& codec,
+  Result<void> send_floats(Rank to,
+                           const FrameId& id,
+                           const Codec& codec,
                            std::span<const float> values);
   Result<void> send_buffer(Rank to, const FrameId& id, Buffer buffer);
   Result<void> reclaim(bool wait_for_all);
@@ -83,6 +89,7 @@ class Executor {
   void give_buffer(Buffer buffer);
 
   [[nodiscard]] Rank rank_of(ChunkId chunk) const { return schedule_->chunk_ranks[chunk.index()]; }
+
   [[nodiscard]] ChunkId last_chunk() const;
   [[nodiscard]] Rank tied_peer() const;
   void add_span(const char* lane, const Action& action, double start_s, double end_s);
@@ -92,23 +99,27 @@ class Executor {
   StageCompute& compute_;
   Activity& activity_;
   const ExecutorOptions options_;
-  std::unique_ptr<const Codec> plain_;                   // for exchanges that must be exact
-  std::vector<std::unique_ptr<const Codec>> codecs_;     // [ChunkId], of the boundary after it
+  std::unique_ptr<const Codec> plain_;                // for exchanges that must be exact
+  std::vector<std::unique_ptr<const Codec>> codecs_;  // [ChunkId], of the boundary after it
 
   const Schedule* schedule_ = nullptr;  // of the run under way
   BatchPosition position_;
   RunTimes times_;
   double action_wait_s_ = 0;  // of the action under way
+
   struct Produced {
     Action action;
     std::span<const float> values;
   };
+
   Produced produced_;
   std::map<SlotKey, PendingFrame> posted_;
+
   struct Sent {
     Pending pending;
     std::string words;
   };
+
   std::vector<Sent> sent_;
   std::span<const std::int32_t> loaded_targets_;     // of the last load, until sent
   std::multimap<std::size_t, Buffer> free_buffers_;  // by capacity

@@ -1,8 +1,9 @@
 // StageCompute: what one rank computes. The executor says when; this says how. The worker's
 // implementation holds torch layers (training/stage_trainer.h); tests use plain arithmetic.
 //
-// Spans are lent: a room stays valid until the call that consumes it (several micro-batches may have
-// theirs at once), a returned span until the next call for the same chunk. Owned and used by the compute thread alone.
+// Spans are lent: a room stays valid until the call that consumes it (several micro-batches may
+// have theirs at once), a returned span until the next call for the same chunk. Owned and used by
+// the compute thread alone.
 #pragma once
 
 #include <cstddef>
@@ -17,9 +18,10 @@ namespace motley {
 
 // Which batch a run of the schedule works on.
 struct BatchPosition {
-  std::int64_t step = 1;           // 1 is the first
-  bool training = true;            // false: evaluation
-  std::uint64_t first_sample = 0;  // of the global batch, in the source's training or held-out order
+  std::int64_t step = 1;  // 1 is the first
+  bool training = true;   // false: evaluation
+  std::uint64_t first_sample =
+      0;  // of the global batch, in the source's training or held-out order
 };
 
 class StageCompute {
@@ -47,7 +49,8 @@ class StageCompute {
   // Returns the output; empty for the last chunk, which adds to the loss instead.
   virtual std::span<const float> forward(ChunkId chunk, MicroId micro) = 0;
 
-  // Where the gradient of the output of `chunk` goes before its backward (every chunk but the last).
+  // Where the gradient of the output of `chunk` goes before its backward (every chunk but the
+  // last).
   virtual std::span<float> gradient_room(ChunkId chunk, MicroId micro) = 0;
   // Returns the gradient of the input; empty for chunk 0.
   virtual std::span<const float> backward(ChunkId chunk, MicroId micro) = 0;

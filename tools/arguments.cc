@@ -1,15 +1,17 @@
 #include "tools/arguments.h"
 
+#include <fmt/format.h>
+
 #include <charconv>
 #include <sstream>
 
 #include <boost/program_options.hpp>
-#include <fmt/format.h>
 
 #include "base/check.h"
 
 namespace motley {
 namespace po = boost::program_options;
+
 namespace {
 
 constexpr const char* kOperand = "operand";  // Program_options wants a name for positional words
@@ -34,8 +36,8 @@ Error usage_error(const CommandSpec& spec, const std::string& what) {
 
 Result<void> check_operands(const CommandSpec& spec, const std::vector<std::string>& operands) {
   if (operands.size() < spec.operands.size()) {
-    return usage_error(spec, fmt::format("motley {} needs {}", spec.name,
-                                         spec.operands[operands.size()]));
+    return usage_error(
+        spec, fmt::format("motley {} needs {}", spec.name, spec.operands[operands.size()]));
   }
   if (operands.size() > spec.operands.size()) {
     return usage_error(spec, fmt::format("motley {} does not take '{}'", spec.name,
@@ -96,8 +98,10 @@ std::string help_text(const CommandSpec& spec) {
                      spec.text, options.str());
 }
 
-Result<std::int64_t> integer_value(const Arguments& arguments, const std::string& option,
-                                   std::int64_t low, std::int64_t high) {
+Result<std::int64_t> integer_value(const Arguments& arguments,
+                                   const std::string& option,
+                                   std::int64_t low,
+                                   std::int64_t high) {
   const std::string& text = arguments.value(option);
   std::int64_t value = 0;
   const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);

@@ -12,10 +12,10 @@
 namespace motley {
 
 struct OptionSpec {
-  std::string name;           // "stages", given as --stages
-  std::string value;          // what the help calls its value, "N"; "" = a flag
-  std::string help;           // one line
-  bool repeated = false;      // may be given several times
+  std::string name;       // "stages", given as --stages
+  std::string value;      // what the help calls its value, "N"; "" = a flag
+  std::string help;       // one line
+  bool repeated = false;  // may be given several times
 };
 
 struct CommandSpec {
@@ -29,10 +29,13 @@ struct CommandSpec {
 class Arguments {
  public:
   [[nodiscard]] bool help() const { return has("help"); }
+
   [[nodiscard]] bool has(const std::string& option) const { return values_.contains(option); }
+
   // The last value given. REQUIRES: has(option).
   [[nodiscard]] const std::string& value(const std::string& option) const;
   [[nodiscard]] std::vector<std::string> values(const std::string& option) const;
+
   [[nodiscard]] const std::string& operand(std::size_t index) const { return operands_[index]; }
 
  private:
@@ -51,7 +54,8 @@ class Arguments {
 
 // The value of an option as a whole number in [low, high]; kUsage otherwise.
 [[nodiscard]] Result<std::int64_t> integer_value(const Arguments& arguments,
-                                                 const std::string& option, std::int64_t low,
+                                                 const std::string& option,
+                                                 std::int64_t low,
                                                  std::int64_t high);
 
 // "key=value" pairs of --set. kUsage when there is no '='.

@@ -1,7 +1,7 @@
 // motley ckpt list | show | verify.
-#include <cstdio>
-
 #include <fmt/format.h>
+
+#include <cstdio>
 
 #include "base/json.h"
 #include "checkpoint/inspect.h"
@@ -49,15 +49,24 @@ Result<void> verify(const Arguments& arguments) {
 
 std::vector<Command> checkpoint_commands() {
   return {
-      {{"ckpt list", "the checkpoints of a run", {"RUN"}, {json_option()},
+      {{"ckpt list",
+        "the checkpoints of a run",
+        {"RUN"},
+        {json_option()},
         "Lists the committed checkpoints in a run's folder, oldest first.\n"},
        list},
-      {{"ckpt show", "what a checkpoint holds", {"CHECKPOINT"}, {json_option()},
+      {{"ckpt show",
+        "what a checkpoint holds",
+        {"CHECKPOINT"},
+        {json_option()},
         "Prints step, model, sizes and the parameter hash, which is the same for the same\n"
         "parameters however they were split over machines.\n"},
        show},
-      {{"ckpt verify", "read every byte of a checkpoint and compare its hashes", {"CHECKPOINT"},
-        {json_option()}, "Exit status 7 when a file is missing, cut short or changed.\n"},
+      {{"ckpt verify",
+        "read every byte of a checkpoint and compare its hashes",
+        {"CHECKPOINT"},
+        {json_option()},
+        "Exit status 7 when a file is missing, cut short or changed.\n"},
        verify},
   };
 }

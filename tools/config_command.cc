@@ -1,7 +1,7 @@
 // motley config: every configuration key, its value and where it comes from.
-#include <cstdio>
-
 #include <fmt/format.h>
+
+#include <cstdio>
 
 #include "base/json.h"
 #include "tools/command.h"

@@ -1,8 +1,8 @@
 // motley generate: text from a checkpoint.
+#include <fmt/format.h>
+
 #include <cstdio>
 #include <cstdlib>
-
-#include <fmt/format.h>
 
 #include "base/files.h"
 #include "base/log.h"
@@ -22,7 +22,9 @@ Result<std::filesystem::path> find_checkpoint(const std::filesystem::path& path)
   return newest.folder;
 }
 
-Result<double> number_value(const Arguments& arguments, const std::string& option, double fallback) {
+Result<double> number_value(const Arguments& arguments,
+                            const std::string& option,
+                            double fallback) {
   if (!arguments.has(option)) return fallback;
   const std::string& text = arguments.value(option);
   char* end = nullptr;
@@ -34,8 +36,10 @@ Result<double> number_value(const Arguments& arguments, const std::string& optio
   return value;
 }
 
-Result<std::int64_t> whole_value(const Arguments& arguments, const std::string& option,
-                                 std::int64_t fallback, std::int64_t high) {
+Result<std::int64_t> whole_value(const Arguments& arguments,
+                                 const std::string& option,
+                                 std::int64_t fallback,
+                                 std::int64_t high) {
   if (!arguments.has(option)) return fallback;
   return integer_value(arguments, option, 0, high);
 }

@@ -1,9 +1,9 @@
 #include "tools/inputs.h"
 
-#include <cstring>
-
 #include <fmt/format.h>
 #include <unistd.h>
+
+#include <cstring>
 
 #include "base/files.h"
 #include "base/program_path.h"
@@ -54,7 +54,9 @@ OptionSpec profile_option() {
           true};
 }
 
-OptionSpec json_option() { return {"json", "", "print JSON for other programs"}; }
+OptionSpec json_option() {
+  return {"json", "", "print JSON for other programs"};
+}
 
 Result<ResolvedConfig> read_config(const std::filesystem::path& path, const Arguments& arguments) {
   MOTLEY_ASSIGN(const std::string text, read_named_file(path));

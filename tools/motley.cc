@@ -1,9 +1,9 @@
 // motley: the control side. Plans, launches, inspects; holds no LibTorch and starts at once.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <exception>
-
-#include <fmt/format.h>
 
 #include "tools/command.h"
 

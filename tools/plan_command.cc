@@ -1,8 +1,8 @@
 // motley plan and motley simulate: the partition planning tool.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstdio>
-
-#include <fmt/format.h>
 
 #include "base/files.h"
 #include "base/json.h"

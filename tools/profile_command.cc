@@ -1,7 +1,7 @@
 // motley profile: measures this machine, or every machine of a cluster.
-#include <cstdio>
-
 #include <fmt/format.h>
+
+#include <cstdio>
 
 #include "base/files.h"
 #include "base/json.h"
@@ -17,11 +17,11 @@ namespace {
 std::string profile_table(const Profile& profile) {
   std::string text;
   for (const DeviceProfile& device : profile.devices) {
-    text += fmt::format("{} {}: {} thread{}, {:.1f} GiB available, optimizer {:.2f} ns a parameter\n",
-                        device.machine, device.device, device.threads,
-                        device.threads == 1 ? "" : "s",
-                        static_cast<double>(device.memory_bytes) / (1LL << 30),
-                        device.optimizer_s_per_parameter * 1e9);
+    text +=
+        fmt::format("{} {}: {} thread{}, {:.1f} GiB available, optimizer {:.2f} ns a parameter\n",
+                    device.machine, device.device, device.threads, device.threads == 1 ? "" : "s",
+                    static_cast<double>(device.memory_bytes) / (1LL << 30),
+                    device.optimizer_s_per_parameter * 1e9);
     text += fmt::format("  {:<40} {:>6} {:>12} {:>12} {:>10}\n", "layer", "batch", "forward ms",
                         "backward ms", "kept MiB");
     for (const auto& [signature, samples] : device.layers) {

@@ -1,7 +1,7 @@
 // motley simulate: a plan's schedule on the cost model; no hardware needed.
-#include <cstdio>
-
 #include <fmt/format.h>
+
+#include <cstdio>
 
 #include "base/files.h"
 #include "base/json.h"
@@ -29,13 +29,15 @@ Result<void> simulate(const Arguments& arguments) {
   if (arguments.has("schedule")) std::fputs(to_text(simulated.schedule).c_str(), stdout);
   if (arguments.has("trace")) {
     std::vector<std::string> names;
-    for (int rank = 0; rank < plan.rank_count(); ++rank) names.push_back(rank_name(plan, Rank{rank}));
-    MOTLEY_TRY(write_file_atomic(arguments.value("trace"), trace_to_json(step.spans, names).dump()));
+    for (int rank = 0; rank < plan.rank_count(); ++rank)
+      names.push_back(rank_name(plan, Rank{rank}));
+    MOTLEY_TRY(
+        write_file_atomic(arguments.value("trace"), trace_to_json(step.spans, names).dump()));
   }
   if (arguments.has("json")) {
-    fmt::print("{}\n", Json{{"step_s", step.step_s},
-                            {"compute_s", step.compute_s},
-                            {"wait_s", step.wait_s}}.dump());
+    fmt::print("{}\n",
+               Json{{"step_s", step.step_s}, {"compute_s", step.compute_s}, {"wait_s", step.wait_s}}
+                   .dump());
     return {};
   }
   fmt::print("a step takes {:.4f} s\n", step.step_s);
@@ -50,26 +52,28 @@ Result<void> simulate(const Arguments& arguments) {
 }  // namespace
 
 Command simulate_command() {
-  CommandSpec spec{"simulate",
-                   "run a plan's schedule on the cost model",
-                   {"PLAN"},
-                   {{"config", "FILE", "the configuration that the plan is for"},
-                    cluster_option(),
-                    profile_option(),
-                    {"schedule", "", "print the schedule: every rank's actions in order"},
-                    {"trace", "FILE", "write a trace that ui.perfetto.dev opens"},
-                    set_option(),
-                    json_option()},
-                   "Needs no hardware: link speeds come from the cluster file, layer times from\n"
-                   "profiles. The trace has the format of a real run's trace.json, so predicted\n"
-                   "and measured can be laid over each other.\n\n"
-                   "Example\n"
-                   "  motley simulate plan.json --config gpt.toml --profile here.json --trace t.json\n"};
+  CommandSpec spec{
+      "simulate",
+      "run a plan's schedule on the cost model",
+      {"PLAN"},
+      {{"config", "FILE", "the configuration that the plan is for"},
+       cluster_option(),
+       profile_option(),
+       {"schedule", "", "print the schedule: every rank's actions in order"},
+       {"trace", "FILE", "write a trace that ui.perfetto.dev opens"},
+       set_option(),
+       json_option()},
+      "Needs no hardware: link speeds come from the cluster file, layer times from\n"
+      "profiles. The trace has the format of a real run's trace.json, so predicted\n"
+      "and measured can be laid over each other.\n\n"
+      "Example\n"
+      "  motley simulate plan.json --config gpt.toml --profile here.json --trace t.json\n"};
   return {spec, [](const Arguments& arguments) -> Result<void> {
             for (const char* option : {"config", "profile"}) {
               if (arguments.has(option)) continue;
-              return Error{ErrorCode::kUsage, fmt::format("motley simulate needs --{} FILE", option),
-                           "", "a run's folder holds config.toml and profile.json"};
+              return Error{ErrorCode::kUsage,
+                           fmt::format("motley simulate needs --{} FILE", option), "",
+                           "a run's folder holds config.toml and profile.json"};
             }
             return simulate(arguments);
           }};

@@ -1,8 +1,8 @@
 // motley train and motley launch: the same run, on this machine or on several.
-#include <cstdio>
-
 #include <fmt/format.h>
 #include <unistd.h>
+
+#include <cstdio>
 
 #include "base/log.h"
 #include "cluster/prepare.h"
@@ -64,7 +64,8 @@ Result<void> train(const Arguments& arguments) {
     if (run.resume_from) fmt::print("resuming after step {}\n", run.resume_from->step);
     std::fflush(stdout);
   }
-  MOTLEY_ASSIGN(const TrainingSummary summary, run_training(run, request, log, json ? stderr : stdout));
+  MOTLEY_ASSIGN(const TrainingSummary summary,
+                run_training(run, request, log, json ? stderr : stdout));
   if (json) {
     Json result{{"run", run.folder.dir().string()},
                 {"last_step", summary.last_step},
@@ -82,15 +83,16 @@ Result<void> train(const Arguments& arguments) {
 }
 
 std::vector<OptionSpec> run_options() {
-  return {cluster_option(),
-          {"plan", "FILE", "run this plan (from `motley plan -o`) instead of making one"},
-          profile_option(),
-          {"run", "DIR", "the run's folder (run.dir)"},
-          {"resume", "", "go on from the newest checkpoint of that folder"},
-          {"stop-after", "N",
-           "save and end after step N as an interruption would; the learning rate's schedule stays"},
-          set_option(),
-          json_option()};
+  return {
+      cluster_option(),
+      {"plan", "FILE", "run this plan (from `motley plan -o`) instead of making one"},
+      profile_option(),
+      {"run", "DIR", "the run's folder (run.dir)"},
+      {"resume", "", "go on from the newest checkpoint of that folder"},
+      {"stop-after", "N",
+       "save and end after step N as an interruption would; the learning rate's schedule stays"},
+      set_option(),
+      json_option()};
 }
 
 }  // namespace
@@ -114,18 +116,19 @@ Command train_command() {
 }
 
 Command launch_command() {
-  CommandSpec spec{"launch",
-                   "train on several machines, started from here",
-                   {"CONFIG"},
-                   run_options(),
-                   "Starts a stage process on every machine that the plan uses, through the remote\n"
-                   "shell that its entry in the cluster file names (ssh by default, with your own\n"
-                   "configuration), exchanges their addresses, and brings back one log. When it\n"
-                   "ends, for whatever reason, no process stays behind anywhere.\n\n"
-                   "Motley must be built on every machine; motley_dir in the cluster file says\n"
-                   "where. The run's folder must be reachable under the same path on all of them.\n\n"
-                   "Example\n"
-                   "  motley launch gpt.toml --cluster home.toml\n"};
+  CommandSpec spec{
+      "launch",
+      "train on several machines, started from here",
+      {"CONFIG"},
+      run_options(),
+      "Starts a stage process on every machine that the plan uses, through the remote\n"
+      "shell that its entry in the cluster file names (ssh by default, with your own\n"
+      "configuration), exchanges their addresses, and brings back one log. When it\n"
+      "ends, for whatever reason, no process stays behind anywhere.\n\n"
+      "Motley must be built on every machine; motley_dir in the cluster file says\n"
+      "where. The run's folder must be reachable under the same path on all of them.\n\n"
+      "Example\n"
+      "  motley launch gpt.toml --cluster home.toml\n"};
   return {spec, [](const Arguments& arguments) -> Result<void> {
             if (!arguments.has("cluster")) {
               return Error{ErrorCode::kUsage, "motley launch needs --cluster FILE", "",

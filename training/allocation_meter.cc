@@ -18,8 +18,11 @@ using Total = std::int64_t;
 
 class Report : public c10::MemoryReportingInfoBase {
  public:
-  void reportMemoryUsage(void* /*ptr*/, std::int64_t alloc_size, Total /*total_allocated*/,
-                         Total /*total_reserved*/, c10::Device /*device*/) override {
+  void reportMemoryUsage(void* /*ptr*/,
+                         std::int64_t alloc_size,
+                         Total /*total_allocated*/,
+                         Total /*total_reserved*/,
+                         c10::Device /*device*/) override {
     held_bytes += alloc_size;  // negative when memory is given back
     peak_bytes = std::max(peak_bytes, held_bytes);
   }
@@ -46,6 +49,8 @@ void AllocationMeter::restart() {
   impl_->report->peak_bytes = 0;
 }
 
-std::int64_t AllocationMeter::peak_bytes() const { return impl_->report->peak_bytes; }
+std::int64_t AllocationMeter::peak_bytes() const {
+  return impl_->report->peak_bytes;
+}
 
 }  // namespace motley

@@ -1,5 +1,5 @@
-// AllocationMeter: the most tensor memory that this thread held at once, above what it held when the
-// meter began. Counts ATen's CPU allocations, exactly, through LibTorch's own reports.
+// AllocationMeter: the most tensor memory that this thread held at once, above what it held when
+// the meter began. Counts ATen's CPU allocations, exactly, through LibTorch's own reports.
 #pragma once
 
 #include <cstdint>

@@ -41,7 +41,9 @@ Result<Sampling> read_sampling(const Job& job) {
 }
 
 // Draws from softmax(logits / temperature), restricted to the k likeliest.
-std::int64_t draw(std::span<const float> logits_V, const Sampling& sampling, std::int64_t position) {
+std::int64_t draw(std::span<const float> logits_V,
+                  const Sampling& sampling,
+                  std::int64_t position) {
   std::vector<std::int64_t> order(logits_V.size());
   std::iota(order.begin(), order.end(), std::int64_t{0});
   const std::size_t kept = sampling.top_k == 0
@@ -84,8 +86,8 @@ Result<void> run_generate_job(const Job& job, WorkerChannel& channel) {
     std::copy(sampling.tokens.end() - static_cast<std::ptrdiff_t>(length), sampling.tokens.end(),
               input.data_ptr<std::int64_t>());
     const at::Tensor logits = chain.last_logits(std::move(input), {0, 0, 0, false}).contiguous();
-    const std::int64_t token = draw({logits.data_ptr<float>(), static_cast<std::size_t>(model.vocab)},
-                                    sampling, i);
+    const std::int64_t token =
+        draw({logits.data_ptr<float>(), static_cast<std::size_t>(model.vocab)}, sampling, i);
     sampling.tokens.push_back(token);
     generated.push_back(token);
   }

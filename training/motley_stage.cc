@@ -1,11 +1,12 @@
 // motley-stage: the worker. Started by `motley`, which tells it over standard input what to do
 // (cluster/protocol.h). It holds layers and computes; when it dies, nothing else does.
+#include <unistd.h>
+
 #include <cstdio>
 #include <cstring>
 #include <exception>
 
 #include <c10/core/InferenceMode.h>
-#include <unistd.h>
 
 #include "base/system_memory.h"
 #include "cluster/protocol.h"
@@ -33,17 +34,15 @@ Result<void> run_job(const Job& job, WorkerChannel& channel, Activity& activity)
 }
 
 Result<void> serve(WorkerChannel& channel, Activity& activity) {
-  MOTLEY_ASSIGN(const Json message,
-                channel.receive(Deadline::after_s(kFirstMessage_s), "the job"));
-  MOTLEY_ASSIGN(const Job job, job_from_json(message.value("job", Json::object()), "the job"));
   channel.send({{"event", "hello"}, {"pid", ::getpid()}, {"protocol", kProtocolVersion}});
+  MOTLEY_ASSIGN(const Json message, channel.receive(Deadline::after_s(kFirstMessage_s), "the job"));
+  MOTLEY_ASSIGN(const Job job, job_from_json(message.value("job", Json::object()), "the job"));
   channel.start_beats(kBeatInterval_s, [&activity] {
     return Json{{"event", "beat"}, {"step", activity.step()}, {"doing", activity.words()}};
   });
   if (job.device != "cpu") {
     return Error{ErrorCode::kConfig, "device '" + job.device + "' is not supported yet",
-                 "this version computes on \"cpu\"",
-                 "set devices = [\"cpu\"] in the cluster file"};
+                 "this version computes on \"cpu\"", "set devices = [\"cpu\"] in the cluster file"};
   }
   set_compute_threads(job.threads);
   return run_job(job, channel, activity);
@@ -56,7 +55,8 @@ int run_worker() {
   try {
     served = serve(channel, activity);
   } catch (const std::exception& e) {  // LibTorch throws where it runs out of memory
-    served = Error{ErrorCode::kInternal, "the stage failed during " + activity.words(), e.what(), ""};
+    served =
+        Error{ErrorCode::kInternal, "the stage failed during " + activity.words(), e.what(), ""};
   }
   if (!served.ok()) {
     Json event = error_to_json(served.error());
@@ -73,8 +73,9 @@ int run_worker() {
 
 int main(int argc, char** argv) {
   if (argc > 1) {
-    std::fputs("motley-stage is started by motley and takes no arguments; see motley train --help\n",
-               stderr);
+    std::fputs(
+        "motley-stage is started by motley and takes no arguments; see motley train --help\n",
+        stderr);
     return std::strcmp(argv[1], "--help") == 0 ? 0 : 2;
   }
   return motley::run_worker();

@@ -7,9 +7,9 @@
 
 namespace motley {
 
-// Measures every different layer of the job's model at each size of options.sizes (samples), forward
-// and backward, with medians of repeated runs after a warm-up, and sends a "result" event with the
-// profile of this device (named options.machine).
+// Measures every different layer of the job's model at each size of options.sizes (samples),
+// forward and backward, with medians of repeated runs after a warm-up, and sends a "result" event
+// with the profile of this device (named options.machine).
 [[nodiscard]] Result<void> run_profile_job(const Job& job, WorkerChannel& channel);
 
 }  // namespace motley

@@ -58,7 +58,9 @@ std::span<const float> StageState::tied_gradient() const {
   return entries_[*tied_entry_].held.gradients;
 }
 
-std::span<float> StageState::other_tied_gradient() { return other_tied_gradient_; }
+std::span<float> StageState::other_tied_gradient() {
+  return other_tied_gradient_;
+}
 
 void StageState::sum_tied_gradients() {
   const auto add = [](std::span<const float> from, std::span<float> to) {
@@ -111,8 +113,8 @@ std::vector<TensorView> StageState::moment_views() const {
   for (const Entry& entry : entries_) {
     if (entry.held.spec.tied_use) continue;
     for (std::size_t i = 0; i < entry.moments.size(); ++i) {
-      views.push_back({moment_names_[i] + "/" + entry.held.spec.name, entry.held.spec.shape,
-                       entry.moments[i]});
+      views.push_back(
+          {moment_names_[i] + "/" + entry.held.spec.name, entry.held.spec.shape, entry.moments[i]});
     }
   }
   return views;

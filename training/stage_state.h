@@ -1,9 +1,9 @@
 // StageState: the parameters, gradients and optimizer moments that one rank holds.
 //
 // Keyed by parameter name, so that any plan can load what any other plan saved. A tied parameter is
-// owned by the layer that comes first; its other use has values and a gradient of its own. When both
-// uses are on this rank the owner is updated and copied to the use; when they are on two ranks, both
-// are updated with the same sum of gradients and stay equal to the bit.
+// owned by the layer that comes first; its other use has values and a gradient of its own. When
+// both uses are on this rank the owner is updated and copied to the use; when they are on two
+// ranks, both are updated with the same sum of gradients and stay equal to the bit.
 #pragma once
 
 #include <cstdint>
@@ -48,7 +48,8 @@ class StageState {
   // Room for the other rank's gradient; sum_tied_gradients() adds it.
   [[nodiscard]] std::span<float> other_tied_gradient();
 
-  // Makes the gradient of a tied parameter the sum of its uses. Called once a step, before the vote.
+  // Makes the gradient of a tied parameter the sum of its uses. Called once a step, before the
+  // vote.
   void sum_tied_gradients();
   // Squared norms by layer; a tied parameter counts once, at its owner.
   [[nodiscard]] std::vector<LayerNorm2> layer_norms() const;

@@ -1,10 +1,11 @@
 #include "training/stage_trainer.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
 #include <ATen/ATen.h>
-#include <fmt/format.h>
 
 #include "base/check.h"
 #include "models/chain.h"
@@ -45,7 +46,8 @@ StageTrainer::StageTrainer(const Job& job, const ModelSpec& model)
       micro_batch_(job.plan.micro_batch),
       chunk_count_(job.plan.chunk_count()) {
   const auto boundary = [&](int layer) {
-    const std::int64_t floats = model.layers[static_cast<std::size_t>(layer)].output_floats_per_sample;
+    const std::int64_t floats =
+        model.layers[static_cast<std::size_t>(layer)].output_floats_per_sample;
     return std::vector<std::int64_t>{micro_batch_, model.tokens_per_sample,
                                      floats / model.tokens_per_sample};
   };
@@ -111,7 +113,9 @@ const StageTrainer::Chunk& StageTrainer::chunk_at(ChunkId chunk) const {
   return const_cast<StageTrainer*>(this)->chunk_at(chunk);
 }
 
-bool StageTrainer::is_last(ChunkId chunk) const { return chunk.value == chunk_count_ - 1; }
+bool StageTrainer::is_last(ChunkId chunk) const {
+  return chunk.value == chunk_count_ - 1;
+}
 
 MicroContext StageTrainer::context(MicroId micro) const {
   return {config_.train.seed, position_.step, micro.value, position_.training};
@@ -194,17 +198,20 @@ void StageTrainer::add_loss(Chunk& chunk, MicroId micro, const MicroContext& con
 std::span<const float> StageTrainer::backward(ChunkId chunk, MicroId micro) {
   Chunk& here = chunk_at(chunk);
   here.input_gradient =
-      is_last(chunk)
-          ? here.chain.backward_loss(context(micro))
-          : here.chain.backward(std::move(here.output_gradients.extract(micro).mapped()),
-                                context(micro));
+      is_last(chunk) ? here.chain.backward_loss(context(micro))
+                     : here.chain.backward(std::move(here.output_gradients.extract(micro).mapped()),
+                                           context(micro));
   if (chunk.value == 0) return {};
   return floats_of(here.input_gradient);
 }
 
-std::span<const float> StageTrainer::tied_gradient() { return state_->tied_gradient(); }
+std::span<const float> StageTrainer::tied_gradient() {
+  return state_->tied_gradient();
+}
 
-std::span<float> StageTrainer::other_tied_gradient_room() { return state_->other_tied_gradient(); }
+std::span<float> StageTrainer::other_tied_gradient_room() {
+  return state_->other_tied_gradient();
+}
 
 std::size_t StageTrainer::vote_bytes_max() const {
   return motley::vote_bytes_max(static_cast<int>(model_.layers.size()));
@@ -219,8 +226,8 @@ std::vector<std::byte> StageTrainer::vote() {
 }
 
 Result<void> StageTrainer::count_votes(const std::vector<std::vector<std::byte>>& votes) {
-  MOTLEY_ASSIGN(tally_, tally_votes(votes, static_cast<int>(model_.layers.size()),
-                                    position_.training));
+  MOTLEY_ASSIGN(tally_,
+                tally_votes(votes, static_cast<int>(model_.layers.size()), position_.training));
   const auto tokens = static_cast<double>(tally_.tokens);
   outcome_ = {tally_.loss_sum / tokens, tally_.tokens, std::sqrt(tally_.squared_norm) / tokens, 0.0,
               !tally_.finite};

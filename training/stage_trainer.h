@@ -58,9 +58,12 @@ class StageTrainer : public StageCompute {
 
   // Of the last voted batch; for an evaluation only loss and tokens mean something.
   [[nodiscard]] const StepOutcome& outcome() const { return outcome_; }
+
   // Where the training stands: after the last step.
   [[nodiscard]] const CheckpointState& progress() const { return progress_; }
+
   [[nodiscard]] const StageState& state() const { return *state_; }
+
   // nullptr on ranks without the data.
   [[nodiscard]] const Source* source() const { return source_.get(); }
 
@@ -86,7 +89,7 @@ class StageTrainer : public StageCompute {
 
   BatchPosition position_;
   std::map<MicroId, std::vector<std::int32_t>> targets_;  // until the last chunk's forward
-  Vote vote_;                                          // loss and tokens so far in this batch
+  Vote vote_;                                             // loss and tokens so far in this batch
   Tally tally_;
   StepOutcome outcome_;
   CheckpointState progress_;

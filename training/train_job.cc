@@ -1,10 +1,11 @@
 #include "training/train_job.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <filesystem>
 #include <memory>
 #include <vector>
-
-#include <fmt/format.h>
 
 #include "base/check.h"
 #include "checkpoint/checkpoint.h"
@@ -38,7 +39,8 @@ Result<std::vector<std::string>> receive_addresses(WorkerChannel& channel, int r
   return addresses;
 }
 
-Result<std::unique_ptr<Transport>> connect(const Job& job, WorkerChannel& channel,
+Result<std::unique_ptr<Transport>> connect(const Job& job,
+                                           WorkerChannel& channel,
                                            double timeout_s) {
   if (job.plan.rank_count() == 1) return std::move(make_inproc_transports(1).front());
   TransportOptions options;
@@ -58,8 +60,13 @@ Result<std::unique_ptr<Transport>> connect(const Job& job, WorkerChannel& channe
 // The steps of one rank, from the first of this session to the last.
 class TrainingLoop {
  public:
-  TrainingLoop(const Job& job, WorkerChannel& channel, StageTrainer& trainer, FrameLink& link,
-               Executor& executor, Schedule schedule, Schedule evaluation)
+  TrainingLoop(const Job& job,
+               WorkerChannel& channel,
+               StageTrainer& trainer,
+               FrameLink& link,
+               Executor& executor,
+               Schedule schedule,
+               Schedule evaluation)
       : job_(job),
         channel_(channel),
         trainer_(trainer),
@@ -71,8 +78,8 @@ class TrainingLoop {
   Result<void> run() {
     const TrainConfig& train = job_.config.train;
     const std::int64_t first = trainer_.progress().step + 1;
-    const std::int64_t last = job_.stop_after > 0 ? std::min(job_.stop_after, train.steps)
-                                                  : train.steps;
+    const std::int64_t last =
+        job_.stop_after > 0 ? std::min(job_.stop_after, train.steps) : train.steps;
     for (std::int64_t step = first; step <= last; ++step) {
       set_recording(step - first);
       MOTLEY_TRY(run_step(step));
@@ -142,8 +149,8 @@ class TrainingLoop {
     double loss_sum = 0;
     std::int64_t tokens = 0;
     for (int batch = 0; batch < job_.config.train.eval_batches; ++batch) {
-      const auto first_sample =
-          static_cast<std::uint64_t>(batch) * static_cast<std::uint64_t>(job_.config.train.global_batch);
+      const auto first_sample = static_cast<std::uint64_t>(batch) *
+                                static_cast<std::uint64_t>(job_.config.train.global_batch);
       MOTLEY_ASSIGN([[maybe_unused]] const RunTimes times,
                     executor_.run(evaluation_, {report.step, false, first_sample}));
       loss_sum += trainer_.outcome().loss * static_cast<double>(trainer_.outcome().tokens);
@@ -176,6 +183,16 @@ class TrainingLoop {
   std::vector<TraceSpan> spans_;
 };
 
+// Shards are written where the launcher commits them, so the run folder must be the same one.
+Result<void> check_run_folder(const std::filesystem::path& run_dir) {
+  if (std::filesystem::exists(run_dir / "plan.json")) return {};
+  return Error{ErrorCode::kConfig,
+               fmt::format("the run folder {} is not there on this machine", run_dir.string()),
+               "every machine writes its part of a checkpoint into it",
+               "share the folder between the machines under one path (NFS, for example), and "
+               "choose it by --run"};
+}
+
 Schedule make_evaluation(const Plan& plan) {
   ScheduleInput input;
   for (const ChunkPlan& chunk : plan.chunks) input.chunk_ranks.push_back(chunk.rank);
@@ -189,6 +206,7 @@ Schedule make_evaluation(const Plan& plan) {
 Result<void> run_train_job(const Job& job, WorkerChannel& channel, Activity& activity) {
   MOTLEY_ASSIGN(const ModelSpec model, describe_model(job.config.model));
   MOTLEY_CHECK(model.hash() == job.plan.model_hash, "the launcher plans for this model");
+  MOTLEY_TRY(check_run_folder(job.run_dir));
   MOTLEY_ASSIGN(Schedule schedule, make_schedule(job.plan, tied_across_ranks(model, job.plan)));
   Schedule evaluation = make_evaluation(job.plan);
   for (const Schedule* each : {&schedule, &evaluation}) {

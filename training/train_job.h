@@ -10,7 +10,8 @@ namespace motley {
 
 // Connects to the other ranks, trains from where the job says to its end, reports every step, saves
 // shards when they are due. Returns the first failure.
-[[nodiscard]] Result<void> run_train_job(const Job& job, WorkerChannel& channel,
+[[nodiscard]] Result<void> run_train_job(const Job& job,
+                                         WorkerChannel& channel,
                                          Activity& activity);
 
 }  // namespace motley

@@ -1,17 +1,18 @@
 #include "training/vote.h"
 
+#include <fmt/format.h>
+
 #include <bit>
 #include <cmath>
 #include <cstring>
 #include <optional>
 
-#include <fmt/format.h>
-
 namespace motley {
 namespace {
 
 // Layout, little-endian: tokens i64, loss_sum f64, count u32, then count × (layer u32, norm f64).
-static_assert(std::endian::native == std::endian::little, "votes are written as they lie in memory");
+static_assert(std::endian::native == std::endian::little,
+              "votes are written as they lie in memory");
 constexpr std::size_t kHeadBytes = 8 + 8 + 4;
 constexpr std::size_t kLayerBytes = 4 + 8;
 
@@ -43,7 +44,8 @@ Result<Vote> decode_vote(std::span<const std::byte> bytes, std::size_t rank) {
   }
   for (std::size_t i = 0; i < count; ++i) {
     const std::size_t at = kHeadBytes + i * kLayerBytes;
-    vote.layers.push_back({static_cast<int>(get<std::uint32_t>(bytes, at)), get<double>(bytes, at + 4)});
+    vote.layers.push_back(
+        {static_cast<int>(get<std::uint32_t>(bytes, at)), get<double>(bytes, at + 4)});
   }
   return vote;
 }
@@ -66,7 +68,8 @@ std::vector<std::byte> encode_vote(const Vote& vote) {
   return bytes;
 }
 
-Result<Tally> tally_votes(const std::vector<std::vector<std::byte>>& votes, int layer_count,
+Result<Tally> tally_votes(const std::vector<std::vector<std::byte>>& votes,
+                          int layer_count,
                           bool for_step) {
   Tally tally;
   std::vector<std::optional<double>> norms(static_cast<std::size_t>(layer_count));

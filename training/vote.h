@@ -1,8 +1,9 @@
 // The vote before each step: what every rank must know to take the same decision.
 //
 // Each rank gives, for every layer it holds, the squared norm of the layer's gradient, and the rank
-// with the loss also gives the sum of the loss and the number of tokens. Everybody sums in the order
-// of the layers, whoever holds them, so that the global norm has the same bits under every plan.
+// with the loss also gives the sum of the loss and the number of tokens. Everybody sums in the
+// order of the layers, whoever holds them, so that the global norm has the same bits under every
+// plan.
 #pragma once
 
 #include <cstddef>
@@ -38,6 +39,7 @@ struct Tally {
 // Sums the votes of all ranks. kCorrupt when one is malformed, or (for_step) a layer is missing or
 // given twice. Without for_step (evaluation) no layers are expected.
 [[nodiscard]] Result<Tally> tally_votes(const std::vector<std::vector<std::byte>>& votes,
-                                        int layer_count, bool for_step);
+                                        int layer_count,
+                                        bool for_step);
 
 }  // namespace motley

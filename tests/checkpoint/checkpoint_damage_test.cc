@@ -1,7 +1,7 @@
 // Any damage to any file of a checkpoint is found, and the file is named.
-#include <rapidcheck.h>
-
 #include <algorithm>
+
+#include <rapidcheck.h>
 
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/manifest.h"

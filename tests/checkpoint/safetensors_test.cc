@@ -1,10 +1,11 @@
 #include "checkpoint/safetensors.h"
 
-#include <rapidcheck.h>
 #include <sys/stat.h>
 
 #include <bit>
 #include <cmath>
+
+#include <rapidcheck.h>
 
 #include "base/hash.h"
 #include "tests/checkpoint/fixture.h"

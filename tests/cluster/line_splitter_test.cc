@@ -1,10 +1,10 @@
 #include "cluster/line_splitter.h"
 
-#include <rapidcheck.h>
-
 #include <vector>
 
 #include <gtest/gtest.h>
+
+#include <rapidcheck.h>
 
 namespace motley {
 namespace {

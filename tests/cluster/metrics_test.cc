@@ -1,11 +1,11 @@
 #include "cluster/metrics.h"
 
-#include <rapidcheck.h>
-
 #include <cmath>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <rapidcheck.h>
 
 namespace motley {
 namespace {

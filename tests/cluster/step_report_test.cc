@@ -1,11 +1,11 @@
-#include <rapidcheck.h>
-
 #include <bit>
 #include <cmath>
 #include <limits>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <rapidcheck.h>
 
 #include "cluster/protocol.h"
 

@@ -1,9 +1,9 @@
 #include "cluster/worker_command.h"
 
-#include <rapidcheck.h>
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <rapidcheck.h>
 
 namespace motley {
 namespace {

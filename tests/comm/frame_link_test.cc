@@ -1,12 +1,12 @@
 #include "comm/frame_link.h"
 
-#include <rapidcheck.h>
-
 #include <cstring>
 #include <string>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <rapidcheck.h>
 
 #include "support/rank_group.h"
 

@@ -1,7 +1,5 @@
 #include "compression/codec.h"
 
-#include <rapidcheck.h>
-
 #include <cmath>
 #include <cstdint>
 #include <thread>
@@ -10,6 +8,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <zstd.h>
+
+#include <rapidcheck.h>
 
 namespace motley {
 namespace {

@@ -1,7 +1,5 @@
 #include "compression/half.h"
 
-#include <rapidcheck.h>
-
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -10,6 +8,8 @@
 #include <vector>
 
 #include <gtest/gtest.h>
+
+#include <rapidcheck.h>
 
 #include "compression/half_avx2.h"
 

@@ -22,7 +22,9 @@ class BadInput : public testing::Test {
   SmallJob job_;
 };
 
-TEST_F(BadInput, UnknownCommand) { expect_refused(motley({"trian"}), 2, {"trian", "--help"}); }
+TEST_F(BadInput, UnknownCommand) {
+  expect_refused(motley({"trian"}), 2, {"trian", "--help"});
+}
 
 TEST_F(BadInput, UnknownOption) {
   expect_refused(job_.train("run", {"--stage", "x", "--nope"}), 2, {"nope"});
@@ -33,8 +35,7 @@ TEST_F(BadInput, MissingConfig) {
 }
 
 TEST_F(BadInput, UnknownKeyInTheFile) {
-  const std::string config =
-      job_.folder().write("bad.toml", "[train]\nwarmup_step = 3\n");
+  const std::string config = job_.folder().write("bad.toml", "[train]\nwarmup_step = 3\n");
   expect_refused(motley({"train", config}), 3,
                  {"train.warmup_step", "bad.toml:2", "train.warmup_steps"});
 }
@@ -50,8 +51,8 @@ TEST_F(BadInput, BadSyntax) {
 }
 
 TEST_F(BadInput, UnreadableData) {
-  const Outcome outcome = job_.train(
-      "run", {"--set", "data.kind=text", "--set", "data.path=/nonexistent/corpus.txt"});
+  const Outcome outcome =
+      job_.train("run", {"--set", "data.kind=text", "--set", "data.path=/nonexistent/corpus.txt"});
   expect_refused(outcome, 8, {"/nonexistent/corpus.txt"});
 }
 
@@ -120,7 +121,8 @@ TEST_F(BadInput, AFullDiskLosesNothing) {
 }
 
 TEST(Help, EveryCommandTeaches) {
-  for (const char* command : {"train", "launch", "plan", "simulate", "profile", "generate", "config"}) {
+  for (const char* command :
+       {"train", "launch", "plan", "simulate", "profile", "generate", "config"}) {
     const Outcome outcome = motley({command, "--help"});
     EXPECT_EQ(outcome.status, 0) << command;
     EXPECT_NE(outcome.out.find("Usage: motley"), std::string::npos) << command;

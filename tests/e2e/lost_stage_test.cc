@@ -1,9 +1,9 @@
 // A stage that dies ends the run with the first cause, and leaves no process behind.
+#include <fmt/format.h>
 #include <signal.h>
 
 #include <algorithm>
 
-#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "e2e/small_job.h"
@@ -19,13 +19,15 @@ class LongRun {
   // Until some steps are done, so that all stages are in the middle of their work.
   void reach_step(std::size_t step) {
     ASSERT_TRUE(eventually([&] {
-      const std::string text = read_text(std::filesystem::path(job_.run_dir("run")) / "metrics.jsonl");
+      const std::string text =
+          read_text(std::filesystem::path(job_.run_dir("run")) / "metrics.jsonl");
       return static_cast<std::size_t>(std::ranges::count(text, '\n')) >= step;
     }));
     workers_ = motley_.workers();
   }
 
   RunningMotley& motley() { return motley_; }
+
   const std::vector<pid_t>& workers() const { return workers_; }
 
   void expect_nothing_left() const {
@@ -45,8 +47,7 @@ class LongRun {
   std::vector<pid_t> workers_;
 };
 
-class KilledStage
-    : public testing::TestWithParam<std::tuple<std::size_t, const char*>> {};
+class KilledStage : public testing::TestWithParam<std::tuple<std::size_t, const char*>> {};
 
 TEST_P(KilledStage, IsNamedWithWhatItDid) {
   const auto [stage, transport] = GetParam();
@@ -63,12 +64,14 @@ TEST_P(KilledStage, IsNamedWithWhatItDid) {
   run.expect_nothing_left();
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    , KilledStage,
-    testing::Combine(testing::Values(0, 1, 2), testing::Values(MOTLEY_TRANSPORTS)),
-    [](const auto& info) {
-      return fmt::format("{}_{}", std::get<1>(info.param), std::get<0>(info.param));
-    });
+INSTANTIATE_TEST_SUITE_P(,
+                         KilledStage,
+                         testing::Combine(testing::Values(0, 1, 2),
+                                          testing::Values(MOTLEY_TRANSPORTS)),
+                         [](const auto& info) {
+                           return fmt::format("{}_{}", std::get<1>(info.param),
+                                              std::get<0>(info.param));
+                         });
 
 TEST(InterruptedRun, EndsWithStatus130AndNoProcess) {
   LongRun run({});

@@ -105,8 +105,12 @@ std::vector<std::string> metric_column(const std::filesystem::path& run_dir,
   return values;
 }
 
-bool process_exists(pid_t pid) { return ::kill(pid, 0) == 0; }
+bool process_exists(pid_t pid) {
+  return ::kill(pid, 0) == 0;
+}
 
-void short_pause() { std::this_thread::sleep_for(std::chrono::milliseconds(10)); }
+void short_pause() {
+  std::this_thread::sleep_for(std::chrono::milliseconds(10));
+}
 
 }  // namespace motley::test

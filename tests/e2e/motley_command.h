@@ -24,9 +24,11 @@ class TemporaryFolder {
   TemporaryFolder& operator=(const TemporaryFolder&) = delete;
 
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+
   [[nodiscard]] std::filesystem::path operator/(const std::string& name) const {
     return path_ / name;
   }
+
   // Writes a file into it and returns its path.
   std::string write(const std::string& name, const std::string& text) const;
 
@@ -43,6 +45,7 @@ class RunningMotley {
   RunningMotley& operator=(const RunningMotley&) = delete;
 
   [[nodiscard]] pid_t pid() const { return pid_; }
+
   // Its worker processes, by ascending pid: in the order of the ranks.
   [[nodiscard]] std::vector<pid_t> workers() const;
   // Waits for its end, at most a minute.

@@ -57,14 +57,16 @@ TEST_P(PlanIndependence, HoldsForStagesSchedulesAndCuts) {
   EXPECT_NE(losses_.front(), losses_.back()) << "nothing was learned";
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    , PlanIndependence,
-    testing::Values(Variant{"Tied", {}}, Variant{"Untied", {"model.tied=false"}},
-                    Variant{"TiedDropout", {"model.dropout=0.1"}},
-                    Variant{"UntiedDropoutSgd",
-                            {"model.tied=false", "model.dropout=0.1", "train.optimizer=sgd"}},
-                    Variant{"Mlp", {"model.kind=mlp", "model.layers=5"}}),
-    [](const auto& info) { return info.param.name; });
+INSTANTIATE_TEST_SUITE_P(,
+                         PlanIndependence,
+                         testing::Values(Variant{"Tied", {}},
+                                         Variant{"Untied", {"model.tied=false"}},
+                                         Variant{"TiedDropout", {"model.dropout=0.1"}},
+                                         Variant{"UntiedDropoutSgd",
+                                                 {"model.tied=false", "model.dropout=0.1",
+                                                  "train.optimizer=sgd"}},
+                                         Variant{"Mlp", {"model.kind=mlp", "model.layers=5"}}),
+                         [](const auto& info) { return info.param.name; });
 
 }  // namespace
 }  // namespace motley::test

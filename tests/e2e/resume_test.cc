@@ -45,7 +45,8 @@ TEST(Resume, RefusesADamagedCheckpoint) {
 TEST(Resume, NeverOverwritesARun) {
   const SmallJob job;
   ASSERT_EQ(job.train("run", forty_steps({"--stop-after", "2"})).status, 0);
-  const std::string metrics = read_text(std::filesystem::path(job.run_dir("run")) / "metrics.jsonl");
+  const std::string metrics =
+      read_text(std::filesystem::path(job.run_dir("run")) / "metrics.jsonl");
   EXPECT_EQ(job.train("run", kForty).status, 3);
   EXPECT_EQ(read_text(std::filesystem::path(job.run_dir("run")) / "metrics.jsonl"), metrics);
 }

@@ -7,7 +7,8 @@
 namespace motley::test {
 
 std::string SmallJob::parameter_hash(const std::string& name, int step) const {
-  const auto manifest = folder_.path() / name / fmt::format("checkpoints/step-{:06}/manifest.json", step);
+  const auto manifest =
+      folder_.path() / name / fmt::format("checkpoints/step-{:06}/manifest.json", step);
   return Json::parse(read_text(manifest)).at("parameter_hash").get<std::string>();
 }
 

@@ -33,6 +33,7 @@ class SmallJob {
   SmallJob() : config_(folder_.write("job.toml", kSmallJob)) {}
 
   [[nodiscard]] const TemporaryFolder& folder() const { return folder_; }
+
   [[nodiscard]] std::string run_dir(const std::string& name) const {
     return (folder_ / name).string();
   }

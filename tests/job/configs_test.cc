@@ -21,9 +21,10 @@ TEST_P(ShippedConfig, Resolves) {
   EXPECT_TRUE(result.ok()) << describe(result.error());
 }
 
-INSTANTIATE_TEST_SUITE_P(Configs,
-                         ShippedConfig,
-                         testing::Values("gpt-tiny.toml", "gpt2-124m.toml", "mlp.toml", "quickstart.toml"));
+INSTANTIATE_TEST_SUITE_P(
+    Configs,
+    ShippedConfig,
+    testing::Values("gpt-tiny.toml", "gpt2-124m.toml", "mlp.toml", "quickstart.toml"));
 
 TEST(ShippedConfigs, AreAllTested) {
   std::size_t configs = 0;

@@ -1,11 +1,11 @@
 #include "models/dropout.h"
 
-#include <rapidcheck.h>
-
 #include <algorithm>
 #include <vector>
 
 #include <gtest/gtest.h>
+
+#include <rapidcheck.h>
 
 #include "base/philox.h"
 

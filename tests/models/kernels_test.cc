@@ -1,13 +1,13 @@
 // Each kernel against its formula in double, over lengths around the lane count and alignments.
 #include "models/kernels.h"
 
-#include <rapidcheck.h>
-
 #include <algorithm>
 #include <cmath>
 #include <vector>
 
 #include <gtest/gtest.h>
+
+#include <rapidcheck.h>
 
 #include "base/philox.h"
 #include "models/simd.h"
