@@ -12,6 +12,7 @@ function(motley_add_module name)
   add_library(motley::${name} ALIAS ${target})
   target_sources(${target} PUBLIC FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR}
                                   FILES ${ARG_HEADERS})
+  target_compile_features(${target} PUBLIC cxx_std_20)
   target_link_libraries(${target} PUBLIC ${ARG_PUBLIC} PRIVATE ${ARG_PRIVATE} motley_warnings)
   set_target_properties(${target} PROPERTIES EXPORT_NAME ${name}
                         VERIFY_INTERFACE_HEADER_SETS ${MOTLEY_CHECK_HEADERS})

@@ -1,0 +1,283 @@
+// LinePipeline: a pipeline whose layers are straight lines, y = a·x + b for each value, so that the
+// executor runs without LibTorch. Ranks are threads over the in-process transport.
+#pragma once
+
+#include <cstring>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "pipeline/executor.h"
+#include "pipeline/schedules.h"
+#include "tests/support/rank_group.h"
+
+namespace motley {
+
+inline constexpr int kLineLayers = 6;
+inline constexpr std::size_t kLineFloats = 5;  // of a micro-batch, at every boundary
+
+using LineValues = std::vector<float>;
+
+struct LineLayer {
+  float a = 0;
+  float b = 0;
+  float gradient_a = 0;
+  float gradient_b = 0;
+
+  friend bool operator==(const LineLayer&, const LineLayer&) = default;
+};
+
+class LineStage final : public StageCompute {
+ public:
+  explicit LineStage(const Plan& plan) : chunks_(plan.chunks) {
+    for (int layer = 0; layer < kLineLayers; ++layer) {
+      layers_.push_back({0.7F + 0.1F * static_cast<float>(layer), 1.0F / (3.0F + layer), 0, 0});
+    }
+  }
+
+  void begin(const BatchPosition& position) override {
+    position_ = position;
+    loss_sum_ = 0;
+    stepped_ = false;
+    for (LineLayer& layer : layers_) layer.gradient_a = layer.gradient_b = 0;
+    for (auto* values : {&inputs_, &output_gradients_, &outputs_, &input_gradients_}) {
+      values->clear();
+    }
+  }
+
+  std::span<const std::int32_t> load(MicroId micro) override {
+    const auto sample =
+        static_cast<float>(position_.first_sample) + static_cast<float>(micro.value);
+    LineValues& x = at(inputs_, ChunkId{0}, micro);
+    for (std::size_t i = 0; i < kLineFloats; ++i) x[i] = (sample + static_cast<float>(i)) / 7.0F;
+    return targets_[micro] = std::vector<std::int32_t>(kLineFloats, micro.value % 3);
+  }
+
+  std::span<std::int32_t> targets_room(MicroId micro) override {
+    return targets_[micro] = std::vector<std::int32_t>(targets_count_);
+  }
+
+  [[nodiscard]] std::size_t input_floats(ChunkId) const override { return kLineFloats; }
+
+  [[nodiscard]] std::size_t output_floats(ChunkId) const override { return kLineFloats; }
+
+  [[nodiscard]] std::size_t targets_count() const override { return targets_count_; }
+
+  std::span<float> input_room(ChunkId chunk, MicroId micro) override {
+    return at(inputs_, chunk, micro);
+  }
+
+  std::span<const float> forward(ChunkId chunk, MicroId micro) override {
+    LineValues& y = at(outputs_, chunk, micro) = inputs_.at({chunk, micro});
+    for (LineLayer& layer : layers_of(chunk)) {
+      at(layer_inputs_[&layer], chunk, micro) = y;
+      for (float& value : y) value = layer.a * value + layer.b;
+    }
+    if (!is_last(chunk)) return y;
+    for (std::size_t i = 0; i < kLineFloats; ++i) {
+      const float miss = y[i] - static_cast<float>(targets_.at(micro)[i]);
+      at(output_gradients_, chunk, micro)[i] = miss;
+      loss_sum_ += 0.5 * double{miss} * double{miss};
+    }
+    return {};
+  }
+
+  std::span<float> gradient_room(ChunkId chunk, MicroId micro) override {
+    return at(output_gradients_, chunk, micro);
+  }
+
+  std::span<const float> backward(ChunkId chunk, MicroId micro) override {
+    LineValues& gradient = at(input_gradients_, chunk, micro) =
+        output_gradients_.at({chunk, micro});
+    const std::span<LineLayer> layers = layers_of(chunk);
+    for (auto layer = layers.rbegin(); layer != layers.rend(); ++layer) {
+      const LineValues& x = at(layer_inputs_[&*layer], chunk, micro);
+      for (std::size_t i = 0; i < kLineFloats; ++i) {
+        layer->gradient_a += gradient[i] * x[i];
+        layer->gradient_b += gradient[i];
+        gradient[i] *= layer->a;
+      }
+    }
+    if (chunk.value == 0) return {};
+    return gradient;
+  }
+
+  std::span<const float> tied_gradient() override {
+    tied_ = chunks_.front().rank == self_ ? layers_.front().gradient_a : layers_.back().gradient_a;
+    return {&tied_, 1};
+  }
+
+  std::span<float> other_tied_gradient_room() override { return {&other_tied_, 1}; }
+
+  [[nodiscard]] std::size_t vote_bytes_max() const override { return sizeof(double); }
+
+  std::vector<std::byte> vote() override {
+    const auto bytes = std::as_bytes(std::span(&loss_sum_, 1));
+    return {bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(vote_bytes_)};
+  }
+
+  Result<void> count_votes(const std::vector<std::vector<std::byte>>& votes) override {
+    double sum = 0;
+    for (const auto& vote : votes) {
+      double loss = 0;
+      if (vote.size() != sizeof loss) return Error{ErrorCode::kCorrupt, "a short vote", "", ""};
+      std::memcpy(&loss, vote.data(), sizeof loss);
+      sum += loss;
+    }
+    loss_sum_ = sum;
+    return {};
+  }
+
+  void step() override {
+    stepped_ = true;
+    for (LineLayer& layer : layers_) {
+      layer.a -= 1e-4F * layer.gradient_a;
+      layer.b -= 1e-4F * layer.gradient_b;
+    }
+  }
+
+  // For tests: faults to begin with, and what to look at afterwards.
+  void set_self(Rank self) { self_ = self; }
+
+  void expect_targets(std::size_t count) { targets_count_ = count; }
+
+  void cut_votes_to(std::size_t bytes) { vote_bytes_ = bytes; }
+
+  [[nodiscard]] double loss_sum() const { return loss_sum_; }  // of all ranks, after the vote
+
+  [[nodiscard]] bool stepped() const { return stepped_; }
+
+  [[nodiscard]] float tied() const { return tied_; }
+
+  [[nodiscard]] float other_tied() const { return other_tied_; }
+
+  [[nodiscard]] std::span<LineLayer> layers_of(ChunkId chunk) {
+    const ChunkPlan& plan = chunks_[chunk.index()];
+    return std::span(layers_).subspan(static_cast<std::size_t>(plan.first_layer),
+                                      static_cast<std::size_t>(plan.layer_count));
+  }
+
+  LineValues input(ChunkId c, MicroId m) { return at(inputs_, c, m); }
+
+  LineValues output(ChunkId c, MicroId m) { return at(outputs_, c, m); }
+
+  LineValues input_gradient(ChunkId c, MicroId m) { return at(input_gradients_, c, m); }
+
+  LineValues output_gradient(ChunkId c, MicroId m) { return at(output_gradients_, c, m); }
+
+ private:
+  using ByMicro = std::map<std::pair<ChunkId, MicroId>, LineValues>;
+
+  static LineValues& at(ByMicro& values, ChunkId chunk, MicroId micro) {
+    LineValues& found = values[{chunk, micro}];
+    found.resize(kLineFloats);
+    return found;
+  }
+
+  [[nodiscard]] bool is_last(ChunkId chunk) const { return chunk.index() + 1 == chunks_.size(); }
+
+  const std::vector<ChunkPlan> chunks_;
+  Rank self_;
+  std::vector<LineLayer> layers_;
+  BatchPosition position_;
+  double loss_sum_ = 0;
+  bool stepped_ = false;
+  ByMicro inputs_, outputs_, output_gradients_, input_gradients_;
+  std::map<const LineLayer*, ByMicro> layer_inputs_;
+  std::map<MicroId, std::vector<std::int32_t>> targets_;
+  std::size_t targets_count_ = kLineFloats;
+  std::size_t vote_bytes_ = sizeof(double);
+  float tied_ = 0;
+  float other_tied_ = 0;
+};
+
+// The layers dealt evenly to the chunks, chunk c on rank chunk_ranks[c].
+inline Plan line_plan(const std::vector<int>& chunk_ranks,
+                      int micro_batches = 4,
+                      const std::string& schedule = "1f1b") {
+  Plan plan;
+  const auto chunks = static_cast<int>(chunk_ranks.size());
+  for (int c = 0; c < chunks; ++c) {
+    const int first = c * kLineLayers / chunks;
+    const Rank rank{chunk_ranks[static_cast<std::size_t>(c)]};
+    plan.chunks.push_back({first, (c + 1) * kLineLayers / chunks - first, rank, "none"});
+    if (plan.ranks.size() <= rank.index()) plan.ranks.resize(rank.index() + 1);
+  }
+  plan.micro_batches = micro_batches;
+  plan.schedule = schedule;
+  return plan;
+}
+
+class LinePipeline {
+ public:
+  using Outcome = std::optional<Result<RunTimes>>;
+
+  explicit LinePipeline(const Plan& plan)
+      : plan_(plan),
+        group_("inproc", plan.rank_count()),
+        hashes_(plan.ranks.size(), plan_hash(plan)) {
+    for (Rank rank{0}; rank.value < plan.rank_count(); ++rank.value) {
+      stages_.push_back(std::make_unique<LineStage>(plan));
+      stages_.back()->set_self(rank);
+    }
+  }
+
+  [[nodiscard]] LineStage& stage(Rank rank) { return *stages_[rank.index()]; }
+
+  [[nodiscard]] LineStage& stage(ChunkId chunk) { return stage(plan_.chunks[chunk.index()].rank); }
+
+  void lose(Rank rank) {
+    absent_ = rank;
+    group_.destroy(rank);
+  }
+
+  void silence(Rank rank) { absent_ = rank; }
+
+  void give_another_plan(Rank rank) { hashes_[rank.index()] += 1; }
+
+  // Every present rank runs the schedule once. [Rank]; nothing for the absent one.
+  std::vector<Outcome> run(const Schedule& schedule, const BatchPosition& position = {}) {
+    std::vector<Outcome> outcomes(stages_.size());
+    group_.run([&](Rank self) {
+      if (self != absent_) outcomes[self.index()] = run_rank(self, schedule, position);
+    });
+    return outcomes;
+  }
+
+  std::vector<Outcome> train(std::int64_t step = 1, bool tied = false) {
+    const auto schedule = make_schedule(plan_, tied);
+    EXPECT_TRUE(schedule.ok() && validate_schedule(*schedule).ok());
+    return run(*schedule, {step, true, static_cast<std::uint64_t>(step) * 4});
+  }
+
+  // The model's layers, each from the rank that holds it.
+  std::vector<LineLayer> layers() {
+    std::vector<LineLayer> all;
+    for (ChunkId chunk{0}; chunk.value < plan_.chunk_count(); ++chunk.value) {
+      for (const LineLayer& layer : stage(chunk).layers_of(chunk)) all.push_back(layer);
+    }
+    return all;
+  }
+
+ private:
+  Result<RunTimes> run_rank(Rank self, const Schedule& schedule, const BatchPosition& position) {
+    FrameLink link(group_.at(self), self, /*epoch=*/1, hashes_[self.index()]);
+    Activity activity;
+    MOTLEY_ASSIGN(const auto executor,
+                  Executor::make(self, plan_, link, stage(self), activity, {.timeout_s = 1}));
+    return executor->run(schedule, position);
+  }
+
+  const Plan plan_;
+  RankGroup group_;
+  std::vector<std::uint64_t> hashes_;  // [Rank]
+  Rank absent_{-1};
+  std::vector<std::unique_ptr<LineStage>> stages_;  // [Rank]
+};
+
+}  // namespace motley
