@@ -15,11 +15,13 @@ static_assert(std::endian::native == std::endian::little,
               "votes are written as they lie in memory");
 constexpr std::size_t kHeadBytes = 8 + 8 + 4;
 constexpr std::size_t kLayerBytes = 4 + 8;
+constexpr std::int64_t kTokensMax = std::int64_t{1} << 40;  // of one batch; keeps sums in range
 
 template <class T>
 void put(std::vector<std::byte>& bytes, T value) {
-  const auto* begin = reinterpret_cast<const std::byte*>(&value);
-  bytes.insert(bytes.end(), begin, begin + sizeof value);
+  const std::size_t at = bytes.size();
+  bytes.resize(at + sizeof value);
+  std::memcpy(bytes.data() + at, &value, sizeof value);
 }
 
 template <class T>
@@ -39,7 +41,8 @@ Result<Vote> decode_vote(std::span<const std::byte> bytes, std::size_t rank) {
   vote.tokens = get<std::int64_t>(bytes, 0);
   vote.loss_sum = get<double>(bytes, 8);
   const std::size_t count = get<std::uint32_t>(bytes, 16);
-  if (vote.tokens < 0 || bytes.size() != kHeadBytes + count * kLayerBytes) {
+  if (vote.tokens < 0 || vote.tokens > kTokensMax ||
+      bytes.size() != kHeadBytes + count * kLayerBytes) {
     return malformed(rank, "its length does not fit its content");
   }
   for (std::size_t i = 0; i < count; ++i) {

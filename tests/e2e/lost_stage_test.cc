@@ -68,9 +68,9 @@ INSTANTIATE_TEST_SUITE_P(,
                          KilledStage,
                          testing::Combine(testing::Values(0, 1, 2),
                                           testing::Values(MOTLEY_TRANSPORTS)),
-                         [](const auto& info) {
-                           return fmt::format("{}_{}", std::get<1>(info.param),
-                                              std::get<0>(info.param));
+                         [](const auto& each) {
+                           return fmt::format("{}_{}", std::get<1>(each.param),
+                                              std::get<0>(each.param));
                          });
 
 TEST(InterruptedRun, EndsWithStatus130AndNoProcess) {

@@ -66,7 +66,7 @@ INSTANTIATE_TEST_SUITE_P(,
                                                  {"model.tied=false", "model.dropout=0.1",
                                                   "train.optimizer=sgd"}},
                                          Variant{"Mlp", {"model.kind=mlp", "model.layers=5"}}),
-                         [](const auto& info) { return info.param.name; });
+                         [](const auto& each) { return each.param.name; });
 
 }  // namespace
 }  // namespace motley::test
