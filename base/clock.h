@@ -16,6 +16,9 @@ using SteadyClock = std::chrono::steady_clock;
 // Processor seconds that the calling thread has used; only differences mean anything.
 [[nodiscard]] double thread_cpu_s();
 
+// The same of all threads of the process together.
+[[nodiscard]] double process_cpu_s();
+
 // A point in time after which a wait gives up.
 class Deadline {
  public:

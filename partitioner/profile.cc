@@ -13,10 +13,15 @@ namespace motley {
 namespace {
 
 constexpr const char* kFormat = "motley.profile";
-constexpr int kVersion = 1;
+constexpr int kVersion = 2;
 constexpr std::size_t kDevicesMax = 4096;
 constexpr std::size_t kLayerKindsMax = 65536;
 constexpr std::size_t kSamplesMax = 1024;
+constexpr std::size_t kCodecsMax = 256;
+constexpr std::size_t kCodecNameMax = 200;
+constexpr double kBytesPerFloatMax = 64;
+constexpr std::size_t kWarningsMax = 1024;
+constexpr std::size_t kWarningMax = 1000;
 constexpr int kMicroBatchMax = 1 << 24;
 constexpr int kThreadsMax = 4096;
 // Far above any machine, and low enough that sums over layers and micro-batches cannot overflow.
@@ -70,6 +75,52 @@ Result<std::vector<LayerSample>> samples_from_json(const Json& json, const std::
   return samples;
 }
 
+Json codecs_to_json(const std::map<std::string, CodecSample>& codecs) {
+  Json json = Json::object();
+  for (const auto& [name, codec] : codecs) {
+    json[name] = {{"bytes_per_float", codec.bytes_per_float},
+                  {"encode_s_per_float", codec.encode_s_per_float},
+                  {"decode_s_per_float", codec.decode_s_per_float}};
+  }
+  return json;
+}
+
+Result<CodecSample> codec_from_json(const Json& json, const std::string& place) {
+  const JsonFields fields(json, place, ErrorCode::kCorrupt);
+  CodecSample codec;
+  MOTLEY_ASSIGN(codec.bytes_per_float, fields.quantity("bytes_per_float"));
+  if (codec.bytes_per_float == 0 || codec.bytes_per_float > kBytesPerFloatMax) {
+    return fields.bad(fmt::format("key 'bytes_per_float' is {}", codec.bytes_per_float));
+  }
+  MOTLEY_ASSIGN(codec.encode_s_per_float, read_seconds(fields, "encode_s_per_float"));
+  MOTLEY_ASSIGN(codec.decode_s_per_float, read_seconds(fields, "decode_s_per_float"));
+  return codec;
+}
+
+Result<std::map<std::string, CodecSample>> codecs_from_json(const Json& json,
+                                                            const std::string& place) {
+  const JsonFields fields(json, place, ErrorCode::kCorrupt);
+  if (json.size() > kCodecsMax) return fields.bad("too many codecs");
+  if (!json.contains("none")) return fields.bad("codec 'none' is missing");
+  std::map<std::string, CodecSample> codecs;
+  for (const auto& [name, codec] : json.items()) {
+    if (name.empty() || name.size() > kCodecNameMax) return fields.bad("an unusable codec name");
+    MOTLEY_ASSIGN(codecs[name], codec_from_json(codec, fmt::format("{}['{}']", place, name)));
+  }
+  return codecs;
+}
+
+Result<std::vector<std::string>> warnings_from_json(const Json& json, const JsonFields& device) {
+  std::vector<std::string> warnings;
+  for (const Json& item : json) {
+    if (!item.is_string() || item.get_ref<const std::string&>().size() > kWarningMax) {
+      return device.bad(fmt::format("a warning is not a text of at most {} bytes", kWarningMax));
+    }
+    warnings.push_back(item.get<std::string>());
+  }
+  return warnings;
+}
+
 Json device_to_json(const DeviceProfile& device) {
   Json layers = Json::object();
   for (const auto& [signature, samples] : device.layers) {
@@ -83,7 +134,10 @@ Json device_to_json(const DeviceProfile& device) {
           {"memory_bytes", device.memory_bytes},
           {"baseline_bytes", device.baseline_bytes},
           {"optimizer_s_per_parameter", device.optimizer_s_per_parameter},
-          {"layers", std::move(layers)}};
+          {"codecs", codecs_to_json(device.codecs)},
+          {"message_s", device.message_s},
+          {"layers", std::move(layers)},
+          {"warnings", device.warnings}};
 }
 
 Result<DeviceProfile> device_from_json(const Json& json, const std::string& place) {
@@ -97,6 +151,11 @@ Result<DeviceProfile> device_from_json(const Json& json, const std::string& plac
   MOTLEY_ASSIGN(device.baseline_bytes, fields.integer("baseline_bytes", 0, kBytesMax));
   MOTLEY_ASSIGN(device.optimizer_s_per_parameter,
                 read_seconds(fields, "optimizer_s_per_parameter"));
+  MOTLEY_ASSIGN(const Json* codecs, fields.object("codecs"));
+  MOTLEY_ASSIGN(device.codecs, codecs_from_json(*codecs, place + ".codecs"));
+  MOTLEY_ASSIGN(device.message_s, read_seconds(fields, "message_s"));
+  MOTLEY_ASSIGN(const Json* warnings, fields.array("warnings", kWarningsMax));
+  MOTLEY_ASSIGN(device.warnings, warnings_from_json(*warnings, fields));
   MOTLEY_ASSIGN(const Json* layers, fields.object("layers"));
   if (layers->size() > kLayerKindsMax) return fields.bad("too many layer kinds");
   for (const auto& [signature, list] : layers->items()) {

@@ -22,15 +22,26 @@ struct LayerSample {
   std::int64_t workspace_bytes = 0;  // peak beyond that while it computes
 };
 
+// What a codec costs one core of this device, with what goes with every payload byte on its way:
+// the frame's checksum and the copies between tensor and buffer.
+struct CodecSample {
+  double bytes_per_float = 4;  // on the wire; of values as a boundary carries them
+  double encode_s_per_float = 0;
+  double decode_s_per_float = 0;
+};
+
 struct DeviceProfile {
   std::string machine;
   std::string device;
   int threads = 1;
-  std::int64_t memory_bytes = 0;    // available to the process when measured
-  std::int64_t baseline_bytes = 0;  // resident before any layer exists
-  double optimizer_s_per_parameter = 0;
+  std::int64_t memory_bytes = 0;              // available to the process when measured
+  std::int64_t baseline_bytes = 0;            // resident before any layer exists
+  double optimizer_s_per_parameter = 0;       // all that a step does for a parameter
+  std::map<std::string, CodecSample> codecs;  // by Codec::name; "none" is always measured
+  double message_s = 0;  // processor time of sending, or of receiving, one small message
   std::map<std::string, std::vector<LayerSample>>
-      layers;  // by LayerSpec::signature; ascending size
+      layers;                         // by LayerSpec::signature; ascending size
+  std::vector<std::string> warnings;  // why not to trust it, for people
 };
 
 struct Profile {

@@ -11,7 +11,9 @@
 #include "models/chain.h"
 #include "partitioner/profile.h"
 #include "training/allocation_meter.h"
+#include "training/codec_bench.h"
 #include "training/optimizer.h"
+#include "training/timing.h"
 
 namespace motley {
 namespace {
@@ -23,25 +25,6 @@ namespace {
 constexpr double kMeasure_s = 0.1;  // per layer, size and direction, after the warm-up
 constexpr int kRunsMin = 3;
 constexpr int kRunsMax = 200;
-
-struct Timing {
-  double median_s = 0;
-  double spread_s = 0;  // median absolute deviation
-};
-
-double median(std::vector<double>& values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::ranges::nth_element(values, middle);
-  return *middle;
-}
-
-Timing summarise(std::vector<double> times_s) {
-  Timing timing;
-  timing.median_s = median(times_s);
-  for (double& time_s : times_s) time_s = std::abs(time_s - timing.median_s);
-  timing.spread_s = median(times_s);
-  return timing;
-}
 
 // One layer alone, fed with plausible values.
 class LayerBench {
@@ -196,6 +179,11 @@ Result<void> run_profile_job(const Job& job, WorkerChannel& channel) {
     }
   }
   scale_times(device, std::max(1.0, (now_s() - start_s) / (thread_cpu_s() - start_cpu_s)));
+  MOTLEY_ASSIGN(WireCost wire, measure_wire_cost({"fp16", "bf16", "fp16|zstd(1)", "bf16|zstd(1)",
+                                                  job.config.compression.activations},
+                                                 job.config.comm.transport));
+  device.codecs = std::move(wire.codecs);
+  device.message_s = wire.message_s;
   Profile profile;
   profile.devices.push_back(std::move(device));
   channel.send({{"event", "result"}, {"profile", profile_to_json(profile)}});

@@ -37,7 +37,8 @@ const std::map<std::string, std::set<std::string>> kMayInclude = {
      {"base", "checkpoint", "compression", "data", "job", "models/hf_config.h",
       "models/model_spec.h", "partitioner"}},
     {"training",
-     {"base", "checkpoint", "cluster", "comm", "data", "job", "models", "partitioner", "pipeline"}},
+     {"base", "checkpoint", "cluster", "comm", "compression", "data", "job", "models",
+      "partitioner", "pipeline"}},
     {"tools", {"base", "checkpoint", "cluster", "job", "models/model_spec.h", "partitioner"}},
 };
 

@@ -58,6 +58,7 @@ inline Profile sketch_profile(const std::vector<LayerSketch>& layers,
     device.machine = fmt::format("m{}", m);
     device.device = "cpu";
     device.memory_bytes = machines[m].memory_bytes;
+    device.codecs["none"] = CodecSample{};  // costs nothing
     for (std::size_t l = 0; l < layers.size(); ++l) {
       const double work_s = layers[l].work_s / machines[m].speed;
       device.layers[fmt::format("l{}", l)] = {{.micro_batch = 1,

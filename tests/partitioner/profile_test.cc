@@ -15,6 +15,10 @@ Profile one_device() {
   device.device = "cpu";
   device.memory_bytes = 1000;
   device.optimizer_s_per_parameter = 1e-9;
+  device.codecs["none"] = {4, 1e-9, 2e-9};
+  device.codecs["fp16|zstd(1)"] = {1.75, 3e-9, 4e-9};
+  device.message_s = 1e-5;
+  device.warnings = {"noisy: forward of attn spread 14 %"};
   device.layers["attn"] = {{1, 0.1, 0.2, 0.01, 0.02, 100, 10}, {4, 0.4, 0.5, 0.01, 0.02, 400, 40}};
   return profile;
 }
@@ -48,6 +52,23 @@ TEST(ProfileJson, RefusesImpossibleValues) {
             "accepted");
   EXPECT_NE(verdict([](Json& j) { j["devices"].push_back(j["devices"][0]); }), "accepted");
   EXPECT_NE(verdict([](Json& j) { j["format"] = "motley.plan"; }), "accepted");
+  EXPECT_NE(verdict([](Json& j) { j["devices"][0]["message_s"] = -1; }), "accepted");
+  EXPECT_NE(verdict([](Json& j) { j["devices"][0]["warnings"] = {1}; }), "accepted");
+}
+
+TEST(ProfileJson, RefusesImpossibleCodecs) {
+  const auto codecs = [](Json& j) -> Json& { return j["devices"][0]["codecs"]; };
+  EXPECT_EQ(verdict([&](Json& j) { codecs(j).erase("none"); }), "codec 'none' is missing");
+  EXPECT_NE(verdict([&](Json& j) { codecs(j)["none"]["bytes_per_float"] = 0; }), "accepted");
+  EXPECT_NE(verdict([&](Json& j) { codecs(j)["none"]["bytes_per_float"] = 65; }), "accepted");
+  EXPECT_NE(verdict([&](Json& j) { codecs(j)["none"]["encode_s_per_float"] = -1; }), "accepted");
+  EXPECT_NE(verdict([&](Json& j) { codecs(j)["none"].erase("decode_s_per_float"); }), "accepted");
+  EXPECT_NE(verdict([&](Json& j) { codecs(j)[""] = codecs(j)["none"]; }), "accepted");
+  EXPECT_NE(verdict([&](Json& j) { codecs(j)["fp16"] = 2; }), "accepted");
+}
+
+TEST(ProfileJson, RefusesAFormerVersion) {
+  EXPECT_EQ(verdict([](Json& j) { j["version"] = 1; }), "its version is 1; this program reads 2");
 }
 
 LayerSample at(int micro_batch, double forward_s, std::int64_t saved_bytes) {

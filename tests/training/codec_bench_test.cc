@@ -1,0 +1,48 @@
+#include "training/codec_bench.h"
+
+#include <gtest/gtest.h>
+
+#include "comm/transport.h"
+#include "training/timing.h"
+
+namespace motley {
+namespace {
+
+TEST(Summarise, TakesTheMedianAndItsDeviation) {
+  const Timing timing = summarise({5, 1, 2, 100, 3});
+  EXPECT_EQ(timing.median_s, 3);
+  EXPECT_EQ(timing.spread_s, 2);
+}
+
+class WireCostOver : public testing::TestWithParam<std::string> {};
+
+TEST_P(WireCostOver, CoversNoneAndEveryChainAskedFor) {
+  const auto cost = measure_wire_cost({"fp16", "none", "bf16|zstd(1)"}, GetParam());
+  ASSERT_TRUE(cost.ok()) << describe(cost.error());
+  ASSERT_EQ(cost->codecs.size(), 3U);
+  EXPECT_EQ(cost->codecs.at("none").bytes_per_float, 4);
+  EXPECT_EQ(cost->codecs.at("fp16").bytes_per_float, 2);
+  EXPECT_LT(cost->codecs.at("bf16|zstd(1)").bytes_per_float, 2);
+  EXPECT_GT(cost->message_s, 0);
+  for (const auto& [name, codec] : cost->codecs) {
+    EXPECT_GT(codec.encode_s_per_float, 0) << name;
+    EXPECT_GT(codec.decode_s_per_float, 0) << name;
+  }
+}
+
+std::vector<std::string> kinds() {
+  std::vector<std::string> kinds = transport_kinds();
+  kinds.emplace_back("auto");
+  return kinds;
+}
+
+INSTANTIATE_TEST_SUITE_P(EveryTransport, WireCostOver, testing::ValuesIn(kinds()));
+
+TEST(WireCost, RefusesWhatIsNoCodec) {
+  const auto cost = measure_wire_cost({"gzip"}, "auto");
+  ASSERT_FALSE(cost.ok());
+  EXPECT_EQ(cost.error().code, ErrorCode::kConfig);
+}
+
+}  // namespace
+}  // namespace motley
