@@ -62,6 +62,7 @@ Result<PlanOptions> plan_options(const Config& config, int stages) {
   options.schedule = config.parallel.schedule;
   options.stages = stages;
   options.cuts = config.parallel.cuts;
+  MOTLEY_ASSIGN(options.pins, parse_pins(config.parallel.pins));
   options.default_threads = config.run.threads;
   options.codec = config.compression.activations;
   MOTLEY_ASSIGN(options.bytes_per_float, wire_bytes_per_float(options.codec));
@@ -102,6 +103,9 @@ Result<PreparedRun> prepare_run(const TrainingRequest& request, const Log& log) 
   MOTLEY_TRY(validate_config(run.config));
   MOTLEY_ASSIGN(run.model, describe_model(run.config.model));
   MOTLEY_ASSIGN(const PlanOptions options, plan_options(run.config, request.stages));
+  if (!request.plan) {
+    MOTLEY_TRY(check_pins(options.pins, run.model.layer_names(), run.cluster));
+  }
   MOTLEY_TRY(check_data(request));
 
   if (request.resume) {

@@ -58,6 +58,7 @@ struct TrainConfig {
 struct ParallelConfig {
   std::string schedule = "auto";   // auto | gpipe | 1f1b
   std::vector<std::int64_t> cuts;  // layers at which stages 1, 2, … begin; empty = the planner's
+  std::vector<std::string> pins;   // what the planner must obey: docs/formats/pins.md
 };
 
 // Changes the result (lossy) and speed.

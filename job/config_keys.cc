@@ -114,6 +114,10 @@ std::vector<ConfigEntry> make_entries() {
        Choices{{"auto", "gpipe", "1f1b"}}, "order of micro-batches on the stages"},
       {"parallel.cuts", kParallel<&ParallelConfig::cuts>, IntegerRange{1, 1 << 20},
        "layers at which stages 1, 2, … begin; empty = the planner chooses"},
+      {"parallel.pins",
+       kParallel<&ParallelConfig::pins>,
+       {},
+       "sentences that the plan must obey, such as 'never laptop' (docs/formats/pins.md)"},
 
       {"compression.activations",
        kCompression<&CompressionConfig::activations>,

@@ -234,6 +234,12 @@ std::int64_t LayerSpec::parameter_count() const {
   return count;
 }
 
+std::vector<std::string> ModelSpec::layer_names() const {
+  std::vector<std::string> names;
+  for (const LayerSpec& layer : layers) names.push_back(layer.name);
+  return names;
+}
+
 std::int64_t ModelSpec::parameter_count() const {
   std::int64_t count = 0;
   for (const LayerSpec& layer : layers) {

@@ -51,6 +51,7 @@ struct ModelSpec {
   std::int64_t tokens_per_sample = 0;
   std::int64_t vocab = 0;
 
+  [[nodiscard]] std::vector<std::string> layer_names() const;
   // Distinct parameters, tied ones once.
   [[nodiscard]] std::int64_t parameter_count() const;
   // Names the model's structure (layers, names, shapes): equal hash, exchangeable checkpoints.

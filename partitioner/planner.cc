@@ -309,6 +309,7 @@ Result<Plan> make_plan(const ModelSpec& model,
                        const Profile& profile,
                        const PlanOptions& options) {
   if (model.layers.empty()) return contradiction("the model has no layers", "", "");
+  MOTLEY_TRY(check_pins(options.pins, model.layer_names(), cluster));
   MOTLEY_ASSIGN(const CostModel cost,
                 CostModel::make(model, cluster, profile, options.default_threads,
                                 options.optimizer_floats_per_parameter));

@@ -8,6 +8,7 @@
 #include "base/result.h"
 #include "models/model_spec.h"
 #include "partitioner/cluster.h"
+#include "partitioner/pins.h"
 #include "partitioner/plan.h"
 #include "partitioner/profile.h"
 
@@ -19,6 +20,7 @@ struct PlanOptions {
   std::string schedule = "auto";   // auto | gpipe | 1f1b
   int stages = 0;                  // 0 = choose; n = exactly n
   std::vector<std::int64_t> cuts;  // fixed cuts; empty = choose
+  Pins pins;
   int default_threads = 1;
   double bytes_per_float = 4;  // on the wire, from the codec
   std::string codec = "none";
@@ -28,8 +30,8 @@ struct PlanOptions {
 // Chooses the devices (in an order), the cuts, the micro-batch size and the schedule that make the
 // simulated step shortest and fit every device's memory. The best single machine is always among
 // the candidates. kConfig when the options contradict the model (more stages than layers or
-// devices, a global batch that micro-batches do not divide); kInfeasible when nothing fits, saying
-// which device is short of memory and by how much.
+// devices, a global batch that micro-batches do not divide, pins as check_pins); kInfeasible when
+// nothing fits, saying which device is short of memory and by how much.
 [[nodiscard]] Result<Plan> make_plan(const ModelSpec& model,
                                      const Cluster& cluster,
                                      const Profile& profile,

@@ -54,6 +54,11 @@ OptionSpec profile_option() {
           true};
 }
 
+OptionSpec pin_option() {
+  return {"pin", "TEXT",
+          "what the plan must obey, e.g. --pin 'never laptop' (docs/formats/pins.md)", true};
+}
+
 OptionSpec json_option() {
   return {"json", "", "print JSON for other programs"};
 }
@@ -66,6 +71,10 @@ Result<ResolvedConfig> read_config(const std::filesystem::path& path, const Argu
   if (arguments.has("run")) {
     resolved.config.run.dir = arguments.value("run");
     resolved.origins["run.dir"] = "--run";
+  }
+  for (const std::string& pin : arguments.values("pin")) {
+    resolved.config.parallel.pins.push_back(pin);
+    resolved.origins["parallel.pins"] = "--pin";
   }
   return resolved;
 }

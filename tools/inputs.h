@@ -19,10 +19,11 @@ namespace motley {
 [[nodiscard]] OptionSpec set_option();
 [[nodiscard]] OptionSpec cluster_option();
 [[nodiscard]] OptionSpec profile_option();
+[[nodiscard]] OptionSpec pin_option();
 [[nodiscard]] OptionSpec json_option();
 
-// CONFIG with the environment's MOTLEY_* and --set on top; --run, where a command has it, sets
-// run.dir.
+// CONFIG with the environment's MOTLEY_* and --set on top. Where a command has them, --run sets
+// run.dir and each --pin is added to parallel.pins.
 [[nodiscard]] Result<ResolvedConfig> read_config(const std::filesystem::path& path,
                                                  const Arguments& arguments);
 

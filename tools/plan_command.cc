@@ -27,12 +27,13 @@ Result<void> plan(const Arguments& arguments) {
     stages = static_cast<int>(value);
   }
   MOTLEY_ASSIGN(const Cluster cluster, read_cluster(arguments, std::max(stages, 1)));
+  MOTLEY_ASSIGN(const PlanOptions options, plan_options(resolved.config, stages));
+  MOTLEY_TRY(check_pins(options.pins, model.layer_names(), cluster));
   MOTLEY_ASSIGN(Profile profile, read_profiles(arguments));
   if (profile.devices.empty()) {
     MOTLEY_ASSIGN(const auto program, stage_program());
     MOTLEY_ASSIGN(profile, measure_cluster(cluster, resolved.config, program, profile, Log("")));
   }
-  MOTLEY_ASSIGN(const PlanOptions options, plan_options(resolved.config, stages));
   MOTLEY_ASSIGN(const Plan made, make_plan(model, cluster, profile, options));
   const std::string text = plan_to_json(made).dump(2) + "\n";
   if (arguments.has("output")) MOTLEY_TRY(write_file_atomic(arguments.value("output"), text));
@@ -53,6 +54,7 @@ Command plan_command() {
                    {cluster_option(),
                     profile_option(),
                     {"stages", "N", "exactly N stages (default: what is fastest)"},
+                    pin_option(),
                     {"output", "FILE", "write the plan for `motley train --plan`"},
                     set_option(),
                     json_option()},

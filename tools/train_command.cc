@@ -87,6 +87,7 @@ std::vector<OptionSpec> run_options() {
       cluster_option(),
       {"plan", "FILE", "run this plan (from `motley plan -o`) instead of making one"},
       profile_option(),
+      pin_option(),
       {"run", "DIR", "the run's folder (run.dir)"},
       {"resume", "", "go on from the newest checkpoint of that folder"},
       {"stop-after", "N",
