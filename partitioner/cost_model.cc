@@ -6,6 +6,8 @@
 #include <cmath>
 #include <map>
 
+#include "base/check.h"
+
 namespace motley {
 namespace {
 
@@ -40,13 +42,16 @@ Result<CostModel> CostModel::make(const ModelSpec& model,
   cost.moments_per_parameter_ = moments_per_parameter;
 
   std::map<std::string, std::size_t> kinds;
+  cost.stored_before_.push_back(0);
   for (const LayerSpec& layer : model.layers) {
     LayerCost& layer_cost = cost.layers_.emplace_back();
     layer_cost.kind = kinds.try_emplace(layer.signature, kinds.size()).first->second;
     layer_cost.output_floats = layer.output_floats_per_sample;
+    std::int64_t stored = 0;
     for (const ParameterSpec& parameter : layer.parameters) {
-      if (!parameter.tied_use) layer_cost.stored_parameters += parameter.count();
+      if (!parameter.tied_use) stored += parameter.count();
     }
+    cost.stored_before_.push_back(cost.stored_before_.back() + stored);
   }
   if (const auto pair = model.tied_pair()) {
     const auto& uses = model.layers[static_cast<std::size_t>(pair->user_layer)].parameters;
@@ -62,7 +67,12 @@ Result<CostModel> CostModel::make(const ModelSpec& model,
       const std::string name = fmt::format("{}/{}", machine.name, device);
       const DeviceProfile* measured = profile.find(machine.name, device);
       if (measured == nullptr) return missing_profile(fmt::format("no profile of {}", name));
-      SlotCost slot_cost{measured->baseline_bytes, measured->optimizer_s_per_parameter, {}};
+      SlotCost slot_cost{measured->baseline_bytes,
+                         measured->optimizer_s_per_parameter,
+                         measured->message_s,
+                         measured->codecs,
+                         {}};
+      slot_cost.codecs.try_emplace("none");
       slot_cost.samples.resize(kinds.size());
       for (const auto& [signature, kind] : kinds) {
         const auto samples = measured->layers.find(signature);
@@ -86,6 +96,29 @@ Result<CostModel> CostModel::make(const ModelSpec& model,
   return cost;
 }
 
+void CostModel::limit_memory(const std::string& machine, double share) {
+  for (DeviceSlot& slot : slots_) {
+    if (slot.machine != machine) continue;
+    slot.memory_bytes =
+        static_cast<std::int64_t>(std::floor(share * static_cast<double>(slot.memory_bytes)));
+  }
+}
+
+bool CostModel::same_costs(int slot, int other) const {
+  const auto a = static_cast<std::size_t>(slot);
+  const auto b = static_cast<std::size_t>(other);
+  return slots_[a].memory_bytes == slots_[b].memory_bytes && slot_costs_[a] == slot_costs_[b];
+}
+
+Result<void> CostModel::check_codec(const std::string& codec) const {
+  for (std::size_t s = 0; s < slots_.size(); ++s) {
+    if (slot_costs_[s].codecs.contains(codec)) continue;
+    return missing_profile(
+        fmt::format("the profile of {}/{} lacks codec '{}'", slots_[s].machine, slots_[s].device, codec));
+  }
+  return {};
+}
+
 LayerSample CostModel::layer(int slot, int layer, int micro_batch) const {
   const std::size_t kind = layers_[static_cast<std::size_t>(layer)].kind;
   return interpolate(slot_costs_[static_cast<std::size_t>(slot)].samples[kind], micro_batch);
@@ -97,9 +130,13 @@ double CostModel::forward_s(int slot, int first, int last, int micro_batch) cons
   return sum_s;
 }
 
-double CostModel::backward_s(int slot, int first, int last, int micro_batch) const {
+double CostModel::backward_s(
+    int slot, int first, int last, int micro_batch, bool recompute) const {
   double sum_s = 0;
-  for (int l = first; l < last; ++l) sum_s += layer(slot, l, micro_batch).backward_s;
+  for (int l = first; l < last; ++l) {
+    const LayerSample sample = layer(slot, l, micro_batch);
+    sum_s += sample.backward_s + (recompute ? sample.forward_s : 0);
+  }
   return sum_s;
 }
 
@@ -108,68 +145,97 @@ double CostModel::optimizer_s(int slot, int first, int last) const {
          static_cast<double>(updated_parameters(first, last));
 }
 
-LinkSpeed CostModel::link(int from_slot, int to_slot) const {
-  return links_[static_cast<std::size_t>(from_slot) * slots_.size() +
-                static_cast<std::size_t>(to_slot)];
+const CodecSample& CostModel::codec(int slot, const std::string& name) const {
+  const auto& codecs = slot_costs_[static_cast<std::size_t>(slot)].codecs;
+  const auto found = codecs.find(name);
+  MOTLEY_CHECK(found != codecs.end(), "codec '{}' was not measured", name);
+  return found->second;
 }
 
-double CostModel::message_s(int from_slot, int to_slot, double bytes) const {
-  const LinkSpeed speed = link(from_slot, to_slot);
-  return speed.latency_s + bytes / speed.bandwidth_bytes_per_s;
+double CostModel::encode_s(int slot, double floats, const std::string& codec_name) const {
+  return floats * codec(slot, codec_name).encode_s_per_float;
 }
 
-double CostModel::transfer_s(
-    int from_slot, int to_slot, int layer, int micro_batch, double bytes_per_float) const {
-  const std::int64_t bytes = boundary_bytes(layer, micro_batch, bytes_per_float);
-  return message_s(from_slot, to_slot, static_cast<double>(bytes));
+double CostModel::decode_s(int slot, double floats, const std::string& codec_name) const {
+  return floats * codec(slot, codec_name).decode_s_per_float;
 }
 
-std::int64_t CostModel::boundary_bytes(int layer, int micro_batch, double bytes_per_float) const {
-  const std::int64_t floats = layers_[static_cast<std::size_t>(layer)].output_floats;
-  return static_cast<std::int64_t>(
-      std::ceil(static_cast<double>(floats * micro_batch) * bytes_per_float));
+double CostModel::message_s(int slot) const {
+  return slot_costs_[static_cast<std::size_t>(slot)].message_s;
+}
+
+double CostModel::wire_bytes(int slot, double floats, const std::string& codec_name) const {
+  return std::ceil(floats * codec(slot, codec_name).bytes_per_float);
+}
+
+double CostModel::boundary_floats(int layer, int micro_batch) const {
+  return static_cast<double>(layers_[static_cast<std::size_t>(layer)].output_floats * micro_batch);
 }
 
 std::int64_t CostModel::target_bytes(int micro_batch) const {
   return tokens_per_sample_ * micro_batch * kTokenBytes;
 }
 
-bool CostModel::holds(int first, int last, int layer) {
-  return first <= layer && layer < last;
+LinkSpeed CostModel::link(int from_slot, int to_slot) const {
+  return links_[static_cast<std::size_t>(from_slot) * slots_.size() +
+                static_cast<std::size_t>(to_slot)];
+}
+
+double CostModel::transfer_s(int from_slot, int to_slot, double bytes) const {
+  const LinkSpeed speed = link(from_slot, to_slot);
+  return speed.latency_s + bytes / speed.bandwidth_bytes_per_s;
+}
+
+double CostModel::reduce_s(std::span<const int> slots, int first, int last) const {
+  if (slots.size() < 2) return 0;
+  const auto replicas = static_cast<double>(slots.size());
+  const auto bytes = static_cast<double>(updated_parameters(first, last) * kFloatBytes);
+  // Each replica sums one slice and hands it out again, over the slowest of the links.
+  double slowest_s = 0;
+  for (const int from : slots) {
+    for (const int to : slots) {
+      if (from != to) slowest_s = std::max(slowest_s, transfer_s(from, to, bytes / replicas));
+    }
+  }
+  return 2 * (replicas - 1) * slowest_s;
 }
 
 std::int64_t CostModel::updated_parameters(int first, int last) const {
-  std::int64_t parameters = 0;
-  for (int l = first; l < last; ++l) {
-    parameters += layers_[static_cast<std::size_t>(l)].stored_parameters;
-  }
+  const auto holds = [&](int layer) { return first <= layer && layer < last; };
+  const std::int64_t stored = stored_before_[static_cast<std::size_t>(last)] -
+                              stored_before_[static_cast<std::size_t>(first)];
   // A rank that has only the use keeps and updates a copy.
-  if (tied_ && holds(first, last, tied_->user_layer) && !holds(first, last, tied_->owner_layer)) {
-    parameters += tied_->parameters;
+  const bool copies = tied_ && holds(tied_->user_layer) && !holds(tied_->owner_layer);
+  return stored + (copies ? tied_->parameters : 0);
+}
+
+CostModel::MemoryParts CostModel::fixed_memory(int slot,
+                                               int first,
+                                               int last,
+                                               int micro_batch) const {
+  MemoryParts parts;
+  parts.fixed_bytes = slot_costs_[static_cast<std::size_t>(slot)].baseline_bytes +
+                      updated_parameters(first, last) * (2 + moments_per_parameter_) * kFloatBytes;
+  // The other use's gradient: of the second use here, or as it comes from the other rank.
+  const auto holds = [&](int layer) { return first <= layer && layer < last; };
+  if (tied_ && (holds(tied_->user_layer) || holds(tied_->owner_layer))) {
+    parts.fixed_bytes += tied_->bytes;
   }
-  return parameters;
+  const double floats = (first == 0 ? 0 : boundary_floats(first - 1, micro_batch)) +
+                        boundary_floats(last - 1, micro_batch);
+  parts.boundary_bytes = static_cast<std::int64_t>(floats) * kFloatBytes;
+  return parts;
 }
 
 std::int64_t CostModel::memory_bytes(
-    int slot, int first, int last, int micro_batch, int in_flight) const {
-  std::int64_t saved_bytes = 0;
-  std::int64_t workspace_bytes = 0;
+    int slot, int first, int last, int micro_batch, int in_flight, bool recompute) const {
+  MemoryParts parts = fixed_memory(slot, first, last, micro_batch);
   for (int l = first; l < last; ++l) {
     const LayerSample sample = layer(slot, l, micro_batch);
-    saved_bytes += sample.saved_bytes;
-    workspace_bytes = std::max(workspace_bytes, sample.workspace_bytes);
+    parts.saved_bytes += sample.saved_bytes;
+    parts.workspace_bytes = std::max(parts.workspace_bytes, sample.workspace_bytes);
   }
-  std::int64_t parameter_bytes =
-      updated_parameters(first, last) * (2 + moments_per_parameter_) * kFloatBytes;
-  // The other use's gradient: of the second use here, or as it comes from the other rank.
-  if (tied_ && (holds(first, last, tied_->user_layer) || holds(first, last, tied_->owner_layer))) {
-    parameter_bytes += tied_->bytes;
-  }
-  const std::int64_t in_bytes =
-      first == 0 ? 0 : boundary_bytes(first - 1, micro_batch, kFloatBytes);
-  const std::int64_t out_bytes = boundary_bytes(last - 1, micro_batch, kFloatBytes);
-  return slot_costs_[static_cast<std::size_t>(slot)].baseline_bytes + parameter_bytes +
-         in_flight * saved_bytes + (in_flight + 2) * (in_bytes + out_bytes) + workspace_bytes;
+  return parts.total(in_flight, recompute);
 }
 
 }  // namespace motley

@@ -4,7 +4,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -33,51 +35,92 @@ class CostModel {
                                               int default_threads,
                                               int moments_per_parameter = 2);
 
+  // Lowers the limit of every slot of the machine to that share of it. REQUIRES: 0 < share <= 1.
+  void limit_memory(const std::string& machine, double share);
+
   [[nodiscard]] const std::vector<DeviceSlot>& slots() const { return slots_; }
 
   [[nodiscard]] int layer_count() const { return static_cast<int>(layers_.size()); }
+
+  // Whether two slots cost the same in all but their links.
+  [[nodiscard]] bool same_costs(int slot, int other) const;
+  // kConfig when a slot's profile lacks the codec.
+  [[nodiscard]] Result<void> check_codec(const std::string& codec) const;
 
   // One layer at any micro-batch size; the sums below are over these.
   [[nodiscard]] LayerSample layer(int slot, int layer, int micro_batch) const;
 
   // Of layers [first, last) for one micro-batch of that many samples.
   [[nodiscard]] double forward_s(int slot, int first, int last, int micro_batch) const;
-  [[nodiscard]] double backward_s(int slot, int first, int last, int micro_batch) const;
+  // recompute: the forward runs again before the backward.
+  [[nodiscard]] double backward_s(
+      int slot, int first, int last, int micro_batch, bool recompute = false) const;
   // Of the update of their parameters.
   [[nodiscard]] double optimizer_s(int slot, int first, int last) const;
-  // Of moving what crosses the boundary after layer `layer` (or a gradient back) between slots.
-  [[nodiscard]] double transfer_s(
-      int from_slot, int to_slot, int layer, int micro_batch, double bytes_per_float) const;
-  [[nodiscard]] double message_s(int from_slot, int to_slot, double bytes) const;
-  [[nodiscard]] LinkSpeed link(int from_slot, int to_slot) const;
-  [[nodiscard]] std::int64_t boundary_bytes(int layer,
-                                            int micro_batch,
-                                            double bytes_per_float) const;
+
+  // Of processor time at one end of a boundary. REQUIRES: check_codec(codec).ok()
+  [[nodiscard]] double encode_s(int slot, double floats, const std::string& codec) const;
+  [[nodiscard]] double decode_s(int slot, double floats, const std::string& codec) const;
+  [[nodiscard]] double message_s(int slot) const;  // sending or receiving any message
+  [[nodiscard]] double wire_bytes(int slot, double floats, const std::string& codec) const;
+
+  // That cross the boundary after the layer, in one direction.
+  [[nodiscard]] double boundary_floats(int layer, int micro_batch) const;
   // Of the targets of one micro-batch, from the rank that loads to the rank of the loss.
   [[nodiscard]] std::int64_t target_bytes(int micro_batch) const;
+
+  [[nodiscard]] LinkSpeed link(int from_slot, int to_slot) const;
+  [[nodiscard]] double transfer_s(int from_slot, int to_slot, double bytes) const;
+  // Of summing the gradients of layers [first, last) over the replicas on those slots.
+  [[nodiscard]] double reduce_s(std::span<const int> slots, int first, int last) const;
 
   // Of the gradient that the two ranks exchange when tied parameters lie on both; 0 without any.
   [[nodiscard]] std::int64_t tied_bytes() const { return tied_ ? tied_->bytes : 0; }
 
+  // Parameters that a rank with layers [first, last) stores and updates.
+  [[nodiscard]] std::int64_t updated_parameters(int first, int last) const;
+
   // Peak of a process that holds [first, last) with that many micro-batches between forward and
   // backward: baseline, parameters, gradients, moments, saved activations, boundary buffers,
-  // workspace.
-  [[nodiscard]] std::int64_t memory_bytes(
-      int slot, int first, int last, int micro_batch, int in_flight) const;
+  // workspace. With recompute only one micro-batch has its activations saved at a time.
+  [[nodiscard]] std::int64_t memory_bytes(int slot,
+                                          int first,
+                                          int last,
+                                          int micro_batch,
+                                          int in_flight,
+                                          bool recompute = false) const;
+
+  // The parts of memory_bytes that layers add up to, for tables over many ranges.
+  struct MemoryParts {
+    std::int64_t fixed_bytes = 0;             // baseline, parameters, gradients, moments
+    std::int64_t boundary_bytes = 0;          // of one micro-batch: input and output
+    std::int64_t saved_bytes = 0;             // of one micro-batch
+    std::int64_t workspace_bytes = 0;         // the most of one layer
+    [[nodiscard]] std::int64_t total(int in_flight, bool recompute) const {
+      return fixed_bytes + (in_flight + 2) * boundary_bytes +
+             (recompute ? 1 : in_flight) * saved_bytes + workspace_bytes;
+    }
+  };
+
+  // Without saved and workspace bytes, which depend on the layers one by one.
+  [[nodiscard]] MemoryParts fixed_memory(int slot, int first, int last, int micro_batch) const;
 
  private:
   CostModel() = default;
 
   struct LayerCost {
-    std::size_t kind = 0;                // index into the slots' samples
-    std::int64_t stored_parameters = 0;  // without tied uses
-    std::int64_t output_floats = 0;      // of one sample
+    std::size_t kind = 0;            // index into the slots' samples
+    std::int64_t output_floats = 0;  // of one sample
   };
 
   struct SlotCost {
     std::int64_t baseline_bytes = 0;
     double optimizer_s_per_parameter = 0;
+    double message_s = 0;
+    std::map<std::string, CodecSample> codecs;
     std::vector<std::vector<LayerSample>> samples;  // [kind]
+
+    friend bool operator==(const SlotCost&, const SlotCost&) = default;
   };
 
   struct Tied {
@@ -87,14 +130,13 @@ class CostModel {
     std::int64_t bytes = 0;
   };
 
-  [[nodiscard]] static bool holds(int first, int last, int layer);
-  // Of layers [first, last), as one rank stores and updates them.
-  [[nodiscard]] std::int64_t updated_parameters(int first, int last) const;
+  [[nodiscard]] const CodecSample& codec(int slot, const std::string& name) const;
 
   std::vector<DeviceSlot> slots_;
-  std::vector<SlotCost> slot_costs_;  // [slot]
-  std::vector<LinkSpeed> links_;      // [from slot * slots + to slot]
-  std::vector<LayerCost> layers_;     // [layer]
+  std::vector<SlotCost> slot_costs_;           // [slot]
+  std::vector<LinkSpeed> links_;               // [from slot * slots + to slot]
+  std::vector<LayerCost> layers_;              // [layer]
+  std::vector<std::int64_t> stored_before_;    // [layer] parameters without tied uses
   std::optional<Tied> tied_;
   std::int64_t tokens_per_sample_ = 0;
   int moments_per_parameter_ = 2;

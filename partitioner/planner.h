@@ -1,37 +1,53 @@
-// The planner: make_plan is a pure function; same input, same bytes.
+// The planner: pure functions; same input, same bytes.
 #pragma once
 
-#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
 #include "models/model_spec.h"
 #include "partitioner/cluster.h"
-#include "partitioner/pins.h"
 #include "partitioner/plan.h"
+#include "partitioner/plan_options.h"
 #include "partitioner/profile.h"
 
 namespace motley {
 
-struct PlanOptions {
-  int global_batch = 32;
-  int micro_batch = 0;             // 0 = choose among the divisors of global_batch
-  std::string schedule = "auto";   // auto | gpipe | 1f1b
-  int stages = 0;                  // 0 = choose; n = exactly n
-  std::vector<std::int64_t> cuts;  // fixed cuts; empty = choose
-  Pins pins;
-  int default_threads = 1;
-  double bytes_per_float = 4;  // on the wire, from the codec
-  std::string codec = "none";
-  int optimizer_floats_per_parameter = 2;  // moments: adamw 2, sgd 1
+// What is proven about the chosen plan, per micro-batch (periods) and per step.
+struct PlanBounds {
+  std::string method;               // exact | all sets | beam | given
+  double period_s = 0;              // of the plan
+  double period_bound_s = 0;        // no pipeline of single devices has a shorter period
+  double fluid_period_s = 0;        // if layers could be cut anywhere
+  double granularity_period_s = 0;  // with whole layers; 0 = not known
+  double estimate_s = 0;            // of the plan's step
+  double step_bound_s = 0;          // no candidate of the plan's shape has a shorter estimate
+  // exact: no other candidate has a shorter estimated step. all sets: no pipeline of single devices
+  // has a shorter period, to 1e-6 of it. Else false; the bounds say how far the plan may be off.
+  bool proven = false;
 };
 
-// Chooses the devices (in an order), the cuts, the micro-batch size and the schedule that make the
-// simulated step shortest and fit every device's memory. The best single machine is always among
+struct Planning {
+  Plan plan;
+  std::vector<Plan> alternatives;     // the next best of other devices or cuts, best first
+  std::optional<Plan> single;         // the best single device
+  std::optional<Plan> data_parallel;  // the whole model on several devices
+  PlanBounds bounds;
+};
+
+// Chooses the devices (in an order, alone or as replicas that share a stage), the cuts, the
+// micro-batch size, the schedule, recomputation and codecs that make the simulated step shortest
+// and fit every device's memory. The best single machine and pure data parallelism are always among
 // the candidates. kConfig when the options contradict the model (more stages than layers or
-// devices, a global batch that micro-batches do not divide, pins as check_pins); kInfeasible when
+// devices, a global batch that micro-batches do not divide, impossible pins); kInfeasible when
 // nothing fits, saying which device is short of memory and by how much.
+[[nodiscard]] Result<Planning> plan_in_full(const ModelSpec& model,
+                                            const Cluster& cluster,
+                                            const Profile& profile,
+                                            const PlanOptions& options);
+
+// Its plan alone.
 [[nodiscard]] Result<Plan> make_plan(const ModelSpec& model,
                                      const Cluster& cluster,
                                      const Profile& profile,

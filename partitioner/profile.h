@@ -20,6 +20,8 @@ struct LayerSample {
   double backward_spread_s = 0;
   std::int64_t saved_bytes = 0;      // kept from forward to backward
   std::int64_t workspace_bytes = 0;  // peak beyond that while it computes
+
+  friend bool operator==(const LayerSample&, const LayerSample&) = default;
 };
 
 // What a codec costs one core of this device, with what goes with every payload byte on its way:
@@ -28,6 +30,8 @@ struct CodecSample {
   double bytes_per_float = 4;  // on the wire; of values as a boundary carries them
   double encode_s_per_float = 0;
   double decode_s_per_float = 0;
+
+  friend bool operator==(const CodecSample&, const CodecSample&) = default;
 };
 
 struct DeviceProfile {

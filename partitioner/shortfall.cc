@@ -8,8 +8,13 @@
 namespace motley {
 namespace {
 
-Shortfall of_stage(const StageTable& table, int slot, int first, int last, int depth) {
-  const std::int64_t needed = table.memory_bytes(slot, first, last, table.shape().in_flight(depth));
+Shortfall of_stage(
+    const StageTable& table, int slot, int first, int last, int depth, bool recompute) {
+  const int in_flight = table.shape().in_flight(depth);
+  std::int64_t needed = table.memory_bytes(slot, first, last, in_flight, false);
+  if (recompute) {
+    needed = std::min(needed, table.memory_bytes(slot, first, last, in_flight, true));
+  }
   const std::int64_t limit = table.cost().slots()[static_cast<std::size_t>(slot)].memory_bytes;
   return {slot, first, last, needed, needed - limit};
 }
@@ -22,22 +27,23 @@ constexpr Shortfall kImpossible{0, 0, 0, 0, std::numeric_limits<std::int64_t>::m
 
 }  // namespace
 
-Shortfall shortfall_of(const StageTable& table,
-                       const std::vector<int>& slots,
-                       const std::vector<int>& first_layers) {
+Shortfall shortfall_of(const StageTable& table, const Candidate& candidate, bool recompute) {
   Shortfall worst{0, 0, 0, 0, std::numeric_limits<std::int64_t>::min()};
-  for (std::size_t i = 0; i < slots.size(); ++i) {
-    const int last = i + 1 < slots.size() ? first_layers[i + 1] : table.layer_count();
+  const std::size_t stages = candidate.stages.size();
+  for (std::size_t i = 0; i < stages; ++i) {
+    const int last = i + 1 < stages ? candidate.stages[i + 1].first_layer : table.layer_count();
     const Shortfall stage =
-        of_stage(table, slots[i], first_layers[i], last, static_cast<int>(slots.size() - i));
+        of_stage(table, candidate.stages[i].slots.front(), candidate.stages[i].first_layer, last,
+                 static_cast<int>(stages - i), recompute);
     if (is_worse(stage, worst)) worst = stage;
   }
   return worst;
 }
 
-Shortfall smallest_shortfall(const StageTable& table, int stages) {
+Shortfall smallest_shortfall(const StageTable& table, const SearchSpace& space, bool recompute) {
   const int layers = table.layer_count();
-  const int slots = static_cast<int>(table.cost().slots().size());
+  const int stages = space.stages;
+  const int slots = table.slot_count();
   const int depth_max = std::min(stages == 0 ? slots : stages, layers);
   const auto index = [](int i) { return static_cast<std::size_t>(i); };
   // [stages][first layer] least worst shortfall of layers from there on, over the slots seen.
@@ -45,12 +51,13 @@ Shortfall smallest_shortfall(const StageTable& table, int stages) {
                                            std::vector<Shortfall>(index(layers) + 1, kImpossible));
   best[0][index(layers)].missing_bytes = std::numeric_limits<std::int64_t>::min();
   for (int slot = slots - 1; slot >= 0; --slot) {
+    if (!space.usable.empty() && !space.usable[index(slot)]) continue;
     for (int depth = depth_max; depth >= 1; --depth) {  // deepest first: a slot is used once
       for (int last = 1; last <= layers; ++last) {
         const Shortfall behind = best[index(depth - 1)][index(last)];
         if (behind.missing_bytes == kImpossible.missing_bytes) continue;
         for (int first = 0; first < last; ++first) {
-          Shortfall worst = of_stage(table, slot, first, last, depth);
+          Shortfall worst = of_stage(table, slot, first, last, depth, recompute);
           if (is_worse(behind, worst)) worst = behind;
           Shortfall& place = best[index(depth)][index(first)];
           if (is_worse(place, worst)) place = worst;

@@ -2,8 +2,8 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
+#include "partitioner/search_space.h"
 #include "partitioner/stage_table.h"
 
 namespace motley {
@@ -17,13 +17,15 @@ struct Shortfall {
   std::int64_t missing_bytes = 0;  // <= 0: it fits
 };
 
-// Of given stages.
+// Of given stages of one slot each. recompute: stages may recompute where that needs less memory.
 [[nodiscard]] Shortfall shortfall_of(const StageTable& table,
-                                     const std::vector<int>& slots,
-                                     const std::vector<int>& first_layers);
+                                     const Candidate& candidate,
+                                     bool recompute);
 
-// Of the cuts that come nearest to fitting, with the slots in the given order and any left out.
-// stages: exactly that many; 0 = any number. REQUIRES: stages <= slots and layers.
-[[nodiscard]] Shortfall smallest_shortfall(const StageTable& table, int stages);
+// Of the cuts that come nearest to fitting, with the usable slots in the given order and any left
+// out. REQUIRES: space.stages <= slots and layers.
+[[nodiscard]] Shortfall smallest_shortfall(const StageTable& table,
+                                           const SearchSpace& space,
+                                           bool recompute);
 
 }  // namespace motley

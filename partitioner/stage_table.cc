@@ -1,27 +1,49 @@
 #include "partitioner/stage_table.h"
 
+#include <bit>
+
 namespace motley {
 
 StageTable::StageTable(const CostModel& cost, const StepShape& shape)
     : cost_(cost), shape_(shape), layer_count_(cost.layer_count()) {
-  const int slots = static_cast<int>(cost.slots().size());
-  stages_.resize(index(slots, 0, 1));
-  for (int slot = 0; slot < slots; ++slot) {
-    for (int first = 0; first < layer_count_; ++first) {
-      double work_s = 0;
-      for (int last = first + 1; last <= layer_count_; ++last) {
-        const LayerSample layer = cost.layer(slot, last - 1, shape.micro_batch);
-        work_s += layer.forward_s + layer.backward_s;
-        Stage& stage = stages_[index(slot, first, last)];
-        stage.work_s = work_s;
-        stage.busy_s = work_s + cost.optimizer_s(slot, first, last) / shape.micro_batches;
-        // Memory is linear in the micro-batches in flight, so two points give it for all.
-        stage.fixed_bytes = cost.memory_bytes(slot, first, last, shape.micro_batch, 0);
-        stage.bytes_per_micro_batch =
-            cost.memory_bytes(slot, first, last, shape.micro_batch, 1) - stage.fixed_bytes;
-      }
-    }
+  for (int slot = 0; slot < static_cast<int>(cost.slots().size()); ++slot) {
+    std::size_t c = 0;
+    while (c < columns_.size() && !cost.same_costs(columns_[c].slot, slot)) ++c;
+    if (c == columns_.size()) columns_.push_back(make_column(slot));
+    column_of_.push_back(c);
   }
+}
+
+StageTable::Column StageTable::make_column(int slot) const {
+  Column column{slot, {0}, {0}, {0}, {{}}};
+  for (int l = 0; l < layer_count_; ++l) {
+    const LayerSample layer = cost_.layer(slot, l, shape_.micro_batch);
+    column.forward_before_s.push_back(column.forward_before_s.back() + layer.forward_s);
+    column.pass_before_s.push_back(column.pass_before_s.back() + layer.forward_s +
+                                   layer.backward_s);
+    column.saved_before.push_back(column.saved_before.back() + layer.saved_bytes);
+    column.workspace[0].push_back(layer.workspace_bytes);
+  }
+  for (std::size_t width = 1; 2 * width <= column.workspace[0].size(); width *= 2) {
+    const std::vector<std::int64_t>& half = column.workspace.back();
+    std::vector<std::int64_t> level(half.size() - width);
+    for (std::size_t l = 0; l < level.size(); ++l) level[l] = std::max(half[l], half[l + width]);
+    column.workspace.push_back(std::move(level));
+  }
+  return column;
+}
+
+std::int64_t StageTable::memory_bytes(
+    int slot, int first, int last, int in_flight, bool recompute) const {
+  const Column& column = of(slot);
+  const auto f = static_cast<std::size_t>(first);
+  const auto l = static_cast<std::size_t>(last);
+  CostModel::MemoryParts parts = cost_.fixed_memory(slot, first, last, shape_.micro_batch);
+  parts.saved_bytes = column.saved_before[l] - column.saved_before[f];
+  const auto level = static_cast<std::size_t>(std::bit_width(l - f) - 1);
+  parts.workspace_bytes = std::max(column.workspace[level][f],
+                                   column.workspace[level][l - (std::size_t{1} << level)]);
+  return parts.total(in_flight, recompute);
 }
 
 }  // namespace motley

@@ -1,7 +1,8 @@
 // StageTable: the cost of every run of layers on every slot at one micro-batch size, looked up in
-// constant time by the searches over cuts.
+// constant time by the searches. Slots of equal cost share their tables.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -16,10 +17,19 @@ struct StepShape {
   int micro_batches = 1;  // per step
   bool gpipe = false;     // else 1F1B
 
+  friend bool operator==(const StepShape&, const StepShape&) = default;
+
   // Micro-batches between forward and backward in the stage that is `depth`-th from the end (the
   // last is 1).
   [[nodiscard]] int in_flight(int depth) const {
-    return gpipe || depth > micro_batches ? micro_batches : depth;
+    return gpipe ? micro_batches : std::min(depth, micro_batches);
+  }
+
+  // The most of them that a replica with that share of the stage's micro-batches holds.
+  [[nodiscard]] int in_flight(int depth, int share) const {
+    const std::int64_t stage = in_flight(depth);
+    if (share == micro_batches) return static_cast<int>(stage);
+    return static_cast<int>(std::min<std::int64_t>(share, share * stage / micro_batches + 1));
   }
 };
 
@@ -34,48 +44,51 @@ class StageTable {
 
   [[nodiscard]] int layer_count() const { return layer_count_; }
 
-  // Forward and backward of one micro-batch.
-  [[nodiscard]] double work_s(int slot, int first, int last) const {
-    return at(slot, first, last).work_s;
+  [[nodiscard]] int slot_count() const { return static_cast<int>(column_of_.size()); }
+
+  // Forward and backward of one micro-batch; with recompute the forward twice.
+  [[nodiscard]] double pass_s(int slot, int first, int last, bool recompute) const {
+    const Column& column = of(slot);
+    const auto f = static_cast<std::size_t>(first);
+    const auto l = static_cast<std::size_t>(last);
+    const double pass_s = column.pass_before_s[l] - column.pass_before_s[f];
+    return recompute ? pass_s + column.forward_before_s[l] - column.forward_before_s[f] : pass_s;
   }
 
-  // The same plus the micro-batch's share of the update.
-  [[nodiscard]] double busy_s(int slot, int first, int last) const {
-    return at(slot, first, last).busy_s;
+  // Of one step.
+  [[nodiscard]] double update_s(int slot, int first, int last) const {
+    return cost_.optimizer_s(slot, first, last);
   }
 
-  [[nodiscard]] std::int64_t memory_bytes(int slot, int first, int last, int in_flight) const {
-    const Stage& stage = at(slot, first, last);
-    return stage.fixed_bytes + in_flight * stage.bytes_per_micro_batch;
-  }
+  [[nodiscard]] std::int64_t memory_bytes(
+      int slot, int first, int last, int in_flight, bool recompute) const;
 
-  [[nodiscard]] bool fits(int slot, int first, int last, int in_flight) const {
-    return memory_bytes(slot, first, last, in_flight) <=
+  [[nodiscard]] bool fits(int slot, int first, int last, int in_flight, bool recompute) const {
+    return memory_bytes(slot, first, last, in_flight, recompute) <=
            cost_.slots()[static_cast<std::size_t>(slot)].memory_bytes;
   }
 
  private:
-  struct Stage {
-    double work_s = 0;
-    double busy_s = 0;
-    std::int64_t fixed_bytes = 0;
-    std::int64_t bytes_per_micro_batch = 0;
+  // Of slots with equal costs.
+  struct Column {
+    int slot = 0;                                // one of them
+    std::vector<double> forward_before_s;        // [layer] of all layers before it
+    std::vector<double> pass_before_s;           // [layer]
+    std::vector<std::int64_t> saved_before;      // [layer]
+    std::vector<std::vector<std::int64_t>> workspace;  // [k][layer] most of 2^k layers from there
   };
 
-  [[nodiscard]] std::size_t index(int slot, int first, int last) const {
-    const auto layers = static_cast<std::size_t>(layer_count_);
-    return (static_cast<std::size_t>(slot) * layers + static_cast<std::size_t>(first)) * layers +
-           static_cast<std::size_t>(last - 1);
+  [[nodiscard]] const Column& of(int slot) const {
+    return columns_[column_of_[static_cast<std::size_t>(slot)]];
   }
 
-  [[nodiscard]] const Stage& at(int slot, int first, int last) const {
-    return stages_[index(slot, first, last)];
-  }
+  [[nodiscard]] Column make_column(int slot) const;
 
   const CostModel& cost_;
   StepShape shape_;
   int layer_count_;
-  std::vector<Stage> stages_;  // [slot][first][last - 1]
+  std::vector<Column> columns_;
+  std::vector<std::size_t> column_of_;  // [slot]
 };
 
 }  // namespace motley

@@ -21,7 +21,17 @@ struct LayerSketch {
 struct MachineSketch {
   double speed = 1;
   std::int64_t memory_bytes = std::int64_t{1} << 40;
+  std::vector<double> layer_speeds;  // [layer] on top of `speed`; empty = 1 for all
+  double message_s = 0;
+  double half_s_per_float = 0;  // of encoding, and of decoding, with the codec "half"
+
+  [[nodiscard]] double speed_of(std::size_t layer) const {
+    return layer_speeds.empty() ? speed : speed * layer_speeds[layer];
+  }
 };
+
+// A codec of the sketches beside "none", which costs nothing but 4 bytes a float.
+inline constexpr const char* kHalf = "half";
 
 // A model of those layers, "l0", "l1", …; each has a kind of its own.
 inline ModelSpec sketch_model(const std::vector<LayerSketch>& layers) {
@@ -58,9 +68,11 @@ inline Profile sketch_profile(const std::vector<LayerSketch>& layers,
     device.machine = fmt::format("m{}", m);
     device.device = "cpu";
     device.memory_bytes = machines[m].memory_bytes;
-    device.codecs["none"] = CodecSample{};  // costs nothing
+    device.message_s = machines[m].message_s;
+    device.codecs["none"] = CodecSample{};
+    device.codecs[kHalf] = {2, machines[m].half_s_per_float, machines[m].half_s_per_float};
     for (std::size_t l = 0; l < layers.size(); ++l) {
-      const double work_s = layers[l].work_s / machines[m].speed;
+      const double work_s = layers[l].work_s / machines[m].speed_of(l);
       device.layers[fmt::format("l{}", l)] = {{.micro_batch = 1,
                                                .forward_s = work_s / 3,
                                                .backward_s = work_s * 2 / 3,
@@ -70,15 +82,32 @@ inline Profile sketch_profile(const std::vector<LayerSketch>& layers,
   return profile;
 }
 
+// The first layer and the last share a parameter.
+inline void tie(ModelSpec& model) {
+  ParameterSpec use = model.layers.front().parameters.front();
+  use.tied_use = true;
+  model.layers.back().parameters.push_back(use);
+}
+
 struct Problem {
   std::vector<LayerSketch> layers;
   std::vector<MachineSketch> machines;
   LinkSpeed link{1e18, 0};
+  std::vector<LinkOverride> links;
+  bool tied = false;  // the first layer and the last share a parameter
   PlanOptions options;
 
-  [[nodiscard]] ModelSpec model() const { return sketch_model(layers); }
+  [[nodiscard]] ModelSpec model() const {
+    ModelSpec model = sketch_model(layers);
+    if (tied && layers.size() > 1) tie(model);
+    return model;
+  }
 
-  [[nodiscard]] Cluster cluster() const { return sketch_cluster(machines, link); }
+  [[nodiscard]] Cluster cluster() const {
+    Cluster cluster = sketch_cluster(machines, link);
+    cluster.links = links;
+    return cluster;
+  }
 
   [[nodiscard]] Profile profile() const { return sketch_profile(layers, machines); }
 
@@ -90,12 +119,5 @@ struct Problem {
     return make_plan(model(), cluster(), profile(), options);
   }
 };
-
-// The first layer and the last share a parameter.
-inline void tie(ModelSpec& model) {
-  ParameterSpec use = model.layers.front().parameters.front();
-  use.tied_use = true;
-  model.layers.back().parameters.push_back(use);
-}
 
 }  // namespace motley

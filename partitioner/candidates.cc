@@ -1,0 +1,166 @@
+#include "partitioner/candidates.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "partitioner/exact_search.h"
+#include "partitioner/pace.h"
+#include "partitioner/period_search.h"
+#include "partitioner/step_estimate.h"
+
+namespace motley {
+namespace {
+
+// The estimate ranks candidates well but not exactly, so the best few of each shape are simulated.
+constexpr std::size_t kKeptPerShape = 16;
+// A search over many slots takes up to seconds, so only the micro-batch sizes whose bounds on the
+// step are best are searched.
+constexpr std::size_t kLargeShapes = 3;
+
+class Collector {
+ public:
+  Collector(const CostModel& cost, const SearchSpace& space, const PlanOptions& options)
+      : cost_(cost), space_(space), options_(options) {
+    for (int slot = 0; slot < static_cast<int>(cost.slots().size()); ++slot) {
+      if (space.usable.empty() || space.usable[static_cast<std::size_t>(slot)]) {
+        usable_.push_back(slot);
+      }
+    }
+  }
+
+  Candidates collect() {
+    const bool is_small = usable_.size() <= kExactSlotsMax;
+    std::vector<StepShape> shapes = step_shapes(options_);
+    for (const StepShape& shape : shapes) add_single_and_data_parallel(shape);
+    if (!options_.cuts.empty()) {
+      for (const StepShape& shape : shapes) add_given(shape);
+    } else if (is_small) {
+      for (const StepShape& shape : shapes) search_small(shape);
+    } else {
+      for (const StepShape& shape : promising(std::move(shapes))) search_large(shape);
+    }
+    std::stable_sort(found_.all.begin(), found_.all.end(), [](const auto& a, const auto& b) {
+      const double a_s = a.candidate.estimate_s;
+      const double b_s = b.candidate.estimate_s;
+      return a_s != b_s ? a_s < b_s : is_simpler(a.candidate, b.candidate);
+    });
+    return std::move(found_);
+  }
+
+ private:
+  void search_small(const StepShape& shape) {
+    const StageTable table(cost_, shape);
+    std::vector<Candidate> candidates = search_exactly(table, space_, kKeptPerShape);
+    const double fluid_s = Pace(table, space_).fluid_period_s();
+    ShapeBounds bounds{shape, "exact", fluid_s, 0, 0, 0};
+    if (!candidates.empty()) bounds.step_bound_s = candidates.front().estimate_s;
+    found_.bounds.push_back(bounds);
+    add(shape, std::move(candidates));
+  }
+
+  void search_large(const StepShape& shape) {
+    const StageTable table(cost_, shape);
+    PeriodSearchResult result = search_period(table, space_, kKeptPerShape);
+    const Pace pace(table, space_);
+    found_.bounds.push_back({shape, result.is_complete ? "all sets" : "beam",
+                             result.bounds.fluid_s, result.bounds.granularity_s,
+                             result.bounds.proven_s,
+                             pace.step_bound_s(result.bounds.proven_s, shape.micro_batches)});
+    add(shape, std::move(result.candidates));
+    // Searches know no replicas here; data parallelism over the fastest devices stands for them.
+    const bool allowed = space_.replicas && space_.stages <= 1;
+    if (allowed && found_.data_parallel && found_.data_parallel->shape == shape) {
+      found_.all.push_back(*found_.data_parallel);
+    }
+  }
+
+  void add_given(const StepShape& shape) {
+    const StageTable table(cost_, shape);
+    const StepEstimate estimate(table, space_);
+    Candidate given = given_stages(options_);
+    if (!estimate.rate(given)) return;
+    found_.bounds.push_back({shape, "given", 0, 0, 0, given.estimate_s});
+    add(shape, {std::move(given)});
+  }
+
+  void add(const StepShape& shape, std::vector<Candidate> candidates) {
+    for (Candidate& candidate : candidates) found_.all.push_back({shape, std::move(candidate)});
+  }
+
+  void add_single_and_data_parallel(const StepShape& shape) {
+    const StageTable table(cost_, shape);
+    const StepEstimate estimate(table, space_);
+    const Pace pace(table, space_);
+    for (const int slot : usable_) keep_best(estimate, {slot}, shape, found_.single);
+    std::vector<int> fastest_first = usable_;
+    std::stable_sort(fastest_first.begin(), fastest_first.end(),
+                     [&](int a, int b) { return pace.of(a) > pace.of(b); });
+    for (std::size_t count = 2; count <= fastest_first.size(); ++count) {
+      std::vector<int> slots(fastest_first.begin(),
+                             fastest_first.begin() + static_cast<std::ptrdiff_t>(count));
+      std::sort(slots.begin(), slots.end());
+      keep_best(estimate, std::move(slots), shape, found_.data_parallel);
+    }
+  }
+
+  static void keep_best(const StepEstimate& estimate,
+                        std::vector<int> slots,
+                        const StepShape& shape,
+                        std::optional<ShapedCandidate>& best) {
+    Candidate whole;
+    whole.stages.push_back({std::move(slots), {}, 0, false, 0});
+    if (!estimate.rate(whole)) return;
+    if (!best || whole.estimate_s < best->candidate.estimate_s) best = {shape, std::move(whole)};
+  }
+
+  // The shapes with the least bounds on the step.
+  std::vector<StepShape> promising(std::vector<StepShape> shapes) const {
+    std::vector<std::pair<double, std::size_t>> order;
+    for (std::size_t i = 0; i < shapes.size(); ++i) {
+      const StageTable table(cost_, shapes[i]);
+      order.emplace_back(Pace(table, space_).step_bound_s(0, shapes[i].micro_batches), i);
+    }
+    std::sort(order.begin(), order.end());
+    if (order.size() > kLargeShapes) order.resize(kLargeShapes);
+    std::vector<StepShape> best;
+    for (const auto& [bound_s, i] : order) best.push_back(shapes[i]);
+    return best;
+  }
+
+  const CostModel& cost_;
+  const SearchSpace& space_;
+  const PlanOptions& options_;
+  std::vector<int> usable_;
+  Candidates found_;
+};
+
+}  // namespace
+
+std::vector<StepShape> step_shapes(const PlanOptions& options) {
+  std::vector<StepShape> shapes;
+  for (const int size : micro_batch_sizes(options)) {
+    const int count = options.global_batch / size;
+    if (options.schedule != "gpipe") shapes.push_back({size, count, false});
+    if (options.schedule != "1f1b") shapes.push_back({size, count, true});
+  }
+  return shapes;
+}
+
+Candidate given_stages(const PlanOptions& options) {
+  Candidate candidate;
+  candidate.stages.push_back({{0}, {}, 0, false, 0});
+  for (const std::int64_t cut : options.cuts) {
+    const int slot = static_cast<int>(candidate.stages.size());
+    candidate.stages.push_back({{slot}, {}, static_cast<int>(cut), false, 0});
+  }
+  return candidate;
+}
+
+Candidates collect_candidates(const CostModel& cost,
+                              const SearchSpace& space,
+                              const PlanOptions& options) {
+  return Collector(cost, space, options).collect();
+}
+
+}  // namespace motley

@@ -1,0 +1,47 @@
+// The candidates of a plan over all shapes of a step: what the searches find, the best single
+// device, pure data parallelism, and what bounds them.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "partitioner/cost_model.h"
+#include "partitioner/plan_options.h"
+#include "partitioner/search_space.h"
+#include "partitioner/stage_table.h"
+
+namespace motley {
+
+struct ShapedCandidate {
+  StepShape shape;
+  Candidate candidate;
+};
+
+struct ShapeBounds {
+  StepShape shape;
+  std::string method;               // "exact" | "all sets" | "beam" | "given"
+  double fluid_period_s = 0;        // if layers could be cut anywhere
+  double granularity_period_s = 0;  // with whole layers; 0 = not known
+  double period_bound_s = 0;        // no pipeline of single devices has a shorter period
+  double step_bound_s = 0;          // no candidate of the shape has a shorter estimate
+};
+
+struct Candidates {
+  std::vector<ShapedCandidate> all;  // best estimate first; empty when nothing fits
+  std::optional<ShapedCandidate> single;
+  std::optional<ShapedCandidate> data_parallel;  // all layers on two devices or more
+  std::vector<ShapeBounds> bounds;               // [searched shape]
+};
+
+[[nodiscard]] Candidates collect_candidates(const CostModel& cost,
+                                            const SearchSpace& space,
+                                            const PlanOptions& options);
+
+// The shapes that the options allow.
+[[nodiscard]] std::vector<StepShape> step_shapes(const PlanOptions& options);
+
+// The stages that options.cuts prescribe, on the first slots in the given order. Not rated.
+[[nodiscard]] Candidate given_stages(const PlanOptions& options);
+
+}  // namespace motley

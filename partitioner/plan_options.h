@@ -1,0 +1,43 @@
+// What a plan is asked for, and whether that is possible at all.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "models/model_spec.h"
+#include "partitioner/cluster.h"
+#include "partitioner/cost_model.h"
+#include "partitioner/pins.h"
+#include "partitioner/search_space.h"
+
+namespace motley {
+
+struct PlanOptions {
+  int global_batch = 32;
+  int micro_batch = 0;             // 0 = choose among the divisors of global_batch
+  std::string schedule = "auto";   // auto | gpipe | 1f1b
+  int stages = 0;                  // 0 = choose; n = exactly n
+  std::vector<std::int64_t> cuts;  // fixed cuts, on the devices in their order; empty = choose
+  Pins pins;
+  bool replicas = true;                        // may several devices share a stage?
+  std::string recompute = "auto";              // auto | none | all
+  std::vector<std::string> codecs = {"none"};  // to choose from for each boundary
+  int default_threads = 1;
+  int optimizer_floats_per_parameter = 2;  // moments: adamw 2, sgd 1
+};
+
+// kConfig when the options contradict each other, the model or the slots.
+[[nodiscard]] Result<void> check_plan_options(const PlanOptions& options, const CostModel& cost);
+
+// The micro-batch sizes to consider, ascending.
+[[nodiscard]] std::vector<int> micro_batch_sizes(const PlanOptions& options);
+
+// What the searches may choose from. kConfig when a pin names what does not exist or the pins leave
+// nothing to use.
+[[nodiscard]] Result<SearchSpace> search_space(const PlanOptions& options,
+                                               const ModelSpec& model,
+                                               const CostModel& cost);
+
+}  // namespace motley

@@ -1,0 +1,28 @@
+// A candidate as a plan, with what the simulator says of its step.
+#pragma once
+
+#include "base/result.h"
+#include "models/model_spec.h"
+#include "partitioner/plan.h"
+#include "partitioner/search_space.h"
+#include "partitioner/stage_table.h"
+
+namespace motley {
+
+struct PlanTrial {
+  StepShape shape;
+  Candidate candidate;
+  Plan plan;  // with its predictions
+};
+
+// The plan that a candidate means, simulated. REQUIRES: the candidate is rated under `shape`.
+[[nodiscard]] Result<PlanTrial> try_candidate(const ModelSpec& model,
+                                              const CostModel& cost,
+                                              const SearchSpace& space,
+                                              const StepShape& shape,
+                                              Candidate candidate);
+
+// Shorter; and of equally short ones the simpler.
+[[nodiscard]] bool is_better(const PlanTrial& a, const PlanTrial& b);
+
+}  // namespace motley

@@ -1,0 +1,258 @@
+// The oracle of the searches: every plan of a problem, one after the other, rated straight from the
+// numbers of the sketch. It shares no code with the cost model, the estimate or the searches, and
+// is as simple as it is slow; docs/algorithms.md has the same formulae.
+#pragma once
+
+#include <algorithm>
+#include <functional>
+#include <limits>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "partitioner/stage_table.h"
+#include "tests/partitioner/planning_fixtures.h"
+
+namespace motley {
+
+struct OracleStage {
+  std::vector<int> machines;
+  int first = 0;
+  int last = 0;
+  bool recompute = false;
+  bool half = false;  // the codec of the boundary behind it
+};
+
+class Oracle {
+ public:
+  Oracle(const Problem& problem, const StepShape& shape) : p_(problem), shape_(shape) {}
+
+  struct Best {
+    double step_s = std::numeric_limits<double>::infinity();
+    double single_slot_period_s = std::numeric_limits<double>::infinity();
+  };
+
+  // Over all plans with that number of stages (0: any).
+  Best best(int stages) {
+    best_ = {};
+    stages_ = stages;
+    extend(0);
+    return best_;
+  }
+
+ private:
+  int layer_count() const { return static_cast<int>(p_.layers.size()); }
+
+  int machine_count() const { return static_cast<int>(p_.machines.size()); }
+
+  static std::size_t at(int i) { return static_cast<std::size_t>(i); }
+
+  static std::string name(int machine) { return "m" + std::to_string(machine); }
+
+  // All next stages from layer `first` on, on any set of machines that are not in use.
+  void extend(int first) {
+    if (first == layer_count()) return rate();
+    for (unsigned group = 1; group < 1U << machine_count(); ++group) {
+      std::vector<int> machines;
+      for (int m = 0; m < machine_count(); ++m) {
+        if ((group >> m & 1U) != 0) machines.push_back(m);
+      }
+      if (machines.size() > 1 && !p_.options.replicas) continue;
+      if (std::any_of(machines.begin(), machines.end(), [&](int m) { return used_[m]; })) continue;
+      for (int m : machines) used_[m] = true;
+      for (int last = first + 1; last <= layer_count(); ++last) {
+        for (const bool recompute : {false, true}) {
+          if (recompute ? p_.options.recompute == "none" : p_.options.recompute == "all") continue;
+          for (const bool half : {false, true}) {
+            if (half && (p_.options.codecs.size() < 2 || last == layer_count())) continue;
+            pipeline_.push_back({machines, first, last, recompute, half});
+            extend(last);
+            pipeline_.pop_back();
+          }
+        }
+      }
+      for (int m : machines) used_[m] = false;
+    }
+  }
+
+  double pass_s(int machine, const OracleStage& stage) const {
+    double sum_s = 0;
+    for (int l = stage.first; l < stage.last; ++l) {
+      const double work_s = p_.layers[at(l)].work_s / p_.machines[at(machine)].speed_of(at(l));
+      sum_s += shape_.micro_batch * (stage.recompute ? work_s * 4 / 3 : work_s);
+    }
+    return sum_s;
+  }
+
+  // One micro-batch after the other goes to whoever would be done with it first.
+  std::vector<int> deal(const OracleStage& stage) const {
+    std::vector<int> shares(stage.machines.size(), 0);
+    for (int micro = 0; micro < shape_.micro_batches; ++micro) {
+      std::size_t next = 0;
+      const auto done_s = [&](std::size_t i) {
+        return (shares[i] + 1) * pass_s(stage.machines[i], stage);
+      };
+      for (std::size_t i = 1; i < shares.size(); ++i) {
+        if (done_s(i) < done_s(next) * (1 - 1e-12)) next = i;
+      }
+      ++shares[next];
+    }
+    return shares;
+  }
+
+  std::int64_t parameters(const OracleStage& stage) const {
+    std::int64_t count = 0;
+    for (int l = stage.first; l < stage.last; ++l) count += p_.layers[at(l)].parameters;
+    const bool copy = is_tied() && stage.last == layer_count() && stage.first > 0;
+    return count + (copy ? p_.layers[0].parameters : 0);
+  }
+
+  bool is_tied() const { return p_.tied && layer_count() > 1; }
+
+  double boundary_floats(int layer) const {
+    return static_cast<double>(p_.layers[at(layer)].output_floats * shape_.micro_batch);
+  }
+
+  bool fits(const OracleStage& stage, int machine, int share, int stages_behind) const {
+    const int m = shape_.micro_batches;
+    const int pipeline = shape_.gpipe ? m : std::min(m, stages_behind + 1);
+    const int held = share == m ? pipeline : std::min(share, share * pipeline / m + 1);
+    double bytes = static_cast<double>(parameters(stage)) * 4 * (1 + 1 + 2);
+    const bool at_an_end = stage.first == 0 || stage.last == layer_count();
+    if (is_tied() && at_an_end) bytes += static_cast<double>(p_.layers[0].parameters) * 4;
+    double saved = 0;
+    for (int l = stage.first; l < stage.last; ++l) {
+      saved += static_cast<double>(p_.layers[at(l)].saved_bytes) * shape_.micro_batch;
+    }
+    bytes += stage.recompute ? saved : held * saved;
+    double floats = stage.last < layer_count() ? boundary_floats(stage.last - 1) : 0;
+    if (stage.first > 0) floats += boundary_floats(stage.first - 1);
+    bytes += (held + 2) * 4 * floats;
+    const auto share_of = p_.options.pins.memory_share.find(name(machine));
+    const double limit = static_cast<double>(p_.machines[at(machine)].memory_bytes) *
+                         (share_of == p_.options.pins.memory_share.end() ? 1 : share_of->second);
+    return bytes <= std::floor(limit);
+  }
+
+  bool obeys_pins() const {
+    const Pins& pins = p_.options.pins;
+    const auto uses = [&](const std::string& machine) {
+      for (const OracleStage& stage : pipeline_) {
+        for (const int m : stage.machines) {
+          if (name(m) == machine) return true;
+        }
+      }
+      return false;
+    };
+    for (const std::string& machine : pins.never) {
+      if (uses(machine)) return false;
+    }
+    for (const std::string& machine : pins.always) {
+      if (!uses(machine)) return false;
+    }
+    for (const auto& pin : pins.layers) {
+      const int layer = std::stoi(pin.layer);
+      for (const OracleStage& stage : pipeline_) {
+        if (layer < stage.first || layer >= stage.last) continue;
+        for (const int m : stage.machines) {
+          if (name(m) != pin.machine) return false;
+        }
+      }
+    }
+    return true;
+  }
+
+  LinkSpeed link(int from, int to) const {
+    for (const LinkOverride& link : p_.links) {
+      if (link.from == name(from) && link.to == name(to)) return link.speed;
+    }
+    return p_.link;
+  }
+
+  // The slowest of all ways between two sets of machines.
+  double slowest_s(const std::vector<int>& from,
+                   const std::vector<int>& to,
+                   double bytes,
+                   bool with_latency) const {
+    double slowest = 0;
+    for (const int a : from) {
+      for (const int b : to) {
+        if (a == b) continue;
+        for (const LinkSpeed& speed : {link(a, b), link(b, a)}) {
+          slowest = std::max(slowest, bytes / speed.bandwidth_bytes_per_s +
+                                          (with_latency ? speed.latency_s : 0));
+        }
+      }
+    }
+    return slowest;
+  }
+
+  void rate() {
+    if (stages_ != 0 && static_cast<int>(pipeline_.size()) != stages_) return;
+    if (!obeys_pins()) return;
+    const int count = static_cast<int>(pipeline_.size());
+    const double m = shape_.micro_batches;
+    double sum_s = 0;
+    double period_s = 0;
+    std::vector<double> link_s(at(count) + 1, 0);  // [boundary before stage]
+    for (int i = count - 1; i >= 0; --i) {
+      const OracleStage& stage = pipeline_[at(i)];
+      const std::vector<int> shares = deal(stage);
+      double busy_s = 0;
+      double replicas = static_cast<double>(stage.machines.size());
+      const double reduce_s =
+          stage.machines.size() < 2
+              ? 0
+              : 2 * (replicas - 1) *
+                    slowest_s(stage.machines, stage.machines,
+                              static_cast<double>(parameters(stage)) * 4 / replicas, true);
+      for (std::size_t k = 0; k < shares.size(); ++k) {
+        const int machine = stage.machines[k];
+        if (shares[k] == 0 || !fits(stage, machine, shares[k], count - 1 - i)) return;
+        double micro_s = pass_s(machine, stage);
+        if (i > 0) micro_s += crossing_s(machine, stage.first - 1, pipeline_[at(i - 1)].half);
+        if (i + 1 < count) micro_s += crossing_s(machine, stage.last - 1, stage.half);
+        sum_s += shares[k] / m * micro_s;
+        busy_s = std::max(busy_s, shares[k] / m * micro_s + reduce_s / m);
+      }
+      if (i + 1 < count) {
+        const double bytes = boundary_floats(stage.last - 1) * (stage.half ? 2 : 4);
+        const auto& next = pipeline_[at(i + 1)].machines;
+        sum_s += 2 * slowest_s(stage.machines, next, bytes, true);
+        link_s[at(i + 1)] = slowest_s(stage.machines, next, bytes, false);
+      }
+      double in_flight = shape_.gpipe ? m : std::min<double>(m, count - i);
+      in_flight = std::max(in_flight, replicas);
+      period_s = std::max(period_s, busy_s);
+      if (m > in_flight && i + 1 < count) {
+        period_s = std::max(period_s, sum_s * (m - in_flight) / (in_flight * (m - 1)));
+      }
+    }
+    for (int i = 1; i < count; ++i) {  // a stage has the traffic of both its sides
+      period_s = std::max(period_s, link_s[at(i)] + (i + 1 < count ? link_s[at(i + 1)] : 0));
+    }
+    double step_s = sum_s + (m - 1) * period_s;
+    if (is_tied() && count > 1) {
+      step_s += slowest_s(pipeline_.front().machines, pipeline_.back().machines,
+                          static_cast<double>(p_.layers[0].parameters) * 4, true);
+    }
+    best_.step_s = std::min(best_.step_s, step_s);
+    const bool single = std::all_of(pipeline_.begin(), pipeline_.end(),
+                                    [](const auto& stage) { return stage.machines.size() == 1; });
+    if (single) best_.single_slot_period_s = std::min(best_.single_slot_period_s, period_s);
+  }
+
+  double crossing_s(int machine, int boundary, bool half) const {
+    const MachineSketch& sketch = p_.machines[at(machine)];
+    return 2 * sketch.message_s + (half ? 2 * sketch.half_s_per_float * boundary_floats(boundary) : 0);
+  }
+
+  const Problem& p_;
+  StepShape shape_;
+  int stages_ = 0;
+  std::vector<OracleStage> pipeline_;
+  std::map<int, bool> used_;
+  Best best_;
+};
+
+}  // namespace motley
