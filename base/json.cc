@@ -2,13 +2,25 @@
 
 #include <fmt/format.h>
 
+#include "base/json_position.h"
+
 namespace motley {
 namespace {
 
 constexpr int kMaxDepth = 32;
 
 Error json_error(const std::string& source, const std::string& cause) {
-  return {ErrorCode::kCorrupt, fmt::format("unreadable JSON, {}", source), cause, ""};
+  return {ErrorCode::kCorrupt, fmt::format("unreadable JSON, {}", source), cause,
+          "correct it, or make it again"};
+}
+
+// What the library says behind its own name for the error and the place, which we give in our way.
+std::string cause_of(const Json::parse_error& error) {
+  constexpr std::size_t kCauseMax = 300;
+  const std::string_view text = error.what();
+  const std::size_t column = text.find("column ");
+  const std::size_t colon = column == std::string_view::npos ? column : text.find(": ", column);
+  return excerpt(colon == std::string_view::npos ? text : text.substr(colon + 2), kCauseMax);
 }
 
 template <class T>
@@ -22,15 +34,14 @@ bool has_type(const Json& value) {
 }  // namespace
 
 Result<Json> parse_json(std::string_view text, const std::string& source) {
-  bool too_deep = false;
-  const auto limit = [&](int depth, Json::parse_event_t, Json&) {
-    too_deep = too_deep || depth > kMaxDepth;
-    return !too_deep;
-  };
+  if (const auto flaw = find_json_flaw(text, kMaxDepth)) {
+    return json_error(at_place(source, place_of(text, flaw->offset)), flaw->cause);
+  }
   try {
-    Json value = Json::parse(text, limit);
-    if (too_deep) return json_error(source, fmt::format("nested deeper than {} levels", kMaxDepth));
-    return value;
+    return Json::parse(text);
+  } catch (const Json::parse_error& e) {
+    const std::size_t offset = e.byte > 0 ? e.byte - 1 : 0;
+    return json_error(at_place(source, place_of(text, offset)), cause_of(e));
   } catch (const Json::exception& e) {
     return json_error(source, e.what());
   }

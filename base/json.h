@@ -11,8 +11,8 @@
 
 namespace motley {
 
-// Parses untrusted JSON text. `source` names it in errors. kCorrupt on bad syntax or when nested
-// deeper than 32 levels.
+// Parses untrusted JSON text. `source` names it in errors. kCorrupt with line and column on bad
+// syntax, when nested deeper than 32 levels, and when an object has a key twice.
 [[nodiscard]] Result<Json> parse_json(std::string_view text, const std::string& source);
 
 // A typed member of an object, checked. kCorrupt, naming `source` and the key, when the member is

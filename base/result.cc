@@ -1,5 +1,7 @@
 #include "base/result.h"
 
+#include <algorithm>
+
 namespace motley {
 
 std::string describe(const Error& error) {
@@ -7,6 +9,18 @@ std::string describe(const Error& error) {
   if (!error.cause.empty()) text += "  cause: " + error.cause + "\n";
   if (!error.remedy.empty()) text += "  try:   " + error.remedy + "\n";
   return text;
+}
+
+std::string excerpt(std::string_view text, std::size_t bytes_max) {
+  const auto continues = [](char c) { return (static_cast<unsigned char>(c) & 0xc0) == 0x80; };
+  std::size_t length = std::min(text.size(), bytes_max);
+  // Not within a character of UTF-8.
+  while (length < text.size() && length > 0 && continues(text[length])) --length;
+  std::string quoted(text.substr(0, length));
+  for (char& c : quoted) {
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
+  }
+  return length < text.size() ? quoted + "…" : quoted;
 }
 
 Error with_context(Error error, const std::string& context) {

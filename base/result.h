@@ -7,6 +7,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 
@@ -38,6 +39,10 @@ struct Error {
 
 // The same error with "<context>: " put before `what`.
 [[nodiscard]] Error with_context(Error error, const std::string& context);
+
+// What a message quotes of a text that may be long or hold anything: its beginning, with '?' for
+// control characters and "…" for what is left out.
+[[nodiscard]] std::string excerpt(std::string_view text, std::size_t bytes_max = 80);
 
 template <class T>
 class [[nodiscard]] Result {

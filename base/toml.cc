@@ -5,21 +5,63 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
 #include <vector>
 
 namespace motley {
 namespace {
+
+// With the length of a key, a bound of the memory that the places take.
+constexpr int kDepthMax = 8;
+constexpr std::size_t kWordMax = 100;
+
+// The parser follows the parts of a dotted key by recursion when it frees them, with no limit of
+// its own, so that a long one would overflow the stack. The offset of the first key of more parts
+// than any file needs; strings and comments are passed over.
+std::optional<std::size_t> find_long_key(std::string_view text) {
+  int dots = 0;
+  std::string_view quote;  // what ends the string that we are in; "" = in none
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (c == '\n') {
+      dots = 0;
+      if (quote.size() == 1) quote = "";
+    } else if (!quote.empty()) {
+      if (c == '\\' && quote[0] == '"' && text.substr(i + 1, 1) != "\n") {
+        ++i;
+      } else if (text.substr(i, quote.size()) == quote) {
+        i += quote.size() - 1;
+        quote = "";
+      }
+    } else if (c == '"' || c == '\'') {
+      quote = text.substr(i, text.substr(i, 3) == std::string(3, c) ? 3 : 1);
+      i += quote.size() - 1;
+    } else if (c == '#') {
+      i = std::min(text.find('\n', i), text.size()) - 1;
+    } else if (c == '=' || c == ',' || c == '{' || c == '[') {
+      dots = 0;
+    } else if (c == '.' && ++dots > kDepthMax) {
+      return i;
+    }
+  }
+  return std::nullopt;
+}
 
 // Walks the parsed tree once, copying values and noting places.
 class Converter {
  public:
   explicit Converter(TomlDocument& document) : document_(document) {}
 
-  Result<Json> convert(const toml::node& node, const std::string& path) {
+  Result<Json> convert(const toml::node& node, const std::string& path, int depth = 0) {
     const auto begin = node.source().begin;
     document_.places[path] = {static_cast<int>(begin.line), static_cast<int>(begin.column)};
-    if (const auto* table = node.as_table()) return convert_table(*table, path);
-    if (const auto* array = node.as_array()) return convert_array(*array, path);
+    if (depth > kDepthMax) {
+      return Error{ErrorCode::kConfig, fmt::format("unusable value, {}", document_.where(path)),
+                   fmt::format("it is nested deeper than {} levels", kDepthMax),
+                   "no value of Motley's files is nested so deep"};
+    }
+    if (const auto* table = node.as_table()) return convert_table(*table, path, depth);
+    if (const auto* array = node.as_array()) return convert_array(*array, path, depth);
     if (const auto value = node.value_exact<std::string>()) return Json(*value);
     if (const auto value = node.value_exact<std::int64_t>()) return Json(*value);
     if (const auto value = node.value_exact<double>()) return Json(*value);
@@ -29,22 +71,32 @@ class Converter {
   }
 
  private:
-  Result<Json> convert_table(const toml::table& table, const std::string& path) {
+  Result<Json> convert_table(const toml::table& table, const std::string& path, int depth) {
     Json object = Json::object();
     for (const auto& [key, child] : table) {
       const std::string name(key.str());
-      MOTLEY_ASSIGN(object[name], convert(child, path.empty() ? name : path + "." + name));
+      if (name.size() > kWordMax) return long_key(key);
+      MOTLEY_ASSIGN(object[name],
+                    convert(child, path.empty() ? name : path + "." + name, depth + 1));
     }
     return object;
   }
 
-  Result<Json> convert_array(const toml::array& array, const std::string& path) {
+  Result<Json> convert_array(const toml::array& array, const std::string& path, int depth) {
     Json list = Json::array();
     for (const auto& child : array) {
-      MOTLEY_ASSIGN(Json item, convert(child, fmt::format("{}[{}]", path, list.size())));
+      MOTLEY_ASSIGN(Json item, convert(child, fmt::format("{}[{}]", path, list.size()), depth + 1));
       list.push_back(std::move(item));
     }
     return list;
+  }
+
+  Error long_key(const toml::key& key) const {
+    const auto begin = key.source().begin;
+    return {ErrorCode::kConfig,
+            fmt::format("bad TOML, {}:{}:{}", document_.source, begin.line, begin.column),
+            fmt::format("the key '{}' is longer than {} bytes", excerpt(key.str()), kWordMax),
+            "no key of Motley's files is so long"};
   }
 
   TomlDocument& document_;
@@ -69,12 +121,21 @@ std::size_t edit_distance(const std::string& a, const std::string& b) {
 std::string TomlDocument::where(const std::string& key_path) const {
   const auto it = places.find(key_path);
   if (it == places.end()) return source;
-  return fmt::format("{}:{}:{}", source, it->second.line, it->second.column);
+  return at_place(source, it->second);
 }
 
 Result<TomlDocument> parse_toml(std::string_view text, const std::string& source) {
   TomlDocument document;
   document.source = source;
+  if (text.size() > kTomlBytesMax) {
+    return Error{ErrorCode::kConfig, fmt::format("bad TOML, {}", source),
+                 fmt::format("it is larger than {} bytes", kTomlBytesMax), "check the path"};
+  }
+  if (const auto offset = find_long_key(text)) {
+    return Error{ErrorCode::kConfig,
+                 fmt::format("bad TOML, {}", at_place(source, place_of(text, *offset))),
+                 fmt::format("a key has more than {} parts", kDepthMax), "correct this line"};
+  }
   try {
     const toml::table table = toml::parse(text, source);
     MOTLEY_ASSIGN(document.root, Converter(document).convert(table, ""));
@@ -82,7 +143,7 @@ Result<TomlDocument> parse_toml(std::string_view text, const std::string& source
     const auto begin = e.source().begin;
     return Error{ErrorCode::kConfig,
                  fmt::format("bad TOML, {}:{}:{}", source, begin.line, begin.column),
-                 std::string(e.description()), "correct this line"};
+                 excerpt(e.description(), 300), "correct this line"};
   }
   return document;
 }
@@ -90,7 +151,9 @@ Result<TomlDocument> parse_toml(std::string_view text, const std::string& source
 std::string closest_word(const std::string& word, const std::vector<std::string>& candidates) {
   std::string best;
   std::size_t best_distance = std::min<std::size_t>(4, word.size() / 2 + 1);
+  if (word.size() > kWordMax) return best;
   for (const std::string& candidate : candidates) {
+    if (candidate.size() > kWordMax) continue;
     const std::size_t distance = edit_distance(word, candidate);
     if (distance < best_distance) {
       best_distance = distance;

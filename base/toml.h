@@ -1,6 +1,7 @@
 // TOML text as a Json value plus the place of each key, so that errors can say line and column.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <string>
 #include <string_view>
@@ -8,13 +9,9 @@
 
 #include "base/json.h"
 #include "base/result.h"
+#include "base/source_place.h"
 
 namespace motley {
-
-struct SourcePlace {
-  int line = 0;
-  int column = 0;
-};
 
 struct TomlDocument {
   Json root = Json::object();
@@ -25,11 +22,15 @@ struct TomlDocument {
   [[nodiscard]] std::string where(const std::string& key_path) const;
 };
 
-// Parses TOML. Dates and times are refused: nothing in Motley uses them.
+inline constexpr std::uint64_t kTomlBytesMax = 1 << 20;
+
+// Parses TOML of at most kTomlBytesMax bytes. Dates and times are refused: nothing in Motley uses
+// them; and so are nesting deeper than 8 levels and keys of more than 100 bytes.
 // kConfig with line and column on bad syntax. On success `root` is an object.
 [[nodiscard]] Result<TomlDocument> parse_toml(std::string_view text, const std::string& source);
 
 // The candidate closest to `word` (edit distance at most 3 and less than half its length), or "".
+// Words of more than 100 bytes are close to nothing.
 [[nodiscard]] std::string closest_word(const std::string& word,
                                        const std::vector<std::string>& candidates);
 

@@ -8,6 +8,9 @@
 namespace motley {
 namespace {
 
+// Of a plan or profile. Thousands of devices fit, and what it becomes in memory stays below 1 GiB.
+constexpr std::uint64_t kBytesMax = 32 << 20;
+
 Error damaged(Error error, const std::vector<CheckpointInfo>& checkpoints) {
   const auto& newest = checkpoints.back();
   error.remedy = fmt::format("put {} away", newest.folder.string());
@@ -53,15 +56,13 @@ Result<void> RunFolder::write_profile(const Profile& profile) const {
 }
 
 Result<Plan> read_plan(const std::filesystem::path& path) {
-  MOTLEY_ASSIGN(const std::string text, read_file(path));
-  MOTLEY_ASSIGN(const Json json, parse_json(text, path.string()));
-  return plan_from_json(json, path.string());
+  MOTLEY_ASSIGN(const std::string text, read_file(path, kBytesMax));
+  return parse_plan(text, path.string());
 }
 
 Result<Profile> read_profile(const std::filesystem::path& path) {
-  MOTLEY_ASSIGN(const std::string text, read_file(path));
-  MOTLEY_ASSIGN(const Json json, parse_json(text, path.string()));
-  return profile_from_json(json, path.string());
+  MOTLEY_ASSIGN(const std::string text, read_file(path, kBytesMax));
+  return parse_profile(text, path.string());
 }
 
 }  // namespace motley

@@ -23,7 +23,7 @@ std::string list_keys_remedy() {
 
 Error unknown_key(const std::string& key, const std::string& where) {
   const std::string suggestion = suggest_key(key);
-  return {ErrorCode::kConfig, fmt::format("unknown key {}, {}", key, where), "",
+  return {ErrorCode::kConfig, fmt::format("unknown key {}, {}", excerpt(key), where), "",
           suggestion.empty() ? list_keys_remedy() : fmt::format("did you mean {}?", suggestion)};
 }
 
@@ -33,7 +33,8 @@ Error unknown_section(const std::string& name, const std::string& where) {
   std::string suggestion = closest_word(name, sections);
   if (!suggestion.empty()) suggestion = fmt::format("[{}]", suggestion);
   if (suggestion.empty()) suggestion = suggest_key(name);
-  return {ErrorCode::kConfig, fmt::format("unknown section or key {}, {}", name, where), "",
+  return {ErrorCode::kConfig, fmt::format("unknown section or key {}, {}", excerpt(name), where),
+          "",
           suggestion.empty() ? list_keys_remedy() : fmt::format("did you mean {}?", suggestion)};
 }
 

@@ -157,7 +157,7 @@ class Setter {
                                  : fmt::format("one of {}", fmt::join(choices.words, ", "));
     const std::string note = choices.note;
     return value_error(entry_.name, must, where_,
-                       note.empty() ? fmt::format("it is '{}'", text) : note);
+                       note.empty() ? fmt::format("it is '{}'", excerpt(text)) : note);
   }
 
   [[nodiscard]] Result<std::int64_t> integer(const std::string& name, const Json& value) const {
@@ -222,7 +222,7 @@ Result<void> set_value_from_text(Config& config,
   // A line break in the text could smuggle in further keys.
   if (!document.ok() || document->root.size() != 1) {
     return value_error(entry.name, with_article(type_name(entry)), where,
-                       fmt::format("'{}' is not one TOML value", text));
+                       fmt::format("'{}' is not one TOML value", excerpt(text)));
   }
   return set_value(config, entry, document->root["value"], where);
 }

@@ -1,45 +1,70 @@
-// Typed, ranged members of a JSON object that may come from a stranger.
+// Typed, ranged members of a JSON document that may come from a stranger.
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "base/json.h"
+#include "base/json_position.h"
 #include "base/result.h"
 
 namespace motley {
 
-// Reads one object. `object` must outlive it. `place` names the object in errors, such as
-// "plan.json: ranks[2]"; all errors have the code that was given and name the key.
+// Reads one value of a document, mostly an object; document and source must outlive it. All errors
+// have the code that was given and name the value, with line and column where the source has text.
 class JsonFields {
  public:
-  JsonFields(const Json& object, std::string place, ErrorCode code)
-      : object_(object), place_(std::move(place)), code_(code) {}
+  JsonFields(const Json& document, const JsonSource& source, ErrorCode code)
+      : value_(&document), source_(&source), code_(code) {}
 
   [[nodiscard]] Result<std::int64_t> integer(const char* key,
                                              std::int64_t min,
                                              std::int64_t max) const;
-  // Finite and not negative.
-  [[nodiscard]] Result<double> quantity(const char* key) const;
+  // Finite, from 0 to `max`.
+  [[nodiscard]] Result<double> quantity(const char* key,
+                                        double max = std::numeric_limits<double>::max()) const;
+  [[nodiscard]] Result<bool> boolean(const char* key) const;
+  // At most 4096 bytes.
   [[nodiscard]] Result<std::string> text(const char* key) const;
   // Letters, digits and the given other characters only (is_word below).
   [[nodiscard]] Result<std::string> word(const char* key, const char* others) const;
-  // The member, which must be an array of at most that many items. Lives as long as `object`.
-  [[nodiscard]] Result<const Json*> array(const char* key, std::size_t size_max) const;
-  [[nodiscard]] Result<const Json*> object(const char* key) const;
+
+  // The items of the member that must be an array of that many.
+  [[nodiscard]] Result<std::vector<JsonFields>> items(const char* key,
+                                                      std::size_t size_min,
+                                                      std::size_t size_max) const;
+  // The same of this value itself.
+  [[nodiscard]] Result<std::vector<JsonFields>> items(std::size_t size_min,
+                                                      std::size_t size_max) const;
+  // Keys and values of the member that must be an object of at most so many, in the order of the
+  // keys.
+  [[nodiscard]] Result<std::vector<std::pair<std::string, JsonFields>>> members(
+      const char* key, std::size_t size_max) const;
+  // The texts of the member that must be an array of at most so many.
+  [[nodiscard]] Result<std::vector<std::string>> texts(const char* key, std::size_t size_max) const;
+
+  [[nodiscard]] bool has(const char* key) const { return value_->contains(key); }
 
   // Checks the members "format" and "version".
   [[nodiscard]] Result<void> header(const std::string& format, std::int64_t version) const;
 
+  // The error of this value, or of its member `key`.
   [[nodiscard]] Error bad(const std::string& cause) const;
+  [[nodiscard]] Error bad(const char* key, const std::string& cause) const;
 
  private:
-  template <class T>
-  [[nodiscard]] Result<T> get(const char* key) const;
-  [[nodiscard]] Result<const Json*> member(const char* key) const;
+  JsonFields(const JsonFields& parent, const Json& value, JsonPath path)
+      : value_(&value), source_(parent.source_), path_(std::move(path)), code_(parent.code_) {}
 
-  const Json& object_;
-  std::string place_;
+  [[nodiscard]] Result<JsonFields> member(const char* key) const;
+  [[nodiscard]] Result<std::string> as_text() const;
+
+  const Json* value_;
+  const JsonSource* source_;
+  JsonPath path_;
   ErrorCode code_;
 };
 

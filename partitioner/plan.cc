@@ -16,15 +16,15 @@ constexpr int kVersion = 1;
 constexpr std::size_t kRanksMax = 4096;
 constexpr std::size_t kChunksMax = 65536;
 constexpr std::size_t kNotesMax = 1000;
-constexpr int kSmallIntMax = 1 << 24;  // layers, samples, micro-batches
+constexpr int kLayersMax = 1 << 20;
+constexpr int kSmallIntMax = 1 << 24;  // samples, micro-batches
 constexpr int kThreadsMax = 4096;
 
 std::string hash_text(const Plan& plan) {
   return fmt::format("{:016x}", plan_hash(plan));
 }
 
-Result<RankPlan> rank_from_json(const Json& json, const std::string& place) {
-  const JsonFields fields(json, place, ErrorCode::kConfig);
+Result<RankPlan> read_rank(const JsonFields& fields) {
   RankPlan rank;
   MOTLEY_ASSIGN(rank.machine, fields.word("machine", kMachineNameOthers));
   MOTLEY_ASSIGN(rank.device, fields.word("device", kDeviceNameOthers));
@@ -36,19 +36,17 @@ Result<RankPlan> rank_from_json(const Json& json, const std::string& place) {
   return rank;
 }
 
-Result<ChunkPlan> chunk_from_json(const Json& json,
-                                  const std::string& place,
-                                  int rank_count,
-                                  std::int64_t expected_first) {
-  const JsonFields fields(json, place, ErrorCode::kConfig);
-  MOTLEY_ASSIGN(const std::int64_t first, fields.integer("first_layer", 0, kSmallIntMax));
+Result<ChunkPlan> read_chunk(const JsonFields& fields,
+                             int rank_count,
+                             std::int64_t expected_first) {
+  MOTLEY_ASSIGN(const std::int64_t first, fields.integer("first_layer", 0, kLayersMax));
   if (first != expected_first) {
-    return fields.bad(
-        fmt::format("first_layer is {}; the chunk before it ends so that this one "
-                    "must begin at {}",
-                    first, expected_first));
+    return fields.bad("first_layer",
+                      fmt::format("it is {}; the chunk before it ends so that this one "
+                                  "must begin at {}",
+                                  first, expected_first));
   }
-  MOTLEY_ASSIGN(const std::int64_t count, fields.integer("layer_count", 1, kSmallIntMax));
+  MOTLEY_ASSIGN(const std::int64_t count, fields.integer("layer_count", 1, kLayersMax));
   MOTLEY_ASSIGN(const std::int64_t rank, fields.integer("rank", 0, rank_count - 1));
   ChunkPlan chunk;
   chunk.first_layer = static_cast<int>(first);
@@ -58,39 +56,32 @@ Result<ChunkPlan> chunk_from_json(const Json& json,
   return chunk;
 }
 
-Result<void> read_ranks(const JsonFields& fields, const std::string& source, Plan& plan) {
-  MOTLEY_ASSIGN(const Json* ranks, fields.array("ranks", kRanksMax));
-  for (const Json& json : *ranks) {
-    MOTLEY_ASSIGN(RankPlan rank,
-                  rank_from_json(json, fmt::format("{}: ranks[{}]", source, plan.ranks.size())));
+Result<void> read_ranks(const JsonFields& fields, Plan& plan) {
+  MOTLEY_ASSIGN(const auto items, fields.items("ranks", 1, kRanksMax));
+  for (const JsonFields& item : items) {
+    MOTLEY_ASSIGN(RankPlan rank, read_rank(item));
     plan.ranks.push_back(std::move(rank));
   }
-  if (plan.ranks.empty()) return fields.bad("it has no rank");
   return {};
 }
 
-Result<void> read_chunks(const JsonFields& fields, const std::string& source, Plan& plan) {
-  MOTLEY_ASSIGN(const Json* chunks, fields.array("chunks", kChunksMax));
+Result<void> read_chunks(const JsonFields& fields, Plan& plan) {
+  MOTLEY_ASSIGN(const auto items, fields.items("chunks", 1, kChunksMax));
   std::vector<bool> used(plan.ranks.size(), false);
   std::int64_t next_layer = 0;
-  for (const Json& json : *chunks) {
-    const std::string place = fmt::format("{}: chunks[{}]", source, plan.chunks.size());
-    MOTLEY_ASSIGN(ChunkPlan chunk, chunk_from_json(json, place, plan.rank_count(), next_layer));
+  for (const JsonFields& item : items) {
+    MOTLEY_ASSIGN(ChunkPlan chunk, read_chunk(item, plan.rank_count(), next_layer));
     next_layer += chunk.layer_count;
+    if (next_layer > kLayersMax) {
+      return item.bad("layer_count", fmt::format("up to here the plan has {} layers; a model has "
+                                                 "at most {}",
+                                                 next_layer, kLayersMax));
+    }
     used[chunk.rank.index()] = true;
     plan.chunks.push_back(std::move(chunk));
   }
   for (std::size_t r = 0; r < used.size(); ++r) {
-    if (!used[r]) return fields.bad(fmt::format("rank {} has no chunk", r));
-  }
-  return {};
-}
-
-Result<void> read_notes(const JsonFields& fields, Plan& plan) {
-  MOTLEY_ASSIGN(const Json* notes, fields.array("notes", kNotesMax));
-  for (const Json& note : *notes) {
-    if (!note.is_string()) return fields.bad("a note is not a string");
-    plan.notes.push_back(note.get<std::string>());
+    if (!used[r]) return fields.bad("chunks", fmt::format("rank {} has no chunk", r));
   }
   return {};
 }
@@ -126,28 +117,34 @@ Json plan_to_json(const Plan& plan) {
           {"notes", plan.notes}};
 }
 
-Result<Plan> plan_from_json(const Json& json, const std::string& source) {
+Result<Plan> parse_plan(std::string_view text, const std::string& source) {
+  MOTLEY_ASSIGN(const Json json, parse_json(text, source));
+  return plan_from_json(json, JsonSource(source, text));
+}
+
+Result<Plan> plan_from_json(const Json& json, const JsonSource& source) {
   const JsonFields fields(json, source, ErrorCode::kConfig);
   MOTLEY_TRY(fields.header(kFormat, kVersion));
   Plan plan;
   MOTLEY_ASSIGN(plan.model_hash, fields.word("model_hash", ""));
   MOTLEY_ASSIGN(plan.schedule, fields.text("schedule"));
   if (plan.schedule != "gpipe" && plan.schedule != "1f1b") {
-    return fields.bad(fmt::format("unknown schedule '{}'; gpipe and 1f1b exist", plan.schedule));
+    return fields.bad("schedule", fmt::format("unknown schedule '{}'; gpipe and 1f1b exist",
+                                              excerpt(plan.schedule)));
   }
   MOTLEY_ASSIGN(const std::int64_t micro_batch, fields.integer("micro_batch", 1, kSmallIntMax));
   MOTLEY_ASSIGN(const std::int64_t micro_batches, fields.integer("micro_batches", 1, kSmallIntMax));
   plan.micro_batch = static_cast<int>(micro_batch);
   plan.micro_batches = static_cast<int>(micro_batches);
   MOTLEY_ASSIGN(plan.predicted_step_s, fields.quantity("predicted_step_s"));
-  MOTLEY_TRY(read_ranks(fields, source, plan));
-  MOTLEY_TRY(read_chunks(fields, source, plan));
-  MOTLEY_TRY(read_notes(fields, plan));
-  if (!json.contains("hash")) return plan;  // edited by hand
+  MOTLEY_TRY(read_ranks(fields, plan));
+  MOTLEY_TRY(read_chunks(fields, plan));
+  MOTLEY_ASSIGN(plan.notes, fields.texts("notes", kNotesMax));
+  if (!fields.has("hash")) return plan;  // edited by hand
   MOTLEY_ASSIGN(const std::string hash, fields.text("hash"));
   if (hash != hash_text(plan)) {
-    Error error = fields.bad(
-        fmt::format("its hash is '{}', but its contents hash to {}", hash, hash_text(plan)));
+    Error error = fields.bad("hash", fmt::format("it is '{}', but the contents hash to {}",
+                                                 excerpt(hash), hash_text(plan)));
     error.remedy = "if you changed it on purpose, remove the line with \"hash\"";
     return error;
   }

@@ -4,10 +4,12 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/ids.h"
 #include "base/json_fwd.h"
+#include "base/json_position.h"
 #include "base/result.h"
 
 namespace motley {
@@ -46,9 +48,12 @@ struct Plan {
 };
 
 [[nodiscard]] Json plan_to_json(const Plan& plan);
+// Reads a plan file's text. kCorrupt when it is not JSON, kConfig as plan_from_json; with line and
+// column.
+[[nodiscard]] Result<Plan> parse_plan(std::string_view text, const std::string& source);
 // kConfig when `json` is not a plan of a version we read or contradicts itself (layers not covered
 // exactly once, a rank without a chunk, …).
-[[nodiscard]] Result<Plan> plan_from_json(const Json& json, const std::string& source);
+[[nodiscard]] Result<Plan> plan_from_json(const Json& json, const JsonSource& source);
 
 // Of everything that decides what is computed and sent; predictions and notes do not count.
 [[nodiscard]] std::uint64_t plan_hash(const Plan& plan);

@@ -21,18 +21,11 @@ constexpr std::size_t kCodecsMax = 256;
 constexpr std::size_t kCodecNameMax = 200;
 constexpr double kBytesPerFloatMax = 64;
 constexpr std::size_t kWarningsMax = 1024;
-constexpr std::size_t kWarningMax = 1000;
 constexpr int kMicroBatchMax = 1 << 24;
 constexpr int kThreadsMax = 4096;
 // Far above any machine, and low enough that sums over layers and micro-batches cannot overflow.
 constexpr std::int64_t kBytesMax = std::int64_t{1} << 48;
 constexpr double kSecondsMax = 1e7;
-
-Result<double> read_seconds(const JsonFields& fields, const char* key) {
-  MOTLEY_ASSIGN(const double seconds, fields.quantity(key));
-  if (seconds > kSecondsMax) return fields.bad(fmt::format("key '{}' is {} s", key, seconds));
-  return seconds;
-}
 
 Json sample_to_json(const LayerSample& sample) {
   return {{"micro_batch", sample.micro_batch},
@@ -44,31 +37,26 @@ Json sample_to_json(const LayerSample& sample) {
           {"workspace_bytes", sample.workspace_bytes}};
 }
 
-Result<LayerSample> sample_from_json(const Json& json, const std::string& place) {
-  const JsonFields fields(json, place, ErrorCode::kCorrupt);
+Result<LayerSample> read_sample(const JsonFields& fields) {
   LayerSample sample;
   MOTLEY_ASSIGN(const std::int64_t micro_batch, fields.integer("micro_batch", 1, kMicroBatchMax));
   sample.micro_batch = static_cast<int>(micro_batch);
-  MOTLEY_ASSIGN(sample.forward_s, read_seconds(fields, "forward_s"));
-  MOTLEY_ASSIGN(sample.backward_s, read_seconds(fields, "backward_s"));
-  MOTLEY_ASSIGN(sample.forward_spread_s, read_seconds(fields, "forward_spread_s"));
-  MOTLEY_ASSIGN(sample.backward_spread_s, read_seconds(fields, "backward_spread_s"));
+  MOTLEY_ASSIGN(sample.forward_s, fields.quantity("forward_s", kSecondsMax));
+  MOTLEY_ASSIGN(sample.backward_s, fields.quantity("backward_s", kSecondsMax));
+  MOTLEY_ASSIGN(sample.forward_spread_s, fields.quantity("forward_spread_s", kSecondsMax));
+  MOTLEY_ASSIGN(sample.backward_spread_s, fields.quantity("backward_spread_s", kSecondsMax));
   MOTLEY_ASSIGN(sample.saved_bytes, fields.integer("saved_bytes", 0, kBytesMax));
   MOTLEY_ASSIGN(sample.workspace_bytes, fields.integer("workspace_bytes", 0, kBytesMax));
   return sample;
 }
 
-Result<std::vector<LayerSample>> samples_from_json(const Json& json, const std::string& place) {
-  const JsonFields fields(json, place, ErrorCode::kCorrupt);
-  if (!json.is_array() || json.empty() || json.size() > kSamplesMax) {
-    return fields.bad(fmt::format("an array of 1 to {} samples was expected", kSamplesMax));
-  }
+Result<std::vector<LayerSample>> read_samples(const JsonFields& fields) {
+  MOTLEY_ASSIGN(const auto items, fields.items(1, kSamplesMax));
   std::vector<LayerSample> samples;
-  for (const Json& item : json) {
-    MOTLEY_ASSIGN(const LayerSample sample,
-                  sample_from_json(item, fmt::format("{}[{}]", place, samples.size())));
+  for (const JsonFields& item : items) {
+    MOTLEY_ASSIGN(const LayerSample sample, read_sample(item));
     if (!samples.empty() && sample.micro_batch <= samples.back().micro_batch) {
-      return fields.bad("the micro_batch sizes do not ascend");
+      return item.bad("micro_batch", "the sizes do not ascend");
     }
     samples.push_back(sample);
   }
@@ -85,40 +73,24 @@ Json codecs_to_json(const std::map<std::string, CodecSample>& codecs) {
   return json;
 }
 
-Result<CodecSample> codec_from_json(const Json& json, const std::string& place) {
-  const JsonFields fields(json, place, ErrorCode::kCorrupt);
+Result<CodecSample> read_codec(const JsonFields& fields) {
   CodecSample codec;
-  MOTLEY_ASSIGN(codec.bytes_per_float, fields.quantity("bytes_per_float"));
-  if (codec.bytes_per_float == 0 || codec.bytes_per_float > kBytesPerFloatMax) {
-    return fields.bad(fmt::format("key 'bytes_per_float' is {}", codec.bytes_per_float));
-  }
-  MOTLEY_ASSIGN(codec.encode_s_per_float, read_seconds(fields, "encode_s_per_float"));
-  MOTLEY_ASSIGN(codec.decode_s_per_float, read_seconds(fields, "decode_s_per_float"));
+  MOTLEY_ASSIGN(codec.bytes_per_float, fields.quantity("bytes_per_float", kBytesPerFloatMax));
+  if (codec.bytes_per_float == 0) return fields.bad("bytes_per_float", "it is 0");
+  MOTLEY_ASSIGN(codec.encode_s_per_float, fields.quantity("encode_s_per_float", kSecondsMax));
+  MOTLEY_ASSIGN(codec.decode_s_per_float, fields.quantity("decode_s_per_float", kSecondsMax));
   return codec;
 }
 
-Result<std::map<std::string, CodecSample>> codecs_from_json(const Json& json,
-                                                            const std::string& place) {
-  const JsonFields fields(json, place, ErrorCode::kCorrupt);
-  if (json.size() > kCodecsMax) return fields.bad("too many codecs");
-  if (!json.contains("none")) return fields.bad("codec 'none' is missing");
+Result<std::map<std::string, CodecSample>> read_codecs(const JsonFields& fields) {
+  MOTLEY_ASSIGN(const auto members, fields.members("codecs", kCodecsMax));
   std::map<std::string, CodecSample> codecs;
-  for (const auto& [name, codec] : json.items()) {
-    if (name.empty() || name.size() > kCodecNameMax) return fields.bad("an unusable codec name");
-    MOTLEY_ASSIGN(codecs[name], codec_from_json(codec, fmt::format("{}['{}']", place, name)));
+  for (const auto& [name, codec] : members) {
+    if (name.empty() || name.size() > kCodecNameMax) return codec.bad("an unusable codec name");
+    MOTLEY_ASSIGN(codecs[name], read_codec(codec));
   }
+  if (!codecs.contains("none")) return fields.bad("codecs", "codec 'none' is missing");
   return codecs;
-}
-
-Result<std::vector<std::string>> warnings_from_json(const Json& json, const JsonFields& device) {
-  std::vector<std::string> warnings;
-  for (const Json& item : json) {
-    if (!item.is_string() || item.get_ref<const std::string&>().size() > kWarningMax) {
-      return device.bad(fmt::format("a warning is not a text of at most {} bytes", kWarningMax));
-    }
-    warnings.push_back(item.get<std::string>());
-  }
-  return warnings;
 }
 
 Json device_to_json(const DeviceProfile& device) {
@@ -140,8 +112,7 @@ Json device_to_json(const DeviceProfile& device) {
           {"warnings", device.warnings}};
 }
 
-Result<DeviceProfile> device_from_json(const Json& json, const std::string& place) {
-  const JsonFields fields(json, place, ErrorCode::kCorrupt);
+Result<DeviceProfile> read_device(const JsonFields& fields) {
   DeviceProfile device;
   MOTLEY_ASSIGN(device.machine, fields.word("machine", kMachineNameOthers));
   MOTLEY_ASSIGN(device.device, fields.word("device", kDeviceNameOthers));
@@ -150,17 +121,13 @@ Result<DeviceProfile> device_from_json(const Json& json, const std::string& plac
   MOTLEY_ASSIGN(device.memory_bytes, fields.integer("memory_bytes", 0, kBytesMax));
   MOTLEY_ASSIGN(device.baseline_bytes, fields.integer("baseline_bytes", 0, kBytesMax));
   MOTLEY_ASSIGN(device.optimizer_s_per_parameter,
-                read_seconds(fields, "optimizer_s_per_parameter"));
-  MOTLEY_ASSIGN(const Json* codecs, fields.object("codecs"));
-  MOTLEY_ASSIGN(device.codecs, codecs_from_json(*codecs, place + ".codecs"));
-  MOTLEY_ASSIGN(device.message_s, read_seconds(fields, "message_s"));
-  MOTLEY_ASSIGN(const Json* warnings, fields.array("warnings", kWarningsMax));
-  MOTLEY_ASSIGN(device.warnings, warnings_from_json(*warnings, fields));
-  MOTLEY_ASSIGN(const Json* layers, fields.object("layers"));
-  if (layers->size() > kLayerKindsMax) return fields.bad("too many layer kinds");
-  for (const auto& [signature, list] : layers->items()) {
-    MOTLEY_ASSIGN(device.layers[signature],
-                  samples_from_json(list, fmt::format("{}.layers['{}']", place, signature)));
+                fields.quantity("optimizer_s_per_parameter", kSecondsMax));
+  MOTLEY_ASSIGN(device.codecs, read_codecs(fields));
+  MOTLEY_ASSIGN(device.message_s, fields.quantity("message_s", kSecondsMax));
+  MOTLEY_ASSIGN(device.warnings, fields.texts("warnings", kWarningsMax));
+  MOTLEY_ASSIGN(const auto layers, fields.members("layers", kLayerKindsMax));
+  for (const auto& [signature, samples] : layers) {
+    MOTLEY_ASSIGN(device.layers[signature], read_samples(samples));
   }
   return device;
 }
@@ -180,16 +147,20 @@ Json profile_to_json(const Profile& profile) {
   return {{"format", kFormat}, {"version", kVersion}, {"devices", std::move(devices)}};
 }
 
-Result<Profile> profile_from_json(const Json& json, const std::string& source) {
+Result<Profile> parse_profile(std::string_view text, const std::string& source) {
+  MOTLEY_ASSIGN(const Json json, parse_json(text, source));
+  return profile_from_json(json, JsonSource(source, text));
+}
+
+Result<Profile> profile_from_json(const Json& json, const JsonSource& source) {
   const JsonFields fields(json, source, ErrorCode::kCorrupt);
   MOTLEY_TRY(fields.header(kFormat, kVersion));
-  MOTLEY_ASSIGN(const Json* devices, fields.array("devices", kDevicesMax));
+  MOTLEY_ASSIGN(const auto items, fields.items("devices", 0, kDevicesMax));
   Profile profile;
-  for (const Json& item : *devices) {
-    const std::string place = fmt::format("{}: devices[{}]", source, profile.devices.size());
-    MOTLEY_ASSIGN(DeviceProfile device, device_from_json(item, place));
+  for (const JsonFields& item : items) {
+    MOTLEY_ASSIGN(DeviceProfile device, read_device(item));
     if (profile.find(device.machine, device.device) != nullptr) {
-      return fields.bad(fmt::format("{}/{} stands in it twice", device.machine, device.device));
+      return item.bad(fmt::format("{}/{} stands in it twice", device.machine, device.device));
     }
     profile.devices.push_back(std::move(device));
   }

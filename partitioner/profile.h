@@ -4,9 +4,11 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/json_fwd.h"
+#include "base/json_position.h"
 #include "base/result.h"
 
 namespace motley {
@@ -56,8 +58,11 @@ struct Profile {
 };
 
 [[nodiscard]] Json profile_to_json(const Profile& profile);
+// Reads a profile's text. kCorrupt with line and column when it is not JSON, or as
+// profile_from_json.
+[[nodiscard]] Result<Profile> parse_profile(std::string_view text, const std::string& source);
 // kCorrupt when `json` is not a profile of a version we read, or holds impossible values.
-[[nodiscard]] Result<Profile> profile_from_json(const Json& json, const std::string& source);
+[[nodiscard]] Result<Profile> profile_from_json(const Json& json, const JsonSource& source);
 
 // The sample at a size that was not measured: linear between neighbours, through the origin of
 // nothing: the nearest two points define the line. REQUIRES: at least one sample.

@@ -7,6 +7,7 @@
 
 #include "base/files.h"
 #include "base/program_path.h"
+#include "base/toml.h"
 #include "cluster/run_folder.h"
 
 namespace motley {
@@ -22,9 +23,9 @@ std::map<std::string, std::string> motley_environment() {
   return variables;
 }
 
-// A file that the user named on the command line: an unreadable one is a configuration error.
-Result<std::string> read_named_file(const std::filesystem::path& path) {
-  auto text = read_file(path);
+// A TOML file that the user named on the command line: an unreadable one is a configuration error.
+Result<std::string> read_toml_file(const std::filesystem::path& path) {
+  auto text = read_file(path, kTomlBytesMax);
   if (!text.ok()) {
     Error error = std::move(text).error();
     error.code = ErrorCode::kConfig;
@@ -64,7 +65,7 @@ OptionSpec json_option() {
 }
 
 Result<ResolvedConfig> read_config(const std::filesystem::path& path, const Arguments& arguments) {
-  MOTLEY_ASSIGN(const std::string text, read_named_file(path));
+  MOTLEY_ASSIGN(const std::string text, read_toml_file(path));
   MOTLEY_ASSIGN(Overrides overrides, set_values(arguments));
   MOTLEY_ASSIGN(ResolvedConfig resolved,
                 resolve_config(text, path.string(), motley_environment(), overrides));
@@ -82,7 +83,7 @@ Result<ResolvedConfig> read_config(const std::filesystem::path& path, const Argu
 Result<Cluster> read_cluster(const Arguments& arguments, int devices) {
   if (!arguments.has("cluster")) return local_cluster(devices);
   const std::string& path = arguments.value("cluster");
-  MOTLEY_ASSIGN(const std::string text, read_named_file(path));
+  MOTLEY_ASSIGN(const std::string text, read_toml_file(path));
   return parse_cluster(text, path);
 }
 

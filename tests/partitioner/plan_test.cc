@@ -3,22 +3,11 @@
 #include <functional>
 
 #include "base/json.h"
+#include "tests/partitioner/value_fixtures.h"
 #include "tests/support/property.h"
 
 namespace motley {
 namespace {
-
-Plan two_stages() {
-  Plan plan;
-  plan.model_hash = "abc123";
-  plan.ranks = {{"fast", "cpu", 2, 0.5, 1000}, {"slow", "cuda:0", 1, 0.25, 2000}};
-  plan.chunks = {{0, 3, {0}, "fp16"}, {3, 2, {1}, "none"}};
-  plan.micro_batch = 4;
-  plan.micro_batches = 8;
-  plan.predicted_step_s = 0.1 + 0.2;
-  plan.notes = {"because"};
-  return plan;
-}
 
 // What reading says of a plan with one change made to its JSON.
 std::string verdict(const std::function<void(Json&)>& change) {

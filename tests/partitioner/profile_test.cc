@@ -3,25 +3,11 @@
 #include <functional>
 
 #include "base/json.h"
+#include "tests/partitioner/value_fixtures.h"
 #include "tests/support/property.h"
 
 namespace motley {
 namespace {
-
-Profile one_device() {
-  Profile profile;
-  DeviceProfile& device = profile.devices.emplace_back();
-  device.machine = "fast";
-  device.device = "cpu";
-  device.memory_bytes = 1000;
-  device.optimizer_s_per_parameter = 1e-9;
-  device.codecs["none"] = {4, 1e-9, 2e-9};
-  device.codecs["fp16|zstd(1)"] = {1.75, 3e-9, 4e-9};
-  device.message_s = 1e-5;
-  device.warnings = {"noisy: forward of attn spread 14 %"};
-  device.layers["attn"] = {{1, 0.1, 0.2, 0.01, 0.02, 100, 10}, {4, 0.4, 0.5, 0.01, 0.02, 400, 40}};
-  return profile;
-}
 
 std::string verdict(const std::function<void(Json&)>& change) {
   Json json = profile_to_json(one_device());
@@ -68,7 +54,7 @@ TEST(ProfileJson, RefusesImpossibleCodecs) {
 }
 
 TEST(ProfileJson, RefusesAFormerVersion) {
-  EXPECT_EQ(verdict([](Json& j) { j["version"] = 1; }), "its version is 1; this program reads 2");
+  EXPECT_EQ(verdict([](Json& j) { j["version"] = 1; }), "it is 1; this program reads 2");
 }
 
 LayerSample at(int micro_batch, double forward_s, std::int64_t saved_bytes) {

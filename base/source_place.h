@@ -1,0 +1,38 @@
+// A place in a text that a person can look up.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <string>
+#include <string_view>
+
+namespace motley {
+
+// Both count from 1; columns count characters of UTF-8.
+struct SourcePlace {
+  int line = 0;
+  int column = 0;
+
+  friend bool operator==(const SourcePlace&, const SourcePlace&) = default;
+};
+
+// The place of the byte at `offset`; of the end when the text is shorter.
+[[nodiscard]] inline SourcePlace place_of(std::string_view text, std::size_t offset) {
+  SourcePlace place{1, 1};
+  for (const char c : text.substr(0, offset)) {
+    const bool continues = (static_cast<unsigned char>(c) & 0xc0) == 0x80;
+    if (c == '\n') {
+      place = {place.line + 1, 1};
+    } else if (!continues) {
+      ++place.column;
+    }
+  }
+  return place;
+}
+
+// "configs/a.toml:12:3".
+[[nodiscard]] inline std::string at_place(const std::string& source, SourcePlace place) {
+  return fmt::format("{}:{}:{}", source, place.line, place.column);
+}
+
+}  // namespace motley
