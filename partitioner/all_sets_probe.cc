@@ -68,8 +68,7 @@ class AllSetsProbe : public PeriodProbe {
       for (int depth = 1; depth <= slots_; ++depth) {
         first_[first_index(at(c), depth, 0)] = 0;
         for (int last = 1; last <= layers_; ++last) {
-          first_[first_index(at(c), depth, last)] =
-              static_cast<Layer>(reach.first(c, depth, last));
+          first_[first_index(at(c), depth, last)] = static_cast<Layer>(reach.first(c, depth, last));
         }
       }
     }
@@ -162,10 +161,10 @@ class AllSetsProbe : public PeriodProbe {
   const Pace& pace_;
   int layers_;
   int slots_ = 0;
-  std::vector<std::size_t> stride_;  // [class] of its count in a state's number
-  std::vector<int> depth_;           // [state] slots in it
-  std::vector<Layer> reached_;       // [state x class in front] first layer
-  std::vector<Layer> first_;         // [class x depth x last]
+  std::vector<std::size_t> stride_;    // [class] of its count in a state's number
+  std::vector<int> depth_;             // [state] slots in it
+  std::vector<Layer> reached_;         // [state x class in front] first layer
+  std::vector<Layer> first_;           // [class x depth x last]
   std::vector<std::uint8_t> carries_;  // [front class x class behind]
   bool carries_all_ = false;
 };

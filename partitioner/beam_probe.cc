@@ -48,7 +48,7 @@ class BeamProbe : public PeriodProbe {
   [[nodiscard]] bool is_complete() const override { return false; }
 
   std::vector<Pipeline> pipelines(const StageReach& reach) override {
-    const double slack = reach.total_capacity() - pace_.weight();
+    const double slack = reach.slack();
     if (slack < 0) return {};
     tails_.clear();
     at_layer_.assign(at(layers_) + 1, {});

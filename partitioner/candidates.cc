@@ -63,9 +63,8 @@ class Collector {
     const StageTable table(cost_, shape);
     PeriodSearchResult result = search_period(table, space_, kKeptPerShape);
     const Pace pace(table, space_);
-    found_.bounds.push_back({shape, result.is_complete ? "all sets" : "beam",
-                             result.bounds.fluid_s, result.bounds.granularity_s,
-                             result.bounds.proven_s,
+    found_.bounds.push_back({shape, result.is_complete ? "all sets" : "beam", result.bounds.fluid_s,
+                             result.bounds.granularity_s, result.bounds.proven_s,
                              pace.step_bound_s(result.bounds.proven_s, shape.micro_batches)});
     add(shape, std::move(result.candidates));
     // Searches know no replicas here; data parallelism over the fastest devices stands for them.

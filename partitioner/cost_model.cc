@@ -113,8 +113,8 @@ bool CostModel::same_costs(int slot, int other) const {
 Result<void> CostModel::check_codec(const std::string& codec) const {
   for (std::size_t s = 0; s < slots_.size(); ++s) {
     if (slot_costs_[s].codecs.contains(codec)) continue;
-    return missing_profile(
-        fmt::format("the profile of {}/{} lacks codec '{}'", slots_[s].machine, slots_[s].device, codec));
+    return missing_profile(fmt::format("the profile of {}/{} lacks codec '{}'", slots_[s].machine,
+                                       slots_[s].device, codec));
   }
   return {};
 }
@@ -130,8 +130,7 @@ double CostModel::forward_s(int slot, int first, int last, int micro_batch) cons
   return sum_s;
 }
 
-double CostModel::backward_s(
-    int slot, int first, int last, int micro_batch, bool recompute) const {
+double CostModel::backward_s(int slot, int first, int last, int micro_batch, bool recompute) const {
   double sum_s = 0;
   for (int l = first; l < last; ++l) {
     const LayerSample sample = layer(slot, l, micro_batch);

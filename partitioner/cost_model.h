@@ -83,19 +83,16 @@ class CostModel {
   // Peak of a process that holds [first, last) with that many micro-batches between forward and
   // backward: baseline, parameters, gradients, moments, saved activations, boundary buffers,
   // workspace. With recompute only one micro-batch has its activations saved at a time.
-  [[nodiscard]] std::int64_t memory_bytes(int slot,
-                                          int first,
-                                          int last,
-                                          int micro_batch,
-                                          int in_flight,
-                                          bool recompute = false) const;
+  [[nodiscard]] std::int64_t memory_bytes(
+      int slot, int first, int last, int micro_batch, int in_flight, bool recompute = false) const;
 
   // The parts of memory_bytes that layers add up to, for tables over many ranges.
   struct MemoryParts {
-    std::int64_t fixed_bytes = 0;             // baseline, parameters, gradients, moments
-    std::int64_t boundary_bytes = 0;          // of one micro-batch: input and output
-    std::int64_t saved_bytes = 0;             // of one micro-batch
-    std::int64_t workspace_bytes = 0;         // the most of one layer
+    std::int64_t fixed_bytes = 0;      // baseline, parameters, gradients, moments
+    std::int64_t boundary_bytes = 0;   // of one micro-batch: input and output
+    std::int64_t saved_bytes = 0;      // of one micro-batch
+    std::int64_t workspace_bytes = 0;  // the most of one layer
+
     [[nodiscard]] std::int64_t total(int in_flight, bool recompute) const {
       return fixed_bytes + (in_flight + 2) * boundary_bytes +
              (recompute ? 1 : in_flight) * saved_bytes + workspace_bytes;
@@ -133,10 +130,10 @@ class CostModel {
   [[nodiscard]] const CodecSample& codec(int slot, const std::string& name) const;
 
   std::vector<DeviceSlot> slots_;
-  std::vector<SlotCost> slot_costs_;           // [slot]
-  std::vector<LinkSpeed> links_;               // [from slot * slots + to slot]
-  std::vector<LayerCost> layers_;              // [layer]
-  std::vector<std::int64_t> stored_before_;    // [layer] parameters without tied uses
+  std::vector<SlotCost> slot_costs_;         // [slot]
+  std::vector<LinkSpeed> links_;             // [from slot * slots + to slot]
+  std::vector<LayerCost> layers_;            // [layer]
+  std::vector<std::int64_t> stored_before_;  // [layer] parameters without tied uses
   std::optional<Tied> tied_;
   std::int64_t tokens_per_sample_ = 0;
   int moments_per_parameter_ = 2;

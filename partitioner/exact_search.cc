@@ -71,8 +71,7 @@ class ExactSearch {
       if (!space_.replicas && (group & (group - 1)) != 0) continue;
       const std::size_t mark = partials_.size();
       used_ |= group;
-      Suffix suffix{members_of(group),
-                    Frontier(at(table_.layer_count()) * space_.codecs.size())};
+      Suffix suffix{members_of(group), Frontier(at(table_.layer_count()) * space_.codecs.size())};
       add_stage(suffix);
       suffixes_.push_back(std::move(suffix));
       offer_complete();

@@ -33,9 +33,8 @@ class PeriodSearch {
         pace_(table, space),
         classes_(slot_classes(table.cost(), space)),
         reach_(estimate_, pace_, classes_),
-        probe_(can_probe_all_sets(classes_)
-                   ? all_sets_probe(classes_, pace_, table.layer_count())
-                   : beam_probe(classes_, pace_, table.layer_count())),
+        probe_(can_probe_all_sets(classes_) ? all_sets_probe(classes_, pace_, table.layer_count())
+                                            : beam_probe(classes_, pace_, table.layer_count())),
         best_(keep),
         keep_(keep) {}
 
@@ -60,7 +59,7 @@ class PeriodSearch {
     double high_s = low_s;
     const auto is_possible = [&](double period_s) {
       reach_.set_period(period_s);
-      return reach_.total_capacity() >= pace_.weight();
+      return reach_.slack() >= 0;
     };
     for (int i = 0; i < kProbesMax && !is_possible(high_s); ++i) high_s *= 1.5;
     for (int i = 0; i < kProbesMax && high_s > low_s * (1 + kSamePeriod); ++i) {
@@ -72,8 +71,9 @@ class PeriodSearch {
   }
 
   struct Outcome {
-    bool any = false;        // pipelines came out of the probe
-    double least_s = std::numeric_limits<double>::infinity();  // the shortest period of those that fit
+    bool any = false;  // pipelines came out of the probe
+    double least_s =
+        std::numeric_limits<double>::infinity();  // the shortest period of those that fit
   };
 
   // Pipelines within the period, rated and kept if they are good. Their true periods may differ
@@ -87,7 +87,8 @@ class PeriodSearch {
       for (std::size_t i = 0; i < pipeline.slots.size(); ++i) {
         candidate.stages.push_back({{pipeline.slots[i]}, {}, pipeline.first_layers[i], false, 0});
       }
-      if (space_.stages != 0 && static_cast<int>(candidate.stages.size()) != space_.stages) continue;
+      if (space_.stages != 0 && static_cast<int>(candidate.stages.size()) != space_.stages)
+        continue;
       if (!choose_codecs(estimate_, candidate)) continue;
       outcome.least_s = std::min(outcome.least_s, candidate.period_s);
       best_.offer(std::move(candidate));

@@ -61,8 +61,7 @@ Result<PlanTrial> try_candidate(const ModelSpec& model,
   }
   MOTLEY_ASSIGN(const Schedule schedule,
                 make_schedule(trial.plan, tied_across_ranks(model, trial.plan)));
-  MOTLEY_ASSIGN(const SimulatedStep step,
-                simulate_step(schedule, trial.plan, model, cost, slots));
+  MOTLEY_ASSIGN(const SimulatedStep step, simulate_step(schedule, trial.plan, model, cost, slots));
   trial.plan.predicted_step_s = step.step_s;
   for (std::size_t r = 0; r < trial.plan.ranks.size(); ++r) {
     trial.plan.ranks[r].compute_s = step.compute_s[r];

@@ -156,9 +156,9 @@ class Planner {
     for (const StepShape& shape : step_shapes(options_)) {
       const StageTable table(cost_, shape);
       const bool recompute = space_.recompute != Recompute::kNever;
-      const Shortfall shortfall =
-          options_.cuts.empty() ? smallest_shortfall(table, space_, recompute)
-                                : shortfall_of(table, given_stages(options_), recompute);
+      const Shortfall shortfall = options_.cuts.empty()
+                                      ? smallest_shortfall(table, space_, recompute)
+                                      : shortfall_of(table, given_stages(options_), recompute);
       if (least && least->missing_bytes <= shortfall.missing_bytes) continue;
       least = shortfall;
       least_shape = shape;
@@ -221,9 +221,8 @@ bool tied_across_ranks(const ModelSpec& model, const Plan& plan) {
   const auto pair = model.tied_pair();
   if (!pair) return false;
   const auto chunk_of = [&](int layer) {
-    return std::find_if(plan.chunks.begin(), plan.chunks.end() - 1, [&](const auto& c) {
-      return layer < c.first_layer + c.layer_count;
-    });
+    return std::find_if(plan.chunks.begin(), plan.chunks.end() - 1,
+                        [&](const auto& c) { return layer < c.first_layer + c.layer_count; });
   };
   return chunk_of(pair->owner_layer)->replicas.front().rank !=
          chunk_of(pair->user_layer)->replicas.front().rank;

@@ -18,9 +18,9 @@ struct SearchSpace {
   Recompute recompute = Recompute::kAuto;      // auto: where a stage does not fit without
 
   // Pins, resolved. Empty = no rule.
-  std::vector<bool> usable;                  // [slot]
-  std::vector<std::vector<bool>> may_hold;   // [slot][layer]
-  std::vector<std::vector<int>> must_use;    // of each of these lists of slots at least one
+  std::vector<bool> usable;                 // [slot]
+  std::vector<std::vector<bool>> may_hold;  // [slot][layer]
+  std::vector<std::vector<int>> must_use;   // of each of these lists of slots at least one
 };
 
 // A stage: the layers from first_layer to the next stage's, on one slot or on several replicas.

@@ -24,13 +24,15 @@ StageReach::StageReach(const StepEstimate& estimate,
     floats = std::min(floats, cost.boundary_floats(l, table.shape().micro_batch));
   }
   if (table.layer_count() == 1) floats = 0;
+  boundary_bytes_ = static_cast<std::int64_t>(floats) * 4;
   for (int a = 0; a < class_count(); ++a) {
     const int slot = slot_of(a);
     double least_s = std::numeric_limits<double>::infinity();
     double least_bytes = std::numeric_limits<double>::infinity();
     for (const std::string& codec : codecs) {
-      least_s = std::min(least_s, cost.encode_s(slot, floats, codec) +
-                                      cost.decode_s(slot, floats, codec) + 2 * cost.message_s(slot));
+      least_s =
+          std::min(least_s, cost.encode_s(slot, floats, codec) +
+                                cost.decode_s(slot, floats, codec) + 2 * cost.message_s(slot));
       least_bytes = std::min(least_bytes, cost.wire_bytes(slot, floats, codec));
     }
     crossing_s_.push_back(least_s);
@@ -55,42 +57,51 @@ bool StageReach::is_busy_at_most(int slot_class, int first, int last, bool recom
   return busy_s <= period_s_;
 }
 
+StageReach::InTime StageReach::in_time(int slot_class, bool recompute) const {
+  const int layers = estimate_.table().layer_count();
+  InTime result{std::vector<int>(at(layers) + 1, 0), std::vector<bool>(at(layers) + 1, false)};
+  int first = layers;
+  for (int last = layers; last >= 1; --last) {
+    first = std::min(first, last);
+    while (first > 1 && is_busy_at_most(slot_class, first - 1, last, recompute)) --first;
+    result.inner_first[at(last)] = first;
+    result.from_start[at(last)] = is_busy_at_most(slot_class, 0, last, recompute);
+  }
+  return result;
+}
+
 void StageReach::set_period(double period_s) {
   period_s_ = period_s;
-  const int layers = estimate_.table().layer_count();
-  busy_first_.assign(at(class_count()), {});
-  recomputed_first_.assign(at(class_count()), {});
-  capacity_.assign(at(class_count()), 0);
-  total_capacity_ = 0;
+  once_.clear();
+  twice_.clear();
+  capacity_.clear();
+  // A model that just fits must not fail by rounding.
+  constexpr double kRounding = 1e-12;
+  slack_ = -pace_.weight() * (1 - kRounding);
   for (int c = 0; c < class_count(); ++c) {
-    for (const bool recompute : {false, true}) {
-      std::vector<int>& firsts = recompute ? recomputed_first_[at(c)] : busy_first_[at(c)];
-      firsts.assign(at(layers) + 1, 0);
-      int first = layers;
-      for (int last = layers; last >= 1; --last) {
-        first = std::min(first, last);
-        while (first > 0 && is_busy_at_most(c, first - 1, last, recompute)) --first;
-        // The first stage has one boundary less, so it may reach where the step before it fails.
-        firsts[at(last)] = is_busy_at_most(c, 0, last, recompute) ? 0 : first;
-        if (!recompute) {
-          capacity_[at(c)] =
-              std::max(capacity_[at(c)], pace_.weight_before(last) -
-                                             pace_.weight_before(firsts[at(last)]));
-        }
-      }
+    const InTime& once = once_.emplace_back(in_time(c, false));
+    twice_.push_back(in_time(c, true));
+    double capacity = 0;
+    for (int last = estimate_.table().layer_count(); last >= 1; --last) {
+      const int first = once.from_start[at(last)] ? 0 : once.inner_first[at(last)];
+      capacity = std::max(capacity, pace_.weight_before(last) - pace_.weight_before(first));
     }
-    total_capacity_ += capacity_[at(c)] * static_cast<double>(members(c).size());
+    capacity_.push_back(capacity);
+    slack_ += capacity * static_cast<double>(members(c).size());
   }
 }
 
 bool StageReach::fits(int slot, int first, int last, int depth, bool recompute) const {
   const StageTable& table = estimate_.table();
-  return estimate_.allows(slot, first, last) &&
-         table.fits(slot, first, last, table.shape().in_flight(depth), recompute);
+  if (!estimate_.allows(slot, first, last)) return false;
+  CostModel::MemoryParts parts = table.memory_parts(slot, first, last);
+  const int sides = (first > 0 ? 1 : 0) + (last < table.layer_count() ? 1 : 0);
+  parts.boundary_bytes = sides * boundary_bytes_;
+  return parts.total(table.shape().in_flight(depth), recompute) <=
+         table.cost().slots()[at(slot)].memory_bytes;
 }
 
-int StageReach::first_that_fits(
-    int slot, int from, int last, int depth, bool recompute) const {
+int StageReach::first_that_fits(int slot, int from, int last, int depth, bool recompute) const {
   if (from == last || fits(slot, from, last, depth, recompute)) return from;
   int fails = from;
   int holds = last;  // nothing always fits
@@ -101,18 +112,24 @@ int StageReach::first_that_fits(
   return holds;
 }
 
+int StageReach::first(const InTime& in_time, int slot, int depth, int last, bool recompute) const {
+  if (in_time.from_start[at(last)] && fits(slot, 0, last, depth, recompute)) return 0;
+  return first_that_fits(slot, in_time.inner_first[at(last)], last, depth, recompute);
+}
+
 int StageReach::first(int slot_class, int depth, int last) const {
   const int slot = slot_of(slot_class);
   const Recompute rule = estimate_.space().recompute;
+  const InTime& once = once_[at(slot_class)];
   int best = last;
   if (rule != Recompute::kAlways) {
-    const int in_time = busy_first_[at(slot_class)][at(last)];
-    best = first_that_fits(slot, in_time, last, depth, false);
+    best = first(once, slot, depth, last, false);
     // Where memory does not bind, recomputing only takes longer.
-    if (best == in_time || rule == Recompute::kNever) return best;
+    const bool memory_binds =
+        best > 0 && (best > once.inner_first[at(last)] || once.from_start[at(last)]);
+    if (!memory_binds || rule == Recompute::kNever) return best;
   }
-  return std::min(best, first_that_fits(slot, recomputed_first_[at(slot_class)][at(last)], last,
-                                        depth, true));
+  return std::min(best, first(twice_[at(slot_class)], slot, depth, last, true));
 }
 
 bool StageReach::carries(int front_class, int behind_class) const {

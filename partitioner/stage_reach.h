@@ -1,11 +1,12 @@
 // StageReach: at a given period, from which layer on a slot can hold everything up to another.
 //
-// Stages are single slots here. What they do for their boundaries counts with the cheapest codec
-// and the smallest boundary, so that a reach is never underestimated: bounds derived from it hold.
-// For transformers, whose boundaries are all equal, and one codec it is exact.
+// Stages are single slots here. What they do and keep for their boundaries counts with the cheapest
+// codec and the smallest boundary, so that a reach is never underestimated: bounds derived from it
+// hold. For transformers, whose boundaries are all equal, and one codec it is exact.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "partitioner/pace.h"
@@ -43,14 +44,25 @@ class StageReach {
     return capacity_[static_cast<std::size_t>(slot_class)];
   }
 
-  // Of all slots together; below pace.weight() the period is impossible.
-  [[nodiscard]] double total_capacity() const { return total_capacity_; }
+  // What all slots together could hold beyond the model's weight; below 0 the period is impossible.
+  [[nodiscard]] double slack() const { return slack_; }
 
  private:
   [[nodiscard]] bool is_busy_at_most(int slot_class, int first, int last, bool recompute) const;
   [[nodiscard]] bool fits(int slot, int first, int last, int depth, bool recompute) const;
-  [[nodiscard]] int first_that_fits(
-      int slot, int from, int last, int depth, bool recompute) const;
+  [[nodiscard]] int first_that_fits(int slot, int from, int last, int depth, bool recompute) const;
+
+  // What is done within the period, whatever memory it takes.
+  struct InTime {
+    // The smallest first layer above 0: a stage that is not the first works for one boundary more.
+    std::vector<int> inner_first;  // [last]; last = nothing
+    std::vector<bool> from_start;  // [last] whether [0, last) is done
+  };
+
+  [[nodiscard]] InTime in_time(int slot_class, bool recompute) const;
+  [[nodiscard]] int first(
+      const InTime& in_time, int slot, int depth, int last, bool recompute) const;
+
   [[nodiscard]] int slot_of(int slot_class) const { return members(slot_class).front(); }
 
   const StepEstimate& estimate_;
@@ -58,11 +70,12 @@ class StageReach {
   const std::vector<std::vector<int>>& classes_;
   std::vector<double> crossing_s_;  // [class] least processor time for one boundary
   std::vector<double> load_s_;      // [front class * classes + behind class] least time on the link
+  std::int64_t boundary_bytes_ = 0;  // the smallest, in memory
   double period_s_ = 0;
-  std::vector<std::vector<int>> busy_first_;            // [class][last], forward once
-  std::vector<std::vector<int>> recomputed_first_;      // [class][last], forward twice
-  std::vector<double> capacity_;                        // [class]
-  double total_capacity_ = 0;
+  std::vector<InTime> once_;      // [class] forward once
+  std::vector<InTime> twice_;     // [class] forward twice
+  std::vector<double> capacity_;  // [class]
+  double slack_ = 0;
 };
 
 }  // namespace motley

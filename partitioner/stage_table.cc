@@ -33,17 +33,16 @@ StageTable::Column StageTable::make_column(int slot) const {
   return column;
 }
 
-std::int64_t StageTable::memory_bytes(
-    int slot, int first, int last, int in_flight, bool recompute) const {
+CostModel::MemoryParts StageTable::memory_parts(int slot, int first, int last) const {
   const Column& column = of(slot);
   const auto f = static_cast<std::size_t>(first);
   const auto l = static_cast<std::size_t>(last);
   CostModel::MemoryParts parts = cost_.fixed_memory(slot, first, last, shape_.micro_batch);
   parts.saved_bytes = column.saved_before[l] - column.saved_before[f];
   const auto level = static_cast<std::size_t>(std::bit_width(l - f) - 1);
-  parts.workspace_bytes = std::max(column.workspace[level][f],
-                                   column.workspace[level][l - (std::size_t{1} << level)]);
-  return parts.total(in_flight, recompute);
+  parts.workspace_bytes =
+      std::max(column.workspace[level][f], column.workspace[level][l - (std::size_t{1} << level)]);
+  return parts;
 }
 
 }  // namespace motley

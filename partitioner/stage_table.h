@@ -60,8 +60,12 @@ class StageTable {
     return cost_.optimizer_s(slot, first, last);
   }
 
+  [[nodiscard]] CostModel::MemoryParts memory_parts(int slot, int first, int last) const;
+
   [[nodiscard]] std::int64_t memory_bytes(
-      int slot, int first, int last, int in_flight, bool recompute) const;
+      int slot, int first, int last, int in_flight, bool recompute) const {
+    return memory_parts(slot, first, last).total(in_flight, recompute);
+  }
 
   [[nodiscard]] bool fits(int slot, int first, int last, int in_flight, bool recompute) const {
     return memory_bytes(slot, first, last, in_flight, recompute) <=
@@ -71,10 +75,10 @@ class StageTable {
  private:
   // Of slots with equal costs.
   struct Column {
-    int slot = 0;                                // one of them
-    std::vector<double> forward_before_s;        // [layer] of all layers before it
-    std::vector<double> pass_before_s;           // [layer]
-    std::vector<std::int64_t> saved_before;      // [layer]
+    int slot = 0;                                      // one of them
+    std::vector<double> forward_before_s;              // [layer] of all layers before it
+    std::vector<double> pass_before_s;                 // [layer]
+    std::vector<std::int64_t> saved_before;            // [layer]
     std::vector<std::vector<std::int64_t>> workspace;  // [k][layer] most of 2^k layers from there
   };
 

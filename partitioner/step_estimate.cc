@@ -6,6 +6,9 @@
 namespace motley {
 namespace {
 
+// Of two times that differ by rounding alone, neither is shorter.
+constexpr double kSameTime = 1e-12;
+
 std::size_t at(int i) {
   return static_cast<std::size_t>(i);
 }
@@ -67,7 +70,8 @@ std::vector<int> StepEstimate::deal(std::span<const int> slots,
   for (; left > 0; --left) {
     std::size_t next = 0;
     for (std::size_t i = 1; i < shares.size(); ++i) {
-      if ((shares[i] + 1) * pass_s[i] < (shares[next] + 1) * pass_s[next]) next = i;
+      const double next_s = (shares[next] + 1) * pass_s[next];
+      if ((shares[i] + 1) * pass_s[i] < next_s * (1 - kSameTime)) next = i;
     }
     ++shares[next];
   }
@@ -123,8 +127,8 @@ StepEstimate::StageTime StepEstimate::stage_time(std::span<const int> slots,
     if (last < table_.layer_count()) pass_s += crossing_s(slot, last - 1, codec_behind);
     const double share = fit.shares[i] / m;
     time.work_s += share * pass_s;
-    time.busy_s = std::max(time.busy_s, share * pass_s +
-                                            (table_.update_s(slot, first, last) + reduce_s) / m);
+    time.busy_s =
+        std::max(time.busy_s, share * pass_s + (table_.update_s(slot, first, last) + reduce_s) / m);
   }
   return time;
 }
@@ -181,8 +185,7 @@ Tail StepEstimate::prepend(std::span<const int> slots,
   result.load_s = hop.remote ? hop.load_s : 0;
   // The device behind has this traffic beside that with the stage behind it.
   const double behind_load_s = hop.remote ? tail.load_s + hop.load_s : hop.load_s;
-  const double turn_s =
-      result.sum_s * round_trip_share(depth, static_cast<int>(slots.size()));
+  const double turn_s = result.sum_s * round_trip_share(depth, static_cast<int>(slots.size()));
   result.period_s = std::max({tail.period_s, time.busy_s, behind_load_s, turn_s});
   return result;
 }
@@ -231,8 +234,7 @@ bool StepEstimate::rate(Candidate& candidate) const {
   candidate.period_s = tail.period_s;
   candidate.estimate_s = step_s(tail);
   if (stages > 1) {
-    candidate.estimate_s +=
-        tied_s(candidate.stages.front().slots, candidate.stages.back().slots);
+    candidate.estimate_s += tied_s(candidate.stages.front().slots, candidate.stages.back().slots);
   }
   return true;
 }

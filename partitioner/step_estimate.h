@@ -27,7 +27,8 @@ struct StageFit {
 struct Tail {
   double sum_s = 0;     // S so far
   double period_s = 0;  // P so far
-  double load_s = 0;    // of the front stage's network, per micro-batch: traffic with the stage behind
+  double load_s =
+      0;  // of the front stage's network, per micro-batch: traffic with the stage behind
 };
 
 // The front stage of a tail, as the next stage in front of it sees it.
@@ -102,11 +103,13 @@ class StepEstimate {
                         int boundary,
                         int codec) const;
   [[nodiscard]] double round_trip_share(int depth, int replicas) const;
+
   // Work and busy time of a stage with what it does for its boundaries.
   struct StageTime {
     double work_s = 0;
     double busy_s = 0;
   };
+
   [[nodiscard]] StageTime stage_time(std::span<const int> slots,
                                      const StageFit& fit,
                                      int first,
@@ -116,7 +119,8 @@ class StepEstimate {
 
   const StageTable& table_;
   const SearchSpace& space_;
-  std::vector<std::vector<int>> forbidden_before_;  // [slot][layer] layers before it that it may not hold
+  std::vector<std::vector<int>>
+      forbidden_before_;  // [slot][layer] layers before it that it may not hold
 };
 
 }  // namespace motley

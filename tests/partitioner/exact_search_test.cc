@@ -13,7 +13,7 @@ namespace {
 constexpr double kInfinite = std::numeric_limits<double>::infinity();
 
 StepShape random_shape() {
-  return {*rc::gen::inRange(1, 4), *rc::gen::inRange(1, 9), *rc::gen::arbitrary<bool>()};
+  return {*rc::gen::inRange(1, 4), *rc::gen::inRange(1, 17), *rc::gen::arbitrary<bool>()};
 }
 
 CostModel cost_of(const Problem& problem) {
@@ -53,6 +53,9 @@ RC_GTEST_PROP(ExactSearch, FindsTheLeastEstimateOfAllPlans, ()) {
   const auto found = search_exactly(table, *space, 3);
   RC_ASSERT(found.empty() == (least_s == kInfinite));
   if (found.empty()) return;
+  RC_CLASSIFY(found[0].stages.size() > 1, "several stages");
+  RC_CLASSIFY(found[0].stages[0].slots.size() > 1, "replicas");
+  RC_CLASSIFY(found[0].stages[0].recompute, "recomputes");
   RC_ASSERT(std::abs(found[0].estimate_s - least_s) <= 1e-9 * least_s);
   for (const Candidate& candidate : found) {
     assert_covers_each_layer_once(candidate, cost.layer_count());

@@ -179,8 +179,8 @@ class Oracle {
       for (const int b : to) {
         if (a == b) continue;
         for (const LinkSpeed& speed : {link(a, b), link(b, a)}) {
-          slowest = std::max(slowest, bytes / speed.bandwidth_bytes_per_s +
-                                          (with_latency ? speed.latency_s : 0));
+          slowest = std::max(
+              slowest, bytes / speed.bandwidth_bytes_per_s + (with_latency ? speed.latency_s : 0));
         }
       }
     }
@@ -232,7 +232,7 @@ class Oracle {
       period_s = std::max(period_s, link_s[at(i)] + (i + 1 < count ? link_s[at(i + 1)] : 0));
     }
     double step_s = sum_s + (m - 1) * period_s;
-    if (is_tied() && count > 1) {
+    if (is_tied() && p_.layers[0].parameters > 0 && count > 1) {
       step_s += slowest_s(pipeline_.front().machines, pipeline_.back().machines,
                           static_cast<double>(p_.layers[0].parameters) * 4, true);
     }
@@ -244,7 +244,8 @@ class Oracle {
 
   double crossing_s(int machine, int boundary, bool half) const {
     const MachineSketch& sketch = p_.machines[at(machine)];
-    return 2 * sketch.message_s + (half ? 2 * sketch.half_s_per_float * boundary_floats(boundary) : 0);
+    return 2 * sketch.message_s +
+           (half ? 2 * sketch.half_s_per_float * boundary_floats(boundary) : 0);
   }
 
   const Problem& p_;

@@ -23,8 +23,9 @@ inline LayerSketch layer() {
 }
 
 inline MachineSketch machine(std::size_t layers) {
-  MachineSketch machine{.speed = 0.25 * *rc::gen::inRange(1, 9),
-                        .memory_bytes = *rc::gen::inRange(500, 20000)};
+  MachineSketch machine{
+      .speed = 0.25 * *rc::gen::inRange(1, 9),
+      .memory_bytes = *rc::gen::element(0, 1, 1) == 0 ? *rc::gen::inRange(500, 20000) : 1'000'000};
   if (*rc::gen::inRange(0, 3) == 0) {
     for (std::size_t l = 0; l < layers; ++l) {
       machine.layer_speeds.push_back(0.5 * *rc::gen::inRange(1, 5));
@@ -36,12 +37,14 @@ inline MachineSketch machine(std::size_t layers) {
 }
 
 inline LinkSpeed link() {
-  return {*rc::gen::element(1e3, 1e4, 1e6), 0.0001 * *rc::gen::inRange(0, 50)};
+  return {*rc::gen::element(1e3, 1e4, 1e6, 1e6, 1e6), 0.0001 * *rc::gen::element(0, 1, 5, 50)};
 }
 
 inline Pins pins(std::size_t layers, std::size_t machines) {
   Pins pins;
-  const auto machine = [&] { return "m" + std::to_string(*rc::gen::inRange<std::size_t>(0, machines)); };
+  const auto machine = [&] {
+    return "m" + std::to_string(*rc::gen::inRange<std::size_t>(0, machines));
+  };
   if (*rc::gen::inRange(0, 4) == 0) {
     pins.layers.push_back({std::to_string(*rc::gen::inRange<std::size_t>(0, layers)), machine()});
   }
@@ -79,8 +82,7 @@ inline Problem random_problem(ProblemSize size = {}) {
 // The same with pins that do not contradict each other.
 inline Problem random_pinned_problem(ProblemSize size = {}) {
   Problem problem = random_problem(size);
-  const Pins pins =
-      random_problem_parts::pins(problem.layers.size(), problem.machines.size());
+  const Pins pins = random_problem_parts::pins(problem.layers.size(), problem.machines.size());
   std::vector<std::string> names;
   for (std::size_t l = 0; l < problem.layers.size(); ++l) names.push_back(fmt::format("l{}", l));
   if (check_pins(pins, names, problem.cluster()).ok()) problem.options.pins = pins;

@@ -1,0 +1,125 @@
+#include "partitioner/period_search.h"
+
+#include <limits>
+
+#include "partitioner/period_probe.h"
+#include "partitioner/slot_classes.h"
+#include "partitioner/step_estimate.h"
+#include "tests/partitioner/oracle.h"
+#include "tests/partitioner/random_problem.h"
+
+namespace motley {
+namespace {
+
+constexpr double kInfinite = std::numeric_limits<double>::infinity();
+
+// Boundaries of one size and links of one speed, where all_sets_probe promises the optimum.
+Problem random_uniform_problem() {
+  Problem problem = random_problem({.layers_max = 8, .machines_max = 4});
+  for (LayerSketch& layer : problem.layers) layer.output_floats = 20;
+  problem.links.clear();
+  problem.options.codecs = {"none"};
+  problem.options.replicas = false;
+  return problem;
+}
+
+RC_GTEST_PROP(PeriodSearch, FindsTheLeastPeriodOfAllPipelinesAndProvesIt, ()) {
+  const Problem problem = random_uniform_problem();
+  const StepShape shape{1, *rc::gen::inRange(1, 17), true};  // no round trips bind in GPipe
+  const auto cost = problem.cost();
+  const auto space = search_space(problem.options, problem.model(), *cost);
+  const StageTable table(*cost, shape);
+  const double least_s = Oracle(problem, shape).best(0).single_slot_period_s;
+  const PeriodSearchResult found = search_period(table, *space, 4);
+  RC_ASSERT(found.is_complete);
+  RC_ASSERT(found.candidates.empty() == (least_s == kInfinite));
+  if (found.candidates.empty()) return;
+  RC_ASSERT(found.bounds.fluid_s <= least_s * (1 + 1e-9));
+  RC_ASSERT(found.bounds.granularity_s <= least_s * (1 + 1e-9));
+  RC_ASSERT(found.bounds.proven_s <= least_s * (1 + 1e-9));
+  // Traffic on both sides of a stage is left out of the proof, so it can exceed the bound.
+  const double load_s = 2 * 80 / problem.link.bandwidth_bytes_per_s;
+  if (load_s < least_s) {
+    RC_ASSERT(found.period_s <= least_s * (1 + 1e-6));
+    RC_ASSERT(found.bounds.proven_s >= least_s * (1 - 1e-6));
+  }
+}
+
+RC_GTEST_PROP(PeriodSearch, NeverClaimsMoreThanTheTruth, ()) {
+  const Problem problem = random_pinned_problem({.layers_max = 8, .machines_max = 4});
+  const StepShape shape{1, *rc::gen::inRange(1, 17), *rc::gen::arbitrary<bool>()};
+  CostModel cost = *problem.cost();
+  for (const auto& [machine, share] : problem.options.pins.memory_share) {
+    cost.limit_memory(machine, share);
+  }
+  const auto space = search_space(problem.options, problem.model(), cost);
+  if (!space.ok()) return;
+  const StageTable table(cost, shape);
+  const auto truth = Oracle(problem, shape).best(0);
+  const PeriodSearchResult found = search_period(table, *space, 4);
+  RC_ASSERT(found.bounds.proven_s <= truth.single_slot_period_s * (1 + 1e-9));
+  for (const Candidate& candidate : found.candidates) {
+    Candidate again = candidate;
+    RC_ASSERT(StepEstimate(table, *space).rate(again));
+    RC_ASSERT(again.stages == candidate.stages && again.estimate_s == candidate.estimate_s);
+    RC_ASSERT(candidate.estimate_s >= truth.step_s * (1 - 1e-9));
+    RC_ASSERT(candidate.period_s >= truth.single_slot_period_s * (1 - 1e-9));
+  }
+}
+
+// Machines of some speeds, `each` of every speed, and a transformer-like chain.
+Problem large_problem(int layers, const std::vector<double>& speeds, int each) {
+  Problem problem;
+  for (int l = 0; l < layers; ++l) {
+    problem.layers.push_back({.work_s = l % 2 == 0 ? 1.0 : 2.0, .output_floats = 10});
+  }
+  problem.layers.back().work_s = 5;
+  for (const double speed : speeds) {
+    for (int i = 0; i < each; ++i) problem.machines.push_back({.speed = speed});
+  }
+  problem.link = {1e9, 1e-4};
+  return problem;
+}
+
+double gap_of(const Problem& problem, bool* is_complete) {
+  const auto cost = problem.cost();
+  const StageTable table(*cost, {1, 512, true});
+  const auto space = search_space(problem.options, problem.model(), *cost);
+  const PeriodSearchResult found = search_period(table, *space, 4);
+  *is_complete = found.is_complete;
+  return found.period_s / found.bounds.proven_s - 1;
+}
+
+TEST(PeriodSearch, ProvesTheOptimumOfTwelveDifferentMachines) {
+  std::vector<double> speeds;
+  for (int m = 0; m < 12; ++m) speeds.push_back(1 + 0.37 * m);
+  bool is_complete = false;
+  EXPECT_LT(gap_of(large_problem(60, speeds, 1), &is_complete), 1e-6);
+  EXPECT_TRUE(is_complete);
+}
+
+TEST(PeriodSearch, ProvesTheOptimumOfManyMachinesOfAFewKinds) {
+  bool is_complete = false;
+  EXPECT_LT(gap_of(large_problem(100, {1, 2.5, 4}, 10), &is_complete), 1e-6);
+  EXPECT_TRUE(is_complete);
+}
+
+TEST(PeriodSearch, StaysNearTheBoundWithManyDifferentMachines) {
+  std::vector<double> speeds;
+  for (int m = 0; m < 40; ++m) speeds.push_back(1 + 0.173 * m);
+  bool is_complete = true;
+  EXPECT_LT(gap_of(large_problem(150, speeds, 1), &is_complete), 0.1);
+  EXPECT_FALSE(is_complete);
+}
+
+TEST(SlotClasses, GroupsMachinesThatAreAlikeInCostsAndLinks) {
+  Problem problem = large_problem(8, {1, 2}, 3);
+  problem.links.push_back({"m0", "m1", {1e3, 0}});  // now m0 and m1 differ from m2
+  const auto cost = problem.cost();
+  const auto space = search_space(problem.options, problem.model(), *cost);
+  const std::vector<std::vector<int>> expected = {{0}, {1}, {2}, {3, 4, 5}};
+  EXPECT_EQ(slot_classes(*cost, *space), expected);
+}
+
+}  // namespace
+}  // namespace motley
