@@ -85,8 +85,8 @@ std::string stage_table(const Plan& plan,
       {"stage", "machine", "device", "layers", "parameters", "compute", "busy", "memory / limit"}};
   for (std::size_t c = 0; c < plan.chunks.size(); ++c) {
     const ChunkPlan& chunk = plan.chunks[c];
-    const RankPlan& rank = plan.ranks[chunk.rank.index()];
-    const auto slot = static_cast<std::size_t>(slots[chunk.rank.index()]);
+    const RankPlan& rank = plan.ranks[chunk.replicas.front().rank.index()];
+    const auto slot = static_cast<std::size_t>(slots[chunk.replicas.front().rank.index()]);
     rows.push_back(
         {fmt::format("{}", c), rank.machine, rank.device, layers_text(model, chunk),
          count_text(parameters_of(model, chunk)), seconds_text(rank.compute_s),
@@ -101,8 +101,8 @@ std::string link_table(const Plan& plan, const CostModel& cost, const std::vecto
   constexpr double kBytesPerFloat = 4;
   std::vector<Row> rows = {{"link", "from", "to", "codec", "per micro-batch", "uncompressed"}};
   for (std::size_t c = 0; c + 1 < plan.chunks.size(); ++c) {
-    const Rank from = plan.chunks[c].rank;
-    const Rank to = plan.chunks[c + 1].rank;
+    const Rank from = plan.chunks[c].replicas.front().rank;
+    const Rank to = plan.chunks[c + 1].replicas.front().rank;
     if (from == to) continue;
     const int boundary = plan.chunks[c + 1].first_layer - 1;
     rows.push_back({fmt::format("{} → {}", c, c + 1), plan.ranks[from.index()].machine,

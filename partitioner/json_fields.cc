@@ -33,6 +33,10 @@ Result<double> JsonFields::quantity(const char* key) const {
   return value;
 }
 
+Result<bool> JsonFields::flag(const char* key) const {
+  return get<bool>(key);
+}
+
 Result<std::string> JsonFields::text(const char* key) const {
   return get<std::string>(key);
 }

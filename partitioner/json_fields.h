@@ -21,6 +21,7 @@ class JsonFields {
                                              std::int64_t max) const;
   // Finite and not negative.
   [[nodiscard]] Result<double> quantity(const char* key) const;
+  [[nodiscard]] Result<bool> flag(const char* key) const;
   [[nodiscard]] Result<std::string> text(const char* key) const;
   // Letters, digits and the given other characters only (is_word below).
   [[nodiscard]] Result<std::string> word(const char* key, const char* others) const;

@@ -208,7 +208,10 @@ class Planner {
       plan.ranks.push_back({slot.machine, slot.device, slot.threads, 0,
                             cost_.memory_bytes(slots[at], first, last, plan.micro_batch,
                                                what.shape.in_flight(stages - i))});
-      plan.chunks.push_back({first, last - first, {i}, i + 1 < stages ? options_.codec : "none"});
+      plan.chunks.push_back({first,
+                             last - first,
+                             {{Rank{i}, plan.micro_batches}},
+                             i + 1 < stages ? options_.codec : "none"});
     }
     return plan;
   }
@@ -323,7 +326,8 @@ bool tied_across_ranks(const ModelSpec& model, const Plan& plan) {
     const auto chunk = std::find_if(plan.chunks.begin(), plan.chunks.end(), [&](const auto& c) {
       return layer < c.first_layer + c.layer_count;
     });
-    return chunk == plan.chunks.end() ? plan.chunks.back().rank : chunk->rank;
+    return chunk == plan.chunks.end() ? plan.chunks.back().replicas.front().rank
+                                      : chunk->replicas.front().rank;
   };
   return rank_of(pair->owner_layer) != rank_of(pair->user_layer);
 }

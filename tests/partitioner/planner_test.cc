@@ -25,7 +25,8 @@ Problem three_machines() {
 std::string shape_of(const Plan& plan) {
   std::string text;
   for (const ChunkPlan& c : plan.chunks) {
-    text += plan.ranks[c.rank.index()].machine + ":" + std::to_string(c.layer_count) + " ";
+    text += plan.ranks[c.replicas.front().rank.index()].machine + ":" +
+            std::to_string(c.layer_count) + " ";
   }
   return text;
 }
@@ -57,7 +58,8 @@ double least_step_s(const Problem& problem,
             return;
           }
           plan.ranks.push_back({slot.machine, slot.device});
-          plan.chunks.push_back({first_layers[at], last - first_layers[at], {i}});
+          plan.chunks.push_back(
+              {first_layers[at], last - first_layers[at], {{Rank{i}, micro_batches}}});
         }
         const auto step = simulate_step(*make_schedule(plan, false), plan, model, cost, slots, 4);
         least_s = std::min(least_s, step->step_s);
@@ -112,7 +114,7 @@ TEST(MakePlan, GivesWorkInProportionToSpeed) {
   const auto plan = problem.plan();
   ASSERT_TRUE(plan.ok()) << describe(plan.error());
   for (const ChunkPlan& chunk : plan->chunks) {
-    const std::string& machine = plan->ranks[chunk.rank.index()].machine;
+    const std::string& machine = plan->ranks[chunk.replicas.front().rank.index()].machine;
     EXPECT_EQ(chunk.layer_count, machine == "m0" ? 8 : machine == "m1" ? 4 : 2);
   }
 }

@@ -24,7 +24,7 @@ Plan one_layer_each(int stages, int micro_batches, const std::string& schedule) 
   Plan plan;
   for (int i = 0; i < stages; ++i) {
     plan.ranks.push_back({fmt::format("m{}", i), "cpu"});
-    plan.chunks.push_back({i, 1, {i}});
+    plan.chunks.push_back({i, 1, {{Rank{i}, micro_batches}}});
   }
   plan.micro_batches = micro_batches;
   plan.schedule = schedule;
