@@ -11,11 +11,11 @@
 namespace motley {
 namespace {
 
-// Bytes that a float takes on the wire under a codec chain, by its own bound for a large message.
-Result<double> wire_bytes_per_float(const std::string& chain) {
-  constexpr std::size_t kCount = 1U << 20;
-  MOTLEY_ASSIGN(const auto codec, make_codec(chain));
-  return static_cast<double>(codec->bytes_max(kCount)) / kCount;
+// What a boundary may be compressed with: "auto" leaves it to the planner.
+Result<std::vector<std::string>> codecs_to_plan_with(const std::string& chain) {
+  if (chain == "auto") return std::vector<std::string>{"none", "fp16"};
+  MOTLEY_ASSIGN([[maybe_unused]] const auto codec, make_codec(chain));
+  return std::vector<std::string>{chain};
 }
 
 // The data is read by the stage with the first layers. When that stage is started here it is
@@ -64,8 +64,9 @@ Result<PlanOptions> plan_options(const Config& config, int stages) {
   options.cuts = config.parallel.cuts;
   MOTLEY_ASSIGN(options.pins, parse_pins(config.parallel.pins));
   options.default_threads = config.run.threads;
-  options.codec = config.compression.activations;
-  MOTLEY_ASSIGN(options.bytes_per_float, wire_bytes_per_float(options.codec));
+  options.replicas = config.parallel.replicas;
+  options.recompute = config.parallel.recompute;
+  MOTLEY_ASSIGN(options.codecs, codecs_to_plan_with(config.compression.activations));
   options.optimizer_floats_per_parameter = config.train.optimizer == "adamw" ? 2 : 1;
   return options;
 }

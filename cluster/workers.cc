@@ -25,7 +25,7 @@ std::set<std::string> machines_in_use(const Plan& plan) {
 std::string rank_name(const Plan& plan, Rank rank) {
   std::vector<int> stages;
   for (int chunk = 0; chunk < plan.chunk_count(); ++chunk) {
-    if (plan.chunks[static_cast<std::size_t>(chunk)].rank == rank) stages.push_back(chunk);
+    if (plan.chunks[static_cast<std::size_t>(chunk)].is_on(rank)) stages.push_back(chunk);
   }
   return fmt::format("{} {} ({})", stages.size() == 1 ? "stage" : "stages",
                      fmt::join(stages, " and "), plan.ranks[rank.index()].machine);

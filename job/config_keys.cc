@@ -114,6 +114,13 @@ std::vector<ConfigEntry> make_entries() {
        Choices{{"auto", "gpipe", "1f1b"}}, "order of micro-batches on the stages"},
       {"parallel.cuts", kParallel<&ParallelConfig::cuts>, IntegerRange{1, 1 << 20},
        "layers at which stages 1, 2, … begin; empty = the planner chooses"},
+      {"parallel.replicas",
+       kParallel<&ParallelConfig::replicas>,
+       {},
+       "whether several devices may share a stage, each with a part of the micro-batches"},
+      {"parallel.recompute", kParallel<&ParallelConfig::recompute>,
+       Choices{{"auto", "none", "all"}},
+       "stages that keep only their input and compute forward twice; auto = where memory is short"},
       {"parallel.pins",
        kParallel<&ParallelConfig::pins>,
        {},
@@ -122,7 +129,8 @@ std::vector<ConfigEntry> make_entries() {
       {"compression.activations",
        kCompression<&CompressionConfig::activations>,
        {},
-       "codec chain of activations and their gradients, or none"},
+       "codec chain of activations and their gradients, none, or auto = none or fp16 for each "
+       "link"},
 
       {"comm.transport", kComm<&CommConfig::transport>, Choices{{"auto", "ucx", "gloo"}},
        "how stages exchange data"},

@@ -68,8 +68,7 @@ class Collector {
                              pace.step_bound_s(result.bounds.proven_s, shape.micro_batches)});
     add(shape, std::move(result.candidates));
     // Searches know no replicas here; data parallelism over the fastest devices stands for them.
-    const bool allowed = space_.replicas && space_.stages <= 1;
-    if (allowed && found_.data_parallel && found_.data_parallel->shape == shape) {
+    if (space_.stages <= 1 && found_.data_parallel && found_.data_parallel->shape == shape) {
       found_.all.push_back(*found_.data_parallel);
     }
   }
@@ -92,6 +91,7 @@ class Collector {
     const StepEstimate estimate(table, space_);
     const Pace pace(table, space_);
     for (const int slot : usable_) keep_best(estimate, {slot}, shape, found_.single);
+    if (!space_.replicas) return;
     std::vector<int> fastest_first = usable_;
     std::stable_sort(fastest_first.begin(), fastest_first.end(),
                      [&](int a, int b) { return pace.of(a) > pace.of(b); });

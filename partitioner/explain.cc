@@ -85,8 +85,8 @@ std::string stage_table(const Plan& plan,
       {"stage", "machine", "device", "layers", "parameters", "compute", "busy", "memory / limit"}};
   for (std::size_t c = 0; c < plan.chunks.size(); ++c) {
     const ChunkPlan& chunk = plan.chunks[c];
-    const RankPlan& rank = plan.ranks[chunk.rank.index()];
-    const auto slot = static_cast<std::size_t>(slots[chunk.rank.index()]);
+    const RankPlan& rank = plan.ranks[chunk.replicas.front().rank.index()];
+    const auto slot = static_cast<std::size_t>(slots[chunk.replicas.front().rank.index()]);
     rows.push_back(
         {fmt::format("{}", c), rank.machine, rank.device, layers_text(model, chunk),
          count_text(parameters_of(model, chunk)), seconds_text(rank.compute_s),
@@ -98,18 +98,19 @@ std::string stage_table(const Plan& plan,
 
 // One line for each boundary between two ranks.
 std::string link_table(const Plan& plan, const CostModel& cost, const std::vector<int>& slots) {
-  constexpr double kBytesPerFloat = 4;
-  std::vector<Row> rows = {{"link", "from", "to", "codec", "per micro-batch", "uncompressed"}};
+  std::vector<Row> rows = {{"link", "from", "to", "codec", "per micro-batch", "on the wire"}};
   for (std::size_t c = 0; c + 1 < plan.chunks.size(); ++c) {
-    const Rank from = plan.chunks[c].rank;
-    const Rank to = plan.chunks[c + 1].rank;
+    const Rank from = plan.chunks[c].replicas.front().rank;
+    const Rank to = plan.chunks[c + 1].replicas.front().rank;
     if (from == to) continue;
     const int boundary = plan.chunks[c + 1].first_layer - 1;
+    const int from_slot = slots[from.index()];
+    const double bytes = cost.wire_bytes(
+        from_slot, cost.boundary_floats(boundary, plan.micro_batch), plan.chunks[c].codec);
     rows.push_back({fmt::format("{} → {}", c, c + 1), plan.ranks[from.index()].machine,
                     plan.ranks[to.index()].machine, plan.chunks[c].codec,
-                    bytes_text(cost.boundary_bytes(boundary, plan.micro_batch, kBytesPerFloat)),
-                    seconds_text(cost.transfer_s(slots[from.index()], slots[to.index()], boundary,
-                                                 plan.micro_batch, kBytesPerFloat))});
+                    bytes_text(static_cast<std::int64_t>(bytes)),
+                    seconds_text(cost.transfer_s(from_slot, slots[to.index()], bytes))});
   }
   return rows.size() == 1 ? "" : "\n" + aligned(rows);
 }

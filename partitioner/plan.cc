@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <limits>
 
 #include "base/hash.h"
@@ -12,7 +13,7 @@ namespace motley {
 namespace {
 
 constexpr const char* kFormat = "motley.plan";
-constexpr int kVersion = 1;
+constexpr int kVersion = 2;
 constexpr std::size_t kRanksMax = 4096;
 constexpr std::size_t kChunksMax = 65536;
 constexpr std::size_t kNotesMax = 1000;
@@ -36,8 +37,29 @@ Result<RankPlan> read_rank(const JsonFields& fields) {
   return rank;
 }
 
+// The ranks of one chunk. Both sums stay far from overflow: limits bound their terms and counts.
+Result<std::vector<Replica>> read_replicas(const JsonFields& chunk, const Plan& plan) {
+  MOTLEY_ASSIGN(const auto items, chunk.items("replicas", 1, kRanksMax));
+  std::vector<Replica> replicas;
+  std::int64_t sum = 0;
+  for (const JsonFields& item : items) {
+    MOTLEY_ASSIGN(const std::int64_t rank, item.integer("rank", 0, plan.rank_count() - 1));
+    MOTLEY_ASSIGN(const std::int64_t share, item.integer("micro_batches", 1, plan.micro_batches));
+    if (!replicas.empty() && rank <= replicas.back().rank.value) {
+      return item.bad("rank", "the ranks of a chunk must ascend, each once");
+    }
+    replicas.push_back({{static_cast<std::int32_t>(rank)}, static_cast<int>(share)});
+    sum += share;
+  }
+  if (sum != plan.micro_batches) {
+    return chunk.bad("replicas", fmt::format("they take {} micro-batches; a step has {}", sum,
+                                             plan.micro_batches));
+  }
+  return replicas;
+}
+
 Result<ChunkPlan> read_chunk(const JsonFields& fields,
-                             int rank_count,
+                             const Plan& plan,
                              std::int64_t expected_first) {
   MOTLEY_ASSIGN(const std::int64_t first, fields.integer("first_layer", 0, kLayersMax));
   if (first != expected_first) {
@@ -47,12 +69,12 @@ Result<ChunkPlan> read_chunk(const JsonFields& fields,
                                   first, expected_first));
   }
   MOTLEY_ASSIGN(const std::int64_t count, fields.integer("layer_count", 1, kLayersMax));
-  MOTLEY_ASSIGN(const std::int64_t rank, fields.integer("rank", 0, rank_count - 1));
   ChunkPlan chunk;
   chunk.first_layer = static_cast<int>(first);
   chunk.layer_count = static_cast<int>(count);
-  chunk.rank = {static_cast<std::int32_t>(rank)};
+  MOTLEY_ASSIGN(chunk.replicas, read_replicas(fields, plan));
   MOTLEY_ASSIGN(chunk.codec, fields.word("codec", "._-|()"));
+  MOTLEY_ASSIGN(chunk.recompute, fields.boolean("recompute"));
   return chunk;
 }
 
@@ -70,14 +92,14 @@ Result<void> read_chunks(const JsonFields& fields, Plan& plan) {
   std::vector<bool> used(plan.ranks.size(), false);
   std::int64_t next_layer = 0;
   for (const JsonFields& item : items) {
-    MOTLEY_ASSIGN(ChunkPlan chunk, read_chunk(item, plan.rank_count(), next_layer));
+    MOTLEY_ASSIGN(ChunkPlan chunk, read_chunk(item, plan, next_layer));
     next_layer += chunk.layer_count;
     if (next_layer > kLayersMax) {
       return item.bad("layer_count", fmt::format("up to here the plan has {} layers; a model has "
                                                  "at most {}",
                                                  next_layer, kLayersMax));
     }
-    used[chunk.rank.index()] = true;
+    for (const Replica& replica : chunk.replicas) used[replica.rank.index()] = true;
     plan.chunks.push_back(std::move(chunk));
   }
   for (std::size_t r = 0; r < used.size(); ++r) {
@@ -87,6 +109,26 @@ Result<void> read_chunks(const JsonFields& fields, Plan& plan) {
 }
 
 }  // namespace
+
+bool ChunkPlan::is_on(Rank rank) const {
+  return std::any_of(replicas.begin(), replicas.end(),
+                     [&](const Replica& replica) { return replica.rank == rank; });
+}
+
+// Smooth weighted round robin: what a replica is owed grows by its share with each micro-batch and
+// falls by the whole when it takes one.
+std::vector<Rank> micro_batch_owners(const ChunkPlan& chunk, int micro_batches) {
+  std::vector<std::int64_t> owed(chunk.replicas.size(), 0);
+  std::vector<Rank> owners;
+  owners.reserve(static_cast<std::size_t>(micro_batches));
+  for (int m = 0; m < micro_batches; ++m) {
+    for (std::size_t i = 0; i < owed.size(); ++i) owed[i] += chunk.replicas[i].micro_batches;
+    const auto next = std::max_element(owed.begin(), owed.end());
+    *next -= micro_batches;
+    owners.push_back(chunk.replicas[static_cast<std::size_t>(next - owed.begin())].rank);
+  }
+  return owners;
+}
 
 Json plan_to_json(const Plan& plan) {
   Json ranks = Json::array();
@@ -99,10 +141,15 @@ Json plan_to_json(const Plan& plan) {
   }
   Json chunks = Json::array();
   for (const ChunkPlan& chunk : plan.chunks) {
+    Json replicas = Json::array();
+    for (const Replica& replica : chunk.replicas) {
+      replicas.push_back({{"rank", replica.rank.value}, {"micro_batches", replica.micro_batches}});
+    }
     chunks.push_back({{"first_layer", chunk.first_layer},
                       {"layer_count", chunk.layer_count},
-                      {"rank", chunk.rank.value},
-                      {"codec", chunk.codec}});
+                      {"replicas", std::move(replicas)},
+                      {"codec", chunk.codec},
+                      {"recompute", chunk.recompute}});
   }
   return {{"format", kFormat},
           {"version", kVersion},
@@ -161,8 +208,11 @@ std::uint64_t plan_hash(const Plan& plan) {
     text += fmt::format(" {} {} {}", counted(rank.machine), counted(rank.device), rank.threads);
   }
   for (const ChunkPlan& chunk : plan.chunks) {
-    text += fmt::format(" {} {} {} {}", chunk.first_layer, chunk.layer_count, chunk.rank.value,
-                        counted(chunk.codec));
+    text += fmt::format(" {} {} {} {:d} {}", chunk.first_layer, chunk.layer_count,
+                        counted(chunk.codec), chunk.recompute, chunk.replicas.size());
+    for (const Replica& replica : chunk.replicas) {
+      text += fmt::format(" {} {}", replica.rank.value, replica.micro_batches);
+    }
   }
   return hash64(text);
 }

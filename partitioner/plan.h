@@ -24,12 +24,23 @@ struct RankPlan {
   std::int64_t memory_bytes = 0;  // peak
 };
 
-// A contiguous run of layers and the rank that holds it. Chunks cover the model in order.
+// A rank that holds a chunk, and how many micro-batches of each step it takes.
+struct Replica {
+  Rank rank;
+  int micro_batches = 0;
+};
+
+// A contiguous run of layers and the ranks that hold it. Chunks cover the model in order.
 struct ChunkPlan {
   int first_layer = 0;
   int layer_count = 0;
-  Rank rank;
+  // At least one; ranks ascend; each takes one micro-batch or more, together Plan::micro_batches.
+  std::vector<Replica> replicas;
   std::string codec = "none";  // of the boundary after this chunk, both directions
+  // Forward keeps only the chunk's input; backward runs forward again first.
+  bool recompute = false;
+
+  [[nodiscard]] bool is_on(Rank rank) const;
 };
 
 struct Plan {
@@ -47,12 +58,17 @@ struct Plan {
   [[nodiscard]] int chunk_count() const { return static_cast<int>(chunks.size()); }
 };
 
+// Who computes each micro-batch of the chunk, [MicroId]. The replicas take turns in proportion to
+// their shares: each micro-batch goes to the replica that is furthest behind its share, the lower
+// rank when two are.
+[[nodiscard]] std::vector<Rank> micro_batch_owners(const ChunkPlan& chunk, int micro_batches);
+
 [[nodiscard]] Json plan_to_json(const Plan& plan);
 // Reads a plan file's text. kCorrupt when it is not JSON, kConfig as plan_from_json; with line and
 // column.
 [[nodiscard]] Result<Plan> parse_plan(std::string_view text, const std::string& source);
 // kConfig when `json` is not a plan of a version we read or contradicts itself (layers not covered
-// exactly once, a rank without a chunk, …).
+// exactly once, a rank without a chunk, shares that miss a micro-batch, …).
 [[nodiscard]] Result<Plan> plan_from_json(const Json& json, const JsonSource& source);
 
 // Of everything that decides what is computed and sent; predictions and notes do not count.

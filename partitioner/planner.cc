@@ -67,7 +67,7 @@ class Planner {
     }
     if (candidates_.data_parallel) {
       MOTLEY_ASSIGN(data_parallel_, try_one(*candidates_.data_parallel));
-      if (free && space_.replicas) trials_.push_back(*data_parallel_);
+      if (free) trials_.push_back(*data_parallel_);
     }
     std::stable_sort(trials_.begin(), trials_.end(), is_better);
     return {};

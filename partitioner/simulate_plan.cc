@@ -16,8 +16,7 @@ Result<SimulatedPlan> simulate_plan(const Plan& plan,
   MOTLEY_ASSIGN(const std::vector<int> slots, slots_of_ranks(plan, cost));
   SimulatedPlan simulated;
   MOTLEY_ASSIGN(simulated.schedule, make_schedule(plan, tied_across_ranks(model, plan)));
-  MOTLEY_ASSIGN(simulated.step, simulate_step(simulated.schedule, plan, model, cost, slots,
-                                              options.bytes_per_float));
+  MOTLEY_ASSIGN(simulated.step, simulate_step(simulated.schedule, plan, model, cost, slots));
   return simulated;
 }
 

@@ -29,13 +29,11 @@ class Simulation {
   Simulation(const Schedule& schedule,
              const Plan& plan,
              const CostModel& cost,
-             const std::vector<int>& rank_slots,
-             double bytes_per_float)
+             const std::vector<int>& rank_slots)
       : schedule_(schedule),
         plan_(plan),
         cost_(cost),
         rank_slots_(rank_slots),
-        bytes_per_float_(bytes_per_float),
         ranks_(schedule.ranks.size()) {
     result_.compute_s.assign(ranks_.size(), 0);
     result_.wait_s.assign(ranks_.size(), 0);
@@ -81,13 +79,13 @@ class Simulation {
   using Event = std::pair<double, std::size_t>;  // time, rank; ties go to the lower rank
 
   void price_chunk(const ChunkPlan& chunk) {
-    const int slot = slot_of(chunk.rank);
+    const int slot = slot_of(chunk.replicas.front().rank);
     const int last = chunk.first_layer + chunk.layer_count;
     chunks_.push_back(
         {cost_.forward_s(slot, chunk.first_layer, last, plan_.micro_batch),
-         cost_.backward_s(slot, chunk.first_layer, last, plan_.micro_batch),
+         cost_.backward_s(slot, chunk.first_layer, last, plan_.micro_batch, chunk.recompute),
          cost_.optimizer_s(slot, chunk.first_layer, last),
-         static_cast<double>(cost_.boundary_bytes(last - 1, plan_.micro_batch, bytes_per_float_))});
+         cost_.wire_bytes(slot, cost_.boundary_floats(last - 1, plan_.micro_batch), chunk.codec)});
   }
 
   void number_machines() {
@@ -102,9 +100,9 @@ class Simulation {
 
   int slot_of(Rank rank) const { return rank_slots_[rank.index()]; }
 
-  Rank rank_of(int chunk) const { return schedule_.chunk_ranks[static_cast<std::size_t>(chunk)]; }
+  Rank rank_of(int chunk) const { return schedule_.owner(ChunkId{chunk}, MicroId{0}); }
 
-  int last_chunk() const { return static_cast<int>(schedule_.chunk_ranks.size()) - 1; }
+  int last_chunk() const { return schedule_.chunk_count() - 1; }
 
   // Runs the rank's next action, or parks the rank until a message that it needs is sent.
   void act(std::size_t r, double now_s) {
@@ -156,7 +154,7 @@ class Simulation {
     if (action.kind != ActionKind::kStep) return 0;
     double sum_s = 0;
     for (std::size_t c = 0; c < chunks_.size(); ++c) {
-      if (schedule_.chunk_ranks[c].index() == r) sum_s += chunks_[c].optimizer_s;
+      if (schedule_.owners[c].front().index() == r) sum_s += chunks_[c].optimizer_s;
     }
     return sum_s;
   }
@@ -260,7 +258,6 @@ class Simulation {
   const Plan& plan_;
   const CostModel& cost_;
   const std::vector<int>& rank_slots_;
-  double bytes_per_float_;
 
   std::vector<ChunkCost> chunks_;      // [ChunkId]
   std::vector<std::size_t> machines_;  // [Rank] number of its machine
@@ -301,15 +298,14 @@ Result<SimulatedStep> simulate_step(const Schedule& schedule,
                                     const Plan& plan,
                                     const ModelSpec& model,
                                     const CostModel& cost,
-                                    const std::vector<int>& rank_slots,
-                                    double bytes_per_float) {
+                                    const std::vector<int>& rank_slots) {
   MOTLEY_CHECK(static_cast<int>(model.layers.size()) == cost.layer_count(),
                "{} layers, costs of {}", model.layers.size(), cost.layer_count());
-  MOTLEY_CHECK(rank_slots.size() == schedule.ranks.size() &&
-                   schedule.chunk_ranks.size() == plan.chunks.size(),
-               "{} slots for {} ranks, {} chunks for {}", rank_slots.size(), schedule.ranks.size(),
-               plan.chunks.size(), schedule.chunk_ranks.size());
-  return Simulation(schedule, plan, cost, rank_slots, bytes_per_float).run();
+  MOTLEY_CHECK(
+      rank_slots.size() == schedule.ranks.size() && schedule.owners.size() == plan.chunks.size(),
+      "{} slots for {} ranks, {} chunks for {}", rank_slots.size(), schedule.ranks.size(),
+      plan.chunks.size(), schedule.owners.size());
+  return Simulation(schedule, plan, cost, rank_slots).run();
 }
 
 }  // namespace motley

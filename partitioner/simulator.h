@@ -32,7 +32,6 @@ struct SimulatedStep {
                                                   const Plan& plan,
                                                   const ModelSpec& model,
                                                   const CostModel& cost,
-                                                  const std::vector<int>& rank_slots,
-                                                  double bytes_per_float);
+                                                  const std::vector<int>& rank_slots);
 
 }  // namespace motley

@@ -6,6 +6,7 @@
 #include <array>
 #include <charconv>
 #include <optional>
+#include <span>
 
 namespace motley {
 namespace {
@@ -18,7 +19,7 @@ struct KindText {
   bool has_micro;
 };
 
-constexpr std::array<KindText, 12> kKinds = {{
+constexpr std::array<KindText, 13> kKinds = {{
     {ActionKind::kLoad, "L", "loading", false, true},
     {ActionKind::kSendTargets, "ST", "sending the targets", false, true},
     {ActionKind::kRecvTargets, "RT", "posting the receive of the targets", false, true},
@@ -28,6 +29,7 @@ constexpr std::array<KindText, 12> kKinds = {{
     {ActionKind::kRecvGradient, "RG", "posting the receive of the gradient", true, true},
     {ActionKind::kBackward, "B", "backward", true, true},
     {ActionKind::kSendGradient, "SG", "sending the gradient", true, true},
+    {ActionKind::kReduce, "R", "summing the gradients of the replicas", true, false},
     {ActionKind::kReduceTied, "T", "summing the tied gradients", false, false},
     {ActionKind::kVote, "V", "the vote", false, false},
     {ActionKind::kStep, "S", "the update", false, false},
@@ -55,12 +57,12 @@ std::optional<Action> parse_action(std::string_view word) {
   std::string_view numbers = word.substr(letters);
   Action action{kind->kind, {}, {}};
   if (kind->has_chunk) {
-    const std::size_t dot = numbers.find('.');
+    const std::size_t dot = kind->has_micro ? numbers.find('.') : numbers.size();
     if (dot == std::string_view::npos) return std::nullopt;
     const auto chunk = parse_number(numbers.substr(0, dot));
     if (!chunk) return std::nullopt;
     action.chunk = {*chunk};
-    numbers.remove_prefix(dot + 1);
+    numbers.remove_prefix(std::min(dot + 1, numbers.size()));
   }
   if (kind->has_micro) {
     const auto micro = parse_number(numbers);
@@ -87,7 +89,7 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
 // Reads the lines of the text form; knows where it is, for errors.
 class Parser {
  public:
-  Parser(std::string_view text, const std::string& source) : source_(source) {
+  Parser(std::string_view text, const std::string& source) : text_(text), source_(source) {
     if (text.ends_with('\n')) text.remove_suffix(1);
     lines_ = split(text, '\n');
   }
@@ -102,23 +104,40 @@ class Parser {
  private:
   Result<void> parse_header(Schedule& schedule) {
     const auto words = split(lines_[0], ' ');
-    if (words.size() != 4) return bad(lines_[0], "'schedule NAME micro_batches=M chunk_ranks=R,…'");
+    if (words.size() != 4) return bad(lines_[0], "'schedule NAME micro_batches=M owners=R,…'");
     if (words[0] != "schedule") return bad(words[0], "'schedule'");
     if (words[1].empty()) return bad(words[1], "the schedule's name");
     schedule.name = words[1];
     constexpr std::string_view kMicroBatches = "micro_batches=";
-    constexpr std::string_view kChunkRanks = "chunk_ranks=";
+    constexpr std::string_view kOwners = "owners=";
     const auto count = words[2].starts_with(kMicroBatches)
                            ? parse_number(words[2].substr(kMicroBatches.size()))
                            : std::nullopt;
-    if (!count) return bad(words[2], "'micro_batches=' and a number");
+    if (!count || *count == 0) return bad(words[2], "'micro_batches=' and a number from 1");
     schedule.micro_batches = *count;
-    if (!words[3].starts_with(kChunkRanks)) return bad(words[3], "'chunk_ranks=' and numbers");
-    for (const std::string_view number : split(words[3].substr(kChunkRanks.size()), ',')) {
-      const auto rank = parse_number(number);
-      if (!rank) return bad(words[3], "'chunk_ranks=' and numbers");
-      schedule.chunk_ranks.push_back({*rank});
+    if (!words[3].starts_with(kOwners)) return bad(words[3], "'owners=' and ranks");
+    const auto chunks = split(words[3].substr(kOwners.size()), ',');
+    // Each micro-batch takes at least one action per chunk, so a header that promises more than the
+    // text can hold is wrong; checked before memory is sized by it.
+    if (static_cast<std::size_t>(*count) > text_.size() / chunks.size()) {
+      return bad(words[2], "fewer micro-batches for so few actions");
     }
+    for (const std::string_view chunk : chunks) MOTLEY_TRY(parse_owners(chunk, schedule));
+    return {};
+  }
+
+  // One rank for all micro-batches, or one for each.
+  Result<void> parse_owners(std::string_view chunk, Schedule& schedule) const {
+    const auto micro_batches = static_cast<std::size_t>(schedule.micro_batches);
+    std::vector<Rank> owners;
+    for (const std::string_view number : split(chunk, ':')) {
+      const auto rank = parse_number(number);
+      if (!rank) return bad(chunk, "a rank, or one for each micro-batch with ':' between");
+      owners.push_back({*rank});
+    }
+    if (owners.size() == 1) owners.resize(micro_batches, owners.front());
+    if (owners.size() != micro_batches) return bad(chunk, "as many ranks as micro-batches");
+    schedule.owners.push_back(std::move(owners));
     return {};
   }
 
@@ -147,12 +166,24 @@ class Parser {
         "expected " + expected, "see docs/formats/schedule.md"};
   }
 
+  std::string_view text_;
   const std::string& source_;
   std::vector<std::string_view> lines_;
   std::size_t line_ = 0;
 };
 
 }  // namespace
+
+std::vector<Rank> distinct_ranks(const std::vector<Rank>& owners) {
+  std::vector<Rank> ranks = owners;
+  std::ranges::sort(ranks);
+  ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());
+  return ranks;
+}
+
+std::vector<Rank> Schedule::holders(ChunkId chunk) const {
+  return distinct_ranks(owners[chunk.index()]);
+}
 
 bool has_chunk(ActionKind kind) {
   return text_of(kind).has_chunk;
@@ -164,10 +195,11 @@ bool has_micro(ActionKind kind) {
 
 std::string to_text(const Action& action) {
   const KindText& kind = text_of(action.kind);
-  if (kind.has_chunk) {
+  if (kind.has_chunk && kind.has_micro) {
     return fmt::format("{}{}.{}", kind.letters, action.chunk.value, action.micro.value);
   }
   if (kind.has_micro) return fmt::format("{}{}", kind.letters, action.micro.value);
+  if (kind.has_chunk) return fmt::format("{}{}", kind.letters, action.chunk.value);
   return std::string(kind.letters);
 }
 
@@ -178,10 +210,14 @@ std::string to_words(const Action& action) {
 }
 
 std::string to_text(const Schedule& schedule) {
-  std::string text = fmt::format("schedule {} micro_batches={} chunk_ranks=", schedule.name,
-                                 schedule.micro_batches);
-  for (std::size_t c = 0; c < schedule.chunk_ranks.size(); ++c) {
-    text += fmt::format("{}{}", c == 0 ? "" : ",", schedule.chunk_ranks[c].value);
+  std::string text =
+      fmt::format("schedule {} micro_batches={} owners=", schedule.name, schedule.micro_batches);
+  for (std::size_t c = 0; c < schedule.owners.size(); ++c) {
+    std::span<const Rank> owners = schedule.owners[c];
+    if (std::ranges::count(owners, owners.front()) == std::ssize(owners)) owners = owners.first(1);
+    for (std::size_t m = 0; m < owners.size(); ++m) {
+      text += fmt::format("{}{}", m > 0 ? ":" : c > 0 ? "," : "", owners[m].value);
+    }
   }
   text += '\n';
   for (std::size_t r = 0; r < schedule.ranks.size(); ++r) {

@@ -13,8 +13,8 @@
 namespace motley {
 
 enum class ActionKind {
-  kLoad,            // L   micro: take the micro-batch from the data source (rank of chunk 0)
-  kSendTargets,     // ST  micro: send its targets to the rank of the last chunk
+  kLoad,            // L   micro: take the micro-batch from the data source (its owner on chunk 0)
+  kSendTargets,     // ST  micro: send its targets to its owner on the last chunk
   kRecvTargets,     // RT  micro: post the receive of the targets
   kRecvActivation,  // RA  chunk micro: post the receive of the chunk's input
   kForward,         // F   chunk micro: wait for the input, compute
@@ -22,6 +22,7 @@ enum class ActionKind {
   kRecvGradient,    // RG  chunk micro: post the receive of the gradient of the chunk's output
   kBackward,        // B   chunk micro: wait for that gradient, compute both gradients
   kSendGradient,    // SG  chunk micro: send the gradient of the chunk's input to the previous chunk
+  kReduce,          // R   chunk: sum the chunk's gradient over the ranks that hold it
   kReduceTied,      // T   sum the gradients of tied uses with the rank that holds the other use
   kVote,            // V   exchange token count, squared norms and the finite flag
   kStep,            // S   update the parameters, or skip when the vote says so
@@ -29,8 +30,8 @@ enum class ActionKind {
 
 struct Action {
   ActionKind kind = ActionKind::kForward;
-  ChunkId chunk;  // meaningful for RA F SA RG B SG
-  MicroId micro;  // meaningful for all but T V S
+  ChunkId chunk;  // meaningful for RA F SA RG B SG R
+  MicroId micro;  // meaningful for all but R T V S
 
   friend bool operator==(const Action&, const Action&) = default;
 };
@@ -38,8 +39,17 @@ struct Action {
 struct Schedule {
   std::string name;  // gpipe | 1f1b | forward
   int micro_batches = 0;
-  std::vector<Rank> chunk_ranks;           // [ChunkId]
+  std::vector<std::vector<Rank>> owners;   // [ChunkId][MicroId], who computes it
   std::vector<std::vector<Action>> ranks;  // [Rank], in order of execution
+
+  [[nodiscard]] int chunk_count() const { return static_cast<int>(owners.size()); }
+
+  [[nodiscard]] Rank owner(ChunkId chunk, MicroId micro) const {
+    return owners[chunk.index()][micro.index()];
+  }
+
+  // The ranks that hold the chunk, ascending, each once.
+  [[nodiscard]] std::vector<Rank> holders(ChunkId chunk) const;
 
   friend bool operator==(const Schedule&, const Schedule&) = default;
 };
@@ -51,6 +61,9 @@ struct Schedule {
 [[nodiscard]] std::string to_text(const Action& action);
 // The same in words: "forward of micro-batch 3".
 [[nodiscard]] std::string to_words(const Action& action);
+
+// The ranks in `owners`, ascending, each once.
+[[nodiscard]] std::vector<Rank> distinct_ranks(const std::vector<Rank>& owners);
 
 // One header line and one line a rank; parse_schedule(to_text(s)) == s.
 [[nodiscard]] std::string to_text(const Schedule& schedule);

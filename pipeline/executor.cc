@@ -63,18 +63,21 @@ Result<void> Executor::execute(const Action& action) {
     case ActionKind::kSendTargets:
       return send_targets(action);
     case ActionKind::kRecvTargets:
-      post(action, rank_of(ChunkId{0}), {FrameKind::kTargets, ChunkId{0}, micro, position_.step},
+      post(action, schedule_->owner(ChunkId{0}, micro),
+           {FrameKind::kTargets, ChunkId{0}, micro, position_.step},
            compute_.targets_count() * sizeof(std::int32_t));
       return {};
     case ActionKind::kRecvActivation: {
       const ChunkId from{chunk.value - 1};
-      post(action, rank_of(from), {FrameKind::kActivation, from, micro, position_.step},
+      post(action, schedule_->owner(from, micro),
+           {FrameKind::kActivation, from, micro, position_.step},
            codecs_[from.index()]->bytes_max(compute_.input_floats(chunk)));
       return {};
     }
     case ActionKind::kRecvGradient: {
       const ChunkId from{chunk.value + 1};
-      post(action, rank_of(from), {FrameKind::kGradient, from, micro, position_.step},
+      post(action, schedule_->owner(from, micro),
+           {FrameKind::kGradient, from, micro, position_.step},
            codecs_[chunk.index()]->bytes_max(compute_.output_floats(chunk)));
       return {};
     }
@@ -83,13 +86,15 @@ Result<void> Executor::execute(const Action& action) {
     case ActionKind::kBackward:
       return backward(action);
     case ActionKind::kSendActivation:
-      return send_floats(rank_of(ChunkId{chunk.value + 1}),
+      return send_floats(schedule_->owner(ChunkId{chunk.value + 1}, micro),
                          {FrameKind::kActivation, chunk, micro, position_.step},
                          *codecs_[chunk.index()], produced_by(ActionKind::kForward, action));
     case ActionKind::kSendGradient:
-      return send_floats(rank_of(ChunkId{chunk.value - 1}),
+      return send_floats(schedule_->owner(ChunkId{chunk.value - 1}, micro),
                          {FrameKind::kGradient, chunk, micro, position_.step},
                          *codecs_[chunk.index() - 1], produced_by(ActionKind::kBackward, action));
+    case ActionKind::kReduce:
+      MOTLEY_CHECK(false, "no schedule has {}", to_text(action));
     case ActionKind::kReduceTied:
       return exchange_tied();
     case ActionKind::kVote:
@@ -111,7 +116,7 @@ Result<void> Executor::send_targets(const Action& action) {
   Buffer buffer = take_buffer(bytes.size());
   buffer.set_payload_bytes(bytes.size());
   std::memcpy(buffer.payload().data(), bytes.data(), bytes.size());
-  return send_buffer(rank_of(last_chunk()),
+  return send_buffer(schedule_->owner(last_chunk(), action.micro),
                      {FrameKind::kTargets, ChunkId{0}, action.micro, position_.step},
                      std::move(buffer));
 }
@@ -133,14 +138,14 @@ Result<void> Executor::receive_targets(MicroId micro) {
 Result<void> Executor::forward(const Action& action) {
   const auto [kind, chunk, micro] = action;
   const bool is_last = chunk == last_chunk();
-  if (chunk.value > 0 && rank_of(ChunkId{chunk.value - 1}) != self_) {
+  if (chunk.value > 0 && schedule_->owner(ChunkId{chunk.value - 1}, micro) != self_) {
     MOTLEY_TRY(receive_floats({ActionKind::kRecvActivation, chunk, micro},
                               *codecs_[chunk.index() - 1], compute_.input_room(chunk, micro)));
   }
-  if (is_last && rank_of(ChunkId{0}) != self_) MOTLEY_TRY(receive_targets(micro));
+  if (is_last && schedule_->owner(ChunkId{0}, micro) != self_) MOTLEY_TRY(receive_targets(micro));
   produced_ = {action, compute_.forward(chunk, micro)};
   const ChunkId next{chunk.value + 1};
-  if (!is_last && rank_of(next) == self_) {
+  if (!is_last && schedule_->owner(next, micro) == self_) {
     std::ranges::copy(produced_.values, compute_.input_room(next, micro).begin());
   }
   return {};
@@ -148,13 +153,13 @@ Result<void> Executor::forward(const Action& action) {
 
 Result<void> Executor::backward(const Action& action) {
   const auto [kind, chunk, micro] = action;
-  if (chunk != last_chunk() && rank_of(ChunkId{chunk.value + 1}) != self_) {
+  if (chunk != last_chunk() && schedule_->owner(ChunkId{chunk.value + 1}, micro) != self_) {
     MOTLEY_TRY(receive_floats({ActionKind::kRecvGradient, chunk, micro}, *codecs_[chunk.index()],
                               compute_.gradient_room(chunk, micro)));
   }
   produced_ = {action, compute_.backward(chunk, micro)};
   const ChunkId previous{chunk.value - 1};
-  if (chunk.value > 0 && rank_of(previous) == self_) {
+  if (chunk.value > 0 && schedule_->owner(previous, micro) == self_) {
     std::ranges::copy(produced_.values, compute_.gradient_room(previous, micro).begin());
   }
   return {};
@@ -261,12 +266,12 @@ void Executor::give_buffer(Buffer buffer) {
 }
 
 ChunkId Executor::last_chunk() const {
-  return ChunkId{static_cast<std::int32_t>(schedule_->chunk_ranks.size()) - 1};
+  return ChunkId{schedule_->chunk_count() - 1};
 }
 
 Rank Executor::tied_peer() const {
-  const Rank owner = rank_of(ChunkId{0});
-  return owner == self_ ? rank_of(last_chunk()) : owner;
+  const Rank owner = schedule_->owner(ChunkId{0}, MicroId{0});
+  return owner == self_ ? schedule_->owner(last_chunk(), MicroId{0}) : owner;
 }
 
 void Executor::record(std::vector<TraceSpan>* spans) {

@@ -88,8 +88,6 @@ class Executor {
   Buffer take_buffer(std::size_t payload_bytes);
   void give_buffer(Buffer buffer);
 
-  [[nodiscard]] Rank rank_of(ChunkId chunk) const { return schedule_->chunk_ranks[chunk.index()]; }
-
   [[nodiscard]] ChunkId last_chunk() const;
   [[nodiscard]] Rank tied_peer() const;
   void add_span(const char* lane, const Action& action, double start_s, double end_s);

@@ -67,7 +67,7 @@ class Merger {
     for (std::size_t c = 0; c < orders_.size(); ++c) {
       if (next_[c] == orders_[c].size()) continue;
       const Action& action = orders_[c][next_[c]];
-      auto& best = chosen[input_.chunk_ranks[c].index()];
+      auto& best = chosen[input_.owners[c][action.micro.index()].index()];
       if (is_ready(action) && (!best || is_more_urgent(action, *best))) best = action;
     }
     return chosen;
@@ -108,7 +108,7 @@ class Merger {
 class Decorator {
  public:
   explicit Decorator(const ScheduleInput& input)
-      : input_(input), last_(static_cast<int>(input.chunk_ranks.size()) - 1) {}
+      : input_(input), last_(static_cast<int>(input.owners.size()) - 1) {}
 
   // Receives stand before the compute action that precedes the one which consumes them, so that
   // each transfer runs while something else computes.
@@ -125,24 +125,26 @@ class Decorator {
   }
 
  private:
-  Rank rank_of(int chunk) const { return input_.chunk_ranks[static_cast<std::size_t>(chunk)]; }
+  Rank owner(int chunk, MicroId micro) const {
+    return input_.owners[static_cast<std::size_t>(chunk)][micro.index()];
+  }
 
-  bool hands_over(int from_chunk, int to_chunk) const {
-    return rank_of(from_chunk) == rank_of(to_chunk);
+  bool hands_over(int from_chunk, int to_chunk, MicroId micro) const {
+    return owner(from_chunk, micro) == owner(to_chunk, micro);
   }
 
   void add_receives(Actions& actions, const Action& consumer) const {
     const int c = consumer.chunk.value;
     if (consumer.kind == ActionKind::kBackward) {
-      if (c < last_ && !hands_over(c + 1, c)) {
+      if (c < last_ && !hands_over(c + 1, c, consumer.micro)) {
         actions.push_back({ActionKind::kRecvGradient, consumer.chunk, consumer.micro});
       }
       return;
     }
-    if (c == last_ && !hands_over(0, last_)) {
+    if (c == last_ && !hands_over(0, last_, consumer.micro)) {
       actions.push_back({ActionKind::kRecvTargets, {}, consumer.micro});
     }
-    if (c > 0 && !hands_over(c - 1, c)) {
+    if (c > 0 && !hands_over(c - 1, c, consumer.micro)) {
       actions.push_back({ActionKind::kRecvActivation, consumer.chunk, consumer.micro});
     }
   }
@@ -150,16 +152,17 @@ class Decorator {
   void add_load(Actions& actions, const Action& action) const {
     if (action.kind != ActionKind::kForward || action.chunk.value != 0) return;
     actions.push_back({ActionKind::kLoad, {}, action.micro});
-    if (!hands_over(0, last_)) actions.push_back({ActionKind::kSendTargets, {}, action.micro});
+    if (!hands_over(0, last_, action.micro))
+      actions.push_back({ActionKind::kSendTargets, {}, action.micro});
   }
 
   void add_sends(Actions& actions, const Action& action) const {
     const int c = action.chunk.value;
     if (action.kind == ActionKind::kForward) {
-      if (c < last_ && !hands_over(c, c + 1)) {
+      if (c < last_ && !hands_over(c, c + 1, action.micro)) {
         actions.push_back({ActionKind::kSendActivation, action.chunk, action.micro});
       }
-    } else if (c > 0 && !hands_over(c, c - 1)) {
+    } else if (c > 0 && !hands_over(c, c - 1, action.micro)) {
       actions.push_back({ActionKind::kSendGradient, action.chunk, action.micro});
     }
   }
@@ -169,27 +172,31 @@ class Decorator {
 };
 
 void check_input(const ScheduleInput& input) {
-  MOTLEY_CHECK(!input.chunk_ranks.empty(), "a schedule needs a chunk");
+  MOTLEY_CHECK(!input.owners.empty(), "a schedule needs a chunk");
   MOTLEY_CHECK(input.micro_batches >= 1, "{} micro-batches", input.micro_batches);
-  for (const Rank rank : input.chunk_ranks) {
-    MOTLEY_CHECK(rank.value >= 0 && rank.value < input.rank_count, "rank {} of {}", rank.value,
-                 input.rank_count);
+  for (const auto& owners : input.owners) {
+    MOTLEY_CHECK(static_cast<int>(owners.size()) == input.micro_batches,
+                 "{} owners of {} micro-batches", owners.size(), input.micro_batches);
+    for (const Rank rank : owners) {
+      MOTLEY_CHECK(rank.value >= 0 && rank.value < input.rank_count, "rank {} of {}", rank.value,
+                   input.rank_count);
+    }
   }
-  MOTLEY_CHECK(!input.tied_across_ranks || input.chunk_ranks.front() != input.chunk_ranks.back(),
-               "tied parameters on rank {} alone", input.chunk_ranks.front().value);
+  MOTLEY_CHECK(!input.tied_across_ranks || input.owners.front() != input.owners.back(),
+               "tied parameters on rank {} alone", input.owners.front().front().value);
 }
 
 Schedule assemble(std::string name,
                   const ScheduleInput& input,
                   std::vector<Actions> orders,
                   std::span<const Action> ending) {
-  Schedule schedule{std::move(name), input.micro_batches, input.chunk_ranks, {}};
+  Schedule schedule{std::move(name), input.micro_batches, input.owners, {}};
   const Decorator decorator(input);
   for (const Actions& computing : Merger(input, std::move(orders)).merge()) {
     schedule.ranks.push_back(decorator.decorate(computing));
   }
   if (input.tied_across_ranks) {
-    for (const Rank rank : {input.chunk_ranks.front(), input.chunk_ranks.back()}) {
+    for (const Rank rank : {input.owners.front().front(), input.owners.back().front()}) {
       schedule.ranks[rank.index()].push_back({ActionKind::kReduceTied, {}, {}});
     }
   }
@@ -208,7 +215,7 @@ constexpr std::array<Action, 1> kForwardEnd = {{{ActionKind::kVote, {}, {}}}};
 Schedule gpipe_schedule(const ScheduleInput& input) {
   check_input(input);
   std::vector<Actions> orders;
-  for (int c = 0; c < static_cast<int>(input.chunk_ranks.size()); ++c) {
+  for (int c = 0; c < static_cast<int>(input.owners.size()); ++c) {
     orders.push_back(chunk_order({c}, input.micro_batches, input.micro_batches));
   }
   return assemble("gpipe", input, std::move(orders), kTrainingEnd);
@@ -216,7 +223,7 @@ Schedule gpipe_schedule(const ScheduleInput& input) {
 
 Schedule one_f_one_b_schedule(const ScheduleInput& input) {
   check_input(input);
-  const int chunks = static_cast<int>(input.chunk_ranks.size());
+  const int chunks = static_cast<int>(input.owners.size());
   std::vector<Actions> orders;
   for (int c = 0; c < chunks; ++c) {
     orders.push_back(chunk_order({c}, input.micro_batches, chunks - c));
@@ -229,7 +236,7 @@ Schedule forward_schedule(const ScheduleInput& input) {
   ScheduleInput forward_input = input;
   forward_input.tied_across_ranks = false;  // there are no gradients to sum
   std::vector<Actions> orders;
-  for (int c = 0; c < static_cast<int>(input.chunk_ranks.size()); ++c) {
+  for (int c = 0; c < static_cast<int>(input.owners.size()); ++c) {
     Actions& order = orders.emplace_back();
     for (int m = 0; m < input.micro_batches; ++m) {
       order.push_back({ActionKind::kForward, {c}, {m}});
@@ -238,12 +245,24 @@ Schedule forward_schedule(const ScheduleInput& input) {
   return assemble("forward", forward_input, std::move(orders), kForwardEnd);
 }
 
-Result<Schedule> make_schedule(const Plan& plan, bool tied_across_ranks) {
+ScheduleInput schedule_input(const Plan& plan, bool tied_across_ranks) {
   ScheduleInput input;
-  for (const ChunkPlan& chunk : plan.chunks) input.chunk_ranks.push_back(chunk.rank);
+  for (const ChunkPlan& chunk : plan.chunks) {
+    input.owners.push_back(micro_batch_owners(chunk, plan.micro_batches));
+  }
   input.rank_count = plan.rank_count();
   input.micro_batches = plan.micro_batches;
   input.tied_across_ranks = tied_across_ranks;
+  return input;
+}
+
+Result<Schedule> make_schedule(const Plan& plan, bool tied_across_ranks) {
+  for (const ChunkPlan& chunk : plan.chunks) {
+    if (chunk.replicas.size() == 1) continue;
+    return Error{ErrorCode::kConfig, "the plan puts a chunk on several ranks",
+                 "no schedule sums their gradients", "plan with one rank for each chunk"};
+  }
+  const ScheduleInput input = schedule_input(plan, tied_across_ranks);
   if (plan.schedule == "gpipe") return gpipe_schedule(input);
   if (plan.schedule == "1f1b") return one_f_one_b_schedule(input);
   return Error{ErrorCode::kConfig, fmt::format("unknown schedule '{}' in the plan", plan.schedule),

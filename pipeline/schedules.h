@@ -11,7 +11,7 @@
 namespace motley {
 
 struct ScheduleInput {
-  std::vector<Rank> chunk_ranks;  // [ChunkId]
+  std::vector<std::vector<Rank>> owners;  // [ChunkId][MicroId]
   int rank_count = 1;
   int micro_batches = 1;
   bool tied_across_ranks = false;  // chunk 0 and the last chunk hold a tied parameter on two ranks
@@ -28,6 +28,9 @@ struct ScheduleInput {
 
 // Forwards only, for evaluation.
 [[nodiscard]] Schedule forward_schedule(const ScheduleInput& input);
+
+// Who computes what and where, as the plan says.
+[[nodiscard]] ScheduleInput schedule_input(const Plan& plan, bool tied_across_ranks);
 
 // The training schedule that a plan names. kConfig for an unknown name.
 [[nodiscard]] Result<Schedule> make_schedule(const Plan& plan, bool tied_across_ranks);

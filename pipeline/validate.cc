@@ -31,7 +31,7 @@ class Interpreter {
  public:
   explicit Interpreter(const Schedule& schedule)
       : schedule_(schedule),
-        chunks_(schedule.chunk_ranks.size()),
+        chunks_(schedule.owners.size()),
         micros_(static_cast<std::size_t>(std::max(0, schedule.micro_batches))),
         training_(schedule.name != "forward") {}
 
@@ -59,9 +59,11 @@ class Interpreter {
 
   Result<void> check_header() const {
     if (schedule_.micro_batches < 1) return bad("no micro-batches");
-    if (schedule_.chunk_ranks.empty()) return bad("no chunks");
-    for (const Rank rank : schedule_.chunk_ranks) {
-      if (rank.value < 0 || rank.index() >= schedule_.ranks.size()) {
+    if (schedule_.owners.empty()) return bad("no chunks");
+    for (const auto& owners : schedule_.owners) {
+      if (owners.size() != micros_) return bad("a chunk has not one owner for each micro-batch");
+      for (const Rank rank : owners) {
+        if (rank.value >= 0 && rank.index() < schedule_.ranks.size()) continue;
         return bad(fmt::format("a chunk on rank {}, which does not exist", rank.value));
       }
     }
@@ -107,7 +109,7 @@ class Interpreter {
     if (has_micro(action.kind) && (action.micro.value < 0 || action.micro.index() >= micros_)) {
       return wrong("there is no such micro-batch");
     }
-    if (has_chunk(action.kind) && schedule_.chunk_ranks[action.chunk.index()] != here()) {
+    if (has_chunk(action.kind) && rank_of(action.chunk.index()) != here()) {
       return wrong("the chunk is on another rank");
     }
     if (stepped_[rank_]) return wrong("nothing may follow the update");
@@ -128,22 +130,24 @@ class Interpreter {
         return post(kTargets, chunks_ - 1, m, first_rank());
       case ActionKind::kRecvActivation:
         if (c == 0) return wrong("chunk 0 receives no activation");
-        return post(kActivations, c, m, schedule_.chunk_ranks[c - 1]);
+        return post(kActivations, c, m, rank_of(c - 1));
       case ActionKind::kForward:
         return forward(c, m);
       case ActionKind::kSendActivation:
         if (c + 1 == chunks_) return wrong("the last chunk sends no activation");
         if (forwards_[c] <= m) return wrong("its forward did not run");
-        return send(kActivations, c + 1, m, here(), schedule_.chunk_ranks[c + 1]);
+        return send(kActivations, c + 1, m, here(), rank_of(c + 1));
       case ActionKind::kRecvGradient:
         if (c + 1 == chunks_) return wrong("the last chunk receives no gradient");
-        return post(kGradients, c, m, schedule_.chunk_ranks[c + 1]);
+        return post(kGradients, c, m, rank_of(c + 1));
       case ActionKind::kBackward:
         return backward(c, m);
       case ActionKind::kSendGradient:
         if (c == 0) return wrong("chunk 0 sends no gradient");
         if (backwards_[c] <= m) return wrong("its backward did not run");
-        return send(kGradients, c - 1, m, here(), schedule_.chunk_ranks[c - 1]);
+        return send(kGradients, c - 1, m, here(), rank_of(c - 1));
+      case ActionKind::kReduce:
+        return wrong("the chunk is on one rank");
       case ActionKind::kReduceTied:
         return reduce_tied();
       case ActionKind::kVote:
@@ -194,7 +198,7 @@ class Interpreter {
 
   Outcome forward(std::size_t c, std::size_t m) {
     if (forwards_[c] != m) return wrong(fmt::format("micro-batch {} is next", forwards_[c]));
-    const bool receives = c > 0 && schedule_.chunk_ranks[c - 1] != here();
+    const bool receives = c > 0 && rank_of(c - 1) != here();
     const bool targets = c + 1 == chunks_ && first_rank() != here();
     if (c == 0 && !loaded_[m]) return wrong("the micro-batch is not loaded");
     if (c > 0 && !receives && forwards_[c - 1] <= m) {
@@ -221,7 +225,7 @@ class Interpreter {
     if (backwards_[c] != m) return wrong(fmt::format("micro-batch {} is next", backwards_[c]));
     if (forwards_[c] <= m) return wrong("its forward did not run");
     if (c + 1 < chunks_) {
-      if (schedule_.chunk_ranks[c + 1] == here()) {
+      if (rank_of(c + 1) == here()) {
         if (backwards_[c + 1] <= m) {
           return wrong("the chunk after it, on the same rank, has not run");
         }
@@ -278,7 +282,7 @@ class Interpreter {
   // All forwards and backwards of this rank's chunks ran.
   bool computed() const {
     for (std::size_t c = 0; c < chunks_; ++c) {
-      if (schedule_.chunk_ranks[c] != here()) continue;
+      if (rank_of(c) != here()) continue;
       if (forwards_[c] != micros_ || (training_ && backwards_[c] != micros_)) return false;
     }
     return true;
@@ -311,9 +315,11 @@ class Interpreter {
 
   Rank here() const { return {static_cast<std::int32_t>(rank_)}; }
 
-  Rank first_rank() const { return schedule_.chunk_ranks.front(); }
+  Rank rank_of(std::size_t chunk) const { return schedule_.owners[chunk].front(); }
 
-  Rank last_rank() const { return schedule_.chunk_ranks.back(); }
+  Rank first_rank() const { return rank_of(0); }
+
+  Rank last_rank() const { return rank_of(chunks_ - 1); }
 
   static std::string_view name(Stream stream) {
     constexpr std::array<std::string_view, kStreamCount> kNames = {"activations", "gradients",

@@ -54,7 +54,7 @@ StageTrainer::StageTrainer(const Job& job, const ModelSpec& model)
   std::vector<HeldParameter> held;
   for (const ChunkPlan& plan : job.plan.chunks) {
     chunks_.emplace_back();
-    if (plan.rank != job.rank) continue;
+    if (!plan.is_on(job.rank)) continue;
     const int last = plan.first_layer + plan.layer_count;
     auto chunk = std::make_unique<Chunk>(
         Chunk{LayerChain(config_.model, model, plan.first_layer, last), {}, {}, {}, {}, {}, {}});
@@ -67,9 +67,7 @@ StageTrainer::StageTrainer(const Job& job, const ModelSpec& model)
   }
   state_ = std::make_unique<StageState>(std::move(held), make_optimizer(config_.train));
   const auto tied = model.tied_pair();
-  const Rank first = job.plan.chunks.front().rank;
-  const Rank last = job.plan.chunks.back().rank;
-  if (tied && first != last && (job.rank == first || job.rank == last)) {
+  if (tied && job.plan.chunks.front().is_on(job.rank) != job.plan.chunks.back().is_on(job.rank)) {
     state_->use_tied_across_ranks(tied->parameter);
   }
 }

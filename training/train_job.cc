@@ -193,14 +193,6 @@ Result<void> check_run_folder(const std::filesystem::path& run_dir) {
                "choose it by --run"};
 }
 
-Schedule make_evaluation(const Plan& plan) {
-  ScheduleInput input;
-  for (const ChunkPlan& chunk : plan.chunks) input.chunk_ranks.push_back(chunk.rank);
-  input.rank_count = plan.rank_count();
-  input.micro_batches = plan.micro_batches;
-  return forward_schedule(input);
-}
-
 }  // namespace
 
 Result<void> run_train_job(const Job& job, WorkerChannel& channel, Activity& activity) {
@@ -208,7 +200,7 @@ Result<void> run_train_job(const Job& job, WorkerChannel& channel, Activity& act
   MOTLEY_CHECK(model.hash() == job.plan.model_hash, "the launcher plans for this model");
   MOTLEY_TRY(check_run_folder(job.run_dir));
   MOTLEY_ASSIGN(Schedule schedule, make_schedule(job.plan, tied_across_ranks(model, job.plan)));
-  Schedule evaluation = make_evaluation(job.plan);
+  Schedule evaluation = forward_schedule(schedule_input(job.plan, /*tied_across_ranks=*/false));
   for (const Schedule* each : {&schedule, &evaluation}) {
     MOTLEY_ASSIGN([[maybe_unused]] const ScheduleStats stats, validate_schedule(*each));
   }

@@ -13,8 +13,8 @@ Job train_job() {
   job.verb = "train";
   job.plan.model_hash = "m";
   job.plan.ranks = {{.machine = "a", .device = "cpu"}, {.machine = "b", .device = "cpu"}};
-  job.plan.chunks = {{.first_layer = 0, .layer_count = 1, .rank = Rank{0}},
-                     {.first_layer = 1, .layer_count = 2, .rank = Rank{1}}};
+  job.plan.chunks = {{.first_layer = 0, .layer_count = 1, .replicas = {{Rank{0}, 1}}},
+                     {.first_layer = 1, .layer_count = 2, .replicas = {{Rank{1}, 1}}}};
   job.rank = Rank{1};
   job.epoch = 7;
   job.run_dir = "/runs/a";

@@ -1,5 +1,6 @@
 #include "partitioner/plan.h"
 
+#include <algorithm>
 #include <functional>
 
 #include "base/json.h"
@@ -40,16 +41,34 @@ TEST(PlanJson, RefusesContradictions) {
   EXPECT_EQ(verdict([](Json&) {}), "accepted");
   EXPECT_NE(verdict([](Json& j) { j["chunks"][1]["first_layer"] = 2; }), "accepted");
   EXPECT_NE(verdict([](Json& j) { j["chunks"][1]["layer_count"] = 0; }), "accepted");
-  EXPECT_NE(verdict([](Json& j) { j["chunks"][1]["rank"] = 2; }), "accepted");
-  EXPECT_EQ(verdict([](Json& j) { j["chunks"][1]["rank"] = 0; }), "rank 1 has no chunk");
   EXPECT_NE(verdict([](Json& j) { j["ranks"] = Json::array(); }), "accepted");
   EXPECT_NE(verdict([](Json& j) { j["ranks"][0]["threads"] = 0; }), "accepted");
   EXPECT_NE(verdict([](Json& j) { j["ranks"][0]["machine"] = "a;rm"; }), "accepted");
   EXPECT_NE(verdict([](Json& j) { j["schedule"] = "zigzag"; }), "accepted");
   EXPECT_NE(verdict([](Json& j) { j["micro_batches"] = -1; }), "accepted");
-  EXPECT_NE(verdict([](Json& j) { j["version"] = 2; }), "accepted");
+  EXPECT_NE(verdict([](Json& j) { j["version"] = 1; }), "accepted");
   EXPECT_NE(verdict([](Json& j) { j["notes"] = {1}; }), "accepted");
   EXPECT_NE(verdict([](Json& j) { j = Json::array(); }), "accepted");
+}
+
+TEST(PlanJson, RefusesReplicasThatCannotShareTheStep) {
+  const auto replicas = [](const char* text) {
+    return verdict([&](Json& j) { j["chunks"][1]["replicas"] = Json::parse(text); });
+  };
+  EXPECT_EQ(replicas(R"([{"rank": 1, "micro_batches": 8}])"), "accepted");
+  EXPECT_EQ(replicas(R"([{"rank": 0, "micro_batches": 8}])"), "rank 1 has no chunk");
+  EXPECT_EQ(replicas("[]"), "its replicas take 0 micro-batches; a step has 8");
+  EXPECT_EQ(replicas(R"([{"rank": 0, "micro_batches": 4}, {"rank": 1, "micro_batches": 3}])"),
+            "its replicas take 7 micro-batches; a step has 8");
+  for (const char* ranks :
+       {R"([{"rank": 1, "micro_batches": 3}, {"rank": 0, "micro_batches": 5}])",
+        R"([{"rank": 1, "micro_batches": 3}, {"rank": 1, "micro_batches": 5}])"}) {
+    EXPECT_EQ(replicas(ranks), "the ranks of a chunk must ascend, each once");
+  }
+  EXPECT_NE(replicas(R"([{"rank": 0, "micro_batches": 0}, {"rank": 1, "micro_batches": 8}])"),
+            "accepted");
+  EXPECT_NE(replicas(R"([{"rank": 2, "micro_batches": 8}])"), "accepted");
+  EXPECT_NE(verdict([](Json& j) { j["chunks"][0]["recompute"] = 1; }), "accepted");
 }
 
 TEST(PlanJson, NeedsEveryKey) {
@@ -66,8 +85,43 @@ TEST(PlanHash, CountsDecisionsAndNotPredictions) {
   plan.ranks[0].compute_s = 9;
   plan.notes.clear();
   EXPECT_EQ(plan_hash(plan), plan_hash(two_stages()));
-  plan.chunks[0].codec = "none";
-  EXPECT_NE(plan_hash(plan), plan_hash(two_stages()));
+  const auto changed = [](const std::function<void(ChunkPlan&)>& change) {
+    Plan other = two_stages();
+    change(other.chunks[1]);
+    return plan_hash(other) != plan_hash(two_stages());
+  };
+  EXPECT_TRUE(changed([](ChunkPlan& c) { c.codec = "fp16"; }));
+  EXPECT_TRUE(changed([](ChunkPlan& c) { c.recompute = false; }));
+  EXPECT_TRUE(changed([](ChunkPlan& c) { c.replicas = {{Rank{0}, 4}, {Rank{1}, 4}}; }));
+  EXPECT_TRUE(changed([](ChunkPlan& c) { c.replicas = {{Rank{1}, 8}}; }));
+}
+
+TEST(MicroBatchOwners, TakeTurnsInProportionToTheirShares) {
+  const auto owners = [](std::vector<Replica> replicas, int micro_batches) {
+    std::string text;
+    for (const Rank rank : micro_batch_owners({0, 1, std::move(replicas)}, micro_batches)) {
+      text += std::to_string(rank.value);
+    }
+    return text;
+  };
+  EXPECT_EQ(owners({{Rank{4}, 3}}, 3), "444");
+  EXPECT_EQ(owners({{Rank{0}, 2}, {Rank{1}, 2}}, 4), "0101");
+  EXPECT_EQ(owners({{Rank{0}, 3}, {Rank{1}, 1}}, 4), "0010");
+  EXPECT_EQ(owners({{Rank{0}, 1}, {Rank{1}, 5}, {Rank{2}, 2}}, 8), "12101121");
+}
+
+RC_GTEST_PROP(MicroBatchOwners, GiveEachReplicaItsShare, ()) {
+  ChunkPlan chunk;
+  int micro_batches = 0;
+  const int replicas = *rc::gen::inRange(1, 9);
+  for (int r = 0; r < replicas; ++r) {
+    chunk.replicas.push_back({Rank{r}, *rc::gen::inRange(1, 9)});
+    micro_batches += chunk.replicas.back().micro_batches;
+  }
+  const std::vector<Rank> owners = micro_batch_owners(chunk, micro_batches);
+  for (const Replica& replica : chunk.replicas) {
+    RC_ASSERT(std::ranges::count(owners, replica.rank) == replica.micro_batches);
+  }
 }
 
 }  // namespace

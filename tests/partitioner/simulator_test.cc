@@ -24,7 +24,7 @@ Plan one_layer_each(int stages, int micro_batches, const std::string& schedule) 
   Plan plan;
   for (int i = 0; i < stages; ++i) {
     plan.ranks.push_back({fmt::format("m{}", i), "cpu"});
-    plan.chunks.push_back({i, 1, {i}});
+    plan.chunks.push_back({i, 1, {{Rank{i}, micro_batches}}});
   }
   plan.micro_batches = micro_batches;
   plan.schedule = schedule;
@@ -35,7 +35,7 @@ Result<SimulatedStep> simulate(const Problem& problem, const Plan& plan) {
   MOTLEY_ASSIGN(const CostModel cost, problem.cost());
   MOTLEY_ASSIGN(const Schedule schedule, make_schedule(plan, false));
   MOTLEY_ASSIGN(const std::vector<int> slots, slots_of_ranks(plan, cost));
-  return simulate_step(schedule, plan, problem.model(), cost, slots, 4);
+  return simulate_step(schedule, plan, problem.model(), cost, slots);
 }
 
 double step_s(const Problem& problem, const Plan& plan) {
@@ -99,8 +99,8 @@ TEST(Simulator, CostsTheExchangeOfTiedGradients) {
   ASSERT_TRUE(cost.ok());
   const Plan plan = one_layer_each(2, 1, "1f1b");
   ASSERT_TRUE(tied_across_ranks(model, plan));
-  const auto with = simulate_step(*make_schedule(plan, true), plan, model, *cost, {0, 1}, 4);
-  const auto without = simulate_step(*make_schedule(plan, false), plan, model, *cost, {0, 1}, 4);
+  const auto with = simulate_step(*make_schedule(plan, true), plan, model, *cost, {0, 1});
+  const auto without = simulate_step(*make_schedule(plan, false), plan, model, *cost, {0, 1});
   ASSERT_TRUE(with.ok() && without.ok());
   // 400 bytes each way at once; a vote of 64 bytes no longer travels beside the last gradient.
   EXPECT_NEAR(with->step_s - without->step_s, (400 + 64) / 1e6, 1e-9);
@@ -113,7 +113,7 @@ TEST(Simulator, ReportsADeadlock) {
   const Plan plan = one_layer_each(2, 1, "1f1b");
   Schedule schedule = *make_schedule(plan, false);
   std::erase(schedule.ranks[0], Action{ActionKind::kSendActivation, {0}, {0}});
-  const auto step = simulate_step(schedule, plan, problem.model(), *cost, {0, 1}, 4);
+  const auto step = simulate_step(schedule, plan, problem.model(), *cost, {0, 1});
   ASSERT_FALSE(step.ok());
   EXPECT_EQ(step.error().code, ErrorCode::kInternal);
 }

@@ -6,7 +6,7 @@ namespace motley {
 namespace {
 
 constexpr const char* kGood =
-    "schedule 1f1b micro_batches=1 chunk_ranks=0,1\n"
+    "schedule 1f1b micro_batches=1 owners=0,1\n"
     "rank 0: L0 ST0 RG0.0 F0.0 SA0.0 B0.0 V S\n"
     "rank 1: RT0 RA1.0 F1.0 B1.0 SG1.0 V S\n";
 
@@ -41,8 +41,7 @@ TEST(ScheduleText, NamesLineAndWordOfDamage) {
   EXPECT_EQ(error_of(replaced(kGood, "V S", "V1 S")), "bad schedule word 'V1', s.txt:2");
   EXPECT_EQ(error_of(replaced(kGood, "L0", "L99999999999")),
             "bad schedule word 'L99999999999', s.txt:2");
-  EXPECT_EQ(error_of(replaced(kGood, "=0,1", "=0,")),
-            "bad schedule word 'chunk_ranks=0,', s.txt:1");
+  EXPECT_EQ(error_of(replaced(kGood, "=0,1", "=0,")), "bad schedule word '', s.txt:1");
   EXPECT_EQ(error_of(replaced(kGood, "rank 1", "rank 7")).substr(0, 26),
             "bad schedule word 'rank 7:");
   EXPECT_EQ(error_of(""), "bad schedule word '', s.txt:1");

@@ -73,13 +73,9 @@ INSTANTIATE_TEST_SUITE_P(Names,
 
 TEST(Executor, EvaluatesWithoutGradientsOrAStep) {
   const auto evaluate = [](const std::vector<int>& placement) {
-    ScheduleInput input;
-    for (const int rank : placement) input.chunk_ranks.push_back({rank});
     const Plan plan = line_plan(placement);
-    input.rank_count = plan.rank_count();
-    input.micro_batches = plan.micro_batches;
     LinePipeline pipeline(plan);
-    expect_ok(pipeline.run(forward_schedule(input), {1, false, 0}));
+    expect_ok(pipeline.run(forward_schedule(schedule_input(plan, false)), {1, false, 0}));
     EXPECT_FALSE(pipeline.stage(Rank{0}).stepped());
     for (const LineLayer& layer : pipeline.layers()) EXPECT_EQ(layer.gradient_a, 0);
     return pipeline.stage(Rank{0}).loss_sum();

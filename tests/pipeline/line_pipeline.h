@@ -108,7 +108,7 @@ class LineStage final : public StageCompute {
   }
 
   std::span<const float> tied_gradient() override {
-    tied_ = chunks_.front().rank == self_ ? layers_.front().gradient_a : layers_.back().gradient_a;
+    tied_ = chunks_.front().is_on(self_) ? layers_.front().gradient_a : layers_.back().gradient_a;
     return {&tied_, 1};
   }
 
@@ -205,7 +205,7 @@ inline Plan line_plan(const std::vector<int>& chunk_ranks,
   for (int c = 0; c < chunks; ++c) {
     const int first = c * kLineLayers / chunks;
     const Rank rank{chunk_ranks[static_cast<std::size_t>(c)]};
-    plan.chunks.push_back({first, (c + 1) * kLineLayers / chunks - first, rank, "none"});
+    plan.chunks.push_back({first, (c + 1) * kLineLayers / chunks - first, {{rank, micro_batches}}});
     if (plan.ranks.size() <= rank.index()) plan.ranks.resize(rank.index() + 1);
   }
   plan.micro_batches = micro_batches;
@@ -229,7 +229,9 @@ class LinePipeline {
 
   [[nodiscard]] LineStage& stage(Rank rank) { return *stages_[rank.index()]; }
 
-  [[nodiscard]] LineStage& stage(ChunkId chunk) { return stage(plan_.chunks[chunk.index()].rank); }
+  [[nodiscard]] LineStage& stage(ChunkId chunk) {
+    return stage(plan_.chunks[chunk.index()].replicas.front().rank);
+  }
 
   void lose(Rank rank) {
     absent_ = rank;

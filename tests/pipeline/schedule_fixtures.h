@@ -7,16 +7,17 @@
 namespace motley {
 
 // Up to 6 chunks on up to 4 ranks in any order, also with ranks that hold several or none.
-inline ScheduleInput random_input(int ranks_min = 1) {
+inline ScheduleInput random_input(int ranks_min = 1, int micro_batches_min = 1) {
   ScheduleInput input;
   input.rank_count = *rc::gen::inRange(ranks_min, 5);
-  input.micro_batches = *rc::gen::inRange(1, 9);
+  input.micro_batches = *rc::gen::inRange(micro_batches_min, 9);
   const int chunks = *rc::gen::inRange(1, 7);
   for (int c = 0; c < chunks; ++c) {
-    input.chunk_ranks.push_back({*rc::gen::inRange(0, input.rank_count)});
+    const Rank rank{*rc::gen::inRange(0, input.rank_count)};
+    input.owners.emplace_back(input.micro_batches, rank);
   }
   input.tied_across_ranks =
-      input.chunk_ranks.front() != input.chunk_ranks.back() && *rc::gen::arbitrary<bool>();
+      input.owners.front() != input.owners.back() && *rc::gen::arbitrary<bool>();
   return input;
 }
 
@@ -33,7 +34,7 @@ inline Schedule random_schedule(const ScheduleInput& input) {
 
 inline ScheduleInput chain(int ranks, int micro_batches) {
   ScheduleInput input;
-  for (int r = 0; r < ranks; ++r) input.chunk_ranks.push_back({r});
+  for (int r = 0; r < ranks; ++r) input.owners.emplace_back(micro_batches, Rank{r});
   input.rank_count = ranks;
   input.micro_batches = micro_batches;
   return input;

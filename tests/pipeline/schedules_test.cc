@@ -40,7 +40,7 @@ TEST(GPipe, RunsAlternatelyOnOneRankOnlyWhen1F1B) {
 }
 
 TEST(Schedules, HandOverWithinARankWithoutMessages) {
-  const Schedule schedule = one_f_one_b_schedule({{{0}, {0}}, 1, 1, false});
+  const Schedule schedule = one_f_one_b_schedule({{{Rank{0}}, {Rank{0}}}, 1, 1, false});
   EXPECT_EQ(rank_text(schedule, 0), "L0 F0.0 F1.0 B1.0 B0.0 V S");
 }
 
@@ -62,7 +62,7 @@ TEST(Schedules, ForwardOnlyEndsWithTheVote) {
 TEST(Schedules, ComeFromThePlansName) {
   Plan plan;
   plan.ranks.resize(1);
-  plan.chunks.resize(1);
+  plan.chunks = {{.layer_count = 1, .replicas = {{Rank{0}, 1}}}};
   plan.schedule = "gpipe";
   EXPECT_EQ(make_schedule(plan, false)->name, "gpipe");
   plan.schedule = "zigzag";

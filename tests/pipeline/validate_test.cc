@@ -18,11 +18,11 @@ std::string verdict(const std::string& text) {
 }
 
 std::string one_rank(const std::string& actions) {
-  return verdict("schedule 1f1b micro_batches=1 chunk_ranks=0\nrank 0: " + actions);
+  return verdict("schedule 1f1b micro_batches=1 owners=0\nrank 0: " + actions);
 }
 
 std::string two_ranks(const std::string& first, const std::string& second) {
-  return verdict("schedule 1f1b micro_batches=1 chunk_ranks=0,1\nrank 0: " + first +
+  return verdict("schedule 1f1b micro_batches=1 owners=0,1\nrank 0: " + first +
                  "\nrank 1: " + second);
 }
 
@@ -60,7 +60,7 @@ TEST(ValidateSchedule, WantsEachReceivePosted) {
 }
 
 TEST(ValidateSchedule, WantsNothingLeftOver) {
-  EXPECT_THAT(verdict("schedule forward micro_batches=1 chunk_ranks=0,1\n"
+  EXPECT_THAT(verdict("schedule forward micro_batches=1 owners=0,1\n"
                       "rank 0: L0 ST0 RG0.0 F0.0 SA0.0 V\nrank 1: RT0 RA1.0 F1.0 V"),
               HasSubstr("never consumed"));
 }
@@ -73,9 +73,9 @@ TEST(ValidateSchedule, WantsBothOrNoneToSumTiedGradients) {
 }
 
 TEST(ValidateSchedule, RefusesImpossibleHeadersWithoutSizingMemoryByThem) {
-  EXPECT_THAT(verdict("schedule 1f1b micro_batches=2000000000 chunk_ranks=0\nrank 0: L0"),
-              HasSubstr("fewer actions"));
-  EXPECT_THAT(verdict("schedule 1f1b micro_batches=1 chunk_ranks=3\nrank 0: L0"),
+  EXPECT_THAT(verdict("schedule 1f1b micro_batches=2000000000 owners=0\nrank 0: L0"),
+              HasSubstr("bad schedule word 'micro_batches=2000000000'"));
+  EXPECT_THAT(verdict("schedule 1f1b micro_batches=1 owners=3\nrank 0: L0"),
               HasSubstr("rank 3, which does not exist"));
   EXPECT_THAT(one_rank("L7 F0.0 B0.0 V S"), HasSubstr("no such micro-batch"));
   EXPECT_THAT(one_rank("L0 F5.0 B0.0 V S"), HasSubstr("no such chunk"));
@@ -115,11 +115,10 @@ RC_GTEST_PROP(ValidateSchedule, RejectsAnActionOnAnotherRank, ()) {
 }
 
 RC_GTEST_PROP(ValidateSchedule, RejectsSwappedMicroBatches, ()) {
-  ScheduleInput input = random_input();
-  input.micro_batches = std::max(2, input.micro_batches);
+  const ScheduleInput input = random_input(1, 2);
   Schedule schedule = random_schedule(input);
-  const ChunkId chunk{*rc::gen::inRange(0, static_cast<int>(input.chunk_ranks.size()))};
-  auto& actions = schedule.ranks[input.chunk_ranks[chunk.index()].index()];
+  const ChunkId chunk{*rc::gen::inRange(0, static_cast<int>(input.owners.size()))};
+  auto& actions = schedule.ranks[input.owners[chunk.index()].front().index()];
   const auto find = [&](int m) {
     return std::find(actions.begin(), actions.end(), Action{ActionKind::kForward, chunk, {m}});
   };
