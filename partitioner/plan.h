@@ -32,6 +32,10 @@ struct ChunkPlan {
   std::string codec = "none";  // of the boundary after this chunk, both directions
 };
 
+// Chunks times micro-batches of a step, at most: the schedule, which every rank keeps, grows with
+// them.
+inline constexpr std::int64_t kChunkPassesMax = 1 << 22;
+
 struct Plan {
   std::string model_hash;         // ModelSpec::hash()
   std::vector<RankPlan> ranks;    // [Rank]
