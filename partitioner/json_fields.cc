@@ -45,6 +45,12 @@ Result<double> JsonFields::quantity(const char* key, double max) const {
   return value;
 }
 
+Result<bool> JsonFields::flag(const char* key) const {
+  MOTLEY_ASSIGN(const JsonFields field, member(key));
+  if (!field.value_->is_boolean()) return field.bad("true or false was expected");
+  return field.value_->get<bool>();
+}
+
 Result<bool> JsonFields::boolean(const char* key) const {
   MOTLEY_ASSIGN(const JsonFields field, member(key));
   if (!field.value_->is_boolean()) return field.bad("true or false was expected");
@@ -127,7 +133,7 @@ Result<void> JsonFields::header(const std::string& format, std::int64_t version)
 }
 
 Error JsonFields::bad(const std::string& cause) const {
-  const std::string name = path_.empty() ? "JSON" : "'" + describe(path_) + "'";
+  const std::string name = path_.empty() ? "JSON" : fmt::format("'{}'", describe(path_));
   return {code_, fmt::format("unusable {}, {}", name, source_->where(path_)), cause,
           "make the file again, or correct it"};
 }

@@ -57,9 +57,9 @@ TEST(PlanJson, RefusesReplicasThatCannotShareTheStep) {
   };
   EXPECT_EQ(replicas(R"([{"rank": 1, "micro_batches": 8}])"), "accepted");
   EXPECT_EQ(replicas(R"([{"rank": 0, "micro_batches": 8}])"), "rank 1 has no chunk");
-  EXPECT_EQ(replicas("[]"), "its replicas take 0 micro-batches; a step has 8");
+  EXPECT_EQ(replicas("[]"), "it has 0 items; 1 to 4096 were expected");
   EXPECT_EQ(replicas(R"([{"rank": 0, "micro_batches": 4}, {"rank": 1, "micro_batches": 3}])"),
-            "its replicas take 7 micro-batches; a step has 8");
+            "they take 7 micro-batches; a step has 8");
   for (const char* ranks :
        {R"([{"rank": 1, "micro_batches": 3}, {"rank": 0, "micro_batches": 5}])",
         R"([{"rank": 1, "micro_batches": 3}, {"rank": 1, "micro_batches": 5}])"}) {
