@@ -99,17 +99,18 @@ int run(const Case& c) {
   const PlanBounds& b = planning->bounds;
   const auto percent = [](double part, double whole) { return 100 * (part / whole - 1); };
   fmt::print(
-      "{:9} {:3} of {:3} machines used, {} · {:.2f} s to plan\n"
-      "          period {:.4f} s; bound {:.4f} s (+{:.3f} %{}); fluid bound {:.4f} s, of the gap "
-      "of {:.2f} % "
-      "to it granularity explains {:.2f} %\n"
-      "          step {:.3f} s simulated, {:.3f} s estimated, no estimate below {:.3f} s (+{:.2f} "
-      "%)\n",
-      c.name, planning->plan.rank_count(), c.machines, b.method, took_s, b.period_s,
-      b.period_bound_s, percent(b.period_s, b.period_bound_s), b.proven ? ", proven optimal" : "",
-      b.fluid_period_s, percent(b.period_s, b.fluid_period_s),
+      "{:9} {:3} of {:3} machines used, {}, {:.2f} s to plan\n"
+      "          least period {:.4f} s, bound {:.4f} s (+{:.4f} %{})\n"
+      "          above the fluid bound of {:.4f} s: {:.2f} %, of which granularity explains {:.2f} "
+      "%\n"
+      "          step {:.3f} s simulated, {:.3f} s estimated, bound {:.3f} s (+{:.2f} %), period "
+      "{:.4f} s\n",
+      c.name, planning->plan.rank_count(), c.machines, b.method, took_s, b.least_period_s,
+      b.period_bound_s, percent(b.least_period_s, b.period_bound_s),
+      b.proven ? ", proven optimal" : "", b.fluid_period_s,
+      percent(b.least_period_s, b.fluid_period_s),
       percent(b.granularity_period_s, b.fluid_period_s), planning->plan.predicted_step_s,
-      b.estimate_s, b.step_bound_s, percent(b.estimate_s, b.step_bound_s));
+      b.estimate_s, b.step_bound_s, percent(b.estimate_s, b.step_bound_s), b.period_s);
   return 0;
 }
 

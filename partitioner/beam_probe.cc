@@ -8,7 +8,7 @@ namespace motley {
 namespace {
 
 // Extensions tried in a probe; the width of the beam follows from it.
-constexpr std::size_t kExtensions = 3'000'000;
+constexpr std::size_t kExtensions = 1'500'000;
 constexpr std::size_t kWidthMin = 8;
 constexpr std::size_t kWidthMax = 256;
 constexpr int kNone = -1;

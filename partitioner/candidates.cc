@@ -1,7 +1,7 @@
 #include "partitioner/candidates.h"
 
 #include <algorithm>
-#include <numeric>
+#include <map>
 #include <utility>
 
 #include "partitioner/exact_search.h"
@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t kKeptPerShape = 16;
 // A search over many slots takes up to seconds, so only the micro-batch sizes whose bounds on the
 // step are best are searched.
-constexpr std::size_t kLargeShapes = 3;
+constexpr std::size_t kLargeSizes = 3;
 
 class Collector {
  public:
@@ -31,14 +31,14 @@ class Collector {
 
   Candidates collect() {
     const bool is_small = usable_.size() <= kExactSlotsMax;
-    std::vector<StepShape> shapes = step_shapes(options_);
+    const std::vector<StepShape> shapes = step_shapes(options_);
     for (const StepShape& shape : shapes) add_single_and_data_parallel(shape);
     if (!options_.cuts.empty()) {
       for (const StepShape& shape : shapes) add_given(shape);
     } else if (is_small) {
       for (const StepShape& shape : shapes) search_small(shape);
     } else {
-      for (const StepShape& shape : promising(std::move(shapes))) search_large(shape);
+      for (const auto& of_one_size : promising(shapes)) search_large(of_one_size);
     }
     std::stable_sort(found_.all.begin(), found_.all.end(), [](const auto& a, const auto& b) {
       const double a_s = a.candidate.estimate_s;
@@ -53,23 +53,32 @@ class Collector {
     const StageTable table(cost_, shape);
     std::vector<Candidate> candidates = search_exactly(table, space_, kKeptPerShape);
     const double fluid_s = Pace(table, space_).fluid_period_s();
-    ShapeBounds bounds{shape, "exact", fluid_s, 0, 0, 0};
+    ShapeBounds bounds{shape, "exact", fluid_s};
     if (!candidates.empty()) bounds.step_bound_s = candidates.front().estimate_s;
     found_.bounds.push_back(bounds);
     add(shape, std::move(candidates));
   }
 
-  void search_large(const StepShape& shape) {
-    const StageTable table(cost_, shape);
-    PeriodSearchResult result = search_period(table, space_, kKeptPerShape);
+  // The shapes of one micro-batch size share a search: with 1F1B, where it is allowed, since it
+  // needs no more memory than GPipe.
+  void search_large(const std::vector<StepShape>& shapes) {
+    const StageTable table(cost_, shapes.front());
+    const PeriodSearchResult result = search_period(table, space_, kKeptPerShape);
     const Pace pace(table, space_);
-    found_.bounds.push_back({shape, result.is_complete ? "all sets" : "beam", result.bounds.fluid_s,
-                             result.bounds.granularity_s, result.bounds.proven_s,
-                             pace.step_bound_s(result.bounds.proven_s, shape.micro_batches)});
-    add(shape, std::move(result.candidates));
-    // Searches know no replicas here; data parallelism over the fastest devices stands for them.
-    if (space_.stages <= 1 && found_.data_parallel && found_.data_parallel->shape == shape) {
-      found_.all.push_back(*found_.data_parallel);
+    for (const StepShape& shape : shapes) {
+      found_.bounds.push_back({shape, result.is_complete ? "all sets" : "beam",
+                               result.bounds.fluid_s, result.bounds.granularity_s,
+                               result.bounds.proven_s, result.period_s,
+                               pace.step_bound_s(result.bounds.proven_s, shape.micro_batches)});
+      const StageTable own_table(cost_, shape);
+      const StepEstimate estimate(own_table, space_);
+      for (Candidate candidate : result.candidates) {
+        if (estimate.rate(candidate)) found_.all.push_back({shape, std::move(candidate)});
+      }
+      // Searches know no replicas here; data parallelism over the fastest devices stands for them.
+      if (space_.stages <= 1 && found_.data_parallel && found_.data_parallel->shape == shape) {
+        found_.all.push_back(*found_.data_parallel);
+      }
     }
   }
 
@@ -78,7 +87,7 @@ class Collector {
     const StepEstimate estimate(table, space_);
     Candidate given = given_stages(options_);
     if (!estimate.rate(given)) return;
-    found_.bounds.push_back({shape, "given", 0, 0, 0, given.estimate_s});
+    found_.bounds.push_back({shape, "given"});
     add(shape, {std::move(given)});
   }
 
@@ -113,17 +122,20 @@ class Collector {
     if (!best || whole.estimate_s < best->candidate.estimate_s) best = {shape, std::move(whole)};
   }
 
-  // The shapes with the least bounds on the step.
-  std::vector<StepShape> promising(std::vector<StepShape> shapes) const {
-    std::vector<std::pair<double, std::size_t>> order;
-    for (std::size_t i = 0; i < shapes.size(); ++i) {
-      const StageTable table(cost_, shapes[i]);
-      order.emplace_back(Pace(table, space_).step_bound_s(0, shapes[i].micro_batches), i);
+  // The shapes of the micro-batch sizes with the least bounds on the step.
+  std::vector<std::vector<StepShape>> promising(const std::vector<StepShape>& shapes) const {
+    std::map<int, std::vector<StepShape>> by_size;
+    for (const StepShape& shape : shapes) by_size[shape.micro_batch].push_back(shape);
+    std::vector<std::pair<double, int>> order;
+    for (const auto& [size, of_one_size] : by_size) {
+      const StageTable table(cost_, of_one_size.front());
+      const double bound_s = Pace(table, space_).step_bound_s(0, of_one_size.front().micro_batches);
+      order.emplace_back(bound_s, size);
     }
     std::sort(order.begin(), order.end());
-    if (order.size() > kLargeShapes) order.resize(kLargeShapes);
-    std::vector<StepShape> best;
-    for (const auto& [bound_s, i] : order) best.push_back(shapes[i]);
+    if (order.size() > kLargeSizes) order.resize(kLargeSizes);
+    std::vector<std::vector<StepShape>> best;
+    for (const auto& [bound_s, size] : order) best.push_back(by_size[size]);
     return best;
   }
 

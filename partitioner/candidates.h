@@ -24,6 +24,7 @@ struct ShapeBounds {
   double fluid_period_s = 0;        // if layers could be cut anywhere
   double granularity_period_s = 0;  // with whole layers; 0 = not known
   double period_bound_s = 0;        // no pipeline of single devices has a shorter period
+  double least_period_s = 0;        // the shortest of those found
   double step_bound_s = 0;          // no candidate of the shape has a shorter estimate
 };
 

@@ -18,8 +18,9 @@
 namespace motley {
 namespace {
 
-// Two periods closer than this are one.
+// Two periods closer than this are one: where the bisection is a proof, and where it is not.
 constexpr double kSamePeriod = 1e-7;
+constexpr double kNearPeriod = 3e-4;
 constexpr int kProbesMax = 64;
 // A step of few micro-batches may be shorter with a longer period and fewer stages, so candidates
 // are also taken at periods longer by these factors.
@@ -110,7 +111,8 @@ class PeriodSearch {
       if (!found) low_s = high_s;
     }
     if (!found) return std::nullopt;
-    for (int i = 0; i < kProbesMax && high_s > low_s * (1 + kSamePeriod); ++i) {
+    const double same = probe_->is_complete() ? kSamePeriod : kNearPeriod;
+    for (int i = 0; i < kProbesMax && high_s > low_s * (1 + same); ++i) {
       const double middle_s = (low_s + high_s) / 2;
       (try_period(middle_s) ? high_s : low_s) = middle_s;
     }

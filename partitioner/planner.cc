@@ -102,12 +102,13 @@ class Planner {
       if (shape.shape != trial.shape) continue;
       bounds.method = shape.method;
       bounds.period_bound_s = shape.period_bound_s;
+      bounds.least_period_s = shape.least_period_s;
       bounds.fluid_period_s = shape.fluid_period_s;
       bounds.granularity_period_s = shape.granularity_period_s;
       bounds.step_bound_s = shape.step_bound_s;
       bounds.proven = shape.method == "exact" ||
                       (shape.method == "all sets" &&
-                       trial.candidate.period_s <= shape.period_bound_s * (1 + kProven));
+                       shape.least_period_s <= shape.period_bound_s * (1 + kProven));
     }
     return bounds;
   }

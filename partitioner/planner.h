@@ -19,12 +19,13 @@ struct PlanBounds {
   std::string method;               // exact | all sets | beam | given
   double period_s = 0;              // of the plan
   double period_bound_s = 0;        // no pipeline of single devices has a shorter period
+  double least_period_s = 0;        // the shortest found; a plan's may be longer for a shorter step
   double fluid_period_s = 0;        // if layers could be cut anywhere
   double granularity_period_s = 0;  // with whole layers; 0 = not known
   double estimate_s = 0;            // of the plan's step
   double step_bound_s = 0;          // no candidate of the plan's shape has a shorter estimate
-  // exact: no other candidate has a shorter estimated step. all sets: no pipeline of single devices
-  // has a shorter period, to 1e-6 of it. Else false; the bounds say how far the plan may be off.
+  // exact: no other candidate has a shorter estimated step. all sets: the least period was found,
+  // to 1e-6 of it. Else false; the bounds say how far the plan may be off.
   bool proven = false;
 };
 
