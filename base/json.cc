@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <vector>
+
 #include "base/json_position.h"
 
 namespace motley {
@@ -15,13 +18,95 @@ Error json_error(const std::string& source, const std::string& cause) {
 }
 
 // What the library says behind its own name for the error and the place, which we give in our way.
-std::string cause_of(const Json::parse_error& error) {
+std::string cause_of(std::string_view text) {
   constexpr std::size_t kCauseMax = 300;
-  const std::string_view text = error.what();
   const std::size_t column = text.find("column ");
-  const std::size_t colon = column == std::string_view::npos ? column : text.find(": ", column);
+  const std::size_t colon = text.find(column == std::string_view::npos ? "] " : ": ",
+                                      column == std::string_view::npos ? 0 : column);
   return excerpt(colon == std::string_view::npos ? text : text.substr(colon + 2), kCauseMax);
 }
+
+// Builds the value. The library's own builder searches all keys before it for each key of an
+// object, which takes hours for a hostile file; here the keys are known to differ.
+class Builder : public nlohmann::json_sax<Json> {
+ public:
+  [[nodiscard]] Json take() { return std::move(root_); }
+
+  [[nodiscard]] std::size_t error_offset() const { return error_offset_; }
+
+  [[nodiscard]] const std::string& error() const { return error_; }
+
+  bool null() override { return add(nullptr); }
+
+  bool boolean(bool value) override { return add(value); }
+
+  bool number_integer(number_integer_t value) override { return add(value); }
+
+  bool number_unsigned(number_unsigned_t value) override { return add(value); }
+
+  bool number_float(number_float_t value, const string_t&) override { return add(value); }
+
+  bool string(string_t& value) override { return add(std::move(value)); }
+
+  bool binary(binary_t&) override { return false; }  // not in JSON text
+
+  bool start_object(std::size_t) override { return open(Json::object()); }
+
+  bool start_array(std::size_t) override { return open(Json::array()); }
+
+  bool end_object() override { return close(); }
+
+  bool end_array() override { return close(); }
+
+  bool key(string_t& key) override {
+    key_ = std::move(key);
+    return true;
+  }
+
+  bool parse_error(std::size_t end,
+                   const std::string& token,
+                   const Json::exception& error) override {
+    error_offset_ = end - std::min(end, std::max<std::size_t>(token.size(), 1));
+    error_ = cause_of(error.what());
+    return false;
+  }
+
+ private:
+  bool add(Json value) {
+    if (open_.empty()) {
+      root_ = std::move(value);
+    } else if (open_.back()->is_array()) {
+      open_.back()->push_back(std::move(value));
+    } else {
+      open_.back()->get_ref<Json::object_t&>().emplace_back(std::move(key_), std::move(value));
+    }
+    return true;
+  }
+
+  bool open(Json container) {
+    Json* parent = open_.empty() ? nullptr : open_.back();
+    add(std::move(container));
+    if (parent == nullptr) {
+      open_.push_back(&root_);
+    } else if (parent->is_array()) {
+      open_.push_back(&parent->back());
+    } else {
+      open_.push_back(&parent->get_ref<Json::object_t&>().back().second);
+    }
+    return true;
+  }
+
+  bool close() {
+    open_.pop_back();
+    return true;
+  }
+
+  Json root_;
+  std::vector<Json*> open_;  // only the innermost grows, so that these stay where they are
+  string_t key_;
+  std::size_t error_offset_ = 0;
+  std::string error_;
+};
 
 template <class T>
 bool has_type(const Json& value) {
@@ -37,14 +122,9 @@ Result<Json> parse_json(std::string_view text, const std::string& source) {
   if (const auto flaw = find_json_flaw(text, kMaxDepth)) {
     return json_error(at_place(source, place_of(text, flaw->offset)), flaw->cause);
   }
-  try {
-    return Json::parse(text);
-  } catch (const Json::parse_error& e) {
-    const std::size_t offset = e.byte > 0 ? e.byte - 1 : 0;
-    return json_error(at_place(source, place_of(text, offset)), cause_of(e));
-  } catch (const Json::exception& e) {
-    return json_error(source, e.what());
-  }
+  Builder builder;
+  if (Json::sax_parse(text, &builder)) return builder.take();
+  return json_error(at_place(source, place_of(text, builder.error_offset())), builder.error());
 }
 
 template <class T>

@@ -91,29 +91,13 @@ bool enter(JsonScanner& scanner, const std::variant<std::string, std::size_t>& s
   }
 }
 
-bool is_beyond_double(std::string_view token) {
-  const bool number = token[0] == '-' || (token[0] >= '0' && token[0] <= '9');
-  // Shorter ones without an exponent cannot be.
-  constexpr std::size_t kDigits = 300;
-  if (!number || (token.size() < kDigits && token.find_first_of("eE") == std::string_view::npos)) {
-    return false;
-  }
-  try {
-    (void)Json::parse(token);
-  } catch (const Json::out_of_range&) {
-    return true;
-  } catch (const Json::exception&) {  // the syntax is not our matter here
-  }
-  return false;
-}
-
 }  // namespace
 
 std::string describe(const JsonPath& path) {
   std::string text;
   for (const auto& step : path) {
     if (const auto* key = std::get_if<std::string>(&step)) {
-      text += (text.empty() ? "" : ".") + excerpt(*key);
+      text += fmt::format("{}{}", text.empty() ? "" : ".", excerpt(*key));
     } else {
       text += fmt::format("[{}]", std::get<std::size_t>(step));
     }
@@ -156,8 +140,6 @@ std::optional<JsonFlaw> find_json_flaw(std::string_view text, int depth_max) {
       const std::string key = unquoted(token);
       if (open.back().keys.insert(key).second) continue;
       return JsonFlaw{offset, fmt::format("key '{}' stands twice in one object", excerpt(key))};
-    } else if (is_beyond_double(token)) {
-      return JsonFlaw{offset, fmt::format("the number {} is too large", excerpt(token))};
     }
   }
   return std::nullopt;

@@ -27,9 +27,8 @@ struct JsonFlaw {
   std::string cause;
 };
 
-// The first place where values are nested deeper than `depth_max`, an object has a key twice (which
-// of the two counts is up to the reader), or a number is beyond double. Any text is safe; syntax is
-// not checked.
+// The first place where values are nested deeper than `depth_max`, or an object has a key twice
+// (which of the two counts is up to the reader). Any text is safe; syntax is not checked.
 [[nodiscard]] std::optional<JsonFlaw> find_json_flaw(std::string_view text, int depth_max);
 
 // What a JSON value came from, for errors: a name, and the text where it is at hand.

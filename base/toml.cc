@@ -15,33 +15,43 @@ namespace {
 constexpr int kDepthMax = 8;
 constexpr std::size_t kWordMax = 100;
 
-// The parser follows the parts of a dotted key by recursion when it frees them, with no limit of
-// its own, so that a long one would overflow the stack. The offset of the first key of more parts
-// than any file needs; strings and comments are passed over.
-std::optional<std::size_t> find_long_key(std::string_view text) {
+// What the parser would take and we refuse.
+struct TomlFlaw {
+  std::size_t offset = 0;
+  std::string cause;
+};
+
+// The last character of the string that begins at `begin`; it ends with its line at the latest.
+std::size_t end_of_string(std::string_view text, std::size_t begin) {
+  std::size_t i = begin + 1;
+  for (; i < text.size() && text[i] != '\n'; ++i) {
+    if (text[i] == text[begin]) return i;
+    if (text[i] == '\\' && text[begin] == '"' && text.substr(i + 1, 1) != "\n") ++i;
+  }
+  return i - 1;
+}
+
+// The parser frees the parts of a dotted key by recursion without a limit, so that a long key would
+// overflow the stack. TOML has only ASCII outside of strings and comments; the parser's tests for
+// space (toml++ 3.3) are not defined for some other characters.
+std::optional<TomlFlaw> find_flaw(std::string_view text) {
+  constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
   int dots = 0;
-  std::string_view quote;  // what ends the string that we are in; "" = in none
-  for (std::size_t i = 0; i < text.size(); ++i) {
+  for (std::size_t i = text.starts_with(kByteOrderMark) ? 3 : 0; i < text.size(); ++i) {
     const char c = text[i];
-    if (c == '\n') {
-      dots = 0;
-      if (quote.size() == 1) quote = "";
-    } else if (!quote.empty()) {
-      if (c == '\\' && quote[0] == '"' && text.substr(i + 1, 1) != "\n") {
-        ++i;
-      } else if (text.substr(i, quote.size()) == quote) {
-        i += quote.size() - 1;
-        quote = "";
+    if (c == '"' || c == '\'') {
+      if (text.substr(i, 3) == std::string(3, c)) {
+        return TomlFlaw{i, "strings over several lines are not used here"};
       }
-    } else if (c == '"' || c == '\'') {
-      quote = text.substr(i, text.substr(i, 3) == std::string(3, c) ? 3 : 1);
-      i += quote.size() - 1;
+      i = end_of_string(text, i);
     } else if (c == '#') {
       i = std::min(text.find('\n', i), text.size()) - 1;
-    } else if (c == '=' || c == ',' || c == '{' || c == '[') {
+    } else if (static_cast<unsigned char>(c) >= 0x80) {
+      return TomlFlaw{i, "a character that is not ASCII may stand within quotes only"};
+    } else if (std::string_view("\n=,{[").find(c) != std::string_view::npos) {
       dots = 0;
     } else if (c == '.' && ++dots > kDepthMax) {
-      return i;
+      return TomlFlaw{i, fmt::format("a key has more than {} parts", kDepthMax)};
     }
   }
   return std::nullopt;
@@ -76,8 +86,11 @@ class Converter {
     for (const auto& [key, child] : table) {
       const std::string name(key.str());
       if (name.size() > kWordMax) return long_key(key);
-      MOTLEY_ASSIGN(object[name],
-                    convert(child, path.empty() ? name : path + "." + name, depth + 1));
+      MOTLEY_ASSIGN(
+          Json value,
+          convert(child, path.empty() ? name : fmt::format("{}.{}", path, name), depth + 1));
+      // Not by its key, which would search all keys before it.
+      object.get_ref<Json::object_t&>().emplace_back(name, std::move(value));
     }
     return object;
   }
@@ -131,10 +144,10 @@ Result<TomlDocument> parse_toml(std::string_view text, const std::string& source
     return Error{ErrorCode::kConfig, fmt::format("bad TOML, {}", source),
                  fmt::format("it is larger than {} bytes", kTomlBytesMax), "check the path"};
   }
-  if (const auto offset = find_long_key(text)) {
+  if (const auto flaw = find_flaw(text)) {
     return Error{ErrorCode::kConfig,
-                 fmt::format("bad TOML, {}", at_place(source, place_of(text, *offset))),
-                 fmt::format("a key has more than {} parts", kDepthMax), "correct this line"};
+                 fmt::format("bad TOML, {}", at_place(source, place_of(text, flaw->offset))),
+                 flaw->cause, "correct this line"};
   }
   try {
     const toml::table table = toml::parse(text, source);

@@ -24,9 +24,9 @@ struct TomlDocument {
 
 inline constexpr std::uint64_t kTomlBytesMax = 1 << 20;
 
-// Parses TOML of at most kTomlBytesMax bytes. Dates and times are refused: nothing in Motley uses
-// them; and so are nesting deeper than 8 levels and keys of more than 100 bytes.
-// kConfig with line and column on bad syntax. On success `root` is an object.
+// Parses TOML of at most kTomlBytesMax bytes. Dates, times and strings over several lines are
+// refused: nothing in Motley uses them; and so are nesting deeper than 8 levels and keys of more
+// than 100 bytes. kConfig with line and column on bad syntax. On success `root` is an object.
 [[nodiscard]] Result<TomlDocument> parse_toml(std::string_view text, const std::string& source);
 
 // The candidate closest to `word` (edit distance at most 3 and less than half its length), or "".

@@ -133,6 +133,7 @@ Result<std::vector<Machine>> read_machines(TomlTable& root, std::vector<TomlTabl
 
 std::vector<std::string> names_of(const std::vector<Machine>& machines) {
   std::vector<std::string> names;
+  names.reserve(machines.size());
   for (const Machine& machine : machines) names.push_back(machine.name);
   return names;
 }

@@ -127,7 +127,7 @@ Result<void> JsonFields::header(const std::string& format, std::int64_t version)
 }
 
 Error JsonFields::bad(const std::string& cause) const {
-  const std::string name = path_.empty() ? "JSON" : "'" + describe(path_) + "'";
+  const std::string name = path_.empty() ? "JSON" : fmt::format("'{}'", describe(path_));
   return {code_, fmt::format("unusable {}, {}", name, source_->where(path_)), cause,
           "make the file again, or correct it"};
 }

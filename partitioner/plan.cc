@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 
 #include "base/hash.h"
 #include "base/json.h"
@@ -17,9 +16,11 @@ constexpr int kVersion = 2;
 constexpr std::size_t kRanksMax = 4096;
 constexpr std::size_t kChunksMax = 65536;
 constexpr std::size_t kNotesMax = 1000;
-constexpr int kLayersMax = 1 << 20;
-constexpr int kSmallIntMax = 1 << 24;  // samples, micro-batches
+constexpr int kLayersMax = 1 << 16;
+constexpr int kSamplesMax = 1 << 24;  // of a step, as train.global_batch
 constexpr int kThreadsMax = 4096;
+constexpr std::int64_t kBytesMax = std::int64_t{1} << 48;
+constexpr double kSecondsMax = 1e12;
 
 std::string hash_text(const Plan& plan) {
   return fmt::format("{:016x}", plan_hash(plan));
@@ -31,9 +32,8 @@ Result<RankPlan> read_rank(const JsonFields& fields) {
   MOTLEY_ASSIGN(rank.device, fields.word("device", kDeviceNameOthers));
   MOTLEY_ASSIGN(const std::int64_t threads, fields.integer("threads", 1, kThreadsMax));
   rank.threads = static_cast<int>(threads);
-  MOTLEY_ASSIGN(rank.compute_s, fields.quantity("compute_s"));
-  MOTLEY_ASSIGN(rank.memory_bytes,
-                fields.integer("memory_bytes", 0, std::numeric_limits<std::int64_t>::max()));
+  MOTLEY_ASSIGN(rank.compute_s, fields.quantity("compute_s", kSecondsMax));
+  MOTLEY_ASSIGN(rank.memory_bytes, fields.integer("memory_bytes", 0, kBytesMax));
   return rank;
 }
 
@@ -78,6 +78,15 @@ Result<ChunkPlan> read_chunk(const JsonFields& fields,
   return chunk;
 }
 
+Result<void> read_batches(const JsonFields& fields, Plan& plan) {
+  MOTLEY_ASSIGN(const std::int64_t micro_batch, fields.integer("micro_batch", 1, kSamplesMax));
+  MOTLEY_ASSIGN(const std::int64_t micro_batches,
+                fields.integer("micro_batches", 1, kSamplesMax / micro_batch));
+  plan.micro_batch = static_cast<int>(micro_batch);
+  plan.micro_batches = static_cast<int>(micro_batches);
+  return {};
+}
+
 Result<void> read_ranks(const JsonFields& fields, Plan& plan) {
   MOTLEY_ASSIGN(const auto items, fields.items("ranks", 1, kRanksMax));
   for (const JsonFields& item : items) {
@@ -101,6 +110,11 @@ Result<void> read_chunks(const JsonFields& fields, Plan& plan) {
     }
     for (const Replica& replica : chunk.replicas) used[replica.rank.index()] = true;
     plan.chunks.push_back(std::move(chunk));
+  }
+  if (plan.chunk_count() * std::int64_t{plan.micro_batches} > kChunkPassesMax) {
+    return fields.bad("chunks",
+                      fmt::format("{} chunks times {} micro-batches are more than {}",
+                                  plan.chunk_count(), plan.micro_batches, kChunkPassesMax));
   }
   for (std::size_t r = 0; r < used.size(); ++r) {
     if (!used[r]) return fields.bad("chunks", fmt::format("rank {} has no chunk", r));
@@ -179,11 +193,8 @@ Result<Plan> plan_from_json(const Json& json, const JsonSource& source) {
     return fields.bad("schedule", fmt::format("unknown schedule '{}'; gpipe and 1f1b exist",
                                               excerpt(plan.schedule)));
   }
-  MOTLEY_ASSIGN(const std::int64_t micro_batch, fields.integer("micro_batch", 1, kSmallIntMax));
-  MOTLEY_ASSIGN(const std::int64_t micro_batches, fields.integer("micro_batches", 1, kSmallIntMax));
-  plan.micro_batch = static_cast<int>(micro_batch);
-  plan.micro_batches = static_cast<int>(micro_batches);
-  MOTLEY_ASSIGN(plan.predicted_step_s, fields.quantity("predicted_step_s"));
+  MOTLEY_TRY(read_batches(fields, plan));
+  MOTLEY_ASSIGN(plan.predicted_step_s, fields.quantity("predicted_step_s", kSecondsMax));
   MOTLEY_TRY(read_ranks(fields, plan));
   MOTLEY_TRY(read_chunks(fields, plan));
   MOTLEY_ASSIGN(plan.notes, fields.texts("notes", kNotesMax));

@@ -43,6 +43,10 @@ struct ChunkPlan {
   [[nodiscard]] bool is_on(Rank rank) const;
 };
 
+// Chunks times micro-batches of a step, at most: the schedule, which every rank keeps, grows with
+// them.
+inline constexpr std::int64_t kChunkPassesMax = 1 << 22;
+
 struct Plan {
   std::string model_hash;         // ModelSpec::hash()
   std::vector<RankPlan> ranks;    // [Rank]

@@ -19,6 +19,7 @@ constexpr std::size_t kLayerKindsMax = 65536;
 constexpr std::size_t kSamplesMax = 1024;
 constexpr std::size_t kCodecsMax = 256;
 constexpr std::size_t kCodecNameMax = 200;
+constexpr std::size_t kSignatureMax = 1000;
 constexpr double kBytesPerFloatMax = 64;
 constexpr std::size_t kWarningsMax = 1024;
 constexpr int kMicroBatchMax = 1 << 24;
@@ -127,6 +128,7 @@ Result<DeviceProfile> read_device(const JsonFields& fields) {
   MOTLEY_ASSIGN(device.warnings, fields.texts("warnings", kWarningsMax));
   MOTLEY_ASSIGN(const auto layers, fields.members("layers", kLayerKindsMax));
   for (const auto& [signature, samples] : layers) {
+    if (signature.size() > kSignatureMax) return samples.bad("its signature is too long");
     MOTLEY_ASSIGN(device.layers[signature], read_samples(samples));
   }
   return device;
@@ -188,7 +190,7 @@ LayerSample interpolate(const std::vector<LayerSample>& samples, int micro_batch
   const auto bytes = [&](std::int64_t LayerSample::*field) {
     const double span = static_cast<double>(b.*field - a.*field);
     const double value = static_cast<double>(a.*field) + share * span;
-    return std::max(std::int64_t{0}, static_cast<std::int64_t>(std::ceil(value)));
+    return static_cast<std::int64_t>(std::clamp(std::ceil(value), 0.0, double{kBytesMax}));
   };
   return {.micro_batch = micro_batch,
           .forward_s = seconds(&LayerSample::forward_s),

@@ -128,10 +128,11 @@ Error TomlTable::bad(const std::string& key,
                      const std::string& cause,
                      const std::string& remedy) const {
   const std::string path = key.empty() ? path_ : path_.empty() ? key : path_ + "." + key;
-  return {ErrorCode::kConfig,
-          fmt::format("unusable {}, {}", path.empty() ? "cluster" : "'" + excerpt(path) + "'",
-                      document_->where(path)),
-          cause, remedy};
+  return {
+      ErrorCode::kConfig,
+      fmt::format("unusable {}, {}", path.empty() ? "cluster" : fmt::format("'{}'", excerpt(path)),
+                  document_->where(path)),
+      cause, remedy};
 }
 
 const Json* TomlTable::find(const char* key) {

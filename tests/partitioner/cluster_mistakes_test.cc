@@ -113,14 +113,16 @@ INSTANTIATE_TEST_SUITE_P(
                             "twice"},
                     Mistake{two("[[machine]]\nname = 'c'"), "7:1", "no address that"}));
 
-INSTANTIATE_TEST_SUITE_P(Syntax,
-                         ClusterMistake,
-                         testing::Values(Mistake{machine("address = "), "3:11", "value"},
-                                         Mistake{machine("name = 'b'"), "3:8", "name"},
-                                         Mistake{"[[machine]", "1:11", "table"},
-                                         Mistake{machine("address = 1979-05-27"), "3:11",
-                                                 "dates and times"},
-                                         Mistake{machine("address = '\xff'"), "3:11", "utf-8"}));
+INSTANTIATE_TEST_SUITE_P(
+    Syntax,
+    ClusterMistake,
+    testing::Values(Mistake{machine("address = "), "3:11", "value"},
+                    Mistake{machine("name = 'b'"), "3:8", "name"},
+                    Mistake{"[[machine]", "1:11", "table"},
+                    Mistake{machine("\u0299 = 1"), "3:1", "not ASCII"},
+                    Mistake{machine("address = '''a'''"), "3:11", "several lines"},
+                    Mistake{machine("address = 1979-05-27"), "3:11", "dates and times"},
+                    Mistake{machine("address = '\xff'"), "3:11", "utf-8"}));
 
 INSTANTIATE_TEST_SUITE_P(
     Sizes,
