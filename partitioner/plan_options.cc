@@ -21,6 +21,13 @@ Result<void> check_batch(const PlanOptions& options) {
                          "the one does not divide the other",
                          "choose train.micro_batch among the divisors of train.global_batch, or 0");
   }
+  if (options.micro_batch > 0 &&
+      options.global_batch / options.micro_batch > kPlannedMicroBatchesMax) {
+    return contradiction(
+        fmt::format("a step of {} micro-batches", options.global_batch / options.micro_batch),
+        fmt::format("at most {} are planned", kPlannedMicroBatchesMax),
+        "raise train.micro_batch, or set it to 0 to let the plan choose");
+  }
   return {};
 }
 
@@ -85,6 +92,22 @@ void pin_layers(const Pins& pins,
 
 }  // namespace
 
+Result<void> check_planning_size(const ModelSpec& model, const Cluster& cluster) {
+  if (model.layers.size() > kPlannedLayersMax) {
+    return contradiction(fmt::format("a model of {} layers", model.layers.size()),
+                         fmt::format("at most {} are planned", kPlannedLayersMax),
+                         "lower model.layers; a block of gpt2 has two layers");
+  }
+  std::size_t devices = 0;
+  for (const Machine& machine : cluster.machines) devices += machine.devices.size();
+  if (devices > kPlannedDevicesMax) {
+    return contradiction(fmt::format("a cluster of {} devices", devices),
+                         fmt::format("at most {} are planned", kPlannedDevicesMax),
+                         "list fewer devices in the cluster file");
+  }
+  return {};
+}
+
 Result<void> check_plan_options(const PlanOptions& options, const CostModel& cost) {
   MOTLEY_TRY(check_batch(options));
   MOTLEY_TRY(check_words(options, cost));
@@ -95,7 +118,10 @@ std::vector<int> micro_batch_sizes(const PlanOptions& options) {
   if (options.micro_batch > 0) return {options.micro_batch};
   std::vector<int> sizes;
   for (int size = 1; size <= options.global_batch; ++size) {
-    if (options.global_batch % size == 0) sizes.push_back(size);
+    const int count = options.global_batch / size;
+    if (count * size == options.global_batch && count <= kPlannedMicroBatchesMax) {
+      sizes.push_back(size);
+    }
   }
   return sizes;
 }

@@ -10,6 +10,7 @@
 #include "partitioner/cluster.h"
 #include "partitioner/cost_model.h"
 #include "partitioner/pins.h"
+#include "partitioner/plan.h"
 #include "partitioner/search_space.h"
 
 namespace motley {
@@ -27,6 +28,15 @@ struct PlanOptions {
   int default_threads = 1;
   int optimizer_floats_per_parameter = 2;  // moments: adamw 2, sgd 1
 };
+
+// What planning ends for in reasonable time; any plan within them can be written and read.
+inline constexpr std::size_t kPlannedLayersMax = 10'000;
+inline constexpr std::size_t kPlannedDevicesMax = 1'024;
+inline constexpr int kPlannedMicroBatchesMax = 4'096;
+static_assert(kPlannedDevicesMax * kPlannedMicroBatchesMax <= kChunkPassesMax);
+
+// kConfig when there is more to plan than the limits above.
+[[nodiscard]] Result<void> check_planning_size(const ModelSpec& model, const Cluster& cluster);
 
 // kConfig when the options contradict each other, the model or the slots.
 [[nodiscard]] Result<void> check_plan_options(const PlanOptions& options, const CostModel& cost);

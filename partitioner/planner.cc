@@ -200,6 +200,7 @@ Result<Planning> plan_in_full(const ModelSpec& model,
   if (model.layers.empty()) {
     return Error{ErrorCode::kConfig, "the model has no layers", "", ""};
   }
+  MOTLEY_TRY(check_planning_size(model, cluster));
   MOTLEY_ASSIGN(CostModel cost, CostModel::make(model, cluster, profile, options.default_threads,
                                                 options.optimizer_floats_per_parameter));
   MOTLEY_TRY(check_pins(options.pins, model.layer_names(), cluster));

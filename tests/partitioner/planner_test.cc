@@ -130,6 +130,39 @@ TEST(MakePlan, GivesWorkInProportionToSpeed) {
   }
 }
 
+std::string verdict(const Problem& problem) {
+  const auto plan = problem.plan();
+  if (plan.ok()) return "planned";
+  EXPECT_EQ(plan.error().code, ErrorCode::kConfig);
+  return plan.error().what;
+}
+
+TEST(MakePlan, RefusesWhatIsTooLargeToPlan) {
+  Problem problem;
+  problem.layers.resize(kPlannedLayersMax + 1);
+  problem.machines.resize(1);
+  EXPECT_EQ(verdict(problem), "a model of 10001 layers");
+  problem.layers.resize(1);
+  problem.machines.resize(kPlannedDevicesMax + 1);
+  EXPECT_EQ(verdict(problem), "a cluster of 1025 devices");
+  problem.machines.resize(1);
+  problem.options.global_batch = 1 << 24;
+  problem.options.micro_batch = 1;
+  EXPECT_EQ(verdict(problem), "a step of 16777216 micro-batches");
+}
+
+TEST(MakePlan, PlansManyLayersAndTheLargestBatch) {
+  Problem problem;
+  problem.layers.resize(1000);
+  problem.machines.resize(3);
+  problem.options.global_batch = 1 << 24;
+  problem.options.schedule = "1f1b";
+  const auto plan = problem.plan();
+  ASSERT_TRUE(plan.ok()) << describe(plan.error());
+  EXPECT_LE(plan->micro_batches, kPlannedMicroBatchesMax);
+  EXPECT_TRUE(plan_from_json(plan_to_json(*plan), "p").ok());
+}
+
 TEST(MakePlan, LeavesOutMachinesThatDoNotPay) {
   Problem problem = three_machines();
   problem.link = {100, 0.1};  // 4 s for an activation that takes 1.2 s to compute
