@@ -112,6 +112,40 @@ TEST_F(BadInput, ADamagedPlan) {
   expect_refused(job_.train("run", {"--plan", plan}), 7, {"plan.json"});
 }
 
+TEST_F(BadInput, APlanWithAMistake) {
+  const std::string plan = job_.folder().write(
+      "plan.json", "{\"format\": \"motley.plan\",\n \"version\": \"two\"}");
+  expect_refused(job_.train("run", {"--plan", plan}), 3,
+                 {"'version'", "plan.json:2:13", "a whole number"});
+}
+
+TEST_F(BadInput, ADamagedProfile) {
+  const std::string profile = job_.folder().write("profile.json", "{\"format\": 3 4}");
+  expect_refused(job_.train("run", {"--profile", profile}), 7, {"profile.json:1:14"});
+}
+
+TEST_F(BadInput, AClusterWithAMistake) {
+  const std::string cluster = job_.folder().write(
+      "home.toml", "[network]\nbandwidth_mbps = -1\n[[machine]]\nname = \"a\"\n");
+  expect_refused(job_.train("run", {"--cluster", cluster}), 3,
+                 {"network.bandwidth_mbps", "home.toml:2:18", "it is -1"});
+}
+
+TEST_F(BadInput, AnEndlessFile) {
+  expect_refused(job_.train("run", {"--cluster", "/dev/zero"}), 3, {"/dev/zero", "larger than"});
+  expect_refused(job_.train("run", {"--profile", "/dev/zero"}), 7, {"/dev/zero", "larger than"});
+}
+
+TEST_F(BadInput, AModelOfAMillionLayers) {
+  expect_refused(train_with("model.layers=1000000"), 3, {"model.layers", "10000"});
+}
+
+TEST_F(BadInput, APinOfAnUnknownMachine) {
+  expect_refused(job_.train("run", {"--pin", "never locla"}), 3, {"locla", "did you mean 'local'"});
+  expect_refused(train_with("parallel.pins=[\"layer h.0.atn on local\"]"), 3,
+                 {"h.0.atn", "did you mean 'h.0.attn'"});
+}
+
 // A disk of its own, small enough to fill.
 class SmallDisk {
  public:
