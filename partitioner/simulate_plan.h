@@ -16,11 +16,12 @@ struct SimulatedPlan {
   SimulatedStep step;
 };
 
-// kConfig when the cluster or the profile lacks a machine that the plan uses.
+// kConfig when the cluster or the profile lacks a machine or a codec that the plan uses.
 [[nodiscard]] Result<SimulatedPlan> simulate_plan(const Plan& plan,
                                                   const ModelSpec& model,
                                                   const Cluster& cluster,
                                                   const Profile& profile,
-                                                  const PlanOptions& options);
+                                                  const PlanOptions& options,
+                                                  const SimulateOptions& how = {});
 
 }  // namespace motley

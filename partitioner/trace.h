@@ -13,7 +13,7 @@ namespace motley {
 
 struct TraceSpan {
   Rank rank;
-  std::string lane;  // "compute", "wait", "link to 1"
+  std::string lane;  // "compute", "codec", "wait", "link to 1"
   std::string name;  // action text, "F0.3"
   double start_s = 0;
   double duration_s = 0;

@@ -1,7 +1,11 @@
 // motley simulate: a plan's schedule on the cost model; no hardware needed.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
 #include <cstdio>
+#include <utility>
+#include <vector>
 
 #include "base/files.h"
 #include "base/json.h"
@@ -9,11 +13,66 @@
 #include "cluster/run_folder.h"
 #include "cluster/workers.h"
 #include "partitioner/simulate_plan.h"
+#include "partitioner/svg_timeline.h"
 #include "tools/command.h"
 #include "tools/inputs.h"
 
 namespace motley {
 namespace {
+
+// What the options ask for beside the times: the schedule's text, a trace, a picture.
+Result<void> write_pictures(const Arguments& arguments,
+                            const Plan& plan,
+                            const SimulatedPlan& simulated) {
+  if (arguments.has("schedule")) std::fputs(to_text(simulated.schedule).c_str(), stdout);
+  std::vector<std::string> names;
+  for (int rank = 0; rank < plan.rank_count(); ++rank) {
+    names.push_back(rank_name(plan, Rank{rank}));
+  }
+  const std::vector<TraceSpan>& spans = simulated.step.spans;
+  if (arguments.has("trace")) {
+    MOTLEY_TRY(write_file_atomic(arguments.value("trace"), trace_to_json(spans, names).dump()));
+  }
+  if (arguments.has("svg")) {
+    const std::string title = fmt::format(
+        "{}: a step of {:.4f} s, {}, {} micro-batches of {} samples", arguments.operand(0),
+        simulated.step.step_s, plan.schedule, plan.micro_batches, plan.micro_batch);
+    MOTLEY_TRY(
+        write_file_atomic(arguments.value("svg"), svg_timeline(spans, names, {.title = title})));
+  }
+  return {};
+}
+
+void print_step(const Plan& plan, const SimulatedStep& step) {
+  fmt::print("a step takes {:.4f} s\n", step.step_s);
+  for (int rank = 0; rank < plan.rank_count(); ++rank) {
+    const auto index = static_cast<std::size_t>(rank);
+    fmt::print(
+        "  {:<24} computes {:.4f} s, codecs and messages {:.4f} s, waits {:.4f} s "
+        "({:.4f} s for ranks, {:.4f} s for links)\n",
+        rank_name(plan, Rank{rank}), step.compute_s[index], step.codec_s[index], step.wait_s[index],
+        step.wait_sender_s[index], step.wait_link_s[index]);
+  }
+}
+
+struct DrawnSteps {
+  double median_s = 0;
+  double spread_s = 0;  // median absolute deviation
+};
+
+double median_of(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const std::size_t middle = values.size() / 2;
+  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
+}
+
+DrawnSteps summary_of(const std::vector<double>& steps_s) {
+  DrawnSteps drawn{median_of(steps_s), 0};
+  std::vector<double> deviations_s;
+  for (const double step_s : steps_s) deviations_s.push_back(std::abs(step_s - drawn.median_s));
+  drawn.spread_s = median_of(std::move(deviations_s));
+  return drawn;
+}
 
 Result<void> simulate(const Arguments& arguments) {
   MOTLEY_ASSIGN(const Plan plan, read_named_plan(arguments.operand(0)));
@@ -23,28 +82,42 @@ Result<void> simulate(const Arguments& arguments) {
   MOTLEY_ASSIGN(const Profile profile, read_profiles(arguments));
   MOTLEY_TRY(check_plan(plan, model, resolved.config, cluster));
   MOTLEY_ASSIGN(const PlanOptions options, plan_options(resolved.config, 0));
-  MOTLEY_ASSIGN(const SimulatedPlan simulated,
-                simulate_plan(plan, model, cluster, profile, options));
-  const SimulatedStep& step = simulated.step;
-  if (arguments.has("schedule")) std::fputs(to_text(simulated.schedule).c_str(), stdout);
-  if (arguments.has("trace")) {
-    std::vector<std::string> names;
-    for (int rank = 0; rank < plan.rank_count(); ++rank)
-      names.push_back(rank_name(plan, Rank{rank}));
-    MOTLEY_TRY(
-        write_file_atomic(arguments.value("trace"), trace_to_json(step.spans, names).dump()));
+  std::int64_t repeat = 0;
+  if (arguments.has("repeat")) {
+    MOTLEY_ASSIGN(repeat, integer_value(arguments, "repeat", 1, 100'000));
   }
+  std::int64_t seed = 1;
+  if (arguments.has("seed")) {
+    MOTLEY_ASSIGN(seed, integer_value(arguments, "seed", 0, std::int64_t{1} << 62));
+  }
+  const bool spans = arguments.has("trace") || arguments.has("svg");
+  MOTLEY_ASSIGN(const SimulatedPlan simulated,
+                simulate_plan(plan, model, cluster, profile, options, {.spans = spans}));
+  std::vector<double> steps_s;
+  for (std::int64_t i = 0; i < repeat; ++i) {
+    const SimulateOptions how{.seed = static_cast<std::uint64_t>(seed + i), .draw_times = true};
+    MOTLEY_ASSIGN(const SimulatedPlan drawn,
+                  simulate_plan(plan, model, cluster, profile, options, how));
+    steps_s.push_back(drawn.step.step_s);
+  }
+  MOTLEY_TRY(write_pictures(arguments, plan, simulated));
+  const SimulatedStep& step = simulated.step;
   if (arguments.has("json")) {
-    fmt::print("{}\n",
-               Json{{"step_s", step.step_s}, {"compute_s", step.compute_s}, {"wait_s", step.wait_s}}
-                   .dump());
+    Json json{{"step_s", step.step_s},
+              {"compute_s", step.compute_s},
+              {"codec_s", step.codec_s},
+              {"wait_s", step.wait_s},
+              {"wait_sender_s", step.wait_sender_s},
+              {"wait_link_s", step.wait_link_s}};
+    if (repeat > 0) json["drawn_step_s"] = steps_s;
+    fmt::print("{}\n", json.dump());
     return {};
   }
-  fmt::print("a step takes {:.4f} s\n", step.step_s);
-  for (int rank = 0; rank < plan.rank_count(); ++rank) {
-    const auto index = static_cast<std::size_t>(rank);
-    fmt::print("  {:<24} computes {:.4f} s, waits {:.4f} s\n", rank_name(plan, Rank{rank}),
-               step.compute_s[index], step.wait_s[index]);
+  print_step(plan, step);
+  if (repeat > 0) {
+    const DrawnSteps drawn = summary_of(steps_s);
+    fmt::print("{} steps with drawn times: median {:.4f} s, spread {:.4f} s\n", repeat,
+               drawn.median_s, drawn.spread_s);
   }
   return {};
 }
@@ -61,13 +134,17 @@ Command simulate_command() {
        profile_option(),
        {"schedule", "", "print the schedule: every rank's actions in order"},
        {"trace", "FILE", "write a trace that ui.perfetto.dev opens"},
+       {"svg", "FILE", "draw the step as a picture that any browser shows"},
+       {"repeat", "N", "simulate N more steps, times drawn from their measured spread"},
+       {"seed", "S", "of the drawn times (default 1)"},
        set_option(),
        json_option()},
       "Needs no hardware: link speeds come from the cluster file, layer times from\n"
       "profiles. The trace has the format of a real run's trace.json, so predicted\n"
-      "and measured can be laid over each other.\n\n"
+      "and measured can be laid over each other. The spread of drawn steps is their\n"
+      "median absolute deviation.\n\n"
       "Example\n"
-      "  motley simulate plan.json --config gpt.toml --profile here.json --trace t.json\n"};
+      "  motley simulate plan.json --config gpt.toml --profile here.json --svg step.svg\n"};
   return {spec, [](const Arguments& arguments) -> Result<void> {
             for (const char* option : {"config", "profile"}) {
               if (arguments.has(option)) continue;

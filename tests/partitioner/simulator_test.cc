@@ -35,7 +35,7 @@ Result<SimulatedStep> simulate(const Problem& problem, const Plan& plan) {
   MOTLEY_ASSIGN(const CostModel cost, problem.cost());
   MOTLEY_ASSIGN(const Schedule schedule, make_schedule(plan, false));
   MOTLEY_ASSIGN(const std::vector<int> slots, slots_of_ranks(plan, cost));
-  return simulate_step(schedule, plan, problem.model(), cost, slots);
+  return simulate_step(schedule, plan, problem.model(), cost, slots, {.spans = true});
 }
 
 double step_s(const Problem& problem, const Plan& plan) {
@@ -66,7 +66,7 @@ TEST(Simulator, AddsLatencyOfEachHopAndOfTheVote) {
 
 TEST(Simulator, LetsALinkCarryOneMessageAtATime) {
   Problem problem = chain_of(2);
-  problem.link = {8, 0};  // 5 s for an activation of 40 bytes, 1 s for the targets before it
+  problem.link = {8, 0};  // behind the targets of the micro-batch, an activation takes 13 s
   const auto step = simulate(problem, one_layer_each(2, 3, "gpipe"));
   ASSERT_TRUE(step.ok());
   double free_s = 0;
@@ -83,6 +83,8 @@ TEST(Simulator, AccountsForEachRanksTime) {
   ASSERT_TRUE(step.ok());
   EXPECT_NEAR(step->compute_s[0], 6, 1e-9);
   EXPECT_NEAR(step->compute_s[0] + step->wait_s[0], step->step_s, 1e-9);
+  EXPECT_NEAR(step->wait_sender_s[0], 3, 1e-9);
+  EXPECT_NEAR(step->wait_link_s[0], 0, 1e-9);
   const auto by_start = [](const TraceSpan& a, const TraceSpan& b) {
     return a.start_s < b.start_s;
   };
@@ -102,8 +104,120 @@ TEST(Simulator, CostsTheExchangeOfTiedGradients) {
   const auto with = simulate_step(*make_schedule(plan, true), plan, model, *cost, {0, 1});
   const auto without = simulate_step(*make_schedule(plan, false), plan, model, *cost, {0, 1});
   ASSERT_TRUE(with.ok() && without.ok());
-  // 400 bytes each way at once; a vote of 64 bytes no longer travels beside the last gradient.
-  EXPECT_NEAR(with->step_s - without->step_s, (400 + 64) / 1e6, 1e-9);
+  // 400 bytes each way at once, behind a header; rank 1's vote (64 + 20 + 12 bytes) no longer
+  // travels beside the last gradient.
+  EXPECT_NEAR(with->step_s - without->step_s, (400 + 64 + 96) / 1e6, 1e-9);
+}
+
+TEST(Simulator, SplitsWaitingByItsCause) {
+  Problem problem = chain_of(2);
+  problem.link = {1e18, 0.25};
+  const auto step = simulate(problem, one_layer_each(2, 1, "1f1b"));
+  ASSERT_TRUE(step.ok());
+  // Rank 1 waits for the forward of rank 0 and its way, then for the verdict, which rank 0 gives
+  // once rank 1's gradient has come and its own backward of 2 s is done.
+  EXPECT_NEAR(step->wait_sender_s[1], 1 + 0.25 + 2, 1e-9);
+  EXPECT_NEAR(step->wait_link_s[1], 0.25 + 0.25, 1e-9);
+  EXPECT_NEAR(step->wait_s[1], 3.75, 1e-9);
+}
+
+TEST(Simulator, SpendsTheCodecsTimeOnTheComputeStream) {
+  const Problem problem = chain_of(2);  // 10 floats between them
+  Profile profile = problem.profile();
+  profile.devices[0].codecs["fp16"] = {2, 0.01, 0.02};
+  profile.devices[1].codecs["fp16"] = {2, 0.03, 0.04};
+  const auto cost = CostModel::make(problem.model(), problem.cluster(), profile, 1);
+  ASSERT_TRUE(cost.ok());
+  Plan plan = one_layer_each(2, 1, "1f1b");
+  plan.chunks[0].codec = "fp16";
+  const auto step =
+      simulate_step(*make_schedule(plan, false), plan, problem.model(), *cost, {0, 1});
+  ASSERT_TRUE(step.ok());
+  EXPECT_NEAR(step->codec_s[0], 0.1 + 0.2, 1e-9);
+  EXPECT_NEAR(step->codec_s[1], 0.4 + 0.3, 1e-9);
+  EXPECT_NEAR(step->step_s, 6 + 1, 1e-9);
+}
+
+TEST(Simulator, SendsAsManyBytesAsTheCodecMakes) {
+  Problem problem = chain_of(2);
+  problem.link = {1, 0};
+  Profile profile = problem.profile();
+  profile.devices[0].codecs["fp16"] = profile.devices[1].codecs["fp16"] = {2, 0, 0};
+  const auto cost = CostModel::make(problem.model(), problem.cluster(), profile, 1);
+  ASSERT_TRUE(cost.ok());
+  Plan plan = one_layer_each(2, 1, "1f1b");
+  const Schedule schedule = *make_schedule(plan, false);
+  const auto plain = simulate_step(schedule, plan, problem.model(), *cost, {0, 1});
+  plan.chunks[0].codec = "fp16";
+  const auto half = simulate_step(schedule, plan, problem.model(), *cost, {0, 1});
+  ASSERT_TRUE(plain.ok() && half.ok());
+  EXPECT_NEAR(plain->step_s - half->step_s, 2 * 20, 1e-9);
+}
+
+TEST(Simulator, RunsTheForwardAgainWhereAChunkRecomputes) {
+  Plan plan = one_layer_each(2, 3, "gpipe");
+  for (ChunkPlan& chunk : plan.chunks) chunk.recompute = true;
+  EXPECT_NEAR(step_s(chain_of(2), plan), 4.0 * (3 + 2 - 1), 1e-9);
+}
+
+// Slices are exchanged twice, each replica sending half of the gradient to the other.
+TEST(Simulator, SumsGradientsOverReplicas) {
+  Problem problem = chain_of(1);
+  problem.machines.resize(2);
+  problem.layers[0].parameters = 1000;
+  problem.link = {1000, 0};
+  Plan plan = one_layer_each(1, 4, "1f1b");
+  plan.ranks.push_back({"m1", "cpu"});
+  plan.chunks[0].replicas = {{Rank{0}, 2}, {Rank{1}, 2}};
+  const auto step = simulate(problem, plan);
+  ASSERT_TRUE(step.ok());
+  const double votes_s = (64 + 20) / 1e3 + (64 + 4 * 2 + 20 + 12 + 20) / 1e3;
+  EXPECT_NEAR(step->step_s, 2 * 3 + 2 * (2000 + 64) / 1e3 + votes_s, 1e-9);
+}
+
+TEST(Simulator, MakesSpansOnlyWhenAsked) {
+  const Problem problem = chain_of(2);
+  const Plan plan = one_layer_each(2, 2, "gpipe");
+  const auto step =
+      simulate_step(*make_schedule(plan, false), plan, problem.model(), *problem.cost(), {0, 1});
+  ASSERT_TRUE(step.ok());
+  EXPECT_TRUE(step->spans.empty());
+}
+
+TEST(Simulator, TakesALongStepOfManyRanks) {
+  EXPECT_NEAR(step_s(chain_of(64), one_layer_each(64, 96, "1f1b")), 3.0 * (64 + 96 - 1), 1e-6);
+}
+
+// One rank whose forwards and backwards were measured with that spread.
+Result<SimulatedStep> drawn_step(double spread_s, std::uint64_t seed, int micro_batches) {
+  const Problem problem = chain_of(1);
+  Profile profile = problem.profile();
+  LayerSample& sample = profile.devices[0].layers["l0"][0];
+  sample.forward_spread_s = sample.backward_spread_s = spread_s;
+  MOTLEY_ASSIGN(const CostModel cost,
+                CostModel::make(problem.model(), problem.cluster(), profile, 1));
+  const Plan plan = one_layer_each(1, micro_batches, "1f1b");
+  return simulate_step(*make_schedule(plan, false), plan, problem.model(), cost, {0},
+                       {.seed = seed, .draw_times = true});
+}
+
+TEST(Simulator, DrawsTheSameTimesFromTheSameSeed) {
+  EXPECT_EQ(drawn_step(0.1, 7, 10)->step_s, drawn_step(0.1, 7, 10)->step_s);
+  EXPECT_NE(drawn_step(0.1, 7, 10)->step_s, drawn_step(0.1, 8, 10)->step_s);
+  EXPECT_NEAR(drawn_step(0, 7, 10)->step_s, 30, 1e-9);
+}
+
+TEST(Simulator, DrawsTimesAroundTheMedian) {
+  constexpr int kMicroBatches = 10000;
+  // The mean of 3 s a micro-batch is off by 0.148 √2 / √10000 s at one standard deviation.
+  EXPECT_NEAR(drawn_step(0.1, 1, kMicroBatches)->step_s / kMicroBatches, 3, 5 * 0.0021);
+}
+
+TEST(Simulator, DrawsNoTimeBelowAFifthOfTheMedian) {
+  // Half of all draws of this spread are cut; together they are far above what is expected uncut.
+  const double step = drawn_step(1000, 1, 100)->step_s;
+  EXPECT_GT(step, 100 * 0.2 * 3);
+  EXPECT_GT(step, 100 * 500);
 }
 
 TEST(Simulator, ReportsADeadlock) {

@@ -1,0 +1,110 @@
+#include "partitioner/step_prices.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/check.h"
+
+namespace motley {
+namespace {
+
+constexpr double kFrameHeaderBytes = 64;  // docs/formats/frame.md
+constexpr double kVoteHeadBytes = 20;     // tokens, loss, number of layers
+constexpr double kVoteLayerBytes = 12;    // a layer and its squared norm
+constexpr double kVoteLengthBytes = 4;    // before each vote in rank 0's answer
+constexpr double kFloatBytes = 4;
+constexpr const char* kExact = "none";  // the codec of gradients that are summed
+
+// The deviation of a normal distribution with this median absolute deviation.
+double sigma_of(double median_absolute_deviation) {
+  constexpr double kSigmaOfMad = 1.4826;
+  return kSigmaOfMad * median_absolute_deviation;
+}
+
+}  // namespace
+
+StepPrices::StepPrices(const Plan& plan, const CostModel& cost, const std::vector<int>& rank_slots)
+    : cost_(cost), rank_slots_(rank_slots) {
+  for (std::size_t c = 0; c < plan.chunks.size(); ++c) price_chunk(plan, c);
+  first_holder_.push_back(holders_.size());
+  tied_bytes_ = static_cast<double>(cost.tied_bytes()) + kFrameHeaderBytes;
+  target_bytes_ = static_cast<double>(cost.target_bytes(plan.micro_batch)) + kFrameHeaderBytes;
+  for (const int slot : rank_slots) {
+    small_message_s_.push_back(cost.message_s(slot));
+    tied_.push_back(message(slot, static_cast<double>(cost.tied_bytes()) / kFloatBytes, kExact));
+  }
+  size_votes(plan);
+}
+
+const HolderPrice& StepPrices::of(std::size_t chunk, std::size_t rank) const {
+  std::size_t h = first_holder_[chunk];
+  const std::size_t end = first_holder_[chunk + 1];
+  while (h < end && holders_[h] != rank) ++h;
+  MOTLEY_CHECK(h < end, "rank {} does not hold chunk {}", rank, chunk);
+  return prices_[h];
+}
+
+void StepPrices::price_chunk(const Plan& plan, std::size_t chunk) {
+  const ChunkPlan& what = plan.chunks[chunk];
+  const int first = what.first_layer;
+  const int last = first + what.layer_count;
+  const double after_floats = floats_after(plan, chunk);
+  const double slice_floats = std::ceil(static_cast<double>(cost_.updated_parameters(first, last)) /
+                                        static_cast<double>(what.replicas.size()));
+  const int any_slot = rank_slots_[what.replicas.front().rank.index()];
+  boundary_bytes_.push_back(cost_.wire_bytes(any_slot, after_floats, what.codec) +
+                            kFrameHeaderBytes);
+  slice_bytes_.push_back(cost_.wire_bytes(any_slot, slice_floats, kExact) + kFrameHeaderBytes);
+  first_holder_.push_back(holders_.size());
+  for (const Replica& replica : what.replicas) {
+    const int slot = rank_slots_[replica.rank.index()];
+    // Layers vary independently of each other.
+    double forward_variance = 0;
+    double backward_variance = 0;
+    for (int l = first; l < last; ++l) {
+      const LayerSample sample = cost_.layer(slot, l, plan.micro_batch);
+      forward_variance += std::pow(sigma_of(sample.forward_spread_s), 2);
+      backward_variance += std::pow(sigma_of(sample.backward_spread_s), 2);
+    }
+    if (what.recompute) backward_variance += forward_variance;
+    HolderPrice price;
+    price.forward = {cost_.forward_s(slot, first, last, plan.micro_batch),
+                     std::sqrt(forward_variance)};
+    price.backward = {cost_.backward_s(slot, first, last, plan.micro_batch, what.recompute),
+                      std::sqrt(backward_variance)};
+    price.optimizer_s = cost_.optimizer_s(slot, first, last);
+    price.after = message(slot, after_floats, what.codec);
+    price.slice = message(slot, slice_floats, kExact);
+    if (chunk > 0) {
+      price.before = message(slot, floats_after(plan, chunk - 1), plan.chunks[chunk - 1].codec);
+    }
+    holders_.push_back(replica.rank.index());
+    prices_.push_back(price);
+  }
+}
+
+// As training/vote.h and comm/frame_link.h write them.
+void StepPrices::size_votes(const Plan& plan) {
+  vote_bytes_.assign(rank_slots_.size(), kVoteHeadBytes);
+  for (const ChunkPlan& chunk : plan.chunks) {
+    vote_bytes_[chunk.replicas.front().rank.index()] += kVoteLayerBytes * chunk.layer_count;
+  }
+  verdict_bytes_ = kFrameHeaderBytes;
+  for (double& bytes : vote_bytes_) {
+    verdict_bytes_ += kVoteLengthBytes + bytes;
+    bytes += kFrameHeaderBytes;
+  }
+}
+
+MessagePrice StepPrices::message(int slot, double floats, const std::string& codec) const {
+  const double handling_s = cost_.message_s(slot);
+  return {handling_s + cost_.encode_s(slot, floats, codec),
+          handling_s + cost_.decode_s(slot, floats, codec)};
+}
+
+double StepPrices::floats_after(const Plan& plan, std::size_t chunk) const {
+  const ChunkPlan& what = plan.chunks[chunk];
+  return cost_.boundary_floats(what.first_layer + what.layer_count - 1, plan.micro_batch);
+}
+
+}  // namespace motley

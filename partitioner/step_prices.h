@@ -1,0 +1,85 @@
+// StepPrices: what everything that a rank does in a step costs, and how large each message is on
+// the wire, looked up once.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "partitioner/cost_model.h"
+#include "partitioner/plan.h"
+
+namespace motley {
+
+// A time as measured: a normal distribution around the median.
+struct PricedTime {
+  double median_s = 0;
+  double sigma_s = 0;
+};
+
+// Seconds of the compute stream at the two ends of a message: the codec and what any message takes.
+struct MessagePrice {
+  double send_s = 0;
+  double receive_s = 0;
+};
+
+// Of a chunk on one of its ranks.
+struct HolderPrice {
+  PricedTime forward;
+  PricedTime backward;  // with the second forward where the chunk recomputes
+  double optimizer_s = 0;
+  MessagePrice before;  // over the boundary before the chunk
+  MessagePrice after;   // over the boundary after it
+  MessagePrice slice;   // of its gradient, between replicas
+};
+
+class StepPrices {
+ public:
+  // REQUIRES: every codec of the plan was measured.
+  StepPrices(const Plan& plan, const CostModel& cost, const std::vector<int>& rank_slots);
+
+  // REQUIRES: the rank is one of the chunk's replicas.
+  [[nodiscard]] const HolderPrice& of(std::size_t chunk, std::size_t rank) const;
+
+  // Bytes on the wire, with the header of the frame. [ChunkId] after the chunk; [ChunkId] the part
+  // of its gradient that each replica sums; [Rank] its vote.
+  [[nodiscard]] double boundary_bytes(std::size_t chunk) const { return boundary_bytes_[chunk]; }
+
+  [[nodiscard]] double slice_bytes(std::size_t chunk) const { return slice_bytes_[chunk]; }
+
+  [[nodiscard]] double vote_bytes(std::size_t rank) const { return vote_bytes_[rank]; }
+
+  [[nodiscard]] double verdict_bytes() const { return verdict_bytes_; }
+
+  [[nodiscard]] double target_bytes() const { return target_bytes_; }
+
+  [[nodiscard]] double tied_bytes() const { return tied_bytes_; }
+
+  // Of the exchange of tied gradients, and of a message that is too small for its bytes to matter.
+  [[nodiscard]] const MessagePrice& tied(std::size_t rank) const { return tied_[rank]; }
+
+  [[nodiscard]] double small_message_s(std::size_t rank) const { return small_message_s_[rank]; }
+
+ private:
+  void price_chunk(const Plan& plan, std::size_t chunk);
+  void size_votes(const Plan& plan);
+  [[nodiscard]] MessagePrice message(int slot, double floats, const std::string& codec) const;
+  [[nodiscard]] double floats_after(const Plan& plan, std::size_t chunk) const;
+
+  const CostModel& cost_;
+  const std::vector<int>& rank_slots_;
+  std::vector<std::size_t> first_holder_;  // [ChunkId], and the number of all
+  std::vector<std::size_t> holders_;       // ranks, chunk after chunk
+  std::vector<HolderPrice> prices_;        // beside holders_
+  std::vector<double> boundary_bytes_;     // [ChunkId]
+  std::vector<double> slice_bytes_;        // [ChunkId]
+  std::vector<double> vote_bytes_;         // [Rank]
+  std::vector<MessagePrice> tied_;         // [Rank]
+  std::vector<double> small_message_s_;    // [Rank]
+  double verdict_bytes_ = 0;
+  double target_bytes_ = 0;
+  double tied_bytes_ = 0;
+};
+
+}  // namespace motley

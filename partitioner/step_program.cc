@@ -1,0 +1,216 @@
+#include "partitioner/step_program.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numbers>
+
+#include "base/philox.h"
+#include "partitioner/step_prices.h"
+
+namespace motley {
+namespace {
+
+// A time of the distribution; each action has a draw of its own, whatever else is drawn.
+double drawn_s(const PricedTime& time, std::uint64_t seed, std::size_t rank, std::size_t action) {
+  constexpr double kLeastShareOfMedian = 0.2;
+  constexpr double kUnit = 0x1.0p-32;
+  const PhiloxBlock bits = philox4x32(seed, rank, action);
+  // Box and Muller; the first number lies in (0, 1], so that its logarithm is finite.
+  const double radius = std::sqrt(-2 * std::log((bits[0] + 1.0) * kUnit));
+  const double normal = radius * std::cos(2 * std::numbers::pi * (bits[1] * kUnit));
+  return std::max(kLeastShareOfMedian * time.median_s, time.median_s + time.sigma_s * normal);
+}
+
+class Compiler {
+ public:
+  Compiler(const Schedule& schedule,
+           const Plan& plan,
+           const StepPrices& prices,
+           std::optional<std::uint64_t> draw_seed)
+      : schedule_(schedule),
+        prices_(prices),
+        draw_seed_(draw_seed),
+        chunks_(schedule.owners.size()),
+        micros_(static_cast<std::size_t>(schedule.micro_batches)),
+        ranks_(schedule.ranks.size()),
+        optimizer_s_(ranks_, 0) {
+    for (std::size_t c = 0; c < chunks_; ++c) {
+      for (const Replica& replica : plan.chunks[c].replicas) {
+        optimizer_s_[replica.rank.index()] += prices.of(c, replica.rank.index()).optimizer_s;
+      }
+    }
+    number_messages();
+  }
+
+  StepProgram compile() {
+    std::size_t actions = 0;
+    for (const std::vector<Action>& list : schedule_.ranks) actions += list.size();
+    program_.ops.reserve(actions);  // receives are posted for nothing, forwards take several
+    for (rank_ = 0; rank_ < ranks_; ++rank_) {
+      program_.first_op.push_back(program_.ops.size());
+      for (action_ = 0; action_ < schedule_.ranks[rank_].size(); ++action_) {
+        add(schedule_.ranks[rank_][action_]);
+      }
+    }
+    program_.first_op.push_back(program_.ops.size());
+    return std::move(program_);
+  }
+
+ private:
+  // Numbers: activations and gradients by receiving chunk and micro-batch, then targets, votes,
+  // verdicts and tied gradients by rank, then the slices of each replicated chunk.
+  void number_messages() {
+    first_gradient_ = chunks_ * micros_;
+    first_target_ = 2 * first_gradient_;
+    first_vote_ = first_target_ + micros_;
+    first_verdict_ = first_vote_ + ranks_;
+    first_tied_ = first_verdict_ + ranks_;
+    std::size_t next = first_tied_ + ranks_;
+    for (std::size_t c = 0; c < chunks_; ++c) {
+      holders_.push_back(schedule_.holders(ChunkId{static_cast<std::int32_t>(c)}));
+      first_slice_.push_back(next);
+      const std::size_t count = holders_.back().size();
+      if (count > 1) next += 2 * count * count;
+    }
+    program_.messages.resize(next);
+  }
+
+  void add(const Action& action) {
+    const std::size_t c = action.chunk.index();
+    const std::size_t m = action.micro.index();
+    switch (action.kind) {
+      case ActionKind::kLoad:
+      case ActionKind::kRecvTargets:
+      case ActionKind::kRecvActivation:
+      case ActionKind::kRecvGradient:
+        return;  // they take no time
+      case ActionKind::kSendTargets:
+        return send(first_target_ + m, owner(chunks_ - 1, m), prices_.target_bytes(),
+                    prices_.small_message_s(rank_));
+      case ActionKind::kForward:
+        if (c > 0 && owner(c - 1, m) != rank_) {
+          receive(c * micros_ + m, price(c).before.receive_s);
+        }
+        if (c + 1 == chunks_ && owner(0, m) != rank_) {
+          receive(first_target_ + m, prices_.small_message_s(rank_));
+        }
+        return compute(price(c).forward);
+      case ActionKind::kSendActivation:
+        return send((c + 1) * micros_ + m, owner(c + 1, m), prices_.boundary_bytes(c),
+                    price(c).after.send_s);
+      case ActionKind::kBackward:
+        if (c + 1 < chunks_ && owner(c + 1, m) != rank_) {
+          receive(first_gradient_ + c * micros_ + m, price(c).after.receive_s);
+        }
+        return compute(price(c).backward);
+      case ActionKind::kSendGradient:
+        return send(first_gradient_ + (c - 1) * micros_ + m, owner(c - 1, m),
+                    prices_.boundary_bytes(c - 1), price(c).before.send_s);
+      case ActionKind::kReduce:
+        return reduce(c);
+      case ActionKind::kReduceTied:
+        return exchange_tied();
+      case ActionKind::kVote:
+        return vote();
+      case ActionKind::kStep:
+        return compute({optimizer_s_[rank_], 0});
+    }
+  }
+
+  // Each replica sums one slice: first all get its parts, then all get its sum.
+  void reduce(std::size_t c) {
+    const std::vector<Rank>& holders = holders_[c];
+    const std::size_t count = holders.size();
+    std::size_t self = 0;
+    while (holders[self].index() != rank_) ++self;
+    for (std::size_t phase = 0; phase < 2; ++phase) {
+      const auto number = [&](std::size_t from, std::size_t to) {
+        return first_slice_[c] + (phase * count + from) * count + to;
+      };
+      for (std::size_t other = 0; other < count; ++other) {
+        if (other == self) continue;
+        send(number(self, other), holders[other].index(), prices_.slice_bytes(c),
+             price(c).slice.send_s);
+      }
+      for (std::size_t other = 0; other < count; ++other) {
+        if (other != self) receive(number(other, self), price(c).slice.receive_s);
+      }
+    }
+  }
+
+  void exchange_tied() {
+    const std::size_t first = owner(0, 0);
+    const std::size_t other = rank_ == first ? owner(chunks_ - 1, 0) : first;
+    send(first_tied_ + other, other, prices_.tied_bytes(), prices_.tied(rank_).send_s);
+    receive(first_tied_ + rank_, prices_.tied(rank_).receive_s);
+  }
+
+  // Rank 0 answers the votes once it has them all.
+  void vote() {
+    const double message_s = prices_.small_message_s(rank_);
+    if (rank_ > 0) {
+      send(first_vote_ + rank_, 0, prices_.vote_bytes(rank_), message_s);
+      return receive(first_verdict_ + rank_, message_s);
+    }
+    for (std::size_t from = 1; from < ranks_; ++from) receive(first_vote_ + from, message_s);
+    for (std::size_t to = 1; to < ranks_; ++to) {
+      send(first_verdict_ + to, to, prices_.verdict_bytes(), message_s);
+    }
+  }
+
+  void compute(const PricedTime& time) {
+    const bool draw = draw_seed_ && time.sigma_s > 0;
+    add_op(OpKind::kCompute, draw ? drawn_s(time, *draw_seed_, rank_, action_) : time.median_s, 0);
+  }
+
+  void send(std::size_t message, std::size_t to, double bytes, double seconds) {
+    program_.messages[message] = {bytes, static_cast<std::uint32_t>(rank_),
+                                  static_cast<std::uint32_t>(to)};
+    add_op(OpKind::kSend, seconds, message);
+  }
+
+  void receive(std::size_t message, double seconds) { add_op(OpKind::kReceive, seconds, message); }
+
+  void add_op(OpKind kind, double seconds, std::size_t message) {
+    program_.ops.push_back(
+        {seconds, static_cast<std::uint32_t>(action_), static_cast<std::uint32_t>(message), kind});
+  }
+
+  const HolderPrice& price(std::size_t chunk) const { return prices_.of(chunk, rank_); }
+
+  std::size_t owner(std::size_t chunk, std::size_t micro) const {
+    return schedule_.owners[chunk][micro].index();
+  }
+
+  const Schedule& schedule_;
+  const StepPrices& prices_;
+  const std::optional<std::uint64_t> draw_seed_;
+  const std::size_t chunks_;
+  const std::size_t micros_;
+  const std::size_t ranks_;
+  std::vector<double> optimizer_s_;         // [Rank]
+  std::vector<std::vector<Rank>> holders_;  // [ChunkId]
+  std::vector<std::size_t> first_slice_;    // [ChunkId] number of its first slice
+  std::size_t first_gradient_ = 0;
+  std::size_t first_target_ = 0;
+  std::size_t first_vote_ = 0;
+  std::size_t first_verdict_ = 0;
+  std::size_t first_tied_ = 0;
+  std::size_t rank_ = 0;    // being compiled
+  std::size_t action_ = 0;  // of it
+  StepProgram program_;
+};
+
+}  // namespace
+
+StepProgram compile_step(const Schedule& schedule,
+                         const Plan& plan,
+                         const CostModel& cost,
+                         const std::vector<int>& rank_slots,
+                         std::optional<std::uint64_t> draw_seed) {
+  const StepPrices prices(plan, cost, rank_slots);
+  return Compiler(schedule, plan, prices, draw_seed).compile();
+}
+
+}  // namespace motley

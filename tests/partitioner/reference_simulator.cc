@@ -1,0 +1,292 @@
+#include "tests/partitioner/reference_simulator.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <string>
+
+namespace motley {
+namespace {
+
+enum class TaskKind { kWork, kSend, kReceive };
+
+struct Task {
+  TaskKind kind = TaskKind::kWork;
+  double seconds = 0;
+  std::string message;
+  int to = 0;
+  double bytes = 0;
+};
+
+struct Letter {
+  int from = 0;
+  int to = 0;
+  double bytes = 0;
+  double sent_s = 0;
+  double start_s = 0;  // on the link between the machines
+  double arrival_s = 0;
+};
+
+// What the executor does for each action, in order. Without tied parameters.
+class Tasks {
+ public:
+  Tasks(const Schedule& schedule,
+        const Plan& plan,
+        const ModelSpec& model,
+        const CostModel& cost,
+        const std::vector<int>& slots,
+        int rank)
+      : schedule_(schedule), plan_(plan), model_(model), cost_(cost), slots_(slots), rank_(rank) {}
+
+  std::vector<Task> all() {
+    for (const Action& action : schedule_.ranks[static_cast<std::size_t>(rank_)]) add(action);
+    return tasks_;
+  }
+
+ private:
+  static constexpr double kHeader = 64;
+
+  void add(const Action& action) {
+    const int c = action.chunk.value;
+    const int m = action.micro.value;
+    const int last = static_cast<int>(plan_.chunks.size()) - 1;
+    if (action.kind == ActionKind::kSendTargets) {
+      send(fmt::format("targets {}", m), owner(last, m),
+           static_cast<double>(cost_.target_bytes(plan_.micro_batch)), 0);
+    } else if (action.kind == ActionKind::kForward) {
+      if (c > 0 && owner(c - 1, m) != rank_) {
+        receive(fmt::format("activation {}.{}", c, m), decode_s(c - 1));
+      }
+      if (c == last && owner(0, m) != rank_) receive(fmt::format("targets {}", m), 0);
+      work(cost_.forward_s(slot(), first(c), end(c), plan_.micro_batch));
+    } else if (action.kind == ActionKind::kSendActivation) {
+      send(fmt::format("activation {}.{}", c + 1, m), owner(c + 1, m), wire_bytes(c), encode_s(c));
+    } else if (action.kind == ActionKind::kBackward) {
+      if (c < last && owner(c + 1, m) != rank_) {
+        receive(fmt::format("gradient {}.{}", c, m), decode_s(c));
+      }
+      if (at(c).recompute) work(cost_.forward_s(slot(), first(c), end(c), plan_.micro_batch));
+      work(cost_.backward_s(slot(), first(c), end(c), plan_.micro_batch));
+    } else if (action.kind == ActionKind::kSendGradient) {
+      send(fmt::format("gradient {}.{}", c - 1, m), owner(c - 1, m), wire_bytes(c - 1),
+           encode_s(c - 1));
+    } else if (action.kind == ActionKind::kReduce) {
+      reduce(c);
+    } else if (action.kind == ActionKind::kVote) {
+      vote();
+    } else if (action.kind == ActionKind::kStep) {
+      for (int chunk = 0; chunk <= last; ++chunk) {
+        if (holds(chunk, rank_)) work(cost_.optimizer_s(slot(), first(chunk), end(chunk)));
+      }
+    }
+  }
+
+  void reduce(int c) {
+    double floats = 0;
+    for (int l = first(c); l < end(c); ++l) {
+      for (const auto& p : model_.layers[static_cast<std::size_t>(l)].parameters) {
+        floats += static_cast<double>(p.count());
+      }
+    }
+    const auto& replicas = at(c).replicas;
+    const double slice = std::ceil(floats / static_cast<double>(replicas.size()));
+    for (const char* phase : {"part", "sum"}) {
+      for (const Replica& other : replicas) {
+        if (other.rank.value == rank_) continue;
+        send(fmt::format("{} of {} from {} to {}", phase, c, rank_, other.rank.value),
+             other.rank.value, 4 * slice, cost_.encode_s(slot(), slice, "none"));
+      }
+      for (const Replica& other : replicas) {
+        if (other.rank.value == rank_) continue;
+        receive(fmt::format("{} of {} from {} to {}", phase, c, other.rank.value, rank_),
+                cost_.decode_s(slot(), slice, "none"));
+      }
+    }
+  }
+
+  void vote() {
+    const int ranks = static_cast<int>(schedule_.ranks.size());
+    double all_bytes = 0;
+    for (int r = 0; r < ranks; ++r) all_bytes += 4 + vote_bytes(r);
+    if (rank_ > 0) {
+      send(fmt::format("vote {}", rank_), 0, vote_bytes(rank_), 0);
+      receive(fmt::format("verdict {}", rank_), 0);
+      return;
+    }
+    for (int r = 1; r < ranks; ++r) receive(fmt::format("vote {}", r), 0);
+    for (int r = 1; r < ranks; ++r) send(fmt::format("verdict {}", r), r, all_bytes, 0);
+  }
+
+  double vote_bytes(int rank) const {
+    double bytes = 20;
+    for (const ChunkPlan& chunk : plan_.chunks) {
+      if (chunk.replicas.front().rank.value == rank) bytes += 12 * chunk.layer_count;
+    }
+    return bytes;
+  }
+
+  void work(double seconds) { tasks_.push_back({TaskKind::kWork, seconds, "", 0, 0}); }
+
+  void send(const std::string& message, int to, double bytes, double codec_s) {
+    tasks_.push_back(
+        {TaskKind::kSend, codec_s + cost_.message_s(slot()), message, to, bytes + kHeader});
+  }
+
+  void receive(const std::string& message, double codec_s) {
+    tasks_.push_back({TaskKind::kReceive, codec_s + cost_.message_s(slot()), message, 0, 0});
+  }
+
+  const ChunkPlan& at(int c) const { return plan_.chunks[static_cast<std::size_t>(c)]; }
+
+  int first(int c) const { return at(c).first_layer; }
+
+  int end(int c) const { return first(c) + at(c).layer_count; }
+
+  int slot() const { return slots_[static_cast<std::size_t>(rank_)]; }
+
+  int owner(int c, int m) const { return schedule_.owner(ChunkId{c}, MicroId{m}).value; }
+
+  bool holds(int c, int rank) const {
+    return std::any_of(at(c).replicas.begin(), at(c).replicas.end(),
+                       [&](const Replica& replica) { return replica.rank.value == rank; });
+  }
+
+  double floats_after(int c) const {
+    const LayerSpec& layer = model_.layers[static_cast<std::size_t>(end(c) - 1)];
+    return static_cast<double>(layer.output_floats_per_sample * plan_.micro_batch);
+  }
+
+  double wire_bytes(int c) const { return cost_.wire_bytes(slot(), floats_after(c), at(c).codec); }
+
+  double encode_s(int c) const { return cost_.encode_s(slot(), floats_after(c), at(c).codec); }
+
+  double decode_s(int c) const { return cost_.decode_s(slot(), floats_after(c), at(c).codec); }
+
+  const Schedule& schedule_;
+  const Plan& plan_;
+  const ModelSpec& model_;
+  const CostModel& cost_;
+  const std::vector<int>& slots_;
+  const int rank_;
+  std::vector<Task> tasks_;
+};
+
+using Letters = std::map<std::string, Letter>;
+
+// Sends each rank's letters at the times that follow from the arrivals.
+ReferenceStep run_ranks(const std::vector<std::vector<Task>>& tasks, Letters& letters) {
+  ReferenceStep step;
+  for (std::size_t r = 0; r < tasks.size(); ++r) {
+    double now_s = 0;
+    double compute_s = 0;
+    double codec_s = 0;
+    double wait_s = 0;
+    for (const Task& task : tasks[r]) {
+      if (task.kind == TaskKind::kReceive) {
+        const double start_s = std::max(now_s, letters[task.message].arrival_s);
+        wait_s += start_s - now_s;
+        now_s = start_s;
+      }
+      now_s += task.seconds;
+      (task.kind == TaskKind::kWork ? compute_s : codec_s) += task.seconds;
+      if (task.kind == TaskKind::kSend) {
+        Letter& letter = letters[task.message];
+        letter.from = static_cast<int>(r);
+        letter.to = task.to;
+        letter.bytes = task.bytes;
+        letter.sent_s = now_s;
+      }
+    }
+    step.step_s = std::max(step.step_s, now_s);
+    step.compute_s.push_back(compute_s);
+    step.codec_s.push_back(codec_s);
+    step.wait_s.push_back(wait_s);
+  }
+  return step;
+}
+
+template <class Key>
+std::vector<Letter*> sorted_by(Letters& letters, const Key& key) {
+  std::vector<Letter*> sorted;
+  for (auto& [name, letter] : letters) sorted.push_back(&letter);
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [&](const Letter* a, const Letter* b) { return key(*a) < key(*b); });
+  return sorted;
+}
+
+// Every letter's arrival from the times of sending: through its sender's uplink and the link of
+// the two machines in the order of sending, then through the downlink in the order of coming there.
+void run_links(Letters& letters, const CostModel& cost, const std::vector<int>& slots) {
+  const auto slot_of = [&](int rank) { return slots[static_cast<std::size_t>(rank)]; };
+  const auto machine_of = [&](int slot) {
+    return cost.slots()[static_cast<std::size_t>(slot)].machine;
+  };
+  const auto fastest = [&](const std::string& machine, bool outwards) {
+    double best = 0;
+    const int count = static_cast<int>(cost.slots().size());
+    for (int a = 0; a < count; ++a) {
+      for (int b = 0; b < count; ++b) {
+        if (machine_of(a) == machine_of(b) || machine_of(outwards ? a : b) != machine) continue;
+        best = std::max(best, cost.link(a, b).bandwidth_bytes_per_s);
+      }
+    }
+    return best;
+  };
+  std::map<std::string, double> free_s;  // when each uplink, pair and downlink has room again
+  const auto enter = [&](const std::string& what, double now_s, double duration_s) {
+    const double start_s = std::max(now_s, free_s[what]);
+    free_s[what] = start_s + duration_s;
+    return start_s;
+  };
+  for (Letter* letter : sorted_by(letters, [](const Letter& l) { return l.sent_s; })) {
+    const std::string from = machine_of(slot_of(letter->from));
+    const std::string to = machine_of(slot_of(letter->to));
+    const LinkSpeed speed = cost.link(slot_of(letter->from), slot_of(letter->to));
+    letter->start_s = letter->sent_s;
+    if (from != to) {
+      letter->start_s = enter("up " + from, letter->sent_s, letter->bytes / fastest(from, true));
+    }
+    const double pair_s = letter->bytes / speed.bandwidth_bytes_per_s;
+    letter->start_s = enter(from + " to " + to, letter->start_s, pair_s);
+    letter->arrival_s = letter->start_s + pair_s + speed.latency_s;
+  }
+  const auto comes_s = [&](const Letter& l) {
+    return l.start_s + cost.link(slot_of(l.from), slot_of(l.to)).latency_s;
+  };
+  for (Letter* letter : sorted_by(letters, comes_s)) {
+    const std::string to = machine_of(slot_of(letter->to));
+    if (machine_of(slot_of(letter->from)) == to) continue;
+    const double duration_s = letter->bytes / fastest(to, false);
+    const double start_s = enter("down " + to, comes_s(*letter), duration_s);
+    letter->arrival_s = std::max(letter->arrival_s, start_s + duration_s);
+  }
+}
+
+}  // namespace
+
+ReferenceStep reference_step(const Schedule& schedule,
+                             const Plan& plan,
+                             const ModelSpec& model,
+                             const CostModel& cost,
+                             const std::vector<int>& slots) {
+  std::vector<std::vector<Task>> tasks;
+  for (int r = 0; r < static_cast<int>(schedule.ranks.size()); ++r) {
+    tasks.push_back(Tasks(schedule, plan, model, cost, slots, r).all());
+  }
+  Letters letters;
+  ReferenceStep step = run_ranks(tasks, letters);
+  while (true) {
+    std::map<std::string, double> before;
+    for (const auto& [name, letter] : letters) before[name] = letter.arrival_s;
+    run_links(letters, cost, slots);
+    step = run_ranks(tasks, letters);
+    const bool settled = std::all_of(letters.begin(), letters.end(), [&](const auto& entry) {
+      return entry.second.arrival_s == before[entry.first];
+    });
+    if (settled) return step;
+  }
+}
+
+}  // namespace motley
