@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <set>
 
 #include "base/check.h"
@@ -14,6 +15,12 @@ std::string absolute_path(const std::string& path) {
   return path.empty() ? path : std::filesystem::absolute(path).lexically_normal().string();
 }
 
+// a … z, aa, ab, …
+std::string replica_letters(std::ptrdiff_t number) {
+  std::string letters(1, static_cast<char>('a' + number % 26));
+  return number < 26 ? letters : replica_letters(number / 26 - 1) + letters;
+}
+
 std::set<std::string> machines_in_use(const Plan& plan) {
   std::set<std::string> names;
   for (const RankPlan& rank : plan.ranks) names.insert(rank.machine);
@@ -23,9 +30,14 @@ std::set<std::string> machines_in_use(const Plan& plan) {
 }  // namespace
 
 std::string rank_name(const Plan& plan, Rank rank) {
-  std::vector<int> stages;
-  for (int chunk = 0; chunk < plan.chunk_count(); ++chunk) {
-    if (plan.chunks[static_cast<std::size_t>(chunk)].is_on(rank)) stages.push_back(chunk);
+  std::vector<std::string> stages;
+  for (std::size_t chunk = 0; chunk < plan.chunks.size(); ++chunk) {
+    const std::vector<Replica>& replicas = plan.chunks[chunk].replicas;
+    const auto replica = std::ranges::find(replicas, rank, &Replica::rank);
+    if (replica == replicas.end()) continue;
+    const bool is_alone = replicas.size() == 1;
+    stages.push_back(
+        fmt::format("{}{}", chunk, is_alone ? "" : replica_letters(replica - replicas.begin())));
   }
   return fmt::format("{} {} ({})", stages.size() == 1 ? "stage" : "stages",
                      fmt::join(stages, " and "), plan.ranks[rank.index()].machine);

@@ -25,6 +25,8 @@ const char* to_word(FrameKind kind) {
       return "tied gradient";
     case FrameKind::kVote:
       return "vote";
+    case FrameKind::kReplicaSum:
+      return "sum of gradients";
   }
   return "frame of unknown kind";
 }

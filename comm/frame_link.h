@@ -21,6 +21,7 @@ enum class FrameKind : std::uint8_t {
   kTargets = 3,
   kTiedGradient = 4,
   kVote = 5,
+  kReplicaSum = 6,
 };
 
 // Names one message of one step between two ranks.

@@ -1,5 +1,6 @@
 #include "models/chain.h"
 
+#include <algorithm>
 #include <set>
 #include <utility>
 
@@ -22,8 +23,9 @@ std::span<float> as_span(const at::Tensor& tensor) {
 
 }  // namespace
 
-LayerChain::LayerChain(const ModelConfig& config, const ModelSpec& spec, int first, int last)
-    : first_(first) {
+LayerChain::LayerChain(
+    const ModelConfig& config, const ModelSpec& spec, int first, int last, bool recompute)
+    : first_(first), recompute_(recompute) {
   const int total = static_cast<int>(spec.layers.size());
   MOTLEY_CHECK(0 <= first && first < last && last <= total, "layers [{}, {}) of {}", first, last,
                total);
@@ -81,15 +83,19 @@ void LayerChain::zero_gradients() {
 
 at::Tensor LayerChain::forward(at::Tensor x, const MicroContext& micro) {
   MOTLEY_CHECK(!ends_in_loss(), "this chain ends in a loss");
+  if (repeats(micro)) {
+    keep_inputs(micro, {x.clone(), {}});
+    return forward_inner(std::move(x), micro, nullptr);
+  }
   std::vector<SavedTensors> saved(layers_.size());
-  at::Tensor y = forward_inner(std::move(x), micro, saved);
+  at::Tensor y = forward_inner(std::move(x), micro, &saved);
   keep_saved(micro, std::move(saved));
   return y;
 }
 
 at::Tensor LayerChain::backward(at::Tensor grad_output, const MicroContext& micro) {
   MOTLEY_CHECK(!ends_in_loss(), "this chain ends in a loss");
-  std::vector<SavedTensors> saved = take_saved(micro.micro);
+  std::vector<SavedTensors> saved = take_saved(micro);
   return backward_inner(std::move(grad_output), micro, saved);
 }
 
@@ -97,8 +103,14 @@ LossLayer::Outcome LayerChain::forward_loss(at::Tensor x,
                                             const at::Tensor& targets,
                                             const MicroContext& micro) {
   MOTLEY_CHECK(ends_in_loss(), "this chain does not end in a loss");
+  if (repeats(micro)) {
+    keep_inputs(micro, {x.clone(), targets});
+    SavedTensors nothing;
+    return loss_layer_->forward(forward_inner(std::move(x), micro, nullptr), targets, micro,
+                                nothing);
+  }
   std::vector<SavedTensors> saved(layers_.size() + 1);
-  at::Tensor y = forward_inner(std::move(x), micro, saved);
+  at::Tensor y = forward_inner(std::move(x), micro, &saved);
   const LossLayer::Outcome outcome =
       loss_layer_->forward(std::move(y), targets, micro, saved.back());
   keep_saved(micro, std::move(saved));
@@ -107,36 +119,44 @@ LossLayer::Outcome LayerChain::forward_loss(at::Tensor x,
 
 at::Tensor LayerChain::backward_loss(const MicroContext& micro) {
   MOTLEY_CHECK(ends_in_loss(), "this chain does not end in a loss");
-  std::vector<SavedTensors> saved = take_saved(micro.micro);
+  std::vector<SavedTensors> saved = take_saved(micro);
   at::Tensor grad = loss_layer_->backward(micro, saved.back());
   return backward_inner(std::move(grad), micro, saved);
 }
 
 at::Tensor LayerChain::last_logits(at::Tensor x, const MicroContext& micro) {
   MOTLEY_CHECK(ends_in_loss() && !micro.training, "scores come from a head, outside training");
-  std::vector<SavedTensors> nothing(layers_.size());
-  return loss_layer_->last_logits(forward_inner(std::move(x), micro, nothing));
+  return loss_layer_->last_logits(forward_inner(std::move(x), micro, nullptr));
 }
 
 std::int64_t LayerChain::saved_bytes(std::int64_t micro) const {
-  const auto found = saved_.find(micro);
-  if (found == saved_.end()) return 0;
   std::set<const void*> counted;
   std::int64_t bytes = 0;
-  for (const SavedTensors& layer : found->second) {
-    for (const at::Tensor& tensor : layer) {
-      if (!counted.insert(tensor.storage().data()).second) continue;
-      bytes += static_cast<std::int64_t>(tensor.storage().nbytes());
-    }
+  const auto count = [&](const at::Tensor& tensor) {
+    if (!tensor.defined() || !counted.insert(tensor.storage().data()).second) return;
+    bytes += static_cast<std::int64_t>(tensor.storage().nbytes());
+  };
+  if (const auto found = saved_.find(micro); found != saved_.end()) {
+    for (const SavedTensors& layer : found->second) std::ranges::for_each(layer, count);
+  }
+  if (const auto found = inputs_.find(micro); found != inputs_.end()) {
+    count(found->second.x);
+    count(found->second.targets);
   }
   return bytes;
 }
 
+void LayerChain::drop_saved() {
+  saved_.clear();
+  inputs_.clear();
+}
+
 at::Tensor LayerChain::forward_inner(at::Tensor x,
                                      const MicroContext& micro,
-                                     std::vector<SavedTensors>& saved) {
+                                     std::vector<SavedTensors>* saved) {
   for (std::size_t i = 0; i < layers_.size(); ++i) {
-    x = layers_[i]->forward(std::move(x), micro, saved[i]);
+    SavedTensors nothing;
+    x = layers_[i]->forward(std::move(x), micro, saved == nullptr ? nothing : (*saved)[i]);
   }
   return x;
 }
@@ -150,10 +170,26 @@ at::Tensor LayerChain::backward_inner(at::Tensor grad,
   return grad;
 }
 
-std::vector<SavedTensors> LayerChain::take_saved(std::int64_t micro) {
-  auto node = saved_.extract(micro);
-  MOTLEY_CHECK(!node.empty(), "micro-batch {} has no forward to go back over", micro);
-  return std::move(node.mapped());
+std::vector<SavedTensors> LayerChain::take_saved(const MicroContext& micro) {
+  if (!repeats(micro)) {
+    auto node = saved_.extract(micro.micro);
+    MOTLEY_CHECK(!node.empty(), "micro-batch {} has no forward to go back over", micro.micro);
+    return std::move(node.mapped());
+  }
+  auto node = inputs_.extract(micro.micro);
+  MOTLEY_CHECK(!node.empty(), "micro-batch {} has no forward to go back over", micro.micro);
+  Inputs& inputs = node.mapped();
+  std::vector<SavedTensors> saved(layers_.size() + (ends_in_loss() ? 1 : 0));
+  at::Tensor y = forward_inner(std::move(inputs.x), micro, &saved);
+  if (ends_in_loss()) {
+    (void)loss_layer_->forward(std::move(y), inputs.targets, micro, saved.back());
+  }
+  return saved;
+}
+
+void LayerChain::keep_inputs(const MicroContext& micro, Inputs inputs) {
+  const bool fresh = inputs_.emplace(micro.micro, std::move(inputs)).second;
+  MOTLEY_CHECK(fresh, "micro-batch {} still waits for its backward", micro.micro);
 }
 
 void LayerChain::keep_saved(const MicroContext& micro, std::vector<SavedTensors> saved) {

@@ -32,8 +32,14 @@ class LayerChain {
   };
 
   // The layers [first, last) of the model. REQUIRES: spec == describe_model(config),
-  // 0 <= first < last <= layers. Values and gradients start at 0.
-  LayerChain(const ModelConfig& config, const ModelSpec& spec, int first, int last);
+  // 0 <= first < last <= layers. Values and gradients start at 0. With `recompute` only the input
+  // (and the targets) of a micro-batch is kept, and backward runs forward again first: the same
+  // bits for less memory and more time.
+  LayerChain(const ModelConfig& config,
+             const ModelSpec& spec,
+             int first,
+             int last,
+             bool recompute = false);
 
   [[nodiscard]] bool begins_with_tokens() const { return first_ == 0; }
 
@@ -69,26 +75,43 @@ class LayerChain {
   [[nodiscard]] std::int64_t saved_bytes(std::int64_t micro) const;
 
   // Forgets every micro-batch that waits for its backward (an abandoned step).
-  void drop_saved() { saved_.clear(); }
+  void drop_saved();
 
  private:
+  // What a recomputing chain keeps of a micro-batch.
+  struct Inputs {
+    at::Tensor x;
+    at::Tensor targets;  // where the chain ends in the loss
+  };
+
+  // All but the loss layer, filling `saved`, one entry a layer; with nullptr nothing is kept.
   [[nodiscard]] at::Tensor forward_inner(at::Tensor x,
                                          const MicroContext& micro,
-                                         std::vector<SavedTensors>& saved);
+                                         std::vector<SavedTensors>* saved);
+
+  // Whether this forward is to be run again by its backward.
+  [[nodiscard]] bool repeats(const MicroContext& micro) const {
+    return recompute_ && micro.training;
+  }
+
   [[nodiscard]] at::Tensor backward_inner(at::Tensor grad,
                                           const MicroContext& micro,
                                           std::vector<SavedTensors>& saved);
-  // Room for what forward keeps, one entry a layer; only training micro-batches are remembered.
-  [[nodiscard]] std::vector<SavedTensors> take_saved(std::int64_t micro);
+  // What the forward of this micro-batch kept, one entry a layer, or a second forward keeps now.
+  // Only training micro-batches are remembered.
+  [[nodiscard]] std::vector<SavedTensors> take_saved(const MicroContext& micro);
+  void keep_inputs(const MicroContext& micro, Inputs inputs);
   void keep_saved(const MicroContext& micro, std::vector<SavedTensors> saved);
 
   int first_;
+  bool recompute_;
   at::Tensor values_;
   at::Tensor gradients_;
   std::vector<Parameter> parameters_;
   std::vector<std::unique_ptr<Layer>> layers_;               // all but a loss layer
   std::unique_ptr<LossLayer> loss_layer_;                    // may be null
   std::map<std::int64_t, std::vector<SavedTensors>> saved_;  // [micro][layer]
+  std::map<std::int64_t, Inputs> inputs_;                    // [micro], when recomputing
 };
 
 }  // namespace motley

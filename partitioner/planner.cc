@@ -222,12 +222,15 @@ Result<Plan> make_plan(const ModelSpec& model,
 bool tied_across_ranks(const ModelSpec& model, const Plan& plan) {
   const auto pair = model.tied_pair();
   if (!pair) return false;
-  const auto chunk_of = [&](int layer) {
-    return std::find_if(plan.chunks.begin(), plan.chunks.end() - 1,
-                        [&](const auto& c) { return layer < c.first_layer + c.layer_count; });
+  const auto holders_of = [&](int layer) {
+    const auto chunk = std::find_if(plan.chunks.begin(), plan.chunks.end() - 1, [&](const auto& c) {
+      return layer < c.first_layer + c.layer_count;
+    });
+    std::vector<Rank> ranks;
+    for (const Replica& replica : chunk->replicas) ranks.push_back(replica.rank);
+    return ranks;
   };
-  return chunk_of(pair->owner_layer)->replicas.front().rank !=
-         chunk_of(pair->user_layer)->replicas.front().rank;
+  return holders_of(pair->owner_layer) != holders_of(pair->user_layer);
 }
 
 }  // namespace motley

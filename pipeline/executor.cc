@@ -7,6 +7,8 @@
 #include <utility>
 
 #include "base/check.h"
+#include "pipeline/sum_replicas.h"
+#include "pipeline/tied_exchange.h"
 
 namespace motley {
 
@@ -94,7 +96,7 @@ Result<void> Executor::execute(const Action& action) {
                          {FrameKind::kGradient, chunk, micro, position_.step},
                          *codecs_[chunk.index() - 1], produced_by(ActionKind::kBackward, action));
     case ActionKind::kReduce:
-      MOTLEY_CHECK(false, "no schedule has {}", to_text(action));
+      return sum_replicas(chunk);
     case ActionKind::kReduceTied:
       return exchange_tied();
     case ActionKind::kVote:
@@ -172,17 +174,34 @@ std::span<const float> Executor::produced_by(ActionKind kind, const Action& send
   return produced_.values;
 }
 
+Result<void> Executor::sum_replicas(ChunkId chunk) {
+  const std::vector<Rank> holders = schedule_->holders(chunk);
+  MOTLEY_ASSIGN(const double wait_s, sum_over_replicas(link_, self_,
+                                                       {.chunk = chunk,
+                                                        .holders = holders,
+                                                        .step = position_.step,
+                                                        .timeout_s = options_.timeout_s},
+                                                       compute_.gradients(chunk)));
+  action_wait_s_ += wait_s;
+  return {};
+}
+
 Result<void> Executor::exchange_tied() {
-  const Rank peer = tied_peer();
-  const std::span<const float> mine = compute_.tied_gradient();
-  const std::span<float> other = compute_.other_tied_gradient_room();
+  const auto [from, gifts] = tied_exchange(*schedule_, self_);
   const auto id = [&](Rank sender) {
     return FrameId{FrameKind::kTiedGradient, ChunkId{sender.value}, MicroId{0}, position_.step};
   };
   const Action action{ActionKind::kReduceTied, ChunkId{}, MicroId{}};
-  post(action, peer, id(peer), plain_->bytes_max(other.size()));
-  MOTLEY_TRY(send_floats(peer, id(self_), *plain_, mine));
-  return receive_floats({action.kind, action.chunk, action.micro}, *plain_, other);
+  std::span<float> room;
+  if (from) {
+    room = compute_.other_tied_gradient_room();
+    post(action, *from, id(*from), plain_->bytes_max(room.size()));
+  }
+  for (const TiedExchange::Gift& gift : gifts) {
+    MOTLEY_TRY(send_floats(gift.to, id(self_), *plain_, compute_.tied_gradient(gift.end)));
+  }
+  if (!from) return {};
+  return receive_floats({action.kind, action.chunk, action.micro}, *plain_, room);
 }
 
 Result<void> Executor::vote() {
@@ -267,11 +286,6 @@ void Executor::give_buffer(Buffer buffer) {
 
 ChunkId Executor::last_chunk() const {
   return ChunkId{schedule_->chunk_count() - 1};
-}
-
-Rank Executor::tied_peer() const {
-  const Rank owner = schedule_->owner(ChunkId{0}, MicroId{0});
-  return owner == self_ ? schedule_->owner(last_chunk(), MicroId{0}) : owner;
 }
 
 void Executor::record(std::vector<TraceSpan>* spans) {

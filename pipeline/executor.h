@@ -68,6 +68,7 @@ class Executor {
   Result<void> send_targets(const Action& action);
   Result<void> forward(const Action& action);
   Result<void> backward(const Action& action);
+  Result<void> sum_replicas(ChunkId chunk);
   Result<void> exchange_tied();
   Result<void> vote();
 
@@ -89,7 +90,6 @@ class Executor {
   void give_buffer(Buffer buffer);
 
   [[nodiscard]] ChunkId last_chunk() const;
-  [[nodiscard]] Rank tied_peer() const;
   void add_span(const char* lane, const Action& action, double start_s, double end_s);
 
   const Rank self_;

@@ -3,10 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <optional>
-#include <span>
+#include <functional>
+#include <iterator>
+#include <set>
 #include <tuple>
+#include <utility>
 
 #include "base/check.h"
 
@@ -15,93 +16,135 @@ namespace {
 
 using Actions = std::vector<Action>;
 
-// What a chunk computes, in order, when it has a rank of its own: `warm_up` forwards, then one
-// backward for each further forward, then the remaining backwards.
-Actions chunk_order(ChunkId chunk, int micro_batches, int warm_up) {
+// What one replica of a chunk computes, in order, when it has a rank of its own.
+struct Track {
+  Rank rank;
   Actions order;
+};
+
+// The replicas' orders of a chunk through which at most `window` micro-batches travel at a time: on
+// one rank, `window` forwards, then backward and forward in turn. With several replicas each does
+// its own micro-batches' part of that order, so the order of one rank is a run of them all, and
+// what cannot deadlock undivided cannot deadlock divided.
+std::vector<Track> tracks_of(const std::vector<Rank>& owners, ChunkId chunk, int window) {
+  std::vector<Track> tracks;
+  for (const Rank rank : distinct_ranks(owners)) tracks.push_back({rank, {}});
+  const auto add = [&](ActionKind kind, int m) {
+    const auto track = std::ranges::lower_bound(tracks, owners[static_cast<std::size_t>(m)], {},
+                                                [](const Track& t) { return t.rank; });
+    track->order.push_back({kind, chunk, {m}});
+  };
+  const int micro_batches = static_cast<int>(owners.size());
   int next_backward = 0;
   for (int m = 0; m < micro_batches; ++m) {
-    if (m >= warm_up) order.push_back({ActionKind::kBackward, chunk, {next_backward++}});
-    order.push_back({ActionKind::kForward, chunk, {m}});
+    if (m >= window) add(ActionKind::kBackward, next_backward++);
+    add(ActionKind::kForward, m);
   }
-  while (next_backward < micro_batches) {
-    order.push_back({ActionKind::kBackward, chunk, {next_backward++}});
-  }
-  return order;
+  while (next_backward < micro_batches) add(ActionKind::kBackward, next_backward++);
+  return tracks;
 }
 
-// Gives each rank one order of the computing of all its chunks, by running the chunks' own orders
-// in unit time steps: in each step each rank runs the most urgent action of its chunks whose input
-// exists. The chunks' own orders cannot deadlock when each has a rank of its own, so in each step
-// at least one action of some chunk can run; and as the result is the record of a run that reached
-// the end, it cannot deadlock either, for any map of chunks to ranks.
+// Gives each rank one order of the computing of all its tracks, by running the tracks in unit time
+// steps: in each step each rank runs the most urgent action of its tracks whose input exists. The
+// tracks cannot deadlock when each has a rank of its own, so in each step at least one action of
+// some track can run; and as the result is the record of a run that reached the end, it cannot
+// deadlock either, for any map of micro-batches to ranks.
+//
+// A track is looked at only when its next action may have become ready, so merging takes
+// O(actions x log tracks of a rank).
 class Merger {
  public:
-  Merger(const ScheduleInput& input, std::vector<Actions> orders)
-      : input_(input),
-        orders_(std::move(orders)),
-        next_(orders_.size(), 0),
-        forwards_(orders_.size(), 0),
-        backwards_(orders_.size(), 0),
-        ranks_(static_cast<std::size_t>(input.rank_count)) {}
+  Merger(const ScheduleInput& input, std::vector<Track> tracks)
+      : micros_(static_cast<std::size_t>(input.micro_batches)),
+        chunks_(input.owners.size()),
+        tracks_(std::move(tracks)),
+        next_(tracks_.size(), 0),
+        is_queued_(tracks_.size(), false),
+        track_at_(chunks_ * micros_),
+        forwarded_(chunks_ * micros_, false),
+        backwarded_(chunks_ * micros_, false),
+        ready_(static_cast<std::size_t>(input.rank_count)),
+        ranks_(ready_.size()) {
+    for (std::size_t t = 0; t < tracks_.size(); ++t) {
+      for (const Action& action : tracks_[t].order) track_at_[place(action)] = t;
+    }
+  }
 
   std::vector<Actions> merge() {
-    while (true) {
-      const std::vector<std::optional<Action>> chosen = choose();
-      const auto is_set = [](const std::optional<Action>& a) { return a.has_value(); };
-      if (std::none_of(chosen.begin(), chosen.end(), is_set)) break;
-      for (std::size_t r = 0; r < chosen.size(); ++r) {
-        if (chosen[r]) run(*chosen[r], r);
-      }
-    }
-    for (std::size_t c = 0; c < orders_.size(); ++c) {
-      MOTLEY_CHECK(next_[c] == orders_[c].size(), "chunk {} stopped at {}", c, next_[c]);
+    for (std::size_t t = 0; t < tracks_.size(); ++t) queue_if_ready(t);
+    while (!awake_.empty()) run_step();
+    for (std::size_t t = 0; t < tracks_.size(); ++t) {
+      MOTLEY_CHECK(next_[t] == tracks_[t].order.size(), "a track of rank {} stopped at {}",
+                   tracks_[t].rank.value, next_[t]);
     }
     return std::move(ranks_);
   }
 
  private:
-  // For each rank what it runs in this time step, from what earlier steps finished.
-  std::vector<std::optional<Action>> choose() const {
-    std::vector<std::optional<Action>> chosen(ranks_.size());
-    for (std::size_t c = 0; c < orders_.size(); ++c) {
-      if (next_[c] == orders_[c].size()) continue;
-      const Action& action = orders_[c][next_[c]];
-      auto& best = chosen[input_.owners[c][action.micro.index()].index()];
-      if (is_ready(action) && (!best || is_more_urgent(action, *best))) best = action;
+  // Backwards first, since they free memory; then what is nearest to its end.
+  using Urgency = std::tuple<bool, MicroId, int, std::size_t>;  // the last is the track
+
+  // Each rank with something ready runs one action; what that makes ready counts from the next
+  // step.
+  void run_step() {
+    std::vector<std::size_t> ran;  // tracks
+    for (const std::size_t rank : std::exchange(awake_, {})) {
+      const std::size_t t = std::get<std::size_t>(*ready_[rank].begin());
+      ready_[rank].erase(ready_[rank].begin());
+      is_queued_[t] = false;
+      if (!ready_[rank].empty()) awake_.push_back(rank);
+      const Action& action = tracks_[t].order[next_[t]++];
+      (action.kind == ActionKind::kForward ? forwarded_ : backwarded_)[place(action)] = true;
+      ranks_[rank].push_back(action);
+      ran.push_back(t);
     }
-    return chosen;
+    for (const std::size_t t : ran) {
+      queue_if_ready(t);
+      const Action& action = tracks_[t].order[next_[t] - 1];
+      const std::size_t c = action.chunk.index();
+      if (action.kind == ActionKind::kForward && c + 1 < chunks_) {
+        queue_if_ready(track_at_[place(action) + micros_]);
+      }
+      if (action.kind == ActionKind::kBackward && c > 0) {
+        queue_if_ready(track_at_[place(action) - micros_]);
+      }
+    }
   }
 
+  void queue_if_ready(std::size_t t) {
+    if (is_queued_[t] || next_[t] == tracks_[t].order.size()) return;
+    const Action& action = tracks_[t].order[next_[t]];
+    if (!is_ready(action)) return;
+    is_queued_[t] = true;
+    const std::size_t rank = tracks_[t].rank.index();
+    if (ready_[rank].empty()) awake_.push_back(rank);
+    ready_[rank].insert(
+        {action.kind != ActionKind::kBackward, action.micro, -action.chunk.value, t});
+  }
+
+  // Whether the very micro-batch has come from the chunk before, or its gradient from the one
+  // after.
   bool is_ready(const Action& action) const {
     const std::size_t c = action.chunk.index();
-    if (action.kind == ActionKind::kForward) {
-      return c == 0 || forwards_[c - 1] > action.micro.value;
-    }
-    return c + 1 == orders_.size() || backwards_[c + 1] > action.micro.value;
+    if (action.kind == ActionKind::kForward) return c == 0 || forwarded_[place(action) - micros_];
+    return c + 1 == chunks_ || backwarded_[place(action) + micros_];
   }
 
-  // Backwards first, since they free memory; then what is nearest to its end.
-  static bool is_more_urgent(const Action& a, const Action& b) {
-    const auto key = [](const Action& x) {
-      return std::tuple(x.kind != ActionKind::kBackward, x.micro, -x.chunk.value);
-    };
-    return key(a) < key(b);
+  std::size_t place(const Action& action) const {
+    return action.chunk.index() * micros_ + action.micro.index();
   }
 
-  void run(const Action& action, std::size_t rank) {
-    const std::size_t c = action.chunk.index();
-    ++(action.kind == ActionKind::kForward ? forwards_ : backwards_)[c];
-    ++next_[c];
-    ranks_[rank].push_back(action);
-  }
-
-  const ScheduleInput& input_;
-  std::vector<Actions> orders_;    // [ChunkId]
-  std::vector<std::size_t> next_;  // [ChunkId] position in its order
-  std::vector<int> forwards_;      // [ChunkId] finished
-  std::vector<int> backwards_;     // [ChunkId] finished
-  std::vector<Actions> ranks_;     // [Rank]
+  std::size_t micros_;
+  std::size_t chunks_;
+  std::vector<Track> tracks_;
+  std::vector<std::size_t> next_;         // [track] position in its order
+  std::vector<bool> is_queued_;           // [track] whether its next action is in ready_
+  std::vector<std::size_t> track_at_;     // [ChunkId][MicroId]
+  std::vector<bool> forwarded_;           // [ChunkId][MicroId] finished
+  std::vector<bool> backwarded_;          // [ChunkId][MicroId] finished
+  std::vector<std::set<Urgency>> ready_;  // [Rank]
+  std::vector<std::size_t> awake_;        // ranks with something ready
+  std::vector<Actions> ranks_;            // [Rank]
 };
 
 // Puts loads, transfers, vote and step around the computing.
@@ -182,67 +225,83 @@ void check_input(const ScheduleInput& input) {
                    input.rank_count);
     }
   }
-  MOTLEY_CHECK(!input.tied_across_ranks || input.owners.front() != input.owners.back(),
-               "tied parameters on rank {} alone", input.owners.front().front().value);
+  MOTLEY_CHECK(!input.tied_across_ranks ||
+                   distinct_ranks(input.owners.front()) != distinct_ranks(input.owners.back()),
+               "tied parameters on the same ranks");
 }
 
-Schedule assemble(std::string name,
-                  const ScheduleInput& input,
-                  std::vector<Actions> orders,
-                  std::span<const Action> ending) {
-  Schedule schedule{std::move(name), input.micro_batches, input.owners, {}};
-  const Decorator decorator(input);
-  for (const Actions& computing : Merger(input, std::move(orders)).merge()) {
-    schedule.ranks.push_back(decorator.decorate(computing));
-  }
-  if (input.tied_across_ranks) {
-    for (const Rank rank : {input.owners.front().front(), input.owners.back().front()}) {
-      schedule.ranks[rank.index()].push_back({ActionKind::kReduceTied, {}, {}});
+// After all computing, so that no rank holds up another's computing. The chunks come in one order
+// on all ranks, else two ranks could wait for each other: backwards, as their gradients are ready.
+void add_reductions(Schedule& schedule) {
+  for (ChunkId chunk{schedule.chunk_count() - 1}; chunk.value >= 0; --chunk.value) {
+    const std::vector<Rank> holders = schedule.holders(chunk);
+    if (holders.size() == 1) continue;
+    for (const Rank rank : holders) {
+      schedule.ranks[rank.index()].push_back({ActionKind::kReduce, chunk, {}});
     }
   }
-  for (Actions& actions : schedule.ranks) {
-    actions.insert(actions.end(), ending.begin(), ending.end());
+}
+
+void add_tied_reductions(Schedule& schedule) {
+  std::vector<Rank> ranks = schedule.owners.front();
+  ranks.insert(ranks.end(), schedule.owners.back().begin(), schedule.owners.back().end());
+  for (const Rank rank : distinct_ranks(ranks)) {
+    schedule.ranks[rank.index()].push_back({ActionKind::kReduceTied, {}, {}});
+  }
+}
+
+Schedule assemble(std::string name, const ScheduleInput& input, std::vector<Track> tracks) {
+  Schedule schedule{std::move(name), input.micro_batches, input.owners, {}};
+  const Decorator decorator(input);
+  for (const Actions& computing : Merger(input, std::move(tracks)).merge()) {
+    schedule.ranks.push_back(decorator.decorate(computing));
   }
   return schedule;
 }
 
-constexpr std::array<Action, 2> kTrainingEnd = {
-    {{ActionKind::kVote, {}, {}}, {ActionKind::kStep, {}, {}}}};
-constexpr std::array<Action, 1> kForwardEnd = {{{ActionKind::kVote, {}, {}}}};
+Schedule training_schedule(std::string name,
+                           const ScheduleInput& input,
+                           const std::function<int(int chunk)>& window) {
+  check_input(input);
+  std::vector<Track> tracks;
+  for (int c = 0; c < static_cast<int>(input.owners.size()); ++c) {
+    std::ranges::move(tracks_of(input.owners[static_cast<std::size_t>(c)], {c}, window(c)),
+                      std::back_inserter(tracks));
+  }
+  Schedule schedule = assemble(std::move(name), input, std::move(tracks));
+  add_reductions(schedule);
+  if (input.tied_across_ranks) add_tied_reductions(schedule);
+  for (Actions& actions : schedule.ranks) {
+    actions.push_back({ActionKind::kVote, {}, {}});
+    actions.push_back({ActionKind::kStep, {}, {}});
+  }
+  return schedule;
+}
 
 }  // namespace
 
 Schedule gpipe_schedule(const ScheduleInput& input) {
-  check_input(input);
-  std::vector<Actions> orders;
-  for (int c = 0; c < static_cast<int>(input.owners.size()); ++c) {
-    orders.push_back(chunk_order({c}, input.micro_batches, input.micro_batches));
-  }
-  return assemble("gpipe", input, std::move(orders), kTrainingEnd);
+  return training_schedule("gpipe", input, [&](int) { return input.micro_batches; });
 }
 
 Schedule one_f_one_b_schedule(const ScheduleInput& input) {
-  check_input(input);
   const int chunks = static_cast<int>(input.owners.size());
-  std::vector<Actions> orders;
-  for (int c = 0; c < chunks; ++c) {
-    orders.push_back(chunk_order({c}, input.micro_batches, chunks - c));
-  }
-  return assemble("1f1b", input, std::move(orders), kTrainingEnd);
+  return training_schedule("1f1b", input, [&](int c) { return chunks - c; });
 }
 
 Schedule forward_schedule(const ScheduleInput& input) {
   check_input(input);
-  ScheduleInput forward_input = input;
-  forward_input.tied_across_ranks = false;  // there are no gradients to sum
-  std::vector<Actions> orders;
+  std::vector<Track> tracks;
   for (int c = 0; c < static_cast<int>(input.owners.size()); ++c) {
-    Actions& order = orders.emplace_back();
-    for (int m = 0; m < input.micro_batches; ++m) {
-      order.push_back({ActionKind::kForward, {c}, {m}});
+    for (Track& track :
+         tracks_of(input.owners[static_cast<std::size_t>(c)], {c}, input.micro_batches)) {
+      std::erase_if(track.order, [](const Action& a) { return a.kind != ActionKind::kForward; });
+      tracks.push_back(std::move(track));
     }
   }
-  return assemble("forward", forward_input, std::move(orders), kForwardEnd);
+  Schedule schedule = assemble("forward", input, std::move(tracks));
+  for (Actions& actions : schedule.ranks) actions.push_back({ActionKind::kVote, {}, {}});
+  return schedule;
 }
 
 ScheduleInput schedule_input(const Plan& plan, bool tied_across_ranks) {
@@ -257,11 +316,6 @@ ScheduleInput schedule_input(const Plan& plan, bool tied_across_ranks) {
 }
 
 Result<Schedule> make_schedule(const Plan& plan, bool tied_across_ranks) {
-  for (const ChunkPlan& chunk : plan.chunks) {
-    if (chunk.replicas.size() == 1) continue;
-    return Error{ErrorCode::kConfig, "the plan puts a chunk on several ranks",
-                 "no schedule sums their gradients", "plan with one rank for each chunk"};
-  }
   const ScheduleInput input = schedule_input(plan, tied_across_ranks);
   if (plan.schedule == "gpipe") return gpipe_schedule(input);
   if (plan.schedule == "1f1b") return one_f_one_b_schedule(input);

@@ -14,16 +14,18 @@ struct ScheduleInput {
   std::vector<std::vector<Rank>> owners;  // [ChunkId][MicroId]
   int rank_count = 1;
   int micro_batches = 1;
-  bool tied_across_ranks = false;  // chunk 0 and the last chunk hold a tied parameter on two ranks
+  // Chunk 0 and the last chunk hold a tied parameter, and not on the same ranks.
+  bool tied_across_ranks = false;
 };
 
 // GPipe: all forwards, then all backwards, each in micro-batch order.
 [[nodiscard]] Schedule gpipe_schedule(const ScheduleInput& input);
 
-// 1F1B: a chunk warms up with as many forwards as chunks follow it plus one, then alternates.
-// Backwards run in micro-batch order, as in every schedule here: sums keep their order, so results
-// do not depend on the schedule. Receives are posted one compute action before they are needed, so
-// each transfer runs while something else computes.
+// 1F1B: a chunk warms up with as many forwards as chunks follow it plus one, then alternates; its
+// replicas do so together, each with its own micro-batches.
+// On each rank backwards run in micro-batch order, as in every schedule here: sums keep their
+// order, so results do not depend on the schedule. Receives are posted one compute action before
+// they are needed, so each transfer runs while something else computes.
 [[nodiscard]] Schedule one_f_one_b_schedule(const ScheduleInput& input);
 
 // Forwards only, for evaluation.
@@ -37,14 +39,15 @@ struct ScheduleInput {
 
 // Activations (micro-batches between forward and backward) held at once, and posted receives.
 struct ScheduleStats {
-  std::vector<int> peak_in_flight;        // [ChunkId]
+  std::vector<int> peak_in_flight;        // [ChunkId], of the replica that holds most
   std::vector<int> peak_posted_receives;  // [Rank]
 };
 
 // Proves, by running it without computing, that every micro-batch passes every chunk exactly once
 // forward and (unless forward only) backward in micro-batch order, every send has its receive,
-// nothing deadlocks, and vote and step come once, last. kInternal, with the schedule's text and the
-// offending action, when it does not hold. Kept apart from the generators: it is their oracle.
+// each holder of a replicated chunk sums its gradient once, nothing deadlocks, and vote and step
+// come once, last. kInternal, with the schedule's text and the offending action, when it does not
+// hold. Kept apart from the generators: it is their oracle.
 [[nodiscard]] Result<ScheduleStats> validate_schedule(const Schedule& schedule);
 
 }  // namespace motley

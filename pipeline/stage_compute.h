@@ -55,9 +55,13 @@ class StageCompute {
   // Returns the gradient of the input; empty for chunk 0.
   virtual std::span<const float> backward(ChunkId chunk, MicroId micro) = 0;
 
-  // The gradient of this rank's use of the tied parameter, and where the other rank's goes. Only
-  // called where the tied pair stands on two ranks.
-  virtual std::span<const float> tied_gradient() = 0;
+  // All gradients of the chunk, summed in place over its replicas after its last backward. As long
+  // on each of them.
+  virtual std::span<float> gradients(ChunkId chunk) = 0;
+
+  // The gradient of the use of the tied parameter in `end`, chunk 0 or the last, which is here.
+  virtual std::span<const float> tied_gradient(ChunkId end) = 0;
+  // Where the gradient of the other end goes. Only called on a rank that holds one of them.
   virtual std::span<float> other_tied_gradient_room() = 0;
 
   // What this rank gives to the vote: at most vote_bytes_max() bytes.

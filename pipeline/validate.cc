@@ -1,12 +1,13 @@
 // An interpreter of schedules that computes nothing. It knows the meaning of each action and no
-// generator. Sends never block; a compute action blocks until its input was sent; the reduction of
-// tied gradients and the vote block until all their ranks have come. Under these rules what one
+// generator. Sends never block; a compute action blocks until its input was sent; the reductions
+// of gradients and the vote block until all their ranks have come. Under these rules what one
 // rank does never takes away what another waits for, so the order in which ranks are advanced here
 // does not matter: if one order gets stuck, all do.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -18,7 +19,7 @@ namespace motley {
 namespace {
 
 // The kinds of message; with chunk and micro-batch they name one message of the step, and the
-// chunks' ranks give its sender and its receiver.
+// owners give its sender and its receiver.
 enum Stream : std::size_t { kActivations, kGradients, kTargets, kStreamCount };
 
 struct Message {
@@ -57,6 +58,14 @@ class Interpreter {
     std::string wrong;  // why it can never run
   };
 
+  // What one rank has of one chunk.
+  struct Share {
+    std::vector<std::size_t> micros;
+    std::size_t forwards = 0;              // finished
+    std::size_t backwards = 0;             // finished
+    std::optional<std::size_t> reduce_at;  // position of its R, once there
+  };
+
   Result<void> check_header() const {
     if (schedule_.micro_batches < 1) return bad("no micro-batches");
     if (schedule_.owners.empty()) return bad("no chunks");
@@ -79,8 +88,11 @@ class Interpreter {
     const std::size_t ranks = schedule_.ranks.size();
     next_.assign(ranks, 0);
     loaded_.assign(micros_, false);
-    forwards_.assign(chunks_, 0);
-    backwards_.assign(chunks_, 0);
+    forwarded_.assign(chunks_ * micros_, false);
+    backwarded_.assign(chunks_ * micros_, false);
+    to_compute_.assign(ranks, 0);
+    shares_.assign(chunks_, {});
+    for (std::size_t c = 0; c < chunks_; ++c) prepare_shares(c);
     messages_.assign(kStreamCount * chunks_ * micros_, {});
     tied_at_.assign(ranks, std::nullopt);
     vote_at_.assign(ranks, std::nullopt);
@@ -88,6 +100,16 @@ class Interpreter {
     posted_.assign(ranks, 0);
     stats_.peak_in_flight.assign(chunks_, 0);
     stats_.peak_posted_receives.assign(ranks, 0);
+  }
+
+  void prepare_shares(std::size_t c) {
+    for (std::size_t m = 0; m < micros_; ++m) {
+      const Rank rank = owner(c, m);
+      shares_[c][rank].micros.push_back(m);
+      to_compute_[rank.index()] += training_ ? 2 : 1;
+    }
+    if (!training_ || shares_[c].size() == 1) return;
+    for (const auto& [rank, share] : shares_[c]) ++to_compute_[rank.index()];
   }
 
   // Runs the current rank until it must wait. True when it ran at least one action.
@@ -109,8 +131,9 @@ class Interpreter {
     if (has_micro(action.kind) && (action.micro.value < 0 || action.micro.index() >= micros_)) {
       return wrong("there is no such micro-batch");
     }
-    if (has_chunk(action.kind) && rank_of(action.chunk.index()) != here()) {
-      return wrong("the chunk is on another rank");
+    if (has_chunk(action.kind) && has_micro(action.kind) &&
+        owner(action.chunk.index(), action.micro.index()) != here()) {
+      return wrong("the micro-batch is another rank's on this chunk");
     }
     if (stepped_[rank_]) return wrong("nothing may follow the update");
     if (passed(vote_at_) && action.kind != ActionKind::kStep) {
@@ -122,32 +145,34 @@ class Interpreter {
       case ActionKind::kLoad:
         return load(m);
       case ActionKind::kSendTargets:
-        if (here() != first_rank()) return wrong("only the rank of chunk 0 has targets");
+        if (here() != owner(0, m)) return wrong("only the owner on chunk 0 has targets");
         if (!loaded_[m]) return wrong("the micro-batch is not loaded");
-        return send(kTargets, chunks_ - 1, m, first_rank(), last_rank());
+        return send(kTargets, chunks_ - 1, m, owner(chunks_ - 1, m));
       case ActionKind::kRecvTargets:
-        if (here() != last_rank()) return wrong("only the rank of the last chunk needs targets");
-        return post(kTargets, chunks_ - 1, m, first_rank());
+        if (here() != owner(chunks_ - 1, m)) {
+          return wrong("only the owner on the last chunk needs targets");
+        }
+        return post(kTargets, chunks_ - 1, m, owner(0, m));
       case ActionKind::kRecvActivation:
         if (c == 0) return wrong("chunk 0 receives no activation");
-        return post(kActivations, c, m, rank_of(c - 1));
+        return post(kActivations, c, m, owner(c - 1, m));
       case ActionKind::kForward:
         return forward(c, m);
       case ActionKind::kSendActivation:
         if (c + 1 == chunks_) return wrong("the last chunk sends no activation");
-        if (forwards_[c] <= m) return wrong("its forward did not run");
-        return send(kActivations, c + 1, m, here(), rank_of(c + 1));
+        if (!forwarded_[place(c, m)]) return wrong("its forward did not run");
+        return send(kActivations, c + 1, m, owner(c + 1, m));
       case ActionKind::kRecvGradient:
         if (c + 1 == chunks_) return wrong("the last chunk receives no gradient");
-        return post(kGradients, c, m, rank_of(c + 1));
+        return post(kGradients, c, m, owner(c + 1, m));
       case ActionKind::kBackward:
         return backward(c, m);
       case ActionKind::kSendGradient:
         if (c == 0) return wrong("chunk 0 sends no gradient");
-        if (backwards_[c] <= m) return wrong("its backward did not run");
-        return send(kGradients, c - 1, m, here(), rank_of(c - 1));
+        if (!backwarded_[place(c, m)]) return wrong("its backward did not run");
+        return send(kGradients, c - 1, m, owner(c - 1, m));
       case ActionKind::kReduce:
-        return wrong("the chunk is on one rank");
+        return reduce(c);
       case ActionKind::kReduceTied:
         return reduce_tied();
       case ActionKind::kVote:
@@ -159,14 +184,14 @@ class Interpreter {
   }
 
   Outcome load(std::size_t m) {
-    if (here() != first_rank()) return wrong("only the rank of chunk 0 loads");
+    if (here() != owner(0, m)) return wrong("only the owner on chunk 0 loads");
     if (loaded_[m]) return wrong("loaded twice");
     loaded_[m] = true;
     return {};
   }
 
-  Outcome send(Stream stream, std::size_t chunk, std::size_t m, Rank from, Rank to) {
-    if (from == to) return wrong("sender and receiver are the same rank");
+  Outcome send(Stream stream, std::size_t chunk, std::size_t m, Rank to) {
+    if (here() == to) return wrong("sender and receiver are the same rank");
     Message& message = message_of(stream, chunk, m);
     if (message.sent) return wrong("sent twice");
     message.sent = true;
@@ -197,11 +222,14 @@ class Interpreter {
   }
 
   Outcome forward(std::size_t c, std::size_t m) {
-    if (forwards_[c] != m) return wrong(fmt::format("micro-batch {} is next", forwards_[c]));
-    const bool receives = c > 0 && rank_of(c - 1) != here();
-    const bool targets = c + 1 == chunks_ && first_rank() != here();
+    Share& share = shares_[c][here()];
+    if (Outcome outcome = check_turn(share, share.forwards, m); !outcome.wrong.empty()) {
+      return outcome;
+    }
+    const bool receives = c > 0 && owner(c - 1, m) != here();
+    const bool targets = c + 1 == chunks_ && owner(0, m) != here();
     if (c == 0 && !loaded_[m]) return wrong("the micro-batch is not loaded");
-    if (c > 0 && !receives && forwards_[c - 1] <= m) {
+    if (c > 0 && !receives && !forwarded_[place(c - 1, m)]) {
       return wrong("the chunk before it, on the same rank, has not run");
     }
     // Both arrivals are looked at before either is consumed: a waiting action is tried again.
@@ -212,21 +240,26 @@ class Interpreter {
     }
     if (receives) consume(kActivations, c, m);
     if (targets) consume(kTargets, c, m);
-    ++forwards_[c];
+    forwarded_[place(c, m)] = true;
+    ++share.forwards;
+    --to_compute_[rank_];
     if (training_) {
       int& peak = stats_.peak_in_flight[c];
-      peak = std::max(peak, static_cast<int>(forwards_[c] - backwards_[c]));
+      peak = std::max(peak, static_cast<int>(share.forwards - share.backwards));
     }
     return {};
   }
 
   Outcome backward(std::size_t c, std::size_t m) {
     if (!training_) return wrong("a forward schedule has no backward");
-    if (backwards_[c] != m) return wrong(fmt::format("micro-batch {} is next", backwards_[c]));
-    if (forwards_[c] <= m) return wrong("its forward did not run");
+    Share& share = shares_[c][here()];
+    if (Outcome outcome = check_turn(share, share.backwards, m); !outcome.wrong.empty()) {
+      return outcome;
+    }
+    if (!forwarded_[place(c, m)]) return wrong("its forward did not run");
     if (c + 1 < chunks_) {
-      if (rank_of(c + 1) == here()) {
-        if (backwards_[c + 1] <= m) {
+      if (owner(c + 1, m) == here()) {
+        if (!backwarded_[place(c + 1, m)]) {
           return wrong("the chunk after it, on the same rank, has not run");
         }
       } else {
@@ -235,28 +268,74 @@ class Interpreter {
         consume(kGradients, c, m);
       }
     }
-    ++backwards_[c];
+    backwarded_[place(c, m)] = true;
+    ++share.backwards;
+    --to_compute_[rank_];
     return {};
   }
 
+  // Each rank takes its micro-batches of a chunk in their order.
+  static Outcome check_turn(const Share& share, std::size_t done, std::size_t m) {
+    if (done == share.micros.size()) return wrong("it has no further micro-batch of the chunk");
+    if (share.micros[done] == m) return {};
+    return wrong(fmt::format("micro-batch {} is next", share.micros[done]));
+  }
+
+  Outcome reduce(std::size_t c) {
+    if (!training_) return wrong("a forward schedule has no gradients");
+    const auto here_at = shares_[c].find(here());
+    if (here_at == shares_[c].end()) return wrong("the chunk is not on this rank");
+    if (shares_[c].size() == 1) return wrong("the chunk is on one rank");
+    Share& share = here_at->second;
+    if (share.backwards != share.micros.size()) {
+      return wrong("its rank has not computed all of the chunk");
+    }
+    if (!share.reduce_at) {
+      share.reduce_at = next_[rank_];
+      --to_compute_[rank_];
+    }
+    if (*share.reduce_at != next_[rank_]) return wrong("summed twice");
+    for (const auto& [rank, other] : shares_[c]) {
+      if (!other.reduce_at) return wait(fmt::format("rank {}", rank.value));
+    }
+    return {};
+  }
+
+  // Waits for all holders of both ends, which is more than the exchange needs.
   Outcome reduce_tied() {
-    const Rank other = here() == first_rank() ? last_rank() : first_rank();
-    if (first_rank() == last_rank()) return wrong("tied parameters are on one rank");
-    if (here() != first_rank() && here() != last_rank()) {
+    const std::vector<Rank> ranks = tied_ranks();
+    if (ranks.empty()) return wrong("tied parameters are on the same ranks");
+    if (std::ranges::find(ranks, here()) == ranks.end()) {
       return wrong("this rank holds no tied parameter");
     }
-    if (!computed()) return wrong("its rank has not computed everything");
+    if (to_compute_[rank_] != 0) return wrong("its rank has not computed everything");
     if (!arrive(tied_at_)) return wrong("summed twice");
-    if (!tied_at_[other.index()]) return wait(fmt::format("rank {}", other.value));
+    for (const Rank rank : ranks) {
+      if (!tied_at_[rank.index()]) return wait(fmt::format("rank {}", rank.value));
+    }
     return {};
+  }
+
+  // Who holds chunk 0 or the last; nobody where both are on the same ranks.
+  std::vector<Rank> tied_ranks() const {
+    std::vector<Rank> ranks;
+    std::size_t common = 0;
+    for (const auto& [rank, share] : shares_.front()) {
+      ranks.push_back(rank);
+      common += shares_.back().count(rank);
+    }
+    if (common == shares_.front().size() && common == shares_.back().size()) return {};
+    for (const auto& [rank, share] : shares_.back()) {
+      if (shares_.front().count(rank) == 0) ranks.push_back(rank);
+    }
+    return ranks;
   }
 
   Outcome vote() {
-    if (!computed()) return wrong("its rank has not computed everything");
+    if (to_compute_[rank_] != 0) return wrong("its rank has not computed everything");
     if (!arrive(vote_at_)) return wrong("voted twice");
-    for (std::size_t r = 0; r < vote_at_.size(); ++r) {
-      if (!vote_at_[r]) return wait(fmt::format("the vote of rank {}", r));
-    }
+    while (voted_ < vote_at_.size() && vote_at_[voted_]) ++voted_;
+    if (voted_ < vote_at_.size()) return wait(fmt::format("the vote of rank {}", voted_));
     return {};
   }
 
@@ -279,15 +358,6 @@ class Interpreter {
     return at[rank_] && *at[rank_] != next_[rank_];
   }
 
-  // All forwards and backwards of this rank's chunks ran.
-  bool computed() const {
-    for (std::size_t c = 0; c < chunks_; ++c) {
-      if (rank_of(c) != here()) continue;
-      if (forwards_[c] != micros_ || (training_ && backwards_[c] != micros_)) return false;
-    }
-    return true;
-  }
-
   // What only the end can tell.
   Result<void> check_end() {
     for (rank_ = 0; rank_ < schedule_.ranks.size(); ++rank_) {
@@ -298,6 +368,13 @@ class Interpreter {
     for (std::size_t r = 0; r < schedule_.ranks.size(); ++r) {
       if (!vote_at_[r]) return bad(fmt::format("rank {} does not vote", r));
       if (training_ && !stepped_[r]) return bad(fmt::format("rank {} does not update", r));
+    }
+    for (const Rank rank : tied_ranks()) {
+      if (tied_at_[rank.index()].has_value() ==
+          tied_at_[tied_ranks().front().index()].has_value()) {
+        continue;
+      }
+      return bad("not all ranks with a tied parameter sum its gradients");
     }
     for (std::size_t i = 0; i < messages_.size(); ++i) {
       const Message& message = messages_[i];
@@ -315,11 +392,9 @@ class Interpreter {
 
   Rank here() const { return {static_cast<std::int32_t>(rank_)}; }
 
-  Rank rank_of(std::size_t chunk) const { return schedule_.owners[chunk].front(); }
+  Rank owner(std::size_t chunk, std::size_t m) const { return schedule_.owners[chunk][m]; }
 
-  Rank first_rank() const { return rank_of(0); }
-
-  Rank last_rank() const { return rank_of(chunks_ - 1); }
+  std::size_t place(std::size_t chunk, std::size_t m) const { return chunk * micros_ + m; }
 
   static std::string_view name(Stream stream) {
     constexpr std::array<std::string_view, kStreamCount> kNames = {"activations", "gradients",
@@ -349,11 +424,14 @@ class Interpreter {
 
   std::vector<std::size_t> next_;                    // [Rank] position in its actions
   std::vector<bool> loaded_;                         // [MicroId]
-  std::vector<std::size_t> forwards_;                // [ChunkId] finished
-  std::vector<std::size_t> backwards_;               // [ChunkId] finished
+  std::vector<bool> forwarded_;                      // [ChunkId][MicroId]
+  std::vector<bool> backwarded_;                     // [ChunkId][MicroId]
+  std::vector<std::map<Rank, Share>> shares_;        // [ChunkId]
+  std::vector<std::size_t> to_compute_;              // [Rank] its F, B and R to come
   std::vector<Message> messages_;                    // [Stream][receiving ChunkId][MicroId]
   std::vector<std::optional<std::size_t>> tied_at_;  // [Rank] position of its T, once there
   std::vector<std::optional<std::size_t>> vote_at_;  // [Rank] position of its V, once there
+  std::size_t voted_ = 0;                            // the ranks below have come to their V
   std::vector<bool> stepped_;                        // [Rank]
   std::vector<int> posted_;                          // [Rank] receives posted and not consumed
   ScheduleStats stats_;

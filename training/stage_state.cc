@@ -53,9 +53,13 @@ void StageState::use_tied_across_ranks(const std::string& parameter) {
   }
 }
 
-std::span<const float> StageState::tied_gradient() const {
-  MOTLEY_CHECK(tied_entry_.has_value(), "no tied parameter spans two ranks");
-  return entries_[*tied_entry_].held.gradients;
+std::span<const float> StageState::tied_gradient(const std::string& parameter,
+                                                 bool tied_use) const {
+  const auto entry = std::ranges::find_if(entries_, [&](const Entry& each) {
+    return each.held.spec.name == parameter && each.held.spec.tied_use == tied_use;
+  });
+  MOTLEY_CHECK(entry != entries_.end(), "that use of {} is on another rank", parameter);
+  return entry->held.gradients;
 }
 
 std::span<float> StageState::other_tied_gradient() {
@@ -75,6 +79,7 @@ void StageState::sum_tied_gradients() {
 std::vector<LayerNorm2> StageState::layer_norms() const {
   std::vector<LayerNorm2> norms;
   for (const Entry& entry : entries_) {
+    if (!entry.held.is_first) continue;
     if (norms.empty() || norms.back().layer != entry.held.layer) {
       norms.push_back({entry.held.layer, 0.0});
     }
@@ -102,7 +107,7 @@ void StageState::clear_gradients() {
 std::vector<TensorView> StageState::parameter_views() const {
   std::vector<TensorView> views;
   for (const Entry& entry : entries_) {
-    if (entry.held.spec.tied_use) continue;
+    if (entry.held.spec.tied_use || !entry.held.is_first) continue;
     views.push_back({entry.held.spec.name, entry.held.spec.shape, entry.held.values});
   }
   return views;
@@ -111,7 +116,7 @@ std::vector<TensorView> StageState::parameter_views() const {
 std::vector<TensorView> StageState::moment_views() const {
   std::vector<TensorView> views;
   for (const Entry& entry : entries_) {
-    if (entry.held.spec.tied_use) continue;
+    if (entry.held.spec.tied_use || !entry.held.is_first) continue;
     for (std::size_t i = 0; i < entry.moments.size(); ++i) {
       views.push_back(
           {moment_names_[i] + "/" + entry.held.spec.name, entry.held.spec.shape, entry.moments[i]});

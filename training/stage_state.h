@@ -24,6 +24,8 @@ namespace motley {
 // A parameter as a chain of layers holds it; the spans are views into the chain's arenas.
 struct HeldParameter {
   int layer = 0;  // in the model
+  // Of equal copies on several ranks, the one that counts in norms and is saved.
+  bool is_first = true;
   ParameterSpec spec;
   std::span<float> values;
   std::span<float> gradients;
@@ -43,21 +45,22 @@ class StageState {
 
   // Declares that the other use of this tied parameter is on another rank.
   void use_tied_across_ranks(const std::string& parameter);
-  // This rank's use of the tied parameter when the other use is on another rank.
-  [[nodiscard]] std::span<const float> tied_gradient() const;
+  // The gradient of one use of a tied parameter, which is on this rank.
+  [[nodiscard]] std::span<const float> tied_gradient(const std::string& parameter,
+                                                     bool tied_use) const;
   // Room for the other rank's gradient; sum_tied_gradients() adds it.
   [[nodiscard]] std::span<float> other_tied_gradient();
 
   // Makes the gradient of a tied parameter the sum of its uses. Called once a step, before the
   // vote.
   void sum_tied_gradients();
-  // Squared norms by layer; a tied parameter counts once, at its owner.
+  // Squared norms of first copies, by layer; a tied parameter counts once, at its owner.
   [[nodiscard]] std::vector<LayerNorm2> layer_norms() const;
   // Updates every parameter.
   void update(double lr, float gradient_scale, std::int64_t update_number);
   void clear_gradients();
 
-  // What this rank saves: what it owns. The views are valid until the next update.
+  // What this rank saves: first copies of what it owns. The views are valid until the next update.
   [[nodiscard]] std::vector<TensorView> parameter_views() const;
   [[nodiscard]] std::vector<TensorView> moment_views() const;
 

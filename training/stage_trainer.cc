@@ -57,11 +57,18 @@ StageTrainer::StageTrainer(const Job& job, const ModelSpec& model)
     if (!plan.is_on(job.rank)) continue;
     const int last = plan.first_layer + plan.layer_count;
     auto chunk = std::make_unique<Chunk>(
-        Chunk{LayerChain(config_.model, model, plan.first_layer, last), {}, {}, {}, {}, {}, {}});
+        Chunk{LayerChain(config_.model, model, plan.first_layer, last, plan.recompute),
+              {},
+              {},
+              {},
+              {},
+              {},
+              {}});
     if (plan.first_layer > 0) chunk->input_sizes = boundary(plan.first_layer - 1);
     if (!chunk->chain.ends_in_loss()) chunk->output_sizes = boundary(last - 1);
     for (const LayerChain::Parameter& parameter : chunk->chain.parameters()) {
-      held.push_back({parameter.layer, parameter.spec, parameter.values, parameter.gradients});
+      held.push_back({parameter.layer, plan.replicas.front().rank == job.rank, parameter.spec,
+                      parameter.values, parameter.gradients});
     }
     chunks_.back() = std::move(chunk);
   }
@@ -203,8 +210,12 @@ std::span<const float> StageTrainer::backward(ChunkId chunk, MicroId micro) {
   return floats_of(here.input_gradient);
 }
 
-std::span<const float> StageTrainer::tied_gradient() {
-  return state_->tied_gradient();
+std::span<float> StageTrainer::gradients(ChunkId chunk) {
+  return chunk_at(chunk).chain.gradients();
+}
+
+std::span<const float> StageTrainer::tied_gradient(ChunkId end) {
+  return state_->tied_gradient(model_.tied_pair()->parameter, /*tied_use=*/end.value != 0);
 }
 
 std::span<float> StageTrainer::other_tied_gradient_room() {

@@ -49,7 +49,8 @@ class StageTrainer : public StageCompute {
   std::span<const float> forward(ChunkId chunk, MicroId micro) override;
   std::span<float> gradient_room(ChunkId chunk, MicroId micro) override;
   std::span<const float> backward(ChunkId chunk, MicroId micro) override;
-  std::span<const float> tied_gradient() override;
+  std::span<float> gradients(ChunkId chunk) override;
+  std::span<const float> tied_gradient(ChunkId end) override;
   std::span<float> other_tied_gradient_room() override;
   std::size_t vote_bytes_max() const override;
   std::vector<std::byte> vote() override;

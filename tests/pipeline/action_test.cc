@@ -23,6 +23,7 @@ TEST(ActionText, NamesChunkAndMicroBatch) {
   EXPECT_EQ(to_text(Action{ActionKind::kForward, {1}, {3}}), "F1.3");
   EXPECT_EQ(to_text(Action{ActionKind::kLoad, {}, {0}}), "L0");
   EXPECT_EQ(to_text(Action{ActionKind::kVote, {}, {}}), "V");
+  EXPECT_EQ(to_text(Action{ActionKind::kReduce, {2}, {}}), "R2");
   EXPECT_EQ(to_words(Action{ActionKind::kForward, {1}, {3}}), "forward of micro-batch 3");
   EXPECT_EQ(to_words(Action{ActionKind::kStep, {}, {}}), "the update");
 }
@@ -44,6 +45,9 @@ TEST(ScheduleText, NamesLineAndWordOfDamage) {
   EXPECT_EQ(error_of(replaced(kGood, "=0,1", "=0,")), "bad schedule word '', s.txt:1");
   EXPECT_EQ(error_of(replaced(kGood, "rank 1", "rank 7")).substr(0, 26),
             "bad schedule word 'rank 7:");
+  EXPECT_EQ(error_of(replaced(kGood, "=0,1", "=0:1,1")), "bad schedule word '0:1', s.txt:1");
+  EXPECT_EQ(error_of(replaced(kGood, "V S", "R S")), "bad schedule word 'R', s.txt:2");
+  EXPECT_EQ(error_of(replaced(kGood, "V S", "R0.1 S")), "bad schedule word 'R0.1', s.txt:2");
   EXPECT_EQ(error_of(""), "bad schedule word '', s.txt:1");
 }
 

@@ -13,6 +13,7 @@ namespace {
 
 constexpr ChunkId kChunk0{0};
 constexpr ChunkId kChunk1{1};
+constexpr ChunkId kChunk2{2};
 constexpr MicroId kMicro0{0};
 
 void expect_ok(const std::vector<LinePipeline::Outcome>& outcomes) {
@@ -66,11 +67,6 @@ TEST_P(ExecutorSchedules, EveryRankStepsOnceWithTheSameLoss) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Names,
-                         ExecutorSchedules,
-                         testing::Values("gpipe", "1f1b"),
-                         [](const auto& name) { return "Of_" + name.param; });
-
 TEST(Executor, EvaluatesWithoutGradientsOrAStep) {
   const auto evaluate = [](const std::vector<int>& placement) {
     const Plan plan = line_plan(placement);
@@ -88,11 +84,78 @@ TEST(Executor, EvaluatesWithoutGradientsOrAStep) {
 TEST(Executor, GivesEachTiedRankTheGradientOfTheOther) {
   LinePipeline pipeline(line_plan({1, 2, 0}));
   expect_ok(pipeline.train(1, /*tied=*/true));
-  const LineStage& first = pipeline.stage(kChunk0);
-  const LineStage& last = pipeline.stage(ChunkId{2});
-  EXPECT_NE(first.tied(), last.tied());
-  EXPECT_EQ(first.other_tied(), last.tied());
-  EXPECT_EQ(last.other_tied(), first.tied());
+  LineStage& first = pipeline.stage(kChunk0);
+  LineStage& last = pipeline.stage(kChunk2);
+  EXPECT_NE(first.tied_gradient(kChunk0)[0], last.tied_gradient(kChunk2)[0]);
+  EXPECT_EQ(first.other_tied(), last.tied_gradient(kChunk2)[0]);
+  EXPECT_EQ(last.other_tied(), first.tied_gradient(kChunk0)[0]);
+}
+
+// [ChunkId]: data parallel; equal and unequal shares; replicas at the ends and in the middle; ranks
+// with several chunks, of which some are shared.
+const std::vector<std::vector<std::vector<Replica>>> kReplicated = {
+    {{{Rank{0}, 3}, {Rank{1}, 1}}},
+    {{{Rank{0}, 1}, {Rank{1}, 2}, {Rank{2}, 1}}},
+    {{{Rank{0}, 2}, {Rank{1}, 2}}, {{Rank{2}, 4}}},
+    {{{Rank{2}, 4}}, {{Rank{0}, 1}, {Rank{1}, 3}}},
+    {{{Rank{0}, 4}}, {{Rank{1}, 2}, {Rank{2}, 2}}, {{Rank{3}, 4}}},
+    {{{Rank{0}, 2}, {Rank{1}, 2}}, {{Rank{2}, 3}, {Rank{3}, 1}}},
+    {{{Rank{0}, 2}, {Rank{1}, 2}}, {{Rank{0}, 1}, {Rank{1}, 3}}},
+    {{{Rank{0}, 2}, {Rank{1}, 2}}, {{Rank{2}, 4}}, {{Rank{0}, 4}}},
+};
+
+// Only the order of sums differs; each has a few terms, so a few roundings of 6e-8 of the largest.
+void expect_near(const std::vector<LineLayer>& layers, const std::vector<LineLayer>& expected) {
+  ASSERT_EQ(layers.size(), expected.size());
+  float largest = 0;
+  for (const LineLayer& layer : expected) {
+    largest = std::max({largest, std::abs(layer.gradient_a), std::abs(layer.gradient_b)});
+  }
+  for (std::size_t i = 0; i < layers.size(); ++i) {
+    EXPECT_NEAR(layers[i].a, expected[i].a, 1e-6) << i;
+    EXPECT_NEAR(layers[i].b, expected[i].b, 1e-6) << i;
+    EXPECT_NEAR(layers[i].gradient_a, expected[i].gradient_a, 1e-5F * largest) << i;
+    EXPECT_NEAR(layers[i].gradient_b, expected[i].gradient_b, 1e-5F * largest) << i;
+  }
+}
+
+TEST_P(ExecutorSchedules, LearnsTheSameWithReplicas) {
+  const Trained alone = train(line_plan({0}));
+  for (const auto& replicas : kReplicated) {
+    const Trained shared = train(replicated_line_plan(replicas, 4, GetParam()));
+    for (std::size_t step = 0; step < alone.losses.size(); ++step) {
+      EXPECT_NEAR(shared.losses[step], alone.losses[step], 1e-5 * alone.losses[step]);
+    }
+    expect_near(shared.layers, alone.layers);
+  }
+}
+
+TEST_P(ExecutorSchedules, EndsWithTheSameBitsOnAllReplicas) {
+  for (const auto& replicas : kReplicated) {
+    LinePipeline pipeline(replicated_line_plan(replicas, 4, GetParam()));
+    expect_ok(pipeline.train(1));
+    expect_ok(pipeline.train(2));
+    for (ChunkId chunk{0}; chunk.index() < replicas.size(); ++chunk.value) {
+      for (const Replica& replica : replicas[chunk.index()]) {
+        EXPECT_EQ(pipeline.stage(replica.rank).layers_of(chunk),
+                  pipeline.stage(chunk).layers_of(chunk));
+      }
+    }
+  }
+}
+
+TEST(Executor, GivesEachReplicaOfATiedEndTheGradientOfTheOther) {
+  const Rank both{2};
+  LinePipeline pipeline(replicated_line_plan(
+      {{{Rank{0}, 1}, {Rank{1}, 1}, {both, 2}}, {{Rank{4}, 4}}, {{both, 2}, {Rank{3}, 2}}}, 4,
+      "1f1b"));
+  expect_ok(pipeline.train(1, /*tied=*/true));
+  for (const Rank rank : {Rank{0}, Rank{1}}) {
+    EXPECT_EQ(pipeline.stage(rank).other_tied(), pipeline.stage(both).tied_gradient(kChunk2)[0]);
+  }
+  EXPECT_EQ(pipeline.stage(Rank{3}).other_tied(), pipeline.stage(both).tied_gradient(kChunk0)[0]);
+  EXPECT_NE(pipeline.stage(Rank{3}).other_tied(), 0);
+  EXPECT_EQ(pipeline.stage(both).other_tied(), 0) << "it holds both ends";
 }
 
 // Half precision keeps 11 bits.
@@ -122,6 +185,11 @@ TEST(Executor, RoundsNothingWithinARank) {
   plan.chunks[0].codec = "fp16";
   EXPECT_EQ(train(plan), train(line_plan({0})));
 }
+
+INSTANTIATE_TEST_SUITE_P(Names,
+                         ExecutorSchedules,
+                         testing::Values("gpipe", "1f1b"),
+                         [](const auto& name) { return "Of_" + name.param; });
 
 }  // namespace
 }  // namespace motley

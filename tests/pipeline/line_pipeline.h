@@ -2,6 +2,7 @@
 // executor runs without LibTorch. Ranks are threads over the in-process transport.
 #pragma once
 
+#include <algorithm>
 #include <cstring>
 #include <map>
 #include <memory>
@@ -36,15 +37,17 @@ class LineStage final : public StageCompute {
  public:
   explicit LineStage(const Plan& plan) : chunks_(plan.chunks) {
     for (int layer = 0; layer < kLineLayers; ++layer) {
-      layers_.push_back({0.7F + 0.1F * static_cast<float>(layer), 1.0F / (3.0F + layer), 0, 0});
+      parameters_.push_back(0.7F + 0.1F * static_cast<float>(layer));
+      parameters_.push_back(1.0F / (3.0F + static_cast<float>(layer)));
     }
+    gradients_.resize(parameters_.size());
   }
 
   void begin(const BatchPosition& position) override {
     position_ = position;
     loss_sum_ = 0;
     stepped_ = false;
-    for (LineLayer& layer : layers_) layer.gradient_a = layer.gradient_b = 0;
+    std::ranges::fill(gradients_, 0.0F);
     for (auto* values : {&inputs_, &output_gradients_, &outputs_, &input_gradients_}) {
       values->clear();
     }
@@ -74,9 +77,9 @@ class LineStage final : public StageCompute {
 
   std::span<const float> forward(ChunkId chunk, MicroId micro) override {
     LineValues& y = at(outputs_, chunk, micro) = inputs_.at({chunk, micro});
-    for (LineLayer& layer : layers_of(chunk)) {
-      at(layer_inputs_[&layer], chunk, micro) = y;
-      for (float& value : y) value = layer.a * value + layer.b;
+    for (std::size_t layer = first_layer(chunk); layer < last_layer(chunk); ++layer) {
+      at(layer_inputs_[layer], chunk, micro) = y;
+      for (float& y_i : y) y_i = parameters_[2 * layer] * y_i + parameters_[2 * layer + 1];
     }
     if (!is_last(chunk)) return y;
     for (std::size_t i = 0; i < kLineFloats; ++i) {
@@ -94,22 +97,25 @@ class LineStage final : public StageCompute {
   std::span<const float> backward(ChunkId chunk, MicroId micro) override {
     LineValues& gradient = at(input_gradients_, chunk, micro) =
         output_gradients_.at({chunk, micro});
-    const std::span<LineLayer> layers = layers_of(chunk);
-    for (auto layer = layers.rbegin(); layer != layers.rend(); ++layer) {
-      const LineValues& x = at(layer_inputs_[&*layer], chunk, micro);
+    for (std::size_t layer = last_layer(chunk); layer-- > first_layer(chunk);) {
+      const LineValues& x = at(layer_inputs_[layer], chunk, micro);
       for (std::size_t i = 0; i < kLineFloats; ++i) {
-        layer->gradient_a += gradient[i] * x[i];
-        layer->gradient_b += gradient[i];
-        gradient[i] *= layer->a;
+        gradients_[2 * layer] += gradient[i] * x[i];
+        gradients_[2 * layer + 1] += gradient[i];
+        gradient[i] *= parameters_[2 * layer];
       }
     }
     if (chunk.value == 0) return {};
     return gradient;
   }
 
-  std::span<const float> tied_gradient() override {
-    tied_ = chunks_.front().is_on(self_) ? layers_.front().gradient_a : layers_.back().gradient_a;
-    return {&tied_, 1};
+  std::span<float> gradients(ChunkId chunk) override {
+    return std::span(gradients_)
+        .subspan(2 * first_layer(chunk), 2 * (last_layer(chunk) - first_layer(chunk)));
+  }
+
+  std::span<const float> tied_gradient(ChunkId end) override {
+    return end.value == 0 ? std::span(gradients_).first(1) : std::span(gradients_).last(2).first(1);
   }
 
   std::span<float> other_tied_gradient_room() override { return {&other_tied_, 1}; }
@@ -135,15 +141,10 @@ class LineStage final : public StageCompute {
 
   void step() override {
     stepped_ = true;
-    for (LineLayer& layer : layers_) {
-      layer.a -= 1e-4F * layer.gradient_a;
-      layer.b -= 1e-4F * layer.gradient_b;
-    }
+    for (std::size_t i = 0; i < parameters_.size(); ++i) parameters_[i] -= 1e-4F * gradients_[i];
   }
 
   // For tests: faults to begin with, and what to look at afterwards.
-  void set_self(Rank self) { self_ = self; }
-
   void expect_targets(std::size_t count) { targets_count_ = count; }
 
   void cut_votes_to(std::size_t bytes) { vote_bytes_ = bytes; }
@@ -152,14 +153,14 @@ class LineStage final : public StageCompute {
 
   [[nodiscard]] bool stepped() const { return stepped_; }
 
-  [[nodiscard]] float tied() const { return tied_; }
-
   [[nodiscard]] float other_tied() const { return other_tied_; }
 
-  [[nodiscard]] std::span<LineLayer> layers_of(ChunkId chunk) {
-    const ChunkPlan& plan = chunks_[chunk.index()];
-    return std::span(layers_).subspan(static_cast<std::size_t>(plan.first_layer),
-                                      static_cast<std::size_t>(plan.layer_count));
+  [[nodiscard]] std::vector<LineLayer> layers_of(ChunkId chunk) const {
+    std::vector<LineLayer> layers;
+    for (std::size_t i = 2 * first_layer(chunk); i < 2 * last_layer(chunk); i += 2) {
+      layers.push_back({parameters_[i], parameters_[i + 1], gradients_[i], gradients_[i + 1]});
+    }
+    return layers;
   }
 
   LineValues input(ChunkId c, MicroId m) { return at(inputs_, c, m); }
@@ -179,38 +180,56 @@ class LineStage final : public StageCompute {
     return found;
   }
 
+  [[nodiscard]] std::size_t first_layer(ChunkId chunk) const {
+    return static_cast<std::size_t>(chunks_[chunk.index()].first_layer);
+  }
+
+  [[nodiscard]] std::size_t last_layer(ChunkId chunk) const {
+    return first_layer(chunk) + static_cast<std::size_t>(chunks_[chunk.index()].layer_count);
+  }
+
   [[nodiscard]] bool is_last(ChunkId chunk) const { return chunk.index() + 1 == chunks_.size(); }
 
   const std::vector<ChunkPlan> chunks_;
-  Rank self_;
-  std::vector<LineLayer> layers_;
+  std::vector<float> parameters_;  // a and b of each layer
+  std::vector<float> gradients_;   // of the same layout
   BatchPosition position_;
   double loss_sum_ = 0;
   bool stepped_ = false;
   ByMicro inputs_, outputs_, output_gradients_, input_gradients_;
-  std::map<const LineLayer*, ByMicro> layer_inputs_;
+  std::map<std::size_t, ByMicro> layer_inputs_;
   std::map<MicroId, std::vector<std::int32_t>> targets_;
   std::size_t targets_count_ = kLineFloats;
   std::size_t vote_bytes_ = sizeof(double);
-  float tied_ = 0;
   float other_tied_ = 0;
 };
 
-// The layers dealt evenly to the chunks, chunk c on rank chunk_ranks[c].
-inline Plan line_plan(const std::vector<int>& chunk_ranks,
-                      int micro_batches = 4,
-                      const std::string& schedule = "1f1b") {
+// The layers dealt evenly to the chunks, chunk c on replicas[c].
+inline Plan replicated_line_plan(std::vector<std::vector<Replica>> replicas,
+                                 int micro_batches,
+                                 const std::string& schedule) {
   Plan plan;
-  const auto chunks = static_cast<int>(chunk_ranks.size());
+  const auto chunks = static_cast<int>(replicas.size());
   for (int c = 0; c < chunks; ++c) {
     const int first = c * kLineLayers / chunks;
-    const Rank rank{chunk_ranks[static_cast<std::size_t>(c)]};
-    plan.chunks.push_back({first, (c + 1) * kLineLayers / chunks - first, {{rank, micro_batches}}});
-    if (plan.ranks.size() <= rank.index()) plan.ranks.resize(rank.index() + 1);
+    auto& holders = replicas[static_cast<std::size_t>(c)];
+    for (const Replica& replica : holders) {
+      if (plan.ranks.size() <= replica.rank.index()) plan.ranks.resize(replica.rank.index() + 1);
+    }
+    plan.chunks.push_back({first, (c + 1) * kLineLayers / chunks - first, std::move(holders)});
   }
   plan.micro_batches = micro_batches;
   plan.schedule = schedule;
   return plan;
+}
+
+// The same with chunk c on rank chunk_ranks[c] alone.
+inline Plan line_plan(const std::vector<int>& chunk_ranks,
+                      int micro_batches = 4,
+                      const std::string& schedule = "1f1b") {
+  std::vector<std::vector<Replica>> replicas;
+  for (const int rank : chunk_ranks) replicas.push_back({{Rank{rank}, micro_batches}});
+  return replicated_line_plan(std::move(replicas), micro_batches, schedule);
 }
 
 class LinePipeline {
@@ -223,7 +242,6 @@ class LinePipeline {
         hashes_(plan.ranks.size(), plan_hash(plan)) {
     for (Rank rank{0}; rank.value < plan.rank_count(); ++rank.value) {
       stages_.push_back(std::make_unique<LineStage>(plan));
-      stages_.back()->set_self(rank);
     }
   }
 

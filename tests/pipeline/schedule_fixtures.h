@@ -6,18 +6,23 @@
 
 namespace motley {
 
-// Up to 6 chunks on up to 4 ranks in any order, also with ranks that hold several or none.
+// Up to 6 chunks on up to 4 ranks in any order, also with ranks that hold several or none. Half of
+// the inputs give each micro-batch of a chunk to any rank, which is more than plans can say.
 inline ScheduleInput random_input(int ranks_min = 1, int micro_batches_min = 1) {
   ScheduleInput input;
   input.rank_count = *rc::gen::inRange(ranks_min, 5);
   input.micro_batches = *rc::gen::inRange(micro_batches_min, 9);
   const int chunks = *rc::gen::inRange(1, 7);
+  const bool replicas = *rc::gen::arbitrary<bool>();
   for (int c = 0; c < chunks; ++c) {
     const Rank rank{*rc::gen::inRange(0, input.rank_count)};
-    input.owners.emplace_back(input.micro_batches, rank);
+    auto& owners = input.owners.emplace_back(input.micro_batches, rank);
+    if (!replicas) continue;
+    for (Rank& owner : owners) owner = {*rc::gen::inRange(0, input.rank_count)};
   }
   input.tied_across_ranks =
-      input.owners.front() != input.owners.back() && *rc::gen::arbitrary<bool>();
+      distinct_ranks(input.owners.front()) != distinct_ranks(input.owners.back()) &&
+      *rc::gen::arbitrary<bool>();
   return input;
 }
 

@@ -44,6 +44,31 @@ TEST(Schedules, HandOverWithinARankWithoutMessages) {
   EXPECT_EQ(rank_text(schedule, 0), "L0 F0.0 F1.0 B1.0 B0.0 V S");
 }
 
+TEST(OneFOneB, LetsReplicasShareTheWindow) {
+  ScheduleInput input = chain(2, 4);
+  input.rank_count = 3;
+  input.owners = {{Rank{0}, Rank{1}, Rank{0}, Rank{0}}, std::vector(4, Rank{2})};
+  const Schedule schedule = one_f_one_b_schedule(input);
+  const auto computing = [&](std::size_t rank) {
+    std::string text;
+    for (const Action& action : schedule.ranks[rank]) {
+      if (action.kind == ActionKind::kForward || action.kind == ActionKind::kBackward ||
+          action.kind == ActionKind::kReduce) {
+        text.append(text.empty() ? "" : " ").append(to_text(action));
+      }
+    }
+    return text;
+  };
+  EXPECT_EQ(computing(0), "F0.0 B0.0 F0.2 F0.3 B0.2 B0.3 R0");
+  EXPECT_EQ(computing(1), "F0.1 B0.1 R0");
+  EXPECT_EQ(computing(2), "F1.0 B1.0 F1.1 B1.1 F1.2 B1.2 F1.3 B1.3");
+}
+
+TEST(Schedules, OfAThousandRanksAreQuicklyMadeAndRight) {
+  const Schedule schedule = one_f_one_b_schedule(chain(1024, 64));
+  EXPECT_TRUE(validate_schedule(schedule).ok());
+}
+
 TEST(Schedules, SumTiedGradientsOnTheTwoOuterRanks) {
   ScheduleInput input = chain(3, 2);
   input.tied_across_ranks = true;

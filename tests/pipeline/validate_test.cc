@@ -69,7 +69,27 @@ TEST(ValidateSchedule, WantsBothOrNoneToSumTiedGradients) {
   EXPECT_EQ(two_ranks("L0 ST0 RG0.0 F0.0 SA0.0 B0.0 T V S", "RT0 RA1.0 F1.0 B1.0 SG1.0 T V S"),
             "valid");
   EXPECT_THAT(two_ranks("L0 ST0 RG0.0 F0.0 SA0.0 B0.0 T V S", kSecond), HasSubstr("deadlock"));
-  EXPECT_THAT(one_rank("L0 F0.0 B0.0 T V S"), HasSubstr("tied parameters are on one rank"));
+  EXPECT_THAT(one_rank("L0 F0.0 B0.0 T V S"), HasSubstr("tied parameters are on the same ranks"));
+}
+
+// Two micro-batches on two replicas of the only chunk.
+std::string two_replicas(const std::string& first, const std::string& second) {
+  return verdict("schedule 1f1b micro_batches=2 owners=0:1\nrank 0: " + first +
+                 "\nrank 1: " + second);
+}
+
+TEST(ValidateSchedule, WantsEachReplicaToSumOnceAfterItsLastBackward) {
+  const std::string good = "L1 F0.1 B0.1 R0 V S";
+  EXPECT_EQ(two_replicas("L0 F0.0 B0.0 R0 V S", good), "valid");
+  EXPECT_THAT(two_replicas("L0 F0.0 B0.0 V S", good), HasSubstr("has not computed everything"));
+  EXPECT_THAT(two_replicas("L0 F0.0 R0 B0.0 V S", good),
+              HasSubstr("not computed all of the chunk"));
+  EXPECT_THAT(two_replicas("L0 F0.0 B0.0 R0 R0 V S", good), HasSubstr("summed twice"));
+  EXPECT_THAT(two_replicas("L0 F0.1 B0.0 R0 V S", good), HasSubstr("is another rank's"));
+  EXPECT_THAT(one_rank("L0 F0.0 B0.0 R0 V S"), HasSubstr("the chunk is on one rank"));
+  EXPECT_THAT(verdict("schedule forward micro_batches=2 owners=0:1\nrank 0: L0 F0.0 R0 V\n"
+                      "rank 1: L1 F0.1 R0 V"),
+              HasSubstr("no gradients"));
 }
 
 TEST(ValidateSchedule, RefusesImpossibleHeadersWithoutSizingMemoryByThem) {
@@ -118,12 +138,15 @@ RC_GTEST_PROP(ValidateSchedule, RejectsSwappedMicroBatches, ()) {
   const ScheduleInput input = random_input(1, 2);
   Schedule schedule = random_schedule(input);
   const ChunkId chunk{*rc::gen::inRange(0, static_cast<int>(input.owners.size()))};
-  auto& actions = schedule.ranks[input.owners[chunk.index()].front().index()];
-  const auto find = [&](int m) {
-    return std::find(actions.begin(), actions.end(), Action{ActionKind::kForward, chunk, {m}});
-  };
-  const int first = *rc::gen::inRange(0, input.micro_batches - 1);
-  std::iter_swap(find(first), find(first + 1));
+  const Rank rank = schedule.owner(chunk, MicroId{0});
+  auto& actions = schedule.ranks[rank.index()];
+  std::vector<std::size_t> forwards;  // places of those of the chunk
+  for (std::size_t i = 0; i < actions.size(); ++i) {
+    if (actions[i].kind == ActionKind::kForward && actions[i].chunk == chunk) forwards.push_back(i);
+  }
+  RC_PRE(forwards.size() > 1);
+  const auto first = *rc::gen::inRange<std::size_t>(0, forwards.size() - 1);
+  std::swap(actions[forwards[first]], actions[forwards[first + 1]]);
   RC_ASSERT(!validate_schedule(schedule).ok());
 }
 
