@@ -58,7 +58,7 @@ struct TrainConfig {
 struct ParallelConfig {
   std::string schedule = "auto";   // auto | gpipe | 1f1b
   std::vector<std::int64_t> cuts;  // layers at which stages 1, 2, … begin; empty = the planner's
-  bool replicas = false;           // may several devices share a stage?
+  bool replicas = true;            // may several devices share a stage?
   std::string recompute = "auto";  // auto | none | all
   std::vector<std::string> pins;   // what the planner must obey: docs/formats/pins.md
 };

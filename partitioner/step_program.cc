@@ -7,6 +7,7 @@
 
 #include "base/philox.h"
 #include "partitioner/step_prices.h"
+#include "pipeline/tied_exchange.h"
 
 namespace motley {
 namespace {
@@ -139,11 +140,15 @@ class Compiler {
     }
   }
 
+  // Each message is known by its receiver, who lacks the gradient of one end at most.
   void exchange_tied() {
-    const std::size_t first = owner(0, 0);
-    const std::size_t other = rank_ == first ? owner(chunks_ - 1, 0) : first;
-    send(first_tied_ + other, other, prices_.tied_bytes(), prices_.tied(rank_).send_s);
-    receive(first_tied_ + rank_, prices_.tied(rank_).receive_s);
+    const TiedExchange exchange =
+        tied_exchange(schedule_, Rank{static_cast<std::int32_t>(rank_)});
+    for (const TiedExchange::Gift& gift : exchange.gifts) {
+      send(first_tied_ + gift.to.index(), gift.to.index(), prices_.tied_bytes(),
+           prices_.tied(rank_).send_s);
+    }
+    if (exchange.from) receive(first_tied_ + rank_, prices_.tied(rank_).receive_s);
   }
 
   // Rank 0 answers the votes once it has them all.

@@ -24,14 +24,15 @@ TEST_P(ShippedConfig, Resolves) {
 INSTANTIATE_TEST_SUITE_P(
     Configs,
     ShippedConfig,
-    testing::Values("gpt-tiny.toml", "gpt2-124m.toml", "mlp.toml", "quickstart.toml"));
+    testing::Values(
+        "gpt-tiny.toml", "gpt2-124m.toml", "gpt2-xl.toml", "mlp.toml", "quickstart.toml"));
 
 TEST(ShippedConfigs, AreAllTested) {
   std::size_t configs = 0;
   for (const auto& entry : std::filesystem::directory_iterator(MOTLEY_CONFIGS)) {
     configs += entry.path().extension() == ".toml" ? 1 : 0;
   }
-  constexpr std::size_t kTested = 4;
+  constexpr std::size_t kTested = 5;
   constexpr std::size_t kClusterFiles = 2;
   EXPECT_EQ(configs, kTested + kClusterFiles);
 }
