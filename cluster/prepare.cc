@@ -133,7 +133,7 @@ Result<PreparedRun> prepare_run(const TrainingRequest& request, const Log& log) 
     MOTLEY_ASSIGN(run.plan, make_plan(run.model, run.cluster, run.profile, options));
     MOTLEY_TRY(run.folder.write_profile(run.profile));
   }
-  MOTLEY_TRY(check_network(run.cluster, run.plan));
+  MOTLEY_TRY(check_network(run.cluster, machines_in_use(run.plan)));
   MOTLEY_TRY(run.folder.write_config(run.config));
   MOTLEY_TRY(run.folder.write_plan(run.plan));
   return run;

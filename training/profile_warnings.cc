@@ -4,12 +4,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 namespace motley {
 namespace {
 
 constexpr double kTolerance = 0.1;
-constexpr double kShort_s = 50e-6;
+constexpr double kWeighty = 0.05;  // of the slowest kind's time at the same size
 
 struct Noise {
   double share = 0;  // spread over median
@@ -18,8 +19,7 @@ struct Noise {
 };
 
 void keep_worst(Noise& worst, const char* direction, int samples, double time_s, double spread_s) {
-  if (time_s < kShort_s || spread_s <= worst.share * time_s) return;
-  worst = {spread_s / time_s, direction, samples};
+  if (spread_s > worst.share * time_s) worst = {spread_s / time_s, direction, samples};
 }
 
 double total_s(const LayerSample& sample) {
@@ -29,10 +29,17 @@ double total_s(const LayerSample& sample) {
 }  // namespace
 
 std::vector<std::string> noise_warnings(const DeviceProfile& device) {
+  std::map<int, double> slowest_s;  // by size
+  for (const auto& [signature, samples] : device.layers) {
+    for (const LayerSample& s : samples) {
+      slowest_s[s.micro_batch] = std::max(slowest_s[s.micro_batch], total_s(s));
+    }
+  }
   std::vector<std::string> warnings;
   for (const auto& [signature, samples] : device.layers) {
     Noise worst;
     for (const LayerSample& s : samples) {
+      if (total_s(s) < kWeighty * slowest_s[s.micro_batch]) continue;
       keep_worst(worst, "forward", s.micro_batch, s.forward_s, s.forward_spread_s);
       keep_worst(worst, "backward", s.micro_batch, s.backward_s, s.backward_spread_s);
     }
