@@ -24,7 +24,8 @@ double measure_optimizer(const TrainConfig& train, std::int64_t parameters) {
   spec.name = "measured";
   spec.shape = {count};
   spec.decayed = true;
-  StageState state({{0, spec, values, gradients}}, make_optimizer(train));
+  StageState state({{.layer = 0, .spec = spec, .values = values, .gradients = gradients}},
+                   make_optimizer(train));
   CacheEviction others(count * static_cast<std::int64_t>(sizeof(float)));
   std::vector<double> times_s;
   for (int run = -1; run < kRuns; ++run) {
