@@ -5,8 +5,9 @@
 
 #include <algorithm>
 #include <fstream>
-#include <limits>
 #include <string>
+
+#include "base/control_group_memory.h"
 
 namespace motley {
 namespace {
@@ -21,13 +22,6 @@ std::int64_t kib_field(const char* path, const std::string& key) {
   return 0;
 }
 
-// A limit file holds one number, or "max" (control groups v2).
-std::int64_t limit_in(const char* path) {
-  std::ifstream in(path);
-  std::int64_t value = 0;
-  return in >> value ? value : std::numeric_limits<std::int64_t>::max();
-}
-
 }  // namespace
 
 std::int64_t available_memory_bytes() {
@@ -37,8 +31,7 @@ std::int64_t available_memory_bytes() {
     available = static_cast<std::int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE);
 #endif
   }
-  available = std::min(available, limit_in("/sys/fs/cgroup/memory/memory.limit_in_bytes"));
-  return std::min(available, limit_in("/sys/fs/cgroup/memory.max"));
+  return std::min(available, control_group_memory_left("/proc/self/cgroup", "/sys/fs/cgroup"));
 }
 
 std::int64_t resident_bytes() {

@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <limits>
 
 #include "cluster/protocol.h"
@@ -55,7 +57,8 @@ Result<Job> job_from_json(const Json& json, const std::string& source) {
   }
   Job job;
   MOTLEY_ASSIGN(job.verb, json_get<std::string>(json, "verb", source));
-  if (job.verb != "train" && job.verb != "profile" && job.verb != "generate") {
+  constexpr std::array kVerbs = {"train", "profile", "probe", "generate"};
+  if (std::ranges::find(kVerbs, job.verb) == kVerbs.end()) {
     return job_error(source, fmt::format("the verb '{}' is not known", job.verb));
   }
   if (!json.contains("config")) return job_error(source, "'config' is missing");

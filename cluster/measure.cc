@@ -44,6 +44,10 @@ WorkerSpec profile_worker(const Machine& machine,
 
 }  // namespace
 
+void warn_of(const Profile& profile, const Log& log) {
+  for (const std::string& warning : warnings_of(profile)) log.warn(warning);
+}
+
 std::vector<int> sizes_to_measure(const TrainConfig& train) {
   if (train.micro_batch > 0) return {train.micro_batch};
   constexpr int kSizesMax = 4;      // each costs a fraction of a second per kind of layer

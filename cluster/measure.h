@@ -21,6 +21,9 @@ namespace motley {
                                               const Profile& known,
                                               const Log& log);
 
+// Logs what the profile warns of.
+void warn_of(const Profile& profile, const Log& log);
+
 // Micro-batch sizes worth measuring for a config: train.micro_batch alone when it is set, else the
 // smallest and some larger divisors of the global batch.
 [[nodiscard]] std::vector<int> sizes_to_measure(const TrainConfig& train);

@@ -129,10 +129,11 @@ Result<PreparedRun> prepare_run(const TrainingRequest& request, const Log& log) 
   } else {
     MOTLEY_ASSIGN(run.profile, measure_cluster(run.cluster, run.config, request.stage_program,
                                                request.known_profile, log));
+    warn_of(run.profile, log);
     MOTLEY_ASSIGN(run.plan, make_plan(run.model, run.cluster, run.profile, options));
     MOTLEY_TRY(run.folder.write_profile(run.profile));
   }
-  MOTLEY_TRY(check_network(run.cluster, run.plan));
+  MOTLEY_TRY(check_network(run.cluster, machines_in_use(run.plan)));
   MOTLEY_TRY(run.folder.write_config(run.config));
   MOTLEY_TRY(run.folder.write_plan(run.plan));
   return run;

@@ -22,7 +22,7 @@ inline constexpr int kProtocolVersion = 1;
 
 // Everything a worker needs to start; sent first.
 struct Job {
-  std::string verb;  // train | profile | generate
+  std::string verb;  // train | profile | probe | generate
   Config config;
   Plan plan;                    // train
   Rank rank;                    // train
@@ -34,7 +34,7 @@ struct Job {
   std::string interface;
   std::string device = "cpu";
   int threads = 1;
-  Json options = Json::object();  // of the verb: profile and generate
+  Json options = Json::object();  // of the verb: profile, probe and generate
 };
 
 [[nodiscard]] Json job_to_json(const Job& job);

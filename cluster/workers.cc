@@ -21,12 +21,6 @@ std::string replica_letters(std::ptrdiff_t number) {
   return number < 26 ? letters : replica_letters(number / 26 - 1) + letters;
 }
 
-std::set<std::string> machines_in_use(const Plan& plan) {
-  std::set<std::string> names;
-  for (const RankPlan& rank : plan.ranks) names.insert(rank.machine);
-  return names;
-}
-
 }  // namespace
 
 std::string rank_name(const Plan& plan, Rank rank) {
@@ -43,15 +37,20 @@ std::string rank_name(const Plan& plan, Rank rank) {
                      fmt::join(stages, " and "), plan.ranks[rank.index()].machine);
 }
 
-Result<void> check_network(const Cluster& cluster, const Plan& plan) {
-  const std::set<std::string> names = machines_in_use(plan);
+std::set<std::string> machines_in_use(const Plan& plan) {
+  std::set<std::string> names;
+  for (const RankPlan& rank : plan.ranks) names.insert(rank.machine);
+  return names;
+}
+
+Result<void> check_network(const Cluster& cluster, const std::set<std::string>& names) {
   bool any_address = false;
   for (const std::string& name : names) any_address |= !cluster.find(name)->address.empty();
   if (!any_address) return {};
   for (const std::string& name : names) {
     if (!cluster.find(name)->address.empty()) continue;
     return Error{ErrorCode::kConfig, fmt::format("machine {} has no address", name),
-                 "the plan joins it with machines that are reached through the network",
+                 "it is joined with machines that are reached through the network",
                  "add address = \"…\" to its entry in the cluster file"};
   }
   if (names.size() > 1 && !cluster.trusted) {

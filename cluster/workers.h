@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -16,10 +17,13 @@ namespace motley {
 // "stage 1 (box)"; with several chunks "stages 0 and 3 (box)".
 [[nodiscard]] std::string rank_name(const Plan& plan, Rank rank);
 
-// Checks that the machines in use can talk to each other: either all are this machine, or every one
-// has an address and the network is declared trusted (UCX and Gloo neither encrypt nor
+[[nodiscard]] std::set<std::string> machines_in_use(const Plan& plan);
+
+// Checks that these machines of the cluster can talk to each other: either all are this machine, or
+// every one has an address and the network is declared trusted (UCX and Gloo neither encrypt nor
 // authenticate). kConfig says what is missing.
-[[nodiscard]] Result<void> check_network(const Cluster& cluster, const Plan& plan);
+[[nodiscard]] Result<void> check_network(const Cluster& cluster,
+                                         const std::set<std::string>& names);
 
 // One worker a rank, its job filled in but for `resume_from` and `stop_after`. Relative paths in
 // the config become absolute, seen from this process's folder. `program` is motley-stage here;

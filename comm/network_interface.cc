@@ -5,9 +5,12 @@
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <array>
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
 #include <memory>
 
@@ -26,6 +29,36 @@ std::string to_text(const sockaddr* address) {
   if (bytes == nullptr) return "";
   const char* done = inet_ntop(address->sa_family, bytes, text.data(), text.size());
   return done != nullptr ? done : "";
+}
+
+// Any port: a datagram socket is only bound to a route by connect().
+constexpr std::uint16_t kAnyPort = 9;
+
+struct SocketAddress {
+  sockaddr_storage storage{};
+  socklen_t bytes = 0;
+};
+
+// bytes = 0 for what is no numeric address.
+SocketAddress to_socket_address(const std::string& address) {
+  SocketAddress result;
+  auto* v4 = reinterpret_cast<sockaddr_in*>(&result.storage);
+  auto* v6 = reinterpret_cast<sockaddr_in6*>(&result.storage);
+  if (inet_pton(AF_INET, address.c_str(), &v4->sin_addr) == 1) {
+    v4->sin_family = AF_INET;
+    v4->sin_port = htons(kAnyPort);
+    result.bytes = sizeof *v4;
+  } else if (inet_pton(AF_INET6, address.c_str(), &v6->sin6_addr) == 1) {
+    v6->sin6_family = AF_INET6;
+    v6->sin6_port = htons(kAnyPort);
+    result.bytes = sizeof *v6;
+  }
+  return result;
+}
+
+Error no_route(const std::string& peer, int error) {
+  return {ErrorCode::kPeer, fmt::format("this machine has no way to {}", peer),
+          std::strerror(error), "check the addresses in the cluster file and the network"};
 }
 
 }  // namespace
@@ -49,6 +82,21 @@ Result<std::string> interface_of(const std::string& address) {
                            address.empty() ? "loopback" : address),
                fmt::format("this machine has {}", present),
                "give the machine's own numeric address in the cluster file"};
+}
+
+Result<std::string> source_address_to(const std::string& peer) {
+  const SocketAddress to = to_socket_address(peer);
+  if (to.bytes == 0) return no_route(peer, EINVAL);
+  const int fd = ::socket(to.storage.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  if (fd < 0) return no_route(peer, errno);
+  sockaddr_storage from{};
+  socklen_t from_bytes = sizeof from;
+  const bool found = ::connect(fd, reinterpret_cast<const sockaddr*>(&to.storage), to.bytes) == 0 &&
+                     ::getsockname(fd, reinterpret_cast<sockaddr*>(&from), &from_bytes) == 0;
+  const int error = errno;
+  ::close(fd);
+  if (!found) return no_route(peer, error);
+  return to_text(reinterpret_cast<const sockaddr*>(&from));
 }
 
 }  // namespace motley

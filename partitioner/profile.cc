@@ -143,6 +143,16 @@ const DeviceProfile* Profile::find(const std::string& machine, const std::string
   return it == devices.end() ? nullptr : &*it;
 }
 
+std::vector<std::string> warnings_of(const Profile& profile) {
+  std::vector<std::string> warnings;
+  for (const DeviceProfile& device : profile.devices) {
+    for (const std::string& warning : device.warnings) {
+      warnings.push_back(fmt::format("{} {}: {}", device.machine, device.device, warning));
+    }
+  }
+  return warnings;
+}
+
 Json profile_to_json(const Profile& profile) {
   Json devices = Json::array();
   for (const DeviceProfile& device : profile.devices) devices.push_back(device_to_json(device));

@@ -44,7 +44,7 @@ struct DeviceProfile {
   std::int64_t baseline_bytes = 0;            // resident before any layer exists
   double optimizer_s_per_parameter = 0;       // all that a step does for a parameter
   std::map<std::string, CodecSample> codecs;  // by Codec::name; "none" is always measured
-  double message_s = 0;  // processor time of sending, or of receiving, one small message
+  double message_s = 0;  // a processor's time for sending, or receiving, one small message
   std::map<std::string, std::vector<LayerSample>>
       layers;                         // by LayerSpec::signature; ascending size
   std::vector<std::string> warnings;  // why not to trust it, for people
@@ -56,6 +56,9 @@ struct Profile {
   [[nodiscard]] const DeviceProfile* find(const std::string& machine,
                                           const std::string& device) const;
 };
+
+// Every device's warnings, each with its machine and device before it.
+[[nodiscard]] std::vector<std::string> warnings_of(const Profile& profile);
 
 [[nodiscard]] Json profile_to_json(const Profile& profile);
 // Reads a profile's text. kCorrupt with line and column when it is not JSON, or as

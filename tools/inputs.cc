@@ -9,9 +9,12 @@
 #include "base/program_path.h"
 #include "base/toml.h"
 #include "cluster/run_folder.h"
+#include "partitioner/links.h"
 
 namespace motley {
 namespace {
+
+constexpr std::size_t kLinksBytesMax = std::size_t{4} << 20;
 
 std::map<std::string, std::string> motley_environment() {
   std::map<std::string, std::string> variables;
@@ -50,6 +53,10 @@ OptionSpec cluster_option() {
   return {"cluster", "FILE", "the machines and links (docs/formats/cluster.md)"};
 }
 
+OptionSpec links_option() {
+  return {"links", "FILE", "speeds that `motley probe` measured, instead of the cluster file's"};
+}
+
 OptionSpec profile_option() {
   return {"profile", "FILE", "what `motley profile` measured; devices in it are not measured again",
           true};
@@ -81,10 +88,22 @@ Result<ResolvedConfig> read_config(const std::filesystem::path& path, const Argu
 }
 
 Result<Cluster> read_cluster(const Arguments& arguments, int devices) {
-  if (!arguments.has("cluster")) return local_cluster(devices);
+  if (!arguments.has("cluster")) {
+    if (!arguments.has("links")) return local_cluster(devices);
+    return Error{ErrorCode::kUsage, "--links needs --cluster FILE",
+                 "this machine alone has no links to others", ""};
+  }
   const std::string& path = arguments.value("cluster");
   MOTLEY_ASSIGN(const std::string text, read_toml_file(path));
-  return parse_cluster(text, path);
+  MOTLEY_ASSIGN(Cluster cluster, parse_cluster(text, path));
+  if (arguments.has("links")) {
+    const std::string& links_path = arguments.value("links");
+    MOTLEY_TRY(check_exists(links_path));
+    MOTLEY_ASSIGN(const std::string links_text, read_file(links_path, kLinksBytesMax));
+    MOTLEY_ASSIGN(const Links links, parse_links(links_text, links_path));
+    MOTLEY_TRY(apply_links(cluster, links));
+  }
+  return cluster;
 }
 
 Result<Plan> read_named_plan(const std::filesystem::path& path) {

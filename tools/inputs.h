@@ -18,6 +18,7 @@ namespace motley {
 // Options that mean the same in every command that takes them.
 [[nodiscard]] OptionSpec set_option();
 [[nodiscard]] OptionSpec cluster_option();
+[[nodiscard]] OptionSpec links_option();
 [[nodiscard]] OptionSpec profile_option();
 [[nodiscard]] OptionSpec pin_option();
 [[nodiscard]] OptionSpec json_option();
@@ -27,7 +28,7 @@ namespace motley {
 [[nodiscard]] Result<ResolvedConfig> read_config(const std::filesystem::path& path,
                                                  const Arguments& arguments);
 
-// --cluster's file, else this machine with `devices` devices.
+// --cluster's file, else this machine with `devices` devices; with the speeds of --links.
 [[nodiscard]] Result<Cluster> read_cluster(const Arguments& arguments, int devices);
 
 // All --profile files together; a later one replaces an earlier one's devices.

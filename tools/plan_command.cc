@@ -34,6 +34,7 @@ Result<void> plan(const Arguments& arguments) {
     MOTLEY_ASSIGN(const auto program, stage_program());
     MOTLEY_ASSIGN(profile, measure_cluster(cluster, resolved.config, program, profile, Log("")));
   }
+  warn_of(profile, Log(""));
   MOTLEY_ASSIGN(const Plan made, make_plan(model, cluster, profile, options));
   const std::string text = plan_to_json(made).dump(2) + "\n";
   if (arguments.has("output")) MOTLEY_TRY(write_file_atomic(arguments.value("output"), text));
@@ -52,6 +53,7 @@ Command plan_command() {
                    "decide who computes which layers, and say why",
                    {"CONFIG"},
                    {cluster_option(),
+                    links_option(),
                     profile_option(),
                     {"stages", "N", "exactly N stages (default: what is fastest)"},
                     pin_option(),

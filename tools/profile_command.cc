@@ -31,6 +31,14 @@ std::string profile_table(const Profile& profile) {
                             static_cast<double>(sample.saved_bytes) / (1 << 20));
       }
     }
+    text += fmt::format("  {:<40} {:>6} {:>12} {:>12} {:>10}\n", "codec", "", "encode ns",
+                        "decode ns", "bytes");
+    for (const auto& [name, codec] : device.codecs) {
+      text += fmt::format("  {:<40} {:>6} {:>12.3f} {:>12.3f} {:>10.2f}\n", name, "",
+                          codec.encode_s_per_float * 1e9, codec.decode_s_per_float * 1e9,
+                          codec.bytes_per_float);
+    }
+    text += fmt::format("  a message costs {:.1f} us of processor time\n", device.message_s * 1e6);
   }
   return text;
 }
@@ -43,6 +51,7 @@ Result<void> profile(const Arguments& arguments) {
   MOTLEY_ASSIGN(const auto program, stage_program());
   MOTLEY_ASSIGN(const Profile measured,
                 measure_cluster(cluster, resolved.config, program, Profile{}, Log("")));
+  warn_of(measured, Log(""));
   const std::string text = profile_to_json(measured).dump(2) + "\n";
   if (arguments.has("output")) MOTLEY_TRY(write_file_atomic(arguments.value("output"), text));
   std::fputs((arguments.has("json") ? text : profile_table(measured)).c_str(), stdout);
@@ -60,9 +69,11 @@ Command profile_command() {
                     set_option(),
                     json_option()},
                    "Runs each different layer of the configured model forward and backward, and\n"
-                   "reports medians, kept memory and the optimizer's speed. Profiles are files\n"
-                   "that travel: measure each machine once, then plan anywhere. With --cluster\n"
-                   "all its machines are measured at the same time.\n\n"
+                   "reports medians, kept memory, the optimizer's speed, and what the codecs and\n"
+                   "messages cost the processor. Layers run with cold caches, as in a step.\n"
+                   "It warns when the times were noisy or the machine changed its speed.\n\n"
+                   "Profiles are files that travel: measure each machine once, then plan\n"
+                   "anywhere. With --cluster all its machines are measured at the same time.\n\n"
                    "Example\n"
                    "  motley profile gpt.toml --output here.json\n"};
   return {spec, profile};

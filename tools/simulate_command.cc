@@ -131,6 +131,7 @@ Command simulate_command() {
       {"PLAN"},
       {{"config", "FILE", "the configuration that the plan is for"},
        cluster_option(),
+       links_option(),
        profile_option(),
        {"schedule", "", "print the schedule: every rank's actions in order"},
        {"trace", "FILE", "write a trace that ui.perfetto.dev opens"},

@@ -85,6 +85,7 @@ Result<void> train(const Arguments& arguments) {
 std::vector<OptionSpec> run_options() {
   return {
       cluster_option(),
+      links_option(),
       {"plan", "FILE", "run this plan (from `motley plan -o`) instead of making one"},
       profile_option(),
       pin_option(),

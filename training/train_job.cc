@@ -12,50 +12,15 @@
 #include "cluster/shard_message.h"
 #include "cluster/trace_message.h"
 #include "comm/frame_link.h"
-#include "comm/transport.h"
 #include "models/model_spec.h"
 #include "partitioner/planner.h"
 #include "pipeline/executor.h"
 #include "pipeline/schedules.h"
+#include "training/join_ranks.h"
 #include "training/stage_trainer.h"
 
 namespace motley {
 namespace {
-
-constexpr double kConnect_s = 60;
-
-Result<std::vector<std::string>> receive_addresses(WorkerChannel& channel, int rank_count) {
-  MOTLEY_ASSIGN(const Json message,
-                channel.receive(Deadline::after_s(kConnect_s), "the addresses of the ranks"));
-  std::vector<std::string> addresses;
-  if (message.contains("addresses") && message["addresses"].is_array()) {
-    for (const Json& address : message["addresses"]) {
-      if (address.is_string()) addresses.push_back(address.get<std::string>());
-    }
-  }
-  if (static_cast<int>(addresses.size()) != rank_count) {
-    return Error{ErrorCode::kInternal, "the launcher sent a malformed list of addresses", "", ""};
-  }
-  return addresses;
-}
-
-Result<std::unique_ptr<Transport>> connect(const Job& job,
-                                           WorkerChannel& channel,
-                                           double timeout_s) {
-  if (job.plan.rank_count() == 1) return std::move(make_inproc_transports(1).front());
-  TransportOptions options;
-  options.kind = job.config.comm.transport;
-  options.rank = job.rank;
-  options.rank_count = job.plan.rank_count();
-  options.bind_address = job.bind_address;
-  options.interface = job.interface;
-  options.timeout_s = timeout_s;
-  MOTLEY_ASSIGN(auto transport, make_transport(options));
-  channel.send({{"event", "address"}, {"address", transport->address()}});
-  MOTLEY_ASSIGN(const auto addresses, receive_addresses(channel, options.rank_count));
-  MOTLEY_TRY(transport->connect(addresses, Deadline::after_s(kConnect_s)));
-  return transport;
-}
 
 // The steps of one rank, from the first of this session to the last.
 class TrainingLoop {
@@ -88,31 +53,11 @@ class TrainingLoop {
     }
     executor_.record(nullptr);
     if (!spans_.empty()) channel_.send({{"event", "trace"}, {"spans", spans_to_json(spans_)}});
-    part(last + 1);
+    part_ranks(link_, job_.rank, job_.plan.rank_count(), last + 1);
     return {};
   }
 
  private:
-  // Leaving closes connections and drops what is still under way, such as rank 0's answer to the
-  // last vote. So rank 0 leaves after a word from everybody else, who got that answer before. What
-  // goes wrong here no longer matters: the work is done and saved.
-  void part(std::int64_t step) {
-    constexpr double kPart_s = 5;
-    const auto id = [&](int rank) {
-      return FrameId{FrameKind::kVote, ChunkId{rank}, MicroId{0}, step};
-    };
-    const Deadline deadline = Deadline::after_s(kPart_s);
-    if (job_.rank.value != 0) {
-      (void)link_.send(Rank{0}, id(job_.rank.value), Buffer(0)).wait(deadline, "rank 0 to part");
-      return;
-    }
-    std::vector<PendingFrame> words;
-    for (int rank = 1; rank < job_.plan.rank_count(); ++rank) {
-      words.push_back(link_.recv(Rank{rank}, id(rank), Buffer(0)));
-    }
-    for (PendingFrame& word : words) (void)word.wait(deadline);
-  }
-
   // The first steps touch memory for the first time; the trace begins after them.
   void set_recording(std::int64_t steps_done) {
     constexpr std::int64_t kWarmUpSteps = 2;
@@ -209,7 +154,8 @@ Result<void> run_train_job(const Job& job, WorkerChannel& channel, Activity& act
   // A wait may last as long as the other stages compute; a step that takes four times its
   // prediction has gone wrong.
   const double timeout_s = std::max(job.config.comm.timeout_s, 4 * job.plan.predicted_step_s);
-  MOTLEY_ASSIGN(const auto transport, connect(job, channel, timeout_s));
+  MOTLEY_ASSIGN(const auto transport,
+                join_ranks(job, job.rank, job.plan.rank_count(), channel, timeout_s));
   FrameLink link(*transport, job.rank, job.epoch, plan_hash(job.plan));
   MOTLEY_ASSIGN(const auto executor,
                 Executor::make(job.rank, job.plan, link, *trainer, activity, {timeout_s}));

@@ -89,6 +89,18 @@ TEST(NetworkInterface, ListsWhatTheMachineHas) {
   EXPECT_THAT(none.error().cause, HasSubstr("127.0.0.1"));
 }
 
+TEST(NetworkInterface, TellsTheWayToAPeer) {
+  const auto here = source_address_to("127.0.0.1");
+  ASSERT_TRUE(here.ok()) << describe(here.error());
+  EXPECT_EQ(*here, "127.0.0.1");
+}
+
+TEST(NetworkInterface, KnowsNoWayToWhatIsNoAddress) {
+  const auto nowhere = source_address_to("box.local");
+  ASSERT_FALSE(nowhere.ok());
+  EXPECT_EQ(nowhere.error().code, ErrorCode::kPeer);
+}
+
 TEST(Hex, ReadsWhatItWrote) {
   const std::vector<char> bytes = {'\0', '\x7f', '\x80', '\xff'};
   EXPECT_EQ(to_hex(bytes), "007f80ff");

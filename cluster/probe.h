@@ -1,0 +1,40 @@
+// Measuring the links of a cluster by the transport that the training will use.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "base/log.h"
+#include "base/result.h"
+#include "partitioner/cluster.h"
+#include "partitioner/links.h"
+
+namespace motley {
+
+struct ProbeOptions {
+  std::string transport = "auto";  // as comm.transport
+  double seconds = 1;              // for each direction of each pair; 0 < seconds <= 60
+};
+
+// What a message costs the processors at the two ends of a link, for each byte.
+struct LinkCpu {
+  double send_s_per_byte = 0;
+  double receive_s_per_byte = 0;
+};
+
+struct ProbeReport {
+  Links links;                        // every ordered pair of machines
+  std::vector<LinkCpu> cpu;           // [index in links]
+  std::vector<std::string> networks;  // [index in machines] which interface it uses, and why
+};
+
+// Starts a worker on each machine and measures one direction of one pair at a time. kConfig for
+// fewer than two machines, more than 64, or a network that check_network() refuses; else the first
+// failure of a worker.
+[[nodiscard]] Result<ProbeReport> probe_links(const Cluster& cluster,
+                                              const ProbeOptions& options,
+                                              const std::filesystem::path& program,
+                                              const Log& log);
+
+}  // namespace motley

@@ -1,0 +1,77 @@
+// motley probe: measures the links between the machines of a cluster.
+#include <fmt/format.h>
+
+#include <cstdio>
+
+#include "base/files.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "cluster/probe.h"
+#include "tools/command.h"
+#include "tools/inputs.h"
+
+namespace motley {
+namespace {
+
+std::string probe_table(const Cluster& cluster, const ProbeReport& report) {
+  std::string text = fmt::format("{:<12} {:<12} {:>10} {:>12} {:>12} {:>14} {:>14}\n", "from", "to",
+                                 "MB/s", "latency us", "jitter us", "send ns/byte", "recv ns/byte");
+  for (std::size_t i = 0; i < report.links.size(); ++i) {
+    const MeasuredLink& link = report.links[i];
+    text += fmt::format(
+        "{:<12} {:<12} {:>10.2f} {:>12.1f} {:>12.1f} {:>14.3f} {:>14.3f}\n", link.from, link.to,
+        link.speed.bandwidth_bytes_per_s / 1e6, link.speed.latency_s * 1e6, link.jitter_p95_s * 1e6,
+        report.cpu[i].send_s_per_byte * 1e9, report.cpu[i].receive_s_per_byte * 1e9);
+  }
+  for (std::size_t i = 0; i < report.networks.size(); ++i) {
+    text += fmt::format("{} uses {}\n", cluster.machines[i].name, report.networks[i]);
+  }
+  return text;
+}
+
+Result<void> probe(const Arguments& arguments) {
+  MOTLEY_ASSIGN(const Cluster cluster, read_cluster(arguments, 1));
+  ProbeOptions options;
+  if (arguments.has("transport")) options.transport = arguments.value("transport");
+  if (arguments.has("seconds")) {
+    MOTLEY_ASSIGN(const auto seconds, integer_value(arguments, "seconds", 1, 60));
+    options.seconds = static_cast<double>(seconds);
+  }
+  MOTLEY_ASSIGN(const auto program, stage_program());
+  MOTLEY_ASSIGN(const ProbeReport report, probe_links(cluster, options, program, Log("")));
+  const std::string text = links_to_json(report.links).dump(2) + "\n";
+  if (arguments.has("output")) MOTLEY_TRY(write_file_atomic(arguments.value("output"), text));
+  std::fputs((arguments.has("json") ? text : probe_table(cluster, report)).c_str(), stdout);
+  return {};
+}
+
+}  // namespace
+
+Command probe_command() {
+  CommandSpec spec{"probe",
+                   "measure how fast the links between the machines are",
+                   {},
+                   {cluster_option(),
+                    {"output", "FILE", "write the speeds for --links of other commands"},
+                    {"seconds", "S", "for each direction of each pair (default 1)"},
+                    {"transport", "KIND", "auto, ucx or gloo (default auto, as comm.transport)"},
+                    json_option()},
+                   "Starts a worker on each machine and measures each direction of each pair, one\n"
+                   "after another, by the transport that the training uses: bandwidth of large\n"
+                   "messages, latency and its 95th percentile, and what a byte costs the\n"
+                   "processors at both ends. Says which network interface each machine uses.\n"
+                   "Plans that are made with --links follow these figures instead of the cluster\n"
+                   "file's.\n\n"
+                   "Example\n"
+                   "  motley probe --cluster home.toml --output links.json\n"
+                   "  motley plan gpt.toml --cluster home.toml --links links.json\n"};
+  return {spec, [](const Arguments& arguments) -> Result<void> {
+            if (!arguments.has("cluster")) {
+              return Error{ErrorCode::kUsage, "motley probe needs --cluster FILE", "",
+                           "it names the machines and their addresses"};
+            }
+            return probe(arguments);
+          }};
+}
+
+}  // namespace motley

@@ -1,0 +1,119 @@
+#include "training/layer_bench.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include <ATen/ATen.h>
+
+#include "base/clock.h"
+#include "training/allocation_meter.h"
+#include "training/timing.h"
+
+namespace motley {
+namespace {
+
+constexpr double kMeasure_s = 0.2;  // per layer and size, after the warm-up
+constexpr int kRunsMin = 5;
+constexpr int kRunsMax = 200;
+const MicroContext kMicro{1, 1, 0, true};
+
+// Values and gradients of the model's other layers.
+std::int64_t bytes_of_others(const ModelSpec& model, int layer) {
+  std::int64_t bytes = 0;
+  for (int l = 0; l < static_cast<int>(model.layers.size()); ++l) {
+    const std::int64_t count = model.layers[static_cast<std::size_t>(l)].parameter_count();
+    if (l != layer) bytes += 2 * count * static_cast<std::int64_t>(sizeof(float));
+  }
+  return bytes;
+}
+
+}  // namespace
+
+LayerBench::LayerBench(const Job& job, const ModelSpec& model, int layer)
+    : model_(model),
+      layer_(layer),
+      chain_(job.config.model, model, layer, layer + 1),
+      others_(bytes_of_others(model, layer)) {
+  chain_.initialize(job.config.train.seed);
+}
+
+LayerSample LayerBench::measure(int samples) {
+  LayerSample sample;
+  sample.micro_batch = samples;
+  std::vector<double> forward_s;
+  std::vector<double> backward_s;
+  const double until_s = now_s() + kMeasure_s;
+  for (int run = -1; run < kRunsMin || (now_s() < until_s && run < kRunsMax); ++run) {
+    const Times times = run_once(samples);
+    if (run < 0) continue;  // the first run touches memory for the first time
+    forward_s.push_back(times.forward_s);
+    backward_s.push_back(times.backward_s);
+    sample.saved_bytes = times.saved_bytes;
+  }
+  sample.workspace_bytes = measure_workspace(samples, sample.saved_bytes);
+  const Timing forward_timing = summarise(std::move(forward_s));
+  const Timing backward_timing = summarise(std::move(backward_s));
+  sample.forward_s = forward_timing.median_s;
+  sample.forward_spread_s = forward_timing.spread_s;
+  sample.backward_s = backward_timing.median_s;
+  sample.backward_spread_s = backward_timing.spread_s;
+  return sample;
+}
+
+LayerBench::Times LayerBench::run_once(int samples) {
+  Times times;
+  const at::Tensor targets = make_targets(samples);
+  others_.run();
+  at::Tensor input = make_input(samples);  // after the others: the layer before just wrote it
+  const double start_s = thread_cpu_s();
+  at::Tensor output = forward(std::move(input), targets);
+  times.forward_s = thread_cpu_s() - start_s;
+  times.saved_bytes = chain_.saved_bytes(kMicro.micro);
+  others_.run();
+  at::Tensor gradient = chain_.ends_in_loss() ? at::Tensor() : at::ones_like(output);
+  const double backward_start_s = thread_cpu_s();
+  backward(std::move(gradient));
+  times.backward_s = thread_cpu_s() - backward_start_s;
+  return times;
+}
+
+std::int64_t LayerBench::measure_workspace(int samples, std::int64_t saved_bytes) {
+  AllocationMeter meter;
+  at::Tensor output = forward(make_input(samples), make_targets(samples));
+  const std::int64_t forward_bytes = meter.peak_bytes();
+  at::Tensor gradient = chain_.ends_in_loss() ? at::Tensor() : at::ones_like(output);
+  output.reset();
+  backward(std::move(gradient));
+  return std::max<std::int64_t>(0, std::max(forward_bytes, meter.peak_bytes()) - saved_bytes);
+}
+
+at::Tensor LayerBench::make_input(int samples) const {
+  const std::int64_t tokens = model_.tokens_per_sample;
+  if (layer_ == 0) return make_targets(samples);
+  const auto& before = model_.layers[static_cast<std::size_t>(layer_) - 1];
+  at::Tensor x = at::empty({samples, tokens, before.output_floats_per_sample / tokens});
+  float* values = x.data_ptr<float>();
+  for (std::int64_t i = 0; i < x.numel(); ++i) values[i] = std::sin(static_cast<float>(i));
+  return x;
+}
+
+at::Tensor LayerBench::make_targets(int samples) const {
+  at::Tensor tokens = at::empty({samples, model_.tokens_per_sample}, at::kLong);
+  auto* values = tokens.data_ptr<std::int64_t>();
+  for (std::int64_t i = 0; i < tokens.numel(); ++i) values[i] = (i * 7919) % model_.vocab;
+  return tokens;
+}
+
+at::Tensor LayerBench::forward(at::Tensor input, const at::Tensor& targets) {
+  if (!chain_.ends_in_loss()) return chain_.forward(std::move(input), kMicro);
+  (void)chain_.forward_loss(std::move(input), targets, kMicro);
+  return {};
+}
+
+void LayerBench::backward(at::Tensor gradient) {
+  (void)(chain_.ends_in_loss() ? chain_.backward_loss(kMicro)
+                               : chain_.backward(std::move(gradient), kMicro));
+}
+
+}  // namespace motley

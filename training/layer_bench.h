@@ -1,0 +1,50 @@
+// LayerBench: one layer of a model alone, timed as it runs in a chain.
+//
+// Times are processor seconds of the calling thread, whose medians are steady. Before each forward
+// and each backward the caches are filled with other memory, as much as the model's other layers
+// take: on its own, a layer would find its parameters where the last run left them and seem faster
+// than it is in a step.
+#pragma once
+
+#include <cstdint>
+
+#include <ATen/core/Tensor.h>
+
+#include "cluster/protocol.h"
+#include "models/chain.h"
+#include "models/model_spec.h"
+#include "partitioner/profile.h"
+#include "training/cache_eviction.h"
+
+namespace motley {
+
+class LayerBench {
+ public:
+  // `job` and `model` must outlive it.
+  LayerBench(const Job& job, const ModelSpec& model, int layer);
+
+  // Forward and backward of a micro-batch of that many samples: medians of repeated runs.
+  [[nodiscard]] LayerSample measure(int samples);
+
+ private:
+  struct Times {
+    double forward_s = 0;
+    double backward_s = 0;
+    std::int64_t saved_bytes = 0;
+  };
+
+  [[nodiscard]] Times run_once(int samples);
+  // The peak of its tensors beyond what stays kept, in a run that is not timed.
+  [[nodiscard]] std::int64_t measure_workspace(int samples, std::int64_t saved_bytes);
+  [[nodiscard]] at::Tensor make_input(int samples) const;
+  [[nodiscard]] at::Tensor make_targets(int samples) const;
+  at::Tensor forward(at::Tensor input, const at::Tensor& targets);
+  void backward(at::Tensor gradient);
+
+  const ModelSpec& model_;
+  int layer_;
+  LayerChain chain_;
+  CacheEviction others_;
+};
+
+}  // namespace motley
