@@ -10,6 +10,7 @@
 #include "cluster/measure.h"
 #include "cluster/prepare.h"
 #include "cluster/run_folder.h"
+#include "partitioner/explain.h"
 #include "partitioner/planner.h"
 #include "tools/command.h"
 #include "tools/inputs.h"
