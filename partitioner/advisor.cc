@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "partitioner/remedy.h"
 #include "partitioner/text_table.h"
 #include "partitioner/what_if.h"
 
@@ -83,7 +84,8 @@ std::vector<Advice> codec_changes(const PlanningInput& input) {
 }  // namespace
 
 Result<AdvisorReport> advise(const PlanningInput& input) {
-  MOTLEY_ASSIGN(const Plan plan, make_plan(input));
+  MOTLEY_ASSIGN(const Planning planning, plan_or_remedy(input));
+  const Plan& plan = planning.plan;
   AdvisorReport report;
   report.step_s = plan.predicted_step_s;
   std::vector<std::string> machines = machines_by_use(input.cluster, plan);

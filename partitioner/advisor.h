@@ -26,7 +26,7 @@ struct AdvisorReport {
 // Plans again for each of a fixed list: each machine's links 2.5 and 10 times as fast, each machine
 // twice as fast, with twice the memory where that is short, and one more like it, in a large
 // cluster only for the first 16 machines that the plan uses; and the codecs fp16 and bf16 where
-// none is used and both ends were measured with them. Errors of make_plan.
+// none is used and both ends were measured with them. Errors of plan_or_remedy.
 [[nodiscard]] Result<AdvisorReport> advise(const PlanningInput& input);
 
 // The best ten as a table, the rest in a line.

@@ -19,6 +19,7 @@ struct Command {
 [[nodiscard]] Command profile_command();
 [[nodiscard]] Command plan_command();
 [[nodiscard]] Command simulate_command();
+[[nodiscard]] Command report_command();
 [[nodiscard]] Command generate_command();
 [[nodiscard]] Command config_command();
 [[nodiscard]] std::vector<Command> checkpoint_commands();  // ckpt list, ckpt show, ckpt verify
