@@ -2,11 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "base/files.h"
 #include "cluster/measure.h"
 #include "cluster/workers.h"
 #include "compression/codec.h"
 #include "data/source.h"
+#include "partitioner/remedy.h"
 
 namespace motley {
 namespace {
@@ -130,7 +133,9 @@ Result<PreparedRun> prepare_run(const TrainingRequest& request, const Log& log) 
     MOTLEY_ASSIGN(run.profile, measure_cluster(run.cluster, run.config, request.stage_program,
                                                request.known_profile, log));
     warn_of(run.profile, log);
-    MOTLEY_ASSIGN(run.plan, make_plan(run.model, run.cluster, run.profile, options));
+    MOTLEY_ASSIGN(Planning planning,
+                  plan_or_remedy({run.model, run.cluster, run.profile, options}));
+    run.plan = std::move(planning.plan);
     MOTLEY_TRY(run.folder.write_profile(run.profile));
   }
   MOTLEY_TRY(check_network(run.cluster, machines_in_use(run.plan)));

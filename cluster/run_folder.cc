@@ -55,6 +55,10 @@ Result<void> RunFolder::write_profile(const Profile& profile) const {
   return write_file_atomic(profile_path(), profile_to_json(profile).dump(2) + "\n");
 }
 
+Result<void> RunFolder::write_report(const RunReport& report) const {
+  return write_file_atomic(report_path(), report_to_json(report).dump(2) + "\n");
+}
+
 Result<Plan> read_plan(const std::filesystem::path& path) {
   MOTLEY_ASSIGN(const std::string text, read_file(path, kBytesMax));
   return parse_plan(text, path.string());
@@ -63,6 +67,11 @@ Result<Plan> read_plan(const std::filesystem::path& path) {
 Result<Profile> read_profile(const std::filesystem::path& path) {
   MOTLEY_ASSIGN(const std::string text, read_file(path, kBytesMax));
   return parse_profile(text, path.string());
+}
+
+Result<RunReport> read_report(const std::filesystem::path& path) {
+  MOTLEY_ASSIGN(const std::string text, read_file(path, kBytesMax));
+  return parse_report(text, path.string());
 }
 
 }  // namespace motley

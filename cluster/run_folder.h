@@ -1,4 +1,5 @@
-// A run directory: config.toml, plan.json, profile.json, metrics.jsonl, trace.json, log/,
+// A run directory: config.toml, plan.json, profile.json, metrics.jsonl, trace.json,
+// report.json, log/,
 // checkpoints/ (ARCHITECTURE.md, "What a run leaves").
 #pragma once
 
@@ -7,6 +8,7 @@
 
 #include "base/result.h"
 #include "checkpoint/checkpoint.h"
+#include "cluster/run_report.h"
 #include "job/config_io.h"
 #include "partitioner/plan.h"
 #include "partitioner/profile.h"
@@ -29,6 +31,8 @@ class RunFolder {
 
   [[nodiscard]] std::filesystem::path trace_path() const { return dir_ / "trace.json"; }
 
+  [[nodiscard]] std::filesystem::path report_path() const { return dir_ / "report.json"; }
+
   [[nodiscard]] std::filesystem::path log_dir() const { return dir_ / "log"; }
 
   // Makes the folder for a run that starts afresh. kConfig when a run already lies there: it is
@@ -42,6 +46,7 @@ class RunFolder {
   [[nodiscard]] Result<void> write_config(const Config& config) const;
   [[nodiscard]] Result<void> write_plan(const Plan& plan) const;
   [[nodiscard]] Result<void> write_profile(const Profile& profile) const;
+  [[nodiscard]] Result<void> write_report(const RunReport& report) const;
 
  private:
   std::filesystem::path dir_;
@@ -49,5 +54,6 @@ class RunFolder {
 
 [[nodiscard]] Result<Plan> read_plan(const std::filesystem::path& path);
 [[nodiscard]] Result<Profile> read_profile(const std::filesystem::path& path);
+[[nodiscard]] Result<RunReport> read_report(const std::filesystem::path& path);
 
 }  // namespace motley

@@ -13,6 +13,7 @@
 #include "cluster/metrics.h"
 #include "cluster/metrics_file.h"
 #include "cluster/progress.h"
+#include "cluster/report_collector.h"
 #include "cluster/trace_message.h"
 #include "cluster/worker_group.h"
 #include "cluster/workers.h"
@@ -37,6 +38,7 @@ class RunFollower {
         metrics_file_(std::move(metrics_file)),
         committer_(
             run.folder.dir(), run.config, run.model, plan_hash(run.plan), run.plan.rank_count()),
+        report_(run.plan.rank_count()),
         progress_(progress),
         log_(log) {
     summary_.predicted_step_s = run.plan.predicted_step_s;
@@ -47,6 +49,7 @@ class RunFollower {
     if (kind == "step") return on_step(worker, event);
     if (kind == "shard") return on_shard(worker, event);
     if (kind == "trace") return on_trace(worker, event);
+    if (kind == "done") on_done(worker, event);
     return {};
   }
 
@@ -58,6 +61,8 @@ class RunFollower {
       }
       MOTLEY_TRY(write_file_atomic(run_.folder.trace_path(), trace_to_json(spans_, names).dump()));
     }
+    MOTLEY_ASSIGN(const RunReport report, report_.report(run_.plan, run_.model));
+    MOTLEY_TRY(run_.folder.write_report(report));
     // The first step touches all memory for the first time; it is not typical.
     if (step_s_.size() > 1) step_s_.erase(step_s_.begin());
     summary_.median_step_s = median(step_s_);
@@ -71,6 +76,7 @@ class RunFollower {
   Result<void> on_step(int worker, const Json& event) {
     MOTLEY_ASSIGN(const StepReport report, step_from_json(event, "a worker's step"));
     MOTLEY_ASSIGN(const auto metrics, metrics_.add(Rank{worker}, report));
+    report_.add_step(Rank{worker}, report);
     if (!metrics.has_value()) return {};
     MOTLEY_TRY(metrics_file_.append(metrics_to_json(*metrics)));
     summary_.last_step = metrics->step;
@@ -98,10 +104,17 @@ class RunFollower {
     return {};
   }
 
+  // A worker that does not know its peak leaves it out; the report then says so.
+  void on_done(int worker, const Json& event) {
+    const auto peak_bytes = json_get<std::int64_t>(event, "peak_bytes", "a worker");
+    if (peak_bytes.ok() && *peak_bytes > 0) report_.add_peak(Rank{worker}, *peak_bytes);
+  }
+
   const PreparedRun& run_;
   MetricsCollector metrics_;
   MetricsFile metrics_file_;
   CheckpointCommitter committer_;
+  ReportCollector report_;
   Progress& progress_;
   const Log& log_;
   std::vector<TraceSpan> spans_;

@@ -58,6 +58,7 @@ struct WorkerGroup::Impl {
   Result<void> wait_and_handle(const Deadline& deadline);
   Result<void> handle_output(Worker& worker);
   Result<void> handle_event(Worker& worker, const Json& event);
+  Result<void> hand_on(const Worker& worker, const Json& event);
   Result<void> handle_exit(Worker& worker);
   void send_addresses_when_complete();
   void fail(Worker& worker, FailureKind kind, Error error);
@@ -239,6 +240,7 @@ Result<void> WorkerGroup::Impl::handle_event(Worker& worker, const Json& event) 
     if (all_ready && !std::exchange(started, true)) {
       for (const auto& other : workers) other->heard_at_s = now_s();
     }
+    if (kind == "done") return hand_on(worker, event);
   } else if (kind == "beat") {
     const Result<std::int64_t> step = json_get<std::int64_t>(event, "step", worker.spec().name);
     const Result<std::string> doing = json_get<std::string>(event, "doing", worker.spec().name);
@@ -249,11 +251,15 @@ Result<void> WorkerGroup::Impl::handle_event(Worker& worker, const Json& event) 
     const FailureKind failure = failure_kind(error);
     fail(worker, failure, with_context(std::move(error), worker.spec().name));
   } else {
-    const auto found = std::find_if(workers.begin(), workers.end(),
-                                    [&](const auto& other) { return other.get() == &worker; });
-    return (*on_event)(static_cast<int>(found - workers.begin()), event);
+    return hand_on(worker, event);
   }
   return {};
+}
+
+Result<void> WorkerGroup::Impl::hand_on(const Worker& worker, const Json& event) {
+  const auto found = std::find_if(workers.begin(), workers.end(),
+                                  [&](const auto& other) { return other.get() == &worker; });
+  return (*on_event)(static_cast<int>(found - workers.begin()), event);
 }
 
 Result<void> WorkerGroup::Impl::handle_exit(Worker& worker) {

@@ -37,7 +37,8 @@ struct WorkerGroupOptions {
   std::function<void()> before_log;
 };
 
-// Called on the owner's thread for every event of a worker but hello, address, ready and beat.
+// Called on the owner's thread for every event of a worker but hello, address, ready, beat and
+// error.
 using EventHandler = std::function<Result<void>(int worker, const Json& event)>;
 
 class WorkerGroup {

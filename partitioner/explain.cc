@@ -1,60 +1,14 @@
-#include <fmt/format.h>
+#include "partitioner/explain.h"
 
-#include <algorithm>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "partitioner/cost_model.h"
-#include "partitioner/planner.h"
 #include "partitioner/simulator.h"
+#include "partitioner/text_table.h"
 
 namespace motley {
 namespace {
-
-using Row = std::vector<std::string>;
-
-std::string bytes_text(std::int64_t count) {
-  const auto bytes = static_cast<double>(count);
-  constexpr double kKib = 1024;
-  constexpr double kMib = kKib * 1024;
-  constexpr double kGib = kMib * 1024;
-  if (bytes >= kGib) return fmt::format("{:.2f} GiB", bytes / kGib);
-  if (bytes >= kMib) return fmt::format("{:.1f} MiB", bytes / kMib);
-  return fmt::format("{:.1f} KiB", bytes / kKib);
-}
-
-std::string seconds_text(double seconds) {
-  return seconds < 1 ? fmt::format("{:.2f} ms", seconds * 1e3) : fmt::format("{:.3f} s", seconds);
-}
-
-std::string count_text(std::int64_t count) {
-  const auto value = static_cast<double>(count);
-  if (count >= 1'000'000) return fmt::format("{:.2f} M", value / 1e6);
-  if (count >= 1'000) return fmt::format("{:.1f} k", value / 1e3);
-  return fmt::format("{}", count);
-}
-
-// The number of characters on screen: UTF-8 continuation bytes take no place.
-std::size_t width_of(const std::string& text) {
-  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
-    return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
-  }));
-}
-
-std::string aligned(const std::vector<Row>& rows) {
-  std::vector<std::size_t> widths(rows.front().size(), 0);
-  for (const Row& row : rows) {
-    for (std::size_t c = 0; c < row.size(); ++c) widths[c] = std::max(widths[c], width_of(row[c]));
-  }
-  std::string text;
-  for (const Row& row : rows) {
-    std::string line;
-    for (std::size_t c = 0; c < row.size(); ++c) {
-      line += row[c];
-      if (c + 1 < row.size()) line.append(widths[c] - width_of(row[c]) + 2, ' ');
-    }
-    text += line + '\n';
-  }
-  return text;
-}
 
 // 0 for a plan without a prediction.
 double share_of(double part_s, double step_s) {
@@ -81,41 +35,85 @@ std::string stage_table(const Plan& plan,
                         const ModelSpec& model,
                         const CostModel& cost,
                         const std::vector<int>& slots) {
-  std::vector<Row> rows = {
+  std::vector<TextRow> rows = {
       {"stage", "machine", "device", "layers", "parameters", "compute", "busy", "memory / limit"}};
   for (std::size_t c = 0; c < plan.chunks.size(); ++c) {
     const ChunkPlan& chunk = plan.chunks[c];
-    const RankPlan& rank = plan.ranks[chunk.replicas.front().rank.index()];
-    const auto slot = static_cast<std::size_t>(slots[chunk.replicas.front().rank.index()]);
-    rows.push_back(
-        {fmt::format("{}", c), rank.machine, rank.device, layers_text(model, chunk),
-         count_text(parameters_of(model, chunk)), seconds_text(rank.compute_s),
-         fmt::format("{:.0f} %", 100 * share_of(rank.compute_s, plan.predicted_step_s)),
-         bytes_text(rank.memory_bytes) + " / " + bytes_text(cost.slots()[slot].memory_bytes)});
+    for (std::size_t i = 0; i < chunk.replicas.size(); ++i) {
+      const std::size_t r = chunk.replicas[i].rank.index();
+      const RankPlan& rank = plan.ranks[r];
+      const DeviceSlot& slot = cost.slots()[static_cast<std::size_t>(slots[r])];
+      rows.push_back({stage_name(plan, c, i), rank.machine, rank.device, layers_text(model, chunk),
+                      count_text(parameters_of(model, chunk)), seconds_text(rank.compute_s),
+                      percent_text(share_of(rank.compute_s, plan.predicted_step_s)),
+                      fmt::format("{} / {}", bytes_text(static_cast<double>(rank.memory_bytes)),
+                                  bytes_text(static_cast<double>(slot.memory_bytes)))});
+    }
   }
-  return aligned(rows);
+  return aligned_table(rows);
 }
 
-// One line for each boundary between two ranks.
+std::string machines_text(const Plan& plan, const ChunkPlan& chunk) {
+  std::vector<std::string> names;
+  for (const Replica& replica : chunk.replicas) {
+    names.push_back(plan.ranks[replica.rank.index()].machine);
+  }
+  return fmt::format("{}", fmt::join(names, " + "));
+}
+
+// One line for each boundary between ranks; of a shared stage the first replica's link.
 std::string link_table(const Plan& plan, const CostModel& cost, const std::vector<int>& slots) {
-  std::vector<Row> rows = {{"link", "from", "to", "codec", "per micro-batch", "on the wire"}};
+  std::vector<TextRow> rows = {{"link", "from", "to", "codec", "per micro-batch", "takes"}};
   for (std::size_t c = 0; c + 1 < plan.chunks.size(); ++c) {
-    const Rank from = plan.chunks[c].replicas.front().rank;
-    const Rank to = plan.chunks[c + 1].replicas.front().rank;
+    const ChunkPlan& chunk = plan.chunks[c];
+    const ChunkPlan& next = plan.chunks[c + 1];
+    const Rank from = chunk.replicas.front().rank;
+    const Rank to = next.replicas.front().rank;
     if (from == to) continue;
-    const int boundary = plan.chunks[c + 1].first_layer - 1;
     const int from_slot = slots[from.index()];
-    const double bytes = cost.wire_bytes(
-        from_slot, cost.boundary_floats(boundary, plan.micro_batch), plan.chunks[c].codec);
-    rows.push_back({fmt::format("{} → {}", c, c + 1), plan.ranks[from.index()].machine,
-                    plan.ranks[to.index()].machine, plan.chunks[c].codec,
-                    bytes_text(static_cast<std::int64_t>(bytes)),
+    const double floats = cost.boundary_floats(next.first_layer - 1, plan.micro_batch);
+    const double bytes = cost.wire_bytes(from_slot, floats, chunk.codec);
+    rows.push_back({fmt::format("{} → {}", c, c + 1), machines_text(plan, chunk),
+                    machines_text(plan, next), chunk.codec, bytes_text(bytes),
                     seconds_text(cost.transfer_s(from_slot, slots[to.index()], bytes))});
   }
-  return rows.size() == 1 ? "" : "\n" + aligned(rows);
+  return rows.size() == 1 ? "" : fmt::format("\n{}", aligned_table(rows));
+}
+
+// What the table does not show: who takes which part of a shared stage, and who computes twice.
+std::string stage_notes(const Plan& plan) {
+  std::string text;
+  for (std::size_t c = 0; c < plan.chunks.size(); ++c) {
+    const ChunkPlan& chunk = plan.chunks[c];
+    std::vector<std::string> shares;
+    for (const Replica& replica : chunk.replicas) {
+      shares.push_back(fmt::format("{} takes {}", plan.ranks[replica.rank.index()].machine,
+                                   replica.micro_batches));
+    }
+    if (shares.size() > 1) {
+      text += fmt::format("shared    stage {}: {} of {} micro-batches\n", c,
+                          fmt::join(shares, ", "), plan.micro_batches);
+    }
+    if (chunk.recompute) {
+      text += fmt::format("memory    stage {} keeps only its input and runs forward twice\n", c);
+    }
+  }
+  return text;
+}
+
+Result<void> check_codecs(const Plan& plan, const CostModel& cost) {
+  for (const ChunkPlan& chunk : plan.chunks) MOTLEY_TRY(cost.check_codec(chunk.codec));
+  return {};
 }
 
 }  // namespace
+
+std::string stage_name(const Plan& plan, std::size_t chunk, std::size_t replica) {
+  if (plan.chunks[chunk].replicas.size() == 1) return fmt::format("{}", chunk);
+  constexpr std::size_t kLetters = 26;
+  return replica < kLetters ? fmt::format("{}{}", chunk, static_cast<char>('a' + replica))
+                            : fmt::format("{}.{}", chunk, replica);
+}
 
 std::string explain_plan(const Plan& plan,
                          const ModelSpec& model,
@@ -125,6 +123,8 @@ std::string explain_plan(const Plan& plan,
   if (!cost.ok()) return describe(cost.error());
   const auto slots = slots_of_ranks(plan, *cost);
   if (!slots.ok()) return describe(slots.error());
+  const auto measured = check_codecs(plan, *cost);
+  if (!measured.ok()) return describe(measured.error());
   const ChunkPlan& last = plan.chunks.back();
   if (last.first_layer + last.layer_count != static_cast<int>(model.layers.size())) {
     return describe({ErrorCode::kConfig, "the plan is of another model", "", "plan again"});
@@ -136,7 +136,8 @@ std::string explain_plan(const Plan& plan,
                       seconds_text(plan.predicted_step_s), share_of(tokens, plan.predicted_step_s));
   text += fmt::format("schedule  {}, {} micro-batches of {} samples\n", plan.schedule,
                       plan.micro_batches, plan.micro_batch);
-  for (const std::string& note : plan.notes) text += "note      " + note + "\n";
+  text += stage_notes(plan);
+  for (const std::string& note : plan.notes) text += fmt::format("note      {}\n", note);
   return text;
 }
 

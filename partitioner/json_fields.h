@@ -44,6 +44,8 @@ class JsonFields {
   // keys.
   [[nodiscard]] Result<std::vector<std::pair<std::string, JsonFields>>> members(
       const char* key, std::size_t size_max) const;
+  // The member itself, of any type.
+  [[nodiscard]] Result<JsonFields> member(const char* key) const;
   // The texts of the member that must be an array of at most so many.
   [[nodiscard]] Result<std::vector<std::string>> texts(const char* key, std::size_t size_max) const;
 
@@ -60,7 +62,6 @@ class JsonFields {
   JsonFields(const JsonFields& parent, const Json& value, JsonPath path)
       : value_(&value), source_(parent.source_), path_(std::move(path)), code_(parent.code_) {}
 
-  [[nodiscard]] Result<JsonFields> member(const char* key) const;
   [[nodiscard]] Result<std::string> as_text() const;
 
   const Json* value_;

@@ -57,10 +57,4 @@ struct Planning {
 // Whether the model's tied parameters lie on two ranks, which must then sum their gradients.
 [[nodiscard]] bool tied_across_ranks(const ModelSpec& model, const Plan& plan);
 
-// The plan as a table for people: who holds which layers, memory used and free, predicted times.
-[[nodiscard]] std::string explain_plan(const Plan& plan,
-                                       const ModelSpec& model,
-                                       const Cluster& cluster,
-                                       const Profile& profile);
-
 }  // namespace motley

@@ -20,6 +20,7 @@ struct Command {
 [[nodiscard]] Command probe_command();
 [[nodiscard]] Command plan_command();
 [[nodiscard]] Command simulate_command();
+[[nodiscard]] Command report_command();
 [[nodiscard]] Command generate_command();
 [[nodiscard]] Command config_command();
 [[nodiscard]] std::vector<Command> checkpoint_commands();  // ckpt list, ckpt show, ckpt verify

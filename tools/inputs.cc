@@ -126,6 +126,35 @@ Result<Profile> read_profiles(const Arguments& arguments) {
   return all;
 }
 
+Result<RunReport> read_named_report(const std::filesystem::path& run) {
+  const std::filesystem::path path = RunFolder(run).report_path();
+  if (std::filesystem::exists(path)) return read_report(path);
+  return Error{ErrorCode::kConfig, fmt::format("there is no report of a run in {}", run.string()),
+               fmt::format("{} is written when a run ends well", path.filename().string()),
+               "name the folder of a run (run.dir) that has ended"};
+}
+
+Result<std::vector<RunMeasurement>> read_measurements(const Arguments& arguments) {
+  std::vector<RunMeasurement> runs;
+  for (const std::string& folder : arguments.values("learn")) {
+    MOTLEY_ASSIGN(const RunReport report, read_named_report(folder));
+    RunMeasurement run;
+    MOTLEY_ASSIGN(run.plan, read_named_plan(RunFolder(folder).plan_path()));
+    if (report.ranks.size() != run.plan.ranks.size()) {
+      return Error{ErrorCode::kConfig, fmt::format("the report in {} is of another plan", folder),
+                   fmt::format("it has {} ranks, plan.json has {}", report.ranks.size(),
+                               run.plan.ranks.size()),
+                   "name a run whose files were not changed"};
+    }
+    for (const RankReport& rank : report.ranks) {
+      run.busy_s.push_back(rank.compute_s.measured);
+      run.peak_bytes.push_back(static_cast<std::int64_t>(rank.memory_bytes.measured));
+    }
+    runs.push_back(std::move(run));
+  }
+  return runs;
+}
+
 Result<std::filesystem::path> stage_program() {
   const std::filesystem::path program = program_path().parent_path() / "motley-stage";
   if (std::filesystem::exists(program)) return program;

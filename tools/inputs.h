@@ -7,7 +7,9 @@
 #include <vector>
 
 #include "base/result.h"
+#include "cluster/run_report.h"
 #include "job/config_io.h"
+#include "partitioner/calibration.h"
 #include "partitioner/cluster.h"
 #include "partitioner/plan.h"
 #include "partitioner/profile.h"
@@ -36,6 +38,12 @@ namespace motley {
 
 // A plan named on the command line; kConfig when there is no such file, else as read_plan.
 [[nodiscard]] Result<Plan> read_named_plan(const std::filesystem::path& path);
+
+// The report of a run, by its folder; kConfig when the run has not ended or there is none.
+[[nodiscard]] Result<RunReport> read_named_report(const std::filesystem::path& run);
+
+// What the runs of --learn measured.
+[[nodiscard]] Result<std::vector<RunMeasurement>> read_measurements(const Arguments& arguments);
 
 // motley-stage beside this program. kConfig when it is not there (a build without LibTorch).
 [[nodiscard]] Result<std::filesystem::path> stage_program();

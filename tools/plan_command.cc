@@ -1,5 +1,6 @@
-// motley plan and motley simulate: the partition planning tool.
+// motley plan: who computes which layers, why, and what another machine or link would change.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -9,39 +10,123 @@
 #include "base/log.h"
 #include "cluster/measure.h"
 #include "cluster/prepare.h"
-#include "cluster/run_folder.h"
-#include "partitioner/planner.h"
+#include "partitioner/advisor.h"
+#include "partitioner/calibration.h"
+#include "partitioner/explain.h"
+#include "partitioner/pins.h"
+#include "partitioner/plan_comparison.h"
+#include "partitioner/remedy.h"
+#include "partitioner/what_if.h"
 #include "tools/command.h"
 #include "tools/inputs.h"
 
 namespace motley {
 namespace {
 
-Result<void> plan(const Arguments& arguments) {
+// What the runs of --learn have shown goes into the profile; the corrections go to standard error,
+// beside the plan.
+Result<void> learn(const Arguments& arguments, PlanningInput& input) {
+  MOTLEY_ASSIGN(const auto runs, read_measurements(arguments));
+  if (runs.empty()) return {};
+  MOTLEY_ASSIGN(const Calibration calibration, calibrate(input, runs));
+  std::fputs(calibration_text(calibration).c_str(), stderr);
+  input.profile = calibrated(std::move(input.profile), calibration);
+  return {};
+}
+
+Result<PlanningInput> read_input(const Arguments& arguments) {
   MOTLEY_ASSIGN(const ResolvedConfig resolved, read_config(arguments.operand(0), arguments));
   MOTLEY_TRY(validate_config(resolved.config));
-  MOTLEY_ASSIGN(const ModelSpec model, describe_model(resolved.config.model));
+  PlanningInput input;
+  MOTLEY_ASSIGN(input.model, describe_model(resolved.config.model));
   int stages = 0;
   if (arguments.has("stages")) {
     MOTLEY_ASSIGN(const auto value, integer_value(arguments, "stages", 1, 4096));
     stages = static_cast<int>(value);
   }
-  MOTLEY_ASSIGN(const Cluster cluster, read_cluster(arguments, std::max(stages, 1)));
-  MOTLEY_ASSIGN(const PlanOptions options, plan_options(resolved.config, stages));
-  MOTLEY_TRY(check_pins(options.pins, model.layer_names(), cluster));
-  MOTLEY_ASSIGN(Profile profile, read_profiles(arguments));
-  if (profile.devices.empty()) {
+  MOTLEY_ASSIGN(input.cluster, read_cluster(arguments, std::max(stages, 1)));
+  MOTLEY_ASSIGN(input.options, plan_options(resolved.config, stages));
+  MOTLEY_TRY(check_pins(input.options.pins, input.model.layer_names(), input.cluster));
+  MOTLEY_ASSIGN(input.profile, read_profiles(arguments));
+  if (input.profile.devices.empty()) {
     MOTLEY_ASSIGN(const auto program, stage_program());
-    MOTLEY_ASSIGN(profile, measure_cluster(cluster, resolved.config, program, profile, Log("")));
+    MOTLEY_ASSIGN(input.profile,
+                  measure_cluster(input.cluster, resolved.config, program, input.profile, Log("")));
   }
-  warn_of(profile, Log(""));
-  MOTLEY_ASSIGN(const Plan made, make_plan(model, cluster, profile, options));
-  const std::string text = plan_to_json(made).dump(2) + "\n";
-  if (arguments.has("output")) MOTLEY_TRY(write_file_atomic(arguments.value("output"), text));
-  if (arguments.has("json")) {
-    std::fputs(text.c_str(), stdout);
+  warn_of(input.profile, Log(""));
+  MOTLEY_TRY(learn(arguments, input));
+  return input;
+}
+
+void print(const Arguments& arguments, const Json& json, const std::string& text) {
+  std::fputs(arguments.has("json") ? (json.dump(2) + "\n").c_str() : text.c_str(), stdout);
+}
+
+// The plan as things are beside the plan with the changes. A plan that is only possible with them
+// is shown alone.
+Result<void> what_if(const Arguments& arguments, const PlanningInput& input) {
+  const std::vector<std::string> changes = arguments.values("what-if");
+  MOTLEY_ASSIGN(const PlanningInput changed, apply_changes(input, changes));
+  const Result<Plan> now = make_plan(input);
+  MOTLEY_ASSIGN(const Planning planning, plan_or_remedy(changed));
+  const Plan& then = planning.plan;
+  Json json{{"changes", changes}, {"then", plan_to_json(then)}};
+  std::string text = fmt::format("what if {}\n\n", fmt::join(changes, " and "));
+  if (now.ok()) {
+    json["now"] = plan_to_json(*now);
+    text += compare_plans(*now, then, input.model);
   } else {
-    std::fputs(explain_plan(made, model, cluster, profile).c_str(), stdout);
+    text += "now: " + now.error().what + "\nthen:\n" +
+            explain_plan(then, changed.model, changed.cluster, changed.profile);
+  }
+  print(arguments, json, text);
+  return {};
+}
+
+Json advice_to_json(const std::vector<Advice>& list) {
+  Json json = Json::array();
+  for (const Advice& advice : list) {
+    json.push_back({{"change", advice.change}, {"step_s", advice.step_s}});
+  }
+  return json;
+}
+
+Result<void> print_advice(const Arguments& arguments, const PlanningInput& input) {
+  MOTLEY_ASSIGN(const AdvisorReport report, advise(input));
+  const Json json{{"step_s", report.step_s},
+                  {"helpful", advice_to_json(report.helpful)},
+                  {"without_gain", advice_to_json(report.without_gain)}};
+  print(arguments, json, advice_text(report));
+  return {};
+}
+
+Result<void> plan(const Arguments& arguments) {
+  MOTLEY_ASSIGN(const PlanningInput input, read_input(arguments));
+  if (arguments.has("what-if")) return what_if(arguments, input);
+  if (arguments.has("advise")) return print_advice(arguments, input);
+  MOTLEY_ASSIGN(const Planning planning, plan_or_remedy(input));
+  const Plan& made = planning.plan;
+  const Json json = plan_to_json(made);
+  if (arguments.has("output")) {
+    MOTLEY_TRY(write_file_atomic(arguments.value("output"), json.dump(2) + "\n"));
+  }
+  std::string text;
+  if (arguments.has("explain")) {
+    MOTLEY_ASSIGN(text, explain_in_full(input, planning));
+  } else {
+    text = explain_plan(made, input.model, input.cluster, input.profile);
+  }
+  print(arguments, json, text);
+  return {};
+}
+
+// What prints something else than the plan goes alone.
+Result<void> check_together(const Arguments& arguments) {
+  for (const auto& [one, other] :
+       {std::pair("what-if", "advise"), {"what-if", "output"}, {"advise", "output"}}) {
+    if (!arguments.has(one) || !arguments.has(other)) continue;
+    return Error{ErrorCode::kUsage, fmt::format("--{} and --{} do not go together", one, other), "",
+                 "leave one of them out"};
   }
   return {};
 }
@@ -49,24 +134,42 @@ Result<void> plan(const Arguments& arguments) {
 }  // namespace
 
 Command plan_command() {
-  CommandSpec spec{"plan",
-                   "decide who computes which layers, and say why",
-                   {"CONFIG"},
-                   {cluster_option(),
-                    links_option(),
-                    profile_option(),
-                    {"stages", "N", "exactly N stages (default: what is fastest)"},
-                    pin_option(),
-                    {"output", "FILE", "write the plan for `motley train --plan`"},
-                    set_option(),
-                    json_option()},
-                   "Splits the model's layers over the cluster's devices by measured speed and\n"
-                   "memory, and predicts the time of a step. Without --profile every machine of\n"
-                   "the cluster is measured first (its motley-stage is started there); with\n"
-                   "profiles no LibTorch and no machine is needed.\n\n"
-                   "Example\n"
-                   "  motley plan gpt.toml --cluster home.toml --output plan.json\n"};
-  return {spec, plan};
+  CommandSpec spec{
+      "plan",
+      "decide who computes which layers, and say why",
+      {"CONFIG"},
+      {cluster_option(),
+       profile_option(),
+       {"stages", "N", "exactly N stages (default: what is fastest)"},
+       pin_option(),
+       {"learn", "RUN", "correct the profile by what that run measured (motley report)", true},
+       {"explain", "", "also where the time goes, what binds, what each machine adds, and more"},
+       {"what-if", "CHANGE", "plan with a change of the machines beside the plan without", true},
+       {"advise", "", "try a list of upgrades and name those that shorten the step most"},
+       {"output", "FILE", "write the plan for `motley train --plan`"},
+       set_option(),
+       json_option()},
+      "Splits the model's layers over the cluster's devices by measured speed and\n"
+      "memory, and predicts the time of a step. Without --profile every machine of\n"
+      "the cluster is measured first (its motley-stage is started there); with\n"
+      "profiles no LibTorch and no machine is needed.\n\n"
+      "Changes for --what-if; several apply together, and x2.5 stands for 2.5 times\n"
+      "what it is now:\n"
+      "  link.laptop.bandwidth_mbps=2500   all links of a machine, both ways\n"
+      "  link.desktop.laptop.latency_us=80 the links between two machines\n"
+      "  network.bandwidth_mbps=x10        links without an entry of their own\n"
+      "  machine.box.memory_gib=32         machine.box.speed=2 (twice as fast)\n"
+      "  drop=laptop                       add=box (another one like it)\n"
+      "  codec=fp16                        for what crosses between stages\n\n"
+      "Examples\n"
+      "  motley plan gpt.toml --cluster home.toml --output plan.json\n"
+      "  motley plan gpt.toml --cluster home.toml --explain\n"
+      "  motley plan gpt.toml --cluster home.toml --what-if add=box\n"
+      "  motley plan gpt.toml --profile runs/gpt/profile.json --learn runs/gpt\n"};
+  return {spec, [](const Arguments& arguments) -> Result<void> {
+            MOTLEY_TRY(check_together(arguments));
+            return plan(arguments);
+          }};
 }
 
 }  // namespace motley

@@ -8,7 +8,7 @@
 #include "cluster/prepare.h"
 #include "cluster/run_folder.h"
 #include "cluster/training_run.h"
-#include "partitioner/planner.h"
+#include "partitioner/explain.h"
 #include "tools/command.h"
 #include "tools/inputs.h"
 

@@ -55,12 +55,15 @@ class WorkerGroupFixture : public testing::Test {
     return path;
   }
 
-  // Runs the group; the events go to events_ and then to `handler`.
+  // Runs the group; the events go to events_ and then to `handler`, the last of each worker to
+  // done_.
   Result<void> run(const std::function<Result<void>(int, const Json&)>& handler = {}) {
     const Log log("test", LogLevel::kError);
     WorkerGroup group(specs_, options_, log);
     Result<void> outcome = group.run([&](int worker, const Json& event) -> Result<void> {
-      events_.push_back({worker, event});
+      const bool done = event["event"] == "done";
+      (done ? done_ : events_).push_back({worker, event});
+      if (done) return {};
       if (event.contains("pid")) pids_.push_back(event["pid"].get<pid_t>());
       if (handler) return handler(worker, event);
       return {};
@@ -90,6 +93,7 @@ class WorkerGroupFixture : public testing::Test {
   WorkerGroupOptions options_;
   std::vector<WorkerSpec> specs_;
   std::vector<Event> events_;
+  std::vector<Event> done_;
   std::vector<pid_t> pids_;  // that workers told about
   int meetings_ = 0;
 };

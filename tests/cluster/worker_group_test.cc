@@ -46,6 +46,13 @@ TEST_F(WorkerGroupTest, SetsTheThreadsOfTheMathLibraries) {
   EXPECT_EQ(events_[1].event["value"], "3");
 }
 
+TEST_F(WorkerGroupTest, HandsOnWhatAWorkerTellsAtItsEnd) {
+  add(R"([["say", {"event": "done", "peak_bytes": 7}]])");
+  ASSERT_TRUE(run().ok());
+  ASSERT_EQ(done_.size(), 1U);
+  EXPECT_EQ(done_[0].event["peak_bytes"], 7);
+}
+
 TEST_F(WorkerGroupTest, StartsThroughAPrefix) {
   add(R"([["environment", "PREFIX"], ["done"]])").machine.shell = {"env", "PREFIX=a b'c"};
   ASSERT_TRUE(run().ok());

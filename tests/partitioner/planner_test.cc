@@ -225,27 +225,5 @@ TEST(MakePlan, RefusesContradictoryOptions) {
             "a global batch of 10 cannot be cut into micro-batches of 4");
 }
 
-TEST(ExplainPlan, ShowsStagesLinksAndNotes) {
-  const Problem problem = three_machines();
-  const auto plan = problem.plan();
-  ASSERT_TRUE(plan.ok());
-  const std::string text =
-      explain_plan(*plan, problem.model(), problem.cluster(), problem.profile());
-  for (const char* part :
-       {"stage", "memory / limit", "0 → 1", "tokens/s", "micro-batches", "l11"}) {
-    EXPECT_THAT(text, HasSubstr(part));
-  }
-  for (const std::string& note : plan->notes) EXPECT_THAT(text, HasSubstr(note));
-}
-
-TEST(ExplainPlan, SaysWhenThePlanIsForOtherMachines) {
-  const Problem problem = three_machines();
-  auto plan = problem.plan();
-  ASSERT_TRUE(plan.ok());
-  plan->ranks[0].machine = "elsewhere";
-  EXPECT_THAT(explain_plan(*plan, problem.model(), problem.cluster(), problem.profile()),
-              HasSubstr("elsewhere/cpu, which the cluster does not have"));
-}
-
 }  // namespace
 }  // namespace motley

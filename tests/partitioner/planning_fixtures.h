@@ -8,6 +8,7 @@
 
 #include "partitioner/cost_model.h"
 #include "partitioner/planner.h"
+#include "partitioner/planning_input.h"
 
 namespace motley {
 
@@ -114,6 +115,8 @@ struct Problem {
   [[nodiscard]] Result<CostModel> cost() const {
     return CostModel::make(model(), cluster(), profile(), 1);
   }
+
+  [[nodiscard]] PlanningInput input() const { return {model(), cluster(), profile(), options}; }
 
   [[nodiscard]] Result<Plan> plan() const {
     return make_plan(model(), cluster(), profile(), options);

@@ -1,0 +1,57 @@
+// RunReport: what the plan predicted of a run beside what the run measured; report.json in the
+// run's folder. Format: docs/formats/report.md.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/json_fwd.h"
+#include "base/result.h"
+
+namespace motley {
+
+struct PredictedAndMeasured {
+  double predicted = 0;
+  double measured = 0;  // 0 = unknown
+};
+
+// Times are medians over the steps, in seconds of a step; what is measured of 0 is unknown.
+struct RankReport {
+  std::string name;  // "stage 1 (box)"
+  std::string machine;
+  std::string device;
+  PredictedAndMeasured compute_s;     // all but waiting
+  double wait_s = 0;                  // measured
+  PredictedAndMeasured memory_bytes;  // peak of the process
+  PredictedAndMeasured sent_bytes;    // a step, to all peers
+};
+
+// The boundary between two chunks on different ranks.
+struct LinkReport {
+  int chunk = 0;  // before the boundary
+  std::string from;
+  std::string to;             // machines; "box+desktop" where a stage is shared
+  std::string codec;          // of both directions
+  double payload_bytes = 0;   // of a step, both directions, as the codec bounds them
+  double original_bytes = 0;  // the same without a codec
+};
+
+struct RunReport {
+  std::int64_t first_step = 0;
+  std::int64_t last_step = 0;
+  std::int64_t measured_steps = 0;  // of which the medians are
+  PredictedAndMeasured step_s;
+  std::vector<RankReport> ranks;  // [Rank]
+  std::vector<LinkReport> links;
+};
+
+[[nodiscard]] Json report_to_json(const RunReport& report);
+// kCorrupt, naming the source, line and column, when the text is not a report of a version we read.
+[[nodiscard]] Result<RunReport> parse_report(std::string_view text, const std::string& source);
+
+// Tables for people.
+[[nodiscard]] std::string report_text(const RunReport& report);
+
+}  // namespace motley

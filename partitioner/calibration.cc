@@ -1,0 +1,138 @@
+#include "partitioner/calibration.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "base/check.h"
+#include "partitioner/cost_model.h"
+#include "partitioner/scaled_profile.h"
+#include "partitioner/simulate_plan.h"
+#include "partitioner/stage_table.h"
+#include "partitioner/text_table.h"
+
+namespace motley {
+namespace {
+
+constexpr double kLeastFactor = 0.2;
+constexpr double kMostFactor = 5;
+
+// What the profile says of one rank of a run.
+struct Prediction {
+  double busy_s = 0;
+  std::int64_t memory_bytes = 0;
+};
+
+// Of all that was seen on one device.
+struct Observations {
+  std::vector<double> factors;
+  std::optional<std::int64_t> memory_offset_bytes;
+  int rank_count = 0;
+};
+
+double median(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+Result<std::vector<Prediction>> predict(const PlanningInput& input, const Plan& plan) {
+  const PlanOptions& options = input.options;
+  MOTLEY_ASSIGN(const SimulatedPlan simulated,
+                simulate_plan(plan, input.model, input.cluster, input.profile, options));
+  MOTLEY_ASSIGN(const CostModel cost,
+                CostModel::make(input.model, input.cluster, input.profile, options.default_threads,
+                                options.optimizer_floats_per_parameter));
+  MOTLEY_ASSIGN(const std::vector<int> slots, slots_of_ranks(plan, cost));
+  const StepShape shape{plan.micro_batch, plan.micro_batches, plan.schedule == "gpipe"};
+  // The executor encodes and decodes where it computes, and reports both as one.
+  std::vector<Prediction> predictions;
+  for (std::size_t r = 0; r < plan.ranks.size(); ++r) {
+    predictions.push_back({simulated.step.compute_s[r] + simulated.step.codec_s[r], 0});
+  }
+  for (std::size_t c = 0; c < plan.chunks.size(); ++c) {
+    const ChunkPlan& chunk = plan.chunks[c];
+    const int last = chunk.first_layer + chunk.layer_count;
+    for (const Replica& replica : chunk.replicas) {
+      const std::size_t rank = replica.rank.index();
+      predictions[rank].memory_bytes += cost.memory_bytes(
+          slots[rank], chunk.first_layer, last, plan.micro_batch,
+          shape.in_flight(plan.chunk_count() - static_cast<int>(c), replica.micro_batches),
+          chunk.recompute);
+    }
+  }
+  return predictions;
+}
+
+Result<void> check_run(const PlanningInput& input, const RunMeasurement& run) {
+  const Plan& plan = run.plan;
+  MOTLEY_CHECK(run.busy_s.size() == plan.ranks.size() && run.peak_bytes.size() == plan.ranks.size(),
+               "{} and {} measurements of {} ranks", run.busy_s.size(), run.peak_bytes.size(),
+               plan.ranks.size());
+  if (plan.model_hash == input.model.hash()) return {};
+  return Error{ErrorCode::kConfig, "cannot learn from a run of another model",
+               "its layers or sizes differ from those of [model] in the configuration",
+               "name a run of this model"};
+}
+
+}  // namespace
+
+Result<Calibration> calibrate(const PlanningInput& input, const std::vector<RunMeasurement>& runs) {
+  std::map<std::pair<std::string, std::string>, Observations> seen;
+  for (const RunMeasurement& run : runs) {
+    MOTLEY_TRY(check_run(input, run));
+    MOTLEY_ASSIGN(const std::vector<Prediction> predictions, predict(input, run.plan));
+    for (std::size_t r = 0; r < predictions.size(); ++r) {
+      const RankPlan& rank = run.plan.ranks[r];
+      const auto& [busy_s, memory_bytes] = predictions[r];
+      Observations& device = seen[{rank.machine, rank.device}];
+      ++device.rank_count;
+      if (run.busy_s[r] > 0 && busy_s > 0) device.factors.push_back(run.busy_s[r] / busy_s);
+      if (run.peak_bytes[r] > 0) {
+        const std::int64_t offset_bytes = run.peak_bytes[r] - memory_bytes;
+        device.memory_offset_bytes =
+            std::max(device.memory_offset_bytes.value_or(offset_bytes), offset_bytes);
+      }
+    }
+  }
+  Calibration calibration;
+  for (const auto& [name, device] : seen) {
+    const double factor = device.factors.empty() ? 1 : median(device.factors);
+    const double kept = std::clamp(factor, kLeastFactor, kMostFactor);
+    calibration.push_back({name.first, name.second, device.rank_count, kept, kept != factor,
+                           device.memory_offset_bytes.value_or(0)});
+  }
+  return calibration;
+}
+
+Profile calibrated(Profile profile, const Calibration& calibration) {
+  for (DeviceProfile& device : profile.devices) {
+    const auto learned = std::find_if(calibration.begin(), calibration.end(), [&](const auto& d) {
+      return d.machine == device.machine && d.device == device.device;
+    });
+    if (learned == calibration.end()) continue;
+    device = with_times_scaled(std::move(device), learned->time_factor);
+    device.baseline_bytes =
+        std::max(std::int64_t{0}, device.baseline_bytes + learned->memory_offset_bytes);
+  }
+  return profile;
+}
+
+std::string calibration_text(const Calibration& calibration) {
+  std::string text;
+  for (const DeviceCalibration& device : calibration) {
+    const bool more = device.memory_offset_bytes >= 0;
+    const auto bytes = static_cast<double>(device.memory_offset_bytes);
+    text += fmt::format("learned   {}/{}: times x {:.2f}{}, {} {} memory (from {} rank{})\n",
+                        device.machine, device.device, device.time_factor,
+                        device.clamped ? " (the most that is believed)" : "",
+                        bytes_text(more ? bytes : -bytes), more ? "more" : "less",
+                        device.rank_count, device.rank_count == 1 ? "" : "s");
+  }
+  return text;
+}
+
+}  // namespace motley

@@ -1,0 +1,141 @@
+#include "cluster/run_report.h"
+
+#include <gmock/gmock.h>
+
+#include "base/json.h"
+#include "cluster/report_collector.h"
+
+namespace motley {
+namespace {
+
+using ::testing::HasSubstr;
+
+// Two layers on two machines; 10 floats of a sample cross between them.
+ModelSpec model() {
+  ModelSpec model;
+  model.layers.resize(2);
+  model.layers[0].output_floats_per_sample = 10;
+  return model;
+}
+
+Plan plan() {
+  Plan plan;
+  plan.ranks = {{"desktop", "cpu", 1, 0.3, 1000}, {"box", "cpu", 1, 0.2, 500}};
+  plan.chunks = {{0, 1, {{Rank{0}, 4}}, "fp16"}, {1, 1, {{Rank{1}, 4}}}};
+  plan.micro_batch = 2;
+  plan.micro_batches = 4;
+  plan.predicted_step_s = 0.4;
+  return plan;
+}
+
+StepReport step(std::int64_t number, double compute_s) {
+  return {.step = number,
+          .step_s = 2 * compute_s,
+          .wire_bytes = 160,
+          .compute_s = compute_s,
+          .wait_s = compute_s / 2};
+}
+
+RunReport report_of(const ReportCollector& collector) {
+  const auto report = collector.report(plan(), model());
+  if (!report.ok()) ADD_FAILURE() << describe(report.error());
+  return report.ok() ? *report : RunReport{};
+}
+
+RunReport example() {
+  ReportCollector collector(2);
+  for (std::int64_t number = 1; number <= 4; ++number) {
+    collector.add_step(Rank{0}, step(number, number == 1 ? 9 : 0.25));
+    collector.add_step(Rank{1}, step(number, 0.5));
+  }
+  collector.add_peak(Rank{1}, 777);
+  return report_of(collector);
+}
+
+TEST(RunReport, TakesMediansWithoutTheFirstStep) {
+  const RunReport report = example();
+  EXPECT_EQ(report.first_step, 1);
+  EXPECT_EQ(report.last_step, 4);
+  EXPECT_EQ(report.measured_steps, 3);
+  EXPECT_EQ(report.ranks[0].compute_s.measured, 0.25);
+  EXPECT_EQ(report.ranks[0].compute_s.predicted, 0.3);
+  EXPECT_EQ(report.ranks[1].wait_s, 0.25);
+  EXPECT_EQ(report.step_s.measured, 1);
+  EXPECT_EQ(report.step_s.predicted, 0.4);
+}
+
+TEST(RunReport, CountsTheBytesOfABoundaryBothWays) {
+  const RunReport report = example();
+  ASSERT_EQ(report.links.size(), 1U);
+  EXPECT_EQ(report.links[0].codec, "fp16");
+  EXPECT_EQ(report.links[0].original_bytes, 2 * 4 * 20 * 4);
+  EXPECT_EQ(report.links[0].payload_bytes, 2 * 4 * 20 * 2);
+  EXPECT_EQ(report.ranks[0].sent_bytes.predicted, 160);
+  EXPECT_EQ(report.ranks[0].sent_bytes.measured, 160);
+}
+
+TEST(RunReport, SaysWhatIsUnknown) {
+  const RunReport report = example();
+  EXPECT_EQ(report.ranks[0].memory_bytes.measured, 0);
+  EXPECT_EQ(report.ranks[1].memory_bytes.measured, 777);
+  EXPECT_THAT(report_text(report), HasSubstr("unknown"));
+}
+
+TEST(RunReport, ForgetsTheOldStepsOfALongRun) {
+  ReportCollector collector(2);
+  for (std::int64_t number = 1; number <= 10'000; ++number) {
+    for (const int rank : {0, 1}) {
+      collector.add_step(Rank{rank}, step(number, number <= 5000 ? 1 : 2));
+    }
+  }
+  const RunReport report = report_of(collector);
+  EXPECT_EQ(report.measured_steps, 4096);
+  EXPECT_EQ(report.ranks[0].compute_s.measured, 2);
+}
+
+TEST(RunReport, OneStepMeasuresNothing) {
+  ReportCollector collector(2);
+  for (const int rank : {0, 1}) collector.add_step(Rank{rank}, step(1, 1));
+  EXPECT_EQ(report_of(collector).step_s.measured, 0);
+}
+
+TEST(RunReport, ReadsBackAsItWasWritten) {
+  const Json json = report_to_json(example());
+  const auto copy = parse_report(json.dump(2), "report.json");
+  ASSERT_TRUE(copy.ok()) << describe(copy.error());
+  EXPECT_EQ(report_to_json(*copy).dump(), json.dump());
+}
+
+struct Damage {
+  const char* path;
+  Json value;
+};
+
+TEST(RunReport, RefusesWhatIsDamaged) {
+  for (const auto& [path, value] : std::vector<Damage>{
+           {"/version", 99},
+           {"/ranks", Json::array()},
+           {"/ranks/0/compute_s", 3},
+           {"/ranks/0/compute_s/measured", -1},
+           {"/ranks/1/machine", "a b"},
+           {"/links/0/payload_bytes", 1e300},
+           {"/step_s/predicted", "fast"},
+       }) {
+    Json json = report_to_json(example());
+    json[Json::json_pointer(path)] = value;
+    const auto report = parse_report(json.dump(), "report.json");
+    ASSERT_FALSE(report.ok()) << path;
+    EXPECT_EQ(report.error().code, ErrorCode::kCorrupt) << path;
+    EXPECT_THAT(report.error().what, HasSubstr("report.json:1:"));
+  }
+}
+
+TEST(RunReport, ShowsHowFarThePredictionIsOff) {
+  const std::string text = report_text(example());
+  for (const char* part : {"steps 1 to 4", "stage 0 (desktop) computes", "+150.0 %", "fp16"}) {
+    EXPECT_THAT(text, HasSubstr(part));
+  }
+}
+
+}  // namespace
+}  // namespace motley

@@ -1,0 +1,70 @@
+#include "partitioner/advisor.h"
+
+#include <gmock/gmock.h>
+
+#include "partitioner/what_if.h"
+#include "tests/partitioner/random_problem.h"
+
+namespace motley {
+namespace {
+
+using ::testing::HasSubstr;
+
+Problem two_machines() {
+  Problem problem;
+  problem.layers.assign(8, {.work_s = 0.1, .output_floats = 1000});
+  problem.machines = {{1}, {1}};
+  return problem;
+}
+
+AdvisorReport advice_on(const Problem& problem) {
+  const auto report = advise(problem.input());
+  if (!report.ok()) ADD_FAILURE() << describe(report.error());
+  return report.ok() ? *report : AdvisorReport{};
+}
+
+TEST(Advisor, NamesTheLinkWhereTheLinkBinds) {
+  Problem problem = two_machines();
+  problem.link = {4000, 0};  // an activation takes a second, a stage 0.4 s
+  const AdvisorReport report = advice_on(problem);
+  ASSERT_FALSE(report.helpful.empty());
+  EXPECT_THAT(advice_text(report), HasSubstr("links of m0 10 times as fast"));
+}
+
+TEST(Advisor, FindsNoUseInFasterLinksThatAreIdle) {
+  const AdvisorReport report = advice_on(two_machines());
+  EXPECT_THAT(report.helpful.front().change, HasSubstr("speed=2"));
+  EXPECT_THAT(advice_text(report), HasSubstr("less than 1 %: links of m0 2.5 times as fast"));
+}
+
+TEST(Advisor, OneMachineHasNoLinksToImprove) {
+  Problem problem = two_machines();
+  problem.machines.resize(1);
+  const AdvisorReport report = advice_on(problem);
+  for (const Advice& advice : report.without_gain)
+    EXPECT_THAT(advice.change, Not(HasSubstr("link")));
+  EXPECT_EQ(report.helpful.front().change, "machine.m0.speed=2");
+}
+
+TEST(Advisor, SaysWhenNothingHelps) {
+  EXPECT_THAT(advice_text({.step_s = 1}), HasSubstr("No single change"));
+}
+
+RC_GTEST_PROP(Advisor, EachAdviceIsWhatThatChangeGives, ()) {
+  const PlanningInput input = random_problem().input();
+  const auto report = advise(input);
+  RC_ASSERT(report.ok() == make_plan(input).ok());
+  if (!report.ok() || report->helpful.empty()) return;
+  double previous_s = 0;
+  for (const Advice& advice : report->helpful) {
+    RC_ASSERT(advice.step_s >= previous_s);
+    RC_ASSERT(advice.step_s < report->step_s);
+    previous_s = advice.step_s;
+  }
+  const auto changed = apply_changes(input, {report->helpful.front().change});
+  RC_ASSERT(changed.ok());
+  RC_ASSERT(make_plan(*changed)->predicted_step_s == report->helpful.front().step_s);
+}
+
+}  // namespace
+}  // namespace motley

@@ -1,0 +1,118 @@
+#include "partitioner/calibration.h"
+
+#include <gmock/gmock.h>
+
+#include "base/json.h"
+#include "partitioner/scaled_profile.h"
+#include "partitioner/simulate_plan.h"
+#include "tests/partitioner/random_problem.h"
+
+namespace motley {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr std::int64_t kMib = 1 << 20;
+
+Problem two_machines() {
+  Problem problem;
+  problem.layers.assign(6, {.work_s = 0.1, .output_floats = 10});
+  problem.machines = {{1}, {0.5}};
+  return problem;
+}
+
+// A run that took `factor` times the plan's prediction, and as much more memory.
+RunMeasurement run_of(const PlanningInput& input, double factor, std::int64_t more_bytes) {
+  RunMeasurement run;
+  const auto plan = make_plan(input);
+  if (!plan.ok()) ADD_FAILURE() << describe(plan.error());
+  if (plan.ok()) run.plan = *plan;
+  for (const RankPlan& rank : run.plan.ranks) {
+    run.busy_s.push_back(factor * rank.compute_s);
+    run.peak_bytes.push_back(rank.memory_bytes + more_bytes);
+  }
+  return run;
+}
+
+TEST(Calibration, FindsTheFactorAndTheOffsetOfEachDevice) {
+  const PlanningInput input = two_machines().input();
+  RunMeasurement run = run_of(input, 1.5, 3 * kMib);
+  ASSERT_EQ(run.plan.rank_count(), 2);
+  const std::string slowed = run.plan.ranks[1].machine;
+  run.busy_s[1] *= 2;
+  const auto calibration = calibrate(input, {run});
+  ASSERT_TRUE(calibration.ok()) << describe(calibration.error());
+  ASSERT_EQ(calibration->size(), 2U);
+  for (const DeviceCalibration& device : *calibration) {
+    EXPECT_NEAR(device.time_factor, device.machine == slowed ? 3 : 1.5, 1e-9);
+    EXPECT_EQ(device.memory_offset_bytes, 3 * kMib);
+  }
+}
+
+TEST(Calibration, TakesTheMedianOfTimesAndTheMostMemory) {
+  const PlanningInput input = two_machines().input();
+  const auto calibration = calibrate(
+      input, {run_of(input, 1.1, 5 * kMib), run_of(input, 4, kMib), run_of(input, 1.2, -kMib)});
+  ASSERT_TRUE(calibration.ok());
+  EXPECT_NEAR(calibration->front().time_factor, 1.2, 1e-9);
+  EXPECT_EQ(calibration->front().memory_offset_bytes, 5 * kMib);
+}
+
+TEST(Calibration, DoesNotBelieveFactorsBeyondFive) {
+  const PlanningInput input = two_machines().input();
+  const auto calibration = calibrate(input, {run_of(input, 50, 0)});
+  ASSERT_TRUE(calibration.ok());
+  EXPECT_EQ(calibration->front().time_factor, 5);
+  EXPECT_THAT(calibration_text(*calibration), HasSubstr("x 5.00 (the most that is believed)"));
+  EXPECT_EQ(calibrate(input, {run_of(input, 0.01, 0)})->front().time_factor, 0.2);
+}
+
+TEST(Calibration, LeavesAloneWhatWasNotMeasured) {
+  const PlanningInput input = two_machines().input();
+  RunMeasurement run = run_of(input, 2, kMib);
+  run.busy_s.assign(run.busy_s.size(), 0);
+  run.peak_bytes.assign(run.peak_bytes.size(), 0);
+  const auto calibration = calibrate(input, {run});
+  ASSERT_TRUE(calibration.ok());
+  EXPECT_EQ(profile_to_json(calibrated(input.profile, *calibration)),
+            profile_to_json(input.profile));
+}
+
+TEST(Calibration, RefusesARunOfAnotherModel) {
+  const PlanningInput input = two_machines().input();
+  RunMeasurement run = run_of(input, 1, 0);
+  run.plan.model_hash = "another";
+  const auto calibration = calibrate(input, {run});
+  ASSERT_FALSE(calibration.ok());
+  EXPECT_EQ(calibration.error().code, ErrorCode::kConfig);
+}
+
+// Whatever the truth, a plan made with what its own run taught predicts that run.
+RC_GTEST_PROP(Calibration, MakesTheNextPredictionTrue, ()) {
+  const Problem truth = random_problem();
+  const PlanningInput real = truth.input();
+  PlanningInput wrong = real;
+  for (DeviceProfile& device : wrong.profile.devices) {
+    device = with_times_scaled(std::move(device), 0.5);
+  }
+  const auto plan = make_plan(wrong);
+  if (!plan.ok()) return;
+  const auto happened = simulate_plan(*plan, real.model, real.cluster, real.profile, real.options);
+  RC_ASSERT(happened.ok());
+  RunMeasurement run{*plan, {}, std::vector<std::int64_t>(plan->ranks.size(), 0)};
+  for (std::size_t r = 0; r < plan->ranks.size(); ++r) {
+    run.busy_s.push_back(happened->step.compute_s[r] + happened->step.codec_s[r]);
+  }
+  const auto calibration = calibrate(wrong, {run});
+  RC_ASSERT(calibration.ok());
+  const auto predicted = simulate_plan(*plan, wrong.model, wrong.cluster,
+                                       calibrated(wrong.profile, *calibration), wrong.options);
+  RC_ASSERT(predicted.ok());
+  RC_ASSERT(std::abs(predicted->step.step_s - happened->step.step_s) <=
+            1e-6 * happened->step.step_s);
+  // Learning again from the same run, on top of the same profile, changes nothing.
+  RC_ASSERT(calibrate(wrong, {run, run})->front().time_factor == calibration->front().time_factor);
+}
+
+}  // namespace
+}  // namespace motley

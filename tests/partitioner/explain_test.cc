@@ -1,0 +1,172 @@
+#include "partitioner/explain.h"
+
+#include <gmock/gmock.h>
+
+#include "partitioner/plan_analysis.h"
+#include "tests/partitioner/random_problem.h"
+
+namespace motley {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+Problem three_machines() {
+  Problem problem;
+  problem.layers.assign(12, {.work_s = 0.1, .output_floats = 100, .saved_bytes = 1000});
+  problem.machines = {{1}, {0.5}, {0.25}};
+  problem.options.replicas = false;
+  return problem;
+}
+
+Planning planning_of(const PlanningInput& input) {
+  auto planning = plan_in_full(input.model, input.cluster, input.profile, input.options);
+  if (!planning.ok()) ADD_FAILURE() << describe(planning.error());
+  return planning.ok() ? *planning : Planning{};
+}
+
+std::string full_text(const PlanningInput& input) {
+  const auto text = explain_in_full(input, planning_of(input));
+  return text.ok() ? *text : describe(text.error());
+}
+
+PlanAnalysis analysis_of(const PlanningInput& input) {
+  const auto analysis = analyse_plan(input, planning_of(input).plan);
+  if (!analysis.ok()) ADD_FAILURE() << describe(analysis.error());
+  return analysis.ok() ? *analysis : PlanAnalysis{};
+}
+
+TEST(ExplainPlan, ShowsStagesLinksAndNotes) {
+  const Problem problem = three_machines();
+  const auto plan = problem.plan();
+  ASSERT_TRUE(plan.ok());
+  const std::string text =
+      explain_plan(*plan, problem.model(), problem.cluster(), problem.profile());
+  for (const char* part :
+       {"stage", "memory / limit", "0 → 1", "tokens/s", "micro-batches", "l11"}) {
+    EXPECT_THAT(text, HasSubstr(part));
+  }
+  for (const std::string& note : plan->notes) EXPECT_THAT(text, HasSubstr(note));
+}
+
+TEST(ExplainPlan, SaysWhenThePlanIsForOtherMachines) {
+  const Problem problem = three_machines();
+  auto plan = problem.plan();
+  ASSERT_TRUE(plan.ok());
+  plan->ranks[0].machine = "elsewhere";
+  EXPECT_THAT(explain_plan(*plan, problem.model(), problem.cluster(), problem.profile()),
+              HasSubstr("elsewhere/cpu, which the cluster does not have"));
+}
+
+TEST(ExplainPlan, ShowsWhoSharesAStageAndWhoRecomputes) {
+  const Problem problem = three_machines();
+  auto plan = problem.plan();
+  ASSERT_TRUE(plan.ok());
+  Plan shared = *plan;
+  shared.chunks = {{.first_layer = 0,
+                    .layer_count = 12,
+                    .replicas = {{Rank{0}, 5}, {Rank{1}, 2}, {Rank{2}, 1}},
+                    .recompute = true}};
+  shared.micro_batches = 8;
+  const std::string text =
+      explain_plan(shared, problem.model(), problem.cluster(), problem.profile());
+  EXPECT_THAT(text, HasSubstr("0c"));
+  EXPECT_THAT(text, HasSubstr("takes 5"));
+  EXPECT_THAT(text, HasSubstr("of 8 micro-batches"));
+  EXPECT_THAT(text, HasSubstr("stage 0 keeps only its input"));
+}
+
+TEST(ExplainInFull, AnswersEveryQuestionInFewLines) {
+  const std::string text = full_text(three_machines().input());
+  for (const char* part :
+       {"Where each machine's time goes", "Links", "What binds", "What each machine adds",
+        "without m0", "Other plans", "one device", "How good it is"}) {
+    EXPECT_THAT(text, HasSubstr(part));
+  }
+  EXPECT_LE(std::count(text.begin(), text.end(), '\n'), 60) << text;
+}
+
+TEST(ExplainInFull, SaysWhatAMachineThatIsLeftOutWouldDo) {
+  Problem problem = three_machines();
+  problem.link = {100, 0.1};  // 4 s for an activation that takes 1.2 s to compute
+  const std::string text = full_text(problem.input());
+  EXPECT_THAT(text, HasSubstr("also with m1"));
+  EXPECT_THAT(text, HasSubstr("+"));
+}
+
+TEST(ExplainInFull, SaysWhenAPinForbidsAMachine) {
+  Problem problem = three_machines();
+  problem.options.pins.never = {"m2"};
+  EXPECT_THAT(full_text(problem.input()), HasSubstr("left out by a pin"));
+}
+
+TEST(ExplainInFull, SaysWhenTheModelNeedsAMachine) {
+  Problem problem = three_machines();
+  for (LayerSketch& layer : problem.layers) layer.parameters = 1 << 20;  // 16 MiB each
+  for (MachineSketch& machine : problem.machines) machine.memory_bytes = 80 << 20;
+  EXPECT_THAT(full_text(problem.input()), HasSubstr("no plan: the model does not fit"));
+}
+
+TEST(ExplainInFull, NamesTheLinkWhereItBinds) {
+  Problem problem = three_machines();
+  problem.machines.resize(2);
+  problem.options.stages = 2;
+  problem.link = {400, 0};  // a second for each activation
+  EXPECT_THAT(full_text(problem.input()), HasSubstr("the link from m"));
+  EXPECT_THAT(full_text(three_machines().input()), HasSubstr("computing on stage"));
+}
+
+TEST(ExplainInFull, OneMachineNeedsNoComparison) {
+  Problem problem = three_machines();
+  problem.machines.resize(1);
+  const std::string text = full_text(problem.input());
+  EXPECT_THAT(text, Not(HasSubstr("What each machine adds")));
+  EXPECT_THAT(text, Not(HasSubstr("Links")));
+}
+
+RC_GTEST_PROP(PlanAnalysis, TheTimesOfEachRankAddUpToTheStep, ()) {
+  const PlanningInput input = random_problem().input();
+  const auto planning = plan_in_full(input.model, input.cluster, input.profile, input.options);
+  if (!planning.ok()) return;
+  const auto analysis = analyse_plan(input, planning->plan);
+  RC_ASSERT(analysis.ok());
+  for (const RankTime& time : analysis->ranks) {
+    const double parts_s[] = {time.compute_s, time.codec_s,      time.fill_s,
+                              time.drain_s,   time.wait_stage_s, time.wait_link_s};
+    double sum_s = 0;
+    for (const double part_s : parts_s) {
+      RC_ASSERT(part_s >= -1e-9);
+      sum_s += part_s;
+    }
+    RC_ASSERT(std::abs(sum_s - analysis->step_s) <= 1e-9);
+  }
+}
+
+RC_GTEST_PROP(PlanAnalysis, WithoutAMachineNoStepIsMuchShorter, ()) {
+  const PlanningInput input = random_problem().input();
+  const auto planning = plan_in_full(input.model, input.cluster, input.profile, input.options);
+  if (!planning.ok()) return;
+  const auto analysis = analyse_plan(input, planning->plan);
+  RC_ASSERT(analysis.ok());
+  for (const MachineWorth& worth : analysis->machines) {
+    if (worth.step_s) RC_ASSERT(*worth.step_s >= 0.95 * analysis->step_s);
+  }
+}
+
+TEST(PlanAnalysis, CountsTheBytesOfEachDirection) {
+  Problem problem = three_machines();
+  problem.machines.resize(2);
+  problem.options.stages = 2;
+  problem.link = {1e6, 0};
+  const PlanAnalysis analysis = analysis_of(problem.input());
+  ASSERT_EQ(analysis.links.size(), 2U);
+  // 32 samples of 100 floats each way; a frame's header and the targets come on top.
+  for (const LinkUse& link : analysis.links) {
+    EXPECT_GE(link.bytes, 32 * 100 * 4);
+    EXPECT_LE(link.bytes, 32 * 100 * 4 + 32 * 200);
+    EXPECT_NEAR(link.busy_s, link.bytes / 1e6, 0.001);
+  }
+}
+
+}  // namespace
+}  // namespace motley

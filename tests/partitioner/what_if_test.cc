@@ -1,0 +1,191 @@
+#include "partitioner/what_if.h"
+
+#include <gmock/gmock.h>
+
+#include "base/json.h"
+#include "partitioner/plan_comparison.h"
+#include "tests/partitioner/random_problem.h"
+
+namespace motley {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+PlanningInput three_machines() {
+  Problem problem;
+  problem.layers.assign(12, {.work_s = 0.1, .output_floats = 100, .saved_bytes = 1000});
+  problem.machines = {{1}, {0.5}, {0.25}};
+  problem.link = {1e6, 0.001};
+  return problem.input();
+}
+
+PlanningInput changed(const std::vector<std::string>& changes) {
+  auto input = apply_changes(three_machines(), changes);
+  if (!input.ok()) ADD_FAILURE() << describe(input.error());
+  return input.ok() ? *input : PlanningInput{};
+}
+
+double work_s(const PlanningInput& input, const std::string& machine) {
+  return input.profile.find(machine, "cpu")->layers.at("l0").front().backward_s;
+}
+
+TEST(WhatIf, ChangesAllLinksOfAMachineBothWays) {
+  const Cluster cluster = changed({"link.m1.bandwidth_mbps=2500"}).cluster;
+  for (const char* other : {"m0", "m2"}) {
+    EXPECT_EQ(cluster.link("m1", other).bandwidth_bytes_per_s, 2500e6 / 8);
+    EXPECT_EQ(cluster.link(other, "m1").bandwidth_bytes_per_s, 2500e6 / 8);
+    EXPECT_EQ(cluster.link(other, "m1").latency_s, 0.001);
+  }
+  EXPECT_EQ(cluster.link("m0", "m2").bandwidth_bytes_per_s, 1e6);
+}
+
+TEST(WhatIf, ChangesTheLinkBetweenTwoMachines) {
+  const Cluster cluster = changed({"link.m0.m2.latency_us=50"}).cluster;
+  EXPECT_DOUBLE_EQ(cluster.link("m0", "m2").latency_s, 50e-6);
+  EXPECT_DOUBLE_EQ(cluster.link("m2", "m0").latency_s, 50e-6);
+  EXPECT_EQ(cluster.link("m0", "m1").latency_s, 0.001);
+}
+
+TEST(WhatIf, TakesTheNetworkOnlyWhereNoLinkIsSet) {
+  const Cluster cluster =
+      changed({"link.m0.m1.bandwidth_mbps=80", "network.bandwidth_mbps=800"}).cluster;
+  EXPECT_EQ(cluster.link("m0", "m1").bandwidth_bytes_per_s, 10e6);
+  EXPECT_EQ(cluster.link("m1", "m2").bandwidth_bytes_per_s, 100e6);
+}
+
+TEST(WhatIf, AFactorIsOfWhatIsThere) {
+  const PlanningInput input = changed({"network.bandwidth_mbps=x2.5", "machine.m0.memory_gib=x2"});
+  EXPECT_DOUBLE_EQ(input.cluster.network.bandwidth_bytes_per_s, 2.5e6);
+  EXPECT_DOUBLE_EQ(machine_memory_gib(input, "m0"), 2 * 1024.0);
+}
+
+TEST(WhatIf, SpeedDividesTheTimesOfOneMachine) {
+  const PlanningInput input = changed({"machine.m1.speed=2"});
+  EXPECT_DOUBLE_EQ(work_s(input, "m1"), work_s(three_machines(), "m1") / 2);
+  EXPECT_DOUBLE_EQ(work_s(input, "m0"), work_s(three_machines(), "m0"));
+}
+
+TEST(WhatIf, AddsATwinWithTheSameLinks) {
+  const PlanningInput input = changed({"link.m0.m1.bandwidth_mbps=8", "add=m1", "add=m1"});
+  ASSERT_EQ(input.cluster.machines.size(), 5U);
+  EXPECT_EQ(input.cluster.machines.back().name, "m1-3");
+  EXPECT_EQ(input.cluster.link("m0", "m1-3").bandwidth_bytes_per_s, 1e6);
+  EXPECT_DOUBLE_EQ(work_s(input, "m1-2"), work_s(input, "m1"));
+}
+
+TEST(WhatIf, TakesACodecThatWasMeasured) {
+  EXPECT_EQ(changed({"codec=half"}).options.codecs, std::vector<std::string>{"half"});
+}
+
+TEST(WhatIf, ForgetsWhatWasPinnedOnADroppedMachine) {
+  PlanningInput input = three_machines();
+  input.options.pins.always = {"m1", "m2"};
+  input.options.pins.layers = {{"l3", "m2"}};
+  const auto dropped = apply_changes(input, {"drop=m2"});
+  ASSERT_TRUE(dropped.ok());
+  EXPECT_EQ(dropped->options.pins, Pins{.always = {"m1"}});
+}
+
+TEST(WhatIf, FindsMachinesWithDotsInTheirNames) {
+  PlanningInput input = three_machines();
+  input.cluster.machines[0].name = "a.b";
+  const auto result = apply_changes(input, {"link.a.b.m1.latency_us=0"});
+  ASSERT_TRUE(result.ok()) << describe(result.error());
+  EXPECT_EQ(result->cluster.link("m1", "a.b").latency_s, 0);
+  EXPECT_EQ(result->cluster.link("m2", "a.b").latency_s, 0.001);
+}
+
+struct Refusal {
+  const char* change;
+  const char* part;  // of the message
+};
+
+TEST(WhatIf, NamesWhatItDoesNotUnderstand) {
+  for (const auto& [change, part] : std::vector<Refusal>{
+           {"", "possible are"},
+           {"drop", "no machine is named ''"},
+           {"drop=laptop", "m0, m1, m2"},
+           {"add=m01", "did you mean"},
+           {"speed=2", "possible are"},
+           {"codec=zip", "measured there: half, none"},
+           {"machine.m0.colour=2", "possible are"},
+           {"link.m0.m0.latency_us=1", "no machine is named 'm0.m0'"},
+           {"link.m0.latency=1", "possible are"},
+           {"network.m0.latency_us=1", "possible are"},
+           {"machine.m0.speed=0", "'0' is not a number"},
+           {"machine.m0.speed=nan", "'nan' is not a number"},
+           {"machine.m0.speed=2x", "'2x' is not a number"},
+           {"machine.m0.memory_gib=-1", "'-1' is not a number"},
+           {"network.bandwidth_mbps=1e300", "'1e300' is not a number"},
+           {"network.bandwidth_mbps=x", "'x' is not a number"},
+       }) {
+    const auto result = apply_changes(three_machines(), {change});
+    ASSERT_FALSE(result.ok()) << change;
+    EXPECT_EQ(result.error().code, ErrorCode::kUsage) << change;
+    EXPECT_THAT(describe(result.error()), HasSubstr(part));
+  }
+}
+
+TEST(WhatIf, KeepsTheLastMachine) {
+  const auto result = apply_changes(three_machines(), {"drop=m0", "drop=m1", "drop=m2"});
+  ASSERT_FALSE(result.ok());
+  EXPECT_THAT(result.error().what, HasSubstr("drop=m2"));
+}
+
+std::string made(const PlanningInput& input) {
+  const auto plan = make_plan(input);
+  return plan.ok() ? plan_to_json(*plan).dump() : plan.error().what;
+}
+
+RC_GTEST_PROP(WhatIf, ChangesThatChangeNothingGiveTheSamePlan, ()) {
+  const PlanningInput input = random_problem().input();
+  const auto same = apply_changes(input, {"network.bandwidth_mbps=x1", "network.latency_us=x1",
+                                          "machine.m0.speed=1", "machine.m0.speed=x1"});
+  RC_ASSERT(same.ok());
+  RC_ASSERT(made(*same) == made(input));
+}
+
+RC_GTEST_PROP(WhatIf, DroppingAMachineThatIsNotUsedChangesNoStep, ()) {
+  const PlanningInput input = random_problem().input();
+  const auto plan = make_plan(input);
+  if (!plan.ok()) return;
+  for (const Machine& machine : input.cluster.machines) {
+    const auto is_it = [&](const RankPlan& rank) { return rank.machine == machine.name; };
+    if (std::any_of(plan->ranks.begin(), plan->ranks.end(), is_it)) continue;
+    const auto without = make_plan(without_machine(input, machine.name));
+    RC_ASSERT(without.ok());
+    RC_ASSERT(without->predicted_step_s <= plan->predicted_step_s * (1 + 1e-9));
+    RC_ASSERT(without->predicted_step_s >= plan->predicted_step_s * (1 - 1e-9));
+  }
+}
+
+// Two machines and at most three layers: every pipeline is simulated, so the plan is the best.
+RC_GTEST_PROP(WhatIf, MoreBandwidthNeverMakesTheStepLonger, ()) {
+  Problem problem = random_problem();
+  problem.machines.resize(2, {.speed = 1, .memory_bytes = 20000});
+  if (problem.layers.size() > 3) problem.layers.resize(3);
+  const auto now = make_plan(problem.input());
+  if (!now.ok()) return;
+  const auto input = apply_changes(
+      problem.input(), {fmt::format("network.bandwidth_mbps=x{}", *rc::gen::inRange(2, 100))});
+  RC_ASSERT(input.ok());
+  const auto then = make_plan(*input);
+  RC_ASSERT(then.ok());
+  RC_ASSERT(then->predicted_step_s <= now->predicted_step_s + 1e-9);
+}
+
+TEST(ComparePlans, ShowsWhatChangesForEachMachine) {
+  const PlanningInput input = three_machines();
+  const auto now = make_plan(input);
+  const auto then = make_plan(without_machine(input, "m2"));
+  ASSERT_TRUE(now.ok() && then.ok());
+  const std::string text = compare_plans(*now, *then, input.model);
+  EXPECT_THAT(text, HasSubstr("not used"));
+  EXPECT_THAT(text, HasSubstr("+"));  // it is slower without
+  EXPECT_THAT(text, HasSubstr("layers 0-"));
+  EXPECT_THAT(compare_plans(*now, *now, input.model), Not(HasSubstr("not used")));
+}
+
+}  // namespace
+}  // namespace motley
