@@ -64,7 +64,7 @@ Result<PlanTrial> try_candidate(const ModelSpec& model,
   MOTLEY_ASSIGN(const SimulatedStep step, simulate_step(schedule, trial.plan, model, cost, slots));
   trial.plan.predicted_step_s = step.step_s;
   for (std::size_t r = 0; r < trial.plan.ranks.size(); ++r) {
-    trial.plan.ranks[r].compute_s = step.compute_s[r];
+    trial.plan.ranks[r].compute_s = step.compute_s[r] + step.codec_s[r];
   }
   return trial;
 }

@@ -139,6 +139,7 @@ Command plan_command() {
       "decide who computes which layers, and say why",
       {"CONFIG"},
       {cluster_option(),
+       links_option(),
        profile_option(),
        {"stages", "N", "exactly N stages (default: what is fastest)"},
        pin_option(),
