@@ -369,13 +369,6 @@ class Interpreter {
       if (!vote_at_[r]) return bad(fmt::format("rank {} does not vote", r));
       if (training_ && !stepped_[r]) return bad(fmt::format("rank {} does not update", r));
     }
-    for (const Rank rank : tied_ranks()) {
-      if (tied_at_[rank.index()].has_value() ==
-          tied_at_[tied_ranks().front().index()].has_value()) {
-        continue;
-      }
-      return bad("not all ranks with a tied parameter sum its gradients");
-    }
     for (std::size_t i = 0; i < messages_.size(); ++i) {
       const Message& message = messages_[i];
       if (message.sent == message.consumed && message.posted == message.consumed) continue;

@@ -1,6 +1,8 @@
-// The same config gives the same bits under every plan: numbers of stages, schedules, cuts.
+// The same config gives the same bits under every plan: numbers of stages, schedules, cuts,
+// recomputation.
 #include <gtest/gtest.h>
 
+#include "base/json.h"
 #include "e2e/small_job.h"
 
 namespace motley::test {
@@ -54,6 +56,19 @@ TEST_P(PlanIndependence, HoldsForStagesSchedulesAndCuts) {
   }
   expect_same("cut-early", {"--set", "parallel.cuts=[1]"});
   expect_same("cut-late", {"--set", "parallel.cuts=[5]"});
+  const auto recompute = [](Json& plan, std::size_t chunk) {
+    plan["chunks"][chunk]["recompute"] = true;
+  };
+  const auto all = [&](Json& plan) {
+    for (std::size_t chunk = 0; chunk < plan["chunks"].size(); ++chunk) recompute(plan, chunk);
+  };
+  expect_same("one-again", {"--plan", job_.changed_plan("one", all)});
+  expect_same("three-again", {"--plan", job_.changed_plan("31f1b", all)});
+  for (const std::size_t chunk : {0, 1, 2}) {
+    expect_same(
+        "again-" + std::to_string(chunk),
+        {"--plan", job_.changed_plan("3gpipe", [&](Json& plan) { recompute(plan, chunk); })});
+  }
   EXPECT_NE(losses_.front(), losses_.back()) << "nothing was learned";
 }
 

@@ -1,9 +1,11 @@
 // A job small enough to run dozens of times in a test, and its profile, measured once.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
+#include "base/json_fwd.h"
 #include "e2e/motley_command.h"
 
 namespace motley::test {
@@ -49,6 +51,10 @@ class SmallJob {
   [[nodiscard]] Outcome train(const std::string& name, std::vector<std::string> extra) const {
     return motley(train_words(name, extra));
   }
+
+  // A plan file with the plan of a run, changed by hand. Returns its path.
+  [[nodiscard]] std::string changed_plan(const std::string& run,
+                                         const std::function<void(Json&)>& change) const;
 
   // The parameter hash of a checkpoint of a run.
   [[nodiscard]] std::string parameter_hash(const std::string& name, int step) const;

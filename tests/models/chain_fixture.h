@@ -40,9 +40,9 @@ inline at::Tensor some_tokens(const ModelConfig& config, std::int64_t samples, s
   return tokens;
 }
 
-inline LayerChain whole_model(const ModelConfig& config) {
+inline LayerChain whole_model(const ModelConfig& config, bool recompute = false) {
   const ModelSpec spec = describe_model(config).value();
-  LayerChain chain(config, spec, 0, static_cast<int>(spec.layers.size()));
+  LayerChain chain(config, spec, 0, static_cast<int>(spec.layers.size()), recompute);
   chain.initialize(5);
   return chain;
 }

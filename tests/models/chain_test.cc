@@ -96,6 +96,18 @@ TEST_P(Chain, GivesTheSameBitsWhereverItIsCut) {
   }
 }
 
+TEST_P(Chain, GivesTheSameBitsWhenItRecomputesAndKeepsOnlyTokens) {
+  LayerChain keeping = whole_model(config());
+  LayerChain recomputing = whole_model(config(), /*recompute=*/true);
+  const MicroContext micro{.step = 7, .micro = 3};
+  EXPECT_EQ(step(recomputing, tokens(), targets(), micro),
+            step(keeping, tokens(), targets(), micro));
+  static_cast<void>(recomputing.forward_loss(tokens(), targets(), micro));
+  EXPECT_EQ(recomputing.saved_bytes(3), 2 * tokens().numel() * 8);
+  recomputing.drop_saved();
+  EXPECT_EQ(recomputing.saved_bytes(3), 0);
+}
+
 TEST_P(Chain, KeepsMicroBatchesApart) {
   LayerChain chain = whole_model(config());
   const MicroContext first{.micro = 0};

@@ -65,7 +65,7 @@ TEST(OneFOneB, LetsReplicasShareTheWindow) {
 }
 
 TEST(Schedules, OfAThousandRanksAreQuicklyMadeAndRight) {
-  const Schedule schedule = one_f_one_b_schedule(chain(1024, 64));
+  const Schedule schedule = one_f_one_b_schedule(chain(1024, 256));
   EXPECT_TRUE(validate_schedule(schedule).ok());
 }
 

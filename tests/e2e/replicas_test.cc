@@ -1,0 +1,147 @@
+// Replicas share a step's micro-batches and learn what one device alone learns.
+#include <fmt/format.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <map>
+
+#include <gtest/gtest.h>
+
+#include "base/json.h"
+#include "e2e/small_job.h"
+
+namespace motley::test {
+namespace {
+
+// docs/numerics.md: replicas add the same gradients in another order.
+constexpr double kLoss = 1e-6;        // relative
+constexpr double kParameters = 1e-3;  // of the largest
+
+using Tensors = std::map<std::string, std::vector<float>>;
+
+// The parameters of a checkpoint, from all of its files.
+Tensors parameters_of(const std::filesystem::path& checkpoint) {
+  Tensors tensors;
+  for (const auto& entry : std::filesystem::directory_iterator(checkpoint)) {
+    if (!entry.path().filename().string().starts_with("model-")) continue;
+    const std::string bytes = read_text(entry.path());
+    std::uint64_t head_bytes = 0;
+    std::memcpy(&head_bytes, bytes.data(), sizeof head_bytes);
+    const Json head = Json::parse(bytes.substr(sizeof head_bytes, head_bytes));
+    for (const auto& [name, tensor] : head.items()) {
+      if (name == "__metadata__") continue;
+      const auto begin = tensor["data_offsets"][0].get<std::size_t>();
+      const auto end = tensor["data_offsets"][1].get<std::size_t>();
+      std::vector<float>& values = tensors[name];
+      values.resize((end - begin) / sizeof(float));
+      std::memcpy(values.data(), bytes.data() + sizeof head_bytes + head_bytes + begin,
+                  end - begin);
+    }
+  }
+  return tensors;
+}
+
+class Replicas : public testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_EQ(job_.train("alone", {"--stages", "1"}).status, 0);
+    ASSERT_EQ(job_.train("two", {"--stages", "2"}).status, 0);
+    ASSERT_EQ(job_.train("three", {"--stages", "3"}).status, 0);
+  }
+
+  // One chunk on two ranks, three micro-batches to one.
+  std::string data_parallel() const {
+    return job_.changed_plan("two", [](Json& plan) {
+      Json chunk = plan["chunks"][0];
+      chunk["layer_count"] = 6;
+      chunk["replicas"] = {{{"rank", 0}, {"micro_batches", 3}},
+                           {{"rank", 1}, {"micro_batches", 1}}};
+      plan["chunks"] = Json::array({chunk});
+    });
+  }
+
+  // Two stages, the first on two ranks.
+  std::string shared_first_stage() const {
+    return job_.changed_plan("three", [](Json& plan) {
+      Json first = plan["chunks"][0];
+      Json last = plan["chunks"][2];
+      first["layer_count"] = last["first_layer"];
+      first["replicas"] = {{{"rank", 0}, {"micro_batches", 2}},
+                           {{"rank", 1}, {"micro_batches", 2}}};
+      plan["chunks"] = Json::array({first, last});
+    });
+  }
+
+  void expect_near_alone(const std::string& run) const {
+    const auto losses = metric_column(job_.run_dir(run), "loss");
+    const auto alone = metric_column(job_.run_dir("alone"), "loss");
+    ASSERT_EQ(losses.size(), alone.size());
+    for (std::size_t step = 0; step < alone.size(); ++step) {
+      EXPECT_NEAR(std::stod(losses[step]) / std::stod(alone[step]), 1, kLoss) << step;
+    }
+    EXPECT_NE(losses.front(), losses.back()) << "nothing was learned";
+    const auto parameters = [&](const std::string& name) {
+      return parameters_of(job_.folder() / name / "checkpoints/step-000050");
+    };
+    const Tensors expected = parameters("alone");
+    const Tensors tensors = parameters(run);
+    ASSERT_EQ(tensors.size(), expected.size());
+    for (const auto& [name, values] : expected) expect_near(tensors.at(name), values, name);
+  }
+
+  static void expect_near(const std::vector<float>& values,
+                          const std::vector<float>& expected,
+                          const std::string& name) {
+    ASSERT_EQ(values.size(), expected.size()) << name;
+    double largest = 0;
+    double difference = 0;
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      largest = std::max(largest, std::abs(static_cast<double>(expected[i])));
+      difference = std::max(difference, std::abs(static_cast<double>(values[i]) - expected[i]));
+    }
+    EXPECT_LE(difference, kParameters * largest) << name;
+  }
+
+  SmallJob job_;
+};
+
+TEST_F(Replicas, OfTheWholeModelLearnWhatOneDeviceLearns) {
+  const Outcome outcome = job_.train("run", {"--plan", data_parallel()});
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  expect_near_alone("run");
+}
+
+TEST_F(Replicas, OfAStageLearnWhatOneDeviceLearns) {
+  const Outcome outcome = job_.train("run", {"--plan", shared_first_stage()});
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  expect_near_alone("run");
+}
+
+TEST_F(Replicas, SaveWhatAnyOtherPlanGoesOnFrom) {
+  ASSERT_EQ(job_.train("run", {"--plan", data_parallel(), "--stop-after", "20"}).status, 0);
+  const Outcome outcome = job_.train("run", {"--plan", shared_first_stage(), "--resume"});
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  expect_near_alone("run");
+}
+
+TEST_F(Replicas, AKilledOneEndsTheRun) {
+  RunningMotley run(
+      job_.train_words("run", {"--plan", shared_first_stage(), "--set", "train.steps=1000000"}));
+  ASSERT_TRUE(eventually([&] {
+    const std::string text = read_text(job_.folder() / "run/metrics.jsonl");
+    return std::ranges::count(text, '\n') >= 5;
+  }));
+  const std::vector<pid_t> workers = run.workers();
+  ASSERT_EQ(workers.size(), 3U);
+  ::kill(workers[1], SIGKILL);
+  const Outcome outcome = run.wait();
+  EXPECT_EQ(outcome.status, 4);
+  EXPECT_NE(outcome.err.find("stage 0b (local) was killed by signal 9"), std::string::npos)
+      << outcome.err;
+}
+
+}  // namespace
+}  // namespace motley::test
