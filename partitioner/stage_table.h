@@ -25,11 +25,12 @@ struct StepShape {
     return gpipe ? micro_batches : std::min(depth, micro_batches);
   }
 
-  // The most of them that a replica with that share of the stage's micro-batches holds.
+  // The most of them that a replica with that share of the stage's micro-batches holds: its part of
+  // any row of so many micro-batches, which the dealing in turns keeps within 2 of its share.
   [[nodiscard]] int in_flight(int depth, int share) const {
     const std::int64_t stage = in_flight(depth);
-    if (share == micro_batches) return static_cast<int>(stage);
-    return static_cast<int>(std::min<std::int64_t>(share, share * stage / micro_batches + 1));
+    const std::int64_t own = share * stage / micro_batches + 2;
+    return static_cast<int>(std::min({std::int64_t{share}, stage, own}));
   }
 };
 

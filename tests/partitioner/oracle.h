@@ -116,7 +116,7 @@ class Oracle {
   bool fits(const OracleStage& stage, int machine, int share, int stages_behind) const {
     const int m = shape_.micro_batches;
     const int pipeline = shape_.gpipe ? m : std::min(m, stages_behind + 1);
-    const int held = share == m ? pipeline : std::min(share, share * pipeline / m + 1);
+    const int held = std::min({share, pipeline, share * pipeline / m + 2});
     double bytes = static_cast<double>(parameters(stage)) * 4 * (1 + 1 + 2);
     const bool at_an_end = stage.first == 0 || stage.last == layer_count();
     if (is_tied() && at_an_end) bytes += static_cast<double>(p_.layers[0].parameters) * 4;
