@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "support/rank_group.h"
+#include "tests/support/rank_group.h"
 
 namespace motley {
 namespace {
