@@ -140,9 +140,11 @@ Result<SearchSpace> search_space(const PlanOptions& options,
       space.usable.push_back(std::find(options.pins.never.begin(), options.pins.never.end(),
                                        slot.machine) == options.pins.never.end());
     }
-    if (std::find(space.usable.begin(), space.usable.end(), true) == space.usable.end()) {
-      return contradiction("no machine is left to plan with", "the pins exclude every one of them",
-                           "take a 'never' pin away");
+    const auto left = std::count(space.usable.begin(), space.usable.end(), true);
+    const auto stages = std::max<std::ptrdiff_t>(1, options.stages);
+    if (left < stages) {
+      return contradiction(fmt::format("{} stages for {} devices", stages, left),
+                           "the pins exclude the others", "take a 'never' pin away");
     }
   }
   for (const std::string& machine : options.pins.always) {

@@ -23,7 +23,8 @@ struct Shortfall {
                                      bool recompute);
 
 // Of the cuts that come nearest to fitting, with the usable slots in the given order and any left
-// out. REQUIRES: space.stages <= slots and layers.
+// out. Of very many slots only those with the most memory, and of very many layers only some cuts
+// are tried. REQUIRES: space.stages <= slots and layers.
 [[nodiscard]] Shortfall smallest_shortfall(const StageTable& table,
                                            const SearchSpace& space,
                                            bool recompute);
