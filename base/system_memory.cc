@@ -2,9 +2,13 @@
 
 #include <sys/resource.h>
 #include <unistd.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 
 #include <algorithm>
 #include <fstream>
+#include <limits>
 #include <string>
 
 #include "base/control_group_memory.h"
@@ -45,6 +49,20 @@ std::int64_t peak_resident_bytes() {
   return usage.ru_maxrss;
 #else
   return static_cast<std::int64_t>(usage.ru_maxrss) * 1024;
+#endif
+}
+
+void keep_freed_memory() {
+#ifdef __GLIBC__
+  constexpr int kLargest = 1 << 25;  // of what comes from the heap; glibc takes no more
+  mallopt(M_MMAP_THRESHOLD, kLargest);
+  mallopt(M_TRIM_THRESHOLD, std::numeric_limits<int>::max());
+#endif
+}
+
+void release_freed_memory() {
+#ifdef __GLIBC__
+  malloc_trim(0);
 #endif
 }
 

@@ -13,4 +13,12 @@ namespace motley {
 [[nodiscard]] std::int64_t resident_bytes();
 [[nodiscard]] std::int64_t peak_resident_bytes();
 
+// From now on this process keeps memory that it frees for its next use, where the allocator can: a
+// step frees and takes the same memory again and again, and each return to the system costs
+// page faults.
+void keep_freed_memory();
+
+// Gives memory that this process has freed back to the system, where the allocator can.
+void release_freed_memory();
+
 }  // namespace motley

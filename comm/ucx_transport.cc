@@ -75,9 +75,12 @@ Result<ContextPtr> open_context(const std::string& interface, int rank_count) {
   }
   const std::unique_ptr<ucp_config_t, decltype(&ucp_config_release)> owner(config,
                                                                            ucp_config_release);
-  // Detecting a lost peer excludes shared memory in this version of UCX, so TCP it is.
-  for (const auto& [key, value] :
-       {std::pair{"TLS", "tcp,self"}, {"NET_DEVICES", interface.c_str()}}) {
+  // Detecting a lost peer excludes shared memory in this version of UCX, so TCP it is. No rendezvous:
+  // its replies wait behind what the replying side itself is sending, so that two large messages in
+  // opposite directions would go one after the other instead of both at once.
+  for (const auto& [key, value] : {std::pair{"TLS", "tcp,self"},
+                                   {"RNDV_THRESH", "inf"},
+                                   {"NET_DEVICES", interface.c_str()}}) {
     if (const auto status = ucp_config_modify(config, key, value); status != UCS_OK) {
       return ucx_error(fmt::format("UCX refuses {}={}", key, value), status);
     }

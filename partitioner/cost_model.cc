@@ -215,10 +215,12 @@ CostModel::MemoryParts CostModel::fixed_memory(int slot,
   MemoryParts parts;
   parts.fixed_bytes = slot_costs_[static_cast<std::size_t>(slot)].baseline_bytes +
                       updated_parameters(first, last) * (2 + moments_per_parameter_) * kFloatBytes;
-  // The other use's gradient: of the second use here, or as it comes from the other rank.
   const auto holds = [&](int layer) { return first <= layer && layer < last; };
-  if (tied_ && (holds(tied_->user_layer) || holds(tied_->owner_layer))) {
-    parts.fixed_bytes += tied_->bytes;
+  if (tied_ && holds(tied_->user_layer) != holds(tied_->owner_layer)) {
+    // The other rank's gradient, and the frames that carry the two.
+    parts.fixed_bytes += 3 * tied_->bytes;
+  } else if (tied_ && holds(tied_->user_layer)) {
+    parts.fixed_bytes += tied_->bytes;  // of the second use
   }
   const double floats = (first == 0 ? 0 : boundary_floats(first - 1, micro_batch)) +
                         boundary_floats(last - 1, micro_batch);

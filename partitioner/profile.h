@@ -41,7 +41,7 @@ struct DeviceProfile {
   std::string device;
   int threads = 1;
   std::int64_t memory_bytes = 0;              // available to the process when measured
-  std::int64_t baseline_bytes = 0;            // resident before any layer exists
+  std::int64_t baseline_bytes = 0;            // resident without any layer
   double optimizer_s_per_parameter = 0;       // all that a step does for a parameter
   std::map<std::string, CodecSample> codecs;  // by Codec::name; "none" is always measured
   double message_s = 0;  // a processor's time for sending, or receiving, one small message

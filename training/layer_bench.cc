@@ -18,23 +18,24 @@ constexpr int kRunsMin = 5;
 constexpr int kRunsMax = 200;
 const MicroContext kMicro{1, 1, 0, true};
 
-// Values and gradients of the model's other layers.
-std::int64_t bytes_of_others(const ModelSpec& model, int layer) {
-  std::int64_t bytes = 0;
+// What a step touches between two visits of the layer: values and gradients of the model's other
+// layers, and their tensors, whose sum is some 16 times what a layer hands on.
+std::int64_t bytes_of_others(const ModelSpec& model, int layer, int samples) {
+  constexpr std::int64_t kTensorsPerOutput = 16;
+  std::int64_t floats = 0;
   for (int l = 0; l < static_cast<int>(model.layers.size()); ++l) {
-    const std::int64_t count = model.layers[static_cast<std::size_t>(l)].parameter_count();
-    if (l != layer) bytes += 2 * count * static_cast<std::int64_t>(sizeof(float));
+    const LayerSpec& other = model.layers[static_cast<std::size_t>(l)];
+    if (l == layer) continue;
+    floats +=
+        2 * other.parameter_count() + kTensorsPerOutput * samples * other.output_floats_per_sample;
   }
-  return bytes;
+  return floats * static_cast<std::int64_t>(sizeof(float));
 }
 
 }  // namespace
 
 LayerBench::LayerBench(const Job& job, const ModelSpec& model, int layer)
-    : model_(model),
-      layer_(layer),
-      chain_(job.config.model, model, layer, layer + 1),
-      others_(bytes_of_others(model, layer)) {
+    : model_(model), layer_(layer), chain_(job.config.model, model, layer, layer + 1) {
   chain_.initialize(job.config.train.seed);
 }
 
@@ -43,9 +44,10 @@ LayerSample LayerBench::measure(int samples) {
   sample.micro_batch = samples;
   std::vector<double> forward_s;
   std::vector<double> backward_s;
+  CacheEviction others(bytes_of_others(model_, layer_, samples));
   const double until_s = now_s() + kMeasure_s;
   for (int run = -1; run < kRunsMin || (now_s() < until_s && run < kRunsMax); ++run) {
-    const Times times = run_once(samples);
+    const Times times = run_once(samples, others);
     if (run < 0) continue;  // the first run touches memory for the first time
     forward_s.push_back(times.forward_s);
     backward_s.push_back(times.backward_s);
@@ -61,16 +63,16 @@ LayerSample LayerBench::measure(int samples) {
   return sample;
 }
 
-LayerBench::Times LayerBench::run_once(int samples) {
+LayerBench::Times LayerBench::run_once(int samples, CacheEviction& others) {
   Times times;
   const at::Tensor targets = make_targets(samples);
-  others_.run();
+  others.run();
   at::Tensor input = make_input(samples);  // after the others: the layer before just wrote it
   const double start_s = thread_cpu_s();
   at::Tensor output = forward(std::move(input), targets);
   times.forward_s = thread_cpu_s() - start_s;
   times.saved_bytes = chain_.saved_bytes(kMicro.micro);
-  others_.run();
+  others.run();
   at::Tensor gradient = chain_.ends_in_loss() ? at::Tensor() : at::ones_like(output);
   const double backward_start_s = thread_cpu_s();
   backward(std::move(gradient));

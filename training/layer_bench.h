@@ -33,7 +33,7 @@ class LayerBench {
     std::int64_t saved_bytes = 0;
   };
 
-  [[nodiscard]] Times run_once(int samples);
+  [[nodiscard]] Times run_once(int samples, CacheEviction& others);
   // The peak of its tensors beyond what stays kept, in a run that is not timed.
   [[nodiscard]] std::int64_t measure_workspace(int samples, std::int64_t saved_bytes);
   [[nodiscard]] at::Tensor make_input(int samples) const;
@@ -44,7 +44,6 @@ class LayerBench {
   const ModelSpec& model_;
   int layer_;
   LayerChain chain_;
-  CacheEviction others_;
 };
 
 }  // namespace motley

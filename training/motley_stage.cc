@@ -51,6 +51,7 @@ Result<void> serve(WorkerChannel& channel, Activity& activity) {
 }
 
 int run_worker() {
+  keep_freed_memory();
   Activity activity;
   WorkerChannel channel;
   Result<void> served;

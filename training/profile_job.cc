@@ -91,7 +91,6 @@ Result<void> run_profile_job(const Job& job, WorkerChannel& channel) {
   device.device = job.device;
   device.threads = job.threads;
   device.memory_bytes = available_memory_bytes();
-  device.baseline_bytes = resident_bytes();
   const double start_s = now_s();
   const double start_cpu_s = thread_cpu_s();
   measure_layers(job, model, sizes, device);
@@ -105,6 +104,9 @@ Result<void> run_profile_job(const Job& job, WorkerChannel& channel) {
   device.codecs = std::move(wire.codecs);
   device.message_s = wire.message_s;
   scale_times(device, std::max(1.0, rate));
+  // At the end: by now the libraries have loaded what they use and keep their own buffers.
+  release_freed_memory();
+  device.baseline_bytes = resident_bytes();
 
   Profile profile;
   profile.devices.push_back(std::move(device));

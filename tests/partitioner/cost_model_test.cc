@@ -41,7 +41,7 @@ TEST(CostModel, CountsACopyOfTiedParametersOnTheOtherRank) {
   ASSERT_TRUE(cost.ok());
   EXPECT_EQ(cost->tied_bytes(), 4000);
   EXPECT_EQ(cost->memory_bytes(0, 0, 2, 1, 1), 3000 * 4 * 4 + 4000 + 300);
-  EXPECT_EQ(cost->memory_bytes(1, 1, 2, 1, 1), (2000 + 1000) * 4 * 4 + 4000 + 200 + 3 * 200);
+  EXPECT_EQ(cost->memory_bytes(1, 1, 2, 1, 1), (2000 + 1000) * 4 * 4 + 3 * 4000 + 200 + 3 * 200);
 }
 
 TEST(CostModel, SplitsTheMemoryOfAMachineOverItsDevices) {

@@ -118,8 +118,12 @@ class Oracle {
     const int pipeline = shape_.gpipe ? m : std::min(m, stages_behind + 1);
     const int held = std::min({share, pipeline, share * pipeline / m + 2});
     double bytes = static_cast<double>(parameters(stage)) * 4 * (1 + 1 + 2);
-    const bool at_an_end = stage.first == 0 || stage.last == layer_count();
-    if (is_tied() && at_an_end) bytes += static_cast<double>(p_.layers[0].parameters) * 4;
+    const bool has_first = stage.first == 0;
+    const bool has_last = stage.last == layer_count();
+    if (is_tied() && (has_first || has_last)) {
+      const int copies = has_first && has_last ? 1 : 3;
+      bytes += copies * static_cast<double>(p_.layers[0].parameters) * 4;
+    }
     double saved = 0;
     for (int l = stage.first; l < stage.last; ++l) {
       saved += static_cast<double>(p_.layers[at(l)].saved_bytes) * shape_.micro_batch;
