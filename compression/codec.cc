@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "compression/dense_codecs.h"
+#include "compression/quantised_codecs.h"
 #include "compression/zstd_codec.h"
 
 namespace motley {
@@ -20,8 +21,8 @@ struct ChainLink {
 
 Error not_a_chain(const std::string& chain, const std::string& cause) {
   return {ErrorCode::kConfig, fmt::format("not a codec: '{}'", chain), cause,
-          fmt::format("use none, fp16, bf16 or zstd(LEVEL) with a level of {} to {}, or a chain "
-                      "that ends in zstd, such as fp16|zstd(1)",
+          fmt::format("use none, fp16, bf16, int8, int4 or zstd(LEVEL) with a level of {} to {}, "
+                      "or a chain that ends in zstd, such as fp16|zstd(1)",
                       kZstdLevelMin, kZstdLevelMax)};
 }
 
@@ -49,11 +50,13 @@ std::vector<ChainLink> split_chain(std::string_view chain) {
   }
 }
 
-std::unique_ptr<const Codec> make_dense(const ChainLink& link) {
+std::unique_ptr<const Codec> make_first(const ChainLink& link) {
   if (link.has_argument) return nullptr;
   if (link.name == "none") return make_fp32_codec();
   if (link.name == "fp16") return make_fp16_codec();
   if (link.name == "bf16") return make_bf16_codec();
+  if (link.name == "int8") return make_int8_codec();
+  if (link.name == "int4") return make_int4_codec();
   return nullptr;
 }
 
@@ -70,7 +73,7 @@ int parse_level(std::string_view text) {
 Result<std::unique_ptr<const Codec>> make_codec(const std::string& chain) {
   const std::vector<ChainLink> links = split_chain(chain);
   std::size_t next = 0;
-  std::unique_ptr<const Codec> codec = make_dense(links[next]);
+  std::unique_ptr<const Codec> codec = make_first(links[next]);
   if (codec != nullptr) {
     ++next;
   } else {

@@ -16,14 +16,15 @@ class Codec {
  public:
   virtual ~Codec() = default;
 
-  // The text that made it: "none", "fp16", "fp16|zstd(1)".
+  // The text that made it: "none", "fp16", "int8|zstd(1)".
   [[nodiscard]] virtual std::string name() const = 0;
 
   // Upper bound, in bytes, of what encode() writes for `count` values.
   [[nodiscard]] virtual std::size_t bytes_max(std::size_t count) const = 0;
 
   // Writes values_N to wire_B and returns the bytes written. Cannot fail: finite or not, any value
-  // has an encoding. REQUIRES: wire_B.size() >= bytes_max(values_N.size()).
+  // has an encoding, and what is not finite does not come back as if it were. REQUIRES:
+  // wire_B.size() >= bytes_max(values_N.size()).
   virtual std::size_t encode(std::span<const float> values_N,
                              std::span<std::byte> wire_B) const = 0;
 

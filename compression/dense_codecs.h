@@ -1,4 +1,4 @@
-// The first links of a chain: every value kept, as fp32 ("none"), fp16 or bf16
+// The first links of a chain that keep every value by itself, as fp32 ("none"), fp16 or bf16
 // (compression/half.h), one after the other without a header. Little-endian.
 #pragma once
 

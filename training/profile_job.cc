@@ -50,8 +50,11 @@ Result<std::vector<int>> read_sizes(const Job& job) {
 
 // Every codec that needs no parameter, the cheapest chains with zstd, and what this run is set to.
 std::vector<std::string> codecs_to_measure(const Config& config) {
-  std::vector<std::string> chains = {"fp16", "bf16", "fp16|zstd(1)", "bf16|zstd(1)"};
-  chains.push_back(config.compression.activations);
+  std::vector<std::string> chains = {"fp16",         "bf16",         "int8",
+                                     "int4",         "fp16|zstd(1)", "bf16|zstd(1)",
+                                     "int8|zstd(1)", "int4|zstd(1)"};
+  // "auto" chooses among those above.
+  if (config.compression.activations != "auto") chains.push_back(config.compression.activations);
   return chains;
 }
 

@@ -1,0 +1,51 @@
+// The rotation of a block before it is cut to 4 bits. It spreads every value over all places of the
+// block, so that one outlier does not set the scale of 127 others.
+//
+// A fixed pattern of signs goes with it: the bare transform would gather what the values have in
+// common, their mean, in one place. The pattern is a quadratic form of the bits of the index, whose
+// own transform is 0 or ±16, so that a mean, or any other wave of the transform, is spread over 64
+// places. No pattern of 128 signs has a transform whose largest entry is smaller.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace motley {
+
+inline constexpr std::size_t kBlockValues = 128;
+
+// ±magnitude by place: negative where b0 b1 + b2 b3 + b4 b5 is odd, with bk bit k of the place.
+template <class Number>
+[[nodiscard]] constexpr std::array<Number, kBlockValues> spreading_signs(Number magnitude) {
+  std::array<Number, kBlockValues> signs_N{};
+  for (std::size_t i = 0; i < kBlockValues; ++i) {
+    const std::size_t pairs = i & (i >> 1);  // bit k: bk b(k+1)
+    const std::size_t odd = (pairs ^ (pairs >> 2) ^ (pairs >> 4)) & 1;
+    signs_N[i] = odd != 0 ? Number(-magnitude) : magnitude;
+  }
+  return signs_N;
+}
+
+// Of encoding: with 1/128, a power of two and so exact, what is rotated becomes a mean, which
+// cannot overflow. Of decoding, which goes on in integers.
+alignas(32) inline constexpr auto kEncodeSigns = spreading_signs(1.0F / kBlockValues);
+alignas(32) inline constexpr auto kDecodeSigns = spreading_signs(std::int16_t{1});
+
+// The Walsh-Hadamard transform in place: entry (i, j) is -1 to the number of bits that i and j have
+// in common; twice is 128 times the identity. Strides ascend: for floats the order of the sums is
+// part of the format.
+template <class Number>
+void hadamard_transform(std::array<Number, kBlockValues>& values_N) {
+  for (std::size_t stride = 1; stride < kBlockValues; stride *= 2) {
+    for (std::size_t first = 0; first < kBlockValues; first += 2 * stride) {
+      for (std::size_t i = first; i < first + stride; ++i) {
+        const Number sum = values_N[i] + values_N[i + stride];
+        values_N[i + stride] = values_N[i] - values_N[i + stride];
+        values_N[i] = sum;
+      }
+    }
+  }
+}
+
+}  // namespace motley
