@@ -26,7 +26,6 @@ constexpr double kBusyShareMin = 0.5;
 // What the profile says of one rank of a run.
 struct Prediction {
   double busy_s = 0;
-  double busy_share = 0;  // of the step
   std::int64_t memory_bytes = 0;
 };
 
@@ -55,8 +54,7 @@ Result<std::vector<Prediction>> predict(const PlanningInput& input, const Plan& 
   // The executor encodes and decodes where it computes, and reports both as one.
   std::vector<Prediction> predictions;
   for (std::size_t r = 0; r < plan.ranks.size(); ++r) {
-    const double busy_s = simulated.step.compute_s[r] + simulated.step.codec_s[r];
-    predictions.push_back({busy_s, busy_s / simulated.step.step_s, 0});
+    predictions.push_back({simulated.step.compute_s[r] + simulated.step.codec_s[r], 0});
   }
   for (std::size_t c = 0; c < plan.chunks.size(); ++c) {
     const ChunkPlan& chunk = plan.chunks[c];
@@ -92,12 +90,13 @@ Result<Calibration> calibrate(const PlanningInput& input, const std::vector<RunM
     MOTLEY_ASSIGN(const std::vector<Prediction> predictions, predict(input, run.plan));
     for (std::size_t r = 0; r < predictions.size(); ++r) {
       const RankPlan& rank = run.plan.ranks[r];
-      const auto& [busy_s, busy_share, memory_bytes] = predictions[r];
+      const auto& [busy_s, memory_bytes] = predictions[r];
       Observations& device = seen[{rank.machine, rank.device}];
       ++device.rank_count;
       if (run.busy_s[r] > 0 && busy_s > 0) {
         const double factor = run.busy_s[r] / busy_s;
-        device.factors.push_back(busy_share < kBusyShareMin ? std::max(1.0, factor) : factor);
+        const bool is_idle = run.busy_s[r] < kBusyShareMin * run.step_s;
+        device.factors.push_back(is_idle ? std::max(1.0, factor) : factor);
       }
       if (run.peak_bytes[r] > 0) {
         const std::int64_t offset_bytes = run.peak_bytes[r] - memory_bytes;

@@ -18,6 +18,7 @@ struct RunMeasurement {
   Plan plan;
   std::vector<double> busy_s;            // [Rank] computing in a step, median; 0 = unknown
   std::vector<std::int64_t> peak_bytes;  // [Rank] of the process; 0 = unknown
+  double step_s = 0;                     // median; 0 = unknown
 };
 
 struct DeviceCalibration {

@@ -146,6 +146,7 @@ Result<std::vector<RunMeasurement>> read_measurements(const Arguments& arguments
                                run.plan.ranks.size()),
                    "name a run whose files were not changed"};
     }
+    run.step_s = report.step_s.measured;
     for (const RankReport& rank : report.ranks) {
       run.busy_s.push_back(rank.compute_s.measured);
       run.peak_bytes.push_back(static_cast<std::int64_t>(rank.memory_bytes.measured));

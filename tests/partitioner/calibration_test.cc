@@ -31,6 +31,7 @@ RunMeasurement run_of(const PlanningInput& input, double factor, std::int64_t mo
     run.busy_s.push_back(factor * rank.compute_s);
     run.peak_bytes.push_back(rank.memory_bytes + more_bytes);
   }
+  run.step_s = factor * run.plan.predicted_step_s;
   return run;
 }
 
@@ -47,6 +48,15 @@ TEST(Calibration, FindsTheFactorAndTheOffsetOfEachDevice) {
     EXPECT_NEAR(device.time_factor, device.machine == slowed ? 3 : 1.5, 1e-9);
     EXPECT_EQ(device.memory_offset_bytes, 3 * kMib);
   }
+}
+
+TEST(Calibration, DoesNotBelieveThatADeviceIsFastWhichMostlyWaits) {
+  const PlanningInput input = two_machines().input();
+  RunMeasurement run = run_of(input, 1, 0);
+  run.busy_s[0] *= 0.3;
+  EXPECT_EQ(calibrate(input, {run})->front().time_factor, 1);
+  run.step_s *= 0.3;  // now it was busy
+  EXPECT_NEAR(calibrate(input, {run})->front().time_factor, 0.3, 1e-9);
 }
 
 TEST(Calibration, TakesTheMedianOfTimesAndTheMostMemory) {
