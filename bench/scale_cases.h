@@ -89,6 +89,7 @@ inline ScaleProblem make_problem(const ScaleCase& c) {
   }
   problem.options.global_batch = c.micro_batches;
   problem.options.micro_batch = 1;
+  problem.options.replicas = false;  // the bounds speak of pipelines
   return problem;
 }
 

@@ -25,7 +25,8 @@ struct ShapeBounds {
   double granularity_period_s = 0;  // with whole layers; 0 = not known
   double period_bound_s = 0;        // no pipeline of single devices has a shorter period
   double least_period_s = 0;        // the shortest of those found
-  double step_bound_s = 0;          // no candidate of the shape has a shorter estimate
+  double step_bound_s =
+      0;  // no pipeline of single devices (exact: no candidate) is estimated shorter
 };
 
 struct Candidates {

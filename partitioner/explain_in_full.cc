@@ -187,8 +187,15 @@ std::string bounds_section(const PlanBounds& bounds) {
     text += fmt::format("  a micro-batch every {}; every {} if layers could be cut anywhere\n",
                         seconds_text(bounds.period_s), seconds_text(bounds.fluid_period_s));
   }
-  text += bounds.proven ? fmt::format("  proven best by the estimate ({})\n", bounds.method)
-                        : fmt::format("  not proven best (method: {})\n", bounds.method);
+  if (bounds.method == "exact") {
+    text += "  every other plan was ruled out: none has a shorter estimate\n";
+  } else if (bounds.proven) {
+    text += fmt::format("  the least such time was found and proven: {}\n",
+                        seconds_text(bounds.least_period_s));
+  } else if (bounds.least_period_s > 0) {
+    text += fmt::format("  the least such time found is {}, not proven to be the least\n",
+                        seconds_text(bounds.least_period_s));
+  }
   return text;
 }
 

@@ -23,7 +23,8 @@ struct PlanBounds {
   double fluid_period_s = 0;        // if layers could be cut anywhere
   double granularity_period_s = 0;  // with whole layers; 0 = not known
   double estimate_s = 0;            // of the plan's step
-  double step_bound_s = 0;          // no candidate of the plan's shape has a shorter estimate
+  double step_bound_s =
+      0;  // no pipeline of single devices (exact: no candidate) is estimated shorter
   // exact: no other candidate has a shorter estimated step. all sets: the least period was found,
   // to 1e-6 of it. Else false; the bounds say how far the plan may be off.
   bool proven = false;
