@@ -16,7 +16,7 @@ namespace {
 
 // The vote before each step keeps ranks within one step of each other, but the launcher may read
 // one worker's reports well before another's when the machine is busy. Beyond this it is nonsense.
-constexpr std::size_t kOpenStepsMax = 4096;
+constexpr std::size_t kOpenStepsMax = 1024;
 
 // People plot these: what is not a number is a gap.
 Json finite_or_null(double value) {
