@@ -4,12 +4,14 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <numeric>
 #include <optional>
 #include <utility>
 
 #include "partitioner/candidates.h"
 #include "partitioner/cost_model.h"
 #include "partitioner/plan_trial.h"
+#include "partitioner/polish.h"
 #include "partitioner/shortfall.h"
 #include "partitioner/step_estimate.h"
 
@@ -18,6 +20,9 @@ namespace {
 
 // The best estimates are simulated as long as their actions stay below the budget.
 constexpr std::int64_t kSimulatedActionsMax = 300'000;
+// Changes to the best of them are simulated within a second budget.
+constexpr std::int64_t kRefinedActionsMax = 1'000'000;
+constexpr long kRefinedWorkMax = 100'000;
 constexpr std::int64_t kActionsPerStageAndMicroBatch = 7;
 constexpr std::size_t kAlternatives = 4;
 // A period this close to its bound is the least.
@@ -55,11 +60,11 @@ class Planner {
     std::int64_t actions = 0;
     for (const ShapedCandidate& candidate : candidates_.all) {
       if (!trials_.empty() && actions > kSimulatedActionsMax) break;
-      actions += kActionsPerStageAndMicroBatch * candidate.shape.micro_batches *
-                 static_cast<std::int64_t>(candidate.candidate.stages.size());
+      actions += actions_of(candidate.shape, candidate.candidate);
       MOTLEY_ASSIGN(PlanTrial trial, try_one(candidate));
       trials_.push_back(std::move(trial));
     }
+    if (options_.cuts.empty()) refine();
     const bool free = options_.cuts.empty() && options_.stages <= 1;
     if (candidates_.single) {
       MOTLEY_ASSIGN(single_, try_one(*candidates_.single));
@@ -71,6 +76,44 @@ class Planner {
     }
     std::stable_sort(trials_.begin(), trials_.end(), is_better);
     return {};
+  }
+
+  // The estimate leaves out how hops and stages meet in time, so a neighbour of the best trial of a
+  // shape may be simulated shorter.
+  void refine() {
+    std::vector<PlanTrial> starts = trials_;
+    std::stable_sort(starts.begin(), starts.end(), is_better);
+    std::vector<StepShape> refined;
+    std::int64_t actions = 0;
+    for (PlanTrial& best : starts) {
+      if (actions >= kRefinedActionsMax) break;
+      if (std::find(refined.begin(), refined.end(), best.shape) != refined.end()) continue;
+      refined.push_back(best.shape);
+      refine(best, actions);
+      trials_.push_back(std::move(best));
+    }
+  }
+
+  void refine(PlanTrial& best, std::int64_t& actions) const {
+    const StageTable table(cost_, best.shape);
+    const StepEstimate estimate(table, space_);
+    std::vector<int> slots(cost_.slots().size());
+    std::iota(slots.begin(), slots.end(), 0);
+    const auto takes = [&](Candidate& changed) {
+      if (actions >= kRefinedActionsMax || !estimate.rate(changed)) return false;
+      actions += actions_of(best.shape, changed);
+      auto trial = try_one({best.shape, changed});
+      if (!trial.ok() || !is_better(*trial, best)) return false;
+      best = *std::move(trial);
+      return true;
+    };
+    Candidate candidate = best.candidate;
+    descend(estimate, slots, kRefinedWorkMax, takes, candidate);
+  }
+
+  static std::int64_t actions_of(const StepShape& shape, const Candidate& candidate) {
+    return kActionsPerStageAndMicroBatch * shape.micro_batches *
+           static_cast<std::int64_t>(candidate.stages.size());
   }
 
   Result<PlanTrial> try_one(const ShapedCandidate& candidate) const {

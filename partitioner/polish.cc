@@ -1,26 +1,30 @@
 #include "partitioner/polish.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace motley {
 namespace {
 
-// Work units of one polish: a trial costs its number of stages.
-constexpr long kWorkMax = 300'000;
-
-class Polish {
+class Descent {
  public:
-  Polish(const StepEstimate& estimate, Candidate& best) : estimate_(estimate), best_(best) {}
+  Descent(const StepEstimate& estimate,
+          const std::vector<int>& spare,
+          long work_max,
+          const TakesChange& takes,
+          Candidate& best)
+      : estimate_(estimate), spare_(spare), work_max_(work_max), takes_(takes), best_(best) {}
 
   void run() {
     bool better = true;
-    while (better && work_ < kWorkMax) {
+    while (better && work_ < work_max_) {
       better = false;
-      for (std::size_t i = 0; i < best_.stages.size() && work_ < kWorkMax; ++i) {
+      for (std::size_t i = 0; i < best_.stages.size() && work_ < work_max_; ++i) {
         better = move_cut(i, -1) || better;
         better = move_cut(i, +1) || better;
         better = exchange(i) || better;
         better = drop(i) || better;
+        better = replace(i) || better;
       }
     }
   }
@@ -37,14 +41,14 @@ class Polish {
         trial.stages[i].first_layer >= behind) {
       return false;
     }
-    return take_if_better(std::move(trial));
+    return take(std::move(trial));
   }
 
   bool exchange(std::size_t i) {
     if (i + 1 >= best_.stages.size()) return false;
     Candidate trial = best_;
     std::swap(trial.stages[i].slots, trial.stages[i + 1].slots);
-    return take_if_better(std::move(trial));
+    return take(std::move(trial));
   }
 
   // The stage before takes over its layers; at the front the one behind.
@@ -54,19 +58,37 @@ class Polish {
     Candidate trial = best_;
     trial.stages.erase(trial.stages.begin() + static_cast<std::ptrdiff_t>(i));
     trial.stages.front().first_layer = 0;
-    return take_if_better(std::move(trial));
+    return take(std::move(trial));
   }
 
-  bool take_if_better(Candidate trial) {
-    constexpr double kLeastGain = 1e-12;
+  // A stage of one slot moves to a spare one.
+  bool replace(std::size_t i) {
+    if (i >= best_.stages.size() || best_.stages[i].slots.size() != 1) return false;
+    bool better = false;
+    for (const int slot : spare_) {
+      const bool is_taken =
+          std::any_of(best_.stages.begin(), best_.stages.end(), [&](const StageChoice& stage) {
+            return std::find(stage.slots.begin(), stage.slots.end(), slot) != stage.slots.end();
+          });
+      if (is_taken || work_ >= work_max_) continue;
+      Candidate trial = best_;
+      trial.stages[i].slots = {slot};
+      better = take(std::move(trial)) || better;
+    }
+    return better;
+  }
+
+  bool take(Candidate trial) {
     work_ += static_cast<long>(trial.stages.size());
-    if (!estimate_.rate(trial)) return false;
-    if (trial.estimate_s >= best_.estimate_s * (1 - kLeastGain)) return false;
+    if (!takes_(trial)) return false;
     best_ = std::move(trial);
     return true;
   }
 
   const StepEstimate& estimate_;
+  const std::vector<int>& spare_;
+  const long work_max_;
+  const TakesChange& takes_;
   Candidate& best_;
   long work_ = 0;
 };
@@ -88,8 +110,24 @@ bool choose_codecs(const StepEstimate& estimate, Candidate& candidate) {
   return true;
 }
 
+void descend(const StepEstimate& estimate,
+             const std::vector<int>& spare,
+             long work_max,
+             const TakesChange& takes,
+             Candidate& candidate) {
+  Descent(estimate, spare, work_max, takes, candidate).run();
+}
+
 void polish(const StepEstimate& estimate, Candidate& candidate) {
-  Polish(estimate, candidate).run();
+  constexpr long kWorkMax = 300'000;
+  constexpr double kLeastGain = 1e-12;
+  double best_s = candidate.estimate_s;
+  const auto takes = [&](Candidate& changed) {
+    if (!estimate.rate(changed) || changed.estimate_s >= best_s * (1 - kLeastGain)) return false;
+    best_s = changed.estimate_s;
+    return true;
+  };
+  descend(estimate, {}, kWorkMax, takes, candidate);
 }
 
 }  // namespace motley

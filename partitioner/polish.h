@@ -1,5 +1,8 @@
-// Small changes to a candidate that make its estimate shorter.
+// Small changes to a candidate that make its step shorter.
 #pragma once
+
+#include <functional>
+#include <vector>
 
 #include "partitioner/search_space.h"
 #include "partitioner/step_estimate.h"
@@ -10,8 +13,20 @@ namespace motley {
 // other from the front, and rates the candidate. False when it does not fit.
 [[nodiscard]] bool choose_codecs(const StepEstimate& estimate, Candidate& candidate);
 
-// Moves cuts by one layer, drops stages and exchanges neighbours as long as the estimate becomes
-// shorter, within a bounded number of trials. The candidate stays one that fits.
+// Rates a changed candidate and says whether it is better than the one it was made from.
+using TakesChange = std::function<bool(Candidate& changed)>;
+
+// Tries small changes, one after the other from the front, and goes on from each that `takes`
+// agrees to, until none is left or `work_max` is spent (a trial costs its number of stages): cuts
+// move by one layer, neighbours exchange their slots or merge into one of them, and a stage moves
+// to one of the `spare` slots.
+void descend(const StepEstimate& estimate,
+             const std::vector<int>& spare,
+             long work_max,
+             const TakesChange& takes,
+             Candidate& candidate);
+
+// The descent by the estimate, over the slots that the candidate has.
 // REQUIRES: the candidate is rated.
 void polish(const StepEstimate& estimate, Candidate& candidate);
 
