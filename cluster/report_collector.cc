@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "base/median.h"
 #include "cluster/workers.h"
 #include "compression/codec.h"
 #include "partitioner/planner.h"
@@ -117,9 +118,7 @@ double ReportCollector::median(const RankSteps& rank, double StepTimes::*field) 
   if (rank.steps.empty()) return 0;
   std::vector<double> values;
   for (const StepTimes& step : rank.steps) values.push_back(step.*field);
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
+  return motley::median(std::move(values));
 }
 
 Result<RunReport> ReportCollector::report(const Plan& plan, const ModelSpec& model) const {

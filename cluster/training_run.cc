@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/files.h"
 #include "base/json.h"
+#include "base/median.h"
 #include "cluster/checkpoint_committer.h"
 #include "cluster/metrics.h"
 #include "cluster/metrics_file.h"
@@ -21,13 +22,6 @@
 
 namespace motley {
 namespace {
-
-double median(std::vector<double> values) {
-  if (values.empty()) return 0;
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::ranges::nth_element(values, middle);
-  return *middle;
-}
 
 // Takes the workers' events of one run.
 class RunFollower {
@@ -65,7 +59,7 @@ class RunFollower {
     MOTLEY_TRY(run_.folder.write_report(report));
     // The first step touches all memory for the first time; it is not typical.
     if (step_s_.size() > 1) step_s_.erase(step_s_.begin());
-    summary_.median_step_s = median(step_s_);
+    if (!step_s_.empty()) summary_.median_step_s = median(step_s_);
     if (summary_.median_step_s > 0) {
       summary_.tokens_per_s = static_cast<double>(tokens_a_step_) / summary_.median_step_s;
     }

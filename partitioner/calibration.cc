@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/median.h"
 #include "partitioner/cost_model.h"
 #include "partitioner/scaled_profile.h"
 #include "partitioner/simulate_plan.h"
@@ -36,12 +37,6 @@ struct Observations {
   int rank_count = 0;
 };
 
-double median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
-
 Result<std::vector<Prediction>> predict(const PlanningInput& input, const Plan& plan) {
   const PlanOptions& options = input.options;
   MOTLEY_ASSIGN(const SimulatedPlan simulated,
@@ -51,6 +46,10 @@ Result<std::vector<Prediction>> predict(const PlanningInput& input, const Plan& 
                                 options.optimizer_floats_per_parameter));
   MOTLEY_ASSIGN(const std::vector<int> slots, slots_of_ranks(plan, cost));
   const StepShape shape{plan.micro_batch, plan.micro_batches, plan.schedule == "gpipe"};
+  const auto in_flight = [&](std::size_t c) {
+    const int depth = plan.chunk_count() - static_cast<int>(c);
+    return plan.chunks[c].in_flight > 0 ? plan.chunks[c].in_flight : shape.in_flight(depth);
+  };
   // The executor encodes and decodes where it computes, and reports both as one.
   std::vector<Prediction> predictions;
   for (std::size_t r = 0; r < plan.ranks.size(); ++r) {
@@ -63,7 +62,7 @@ Result<std::vector<Prediction>> predict(const PlanningInput& input, const Plan& 
       const std::size_t rank = replica.rank.index();
       predictions[rank].memory_bytes += cost.memory_bytes(
           slots[rank], chunk.first_layer, last, plan.micro_batch,
-          shape.in_flight(plan.chunk_count() - static_cast<int>(c), replica.micro_batches),
+          shape.in_flight_of_share(in_flight(c), replica.micro_batches),
           chunk.recompute);
     }
   }

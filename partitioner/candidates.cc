@@ -17,6 +17,8 @@ constexpr std::size_t kKeptPerShape = 16;
 // A search over many slots takes up to seconds, so only the micro-batch sizes whose bounds on the
 // step are best are searched.
 constexpr std::size_t kLargeSizes = 3;
+// Three in flight for each stage that follows hide hops of as much time as a stage computes.
+constexpr int kWarmUpMax = 3;
 
 class Collector {
  public:
@@ -50,7 +52,7 @@ class Collector {
 
  private:
   void search_small(const StepShape& shape) {
-    const StageTable table(cost_, shape);
+    const StageTable table = table_of(shape);
     std::vector<Candidate> candidates = search_exactly(table, space_, kKeptPerShape);
     const double fluid_s = Pace(table, space_).fluid_period_s();
     ShapeBounds bounds{shape, "exact", fluid_s};
@@ -62,7 +64,7 @@ class Collector {
   // The shapes of one micro-batch size share a search: with 1F1B, where it is allowed, since it
   // needs no more memory than GPipe.
   void search_large(const std::vector<StepShape>& shapes) {
-    const StageTable table(cost_, shapes.front());
+    const StageTable table = table_of(shapes.front());
     const PeriodSearchResult result = search_period(table, space_, kKeptPerShape);
     const Pace pace(table, space_);
     for (const StepShape& shape : shapes) {
@@ -70,7 +72,7 @@ class Collector {
                                result.bounds.fluid_s, result.bounds.granularity_s,
                                result.bounds.proven_s, result.period_s,
                                pace.step_bound_s(result.bounds.proven_s, shape.micro_batches)});
-      const StageTable own_table(cost_, shape);
+      const StageTable own_table = table_of(shape);
       const StepEstimate estimate(own_table, space_);
       for (Candidate candidate : result.candidates) {
         if (estimate.rate(candidate)) found_.all.push_back({shape, std::move(candidate)});
@@ -83,7 +85,7 @@ class Collector {
   }
 
   void add_given(const StepShape& shape) {
-    const StageTable table(cost_, shape);
+    const StageTable table = table_of(shape);
     const StepEstimate estimate(table, space_);
     Candidate given = given_stages(options_);
     if (!estimate.rate(given)) return;
@@ -96,7 +98,7 @@ class Collector {
   }
 
   void add_single_and_data_parallel(const StepShape& shape) {
-    const StageTable table(cost_, shape);
+    const StageTable table = table_of(shape);
     const StepEstimate estimate(table, space_);
     const Pace pace(table, space_);
     for (const int slot : usable_) keep_best(estimate, {slot}, shape, found_.single);
@@ -112,6 +114,12 @@ class Collector {
     }
   }
 
+  // Its costs are added up once for each micro-batch size.
+  StageTable table_of(const StepShape& shape) {
+    const auto found = tables_.try_emplace(shape.micro_batch, cost_, shape).first;
+    return found->second.reshaped(shape);
+  }
+
   static void keep_best(const StepEstimate& estimate,
                         std::vector<int> slots,
                         const StepShape& shape,
@@ -123,12 +131,12 @@ class Collector {
   }
 
   // The shapes of the micro-batch sizes with the least bounds on the step.
-  std::vector<std::vector<StepShape>> promising(const std::vector<StepShape>& shapes) const {
+  std::vector<std::vector<StepShape>> promising(const std::vector<StepShape>& shapes) {
     std::map<int, std::vector<StepShape>> by_size;
     for (const StepShape& shape : shapes) by_size[shape.micro_batch].push_back(shape);
     std::vector<std::pair<double, int>> order;
     for (const auto& [size, of_one_size] : by_size) {
-      const StageTable table(cost_, of_one_size.front());
+      const StageTable table = table_of(of_one_size.front());
       const double bound_s = Pace(table, space_).step_bound_s(0, of_one_size.front().micro_batches);
       order.emplace_back(bound_s, size);
     }
@@ -143,6 +151,7 @@ class Collector {
   const SearchSpace& space_;
   const PlanOptions& options_;
   std::vector<int> usable_;
+  std::map<int, StageTable> tables_;  // by micro-batch size
   Candidates found_;
 };
 
@@ -152,7 +161,10 @@ std::vector<StepShape> step_shapes(const PlanOptions& options) {
   std::vector<StepShape> shapes;
   for (const int size : micro_batch_sizes(options)) {
     const int count = options.global_batch / size;
-    if (options.schedule != "gpipe") shapes.push_back({size, count, false});
+    for (int warm_up = 1; warm_up <= kWarmUpMax && options.schedule != "gpipe"; ++warm_up) {
+      // With as many micro-batches or fewer nothing changes any more.
+      if (warm_up == 1 || count > warm_up) shapes.push_back({size, count, false, warm_up});
+    }
     if (options.schedule != "1f1b") shapes.push_back({size, count, true});
   }
   return shapes;

@@ -134,8 +134,10 @@ std::string explain_plan(const Plan& plan,
       static_cast<double>(model.tokens_per_sample) * plan.micro_batch * plan.micro_batches;
   text += fmt::format("\nstep      {} predicted, {:.0f} tokens/s\n",
                       seconds_text(plan.predicted_step_s), share_of(tokens, plan.predicted_step_s));
-  text += fmt::format("schedule  {}, {} micro-batches of {} samples\n", plan.schedule,
+  text += fmt::format("schedule  {}, {} micro-batches of {} samples", plan.schedule,
                       plan.micro_batches, plan.micro_batch);
+  const int in_flight = plan.chunks.front().in_flight;
+  text += in_flight > 0 ? fmt::format(", up to {} in flight\n", in_flight) : "\n";
   text += stage_notes(plan);
   for (const std::string& note : plan.notes) text += fmt::format("note      {}\n", note);
   return text;

@@ -75,6 +75,8 @@ Result<ChunkPlan> read_chunk(const JsonFields& fields,
   MOTLEY_ASSIGN(chunk.replicas, read_replicas(fields, plan));
   MOTLEY_ASSIGN(chunk.codec, fields.word("codec", "._-|()"));
   MOTLEY_ASSIGN(chunk.recompute, fields.boolean("recompute"));
+  MOTLEY_ASSIGN(const std::int64_t in_flight, fields.integer("in_flight", 0, plan.micro_batches));
+  chunk.in_flight = static_cast<int>(in_flight);
   return chunk;
 }
 
@@ -96,12 +98,27 @@ Result<void> read_ranks(const JsonFields& fields, Plan& plan) {
   return {};
 }
 
+// What a chunk behind the first may hold, so that no chunk waits for a forward that the one before
+// does only after a backward.
+Result<void> check_in_flight(const JsonFields& chunk, const Plan& plan, int in_flight) {
+  if (in_flight != 0 && plan.schedule != "1f1b") {
+    return chunk.bad("in_flight", fmt::format("{} has no limit; it must be 0", plan.schedule));
+  }
+  if (plan.chunks.empty()) return {};
+  const int before = plan.chunks.back().in_flight;
+  if (in_flight <= before && (in_flight == 0) == (before == 0)) return {};
+  return chunk.bad("in_flight", fmt::format("it is {} after {}; it must not grow, and be 0 in all "
+                                            "chunks or in none",
+                                            in_flight, before));
+}
+
 Result<void> read_chunks(const JsonFields& fields, Plan& plan) {
   MOTLEY_ASSIGN(const auto items, fields.items("chunks", 1, kChunksMax));
   std::vector<bool> used(plan.ranks.size(), false);
   std::int64_t next_layer = 0;
   for (const JsonFields& item : items) {
     MOTLEY_ASSIGN(ChunkPlan chunk, read_chunk(item, plan, next_layer));
+    MOTLEY_TRY(check_in_flight(item, plan, chunk.in_flight));
     next_layer += chunk.layer_count;
     if (next_layer > kLayersMax) {
       return item.bad("layer_count", fmt::format("up to here the plan has {} layers; a model has "
@@ -163,7 +180,8 @@ Json plan_to_json(const Plan& plan) {
                       {"layer_count", chunk.layer_count},
                       {"replicas", std::move(replicas)},
                       {"codec", chunk.codec},
-                      {"recompute", chunk.recompute}});
+                      {"recompute", chunk.recompute},
+                      {"in_flight", chunk.in_flight}});
   }
   return {{"format", kFormat},
           {"version", kVersion},
@@ -219,8 +237,9 @@ std::uint64_t plan_hash(const Plan& plan) {
     text += fmt::format(" {} {} {}", counted(rank.machine), counted(rank.device), rank.threads);
   }
   for (const ChunkPlan& chunk : plan.chunks) {
-    text += fmt::format(" {} {} {} {:d} {}", chunk.first_layer, chunk.layer_count,
-                        counted(chunk.codec), chunk.recompute, chunk.replicas.size());
+    text += fmt::format(" {} {} {} {:d} {} {}", chunk.first_layer, chunk.layer_count,
+                        counted(chunk.codec), chunk.recompute, chunk.in_flight,
+                        chunk.replicas.size());
     for (const Replica& replica : chunk.replicas) {
       text += fmt::format(" {} {}", replica.rank.value, replica.micro_batches);
     }

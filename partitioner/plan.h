@@ -39,6 +39,9 @@ struct ChunkPlan {
   std::string codec = "none";  // of the boundary after this chunk, both directions
   // Forward keeps only the chunk's input; backward runs forward again first.
   bool recompute = false;
+  // 1F1B: micro-batches between forward and backward in this chunk, not growing towards the end of
+  // the model; 0 (in all chunks) = the chunks behind it plus one.
+  int in_flight = 0;
 
   [[nodiscard]] bool is_on(Rank rank) const;
 };

@@ -33,9 +33,11 @@ Plan describe(const ModelSpec& model,
     chunk.layer_count = last - stage.first_layer;
     chunk.codec = is_last ? "none" : space.codecs[static_cast<std::size_t>(stage.codec)];
     chunk.recompute = stage.recompute;
+    const int depth = static_cast<int>(stages - i);
+    if (!shape.gpipe && shape.warm_up > 1) chunk.in_flight = shape.in_flight(depth);
     for (std::size_t k = 0; k < stage.slots.size(); ++k) {
       const DeviceSlot& slot = cost.slots()[static_cast<std::size_t>(stage.slots[k])];
-      const int in_flight = shape.in_flight(static_cast<int>(stages - i), stage.shares[k]);
+      const int in_flight = shape.in_flight(depth, stage.shares[k]);
       chunk.replicas.push_back({Rank{plan.rank_count()}, stage.shares[k]});
       plan.ranks.push_back({slot.machine, slot.device, slot.threads, 0,
                             cost.memory_bytes(stage.slots[k], stage.first_layer, last,
@@ -76,6 +78,7 @@ bool is_better(const PlanTrial& a, const PlanTrial& b) {
   const std::size_t stages = a.candidate.stages.size();
   if (stages != b.candidate.stages.size()) return stages < b.candidate.stages.size();
   if (a.shape.gpipe != b.shape.gpipe) return b.shape.gpipe;
+  if (a.shape.warm_up != b.shape.warm_up) return a.shape.warm_up < b.shape.warm_up;
   if (a.shape.micro_batch != b.shape.micro_batch) return a.shape.micro_batch < b.shape.micro_batch;
   return is_simpler(a.candidate, b.candidate);
 }

@@ -78,17 +78,20 @@ class Planner {
     return {};
   }
 
-  // The estimate leaves out how hops and stages meet in time, so a neighbour of the best trial of a
-  // shape may be simulated shorter.
+  // The estimate leaves out how hops and stages meet in time, so a neighbour of a good trial may be
+  // simulated shorter: of the best of each shape first, then of the others.
   void refine() {
+    std::stable_sort(trials_.begin(), trials_.end(), is_better);
+    std::vector<StepShape> seen;
     std::vector<PlanTrial> starts = trials_;
-    std::stable_sort(starts.begin(), starts.end(), is_better);
-    std::vector<StepShape> refined;
+    std::stable_partition(starts.begin(), starts.end(), [&](const PlanTrial& trial) {
+      if (std::find(seen.begin(), seen.end(), trial.shape) != seen.end()) return false;
+      seen.push_back(trial.shape);
+      return true;
+    });
     std::int64_t actions = 0;
     for (PlanTrial& best : starts) {
       if (actions >= kRefinedActionsMax) break;
-      if (std::find(refined.begin(), refined.end(), best.shape) != refined.end()) continue;
-      refined.push_back(best.shape);
       refine(best, actions);
       trials_.push_back(std::move(best));
     }

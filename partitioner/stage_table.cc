@@ -2,16 +2,33 @@
 
 #include <bit>
 
+#include "base/check.h"
+
 namespace motley {
 
 StageTable::StageTable(const CostModel& cost, const StepShape& shape)
-    : cost_(cost), shape_(shape), layer_count_(cost.layer_count()) {
-  for (int slot = 0; slot < static_cast<int>(cost.slots().size()); ++slot) {
+    : cost_(cost),
+      shape_(shape),
+      layer_count_(cost.layer_count()),
+      columns_(std::make_shared<const Columns>(make_columns())) {}
+
+StageTable StageTable::reshaped(const StepShape& shape) const {
+  MOTLEY_CHECK(shape.micro_batch == shape_.micro_batch, "micro-batches of {} instead of {}",
+               shape.micro_batch, shape_.micro_batch);
+  StageTable table = *this;
+  table.shape_ = shape;
+  return table;
+}
+
+StageTable::Columns StageTable::make_columns() const {
+  Columns columns;
+  for (int slot = 0; slot < static_cast<int>(cost_.slots().size()); ++slot) {
     std::size_t c = 0;
-    while (c < columns_.size() && !cost.same_costs(columns_[c].slot, slot)) ++c;
-    if (c == columns_.size()) columns_.push_back(make_column(slot));
-    column_of_.push_back(c);
+    while (c < columns.all.size() && !cost_.same_costs(columns.all[c].slot, slot)) ++c;
+    if (c == columns.all.size()) columns.all.push_back(make_column(slot));
+    columns.of_slot.push_back(c);
   }
+  return columns;
 }
 
 StageTable::Column StageTable::make_column(int slot) const {

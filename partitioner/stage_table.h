@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "partitioner/cost_model.h"
@@ -16,21 +17,26 @@ struct StepShape {
   int micro_batch = 1;    // samples
   int micro_batches = 1;  // per step
   bool gpipe = false;     // else 1F1B
+  int warm_up = 1;        // 1F1B: micro-batches in flight for each stage that follows
 
   friend bool operator==(const StepShape&, const StepShape&) = default;
 
   // Micro-batches between forward and backward in the stage that is `depth`-th from the end (the
   // last is 1).
   [[nodiscard]] int in_flight(int depth) const {
-    return gpipe ? micro_batches : std::min(depth, micro_batches);
+    return gpipe ? micro_batches : std::min(1 + warm_up * (depth - 1), micro_batches);
   }
 
   // The most of them that a replica with that share of the stage's micro-batches holds: its part of
   // any row of so many micro-batches, which the dealing in turns keeps within 2 of its share.
   [[nodiscard]] int in_flight(int depth, int share) const {
-    const std::int64_t stage = in_flight(depth);
-    const std::int64_t own = share * stage / micro_batches + 2;
-    return static_cast<int>(std::min({std::int64_t{share}, stage, own}));
+    return in_flight_of_share(in_flight(depth), share);
+  }
+
+  // The same for a stage of which so many are in flight.
+  [[nodiscard]] int in_flight_of_share(int stage, int share) const {
+    const std::int64_t own = std::int64_t{share} * stage / micro_batches + 2;
+    return static_cast<int>(std::min({std::int64_t{share}, std::int64_t{stage}, own}));
   }
 };
 
@@ -39,13 +45,16 @@ class StageTable {
   // `cost` must outlive the table.
   StageTable(const CostModel& cost, const StepShape& shape);
 
+  // The same costs for another way to run micro-batches of the same size.
+  [[nodiscard]] StageTable reshaped(const StepShape& shape) const;
+
   [[nodiscard]] const CostModel& cost() const { return cost_; }
 
   [[nodiscard]] const StepShape& shape() const { return shape_; }
 
   [[nodiscard]] int layer_count() const { return layer_count_; }
 
-  [[nodiscard]] int slot_count() const { return static_cast<int>(column_of_.size()); }
+  [[nodiscard]] int slot_count() const { return static_cast<int>(columns_->of_slot.size()); }
 
   // Forward and backward of one micro-batch; with recompute the forward twice.
   [[nodiscard]] double pass_s(int slot, int first, int last, bool recompute) const {
@@ -83,17 +92,22 @@ class StageTable {
     std::vector<std::vector<std::int64_t>> workspace;  // [k][layer] most of 2^k layers from there
   };
 
+  struct Columns {
+    std::vector<Column> all;
+    std::vector<std::size_t> of_slot;  // [slot]
+  };
+
   [[nodiscard]] const Column& of(int slot) const {
-    return columns_[column_of_[static_cast<std::size_t>(slot)]];
+    return columns_->all[columns_->of_slot[static_cast<std::size_t>(slot)]];
   }
 
+  [[nodiscard]] Columns make_columns() const;
   [[nodiscard]] Column make_column(int slot) const;
 
   const CostModel& cost_;
   StepShape shape_;
   int layer_count_;
-  std::vector<Column> columns_;
-  std::vector<std::size_t> column_of_;  // [slot]
+  std::shared_ptr<const Columns> columns_;  // shared by all shapes of one micro-batch size
 };
 
 }  // namespace motley

@@ -93,6 +93,10 @@ void check_input(const ScheduleInput& input) {
                    input.rank_count);
     }
   }
+  MOTLEY_CHECK(input.in_flight.empty() || (input.in_flight.size() == input.owners.size() &&
+                                           std::ranges::is_sorted(input.in_flight, std::greater{}) &&
+                                           input.in_flight.back() >= 1),
+               "windows that grow");
   MOTLEY_CHECK(!input.tied_across_ranks ||
                    distinct_ranks(input.owners.front()) != distinct_ranks(input.owners.back()),
                "tied parameters on the same ranks");
@@ -154,7 +158,9 @@ Schedule gpipe_schedule(const ScheduleInput& input) {
 
 Schedule one_f_one_b_schedule(const ScheduleInput& input) {
   const int chunks = static_cast<int>(input.owners.size());
-  return training_schedule("1f1b", input, [&](int c) { return chunks - c; });
+  return training_schedule("1f1b", input, [&](int c) {
+    return input.in_flight.empty() ? chunks - c : input.in_flight[static_cast<std::size_t>(c)];
+  });
 }
 
 Schedule forward_schedule(const ScheduleInput& input) {
@@ -176,6 +182,7 @@ ScheduleInput schedule_input(const Plan& plan, bool tied_across_ranks) {
   ScheduleInput input;
   for (const ChunkPlan& chunk : plan.chunks) {
     input.owners.push_back(micro_batch_owners(chunk, plan.micro_batches));
+    if (chunk.in_flight > 0) input.in_flight.push_back(chunk.in_flight);
   }
   input.rank_count = plan.rank_count();
   input.micro_batches = plan.micro_batches;

@@ -16,13 +16,16 @@ struct ScheduleInput {
   int micro_batches = 1;
   // Chunk 0 and the last chunk hold a tied parameter, and not on the same ranks.
   bool tied_across_ranks = false;
+  // [ChunkId] in 1F1B, micro-batches between forward and backward, from 1, not growing towards the
+  // end; empty = the chunks behind it plus one.
+  std::vector<int> in_flight;
 };
 
 // GPipe: all forwards, then all backwards, each in micro-batch order.
 [[nodiscard]] Schedule gpipe_schedule(const ScheduleInput& input);
 
-// 1F1B: a chunk warms up with as many forwards as chunks follow it plus one, then alternates; its
-// replicas do so together, each with its own micro-batches.
+// 1F1B: a chunk warms up with as many forwards as may be in flight, then alternates; its replicas
+// do so together, each with its own micro-batches. More of them in flight hide slow links.
 // On each rank backwards run in micro-batch order, as in every schedule here: sums keep their
 // order, so results do not depend on the schedule. Receives are posted one compute action before
 // they are needed, so each transfer runs while something else computes.

@@ -9,6 +9,7 @@
 
 #include "base/files.h"
 #include "base/json.h"
+#include "base/median.h"
 #include "cluster/prepare.h"
 #include "cluster/run_folder.h"
 #include "cluster/workers.h"
@@ -55,25 +56,6 @@ void print_step(const Plan& plan, const SimulatedStep& step) {
   }
 }
 
-struct DrawnSteps {
-  double median_s = 0;
-  double spread_s = 0;  // median absolute deviation
-};
-
-double median_of(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  const std::size_t middle = values.size() / 2;
-  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
-}
-
-DrawnSteps summary_of(const std::vector<double>& steps_s) {
-  DrawnSteps drawn{median_of(steps_s), 0};
-  std::vector<double> deviations_s;
-  for (const double step_s : steps_s) deviations_s.push_back(std::abs(step_s - drawn.median_s));
-  drawn.spread_s = median_of(std::move(deviations_s));
-  return drawn;
-}
-
 Result<void> simulate(const Arguments& arguments) {
   MOTLEY_ASSIGN(const Plan plan, read_named_plan(arguments.operand(0)));
   MOTLEY_ASSIGN(const ResolvedConfig resolved, read_config(arguments.value("config"), arguments));
@@ -115,9 +97,9 @@ Result<void> simulate(const Arguments& arguments) {
   }
   print_step(plan, step);
   if (repeat > 0) {
-    const DrawnSteps drawn = summary_of(steps_s);
+    const MedianAndSpread drawn = median_and_spread(steps_s);
     fmt::print("{} steps with drawn times: median {:.4f} s, spread {:.4f} s\n", repeat,
-               drawn.median_s, drawn.spread_s);
+               drawn.median, drawn.spread);
   }
   return {};
 }

@@ -8,11 +8,11 @@
 #include <thread>
 
 #include "base/clock.h"
+#include "base/median.h"
 #include "base/philox.h"
 #include "comm/frame_link.h"
 #include "comm/transport.h"
 #include "compression/codec.h"
-#include "training/timing.h"
 
 namespace motley {
 namespace {

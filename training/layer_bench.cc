@@ -7,8 +7,8 @@
 #include <ATen/ATen.h>
 
 #include "base/clock.h"
+#include "base/median.h"
 #include "training/allocation_meter.h"
-#include "training/timing.h"
 
 namespace motley {
 namespace {
@@ -54,12 +54,12 @@ LayerSample LayerBench::measure(int samples) {
     sample.saved_bytes = times.saved_bytes;
   }
   sample.workspace_bytes = measure_workspace(samples, sample.saved_bytes);
-  const Timing forward_timing = summarise(std::move(forward_s));
-  const Timing backward_timing = summarise(std::move(backward_s));
-  sample.forward_s = forward_timing.median_s;
-  sample.forward_spread_s = forward_timing.spread_s;
-  sample.backward_s = backward_timing.median_s;
-  sample.backward_spread_s = backward_timing.spread_s;
+  const MedianAndSpread forward = median_and_spread(std::move(forward_s));
+  const MedianAndSpread backward = median_and_spread(std::move(backward_s));
+  sample.forward_s = forward.median;
+  sample.forward_spread_s = forward.spread;
+  sample.backward_s = backward.median;
+  sample.backward_spread_s = backward.spread;
   return sample;
 }
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "training/timing.h"
+#include "base/median.h"
 
 namespace motley {
 namespace {

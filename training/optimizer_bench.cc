@@ -4,9 +4,9 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/median.h"
 #include "training/cache_eviction.h"
 #include "training/stage_state.h"
-#include "training/timing.h"
 
 namespace motley {
 namespace {

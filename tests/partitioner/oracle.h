@@ -115,7 +115,7 @@ class Oracle {
 
   bool fits(const OracleStage& stage, int machine, int share, int stages_behind) const {
     const int m = shape_.micro_batches;
-    const int pipeline = shape_.gpipe ? m : std::min(m, stages_behind + 1);
+    const int pipeline = shape_.gpipe ? m : std::min(m, 1 + shape_.warm_up * stages_behind);
     const int held = std::min({share, pipeline, share * pipeline / m + 2});
     double bytes = static_cast<double>(parameters(stage)) * 4 * (1 + 1 + 2);
     const bool has_first = stage.first == 0;
@@ -225,7 +225,8 @@ class Oracle {
         sum_s += 2 * slowest_s(stage.machines, next, bytes, true);
         link_s[at(i + 1)] = slowest_s(stage.machines, next, bytes, false);
       }
-      double in_flight = shape_.gpipe ? m : std::min<double>(m, count - i);
+      double in_flight =
+          shape_.gpipe ? m : std::min<double>(m, 1 + shape_.warm_up * (count - 1 - i));
       in_flight = std::max(in_flight, replicas);
       period_s = std::max(period_s, busy_s);
       if (m > in_flight && i + 1 < count) {

@@ -47,7 +47,8 @@ RC_GTEST_PROP(PeriodSearch, FindsTheLeastPeriodOfAllPipelinesAndProvesIt, ()) {
 
 RC_GTEST_PROP(PeriodSearch, NeverClaimsMoreThanTheTruth, ()) {
   const Problem problem = random_pinned_problem({.layers_max = 8, .machines_max = 4});
-  const StepShape shape{1, *rc::gen::inRange(1, 17), *rc::gen::arbitrary<bool>()};
+  const StepShape shape{1, *rc::gen::inRange(1, 17), *rc::gen::arbitrary<bool>(),
+                        *rc::gen::inRange(1, 4)};
   CostModel cost = *problem.cost();
   for (const auto& [machine, share] : problem.options.pins.memory_share) {
     cost.limit_memory(machine, share);

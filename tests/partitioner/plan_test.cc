@@ -71,6 +71,28 @@ TEST(PlanJson, RefusesReplicasThatCannotShareTheStep) {
   EXPECT_NE(verdict([](Json& j) { j["chunks"][0]["recompute"] = 1; }), "accepted");
 }
 
+TEST(PlanJson, RefusesWindowsThatWouldBlock) {
+  const auto in_flight = [](int first, int last) {
+    return verdict([&](Json& j) {
+      j["schedule"] = "1f1b";
+      j["chunks"][0]["in_flight"] = first;
+      j["chunks"][1]["in_flight"] = last;
+    });
+  };
+  EXPECT_EQ(in_flight(3, 1), "accepted");
+  EXPECT_EQ(in_flight(8, 8), "accepted");
+  const std::string rule = "; it must not grow, and be 0 in all chunks or in none";
+  EXPECT_EQ(in_flight(2, 3), "it is 3 after 2" + rule);
+  EXPECT_EQ(in_flight(0, 1), "it is 1 after 0" + rule);
+  EXPECT_EQ(in_flight(1, 0), "it is 0 after 1" + rule);
+  EXPECT_NE(in_flight(9, 1), "accepted");
+  EXPECT_EQ(verdict([](Json& j) {
+              j["schedule"] = "gpipe";
+              j["chunks"][0]["in_flight"] = 2;
+            }),
+            "gpipe has no limit; it must be 0");
+}
+
 TEST(PlanJson, NeedsEveryKey) {
   const Json whole = plan_to_json(two_stages());
   for (const auto& [key, value] : whole.items()) {
@@ -92,6 +114,7 @@ TEST(PlanHash, CountsDecisionsAndNotPredictions) {
   };
   EXPECT_TRUE(changed([](ChunkPlan& c) { c.codec = "fp16"; }));
   EXPECT_TRUE(changed([](ChunkPlan& c) { c.recompute = false; }));
+  EXPECT_TRUE(changed([](ChunkPlan& c) { c.in_flight = 3; }));
   EXPECT_TRUE(changed([](ChunkPlan& c) { c.replicas = {{Rank{0}, 4}, {Rank{1}, 4}}; }));
   EXPECT_TRUE(changed([](ChunkPlan& c) { c.replicas = {{Rank{1}, 8}}; }));
 }

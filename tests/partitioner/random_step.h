@@ -120,6 +120,13 @@ inline RandomStep random_step() {
          .recompute = *rc::gen::arbitrary<bool>()});
     first += count;
   }
+  if (step.plan.schedule == "1f1b" && *rc::gen::arbitrary<bool>()) {
+    int in_flight = step.plan.micro_batches;
+    for (ChunkPlan& chunk : step.plan.chunks) {
+      in_flight = *rc::gen::inRange(1, in_flight + 1);
+      chunk.in_flight = in_flight;
+    }
+  }
   return step;
 }
 

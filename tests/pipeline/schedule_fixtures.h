@@ -1,6 +1,9 @@
 // Random schedule inputs, shared by the tests of schedules.
 #pragma once
 
+#include <algorithm>
+#include <functional>
+
 #include "pipeline/schedules.h"
 #include "tests/support/property.h"
 
@@ -23,6 +26,10 @@ inline ScheduleInput random_input(int ranks_min = 1, int micro_batches_min = 1) 
   input.tied_across_ranks =
       distinct_ranks(input.owners.front()) != distinct_ranks(input.owners.back()) &&
       *rc::gen::arbitrary<bool>();
+  if (*rc::gen::arbitrary<bool>()) {
+    for (int c = 0; c < chunks; ++c) input.in_flight.push_back(*rc::gen::inRange(1, 12));
+    std::ranges::sort(input.in_flight, std::greater{});
+  }
   return input;
 }
 

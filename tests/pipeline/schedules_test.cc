@@ -28,6 +28,14 @@ TEST(OneFOneB, HoldsAsManyMicroBatchesAsChunksFollow) {
   EXPECT_EQ(stats->peak_in_flight, (std::vector<int>{4, 3, 2, 1}));
 }
 
+TEST(OneFOneB, HoldsAsManyMicroBatchesAsItIsTold) {
+  ScheduleInput input = chain(3, 8);
+  input.in_flight = {7, 4, 2};
+  const auto stats = validate_schedule(one_f_one_b_schedule(input));
+  ASSERT_TRUE(stats.ok()) << describe(stats.error());
+  EXPECT_EQ(stats->peak_in_flight, (std::vector<int>{7, 4, 2}));
+}
+
 TEST(GPipe, HoldsAllMicroBatches) {
   const auto stats = validate_schedule(gpipe_schedule(chain(3, 5)));
   ASSERT_TRUE(stats.ok()) << describe(stats.error());

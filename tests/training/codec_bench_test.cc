@@ -3,16 +3,9 @@
 #include <gtest/gtest.h>
 
 #include "comm/transport.h"
-#include "training/timing.h"
 
 namespace motley {
 namespace {
-
-TEST(Summarise, TakesTheMedianAndItsDeviation) {
-  const Timing timing = summarise({5, 1, 2, 100, 3});
-  EXPECT_EQ(timing.median_s, 3);
-  EXPECT_EQ(timing.spread_s, 2);
-}
 
 class WireCostOver : public testing::TestWithParam<std::string> {};
 
