@@ -62,8 +62,7 @@ Result<std::vector<Prediction>> predict(const PlanningInput& input, const Plan& 
       const std::size_t rank = replica.rank.index();
       predictions[rank].memory_bytes += cost.memory_bytes(
           slots[rank], chunk.first_layer, last, plan.micro_batch,
-          shape.in_flight_of_share(in_flight(c), replica.micro_batches),
-          chunk.recompute);
+          shape.in_flight_of_share(in_flight(c), replica.micro_batches), chunk.recompute);
     }
   }
   return predictions;

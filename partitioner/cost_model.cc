@@ -213,8 +213,8 @@ CostModel::MemoryParts CostModel::fixed_memory(int slot,
                                                int last,
                                                int micro_batch) const {
   MemoryParts parts;
-  parts.fixed_bytes = slot_costs_[static_cast<std::size_t>(slot)].baseline_bytes +
-                      updated_parameters(first, last) * (2 + moments_per_parameter_) * kFloatBytes;
+  parts.baseline_bytes = slot_costs_[static_cast<std::size_t>(slot)].baseline_bytes;
+  parts.fixed_bytes = updated_parameters(first, last) * (2 + moments_per_parameter_) * kFloatBytes;
   const auto holds = [&](int layer) { return first <= layer && layer < last; };
   if (tied_ && holds(tied_->user_layer) != holds(tied_->owner_layer)) {
     // The other rank's gradient, and the frames that carry the two.

@@ -88,14 +88,18 @@ class CostModel {
 
   // The parts of memory_bytes that layers add up to, for tables over many ranges.
   struct MemoryParts {
-    std::int64_t fixed_bytes = 0;      // baseline, parameters, gradients, moments
+    std::int64_t baseline_bytes = 0;   // of the process without any layer
+    std::int64_t fixed_bytes = 0;      // parameters, gradients, moments
     std::int64_t boundary_bytes = 0;   // of one micro-batch: input and output
     std::int64_t saved_bytes = 0;      // of one micro-batch
     std::int64_t workspace_bytes = 0;  // the most of one layer
 
     [[nodiscard]] std::int64_t total(int in_flight, bool recompute) const {
-      return fixed_bytes + (in_flight + 2) * boundary_bytes +
-             (recompute ? 1 : in_flight) * saved_bytes + workspace_bytes;
+      const std::int64_t needed = fixed_bytes + (in_flight + 2) * boundary_bytes +
+                                  (recompute ? 1 : in_flight) * saved_bytes + workspace_bytes;
+      // What the allocator holds beyond that: the median of measured runs (docs/planning.md).
+      constexpr std::int64_t kOverheadPercent = 3;
+      return baseline_bytes + needed + needed * kOverheadPercent / 100;
     }
   };
 

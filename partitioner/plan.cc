@@ -237,9 +237,9 @@ std::uint64_t plan_hash(const Plan& plan) {
     text += fmt::format(" {} {} {}", counted(rank.machine), counted(rank.device), rank.threads);
   }
   for (const ChunkPlan& chunk : plan.chunks) {
-    text += fmt::format(" {} {} {} {:d} {} {}", chunk.first_layer, chunk.layer_count,
-                        counted(chunk.codec), chunk.recompute, chunk.in_flight,
-                        chunk.replicas.size());
+    text +=
+        fmt::format(" {} {} {} {:d} {} {}", chunk.first_layer, chunk.layer_count,
+                    counted(chunk.codec), chunk.recompute, chunk.in_flight, chunk.replicas.size());
     for (const Replica& replica : chunk.replicas) {
       text += fmt::format(" {} {}", replica.rank.value, replica.micro_batches);
     }

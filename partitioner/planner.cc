@@ -152,9 +152,9 @@ class Planner {
       bounds.fluid_period_s = shape.fluid_period_s;
       bounds.granularity_period_s = shape.granularity_period_s;
       bounds.step_bound_s = shape.step_bound_s;
-      bounds.proven = shape.method == "exact" ||
-                      (shape.method == "all sets" &&
-                       shape.least_period_s <= shape.period_bound_s * (1 + kProven));
+      bounds.proven =
+          shape.method == "exact" || (shape.method == "all sets" &&
+                                      shape.least_period_s <= shape.period_bound_s * (1 + kProven));
     }
     return bounds;
   }

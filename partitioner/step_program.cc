@@ -142,8 +142,7 @@ class Compiler {
 
   // Each message is known by its receiver, who lacks the gradient of one end at most.
   void exchange_tied() {
-    const TiedExchange exchange =
-        tied_exchange(schedule_, Rank{static_cast<std::int32_t>(rank_)});
+    const TiedExchange exchange = tied_exchange(schedule_, Rank{static_cast<std::int32_t>(rank_)});
     for (const TiedExchange::Gift& gift : exchange.gifts) {
       send(first_tied_ + gift.to.index(), gift.to.index(), prices_.tied_bytes(),
            prices_.tied(rank_).send_s);

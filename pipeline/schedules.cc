@@ -93,10 +93,11 @@ void check_input(const ScheduleInput& input) {
                    input.rank_count);
     }
   }
-  MOTLEY_CHECK(input.in_flight.empty() || (input.in_flight.size() == input.owners.size() &&
-                                           std::ranges::is_sorted(input.in_flight, std::greater{}) &&
-                                           input.in_flight.back() >= 1),
-               "windows that grow");
+  MOTLEY_CHECK(
+      input.in_flight.empty() ||
+          (input.in_flight.size() == input.owners.size() &&
+           std::ranges::is_sorted(input.in_flight, std::greater{}) && input.in_flight.back() >= 1),
+      "windows that grow");
   MOTLEY_CHECK(!input.tied_across_ranks ||
                    distinct_ranks(input.owners.front()) != distinct_ranks(input.owners.back()),
                "tied parameters on the same ranks");

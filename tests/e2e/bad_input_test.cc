@@ -113,8 +113,8 @@ TEST_F(BadInput, ADamagedPlan) {
 }
 
 TEST_F(BadInput, APlanWithAMistake) {
-  const std::string plan = job_.folder().write(
-      "plan.json", "{\"format\": \"motley.plan\",\n \"version\": \"two\"}");
+  const std::string plan =
+      job_.folder().write("plan.json", "{\"format\": \"motley.plan\",\n \"version\": \"two\"}");
   expect_refused(job_.train("run", {"--plan", plan}), 3,
                  {"'version'", "plan.json:2:13", "a whole number"});
 }

@@ -70,9 +70,9 @@ TEST_P(PlanIndependence, HoldsForStagesSchedulesAndCuts) {
         {"--plan", job_.changed_plan("3gpipe", [&](Json& plan) { recompute(plan, chunk); })});
   }
   expect_same("three-early", {"--plan", job_.changed_plan("31f1b", [](Json& plan) {
-                ASSERT_GE(plan["micro_batches"], 4);
-                for (int c = 0; c < 3; ++c) plan["chunks"][c]["in_flight"] = 4 - c;
-              })});
+                                ASSERT_GE(plan["micro_batches"], 4);
+                                for (int c = 0; c < 3; ++c) plan["chunks"][c]["in_flight"] = 4 - c;
+                              })});
   EXPECT_NE(losses_.front(), losses_.back()) << "nothing was learned";
 }
 

@@ -49,9 +49,8 @@ double least_step_s(const Problem& problem, const CostModel& cost, int micro_bat
         for (int i = 0; i < stages; ++i) {
           const auto at = static_cast<std::size_t>(i);
           const int last = i + 1 < stages ? first_layers[at + 1] : cost.layer_count();
-          const int held = warm_up == 0
-                               ? micro_batches
-                               : std::min(micro_batches, 1 + warm_up * (stages - 1 - i));
+          const int held = warm_up == 0 ? micro_batches
+                                        : std::min(micro_batches, 1 + warm_up * (stages - 1 - i));
           const auto& slot = cost.slots()[static_cast<std::size_t>(slots[at])];
           if (cost.memory_bytes(slots[at], first_layers[at], last, micro_batch, held) >
               slot.memory_bytes) {
@@ -198,12 +197,12 @@ TEST(MakePlan, PrefersOneFOneBWhenSchedulesAreEquallyFast) {
 
 TEST(MakePlan, NamesTheDeviceThatIsShortOfMemory) {
   Problem problem = three_machines();
-  problem.layers[5].parameters = 1 << 28;  // 4 GiB with gradient and moments
+  problem.layers[5].parameters = 1 << 28;  // 4.12 GiB with gradient and moments
   for (MachineSketch& machine : problem.machines) machine.memory_bytes = std::int64_t{1} << 30;
   const auto plan = problem.plan();
   ASSERT_FALSE(plan.ok());
   EXPECT_EQ(plan.error().code, ErrorCode::kInfeasible);
-  EXPECT_THAT(plan.error().what, HasSubstr("/cpu is short of 3 GiB memory"));
+  EXPECT_THAT(plan.error().what, HasSubstr("/cpu is short of 3.12 GiB memory"));
   EXPECT_THAT(plan.error().cause, HasSubstr("l5"));
 }
 

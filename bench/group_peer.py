@@ -1,0 +1,68 @@
+#!/usr/bin/python3
+"""One rank of stock PyTorch data parallelism on Gloo: what bench/group_efficiency races. Rank 0
+prints one JSON object.
+
+Each rank takes its share of the global batch in micro-batches, and DistributedDataParallel sums the
+gradients of the last one's backward, weighted by true token counts. --hook fp16 is PyTorch's own.
+"""
+import argparse
+import contextlib
+import datetime
+import json
+import time
+
+import torch
+import torch.distributed as dist
+from torch.distributed.algorithms.ddp_comm_hooks import default_hooks
+from torch.nn.parallel import DistributedDataParallel
+
+from solo_step_peer import Gpt
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    for name, value in dict(layers=8, width=512, heads=8, vocab=8192, context=256, steps=5, warmup=2,
+                            micro=4, rank=0).items():
+        parser.add_argument("--" + name, type=int, default=value)
+    parser.add_argument("--shares", required=True, help="samples of each rank in a step, 18,9,5")
+    parser.add_argument("--master", required=True, help="ADDRESS:PORT of rank 0")
+    parser.add_argument("--hook", choices=["none", "fp16"], default="none")
+    a = parser.parse_args()
+    a.dropout = 0.0
+    shares = [int(share) for share in a.shares.split(",")]
+    torch.set_num_threads(1)
+    torch.manual_seed(1)
+    dist.init_process_group("gloo", init_method="tcp://" + a.master, rank=a.rank,
+                            world_size=len(shares), timeout=datetime.timedelta(minutes=10))
+    model = DistributedDataParallel(Gpt(a))
+    if a.hook == "fp16":
+        model.register_comm_hook(None, default_hooks.fp16_compress_hook)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=3e-4)
+    seconds = []
+    for step in range(a.warmup + a.steps):
+        torch.manual_seed(100 * step + a.rank)
+        ids = torch.randint(a.vocab, (shares[a.rank], a.context))
+        targets = torch.randint(a.vocab, (shares[a.rank], a.context))
+        dist.barrier()
+        start = time.perf_counter()
+        optimizer.zero_grad(set_to_none=True)
+        firsts = range(0, shares[a.rank], a.micro)
+        for first in firsts:
+            is_last = first == firsts[-1]
+            part = slice(first, first + a.micro)
+            with contextlib.nullcontext() if is_last else model.no_sync():
+                loss = model(ids[part], targets[part])
+                # DDP divides by the number of ranks; what is wanted is the mean over all tokens.
+                weight = len(ids[part]) / sum(shares) * len(shares)
+                (loss * weight).backward()
+        optimizer.step()
+        dist.barrier()
+        seconds.append(time.perf_counter() - start)
+    if a.rank == 0:
+        middle = sorted(seconds[a.warmup:])[a.steps // 2]
+        print(json.dumps({"step_s": middle, "tokens_per_s": sum(shares) * a.context / middle,
+                          "loss": loss.item(), "torch": torch.__version__}))
+
+
+if __name__ == "__main__":
+    main()
