@@ -70,6 +70,8 @@ Result<PlanOptions> plan_options(const Config& config, int stages) {
   options.replicas = config.parallel.replicas;
   options.recompute = config.parallel.recompute;
   MOTLEY_ASSIGN(options.codecs, codecs_to_plan_with(config.compression.activations));
+  MOTLEY_ASSIGN(const auto gradient_codec, make_codec(config.compression.gradients));
+  options.gradient_codec = gradient_codec->name();
   options.optimizer_floats_per_parameter = config.train.optimizer == "adamw" ? 2 : 1;
   return options;
 }

@@ -66,6 +66,7 @@ struct ParallelConfig {
 // Changes the result (lossy) and speed.
 struct CompressionConfig {
   std::string activations = "none";  // codec chain of activations and their gradients
+  std::string gradients = "none";    // codec chain of sums of gradients between machines
 };
 
 // Changes only speed.

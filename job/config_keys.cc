@@ -131,6 +131,10 @@ std::vector<ConfigEntry> make_entries() {
        {},
        "codec chain of activations and their gradients, none, or auto = none or fp16 for each "
        "link"},
+      {"compression.gradients",
+       kCompression<&CompressionConfig::gradients>,
+       {},
+       "codec chain of the sums of gradients that replicas exchange between machines, or none"},
 
       {"comm.transport", kComm<&CommConfig::transport>, Choices{{"auto", "ucx", "gloo"}},
        "how stages exchange data"},

@@ -36,8 +36,10 @@ Result<CostModel> CostModel::make(const ModelSpec& model,
                                   const Cluster& cluster,
                                   const Profile& profile,
                                   int default_threads,
-                                  int moments_per_parameter) {
+                                  int moments_per_parameter,
+                                  const std::string& gradient_codec) {
   CostModel cost;
+  cost.gradient_codec_ = gradient_codec;
   cost.tokens_per_sample_ = model.tokens_per_sample;
   cost.moments_per_parameter_ = moments_per_parameter;
 
@@ -62,7 +64,8 @@ Result<CostModel> CostModel::make(const ModelSpec& model,
     cost.tied_ = Tied{pair->owner_layer, pair->user_layer, count, count * kFloatBytes};
   }
 
-  for (const Machine& machine : cluster.machines) {
+  for (std::size_t machine_number = 0; machine_number < cluster.machines.size(); ++machine_number) {
+    const Machine& machine = cluster.machines[machine_number];
     for (const std::string& device : machine.devices) {
       const std::string name = fmt::format("{}/{}", machine.name, device);
       const DeviceProfile* measured = profile.find(machine.name, device);
@@ -83,6 +86,7 @@ Result<CostModel> CostModel::make(const ModelSpec& model,
         slot_cost.samples[kind] = samples->second;
       }
       cost.slot_costs_.push_back(std::move(slot_cost));
+      cost.machines_.push_back(machine_number);
       cost.slots_.push_back({machine.name, device,
                              machine.threads > 0 ? machine.threads : default_threads,
                              memory_limit(machine, *measured)});
@@ -92,6 +96,10 @@ Result<CostModel> CostModel::make(const ModelSpec& model,
     for (const DeviceSlot& to : cost.slots_) {
       cost.links_.push_back(cluster.link(from.machine, to.machine));
     }
+  }
+  MOTLEY_TRY(cost.check_codec(gradient_codec));
+  for (const SlotCost& slot : cost.slot_costs_) {
+    cost.gradient_bytes_per_float_.push_back(slot.codecs.at(gradient_codec).bytes_per_float);
   }
   return cost;
 }
@@ -185,18 +193,39 @@ double CostModel::transfer_s(int from_slot, int to_slot, double bytes) const {
   return speed.latency_s + bytes / speed.bandwidth_bytes_per_s;
 }
 
+// Buckets overlap, so that the phases inside machines and those between them each keep their links
+// busy to the end; only what comes first and last stands alone, and is short.
 double CostModel::reduce_s(std::span<const int> slots, int first, int last) const {
-  if (slots.size() < 2) return 0;
-  const auto replicas = static_cast<double>(slots.size());
-  const auto bytes = static_cast<double>(updated_parameters(first, last) * kFloatBytes);
-  // Each replica sums one slice and hands it out again, over the slowest of the links.
-  double slowest_s = 0;
-  for (const int from : slots) {
-    for (const int to : slots) {
-      if (from != to) slowest_s = std::max(slowest_s, transfer_s(from, to, bytes / replicas));
+  const auto floats = static_cast<double>(updated_parameters(first, last));
+  std::size_t machines = 0;
+  double inside_s = 0;
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    const auto shares = [&](int slot) { return machine_of(slot) == machine_of(slots[i]); };
+    if (std::none_of(slots.begin(), slots.begin() + static_cast<std::ptrdiff_t>(i), shares)) {
+      ++machines;
+    }
+    const auto others = static_cast<double>(std::count_if(slots.begin(), slots.end(), shares) - 1);
+    // In each of two phases every rank of the machine has a slice for each other one.
+    if (others > 0) {
+      inside_s =
+          std::max(inside_s, 2 * transfer_s(slots[i], slots[i], others * floats * kFloatBytes));
     }
   }
-  return 2 * (replicas - 1) * slowest_s;
+  if (machines < 2) return inside_s;
+  // Two machines exchange everything at once; more of them do so in two phases, each part by part.
+  const double phases = machines == 2 ? 1 : 2;
+  const auto count = static_cast<double>(machines);
+  const double share = machines == 2 ? 1 : (count - 1) / count;
+  double phase_s = 0;
+  for (const int from : slots) {
+    const double bytes = share * floats * gradient_bytes_per_float_[static_cast<std::size_t>(from)];
+    for (const int to : slots) {
+      if (machine_of(from) != machine_of(to)) {
+        phase_s = std::max(phase_s, transfer_s(from, to, bytes));
+      }
+    }
+  }
+  return inside_s + phases * phase_s;
 }
 
 std::int64_t CostModel::updated_parameters(int first, int last) const {

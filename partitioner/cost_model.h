@@ -27,13 +27,15 @@ struct DeviceSlot {
 
 class CostModel {
  public:
-  // kConfig when the cluster names a device that the profile lacks, or a profile lacks a layer.
-  // moments_per_parameter: floats that the optimizer keeps for each parameter.
+  // kConfig when the cluster names a device that the profile lacks, or a profile lacks a layer or
+  // the codec. moments_per_parameter: floats that the optimizer keeps for each parameter.
+  // gradient_codec: of sums of gradients between machines.
   [[nodiscard]] static Result<CostModel> make(const ModelSpec& model,
                                               const Cluster& cluster,
                                               const Profile& profile,
                                               int default_threads,
-                                              int moments_per_parameter = 2);
+                                              int moments_per_parameter = 2,
+                                              const std::string& gradient_codec = "none");
 
   // Lowers the limit of every slot of the machine to that share of it. REQUIRES: 0 < share <= 1.
   void limit_memory(const std::string& machine, double share);
@@ -71,7 +73,11 @@ class CostModel {
 
   [[nodiscard]] LinkSpeed link(int from_slot, int to_slot) const;
   [[nodiscard]] double transfer_s(int from_slot, int to_slot, double bytes) const;
-  // Of summing the gradients of layers [first, last) over the replicas on those slots.
+
+  [[nodiscard]] const std::string& gradient_codec() const { return gradient_codec_; }
+
+  // Of summing the gradients of layers [first, last) over the replicas on those slots, by the
+  // messages of pipeline/allreduce_plan.h. Without the time of codecs.
   [[nodiscard]] double reduce_s(std::span<const int> slots, int first, int last) const;
 
   // Of the gradient that the two ranks exchange when tied parameters lie on both; 0 without any.
@@ -133,7 +139,12 @@ class CostModel {
 
   [[nodiscard]] const CodecSample& codec(int slot, const std::string& name) const;
 
+  [[nodiscard]] std::size_t machine_of(int slot) const {
+    return machines_[static_cast<std::size_t>(slot)];
+  }
+
   std::vector<DeviceSlot> slots_;
+  std::vector<std::size_t> machines_;        // [slot] number of its machine
   std::vector<SlotCost> slot_costs_;         // [slot]
   std::vector<LinkSpeed> links_;             // [from slot * slots + to slot]
   std::vector<LayerCost> layers_;            // [layer]
@@ -141,6 +152,8 @@ class CostModel {
   std::optional<Tied> tied_;
   std::int64_t tokens_per_sample_ = 0;
   int moments_per_parameter_ = 2;
+  std::string gradient_codec_;
+  std::vector<double> gradient_bytes_per_float_;  // [slot]
 };
 
 }  // namespace motley

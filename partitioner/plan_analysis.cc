@@ -96,14 +96,9 @@ class LinkUses {
     }
   }
 
-  // Each replica sends each other its part of the gradient, and then the sum of its own part.
   void add_reduction(int chunk) {
-    const auto& replicas = plan_.chunks[static_cast<std::size_t>(chunk)].replicas;
-    for (const Replica& from : replicas) {
-      for (const Replica& to : replicas) {
-        if (from.rank == to.rank) continue;
-        use(from.rank, to.rank).bytes += 2 * prices_.slice_bytes(static_cast<std::size_t>(chunk));
-      }
+    for (const ReducePrice& price : prices_.reduce(static_cast<std::size_t>(chunk))) {
+      use(price.message.from, price.message.to).bytes += price.bytes;
     }
   }
 
@@ -156,7 +151,7 @@ Result<PlanAnalysis> analyse_plan(const PlanningInput& input, const Plan& plan) 
                 simulate_plan(plan, input.model, input.cluster, input.profile, options, how));
   MOTLEY_ASSIGN(const CostModel cost,
                 CostModel::make(input.model, input.cluster, input.profile, options.default_threads,
-                                options.optimizer_floats_per_parameter));
+                                options.optimizer_floats_per_parameter, options.gradient_codec));
   MOTLEY_ASSIGN(const std::vector<int> slots, slots_of_ranks(plan, cost));
   const StepPrices prices(plan, cost, slots);
   PlanAnalysis analysis;

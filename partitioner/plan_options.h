@@ -25,6 +25,7 @@ struct PlanOptions {
   bool replicas = true;                        // may several devices share a stage?
   std::string recompute = "auto";              // auto | none | all
   std::vector<std::string> codecs = {"none"};  // to choose from for each boundary
+  std::string gradient_codec = "none";         // of sums of gradients between machines
   int default_threads = 1;
   int optimizer_floats_per_parameter = 2;  // moments: adamw 2, sgd 1
 };

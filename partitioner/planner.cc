@@ -248,8 +248,9 @@ Result<Planning> plan_in_full(const ModelSpec& model,
     return Error{ErrorCode::kConfig, "the model has no layers", "", ""};
   }
   MOTLEY_TRY(check_planning_size(model, cluster));
-  MOTLEY_ASSIGN(CostModel cost, CostModel::make(model, cluster, profile, options.default_threads,
-                                                options.optimizer_floats_per_parameter));
+  MOTLEY_ASSIGN(CostModel cost,
+                CostModel::make(model, cluster, profile, options.default_threads,
+                                options.optimizer_floats_per_parameter, options.gradient_codec));
   MOTLEY_TRY(check_pins(options.pins, model.layer_names(), cluster));
   for (const auto& [machine, share] : options.pins.memory_share) cost.limit_memory(machine, share);
   MOTLEY_TRY(check_plan_options(options, cost));

@@ -13,7 +13,7 @@ constexpr double kVoteHeadBytes = 20;     // tokens, loss, number of layers
 constexpr double kVoteLayerBytes = 12;    // a layer and its squared norm
 constexpr double kVoteLengthBytes = 4;    // before each vote in rank 0's answer
 constexpr double kFloatBytes = 4;
-constexpr const char* kExact = "none";  // the codec of gradients that are summed
+constexpr const char* kExact = "none";  // the codec of gradients inside a machine and of tied ones
 
 // The deviation of a normal distribution with this median absolute deviation.
 double sigma_of(double median_absolute_deviation) {
@@ -49,12 +49,10 @@ void StepPrices::price_chunk(const Plan& plan, std::size_t chunk) {
   const int first = what.first_layer;
   const int last = first + what.layer_count;
   const double after_floats = floats_after(plan, chunk);
-  const double slice_floats = std::ceil(static_cast<double>(cost_.updated_parameters(first, last)) /
-                                        static_cast<double>(what.replicas.size()));
   const int any_slot = rank_slots_[what.replicas.front().rank.index()];
   boundary_bytes_.push_back(cost_.wire_bytes(any_slot, after_floats, what.codec) +
                             kFrameHeaderBytes);
-  slice_bytes_.push_back(cost_.wire_bytes(any_slot, slice_floats, kExact) + kFrameHeaderBytes);
+  price_reduce(what);
   first_holder_.push_back(holders_.size());
   for (const Replica& replica : what.replicas) {
     const int slot = rank_slots_[replica.rank.index()];
@@ -74,12 +72,37 @@ void StepPrices::price_chunk(const Plan& plan, std::size_t chunk) {
                       std::sqrt(backward_variance)};
     price.optimizer_s = cost_.optimizer_s(slot, first, last);
     price.after = message(slot, after_floats, what.codec);
-    price.slice = message(slot, slice_floats, kExact);
     if (chunk > 0) {
       price.before = message(slot, floats_after(plan, chunk - 1), plan.chunks[chunk - 1].codec);
     }
     holders_.push_back(replica.rank.index());
     prices_.push_back(price);
+  }
+}
+
+void StepPrices::price_reduce(const ChunkPlan& chunk) {
+  std::vector<ReducePrice>& prices = reduces_.emplace_back();
+  if (chunk.replicas.size() < 2) return;
+  std::vector<Rank> ranks;
+  for (const Replica& replica : chunk.replicas) ranks.push_back(replica.rank);
+  const auto slot_of = [&](Rank rank) { return rank_slots_[rank.index()]; };
+  const auto machine_of = [&](Rank rank) -> const std::string& {
+    return cost_.slots()[static_cast<std::size_t>(slot_of(rank))].machine;
+  };
+  const int last = chunk.first_layer + chunk.layer_count;
+  const AllreducePlan plan(
+      ranks_by_machine(ranks, machine_of),
+      static_cast<std::size_t>(cost_.updated_parameters(chunk.first_layer, last)),
+      AllreducePlan::kWhole);
+  for (const ReduceMessage& message : plan.all_messages()) {
+    const bool inside = machine_of(message.from) == machine_of(message.to);
+    const std::string codec = inside ? kExact : cost_.gradient_codec();
+    const auto floats = static_cast<double>(message.values.count);
+    const int from = slot_of(message.from);
+    prices.push_back({message,
+                      cost_.wire_bytes(from, floats, codec) + kFrameHeaderBytes,
+                      {this->message(from, floats, codec).send_s,
+                       this->message(slot_of(message.to), floats, codec).receive_s}});
   }
 }
 

@@ -9,6 +9,7 @@
 
 #include "partitioner/cost_model.h"
 #include "partitioner/plan.h"
+#include "pipeline/allreduce_plan.h"
 
 namespace motley {
 
@@ -31,7 +32,13 @@ struct HolderPrice {
   double optimizer_s = 0;
   MessagePrice before;  // over the boundary before the chunk
   MessagePrice after;   // over the boundary after it
-  MessagePrice slice;   // of its gradient, between replicas
+};
+
+// A message of the sum over a chunk's replicas.
+struct ReducePrice {
+  ReduceMessage message;
+  double bytes = 0;  // on the wire, with the header of the frame
+  MessagePrice price;
 };
 
 class StepPrices {
@@ -42,11 +49,14 @@ class StepPrices {
   // REQUIRES: the rank is one of the chunk's replicas.
   [[nodiscard]] const HolderPrice& of(std::size_t chunk, std::size_t rank) const;
 
-  // Bytes on the wire, with the header of the frame. [ChunkId] after the chunk; [ChunkId] the part
-  // of its gradient that each replica sums; [Rank] its vote.
-  [[nodiscard]] double boundary_bytes(std::size_t chunk) const { return boundary_bytes_[chunk]; }
+  // The messages of summing the chunk's gradient, as if each part were one bucket: what they
+  // overlap by being cut finer is less than what the links take. None without replicas.
+  [[nodiscard]] const std::vector<ReducePrice>& reduce(std::size_t chunk) const {
+    return reduces_[chunk];
+  }
 
-  [[nodiscard]] double slice_bytes(std::size_t chunk) const { return slice_bytes_[chunk]; }
+  // Bytes on the wire, with the header of the frame. [ChunkId] after the chunk; [Rank] its vote.
+  [[nodiscard]] double boundary_bytes(std::size_t chunk) const { return boundary_bytes_[chunk]; }
 
   [[nodiscard]] double vote_bytes(std::size_t rank) const { return vote_bytes_[rank]; }
 
@@ -63,20 +73,21 @@ class StepPrices {
 
  private:
   void price_chunk(const Plan& plan, std::size_t chunk);
+  void price_reduce(const ChunkPlan& chunk);
   void size_votes(const Plan& plan);
   [[nodiscard]] MessagePrice message(int slot, double floats, const std::string& codec) const;
   [[nodiscard]] double floats_after(const Plan& plan, std::size_t chunk) const;
 
   const CostModel& cost_;
   const std::vector<int>& rank_slots_;
-  std::vector<std::size_t> first_holder_;  // [ChunkId], and the number of all
-  std::vector<std::size_t> holders_;       // ranks, chunk after chunk
-  std::vector<HolderPrice> prices_;        // beside holders_
-  std::vector<double> boundary_bytes_;     // [ChunkId]
-  std::vector<double> slice_bytes_;        // [ChunkId]
-  std::vector<double> vote_bytes_;         // [Rank]
-  std::vector<MessagePrice> tied_;         // [Rank]
-  std::vector<double> small_message_s_;    // [Rank]
+  std::vector<std::size_t> first_holder_;          // [ChunkId], and the number of all
+  std::vector<std::size_t> holders_;               // ranks, chunk after chunk
+  std::vector<HolderPrice> prices_;                // beside holders_
+  std::vector<double> boundary_bytes_;             // [ChunkId]
+  std::vector<std::vector<ReducePrice>> reduces_;  // [ChunkId]
+  std::vector<double> vote_bytes_;                 // [Rank]
+  std::vector<MessagePrice> tied_;                 // [Rank]
+  std::vector<double> small_message_s_;            // [Rank]
   double verdict_bytes_ = 0;
   double target_bytes_ = 0;
   double tied_bytes_ = 0;

@@ -60,7 +60,7 @@ class Compiler {
 
  private:
   // Numbers: activations and gradients by receiving chunk and micro-batch, then targets, votes,
-  // verdicts and tied gradients by rank, then the slices of each replicated chunk.
+  // verdicts and tied gradients by rank, then those of each R.
   void number_messages() {
     first_gradient_ = chunks_ * micros_;
     first_target_ = 2 * first_gradient_;
@@ -69,12 +69,24 @@ class Compiler {
     first_tied_ = first_verdict_ + ranks_;
     std::size_t next = first_tied_ + ranks_;
     for (std::size_t c = 0; c < chunks_; ++c) {
-      holders_.push_back(schedule_.holders(ChunkId{static_cast<std::int32_t>(c)}));
       first_slice_.push_back(next);
-      const std::size_t count = holders_.back().size();
-      if (count > 1) next += 2 * count * count;
+      next += prices_.reduce(c).size();
+      sort_reduce(c);
     }
     program_.messages.resize(next);
+  }
+
+  // For each rank of the chunk, its messages: of a phase first what it sends, then what it gets.
+  void sort_reduce(std::size_t c) {
+    const std::vector<ReducePrice>& all = prices_.reduce(c);
+    auto& mine = reduces_.emplace_back(all.empty() ? 0 : ranks_);
+    for (std::size_t begin = 0; begin < all.size();) {
+      std::size_t end = begin;
+      for (; end < all.size() && all[end].message.phase == all[begin].message.phase; ++end) {
+        mine[all[end].message.from.index()].push_back(end);
+      }
+      for (; begin < end; ++begin) mine[all[begin].message.to.index()].push_back(begin);
+    }
   }
 
   void add(const Action& action) {
@@ -119,23 +131,13 @@ class Compiler {
     }
   }
 
-  // Each replica sums one slice: first all get its parts, then all get its sum.
   void reduce(std::size_t c) {
-    const std::vector<Rank>& holders = holders_[c];
-    const std::size_t count = holders.size();
-    std::size_t self = 0;
-    while (holders[self].index() != rank_) ++self;
-    for (std::size_t phase = 0; phase < 2; ++phase) {
-      const auto number = [&](std::size_t from, std::size_t to) {
-        return first_slice_[c] + (phase * count + from) * count + to;
-      };
-      for (std::size_t other = 0; other < count; ++other) {
-        if (other == self) continue;
-        send(number(self, other), holders[other].index(), prices_.slice_bytes(c),
-             price(c).slice.send_s);
-      }
-      for (std::size_t other = 0; other < count; ++other) {
-        if (other != self) receive(number(other, self), price(c).slice.receive_s);
+    for (const std::size_t number : reduces_[c][rank_]) {
+      const ReducePrice& it = prices_.reduce(c)[number];
+      if (it.message.from.index() == rank_) {
+        send(first_slice_[c] + number, it.message.to.index(), it.bytes, it.price.send_s);
+      } else {
+        receive(first_slice_[c] + number, it.price.receive_s);
       }
     }
   }
@@ -193,9 +195,10 @@ class Compiler {
   const std::size_t chunks_;
   const std::size_t micros_;
   const std::size_t ranks_;
-  std::vector<double> optimizer_s_;         // [Rank]
-  std::vector<std::vector<Rank>> holders_;  // [ChunkId]
-  std::vector<std::size_t> first_slice_;    // [ChunkId] number of its first slice
+  std::vector<double> optimizer_s_;       // [Rank]
+  std::vector<std::size_t> first_slice_;  // [ChunkId] number of the first message of its R
+  // [ChunkId][Rank] the messages of its R that are the rank's, counted from that; empty without.
+  std::vector<std::vector<std::vector<std::size_t>>> reduces_;
   std::size_t first_gradient_ = 0;
   std::size_t first_target_ = 0;
   std::size_t first_vote_ = 0;

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "base/check.h"
-#include "pipeline/sum_replicas.h"
 #include "pipeline/tied_exchange.h"
 
 namespace motley {
@@ -23,7 +22,14 @@ Result<std::unique_ptr<Executor>> Executor::make(Rank self,
   for (const ChunkPlan& chunk : plan.chunks) {
     MOTLEY_ASSIGN(auto codec, make_codec(chunk.codec));
     executor->codecs_.push_back(std::move(codec));
+    std::vector<Rank> holders;
+    for (const Replica& replica : chunk.replicas) holders.push_back(replica.rank);
+    executor->holders_.push_back(ranks_by_machine(holders, [&](Rank rank) -> const std::string& {
+      return plan.ranks[rank.index()].machine;
+    }));
   }
+  MOTLEY_ASSIGN(executor->gradient_codec_, make_codec(options.gradient_codec));
+  executor->gradient_encoder_ = std::make_unique<CodecEncoder>(*executor->gradient_codec_);
   return executor;
 }
 
@@ -115,7 +121,7 @@ Result<void> Executor::load(const Action& action) {
 
 Result<void> Executor::send_targets(const Action& action) {
   const auto bytes = std::as_bytes(loaded_targets_);
-  Buffer buffer = take_buffer(bytes.size());
+  Buffer buffer = buffers_.take(bytes.size());
   buffer.set_payload_bytes(bytes.size());
   std::memcpy(buffer.payload().data(), bytes.data(), bytes.size());
   return send_buffer(schedule_->owner(last_chunk(), action.micro),
@@ -133,7 +139,7 @@ Result<void> Executor::receive_targets(MicroId micro) {
                  "the peer runs another configuration", "start all stages from one launcher"};
   }
   std::memcpy(targets.data(), buffer.payload().data(), targets.size_bytes());
-  give_buffer(std::move(buffer));
+  buffers_.give(std::move(buffer));
   return {};
 }
 
@@ -175,13 +181,14 @@ std::span<const float> Executor::produced_by(ActionKind kind, const Action& send
 }
 
 Result<void> Executor::sum_replicas(ChunkId chunk) {
-  const std::vector<Rank> holders = schedule_->holders(chunk);
-  MOTLEY_ASSIGN(const double wait_s, sum_over_replicas(link_, self_,
-                                                       {.chunk = chunk,
-                                                        .holders = holders,
-                                                        .step = position_.step,
-                                                        .timeout_s = options_.timeout_s},
-                                                       compute_.gradients(chunk)));
+  const std::span<float> gradients = compute_.gradients(chunk);
+  std::unique_ptr<HierarchicalSum>& sum = sums_[chunk];
+  if (sum == nullptr) {
+    const AllreducePlan plan(holders_[chunk.index()], gradients.size(), kBucketValues);
+    MOTLEY_ASSIGN(sum, HierarchicalSum::make(link_, self_, chunk, plan, *gradient_encoder_,
+                                             {.timeout_s = options_.timeout_s}));
+  }
+  MOTLEY_ASSIGN(const double wait_s, sum->run(position_.step, gradients));
   action_wait_s_ += wait_s;
   return {};
 }
@@ -216,7 +223,8 @@ Result<void> Executor::vote() {
 }
 
 void Executor::post(const Action& action, Rank from, const FrameId& id, std::size_t bytes_max) {
-  posted_[{action.kind, action.chunk, action.micro}] = link_.recv(from, id, take_buffer(bytes_max));
+  posted_[{action.kind, action.chunk, action.micro}] =
+      link_.recv(from, id, buffers_.take(bytes_max));
 }
 
 Result<Buffer> Executor::take(const SlotKey& key) {
@@ -236,7 +244,7 @@ Result<void> Executor::receive_floats(const SlotKey& key,
                                       std::span<float> values) {
   MOTLEY_ASSIGN(Buffer buffer, take(key));
   MOTLEY_TRY(codec.decode(buffer.payload(), values));
-  give_buffer(std::move(buffer));
+  buffers_.give(std::move(buffer));
   return {};
 }
 
@@ -244,7 +252,7 @@ Result<void> Executor::send_floats(Rank to,
                                    const FrameId& id,
                                    const Codec& codec,
                                    std::span<const float> values) {
-  Buffer buffer = take_buffer(codec.bytes_max(values.size()));
+  Buffer buffer = buffers_.take(codec.bytes_max(values.size()));
   buffer.set_payload_bytes(codec.encode(values, buffer.payload_room()));
   return send_buffer(to, id, std::move(buffer));
 }
@@ -266,22 +274,10 @@ Result<void> Executor::reclaim(bool wait_for_all) {
     }
     MOTLEY_ASSIGN(Buffer buffer,
                   sent.pending.wait(Deadline::after_s(options_.timeout_s), sent.words));
-    give_buffer(std::move(buffer));
+    buffers_.give(std::move(buffer));
   }
   sent_.resize(kept);
   return {};
-}
-
-Buffer Executor::take_buffer(std::size_t payload_bytes) {
-  const auto it = free_buffers_.find(payload_bytes);
-  if (it == free_buffers_.end()) return Buffer(payload_bytes);
-  Buffer buffer = std::move(it->second);
-  free_buffers_.erase(it);
-  return buffer;
-}
-
-void Executor::give_buffer(Buffer buffer) {
-  free_buffers_.emplace(buffer.payload_bytes_max(), std::move(buffer));
 }
 
 ChunkId Executor::last_chunk() const {

@@ -9,23 +9,29 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <string>
 #include <tuple>
 #include <vector>
 
 #include "base/ids.h"
 #include "base/result.h"
+#include "comm/buffer_pool.h"
 #include "comm/frame_link.h"
 #include "compression/codec.h"
 #include "partitioner/plan.h"
 #include "partitioner/trace.h"
 #include "pipeline/action.h"
 #include "pipeline/activity.h"
+#include "pipeline/hierarchical_sum.h"
 #include "pipeline/stage_compute.h"
 
 namespace motley {
 
 struct ExecutorOptions {
-  double timeout_s = 60;  // longest wait for one message
+  // Changes the result: the codec of sums of gradients between machines.
+  std::string gradient_codec = "none";
+  // Changes nothing but when it gives up: the longest wait for one message.
+  double timeout_s = 60;
 };
 
 // How long one run of the schedule took and where the time went, on this rank.
@@ -37,7 +43,8 @@ struct RunTimes {
 
 class Executor {
  public:
-  // Everything lent must outlive the executor. kConfig when the plan names an unknown codec.
+  // Everything lent must outlive the executor. kConfig when the plan or the options name an unknown
+  // codec.
   [[nodiscard]] static Result<std::unique_ptr<Executor>> make(Rank self,
                                                               const Plan& plan,
                                                               FrameLink& link,
@@ -86,9 +93,6 @@ class Executor {
   Result<void> send_buffer(Rank to, const FrameId& id, Buffer buffer);
   Result<void> reclaim(bool wait_for_all);
 
-  Buffer take_buffer(std::size_t payload_bytes);
-  void give_buffer(Buffer buffer);
-
   [[nodiscard]] ChunkId last_chunk() const;
   void add_span(const char* lane, const Action& action, double start_s, double end_s);
 
@@ -99,6 +103,10 @@ class Executor {
   const ExecutorOptions options_;
   std::unique_ptr<const Codec> plain_;                // for exchanges that must be exact
   std::vector<std::unique_ptr<const Codec>> codecs_;  // [ChunkId], of the boundary after it
+  std::vector<RanksByMachine> holders_;               // [ChunkId]
+  std::unique_ptr<const Codec> gradient_codec_;
+  std::unique_ptr<SliceEncoder> gradient_encoder_;
+  std::map<ChunkId, std::unique_ptr<HierarchicalSum>> sums_;  // made at the chunk's first R
 
   const Schedule* schedule_ = nullptr;  // of the run under way
   BatchPosition position_;
@@ -119,8 +127,8 @@ class Executor {
   };
 
   std::vector<Sent> sent_;
-  std::span<const std::int32_t> loaded_targets_;     // of the last load, until sent
-  std::multimap<std::size_t, Buffer> free_buffers_;  // by capacity
+  std::span<const std::int32_t> loaded_targets_;  // of the last load, until sent
+  BufferPool buffers_;
 
   std::vector<TraceSpan>* spans_ = nullptr;
   double record_start_s_ = 0;

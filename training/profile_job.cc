@@ -55,6 +55,7 @@ std::vector<std::string> codecs_to_measure(const Config& config) {
                                      "int8|zstd(1)", "int4|zstd(1)"};
   // "auto" chooses among those above.
   if (config.compression.activations != "auto") chains.push_back(config.compression.activations);
+  chains.push_back(config.compression.gradients);
   return chains;
 }
 

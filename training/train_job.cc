@@ -157,8 +157,10 @@ Result<void> run_train_job(const Job& job, WorkerChannel& channel, Activity& act
   MOTLEY_ASSIGN(const auto transport,
                 join_ranks(job, job.rank, job.plan.rank_count(), channel, timeout_s));
   FrameLink link(*transport, job.rank, job.epoch, plan_hash(job.plan));
-  MOTLEY_ASSIGN(const auto executor,
-                Executor::make(job.rank, job.plan, link, *trainer, activity, {timeout_s}));
+  MOTLEY_ASSIGN(
+      const auto executor,
+      Executor::make(job.rank, job.plan, link, *trainer, activity,
+                     {.gradient_codec = job.config.compression.gradients, .timeout_s = timeout_s}));
   channel.send({{"event", "ready"}});
   TrainingLoop loop(job, channel, *trainer, link, *executor, std::move(schedule),
                     std::move(evaluation));

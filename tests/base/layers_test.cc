@@ -27,8 +27,9 @@ const std::map<std::string, std::set<std::string>> kMayInclude = {
     {"job", {"base"}},
     {"models", {"base", "job"}},
     // Plans are values below the schedules, the planner stands above them.
-    {"partitioner", {"base", "models/model_spec.h", "pipeline/action.h", "pipeline/schedules.h",
-                     "pipeline/tied_exchange.h"}},
+    {"partitioner",
+     {"base", "models/model_spec.h", "pipeline/action.h", "pipeline/allreduce_plan.h",
+      "pipeline/schedules.h", "pipeline/tied_exchange.h"}},
     {"pipeline", {"base", "comm", "compression", "partitioner/plan.h", "partitioner/trace.h"}},
     {"data", {"base", "job"}},
     {"compression", {"base"}},

@@ -62,6 +62,38 @@ TEST(CostModel, SplitsTheMemoryOfAMachineOverItsDevices) {
   EXPECT_EQ(cost->slots()[0].threads, 3);
 }
 
+// Two machines of two devices and one, and a third; 12,000 bytes of gradient.
+Result<CostModel> three_machines(const std::string& gradient_codec) {
+  Problem problem = two_layers();
+  problem.machines.push_back(problem.machines[1]);
+  Cluster cluster = problem.cluster();
+  cluster.local = {1e5, 0.25};
+  cluster.machines[0].devices = {"cpu", "cpu"};
+  Profile profile = problem.profile();
+  for (DeviceProfile& device : profile.devices) device.codecs["fp16"] = {2, 0, 0};
+  return CostModel::make(problem.model(), cluster, profile, 1, 2, gradient_codec);
+}
+
+TEST(CostModel, SumsOverReplicasInsideMachinesAndThenBetweenThem) {
+  const auto cost = three_machines("none");
+  ASSERT_TRUE(cost.ok());
+  const auto reduce_s = [&](const std::vector<int>& slots) { return cost->reduce_s(slots, 0, 2); };
+  const double inside_s = 2 * (0.25 + 12'000 / 1e5);
+  EXPECT_DOUBLE_EQ(reduce_s({1}), 0);
+  EXPECT_DOUBLE_EQ(reduce_s({0, 1}), inside_s);
+  EXPECT_DOUBLE_EQ(reduce_s({0, 2}), 0.5 + 12'000 / 1e3);
+  EXPECT_DOUBLE_EQ(reduce_s({0, 1, 2}), inside_s + 0.5 + 12'000 / 1e3);
+  EXPECT_DOUBLE_EQ(reduce_s({0, 1, 2, 3}), inside_s + 2 * (0.5 + 8'000 / 1e3));
+}
+
+TEST(CostModel, CountsTheBytesOfTheGradientCodecBetweenMachinesOnly) {
+  const auto cost = three_machines("fp16");
+  ASSERT_TRUE(cost.ok());
+  EXPECT_DOUBLE_EQ(cost->reduce_s(std::vector{0, 1}, 0, 2), 2 * (0.25 + 12'000 / 1e5));
+  EXPECT_DOUBLE_EQ(cost->reduce_s(std::vector{0, 2}, 0, 2), 0.5 + 6'000 / 1e3);
+  EXPECT_FALSE(three_machines("int8").ok()) << "it was not measured";
+}
+
 TEST(CostModel, NamesTheMachineThatWasNotMeasured) {
   const Problem problem = two_layers();
   Profile profile = problem.profile();

@@ -205,12 +205,13 @@ class Oracle {
       const std::vector<int> shares = deal(stage);
       double busy_s = 0;
       double replicas = static_cast<double>(stage.machines.size());
-      const double reduce_s =
-          stage.machines.size() < 2
-              ? 0
-              : 2 * (replicas - 1) *
-                    slowest_s(stage.machines, stage.machines,
-                              static_cast<double>(parameters(stage)) * 4 / replicas, true);
+      const double gradient_bytes = static_cast<double>(parameters(stage)) * 4;
+      // Two exchange everything; more send and get back all but a part, twice.
+      const double reduce_s = stage.machines.size() < 2 ? 0
+                              : stage.machines.size() == 2
+                                  ? slowest_s(stage.machines, stage.machines, gradient_bytes, true)
+                                  : 2 * slowest_s(stage.machines, stage.machines,
+                                                  gradient_bytes - gradient_bytes / replicas, true);
       for (std::size_t k = 0; k < shares.size(); ++k) {
         const int machine = stage.machines[k];
         if (shares[k] == 0 || !fits(stage, machine, shares[k], count - 1 - i)) return;

@@ -21,6 +21,7 @@ struct RandomStep {
   Cluster cluster;
   Profile profile;
   Plan plan;
+  std::string gradient_codec;
 };
 
 // Between low and high, with as many digits as it takes to be unlike all others.
@@ -79,7 +80,7 @@ inline Profile random_profile(const Cluster& cluster, std::size_t layers) {
 
 // Some of the ranks, ascending, with at least one micro-batch each.
 inline std::vector<Replica> random_replicas(int ranks, int micro_batches) {
-  const int count = *rc::gen::inRange(1, std::min({ranks, micro_batches, 3}) + 1);
+  const int count = *rc::gen::inRange(1, std::min(ranks, micro_batches) + 1);
   std::vector<Replica> replicas;
   for (int r = 0; r < ranks && static_cast<int>(replicas.size()) < count; ++r) {
     const int missing = count - static_cast<int>(replicas.size());
@@ -107,6 +108,7 @@ inline RandomStep random_step() {
       step.plan.ranks.push_back({machine.name, device});
     }
   }
+  step.gradient_codec = *rc::gen::element<std::string>("none", "fp16");
   step.plan.micro_batches = *rc::gen::inRange(1, 7);
   step.plan.schedule = *rc::gen::element("gpipe", "1f1b");
   const int layer_count = static_cast<int>(layers.size());

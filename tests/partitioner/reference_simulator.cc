@@ -6,6 +6,7 @@
 #include <cmath>
 #include <map>
 #include <string>
+#include <tuple>
 
 namespace motley {
 namespace {
@@ -83,27 +84,110 @@ class Tasks {
     }
   }
 
+  // What one rank gives another in a phase of a sum over replicas: by phase (adding up inside a
+  // machine, over machines, giving to machines, giving inside), sender, how far behind the sender
+  // the receiver's machine (or place in it) comes, the first of the values and receiver.
+  using Parcel = std::tuple<int, int, int, int, int>;
+
+  // Floats of each parcel, found grain by grain (128 floats; the last one may be shorter).
+  std::map<Parcel, int> parcels(int c) const {
+    std::vector<std::string> names;
+    std::vector<std::vector<int>> machines;  // ranks
+    for (const Replica& replica : at(c).replicas) {
+      const std::string& name = plan_.ranks[replica.rank.index()].machine;
+      const auto known = std::find(names.begin(), names.end(), name) - names.begin();
+      if (known == std::ssize(names)) {
+        names.push_back(name);
+        machines.emplace_back();
+      }
+      machines[static_cast<std::size_t>(known)].push_back(replica.rank.value);
+    }
+    const int floats = floats_of(c);
+    const int grains = (floats + 127) / 128;
+    const int count = static_cast<int>(machines.size());
+    const int parts = count < 3 ? 1 : count;
+    std::map<Parcel, int> parcels;
+    for (int owner = 0; owner < parts; ++owner) {
+      const auto edge = [&](int part) { return (2 * grains * part + parts) / (2 * parts); };
+      std::vector<int> before;  // the places of the grain before
+      std::vector<int> runs(machines.size(), 0);
+      int run = 0;
+      for (int g = edge(owner); g < edge(owner + 1); ++g) {
+        std::vector<int> places;
+        for (const auto& ranks : machines) {
+          places.push_back(place_of(g - edge(owner), edge(owner + 1) - edge(owner),
+                                    static_cast<int>(ranks.size())));
+        }
+        if (places != before) run = g;
+        for (std::size_t h = 0; h < machines.size(); ++h) {
+          if (before.empty() || places[h] != before[h]) runs[h] = g;
+        }
+        before = places;
+        const int size = std::min(128, floats - 128 * g);
+        const auto holder = [&](int h) {
+          return machines[static_cast<std::size_t>(h)]
+                         [static_cast<std::size_t>(places[static_cast<std::size_t>(h)])];
+        };
+        for (int h = 0; h < count; ++h) {
+          const auto& ranks = machines[static_cast<std::size_t>(h)];
+          const int own = places[static_cast<std::size_t>(h)];
+          const int members = static_cast<int>(ranks.size());
+          for (int other = 0; other < members; ++other) {
+            if (other == own) continue;
+            const int rank = ranks[static_cast<std::size_t>(other)];
+            const int first = runs[static_cast<std::size_t>(h)];
+            parcels[{0, rank, (own + members - other) % members, first, holder(h)}] += size;
+            parcels[{3, holder(h), (other + members - own) % members, first, rank}] += size;
+          }
+          if (h == owner) continue;
+          parcels[{1, holder(h), (owner + count - h) % count, run, holder(owner)}] += size;
+          parcels[{count == 2 ? 1 : 2, holder(owner), (h + count - owner) % count, run,
+                   holder(h)}] += size;
+        }
+      }
+    }
+    return parcels;
+  }
+
+  // Of the n-th of `count` grains in a row that `places` ranks share, the first ones one more.
+  static int place_of(int n, int count, int places) {
+    const int each = count / places;
+    const int longer = count % places;
+    if (n < longer * (each + 1)) return n / (each + 1);
+    return longer + (n - longer * (each + 1)) / each;
+  }
+
   void reduce(int c) {
-    double floats = 0;
+    if (at(c).replicas.size() < 2) return;
+    const std::map<Parcel, int> all = parcels(c);
+    for (int phase = 0; phase < 4; ++phase) {
+      for (const bool sending : {true, false}) {
+        for (const auto& [parcel, size] : all) {
+          const auto& [its_phase, from, distance, first, to] = parcel;
+          if (its_phase != phase || (sending ? from : to) != rank_) continue;
+          const std::string codec = phase == 0 || phase == 3 ? "none" : cost_.gradient_codec();
+          const std::string name =
+              fmt::format("sum {}, {} from {} to {} at {}", c, phase, from, to, first);
+          const double floats = size;
+          if (sending) {
+            send(name, to, cost_.wire_bytes(slot(), floats, codec),
+                 cost_.encode_s(slot(), floats, codec));
+          } else {
+            receive(name, cost_.decode_s(slot(), floats, codec));
+          }
+        }
+      }
+    }
+  }
+
+  int floats_of(int c) const {
+    std::int64_t floats = 0;
     for (int l = first(c); l < end(c); ++l) {
       for (const auto& p : model_.layers[static_cast<std::size_t>(l)].parameters) {
-        floats += static_cast<double>(p.count());
+        floats += p.count();
       }
     }
-    const auto& replicas = at(c).replicas;
-    const double slice = std::ceil(floats / static_cast<double>(replicas.size()));
-    for (const char* phase : {"part", "sum"}) {
-      for (const Replica& other : replicas) {
-        if (other.rank.value == rank_) continue;
-        send(fmt::format("{} of {} from {} to {}", phase, c, rank_, other.rank.value),
-             other.rank.value, 4 * slice, cost_.encode_s(slot(), slice, "none"));
-      }
-      for (const Replica& other : replicas) {
-        if (other.rank.value == rank_) continue;
-        receive(fmt::format("{} of {} from {} to {}", phase, c, other.rank.value, rank_),
-                cost_.decode_s(slot(), slice, "none"));
-      }
-    }
+    return static_cast<int>(floats);
   }
 
   void vote() {

@@ -20,7 +20,8 @@ RC_GTEST_PROP(Simulator, AgreesWithASecondOne, ()) {
   // At full size: most plans then have replicas and share links.
   const RandomStep random =
       *rc::gen::noShrink(rc::gen::resize(rc::kNominalSize, rc::gen::exec(random_step)));
-  const auto cost = CostModel::make(random.model, random.cluster, random.profile, 1);
+  const auto cost = CostModel::make(random.model, random.cluster, random.profile, 1,
+                                    /*moments_per_parameter=*/2, random.gradient_codec);
   RC_ASSERT(cost.ok());
   const auto slots = slots_of_ranks(random.plan, *cost);
   RC_ASSERT(slots.ok());

@@ -180,6 +180,32 @@ TEST(Executor, RoundsBothDirectionsOfABoundaryWithAnFp16Codec) {
                          first.output_gradient(kChunk0, kMicro0));
 }
 
+// The gradients of one chunk on two ranks of these machines.
+std::vector<LineLayer> summed_over(const std::vector<std::string>& machines,
+                                   const std::string& gradient_codec) {
+  Plan plan = replicated_line_plan({{{Rank{0}, 2}, {Rank{1}, 2}}}, 4, "1f1b");
+  for (std::size_t rank = 0; rank < 2; ++rank) plan.ranks[rank].machine = machines[rank];
+  LinePipeline pipeline(plan, gradient_codec);
+  expect_ok(pipeline.train());
+  const auto layers = pipeline.stage(Rank{0}).layers_of(kChunk0);
+  EXPECT_EQ(pipeline.stage(Rank{1}).layers_of(kChunk0), layers);
+  return layers;
+}
+
+TEST(Executor, RoundsSumsOfGradientsOnlyBetweenMachines) {
+  const auto exact = summed_over({"a", "a"}, "none");
+  EXPECT_EQ(summed_over({"a", "b"}, "none"), exact);
+  EXPECT_EQ(summed_over({"a", "a"}, "fp16"), exact);
+  EXPECT_NE(summed_over({"a", "b"}, "fp16"), exact);
+}
+
+TEST(Executor, RefusesAnUnknownCodecOfGradients) {
+  LinePipeline pipeline(line_plan({0}), "magic");
+  const auto outcome = pipeline.train()[0];
+  ASSERT_FALSE(outcome->ok());
+  EXPECT_EQ(outcome->error().code, ErrorCode::kConfig);
+}
+
 TEST(Executor, RoundsNothingWithinARank) {
   Plan plan = line_plan({0, 0});
   plan.chunks[0].codec = "fp16";

@@ -236,8 +236,9 @@ class LinePipeline {
  public:
   using Outcome = std::optional<Result<RunTimes>>;
 
-  explicit LinePipeline(const Plan& plan)
+  explicit LinePipeline(const Plan& plan, std::string gradient_codec = "none")
       : plan_(plan),
+        gradient_codec_(std::move(gradient_codec)),
         group_("inproc", plan.rank_count()),
         hashes_(plan.ranks.size(), plan_hash(plan)) {
     for (Rank rank{0}; rank.value < plan.rank_count(); ++rank.value) {
@@ -289,11 +290,13 @@ class LinePipeline {
     FrameLink link(group_.at(self), self, /*epoch=*/1, hashes_[self.index()]);
     Activity activity;
     MOTLEY_ASSIGN(const auto executor,
-                  Executor::make(self, plan_, link, stage(self), activity, {.timeout_s = 1}));
+                  Executor::make(self, plan_, link, stage(self), activity,
+                                 {.gradient_codec = gradient_codec_, .timeout_s = 1}));
     return executor->run(schedule, position);
   }
 
   const Plan plan_;
+  const std::string gradient_codec_;
   RankGroup group_;
   std::vector<std::uint64_t> hashes_;  // [Rank]
   Rank absent_{-1};

@@ -1,0 +1,324 @@
+// Waiting without being told: a transport says of one message whether it is there, not which of
+// many came. So the buckets under way are looked at in turn, and when none can go on, the oldest
+// one's next message is waited for. That cannot hang: of the oldest bucket of all ranks every
+// message is sent by a rank for which it is the oldest too, or which is done with it.
+#include "pipeline/hierarchical_sum.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <tuple>
+#include <utility>
+
+#include "base/check.h"
+#include "base/clock.h"
+
+namespace motley {
+namespace {
+
+constexpr std::size_t kNumbersMax = std::size_t{1} << 24;  // of the frame's micro-batch field
+
+bool is_inside(ReducePhase phase) {
+  return phase == ReducePhase::kCollect || phase == ReducePhase::kSpread;
+}
+
+// Whether what comes is added up; else it takes the place of this rank's values.
+bool is_added(ReducePhase phase) {
+  return phase == ReducePhase::kCollect || phase == ReducePhase::kExchange;
+}
+
+const char* to_words(ReducePhase phase) {
+  switch (phase) {
+    case ReducePhase::kCollect:
+      return "adding up inside a machine";
+    case ReducePhase::kExchange:
+      return "adding up over the machines";
+    case ReducePhase::kGive:
+      return "giving the sums to the other machines";
+    case ReducePhase::kSpread:
+      return "giving the sums to the ranks of a machine";
+  }
+  return "ending";
+}
+
+void add(std::span<const float> term, std::span<float> total) {
+  for (std::size_t i = 0; i < total.size(); ++i) total[i] += term[i];
+}
+
+}  // namespace
+
+Result<std::unique_ptr<HierarchicalSum>> HierarchicalSum::make(
+    FrameLink& link,
+    Rank self,
+    ChunkId chunk,
+    const AllreducePlan& plan,
+    SliceEncoder& encoder,
+    const HierarchicalSumOptions& options) {
+  MOTLEY_CHECK(options.window > 0, "a window of {} buckets", options.window);
+  if (plan.buckets().size() > kNumbersMax / kReducePhases) {
+    return Error{
+        ErrorCode::kConfig,
+        fmt::format("the gradient of chunk {} has {} buckets", chunk.value, plan.buckets().size()),
+        fmt::format("a frame numbers at most {}", kNumbersMax / kReducePhases),
+        "cut the model into more stages"};
+  }
+  MOTLEY_ASSIGN(auto plain, make_codec("none"));
+  return std::unique_ptr<HierarchicalSum>(
+      new HierarchicalSum(link, self, chunk, plan, encoder, options, std::move(plain)));
+}
+
+HierarchicalSum::HierarchicalSum(FrameLink& link,
+                                 Rank self,
+                                 ChunkId chunk,
+                                 const AllreducePlan& plan,
+                                 SliceEncoder& encoder,
+                                 const HierarchicalSumOptions& options,
+                                 std::unique_ptr<const Codec> plain)
+    : link_(link),
+      chunk_(chunk),
+      encoder_(encoder),
+      options_(options),
+      plain_(std::move(plain)),
+      value_count_(plan.value_count()),
+      machine_(plan.machine_of(self)),
+      place_(plan.place_of(self)) {
+  for (const ReduceBucket& bucket : plan.buckets()) {
+    roles_.push_back(role_in(plan, bucket, self));
+  }
+  actives_.resize(std::min(roles_.size(), static_cast<std::size_t>(options.window)));
+}
+
+HierarchicalSum::Role HierarchicalSum::role_in(const AllreducePlan& plan,
+                                               const ReduceBucket& bucket,
+                                               Rank self) {
+  Role role;
+  for (const ReduceMessage& message : plan.messages(bucket)) {
+    const auto phase = static_cast<std::size_t>(message.phase);
+    if (message.from == self) role.sends[phase].push_back(message);
+    if (message.to != self) continue;
+    const std::size_t order =
+        is_inside(message.phase) ? plan.place_of(message.from) : plan.machine_of(message.from);
+    role.receives[phase].push_back({message, order});
+  }
+  for (auto& expected : role.receives) {
+    std::ranges::sort(expected, {}, [](const Expected& e) {
+      return std::tuple(e.message.values.first, e.order);
+    });
+  }
+  // The same sums for several machines are encoded once.
+  std::ranges::stable_sort(role.sends[static_cast<std::size_t>(ReducePhase::kGive)], {},
+                           [](const ReduceMessage& m) { return m.values.first; });
+  return role;
+}
+
+Result<double> HierarchicalSum::run(std::int64_t step, std::span<float> values) {
+  MOTLEY_CHECK(values.size() == value_count_, "{} values for a plan of {}", values.size(),
+               value_count_);
+  step_ = step;
+  values_ = values;
+  wait_s_ = 0;
+  std::size_t oldest = 0;
+  std::size_t next = 0;
+  while (oldest < roles_.size()) {
+    for (; next < roles_.size() && next < oldest + actives_.size(); ++next) begin(next);
+    bool moved = false;
+    for (std::size_t bucket = oldest; bucket < next; ++bucket) {
+      MOTLEY_ASSIGN(const bool went_on, advance(slot(bucket)));
+      moved = moved || went_on;
+    }
+    if (slot(oldest).is_done()) {
+      ++oldest;
+    } else if (!moved) {
+      MOTLEY_TRY(wait_for(slot(oldest)));
+    }
+  }
+  return wait_s_;
+}
+
+void HierarchicalSum::begin(std::size_t bucket) {
+  Active& active = slot(bucket);
+  active.bucket = bucket;
+  active.phase = 0;
+  for (std::size_t p = 0; p < kReducePhases; ++p) {
+    const auto phase = static_cast<ReducePhase>(p);
+    active.incoming[p].clear();
+    for (const Expected& expected : roles_[bucket].receives[p]) {
+      Buffer room = buffers_.take(bytes_max(phase, expected.message.values.count));
+      active.incoming[p].push_back(
+          {&expected, link_.recv(expected.message.from, id(bucket, phase), std::move(room)), {}});
+    }
+  }
+  send_phase(active);
+}
+
+// Takes the bucket as far as it goes without waiting; whether that was any further.
+Result<bool> HierarchicalSum::advance(Active& active) {
+  bool moved = false;
+  while (active.phase < kReducePhases && all_came(active)) {
+    for (Incoming& incoming : active.incoming[active.phase]) MOTLEY_TRY(take(active, incoming));
+    MOTLEY_TRY(end_phase(active));
+    if (++active.phase < kReducePhases) send_phase(active);
+    moved = true;
+  }
+  for (Outgoing& outgoing : active.outgoing) {
+    if (!outgoing.pending.valid() || !outgoing.pending.done()) continue;
+    MOTLEY_TRY(take_back(active, outgoing));
+    moved = true;
+  }
+  std::erase_if(active.outgoing, [](const Outgoing& o) { return !o.pending.valid(); });
+  return moved;
+}
+
+bool HierarchicalSum::all_came(const Active& active) {
+  return std::ranges::all_of(active.incoming[active.phase], [](const Incoming& incoming) {
+    return !incoming.frame.valid() || incoming.frame.done();
+  });
+}
+
+// For one message of a bucket that cannot go on.
+Result<void> HierarchicalSum::wait_for(Active& active) {
+  const double start_s = now_s();
+  if (active.phase < kReducePhases) {
+    auto& incoming = active.incoming[active.phase];
+    const auto missing = std::ranges::find_if(
+        incoming, [](const Incoming& i) { return i.frame.valid() && !i.frame.done(); });
+    // It may have come since advance() looked.
+    if (missing != incoming.end()) MOTLEY_TRY(take(active, *missing));
+  } else {
+    MOTLEY_TRY(take_back(active, active.outgoing.front()));
+    active.outgoing.erase(active.outgoing.begin());
+  }
+  wait_s_ += now_s() - start_s;
+  return {};
+}
+
+Result<void> HierarchicalSum::take(const Active& active, Incoming& incoming) {
+  if (!incoming.frame.valid()) return {};
+  auto buffer = incoming.frame.wait(Deadline::after_s(options_.timeout_s));
+  if (!buffer.ok()) return with_context(std::move(buffer).error(), words(active));
+  incoming.buffer = std::move(buffer).value();
+  return {};
+}
+
+Result<void> HierarchicalSum::take_back(const Active& active, Outgoing& outgoing) {
+  auto buffer =
+      outgoing.pending.wait(Deadline::after_s(options_.timeout_s),
+                            fmt::format("rank {} to take what was sent", outgoing.to.value));
+  if (!buffer.ok()) return with_context(std::move(buffer).error(), words(active));
+  buffers_.give(std::move(buffer).value());
+  return {};
+}
+
+// Everything that the phase waited for has come.
+Result<void> HierarchicalSum::end_phase(Active& active) {
+  const auto phase = static_cast<ReducePhase>(active.phase);
+  std::span<Incoming> rest(active.incoming[active.phase]);
+  while (!rest.empty()) {
+    const ValueRange range = rest.front().expected->message.values;
+    const auto end = std::ranges::find_if(
+        rest, [&](const Incoming& i) { return i.expected->message.values != range; });
+    const auto terms = rest.first(static_cast<std::size_t>(end - rest.begin()));
+    const auto fits =
+        is_added(phase) ? add_up(phase, terms) : decode(phase, terms.front().buffer, at(range));
+    if (!fits.ok()) {
+      return with_context(fits.error(), fmt::format("{}, from rank {}", words(active),
+                                                    terms.front().expected->message.from.value));
+    }
+    for (Incoming& term : terms) buffers_.give(std::move(term.buffer));
+    rest = rest.subspan(terms.size());
+  }
+  return {};
+}
+
+// Makes this rank's values the sum of its own and those that came for the same range, in their
+// order.
+Result<void> HierarchicalSum::add_up(ReducePhase phase, std::span<Incoming> terms) {
+  const std::span<float> own = at(terms.front().expected->message.values);
+  const std::size_t own_order = is_inside(phase) ? place_ : machine_;
+  total_.resize(own.size());
+  term_.resize(own.size());
+  bool first = true;
+  const auto put = [&](std::span<const float> term) {
+    if (first) {
+      std::ranges::copy(term, total_.begin());
+    } else {
+      add(term, total_);
+    }
+    first = false;
+  };
+  bool own_is_in = false;
+  for (const Incoming& term : terms) {
+    if (!own_is_in && own_order < term.expected->order) {
+      put(own);
+      own_is_in = true;
+    }
+    MOTLEY_TRY(decode(phase, term.buffer, term_));
+    put(term_);
+  }
+  if (!own_is_in) put(own);
+  std::ranges::copy(total_, own.begin());
+  return {};
+}
+
+void HierarchicalSum::send_phase(Active& active) {
+  const auto phase = static_cast<ReducePhase>(active.phase);
+  const auto& sends = roles_[active.bucket].sends[active.phase];
+  const auto send = [&](Rank to, Buffer buffer) {
+    active.outgoing.push_back({link_.send(to, id(active.bucket, phase), std::move(buffer)), to});
+  };
+  for (std::size_t i = 0; i < sends.size();) {
+    const ValueRange range = sends[i].values;
+    const std::size_t room = bytes_max(phase, range.count);
+    Buffer buffer = buffers_.take(room);
+    buffer.set_payload_bytes(encode(phase, range, buffer.payload_room()));
+    const Rank to = sends[i].to;
+    for (++i; i < sends.size() && sends[i].values == range; ++i) {
+      Buffer copy = buffers_.take(room);
+      copy.set_payload_bytes(buffer.payload_bytes());
+      std::ranges::copy(buffer.payload(), copy.payload().begin());
+      send(sends[i].to, std::move(copy));
+    }
+    send(to, std::move(buffer));
+  }
+}
+
+std::size_t HierarchicalSum::bytes_max(ReducePhase phase, std::size_t count) const {
+  return is_inside(phase) ? plain_->bytes_max(count) : encoder_.bytes_max(count);
+}
+
+std::size_t HierarchicalSum::encode(ReducePhase phase,
+                                    ValueRange range,
+                                    std::span<std::byte> wire) {
+  return is_inside(phase) ? plain_->encode(at(range), wire)
+                          : encoder_.encode({phase, range, step_}, at(range), wire);
+}
+
+Result<void> HierarchicalSum::decode(ReducePhase phase,
+                                     const Buffer& buffer,
+                                     std::span<float> values) const {
+  return is_inside(phase) ? plain_->decode(buffer.payload(), values)
+                          : encoder_.decode(buffer.payload(), values);
+}
+
+HierarchicalSum::Active& HierarchicalSum::slot(std::size_t bucket) {
+  return actives_[bucket % actives_.size()];
+}
+
+std::span<float> HierarchicalSum::at(ValueRange range) const {
+  return values_.subspan(range.first, range.count);
+}
+
+// A bucket has one message from each rank to each other in a phase, but for segments, which come in
+// their order.
+FrameId HierarchicalSum::id(std::size_t bucket, ReducePhase phase) const {
+  const std::size_t number = bucket * kReducePhases + static_cast<std::size_t>(phase);
+  return {FrameKind::kReplicaSum, chunk_, MicroId{static_cast<std::int32_t>(number)}, step_};
+}
+
+std::string HierarchicalSum::words(const Active& active) const {
+  return fmt::format("summing chunk {}, bucket {} of {}, {}", chunk_.value, active.bucket + 1,
+                     roles_.size(), to_words(static_cast<ReducePhase>(active.phase)));
+}
+
+}  // namespace motley

@@ -1,0 +1,143 @@
+// HierarchicalSum: the sum of a chunk's gradient over the ranks that hold it (R), in place, by the
+// messages of an AllreducePlan.
+//
+// Several buckets are under way at once, each in a phase of its own, so that a wire has work in
+// both directions while this rank adds up, encodes or waits for somebody else. Inside a machine
+// values travel as fp32; between machines as the encoder makes them.
+//
+// The order of adding is fixed: the ranks of a machine as they are numbered, then the machines in
+// the order of their first ranks. So the sum has the same bits on all ranks, whichever message
+// comes first, and, without a lossy encoder, for every size of bucket and window. With one, the
+// ranks still agree bit by bit: whoever encodes goes on with what the others decode.
+//
+// Owned and used by the compute thread alone. Wire format: docs/formats/frame.md.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/result.h"
+#include "comm/buffer_pool.h"
+#include "comm/frame_link.h"
+#include "compression/codec.h"
+#include "pipeline/allreduce_plan.h"
+#include "pipeline/slice_encoder.h"
+
+namespace motley {
+
+struct HierarchicalSumOptions {
+  int window = 8;  // buckets under way at once; messages of each take about 4 buckets' memory
+  double timeout_s = 60;  // longest wait for one message
+};
+
+// What a bucket should have: long enough that a message's fixed cost does not count, short enough
+// that the first and the last one, in which a wire is idle, do not either.
+inline constexpr std::size_t kBucketValues = std::size_t{1} << 18;
+
+class HierarchicalSum {
+ public:
+  // All holders of the chunk make it with the same plan. What is lent must outlive it. kConfig when
+  // there are more buckets than frames can number. REQUIRES: self is in the plan; window > 0.
+  [[nodiscard]] static Result<std::unique_ptr<HierarchicalSum>> make(
+      FrameLink& link,
+      Rank self,
+      ChunkId chunk,
+      const AllreducePlan& plan,
+      SliceEncoder& encoder,
+      const HierarchicalSumOptions& options);
+
+  // Called by all holders, with as many values each as the plan has. Returns the seconds spent
+  // waiting for messages. kPeer when a rank is lost or late, kCorrupt when a message does not fit;
+  // the values are then worthless, and so is this object.
+  [[nodiscard]] Result<double> run(std::int64_t step, std::span<float> values);
+
+ private:
+  struct Expected {
+    ReduceMessage message;
+    std::size_t order = 0;  // of the sender's term: its place, or its machine
+  };
+
+  // What this rank sends and receives of a bucket, the same in every step.
+  struct Role {
+    std::array<std::vector<ReduceMessage>, kReducePhases> sends;
+    std::array<std::vector<Expected>, kReducePhases> receives;  // by range, then in order
+  };
+
+  struct Incoming {
+    const Expected* expected = nullptr;
+    PendingFrame frame;  // until it was waited for
+    Buffer buffer;       // from then on
+  };
+
+  struct Outgoing {
+    Pending pending;
+    Rank to;
+  };
+
+  // A bucket under way.
+  struct Active {
+    std::size_t bucket = 0;
+    std::size_t phase = 0;  // whose messages it waits for; kReducePhases: only for its sends
+    std::array<std::vector<Incoming>, kReducePhases> incoming;
+    std::vector<Outgoing> outgoing;
+
+    [[nodiscard]] bool is_done() const { return phase == kReducePhases && outgoing.empty(); }
+  };
+
+  HierarchicalSum(FrameLink& link,
+                  Rank self,
+                  ChunkId chunk,
+                  const AllreducePlan& plan,
+                  SliceEncoder& encoder,
+                  const HierarchicalSumOptions& options,
+                  std::unique_ptr<const Codec> plain);
+
+  [[nodiscard]] static Role role_in(const AllreducePlan& plan,
+                                    const ReduceBucket& bucket,
+                                    Rank self);
+
+  void begin(std::size_t bucket);
+  Result<bool> advance(Active& active);
+  Result<void> wait_for(Active& active);
+  Result<void> take(const Active& active, Incoming& incoming);
+  Result<void> take_back(const Active& active, Outgoing& outgoing);
+  [[nodiscard]] static bool all_came(const Active& active);
+
+  Result<void> end_phase(Active& active);
+  Result<void> add_up(ReducePhase phase, std::span<Incoming> terms);
+  void send_phase(Active& active);
+
+  [[nodiscard]] std::size_t bytes_max(ReducePhase phase, std::size_t count) const;
+  std::size_t encode(ReducePhase phase, ValueRange range, std::span<std::byte> wire);
+  Result<void> decode(ReducePhase phase, const Buffer& buffer, std::span<float> values) const;
+
+  [[nodiscard]] Active& slot(std::size_t bucket);
+  [[nodiscard]] std::span<float> at(ValueRange range) const;
+  [[nodiscard]] FrameId id(std::size_t bucket, ReducePhase phase) const;
+  [[nodiscard]] std::string words(const Active& active) const;
+
+  FrameLink& link_;
+  const ChunkId chunk_;
+  SliceEncoder& encoder_;
+  const HierarchicalSumOptions options_;
+  const std::unique_ptr<const Codec> plain_;  // inside a machine
+  const std::size_t value_count_;
+  const std::size_t machine_;  // of this rank
+  const std::size_t place_;
+  std::vector<Role> roles_;      // [bucket]
+  std::vector<Active> actives_;  // [bucket % window]
+  BufferPool buffers_;
+  std::vector<float> total_;
+  std::vector<float> term_;
+
+  std::int64_t step_ = 0;  // of the run under way
+  std::span<float> values_;
+  double wait_s_ = 0;
+};
+
+}  // namespace motley

@@ -1,0 +1,42 @@
+// CountingTransport: counts what a rank gives another transport to send.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "comm/transport.h"
+
+namespace motley {
+
+class CountingTransport final : public Transport {
+ public:
+  // The other one must outlive it.
+  CountingTransport(Transport& other, int rank_count)
+      : other_(other), payload_bytes_(static_cast<std::size_t>(rank_count), 0) {}
+
+  // Without headers. [Rank] that it went to.
+  [[nodiscard]] const std::vector<std::uint64_t>& payload_bytes() const { return payload_bytes_; }
+
+  [[nodiscard]] std::string address() const override { return other_.address(); }
+
+  Result<void> connect(const std::vector<std::string>& addresses, Deadline deadline) override {
+    return other_.connect(addresses, deadline);
+  }
+
+  Pending send(Rank to, Tag tag, Buffer buffer) override {
+    payload_bytes_[to.index()] += buffer.payload_bytes();
+    return other_.send(to, tag, std::move(buffer));
+  }
+
+  Pending recv(Rank from, Tag tag, Buffer buffer) override {
+    return other_.recv(from, tag, std::move(buffer));
+  }
+
+ private:
+  Transport& other_;
+  std::vector<std::uint64_t> payload_bytes_;
+};
+
+}  // namespace motley
