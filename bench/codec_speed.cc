@@ -1,22 +1,18 @@
-// How fast one core encodes and decodes, beside memcpy of the same values in the same run.
+// How fast one core encodes, with and without error feedback, decodes and adds, beside memcpy of
+// the same values in the same rounds.
 //
 //   build/core/bin/codec_speed [MIB [CHAIN...]]
 //
-// MIB of normally distributed fp32 values, 256 by default: more than most caches hold. Rounds take
-// the codecs in turn, so that what else the machine does falls on all of them. Rates are fp32 bytes
-// a second of the thread's processor time, medians of the rounds.
+// MIB of normally distributed fp32 values, 256 by default: more than most caches hold. Rates are
+// shares of memcpy's, which is printed; compression/codec_rates.h says what is measured.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstdlib>
-#include <cstring>
-#include <memory>
-#include <random>
 #include <string>
 #include <vector>
 
-#include "base/clock.h"
-#include "compression/codec.h"
+#include "compression/codec_rates.h"
 
 namespace {
 
@@ -24,74 +20,16 @@ using namespace motley;
 
 constexpr int kRounds = 7;
 
-struct Subject {
-  std::unique_ptr<const Codec> codec;
-  std::size_t wire_bytes = 0;
-  std::vector<double> encode_s;
-  std::vector<double> decode_s;
-};
-
-double median(std::vector<double> seconds) {
-  const auto middle = seconds.begin() + static_cast<std::ptrdiff_t>(seconds.size() / 2);
-  std::nth_element(seconds.begin(), middle, seconds.end());
-  return *middle;
+std::string share(double bytes_per_s, const CodecRates& rates) {
+  return bytes_per_s == 0 ? "-" : fmt::format("{:.2f}", bytes_per_s / rates.copy_bytes_per_s);
 }
 
-std::vector<float> normal_values(std::size_t count) {
-  std::mt19937 random(1);
-  std::normal_distribution<float> normal;
-  std::vector<float> values_N(count);
-  for (float& value : values_N) value = normal(random);
-  return values_N;
-}
-
-struct Measured {
-  std::vector<double> copy_s;
-  std::vector<Subject> subjects;
-};
-
-Result<Measured> measure(std::size_t floats, const std::vector<std::string>& chains) {
-  Measured measured;
-  std::size_t wire_room = 0;
-  for (const std::string& chain : chains) {
-    MOTLEY_ASSIGN(auto codec, make_codec(chain));
-    wire_room = std::max(wire_room, codec->bytes_max(floats));
-    measured.subjects.push_back({.codec = std::move(codec)});
-  }
-  const std::vector<float> values_N = normal_values(floats);
-  std::vector<float> decoded_N(floats);
-  std::vector<std::byte> wire_B(wire_room);
-  for (int round = -1; round < kRounds; ++round) {  // the first touches memory for the first time
-    double start_s = thread_cpu_s();
-    std::memcpy(decoded_N.data(), values_N.data(), floats * sizeof(float));
-    if (round >= 0) measured.copy_s.push_back(thread_cpu_s() - start_s);
-    for (Subject& subject : measured.subjects) {
-      start_s = thread_cpu_s();
-      subject.wire_bytes = subject.codec->encode(values_N, wire_B);
-      const double encoded_s = thread_cpu_s();
-      MOTLEY_TRY(subject.codec->decode(std::span(wire_B).first(subject.wire_bytes), decoded_N));
-      const double end_s = thread_cpu_s();
-      if (round < 0) continue;
-      subject.encode_s.push_back(encoded_s - start_s);
-      subject.decode_s.push_back(end_s - encoded_s);
-    }
-  }
-  return measured;
-}
-
-void print(std::size_t floats, const Measured& measured) {
-  const double gigabytes = static_cast<double>(floats * sizeof(float)) / 1e9;
-  const double copy_rate = gigabytes / median(measured.copy_s);
-  fmt::print("{:.0f} MB of fp32; memcpy {:.2f} GB/s\n", gigabytes * 1e3, copy_rate);
-  fmt::print("{:<14} {:>11} {:>12} {:>9} {:>12} {:>9}\n", "codec", "bytes/value", "encode GB/s",
-             "of memcpy", "decode GB/s", "of memcpy");
-  for (const Subject& subject : measured.subjects) {
-    const double encode_rate = gigabytes / median(subject.encode_s);
-    const double decode_rate = gigabytes / median(subject.decode_s);
-    fmt::print("{:<14} {:>11.3f} {:>12.2f} {:>9.2f} {:>12.2f} {:>9.2f}\n", subject.codec->name(),
-               static_cast<double>(subject.wire_bytes) / static_cast<double>(floats), encode_rate,
-               encode_rate / copy_rate, decode_rate, decode_rate / copy_rate);
-  }
+void print(const CodecRates& rates) {
+  fmt::print("{:<18} {:>11.4f} {:>11.2f} {:>7} {:>9} {:>9} {:>7} {:>7}\n", rates.chain,
+             rates.wire_bytes_per_value, rates.copy_bytes_per_s / 1e9,
+             share(rates.encode_bytes_per_s, rates), share(rates.feedback_bytes_per_s, rates),
+             share(rates.momentum_bytes_per_s, rates), share(rates.decode_bytes_per_s, rates),
+             share(rates.decode_add_bytes_per_s, rates));
 }
 
 }  // namespace
@@ -104,15 +42,31 @@ int main(int argc, char** argv) {
   }
   std::vector<std::string> chains(argv + std::min(argc, 2), argv + argc);
   if (chains.empty()) {
-    chains = {"none", "fp16",         "bf16",         "int8",
-              "int4", "fp16|zstd(1)", "int8|zstd(1)", "int4|zstd(1)"};
+    chains = {"none",
+              "fp16",
+              "bf16",
+              "int8",
+              "int4",
+              "topk(0.01)",
+              "topk(0.01)|fp16",
+              "topk(0.01)|int8",
+              "topk(0.25)",
+              "fp16|zstd(1)",
+              "int8|zstd(1)",
+              "int4|zstd(1)",
+              "topk(0.01)|int8|zstd(1)"};
   }
   const std::size_t floats = static_cast<std::size_t>(mebibytes) << 18;
-  const Result<Measured> measured = measure(floats, chains);
-  if (!measured.ok()) {
-    fmt::print(stderr, "{}", describe(measured.error()));
-    return 1;
+  fmt::print("{} MiB of fp32; rates as shares of memcpy\n", mebibytes);
+  fmt::print("{:<18} {:>11} {:>11} {:>7} {:>9} {:>9} {:>7} {:>7}\n", "codec", "bytes/value",
+             "memcpy GB/s", "encode", "feedback", "momentum", "decode", "add");
+  for (const std::string& chain : chains) {
+    const Result<CodecRates> rates = measure_codec_rates(chain, floats, kRounds);
+    if (!rates.ok()) {
+      fmt::print(stderr, "{}", describe(rates.error()));
+      return 1;
+    }
+    print(*rates);
   }
-  print(floats, *measured);
   return 0;
 }

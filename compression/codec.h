@@ -16,7 +16,7 @@ class Codec {
  public:
   virtual ~Codec() = default;
 
-  // The text that made it: "none", "fp16", "int8|zstd(1)".
+  // The text that made it: "none", "fp16", "topk(0.01)|int8|zstd(1)".
   [[nodiscard]] virtual std::string name() const = 0;
 
   // Upper bound, in bytes, of what encode() writes for `count` values.
@@ -32,6 +32,11 @@ class Codec {
   // values_N is then unspecified.
   virtual Result<void> decode(std::span<const std::byte> wire_B,
                               std::span<float> values_N) const = 0;
+
+  // Adds what decode() would write to sum_N, so that reducing over peers needs no second slice.
+  // Fails as decode() does; sum_N is then unspecified.
+  virtual Result<void> decode_add(std::span<const std::byte> wire_B,
+                                  std::span<float> sum_N) const = 0;
 };
 
 // From a chain as text; kConfig, naming the known codecs, when it is not one. "auto" is not a

@@ -2,7 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
+
 #include "base/check.h"
+#include "compression/sum_kernels.h"
 
 namespace motley {
 namespace {
@@ -23,19 +27,37 @@ class FixedSizeCodec : public Codec {
   }
 
   Result<void> decode(std::span<const std::byte> wire_B, std::span<float> values_N) const override {
-    const std::size_t bytes = bytes_max(values_N.size());
-    if (wire_B.size() != bytes) {
-      return Error{ErrorCode::kCorrupt,
-                   fmt::format("{} message of {} bytes where {} values take {}", format_.name,
-                               wire_B.size(), values_N.size(), bytes),
-                   "the two ends do not use the same codec or shape", "start both from one plan"};
-    }
+    MOTLEY_TRY(check_size(wire_B.size(), values_N.size()));
     format_.decode(wire_B.data(), values_N);
     return {};
   }
 
+  Result<void> decode_add(std::span<const std::byte> wire_B,
+                          std::span<float> sum_N) const override {
+    MOTLEY_TRY(check_size(wire_B.size(), sum_N.size()));
+    std::array<float, kPieceValues> decoded_N;
+    while (!sum_N.empty()) {
+      const auto piece_N = std::span(decoded_N).first(std::min(sum_N.size(), kPieceValues));
+      format_.decode(wire_B.data(), piece_N);
+      sums_.add(piece_N, sum_N.first(piece_N.size()));
+      wire_B = wire_B.subspan(format_.bytes(piece_N.size()));
+      sum_N = sum_N.subspan(piece_N.size());
+    }
+    return {};
+  }
+
  private:
+  Result<void> check_size(std::size_t bytes, std::size_t count) const {
+    const std::size_t expected_bytes = bytes_max(count);
+    if (bytes == expected_bytes) return {};
+    return Error{ErrorCode::kCorrupt,
+                 fmt::format("{} message of {} bytes where {} values take {}", format_.name, bytes,
+                             count, expected_bytes),
+                 "the two ends do not use the same codec or shape", "start both from one plan"};
+  }
+
   FixedSizeFormat format_;
+  SumKernels sums_ = best_sum_kernels();
 };
 
 }  // namespace

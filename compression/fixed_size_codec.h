@@ -1,5 +1,9 @@
 // A codec whose messages depend in size on nothing but the count of values, as those of all first
-// links of a chain do: each is a pair of kernels that works on whole slices.
+// links of a chain but topk do: each is a pair of kernels that works on whole slices.
+//
+// A message is also the messages of its pieces, one behind the other. What goes over a slice more
+// than once goes over it piece by piece, so that each piece stays in the nearest cache and the
+// slice crosses the memory bus once.
 #pragma once
 
 #include <memory>
@@ -7,6 +11,9 @@
 #include "compression/codec.h"
 
 namespace motley {
+
+// 16 KiB as fp32, and a multiple of the block of every format.
+inline constexpr std::size_t kPieceValues = 4096;
 
 struct FixedSizeFormat {
   const char* name;

@@ -16,12 +16,12 @@ namespace {
 // What one encode or decode works in. Kept between calls: a context costs about a megabyte.
 struct Workspace {
   struct Free {
-    void operator()(ZSTD_CCtx* context) const { ZSTD_freeCCtx(context); }
-
     void operator()(ZSTD_DCtx* context) const { ZSTD_freeDCtx(context); }
   };
 
-  std::unique_ptr<ZSTD_CCtx, Free> compressor{ZSTD_createCCtx()};
+  explicit Workspace(int level) : packer(level) {}
+
+  ZstdPacker packer;
   std::unique_ptr<ZSTD_DCtx, Free> decompressor{ZSTD_createDCtx()};
   std::vector<std::byte> inner_B;
 };
@@ -29,9 +29,9 @@ struct Workspace {
 // Never more workspaces than threads that used the codec at once.
 class WorkspacePool {
  public:
-  [[nodiscard]] std::unique_ptr<Workspace> take() {
+  [[nodiscard]] std::unique_ptr<Workspace> take(int level) {
     const std::lock_guard lock(mutex_);
-    if (idle_.empty()) return std::make_unique<Workspace>();
+    if (idle_.empty()) return std::make_unique<Workspace>(level);
     auto workspace = std::move(idle_.back());
     idle_.pop_back();
     return workspace;
@@ -64,58 +64,92 @@ class ZstdCodec : public Codec {
   }
 
   std::size_t bytes_max(std::size_t count) const override {
-    return ZSTD_compressBound(inner_->bytes_max(count));
+    return ZstdPacker::bytes_max(inner_->bytes_max(count));
   }
 
   std::size_t encode(std::span<const float> values_N, std::span<std::byte> wire_B) const override {
     MOTLEY_CHECK(wire_B.size() >= bytes_max(values_N.size()), "{} bytes of room for {}",
                  wire_B.size(), bytes_max(values_N.size()));
-    auto work = pool_.take();
+    auto work = pool_.take(level_);
     work->inner_B.resize(inner_->bytes_max(values_N.size()));
     const std::size_t inner_bytes = inner_->encode(values_N, work->inner_B);
-    // Into a buffer of the bound's size this fails only for want of memory.
     const std::size_t bytes =
-        ZSTD_compressCCtx(work->compressor.get(), wire_B.data(), wire_B.size(),
-                          work->inner_B.data(), inner_bytes, level_);
-    MOTLEY_CHECK(!ZSTD_isError(bytes), "zstd: {}", ZSTD_getErrorName(bytes));
+        work->packer.pack(std::span(work->inner_B).first(inner_bytes), wire_B);
     pool_.give_back(std::move(work));
     return bytes;
   }
 
   Result<void> decode(std::span<const std::byte> wire_B, std::span<float> values_N) const override {
-    const std::size_t expected_bytes = inner_->bytes_max(values_N.size());
+    return unpack(wire_B, values_N.size(), [&](std::span<const std::byte> inner_B) {
+      return inner_->decode(inner_B, values_N);
+    });
+  }
+
+  Result<void> decode_add(std::span<const std::byte> wire_B,
+                          std::span<float> sum_N) const override {
+    return unpack(wire_B, sum_N.size(), [&](std::span<const std::byte> inner_B) {
+      return inner_->decode_add(inner_B, sum_N);
+    });
+  }
+
+ private:
+  // Calls use(content) for the content of a frame around `count` values.
+  template <class Use>
+  Result<void> unpack(std::span<const std::byte> wire_B, std::size_t count, const Use& use) const {
+    const std::size_t room_bytes = inner_->bytes_max(count);
+    // What is no frame or declares no size counts as more than any room.
     const auto declared_bytes = ZSTD_getFrameContentSize(wire_B.data(), wire_B.size());
-    if (declared_bytes != expected_bytes) {
-      return damaged(name(), fmt::format("it does not declare the expected {} bytes of content",
-                                         expected_bytes));
+    if (declared_bytes > room_bytes) {
+      return damaged(name(), fmt::format("it does not declare the expected {} bytes of content, "
+                                         "or fewer",
+                                         room_bytes));
     }
     if (ZSTD_findFrameCompressedSize(wire_B.data(), wire_B.size()) != wire_B.size()) {
       return damaged(name(), "it is not one whole zstd frame");
     }
-    auto work = pool_.take();
-    work->inner_B.resize(expected_bytes);
+    auto work = pool_.take(level_);
+    work->inner_B.resize(declared_bytes);
     // In one piece: the output is the window, so what the frame says of its window costs nothing.
     const std::size_t bytes = ZSTD_decompressDCtx(work->decompressor.get(), work->inner_B.data(),
-                                                  expected_bytes, wire_B.data(), wire_B.size());
+                                                  declared_bytes, wire_B.data(), wire_B.size());
     Result<void> outcome;
     if (ZSTD_isError(bytes)) {
       outcome = damaged(name(), ZSTD_getErrorName(bytes));
-    } else if (bytes != expected_bytes) {
+    } else if (bytes != declared_bytes) {
       outcome = damaged(name(), "its content is shorter than it declares");
     } else {
-      outcome = inner_->decode(work->inner_B, values_N);
+      outcome = use(work->inner_B);
     }
     pool_.give_back(std::move(work));
     return outcome;
   }
 
- private:
   std::unique_ptr<const Codec> inner_;
   int level_;
   mutable WorkspacePool pool_;
 };
 
 }  // namespace
+
+void ZstdPacker::Free::operator()(ZSTD_CCtx_s* context) const {
+  ZSTD_freeCCtx(context);
+}
+
+ZstdPacker::ZstdPacker(int level) : level_(level), context_(ZSTD_createCCtx()) {
+  MOTLEY_CHECK(kZstdLevelMin <= level && level <= kZstdLevelMax, "zstd level {}", level);
+}
+
+std::size_t ZstdPacker::bytes_max(std::size_t content_bytes) {
+  return ZSTD_compressBound(content_bytes);
+}
+
+// Into a buffer of the bound's size this fails only for want of memory.
+std::size_t ZstdPacker::pack(std::span<const std::byte> content_B, std::span<std::byte> frame_B) {
+  const std::size_t bytes = ZSTD_compressCCtx(context_.get(), frame_B.data(), frame_B.size(),
+                                              content_B.data(), content_B.size(), level_);
+  MOTLEY_CHECK(!ZSTD_isError(bytes), "zstd: {}", ZSTD_getErrorName(bytes));
+  return bytes;
+}
 
 std::unique_ptr<const Codec> make_zstd_codec(std::unique_ptr<const Codec> inner, int level) {
   MOTLEY_CHECK(kZstdLevelMin <= level && level <= kZstdLevelMax, "zstd level {}", level);

@@ -51,14 +51,6 @@ std::vector<float> exact_values(std::size_t count) {
 
 class EveryChain : public testing::TestWithParam<const char*> {};
 
-TEST_P(EveryChain, BringsAllValuesNearlyBack) {
-  const auto codec = codec_of(GetParam());
-  const auto values = exact_values(1000);
-  const auto back = decoded(*codec, encoded(*codec, values), values.size());
-  ASSERT_TRUE(back.ok()) << describe(back.error());
-  for (std::size_t i = 0; i < values.size(); ++i) EXPECT_NEAR((*back)[i], values[i], 6) << i;
-}
-
 TEST_P(EveryChain, NamesItself) {
   EXPECT_EQ(codec_of(GetParam())->name(), GetParam());
 }
@@ -95,6 +87,29 @@ TEST_P(EveryChain, SurvivesArbitraryBytes) {
   }));
 }
 
+TEST_P(EveryChain, AddsWhatItDecodes) {
+  const auto codec = codec_of(GetParam());
+  for (const std::size_t count : {0U, 1U, 127U, 4096U, 10'001U}) {
+    const auto values = exact_values(count);
+    const auto wire = encoded(*codec, values);
+    const auto back = decoded(*codec, wire, count);
+    ASSERT_TRUE(back.ok());
+    std::vector<float> sum(count, 0.1F);
+    ASSERT_TRUE(codec->decode_add(wire, sum).ok());
+    for (std::size_t i = 0; i < count; ++i) EXPECT_EQ(sum[i], 0.1F + (*back)[i]) << i;
+  }
+}
+
+TEST_P(EveryChain, AddsNothingDamaged) {
+  const auto codec = codec_of(GetParam());
+  auto wire = encoded(*codec, exact_values(300));
+  wire.pop_back();
+  std::vector<float> sum(300);
+  const auto added = codec->decode_add(wire, sum);
+  ASSERT_FALSE(added.ok());
+  EXPECT_EQ(added.error().code, ErrorCode::kCorrupt);
+}
+
 TEST_P(EveryChain, IsSafeToShareBetweenThreads) {
   const auto codec = codec_of(GetParam());
   const auto values = exact_values(5000);
@@ -128,7 +143,35 @@ INSTANTIATE_TEST_SUITE_P(Chains,
                                          "fp16|zstd(1)",
                                          "bf16|zstd(19)",
                                          "int8|zstd(1)",
-                                         "int4|zstd(1)"));
+                                         "int4|zstd(1)",
+                                         "topk(0.25)",
+                                         "topk(0.01)|fp16",
+                                         "topk(0.5)|bf16",
+                                         "topk(0.1)|int8",
+                                         "topk(0.1)|zstd(2)",
+                                         "topk(1)|int8|zstd(1)"));
+
+class EveryWholeChain : public EveryChain {};
+
+TEST_P(EveryWholeChain, BringsAllValuesNearlyBack) {
+  const auto codec = codec_of(GetParam());
+  const auto values = exact_values(1000);
+  const auto back = decoded(*codec, encoded(*codec, values), values.size());
+  ASSERT_TRUE(back.ok()) << describe(back.error());
+  for (std::size_t i = 0; i < values.size(); ++i) EXPECT_NEAR((*back)[i], values[i], 6) << i;
+}
+
+INSTANTIATE_TEST_SUITE_P(Chains,
+                         EveryWholeChain,
+                         testing::Values("none",
+                                         "fp16",
+                                         "bf16",
+                                         "int8",
+                                         "int4",
+                                         "zstd(1)",
+                                         "int8|zstd(1)",
+                                         "topk(1)",
+                                         "topk(1)|int8|zstd(1)"));
 
 class EveryDenseChain : public EveryChain {};
 
@@ -142,10 +185,15 @@ TEST_P(EveryDenseChain, BringsExactValuesBack) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Chains,
-    EveryDenseChain,
-    testing::Values("none", "fp16", "bf16", "zstd(1)", "fp16|zstd(1)", "bf16|zstd(19)"));
+INSTANTIATE_TEST_SUITE_P(Chains,
+                         EveryDenseChain,
+                         testing::Values("none",
+                                         "fp16",
+                                         "bf16",
+                                         "zstd(1)",
+                                         "fp16|zstd(1)",
+                                         "bf16|zstd(19)",
+                                         "topk(1)|fp16|zstd(3)"));
 
 TEST(Codec, BlocksTakeAsManyBytesAsTheDocumentSays) {
   const auto int8 = codec_of("int8");
@@ -169,6 +217,7 @@ TEST(Codec, NoneKeepsEveryBit) {
 TEST(Codec, AcceptsSpacesAndAnExplicitNone) {
   EXPECT_EQ(codec_of(" fp16 | zstd(3) ")->name(), "fp16|zstd(3)");
   EXPECT_EQ(codec_of("none|zstd(3)")->name(), "zstd(3)");
+  EXPECT_EQ(codec_of("topk(0.010) | none")->name(), "topk(0.01)");
 }
 
 TEST(Codec, ZstdShrinksWhatRepeats) {
@@ -183,6 +232,7 @@ TEST_P(NotAChain, IsRefusedWithTheKnownCodecs) {
   EXPECT_EQ(codec.error().code, ErrorCode::kConfig);
   EXPECT_THAT(codec.error().what, HasSubstr(GetParam()));
   EXPECT_THAT(codec.error().remedy, HasSubstr("fp16"));
+  EXPECT_THAT(codec.error().remedy, HasSubstr("topk(DENSITY)"));
 }
 
 INSTANTIATE_TEST_SUITE_P(Texts,
@@ -207,7 +257,19 @@ INSTANTIATE_TEST_SUITE_P(Texts,
                                          "int4|int8",
                                          "zstd(1)|int4",
                                          "zstd(1)|zstd(1)",
-                                         "zstd(99999999999)"));
+                                         "zstd(99999999999)",
+                                         "topk",
+                                         "topk()",
+                                         "topk(0)",
+                                         "topk(-0.1)",
+                                         "topk(1.01)",
+                                         "topk(nan)",
+                                         "topk(0.1x)",
+                                         "topk(0.1)|int4",
+                                         "topk(0.1)|topk(0.1)",
+                                         "fp16|topk(0.1)",
+                                         "zstd(1)|topk(0.1)",
+                                         "topk(0.1)|zstd(1)|fp16"));
 
 TEST(ZstdCodec, RefusesABombBeforeUnpackingIt) {
   const auto wire = zstd_frame(std::vector<std::byte>(1 << 24));

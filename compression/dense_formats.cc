@@ -1,9 +1,8 @@
-#include "compression/dense_codecs.h"
+#include "compression/dense_formats.h"
 
 #include <bit>
 #include <cstring>
 
-#include "compression/fixed_size_codec.h"
 #include "compression/half.h"
 
 namespace motley {
@@ -26,18 +25,18 @@ void fp32_decode(const std::byte* wire_B, std::span<float> values_N) {
 
 }  // namespace
 
-std::unique_ptr<const Codec> make_fp32_codec() {
-  return make_fixed_size_codec({"none", bytes_of<4>, fp32_encode, fp32_decode});
+FixedSizeFormat fp32_format() {
+  return {"none", bytes_of<4>, fp32_encode, fp32_decode};
 }
 
-std::unique_ptr<const Codec> make_fp16_codec() {
+FixedSizeFormat fp16_format() {
   const HalfKernels& kernels = best_half_kernels();
-  return make_fixed_size_codec({"fp16", bytes_of<2>, kernels.fp16_encode, kernels.fp16_decode});
+  return {"fp16", bytes_of<2>, kernels.fp16_encode, kernels.fp16_decode};
 }
 
-std::unique_ptr<const Codec> make_bf16_codec() {
+FixedSizeFormat bf16_format() {
   const HalfKernels& kernels = best_half_kernels();
-  return make_fixed_size_codec({"bf16", bytes_of<2>, kernels.bf16_encode, kernels.bf16_decode});
+  return {"bf16", bytes_of<2>, kernels.bf16_encode, kernels.bf16_decode};
 }
 
 }  // namespace motley

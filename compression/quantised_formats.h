@@ -2,13 +2,11 @@
 // (compression/block_quantise.h).
 #pragma once
 
-#include <memory>
-
-#include "compression/codec.h"
+#include "compression/fixed_size_codec.h"
 
 namespace motley {
 
-[[nodiscard]] std::unique_ptr<const Codec> make_int8_codec();
-[[nodiscard]] std::unique_ptr<const Codec> make_int4_codec();
+[[nodiscard]] FixedSizeFormat int8_format();
+[[nodiscard]] FixedSizeFormat int4_format();
 
 }  // namespace motley

@@ -1,0 +1,122 @@
+#include "compression/codec_chain.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <string_view>
+#include <vector>
+
+#include "compression/dense_formats.h"
+#include "compression/quantised_formats.h"
+#include "compression/sparse_codec.h"
+#include "compression/zstd_codec.h"
+
+namespace motley {
+namespace {
+
+struct ChainLink {
+  std::string_view name;
+  std::string_view argument;
+  bool has_argument = false;
+};
+
+Error not_a_chain(const std::string& chain, const std::string& cause) {
+  return {ErrorCode::kConfig, fmt::format("not a codec: '{}'", chain), cause,
+          fmt::format("use none, fp16, bf16, int8, int4, topk(DENSITY) with a density above 0 and "
+                      "up to 1, or zstd(LEVEL) with a level of {} to {}; or a chain of topk, what "
+                      "writes its values (fp16, bf16 or int8) and zstd, such as fp16|zstd(1) or "
+                      "topk(0.01)|int8",
+                      kZstdLevelMin, kZstdLevelMax)};
+}
+
+std::string_view trimmed(std::string_view text) {
+  const auto first = text.find_first_not_of(' ');
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(' ') - first + 1);
+}
+
+// "name" or "name(argument)".
+ChainLink parse_link(std::string_view text) {
+  text = trimmed(text);
+  const auto open = text.find('(');
+  if (open == std::string_view::npos || text.back() != ')') return {text, {}, false};
+  return {text.substr(0, open), text.substr(open + 1, text.size() - open - 2), true};
+}
+
+std::vector<ChainLink> split_chain(std::string_view chain) {
+  std::vector<ChainLink> links;
+  for (;;) {
+    const auto bar = chain.find('|');
+    links.push_back(parse_link(chain.substr(0, bar)));
+    if (bar == std::string_view::npos) return links;
+    chain.remove_prefix(bar + 1);
+  }
+}
+
+std::optional<FixedSizeFormat> find_format(const ChainLink& link) {
+  if (link.has_argument) return std::nullopt;
+  if (link.name == "none") return fp32_format();
+  if (link.name == "fp16") return fp16_format();
+  if (link.name == "bf16") return bf16_format();
+  if (link.name == "int8") return int8_format();
+  if (link.name == "int4") return int4_format();
+  return std::nullopt;
+}
+
+// The whole text as a number; `otherwise` when it is none.
+template <class Number>
+Number parse_number(std::string_view text, Number otherwise) {
+  Number number{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc() && end == text.data() + text.size() ? number : otherwise;
+}
+
+}  // namespace
+
+bool CodecChain::lossy() const {
+  return density.has_value() || format.name != std::string_view("none");
+}
+
+Result<CodecChain> parse_codec_chain(const std::string& text) {
+  const std::vector<ChainLink> links = split_chain(text);
+  CodecChain chain;
+  chain.format = fp32_format();  // a chain without a format writes plain fp32
+  std::size_t next = 0;
+  if (links[next].name == "topk") {
+    const auto density = parse_number(links[next].argument, 0.0);
+    if (!(0 < density && density <= 1)) return not_a_chain(text, "topk needs a density");
+    chain.density = density;
+    ++next;
+  }
+  if (next < links.size()) {
+    if (const auto format = find_format(links[next])) {
+      if (chain.density.has_value() && links[next].name == "int4") {
+        return not_a_chain(text, "int4 rotates whole blocks, which kept values are too few for");
+      }
+      chain.format = *format;
+      ++next;
+    }
+  }
+  if (next < links.size() && links[next].name == "zstd") {
+    chain.zstd_level = parse_number(links[next].argument, 0);
+    if (chain.zstd_level < kZstdLevelMin || chain.zstd_level > kZstdLevelMax) {
+      return not_a_chain(text, "zstd needs a level");
+    }
+    ++next;
+  }
+  if (next < links.size()) {
+    return not_a_chain(
+        text, fmt::format("'{}' is unknown, or does not belong in this place", links[next].name));
+  }
+  return chain;
+}
+
+std::unique_ptr<const Codec> make_chain_codec(const CodecChain& chain, double density_max) {
+  auto codec = chain.density.has_value()
+                   ? make_sparse_codec({*chain.density, density_max, chain.format})
+                   : make_fixed_size_codec(chain.format);
+  return chain.zstd_level == 0 ? std::move(codec)
+                               : make_zstd_codec(std::move(codec), chain.zstd_level);
+}
+
+}  // namespace motley

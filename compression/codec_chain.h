@@ -1,0 +1,30 @@
+// A chain as text, "topk(0.01)|fp16|zstd(1)", and as the values that it stands for.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "compression/codec.h"
+#include "compression/fixed_size_codec.h"
+
+namespace motley {
+
+struct CodecChain {
+  std::optional<double> density;  // of topk, 0 < density <= 1; without it every value is sent
+  FixedSizeFormat format;         // of the values that are sent
+  int zstd_level = 0;             // 0: not packed
+
+  // Whether a message may mean other values than it was made of.
+  [[nodiscard]] bool lossy() const;
+};
+
+// kConfig, naming the known codecs, when it is not a chain.
+[[nodiscard]] Result<CodecChain> parse_codec_chain(const std::string& text);
+
+// density_max: of messages that are decoded, for a sender whose density falls to that of the chain.
+// REQUIRES: not below the chain's density.
+[[nodiscard]] std::unique_ptr<const Codec> make_chain_codec(const CodecChain& chain,
+                                                            double density_max);
+
+}  // namespace motley

@@ -1,0 +1,137 @@
+#include "compression/sparse_encoder.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "base/check.h"
+#include "compression/sparse_block.h"
+
+namespace motley {
+namespace {
+
+std::size_t block_count(std::size_t count) {
+  return (count + kSparseBlockValues - 1) / kSparseBlockValues;
+}
+
+Feedback feedback_of_block(const Feedback& feedback, std::size_t first, std::size_t count) {
+  Feedback block = feedback;
+  if (!feedback.residual_N.empty()) block.residual_N = feedback.residual_N.subspan(first, count);
+  if (!feedback.velocity_N.empty()) block.velocity_N = feedback.velocity_N.subspan(first, count);
+  return block;
+}
+
+// Adds the block to its feedback and marks what is large. Returns where the marked values stand.
+std::span<const float> mark_block(const SelectKernels& kernels,
+                                  std::span<const float> values_N,
+                                  const Feedback& block,
+                                  std::uint32_t threshold_bits,
+                                  KeptValues& kept) {
+  if (values_N.size() < kSparseBlockValues) kept.mask.fill(0);
+  std::uint64_t* words = kept.mask.data();
+  if (block.residual_N.empty()) {
+    kernels.mark(values_N, threshold_bits, words);
+    return values_N;
+  }
+  if (block.velocity_N.empty()) {
+    kernels.add_and_mark(values_N, block.residual_N, threshold_bits, words);
+  } else {
+    kernels.gather_and_mark(values_N, block.momentum, block.velocity_N, block.residual_N,
+                            threshold_bits, words);
+  }
+  return block.residual_N;
+}
+
+void fetch_kept(std::span<const float> values_N, KeptValues& kept) {
+  list_places(kept);
+  kept.finite = true;
+  for (std::size_t i = 0; i < kept.count; ++i) {
+    kept.values[i] = values_N[kept.places[i]];
+    kept.finite &= std::isfinite(kept.values[i]);
+  }
+}
+
+void drop_not_finite(const KeptValues& kept, const Feedback& block) {
+  if (block.residual_N.empty()) return;
+  for (const std::uint16_t place : kept.kept_places()) {
+    if (std::isfinite(block.residual_N[place])) continue;
+    block.residual_N[place] = 0;
+    if (!block.velocity_N.empty()) block.velocity_N[place] = 0;
+  }
+}
+
+}  // namespace
+
+// A place takes a byte as a gap, and less in a mask.
+std::size_t sparse_bytes_max(std::size_t count, double density, const FixedSizeFormat& format) {
+  const std::size_t kept = kept_max(count, density);
+  return kSparseHeaderBytes + block_count(count) * kSparseBlockBytesMore + kept +
+         format.bytes(kept);
+}
+
+Selection SparseEncoder::select(std::span<const float> values_N,
+                                double density,
+                                const Feedback& feedback) {
+  const std::size_t count = values_N.size();
+  const float* values = values_N.data();
+  const float* residual = feedback.residual_N.data();
+  const float* velocity = feedback.velocity_N.data();
+  if (feedback.residual_N.empty()) {
+    return threshold_.select(count, density, [=](std::size_t i) { return values[i]; });
+  }
+  if (feedback.velocity_N.empty()) {
+    return threshold_.select(count, density,
+                             [=](std::size_t i) { return residual[i] + values[i]; });
+  }
+  return threshold_.select(count, density, [=, momentum = feedback.momentum](std::size_t i) {
+    return residual[i] + (momentum * velocity[i] + values[i]);
+  });
+}
+
+// values_B: the kept values as they were written.
+void SparseEncoder::take_sent(KeptValues& kept,
+                              const std::byte* values_B,
+                              const Feedback& block) const {
+  if (block.residual_N.empty()) return;
+  format_.decode(values_B, kept.kept_values());
+  for (std::size_t i = 0; i < kept.count; ++i) {
+    block.residual_N[kept.places[i]] -= kept.values[i];
+  }
+  if (block.velocity_N.empty()) return;
+  for (const std::uint16_t place : kept.kept_places()) block.velocity_N[place] = 0;
+}
+
+std::size_t SparseEncoder::encode(std::span<const float> values_N,
+                                  double density,
+                                  const Feedback& feedback,
+                                  std::span<std::byte> wire_B) {
+  const std::size_t count = values_N.size();
+  MOTLEY_CHECK(0 < density && density <= 1, "density {}", density);
+  MOTLEY_CHECK(wire_B.size() >= sparse_bytes_max(count, density, format_),
+               "{} bytes of room for {}", wire_B.size(), sparse_bytes_max(count, density, format_));
+  const Selection selection = select(values_N, density, feedback);
+  const auto header = static_cast<std::uint64_t>(count);
+  std::memcpy(wire_B.data(), &header, kSparseHeaderBytes);
+  std::size_t at = kSparseHeaderBytes;
+  std::size_t selected = 0;
+  std::size_t room = selection.kept_max;
+  KeptValues kept;
+  for (std::size_t first = 0; first < count; first += kSparseBlockValues) {
+    const auto block_N = values_N.subspan(first, std::min(count - first, kSparseBlockValues));
+    const Feedback block = feedback_of_block(feedback, first, block_N.size());
+    fetch_kept(mark_block(kernels_, block_N, block, selection.threshold_bits, kept), kept);
+    if (!kept.finite) {
+      drop_not_finite(kept, block);
+      kept.count = 0;
+    }
+    selected += kept.count;
+    if (kept.count > room) keep_first(kept, room);
+    room -= kept.count;
+    at += write_sparse_block(kept, block_N.size(), format_, wire_B.data() + at);
+    take_sent(kept, wire_B.data() + at - format_.bytes(kept.count), block);
+  }
+  threshold_.adapt(selected, kept_target(count, density));
+  return at;
+}
+
+}  // namespace motley

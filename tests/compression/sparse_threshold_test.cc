@@ -1,0 +1,102 @@
+#include "compression/sparse_threshold.h"
+
+#include <algorithm>
+#include <cfloat>
+#include <cmath>
+#include <limits>
+
+#include <gtest/gtest.h>
+
+#include "tests/compression/slices.h"
+
+namespace motley {
+namespace {
+
+// One pass, as a sender makes it: chooses, counts, adapts. Returns how many values were selected.
+std::size_t pass(SparseThreshold& threshold, const Floats& values, double density) {
+  const Selection selection =
+      threshold.select(values.size(), density, [&](std::size_t i) { return values[i]; });
+  const float least = std::bit_cast<float>(selection.threshold_bits);
+  const auto selected = static_cast<std::size_t>(
+      std::ranges::count_if(values, [=](float value) { return !(std::abs(value) < least); }));
+  threshold.adapt(selected, kept_target(values.size(), density));
+  return selected;
+}
+
+Floats scaled(Floats values, float factor) {
+  for (float& value : values) value *= factor;
+  return values;
+}
+
+TEST(SparseThreshold, WantsAShareAndOneAtLeast) {
+  EXPECT_EQ(kept_target(0, 0.5), 0U);
+  EXPECT_EQ(kept_target(1, 0.001), 1U);
+  EXPECT_EQ(kept_target(1000, 0.0125), 13U);
+  EXPECT_EQ(kept_target(1000, 1), 1000U);
+  EXPECT_EQ(kept_max(1000, 1), 1000U);
+  EXPECT_EQ(kept_max(1000, 0.1), 166U);
+}
+
+TEST(SparseThreshold, ComesToRestAtTheTarget) {
+  for (const auto& slice : {normal_slice, heavy_slice}) {
+    SparseThreshold threshold;
+    for (unsigned step = 0; step < 20; ++step) {
+      const std::size_t selected = pass(threshold, slice(400'000, step), 0.01);
+      EXPECT_GT(selected, 3600U) << step;
+      EXPECT_LT(selected, 4400U) << step;
+    }
+  }
+}
+
+TEST(SparseThreshold, IsChosenAnewWhereTheSliceOrTheDensityIsAnother) {
+  SparseThreshold threshold;
+  const Floats values = normal_slice(100'000);
+  EXPECT_EQ(pass(threshold, values, 0.25), 25'000U);
+  EXPECT_EQ(pass(threshold, values, 0.01), 1000U);
+  EXPECT_EQ(pass(threshold, scaled(values, 1000), 0.01), 1000U);
+  EXPECT_EQ(pass(threshold, scaled(values, 1e-30F), 0.01), 1000U);
+}
+
+TEST(SparseThreshold, SelectsNoZerosAndRecoversFromThem) {
+  SparseThreshold threshold;
+  EXPECT_EQ(pass(threshold, Floats(1000), 0.1), 0U);
+  EXPECT_EQ(threshold.value(), 0);
+  EXPECT_EQ(pass(threshold, normal_slice(1000), 0.1), 100U);
+}
+
+TEST(SparseThreshold, KeepsToTheTargetWhereValuesAreEqual) {
+  SparseThreshold threshold;
+  const Floats values(1000, 2.0F);
+  const Selection selection =
+      threshold.select(values.size(), 0.1, [&](std::size_t i) { return values[i]; });
+  EXPECT_EQ(selection.threshold_bits, std::bit_cast<std::uint32_t>(2.0F));
+  EXPECT_EQ(selection.kept_max, 100U);
+}
+
+TEST(SparseThreshold, SelectsAllThatIsNotFinite) {
+  SparseThreshold threshold;
+  EXPECT_EQ(pass(threshold, Floats(1000, NAN), 0.1), 1000U);
+  EXPECT_EQ(pass(threshold, Floats(1000, -INFINITY), 0.1), 1000U);
+}
+
+TEST(SparseThreshold, SurvivesAnySetValue) {
+  const Floats values = normal_slice(1000);
+  for (const float set :
+       {-1.0F, 0.0F, FLT_TRUE_MIN, FLT_MAX, std::numeric_limits<float>::infinity(),
+        std::numeric_limits<float>::quiet_NaN()}) {
+    SparseThreshold threshold;
+    threshold.set_value(set);
+    EXPECT_EQ(pass(threshold, values, 0.1), 100U) << set;
+  }
+}
+
+TEST(SparseThreshold, IsTheSameForTheSameCalls) {
+  SparseThreshold a, b;
+  for (unsigned step = 0; step < 5; ++step) {
+    EXPECT_EQ(pass(a, normal_slice(50'000, step), 0.01), pass(b, normal_slice(50'000, step), 0.01));
+    EXPECT_EQ(a.value(), b.value());
+  }
+}
+
+}  // namespace
+}  // namespace motley
