@@ -67,6 +67,8 @@ struct ParallelConfig {
 struct CompressionConfig {
   std::string activations = "none";  // codec chain of activations and their gradients
   std::string gradients = "none";    // codec chain of sums of gradients between machines
+  bool error_feedback = true;        // what their messages leave out is sent later
+  std::int64_t warmup_steps = 100;   // topk: so many steps begin denser
 };
 
 // Changes only speed.

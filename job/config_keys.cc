@@ -135,6 +135,13 @@ std::vector<ConfigEntry> make_entries() {
        kCompression<&CompressionConfig::gradients>,
        {},
        "codec chain of the sums of gradients that replicas exchange between machines, or none"},
+      {"compression.error_feedback",
+       kCompression<&CompressionConfig::error_feedback>,
+       {},
+       "whether what compressed gradients leave out is added to the next step's"},
+      {"compression.warmup_steps", kCompression<&CompressionConfig::warmup_steps>,
+       IntegerRange{0, kManySteps},
+       "steps in which topk sends more: 1/4 of the values, then 1/16, down to its own share"},
 
       {"comm.transport", kComm<&CommConfig::transport>, Choices{{"auto", "ucx", "gloo"}},
        "how stages exchange data"},

@@ -28,8 +28,8 @@ Result<std::unique_ptr<Executor>> Executor::make(Rank self,
       return plan.ranks[rank.index()].machine;
     }));
   }
-  MOTLEY_ASSIGN(executor->gradient_codec_, make_codec(options.gradient_codec));
-  executor->gradient_encoder_ = std::make_unique<CodecEncoder>(*executor->gradient_codec_);
+  // Refused now rather than at the end of the first step.
+  MOTLEY_TRY(FeedbackEncoder::make(options.gradients));
   return executor;
 }
 
@@ -108,7 +108,7 @@ Result<void> Executor::execute(const Action& action) {
     case ActionKind::kVote:
       return vote();
     case ActionKind::kStep:
-      compute_.step();
+      step();
       return {};
   }
   return {};
@@ -182,13 +182,15 @@ std::span<const float> Executor::produced_by(ActionKind kind, const Action& send
 
 Result<void> Executor::sum_replicas(ChunkId chunk) {
   const std::span<float> gradients = compute_.gradients(chunk);
-  std::unique_ptr<HierarchicalSum>& sum = sums_[chunk];
-  if (sum == nullptr) {
+  Reduction& reduction = reductions_[chunk];
+  if (reduction.sum == nullptr) {
     const AllreducePlan plan(holders_[chunk.index()], gradients.size(), kBucketValues);
-    MOTLEY_ASSIGN(sum, HierarchicalSum::make(link_, self_, chunk, plan, *gradient_encoder_,
-                                             {.timeout_s = options_.timeout_s}));
+    MOTLEY_ASSIGN(reduction.encoder, FeedbackEncoder::make(options_.gradients));
+    MOTLEY_ASSIGN(reduction.sum,
+                  HierarchicalSum::make(link_, self_, chunk, plan, *reduction.encoder,
+                                        {.timeout_s = options_.timeout_s}));
   }
-  MOTLEY_ASSIGN(const double wait_s, sum->run(position_.step, gradients));
+  MOTLEY_ASSIGN(const double wait_s, reduction.sum->run(position_.step, gradients));
   action_wait_s_ += wait_s;
   return {};
 }
@@ -220,6 +222,12 @@ Result<void> Executor::vote() {
                        mine, compute_.vote_bytes_max(), Deadline::after_s(options_.timeout_s)));
   action_wait_s_ += now_s() - start_s;
   return compute_.count_votes(votes);
+}
+
+void Executor::step() {
+  if (compute_.step()) return;
+  // Whatever made the step worthless may be in what its messages left out.
+  for (auto& [chunk, reduction] : reductions_) reduction.encoder->forget();
 }
 
 void Executor::post(const Action& action, Rank from, const FrameId& id, std::size_t bytes_max) {

@@ -18,18 +18,19 @@
 #include "comm/buffer_pool.h"
 #include "comm/frame_link.h"
 #include "compression/codec.h"
+#include "compression/gradient_compressor.h"
 #include "partitioner/plan.h"
 #include "partitioner/trace.h"
 #include "pipeline/action.h"
 #include "pipeline/activity.h"
+#include "pipeline/feedback_encoder.h"
 #include "pipeline/hierarchical_sum.h"
 #include "pipeline/stage_compute.h"
 
 namespace motley {
 
 struct ExecutorOptions {
-  // Changes the result: the codec of sums of gradients between machines.
-  std::string gradient_codec = "none";
+  CompressorOptions gradients;  // of sums of gradients between machines; changes the result
   // Changes nothing but when it gives up: the longest wait for one message.
   double timeout_s = 60;
 };
@@ -78,6 +79,7 @@ class Executor {
   Result<void> sum_replicas(ChunkId chunk);
   Result<void> exchange_tied();
   Result<void> vote();
+  void step();
 
   // What the computing action just before `send` made; valid until the next one.
   [[nodiscard]] std::span<const float> produced_by(ActionKind kind, const Action& send) const;
@@ -104,9 +106,14 @@ class Executor {
   std::unique_ptr<const Codec> plain_;                // for exchanges that must be exact
   std::vector<std::unique_ptr<const Codec>> codecs_;  // [ChunkId], of the boundary after it
   std::vector<RanksByMachine> holders_;               // [ChunkId]
-  std::unique_ptr<const Codec> gradient_codec_;
-  std::unique_ptr<SliceEncoder> gradient_encoder_;
-  std::map<ChunkId, std::unique_ptr<HierarchicalSum>> sums_;  // made at the chunk's first R
+
+  // Of a chunk that other ranks hold too; made at its first R.
+  struct Reduction {
+    std::unique_ptr<FeedbackEncoder> encoder;
+    std::unique_ptr<HierarchicalSum> sum;
+  };
+
+  std::map<ChunkId, Reduction> reductions_;
 
   const Schedule* schedule_ = nullptr;  // of the run under way
   BatchPosition position_;

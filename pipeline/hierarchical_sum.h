@@ -51,9 +51,9 @@ class HierarchicalSum {
       SliceEncoder& encoder,
       const HierarchicalSumOptions& options);
 
-  // Called by all holders, with as many values each as the plan has. Returns the seconds spent
-  // waiting for messages. kPeer when a rank is lost or late, kCorrupt when a message does not fit;
-  // the values are then worthless, and so is this object.
+  // Called by all holders, with as many values each as the plan has; the first step is 1. Returns
+  // the seconds spent waiting for messages. kPeer when a rank is lost or late, kCorrupt when a
+  // message does not fit; the values are then worthless, and so is this object.
   [[nodiscard]] Result<double> run(std::int64_t step, std::span<float> values);
 
  private:

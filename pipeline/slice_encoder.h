@@ -1,7 +1,6 @@
 // SliceEncoder: what sums of gradients are made into for their way between machines. The seam
-// between the sum over replicas and compression: a codec without memory comes in by CodecEncoder; a
-// compressor that keeps what it did not send implements the interface and keeps one residual for
-// each WireSlice that it meets.
+// between the sum over replicas and compression: a codec without memory comes in by CodecEncoder,
+// one that keeps what it did not send by FeedbackEncoder (pipeline/feedback_encoder.h).
 //
 // Used by one thread.
 #pragma once
@@ -28,6 +27,9 @@ struct WireSlice {
 class SliceEncoder {
  public:
   virtual ~SliceEncoder() = default;
+
+  // Called before the first encode() of a step; the first step is 0.
+  virtual void begin_step(std::int64_t /*step*/) {}
 
   // Upper bound, in bytes, of what encode() writes for `count` values.
   [[nodiscard]] virtual std::size_t bytes_max(std::size_t count) const = 0;

@@ -70,8 +70,8 @@ class StageCompute {
   // Every rank's vote, [Rank], before the step. Not trusted: kCorrupt when one is malformed.
   [[nodiscard]] virtual Result<void> count_votes(
       const std::vector<std::vector<std::byte>>& votes) = 0;
-  // Updates the parameters or skips, as the votes say.
-  virtual void step() = 0;
+  // Updates the parameters or skips, as the votes say; whether it updated them.
+  virtual bool step() = 0;
 };
 
 }  // namespace motley

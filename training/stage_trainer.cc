@@ -243,7 +243,7 @@ Result<void> StageTrainer::count_votes(const std::vector<std::vector<std::byte>>
   return {};
 }
 
-void StageTrainer::step() {
+bool StageTrainer::step() {
   outcome_.lr = learning_rate(config_.train, position_.step);
   if (tally_.finite) {
     double scale = 1.0 / static_cast<double>(tally_.tokens);
@@ -256,6 +256,7 @@ void StageTrainer::step() {
   progress_.step = position_.step;
   progress_.samples += static_cast<std::uint64_t>(config_.train.global_batch);
   progress_.tokens += static_cast<std::uint64_t>(tally_.tokens);
+  return tally_.finite;
 }
 
 }  // namespace motley

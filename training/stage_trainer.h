@@ -55,7 +55,7 @@ class StageTrainer : public StageCompute {
   std::size_t vote_bytes_max() const override;
   std::vector<std::byte> vote() override;
   Result<void> count_votes(const std::vector<std::vector<std::byte>>& votes) override;
-  void step() override;
+  bool step() override;
 
   // Of the last voted batch; for an evaluation only loss and tokens mean something.
   [[nodiscard]] const StepOutcome& outcome() const { return outcome_; }

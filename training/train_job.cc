@@ -12,6 +12,8 @@
 #include "cluster/shard_message.h"
 #include "cluster/trace_message.h"
 #include "comm/frame_link.h"
+#include "compression/codec_chain.h"
+#include "compression/gradient_compressor.h"
 #include "models/model_spec.h"
 #include "partitioner/planner.h"
 #include "pipeline/executor.h"
@@ -138,6 +140,16 @@ Result<void> check_run_folder(const std::filesystem::path& run_dir) {
                "choose it by --run"};
 }
 
+// Only topk has a density to warm up.
+CompressorOptions gradient_compression(const CompressionConfig& config) {
+  CompressorOptions options;
+  options.chain = config.gradients;
+  options.error_feedback = config.error_feedback;
+  const auto chain = parse_codec_chain(config.gradients);
+  if (chain.ok() && chain->density) options.warmup_steps = config.warmup_steps;
+  return options;
+}
+
 }  // namespace
 
 Result<void> run_train_job(const Job& job, WorkerChannel& channel, Activity& activity) {
@@ -157,10 +169,9 @@ Result<void> run_train_job(const Job& job, WorkerChannel& channel, Activity& act
   MOTLEY_ASSIGN(const auto transport,
                 join_ranks(job, job.rank, job.plan.rank_count(), channel, timeout_s));
   FrameLink link(*transport, job.rank, job.epoch, plan_hash(job.plan));
-  MOTLEY_ASSIGN(
-      const auto executor,
-      Executor::make(job.rank, job.plan, link, *trainer, activity,
-                     {.gradient_codec = job.config.compression.gradients, .timeout_s = timeout_s}));
+  MOTLEY_ASSIGN(const auto executor,
+                Executor::make(job.rank, job.plan, link, *trainer, activity,
+                               {gradient_compression(job.config.compression), timeout_s}));
   channel.send({{"event", "ready"}});
   TrainingLoop loop(job, channel, *trainer, link, *executor, std::move(schedule),
                     std::move(evaluation));

@@ -41,7 +41,9 @@ const std::map<std::string, std::set<std::string>> kMayInclude = {
     {"training",
      {"base", "checkpoint", "cluster", "comm", "compression", "data", "job", "models",
       "partitioner", "pipeline"}},
-    {"tools", {"base", "checkpoint", "cluster", "job", "models/model_spec.h", "partitioner"}},
+    {"tools",
+     {"base", "checkpoint", "cluster", "comm/transport.h", "compression/codec_rates.h", "job",
+      "models/model_spec.h", "partitioner"}},
 };
 
 // The one file that wraps each library.

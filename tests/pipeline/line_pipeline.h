@@ -139,9 +139,10 @@ class LineStage final : public StageCompute {
     return {};
   }
 
-  void step() override {
+  bool step() override {
     stepped_ = true;
     for (std::size_t i = 0; i < parameters_.size(); ++i) parameters_[i] -= 1e-4F * gradients_[i];
+    return true;
   }
 
   // For tests: faults to begin with, and what to look at afterwards.
@@ -236,9 +237,9 @@ class LinePipeline {
  public:
   using Outcome = std::optional<Result<RunTimes>>;
 
-  explicit LinePipeline(const Plan& plan, std::string gradient_codec = "none")
+  explicit LinePipeline(const Plan& plan, const std::string& gradient_codec = "none")
       : plan_(plan),
-        gradient_codec_(std::move(gradient_codec)),
+        gradients_{.chain = gradient_codec},
         group_("inproc", plan.rank_count()),
         hashes_(plan.ranks.size(), plan_hash(plan)) {
     for (Rank rank{0}; rank.value < plan.rank_count(); ++rank.value) {
@@ -289,14 +290,13 @@ class LinePipeline {
   Result<RunTimes> run_rank(Rank self, const Schedule& schedule, const BatchPosition& position) {
     FrameLink link(group_.at(self), self, /*epoch=*/1, hashes_[self.index()]);
     Activity activity;
-    MOTLEY_ASSIGN(const auto executor,
-                  Executor::make(self, plan_, link, stage(self), activity,
-                                 {.gradient_codec = gradient_codec_, .timeout_s = 1}));
+    MOTLEY_ASSIGN(const auto executor, Executor::make(self, plan_, link, stage(self), activity,
+                                                      {.gradients = gradients_, .timeout_s = 1}));
     return executor->run(schedule, position);
   }
 
   const Plan plan_;
-  const std::string gradient_codec_;
+  const CompressorOptions gradients_;
   RankGroup group_;
   std::vector<std::uint64_t> hashes_;  // [Rank]
   Rank absent_{-1};

@@ -1,0 +1,91 @@
+#include "pipeline/feedback_encoder.h"
+
+#include <cmath>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace motley {
+namespace {
+
+constexpr std::size_t kCount = 1024;
+constexpr WireSlice kFirstHalf{ReducePhase::kExchange, {0, kCount / 2}};
+constexpr WireSlice kSecondHalf{ReducePhase::kExchange, {kCount / 2, kCount / 2}};
+
+// A gradient of the step, with values that int4 cannot hold.
+std::vector<float> gradient(std::int64_t step) {
+  std::vector<float> values_N(kCount);
+  for (std::size_t i = 0; i < kCount; ++i) {
+    values_N[i] = std::sin(static_cast<float>(i * 7 + static_cast<std::size_t>(step) * 31));
+  }
+  return values_N;
+}
+
+// Encodes both halves of `steps` gradients; returns the sum of what receivers decode.
+std::vector<double> sent_in(FeedbackEncoder& encoder, int steps) {
+  std::vector<double> sum(kCount);
+  std::vector<std::byte> wire_B(encoder.bytes_max(kCount / 2));
+  for (std::int64_t step = 0; step < steps; ++step) {
+    encoder.begin_step(step);
+    std::vector<float> values_N = gradient(step);
+    for (const WireSlice& slice : {kFirstHalf, kSecondHalf}) {
+      const auto own_N = std::span(values_N).subspan(slice.values.first, slice.values.count);
+      const std::size_t bytes = encoder.encode(slice, own_N, wire_B);
+      std::vector<float> came_N(slice.values.count);
+      EXPECT_TRUE(encoder.decode(std::span(wire_B).first(bytes), came_N).ok());
+      for (std::size_t i = 0; i < came_N.size(); ++i) {
+        EXPECT_EQ(own_N[i], came_N[i]) << "the sender goes on with other values";
+        sum[slice.values.first + i] += came_N[i];
+      }
+    }
+  }
+  return sum;
+}
+
+// The largest distance of what was sent and left out together from the gradients.
+double missing_after(FeedbackEncoder& encoder, int steps) {
+  std::vector<double> sum = sent_in(encoder, steps);
+  std::vector<float> left_N(kCount);
+  encoder.add_residuals(left_N);
+  double largest = 0;
+  for (std::size_t i = 0; i < kCount; ++i) {
+    double expected = 0;
+    for (int step = 0; step < steps; ++step) expected += gradient(step)[i];
+    largest = std::max(largest, std::abs(expected - sum[i] - left_N[i]));
+  }
+  return largest;
+}
+
+std::unique_ptr<FeedbackEncoder> encoder_of(const CompressorOptions& options) {
+  auto encoder = FeedbackEncoder::make(options);
+  EXPECT_TRUE(encoder.ok());
+  return std::move(encoder).value();
+}
+
+TEST(FeedbackEncoder, LosesNothingOverTheSteps) {
+  for (const char* chain : {"int4", "topk(0.02)|fp16", "fp16|zstd(1)"}) {
+    EXPECT_LT(missing_after(*encoder_of({.chain = chain}), 20), 1e-4) << chain;
+  }
+}
+
+TEST(FeedbackEncoder, LosesWhatItLeavesOutWithoutFeedback) {
+  for (const char* chain : {"int4", "topk(0.02)|fp16"}) {
+    EXPECT_GT(missing_after(*encoder_of({.chain = chain, .error_feedback = false}), 20), 0.1)
+        << chain;
+  }
+}
+
+TEST(FeedbackEncoder, ForgetsWhatItLeftOut) {
+  const auto encoder = encoder_of({.chain = "int4"});
+  const std::vector<double> first = sent_in(*encoder, 3);
+  EXPECT_NE(sent_in(*encoder, 3), first);
+  encoder->forget();
+  EXPECT_EQ(sent_in(*encoder, 3), first);
+}
+
+TEST(FeedbackEncoder, RefusesWhatIsNotAChain) {
+  EXPECT_EQ(FeedbackEncoder::make({.chain = "magic"}).error().code, ErrorCode::kConfig);
+}
+
+}  // namespace
+}  // namespace motley
