@@ -1,7 +1,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "comm/hex.h"
 #include "comm/network_interface.h"
 #include "comm/transport.h"
 #include "support/rank_group.h"
@@ -99,18 +98,6 @@ TEST(NetworkInterface, KnowsNoWayToWhatIsNoAddress) {
   const auto nowhere = source_address_to("box.local");
   ASSERT_FALSE(nowhere.ok());
   EXPECT_EQ(nowhere.error().code, ErrorCode::kPeer);
-}
-
-TEST(Hex, ReadsWhatItWrote) {
-  const std::vector<char> bytes = {'\0', '\x7f', '\x80', '\xff'};
-  EXPECT_EQ(to_hex(bytes), "007f80ff");
-  EXPECT_EQ(from_hex("007f80ff"), bytes);
-}
-
-TEST(Hex, RefusesWhatIsNotHexadecimal) {
-  for (const auto* text : {"0", "0g", "-1", "+1", "0x", " 1"}) {
-    EXPECT_EQ(from_hex(text), std::nullopt) << text;
-  }
 }
 
 }  // namespace
