@@ -132,8 +132,11 @@ std::vector<ConfigEntry> make_entries() {
        "codec chain of activations and their gradients, none, or auto = none or fp16 for each "
        "link"},
 
-      {"comm.transport", kComm<&CommConfig::transport>, Choices{{"auto", "ucx", "gloo"}},
-       "how stages exchange data"},
+      {"comm.transport", kComm<&CommConfig::transport>, Choices{{"auto", "ucx", "gloo", "tcp"}},
+       "how stages exchange data; auto = ucx or gloo where only trusted people can listen, else "
+       "tcp"},
+      {"comm.encrypt", kComm<&CommConfig::encrypt>, Choices{{"auto", "always", "never"}},
+       "whether tcp encrypts; auto = unless the network is declared trusted"},
       {"comm.timeout_s", kComm<&CommConfig::timeout_s>, positive(86'400),
        "longest wait for a peer within a step"},
 
