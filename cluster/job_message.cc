@@ -4,6 +4,8 @@
 #include <array>
 #include <limits>
 
+#include "base/hex.h"
+#include "base/secret.h"
 #include "cluster/protocol.h"
 #include "job/config_io.h"
 
@@ -27,6 +29,16 @@ Result<Int> get_integer(
   return static_cast<Int>(value);
 }
 
+// Never quoted in an error.
+Result<std::string> get_secret(const Json& json, const std::string& source) {
+  MOTLEY_ASSIGN(const std::string text, json_get<std::string>(json, "secret", source));
+  const auto bytes = from_hex(text);
+  if (!bytes || (!bytes->empty() && bytes->size() != kSecretBytes)) {
+    return job_error(source, "'secret' is not one");
+  }
+  return std::string(bytes->begin(), bytes->end());
+}
+
 }  // namespace
 
 Json job_to_json(const Job& job) {
@@ -42,6 +54,7 @@ Json job_to_json(const Job& job) {
   json["stop_after"] = job.stop_after;
   json["bind_address"] = job.bind_address;
   json["interface"] = job.interface;
+  json["secret"] = to_hex(job.secret);
   json["device"] = job.device;
   json["threads"] = job.threads;
   json["options"] = job.options;
@@ -78,6 +91,7 @@ Result<Job> job_from_json(const Json& json, const std::string& source) {
                 get_integer<std::int64_t>(json, "stop_after", 0, kStepsMax, source));
   MOTLEY_ASSIGN(job.bind_address, json_get<std::string>(json, "bind_address", source));
   MOTLEY_ASSIGN(job.interface, json_get<std::string>(json, "interface", source));
+  MOTLEY_ASSIGN(job.secret, get_secret(json, source));
   MOTLEY_ASSIGN(job.device, json_get<std::string>(json, "device", source));
   MOTLEY_ASSIGN(job.threads, get_integer<int>(json, "threads", 1, 4096, source));
   if (!json.contains("options") || !json["options"].is_object()) {

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
+#include "cluster/transport_choice.h"
 #include "cluster/worker_group.h"
 #include "cluster/workers.h"
 
@@ -42,6 +44,17 @@ WorkerSpec profile_worker(const Machine& machine,
   return worker;
 }
 
+// What sending costs depends on the transport. Where one is refused the launch will say so, if the
+// plan uses those machines at all.
+Result<void> apply_likely_transport(const Cluster& cluster,
+                                    const CommConfig& comm,
+                                    std::vector<WorkerSpec>& workers) {
+  std::set<std::string> machines;
+  for (const Machine& machine : cluster.machines) machines.insert(machine.name);
+  const auto choice = choose_transport(cluster, machines, comm);
+  return choice.ok() ? apply_transport(*choice, workers) : Result<void>();
+}
+
 }  // namespace
 
 void warn_of(const Profile& profile, const Log& log) {
@@ -77,6 +90,7 @@ Result<Profile> measure_cluster(const Cluster& cluster,
     }
   }
   if (workers.empty()) return profile;
+  MOTLEY_TRY(apply_likely_transport(cluster, config.comm, workers));
   const auto on_event = [&](int, const Json& event) -> Result<void> {
     if (event.value("event", "") != "result") return {};
     MOTLEY_ASSIGN(const Profile one,

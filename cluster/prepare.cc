@@ -140,7 +140,8 @@ Result<PreparedRun> prepare_run(const TrainingRequest& request, const Log& log) 
     run.plan = std::move(planning.plan);
     MOTLEY_TRY(run.folder.write_profile(run.profile));
   }
-  MOTLEY_TRY(check_network(run.cluster, machines_in_use(run.plan)));
+  MOTLEY_ASSIGN(run.transport,
+                choose_transport(run.cluster, machines_in_use(run.plan), run.config.comm));
   MOTLEY_TRY(run.folder.write_config(run.config));
   MOTLEY_TRY(run.folder.write_plan(run.plan));
   return run;

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/result.h"
 #include "cluster/run_folder.h"
+#include "cluster/transport_choice.h"
 #include "job/config_io.h"
 #include "models/model_spec.h"
 #include "partitioner/cluster.h"
@@ -35,6 +36,7 @@ struct PreparedRun {
   ModelSpec model;
   Profile profile;  // empty when the plan was given
   Plan plan;
+  TransportChoice transport;
   RunFolder folder{""};
   std::optional<CheckpointInfo> resume_from;
   std::int64_t first_step = 1;

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "base/json.h"
+#include "cluster/transport_choice.h"
 #include "cluster/worker_group.h"
 #include "cluster/workers.h"
 
@@ -14,7 +15,7 @@ namespace {
 
 constexpr std::size_t kMachinesMax = 64;
 
-Result<void> check_machines(const Cluster& cluster) {
+Result<TransportChoice> choose_for_all(const Cluster& cluster, const CommConfig& comm) {
   const std::size_t count = cluster.machines.size();
   if (count < 2 || count > kMachinesMax) {
     return Error{ErrorCode::kConfig, fmt::format("the cluster has {} machine(s)", count),
@@ -23,7 +24,7 @@ Result<void> check_machines(const Cluster& cluster) {
   }
   std::set<std::string> names;
   for (const Machine& machine : cluster.machines) names.insert(machine.name);
-  return check_network(cluster, names);
+  return choose_transport(cluster, names, comm);
 }
 
 std::vector<WorkerSpec> probe_workers(const Cluster& cluster,
@@ -36,7 +37,6 @@ std::vector<WorkerSpec> probe_workers(const Cluster& cluster,
     WorkerSpec worker{
         fmt::format("probe of {}", machine.name), machine, stage_program_on(machine, program), {}};
     worker.job.verb = "probe";
-    worker.job.config.comm.transport = options.transport;
     worker.job.bind_address = machine.address;
     worker.job.interface = machine.interface;
     worker.job.options =
@@ -128,9 +128,12 @@ Result<ProbeReport> probe_links(const Cluster& cluster,
                                 const ProbeOptions& options,
                                 const std::filesystem::path& program,
                                 const Log& log) {
-  MOTLEY_TRY(check_machines(cluster));
+  MOTLEY_ASSIGN(const TransportChoice transport, choose_for_all(cluster, options.comm));
+  auto workers = probe_workers(cluster, options, program);
+  MOTLEY_TRY(apply_transport(transport, workers));
+  log.info(transport.reason);
   ProbeFollower follower(cluster);
-  WorkerGroup group(probe_workers(cluster, options, program), WorkerGroupOptions{}, log);
+  WorkerGroup group(std::move(workers), WorkerGroupOptions{}, log);
   MOTLEY_TRY(
       group.run([&](int worker, const Json& event) { return follower.on_event(worker, event); }));
   return follower.finish();

@@ -7,14 +7,15 @@
 
 #include "base/log.h"
 #include "base/result.h"
+#include "job/config.h"
 #include "partitioner/cluster.h"
 #include "partitioner/links.h"
 
 namespace motley {
 
 struct ProbeOptions {
-  std::string transport = "auto";  // as comm.transport
-  double seconds = 1;              // for each direction of each pair; 0 < seconds <= 60
+  CommConfig comm;     // the transport and whether it encrypts
+  double seconds = 1;  // for each direction of each pair; 0 < seconds <= 60
 };
 
 // What a message costs the processors at the two ends of a link, for each byte.
@@ -30,8 +31,8 @@ struct ProbeReport {
 };
 
 // Starts a worker on each machine and measures one direction of one pair at a time. kConfig for
-// fewer than two machines, more than 64, or a network that check_network() refuses; else the first
-// failure of a worker.
+// fewer than two machines, more than 64, or what choose_transport() refuses; else the first failure
+// of a worker.
 [[nodiscard]] Result<ProbeReport> probe_links(const Cluster& cluster,
                                               const ProbeOptions& options,
                                               const std::filesystem::path& program,

@@ -125,6 +125,8 @@ Result<TrainingSummary> run_training(const PreparedRun& run,
                                      std::FILE* progress_out) {
   auto workers =
       training_workers(run.cluster, run.plan, run.config, request.stage_program, run.folder.dir());
+  MOTLEY_TRY(apply_transport(run.transport, workers));
+  if (workers.size() > 1) log.info(run.transport.reason);
   for (WorkerSpec& worker : workers) {
     worker.job.stop_after = request.stop_after;
     if (run.resume_from) {

@@ -43,26 +43,6 @@ std::set<std::string> machines_in_use(const Plan& plan) {
   return names;
 }
 
-Result<void> check_network(const Cluster& cluster, const std::set<std::string>& names) {
-  bool any_address = false;
-  for (const std::string& name : names) any_address |= !cluster.find(name)->address.empty();
-  if (!any_address) return {};
-  for (const std::string& name : names) {
-    if (!cluster.find(name)->address.empty()) continue;
-    return Error{ErrorCode::kConfig, fmt::format("machine {} has no address", name),
-                 "it is joined with machines that are reached through the network",
-                 "add address = \"…\" to its entry in the cluster file"};
-  }
-  if (names.size() > 1 && !cluster.trusted) {
-    return Error{ErrorCode::kConfig, "the network between the machines is not declared trusted",
-                 "UCX and Gloo neither encrypt nor authenticate: anybody who reaches the machines' "
-                 "ports could read or change what they exchange",
-                 "if only people you trust can reach this network, set trusted = true under "
-                 "[network] in the cluster file"};
-  }
-  return {};
-}
-
 std::filesystem::path stage_program_on(const Machine& machine,
                                        const std::filesystem::path& program) {
   if (machine.motley_dir.empty()) return program;

@@ -19,15 +19,9 @@ namespace motley {
 
 [[nodiscard]] std::set<std::string> machines_in_use(const Plan& plan);
 
-// Checks that these machines of the cluster can talk to each other: either all are this machine, or
-// every one has an address and the network is declared trusted (UCX and Gloo neither encrypt nor
-// authenticate). kConfig says what is missing.
-[[nodiscard]] Result<void> check_network(const Cluster& cluster,
-                                         const std::set<std::string>& names);
-
-// One worker a rank, its job filled in but for `resume_from` and `stop_after`. Relative paths in
-// the config become absolute, seen from this process's folder. `program` is motley-stage here;
-// machines with a motley_dir have their own.
+// One worker a rank, its job filled in but for the transport, `resume_from` and `stop_after`.
+// Relative paths in the config become absolute, seen from this process's folder. `program` is
+// motley-stage here; machines with a motley_dir have their own.
 [[nodiscard]] std::vector<WorkerSpec> training_workers(const Cluster& cluster,
                                                        const Plan& plan,
                                                        const Config& config,

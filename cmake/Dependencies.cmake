@@ -26,6 +26,8 @@ find_package(nlohmann_json QUIET)
 motley_require(nlohmann_json nlohmann-json3-dev)
 find_package(Boost QUIET COMPONENTS program_options)
 motley_require(Boost libboost-program-options-dev)
+find_package(OpenSSL 3 QUIET COMPONENTS SSL)
+motley_require(OpenSSL libssl-dev)
 find_package(zstd QUIET)
 motley_require(zstd libzstd-dev)
 

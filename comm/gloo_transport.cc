@@ -29,8 +29,8 @@
 #include <gloo/transport/unbound_buffer.h>
 
 #include "base/check.h"
+#include "base/hex.h"
 #include "comm/comm_errors.h"
-#include "comm/hex.h"
 
 namespace motley {
 namespace {

@@ -1,6 +1,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+
+#include "comm/tcp_transport.h"
 #include "comm/transport.h"
 #ifdef MOTLEY_WITH_UCX
 #include "comm/ucx_transport.h"
@@ -19,12 +22,20 @@ std::vector<std::string> transport_kinds() {
 #ifdef MOTLEY_WITH_GLOO
       "gloo",
 #endif
+      "tcp",
   };
 }
 
 Result<std::unique_ptr<Transport>> make_transport(const TransportOptions& options) {
   const std::vector<std::string> kinds = transport_kinds();
-  const std::string kind = options.kind == "auto" && !kinds.empty() ? kinds.front() : options.kind;
+  const bool is_secret = !options.secret.empty();
+  const std::string best = is_secret ? "tcp" : kinds.front();
+  const std::string kind = options.kind == "auto" ? best : options.kind;
+  if (kind == "tcp") return make_tcp_transport(options);
+  if (is_secret && std::ranges::find(kinds, kind) != kinds.end()) {
+    return Error{ErrorCode::kConfig, fmt::format("the transport {} cannot encrypt", kind),
+                 "what the ranks exchange is to be secret", "set comm.transport to auto or tcp"};
+  }
 #ifdef MOTLEY_WITH_UCX
   if (kind == "ucx") return make_ucx_transport(options);
 #endif
@@ -32,8 +43,7 @@ Result<std::unique_ptr<Transport>> make_transport(const TransportOptions& option
   if (kind == "gloo") return make_gloo_transport(options);
 #endif
   return Error{ErrorCode::kConfig, fmt::format("this build has no transport '{}'", options.kind),
-               kinds.empty() ? "it was built without any"
-                             : fmt::format("it has {}", fmt::join(kinds, " and ")),
+               fmt::format("it has {}", fmt::join(kinds, " and ")),
                "choose one of these, or build with MOTLEY_WITH_UCX=ON or MOTLEY_WITH_GLOO=ON"};
 }
 

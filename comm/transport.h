@@ -1,5 +1,5 @@
 // Transport: moves whole messages between the ranks of one epoch. The narrow seam under which
-// in-process, UCX and Gloo live; framing, checks and meaning are above it (comm/frame_link.h).
+// in-process, UCX, Gloo and TCP live; framing, checks and meaning are above it (comm/frame_link.h).
 //
 // Messages between one pair of ranks with one tag arrive in the order they were sent. A receive is
 // posted with a buffer as large as the largest legal message; a longer one is an error, never an
@@ -53,16 +53,22 @@ class Transport {
 };
 
 struct TransportOptions {
-  std::string kind = "auto";  // auto | ucx | gloo
+  std::string kind = "auto";  // auto | ucx | gloo | tcp
   Rank rank;
   int rank_count = 1;
   std::string bind_address;  // numeric; "" = loopback, for ranks of one machine
   std::string interface;     // "" = the interface that holds bind_address
-  double timeout_s = 60;     // longest that a message, once begun, may stand still (gloo)
+  double timeout_s = 60;     // longest that a message, once begun, may stand still (gloo, tcp)
+  std::uint32_t epoch = 1;   // tcp: ranks of another epoch are refused
+  // tcp: kSecretBytes (base/secret.h) that every rank of the launch has and nobody else:
+  // connections are encrypted, and only holders of it can make one. "" = neither; then the caller
+  // answers for it that everybody who reaches the address is trusted.
+  std::string secret;
 };
 
-// "auto" takes UCX, else Gloo. kConfig, naming what this build has, for one that it lacks; kPeer
-// when the address cannot be bound.
+// "auto" takes TCP where there is a secret, else UCX, else Gloo, else TCP. kConfig, naming what
+// this build has, for one that it lacks, and for one that cannot keep a secret; kPeer when the
+// address cannot be bound.
 [[nodiscard]] Result<std::unique_ptr<Transport>> make_transport(const TransportOptions& options);
 
 // The kinds that this build has, best first.

@@ -27,8 +27,8 @@
 #include <ucs/debug/debug.h>
 
 #include "base/check.h"
+#include "base/hex.h"
 #include "comm/comm_errors.h"
-#include "comm/hex.h"
 #include "comm/network_interface.h"
 
 namespace motley {

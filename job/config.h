@@ -73,7 +73,8 @@ struct CompressionConfig {
 
 // Changes only speed.
 struct CommConfig {
-  std::string transport = "auto";  // auto | ucx | gloo
+  std::string transport = "auto";  // auto | ucx | gloo | tcp
+  std::string encrypt = "auto";    // auto | always | never
   double timeout_s = 60;           // longest wait for a peer within a step
 };
 

@@ -143,8 +143,11 @@ std::vector<ConfigEntry> make_entries() {
        IntegerRange{0, kManySteps},
        "steps in which topk sends more: 1/4 of the values, then 1/16, down to its own share"},
 
-      {"comm.transport", kComm<&CommConfig::transport>, Choices{{"auto", "ucx", "gloo"}},
-       "how stages exchange data"},
+      {"comm.transport", kComm<&CommConfig::transport>, Choices{{"auto", "ucx", "gloo", "tcp"}},
+       "how stages exchange data; auto = ucx or gloo where only trusted people can listen, else "
+       "tcp"},
+      {"comm.encrypt", kComm<&CommConfig::encrypt>, Choices{{"auto", "always", "never"}},
+       "whether tcp encrypts; auto = unless the network is declared trusted"},
       {"comm.timeout_s", kComm<&CommConfig::timeout_s>, positive(86'400),
        "longest wait for a peer within a step"},
 

@@ -32,7 +32,8 @@ std::string probe_table(const Cluster& cluster, const ProbeReport& report) {
 Result<void> probe(const Arguments& arguments) {
   MOTLEY_ASSIGN(const Cluster cluster, read_cluster(arguments, 1));
   ProbeOptions options;
-  if (arguments.has("transport")) options.transport = arguments.value("transport");
+  if (arguments.has("transport")) options.comm.transport = arguments.value("transport");
+  if (arguments.has("encrypt")) options.comm.encrypt = arguments.value("encrypt");
   if (arguments.has("seconds")) {
     MOTLEY_ASSIGN(const auto seconds, integer_value(arguments, "seconds", 1, 60));
     options.seconds = static_cast<double>(seconds);
@@ -48,23 +49,25 @@ Result<void> probe(const Arguments& arguments) {
 }  // namespace
 
 Command probe_command() {
-  CommandSpec spec{"probe",
-                   "measure how fast the links between the machines are",
-                   {},
-                   {cluster_option(),
-                    {"output", "FILE", "write the speeds for --links of other commands"},
-                    {"seconds", "S", "for each direction of each pair (default 1)"},
-                    {"transport", "KIND", "auto, ucx or gloo (default auto, as comm.transport)"},
-                    json_option()},
-                   "Starts a worker on each machine and measures each direction of each pair, one\n"
-                   "after another, by the transport that the training uses: bandwidth of large\n"
-                   "messages, latency and its 95th percentile, and what a byte costs the\n"
-                   "processors at both ends. Says which network interface each machine uses.\n"
-                   "Plans that are made with --links follow these figures instead of the cluster\n"
-                   "file's.\n\n"
-                   "Example\n"
-                   "  motley probe --cluster home.toml --output links.json\n"
-                   "  motley plan gpt.toml --cluster home.toml --links links.json\n"};
+  CommandSpec spec{
+      "probe",
+      "measure how fast the links between the machines are",
+      {},
+      {cluster_option(),
+       {"output", "FILE", "write the speeds for --links of other commands"},
+       {"seconds", "S", "for each direction of each pair (default 1)"},
+       {"transport", "KIND", "auto, ucx, gloo or tcp (default auto, as comm.transport)"},
+       {"encrypt", "WHEN", "auto, always or never (default auto, as comm.encrypt)"},
+       json_option()},
+      "Starts a worker on each machine and measures each direction of each pair, one\n"
+      "after another, by the transport that the training uses: bandwidth of large\n"
+      "messages, latency and its 95th percentile, and what a byte costs the\n"
+      "processors at both ends. Says which network interface each machine uses.\n"
+      "Plans that are made with --links follow these figures instead of the cluster\n"
+      "file's.\n\n"
+      "Example\n"
+      "  motley probe --cluster home.toml --output links.json\n"
+      "  motley plan gpt.toml --cluster home.toml --links links.json\n"};
   return {spec, [](const Arguments& arguments) -> Result<void> {
             if (!arguments.has("cluster")) {
               return Error{ErrorCode::kUsage, "motley probe needs --cluster FILE", "",

@@ -29,8 +29,8 @@ struct Loopback {
   std::int64_t sent = 0;  // frames so far; each needs a name of its own
 };
 
-Result<std::vector<std::unique_ptr<Transport>>> connect_loopback(const std::string& kind) {
-  if (transport_kinds().empty()) return make_inproc_transports(2);
+Result<std::vector<std::unique_ptr<Transport>>> connect_loopback(const std::string& kind,
+                                                                 const std::string& secret) {
   std::vector<std::unique_ptr<Transport>> transports;
   std::vector<std::string> addresses;
   for (int rank = 0; rank < 2; ++rank) {
@@ -38,6 +38,7 @@ Result<std::vector<std::unique_ptr<Transport>>> connect_loopback(const std::stri
     options.kind = kind;
     options.rank = Rank{rank};
     options.rank_count = 2;
+    options.secret = secret;
     MOTLEY_ASSIGN(auto transport, make_transport(options));
     addresses.push_back(transport->address());
     transports.push_back(std::move(transport));
@@ -52,9 +53,9 @@ Result<std::vector<std::unique_ptr<Transport>>> connect_loopback(const std::stri
   return transports;
 }
 
-Result<Loopback> make_loopback(const std::string& kind) {
+Result<Loopback> make_loopback(const std::string& kind, const std::string& secret) {
   Loopback loopback;
-  MOTLEY_ASSIGN(loopback.transports, connect_loopback(kind));
+  MOTLEY_ASSIGN(loopback.transports, connect_loopback(kind, secret));
   for (int rank = 0; rank < 2; ++rank) {
     loopback.links.emplace_back(*loopback.transports[static_cast<std::size_t>(rank)], Rank{rank}, 1,
                                 0);
@@ -132,8 +133,9 @@ Result<double> measure_message(Loopback& loopback) {
 }  // namespace
 
 Result<WireCost> measure_wire_cost(const std::vector<std::string>& chains,
-                                   const std::string& transport_kind) {
-  MOTLEY_ASSIGN(Loopback loopback, make_loopback(transport_kind));
+                                   const std::string& transport_kind,
+                                   const std::string& secret) {
+  MOTLEY_ASSIGN(Loopback loopback, make_loopback(transport_kind, secret));
   const std::vector<float> values_N = normal_values(kFloats);
   WireCost cost;
   std::vector<std::string> all = {"none"};

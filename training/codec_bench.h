@@ -16,9 +16,10 @@ struct WireCost {
 };
 
 // Measures "none" and every given chain on normally distributed values, sent over this machine's
-// loopback by the transport of that kind (TransportOptions::kind); without any transport in the
-// build, over memory. kConfig for a text that is not a codec; else what a transport reports.
+// loopback by the transport of that kind and with that secret (TransportOptions). kConfig for a
+// text that is not a codec; else what a transport reports.
 [[nodiscard]] Result<WireCost> measure_wire_cost(const std::vector<std::string>& chains,
-                                                 const std::string& transport_kind);
+                                                 const std::string& transport_kind,
+                                                 const std::string& secret);
 
 }  // namespace motley

@@ -36,6 +36,8 @@ Result<std::unique_ptr<Transport>> join_ranks(
   options.bind_address = job.bind_address;
   options.interface = job.interface;
   options.timeout_s = timeout_s;
+  options.epoch = job.epoch;
+  options.secret = job.secret;
   MOTLEY_ASSIGN(auto transport, make_transport(options));
   channel.send({{"event", "address"}, {"address", transport->address()}});
   MOTLEY_ASSIGN(const auto addresses, receive_addresses(channel, options.rank_count));

@@ -22,6 +22,7 @@ Job train_job() {
   job.stop_after = 200;
   job.bind_address = "10.0.0.1";
   job.interface = "eth0";
+  job.secret = std::string(31, 's') + '\0';
   job.threads = 3;
   job.options = {{"key", "value"}};
   return job;
@@ -34,6 +35,7 @@ TEST(JobMessage, ArrivesUnchanged) {
   EXPECT_EQ(job->rank, Rank{1});
   EXPECT_EQ(job->epoch, 7U);
   EXPECT_EQ(job->threads, 3);
+  EXPECT_EQ(job->secret, train_job().secret);
   EXPECT_EQ(job_to_json(*job).dump(), message.dump());
 }
 
@@ -68,6 +70,17 @@ TEST(JobMessage, RefusesWhatIsOutOfRange) {
   EXPECT_FALSE(with("stop_after", -1));
   EXPECT_FALSE(with("verb", "erase"));
   EXPECT_FALSE(with("options", Json::array()));
+}
+
+TEST(JobMessage, NeverQuotesTheSecret) {
+  for (const std::string text : {"a1b2c3", "not hexadecimal, but a secret all the same"}) {
+    Json message = job_to_json(train_job());
+    message["secret"] = text;
+    const Result<Job> job = job_from_json(message, "stdin");
+    ASSERT_FALSE(job.ok());
+    EXPECT_THAT(job.error().cause, HasSubstr("'secret'"));
+    EXPECT_THAT(describe(job.error()), testing::Not(HasSubstr(text)));
+  }
 }
 
 TEST(JobMessage, OfAnotherProtocolSaysSo) {

@@ -1,10 +1,12 @@
-// comm_peer_process KIND [BIND_ADDRESS]: rank 1 of two. Prints its address, reads rank 0's from
-// stdin, connects, answers each message of tag 1 with the same bytes and waits for the next.
+// comm_peer_process KIND [BIND_ADDRESS]: rank 1 of two, by a kind of
+// tests/support/transport_kind.h. Prints its address, reads rank 0's from stdin, connects, answers
+// each message of tag 1 with the same bytes and waits for the next.
 #include <cstdio>
 #include <iostream>
 #include <string>
 
 #include "comm/transport.h"
+#include "support/transport_kind.h"
 
 using motley::Buffer;
 using motley::Deadline;
@@ -12,10 +14,7 @@ using motley::Rank;
 
 int main(int argc, char** argv) {
   constexpr double kPatience_s = 60;
-  motley::TransportOptions options;
-  options.kind = argc > 1 ? argv[1] : "auto";
-  options.rank = Rank{1};
-  options.rank_count = 2;
+  auto options = motley::options_for(argc > 1 ? argv[1] : "auto", Rank{1}, 2);
   options.bind_address = argc > 2 ? argv[2] : "";
   auto transport = motley::make_transport(options);
   if (!transport.ok()) {

@@ -65,6 +65,8 @@ class PeerProcess {
     std::fflush(to_.get());
   }
 
+  void freeze() { ::kill(pid_, SIGSTOP); }
+
   void kill() {
     if (pid_ <= 0) return;
     ::kill(pid_, SIGKILL);
@@ -85,10 +87,7 @@ class PeerProcess {
 class LostProcess : public testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
-    TransportOptions options;
-    options.kind = GetParam();
-    options.rank_count = 2;
-    auto transport = make_transport(options);
+    auto transport = make_transport(options_for(GetParam(), Rank{0}, 2));
     ASSERT_TRUE(transport.ok()) << describe(transport.error());
     transport_ = std::move(transport).value();
     const std::string peer_address = peer_.read_line();
@@ -134,9 +133,41 @@ TEST_P(LostProcess, RefusesNewOperationsWithAKilledPeer) {
   EXPECT_THAT(late.error().what, HasSubstr("rank 1 was lost"));
 }
 
+// Not a promise of UCX and Gloo.
+class FrozenProcess : public LostProcess {};
+
+TEST_P(FrozenProcess, IsNoticedWithoutAnyTraffic) {
+  constexpr double kPromised_s = 10;
+  exchange();
+  auto receive = transport_->recv(kPeer, 2, Buffer(10));
+  peer_.freeze();
+  const auto outcome = receive.wait(Deadline::after_s(kPromised_s), "an answer");
+  ASSERT_FALSE(outcome.ok());
+  EXPECT_THAT(outcome.error().what, HasSubstr("waiting for an answer: rank 1 was lost"));
+  EXPECT_THAT(outcome.error().cause, HasSubstr("frozen"));
+}
+
+TEST_P(FrozenProcess, EndsASendThatItNoLongerTakes) {
+  constexpr double kPromised_s = 10;
+  constexpr std::size_t kMoreThanSystemsBuffer = 64 << 20;
+  exchange();
+  peer_.freeze();
+  Buffer large(kMoreThanSystemsBuffer);
+  large.set_payload_bytes(kMoreThanSystemsBuffer);
+  std::ranges::fill(large.message(), std::byte{1});
+  const auto outcome = transport_->send(kPeer, 1, std::move(large))
+                           .wait(Deadline::after_s(kPromised_s), "rank 1 to take it");
+  ASSERT_FALSE(outcome.ok());
+  EXPECT_THAT(outcome.error().what, HasSubstr("rank 1 was lost"));
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, FrozenProcess, testing::Values("tcp", "tls"), [](const auto& kind) {
+  return kind.param;
+});
+
 INSTANTIATE_TEST_SUITE_P(Kinds,
                          LostProcess,
-                         testing::ValuesIn(transport_kinds()),
+                         testing::ValuesIn(network_transport_kinds()),
                          [](const auto& kind) { return kind.param; });
 
 }  // namespace

@@ -1,7 +1,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "comm/hex.h"
 #include "comm/network_interface.h"
 #include "comm/transport.h"
 #include "support/rank_group.h"
@@ -13,10 +12,7 @@ using testing::AllOf;
 using testing::HasSubstr;
 
 TransportOptions two_ranks(const std::string& kind) {
-  TransportOptions options;
-  options.kind = kind;
-  options.rank_count = 2;
-  return options;
+  return options_for(kind, Rank{0}, 2);
 }
 
 TEST(MakeTransport, NamesWhatThisBuildHas) {
@@ -26,6 +22,26 @@ TEST(MakeTransport, NamesWhatThisBuildHas) {
   EXPECT_THAT(transport.error().what, HasSubstr("'pigeon'"));
   for (const auto& kind : transport_kinds()) {
     EXPECT_THAT(transport.error().cause, HasSubstr(kind));
+  }
+}
+
+TEST(MakeTransport, TakesTheOneThatKeepsASecret) {
+  auto options = two_ranks("tls");
+  options.kind = "auto";
+  const auto transport = make_transport(options);
+  ASSERT_TRUE(transport.ok()) << describe(transport.error());
+  EXPECT_THAT((*transport)->address(), testing::StartsWith("tls:127.0.0.1:"));
+}
+
+TEST(MakeTransport, RefusesOneThatCannotKeepASecret) {
+  for (const std::string& kind : transport_kinds()) {
+    if (kind == "tcp") continue;
+    auto options = two_ranks("tls");
+    options.kind = kind;
+    const auto transport = make_transport(options);
+    ASSERT_FALSE(transport.ok()) << kind;
+    EXPECT_EQ(transport.error().code, ErrorCode::kConfig);
+    EXPECT_THAT(transport.error().what, HasSubstr(kind + " cannot encrypt"));
   }
 }
 
@@ -43,7 +59,8 @@ TEST_P(EveryKind, RefusesAnAddressThatThisMachineLacks) {
 TEST_P(EveryKind, RefusesTheAddressOfAnotherKind) {
   auto transport = make_transport(two_ranks(GetParam()));
   ASSERT_TRUE(transport.ok());
-  for (const std::string text : {"", "inproc:1", "ucx:", "ucx:0", "gloo:/", "gloo:zz/zz/"}) {
+  for (const std::string text : {"", "inproc:1", "ucx:", "ucx:0", "gloo:/", "gloo:zz/zz/",
+                                 "tcp:", "tcp:127.0.0.1:99999", "tls:[::1:7", "tls:box:7"}) {
     auto fresh = make_transport(two_ranks(GetParam()));
     ASSERT_TRUE(fresh.ok());
     const auto connected = (*fresh)->connect({(*fresh)->address(), text}, soon());
@@ -73,9 +90,8 @@ TEST_P(EveryKind, NamesARankThatDoesNotConnect) {
 
 INSTANTIATE_TEST_SUITE_P(Kinds,
                          EveryKind,
-                         testing::ValuesIn(transport_kinds()),
+                         testing::ValuesIn(network_transport_kinds()),
                          [](const auto& kind) { return kind.param; });
-GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(EveryKind);
 
 TEST(NetworkInterface, FindsTheLoopback) {
   const auto by_default = interface_of("");
@@ -99,18 +115,6 @@ TEST(NetworkInterface, KnowsNoWayToWhatIsNoAddress) {
   const auto nowhere = source_address_to("box.local");
   ASSERT_FALSE(nowhere.ok());
   EXPECT_EQ(nowhere.error().code, ErrorCode::kPeer);
-}
-
-TEST(Hex, ReadsWhatItWrote) {
-  const std::vector<char> bytes = {'\0', '\x7f', '\x80', '\xff'};
-  EXPECT_EQ(to_hex(bytes), "007f80ff");
-  EXPECT_EQ(from_hex("007f80ff"), bytes);
-}
-
-TEST(Hex, RefusesWhatIsNotHexadecimal) {
-  for (const auto* text : {"0", "0g", "-1", "+1", "0x", " 1"}) {
-    EXPECT_EQ(from_hex(text), std::nullopt) << text;
-  }
 }
 
 }  // namespace

@@ -44,11 +44,25 @@ INSTANTIATE_TEST_SUITE_P(Transports,
                          testing::Values(MOTLEY_TRANSPORTS),
                          [](const auto& kind) { return kind.param; });
 
-TEST(ProbeRefuses, ANetworkThatIsNotTrusted) {
-  const TemporaryFolder folder;
+std::string not_trusted() {
   std::string text = kTwoHere;
-  text.replace(text.find("true"), 4, "false");
-  const Outcome probed = motley({"probe", "--cluster", folder.write("cluster.toml", text)});
+  return text.replace(text.find("true"), 4, "false");
+}
+
+TEST(ProbeEncrypts, OnANetworkThatIsNotTrusted) {
+  const TemporaryFolder folder;
+  const Outcome probed =
+      motley({"probe", "--cluster", folder.write("cluster.toml", not_trusted())});
+  EXPECT_EQ(probed.status, 0) << probed.err;
+  EXPECT_NE(probed.err.find("transport tcp with TLS 1.3: the network is not declared trusted"),
+            std::string::npos)
+      << probed.err;
+}
+
+TEST(ProbeRefuses, ToExposeANetworkThatIsNotTrusted) {
+  const TemporaryFolder folder;
+  const Outcome probed = motley(
+      {"probe", "--cluster", folder.write("cluster.toml", not_trusted()), "--transport", "gloo"});
   EXPECT_EQ(probed.status, 3);
   EXPECT_NE(probed.err.find("trusted = true"), std::string::npos) << probed.err;
 }

@@ -1,5 +1,5 @@
 // RankGroup: the ranks of one small group as threads of the test, connected by a transport of the
-// kind "inproc", "ucx" or "gloo" over the loopback interface.
+// kind of support/transport_kind.h over the loopback interface.
 #pragma once
 
 #include <functional>
@@ -12,17 +12,12 @@
 
 #include "base/clock.h"
 #include "comm/transport.h"
+#include "tests/support/transport_kind.h"
 
 namespace motley {
 
 inline Deadline soon() {
   return Deadline::after_s(20);
-}
-
-inline std::vector<std::string> all_transport_kinds() {
-  std::vector<std::string> kinds = transport_kinds();
-  kinds.insert(kinds.begin(), "inproc");
-  return kinds;
 }
 
 class RankGroup {
@@ -32,11 +27,7 @@ class RankGroup {
       transports_ = make_inproc_transports(rank_count);
     } else {
       for (Rank rank{0}; rank.value < rank_count; ++rank.value) {
-        TransportOptions options;
-        options.kind = kind;
-        options.rank = rank;
-        options.rank_count = rank_count;
-        auto transport = make_transport(options);
+        auto transport = make_transport(options_for(kind, rank, rank_count));
         if (!transport.ok()) ADD_FAILURE() << describe(transport.error());
         transports_.push_back(std::move(transport).value());
       }

@@ -2,15 +2,18 @@
 
 #include <gtest/gtest.h>
 
-#include "comm/transport.h"
+#include "tests/support/transport_kind.h"
 
 namespace motley {
 namespace {
 
+// The transport's kind; "tls" for tcp with a secret.
 class WireCostOver : public testing::TestWithParam<std::string> {};
 
 TEST_P(WireCostOver, CoversNoneAndEveryChainAskedFor) {
-  const auto cost = measure_wire_cost({"fp16", "none", "bf16|zstd(1)"}, GetParam());
+  const TransportOptions options = options_for(GetParam(), Rank{0}, 2);
+  const auto cost =
+      measure_wire_cost({"fp16", "none", "bf16|zstd(1)"}, options.kind, options.secret);
   ASSERT_TRUE(cost.ok()) << describe(cost.error());
   ASSERT_EQ(cost->codecs.size(), 3U);
   EXPECT_EQ(cost->codecs.at("none").bytes_per_float, 4);
@@ -24,7 +27,7 @@ TEST_P(WireCostOver, CoversNoneAndEveryChainAskedFor) {
 }
 
 std::vector<std::string> kinds() {
-  std::vector<std::string> kinds = transport_kinds();
+  std::vector<std::string> kinds = network_transport_kinds();
   kinds.emplace_back("auto");
   return kinds;
 }
@@ -32,7 +35,7 @@ std::vector<std::string> kinds() {
 INSTANTIATE_TEST_SUITE_P(EveryTransport, WireCostOver, testing::ValuesIn(kinds()));
 
 TEST(WireCost, RefusesWhatIsNoCodec) {
-  const auto cost = measure_wire_cost({"gzip"}, "auto");
+  const auto cost = measure_wire_cost({"gzip"}, "auto", "");
   ASSERT_FALSE(cost.ok());
   EXPECT_EQ(cost.error().code, ErrorCode::kConfig);
 }

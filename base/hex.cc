@@ -1,4 +1,4 @@
-#include "comm/hex.h"
+#include "base/hex.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-// Bytes as lower-case hexadecimal text, for addresses that travel through the launcher.
+// Bytes as lower-case hexadecimal text, for what travels in JSON.
 #pragma once
 
 #include <optional>

@@ -1,0 +1,41 @@
+// By which transport the ranks of a launch talk, and whether what they say is encrypted: a pure
+// function of the configuration and of where the ranks are.
+//
+//   comm.transport   UCX and Gloo neither encrypt nor authenticate, so they are for one machine and
+//   for
+//                    networks declared trusted. "auto" takes them there and TCP with TLS elsewhere.
+//   comm.encrypt     "auto": TCP is encrypted unless the network is declared trusted. "always":
+//   there
+//                    too, which leaves only TCP. "never": plain, where nobody else can listen.
+#pragma once
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "cluster/worker_group.h"
+#include "job/config.h"
+#include "partitioner/cluster.h"
+
+namespace motley {
+
+struct TransportChoice {
+  std::string kind;  // as TransportOptions::kind
+  bool encrypted = false;
+  std::string reason;  // a line for the log
+};
+
+// For ranks on these machines of the cluster. kConfig when they cannot reach each other (of several
+// machines that are reached through the network each needs an address), for a word that is none of
+// the above, and for a transport that would expose them.
+[[nodiscard]] Result<TransportChoice> choose_transport(const Cluster& cluster,
+                                                       const std::set<std::string>& machines,
+                                                       const CommConfig& comm);
+
+// Puts the choice into the jobs of one launch, and where it is to be encrypted a fresh secret: it
+// reaches the workers with their jobs and is written down nowhere. kInternal when there is none.
+[[nodiscard]] Result<void> apply_transport(const TransportChoice& choice,
+                                           std::vector<WorkerSpec>& workers);
+
+}  // namespace motley

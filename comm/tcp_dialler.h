@@ -1,0 +1,54 @@
+// TcpDialler: reaches one rank that listens, trying again until it is stopped: the other end may be
+// busy with strangers. Lives on the thread that runs the io_context.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/steady_timer.hpp>
+
+#include "base/ids.h"
+#include "comm/tcp_group.h"
+#include "comm/tcp_introduction.h"
+
+namespace motley {
+
+class TcpDialler {
+ public:
+  using Reached = std::function<void(Rank, TcpStream)>;
+
+  // Connects from `source` (port 0: any) to `target`. `reached` is called at most once.
+  TcpDialler(boost::asio::io_context& io,
+             const TcpGroup& group,
+             Rank peer,
+             boost::asio::ip::tcp::endpoint source,
+             boost::asio::ip::tcp::endpoint target,
+             Reached reached);
+  ~TcpDialler();
+  TcpDialler(const TcpDialler&) = delete;
+  TcpDialler& operator=(const TcpDialler&) = delete;
+
+  void start();
+
+  // Why the last attempt failed; "" before one did.
+  [[nodiscard]] const std::string& last_failure() const { return last_failure_; }
+
+ private:
+  void on_connected(const boost::system::error_code& failure);
+  void try_again(const std::string& why);
+
+  const TcpGroup& group_;
+  const Rank peer_;
+  const boost::asio::ip::tcp::endpoint source_;
+  const boost::asio::ip::tcp::endpoint target_;
+  const Reached reached_;
+  boost::asio::ip::tcp::socket socket_;
+  boost::asio::steady_timer timer_;
+  std::shared_ptr<Introduction> introduction_;
+  std::string last_failure_;
+};
+
+}  // namespace motley

@@ -1,0 +1,35 @@
+// Hello: what two ranks say to each other first on a TCP connection, each to each: who they are and
+// which group they belong to (docs/formats/tcp.md). With TLS it comes after the handshake, which
+// proves that the other end belongs to the launch; the hello says which rank of it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "base/ids.h"
+#include "base/result.h"
+
+namespace motley {
+
+inline constexpr std::size_t kHelloBytes = 32;
+
+struct Hello {
+  std::uint32_t epoch = 0;
+  std::int32_t rank_count = 0;
+  Rank from;
+  Rank to;
+
+  friend bool operator==(const Hello&, const Hello&) = default;
+};
+
+void write_hello(const Hello& hello, std::span<std::byte, kHelloBytes> bytes);
+
+// Untrusted bytes. kCorrupt for what is not a hello of this version.
+[[nodiscard]] Result<Hello> read_hello(std::span<const std::byte, kHelloBytes> bytes);
+
+// Whether `theirs` can come from another rank of the group and is meant for the one that says
+// `mine`. kCorrupt names the difference. mine.to is not looked at.
+[[nodiscard]] Result<void> check_hello(const Hello& theirs, const Hello& mine);
+
+}  // namespace motley

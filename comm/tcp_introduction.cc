@@ -1,0 +1,87 @@
+#include "comm/tcp_introduction.h"
+
+#include <utility>
+
+namespace motley {
+
+using Socket = boost::asio::ip::tcp::socket;
+
+std::shared_ptr<Introduction> Introduction::start(
+    TcpStream stream, const Hello& mine, bool dialled, Accept accept, Done done) {
+  std::shared_ptr<Introduction> introduction(
+      new Introduction(std::move(stream), mine, dialled, std::move(accept), std::move(done)));
+  introduction->wait(Socket::wait_write);  // at once: so that done is never called in here
+  return introduction;
+}
+
+Introduction::Introduction(
+    TcpStream stream, const Hello& mine, bool dialled, Accept accept, Done done)
+    : stream_(std::move(stream)),
+      mine_(mine),
+      dialled_(dialled),
+      accept_(std::move(accept)),
+      done_(std::move(done)) {}
+
+void Introduction::cancel() {
+  done_ = nullptr;
+  stream_.reset();
+}
+
+void Introduction::wait(Socket::wait_type for_what) {
+  stream_->socket().async_wait(
+      for_what, [self = shared_from_this()](const boost::system::error_code& /*stopped*/) {
+        if (self->done_ != nullptr) self->go_on();
+      });
+}
+
+void Introduction::go_on() {
+  const Result<bool> finished = advance();
+  if (finished.ok() && !*finished) {
+    return wait(stream_->blocked() ? Socket::wait_write : Socket::wait_read);
+  }
+  const Done done = std::exchange(done_, nullptr);
+  if (finished.ok()) return done(theirs_);
+  stream_.reset();
+  done(finished.error());
+}
+
+Result<bool> Introduction::advance() {
+  if (!proved_) {
+    MOTLEY_ASSIGN(proved_, stream_->handshake());
+    if (!proved_) return false;
+  }
+  if (dialled_) {
+    MOTLEY_ASSIGN(const bool sent, send_hello());
+    return sent ? receive_hello() : Result<bool>(false);
+  }
+  MOTLEY_ASSIGN(const bool received, receive_hello());
+  return received ? send_hello() : Result<bool>(false);
+}
+
+// True when it has left, or had before.
+Result<bool> Introduction::send_hello() {
+  std::array<std::byte, kHelloBytes> bytes;
+  write_hello(mine_, bytes);
+  MOTLEY_ASSIGN(const std::size_t count,
+                stream_->write({std::span<const std::byte>(bytes).subspan(sent_bytes_), {}}));
+  sent_bytes_ += count;
+  return sent_bytes_ == kHelloBytes && !stream_->blocked();
+}
+
+// True when an acceptable one has come, or had before.
+Result<bool> Introduction::receive_hello() {
+  if (received_bytes_ == kHelloBytes) return true;
+  while (received_bytes_ < kHelloBytes) {
+    MOTLEY_ASSIGN(const std::size_t count,
+                  stream_->read(std::span(received_).subspan(received_bytes_)));
+    if (count == 0) return false;
+    received_bytes_ += count;
+  }
+  MOTLEY_ASSIGN(theirs_, read_hello(received_));
+  MOTLEY_TRY(check_hello(theirs_, mine_));
+  MOTLEY_TRY(accept_(theirs_));
+  mine_.to = theirs_.from;
+  return true;
+}
+
+}  // namespace motley

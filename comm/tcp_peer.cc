@@ -1,0 +1,134 @@
+// TCP_USER_TIMEOUT would find a cut too, but it also ends a connection whose receiver has closed
+// its window for that long, as one does rightly that waits for its turn with many early messages.
+#include "comm/tcp_peer.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include <boost/asio/post.hpp>
+
+namespace motley {
+namespace {
+
+namespace asio = boost::asio;
+using Socket = asio::ip::tcp::socket;
+
+constexpr std::chrono::seconds kBetweenBeats{1};
+constexpr std::chrono::seconds kSilenceMax{4};
+constexpr int kTurnsMax = 32;  // of one peer, before the others have theirs
+
+}  // namespace
+
+TcpPeer::TcpPeer(asio::io_context& io, Rank rank, double timeout_s)
+    : io_(io), timeout_s_(timeout_s), mailbox_(rank), reader_(mailbox_), queue_(rank) {}
+
+Pending TcpPeer::send(Tag tag, Buffer buffer) {
+  auto pushed = queue_.push(tag, std::move(buffer));
+  if (pushed.wakes_writer) asio::post(io_, [this] { write(); });
+  return std::move(pushed.pending);
+}
+
+Pending TcpPeer::recv(Tag tag, Buffer buffer) {
+  auto posted = mailbox_.recv(tag, std::move(buffer));
+  if (posted.wakes_reader) asio::post(io_, [this] { read(); });
+  return std::move(posted.pending);
+}
+
+void TcpPeer::join(TcpStream stream) {
+  stream_.emplace(std::move(stream));
+  stream_->grow();
+  received_at_ = sent_at_ = unstuck_at_ = SteadyClock::now();
+  read();
+  write();
+}
+
+void TcpPeer::read() {
+  awaits_receive_ = false;
+  for (int turn = 0; turn < kTurnsMax; ++turn) {
+    if (!stream_ || awaits_readable_) return;
+    const auto room = reader_.room();
+    if (!room.ok()) return lose(room.error().cause);
+    if (room->empty()) {
+      awaits_receive_ = true;
+      return;
+    }
+    const auto count = stream_->read(*room);
+    if (!count.ok()) return lose(count.error().cause);
+    if (*count == 0) return wait_readable();
+    reader_.fill(*count);
+  }
+  asio::post(io_, [this] { read(); });
+}
+
+void TcpPeer::write() {
+  for (int turn = 0; turn < kTurnsMax; ++turn) {
+    if (!stream_ || awaits_writable_) return;
+    const auto pieces = queue_.pieces();
+    const bool is_last = pieces[0].empty() && pieces[1].empty();
+    const auto count = stream_->write(pieces);
+    if (!count.ok()) {
+      awaits_readable_ = false;  // what it sent before it went is still worth having
+      read();
+      return lose(count.error().cause);
+    }
+    queue_.taken(*count);
+    if (stream_->blocked()) return wait_writable();
+    if (is_last) return;
+  }
+  asio::post(io_, [this] { write(); });
+}
+
+void TcpPeer::wait_readable() {
+  awaits_readable_ = true;
+  stream_->socket().async_wait(Socket::wait_read, [this](const boost::system::error_code&) {
+    awaits_readable_ = false;
+    read();  // which finds out what is wrong, if anything is
+  });
+}
+
+void TcpPeer::wait_writable() {
+  awaits_writable_ = true;
+  stream_->socket().async_wait(Socket::wait_write, [this](const boost::system::error_code&) {
+    awaits_writable_ = false;
+    write();
+  });
+}
+
+void TcpPeer::tick(SteadyClock::time_point now, bool overslept) {
+  if (!stream_) return;
+  if (overslept || awaits_receive_ || stream_->received_bytes() != received_bytes_) {
+    received_bytes_ = stream_->received_bytes();
+    received_at_ = now;
+  } else if (now - received_at_ > kSilenceMax) {
+    return lose(fmt::format("nothing was heard of it for {} s: it is frozen, or the network is cut",
+                            kSilenceMax.count()));
+  }
+  const bool has_moved = overslept || stream_->sent_bytes() != sent_bytes_;
+  const bool is_idle = queue_.idle() && !stream_->blocked();
+  if (has_moved || is_idle) {
+    sent_bytes_ = stream_->sent_bytes();
+    unstuck_at_ = now;
+  } else if (std::chrono::duration<double>(now - unstuck_at_).count() > timeout_s_) {
+    return lose(fmt::format("it has taken nothing of a message for {:.3g} s", timeout_s_));
+  }
+  if (has_moved) {
+    sent_at_ = now;
+  } else if (is_idle && now - sent_at_ >= kBetweenBeats) {
+    queue_.push_beat();
+    write();
+  }
+}
+
+void TcpPeer::lose(const std::string& cause) {
+  stream_.reset();
+  mailbox_.lose(cause);
+  queue_.lose(cause);
+}
+
+void TcpPeer::leave() {
+  if (stream_) stream_->leave();
+  lose("this rank left");
+}
+
+}  // namespace motley

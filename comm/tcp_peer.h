@@ -1,0 +1,65 @@
+// TcpPeer: the messages to and from one rank, over the stream that joins the two. Sends a beat
+// where nothing else moves; a peer of whom nothing is heard for some seconds is lost, whether it is
+// frozen or the cable was pulled: the system alone would notice neither for a quarter of an hour.
+//
+// send() and recv() may be called from any thread; the rest belongs to the one that runs the
+// io_context.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include <boost/asio/io_context.hpp>
+
+#include "base/clock.h"
+#include "base/ids.h"
+#include "comm/mailbox.h"
+#include "comm/message_stream.h"
+#include "comm/tcp_stream.h"
+
+namespace motley {
+
+class TcpPeer {
+ public:
+  // `timeout_s` as in TransportOptions.
+  TcpPeer(boost::asio::io_context& io, Rank rank, double timeout_s);
+
+  [[nodiscard]] Pending send(Tag tag, Buffer buffer);
+  [[nodiscard]] Pending recv(Tag tag, Buffer buffer);
+
+  // The stream, after both ends have shown who they are. Called once.
+  void join(TcpStream stream);
+  // Looks for signs of life and gives them. To be called twice a second. `overslept`: this process
+  // itself did nothing for a while, so that silence is no sign of the peer's.
+  void tick(SteadyClock::time_point now, bool overslept);
+  // Ends the stream and every operation: this rank leaves. No more is called afterwards.
+  void leave();
+
+ private:
+  void read();
+  void write();
+  void wait_readable();
+  void wait_writable();
+  void lose(const std::string& cause);
+
+  boost::asio::io_context& io_;
+  const double timeout_s_;
+  Mailbox mailbox_;
+  MessageReader reader_;
+  SendQueue queue_;
+  std::optional<TcpStream> stream_;  // while the peer is there
+
+  bool awaits_readable_ = false;
+  bool awaits_writable_ = false;
+  bool awaits_receive_ = false;  // nothing is read before one is posted
+
+  // At the last tick that saw a difference.
+  std::uint64_t received_bytes_ = 0;
+  std::uint64_t sent_bytes_ = 0;
+  SteadyClock::time_point received_at_;
+  SteadyClock::time_point sent_at_;
+  SteadyClock::time_point unstuck_at_;  // when nothing that was to leave stood still
+};
+
+}  // namespace motley

@@ -1,0 +1,138 @@
+#include "comm/tcp_stream.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/error.hpp>
+
+namespace motley {
+namespace {
+
+namespace asio = boost::asio;
+
+constexpr std::size_t kFirstBytes = std::size_t{16} << 10;
+constexpr std::size_t kAheadBytes = std::size_t{64} << 10;
+constexpr std::size_t kTakenMax = std::size_t{1} << 20;  // to encrypt before others have their turn
+
+bool is_would_block(const boost::system::error_code& failure) {
+  return failure == asio::error::would_block || failure == asio::error::try_again ||
+         failure == asio::error::interrupted;
+}
+
+Error connection_error(const boost::system::error_code& failure) {
+  const bool ended = failure == asio::error::eof;
+  return {ErrorCode::kPeer, "the connection",
+          ended ? "it closed the connection" : failure.message(), ""};
+}
+
+}  // namespace
+
+TcpStream::TcpStream(asio::ip::tcp::socket socket, std::unique_ptr<TlsSession> tls)
+    : socket_(std::move(socket)), tls_(std::move(tls)), ahead_(kFirstBytes) {
+  boost::system::error_code ignored;  // of a socket that is gone; its next operation says so
+  socket_.non_blocking(true, ignored);
+  socket_.set_option(asio::ip::tcp::no_delay(true), ignored);
+}
+
+void TcpStream::grow() {
+  ahead_.grow(kAheadBytes);
+  if (tls_ != nullptr) tls_->grow();
+}
+
+Result<std::size_t> TcpStream::receive(std::span<std::byte> into) {
+  boost::system::error_code failure;
+  const std::size_t count = socket_.read_some(asio::buffer(into.data(), into.size()), failure);
+  if (is_would_block(failure)) return std::size_t{0};
+  if (failure) return connection_error(failure);
+  received_bytes_ += count;
+  return count;
+}
+
+Result<std::size_t> TcpStream::transmit(std::array<std::span<const std::byte>, 2> pieces) {
+  const std::array buffers = {asio::const_buffer(pieces[0].data(), pieces[0].size()),
+                              asio::const_buffer(pieces[1].data(), pieces[1].size())};
+  blocked_ = false;
+  if (asio::buffer_size(buffers) == 0) return std::size_t{0};
+  boost::system::error_code failure;
+  const std::size_t count = socket_.write_some(buffers, failure);
+  if (failure && !is_would_block(failure)) return connection_error(failure);
+  blocked_ = count < asio::buffer_size(buffers);
+  sent_bytes_ += count;
+  return count;
+}
+
+// Hands over what TLS has ready.
+Result<void> TcpStream::flush() {
+  do {
+    MOTLEY_ASSIGN(const std::size_t count, transmit({tls_->outgoing(), {}}));
+    tls_->sent(count);
+  } while (!blocked_ && !tls_->outgoing().empty());
+  return {};
+}
+
+Result<bool> TcpStream::handshake() {
+  if (tls_ == nullptr) return true;
+  for (;;) {
+    const Result<bool> proved = tls_->handshake();
+    MOTLEY_TRY(flush());  // also the alert that says what is wrong
+    if (!proved.ok() || *proved) return proved;
+    MOTLEY_ASSIGN(const std::size_t count, receive(tls_->room()));
+    if (count == 0) return false;
+    tls_->received(count);
+  }
+}
+
+Result<std::size_t> TcpStream::read(std::span<std::byte> into) {
+  if (tls_ != nullptr) {
+    for (;;) {
+      MOTLEY_ASSIGN(const std::size_t count, tls_->read(into));
+      if (count > 0) return count;
+      MOTLEY_ASSIGN(const std::size_t came, receive(tls_->room()));
+      if (came == 0) return std::size_t{0};
+      tls_->received(came);
+    }
+  }
+  if (ahead_.bytes().empty()) {
+    const auto room = ahead_.room();
+    if (into.size() >= room.size()) return receive(into);
+    MOTLEY_ASSIGN(const std::size_t came, receive(room));
+    ahead_.add(came);
+  }
+  const std::size_t count = std::min(into.size(), ahead_.bytes().size());
+  std::memcpy(into.data(), ahead_.bytes().data(), count);
+  ahead_.drop(count);
+  return count;
+}
+
+Result<std::size_t> TcpStream::write(std::array<std::span<const std::byte>, 2> pieces) {
+  if (tls_ == nullptr) return transmit(pieces);
+  std::size_t taken = 0;
+  for (auto piece : pieces) {
+    while (!piece.empty() && taken < kTakenMax) {
+      MOTLEY_ASSIGN(const std::size_t count, tls_->write(piece));
+      piece = piece.subspan(count);
+      taken += count;
+      if (count > 0) continue;
+      MOTLEY_TRY(flush());
+      if (blocked_) return taken;
+    }
+  }
+  MOTLEY_TRY(flush());
+  return taken;
+}
+
+void TcpStream::leave() {
+  boost::system::error_code ignored;
+  if (tls_ != nullptr && !flush().ok()) return;
+  socket_.shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
+  std::array<std::byte, 4096> dropped{};
+  constexpr int kReadsMax = 1024;
+  for (int reads = 0; reads < kReadsMax; ++reads) {
+    const auto count = receive(dropped);
+    if (!count.ok() || *count == 0) return;
+  }
+}
+
+}  // namespace motley

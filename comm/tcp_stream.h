@@ -1,0 +1,66 @@
+// TcpStream: one connected socket that never blocks, with TLS over it or without. One owner thread.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include <boost/asio/ip/tcp.hpp>
+
+#include "base/result.h"
+#include "comm/byte_queue.h"
+#include "comm/tls_session.h"
+
+namespace motley {
+
+class TcpStream {
+ public:
+  // `tls`: null for none. Takes the socket as it is connected.
+  TcpStream(boost::asio::ip::tcp::socket socket, std::unique_ptr<TlsSession> tls);
+
+  // All errors are kPeer with the cause in words; the stream is then over.
+  // True once both ends have proved that they hold the key; without TLS at once.
+  [[nodiscard]] Result<bool> handshake();
+  // How many bytes were read; 0: wait until the socket can be read. REQUIRES: handshake() gave
+  // true.
+  [[nodiscard]] Result<std::size_t> read(std::span<std::byte> into);
+  // How many bytes of the two pieces together were taken. Those that TLS holds back leave with the
+  // next call, which may be with empty pieces. What was not taken must be given again unchanged.
+  // REQUIRES: handshake() gave true.
+  [[nodiscard]] Result<std::size_t> write(std::array<std::span<const std::byte>, 2> pieces);
+
+  // The last handshake() or write() could not hand everything to the system: wait until the socket
+  // can be written, then call it again.
+  [[nodiscard]] bool blocked() const { return blocked_; }
+
+  // Lets the stream buffer more: the other end has shown who it is.
+  void grow();
+
+  // Leaves as politely as it can without waiting: what can leave does, and the end of the stream
+  // follows. What has come is thrown away, because a system that closes over unread bytes resets
+  // the connection, and then the other end may lose what it has not yet read.
+  void leave();
+
+  // That the socket took and gave so far: the signs of life.
+  [[nodiscard]] std::uint64_t sent_bytes() const { return sent_bytes_; }
+
+  [[nodiscard]] std::uint64_t received_bytes() const { return received_bytes_; }
+
+  [[nodiscard]] boost::asio::ip::tcp::socket& socket() { return socket_; }
+
+ private:
+  [[nodiscard]] Result<std::size_t> receive(std::span<std::byte> into);
+  [[nodiscard]] Result<std::size_t> transmit(std::array<std::span<const std::byte>, 2> pieces);
+  [[nodiscard]] Result<void> flush();
+
+  boost::asio::ip::tcp::socket socket_;
+  std::unique_ptr<TlsSession> tls_;
+  ByteQueue ahead_;  // without TLS: read, but not asked for yet
+  bool blocked_ = false;
+  std::uint64_t sent_bytes_ = 0;
+  std::uint64_t received_bytes_ = 0;
+};
+
+}  // namespace motley

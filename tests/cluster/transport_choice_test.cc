@@ -1,0 +1,123 @@
+#include "cluster/transport_choice.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/secret.h"
+
+namespace motley {
+namespace {
+
+using testing::HasSubstr;
+
+struct Place {
+  bool network = true;
+  bool trusted = false;
+};
+
+Result<TransportChoice> choose(const Place& place,
+                               const std::string& transport,
+                               const std::string& encrypt = "auto") {
+  Cluster cluster;
+  cluster.trusted = place.trusted;
+  for (const char* name : {"a", "b"}) {
+    Machine machine;
+    machine.name = name;
+    if (place.network) machine.address = std::string("10.0.0.") + name;
+    cluster.machines.push_back(machine);
+  }
+  CommConfig comm;
+  comm.transport = transport;
+  comm.encrypt = encrypt;
+  return choose_transport(cluster, {"a", "b"}, comm);
+}
+
+// "kind", with " + TLS" where it encrypts; or "refused".
+std::string chosen(const Place& place, const std::string& transport, const std::string& encrypt) {
+  const auto choice = choose(place, transport, encrypt);
+  if (choice.ok()) return choice->kind + (choice->encrypted ? " + TLS" : "");
+  EXPECT_EQ(choice.error().code, ErrorCode::kConfig);
+  return "refused";
+}
+
+constexpr Place kOpen{true, false};
+constexpr Place kTrusted{true, true};
+constexpr Place kHere{false, false};
+
+TEST(TransportChoice, EncryptsBetweenMachinesThatOthersReach) {
+  EXPECT_EQ(chosen(kOpen, "auto", "auto"), "tcp + TLS");
+  EXPECT_EQ(chosen(kOpen, "auto", "always"), "tcp + TLS");
+  EXPECT_EQ(chosen(kOpen, "auto", "never"), "refused");
+  EXPECT_EQ(chosen(kOpen, "tcp", "auto"), "tcp + TLS");
+  EXPECT_EQ(chosen(kOpen, "tcp", "never"), "refused");
+  for (const char* plain : {"ucx", "gloo"}) {
+    for (const char* encrypt : {"auto", "always", "never"}) {
+      EXPECT_EQ(chosen(kOpen, plain, encrypt), "refused") << plain << " " << encrypt;
+    }
+  }
+}
+
+TEST(TransportChoice, TakesTheFastOnesWhereTheNetworkIsTrusted) {
+  EXPECT_EQ(chosen(kTrusted, "auto", "auto"), "auto");
+  EXPECT_EQ(chosen(kTrusted, "auto", "always"), "tcp + TLS");
+  EXPECT_EQ(chosen(kTrusted, "ucx", "auto"), "ucx");
+  EXPECT_EQ(chosen(kTrusted, "gloo", "never"), "gloo");
+  EXPECT_EQ(chosen(kTrusted, "gloo", "always"), "refused");
+  EXPECT_EQ(chosen(kTrusted, "tcp", "auto"), "tcp");
+  EXPECT_EQ(chosen(kTrusted, "tcp", "always"), "tcp + TLS");
+}
+
+TEST(TransportChoice, TakesTheFastOnesOnOneMachine) {
+  EXPECT_EQ(chosen(kHere, "auto", "auto"), "auto");
+  EXPECT_EQ(chosen(kHere, "ucx", "auto"), "ucx");
+  EXPECT_EQ(chosen(kHere, "tcp", "auto"), "tcp + TLS");
+  EXPECT_EQ(chosen(kHere, "tcp", "never"), "tcp");
+}
+
+TEST(TransportChoice, SaysWhy) {
+  EXPECT_EQ(choose(kOpen, "auto")->reason,
+            "transport tcp with TLS 1.3: the network is not declared trusted");
+  EXPECT_THAT(choose(kTrusted, "auto")->reason, HasSubstr("unencrypted: the network is declared"));
+  EXPECT_THAT(choose(kHere, "ucx")->reason, HasSubstr("all ranks are on this machine"));
+  const auto refused = choose(kOpen, "ucx");
+  EXPECT_THAT(refused.error().remedy, HasSubstr("trusted = true"));
+}
+
+TEST(TransportChoice, RefusesWordsThatMeanNothing) {
+  const auto pigeon = choose(kHere, "pigeon");
+  ASSERT_FALSE(pigeon.ok());
+  EXPECT_THAT(pigeon.error().what, HasSubstr("comm.transport is 'pigeon'"));
+  EXPECT_FALSE(choose(kHere, "auto", "sometimes").ok());
+}
+
+TEST(TransportChoice, NeedsAnAddressForEachMachine) {
+  Cluster cluster;
+  cluster.machines.resize(2);
+  cluster.machines[0].name = "a";
+  cluster.machines[0].address = "10.0.0.1";
+  cluster.machines[1].name = "b";
+  const auto choice = choose_transport(cluster, {"a", "b"}, {});
+  ASSERT_FALSE(choice.ok());
+  EXPECT_THAT(choice.error().what, HasSubstr("machine b has no address"));
+  EXPECT_TRUE(choose_transport(cluster, {"a"}, {}).ok());
+}
+
+TEST(ApplyTransport, GivesAllRanksOneSecretAndEveryLaunchItsOwn) {
+  std::vector<WorkerSpec> workers(2);
+  ASSERT_TRUE(apply_transport({"tcp", true, ""}, workers).ok());
+  EXPECT_EQ(workers[0].job.config.comm.transport, "tcp");
+  const std::string first = workers[0].job.secret;
+  EXPECT_EQ(first.size(), kSecretBytes);
+  EXPECT_EQ(workers[1].job.secret, first);
+  ASSERT_TRUE(apply_transport({"tcp", true, ""}, workers).ok());
+  EXPECT_NE(workers[0].job.secret, first);
+}
+
+TEST(ApplyTransport, MakesNoSecretWhereNothingIsEncrypted) {
+  std::vector<WorkerSpec> workers(1);
+  ASSERT_TRUE(apply_transport({"auto", false, ""}, workers).ok());
+  EXPECT_EQ(workers[0].job.secret, "");
+}
+
+}  // namespace
+}  // namespace motley

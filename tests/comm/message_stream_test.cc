@@ -1,0 +1,243 @@
+// Messages through SendQueue and MessageReader into a Mailbox, as a stream that is cut anywhere.
+#include "comm/message_stream.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+
+#include "support/property.h"
+#include "support/rank_group.h"
+
+namespace motley {
+namespace {
+
+using testing::HasSubstr;
+
+using Bytes = std::vector<std::byte>;
+
+Buffer message(std::size_t payload_bytes, std::uint8_t fill) {
+  Buffer buffer(payload_bytes);
+  buffer.set_payload_bytes(payload_bytes);
+  std::ranges::fill(buffer.message(), std::byte{fill});
+  return buffer;
+}
+
+Bytes stream_of(SendQueue& queue) {
+  Bytes stream;
+  for (auto pieces = queue.pieces(); !pieces[0].empty() || !pieces[1].empty();
+       pieces = queue.pieces()) {
+    for (const auto& piece : pieces) stream.insert(stream.end(), piece.begin(), piece.end());
+    queue.taken(pieces[0].size() + pieces[1].size());
+  }
+  return stream;
+}
+
+class Receiver {
+ public:
+  explicit Receiver(std::uint64_t early_bytes_max = 1 << 20) : mailbox_(Rank{0}, early_bytes_max) {}
+
+  Pending recv(Tag tag, std::size_t payload_bytes_max) {
+    auto posted = mailbox_.recv(tag, Buffer(payload_bytes_max));
+    woken_ = woken_ || posted.wakes_reader;
+    return std::move(posted.pending);
+  }
+
+  // Feeds the stream in pieces of at most `step` bytes; returns what there was no place for.
+  Bytes feed(const Bytes& stream, std::size_t step = 1 << 20) {
+    std::size_t at = 0;
+    while (at < stream.size()) {
+      const auto room = reader_.room();
+      if (!room.ok()) {
+        error_ = room.error().cause;
+        break;
+      }
+      if (room->empty()) break;
+      const std::size_t count = std::min({step, room->size(), stream.size() - at});
+      std::memcpy(room->data(), stream.data() + at, count);
+      reader_.fill(count);
+      at += count;
+    }
+    return {stream.begin() + static_cast<std::ptrdiff_t>(at), stream.end()};
+  }
+
+  Mailbox& mailbox() { return mailbox_; }
+
+  [[nodiscard]] bool woken() const { return woken_; }
+
+  [[nodiscard]] const std::string& error() const { return error_; }
+
+ private:
+  Mailbox mailbox_;
+  MessageReader reader_{mailbox_};
+  bool woken_ = false;
+  std::string error_;
+};
+
+Bytes stream_with(Tag tag, std::size_t payload_bytes, std::uint8_t fill) {
+  SendQueue queue(Rank{1});
+  (void)queue.push(tag, message(payload_bytes, fill));
+  return stream_of(queue);
+}
+
+void expect_message(Pending& pending, std::size_t payload_bytes, std::uint8_t fill) {
+  ASSERT_TRUE(pending.done());
+  auto outcome = pending.wait(soon(), "a message");
+  ASSERT_TRUE(outcome.ok()) << describe(outcome.error());
+  EXPECT_EQ(outcome->payload_bytes(), payload_bytes);
+  EXPECT_TRUE(std::ranges::all_of(outcome->message(),
+                                  [&](std::byte byte) { return byte == std::byte{fill}; }));
+}
+
+TEST(MessageStream, HasTheDocumentedBytes) {
+  const Bytes stream = stream_with(0x0102030405, 1, 9);
+  ASSERT_EQ(stream.size(), 16U + 64 + 1);
+  const std::vector<int> header = {5, 4, 3, 2, 1, 0, 0, 0, 65, 0, 0, 0, 0, 0, 0, 0};
+  for (std::size_t i = 0; i < header.size(); ++i) {
+    EXPECT_EQ(std::to_integer<int>(stream[i]), header[i]) << i;
+  }
+}
+
+TEST(MessageStream, ABeatIsNothingToTheReceiver) {
+  SendQueue queue(Rank{1});
+  EXPECT_TRUE(queue.idle());
+  queue.push_beat();
+  EXPECT_FALSE(queue.idle());
+  Receiver receiver;
+  auto receive = receiver.recv(4, 10);
+  EXPECT_TRUE(receiver.feed(stream_of(queue)).empty());
+  EXPECT_TRUE(queue.idle());
+  EXPECT_FALSE(receive.done());
+  receiver.feed(stream_with(4, 10, 2));
+  expect_message(receive, 10, 2);
+}
+
+TEST(MessageStream, GivesTheBufferBackOnceItHasBeenTaken) {
+  SendQueue queue(Rank{1});
+  auto sent = queue.push(3, message(100, 1));
+  EXPECT_TRUE(sent.wakes_writer);
+  EXPECT_FALSE(queue.push(3, message(100, 1)).wakes_writer);
+  queue.taken(queue.pieces()[0].size());
+  EXPECT_FALSE(sent.pending.done());
+  queue.taken(queue.pieces()[1].size());
+  expect_message(sent.pending, 100, 1);
+}
+
+RC_GTEST_PROP(MessageStreamProperty, ArrivesHoweverItIsCut, ()) {
+  const auto sizes =
+      *rc::gen::container<std::vector<std::uint16_t>>(8, rc::gen::arbitrary<std::uint16_t>());
+  const auto tags =
+      *rc::gen::container<std::vector<std::uint8_t>>(8, rc::gen::inRange<std::uint8_t>(0, 3));
+  const auto step = *rc::gen::inRange<std::size_t>(1, 5000);
+  const auto posted_before =
+      *rc::gen::container<std::vector<std::uint8_t>>(8, rc::gen::inRange<std::uint8_t>(0, 2));
+  SendQueue queue(Rank{1});
+  Receiver receiver;
+  std::vector<Pending> receives(8);
+  for (std::size_t i = 0; i < 8; ++i) {
+    (void)queue.push(tags[i], message(sizes[i], static_cast<std::uint8_t>(i)));
+  }
+  // Within a tag receives are posted in order: those before come first.
+  std::vector<bool> late_tag(3, false);
+  for (std::size_t i = 0; i < 8; ++i) {
+    late_tag[tags[i]] = late_tag[tags[i]] || posted_before[i] == 0;
+    if (!late_tag[tags[i]]) receives[i] = receiver.recv(tags[i], 70'000);
+  }
+  RC_ASSERT(receiver.feed(stream_of(queue), step).empty());
+  for (std::size_t i = 0; i < 8; ++i) {
+    if (!receives[i].valid()) receives[i] = receiver.recv(tags[i], 70'000);
+    auto outcome = receives[i].wait(soon(), "a message");
+    RC_ASSERT(outcome.ok());
+    RC_ASSERT(outcome->payload_bytes() == sizes[i]);
+    RC_ASSERT(outcome->message().back() == static_cast<std::byte>(i));
+  }
+}
+
+TEST(Mailbox, WaitsWhileEarlyMessagesFillTheirShare) {
+  Receiver receiver(/*early_bytes_max=*/3000);
+  EXPECT_TRUE(receiver.feed(stream_with(1, 1000, 1)).empty());
+  EXPECT_TRUE(receiver.feed(stream_with(2, 1000, 2)).empty());
+  const Bytes left = receiver.feed(stream_with(3, 1000, 3));
+  EXPECT_EQ(left.size(), 1064U);  // its header was read
+  EXPECT_FALSE(receiver.woken());
+  auto first = receiver.recv(1, 1000);
+  EXPECT_TRUE(receiver.woken());
+  expect_message(first, 1000, 1);
+  EXPECT_TRUE(receiver.feed(left).empty());
+  auto third = receiver.recv(3, 1000);
+  expect_message(third, 1000, 3);
+}
+
+TEST(Mailbox, TakesAMessageLargerThanThatShareOnceItIsAskedFor) {
+  Receiver receiver(/*early_bytes_max=*/100);
+  const Bytes left = receiver.feed(stream_with(1, 1000, 1));
+  EXPECT_EQ(left.size(), 1064U);
+  auto receive = receiver.recv(1, 1000);
+  EXPECT_TRUE(receiver.woken());
+  EXPECT_TRUE(receiver.feed(left).empty());
+  expect_message(receive, 1000, 1);
+}
+
+TEST(Mailbox, TakesNoMemoryForAMessageThatIsTooLong) {
+  Receiver receiver(/*early_bytes_max=*/100);
+  auto receive = receiver.recv(1, 10);
+  EXPECT_TRUE(receiver.feed(stream_with(1, 1 << 20, 1)).empty());
+  const auto outcome = receive.wait(soon(), "a message");
+  ASSERT_FALSE(outcome.ok());
+  EXPECT_EQ(outcome.error().code, ErrorCode::kCorrupt);
+  auto next = receiver.recv(1, 10);
+  receiver.feed(stream_with(1, 10, 2));
+  expect_message(next, 10, 2);
+}
+
+TEST(Mailbox, DeliversAMessageThatWasAskedForWhileItCame) {
+  Receiver receiver;
+  const Bytes stream = stream_with(1, 1000, 1);
+  const auto half = stream.begin() + 500;
+  receiver.feed({stream.begin(), half});
+  auto receive = receiver.recv(1, 1000);
+  EXPECT_FALSE(receive.done());
+  receiver.feed({half, stream.end()});
+  expect_message(receive, 1000, 1);
+}
+
+TEST(Mailbox, KeepsWhatCameBeforeThePeerWasLost) {
+  Receiver receiver;
+  receiver.feed(stream_with(1, 10, 1));
+  auto waiting = receiver.recv(2, 10);
+  receiver.mailbox().lose("it closed the connection");
+  const auto outcome = waiting.wait(soon(), "a message");
+  ASSERT_FALSE(outcome.ok());
+  EXPECT_EQ(outcome.error().cause, "it closed the connection");
+  auto early = receiver.recv(1, 10);
+  expect_message(early, 10, 1);
+  EXPECT_FALSE(receiver.recv(1, 10).wait(soon(), "a message").ok());
+}
+
+class SenselessHeader : public testing::TestWithParam<std::pair<std::uint64_t, std::uint64_t>> {};
+
+TEST_P(SenselessHeader, EndsTheStream) {
+  const auto [tag, message_bytes] = GetParam();
+  Bytes stream(kStreamHeaderBytes);
+  std::memcpy(stream.data(), &tag, 8);
+  std::memcpy(stream.data() + 8, &message_bytes, 8);
+  stream.resize(kStreamHeaderBytes + 1);
+  Receiver receiver;
+  EXPECT_EQ(receiver.feed(stream).size(), 1U);
+  EXPECT_THAT(receiver.error(), HasSubstr("makes no sense"));
+}
+
+INSTANTIATE_TEST_SUITE_P(,
+                         SenselessHeader,
+                         testing::Values(std::pair{kTagsEnd + 1, 64},
+                                         std::pair{~0ULL, 64},
+                                         std::pair{kBeatTag, 64},
+                                         std::pair{1, 0},
+                                         std::pair{1, 63},
+                                         std::pair{1, ~0ULL},
+                                         std::pair{1, (1ULL << 40) + 1}));
+
+}  // namespace
+}  // namespace motley

@@ -1,0 +1,100 @@
+#include "comm/tcp_hello.h"
+
+#include <array>
+#include <cstring>
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/hash.h"
+#include "base/hex.h"
+
+namespace motley {
+namespace {
+
+using testing::HasSubstr;
+
+using HelloBytes = std::array<std::byte, kHelloBytes>;
+
+constexpr Hello kExample{0x01020304, 5, Rank{3}, Rank{1}};
+
+HelloBytes written(const Hello& hello) {
+  HelloBytes bytes;
+  write_hello(hello, bytes);
+  return bytes;
+}
+
+void rehash(HelloBytes& bytes) {
+  const std::uint64_t hash = hash64(std::span(bytes).first(24));
+  std::memcpy(bytes.data() + 24, &hash, sizeof hash);
+}
+
+// The example of docs/formats/tcp.md.
+TEST(TcpHello, HasTheDocumentedBytes) {
+  const HelloBytes bytes = written(kExample);
+  EXPECT_EQ(to_hex({reinterpret_cast<const char*>(bytes.data()), bytes.size()}),
+            "4d544c48"  // MTLH
+            "01000000"  // version, reserved
+            "04030201"  // epoch
+            "05000000"  // ranks
+            "03000000"  // from
+            "01000000"  // to
+            "95307f700b3fa787");
+}
+
+TEST(TcpHello, ReadsBack) {
+  const auto hello = read_hello(written(kExample));
+  ASSERT_TRUE(hello.ok()) << describe(hello.error());
+  EXPECT_EQ(*hello, kExample);
+}
+
+TEST(TcpHello, RefusesEveryFlippedBit) {
+  for (std::size_t bit = 0; bit < 8 * kHelloBytes; ++bit) {
+    HelloBytes bytes = written(kExample);
+    bytes[bit / 8] ^= static_cast<std::byte>(1 << bit % 8);
+    const auto hello = read_hello(bytes);
+    ASSERT_FALSE(hello.ok()) << bit;
+    EXPECT_EQ(hello.error().code, ErrorCode::kCorrupt);
+  }
+}
+
+TEST(TcpHello, RefusesAnotherVersionByName) {
+  HelloBytes bytes = written(kExample);
+  bytes[4] = std::byte{2};
+  rehash(bytes);
+  const auto hello = read_hello(bytes);
+  ASSERT_FALSE(hello.ok());
+  EXPECT_THAT(hello.error().cause, HasSubstr("version 2"));
+}
+
+TEST(TcpHello, RefusesAReservedByte) {
+  HelloBytes bytes = written(kExample);
+  bytes[6] = std::byte{1};
+  rehash(bytes);
+  const auto hello = read_hello(bytes);
+  ASSERT_FALSE(hello.ok());
+  EXPECT_THAT(hello.error().cause, HasSubstr("reserved"));
+}
+
+// Seen by rank 1 of five in epoch 7.
+std::string refusal(const Hello& theirs) {
+  const auto checked = check_hello(theirs, {7, 5, Rank{1}, Rank{}});
+  return checked.ok() ? "" : checked.error().cause;
+}
+
+TEST(TcpHello, IsAcceptedFromAnotherRankOfTheGroup) {
+  for (const int from : {0, 2, 3, 4}) EXPECT_EQ(refusal({7, 5, Rank{from}, Rank{1}}), "") << from;
+}
+
+TEST(TcpHello, NamesWhatIsWrong) {
+  EXPECT_THAT(refusal({8, 5, Rank{3}, Rank{1}}), HasSubstr("epoch 8"));
+  EXPECT_THAT(refusal({7, 4, Rank{3}, Rank{1}}), HasSubstr("4 ranks"));
+  EXPECT_THAT(refusal({7, 5, Rank{3}, Rank{2}}), HasSubstr("for rank 2"));
+  EXPECT_THAT(refusal({7, 5, Rank{1}, Rank{1}}), HasSubstr("from rank 1"));
+  EXPECT_THAT(refusal({7, 5, Rank{5}, Rank{1}}), HasSubstr("from rank 5"));
+  EXPECT_THAT(refusal({7, 5, Rank{-1}, Rank{1}}), HasSubstr("from rank -1"));
+}
+
+}  // namespace
+}  // namespace motley
