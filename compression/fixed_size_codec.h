@@ -12,8 +12,9 @@
 
 namespace motley {
 
-// 16 KiB as fp32, and a multiple of the block of every format.
-inline constexpr std::size_t kPieceValues = 4096;
+// 2 KiB as fp32, of which the nearest cache holds several and the next pieces beside; a multiple of
+// the block of every format.
+inline constexpr std::size_t kPieceValues = 512;
 
 struct FixedSizeFormat {
   const char* name;

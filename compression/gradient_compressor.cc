@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "base/check.h"
+#include "compression/prefetch.h"
 
 namespace motley {
 namespace {
@@ -109,7 +110,8 @@ std::size_t GradientCompressor::encode_fed_back(std::span<const float> gradient_
   return sparse_->encode(gradient_N, density(step), feedback, wire_B);
 }
 
-// A piece is added, encoded and read back while it is in the nearest cache.
+// A piece is added, encoded and read back while it is in the nearest cache, and the next one on its
+// way there.
 std::size_t GradientCompressor::encode_pieces(std::span<const float> gradient_N,
                                               std::span<std::byte> wire_B) {
   std::array<float, kPieceValues> sent_N;
@@ -118,6 +120,9 @@ std::size_t GradientCompressor::encode_pieces(std::span<const float> gradient_N,
   while (!residual_N.empty()) {
     const auto piece_N = residual_N.first(std::min(residual_N.size(), kPieceValues));
     const auto piece_sent_N = std::span(sent_N).first(piece_N.size());
+    const std::size_t next = piece_N.size();
+    prefetch_values(residual_N.subspan(next, std::min(residual_N.size() - next, kPieceValues)));
+    prefetch_values(gradient_N.subspan(next, std::min(gradient_N.size() - next, kPieceValues)));
     sums_.add(gradient_N.first(piece_N.size()), piece_N);
     chain_.format.encode(piece_N, to);
     chain_.format.decode(to, piece_sent_N);

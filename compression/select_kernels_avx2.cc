@@ -18,20 +18,36 @@ namespace {
 constexpr std::size_t kLanes = 8;
 constexpr std::size_t kWordValues = 64;
 
+// The processor's own prefetching stops at each 4 KiB page, where two or three slices at once wait
+// long. 2 KiB ahead is the best of 0.5 to 16 KiB that was tried.
+constexpr std::uintptr_t kAheadBytes = 2048;
+
 std::size_t whole_words(std::size_t count) {
   return count - count % kWordValues;
 }
 
-// Marks `count` values, whole words of them; row_at(i) gives those from i on.
-template <class RowAt>
+// Asks for the word of values that is kAheadBytes behind this one, which may be behind the slice's
+// end: a hint never faults.
+inline void prefetch_ahead(const float* word) {
+  constexpr std::uintptr_t kLineBytes = 64;
+  const std::uintptr_t ahead = reinterpret_cast<std::uintptr_t>(word) + kAheadBytes;
+  for (std::uintptr_t line = 0; line < kWordValues * sizeof(float); line += kLineBytes) {
+    __builtin_prefetch(reinterpret_cast<const void*>(ahead + line));
+  }
+}
+
+// Marks `count` values, whole words of them; row_at(i) gives those from i on, out of the slices.
+template <class RowAt, class... Slices>
 MOTLEY_AVX2 inline void mark_rows(std::size_t count,
                                   std::uint32_t threshold_bits,
                                   std::uint64_t* words,
-                                  const RowAt& row_at) {
+                                  const RowAt& row_at,
+                                  Slices... slices) {
   const __m256i magnitude_mask = _mm256_set1_epi32(0x7FFFFFFF);
   const __m256i below = _mm256_set1_epi32(static_cast<int>(threshold_bits - 1));
   for (std::size_t first = 0; first < count; first += kWordValues) {
     std::uint64_t word = 0;
+    (prefetch_ahead(slices + first), ...);
 #pragma GCC unroll 8
     for (std::size_t i = 0; i < kWordValues; i += kLanes) {
       const __m256i magnitude =
@@ -49,7 +65,7 @@ MOTLEY_AVX2 void mark(std::span<const float> values_N,
   const std::size_t whole = whole_words(values_N.size());
   const float* values = values_N.data();
   const auto row_at = [=](std::size_t i) MOTLEY_AVX2 { return _mm256_loadu_ps(values + i); };
-  mark_rows(whole, threshold_bits, words, row_at);
+  mark_rows(whole, threshold_bits, words, row_at, values);
   scalar_select_kernels().mark(values_N.subspan(whole), threshold_bits,
                                words + whole / kWordValues);
 }
@@ -66,7 +82,7 @@ MOTLEY_AVX2 void add_and_mark(std::span<const float> gradient_N,
     _mm256_storeu_ps(residual + i, sum);
     return sum;
   };
-  mark_rows(whole, threshold_bits, words, row_at);
+  mark_rows(whole, threshold_bits, words, row_at, gradient, residual);
   scalar_select_kernels().add_and_mark(gradient_N.subspan(whole), residual_N.subspan(whole),
                                        threshold_bits, words + whole / kWordValues);
 }
@@ -90,7 +106,7 @@ MOTLEY_AVX2 void gather_and_mark(std::span<const float> gradient_N,
     _mm256_storeu_ps(residual + i, sum);
     return sum;
   };
-  mark_rows(whole, threshold_bits, words, row_at);
+  mark_rows(whole, threshold_bits, words, row_at, gradient, velocity, residual);
   scalar_select_kernels().gather_and_mark(gradient_N.subspan(whole), momentum,
                                           velocity_N.subspan(whole), residual_N.subspan(whole),
                                           threshold_bits, words + whole / kWordValues);

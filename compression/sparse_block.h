@@ -13,7 +13,7 @@
 
 namespace motley {
 
-inline constexpr std::size_t kSparseBlockValues = kPieceValues;
+inline constexpr std::size_t kSparseBlockValues = 4096;
 inline constexpr std::size_t kMaskWords = kSparseBlockValues / 64;
 
 // Beside the kept values and one byte for each of their places: the count, the steps over long gaps

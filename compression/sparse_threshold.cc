@@ -37,6 +37,11 @@ std::size_t SparseThreshold::stride(std::size_t count, double density, double ke
   return step | 1;  // odd: rows of a matrix mostly have an even length
 }
 
+// Fewer in a small slice, which would else be read twice.
+double SparseThreshold::check_kept(std::size_t count, double density) {
+  return std::clamp(static_cast<double>(kept_target(count, density)) / 16, 100.0, 400.0);
+}
+
 std::size_t SparseThreshold::sampled_above(std::uint32_t threshold_bits) const {
   return static_cast<std::size_t>(std::ranges::count_if(
       magnitudes_, [=](std::uint32_t magnitude) { return magnitude >= threshold_bits; }));
@@ -46,8 +51,8 @@ bool SparseThreshold::still_fits(std::size_t count, double density) const {
   const auto above = static_cast<double>(sampled_above(std::bit_cast<std::uint32_t>(threshold_)));
   const auto wanted = static_cast<double>(kept_target(magnitudes_.size(), density));
   // What the share of a sample may be off by itself.
-  const double chance = magnitudes_.size() == count ? 0 : 2 * std::sqrt(wanted);
-  return 0.8 * wanted - chance <= above && above <= 1.25 * wanted + chance;
+  const double chance = magnitudes_.size() == count ? 0 : std::sqrt(wanted);
+  return 0.87 * wanted - chance <= above && above <= 1.15 * wanted + chance;
 }
 
 Selection SparseThreshold::choose(std::size_t count, double density) {

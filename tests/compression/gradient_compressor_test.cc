@@ -151,13 +151,13 @@ TEST(GradientCompressor, KeepsNearlyTheTargetWhileTheResidualGrows) {
   for (const auto& slice : {normal_slice, heavy_slice}) {
     const auto compressor = compressor_of({.chain = "topk(0.01)"}, count);
     std::size_t all = 0;
-    for (unsigned step = 0; step < 30; ++step) {
+    for (unsigned step = 0; step < 60; ++step) {
       const std::size_t kept = kept_in(sent(*compressor, slice(count, step), step));
       EXPECT_GT(kept, 2200U) << step;
-      EXPECT_LT(kept, 4000U) << step;
+      EXPECT_LT(kept, 4300U) << step;
       all += kept;
     }
-    EXPECT_NEAR(static_cast<double>(all) / 30, 3000, 300);
+    EXPECT_NEAR(static_cast<double>(all) / 60, 3000, 300);
   }
 }
 

@@ -102,14 +102,15 @@ RC_GTEST_PROP(SparseCodec, DecodesAsTheDocumentSays, ()) {
   }
 }
 
-// As plain fp32 what is kept is kept exactly, and nothing that is left out is larger. Of two values
-// that happen to be equal both may be kept.
+// As plain fp32 what is kept is kept exactly, and nothing that is left out is larger. How many are
+// kept is a matter of the sample where that is not the whole slice.
 RC_GTEST_PROP(SparseCodec, KeepsTheLargestAndAsManyAsAsked, ()) {
   const Case c = *any_case();
   const auto density = *parse_codec_chain(c.chain).value().density;
   const auto message = message_of("topk(" + std::to_string(density) + ")", "none", c.values);
   const std::size_t wanted = kept_target(c.values.size(), density);
-  RC_ASSERT(message.kept.size() >= wanted && message.kept.size() <= wanted + 2);
+  RC_ASSERT(message.kept.size() + 2 >= wanted - wanted / 8);
+  RC_ASSERT(message.kept.size() <= wanted + wanted / 8 + 2);
   float least = FLT_MAX;
   for (const auto& [place, value] : message.kept) {
     RC_ASSERT(value == c.values[place]);
