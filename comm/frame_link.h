@@ -4,8 +4,10 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/ids.h"
@@ -45,6 +47,9 @@ class PendingFrame {
   [[nodiscard]] bool valid() const { return pending_.valid(); }
 
   [[nodiscard]] bool done() const { return pending_.done(); }
+
+  // As Completion::tell. REQUIRES: valid().
+  void tell(std::shared_ptr<Bell> bell) { pending_.tell(std::move(bell)); }
 
   // kPeer after the deadline or when the peer is lost; kCorrupt for a frame that does not match.
   // Each names the frame and the peer.

@@ -6,13 +6,42 @@
 
 namespace motley {
 
+void Bell::ring() {
+  {
+    const std::lock_guard lock(mutex_);
+    rung_ = true;
+  }
+  changed_.notify_all();
+}
+
+bool Bell::wait(Deadline deadline) {
+  std::unique_lock lock(mutex_);
+  if (!changed_.wait_until(lock, deadline.time(), [&] { return rung_; })) return false;
+  rung_ = false;
+  return true;
+}
+
 void Completion::finish(Result<Buffer> outcome) {
+  std::shared_ptr<Bell> bell;
   {
     const std::lock_guard lock(mutex_);
     MOTLEY_CHECK(!outcome_.has_value(), "an operation ended twice");
     outcome_ = std::move(outcome);
+    bell = std::move(bell_);
   }
   changed_.notify_all();
+  if (bell != nullptr) bell->ring();
+}
+
+void Completion::tell(std::shared_ptr<Bell> bell) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!outcome_.has_value()) {
+      bell_ = std::move(bell);
+      return;
+    }
+  }
+  bell->ring();
 }
 
 bool Completion::done() const {

@@ -18,6 +18,19 @@
 
 namespace motley {
 
+// Rung when an operation ends, so that a thread can wait for the first of many.
+class Bell {
+ public:
+  void ring();
+  // Waits until it has rung since this last returned true; false when the deadline passes first.
+  [[nodiscard]] bool wait(Deadline deadline);
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool rung_ = false;  // guarded by mutex_
+};
+
 // Shared by the waiter and the transport; shared_ptr because either may finish with it last.
 class Completion {
  public:
@@ -26,11 +39,14 @@ class Completion {
   [[nodiscard]] bool done() const;
   // Called once. kPeer when the deadline passes. Every error begins "waiting for <what>: ".
   [[nodiscard]] Result<Buffer> wait(Deadline deadline, const std::string& what);
+  // Rings the bell when the operation ends, at once if it has.
+  void tell(std::shared_ptr<Bell> bell);
 
  private:
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::optional<Result<Buffer>> outcome_;  // guarded by mutex_
+  std::shared_ptr<Bell> bell_;             // guarded by mutex_; shared as it may outlive the waiter
 };
 
 class Pending {
@@ -43,6 +59,9 @@ class Pending {
 
   // REQUIRES: valid().
   [[nodiscard]] bool done() const { return completion_->done(); }
+
+  // As Completion::tell. REQUIRES: valid().
+  void tell(std::shared_ptr<Bell> bell) { completion_->tell(std::move(bell)); }
 
   // Takes the outcome; afterwards valid() is false. REQUIRES: valid().
   [[nodiscard]] Result<Buffer> wait(Deadline deadline, const std::string& what) {

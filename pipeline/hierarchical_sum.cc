@@ -1,7 +1,7 @@
-// Waiting without being told: a transport says of one message whether it is there, not which of
-// many came. So the buckets under way are looked at in turn, and when none can go on, the oldest
-// one's next message is waited for. That cannot hang: of the oldest bucket of all ranks every
-// message is sent by a rank for which it is the oldest too, or which is done with it.
+// Whatever comes moves its bucket on at once: were the oldest bucket waited for alone, a slow link
+// would keep this rank from sending what others wait for. It cannot hang: of the oldest bucket of
+// all ranks every message is sent by a rank for which it is the oldest too, or which is done with
+// it.
 #include "pipeline/hierarchical_sum.h"
 
 #include <fmt/format.h>
@@ -131,7 +131,7 @@ Result<double> HierarchicalSum::run(std::int64_t step, std::span<float> values) 
     if (slot(oldest).is_done()) {
       ++oldest;
     } else if (!moved) {
-      MOTLEY_TRY(wait_for(slot(oldest)));
+      MOTLEY_TRY(wait_for_any(slot(oldest)));
     }
   }
   return wait_s_;
@@ -148,6 +148,7 @@ void HierarchicalSum::begin(std::size_t bucket) {
       Buffer room = buffers_.take(bytes_max(phase, expected.message.values.count));
       active.incoming[p].push_back(
           {&expected, link_.recv(expected.message.from, id(bucket, phase), std::move(room)), {}});
+      active.incoming[p].back().frame.tell(bell_);
     }
   }
   send_phase(active);
@@ -177,21 +178,28 @@ bool HierarchicalSum::all_came(const Active& active) {
   });
 }
 
-// For one message of a bucket that cannot go on.
-Result<void> HierarchicalSum::wait_for(Active& active) {
+// Until anything ends that was begun. The oldest bucket is the one to name: all others may go on
+// only once it does.
+Result<void> HierarchicalSum::wait_for_any(const Active& oldest) {
   const double start_s = now_s();
-  if (active.phase < kReducePhases) {
-    auto& incoming = active.incoming[active.phase];
-    const auto missing = std::ranges::find_if(
-        incoming, [](const Incoming& i) { return i.frame.valid() && !i.frame.done(); });
-    // It may have come since advance() looked.
-    if (missing != incoming.end()) MOTLEY_TRY(take(active, *missing));
-  } else {
-    MOTLEY_TRY(take_back(active, active.outgoing.front()));
-    active.outgoing.erase(active.outgoing.begin());
-  }
+  const bool rang = bell_->wait(Deadline::after_s(options_.timeout_s));
   wait_s_ += now_s() - start_s;
-  return {};
+  if (rang) return {};
+  return Error{ErrorCode::kPeer,
+               fmt::format("{}: waiting for rank {}: nothing came within {:.3g} s", words(oldest),
+                           missing_from(oldest).value, options_.timeout_s),
+               "the other process stopped, is far behind, or the network lost it",
+               "look at that process's log and at the link to its machine"};
+}
+
+// REQUIRES: the bucket is not done.
+Rank HierarchicalSum::missing_from(const Active& active) {
+  if (active.phase == kReducePhases) return active.outgoing.front().to;
+  const auto missing = std::ranges::find_if(active.incoming[active.phase], [](const Incoming& i) {
+    return i.frame.valid() && !i.frame.done();
+  });
+  const bool came_meanwhile = missing == active.incoming[active.phase].end();
+  return (came_meanwhile ? active.incoming[active.phase].begin() : missing)->expected->message.from;
 }
 
 Result<void> HierarchicalSum::take(const Active& active, Incoming& incoming) {
@@ -267,6 +275,7 @@ void HierarchicalSum::send_phase(Active& active) {
   const auto& sends = roles_[active.bucket].sends[active.phase];
   const auto send = [&](Rank to, Buffer buffer) {
     active.outgoing.push_back({link_.send(to, id(active.bucket, phase), std::move(buffer)), to});
+    active.outgoing.back().pending.tell(bell_);
   };
   for (std::size_t i = 0; i < sends.size();) {
     const ValueRange range = sends[i].values;

@@ -103,7 +103,8 @@ class HierarchicalSum {
 
   void begin(std::size_t bucket);
   Result<bool> advance(Active& active);
-  Result<void> wait_for(Active& active);
+  Result<void> wait_for_any(const Active& oldest);
+  [[nodiscard]] static Rank missing_from(const Active& active);
   Result<void> take(const Active& active, Incoming& incoming);
   Result<void> take_back(const Active& active, Outgoing& outgoing);
   [[nodiscard]] static bool all_came(const Active& active);
@@ -129,8 +130,9 @@ class HierarchicalSum {
   const std::size_t value_count_;
   const std::size_t machine_;  // of this rank
   const std::size_t place_;
-  std::vector<Role> roles_;      // [bucket]
-  std::vector<Active> actives_;  // [bucket % window]
+  std::vector<Role> roles_;                                      // [bucket]
+  std::vector<Active> actives_;                                  // [bucket % window]
+  const std::shared_ptr<Bell> bell_ = std::make_shared<Bell>();  // of all that is under way
   BufferPool buffers_;
   std::vector<float> total_;
   std::vector<float> term_;

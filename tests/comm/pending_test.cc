@@ -69,5 +69,25 @@ TEST(Pending, MayBeDroppedBeforeItEnds) {
   EXPECT_TRUE(completion->done());
 }
 
+TEST(Bell, RingsForTheFirstOfManyToEnd) {
+  const auto bell = std::make_shared<Bell>();
+  auto first = std::make_shared<Completion>();
+  auto second = std::make_shared<Completion>();
+  for (const auto& completion : {first, second}) Pending(completion).tell(bell);
+  EXPECT_FALSE(bell->wait(Deadline::after_s(0)));
+  const std::jthread other([&] { second->finish(Buffer(1)); });
+  EXPECT_TRUE(bell->wait(Deadline::after_s(20)));
+  EXPECT_TRUE(second->done());
+  EXPECT_FALSE(bell->wait(Deadline::after_s(0))) << "it rang once";
+}
+
+TEST(Bell, RingsAtOnceForWhatHasEnded) {
+  const auto bell = std::make_shared<Bell>();
+  auto completion = std::make_shared<Completion>();
+  completion->finish(Buffer(1));
+  Pending(completion).tell(bell);
+  EXPECT_TRUE(bell->wait(Deadline::after_s(0)));
+}
+
 }  // namespace
 }  // namespace motley

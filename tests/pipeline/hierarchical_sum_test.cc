@@ -170,6 +170,16 @@ INSTANTIATE_TEST_SUITE_P(Kinds,
                          testing::ValuesIn(all_transport_kinds()),
                          [](const auto& kind) { return "Over_" + kind.param; });
 
+TEST(HierarchicalSum, NamesTheRankThatIsSilent) {
+  RankGroup group("inproc", 2);
+  const Case c{.machines = kPair};
+  const Summed summed = sum_on(group.at(Rank{0}), Rank{0}, c, values_of(Rank{0}, c.count));
+  ASSERT_TRUE(summed.error);
+  EXPECT_EQ(summed.error->code, ErrorCode::kPeer);
+  EXPECT_THAT(summed.error->what, HasSubstr("bucket 1 of 12, adding up over the machines: waiting "
+                                            "for rank 1: nothing came within 1 s"));
+}
+
 TEST(HierarchicalSum, LeavesOtherRanksAlone) {
   RankGroup group("inproc", 4);
   const auto summed = sum(group, {.machines = {{Rank{1}}, {Rank{3}}}});
