@@ -85,26 +85,42 @@ Cluster loopback_pair() {
   return cluster;
 }
 
+// Every transport of this build as it may be used there: in the clear only where that is allowed.
+std::vector<CommConfig> usable_transports(const Cluster& cluster) {
+  std::vector<CommConfig> all;
+  CommConfig comm;
+  for (const std::string& kind : transport_kinds()) {
+    comm.transport = kind;
+    comm.encrypt = "never";
+    if (cluster.trusted) all.push_back(comm);
+    comm.encrypt = "always";
+    if (kind == "tcp") all.push_back(comm);
+  }
+  return all;
+}
+
+std::string name_of(const CommConfig& comm) {
+  return comm.encrypt == "always" ? comm.transport + " with TLS" : comm.transport;
+}
+
 Result<void> bench_transports(const Arguments& arguments) {
   Cluster cluster = loopback_pair();
   if (arguments.has("cluster")) {
     MOTLEY_ASSIGN(cluster, read_cluster(arguments, 1));
   }
   MOTLEY_ASSIGN(const auto program, stage_program());
-  std::vector<std::string> kinds = transport_kinds();
-  if (arguments.has("transport")) kinds = arguments.values("transport");
   std::vector<TextRow> rows = {{"transport", "from", "to", "MB/s", "of the link", "latency us",
                                 "jitter us", "send ns/byte", "receive ns/byte"}};
   Json json = Json::array();
-  for (const std::string& kind : kinds) {
+  for (const CommConfig& comm : usable_transports(cluster)) {
     ProbeOptions options;
-    options.transport = kind;
+    options.comm = comm;
     MOTLEY_ASSIGN(const ProbeReport report, probe_links(cluster, options, program, Log("")));
     for (std::size_t i = 0; i < report.links.size(); ++i) {
       const MeasuredLink& link = report.links[i];
       const double nominal = cluster.link(link.from, link.to).bandwidth_bytes_per_s;
       const bool has_limit = arguments.has("cluster");
-      rows.push_back({kind, link.from, link.to,
+      rows.push_back({name_of(comm), link.from, link.to,
                       fmt::format("{:.1f}", link.speed.bandwidth_bytes_per_s / 1e6),
                       has_limit ? percent_text(link.speed.bandwidth_bytes_per_s / nominal) : "-",
                       fmt::format("{:.1f}", link.speed.latency_s * 1e6),
@@ -112,7 +128,7 @@ Result<void> bench_transports(const Arguments& arguments) {
                       fmt::format("{:.3f}", report.cpu[i].send_s_per_byte * 1e9),
                       fmt::format("{:.3f}", report.cpu[i].receive_s_per_byte * 1e9)});
     }
-    json.push_back({{"transport", kind}, {"links", links_to_json(report.links)}});
+    json.push_back({{"transport", name_of(comm)}, {"links", links_to_json(report.links)}});
   }
   std::fputs(arguments.has("json") ? (json.dump(2) + "\n").c_str() : aligned_table(rows).c_str(),
              stdout);
@@ -138,11 +154,10 @@ std::vector<Command> bench_commands() {
       "bench transport",
       "measure each transport over the links of a cluster",
       {},
-      {cluster_option(),
-       {"transport", "KIND", "measure this one (default: all of this build)", true},
-       json_option()},
+      {cluster_option(), json_option()},
       "Measures bandwidth, latency and processor time of each transport, one after another,\n"
-      "between the machines of a cluster, or between two processes of this machine. The\n"
+      "between the machines of a cluster, or between two processes of this machine: those\n"
+      "without encryption only where the cluster file declares the network trusted. The\n"
       "limit of a link is what the cluster file says of it.\n\n"
       "Example\n"
       "  motley bench transport --cluster home.toml\n"};
