@@ -25,7 +25,7 @@ std::string share(double bytes_per_s, const CodecRates& rates) {
 }
 
 void print(const CodecRates& rates) {
-  fmt::print("{:<18} {:>11.4f} {:>11.2f} {:>7} {:>9} {:>9} {:>7} {:>7}\n", rates.chain,
+  fmt::print("{:<24} {:>11.4f} {:>11.2f} {:>7} {:>9} {:>9} {:>7} {:>7}\n", rates.chain,
              rates.wire_bytes_per_value, rates.copy_bytes_per_s / 1e9,
              share(rates.encode_bytes_per_s, rates), share(rates.feedback_bytes_per_s, rates),
              share(rates.momentum_bytes_per_s, rates), share(rates.decode_bytes_per_s, rates),
@@ -58,7 +58,7 @@ int main(int argc, char** argv) {
   }
   const std::size_t floats = static_cast<std::size_t>(mebibytes) << 18;
   fmt::print("{} MiB of fp32; rates as shares of memcpy\n", mebibytes);
-  fmt::print("{:<18} {:>11} {:>11} {:>7} {:>9} {:>9} {:>7} {:>7}\n", "codec", "bytes/value",
+  fmt::print("{:<24} {:>11} {:>11} {:>7} {:>9} {:>9} {:>7} {:>7}\n", "codec", "bytes/value",
              "memcpy GB/s", "encode", "feedback", "momentum", "decode", "add");
   for (const std::string& chain : chains) {
     const Result<CodecRates> rates = measure_codec_rates(chain, floats, kRounds);
