@@ -1,18 +1,13 @@
-// Writes a right plan, a right profile, right topk messages, and a hello and messages of a right TCP
-// peer, from which fuzzing starts, into the folders DIR/plan, DIR/profile, DIR/topk and DIR/tcp.
-#include <algorithm>
+// Writes a right plan, a right profile and right topk messages, from which fuzzing starts, into the
+// folders DIR/plan, DIR/profile and DIR/topk.
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
-#include <span>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "base/files.h"
-#include "comm/message_stream.h"
-#include "comm/tcp_hello.h"
 #include "compression/codec.h"
 #include "tests/partitioner/value_fixtures.h"
 
@@ -37,36 +32,9 @@ Result<std::string> topk_seed(char number, const std::string& chain, std::uint16
   return seed;
 }
 
-std::string hello_bytes() {
-  std::string bytes(kHelloBytes, '\0');
-  write_hello({1, 2, Rank{1}, Rank{0}},
-              std::as_writable_bytes(std::span(bytes)).first<kHelloBytes>());
-  return bytes;
-}
-
-std::string message_bytes() {
-  SendQueue queue(Rank{0});
-  for (const Tag tag : {1, 0, 7}) {
-    Buffer buffer(50);
-    buffer.set_payload_bytes(50);
-    std::ranges::fill(buffer.message(), std::byte{1});
-    (void)queue.push(tag, std::move(buffer));
-  }
-  std::string bytes;
-  for (auto pieces = queue.pieces(); !pieces[0].empty(); pieces = queue.pieces()) {
-    for (const auto& piece : pieces) {
-      bytes.append(reinterpret_cast<const char*>(piece.data()), piece.size());
-    }
-    queue.taken(pieces[0].size() + pieces[1].size());
-  }
-  return bytes;
-}
-
 Result<void> write_seeds(const std::filesystem::path& folder) {
   MOTLEY_TRY(write_seed(folder / "plan" / "right.json", plan_text()));
   MOTLEY_TRY(write_seed(folder / "profile" / "right.json", profile_text()));
-  MOTLEY_TRY(write_seed(folder / "tcp" / "hello" / "right", hello_bytes()));
-  MOTLEY_TRY(write_seed(folder / "tcp" / "messages" / "right", message_bytes()));
   MOTLEY_ASSIGN(const std::string gaps, topk_seed(0, "topk(0.05)", 600));
   MOTLEY_TRY(write_seed(folder / "topk" / "gaps", gaps));
   MOTLEY_ASSIGN(const std::string mask, topk_seed(1, "topk(0.4)|fp16", 5000));
