@@ -14,7 +14,7 @@ Result<std::unique_ptr<FeedbackEncoder>> FeedbackEncoder::make(const CompressorO
 std::size_t FeedbackEncoder::encode(const WireSlice& slice,
                                     std::span<float> values_N,
                                     std::span<std::byte> wire_B) {
-  const std::size_t bytes = compressor_of(slice).encode(values_N, step_, wire_B);
+  const std::size_t bytes = compressor_of(slice).encode(values_N, slice.step - 1, wire_B);
   const auto decoded = codec_->decode(wire_B.first(bytes), values_N);
   MOTLEY_CHECK(decoded.ok(), "'{}' cannot read what it wrote: {}", options_.chain,
                decoded.error().what);

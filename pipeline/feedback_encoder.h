@@ -21,8 +21,6 @@ class FeedbackEncoder final : public SliceEncoder {
   [[nodiscard]] static Result<std::unique_ptr<FeedbackEncoder>> make(
       const CompressorOptions& options);
 
-  void begin_step(std::int64_t step) override { step_ = step; }
-
   [[nodiscard]] std::size_t bytes_max(std::size_t count) const override {
     return codec_->bytes_max(count);
   }
@@ -47,7 +45,6 @@ class FeedbackEncoder final : public SliceEncoder {
 
   const CompressorOptions options_;
   const std::unique_ptr<const Codec> codec_;
-  std::int64_t step_ = 0;
   // By phase and first value; a rank encodes the same slices in every step.
   std::map<std::pair<ReducePhase, std::size_t>, std::unique_ptr<GradientCompressor>> compressors_;
 };

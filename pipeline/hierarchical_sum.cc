@@ -116,7 +116,6 @@ Result<double> HierarchicalSum::run(std::int64_t step, std::span<float> values) 
   MOTLEY_CHECK(values.size() == value_count_, "{} values for a plan of {}", values.size(),
                value_count_);
   step_ = step;
-  encoder_.begin_step(step - 1);
   values_ = values;
   wait_s_ = 0;
   std::size_t oldest = 0;

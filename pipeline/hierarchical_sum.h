@@ -31,13 +31,13 @@
 namespace motley {
 
 struct HierarchicalSumOptions {
-  int window = 8;  // buckets under way at once; messages of each take about 4 buckets' memory
+  int window = 12;  // buckets under way at once; messages of each take about 4 buckets' memory
   double timeout_s = 60;  // longest wait for one message
 };
 
 // What a bucket should have: long enough that a message's fixed cost does not count, short enough
 // that the first and the last one, in which a wire is idle, do not either.
-inline constexpr std::size_t kBucketValues = std::size_t{1} << 18;
+inline constexpr std::size_t kBucketValues = std::size_t{1} << 16;
 
 class HierarchicalSum {
  public:

@@ -21,15 +21,12 @@ namespace motley {
 struct WireSlice {
   ReducePhase phase = ReducePhase::kExchange;
   ValueRange values;
-  std::int64_t step = 0;
+  std::int64_t step = 1;  // the first is 1
 };
 
 class SliceEncoder {
  public:
   virtual ~SliceEncoder() = default;
-
-  // Called before the first encode() of a step; the first step is 0.
-  virtual void begin_step(std::int64_t /*step*/) {}
 
   // Upper bound, in bytes, of what encode() writes for `count` values.
   [[nodiscard]] virtual std::size_t bytes_max(std::size_t count) const = 0;

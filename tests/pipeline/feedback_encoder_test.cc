@@ -9,8 +9,8 @@ namespace motley {
 namespace {
 
 constexpr std::size_t kCount = 1024;
-constexpr WireSlice kFirstHalf{ReducePhase::kExchange, {0, kCount / 2}};
-constexpr WireSlice kSecondHalf{ReducePhase::kExchange, {kCount / 2, kCount / 2}};
+constexpr ValueRange kFirstHalf{0, kCount / 2};
+constexpr ValueRange kSecondHalf{kCount / 2, kCount / 2};
 
 // A gradient of the step, with values that int4 cannot hold.
 std::vector<float> gradient(std::int64_t step) {
@@ -25,17 +25,17 @@ std::vector<float> gradient(std::int64_t step) {
 std::vector<double> sent_in(FeedbackEncoder& encoder, int steps) {
   std::vector<double> sum(kCount);
   std::vector<std::byte> wire_B(encoder.bytes_max(kCount / 2));
-  for (std::int64_t step = 0; step < steps; ++step) {
-    encoder.begin_step(step);
+  for (std::int64_t step = 1; step <= steps; ++step) {
     std::vector<float> values_N = gradient(step);
-    for (const WireSlice& slice : {kFirstHalf, kSecondHalf}) {
-      const auto own_N = std::span(values_N).subspan(slice.values.first, slice.values.count);
+    for (const ValueRange& half : {kFirstHalf, kSecondHalf}) {
+      const WireSlice slice{ReducePhase::kExchange, half, step};
+      const auto own_N = std::span(values_N).subspan(half.first, half.count);
       const std::size_t bytes = encoder.encode(slice, own_N, wire_B);
-      std::vector<float> came_N(slice.values.count);
+      std::vector<float> came_N(half.count);
       EXPECT_TRUE(encoder.decode(std::span(wire_B).first(bytes), came_N).ok());
       for (std::size_t i = 0; i < came_N.size(); ++i) {
         EXPECT_EQ(own_N[i], came_N[i]) << "the sender goes on with other values";
-        sum[slice.values.first + i] += came_N[i];
+        sum[half.first + i] += came_N[i];
       }
     }
   }
@@ -50,7 +50,7 @@ double missing_after(FeedbackEncoder& encoder, int steps) {
   double largest = 0;
   for (std::size_t i = 0; i < kCount; ++i) {
     double expected = 0;
-    for (int step = 0; step < steps; ++step) expected += gradient(step)[i];
+    for (int step = 1; step <= steps; ++step) expected += gradient(step)[i];
     largest = std::max(largest, std::abs(expected - sum[i] - left_N[i]));
   }
   return largest;
