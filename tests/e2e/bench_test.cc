@@ -1,0 +1,47 @@
+// motley bench on this machine: that it measures what it is asked for and says it in JSON too.
+#include <gtest/gtest.h>
+
+#include "base/json.h"
+#include "e2e/motley_command.h"
+
+namespace motley::test {
+namespace {
+
+TEST(Bench, MeasuresTheCodecsThatItIsAskedFor) {
+  const Outcome outcome = motley(
+      {"bench", "codec", "--mib", "1", "--codec", "int8", "--codec", "topk(0.01)|fp16", "--json"});
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  const Json rows = Json::parse(outcome.out);
+  ASSERT_EQ(rows.size(), 2U);
+  EXPECT_EQ(rows[0].at("codec"), "int8");
+  EXPECT_GT(rows[0].at("wire_bytes_per_value").get<double>(), 1);
+  EXPECT_LT(rows[0].at("wire_bytes_per_value").get<double>(), 1.1);
+  EXPECT_LT(rows[1].at("wire_bytes_per_value").get<double>(), 0.1);
+  for (const Json& row : rows) {
+    EXPECT_GT(row.at("feedback_bytes_per_s").get<double>(), 0);
+    EXPECT_GT(row.at("decode_add_bytes_per_s").get<double>(), 0);
+  }
+}
+
+TEST(Bench, RefusesAnUnknownCodec) {
+  const Outcome outcome = motley({"bench", "codec", "--codec", "magic"});
+  EXPECT_EQ(outcome.status, 3);
+  EXPECT_NE(outcome.err.find("magic"), std::string::npos) << outcome.err;
+}
+
+TEST(Bench, MeasuresEveryTransportBetweenTwoProcesses) {
+  const Outcome outcome = motley({"bench", "transport", "--json"});
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  std::string names;
+  for (const Json& row : Json::parse(outcome.out)) {
+    names += row.at("transport").get<std::string>() + ";";
+    ASSERT_EQ(row.at("links").at("links").size(), 2U);
+    for (const Json& link : row.at("links").at("links")) {
+      EXPECT_GT(link.at("bandwidth_bytes_per_s").get<double>(), 0) << names;
+    }
+  }
+  EXPECT_NE(names.find("tcp;tcp with TLS;"), std::string::npos) << names;
+}
+
+}  // namespace
+}  // namespace motley::test
