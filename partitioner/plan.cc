@@ -12,7 +12,7 @@ namespace motley {
 namespace {
 
 constexpr const char* kFormat = "motley.plan";
-constexpr int kVersion = 2;
+constexpr int kVersion = 3;
 constexpr std::size_t kRanksMax = 4096;
 constexpr std::size_t kChunksMax = 65536;
 constexpr std::size_t kNotesMax = 1000;
