@@ -132,6 +132,7 @@ class Compiler {
   }
 
   void reduce(std::size_t c) {
+    if (reduces_[c].empty()) return;  // replicas of layers without parameters
     for (const std::size_t number : reduces_[c][rank_]) {
       const ReducePrice& it = prices_.reduce(c)[number];
       if (it.message.from.index() == rank_) {

@@ -175,6 +175,18 @@ TEST(Simulator, SumsGradientsOverReplicas) {
   EXPECT_NEAR(step->step_s, 2 * 3 + (4000 + 64) / 1e3 + votes_s, 1e-9);
 }
 
+TEST(Simulator, SumsNothingOverReplicasWithoutParameters) {
+  Problem problem = chain_of(1);
+  problem.machines.resize(2);
+  problem.layers[0].parameters = 0;
+  Plan plan = one_layer_each(1, 4, "1f1b");
+  plan.ranks.push_back({"m1", "cpu"});
+  plan.chunks[0].replicas = {{Rank{0}, 2}, {Rank{1}, 2}};
+  const auto step = simulate(problem, plan);
+  ASSERT_TRUE(step.ok());
+  EXPECT_GE(step->step_s, 2 * 3);
+}
+
 TEST(Simulator, MakesSpansOnlyWhenAsked) {
   const Problem problem = chain_of(2);
   const Plan plan = one_layer_each(2, 2, "gpipe");
