@@ -77,9 +77,12 @@ Result<ContextPtr> open_context(const std::string& interface, int rank_count) {
                                                                            ucp_config_release);
   // Detecting a lost peer excludes shared memory in this version of UCX, so TCP it is. No rendezvous:
   // its replies wait behind what the replying side itself is sending, so that two large messages in
-  // opposite directions would go one after the other instead of both at once.
+  // opposite directions would go one after the other instead of both at once. No sending from the
+  // caller's memory: UCX ends the process when the peer leaves during such a send of several parts
+  // (an assertion on its completion; docs/decisions/0009).
   for (const auto& [key, value] : {std::pair{"TLS", "tcp,self"},
                                    {"RNDV_THRESH", "inf"},
+                                   {"ZCOPY_THRESH", "inf"},
                                    {"NET_DEVICES", interface.c_str()}}) {
     if (const auto status = ucp_config_modify(config, key, value); status != UCS_OK) {
       return ucx_error(fmt::format("UCX refuses {}={}", key, value), status);
