@@ -91,7 +91,11 @@ Result<Buffer> PendingFrame::wait(Deadline deadline) {
 }
 
 FrameLink::FrameLink(Transport& transport, Rank self, std::uint32_t epoch, std::uint64_t plan_hash)
-    : transport_(transport), self_(self), epoch_(epoch), plan_hash_(plan_hash) {}
+    : transport_(transport),
+      self_(self),
+      epoch_(epoch),
+      plan_hash_(plan_hash),
+      wire_bytes_(std::make_shared<std::atomic<std::uint64_t>>(0)) {}
 
 Pending FrameLink::send(Rank to, const FrameId& id, Buffer buffer) {
   const FrameHeader header{epoch_,
@@ -101,7 +105,7 @@ Pending FrameLink::send(Rank to, const FrameId& id, Buffer buffer) {
                            buffer.payload_bytes(),
                            hash64(std::as_const(buffer).payload())};
   write_header(header, buffer.header().first<kFrameHeaderBytes>());
-  wire_bytes_ += buffer.message().size();
+  *wire_bytes_ += buffer.message().size();
   return transport_.send(to, tag_of(id), std::move(buffer));
 }
 

@@ -3,6 +3,7 @@
 // (docs/formats/frame.md). A frame that does not match is a clear error, never a tensor.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -69,19 +70,24 @@ class FrameLink {
  public:
   FrameLink(Transport& transport, Rank self, std::uint32_t epoch, std::uint64_t plan_hash);
 
+  // Another thread's link over the same transport; both count in wire_bytes().
+  [[nodiscard]] FrameLink for_another_thread() const { return *this; }
+
   // Writes the header (with the payload's checksum) and sends. The pending returns the buffer.
   [[nodiscard]] Pending send(Rank to, const FrameId& id, Buffer buffer);
   [[nodiscard]] PendingFrame recv(Rank from, const FrameId& id, Buffer buffer);
 
   // Bytes sent so far, headers included.
-  [[nodiscard]] std::uint64_t wire_bytes() const { return wire_bytes_; }
+  [[nodiscard]] std::uint64_t wire_bytes() const { return *wire_bytes_; }
 
  private:
+  FrameLink(const FrameLink&) = default;
+
   Transport& transport_;
   Rank self_;
   std::uint32_t epoch_;
   std::uint64_t plan_hash_;
-  std::uint64_t wire_bytes_ = 0;
+  std::shared_ptr<std::atomic<std::uint64_t>> wire_bytes_;  // of all threads' links
 };
 
 // Every rank gives a payload of at most `bytes_max`; every rank gets all of them, [Rank]. A star

@@ -44,6 +44,7 @@ LayerChain::LayerChain(
   std::int64_t offset = 0;
   for (int index = first; index < last; ++index) {
     LayerParameters tensors;
+    offsets_.push_back(static_cast<std::size_t>(offset));
     for (const ParameterSpec& parameter : layer_at(index).parameters) {
       const auto view = [&](const at::Tensor& arena) {
         return arena.narrow(0, offset, parameter.count()).view(parameter.shape);
@@ -121,6 +122,7 @@ at::Tensor LayerChain::backward_loss(const MicroContext& micro) {
   MOTLEY_CHECK(ends_in_loss(), "this chain does not end in a loss");
   std::vector<SavedTensors> saved = take_saved(micro);
   at::Tensor grad = loss_layer_->backward(micro, saved.back());
+  if (on_final_) on_final_(offsets_.back());
   return backward_inner(std::move(grad), micro, saved);
 }
 
@@ -166,7 +168,9 @@ at::Tensor LayerChain::backward_inner(at::Tensor grad,
                                       std::vector<SavedTensors>& saved) {
   for (std::size_t i = layers_.size(); i-- > 0;) {
     grad = layers_[i]->backward(std::move(grad), micro, saved[i]);
+    if (on_final_) on_final_(offsets_[i]);
   }
+  on_final_ = nullptr;
   return grad;
 }
 

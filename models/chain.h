@@ -11,9 +11,11 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
@@ -64,6 +66,12 @@ class LayerChain {
   // REQUIRES: forward ran for this micro in training.
   [[nodiscard]] at::Tensor backward(at::Tensor grad_output, const MicroContext& micro);
 
+  // In the next backward: called after each layer, with the index in gradients() from which on it
+  // changes no more.
+  using OnFinal = std::function<void(std::size_t first)>;
+
+  void tell_final(OnFinal on_final) { on_final_ = std::move(on_final); }
+
   // The same for a chain that ends in the loss. REQUIRES: ends_in_loss().
   [[nodiscard]] LossLayer::Outcome forward_loss(at::Tensor x,
                                                 const at::Tensor& targets,
@@ -108,6 +116,8 @@ class LayerChain {
   at::Tensor values_;
   at::Tensor gradients_;
   std::vector<Parameter> parameters_;
+  std::vector<std::size_t> offsets_;                         // [layer] in the arenas
+  OnFinal on_final_;                                         // of the next backward
   std::vector<std::unique_ptr<Layer>> layers_;               // all but a loss layer
   std::unique_ptr<LossLayer> loss_layer_;                    // may be null
   std::map<std::int64_t, std::vector<SavedTensors>> saved_;  // [micro][layer]

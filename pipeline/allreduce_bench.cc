@@ -59,7 +59,7 @@ Result<AllreduceSample> measure_allreduce(FrameLink& link,
                                           int runs) {
   CodecEncoder encoder(codec);
   MOTLEY_ASSIGN(const auto sum,
-                HierarchicalSum::make(link, self, ChunkId{0}, plan, encoder, options));
+                HierarchicalSum::make(link, self, SumId{}, plan, encoder, options));
   std::vector<float> values(plan.value_count());
   AllreduceSample sample;
   for (int run = 0; run <= runs; ++run) {

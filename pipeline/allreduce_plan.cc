@@ -22,24 +22,23 @@ ValueRange between_grains(ValueRange values, std::size_t first_grain, std::size_
   return {values.first + first, end - first};
 }
 
-// [machine]
-std::vector<ValueRange> parts_of(std::size_t count,
-                                 std::size_t machines,
-                                 std::span<const double> weights) {
+// How many grains each machine owns. [machine]
+std::vector<std::size_t> parts_of(std::size_t grains,
+                                  std::size_t machines,
+                                  std::span<const double> weights) {
   // Two machines add everything up twice, one has nobody to share with.
-  if (machines < 3) return {{0, count}};
+  if (machines < 3) return {grains};
   const auto weight = [&](std::size_t machine) { return weights.empty() ? 1 : weights[machine]; };
   double total = 0;
   for (std::size_t machine = 0; machine < machines; ++machine) total += weight(machine);
-  const std::size_t grains = grains_of(count);
-  std::vector<ValueRange> parts;
+  std::vector<std::size_t> parts;
   std::size_t begin = 0;
   double before = 0;
   for (std::size_t machine = 0; machine < machines; ++machine) {
     before += weight(machine);
     const double edge = std::floor(static_cast<double>(grains) * before / total + 0.5);
     const std::size_t end = machine + 1 == machines ? grains : static_cast<std::size_t>(edge);
-    parts.push_back(between_grains({0, count}, begin, end));
+    parts.push_back(end - begin);
     begin = end;
   }
   return parts;
@@ -90,22 +89,35 @@ AllreducePlan::AllreducePlan(RanksByMachine machines,
   cut_into_buckets(bucket_values_max, weights);
 }
 
-// A part's buckets are spread evenly over the time of all, so that the parts end together.
+// A part's buckets are spread evenly over the time of all, so that the parts end together; in that
+// order they are laid out from the last value to the first.
 void AllreducePlan::cut_into_buckets(std::size_t bucket_values_max,
                                      std::span<const double> weights) {
+  struct Piece {
+    double middle = 0;  // of its part: 0 is the beginning
+    std::size_t grains = 0;
+    std::size_t owner = 0;
+  };
+
   const std::size_t bucket_grains = std::max<std::size_t>(1, bucket_values_max / kGrain);
-  const std::vector<ValueRange> parts = parts_of(value_count_, machines_.size(), weights);
-  std::vector<std::pair<double, ReduceBucket>> timed;
+  const std::vector<std::size_t> parts =
+      parts_of(grains_of(value_count_), machines_.size(), weights);
+  std::vector<Piece> pieces;
   for (std::size_t owner = 0; owner < parts.size(); ++owner) {
-    const std::size_t grains = grains_of(parts[owner].count);
-    for (std::size_t g = 0; g < grains; g += std::min(bucket_grains, grains - g)) {
-      const std::size_t end = g + std::min(bucket_grains, grains - g);
-      const double middle = static_cast<double>(g + end) / static_cast<double>(2 * grains);
-      timed.push_back({middle, {between_grains(parts[owner], g, end), owner}});
+    for (std::size_t done = 0; done < parts[owner];) {
+      const std::size_t grains = std::min(bucket_grains, parts[owner] - done);
+      const double middle =
+          static_cast<double>(2 * done + grains) / static_cast<double>(2 * parts[owner]);
+      pieces.push_back({middle, grains, owner});
+      done += grains;
     }
   }
-  std::ranges::stable_sort(timed, {}, &std::pair<double, ReduceBucket>::first);
-  for (const auto& [time, bucket] : timed) buckets_.push_back(bucket);
+  std::ranges::stable_sort(pieces, {}, &Piece::middle);
+  std::size_t end = grains_of(value_count_);
+  for (const Piece& piece : pieces) {
+    buckets_.push_back({between_grains({0, value_count_}, end - piece.grains, end), piece.owner});
+    end -= piece.grains;
+  }
 }
 
 const AllreducePlan::Seat& AllreducePlan::seat_of(Rank rank) const {

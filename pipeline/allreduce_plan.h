@@ -5,7 +5,8 @@
 // Values cross the slow links between machines as seldom as they can. Words, from large to small:
 //   part     of a machine: what it adds up for all machines; parts follow the weights
 //   bucket   a piece of a part that is summed at once, so that several are under way; those of
-//            different parts take turns
+//            different parts take turns, from the last value to the first: the order in which a
+//            backward is done with them
 //   slice    of a place: what one rank of a machine has of the bucket, equal for all ranks of the
 //            machine; cut the same way on every machine that has as many ranks
 //   segment  the longest piece that no slice's edge cuts: it has one rank on each machine, and is

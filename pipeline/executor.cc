@@ -28,7 +28,7 @@ Result<std::unique_ptr<Executor>> Executor::make(Rank self,
       return plan.ranks[rank.index()].machine;
     }));
   }
-  // Refused now rather than at the end of the first step.
+  // Refused now rather than in the first step.
   MOTLEY_TRY(FeedbackEncoder::make(options.gradients));
   return executor;
 }
@@ -43,6 +43,7 @@ Result<RunTimes> Executor::run(const Schedule& schedule, const BatchPosition& po
   times_ = {};
   const double start_s = now_s();
   compute_.begin(position);
+  MOTLEY_TRY(begin_sums());
   for (const Action& action : schedule.ranks[self_.index()]) {
     activity_.set(position.step, action);
     const double action_start_s = now_s();
@@ -61,6 +62,26 @@ Result<RunTimes> Executor::run(const Schedule& schedule, const BatchPosition& po
   activity_.clear(position.step);
   times_.total_s = now_s() - start_s;
   return times_;
+}
+
+// All sums of the step, in the order of the schedule, which is the same on all ranks.
+Result<void> Executor::begin_sums() {
+  std::map<ChunkId, MicroId> last_backward;
+  std::vector<GradientReducer::Task> tasks;
+  final_backward_.clear();
+  for (const auto& [kind, chunk, micro] : schedule_->ranks[self_.index()]) {
+    if (kind == ActionKind::kBackward) last_backward[chunk] = micro;
+    if (kind != ActionKind::kReduce) continue;
+    tasks.push_back(
+        {{FrameKind::kReplicaSum, chunk}, holders_[chunk.index()], compute_.gradients(chunk)});
+    final_backward_[chunk] = last_backward.at(chunk);
+  }
+  if (tasks.empty()) return {};
+  if (reducer_ == nullptr) {
+    MOTLEY_ASSIGN(reducer_,
+                  GradientReducer::make(link_, self_, options_.gradients, options_.timeout_s));
+  }
+  return reducer_->begin(position_.step, tasks);
 }
 
 Result<void> Executor::execute(const Action& action) {
@@ -102,7 +123,7 @@ Result<void> Executor::execute(const Action& action) {
                          {FrameKind::kGradient, chunk, micro, position_.step},
                          *codecs_[chunk.index() - 1], produced_by(ActionKind::kBackward, action));
     case ActionKind::kReduce:
-      return sum_replicas(chunk);
+      return finish_sum(action, {FrameKind::kReplicaSum, chunk});
     case ActionKind::kReduceTied:
       return exchange_tied();
     case ActionKind::kVote:
@@ -165,7 +186,14 @@ Result<void> Executor::backward(const Action& action) {
     MOTLEY_TRY(receive_floats({ActionKind::kRecvGradient, chunk, micro}, *codecs_[chunk.index()],
                               compute_.gradient_room(chunk, micro)));
   }
+  const auto final_micro = final_backward_.find(chunk);
+  const bool is_final = final_micro != final_backward_.end() && final_micro->second == micro;
+  const SumId sum{FrameKind::kReplicaSum, chunk};
+  if (is_final) {
+    compute_.tell_final(chunk, [this, sum](std::size_t first) { reducer_->set_final(sum, first); });
+  }
   produced_ = {action, compute_.backward(chunk, micro)};
+  if (is_final) reducer_->set_final(sum, 0);
   const ChunkId previous{chunk.value - 1};
   if (chunk.value > 0 && schedule_->owner(previous, micro) == self_) {
     std::ranges::copy(produced_.values, compute_.gradient_room(previous, micro).begin());
@@ -180,18 +208,11 @@ std::span<const float> Executor::produced_by(ActionKind kind, const Action& send
   return produced_.values;
 }
 
-Result<void> Executor::sum_replicas(ChunkId chunk) {
-  const std::span<float> gradients = compute_.gradients(chunk);
-  Reduction& reduction = reductions_[chunk];
-  if (reduction.sum == nullptr) {
-    const AllreducePlan plan(holders_[chunk.index()], gradients.size(), kBucketValues);
-    MOTLEY_ASSIGN(reduction.encoder, FeedbackEncoder::make(options_.gradients));
-    MOTLEY_ASSIGN(reduction.sum,
-                  HierarchicalSum::make(link_, self_, chunk, plan, *reduction.encoder,
-                                        {.timeout_s = options_.timeout_s}));
-  }
-  MOTLEY_ASSIGN(const double wait_s, reduction.sum->run(position_.step, gradients));
-  action_wait_s_ += wait_s;
+Result<void> Executor::finish_sum(const Action& action, const SumId& id) {
+  const double start_s = now_s();
+  MOTLEY_ASSIGN(const GradientReducer::Span span, reducer_->wait(id));
+  action_wait_s_ += now_s() - start_s;
+  add_span("sum", action, span.start_s, span.end_s);
   return {};
 }
 
@@ -227,7 +248,7 @@ Result<void> Executor::vote() {
 void Executor::step() {
   if (compute_.step()) return;
   // Whatever made the step worthless may be in what its messages left out.
-  for (auto& [chunk, reduction] : reductions_) reduction.encoder->forget();
+  if (reducer_ != nullptr) reducer_->forget();
 }
 
 void Executor::post(const Action& action, Rank from, const FrameId& id, std::size_t bytes_max) {

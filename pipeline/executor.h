@@ -1,8 +1,9 @@
 // Executor: runs one rank's list of actions. One switch over the kinds, no policy: what is posted
 // when, and in which order things are computed, is decided by the schedule alone.
 //
-// Sends and receives are posted here and carried out by the transport's thread while the compute
-// thread goes on; the only waits are for an input that has not arrived yet, each with a deadline.
+// Sends and receives are posted here and carried out by the transport's thread, sums over replicas
+// by a thread of their own from the last backward of a chunk on, while the compute thread goes on;
+// the only waits are for an input that has not arrived yet, each with a deadline.
 // Used by the compute thread alone.
 #pragma once
 
@@ -23,8 +24,7 @@
 #include "partitioner/trace.h"
 #include "pipeline/action.h"
 #include "pipeline/activity.h"
-#include "pipeline/feedback_encoder.h"
-#include "pipeline/hierarchical_sum.h"
+#include "pipeline/gradient_reducer.h"
 #include "pipeline/stage_compute.h"
 
 namespace motley {
@@ -71,12 +71,13 @@ class Executor {
            Activity& activity,
            ExecutorOptions options);
 
+  Result<void> begin_sums();
   Result<void> execute(const Action& action);
   Result<void> load(const Action& action);
   Result<void> send_targets(const Action& action);
   Result<void> forward(const Action& action);
   Result<void> backward(const Action& action);
-  Result<void> sum_replicas(ChunkId chunk);
+  Result<void> finish_sum(const Action& action, const SumId& id);
   Result<void> exchange_tied();
   Result<void> vote();
   void step();
@@ -107,16 +108,11 @@ class Executor {
   std::vector<std::unique_ptr<const Codec>> codecs_;  // [ChunkId], of the boundary after it
   std::vector<RanksByMachine> holders_;               // [ChunkId]
 
-  // Of a chunk that other ranks hold too; made at its first R.
-  struct Reduction {
-    std::unique_ptr<FeedbackEncoder> encoder;
-    std::unique_ptr<HierarchicalSum> sum;
-  };
-
-  std::map<ChunkId, Reduction> reductions_;
+  std::unique_ptr<GradientReducer> reducer_;  // made for the first step that sums
 
   const Schedule* schedule_ = nullptr;  // of the run under way
   BatchPosition position_;
+  std::map<ChunkId, MicroId> final_backward_;  // of each chunk that is summed: its last here
   RunTimes times_;
   double action_wait_s_ = 0;  // of the action under way
 

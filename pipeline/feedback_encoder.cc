@@ -26,6 +26,11 @@ Result<void> FeedbackEncoder::decode(std::span<const std::byte> wire_B,
   return codec_->decode(wire_B, values_N);
 }
 
+Result<void> FeedbackEncoder::decode_add(std::span<const std::byte> wire_B,
+                                         std::span<float> sum_N) const {
+  return codec_->decode_add(wire_B, sum_N);
+}
+
 void FeedbackEncoder::forget() {
   for (auto& [slice, compressor] : compressors_) compressor->reset();
 }

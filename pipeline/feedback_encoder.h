@@ -29,6 +29,7 @@ class FeedbackEncoder final : public SliceEncoder {
                      std::span<float> values_N,
                      std::span<std::byte> wire_B) override;
   Result<void> decode(std::span<const std::byte> wire_B, std::span<float> values_N) const override;
+  Result<void> decode_add(std::span<const std::byte> wire_B, std::span<float> sum_N) const override;
 
   // Drops what was left out so far.
   void forget();

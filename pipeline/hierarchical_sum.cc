@@ -42,41 +42,41 @@ const char* to_words(ReducePhase phase) {
   return "ending";
 }
 
-void add(std::span<const float> term, std::span<float> total) {
-  for (std::size_t i = 0; i < total.size(); ++i) total[i] += term[i];
-}
-
 }  // namespace
+
+std::string to_words(const SumId& id) {
+  return id.kind == FrameKind::kTiedGradient ? "the tied gradients"
+                                             : fmt::format("chunk {}", id.chunk.value);
+}
 
 Result<std::unique_ptr<HierarchicalSum>> HierarchicalSum::make(
     FrameLink& link,
     Rank self,
-    ChunkId chunk,
+    const SumId& name,
     const AllreducePlan& plan,
     SliceEncoder& encoder,
     const HierarchicalSumOptions& options) {
   MOTLEY_CHECK(options.window > 0, "a window of {} buckets", options.window);
   if (plan.buckets().size() > kNumbersMax / kReducePhases) {
-    return Error{
-        ErrorCode::kConfig,
-        fmt::format("the gradient of chunk {} has {} buckets", chunk.value, plan.buckets().size()),
-        fmt::format("a frame numbers at most {}", kNumbersMax / kReducePhases),
-        "cut the model into more stages"};
+    return Error{ErrorCode::kConfig,
+                 fmt::format("the sum of {} has {} buckets", to_words(name), plan.buckets().size()),
+                 fmt::format("a frame numbers at most {}", kNumbersMax / kReducePhases),
+                 "cut the model into more stages"};
   }
   MOTLEY_ASSIGN(auto plain, make_codec("none"));
   return std::unique_ptr<HierarchicalSum>(
-      new HierarchicalSum(link, self, chunk, plan, encoder, options, std::move(plain)));
+      new HierarchicalSum(link, self, name, plan, encoder, options, std::move(plain)));
 }
 
 HierarchicalSum::HierarchicalSum(FrameLink& link,
                                  Rank self,
-                                 ChunkId chunk,
+                                 const SumId& name,
                                  const AllreducePlan& plan,
                                  SliceEncoder& encoder,
                                  const HierarchicalSumOptions& options,
                                  std::unique_ptr<const Codec> plain)
     : link_(link),
-      chunk_(chunk),
+      name_(name),
       encoder_(encoder),
       options_(options),
       plain_(std::move(plain)),
@@ -84,6 +84,7 @@ HierarchicalSum::HierarchicalSum(FrameLink& link,
       machine_(plan.machine_of(self)),
       place_(plan.place_of(self)) {
   for (const ReduceBucket& bucket : plan.buckets()) {
+    first_values_.push_back(bucket.values.first);
     roles_.push_back(role_in(plan, bucket, self));
   }
   actives_.resize(std::min(roles_.size(), static_cast<std::size_t>(options.window)));
@@ -113,6 +114,14 @@ HierarchicalSum::Role HierarchicalSum::role_in(const AllreducePlan& plan,
 }
 
 Result<double> HierarchicalSum::run(std::int64_t step, std::span<float> values) {
+  FinalMark mark(bell_);
+  mark.set(0);
+  return run(step, values, mark);
+}
+
+Result<double> HierarchicalSum::run(std::int64_t step,
+                                    std::span<float> values,
+                                    const FinalMark& mark) {
   MOTLEY_CHECK(values.size() == value_count_, "{} values for a plan of {}", values.size(),
                value_count_);
   step_ = step;
@@ -121,7 +130,15 @@ Result<double> HierarchicalSum::run(std::int64_t step, std::span<float> values) 
   std::size_t oldest = 0;
   std::size_t next = 0;
   while (oldest < roles_.size()) {
-    for (; next < roles_.size() && next < oldest + actives_.size(); ++next) begin(next);
+    if (mark.abandoned()) return abandoned();
+    while (next < roles_.size() && next < oldest + actives_.size() && may_begin(next, mark)) {
+      begin(next++);
+    }
+    if (next == oldest) {
+      // The computing thread has deadlines of its own and abandons the mark when one passes.
+      (void)bell_->wait(Deadline::after_s(options_.timeout_s));
+      continue;
+    }
     bool moved = false;
     for (std::size_t bucket = oldest; bucket < next; ++bucket) {
       MOTLEY_ASSIGN(const bool went_on, advance(slot(bucket)));
@@ -134,6 +151,15 @@ Result<double> HierarchicalSum::run(std::int64_t step, std::span<float> values) 
     }
   }
   return wait_s_;
+}
+
+bool HierarchicalSum::may_begin(std::size_t bucket, const FinalMark& mark) const {
+  return first_values_[bucket] >= mark.first();
+}
+
+Error HierarchicalSum::abandoned() const {
+  return {ErrorCode::kInternal, fmt::format("summing {} was abandoned", to_words(name_)),
+          "the step ended early", "see the error that ended it"};
 }
 
 void HierarchicalSum::begin(std::size_t bucket) {
@@ -240,32 +266,26 @@ Result<void> HierarchicalSum::end_phase(Active& active) {
 }
 
 // Makes this rank's values the sum of its own and those that came for the same range, in their
-// order.
-Result<void> HierarchicalSum::add_up(ReducePhase phase, std::span<Incoming> terms) {
+// order. Two terms may be added either way round.
+Result<void> HierarchicalSum::add_up(ReducePhase phase, std::span<const Incoming> terms) {
   const std::span<float> own = at(terms.front().expected->message.values);
   const std::size_t own_order = is_inside(phase) ? place_ : machine_;
-  total_.resize(own.size());
-  term_.resize(own.size());
-  bool first = true;
-  const auto put = [&](std::span<const float> term) {
-    if (first) {
-      std::ranges::copy(term, total_.begin());
-    } else {
-      add(term, total_);
+  const auto behind = std::ranges::find_if(
+      terms, [&](const Incoming& term) { return term.expected->order > own_order; });
+  const auto before = terms.first(static_cast<std::size_t>(behind - terms.begin()));
+  if (before.size() == 1) {
+    MOTLEY_TRY(decode_add(phase, before.front().buffer, own));
+  } else if (before.size() > 1) {
+    total_.resize(own.size());
+    MOTLEY_TRY(decode(phase, before.front().buffer, total_));
+    for (const Incoming& term : before.subspan(1)) {
+      MOTLEY_TRY(decode_add(phase, term.buffer, total_));
     }
-    first = false;
-  };
-  bool own_is_in = false;
-  for (const Incoming& term : terms) {
-    if (!own_is_in && own_order < term.expected->order) {
-      put(own);
-      own_is_in = true;
-    }
-    MOTLEY_TRY(decode(phase, term.buffer, term_));
-    put(term_);
+    sums_.add(total_, own);
   }
-  if (!own_is_in) put(own);
-  std::ranges::copy(total_, own.begin());
+  for (const Incoming& term : terms.subspan(before.size())) {
+    MOTLEY_TRY(decode_add(phase, term.buffer, own));
+  }
   return {};
 }
 
@@ -310,6 +330,13 @@ Result<void> HierarchicalSum::decode(ReducePhase phase,
                           : encoder_.decode(buffer.payload(), values);
 }
 
+Result<void> HierarchicalSum::decode_add(ReducePhase phase,
+                                         const Buffer& buffer,
+                                         std::span<float> sum) const {
+  return is_inside(phase) ? plain_->decode_add(buffer.payload(), sum)
+                          : encoder_.decode_add(buffer.payload(), sum);
+}
+
 HierarchicalSum::Active& HierarchicalSum::slot(std::size_t bucket) {
   return actives_[bucket % actives_.size()];
 }
@@ -322,11 +349,11 @@ std::span<float> HierarchicalSum::at(ValueRange range) const {
 // their order.
 FrameId HierarchicalSum::id(std::size_t bucket, ReducePhase phase) const {
   const std::size_t number = bucket * kReducePhases + static_cast<std::size_t>(phase);
-  return {FrameKind::kReplicaSum, chunk_, MicroId{static_cast<std::int32_t>(number)}, step_};
+  return {name_.kind, name_.chunk, MicroId{static_cast<std::int32_t>(number)}, step_};
 }
 
 std::string HierarchicalSum::words(const Active& active) const {
-  return fmt::format("summing chunk {}, bucket {} of {}, {}", chunk_.value, active.bucket + 1,
+  return fmt::format("summing {}, bucket {} of {}, {}", to_words(name_), active.bucket + 1,
                      roles_.size(), to_words(static_cast<ReducePhase>(active.phase)));
 }
 

@@ -1,4 +1,4 @@
-// HierarchicalSum: the sum of a chunk's gradient over the ranks that hold it (R), in place, by the
+// HierarchicalSum: the sum of a gradient over the ranks that hold it (R, T), in place, by the
 // messages of an AllreducePlan.
 //
 // Several buckets are under way at once, each in a phase of its own, so that a wire has work in
@@ -10,7 +10,8 @@
 // comes first, and, without a lossy encoder, for every size of bucket and window. With one, the
 // ranks still agree bit by bit: whoever encodes goes on with what the others decode.
 //
-// Owned and used by the compute thread alone. Wire format: docs/formats/frame.md.
+// Used by one thread, which may begin before all values are there. Wire format:
+// docs/formats/frame.md.
 #pragma once
 
 #include <array>
@@ -25,10 +26,22 @@
 #include "comm/buffer_pool.h"
 #include "comm/frame_link.h"
 #include "compression/codec.h"
+#include "compression/sum_kernels.h"
 #include "pipeline/allreduce_plan.h"
+#include "pipeline/final_mark.h"
 #include "pipeline/slice_encoder.h"
 
 namespace motley {
+
+// Which gradients a rank sums with others; several such sums may be under way between two ranks.
+struct SumId {
+  FrameKind kind = FrameKind::kReplicaSum;  // or kTiedGradient
+  ChunkId chunk;                            // of kReplicaSum
+
+  friend auto operator<=>(const SumId&, const SumId&) = default;
+};
+
+[[nodiscard]] std::string to_words(const SumId& id);  // "chunk 3", "the tied gradients"
 
 struct HierarchicalSumOptions {
   int window = 12;  // buckets under way at once; messages of each take about 4 buckets' memory
@@ -41,20 +54,29 @@ inline constexpr std::size_t kBucketValues = std::size_t{1} << 16;
 
 class HierarchicalSum {
  public:
-  // All holders of the chunk make it with the same plan. What is lent must outlive it. kConfig when
+  // All holders make it with the same name and plan. What is lent must outlive it. kConfig when
   // there are more buckets than frames can number. REQUIRES: self is in the plan; window > 0.
   [[nodiscard]] static Result<std::unique_ptr<HierarchicalSum>> make(
       FrameLink& link,
       Rank self,
-      ChunkId chunk,
+      const SumId& name,
       const AllreducePlan& plan,
       SliceEncoder& encoder,
       const HierarchicalSumOptions& options);
 
-  // Called by all holders, with as many values each as the plan has; the first step is 1. Returns
-  // the seconds spent waiting for messages. kPeer when a rank is lost or late, kCorrupt when a
-  // message does not fit; the values are then worthless, and so is this object.
+  // Called by all holders, with as many values each as the plan has; the first step is 1. Reads and
+  // writes no value before the mark says that it is final: `mark` rings bell(). Returns the seconds
+  // spent waiting for messages. kPeer when a rank is lost or late, kCorrupt when a message does not
+  // fit, kInternal when the mark was abandoned; the values are then worthless, and so is this
+  // object.
+  [[nodiscard]] Result<double> run(std::int64_t step,
+                                   std::span<float> values,
+                                   const FinalMark& mark);
+
+  // The same for values that are all final.
   [[nodiscard]] Result<double> run(std::int64_t step, std::span<float> values);
+
+  [[nodiscard]] const std::shared_ptr<Bell>& bell() const { return bell_; }
 
  private:
   struct Expected {
@@ -91,7 +113,7 @@ class HierarchicalSum {
 
   HierarchicalSum(FrameLink& link,
                   Rank self,
-                  ChunkId chunk,
+                  const SumId& name,
                   const AllreducePlan& plan,
                   SliceEncoder& encoder,
                   const HierarchicalSumOptions& options,
@@ -101,7 +123,9 @@ class HierarchicalSum {
                                     const ReduceBucket& bucket,
                                     Rank self);
 
+  [[nodiscard]] bool may_begin(std::size_t bucket, const FinalMark& mark) const;
   void begin(std::size_t bucket);
+  [[nodiscard]] Error abandoned() const;
   Result<bool> advance(Active& active);
   Result<void> wait_for_any(const Active& oldest);
   [[nodiscard]] static Rank missing_from(const Active& active);
@@ -110,12 +134,13 @@ class HierarchicalSum {
   [[nodiscard]] static bool all_came(const Active& active);
 
   Result<void> end_phase(Active& active);
-  Result<void> add_up(ReducePhase phase, std::span<Incoming> terms);
+  Result<void> add_up(ReducePhase phase, std::span<const Incoming> terms);
   void send_phase(Active& active);
 
   [[nodiscard]] std::size_t bytes_max(ReducePhase phase, std::size_t count) const;
   std::size_t encode(ReducePhase phase, ValueRange range, std::span<std::byte> wire);
   Result<void> decode(ReducePhase phase, const Buffer& buffer, std::span<float> values) const;
+  Result<void> decode_add(ReducePhase phase, const Buffer& buffer, std::span<float> sum) const;
 
   [[nodiscard]] Active& slot(std::size_t bucket);
   [[nodiscard]] std::span<float> at(ValueRange range) const;
@@ -123,19 +148,20 @@ class HierarchicalSum {
   [[nodiscard]] std::string words(const Active& active) const;
 
   FrameLink& link_;
-  const ChunkId chunk_;
+  const SumId name_;
   SliceEncoder& encoder_;
   const HierarchicalSumOptions options_;
   const std::unique_ptr<const Codec> plain_;  // inside a machine
   const std::size_t value_count_;
   const std::size_t machine_;  // of this rank
   const std::size_t place_;
+  std::vector<std::size_t> first_values_;                        // [bucket]
   std::vector<Role> roles_;                                      // [bucket]
   std::vector<Active> actives_;                                  // [bucket % window]
   const std::shared_ptr<Bell> bell_ = std::make_shared<Bell>();  // of all that is under way
   BufferPool buffers_;
+  SumKernels sums_ = best_sum_kernels();
   std::vector<float> total_;
-  std::vector<float> term_;
 
   std::int64_t step_ = 0;  // of the run under way
   std::span<float> values_;

@@ -23,4 +23,9 @@ Result<void> CodecEncoder::decode(std::span<const std::byte> wire_B,
   return codec_.decode(wire_B, values_N);
 }
 
+Result<void> CodecEncoder::decode_add(std::span<const std::byte> wire_B,
+                                      std::span<float> sum_N) const {
+  return codec_.decode_add(wire_B, sum_N);
+}
+
 }  // namespace motley

@@ -41,6 +41,10 @@ class SliceEncoder {
   // As Codec::decode.
   virtual Result<void> decode(std::span<const std::byte> wire_B,
                               std::span<float> values_N) const = 0;
+
+  // As Codec::decode_add.
+  virtual Result<void> decode_add(std::span<const std::byte> wire_B,
+                                  std::span<float> sum_N) const = 0;
 };
 
 // The codec must outlive it.
@@ -53,6 +57,7 @@ class CodecEncoder final : public SliceEncoder {
                      std::span<float> values_N,
                      std::span<std::byte> wire_B) override;
   Result<void> decode(std::span<const std::byte> wire_B, std::span<float> values_N) const override;
+  Result<void> decode_add(std::span<const std::byte> wire_B, std::span<float> sum_N) const override;
 
  private:
   const Codec& codec_;

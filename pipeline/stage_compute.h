@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -56,8 +57,19 @@ class StageCompute {
   virtual std::span<const float> backward(ChunkId chunk, MicroId micro) = 0;
 
   // All gradients of the chunk, summed in place over its replicas after its last backward. As long
-  // on each of them.
+  // on each of them, and where they are from begin() to the step.
   virtual std::span<float> gradients(ChunkId chunk) = 0;
+
+  // Called before the chunk's last backward of a step, which may then say from where on
+  // gradients(chunk) is final, again and again while it goes from the end to the beginning, so that
+  // summing can start; another thread changes these values from then on. When the backward returns
+  // all of them are.
+  using OnFinal = std::function<void(std::size_t first)>;
+
+  virtual void tell_final(ChunkId chunk, OnFinal on_final) {
+    (void)chunk;
+    (void)on_final;
+  }
 
   // The gradient of the use of the tied parameter in `end`, chunk 0 or the last, which is here.
   virtual std::span<const float> tied_gradient(ChunkId end) = 0;

@@ -214,6 +214,10 @@ std::span<float> StageTrainer::gradients(ChunkId chunk) {
   return chunk_at(chunk).chain.gradients();
 }
 
+void StageTrainer::tell_final(ChunkId chunk, OnFinal on_final) {
+  chunk_at(chunk).chain.tell_final(std::move(on_final));
+}
+
 std::span<const float> StageTrainer::tied_gradient(ChunkId end) {
   return state_->tied_gradient(model_.tied_pair()->parameter, /*tied_use=*/end.value != 0);
 }

@@ -50,6 +50,7 @@ class StageTrainer : public StageCompute {
   std::span<float> gradient_room(ChunkId chunk, MicroId micro) override;
   std::span<const float> backward(ChunkId chunk, MicroId micro) override;
   std::span<float> gradients(ChunkId chunk) override;
+  void tell_final(ChunkId chunk, OnFinal on_final) override;
   std::span<const float> tied_gradient(ChunkId end) override;
   std::span<float> other_tied_gradient_room() override;
   std::size_t vote_bytes_max() const override;

@@ -96,7 +96,7 @@ Summed sum_on(Transport& transport, Rank self, const Case& c, Values values) {
   const AllreducePlan plan(c.machines, summed.values.size(), c.bucket_values);
   const auto codec = make_codec(c.codec);
   CodecEncoder encoder(**codec);
-  const auto summing = HierarchicalSum::make(link, self, ChunkId{3}, plan, encoder,
+  const auto summing = HierarchicalSum::make(link, self, SumId{.chunk = ChunkId{3}}, plan, encoder,
                                              {.window = c.window, .timeout_s = 1});
   const Values first = summed.values;
   for (int step = 1; step <= c.steps && !summed.error; ++step) {
@@ -291,7 +291,7 @@ TEST(HierarchicalSum, RefusesMoreBucketsThanFramesCanNumber) {
   CodecEncoder encoder(**codec);
   const std::size_t buckets = std::size_t{1} << 22;
   const AllreducePlan plan({{Rank{0}}}, (buckets + 1) * AllreducePlan::kGrain, 1);
-  const auto summing = HierarchicalSum::make(link, Rank{0}, ChunkId{0}, plan, encoder, {});
+  const auto summing = HierarchicalSum::make(link, Rank{0}, SumId{}, plan, encoder, {});
   ASSERT_FALSE(summing.ok());
   EXPECT_EQ(summing.error().code, ErrorCode::kConfig);
 }

@@ -104,7 +104,9 @@ class LineStage final : public StageCompute {
         gradients_[2 * layer + 1] += gradient[i];
         gradient[i] *= parameters_[2 * layer];
       }
+      if (on_final_) on_final_(2 * (layer - first_layer(chunk)));
     }
+    on_final_ = nullptr;
     if (chunk.value == 0) return {};
     return gradient;
   }
@@ -113,6 +115,8 @@ class LineStage final : public StageCompute {
     return std::span(gradients_)
         .subspan(2 * first_layer(chunk), 2 * (last_layer(chunk) - first_layer(chunk)));
   }
+
+  void tell_final(ChunkId, OnFinal on_final) override { on_final_ = std::move(on_final); }
 
   std::span<const float> tied_gradient(ChunkId end) override {
     return end.value == 0 ? std::span(gradients_).first(1) : std::span(gradients_).last(2).first(1);
@@ -195,6 +199,7 @@ class LineStage final : public StageCompute {
   std::vector<float> parameters_;  // a and b of each layer
   std::vector<float> gradients_;   // of the same layout
   BatchPosition position_;
+  OnFinal on_final_;
   double loss_sum_ = 0;
   bool stepped_ = false;
   ByMicro inputs_, outputs_, output_gradients_, input_gradients_;
