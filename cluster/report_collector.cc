@@ -1,6 +1,7 @@
 #include "cluster/report_collector.h"
 
 #include <algorithm>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -56,40 +57,37 @@ Result<std::vector<LinkReport>> predict_links(const Plan& plan,
   return links;
 }
 
-// Both ends of the model send the gradient of what they share, when they are on two ranks.
-void predict_tied(const Plan& plan, const ModelSpec& model, std::vector<double>& sent_bytes) {
-  const auto tied = model.tied_pair();
-  if (!tied || !tied_across_ranks(model, plan)) return;
-  const auto& owned = model.layers[static_cast<std::size_t>(tied->owner_layer)].parameters;
-  const auto shared = std::find_if(owned.begin(), owned.end(), [&](const ParameterSpec& p) {
-    return p.name == tied->parameter;
-  });
-  if (shared == owned.end()) return;
-  // Each replica of either end gets it from one of the other end.
-  const auto bytes = kFloatBytes * static_cast<double>(shared->count());
-  for (const auto& [ends, others] : {std::pair(&plan.chunks.front(), &plan.chunks.back()),
-                                     std::pair(&plan.chunks.back(), &plan.chunks.front())}) {
-    const std::size_t count = ends->replicas.size();
-    for (std::size_t i = 0; i < others->replicas.size(); ++i) {
-      sent_bytes[ends->replicas[i % count].rank.index()] += bytes;
-    }
+// A sum over ranks: each sends every other a slice, and then the slice's sum.
+void predict_sum(const std::set<Rank>& ranks, double parameters, std::vector<double>& sent_bytes) {
+  const auto count = static_cast<double>(ranks.size());
+  for (const Rank rank : ranks) {
+    sent_bytes[rank.index()] += 2 * (count - 1) / count * kFloatBytes * parameters;
   }
 }
 
-// Replicas of a stage sum their gradients: each sends every other a slice, and then the slice's
-// sum.
-void predict_reductions(const Plan& plan, const ModelSpec& model, std::vector<double>& sent_bytes) {
+// Replicas of a stage sum their gradients, and all ranks with a use of it that of a tied parameter.
+void predict_sums(const Plan& plan, const ModelSpec& model, std::vector<double>& sent_bytes) {
+  const bool tied = tied_across_ranks(model, plan);
+  std::set<Rank> users;
+  double tied_parameters = 0;
   for (const ChunkPlan& chunk : plan.chunks) {
+    std::set<Rank> holders;
+    for (const Replica& replica : chunk.replicas) holders.insert(replica.rank);
     double parameters = 0;
     for (int l = chunk.first_layer; l < chunk.first_layer + chunk.layer_count; ++l) {
-      parameters +=
-          static_cast<double>(model.layers[static_cast<std::size_t>(l)].parameter_count());
+      for (const ParameterSpec& spec : model.layers[static_cast<std::size_t>(l)].parameters) {
+        const auto count = static_cast<double>(spec.count());
+        if (tied && spec.name == model.tied_pair()->parameter) {
+          users.insert(holders.begin(), holders.end());
+          tied_parameters = count;
+        } else {
+          parameters += count;
+        }
+      }
     }
-    const auto count = static_cast<double>(chunk.replicas.size());
-    for (const Replica& replica : chunk.replicas) {
-      sent_bytes[replica.rank.index()] += 2 * (count - 1) / count * kFloatBytes * parameters;
-    }
+    predict_sum(holders, parameters, sent_bytes);
   }
+  predict_sum(users, tied_parameters, sent_bytes);
 }
 
 }  // namespace
@@ -129,8 +127,7 @@ Result<RunReport> ReportCollector::report(const Plan& plan, const ModelSpec& mod
   report.step_s.predicted = plan.predicted_step_s;
   std::vector<double> sent_bytes(ranks_.size(), 0);
   MOTLEY_ASSIGN(report.links, predict_links(plan, model, sent_bytes));
-  predict_tied(plan, model, sent_bytes);
-  predict_reductions(plan, model, sent_bytes);
+  predict_sums(plan, model, sent_bytes);
   for (std::size_t r = 0; r < ranks_.size(); ++r) {
     const RankSteps& own = ranks_[r];
     const RankPlan& planned = plan.ranks[r];

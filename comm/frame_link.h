@@ -65,13 +65,11 @@ class PendingFrame {
   std::uint64_t plan_hash_ = 0;
 };
 
-// Not thread safe: one owner thread per link. The transport must outlive it.
+// Not thread safe: one owner thread per link. A copy serves another thread; both count in
+// wire_bytes(). The transport must outlive them.
 class FrameLink {
  public:
   FrameLink(Transport& transport, Rank self, std::uint32_t epoch, std::uint64_t plan_hash);
-
-  // Another thread's link over the same transport; both count in wire_bytes().
-  [[nodiscard]] FrameLink for_another_thread() const { return *this; }
 
   // Writes the header (with the payload's checksum) and sends. The pending returns the buffer.
   [[nodiscard]] Pending send(Rank to, const FrameId& id, Buffer buffer);
@@ -81,8 +79,6 @@ class FrameLink {
   [[nodiscard]] std::uint64_t wire_bytes() const { return *wire_bytes_; }
 
  private:
-  FrameLink(const FrameLink&) = default;
-
   Transport& transport_;
   Rank self_;
   std::uint32_t epoch_;

@@ -11,9 +11,8 @@
 namespace motley {
 namespace {
 
-constexpr std::int64_t kAlignment = 16;  // floats
-
 std::int64_t aligned(std::int64_t count) {
+  constexpr auto kAlignment = static_cast<std::int64_t>(LayerChain::kAlignment);
   return (count + kAlignment - 1) / kAlignment * kAlignment;
 }
 

@@ -1,9 +1,9 @@
 // LayerChain: a contiguous run of a model's layers with the memory of its parameters.
 //
 // Values lie in one flat fp32 arena, gradients in another of the same layout, each parameter at a
-// multiple of 16 floats (64 bytes) so that its alignment does not depend on what else the chain
-// holds; the gaps stay 0. A tied use has a place of its own: whoever steps the optimizer sums the
-// gradients of all uses and writes the new values to each of them.
+// multiple of kAlignment floats (64 bytes) so that its alignment does not depend on what else the
+// chain holds; the gaps stay 0. A tied use has a place of its own: whoever steps the optimizer sums
+// the gradients of all uses and writes the new values to each of them.
 //
 // Micro-batches may be forwarded ahead of their backward, each kept under its number.
 // Threads: one at a time. The caller holds c10::InferenceMode around every call, construction
@@ -26,6 +26,8 @@ namespace motley {
 
 class LayerChain {
  public:
+  static constexpr std::size_t kAlignment = 16;  // floats
+
   struct Parameter {
     ParameterSpec spec;
     int layer = 0;  // in the model's chain

@@ -12,6 +12,8 @@ namespace motley {
 namespace {
 
 constexpr std::int64_t kFloatBytes = 4;
+// Of a sum over ranks, the frames under way in each direction (pipeline/hierarchical_sum.h).
+constexpr std::int64_t kSumWindowBytes = 12 << 18;
 constexpr std::int64_t kTokenBytes = 8;  // token ids travel as int64
 
 // The limit that a person set counts; else what was free when the machine was measured. Both are
@@ -195,8 +197,9 @@ double CostModel::transfer_s(int from_slot, int to_slot, double bytes) const {
 
 // Buckets overlap, so that the phases inside machines and those between them each keep their links
 // busy to the end; only what comes first and last stands alone, and is short.
-double CostModel::reduce_s(std::span<const int> slots, int first, int last) const {
-  const auto floats = static_cast<double>(updated_parameters(first, last));
+double CostModel::sum_s(std::span<const int> slots, std::int64_t parameters) const {
+  if (slots.size() < 2) return 0;
+  const auto floats = static_cast<double>(parameters);
   std::size_t machines = 0;
   double inside_s = 0;
   for (std::size_t i = 0; i < slots.size(); ++i) {
@@ -237,6 +240,12 @@ std::int64_t CostModel::updated_parameters(int first, int last) const {
   return stored + (copies ? tied_->parameters : 0);
 }
 
+std::int64_t CostModel::summed_parameters(int first, int last) const {
+  const auto holds = [&](int layer) { return first <= layer && layer < last; };
+  const bool has_use = tied_ && (holds(tied_->owner_layer) || holds(tied_->user_layer));
+  return updated_parameters(first, last) - (has_use ? tied_->parameters : 0);
+}
+
 CostModel::MemoryParts CostModel::fixed_memory(int slot,
                                                int first,
                                                int last,
@@ -246,8 +255,8 @@ CostModel::MemoryParts CostModel::fixed_memory(int slot,
   parts.fixed_bytes = updated_parameters(first, last) * (2 + moments_per_parameter_) * kFloatBytes;
   const auto holds = [&](int layer) { return first <= layer && layer < last; };
   if (tied_ && holds(tied_->user_layer) != holds(tied_->owner_layer)) {
-    // The other rank's gradient, and the frames that carry the two.
-    parts.fixed_bytes += 3 * tied_->bytes;
+    // The frames of the sum over the ranks that hold a use, those that go and those that come.
+    parts.fixed_bytes += 2 * std::min(tied_->bytes, kSumWindowBytes);
   } else if (tied_ && holds(tied_->user_layer)) {
     parts.fixed_bytes += tied_->bytes;  // of the second use
   }

@@ -76,12 +76,15 @@ class CostModel {
 
   [[nodiscard]] const std::string& gradient_codec() const { return gradient_codec_; }
 
-  // Of summing the gradients of layers [first, last) over the replicas on those slots, by the
-  // messages of pipeline/allreduce_plan.h. Without the time of codecs.
-  [[nodiscard]] double reduce_s(std::span<const int> slots, int first, int last) const;
+  // Of summing so many gradients over the ranks on those slots, by the messages of
+  // pipeline/allreduce_plan.h; 0 on one. Without the time of codecs.
+  [[nodiscard]] double sum_s(std::span<const int> slots, std::int64_t parameters) const;
 
-  // Of the gradient that the two ranks exchange when tied parameters lie on both; 0 without any.
-  [[nodiscard]] std::int64_t tied_bytes() const { return tied_ ? tied_->bytes : 0; }
+  // That the replicas of a stage of layers [first, last) sum: all but a tied parameter.
+  [[nodiscard]] std::int64_t summed_parameters(int first, int last) const;
+
+  // That all ranks with a use of it sum besides; 0 when nothing is tied.
+  [[nodiscard]] std::int64_t tied_parameters() const { return tied_ ? tied_->parameters : 0; }
 
   // Parameters that a rank with layers [first, last) stores and updates.
   [[nodiscard]] std::int64_t updated_parameters(int first, int last) const;

@@ -54,7 +54,10 @@ class LinkUses {
   LinkUses(const Plan& plan, const Schedule& schedule, const StepPrices& prices)
       : plan_(plan), schedule_(schedule), prices_(prices) {
     for (int c = 0; c + 1 < plan.chunk_count(); ++c) add_boundary(c);
-    for (int c = 0; c < plan.chunk_count(); ++c) add_reduction(c);
+    for (int c = 0; c < plan.chunk_count(); ++c) {
+      add_sum(prices.reduce(static_cast<std::size_t>(c)));
+    }
+    add_sum(prices.reduce_tied());
     add_targets();
   }
 
@@ -65,7 +68,6 @@ class LinkUses {
       const Rank to{static_cast<std::int32_t>(std::stoi(span.lane.substr(kLane.size())))};
       LinkUse& link = use(span.rank, to);
       link.busy_s += span.duration_s;
-      if (span.name == "T") link.bytes += prices_.tied_bytes();
     }
     std::vector<LinkUse> uses;
     for (auto& [ends, link] : uses_) {
@@ -96,8 +98,8 @@ class LinkUses {
     }
   }
 
-  void add_reduction(int chunk) {
-    for (const ReducePrice& price : prices_.reduce(static_cast<std::size_t>(chunk))) {
+  void add_sum(const std::vector<ReducePrice>& messages) {
+    for (const ReducePrice& price : messages) {
       use(price.message.from, price.message.to).bytes += price.bytes;
     }
   }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <numeric>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "partitioner/candidates.h"
@@ -269,15 +270,15 @@ Result<Plan> make_plan(const ModelSpec& model,
 bool tied_across_ranks(const ModelSpec& model, const Plan& plan) {
   const auto pair = model.tied_pair();
   if (!pair) return false;
-  const auto holders_of = [&](int layer) {
-    const auto chunk = std::find_if(plan.chunks.begin(), plan.chunks.end() - 1, [&](const auto& c) {
-      return layer < c.first_layer + c.layer_count;
-    });
-    std::vector<Rank> ranks;
-    for (const Replica& replica : chunk->replicas) ranks.push_back(replica.rank);
-    return ranks;
-  };
-  return holders_of(pair->owner_layer) != holders_of(pair->user_layer);
+  std::set<Rank> holders;
+  for (const ChunkPlan& chunk : plan.chunks) {
+    const auto holds = [&](int layer) {
+      return chunk.first_layer <= layer && layer < chunk.first_layer + chunk.layer_count;
+    };
+    if (!holds(pair->owner_layer) && !holds(pair->user_layer)) continue;
+    for (const Replica& replica : chunk.replicas) holders.insert(replica.rank);
+  }
+  return holders.size() > 1;
 }
 
 }  // namespace motley

@@ -55,7 +55,7 @@ struct Planning {
                                      const Profile& profile,
                                      const PlanOptions& options);
 
-// Whether the model's tied parameters lie on two ranks, which must then sum their gradients.
+// Whether several ranks hold the model's tied parameter, and must then sum its gradient.
 [[nodiscard]] bool tied_across_ranks(const ModelSpec& model, const Plan& plan);
 
 }  // namespace motley

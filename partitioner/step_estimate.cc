@@ -1,7 +1,9 @@
 #include "partitioner/step_estimate.h"
 
 #include <algorithm>
+#include <set>
 #include <tuple>
+#include <vector>
 
 namespace motley {
 namespace {
@@ -118,7 +120,8 @@ StepEstimate::StageTime StepEstimate::stage_time(std::span<const int> slots,
                                                  int codec_before,
                                                  int codec_behind) const {
   const double m = table_.shape().micro_batches;
-  const double reduce_s = slots.size() > 1 ? table_.cost().reduce_s(slots, first, last) : 0;
+  const CostModel& cost = table_.cost();
+  const double reduce_s = cost.sum_s(slots, cost.summed_parameters(first, last));
   StageTime time;
   for (std::size_t i = 0; i < slots.size(); ++i) {
     const int slot = slots[i];
@@ -192,16 +195,11 @@ Tail StepEstimate::prepend(std::span<const int> slots,
 
 double StepEstimate::tied_s(std::span<const int> first_slots,
                             std::span<const int> last_slots) const {
-  const auto bytes = static_cast<double>(table_.cost().tied_bytes());
-  if (bytes == 0) return 0;
-  double slowest_s = 0;
-  for (const int a : first_slots) {
-    for (const int b : last_slots) {
-      slowest_s = std::max({slowest_s, table_.cost().transfer_s(a, b, bytes),
-                            table_.cost().transfer_s(b, a, bytes)});
-    }
-  }
-  return slowest_s;
+  const std::int64_t parameters = table_.cost().tied_parameters();
+  if (parameters == 0) return 0;
+  std::set<int> slots(first_slots.begin(), first_slots.end());
+  slots.insert(last_slots.begin(), last_slots.end());
+  return table_.cost().sum_s(std::vector<int>(slots.begin(), slots.end()), parameters);
 }
 
 bool StepEstimate::uses_all_it_must(const Candidate& candidate) const {
@@ -233,9 +231,7 @@ bool StepEstimate::rate(Candidate& candidate) const {
   }
   candidate.period_s = tail.period_s;
   candidate.estimate_s = step_s(tail);
-  if (stages > 1) {
-    candidate.estimate_s += tied_s(candidate.stages.front().slots, candidate.stages.back().slots);
-  }
+  candidate.estimate_s += tied_s(candidate.stages.front().slots, candidate.stages.back().slots);
   return true;
 }
 

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include "base/check.h"
+#include "pipeline/action.h"
 
 namespace motley {
 namespace {
@@ -12,13 +14,18 @@ constexpr double kFrameHeaderBytes = 64;  // docs/formats/frame.md
 constexpr double kVoteHeadBytes = 20;     // tokens, loss, number of layers
 constexpr double kVoteLayerBytes = 12;    // a layer and its squared norm
 constexpr double kVoteLengthBytes = 4;    // before each vote in rank 0's answer
-constexpr double kFloatBytes = 4;
-constexpr const char* kExact = "none";  // the codec of gradients inside a machine and of tied ones
+constexpr const char* kExact = "none";    // the codec of gradients inside a machine
 
 // The deviation of a normal distribution with this median absolute deviation.
 double sigma_of(double median_absolute_deviation) {
   constexpr double kSigmaOfMad = 1.4826;
   return kSigmaOfMad * median_absolute_deviation;
+}
+
+std::vector<Rank> ranks_of(const ChunkPlan& chunk) {
+  std::vector<Rank> ranks;
+  for (const Replica& replica : chunk.replicas) ranks.push_back(replica.rank);
+  return ranks;
 }
 
 }  // namespace
@@ -27,11 +34,12 @@ StepPrices::StepPrices(const Plan& plan, const CostModel& cost, const std::vecto
     : cost_(cost), rank_slots_(rank_slots) {
   for (std::size_t c = 0; c < plan.chunks.size(); ++c) price_chunk(plan, c);
   first_holder_.push_back(holders_.size());
-  tied_bytes_ = static_cast<double>(cost.tied_bytes()) + kFrameHeaderBytes;
+  std::vector<Rank> ends = ranks_of(plan.chunks.front());
+  std::ranges::copy(ranks_of(plan.chunks.back()), std::back_inserter(ends));
+  reduces_.push_back(price_sum(distinct_ranks(ends), cost.tied_parameters()));
   target_bytes_ = static_cast<double>(cost.target_bytes(plan.micro_batch)) + kFrameHeaderBytes;
   for (const int slot : rank_slots) {
     small_message_s_.push_back(cost.message_s(slot));
-    tied_.push_back(message(slot, static_cast<double>(cost.tied_bytes()) / kFloatBytes, kExact));
   }
   size_votes(plan);
 }
@@ -52,7 +60,7 @@ void StepPrices::price_chunk(const Plan& plan, std::size_t chunk) {
   const int any_slot = rank_slots_[what.replicas.front().rank.index()];
   boundary_bytes_.push_back(cost_.wire_bytes(any_slot, after_floats, what.codec) +
                             kFrameHeaderBytes);
-  price_reduce(what);
+  reduces_.push_back(price_sum(ranks_of(what), cost_.summed_parameters(first, last)));
   first_holder_.push_back(holders_.size());
   for (const Replica& replica : what.replicas) {
     const int slot = rank_slots_[replica.rank.index()];
@@ -80,20 +88,16 @@ void StepPrices::price_chunk(const Plan& plan, std::size_t chunk) {
   }
 }
 
-void StepPrices::price_reduce(const ChunkPlan& chunk) {
-  std::vector<ReducePrice>& prices = reduces_.emplace_back();
-  if (chunk.replicas.size() < 2) return;
-  std::vector<Rank> ranks;
-  for (const Replica& replica : chunk.replicas) ranks.push_back(replica.rank);
+std::vector<ReducePrice> StepPrices::price_sum(const std::vector<Rank>& ranks,
+                                               std::int64_t parameters) const {
+  std::vector<ReducePrice> prices;
+  if (ranks.size() < 2) return prices;
   const auto slot_of = [&](Rank rank) { return rank_slots_[rank.index()]; };
   const auto machine_of = [&](Rank rank) -> const std::string& {
     return cost_.slots()[static_cast<std::size_t>(slot_of(rank))].machine;
   };
-  const int last = chunk.first_layer + chunk.layer_count;
-  const AllreducePlan plan(
-      ranks_by_machine(ranks, machine_of),
-      static_cast<std::size_t>(cost_.updated_parameters(chunk.first_layer, last)),
-      AllreducePlan::kWhole);
+  const AllreducePlan plan(ranks_by_machine(ranks, machine_of),
+                           static_cast<std::size_t>(parameters), AllreducePlan::kWhole);
   for (const ReduceMessage& message : plan.all_messages()) {
     const bool inside = machine_of(message.from) == machine_of(message.to);
     const std::string codec = inside ? kExact : cost_.gradient_codec();
@@ -104,6 +108,7 @@ void StepPrices::price_reduce(const ChunkPlan& chunk) {
                       {this->message(from, floats, codec).send_s,
                        this->message(slot_of(message.to), floats, codec).receive_s}});
   }
+  return prices;
 }
 
 // As training/vote.h and comm/frame_link.h write them.

@@ -34,7 +34,7 @@ struct HolderPrice {
   MessagePrice after;   // over the boundary after it
 };
 
-// A message of the sum over a chunk's replicas.
+// A message of a sum over ranks.
 struct ReducePrice {
   ReduceMessage message;
   double bytes = 0;  // on the wire, with the header of the frame
@@ -49,11 +49,15 @@ class StepPrices {
   // REQUIRES: the rank is one of the chunk's replicas.
   [[nodiscard]] const HolderPrice& of(std::size_t chunk, std::size_t rank) const;
 
-  // The messages of summing the chunk's gradient, as if each part were one bucket: what they
-  // overlap by being cut finer is less than what the links take. None without replicas.
+  // The messages of summing the chunk's gradient over its replicas, as if each part were one
+  // bucket: what they overlap by being cut finer is less than what the links take. None without
+  // replicas.
   [[nodiscard]] const std::vector<ReducePrice>& reduce(std::size_t chunk) const {
     return reduces_[chunk];
   }
+
+  // The same of a tied parameter, over all ranks that hold a use of it.
+  [[nodiscard]] const std::vector<ReducePrice>& reduce_tied() const { return reduces_.back(); }
 
   // Bytes on the wire, with the header of the frame. [ChunkId] after the chunk; [Rank] its vote.
   [[nodiscard]] double boundary_bytes(std::size_t chunk) const { return boundary_bytes_[chunk]; }
@@ -64,16 +68,13 @@ class StepPrices {
 
   [[nodiscard]] double target_bytes() const { return target_bytes_; }
 
-  [[nodiscard]] double tied_bytes() const { return tied_bytes_; }
-
-  // Of the exchange of tied gradients, and of a message that is too small for its bytes to matter.
-  [[nodiscard]] const MessagePrice& tied(std::size_t rank) const { return tied_[rank]; }
-
+  // Of a message that is too small for its bytes to matter.
   [[nodiscard]] double small_message_s(std::size_t rank) const { return small_message_s_[rank]; }
 
  private:
   void price_chunk(const Plan& plan, std::size_t chunk);
-  void price_reduce(const ChunkPlan& chunk);
+  [[nodiscard]] std::vector<ReducePrice> price_sum(const std::vector<Rank>& ranks,
+                                                   std::int64_t parameters) const;
   void size_votes(const Plan& plan);
   [[nodiscard]] MessagePrice message(int slot, double floats, const std::string& codec) const;
   [[nodiscard]] double floats_after(const Plan& plan, std::size_t chunk) const;
@@ -84,13 +85,11 @@ class StepPrices {
   std::vector<std::size_t> holders_;               // ranks, chunk after chunk
   std::vector<HolderPrice> prices_;                // beside holders_
   std::vector<double> boundary_bytes_;             // [ChunkId]
-  std::vector<std::vector<ReducePrice>> reduces_;  // [ChunkId]
+  std::vector<std::vector<ReducePrice>> reduces_;  // [ChunkId], and of what is tied
   std::vector<double> vote_bytes_;                 // [Rank]
-  std::vector<MessagePrice> tied_;                 // [Rank]
   std::vector<double> small_message_s_;            // [Rank]
   double verdict_bytes_ = 0;
   double target_bytes_ = 0;
-  double tied_bytes_ = 0;
 };
 
 }  // namespace motley

@@ -7,7 +7,6 @@
 
 #include "base/philox.h"
 #include "partitioner/step_prices.h"
-#include "pipeline/tied_exchange.h"
 
 namespace motley {
 namespace {
@@ -59,34 +58,40 @@ class Compiler {
   }
 
  private:
+  struct Sum {
+    const std::vector<ReducePrice>* prices = nullptr;
+    std::size_t first_message = 0;
+    // [Rank] its messages, counted from the first: of a phase what it sends, then what it gets.
+    std::vector<std::vector<std::size_t>> of_rank;
+  };
+
   // Numbers: activations and gradients by receiving chunk and micro-batch, then targets, votes,
-  // verdicts and tied gradients by rank, then those of each R.
+  // verdicts by rank, then those of each R and of T.
   void number_messages() {
     first_gradient_ = chunks_ * micros_;
     first_target_ = 2 * first_gradient_;
     first_vote_ = first_target_ + micros_;
     first_verdict_ = first_vote_ + ranks_;
-    first_tied_ = first_verdict_ + ranks_;
-    std::size_t next = first_tied_ + ranks_;
-    for (std::size_t c = 0; c < chunks_; ++c) {
-      first_slice_.push_back(next);
-      next += prices_.reduce(c).size();
-      sort_reduce(c);
-    }
+    std::size_t next = first_verdict_ + ranks_;
+    for (std::size_t c = 0; c < chunks_; ++c) next = add_sum(prices_.reduce(c), next);
+    next = add_sum(prices_.reduce_tied(), next);
     program_.messages.resize(next);
   }
 
-  // For each rank of the chunk, its messages: of a phase first what it sends, then what it gets.
-  void sort_reduce(std::size_t c) {
-    const std::vector<ReducePrice>& all = prices_.reduce(c);
-    auto& mine = reduces_.emplace_back(all.empty() ? 0 : ranks_);
+  // Returns the number of the message behind its own.
+  std::size_t add_sum(const std::vector<ReducePrice>& all, std::size_t first) {
+    Sum& sum = sums_.emplace_back();
+    sum.prices = &all;
+    sum.first_message = first;
+    sum.of_rank.resize(ranks_);
     for (std::size_t begin = 0; begin < all.size();) {
       std::size_t end = begin;
       for (; end < all.size() && all[end].message.phase == all[begin].message.phase; ++end) {
-        mine[all[end].message.from.index()].push_back(end);
+        sum.of_rank[all[end].message.from.index()].push_back(end);
       }
-      for (; begin < end; ++begin) mine[all[begin].message.to.index()].push_back(begin);
+      for (; begin < end; ++begin) sum.of_rank[all[begin].message.to.index()].push_back(begin);
     }
+    return first + all.size();
   }
 
   void add(const Action& action) {
@@ -121,9 +126,9 @@ class Compiler {
         return send(first_gradient_ + (c - 1) * micros_ + m, owner(c - 1, m),
                     prices_.boundary_bytes(c - 1), price(c).before.send_s);
       case ActionKind::kReduce:
-        return reduce(c);
+        return reduce(sums_[c]);
       case ActionKind::kReduceTied:
-        return exchange_tied();
+        return reduce(sums_.back());
       case ActionKind::kVote:
         return vote();
       case ActionKind::kStep:
@@ -131,26 +136,15 @@ class Compiler {
     }
   }
 
-  void reduce(std::size_t c) {
-    if (reduces_[c].empty()) return;  // replicas of layers without parameters
-    for (const std::size_t number : reduces_[c][rank_]) {
-      const ReducePrice& it = prices_.reduce(c)[number];
+  void reduce(const Sum& sum) {
+    for (const std::size_t number : sum.of_rank[rank_]) {
+      const ReducePrice& it = (*sum.prices)[number];
       if (it.message.from.index() == rank_) {
-        send(first_slice_[c] + number, it.message.to.index(), it.bytes, it.price.send_s);
+        send(sum.first_message + number, it.message.to.index(), it.bytes, it.price.send_s);
       } else {
-        receive(first_slice_[c] + number, it.price.receive_s);
+        receive(sum.first_message + number, it.price.receive_s);
       }
     }
-  }
-
-  // Each message is known by its receiver, who lacks the gradient of one end at most.
-  void exchange_tied() {
-    const TiedExchange exchange = tied_exchange(schedule_, Rank{static_cast<std::int32_t>(rank_)});
-    for (const TiedExchange::Gift& gift : exchange.gifts) {
-      send(first_tied_ + gift.to.index(), gift.to.index(), prices_.tied_bytes(),
-           prices_.tied(rank_).send_s);
-    }
-    if (exchange.from) receive(first_tied_ + rank_, prices_.tied(rank_).receive_s);
   }
 
   // Rank 0 answers the votes once it has them all.
@@ -196,15 +190,12 @@ class Compiler {
   const std::size_t chunks_;
   const std::size_t micros_;
   const std::size_t ranks_;
-  std::vector<double> optimizer_s_;       // [Rank]
-  std::vector<std::size_t> first_slice_;  // [ChunkId] number of the first message of its R
-  // [ChunkId][Rank] the messages of its R that are the rank's, counted from that; empty without.
-  std::vector<std::vector<std::vector<std::size_t>>> reduces_;
+  std::vector<double> optimizer_s_;  // [Rank]
+  std::vector<Sum> sums_;            // [ChunkId] of R, and of T
   std::size_t first_gradient_ = 0;
   std::size_t first_target_ = 0;
   std::size_t first_vote_ = 0;
   std::size_t first_verdict_ = 0;
-  std::size_t first_tied_ = 0;
   std::size_t rank_ = 0;    // being compiled
   std::size_t action_ = 0;  // of it
   StepProgram program_;

@@ -185,6 +185,12 @@ std::vector<Rank> Schedule::holders(ChunkId chunk) const {
   return distinct_ranks(owners[chunk.index()]);
 }
 
+std::vector<Rank> Schedule::end_holders() const {
+  std::vector<Rank> ranks = owners.front();
+  ranks.insert(ranks.end(), owners.back().begin(), owners.back().end());
+  return distinct_ranks(ranks);
+}
+
 bool has_chunk(ActionKind kind) {
   return text_of(kind).has_chunk;
 }

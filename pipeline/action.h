@@ -23,7 +23,7 @@ enum class ActionKind {
   kBackward,        // B   chunk micro: wait for that gradient, compute both gradients
   kSendGradient,    // SG  chunk micro: send the gradient of the chunk's input to the previous chunk
   kReduce,          // R   chunk: sum the chunk's gradient over the ranks that hold it
-  kReduceTied,      // T   sum the gradients of tied uses with the rank that holds the other use
+  kReduceTied,      // T   sum the gradient of the tied parameter over the ranks that hold a use
   kVote,            // V   exchange token count, squared norms and the finite flag
   kStep,            // S   update the parameters, or skip when the vote says so
 };
@@ -50,6 +50,10 @@ struct Schedule {
 
   // The ranks that hold the chunk, ascending, each once.
   [[nodiscard]] std::vector<Rank> holders(ChunkId chunk) const;
+
+  // The ranks that hold chunk 0 or the last, and with them a use of the tied parameter if there is
+  // one; ascending, each once.
+  [[nodiscard]] std::vector<Rank> end_holders() const;
 
   friend bool operator==(const Schedule&, const Schedule&) = default;
 };

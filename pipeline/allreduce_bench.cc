@@ -58,8 +58,7 @@ Result<AllreduceSample> measure_allreduce(FrameLink& link,
                                           const HierarchicalSumOptions& options,
                                           int runs) {
   CodecEncoder encoder(codec);
-  MOTLEY_ASSIGN(const auto sum,
-                HierarchicalSum::make(link, self, SumId{}, plan, encoder, options));
+  MOTLEY_ASSIGN(const auto sum, HierarchicalSum::make(link, self, SumId{}, plan, encoder, options));
   std::vector<float> values(plan.value_count());
   AllreduceSample sample;
   for (int run = 0; run <= runs; ++run) {

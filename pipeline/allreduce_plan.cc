@@ -89,8 +89,8 @@ AllreducePlan::AllreducePlan(RanksByMachine machines,
   cut_into_buckets(bucket_values_max, weights);
 }
 
-// A part's buckets are spread evenly over the time of all, so that the parts end together; in that
-// order they are laid out from the last value to the first.
+// A part's buckets are spread evenly over the values, so that the parts end together. They are
+// begun from the last value to the first.
 void AllreducePlan::cut_into_buckets(std::size_t bucket_values_max,
                                      std::span<const double> weights) {
   struct Piece {
@@ -113,11 +113,13 @@ void AllreducePlan::cut_into_buckets(std::size_t bucket_values_max,
     }
   }
   std::ranges::stable_sort(pieces, {}, &Piece::middle);
-  std::size_t end = grains_of(value_count_);
+  std::size_t first = 0;
   for (const Piece& piece : pieces) {
-    buckets_.push_back({between_grains({0, value_count_}, end - piece.grains, end), piece.owner});
-    end -= piece.grains;
+    const std::size_t end = first + piece.grains;
+    buckets_.push_back({between_grains({0, value_count_}, first, end), piece.owner});
+    first = end;
   }
+  std::ranges::reverse(buckets_);
 }
 
 const AllreducePlan::Seat& AllreducePlan::seat_of(Rank rank) const {

@@ -4,12 +4,17 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <utility>
 
 #include "base/check.h"
-#include "pipeline/tied_exchange.h"
 
 namespace motley {
+namespace {
+
+constexpr SumId kTiedSum{FrameKind::kTiedGradient, {}};
+
+}  // namespace
 
 Result<std::unique_ptr<Executor>> Executor::make(Rank self,
                                                  const Plan& plan,
@@ -18,16 +23,23 @@ Result<std::unique_ptr<Executor>> Executor::make(Rank self,
                                                  Activity& activity,
                                                  ExecutorOptions options) {
   std::unique_ptr<Executor> executor(new Executor(self, link, compute, activity, options));
-  MOTLEY_ASSIGN(executor->plain_, make_codec("none"));
+  const auto by_machine = [&](const std::vector<Rank>& ranks) {
+    return ranks_by_machine(
+        ranks, [&](Rank rank) -> const std::string& { return plan.ranks[rank.index()].machine; });
+  };
+  const auto ranks_of = [](const ChunkPlan& chunk) {
+    std::vector<Rank> ranks;
+    for (const Replica& replica : chunk.replicas) ranks.push_back(replica.rank);
+    return ranks;
+  };
   for (const ChunkPlan& chunk : plan.chunks) {
     MOTLEY_ASSIGN(auto codec, make_codec(chunk.codec));
     executor->codecs_.push_back(std::move(codec));
-    std::vector<Rank> holders;
-    for (const Replica& replica : chunk.replicas) holders.push_back(replica.rank);
-    executor->holders_.push_back(ranks_by_machine(holders, [&](Rank rank) -> const std::string& {
-      return plan.ranks[rank.index()].machine;
-    }));
+    executor->holders_.push_back(by_machine(ranks_of(chunk)));
   }
+  std::vector<Rank> ends = ranks_of(plan.chunks.front());
+  std::ranges::copy(ranks_of(plan.chunks.back()), std::back_inserter(ends));
+  executor->end_holders_ = by_machine(distinct_ranks(ends));
   // Refused now rather than in the first step.
   MOTLEY_TRY(FeedbackEncoder::make(options.gradients));
   return executor;
@@ -66,15 +78,17 @@ Result<RunTimes> Executor::run(const Schedule& schedule, const BatchPosition& po
 
 // All sums of the step, in the order of the schedule, which is the same on all ranks.
 Result<void> Executor::begin_sums() {
-  std::map<ChunkId, MicroId> last_backward;
   std::vector<GradientReducer::Task> tasks;
-  final_backward_.clear();
+  final_backwards_.clear();
   for (const auto& [kind, chunk, micro] : schedule_->ranks[self_.index()]) {
-    if (kind == ActionKind::kBackward) last_backward[chunk] = micro;
-    if (kind != ActionKind::kReduce) continue;
-    tasks.push_back(
-        {{FrameKind::kReplicaSum, chunk}, holders_[chunk.index()], compute_.gradients(chunk)});
-    final_backward_[chunk] = last_backward.at(chunk);
+    if (kind == ActionKind::kBackward) {
+      final_backwards_[chunk] = micro;
+    } else if (kind == ActionKind::kReduce) {
+      tasks.push_back(
+          {{FrameKind::kReplicaSum, chunk}, holders_[chunk.index()], compute_.gradients(chunk)});
+    } else if (kind == ActionKind::kReduceTied) {
+      tasks.push_back({kTiedSum, end_holders_, compute_.tied_gradient()});
+    }
   }
   if (tasks.empty()) return {};
   if (reducer_ == nullptr) {
@@ -125,7 +139,7 @@ Result<void> Executor::execute(const Action& action) {
     case ActionKind::kReduce:
       return finish_sum(action, {FrameKind::kReplicaSum, chunk});
     case ActionKind::kReduceTied:
-      return exchange_tied();
+      return finish_sum(action, kTiedSum);
     case ActionKind::kVote:
       return vote();
     case ActionKind::kStep:
@@ -186,19 +200,34 @@ Result<void> Executor::backward(const Action& action) {
     MOTLEY_TRY(receive_floats({ActionKind::kRecvGradient, chunk, micro}, *codecs_[chunk.index()],
                               compute_.gradient_room(chunk, micro)));
   }
-  const auto final_micro = final_backward_.find(chunk);
-  const bool is_final = final_micro != final_backward_.end() && final_micro->second == micro;
-  const SumId sum{FrameKind::kReplicaSum, chunk};
-  if (is_final) {
-    compute_.tell_final(chunk, [this, sum](std::size_t first) { reducer_->set_final(sum, first); });
+  const auto final_micro = final_backwards_.find(chunk);
+  if (final_micro->second == micro) {
+    produced_ = {action, final_backward(chunk, micro)};
+  } else {
+    produced_ = {action, compute_.backward(chunk, micro)};
   }
-  produced_ = {action, compute_.backward(chunk, micro)};
-  if (is_final) reducer_->set_final(sum, 0);
   const ChunkId previous{chunk.value - 1};
   if (chunk.value > 0 && schedule_->owner(previous, micro) == self_) {
     std::ranges::copy(produced_.values, compute_.gradient_room(previous, micro).begin());
   }
   return {};
+}
+
+// What no later backward of the step changes may be summed from now on.
+std::span<const float> Executor::final_backward(ChunkId chunk, MicroId micro) {
+  const SumId sum{FrameKind::kReplicaSum, chunk};
+  const bool is_summed = reducer_ != nullptr && reducer_->has(sum);
+  if (is_summed) {
+    compute_.tell_final(chunk, [this, sum](std::size_t first) { reducer_->set_final(sum, first); });
+  }
+  const std::span<const float> produced = compute_.backward(chunk, micro);
+  if (is_summed) reducer_->set_final(sum, 0);
+  final_backwards_.erase(chunk);
+  if (final_backwards_.empty()) {
+    compute_.end_backward();
+    if (reducer_ != nullptr && reducer_->has(kTiedSum)) reducer_->set_final(kTiedSum, 0);
+  }
+  return produced;
 }
 
 std::span<const float> Executor::produced_by(ActionKind kind, const Action& send) const {
@@ -216,24 +245,6 @@ Result<void> Executor::finish_sum(const Action& action, const SumId& id) {
   return {};
 }
 
-Result<void> Executor::exchange_tied() {
-  const auto [from, gifts] = tied_exchange(*schedule_, self_);
-  const auto id = [&](Rank sender) {
-    return FrameId{FrameKind::kTiedGradient, ChunkId{sender.value}, MicroId{0}, position_.step};
-  };
-  const Action action{ActionKind::kReduceTied, ChunkId{}, MicroId{}};
-  std::span<float> room;
-  if (from) {
-    room = compute_.other_tied_gradient_room();
-    post(action, *from, id(*from), plain_->bytes_max(room.size()));
-  }
-  for (const TiedExchange::Gift& gift : gifts) {
-    MOTLEY_TRY(send_floats(gift.to, id(self_), *plain_, compute_.tied_gradient(gift.end)));
-  }
-  if (!from) return {};
-  return receive_floats({action.kind, action.chunk, action.micro}, *plain_, room);
-}
-
 Result<void> Executor::vote() {
   const double start_s = now_s();
   const std::vector<std::byte> mine = compute_.vote();
@@ -249,6 +260,17 @@ void Executor::step() {
   if (compute_.step()) return;
   // Whatever made the step worthless may be in what its messages left out.
   if (reducer_ != nullptr) reducer_->forget();
+}
+
+bool Executor::add_residuals() {
+  const bool owes = options_.gradients.error_feedback && options_.gradients.chain != "none";
+  if (!owes || reducer_ == nullptr) return false;
+  for (ChunkId chunk{0}; chunk <= last_chunk(); ++chunk.value) {
+    const SumId sum{FrameKind::kReplicaSum, chunk};
+    if (reducer_->has(sum)) reducer_->add_residuals(sum, compute_.gradients(chunk));
+  }
+  if (reducer_->has(kTiedSum)) reducer_->add_residuals(kTiedSum, compute_.tied_gradient());
+  return true;
 }
 
 void Executor::post(const Action& action, Rank from, const FrameId& id, std::size_t bytes_max) {

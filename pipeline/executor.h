@@ -58,6 +58,11 @@ class Executor {
   // is then abandoned, parameters unchanged unless the step was already voted.
   [[nodiscard]] Result<RunTimes> run(const Schedule& schedule, const BatchPosition& position);
 
+  // Adds to the compute's gradients what compressed sums of this rank have left out so far: what
+  // the sums of later steps still owe. False, and adds nothing, where sums are exact or there are
+  // none. Between steps.
+  [[nodiscard]] bool add_residuals();
+
   // From now on each action's span is added to `spans`, with time counted from the first call
   // (nullptr: stop).
   void record(std::vector<TraceSpan>* spans);
@@ -77,8 +82,8 @@ class Executor {
   Result<void> send_targets(const Action& action);
   Result<void> forward(const Action& action);
   Result<void> backward(const Action& action);
+  std::span<const float> final_backward(ChunkId chunk, MicroId micro);
   Result<void> finish_sum(const Action& action, const SumId& id);
-  Result<void> exchange_tied();
   Result<void> vote();
   void step();
 
@@ -104,15 +109,16 @@ class Executor {
   StageCompute& compute_;
   Activity& activity_;
   const ExecutorOptions options_;
-  std::unique_ptr<const Codec> plain_;                // for exchanges that must be exact
   std::vector<std::unique_ptr<const Codec>> codecs_;  // [ChunkId], of the boundary after it
   std::vector<RanksByMachine> holders_;               // [ChunkId]
+  RanksByMachine end_holders_;                        // of the first chunk or the last
 
   std::unique_ptr<GradientReducer> reducer_;  // made for the first step that sums
 
   const Schedule* schedule_ = nullptr;  // of the run under way
   BatchPosition position_;
-  std::map<ChunkId, MicroId> final_backward_;  // of each chunk that is summed: its last here
+  // The last backward on this rank of each chunk, and of all, while they are still to come.
+  std::map<ChunkId, MicroId> final_backwards_;
   RunTimes times_;
   double action_wait_s_ = 0;  // of the action under way
 

@@ -24,7 +24,7 @@ GradientReducer::GradientReducer(const FrameLink& link,
     : self_(self),
       options_(std::move(options)),
       timeout_s_(timeout_s),
-      link_(link.for_another_thread()),
+      link_(link),
       thread_([this] { work(); }) {}
 
 GradientReducer::~GradientReducer() {
@@ -66,6 +66,10 @@ Result<GradientReducer::Sum*> GradientReducer::sum_for(const Task& task) {
   return &sum;
 }
 
+bool GradientReducer::has(const SumId& id) const {
+  return std::ranges::find(running_, id, &Running::id) != running_.end();
+}
+
 void GradientReducer::set_final(const SumId& id, std::size_t first) {
   Running& moved = running(id);
   if (moved.start_s == 0) moved.start_s = now_s();
@@ -82,6 +86,11 @@ Result<GradientReducer::Span> GradientReducer::wait(const SumId& id) {
 
 void GradientReducer::forget() {
   for (auto& [id, sum] : sums_) sum.encoder->forget();
+}
+
+void GradientReducer::add_residuals(const SumId& id, std::span<float> values) {
+  const auto sum = sums_.find(id);
+  if (sum != sums_.end()) sum->second.encoder->add_residuals(values);
 }
 
 // The vector does not change while a sum of it is under way.

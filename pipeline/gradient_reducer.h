@@ -56,6 +56,9 @@ class GradientReducer {
   // sums of the step before.
   [[nodiscard]] Result<void> begin(std::int64_t step, const std::vector<Task>& tasks);
 
+  // Whether the step has this sum.
+  [[nodiscard]] bool has(const SumId& id) const;
+
   // The task's values from `first` on are final. REQUIRES: begin() had a task of this id.
   void set_final(const SumId& id, std::size_t first);
 
@@ -65,6 +68,10 @@ class GradientReducer {
 
   // Drops what compressed messages left out so far. REQUIRES: no sum is under way.
   void forget();
+
+  // Adds to `values` what this rank's messages of that sum left out so far. Over all ranks that is
+  // what the sums still owe. REQUIRES: no sum is under way; as many values as the sum has.
+  void add_residuals(const SumId& id, std::span<float> values);
 
  private:
   // Made at its first step.

@@ -98,9 +98,6 @@ void check_input(const ScheduleInput& input) {
           (input.in_flight.size() == input.owners.size() &&
            std::ranges::is_sorted(input.in_flight, std::greater{}) && input.in_flight.back() >= 1),
       "windows that grow");
-  MOTLEY_CHECK(!input.tied_across_ranks ||
-                   distinct_ranks(input.owners.front()) != distinct_ranks(input.owners.back()),
-               "tied parameters on the same ranks");
 }
 
 // After all computing, so that no rank holds up another's computing. The chunks come in one order
@@ -116,9 +113,9 @@ void add_reductions(Schedule& schedule) {
 }
 
 void add_tied_reductions(Schedule& schedule) {
-  std::vector<Rank> ranks = schedule.owners.front();
-  ranks.insert(ranks.end(), schedule.owners.back().begin(), schedule.owners.back().end());
-  for (const Rank rank : distinct_ranks(ranks)) {
+  const std::vector<Rank> holders = schedule.end_holders();
+  MOTLEY_CHECK(holders.size() > 1, "tied parameters on one rank");
+  for (const Rank rank : holders) {
     schedule.ranks[rank.index()].push_back({ActionKind::kReduceTied, {}, {}});
   }
 }

@@ -14,7 +14,7 @@ struct ScheduleInput {
   std::vector<std::vector<Rank>> owners;  // [ChunkId][MicroId]
   int rank_count = 1;
   int micro_batches = 1;
-  // Chunk 0 and the last chunk hold a tied parameter, and not on the same ranks.
+  // Chunk 0 and the last chunk hold a tied parameter, and more than one rank has a use of it.
   bool tied_across_ranks = false;
   // [ChunkId] in 1F1B, micro-batches between forward and backward, from 1, not growing towards the
   // end; empty = the chunks behind it plus one.

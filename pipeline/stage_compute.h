@@ -56,8 +56,9 @@ class StageCompute {
   // Returns the gradient of the input; empty for chunk 0.
   virtual std::span<const float> backward(ChunkId chunk, MicroId micro) = 0;
 
-  // All gradients of the chunk, summed in place over its replicas after its last backward. As long
-  // on each of them, and where they are from begin() to the step.
+  // The gradients of the chunk, but for those of a tied parameter that other ranks use too. Summed
+  // in place over the chunk's replicas from its last backward on, as many on each, and in one place
+  // from begin() to the step.
   virtual std::span<float> gradients(ChunkId chunk) = 0;
 
   // Called before the chunk's last backward of a step, which may then say from where on
@@ -71,10 +72,12 @@ class StageCompute {
     (void)on_final;
   }
 
-  // The gradient of the use of the tied parameter in `end`, chunk 0 or the last, which is here.
-  virtual std::span<const float> tied_gradient(ChunkId end) = 0;
-  // Where the gradient of the other end goes. Only called on a rank that holds one of them.
-  virtual std::span<float> other_tied_gradient_room() = 0;
+  // The gradient of the tied parameter, of the uses that are here; summed in place over the ranks
+  // that hold a use, and not in gradients(). Only called on such a rank, where others have one too.
+  virtual std::span<float> tied_gradient() = 0;
+
+  // Called after this rank's last backward of a step, and before tied_gradient() is summed.
+  virtual void end_backward() {}
 
   // What this rank gives to the vote: at most vote_bytes_max() bytes.
   [[nodiscard]] virtual std::size_t vote_bytes_max() const = 0;

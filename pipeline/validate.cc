@@ -95,6 +95,7 @@ class Interpreter {
     for (std::size_t c = 0; c < chunks_; ++c) prepare_shares(c);
     messages_.assign(kStreamCount * chunks_ * micros_, {});
     tied_at_.assign(ranks, std::nullopt);
+    tied_ranks_ = schedule_.end_holders();
     vote_at_.assign(ranks, std::nullopt);
     stepped_.assign(ranks, false);
     posted_.assign(ranks, 0);
@@ -301,34 +302,17 @@ class Interpreter {
     return {};
   }
 
-  // Waits for all holders of both ends, which is more than the exchange needs.
   Outcome reduce_tied() {
-    const std::vector<Rank> ranks = tied_ranks();
-    if (ranks.empty()) return wrong("tied parameters are on the same ranks");
-    if (std::ranges::find(ranks, here()) == ranks.end()) {
+    if (tied_ranks_.size() < 2) return wrong("tied parameters are on one rank");
+    if (std::ranges::find(tied_ranks_, here()) == tied_ranks_.end()) {
       return wrong("this rank holds no tied parameter");
     }
     if (to_compute_[rank_] != 0) return wrong("its rank has not computed everything");
     if (!arrive(tied_at_)) return wrong("summed twice");
-    for (const Rank rank : ranks) {
+    for (const Rank rank : tied_ranks_) {
       if (!tied_at_[rank.index()]) return wait(fmt::format("rank {}", rank.value));
     }
     return {};
-  }
-
-  // Who holds chunk 0 or the last; nobody where both are on the same ranks.
-  std::vector<Rank> tied_ranks() const {
-    std::vector<Rank> ranks;
-    std::size_t common = 0;
-    for (const auto& [rank, share] : shares_.front()) {
-      ranks.push_back(rank);
-      common += shares_.back().count(rank);
-    }
-    if (common == shares_.front().size() && common == shares_.back().size()) return {};
-    for (const auto& [rank, share] : shares_.back()) {
-      if (shares_.front().count(rank) == 0) ranks.push_back(rank);
-    }
-    return ranks;
   }
 
   Outcome vote() {
@@ -423,6 +407,7 @@ class Interpreter {
   std::vector<std::size_t> to_compute_;              // [Rank] its F, B and R to come
   std::vector<Message> messages_;                    // [Stream][receiving ChunkId][MicroId]
   std::vector<std::optional<std::size_t>> tied_at_;  // [Rank] position of its T, once there
+  std::vector<Rank> tied_ranks_;                     // who may have one
   std::vector<std::optional<std::size_t>> vote_at_;  // [Rank] position of its V, once there
   std::size_t voted_ = 0;                            // the ranks below have come to their V
   std::vector<bool> stepped_;                        // [Rank]

@@ -1,11 +1,20 @@
 #include "training/stage_state.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "base/check.h"
 #include "models/initialize.h"
 
 namespace motley {
+namespace {
+
+std::string residual_name(int rank, const std::string& parameter) {
+  return fmt::format("residual.{}/{}", rank, parameter);
+}
+
+}  // namespace
 
 StageState::StageState(std::vector<HeldParameter> held, std::unique_ptr<const Optimizer> optimizer)
     : optimizer_(std::move(optimizer)), moment_names_(optimizer_->moment_names()) {
@@ -45,25 +54,28 @@ Result<void> StageState::load_moments(const CheckpointReader& reader) {
   return {};
 }
 
-void StageState::use_tied_across_ranks(const std::string& parameter) {
-  for (std::size_t i = 0; i < entries_.size(); ++i) {
-    if (entries_[i].held.spec.name != parameter) continue;
-    tied_entry_ = i;
-    other_tied_gradient_.assign(entries_[i].held.gradients.size(), 0.0F);
+Result<void> StageState::load_residuals(const CheckpointReader& reader, int rank_count) {
+  std::vector<float> residual;
+  for (Entry& entry : entries_) {
+    if (entry.held.spec.tied_use || !entry.held.is_first) continue;
+    residual.resize(entry.held.gradients.size());
+    for (int rank = 0; rank < rank_count; ++rank) {
+      const std::string name = residual_name(rank, entry.held.spec.name);
+      if (!reader.has(name)) continue;
+      MOTLEY_TRY(reader.read(name, entry.held.spec.shape, residual));
+      std::ranges::transform(entry.held.gradients, residual, entry.held.gradients.begin(),
+                             std::plus<>{});
+    }
   }
+  return {};
 }
 
-std::span<const float> StageState::tied_gradient(const std::string& parameter,
-                                                 bool tied_use) const {
+std::span<float> StageState::tied_gradient(const std::string& parameter) {
   const auto entry = std::ranges::find_if(entries_, [&](const Entry& each) {
-    return each.held.spec.name == parameter && each.held.spec.tied_use == tied_use;
+    return each.held.spec.name == parameter && !each.owner.has_value();
   });
-  MOTLEY_CHECK(entry != entries_.end(), "that use of {} is on another rank", parameter);
+  MOTLEY_CHECK(entry != entries_.end(), "no use of {} is on this rank", parameter);
   return entry->held.gradients;
-}
-
-std::span<float> StageState::other_tied_gradient() {
-  return other_tied_gradient_;
 }
 
 void StageState::sum_tied_gradients() {
@@ -73,7 +85,6 @@ void StageState::sum_tied_gradients() {
   for (Entry& entry : entries_) {
     if (entry.owner) add(entry.held.gradients, entries_[*entry.owner].held.gradients);
   }
-  if (tied_entry_) add(other_tied_gradient_, entries_[*tied_entry_].held.gradients);
 }
 
 std::vector<LayerNorm2> StageState::layer_norms() const {
@@ -121,6 +132,16 @@ std::vector<TensorView> StageState::moment_views() const {
       views.push_back(
           {moment_names_[i] + "/" + entry.held.spec.name, entry.held.spec.shape, entry.moments[i]});
     }
+  }
+  return views;
+}
+
+std::vector<TensorView> StageState::residual_views(int rank) const {
+  std::vector<TensorView> views;
+  for (const Entry& entry : entries_) {
+    if (entry.owner) continue;
+    views.push_back(
+        {residual_name(rank, entry.held.spec.name), entry.held.spec.shape, entry.held.gradients});
   }
   return views;
 }

@@ -2,8 +2,8 @@
 //
 // Keyed by parameter name, so that any plan can load what any other plan saved. A tied parameter is
 // owned by the layer that comes first; its other use has values and a gradient of its own. When
-// both uses are on this rank the owner is updated and copied to the use; when they are on two
-// ranks, both are updated with the same sum of gradients and stay equal to the bit.
+// both uses are on this rank the owner is updated and copied to the use; when several ranks hold
+// one, each is updated with the same sum of gradients and they stay equal to the bit.
 #pragma once
 
 #include <cstdint>
@@ -42,17 +42,15 @@ class StageState {
   [[nodiscard]] Result<void> load_values(const CheckpointReader& reader);
   // The optimizer's moments.
   [[nodiscard]] Result<void> load_moments(const CheckpointReader& reader);
+  // Adds what the sums of `rank_count` ranks still owed to the gradients of first copies.
+  [[nodiscard]] Result<void> load_residuals(const CheckpointReader& reader, int rank_count);
 
-  // Declares that the other use of this tied parameter is on another rank.
-  void use_tied_across_ranks(const std::string& parameter);
-  // The gradient of one use of a tied parameter, which is on this rank.
-  [[nodiscard]] std::span<const float> tied_gradient(const std::string& parameter,
-                                                     bool tied_use) const;
-  // Room for the other rank's gradient; sum_tied_gradients() adds it.
-  [[nodiscard]] std::span<float> other_tied_gradient();
+  // The gradient of the tied parameter where it is updated: at its owner, or at its use on a rank
+  // without the owner.
+  [[nodiscard]] std::span<float> tied_gradient(const std::string& parameter);
 
-  // Makes the gradient of a tied parameter the sum of its uses. Called once a step, before the
-  // vote.
+  // Makes the gradient of a tied parameter the sum of its uses that are here. Called once a step,
+  // after the last backward.
   void sum_tied_gradients();
   // Squared norms of first copies, by layer; a tied parameter counts once, at its owner.
   [[nodiscard]] std::vector<LayerNorm2> layer_norms() const;
@@ -63,6 +61,8 @@ class StageState {
   // What this rank saves: first copies of what it owns. The views are valid until the next update.
   [[nodiscard]] std::vector<TensorView> parameter_views() const;
   [[nodiscard]] std::vector<TensorView> moment_views() const;
+  // The gradients of all that this rank updates, as what its compressed sums still owe.
+  [[nodiscard]] std::vector<TensorView> residual_views(int rank) const;
 
  private:
   struct Entry {
@@ -74,8 +74,6 @@ class StageState {
   std::vector<Entry> entries_;
   std::unique_ptr<const Optimizer> optimizer_;
   std::vector<std::string> moment_names_;
-  std::vector<float> other_tied_gradient_;  // empty without a tied pair on two ranks
-  std::optional<std::size_t> tied_entry_;   // this rank's half of a tied pair on two ranks
 };
 
 }  // namespace motley

@@ -9,6 +9,7 @@
 
 #include "base/check.h"
 #include "models/chain.h"
+#include "partitioner/planner.h"
 #include "training/lr_schedule.h"
 
 namespace motley {
@@ -32,12 +33,29 @@ at::Tensor to_indices(std::span<const std::int32_t> tokens, std::int64_t samples
 // One run of layers and what waits at its boundaries, by micro-batch.
 struct StageTrainer::Chunk {
   LayerChain chain;
+  // Of the chain's gradients, those that are summed over the chunk's replicas: all but a shared
+  // tied parameter's, which stands first or last.
+  std::size_t own_first = 0;
+  std::size_t own_count = 0;
   std::vector<std::int64_t> input_sizes;   // [samples, tokens, floats]; empty for chunk 0
   std::vector<std::int64_t> output_sizes;  // empty for the last chunk
   std::map<MicroId, at::Tensor> inputs;
   std::map<MicroId, at::Tensor> output_gradients;
   at::Tensor output;          // keeps what forward() returned alive
   at::Tensor input_gradient;  // keeps what backward() returned alive
+
+  void leave_out(std::span<const float> tied) {
+    const std::span<const float> all = chain.gradients();
+    const auto begin = static_cast<std::size_t>(tied.data() - all.data());
+    const std::size_t end = begin + tied.size();
+    const std::size_t own_end = own_first + own_count;
+    // What fills up its place to the next alignment goes with it.
+    const bool is_first = begin == 0;
+    MOTLEY_CHECK(is_first || own_end - end < LayerChain::kAlignment,
+                 "a tied parameter in the middle of a chunk");
+    own_first = is_first ? end : own_first;
+    own_count = is_first ? own_end - end : begin - own_first;
+  }
 };
 
 StageTrainer::StageTrainer(const Job& job, const ModelSpec& model)
@@ -51,6 +69,8 @@ StageTrainer::StageTrainer(const Job& job, const ModelSpec& model)
     return std::vector<std::int64_t>{micro_batch_, model.tokens_per_sample,
                                      floats / model.tokens_per_sample};
   };
+  const std::string shared =
+      tied_across_ranks(model, job.plan) ? model.tied_pair()->parameter : std::string();
   std::vector<HeldParameter> held;
   for (const ChunkPlan& plan : job.plan.chunks) {
     chunks_.emplace_back();
@@ -58,6 +78,8 @@ StageTrainer::StageTrainer(const Job& job, const ModelSpec& model)
     const int last = plan.first_layer + plan.layer_count;
     auto chunk = std::make_unique<Chunk>(
         Chunk{LayerChain(config_.model, model, plan.first_layer, last, plan.recompute),
+              0,
+              0,
               {},
               {},
               {},
@@ -66,17 +88,15 @@ StageTrainer::StageTrainer(const Job& job, const ModelSpec& model)
               {}});
     if (plan.first_layer > 0) chunk->input_sizes = boundary(plan.first_layer - 1);
     if (!chunk->chain.ends_in_loss()) chunk->output_sizes = boundary(last - 1);
+    chunk->own_count = chunk->chain.gradients().size();
     for (const LayerChain::Parameter& parameter : chunk->chain.parameters()) {
+      if (parameter.spec.name == shared) chunk->leave_out(parameter.gradients);
       held.push_back({parameter.layer, plan.replicas.front().rank == job.rank, parameter.spec,
                       parameter.values, parameter.gradients});
     }
     chunks_.back() = std::move(chunk);
   }
   state_ = std::make_unique<StageState>(std::move(held), make_optimizer(config_.train));
-  const auto tied = model.tied_pair();
-  if (tied && job.plan.chunks.front().is_on(job.rank) != job.plan.chunks.back().is_on(job.rank)) {
-    state_->use_tied_across_ranks(tied->parameter);
-  }
 }
 
 StageTrainer::~StageTrainer() = default;
@@ -102,7 +122,9 @@ Result<void> StageTrainer::fill_parameters(const Job& job) {
     }
     progress_ = manifest->state;
     MOTLEY_TRY(state_->load_values(reader));
-    return state_->load_moments(reader);
+    MOTLEY_TRY(state_->load_moments(reader));
+    // No more ranks than files have written it.
+    return state_->load_residuals(reader, static_cast<int>(manifest->files.size()));
   }
   if (config_.model.init_from.empty()) return {};
   MOTLEY_ASSIGN(const CheckpointReader reader, CheckpointReader::open(config_.model.init_from));
@@ -211,19 +233,22 @@ std::span<const float> StageTrainer::backward(ChunkId chunk, MicroId micro) {
 }
 
 std::span<float> StageTrainer::gradients(ChunkId chunk) {
-  return chunk_at(chunk).chain.gradients();
+  const Chunk& here = chunk_at(chunk);
+  return chunk_at(chunk).chain.gradients().subspan(here.own_first, here.own_count);
 }
 
 void StageTrainer::tell_final(ChunkId chunk, OnFinal on_final) {
-  chunk_at(chunk).chain.tell_final(std::move(on_final));
+  Chunk& here = chunk_at(chunk);
+  here.chain.tell_final([skipped = here.own_first, on_final = std::move(on_final)](
+                            std::size_t first) { on_final(std::max(first, skipped) - skipped); });
 }
 
-std::span<const float> StageTrainer::tied_gradient(ChunkId end) {
-  return state_->tied_gradient(model_.tied_pair()->parameter, /*tied_use=*/end.value != 0);
+std::span<float> StageTrainer::tied_gradient() {
+  return state_->tied_gradient(model_.tied_pair()->parameter);
 }
 
-std::span<float> StageTrainer::other_tied_gradient_room() {
-  return state_->other_tied_gradient();
+void StageTrainer::end_backward() {
+  state_->sum_tied_gradients();
 }
 
 std::size_t StageTrainer::vote_bytes_max() const {
@@ -232,7 +257,6 @@ std::size_t StageTrainer::vote_bytes_max() const {
 
 std::vector<std::byte> StageTrainer::vote() {
   if (position_.training) {
-    state_->sum_tied_gradients();
     vote_.layers = state_->layer_norms();
   }
   return encode_vote(vote_);

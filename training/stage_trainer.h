@@ -51,8 +51,8 @@ class StageTrainer : public StageCompute {
   std::span<const float> backward(ChunkId chunk, MicroId micro) override;
   std::span<float> gradients(ChunkId chunk) override;
   void tell_final(ChunkId chunk, OnFinal on_final) override;
-  std::span<const float> tied_gradient(ChunkId end) override;
-  std::span<float> other_tied_gradient_room() override;
+  std::span<float> tied_gradient() override;
+  void end_backward() override;
   std::size_t vote_bytes_max() const override;
   std::vector<std::byte> vote() override;
   Result<void> count_votes(const std::vector<std::vector<std::byte>>& votes) override;
@@ -65,6 +65,8 @@ class StageTrainer : public StageCompute {
   [[nodiscard]] const CheckpointState& progress() const { return progress_; }
 
   [[nodiscard]] const StageState& state() const { return *state_; }
+
+  void clear_gradients() { state_->clear_gradients(); }
 
   // nullptr on ranks without the data.
   [[nodiscard]] const Source* source() const { return source_.get(); }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <memory>
 #include <vector>
 
@@ -113,9 +114,16 @@ class TrainingLoop {
 
   Result<void> save() {
     const CheckpointState& state = trainer_.progress();
+    std::vector<TensorView> moments = trainer_.state().moment_views();
+    // Between steps the gradients are 0, so that they have room for what the sums still owe.
+    if (executor_.add_residuals()) {
+      std::ranges::move(trainer_.state().residual_views(job_.rank.value),
+                        std::back_inserter(moments));
+    }
     MOTLEY_ASSIGN(const Shard shard,
                   write_shard(job_.run_dir, state.step, job_.rank.value, job_.plan.rank_count(),
-                              trainer_.state().parameter_views(), trainer_.state().moment_views()));
+                              trainer_.state().parameter_views(), moments));
+    trainer_.clear_gradients();
     channel_.send(shard_event({state, shard}));
     return {};
   }

@@ -44,10 +44,13 @@ TEST(CostModel, CountsACopyOfTiedParametersOnTheOtherRank) {
   tie(model);
   const auto cost = CostModel::make(model, problem.cluster(), problem.profile(), 1);
   ASSERT_TRUE(cost.ok());
-  EXPECT_EQ(cost->tied_bytes(), 4000);
+  EXPECT_EQ(cost->tied_parameters(), 1000);
+  EXPECT_EQ(cost->summed_parameters(0, 1), 0);
+  EXPECT_EQ(cost->summed_parameters(1, 2), 2000);
+  EXPECT_EQ(cost->summed_parameters(0, 2), 2000);
   EXPECT_EQ(cost->memory_bytes(0, 0, 2, 1, 1), resident(3000 * 4 * 4 + 4000 + 300));
   EXPECT_EQ(cost->memory_bytes(1, 1, 2, 1, 1),
-            resident((2000 + 1000) * 4 * 4 + 3 * 4000 + 200 + 3 * 200));
+            resident((2000 + 1000) * 4 * 4 + 2 * 4000 + 200 + 3 * 200));
 }
 
 TEST(CostModel, SplitsTheMemoryOfAMachineOverItsDevices) {
@@ -77,7 +80,9 @@ Result<CostModel> three_machines(const std::string& gradient_codec) {
 TEST(CostModel, SumsOverReplicasInsideMachinesAndThenBetweenThem) {
   const auto cost = three_machines("none");
   ASSERT_TRUE(cost.ok());
-  const auto reduce_s = [&](const std::vector<int>& slots) { return cost->reduce_s(slots, 0, 2); };
+  const auto reduce_s = [&](const std::vector<int>& slots) {
+    return cost->sum_s(slots, cost->summed_parameters(0, 2));
+  };
   const double inside_s = 2 * (0.25 + 12'000 / 1e5);
   EXPECT_DOUBLE_EQ(reduce_s({1}), 0);
   EXPECT_DOUBLE_EQ(reduce_s({0, 1}), inside_s);
@@ -89,8 +94,10 @@ TEST(CostModel, SumsOverReplicasInsideMachinesAndThenBetweenThem) {
 TEST(CostModel, CountsTheBytesOfTheGradientCodecBetweenMachinesOnly) {
   const auto cost = three_machines("fp16");
   ASSERT_TRUE(cost.ok());
-  EXPECT_DOUBLE_EQ(cost->reduce_s(std::vector{0, 1}, 0, 2), 2 * (0.25 + 12'000 / 1e5));
-  EXPECT_DOUBLE_EQ(cost->reduce_s(std::vector{0, 2}, 0, 2), 0.5 + 6'000 / 1e3);
+  EXPECT_DOUBLE_EQ(cost->sum_s(std::vector{0, 1}, cost->summed_parameters(0, 2)),
+                   2 * (0.25 + 12'000 / 1e5));
+  EXPECT_DOUBLE_EQ(cost->sum_s(std::vector{0, 2}, cost->summed_parameters(0, 2)),
+                   0.5 + 6'000 / 1e3);
   EXPECT_FALSE(three_machines("int8").ok()) << "it was not measured";
 }
 

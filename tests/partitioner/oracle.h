@@ -121,7 +121,7 @@ class Oracle {
     const bool has_first = stage.first == 0;
     const bool has_last = stage.last == layer_count();
     if (is_tied() && (has_first || has_last)) {
-      const int copies = has_first && has_last ? 1 : 3;
+      const int copies = has_first && has_last ? 1 : 2;
       bytes += copies * static_cast<double>(p_.layers[0].parameters) * 4;
     }
     double saved = 0;
@@ -192,6 +192,15 @@ class Oracle {
     return slowest;
   }
 
+  // Two exchange everything; more send and get back all but a part, twice.
+  double all_sum_s(const std::vector<int>& machines, std::int64_t parameters) const {
+    const double bytes = static_cast<double>(parameters) * 4;
+    const auto count = static_cast<double>(machines.size());
+    if (machines.size() < 2) return 0;
+    if (machines.size() == 2) return slowest_s(machines, machines, bytes, true);
+    return 2 * slowest_s(machines, machines, bytes - bytes / count, true);
+  }
+
   void rate() {
     if (stages_ != 0 && static_cast<int>(pipeline_.size()) != stages_) return;
     if (!obeys_pins()) return;
@@ -205,13 +214,9 @@ class Oracle {
       const std::vector<int> shares = deal(stage);
       double busy_s = 0;
       double replicas = static_cast<double>(stage.machines.size());
-      const double gradient_bytes = static_cast<double>(parameters(stage)) * 4;
-      // Two exchange everything; more send and get back all but a part, twice.
-      const double reduce_s = stage.machines.size() < 2 ? 0
-                              : stage.machines.size() == 2
-                                  ? slowest_s(stage.machines, stage.machines, gradient_bytes, true)
-                                  : 2 * slowest_s(stage.machines, stage.machines,
-                                                  gradient_bytes - gradient_bytes / replicas, true);
+      const bool has_tied = is_tied() && (stage.first == 0 || stage.last == layer_count());
+      const double reduce_s =
+          all_sum_s(stage.machines, parameters(stage) - (has_tied ? p_.layers[0].parameters : 0));
       for (std::size_t k = 0; k < shares.size(); ++k) {
         const int machine = stage.machines[k];
         if (shares[k] == 0 || !fits(stage, machine, shares[k], count - 1 - i)) return;
@@ -239,9 +244,13 @@ class Oracle {
       period_s = std::max(period_s, link_s[at(i)] + (i + 1 < count ? link_s[at(i + 1)] : 0));
     }
     double step_s = sum_s + (m - 1) * period_s;
-    if (is_tied() && p_.layers[0].parameters > 0 && count > 1) {
-      step_s += slowest_s(pipeline_.front().machines, pipeline_.back().machines,
-                          static_cast<double>(p_.layers[0].parameters) * 4, true);
+    if (is_tied() && p_.layers[0].parameters > 0) {
+      std::vector<int> users = pipeline_.front().machines;
+      if (count > 1) {
+        users.insert(users.end(), pipeline_.back().machines.begin(),
+                     pipeline_.back().machines.end());
+      }
+      step_s += all_sum_s(users, p_.layers[0].parameters);
     }
     best_.step_s = std::min(best_.step_s, step_s);
     const bool single = std::all_of(pipeline_.begin(), pipeline_.end(),

@@ -192,11 +192,21 @@ TEST(AllreducePlan, LetsTwoMachinesExchangeTheirSums) {
   EXPECT_EQ(plan.all_messages(), expected);
 }
 
+RC_GTEST_PROP(AllreducePlan, BeginsWithTheLastValues, ()) {
+  const AllreducePlan plan = random_plan();
+  std::size_t end = plan.value_count();
+  for (const ReduceBucket& bucket : plan.buckets()) {
+    RC_ASSERT(bucket.values.end() == end);
+    end = bucket.values.first;
+  }
+  RC_ASSERT(end == 0U);
+}
+
 TEST(AllreducePlan, LetsBucketsOfAllPartsTakeTurns) {
   const AllreducePlan plan({{Rank{0}}, {Rank{1}}, {Rank{2}}}, 6 * kGrain, kGrain);
   std::vector<std::size_t> owners;
   for (const ReduceBucket& bucket : plan.buckets()) owners.push_back(bucket.owner);
-  EXPECT_EQ(owners, (std::vector<std::size_t>{0, 1, 2, 0, 1, 2}));
+  EXPECT_EQ(owners, (std::vector<std::size_t>{2, 1, 0, 2, 1, 0}));
 }
 
 }  // namespace

@@ -81,14 +81,20 @@ TEST(Executor, EvaluatesWithoutGradientsOrAStep) {
   for (const auto& placement : kPlacements) EXPECT_EQ(evaluate(placement), alone);
 }
 
-TEST(Executor, GivesEachTiedRankTheGradientOfTheOther) {
+// The gradient of the tied parameter on the only rank of a plan.
+float tied_gradient_alone() {
+  LinePipeline pipeline(line_plan({0}));
+  expect_ok(pipeline.train(1));
+  const auto layers = pipeline.layers();
+  return layers.front().gradient_a + layers.back().gradient_b;
+}
+
+TEST(Executor, SumsTiedGradientsOverTheRanksOfBothEnds) {
   LinePipeline pipeline(line_plan({1, 2, 0}));
   expect_ok(pipeline.train(1, /*tied=*/true));
-  LineStage& first = pipeline.stage(kChunk0);
-  LineStage& last = pipeline.stage(kChunk2);
-  EXPECT_NE(first.tied_gradient(kChunk0)[0], last.tied_gradient(kChunk2)[0]);
-  EXPECT_EQ(first.other_tied(), last.tied_gradient(kChunk2)[0]);
-  EXPECT_EQ(last.other_tied(), first.tied_gradient(kChunk0)[0]);
+  for (const ChunkId end : {kChunk0, kChunk2}) {
+    EXPECT_EQ(pipeline.stage(end).tied_gradient()[0], tied_gradient_alone());
+  }
 }
 
 // [ChunkId]: data parallel; equal and unequal shares; replicas at the ends and in the middle; ranks
@@ -144,18 +150,24 @@ TEST_P(ExecutorSchedules, EndsWithTheSameBitsOnAllReplicas) {
   }
 }
 
-TEST(Executor, GivesEachReplicaOfATiedEndTheGradientOfTheOther) {
+TEST(Executor, SumsTiedGradientsOnceOverReplicas) {
   const Rank both{2};
-  LinePipeline pipeline(replicated_line_plan(
-      {{{Rank{0}, 1}, {Rank{1}, 1}, {both, 2}}, {{Rank{4}, 4}}, {{both, 2}, {Rank{3}, 2}}}, 4,
-      "1f1b"));
-  expect_ok(pipeline.train(1, /*tied=*/true));
-  for (const Rank rank : {Rank{0}, Rank{1}}) {
-    EXPECT_EQ(pipeline.stage(rank).other_tied(), pipeline.stage(both).tied_gradient(kChunk2)[0]);
+  const std::vector<std::vector<std::vector<Replica>>> tied_replicas = {
+      {{{Rank{0}, 3}, {Rank{1}, 1}}},
+      {{{Rank{0}, 1}, {Rank{1}, 1}, {both, 2}}, {{Rank{4}, 4}}, {{both, 2}, {Rank{3}, 2}}}};
+  const float expected = tied_gradient_alone();
+  for (const auto& replicas : tied_replicas) {
+    const Plan plan = replicated_line_plan(replicas, 4, "1f1b");
+    LinePipeline pipeline(plan);
+    expect_ok(pipeline.train(1, /*tied=*/true));
+    const float first_sum = pipeline.stage(Rank{0}).tied_gradient()[0];
+    EXPECT_NEAR(first_sum, expected, 1e-5F * std::abs(expected));
+    for (const ChunkPlan* end : {&plan.chunks.front(), &plan.chunks.back()}) {
+      for (const Replica& replica : end->replicas) {
+        EXPECT_EQ(pipeline.stage(replica.rank).tied_gradient()[0], first_sum);
+      }
+    }
   }
-  EXPECT_EQ(pipeline.stage(Rank{3}).other_tied(), pipeline.stage(both).tied_gradient(kChunk0)[0]);
-  EXPECT_NE(pipeline.stage(Rank{3}).other_tied(), 0);
-  EXPECT_EQ(pipeline.stage(both).other_tied(), 0) << "it holds both ends";
 }
 
 // Half precision keeps 11 bits.

@@ -1,6 +1,7 @@
 #include "pipeline/gradient_reducer.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <thread>
@@ -111,6 +112,31 @@ TEST(GradientReducer, SendsWhatIsFinalBeforeTheRestIs) {
   EXPECT_TRUE((*reducer)->wait(SumId{}).ok());
   EXPECT_TRUE((*other)->wait(SumId{}).ok());
   EXPECT_EQ(values, std::vector<float>(2 * kBucketValues, 3));
+}
+
+// What the sums brought and what the ranks still owe is what there was to sum.
+TEST(GradientReducer, KnowsWhatItsCompressedMessagesLeftOut) {
+  constexpr std::size_t kCount = 3000;
+  const RanksByMachine pair = {{Rank{0}}, {Rank{1}}};
+  RankGroup group("inproc", 2);
+  std::vector<std::vector<float>> owed(2, std::vector<float>(kCount, 0));
+  std::vector<std::vector<float>> sums(2);
+  group.run([&](Rank self) {
+    FrameLink link(group.at(self), self, 1, 2);
+    auto reducer = GradientReducer::make(link, self, {.chain = "int4"}, kTimeout_s);
+    std::vector<float>& values = sums[self.index()];
+    for (std::size_t i = 0; i < kCount; ++i) values.push_back(value_of(self, i, 1));
+    ASSERT_TRUE((*reducer)->begin(1, {{SumId{}, pair, values}}).ok());
+    (*reducer)->set_final(SumId{}, 0);
+    ASSERT_TRUE((*reducer)->wait(SumId{}).ok());
+    (*reducer)->add_residuals(SumId{}, owed[self.index()]);
+  });
+  float most = 0;
+  for (std::size_t i = 0; i < kCount; ++i) {
+    most = std::max(most, std::abs(owed[0][i]));
+    EXPECT_NEAR(sums[0][i] + owed[0][i] + owed[1][i], sum_of(pair, i, 1), 1e-3) << i;
+  }
+  EXPECT_GT(most, 0.1F) << "nothing was left out";
 }
 
 TEST(GradientReducer, EndsAtOnceInMidStep) {

@@ -35,7 +35,7 @@ struct LineLayer {
 
 class LineStage final : public StageCompute {
  public:
-  explicit LineStage(const Plan& plan) : chunks_(plan.chunks) {
+  LineStage(const Plan& plan, Rank self) : chunks_(plan.chunks), self_(self) {
     for (int layer = 0; layer < kLineLayers; ++layer) {
       parameters_.push_back(0.7F + 0.1F * static_cast<float>(layer));
       parameters_.push_back(1.0F / (3.0F + static_cast<float>(layer)));
@@ -112,17 +112,25 @@ class LineStage final : public StageCompute {
   }
 
   std::span<float> gradients(ChunkId chunk) override {
-    return std::span(gradients_)
-        .subspan(2 * first_layer(chunk), 2 * (last_layer(chunk) - first_layer(chunk)));
+    const std::size_t first = 2 * first_layer(chunk) + (tied_ && chunk.value == 0 ? 1 : 0);
+    const std::size_t end = 2 * last_layer(chunk) - (tied_ && is_last(chunk) ? 1 : 0);
+    return std::span(gradients_).subspan(first, end - first);
   }
 
-  void tell_final(ChunkId, OnFinal on_final) override { on_final_ = std::move(on_final); }
-
-  std::span<const float> tied_gradient(ChunkId end) override {
-    return end.value == 0 ? std::span(gradients_).first(1) : std::span(gradients_).last(2).first(1);
+  void tell_final(ChunkId chunk, OnFinal on_final) override {
+    const std::size_t left_out = tied_ && chunk.value == 0 ? 1 : 0;
+    on_final_ = [left_out, on_final = std::move(on_final)](std::size_t first) {
+      on_final(std::max(first, left_out) - left_out);
+    };
   }
 
-  std::span<float> other_tied_gradient_room() override { return {&other_tied_, 1}; }
+  std::span<float> tied_gradient() override {
+    return holds_first() ? std::span(gradients_).first(1) : std::span(gradients_).last(1);
+  }
+
+  void end_backward() override {
+    if (tied_ && holds_first() && holds_last()) gradients_.front() += gradients_.back();
+  }
 
   [[nodiscard]] std::size_t vote_bytes_max() const override { return sizeof(double); }
 
@@ -158,7 +166,8 @@ class LineStage final : public StageCompute {
 
   [[nodiscard]] bool stepped() const { return stepped_; }
 
-  [[nodiscard]] float other_tied() const { return other_tied_; }
+  // From now on the first parameter of the first layer and the last of the last one are tied.
+  void tie() { tied_ = true; }
 
   [[nodiscard]] std::vector<LineLayer> layers_of(ChunkId chunk) const {
     std::vector<LineLayer> layers;
@@ -193,9 +202,14 @@ class LineStage final : public StageCompute {
     return first_layer(chunk) + static_cast<std::size_t>(chunks_[chunk.index()].layer_count);
   }
 
+  [[nodiscard]] bool holds_first() const { return chunks_.front().is_on(self_); }
+
+  [[nodiscard]] bool holds_last() const { return chunks_.back().is_on(self_); }
+
   [[nodiscard]] bool is_last(ChunkId chunk) const { return chunk.index() + 1 == chunks_.size(); }
 
   const std::vector<ChunkPlan> chunks_;
+  const Rank self_;
   std::vector<float> parameters_;  // a and b of each layer
   std::vector<float> gradients_;   // of the same layout
   BatchPosition position_;
@@ -207,7 +221,7 @@ class LineStage final : public StageCompute {
   std::map<MicroId, std::vector<std::int32_t>> targets_;
   std::size_t targets_count_ = kLineFloats;
   std::size_t vote_bytes_ = sizeof(double);
-  float other_tied_ = 0;
+  bool tied_ = false;
 };
 
 // The layers dealt evenly to the chunks, chunk c on replicas[c].
@@ -248,7 +262,7 @@ class LinePipeline {
         group_("inproc", plan.rank_count()),
         hashes_(plan.ranks.size(), plan_hash(plan)) {
     for (Rank rank{0}; rank.value < plan.rank_count(); ++rank.value) {
-      stages_.push_back(std::make_unique<LineStage>(plan));
+      stages_.push_back(std::make_unique<LineStage>(plan, rank));
     }
   }
 
@@ -277,6 +291,9 @@ class LinePipeline {
   }
 
   std::vector<Outcome> train(std::int64_t step = 1, bool tied = false) {
+    for (const auto& stage : stages_) {
+      if (tied) stage->tie();
+    }
     const auto schedule = make_schedule(plan_, tied);
     EXPECT_TRUE(schedule.ok() && validate_schedule(*schedule).ok());
     return run(*schedule, {step, true, static_cast<std::uint64_t>(step) * 4});
