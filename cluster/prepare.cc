@@ -17,8 +17,8 @@ namespace {
 // What a boundary may be compressed with: "auto" leaves it to the planner.
 Result<std::vector<std::string>> codecs_to_plan_with(const std::string& chain) {
   if (chain == "auto") return std::vector<std::string>{"none", "fp16"};
-  MOTLEY_ASSIGN([[maybe_unused]] const auto codec, make_codec(chain));
-  return std::vector<std::string>{chain};
+  MOTLEY_ASSIGN(const auto codec, make_codec(chain));
+  return std::vector<std::string>{codec->name()};
 }
 
 // The data is read by the stage with the first layers. When that stage is started here it is
@@ -70,8 +70,7 @@ Result<PlanOptions> plan_options(const Config& config, int stages) {
   options.replicas = config.parallel.replicas;
   options.recompute = config.parallel.recompute;
   MOTLEY_ASSIGN(options.codecs, codecs_to_plan_with(config.compression.activations));
-  MOTLEY_ASSIGN(const auto gradient_codec, make_codec(config.compression.gradients));
-  options.gradient_codec = gradient_codec->name();
+  MOTLEY_ASSIGN(options.gradient_codecs, codecs_to_plan_with(config.compression.gradients));
   options.optimizer_floats_per_parameter = config.train.optimizer == "adamw" ? 2 : 1;
   return options;
 }
@@ -91,6 +90,13 @@ Result<void> check_plan(const Plan& plan,
                              plan.micro_batch),
                  fmt::format("train.global_batch is {}", config.train.global_batch),
                  "make it again with motley plan"};
+  }
+  const std::string& asked = config.compression.gradients;
+  if (asked != "none" && asked != "auto" && asked != plan.gradient_codec) {
+    return Error{ErrorCode::kConfig,
+                 fmt::format("the plan sums gradients through '{}'", plan.gradient_codec),
+                 fmt::format("compression.gradients is '{}'", asked),
+                 "make it again with motley plan, or leave compression.gradients out"};
   }
   for (const RankPlan& rank : plan.ranks) {
     if (cluster.find(rank.machine) != nullptr) continue;

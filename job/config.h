@@ -66,7 +66,7 @@ struct ParallelConfig {
 // Changes the result (lossy) and speed.
 struct CompressionConfig {
   std::string activations = "none";  // codec chain of activations and their gradients
-  std::string gradients = "none";    // codec chain of sums of gradients between machines
+  std::string gradients = "none";    // codec chain of sums of gradients, or auto
   bool error_feedback = true;        // what their messages leave out is sent later
   std::int64_t warmup_steps = 100;   // topk: so many steps begin denser
 };

@@ -134,7 +134,9 @@ std::vector<ConfigEntry> make_entries() {
       {"compression.gradients",
        kCompression<&CompressionConfig::gradients>,
        {},
-       "codec chain of the sums of gradients that replicas exchange between machines, or none"},
+       "codec chain of the sums of gradients that replicas exchange between machines, none, or "
+       "auto "
+       "= none or fp16"},
       {"compression.error_feedback",
        kCompression<&CompressionConfig::error_feedback>,
        {},

@@ -43,7 +43,7 @@ Result<std::vector<Prediction>> predict(const PlanningInput& input, const Plan& 
                 simulate_plan(plan, input.model, input.cluster, input.profile, options));
   MOTLEY_ASSIGN(const CostModel cost,
                 CostModel::make(input.model, input.cluster, input.profile, options.default_threads,
-                                options.optimizer_floats_per_parameter, options.gradient_codec));
+                                options.optimizer_floats_per_parameter, plan.gradient_codec));
   MOTLEY_ASSIGN(const std::vector<int> slots, slots_of_ranks(plan, cost));
   const StepShape shape{plan.micro_batch, plan.micro_batches, plan.schedule == "gpipe"};
   const auto in_flight = [&](std::size_t c) {

@@ -12,7 +12,8 @@ namespace motley {
 namespace {
 
 constexpr const char* kFormat = "motley.plan";
-constexpr int kVersion = 3;
+constexpr int kVersion = 4;
+constexpr const char* kCodecOthers = "._-|()";  // in a chain, beside letters and digits
 constexpr std::size_t kRanksMax = 4096;
 constexpr std::size_t kChunksMax = 65536;
 constexpr std::size_t kNotesMax = 1000;
@@ -73,7 +74,7 @@ Result<ChunkPlan> read_chunk(const JsonFields& fields,
   chunk.first_layer = static_cast<int>(first);
   chunk.layer_count = static_cast<int>(count);
   MOTLEY_ASSIGN(chunk.replicas, read_replicas(fields, plan));
-  MOTLEY_ASSIGN(chunk.codec, fields.word("codec", "._-|()"));
+  MOTLEY_ASSIGN(chunk.codec, fields.word("codec", kCodecOthers));
   MOTLEY_ASSIGN(chunk.recompute, fields.boolean("recompute"));
   MOTLEY_ASSIGN(const std::int64_t in_flight, fields.integer("in_flight", 0, plan.micro_batches));
   chunk.in_flight = static_cast<int>(in_flight);
@@ -188,6 +189,7 @@ Json plan_to_json(const Plan& plan) {
           {"hash", hash_text(plan)},
           {"model_hash", plan.model_hash},
           {"schedule", plan.schedule},
+          {"gradient_codec", plan.gradient_codec},
           {"micro_batch", plan.micro_batch},
           {"micro_batches", plan.micro_batches},
           {"predicted_step_s", plan.predicted_step_s},
@@ -211,6 +213,7 @@ Result<Plan> plan_from_json(const Json& json, const JsonSource& source) {
     return fields.bad("schedule", fmt::format("unknown schedule '{}'; gpipe and 1f1b exist",
                                               excerpt(plan.schedule)));
   }
+  MOTLEY_ASSIGN(plan.gradient_codec, fields.word("gradient_codec", kCodecOthers));
   MOTLEY_TRY(read_batches(fields, plan));
   MOTLEY_ASSIGN(plan.predicted_step_s, fields.quantity("predicted_step_s", kSecondsMax));
   MOTLEY_TRY(read_ranks(fields, plan));
@@ -230,9 +233,10 @@ Result<Plan> plan_from_json(const Json& json, const JsonSource& source) {
 std::uint64_t plan_hash(const Plan& plan) {
   // Each string is preceded by its length, so that no two plans give the same text.
   const auto counted = [](const std::string& s) { return fmt::format("{}:{}", s.size(), s); };
-  std::string text = fmt::format("{} {} {} {} {} {} {}", kVersion, counted(plan.model_hash),
-                                 counted(plan.schedule), plan.micro_batch, plan.micro_batches,
-                                 plan.ranks.size(), plan.chunks.size());
+  std::string text =
+      fmt::format("{} {} {} {} {} {} {} {}", kVersion, counted(plan.model_hash),
+                  counted(plan.schedule), counted(plan.gradient_codec), plan.micro_batch,
+                  plan.micro_batches, plan.ranks.size(), plan.chunks.size());
   for (const RankPlan& rank : plan.ranks) {
     text += fmt::format(" {} {} {}", counted(rank.machine), counted(rank.device), rank.threads);
   }

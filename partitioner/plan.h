@@ -51,12 +51,13 @@ struct ChunkPlan {
 inline constexpr std::int64_t kChunkPassesMax = 1 << 22;
 
 struct Plan {
-  std::string model_hash;         // ModelSpec::hash()
-  std::vector<RankPlan> ranks;    // [Rank]
-  std::vector<ChunkPlan> chunks;  // [ChunkId]
-  int micro_batch = 1;            // samples
-  int micro_batches = 1;          // per step
-  std::string schedule = "1f1b";  // gpipe | 1f1b
+  std::string model_hash;               // ModelSpec::hash()
+  std::vector<RankPlan> ranks;          // [Rank]
+  std::vector<ChunkPlan> chunks;        // [ChunkId]
+  int micro_batch = 1;                  // samples
+  int micro_batches = 1;                // per step
+  std::string schedule = "1f1b";        // gpipe | 1f1b
+  std::string gradient_codec = "none";  // of sums of gradients, between machines
   double predicted_step_s = 0;
   std::vector<std::string> notes;  // what was decided and why, one line each
 

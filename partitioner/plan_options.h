@@ -25,7 +25,8 @@ struct PlanOptions {
   bool replicas = true;                        // may several devices share a stage?
   std::string recompute = "auto";              // auto | none | all
   std::vector<std::string> codecs = {"none"};  // to choose from for each boundary
-  std::string gradient_codec = "none";         // of sums of gradients between machines
+  // To choose from for sums of gradients between machines; those behind the first where measured.
+  std::vector<std::string> gradient_codecs = {"none"};
   int default_threads = 1;
   int optimizer_floats_per_parameter = 2;  // moments: adamw 2, sgd 1
 };

@@ -23,6 +23,7 @@ Plan describe(const ModelSpec& model,
   plan.micro_batch = shape.micro_batch;
   plan.micro_batches = shape.micro_batches;
   plan.schedule = shape.gpipe ? "gpipe" : "1f1b";
+  plan.gradient_codec = cost.gradient_codec();
   const std::size_t stages = candidate.stages.size();
   for (std::size_t i = 0; i < stages; ++i) {
     const StageChoice& stage = candidate.stages[i];

@@ -9,6 +9,7 @@
 #include <set>
 #include <utility>
 
+#include "base/check.h"
 #include "partitioner/candidates.h"
 #include "partitioner/cost_model.h"
 #include "partitioner/plan_trial.h"
@@ -56,6 +57,27 @@ class Planner {
   }
 
  private:
+  // Through what the sums between machines go, if there are any.
+  void add_codec_note(Plan& plan) const {
+    const auto leaves_machine = [&](const ChunkPlan& chunk) {
+      return std::ranges::any_of(chunk.replicas, [&](const Replica& replica) {
+        return plan.ranks[replica.rank.index()].machine !=
+               plan.ranks[chunk.replicas.front().rank.index()].machine;
+      });
+    };
+    if (plan.gradient_codec == "none" || std::ranges::none_of(plan.chunks, leaves_machine)) return;
+    constexpr double kFloats = 1 << 20;
+    constexpr double kBytes = 4 * kFloats;
+    const int slot = 0;
+    plan.notes.push_back(fmt::format(
+        "gradients cross between machines as {}: {:.1f} times fewer bytes, encoded at {:.1f} and "
+        "decoded at {:.1f} GB/s of fp32 on {}",
+        plan.gradient_codec, kBytes / cost_.wire_bytes(slot, kFloats, plan.gradient_codec),
+        kBytes / cost_.encode_s(slot, kFloats, plan.gradient_codec) / 1e9,
+        kBytes / cost_.decode_s(slot, kFloats, plan.gradient_codec) / 1e9,
+        slot_name(cost_.slots()[slot])));
+  }
+
   // Fills trials_, best first, single_ and data_parallel_.
   Result<void> simulate() {
     std::int64_t actions = 0;
@@ -161,6 +183,7 @@ class Planner {
   }
 
   void add_notes(Plan& plan) const {
+    add_codec_note(plan);
     const auto single_name = [&] { return name_of(single_->plan.ranks.front()); };
     if (plan.rank_count() > 1 && single_) {
       plan.notes.push_back(fmt::format(
@@ -239,6 +262,25 @@ class Planner {
   std::optional<PlanTrial> data_parallel_;
 };
 
+bool is_measured(const Profile& profile, const std::string& codec) {
+  return std::all_of(profile.devices.begin(), profile.devices.end(),
+                     [&](const DeviceProfile& device) { return device.codecs.contains(codec); });
+}
+
+Result<Planning> plan_with(const ModelSpec& model,
+                           const Cluster& cluster,
+                           const Profile& profile,
+                           const PlanOptions& options,
+                           const std::string& gradient_codec) {
+  MOTLEY_ASSIGN(CostModel cost,
+                CostModel::make(model, cluster, profile, options.default_threads,
+                                options.optimizer_floats_per_parameter, gradient_codec));
+  for (const auto& [machine, share] : options.pins.memory_share) cost.limit_memory(machine, share);
+  MOTLEY_TRY(check_plan_options(options, cost));
+  MOTLEY_ASSIGN(const SearchSpace space, search_space(options, model, cost));
+  return Planner(model, cost, space, options).plan();
+}
+
 }  // namespace
 
 Result<Planning> plan_in_full(const ModelSpec& model,
@@ -249,14 +291,16 @@ Result<Planning> plan_in_full(const ModelSpec& model,
     return Error{ErrorCode::kConfig, "the model has no layers", "", ""};
   }
   MOTLEY_TRY(check_planning_size(model, cluster));
-  MOTLEY_ASSIGN(CostModel cost,
-                CostModel::make(model, cluster, profile, options.default_threads,
-                                options.optimizer_floats_per_parameter, options.gradient_codec));
   MOTLEY_TRY(check_pins(options.pins, model.layer_names(), cluster));
-  for (const auto& [machine, share] : options.pins.memory_share) cost.limit_memory(machine, share);
-  MOTLEY_TRY(check_plan_options(options, cost));
-  MOTLEY_ASSIGN(const SearchSpace space, search_space(options, model, cost));
-  return Planner(model, cost, space, options).plan();
+  std::optional<Planning> best;
+  for (const std::string& codec : options.gradient_codecs) {
+    if (best && !is_measured(profile, codec)) continue;
+    MOTLEY_ASSIGN(Planning planning, plan_with(model, cluster, profile, options, codec));
+    const double step_s = planning.plan.predicted_step_s;
+    if (!best || step_s < best->plan.predicted_step_s) best = std::move(planning);
+  }
+  MOTLEY_CHECK(best.has_value(), "no codec of gradients to plan with");
+  return *std::move(best);
 }
 
 Result<Plan> make_plan(const ModelSpec& model,

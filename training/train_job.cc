@@ -149,11 +149,11 @@ Result<void> check_run_folder(const std::filesystem::path& run_dir) {
 }
 
 // Only topk has a density to warm up.
-CompressorOptions gradient_compression(const CompressionConfig& config) {
+CompressorOptions gradient_compression(const CompressionConfig& config, const std::string& codec) {
   CompressorOptions options;
-  options.chain = config.gradients;
+  options.chain = codec;
   options.error_feedback = config.error_feedback;
-  const auto chain = parse_codec_chain(config.gradients);
+  const auto chain = parse_codec_chain(codec);
   if (chain.ok() && chain->density) options.warmup_steps = config.warmup_steps;
   return options;
 }
@@ -177,9 +177,11 @@ Result<void> run_train_job(const Job& job, WorkerChannel& channel, Activity& act
   MOTLEY_ASSIGN(const auto transport,
                 join_ranks(job, job.rank, job.plan.rank_count(), channel, timeout_s));
   FrameLink link(*transport, job.rank, job.epoch, plan_hash(job.plan));
-  MOTLEY_ASSIGN(const auto executor,
-                Executor::make(job.rank, job.plan, link, *trainer, activity,
-                               {gradient_compression(job.config.compression), timeout_s}));
+  MOTLEY_ASSIGN(
+      const auto executor,
+      Executor::make(
+          job.rank, job.plan, link, *trainer, activity,
+          {gradient_compression(job.config.compression, job.plan.gradient_codec), timeout_s}));
   channel.send({{"event", "ready"}});
   TrainingLoop loop(job, channel, *trainer, link, *executor, std::move(schedule),
                     std::move(evaluation));

@@ -116,30 +116,30 @@ TEST_F(Replicas, OfTheWholeModelLearnWhatOneDeviceLearns) {
 
 // The last loss of two replicas on two machines whose gradients go through the codec, relative to
 // that of one device.
-double last_loss_with(const SmallJob& job, const std::string& plan, const std::string& codec) {
-  const std::string cluster =
-      job.folder().write("two.toml",
-                         "[network]\ntrusted = true\n"
-                         "[[machine]]\nname = \"here\"\naddress = \"127.0.0.1\"\n"
-                         "[[machine]]\nname = \"there\"\naddress = \"127.0.0.1\"\n");
-  const Outcome outcome = job.train(
-      codec, {"--plan", plan, "--cluster", cluster, "--set", "compression.gradients=" + codec});
-  EXPECT_EQ(outcome.status, 0) << outcome.err;
-  const auto losses = metric_column(job.run_dir(codec), "loss");
-  return std::stod(losses.back()) / std::stod(metric_column(job.run_dir("alone"), "loss").back());
-}
-
-TEST_F(Replicas, LearnNearlyTheSameThroughCompressedSums) {
-  const std::string plan = job_.changed_plan("two", [](Json& plan) {
+double last_loss_with(const SmallJob& job, const std::string& codec) {
+  const std::string plan = job.changed_plan("two", [&](Json& plan) {
     Json chunk = plan["chunks"][0];
     chunk["layer_count"] = 6;
     chunk["replicas"] = {{{"rank", 0}, {"micro_batches", 3}}, {{"rank", 1}, {"micro_batches", 1}}};
     plan["chunks"] = Json::array({chunk});
     plan["ranks"][0]["machine"] = "here";
     plan["ranks"][1]["machine"] = "there";
+    plan["gradient_codec"] = codec;
   });
-  EXPECT_NEAR(last_loss_with(job_, plan, "none"), 1, kLoss);
-  const double rounded = last_loss_with(job_, plan, "int4");
+  const std::string cluster =
+      job.folder().write("two.toml",
+                         "[network]\ntrusted = true\n"
+                         "[[machine]]\nname = \"here\"\naddress = \"127.0.0.1\"\n"
+                         "[[machine]]\nname = \"there\"\naddress = \"127.0.0.1\"\n");
+  const Outcome outcome = job.train(codec, {"--plan", plan, "--cluster", cluster});
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  const auto losses = metric_column(job.run_dir(codec), "loss");
+  return std::stod(losses.back()) / std::stod(metric_column(job.run_dir("alone"), "loss").back());
+}
+
+TEST_F(Replicas, LearnNearlyTheSameThroughCompressedSums) {
+  EXPECT_NEAR(last_loss_with(job_, "none"), 1, kLoss);
+  const double rounded = last_loss_with(job_, "int4");
   EXPECT_NEAR(rounded, 1, 0.02);
   EXPECT_NE(rounded, 1) << "nothing was rounded";
 }

@@ -226,5 +226,37 @@ TEST(MakePlan, RefusesContradictoryOptions) {
             "a global batch of 10 cannot be cut into micro-batches of 4");
 }
 
+// A layer that only replicas can share; the sum of its gradient takes 4 s, or 2 s at half the
+// bytes.
+Problem one_shared_layer() {
+  Problem problem;
+  problem.layers = {{.work_s = 1, .parameters = 1'000'000}};
+  problem.machines = {{1}, {1}};
+  problem.link = {1e6, 0};
+  problem.options.gradient_codecs = {"none", kHalf};
+  return problem;
+}
+
+TEST(MakePlan, ChoosesTheCodecOfGradientsByTime) {
+  Problem problem = one_shared_layer();
+  const auto plan = problem.plan();
+  ASSERT_TRUE(plan.ok()) << describe(plan.error());
+  EXPECT_EQ(plan->rank_count(), 2);
+  EXPECT_EQ(plan->gradient_codec, kHalf);
+  problem.options.gradient_codecs = {"none"};
+  const auto exact = problem.plan();
+  ASSERT_TRUE(exact.ok());
+  EXPECT_NEAR(exact->predicted_step_s - plan->predicted_step_s, 2, 0.01);
+}
+
+TEST(MakePlan, LeavesGradientsAloneWhereACodecTakesLongerOrWasNotMeasured) {
+  Problem slow = one_shared_layer();
+  for (MachineSketch& machine : slow.machines) machine.half_s_per_float = 2e-6;
+  EXPECT_EQ(slow.plan()->gradient_codec, "none");
+  Problem unknown = one_shared_layer();
+  unknown.options.gradient_codecs = {"none", "int8"};
+  EXPECT_EQ(unknown.plan()->gradient_codec, "none");
+}
+
 }  // namespace
 }  // namespace motley
