@@ -23,7 +23,8 @@ struct Command {
 [[nodiscard]] Command report_command();
 [[nodiscard]] Command generate_command();
 [[nodiscard]] Command config_command();
-[[nodiscard]] std::vector<Command> bench_commands();       // bench codec, bench transport
+[[nodiscard]] std::vector<Command> bench_commands();  // bench codec, transport and allreduce
+[[nodiscard]] Command bench_allreduce_command();
 [[nodiscard]] std::vector<Command> checkpoint_commands();  // ckpt list, ckpt show, ckpt verify
 
 // Every command in the order of the help.
