@@ -22,7 +22,7 @@ inline constexpr int kProtocolVersion = 1;
 
 // Everything a worker needs to start; sent first.
 struct Job {
-  std::string verb;  // train | profile | probe | allreduce | generate
+  std::string verb;  // train | profile | probe | allreduce | doctor | generate
   Config config;
   Plan plan;                    // train
   Rank rank;                    // train

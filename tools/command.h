@@ -18,6 +18,7 @@ struct Command {
 [[nodiscard]] Command launch_command();
 [[nodiscard]] Command profile_command();
 [[nodiscard]] Command probe_command();
+[[nodiscard]] Command doctor_command();
 [[nodiscard]] Command plan_command();
 [[nodiscard]] Command simulate_command();
 [[nodiscard]] Command report_command();

@@ -14,6 +14,7 @@
 #include "models/torch_threads.h"
 #include "pipeline/activity.h"
 #include "training/allreduce_job.h"
+#include "training/doctor_job.h"
 #include "training/generate_job.h"
 #include "training/probe_job.h"
 #include "training/profile_job.h"
@@ -32,6 +33,7 @@ Result<void> run_job(const Job& job, WorkerChannel& channel, Activity& activity)
   if (job.verb == "profile") return run_profile_job(job, channel);
   if (job.verb == "probe") return run_probe_job(job, channel);
   if (job.verb == "allreduce") return run_allreduce_job(job, channel);
+  if (job.verb == "doctor") return run_doctor_job(job, channel);
   if (job.verb == "generate") return run_generate_job(job, channel);
   return Error{ErrorCode::kInternal, "the launcher asks for '" + job.verb + "'",
                "this worker does not know it", "use the same version of Motley everywhere"};
