@@ -55,9 +55,10 @@ bool read_options(int argc, char** argv, Options& o) {
                                                               "where the ranks find each other")(
       "engine", value(&o.engine), "motley or gloo")("transport", value(&o.transport),
                                                     "of motley: auto, ucx or gloo")(
-      "codec", value(&o.codec), "of motley, between machines")("floats", value(&o.floats))(
-      "bucket-floats", value(&o.bucket_floats))("window", value(&o.window))("runs", value(&o.runs))(
-      "timeout", value(&o.timeout_s), "seconds");
+      "codec", value(&o.codec), "of motley, between machines, with error feedback")(
+      "floats", value(&o.floats))("bucket-floats", value(&o.bucket_floats))(
+      "window", value(&o.window))("runs", value(&o.runs))("timeout", value(&o.timeout_s),
+                                                          "seconds");
   po::variables_map given;
   po::store(po::parse_command_line(argc, argv, options), given);
   po::notify(given);
@@ -111,12 +112,14 @@ Result<void> run_motley(const Options& o, const RanksByMachine& machines, int ra
   MOTLEY_TRY(transport->connect(addresses, Deadline::after_s(o.timeout_s)));
   FrameLink link(*transport, self, /*epoch=*/1, /*plan_hash=*/0);
   const AllreducePlan plan(machines, o.floats, o.bucket_floats);
-  MOTLEY_ASSIGN(const auto codec, make_codec(o.codec));
   MOTLEY_ASSIGN(const AllreduceSample sample,
-                measure_allreduce(link, self, plan, *codec,
+                measure_allreduce(link, self, plan, {.chain = o.codec},
                                   {.window = o.window, .timeout_s = o.timeout_s}, o.runs));
-  fmt::print("{{\"runs_s\": [{:.4f}], \"wait_s\": {:.4f}, \"cpu_s\": {:.2f}, \"error\": {:.3g}}}\n",
-             fmt::join(sample.runs_s, ", "), sample.wait_s, sample.cpu_s, sample.largest_error);
+  fmt::print(
+      "{{\"runs_s\": [{:.4f}], \"wait_s\": {:.4f}, \"cpu_s\": {:.2f}, \"error\": {:.3g}, "
+      "\"lost\": {:.3g}}}\n",
+      fmt::join(sample.runs_s, ", "), sample.wait_s, sample.cpu_s, sample.largest_error,
+      sample.lost_error);
   std::fflush(stdout);
   // Leaving drops what is under way. All have their sums once rank 0 has heard of all; that it is
   // gone then is no error.

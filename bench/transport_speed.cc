@@ -1,22 +1,36 @@
 // transport_speed KIND RANK ADDRESS FOLDER [SECONDS]: one end of a link, by the transport KIND
-// ("tls" for tcp with a secret). Rank 0 measures, rank 1 serves; they find each other through files
-// in FOLDER. bench/transport_lan runs both.
+// ("tls" for tcp with a secret, "socket" for plain blocking sockets, "gloo-alone" for Gloo's own).
+// Rank 0 measures, rank 1 serves; they find each other through files in FOLDER. Prints a line of
+// JSON. bench/transport_lan runs both.
 #include <fmt/format.h>
 
 #include <chrono>
 #include <cstdlib>
+#include <cstring>
+#include <deque>
 #include <filesystem>
 #include <string>
 #include <thread>
+#include <vector>
 
+#include "base/clock.h"
 #include "base/files.h"
 #include "base/secret.h"
+#include "bench/socket_ping.h"
 #include "training/link_bench.h"
+#ifdef MOTLEY_WITH_GLOO
+#include "bench/gloo_ping.h"
+#endif
 
 namespace motley {
 namespace {
 
 constexpr double kPatience_s = 30;
+constexpr std::size_t kPingBytes = 64;
+constexpr std::size_t kStreamBytes = std::size_t{4} << 20;
+constexpr std::size_t kStreamWindow = 8;  // messages under way
+constexpr Tag kStream = 11;
+constexpr Tag kWait = 12;
 
 Result<std::string> read_when_there(const std::filesystem::path& path) {
   const Deadline deadline = Deadline::after_s(kPatience_s);
@@ -27,9 +41,98 @@ Result<std::string> read_when_there(const std::filesystem::path& path) {
   return read_file(path);
 }
 
-Result<void> run(const TransportOptions& options,
-                 const std::filesystem::path& folder,
-                 double seconds) {
+Buffer zeros(std::size_t bytes) {
+  Buffer buffer(bytes);
+  buffer.set_payload_bytes(bytes);
+  std::memset(buffer.message().data(), 0, buffer.message().size());
+  return buffer;
+}
+
+Deadline patience() {
+  return Deadline::after_s(kPatience_s);
+}
+
+// Large messages one behind the other, in one direction; an empty one is the last, and is answered.
+Result<double> stream_bytes_per_s(Transport& transport, Rank peer, double seconds) {
+  std::vector<Buffer> free;
+  for (std::size_t i = 0; i < kStreamWindow; ++i) free.push_back(zeros(kStreamBytes));
+  std::deque<Pending> under_way;
+  double bytes = 0;
+  const double start_s = now_s();
+  while (now_s() - start_s < seconds) {
+    if (free.empty()) {
+      MOTLEY_ASSIGN(Buffer left, under_way.front().wait(patience(), "a large message to leave"));
+      under_way.pop_front();
+      free.push_back(std::move(left));
+    }
+    under_way.push_back(transport.send(peer, kStream, std::move(free.back())));
+    free.pop_back();
+    bytes += kStreamBytes;
+  }
+  Pending answer = transport.recv(peer, kStream, Buffer(0));
+  under_way.push_back(transport.send(peer, kStream, zeros(0)));
+  MOTLEY_TRY(answer.wait(patience(), "the end of the stream"));
+  return bytes / (now_s() - start_s);
+}
+
+Result<void> serve_stream(Transport& transport, Rank peer) {
+  std::deque<Pending> posted;
+  for (std::size_t i = 0; i < kStreamWindow; ++i) {
+    posted.push_back(transport.recv(peer, kStream, Buffer(kStreamBytes)));
+  }
+  while (true) {
+    MOTLEY_ASSIGN(Buffer came, posted.front().wait(patience(), "a large message"));
+    posted.pop_front();
+    if (came.payload_bytes() == 0) break;
+    posted.push_back(transport.recv(peer, kStream, std::move(came)));
+  }
+  Pending answer = transport.send(peer, kStream, zeros(0));
+  MOTLEY_TRY(answer.wait(patience(), "the answer to leave"));
+  return {};
+}
+
+// The share of a core that this process takes while it waits for a message of a peer that is busy
+// with something else for so long; and the other way round.
+Result<double> waiting_share(Transport& transport, Rank peer, double seconds, bool sends_first) {
+  if (sends_first) {
+    std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
+    Pending sent = transport.send(peer, kWait, zeros(0));
+    MOTLEY_TRY(sent.wait(patience(), "a message to leave"));
+    return 0;
+  }
+  Pending message = transport.recv(peer, kWait, Buffer(0));
+  const double start_s = now_s();
+  const double start_cpu_s = process_cpu_s();
+  MOTLEY_TRY(message.wait(patience(), "a message after a while"));
+  return (process_cpu_s() - start_cpu_s) / (now_s() - start_s);
+}
+
+Result<void> run_ends(Transport& transport, Rank self, double seconds) {
+  const Rank peer{1 - self.value};
+  if (self.value == 1) {
+    MOTLEY_ASSIGN(const double cpu_s_per_byte, serve_link(transport, peer));
+    MOTLEY_TRY(serve_stream(transport, peer));
+    MOTLEY_ASSIGN(const double share, waiting_share(transport, peer, seconds, false));
+    MOTLEY_TRY(waiting_share(transport, peer, seconds, true));
+    fmt::print("{{\"receive_ns_per_byte\": {:.4f}, \"waiting_share\": {:.5f}}}\n",
+               cpu_s_per_byte * 1e9, share);
+    return {};
+  }
+  MOTLEY_ASSIGN(const LinkSample link, measure_link(transport, peer, seconds));
+  MOTLEY_ASSIGN(const double stream, stream_bytes_per_s(transport, peer, seconds));
+  MOTLEY_TRY(waiting_share(transport, peer, seconds, true));
+  MOTLEY_ASSIGN(const double share, waiting_share(transport, peer, seconds, false));
+  fmt::print(
+      "{{\"bytes_per_s\": {:.0f}, \"stream_bytes_per_s\": {:.0f}, \"latency_us\": {:.2f}, "
+      "\"send_ns_per_byte\": {:.4f}, \"waiting_share\": {:.5f}}}\n",
+      link.bandwidth_bytes_per_s, stream, link.latency_s * 1e6, link.send_cpu_s_per_byte * 1e9,
+      share);
+  return {};
+}
+
+Result<void> run_transport(const TransportOptions& options,
+                           const std::filesystem::path& folder,
+                           double seconds) {
   const Rank peer{1 - options.rank.value};
   MOTLEY_ASSIGN(const auto transport, make_transport(options));
   const auto path_of = [&](Rank rank) { return folder / fmt::format("rank{}", rank.value); };
@@ -37,17 +140,46 @@ Result<void> run(const TransportOptions& options,
   MOTLEY_ASSIGN(const std::string other, read_when_there(path_of(peer)));
   std::vector<std::string> addresses(2, other);
   addresses[options.rank.index()] = transport->address();
-  MOTLEY_TRY(transport->connect(addresses, Deadline::after_s(kPatience_s)));
+  MOTLEY_TRY(transport->connect(addresses, patience()));
+  return run_ends(*transport, options.rank, seconds);
+}
+
+// FOLDER/port says where, FOLDER/host at which address.
+Result<void> run_sockets(const TransportOptions& options,
+                         const std::filesystem::path& folder,
+                         double seconds) {
   if (options.rank.value == 1) {
-    MOTLEY_ASSIGN(const double cpu_s_per_byte, serve_link(*transport, peer));
-    fmt::print("receives at {:.3f} ns a byte\n", cpu_s_per_byte * 1e9);
-    return {};
+    MOTLEY_TRY(write_file_atomic(folder / "host", options.bind_address));
+    return serve_pings(options.bind_address, folder / "port", kPingBytes);
   }
-  MOTLEY_ASSIGN(const LinkSample link, measure_link(*transport, peer, seconds));
-  fmt::print("{:.1f} MB/s, {:.0f} us one way, sends at {:.3f} ns a byte\n",
-             link.bandwidth_bytes_per_s / 1e6, link.latency_s * 1e6,
-             link.send_cpu_s_per_byte * 1e9);
+  MOTLEY_ASSIGN(const std::string port, read_when_there(folder / "port"));
+  MOTLEY_ASSIGN(const std::string host, read_when_there(folder / "host"));
+  MOTLEY_ASSIGN(const double ping_s,
+                measure_ping_s(host, static_cast<std::uint16_t>(std::atoi(port.c_str())),
+                               kPingBytes, seconds));
+  fmt::print("{{\"latency_us\": {:.2f}}}\n", ping_s * 1e6);
   return {};
+}
+
+Result<void> run_gloo_alone(const TransportOptions& options, const std::filesystem::path& folder) {
+#ifdef MOTLEY_WITH_GLOO
+  constexpr int kPings = 2000;
+  const double ping_s =
+      measure_gloo_ping_s(options.rank.value, options.bind_address, folder, kPingBytes, kPings);
+  fmt::print("{{\"latency_us\": {:.2f}}}\n", ping_s * 1e6);
+  return {};
+#else
+  return Error{ErrorCode::kConfig, "this build has no Gloo", options.kind, folder.string()};
+#endif
+}
+
+Result<void> run(const std::string& kind,
+                 const TransportOptions& options,
+                 const std::filesystem::path& folder,
+                 double seconds) {
+  if (kind == "socket") return run_sockets(options, folder, seconds);
+  if (kind == "gloo-alone") return run_gloo_alone(options, folder);
+  return run_transport(options, folder, seconds);
 }
 
 }  // namespace
@@ -65,7 +197,8 @@ int main(int argc, char** argv) {
   options.rank = motley::Rank{std::atoi(argv[2])};
   options.rank_count = 2;
   options.bind_address = argv[3];
-  const auto done = motley::run(options, argv[4], argc > 5 ? std::atof(argv[5]) : 4);
+  const double seconds = argc > 5 ? std::atof(argv[5]) : 4;
+  const auto done = motley::run(kind, options, argv[4], seconds);
   if (done.ok()) return 0;
   fmt::print(stderr, "{}", motley::describe(done.error()));
   return 4;

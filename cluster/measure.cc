@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
 
 #include "cluster/transport_choice.h"
 #include "cluster/worker_group.h"
@@ -49,9 +48,7 @@ WorkerSpec profile_worker(const Machine& machine,
 Result<void> apply_likely_transport(const Cluster& cluster,
                                     const CommConfig& comm,
                                     std::vector<WorkerSpec>& workers) {
-  std::set<std::string> machines;
-  for (const Machine& machine : cluster.machines) machines.insert(machine.name);
-  const auto choice = choose_transport(cluster, machines, comm);
+  const auto choice = choose_transport(cluster, machine_names(cluster), comm);
   return choice.ok() ? apply_transport(*choice, workers) : Result<void>();
 }
 

@@ -2,10 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
-#include <set>
-
 #include "base/json.h"
+#include "cluster/event_fields.h"
 #include "cluster/transport_choice.h"
 #include "cluster/worker_group.h"
 #include "cluster/workers.h"
@@ -22,9 +20,7 @@ Result<TransportChoice> choose_for_all(const Cluster& cluster, const CommConfig&
                  fmt::format("a probe measures links between 2 to {}", kMachinesMax),
                  "give a cluster file with the machines to measure by --cluster"};
   }
-  std::set<std::string> names;
-  for (const Machine& machine : cluster.machines) names.insert(machine.name);
-  return choose_transport(cluster, names, comm);
+  return choose_transport(cluster, machine_names(cluster), comm);
 }
 
 std::vector<WorkerSpec> probe_workers(const Cluster& cluster,
@@ -70,14 +66,15 @@ class ProbeFollower {
       const std::size_t index = index_of(self, to);
       MeasuredLink& link = report_.links[index];
       MOTLEY_ASSIGN(link.speed.bandwidth_bytes_per_s,
-                    quantity(event, "bandwidth_bytes_per_s", source));
-      MOTLEY_ASSIGN(link.speed.latency_s, quantity(event, "latency_s", source));
-      MOTLEY_ASSIGN(link.jitter_p95_s, quantity(event, "jitter_p95_s", source));
-      MOTLEY_ASSIGN(report_.cpu[index].send_s_per_byte, quantity(event, "cpu_s_per_byte", source));
+                    event_quantity(event, "bandwidth_bytes_per_s", source));
+      MOTLEY_ASSIGN(link.speed.latency_s, event_quantity(event, "latency_s", source));
+      MOTLEY_ASSIGN(link.jitter_p95_s, event_quantity(event, "jitter_p95_s", source));
+      MOTLEY_ASSIGN(report_.cpu[index].send_s_per_byte,
+                    event_quantity(event, "cpu_s_per_byte", source));
     } else if (kind == "served") {
       MOTLEY_ASSIGN(const std::size_t from, peer_of(event, "from", self, source));
       MOTLEY_ASSIGN(report_.cpu[index_of(from, self)].receive_s_per_byte,
-                    quantity(event, "cpu_s_per_byte", source));
+                    event_quantity(event, "cpu_s_per_byte", source));
     }
     return {};
   }
@@ -102,20 +99,10 @@ class ProbeFollower {
                                             const char* key,
                                             std::size_t self,
                                             const std::string& source) const {
-    MOTLEY_ASSIGN(const std::int64_t peer, json_get<std::int64_t>(event, key, source));
-    const auto count = static_cast<std::int64_t>(cluster_.machines.size());
-    if (peer < 0 || peer >= count || peer == static_cast<std::int64_t>(self)) {
-      return Error{ErrorCode::kPeer, fmt::format("{} names machine {}", source, peer),
-                   "there is no such peer", "use the same version of Motley on every machine"};
-    }
-    return static_cast<std::size_t>(peer);
-  }
-
-  static Result<double> quantity(const Json& event, const char* key, const std::string& source) {
-    MOTLEY_ASSIGN(const double value, json_get<double>(event, key, source));
-    if (std::isfinite(value) && value >= 0) return value;
-    return Error{ErrorCode::kPeer, fmt::format("{} says {} = {}", source, key, value),
-                 "it is not a quantity", "use the same version of Motley on every machine"};
+    MOTLEY_ASSIGN(const std::size_t peer,
+                  event_index(event, key, cluster_.machines.size(), source));
+    if (peer != self) return peer;
+    return event_error(source, fmt::format("{} = {}", key, peer), "that is itself");
   }
 
   const Cluster& cluster_;

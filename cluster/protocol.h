@@ -22,7 +22,7 @@ inline constexpr int kProtocolVersion = 1;
 
 // Everything a worker needs to start; sent first.
 struct Job {
-  std::string verb;  // train | profile | probe | generate
+  std::string verb;  // train | profile | probe | allreduce | doctor | generate
   Config config;
   Plan plan;                    // train
   Rank rank;                    // train
@@ -35,7 +35,7 @@ struct Job {
   std::string secret;  // as TransportOptions::secret; a new one for each launch
   std::string device = "cpu";
   int threads = 1;
-  Json options = Json::object();  // of the verb: profile, probe and generate
+  Json options = Json::object();  // of the verb: all but train
 };
 
 [[nodiscard]] Json job_to_json(const Job& job);

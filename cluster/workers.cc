@@ -43,6 +43,12 @@ std::set<std::string> machines_in_use(const Plan& plan) {
   return names;
 }
 
+std::set<std::string> machine_names(const Cluster& cluster) {
+  std::set<std::string> names;
+  for (const Machine& machine : cluster.machines) names.insert(machine.name);
+  return names;
+}
+
 std::filesystem::path stage_program_on(const Machine& machine,
                                        const std::filesystem::path& program) {
   if (machine.motley_dir.empty()) return program;

@@ -19,6 +19,9 @@ namespace motley {
 
 [[nodiscard]] std::set<std::string> machines_in_use(const Plan& plan);
 
+// Of all machines.
+[[nodiscard]] std::set<std::string> machine_names(const Cluster& cluster);
+
 // One worker a rank, its job filled in but for the transport, `resume_from` and `stop_after`.
 // Relative paths in the config become absolute, seen from this process's folder. `program` is
 // motley-stage here; machines with a motley_dir have their own.

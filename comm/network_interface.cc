@@ -12,6 +12,8 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <memory>
 
 namespace motley {
@@ -29,6 +31,23 @@ std::string to_text(const sockaddr* address) {
   if (bytes == nullptr) return "";
   const char* done = inet_ntop(address->sa_family, bytes, text.data(), text.size());
   return done != nullptr ? done : "";
+}
+
+// What Linux says of an interface in its folder under /sys/class/net.
+std::string kind_of(const std::filesystem::path& folder) {
+  std::error_code code;
+  const auto has = [&](const char* name) { return std::filesystem::exists(folder / name, code); };
+  if (!std::filesystem::exists(folder, code)) return "unknown";
+  if (has("bridge")) return "bridge";
+  if (has("wireless") || has("phy80211")) return "wireless";
+  return has("device") ? "wired" : "virtual";
+}
+
+// Reading fails where there is no medium, and gives -1 where its speed is not known.
+int mbps_of(const std::filesystem::path& folder) {
+  std::ifstream in(folder / "speed");
+  int mbps = 0;
+  return in >> mbps && mbps > 0 ? mbps : 0;
 }
 
 // Any port: a datagram socket is only bound to a route by connect().
@@ -63,19 +82,34 @@ Error no_route(const std::string& peer, int error) {
 
 }  // namespace
 
-Result<std::string> interface_of(const std::string& address) {
+Result<std::vector<NetworkInterface>> network_interfaces() {
   ifaddrs* first = nullptr;
   if (getifaddrs(&first) != 0) {
     return Error{ErrorCode::kPeer, "cannot list the network interfaces", std::strerror(errno), ""};
   }
   const std::unique_ptr<ifaddrs, decltype(&freeifaddrs)> owner(first, freeifaddrs);
-  std::string present;
+  std::vector<NetworkInterface> interfaces;
   for (const ifaddrs* entry = first; entry != nullptr; entry = entry->ifa_next) {
-    const std::string text = to_text(entry->ifa_addr);
-    if (text.empty()) continue;
-    const bool loopback = (entry->ifa_flags & IFF_LOOPBACK) != 0;
-    if (address.empty() ? loopback : text == address) return std::string(entry->ifa_name);
-    present += fmt::format("{}{} ({})", present.empty() ? "" : ", ", text, entry->ifa_name);
+    const std::string address = to_text(entry->ifa_addr);
+    if (address.empty()) continue;
+    const std::filesystem::path folder = std::filesystem::path("/sys/class/net") / entry->ifa_name;
+    NetworkInterface& interface = interfaces.emplace_back();
+    interface.name = entry->ifa_name;
+    interface.address = address;
+    interface.is_up = (entry->ifa_flags & IFF_UP) != 0 && (entry->ifa_flags & IFF_RUNNING) != 0;
+    interface.kind = (entry->ifa_flags & IFF_LOOPBACK) != 0 ? "loopback" : kind_of(folder);
+    interface.mbps = mbps_of(folder);
+  }
+  return interfaces;
+}
+
+Result<std::string> interface_of(const std::string& address) {
+  MOTLEY_ASSIGN(const auto interfaces, network_interfaces());
+  std::string present;
+  for (const NetworkInterface& each : interfaces) {
+    const bool is_it = address.empty() ? each.kind == "loopback" : each.address == address;
+    if (is_it) return each.name;
+    present += fmt::format("{}{} ({})", present.empty() ? "" : ", ", each.address, each.name);
   }
   return Error{ErrorCode::kPeer,
                fmt::format("no network interface has the address '{}'",

@@ -1,11 +1,27 @@
-// Which network interface a transport must use.
+// Which network interfaces this machine has, and which one a transport must use.
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 
 namespace motley {
+
+// An address of this machine and the interface that holds it.
+struct NetworkInterface {
+  std::string name;
+  std::string address;  // numeric IPv4 or IPv6
+  bool is_up = false;
+  // loopback | bridge (of containers or virtual machines) | wireless | wired | virtual (tunnels,
+  // containers' own) | unknown, where the system does not tell
+  std::string kind;
+  int mbps = 0;  // of the medium; 0 = unknown
+};
+
+// In the order of the system; an interface with several addresses stands there with each. kPeer
+// when the system does not tell.
+[[nodiscard]] Result<std::vector<NetworkInterface>> network_interfaces();
 
 // The name of the interface that holds a numeric IPv4 or IPv6 address; of the loopback interface
 // for "". kPeer, listing what this machine has, when no interface holds the address.

@@ -72,19 +72,6 @@ Result<void> bench_codecs(const Arguments& arguments) {
   return {};
 }
 
-// This machine twice, when no cluster is given.
-Cluster loopback_pair() {
-  Cluster cluster;
-  cluster.machines.clear();
-  for (const char* name : {"here", "again"}) {
-    Machine& machine = cluster.machines.emplace_back();
-    machine.name = name;
-    machine.address = "127.0.0.1";
-  }
-  cluster.trusted = true;
-  return cluster;
-}
-
 // Every transport of this build as it may be used there: in the clear only where that is allowed.
 std::vector<CommConfig> usable_transports(const Cluster& cluster) {
   std::vector<CommConfig> all;
@@ -161,7 +148,7 @@ std::vector<Command> bench_commands() {
       "limit of a link is what the cluster file says of it.\n\n"
       "Example\n"
       "  motley bench transport --cluster home.toml\n"};
-  return {{codec, bench_codecs}, {transport, bench_transports}};
+  return {{codec, bench_codecs}, {transport, bench_transports}, bench_allreduce_command()};
 }
 
 }  // namespace motley

@@ -18,12 +18,14 @@ struct Command {
 [[nodiscard]] Command launch_command();
 [[nodiscard]] Command profile_command();
 [[nodiscard]] Command probe_command();
+[[nodiscard]] Command doctor_command();
 [[nodiscard]] Command plan_command();
 [[nodiscard]] Command simulate_command();
 [[nodiscard]] Command report_command();
 [[nodiscard]] Command generate_command();
 [[nodiscard]] Command config_command();
-[[nodiscard]] std::vector<Command> bench_commands();       // bench codec, bench transport
+[[nodiscard]] std::vector<Command> bench_commands();  // bench codec, transport and allreduce
+[[nodiscard]] Command bench_allreduce_command();
 [[nodiscard]] std::vector<Command> checkpoint_commands();  // ckpt list, ckpt show, ckpt verify
 
 // Every command in the order of the help.

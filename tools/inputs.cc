@@ -106,6 +106,18 @@ Result<Cluster> read_cluster(const Arguments& arguments, int devices) {
   return cluster;
 }
 
+Cluster loopback_pair() {
+  Cluster cluster;
+  cluster.machines.clear();
+  for (const char* name : {"here", "again"}) {
+    Machine& machine = cluster.machines.emplace_back();
+    machine.name = name;
+    machine.address = "127.0.0.1";
+  }
+  cluster.trusted = true;
+  return cluster;
+}
+
 Result<Plan> read_named_plan(const std::filesystem::path& path) {
   MOTLEY_TRY(check_exists(path));
   return read_plan(path);

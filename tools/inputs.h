@@ -36,6 +36,9 @@ namespace motley {
 // All --profile files together; a later one replaces an earlier one's devices.
 [[nodiscard]] Result<Profile> read_profiles(const Arguments& arguments);
 
+// This machine twice, for measurements without a cluster file.
+[[nodiscard]] Cluster loopback_pair();
+
 // A plan named on the command line; kConfig when there is no such file, else as read_plan.
 [[nodiscard]] Result<Plan> read_named_plan(const std::filesystem::path& path);
 

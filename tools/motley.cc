@@ -5,11 +5,8 @@
 #include <cstdio>
 #include <exception>
 
+#include "base/version.h"
 #include "tools/command.h"
-
-#ifndef MOTLEY_VERSION
-#error "MOTLEY_VERSION comes from the build"
-#endif
 
 namespace motley {
 namespace {
@@ -64,7 +61,7 @@ int run_motley(const std::vector<std::string>& words) {
     return words.empty() ? static_cast<int>(ErrorCode::kUsage) : 0;
   }
   if (words[0] == "--version") {
-    fmt::print("motley {}\n", MOTLEY_VERSION);
+    fmt::print("motley {}\n", motley_version());
     return 0;
   }
   const auto done = run_command(words);

@@ -13,6 +13,8 @@
 #include "cluster/worker_channel.h"
 #include "models/torch_threads.h"
 #include "pipeline/activity.h"
+#include "training/allreduce_job.h"
+#include "training/doctor_job.h"
 #include "training/generate_job.h"
 #include "training/probe_job.h"
 #include "training/profile_job.h"
@@ -30,6 +32,8 @@ Result<void> run_job(const Job& job, WorkerChannel& channel, Activity& activity)
   if (job.verb == "train") return run_train_job(job, channel, activity);
   if (job.verb == "profile") return run_profile_job(job, channel);
   if (job.verb == "probe") return run_probe_job(job, channel);
+  if (job.verb == "allreduce") return run_allreduce_job(job, channel);
+  if (job.verb == "doctor") return run_doctor_job(job, channel);
   if (job.verb == "generate") return run_generate_job(job, channel);
   return Error{ErrorCode::kInternal, "the launcher asks for '" + job.verb + "'",
                "this worker does not know it", "use the same version of Motley everywhere"};

@@ -1,0 +1,71 @@
+// On made-up control group trees, as the kernel shows them.
+#include "base/system_cores.h"
+
+#include <unistd.h>
+
+#include <fstream>
+#include <limits>
+#include <string>
+
+#include <gtest/gtest.h>
+
+namespace motley {
+namespace {
+
+class ControlGroupCores : public testing::Test {
+ protected:
+  ControlGroupCores() {
+    std::string name = (std::filesystem::temp_directory_path() / "motley-cores-XXXXXX").string();
+    top_ = ::mkdtemp(name.data());
+  }
+
+  ~ControlGroupCores() override { std::filesystem::remove_all(top_); }
+
+  void write(const std::string& path, const std::string& text) const {
+    std::filesystem::create_directories((top_ / path).parent_path());
+    std::ofstream(top_ / path) << text;
+  }
+
+  double cores(const std::string& own_groups) const {
+    write("self", own_groups);
+    return control_group_cores(top_ / "self", top_);
+  }
+
+ private:
+  std::filesystem::path top_;
+};
+
+constexpr double kAll = std::numeric_limits<double>::infinity();
+
+TEST_F(ControlGroupCores, AreAllWithoutAQuota) {
+  EXPECT_EQ(cores(""), kAll);
+  write("job/cpu.max", "max 100000\n");
+  EXPECT_EQ(cores("0::/job\n"), kAll);
+  write("cpu/job/cpu.cfs_quota_us", "-1\n");
+  write("cpu/job/cpu.cfs_period_us", "100000\n");
+  EXPECT_EQ(cores("4:cpu,cpuacct:/job\n"), kAll);
+}
+
+TEST_F(ControlGroupCores, AreQuotaOverPeriodOfTheTightestGroup) {
+  write("outer/cpu.max", "150000 100000\n");
+  write("outer/inner/cpu.max", "40000 20000\n");
+  EXPECT_EQ(cores("0::/outer/inner\n"), 1.5);
+}
+
+TEST_F(ControlGroupCores, ReadVersion1) {
+  write("cpu/job/cpu.cfs_quota_us", "10000\n");
+  write("cpu/job/cpu.cfs_period_us", "20000\n");
+  EXPECT_EQ(cores("9:name=systemd:/\n4:cpu,cpuacct:/job\n0::/\n"), 0.5);
+}
+
+TEST_F(ControlGroupCores, IgnoreAPeriodOfNothing) {
+  write("job/cpu.max", "50000 0\n");
+  EXPECT_EQ(cores("0::/job\n"), kAll);
+}
+
+TEST(UsableCores, AreSome) {
+  EXPECT_GT(usable_cores(), 0);
+}
+
+}  // namespace
+}  // namespace motley

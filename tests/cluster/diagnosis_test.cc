@@ -1,0 +1,258 @@
+// Each test takes two machines on which all is well and changes one thing.
+#include "cluster/diagnosis.h"
+
+#include <algorithm>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace motley {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr std::int64_t kGib = std::int64_t{1} << 30;
+
+class Diagnosing : public testing::Test {
+ protected:
+  Diagnosing() {
+    examination.version = "1.0";
+    examination.build = "abc";
+    for (int i = 0; i < 2; ++i) {
+      Machine& machine = cluster.machines.emplace_back();
+      machine.name = i == 0 ? "desk" : "box";
+      machine.address = i == 0 ? "10.0.0.1" : "10.0.0.2";
+      MachineFacts& facts = examination.machines.emplace_back().facts.emplace();
+      facts.version = "1.0";
+      facts.build = "abc";
+      facts.blas = "/usr/lib/openblas-pthread/libblas.so.3";
+      facts.transports = {"ucx", "tcp"};
+      facts.cores = 4;
+      facts.memory_bytes = 8 * kGib;
+      facts.disk_bytes = 100 * kGib;
+      facts.sees_mark = true;
+      facts.candidates = {{"lo", "127.0.0.1", "loopback", true, 0},
+                          {"eth0", machine.address, "wired", true, 1000},
+                          {"docker0", "172.17.0.1", "bridge", true, 0}};
+      facts.routes = {{i == 0 ? "10.0.0.2" : "10.0.0.1", machine.address}};
+    }
+    examination.links.emplace();
+    examination.links->links = {{"desk", "box", cluster.network, 0},
+                                {"box", "desk", cluster.network, 0}};
+  }
+
+  MachineFacts& desk() { return *examination.machines[0].facts; }
+
+  Diagnosis diagnosed() { return diagnose(cluster, comm, examination); }
+
+  // The worst finding of that check; its verdict is kOk when nothing is wrong.
+  Finding worst(const std::string& check) {
+    Finding worst;
+    for (const Finding& finding : diagnosed().findings) {
+      if (finding.check == check && finding.verdict > worst.verdict) worst = finding;
+    }
+    return worst;
+  }
+
+  // "interface: why" of that address of desk.
+  JudgedAddress judged(const std::string& address) {
+    const auto all = diagnosed().addresses;
+    const auto found = std::ranges::find_if(all, [&](const JudgedAddress& each) {
+      return each.machine == "desk" && each.address == address;
+    });
+    return found == all.end() ? JudgedAddress{} : *found;
+  }
+
+  Cluster cluster;
+  CommConfig comm;
+  Examination examination;
+};
+
+TEST_F(Diagnosing, FindsNothingWhereAllIsWell) {
+  const Diagnosis diagnosis = diagnosed();
+  for (const Finding& finding : diagnosis.findings) {
+    EXPECT_EQ(finding.verdict, Verdict::kOk) << finding.check << ": " << finding.what;
+  }
+  ASSERT_EQ(diagnosis.pairs.size(), 1U);
+  EXPECT_EQ(diagnosis.pairs[0].transport, "tcp with TLS");
+  EXPECT_THAT(diagnosis.pairs[0].why, HasSubstr("not declared trusted"));
+}
+
+TEST_F(Diagnosing, NamesTheMachineThatDoesNotAnswerAndItsStatus) {
+  examination.machines[1].facts.reset();
+  examination.machines[1].failure =
+      Error{ErrorCode::kPeer, "box: ssh could not connect", "No route to host", "turn it on"};
+  examination.links.reset();
+  const Finding finding = worst("start");
+  EXPECT_EQ(finding.verdict, Verdict::kProblem);
+  EXPECT_EQ(finding.subject, "box");
+  EXPECT_EQ(finding.code, ErrorCode::kPeer);
+  EXPECT_THAT(finding.what, HasSubstr("No route to host"));
+  EXPECT_EQ(finding.remedy, "turn it on");
+  EXPECT_TRUE(diagnosed().pairs.empty());
+}
+
+TEST_F(Diagnosing, RefusesAnotherVersionAndWarnsOfAnotherBuild) {
+  desk().build = "abd";
+  EXPECT_EQ(worst("version").verdict, Verdict::kWarning);
+  desk().version = "1.1";
+  EXPECT_EQ(worst("version").verdict, Verdict::kProblem);
+  EXPECT_EQ(worst("version").code, ErrorCode::kPeer);
+}
+
+TEST_F(Diagnosing, RefusesADeviceThatCannotCompute) {
+  cluster.machines[0].devices = {"cpu", "cuda:0"};
+  EXPECT_THAT(worst("devices").what, HasSubstr("cuda:0"));
+  EXPECT_EQ(worst("devices").code, ErrorCode::kConfig);
+}
+
+TEST_F(Diagnosing, CountsThreadsOfAllDevicesAgainstTheCores) {
+  cluster.machines[0].devices = {"cpu", "cpu"};
+  cluster.machines[0].threads = 2;
+  EXPECT_EQ(worst("cores").verdict, Verdict::kOk);
+  desk().cores = 3.5;
+  EXPECT_EQ(worst("cores").verdict, Verdict::kWarning);
+}
+
+TEST_F(Diagnosing, WarnsOfACpuShareThatIsNotThere) {
+  cluster.machines[0].cpu_share = 6;
+  EXPECT_THAT(worst("cores").what, HasSubstr("cpu_share"));
+}
+
+TEST_F(Diagnosing, WarnsOfMemoryThatIsTaken) {
+  cluster.machines[0].memory_gib = 8;
+  EXPECT_EQ(worst("memory").verdict, Verdict::kOk);
+  cluster.machines[0].memory_gib = 9;
+  EXPECT_EQ(worst("memory").verdict, Verdict::kWarning);
+}
+
+TEST_F(Diagnosing, WarnsOfTheSlowLibraryForMatrices) {
+  desk().blas = "/usr/lib/x86_64-linux-gnu/blas/libblas.so.3.11.0";
+  EXPECT_EQ(worst("matrices").verdict, Verdict::kWarning);
+  EXPECT_THAT(worst("matrices").remedy, HasSubstr("openblas"));
+}
+
+TEST_F(Diagnosing, RefusesARunFolderThatIsNotTheSame) {
+  desk().sees_mark = false;
+  EXPECT_EQ(worst("run folder").verdict, Verdict::kProblem);
+  EXPECT_EQ(worst("run folder").code, ErrorCode::kConfig);
+}
+
+TEST_F(Diagnosing, SaysOnceThatTheRunFolderCannotBeWritten) {
+  examination.mark_failure = Error{ErrorCode::kCorrupt, "cannot write", "Read-only", ""};
+  desk().sees_mark = false;
+  const auto all = diagnosed().findings;
+  EXPECT_EQ(std::ranges::count(all, "run folder", &Finding::check), 1);
+  EXPECT_EQ(worst("run folder").code, ErrorCode::kCorrupt);
+}
+
+TEST_F(Diagnosing, WarnsOfAFullDisk) {
+  desk().disk_bytes = kGib / 2;
+  EXPECT_EQ(worst("run folder").verdict, Verdict::kWarning);
+}
+
+TEST_F(Diagnosing, NotesAClockThatIsApart) {
+  examination.machines[1].clock_ahead_s = -0.5;
+  EXPECT_EQ(worst("clock").verdict, Verdict::kOk);
+  examination.machines[1].clock_ahead_s = -90;
+  EXPECT_EQ(worst("clock").verdict, Verdict::kNote);
+  EXPECT_THAT(worst("clock").what, HasSubstr("90.0 s behind"));
+}
+
+TEST_F(Diagnosing, JudgesEveryAddress) {
+  EXPECT_TRUE(judged("10.0.0.1").is_taken);
+  EXPECT_THAT(judged("10.0.0.1").why, HasSubstr("reaches box from it"));
+  EXPECT_THAT(judged("127.0.0.1").why, HasSubstr("only the machine itself"));
+  EXPECT_THAT(judged("172.17.0.1").why, HasSubstr("containers"));
+  desk().candidates.push_back({"eth1", "192.168.7.1", "wired", false, 0});
+  EXPECT_THAT(judged("192.168.7.1").why, HasSubstr("down"));
+  desk().candidates.back().is_up = true;
+  EXPECT_THAT(judged("192.168.7.1").why, HasSubstr("no machine of the cluster"));
+}
+
+TEST_F(Diagnosing, ProposesTheAddressThatReachesThePeersInPlaceOfOneThatIsNotThere) {
+  cluster.machines[0].address = "10.0.0.9";
+  const Finding finding = worst("address");
+  EXPECT_EQ(finding.verdict, Verdict::kProblem);
+  EXPECT_EQ(finding.code, ErrorCode::kPeer);
+  EXPECT_THAT(finding.what, HasSubstr("no interface there has 10.0.0.9"));
+  EXPECT_THAT(finding.remedy, HasSubstr("write address = \"10.0.0.1\" (eth0)"));
+}
+
+TEST_F(Diagnosing, RefusesAnInterfaceThatDoesNotHaveTheAddress) {
+  cluster.machines[0].interface = "docker0";
+  EXPECT_THAT(worst("address").what, HasSubstr("is on eth0"));
+  EXPECT_EQ(worst("address").code, ErrorCode::kConfig);
+}
+
+TEST_F(Diagnosing, RefusesAnAddressWithoutACable) {
+  desk().candidates[1].is_up = false;
+  EXPECT_THAT(worst("address").what, HasSubstr("no cable"));
+}
+
+TEST_F(Diagnosing, WarnsWhenTheSystemGoesAnotherWay) {
+  desk().routes[0].from = "172.17.0.1";
+  EXPECT_EQ(worst("route").verdict, Verdict::kWarning);
+  EXPECT_EQ(worst("route").subject, "desk -> box");
+  EXPECT_THAT(worst("route").what, HasSubstr("docker0"));
+  desk().routes[0].from = "";
+  EXPECT_EQ(worst("route").verdict, Verdict::kProblem);
+}
+
+TEST_F(Diagnosing, NotesAWirelessAddress) {
+  desk().candidates[1].kind = "wireless";
+  EXPECT_EQ(worst("address").verdict, Verdict::kNote);
+}
+
+TEST_F(Diagnosing, RefusesATransportThatWouldExposeThem) {
+  comm.transport = "ucx";
+  EXPECT_EQ(worst("transport").verdict, Verdict::kProblem);
+  EXPECT_EQ(diagnosed().pairs[0].transport, "");
+  cluster.trusted = true;
+  EXPECT_EQ(worst("transport").verdict, Verdict::kOk);
+  EXPECT_EQ(diagnosed().pairs[0].transport, "ucx");
+}
+
+TEST_F(Diagnosing, RefusesBuildsThatWouldNotTakeTheSameTransport) {
+  cluster.trusted = true;
+  desk().transports = {"tcp"};
+  EXPECT_THAT(worst("transport").what, HasSubstr("tcp, ucx"));
+  EXPECT_THAT(worst("transport").remedy, HasSubstr("comm.transport"));
+  EXPECT_THAT(diagnosed().pairs[0].why, HasSubstr("the other ucx"));
+  comm.transport = "ucx";
+  EXPECT_THAT(worst("transport").what, HasSubstr("no transport 'ucx'"));
+}
+
+TEST_F(Diagnosing, SaysWhyTheMachinesDoNotConnect) {
+  examination.links.reset();
+  examination.links_failure = Error{ErrorCode::kPeer, "cannot connect to rank 1", "timed out", ""};
+  EXPECT_EQ(worst("connect").verdict, Verdict::kProblem);
+  EXPECT_EQ(worst("connect").code, ErrorCode::kPeer);
+  EXPECT_THAT(worst("connect").remedy, HasSubstr("firewall"));
+}
+
+TEST_F(Diagnosing, ComparesLinksWithTheClusterFile) {
+  LinkSpeed& speed = examination.links->links[1].speed;
+  speed.bandwidth_bytes_per_s = 0.4 * cluster.network.bandwidth_bytes_per_s;
+  EXPECT_EQ(worst("speed").verdict, Verdict::kWarning);
+  EXPECT_EQ(worst("speed").subject, "box -> desk");
+  EXPECT_THAT(worst("speed").what, HasSubstr("40 % of what the cluster file says"));
+  speed.bandwidth_bytes_per_s = 3 * cluster.network.bandwidth_bytes_per_s;
+  EXPECT_EQ(worst("speed").verdict, Verdict::kNote);
+  speed.bandwidth_bytes_per_s = cluster.network.bandwidth_bytes_per_s;
+  speed.latency_s = 0.02;
+  EXPECT_EQ(worst("speed").verdict, Verdict::kWarning);
+}
+
+TEST_F(Diagnosing, OfOneMachineNeedsNoAddress) {
+  cluster = local_cluster(1);
+  examination.machines.pop_back();
+  examination.links.reset();
+  for (const Finding& finding : diagnosed().findings) {
+    EXPECT_EQ(finding.verdict, Verdict::kOk) << finding.check << ": " << finding.what;
+  }
+  EXPECT_TRUE(diagnosed().pairs.empty());
+}
+
+}  // namespace
+}  // namespace motley

@@ -1,0 +1,158 @@
+// motley doctor: what Motley would use on these machines, whether it would work, and what to do
+// where it would not.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+
+#include "base/json.h"
+#include "base/log.h"
+#include "cluster/diagnosis.h"
+#include "partitioner/text_table.h"
+#include "tools/command.h"
+#include "tools/inputs.h"
+
+namespace motley {
+namespace {
+
+std::ptrdiff_t count_of(const Diagnosis& diagnosis, Verdict verdict) {
+  return std::ranges::count(diagnosis.findings, verdict, &Finding::verdict);
+}
+
+std::string summary(const Diagnosis& diagnosis) {
+  return fmt::format("{} problem(s), {} warning(s)", count_of(diagnosis, Verdict::kProblem),
+                     count_of(diagnosis, Verdict::kWarning));
+}
+
+std::string findings_table(const Diagnosis& diagnosis) {
+  std::vector<TextRow> rows = {{"", "where", "what", "found"}};
+  for (const Finding& finding : diagnosis.findings) {
+    rows.push_back({to_text(finding.verdict), finding.subject, finding.check, finding.what});
+    const bool is_good = finding.verdict == Verdict::kOk;
+    if (!is_good && !finding.remedy.empty()) rows.push_back({"", "", "", "try: " + finding.remedy});
+  }
+  return aligned_table(rows);
+}
+
+std::string addresses_table(const Diagnosis& diagnosis) {
+  std::vector<TextRow> rows = {{"machine", "interface", "address", "taken", "why"}};
+  for (const JudgedAddress& each : diagnosis.addresses) {
+    rows.push_back(
+        {each.machine, each.interface, each.address, each.is_taken ? "yes" : "no", each.why});
+  }
+  return aligned_table(rows);
+}
+
+std::string pairs_table(const Diagnosis& diagnosis) {
+  std::vector<TextRow> rows = {{"between", "and", "transport", "why"}};
+  for (const PairChoice& each : diagnosis.pairs) {
+    rows.push_back(
+        {each.from, each.to, each.transport.empty() ? "none" : each.transport, each.why});
+  }
+  return aligned_table(rows);
+}
+
+std::string to_text(const Diagnosis& diagnosis) {
+  std::string text = findings_table(diagnosis);
+  if (!diagnosis.addresses.empty()) text += "\nAddresses\n" + addresses_table(diagnosis);
+  if (!diagnosis.pairs.empty()) text += "\nTransports\n" + pairs_table(diagnosis);
+  return fmt::format("{}\n{}\n", text, summary(diagnosis));
+}
+
+Json to_json(const Cluster& cluster, const Examination& examination, const Diagnosis& diagnosis) {
+  Json findings = Json::array();
+  for (const Finding& each : diagnosis.findings) {
+    Json finding = {{"verdict", to_text(each.verdict)},
+                    {"where", each.subject},
+                    {"what", each.check},
+                    {"found", each.what},
+                    {"try", each.remedy}};
+    if (each.verdict == Verdict::kProblem) finding["status"] = static_cast<int>(each.code);
+    findings.push_back(std::move(finding));
+  }
+  Json addresses = Json::array();
+  for (const JudgedAddress& each : diagnosis.addresses) {
+    addresses.push_back({{"machine", each.machine},
+                         {"interface", each.interface},
+                         {"address", each.address},
+                         {"taken", each.is_taken},
+                         {"why", each.why}});
+  }
+  Json pairs = Json::array();
+  for (const PairChoice& each : diagnosis.pairs) {
+    pairs.push_back({{"between", each.from},
+                     {"and", each.to},
+                     {"transport", each.transport},
+                     {"why", each.why}});
+  }
+  Json machines = Json::object();
+  for (std::size_t i = 0; i < cluster.machines.size(); ++i) {
+    const auto& facts = examination.machines[i].facts;
+    machines[cluster.machines[i].name] = facts ? facts_to_json(*facts) : Json(nullptr);
+  }
+  return {{"problems", count_of(diagnosis, Verdict::kProblem)},
+          {"warnings", count_of(diagnosis, Verdict::kWarning)},
+          {"findings", findings},
+          {"addresses", addresses},
+          {"transports", pairs},
+          {"machines", machines}};
+}
+
+// The exit status is that of a run that meets the first problem.
+Result<void> verdict_of(const Diagnosis& diagnosis) {
+  const auto first = std::ranges::find(diagnosis.findings, Verdict::kProblem, &Finding::verdict);
+  if (first == diagnosis.findings.end()) return {};
+  return Error{first->code, fmt::format("a run would fail: {}", summary(diagnosis)),
+               fmt::format("{}, {}: {}", first->subject, first->check, first->what), first->remedy};
+}
+
+// A run's own folder is made when it starts; until then what holds it counts.
+std::filesystem::path existing_folder(const std::filesystem::path& folder) {
+  std::filesystem::path path = std::filesystem::absolute(folder).lexically_normal();
+  while (path.has_relative_path() && !std::filesystem::exists(path)) path = path.parent_path();
+  return path;
+}
+
+Result<void> doctor(const Arguments& arguments) {
+  MOTLEY_ASSIGN(const Cluster cluster, read_cluster(arguments, 1));
+  DoctorOptions options;
+  options.run_folder = existing_folder(arguments.has("run") ? arguments.value("run") : ".");
+  if (arguments.has("transport")) options.comm.transport = arguments.value("transport");
+  if (arguments.has("encrypt")) options.comm.encrypt = arguments.value("encrypt");
+  MOTLEY_ASSIGN(const auto program, stage_program());
+  MOTLEY_ASSIGN(const Examination examination, examine(cluster, options, program, Log("")));
+  const Diagnosis diagnosis = diagnose(cluster, options.comm, examination);
+  const std::string text = arguments.has("json")
+                               ? to_json(cluster, examination, diagnosis).dump(2) + "\n"
+                               : to_text(diagnosis);
+  std::fputs(text.c_str(), stdout);
+  std::fflush(stdout);
+  return verdict_of(diagnosis);
+}
+
+}  // namespace
+
+Command doctor_command() {
+  CommandSpec spec{
+      "doctor",
+      "check everything that commonly goes wrong, and print the fix",
+      {},
+      {cluster_option(),
+       {"run", "DIR", "folder of the coming runs, which all machines must see (default: this one)"},
+       {"transport", "KIND", "auto, ucx, gloo or tcp (default auto, as comm.transport)"},
+       {"encrypt", "WHEN", "auto, always or never (default auto, as comm.encrypt)"},
+       json_option()},
+      "Starts a worker on each machine, as a run would, and lets it look around: version, cores,\n"
+      "memory, the library for matrices, network addresses, whether the run folder is the same\n"
+      "one. Then the machines connect to each other for a moment. Says of each address why it\n"
+      "is used or not, and of each pair of machines which transport it would take and why.\n"
+      "Without --cluster it looks at this machine alone.\n\n"
+      "  PROBLEM  a run would fail      warning  it would run, but not as well as it could\n\n"
+      "Exit status: 0 without problems, else that of a run which meets the first of them.\n\n"
+      "Example\n"
+      "  motley doctor --cluster home.toml --run /shared/runs\n"};
+  return {spec, doctor};
+}
+
+}  // namespace motley
