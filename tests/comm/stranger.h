@@ -47,6 +47,11 @@ class Stranger {
               static_cast<ssize_t>(bytes.size()));
   }
 
+  // As much of it as the other end still wants.
+  void try_to_say(std::span<const std::byte> bytes) const {
+    (void)::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+  }
+
   // So many bytes, or fewer when the other end closes before.
   [[nodiscard]] std::vector<std::byte> hear(std::size_t count) const {
     std::vector<std::byte> bytes(count);
