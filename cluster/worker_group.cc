@@ -104,6 +104,7 @@ struct WorkerGroup::Impl {
   bool addresses_sent = false;
   bool started = false;  // all were ready
   bool ending = false;   // events no longer count
+  bool quiet = false;    // there was nothing to handle when last looked
 };
 
 Result<void> WorkerGroup::Impl::run(const EventHandler& handler) {
@@ -184,6 +185,7 @@ Result<void> WorkerGroup::Impl::wait_and_handle(const Deadline& deadline) {
   }
   const double timeout_ms = std::ceil(deadline.left_s() * 1e3);
   const int ready = ::poll(fds.data(), fds.size(), static_cast<int>(std::min(timeout_ms, 1e9)));
+  quiet = ready == 0;
   if (ready <= 0) return {};  // nothing came, or a signal that is not ours interrupted
 
   for (std::size_t i = 0; i < fds.size(); ++i) {
@@ -313,6 +315,8 @@ Result<void> WorkerGroup::Impl::handle_deadline() {
     exit_deadline = Deadline::after_s(kExitAfterDone_s);
     return {};
   }
+  // What came while a handler took its time (a checkpoint on a slow disk) is still to be read.
+  if (!quiet) return {};
   for (const auto& worker : workers) {
     if (worker->done || now_s() - worker->heard_at_s < options.silence_timeout_s) continue;
     return Error{

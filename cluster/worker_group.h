@@ -28,9 +28,9 @@ struct WorkerSpec {
 };
 
 struct WorkerGroupOptions {
-  double start_timeout_s = 60;    // from start to "ready" of all
-  double silence_timeout_s = 20;  // without any event, a worker counts as frozen
-  double kill_grace_s = 0.5;      // from asking a worker to end to killing it
+  double start_timeout_s = 60;   // from start to "ready" of all
+  double silence_timeout_s = 8;  // without any event, a worker counts as frozen
+  double kill_grace_s = 0.5;     // from asking a worker to end to killing it
   std::filesystem::path
       log_folder;  // each worker's stderr is added to <folder>/<rank>.log; "" = none
   // Called before each line that goes to the log; a live progress line clears itself here.

@@ -17,6 +17,13 @@ Error peer_unreachable(Rank peer, const std::string& cause) {
           "machines reach each other"};
 }
 
+Error peer_refused(Rank peer, const std::string& cause) {
+  return {
+      ErrorCode::kUnauthorised,
+      fmt::format("rank {} does not accept this rank's secret", peer.value), cause,
+      "give all ranks the secret and the epoch of one launch; end what a former one left behind"};
+}
+
 Error message_too_long(Rank from, std::size_t room_bytes) {
   return {ErrorCode::kCorrupt, fmt::format("a message from rank {} is too long", from.value),
           fmt::format("{} bytes were expected at most", room_bytes),

@@ -16,6 +16,9 @@ namespace motley {
 // kPeer: the rank could not be reached while connecting.
 [[nodiscard]] Error peer_unreachable(Rank peer, const std::string& cause);
 
+// kUnauthorised: the rank answered, and does not accept the secret of this launch.
+[[nodiscard]] Error peer_refused(Rank peer, const std::string& cause);
+
 // kCorrupt: a message that does not fit where it was expected.
 [[nodiscard]] Error message_too_long(Rank from, std::size_t room_bytes);
 

@@ -148,6 +148,30 @@ class GlooPeer {
     return pending;
   }
 
+  // Ends everything with this peer. The first cause stays.
+  void lose(const std::string& cause) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (!lost_.empty()) return;
+      lost_ = cause;
+    }
+    close_connection();
+    std::deque<Operation> dropped;
+    {
+      const std::lock_guard lock(mutex_);
+      if (reading_ != nullptr) reading_->abortWaitRecv();
+      if (writing_ != nullptr) writing_->abortWaitSend();
+      for (auto& [tag, operation] : sends_) dropped.push_back(std::move(operation));
+      for (auto& [tag, operations] : receives_) {
+        for (auto& operation : operations) dropped.push_back(std::move(operation));
+      }
+      sends_.clear();
+      receives_.clear();
+      changed_.notify_all();
+    }
+    for (auto& operation : dropped) operation.completion->finish(peer_lost(rank_, cause));
+  }
+
  private:
   template <class T>
   static std::optional<T> take(std::map<Tag, std::deque<T>>& waiting, Tag tag) {
@@ -325,30 +349,6 @@ class GlooPeer {
     return whole;
   }
 
-  // Ends everything with this peer. The first cause stays.
-  void lose(const std::string& cause) {
-    {
-      const std::lock_guard lock(mutex_);
-      if (!lost_.empty()) return;
-      lost_ = cause;
-    }
-    close_connection();
-    std::deque<Operation> dropped;
-    {
-      const std::lock_guard lock(mutex_);
-      if (reading_ != nullptr) reading_->abortWaitRecv();
-      if (writing_ != nullptr) writing_->abortWaitSend();
-      for (auto& [tag, operation] : sends_) dropped.push_back(std::move(operation));
-      for (auto& [tag, operations] : receives_) {
-        for (auto& operation : operations) dropped.push_back(std::move(operation));
-      }
-      sends_.clear();
-      receives_.clear();
-      changed_.notify_all();
-    }
-    for (auto& operation : dropped) operation.completion->finish(peer_lost(rank_, cause));
-  }
-
   // Pair::close() wakes nobody. A wait that times out closes the pair and does, connect() included.
   void close_connection() {
     try {
@@ -388,7 +388,7 @@ class GlooPeer {
   std::thread writer_;
 };
 
-class GlooTransport : public Transport {
+class GlooTransport : public WatchableTransport {
  public:
   // May throw what Gloo throws.
   GlooTransport(const TransportOptions& options, std::shared_ptr<gt::Device> device)
@@ -436,6 +436,8 @@ class GlooTransport : public Transport {
     return peer(from, tag).recv(tag, std::move(buffer));
   }
 
+  void lose(Rank rank, const std::string& cause) override { peers_[rank.index()]->lose(cause); }
+
  private:
   [[nodiscard]] std::optional<std::vector<char>> entry_for_self(std::string_view text) const {
     if (!text.starts_with(kAddressPrefix)) return std::nullopt;
@@ -477,7 +479,7 @@ std::shared_ptr<gt::Device> open_device(const gt::tcp::attr& attributes) {
 
 }  // namespace
 
-Result<std::unique_ptr<Transport>> make_gloo_transport(const TransportOptions& options) {
+Result<std::unique_ptr<WatchableTransport>> make_gloo_transport(const TransportOptions& options) {
   gt::tcp::attr attributes;
   if (!options.bind_address.empty()) {
     attributes.hostname = options.bind_address;
@@ -487,7 +489,7 @@ Result<std::unique_ptr<Transport>> make_gloo_transport(const TransportOptions& o
     attributes.hostname = "127.0.0.1";  // never empty: Gloo would ask for the host's name
   }
   try {
-    return std::unique_ptr<Transport>(
+    return std::unique_ptr<WatchableTransport>(
         std::make_unique<GlooTransport>(options, open_device(attributes)));
   } catch (const std::exception& failure) {
     return Error{

@@ -2,9 +2,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "comm/tcp_transport.h"
 #include "comm/transport.h"
+#include "comm/watched_transport.h"
 #ifdef MOTLEY_WITH_UCX
 #include "comm/ucx_transport.h"
 #endif
@@ -13,6 +15,16 @@
 #endif
 
 namespace motley {
+namespace {
+
+[[maybe_unused]] Result<std::unique_ptr<Transport>> watched(
+    Result<std::unique_ptr<WatchableTransport>> made, const TransportOptions& options) {
+  MOTLEY_ASSIGN(auto transport, std::move(made));
+  MOTLEY_ASSIGN(auto beats, make_tcp_transport(options));
+  return make_watched_transport(std::move(transport), std::move(beats), options.rank);
+}
+
+}  // namespace
 
 std::vector<std::string> transport_kinds() {
   return {
@@ -37,10 +49,10 @@ Result<std::unique_ptr<Transport>> make_transport(const TransportOptions& option
                  "what the ranks exchange is to be secret", "set comm.transport to auto or tcp"};
   }
 #ifdef MOTLEY_WITH_UCX
-  if (kind == "ucx") return make_ucx_transport(options);
+  if (kind == "ucx") return watched(make_ucx_transport(options), options);
 #endif
 #ifdef MOTLEY_WITH_GLOO
-  if (kind == "gloo") return make_gloo_transport(options);
+  if (kind == "gloo") return watched(make_gloo_transport(options), options);
 #endif
   return Error{ErrorCode::kConfig, fmt::format("this build has no transport '{}'", options.kind),
                fmt::format("it has {}", fmt::join(kinds, " and ")),

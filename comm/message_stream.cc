@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/hash.h"
 #include "comm/comm_errors.h"
 
 namespace motley {
@@ -17,13 +18,31 @@ constexpr std::uint64_t kMessageBytesMax = 1ULL << 40;
 
 // The header as it lies in memory and on the wire.
 struct Layout {
-  std::uint64_t tag;
+  std::uint64_t tag_and_check;  // the check in its high bits
   std::uint64_t message_bytes;
 };
 
 static_assert(sizeof(Layout) == kStreamHeaderBytes);
 
+// Without it, a flipped bit in a length would let the reader wait for bytes that never come, and
+// one in a tag would bring the message to nobody.
+std::uint64_t check_of(Tag tag, std::uint64_t message_bytes) {
+  const Layout unchecked{tag, message_bytes};
+  return hash64(std::as_bytes(std::span(&unchecked, 1))) << kTagBits;
+}
+
+Error broken_stream(const std::string& cause) {
+  return {ErrorCode::kCorrupt, "a broken stream", cause, ""};
+}
+
 }  // namespace
+
+void write_stream_header(Tag tag,
+                         std::uint64_t message_bytes,
+                         std::span<std::byte, kStreamHeaderBytes> bytes) {
+  const Layout layout{tag | check_of(tag, message_bytes), message_bytes};
+  std::memcpy(bytes.data(), &layout, kStreamHeaderBytes);
+}
 
 SendQueue::Pushed SendQueue::push(Tag tag, Buffer buffer) {
   Send send{tag, std::move(buffer), std::make_shared<Completion>()};
@@ -60,8 +79,7 @@ std::array<std::span<const std::byte>, 2> SendQueue::pieces() {
     has_current_ = true;
     written_ = 0;
     const bool is_beat = current_.completion == nullptr;
-    const Layout layout{current_.tag, is_beat ? 0 : current_.buffer.message().size()};
-    std::memcpy(header_.data(), &layout, kStreamHeaderBytes);
+    write_stream_header(current_.tag, is_beat ? 0 : current_.buffer.message().size(), header_);
   }
   std::span<const std::byte> message;
   if (current_.completion != nullptr) message = current_.buffer.message();
@@ -102,14 +120,17 @@ Result<std::span<std::byte>> MessageReader::room() {
   if (header_filled_ == kStreamHeaderBytes) {
     Layout layout{};
     std::memcpy(&layout, header_.data(), kStreamHeaderBytes);
-    const bool is_beat = layout.tag == kBeatTag && layout.message_bytes == 0;
+    const Tag tag = layout.tag_and_check & kBeatTag;
+    if (layout.tag_and_check != (tag | check_of(tag, layout.message_bytes))) {
+      return broken_stream("what it sent was damaged on the way");
+    }
+    const bool is_beat = tag == kBeatTag && layout.message_bytes == 0;
     if (!is_beat) {
-      if (layout.tag >= kTagsEnd || layout.message_bytes < kFrameHeaderBytes ||
+      if (tag >= kTagsEnd || layout.message_bytes < kFrameHeaderBytes ||
           layout.message_bytes > kMessageBytesMax) {
-        return Error{ErrorCode::kCorrupt, "a broken stream",
-                     "it sent a message that makes no sense", ""};
+        return broken_stream("it sent a message that makes no sense");
       }
-      if (!mailbox_.begin(layout.tag, layout.message_bytes)) return std::span<std::byte>();
+      if (!mailbox_.begin(tag, layout.message_bytes)) return std::span<std::byte>();
     }
     header_filled_ = 0;
     if (!is_beat) return mailbox_.room();

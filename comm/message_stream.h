@@ -1,7 +1,7 @@
-// How messages follow each other in the byte stream to one peer: 16 bytes of header (tag and
-// length), then the message (docs/formats/tcp.md). A header without a message is a beat: a sign of
-// life. SendQueue gives the bytes to write, MessageReader takes those that came. Neither touches a
-// socket.
+// How messages follow each other in the byte stream to one peer: 16 bytes of header (tag, length
+// and a check of both), then the message (docs/formats/tcp.md). A header without a message is a
+// beat: a sign of life. SendQueue gives the bytes to write, MessageReader takes those that came.
+// Neither touches a socket.
 #pragma once
 
 #include <array>
@@ -23,7 +23,12 @@
 namespace motley {
 
 inline constexpr std::size_t kStreamHeaderBytes = 16;
-inline constexpr Tag kBeatTag = kTagsEnd;  // beyond the callers' tags
+inline constexpr Tag kBeatTag = kTagsEnd;  // beyond the callers' tags; all kTagBits set
+
+// REQUIRES: tag <= kBeatTag.
+void write_stream_header(Tag tag,
+                         std::uint64_t message_bytes,
+                         std::span<std::byte, kStreamHeaderBytes> bytes);
 
 // What is to be sent to one peer, in order. push() may be called from any thread, the others from
 // the one that writes.

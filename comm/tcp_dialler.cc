@@ -21,12 +21,14 @@ TcpDialler::TcpDialler(asio::io_context& io,
                        Rank peer,
                        asio::ip::tcp::endpoint source,
                        asio::ip::tcp::endpoint target,
-                       Reached reached)
+                       Reached reached,
+                       Refused refused)
     : group_(group),
       peer_(peer),
       source_(std::move(source)),
       target_(std::move(target)),
       reached_(std::move(reached)),
+      refused_(std::move(refused)),
       socket_(io),
       timer_(io) {}
 
@@ -53,6 +55,9 @@ void TcpDialler::on_connected(const boost::system::error_code& failure) {
   };
   const auto done = [this](const Result<Hello>& hello) {
     const auto introduction = std::exchange(introduction_, nullptr);
+    if (!hello.ok() && hello.error().code == ErrorCode::kUnauthorised) {
+      return refused_(peer_, hello.error().cause);
+    }
     if (!hello.ok()) return try_again(hello.error().cause);
     reached_(peer_, introduction->take_stream());
   };

@@ -1,5 +1,7 @@
 // TcpDialler: reaches one rank that listens, trying again until it is stopped: the other end may be
-// busy with strangers. Lives on the thread that runs the io_context.
+// busy with strangers. It gives up only when somebody answers at that address by TLS and does not
+// accept the key: a crowd at the door closes connections, but only who has the address, or sits on
+// the way to it, can say that. Lives on the thread that runs the io_context.
 #pragma once
 
 #include <functional>
@@ -19,14 +21,17 @@ namespace motley {
 class TcpDialler {
  public:
   using Reached = std::function<void(Rank, TcpStream)>;
+  using Refused = std::function<void(Rank, const std::string& cause)>;
 
-  // Connects from `source` (port 0: any) to `target`. `reached` is called at most once.
+  // Connects from `source` (port 0: any) to `target`. One of `reached` and `refused` is called, at
+  // most once.
   TcpDialler(boost::asio::io_context& io,
              const TcpGroup& group,
              Rank peer,
              boost::asio::ip::tcp::endpoint source,
              boost::asio::ip::tcp::endpoint target,
-             Reached reached);
+             Reached reached,
+             Refused refused);
   ~TcpDialler();
   TcpDialler(const TcpDialler&) = delete;
   TcpDialler& operator=(const TcpDialler&) = delete;
@@ -45,6 +50,7 @@ class TcpDialler {
   const boost::asio::ip::tcp::endpoint source_;
   const boost::asio::ip::tcp::endpoint target_;
   const Reached reached_;
+  const Refused refused_;
   boost::asio::ip::tcp::socket socket_;
   boost::asio::steady_timer timer_;
   std::shared_ptr<Introduction> introduction_;

@@ -137,8 +137,9 @@ class TcpTransport : public Transport {
   Result<void> wait_for_all(Deadline deadline) {
     const auto missing = [this] { return std::ranges::find(joined_, false); };
     std::unique_lock lock(mutex_);
-    if (changed_.wait_until(lock, deadline.time(), [&] { return missing() == joined_.end(); })) {
-      return {};
+    if (changed_.wait_until(lock, deadline.time(),
+                            [&] { return refusal_ || missing() == joined_.end(); })) {
+      return refusal_ ? Result<void>(*refusal_) : Result<void>();
     }
     const Rank rank{static_cast<std::int32_t>(missing() - joined_.begin())};
     lock.unlock();
@@ -168,9 +169,18 @@ class TcpTransport : public Transport {
     for (Rank rank{0}; rank < self_; ++rank.value) {
       diallers_[rank.index()] = std::make_unique<TcpDialler>(
           io_, group_, rank, source, targets[rank.index()],
-          [this](Rank reached, TcpStream stream) { join(reached, std::move(stream)); });
+          [this](Rank reached, TcpStream stream) { join(reached, std::move(stream)); },
+          [this](Rank refusing, const std::string& cause) { give_up(refusing, cause); });
       diallers_[rank.index()]->start();
     }
+  }
+
+  void give_up(Rank refusing, const std::string& cause) {
+    {
+      const std::lock_guard lock(mutex_);
+      refusal_ = peer_refused(refusing, cause);
+    }
+    changed_.notify_all();
   }
 
   // Higher ranks dial, each once.
@@ -221,7 +231,9 @@ class TcpTransport : public Transport {
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::vector<bool> joined_;  // [Rank]; guarded by mutex_
+  // Guarded by mutex_.
+  std::vector<bool> joined_;  // [Rank]
+  std::optional<Error> refusal_;
 
   std::thread thread_;
 };

@@ -19,6 +19,11 @@ constexpr std::size_t kFirstBytes = std::size_t{16} << 10;
 constexpr std::size_t kManyBytes = std::size_t{256} << 10;  // sixteen records a system call
 constexpr unsigned char kAes128GcmSha256[] = {0x13, 0x01};
 
+// Whether the error that OpenSSL will tell next is an alert that came.
+bool is_alert() {
+  return ERR_GET_REASON(ERR_peek_error()) > SSL_AD_REASON_OFFSET;
+}
+
 std::string queued_reason() {
   const char* reason = ERR_reason_error_string(ERR_get_error());
   ERR_clear_error();
@@ -189,7 +194,10 @@ Result<bool> TlsSession::handshake() {
   }
   const int error = SSL_get_error(ssl_, outcome);
   if (error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE) return false;
-  return failed("the TLS handshake failed", outcome);
+  const bool is_refusal = error == SSL_ERROR_SSL && is_alert();
+  Error failure = failed("the TLS handshake failed", outcome);
+  if (is_refusal) failure.code = ErrorCode::kUnauthorised;
+  return failure;
 }
 
 Result<std::size_t> TlsSession::read(std::span<std::byte> plain) {

@@ -69,6 +69,7 @@ class TlsSession {
   // The plain side. Errors are kPeer, with OpenSSL's words as the cause; the session is then over,
   // but outgoing() may hold an alert that tells the other end why.
   // True once both ends have proved that they hold the key; false: more must come or leave first.
+  // kUnauthorised when the other end has answered with such an alert: trying again will not help.
   [[nodiscard]] Result<bool> handshake();
   // How many bytes were read; 0: more must come first. REQUIRES: handshake() gave true.
   [[nodiscard]] Result<std::size_t> read(std::span<std::byte> plain);

@@ -40,7 +40,8 @@ class Transport {
   [[nodiscard]] virtual std::string address() const = 0;
 
   // Connects to every other rank. addresses: [Rank], this rank's own included. Called once, before
-  // the first send or receive. kPeer, naming the rank, when one cannot be reached in time.
+  // the first send or receive. kPeer, naming the rank, when one cannot be reached in time; at once
+  // kUnauthorised when one answers and does not accept the secret.
   [[nodiscard]] virtual Result<void> connect(const std::vector<std::string>& addresses,
                                              Deadline deadline) = 0;
 

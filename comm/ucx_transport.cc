@@ -75,11 +75,11 @@ Result<ContextPtr> open_context(const std::string& interface, int rank_count) {
   }
   const std::unique_ptr<ucp_config_t, decltype(&ucp_config_release)> owner(config,
                                                                            ucp_config_release);
-  // Detecting a lost peer excludes shared memory in this version of UCX, so TCP it is. No rendezvous:
-  // its replies wait behind what the replying side itself is sending, so that two large messages in
-  // opposite directions would go one after the other instead of both at once. No sending from the
-  // caller's memory: UCX ends the process when the peer leaves during such a send of several parts
-  // (an assertion on its completion; docs/decisions/0009).
+  // Detecting a lost peer excludes shared memory in this version of UCX, so TCP it is. No
+  // rendezvous: its replies wait behind what the replying side itself is sending, so that two large
+  // messages in opposite directions would go one after the other instead of both at once. No
+  // sending from the caller's memory: UCX ends the process when the peer leaves during such a send
+  // of several parts (an assertion on its completion; docs/decisions/0009).
   for (const auto& [key, value] : {std::pair{"TLS", "tcp,self"},
                                    {"RNDV_THRESH", "inf"},
                                    {"ZCOPY_THRESH", "inf"},
@@ -146,7 +146,7 @@ struct Peer {
   std::list<std::unique_ptr<Operation>> under_way;
 };
 
-class UcxTransport : public Transport {
+class UcxTransport : public WatchableTransport {
  public:
   UcxTransport(const TransportOptions& options,
                ContextPtr context,
@@ -201,6 +201,10 @@ class UcxTransport : public Transport {
   Pending recv(Rank from, Tag tag, Buffer buffer) override {
     MOTLEY_CHECK(tag < kTagsEnd, "tag {:#x}", tag);
     return submit(from, Direction::kReceive, tag, std::move(buffer));
+  }
+
+  void lose(Rank peer, const std::string& cause) override {
+    post([this, peer, cause] { lose(peers_[peer.index()], cause); });
   }
 
  private:
@@ -431,7 +435,9 @@ class UcxTransport : public Transport {
     }
   }
 
+  // The first cause stays.
   void lose(Peer& peer, const std::string& cause) {
+    if (!peer.lost.empty()) return;
     peer.lost = cause;
     if (peer.endpoint != nullptr) close_endpoint(std::exchange(peer.endpoint, nullptr));
     for (auto next = peer.under_way.begin(); next != peer.under_way.end();) {
@@ -483,7 +489,7 @@ class UcxTransport : public Transport {
 
 }  // namespace
 
-Result<std::unique_ptr<Transport>> make_ucx_transport(const TransportOptions& options) {
+Result<std::unique_ptr<WatchableTransport>> make_ucx_transport(const TransportOptions& options) {
   std::string interface = options.interface;
   if (interface.empty()) {
     MOTLEY_ASSIGN(interface, interface_of(options.bind_address));
@@ -500,7 +506,7 @@ Result<std::unique_ptr<Transport>> make_ucx_transport(const TransportOptions& op
   if (task_fd < 0) {
     return Error{ErrorCode::kInternal, "cannot make an eventfd", std::strerror(errno), ""};
   }
-  return std::unique_ptr<Transport>(std::make_unique<UcxTransport>(
+  return std::unique_ptr<WatchableTransport>(std::make_unique<UcxTransport>(
       options, std::move(context), std::move(worker), std::move(address), worker_fd, task_fd));
 }
 

@@ -4,6 +4,7 @@
 
 #if defined(__x86_64__)
 
+#include <cpuid.h>
 #include <immintrin.h>
 
 #define MOTLEY_AVX2 __attribute__((target("avx2,f16c")))
@@ -83,11 +84,20 @@ MOTLEY_AVX2 void bf16_decode(const std::byte* wire_B, std::span<float> values_N)
   scalar_half_kernels().bf16_decode(wire_B + 2 * vector_count, values_N.subspan(vector_count));
 }
 
+// __builtin_cpu_supports("f16c") is unknown to clang 14.
+bool has_f16c() {
+  unsigned a = 0;
+  unsigned b = 0;
+  unsigned c = 0;
+  unsigned d = 0;
+  return __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0;
+}
+
 }  // namespace
 
 const HalfKernels* avx2_half_kernels() {
   static constexpr HalfKernels kKernels = {fp16_encode, fp16_decode, bf16_encode, bf16_decode};
-  const bool present = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("f16c");
+  const bool present = __builtin_cpu_supports("avx2") && has_f16c();
   return present ? &kKernels : nullptr;
 }
 

@@ -1,3 +1,6 @@
+#include <chrono>
+#include <thread>
+
 #include "cluster/worker_group.h"
 #include "tests/cluster/worker_group_fixture.h"
 
@@ -99,6 +102,22 @@ TEST_F(WorkerGroupFailureTest, NoticesAFrozenWorker) {
   EXPECT_EQ(error.what,
             "stage 1 (test) gave no sign of life for 0.2 s, while it did backward of micro-batch 0 "
             "of step 2");
+}
+
+// As while a checkpoint goes to a slow disk.
+TEST_F(WorkerGroupFailureTest, DoesNotTakeItsOwnAbsenceForSilence) {
+  options_.silence_timeout_s = 0.5;
+  add(R"([["release", "FIFO"], ["await", "FIFO"], ["done"]])");
+  add(R"([["await", "FIFO"], ["say", {"event": "trace"}], ["release", "FIFO"], ["done"]])");
+  const std::string first = meeting_point();
+  const std::string second = meeting_point();
+  specs_[0].job.options["script"][0][1] = specs_[1].job.options["script"][0][1] = first;
+  specs_[0].job.options["script"][1][1] = specs_[1].job.options["script"][2][1] = second;
+  const Result<void> outcome = run([](int /*worker*/, const Json& /*event*/) -> Result<void> {
+    std::this_thread::sleep_for(std::chrono::seconds(1));
+    return {};
+  });
+  EXPECT_TRUE(outcome.ok()) << describe(outcome.error());
 }
 
 TEST_F(WorkerGroupFailureTest, NamesTheWorkersThatDoNotGetReady) {

@@ -82,6 +82,12 @@ Bytes stream_with(Tag tag, std::size_t payload_bytes, std::uint8_t fill) {
   return stream_of(queue);
 }
 
+Bytes stream_of_a_beat() {
+  SendQueue queue(Rank{1});
+  queue.push_beat();
+  return stream_of(queue);
+}
+
 void expect_message(Pending& pending, std::size_t payload_bytes, std::uint8_t fill) {
   ASSERT_TRUE(pending.done());
   auto outcome = pending.wait(soon(), "a message");
@@ -91,10 +97,11 @@ void expect_message(Pending& pending, std::size_t payload_bytes, std::uint8_t fi
                                   [&](std::byte byte) { return byte == std::byte{fill}; }));
 }
 
+// The example of docs/formats/tcp.md.
 TEST(MessageStream, HasTheDocumentedBytes) {
   const Bytes stream = stream_with(0x0102030405, 1, 9);
   ASSERT_EQ(stream.size(), 16U + 64 + 1);
-  const std::vector<int> header = {5, 4, 3, 2, 1, 0, 0, 0, 65, 0, 0, 0, 0, 0, 0, 0};
+  const std::vector<int> header = {5, 4, 3, 2, 1, 0, 0x41, 0x57, 65, 0, 0, 0, 0, 0, 0, 0};
   for (std::size_t i = 0; i < header.size(); ++i) {
     EXPECT_EQ(std::to_integer<int>(stream[i]), header[i]) << i;
   }
@@ -216,14 +223,27 @@ TEST(Mailbox, KeepsWhatCameBeforeThePeerWasLost) {
   EXPECT_FALSE(receiver.recv(1, 10).wait(soon(), "a message").ok());
 }
 
+TEST(MessageStream, EndsAtEveryFlippedBitOfAHeader) {
+  for (const Bytes& right : {stream_with(3, 100, 1), stream_of_a_beat()}) {
+    for (std::size_t bit = 0; bit < 8 * kStreamHeaderBytes; ++bit) {
+      Bytes stream = right;
+      stream[bit / 8] ^= static_cast<std::byte>(1 << bit % 8);
+      stream.push_back(std::byte{0});
+      Receiver receiver;
+      auto receive = receiver.recv(3, 100);
+      EXPECT_EQ(receiver.feed(stream).size(), stream.size() - kStreamHeaderBytes) << bit;
+      EXPECT_THAT(receiver.error(), HasSubstr("damaged on the way")) << bit;
+      EXPECT_FALSE(receive.done());
+    }
+  }
+}
+
 class SenselessHeader : public testing::TestWithParam<std::pair<std::uint64_t, std::uint64_t>> {};
 
 TEST_P(SenselessHeader, EndsTheStream) {
   const auto [tag, message_bytes] = GetParam();
-  Bytes stream(kStreamHeaderBytes);
-  std::memcpy(stream.data(), &tag, 8);
-  std::memcpy(stream.data() + 8, &message_bytes, 8);
-  stream.resize(kStreamHeaderBytes + 1);
+  Bytes stream(kStreamHeaderBytes + 1);
+  write_stream_header(tag, message_bytes, std::span(stream).first<kStreamHeaderBytes>());
   Receiver receiver;
   EXPECT_EQ(receiver.feed(stream).size(), 1U);
   EXPECT_THAT(receiver.error(), HasSubstr("makes no sense"));
@@ -231,9 +251,7 @@ TEST_P(SenselessHeader, EndsTheStream) {
 
 INSTANTIATE_TEST_SUITE_P(,
                          SenselessHeader,
-                         testing::Values(std::pair{kTagsEnd + 1, 64},
-                                         std::pair{~0ULL, 64},
-                                         std::pair{kBeatTag, 64},
+                         testing::Values(std::pair{kBeatTag, 64},
                                          std::pair{1, 0},
                                          std::pair{1, 63},
                                          std::pair{1, ~0ULL},

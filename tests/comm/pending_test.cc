@@ -1,6 +1,8 @@
 #include "comm/pending.h"
 
+#include <memory>
 #include <thread>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -79,6 +81,48 @@ TEST(Bell, RingsForTheFirstOfManyToEnd) {
   EXPECT_TRUE(bell->wait(Deadline::after_s(20)));
   EXPECT_TRUE(second->done());
   EXPECT_FALSE(bell->wait(Deadline::after_s(0))) << "it rang once";
+}
+
+// As the sum over replicas does: one thread waits for the first of many and looks at all, while
+// several others end them. It must never sleep through the last ring.
+TEST(Bell, NeverLosesARingOfManyThreads) {
+  constexpr int kThreads = 4;
+  constexpr std::size_t kEach = 300;
+  const auto bell = std::make_shared<Bell>();
+  std::vector<std::shared_ptr<Completion>> completions(kThreads * kEach);
+  std::vector<Pending> pending;
+  for (auto& completion : completions) {
+    completion = std::make_shared<Completion>();
+    pending.emplace_back(completion);
+  }
+  std::vector<std::jthread> ringers;
+  for (std::size_t first = 0; first < completions.size(); first += kEach) {
+    ringers.emplace_back([&completions, first] {
+      for (std::size_t i = first; i < first + kEach; ++i) completions[i]->finish(Buffer(i));
+    });
+  }
+  for (Pending& each : pending) each.tell(bell);  // some have ended already
+  for (std::size_t ended = 0; ended < pending.size();) {
+    ASSERT_TRUE(bell->wait(Deadline::after_s(20))) << ended << " have ended";
+    for (std::size_t i = 0; i < pending.size(); ++i) {
+      if (!pending[i].valid() || !pending[i].done()) continue;
+      const auto outcome = pending[i].wait(Deadline::after_s(0), "it");
+      ASSERT_TRUE(outcome.ok());
+      EXPECT_EQ(outcome->payload_bytes_max(), i);
+      ++ended;
+    }
+  }
+}
+
+// The transport may end what its waiter has given up at the same moment.
+TEST(Pending, MayBeDroppedWhileItEnds) {
+  for (int round = 0; round < 2000; ++round) {
+    auto completion = std::make_shared<Completion>();
+    Pending pending(completion);
+    const std::jthread transport([completion] { completion->finish(Buffer(1)); });
+    const auto outcome = pending.wait(Deadline::after_s(0), "it");
+    if (!outcome.ok()) EXPECT_EQ(outcome.error().code, ErrorCode::kPeer);
+  }
 }
 
 TEST(Bell, RingsAtOnceForWhatHasEnded) {

@@ -31,6 +31,16 @@ class Stranger {
     connected_ = ::connect(fd_, reinterpret_cast<const sockaddr*>(&target), sizeof target) == 0;
   }
 
+  // A socket that has connected to nothing yet.
+  static Stranger unconnected() {
+    return Stranger(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), false);
+  }
+
+  // Who comes next to a socket that listens.
+  static Stranger accepted_by(const Stranger& listening) {
+    return Stranger(::accept4(listening.fd_, nullptr, nullptr, SOCK_CLOEXEC), true);
+  }
+
   ~Stranger() {
     if (fd_ >= 0) ::close(fd_);
   }
@@ -40,11 +50,18 @@ class Stranger {
 
   Stranger& operator=(Stranger&&) = delete;
 
+  [[nodiscard]] int fd() const { return fd_; }
+
   [[nodiscard]] bool connected() const { return connected_; }
 
   void say(std::span<const std::byte> bytes) const {
     EXPECT_EQ(::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL),
               static_cast<ssize_t>(bytes.size()));
+  }
+
+  // As much of it as the other end still wants.
+  void try_to_say(std::span<const std::byte> bytes) const {
+    (void)::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
   }
 
   // So many bytes, or fewer when the other end closes before.
@@ -74,6 +91,8 @@ class Stranger {
   }
 
  private:
+  Stranger(int fd, bool connected) : fd_(fd), connected_(connected) {}
+
   static sockaddr_in endpoint(const std::string& host, int port) {
     sockaddr_in address{};
     address.sin_family = AF_INET;

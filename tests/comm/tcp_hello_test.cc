@@ -35,12 +35,12 @@ TEST(TcpHello, HasTheDocumentedBytes) {
   const HelloBytes bytes = written(kExample);
   EXPECT_EQ(to_hex({reinterpret_cast<const char*>(bytes.data()), bytes.size()}),
             "4d544c48"  // MTLH
-            "01000000"  // version, reserved
+            "02000000"  // version, reserved
             "04030201"  // epoch
             "05000000"  // ranks
             "03000000"  // from
             "01000000"  // to
-            "95307f700b3fa787");
+            "841177df10297224");
 }
 
 TEST(TcpHello, ReadsBack) {
@@ -61,11 +61,11 @@ TEST(TcpHello, RefusesEveryFlippedBit) {
 
 TEST(TcpHello, RefusesAnotherVersionByName) {
   HelloBytes bytes = written(kExample);
-  bytes[4] = std::byte{2};
+  bytes[4] = std::byte{7};
   rehash(bytes);
   const auto hello = read_hello(bytes);
   ASSERT_FALSE(hello.ok());
-  EXPECT_THAT(hello.error().cause, HasSubstr("version 2"));
+  EXPECT_THAT(hello.error().cause, HasSubstr("version 7"));
 }
 
 TEST(TcpHello, RefusesAReservedByte) {

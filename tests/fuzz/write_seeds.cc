@@ -1,5 +1,4 @@
-// Writes a right plan, a right profile and right topk messages, from which fuzzing starts, into the
-// folders DIR/plan, DIR/profile and DIR/topk.
+// Writes what is right, from which fuzzing starts, into a folder of DIR for each format.
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
@@ -8,7 +7,12 @@
 #include <vector>
 
 #include "base/files.h"
+#include "base/secret.h"
+#include "comm/frame_header.h"
+#include "comm/tcp_hello.h"
+#include "comm/tls_session.h"
 #include "compression/codec.h"
+#include "tests/fuzz/frames.h"
 #include "tests/partitioner/value_fixtures.h"
 
 namespace motley {
@@ -32,6 +36,46 @@ Result<std::string> topk_seed(char number, const std::string& chain, std::uint16
   return seed;
 }
 
+// What tests/fuzz/frame_fuzz.cc reads: everything is to be put right, then the message.
+std::string frame_seed() {
+  constexpr std::size_t kPayloadBytes = 40;
+  std::string seed(1 + kFrameHeaderBytes + kPayloadBytes, 7);
+  write_header({kFuzzEpoch, kFuzzPlan, Rank{0}, kFuzzFrame, 0, 0},
+               std::as_writable_bytes(std::span(seed)).subspan<1, kFrameHeaderBytes>());
+  return seed;
+}
+
+// What tests/fuzz/tcp_fuzz.cc reads as a hello.
+std::string hello_seed() {
+  std::string seed(1 + kHelloBytes, 1);
+  write_hello({1, 3, Rank{2}, Rank{1}},
+              std::as_writable_bytes(std::span(seed)).subspan<1, kHelloBytes>());
+  return seed;
+}
+
+// What it reads as a stream: a message for tag 1, a beat, one that came early and a long one.
+std::string stream_seed() {
+  std::string seed(1, '\x10');
+  const auto message = [&](char tag, char bytes) {
+    seed += {'\x21', tag, bytes, bytes};  // a header with a length of one byte, then raw bytes
+    seed += std::string(static_cast<std::size_t>(bytes), 'x');
+  };
+  message(1, 80);
+  seed += '\x03';
+  message(3, 70);
+  message(1, 90);
+  return seed;
+}
+
+// What tests/fuzz/tls_fuzz.cc reads: how a client begins, for the server.
+Result<std::string> tls_seed() {
+  MOTLEY_ASSIGN(const auto context, TlsContext::make(std::string(kSecretBytes, 'k'), "epoch 1"));
+  TlsSession client(context, TlsSession::Role::kClient);
+  MOTLEY_TRY(client.handshake());
+  const auto said = client.outgoing();
+  return std::string(1, 0) + std::string(reinterpret_cast<const char*>(said.data()), said.size());
+}
+
 Result<void> write_seeds(const std::filesystem::path& folder) {
   MOTLEY_TRY(write_seed(folder / "plan" / "right.json", plan_text()));
   MOTLEY_TRY(write_seed(folder / "profile" / "right.json", profile_text()));
@@ -40,7 +84,13 @@ Result<void> write_seeds(const std::filesystem::path& folder) {
   MOTLEY_ASSIGN(const std::string mask, topk_seed(1, "topk(0.4)|fp16", 5000));
   MOTLEY_TRY(write_seed(folder / "topk" / "mask", mask));
   MOTLEY_ASSIGN(const std::string packed, topk_seed(3, "topk(0.1)|int8|zstd(1)", 500));
-  return write_seed(folder / "topk" / "packed", packed);
+  MOTLEY_TRY(write_seed(folder / "topk" / "packed", packed));
+  MOTLEY_TRY(write_seed(folder / "frame" / "right", frame_seed()));
+  MOTLEY_TRY(write_seed(folder / "tcp" / "hello", hello_seed()));
+  MOTLEY_TRY(write_seed(folder / "tcp" / "stream", stream_seed()));
+  MOTLEY_TRY(write_seed(folder / "tls" / "changed", std::string("\2\x30\0\1", 4)));
+  MOTLEY_ASSIGN(const std::string client, tls_seed());
+  return write_seed(folder / "tls" / "client", client);
 }
 
 }  // namespace

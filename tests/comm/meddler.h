@@ -1,0 +1,88 @@
+// Meddler: sits between a rank that dials and the door of a TCP transport, passes on what both say,
+// and turns one bit over, once.
+#pragma once
+
+#include <poll.h>
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <string>
+#include <thread>
+
+#include "comm/stranger.h"
+
+namespace motley {
+
+class Meddler {
+ public:
+  // Flips the lowest bit of byte `flipped_at` of what the dialling ranks say, all together.
+  Meddler(std::string door, std::size_t flipped_at)
+      : door_(std::move(door)), flipped_at_(flipped_at) {
+    sockaddr_in here{};
+    here.sin_family = AF_INET;
+    here.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    EXPECT_EQ(::bind(listening_.fd(), reinterpret_cast<const sockaddr*>(&here), sizeof here), 0);
+    EXPECT_EQ(::listen(listening_.fd(), 4), 0);
+    socklen_t bytes = sizeof here;
+    ::getsockname(listening_.fd(), reinterpret_cast<sockaddr*>(&here), &bytes);
+    const std::string kind = door_.substr(0, door_.find(':'));
+    address_ = kind + ":127.0.0.1:" + std::to_string(ntohs(here.sin_port));
+    thread_ = std::jthread([this] { run(); });
+  }
+
+  ~Meddler() { stopping_ = true; }
+
+  Meddler(const Meddler&) = delete;
+  Meddler& operator=(const Meddler&) = delete;
+
+  // As the door's.
+  [[nodiscard]] const std::string& address() const { return address_; }
+
+ private:
+  static constexpr int kLook_ms = 20;
+
+  void run() {
+    while (!stopping_) {
+      pollfd waiting{listening_.fd(), POLLIN, 0};
+      if (::poll(&waiting, 1, kLook_ms) <= 0) continue;
+      const Stranger dialling = Stranger::accepted_by(listening_);
+      const Stranger door(door_);
+      while (!stopping_ && pass_on(dialling, door)) {
+      }
+    }
+  }
+
+  // False once one end has closed.
+  bool pass_on(const Stranger& dialling, const Stranger& door) {
+    std::array<pollfd, 2> ends = {pollfd{dialling.fd(), POLLIN, 0}, pollfd{door.fd(), POLLIN, 0}};
+    if (::poll(ends.data(), ends.size(), kLook_ms) <= 0) return true;
+    std::array<std::byte, 4096> bytes;
+    for (const pollfd& end : ends) {
+      if (end.revents == 0) continue;
+      const ssize_t count = ::recv(end.fd, bytes.data(), bytes.size(), 0);
+      if (count <= 0) return false;
+      const auto said = std::span(bytes).first(static_cast<std::size_t>(count));
+      if (end.fd == dialling.fd()) meddle(said);
+      (end.fd == dialling.fd() ? door : dialling).try_to_say(said);
+    }
+    return true;
+  }
+
+  void meddle(std::span<std::byte> said) {
+    if (flipped_at_ >= passed_ && flipped_at_ - passed_ < said.size()) {
+      said[flipped_at_ - passed_] ^= std::byte{1};
+    }
+    passed_ += said.size();
+  }
+
+  const std::string door_;
+  const std::size_t flipped_at_;
+  const Stranger listening_ = Stranger::unconnected();
+  std::string address_;
+  std::size_t passed_ = 0;  // the thread's
+  std::atomic<bool> stopping_ = false;
+  std::jthread thread_;
+};
+
+}  // namespace motley

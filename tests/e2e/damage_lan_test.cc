@@ -1,0 +1,141 @@
+// A real run between machines of scripts/lan, over each transport, to which something happens: how
+// soon it ends, and with what words (docs/failures.md). Skipped without root and network
+// namespaces, and where a LAN is up already.
+#include <fmt/format.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/clock.h"
+#include "e2e/small_job.h"
+
+namespace motley::test {
+namespace {
+
+using testing::ContainsRegex;
+
+// For ending all processes, and for a machine that is busy with other things.
+constexpr double kSlack_s = 3;
+
+enum class Happening { kKilled, kFrozen, kCut };
+
+struct Promise {
+  const char* name;
+  Happening happening;
+  double within_s;
+  const char* words;  // of the error, as a regular expression
+};
+
+constexpr Promise kPromises[] = {
+    {"killed", Happening::kKilled, 1,
+     "stage [0-9a-z]+ .m[12]. was killed by signal 9 .Killed., while it did "},
+    {"frozen", Happening::kFrozen, 10,
+     "waiting for .* of chunk .* step .* from rank 1: rank 1 was lost"},
+    {"cut", Happening::kCut, 5,
+     "waiting for .* of chunk .* step .* from rank [01]: rank [01] was lost"},
+};
+
+bool shell(const std::string& command) {
+  return std::system((command + " >/dev/null 2>&1").c_str()) == 0;  // NOLINT(cert-env33-c)
+}
+
+class DamageOnLan : public testing::TestWithParam<std::tuple<const char*, Promise>> {
+ protected:
+  static void SetUpTestSuite() {
+    is_up_ = ::geteuid() == 0 && ::access("/run/netns/motley-sw", F_OK) != 0 &&
+             shell("unshare --net true") && shell(MOTLEY_LAN " up -n 2 --mbps 1000");
+  }
+
+  static void TearDownTestSuite() {
+    if (is_up_) EXPECT_TRUE(shell(MOTLEY_LAN " down"));
+  }
+
+  void SetUp() override {
+    if (!is_up_) GTEST_SKIP() << "needs root and a LAN of its own (scripts/lan)";
+  }
+
+  void TearDown() override {
+    if (is_up_) plug_in("up");
+  }
+
+  static void plug_in(const char* state) {
+    EXPECT_TRUE(shell(fmt::format("ip -n motley-sw link set port-m2 {}", state)));
+  }
+
+  [[nodiscard]] std::string cluster_file(bool trusted) const {
+    std::string text = fmt::format("[network]\ntrusted = {}\n", trusted);
+    for (const int number : {1, 2}) {
+      text += fmt::format(
+          "[[machine]]\nname = \"m{0}\"\naddress = \"10.77.0.{0}\"\nthreads = 1\n"
+          "shell = [\"{1}\", \"exec\", \"m{0}\"]\n",
+          number, MOTLEY_LAN);
+    }
+    return job_.folder().write("cluster.toml", text);
+  }
+
+  // A run that takes hours, over both machines.
+  [[nodiscard]] std::vector<std::string> words(const std::string& kind) const {
+    auto words =
+        job_.train_words("run", {"--cluster", cluster_file(kind != "tls"), "--pin", "always m1",
+                                 "--pin", "always m2", "--set", "train.steps=1000000", "--set",
+                                 fmt::format("comm.transport={}", kind == "tls" ? "tcp" : kind)});
+    words.front() = "launch";
+    return words;
+  }
+
+  // Some steps are done: all ranks are in the middle of their work.
+  [[nodiscard]] bool is_under_way() const {
+    const std::string text =
+        read_text(std::filesystem::path(job_.run_dir("run")) / "metrics.jsonl");
+    return std::ranges::count(text, '\n') >= 10;
+  }
+
+  static void damage(Happening happening, pid_t worker) {
+    if (happening == Happening::kCut) return plug_in("down");
+    ASSERT_EQ(::kill(worker, happening == Happening::kKilled ? SIGKILL : SIGSTOP), 0);
+  }
+
+ private:
+  static inline bool is_up_ = false;
+  SmallJob job_;
+};
+
+TEST_P(DamageOnLan, EndsTheRunInTimeInWordsAndCompletely) {
+  const auto& [kind, promise] = GetParam();
+  RunningMotley run(words(kind));
+  ASSERT_TRUE(eventually([&] { return is_under_way(); })) << run.wait().err;
+  const std::vector<pid_t> workers = run.workers();
+  ASSERT_EQ(workers.size(), 2U);
+  const double damaged_at_s = now_s();
+  damage(promise.happening, workers[1]);
+  const Outcome outcome = run.wait();
+  const double took_s = now_s() - damaged_at_s;
+  const auto at = outcome.err.find("motley: error");
+  const std::string error = at == std::string::npos ? outcome.err : outcome.err.substr(at);
+  std::printf("%s, %s: %.1f s, status %d\n%s\n", kind, promise.name, took_s, outcome.status,
+              error.c_str());
+  EXPECT_EQ(outcome.status, 4);
+  EXPECT_LT(took_s, promise.within_s + kSlack_s);
+  EXPECT_THAT(error, ContainsRegex(promise.words));
+  for (const pid_t pid : workers) {
+    EXPECT_TRUE(eventually([&] { return !process_exists(pid); })) << "pid " << pid << " remains";
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(,
+                         DamageOnLan,
+                         testing::Combine(testing::Values(MOTLEY_TRANSPORTS, "tls"),
+                                          testing::ValuesIn(kPromises)),
+                         [](const auto& each) {
+                           return fmt::format("{}_{}", std::get<0>(each.param),
+                                              std::get<1>(each.param).name);
+                         });
+
+}  // namespace
+}  // namespace motley::test

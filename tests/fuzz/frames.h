@@ -1,0 +1,13 @@
+// The frame that tests/fuzz/frame_fuzz.cc waits for, and where it begins to look.
+#pragma once
+
+#include "comm/frame_link.h"
+
+namespace motley {
+
+inline constexpr std::uint32_t kFuzzEpoch = 4;
+inline constexpr std::uint64_t kFuzzPlan = 0xABCDEF;
+inline constexpr FrameId kFuzzFrame{FrameKind::kGradient, ChunkId{2}, MicroId{3}, 7};
+inline constexpr Tag kFuzzTag = Tag{2} << 40 | Tag{2} << 24 | 3;  // that it travels under
+
+}  // namespace motley

@@ -1,0 +1,115 @@
+// The bytes of a TCP peer: a hello, then a stream of messages for a few receives. The stream is
+// made of parts: a byte that says what follows, then either a header that is put right (its check
+// no fuzzer would guess) or bytes as they are.
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <span>
+#include <vector>
+
+#include "base/check.h"
+#include "base/hash.h"
+#include "comm/message_stream.h"
+#include "comm/tcp_hello.h"
+
+namespace motley {
+namespace {
+
+using Bytes = std::span<const std::byte>;
+
+constexpr std::uint64_t kEarlyBytesMax = 1 << 16;
+constexpr std::size_t kRoom = 100;
+constexpr std::size_t kReceivesMax = 32;
+constexpr std::size_t kInputMax = 4096;  // what is longer says nothing new, slowly
+
+void read_as_hello(Bytes bytes, bool put_right) {
+  if (bytes.size() < kHelloBytes) return;
+  std::array<std::byte, kHelloBytes> hello;
+  std::ranges::copy(bytes.first(kHelloBytes), hello.begin());
+  if (put_right) {
+    const std::uint64_t hash = hash64(std::span(hello).first<kHelloBytes - sizeof hash>());
+    std::memcpy(hello.data() + kHelloBytes - sizeof hash, &hash, sizeof hash);
+  }
+  const auto read = read_hello(hello);
+  if (!read.ok()) {
+    MOTLEY_CHECK(read.error().code == ErrorCode::kCorrupt, "{}", describe(read.error()));
+    return;
+  }
+  std::array<std::byte, kHelloBytes> again;
+  write_hello(*read, again);
+  MOTLEY_CHECK(again == hello, "read and written, and not the same");
+  const auto checked = check_hello(*read, {1, 3, Rank{1}, Rank{}});
+  MOTLEY_CHECK(!checked.ok() || (read->from != Rank{1} && read->from.index() < 3), "from rank {}",
+               read->from.value);
+}
+
+Bytes take(Bytes& from, std::size_t count) {
+  const Bytes taken = from.first(std::min(count, from.size()));
+  from = from.subspan(taken.size());
+  return taken;
+}
+
+std::uint64_t take_number(Bytes& from, std::size_t bytes) {
+  const Bytes taken = take(from, bytes);
+  std::uint64_t number = 0;
+  std::memcpy(&number, taken.data(), taken.size());
+  return number;
+}
+
+std::vector<std::byte> stream_from(Bytes parts) {
+  std::vector<std::byte> stream;
+  while (!parts.empty()) {
+    const auto choice = std::to_integer<unsigned>(take(parts, 1)[0]);
+    if ((choice & 1) != 0) {
+      const Tag tag = (choice & 2) != 0 ? kBeatTag : take_number(parts, (choice & 4) != 0 ? 6 : 1);
+      const std::uint64_t message_bytes = take_number(parts, choice >> 5);
+      std::array<std::byte, kStreamHeaderBytes> header;
+      write_stream_header(tag, message_bytes, header);
+      stream.insert(stream.end(), header.begin(), header.end());
+    } else {
+      const Bytes raw = take(parts, choice);
+      stream.insert(stream.end(), raw.begin(), raw.end());
+    }
+  }
+  return stream;
+}
+
+// Whatever comes, every receive ends, with a message that fits it or an error.
+void read_as_stream(Bytes stream, std::size_t step) {
+  Mailbox mailbox(Rank{0}, kEarlyBytesMax);
+  MessageReader reader(mailbox);
+  std::vector<Pending> receives;
+  const auto post = [&](Tag tag) { receives.push_back(mailbox.recv(tag, Buffer(kRoom)).pending); };
+  for (const Tag tag : {0, 1, 1, 2}) post(tag);
+  while (!stream.empty()) {
+    const auto room = reader.room();
+    if (!room.ok()) {
+      MOTLEY_CHECK(room.error().code == ErrorCode::kCorrupt, "{}", describe(room.error()));
+      break;
+    }
+    if (room->empty()) break;
+    const Bytes piece = take(stream, std::min(room->size(), step));
+    std::ranges::copy(piece, room->begin());
+    reader.fill(piece.size());
+    if (stream.size() % 7 == 0 && receives.size() < kReceivesMax) post(3);
+  }
+  mailbox.lose("the end");
+  for (Pending& receive : receives) {
+    const auto outcome = receive.wait(Deadline::after_s(0), "a message");
+    MOTLEY_CHECK(!outcome.ok() || outcome->payload_bytes() <= kRoom, "an overrun");
+    MOTLEY_CHECK(outcome.ok() || outcome.error().what.find("nothing came") == std::string::npos,
+                 "a receive that did not end");
+  }
+}
+
+}  // namespace
+}  // namespace motley
+
+extern "C" int LLVMFuzzerTestOneInput(const char* data, std::size_t size) {
+  if (size == 0) return 0;
+  const auto bytes = std::as_bytes(std::span(data, std::min(size, motley::kInputMax)));
+  const auto choice = std::to_integer<unsigned>(bytes[0]);
+  motley::read_as_hello(bytes.subspan(1), (choice & 1) != 0);
+  motley::read_as_stream(motley::stream_from(bytes.subspan(1)), 1 + choice);
+  return 0;
+}
