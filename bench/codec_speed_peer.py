@@ -70,24 +70,29 @@ class Int8:
 
 
 class Sparse:
-    """select(magnitudes) gives the places to send."""
+    """select(magnitudes) gives the places to send; each operation has one of its own, by make()."""
 
-    def __init__(self, count, select):
+    def __init__(self, count, make):
+        self.plain, self.fed_back, self.gathered = make(), make(), make()
         self.residual, self.velocity = torch.zeros(count), torch.zeros(count)
+        self.gathered_residual = torch.zeros(count)
         self.scratch = torch.empty(count)
-        self.select = select
+
+    def send(self, values, select):
+        self.places = select(torch.abs(values, out=self.scratch))
+        self.values = values[self.places]
 
     def encode(self, gradient):
-        self.places = self.select(torch.abs(gradient, out=self.scratch))
-        self.values = gradient[self.places]
+        self.send(gradient, self.plain)
 
     def feedback(self, gradient):
-        self.encode(self.residual.add_(gradient))
+        self.send(self.residual.add_(gradient), self.fed_back)
         self.residual[self.places] = 0
 
     def momentum(self, gradient):
-        self.encode(self.residual.add_(self.velocity.mul_(MOMENTUM).add_(gradient)))
-        self.residual[self.places] = self.velocity[self.places] = 0
+        self.velocity.mul_(MOMENTUM).add_(gradient)
+        self.send(self.gathered_residual.add_(self.velocity), self.gathered)
+        self.gathered_residual[self.places] = self.velocity[self.places] = 0
 
     def decode(self, out):
         out.zero_()[self.places] = self.values
@@ -155,8 +160,8 @@ def peers(a):
         "fp16": Timed(gradient, slice_values, lambda n: Half(n, torch.float16)),
         "bf16": Timed(gradient, slice_values, lambda n: Half(n, torch.bfloat16)),
         "int8": Timed(gradient, slice_values, Int8),
-        "topk(0.01)": Timed(few, min(slice_values, few.numel()), lambda n: Sparse(n, largest)),
-        "mask": Timed(gradient, slice_values, lambda n: Sparse(n, Above())),
+        "topk(0.01)": Timed(few, min(slice_values, few.numel()), lambda n: Sparse(n, lambda: largest)),
+        "mask": Timed(gradient, slice_values, lambda n: Sparse(n, Above)),
     }
 
 
