@@ -11,8 +11,9 @@ TEST(CodecRates, AreOfEverythingAChainHas) {
   EXPECT_EQ(rates->chain, "topk(0.01)|int8");
   EXPECT_NEAR(rates->wire_bytes_per_value, 0.022, 0.006);
   for (const double rate :
-       {rates->copy_bytes_per_s, rates->sum_bytes_per_s, rates->encode_bytes_per_s, rates->feedback_bytes_per_s,
-        rates->momentum_bytes_per_s, rates->decode_bytes_per_s, rates->decode_add_bytes_per_s}) {
+       {rates->copy_bytes_per_s, rates->sum_bytes_per_s, rates->encode_bytes_per_s,
+        rates->feedback_bytes_per_s, rates->momentum_bytes_per_s, rates->decode_bytes_per_s,
+        rates->decode_add_bytes_per_s}) {
     EXPECT_GT(rate, 0);
   }
 }
