@@ -7,7 +7,9 @@
 #include <cstring>
 
 #include "compression/block_quantise_avx2.h"
+#include "compression/block_quantise_avx512.h"
 #include "compression/hadamard.h"
+#include "compression/pieces.h"
 
 namespace motley {
 namespace {
@@ -132,13 +134,23 @@ std::size_t int4_bytes(std::size_t count) {
 }
 
 const BlockKernels& scalar_block_kernels() {
-  static constexpr BlockKernels kKernels = {int8_encode, int8_decode, int4_encode, int4_decode};
+  static constexpr BlockKernels kKernels = {
+      {int8_encode, int8_decode, decode_add_pieces<int8_bytes, int8_decode>,
+       encode_feedback_pieces<int8_bytes, int8_encode, int8_decode>},
+      {int4_encode, int4_decode, decode_add_pieces<int4_bytes, int4_decode>,
+       encode_feedback_pieces<int4_bytes, int4_encode, int4_decode>}};
   return kKernels;
 }
 
 const BlockKernels& best_block_kernels() {
-  const BlockKernels* avx2 = avx2_block_kernels();
-  return avx2 != nullptr ? *avx2 : scalar_block_kernels();
+  static const BlockKernels kBest = [] {
+    if (const FormatKernels* int8 = avx512_int8_kernels()) {
+      return BlockKernels{*int8, *avx512_int4_kernels()};
+    }
+    const BlockKernels* avx2 = avx2_block_kernels();
+    return avx2 != nullptr ? *avx2 : scalar_block_kernels();
+  }();
+  return kBest;
 }
 
 }  // namespace motley

@@ -19,8 +19,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <span>
 
+#include "compression/format_kernels.h"
 #include "compression/hadamard.h"
 
 namespace motley {
@@ -58,13 +58,9 @@ struct BlockScale {
   return {scale, 1 / scale};
 }
 
-// Conversions of whole slices; the wire side needs no alignment and has int8_bytes(N) or
-// int4_bytes(N) bytes. Any bytes decode to some values.
 struct BlockKernels {
-  void (*int8_encode)(std::span<const float> values_N, std::byte* wire_B);
-  void (*int8_decode)(const std::byte* wire_B, std::span<float> values_N);
-  void (*int4_encode)(std::span<const float> values_N, std::byte* wire_B);
-  void (*int4_decode)(const std::byte* wire_B, std::span<float> values_N);
+  FormatKernels int8;
+  FormatKernels int4;
 };
 
 // One value after the other: the reference, which the vector kernels equal bit for bit.

@@ -9,8 +9,9 @@
 #include <cstring>
 
 #include "compression/hadamard.h"
+#include "compression/prefetch.h"
 
-#define MOTLEY_AVX2 __attribute__((target("avx2"))) inline
+#define MOTLEY_AVX2 __attribute__((target("avx2")))
 
 namespace motley {
 namespace {
@@ -33,16 +34,16 @@ std::size_t whole_blocks(std::size_t count) {
   return count - count % kBlockValues;
 }
 
-MOTLEY_AVX2 void store_256(std::byte* to, __m256i bytes) {
+MOTLEY_AVX2 inline void store_256(std::byte* to, __m256i bytes) {
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), bytes);
 }
 
-MOTLEY_AVX2 __m256i load_256(const std::byte* from) {
+MOTLEY_AVX2 inline __m256i load_256(const std::byte* from) {
   return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
 }
 
 // As integers, magnitudes are ordered by size, then infinity, then NaN.
-MOTLEY_AVX2 std::uint32_t largest_magnitude_bits(const Rows& rows) {
+MOTLEY_AVX2 inline std::uint32_t largest_magnitude_bits(const Rows& rows) {
   const __m256i mask = _mm256_set1_epi32(0x7FFFFFFF);
   __m256i largest = _mm256_setzero_si256();
   for (const __m256 row : rows.at) {
@@ -56,13 +57,13 @@ MOTLEY_AVX2 std::uint32_t largest_magnitude_bits(const Rows& rows) {
 }
 
 // To nearest, ties to even, as MXCSR has it by default. All zero where the block has no inverse.
-MOTLEY_AVX2 Codes codes_of(const Rows& rows, float inverse) {
+MOTLEY_AVX2 inline Codes codes_of(const Rows& rows, float inverse) {
   if (inverse == 0) return Codes{};  // zero times NaN would be no code
   const __m256 factor = _mm256_set1_ps(inverse);
   const __m256i in_order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
   Codes codes;
   for (std::size_t q = 0; q < kCodeParts; ++q) {
-    const auto code = [&](std::size_t i) __attribute__((target("avx2"))) {
+    const auto code = [&](std::size_t i) MOTLEY_AVX2 {
       return _mm256_cvtps_epi32(_mm256_mul_ps(rows.at[4 * q + i], factor));
     };
     // Packing works within 128-bit halves; the permutation brings the parts into order.
@@ -73,43 +74,43 @@ MOTLEY_AVX2 Codes codes_of(const Rows& rows, float inverse) {
   return codes;
 }
 
-MOTLEY_AVX2 void int8_encode(std::span<const float> values_N, std::byte* wire_B) {
-  const std::size_t whole = whole_blocks(values_N.size());
-  for (std::size_t first = 0; first < whole; first += kBlockValues) {
-    Rows rows;
-    for (std::size_t r = 0; r < kRows; ++r) {
-      rows.at[r] = _mm256_loadu_ps(values_N.data() + first + kLanes * r);
-    }
+MOTLEY_AVX2 inline Rows loaded_rows(const float* from) {
+  Rows rows;
+  for (std::size_t r = 0; r < kRows; ++r) rows.at[r] = _mm256_loadu_ps(from + kLanes * r);
+  return rows;
+}
+
+struct Int8 {
+  static constexpr std::size_t kBytes = kInt8BlockBytes;
+
+  MOTLEY_AVX2 static void write(const float* values_N, std::byte* wire_B) {
+    const Rows rows = loaded_rows(values_N);
     const BlockScale block = block_scale(largest_magnitude_bits(rows), kInt8Largest, kInt8ScaleMax);
     const Codes codes = codes_of(rows, block.inverse);
     std::memcpy(wire_B, &block.scale, kBlockScaleBytes);
     for (std::size_t q = 0; q < kCodeParts; ++q) {
       store_256(wire_B + kBlockScaleBytes + 32 * q, codes.at[q]);
     }
-    wire_B += kInt8BlockBytes;
   }
-  scalar_block_kernels().int8_encode(values_N.subspan(whole), wire_B);
-}
 
-MOTLEY_AVX2 void int8_decode(const std::byte* wire_B, std::span<float> values_N) {
-  const std::size_t whole = whole_blocks(values_N.size());
-  for (std::size_t first = 0; first < whole; first += kBlockValues) {
+  // Calls use(place, row) for each row.
+  template <class Use>
+  MOTLEY_AVX2 static void read(const std::byte* wire_B, const Use& use) {
     float scale = 0;
     std::memcpy(&scale, wire_B, kBlockScaleBytes);
     const __m256 factor = _mm256_set1_ps(scale);
     for (std::size_t i = 0; i < kBlockValues; i += kLanes) {
       const __m128i bytes =
           _mm_loadl_epi64(reinterpret_cast<const __m128i*>(wire_B + kBlockScaleBytes + i));
-      const __m256 code = _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(bytes));
-      _mm256_storeu_ps(values_N.data() + first + i, _mm256_mul_ps(code, factor));
+      use(i, _mm256_mul_ps(_mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(bytes)), factor));
     }
-    wire_B += kInt8BlockBytes;
   }
-  scalar_block_kernels().int8_decode(wire_B, values_N.subspan(whole));
-}
+
+  static const FormatKernels& scalar() { return scalar_block_kernels().int8; }
+};
 
 // The strides 1, 2 and 4, within a row: each pair (a, b) becomes (b + a, a - b).
-MOTLEY_AVX2 __m256 rotate_row(__m256 row) {
+MOTLEY_AVX2 inline __m256 rotate_row(__m256 row) {
   const __m256 minus = _mm256_set1_ps(-0.0F);
   const __m256 zero = _mm256_setzero_ps();
   const __m256 minus_1 = _mm256_blend_ps(zero, minus, 0xAA);
@@ -120,7 +121,7 @@ MOTLEY_AVX2 __m256 rotate_row(__m256 row) {
   return _mm256_add_ps(_mm256_permute2f128_ps(row, row, 1), _mm256_xor_ps(row, minus_4));
 }
 
-MOTLEY_AVX2 void cross_rows(__m256& a, __m256& b) {
+MOTLEY_AVX2 inline void cross_rows(__m256& a, __m256& b) {
   const __m256 sum = _mm256_add_ps(a, b);
   b = _mm256_sub_ps(a, b);
   a = sum;
@@ -128,9 +129,9 @@ MOTLEY_AVX2 void cross_rows(__m256& a, __m256& b) {
 
 // In the order of strides that the format asks for. Stride 8 goes with those within rows, and the
 // rest over every second row: so that what is worked on fits the sixteen registers.
-MOTLEY_AVX2 Rows rotated_rows(const float* values_N) {
+MOTLEY_AVX2 inline Rows rotated_rows(const float* values_N) {
   Rows rows;
-  const auto loaded = [&](std::size_t r) __attribute__((target("avx2"))) {
+  const auto loaded = [&](std::size_t r) MOTLEY_AVX2 {
     const __m256 row = _mm256_loadu_ps(values_N + kLanes * r);
     return rotate_row(_mm256_mul_ps(row, _mm256_load_ps(kEncodeSigns.data() + kLanes * r)));
   };
@@ -153,36 +154,14 @@ MOTLEY_AVX2 Rows rotated_rows(const float* values_N) {
   return rows;
 }
 
-MOTLEY_AVX2 void int4_encode(std::span<const float> values_N, std::byte* wire_B) {
-  const __m256i largest = _mm256_set1_epi8(7);
-  const __m256i least = _mm256_set1_epi8(-7);
-  const __m256i low = _mm256_set1_epi8(0x0F);
-  const std::size_t whole = whole_blocks(values_N.size());
-  for (std::size_t first = 0; first < whole; first += kBlockValues) {
-    const Rows rows = rotated_rows(values_N.data() + first);
-    const BlockScale block = block_scale(largest_magnitude_bits(rows), kInt4Largest, kInt4ScaleMax);
-    Codes codes = codes_of(rows, block.inverse);
-    for (__m256i& code : codes.at) {
-      code = _mm256_max_epi8(_mm256_min_epi8(code, largest), least);
-      code = _mm256_and_si256(code, low);
-    }
-    std::memcpy(wire_B, &block.scale, kBlockScaleBytes);
-    wire_B += kBlockScaleBytes;
-    store_256(wire_B, _mm256_or_si256(codes.at[0], _mm256_slli_epi16(codes.at[2], 4)));
-    store_256(wire_B + 32, _mm256_or_si256(codes.at[1], _mm256_slli_epi16(codes.at[3], 4)));
-    wire_B += kInt4BlockBytes - kBlockScaleBytes;
-  }
-  scalar_block_kernels().int4_encode(values_N.subspan(whole), wire_B);
-}
-
 // A pair (a, b) becomes (b + a, a - b); `signs` is -1 where b stands.
-MOTLEY_AVX2 __m256i add_swapped(__m256i codes, __m256i swapped, __m256i signs) {
+MOTLEY_AVX2 inline __m256i add_swapped(__m256i codes, __m256i swapped, __m256i signs) {
   return _mm256_add_epi8(swapped, _mm256_sign_epi8(codes, signs));
 }
 
 // The strides 1, 2, 4 and 8. Sixteen codes of -8 to 7 add up to no more than a byte holds: all of
 // them to -128 at least, and a sum with minus signs has as many as plus signs.
-MOTLEY_AVX2 __m256i rotate_sixteens(__m256i codes) {
+MOTLEY_AVX2 inline __m256i rotate_sixteens(__m256i codes) {
   const __m256i swap_1 = _mm256_broadcastsi128_si256(
       _mm_setr_epi8(1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14));
   const __m256i swap_2 = _mm256_broadcastsi128_si256(
@@ -203,7 +182,7 @@ struct Sums {
 };
 
 // The same transform as that of floats, in integers and so in another order.
-MOTLEY_AVX2 Sums rotated_codes(const std::byte* wire_B) {
+MOTLEY_AVX2 inline Sums rotated_codes(const std::byte* wire_B) {
   const __m256i low = _mm256_set1_epi8(0x0F);
   const __m256i sign = _mm256_set1_epi8(8);
   Sums sums;
@@ -231,31 +210,115 @@ MOTLEY_AVX2 Sums rotated_codes(const std::byte* wire_B) {
   return sums;
 }
 
-MOTLEY_AVX2 void int4_decode(const std::byte* wire_B, std::span<float> values_N) {
-  const std::size_t whole = whole_blocks(values_N.size());
-  for (std::size_t first = 0; first < whole; first += kBlockValues) {
+struct Int4 {
+  static constexpr std::size_t kBytes = kInt4BlockBytes;
+
+  MOTLEY_AVX2 static void write(const float* values_N, std::byte* wire_B) {
+    const __m256i largest = _mm256_set1_epi8(7);
+    const __m256i least = _mm256_set1_epi8(-7);
+    const __m256i low = _mm256_set1_epi8(0x0F);
+    const Rows rows = rotated_rows(values_N);
+    const BlockScale block = block_scale(largest_magnitude_bits(rows), kInt4Largest, kInt4ScaleMax);
+    Codes codes = codes_of(rows, block.inverse);
+    for (__m256i& code : codes.at) {
+      code = _mm256_max_epi8(_mm256_min_epi8(code, largest), least);
+      code = _mm256_and_si256(code, low);
+    }
+    std::memcpy(wire_B, &block.scale, kBlockScaleBytes);
+    wire_B += kBlockScaleBytes;
+    store_256(wire_B, _mm256_or_si256(codes.at[0], _mm256_slli_epi16(codes.at[2], 4)));
+    store_256(wire_B + 32, _mm256_or_si256(codes.at[1], _mm256_slli_epi16(codes.at[3], 4)));
+  }
+
+  // Calls use(place, row) for each row.
+  template <class Use>
+  MOTLEY_AVX2 static void read(const std::byte* wire_B, const Use& use) {
     float scale = 0;
     std::memcpy(&scale, wire_B, kBlockScaleBytes);
     const __m256 factor = _mm256_set1_ps(scale);
     const Sums sums = rotated_codes(wire_B + kBlockScaleBytes);
-    const auto write_row = [&](std::size_t place, __m128i codes) __attribute__((target("avx2"))) {
-      const __m256 row = _mm256_cvtepi32_ps(_mm256_cvtepi16_epi32(codes));
-      _mm256_storeu_ps(values_N.data() + first + place, _mm256_mul_ps(row, factor));
+    const auto row = [&](__m128i codes) MOTLEY_AVX2 {
+      return _mm256_mul_ps(_mm256_cvtepi32_ps(_mm256_cvtepi16_epi32(codes)), factor);
     };
     for (std::size_t i = 0; i < kBlockValues / 16; ++i) {
       const __m256i codes = sums.at[i];
-      write_row(16 * i, _mm256_castsi256_si128(codes));
-      write_row(16 * i + kLanes, _mm256_extracti128_si256(codes, 1));
+      use(16 * i, row(_mm256_castsi256_si128(codes)));
+      use(16 * i + kLanes, row(_mm256_extracti128_si256(codes, 1)));
     }
-    wire_B += kInt4BlockBytes;
   }
-  scalar_block_kernels().int4_decode(wire_B, values_N.subspan(whole));
+
+  static const FormatKernels& scalar() { return scalar_block_kernels().int4; }
+};
+
+template <class Format>
+MOTLEY_AVX2 void encode(std::span<const float> values_N, std::byte* wire_B) {
+  const std::size_t whole = whole_blocks(values_N.size());
+  for (std::size_t first = 0; first < whole; first += kBlockValues, wire_B += Format::kBytes) {
+    Format::write(values_N.data() + first, wire_B);
+  }
+  Format::scalar().encode(values_N.subspan(whole), wire_B);
 }
+
+template <class Format>
+MOTLEY_AVX2 void decode(const std::byte* wire_B, std::span<float> values_N) {
+  const std::size_t whole = whole_blocks(values_N.size());
+  for (std::size_t first = 0; first < whole; first += kBlockValues, wire_B += Format::kBytes) {
+    float* values = values_N.data() + first;
+    Format::read(wire_B, [=](std::size_t place, __m256 row)
+                             MOTLEY_AVX2 { _mm256_storeu_ps(values + place, row); });
+  }
+  Format::scalar().decode(wire_B, values_N.subspan(whole));
+}
+
+template <class Format>
+MOTLEY_AVX2 void decode_add(const std::byte* wire_B, std::span<float> sum_N) {
+  const std::size_t whole = whole_blocks(sum_N.size());
+  for (std::size_t first = 0; first < whole; first += kBlockValues, wire_B += Format::kBytes) {
+    float* sum = sum_N.data() + first;
+    prefetch_ahead(sum, kUpdateAheadBytes, kBlockValues * sizeof(float));
+    Format::read(wire_B, [=](std::size_t place, __m256 row) MOTLEY_AVX2 {
+      _mm256_storeu_ps(sum + place, _mm256_add_ps(_mm256_loadu_ps(sum + place), row));
+    });
+  }
+  Format::scalar().decode_add(wire_B, sum_N.subspan(whole));
+}
+
+// A block is added, written and read back in the nearest cache: it does not fit the registers.
+template <class Format>
+MOTLEY_AVX2 void encode_feedback(std::span<const float> gradient_N,
+                                 std::span<float> residual_N,
+                                 std::byte* wire_B) {
+  const __m256i infinity = _mm256_set1_epi32(0x7F800000);
+  const std::size_t whole = whole_blocks(residual_N.size());
+  for (std::size_t first = 0; first < whole; first += kBlockValues, wire_B += Format::kBytes) {
+    const float* gradient = gradient_N.data() + first;
+    float* residual = residual_N.data() + first;
+    prefetch_ahead(gradient, kUpdateAheadBytes, kBlockValues * sizeof(float));
+    prefetch_ahead(residual, kUpdateAheadBytes, kBlockValues * sizeof(float));
+    for (std::size_t i = 0; i < kBlockValues; i += kLanes) {
+      const __m256 sum =
+          _mm256_add_ps(_mm256_loadu_ps(residual + i), _mm256_loadu_ps(gradient + i));
+      _mm256_storeu_ps(residual + i, sum);
+    }
+    Format::write(residual, wire_B);
+    Format::read(wire_B, [=](std::size_t place, __m256 row) MOTLEY_AVX2 {
+      const __m256 rest = _mm256_sub_ps(_mm256_loadu_ps(residual + place), row);
+      const __m256i exponent = _mm256_and_si256(_mm256_castps_si256(rest), infinity);
+      const __m256 not_finite = _mm256_castsi256_ps(_mm256_cmpeq_epi32(exponent, infinity));
+      _mm256_storeu_ps(residual + place, _mm256_andnot_ps(not_finite, rest));
+    });
+  }
+  Format::scalar().encode_feedback(gradient_N.subspan(whole), residual_N.subspan(whole), wire_B);
+}
+
+template <class Format>
+constexpr FormatKernels kFormat = {encode<Format>, decode<Format>, decode_add<Format>,
+                                   encode_feedback<Format>};
 
 }  // namespace
 
 const BlockKernels* avx2_block_kernels() {
-  static constexpr BlockKernels kKernels = {int8_encode, int8_decode, int4_encode, int4_decode};
+  static constexpr BlockKernels kKernels = {kFormat<Int8>, kFormat<Int4>};
   return __builtin_cpu_supports("avx2") ? &kKernels : nullptr;
 }
 

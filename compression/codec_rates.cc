@@ -3,13 +3,14 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
-#include <optional>
 #include <random>
+#include <span>
 
 #include "base/check.h"
 #include "base/clock.h"
 #include "compression/codec_chain.h"
 #include "compression/gradient_compressor.h"
+#include "compression/sum_kernels.h"
 
 namespace motley {
 namespace {
@@ -47,40 +48,99 @@ class Times {
   std::vector<double> seconds_;
 };
 
+// One slice: where its values are, its senders, and its last message.
+struct Slice {
+  std::size_t first = 0;
+  std::size_t count = 0;
+  std::unique_ptr<GradientCompressor> sender;
+  std::unique_ptr<GradientCompressor> faster;  // with momentum: topk
+  std::span<std::byte> wire_B;
+  std::size_t bytes = 0;
+
+  template <class Number>
+  [[nodiscard]] std::span<Number> of(std::vector<Number>& values_N) const {
+    return std::span(values_N).subspan(first, count);
+  }
+};
+
+Result<std::vector<Slice>> make_slices(const std::string& chain,
+                                       std::size_t count,
+                                       std::size_t slice_count) {
+  MOTLEY_ASSIGN(const CodecChain parsed, parse_codec_chain(chain));
+  const CompressorOptions gathering = {.chain = chain, .momentum = kMomentum};
+  std::vector<Slice> slices;
+  for (std::size_t first = 0; first < count; first += slice_count) {
+    Slice& slice = slices.emplace_back();
+    slice.first = first;
+    slice.count = std::min(slice_count, count - first);
+    MOTLEY_ASSIGN(slice.sender, GradientCompressor::make({.chain = chain}, slice.count));
+    if (!parsed.density.has_value()) continue;
+    MOTLEY_ASSIGN(slice.faster, GradientCompressor::make(gathering, slice.count));
+  }
+  return slices;
+}
+
 }  // namespace
 
-Result<CodecRates> measure_codec_rates(const std::string& chain, std::size_t count, int rounds) {
-  MOTLEY_CHECK(count > 0 && rounds > 0, "{} values, {} rounds", count, rounds);
-  MOTLEY_ASSIGN(const CodecChain parsed, parse_codec_chain(chain));
-  MOTLEY_ASSIGN(const auto compressor, GradientCompressor::make({.chain = chain}, count));
-  std::unique_ptr<GradientCompressor> faster;
-  if (parsed.density.has_value()) {
-    const CompressorOptions options = {.chain = chain, .momentum = kMomentum};
-    MOTLEY_ASSIGN(faster, GradientCompressor::make(options, count));
-  }
-  const Codec& codec = compressor->codec();
-  const std::vector<float> values_N = normal_values(count);
+Result<CodecRates> measure_codec_rates(const std::string& chain,
+                                       std::size_t count,
+                                       std::size_t slice_count,
+                                       int rounds) {
+  MOTLEY_CHECK(count > 0 && slice_count > 0 && rounds > 0, "{} values, slices of {}, {} rounds",
+               count, slice_count, rounds);
+  MOTLEY_ASSIGN(std::vector<Slice> slices, make_slices(chain, count, slice_count));
+  const Codec& codec = slices.front().sender->codec();
+  const SumKernels& sums = best_sum_kernels();
+  std::vector<float> values_N = normal_values(count);
   std::vector<float> decoded_N(count);
-  std::vector<std::byte> wire_B(compressor->bytes_max());
-  std::size_t wire_bytes = 0;
+  std::vector<std::byte> wire_B(slices.size() * slices.front().sender->bytes_max());
+  for (std::size_t i = 0; i < slices.size(); ++i) {
+    const std::size_t bytes = slices.front().sender->bytes_max();
+    slices[i].wire_B = std::span(wire_B).subspan(i * bytes, bytes);
+  }
   Result<void> read;
-  Times copy, encode, feedback, momentum, decode, decode_add;
+  // Times one operation, which use(slice) does for a slice.
+  const auto time = [&](Times& times, const auto& use) {
+    times.add([&] {
+      for (Slice& slice : slices) use(slice);
+    });
+  };
+  const auto note = [&](Result<void> done) {
+    if (!done.ok()) read = std::move(done);
+  };
+  Times copy, sum, encode, feedback, momentum, decode, decode_add;
   for (int round = -1; round < rounds; ++round) {
-    copy.add([&] { std::memcpy(decoded_N.data(), values_N.data(), count * sizeof(float)); });
-    encode.add([&] { codec.encode(values_N, wire_B); });
-    if (faster) momentum.add([&] { faster->encode(values_N, round + 1, wire_B); });
-    feedback.add([&] { wire_bytes = compressor->encode(values_N, round + 1, wire_B); });
-    const auto message_B = std::span(wire_B).first(wire_bytes);
-    decode.add([&] { read = codec.decode(message_B, decoded_N); });
-    MOTLEY_TRY(read);
-    decode_add.add([&] { read = codec.decode_add(message_B, decoded_N); });
+    const std::int64_t step = round + 1;
+    time(copy, [&](const Slice& slice) {
+      std::memcpy(slice.of(decoded_N).data(), slice.of(values_N).data(),
+                  slice.count * sizeof(float));
+    });
+    time(sum, [&](const Slice& slice) { sums.add(slice.of(values_N), slice.of(decoded_N)); });
+    time(encode, [&](const Slice& slice) { codec.encode(slice.of(values_N), slice.wire_B); });
+    if (slices.front().faster != nullptr) {
+      time(momentum, [&](const Slice& slice) {
+        slice.faster->encode(slice.of(values_N), step, slice.wire_B);
+      });
+    }
+    time(feedback, [&](Slice& slice) {
+      slice.bytes = slice.sender->encode(slice.of(values_N), step, slice.wire_B);
+    });
+    time(decode, [&](const Slice& slice) {
+      note(codec.decode(slice.wire_B.first(slice.bytes), slice.of(decoded_N)));
+    });
+    time(decode_add, [&](const Slice& slice) {
+      note(codec.decode_add(slice.wire_B.first(slice.bytes), slice.of(decoded_N)));
+    });
     MOTLEY_TRY(read);
   }
+  std::size_t wire_bytes = 0;
+  for (const Slice& slice : slices) wire_bytes += slice.bytes;
   const auto bytes = static_cast<double>(count * sizeof(float));
   return CodecRates{
       .chain = codec.name(),
       .wire_bytes_per_value = static_cast<double>(wire_bytes) / static_cast<double>(count),
       .copy_bytes_per_s = copy.rate(bytes),
+      .sum_bytes_per_s = sum.rate(bytes),
       .encode_bytes_per_s = encode.rate(bytes),
       .feedback_bytes_per_s = feedback.rate(bytes),
       .momentum_bytes_per_s = momentum.rate(bytes),

@@ -4,15 +4,15 @@
 #include <cstring>
 
 #include "compression/half.h"
+#include "compression/pieces.h"
 
 namespace motley {
 namespace {
 
 static_assert(std::endian::native == std::endian::little, "wire values are little-endian");
 
-template <std::size_t ValueBytes>
-std::size_t bytes_of(std::size_t count) {
-  return count * ValueBytes;
+std::size_t bytes_of_fp32(std::size_t count) {
+  return 4 * count;
 }
 
 void fp32_encode(std::span<const float> values_N, std::byte* wire_B) {
@@ -26,17 +26,18 @@ void fp32_decode(const std::byte* wire_B, std::span<float> values_N) {
 }  // namespace
 
 FixedSizeFormat fp32_format() {
-  return {"none", bytes_of<4>, fp32_encode, fp32_decode};
+  return {{fp32_encode, fp32_decode, decode_add_pieces<bytes_of_fp32, fp32_decode>,
+           encode_feedback_pieces<bytes_of_fp32, fp32_encode, fp32_decode>},
+          "none",
+          bytes_of_fp32};
 }
 
 FixedSizeFormat fp16_format() {
-  const HalfKernels& kernels = best_half_kernels();
-  return {"fp16", bytes_of<2>, kernels.fp16_encode, kernels.fp16_decode};
+  return {best_half_kernels().fp16, "fp16", half_bytes};
 }
 
 FixedSizeFormat bf16_format() {
-  const HalfKernels& kernels = best_half_kernels();
-  return {"bf16", bytes_of<2>, kernels.bf16_encode, kernels.bf16_decode};
+  return {best_half_kernels().bf16, "bf16", half_bytes};
 }
 
 }  // namespace motley

@@ -6,7 +6,8 @@
 #include <array>
 
 #include "base/check.h"
-#include "compression/sum_kernels.h"
+#include "compression/past_caches.h"
+#include "compression/pieces.h"
 
 namespace motley {
 namespace {
@@ -22,31 +23,62 @@ class FixedSizeCodec : public Codec {
   std::size_t encode(std::span<const float> values_N, std::span<std::byte> wire_B) const override {
     const std::size_t bytes = bytes_max(values_N.size());
     MOTLEY_CHECK(wire_B.size() >= bytes, "{} bytes of room for {}", wire_B.size(), bytes);
-    format_.encode(values_N, wire_B.data());
+    if (goes_past_caches(bytes, values_N.size())) {
+      encode_past_caches(values_N, wire_B.data());
+    } else {
+      format_.encode(values_N, wire_B.data());
+    }
     return bytes;
   }
 
   Result<void> decode(std::span<const std::byte> wire_B, std::span<float> values_N) const override {
     MOTLEY_TRY(check_size(wire_B.size(), values_N.size()));
-    format_.decode(wire_B.data(), values_N);
+    if (goes_past_caches(values_N.size_bytes(), values_N.size())) {
+      decode_past_caches(wire_B.data(), values_N);
+    } else {
+      format_.decode(wire_B.data(), values_N);
+    }
     return {};
   }
 
   Result<void> decode_add(std::span<const std::byte> wire_B,
                           std::span<float> sum_N) const override {
     MOTLEY_TRY(check_size(wire_B.size(), sum_N.size()));
-    std::array<float, kPieceValues> decoded_N;
-    while (!sum_N.empty()) {
-      const auto piece_N = std::span(decoded_N).first(std::min(sum_N.size(), kPieceValues));
-      format_.decode(wire_B.data(), piece_N);
-      sums_.add(piece_N, sum_N.first(piece_N.size()));
-      wire_B = wire_B.subspan(format_.bytes(piece_N.size()));
-      sum_N = sum_N.subspan(piece_N.size());
-    }
+    format_.decode_add(wire_B.data(), sum_N);
     return {};
   }
 
  private:
+  // A plain copy of what is as large is left to memcpy, which chooses by itself.
+  [[nodiscard]] bool goes_past_caches(std::size_t result_bytes, std::size_t count) const {
+    return result_bytes >= kPastCachesBytes && bytes_max(count) < count * sizeof(float);
+  }
+
+  void encode_past_caches(std::span<const float> values_N, std::byte* wire_B) const {
+    std::array<std::byte, kPieceValues * sizeof(float)> piece_B;
+    while (!values_N.empty()) {
+      const auto piece_N = values_N.first(std::min(values_N.size(), kPieceValues));
+      const std::size_t bytes = format_.bytes(piece_N.size());
+      format_.encode(piece_N, piece_B.data());
+      copy_past_caches(std::span(piece_B).first(bytes), wire_B);
+      wire_B += bytes;
+      values_N = values_N.subspan(piece_N.size());
+    }
+    finish_past_caches();
+  }
+
+  void decode_past_caches(const std::byte* wire_B, std::span<float> values_N) const {
+    std::array<float, kPieceValues> decoded_N;
+    while (!values_N.empty()) {
+      const auto piece_N = std::span(decoded_N).first(std::min(values_N.size(), kPieceValues));
+      format_.decode(wire_B, piece_N);
+      copy_past_caches(std::as_bytes(piece_N), std::as_writable_bytes(values_N).data());
+      wire_B += format_.bytes(piece_N.size());
+      values_N = values_N.subspan(piece_N.size());
+    }
+    finish_past_caches();
+  }
+
   Result<void> check_size(std::size_t bytes, std::size_t count) const {
     const std::size_t expected_bytes = bytes_max(count);
     if (bytes == expected_bytes) return {};
@@ -57,7 +89,6 @@ class FixedSizeCodec : public Codec {
   }
 
   FixedSizeFormat format_;
-  SumKernels sums_ = best_sum_kernels();
 };
 
 }  // namespace

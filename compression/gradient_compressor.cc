@@ -3,11 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 #include "base/check.h"
-#include "compression/prefetch.h"
 
 namespace motley {
 namespace {
@@ -105,33 +103,12 @@ std::size_t GradientCompressor::encode(std::span<const float> gradient_N,
 std::size_t GradientCompressor::encode_fed_back(std::span<const float> gradient_N,
                                                 std::int64_t step,
                                                 std::span<std::byte> wire_B) {
-  if (!sparse_) return encode_pieces(gradient_N, wire_B);
+  if (!sparse_) {
+    chain_.format.encode_feedback(gradient_N, residual_N_, wire_B.data());
+    return chain_.format.bytes(count_);
+  }
   const Feedback feedback = {residual_N_, velocity_N_, options_.momentum};
   return sparse_->encode(gradient_N, density(step), feedback, wire_B);
-}
-
-// A piece is added, encoded and read back while it is in the nearest cache, and the next one on its
-// way there.
-std::size_t GradientCompressor::encode_pieces(std::span<const float> gradient_N,
-                                              std::span<std::byte> wire_B) {
-  std::array<float, kPieceValues> sent_N;
-  std::span<float> residual_N = residual_N_;
-  std::byte* to = wire_B.data();
-  while (!residual_N.empty()) {
-    const auto piece_N = residual_N.first(std::min(residual_N.size(), kPieceValues));
-    const auto piece_sent_N = std::span(sent_N).first(piece_N.size());
-    const std::size_t next = piece_N.size();
-    prefetch_values(residual_N.subspan(next, std::min(residual_N.size() - next, kPieceValues)));
-    prefetch_values(gradient_N.subspan(next, std::min(gradient_N.size() - next, kPieceValues)));
-    sums_.add(gradient_N.first(piece_N.size()), piece_N);
-    chain_.format.encode(piece_N, to);
-    chain_.format.decode(to, piece_sent_N);
-    sums_.subtract_sent(piece_sent_N, piece_N);
-    to += chain_.format.bytes(piece_N.size());
-    gradient_N = gradient_N.subspan(piece_N.size());
-    residual_N = residual_N.subspan(piece_N.size());
-  }
-  return static_cast<std::size_t>(to - wire_B.data());
 }
 
 void GradientCompressor::set_threshold(float threshold) {

@@ -5,10 +5,9 @@
 //
 //   sum of the gradients = sum of what the messages mean + residual
 //
-// up to the rounding of one sum and one difference a step. Each encode() goes over the slice once,
-// piece by piece (compression/fixed_size_codec.h), or with topk as compression/sparse_encoder.h
-// says. A step that every rank skips should be followed by reset(): its gradient is partly in the
-// residual.
+// up to the rounding of one sum and one difference a step. Each encode() goes over the slice once
+// (compression/format_kernels.h), or with topk as compression/sparse_encoder.h says. A step that
+// every rank skips should be followed by reset(): its gradient is partly in the residual.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +21,6 @@
 #include "compression/codec.h"
 #include "compression/codec_chain.h"
 #include "compression/sparse_encoder.h"
-#include "compression/sum_kernels.h"
 #include "compression/zstd_codec.h"
 
 namespace motley {
@@ -86,14 +84,12 @@ class GradientCompressor {
   std::size_t encode_fed_back(std::span<const float> gradient_N,
                               std::int64_t step,
                               std::span<std::byte> wire_B);
-  std::size_t encode_pieces(std::span<const float> gradient_N, std::span<std::byte> wire_B);
 
   CompressorOptions options_;
   CodecChain chain_;
   std::size_t count_ = 0;
   int warmup_stages_ = 0;  // densities above the chain's
   std::unique_ptr<const Codec> codec_;
-  SumKernels sums_ = best_sum_kernels();
   std::vector<float> residual_N_;
   std::vector<float> velocity_N_;
   std::optional<SparseEncoder> sparse_;

@@ -29,8 +29,8 @@ template <class Number>
 
 // Of encoding: with 1/128, a power of two and so exact, what is rotated becomes a mean, which
 // cannot overflow. Of decoding, which goes on in integers.
-alignas(32) inline constexpr auto kEncodeSigns = spreading_signs(1.0F / kBlockValues);
-alignas(32) inline constexpr auto kDecodeSigns = spreading_signs(std::int16_t{1});
+alignas(64) inline constexpr auto kEncodeSigns = spreading_signs(1.0F / kBlockValues);
+alignas(64) inline constexpr auto kDecodeSigns = spreading_signs(std::int16_t{1});
 
 // The Walsh-Hadamard transform in place: entry (i, j) is -1 to the number of bits that i and j have
 // in common; twice is 128 times the identity. Strides ascend: for floats the order of the sums is

@@ -4,6 +4,8 @@
 #include <cstring>
 
 #include "compression/half_avx2.h"
+#include "compression/half_avx512.h"
+#include "compression/pieces.h"
 
 namespace motley {
 namespace {
@@ -57,6 +59,11 @@ void decode_each(const std::byte* wire_B, std::span<float> values_N) {
   }
 }
 
+template <std::uint16_t (*Narrow)(float), float (*Widen)(std::uint16_t)>
+constexpr FormatKernels kEachValue = {
+    encode_each<Narrow>, decode_each<Widen>, decode_add_pieces<half_bytes, decode_each<Widen>>,
+    encode_feedback_pieces<half_bytes, encode_each<Narrow>, decode_each<Widen>>};
+
 }  // namespace
 
 std::uint16_t fp16_from_float(float value) {
@@ -93,13 +100,13 @@ float float_from_bf16(std::uint16_t half) {
 }
 
 const HalfKernels& scalar_half_kernels() {
-  static constexpr HalfKernels kKernels = {
-      encode_each<fp16_from_float>, decode_each<float_from_fp16>, encode_each<bf16_from_float>,
-      decode_each<float_from_bf16>};
+  static constexpr HalfKernels kKernels = {kEachValue<fp16_from_float, float_from_fp16>,
+                                           kEachValue<bf16_from_float, float_from_bf16>};
   return kKernels;
 }
 
 const HalfKernels& best_half_kernels() {
+  if (const HalfKernels* avx512 = avx512_half_kernels()) return *avx512;
   const HalfKernels* avx2 = avx2_half_kernels();
   return avx2 != nullptr ? *avx2 : scalar_half_kernels();
 }

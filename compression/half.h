@@ -8,9 +8,14 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <span>
+
+#include "compression/format_kernels.h"
 
 namespace motley {
+
+[[nodiscard]] inline std::size_t half_bytes(std::size_t count) {
+  return 2 * count;
+}
 
 // One value. These define the format: the vector kernels equal them bit for bit.
 [[nodiscard]] std::uint16_t fp16_from_float(float value);
@@ -18,12 +23,9 @@ namespace motley {
 [[nodiscard]] std::uint16_t bf16_from_float(float value);
 [[nodiscard]] float float_from_bf16(std::uint16_t half);
 
-// Conversions of whole slices; wire_B needs no alignment. REQUIRES: wire_B.size() == 2 * N.
 struct HalfKernels {
-  void (*fp16_encode)(std::span<const float> values_N, std::byte* wire_B);
-  void (*fp16_decode)(const std::byte* wire_B, std::span<float> values_N);
-  void (*bf16_encode)(std::span<const float> values_N, std::byte* wire_B);
-  void (*bf16_decode)(const std::byte* wire_B, std::span<float> values_N);
+  FormatKernels fp16;
+  FormatKernels bf16;
 };
 
 // One value after the other: the reference.

@@ -5,13 +5,11 @@
 namespace motley {
 
 FixedSizeFormat int8_format() {
-  const BlockKernels& kernels = best_block_kernels();
-  return {"int8", int8_bytes, kernels.int8_encode, kernels.int8_decode};
+  return {best_block_kernels().int8, "int8", int8_bytes};
 }
 
 FixedSizeFormat int4_format() {
-  const BlockKernels& kernels = best_block_kernels();
-  return {"int4", int4_bytes, kernels.int4_encode, kernels.int4_decode};
+  return {best_block_kernels().int4, "int4", int4_bytes};
 }
 
 }  // namespace motley

@@ -4,6 +4,7 @@
 #include <cstddef>
 
 #include "compression/select_kernels_avx2.h"
+#include "compression/select_kernels_avx512.h"
 
 namespace motley {
 namespace {
@@ -56,6 +57,7 @@ const SelectKernels& scalar_select_kernels() {
 }
 
 const SelectKernels& best_select_kernels() {
+  if (const SelectKernels* avx512 = avx512_select_kernels()) return *avx512;
   const SelectKernels* avx2 = avx2_select_kernels();
   return avx2 != nullptr ? *avx2 : scalar_select_kernels();
 }

@@ -1,6 +1,7 @@
 #include "compression/sparse_threshold.h"
 
 #include <algorithm>
+#include <array>
 #include <cfloat>
 #include <cmath>
 #include <functional>
@@ -17,6 +18,25 @@ constexpr std::uint32_t kLargestBits = 0x7F7FFFFF;  // FLT_MAX: what is not fini
 // The tails of gradients fall off so that their count goes as a power of -3 (heavy) to -8 (normal)
 // of the threshold: an eighth's power comes to rest for all of them.
 constexpr double kGain = 0.125;
+
+constexpr int kLeadingShift = 20;  // leaves 11 bits of a magnitude: the exponent and three more
+constexpr std::size_t kLeadingCount = std::size_t{1} << (31 - kLeadingShift);
+
+// The rank-th largest, 1 to as many as there are; changes their order. Counted by their leading
+// bits first, so that only the few that share them are put in order: of a small slice all values
+// are the sample, and ordering them took longer than all else that is done to them.
+std::uint32_t nth_largest(std::vector<std::uint32_t>& magnitudes, std::size_t rank) {
+  std::array<std::size_t, kLeadingCount> counts{};
+  for (const std::uint32_t magnitude : magnitudes) ++counts[magnitude >> kLeadingShift];
+  std::size_t leading = kLeadingCount - 1;
+  for (; rank > counts[leading]; --leading) rank -= counts[leading];
+  const auto candidates_end = std::partition(
+      magnitudes.begin(), magnitudes.end(),
+      [=](std::uint32_t magnitude) { return magnitude >> kLeadingShift == leading; });
+  const auto nth = magnitudes.begin() + static_cast<std::ptrdiff_t>(rank - 1);
+  std::nth_element(magnitudes.begin(), nth, candidates_end, std::greater<>());
+  return *nth;
+}
 
 }  // namespace
 
@@ -58,9 +78,8 @@ bool SparseThreshold::still_fits(std::size_t count, double density) const {
 Selection SparseThreshold::choose(std::size_t count, double density) {
   if (magnitudes_.empty()) return selection(0);
   const std::size_t rank = kept_target(magnitudes_.size(), density);
-  const auto last = magnitudes_.begin() + static_cast<std::ptrdiff_t>(rank - 1);
-  std::nth_element(magnitudes_.begin(), last, magnitudes_.end(), std::greater<>());
-  threshold_ = std::bit_cast<float>(std::clamp<std::uint32_t>(*last, 1, kLargestBits));
+  const std::uint32_t least = nth_largest(magnitudes_, rank);
+  threshold_ = std::bit_cast<float>(std::clamp<std::uint32_t>(least, 1, kLargestBits));
   const bool tied = sampled_above(std::bit_cast<std::uint32_t>(threshold_)) > rank + rank / 10;
   return selection(tied ? kept_target(count, density) : kept_max(count, density));
 }
@@ -74,8 +93,8 @@ void SparseThreshold::adapt(std::size_t selected, std::size_t wanted) {
     threshold_ = 0;
     return;
   }
-  const double ratio = static_cast<double>(selected) / static_cast<double>(wanted);
-  const auto moved = static_cast<float>(threshold_ * std::pow(ratio, kGain));
+  last_ratio_ = static_cast<double>(selected) / static_cast<double>(wanted);
+  const auto moved = static_cast<float>(threshold_ * std::pow(last_ratio_, kGain));
   threshold_ = std::clamp(moved, 0.0F, FLT_MAX);
 }
 

@@ -34,8 +34,12 @@ class SparseThreshold {
   template <class ValueAt>
   [[nodiscard]] Selection select(std::size_t count, double density, const ValueAt& value_at) {
     if (threshold_ > 0) {
-      sample(count, density, check_kept(count, density), value_at);
-      if (still_fits(count, density)) return selection(kept_max(count, density));
+      bool fits = last_ratio_ <= kFits && last_ratio_ >= 1 / kFits;
+      if (stride(count, density, check_kept(count, density)) > kShortStride) {
+        sample(count, density, check_kept(count, density), value_at);
+        fits = still_fits(count, density);
+      }
+      if (fits) return selection(kept_max(count, density));
     }
     sample(count, density, kChooseKept, value_at);
     return choose(count, density);
@@ -47,10 +51,15 @@ class SparseThreshold {
   // 0 while none is chosen; then the next select() starts anew. What a checkpoint keeps.
   [[nodiscard]] float value() const { return threshold_; }
 
-  void set_value(float threshold) { threshold_ = threshold; }
+  void set_value(float threshold) {
+    threshold_ = threshold;
+    last_ratio_ = 1;
+  }
 
  private:
   static constexpr double kChooseKept = 1500;
+  static constexpr double kFits = 1.25;            // of a pass, selected by wanted
+  static constexpr std::size_t kShortStride = 16;  // values of a line of cache
 
   [[nodiscard]] static double check_kept(std::size_t count, double density);
   [[nodiscard]] static std::size_t stride(std::size_t count, double density, double kept);
@@ -70,6 +79,7 @@ class SparseThreshold {
   }
 
   float threshold_ = 0;
+  double last_ratio_ = 1;                  // of the last pass, selected by wanted
   std::vector<std::uint32_t> magnitudes_;  // of the sample, as bits
 };
 

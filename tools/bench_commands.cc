@@ -50,9 +50,8 @@ Result<void> bench_codecs(const Arguments& arguments) {
                                 "decode", "decode and add", "memcpy"}};
   Json json = Json::array();
   for (const std::string& chain : measured_chains(arguments)) {
-    MOTLEY_ASSIGN(
-        const CodecRates rates,
-        measure_codec_rates(chain, static_cast<std::size_t>(mib) * kFloatsPerMib, kRounds));
+    const auto floats = static_cast<std::size_t>(mib) * kFloatsPerMib;
+    MOTLEY_ASSIGN(const CodecRates rates, measure_codec_rates(chain, floats, floats, kRounds));
     const auto rate = [&](double bytes_per_s) {
       return rate_text(bytes_per_s, rates.copy_bytes_per_s);
     };

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "compression/block_quantise_avx2.h"
+#include "compression/block_quantise_avx512.h"
 #include "tests/support/property.h"
 
 namespace motley {
@@ -24,14 +25,21 @@ using Floats = std::vector<float>;
 struct Coding {
   const char* name;
   std::size_t (*bytes)(std::size_t count);
-  void (*BlockKernels::*encode)(std::span<const float>, std::byte*);
-  void (*BlockKernels::*decode)(const std::byte*, std::span<float>);
+  FormatKernels BlockKernels::*kernels;
 };
 
-constexpr Coding kInt8 = {"int8", int8_bytes, &BlockKernels::int8_encode,
-                          &BlockKernels::int8_decode};
-constexpr Coding kInt4 = {"int4", int4_bytes, &BlockKernels::int4_encode,
-                          &BlockKernels::int4_decode};
+constexpr Coding kInt8 = {"int8", int8_bytes, &BlockKernels::int8};
+constexpr Coding kInt4 = {"int4", int4_bytes, &BlockKernels::int4};
+
+// What this processor has besides the reference.
+std::vector<BlockKernels> vector_kernels() {
+  std::vector<BlockKernels> kernels;
+  if (avx2_block_kernels() != nullptr) kernels.push_back(*avx2_block_kernels());
+  if (avx512_int8_kernels() != nullptr) {
+    kernels.push_back({*avx512_int8_kernels(), *avx512_int4_kernels()});
+  }
+  return kernels;
+}
 
 // From and to memory that begins `offset` elements (bytes on the wire) off its alignment. What lies
 // behind stays as it was.
@@ -43,7 +51,7 @@ Bytes encoded(const BlockKernels& kernels,
   shifted.insert(shifted.end(), values.begin(), values.end());
   const std::size_t bytes = coding.bytes(values.size());
   Bytes wire(offset + bytes + 1, std::byte{0xA5});
-  (kernels.*coding.encode)(std::span(shifted).subspan(offset), wire.data() + offset);
+  (kernels.*coding.kernels).encode(std::span(shifted).subspan(offset), wire.data() + offset);
   EXPECT_EQ(wire.back(), std::byte{0xA5});
   return {wire.begin() + static_cast<std::ptrdiff_t>(offset), wire.end() - 1};
 }
@@ -56,7 +64,8 @@ Floats decoded(const BlockKernels& kernels,
   Bytes shifted(offset);
   shifted.insert(shifted.end(), wire.begin(), wire.end());
   Floats values(offset + count + 1, 42.0F);
-  (kernels.*coding.decode)(shifted.data() + offset, std::span(values).subspan(offset, count));
+  (kernels.*coding.kernels)
+      .decode(shifted.data() + offset, std::span(values).subspan(offset, count));
   EXPECT_EQ(values.back(), 42.0F);
   return {values.begin() + static_cast<std::ptrdiff_t>(offset), values.end() - 1};
 }
@@ -252,7 +261,7 @@ TEST_P(EveryCoding, KeepsZeros) {
 }
 
 TEST_P(EveryCoding, VectorKernelsEqualTheReferenceForAllLengths) {
-  if (avx2_block_kernels() == nullptr) GTEST_SKIP() << "this processor has no AVX2";
+  if (vector_kernels().empty()) GTEST_SKIP() << "this processor has no AVX2";
   Floats values(kLengthMax);
   for (std::size_t i = 0; i < values.size(); ++i) {
     values[i] = std::sin(static_cast<float>(i * i)) * std::exp2(static_cast<float>(i % 11));
@@ -261,14 +270,16 @@ TEST_P(EveryCoding, VectorKernelsEqualTheReferenceForAllLengths) {
     const Floats part(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(length));
     const std::size_t offset = length % 33;
     const Bytes wire = encoded(scalar_block_kernels(), GetParam(), part);
-    ASSERT_EQ(encoded(*avx2_block_kernels(), GetParam(), part, offset), wire) << length;
-    ASSERT_EQ(bits_of(decoded(*avx2_block_kernels(), GetParam(), wire, length, offset)),
-              bits_of(decoded(scalar_block_kernels(), GetParam(), wire, length)));
+    const auto expected = bits_of(decoded(scalar_block_kernels(), GetParam(), wire, length));
+    for (const BlockKernels& kernels : vector_kernels()) {
+      ASSERT_EQ(encoded(kernels, GetParam(), part, offset), wire) << length;
+      ASSERT_EQ(bits_of(decoded(kernels, GetParam(), wire, length, offset)), expected);
+    }
   }
 }
 
 TEST_P(EveryCoding, VectorKernelsEqualTheReferenceForAnyValues) {
-  if (avx2_block_kernels() == nullptr) GTEST_SKIP() << "this processor has no AVX2";
+  if (vector_kernels().empty()) GTEST_SKIP() << "this processor has no AVX2";
   EXPECT_TRUE(rc::check("any finite values, and any 32 bits", [] {
     Floats values = *any_finite_values();
     for (const auto bits : *rc::gen::container<std::vector<std::uint32_t>>(
@@ -277,19 +288,23 @@ TEST_P(EveryCoding, VectorKernelsEqualTheReferenceForAnyValues) {
     }
     const auto offset = *rc::gen::inRange<std::size_t>(0, 33);
     const Coding& coding = GetParam();
-    RC_ASSERT(encoded(*avx2_block_kernels(), coding, values, offset) ==
-              encoded(scalar_block_kernels(), coding, values));
+    const Bytes expected = encoded(scalar_block_kernels(), coding, values);
+    for (const BlockKernels& kernels : vector_kernels()) {
+      RC_ASSERT(encoded(kernels, coding, values, offset) == expected);
+    }
   }));
 }
 
 TEST_P(EveryCoding, VectorKernelsDecodeAnyBytesAsTheReference) {
-  if (avx2_block_kernels() == nullptr) GTEST_SKIP() << "this processor has no AVX2";
+  if (vector_kernels().empty()) GTEST_SKIP() << "this processor has no AVX2";
   EXPECT_TRUE(rc::check("any bytes, scales too", [] {
     const auto count = *rc::gen::inRange<std::size_t>(0, kLengthMax + 1);
     const Coding& coding = GetParam();
     const Bytes wire = *any_bytes(coding.bytes(count));
-    RC_ASSERT(bits_of(decoded(*avx2_block_kernels(), coding, wire, count, 1)) ==
-              bits_of(decoded(scalar_block_kernels(), coding, wire, count)));
+    const auto expected = bits_of(decoded(scalar_block_kernels(), coding, wire, count));
+    for (const BlockKernels& kernels : vector_kernels()) {
+      RC_ASSERT(bits_of(decoded(kernels, coding, wire, count, 1)) == expected);
+    }
   }));
 }
 

@@ -12,6 +12,7 @@
 #include <rapidcheck.h>
 
 #include "compression/half_avx2.h"
+#include "compression/half_avx512.h"
 
 namespace motley {
 namespace {
@@ -112,23 +113,25 @@ TEST(Fp16, ErrorIsAtMostHalfAUnit) {
   }));
 }
 
-class VectorKernels : public testing::Test {
+using KernelsOf = const HalfKernels* (*)();
+
+class VectorKernels : public testing::TestWithParam<KernelsOf> {
  protected:
   void SetUp() override {
-    if (avx2_half_kernels() == nullptr) GTEST_SKIP() << "this processor has no AVX2 and F16C";
+    if (GetParam()() == nullptr) GTEST_SKIP() << "this processor lacks the instructions";
   }
 
   static void expect_equal_to_reference(const std::vector<float>& values, std::size_t offset) {
-    const HalfKernels& fast = *avx2_half_kernels();
+    const HalfKernels& fast = *GetParam()();
     const HalfKernels& reference = scalar_half_kernels();
-    EXPECT_EQ(encoded(fast.fp16_encode, values, offset),
-              encoded(reference.fp16_encode, values, offset));
-    EXPECT_EQ(encoded(fast.bf16_encode, values, offset),
-              encoded(reference.bf16_encode, values, offset));
+    EXPECT_EQ(encoded(fast.fp16.encode, values, offset),
+              encoded(reference.fp16.encode, values, offset));
+    EXPECT_EQ(encoded(fast.bf16.encode, values, offset),
+              encoded(reference.bf16.encode, values, offset));
   }
 };
 
-TEST_F(VectorKernels, EncodeAsTheReferenceForAllLengthsAndAlignments) {
+TEST_P(VectorKernels, EncodeAsTheReferenceForAllLengthsAndAlignments) {
   const std::vector<float> special = special_values();
   for (std::size_t length = 0; length <= special.size(); ++length) {
     for (std::size_t offset = 0; offset < 5; ++offset) {
@@ -138,7 +141,7 @@ TEST_F(VectorKernels, EncodeAsTheReferenceForAllLengthsAndAlignments) {
   }
 }
 
-TEST_F(VectorKernels, EncodeAsTheReferenceForAnyBits) {
+TEST_P(VectorKernels, EncodeAsTheReferenceForAnyBits) {
   EXPECT_TRUE(rc::check("any 32 bits", [] {
     std::vector<float> values;
     for (const auto bits :
@@ -149,18 +152,23 @@ TEST_F(VectorKernels, EncodeAsTheReferenceForAnyBits) {
   }));
 }
 
-TEST_F(VectorKernels, DecodeAsTheReferenceForEveryHalf) {
+TEST_P(VectorKernels, DecodeAsTheReferenceForEveryHalf) {
   std::vector<std::uint16_t> halves(0x10003);  // not a multiple of the lanes
   for (std::size_t i = 0; i < halves.size(); ++i) halves[i] = static_cast<std::uint16_t>(i);
   std::vector<std::byte> wire(2 * halves.size());
   std::memcpy(wire.data(), halves.data(), wire.size());
   for (const std::size_t offset : {0U, 1U, 3U}) {
-    EXPECT_EQ(decoded(avx2_half_kernels()->fp16_decode, wire, offset),
-              decoded(scalar_half_kernels().fp16_decode, wire, offset));
-    EXPECT_EQ(decoded(avx2_half_kernels()->bf16_decode, wire, offset),
-              decoded(scalar_half_kernels().bf16_decode, wire, offset));
+    EXPECT_EQ(decoded(GetParam()()->fp16.decode, wire, offset),
+              decoded(scalar_half_kernels().fp16.decode, wire, offset));
+    EXPECT_EQ(decoded(GetParam()()->bf16.decode, wire, offset),
+              decoded(scalar_half_kernels().bf16.decode, wire, offset));
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(Instructions,
+                         VectorKernels,
+                         testing::Values(avx2_half_kernels, avx512_half_kernels),
+                         [](const auto& test) { return test.index == 0 ? "Avx2" : "Avx512"; });
 
 }  // namespace
 }  // namespace motley

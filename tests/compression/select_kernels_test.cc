@@ -7,6 +7,7 @@
 
 #include "compression/list_places.h"
 #include "compression/select_kernels_avx2.h"
+#include "compression/select_kernels_avx512.h"
 #include "compression/sum_kernels.h"
 #include "tests/compression/slices.h"
 #include "tests/support/property.h"
@@ -57,6 +58,15 @@ Marked marked(const SelectKernels& kernels,
   return {words, bits_of(residual), bits_of(velocity)};
 }
 
+// What this processor has besides the reference.
+std::vector<SelectKernels> vector_kernels() {
+  std::vector<SelectKernels> kernels;
+  for (const SelectKernels* some : {avx2_select_kernels(), avx512_select_kernels()}) {
+    if (some != nullptr) kernels.push_back(*some);
+  }
+  return kernels;
+}
+
 TEST(SelectKernels, MarkWhatReachesTheThreshold) {
   const Floats values = {1, -1, 0.5F, -2, 0, std::nextafter(1.0F, 0.0F), INFINITY, NAN};
   std::uint64_t word = 0;
@@ -87,26 +97,28 @@ TEST(SelectKernels, GatherSpeedBeforeTheyMark) {
 }
 
 TEST(SelectKernels, VectorKernelsEqualTheReferenceForAllLengths) {
-  if (avx2_select_kernels() == nullptr) GTEST_SKIP() << "this processor has no AVX2";
+  if (vector_kernels().empty()) GTEST_SKIP() << "this processor has no AVX2";
   const auto threshold_bits = std::bit_cast<std::uint32_t>(1.0F);
   for (std::size_t length = 0; length <= kLengthMax; ++length) {
     const Floats values = normal_slice(length);
-    ASSERT_EQ(marked(*avx2_select_kernels(), values, threshold_bits, length % 9),
-              marked(scalar_select_kernels(), values, threshold_bits, length % 9))
-        << length;
+    const Marked expected = marked(scalar_select_kernels(), values, threshold_bits, length % 9);
+    for (const SelectKernels& kernels : vector_kernels()) {
+      ASSERT_EQ(marked(kernels, values, threshold_bits, length % 9), expected) << length;
+    }
   }
 }
 
 RC_GTEST_PROP(SelectKernels, VectorKernelsEqualTheReferenceForAnyBits, ()) {
-  if (avx2_select_kernels() == nullptr) return;
   Floats values;
   for (const auto bits : *rc::gen::container<std::vector<std::uint32_t>>(
            *rc::gen::inRange<std::size_t>(0, kLengthMax), rc::gen::arbitrary<std::uint32_t>())) {
     values.push_back(std::bit_cast<float>(bits));
   }
   const auto threshold_bits = *rc::gen::inRange<std::uint32_t>(1, 0x7F800000);
-  RC_ASSERT(marked(*avx2_select_kernels(), values, threshold_bits, 1) ==
-            marked(scalar_select_kernels(), values, threshold_bits, 1));
+  const Marked expected = marked(scalar_select_kernels(), values, threshold_bits, 1);
+  for (const SelectKernels& kernels : vector_kernels()) {
+    RC_ASSERT(marked(kernels, values, threshold_bits, 1) == expected);
+  }
 }
 
 TEST(ListPlaces, ListsTheSetBits) {
