@@ -93,8 +93,9 @@ void SparseThreshold::adapt(std::size_t selected, std::size_t wanted) {
     threshold_ = 0;
     return;
   }
-  last_ratio_ = static_cast<double>(selected) / static_cast<double>(wanted);
-  const auto moved = static_cast<float>(threshold_ * std::pow(last_ratio_, kGain));
+  const double ratio = static_cast<double>(selected) / static_cast<double>(wanted);
+  fitting_density_ = 1 / kFits <= ratio && ratio <= kFits ? density_ : 0;
+  const auto moved = static_cast<float>(threshold_ * std::pow(ratio, kGain));
   threshold_ = std::clamp(moved, 0.0F, FLT_MAX);
 }
 

@@ -33,13 +33,14 @@ class SparseThreshold {
   // the threshold, kept_max is the target.
   template <class ValueAt>
   [[nodiscard]] Selection select(std::size_t count, double density, const ValueAt& value_at) {
-    if (threshold_ > 0) {
-      bool fits = last_ratio_ <= kFits && last_ratio_ >= 1 / kFits;
-      if (stride(count, density, check_kept(count, density)) > kShortStride) {
-        sample(count, density, check_kept(count, density), value_at);
-        fits = still_fits(count, density);
-      }
-      if (fits) return selection(kept_max(count, density));
+    const bool is_short = stride(count, density, check_kept(count, density)) <= kShortStride;
+    const bool is_trusted = is_short && density == fitting_density_;
+    density_ = density;
+    if (threshold_ > 0 && !is_trusted) {
+      sample(count, density, check_kept(count, density), value_at);
+    }
+    if (threshold_ > 0 && (is_trusted || still_fits(count, density))) {
+      return selection(kept_max(count, density));
     }
     sample(count, density, kChooseKept, value_at);
     return choose(count, density);
@@ -53,7 +54,7 @@ class SparseThreshold {
 
   void set_value(float threshold) {
     threshold_ = threshold;
-    last_ratio_ = 1;
+    fitting_density_ = 0;
   }
 
  private:
