@@ -80,7 +80,8 @@ class SparseThreshold {
   }
 
   float threshold_ = 0;
-  double last_ratio_ = 1;                  // of the last pass, selected by wanted
+  double density_ = 0;          // of the pass under way
+  double fitting_density_ = 0;  // of the last pass where the threshold fitted it, else 0
   std::vector<std::uint32_t> magnitudes_;  // of the sample, as bits
 };
 

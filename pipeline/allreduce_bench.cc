@@ -15,7 +15,7 @@ namespace motley {
 namespace {
 
 constexpr SumId kMeasured{};
-constexpr ChunkId kLeftOver{1};
+constexpr SumId kLeftOver{.chunk = ChunkId{1}};
 // So few values are summed again without compression that their bytes do not count beside a run's.
 constexpr std::size_t kCheckedValues = std::size_t{1} << 14;
 
