@@ -92,15 +92,19 @@ Result<void> Executor::execute(const Action& action) {
     case ActionKind::kForward:
       return forward(action);
     case ActionKind::kBackward:
+    case ActionKind::kBackwardInput:
       return backward(action);
+    case ActionKind::kBackwardWeight:
+      compute_.backward_weight(chunk, micro);
+      return {};
     case ActionKind::kSendActivation:
       return send_floats(schedule_->owner(ChunkId{chunk.value + 1}, micro),
                          {FrameKind::kActivation, chunk, micro, position_.step},
-                         *codecs_[chunk.index()], produced_by(ActionKind::kForward, action));
+                         *codecs_[chunk.index()], produced_for(action));
     case ActionKind::kSendGradient:
       return send_floats(schedule_->owner(ChunkId{chunk.value - 1}, micro),
                          {FrameKind::kGradient, chunk, micro, position_.step},
-                         *codecs_[chunk.index() - 1], produced_by(ActionKind::kBackward, action));
+                         *codecs_[chunk.index() - 1], produced_for(action));
     case ActionKind::kReduce:
       return sum_replicas(chunk);
     case ActionKind::kReduceTied:
@@ -165,7 +169,8 @@ Result<void> Executor::backward(const Action& action) {
     MOTLEY_TRY(receive_floats({ActionKind::kRecvGradient, chunk, micro}, *codecs_[chunk.index()],
                               compute_.gradient_room(chunk, micro)));
   }
-  produced_ = {action, compute_.backward(chunk, micro)};
+  produced_ = {action, kind == ActionKind::kBackward ? compute_.backward(chunk, micro)
+                                                     : compute_.backward_input(chunk, micro)};
   const ChunkId previous{chunk.value - 1};
   if (chunk.value > 0 && schedule_->owner(previous, micro) == self_) {
     std::ranges::copy(produced_.values, compute_.gradient_room(previous, micro).begin());
@@ -173,10 +178,12 @@ Result<void> Executor::backward(const Action& action) {
   return {};
 }
 
-std::span<const float> Executor::produced_by(ActionKind kind, const Action& send) const {
-  const Action expected{kind, send.chunk, send.micro};
-  MOTLEY_CHECK(produced_.action == expected, "{} follows {} instead of {}", to_text(send),
-               to_text(produced_.action), to_text(expected));
+std::span<const float> Executor::produced_for(const Action& send) const {
+  const auto& [kind, chunk, micro] = produced_.action;
+  const bool activation = kind == ActionKind::kForward;
+  MOTLEY_CHECK(activation == (send.kind == ActionKind::kSendActivation) && chunk == send.chunk &&
+                   micro == send.micro,
+               "{} follows {}", to_text(send), to_text(produced_.action));
   return produced_.values;
 }
 

@@ -81,8 +81,8 @@ class Executor {
   Result<void> vote();
   void step();
 
-  // What the computing action just before `send` made; valid until the next one.
-  [[nodiscard]] std::span<const float> produced_by(ActionKind kind, const Action& send) const;
+  // What the F, B or BI just before `send` made; valid until the next one.
+  [[nodiscard]] std::span<const float> produced_for(const Action& send) const;
 
   void post(const Action& action, Rank from, const FrameId& id, std::size_t bytes_max);
   Result<Buffer> take(const SlotKey& key);

@@ -54,6 +54,11 @@ class StageCompute {
   virtual std::span<float> gradient_room(ChunkId chunk, MicroId micro) = 0;
   // Returns the gradient of the input; empty for chunk 0.
   virtual std::span<const float> backward(ChunkId chunk, MicroId micro) = 0;
+  // The same in two parts, of which the second may come any time later: the first returns the
+  // gradient of the input, the second adds the gradients of the parameters. A chunk's micro-batches
+  // pass each part in the order that backward() would have had.
+  virtual std::span<const float> backward_input(ChunkId chunk, MicroId micro) = 0;
+  virtual void backward_weight(ChunkId chunk, MicroId micro) = 0;
 
   // All gradients of the chunk, summed in place over its replicas after its last backward. As long
   // on each of them.
