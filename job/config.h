@@ -56,7 +56,7 @@ struct TrainConfig {
 
 // Changes only speed and memory.
 struct ParallelConfig {
-  std::string schedule = "auto";   // auto | gpipe | 1f1b
+  std::string schedule = "auto";   // auto | gpipe | 1f1b | split
   std::vector<std::int64_t> cuts;  // layers at which stages 1, 2, … begin; empty = the planner's
   bool replicas = true;            // may several devices share a stage?
   std::string recompute = "auto";  // auto | none | all

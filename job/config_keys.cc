@@ -111,7 +111,7 @@ std::vector<ConfigEntry> make_entries() {
        "global batches per evaluation"},
 
       {"parallel.schedule", kParallel<&ParallelConfig::schedule>,
-       Choices{{"auto", "gpipe", "1f1b"}}, "order of micro-batches on the stages"},
+       Choices{{"auto", "gpipe", "1f1b", "split"}}, "order of micro-batches on the stages"},
       {"parallel.cuts", kParallel<&ParallelConfig::cuts>, IntegerRange{1, 1 << 20},
        "layers at which stages 1, 2, … begin; empty = the planner chooses"},
       {"parallel.replicas",

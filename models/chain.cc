@@ -96,7 +96,30 @@ at::Tensor LayerChain::forward(at::Tensor x, const MicroContext& micro) {
 at::Tensor LayerChain::backward(at::Tensor grad_output, const MicroContext& micro) {
   MOTLEY_CHECK(!ends_in_loss(), "this chain ends in a loss");
   std::vector<SavedTensors> saved = take_saved(micro);
-  return backward_inner(std::move(grad_output), micro, saved);
+  return backward_inner(std::move(grad_output), micro, saved, /*weights=*/true);
+}
+
+at::Tensor LayerChain::backward_input(at::Tensor grad_output, const MicroContext& micro) {
+  MOTLEY_CHECK(!ends_in_loss(), "this chain ends in a loss");
+  std::vector<SavedTensors> saved = take_saved(micro);
+  at::Tensor grad = backward_inner(std::move(grad_output), micro, saved, /*weights=*/false);
+  keep_for_weights(micro, std::move(saved));
+  return grad;
+}
+
+void LayerChain::backward_weight(std::int64_t micro) {
+  auto node = parts_.extract(micro);
+  MOTLEY_CHECK(!node.empty(), "micro-batch {} left no weight part to do", micro);
+  std::vector<SavedTensors>& saved = node.mapped();
+  if (ends_in_loss()) {
+    loss_layer_->backward_weight(saved.back());
+    if (on_final_) on_final_(offsets_.back());
+  }
+  for (std::size_t i = layers_.size(); i-- > 0;) {
+    layers_[i]->backward_weight(saved[i]);
+    if (on_final_) on_final_(offsets_[i]);
+  }
+  on_final_ = nullptr;
 }
 
 LossLayer::Outcome LayerChain::forward_loss(at::Tensor x,
@@ -120,9 +143,15 @@ LossLayer::Outcome LayerChain::forward_loss(at::Tensor x,
 at::Tensor LayerChain::backward_loss(const MicroContext& micro) {
   MOTLEY_CHECK(ends_in_loss(), "this chain does not end in a loss");
   std::vector<SavedTensors> saved = take_saved(micro);
-  at::Tensor grad = loss_layer_->backward(micro, saved.back());
-  if (on_final_) on_final_(offsets_.back());
-  return backward_inner(std::move(grad), micro, saved);
+  return backward_loss_inner(micro, saved, /*weights=*/true);
+}
+
+at::Tensor LayerChain::backward_loss_input(const MicroContext& micro) {
+  MOTLEY_CHECK(ends_in_loss(), "this chain does not end in a loss");
+  std::vector<SavedTensors> saved = take_saved(micro);
+  at::Tensor grad = backward_loss_inner(micro, saved, /*weights=*/false);
+  keep_for_weights(micro, std::move(saved));
+  return grad;
 }
 
 at::Tensor LayerChain::last_logits(at::Tensor x, const MicroContext& micro) {
@@ -137,7 +166,9 @@ std::int64_t LayerChain::saved_bytes(std::int64_t micro) const {
     if (!tensor.defined() || !counted.insert(tensor.storage().data()).second) return;
     bytes += static_cast<std::int64_t>(tensor.storage().nbytes());
   };
-  if (const auto found = saved_.find(micro); found != saved_.end()) {
+  for (const auto* by_micro : {&saved_, &parts_}) {
+    const auto found = by_micro->find(micro);
+    if (found == by_micro->end()) continue;
     for (const SavedTensors& layer : found->second) std::ranges::for_each(layer, count);
   }
   if (const auto found = inputs_.find(micro); found != inputs_.end()) {
@@ -149,6 +180,7 @@ std::int64_t LayerChain::saved_bytes(std::int64_t micro) const {
 
 void LayerChain::drop_saved() {
   saved_.clear();
+  parts_.clear();
   inputs_.clear();
 }
 
@@ -164,13 +196,25 @@ at::Tensor LayerChain::forward_inner(at::Tensor x,
 
 at::Tensor LayerChain::backward_inner(at::Tensor grad,
                                       const MicroContext& micro,
-                                      std::vector<SavedTensors>& saved) {
+                                      std::vector<SavedTensors>& saved,
+                                      bool weights) {
   for (std::size_t i = layers_.size(); i-- > 0;) {
-    grad = layers_[i]->backward(std::move(grad), micro, saved[i]);
+    grad = layers_[i]->backward_input(std::move(grad), micro, saved[i]);
+    if (!weights) continue;
+    layers_[i]->backward_weight(saved[i]);
     if (on_final_) on_final_(offsets_[i]);
   }
   on_final_ = nullptr;
   return grad;
+}
+
+at::Tensor LayerChain::backward_loss_inner(const MicroContext& micro,
+                                           std::vector<SavedTensors>& saved,
+                                           bool weights) {
+  at::Tensor grad = loss_layer_->backward_input(micro, saved.back());
+  if (weights) loss_layer_->backward_weight(saved.back());
+  if (weights && on_final_) on_final_(offsets_.back());
+  return backward_inner(std::move(grad), micro, saved, weights);
 }
 
 std::vector<SavedTensors> LayerChain::take_saved(const MicroContext& micro) {
@@ -188,6 +232,11 @@ std::vector<SavedTensors> LayerChain::take_saved(const MicroContext& micro) {
     (void)loss_layer_->forward(std::move(y), inputs.targets, micro, saved.back());
   }
   return saved;
+}
+
+void LayerChain::keep_for_weights(const MicroContext& micro, std::vector<SavedTensors> saved) {
+  const bool fresh = parts_.emplace(micro.micro, std::move(saved)).second;
+  MOTLEY_CHECK(fresh, "micro-batch {} still waits for its weight part", micro.micro);
 }
 
 void LayerChain::keep_inputs(const MicroContext& micro, Inputs inputs) {

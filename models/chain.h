@@ -65,11 +65,19 @@ class LayerChain {
   // REQUIRES: !ends_in_loss(); when training, this micro has nothing kept.
   [[nodiscard]] at::Tensor forward(at::Tensor x, const MicroContext& micro);
   // Adds to the gradients; returns the gradient of x (undefined when begins_with_tokens()).
-  // REQUIRES: forward ran for this micro in training.
+  // grad_output is the chain's from here on.
+  // REQUIRES: forward ran for this micro in training; no weight part is left to do.
   [[nodiscard]] at::Tensor backward(at::Tensor grad_output, const MicroContext& micro);
+  // The same in two parts: backward_input returns the gradient of x, backward_weight adds the
+  // gradients of the parameters (some, such as the norms', are added by the first already). In
+  // between, what the second needs is kept under the micro-batch's number.
+  // REQUIRES: micro-batches pass each part in the order that backward would have had, or the
+  // sums' bits differ; backward_weight: backward_input or backward_loss_input ran for this micro.
+  [[nodiscard]] at::Tensor backward_input(at::Tensor grad_output, const MicroContext& micro);
+  void backward_weight(std::int64_t micro);
 
-  // In the next backward: called after each layer, with the index in gradients() from which on it
-  // changes no more.
+  // In the next backward or backward_weight: called after each layer, with the index in gradients()
+  // from which on it changes no more.
   using OnFinal = std::function<void(std::size_t first)>;
 
   void tell_final(OnFinal on_final) { on_final_ = std::move(on_final); }
@@ -79,12 +87,14 @@ class LayerChain {
                                                 const at::Tensor& targets,
                                                 const MicroContext& micro);
   [[nodiscard]] at::Tensor backward_loss(const MicroContext& micro);
+  [[nodiscard]] at::Tensor backward_loss_input(const MicroContext& micro);
   [[nodiscard]] at::Tensor last_logits(at::Tensor x, const MicroContext& micro);
 
-  // What is kept for one micro-batch, in bytes; memory that layers share counts once.
+  // What is kept for one micro-batch until its backward or between the parts of it, in bytes;
+  // memory that layers share counts once.
   [[nodiscard]] std::int64_t saved_bytes(std::int64_t micro) const;
 
-  // Forgets every micro-batch that waits for its backward (an abandoned step).
+  // Forgets every micro-batch that waits for its backward or a part of it (an abandoned step).
   void drop_saved();
 
  private:
@@ -104,9 +114,16 @@ class LayerChain {
     return recompute_ && micro.training;
   }
 
+  // All layers' input parts from the last to the first. With weights = true each layer's weight
+  // part at once, so that what it keeps is gone before the next layer's turn.
   [[nodiscard]] at::Tensor backward_inner(at::Tensor grad,
                                           const MicroContext& micro,
-                                          std::vector<SavedTensors>& saved);
+                                          std::vector<SavedTensors>& saved,
+                                          bool weights);
+  [[nodiscard]] at::Tensor backward_loss_inner(const MicroContext& micro,
+                                               std::vector<SavedTensors>& saved,
+                                               bool weights);
+  void keep_for_weights(const MicroContext& micro, std::vector<SavedTensors> saved);
   // What the forward of this micro-batch kept, one entry a layer, or a second forward keeps now.
   // Only training micro-batches are remembered.
   [[nodiscard]] std::vector<SavedTensors> take_saved(const MicroContext& micro);
@@ -123,6 +140,7 @@ class LayerChain {
   std::vector<std::unique_ptr<Layer>> layers_;               // all but a loss layer
   std::unique_ptr<LossLayer> loss_layer_;                    // may be null
   std::map<std::int64_t, std::vector<SavedTensors>> saved_;  // [micro][layer]
+  std::map<std::int64_t, std::vector<SavedTensors>> parts_;  // [micro][layer], between the parts
   std::map<std::int64_t, Inputs> inputs_;                    // [micro], when recomputing
 };
 

@@ -84,20 +84,26 @@ class Attention final : public Layer {
     return y;
   }
 
-  at::Tensor backward(at::Tensor grad_output,
-                      const MicroContext& micro,
-                      SavedTensors& saved) override {
+  at::Tensor backward_input(at::Tensor grad_output,
+                            const MicroContext& micro,
+                            SavedTensors& saved) override {
     const SavedTensors kept = std::exchange(saved, {});
     tokens_ = grad_output.size(1);
-    at::Tensor grad_y = as_matrix(grad_output);
-    const at::Tensor grad_branch = projection_.branch_gradient(grad_y, micro);
-    projection_.linear().add_gradients(kept[kHeads], grad_branch);
+    const at::Tensor grad_y = as_matrix(grad_output);
+    at::Tensor grad_branch = projection_.branch_gradient(grad_y, micro);
     const at::Tensor grad_heads = projection_.linear().input_gradient(grad_branch);
-    const at::Tensor grad_qkv = heads_backward(grad_heads, kept, micro);
-    qkv_.add_gradients(kept[kNormed], grad_qkv);
-    grad_y.add_(norm_.backward(qkv_.input_gradient(grad_qkv), as_matrix(kept[kX]), kept[kMean],
-                               kept[kDeviation]));
-    return grad_output;
+    at::Tensor grad_qkv = heads_backward(grad_heads, kept, micro);
+    at::Tensor grad_x = norm_.backward(qkv_.input_gradient(grad_qkv), as_matrix(kept[kX]),
+                                       kept[kMean], kept[kDeviation]);
+    grad_x.add_(grad_y);  // grad_y stays as it is: without dropout it is grad_branch
+    saved = {kept[kNormed], kept[kHeads], std::move(grad_branch), std::move(grad_qkv)};
+    return grad_x.view_as(grad_output);
+  }
+
+  void backward_weight(SavedTensors& saved) override {
+    const SavedTensors kept = std::exchange(saved, {});
+    projection_.linear().add_gradients(kept[1], kept[2]);
+    qkv_.add_gradients(kept[0], kept[3]);
   }
 
  private:

@@ -34,21 +34,27 @@ class Embed final : public Layer {
     return y;
   }
 
-  at::Tensor backward(at::Tensor grad_output,
-                      const MicroContext& micro,
-                      SavedTensors& saved) override {
-    const at::Tensor tokens = std::exchange(saved, {}).front();
+  at::Tensor backward_input(at::Tensor grad_output,
+                            const MicroContext& micro,
+                            SavedTensors& saved) override {
     dropout_in_place(grad_output, p_, micro, index_);
-    const std::int64_t width = grad_output.size(-1);
+    saved.push_back(std::move(grad_output));
+    return {};
+  }
+
+  void backward_weight(SavedTensors& saved) override {
+    const SavedTensors kept = std::exchange(saved, {});
+    const at::Tensor& tokens = kept[0];
+    const at::Tensor& grad_y = kept[1];
+    const std::int64_t width = grad_y.size(-1);
     auto* token_rows = parameters_.gradients[0].data_ptr<float>();
     auto* position_rows = parameters_.gradients[1].data_ptr<float>();
-    const auto* grad = grad_output.data_ptr<float>();
+    const auto* grad = grad_y.data_ptr<float>();
     for_each_token(tokens, [&](std::int64_t token, std::int64_t position) {
       kernels::add_row(grad, token_rows + token * width, width);
       kernels::add_row(grad, position_rows + position * width, width);
       grad += width;
     });
-    return {};
   }
 
  private:
@@ -89,21 +95,28 @@ class Mlp final : public Layer {
     return y;
   }
 
-  at::Tensor backward(at::Tensor grad_output,
-                      const MicroContext& micro,
-                      SavedTensors& saved) override {
+  at::Tensor backward_input(at::Tensor grad_output,
+                            const MicroContext& micro,
+                            SavedTensors& saved) override {
     const SavedTensors kept = std::exchange(saved, {});
     const at::Tensor& x = kept[0];
     const at::Tensor& normed = kept[3];
     const at::Tensor& u = kept[4];
-    at::Tensor grad_y = as_matrix(grad_output);
-    const at::Tensor grad_branch = projection_.branch_gradient(grad_y, micro);
-    const at::Tensor grad_u = projection_.linear().input_gradient(grad_branch);
+    const at::Tensor grad_y = as_matrix(grad_output);
+    at::Tensor grad_branch = projection_.branch_gradient(grad_y, micro);
+    at::Tensor grad_u = projection_.linear().input_gradient(grad_branch);
     kernels::gelu_backward(u.data_ptr<float>(), grad_u.data_ptr<float>(), u.numel());
-    projection_.linear().add_gradients(u, grad_branch);  // u holds gelu(u) now
-    expand_.add_gradients(normed, grad_u);
-    grad_y.add_(norm_.backward(expand_.input_gradient(grad_u), as_matrix(x), kept[1], kept[2]));
-    return grad_output;
+    at::Tensor grad_x =
+        norm_.backward(expand_.input_gradient(grad_u), as_matrix(x), kept[1], kept[2]);
+    grad_x.add_(grad_y);  // grad_y stays as it is: without dropout it is grad_branch
+    saved = {normed, u, std::move(grad_branch), std::move(grad_u)};
+    return grad_x.view_as(grad_output);
+  }
+
+  void backward_weight(SavedTensors& saved) override {
+    const SavedTensors kept = std::exchange(saved, {});
+    projection_.linear().add_gradients(kept[1], kept[2]);  // u holds gelu(u) since the input part
+    expand_.add_gradients(kept[0], kept[3]);
   }
 
  private:

@@ -53,12 +53,17 @@ class Head final : public LossLayer {
     return outcome;
   }
 
-  at::Tensor backward(const MicroContext& /*micro*/, SavedTensors& saved) override {
+  at::Tensor backward_input(const MicroContext& /*micro*/, SavedTensors& saved) override {
     const SavedTensors kept = std::exchange(saved, {});
     const at::Tensor& x = kept[0];
     const at::Tensor& grad_logits = kept[4];
-    grad_weight_.addmm_(grad_logits.t(), kept[3]);
+    saved = {kept[3], grad_logits};
     return norm_.backward(at::mm(grad_logits, weight_), as_matrix(x), kept[1], kept[2]).view_as(x);
+  }
+
+  void backward_weight(SavedTensors& saved) override {
+    const SavedTensors kept = std::exchange(saved, {});
+    grad_weight_.addmm_(kept[1].t(), kept[0]);
   }
 
   at::Tensor last_logits(at::Tensor x) override {

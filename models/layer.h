@@ -42,11 +42,19 @@ class Layer {
                                            const MicroContext& micro,
                                            SavedTensors& saved) = 0;
 
-  // Adds this micro-batch's gradients to the gradient tensors and returns the gradient of x (an
-  // undefined tensor for the first layer). Consumes `saved`. May use grad_output's memory.
-  [[nodiscard]] virtual at::Tensor backward(at::Tensor grad_output,
-                                            const MicroContext& micro,
-                                            SavedTensors& saved) = 0;
+  // Backward comes in two parts, so that a schedule can hand the gradient of x on before the rest
+  // is done. Micro-batches pass each part in their order, and the weight part adds the same terms
+  // whenever it runs: the gradients' bits do not depend on when that is.
+  //
+  // The input part: returns the gradient of x (an undefined tensor for the first layer). Gradients
+  // that fall off on the way, such as a norm's, are added already. Leaves in `saved` what the
+  // weight part needs, which may be grad_output: it is the layer's from here on. The result shares
+  // no memory with what is kept.
+  [[nodiscard]] virtual at::Tensor backward_input(at::Tensor grad_output,
+                                                  const MicroContext& micro,
+                                                  SavedTensors& saved) = 0;
+  // The weight part: adds this micro-batch's other gradients. Consumes `saved`.
+  virtual void backward_weight(SavedTensors& saved) = 0;
 };
 
 // The last layer of a chain: its forward ends in a loss.
@@ -60,12 +68,15 @@ class LossLayer {
   };
 
   // targets: int64, B x T. When micro.training keeps what backward needs; the gradient that
-  // backward returns is that of loss_sum.
+  // backward_input returns is that of loss_sum.
   [[nodiscard]] virtual Outcome forward(at::Tensor x,
                                         const at::Tensor& targets,
                                         const MicroContext& micro,
                                         SavedTensors& saved) = 0;
-  [[nodiscard]] virtual at::Tensor backward(const MicroContext& micro, SavedTensors& saved) = 0;
+  // As Layer's two parts.
+  [[nodiscard]] virtual at::Tensor backward_input(const MicroContext& micro,
+                                                  SavedTensors& saved) = 0;
+  virtual void backward_weight(SavedTensors& saved) = 0;
 
   // Next-token scores of the last position, B x V, for sampling.
   [[nodiscard]] virtual at::Tensor last_logits(at::Tensor x) = 0;

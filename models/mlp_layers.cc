@@ -38,14 +38,21 @@ class Input final : public Layer {
     return y;
   }
 
-  at::Tensor backward(at::Tensor grad_output,
-                      const MicroContext& micro,
-                      SavedTensors& saved) override {
-    const SavedTensors kept = std::exchange(saved, {});
-    const at::Tensor& u = kept[2];
+  // Nobody waits for it: all that takes time is left to the weight part.
+  at::Tensor backward_input(at::Tensor grad_output,
+                            const MicroContext& micro,
+                            SavedTensors& saved) override {
+    const at::Tensor u = saved[2];
     at::Tensor grad_u = as_matrix(grad_output);
     dropout_in_place(grad_u, p_, micro, index_);
     kernels::gelu_backward(u.data_ptr<float>(), grad_u.data_ptr<float>(), u.numel());
+    saved[2] = std::move(grad_u);
+    return {};
+  }
+
+  void backward_weight(SavedTensors& saved) override {
+    const SavedTensors kept = std::exchange(saved, {});
+    const at::Tensor& grad_u = kept[2];
     linear_.add_gradients(kept[1], grad_u);
     const at::Tensor grad_windows = linear_.input_gradient(grad_u);
     const std::int64_t size = embedding_.size(1);
@@ -54,7 +61,6 @@ class Input final : public Layer {
     for_each_seen(kept[0], [&](std::int64_t token, std::int64_t place) {
       kernels::add_row(grad + place * size, rows + token * size, size);
     });
-    return {};
   }
 
  private:
@@ -102,19 +108,24 @@ class Hidden final : public Layer {
     return y;
   }
 
-  at::Tensor backward(at::Tensor grad_output,
-                      const MicroContext& micro,
-                      SavedTensors& saved) override {
+  at::Tensor backward_input(at::Tensor grad_output,
+                            const MicroContext& micro,
+                            SavedTensors& saved) override {
     const SavedTensors kept = std::exchange(saved, {});
     const at::Tensor& u = kept[4];
     at::Tensor grad_y = as_matrix(grad_output);
     at::Tensor grad_u = grad_y.clone();
     dropout_in_place(grad_u, p_, micro, index_);
     kernels::gelu_backward(u.data_ptr<float>(), grad_u.data_ptr<float>(), u.numel());
-    linear_.add_gradients(kept[3], grad_u);
     grad_y.add_(
         norm_.backward(linear_.input_gradient(grad_u), as_matrix(kept[0]), kept[1], kept[2]));
+    saved = {kept[3], std::move(grad_u)};
     return grad_output;
+  }
+
+  void backward_weight(SavedTensors& saved) override {
+    const SavedTensors kept = std::exchange(saved, {});
+    linear_.add_gradients(kept[0], kept[1]);
   }
 
  private:

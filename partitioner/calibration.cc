@@ -46,9 +46,13 @@ Result<std::vector<Prediction>> predict(const PlanningInput& input, const Plan& 
                                 options.optimizer_floats_per_parameter, plan.gradient_codec));
   MOTLEY_ASSIGN(const std::vector<int> slots, slots_of_ranks(plan, cost));
   const StepShape shape{plan.micro_batch, plan.micro_batches, plan.schedule == "gpipe"};
+  const bool split = plan.schedule == "split";
   const auto in_flight = [&](std::size_t c) {
     const int depth = plan.chunk_count() - static_cast<int>(c);
     return plan.chunks[c].in_flight > 0 ? plan.chunks[c].in_flight : shape.in_flight(depth);
+  };
+  const auto queued_weights = [&](std::size_t c) {
+    return plan.chunks[c].queued_weights > 0 ? plan.chunks[c].queued_weights : in_flight(0);
   };
   // The executor encodes and decodes where it computes, and reports both as one.
   std::vector<Prediction> predictions;
@@ -62,7 +66,8 @@ Result<std::vector<Prediction>> predict(const PlanningInput& input, const Plan& 
       const std::size_t rank = replica.rank.index();
       predictions[rank].memory_bytes += cost.memory_bytes(
           slots[rank], chunk.first_layer, last, plan.micro_batch,
-          shape.in_flight_of_share(in_flight(c), replica.micro_batches), chunk.recompute);
+          shape.in_flight_of_share(in_flight(c), replica.micro_batches), chunk.recompute,
+          split ? std::min(queued_weights(c), replica.micro_batches) : 0);
     }
   }
   return predictions;

@@ -165,7 +165,9 @@ std::vector<StepShape> step_shapes(const PlanOptions& options) {
       // With as many micro-batches or fewer nothing changes any more.
       if (warm_up == 1 || count > warm_up) shapes.push_back({size, count, false, warm_up});
     }
-    if (options.schedule != "1f1b") shapes.push_back({size, count, true});
+    if (options.schedule == "auto" || options.schedule == "gpipe") {
+      shapes.push_back({size, count, true});
+    }
   }
   return shapes;
 }

@@ -40,7 +40,9 @@ struct Candidates {
                                             const SearchSpace& space,
                                             const PlanOptions& options);
 
-// The shapes that the options allow.
+// The shapes that the options allow, those of schedule split as 1F1B: they have the same
+// candidates, and what else they need in memory is known only of a whole pipeline
+// (partitioner/plan_trial.h).
 [[nodiscard]] std::vector<StepShape> step_shapes(const PlanOptions& options);
 
 // The stages that options.cuts prescribe, on the first slots in the given order. Not rated.

@@ -129,6 +129,23 @@ Result<void> CostModel::check_codec(const std::string& codec) const {
   return {};
 }
 
+Result<void> CostModel::check_split() const {
+  for (std::size_t s = 0; s < slots_.size(); ++s) {
+    const auto& kinds = slot_costs_[s].samples;
+    const bool measured = std::all_of(kinds.begin(), kinds.end(), [](const auto& samples) {
+      return std::all_of(samples.begin(), samples.end(),
+                         [](const LayerSample& sample) { return sample.split.has_value(); });
+    });
+    if (measured) continue;
+    return Error{ErrorCode::kConfig,
+                 fmt::format("the profile of {}/{} lacks the two parts of backward",
+                             slots_[s].machine, slots_[s].device),
+                 "it was measured by a version that did not tell them apart",
+                 "run `motley profile` there again, or use another schedule than split"};
+  }
+  return {};
+}
+
 LayerSample CostModel::layer(int slot, int layer, int micro_batch) const {
   const std::size_t kind = layers_[static_cast<std::size_t>(layer)].kind;
   return interpolate(slot_costs_[static_cast<std::size_t>(slot)].samples[kind], micro_batch);
@@ -145,6 +162,16 @@ double CostModel::backward_s(int slot, int first, int last, int micro_batch, boo
   for (int l = first; l < last; ++l) {
     const LayerSample sample = layer(slot, l, micro_batch);
     sum_s += sample.backward_s + (recompute ? sample.forward_s : 0);
+  }
+  return sum_s;
+}
+
+double CostModel::backward_input_s(
+    int slot, int first, int last, int micro_batch, bool recompute) const {
+  double sum_s = 0;
+  for (int l = first; l < last; ++l) {
+    const LayerSample sample = layer(slot, l, micro_batch);
+    sum_s += sample.backward_input_s() + (recompute ? sample.forward_s : 0);
   }
   return sum_s;
 }
@@ -266,15 +293,21 @@ CostModel::MemoryParts CostModel::fixed_memory(int slot,
   return parts;
 }
 
-std::int64_t CostModel::memory_bytes(
-    int slot, int first, int last, int micro_batch, int in_flight, bool recompute) const {
+std::int64_t CostModel::memory_bytes(int slot,
+                                     int first,
+                                     int last,
+                                     int micro_batch,
+                                     int in_flight,
+                                     bool recompute,
+                                     int queued_weights) const {
   MemoryParts parts = fixed_memory(slot, first, last, micro_batch);
   for (int l = first; l < last; ++l) {
     const LayerSample sample = layer(slot, l, micro_batch);
     parts.saved_bytes += sample.saved_bytes;
+    if (sample.split) parts.queued_bytes += sample.split->queued_bytes;
     parts.workspace_bytes = std::max(parts.workspace_bytes, sample.workspace_bytes);
   }
-  return parts.total(in_flight, recompute);
+  return parts.total(in_flight, recompute, queued_weights);
 }
 
 }  // namespace motley

@@ -48,6 +48,8 @@ class CostModel {
   [[nodiscard]] bool same_costs(int slot, int other) const;
   // kConfig when a slot's profile lacks the codec.
   [[nodiscard]] Result<void> check_codec(const std::string& codec) const;
+  // kConfig when a slot's profile does not tell the two parts of a layer's backward apart.
+  [[nodiscard]] Result<void> check_split() const;
 
   // One layer at any micro-batch size; the sums below are over these.
   [[nodiscard]] LayerSample layer(int slot, int layer, int micro_batch) const;
@@ -56,6 +58,9 @@ class CostModel {
   [[nodiscard]] double forward_s(int slot, int first, int last, int micro_batch) const;
   // recompute: the forward runs again before the backward.
   [[nodiscard]] double backward_s(
+      int slot, int first, int last, int micro_batch, bool recompute = false) const;
+  // Of that, until the gradient of the input is there; all of it where the profile does not say.
+  [[nodiscard]] double backward_input_s(
       int slot, int first, int last, int micro_batch, bool recompute = false) const;
   // Of the update of their parameters.
   [[nodiscard]] double optimizer_s(int slot, int first, int last) const;
@@ -92,8 +97,14 @@ class CostModel {
   // Peak of a process that holds [first, last) with that many micro-batches between forward and
   // backward: baseline, parameters, gradients, moments, saved activations, boundary buffers,
   // workspace. With recompute only one micro-batch has its activations saved at a time.
-  [[nodiscard]] std::int64_t memory_bytes(
-      int slot, int first, int last, int micro_batch, int in_flight, bool recompute = false) const;
+  // queued_weights: further micro-batches that stand between the two parts of backward.
+  [[nodiscard]] std::int64_t memory_bytes(int slot,
+                                          int first,
+                                          int last,
+                                          int micro_batch,
+                                          int in_flight,
+                                          bool recompute = false,
+                                          int queued_weights = 0) const;
 
   // The parts of memory_bytes that layers add up to, for tables over many ranges.
   struct MemoryParts {
@@ -101,18 +112,20 @@ class CostModel {
     std::int64_t fixed_bytes = 0;      // parameters, gradients, moments
     std::int64_t boundary_bytes = 0;   // of one micro-batch: input and output
     std::int64_t saved_bytes = 0;      // of one micro-batch
+    std::int64_t queued_bytes = 0;     // of one micro-batch between the two parts of backward
     std::int64_t workspace_bytes = 0;  // the most of one layer
 
-    [[nodiscard]] std::int64_t total(int in_flight, bool recompute) const {
+    [[nodiscard]] std::int64_t total(int in_flight, bool recompute, int queued_weights = 0) const {
       const std::int64_t needed = fixed_bytes + (in_flight + 2) * boundary_bytes +
-                                  (recompute ? 1 : in_flight) * saved_bytes + workspace_bytes;
+                                  (recompute ? 1 : in_flight) * saved_bytes +
+                                  queued_weights * queued_bytes + workspace_bytes;
       // What the allocator holds beyond that: the median of measured runs (docs/planning.md).
       constexpr std::int64_t kOverheadPercent = 3;
       return baseline_bytes + needed + needed * kOverheadPercent / 100;
     }
   };
 
-  // Without saved and workspace bytes, which depend on the layers one by one.
+  // Without saved, queued and workspace bytes, which depend on the layers one by one.
   [[nodiscard]] MemoryParts fixed_memory(int slot, int first, int last, int micro_batch) const;
 
  private:

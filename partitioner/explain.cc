@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+
 #include "partitioner/cost_model.h"
 #include "partitioner/simulator.h"
 #include "partitioner/text_table.h"
@@ -101,6 +103,14 @@ std::string stage_notes(const Plan& plan) {
   return text;
 }
 
+// Of how many micro-batches the stages put the weight part of backward off, at most.
+std::string queued_text(const Plan& plan) {
+  const auto most = std::ranges::max_element(plan.chunks, {}, &ChunkPlan::queued_weights);
+  return most->queued_weights > 0
+             ? fmt::format(", weight parts of up to {} put off", most->queued_weights)
+             : "";
+}
+
 Result<void> check_codecs(const Plan& plan, const CostModel& cost) {
   for (const ChunkPlan& chunk : plan.chunks) MOTLEY_TRY(cost.check_codec(chunk.codec));
   return {};
@@ -137,7 +147,8 @@ std::string explain_plan(const Plan& plan,
   text += fmt::format("schedule  {}, {} micro-batches of {} samples", plan.schedule,
                       plan.micro_batches, plan.micro_batch);
   const int in_flight = plan.chunks.front().in_flight;
-  text += in_flight > 0 ? fmt::format(", up to {} in flight\n", in_flight) : "\n";
+  if (in_flight > 0) text += fmt::format(", up to {} in flight", in_flight);
+  text += queued_text(plan) + "\n";
   text += stage_notes(plan);
   for (const std::string& note : plan.notes) text += fmt::format("note      {}\n", note);
   return text;

@@ -78,6 +78,9 @@ Result<ChunkPlan> read_chunk(const JsonFields& fields,
   MOTLEY_ASSIGN(chunk.recompute, fields.boolean("recompute"));
   MOTLEY_ASSIGN(const std::int64_t in_flight, fields.integer("in_flight", 0, plan.micro_batches));
   chunk.in_flight = static_cast<int>(in_flight);
+  MOTLEY_ASSIGN(const std::int64_t queued_weights,
+                fields.integer("queued_weights", 0, plan.micro_batches));
+  chunk.queued_weights = static_cast<int>(queued_weights);
   return chunk;
 }
 
@@ -102,7 +105,7 @@ Result<void> read_ranks(const JsonFields& fields, Plan& plan) {
 // What a chunk behind the first may hold, so that no chunk waits for a forward that the one before
 // does only after a backward.
 Result<void> check_in_flight(const JsonFields& chunk, const Plan& plan, int in_flight) {
-  if (in_flight != 0 && plan.schedule != "1f1b") {
+  if (in_flight != 0 && plan.schedule == "gpipe") {
     return chunk.bad("in_flight", fmt::format("{} has no limit; it must be 0", plan.schedule));
   }
   if (plan.chunks.empty()) return {};
@@ -113,6 +116,16 @@ Result<void> check_in_flight(const JsonFields& chunk, const Plan& plan, int in_f
                                             in_flight, before));
 }
 
+Result<void> check_queued_weights(const JsonFields& chunk, const Plan& plan, int queued) {
+  if (queued != 0 && plan.schedule != "split") {
+    return chunk.bad("queued_weights", fmt::format("{} queues none; it must be 0", plan.schedule));
+  }
+  if (plan.chunks.empty() || (queued == 0) == (plan.chunks.back().queued_weights == 0)) return {};
+  return chunk.bad("queued_weights",
+                   fmt::format("it is {} after {}; it must be 0 in all chunks or in none", queued,
+                               plan.chunks.back().queued_weights));
+}
+
 Result<void> read_chunks(const JsonFields& fields, Plan& plan) {
   MOTLEY_ASSIGN(const auto items, fields.items("chunks", 1, kChunksMax));
   std::vector<bool> used(plan.ranks.size(), false);
@@ -120,6 +133,7 @@ Result<void> read_chunks(const JsonFields& fields, Plan& plan) {
   for (const JsonFields& item : items) {
     MOTLEY_ASSIGN(ChunkPlan chunk, read_chunk(item, plan, next_layer));
     MOTLEY_TRY(check_in_flight(item, plan, chunk.in_flight));
+    MOTLEY_TRY(check_queued_weights(item, plan, chunk.queued_weights));
     next_layer += chunk.layer_count;
     if (next_layer > kLayersMax) {
       return item.bad("layer_count", fmt::format("up to here the plan has {} layers; a model has "
@@ -182,7 +196,8 @@ Json plan_to_json(const Plan& plan) {
                       {"replicas", std::move(replicas)},
                       {"codec", chunk.codec},
                       {"recompute", chunk.recompute},
-                      {"in_flight", chunk.in_flight}});
+                      {"in_flight", chunk.in_flight},
+                      {"queued_weights", chunk.queued_weights}});
   }
   return {{"format", kFormat},
           {"version", kVersion},
@@ -209,8 +224,8 @@ Result<Plan> plan_from_json(const Json& json, const JsonSource& source) {
   Plan plan;
   MOTLEY_ASSIGN(plan.model_hash, fields.word("model_hash", ""));
   MOTLEY_ASSIGN(plan.schedule, fields.text("schedule"));
-  if (plan.schedule != "gpipe" && plan.schedule != "1f1b") {
-    return fields.bad("schedule", fmt::format("unknown schedule '{}'; gpipe and 1f1b exist",
+  if (plan.schedule != "gpipe" && plan.schedule != "1f1b" && plan.schedule != "split") {
+    return fields.bad("schedule", fmt::format("unknown schedule '{}'; gpipe, 1f1b and split exist",
                                               excerpt(plan.schedule)));
   }
   MOTLEY_ASSIGN(plan.gradient_codec, fields.word("gradient_codec", kCodecOthers));
@@ -241,9 +256,9 @@ std::uint64_t plan_hash(const Plan& plan) {
     text += fmt::format(" {} {} {}", counted(rank.machine), counted(rank.device), rank.threads);
   }
   for (const ChunkPlan& chunk : plan.chunks) {
-    text +=
-        fmt::format(" {} {} {} {:d} {} {}", chunk.first_layer, chunk.layer_count,
-                    counted(chunk.codec), chunk.recompute, chunk.in_flight, chunk.replicas.size());
+    text += fmt::format(" {} {} {} {:d} {} {} {}", chunk.first_layer, chunk.layer_count,
+                        counted(chunk.codec), chunk.recompute, chunk.in_flight,
+                        chunk.queued_weights, chunk.replicas.size());
     for (const Replica& replica : chunk.replicas) {
       text += fmt::format(" {} {}", replica.rank.value, replica.micro_batches);
     }

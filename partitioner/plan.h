@@ -39,9 +39,12 @@ struct ChunkPlan {
   std::string codec = "none";  // of the boundary after this chunk, both directions
   // Forward keeps only the chunk's input; backward runs forward again first.
   bool recompute = false;
-  // 1F1B: micro-batches between forward and backward in this chunk, not growing towards the end of
-  // the model; 0 (in all chunks) = the chunks behind it plus one.
+  // 1F1B and split: micro-batches between forward and backward in this chunk, not growing towards
+  // the end of the model; 0 (in all chunks) = the chunks behind it plus one.
   int in_flight = 0;
+  // Split: micro-batches that a replica may keep between the two parts of backward; 0 (in all
+  // chunks) = as many as are in flight in chunk 0.
+  int queued_weights = 0;
 
   [[nodiscard]] bool is_on(Rank rank) const;
 };
@@ -56,7 +59,7 @@ struct Plan {
   std::vector<ChunkPlan> chunks;        // [ChunkId]
   int micro_batch = 1;                  // samples
   int micro_batches = 1;                // per step
-  std::string schedule = "1f1b";        // gpipe | 1f1b
+  std::string schedule = "1f1b";        // gpipe | 1f1b | split
   std::string gradient_codec = "none";  // of sums of gradients, between machines
   double predicted_step_s = 0;
   std::vector<std::string> notes;  // what was decided and why, one line each

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <string_view>
 
 namespace motley {
 namespace {
@@ -32,10 +34,12 @@ Result<void> check_batch(const PlanOptions& options) {
 }
 
 Result<void> check_words(const PlanOptions& options, const CostModel& cost) {
-  if (options.schedule != "auto" && options.schedule != "gpipe" && options.schedule != "1f1b") {
+  constexpr std::array<std::string_view, 4> kSchedules = {"auto", "gpipe", "1f1b", "split"};
+  if (std::ranges::find(kSchedules, options.schedule) == kSchedules.end()) {
     return contradiction(fmt::format("unknown schedule '{}'", options.schedule), "",
-                         "use auto, gpipe or 1f1b");
+                         "use auto, gpipe, 1f1b or split");
   }
+  if (options.schedule == "split") MOTLEY_TRY(cost.check_split());
   if (options.recompute != "auto" && options.recompute != "none" && options.recompute != "all") {
     return contradiction(fmt::format("unknown value '{}' of recompute", options.recompute), "",
                          "use auto, none or all");

@@ -18,7 +18,7 @@ namespace motley {
 struct PlanOptions {
   int global_batch = 32;
   int micro_batch = 0;             // 0 = choose among the divisors of global_batch
-  std::string schedule = "auto";   // auto | gpipe | 1f1b
+  std::string schedule = "auto";   // auto | gpipe | 1f1b | split
   int stages = 0;                  // 0 = choose; n = exactly n
   std::vector<std::int64_t> cuts;  // fixed cuts, on the devices in their order; empty = choose
   Pins pins;

@@ -15,7 +15,10 @@ struct PlanTrial {
   Plan plan;  // with its predictions
 };
 
-// The plan that a candidate means, simulated. REQUIRES: the candidate is rated under `shape`.
+// The plan that a candidate means, simulated. With shape.split each stage queues as many weight
+// parts as the first has micro-batches in flight, or as its memory has room for; kInfeasible where
+// that is none. REQUIRES: the candidate is rated under `shape`; with shape.split
+// cost.check_split().ok().
 [[nodiscard]] Result<PlanTrial> try_candidate(const ModelSpec& model,
                                               const CostModel& cost,
                                               const SearchSpace& space,

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <iterator>
 #include <numeric>
 #include <optional>
 #include <set>
@@ -27,6 +28,7 @@ constexpr std::int64_t kRefinedActionsMax = 1'000'000;
 constexpr long kRefinedWorkMax = 100'000;
 constexpr std::int64_t kActionsPerStageAndMicroBatch = 7;
 constexpr std::size_t kAlternatives = 4;
+constexpr std::size_t kSplitTrials = 8;
 // A period this close to its bound is the least.
 constexpr double kProven = 1e-6;
 
@@ -84,21 +86,40 @@ class Planner {
     for (const ShapedCandidate& candidate : candidates_.all) {
       if (!trials_.empty() && actions > kSimulatedActionsMax) break;
       actions += actions_of(candidate.shape, candidate.candidate);
-      MOTLEY_ASSIGN(PlanTrial trial, try_one(candidate));
-      trials_.push_back(std::move(trial));
+      MOTLEY_ASSIGN(std::optional<PlanTrial> trial, try_if_it_fits(candidate));
+      if (trial) trials_.push_back(*std::move(trial));
     }
+    // Only with split backward, whose memory the estimates do not know of.
+    if (trials_.empty()) return try_one(candidates_.all.front()).error();
+    if (options_.schedule == "auto" && cost_.check_split().ok()) split_the_best();
     if (options_.cuts.empty()) refine();
     const bool free = options_.cuts.empty() && options_.stages <= 1;
     if (candidates_.single) {
-      MOTLEY_ASSIGN(single_, try_one(*candidates_.single));
-      if (free) trials_.push_back(*single_);
+      MOTLEY_ASSIGN(single_, try_if_it_fits(*candidates_.single));
+      if (free && single_) trials_.push_back(*single_);
     }
     if (candidates_.data_parallel) {
-      MOTLEY_ASSIGN(data_parallel_, try_one(*candidates_.data_parallel));
-      if (free) trials_.push_back(*data_parallel_);
+      MOTLEY_ASSIGN(data_parallel_, try_if_it_fits(*candidates_.data_parallel));
+      if (free && data_parallel_) trials_.push_back(*data_parallel_);
     }
     std::stable_sort(trials_.begin(), trials_.end(), is_better);
     return {};
+  }
+
+  // Which devices and cuts are best depends little on whether backward is split, so that is tried
+  // on the best of 1F1B; refining goes on from there.
+  void split_the_best() {
+    std::stable_sort(trials_.begin(), trials_.end(), is_better);
+    std::vector<PlanTrial> found;
+    for (const PlanTrial& trial : trials_) {
+      if (found.size() == kSplitTrials) break;
+      if (trial.shape.gpipe || trial.candidate.stages.size() < 2) continue;
+      StepShape shape = trial.shape;
+      shape.split = true;
+      auto split = try_one({shape, trial.candidate});
+      if (split.ok()) found.push_back(*std::move(split));
+    }
+    std::move(found.begin(), found.end(), std::back_inserter(trials_));
   }
 
   // The estimate leaves out how hops and stages meet in time, so a neighbour of a good trial may be
@@ -142,8 +163,17 @@ class Planner {
            static_cast<std::int64_t>(candidate.stages.size());
   }
 
-  Result<PlanTrial> try_one(const ShapedCandidate& candidate) const {
-    return try_candidate(model_, cost_, space_, candidate.shape, candidate.candidate);
+  Result<PlanTrial> try_one(ShapedCandidate candidate) const {
+    if (options_.schedule == "split") candidate.shape.split = true;
+    return try_candidate(model_, cost_, space_, candidate.shape, std::move(candidate.candidate));
+  }
+
+  // Nothing where memory is short.
+  Result<std::optional<PlanTrial>> try_if_it_fits(const ShapedCandidate& candidate) const {
+    auto trial = try_one(candidate);
+    if (trial.ok()) return std::optional(*std::move(trial));
+    if (trial.error().code == ErrorCode::kInfeasible) return std::optional<PlanTrial>();
+    return trial.error();
   }
 
   // Of those that differ in more than the schedule.
@@ -167,8 +197,10 @@ class Planner {
     PlanBounds bounds;
     bounds.period_s = trial.candidate.period_s;
     bounds.estimate_s = trial.candidate.estimate_s;
+    StepShape searched = trial.shape;
+    searched.split = false;  // it has the candidates of 1F1B
     for (const ShapeBounds& shape : candidates_.bounds) {
-      if (shape.shape != trial.shape) continue;
+      if (shape.shape != searched) continue;
       bounds.method = shape.method;
       bounds.period_bound_s = shape.period_bound_s;
       bounds.least_period_s = shape.least_period_s;

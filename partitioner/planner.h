@@ -39,11 +39,12 @@ struct Planning {
 };
 
 // Chooses the devices (in an order, alone or as replicas that share a stage), the cuts, the
-// micro-batch size, the schedule, recomputation and codecs that make the simulated step shortest
-// and fit every device's memory. The best single machine and pure data parallelism are always among
-// the candidates. kConfig when the options contradict the model (more stages than layers or
-// devices, a global batch that micro-batches do not divide, impossible pins); kInfeasible when
-// nothing fits, saying which device is short of memory and by how much.
+// micro-batch size, the schedule (split backward where the profile knows its parts), recomputation
+// and codecs that make the simulated step shortest and fit every device's memory. The best single
+// machine and pure data parallelism are always among the candidates. kConfig when the options
+// contradict the model (more stages than layers or devices, a global batch that micro-batches do
+// not divide, impossible pins); kInfeasible when nothing fits, saying which device is short of
+// memory and by how much.
 [[nodiscard]] Result<Planning> plan_in_full(const ModelSpec& model,
                                             const Cluster& cluster,
                                             const Profile& profile,

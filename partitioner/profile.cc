@@ -29,13 +29,28 @@ constexpr std::int64_t kBytesMax = std::int64_t{1} << 48;
 constexpr double kSecondsMax = 1e7;
 
 Json sample_to_json(const LayerSample& sample) {
-  return {{"micro_batch", sample.micro_batch},
-          {"forward_s", sample.forward_s},
-          {"backward_s", sample.backward_s},
-          {"forward_spread_s", sample.forward_spread_s},
-          {"backward_spread_s", sample.backward_spread_s},
-          {"saved_bytes", sample.saved_bytes},
-          {"workspace_bytes", sample.workspace_bytes}};
+  Json json = {{"micro_batch", sample.micro_batch},
+               {"forward_s", sample.forward_s},
+               {"backward_s", sample.backward_s},
+               {"forward_spread_s", sample.forward_spread_s},
+               {"backward_spread_s", sample.backward_spread_s},
+               {"saved_bytes", sample.saved_bytes},
+               {"workspace_bytes", sample.workspace_bytes}};
+  if (sample.split) {
+    json["backward_input_s"] = sample.split->input_s;
+    json["queued_bytes"] = sample.split->queued_bytes;
+  }
+  return json;
+}
+
+Result<SplitBackward> read_split(const JsonFields& fields, double backward_s) {
+  SplitBackward split;
+  MOTLEY_ASSIGN(split.input_s, fields.quantity("backward_input_s", kSecondsMax));
+  if (split.input_s > backward_s) {
+    return fields.bad("backward_input_s", "it is more than backward_s, of which it is a part");
+  }
+  MOTLEY_ASSIGN(split.queued_bytes, fields.integer("queued_bytes", 0, kBytesMax));
+  return split;
 }
 
 Result<LayerSample> read_sample(const JsonFields& fields) {
@@ -48,6 +63,9 @@ Result<LayerSample> read_sample(const JsonFields& fields) {
   MOTLEY_ASSIGN(sample.backward_spread_s, fields.quantity("backward_spread_s", kSecondsMax));
   MOTLEY_ASSIGN(sample.saved_bytes, fields.integer("saved_bytes", 0, kBytesMax));
   MOTLEY_ASSIGN(sample.workspace_bytes, fields.integer("workspace_bytes", 0, kBytesMax));
+  if (fields.has("backward_input_s") || fields.has("queued_bytes")) {
+    MOTLEY_ASSIGN(sample.split, read_split(fields, sample.backward_s));
+  }
   return sample;
 }
 
@@ -179,6 +197,13 @@ Result<Profile> profile_from_json(const Json& json, const JsonSource& source) {
   return profile;
 }
 
+void LayerSample::scale_times(double factor) {
+  for (double* time_s : {&forward_s, &backward_s, &forward_spread_s, &backward_spread_s}) {
+    *time_s *= factor;
+  }
+  if (split) split->input_s *= factor;
+}
+
 LayerSample interpolate(const std::vector<LayerSample>& samples, int micro_batch) {
   MOTLEY_CHECK(!samples.empty(), "no samples for micro-batch {}", micro_batch);
   const auto at_or_above =
@@ -186,7 +211,8 @@ LayerSample interpolate(const std::vector<LayerSample>& samples, int micro_batch
                        [](const LayerSample& s, int size) { return s.micro_batch < size; });
   if (at_or_above != samples.end() && at_or_above->micro_batch == micro_batch) return *at_or_above;
   // One sample gives no line; the cost is then taken to grow in proportion, as from (0, 0).
-  const LayerSample origin;
+  LayerSample origin;
+  if (samples.front().split) origin.split.emplace();
   const bool alone = samples.size() == 1;
   const auto upper = std::clamp(at_or_above, samples.begin() + (alone ? 0 : 1), samples.end() - 1);
   const LayerSample& a = alone ? origin : *(upper - 1);
@@ -194,21 +220,27 @@ LayerSample interpolate(const std::vector<LayerSample>& samples, int micro_batch
   const double share =
       static_cast<double>(micro_batch - a.micro_batch) / (b.micro_batch - a.micro_batch);
   // A steep line may fall below zero where it is extended to small sizes.
-  const auto seconds = [&](double LayerSample::*field) {
-    return std::max(0.0, a.*field + share * (b.*field - a.*field));
+  const auto seconds = [&](double from_s, double to_s) {
+    return std::max(0.0, from_s + share * (to_s - from_s));
   };
-  const auto bytes = [&](std::int64_t LayerSample::*field) {
-    const double span = static_cast<double>(b.*field - a.*field);
-    const double value = static_cast<double>(a.*field) + share * span;
+  const auto bytes = [&](std::int64_t from, std::int64_t to) {
+    const double value = static_cast<double>(from) + share * static_cast<double>(to - from);
     return static_cast<std::int64_t>(std::clamp(std::ceil(value), 0.0, double{kBytesMax}));
   };
-  return {.micro_batch = micro_batch,
-          .forward_s = seconds(&LayerSample::forward_s),
-          .backward_s = seconds(&LayerSample::backward_s),
-          .forward_spread_s = seconds(&LayerSample::forward_spread_s),
-          .backward_spread_s = seconds(&LayerSample::backward_spread_s),
-          .saved_bytes = bytes(&LayerSample::saved_bytes),
-          .workspace_bytes = bytes(&LayerSample::workspace_bytes)};
+  LayerSample sample{.micro_batch = micro_batch,
+                     .forward_s = seconds(a.forward_s, b.forward_s),
+                     .backward_s = seconds(a.backward_s, b.backward_s),
+                     .forward_spread_s = seconds(a.forward_spread_s, b.forward_spread_s),
+                     .backward_spread_s = seconds(a.backward_spread_s, b.backward_spread_s),
+                     .saved_bytes = bytes(a.saved_bytes, b.saved_bytes),
+                     .workspace_bytes = bytes(a.workspace_bytes, b.workspace_bytes),
+                     .split = {}};
+  if (a.split && b.split) {
+    const double input_s = seconds(a.split->input_s, b.split->input_s);
+    sample.split = {std::min(input_s, sample.backward_s),
+                    bytes(a.split->queued_bytes, b.split->queued_bytes)};
+  }
+  return sample;
 }
 
 }  // namespace motley

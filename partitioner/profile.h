@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,6 +14,14 @@
 
 namespace motley {
 
+// Backward in two parts: until the gradient of the input is there, and the rest.
+struct SplitBackward {
+  double input_s = 0;             // of backward_s
+  std::int64_t queued_bytes = 0;  // kept from the one part to the other
+
+  friend bool operator==(const SplitBackward&, const SplitBackward&) = default;
+};
+
 // One layer kind and shape at one micro-batch size.
 struct LayerSample {
   int micro_batch = 0;  // samples
@@ -20,8 +29,13 @@ struct LayerSample {
   double backward_s = 0;
   double forward_spread_s = 0;  // median absolute deviation
   double backward_spread_s = 0;
-  std::int64_t saved_bytes = 0;      // kept from forward to backward
-  std::int64_t workspace_bytes = 0;  // peak beyond that while it computes
+  std::int64_t saved_bytes = 0;             // kept from forward to backward
+  std::int64_t workspace_bytes = 0;         // peak beyond that while it computes
+  std::optional<SplitBackward> split = {};  // where it was measured
+
+  [[nodiscard]] double backward_input_s() const { return split ? split->input_s : backward_s; }
+
+  void scale_times(double factor);
 
   friend bool operator==(const LayerSample&, const LayerSample&) = default;
 };

@@ -13,12 +13,7 @@ DeviceProfile with_times_scaled(DeviceProfile device, double factor) {
     codec.decode_s_per_float *= factor;
   }
   for (auto& [signature, samples] : device.layers) {
-    for (LayerSample& sample : samples) {
-      for (double* time_s : {&sample.forward_s, &sample.backward_s, &sample.forward_spread_s,
-                             &sample.backward_spread_s}) {
-        *time_s *= factor;
-      }
-    }
+    for (LayerSample& sample : samples) sample.scale_times(factor);
   }
   return device;
 }

@@ -209,6 +209,7 @@ Result<SimulatedStep> simulate_step(const Schedule& schedule,
       "{} slots for {} ranks, {} chunks for {}", rank_slots.size(), schedule.ranks.size(),
       plan.chunks.size(), schedule.owners.size());
   for (const ChunkPlan& chunk : plan.chunks) MOTLEY_TRY(cost.check_codec(chunk.codec));
+  if (plan.schedule == "split") MOTLEY_TRY(cost.check_split());
   const auto seed = options.draw_times ? std::optional(options.seed) : std::nullopt;
   const StepProgram program = compile_step(schedule, plan, cost, rank_slots, seed);
   return Simulation(schedule, program, cost, rank_slots, options.spans).run();

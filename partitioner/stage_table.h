@@ -18,6 +18,7 @@ struct StepShape {
   int micro_batches = 1;  // per step
   bool gpipe = false;     // else 1F1B
   int warm_up = 1;        // 1F1B: micro-batches in flight for each stage that follows
+  bool split = false;     // 1F1B with backward in two parts
 
   friend bool operator==(const StepShape&, const StepShape&) = default;
 

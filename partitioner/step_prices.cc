@@ -67,17 +67,33 @@ void StepPrices::price_chunk(const Plan& plan, std::size_t chunk) {
     // Layers vary independently of each other.
     double forward_variance = 0;
     double backward_variance = 0;
+    double input_variance = 0;
+    double weight_variance = 0;
     for (int l = first; l < last; ++l) {
       const LayerSample sample = cost_.layer(slot, l, plan.micro_batch);
       forward_variance += std::pow(sigma_of(sample.forward_spread_s), 2);
-      backward_variance += std::pow(sigma_of(sample.backward_spread_s), 2);
+      const double sigma_s = sigma_of(sample.backward_spread_s);
+      backward_variance += std::pow(sigma_s, 2);
+      // The parts of a layer vary together.
+      const double input_share =
+          sample.backward_s > 0 ? sample.backward_input_s() / sample.backward_s : 1;
+      input_variance += std::pow(input_share * sigma_s, 2);
+      weight_variance += std::pow((1 - input_share) * sigma_s, 2);
     }
-    if (what.recompute) backward_variance += forward_variance;
+    if (what.recompute) {
+      backward_variance += forward_variance;
+      input_variance += forward_variance;
+    }
     HolderPrice price;
     price.forward = {cost_.forward_s(slot, first, last, plan.micro_batch),
                      std::sqrt(forward_variance)};
     price.backward = {cost_.backward_s(slot, first, last, plan.micro_batch, what.recompute),
                       std::sqrt(backward_variance)};
+    price.backward_input = {
+        cost_.backward_input_s(slot, first, last, plan.micro_batch, what.recompute),
+        std::sqrt(input_variance)};
+    price.backward_weight = {price.backward.median_s - price.backward_input.median_s,
+                             std::sqrt(weight_variance)};
     price.optimizer_s = cost_.optimizer_s(slot, first, last);
     price.after = message(slot, after_floats, what.codec);
     if (chunk > 0) {

@@ -28,7 +28,9 @@ struct MessagePrice {
 // Of a chunk on one of its ranks.
 struct HolderPrice {
   PricedTime forward;
-  PricedTime backward;  // with the second forward where the chunk recomputes
+  PricedTime backward;        // with the second forward where the chunk recomputes
+  PricedTime backward_input;  // its two parts, where they are known
+  PricedTime backward_weight;
   double optimizer_s = 0;
   MessagePrice before;  // over the boundary before the chunk
   MessagePrice after;   // over the boundary after it

@@ -118,10 +118,13 @@ class Compiler {
         return send((c + 1) * micros_ + m, owner(c + 1, m), prices_.boundary_bytes(c),
                     price(c).after.send_s);
       case ActionKind::kBackward:
-        if (c + 1 < chunks_ && owner(c + 1, m) != rank_) {
-          receive(first_gradient_ + c * micros_ + m, price(c).after.receive_s);
-        }
+        receive_gradient(c, m);
         return compute(price(c).backward);
+      case ActionKind::kBackwardInput:
+        receive_gradient(c, m);
+        return compute(price(c).backward_input);
+      case ActionKind::kBackwardWeight:
+        return compute(price(c).backward_weight);
       case ActionKind::kSendGradient:
         return send(first_gradient_ + (c - 1) * micros_ + m, owner(c - 1, m),
                     prices_.boundary_bytes(c - 1), price(c).before.send_s);
@@ -134,6 +137,11 @@ class Compiler {
       case ActionKind::kStep:
         return compute({optimizer_s_[rank_], 0});
     }
+  }
+
+  void receive_gradient(std::size_t c, std::size_t m) {
+    if (c + 1 == chunks_ || owner(c + 1, m) == rank_) return;
+    receive(first_gradient_ + c * micros_ + m, price(c).after.receive_s);
   }
 
   void reduce(const Sum& sum) {

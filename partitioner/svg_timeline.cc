@@ -22,7 +22,16 @@ constexpr double kLinkHeight = 6;
 constexpr double kGap = 6;
 constexpr std::size_t kNameCharacters = 26;
 
-enum Paint : std::size_t { kForward, kBackward, kUpdate, kCodec, kWait, kLink, kPaintCount };
+enum Paint : std::size_t {
+  kForward,
+  kBackward,
+  kWeights,
+  kUpdate,
+  kCodec,
+  kWait,
+  kLink,
+  kPaintCount
+};
 
 struct PaintLook {
   std::string_view name;
@@ -31,6 +40,7 @@ struct PaintLook {
 
 constexpr std::array<PaintLook, kPaintCount> kLooks = {{{"forward", "#4e79a7"},
                                                         {"backward", "#59a14f"},
+                                                        {"weight part", "#8cd17d"},
                                                         {"update, vote", "#b07aa1"},
                                                         {"codec", "#f28e2b"},
                                                         {"wait", "#e3e3e3"},
@@ -42,6 +52,7 @@ Paint paint_of(const TraceSpan& span) {
   if (span.lane.starts_with("link")) return kLink;
   if (span.lane == "codec") return kCodec;
   if (span.name.starts_with('F')) return kForward;
+  if (span.name.starts_with("BW")) return kWeights;
   if (span.name.starts_with('B')) return kBackward;
   return kUpdate;
 }

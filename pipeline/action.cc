@@ -19,7 +19,7 @@ struct KindText {
   bool has_micro;
 };
 
-constexpr std::array<KindText, 13> kKinds = {{
+constexpr std::array<KindText, 15> kKinds = {{
     {ActionKind::kLoad, "L", "loading", false, true},
     {ActionKind::kSendTargets, "ST", "sending the targets", false, true},
     {ActionKind::kRecvTargets, "RT", "posting the receive of the targets", false, true},
@@ -28,6 +28,8 @@ constexpr std::array<KindText, 13> kKinds = {{
     {ActionKind::kSendActivation, "SA", "sending the activation", true, true},
     {ActionKind::kRecvGradient, "RG", "posting the receive of the gradient", true, true},
     {ActionKind::kBackward, "B", "backward", true, true},
+    {ActionKind::kBackwardInput, "BI", "backward to the input", true, true},
+    {ActionKind::kBackwardWeight, "BW", "backward to the parameters", true, true},
     {ActionKind::kSendGradient, "SG", "sending the gradient", true, true},
     {ActionKind::kReduce, "R", "summing the gradients of the replicas", true, false},
     {ActionKind::kReduceTied, "T", "summing the tied gradients", false, false},

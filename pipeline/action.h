@@ -21,6 +21,8 @@ enum class ActionKind {
   kSendActivation,  // SA  chunk micro: send the chunk's output to the next chunk
   kRecvGradient,    // RG  chunk micro: post the receive of the gradient of the chunk's output
   kBackward,        // B   chunk micro: wait for that gradient, compute both gradients
+  kBackwardInput,   // BI  chunk micro: the same for the gradient of the input alone
+  kBackwardWeight,  // BW  chunk micro: what BI left: add the gradients of the parameters
   kSendGradient,    // SG  chunk micro: send the gradient of the chunk's input to the previous chunk
   kReduce,          // R   chunk: sum the chunk's gradient over the ranks that hold it
   kReduceTied,      // T   sum the gradient of the tied parameter over the ranks that hold a use
@@ -30,14 +32,14 @@ enum class ActionKind {
 
 struct Action {
   ActionKind kind = ActionKind::kForward;
-  ChunkId chunk;  // meaningful for RA F SA RG B SG R
+  ChunkId chunk;  // meaningful for RA F SA RG B BI BW SG R
   MicroId micro;  // meaningful for all but R T V S
 
   friend bool operator==(const Action&, const Action&) = default;
 };
 
 struct Schedule {
-  std::string name;  // gpipe | 1f1b | forward
+  std::string name;  // gpipe | 1f1b | split | forward
   int micro_batches = 0;
   std::vector<std::vector<Rank>> owners;   // [ChunkId][MicroId], who computes it
   std::vector<std::vector<Action>> ranks;  // [Rank], in order of execution

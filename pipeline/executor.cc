@@ -79,14 +79,15 @@ Result<RunTimes> Executor::run(const Schedule& schedule, const BatchPosition& po
 // All sums of the step, in the order of the schedule, which is the same on all ranks.
 Result<void> Executor::begin_sums() {
   std::vector<GradientReducer::Task> tasks;
-  final_backwards_.clear();
-  for (const auto& [kind, chunk, micro] : schedule_->ranks[self_.index()]) {
-    if (kind == ActionKind::kBackward) {
-      final_backwards_[chunk] = micro;
-    } else if (kind == ActionKind::kReduce) {
+  last_changes_.clear();
+  for (const Action& action : schedule_->ranks[self_.index()]) {
+    const ChunkId chunk = action.chunk;
+    if (action.kind == ActionKind::kBackward || action.kind == ActionKind::kBackwardWeight) {
+      last_changes_[chunk] = action;
+    } else if (action.kind == ActionKind::kReduce) {
       tasks.push_back(
           {{FrameKind::kReplicaSum, chunk}, holders_[chunk.index()], compute_.gradients(chunk)});
-    } else if (kind == ActionKind::kReduceTied) {
+    } else if (action.kind == ActionKind::kReduceTied) {
       tasks.push_back({kTiedSum, end_holders_, compute_.tied_gradient()});
     }
   }
@@ -127,15 +128,19 @@ Result<void> Executor::execute(const Action& action) {
     case ActionKind::kForward:
       return forward(action);
     case ActionKind::kBackward:
+    case ActionKind::kBackwardInput:
       return backward(action);
+    case ActionKind::kBackwardWeight:
+      backward_weight(action);
+      return {};
     case ActionKind::kSendActivation:
       return send_floats(schedule_->owner(ChunkId{chunk.value + 1}, micro),
                          {FrameKind::kActivation, chunk, micro, position_.step},
-                         *codecs_[chunk.index()], produced_by(ActionKind::kForward, action));
+                         *codecs_[chunk.index()], produced_for(action));
     case ActionKind::kSendGradient:
       return send_floats(schedule_->owner(ChunkId{chunk.value - 1}, micro),
                          {FrameKind::kGradient, chunk, micro, position_.step},
-                         *codecs_[chunk.index() - 1], produced_by(ActionKind::kBackward, action));
+                         *codecs_[chunk.index() - 1], produced_for(action));
     case ActionKind::kReduce:
       return finish_sum(action, {FrameKind::kReplicaSum, chunk});
     case ActionKind::kReduceTied:
@@ -200,12 +205,10 @@ Result<void> Executor::backward(const Action& action) {
     MOTLEY_TRY(receive_floats({ActionKind::kRecvGradient, chunk, micro}, *codecs_[chunk.index()],
                               compute_.gradient_room(chunk, micro)));
   }
-  const auto final_micro = final_backwards_.find(chunk);
-  if (final_micro->second == micro) {
-    produced_ = {action, final_backward(chunk, micro)};
-  } else {
-    produced_ = {action, compute_.backward(chunk, micro)};
-  }
+  const bool is_final = begin_final(action);
+  produced_ = {action, kind == ActionKind::kBackward ? compute_.backward(chunk, micro)
+                                                     : compute_.backward_input(chunk, micro)};
+  if (is_final) end_final(chunk);
   const ChunkId previous{chunk.value - 1};
   if (chunk.value > 0 && schedule_->owner(previous, micro) == self_) {
     std::ranges::copy(produced_.values, compute_.gradient_room(previous, micro).begin());
@@ -213,27 +216,39 @@ Result<void> Executor::backward(const Action& action) {
   return {};
 }
 
-// What no later backward of the step changes may be summed from now on.
-std::span<const float> Executor::final_backward(ChunkId chunk, MicroId micro) {
-  const SumId sum{FrameKind::kReplicaSum, chunk};
-  const bool is_summed = reducer_ != nullptr && reducer_->has(sum);
-  if (is_summed) {
-    compute_.tell_final(chunk, [this, sum](std::size_t first) { reducer_->set_final(sum, first); });
-  }
-  const std::span<const float> produced = compute_.backward(chunk, micro);
-  if (is_summed) reducer_->set_final(sum, 0);
-  final_backwards_.erase(chunk);
-  if (final_backwards_.empty()) {
-    compute_.end_backward();
-    if (reducer_ != nullptr && reducer_->has(kTiedSum)) reducer_->set_final(kTiedSum, 0);
-  }
-  return produced;
+void Executor::backward_weight(const Action& action) {
+  const bool is_final = begin_final(action);
+  compute_.backward_weight(action.chunk, action.micro);
+  if (is_final) end_final(action.chunk);
 }
 
-std::span<const float> Executor::produced_by(ActionKind kind, const Action& send) const {
-  const Action expected{kind, send.chunk, send.micro};
-  MOTLEY_CHECK(produced_.action == expected, "{} follows {} instead of {}", to_text(send),
-               to_text(produced_.action), to_text(expected));
+// Whether no later action of the step changes the chunk's gradients; they may then be summed while
+// this one runs.
+bool Executor::begin_final(const Action& action) {
+  const auto last = last_changes_.find(action.chunk);
+  if (last == last_changes_.end() || last->second != action) return false;
+  const SumId sum{FrameKind::kReplicaSum, action.chunk};
+  if (reducer_ == nullptr || !reducer_->has(sum)) return true;
+  compute_.tell_final(action.chunk,
+                      [this, sum](std::size_t first) { reducer_->set_final(sum, first); });
+  return true;
+}
+
+void Executor::end_final(ChunkId chunk) {
+  const SumId sum{FrameKind::kReplicaSum, chunk};
+  if (reducer_ != nullptr && reducer_->has(sum)) reducer_->set_final(sum, 0);
+  last_changes_.erase(chunk);
+  if (!last_changes_.empty()) return;
+  compute_.end_backward();
+  if (reducer_ != nullptr && reducer_->has(kTiedSum)) reducer_->set_final(kTiedSum, 0);
+}
+
+std::span<const float> Executor::produced_for(const Action& send) const {
+  const auto& [kind, chunk, micro] = produced_.action;
+  const bool activation = kind == ActionKind::kForward;
+  MOTLEY_CHECK(activation == (send.kind == ActionKind::kSendActivation) && chunk == send.chunk &&
+                   micro == send.micro,
+               "{} follows {}", to_text(send), to_text(produced_.action));
   return produced_.values;
 }
 

@@ -82,13 +82,15 @@ class Executor {
   Result<void> send_targets(const Action& action);
   Result<void> forward(const Action& action);
   Result<void> backward(const Action& action);
-  std::span<const float> final_backward(ChunkId chunk, MicroId micro);
+  void backward_weight(const Action& action);
+  [[nodiscard]] bool begin_final(const Action& action);
+  void end_final(ChunkId chunk);
   Result<void> finish_sum(const Action& action, const SumId& id);
   Result<void> vote();
   void step();
 
-  // What the computing action just before `send` made; valid until the next one.
-  [[nodiscard]] std::span<const float> produced_by(ActionKind kind, const Action& send) const;
+  // What the F, B or BI just before `send` made; valid until the next one.
+  [[nodiscard]] std::span<const float> produced_for(const Action& send) const;
 
   void post(const Action& action, Rank from, const FrameId& id, std::size_t bytes_max);
   Result<Buffer> take(const SlotKey& key);
@@ -117,8 +119,8 @@ class Executor {
 
   const Schedule* schedule_ = nullptr;  // of the run under way
   BatchPosition position_;
-  // The last backward on this rank of each chunk, and of all, while they are still to come.
-  std::map<ChunkId, MicroId> final_backwards_;
+  // The last action on this rank that changes each chunk's gradients, while it is still to come.
+  std::map<ChunkId, Action> last_changes_;
   RunTimes times_;
   double action_wait_s_ = 0;  // of the action under way
 

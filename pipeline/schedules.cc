@@ -22,12 +22,19 @@ class Decorator {
       : input_(input), last_(static_cast<int>(input.owners.size()) - 1) {}
 
   // Receives stand before the compute action that precedes the one which consumes them, so that
-  // each transfer runs while something else computes.
+  // each transfer runs while something else computes. Weight parts, which may be what that one
+  // waits beside, do not count.
   Actions decorate(const Actions& computing) const {
     Actions actions;
-    if (!computing.empty()) add_receives(actions, computing.front());
+    const auto add_next_receives = [&](std::size_t from) {
+      const auto next = std::find_if(
+          computing.begin() + static_cast<std::ptrdiff_t>(from), computing.end(),
+          [](const Action& action) { return action.kind != ActionKind::kBackwardWeight; });
+      if (next != computing.end()) add_receives(actions, *next);
+    };
+    add_next_receives(0);
     for (std::size_t i = 0; i < computing.size(); ++i) {
-      if (i + 1 < computing.size()) add_receives(actions, computing[i + 1]);
+      if (computing[i].kind != ActionKind::kBackwardWeight) add_next_receives(i + 1);
       add_load(actions, computing[i]);
       actions.push_back(computing[i]);
       add_sends(actions, computing[i]);
@@ -46,7 +53,7 @@ class Decorator {
 
   void add_receives(Actions& actions, const Action& consumer) const {
     const int c = consumer.chunk.value;
-    if (consumer.kind == ActionKind::kBackward) {
+    if (consumer.kind != ActionKind::kForward) {
       if (c < last_ && !hands_over(c + 1, c, consumer.micro)) {
         actions.push_back({ActionKind::kRecvGradient, consumer.chunk, consumer.micro});
       }
@@ -69,6 +76,7 @@ class Decorator {
 
   void add_sends(Actions& actions, const Action& action) const {
     const int c = action.chunk.value;
+    if (action.kind == ActionKind::kBackwardWeight) return;
     if (action.kind == ActionKind::kForward) {
       if (c < last_ && !hands_over(c, c + 1, action.micro)) {
         actions.push_back({ActionKind::kSendActivation, action.chunk, action.micro});
@@ -98,6 +106,10 @@ void check_input(const ScheduleInput& input) {
           (input.in_flight.size() == input.owners.size() &&
            std::ranges::is_sorted(input.in_flight, std::greater{}) && input.in_flight.back() >= 1),
       "windows that grow");
+  MOTLEY_CHECK(input.queued_weights.empty() ||
+                   (input.queued_weights.size() == input.owners.size() &&
+                    std::ranges::all_of(input.queued_weights, [](int most) { return most >= 1; })),
+               "weight parts that may not be queued");
 }
 
 // After all computing, so that no rank holds up another's computing. The chunks come in one order
@@ -129,14 +141,18 @@ Schedule assemble(std::string name, const ScheduleInput& input, std::vector<Trac
   return schedule;
 }
 
+using OfChunk = std::function<int(int chunk)>;
+
 Schedule training_schedule(std::string name,
                            const ScheduleInput& input,
-                           const std::function<int(int chunk)>& window) {
+                           const OfChunk& window,
+                           const OfChunk& queued_weights_max) {
   check_input(input);
   std::vector<Track> tracks;
   for (int c = 0; c < static_cast<int>(input.owners.size()); ++c) {
-    std::ranges::move(tracks_of(input.owners[static_cast<std::size_t>(c)], {c}, window(c)),
-                      std::back_inserter(tracks));
+    std::ranges::move(
+        tracks_of(input.owners[static_cast<std::size_t>(c)], {c}, window(c), queued_weights_max(c)),
+        std::back_inserter(tracks));
   }
   Schedule schedule = assemble(std::move(name), input, std::move(tracks));
   add_reductions(schedule);
@@ -148,17 +164,35 @@ Schedule training_schedule(std::string name,
   return schedule;
 }
 
+int window_of(const ScheduleInput& input, int chunk) {
+  const int chunks = static_cast<int>(input.owners.size());
+  return input.in_flight.empty() ? chunks - chunk
+                                 : input.in_flight[static_cast<std::size_t>(chunk)];
+}
+
+int whole_backwards(int /*chunk*/) {
+  return 0;
+}
+
 }  // namespace
 
 Schedule gpipe_schedule(const ScheduleInput& input) {
-  return training_schedule("gpipe", input, [&](int) { return input.micro_batches; });
+  return training_schedule(
+      "gpipe", input, [&](int) { return input.micro_batches; }, whole_backwards);
 }
 
 Schedule one_f_one_b_schedule(const ScheduleInput& input) {
-  const int chunks = static_cast<int>(input.owners.size());
-  return training_schedule("1f1b", input, [&](int c) {
-    return input.in_flight.empty() ? chunks - c : input.in_flight[static_cast<std::size_t>(c)];
-  });
+  return training_schedule(
+      "1f1b", input, [&](int c) { return window_of(input, c); }, whole_backwards);
+}
+
+Schedule split_schedule(const ScheduleInput& input) {
+  return training_schedule(
+      "split", input, [&](int c) { return window_of(input, c); },
+      [&](int c) {
+        return input.queued_weights.empty() ? window_of(input, 0)
+                                            : input.queued_weights[static_cast<std::size_t>(c)];
+      });
 }
 
 Schedule forward_schedule(const ScheduleInput& input) {
@@ -181,6 +215,7 @@ ScheduleInput schedule_input(const Plan& plan, bool tied_across_ranks) {
   for (const ChunkPlan& chunk : plan.chunks) {
     input.owners.push_back(micro_batch_owners(chunk, plan.micro_batches));
     if (chunk.in_flight > 0) input.in_flight.push_back(chunk.in_flight);
+    if (chunk.queued_weights > 0) input.queued_weights.push_back(chunk.queued_weights);
   }
   input.rank_count = plan.rank_count();
   input.micro_batches = plan.micro_batches;
@@ -192,8 +227,9 @@ Result<Schedule> make_schedule(const Plan& plan, bool tied_across_ranks) {
   const ScheduleInput input = schedule_input(plan, tied_across_ranks);
   if (plan.schedule == "gpipe") return gpipe_schedule(input);
   if (plan.schedule == "1f1b") return one_f_one_b_schedule(input);
+  if (plan.schedule == "split") return split_schedule(input);
   return Error{ErrorCode::kConfig, fmt::format("unknown schedule '{}' in the plan", plan.schedule),
-               "", "use gpipe or 1f1b"};
+               "", "use gpipe, 1f1b or split"};
 }
 
 }  // namespace motley

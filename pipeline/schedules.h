@@ -16,9 +16,12 @@ struct ScheduleInput {
   int micro_batches = 1;
   // Chunk 0 and the last chunk hold a tied parameter, and more than one rank has a use of it.
   bool tied_across_ranks = false;
-  // [ChunkId] in 1F1B, micro-batches between forward and backward, from 1, not growing towards the
-  // end; empty = the chunks behind it plus one.
+  // [ChunkId] in 1F1B and split, micro-batches between forward and backward, from 1, not growing
+  // towards the end; empty = the chunks behind it plus one.
   std::vector<int> in_flight;
+  // [ChunkId] in split, micro-batches that a replica may keep between the two parts of backward,
+  // from 1; empty = as many as are in flight in chunk 0.
+  std::vector<int> queued_weights;
 };
 
 // GPipe: all forwards, then all backwards, each in micro-batch order.
@@ -31,6 +34,13 @@ struct ScheduleInput {
 // they are needed, so each transfer runs while something else computes.
 [[nodiscard]] Schedule one_f_one_b_schedule(const ScheduleInput& input);
 
+// Split: 1F1B whose backward comes in two parts. The gradient of the input goes to the previous
+// chunk at once; the weight part, which nobody waits for, is put off until its rank would wait,
+// runs into the bound of queued ones or has nothing else left to do. When that is, is found by a
+// run in unit time (pipeline/tracks.h). The weight parts of a chunk run in micro-batch order too.
+// After "zero bubble" pipelines: Qi et al., arXiv 2401.10241.
+[[nodiscard]] Schedule split_schedule(const ScheduleInput& input);
+
 // Forwards only, for evaluation.
 [[nodiscard]] Schedule forward_schedule(const ScheduleInput& input);
 
@@ -40,17 +50,20 @@ struct ScheduleInput {
 // The training schedule that a plan names. kConfig for an unknown name.
 [[nodiscard]] Result<Schedule> make_schedule(const Plan& plan, bool tied_across_ranks);
 
-// Activations (micro-batches between forward and backward) held at once, and posted receives.
+// Micro-batches between forward and backward, and between the two parts of backward, at once, and
+// posted receives.
 struct ScheduleStats {
   std::vector<int> peak_in_flight;        // [ChunkId], of the replica that holds most
+  std::vector<int> peak_queued_weights;   // [ChunkId], of the replica that holds most
   std::vector<int> peak_posted_receives;  // [Rank]
 };
 
 // Proves, by running it without computing, that every micro-batch passes every chunk exactly once
-// forward and (unless forward only) backward in micro-batch order, every send has its receive,
-// each holder of a replicated chunk sums its gradient once, nothing deadlocks, and vote and step
-// come once, last. kInternal, with the schedule's text and the offending action, when it does not
-// hold. Kept apart from the generators: it is their oracle.
+// forward and (unless forward only) backward in micro-batch order, whole or in its two parts, each
+// of them in that order, every send has its receive, each holder of a replicated chunk sums its
+// gradient once, nothing deadlocks, and vote and step come once, last. kInternal, with the
+// schedule's text and the offending action, when it does not hold. Kept apart from the generators:
+// it is their oracle.
 [[nodiscard]] Result<ScheduleStats> validate_schedule(const Schedule& schedule);
 
 }  // namespace motley

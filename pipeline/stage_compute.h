@@ -55,16 +55,21 @@ class StageCompute {
   virtual std::span<float> gradient_room(ChunkId chunk, MicroId micro) = 0;
   // Returns the gradient of the input; empty for chunk 0.
   virtual std::span<const float> backward(ChunkId chunk, MicroId micro) = 0;
+  // The same in two parts, of which the second may come any time later: the first returns the
+  // gradient of the input, the second adds the gradients of the parameters. A chunk's micro-batches
+  // pass each part in the order that backward() would have had.
+  virtual std::span<const float> backward_input(ChunkId chunk, MicroId micro) = 0;
+  virtual void backward_weight(ChunkId chunk, MicroId micro) = 0;
 
   // The gradients of the chunk, but for those of a tied parameter that other ranks use too. Summed
   // in place over the chunk's replicas from its last backward on, as many on each, and in one place
   // from begin() to the step.
   virtual std::span<float> gradients(ChunkId chunk) = 0;
 
-  // Called before the chunk's last backward of a step, which may then say from where on
-  // gradients(chunk) is final, again and again while it goes from the end to the beginning, so that
-  // summing can start; another thread changes these values from then on. When the backward returns
-  // all of them are.
+  // Called before the chunk's last backward (or backward_weight) of a step, which may then say from
+  // where on gradients(chunk) is final, again and again while it goes from the end to the
+  // beginning, so that summing can start; another thread changes these values from then on. When
+  // the backward returns all of them are.
   using OnFinal = std::function<void(std::size_t first)>;
 
   virtual void tell_final(ChunkId chunk, OnFinal on_final) {

@@ -62,7 +62,8 @@ class Interpreter {
   struct Share {
     std::vector<std::size_t> micros;
     std::size_t forwards = 0;              // finished
-    std::size_t backwards = 0;             // finished
+    std::size_t backwards = 0;             // finished, at least their input parts
+    std::size_t weights = 0;               // finished weight parts, also those of whole backwards
     std::optional<std::size_t> reduce_at;  // position of its R, once there
   };
 
@@ -100,6 +101,7 @@ class Interpreter {
     stepped_.assign(ranks, false);
     posted_.assign(ranks, 0);
     stats_.peak_in_flight.assign(chunks_, 0);
+    stats_.peak_queued_weights.assign(chunks_, 0);
     stats_.peak_posted_receives.assign(ranks, 0);
   }
 
@@ -107,7 +109,7 @@ class Interpreter {
     for (std::size_t m = 0; m < micros_; ++m) {
       const Rank rank = owner(c, m);
       shares_[c][rank].micros.push_back(m);
-      to_compute_[rank.index()] += training_ ? 2 : 1;
+      to_compute_[rank.index()] += training_ ? 3 : 1;
     }
     if (!training_ || shares_[c].size() == 1) return;
     for (const auto& [rank, share] : shares_[c]) ++to_compute_[rank.index()];
@@ -167,7 +169,11 @@ class Interpreter {
         if (c + 1 == chunks_) return wrong("the last chunk receives no gradient");
         return post(kGradients, c, m, owner(c + 1, m));
       case ActionKind::kBackward:
-        return backward(c, m);
+        return backward(c, m, /*with_weights=*/true);
+      case ActionKind::kBackwardInput:
+        return backward(c, m, /*with_weights=*/false);
+      case ActionKind::kBackwardWeight:
+        return backward_weight(c, m);
       case ActionKind::kSendGradient:
         if (c == 0) return wrong("chunk 0 sends no gradient");
         if (!backwarded_[place(c, m)]) return wrong("its backward did not run");
@@ -251,11 +257,15 @@ class Interpreter {
     return {};
   }
 
-  Outcome backward(std::size_t c, std::size_t m) {
+  Outcome backward(std::size_t c, std::size_t m, bool with_weights) {
     if (!training_) return wrong("a forward schedule has no backward");
     Share& share = shares_[c][here()];
     if (Outcome outcome = check_turn(share, share.backwards, m); !outcome.wrong.empty()) {
       return outcome;
+    }
+    if (with_weights && share.weights < share.backwards) {
+      return wrong(fmt::format("the weight part of micro-batch {} is not done yet",
+                               share.micros[share.weights]));
     }
     if (!forwarded_[place(c, m)]) return wrong("its forward did not run");
     if (c + 1 < chunks_) {
@@ -271,6 +281,24 @@ class Interpreter {
     }
     backwarded_[place(c, m)] = true;
     ++share.backwards;
+    --to_compute_[rank_];
+    if (with_weights) {
+      ++share.weights;
+      --to_compute_[rank_];
+    }
+    int& peak = stats_.peak_queued_weights[c];
+    peak = std::max(peak, static_cast<int>(share.backwards - share.weights));
+    return {};
+  }
+
+  Outcome backward_weight(std::size_t c, std::size_t m) {
+    if (!training_) return wrong("a forward schedule has no backward");
+    Share& share = shares_[c][here()];
+    if (Outcome outcome = check_turn(share, share.weights, m); !outcome.wrong.empty()) {
+      return outcome;
+    }
+    if (!backwarded_[place(c, m)]) return wrong("its input part did not run");
+    ++share.weights;
     --to_compute_[rank_];
     return {};
   }
@@ -288,7 +316,7 @@ class Interpreter {
     if (here_at == shares_[c].end()) return wrong("the chunk is not on this rank");
     if (shares_[c].size() == 1) return wrong("the chunk is on one rank");
     Share& share = here_at->second;
-    if (share.backwards != share.micros.size()) {
+    if (share.weights != share.micros.size()) {
       return wrong("its rank has not computed all of the chunk");
     }
     if (!share.reduce_at) {
@@ -404,7 +432,7 @@ class Interpreter {
   std::vector<bool> forwarded_;                      // [ChunkId][MicroId]
   std::vector<bool> backwarded_;                     // [ChunkId][MicroId]
   std::vector<std::map<Rank, Share>> shares_;        // [ChunkId]
-  std::vector<std::size_t> to_compute_;              // [Rank] its F, B and R to come
+  std::vector<std::size_t> to_compute_;              // [Rank] its F, R and halves of B to come
   std::vector<Message> messages_;                    // [Stream][receiving ChunkId][MicroId]
   std::vector<std::optional<std::size_t>> tied_at_;  // [Rank] position of its T, once there
   std::vector<Rank> tied_ranks_;                     // who may have one

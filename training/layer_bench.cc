@@ -44,6 +44,7 @@ LayerSample LayerBench::measure(int samples) {
   sample.micro_batch = samples;
   std::vector<double> forward_s;
   std::vector<double> backward_s;
+  std::vector<double> backward_input_s;
   CacheEviction others(bytes_of_others(model_, layer_, samples));
   const double until_s = now_s() + kMeasure_s;
   for (int run = -1; run < kRunsMin || (now_s() < until_s && run < kRunsMax); ++run) {
@@ -51,7 +52,9 @@ LayerSample LayerBench::measure(int samples) {
     if (run < 0) continue;  // the first run touches memory for the first time
     forward_s.push_back(times.forward_s);
     backward_s.push_back(times.backward_s);
+    backward_input_s.push_back(times.backward_input_s);
     sample.saved_bytes = times.saved_bytes;
+    sample.split = {0, times.queued_bytes};
   }
   sample.workspace_bytes = measure_workspace(samples, sample.saved_bytes);
   const MedianAndSpread forward = median_and_spread(std::move(forward_s));
@@ -60,6 +63,7 @@ LayerSample LayerBench::measure(int samples) {
   sample.forward_spread_s = forward.spread;
   sample.backward_s = backward.median;
   sample.backward_spread_s = backward.spread;
+  sample.split->input_s = std::min(median(std::move(backward_input_s)), sample.backward_s);
   return sample;
 }
 
@@ -75,7 +79,10 @@ LayerBench::Times LayerBench::run_once(int samples, CacheEviction& others) {
   others.run();
   at::Tensor gradient = chain_.ends_in_loss() ? at::Tensor() : at::ones_like(output);
   const double backward_start_s = thread_cpu_s();
-  backward(std::move(gradient));
+  backward_input(std::move(gradient));
+  times.backward_input_s = thread_cpu_s() - backward_start_s;
+  times.queued_bytes = chain_.saved_bytes(kMicro.micro);
+  chain_.backward_weight(kMicro.micro);
   times.backward_s = thread_cpu_s() - backward_start_s;
   return times;
 }
@@ -86,7 +93,8 @@ std::int64_t LayerBench::measure_workspace(int samples, std::int64_t saved_bytes
   const std::int64_t forward_bytes = meter.peak_bytes();
   at::Tensor gradient = chain_.ends_in_loss() ? at::Tensor() : at::ones_like(output);
   output.reset();
-  backward(std::move(gradient));
+  backward_input(std::move(gradient));
+  chain_.backward_weight(kMicro.micro);
   return std::max<std::int64_t>(0, std::max(forward_bytes, meter.peak_bytes()) - saved_bytes);
 }
 
@@ -113,9 +121,9 @@ at::Tensor LayerBench::forward(at::Tensor input, const at::Tensor& targets) {
   return {};
 }
 
-void LayerBench::backward(at::Tensor gradient) {
-  (void)(chain_.ends_in_loss() ? chain_.backward_loss(kMicro)
-                               : chain_.backward(std::move(gradient), kMicro));
+void LayerBench::backward_input(at::Tensor gradient) {
+  (void)(chain_.ends_in_loss() ? chain_.backward_loss_input(kMicro)
+                               : chain_.backward_input(std::move(gradient), kMicro));
 }
 
 }  // namespace motley

@@ -30,7 +30,9 @@ class LayerBench {
   struct Times {
     double forward_s = 0;
     double backward_s = 0;
+    double backward_input_s = 0;  // of that
     std::int64_t saved_bytes = 0;
+    std::int64_t queued_bytes = 0;
   };
 
   [[nodiscard]] Times run_once(int samples, CacheEviction& others);
@@ -39,7 +41,8 @@ class LayerBench {
   [[nodiscard]] at::Tensor make_input(int samples) const;
   [[nodiscard]] at::Tensor make_targets(int samples) const;
   at::Tensor forward(at::Tensor input, const at::Tensor& targets);
-  void backward(at::Tensor gradient);
+  // The two parts; the second is nothing but chain_.backward_weight().
+  void backward_input(at::Tensor gradient);
 
   const ModelSpec& model_;
   int layer_;

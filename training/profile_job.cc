@@ -28,12 +28,7 @@ void scale_times(DeviceProfile& device, double seconds_per_cpu_second) {
     codec.decode_s_per_float *= seconds_per_cpu_second;
   }
   for (auto& [signature, samples] : device.layers) {
-    for (LayerSample& sample : samples) {
-      for (double* time_s : {&sample.forward_s, &sample.backward_s, &sample.forward_spread_s,
-                             &sample.backward_spread_s}) {
-        *time_s *= seconds_per_cpu_second;
-      }
-    }
+    for (LayerSample& sample : samples) sample.scale_times(seconds_per_cpu_second);
   }
 }
 

@@ -42,7 +42,7 @@ struct StageTrainer::Chunk {
   std::map<MicroId, at::Tensor> inputs;
   std::map<MicroId, at::Tensor> output_gradients;
   at::Tensor output;          // keeps what forward() returned alive
-  at::Tensor input_gradient;  // keeps what backward() returned alive
+  at::Tensor input_gradient;  // keeps what backward() or backward_input() returned alive
 
   void leave_out(std::span<const float> tied) {
     const std::span<const float> all = chain.gradients();
@@ -55,6 +55,15 @@ struct StageTrainer::Chunk {
                  "a tied parameter in the middle of a chunk");
     own_first = is_first ? end : own_first;
     own_count = is_first ? own_end - end : begin - own_first;
+  }
+
+  at::Tensor take_output_gradient(MicroId micro) {
+    return std::move(output_gradients.extract(micro).mapped());
+  }
+
+  [[nodiscard]] std::span<const float> returned_gradient() const {
+    if (chain.begins_with_tokens()) return {};
+    return floats_of(input_gradient);
   }
 };
 
@@ -224,12 +233,22 @@ void StageTrainer::add_loss(Chunk& chunk, MicroId micro, const MicroContext& con
 
 std::span<const float> StageTrainer::backward(ChunkId chunk, MicroId micro) {
   Chunk& here = chunk_at(chunk);
+  here.input_gradient = is_last(chunk)
+                            ? here.chain.backward_loss(context(micro))
+                            : here.chain.backward(here.take_output_gradient(micro), context(micro));
+  return here.returned_gradient();
+}
+
+std::span<const float> StageTrainer::backward_input(ChunkId chunk, MicroId micro) {
+  Chunk& here = chunk_at(chunk);
   here.input_gradient =
-      is_last(chunk) ? here.chain.backward_loss(context(micro))
-                     : here.chain.backward(std::move(here.output_gradients.extract(micro).mapped()),
-                                           context(micro));
-  if (chunk.value == 0) return {};
-  return floats_of(here.input_gradient);
+      is_last(chunk) ? here.chain.backward_loss_input(context(micro))
+                     : here.chain.backward_input(here.take_output_gradient(micro), context(micro));
+  return here.returned_gradient();
+}
+
+void StageTrainer::backward_weight(ChunkId chunk, MicroId micro) {
+  chunk_at(chunk).chain.backward_weight(micro.value);
 }
 
 std::span<float> StageTrainer::gradients(ChunkId chunk) {

@@ -49,6 +49,8 @@ class StageTrainer : public StageCompute {
   std::span<const float> forward(ChunkId chunk, MicroId micro) override;
   std::span<float> gradient_room(ChunkId chunk, MicroId micro) override;
   std::span<const float> backward(ChunkId chunk, MicroId micro) override;
+  std::span<const float> backward_input(ChunkId chunk, MicroId micro) override;
+  void backward_weight(ChunkId chunk, MicroId micro) override;
   std::span<float> gradients(ChunkId chunk) override;
   void tell_final(ChunkId chunk, OnFinal on_final) override;
   std::span<float> tied_gradient() override;

@@ -49,7 +49,7 @@ class PlanIndependence : public testing::TestWithParam<Variant> {
 TEST_P(PlanIndependence, HoldsForStagesSchedulesAndCuts) {
   expect_same("one", {"--stages", "1"});
   for (const char* stages : {"2", "3", "4"}) {
-    for (const char* schedule : {"gpipe", "1f1b"}) {
+    for (const char* schedule : {"gpipe", "1f1b", "split"}) {
       expect_same(std::string(stages) + schedule,
                   {"--stages", stages, "--set", std::string("parallel.schedule=") + schedule});
     }
@@ -69,6 +69,14 @@ TEST_P(PlanIndependence, HoldsForStagesSchedulesAndCuts) {
         "again-" + std::to_string(chunk),
         {"--plan", job_.changed_plan("3gpipe", [&](Json& plan) { recompute(plan, chunk); })});
   }
+  expect_same("three-split-again", {"--plan", job_.changed_plan("3split", all)});
+  expect_same("three-split-late", {"--plan", job_.changed_plan("3split", [](Json& plan) {
+                                     ASSERT_GE(plan["micro_batches"], 4);
+                                     for (int c = 0; c < 3; ++c) {
+                                       plan["chunks"][c]["in_flight"] = 4 - c;
+                                       plan["chunks"][c]["queued_weights"] = 1 + c;
+                                     }
+                                   })});
   expect_same("three-early", {"--plan", job_.changed_plan("31f1b", [](Json& plan) {
                                 ASSERT_GE(plan["micro_batches"], 4);
                                 for (int c = 0; c < 3; ++c) plan["chunks"][c]["in_flight"] = 4 - c;

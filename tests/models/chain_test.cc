@@ -125,6 +125,62 @@ TEST_P(Chain, KeepsMicroBatchesApart) {
   EXPECT_EQ(copy_of(chain.gradients()), one_by_one);
 }
 
+// Two micro-batches through the model in two chains. In parts, the weight parts of both come last.
+std::vector<float> gradients_of_two(const ModelConfig& config,
+                                    int cut,
+                                    bool recompute,
+                                    bool in_parts) {
+  const ModelSpec spec = describe_model(config).value();
+  LayerChain front(config, spec, 0, cut, recompute);
+  LayerChain back(config, spec, cut, static_cast<int>(spec.layers.size()), recompute);
+  front.initialize(5);
+  back.initialize(5);
+  for (std::int64_t micro = 0; micro < 2; ++micro) {
+    const MicroContext context{.step = 3, .micro = micro};
+    const auto key = static_cast<std::uint64_t>(2 * micro);
+    at::Tensor x = front.forward(some_tokens(config, 3, key), context);
+    static_cast<void>(back.forward_loss(x.clone(), some_tokens(config, 3, key + 1), context));
+  }
+  for (std::int64_t micro = 0; micro < 2; ++micro) {
+    const MicroContext context{.step = 3, .micro = micro};
+    if (in_parts) {
+      at::Tensor grad = back.backward_loss_input(context).clone();
+      static_cast<void>(front.backward_input(std::move(grad), context));
+      EXPECT_GT(front.saved_bytes(micro), 0);
+    } else {
+      static_cast<void>(front.backward(back.backward_loss(context).clone(), context));
+    }
+  }
+  for (std::int64_t micro = 0; micro < 2 && in_parts; ++micro) {
+    front.backward_weight(micro);
+    back.backward_weight(micro);
+    EXPECT_EQ(front.saved_bytes(micro) + back.saved_bytes(micro), 0);
+  }
+  std::vector<float> gradients;
+  append_gradients(front, gradients);
+  append_gradients(back, gradients);
+  return gradients;
+}
+
+TEST_P(Chain, GivesTheSameBitsWhenBackwardComesInTwoParts) {
+  const std::vector<float> whole = gradients_of_two(config(), 1, false, /*in_parts=*/false);
+  for (int cut = 1; cut < layer_count(); ++cut) {
+    for (const bool recompute : {false, true}) {
+      EXPECT_EQ(gradients_of_two(config(), cut, recompute, /*in_parts=*/true), whole)
+          << "cut at " << cut << (recompute ? ", recomputed" : "");
+    }
+  }
+}
+
+TEST_P(Chain, ForgetsWeightPartsOfAnAbandonedStep) {
+  LayerChain chain = whole_model(config());
+  static_cast<void>(chain.forward_loss(tokens(), targets(), {}));
+  static_cast<void>(chain.backward_loss_input({}));
+  EXPECT_GT(chain.saved_bytes(0), 0);
+  chain.drop_saved();
+  EXPECT_EQ(chain.saved_bytes(0), 0);
+}
+
 // The gradient's length against the slope of the loss along it, by a central difference.
 TEST_P(Chain, FollowsItsGradient) {
   LayerChain chain = whole_model(config());
@@ -210,6 +266,7 @@ TEST(ChainDeathTest, RefusesASecondForwardOfTheSameMicroBatch) {
   EXPECT_DEATH(static_cast<void>(chain.forward_loss(tokens, tokens, {})), "still waits");
   chain.drop_saved();
   EXPECT_DEATH(static_cast<void>(chain.backward_loss({})), "no forward");
+  EXPECT_DEATH(chain.backward_weight(0), "no weight part");
 }
 
 TEST(Gpt2Attention, HandlesMoreRowsThanOneBlock) {

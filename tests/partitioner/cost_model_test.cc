@@ -101,6 +101,30 @@ TEST(CostModel, CountsTheBytesOfTheGradientCodecBetweenMachinesOnly) {
   EXPECT_FALSE(three_machines("int8").ok()) << "it was not measured";
 }
 
+TEST(CostModel, TellsThePartsOfBackwardApartWhereTheyWereMeasured) {
+  Problem problem = two_layers();
+  const auto joint = problem.cost();
+  ASSERT_TRUE(joint.ok());
+  EXPECT_FALSE(joint->check_split().ok());
+  EXPECT_DOUBLE_EQ(joint->backward_input_s(0, 0, 2, 3), joint->backward_s(0, 0, 2, 3));
+  for (LayerSketch& layer : problem.layers) layer.queued_bytes = 100;
+  const auto split = problem.cost();
+  ASSERT_TRUE(split.ok() && split->check_split().ok());
+  EXPECT_DOUBLE_EQ(split->backward_input_s(0, 0, 2, 3), split->backward_s(0, 0, 2, 3) / 2);
+  EXPECT_DOUBLE_EQ(split->backward_input_s(0, 0, 2, 3, true),
+                   split->backward_s(0, 0, 2, 3) / 2 + split->forward_s(0, 0, 2, 3));
+}
+
+TEST(CostModel, CountsWhatQueuedWeightPartsKeep) {
+  Problem problem = two_layers();
+  for (LayerSketch& layer : problem.layers) layer.queued_bytes = 100;
+  const auto cost = problem.cost();
+  ASSERT_TRUE(cost.ok());
+  const auto bytes = [&](int queued) { return cost->memory_bytes(0, 0, 2, 3, 1, false, queued); };
+  // 600 bytes of three samples in two layers, with 3 % on top; both sums are rounded down.
+  EXPECT_NEAR(static_cast<double>(bytes(4) - bytes(0)), 4 * 600 * 1.03, 1);
+}
+
 TEST(CostModel, NamesTheMachineThatWasNotMeasured) {
   const Problem problem = two_layers();
   Profile profile = problem.profile();

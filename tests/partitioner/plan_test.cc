@@ -93,6 +93,21 @@ TEST(PlanJson, RefusesWindowsThatWouldBlock) {
             "gpipe has no limit; it must be 0");
 }
 
+TEST(PlanJson, RefusesQueuesThatMeanNothing) {
+  const auto queued = [](const char* schedule, int first, int last) {
+    return verdict([&](Json& j) {
+      j["schedule"] = schedule;
+      j["chunks"][0]["queued_weights"] = first;
+      j["chunks"][1]["queued_weights"] = last;
+    });
+  };
+  EXPECT_EQ(queued("split", 1, 3), "accepted");
+  EXPECT_EQ(queued("split", 0, 0), "accepted");
+  EXPECT_EQ(queued("split", 0, 2), "it is 2 after 0; it must be 0 in all chunks or in none");
+  EXPECT_EQ(queued("1f1b", 2, 2), "1f1b queues none; it must be 0");
+  EXPECT_NE(queued("split", 9, 9), "accepted");
+}
+
 TEST(PlanJson, NeedsEveryKey) {
   const Json whole = plan_to_json(two_stages());
   for (const auto& [key, value] : whole.items()) {
@@ -115,6 +130,7 @@ TEST(PlanHash, CountsDecisionsAndNotPredictions) {
   EXPECT_TRUE(changed([](ChunkPlan& c) { c.codec = "fp16"; }));
   EXPECT_TRUE(changed([](ChunkPlan& c) { c.recompute = false; }));
   EXPECT_TRUE(changed([](ChunkPlan& c) { c.in_flight = 3; }));
+  EXPECT_TRUE(changed([](ChunkPlan& c) { c.queued_weights = 3; }));
   EXPECT_TRUE(changed([](ChunkPlan& c) { c.replicas = {{Rank{0}, 4}, {Rank{1}, 4}}; }));
   EXPECT_TRUE(changed([](ChunkPlan& c) { c.replicas = {{Rank{1}, 8}}; }));
 }

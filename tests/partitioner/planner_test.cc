@@ -195,6 +195,62 @@ TEST(MakePlan, PrefersOneFOneBWhenSchedulesAreEquallyFast) {
   EXPECT_EQ(problem.plan()->schedule, "1f1b");
 }
 
+// Two equal machines with a hop of half a layer's forward, and parts of backward that keep a
+// thousand bytes in each layer.
+Problem two_machines_apart() {
+  Problem problem;
+  problem.layers.assign(2, {.work_s = 3, .output_floats = 10, .queued_bytes = 1000});
+  problem.machines.resize(2);
+  problem.link = {1e18, 0.5};
+  problem.options.global_batch = 16;
+  problem.options.micro_batch = 1;
+  problem.options.replicas = false;
+  return problem;
+}
+
+TEST(MakePlan, SplitsBackwardWhereThatIsShorter) {
+  Problem problem = two_machines_apart();
+  const auto split = problem.plan();
+  ASSERT_TRUE(split.ok()) << describe(split.error());
+  EXPECT_EQ(split->schedule, "split");
+  problem.options.schedule = "1f1b";
+  EXPECT_NEAR(problem.plan()->predicted_step_s - split->predicted_step_s, 2, 1e-9);
+}
+
+TEST(MakePlan, SplitsNoBackwardWhosePartsWereNotMeasured) {
+  Problem problem = two_machines_apart();
+  problem.layers[1].queued_bytes.reset();
+  EXPECT_EQ(problem.plan()->schedule, "1f1b");
+  problem.options.schedule = "split";
+  EXPECT_EQ(verdict(problem), "the profile of m0/cpu lacks the two parts of backward");
+}
+
+TEST(MakePlan, QueuesAsManyWeightPartsAsMemoryHasRoomFor) {
+  Problem problem = two_machines_apart();
+  problem.options.schedule = "split";
+  problem.options.cuts = {1};
+  const auto roomy = problem.plan();
+  ASSERT_TRUE(roomy.ok()) << describe(roomy.error());
+  const int wanted = roomy->chunks[1].queued_weights;
+  ASSERT_GT(wanted, 1);
+  EXPECT_EQ(roomy->chunks[0].queued_weights, wanted);
+
+  const std::int64_t one = 1030;  // with what the allocator holds
+  problem.machines[1].memory_bytes = roomy->ranks[1].memory_bytes - one;
+  const auto tight = problem.plan();
+  ASSERT_TRUE(tight.ok()) << describe(tight.error());
+  EXPECT_LE(tight->ranks[1].memory_bytes, problem.machines[1].memory_bytes);
+  EXPECT_EQ(tight->chunks[1].queued_weights, wanted - 1);
+
+  problem.machines[1].memory_bytes = roomy->ranks[1].memory_bytes - wanted * one;
+  const auto short_of = problem.plan();
+  ASSERT_FALSE(short_of.ok());
+  EXPECT_EQ(short_of.error().code, ErrorCode::kInfeasible);
+  EXPECT_EQ(short_of.error().what, "m1/cpu has no memory to split backward");
+  problem.options.schedule = "auto";
+  EXPECT_NE(problem.plan()->schedule, "split");
+}
+
 TEST(MakePlan, NamesTheDeviceThatIsShortOfMemory) {
   Problem problem = three_machines();
   problem.layers[5].parameters = 1 << 28;  // 4.12 GiB with gradient and moments

@@ -42,6 +42,30 @@ TEST(ProfileJson, RefusesImpossibleValues) {
   EXPECT_NE(verdict([](Json& j) { j["devices"][0]["warnings"] = {1}; }), "accepted");
 }
 
+TEST(ProfileJson, KeepsThePartsOfBackwardWhereTheyWereMeasured) {
+  Profile profile = one_device();
+  profile.devices[0].layers["attn"][0].split = {0.125, 77};
+  const auto read = profile_from_json(profile_to_json(profile), "p.json");
+  ASSERT_TRUE(read.ok()) << describe(read.error());
+  EXPECT_EQ(read->devices[0].layers, profile.devices[0].layers);
+}
+
+TEST(ProfileJson, RefusesImpossiblePartsOfBackward) {
+  const auto parts = [](double input_s, std::int64_t queued_bytes) {
+    return verdict([&](Json& j) {
+      Json& sample = j["devices"][0]["layers"]["attn"][0];
+      sample["backward_input_s"] = input_s;
+      sample["queued_bytes"] = queued_bytes;
+    });
+  };
+  EXPECT_EQ(parts(0.2, 0), "accepted");
+  EXPECT_EQ(parts(0.21, 0), "it is more than backward_s, of which it is a part");
+  EXPECT_NE(parts(0.1, -1), "accepted");
+  EXPECT_NE(
+      verdict([](Json& j) { j["devices"][0]["layers"]["attn"][0]["backward_input_s"] = 0.1; }),
+      "accepted");
+}
+
 TEST(ProfileJson, RefusesImpossibleCodecs) {
   const auto codecs = [](Json& j) -> Json& { return j["devices"][0]["codecs"]; };
   EXPECT_EQ(verdict([&](Json& j) { codecs(j).erase("none"); }), "codec 'none' is missing");
@@ -69,6 +93,16 @@ TEST(Interpolate, FollowsTheLineThroughTheNearestTwo) {
   EXPECT_DOUBLE_EQ(interpolate(samples, 16).forward_s, 29);
   EXPECT_DOUBLE_EQ(interpolate(samples, 1).forward_s, 2);
   EXPECT_EQ(interpolate(samples, 16).saved_bytes, 160);
+}
+
+TEST(Interpolate, KnowsThePartsOfBackwardWhereBothSamplesDo) {
+  LayerSample one{.micro_batch = 1, .backward_s = 3};
+  LayerSample three{.micro_batch = 3, .backward_s = 9};
+  one.split = {1, 10};
+  EXPECT_FALSE(interpolate({one, three}, 2).split);
+  three.split = {4, 40};
+  EXPECT_EQ(interpolate({one, three}, 2).split, (SplitBackward{2.5, 25}));
+  EXPECT_EQ(interpolate({one}, 2).split, (SplitBackward{2, 20}));
 }
 
 TEST(Interpolate, NeverFallsBelowZero) {

@@ -62,8 +62,10 @@ inline DeviceProfile random_device(const std::string& machine,
   device.codecs["none"] = {4, random_real(0, 1e-3), random_real(0, 1e-3)};
   device.codecs["fp16"] = {2, random_real(0, 1e-3), random_real(0, 1e-3)};
   for (std::size_t l = 0; l < layers; ++l) {
-    device.layers[fmt::format("l{}", l)] = {
-        {.micro_batch = 1, .forward_s = random_real(0.01, 1), .backward_s = random_real(0.01, 1)}};
+    LayerSample sample{
+        .micro_batch = 1, .forward_s = random_real(0.01, 1), .backward_s = random_real(0.01, 1)};
+    sample.split = {random_real(0, sample.backward_s), 0};
+    device.layers[fmt::format("l{}", l)] = {sample};
   }
   return device;
 }
@@ -110,7 +112,7 @@ inline RandomStep random_step() {
   }
   step.gradient_codec = *rc::gen::element<std::string>("none", "fp16");
   step.plan.micro_batches = *rc::gen::inRange(1, 7);
-  step.plan.schedule = *rc::gen::element("gpipe", "1f1b");
+  step.plan.schedule = *rc::gen::element("gpipe", "1f1b", "split");
   const int layer_count = static_cast<int>(layers.size());
   for (int first = 0; first < layer_count;) {
     const int count = *rc::gen::inRange(1, layer_count - first + 1);
@@ -122,7 +124,10 @@ inline RandomStep random_step() {
          .recompute = *rc::gen::arbitrary<bool>()});
     first += count;
   }
-  if (step.plan.schedule == "1f1b" && *rc::gen::arbitrary<bool>()) {
+  if (step.plan.schedule == "split" && *rc::gen::arbitrary<bool>()) {
+    for (ChunkPlan& chunk : step.plan.chunks) chunk.queued_weights = *rc::gen::inRange(1, 5);
+  }
+  if (step.plan.schedule != "gpipe" && *rc::gen::arbitrary<bool>()) {
     int in_flight = step.plan.micro_batches;
     for (ChunkPlan& chunk : step.plan.chunks) {
       in_flight = *rc::gen::inRange(1, in_flight + 1);

@@ -64,12 +64,21 @@ class Tasks {
       work(cost_.forward_s(slot(), first(c), end(c), plan_.micro_batch));
     } else if (action.kind == ActionKind::kSendActivation) {
       send(fmt::format("activation {}.{}", c + 1, m), owner(c + 1, m), wire_bytes(c), encode_s(c));
-    } else if (action.kind == ActionKind::kBackward) {
+    } else if (action.kind == ActionKind::kBackward || action.kind == ActionKind::kBackwardInput) {
       if (c < last && owner(c + 1, m) != rank_) {
         receive(fmt::format("gradient {}.{}", c, m), decode_s(c));
       }
       if (at(c).recompute) work(cost_.forward_s(slot(), first(c), end(c), plan_.micro_batch));
-      work(cost_.backward_s(slot(), first(c), end(c), plan_.micro_batch));
+      const bool whole = action.kind == ActionKind::kBackward;
+      for (int l = first(c); l < end(c); ++l) {
+        const LayerSample layer = cost_.layer(slot(), l, plan_.micro_batch);
+        work(whole ? layer.backward_s : layer.split->input_s);
+      }
+    } else if (action.kind == ActionKind::kBackwardWeight) {
+      for (int l = first(c); l < end(c); ++l) {
+        const LayerSample layer = cost_.layer(slot(), l, plan_.micro_batch);
+        work(layer.backward_s - layer.split->input_s);
+      }
     } else if (action.kind == ActionKind::kSendGradient) {
       send(fmt::format("gradient {}.{}", c - 1, m), owner(c - 1, m), wire_bytes(c - 1),
            encode_s(c - 1));

@@ -57,11 +57,51 @@ TEST(Simulator, AgreesWithTheBubbleOfEqualStages) {
   }
 }
 
+TEST(Simulator, LeavesOneForwardAStageOfTheBubbleWhereBackwardIsSplit) {
+  for (const int stages : {1, 2, 3, 5}) {
+    for (const int micro_batches : {5, 9}) {
+      Problem problem = chain_of(stages);
+      for (LayerSketch& layer : problem.layers) layer.queued_bytes = 0;
+      EXPECT_NEAR(step_s(problem, one_layer_each(stages, micro_batches, "split")),
+                  3.0 * micro_batches + stages - 1, 1e-9)
+          << stages << " stages, " << micro_batches << " micro-batches";
+    }
+  }
+}
+
 TEST(Simulator, AddsLatencyOfEachHopAndOfTheVote) {
   Problem problem = chain_of(2);
   problem.link = {1e18, 0.25};
   // One micro-batch: there and back, rank 1's vote together with the gradient, and the verdict.
   EXPECT_NEAR(step_s(problem, one_layer_each(2, 1, "1f1b")), 6 + 3 * 0.25, 1e-9);
+}
+
+// Two stages of 1 s forward and 1 s for each part of backward, hops of half a forward, three
+// micro-batches in flight in the first stage.
+double step_s_over_slow_hops(const std::string& schedule) {
+  Problem problem = chain_of(2);
+  for (LayerSketch& layer : problem.layers) layer.queued_bytes = 0;
+  problem.link = {1e18, 0.5};
+  Plan plan = one_layer_each(2, 8, schedule);
+  plan.chunks[0].in_flight = 3;
+  plan.chunks[1].in_flight = 1;
+  return step_s(problem, plan);
+}
+
+TEST(Simulator, ShowsWhatSplitBackwardGains) {
+  // Rank 1 has its first input after 1.5 s and then works for 24 s without a gap; its last gradient
+  // reaches rank 0 half a second later, whose backward takes 2 s; then comes the verdict.
+  EXPECT_NEAR(step_s_over_slow_hops("1f1b"), 1.5 + 24 + 0.5 + 2 + 0.5, 1e-9);
+  // The last gradient leaves before three weight parts; rank 0 is done when rank 1 is, whose vote
+  // and the verdict are all that follows.
+  EXPECT_NEAR(step_s_over_slow_hops("split"), 1.5 + 24 + 0.5 + 0.5, 1e-9);
+}
+
+TEST(Simulator, NeedsThePartsOfBackwardForSplit) {
+  const auto step = simulate(chain_of(2), one_layer_each(2, 2, "split"));
+  ASSERT_FALSE(step.ok());
+  EXPECT_EQ(step.error().code, ErrorCode::kConfig);
+  EXPECT_EQ(step.error().what, "the profile of m0/cpu lacks the two parts of backward");
 }
 
 TEST(Simulator, LetsALinkCarryOneMessageAtATime) {

@@ -35,18 +35,17 @@ bool is_well_formed(const std::string& xml) {
   return open.empty();
 }
 
-const std::vector<TraceSpan> kSpans = {{{0}, "compute", "F0.0", 0, 1},
-                                       {{0}, "codec", "SA0.0", 1, 0.25},
-                                       {{0}, "link to 1", "SA0.0", 1.25, 0.5},
-                                       {{1}, "wait", "F1.0", 0, 1.75},
-                                       {{1}, "compute", "B1.0", 1.75, 2}};
+const std::vector<TraceSpan> kSpans = {
+    {{0}, "compute", "F0.0", 0, 1},         {{0}, "codec", "SA0.0", 1, 0.25},
+    {{0}, "link to 1", "SA0.0", 1.25, 0.5}, {{1}, "wait", "F1.0", 0, 1.75},
+    {{1}, "compute", "B1.0", 1.75, 2},      {{1}, "compute", "BW1.0", 3.75, 1}};
 
 TEST(SvgTimeline, DrawsEverySpanInTheColourOfItsKind) {
   const std::string svg = svg_timeline(kSpans, {"a/cpu", "b/cpu"}, {.title = "two ranks"});
   EXPECT_TRUE(is_well_formed(svg)) << svg;
   EXPECT_THAT(svg, HasSubstr("two ranks"));
   EXPECT_THAT(svg, HasSubstr("SA0.0 link to 1"));
-  for (const char* colour : {"#4e79a7", "#59a14f", "#f28e2b", "#e3e3e3", "#e15759"}) {
+  for (const char* colour : {"#4e79a7", "#59a14f", "#8cd17d", "#f28e2b", "#e3e3e3", "#e15759"}) {
     EXPECT_EQ(count_of(svg, colour), 2U) << colour;  // a span and the legend
   }
   EXPECT_EQ(count_of(svg, " from "), kSpans.size());

@@ -24,6 +24,8 @@ TEST(ActionText, NamesChunkAndMicroBatch) {
   EXPECT_EQ(to_text(Action{ActionKind::kLoad, {}, {0}}), "L0");
   EXPECT_EQ(to_text(Action{ActionKind::kVote, {}, {}}), "V");
   EXPECT_EQ(to_text(Action{ActionKind::kReduce, {2}, {}}), "R2");
+  EXPECT_EQ(to_text(Action{ActionKind::kBackwardInput, {1}, {3}}), "BI1.3");
+  EXPECT_EQ(to_text(Action{ActionKind::kBackwardWeight, {1}, {3}}), "BW1.3");
   EXPECT_EQ(to_words(Action{ActionKind::kForward, {1}, {3}}), "forward of micro-batch 3");
   EXPECT_EQ(to_words(Action{ActionKind::kStep, {}, {}}), "the update");
 }

@@ -226,7 +226,7 @@ TEST(Executor, RoundsNothingWithinARank) {
 
 INSTANTIATE_TEST_SUITE_P(Names,
                          ExecutorSchedules,
-                         testing::Values("gpipe", "1f1b"),
+                         testing::Values("gpipe", "1f1b", "split"),
                          [](const auto& name) { return "Of_" + name.param; });
 
 }  // namespace

@@ -95,20 +95,33 @@ class LineStage final : public StageCompute {
   }
 
   std::span<const float> backward(ChunkId chunk, MicroId micro) override {
+    const std::span<const float> gradient = backward_input(chunk, micro);
+    backward_weight(chunk, micro);
+    return gradient;
+  }
+
+  std::span<const float> backward_input(ChunkId chunk, MicroId micro) override {
     LineValues& gradient = at(input_gradients_, chunk, micro) =
         output_gradients_.at({chunk, micro});
     for (std::size_t layer = last_layer(chunk); layer-- > first_layer(chunk);) {
+      at(layer_gradients_[layer], chunk, micro) = gradient;
+      for (float& gradient_i : gradient) gradient_i *= parameters_[2 * layer];
+    }
+    if (chunk.value == 0) return {};
+    return gradient;
+  }
+
+  void backward_weight(ChunkId chunk, MicroId micro) override {
+    for (std::size_t layer = last_layer(chunk); layer-- > first_layer(chunk);) {
       const LineValues& x = at(layer_inputs_[layer], chunk, micro);
+      const LineValues& gradient = layer_gradients_[layer].at({chunk, micro});
       for (std::size_t i = 0; i < kLineFloats; ++i) {
         gradients_[2 * layer] += gradient[i] * x[i];
         gradients_[2 * layer + 1] += gradient[i];
-        gradient[i] *= parameters_[2 * layer];
       }
       if (on_final_) on_final_(2 * (layer - first_layer(chunk)));
     }
     on_final_ = nullptr;
-    if (chunk.value == 0) return {};
-    return gradient;
   }
 
   std::span<float> gradients(ChunkId chunk) override {
@@ -218,6 +231,7 @@ class LineStage final : public StageCompute {
   bool stepped_ = false;
   ByMicro inputs_, outputs_, output_gradients_, input_gradients_;
   std::map<std::size_t, ByMicro> layer_inputs_;
+  std::map<std::size_t, ByMicro> layer_gradients_;  // of each layer's output
   std::map<MicroId, std::vector<std::int32_t>> targets_;
   std::size_t targets_count_ = kLineFloats;
   std::size_t vote_bytes_ = sizeof(double);

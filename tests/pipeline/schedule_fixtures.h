@@ -30,15 +30,20 @@ inline ScheduleInput random_input(int ranks_min = 1, int micro_batches_min = 1) 
     for (int c = 0; c < chunks; ++c) input.in_flight.push_back(*rc::gen::inRange(1, 12));
     std::ranges::sort(input.in_flight, std::greater{});
   }
+  if (*rc::gen::arbitrary<bool>()) {
+    for (int c = 0; c < chunks; ++c) input.queued_weights.push_back(*rc::gen::inRange(1, 6));
+  }
   return input;
 }
 
 inline Schedule random_schedule(const ScheduleInput& input) {
-  switch (*rc::gen::inRange(0, 3)) {
+  switch (*rc::gen::inRange(0, 4)) {
     case 0:
       return gpipe_schedule(input);
     case 1:
       return one_f_one_b_schedule(input);
+    case 2:
+      return split_schedule(input);
     default:
       return forward_schedule(input);
   }

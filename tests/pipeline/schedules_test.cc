@@ -1,5 +1,8 @@
 #include "pipeline/schedules.h"
 
+#include <algorithm>
+#include <array>
+
 #include "tests/pipeline/schedule_fixtures.h"
 
 namespace motley {
@@ -8,6 +11,19 @@ namespace {
 std::string rank_text(const Schedule& schedule, std::size_t rank) {
   std::string text;
   for (const Action& action : schedule.ranks[rank]) {
+    text.append(text.empty() ? "" : " ").append(to_text(action));
+  }
+  return text;
+}
+
+// Without loads, transfers, vote and update.
+std::string computing_text(const Schedule& schedule, std::size_t rank) {
+  constexpr std::array kComputing = {ActionKind::kForward, ActionKind::kBackward,
+                                     ActionKind::kBackwardInput, ActionKind::kBackwardWeight,
+                                     ActionKind::kReduce};
+  std::string text;
+  for (const Action& action : schedule.ranks[rank]) {
+    if (std::ranges::find(kComputing, action.kind) == kComputing.end()) continue;
     text.append(text.empty() ? "" : " ").append(to_text(action));
   }
   return text;
@@ -47,6 +63,29 @@ TEST(GPipe, RunsAlternatelyOnOneRankOnlyWhen1F1B) {
   EXPECT_EQ(rank_text(one_f_one_b_schedule(chain(1, 2)), 0), "L0 F0.0 B0.0 L1 F0.1 B0.1 V S");
 }
 
+TEST(Split, PutsWeightPartsWhereItsRankWouldWait) {
+  const Schedule schedule = split_schedule(chain(2, 4));
+  EXPECT_EQ(computing_text(schedule, 0),
+            "F0.0 F0.1 BI0.0 F0.2 BI0.1 F0.3 BW0.0 BI0.2 BW0.1 BW0.2 BI0.3 BW0.3");
+  EXPECT_EQ(computing_text(schedule, 1),
+            "F1.0 BI1.0 F1.1 BI1.1 F1.2 BW1.0 BI1.2 F1.3 BW1.1 BI1.3 BW1.2 BW1.3");
+}
+
+TEST(Split, QueuesNoMoreThanItIsTold) {
+  ScheduleInput input = chain(3, 8);
+  input.in_flight = {5, 3, 1};
+  input.queued_weights = {1, 2, 2};
+  const auto stats = validate_schedule(split_schedule(input));
+  ASSERT_TRUE(stats.ok()) << describe(stats.error());
+  EXPECT_EQ(stats->peak_in_flight, (std::vector<int>{5, 3, 1}));
+  EXPECT_EQ(stats->peak_queued_weights, (std::vector<int>{1, 2, 2}));
+}
+
+TEST(Split, OfALargeChainIsQuicklyMadeAndRight) {
+  const Schedule schedule = split_schedule(chain(512, 256));
+  EXPECT_TRUE(validate_schedule(schedule).ok());
+}
+
 TEST(Schedules, HandOverWithinARankWithoutMessages) {
   const Schedule schedule = one_f_one_b_schedule({{{Rank{0}}, {Rank{0}}}, 1, 1, false});
   EXPECT_EQ(rank_text(schedule, 0), "L0 F0.0 F1.0 B1.0 B0.0 V S");
@@ -57,19 +96,9 @@ TEST(OneFOneB, LetsReplicasShareTheWindow) {
   input.rank_count = 3;
   input.owners = {{Rank{0}, Rank{1}, Rank{0}, Rank{0}}, std::vector(4, Rank{2})};
   const Schedule schedule = one_f_one_b_schedule(input);
-  const auto computing = [&](std::size_t rank) {
-    std::string text;
-    for (const Action& action : schedule.ranks[rank]) {
-      if (action.kind == ActionKind::kForward || action.kind == ActionKind::kBackward ||
-          action.kind == ActionKind::kReduce) {
-        text.append(text.empty() ? "" : " ").append(to_text(action));
-      }
-    }
-    return text;
-  };
-  EXPECT_EQ(computing(0), "F0.0 B0.0 F0.2 F0.3 B0.2 B0.3 R0");
-  EXPECT_EQ(computing(1), "F0.1 B0.1 R0");
-  EXPECT_EQ(computing(2), "F1.0 B1.0 F1.1 B1.1 F1.2 B1.2 F1.3 B1.3");
+  EXPECT_EQ(computing_text(schedule, 0), "F0.0 B0.0 F0.2 F0.3 B0.2 B0.3 R0");
+  EXPECT_EQ(computing_text(schedule, 1), "F0.1 B0.1 R0");
+  EXPECT_EQ(computing_text(schedule, 2), "F1.0 B1.0 F1.1 B1.1 F1.2 B1.2 F1.3 B1.3");
 }
 
 TEST(Schedules, OfAThousandRanksAreQuicklyMadeAndRight) {
@@ -98,6 +127,8 @@ TEST(Schedules, ComeFromThePlansName) {
   plan.chunks = {{.layer_count = 1, .replicas = {{Rank{0}, 1}}}};
   plan.schedule = "gpipe";
   EXPECT_EQ(make_schedule(plan, false)->name, "gpipe");
+  plan.schedule = "split";
+  EXPECT_EQ(make_schedule(plan, false)->name, "split");
   plan.schedule = "zigzag";
   EXPECT_EQ(make_schedule(plan, false).error().code, ErrorCode::kConfig);
 }
@@ -109,6 +140,37 @@ RC_GTEST_PROP(Schedules, AreValidForAnyMapOfChunksToRanks, ()) {
   // One compute action ahead: never more than the inputs of two actions are posted, of which each
   // has a tensor and perhaps targets.
   for (const int posted : stats->peak_posted_receives) RC_ASSERT(posted <= 4);
+}
+
+RC_GTEST_PROP(Split, HoldsNoMoreThanItsBounds, ()) {
+  const ScheduleInput input = random_input();
+  const auto stats = validate_schedule(split_schedule(input));
+  if (!stats.ok()) RC_FAIL(describe(stats.error()));
+  const auto chunks = static_cast<int>(input.owners.size());
+  for (int c = 0; c < chunks; ++c) {
+    const auto at = static_cast<std::size_t>(c);
+    const int window = input.in_flight.empty() ? chunks - c : input.in_flight[at];
+    const int first_window = input.in_flight.empty() ? chunks : input.in_flight[0];
+    const int queued = input.queued_weights.empty() ? first_window : input.queued_weights[at];
+    RC_ASSERT(stats->peak_in_flight[at] <= window);
+    RC_ASSERT(stats->peak_queued_weights[at] <= queued);
+  }
+}
+
+// Where each rank has one chunk, nothing but the weight parts is new.
+RC_GTEST_PROP(Split, Is1F1BWithTheWeightPartsPutOff, ()) {
+  ScheduleInput input = chain(*rc::gen::inRange(1, 6), *rc::gen::inRange(1, 12));
+  for (std::size_t c = 0; c < input.owners.size(); ++c) {
+    input.queued_weights.push_back(*rc::gen::inRange(1, 6));
+  }
+  Schedule schedule = split_schedule(input);
+  for (std::vector<Action>& actions : schedule.ranks) {
+    std::erase_if(actions, [](const Action& a) { return a.kind == ActionKind::kBackwardWeight; });
+    for (Action& action : actions) {
+      if (action.kind == ActionKind::kBackwardInput) action.kind = ActionKind::kBackward;
+    }
+  }
+  RC_ASSERT(schedule.ranks == one_f_one_b_schedule(input).ranks);
 }
 
 }  // namespace

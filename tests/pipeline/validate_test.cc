@@ -47,6 +47,27 @@ TEST(ValidateSchedule, WantsVoteAndUpdateLastAndOnce) {
   EXPECT_THAT(one_rank("L0 F0.0 B0.0 V V S"), HasSubstr("may follow the vote"));
 }
 
+TEST(ValidateSchedule, WantsEachWeightPartOnceAfterItsInputPart) {
+  EXPECT_EQ(one_rank("L0 F0.0 BI0.0 BW0.0 V S"), "valid");
+  EXPECT_THAT(one_rank("L0 F0.0 BW0.0 BI0.0 V S"), HasSubstr("its input part did not run"));
+  EXPECT_THAT(one_rank("L0 F0.0 BI0.0 V S"), HasSubstr("has not computed everything"));
+  EXPECT_THAT(one_rank("L0 F0.0 BI0.0 BW0.0 BW0.0 V S"), HasSubstr("no further micro-batch"));
+  EXPECT_THAT(one_rank("L0 F0.0 B0.0 BW0.0 V S"), HasSubstr("no further micro-batch"));
+  EXPECT_THAT(verdict("schedule forward micro_batches=1 owners=0\nrank 0: L0 F0.0 BW0.0 V"),
+              HasSubstr("no backward"));
+}
+
+TEST(ValidateSchedule, WantsWeightPartsInTheOrderOfMicroBatches) {
+  const auto after_both = [](const std::string& backwards) {
+    return verdict("schedule split micro_batches=2 owners=0\nrank 0: L0 F0.0 L1 F0.1 " + backwards +
+                   " V S");
+  };
+  EXPECT_EQ(after_both("BI0.0 BI0.1 BW0.0 BW0.1"), "valid");
+  EXPECT_EQ(after_both("BI0.0 BW0.0 B0.1"), "valid");
+  EXPECT_THAT(after_both("BI0.0 BI0.1 BW0.1 BW0.0"), HasSubstr("micro-batch 0 is next"));
+  EXPECT_THAT(after_both("BI0.0 B0.1 BW0.0"), HasSubstr("of micro-batch 0 is not done yet"));
+}
+
 TEST(ValidateSchedule, FindsDeadlock) {
   EXPECT_THAT(two_ranks("L0 ST0 RG0.0 F0.0 B0.0 SA0.0 V S", kSecond),
               HasSubstr("deadlock: it waits for its gradients"));
@@ -83,6 +104,8 @@ TEST(ValidateSchedule, WantsEachReplicaToSumOnceAfterItsLastBackward) {
   EXPECT_EQ(two_replicas("L0 F0.0 B0.0 R0 V S", good), "valid");
   EXPECT_THAT(two_replicas("L0 F0.0 B0.0 V S", good), HasSubstr("has not computed everything"));
   EXPECT_THAT(two_replicas("L0 F0.0 R0 B0.0 V S", good),
+              HasSubstr("not computed all of the chunk"));
+  EXPECT_THAT(two_replicas("L0 F0.0 BI0.0 R0 BW0.0 V S", good),
               HasSubstr("not computed all of the chunk"));
   EXPECT_THAT(two_replicas("L0 F0.0 B0.0 R0 R0 V S", good), HasSubstr("summed twice"));
   EXPECT_THAT(two_replicas("L0 F0.1 B0.0 R0 V S", good), HasSubstr("is another rank's"));
