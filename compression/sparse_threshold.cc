@@ -94,7 +94,6 @@ void SparseThreshold::adapt(std::size_t selected, std::size_t wanted) {
     return;
   }
   const double ratio = static_cast<double>(selected) / static_cast<double>(wanted);
-  fitting_density_ = 1 / kFits <= ratio && ratio <= kFits ? density_ : 0;
   const auto moved = static_cast<float>(threshold_ * std::pow(ratio, kGain));
   threshold_ = std::clamp(moved, 0.0F, FLT_MAX);
 }

@@ -33,14 +33,9 @@ class SparseThreshold {
   // the threshold, kept_max is the target.
   template <class ValueAt>
   [[nodiscard]] Selection select(std::size_t count, double density, const ValueAt& value_at) {
-    const bool is_short = stride(count, density, check_kept(count, density)) <= kShortStride;
-    const bool is_trusted = is_short && density == fitting_density_;
-    density_ = density;
-    if (threshold_ > 0 && !is_trusted) {
+    if (threshold_ > 0) {
       sample(count, density, check_kept(count, density), value_at);
-    }
-    if (threshold_ > 0 && (is_trusted || still_fits(count, density))) {
-      return selection(kept_max(count, density));
+      if (still_fits(count, density)) return selection(kept_max(count, density));
     }
     sample(count, density, kChooseKept, value_at);
     return choose(count, density);
@@ -52,15 +47,10 @@ class SparseThreshold {
   // 0 while none is chosen; then the next select() starts anew. What a checkpoint keeps.
   [[nodiscard]] float value() const { return threshold_; }
 
-  void set_value(float threshold) {
-    threshold_ = threshold;
-    fitting_density_ = 0;
-  }
+  void set_value(float threshold) { threshold_ = threshold; }
 
  private:
   static constexpr double kChooseKept = 1500;
-  static constexpr double kFits = 1.25;            // of a pass, selected by wanted
-  static constexpr std::size_t kShortStride = 16;  // values of a line of cache
 
   [[nodiscard]] static double check_kept(std::size_t count, double density);
   [[nodiscard]] static std::size_t stride(std::size_t count, double density, double kept);
@@ -80,8 +70,6 @@ class SparseThreshold {
   }
 
   float threshold_ = 0;
-  double density_ = 0;          // of the pass under way
-  double fitting_density_ = 0;  // of the last pass where the threshold fitted it, else 0
   std::vector<std::uint32_t> magnitudes_;  // of the sample, as bits
 };
 
