@@ -48,9 +48,10 @@ std::vector<std::string> codecs_to_measure(const Config& config) {
   std::vector<std::string> chains = {"fp16",         "bf16",         "int8",
                                      "int4",         "fp16|zstd(1)", "bf16|zstd(1)",
                                      "int8|zstd(1)", "int4|zstd(1)"};
-  // "auto" chooses among those above.
-  if (config.compression.activations != "auto") chains.push_back(config.compression.activations);
-  chains.push_back(config.compression.gradients);
+  for (const std::string& chain :
+       {config.compression.activations, config.compression.gradients}) {
+    if (chain != "auto") chains.push_back(chain);  // it chooses among those above
+  }
   return chains;
 }
 

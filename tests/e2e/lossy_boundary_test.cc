@@ -38,6 +38,14 @@ TEST_P(LossyBoundary, LearnsNearlyAsWell) {
   EXPECT_NEAR(lossy, exact, GetParam().loss_off * exact);
 }
 
+TEST(ChosenCodecs, AreAmongThoseMeasured) {
+  const SmallJob job;
+  const Outcome outcome =
+      job.train("chosen", {"--stages", "2", "--set", "train.steps=2", "--set",
+                            "compression.activations=auto", "--set", "compression.gradients=auto"});
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+}
+
 INSTANTIATE_TEST_SUITE_P(Chains,
                          LossyBoundary,
                          testing::Values(LossyCase{"fp16", 0.01},
