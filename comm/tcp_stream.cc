@@ -7,6 +7,8 @@
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/error.hpp>
 
+#include "base/check.h"
+
 namespace motley {
 namespace {
 
@@ -34,6 +36,26 @@ TcpStream::TcpStream(asio::ip::tcp::socket socket, std::unique_ptr<TlsSession> t
   boost::system::error_code ignored;  // of a socket that is gone; its next operation says so
   socket_.non_blocking(true, ignored);
   socket_.set_option(asio::ip::tcp::no_delay(true), ignored);
+}
+
+bool TcpStream::ends_share_address() const {
+  boost::system::error_code gone;  // then the next operation says so
+  const auto here = socket_.local_endpoint(gone).address();
+  if (gone) return false;
+  const auto there = socket_.remote_endpoint(gone).address();
+  return !gone && here == there;
+}
+
+Result<void> TcpStream::go_local() {
+  is_local_ = true;
+  if (tls_ == nullptr) return {};
+  MOTLEY_ASSIGN(const auto rest, tls_->leave_off());
+  const auto room = ahead_.room();
+  MOTLEY_CHECK(rest.size() <= room.size(), "{} bytes for a room of {}", rest.size(), room.size());
+  std::ranges::copy(rest, room.begin());
+  ahead_.add(rest.size());
+  tls_.reset();
+  return {};
 }
 
 void TcpStream::grow() {
