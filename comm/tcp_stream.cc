@@ -16,6 +16,7 @@ namespace asio = boost::asio;
 
 constexpr std::size_t kFirstBytes = std::size_t{16} << 10;
 constexpr std::size_t kAheadBytes = std::size_t{64} << 10;
+constexpr std::size_t kJoinedMax = std::size_t{4} << 10;  // two small pieces make one record
 constexpr std::size_t kTakenMax = std::size_t{1} << 20;  // to encrypt before others have their turn
 
 bool is_would_block(const boost::system::error_code& failure) {
@@ -130,6 +131,11 @@ Result<std::size_t> TcpStream::read(std::span<std::byte> into) {
 
 Result<std::size_t> TcpStream::write(std::array<std::span<const std::byte>, 2> pieces) {
   if (tls_ == nullptr) return transmit(pieces);
+  std::array<std::byte, kJoinedMax> joined;
+  if (!pieces[1].empty() && pieces[0].size() + pieces[1].size() <= kJoinedMax) {
+    const auto end = std::ranges::copy(pieces[0], joined.begin()).out;
+    pieces = {std::span(joined.begin(), std::ranges::copy(pieces[1], end).out), {}};
+  }
   std::size_t taken = 0;
   for (auto piece : pieces) {
     while (!piece.empty() && taken < kTakenMax) {
