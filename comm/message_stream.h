@@ -82,7 +82,7 @@ class SendQueue {
   std::size_t written_ = 0;  // of header and message together
 };
 
-// Parses the stream of one peer into its mailbox. One owner thread.
+// Parses the stream of one peer into its mailbox. Used by one thread at a time.
 class MessageReader {
  public:
   explicit MessageReader(Mailbox& mailbox) : mailbox_(mailbox) {}

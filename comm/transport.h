@@ -72,9 +72,9 @@ struct TransportOptions {
   bool local_shortcut = true;
 };
 
-// "auto" takes TCP where there is a secret; else UCX, or Gloo, between machines and TCP inside; else
-// TCP. One that is named carries everything. kConfig, naming what this build has, for one that it
-// lacks, and for one that cannot keep a secret; kPeer when the address cannot be bound.
+// "auto" takes TCP where there is a secret; else UCX, or Gloo, between machines and TCP inside;
+// else TCP. One that is named carries everything. kConfig, naming what this build has, for one that
+// it lacks, and for one that cannot keep a secret; kPeer when the address cannot be bound.
 [[nodiscard]] Result<std::unique_ptr<Transport>> make_transport(const TransportOptions& options);
 
 // The kinds that this build has, best first.
