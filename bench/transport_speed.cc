@@ -1,7 +1,8 @@
 // transport_speed KIND RANK ADDRESS FOLDER [SECONDS]: one end of a link, by the transport KIND
-// ("tls" for tcp with a secret, "socket" for plain blocking sockets, "gloo-alone" for Gloo's own).
-// Rank 0 measures, rank 1 serves; they find each other through files in FOLDER. Prints a line of
-// JSON. bench/transport_lan runs both.
+// ("tls" for tcp with a secret, "local" for the same with the short way of one machine open,
+// "socket" for plain blocking sockets, "gloo-alone" for Gloo's own). Rank 0 measures, rank 1
+// serves; they find each other through files in FOLDER. Prints a line of JSON. bench/transport_lan
+// runs both.
 #include <fmt/format.h>
 
 #include <chrono>
@@ -192,8 +193,10 @@ int main(int argc, char** argv) {
   }
   const std::string kind = argv[1];
   motley::TransportOptions options;
-  options.kind = kind == "tls" ? "tcp" : kind;
-  if (kind == "tls") options.secret = std::string(motley::kSecretBytes, 's');
+  const bool is_secret = kind == "tls" || kind == "local";
+  options.kind = is_secret ? "tcp" : kind;
+  if (is_secret) options.secret = std::string(motley::kSecretBytes, 's');
+  options.local_shortcut = kind != "tls";
   options.rank = motley::Rank{std::atoi(argv[2])};
   options.rank_count = 2;
   options.bind_address = argv[3];

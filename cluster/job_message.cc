@@ -55,6 +55,7 @@ Json job_to_json(const Job& job) {
   json["bind_address"] = job.bind_address;
   json["interface"] = job.interface;
   json["secret"] = to_hex(job.secret);
+  json["local_shortcut"] = job.local_shortcut;
   json["device"] = job.device;
   json["threads"] = job.threads;
   json["options"] = job.options;
@@ -92,6 +93,7 @@ Result<Job> job_from_json(const Json& json, const std::string& source) {
   MOTLEY_ASSIGN(job.bind_address, json_get<std::string>(json, "bind_address", source));
   MOTLEY_ASSIGN(job.interface, json_get<std::string>(json, "interface", source));
   MOTLEY_ASSIGN(job.secret, get_secret(json, source));
+  MOTLEY_ASSIGN(job.local_shortcut, json_get<bool>(json, "local_shortcut", source));
   MOTLEY_ASSIGN(job.device, json_get<std::string>(json, "device", source));
   MOTLEY_ASSIGN(job.threads, get_integer<int>(json, "threads", 1, 4096, source));
   if (!json.contains("options") || !json["options"].is_object()) {

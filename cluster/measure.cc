@@ -43,13 +43,16 @@ WorkerSpec profile_worker(const Machine& machine,
   return worker;
 }
 
-// What sending costs depends on the transport. Where one is refused the launch will say so, if the
-// plan uses those machines at all.
+// What sending costs depends on the transport. A worker measures on its own machine, and it is to
+// measure what goes between machines if anything does. Where a transport is refused the launch will
+// say so, if the plan uses those machines at all.
 Result<void> apply_likely_transport(const Cluster& cluster,
                                     const CommConfig& comm,
                                     std::vector<WorkerSpec>& workers) {
-  const auto choice = choose_transport(cluster, machine_names(cluster), comm);
-  return choice.ok() ? apply_transport(*choice, workers) : Result<void>();
+  auto choice = choose_transport(cluster, machine_names(cluster), comm);
+  if (!choice.ok()) return {};
+  choice->local_shortcut = choice->local_shortcut && choice->is_local;
+  return apply_transport(*choice, workers);
 }
 
 }  // namespace

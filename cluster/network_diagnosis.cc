@@ -105,7 +105,7 @@ std::vector<Finding> diagnose_routes(const Cluster& cluster,
   return findings;
 }
 
-// What the ranks of these machines take for "auto": each the best of its own build.
+// What the ranks of these machines take between them for "auto": each the best of its own build.
 std::string taken_transport(const TransportChoice& choice, const MachineFacts& facts) {
   if (choice.kind != "auto") return choice.kind;
   return facts.transports.empty() ? "" : facts.transports.front();
@@ -254,7 +254,7 @@ PairChoice choose_for_pair(const Cluster& cluster,
   const std::string theirs = taken_transport(*choice, *examination.machines[to].facts);
   pair.why = choice->reason;
   if (ours == theirs) {
-    pair.transport = choice->encrypted ? ours + " with TLS" : ours;
+    pair.transport = choice->encrypts() ? ours + " with TLS" : ours;
   } else {
     pair.why = fmt::format("one would take {}, the other {}", ours, theirs);
   }

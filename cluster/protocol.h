@@ -32,7 +32,8 @@ struct Job {
   std::int64_t stop_after = 0;  // save and end after this step; 0 = run to the end
   std::string bind_address;     // "" = loopback
   std::string interface;
-  std::string secret;  // as TransportOptions::secret; a new one for each launch
+  std::string secret;          // as TransportOptions::secret; a new one for each launch
+  bool local_shortcut = true;  // as TransportOptions::local_shortcut
   std::string device = "cpu";
   int threads = 1;
   Json options = Json::object();  // of the verb: all but train

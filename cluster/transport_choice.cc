@@ -52,9 +52,10 @@ Result<TransportChoice> choose_transport(const Cluster& cluster,
   MOTLEY_TRY(check_word("comm.transport", comm.transport, {"auto", "ucx", "gloo", "tcp"}));
   MOTLEY_TRY(check_word("comm.encrypt", comm.encrypt, {"auto", "always", "never"}));
   MOTLEY_TRY(check_addresses(cluster, machines));
-  const bool is_local = machines.size() == 1 || !through_network(cluster, machines);
-  const bool is_open = !is_local && !cluster.trusted;
-  const std::string where = is_local          ? "all ranks are on this machine"
+  TransportChoice choice;
+  choice.is_local = machines.size() == 1 || !through_network(cluster, machines);
+  const bool is_open = !choice.is_local && !cluster.trusted;
+  const std::string where = choice.is_local   ? "all ranks are on this machine"
                             : cluster.trusted ? "the network is declared trusted"
                                               : "the network is not declared trusted";
   if (comm.encrypt == "never" && is_open) return exposed("comm.encrypt is never");
@@ -66,32 +67,42 @@ Result<TransportChoice> choose_transport(const Cluster& cluster,
                    fmt::format("comm.transport is {} and comm.encrypt is always", comm.transport),
                    "only the transport tcp encrypts", "set comm.transport to auto or tcp"};
     }
-    return TransportChoice{comm.transport, false,
-                           fmt::format("transport {}, unencrypted: {}", comm.transport, where)};
+    choice.kind = comm.transport;
+    choice.reason = fmt::format("transport {}, unencrypted: {}", comm.transport, where);
+    return choice;
   }
+  const bool is_trusted = !choice.is_local && cluster.trusted;
+  choice.kind = comm.transport == "auto" && is_trusted && comm.encrypt != "always" ? "auto" : "tcp";
   if (comm.encrypt == "always") {
-    return TransportChoice{"tcp", true, "transport tcp with TLS 1.3: comm.encrypt is always"};
+    choice.has_secret = true;
+    choice.local_shortcut = false;
+    choice.reason = "transport tcp with TLS 1.3: comm.encrypt is always";
+  } else if (choice.kind == "auto") {
+    choice.reason = fmt::format(
+        "transport as the workers have it (ucx, gloo or tcp) between "
+        "machines, tcp inside, unencrypted: {}",
+        where);
+  } else if (comm.encrypt == "never" || is_trusted) {
+    choice.reason = fmt::format("transport tcp, unencrypted: {}", where);
+  } else {
+    choice.has_secret = true;
+    choice.reason = fmt::format("transport tcp{}: {}",
+                                choice.is_local ? ", unencrypted once TLS 1.3 has shown the secret"
+                                                : " with TLS 1.3 between machines",
+                                where);
   }
-  if (comm.transport == "auto" && !is_open) {
-    return TransportChoice{"auto", false,
-                           fmt::format("transport as the workers have it (ucx, gloo or tcp), "
-                                       "unencrypted: {}",
-                                       where)};
-  }
-  if (comm.encrypt == "never" || cluster.trusted) {
-    return TransportChoice{"tcp", false, fmt::format("transport tcp, unencrypted: {}", where)};
-  }
-  return TransportChoice{"tcp", true, fmt::format("transport tcp with TLS 1.3: {}", where)};
+  return choice;
 }
 
 Result<void> apply_transport(const TransportChoice& choice, std::vector<WorkerSpec>& workers) {
   std::string secret;
-  if (choice.encrypted) {
+  if (choice.has_secret) {
     MOTLEY_ASSIGN(secret, make_secret());
   }
   for (WorkerSpec& worker : workers) {
     worker.job.config.comm.transport = choice.kind;
     worker.job.secret = secret;
+    worker.job.local_shortcut = choice.local_shortcut;
   }
   wipe(secret);
   return {};

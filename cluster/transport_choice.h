@@ -2,11 +2,13 @@
 // function of the configuration and of where the ranks are.
 //
 //   comm.transport   UCX and Gloo neither encrypt nor authenticate, so they are for one machine and
-//   for
-//                    networks declared trusted. "auto" takes them there and TCP with TLS elsewhere.
-//   comm.encrypt     "auto": TCP is encrypted unless the network is declared trusted. "always":
-//   there
-//                    too, which leaves only TCP. "never": plain, where nobody else can listen.
+//                    for networks declared trusted. "auto" takes them between the machines of such
+//                    a network, TCP with TLS between others, and TCP inside a machine, where it is
+//                    the fastest (decision 0013). A named one carries everything.
+//   comm.encrypt     "auto": TCP is encrypted between machines unless the network is declared
+//                    trusted; inside a machine ranks only prove who they are (decision 0012).
+//                    "always": everywhere, which leaves only TCP. "never": neither, where nobody
+//                    else can listen.
 #pragma once
 
 #include <set>
@@ -21,9 +23,14 @@
 namespace motley {
 
 struct TransportChoice {
-  std::string kind;  // as TransportOptions::kind
-  bool encrypted = false;
-  std::string reason;  // a line for the log
+  std::string kind;            // as TransportOptions::kind
+  bool has_secret = false;     // as TransportOptions::secret
+  bool local_shortcut = true;  // as TransportOptions::local_shortcut
+  bool is_local = false;       // all ranks are on one machine
+  std::string reason;          // a line for the log
+
+  // Whether anything travels encrypted.
+  [[nodiscard]] bool encrypts() const { return has_secret && !(is_local && local_shortcut); }
 };
 
 // For ranks on these machines of the cluster. kConfig when they cannot reach each other (of several
@@ -33,8 +40,8 @@ struct TransportChoice {
                                                        const std::set<std::string>& machines,
                                                        const CommConfig& comm);
 
-// Puts the choice into the jobs of one launch, and where it is to be encrypted a fresh secret: it
-// reaches the workers with their jobs and is written down nowhere. kInternal when there is none.
+// Puts the choice into the jobs of one launch, and where it has a secret a fresh one: it reaches
+// the workers with their jobs and is written down nowhere. kInternal when there is none.
 [[nodiscard]] Result<void> apply_transport(const TransportChoice& choice,
                                            std::vector<WorkerSpec>& workers);
 

@@ -4,7 +4,7 @@
 // that is longer than the room posted for it is an error of that receive, and its bytes are
 // dropped.
 //
-// recv() may be called from any thread; the reader's calls come from one.
+// recv() may be called from any thread, the reader's functions by one thread at a time.
 #pragma once
 
 #include <cstddef>

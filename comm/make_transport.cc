@@ -17,11 +17,14 @@
 namespace motley {
 namespace {
 
+// A kind that was named carries everything.
 [[maybe_unused]] Result<std::unique_ptr<Transport>> watched(
     Result<std::unique_ptr<WatchableTransport>> made, const TransportOptions& options) {
   MOTLEY_ASSIGN(auto transport, std::move(made));
-  MOTLEY_ASSIGN(auto beats, make_tcp_transport(options));
-  return make_watched_transport(std::move(transport), std::move(beats), options.rank);
+  TransportOptions beside = options;
+  beside.local_shortcut = options.local_shortcut && options.kind == "auto";
+  MOTLEY_ASSIGN(auto tcp, make_tcp_transport(beside));
+  return make_watched_transport(std::move(transport), std::move(tcp), options.rank);
 }
 
 }  // namespace
@@ -43,7 +46,10 @@ Result<std::unique_ptr<Transport>> make_transport(const TransportOptions& option
   const bool is_secret = !options.secret.empty();
   const std::string best = is_secret ? "tcp" : kinds.front();
   const std::string kind = options.kind == "auto" ? best : options.kind;
-  if (kind == "tcp") return make_tcp_transport(options);
+  if (kind == "tcp") {
+    MOTLEY_ASSIGN(auto tcp, make_tcp_transport(options));
+    return std::unique_ptr<Transport>(std::move(tcp));
+  }
   if (is_secret && std::ranges::find(kinds, kind) != kinds.end()) {
     return Error{ErrorCode::kConfig, fmt::format("the transport {} cannot encrypt", kind),
                  "what the ranks exchange is to be secret", "set comm.transport to auto or tcp"};

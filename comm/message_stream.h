@@ -30,8 +30,8 @@ void write_stream_header(Tag tag,
                          std::uint64_t message_bytes,
                          std::span<std::byte, kStreamHeaderBytes> bytes);
 
-// What is to be sent to one peer, in order. push() may be called from any thread, the others from
-// the one that writes.
+// What is to be sent to one peer, in order. push() may be called from any thread, the others by one
+// thread at a time, the writer.
 class SendQueue {
  public:
   explicit SendQueue(Rank to) : to_(to) {}
@@ -82,7 +82,7 @@ class SendQueue {
   std::size_t written_ = 0;  // of header and message together
 };
 
-// Parses the stream of one peer into its mailbox. One owner thread.
+// Parses the stream of one peer into its mailbox. Used by one thread at a time.
 class MessageReader {
  public:
   explicit MessageReader(Mailbox& mailbox) : mailbox_(mailbox) {}

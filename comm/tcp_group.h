@@ -11,7 +11,7 @@
 namespace motley {
 
 struct TcpGroup {
-  Hello self;                             // without `to`
+  Hello self;                             // without `to`; local: takes the short way where it can
   std::shared_ptr<const TlsContext> tls;  // null: unencrypted
 
   [[nodiscard]] Hello hello_to(Rank peer) const {

@@ -13,13 +13,13 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "hellos are little-endian");
 
 constexpr std::uint32_t kMagic = 0x484C544D;  // "MTLH"
-constexpr std::uint16_t kVersion = 2;
+constexpr std::uint16_t kVersion = 3;
 
 // The hello as it lies in memory and on the wire.
 struct Layout {
   std::uint32_t magic;
   std::uint16_t version;
-  std::uint16_t reserved;
+  std::uint16_t local;  // 0 or 1
   std::uint32_t epoch;
   std::int32_t rank_count;
   std::int32_t from;
@@ -39,8 +39,9 @@ Error refused(const std::string& cause) {
 }  // namespace
 
 void write_hello(const Hello& hello, std::span<std::byte, kHelloBytes> bytes) {
-  const Layout layout = {kMagic,           kVersion,       0, hello.epoch, hello.rank_count,
-                         hello.from.value, hello.to.value, 0};
+  const std::uint16_t local = hello.local ? 1 : 0;
+  const Layout layout = {kMagic,           kVersion,         local,          hello.epoch,
+                         hello.rank_count, hello.from.value, hello.to.value, 0};
   std::memcpy(bytes.data(), &layout, kHelloBytes);
   const std::uint64_t hash = hash64(bytes.first(kHashedBytes));
   std::memcpy(bytes.data() + kHashedBytes, &hash, sizeof hash);
@@ -58,8 +59,9 @@ Result<Hello> read_hello(std::span<const std::byte, kHelloBytes> bytes) {
     return refused(
         fmt::format("it has version {}, this program speaks {}", layout.version, kVersion));
   }
-  if (layout.reserved != 0) return refused("a reserved byte is set");
-  return Hello{layout.epoch, layout.rank_count, Rank{layout.from}, Rank{layout.to}};
+  if (layout.local > 1) return refused("it does not say whether it is of this machine");
+  return Hello{layout.epoch, layout.rank_count, Rank{layout.from}, Rank{layout.to},
+               layout.local == 1};
 }
 
 Result<void> check_hello(const Hello& theirs, const Hello& mine) {

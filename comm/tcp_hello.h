@@ -1,6 +1,7 @@
 // Hello: what two ranks say to each other first on a TCP connection, each to each: who they are and
 // which group they belong to (docs/formats/tcp.md). With TLS it comes after the handshake, which
-// proves that the other end belongs to the launch; the hello says which rank of it.
+// proves that the other end belongs to the launch; the hello says which rank of it, and whether the
+// two are on one machine.
 #pragma once
 
 #include <cstddef>
@@ -19,6 +20,9 @@ struct Hello {
   std::int32_t rank_count = 0;
   Rank from;
   Rank to;
+  // The connection has one address at both ends, and the speaker takes the short way that this
+  // opens. Only if both say so it counts.
+  bool local = false;
 
   friend bool operator==(const Hello&, const Hello&) = default;
 };

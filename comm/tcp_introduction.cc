@@ -20,7 +20,9 @@ Introduction::Introduction(
       mine_(mine),
       dialled_(dialled),
       accept_(std::move(accept)),
-      done_(std::move(done)) {}
+      done_(std::move(done)) {
+  mine_.local = mine_.local && stream_->ends_share_address();
+}
 
 void Introduction::cancel() {
   done_ = nullptr;
@@ -50,6 +52,13 @@ Result<bool> Introduction::advance() {
     MOTLEY_ASSIGN(proved_, stream_->handshake());
     if (!proved_) return false;
   }
+  MOTLEY_ASSIGN(const bool met, exchange_hellos());
+  if (met && mine_.local && theirs_.local) MOTLEY_TRY(stream_->go_local());
+  return met;
+}
+
+// True when both have gone through.
+Result<bool> Introduction::exchange_hellos() {
   if (dialled_) {
     MOTLEY_ASSIGN(const bool sent, send_hello());
     return sent ? receive_hello() : Result<bool>(false);

@@ -1,6 +1,8 @@
 // Introduction: from a connected socket to a rank that has shown who it is: the TLS handshake,
 // where there is one, then a hello each way. The end that dialled speaks first; the other says
-// nothing to somebody whose hello it does not accept.
+// nothing to somebody whose hello it does not accept. When both hellos say that the ranks are on
+// one machine TLS ends behind them: who belongs to the launch has been shown, and nobody outside
+// sees the rest.
 #pragma once
 
 #include <array>
@@ -25,7 +27,8 @@ class Introduction : public std::enable_shared_from_this<Introduction> {
   // Whether a hello is acceptable, beyond check_hello().
   using Accept = std::function<Result<void>(const Hello&)>;
 
-  // `mine.to` is the rank that was dialled; without one the other end dialled.
+  // `mine.to` is the rank that was dialled; without one the other end dialled. `mine.local`:
+  // whether to say so when both ends share an address.
   static std::shared_ptr<Introduction> start(
       TcpStream stream, const Hello& mine, bool dialled, Accept accept, Done done);
 
@@ -40,6 +43,7 @@ class Introduction : public std::enable_shared_from_this<Introduction> {
   void go_on();
   void wait(boost::asio::ip::tcp::socket::wait_type for_what);
   [[nodiscard]] Result<bool> advance();
+  [[nodiscard]] Result<bool> exchange_hellos();
   [[nodiscard]] Result<bool> send_hello();
   [[nodiscard]] Result<bool> receive_hello();
 

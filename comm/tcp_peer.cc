@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <limits>
 #include <utility>
 
 #include <boost/asio/post.hpp>
@@ -17,30 +18,54 @@ using Socket = asio::ip::tcp::socket;
 constexpr std::chrono::seconds kBetweenBeats{1};
 constexpr std::chrono::seconds kSilenceMax{4};
 constexpr int kTurnsMax = 32;  // of one peer, before the others have theirs
+// What a sender writes itself: encrypting it takes less time than waking the I/O thread.
+constexpr std::size_t kDirectBytesMax = std::size_t{16} << 10;
 
 }  // namespace
 
 TcpPeer::TcpPeer(asio::io_context& io, Rank rank, double timeout_s)
-    : io_(io), timeout_s_(timeout_s), mailbox_(rank), reader_(mailbox_), queue_(rank) {}
+    : io_(io), timeout_s_(timeout_s), mailbox_(rank), queue_(rank), reader_(mailbox_) {}
 
 Pending TcpPeer::send(Tag tag, Buffer buffer) {
+  const bool is_small = kStreamHeaderBytes + buffer.message().size() <= kDirectBytesMax;
   auto pushed = queue_.push(tag, std::move(buffer));
-  if (pushed.wakes_writer) asio::post(io_, [this] { write(); });
+  if (!pushed.wakes_writer) return std::move(pushed.pending);
+  std::unique_lock lock(mutex_, std::defer_lock);
+  if (is_small && lock.try_lock()) {
+    write_up_to(kDirectBytesMax);
+  } else {
+    write_later();
+  }
   return std::move(pushed.pending);
 }
 
 Pending TcpPeer::recv(Tag tag, Buffer buffer) {
   auto posted = mailbox_.recv(tag, std::move(buffer));
-  if (posted.wakes_reader) asio::post(io_, [this] { read(); });
+  if (posted.wakes_reader) read_later();
   return std::move(posted.pending);
 }
 
 void TcpPeer::join(TcpStream stream) {
+  const std::lock_guard lock(mutex_);
   stream_.emplace(std::move(stream));
   stream_->grow();
   received_at_ = sent_at_ = unstuck_at_ = SteadyClock::now();
   read();
   write();
+}
+
+void TcpPeer::read_later() {
+  asio::post(io_, [this] {
+    const std::lock_guard lock(mutex_);
+    read();
+  });
+}
+
+void TcpPeer::write_later() {
+  asio::post(io_, [this] {
+    const std::lock_guard lock(mutex_);
+    write();
+  });
 }
 
 void TcpPeer::read() {
@@ -58,14 +83,19 @@ void TcpPeer::read() {
     if (*count == 0) return wait_readable();
     reader_.fill(*count);
   }
-  asio::post(io_, [this] { read(); });
+  read_later();
 }
 
 void TcpPeer::write() {
+  write_up_to(std::numeric_limits<std::size_t>::max());
+}
+
+void TcpPeer::write_up_to(std::size_t bytes_max) {
   for (int turn = 0; turn < kTurnsMax; ++turn) {
     if (!stream_ || awaits_writable_) return;
     const auto pieces = queue_.pieces();
-    const bool is_last = pieces[0].empty() && pieces[1].empty();
+    const std::size_t bytes = pieces[0].size() + pieces[1].size();
+    if (bytes > bytes_max) break;
     const auto count = stream_->write(pieces);
     if (!count.ok()) {
       awaits_readable_ = false;  // what it sent before it went is still worth having
@@ -73,15 +103,17 @@ void TcpPeer::write() {
       return lose(count.error().cause);
     }
     queue_.taken(*count);
+    bytes_max -= *count;
     if (stream_->blocked()) return wait_writable();
-    if (is_last) return;
+    if (bytes == 0) return;
   }
-  asio::post(io_, [this] { write(); });
+  write_later();
 }
 
 void TcpPeer::wait_readable() {
   awaits_readable_ = true;
   stream_->socket().async_wait(Socket::wait_read, [this](const boost::system::error_code&) {
+    const std::lock_guard lock(mutex_);
     awaits_readable_ = false;
     read();  // which finds out what is wrong, if anything is
   });
@@ -90,12 +122,14 @@ void TcpPeer::wait_readable() {
 void TcpPeer::wait_writable() {
   awaits_writable_ = true;
   stream_->socket().async_wait(Socket::wait_write, [this](const boost::system::error_code&) {
+    const std::lock_guard lock(mutex_);
     awaits_writable_ = false;
     write();
   });
 }
 
 void TcpPeer::tick(SteadyClock::time_point now, bool overslept) {
+  const std::lock_guard lock(mutex_);
   if (!stream_) return;
   if (overslept || awaits_receive_ || stream_->received_bytes() != received_bytes_) {
     received_bytes_ = stream_->received_bytes();
@@ -127,6 +161,7 @@ void TcpPeer::lose(const std::string& cause) {
 }
 
 void TcpPeer::leave() {
+  const std::lock_guard lock(mutex_);
   if (stream_) stream_->leave();
   lose("this rank left");
 }

@@ -2,11 +2,17 @@
 // where nothing else moves; a peer of whom nothing is heard for some seconds is lost, whether it is
 // frozen or the cable was pulled: the system alone would notice neither for a quarter of an hour.
 //
-// send() and recv() may be called from any thread; the rest belongs to the one that runs the
-// io_context.
+// send() and recv() may be called from any thread; the others come from the one that runs the
+// io_context. Whoever holds mutex_ reads and writes. A small message is written by the thread that
+// sends it, if the mutex is free, because waking another one costs more than the write; a large one
+// is left to the I/O thread, so that a thread that computes encrypts and copies no megabytes. A
+// sender never waits for the mutex. Locks are taken in this order: mutex_, then those of mailbox,
+// queue and completions, none of which calls back.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <mutex>
 #include <optional>
 #include <string>
 
@@ -37,17 +43,28 @@ class TcpPeer {
   void leave();
 
  private:
+  // On the I/O thread, where they take their turn.
+  void read_later();
+  void write_later();
+
+  // REQUIRES of all below: mutex_ is held.
   void read();
   void write();
+  // Writes until nothing is left to write, the socket takes no more, or the next message is not
+  // within `bytes_max` of all that it wrote; then the I/O thread goes on.
+  void write_up_to(std::size_t bytes_max);
   void wait_readable();
   void wait_writable();
   void lose(const std::string& cause);
 
   boost::asio::io_context& io_;
   const double timeout_s_;
-  Mailbox mailbox_;
+  Mailbox mailbox_;  // recv() needs no mutex_
+  SendQueue queue_;  // nor does push()
+
+  std::mutex mutex_;
+  // Guarded by mutex_, with the reader's side of the mailbox and the writer's of the queue.
   MessageReader reader_;
-  SendQueue queue_;
   std::optional<TcpStream> stream_;  // while the peer is there
 
   bool awaits_readable_ = false;

@@ -7,6 +7,8 @@
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/error.hpp>
 
+#include "base/check.h"
+
 namespace motley {
 namespace {
 
@@ -14,6 +16,7 @@ namespace asio = boost::asio;
 
 constexpr std::size_t kFirstBytes = std::size_t{16} << 10;
 constexpr std::size_t kAheadBytes = std::size_t{64} << 10;
+constexpr std::size_t kJoinedMax = std::size_t{4} << 10;  // two small pieces make one record
 constexpr std::size_t kTakenMax = std::size_t{1} << 20;  // to encrypt before others have their turn
 
 bool is_would_block(const boost::system::error_code& failure) {
@@ -34,6 +37,26 @@ TcpStream::TcpStream(asio::ip::tcp::socket socket, std::unique_ptr<TlsSession> t
   boost::system::error_code ignored;  // of a socket that is gone; its next operation says so
   socket_.non_blocking(true, ignored);
   socket_.set_option(asio::ip::tcp::no_delay(true), ignored);
+}
+
+bool TcpStream::ends_share_address() const {
+  boost::system::error_code gone;  // then the next operation says so
+  const auto here = socket_.local_endpoint(gone).address();
+  if (gone) return false;
+  const auto there = socket_.remote_endpoint(gone).address();
+  return !gone && here == there;
+}
+
+Result<void> TcpStream::go_local() {
+  is_local_ = true;
+  if (tls_ == nullptr) return {};
+  MOTLEY_ASSIGN(const auto rest, tls_->leave_off());
+  const auto room = ahead_.room();
+  MOTLEY_CHECK(rest.size() <= room.size(), "{} bytes for a room of {}", rest.size(), room.size());
+  std::ranges::copy(rest, room.begin());
+  ahead_.add(rest.size());
+  tls_.reset();
+  return {};
 }
 
 void TcpStream::grow() {
@@ -108,6 +131,11 @@ Result<std::size_t> TcpStream::read(std::span<std::byte> into) {
 
 Result<std::size_t> TcpStream::write(std::array<std::span<const std::byte>, 2> pieces) {
   if (tls_ == nullptr) return transmit(pieces);
+  std::array<std::byte, kJoinedMax> joined;
+  if (!pieces[1].empty() && pieces[0].size() + pieces[1].size() <= kJoinedMax) {
+    const auto end = std::ranges::copy(pieces[0], joined.begin()).out;
+    pieces = {std::span(joined.begin(), std::ranges::copy(pieces[1], end).out), {}};
+  }
   std::size_t taken = 0;
   for (auto piece : pieces) {
     while (!piece.empty() && taken < kTakenMax) {

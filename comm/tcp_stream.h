@@ -1,4 +1,5 @@
-// TcpStream: one connected socket that never blocks, with TLS over it or without. One owner thread.
+// TcpStream: one connected socket that never blocks, with TLS over it or without. Used by one
+// thread at a time.
 #pragma once
 
 #include <array>
@@ -35,6 +36,15 @@ class TcpStream {
   // can be written, then call it again.
   [[nodiscard]] bool blocked() const { return blocked_; }
 
+  // Whether the connection has one address at both ends: then it is inside this machine.
+  [[nodiscard]] bool ends_share_address() const;
+  // Both ends have said that they share an address and go on without TLS, after the last byte read
+  // and the last one written. kPeer when the other end does not. REQUIRES: !blocked().
+  [[nodiscard]] Result<void> go_local();
+
+  // Whether go_local() was called.
+  [[nodiscard]] bool is_local() const { return is_local_; }
+
   // Lets the stream buffer more: the other end has shown who it is.
   void grow();
 
@@ -59,6 +69,7 @@ class TcpStream {
   std::unique_ptr<TlsSession> tls_;
   ByteQueue ahead_;  // without TLS: read, but not asked for yet
   bool blocked_ = false;
+  bool is_local_ = false;
   std::uint64_t sent_bytes_ = 0;
   std::uint64_t received_bytes_ = 0;
 };

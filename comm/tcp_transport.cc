@@ -56,7 +56,7 @@ std::optional<Endpoint> parse_endpoint(std::string_view text) {
   return Endpoint(address, static_cast<unsigned short>(port));
 }
 
-class TcpTransport : public Transport {
+class TcpTransport : public LocatingTransport {
  public:
   TcpTransport(const TransportOptions& options, TcpGroup group)
       : self_(options.rank), group_(std::move(group)), ticker_(io_) {
@@ -66,6 +66,7 @@ class TcpTransport : public Transport {
     }
     joined_.resize(peers_.size());
     joined_[self_.index()] = true;
+    local_.resize(peers_.size());
     diallers_.resize(self_.index());
   }
 
@@ -125,6 +126,12 @@ class TcpTransport : public Transport {
 
   Pending recv(Rank from, Tag tag, Buffer buffer) override {
     return peer(from, tag).recv(tag, std::move(buffer));
+  }
+
+  bool is_local(Rank peer) const override {
+    const std::lock_guard lock(mutex_);
+    MOTLEY_CHECK(peer.value >= 0 && peer.index() < local_.size(), "rank {}", peer.value);
+    return local_[peer.index()];
   }
 
  private:
@@ -199,6 +206,7 @@ class TcpTransport : public Transport {
       const std::lock_guard lock(mutex_);
       if (joined_[rank.index()]) return;  // it came twice at the same moment
       joined_[rank.index()] = true;
+      local_[rank.index()] = stream.is_local();
       all_came = std::find(joined_.begin() + self_.value, joined_.end(), false) == joined_.end();
     }
     if (all_came) door_->close();
@@ -229,10 +237,11 @@ class TcpTransport : public Transport {
   asio::steady_timer ticker_;
   SteadyClock::time_point ticked_at_;
 
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::condition_variable changed_;
   // Guarded by mutex_.
   std::vector<bool> joined_;  // [Rank]
+  std::vector<bool> local_;   // [Rank]; false before it joins
   std::optional<Error> refusal_;
 
   std::thread thread_;
@@ -240,7 +249,7 @@ class TcpTransport : public Transport {
 
 Result<TcpGroup> make_group(const TransportOptions& options) {
   TcpGroup group;
-  group.self = {options.epoch, options.rank_count, options.rank, Rank{}};
+  group.self = {options.epoch, options.rank_count, options.rank, Rank{}, options.local_shortcut};
   if (options.secret.empty()) return group;
   MOTLEY_CHECK(options.secret.size() == kSecretBytes, "a secret of {} bytes",
                options.secret.size());
@@ -252,7 +261,7 @@ Result<TcpGroup> make_group(const TransportOptions& options) {
 
 }  // namespace
 
-Result<std::unique_ptr<Transport>> make_tcp_transport(const TransportOptions& options) {
+Result<std::unique_ptr<LocatingTransport>> make_tcp_transport(const TransportOptions& options) {
   const std::string host = options.bind_address.empty() ? "127.0.0.1" : options.bind_address;
   boost::system::error_code failure;
   const auto address = asio::ip::make_address(host, failure);
@@ -263,7 +272,7 @@ Result<std::unique_ptr<Transport>> make_tcp_transport(const TransportOptions& op
   MOTLEY_ASSIGN(TcpGroup group, make_group(options));
   auto transport = std::make_unique<TcpTransport>(options, std::move(group));
   MOTLEY_TRY(transport->open(Endpoint(address, 0)));
-  return std::unique_ptr<Transport>(std::move(transport));
+  return std::unique_ptr<LocatingTransport>(std::move(transport));
 }
 
 }  // namespace motley

@@ -226,4 +226,12 @@ Result<std::size_t> TlsSession::write(std::span<const std::byte> plain) {
   return failed("cannot encrypt", outcome);
 }
 
+// OpenSSL takes from its network no more than the record that it is asked for (SSL_set_read_ahead
+// is off), so that what follows is still in the queue.
+Result<std::span<const std::byte>> TlsSession::leave_off() {
+  MOTLEY_CHECK(outgoing_.bytes().empty(), "{} bytes have not left", outgoing_.bytes().size());
+  if (SSL_has_pending(ssl_) == 0) return incoming_.bytes();
+  return Error{ErrorCode::kPeer, "TLS", "it went on by TLS where that was to end", ""};
+}
+
 }  // namespace motley

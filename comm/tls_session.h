@@ -77,6 +77,12 @@ class TlsSession {
   // be given again. REQUIRES: handshake() gave true; plain is not empty.
   [[nodiscard]] Result<std::size_t> write(std::span<const std::byte> plain);
 
+  // Ends the session at a place that both ends have agreed on, with nothing left to send: what has
+  // come behind the last record that was read, and is not TLS. kPeer when the other end had begun
+  // another record. The bytes stay where they are as long as the session. REQUIRES: outgoing() is
+  // empty.
+  [[nodiscard]] Result<std::span<const std::byte>> leave_off();
+
   // Lets both queues hold more. They are small while the other end has proved nothing.
   void grow();
 

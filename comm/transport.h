@@ -61,15 +61,20 @@ struct TransportOptions {
   std::string interface;     // "" = the interface that holds bind_address
   double timeout_s = 60;     // longest that a message, once begun, may stand still (gloo, tcp)
   std::uint32_t epoch = 1;   // tcp: ranks of another epoch are refused
-  // tcp: kSecretBytes (base/secret.h) that every rank of the launch has and nobody else:
-  // connections are encrypted, and only holders of it can make one. "" = neither; then the caller
+  // tcp: kSecretBytes (base/secret.h) that every rank of the launch has and nobody else: only
+  // holders of it can connect, and connections are encrypted. "" = neither; then the caller
   // answers for it that everybody who reaches the address is trusted.
   std::string secret;
+  // Two ranks whose connection has one address at both ends are on one machine, and what they say
+  // never leaves it. true: it takes the short way, unencrypted by tcp once both have shown the
+  // secret, and by tcp also under "auto". false: as between machines. Ranks that differ in this go
+  // the long way.
+  bool local_shortcut = true;
 };
 
-// "auto" takes TCP where there is a secret, else UCX, else Gloo, else TCP. kConfig, naming what
-// this build has, for one that it lacks, and for one that cannot keep a secret; kPeer when the
-// address cannot be bound.
+// "auto" takes TCP where there is a secret; else UCX, or Gloo, between machines and TCP inside;
+// else TCP. One that is named carries everything. kConfig, naming what this build has, for one that
+// it lacks, and for one that cannot keep a secret; kPeer when the address cannot be bound.
 [[nodiscard]] Result<std::unique_ptr<Transport>> make_transport(const TransportOptions& options);
 
 // The kinds that this build has, best first.

@@ -1,6 +1,8 @@
 // For transports that cannot tell a peer that is frozen, or behind a cut cable, from one that has
 // nothing to say: connections of plain TCP beside theirs, on which the ranks give each other signs
-// of life (comm/tcp_peer.h). Whom those lose is lost for the transport too.
+// of life (comm/tcp_peer.h). Whom those lose is lost for the transport too. With ranks on the same
+// machine, where the short way is open (TransportOptions::local_shortcut), everything goes by TCP:
+// there it is the faster one (decision 0013).
 //
 // Beside, not through it: a beat that waits behind a large message would come too late, and how far
 // such a message has come UCX and Gloo do not say.
@@ -9,6 +11,7 @@
 #include <memory>
 #include <string>
 
+#include "comm/tcp_transport.h"
 #include "comm/transport.h"
 
 namespace motley {
@@ -21,8 +24,10 @@ class WatchableTransport : public Transport {
   virtual void lose(Rank peer, const std::string& cause) = 0;
 };
 
-// `beats`: of the same rank and group, and nobody else's. Its address becomes part of the address.
+// `beside`: of the same rank and group, and nobody else's. Its address becomes part of the address.
 [[nodiscard]] std::unique_ptr<Transport> make_watched_transport(
-    std::unique_ptr<WatchableTransport> watched, std::unique_ptr<Transport> beats, Rank self);
+    std::unique_ptr<WatchableTransport> watched,
+    std::unique_ptr<LocatingTransport> beside,
+    Rank self);
 
 }  // namespace motley

@@ -11,7 +11,6 @@
 #include "base/median.h"
 #include "base/philox.h"
 #include "comm/frame_link.h"
-#include "comm/transport.h"
 #include "compression/codec.h"
 
 namespace motley {
@@ -29,16 +28,12 @@ struct Loopback {
   std::int64_t sent = 0;  // frames so far; each needs a name of its own
 };
 
-Result<std::vector<std::unique_ptr<Transport>>> connect_loopback(const std::string& kind,
-                                                                 const std::string& secret) {
+Result<std::vector<std::unique_ptr<Transport>>> connect_loopback(TransportOptions options) {
   std::vector<std::unique_ptr<Transport>> transports;
   std::vector<std::string> addresses;
   for (int rank = 0; rank < 2; ++rank) {
-    TransportOptions options;
-    options.kind = kind;
     options.rank = Rank{rank};
     options.rank_count = 2;
-    options.secret = secret;
     MOTLEY_ASSIGN(auto transport, make_transport(options));
     addresses.push_back(transport->address());
     transports.push_back(std::move(transport));
@@ -53,9 +48,9 @@ Result<std::vector<std::unique_ptr<Transport>>> connect_loopback(const std::stri
   return transports;
 }
 
-Result<Loopback> make_loopback(const std::string& kind, const std::string& secret) {
+Result<Loopback> make_loopback(const TransportOptions& options) {
   Loopback loopback;
-  MOTLEY_ASSIGN(loopback.transports, connect_loopback(kind, secret));
+  MOTLEY_ASSIGN(loopback.transports, connect_loopback(options));
   for (int rank = 0; rank < 2; ++rank) {
     loopback.links.emplace_back(*loopback.transports[static_cast<std::size_t>(rank)], Rank{rank}, 1,
                                 0);
@@ -133,9 +128,8 @@ Result<double> measure_message(Loopback& loopback) {
 }  // namespace
 
 Result<WireCost> measure_wire_cost(const std::vector<std::string>& chains,
-                                   const std::string& transport_kind,
-                                   const std::string& secret) {
-  MOTLEY_ASSIGN(Loopback loopback, make_loopback(transport_kind, secret));
+                                   const TransportOptions& transport) {
+  MOTLEY_ASSIGN(Loopback loopback, make_loopback(transport));
   const std::vector<float> values_N = normal_values(kFloats);
   WireCost cost;
   std::vector<std::string> all = {"none"};

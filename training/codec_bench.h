@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "comm/transport.h"
 #include "partitioner/profile.h"
 
 namespace motley {
@@ -16,10 +17,9 @@ struct WireCost {
 };
 
 // Measures "none" and every given chain on normally distributed values, sent over this machine's
-// loopback by the transport of that kind and with that secret (TransportOptions). kConfig for a
-// text that is not a codec; else what a transport reports.
+// loopback by the transport of these options, but for the ranks in them. kConfig for a text that is
+// not a codec; else what a transport reports.
 [[nodiscard]] Result<WireCost> measure_wire_cost(const std::vector<std::string>& chains,
-                                                 const std::string& transport_kind,
-                                                 const std::string& secret);
+                                                 const TransportOptions& transport);
 
 }  // namespace motley

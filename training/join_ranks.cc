@@ -38,6 +38,7 @@ Result<std::unique_ptr<Transport>> join_ranks(
   options.timeout_s = timeout_s;
   options.epoch = job.epoch;
   options.secret = job.secret;
+  options.local_shortcut = job.local_shortcut;
   MOTLEY_ASSIGN(auto transport, make_transport(options));
   channel.send({{"event", "address"}, {"address", transport->address()}});
   MOTLEY_ASSIGN(const auto addresses, receive_addresses(channel, options.rank_count));

@@ -99,8 +99,11 @@ Result<void> run_profile_job(const Job& job, WorkerChannel& channel) {
   const std::string drift = measure_drift(job, model, sizes, device);
   if (!drift.empty()) device.warnings.push_back(drift);
   const double rate = (now_s() - start_s) / (thread_cpu_s() - start_cpu_s);
-  MOTLEY_ASSIGN(WireCost wire, measure_wire_cost(codecs_to_measure(job.config),
-                                                 job.config.comm.transport, job.secret));
+  TransportOptions transport;
+  transport.kind = job.config.comm.transport;
+  transport.secret = job.secret;
+  transport.local_shortcut = job.local_shortcut;
+  MOTLEY_ASSIGN(WireCost wire, measure_wire_cost(codecs_to_measure(job.config), transport));
   device.codecs = std::move(wire.codecs);
   device.message_s = wire.message_s;
   scale_times(device, std::max(1.0, rate));

@@ -23,6 +23,7 @@ Job train_job() {
   job.bind_address = "10.0.0.1";
   job.interface = "eth0";
   job.secret = std::string(31, 's') + '\0';
+  job.local_shortcut = false;
   job.threads = 3;
   job.options = {{"key", "value"}};
   return job;
@@ -36,6 +37,7 @@ TEST(JobMessage, ArrivesUnchanged) {
   EXPECT_EQ(job->epoch, 7U);
   EXPECT_EQ(job->threads, 3);
   EXPECT_EQ(job->secret, train_job().secret);
+  EXPECT_FALSE(job->local_shortcut);
   EXPECT_EQ(job_to_json(*job).dump(), message.dump());
 }
 

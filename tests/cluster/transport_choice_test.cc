@@ -32,10 +32,14 @@ Result<TransportChoice> choose(const Place& place,
   return choose_transport(cluster, {"a", "b"}, comm);
 }
 
-// "kind", with " + TLS" where it encrypts; or "refused".
+// "kind", with " + TLS" where it encrypts, or " + secret" where ranks only prove who they are; or
+// "refused".
 std::string chosen(const Place& place, const std::string& transport, const std::string& encrypt) {
   const auto choice = choose(place, transport, encrypt);
-  if (choice.ok()) return choice->kind + (choice->encrypted ? " + TLS" : "");
+  if (choice.ok()) {
+    const std::string secret = choice->encrypts() ? " + TLS" : " + secret";
+    return choice->kind + (choice->has_secret ? secret : "");
+  }
   EXPECT_EQ(choice.error().code, ErrorCode::kConfig);
   return "refused";
 }
@@ -67,17 +71,48 @@ TEST(TransportChoice, TakesTheFastOnesWhereTheNetworkIsTrusted) {
   EXPECT_EQ(chosen(kTrusted, "tcp", "always"), "tcp + TLS");
 }
 
-TEST(TransportChoice, TakesTheFastOnesOnOneMachine) {
-  EXPECT_EQ(chosen(kHere, "auto", "auto"), "auto");
-  EXPECT_EQ(chosen(kHere, "ucx", "auto"), "ucx");
-  EXPECT_EQ(chosen(kHere, "tcp", "auto"), "tcp + TLS");
+TEST(TransportChoice, TakesTcpOnOneMachineAndLetsNobodyElseIn) {
+  EXPECT_EQ(chosen(kHere, "auto", "auto"), "tcp + secret");
+  EXPECT_EQ(chosen(kHere, "auto", "always"), "tcp + TLS");
+  EXPECT_EQ(chosen(kHere, "auto", "never"), "tcp");
+  EXPECT_EQ(chosen(kHere, "tcp", "auto"), "tcp + secret");
+  EXPECT_EQ(chosen(kHere, "tcp", "always"), "tcp + TLS");
   EXPECT_EQ(chosen(kHere, "tcp", "never"), "tcp");
+  EXPECT_EQ(chosen(kHere, "ucx", "auto"), "ucx");
+  EXPECT_EQ(chosen(kHere, "ucx", "always"), "refused");
+}
+
+// Whether the network is trusted says nothing about one machine.
+TEST(TransportChoice, IsTheSameForOneMachineOfATrustedNetwork) {
+  Cluster cluster;
+  cluster.trusted = true;
+  cluster.machines.resize(1);
+  cluster.machines[0].name = "a";
+  cluster.machines[0].address = "10.0.0.1";
+  const auto choice = choose_transport(cluster, {"a"}, {});
+  ASSERT_TRUE(choice.ok()) << describe(choice.error());
+  EXPECT_EQ(choice->kind, "tcp");
+  EXPECT_TRUE(choice->has_secret);
+  EXPECT_FALSE(choice->encrypts());
+}
+
+TEST(TransportChoice, ClosesTheShortWayOnlyWhereAllIsToBeEncrypted) {
+  for (const Place& place : {kOpen, kTrusted, kHere}) {
+    EXPECT_TRUE(choose(place, "auto")->local_shortcut);
+    EXPECT_FALSE(choose(place, "auto", "always")->local_shortcut);
+  }
 }
 
 TEST(TransportChoice, SaysWhy) {
   EXPECT_EQ(choose(kOpen, "auto")->reason,
-            "transport tcp with TLS 1.3: the network is not declared trusted");
-  EXPECT_THAT(choose(kTrusted, "auto")->reason, HasSubstr("unencrypted: the network is declared"));
+            "transport tcp with TLS 1.3 between machines: the network is not declared trusted");
+  EXPECT_EQ(choose(kTrusted, "auto")->reason,
+            "transport as the workers have it (ucx, gloo or tcp) between machines, tcp inside, "
+            "unencrypted: the network is declared trusted");
+  EXPECT_EQ(choose(kHere, "auto")->reason,
+            "transport tcp, unencrypted once TLS 1.3 has shown the secret: all ranks are on this "
+            "machine");
+  EXPECT_THAT(choose(kHere, "auto", "never")->reason, HasSubstr("transport tcp, unencrypted: all"));
   EXPECT_THAT(choose(kHere, "ucx")->reason, HasSubstr("all ranks are on this machine"));
   const auto refused = choose(kOpen, "ucx");
   EXPECT_THAT(refused.error().remedy, HasSubstr("trusted = true"));
@@ -102,21 +137,35 @@ TEST(TransportChoice, NeedsAnAddressForEachMachine) {
   EXPECT_TRUE(choose_transport(cluster, {"a"}, {}).ok());
 }
 
+// As choose_transport() gives it for a place.
+TransportChoice choice_for(const Place& place, const std::string& encrypt) {
+  return *choose(place, "auto", encrypt);
+}
+
 TEST(ApplyTransport, GivesAllRanksOneSecretAndEveryLaunchItsOwn) {
   std::vector<WorkerSpec> workers(2);
-  ASSERT_TRUE(apply_transport({"tcp", true, ""}, workers).ok());
+  ASSERT_TRUE(apply_transport(choice_for(kOpen, "auto"), workers).ok());
   EXPECT_EQ(workers[0].job.config.comm.transport, "tcp");
   const std::string first = workers[0].job.secret;
   EXPECT_EQ(first.size(), kSecretBytes);
   EXPECT_EQ(workers[1].job.secret, first);
-  ASSERT_TRUE(apply_transport({"tcp", true, ""}, workers).ok());
+  ASSERT_TRUE(apply_transport(choice_for(kOpen, "auto"), workers).ok());
   EXPECT_NE(workers[0].job.secret, first);
 }
 
-TEST(ApplyTransport, MakesNoSecretWhereNothingIsEncrypted) {
+TEST(ApplyTransport, MakesNoSecretWhereNobodyElseIs) {
   std::vector<WorkerSpec> workers(1);
-  ASSERT_TRUE(apply_transport({"auto", false, ""}, workers).ok());
+  ASSERT_TRUE(apply_transport(choice_for(kTrusted, "auto"), workers).ok());
+  EXPECT_EQ(workers[0].job.config.comm.transport, "auto");
   EXPECT_EQ(workers[0].job.secret, "");
+}
+
+TEST(ApplyTransport, TellsTheRanksWhetherTheShortWayIsOpen) {
+  std::vector<WorkerSpec> workers(1);
+  ASSERT_TRUE(apply_transport(choice_for(kHere, "always"), workers).ok());
+  EXPECT_FALSE(workers[0].job.local_shortcut);
+  ASSERT_TRUE(apply_transport(choice_for(kHere, "auto"), workers).ok());
+  EXPECT_TRUE(workers[0].job.local_shortcut);
 }
 
 }  // namespace

@@ -1,14 +1,19 @@
 // Meddler: sits between a rank that dials and the door of a TCP transport, passes on what both say,
-// and turns one bit over, once.
+// remembers it, and turns one bit over, once.
 #pragma once
 
 #include <poll.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstddef>
+#include <iterator>
+#include <mutex>
+#include <span>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "comm/stranger.h"
 
@@ -16,8 +21,10 @@ namespace motley {
 
 class Meddler {
  public:
+  static constexpr std::size_t kNever = ~std::size_t{0};
+
   // Flips the lowest bit of byte `flipped_at` of what the dialling ranks say, all together.
-  Meddler(std::string door, std::size_t flipped_at)
+  explicit Meddler(std::string door, std::size_t flipped_at = kNever)
       : door_(std::move(door)), flipped_at_(flipped_at) {
     sockaddr_in here{};
     here.sin_family = AF_INET;
@@ -38,6 +45,13 @@ class Meddler {
 
   // As the door's.
   [[nodiscard]] const std::string& address() const { return address_; }
+
+  // Whether these bytes went by, either way.
+  [[nodiscard]] bool saw(std::span<const std::byte> bytes) {
+    const std::lock_guard lock(mutex_);
+    return std::ranges::any_of(
+        heard_, [&](const auto& said) { return !std::ranges::search(said, bytes).empty(); });
+  }
 
  private:
   static constexpr int kLook_ms = 20;
@@ -63,8 +77,13 @@ class Meddler {
       const ssize_t count = ::recv(end.fd, bytes.data(), bytes.size(), 0);
       if (count <= 0) return false;
       const auto said = std::span(bytes).first(static_cast<std::size_t>(count));
-      if (end.fd == dialling.fd()) meddle(said);
-      (end.fd == dialling.fd() ? door : dialling).try_to_say(said);
+      const bool is_dialling = end.fd == dialling.fd();
+      if (is_dialling) meddle(said);
+      {
+        const std::lock_guard lock(mutex_);
+        std::ranges::copy(said, std::back_inserter(heard_[is_dialling ? 0 : 1]));
+      }
+      (is_dialling ? door : dialling).try_to_say(said);
     }
     return true;
   }
@@ -81,6 +100,8 @@ class Meddler {
   const Stranger listening_ = Stranger::unconnected();
   std::string address_;
   std::size_t passed_ = 0;  // the thread's
+  std::mutex mutex_;
+  std::array<std::vector<std::byte>, 2> heard_;  // by the dialling ranks, by the door; under mutex_
   std::atomic<bool> stopping_ = false;
   std::jthread thread_;
 };

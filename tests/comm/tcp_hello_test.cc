@@ -17,7 +17,7 @@ using testing::HasSubstr;
 
 using HelloBytes = std::array<std::byte, kHelloBytes>;
 
-constexpr Hello kExample{0x01020304, 5, Rank{3}, Rank{1}};
+constexpr Hello kExample{0x01020304, 5, Rank{3}, Rank{1}, true};
 
 HelloBytes written(const Hello& hello) {
   HelloBytes bytes;
@@ -35,12 +35,12 @@ TEST(TcpHello, HasTheDocumentedBytes) {
   const HelloBytes bytes = written(kExample);
   EXPECT_EQ(to_hex({reinterpret_cast<const char*>(bytes.data()), bytes.size()}),
             "4d544c48"  // MTLH
-            "02000000"  // version, reserved
+            "03000100"  // version, local
             "04030201"  // epoch
             "05000000"  // ranks
             "03000000"  // from
             "01000000"  // to
-            "841177df10297224");
+            "bb583b5c57fa9204");
 }
 
 TEST(TcpHello, ReadsBack) {
@@ -68,13 +68,23 @@ TEST(TcpHello, RefusesAnotherVersionByName) {
   EXPECT_THAT(hello.error().cause, HasSubstr("version 7"));
 }
 
-TEST(TcpHello, RefusesAReservedByte) {
-  HelloBytes bytes = written(kExample);
-  bytes[6] = std::byte{1};
-  rehash(bytes);
-  const auto hello = read_hello(bytes);
-  ASSERT_FALSE(hello.ok());
-  EXPECT_THAT(hello.error().cause, HasSubstr("reserved"));
+TEST(TcpHello, ReadsBackWhetherTheTwoAreOnOneMachine) {
+  for (const bool local : {false, true}) {
+    Hello said = kExample;
+    said.local = local;
+    EXPECT_EQ(read_hello(written(said))->local, local);
+  }
+}
+
+TEST(TcpHello, RefusesWhatIsNeitherLocalNorNot) {
+  for (const auto& [at, value] : {std::pair{6, 2}, {6, 3}, {7, 1}}) {
+    HelloBytes bytes = written(kExample);
+    bytes[static_cast<std::size_t>(at)] = static_cast<std::byte>(value);
+    rehash(bytes);
+    const auto hello = read_hello(bytes);
+    ASSERT_FALSE(hello.ok()) << at;
+    EXPECT_THAT(hello.error().cause, HasSubstr("of this machine"));
+  }
 }
 
 // Seen by rank 1 of five in epoch 7.

@@ -80,13 +80,15 @@ TEST_P(FlippedBit, IsAnErrorOrWithoutEffect) {
 
 INSTANTIATE_TEST_SUITE_P(Kinds,
                          FlippedBit,
-                         testing::Values(std::pair{"tcp", 412}, std::pair{"tls", 900}),
+                         testing::Values(std::pair{"tcp", 412},
+                                         std::pair{"tls", 900},
+                                         std::pair{"local", 900}),
                          [](const auto& each) { return each.param.first; });
 
 TEST(UnflippedBit, LetsTheFrameArrive) {
-  constexpr std::size_t kNever = ~std::size_t{0};
-  EXPECT_EQ(outcome_with("tcp", kNever), Outcome::kArrived);
-  EXPECT_EQ(outcome_with("tls", kNever), Outcome::kArrived);
+  for (const char* kind : {"tcp", "tls", "local"}) {
+    EXPECT_EQ(outcome_with(kind, Meddler::kNever), Outcome::kArrived) << kind;
+  }
 }
 
 }  // namespace

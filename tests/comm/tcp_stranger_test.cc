@@ -100,9 +100,10 @@ TEST_P(AtTheDoor, NobodyIsLetInAfterTheLast) {
   EXPECT_FALSE(late.connected());
 }
 
-INSTANTIATE_TEST_SUITE_P(Kinds, AtTheDoor, testing::Values("tcp", "tls"), [](const auto& kind) {
-  return kind.param;
-});
+INSTANTIATE_TEST_SUITE_P(Kinds,
+                         AtTheDoor,
+                         testing::Values("tcp", "tls", "local"),
+                         [](const auto& kind) { return kind.param; });
 
 TEST(TlsDoor, WhoSpeaksPlainlyHasToGo) {
   const auto door = open(options_for("tls", kRank0, 2));
@@ -182,7 +183,8 @@ class PlayedRank : public testing::Test {
     rank1_.say(hello({1, 3, kRank1, kRank0}));
     const auto answer = rank1_.hear(kHelloBytes);
     ASSERT_EQ(answer.size(), kHelloBytes);
-    EXPECT_EQ(std::memcmp(answer.data(), hello({1, 3, kRank0, kRank1}).data(), kHelloBytes), 0);
+    EXPECT_EQ(std::memcmp(answer.data(), hello({1, 3, kRank0, kRank1, true}).data(), kHelloBytes),
+              0);
   }
 
   static std::array<std::byte, kStreamHeaderBytes> header(Tag tag, std::uint64_t message_bytes) {

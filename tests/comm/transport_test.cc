@@ -1,8 +1,10 @@
 // The contract of comm/transport.h, over every transport of this build.
 #include "comm/transport.h"
 
+#include <atomic>
 #include <cstdint>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -140,6 +142,32 @@ TEST_P(EveryTransport, MovesBothDirectionsAtOnce) {
   });
 }
 
+// Small and large ones by turns, which some transports write from different threads.
+TEST_P(EveryTransport, KeepsTheOrderOfEachThreadThatSends) {
+  RankGroup group(GetParam(), 2);
+  constexpr Tag kThreads = 3;
+  constexpr std::uint32_t kCount = 120;
+  const auto size_of = [](std::uint32_t i) { return i % 5 == 4 ? 100'000 : std::size_t{i % 7}; };
+  const auto send_all = [&](Rank from, Tag tag) {
+    for (std::uint32_t i = 0; i < kCount; ++i) {
+      auto sent = group.at(from).send(Rank{1 - from.value}, tag, message(size_of(i), i));
+      if (i % 3 != 0) continue;
+      EXPECT_TRUE(sent.wait(soon(), "the peer").ok());
+    }
+  };
+  group.run([&](Rank self) {
+    std::vector<std::jthread> threads;
+    for (Tag tag = 0; tag < kThreads; ++tag) threads.emplace_back(send_all, self, tag);
+    for (std::uint32_t i = 0; i < kCount; ++i) {
+      for (Tag tag = 0; tag < kThreads; ++tag) {
+        auto outcome =
+            group.at(self).recv(Rank{1 - self.value}, tag, Buffer(100'000)).wait(soon(), "it");
+        EXPECT_TRUE(is_message(outcome, size_of(i), i)) << tag << " " << i;
+      }
+    }
+  });
+}
+
 TEST_P(EveryTransport, RefusesAMessageLongerThanItsRoom) {
   RankGroup group(GetParam(), 2);
   for (const std::size_t bytes : {std::size_t{101}, 2 * kMiB}) {
@@ -174,6 +202,32 @@ TEST_P(EveryTransport, EndsALargeSendWhenThePeerLeaves) {
   group.destroy(kRank1);
   const auto outcome = send.wait(soon(), "rank 1");
   if (!outcome.ok()) expect_lost(outcome, kRank1);  // it may have been buffered before
+}
+
+TEST_P(EveryTransport, EndsEverySendOfManyThreadsWhenThePeerLeaves) {
+  RankGroup group(GetParam(), 2);
+  std::atomic<int> lost = 0;
+  std::vector<std::jthread> threads;
+  for (Tag tag = 0; tag < 3; ++tag) {
+    threads.emplace_back([&, tag] {
+      const Deadline until = soon();
+      for (std::uint32_t i = 0; !until.passed(); ++i) {
+        const std::size_t bytes = i % 8 == 7 ? 50'000 : 10;
+        const auto outcome =
+            group.at(kRank0).send(kRank1, tag, message(bytes, i)).wait(soon(), "rank 1");
+        if (outcome.ok()) continue;
+        expect_lost(outcome, kRank1);
+        ++lost;
+        return;
+      }
+    });
+  }
+  auto receive = group.at(kRank0).recv(kRank1, 9, Buffer(10));
+  (void)group.at(kRank1).recv(kRank0, 0, Buffer(10)).wait(soon(), "the first message");
+  group.destroy(kRank1);
+  expect_lost(receive.wait(soon(), "a message"), kRank1);
+  threads.clear();
+  EXPECT_EQ(lost, 3);
 }
 
 TEST_P(EveryTransport, AnswersItsOwnWaitersWhenItIsDestroyed) {

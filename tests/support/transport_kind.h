@@ -1,7 +1,10 @@
-// The kinds that tests are repeated over: the transports of the build, "inproc", and "tls", which
-// is tcp with a secret.
+// The kinds that tests are repeated over: the transports of the build, "inproc", and
+//   tls     tcp with a secret, everything encrypted
+//   local   tcp with a secret, which ranks of one machine only show each other
+//   mixed   auto, with ranks 0 and 1 on one machine and each other on one of its own
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -13,17 +16,26 @@ namespace motley {
 // Options for the rank of a group that is connected by the kind.
 inline TransportOptions options_for(const std::string& kind, Rank rank, int rank_count) {
   TransportOptions options;
-  options.kind = kind == "tls" ? "tcp" : kind;
-  if (kind == "tls") options.secret = std::string(kSecretBytes, 's');
+  options.kind = kind;
   options.rank = rank;
   options.rank_count = rank_count;
+  if (kind == "tls" || kind == "local") {
+    options.kind = "tcp";
+    options.secret = std::string(kSecretBytes, 's');
+    options.local_shortcut = kind == "local";
+  }
+  if (kind == "mixed") {
+    options.kind = "auto";
+    options.bind_address = "127.0.0." + std::to_string(std::max(1, rank.value));
+    options.interface = "lo";
+  }
   return options;
 }
 
 // All that go through the network.
 inline std::vector<std::string> network_transport_kinds() {
   std::vector<std::string> kinds = transport_kinds();
-  kinds.emplace_back("tls");
+  for (const char* kind : {"tls", "local", "mixed"}) kinds.emplace_back(kind);
   return kinds;
 }
 

@@ -7,13 +7,12 @@
 namespace motley {
 namespace {
 
-// The transport's kind; "tls" for tcp with a secret.
+// A kind of support/transport_kind.h.
 class WireCostOver : public testing::TestWithParam<std::string> {};
 
 TEST_P(WireCostOver, CoversNoneAndEveryChainAskedFor) {
-  const TransportOptions options = options_for(GetParam(), Rank{0}, 2);
   const auto cost =
-      measure_wire_cost({"fp16", "none", "bf16|zstd(1)"}, options.kind, options.secret);
+      measure_wire_cost({"fp16", "none", "bf16|zstd(1)"}, options_for(GetParam(), Rank{0}, 2));
   ASSERT_TRUE(cost.ok()) << describe(cost.error());
   ASSERT_EQ(cost->codecs.size(), 3U);
   EXPECT_EQ(cost->codecs.at("none").bytes_per_float, 4);
@@ -35,7 +34,7 @@ std::vector<std::string> kinds() {
 INSTANTIATE_TEST_SUITE_P(EveryTransport, WireCostOver, testing::ValuesIn(kinds()));
 
 TEST(WireCost, RefusesWhatIsNoCodec) {
-  const auto cost = measure_wire_cost({"gzip"}, "auto", "");
+  const auto cost = measure_wire_cost({"gzip"}, {});
   ASSERT_FALSE(cost.ok());
   EXPECT_EQ(cost.error().code, ErrorCode::kConfig);
 }
