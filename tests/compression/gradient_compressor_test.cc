@@ -24,6 +24,10 @@ constexpr const char* kLossyChains[] = {"fp16",
                                         "topk(0.1)|fp16",
                                         "topk(0.1)|bf16",
                                         "topk(0.25)|int8",
+                                        "lowrank(1)",
+                                        "lowrank(4)|fp16",
+                                        "lowrank(2)|int8|zstd(1)",
+                                        "lowrank(6)|int4",
                                         "topk(0.1)|int8|zstd(1)"};
 
 std::unique_ptr<GradientCompressor> compressor_of(const CompressorOptions& options,
@@ -193,7 +197,8 @@ TEST(GradientCompressor, IsReadByTheCodecForReceivers) {
 
 TEST(GradientCompressor, GoesOnFromASavedState) {
   for (const CompressorOptions& options :
-       {CompressorOptions{.chain = "int4"}, CompressorOptions{.chain = "topk(0.05)|int8"},
+       {CompressorOptions{.chain = "int4"}, CompressorOptions{.chain = "lowrank(4)|fp16"},
+        CompressorOptions{.chain = "topk(0.05)|int8"},
         CompressorOptions{.chain = "topk(0.05)|zstd(1)", .momentum = 0.5F}}) {
     const auto first = compressor_of(options, 9000);
     for (unsigned step = 0; step < 5; ++step) sent(*first, normal_slice(9000, step), step);
@@ -274,6 +279,8 @@ TEST(GradientCompressor, RefusesWhatDoesNotGoTogether) {
   };
   EXPECT_THAT(refused({.chain = "half"}), HasSubstr("unknown"));
   EXPECT_THAT(refused({.chain = "int8", .momentum = 0.9F}), HasSubstr("topk"));
+  EXPECT_THAT(refused({.chain = "lowrank(4)", .momentum = 0.9F}), HasSubstr("topk"));
+  EXPECT_THAT(refused({.chain = "lowrank(4)", .warmup_steps = 5}), HasSubstr("density"));
   EXPECT_THAT(refused({.chain = "topk(0.1)", .error_feedback = false, .momentum = 0.9F}),
               HasSubstr("error feedback"));
   EXPECT_THAT(refused({.chain = "topk(0.1)", .momentum = 1}), HasSubstr("below 1"));
