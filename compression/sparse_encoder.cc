@@ -43,24 +43,31 @@ void add_and_mark(const SelectKernels& kernels,
   }
 }
 
-std::size_t count_marks(std::span<const std::uint64_t> words) {
-  std::size_t count = 0;
-  for (const std::uint64_t word : words) count += static_cast<std::size_t>(std::popcount(word));
-  return count;
-}
-
 std::uint32_t magnitude_bits(float value) {
   return std::bit_cast<std::uint32_t>(value) & 0x7FFFFFFFU;
 }
 
-// Calls use(place) for each that is marked, which may unmark it.
-template <class Use>
-void for_marks(std::span<const std::uint64_t> words, const Use& use) {
-  for (std::size_t word = 0; word < words.size(); ++word) {
-    for (std::uint64_t bits = words[word]; bits != 0; bits &= bits - 1) {
-      use(64 * word + static_cast<std::size_t>(std::countr_zero(bits)));
-    }
+// The marks of the block that begins there, out of those of its slice.
+void copy_marks(std::span<const std::uint64_t> slice_marks, std::size_t first, KeptValues& kept) {
+  const auto marks = slice_marks.subspan(first / 64);
+  std::ranges::copy(marks.first(std::min(marks.size(), kMaskWords)), kept.mask.begin());
+  std::fill(kept.mask.begin() + static_cast<std::ptrdiff_t>(std::min(marks.size(), kMaskWords)),
+            kept.mask.end(), 0);
+}
+
+// Of what is kept only what reaches the threshold. Without branches: about half of it does.
+void keep_from(std::uint32_t threshold_bits, KeptValues& kept) {
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < kept.count; ++i) {
+    const std::uint16_t place = kept.places[i];
+    const float value = kept.values[i];
+    const bool large = magnitude_bits(value) >= threshold_bits;
+    kept.places[count] = place;
+    kept.values[count] = value;
+    count += large ? 1 : 0;
+    kept.mask[place / 64] ^= std::uint64_t{!large} << place % 64;
   }
+  kept.count = count;
 }
 
 void fetch_kept(std::span<const float> values_N, KeptValues& kept) {
@@ -109,7 +116,20 @@ Selection SparseEncoder::select(std::span<const float> values_N,
   });
 }
 
-// Adds a whole slice to its feedback, and marks what reaches its exact threshold.
+// Fills candidates_ from the marks.
+void SparseEncoder::list_candidates(std::span<const float> marked_N) {
+  KeptValues kept;
+  candidates_.clear();
+  for (std::size_t first = 0; first < marked_N.size(); first += kSparseBlockValues) {
+    copy_marks(marks_, first, kept);
+    list_places(kept);
+    for (const std::uint16_t place : kept.kept_places()) {
+      candidates_.push_back(magnitude_bits(marked_N[first + place]));
+    }
+  }
+}
+
+// Adds a whole slice to its feedback, and marks what reaches its exact threshold and some more.
 Selection SparseEncoder::mark_exactly(std::span<const float> values_N,
                                       double density,
                                       const Feedback& feedback) {
@@ -117,21 +137,16 @@ Selection SparseEncoder::mark_exactly(std::span<const float> values_N,
   const auto marked_N = marked_values(values_N, feedback);
   marks_.resize((values_N.size() + 63) / 64);
   add_and_mark(kernels_, values_N, feedback, threshold_.last_bound(), marks_.data());
-  std::size_t found = count_marks(marks_);
-  if (!SparseThreshold::enough(found, wanted)) {
+  list_candidates(marked_N);
+  if (!SparseThreshold::enough(candidates_.size(), wanted)) {
     kernels_.mark(marked_N, threshold_.sampled_bound(marked_N, wanted), marks_.data());
-    found = count_marks(marks_);
-    if (found < wanted) kernels_.mark(marked_N, 1, marks_.data());
+    list_candidates(marked_N);
   }
-  candidates_.clear();
-  for_marks(marks_,
-            [&](std::size_t place) { candidates_.push_back(magnitude_bits(marked_N[place])); });
-  const Selection selection = threshold_.select_among(candidates_, values_N.size(), density);
-  for_marks(marks_, [&](std::size_t place) {
-    const bool large = magnitude_bits(marked_N[place]) >= selection.threshold_bits;
-    if (!large) marks_[place / 64] &= ~(std::uint64_t{1} << place % 64);
-  });
-  return selection;
+  if (candidates_.size() < wanted) {
+    kernels_.mark(marked_N, 1, marks_.data());
+    list_candidates(marked_N);
+  }
+  return threshold_.select_among(candidates_, values_N.size(), density);
 }
 
 // values_B: the kept values as they were written.
@@ -167,14 +182,14 @@ std::size_t SparseEncoder::encode(std::span<const float> values_N,
   for (std::size_t first = 0; first < count; first += kSparseBlockValues) {
     const auto block_N = values_N.subspan(first, std::min(count - first, kSparseBlockValues));
     const Feedback block = feedback_of_block(feedback, first, block_N.size());
-    if (block_N.size() < kSparseBlockValues) kept.mask.fill(0);
     if (exact) {
-      const auto marks = std::span(marks_).subspan(first / 64);
-      std::ranges::copy(marks.first(std::min(marks.size(), kMaskWords)), kept.mask.begin());
+      copy_marks(marks_, first, kept);
     } else {
+      if (block_N.size() < kSparseBlockValues) kept.mask.fill(0);
       add_and_mark(kernels_, block_N, block, selection.threshold_bits, kept.mask.data());
     }
     fetch_kept(marked_values(block_N, block), kept);
+    if (exact) keep_from(selection.threshold_bits, kept);
     if (!kept.finite) {
       drop_not_finite(kept, block);
       kept.count = 0;

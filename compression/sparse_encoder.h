@@ -61,6 +61,7 @@ class SparseEncoder {
   [[nodiscard]] Selection select(std::span<const float> values_N,
                                  double density,
                                  const Feedback& feedback);
+  void list_candidates(std::span<const float> marked_N);
   [[nodiscard]] Selection mark_exactly(std::span<const float> values_N,
                                        double density,
                                        const Feedback& feedback);

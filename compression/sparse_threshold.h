@@ -66,7 +66,7 @@ class SparseThreshold {
   // value but 0 reaches, of a slice that is hardly larger than the sample.
   [[nodiscard]] std::uint32_t sampled_bound(std::span<const float> values_N, std::size_t wanted);
 
-  // candidates: the magnitudes from some bound on, as bits, in any order, which changes. All but
+  // candidates: the magnitudes from some bound on, as bits; used up. All but
   // zeros where they are fewer than wanted.
   [[nodiscard]] Selection select_among(std::vector<std::uint32_t>& candidates,
                                        std::size_t count,

@@ -165,6 +165,18 @@ TEST(GradientCompressor, KeepsNearlyTheTargetWhileTheResidualGrows) {
   }
 }
 
+// As the slices of sums are, which are short enough for exact thresholds: whatever the gradients of
+// the steps before were.
+TEST(GradientCompressor, KeepsTheTargetOfAShortSlice) {
+  const std::size_t count = 65'536;
+  const auto compressor = compressor_of({.chain = "topk(0.01)"}, count);
+  for (unsigned step = 0; step < 40; ++step) {
+    Floats gradient = step % 2 == 0 ? normal_slice(count, step) : heavy_slice(count, step);
+    for (float& value : gradient) value *= step % 7 == 3 ? 100.0F : 1.0F;
+    EXPECT_EQ(kept_in(sent(*compressor, gradient, step)), 655U) << step;
+  }
+}
+
 TEST(GradientCompressor, WarmsUpFromDenseToTheTarget) {
   const auto compressor = compressor_of({.chain = "topk(0.01)", .warmup_steps = 9}, 100'000);
   const double densities[] = {0.25,     0.25,     0.25,     0.0625, 0.0625, 0.0625,
