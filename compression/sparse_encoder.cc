@@ -123,13 +123,15 @@ void SparseEncoder::list_candidates(std::span<const float> marked_N) {
   for (std::size_t first = 0; first < marked_N.size(); first += kSparseBlockValues) {
     copy_marks(marks_, first, kept);
     list_places(kept);
-    for (const std::uint16_t place : kept.kept_places()) {
-      candidates_.push_back(magnitude_bits(marked_N[first + place]));
+    const std::size_t before = candidates_.size();
+    candidates_.resize(before + kept.count);
+    for (std::size_t i = 0; i < kept.count; ++i) {
+      candidates_[before + i] = magnitude_bits(marked_N[first + kept.places[i]]);
     }
   }
 }
 
-// Adds a whole slice to its feedback, and marks what reaches its exact threshold and some more.
+// Adds a whole slice to its feedback, and marks what reaches its exact threshold, among others.
 Selection SparseEncoder::mark_exactly(std::span<const float> values_N,
                                       double density,
                                       const Feedback& feedback) {
