@@ -8,6 +8,7 @@
 #include "cluster/measure.h"
 #include "cluster/workers.h"
 #include "compression/codec.h"
+#include "compression/codec_chain.h"
 #include "data/source.h"
 #include "partitioner/remedy.h"
 
@@ -24,6 +25,15 @@ Result<std::vector<std::string>> codecs_to_plan_with(const std::string& chain) {
 // What "auto" may take besides where it pays: docs/compression.md has what it does to learning.
 std::vector<std::string> coarser_codecs(const std::string& chain) {
   return chain == "auto" ? std::vector<std::string>{"int8"} : std::vector<std::string>{};
+}
+
+Result<void> check_boundary_codec(const std::string& chain) {
+  const auto parsed = parse_codec_chain(chain);
+  if (!parsed.ok() || !parsed->for_gradients_only()) return {};
+  return Error{ErrorCode::kConfig, fmt::format("activations cannot be compressed by '{}'", chain),
+               "topk and lowrank leave out most of a message, which only sums of gradients send "
+               "later",
+               "set compression.activations to none, fp16, bf16, int8 or int4"};
 }
 
 // The data is read by the stage with the first layers. When that stage is started here it is
@@ -74,6 +84,7 @@ Result<PlanOptions> plan_options(const Config& config, int stages) {
   options.default_threads = config.run.threads;
   options.replicas = config.parallel.replicas;
   options.recompute = config.parallel.recompute;
+  MOTLEY_TRY(check_boundary_codec(config.compression.activations));
   MOTLEY_ASSIGN(options.codecs, codecs_to_plan_with(config.compression.activations));
   MOTLEY_ASSIGN(options.gradient_codecs, codecs_to_plan_with(config.compression.gradients));
   options.coarser_codecs = coarser_codecs(config.compression.activations);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "compression/dense_formats.h"
+#include "compression/low_rank_codec.h"
 #include "compression/quantised_formats.h"
 #include "compression/sparse_codec.h"
 #include "compression/zstd_codec.h"
@@ -23,10 +24,11 @@ struct ChainLink {
 Error not_a_chain(const std::string& chain, const std::string& cause) {
   return {ErrorCode::kConfig, fmt::format("not a codec: '{}'", chain), cause,
           fmt::format("use none, fp16, bf16, int8, int4, topk(DENSITY) with a density above 0 and "
-                      "up to 1, or zstd(LEVEL) with a level of {} to {}; or a chain of topk, what "
-                      "writes its values (fp16, bf16 or int8) and zstd, such as fp16|zstd(1) or "
-                      "topk(0.01)|int8",
-                      kZstdLevelMin, kZstdLevelMax)};
+                      "up to 1, lowrank(RANK) with a rank of 1 to {}, or zstd(LEVEL) with a level "
+                      "of {} to {}; or a chain of topk or lowrank, what writes its values (fp16, "
+                      "bf16 or int8; int4 for lowrank) and zstd, such as fp16|zstd(1), "
+                      "topk(0.01)|int8 or lowrank(4)|fp16",
+                      kRankMax, kZstdLevelMin, kZstdLevelMax)};
 }
 
 std::string_view trimmed(std::string_view text) {
@@ -71,10 +73,17 @@ Number parse_number(std::string_view text, Number otherwise) {
   return error == std::errc() && end == text.data() + text.size() ? number : otherwise;
 }
 
+// All of the chain but zstd.
+std::unique_ptr<const Codec> make_first_codec(const CodecChain& chain, double density_max) {
+  if (chain.density) return make_sparse_codec({*chain.density, density_max, chain.format});
+  if (chain.rank) return make_low_rank_codec(LowRankCoder(*chain.rank, chain.format));
+  return make_fixed_size_codec(chain.format);
+}
+
 }  // namespace
 
 bool CodecChain::lossy() const {
-  return density.has_value() || format.name != std::string_view("none");
+  return for_gradients_only() || format.name != std::string_view("none");
 }
 
 Result<CodecChain> parse_codec_chain(const std::string& text) {
@@ -86,6 +95,11 @@ Result<CodecChain> parse_codec_chain(const std::string& text) {
     const auto density = parse_number(links[next].argument, 0.0);
     if (!(0 < density && density <= 1)) return not_a_chain(text, "topk needs a density");
     chain.density = density;
+    ++next;
+  } else if (links[next].name == "lowrank") {
+    const auto rank = parse_number(links[next].argument, std::size_t{0});
+    if (!(1 <= rank && rank <= kRankMax)) return not_a_chain(text, "lowrank needs a rank");
+    chain.rank = rank;
     ++next;
   }
   if (next < links.size()) {
@@ -112,9 +126,7 @@ Result<CodecChain> parse_codec_chain(const std::string& text) {
 }
 
 std::unique_ptr<const Codec> make_chain_codec(const CodecChain& chain, double density_max) {
-  auto codec = chain.density.has_value()
-                   ? make_sparse_codec({*chain.density, density_max, chain.format})
-                   : make_fixed_size_codec(chain.format);
+  auto codec = make_first_codec(chain, density_max);
   return chain.zstd_level == 0 ? std::move(codec)
                                : make_zstd_codec(std::move(codec), chain.zstd_level);
 }

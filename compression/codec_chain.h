@@ -1,6 +1,8 @@
-// A chain as text, "topk(0.01)|fp16|zstd(1)", and as the values that it stands for.
+// A chain as text, "topk(0.01)|fp16|zstd(1)" or "lowrank(4)|fp16", and as the values that it stands
+// for.
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <string>
@@ -11,12 +13,17 @@
 namespace motley {
 
 struct CodecChain {
-  std::optional<double> density;  // of topk, 0 < density <= 1; without it every value is sent
-  FixedSizeFormat format;         // of the values that are sent
-  int zstd_level = 0;             // 0: not packed
+  std::optional<double> density;    // of topk, 0 < density <= 1; without it every value is sent
+  std::optional<std::size_t> rank;  // of lowrank, 1 to kRankMax; not together with a density
+  FixedSizeFormat format;           // of the values, or factors, that are sent
+  int zstd_level = 0;               // 0: not packed
 
   // Whether a message may mean other values than it was made of.
   [[nodiscard]] bool lossy() const;
+
+  // Whether messages leave out most of what they are made of, so that only a sender that adds it
+  // to its next ones (compression/gradient_compressor.h) has use for it.
+  [[nodiscard]] bool for_gradients_only() const { return density.has_value() || rank.has_value(); }
 };
 
 // kConfig, naming the known codecs, when it is not a chain.

@@ -80,18 +80,24 @@ class FixedSizeCodec : public Codec {
   }
 
   Result<void> check_size(std::size_t bytes, std::size_t count) const {
-    const std::size_t expected_bytes = bytes_max(count);
-    if (bytes == expected_bytes) return {};
-    return Error{ErrorCode::kCorrupt,
-                 fmt::format("{} message of {} bytes where {} values take {}", format_.name, bytes,
-                             count, expected_bytes),
-                 "the two ends do not use the same codec or shape", "start both from one plan"};
+    return check_message_bytes(format_.name, bytes, bytes_max(count), count);
   }
 
   FixedSizeFormat format_;
 };
 
 }  // namespace
+
+Result<void> check_message_bytes(const char* codec,
+                                 std::size_t bytes,
+                                 std::size_t expected_bytes,
+                                 std::size_t count) {
+  if (bytes == expected_bytes) return {};
+  return Error{ErrorCode::kCorrupt,
+               fmt::format("{} message of {} bytes where {} values take {}", codec, bytes, count,
+                           expected_bytes),
+               "the two ends do not use the same codec or shape", "start both from one plan"};
+}
 
 std::unique_ptr<const Codec> make_fixed_size_codec(const FixedSizeFormat& format) {
   return std::make_unique<FixedSizeCodec>(format);

@@ -15,6 +15,12 @@ struct FixedSizeFormat : FormatKernels {
   std::size_t (*bytes)(std::size_t count) = nullptr;
 };
 
+// kCorrupt where a message of `count` values has not the bytes that they take.
+[[nodiscard]] Result<void> check_message_bytes(const char* codec,
+                                               std::size_t bytes,
+                                               std::size_t expected_bytes,
+                                               std::size_t count);
+
 // bytes_max() is exact. Decoding refuses every other size.
 [[nodiscard]] std::unique_ptr<const Codec> make_fixed_size_codec(const FixedSizeFormat& format);
 

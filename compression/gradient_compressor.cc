@@ -73,6 +73,7 @@ GradientCompressor::GradientCompressor(const CompressorOptions& options,
   if (fed_back) residual_N_.resize(count);
   if (options.momentum > 0) velocity_N_.resize(count);
   if (chain.density.has_value()) sparse_.emplace(chain.format);
+  if (chain.rank.has_value()) low_rank_.emplace(*chain.rank, chain.format);
   if (chain.zstd_level > 0) packer_.emplace(chain.zstd_level);
 }
 
@@ -93,16 +94,23 @@ std::size_t GradientCompressor::encode(std::span<const float> gradient_N,
   MOTLEY_CHECK(wire_B.size() >= bytes_max(), "{} bytes of room for {}", wire_B.size(), bytes_max());
   if (!sparse_ && residual_N_.empty()) return codec_->encode(gradient_N, wire_B);
   if (!packer_) return encode_fed_back(gradient_N, step, wire_B);
-  const std::size_t unpacked_max = sparse_ ? sparse_bytes_max(count_, density(step), chain_.format)
-                                           : chain_.format.bytes(count_);
-  unpacked_B_.resize(std::max(unpacked_B_.size(), unpacked_max));
+  unpacked_B_.resize(std::max(unpacked_B_.size(), unpacked_bytes_max(step)));
   const std::size_t bytes = encode_fed_back(gradient_N, step, unpacked_B_);
   return packer_->pack(std::span(unpacked_B_).first(bytes), wire_B);
+}
+
+std::size_t GradientCompressor::unpacked_bytes_max(std::int64_t step) const {
+  if (sparse_) return sparse_bytes_max(count_, density(step), chain_.format);
+  return low_rank_ ? low_rank_->bytes(count_) : chain_.format.bytes(count_);
 }
 
 std::size_t GradientCompressor::encode_fed_back(std::span<const float> gradient_N,
                                                 std::int64_t step,
                                                 std::span<std::byte> wire_B) {
+  if (low_rank_) {
+    low_rank_->encode_feedback(gradient_N, residual_N_, wire_B.data());
+    return low_rank_->bytes(count_);
+  }
   if (!sparse_) {
     chain_.format.encode_feedback(gradient_N, residual_N_, wire_B.data());
     return chain_.format.bytes(count_);

@@ -20,6 +20,7 @@
 
 #include "compression/codec.h"
 #include "compression/codec_chain.h"
+#include "compression/low_rank_coder.h"
 #include "compression/sparse_encoder.h"
 #include "compression/zstd_codec.h"
 
@@ -81,6 +82,9 @@ class GradientCompressor {
  private:
   GradientCompressor(const CompressorOptions& options, const CodecChain& chain, std::size_t count);
 
+  // Of a message of that step before it is packed.
+  [[nodiscard]] std::size_t unpacked_bytes_max(std::int64_t step) const;
+
   std::size_t encode_fed_back(std::span<const float> gradient_N,
                               std::int64_t step,
                               std::span<std::byte> wire_B);
@@ -93,6 +97,7 @@ class GradientCompressor {
   std::vector<float> residual_N_;
   std::vector<float> velocity_N_;
   std::optional<SparseEncoder> sparse_;
+  std::optional<LowRankCoder> low_rank_;
   std::optional<ZstdPacker> packer_;
   std::vector<std::byte> unpacked_B_;
 };

@@ -1,10 +1,13 @@
 // The sending side of the chain link topk(DENSITY): of a slice, the largest values by magnitude, in
 // blocks (compression/sparse_block.h). One pass over the slice adds what was left before, selects,
-// packs, and takes what is sent from what is left.
+// packs, and takes what is sent from what is left. A short slice is added and marked as a whole,
+// and what it keeps chosen among what is marked, before any of it is packed.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
+#include <vector>
 
 #include "compression/fixed_size_codec.h"
 #include "compression/select_kernels.h"
@@ -58,11 +61,17 @@ class SparseEncoder {
   [[nodiscard]] Selection select(std::span<const float> values_N,
                                  double density,
                                  const Feedback& feedback);
+  void list_candidates(std::span<const float> marked_N);
+  [[nodiscard]] Selection mark_exactly(std::span<const float> values_N,
+                                       double density,
+                                       const Feedback& feedback);
   void take_sent(KeptValues& kept, const std::byte* values_B, const Feedback& block) const;
 
   FixedSizeFormat format_;
   SelectKernels kernels_ = best_select_kernels();
   SparseThreshold threshold_;
+  std::vector<std::uint64_t> marks_;  // of a whole slice, where that is marked before it is written
+  std::vector<std::uint32_t> candidates_;  // magnitudes, as bits
 };
 
 }  // namespace motley

@@ -149,6 +149,11 @@ INSTANTIATE_TEST_SUITE_P(Chains,
                                          "topk(0.5)|bf16",
                                          "topk(0.1)|int8",
                                          "topk(0.1)|zstd(2)",
+                                         "lowrank(2)",
+                                         "lowrank(1)|fp16",
+                                         "lowrank(3)|bf16",
+                                         "lowrank(2)|int8|zstd(1)",
+                                         "lowrank(5)|int4",
                                          "topk(1)|int8|zstd(1)"));
 
 class EveryWholeChain : public EveryChain {};
@@ -269,7 +274,18 @@ INSTANTIATE_TEST_SUITE_P(Texts,
                                          "topk(0.1)|topk(0.1)",
                                          "fp16|topk(0.1)",
                                          "zstd(1)|topk(0.1)",
-                                         "topk(0.1)|zstd(1)|fp16"));
+                                         "topk(0.1)|zstd(1)|fp16",
+                                         "lowrank",
+                                         "lowrank()",
+                                         "lowrank(0)",
+                                         "lowrank(33)",
+                                         "lowrank(-1)",
+                                         "lowrank(2.5)",
+                                         "lowrank(4x)",
+                                         "lowrank(4)|topk(0.1)",
+                                         "topk(0.1)|lowrank(4)",
+                                         "fp16|lowrank(4)",
+                                         "lowrank(4)|zstd(1)|fp16"));
 
 TEST(ZstdCodec, RefusesABombBeforeUnpackingIt) {
   const auto wire = zstd_frame(std::vector<std::byte>(1 << 24));

@@ -24,6 +24,10 @@ constexpr const char* kLossyChains[] = {"fp16",
                                         "topk(0.1)|fp16",
                                         "topk(0.1)|bf16",
                                         "topk(0.25)|int8",
+                                        "lowrank(1)",
+                                        "lowrank(4)|fp16",
+                                        "lowrank(2)|int8|zstd(1)",
+                                        "lowrank(6)|int4",
                                         "topk(0.1)|int8|zstd(1)"};
 
 std::unique_ptr<GradientCompressor> compressor_of(const CompressorOptions& options,
@@ -161,6 +165,18 @@ TEST(GradientCompressor, KeepsNearlyTheTargetWhileTheResidualGrows) {
   }
 }
 
+// As the slices of sums are, which are short enough for exact thresholds: whatever the gradients of
+// the steps before were.
+TEST(GradientCompressor, KeepsTheTargetOfAShortSlice) {
+  const std::size_t count = 65'536;
+  const auto compressor = compressor_of({.chain = "topk(0.01)"}, count);
+  for (unsigned step = 0; step < 40; ++step) {
+    Floats gradient = step % 2 == 0 ? normal_slice(count, step) : heavy_slice(count, step);
+    for (float& value : gradient) value *= step % 7 == 3 ? 100.0F : 1.0F;
+    EXPECT_EQ(kept_in(sent(*compressor, gradient, step)), 655U) << step;
+  }
+}
+
 TEST(GradientCompressor, WarmsUpFromDenseToTheTarget) {
   const auto compressor = compressor_of({.chain = "topk(0.01)", .warmup_steps = 9}, 100'000);
   const double densities[] = {0.25,     0.25,     0.25,     0.0625, 0.0625, 0.0625,
@@ -193,7 +209,8 @@ TEST(GradientCompressor, IsReadByTheCodecForReceivers) {
 
 TEST(GradientCompressor, GoesOnFromASavedState) {
   for (const CompressorOptions& options :
-       {CompressorOptions{.chain = "int4"}, CompressorOptions{.chain = "topk(0.05)|int8"},
+       {CompressorOptions{.chain = "int4"}, CompressorOptions{.chain = "lowrank(4)|fp16"},
+        CompressorOptions{.chain = "topk(0.05)|int8"},
         CompressorOptions{.chain = "topk(0.05)|zstd(1)", .momentum = 0.5F}}) {
     const auto first = compressor_of(options, 9000);
     for (unsigned step = 0; step < 5; ++step) sent(*first, normal_slice(9000, step), step);
@@ -274,6 +291,8 @@ TEST(GradientCompressor, RefusesWhatDoesNotGoTogether) {
   };
   EXPECT_THAT(refused({.chain = "half"}), HasSubstr("unknown"));
   EXPECT_THAT(refused({.chain = "int8", .momentum = 0.9F}), HasSubstr("topk"));
+  EXPECT_THAT(refused({.chain = "lowrank(4)", .momentum = 0.9F}), HasSubstr("topk"));
+  EXPECT_THAT(refused({.chain = "lowrank(4)", .warmup_steps = 5}), HasSubstr("density"));
   EXPECT_THAT(refused({.chain = "topk(0.1)", .error_feedback = false, .momentum = 0.9F}),
               HasSubstr("error feedback"));
   EXPECT_THAT(refused({.chain = "topk(0.1)", .momentum = 1}), HasSubstr("below 1"));

@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <cfloat>
 #include <cmath>
+#include <cstdint>
+#include <functional>
 #include <limits>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -96,6 +99,53 @@ TEST(SparseThreshold, IsTheSameForTheSameCalls) {
     EXPECT_EQ(pass(a, normal_slice(50'000, step), 0.01), pass(b, normal_slice(50'000, step), 0.01));
     EXPECT_EQ(a.value(), b.value());
   }
+}
+
+Floats largest_first(Floats values) {
+  for (float& value : values) value = std::abs(value);
+  std::ranges::sort(values, std::greater<>());
+  return values;
+}
+
+std::vector<std::uint32_t> candidates_from(const Floats& values, std::uint32_t bound) {
+  std::vector<std::uint32_t> candidates;
+  for (const float value : values) {
+    const auto bits = std::bit_cast<std::uint32_t>(std::abs(value));
+    if (bits >= bound) candidates.push_back(bits);
+  }
+  return candidates;
+}
+
+TEST(SparseThreshold, IsExactAmongCandidates) {
+  for (const auto& slice : {normal_slice, heavy_slice}) {
+    for (unsigned seed = 0; seed < 20; ++seed) {
+      const Floats values = slice(50'000, seed);
+      SparseThreshold threshold;
+      auto candidates = candidates_from(values, threshold.sampled_bound(values, 500));
+      ASSERT_TRUE(SparseThreshold::enough(candidates.size(), 500)) << candidates.size();
+      const Selection selection = threshold.select_among(candidates, values.size(), 0.01);
+      EXPECT_EQ(std::bit_cast<float>(selection.threshold_bits), largest_first(values)[499]);
+      EXPECT_EQ(selection.kept_max, kept_max(values.size(), 0.01));
+      EXPECT_EQ(threshold.value(), largest_first(values)[499]);
+    }
+  }
+}
+
+TEST(SparseThreshold, LooksForCandidatesBelowTheLastThreshold) {
+  SparseThreshold threshold;
+  EXPECT_EQ(threshold.last_bound(), std::bit_cast<std::uint32_t>(FLT_MAX));
+  threshold.set_value(2);
+  EXPECT_EQ(threshold.last_bound(), std::bit_cast<std::uint32_t>(1.8F));
+  threshold.set_value(FLT_TRUE_MIN);
+  EXPECT_EQ(threshold.last_bound(), 1U);
+}
+
+TEST(SparseThreshold, TakesAllButZerosWhereTheyAreFewerThanWanted) {
+  SparseThreshold threshold;
+  std::vector<std::uint32_t> candidates = {std::bit_cast<std::uint32_t>(3.0F)};
+  EXPECT_EQ(threshold.select_among(candidates, 1000, 0.01).threshold_bits, 1U);
+  std::vector<std::uint32_t> none;
+  EXPECT_EQ(threshold.select_among(none, 1000, 0.01).kept_max, 0U);
 }
 
 }  // namespace

@@ -23,8 +23,8 @@ Result<void> write_seed(const std::filesystem::path& file, const std::string& by
   return write_file_atomic(file, bytes);
 }
 
-// What tests/fuzz/topk_fuzz.cc reads: the codec's number, the count, the message.
-Result<std::string> topk_seed(char number, const std::string& chain, std::uint16_t count) {
+// What tests/fuzz/messages.h reads: the codec's number, the count, the message.
+Result<std::string> message_seed(char number, const std::string& chain, std::uint16_t count) {
   MOTLEY_ASSIGN(const auto codec, make_codec(chain));
   std::vector<float> values(count);
   for (std::size_t i = 0; i < count; ++i) values[i] = std::sin(static_cast<float>(i * i));
@@ -79,12 +79,16 @@ Result<std::string> tls_seed() {
 Result<void> write_seeds(const std::filesystem::path& folder) {
   MOTLEY_TRY(write_seed(folder / "plan" / "right.json", plan_text()));
   MOTLEY_TRY(write_seed(folder / "profile" / "right.json", profile_text()));
-  MOTLEY_ASSIGN(const std::string gaps, topk_seed(0, "topk(0.05)", 600));
+  MOTLEY_ASSIGN(const std::string gaps, message_seed(0, "topk(0.05)", 600));
   MOTLEY_TRY(write_seed(folder / "topk" / "gaps", gaps));
-  MOTLEY_ASSIGN(const std::string mask, topk_seed(1, "topk(0.4)|fp16", 5000));
+  MOTLEY_ASSIGN(const std::string mask, message_seed(1, "topk(0.4)|fp16", 5000));
   MOTLEY_TRY(write_seed(folder / "topk" / "mask", mask));
-  MOTLEY_ASSIGN(const std::string packed, topk_seed(3, "topk(0.1)|int8|zstd(1)", 500));
+  MOTLEY_ASSIGN(const std::string packed, message_seed(3, "topk(0.1)|int8|zstd(1)", 500));
   MOTLEY_TRY(write_seed(folder / "topk" / "packed", packed));
+  MOTLEY_ASSIGN(const std::string factors, message_seed(1, "lowrank(4)|fp16", 5000));
+  MOTLEY_TRY(write_seed(folder / "lowrank" / "factors", factors));
+  MOTLEY_ASSIGN(const std::string plain, message_seed(0, "lowrank(1)", 40));
+  MOTLEY_TRY(write_seed(folder / "lowrank" / "plain", plain));
   MOTLEY_TRY(write_seed(folder / "frame" / "right", frame_seed()));
   MOTLEY_TRY(write_seed(folder / "tcp" / "hello", hello_seed()));
   MOTLEY_TRY(write_seed(folder / "tcp" / "stream", stream_seed()));

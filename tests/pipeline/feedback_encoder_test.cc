@@ -63,7 +63,7 @@ std::unique_ptr<FeedbackEncoder> encoder_of(const CompressorOptions& options) {
 }
 
 TEST(FeedbackEncoder, LosesNothingOverTheSteps) {
-  for (const char* chain : {"int4", "topk(0.02)|fp16", "fp16|zstd(1)"}) {
+  for (const char* chain : {"int4", "topk(0.02)|fp16", "lowrank(2)|fp16", "fp16|zstd(1)"}) {
     EXPECT_LT(missing_after(*encoder_of({.chain = chain}), 20), 1e-4) << chain;
   }
 }

@@ -1,0 +1,28 @@
+// The bytes of a lowrank message.
+#include <array>
+#include <memory>
+#include <utility>
+
+#include "tests/fuzz/messages.h"
+
+namespace motley {
+namespace {
+
+const Codec& codec_of(unsigned choice) {
+  static const auto codecs = [] {
+    std::array<std::unique_ptr<const Codec>, 4> all;
+    const char* chains[] = {"lowrank(1)", "lowrank(4)|fp16", "lowrank(9)|int8",
+                            "lowrank(2)|int4|zstd(1)"};
+    for (std::size_t i = 0; i < all.size(); ++i) all[i] = std::move(make_codec(chains[i])).value();
+    return all;
+  }();
+  return *codecs[choice % codecs.size()];
+}
+
+}  // namespace
+}  // namespace motley
+
+extern "C" int LLVMFuzzerTestOneInput(const char* data, std::size_t size) {
+  motley::check_input(data, size, motley::codec_of);
+  return 0;
+}
