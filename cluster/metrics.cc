@@ -54,6 +54,11 @@ Json metrics_to_json(const StepMetrics& metrics) {
                {"skipped", metrics.skipped},
                {"wire_bytes", metrics.wire_bytes},
                {"bubble", metrics.bubble},
+               {"losses",
+                {{"imbalance", metrics.losses.imbalance},
+                 {"links_and_filling", metrics.losses.links_and_filling},
+                 {"codec", metrics.losses.codec},
+                 {"optimizer", metrics.losses.optimizer}}},
                {"wait_s", metrics.wait_s}};
   if (metrics.eval_loss) {
     json["eval_loss"] = finite_or_null(*metrics.eval_loss);
@@ -104,6 +109,9 @@ Result<StepMetrics> MetricsCollector::combine(const Reports& reports) const {
                       .grad_norm = first.grad_norm,
                       .skipped = first.skipped};
   double compute_s = 0;
+  double longest_s = 0;  // of what ranks compute
+  double codec_s = 0;
+  double optimizer_s = 0;
   for (std::size_t rank = 0; rank < reports.size(); ++rank) {
     const StepReport& report = *reports[rank];
     if (!same_bits(report.loss, first.loss)) {
@@ -117,6 +125,9 @@ Result<StepMetrics> MetricsCollector::combine(const Reports& reports) const {
     metrics.wire_bytes += report.wire_bytes;
     metrics.wait_s.push_back(report.wait_s);
     compute_s += report.compute_s;
+    longest_s = std::max(longest_s, report.compute_s);
+    codec_s += report.codec_s;
+    optimizer_s += report.optimizer_s;
     if (report.evaluated && !metrics.eval_loss) {
       metrics.eval_loss = report.eval_loss;
       if (report.eval_bytes_per_token > 0) {
@@ -125,7 +136,12 @@ Result<StepMetrics> MetricsCollector::combine(const Reports& reports) const {
       }
     }
   }
-  metrics.bubble = 1 - ratio(compute_s, static_cast<double>(rank_count_) * metrics.step_s);
+  const double all_s = rank_count_ * metrics.step_s;
+  metrics.bubble = 1 - ratio(compute_s, all_s);
+  metrics.losses.imbalance = ratio(rank_count_ * longest_s - compute_s, all_s);
+  metrics.losses.links_and_filling = metrics.bubble - metrics.losses.imbalance;
+  metrics.losses.codec = ratio(codec_s, all_s);
+  metrics.losses.optimizer = ratio(optimizer_s, all_s);
   return metrics;
 }
 

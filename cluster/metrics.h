@@ -25,7 +25,19 @@ struct StepMetrics {
   bool skipped = false;
   std::uint64_t wire_bytes = 0;  // sent by all ranks
   double bubble = 0;             // share of the ranks' time in which they did not compute
-  std::vector<double> wait_s;    // [Rank]
+
+  // Where the ranks' time went that was not spent in layers, in shares of it. What waits there
+  // would be if links took no time and the pipeline needed no filling comes from unequal work; the
+  // rest of the bubble is theirs.
+  struct Losses {
+    double imbalance = 0;
+    double links_and_filling = 0;
+    double codec = 0;
+    double optimizer = 0;
+  };
+
+  Losses losses;
+  std::vector<double> wait_s;  // [Rank]
   std::optional<double> eval_loss;
   std::optional<double> eval_bits_per_byte;  // when the data tells bytes per token
 

@@ -68,6 +68,8 @@ Json step_to_json(const StepReport& report) {
                {"skipped", report.skipped},
                {"wire_bytes", report.wire_bytes},
                {"compute_s", report.compute_s},
+               {"codec_s", report.codec_s},
+               {"optimizer_s", report.optimizer_s},
                {"wait_s", report.wait_s}};
   if (report.evaluated) {
     json["eval_loss"] = number_to_json(report.eval_loss);
@@ -88,6 +90,8 @@ Result<StepReport> step_from_json(const Json& json, const std::string& source) {
   MOTLEY_ASSIGN(const std::int64_t wire_bytes, get_count(json, "wire_bytes", 0, source));
   report.wire_bytes = static_cast<std::uint64_t>(wire_bytes);
   MOTLEY_ASSIGN(report.compute_s, json_get<double>(json, "compute_s", source));
+  MOTLEY_ASSIGN(report.codec_s, json_get<double>(json, "codec_s", source));
+  MOTLEY_ASSIGN(report.optimizer_s, json_get<double>(json, "optimizer_s", source));
   MOTLEY_ASSIGN(report.wait_s, json_get<double>(json, "wait_s", source));
   report.evaluated = json.contains("eval_loss");
   if (report.evaluated) {

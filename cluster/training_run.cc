@@ -13,6 +13,7 @@
 #include "cluster/checkpoint_committer.h"
 #include "cluster/metrics.h"
 #include "cluster/metrics_file.h"
+#include "cluster/pace_watch.h"
 #include "cluster/progress.h"
 #include "cluster/report_collector.h"
 #include "cluster/trace_message.h"
@@ -33,6 +34,7 @@ class RunFollower {
         committer_(
             run.folder.dir(), run.config, run.model, plan_hash(run.plan), run.plan.rank_count()),
         report_(run.plan.rank_count()),
+        pace_(rank_names(run.plan)),
         progress_(progress),
         log_(log) {
     summary_.predicted_step_s = run.plan.predicted_step_s;
@@ -49,11 +51,8 @@ class RunFollower {
 
   Result<TrainingSummary> finish() {
     if (!spans_.empty()) {
-      std::vector<std::string> names;
-      for (int rank = 0; rank < run_.plan.rank_count(); ++rank) {
-        names.push_back(rank_name(run_.plan, Rank{rank}));
-      }
-      MOTLEY_TRY(write_file_atomic(run_.folder.trace_path(), trace_to_json(spans_, names).dump()));
+      MOTLEY_TRY(write_file_atomic(run_.folder.trace_path(),
+                                   trace_to_json(spans_, rank_names(run_.plan)).dump()));
     }
     MOTLEY_ASSIGN(const RunReport report, report_.report(run_.plan, run_.model));
     MOTLEY_TRY(run_.folder.write_report(report));
@@ -67,10 +66,22 @@ class RunFollower {
   }
 
  private:
+  static std::vector<std::string> rank_names(const Plan& plan) {
+    std::vector<std::string> names;
+    for (Rank rank{0}; rank.value < plan.rank_count(); ++rank.value) {
+      names.push_back(rank_name(plan, rank));
+    }
+    return names;
+  }
+
   Result<void> on_step(int worker, const Json& event) {
     MOTLEY_ASSIGN(const StepReport report, step_from_json(event, "a worker's step"));
     MOTLEY_ASSIGN(const auto metrics, metrics_.add(Rank{worker}, report));
     report_.add_step(Rank{worker}, report);
+    if (const auto change = pace_.add(Rank{worker}, report.step, report.compute_s)) {
+      progress_.clear();
+      log_.warn(*change);
+    }
     if (!metrics.has_value()) return {};
     MOTLEY_TRY(metrics_file_.append(metrics_to_json(*metrics)));
     summary_.last_step = metrics->step;
@@ -109,6 +120,7 @@ class RunFollower {
   MetricsFile metrics_file_;
   CheckpointCommitter committer_;
   ReportCollector report_;
+  PaceWatch pace_;
   Progress& progress_;
   const Log& log_;
   std::vector<TraceSpan> spans_;

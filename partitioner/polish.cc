@@ -20,8 +20,10 @@ class Descent {
     while (better && work_ < work_max_) {
       better = false;
       for (std::size_t i = 0; i < best_.stages.size() && work_ < work_max_; ++i) {
-        better = move_cut(i, -1) || better;
-        better = move_cut(i, +1) || better;
+        better = move_cuts(i, 1, -1) || better;
+        better = move_cuts(i, 1, +1) || better;
+        better = move_cuts(i, 2, -1) || better;
+        better = move_cuts(i, 2, +1) || better;
         better = exchange(i) || better;
         better = drop(i) || better;
         better = replace(i) || better;
@@ -30,15 +32,17 @@ class Descent {
   }
 
  private:
-  // Of stage i, when it is not the first.
-  bool move_cut(std::size_t i, int by) {
-    if (i == 0 || i >= best_.stages.size()) return false;
+  // Before stage i, when it is not the first, and further ones: two at once shift a whole stage,
+  // which may help where either alone overloads a neighbour.
+  bool move_cuts(std::size_t i, std::size_t count, int by) {
+    if (i == 0 || i + count > best_.stages.size()) return false;
     Candidate trial = best_;
-    trial.stages[i].first_layer += by;
-    const int behind = i + 1 < trial.stages.size() ? trial.stages[i + 1].first_layer
-                                                   : estimate_.table().layer_count();
-    if (trial.stages[i].first_layer <= trial.stages[i - 1].first_layer ||
-        trial.stages[i].first_layer >= behind) {
+    for (std::size_t k = i; k < i + count; ++k) trial.stages[k].first_layer += by;
+    const auto first_of = [&](std::size_t k) {
+      return k < trial.stages.size() ? trial.stages[k].first_layer
+                                     : estimate_.table().layer_count();
+    };
+    if (first_of(i) <= first_of(i - 1) || first_of(i + count - 1) >= first_of(i + count)) {
       return false;
     }
     return take(std::move(trial));

@@ -289,7 +289,10 @@ Result<void> Executor::vote() {
 }
 
 void Executor::step() {
-  if (compute_.step()) return;
+  const double start_s = now_s();
+  const bool updated = compute_.step();
+  times_.optimizer_s += now_s() - start_s;
+  if (updated) return;
   // Whatever made the step worthless may be in what its messages left out.
   if (reducer_ != nullptr) reducer_->forget();
 }
@@ -326,7 +329,9 @@ Result<void> Executor::receive_floats(const SlotKey& key,
                                       const Codec& codec,
                                       std::span<float> values) {
   MOTLEY_ASSIGN(Buffer buffer, take(key));
+  const double start_s = now_s();
   MOTLEY_TRY(codec.decode(buffer.payload(), values));
+  times_.codec_s += now_s() - start_s;
   buffers_.give(std::move(buffer));
   return {};
 }
@@ -336,7 +341,9 @@ Result<void> Executor::send_floats(Rank to,
                                    const Codec& codec,
                                    std::span<const float> values) {
   Buffer buffer = buffers_.take(codec.bytes_max(values.size()));
+  const double start_s = now_s();
   buffer.set_payload_bytes(codec.encode(values, buffer.payload_room()));
+  times_.codec_s += now_s() - start_s;
   return send_buffer(to, id, std::move(buffer));
 }
 

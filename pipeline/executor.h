@@ -38,8 +38,10 @@ struct ExecutorOptions {
 // How long one run of the schedule took and where the time went, on this rank.
 struct RunTimes {
   double total_s = 0;
-  double compute_s = 0;
-  double wait_s = 0;  // for messages
+  double compute_s = 0;    // all but waiting: of it
+  double codec_s = 0;      // encoding and decoding what crosses between chunks
+  double optimizer_s = 0;  // the step
+  double wait_s = 0;       // for messages
 };
 
 class Executor {

@@ -83,6 +83,8 @@ class TrainingLoop {
     report.skipped = outcome.skipped;
     report.wire_bytes = link_.wire_bytes() - bytes_before;
     report.compute_s = times.compute_s;
+    report.codec_s = times.codec_s;
+    report.optimizer_s = times.optimizer_s;
     report.wait_s = times.wait_s;
     const std::int64_t eval_every = job_.config.train.eval_every;
     if (eval_every > 0 && step % eval_every == 0) MOTLEY_TRY(evaluate(report));

@@ -47,6 +47,23 @@ TEST(Metrics, AddUpWhatAddsUpAndTakeTheSlowestForTime) {
   EXPECT_EQ(metrics->predicted_step_s, 0.4);
 }
 
+TEST(Metrics, SayWhereTheTimeWent) {
+  StepReport idle = report(1);
+  idle.step_s = 1;
+  idle.compute_s = 0.5;
+  idle.codec_s = 0.1;
+  StepReport busy = idle;
+  busy.compute_s = 0.75;
+  busy.optimizer_s = 0.05;
+  const auto metrics = account_of({idle, busy});
+  ASSERT_TRUE(metrics.ok());
+  EXPECT_EQ(metrics->bubble, 0.375);
+  EXPECT_EQ(metrics->losses.imbalance, 0.125);
+  EXPECT_EQ(metrics->losses.links_and_filling, 0.25);
+  EXPECT_EQ(metrics->losses.codec, 0.1);
+  EXPECT_EQ(metrics->losses.optimizer, 0.025);
+}
+
 TEST(Metrics, ComeWhenTheLastRankHasReported) {
   MetricsCollector collector(2, 0);
   EXPECT_FALSE(collector.add(Rank{1}, report(1))->has_value());

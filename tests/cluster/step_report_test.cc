@@ -23,6 +23,8 @@ StepReport report() {
           .grad_norm = 1.25,
           .wire_bytes = 1000,
           .compute_s = 0.3,
+          .codec_s = 0.02,
+          .optimizer_s = 0.01,
           .wait_s = 0.2};
 }
 
