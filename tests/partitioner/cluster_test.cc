@@ -52,6 +52,17 @@ TEST(ParseCluster, ReadsMachinesAndLinks) {
   EXPECT_EQ(cluster->link("fast", "fast"), cluster->local);
 }
 
+TEST(ParseCluster, ReadsVirtualDevices) {
+  const auto cluster = parse_cluster(machine("devices = [\"virtual:0\", \"virtual:1\"]\n"
+                                             "memory_gib = 48\n[machine.virtual]\n"
+                                             "tokens_per_s = 60_000"),
+                                     "c.toml");
+  ASSERT_TRUE(cluster.ok()) << describe(cluster.error());
+  EXPECT_TRUE(is_virtual(*cluster));
+  EXPECT_EQ(cluster->machines[0].virtual_speed, (VirtualSpeed{.tokens_per_s = 60'000}));
+  EXPECT_FALSE(is_virtual(*parse_cluster(kTwo, "c.toml")));
+}
+
 TEST(ParseCluster, StartsRemoteMachinesOverSshUnlessToldOtherwise) {
   const auto cluster = parse_cluster(kTwo, "c.toml");
   ASSERT_TRUE(cluster.ok());
