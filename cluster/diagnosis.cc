@@ -38,8 +38,9 @@ class MachineFindings {
   }
 
   void check_devices() {
-    const auto strange = std::ranges::find_if(
-        machine_.devices, [](const std::string& device) { return device != "cpu"; });
+    const auto strange = std::ranges::find_if(machine_.devices, [](const std::string& device) {
+      return device != "cpu" && !is_virtual_device(device);
+    });
     if (strange != machine_.devices.end()) {
       problem(ErrorCode::kConfig, "devices",
               fmt::format("device '{}' is not supported yet", *strange),

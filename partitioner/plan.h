@@ -69,6 +69,9 @@ struct Plan {
   [[nodiscard]] int chunk_count() const { return static_cast<int>(chunks.size()); }
 };
 
+// Whether the plan is a rehearsal: its devices are virtual (is_virtual_device).
+[[nodiscard]] bool is_virtual(const Plan& plan);
+
 // Who computes each micro-batch of the chunk, [MicroId]. The replicas take turns in proportion to
 // their shares: each micro-batch goes to the replica that is furthest behind its share, the lower
 // rank when two are.
