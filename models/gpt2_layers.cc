@@ -11,7 +11,8 @@
 namespace motley {
 namespace {
 
-// dropout(wte[token] + wpe[position]). Keeps the tokens.
+// dropout(wte[token] + wpe[position]). Keeps the tokens. Nobody waits for a gradient of its input,
+// so its input part adds those of its parameters, of which one may be tied.
 class Embed final : public Layer {
  public:
   Embed(const LayerContext& context, LayerParameters parameters)
@@ -38,24 +39,20 @@ class Embed final : public Layer {
                             const MicroContext& micro,
                             SavedTensors& saved) override {
     dropout_in_place(grad_output, p_, micro, index_);
-    saved.push_back(std::move(grad_output));
-    return {};
-  }
-
-  void backward_weight(SavedTensors& saved) override {
-    const SavedTensors kept = std::exchange(saved, {});
-    const at::Tensor& tokens = kept[0];
-    const at::Tensor& grad_y = kept[1];
-    const std::int64_t width = grad_y.size(-1);
+    const at::Tensor tokens = std::exchange(saved, {})[0];
+    const std::int64_t width = grad_output.size(-1);
     auto* token_rows = parameters_.gradients[0].data_ptr<float>();
     auto* position_rows = parameters_.gradients[1].data_ptr<float>();
-    const auto* grad = grad_y.data_ptr<float>();
+    const auto* grad = grad_output.data_ptr<float>();
     for_each_token(tokens, [&](std::int64_t token, std::int64_t position) {
       kernels::add_row(grad, token_rows + token * width, width);
       kernels::add_row(grad, position_rows + position * width, width);
       grad += width;
     });
+    return {};
   }
+
+  void backward_weight(SavedTensors& /*saved*/) override {}
 
  private:
   // In the order of samples and positions, so that sums have one order.

@@ -21,7 +21,7 @@ LayerMemory memory_of(const std::string& kind, const Shape& shape) {
   const std::int64_t row = kFloatBytes * t;
   const std::int64_t norm = 2 * row;
   if (kind == "gpt2.embed") {
-    return {kTokenBytes * t, kTokenBytes * t + row * d, row * d};
+    return {kTokenBytes * t, 0, row * d};
   }
   if (kind == "gpt2.attn") {
     // x, its norm, queries, keys and values, the heads; probabilities of every pair of positions.

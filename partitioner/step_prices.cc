@@ -107,7 +107,7 @@ void StepPrices::price_chunk(const Plan& plan, std::size_t chunk) {
 std::vector<ReducePrice> StepPrices::price_sum(const std::vector<Rank>& ranks,
                                                std::int64_t parameters) const {
   std::vector<ReducePrice> prices;
-  if (ranks.size() < 2) return prices;
+  if (ranks.size() < 2 || parameters == 0) return prices;
   const auto slot_of = [&](Rank rank) { return rank_slots_[rank.index()]; };
   const auto machine_of = [&](Rank rank) -> const std::string& {
     return cost_.slots()[static_cast<std::size_t>(slot_of(rank))].machine;

@@ -49,8 +49,12 @@ class Compiler {
     program_.ops.reserve(actions);  // receives are posted for nothing, forwards take several
     for (rank_ = 0; rank_ < ranks_; ++rank_) {
       program_.first_op.push_back(program_.ops.size());
+      find_last_changes();
       for (action_ = 0; action_ < schedule_.ranks[rank_].size(); ++action_) {
         add(schedule_.ranks[rank_][action_]);
+        for (std::size_t s = 0; s < sums_.size(); ++s) {
+          if (last_changes_[s] == action_) send_early(sums_[s]);
+        }
       }
     }
     program_.first_op.push_back(program_.ops.size());
@@ -63,6 +67,7 @@ class Compiler {
     std::size_t first_message = 0;
     // [Rank] its messages, counted from the first: of a phase what it sends, then what it gets.
     std::vector<std::vector<std::size_t>> of_rank;
+    std::size_t sent_early = 0;  // of the rank being compiled
   };
 
   // Numbers: activations and gradients by receiving chunk and micro-batch, then targets, votes,
@@ -92,6 +97,39 @@ class Compiler {
       for (; begin < end; ++begin) sum.of_rank[all[begin].message.to.index()].push_back(begin);
     }
     return first + all.size();
+  }
+
+  // After which action of the rank what each sum is of changes no more, and the gradient that the
+  // action made has left; past the end: the rank has no such sum.
+  void find_last_changes() {
+    const std::vector<Action>& actions = schedule_.ranks[rank_];
+    std::vector<std::size_t> last(sums_.size(), actions.size());
+    last_changes_ = last;
+    for (std::size_t a = 0; a < actions.size(); ++a) {
+      const Action& action = actions[a];
+      const std::size_t c = action.chunk.index();
+      const bool whole = action.kind == ActionKind::kBackward;
+      const bool weights = whole || action.kind == ActionKind::kBackwardWeight;
+      const bool input = whole || action.kind == ActionKind::kBackwardInput;
+      const bool sends = a + 1 < actions.size() && actions[a + 1].kind == ActionKind::kSendGradient;
+      const std::size_t end = sends ? a + 1 : a;
+      if (weights) last[c] = end;
+      // Of the tied parameter chunk 0 finishes its part with the input's.
+      if ((input && c == 0) || (weights && c + 1 == chunks_)) last.back() = end;
+      if (action.kind == ActionKind::kReduce) last_changes_[c] = last[c];
+      if (action.kind == ActionKind::kReduceTied) last_changes_.back() = last.back();
+    }
+    for (Sum& sum : sums_) sum.sent_early = 0;
+  }
+
+  // What a rank sends before it needs anything of the others goes as soon as it is there.
+  void send_early(Sum& sum) {
+    for (const std::size_t number : sum.of_rank[rank_]) {
+      const ReducePrice& it = (*sum.prices)[number];
+      if (it.message.from.index() != rank_) return;
+      send_part(sum, number, it);
+      ++sum.sent_early;
+    }
   }
 
   void add(const Action& action) {
@@ -145,14 +183,19 @@ class Compiler {
   }
 
   void reduce(const Sum& sum) {
-    for (const std::size_t number : sum.of_rank[rank_]) {
-      const ReducePrice& it = (*sum.prices)[number];
+    const std::vector<std::size_t>& numbers = sum.of_rank[rank_];
+    for (std::size_t n = sum.sent_early; n < numbers.size(); ++n) {
+      const ReducePrice& it = (*sum.prices)[numbers[n]];
       if (it.message.from.index() == rank_) {
-        send(sum.first_message + number, it.message.to.index(), it.bytes, it.price.send_s);
+        send_part(sum, numbers[n], it);
       } else {
-        receive(sum.first_message + number, it.price.receive_s);
+        receive(sum.first_message + numbers[n], it.price.receive_s);
       }
     }
+  }
+
+  void send_part(const Sum& sum, std::size_t number, const ReducePrice& it) {
+    send(sum.first_message + number, it.message.to.index(), it.bytes, it.price.send_s);
   }
 
   // Rank 0 answers the votes once it has them all.
@@ -200,6 +243,7 @@ class Compiler {
   const std::size_t ranks_;
   std::vector<double> optimizer_s_;  // [Rank]
   std::vector<Sum> sums_;            // [ChunkId] of R, and of T
+  std::vector<std::size_t> last_changes_;  // beside sums_, of the rank being compiled
   std::size_t first_gradient_ = 0;
   std::size_t first_target_ = 0;
   std::size_t first_vote_ = 0;

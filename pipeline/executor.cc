@@ -80,11 +80,11 @@ Result<RunTimes> Executor::run(const Schedule& schedule, const BatchPosition& po
 Result<void> Executor::begin_sums() {
   std::vector<GradientReducer::Task> tasks;
   last_changes_.clear();
+  last_uses_.clear();
   for (const Action& action : schedule_->ranks[self_.index()]) {
     const ChunkId chunk = action.chunk;
-    if (action.kind == ActionKind::kBackward || action.kind == ActionKind::kBackwardWeight) {
-      last_changes_[chunk] = action;
-    } else if (action.kind == ActionKind::kReduce) {
+    note_last(action);
+    if (action.kind == ActionKind::kReduce) {
       tasks.push_back(
           {{FrameKind::kReplicaSum, chunk}, holders_[chunk.index()], compute_.gradients(chunk)});
     } else if (action.kind == ActionKind::kReduceTied) {
@@ -97,6 +97,16 @@ Result<void> Executor::begin_sums() {
                   GradientReducer::make(link_, self_, options_.gradients, options_.timeout_s));
   }
   return reducer_->begin(position_.step, tasks);
+}
+
+// What is noted last stays.
+void Executor::note_last(const Action& action) {
+  const bool whole = action.kind == ActionKind::kBackward;
+  const bool adds_input = whole || action.kind == ActionKind::kBackwardInput;
+  const bool adds_weights = whole || action.kind == ActionKind::kBackwardWeight;
+  if (adds_weights) last_changes_[action.chunk] = action;
+  if (adds_input && action.chunk == ChunkId{0}) last_uses_[TiedUse::kFirstChunk] = action;
+  if (adds_weights && action.chunk == last_chunk()) last_uses_[TiedUse::kLastChunk] = action;
 }
 
 Result<void> Executor::execute(const Action& action) {
@@ -209,6 +219,7 @@ Result<void> Executor::backward(const Action& action) {
   produced_ = {action, kind == ActionKind::kBackward ? compute_.backward(chunk, micro)
                                                      : compute_.backward_input(chunk, micro)};
   if (is_final) end_final(chunk);
+  end_tied(action);
   const ChunkId previous{chunk.value - 1};
   if (chunk.value > 0 && schedule_->owner(previous, micro) == self_) {
     std::ranges::copy(produced_.values, compute_.gradient_room(previous, micro).begin());
@@ -220,6 +231,7 @@ void Executor::backward_weight(const Action& action) {
   const bool is_final = begin_final(action);
   compute_.backward_weight(action.chunk, action.micro);
   if (is_final) end_final(action.chunk);
+  end_tied(action);
 }
 
 // Whether no later action of the step changes the chunk's gradients; they may then be summed while
@@ -238,8 +250,13 @@ void Executor::end_final(ChunkId chunk) {
   const SumId sum{FrameKind::kReplicaSum, chunk};
   if (reducer_ != nullptr && reducer_->has(sum)) reducer_->set_final(sum, 0);
   last_changes_.erase(chunk);
-  if (!last_changes_.empty()) return;
-  compute_.end_backward();
+}
+
+// After the action: whether it was the last that adds to the tied parameter's gradient.
+void Executor::end_tied(const Action& action) {
+  const auto is_done = [&](const auto& use) { return use.second == action; };
+  if (std::erase_if(last_uses_, is_done) == 0 || !last_uses_.empty()) return;
+  compute_.end_tied_gradient();
   if (reducer_ != nullptr && reducer_->has(kTiedSum)) reducer_->set_final(kTiedSum, 0);
 }
 

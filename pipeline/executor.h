@@ -69,6 +69,7 @@ class Executor {
 
  private:
   using SlotKey = std::tuple<ActionKind, ChunkId, MicroId>;
+  enum class TiedUse { kFirstChunk, kLastChunk };
 
   Executor(Rank self,
            FrameLink& link,
@@ -83,8 +84,10 @@ class Executor {
   Result<void> forward(const Action& action);
   Result<void> backward(const Action& action);
   void backward_weight(const Action& action);
+  void note_last(const Action& action);
   [[nodiscard]] bool begin_final(const Action& action);
   void end_final(ChunkId chunk);
+  void end_tied(const Action& action);
   Result<void> finish_sum(const Action& action, const SumId& id);
   Result<void> vote();
   void step();
@@ -121,6 +124,8 @@ class Executor {
   BatchPosition position_;
   // The last action on this rank that changes each chunk's gradients, while it is still to come.
   std::map<ChunkId, Action> last_changes_;
+  // The same of the tied parameter's gradient, by its use.
+  std::map<TiedUse, Action> last_uses_;
   RunTimes times_;
   double action_wait_s_ = 0;  // of the action under way
 

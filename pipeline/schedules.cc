@@ -112,23 +112,21 @@ void check_input(const ScheduleInput& input) {
                "weight parts that may not be queued");
 }
 
-// After all computing, so that no rank holds up another's computing. The chunks come in one order
-// on all ranks, else two ranks could wait for each other: backwards, as their gradients are ready.
-void add_reductions(Schedule& schedule) {
+// After all computing, so that no rank holds up another's computing. They come in one order on all
+// ranks, else two ranks could wait for each other: backwards, as their gradients are ready. That of
+// a tied parameter is ready in chunk 0 before the rest of that chunk.
+void add_reductions(Schedule& schedule, bool tied_across_ranks) {
+  const auto add = [&](const std::vector<Rank>& holders, const Action& action) {
+    for (const Rank rank : holders) schedule.ranks[rank.index()].push_back(action);
+  };
   for (ChunkId chunk{schedule.chunk_count() - 1}; chunk.value >= 0; --chunk.value) {
-    const std::vector<Rank> holders = schedule.holders(chunk);
-    if (holders.size() == 1) continue;
-    for (const Rank rank : holders) {
-      schedule.ranks[rank.index()].push_back({ActionKind::kReduce, chunk, {}});
+    if (chunk == ChunkId{0} && tied_across_ranks) {
+      const std::vector<Rank> ends = schedule.end_holders();
+      MOTLEY_CHECK(ends.size() > 1, "tied parameters on one rank");
+      add(ends, {ActionKind::kReduceTied, {}, {}});
     }
-  }
-}
-
-void add_tied_reductions(Schedule& schedule) {
-  const std::vector<Rank> holders = schedule.end_holders();
-  MOTLEY_CHECK(holders.size() > 1, "tied parameters on one rank");
-  for (const Rank rank : holders) {
-    schedule.ranks[rank.index()].push_back({ActionKind::kReduceTied, {}, {}});
+    const std::vector<Rank> holders = schedule.holders(chunk);
+    if (holders.size() > 1) add(holders, {ActionKind::kReduce, chunk, {}});
   }
 }
 
@@ -155,8 +153,7 @@ Schedule training_schedule(std::string name,
         std::back_inserter(tracks));
   }
   Schedule schedule = assemble(std::move(name), input, std::move(tracks));
-  add_reductions(schedule);
-  if (input.tied_across_ranks) add_tied_reductions(schedule);
+  add_reductions(schedule, input.tied_across_ranks);
   for (Actions& actions : schedule.ranks) {
     actions.push_back({ActionKind::kVote, {}, {}});
     actions.push_back({ActionKind::kStep, {}, {}});

@@ -56,8 +56,9 @@ class StageCompute {
   // Returns the gradient of the input; empty for chunk 0.
   virtual std::span<const float> backward(ChunkId chunk, MicroId micro) = 0;
   // The same in two parts, of which the second may come any time later: the first returns the
-  // gradient of the input, the second adds the gradients of the parameters. A chunk's micro-batches
-  // pass each part in the order that backward() would have had.
+  // gradient of the input, the second adds the gradients of the parameters. Of chunk 0 the first
+  // adds what belongs to a tied parameter too, whose sum over ranks can then run beside the rest. A
+  // chunk's micro-batches pass each part in the order that backward() would have had.
   virtual std::span<const float> backward_input(ChunkId chunk, MicroId micro) = 0;
   virtual void backward_weight(ChunkId chunk, MicroId micro) = 0;
 
@@ -81,8 +82,9 @@ class StageCompute {
   // that hold a use, and not in gradients(). Only called on such a rank, where others have one too.
   virtual std::span<float> tied_gradient() = 0;
 
-  // Called after this rank's last backward of a step, and before tied_gradient() is summed.
-  virtual void end_backward() {}
+  // Called where chunk 0 or the last chunk is, before tied_gradient() is summed: after the step's
+  // last backward or backward_input of chunk 0 and backward or backward_weight of the last chunk.
+  virtual void end_tied_gradient() {}
 
   // What this rank gives to the vote: at most vote_bytes_max() bytes.
   [[nodiscard]] virtual std::size_t vote_bytes_max() const = 0;

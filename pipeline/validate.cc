@@ -335,7 +335,13 @@ class Interpreter {
     if (std::ranges::find(tied_ranks_, here()) == tied_ranks_.end()) {
       return wrong("this rank holds no tied parameter");
     }
-    if (to_compute_[rank_] != 0) return wrong("its rank has not computed everything");
+    for (const std::size_t end : {std::size_t{0}, shares_.size() - 1}) {
+      const auto share = shares_[end].find(here());
+      if (share == shares_[end].end()) continue;
+      if (share->second.weights != share->second.micros.size()) {
+        return wrong("its rank has not computed all of the first or the last chunk");
+      }
+    }
     if (!arrive(tied_at_)) return wrong("summed twice");
     for (const Rank rank : tied_ranks_) {
       if (!tied_at_[rank.index()]) return wait(fmt::format("rank {}", rank.value));

@@ -266,7 +266,7 @@ std::span<float> StageTrainer::tied_gradient() {
   return state_->tied_gradient(model_.tied_pair()->parameter);
 }
 
-void StageTrainer::end_backward() {
+void StageTrainer::end_tied_gradient() {
   state_->sum_tied_gradients();
 }
 

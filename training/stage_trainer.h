@@ -44,7 +44,7 @@ class StageTrainer : public TrainedStage {
   std::span<float> gradients(ChunkId chunk) override;
   void tell_final(ChunkId chunk, OnFinal on_final) override;
   std::span<float> tied_gradient() override;
-  void end_backward() override;
+  void end_tied_gradient() override;
   std::size_t vote_bytes_max() const override;
   std::vector<std::byte> vote() override;
   Result<void> count_votes(const std::vector<std::vector<std::byte>>& votes) override;

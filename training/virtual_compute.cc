@@ -273,7 +273,7 @@ std::span<float> VirtualCompute::tied_gradient() {
   return tied_->values;
 }
 
-void VirtualCompute::end_backward() {
+void VirtualCompute::end_tied_gradient() {
   if (tied_ != nullptr) {
     tied_->fill_down_to(0, noise_, static_cast<std::uint64_t>(position_.step));
   }

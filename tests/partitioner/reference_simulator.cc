@@ -42,7 +42,24 @@ class Tasks {
       : schedule_(schedule), plan_(plan), model_(model), cost_(cost), slots_(slots), rank_(rank) {}
 
   std::vector<Task> all() {
-    for (const Action& action : schedule_.ranks[static_cast<std::size_t>(rank_)]) add(action);
+    const auto& actions = schedule_.ranks[static_cast<std::size_t>(rank_)];
+    for (std::size_t a = 0; a < actions.size(); ++a) {
+      add(actions[a]);
+      const int c = actions[a].chunk.value;
+      if (actions[a].kind != ActionKind::kBackward &&
+          actions[a].kind != ActionKind::kBackwardWeight) {
+        continue;
+      }
+      // The gradient of the input goes before them.
+      if (actions[a + 1].kind == ActionKind::kSendGradient) add(actions[a + 1]);
+      const bool more = std::any_of(actions.begin() + static_cast<std::ptrdiff_t>(a) + 1,
+                                    actions.end(), [&](const Action& later) {
+                                      return later.chunk.value == c &&
+                                             later.kind == actions[a].kind;
+                                    });
+      if (!more) reduce(c, /*early=*/true);
+      if (actions[a + 1].kind == ActionKind::kSendGradient) ++a;
+    }
     return tasks_;
   }
 
@@ -83,7 +100,7 @@ class Tasks {
       send(fmt::format("gradient {}.{}", c - 1, m), owner(c - 1, m), wire_bytes(c - 1),
            encode_s(c - 1));
     } else if (action.kind == ActionKind::kReduce) {
-      reduce(c);
+      reduce(c, /*early=*/false);
     } else if (action.kind == ActionKind::kVote) {
       vote();
     } else if (action.kind == ActionKind::kStep) {
@@ -166,14 +183,21 @@ class Tasks {
     return longer + (n - longer * (each + 1)) / each;
   }
 
-  void reduce(int c) {
+  // What a rank sends before anything reaches it goes early, the rest at the end.
+  void reduce(int c, bool early) {
     if (at(c).replicas.size() < 2) return;
     const std::map<Parcel, int> all = parcels(c);
+    const auto phase_of = [](const auto& entry) { return std::get<0>(entry.first); };
+    int first_received = 4;
+    for (const auto& entry : all) {
+      if (std::get<4>(entry.first) == rank_) first_received = std::min(first_received, phase_of(entry));
+    }
     for (int phase = 0; phase < 4; ++phase) {
       for (const bool sending : {true, false}) {
         for (const auto& [parcel, size] : all) {
           const auto& [its_phase, from, distance, first, to] = parcel;
           if (its_phase != phase || (sending ? from : to) != rank_) continue;
+          if ((sending && phase <= first_received) != early) continue;
           const std::string codec = phase == 0 || phase == 3 ? "none" : cost_.gradient_codec();
           const std::string name =
               fmt::format("sum {}, {} from {} to {} at {}", c, phase, from, to, first);

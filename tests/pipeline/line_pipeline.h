@@ -105,6 +105,7 @@ class LineStage final : public StageCompute {
         output_gradients_.at({chunk, micro});
     for (std::size_t layer = last_layer(chunk); layer-- > first_layer(chunk);) {
       at(layer_gradients_[layer], chunk, micro) = gradient;
+      if (layer == 0) add_product(gradient, at(layer_inputs_[0], chunk, micro), gradients_[0]);
       for (float& gradient_i : gradient) gradient_i *= parameters_[2 * layer];
     }
     if (chunk.value == 0) return {};
@@ -115,10 +116,8 @@ class LineStage final : public StageCompute {
     for (std::size_t layer = last_layer(chunk); layer-- > first_layer(chunk);) {
       const LineValues& x = at(layer_inputs_[layer], chunk, micro);
       const LineValues& gradient = layer_gradients_[layer].at({chunk, micro});
-      for (std::size_t i = 0; i < kLineFloats; ++i) {
-        gradients_[2 * layer] += gradient[i] * x[i];
-        gradients_[2 * layer + 1] += gradient[i];
-      }
+      if (layer > 0) add_product(gradient, x, gradients_[2 * layer]);
+      for (const float gradient_i : gradient) gradients_[2 * layer + 1] += gradient_i;
       if (on_final_) on_final_(2 * (layer - first_layer(chunk)));
     }
     on_final_ = nullptr;
@@ -141,7 +140,7 @@ class LineStage final : public StageCompute {
     return holds_first() ? std::span(gradients_).first(1) : std::span(gradients_).last(1);
   }
 
-  void end_backward() override {
+  void end_tied_gradient() override {
     if (tied_ && holds_first() && holds_last()) gradients_.front() += gradients_.back();
   }
 
@@ -205,6 +204,10 @@ class LineStage final : public StageCompute {
     LineValues& found = values[{chunk, micro}];
     found.resize(kLineFloats);
     return found;
+  }
+
+  static void add_product(const LineValues& a, const LineValues& b, float& sum) {
+    for (std::size_t i = 0; i < kLineFloats; ++i) sum += a[i] * b[i];
   }
 
   [[nodiscard]] std::size_t first_layer(ChunkId chunk) const {
