@@ -21,20 +21,20 @@ LayerMemory memory_of(const std::string& kind, const Shape& shape) {
   const std::int64_t row = kFloatBytes * t;
   const std::int64_t norm = 2 * row;
   if (kind == "gpt2.embed") {
-    return {kTokenBytes * t, 0, row * d};
+    return {kTokenBytes * t, 0, row * 2 * d};
   }
   if (kind == "gpt2.attn") {
     // x, its norm, queries, keys and values, the heads; probabilities of every pair of positions.
-    return {row * (6 * d + heads * t) + norm, row * 6 * d, row * 6 * d};
+    return {row * (6 * d + heads * t) + norm, row * 6 * d, row * 7 * d};
   }
   if (kind == "gpt2.mlp") {
-    return {row * 6 * d + norm, row * 10 * d, row * 6 * d};
+    return {row * 6 * d + norm, row * 10 * d, row * 7 * d};
   }
   if (kind == "mlp.input") {
     return {kTokenBytes * t + row * 2 * d, kTokenBytes * t + row * 2 * d, row * 2 * d};
   }
   if (kind == "mlp.hidden") {
-    return {row * 3 * d + norm, row * 2 * d, row * 3 * d};
+    return {row * 3 * d + norm, row * 2 * d, row * 4 * d};
   }
   MOTLEY_CHECK(kind.ends_with(".head"), "layer kind {} has no formula", kind);
   return {row * (2 * d + vocab) + norm, row * (d + vocab), row * 2 * d};

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include "base/files.h"
 #include "base/result.h"
 #include "tests/support/property.h"
 
@@ -61,6 +62,14 @@ TEST(ParseCluster, ReadsVirtualDevices) {
   EXPECT_TRUE(is_virtual(*cluster));
   EXPECT_EQ(cluster->machines[0].virtual_speed, (VirtualSpeed{.tokens_per_s = 60'000}));
   EXPECT_FALSE(is_virtual(*parse_cluster(kTwo, "c.toml")));
+}
+
+TEST(ParseCluster, ReadsTheExampleOfVirtualDevices) {
+  const auto text = read_file(MOTLEY_VIRTUAL_EXAMPLE);
+  ASSERT_TRUE(text.ok()) << describe(text.error());
+  const auto cluster = parse_cluster(*text, MOTLEY_VIRTUAL_EXAMPLE);
+  ASSERT_TRUE(cluster.ok()) << describe(cluster.error());
+  EXPECT_TRUE(is_virtual(*cluster));
 }
 
 TEST(ParseCluster, StartsRemoteMachinesOverSshUnlessToldOtherwise) {
