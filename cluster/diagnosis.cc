@@ -48,6 +48,18 @@ class MachineFindings {
     }
   }
 
+  // What computes nothing needs neither cores nor memory nor a fast matrix product.
+  void check_computing() {
+    if (machine_.virtual_speed) {
+      add(Verdict::kNote, "devices",
+          "virtual: what they compute is waited for, what they send is real");
+      return;
+    }
+    check_cores();
+    check_memory();
+    check_blas();
+  }
+
   void check_cores() {
     const auto processes = static_cast<double>(machine_.devices.size());
     const double wanted = processes * std::max(1, machine_.threads);
@@ -175,9 +187,7 @@ std::vector<Finding> diagnose_machine(const Cluster& cluster,
   MachineFindings findings(machine, *examined.facts);
   findings.check_version(examination);
   findings.check_devices();
-  findings.check_cores();
-  findings.check_memory();
-  findings.check_blas();
+  findings.check_computing();
   findings.check_folder(examination);
   findings.check_clock(examined.clock_ahead_s);
   std::vector<Finding> all = findings.take();
