@@ -14,11 +14,16 @@
 namespace motley {
 namespace {
 
-// What a boundary may be compressed with: "auto" leaves it to the planner.
+// What a boundary or a sum may be compressed with: "auto" leaves it to the planner.
 Result<std::vector<std::string>> codecs_to_plan_with(const std::string& chain) {
   if (chain == "auto") return std::vector<std::string>{"none", "fp16"};
   MOTLEY_ASSIGN(const auto codec, make_codec(chain));
   return std::vector<std::string>{codec->name()};
+}
+
+// What "auto" may take besides where it pays: docs/compression.md has what it does to learning.
+std::vector<std::string> coarser_codecs(const std::string& chain) {
+  return chain == "auto" ? std::vector<std::string>{"int8"} : std::vector<std::string>{};
 }
 
 // The data is read by the stage with the first layers. When that stage is started here it is
@@ -82,6 +87,8 @@ Result<PlanOptions> plan_options(const Config& config, int stages) {
   options.recompute = config.parallel.recompute;
   MOTLEY_ASSIGN(options.codecs, codecs_to_plan_with(config.compression.activations));
   MOTLEY_ASSIGN(options.gradient_codecs, codecs_to_plan_with(config.compression.gradients));
+  options.coarser_codecs = coarser_codecs(config.compression.activations);
+  options.coarser_gradient_codecs = coarser_codecs(config.compression.gradients);
   options.optimizer_floats_per_parameter = config.train.optimizer == "adamw" ? 2 : 1;
   return options;
 }

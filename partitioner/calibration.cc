@@ -66,8 +66,8 @@ Result<std::vector<Prediction>> predict(const PlanningInput& input, const Plan& 
       const std::size_t rank = replica.rank.index();
       predictions[rank].memory_bytes += cost.memory_bytes(
           slots[rank], chunk.first_layer, last, plan.micro_batch,
-          shape.in_flight_of_share(in_flight(c), replica.micro_batches), chunk.recompute,
-          split ? std::min(queued_weights(c), replica.micro_batches) : 0);
+          in_flight_of_share(in_flight(c), replica.micro_batches, plan.micro_batches),
+          chunk.recompute, split ? std::min(queued_weights(c), replica.micro_batches) : 0);
     }
   }
   return predictions;

@@ -258,6 +258,12 @@ double CostModel::sum_s(std::span<const int> slots, std::int64_t parameters) con
   return inside_s + phases * phase_s;
 }
 
+CostModel CostModel::without_tied() const {
+  CostModel cost = *this;
+  cost.tied_.reset();
+  return cost;
+}
+
 std::int64_t CostModel::updated_parameters(int first, int last) const {
   const auto holds = [&](int layer) { return first <= layer && layer < last; };
   const std::int64_t stored = stored_before_[static_cast<std::size_t>(last)] -

@@ -91,6 +91,9 @@ class CostModel {
   // That all ranks with a use of it sum besides; 0 when nothing is tied.
   [[nodiscard]] std::int64_t tied_parameters() const { return tied_ ? tied_->parameters : 0; }
 
+  // As if every use of a tied parameter were one of its own.
+  [[nodiscard]] CostModel without_tied() const;
+
   // Parameters that a rank with layers [first, last) stores and updates.
   [[nodiscard]] std::int64_t updated_parameters(int first, int last) const;
 

@@ -13,7 +13,7 @@ namespace motley {
 namespace {
 
 constexpr const char* kFormat = "motley.plan";
-constexpr int kVersion = 4;
+constexpr int kVersion = 5;
 constexpr const char* kCodecOthers = "._-|()";  // in a chain, beside letters and digits
 constexpr std::size_t kRanksMax = 4096;
 constexpr std::size_t kChunksMax = 65536;
@@ -23,6 +23,8 @@ constexpr int kSamplesMax = 1 << 24;  // of a step, as train.global_batch
 constexpr int kThreadsMax = 4096;
 constexpr std::int64_t kBytesMax = std::int64_t{1} << 48;
 constexpr double kSecondsMax = 1e12;
+constexpr std::int64_t kMicrosecondsMax =
+    100'000'000'000;  // of one pass, so that sums stay far from overflow
 
 std::string hash_text(const Plan& plan) {
   return fmt::format("{:016x}", plan_hash(plan));
@@ -39,6 +41,14 @@ Result<RankPlan> read_rank(const JsonFields& fields) {
   return rank;
 }
 
+Result<PassTimes> read_times(const JsonFields& replica) {
+  PassTimes times;
+  MOTLEY_ASSIGN(times.forward, replica.integer("forward_us", 1, kMicrosecondsMax));
+  MOTLEY_ASSIGN(times.backward_input, replica.integer("backward_input_us", 1, kMicrosecondsMax));
+  MOTLEY_ASSIGN(times.backward_weight, replica.integer("backward_weight_us", 1, kMicrosecondsMax));
+  return times;
+}
+
 // The ranks of one chunk. Both sums stay far from overflow: limits bound their terms and counts.
 Result<std::vector<Replica>> read_replicas(const JsonFields& chunk, const Plan& plan) {
   MOTLEY_ASSIGN(const auto items, chunk.items("replicas", 1, kRanksMax));
@@ -50,7 +60,8 @@ Result<std::vector<Replica>> read_replicas(const JsonFields& chunk, const Plan& 
     if (!replicas.empty() && rank <= replicas.back().rank.value) {
       return item.bad("rank", "the ranks of a chunk must ascend, each once");
     }
-    replicas.push_back({{static_cast<std::int32_t>(rank)}, static_cast<int>(share)});
+    MOTLEY_ASSIGN(const PassTimes times, read_times(item));
+    replicas.push_back({{static_cast<std::int32_t>(rank)}, static_cast<int>(share), times});
     sum += share;
   }
   if (sum != plan.micro_batches) {
@@ -82,6 +93,7 @@ Result<ChunkPlan> read_chunk(const JsonFields& fields,
   MOTLEY_ASSIGN(const std::int64_t queued_weights,
                 fields.integer("queued_weights", 0, plan.micro_batches));
   chunk.queued_weights = static_cast<int>(queued_weights);
+  MOTLEY_ASSIGN(chunk.hop_us, fields.integer("hop_us", 0, kMicrosecondsMax));
   return chunk;
 }
 
@@ -162,6 +174,11 @@ bool ChunkPlan::is_on(Rank rank) const {
                      [&](const Replica& replica) { return replica.rank == rank; });
 }
 
+int in_flight_of_share(int in_flight, int share, int micro_batches) {
+  const std::int64_t own = std::int64_t{share} * in_flight / micro_batches + 2;
+  return static_cast<int>(std::min({std::int64_t{share}, std::int64_t{in_flight}, own}));
+}
+
 // Smooth weighted round robin: what a replica is owed grows by its share with each micro-batch and
 // falls by the whole when it takes one.
 std::vector<Rank> micro_batch_owners(const ChunkPlan& chunk, int micro_batches) {
@@ -190,7 +207,11 @@ Json plan_to_json(const Plan& plan) {
   for (const ChunkPlan& chunk : plan.chunks) {
     Json replicas = Json::array();
     for (const Replica& replica : chunk.replicas) {
-      replicas.push_back({{"rank", replica.rank.value}, {"micro_batches", replica.micro_batches}});
+      replicas.push_back({{"rank", replica.rank.value},
+                          {"micro_batches", replica.micro_batches},
+                          {"forward_us", replica.times.forward},
+                          {"backward_input_us", replica.times.backward_input},
+                          {"backward_weight_us", replica.times.backward_weight}});
     }
     chunks.push_back({{"first_layer", chunk.first_layer},
                       {"layer_count", chunk.layer_count},
@@ -198,7 +219,8 @@ Json plan_to_json(const Plan& plan) {
                       {"codec", chunk.codec},
                       {"recompute", chunk.recompute},
                       {"in_flight", chunk.in_flight},
-                      {"queued_weights", chunk.queued_weights}});
+                      {"queued_weights", chunk.queued_weights},
+                      {"hop_us", chunk.hop_us}});
   }
   return {{"format", kFormat},
           {"version", kVersion},
@@ -262,11 +284,13 @@ std::uint64_t plan_hash(const Plan& plan) {
     text += fmt::format(" {} {} {}", counted(rank.machine), counted(rank.device), rank.threads);
   }
   for (const ChunkPlan& chunk : plan.chunks) {
-    text += fmt::format(" {} {} {} {:d} {} {} {}", chunk.first_layer, chunk.layer_count,
+    text += fmt::format(" {} {} {} {:d} {} {} {} {}", chunk.first_layer, chunk.layer_count,
                         counted(chunk.codec), chunk.recompute, chunk.in_flight,
-                        chunk.queued_weights, chunk.replicas.size());
+                        chunk.queued_weights, chunk.hop_us, chunk.replicas.size());
     for (const Replica& replica : chunk.replicas) {
-      text += fmt::format(" {} {}", replica.rank.value, replica.micro_batches);
+      const PassTimes& times = replica.times;
+      text += fmt::format(" {} {} {} {} {}", replica.rank.value, replica.micro_batches,
+                          times.forward, times.backward_input, times.backward_weight);
     }
   }
   return hash64(text);

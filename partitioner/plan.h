@@ -24,10 +24,21 @@ struct RankPlan {
   std::int64_t memory_bytes = 0;  // peak
 };
 
+// What one micro-batch takes of a rank's time in a chunk, in whole microseconds: the times by which
+// split backward is scheduled (pipeline/list_schedule.h).
+struct PassTimes {
+  std::int64_t forward = 1;
+  std::int64_t backward_input = 1;
+  std::int64_t backward_weight = 1;
+
+  friend bool operator==(const PassTimes&, const PassTimes&) = default;
+};
+
 // A rank that holds a chunk, and how many micro-batches of each step it takes.
 struct Replica {
   Rank rank;
   int micro_batches = 0;
+  PassTimes times = {};  // split
 };
 
 // A contiguous run of layers and the ranks that hold it. Chunks cover the model in order.
@@ -42,6 +53,8 @@ struct ChunkPlan {
   // 1F1B and split: micro-batches between forward and backward in this chunk, not growing towards
   // the end of the model; 0 (in all chunks) = the chunks behind it plus one.
   int in_flight = 0;
+  // Split: microseconds that a message over the boundary after this chunk keeps a link busy.
+  std::int64_t hop_us = 0;
   // Split: micro-batches that a replica may keep between the two parts of backward; 0 (in all
   // chunks) = as many as are in flight in chunk 0.
   int queued_weights = 0;
@@ -71,6 +84,10 @@ struct Plan {
 
 // Whether the plan is a rehearsal: its devices are virtual (is_virtual_device).
 [[nodiscard]] bool is_virtual(const Plan& plan);
+
+// Of a chunk's `in_flight` micro-batches the most that a replica with `share` of `micro_batches`
+// holds: its part of any row of so many, which the dealing in turns keeps within 2 of its share.
+[[nodiscard]] int in_flight_of_share(int in_flight, int share, int micro_batches);
 
 // Who computes each micro-batch of the chunk, [MicroId]. The replicas take turns in proportion to
 // their shares: each micro-batch goes to the replica that is furthest behind its share, the lower

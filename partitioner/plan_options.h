@@ -27,9 +27,15 @@ struct PlanOptions {
   std::vector<std::string> codecs = {"none"};  // to choose from for each boundary
   // To choose from for sums of gradients between machines; those behind the first where measured.
   std::vector<std::string> gradient_codecs = {"none"};
+  // Further ones for both, where measured, that round more: only for a step at least kCoarserGain
+  // shorter.
+  std::vector<std::string> coarser_codecs = {};
+  std::vector<std::string> coarser_gradient_codecs = {};
   int default_threads = 1;
   int optimizer_floats_per_parameter = 2;  // moments: adamw 2, sgd 1
 };
+
+inline constexpr double kCoarserGain = 0.03;
 
 // What planning ends for in reasonable time; any plan within them can be written and read.
 inline constexpr std::size_t kPlannedLayersMax = 10'000;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "partitioner/planner.h"
@@ -15,84 +16,181 @@ namespace {
 // Two simulated times closer than this are the same; then the simpler plan wins.
 constexpr double kSameTime = 1e-9;
 
-// Of the replicas of the stage [stage.first_layer, last), counted as in stage.slots.
-class StageMemory {
+constexpr double kMicrosecond = 1e-6;
+
+std::int64_t microseconds(double seconds) {
+  return std::max<std::int64_t>(1, std::llround(seconds / kMicrosecond));
+}
+
+// A candidate becoming a plan. A slot that several stages have is one rank with several chunks.
+class Description {
  public:
-  StageMemory(
-      const CostModel& cost, const StepShape& shape, const StageChoice& stage, int last, int depth)
-      : cost_(cost), shape_(shape), stage_(stage), last_(last), depth_(depth) {}
-
-  const DeviceSlot& slot(std::size_t k) const {
-    return cost_.slots()[static_cast<std::size_t>(stage_.slots[k])];
+  Description(const ModelSpec& model,
+              const CostModel& cost,
+              const SearchSpace& space,
+              const StepShape& shape,
+              const Candidate& candidate)
+      : cost_(cost), space_(space), shape_(shape), stages_(candidate.stages) {
+    plan_.model_hash = model.hash();
+    plan_.micro_batch = shape.micro_batch;
+    plan_.micro_batches = shape.micro_batches;
+    plan_.schedule = shape.gpipe ? "gpipe" : shape.split ? "split" : "1f1b";
+    plan_.gradient_codec = cost.gradient_codec();
   }
 
-  std::int64_t bytes(std::size_t k, int queued_weights) const {
-    return cost_.memory_bytes(stage_.slots[k], stage_.first_layer, last_, shape_.micro_batch,
-                              shape_.in_flight(depth_, stage_.shares[k]), stage_.recompute,
-                              std::min(queued_weights, stage_.shares[k]));
+  // The ranks of a stage follow those of the stages before it, in the order of their slots.
+  Result<Plan> describe() {
+    for (std::size_t i = 0; i < stages_.size(); ++i) add_chunk(i);
+    if (shape_.split) add_times();
+    MOTLEY_TRY(fit_memory());
+    return std::move(plan_);
   }
 
-  // As many weight parts as `wanted`, or as all replicas have room for.
-  Result<int> queued_weights(int wanted) const {
-    for (std::size_t k = 0; k < stage_.slots.size(); ++k) {
-      while (wanted > 0 && bytes(k, wanted) > slot(k).memory_bytes) --wanted;
-      if (wanted > 0) continue;
-      return Error{
-          ErrorCode::kInfeasible,
-          fmt::format("{}/{} has no memory to split backward", slot(k).machine, slot(k).device),
-          "beside the micro-batches in flight it has to hold one whose weight part is put off",
-          "use schedule auto or 1f1b, or add memory"};
-    }
-    return wanted;
-  }
+  // [Rank]
+  const std::vector<int>& slots() const { return slots_; }
 
  private:
-  const CostModel& cost_;
-  const StepShape& shape_;
-  const StageChoice& stage_;
-  const int last_;
-  const int depth_;
-};
+  bool is_last(std::size_t i) const { return i + 1 == stages_.size(); }
 
-// The ranks of a stage follow those of the stage before it, replicas in the order of their slots.
-Result<Plan> describe(const ModelSpec& model,
-                      const CostModel& cost,
-                      const SearchSpace& space,
-                      const StepShape& shape,
-                      const Candidate& candidate) {
-  Plan plan;
-  plan.model_hash = model.hash();
-  plan.micro_batch = shape.micro_batch;
-  plan.micro_batches = shape.micro_batches;
-  plan.schedule = shape.gpipe ? "gpipe" : shape.split ? "split" : "1f1b";
-  plan.gradient_codec = cost.gradient_codec();
-  const std::size_t stages = candidate.stages.size();
-  for (std::size_t i = 0; i < stages; ++i) {
-    const StageChoice& stage = candidate.stages[i];
-    const bool is_last = i + 1 == stages;
-    const int last = is_last ? cost.layer_count() : candidate.stages[i + 1].first_layer;
+  int end_of(std::size_t i) const {
+    return is_last(i) ? cost_.layer_count() : stages_[i + 1].first_layer;
+  }
+
+  int depth_of(std::size_t i) const { return static_cast<int>(stages_.size() - i); }
+
+  std::size_t rank_of(int slot) const {
+    return static_cast<std::size_t>(std::ranges::find(slots_, slot) - slots_.begin());
+  }
+
+  const DeviceSlot& device(std::size_t rank) const {
+    return cost_.slots()[static_cast<std::size_t>(slots_[rank])];
+  }
+
+  void add_chunk(std::size_t i) {
+    const StageChoice& stage = stages_[i];
     ChunkPlan chunk;
     chunk.first_layer = stage.first_layer;
-    chunk.layer_count = last - stage.first_layer;
-    chunk.codec = is_last ? "none" : space.codecs[static_cast<std::size_t>(stage.codec)];
+    chunk.layer_count = end_of(i) - stage.first_layer;
+    chunk.codec = is_last(i) ? "none" : space_.codecs[static_cast<std::size_t>(stage.codec)];
     chunk.recompute = stage.recompute;
-    const int depth = static_cast<int>(stages - i);
-    if (!shape.gpipe && shape.warm_up > 1) chunk.in_flight = shape.in_flight(depth);
-    const StageMemory memory(cost, shape, stage, last, depth);
-    if (shape.split) {
-      const int wanted = shape.in_flight(static_cast<int>(stages));
-      MOTLEY_ASSIGN(chunk.queued_weights, memory.queued_weights(wanted));
+    if (!shape_.gpipe && shape_.warm_up > 1) chunk.in_flight = shape_.in_flight(depth_of(i));
+    if (shape_.split) {
+      chunk.queued_weights = shape_.in_flight(static_cast<int>(stages_.size()));
     }
     for (std::size_t k = 0; k < stage.slots.size(); ++k) {
-      const DeviceSlot& slot = memory.slot(k);
-      chunk.replicas.push_back({Rank{plan.rank_count()}, stage.shares[k]});
-      plan.ranks.push_back(
-          {slot.machine, slot.device, slot.threads, 0, memory.bytes(k, chunk.queued_weights)});
+      const std::size_t rank = rank_of(stage.slots[k]);
+      if (rank == slots_.size()) {
+        slots_.push_back(stage.slots[k]);
+        const DeviceSlot& slot = device(rank);
+        plan_.ranks.push_back({slot.machine, slot.device, slot.threads, 0, 0});
+      }
+      chunk.replicas.push_back({Rank{static_cast<std::int32_t>(rank)}, stage.shares[k]});
     }
-    plan.chunks.push_back(std::move(chunk));
+    std::ranges::sort(chunk.replicas, {}, &Replica::rank);
+    plan_.chunks.push_back(std::move(chunk));
   }
-  return plan;
-}
+
+  // As many weight parts queued as are wanted, or as the ranks have room for.
+  Result<void> fit_memory() {
+    for (std::size_t r = 0; r < slots_.size(); ++r) {
+      while ((plan_.ranks[r].memory_bytes = bytes_of(r)) > device(r).memory_bytes) {
+        MOTLEY_TRY(queue_one_less(r));
+      }
+    }
+    return {};
+  }
+
+  Result<void> queue_one_less(std::size_t r) {
+    ChunkPlan* most = nullptr;
+    for (ChunkPlan& chunk : plan_.chunks) {
+      if (!chunk.is_on(Rank{static_cast<std::int32_t>(r)})) continue;
+      if (most == nullptr || chunk.queued_weights > most->queued_weights) most = &chunk;
+    }
+    if (most->queued_weights > 1) {
+      --most->queued_weights;
+      return {};
+    }
+    const std::string name = fmt::format("{}/{}", device(r).machine, device(r).device);
+    if (!shape_.split) {
+      return Error{ErrorCode::kInfeasible, fmt::format("{} has no memory for its chunks", name), "",
+                   "add memory"};
+    }
+    return Error{
+        ErrorCode::kInfeasible, fmt::format("{} has no memory to split backward", name),
+        "beside the micro-batches in flight it has to hold one whose weight part is put off",
+        "use schedule auto or 1f1b, or add memory"};
+  }
+
+  std::int64_t bytes_of(std::size_t r) const {
+    std::int64_t bytes = 0;
+    for (std::size_t i = 0; i < stages_.size(); ++i) {
+      for (const Replica& replica : plan_.chunks[i].replicas) {
+        if (replica.rank.index() != r) continue;
+        const int end = end_of(i);
+        const auto baseline = [&] {
+          return cost_.fixed_memory(slots_[r], stages_[i].first_layer, end, shape_.micro_batch)
+              .baseline_bytes;
+        };
+        const std::int64_t common = bytes > 0 ? baseline() : 0;
+        bytes += cost_.memory_bytes(
+                     slots_[r], stages_[i].first_layer, end, shape_.micro_batch,
+                     shape_.in_flight(depth_of(i), replica.micro_batches), stages_[i].recompute,
+                     std::min(plan_.chunks[i].queued_weights, replica.micro_batches)) -
+                 common;
+      }
+    }
+    return bytes;
+  }
+
+  void add_times() {
+    for (std::size_t i = 0; i < stages_.size(); ++i) {
+      const int first = stages_[i].first_layer;
+      const int end = end_of(i);
+      const int samples = shape_.micro_batch;
+      const bool recompute = stages_[i].recompute;
+      for (Replica& replica : plan_.chunks[i].replicas) {
+        const int slot = slots_[replica.rank.index()];
+        double forward_s = cost_.forward_s(slot, first, end, samples);
+        double input_s = cost_.backward_input_s(slot, first, end, samples, recompute);
+        const double weight_s = cost_.backward_s(slot, first, end, samples, recompute) - input_s;
+        if (i > 0) add_boundary(slot, i - 1, input_s, forward_s);
+        if (!is_last(i)) add_boundary(slot, i, forward_s, input_s);
+        replica.times = {microseconds(forward_s), microseconds(input_s), microseconds(weight_s)};
+      }
+      if (!is_last(i)) plan_.chunks[i].hop_us = hop_us(i);
+    }
+  }
+
+  // What a slot does for a message over the boundary behind stage i that it sends, and for one that
+  // it receives.
+  void add_boundary(int slot, std::size_t i, double& sending_s, double& receiving_s) const {
+    const double floats = cost_.boundary_floats(end_of(i) - 1, shape_.micro_batch);
+    const std::string& codec = plan_.chunks[i].codec;
+    sending_s += cost_.message_s(slot) + cost_.encode_s(slot, floats, codec);
+    receiving_s += cost_.message_s(slot) + cost_.decode_s(slot, floats, codec);
+  }
+
+  std::int64_t hop_us(std::size_t i) const {
+    const double floats = cost_.boundary_floats(end_of(i) - 1, shape_.micro_batch);
+    double longest_s = 0;
+    for (const int from : stages_[i].slots) {
+      const double bytes = cost_.wire_bytes(from, floats, plan_.chunks[i].codec);
+      for (const int to : stages_[i + 1].slots) {
+        if (from == to) continue;
+        longest_s = std::max(
+            {longest_s, cost_.transfer_s(from, to, bytes), cost_.transfer_s(to, from, bytes)});
+      }
+    }
+    return microseconds(longest_s);
+  }
+
+  const CostModel& cost_;
+  const SearchSpace& space_;
+  const StepShape& shape_;
+  const std::vector<StageChoice>& stages_;
+  Plan plan_;
+  std::vector<int> slots_;  // [Rank]
+};
 
 }  // namespace
 
@@ -102,14 +200,12 @@ Result<PlanTrial> try_candidate(const ModelSpec& model,
                                 const StepShape& shape,
                                 Candidate candidate) {
   PlanTrial trial{shape, std::move(candidate), {}};
-  MOTLEY_ASSIGN(trial.plan, describe(model, cost, space, shape, trial.candidate));
-  std::vector<int> slots;
-  for (const StageChoice& stage : trial.candidate.stages) {
-    slots.insert(slots.end(), stage.slots.begin(), stage.slots.end());
-  }
+  Description description(model, cost, space, shape, trial.candidate);
+  MOTLEY_ASSIGN(trial.plan, description.describe());
   MOTLEY_ASSIGN(const Schedule schedule,
                 make_schedule(trial.plan, tied_across_ranks(model, trial.plan)));
-  MOTLEY_ASSIGN(const SimulatedStep step, simulate_step(schedule, trial.plan, model, cost, slots));
+  MOTLEY_ASSIGN(const SimulatedStep step,
+                simulate_step(schedule, trial.plan, model, cost, description.slots()));
   trial.plan.predicted_step_s = step.step_s;
   for (std::size_t r = 0; r < trial.plan.ranks.size(); ++r) {
     trial.plan.ranks[r].compute_s = step.compute_s[r] + step.codec_s[r];

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <iterator>
 #include <numeric>
 #include <optional>
@@ -13,6 +14,7 @@
 #include "base/check.h"
 #include "partitioner/candidates.h"
 #include "partitioner/cost_model.h"
+#include "partitioner/fold.h"
 #include "partitioner/plan_trial.h"
 #include "partitioner/polish.h"
 #include "partitioner/shortfall.h"
@@ -29,6 +31,10 @@ constexpr long kRefinedWorkMax = 100'000;
 constexpr std::int64_t kActionsPerStageAndMicroBatch = 7;
 constexpr std::size_t kAlternatives = 4;
 constexpr std::size_t kSplitTrials = 8;
+// The best of so many pairs of number of stages and size of micro-batches are folded, with so many
+// times the window of 1F1B in flight.
+constexpr std::size_t kFoldStarts = 12;
+constexpr std::array kFoldWarmUps = {1, 3, 6};
 // A period this close to its bound is the least.
 constexpr double kProven = 1e-6;
 
@@ -92,7 +98,10 @@ class Planner {
     // Only with split backward, whose memory the estimates do not know of.
     if (trials_.empty()) return try_one(candidates_.all.front()).error();
     if (options_.schedule == "auto" && cost_.check_split().ok()) split_the_best();
-    if (options_.cuts.empty()) refine();
+    if (options_.cuts.empty()) {
+      refine();
+      fold_the_best();
+    }
     const bool free = options_.cuts.empty() && options_.stages <= 1;
     if (candidates_.single) {
       MOTLEY_ASSIGN(single_, try_if_it_fits(*candidates_.single));
@@ -118,6 +127,38 @@ class Planner {
       shape.split = true;
       auto split = try_one({shape, trial.candidate});
       if (split.ok()) found.push_back(*std::move(split));
+    }
+    std::move(found.begin(), found.end(), std::back_inserter(trials_));
+  }
+
+  // With the head beside the embedding their tied parameter needs no sum over a link, for one
+  // boundary more: less on slow links. Only list scheduling runs two chunks of one rank well. The
+  // searches know no such stages, so it is tried on what they find where nothing is tied.
+  void fold_the_best() {
+    const bool may_split = options_.schedule == "auto" || options_.schedule == "split";
+    if (!may_split || !cost_.check_split().ok()) return;
+    if (cost_.tied_parameters() == 0 || options_.stages != 0) return;
+    const Candidates starts = collect_candidates(cost_.without_tied(), space_, options_);
+    std::set<std::pair<std::size_t, int>> seen;
+    std::vector<PlanTrial> found;
+    std::int64_t actions = 0;
+    for (const ShapedCandidate& unfolded : starts.all) {
+      if (seen.size() == kFoldStarts) break;
+      if (!seen.emplace(unfolded.candidate.stages.size(), unfolded.shape.micro_batch).second) {
+        continue;
+      }
+      const std::optional<Candidate> folded = fold(unfolded.candidate, cost_.layer_count());
+      if (!folded) continue;
+      for (const int warm_up : kFoldWarmUps) {
+        StepShape shape = unfolded.shape;
+        shape.gpipe = false;
+        shape.split = true;
+        shape.warm_up = warm_up;
+        auto start = try_one({shape, *folded});
+        if (!start.ok()) continue;
+        refine(*start, actions);
+        found.push_back(*std::move(start));
+      }
     }
     std::move(found.begin(), found.end(), std::back_inserter(trials_));
   }
@@ -313,6 +354,30 @@ Result<Planning> plan_with(const ModelSpec& model,
   return Planner(model, cost, space, options).plan();
 }
 
+// The best over the codecs of gradients.
+Result<Planning> plan_with_each(const ModelSpec& model,
+                                const Cluster& cluster,
+                                const Profile& profile,
+                                const PlanOptions& options) {
+  std::optional<Planning> best;
+  for (const std::string& codec : options.gradient_codecs) {
+    if (best && !is_measured(profile, codec)) continue;
+    MOTLEY_ASSIGN(Planning planning, plan_with(model, cluster, profile, options, codec));
+    const double step_s = planning.plan.predicted_step_s;
+    if (!best || step_s < best->plan.predicted_step_s) best = std::move(planning);
+  }
+  MOTLEY_CHECK(best.has_value(), "no codec of gradients to plan with");
+  return *std::move(best);
+}
+
+void add_measured(const std::vector<std::string>& codecs,
+                  const Profile& profile,
+                  std::vector<std::string>& to) {
+  std::ranges::copy_if(codecs, std::back_inserter(to), [&](const std::string& codec) {
+    return is_measured(profile, codec);
+  });
+}
+
 }  // namespace
 
 Result<Planning> plan_in_full(const ModelSpec& model,
@@ -324,15 +389,23 @@ Result<Planning> plan_in_full(const ModelSpec& model,
   }
   MOTLEY_TRY(check_planning_size(model, cluster));
   MOTLEY_TRY(check_pins(options.pins, model.layer_names(), cluster));
-  std::optional<Planning> best;
-  for (const std::string& codec : options.gradient_codecs) {
-    if (best && !is_measured(profile, codec)) continue;
-    MOTLEY_ASSIGN(Planning planning, plan_with(model, cluster, profile, options, codec));
-    const double step_s = planning.plan.predicted_step_s;
-    if (!best || step_s < best->plan.predicted_step_s) best = std::move(planning);
+  MOTLEY_ASSIGN(Planning planning, plan_with_each(model, cluster, profile, options));
+  PlanOptions coarser = options;
+  add_measured(options.coarser_codecs, profile, coarser.codecs);
+  add_measured(options.coarser_gradient_codecs, profile, coarser.gradient_codecs);
+  if (coarser.codecs == options.codecs && coarser.gradient_codecs == options.gradient_codecs) {
+    return planning;
   }
-  MOTLEY_CHECK(best.has_value(), "no codec of gradients to plan with");
-  return *std::move(best);
+  MOTLEY_ASSIGN(Planning shorter, plan_with_each(model, cluster, profile, coarser));
+  const double step_s = planning.plan.predicted_step_s;
+  if (shorter.plan.predicted_step_s > (1 - kCoarserGain) * step_s) return planning;
+  shorter.plan.notes.push_back(
+      fmt::format("some messages cross as {}: without it the step would take {:.4g} s",
+                  fmt::join(options.coarser_codecs.empty() ? options.coarser_gradient_codecs
+                                                           : options.coarser_codecs,
+                            ", "),
+                  step_s));
+  return shorter;
 }
 
 Result<Plan> make_plan(const ModelSpec& model,

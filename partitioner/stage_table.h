@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "partitioner/cost_model.h"
+#include "partitioner/plan.h"
 
 namespace motley {
 
@@ -28,16 +29,9 @@ struct StepShape {
     return gpipe ? micro_batches : std::min(1 + warm_up * (depth - 1), micro_batches);
   }
 
-  // The most of them that a replica with that share of the stage's micro-batches holds: its part of
-  // any row of so many micro-batches, which the dealing in turns keeps within 2 of its share.
+  // The most of them that a replica with that share of the stage's micro-batches holds.
   [[nodiscard]] int in_flight(int depth, int share) const {
-    return in_flight_of_share(in_flight(depth), share);
-  }
-
-  // The same for a stage of which so many are in flight.
-  [[nodiscard]] int in_flight_of_share(int stage, int share) const {
-    const std::int64_t own = std::int64_t{share} * stage / micro_batches + 2;
-    return static_cast<int>(std::min({std::int64_t{share}, std::int64_t{stage}, own}));
+    return in_flight_of_share(in_flight(depth), share, micro_batches);
   }
 };
 

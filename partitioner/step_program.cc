@@ -241,8 +241,8 @@ class Compiler {
   const std::size_t chunks_;
   const std::size_t micros_;
   const std::size_t ranks_;
-  std::vector<double> optimizer_s_;  // [Rank]
-  std::vector<Sum> sums_;            // [ChunkId] of R, and of T
+  std::vector<double> optimizer_s_;        // [Rank]
+  std::vector<Sum> sums_;                  // [ChunkId] of R, and of T
   std::vector<std::size_t> last_changes_;  // beside sums_, of the rank being compiled
   std::size_t first_gradient_ = 0;
   std::size_t first_target_ = 0;

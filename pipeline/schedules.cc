@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "pipeline/list_schedule.h"
 #include "pipeline/tracks.h"
 
 namespace motley {
@@ -130,29 +131,20 @@ void add_reductions(Schedule& schedule, bool tied_across_ranks) {
   }
 }
 
-Schedule assemble(std::string name, const ScheduleInput& input, std::vector<Track> tracks) {
+// computing: [Rank] F, B, BI and BW in order.
+Schedule assemble(std::string name,
+                  const ScheduleInput& input,
+                  const std::vector<Actions>& computing) {
   Schedule schedule{std::move(name), input.micro_batches, input.owners, {}};
   const Decorator decorator(input);
-  for (const Actions& computing : merge_tracks(input, std::move(tracks))) {
-    schedule.ranks.push_back(decorator.decorate(computing));
-  }
+  for (const Actions& actions : computing) schedule.ranks.push_back(decorator.decorate(actions));
   return schedule;
 }
 
-using OfChunk = std::function<int(int chunk)>;
-
 Schedule training_schedule(std::string name,
                            const ScheduleInput& input,
-                           const OfChunk& window,
-                           const OfChunk& queued_weights_max) {
-  check_input(input);
-  std::vector<Track> tracks;
-  for (int c = 0; c < static_cast<int>(input.owners.size()); ++c) {
-    std::ranges::move(
-        tracks_of(input.owners[static_cast<std::size_t>(c)], {c}, window(c), queued_weights_max(c)),
-        std::back_inserter(tracks));
-  }
-  Schedule schedule = assemble(std::move(name), input, std::move(tracks));
+                           const std::vector<Actions>& computing) {
+  Schedule schedule = assemble(std::move(name), input, computing);
   add_reductions(schedule, input.tied_across_ranks);
   for (Actions& actions : schedule.ranks) {
     actions.push_back({ActionKind::kVote, {}, {}});
@@ -161,35 +153,43 @@ Schedule training_schedule(std::string name,
   return schedule;
 }
 
-int window_of(const ScheduleInput& input, int chunk) {
-  const int chunks = static_cast<int>(input.owners.size());
-  return input.in_flight.empty() ? chunks - chunk
-                                 : input.in_flight[static_cast<std::size_t>(chunk)];
+std::vector<Actions> by_windows(const ScheduleInput& input, const std::vector<int>& windows) {
+  check_input(input);
+  std::vector<Track> tracks;
+  for (std::size_t c = 0; c < input.owners.size(); ++c) {
+    std::ranges::move(tracks_of(input.owners[c], ChunkId{static_cast<std::int32_t>(c)}, windows[c]),
+                      std::back_inserter(tracks));
+  }
+  return merge_tracks(input, std::move(tracks));
 }
 
-int whole_backwards(int /*chunk*/) {
-  return 0;
+std::vector<int> windows_of(const ScheduleInput& input) {
+  if (!input.in_flight.empty()) return input.in_flight;
+  std::vector<int> windows;
+  for (std::size_t behind = input.owners.size(); behind > 0; --behind) {
+    windows.push_back(static_cast<int>(behind));
+  }
+  return windows;
 }
 
 }  // namespace
 
 Schedule gpipe_schedule(const ScheduleInput& input) {
-  return training_schedule(
-      "gpipe", input, [&](int) { return input.micro_batches; }, whole_backwards);
+  const std::vector<int> windows(input.owners.size(), input.micro_batches);
+  return training_schedule("gpipe", input, by_windows(input, windows));
 }
 
 Schedule one_f_one_b_schedule(const ScheduleInput& input) {
-  return training_schedule(
-      "1f1b", input, [&](int c) { return window_of(input, c); }, whole_backwards);
+  return training_schedule("1f1b", input, by_windows(input, windows_of(input)));
 }
 
 Schedule split_schedule(const ScheduleInput& input) {
-  return training_schedule(
-      "split", input, [&](int c) { return window_of(input, c); },
-      [&](int c) {
-        return input.queued_weights.empty() ? window_of(input, 0)
-                                            : input.queued_weights[static_cast<std::size_t>(c)];
-      });
+  check_input(input);
+  const std::vector<int> windows = windows_of(input);
+  const std::vector<int> queued_weights = input.queued_weights.empty()
+                                              ? std::vector(windows.size(), windows.front())
+                                              : input.queued_weights;
+  return training_schedule("split", input, list_schedule(input, windows, queued_weights));
 }
 
 Schedule forward_schedule(const ScheduleInput& input) {
@@ -202,7 +202,7 @@ Schedule forward_schedule(const ScheduleInput& input) {
       tracks.push_back(std::move(track));
     }
   }
-  Schedule schedule = assemble("forward", input, std::move(tracks));
+  Schedule schedule = assemble("forward", input, merge_tracks(input, std::move(tracks)));
   for (Actions& actions : schedule.ranks) actions.push_back({ActionKind::kVote, {}, {}});
   return schedule;
 }
@@ -213,6 +213,9 @@ ScheduleInput schedule_input(const Plan& plan, bool tied_across_ranks) {
     input.owners.push_back(micro_batch_owners(chunk, plan.micro_batches));
     if (chunk.in_flight > 0) input.in_flight.push_back(chunk.in_flight);
     if (chunk.queued_weights > 0) input.queued_weights.push_back(chunk.queued_weights);
+    ChunkTimes& times = input.times.emplace_back();
+    times.hop = chunk.hop_us;
+    for (const Replica& replica : chunk.replicas) times.replicas.push_back(replica.times);
   }
   input.rank_count = plan.rank_count();
   input.micro_batches = plan.micro_batches;

@@ -10,6 +10,12 @@
 
 namespace motley {
 
+// By what split backward is scheduled: in any unit, the same for all.
+struct ChunkTimes {
+  std::vector<PassTimes> replicas;  // of the chunk's ranks, ascending
+  std::int64_t hop = 0;             // of a message over the boundary after the chunk
+};
+
 struct ScheduleInput {
   std::vector<std::vector<Rank>> owners;  // [ChunkId][MicroId]
   int rank_count = 1;
@@ -22,6 +28,8 @@ struct ScheduleInput {
   // [ChunkId] in split, micro-batches that a replica may keep between the two parts of backward,
   // from 1; empty = as many as are in flight in chunk 0.
   std::vector<int> queued_weights;
+  // [ChunkId] for split; empty = each part takes one unit and messages none.
+  std::vector<ChunkTimes> times;
 };
 
 // GPipe: all forwards, then all backwards, each in micro-batch order.
@@ -34,11 +42,10 @@ struct ScheduleInput {
 // they are needed, so each transfer runs while something else computes.
 [[nodiscard]] Schedule one_f_one_b_schedule(const ScheduleInput& input);
 
-// Split: 1F1B whose backward comes in two parts. The gradient of the input goes to the previous
-// chunk at once; the weight part, which nobody waits for, is put off until its rank would wait,
-// runs into the bound of queued ones or has nothing else left to do. When that is, is found by a
-// run in unit time (pipeline/tracks.h). The weight parts of a chunk run in micro-batch order too.
-// After "zero bubble" pipelines: Qi et al., arXiv 2401.10241.
+// Split: backward in two parts, in an order found by list scheduling (pipeline/list_schedule.h).
+// The gradient of the input goes to the previous chunk at once; the weight part, which nobody waits
+// for, is put off until its rank would wait, runs into the bound of queued ones or has nothing else
+// left to do. The weight parts of a chunk run in micro-batch order too.
 [[nodiscard]] Schedule split_schedule(const ScheduleInput& input);
 
 // Forwards only, for evaluation.

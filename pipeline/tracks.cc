@@ -1,7 +1,6 @@
 #include "pipeline/tracks.h"
 
 #include <algorithm>
-#include <deque>
 #include <set>
 #include <tuple>
 #include <utility>
@@ -21,12 +20,10 @@ class Merger {
         tracks_(std::move(tracks)),
         next_(tracks_.size(), 0),
         is_queued_(tracks_.size(), false),
-        weights_queued_(tracks_.size(), 0),
         track_at_(chunks_ * micros_),
         forwarded_(chunks_ * micros_, false),
         backwarded_(chunks_ * micros_, false),
         ready_(static_cast<std::size_t>(input.rank_count)),
-        weights_(ready_.size()),
         ranks_(ready_.size()) {
     for (std::size_t t = 0; t < tracks_.size(); ++t) {
       for (const Action& action : tracks_[t].order) track_at_[place(action)] = t;
@@ -52,12 +49,8 @@ class Merger {
   void run_step() {
     std::vector<std::size_t> ran;  // tracks
     for (const std::size_t rank : std::exchange(awake_, {})) {
-      if (must_do_weights(rank)) {
-        do_oldest_weights(rank);
-      } else {
-        ran.push_back(run_most_urgent(rank));
-      }
-      if (has_work(rank)) awake_.push_back(rank);
+      ran.push_back(run_most_urgent(rank));
+      if (!ready_[rank].empty()) awake_.push_back(rank);
     }
     for (const std::size_t t : ran) {
       queue_if_ready(t);
@@ -79,30 +72,7 @@ class Merger {
     const Action& action = tracks_[t].order[next_[t]++];
     (action.kind == ActionKind::kForward ? forwarded_ : backwarded_)[place(action)] = true;
     ranks_[rank].push_back(action);
-    if (action.kind == ActionKind::kBackwardInput) {
-      weights_[rank].emplace_back(t, action);
-      ++weights_queued_[t];
-    }
     return t;
-  }
-
-  bool has_work(std::size_t rank) const { return !ready_[rank].empty() || !weights_[rank].empty(); }
-
-  // Whether nothing else is ready, or what is most urgent may leave no further weight part.
-  bool must_do_weights(std::size_t rank) const {
-    if (ready_[rank].empty()) return true;
-    const std::size_t t = std::get<std::size_t>(*ready_[rank].begin());
-    const Track& track = tracks_[t];
-    return track.order[next_[t]].kind == ActionKind::kBackwardInput &&
-           weights_queued_[t] == track.queued_weights_max;
-  }
-
-  void do_oldest_weights(std::size_t rank) {
-    auto [t, action] = weights_[rank].front();
-    weights_[rank].pop_front();
-    --weights_queued_[t];
-    action.kind = ActionKind::kBackwardWeight;
-    ranks_[rank].push_back(action);
   }
 
   void queue_if_ready(std::size_t t) {
@@ -111,7 +81,7 @@ class Merger {
     if (!is_ready(action)) return;
     is_queued_[t] = true;
     const std::size_t rank = tracks_[t].rank.index();
-    if (!has_work(rank)) awake_.push_back(rank);
+    if (ready_[rank].empty()) awake_.push_back(rank);
     ready_[rank].insert(
         {action.kind == ActionKind::kForward, action.micro, -action.chunk.value, t});
   }
@@ -133,27 +103,19 @@ class Merger {
   std::vector<Track> tracks_;
   std::vector<std::size_t> next_;         // [track] position in its order
   std::vector<bool> is_queued_;           // [track] whether its next action is in ready_
-  std::vector<int> weights_queued_;       // [track]
   std::vector<std::size_t> track_at_;     // [ChunkId][MicroId]
   std::vector<bool> forwarded_;           // [ChunkId][MicroId] finished
   std::vector<bool> backwarded_;          // [ChunkId][MicroId] finished
   std::vector<std::set<Urgency>> ready_;  // [Rank]
-  // [Rank] of whose weight parts are not done, by track, in the order of the input parts.
-  std::vector<std::deque<std::pair<std::size_t, Action>>> weights_;
-  std::vector<std::size_t> awake_;  // ranks with something to do, each once
-  std::vector<Actions> ranks_;      // [Rank]
+  std::vector<std::size_t> awake_;        // ranks with something to do, each once
+  std::vector<Actions> ranks_;            // [Rank]
 };
 
 }  // namespace
 
-std::vector<Track> tracks_of(const std::vector<Rank>& owners,
-                             ChunkId chunk,
-                             int window,
-                             int queued_weights_max) {
+std::vector<Track> tracks_of(const std::vector<Rank>& owners, ChunkId chunk, int window) {
   std::vector<Track> tracks;
-  for (const Rank rank : distinct_ranks(owners)) tracks.push_back({rank, {}, queued_weights_max});
-  const ActionKind backward =
-      queued_weights_max > 0 ? ActionKind::kBackwardInput : ActionKind::kBackward;
+  for (const Rank rank : distinct_ranks(owners)) tracks.push_back({rank, {}});
   const auto add = [&](ActionKind kind, int m) {
     const auto track = std::ranges::lower_bound(tracks, owners[static_cast<std::size_t>(m)], {},
                                                 [](const Track& t) { return t.rank; });
@@ -162,10 +124,10 @@ std::vector<Track> tracks_of(const std::vector<Rank>& owners,
   const int micro_batches = static_cast<int>(owners.size());
   int next_backward = 0;
   for (int m = 0; m < micro_batches; ++m) {
-    if (m >= window) add(backward, next_backward++);
+    if (m >= window) add(ActionKind::kBackward, next_backward++);
     add(ActionKind::kForward, m);
   }
-  while (next_backward < micro_batches) add(backward, next_backward++);
+  while (next_backward < micro_batches) add(ActionKind::kBackward, next_backward++);
   return tracks;
 }
 

@@ -14,28 +14,21 @@ namespace motley {
 struct Track {
   Rank rank;
   std::vector<Action> order;  // forwards and backwards of one chunk
-  // 0: its backwards are whole. Else they are input parts, and so many weight parts may be queued.
-  int queued_weights_max = 0;
 };
 
 // The tracks of a chunk through which at most `window` micro-batches travel at a time: on one rank,
 // `window` forwards, then backward and forward in turn. With several replicas each does its own
 // micro-batches' part of that order, so the order of one rank is a run of them all, and what cannot
-// deadlock undivided cannot deadlock divided. queued_weights_max: as Track's.
+// deadlock undivided cannot deadlock divided.
 [[nodiscard]] std::vector<Track> tracks_of(const std::vector<Rank>& owners,
                                            ChunkId chunk,
-                                           int window,
-                                           int queued_weights_max = 0);
+                                           int window);
 
 // Gives each rank one order of the computing of all its tracks, by running the tracks in unit time
 // steps: in each step each rank runs the most urgent action of its tracks whose input exists. The
 // tracks cannot deadlock when each has a rank of its own, so in each step at least one action of
 // some track can run; and as the result is the record of a run that reached the end, it cannot
 // deadlock either, for any map of micro-batches to ranks.
-//
-// Weight parts fill the gaps of that run: a rank does its oldest one where none of its tracks could
-// run, or where the one whose turn it is may queue no more. Nothing waits for a weight part, so
-// they change nothing about what can deadlock.
 //
 // A track is looked at only when its next action may have become ready, so merging takes
 // O(actions x log tracks of a rank). [Rank]

@@ -77,6 +77,19 @@ TEST_P(PlanIndependence, HoldsForStagesSchedulesAndCuts) {
                                        plan["chunks"][c]["queued_weights"] = 1 + c;
                                      }
                                    })});
+  // The rank of the first chunk has the last one too, and every part its own time.
+  expect_same("three-folded", {"--plan", job_.changed_plan("3split", [](Json& plan) {
+                                 plan["ranks"].erase(2);
+                                 plan["chunks"][2]["replicas"][0]["rank"] = 0;
+                                 for (int c = 0; c < 3; ++c) {
+                                   Json& replica = plan["chunks"][c]["replicas"][0];
+                                   replica["forward_us"] = 300 + 100 * c;
+                                   replica["backward_input_us"] = 500 - 100 * c;
+                                   replica["backward_weight_us"] = 200;
+                                   plan["chunks"][c]["hop_us"] = 700;
+                                   plan["chunks"][c]["in_flight"] = 4;
+                                 }
+                               })});
   expect_same("three-early", {"--plan", job_.changed_plan("31f1b", [](Json& plan) {
                                 ASSERT_GE(plan["micro_batches"], 4);
                                 for (int c = 0; c < 3; ++c) plan["chunks"][c]["in_flight"] = 4 - c;

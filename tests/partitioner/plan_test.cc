@@ -53,7 +53,14 @@ TEST(PlanJson, RefusesContradictions) {
 
 TEST(PlanJson, RefusesReplicasThatCannotShareTheStep) {
   const auto replicas = [](const char* text) {
-    return verdict([&](Json& j) { j["chunks"][1]["replicas"] = Json::parse(text); });
+    return verdict([&](Json& j) {
+      Json& list = j["chunks"][1]["replicas"] = Json::parse(text);
+      for (Json& replica : list) {
+        for (const char* key : {"forward_us", "backward_input_us", "backward_weight_us"}) {
+          replica[key] = 1;
+        }
+      }
+    });
   };
   EXPECT_EQ(replicas(R"([{"rank": 1, "micro_batches": 8}])"), "accepted");
   EXPECT_EQ(replicas(R"([{"rank": 0, "micro_batches": 8}])"), "rank 1 has no chunk");
@@ -131,6 +138,8 @@ TEST(PlanHash, CountsDecisionsAndNotPredictions) {
   EXPECT_TRUE(changed([](ChunkPlan& c) { c.recompute = false; }));
   EXPECT_TRUE(changed([](ChunkPlan& c) { c.in_flight = 3; }));
   EXPECT_TRUE(changed([](ChunkPlan& c) { c.queued_weights = 3; }));
+  EXPECT_TRUE(changed([](ChunkPlan& c) { c.hop_us = 3; }));
+  EXPECT_TRUE(changed([](ChunkPlan& c) { c.replicas[0].times.backward_weight = 3; }));
   EXPECT_TRUE(changed([](ChunkPlan& c) { c.replicas = {{Rank{0}, 4}, {Rank{1}, 4}}; }));
   EXPECT_TRUE(changed([](ChunkPlan& c) { c.replicas = {{Rank{1}, 8}}; }));
 }

@@ -52,11 +52,11 @@ class Tasks {
       }
       // The gradient of the input goes before them.
       if (actions[a + 1].kind == ActionKind::kSendGradient) add(actions[a + 1]);
-      const bool more = std::any_of(actions.begin() + static_cast<std::ptrdiff_t>(a) + 1,
-                                    actions.end(), [&](const Action& later) {
-                                      return later.chunk.value == c &&
-                                             later.kind == actions[a].kind;
-                                    });
+      const bool more =
+          std::any_of(actions.begin() + static_cast<std::ptrdiff_t>(a) + 1, actions.end(),
+                      [&](const Action& later) {
+                        return later.chunk.value == c && later.kind == actions[a].kind;
+                      });
       if (!more) reduce(c, /*early=*/true);
       if (actions[a + 1].kind == ActionKind::kSendGradient) ++a;
     }
@@ -190,7 +190,8 @@ class Tasks {
     const auto phase_of = [](const auto& entry) { return std::get<0>(entry.first); };
     int first_received = 4;
     for (const auto& entry : all) {
-      if (std::get<4>(entry.first) == rank_) first_received = std::min(first_received, phase_of(entry));
+      if (std::get<4>(entry.first) == rank_)
+        first_received = std::min(first_received, phase_of(entry));
     }
     for (int phase = 0; phase < 4; ++phase) {
       for (const bool sending : {true, false}) {

@@ -157,20 +157,44 @@ RC_GTEST_PROP(Split, HoldsNoMoreThanItsBounds, ()) {
   }
 }
 
-// Where each rank has one chunk, nothing but the weight parts is new.
-RC_GTEST_PROP(Split, Is1F1BWithTheWeightPartsPutOff, ()) {
-  ScheduleInput input = chain(*rc::gen::inRange(1, 6), *rc::gen::inRange(1, 12));
-  for (std::size_t c = 0; c < input.owners.size(); ++c) {
-    input.queued_weights.push_back(*rc::gen::inRange(1, 6));
-  }
-  Schedule schedule = split_schedule(input);
-  for (std::vector<Action>& actions : schedule.ranks) {
-    std::erase_if(actions, [](const Action& a) { return a.kind == ActionKind::kBackwardWeight; });
-    for (Action& action : actions) {
-      if (action.kind == ActionKind::kBackwardInput) action.kind = ActionKind::kBackward;
+// Orders are the record of a run in these times, so they are valid and bounded in any.
+RC_GTEST_PROP(Split, IsValidForAnyTimes, ()) {
+  ScheduleInput input = random_input();
+  const auto some_time = rc::gen::inRange<std::int64_t>(1, 50);
+  for (const std::vector<Rank>& owners : input.owners) {
+    ChunkTimes& times = input.times.emplace_back();
+    times.hop = *rc::gen::inRange<std::int64_t>(0, 80);
+    for (std::size_t k = 0; k < distinct_ranks(owners).size(); ++k) {
+      times.replicas.push_back({*some_time, *some_time, *some_time});
     }
   }
-  RC_ASSERT(schedule.ranks == one_f_one_b_schedule(input).ranks);
+  const auto stats = validate_schedule(split_schedule(input));
+  if (!stats.ok()) RC_FAIL(describe(stats.error()));
+}
+
+TEST(Split, FillsTheWaitForASlowLinkWithForwardsAndWeightParts) {
+  ScheduleInput input = chain(2, 4);
+  input.in_flight = {4, 1};
+  input.queued_weights = {4, 4};
+  // A hop takes as long as a forward and a backward together.
+  input.times = {{{{10, 10, 10}}, 30}, {{{10, 10, 10}}, 0}};
+  const Schedule schedule = split_schedule(input);
+  EXPECT_EQ(computing_text(schedule, 0),
+            "F0.0 F0.1 F0.2 F0.3 BI0.0 BW0.0 BI0.1 BW0.1 BI0.2 BW0.2 BI0.3 BW0.3");
+  EXPECT_EQ(computing_text(schedule, 1),
+            "F1.0 BI1.0 BW1.0 F1.1 BI1.1 BW1.1 F1.2 BI1.2 BW1.2 F1.3 BI1.3 BW1.3");
+}
+
+// A rank with the first and the last chunk serves the last one first: others wait for it.
+TEST(Split, ServesTheChunkNearestToTheEndFirst) {
+  ScheduleInput input;
+  input.rank_count = 2;
+  input.micro_batches = 3;
+  input.owners = {std::vector(3, Rank{0}), std::vector(3, Rank{1}), std::vector(3, Rank{0})};
+  input.in_flight = {3, 3, 3};
+  const Schedule schedule = split_schedule(input);
+  EXPECT_TRUE(validate_schedule(schedule).ok());
+  EXPECT_TRUE(computing_text(schedule, 0).starts_with("F0.0 F0.1 F2.0 BI2.0 F2.1"));
 }
 
 }  // namespace
