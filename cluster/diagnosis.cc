@@ -38,13 +38,26 @@ class MachineFindings {
   }
 
   void check_devices() {
-    const auto strange = std::ranges::find_if(
-        machine_.devices, [](const std::string& device) { return device != "cpu"; });
+    const auto strange = std::ranges::find_if(machine_.devices, [](const std::string& device) {
+      return device != "cpu" && !is_virtual_device(device);
+    });
     if (strange != machine_.devices.end()) {
       problem(ErrorCode::kConfig, "devices",
               fmt::format("device '{}' is not supported yet", *strange),
               "set devices = [\"cpu\"] in the cluster file");
     }
+  }
+
+  // What computes nothing needs neither cores nor memory nor a fast matrix product.
+  void check_computing() {
+    if (machine_.virtual_speed) {
+      add(Verdict::kNote, "devices",
+          "virtual: what they compute is waited for, what they send is real");
+      return;
+    }
+    check_cores();
+    check_memory();
+    check_blas();
   }
 
   void check_cores() {
@@ -174,9 +187,7 @@ std::vector<Finding> diagnose_machine(const Cluster& cluster,
   MachineFindings findings(machine, *examined.facts);
   findings.check_version(examination);
   findings.check_devices();
-  findings.check_cores();
-  findings.check_memory();
-  findings.check_blas();
+  findings.check_computing();
   findings.check_folder(examination);
   findings.check_clock(examined.clock_ahead_s);
   std::vector<Finding> all = findings.take();

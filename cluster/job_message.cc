@@ -39,6 +39,18 @@ Result<std::string> get_secret(const Json& json, const std::string& source) {
   return std::string(bytes->begin(), bytes->end());
 }
 
+// The launcher has checked them where they were written.
+Result<std::optional<VirtualSpeed>> get_virtual_speed(const Json& json, const std::string& source) {
+  if (!json.contains("virtual")) return std::optional<VirtualSpeed>();
+  VirtualSpeed speed;
+  MOTLEY_ASSIGN(speed.tokens_per_s, json_get<double>(json["virtual"], "tokens_per_s", source));
+  MOTLEY_ASSIGN(speed.gflops, json_get<double>(json["virtual"], "gflops", source));
+  if (!(speed.tokens_per_s >= 0 && speed.gflops >= 0 && speed.tokens_per_s + speed.gflops > 0)) {
+    return job_error(source, "'virtual' has no speed");
+  }
+  return std::optional(speed);
+}
+
 }  // namespace
 
 Json job_to_json(const Job& job) {
@@ -58,6 +70,10 @@ Json job_to_json(const Job& job) {
   json["local_shortcut"] = job.local_shortcut;
   json["device"] = job.device;
   json["threads"] = job.threads;
+  if (job.virtual_speed) {
+    json["virtual"] = {{"tokens_per_s", job.virtual_speed->tokens_per_s},
+                       {"gflops", job.virtual_speed->gflops}};
+  }
   json["options"] = job.options;
   return json;
 }
@@ -96,6 +112,12 @@ Result<Job> job_from_json(const Json& json, const std::string& source) {
   MOTLEY_ASSIGN(job.local_shortcut, json_get<bool>(json, "local_shortcut", source));
   MOTLEY_ASSIGN(job.device, json_get<std::string>(json, "device", source));
   MOTLEY_ASSIGN(job.threads, get_integer<int>(json, "threads", 1, 4096, source));
+  MOTLEY_ASSIGN(job.virtual_speed, get_virtual_speed(json, source));
+  const bool computes = job.verb == "train" || job.verb == "profile";
+  if (computes && is_virtual_device(job.device) != job.virtual_speed.has_value()) {
+    return job_error(source, fmt::format("device '{}' and 'virtual' contradict each other",
+                                         excerpt(job.device)));
+  }
   if (!json.contains("options") || !json["options"].is_object()) {
     return job_error(source, "'options' is missing or not an object");
   }

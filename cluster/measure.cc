@@ -11,6 +11,8 @@
 namespace motley {
 namespace {
 
+constexpr double kGib = 1024.0 * 1024.0 * 1024.0;
+
 double total_forward_s(const DeviceProfile& device) {
   double sum_s = 0;
   for (const auto& [signature, samples] : device.layers) sum_s += samples.back().forward_s;
@@ -39,7 +41,11 @@ WorkerSpec profile_worker(const Machine& machine,
   worker.job.config = with_absolute_paths(config);
   worker.job.device = device;
   worker.job.threads = machine.threads > 0 ? machine.threads : config.run.threads;
+  worker.job.virtual_speed = machine.virtual_speed;
   worker.job.options = Json{{"machine", machine.name}, {"sizes", sizes_to_measure(config.train)}};
+  if (machine.virtual_speed) {
+    worker.job.options["memory_bytes"] = static_cast<std::int64_t>(machine.memory_gib * kGib);
+  }
   return worker;
 }
 

@@ -60,6 +60,11 @@ Json metrics_to_json(const StepMetrics& metrics) {
                  {"codec", metrics.losses.codec},
                  {"optimizer", metrics.losses.optimizer}}},
                {"wait_s", metrics.wait_s}};
+  if (metrics.is_virtual) {
+    json["virtual"] = true;
+    json["loss"] = nullptr;
+    json["grad_norm"] = nullptr;
+  }
   if (metrics.eval_loss) {
     json["eval_loss"] = finite_or_null(*metrics.eval_loss);
     json["eval_perplexity"] = finite_or_null(std::exp(*metrics.eval_loss));
@@ -70,8 +75,8 @@ Json metrics_to_json(const StepMetrics& metrics) {
   return json;
 }
 
-MetricsCollector::MetricsCollector(int rank_count, double predicted_step_s)
-    : rank_count_(rank_count), predicted_step_s_(predicted_step_s) {
+MetricsCollector::MetricsCollector(int rank_count, double predicted_step_s, bool is_virtual)
+    : rank_count_(rank_count), predicted_step_s_(predicted_step_s), is_virtual_(is_virtual) {
   MOTLEY_CHECK(rank_count > 0, "{} ranks", rank_count);
 }
 
@@ -107,7 +112,8 @@ Result<StepMetrics> MetricsCollector::combine(const Reports& reports) const {
                       .predicted_step_s = predicted_step_s_,
                       .lr = first.lr,
                       .grad_norm = first.grad_norm,
-                      .skipped = first.skipped};
+                      .skipped = first.skipped,
+                      .is_virtual = is_virtual_};
   double compute_s = 0;
   double longest_s = 0;  // of what ranks compute
   double codec_s = 0;

@@ -23,6 +23,7 @@ struct StepMetrics {
   double lr = 0;
   double grad_norm = 0;  // before clipping
   bool skipped = false;
+  bool is_virtual = false;       // nothing was computed: loss and grad_norm mean nothing
   std::uint64_t wire_bytes = 0;  // sent by all ranks
   double bubble = 0;             // share of the ranks' time in which they did not compute
 
@@ -50,7 +51,8 @@ struct StepMetrics {
 // Gathers the reports of all ranks; one owner thread.
 class MetricsCollector {
  public:
-  MetricsCollector(int rank_count, double predicted_step_s);
+  // is_virtual: of the run's devices.
+  MetricsCollector(int rank_count, double predicted_step_s, bool is_virtual = false);
 
   // The account of the step once its last report is in. kInternal when ranks disagree on the loss,
   // which is computed once and must be the same bits everywhere; kPeer when a rank reports a step
@@ -65,6 +67,7 @@ class MetricsCollector {
 
   int rank_count_;
   double predicted_step_s_;
+  bool is_virtual_;
   std::int64_t last_complete_ = 0;
   std::map<std::int64_t, Reports> open_;  // by step
 };

@@ -71,6 +71,17 @@ Result<void> check_resume(const PreparedRun& run, const Manifest& manifest) {
   return {};
 }
 
+// A rehearsal reads no data and trains nothing, so there is nothing to save or to go on from.
+Result<void> check_rehearsal(const TrainingRequest& request, const Log& log) {
+  if (request.resume) {
+    return Error{ErrorCode::kUsage, "a run on virtual devices cannot be resumed",
+                 "it trains nothing and saves no checkpoints", "start it afresh by --run"};
+  }
+  log.info(
+      fmt::format("{}; no data is read, no loss computed, no checkpoint saved", kVirtualNotice));
+  return {};
+}
+
 }  // namespace
 
 Result<PlanOptions> plan_options(const Config& config, int stages) {
@@ -117,10 +128,18 @@ Result<void> check_plan(const Plan& plan,
                  "make it again with motley plan, or leave compression.gradients out"};
   }
   for (const RankPlan& rank : plan.ranks) {
-    if (cluster.find(rank.machine) != nullptr) continue;
-    return Error{ErrorCode::kConfig, fmt::format("the plan uses machine {}", rank.machine),
-                 "the cluster has no machine of this name",
-                 "give the cluster file that the plan was made for by --cluster"};
+    const char* const remedy = "give the cluster file that the plan was made for by --cluster";
+    const Machine* machine = cluster.find(rank.machine);
+    if (machine == nullptr) {
+      return Error{ErrorCode::kConfig, fmt::format("the plan uses machine {}", rank.machine),
+                   "the cluster has no machine of this name", remedy};
+    }
+    if (is_virtual_device(rank.device) == machine->virtual_speed.has_value()) continue;
+    return Error{ErrorCode::kConfig,
+                 fmt::format("the plan uses device {} of machine {}", rank.device, rank.machine),
+                 machine->virtual_speed ? "in the cluster file its devices are virtual"
+                                        : "in the cluster file its devices are real",
+                 remedy};
   }
   return {};
 }
@@ -136,7 +155,11 @@ Result<PreparedRun> prepare_run(const TrainingRequest& request, const Log& log) 
   if (!request.plan) {
     MOTLEY_TRY(check_pins(options.pins, run.model.layer_names(), run.cluster));
   }
-  MOTLEY_TRY(check_data(request));
+  if (is_virtual(request.cluster)) {
+    MOTLEY_TRY(check_rehearsal(request, log));
+  } else {
+    MOTLEY_TRY(check_data(request));
+  }
 
   if (request.resume) {
     MOTLEY_ASSIGN(run.resume_from, run.folder.newest_checkpoint());

@@ -75,7 +75,8 @@ void Progress::finish() {
 
 std::string Progress::line(const StepMetrics& metrics) const {
   const double left_s = step_s_smooth_ * static_cast<double>(steps_total_ - metrics.step);
-  const std::string loss = fmt::format("loss {:.3f}", metrics.loss);
+  const std::string loss =
+      metrics.is_virtual ? "virtual" : fmt::format("loss {:.3f}", metrics.loss);
   return fmt::format(
       "step {}/{}  {}{}  {} tok/s  {:.2f} s/step  wait {:.0f} %  ETA {}", metrics.step,
       steps_total_, style_.colour ? fmt::format("\x1b[1m{}\x1b[0m", loss) : loss,

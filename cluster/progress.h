@@ -2,6 +2,8 @@
 // then.
 //
 //   step 120/1000  loss 2.314  1,234 tok/s  0.41 s/step  wait 8 %  ETA 0:05:31
+//
+// On virtual devices "virtual" stands in the place of the loss.
 #pragma once
 
 #include <cstdint>

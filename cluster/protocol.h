@@ -8,12 +8,14 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/json.h"
 #include "base/result.h"
 #include "job/config.h"
+#include "partitioner/cluster.h"
 #include "partitioner/plan.h"
 
 namespace motley {
@@ -36,7 +38,8 @@ struct Job {
   bool local_shortcut = true;  // as TransportOptions::local_shortcut
   std::string device = "cpu";
   int threads = 1;
-  Json options = Json::object();  // of the verb: all but train
+  std::optional<VirtualSpeed> virtual_speed;  // profile and train, on a virtual device
+  Json options = Json::object();              // of the verb: all but train
 };
 
 [[nodiscard]] Json job_to_json(const Job& job);

@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/json.h"
+#include "partitioner/cluster.h"
 #include "partitioner/json_fields.h"
 #include "partitioner/text_table.h"
 
@@ -60,6 +63,11 @@ TextRow row_of(const std::string& name,
   const bool known = pair.measured > 0;
   return {name, text(pair.predicted), known ? text(pair.measured) : "unknown",
           known ? change_text(pair.predicted, pair.measured) : ""};
+}
+
+bool is_virtual(const RunReport& report) {
+  return std::ranges::any_of(report.ranks,
+                             [](const RankReport& rank) { return is_virtual_device(rank.device); });
 }
 
 }  // namespace
@@ -120,6 +128,7 @@ Result<RunReport> parse_report(std::string_view text, const std::string& source)
 std::string report_text(const RunReport& report) {
   std::string text = fmt::format("steps {} to {}; medians of {} steps\n\n", report.first_step,
                                  report.last_step, report.measured_steps);
+  if (is_virtual(report)) text += fmt::format("{}\n\n", kVirtualNotice);
   std::vector<TextRow> rows = {{"", "predicted", "measured", "off by"},
                                row_of("step", report.step_s, seconds_text)};
   for (const RankReport& rank : report.ranks) {

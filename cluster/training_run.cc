@@ -29,7 +29,7 @@ class RunFollower {
  public:
   RunFollower(const PreparedRun& run, MetricsFile metrics_file, Progress& progress, const Log& log)
       : run_(run),
-        metrics_(run.plan.rank_count(), run.plan.predicted_step_s),
+        metrics_(run.plan.rank_count(), run.plan.predicted_step_s, is_virtual(run.plan)),
         metrics_file_(std::move(metrics_file)),
         committer_(
             run.folder.dir(), run.config, run.model, plan_hash(run.plan), run.plan.rank_count()),
@@ -109,8 +109,10 @@ class RunFollower {
     return {};
   }
 
-  // A worker that does not know its peak leaves it out; the report then says so.
+  // A worker that does not know its peak leaves it out; the report then says so. Of a virtual
+  // device the process holds only a part.
   void on_done(int worker, const Json& event) {
+    if (is_virtual(run_.plan)) return;
     const auto peak_bytes = json_get<std::int64_t>(event, "peak_bytes", "a worker");
     if (peak_bytes.ok() && *peak_bytes > 0) report_.add_peak(Rank{worker}, *peak_bytes);
   }

@@ -33,8 +33,10 @@ std::string rank_name(const Plan& plan, Rank rank) {
     stages.push_back(
         fmt::format("{}{}", chunk, is_alone ? "" : replica_letters(replica - replicas.begin())));
   }
-  return fmt::format("{} {} ({})", stages.size() == 1 ? "stage" : "stages",
-                     fmt::join(stages, " and "), plan.ranks[rank.index()].machine);
+  const RankPlan& place = plan.ranks[rank.index()];
+  return fmt::format("{} {} ({}{})", stages.size() == 1 ? "stage" : "stages",
+                     fmt::join(stages, " and "), place.machine,
+                     is_virtual_device(place.device) ? ", virtual" : "");
 }
 
 std::set<std::string> machines_in_use(const Plan& plan) {
@@ -82,6 +84,7 @@ std::vector<WorkerSpec> training_workers(const Cluster& cluster,
     worker.job.interface = machine->interface;
     worker.job.device = place.device;
     worker.job.threads = place.threads;
+    worker.job.virtual_speed = machine->virtual_speed;
     workers.push_back(std::move(worker));
   }
   return workers;

@@ -14,7 +14,8 @@
 
 namespace motley {
 
-// "stage 1 (box)"; with several chunks "stages 0 and 3 (box)".
+// "stage 1 (box)"; with several chunks "stages 0 and 3 (box)", of a virtual
+// device "stage 1 (box, virtual)".
 [[nodiscard]] std::string rank_name(const Plan& plan, Rank rank);
 
 [[nodiscard]] std::set<std::string> machines_in_use(const Plan& plan);

@@ -17,6 +17,15 @@ LinkSpeed Cluster::link(const std::string& from, const std::string& to) const {
   return it == links.end() ? network : it->speed;
 }
 
+bool is_virtual_device(std::string_view device) {
+  return device == "virtual" || device.starts_with("virtual:");
+}
+
+bool is_virtual(const Cluster& cluster) {
+  return std::any_of(cluster.machines.begin(), cluster.machines.end(),
+                     [](const Machine& machine) { return machine.virtual_speed.has_value(); });
+}
+
 Cluster local_cluster(int devices) {
   Machine machine;
   machine.name = "local";

@@ -2,12 +2,22 @@
 // Format: docs/formats/cluster.md.
 #pragma once
 
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
 
 namespace motley {
+
+// How fast a machine's virtual devices would be, each of them; one of the two is not 0.
+struct VirtualSpeed {
+  double tokens_per_s = 0;  // that it trains of the model at hand, alone
+  double gflops = 0;        // that it sustains, in 10^9 operations a second
+
+  friend bool operator==(const VirtualSpeed&, const VirtualSpeed&) = default;
+};
 
 struct Machine {
   std::string name;
@@ -19,6 +29,8 @@ struct Machine {
   std::string interface;   // network interface; "" = the one that holds `address`
   double cpu_share = 0;    // cores granted to each of its processes; 0 = no limit
   std::string motley_dir;  // folder of motley-stage there; "" = the same as here
+  // Set where the devices are virtual: then all of the cluster's are.
+  std::optional<VirtualSpeed> virtual_speed;
 
   friend bool operator==(const Machine&, const Machine&) = default;
 };
@@ -51,6 +63,16 @@ struct Cluster {
 
   friend bool operator==(const Cluster&, const Cluster&) = default;
 };
+
+// Whether a device's name ("virtual", "virtual:1") is that of a virtual one: what it computes is
+// not computed but waited for.
+[[nodiscard]] bool is_virtual_device(std::string_view device);
+// Whether the cluster's devices are.
+[[nodiscard]] bool is_virtual(const Cluster& cluster);
+
+// Beside every figure of virtual devices.
+inline constexpr const char* kVirtualNotice =
+    "virtual devices: computing is waited for, not done, as long as the cluster file says";
 
 // Parses and checks a cluster file. kConfig with line and column.
 [[nodiscard]] Result<Cluster> parse_cluster(std::string_view toml_text, const std::string& source);

@@ -22,6 +22,9 @@ constexpr double kLatencyMaxUs = 60e6;
 constexpr double kMemoryMaxGib = 1e6;
 constexpr double kCpuShareMax = 4096;
 constexpr int kThreadsMax = 4096;
+// Wide enough for any device, and narrow enough that no time overflows.
+constexpr double kSpeedMin = 1e-3;
+constexpr double kSpeedMax = 1e12;
 constexpr std::size_t kMachinesMax = 4096;
 constexpr std::size_t kDevicesMax = 4096;
 constexpr std::size_t kLinksMax = 65'536;
@@ -61,6 +64,49 @@ Result<void> read_shell(TomlTable& table, Machine& machine) {
   return {};
 }
 
+// The table [machine.virtual], which stands where the devices are virtual and nowhere else.
+Result<std::optional<VirtualSpeed>> read_virtual_speed(TomlTable& table, const Machine& machine) {
+  MOTLEY_ASSIGN(auto own, table.table("virtual"));
+  const auto count = std::ranges::count_if(machine.devices, is_virtual_device);
+  if (!own) {
+    if (count == 0) return std::optional<VirtualSpeed>();
+    return table.bad("devices", "nothing says how fast its virtual devices are",
+                     "add [machine.virtual] with tokens_per_s or gflops below it");
+  }
+  VirtualSpeed speed;
+  MOTLEY_TRY(own->read("tokens_per_s", speed.tokens_per_s, kSpeedMin, kSpeedMax));
+  MOTLEY_TRY(own->read("gflops", speed.gflops, kSpeedMin, kSpeedMax));
+  MOTLEY_TRY(own->finish());
+  if (own->has("tokens_per_s") == own->has("gflops")) {
+    return own->bad("",
+                    own->has("gflops") ? "'tokens_per_s' and 'gflops' both say how fast it is"
+                                       : "it does not say how fast a device is",
+                    "give one of tokens_per_s and gflops");
+  }
+  if (count != std::ssize(machine.devices)) {
+    return own->bad(
+        "", count == 0 ? "the machine has no virtual device" : "the machine has other devices too",
+        "write devices = [\"virtual\"], or leave [machine.virtual] out");
+  }
+  if (machine.memory_gib == 0) {
+    return own->bad("", "nothing says how much memory the virtual devices have",
+                    "add memory_gib to the machine, for all its devices together");
+  }
+  return std::optional(speed);
+}
+
+// What a virtual device hands on is noise: nothing real can be trained on it.
+Result<void> check_all_virtual(const std::vector<Machine>& machines,
+                               const std::vector<TomlTable>& tables) {
+  const auto is_waited = [](const Machine& machine) { return machine.virtual_speed.has_value(); };
+  const auto first = std::ranges::find_if(machines, is_waited);
+  const auto real = std::ranges::find_if_not(machines, is_waited);
+  if (first == machines.end() || real == machines.end()) return {};
+  return tables[static_cast<std::size_t>(real - machines.begin())].bad(
+      "", fmt::format("'{}' has real devices and '{}' virtual ones", real->name, first->name),
+      "make all machines virtual, or none");
+}
+
 Result<Machine> read_machine(TomlTable& table) {
   Machine machine;
   MOTLEY_TRY(table.read("name", machine.name));
@@ -72,6 +118,7 @@ Result<Machine> read_machine(TomlTable& table) {
   MOTLEY_TRY(table.read("interface", machine.interface));
   MOTLEY_TRY(table.read("cpu_share", machine.cpu_share, 0, kCpuShareMax));
   MOTLEY_TRY(table.read("motley_dir", machine.motley_dir));
+  MOTLEY_ASSIGN(machine.virtual_speed, read_virtual_speed(table, machine));
   MOTLEY_TRY(table.finish());
   if (!table.has("name"))
     return table.bad("", "it has no name", "add name = \"…\" below [[machine]]");
@@ -88,7 +135,7 @@ Result<Machine> read_machine(TomlTable& table) {
     if (is_word(machine.devices[d], kDeviceNameOthers)) continue;
     return table.bad(fmt::format("devices[{}]", d),
                      fmt::format("'{}' does not name a device", excerpt(machine.devices[d])),
-                     "write cpu, cuda:0, …");
+                     "write cpu, virtual, cuda:0, …");
   }
   if (machine.devices.empty()) {
     return table.bad("devices", "it has no device", "list one, or remove the machine");
@@ -223,6 +270,7 @@ Result<Cluster> parse_cluster(std::string_view toml_text, const std::string& sou
     return root.bad("", "it has no machine", "add a [[machine]] with name and address");
   }
   MOTLEY_TRY(check_addresses(cluster.machines, machine_tables));
+  MOTLEY_TRY(check_all_virtual(cluster.machines, machine_tables));
   return cluster;
 }
 

@@ -142,14 +142,16 @@ std::string explain_plan(const Plan& plan,
   std::string text = stage_table(plan, model, *cost, *slots) + link_table(plan, *cost, *slots);
   const double tokens =
       static_cast<double>(model.tokens_per_sample) * plan.micro_batch * plan.micro_batches;
-  text += fmt::format("\nstep      {} predicted, {:.0f} tokens/s\n",
-                      seconds_text(plan.predicted_step_s), share_of(tokens, plan.predicted_step_s));
+  text += fmt::format("\nstep      {} predicted{}, {:.0f} tokens/s\n",
+                      seconds_text(plan.predicted_step_s), is_virtual(plan) ? " (virtual)" : "",
+                      share_of(tokens, plan.predicted_step_s));
   text += fmt::format("schedule  {}, {} micro-batches of {} samples", plan.schedule,
                       plan.micro_batches, plan.micro_batch);
   const int in_flight = plan.chunks.front().in_flight;
   if (in_flight > 0) text += fmt::format(", up to {} in flight", in_flight);
   text += queued_text(plan) + "\n";
   text += stage_notes(plan);
+  if (is_virtual(plan)) text += fmt::format("note      {}\n", kVirtualNotice);
   for (const std::string& note : plan.notes) text += fmt::format("note      {}\n", note);
   return text;
 }

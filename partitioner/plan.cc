@@ -6,6 +6,7 @@
 
 #include "base/hash.h"
 #include "base/json.h"
+#include "partitioner/cluster.h"
 #include "partitioner/json_fields.h"
 
 namespace motley {
@@ -265,6 +266,11 @@ Result<Plan> plan_from_json(const Json& json, const JsonSource& source) {
     return error;
   }
   return plan;
+}
+
+bool is_virtual(const Plan& plan) {
+  return std::any_of(plan.ranks.begin(), plan.ranks.end(),
+                     [](const RankPlan& rank) { return is_virtual_device(rank.device); });
 }
 
 std::uint64_t plan_hash(const Plan& plan) {

@@ -82,6 +82,9 @@ struct Plan {
   [[nodiscard]] int chunk_count() const { return static_cast<int>(chunks.size()); }
 };
 
+// Whether the plan is a rehearsal: its devices are virtual (is_virtual_device).
+[[nodiscard]] bool is_virtual(const Plan& plan);
+
 // Of a chunk's `in_flight` micro-batches the most that a replica with `share` of `micro_batches`
 // holds: its part of any row of so many, which the dealing in turns keeps within 2 of its share.
 [[nodiscard]] int in_flight_of_share(int in_flight, int share, int micro_batches);

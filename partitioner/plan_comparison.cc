@@ -62,7 +62,8 @@ std::string compare_plans(const Plan& before, const Plan& after, const ModelSpec
   const double after_rate = tokens_per_s(after, model);
   std::vector<TextRow> rows = {
       {"", "now", "then", "change"},
-      {"step", seconds_text(before.predicted_step_s), seconds_text(after.predicted_step_s),
+      {is_virtual(after) ? "step (virtual)" : "step", seconds_text(before.predicted_step_s),
+       seconds_text(after.predicted_step_s),
        change_text(before.predicted_step_s, after.predicted_step_s)},
       {"tokens/s", fmt::format("{:.0f}", before_rate), fmt::format("{:.0f}", after_rate),
        change_text(before_rate, after_rate)},

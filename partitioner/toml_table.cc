@@ -110,7 +110,8 @@ Result<std::optional<TomlTable>> TomlTable::table(const char* key) {
   const Json* json = find(key);
   if (json == nullptr) return std::optional<TomlTable>();
   if (!json->is_object()) return bad(key, "a table was expected", fmt::format("write [{}]", key));
-  return std::optional(TomlTable(*document_, *json, key));
+  return std::optional(
+      TomlTable(*document_, *json, path_.empty() ? key : fmt::format("{}.{}", path_, key)));
 }
 
 Result<void> TomlTable::finish() const {

@@ -18,6 +18,11 @@ namespace {
 // RUN is a run's folder (its newest checkpoint is taken) or a checkpoint itself.
 Result<std::filesystem::path> find_checkpoint(const std::filesystem::path& path) {
   if (std::filesystem::exists(path / "manifest.json")) return path;
+  const auto plan = read_named_plan(RunFolder(path).plan_path());
+  if (plan.ok() && is_virtual(*plan)) {
+    return Error{ErrorCode::kConfig, fmt::format("the run in {} was a virtual one", path.string()),
+                 "it trained nothing and saved no checkpoint", "name a run on real devices"};
+  }
   MOTLEY_ASSIGN(const CheckpointInfo newest, RunFolder(path).newest_checkpoint());
   return newest.folder;
 }

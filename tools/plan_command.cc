@@ -96,7 +96,9 @@ Result<void> print_advice(const Arguments& arguments, const PlanningInput& input
   const Json json{{"step_s", report.step_s},
                   {"helpful", advice_to_json(report.helpful)},
                   {"without_gain", advice_to_json(report.without_gain)}};
-  print(arguments, json, advice_text(report));
+  const std::string virtual_line =
+      is_virtual(input.cluster) ? fmt::format("{}\n", kVirtualNotice) : "";
+  print(arguments, json, virtual_line + advice_text(report));
   return {};
 }
 

@@ -36,8 +36,9 @@ Result<void> write_pictures(const Arguments& arguments,
   }
   if (arguments.has("svg")) {
     const std::string title = fmt::format(
-        "{}: a step of {:.4f} s, {}, {} micro-batches of {} samples", arguments.operand(0),
-        simulated.step.step_s, plan.schedule, plan.micro_batches, plan.micro_batch);
+        "{}: a step of {:.4f} s{}, {}, {} micro-batches of {} samples", arguments.operand(0),
+        simulated.step.step_s, is_virtual(plan) ? " (virtual)" : "", plan.schedule,
+        plan.micro_batches, plan.micro_batch);
     MOTLEY_TRY(
         write_file_atomic(arguments.value("svg"), svg_timeline(spans, names, {.title = title})));
   }
@@ -45,7 +46,7 @@ Result<void> write_pictures(const Arguments& arguments,
 }
 
 void print_step(const Plan& plan, const SimulatedStep& step) {
-  fmt::print("a step takes {:.4f} s\n", step.step_s);
+  fmt::print("a step takes {:.4f} s{}\n", step.step_s, is_virtual(plan) ? " (virtual)" : "");
   for (int rank = 0; rank < plan.rank_count(); ++rank) {
     const auto index = static_cast<std::size_t>(rank);
     fmt::print(

@@ -40,11 +40,14 @@ Result<TrainingRequest> read_request(const Arguments& arguments) {
 }
 
 void print_summary(const PreparedRun& run, const TrainingSummary& summary) {
-  fmt::print("\nstep {} done, loss {:.4f}", summary.last_step, summary.last_loss);
+  const bool is_waited = is_virtual(run.plan);
+  fmt::print("\nstep {} done", summary.last_step);
+  if (!is_waited) fmt::print(", loss {:.4f}", summary.last_loss);
   if (summary.last_eval_loss) fmt::print(", held-out loss {:.4f}", *summary.last_eval_loss);
   fmt::print("\n{:.0f} tokens/s, {:.3f} s a step (median)", summary.tokens_per_s,
              summary.median_step_s);
   if (summary.predicted_step_s > 0) fmt::print("; predicted {:.3f} s", summary.predicted_step_s);
+  if (is_waited) fmt::print("\n{}", kVirtualNotice);
   fmt::print("\nmetrics     {}\n", run.folder.metrics_path().string());
   if (std::filesystem::exists(run.folder.trace_path())) {
     fmt::print("trace       {} (opens in ui.perfetto.dev)\n", run.folder.trace_path().string());
@@ -73,6 +76,10 @@ Result<void> train(const Arguments& arguments) {
                 {"median_step_s", summary.median_step_s},
                 {"predicted_step_s", summary.predicted_step_s},
                 {"tokens_per_s", summary.tokens_per_s}};
+    if (is_virtual(run.plan)) {
+      result["virtual"] = true;
+      result["loss"] = nullptr;
+    }
     if (summary.last_eval_loss) result["eval_loss"] = *summary.last_eval_loss;
     if (summary.checkpoint) result["checkpoint"] = summary.checkpoint->string();
     fmt::print("{}\n", result.dump());

@@ -9,10 +9,12 @@
 #include "base/system_memory.h"
 #include "models/model_spec.h"
 #include "partitioner/profile.h"
+#include "partitioner/virtual_profile.h"
 #include "training/codec_bench.h"
 #include "training/layer_bench.h"
 #include "training/optimizer_bench.h"
 #include "training/profile_warnings.h"
+#include "training/virtual_compute.h"
 
 namespace motley {
 namespace {
@@ -48,9 +50,8 @@ std::vector<std::string> codecs_to_measure(const Config& config) {
   std::vector<std::string> chains = {"fp16",         "bf16",         "int8",
                                      "int4",         "fp16|zstd(1)", "bf16|zstd(1)",
                                      "int8|zstd(1)", "int4|zstd(1)"};
-  for (const std::string& chain :
-       {config.compression.activations, config.compression.gradients}) {
-    if (chain != "auto") chains.push_back(chain);  // it chooses among those above
+  for (const std::string& chain : {config.compression.activations, config.compression.gradients}) {
+    if (chain != "auto") chains.push_back(chain);  // which chooses among those above
   }
   return chains;
 }
@@ -79,17 +80,11 @@ std::string measure_drift(const Job& job,
   return drift_warning(device.layers.at(signature).front(), bench.measure(sizes.front()));
 }
 
-}  // namespace
-
-Result<void> run_profile_job(const Job& job, WorkerChannel& channel) {
-  MOTLEY_ASSIGN(const ModelSpec model, describe_model(job.config.model));
-  MOTLEY_ASSIGN(const std::vector<int> sizes, read_sizes(job));
-  channel.send({{"event", "ready"}});
-
-  DeviceProfile device;
-  device.machine = job.options.value("machine", "");
-  device.device = job.device;
-  device.threads = job.threads;
+// Layers, optimizer and memory. Returns by what the processor seconds are to be multiplied.
+double measure_device(const Job& job,
+                      const ModelSpec& model,
+                      const std::vector<int>& sizes,
+                      DeviceProfile& device) {
   device.memory_bytes = available_memory_bytes();
   const double start_s = now_s();
   const double start_cpu_s = thread_cpu_s();
@@ -98,7 +93,28 @@ Result<void> run_profile_job(const Job& job, WorkerChannel& channel) {
   device.warnings = noise_warnings(device);
   const std::string drift = measure_drift(job, model, sizes, device);
   if (!drift.empty()) device.warnings.push_back(drift);
-  const double rate = (now_s() - start_s) / (thread_cpu_s() - start_cpu_s);
+  return std::max(1.0, (now_s() - start_s) / (thread_cpu_s() - start_cpu_s));
+}
+
+}  // namespace
+
+Result<void> run_profile_job(const Job& job, WorkerChannel& channel) {
+  MOTLEY_ASSIGN(const ModelSpec model, describe_model(job.config.model));
+  MOTLEY_ASSIGN(const std::vector<int> sizes, read_sizes(job));
+  channel.send({{"event", "ready"}});
+
+  DeviceProfile device;
+  double rate = 1;
+  if (job.virtual_speed) {
+    device = virtual_profile(model, *job.virtual_speed, virtual_job(job.config.train), sizes);
+    device.memory_bytes = job.options.value("memory_bytes", std::int64_t{0});
+  } else {
+    rate = measure_device(job, model, sizes, device);
+  }
+  device.machine = job.options.value("machine", "");
+  device.device = job.device;
+  device.threads = job.threads;
+  // A virtual device too has its values encoded and sent by this processor.
   TransportOptions transport;
   transport.kind = job.config.comm.transport;
   transport.secret = job.secret;
@@ -106,7 +122,7 @@ Result<void> run_profile_job(const Job& job, WorkerChannel& channel) {
   MOTLEY_ASSIGN(WireCost wire, measure_wire_cost(codecs_to_measure(job.config), transport));
   device.codecs = std::move(wire.codecs);
   device.message_s = wire.message_s;
-  scale_times(device, std::max(1.0, rate));
+  scale_times(device, rate);
   // At the end: by now the libraries have loaded what they use and keep their own buffers.
   release_freed_memory();
   device.baseline_bytes = resident_bytes();

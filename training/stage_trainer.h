@@ -11,27 +11,17 @@
 #include <ATen/core/Tensor.h>
 
 #include "base/result.h"
-#include "checkpoint/checkpoint.h"
 #include "cluster/protocol.h"
 #include "data/source.h"
 #include "models/layer.h"
 #include "models/model_spec.h"
-#include "pipeline/stage_compute.h"
 #include "training/stage_state.h"
+#include "training/trained_stage.h"
 #include "training/vote.h"
 
 namespace motley {
 
-// What the last vote decided.
-struct StepOutcome {
-  double loss = 0;  // mean over tokens
-  std::int64_t tokens = 0;
-  double grad_norm = 0;  // of the mean gradient, before clipping
-  double lr = 0;
-  bool skipped = false;
-};
-
-class StageTrainer : public StageCompute {
+class StageTrainer : public TrainedStage {
  public:
   // Opens the data (on the rank of chunk 0), builds the chunks of this rank and fills their
   // parameters: from job.resume_from, else from model.init_from, else by seed.
@@ -60,11 +50,9 @@ class StageTrainer : public StageCompute {
   Result<void> count_votes(const std::vector<std::vector<std::byte>>& votes) override;
   bool step() override;
 
-  // Of the last voted batch; for an evaluation only loss and tokens mean something.
-  [[nodiscard]] const StepOutcome& outcome() const { return outcome_; }
+  const StepOutcome& outcome() const override { return outcome_; }
 
-  // Where the training stands: after the last step.
-  [[nodiscard]] const CheckpointState& progress() const { return progress_; }
+  const CheckpointState& progress() const override { return progress_; }
 
   [[nodiscard]] const StageState& state() const { return *state_; }
 

@@ -21,22 +21,47 @@
 #include "pipeline/schedules.h"
 #include "training/join_ranks.h"
 #include "training/stage_trainer.h"
+#include "training/virtual_compute.h"
 
 namespace motley {
 namespace {
 
+// What a rank computes. One of the two is set: a virtual device trains nothing.
+struct Stage {
+  std::unique_ptr<StageTrainer> trainer;
+  std::unique_ptr<VirtualCompute> waiting;
+
+  [[nodiscard]] TrainedStage& steps() const {
+    return trainer != nullptr ? static_cast<TrainedStage&>(*trainer) : *waiting;
+  }
+};
+
+Result<Stage> make_stage(const Job& job, const ModelSpec& model) {
+  Stage stage;
+  if (job.virtual_speed) {
+    stage.waiting = std::make_unique<VirtualCompute>(job.config.train, model, job.plan, job.rank,
+                                                     *job.virtual_speed, system_wait_time());
+  } else {
+    MOTLEY_ASSIGN(stage.trainer, StageTrainer::make(job, model));
+  }
+  return stage;
+}
+
 // The steps of one rank, from the first of this session to the last.
 class TrainingLoop {
  public:
+  // `trainer`: as `stage`, for evaluations and checkpoints; nullptr where there are none.
   TrainingLoop(const Job& job,
                WorkerChannel& channel,
-               StageTrainer& trainer,
+               const TrainedStage& stage,
+               StageTrainer* trainer,
                FrameLink& link,
                Executor& executor,
                Schedule schedule,
                Schedule evaluation)
       : job_(job),
         channel_(channel),
+        stage_(stage),
         trainer_(trainer),
         link_(link),
         executor_(executor),
@@ -45,12 +70,13 @@ class TrainingLoop {
 
   Result<void> run() {
     const TrainConfig& train = job_.config.train;
-    const std::int64_t first = trainer_.progress().step + 1;
+    const std::int64_t first = stage_.progress().step + 1;
     const std::int64_t last =
         job_.stop_after > 0 ? std::min(job_.stop_after, train.steps) : train.steps;
     for (std::int64_t step = first; step <= last; ++step) {
       set_recording(step - first);
       MOTLEY_TRY(run_step(step));
+      if (trainer_ == nullptr) continue;
       const std::int64_t every = job_.config.checkpoint.every;
       if (step == last || (every > 0 && step % every == 0)) MOTLEY_TRY(save());
     }
@@ -71,8 +97,8 @@ class TrainingLoop {
   Result<void> run_step(std::int64_t step) {
     const std::uint64_t bytes_before = link_.wire_bytes();
     MOTLEY_ASSIGN(const RunTimes times,
-                  executor_.run(schedule_, {step, true, trainer_.progress().samples}));
-    const StepOutcome outcome = trainer_.outcome();
+                  executor_.run(schedule_, {step, true, stage_.progress().samples}));
+    const StepOutcome outcome = stage_.outcome();
     StepReport report;
     report.step = step;
     report.loss = outcome.loss;
@@ -87,7 +113,9 @@ class TrainingLoop {
     report.optimizer_s = times.optimizer_s;
     report.wait_s = times.wait_s;
     const std::int64_t eval_every = job_.config.train.eval_every;
-    if (eval_every > 0 && step % eval_every == 0) MOTLEY_TRY(evaluate(report));
+    if (trainer_ != nullptr && eval_every > 0 && step % eval_every == 0) {
+      MOTLEY_TRY(evaluate(report));
+    }
     Json event = step_to_json(report);
     event["event"] = "step";
     channel_.send(event);
@@ -103,36 +131,37 @@ class TrainingLoop {
                                 static_cast<std::uint64_t>(job_.config.train.global_batch);
       MOTLEY_ASSIGN([[maybe_unused]] const RunTimes times,
                     executor_.run(evaluation_, {report.step, false, first_sample}));
-      loss_sum += trainer_.outcome().loss * static_cast<double>(trainer_.outcome().tokens);
-      tokens += trainer_.outcome().tokens;
+      loss_sum += trainer_->outcome().loss * static_cast<double>(trainer_->outcome().tokens);
+      tokens += trainer_->outcome().tokens;
     }
     report.evaluated = true;
     report.eval_loss = loss_sum / static_cast<double>(tokens);
-    if (trainer_.source() != nullptr) {
-      report.eval_bytes_per_token = trainer_.source()->bytes_per_token();
+    if (trainer_->source() != nullptr) {
+      report.eval_bytes_per_token = trainer_->source()->bytes_per_token();
     }
     return {};
   }
 
   Result<void> save() {
-    const CheckpointState& state = trainer_.progress();
-    std::vector<TensorView> moments = trainer_.state().moment_views();
+    const CheckpointState& state = trainer_->progress();
+    std::vector<TensorView> moments = trainer_->state().moment_views();
     // Between steps the gradients are 0, so that they have room for what the sums still owe.
     if (executor_.add_residuals()) {
-      std::ranges::move(trainer_.state().residual_views(job_.rank.value),
+      std::ranges::move(trainer_->state().residual_views(job_.rank.value),
                         std::back_inserter(moments));
     }
     MOTLEY_ASSIGN(const Shard shard,
                   write_shard(job_.run_dir, state.step, job_.rank.value, job_.plan.rank_count(),
-                              trainer_.state().parameter_views(), moments));
-    trainer_.clear_gradients();
+                              trainer_->state().parameter_views(), moments));
+    trainer_->clear_gradients();
     channel_.send(shard_event({state, shard}));
     return {};
   }
 
   const Job& job_;
   WorkerChannel& channel_;
-  StageTrainer& trainer_;
+  const TrainedStage& stage_;
+  StageTrainer* trainer_;
   FrameLink& link_;
   Executor& executor_;
   const Schedule schedule_;
@@ -171,7 +200,7 @@ Result<void> run_train_job(const Job& job, WorkerChannel& channel, Activity& act
   for (const Schedule* each : {&schedule, &evaluation}) {
     MOTLEY_ASSIGN([[maybe_unused]] const ScheduleStats stats, validate_schedule(*each));
   }
-  MOTLEY_ASSIGN(const auto trainer, StageTrainer::make(job, model));
+  MOTLEY_ASSIGN(const Stage stage, make_stage(job, model));
 
   // A wait may last as long as the other stages compute; a step that takes four times its
   // prediction has gone wrong.
@@ -182,11 +211,11 @@ Result<void> run_train_job(const Job& job, WorkerChannel& channel, Activity& act
   MOTLEY_ASSIGN(
       const auto executor,
       Executor::make(
-          job.rank, job.plan, link, *trainer, activity,
+          job.rank, job.plan, link, stage.steps(), activity,
           {gradient_compression(job.config.compression, job.plan.gradient_codec), timeout_s}));
   channel.send({{"event", "ready"}});
-  TrainingLoop loop(job, channel, *trainer, link, *executor, std::move(schedule),
-                    std::move(evaluation));
+  TrainingLoop loop(job, channel, stage.steps(), stage.trainer.get(), link, *executor,
+                    std::move(schedule), std::move(evaluation));
   return loop.run();
 }
 

@@ -28,8 +28,8 @@ const std::map<std::string, std::set<std::string>> kMayInclude = {
     {"models", {"base", "job"}},
     // Plans are values below the schedules, the planner stands above them.
     {"partitioner",
-     {"base", "models/model_spec.h", "pipeline/action.h", "pipeline/allreduce_plan.h",
-      "pipeline/schedules.h"}},
+     {"base", "models/layer_memory.h", "models/model_spec.h", "pipeline/action.h",
+      "pipeline/allreduce_plan.h", "pipeline/schedules.h"}},
     {"pipeline", {"base", "comm", "compression", "partitioner/plan.h", "partitioner/trace.h"}},
     {"data", {"base", "job"}},
     {"compression", {"base"}},

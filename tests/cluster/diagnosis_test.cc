@@ -119,6 +119,19 @@ TEST_F(Diagnosing, WarnsOfACpuShareThatIsNotThere) {
   EXPECT_THAT(worst("cores").what, HasSubstr("cpu_share"));
 }
 
+TEST_F(Diagnosing, AsksNoCoresOrMemoryForVirtualDevices) {
+  Machine& machine = cluster.machines[0];
+  machine.devices.assign(8, "virtual");
+  machine.memory_gib = 512;
+  machine.virtual_speed = {.gflops = 1000};
+  desk().blas = "/usr/lib/x86_64-linux-gnu/blas/libblas.so.3.11.0";
+  EXPECT_THAT(worst("devices").what, HasSubstr("virtual"));
+  EXPECT_EQ(worst("devices").verdict, Verdict::kNote);
+  for (const char* check : {"cores", "memory", "matrices"}) {
+    EXPECT_EQ(worst(check).verdict, Verdict::kOk) << check;
+  }
+}
+
 TEST_F(Diagnosing, WarnsOfMemoryThatIsTaken) {
   cluster.machines[0].memory_gib = 8;
   EXPECT_EQ(worst("memory").verdict, Verdict::kOk);

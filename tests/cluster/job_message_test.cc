@@ -74,6 +74,24 @@ TEST(JobMessage, RefusesWhatIsOutOfRange) {
   EXPECT_FALSE(with("options", Json::array()));
 }
 
+TEST(JobMessage, CarriesTheSpeedOfAVirtualDevice) {
+  Job job = train_job();
+  job.device = "virtual:1";
+  EXPECT_FALSE(job_from_json(job_to_json(job), "stdin").ok());
+  job.virtual_speed = {.tokens_per_s = 60'000};
+  const Result<Job> arrived = job_from_json(job_to_json(job), "stdin");
+  ASSERT_TRUE(arrived.ok()) << describe(arrived.error());
+  EXPECT_EQ(arrived->virtual_speed, job.virtual_speed);
+  for (const VirtualSpeed& speed :
+       {VirtualSpeed{}, VirtualSpeed{.tokens_per_s = -1, .gflops = 2}}) {
+    job.virtual_speed = speed;
+    EXPECT_FALSE(job_from_json(job_to_json(job), "stdin").ok());
+  }
+  job.device = "cpu";
+  job.virtual_speed = {.gflops = 1};
+  EXPECT_FALSE(job_from_json(job_to_json(job), "stdin").ok());
+}
+
 TEST(JobMessage, NeverQuotesTheSecret) {
   for (const std::string text : {"a1b2c3", "not hexadecimal, but a secret all the same"}) {
     Json message = job_to_json(train_job());

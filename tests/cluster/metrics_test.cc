@@ -31,6 +31,16 @@ Result<StepMetrics> account_of(const std::vector<StepReport>& reports) {
   return Error{};
 }
 
+TEST(Metrics, OfVirtualDevicesHaveNoLoss) {
+  MetricsCollector collector(1, 0.4, /*is_virtual=*/true);
+  const auto metrics = collector.add(Rank{0}, report(1));
+  ASSERT_TRUE(metrics.ok() && metrics->has_value());
+  const Json json = metrics_to_json(**metrics);
+  EXPECT_TRUE(json["virtual"].get<bool>());
+  EXPECT_TRUE(json["loss"].is_null() && json["grad_norm"].is_null());
+  EXPECT_EQ(json["tokens"], 100);
+}
+
 TEST(Metrics, AddUpWhatAddsUpAndTakeTheSlowestForTime) {
   StepReport slow = report(1);
   slow.step_s = 1.0;

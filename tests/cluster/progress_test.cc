@@ -51,6 +51,15 @@ StepMetrics step(std::int64_t number) {
   return {.step = number, .loss = 2.3144, .tokens = 506, .step_s = 0.41, .wait_s = {0.0656, 0}};
 }
 
+TEST(Progress, SaysVirtualWhereALossWouldMeanNothing) {
+  Screen screen;
+  Progress progress(screen.file(), kPlain, 119, 1000);
+  StepMetrics metrics = step(120);
+  metrics.is_virtual = true;
+  progress.show(metrics, 0);
+  EXPECT_THAT(screen.text(), HasSubstr("120/1000  virtual  1,234 tok/s"));
+}
+
 TEST(Progress, SaysWhatPeopleWantToKnow) {
   Screen screen;
   Progress progress(screen.file(), kPlain, 119, 1000);

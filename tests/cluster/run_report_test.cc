@@ -4,6 +4,7 @@
 
 #include "base/json.h"
 #include "cluster/report_collector.h"
+#include "partitioner/cluster.h"
 
 namespace motley {
 namespace {
@@ -50,6 +51,17 @@ RunReport example() {
   }
   collector.add_peak(Rank{1}, 777);
   return report_of(collector);
+}
+
+TEST(RunReport, SaysWhereDevicesWereVirtual) {
+  ReportCollector collector(2);
+  Plan rehearsed = plan();
+  for (RankPlan& rank : rehearsed.ranks) rank.device = "virtual";
+  const auto report = collector.report(rehearsed, model());
+  ASSERT_TRUE(report.ok());
+  EXPECT_EQ(report->ranks[1].name, "stage 1 (box, virtual)");
+  EXPECT_THAT(report_text(*report), HasSubstr(kVirtualNotice));
+  EXPECT_THAT(report_text(example()), testing::Not(HasSubstr("virtual")));
 }
 
 TEST(RunReport, TakesMediansWithoutTheFirstStep) {

@@ -53,6 +53,11 @@ std::string link(const std::string& rest) {
   return two("[[link]]\n" + rest);
 }
 
+// A machine with a virtual device, whose own table begins on line 5.
+std::string virtual_machine(const std::string& rest) {
+  return machine("devices = ['virtual']\nmemory_gib = 8\n[machine.virtual]\n" + rest);
+}
+
 std::string repeated(std::size_t times, const std::string& text) {
   std::string all;
   for (std::size_t i = 0; i < times; ++i) all += text;
@@ -112,6 +117,25 @@ INSTANTIATE_TEST_SUITE_P(
                     Mistake{link("from = 'a'\nto = 'b'\n[[link]]\nfrom = 'a'\nto = 'b'"), "10:1",
                             "twice"},
                     Mistake{two("[[machine]]\nname = 'c'"), "7:1", "no address that"}));
+
+INSTANTIATE_TEST_SUITE_P(
+    VirtualDevices,
+    ClusterMistake,
+    testing::Values(
+        Mistake{machine("devices = ['virtual']"), "3:11", "nothing says how fast"},
+        Mistake{virtual_machine(""), "5:1", "does not say how fast"},
+        Mistake{virtual_machine("tokens_per_s = 1\ngflops = 1"), "5:1", "both say how fast"},
+        Mistake{virtual_machine("tokens_per_s = 0"), "6:16", "it is 0;"},
+        Mistake{virtual_machine("gflops = nan"), "6:10", "it is nan;"},
+        Mistake{virtual_machine("tokens_per_s = 'fast'"), "6:16", "a number from"},
+        Mistake{virtual_machine("token_per_s = 1"), "6:15", "no such key"},
+        Mistake{machine("[machine.virtual]\ngflops = 1"), "3:1", "has no virtual device"},
+        Mistake{machine("devices = ['cpu', 'virtual']\n[machine.virtual]\ngflops = 1"), "4:1",
+                "other devices too"},
+        Mistake{machine("devices = ['virtual:0']\n[machine.virtual]\ngflops = 1"), "4:1",
+                "how much memory"},
+        Mistake{machine("virtual = 3"), "3:11", "a table was expected"},
+        Mistake{virtual_machine("gflops = 1\n[[machine]]\nname = 'b'"), "7:1", "real devices"}));
 
 INSTANTIATE_TEST_SUITE_P(
     Syntax,

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include "base/files.h"
 #include "base/result.h"
 #include "tests/support/property.h"
 
@@ -50,6 +51,25 @@ TEST(ParseCluster, ReadsMachinesAndLinks) {
   EXPECT_EQ(cluster->link("slow", "fast").bandwidth_bytes_per_s, 20e6 / 8);
   EXPECT_EQ(cluster->link("slow", "fast").latency_s, cluster->network.latency_s);
   EXPECT_EQ(cluster->link("fast", "fast"), cluster->local);
+}
+
+TEST(ParseCluster, ReadsVirtualDevices) {
+  const auto cluster = parse_cluster(machine("devices = [\"virtual:0\", \"virtual:1\"]\n"
+                                             "memory_gib = 48\n[machine.virtual]\n"
+                                             "tokens_per_s = 60_000"),
+                                     "c.toml");
+  ASSERT_TRUE(cluster.ok()) << describe(cluster.error());
+  EXPECT_TRUE(is_virtual(*cluster));
+  EXPECT_EQ(cluster->machines[0].virtual_speed, (VirtualSpeed{.tokens_per_s = 60'000}));
+  EXPECT_FALSE(is_virtual(*parse_cluster(kTwo, "c.toml")));
+}
+
+TEST(ParseCluster, ReadsTheExampleOfVirtualDevices) {
+  const auto text = read_file(MOTLEY_VIRTUAL_EXAMPLE);
+  ASSERT_TRUE(text.ok()) << describe(text.error());
+  const auto cluster = parse_cluster(*text, MOTLEY_VIRTUAL_EXAMPLE);
+  ASSERT_TRUE(cluster.ok()) << describe(cluster.error());
+  EXPECT_TRUE(is_virtual(*cluster));
 }
 
 TEST(ParseCluster, StartsRemoteMachinesOverSshUnlessToldOtherwise) {

@@ -39,7 +39,8 @@ std::string damaged(std::string text) {
 }
 
 RC_GTEST_PROP(DamagedFile, OfAClusterIsReadOrRefused, ()) {
-  const auto text = read_file(MOTLEY_CLUSTER_EXAMPLE);
+  const auto text =
+      read_file(*rc::gen::element<std::string>(MOTLEY_CLUSTER_EXAMPLE, MOTLEY_VIRTUAL_EXAMPLE));
   RC_ASSERT(text.ok());
   RC_ASSERT(wrong_with_cluster(*text) == "");
   RC_ASSERT(wrong_with_cluster(damaged(*text)) == "");

@@ -1,0 +1,129 @@
+// Rehearsals on virtual devices, as a person runs them.
+#include <filesystem>
+
+#include <gmock/gmock.h>
+
+#include "base/json.h"
+#include "e2e/small_job.h"
+
+namespace motley::test {
+namespace {
+
+using ::testing::Each;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::SizeIs;
+
+constexpr const char* kTwoVirtual = R"(
+[[machine]]
+name = "fast"
+shell = []
+devices = ["virtual"]
+memory_gib = 4
+[machine.virtual]
+tokens_per_s = 30000
+[[machine]]
+name = "slow"
+shell = []
+devices = ["virtual"]
+memory_gib = 4
+[machine.virtual]
+tokens_per_s = 10000
+)";
+
+class Virtual : public testing::Test {
+ protected:
+  // A rehearsal of a few steps on two stages. `every` asks for checkpoints, which it must not save.
+  [[nodiscard]] Outcome rehearse(const std::string& name,
+                                 const std::vector<std::string>& extra = {}) const {
+    std::vector<std::string> words{"--cluster", cluster_,
+                                   "--set",     "train.steps=5",
+                                   "--set",     "checkpoint.every=2",
+                                   "--set",     "train.eval_every=2"};
+    words.insert(words.end(), extra.begin(), extra.end());
+    return job_.train(name, words);
+  }
+
+  [[nodiscard]] Json file_of(const std::string& run, const std::string& name) const {
+    return parse_json(read_text(job_.folder() / run / name), name).value();
+  }
+
+  SmallJob job_;
+  std::string cluster_ = job_.folder().write("cluster.toml", kTwoVirtual);
+};
+
+TEST_F(Virtual, PipelinesStepAndSaySo) {
+  const Outcome run = rehearse("run", {"--stages", "2"});
+  ASSERT_EQ(run.status, 0) << run.err;
+  EXPECT_THAT(run.out, HasSubstr("predicted (virtual)"));
+  EXPECT_THAT(run.out, HasSubstr("step 5/5  virtual"));
+  EXPECT_THAT(run.out, HasSubstr("virtual devices: computing is waited for"));
+  EXPECT_THAT(run.err, HasSubstr("no checkpoint saved"));
+  EXPECT_THAT(metric_column(job_.run_dir("run"), "tokens"), Each("128"));
+  EXPECT_THAT(metric_column(job_.run_dir("run"), "loss"), SizeIs(5));
+  EXPECT_THAT(metric_column(job_.run_dir("run"), "loss"), Each("null"));
+  EXPECT_THAT(metric_column(job_.run_dir("run"), "virtual"), Each("true"));
+  const Json report = file_of("run", "report.json");
+  EXPECT_EQ(report["last_step"], 5);
+  for (const Json& rank : report["ranks"]) {
+    EXPECT_EQ(rank["device"], "virtual");
+    EXPECT_THAT(rank["name"].get<std::string>(), HasSubstr(", virtual)"));
+  }
+  const Outcome shown = motley({"report", job_.run_dir("run")});
+  EXPECT_EQ(shown.status, 0) << shown.err;
+  EXPECT_THAT(shown.out, HasSubstr("virtual devices"));
+}
+
+TEST_F(Virtual, ReplicasSumTheirGradients) {
+  ASSERT_EQ(rehearse("pipeline", {"--stages", "2"}).status, 0);
+  const std::string plan = job_.changed_plan("pipeline", [](Json& json) {
+    json["chunks"].erase(1);
+    json["chunks"][0]["layer_count"] = 6;
+    json["chunks"][0]["replicas"] = {{{"rank", 0}, {"micro_batches", 3}},
+                                     {{"rank", 1}, {"micro_batches", 1}}};
+  });
+  const Outcome run = rehearse("run", {"--plan", plan});
+  ASSERT_EQ(run.status, 0) << run.err;
+  EXPECT_THAT(metric_column(job_.run_dir("run"), "tokens"), Each("128"));
+  for (const Json& rank : file_of("run", "report.json")["ranks"]) {
+    EXPECT_GT(rank["sent_bytes"]["measured"], 4 * 25'000);
+  }
+}
+
+TEST_F(Virtual, RunsLeaveNothingToGoOnFrom) {
+  ASSERT_EQ(rehearse("run").status, 0);
+  EXPECT_FALSE(std::filesystem::exists(job_.folder() / "run" / "checkpoints"));
+  const Outcome resumed = rehearse("run", {"--resume"});
+  EXPECT_EQ(resumed.status, 2);
+  EXPECT_THAT(resumed.err, HasSubstr("virtual devices cannot be resumed"));
+  const Outcome generated = motley({"generate", job_.run_dir("run")});
+  EXPECT_EQ(generated.status, 3);
+  EXPECT_THAT(generated.err, HasSubstr("was a virtual one"));
+}
+
+TEST_F(Virtual, PlansDoNotRunOnRealDevices) {
+  ASSERT_EQ(rehearse("run").status, 0);
+  const std::string real = job_.folder().write(
+      "real.toml", "[[machine]]\nname = \"fast\"\n[[machine]]\nname = \"slow\"\n");
+  const Outcome run =
+      job_.train("real", {"--cluster", real, "--plan", job_.run_dir("run") + "/plan.json"});
+  EXPECT_EQ(run.status, 3);
+  EXPECT_THAT(run.err, HasSubstr("its devices are real"));
+}
+
+TEST_F(Virtual, ProfilesAreComputedFromTheSpeed) {
+  const std::string file = job_.run_dir("profile.json");
+  const std::string config = job_.folder().write("job2.toml", kSmallJob);
+  ASSERT_EQ(motley({"profile", config, "--cluster", cluster_, "--output", file}).status, 0);
+  const Json devices = parse_json(read_text(file), file).value()["devices"];
+  ASSERT_EQ(devices.size(), 2U);
+  for (const auto& [signature, samples] : devices[0]["layers"].items()) {
+    const double ratio = devices[1]["layers"][signature][0]["forward_s"].get<double>() /
+                         samples[0]["forward_s"].get<double>();
+    EXPECT_TRUE(std::abs(ratio - 3) < 1e-9 || std::abs(ratio - 1 / 3.0) < 1e-9) << signature;
+  }
+  EXPECT_EQ(devices[0]["memory_bytes"], std::int64_t{4} << 30);
+}
+
+}  // namespace
+}  // namespace motley::test

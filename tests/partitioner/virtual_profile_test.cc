@@ -1,0 +1,98 @@
+#include "partitioner/virtual_profile.h"
+
+#include <gtest/gtest.h>
+
+#include "partitioner/simulate_plan.h"
+#include "tests/support/property.h"
+
+namespace motley {
+namespace {
+
+ModelConfig gpt2(int layers, int width) {
+  ModelConfig config;
+  config.kind = "gpt2";
+  config.layers = layers;
+  config.width = width;
+  config.heads = 4;
+  config.context = 64;
+  config.vocab = 1000;
+  return config;
+}
+
+Cluster one_machine(const VirtualSpeed& speed) {
+  Cluster cluster;
+  Machine& machine = cluster.machines.emplace_back();
+  machine.name = "m1";
+  machine.devices = {"virtual"};
+  machine.memory_gib = 1024;
+  machine.virtual_speed = speed;
+  return cluster;
+}
+
+Profile profile_of(const ModelSpec& model, const VirtualSpeed& speed, const VirtualJob& job) {
+  DeviceProfile device = virtual_profile(model, speed, job, {1, 4});
+  device.machine = "m1";
+  device.device = "virtual";
+  device.codecs["none"] = CodecSample{};
+  return {{std::move(device)}};
+}
+
+// The step that the planner chooses for one such machine and then simulates.
+double simulated_step_s(const ModelSpec& model, const VirtualSpeed& speed, const VirtualJob& job) {
+  const Cluster cluster = one_machine(speed);
+  const Profile profile = profile_of(model, speed, job);
+  PlanOptions options;
+  options.global_batch = job.global_batch;
+  const auto plan = make_plan(model, cluster, profile, options);
+  EXPECT_TRUE(plan.ok()) << describe(plan.error());
+  const auto simulated = simulate_plan(*plan, model, cluster, profile, options);
+  EXPECT_TRUE(simulated.ok()) << describe(simulated.error());
+  return simulated->step.step_s;
+}
+
+RC_GTEST_PROP(VirtualProfile, LetsAModelAloneReachItsTokensPerSecond, ()) {
+  const ModelSpec model = describe_model(gpt2(*rc::gen::inRange(1, 5), 64)).value();
+  const VirtualJob job{.global_batch = 1 << *rc::gen::inRange(0, 6), .moments_per_parameter = 2};
+  const VirtualSpeed speed{.tokens_per_s = *rc::gen::element(30.0, 2e4, 5e6)};
+  const double tokens_per_s = static_cast<double>(model.tokens_per_sample) * job.global_batch /
+                              simulated_step_s(model, speed, job);
+  RC_ASSERT(std::abs(tokens_per_s / speed.tokens_per_s - 1) < 0.01);
+}
+
+TEST(VirtualProfile, DividesOperationsBySustainedOnes) {
+  const ModelSpec model = describe_model(gpt2(2, 64)).value();
+  const DeviceProfile device = virtual_profile(model, {.gflops = 50}, {}, {2});
+  const LayerSpec& mlp = model.layers[2];
+  const LayerSample& sample = device.layers.at(mlp.signature).front();
+  EXPECT_DOUBLE_EQ(sample.forward_s, 2 * mlp.forward_flops_per_sample / 50e9);
+  EXPECT_DOUBLE_EQ(sample.backward_s, 2 * sample.forward_s);
+  EXPECT_DOUBLE_EQ(sample.backward_input_s(), sample.forward_s);
+}
+
+TEST(VirtualProfile, CoversEveryLayerAtEverySize) {
+  const ModelSpec model = describe_model(gpt2(3, 64)).value();
+  const DeviceProfile device = virtual_profile(model, {.gflops = 50}, {}, {1, 8});
+  for (const LayerSpec& layer : model.layers) {
+    const auto& samples = device.layers.at(layer.signature);
+    ASSERT_EQ(samples.size(), 2U);
+    EXPECT_EQ(samples[0].micro_batch, 1);
+    EXPECT_EQ(samples[1].micro_batch, 8);
+    EXPECT_EQ(samples[1].saved_bytes, 8 * samples[0].saved_bytes);
+    EXPECT_TRUE(samples[0].split.has_value());
+  }
+}
+
+// Ten times the speed, a tenth of every time.
+TEST(VirtualProfile, ScalesWithItsSpeed) {
+  const ModelSpec model = describe_model(gpt2(2, 64)).value();
+  const VirtualJob job{.global_batch = 8};
+  const DeviceProfile slow = virtual_profile(model, {.tokens_per_s = 100}, job, {1});
+  const DeviceProfile fast = virtual_profile(model, {.tokens_per_s = 1000}, job, {1});
+  EXPECT_DOUBLE_EQ(slow.optimizer_s_per_parameter, 10 * fast.optimizer_s_per_parameter);
+  for (const auto& [signature, samples] : slow.layers) {
+    EXPECT_DOUBLE_EQ(samples[0].forward_s, 10 * fast.layers.at(signature)[0].forward_s);
+  }
+}
+
+}  // namespace
+}  // namespace motley
