@@ -77,10 +77,19 @@ TEST_F(Virtual, PipelinesStepAndSaySo) {
 TEST_F(Virtual, ReplicasSumTheirGradients) {
   ASSERT_EQ(rehearse("pipeline", {"--stages", "2"}).status, 0);
   const std::string plan = job_.changed_plan("pipeline", [](Json& json) {
-    json["chunks"].erase(1);
-    json["chunks"][0]["layer_count"] = 6;
-    json["chunks"][0]["replicas"] = {{{"rank", 0}, {"micro_batches", 3}},
-                                     {{"rank", 1}, {"micro_batches", 1}}};
+    Json whole = json["chunks"].back();  // the last has no boundary after it
+    whole["first_layer"] = 0;
+    whole["layer_count"] = 6;
+    whole["in_flight"] = 0;
+    whole["queued_weights"] = 0;
+    const Json some = whole["replicas"][0];
+    whole["replicas"] = Json::array({some, some});
+    for (int rank = 0; rank < 2; ++rank) {
+      whole["replicas"][rank]["rank"] = rank;
+      whole["replicas"][rank]["micro_batches"] = rank == 0 ? 3 : 1;
+    }
+    json["chunks"] = Json::array({whole});
+    json["schedule"] = "1f1b";
   });
   const Outcome run = rehearse("run", {"--plan", plan});
   ASSERT_EQ(run.status, 0) << run.err;
