@@ -1,15 +1,16 @@
-// Folding: the last layer goes to the device of the first stage, which then has two chunks.
+// Folding: the first and the last layer of a pipeline on one device, which then has two chunks.
 #pragma once
 
-#include <optional>
+#include <vector>
 
 #include "partitioner/search_space.h"
 
 namespace motley {
 
-// The candidate with a further stage for the last layer, on the slot of the first stage. A last
-// stage of that layer alone takes over the layer before it. Not rated. nullopt where the first
-// stage has several slots, where there is one stage, or no layer to take over.
-[[nodiscard]] std::optional<Candidate> fold(const Candidate& candidate, int layer_count);
+// The candidate with a further stage, once for the last layer on the slot of the first stage and
+// once for the first layer on the slot of the last one. A stage of that layer alone takes over its
+// neighbour's nearest instead. Not rated. Without what cannot be: of one stage, onto a stage of
+// several slots, with no layer to take over.
+[[nodiscard]] std::vector<Candidate> folds(const Candidate& candidate, int layer_count);
 
 }  // namespace motley

@@ -41,8 +41,10 @@ Result<RankPlan> read_rank(const JsonFields& fields) {
   return rank;
 }
 
+// A plan that people write needs none.
 Result<PassTimes> read_times(const JsonFields& replica) {
   PassTimes times;
+  if (!replica.has("forward_us")) return times;
   MOTLEY_ASSIGN(times.forward, replica.integer("forward_us", 1, kMicrosecondsMax));
   MOTLEY_ASSIGN(times.backward_input, replica.integer("backward_input_us", 1, kMicrosecondsMax));
   MOTLEY_ASSIGN(times.backward_weight, replica.integer("backward_weight_us", 1, kMicrosecondsMax));

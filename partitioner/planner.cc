@@ -147,17 +147,17 @@ class Planner {
       if (!seen.emplace(unfolded.candidate.stages.size(), unfolded.shape.micro_batch).second) {
         continue;
       }
-      const std::optional<Candidate> folded = fold(unfolded.candidate, cost_.layer_count());
-      if (!folded) continue;
-      for (const int warm_up : kFoldWarmUps) {
-        StepShape shape = unfolded.shape;
-        shape.gpipe = false;
-        shape.split = true;
-        shape.warm_up = warm_up;
-        auto start = try_one({shape, *folded});
-        if (!start.ok()) continue;
-        refine(*start, actions);
-        found.push_back(*std::move(start));
+      for (const Candidate& folded : folds(unfolded.candidate, cost_.layer_count())) {
+        for (const int warm_up : kFoldWarmUps) {
+          StepShape shape = unfolded.shape;
+          shape.gpipe = false;
+          shape.split = true;
+          shape.warm_up = warm_up;
+          auto start = try_one({shape, folded});
+          if (!start.ok()) continue;
+          refine(*start, actions);
+          found.push_back(*std::move(start));
+        }
       }
     }
     std::move(found.begin(), found.end(), std::back_inserter(trials_));
@@ -373,9 +373,8 @@ Result<Planning> plan_with_each(const ModelSpec& model,
 void add_measured(const std::vector<std::string>& codecs,
                   const Profile& profile,
                   std::vector<std::string>& to) {
-  std::ranges::copy_if(codecs, std::back_inserter(to), [&](const std::string& codec) {
-    return is_measured(profile, codec);
-  });
+  std::ranges::copy_if(codecs, std::back_inserter(to),
+                       [&](const std::string& codec) { return is_measured(profile, codec); });
 }
 
 }  // namespace

@@ -40,9 +40,9 @@ TEST_P(LossyBoundary, LearnsNearlyAsWell) {
 
 TEST(ChosenCodecs, AreAmongThoseMeasured) {
   const SmallJob job;
-  const Outcome outcome =
-      job.train("chosen", {"--stages", "2", "--set", "train.steps=2", "--set",
-                            "compression.activations=auto", "--set", "compression.gradients=auto"});
+  const Outcome outcome = job.train(
+      "chosen", {"--stages", "2", "--set", "train.steps=2", "--set", "train.warmup_steps=1",
+                 "--set", "compression.activations=auto", "--set", "compression.gradients=auto"});
   EXPECT_EQ(outcome.status, 0) << outcome.err;
 }
 

@@ -53,14 +53,7 @@ TEST(PlanJson, RefusesContradictions) {
 
 TEST(PlanJson, RefusesReplicasThatCannotShareTheStep) {
   const auto replicas = [](const char* text) {
-    return verdict([&](Json& j) {
-      Json& list = j["chunks"][1]["replicas"] = Json::parse(text);
-      for (Json& replica : list) {
-        for (const char* key : {"forward_us", "backward_input_us", "backward_weight_us"}) {
-          replica[key] = 1;
-        }
-      }
-    });
+    return verdict([&](Json& j) { j["chunks"][1]["replicas"] = Json::parse(text); });
   };
   EXPECT_EQ(replicas(R"([{"rank": 1, "micro_batches": 8}])"), "accepted");
   EXPECT_EQ(replicas(R"([{"rank": 0, "micro_batches": 8}])"), "rank 1 has no chunk");
@@ -113,6 +106,22 @@ TEST(PlanJson, RefusesQueuesThatMeanNothing) {
   EXPECT_EQ(queued("split", 0, 2), "it is 2 after 0; it must be 0 in all chunks or in none");
   EXPECT_EQ(queued("1f1b", 2, 2), "1f1b queues none; it must be 0");
   EXPECT_NE(queued("split", 9, 9), "accepted");
+}
+
+TEST(PlanJson, RefusesTimesThatAreNone) {
+  const auto times = [](const Json& forward, const Json& weight) {
+    return verdict([&](Json& j) {
+      j["chunks"][1]["replicas"][0]["forward_us"] = forward;
+      j["chunks"][1]["replicas"][0]["backward_weight_us"] = weight;
+    });
+  };
+  EXPECT_EQ(times(7, 9), "accepted");
+  EXPECT_NE(times(0, 9), "accepted");
+  EXPECT_NE(times(7, -1), "accepted");
+  EXPECT_NE(times(7, 1e18), "accepted");
+  EXPECT_NE(verdict([](Json& j) { j["chunks"][1]["replicas"][0].erase("backward_input_us"); }),
+            "accepted");
+  EXPECT_NE(verdict([](Json& j) { j["chunks"][0]["hop_us"] = -1; }), "accepted");
 }
 
 TEST(PlanJson, NeedsEveryKey) {
