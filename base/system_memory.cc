@@ -54,8 +54,9 @@ std::int64_t peak_resident_bytes() {
 
 void keep_freed_memory() {
 #ifdef __GLIBC__
-  constexpr int kLargest = 1 << 25;  // of what comes from the heap; glibc takes no more
-  mallopt(M_MMAP_THRESHOLD, kLargest);
+  // All from the heap: beyond 32 MiB, which no threshold can exceed, each tensor would be mapped, and
+  // its pages cleared, anew.
+  mallopt(M_MMAP_MAX, 0);
   mallopt(M_TRIM_THRESHOLD, std::numeric_limits<int>::max());
 #endif
 }

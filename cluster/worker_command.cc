@@ -24,11 +24,15 @@ std::string quote_for_shell(const std::string& word) {
   return quoted + "'";
 }
 
+// Lets glibc ask for huge pages where the system leaves that to programs: a stage goes through
+// gigabytes in each step, and computes some 5 % faster with them. Others ignore it.
+constexpr const char* kHugePages = "GLIBC_TUNABLES=glibc.malloc.hugetlb=1";
+
 std::vector<std::string> worker_command(const std::vector<std::string>& prefix,
                                         const std::filesystem::path& program,
                                         int threads) {
   std::vector<std::string> command = {"env", fmt::format("OMP_NUM_THREADS={}", threads),
-                                      fmt::format("OPENBLAS_NUM_THREADS={}", threads),
+                                      fmt::format("OPENBLAS_NUM_THREADS={}", threads), kHugePages,
                                       program.string()};
   std::vector<std::string> argv = prefix;
   if (is_ssh(prefix)) {

@@ -10,9 +10,9 @@
 #include "base/check.h"
 #include "base/median.h"
 #include "partitioner/cost_model.h"
+#include "partitioner/plan_memory.h"
 #include "partitioner/scaled_profile.h"
 #include "partitioner/simulate_plan.h"
-#include "partitioner/stage_table.h"
 #include "partitioner/text_table.h"
 
 namespace motley {
@@ -45,30 +45,12 @@ Result<std::vector<Prediction>> predict(const PlanningInput& input, const Plan& 
                 CostModel::make(input.model, input.cluster, input.profile, options.default_threads,
                                 options.optimizer_floats_per_parameter, plan.gradient_codec));
   MOTLEY_ASSIGN(const std::vector<int> slots, slots_of_ranks(plan, cost));
-  const StepShape shape{plan.micro_batch, plan.micro_batches, plan.schedule == "gpipe"};
-  const bool split = plan.schedule == "split";
-  const auto in_flight = [&](std::size_t c) {
-    const int depth = plan.chunk_count() - static_cast<int>(c);
-    return plan.chunks[c].in_flight > 0 ? plan.chunks[c].in_flight : shape.in_flight(depth);
-  };
-  const auto queued_weights = [&](std::size_t c) {
-    return plan.chunks[c].queued_weights > 0 ? plan.chunks[c].queued_weights : in_flight(0);
-  };
   // The executor encodes and decodes where it computes, and reports both as one.
   std::vector<Prediction> predictions;
   for (std::size_t r = 0; r < plan.ranks.size(); ++r) {
-    predictions.push_back({simulated.step.compute_s[r] + simulated.step.codec_s[r], 0});
-  }
-  for (std::size_t c = 0; c < plan.chunks.size(); ++c) {
-    const ChunkPlan& chunk = plan.chunks[c];
-    const int last = chunk.first_layer + chunk.layer_count;
-    for (const Replica& replica : chunk.replicas) {
-      const std::size_t rank = replica.rank.index();
-      predictions[rank].memory_bytes += cost.memory_bytes(
-          slots[rank], chunk.first_layer, last, plan.micro_batch,
-          in_flight_of_share(in_flight(c), replica.micro_batches, plan.micro_batches),
-          chunk.recompute, split ? std::min(queued_weights(c), replica.micro_batches) : 0);
-    }
+    const Rank rank{static_cast<std::int32_t>(r)};
+    predictions.push_back({simulated.step.compute_s[r] + simulated.step.codec_s[r],
+                           rank_memory_bytes(plan, cost, slots[r], rank)});
   }
   return predictions;
 }

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <utility>
 
+#include "partitioner/plan_memory.h"
 #include "partitioner/planner.h"
 #include "partitioner/simulator.h"
 #include "pipeline/schedules.h"
@@ -93,7 +94,9 @@ class Description {
   // As many weight parts queued as are wanted, or as the ranks have room for.
   Result<void> fit_memory() {
     for (std::size_t r = 0; r < slots_.size(); ++r) {
-      while ((plan_.ranks[r].memory_bytes = bytes_of(r)) > device(r).memory_bytes) {
+      std::int64_t& bytes = plan_.ranks[r].memory_bytes;
+      const Rank rank{static_cast<std::int32_t>(r)};
+      while ((bytes = rank_memory_bytes(plan_, cost_, slots_[r], rank)) > device(r).memory_bytes) {
         MOTLEY_TRY(queue_one_less(r));
       }
     }
@@ -119,27 +122,6 @@ class Description {
         ErrorCode::kInfeasible, fmt::format("{} has no memory to split backward", name),
         "beside the micro-batches in flight it has to hold one whose weight part is put off",
         "use schedule auto or 1f1b, or add memory"};
-  }
-
-  std::int64_t bytes_of(std::size_t r) const {
-    std::int64_t bytes = 0;
-    for (std::size_t i = 0; i < stages_.size(); ++i) {
-      for (const Replica& replica : plan_.chunks[i].replicas) {
-        if (replica.rank.index() != r) continue;
-        const int end = end_of(i);
-        const auto baseline = [&] {
-          return cost_.fixed_memory(slots_[r], stages_[i].first_layer, end, shape_.micro_batch)
-              .baseline_bytes;
-        };
-        const std::int64_t common = bytes > 0 ? baseline() : 0;
-        bytes += cost_.memory_bytes(
-                     slots_[r], stages_[i].first_layer, end, shape_.micro_batch,
-                     shape_.in_flight(depth_of(i), replica.micro_batches), stages_[i].recompute,
-                     std::min(plan_.chunks[i].queued_weights, replica.micro_batches)) -
-                 common;
-      }
-    }
-    return bytes;
   }
 
   void add_times() {

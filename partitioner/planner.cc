@@ -4,9 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <iterator>
-#include <numeric>
 #include <optional>
 #include <set>
 #include <utility>
@@ -14,27 +12,13 @@
 #include "base/check.h"
 #include "partitioner/candidates.h"
 #include "partitioner/cost_model.h"
-#include "partitioner/fold.h"
-#include "partitioner/plan_trial.h"
-#include "partitioner/polish.h"
 #include "partitioner/shortfall.h"
-#include "partitioner/step_estimate.h"
+#include "partitioner/trial_search.h"
 
 namespace motley {
 namespace {
 
-// The best estimates are simulated as long as their actions stay below the budget.
-constexpr std::int64_t kSimulatedActionsMax = 300'000;
-// Changes to the best of them are simulated within a second budget.
-constexpr std::int64_t kRefinedActionsMax = 1'000'000;
-constexpr long kRefinedWorkMax = 100'000;
-constexpr std::int64_t kActionsPerStageAndMicroBatch = 7;
 constexpr std::size_t kAlternatives = 4;
-constexpr std::size_t kSplitTrials = 8;
-// The best of so many pairs of number of stages and size of micro-batches are folded, with so many
-// times the window of 1F1B in flight.
-constexpr std::size_t kFoldStarts = 12;
-constexpr std::array kFoldWarmUps = {1, 3, 6};
 // A period this close to its bound is the least.
 constexpr double kProven = 1e-6;
 
@@ -53,13 +37,13 @@ class Planner {
   Result<Planning> plan() {
     candidates_ = collect_candidates(cost_, space_, options_);
     if (candidates_.all.empty()) return infeasible();
-    MOTLEY_TRY(simulate());
+    MOTLEY_ASSIGN(trials_, simulate_candidates(model_, cost_, space_, options_, candidates_));
     Planning planning;
-    planning.bounds = bounds_of(trials_.front());
-    if (single_) planning.single = single_->plan;
-    if (data_parallel_) planning.data_parallel = data_parallel_->plan;
+    planning.bounds = bounds_of(trials_.all.front());
+    if (trials_.single) planning.single = trials_.single->plan;
+    if (trials_.data_parallel) planning.data_parallel = trials_.data_parallel->plan;
     planning.alternatives = alternatives();
-    planning.plan = std::move(trials_.front().plan);
+    planning.plan = std::move(trials_.all.front().plan);
     add_notes(planning.plan);
     return planning;
   }
@@ -86,142 +70,11 @@ class Planner {
         slot_name(cost_.slots()[slot])));
   }
 
-  // Fills trials_, best first, single_ and data_parallel_.
-  Result<void> simulate() {
-    std::int64_t actions = 0;
-    for (const ShapedCandidate& candidate : candidates_.all) {
-      if (!trials_.empty() && actions > kSimulatedActionsMax) break;
-      actions += actions_of(candidate.shape, candidate.candidate);
-      MOTLEY_ASSIGN(std::optional<PlanTrial> trial, try_if_it_fits(candidate));
-      if (trial) trials_.push_back(*std::move(trial));
-    }
-    // Only with split backward, whose memory the estimates do not know of.
-    if (trials_.empty()) return try_one(candidates_.all.front()).error();
-    if (options_.schedule == "auto" && cost_.check_split().ok()) split_the_best();
-    if (options_.cuts.empty()) {
-      refine();
-      fold_the_best();
-    }
-    const bool free = options_.cuts.empty() && options_.stages <= 1;
-    if (candidates_.single) {
-      MOTLEY_ASSIGN(single_, try_if_it_fits(*candidates_.single));
-      if (free && single_) trials_.push_back(*single_);
-    }
-    if (candidates_.data_parallel) {
-      MOTLEY_ASSIGN(data_parallel_, try_if_it_fits(*candidates_.data_parallel));
-      if (free && data_parallel_) trials_.push_back(*data_parallel_);
-    }
-    std::stable_sort(trials_.begin(), trials_.end(), is_better);
-    return {};
-  }
-
-  // Which devices and cuts are best depends little on whether backward is split, so that is tried
-  // on the best of 1F1B; refining goes on from there.
-  void split_the_best() {
-    std::stable_sort(trials_.begin(), trials_.end(), is_better);
-    std::vector<PlanTrial> found;
-    for (const PlanTrial& trial : trials_) {
-      if (found.size() == kSplitTrials) break;
-      if (trial.shape.gpipe || trial.candidate.stages.size() < 2) continue;
-      StepShape shape = trial.shape;
-      shape.split = true;
-      auto split = try_one({shape, trial.candidate});
-      if (split.ok()) found.push_back(*std::move(split));
-    }
-    std::move(found.begin(), found.end(), std::back_inserter(trials_));
-  }
-
-  // With the head beside the embedding their tied parameter needs no sum over a link, for one
-  // boundary more: less on slow links. Only list scheduling runs two chunks of one rank well. The
-  // searches know no such stages, so it is tried on what they find where nothing is tied.
-  void fold_the_best() {
-    const bool may_split = options_.schedule == "auto" || options_.schedule == "split";
-    if (!may_split || !cost_.check_split().ok()) return;
-    if (cost_.tied_parameters() == 0 || options_.stages != 0) return;
-    const Candidates starts = collect_candidates(cost_.without_tied(), space_, options_);
-    std::set<std::pair<std::size_t, int>> seen;
-    std::vector<PlanTrial> found;
-    std::int64_t actions = 0;
-    for (const ShapedCandidate& unfolded : starts.all) {
-      if (seen.size() == kFoldStarts) break;
-      if (!seen.emplace(unfolded.candidate.stages.size(), unfolded.shape.micro_batch).second) {
-        continue;
-      }
-      for (const Candidate& folded : folds(unfolded.candidate, cost_.layer_count())) {
-        for (const int warm_up : kFoldWarmUps) {
-          StepShape shape = unfolded.shape;
-          shape.gpipe = false;
-          shape.split = true;
-          shape.warm_up = warm_up;
-          auto start = try_one({shape, folded});
-          if (!start.ok()) continue;
-          refine(*start, actions);
-          found.push_back(*std::move(start));
-        }
-      }
-    }
-    std::move(found.begin(), found.end(), std::back_inserter(trials_));
-  }
-
-  // The estimate leaves out how hops and stages meet in time, so a neighbour of a good trial may be
-  // simulated shorter: of the best of each shape first, then of the others.
-  void refine() {
-    std::stable_sort(trials_.begin(), trials_.end(), is_better);
-    std::vector<StepShape> seen;
-    std::vector<PlanTrial> starts = trials_;
-    std::stable_partition(starts.begin(), starts.end(), [&](const PlanTrial& trial) {
-      if (std::find(seen.begin(), seen.end(), trial.shape) != seen.end()) return false;
-      seen.push_back(trial.shape);
-      return true;
-    });
-    std::int64_t actions = 0;
-    for (PlanTrial& best : starts) {
-      if (actions >= kRefinedActionsMax) break;
-      refine(best, actions);
-      trials_.push_back(std::move(best));
-    }
-  }
-
-  void refine(PlanTrial& best, std::int64_t& actions) const {
-    const StageTable table(cost_, best.shape);
-    const StepEstimate estimate(table, space_);
-    std::vector<int> slots(cost_.slots().size());
-    std::iota(slots.begin(), slots.end(), 0);
-    const auto takes = [&](Candidate& changed) {
-      if (actions >= kRefinedActionsMax || !estimate.rate(changed)) return false;
-      actions += actions_of(best.shape, changed);
-      auto trial = try_one({best.shape, changed});
-      if (!trial.ok() || !is_better(*trial, best)) return false;
-      best = *std::move(trial);
-      return true;
-    };
-    Candidate candidate = best.candidate;
-    descend(estimate, slots, kRefinedWorkMax, takes, candidate);
-  }
-
-  static std::int64_t actions_of(const StepShape& shape, const Candidate& candidate) {
-    return kActionsPerStageAndMicroBatch * shape.micro_batches *
-           static_cast<std::int64_t>(candidate.stages.size());
-  }
-
-  Result<PlanTrial> try_one(ShapedCandidate candidate) const {
-    if (options_.schedule == "split") candidate.shape.split = true;
-    return try_candidate(model_, cost_, space_, candidate.shape, std::move(candidate.candidate));
-  }
-
-  // Nothing where memory is short.
-  Result<std::optional<PlanTrial>> try_if_it_fits(const ShapedCandidate& candidate) const {
-    auto trial = try_one(candidate);
-    if (trial.ok()) return std::optional(*std::move(trial));
-    if (trial.error().code == ErrorCode::kInfeasible) return std::optional<PlanTrial>();
-    return trial.error();
-  }
-
   // Of those that differ in more than the schedule.
   std::vector<Plan> alternatives() const {
-    std::vector<const PlanTrial*> told = {&trials_.front()};
+    std::vector<const PlanTrial*> told = {&trials_.all.front()};
     std::vector<Plan> plans;
-    for (const PlanTrial& trial : trials_) {
+    for (const PlanTrial& trial : trials_.all) {
       if (plans.size() == kAlternatives) break;
       const auto same = [&](const PlanTrial* other) {
         return other->candidate.stages == trial.candidate.stages &&
@@ -257,15 +110,15 @@ class Planner {
 
   void add_notes(Plan& plan) const {
     add_codec_note(plan);
-    const auto single_name = [&] { return name_of(single_->plan.ranks.front()); };
-    if (plan.rank_count() > 1 && single_) {
+    const auto single_name = [&] { return name_of(trials_.single->plan.ranks.front()); };
+    if (plan.rank_count() > 1 && trials_.single) {
       plan.notes.push_back(fmt::format(
           "the group is {:.2f} times as fast as {} alone ({:.4g} s a step instead of {:.4g} s)",
-          single_->plan.predicted_step_s / plan.predicted_step_s, single_name(),
-          plan.predicted_step_s, single_->plan.predicted_step_s));
+          trials_.single->plan.predicted_step_s / plan.predicted_step_s, single_name(),
+          plan.predicted_step_s, trials_.single->plan.predicted_step_s));
     } else if (plan.rank_count() > 1) {
       plan.notes.push_back("no single device can hold the whole model");
-    } else if (cost_.slots().size() > 1 && single_) {
+    } else if (cost_.slots().size() > 1 && trials_.single) {
       plan.notes.push_back(fmt::format("{} alone is faster than any group", single_name()));
     }
     const std::string left_out = left_out_names(plan);
@@ -330,9 +183,7 @@ class Planner {
   const SearchSpace& space_;
   const PlanOptions& options_;
   Candidates candidates_;
-  std::vector<PlanTrial> trials_;
-  std::optional<PlanTrial> single_;
-  std::optional<PlanTrial> data_parallel_;
+  Trials trials_;
 };
 
 bool is_measured(const Profile& profile, const std::string& codec) {

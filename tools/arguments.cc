@@ -19,12 +19,14 @@ constexpr const char* kOperand = "operand";  // Program_options wants a name for
 po::options_description visible_options(const CommandSpec& spec) {
   po::options_description options("Options", 96, 60);
   for (const OptionSpec& option : spec.options) {
+    const std::string names =
+        option.letter == 0 ? option.name : fmt::format("{},{}", option.name, option.letter);
     if (option.value.empty()) {
-      options.add_options()(option.name.c_str(), option.help.c_str());
+      options.add_options()(names.c_str(), option.help.c_str());
       continue;
     }
     auto* value = po::value<std::vector<std::string>>()->value_name(option.value);
-    options.add_options()(option.name.c_str(), value, option.help.c_str());
+    options.add_options()(names.c_str(), value, option.help.c_str());
   }
   options.add_options()("help,h", "show this text");
   return options;

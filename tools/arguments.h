@@ -16,6 +16,7 @@ struct OptionSpec {
   std::string value;      // what the help calls its value, "N"; "" = a flag
   std::string help;       // one line
   bool repeated = false;  // may be given several times
+  char letter = 0;        // 'o', given as -o too; 0 = none
 };
 
 struct CommandSpec {

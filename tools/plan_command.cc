@@ -149,7 +149,7 @@ Command plan_command() {
        {"explain", "", "also where the time goes, what binds, what each machine adds, and more"},
        {"what-if", "CHANGE", "plan with a change of the machines beside the plan without", true},
        {"advise", "", "try a list of upgrades and name those that shorten the step most"},
-       {"output", "FILE", "write the plan for `motley train --plan`"},
+       {"output", "FILE", "write the plan for `motley train --plan`", false, 'o'},
        set_option(),
        json_option()},
       "Splits the model's layers over the cluster's devices by measured speed and\n"

@@ -54,7 +54,7 @@ Command probe_command() {
       "measure how fast the links between the machines are",
       {},
       {cluster_option(),
-       {"output", "FILE", "write the speeds for --links of other commands"},
+       {"output", "FILE", "write the speeds for --links of other commands", false, 'o'},
        {"seconds", "S", "for each direction of each pair (default 1)"},
        {"transport", "KIND", "auto, ucx, gloo or tcp (default auto, as comm.transport)"},
        {"encrypt", "WHEN", "auto, always or never (default auto, as comm.encrypt)"},

@@ -61,21 +61,22 @@ Result<void> profile(const Arguments& arguments) {
 }  // namespace
 
 Command profile_command() {
-  CommandSpec spec{"profile",
-                   "measure how fast this machine computes each layer",
-                   {"CONFIG"},
-                   {cluster_option(),
-                    {"output", "FILE", "write the profile for --profile of other commands"},
-                    set_option(),
-                    json_option()},
-                   "Runs each different layer of the configured model forward and backward, and\n"
-                   "reports medians, kept memory, the optimizer's speed, and what the codecs and\n"
-                   "messages cost the processor. Layers run with cold caches, as in a step.\n"
-                   "It warns when the times were noisy or the machine changed its speed.\n\n"
-                   "Profiles are files that travel: measure each machine once, then plan\n"
-                   "anywhere. With --cluster all its machines are measured at the same time.\n\n"
-                   "Example\n"
-                   "  motley profile gpt.toml --output here.json\n"};
+  CommandSpec spec{
+      "profile",
+      "measure how fast this machine computes each layer",
+      {"CONFIG"},
+      {cluster_option(),
+       {"output", "FILE", "write the profile for --profile of other commands", false, 'o'},
+       set_option(),
+       json_option()},
+      "Runs each different layer of the configured model forward and backward, and\n"
+      "reports medians, kept memory, the optimizer's speed, and what the codecs and\n"
+      "messages cost the processor. Layers run with cold caches, as in a step.\n"
+      "It warns when the times were noisy or the machine changed its speed.\n\n"
+      "Profiles are files that travel: measure each machine once, then plan\n"
+      "anywhere. With --cluster all its machines are measured at the same time.\n\n"
+      "Example\n"
+      "  motley profile gpt.toml --output here.json\n"};
   return {spec, profile};
 }
 
