@@ -9,6 +9,7 @@
 
 #include "partitioner/fold.h"
 #include "partitioner/polish.h"
+#include "partitioner/share.h"
 #include "partitioner/step_estimate.h"
 
 namespace motley {
@@ -25,6 +26,11 @@ constexpr std::size_t kSplitTrials = 8;
 // times the window of 1F1B in flight.
 constexpr std::size_t kFoldStarts = 12;
 constexpr std::array kFoldWarmUps = {1, 3, 6};
+// So many of the best trials share layers, within a budget of their own, where that makes the step
+// shorter by this much: a shared layer costs memory twice and a sum of its gradients.
+constexpr std::size_t kShareStarts = 6;
+constexpr std::int64_t kSharedActionsMax = 1'000'000;
+constexpr double kSharingGain = 0.005;
 
 class TrialSearch {
  public:
@@ -49,6 +55,7 @@ class TrialSearch {
     if (options_.cuts.empty()) {
       refine();
       fold_the_best();
+      share_the_best();
     }
     const bool free = options_.cuts.empty() && options_.stages <= 1;
     if (candidates_.single) {
@@ -146,6 +153,64 @@ class TrialSearch {
     };
     Candidate candidate = best.candidate;
     descend(estimate, slots, kRefinedWorkMax, takes, candidate);
+  }
+
+  // Two chunks of one rank run well only by list scheduling, as in fold_the_best.
+  void share_the_best() {
+    if (!space_.replicas || options_.stages != 0) return;
+    std::stable_sort(found_.all.begin(), found_.all.end(), is_better);
+    std::set<std::pair<std::size_t, int>> seen;
+    std::vector<PlanTrial> found;
+    std::int64_t actions = 0;
+    for (const PlanTrial& trial : found_.all) {
+      if (seen.size() == kShareStarts) break;
+      if (!trial.shape.split || trial.candidate.stages.size() < 2) continue;
+      if (!seen.emplace(trial.candidate.stages.size(), trial.shape.micro_batch).second) continue;
+      PlanTrial shared = trial;
+      if (share(shared, actions)) found.push_back(std::move(shared));
+    }
+    std::move(found.begin(), found.end(), std::back_inserter(found_.all));
+  }
+
+  // One layer more as long as that pays, then by single micro-batches; whether anything did.
+  bool share(PlanTrial& best, std::int64_t& actions) const {
+    bool better = true;
+    int layers = 0;
+    for (; better; layers += better ? 1 : 0) {
+      std::vector<Candidate> changes;
+      for (int taken = 1; taken < best.shape.micro_batches; taken += (taken + 1) / 2) {
+        std::ranges::move(shared_layers(best.candidate, cost_.layer_count(), taken),
+                          std::back_inserter(changes));
+      }
+      better = take_best(changes, kSharingGain, actions, best);
+    }
+    if (layers == 0) return false;
+    while (take_best(shifted_shares(best.candidate), 0, actions, best)) {}
+    return true;
+  }
+
+  // Goes on from the best of the changes where it makes the step shorter by that share.
+  bool take_best(const std::vector<Candidate>& changes,
+                 double gain,
+                 std::int64_t& actions,
+                 PlanTrial& best) const {
+    const StageTable table(cost_, best.shape);
+    const StepEstimate estimate(table, space_);
+    std::optional<PlanTrial> found;
+    for (const Candidate& change : changes) {
+      Candidate changed = change;
+      if (actions >= kSharedActionsMax || !estimate.rate(changed)) continue;
+      for (std::size_t i = 0; i < changed.stages.size(); ++i) {
+        changed.stages[i].shares = change.stages[i].shares;
+      }
+      actions += actions_of(best.shape, changed);
+      auto trial = try_one({best.shape, std::move(changed)});
+      if (trial.ok() && is_better(*trial, found ? *found : best)) found = *std::move(trial);
+    }
+    const double least_s = (1 - gain) * best.plan.predicted_step_s;
+    if (!found || found->plan.predicted_step_s > least_s) return false;
+    best = *std::move(found);
+    return true;
   }
 
   static std::int64_t actions_of(const StepShape& shape, const Candidate& candidate) {
