@@ -176,6 +176,12 @@ double CostModel::backward_input_s(
   return sum_s;
 }
 
+double CostModel::backward_weight_s(int slot, int first, int last, int micro_batch) const {
+  double sum_s = 0;
+  for (int l = first; l < last; ++l) sum_s += layer(slot, l, micro_batch).backward_weight_s();
+  return sum_s;
+}
+
 double CostModel::optimizer_s(int slot, int first, int last) const {
   return slot_costs_[static_cast<std::size_t>(slot)].optimizer_s_per_parameter *
          static_cast<double>(updated_parameters(first, last));

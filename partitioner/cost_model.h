@@ -62,6 +62,9 @@ class CostModel {
   // Of that, until the gradient of the input is there; all of it where the profile does not say.
   [[nodiscard]] double backward_input_s(
       int slot, int first, int last, int micro_batch, bool recompute = false) const;
+  // Of the rest of backward where it is put off, which is longer than the rest of backward_s: what
+  // it needs has left the caches.
+  [[nodiscard]] double backward_weight_s(int slot, int first, int last, int micro_batch) const;
   // Of the update of their parameters.
   [[nodiscard]] double optimizer_s(int slot, int first, int last) const;
 

@@ -134,7 +134,7 @@ class Description {
         const int slot = slots_[replica.rank.index()];
         double forward_s = cost_.forward_s(slot, first, end, samples);
         double input_s = cost_.backward_input_s(slot, first, end, samples, recompute);
-        const double weight_s = cost_.backward_s(slot, first, end, samples, recompute) - input_s;
+        const double weight_s = cost_.backward_weight_s(slot, first, end, samples);
         if (i > 0) add_boundary(slot, i - 1, input_s, forward_s);
         if (!is_last(i)) add_boundary(slot, i, forward_s, input_s);
         replica.times = {microseconds(forward_s), microseconds(input_s), microseconds(weight_s)};

@@ -13,7 +13,7 @@ namespace motley {
 namespace {
 
 constexpr const char* kFormat = "motley.profile";
-constexpr int kVersion = 2;
+constexpr int kVersion = 3;
 constexpr std::size_t kDevicesMax = 4096;
 constexpr std::size_t kLayerKindsMax = 65536;
 constexpr std::size_t kSamplesMax = 1024;
@@ -38,6 +38,7 @@ Json sample_to_json(const LayerSample& sample) {
                {"workspace_bytes", sample.workspace_bytes}};
   if (sample.split) {
     json["backward_input_s"] = sample.split->input_s;
+    json["backward_weight_s"] = sample.split->weight_s;
     json["queued_bytes"] = sample.split->queued_bytes;
   }
   return json;
@@ -49,6 +50,7 @@ Result<SplitBackward> read_split(const JsonFields& fields, double backward_s) {
   if (split.input_s > backward_s) {
     return fields.bad("backward_input_s", "it is more than backward_s, of which it is a part");
   }
+  MOTLEY_ASSIGN(split.weight_s, fields.quantity("backward_weight_s", kSecondsMax));
   MOTLEY_ASSIGN(split.queued_bytes, fields.integer("queued_bytes", 0, kBytesMax));
   return split;
 }
@@ -63,7 +65,8 @@ Result<LayerSample> read_sample(const JsonFields& fields) {
   MOTLEY_ASSIGN(sample.backward_spread_s, fields.quantity("backward_spread_s", kSecondsMax));
   MOTLEY_ASSIGN(sample.saved_bytes, fields.integer("saved_bytes", 0, kBytesMax));
   MOTLEY_ASSIGN(sample.workspace_bytes, fields.integer("workspace_bytes", 0, kBytesMax));
-  if (fields.has("backward_input_s") || fields.has("queued_bytes")) {
+  if (fields.has("backward_input_s") || fields.has("backward_weight_s") ||
+      fields.has("queued_bytes")) {
     MOTLEY_ASSIGN(sample.split, read_split(fields, sample.backward_s));
   }
   return sample;
@@ -201,7 +204,9 @@ void LayerSample::scale_times(double factor) {
   for (double* time_s : {&forward_s, &backward_s, &forward_spread_s, &backward_spread_s}) {
     *time_s *= factor;
   }
-  if (split) split->input_s *= factor;
+  if (!split) return;
+  split->input_s *= factor;
+  split->weight_s *= factor;
 }
 
 LayerSample interpolate(const std::vector<LayerSample>& samples, int micro_batch) {
@@ -238,6 +243,7 @@ LayerSample interpolate(const std::vector<LayerSample>& samples, int micro_batch
   if (a.split && b.split) {
     const double input_s = seconds(a.split->input_s, b.split->input_s);
     sample.split = {std::min(input_s, sample.backward_s),
+                    seconds(a.split->weight_s, b.split->weight_s),
                     bytes(a.split->queued_bytes, b.split->queued_bytes)};
   }
   return sample;

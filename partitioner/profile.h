@@ -17,6 +17,7 @@ namespace motley {
 // Backward in two parts: until the gradient of the input is there, and the rest.
 struct SplitBackward {
   double input_s = 0;             // of backward_s
+  double weight_s = 0;            // of the rest on its own, after other layers' work
   std::int64_t queued_bytes = 0;  // kept from the one part to the other
 
   friend bool operator==(const SplitBackward&, const SplitBackward&) = default;
@@ -34,6 +35,8 @@ struct LayerSample {
   std::optional<SplitBackward> split = {};  // where it was measured
 
   [[nodiscard]] double backward_input_s() const { return split ? split->input_s : backward_s; }
+
+  [[nodiscard]] double backward_weight_s() const { return split ? split->weight_s : 0; }
 
   void scale_times(double factor);
 

@@ -92,7 +92,7 @@ void StepPrices::price_chunk(const Plan& plan, std::size_t chunk) {
     price.backward_input = {
         cost_.backward_input_s(slot, first, last, plan.micro_batch, what.recompute),
         std::sqrt(input_variance)};
-    price.backward_weight = {price.backward.median_s - price.backward_input.median_s,
+    price.backward_weight = {cost_.backward_weight_s(slot, first, last, plan.micro_batch),
                              std::sqrt(weight_variance)};
     price.optimizer_s = cost_.optimizer_s(slot, first, last);
     price.after = message(slot, after_floats, what.codec);

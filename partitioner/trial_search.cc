@@ -185,7 +185,8 @@ class TrialSearch {
       better = take_best(changes, kSharingGain, actions, best);
     }
     if (layers == 0) return false;
-    while (take_best(shifted_shares(best.candidate), 0, actions, best)) {}
+    while (take_best(shifted_shares(best.candidate), 0, actions, best)) {
+    }
     return true;
   }
 

@@ -40,7 +40,7 @@ LayerSample sample_of(const ModelSpec& model, int layer, int micro_batch, double
   sample.backward_s = kBackwardOverForward * sample.forward_s;
   sample.saved_bytes = memory.saved_bytes * micro_batch;
   sample.workspace_bytes = memory.workspace_bytes * micro_batch;
-  sample.split = {sample.backward_s / 2, memory.queued_bytes * micro_batch};
+  sample.split = {sample.forward_s, sample.forward_s, memory.queued_bytes * micro_batch};
   return sample;
 }
 

@@ -14,7 +14,7 @@ namespace motley {
 namespace {
 
 constexpr double kMeasure_s = 0.2;  // per layer and size, after the warm-up
-constexpr int kRunsMin = 5;
+constexpr int kRunsMin = 10;        // five with each kind of backward
 constexpr int kRunsMax = 200;
 const MicroContext kMicro{1, 1, 0, true};
 
@@ -44,17 +44,23 @@ LayerSample LayerBench::measure(int samples) {
   sample.micro_batch = samples;
   std::vector<double> forward_s;
   std::vector<double> backward_s;
-  std::vector<double> backward_input_s;
+  std::vector<double> input_s;
+  std::vector<double> weight_s;
   CacheEviction others(bytes_of_others(model_, layer_, samples));
   const double until_s = now_s() + kMeasure_s;
   for (int run = -1; run < kRunsMin || (now_s() < until_s && run < kRunsMax); ++run) {
-    const Times times = run_once(samples, others);
+    const bool apart = run % 2 != 0;
+    const Times times = run_once(samples, apart, others);
     if (run < 0) continue;  // the first run touches memory for the first time
     forward_s.push_back(times.forward_s);
-    backward_s.push_back(times.backward_s);
-    backward_input_s.push_back(times.backward_input_s);
+    input_s.push_back(times.input_s);
+    if (apart) {
+      weight_s.push_back(times.weight_s);
+    } else {
+      backward_s.push_back(times.input_s + times.weight_s);
+    }
     sample.saved_bytes = times.saved_bytes;
-    sample.split = {0, times.queued_bytes};
+    sample.split = {0, 0, times.queued_bytes};
   }
   sample.workspace_bytes = measure_workspace(samples, sample.saved_bytes);
   const MedianAndSpread forward = median_and_spread(std::move(forward_s));
@@ -63,11 +69,12 @@ LayerSample LayerBench::measure(int samples) {
   sample.forward_spread_s = forward.spread;
   sample.backward_s = backward.median;
   sample.backward_spread_s = backward.spread;
-  sample.split->input_s = std::min(median(std::move(backward_input_s)), sample.backward_s);
+  sample.split->input_s = std::min(median(std::move(input_s)), sample.backward_s);
+  sample.split->weight_s = median(std::move(weight_s));
   return sample;
 }
 
-LayerBench::Times LayerBench::run_once(int samples, CacheEviction& others) {
+LayerBench::Times LayerBench::run_once(int samples, bool apart, CacheEviction& others) {
   Times times;
   const at::Tensor targets = make_targets(samples);
   others.run();
@@ -78,12 +85,14 @@ LayerBench::Times LayerBench::run_once(int samples, CacheEviction& others) {
   times.saved_bytes = chain_.saved_bytes(kMicro.micro);
   others.run();
   at::Tensor gradient = chain_.ends_in_loss() ? at::Tensor() : at::ones_like(output);
-  const double backward_start_s = thread_cpu_s();
+  const double input_start_s = thread_cpu_s();
   backward_input(std::move(gradient));
-  times.backward_input_s = thread_cpu_s() - backward_start_s;
+  times.input_s = thread_cpu_s() - input_start_s;
   times.queued_bytes = chain_.saved_bytes(kMicro.micro);
+  if (apart) others.run();
+  const double weight_start_s = thread_cpu_s();
   chain_.backward_weight(kMicro.micro);
-  times.backward_s = thread_cpu_s() - backward_start_s;
+  times.weight_s = thread_cpu_s() - weight_start_s;
   return times;
 }
 

@@ -3,7 +3,8 @@
 // Times are processor seconds of the calling thread, whose medians are steady. Before each forward
 // and each backward the caches are filled with other memory, as much as the model's other layers
 // take: on its own, a layer would find its parameters where the last run left them and seem faster
-// than it is in a step.
+// than it is in a step. In every second run also between the two parts of backward, which gives the
+// time of a weight part that is put off; the others give the time of the two in a row.
 #pragma once
 
 #include <cstdint>
@@ -29,13 +30,14 @@ class LayerBench {
  private:
   struct Times {
     double forward_s = 0;
-    double backward_s = 0;
-    double backward_input_s = 0;  // of that
+    double input_s = 0;   // of backward's two parts
+    double weight_s = 0;  // the second
     std::int64_t saved_bytes = 0;
     std::int64_t queued_bytes = 0;
   };
 
-  [[nodiscard]] Times run_once(int samples, CacheEviction& others);
+  // apart: with other memory in the caches between the parts of backward.
+  [[nodiscard]] Times run_once(int samples, bool apart, CacheEviction& others);
   // The peak of its tensors beyond what stays kept, in a run that is not timed.
   [[nodiscard]] std::int64_t measure_workspace(int samples, std::int64_t saved_bytes);
   [[nodiscard]] at::Tensor make_input(int samples) const;

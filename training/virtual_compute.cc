@@ -67,6 +67,7 @@ struct VirtualCompute::Chunk {
   double forward_s = 0;
   double backward_s = 0;  // with the forward before it where that is computed again
   double backward_input_s = 0;
+  double backward_weight_s = 0;
   // What crosses its boundaries; each serves all micro-batches, since nobody reads what came.
   std::vector<float> input;
   std::vector<float> output;
@@ -113,6 +114,7 @@ VirtualCompute::VirtualCompute(const TrainConfig& train,
     chunk->forward_s = cost_.forward_s(kSlot, first, end, micro_batch_);
     chunk->backward_s = cost_.backward_s(kSlot, first, end, micro_batch_, again);
     chunk->backward_input_s = cost_.backward_input_s(kSlot, first, end, micro_batch_, again);
+    chunk->backward_weight_s = cost_.backward_weight_s(kSlot, first, end, micro_batch_);
     if (first > 0) {
       chunk->input.resize(boundary(first - 1));
       chunk->input_gradient.resize(chunk->input.size());
@@ -239,13 +241,13 @@ void VirtualCompute::backward_weight(ChunkId chunk, MicroId /*micro*/) {
   if (here.on_final) {
     pass_weights(here, /*input_part=*/false);
   } else {
-    pass(here.backward_s - here.backward_input_s);
+    pass(here.backward_weight_s);
   }
 }
 
 double VirtualCompute::layer_backward_s(int layer, bool input_part) const {
   const LayerSample sample = cost_.layer(kSlot, layer, micro_batch_);
-  return input_part ? sample.backward_s : sample.backward_s - sample.backward_input_s();
+  return input_part ? sample.backward_s : sample.backward_weight_s();
 }
 
 // The last of the step for this chunk: layer by layer, each of which is final when its time is

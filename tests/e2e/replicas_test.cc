@@ -75,6 +75,19 @@ class Replicas : public testing::Test {
     });
   }
 
+  // Two stages and between them a layer that both ranks have.
+  std::string shared_layer() const {
+    return job_.changed_plan("three", [](Json& plan) {
+      plan["ranks"].erase(2);
+      plan["schedule"] = "split";
+      Json& chunks = plan["chunks"];
+      chunks[1]["replicas"] = {{{"rank", 0}, {"micro_batches", 1}},
+                               {{"rank", 1}, {"micro_batches", 3}}};
+      chunks[2]["replicas"][0]["rank"] = 1;
+      for (Json& chunk : chunks) chunk["in_flight"] = chunk["queued_weights"] = 3;
+    });
+  }
+
   void expect_near_alone(const std::string& run) const {
     const auto losses = metric_column(job_.run_dir(run), "loss");
     const auto alone = metric_column(job_.run_dir("alone"), "loss");
@@ -110,6 +123,12 @@ class Replicas : public testing::Test {
 
 TEST_F(Replicas, OfTheWholeModelLearnWhatOneDeviceLearns) {
   const Outcome outcome = job_.train("run", {"--plan", data_parallel()});
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  expect_near_alone("run");
+}
+
+TEST_F(Replicas, OfALayerBetweenStagesLearnWhatOneDeviceLearns) {
+  const Outcome outcome = job_.train("run", {"--plan", shared_layer()});
   ASSERT_EQ(outcome.status, 0) << outcome.err;
   expect_near_alone("run");
 }

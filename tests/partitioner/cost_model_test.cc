@@ -111,6 +111,8 @@ TEST(CostModel, TellsThePartsOfBackwardApartWhereTheyWereMeasured) {
   const auto split = problem.cost();
   ASSERT_TRUE(split.ok() && split->check_split().ok());
   EXPECT_DOUBLE_EQ(split->backward_input_s(0, 0, 2, 3), split->backward_s(0, 0, 2, 3) / 2);
+  EXPECT_DOUBLE_EQ(joint->backward_weight_s(0, 0, 2, 3), 0);
+  EXPECT_DOUBLE_EQ(split->backward_weight_s(0, 0, 2, 3), split->backward_s(0, 0, 2, 3) / 2);
   EXPECT_DOUBLE_EQ(split->backward_input_s(0, 0, 2, 3, true),
                    split->backward_s(0, 0, 2, 3) / 2 + split->forward_s(0, 0, 2, 3));
 }

@@ -83,7 +83,8 @@ inline Profile sketch_profile(const std::vector<LayerSketch>& layers,
                                                .backward_s = work_s * 2 / 3,
                                                .saved_bytes = layers[l].saved_bytes}};
       if (layers[l].queued_bytes) {
-        device.layers[fmt::format("l{}", l)][0].split = {work_s / 3, *layers[l].queued_bytes};
+        device.layers[fmt::format("l{}", l)][0].split = {work_s / 3, work_s / 3,
+                                                         *layers[l].queued_bytes};
       }
     }
   }

@@ -44,23 +44,25 @@ TEST(ProfileJson, RefusesImpossibleValues) {
 
 TEST(ProfileJson, KeepsThePartsOfBackwardWhereTheyWereMeasured) {
   Profile profile = one_device();
-  profile.devices[0].layers["attn"][0].split = {0.125, 77};
+  profile.devices[0].layers["attn"][0].split = {0.125, 0.25, 77};
   const auto read = profile_from_json(profile_to_json(profile), "p.json");
   ASSERT_TRUE(read.ok()) << describe(read.error());
   EXPECT_EQ(read->devices[0].layers, profile.devices[0].layers);
 }
 
 TEST(ProfileJson, RefusesImpossiblePartsOfBackward) {
-  const auto parts = [](double input_s, std::int64_t queued_bytes) {
+  const auto parts = [](double input_s, double weight_s, std::int64_t queued_bytes) {
     return verdict([&](Json& j) {
       Json& sample = j["devices"][0]["layers"]["attn"][0];
       sample["backward_input_s"] = input_s;
+      sample["backward_weight_s"] = weight_s;
       sample["queued_bytes"] = queued_bytes;
     });
   };
-  EXPECT_EQ(parts(0.2, 0), "accepted");
-  EXPECT_EQ(parts(0.21, 0), "it is more than backward_s, of which it is a part");
-  EXPECT_NE(parts(0.1, -1), "accepted");
+  EXPECT_EQ(parts(0.2, 0.3, 0), "accepted");
+  EXPECT_EQ(parts(0.21, 0, 0), "it is more than backward_s, of which it is a part");
+  EXPECT_NE(parts(0.1, -1, 0), "accepted");
+  EXPECT_NE(parts(0.1, 0, -1), "accepted");
   EXPECT_NE(
       verdict([](Json& j) { j["devices"][0]["layers"]["attn"][0]["backward_input_s"] = 0.1; }),
       "accepted");
@@ -78,7 +80,7 @@ TEST(ProfileJson, RefusesImpossibleCodecs) {
 }
 
 TEST(ProfileJson, RefusesAFormerVersion) {
-  EXPECT_EQ(verdict([](Json& j) { j["version"] = 1; }), "it is 1; this program reads 2");
+  EXPECT_EQ(verdict([](Json& j) { j["version"] = 1; }), "it is 1; this program reads 3");
 }
 
 LayerSample at(int micro_batch, double forward_s, std::int64_t saved_bytes) {
@@ -98,11 +100,11 @@ TEST(Interpolate, FollowsTheLineThroughTheNearestTwo) {
 TEST(Interpolate, KnowsThePartsOfBackwardWhereBothSamplesDo) {
   LayerSample one{.micro_batch = 1, .backward_s = 3};
   LayerSample three{.micro_batch = 3, .backward_s = 9};
-  one.split = {1, 10};
+  one.split = {1, 3, 10};
   EXPECT_FALSE(interpolate({one, three}, 2).split);
-  three.split = {4, 40};
-  EXPECT_EQ(interpolate({one, three}, 2).split, (SplitBackward{2.5, 25}));
-  EXPECT_EQ(interpolate({one}, 2).split, (SplitBackward{2, 20}));
+  three.split = {4, 5, 40};
+  EXPECT_EQ(interpolate({one, three}, 2).split, (SplitBackward{2.5, 4, 25}));
+  EXPECT_EQ(interpolate({one}, 2).split, (SplitBackward{2, 6, 20}));
 }
 
 TEST(Interpolate, NeverFallsBelowZero) {

@@ -64,7 +64,7 @@ inline DeviceProfile random_device(const std::string& machine,
   for (std::size_t l = 0; l < layers; ++l) {
     LayerSample sample{
         .micro_batch = 1, .forward_s = random_real(0.01, 1), .backward_s = random_real(0.01, 1)};
-    sample.split = {random_real(0, sample.backward_s), 0};
+    sample.split = {random_real(0, sample.backward_s), random_real(0, 1), 0};
     device.layers[fmt::format("l{}", l)] = {sample};
   }
   return device;

@@ -94,7 +94,7 @@ class Tasks {
     } else if (action.kind == ActionKind::kBackwardWeight) {
       for (int l = first(c); l < end(c); ++l) {
         const LayerSample layer = cost_.layer(slot(), l, plan_.micro_batch);
-        work(layer.backward_s - layer.split->input_s);
+        work(layer.split->weight_s);
       }
     } else if (action.kind == ActionKind::kSendGradient) {
       send(fmt::format("gradient {}.{}", c - 1, m), owner(c - 1, m), wire_bytes(c - 1),

@@ -67,6 +67,7 @@ TEST(VirtualProfile, DividesOperationsBySustainedOnes) {
   EXPECT_DOUBLE_EQ(sample.forward_s, 2 * mlp.forward_flops_per_sample / 50e9);
   EXPECT_DOUBLE_EQ(sample.backward_s, 2 * sample.forward_s);
   EXPECT_DOUBLE_EQ(sample.backward_input_s(), sample.forward_s);
+  EXPECT_DOUBLE_EQ(sample.backward_weight_s(), sample.forward_s);
 }
 
 TEST(VirtualProfile, CoversEveryLayerAtEverySize) {
