@@ -14,6 +14,7 @@
 #include "training/layer_bench.h"
 #include "training/optimizer_bench.h"
 #include "training/profile_warnings.h"
+#include "training/sizes_with_room.h"
 #include "training/virtual_compute.h"
 
 namespace motley {
@@ -64,7 +65,11 @@ void measure_layers(const Job& job,
     const std::string& signature = model.layers[static_cast<std::size_t>(layer)].signature;
     if (device.layers.contains(signature)) continue;
     LayerBench bench(job, model, layer);
-    for (const int size : sizes) device.layers[signature].push_back(bench.measure(size));
+    std::vector<LayerSample>& measured = device.layers[signature];
+    for (const int size : sizes) {
+      if (!has_room(measured, size, device.memory_bytes)) break;
+      measured.push_back(bench.measure(size));
+    }
   }
 }
 

@@ -1,0 +1,85 @@
+"""Runs of Motley on the machines of scripts/lan, for the benches that compare such runs."""
+import json
+import pathlib
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+MOTLEY = ROOT / "build/release/bin/motley"
+LAN = ROOT / "scripts/lan"
+
+
+def start(*command):
+    return subprocess.Popen([str(word) for word in command], cwd=ROOT, stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE, text=True)
+
+
+def finish(process):
+    out, err = process.communicate()
+    if process.returncode != 0:
+        sys.exit(f"{' '.join(process.args)}\n{out}{err}")
+    return out
+
+
+def run(*command):
+    return finish(start(*command))
+
+
+def write_cluster(path, machines, memory_gib=None):
+    """memory_gib: what each of them declares; None = nothing."""
+    text = "[network]\ntrusted = true\n"
+    for k, name in enumerate(machines):
+        text += (f'\n[[machine]]\nname = "{name}"\naddress = "10.77.0.{name[1:]}"\n'
+                 f'shell = ["{LAN}", "exec", "{name}"]\n')
+        if memory_gib:
+            text += f"memory_gib = {memory_gib[k]}\n"
+    path.write_text(text)
+
+
+def write_config(path, model, samples, steps, activations="auto"):
+    """model: keys of [model] of a GPT-2 whose embedding is tied to its head."""
+    path.write_text(
+        "[model]\nkind = \"gpt2\"\ntied = true\n" +
+        "".join(f"{key} = {value}\n" for key, value in model.items()) +
+        "[data]\nkind = \"synthetic\"\n"
+        f"[train]\nsteps = {steps}\nglobal_batch = {samples}\neval_every = 0\nwarmup_steps = 1\n"
+        f"[compression]\nactivations = \"{activations}\"\ngradients = \"auto\"\n"
+        "[checkpoint]\nevery = 0\n")
+
+
+def report_of(folder):
+    return json.loads((folder / "report.json").read_text())
+
+
+def shape_of(plan):
+    """The machines of a plan's chunks in order, each with its number of layers."""
+    return ", ".join(
+        "+".join(plan["ranks"][r["rank"]]["machine"] for r in c["replicas"]) + f" {c['layer_count']}"
+        for c in plan["chunks"])
+
+
+def measure(folder, model, samples, machines):
+    """The profile of all machines, all at once."""
+    cluster, config, profile = folder / "cluster.toml", folder / "all.toml", folder / "profile.json"
+    write_cluster(cluster, machines)
+    write_config(config, model, samples, 2)
+    run(MOTLEY, "profile", config, "--cluster", cluster, "--output", profile)
+    return profile
+
+
+def solo_rates(folder, model, samples, machines, shares, steps, profile, memory_gib=None):
+    """Tokens/s of each machine alone, all at once; batches as large as make them end together, of
+    `samples` on the fastest. memory_gib: what each declares."""
+    runs = []
+    for name, share in zip(machines, shares):
+        own_samples = max(1, round(samples * share / max(shares)))
+        cluster, config = folder / f"{name}.cluster.toml", folder / f"{name}.toml"
+        write_cluster(cluster, [name], memory_gib and [memory_gib])
+        write_config(config, model, own_samples, steps)
+        runs.append((start(MOTLEY, "launch", config, "--cluster", cluster, "--profile", profile,
+                           "--run", folder / name), own_samples, folder / name))
+    rates = []
+    for process, own_samples, path in runs:
+        finish(process)
+        rates.append(own_samples * model["context"] / report_of(path)["step_s"]["measured"])
+    return rates
