@@ -67,7 +67,8 @@ void measure_layers(const Job& job,
     LayerBench bench(job, model, layer);
     std::vector<LayerSample>& measured = device.layers[signature];
     for (const int size : sizes) {
-      if (!has_room(measured, size, device.memory_bytes)) break;
+      release_freed_memory();  // what other sizes left is in pieces that do not serve this one
+      if (!has_room(measured, size, available_memory_bytes())) break;
       measured.push_back(bench.measure(size));
     }
   }
