@@ -138,7 +138,14 @@ class TrialSearch {
     }
   }
 
+  // Each may make room for the other.
   void refine(PlanTrial& best, std::int64_t& actions) const {
+    do {
+      refine_stages(best, actions);
+    } while (take_best_order(best, actions));
+  }
+
+  void refine_stages(PlanTrial& best, std::int64_t& actions) const {
     const StageTable table(cost_, best.shape);
     const StepEstimate estimate(table, space_);
     std::vector<int> slots(cost_.slots().size());
@@ -153,6 +160,20 @@ class TrialSearch {
     };
     Candidate candidate = best.candidate;
     descend(estimate, slots, kRefinedWorkMax, takes, candidate);
+  }
+
+  // The same stages with their passes in another order; whether one is better.
+  bool take_best_order(PlanTrial& best, std::int64_t& actions) const {
+    const PlanTrial before = best;
+    for (StepShape shape : step_shapes(options_)) {
+      shape.split = before.shape.split && !shape.gpipe;
+      if (shape.micro_batch != before.shape.micro_batch || shape == before.shape) continue;
+      if (actions >= kRefinedActionsMax) break;
+      actions += actions_of(shape, before.candidate);
+      auto trial = try_one({shape, before.candidate});
+      if (trial.ok() && is_better(*trial, best)) best = *std::move(trial);
+    }
+    return best.shape != before.shape;
   }
 
   // Two chunks of one rank run well only by list scheduling, as in fold_the_best.
