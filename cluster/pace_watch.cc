@@ -26,13 +26,13 @@ std::optional<std::string> PaceWatch::add(Rank rank, std::int64_t step, double c
   if (!pace.slow && ratio >= kSlower) {
     pace.slow = true;
     return fmt::format(
-        "{} has become {:.1f} times slower: it computes {:.3g} s a step instead of {:.3g} s (step "
-        "{}); if that stays, stop and resume the run, and it is planned anew",
+        "{}: {:.1f} times slower than at the start, computing {:.3g} s a step instead of {:.3g} s "
+        "(step {}); if that stays, stop and resume the run, and it is planned anew",
         pace.name, ratio, now_s, pace.first_s, step);
   }
   if (pace.slow && ratio <= kRecovered) {
     pace.slow = false;
-    return fmt::format("{} is as fast as at the start again (step {})", pace.name, step);
+    return fmt::format("{}: as fast as at the start again (step {})", pace.name, step);
   }
   return std::nullopt;
 }

@@ -29,7 +29,7 @@ TEST(PaceWatch, NamesTheMachineThatBecomesSlowOnce) {
   const auto lines = box.run(20, 4);
   ASSERT_EQ(lines.size(), 1U);
   EXPECT_TRUE(
-      lines[0].starts_with("box (cpu) has become 2.0 times slower: it computes 4 s a step "
+      lines[0].starts_with("box (cpu): 2.0 times slower than at the start, computing 4 s a step "
                            "instead of 2 s (step 33)"))
       << lines[0];
 }
@@ -40,7 +40,7 @@ TEST(PaceWatch, SaysWhenItIsFastAgain) {
   box.run(10, 5);
   const auto lines = box.run(10, 2.1);
   ASSERT_EQ(lines.size(), 1U);
-  EXPECT_EQ(lines[0], "box (cpu) is as fast as at the start again (step 23)");
+  EXPECT_EQ(lines[0], "box (cpu): as fast as at the start again (step 23)");
 }
 
 TEST(PaceWatch, DoesNotMindTheFirstStepOrSingleOnes) {

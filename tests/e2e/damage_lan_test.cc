@@ -3,16 +3,16 @@
 // namespaces, and where a LAN is up already.
 #include <fmt/format.h>
 #include <signal.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
+#include <memory>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "base/clock.h"
+#include "e2e/lan_machines.h"
 #include "e2e/small_job.h"
 
 namespace motley::test {
@@ -39,49 +39,31 @@ constexpr Promise kPromises[] = {
     {"cut", Happening::kCut, 5, "waiting for .*rank [01].*: rank [01] was lost"},
 };
 
-bool shell(const std::string& command) {
-  return std::system((command + " >/dev/null 2>&1").c_str()) == 0;  // NOLINT(cert-env33-c)
-}
-
 class DamageOnLan : public testing::TestWithParam<std::tuple<const char*, Promise>> {
  protected:
-  static void SetUpTestSuite() {
-    is_up_ = ::geteuid() == 0 && ::access("/run/netns/motley-sw", F_OK) != 0 &&
-             shell("unshare --net true") && shell(MOTLEY_LAN " up -n 2 --mbps 1000");
-  }
+  static void SetUpTestSuite() { machines_ = std::make_unique<LanMachines>("--mbps 1000"); }
 
-  static void TearDownTestSuite() {
-    if (is_up_) EXPECT_TRUE(shell(MOTLEY_LAN " down"));
-  }
+  static void TearDownTestSuite() { machines_.reset(); }
 
   void SetUp() override {
-    if (!is_up_) GTEST_SKIP() << "needs root and a LAN of its own (scripts/lan)";
+    if (!machines_->are_up()) GTEST_SKIP() << "needs root and a LAN of its own (scripts/lan)";
   }
 
   void TearDown() override {
-    if (is_up_) plug_in("up");
+    if (machines_->are_up()) plug_in("up");
   }
 
   static void plug_in(const char* state) {
     EXPECT_TRUE(shell(fmt::format("ip -n motley-sw link set port-m2 {}", state)));
   }
 
-  [[nodiscard]] std::string cluster_file(bool trusted) const {
-    std::string text = fmt::format("[network]\ntrusted = {}\n", trusted);
-    for (const int number : {1, 2}) {
-      text += fmt::format(
-          "[[machine]]\nname = \"m{0}\"\naddress = \"10.77.0.{0}\"\nthreads = 1\n"
-          "shell = [\"{1}\", \"exec\", \"m{0}\"]\n",
-          number, MOTLEY_LAN);
-    }
-    return job_.folder().write("cluster.toml", text);
-  }
-
   // A run that takes hours, over both machines.
   [[nodiscard]] std::vector<std::string> words(const std::string& kind) const {
+    const std::string cluster =
+        job_.folder().write("cluster.toml", LanMachines::cluster_text(kind != "tls"));
     auto words =
-        job_.train_words("run", {"--cluster", cluster_file(kind != "tls"), "--pin", "always m1",
-                                 "--pin", "always m2", "--set", "train.steps=1000000", "--set",
+        job_.train_words("run", {"--cluster", cluster, "--pin", "always m1", "--pin", "always m2",
+                                 "--set", "train.steps=1000000", "--set",
                                  fmt::format("comm.transport={}", kind == "tls" ? "tcp" : kind)});
     words.front() = "launch";
     return words;
@@ -100,7 +82,7 @@ class DamageOnLan : public testing::TestWithParam<std::tuple<const char*, Promis
   }
 
  private:
-  static inline bool is_up_ = false;
+  static inline std::unique_ptr<LanMachines> machines_;
   SmallJob job_;
 };
 
