@@ -21,6 +21,10 @@ bool is_virtual_device(std::string_view device) {
   return device == "virtual" || device.starts_with("virtual:");
 }
 
+bool leaves_processor_free(std::string_view device) {
+  return device != "cpu" && !device.starts_with("cpu:");
+}
+
 bool is_virtual(const Cluster& cluster) {
   return std::any_of(cluster.machines.begin(), cluster.machines.end(),
                      [](const Machine& machine) { return machine.virtual_speed.has_value(); });

@@ -117,7 +117,8 @@ void CostModel::limit_memory(const std::string& machine, double share) {
 bool CostModel::same_costs(int slot, int other) const {
   const auto a = static_cast<std::size_t>(slot);
   const auto b = static_cast<std::size_t>(other);
-  return slots_[a].memory_bytes == slots_[b].memory_bytes && slot_costs_[a] == slot_costs_[b];
+  return slots_[a].memory_bytes == slots_[b].memory_bytes &&
+         codecs_beside(slot) == codecs_beside(other) && slot_costs_[a] == slot_costs_[b];
 }
 
 Result<void> CostModel::check_codec(const std::string& codec) const {
@@ -204,6 +205,26 @@ double CostModel::decode_s(int slot, double floats, const std::string& codec_nam
 
 double CostModel::message_s(int slot) const {
   return slot_costs_[static_cast<std::size_t>(slot)].message_s;
+}
+
+bool CostModel::codecs_beside(int slot) const {
+  return leaves_processor_free(slots_[static_cast<std::size_t>(slot)].device);
+}
+
+double CostModel::crossing_s(int slot, double floats, const std::string& codec) const {
+  if (codecs_beside(slot)) return 0;
+  return encode_s(slot, floats, codec) + decode_s(slot, floats, codec) + 2 * message_s(slot);
+}
+
+double CostModel::beside_s(int from_slot,
+                           int to_slot,
+                           double floats,
+                           const std::string& codec) const {
+  double seconds = 0;
+  if (codecs_beside(from_slot))
+    seconds += message_s(from_slot) + encode_s(from_slot, floats, codec);
+  if (codecs_beside(to_slot)) seconds += message_s(to_slot) + decode_s(to_slot, floats, codec);
+  return seconds;
 }
 
 double CostModel::wire_bytes(int slot, double floats, const std::string& codec_name) const {

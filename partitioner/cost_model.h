@@ -74,6 +74,18 @@ class CostModel {
   [[nodiscard]] double message_s(int slot) const;  // sending or receiving any message
   [[nodiscard]] double wire_bytes(int slot, double floats, const std::string& codec) const;
 
+  // Whether the slot encodes, decodes and handles messages while it computes, on threads of their
+  // own (pipeline/executor.h).
+  [[nodiscard]] bool codecs_beside(int slot) const;
+  // What one activation and one gradient over a boundary take of a slot's computing at one of its
+  // ends, where one is encoded and the other decoded; 0 where that goes on beside.
+  [[nodiscard]] double crossing_s(int slot, double floats, const std::string& codec) const;
+  // What a message between them takes longer than its way because either has codecs beside.
+  [[nodiscard]] double beside_s(int from_slot,
+                                int to_slot,
+                                double floats,
+                                const std::string& codec) const;
+
   // That cross the boundary after the layer, in one direction.
   [[nodiscard]] double boundary_floats(int layer, int micro_batch) const;
   // Of the targets of one micro-batch, from the rank that loads to the rank of the loss.

@@ -143,27 +143,33 @@ class Description {
     }
   }
 
-  // What a slot does for a message over the boundary behind stage i that it sends, and for one that
-  // it receives.
+  // Adds what a slot does for a message over the boundary behind stage i to the pass that makes it
+  // and to the one that needs it. Where that goes on beside it is a part of the hop.
   void add_boundary(int slot, std::size_t i, double& sending_s, double& receiving_s) const {
-    const double floats = cost_.boundary_floats(end_of(i) - 1, shape_.micro_batch);
+    if (cost_.codecs_beside(slot)) return;
     const std::string& codec = plan_.chunks[i].codec;
-    sending_s += cost_.message_s(slot) + cost_.encode_s(slot, floats, codec);
-    receiving_s += cost_.message_s(slot) + cost_.decode_s(slot, floats, codec);
+    sending_s += cost_.message_s(slot) + cost_.encode_s(slot, boundary_floats(i), codec);
+    receiving_s += cost_.message_s(slot) + cost_.decode_s(slot, boundary_floats(i), codec);
   }
 
   std::int64_t hop_us(std::size_t i) const {
-    const double floats = cost_.boundary_floats(end_of(i) - 1, shape_.micro_batch);
     double longest_s = 0;
-    for (const int from : stages_[i].slots) {
-      const double bytes = cost_.wire_bytes(from, floats, plan_.chunks[i].codec);
-      for (const int to : stages_[i + 1].slots) {
-        if (from == to) continue;
-        longest_s = std::max(
-            {longest_s, cost_.transfer_s(from, to, bytes), cost_.transfer_s(to, from, bytes)});
+    for (const int a : stages_[i].slots) {
+      for (const int b : stages_[i + 1].slots) {
+        if (a != b) longest_s = std::max({longest_s, hop_s(a, b, i), hop_s(b, a, i)});
       }
     }
     return microseconds(longest_s);
+  }
+
+  double hop_s(int from, int to, std::size_t i) const {
+    const std::string& codec = plan_.chunks[i].codec;
+    const double bytes = cost_.wire_bytes(from, boundary_floats(i), codec);
+    return cost_.transfer_s(from, to, bytes) + cost_.beside_s(from, to, boundary_floats(i), codec);
+  }
+
+  double boundary_floats(std::size_t i) const {
+    return cost_.boundary_floats(end_of(i) - 1, shape_.micro_batch);
   }
 
   const CostModel& cost_;

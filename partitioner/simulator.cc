@@ -28,7 +28,7 @@ class Simulation {
       : schedule_(schedule),
         program_(program),
         links_(cost, rank_slots),
-        ranks_(schedule.ranks.size()),
+        ranks_(make_ranks(cost, rank_slots)),
         messages_(program.messages.size()),
         with_spans_(with_spans) {
     for (auto* times : {&result_.compute_s, &result_.codec_s, &result_.wait_s,
@@ -68,7 +68,20 @@ class Simulation {
   struct RankState {
     std::size_t next = 0;  // operation
     double now_s = 0;
+    // Of a rank with threads of their own for codecs: when they are done with what they have.
+    bool codecs_beside = false;
+    double encoder_free_s = 0;
+    double decoder_free_s = 0;
   };
+
+  static std::vector<RankState> make_ranks(const CostModel& cost,
+                                           const std::vector<int>& rank_slots) {
+    std::vector<RankState> ranks(rank_slots.size());
+    for (std::size_t r = 0; r < ranks.size(); ++r) {
+      ranks[r].codecs_beside = cost.codecs_beside(rank_slots[r]);
+    }
+    return ranks;
+  }
 
   enum class MessageStage : std::uint8_t { kUnsent, kUnderWay, kArrived };
 
@@ -93,8 +106,7 @@ class Simulation {
         continue;
       }
       if (op.kind == OpKind::kSend) {
-        spend(r, op, result_.codec_s, "codec");
-        events_.emplace(state.now_s, r);
+        events_.emplace(encode(r, op), r);
         return;
       }
       MessageState& message = messages_[op.message];
@@ -102,9 +114,36 @@ class Simulation {
         message.waiting = static_cast<std::uint32_t>(r);
         return;
       }
-      wait(r, op, message);
-      spend(r, op, result_.codec_s, "codec");
+      decode(r, op, message);
     }
+  }
+
+  // When the message leaves. The rank goes on behind the event, from the time that it has come to.
+  double encode(std::size_t r, const StepOp& op) {
+    RankState& state = ranks_[r];
+    if (!state.codecs_beside) {
+      spend(r, op, result_.codec_s, "codec");
+      return state.now_s;
+    }
+    state.encoder_free_s = run_beside(r, op, "encode", std::max(state.now_s, state.encoder_free_s));
+    return state.encoder_free_s;
+  }
+
+  void decode(std::size_t r, const StepOp& op, const MessageState& message) {
+    RankState& state = ranks_[r];
+    if (!state.codecs_beside) {
+      wait(r, op, message, message.arrival_s);
+      return spend(r, op, result_.codec_s, "codec");
+    }
+    state.decoder_free_s =
+        run_beside(r, op, "decode", std::max(message.arrival_s, state.decoder_free_s));
+    wait(r, op, message, state.decoder_free_s);
+  }
+
+  // Returns its end.
+  double run_beside(std::size_t r, const StepOp& op, const char* lane, double start_s) {
+    if (with_spans_) add_span(r, op, lane, start_s, start_s + op.seconds);
+    return start_s + op.seconds;
   }
 
   void spend(std::size_t r, const StepOp& op, std::vector<double>& account, const char* lane) {
@@ -114,14 +153,15 @@ class Simulation {
     now_s += op.seconds;
   }
 
-  void wait(std::size_t r, const StepOp& op, const MessageState& message) {
+  // Until the message can be used.
+  void wait(std::size_t r, const StepOp& op, const MessageState& message, double ready_s) {
     double& now_s = ranks_[r].now_s;
-    if (message.arrival_s <= now_s) return;
+    if (ready_s <= now_s) return;
     const double sent_s = std::max(now_s, message.sent_s);
     result_.wait_sender_s[r] += sent_s - now_s;
-    result_.wait_link_s[r] += message.arrival_s - sent_s;
-    if (with_spans_) add_span(r, op, "wait", now_s, message.arrival_s);
-    now_s = message.arrival_s;
+    result_.wait_link_s[r] += ready_s - sent_s;
+    if (with_spans_) add_span(r, op, "wait", now_s, ready_s);
+    now_s = ready_s;
   }
 
   void leave(std::size_t r, double now_s) {

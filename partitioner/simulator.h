@@ -23,9 +23,9 @@ struct SimulateOptions {
 // Each rank's compute stream from the start of the step to its own end: the times add up to it.
 struct SimulatedStep {
   double step_s = 0;
-  std::vector<double> compute_s;      // [Rank]
-  std::vector<double> codec_s;        // [Rank] encoding, decoding and handling messages
-  std::vector<double> wait_s;         // [Rank] the sum of the two causes:
+  std::vector<double> compute_s;  // [Rank]
+  std::vector<double> codec_s;    // [Rank] encoding, decoding and handling messages, unless beside
+  std::vector<double> wait_s;     // [Rank] the sum of the two causes:
   std::vector<double> wait_sender_s;  // [Rank] while the sender had not sent yet
   std::vector<double> wait_link_s;    // [Rank] while the message was under way
   std::vector<TraceSpan> spans;       // in order of start; only with SimulateOptions::spans

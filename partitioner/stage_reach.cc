@@ -30,9 +30,7 @@ StageReach::StageReach(const StepEstimate& estimate,
     double least_s = std::numeric_limits<double>::infinity();
     double least_bytes = std::numeric_limits<double>::infinity();
     for (const std::string& codec : codecs) {
-      least_s =
-          std::min(least_s, cost.encode_s(slot, floats, codec) +
-                                cost.decode_s(slot, floats, codec) + 2 * cost.message_s(slot));
+      least_s = std::min(least_s, cost.crossing_s(slot, floats, codec));
       least_bytes = std::min(least_bytes, cost.wire_bytes(slot, floats, codec));
     }
     crossing_s_.push_back(least_s);

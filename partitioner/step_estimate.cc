@@ -108,9 +108,7 @@ std::optional<StageFit> StepEstimate::fit(std::span<const int> slots,
 double StepEstimate::crossing_s(int slot, int boundary, int codec) const {
   const CostModel& cost = table_.cost();
   const double floats = cost.boundary_floats(boundary, table_.shape().micro_batch);
-  const std::string& name = space_.codecs[at(codec)];
-  return cost.encode_s(slot, floats, name) + cost.decode_s(slot, floats, name) +
-         2 * cost.message_s(slot);
+  return cost.crossing_s(slot, floats, space_.codecs[at(codec)]);
 }
 
 StepEstimate::StageTime StepEstimate::stage_time(std::span<const int> slots,
@@ -142,14 +140,18 @@ StepEstimate::Hop StepEstimate::hop(std::span<const int> from,
                                     int codec) const {
   const CostModel& cost = table_.cost();
   const double floats = cost.boundary_floats(boundary, table_.shape().micro_batch);
+  const std::string& name = space_.codecs[at(codec)];
   Hop hop;
   for (const int a : from) {
-    const double bytes = cost.wire_bytes(a, floats, space_.codecs[at(codec)]);
+    const double bytes = cost.wire_bytes(a, floats, name);
     for (const int b : to) {
-      for (const LinkSpeed& speed : {cost.link(a, b), cost.link(b, a)}) {
+      for (const auto& [sender, receiver] : {std::pair(a, b), std::pair(b, a)}) {
+        const LinkSpeed speed = cost.link(sender, receiver);
         const double load_s = bytes / speed.bandwidth_bytes_per_s;
         hop.load_s = std::max(hop.load_s, load_s);
-        hop.transfer_s = std::max(hop.transfer_s, speed.latency_s + load_s);
+        hop.transfer_s =
+            std::max(hop.transfer_s,
+                     speed.latency_s + load_s + cost.beside_s(sender, receiver, floats, name));
       }
       hop.remote = hop.remote || cost.slots()[at(a)].machine != cost.slots()[at(b)].machine;
     }

@@ -20,7 +20,7 @@ enum class OpKind : std::uint8_t {
 };
 
 struct StepOp {
-  double seconds = 0;         // of the rank's compute stream
+  double seconds = 0;         // of the rank's compute stream, or of its codecs beside
   std::uint32_t action = 0;   // index in the rank's list
   std::uint32_t message = 0;  // of kSend and kReceive
   OpKind kind = OpKind::kCompute;

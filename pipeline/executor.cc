@@ -6,6 +6,7 @@
 #include <cstring>
 #include <iterator>
 #include <utility>
+#include <vector>
 
 #include "base/check.h"
 
@@ -47,7 +48,13 @@ Result<std::unique_ptr<Executor>> Executor::make(Rank self,
 
 Executor::Executor(
     Rank self, FrameLink& link, StageCompute& compute, Activity& activity, ExecutorOptions options)
-    : self_(self), link_(link), compute_(compute), activity_(activity), options_(options) {}
+    : self_(self),
+      link_(link),
+      compute_(compute),
+      activity_(activity),
+      options_(options),
+      sender_(link, options.timeout_s, options.codecs_beside),
+      receiver_(options.codecs_beside) {}
 
 Result<RunTimes> Executor::run(const Schedule& schedule, const BatchPosition& position) {
   schedule_ = &schedule;
@@ -69,8 +76,8 @@ Result<RunTimes> Executor::run(const Schedule& schedule, const BatchPosition& po
     }
     add_span("compute", action, action_start_s + action_wait_s_, end_s);
   }
-  MOTLEY_TRY(reclaim(/*wait_for_all=*/true));
-  MOTLEY_CHECK(posted_.empty(), "{} receives were posted and not used", posted_.size());
+  MOTLEY_TRY(sender_.finish());
+  MOTLEY_CHECK(receiver_.count() == 0, "{} receives were posted and not used", receiver_.count());
   activity_.clear(position.step);
   times_.total_s = now_s() - start_s;
   return times_;
@@ -117,22 +124,22 @@ Result<void> Executor::execute(const Action& action) {
     case ActionKind::kSendTargets:
       return send_targets(action);
     case ActionKind::kRecvTargets:
-      post(action, schedule_->owner(ChunkId{0}, micro),
-           {FrameKind::kTargets, ChunkId{0}, micro, position_.step},
-           compute_.targets_count() * sizeof(std::int32_t));
+      post_targets(action);
       return {};
     case ActionKind::kRecvActivation: {
       const ChunkId from{chunk.value - 1};
-      post(action, schedule_->owner(from, micro),
-           {FrameKind::kActivation, from, micro, position_.step},
-           codecs_[from.index()]->bytes_max(compute_.input_floats(chunk)));
+      post_floats(action, schedule_->owner(from, micro),
+                  {FrameKind::kActivation, from, micro, position_.step}, *codecs_[from.index()],
+                  compute_.input_floats(chunk),
+                  [this, chunk, micro] { return compute_.input_room(chunk, micro); });
       return {};
     }
     case ActionKind::kRecvGradient: {
       const ChunkId from{chunk.value + 1};
-      post(action, schedule_->owner(from, micro),
-           {FrameKind::kGradient, from, micro, position_.step},
-           codecs_[chunk.index()]->bytes_max(compute_.output_floats(chunk)));
+      post_floats(action, schedule_->owner(from, micro),
+                  {FrameKind::kGradient, from, micro, position_.step}, *codecs_[chunk.index()],
+                  compute_.output_floats(chunk),
+                  [this, chunk, micro] { return compute_.gradient_room(chunk, micro); });
       return {};
     }
     case ActionKind::kForward:
@@ -146,11 +153,11 @@ Result<void> Executor::execute(const Action& action) {
     case ActionKind::kSendActivation:
       return send_floats(schedule_->owner(ChunkId{chunk.value + 1}, micro),
                          {FrameKind::kActivation, chunk, micro, position_.step},
-                         *codecs_[chunk.index()], produced_for(action));
+                         *codecs_[chunk.index()], take_produced(action));
     case ActionKind::kSendGradient:
       return send_floats(schedule_->owner(ChunkId{chunk.value - 1}, micro),
                          {FrameKind::kGradient, chunk, micro, position_.step},
-                         *codecs_[chunk.index() - 1], produced_for(action));
+                         *codecs_[chunk.index() - 1], take_produced(action));
     case ActionKind::kReduce:
       return finish_sum(action, {FrameKind::kReplicaSum, chunk});
     case ActionKind::kReduceTied:
@@ -170,41 +177,48 @@ Result<void> Executor::load(const Action& action) {
 }
 
 Result<void> Executor::send_targets(const Action& action) {
-  const auto bytes = std::as_bytes(loaded_targets_);
-  Buffer buffer = buffers_.take(bytes.size());
-  buffer.set_payload_bytes(bytes.size());
-  std::memcpy(buffer.payload().data(), bytes.data(), bytes.size());
-  return send_buffer(schedule_->owner(last_chunk(), action.micro),
-                     {FrameKind::kTargets, ChunkId{0}, action.micro, position_.step},
-                     std::move(buffer));
+  // A copy: the next load may overwrite them before they are sent.
+  std::vector<std::int32_t> targets(loaded_targets_.begin(), loaded_targets_.end());
+  const std::size_t bytes = loaded_targets_.size_bytes();
+  return send({schedule_->owner(last_chunk(), action.micro),
+               {FrameKind::kTargets, ChunkId{0}, action.micro, position_.step},
+               bytes,
+               [targets = std::move(targets)](std::span<std::byte> room) {
+                 std::ranges::copy(std::as_bytes(std::span(targets)), room.begin());
+                 return room.size();
+               }});
 }
 
-Result<void> Executor::receive_targets(MicroId micro) {
-  MOTLEY_ASSIGN(Buffer buffer, take({ActionKind::kRecvTargets, ChunkId{}, micro}));
-  const std::span<std::int32_t> targets = compute_.targets_room(micro);
-  if (buffer.payload_bytes() != targets.size_bytes()) {
-    return Error{ErrorCode::kCorrupt,
-                 fmt::format("targets of micro-batch {} have {} bytes instead of {}", micro.value,
-                             buffer.payload_bytes(), targets.size_bytes()),
-                 "the peer runs another configuration", "start all stages from one launcher"};
-  }
-  std::memcpy(targets.data(), buffer.payload().data(), targets.size_bytes());
-  buffers_.give(std::move(buffer));
-  return {};
+void Executor::post_targets(const Action& action) {
+  const std::span<std::int32_t> targets = compute_.targets_room(action.micro);
+  post(action, schedule_->owner(ChunkId{0}, action.micro),
+       {FrameKind::kTargets, ChunkId{0}, action.micro, position_.step}, targets.size_bytes(),
+       [targets, micro = action.micro](std::span<const std::byte> payload) -> Result<void> {
+         if (payload.size() != targets.size_bytes()) {
+           return Error{ErrorCode::kCorrupt,
+                        fmt::format("targets of micro-batch {} have {} bytes instead of {}",
+                                    micro.value, payload.size(), targets.size_bytes()),
+                        "the peer runs another configuration",
+                        "start all stages from one launcher"};
+         }
+         std::memcpy(targets.data(), payload.data(), payload.size());
+         return {};
+       });
 }
 
 Result<void> Executor::forward(const Action& action) {
   const auto [kind, chunk, micro] = action;
   const bool is_last = chunk == last_chunk();
   if (chunk.value > 0 && schedule_->owner(ChunkId{chunk.value - 1}, micro) != self_) {
-    MOTLEY_TRY(receive_floats({ActionKind::kRecvActivation, chunk, micro},
-                              *codecs_[chunk.index() - 1], compute_.input_room(chunk, micro)));
+    MOTLEY_TRY(receive({ActionKind::kRecvActivation, chunk, micro}));
   }
-  if (is_last && schedule_->owner(ChunkId{0}, micro) != self_) MOTLEY_TRY(receive_targets(micro));
+  if (is_last && schedule_->owner(ChunkId{0}, micro) != self_) {
+    MOTLEY_TRY(receive({ActionKind::kRecvTargets, ChunkId{}, micro}));
+  }
   produced_ = {action, compute_.forward(chunk, micro)};
   const ChunkId next{chunk.value + 1};
   if (!is_last && schedule_->owner(next, micro) == self_) {
-    std::ranges::copy(produced_.values, compute_.input_room(next, micro).begin());
+    std::ranges::copy(produced_.floats.values, compute_.input_room(next, micro).begin());
   }
   return {};
 }
@@ -212,8 +226,7 @@ Result<void> Executor::forward(const Action& action) {
 Result<void> Executor::backward(const Action& action) {
   const auto [kind, chunk, micro] = action;
   if (chunk != last_chunk() && schedule_->owner(ChunkId{chunk.value + 1}, micro) != self_) {
-    MOTLEY_TRY(receive_floats({ActionKind::kRecvGradient, chunk, micro}, *codecs_[chunk.index()],
-                              compute_.gradient_room(chunk, micro)));
+    MOTLEY_TRY(receive({ActionKind::kRecvGradient, chunk, micro}));
   }
   const bool is_final = begin_final(action);
   produced_ = {action, kind == ActionKind::kBackward ? compute_.backward(chunk, micro)
@@ -222,7 +235,7 @@ Result<void> Executor::backward(const Action& action) {
   end_tied(action);
   const ChunkId previous{chunk.value - 1};
   if (chunk.value > 0 && schedule_->owner(previous, micro) == self_) {
-    std::ranges::copy(produced_.values, compute_.gradient_room(previous, micro).begin());
+    std::ranges::copy(produced_.floats.values, compute_.gradient_room(previous, micro).begin());
   }
   return {};
 }
@@ -260,13 +273,13 @@ void Executor::end_tied(const Action& action) {
   if (reducer_ != nullptr && reducer_->has(kTiedSum)) reducer_->set_final(kTiedSum, 0);
 }
 
-std::span<const float> Executor::produced_for(const Action& send) const {
+OwnedFloats Executor::take_produced(const Action& send) {
   const auto& [kind, chunk, micro] = produced_.action;
   const bool activation = kind == ActionKind::kForward;
   MOTLEY_CHECK(activation == (send.kind == ActionKind::kSendActivation) && chunk == send.chunk &&
                    micro == send.micro,
                "{} follows {}", to_text(send), to_text(produced_.action));
-  return produced_.values;
+  return std::move(produced_.floats);
 }
 
 Result<void> Executor::finish_sum(const Action& action, const SumId& id) {
@@ -308,65 +321,51 @@ bool Executor::add_residuals() {
   return true;
 }
 
-void Executor::post(const Action& action, Rank from, const FrameId& id, std::size_t bytes_max) {
-  posted_[{action.kind, action.chunk, action.micro}] =
-      link_.recv(from, id, buffers_.take(bytes_max));
+void Executor::post(const Action& action,
+                    Rank from,
+                    const FrameId& id,
+                    std::size_t bytes_max,
+                    FrameReceiver::Read read) {
+  receiver_.expect(action, link_.recv(from, id, buffers_.take(bytes_max)), std::move(read));
 }
 
-Result<Buffer> Executor::take(const SlotKey& key) {
-  const auto it = posted_.find(key);
-  MOTLEY_CHECK(it != posted_.end(), "{} consumes what was not posted",
-               to_text(Action{std::get<0>(key), std::get<1>(key), std::get<2>(key)}));
-  PendingFrame pending = std::move(it->second);
-  posted_.erase(it);
-  const double start_s = now_s();
-  auto buffer = pending.wait(Deadline::after_s(options_.timeout_s));
-  action_wait_s_ += now_s() - start_s;
-  return buffer;
+void Executor::post_floats(const Action& action,
+                           Rank from,
+                           const FrameId& id,
+                           const Codec& codec,
+                           std::size_t count,
+                           std::function<std::span<float>()> room) {
+  // Only the compute thread may ask for it.
+  if (options_.codecs_beside) room = [values = room()] { return values; };
+  post(action, from, id, codec.bytes_max(count),
+       [&codec, room = std::move(room)](std::span<const std::byte> payload) {
+         return codec.decode(payload, room());
+       });
 }
 
-Result<void> Executor::receive_floats(const SlotKey& key,
-                                      const Codec& codec,
-                                      std::span<float> values) {
-  MOTLEY_ASSIGN(Buffer buffer, take(key));
-  const double start_s = now_s();
-  MOTLEY_TRY(codec.decode(buffer.payload(), values));
-  times_.codec_s += now_s() - start_s;
-  buffers_.give(std::move(buffer));
+Result<void> Executor::receive(const Action& posted) {
+  MOTLEY_ASSIGN(FrameReceiver::Received received,
+                receiver_.wait(posted, Deadline::after_s(options_.timeout_s)));
+  action_wait_s_ += received.wait_s;
+  times_.codec_s += received.read_s;
+  buffers_.give(std::move(received.buffer));
   return {};
 }
 
 Result<void> Executor::send_floats(Rank to,
                                    const FrameId& id,
                                    const Codec& codec,
-                                   std::span<const float> values) {
-  Buffer buffer = buffers_.take(codec.bytes_max(values.size()));
+                                   OwnedFloats floats) {
+  const std::size_t bytes_max = codec.bytes_max(floats.values.size());
+  return send({to, id, bytes_max, [&codec, floats = std::move(floats)](std::span<std::byte> room) {
+                 return codec.encode(floats.values, room);
+               }});
+}
+
+Result<void> Executor::send(FrameSender::Frame frame) {
   const double start_s = now_s();
-  buffer.set_payload_bytes(codec.encode(values, buffer.payload_room()));
+  MOTLEY_TRY(sender_.send(std::move(frame)));
   times_.codec_s += now_s() - start_s;
-  return send_buffer(to, id, std::move(buffer));
-}
-
-Result<void> Executor::send_buffer(Rank to, const FrameId& id, Buffer buffer) {
-  MOTLEY_TRY(reclaim(/*wait_for_all=*/false));
-  sent_.push_back({link_.send(to, id, std::move(buffer)),
-                   fmt::format("rank {} to take the {}", to.value, to_words(id))});
-  return {};
-}
-
-// Takes back the buffers of sends that are done; errors of sends surface here.
-Result<void> Executor::reclaim(bool wait_for_all) {
-  std::size_t kept = 0;
-  for (Sent& sent : sent_) {
-    if (!wait_for_all && !sent.pending.done()) {
-      std::swap(sent_[kept++], sent);
-      continue;
-    }
-    MOTLEY_ASSIGN(Buffer buffer,
-                  sent.pending.wait(Deadline::after_s(options_.timeout_s), sent.words));
-    buffers_.give(std::move(buffer));
-  }
-  sent_.resize(kept);
   return {};
 }
 

@@ -2,16 +2,17 @@
 // when, and in which order things are computed, is decided by the schedule alone.
 //
 // Sends and receives are posted here and carried out by the transport's thread, sums over replicas
-// by a thread of their own from the last backward of a chunk on, while the compute thread goes on;
-// the only waits are for an input that has not arrived yet, each with a deadline.
-// Used by the compute thread alone.
+// by a thread of their own from the last backward of a chunk on, and where computing leaves the
+// processor free messages are encoded and decoded on two more, while the compute thread goes on;
+// the only waits are for an input that has not arrived yet, each with a deadline. Used by the
+// compute thread alone.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
-#include <string>
-#include <tuple>
+#include <span>
 #include <vector>
 
 #include "base/ids.h"
@@ -24,6 +25,8 @@
 #include "partitioner/trace.h"
 #include "pipeline/action.h"
 #include "pipeline/activity.h"
+#include "pipeline/frame_receiver.h"
+#include "pipeline/frame_sender.h"
 #include "pipeline/gradient_reducer.h"
 #include "pipeline/stage_compute.h"
 
@@ -33,13 +36,15 @@ struct ExecutorOptions {
   CompressorOptions gradients;  // of sums of gradients between machines; changes the result
   // Changes nothing but when it gives up: the longest wait for one message.
   double timeout_s = 60;
+  // Changes nothing but the time: encodes and decodes on threads of its own.
+  bool codecs_beside = false;
 };
 
 // How long one run of the schedule took and where the time went, on this rank.
 struct RunTimes {
   double total_s = 0;
   double compute_s = 0;    // all but waiting: of it
-  double codec_s = 0;      // encoding and decoding what crosses between chunks
+  double codec_s = 0;      // on what crosses between chunks: encoding, decoding, handing over
   double optimizer_s = 0;  // the step
   double wait_s = 0;       // for messages
 };
@@ -70,7 +75,6 @@ class Executor {
   void record(std::vector<TraceSpan>* spans);
 
  private:
-  using SlotKey = std::tuple<ActionKind, ChunkId, MicroId>;
   enum class TiedUse { kFirstChunk, kLastChunk };
 
   Executor(Rank self,
@@ -94,19 +98,26 @@ class Executor {
   Result<void> vote();
   void step();
 
-  // What the F, B or BI just before `send` made; valid until the next one.
-  [[nodiscard]] std::span<const float> produced_for(const Action& send) const;
+  // What the F, B or BI just before `send` made. REQUIRES: not sent yet.
+  [[nodiscard]] OwnedFloats take_produced(const Action& send);
 
-  void post(const Action& action, Rank from, const FrameId& id, std::size_t bytes_max);
-  Result<Buffer> take(const SlotKey& key);
-  Result<void> receive_floats(const SlotKey& key, const Codec& codec, std::span<float> values);
-  Result<void> receive_targets(MicroId micro);
-  Result<void> send_floats(Rank to,
-                           const FrameId& id,
-                           const Codec& codec,
-                           std::span<const float> values);
-  Result<void> send_buffer(Rank to, const FrameId& id, Buffer buffer);
-  Result<void> reclaim(bool wait_for_all);
+  void post(const Action& action,
+            Rank from,
+            const FrameId& id,
+            std::size_t bytes_max,
+            FrameReceiver::Read read);
+  void post_targets(const Action& action);
+  // room: gives the place of the values, which need not exist before they come.
+  void post_floats(const Action& action,
+                   Rank from,
+                   const FrameId& id,
+                   const Codec& codec,
+                   std::size_t count,
+                   std::function<std::span<float>()> room);
+  // Waits for what the action posted.
+  Result<void> receive(const Action& posted);
+  Result<void> send_floats(Rank to, const FrameId& id, const Codec& codec, OwnedFloats floats);
+  Result<void> send(FrameSender::Frame frame);
 
   [[nodiscard]] ChunkId last_chunk() const;
   void add_span(const char* lane, const Action& action, double start_s, double end_s);
@@ -133,20 +144,14 @@ class Executor {
 
   struct Produced {
     Action action;
-    std::span<const float> values;
+    OwnedFloats floats;
   };
 
   Produced produced_;
-  std::map<SlotKey, PendingFrame> posted_;
-
-  struct Sent {
-    Pending pending;
-    std::string words;
-  };
-
-  std::vector<Sent> sent_;
   std::span<const std::int32_t> loaded_targets_;  // of the last load, until sent
-  BufferPool buffers_;
+  BufferPool buffers_;                            // of receives
+  FrameSender sender_;
+  FrameReceiver receiver_;
 
   std::vector<TraceSpan>* spans_ = nullptr;
   double record_start_s_ = 0;

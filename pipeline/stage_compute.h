@@ -1,14 +1,14 @@
 // StageCompute: what one rank computes. The executor says when; this says how. The worker's
 // implementation holds torch layers (training/stage_trainer.h); tests use plain arithmetic.
 //
-// Spans are lent: a room stays valid until the call that consumes it (several micro-batches may
-// have theirs at once), a returned span until the next call for the same chunk. Owned and used by
-// the compute thread alone.
+// Rooms are lent: each stays valid until the call that consumes it; several micro-batches may have
+// theirs at once, and another thread may fill them. Owned and used by the compute thread alone.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -23,6 +23,13 @@ struct BatchPosition {
   bool training = true;   // false: evaluation
   std::uint64_t first_sample =
       0;  // of the global batch, in the source's training or held-out order
+};
+
+// Values that stay as they are while somebody holds their owner; without an owner until the next
+// begin(). Any thread may read them and let go of the owner.
+struct OwnedFloats {
+  std::span<const float> values;
+  std::shared_ptr<const void> owner;
 };
 
 class StageCompute {
@@ -48,18 +55,18 @@ class StageCompute {
   // Where the input of `chunk` goes before its forward (every chunk but 0).
   virtual std::span<float> input_room(ChunkId chunk, MicroId micro) = 0;
   // Returns the output; empty for the last chunk, which adds to the loss instead.
-  virtual std::span<const float> forward(ChunkId chunk, MicroId micro) = 0;
+  virtual OwnedFloats forward(ChunkId chunk, MicroId micro) = 0;
 
   // Where the gradient of the output of `chunk` goes before its backward (every chunk but the
   // last).
   virtual std::span<float> gradient_room(ChunkId chunk, MicroId micro) = 0;
   // Returns the gradient of the input; empty for chunk 0.
-  virtual std::span<const float> backward(ChunkId chunk, MicroId micro) = 0;
+  virtual OwnedFloats backward(ChunkId chunk, MicroId micro) = 0;
   // The same in two parts, of which the second may come any time later: the first returns the
   // gradient of the input, the second adds the gradients of the parameters. Of chunk 0 the first
   // adds what belongs to a tied parameter too, whose sum over ranks can then run beside the rest. A
   // chunk's micro-batches pass each part in the order that backward() would have had.
-  virtual std::span<const float> backward_input(ChunkId chunk, MicroId micro) = 0;
+  virtual OwnedFloats backward_input(ChunkId chunk, MicroId micro) = 0;
   virtual void backward_weight(ChunkId chunk, MicroId micro) = 0;
 
   // The gradients of the chunk, but for those of a tied parameter that other ranks use too. Summed

@@ -21,6 +21,10 @@ std::span<float> floats_of(const at::Tensor& tensor) {
   return {tensor.data_ptr<float>(), static_cast<std::size_t>(tensor.numel())};
 }
 
+OwnedFloats owned_floats(const at::Tensor& tensor) {
+  return {floats_of(tensor), std::make_shared<const at::Tensor>(tensor)};
+}
+
 at::Tensor to_indices(std::span<const std::int32_t> tokens, std::int64_t samples) {
   at::Tensor indices =
       at::empty({samples, static_cast<std::int64_t>(tokens.size()) / samples}, at::kLong);
@@ -41,8 +45,6 @@ struct StageTrainer::Chunk {
   std::vector<std::int64_t> output_sizes;  // empty for the last chunk
   std::map<MicroId, at::Tensor> inputs;
   std::map<MicroId, at::Tensor> output_gradients;
-  at::Tensor output;          // keeps what forward() returned alive
-  at::Tensor input_gradient;  // keeps what backward() or backward_input() returned alive
 
   void leave_out(std::span<const float> tied) {
     const std::span<const float> all = chain.gradients();
@@ -61,9 +63,9 @@ struct StageTrainer::Chunk {
     return std::move(output_gradients.extract(micro).mapped());
   }
 
-  [[nodiscard]] std::span<const float> returned_gradient() const {
+  [[nodiscard]] OwnedFloats gradient_to_return(const at::Tensor& gradient) const {
     if (chain.begins_with_tokens()) return {};
-    return floats_of(input_gradient);
+    return owned_floats(gradient);
   }
 };
 
@@ -89,8 +91,6 @@ StageTrainer::StageTrainer(const Job& job, const ModelSpec& model)
         Chunk{LayerChain(config_.model, model, plan.first_layer, last, plan.recompute),
               0,
               0,
-              {},
-              {},
               {},
               {},
               {},
@@ -213,14 +213,14 @@ std::span<float> StageTrainer::gradient_room(ChunkId chunk, MicroId micro) {
   return floats_of(here.output_gradients[micro] = at::empty(here.output_sizes));
 }
 
-std::span<const float> StageTrainer::forward(ChunkId chunk, MicroId micro) {
+OwnedFloats StageTrainer::forward(ChunkId chunk, MicroId micro) {
   Chunk& here = chunk_at(chunk);
   if (is_last(chunk)) {
     add_loss(here, micro, context(micro));
     return {};
   }
-  here.output = here.chain.forward(std::move(here.inputs.extract(micro).mapped()), context(micro));
-  return floats_of(here.output);
+  return owned_floats(
+      here.chain.forward(std::move(here.inputs.extract(micro).mapped()), context(micro)));
 }
 
 void StageTrainer::add_loss(Chunk& chunk, MicroId micro, const MicroContext& context) {
@@ -231,20 +231,18 @@ void StageTrainer::add_loss(Chunk& chunk, MicroId micro, const MicroContext& con
   vote_.tokens += outcome.tokens;
 }
 
-std::span<const float> StageTrainer::backward(ChunkId chunk, MicroId micro) {
+OwnedFloats StageTrainer::backward(ChunkId chunk, MicroId micro) {
   Chunk& here = chunk_at(chunk);
-  here.input_gradient = is_last(chunk)
-                            ? here.chain.backward_loss(context(micro))
-                            : here.chain.backward(here.take_output_gradient(micro), context(micro));
-  return here.returned_gradient();
+  return here.gradient_to_return(
+      is_last(chunk) ? here.chain.backward_loss(context(micro))
+                     : here.chain.backward(here.take_output_gradient(micro), context(micro)));
 }
 
-std::span<const float> StageTrainer::backward_input(ChunkId chunk, MicroId micro) {
+OwnedFloats StageTrainer::backward_input(ChunkId chunk, MicroId micro) {
   Chunk& here = chunk_at(chunk);
-  here.input_gradient =
+  return here.gradient_to_return(
       is_last(chunk) ? here.chain.backward_loss_input(context(micro))
-                     : here.chain.backward_input(here.take_output_gradient(micro), context(micro));
-  return here.returned_gradient();
+                     : here.chain.backward_input(here.take_output_gradient(micro), context(micro)));
 }
 
 void StageTrainer::backward_weight(ChunkId chunk, MicroId micro) {

@@ -210,9 +210,9 @@ Result<void> run_train_job(const Job& job, WorkerChannel& channel, Activity& act
   FrameLink link(*transport, job.rank, job.epoch, plan_hash(job.plan));
   MOTLEY_ASSIGN(
       const auto executor,
-      Executor::make(
-          job.rank, job.plan, link, stage.steps(), activity,
-          {gradient_compression(job.config.compression, job.plan.gradient_codec), timeout_s}));
+      Executor::make(job.rank, job.plan, link, stage.steps(), activity,
+                     {gradient_compression(job.config.compression, job.plan.gradient_codec),
+                      timeout_s, leaves_processor_free(job.plan.ranks[job.rank.index()].device)}));
   channel.send({{"event", "ready"}});
   TrainingLoop loop(job, channel, stage.steps(), stage.trainer.get(), link, *executor,
                     std::move(schedule), std::move(evaluation));

@@ -206,17 +206,17 @@ std::span<float> VirtualCompute::gradient_room(ChunkId chunk, MicroId /*micro*/)
   return chunk_at(chunk).output_gradient;
 }
 
-std::span<const float> VirtualCompute::forward(ChunkId chunk, MicroId /*micro*/) {
+OwnedFloats VirtualCompute::forward(ChunkId chunk, MicroId /*micro*/) {
   const Chunk& here = chunk_at(chunk);
   clock_.begin();
   pass(here.forward_s);
   if (chunk.index() + 1 == chunks_.size()) {
     vote_.tokens += static_cast<std::int64_t>(targets_count());
   }
-  return here.output;
+  return {here.output, nullptr};
 }
 
-std::span<const float> VirtualCompute::backward(ChunkId chunk, MicroId /*micro*/) {
+OwnedFloats VirtualCompute::backward(ChunkId chunk, MicroId /*micro*/) {
   Chunk& here = chunk_at(chunk);
   clock_.begin();
   if (here.on_final) {
@@ -225,14 +225,14 @@ std::span<const float> VirtualCompute::backward(ChunkId chunk, MicroId /*micro*/
   } else {
     pass(here.backward_s);
   }
-  return here.input_gradient;
+  return {here.input_gradient, nullptr};
 }
 
-std::span<const float> VirtualCompute::backward_input(ChunkId chunk, MicroId /*micro*/) {
+OwnedFloats VirtualCompute::backward_input(ChunkId chunk, MicroId /*micro*/) {
   const Chunk& here = chunk_at(chunk);
   clock_.begin();
   pass(here.backward_input_s);
-  return here.input_gradient;
+  return {here.input_gradient, nullptr};
 }
 
 void VirtualCompute::backward_weight(ChunkId chunk, MicroId /*micro*/) {

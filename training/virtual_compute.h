@@ -48,10 +48,10 @@ class VirtualCompute final : public TrainedStage {
   std::size_t output_floats(ChunkId chunk) const override;
   std::size_t targets_count() const override;
   std::span<float> input_room(ChunkId chunk, MicroId micro) override;
-  std::span<const float> forward(ChunkId chunk, MicroId micro) override;
+  OwnedFloats forward(ChunkId chunk, MicroId micro) override;
   std::span<float> gradient_room(ChunkId chunk, MicroId micro) override;
-  std::span<const float> backward(ChunkId chunk, MicroId micro) override;
-  std::span<const float> backward_input(ChunkId chunk, MicroId micro) override;
+  OwnedFloats backward(ChunkId chunk, MicroId micro) override;
+  OwnedFloats backward_input(ChunkId chunk, MicroId micro) override;
   void backward_weight(ChunkId chunk, MicroId micro) override;
   std::span<float> gradients(ChunkId chunk) override;
   void tell_final(ChunkId chunk, OnFinal on_final) override;

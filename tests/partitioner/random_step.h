@@ -39,8 +39,8 @@ inline Cluster random_cluster() {
   for (int m = 0; m < machines; ++m) {
     Machine& machine = cluster.machines.emplace_back();
     machine.name = fmt::format("m{}", m);
-    machine.devices = {"d0"};
-    if (*rc::gen::arbitrary<bool>()) machine.devices.emplace_back("d1");
+    machine.devices = {"cpu"};
+    if (*rc::gen::arbitrary<bool>()) machine.devices.emplace_back("virtual");
     for (int from = 0; from < m; ++from) {
       if (*rc::gen::arbitrary<bool>()) continue;
       cluster.links.push_back(

@@ -294,14 +294,35 @@ class Tasks {
 using Letters = std::map<std::string, Letter>;
 
 // Sends each rank's letters at the times that follow from the arrivals.
-ReferenceStep run_ranks(const std::vector<std::vector<Task>>& tasks, Letters& letters) {
+// beside: [rank] messages are encoded and decoded by two further workers of the rank.
+ReferenceStep run_ranks(const std::vector<std::vector<Task>>& tasks,
+                        const std::vector<bool>& beside,
+                        Letters& letters) {
   ReferenceStep step;
   for (std::size_t r = 0; r < tasks.size(); ++r) {
     double now_s = 0;
+    double encoded_s = 0;
+    double decoded_s = 0;
     double compute_s = 0;
     double codec_s = 0;
     double wait_s = 0;
     for (const Task& task : tasks[r]) {
+      if (beside[r] && task.kind == TaskKind::kReceive) {
+        decoded_s = std::max(decoded_s, letters[task.message].arrival_s) + task.seconds;
+        wait_s += std::max(0.0, decoded_s - now_s);
+        now_s = std::max(now_s, decoded_s);
+        continue;
+      }
+      if (beside[r] && task.kind == TaskKind::kSend) {
+        encoded_s = std::max(encoded_s, now_s) + task.seconds;
+        letters[task.message] = {static_cast<int>(r),
+                                 task.to,
+                                 task.bytes,
+                                 encoded_s,
+                                 letters[task.message].start_s,
+                                 letters[task.message].arrival_s};
+        continue;
+      }
       if (task.kind == TaskKind::kReceive) {
         const double start_s = std::max(now_s, letters[task.message].arrival_s);
         wait_s += start_s - now_s;
@@ -393,13 +414,17 @@ ReferenceStep reference_step(const Schedule& schedule,
   for (int r = 0; r < static_cast<int>(schedule.ranks.size()); ++r) {
     tasks.push_back(Tasks(schedule, plan, model, cost, slots, r).all());
   }
+  std::vector<bool> beside;
+  for (const int slot : slots) {
+    beside.push_back(cost.slots()[static_cast<std::size_t>(slot)].device == "virtual");
+  }
   Letters letters;
-  ReferenceStep step = run_ranks(tasks, letters);
+  ReferenceStep step = run_ranks(tasks, beside, letters);
   while (true) {
     std::map<std::string, double> before;
     for (const auto& [name, letter] : letters) before[name] = letter.arrival_s;
     run_links(letters, cost, slots);
-    step = run_ranks(tasks, letters);
+    step = run_ranks(tasks, beside, letters);
     const bool settled = std::all_of(letters.begin(), letters.end(), [&](const auto& entry) {
       return entry.second.arrival_s == before[entry.first];
     });
