@@ -9,6 +9,7 @@
 #include "base/check.h"
 #include "models/kernels.h"
 #include "models/layer_parts.h"
+#include "models/matrix_product.h"
 
 namespace motley {
 namespace {
@@ -43,7 +44,7 @@ class Head final : public LossLayer {
     for (std::int64_t first = 0; first < rows; first += slice) {
       const std::int64_t count = std::min(slice, rows - first);
       at::Tensor part = logits.narrow(0, micro.training ? first : 0, count);
-      at::mm_out(part, normed.y.narrow(0, first, count), weight_.t());
+      product_into(part, normed.y.narrow(0, first, count), weight_.t());
       outcome.loss_sum +=
           kernels::cross_entropy(part.data_ptr<float>(), ids + first, count, vocab, micro.training);
     }
@@ -58,7 +59,7 @@ class Head final : public LossLayer {
     const at::Tensor& x = kept[0];
     const at::Tensor& grad_logits = kept[4];
     saved = {kept[3], grad_logits};
-    return norm_.backward(at::mm(grad_logits, weight_), as_matrix(x), kept[1], kept[2]).view_as(x);
+    return norm_.backward(product(grad_logits, weight_), as_matrix(x), kept[1], kept[2]).view_as(x);
   }
 
   void backward_weight(SavedTensors& saved) override {
@@ -67,7 +68,7 @@ class Head final : public LossLayer {
   }
 
   at::Tensor last_logits(at::Tensor x) override {
-    return at::mm(norm_.forward(x.select(1, x.size(1) - 1).contiguous()).y, weight_.t());
+    return product(norm_.forward(x.select(1, x.size(1) - 1).contiguous()).y, weight_.t());
   }
 
  private:

@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 
 #include "models/kernels.h"
+#include "models/matrix_product.h"
 
 namespace motley {
 
@@ -46,15 +47,19 @@ Linear::Linear(const LayerParameters& parameters, std::size_t first)
       grad_bias_(parameters.gradients[first + 1]) {}
 
 at::Tensor Linear::forward(const at::Tensor& x) const {
-  return at::addmm(bias_, x, weight_);
+  at::Tensor y = bias_.expand({x.size(0), bias_.size(0)}).contiguous();
+  add_product(y, x, weight_);
+  return y;
 }
 
 at::Tensor Linear::forward_onto(const at::Tensor& residual, const at::Tensor& x) const {
-  return at::add(residual, bias_).addmm_(x, weight_);
+  at::Tensor y = at::add(residual, bias_);
+  add_product(y, x, weight_);
+  return y;
 }
 
 at::Tensor Linear::forward_without_bias(const at::Tensor& x) const {
-  return at::mm(x, weight_);
+  return product(x, weight_);
 }
 
 void Linear::add_gradients(const at::Tensor& x, const at::Tensor& grad_y) {
@@ -64,7 +69,7 @@ void Linear::add_gradients(const at::Tensor& x, const at::Tensor& grad_y) {
 }
 
 at::Tensor Linear::input_gradient(const at::Tensor& grad_y) const {
-  return at::mm(grad_y, weight_.t());
+  return product(grad_y, weight_.t());
 }
 
 at::Tensor ResidualLinear::forward(const at::Tensor& x,

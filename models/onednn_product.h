@@ -1,0 +1,17 @@
+// Products of fp32 matrices by oneDNN. Private to matrix_product.cc, which has the contract.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+namespace motley {
+
+// Whether oneDNN is faster than a BLAS with this right side. oneDNN 2 copies its blocks into the
+// order that its kernel reads, as it goes, where it is the transpose of a matrix or its rows are a
+// multiple of 4 KiB apart. Else it reads it in place, which is slow where rows are long: up to
+// 2.5 times (decision 0018).
+[[nodiscard]] bool onednn_is_fast(const at::Tensor& b);
+
+// out = a b, or out += a b. out and a are contiguous.
+void onednn_multiply(at::Tensor& out, const at::Tensor& a, const at::Tensor& b, bool adds);
+
+}  // namespace motley

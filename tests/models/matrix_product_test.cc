@@ -1,0 +1,74 @@
+// product and its kin against ATen in binary64, for sizes that no blocking divides.
+#include "models/matrix_product.h"
+
+#include <gtest/gtest.h>
+
+#include <ATen/ATen.h>
+#include <rapidcheck/gtest.h>
+
+namespace motley {
+namespace {
+
+struct Case {
+  at::Tensor a;
+  at::Tensor b;  // perhaps the transpose of a contiguous matrix
+  at::Tensor exact;
+  double bound;  // of the error of one element
+};
+
+Case make_case() {
+  const auto size = [] {
+    return *rc::gen::weightedOneOf<std::int64_t>({{4, rc::gen::inRange<std::int64_t>(1, 70)},
+                                                  {1, rc::gen::inRange<std::int64_t>(70, 600)},
+                                                  {1, rc::gen::element<std::int64_t>(1024, 1536)}});
+  };
+  const std::int64_t rows = size();
+  const std::int64_t inner = size();
+  const std::int64_t columns = size();
+  at::manual_seed(*rc::gen::inRange<std::uint64_t>(0, 1000));
+  Case made;
+  made.a = at::randn({rows, inner});
+  made.b =
+      *rc::gen::arbitrary<bool>() ? at::randn({columns, inner}).t() : at::randn({inner, columns});
+  made.exact = at::mm(made.a.to(at::kDouble), made.b.to(at::kDouble));
+  // A sum of K rounded products is off by at most (K + 1) 2^-24 of the sum of their magnitudes.
+  made.bound = at::mm(made.a.abs(), made.b.abs()).max().item<double>() *
+               (static_cast<double>(inner) + 2.0) * 0x1p-24;
+  return made;
+}
+
+double error(const at::Tensor& value, const at::Tensor& exact) {
+  return (value.to(at::kDouble) - exact).abs().max().item<double>();
+}
+
+RC_GTEST_PROP(MatrixProduct, IsThatOfBinary64WithinItsRounding, ()) {
+  const Case made = make_case();
+  const at::Tensor value = product(made.a, made.b);
+  RC_ASSERT(error(value, made.exact) <= made.bound);
+
+  at::Tensor out = at::full_like(value, 7.0);
+  product_into(out, made.a, made.b);
+  RC_ASSERT(at::equal(out, value));
+}
+
+RC_GTEST_PROP(MatrixProduct, IsAddedToWhatIsThere, ()) {
+  const Case made = make_case();
+  at::Tensor sum = at::randn(made.exact.sizes());
+  const at::Tensor exact = made.exact + sum;
+  const double largest = sum.abs().max().item<double>();
+  add_product(sum, made.a, made.b);
+  RC_ASSERT(error(sum, exact) <= made.bound + largest * 0x1p-22);
+}
+
+// What the same rows give does not depend on what was computed before, nor on where they lie.
+RC_GTEST_PROP(MatrixProduct, HasTheSameBitsEachTime, ()) {
+  const Case made = make_case();
+  const at::Tensor first = product(made.a, made.b);
+  at::Tensor padded = at::empty({made.a.numel() + 3});
+  at::Tensor moved = padded.narrow(0, 3, made.a.numel()).view_as(made.a);
+  moved.copy_(made.a);
+  RC_ASSERT(at::equal(product(moved, made.b), first));
+}
+
+}  // namespace
+}  // namespace motley
