@@ -22,9 +22,21 @@ Result<std::vector<std::string>> codecs_to_plan_with(const std::string& chain) {
   return std::vector<std::string>{codec->name()};
 }
 
-// What "auto" may take besides where it pays: docs/compression.md has what it does to learning.
-std::vector<std::string> coarser_codecs(const std::string& chain) {
-  return chain == "auto" ? std::vector<std::string>{"int8"} : std::vector<std::string>{};
+// What "auto" may take besides where it pays: docs/compression.md has what each does to learning.
+// Sums make good what int4 leaves out, by error feedback; activations cannot.
+std::vector<CoarserCodecs> coarser_codecs(const CompressionConfig& compression) {
+  constexpr double kGain = 0.03;
+  constexpr double kGainForLoss = 0.15;
+  std::vector<CoarserCodecs> coarser = {{{}, {}, kGain}};
+  if (compression.gradients == "auto") {
+    coarser.front().gradient_codecs.push_back("int8");
+    if (compression.error_feedback) coarser.front().gradient_codecs.push_back("int4");
+  }
+  if (compression.activations == "auto") {
+    coarser.front().codecs.push_back("int8");
+    coarser.push_back({{"int4"}, {}, kGainForLoss});
+  }
+  return coarser;
 }
 
 Result<void> check_boundary_codec(const std::string& chain) {
@@ -98,8 +110,7 @@ Result<PlanOptions> plan_options(const Config& config, int stages) {
   MOTLEY_TRY(check_boundary_codec(config.compression.activations));
   MOTLEY_ASSIGN(options.codecs, codecs_to_plan_with(config.compression.activations));
   MOTLEY_ASSIGN(options.gradient_codecs, codecs_to_plan_with(config.compression.gradients));
-  options.coarser_codecs = coarser_codecs(config.compression.activations);
-  options.coarser_gradient_codecs = coarser_codecs(config.compression.gradients);
+  options.coarser = coarser_codecs(config.compression);
   options.optimizer_floats_per_parameter = config.train.optimizer == "adamw" ? 2 : 1;
   return options;
 }

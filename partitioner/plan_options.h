@@ -15,6 +15,13 @@
 
 namespace motley {
 
+// Further codecs, where measured, that round more than the others.
+struct CoarserCodecs {
+  std::vector<std::string> codecs;           // of boundaries
+  std::vector<std::string> gradient_codecs;  // of sums
+  double least_gain;                         // only for a step shorter by at least this share
+};
+
 struct PlanOptions {
   int global_batch = 32;
   int micro_batch = 0;             // 0 = choose among the divisors of global_batch
@@ -27,15 +34,10 @@ struct PlanOptions {
   std::vector<std::string> codecs = {"none"};  // to choose from for each boundary
   // To choose from for sums of gradients between machines; those behind the first where measured.
   std::vector<std::string> gradient_codecs = {"none"};
-  // Further ones for both, where measured, that round more: only for a step at least kCoarserGain
-  // shorter.
-  std::vector<std::string> coarser_codecs = {};
-  std::vector<std::string> coarser_gradient_codecs = {};
+  std::vector<CoarserCodecs> coarser = {};  // each besides those before it
   int default_threads = 1;
   int optimizer_floats_per_parameter = 2;  // moments: adamw 2, sgd 1
 };
-
-inline constexpr double kCoarserGain = 0.03;
 
 // What planning ends for in reasonable time; any plan within them can be written and read.
 inline constexpr std::size_t kPlannedLayersMax = 10'000;

@@ -228,6 +228,23 @@ void add_measured(const std::vector<std::string>& codecs,
                        [&](const std::string& codec) { return is_measured(profile, codec); });
 }
 
+// What of the coarser codecs the plan takes, and what for.
+void note_coarser(const CoarserCodecs& coarser, double step_s, Plan& plan) {
+  std::vector<std::string> taken;
+  for (const std::string& codec : coarser.codecs) {
+    const auto is_taken = [&](const ChunkPlan& chunk) { return chunk.codec == codec; };
+    if (std::ranges::any_of(plan.chunks, is_taken)) taken.push_back("activations as " + codec);
+  }
+  if (std::ranges::find(coarser.gradient_codecs, plan.gradient_codec) !=
+      coarser.gradient_codecs.end()) {
+    taken.push_back("gradients as " + plan.gradient_codec);
+  }
+  plan.notes.push_back(
+      fmt::format("crossing with more rounding: {}; without it a step takes {:.4g} s "
+                  "(docs/compression.md tells what it does to learning; [compression] forbids it)",
+                  fmt::join(taken, ", "), step_s));
+}
+
 }  // namespace
 
 Result<Planning> plan_in_full(const ModelSpec& model,
@@ -240,22 +257,19 @@ Result<Planning> plan_in_full(const ModelSpec& model,
   MOTLEY_TRY(check_planning_size(model, cluster));
   MOTLEY_TRY(check_pins(options.pins, model.layer_names(), cluster));
   MOTLEY_ASSIGN(Planning planning, plan_with_each(model, cluster, profile, options));
-  PlanOptions coarser = options;
-  add_measured(options.coarser_codecs, profile, coarser.codecs);
-  add_measured(options.coarser_gradient_codecs, profile, coarser.gradient_codecs);
-  if (coarser.codecs == options.codecs && coarser.gradient_codecs == options.gradient_codecs) {
-    return planning;
+  PlanOptions wider = options;
+  for (const CoarserCodecs& coarser : options.coarser) {
+    const PlanOptions before = wider;
+    add_measured(coarser.codecs, profile, wider.codecs);
+    add_measured(coarser.gradient_codecs, profile, wider.gradient_codecs);
+    if (wider.codecs == before.codecs && wider.gradient_codecs == before.gradient_codecs) continue;
+    MOTLEY_ASSIGN(Planning shorter, plan_with_each(model, cluster, profile, wider));
+    const double step_s = planning.plan.predicted_step_s;
+    if (shorter.plan.predicted_step_s > (1 - coarser.least_gain) * step_s) continue;
+    note_coarser(coarser, step_s, shorter.plan);
+    planning = std::move(shorter);
   }
-  MOTLEY_ASSIGN(Planning shorter, plan_with_each(model, cluster, profile, coarser));
-  const double step_s = planning.plan.predicted_step_s;
-  if (shorter.plan.predicted_step_s > (1 - kCoarserGain) * step_s) return planning;
-  shorter.plan.notes.push_back(
-      fmt::format("some messages cross as {}: without it the step would take {:.4g} s",
-                  fmt::join(options.coarser_codecs.empty() ? options.coarser_gradient_codecs
-                                                           : options.coarser_codecs,
-                            ", "),
-                  step_s));
-  return shorter;
+  return planning;
 }
 
 Result<Plan> make_plan(const ModelSpec& model,
