@@ -249,6 +249,16 @@ double CostModel::transfer_s(int from_slot, int to_slot, double bytes) const {
   return speed.latency_s + bytes / speed.bandwidth_bytes_per_s;
 }
 
+double CostModel::machine_bandwidth(int slot) const {
+  double fastest = 0;
+  for (int other = 0; other < static_cast<int>(slots_.size()); ++other) {
+    if (machine_of(other) == machine_of(slot)) continue;
+    fastest = std::max(fastest, std::min(link(slot, other).bandwidth_bytes_per_s,
+                                         link(other, slot).bandwidth_bytes_per_s));
+  }
+  return fastest;
+}
+
 // Buckets overlap, so that the phases inside machines and those between them each keep their links
 // busy to the end; only what comes first and last stands alone, and is short.
 double CostModel::sum_s(std::span<const int> slots, std::int64_t parameters) const {

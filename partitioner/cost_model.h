@@ -93,6 +93,9 @@ class CostModel {
 
   [[nodiscard]] LinkSpeed link(int from_slot, int to_slot) const;
   [[nodiscard]] double transfer_s(int from_slot, int to_slot, double bytes) const;
+  // Bytes per second of the slot's machine with the machine to which it has the fastest link, in
+  // the slower direction; 0 when there is no other.
+  [[nodiscard]] double machine_bandwidth(int slot) const;
 
   [[nodiscard]] const std::string& gradient_codec() const { return gradient_codec_; }
 

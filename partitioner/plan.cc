@@ -13,7 +13,7 @@ namespace motley {
 namespace {
 
 constexpr const char* kFormat = "motley.plan";
-constexpr int kVersion = 5;
+constexpr int kVersion = 6;
 constexpr const char* kCodecOthers = "._-|()";  // in a chain, beside letters and digits
 constexpr std::size_t kRanksMax = 4096;
 constexpr std::size_t kChunksMax = 65536;
@@ -38,6 +38,7 @@ Result<RankPlan> read_rank(const JsonFields& fields) {
   rank.threads = static_cast<int>(threads);
   MOTLEY_ASSIGN(rank.compute_s, fields.quantity("compute_s", kSecondsMax));
   MOTLEY_ASSIGN(rank.memory_bytes, fields.integer("memory_bytes", 0, kBytesMax));
+  MOTLEY_ASSIGN(rank.link_mbps, fields.integer("link_mbps", 0, kLinkMbpsMax));
   return rank;
 }
 
@@ -202,6 +203,7 @@ Json plan_to_json(const Plan& plan) {
     ranks.push_back({{"machine", rank.machine},
                      {"device", rank.device},
                      {"threads", rank.threads},
+                     {"link_mbps", rank.link_mbps},
                      {"compute_s", rank.compute_s},
                      {"memory_bytes", rank.memory_bytes}});
   }
@@ -283,7 +285,8 @@ std::uint64_t plan_hash(const Plan& plan) {
                   counted(plan.schedule), counted(plan.gradient_codec), plan.micro_batch,
                   plan.micro_batches, plan.ranks.size(), plan.chunks.size());
   for (const RankPlan& rank : plan.ranks) {
-    text += fmt::format(" {} {} {}", counted(rank.machine), counted(rank.device), rank.threads);
+    text += fmt::format(" {} {} {} {}", counted(rank.machine), counted(rank.device), rank.threads,
+                        rank.link_mbps);
   }
   for (const ChunkPlan& chunk : plan.chunks) {
     text += fmt::format(" {} {} {} {:d} {} {} {} {}", chunk.first_layer, chunk.layer_count,

@@ -14,6 +14,8 @@
 
 namespace motley {
 
+inline constexpr std::int64_t kLinkMbpsMax = 1'000'000'000;
+
 // A worker process and where it runs.
 struct RankPlan {
   std::string machine;
@@ -22,6 +24,9 @@ struct RankPlan {
   // Predicted:
   double compute_s = 0;           // busy time in a step
   std::int64_t memory_bytes = 0;  // peak
+  // Of the machine towards others, as the plan counts on it: sums are shared out by it. 0 =
+  // unknown.
+  std::int64_t link_mbps = 0;
 };
 
 // What one micro-batch takes of a rank's time in a chunk, in whole microseconds: the times by which

@@ -23,6 +23,11 @@ std::int64_t microseconds(double seconds) {
   return std::max<std::int64_t>(1, std::llround(seconds / kMicrosecond));
 }
 
+std::int64_t mbps_of(double bytes_per_s) {
+  if (bytes_per_s == 0) return 0;
+  return std::llround(std::clamp(bytes_per_s * 8e-6, 1.0, static_cast<double>(kLinkMbpsMax)));
+}
+
 // A candidate becoming a plan. A slot that several stages have is one rank with several chunks.
 class Description {
  public:
@@ -83,7 +88,8 @@ class Description {
       if (rank == slots_.size()) {
         slots_.push_back(stage.slots[k]);
         const DeviceSlot& slot = device(rank);
-        plan_.ranks.push_back({slot.machine, slot.device, slot.threads, 0, 0});
+        plan_.ranks.push_back({slot.machine, slot.device, slot.threads, 0, 0,
+                               mbps_of(cost_.machine_bandwidth(stage.slots[k]))});
       }
       chunk.replicas.push_back({Rank{static_cast<std::int32_t>(rank)}, stage.shares[k]});
     }

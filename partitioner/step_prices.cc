@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "pipeline/action.h"
+#include "pipeline/sum_group.h"
 
 namespace motley {
 namespace {
@@ -36,7 +37,7 @@ StepPrices::StepPrices(const Plan& plan, const CostModel& cost, const std::vecto
   first_holder_.push_back(holders_.size());
   std::vector<Rank> ends = ranks_of(plan.chunks.front());
   std::ranges::copy(ranks_of(plan.chunks.back()), std::back_inserter(ends));
-  reduces_.push_back(price_sum(distinct_ranks(ends), cost.tied_parameters()));
+  reduces_.push_back(price_sum(plan, distinct_ranks(ends), cost.tied_parameters()));
   target_bytes_ = static_cast<double>(cost.target_bytes(plan.micro_batch)) + kFrameHeaderBytes;
   for (const int slot : rank_slots) {
     small_message_s_.push_back(cost.message_s(slot));
@@ -60,7 +61,7 @@ void StepPrices::price_chunk(const Plan& plan, std::size_t chunk) {
   const int any_slot = rank_slots_[what.replicas.front().rank.index()];
   boundary_bytes_.push_back(cost_.wire_bytes(any_slot, after_floats, what.codec) +
                             kFrameHeaderBytes);
-  reduces_.push_back(price_sum(ranks_of(what), cost_.summed_parameters(first, last)));
+  reduces_.push_back(price_sum(plan, ranks_of(what), cost_.summed_parameters(first, last)));
   first_holder_.push_back(holders_.size());
   for (const Replica& replica : what.replicas) {
     const int slot = rank_slots_[replica.rank.index()];
@@ -104,18 +105,17 @@ void StepPrices::price_chunk(const Plan& plan, std::size_t chunk) {
   }
 }
 
-std::vector<ReducePrice> StepPrices::price_sum(const std::vector<Rank>& ranks,
+std::vector<ReducePrice> StepPrices::price_sum(const Plan& plan,
+                                               const std::vector<Rank>& ranks,
                                                std::int64_t parameters) const {
   std::vector<ReducePrice> prices;
   if (ranks.size() < 2 || parameters == 0) return prices;
   const auto slot_of = [&](Rank rank) { return rank_slots_[rank.index()]; };
-  const auto machine_of = [&](Rank rank) -> const std::string& {
-    return cost_.slots()[static_cast<std::size_t>(slot_of(rank))].machine;
-  };
-  const AllreducePlan plan(ranks_by_machine(ranks, machine_of),
-                           static_cast<std::size_t>(parameters), AllreducePlan::kWhole);
-  for (const ReduceMessage& message : plan.all_messages()) {
-    const bool inside = machine_of(message.from) == machine_of(message.to);
+  const SumGroup group = sum_group(plan, ranks);
+  const AllreducePlan sum(group.machines, static_cast<std::size_t>(parameters),
+                          AllreducePlan::kWhole, group.link_speeds);
+  for (const ReduceMessage& message : sum.all_messages()) {
+    const bool inside = sum.machine_of(message.from) == sum.machine_of(message.to);
     const std::string codec = inside ? kExact : cost_.gradient_codec();
     const auto floats = static_cast<double>(message.values.count);
     const int from = slot_of(message.from);

@@ -75,7 +75,8 @@ class StepPrices {
 
  private:
   void price_chunk(const Plan& plan, std::size_t chunk);
-  [[nodiscard]] std::vector<ReducePrice> price_sum(const std::vector<Rank>& ranks,
+  [[nodiscard]] std::vector<ReducePrice> price_sum(const Plan& plan,
+                                                   const std::vector<Rank>& ranks,
                                                    std::int64_t parameters) const;
   void size_votes(const Plan& plan);
   [[nodiscard]] MessagePrice message(int slot, double floats, const std::string& codec) const;

@@ -22,21 +22,50 @@ ValueRange between_grains(ValueRange values, std::size_t first_grain, std::size_
   return {values.first + first, end - first};
 }
 
+// What each machine's part is in proportion to, so that all links are done at the same time.
+// [machine] Of n values and h machines one with a part of p n values sends n (1 + (h - 2) p). At
+// its speed s it is done after T n with p = (T s - 1) / (h - 2), and the parts of the machines A
+// that have one make up the whole with T = (h - 2 + |A|) / S, S being the sum of their speeds.
+// Their parts so are as (h - 2 + |A|) s - S, in whole numbers, which are the same on every
+// processor. Machines too slow for a part are left out, the slowest first: their own values alone
+// take them longer.
+std::vector<std::int64_t> part_weights(std::span<const std::int64_t> speeds) {
+  const auto machines = static_cast<std::int64_t>(speeds.size());
+  std::vector<std::size_t> slowest_first(speeds.size());
+  std::iota(slowest_first.begin(), slowest_first.end(), 0);
+  std::ranges::stable_sort(slowest_first, {}, [&](std::size_t machine) { return speeds[machine]; });
+  std::int64_t sum = std::accumulate(speeds.begin(), speeds.end(), std::int64_t{0});
+  std::int64_t factor = 2 * machines - 2;
+  std::size_t left_out = 0;
+  while (factor * speeds[slowest_first[left_out]] <= sum) {
+    sum -= speeds[slowest_first[left_out]];
+    --factor;
+    ++left_out;
+  }
+  std::vector<std::int64_t> weights(speeds.size(), 0);
+  for (std::size_t i = left_out; i < slowest_first.size(); ++i) {
+    weights[slowest_first[i]] = factor * speeds[slowest_first[i]] - sum;
+  }
+  return weights;
+}
+
 // How many grains each machine owns. [machine]
 std::vector<std::size_t> parts_of(std::size_t grains,
                                   std::size_t machines,
-                                  std::span<const double> weights) {
+                                  std::span<const std::int64_t> link_speeds) {
   // Two machines add everything up twice, one has nobody to share with.
   if (machines < 3) return {grains};
-  const auto weight = [&](std::size_t machine) { return weights.empty() ? 1 : weights[machine]; };
-  double total = 0;
-  for (std::size_t machine = 0; machine < machines; ++machine) total += weight(machine);
+  const std::vector<std::int64_t> weights =
+      link_speeds.empty() ? std::vector<std::int64_t>(machines, 1) : part_weights(link_speeds);
+  const auto total =
+      static_cast<double>(std::accumulate(weights.begin(), weights.end(), std::int64_t{0}));
   std::vector<std::size_t> parts;
   std::size_t begin = 0;
-  double before = 0;
+  std::int64_t before = 0;
   for (std::size_t machine = 0; machine < machines; ++machine) {
-    before += weight(machine);
-    const double edge = std::floor(static_cast<double>(grains) * before / total + 0.5);
+    before += weights[machine];
+    const double edge =
+        std::floor(static_cast<double>(grains) * static_cast<double>(before) / total + 0.5);
     const std::size_t end = machine + 1 == machines ? grains : static_cast<std::size_t>(edge);
     parts.push_back(end - begin);
     begin = end;
@@ -72,12 +101,15 @@ ValueRange slice_of(ValueRange values, std::size_t places, std::size_t place) {
 AllreducePlan::AllreducePlan(RanksByMachine machines,
                              std::size_t count,
                              std::size_t bucket_values_max,
-                             std::span<const double> weights)
+                             std::span<const std::int64_t> link_speeds)
     : machines_(std::move(machines)), value_count_(count) {
   MOTLEY_CHECK(!machines_.empty() && bucket_values_max > 0, "{} machines, buckets of {} values",
                machines_.size(), bucket_values_max);
-  MOTLEY_CHECK(weights.empty() || weights.size() == machines_.size(), "{} weights for {} machines",
-               weights.size(), machines_.size());
+  MOTLEY_CHECK(link_speeds.empty() || link_speeds.size() == machines_.size(),
+               "speeds of {} links for {} machines", link_speeds.size(), machines_.size());
+  for (const std::int64_t speed : link_speeds) {
+    MOTLEY_CHECK(speed >= 1 && speed <= 1'000'000'000, "a link of speed {}", speed);
+  }
   for (std::size_t machine = 0; machine < machines_.size(); ++machine) {
     const std::vector<Rank>& members = machines_[machine];
     MOTLEY_CHECK(!members.empty(), "machine {} of {} has no ranks", machine, machines_.size());
@@ -86,13 +118,13 @@ AllreducePlan::AllreducePlan(RanksByMachine machines,
       seats_[members[place].index()] = {machine, place};
     }
   }
-  cut_into_buckets(bucket_values_max, weights);
+  cut_into_buckets(bucket_values_max, link_speeds);
 }
 
 // A part's buckets are spread evenly over the values, so that the parts end together. They are
 // begun from the last value to the first.
 void AllreducePlan::cut_into_buckets(std::size_t bucket_values_max,
-                                     std::span<const double> weights) {
+                                     std::span<const std::int64_t> link_speeds) {
   struct Piece {
     double middle = 0;  // of its part: 0 is the beginning
     std::size_t grains = 0;
@@ -101,7 +133,7 @@ void AllreducePlan::cut_into_buckets(std::size_t bucket_values_max,
 
   const std::size_t bucket_grains = std::max<std::size_t>(1, bucket_values_max / kGrain);
   const std::vector<std::size_t> parts =
-      parts_of(grains_of(value_count_), machines_.size(), weights);
+      parts_of(grains_of(value_count_), machines_.size(), link_speeds);
   std::vector<Piece> pieces;
   for (std::size_t owner = 0; owner < parts.size(); ++owner) {
     for (std::size_t done = 0; done < parts[owner];) {

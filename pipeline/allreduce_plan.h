@@ -3,7 +3,7 @@
 // planner and the simulator price it, and both therefore mean the same messages.
 //
 // Values cross the slow links between machines as seldom as they can. Words, from large to small:
-//   part     of a machine: what it adds up for all machines; parts follow the weights
+//   part     of a machine: what it adds up for all machines; faster links get larger parts
 //   bucket   a piece of a part that is summed at once, so that several are under way; those of
 //            different parts take turns, from the last value to the first: the order in which a
 //            backward is done with them
@@ -17,7 +17,9 @@
 //   give     between: the owner sends the sums to all other machines
 //   spread   inside: every rank sends its slice of the sums to the others
 // Of n values a machine of h so sends n - part + part (h - 1), which is 2 n (h - 1) / h for equal
-// parts: no less is possible, and it does not grow with the ranks of a machine. Two machines need
+// parts: no less is possible, and it does not grow with the ranks of a machine. Of machines with
+// unequal links the slowest sends least, down to n where it has no part: the parts are those with
+// which the last machine is ready soonest. Two machines need
 // no owner: each sends all its sums to the other (exchange) and both add them up, which is as many
 // bytes, one latency less, and with a lossy codec one rounding less.
 //
@@ -74,12 +76,12 @@ class AllreducePlan {
   static constexpr std::size_t kGrain = 128;
   static constexpr std::size_t kWhole = SIZE_MAX;  // as bucket_values_max: a bucket is a part
 
-  // Of `count` values that each of the ranks holds. weights: [machine], positive, the sizes of the
-  // parts in proportion; empty: equal parts. REQUIRES: no machine is empty, bucket_values_max > 0.
+  // Of `count` values that each of the ranks holds. link_speeds: [machine], from 1 to 10^9, in any
+  // unit; empty: all are equally fast. REQUIRES: no machine is empty, bucket_values_max > 0.
   AllreducePlan(RanksByMachine machines,
                 std::size_t count,
                 std::size_t bucket_values_max,
-                std::span<const double> weights = {});
+                std::span<const std::int64_t> link_speeds = {});
 
   [[nodiscard]] std::size_t value_count() const { return value_count_; }
 
@@ -112,7 +114,7 @@ class AllreducePlan {
   };
 
   [[nodiscard]] const Seat& seat_of(Rank rank) const;
-  void cut_into_buckets(std::size_t bucket_values_max, std::span<const double> weights);
+  void cut_into_buckets(std::size_t bucket_values_max, std::span<const std::int64_t> link_speeds);
   [[nodiscard]] std::vector<Segment> segments_of(ValueRange values) const;
   void add_inside(ReducePhase phase, ValueRange values, std::vector<ReduceMessage>& to) const;
   void add_between(const ReduceBucket& bucket, std::vector<ReduceMessage>& to) const;

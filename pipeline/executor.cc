@@ -24,10 +24,6 @@ Result<std::unique_ptr<Executor>> Executor::make(Rank self,
                                                  Activity& activity,
                                                  ExecutorOptions options) {
   std::unique_ptr<Executor> executor(new Executor(self, link, compute, activity, options));
-  const auto by_machine = [&](const std::vector<Rank>& ranks) {
-    return ranks_by_machine(
-        ranks, [&](Rank rank) -> const std::string& { return plan.ranks[rank.index()].machine; });
-  };
   const auto ranks_of = [](const ChunkPlan& chunk) {
     std::vector<Rank> ranks;
     for (const Replica& replica : chunk.replicas) ranks.push_back(replica.rank);
@@ -36,11 +32,11 @@ Result<std::unique_ptr<Executor>> Executor::make(Rank self,
   for (const ChunkPlan& chunk : plan.chunks) {
     MOTLEY_ASSIGN(auto codec, make_codec(chunk.codec));
     executor->codecs_.push_back(std::move(codec));
-    executor->holders_.push_back(by_machine(ranks_of(chunk)));
+    executor->holders_.push_back(sum_group(plan, ranks_of(chunk)));
   }
   std::vector<Rank> ends = ranks_of(plan.chunks.front());
   std::ranges::copy(ranks_of(plan.chunks.back()), std::back_inserter(ends));
-  executor->end_holders_ = by_machine(distinct_ranks(ends));
+  executor->end_holders_ = sum_group(plan, distinct_ranks(ends));
   // Refused now rather than in the first step.
   MOTLEY_TRY(FeedbackEncoder::make(options.gradients));
   return executor;

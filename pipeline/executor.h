@@ -29,6 +29,7 @@
 #include "pipeline/frame_sender.h"
 #include "pipeline/gradient_reducer.h"
 #include "pipeline/stage_compute.h"
+#include "pipeline/sum_group.h"
 
 namespace motley {
 
@@ -128,8 +129,8 @@ class Executor {
   Activity& activity_;
   const ExecutorOptions options_;
   std::vector<std::unique_ptr<const Codec>> codecs_;  // [ChunkId], of the boundary after it
-  std::vector<RanksByMachine> holders_;               // [ChunkId]
-  RanksByMachine end_holders_;                        // of the first chunk or the last
+  std::vector<SumGroup> holders_;                     // [ChunkId]
+  SumGroup end_holders_;                              // of the first chunk or the last
 
   std::unique_ptr<GradientReducer> reducer_;  // made for the first step that sums
 

@@ -58,7 +58,8 @@ Result<void> GradientReducer::begin(std::int64_t step, const std::vector<Task>& 
 Result<GradientReducer::Sum*> GradientReducer::sum_for(const Task& task) {
   Sum& sum = sums_[task.id];
   if (sum.sum == nullptr) {
-    const AllreducePlan plan(task.holders, task.values.size(), kBucketValues);
+    const AllreducePlan plan(task.holders.machines, task.values.size(), kBucketValues,
+                             task.holders.link_speeds);
     MOTLEY_ASSIGN(sum.encoder, FeedbackEncoder::make(options_));
     MOTLEY_ASSIGN(sum.sum, HierarchicalSum::make(link_, self_, task.id, plan, *sum.encoder,
                                                  {.timeout_s = timeout_s_}));

@@ -24,6 +24,7 @@
 #include "pipeline/feedback_encoder.h"
 #include "pipeline/final_mark.h"
 #include "pipeline/hierarchical_sum.h"
+#include "pipeline/sum_group.h"
 
 namespace motley {
 
@@ -32,7 +33,7 @@ class GradientReducer {
   // One sum of a step. The same holders and the same number of values in every step.
   struct Task {
     SumId id;
-    RanksByMachine holders;   // this rank is one of them
+    SumGroup holders;         // this rank is one of them
     std::span<float> values;  // lent until wait() returned
   };
 

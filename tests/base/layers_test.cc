@@ -29,7 +29,7 @@ const std::map<std::string, std::set<std::string>> kMayInclude = {
     // Plans are values below the schedules, the planner stands above them.
     {"partitioner",
      {"base", "models/layer_memory.h", "models/model_spec.h", "pipeline/action.h",
-      "pipeline/allreduce_plan.h", "pipeline/schedules.h"}},
+      "pipeline/allreduce_plan.h", "pipeline/schedules.h", "pipeline/sum_group.h"}},
     {"pipeline", {"base", "comm", "compression", "partitioner/plan.h", "partitioner/trace.h"}},
     {"data", {"base", "job"}},
     {"compression", {"base"}},
@@ -50,6 +50,7 @@ const std::map<std::string, std::set<std::string>> kMayInclude = {
 const std::map<std::string, std::string> kWrappedIn = {
     {"boost/asio/", "comm/tcp_"},
     {"boost/program_options", "tools/arguments.cc"},
+    {"dnnl.hpp", "models/onednn_product.cc"},
     {"gloo/", "comm/gloo_transport.cc"},
     {"openssl/core_names.h", "comm/derived_key.cc"},
     {"openssl/err.h", "comm/tls_session.cc"},

@@ -12,7 +12,7 @@ namespace motley {
 inline Plan two_stages() {
   Plan plan;
   plan.model_hash = "abc123";
-  plan.ranks = {{"fast", "cpu", 2, 0.5, 1000}, {"slow", "cuda:0", 1, 0.25, 2000}};
+  plan.ranks = {{"fast", "cpu", 2, 0.5, 1000, 940}, {"slow", "cuda:0", 1, 0.25, 2000, 80}};
   plan.chunks = {{0, 3, {{Rank{0}, 8}}, "fp16"},
                  {3, 2, {{Rank{0}, 3}, {Rank{1}, 5}}, "none", true}};
   plan.micro_batch = 4;

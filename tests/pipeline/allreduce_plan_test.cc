@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <numeric>
 #include <tuple>
 
 #include "tests/support/property.h"
@@ -137,24 +138,75 @@ RC_GTEST_PROP(AllreducePlan, UsesUplinksAsLittleAsPossible, ()) {
   }
 }
 
-RC_GTEST_PROP(AllreducePlan, MakesPartsInProportionToWeights, ()) {
-  const RanksByMachine machines = random_machines(3);
-  std::vector<double> weights;
-  double total = 0;
-  for (std::size_t i = 0; i < machines.size(); ++i) {
-    weights.push_back(*rc::gen::inRange(1, 100));
-    total += weights.back();
+// When the last machine is done whose parts are these shares of all values, in values over speed.
+double last_done(const std::vector<double>& parts, const std::vector<std::int64_t>& speeds) {
+  const double machines = static_cast<double>(parts.size());
+  const double all = std::accumulate(parts.begin(), parts.end(), 0.0);
+  double last = 0;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    last = std::max(last, (all + (machines - 2) * parts[i]) / static_cast<double>(speeds[i]));
   }
-  const auto count = *rc::gen::inRange<std::size_t>(0, 50'000);
-  const AllreducePlan plan(machines, count, 1000, weights);
+  return last;
+}
+
+// The least time, by halving: within T a machine has room for a part of (T s - n) / (h - 2), and
+// cannot be without T s >= n for its own values.
+double least_time(double count, const std::vector<std::int64_t>& speeds) {
+  const double machines = static_cast<double>(speeds.size());
+  const auto is_enough = [&](double time) {
+    double room = 0;
+    for (const std::int64_t speed : speeds) {
+      const double sent = time * static_cast<double>(speed);
+      if (sent < count) return false;
+      room += (sent - count) / (machines - 2);
+    }
+    return room >= count;
+  };
+  double low = 0;
+  double high = 2 * count;
+  for (int i = 0; i < 100; ++i) {
+    const double middle = (low + high) / 2;
+    (is_enough(middle) ? high : low) = middle;
+  }
+  return high;
+}
+
+RC_GTEST_PROP(AllreducePlan, LetsUnequalLinksEndAsSoonAsPossible, ()) {
+  const RanksByMachine machines = random_machines(3);
+  std::vector<std::int64_t> speeds;
+  for (std::size_t i = 0; i < machines.size(); ++i) {
+    speeds.push_back(*rc::gen::weightedOneOf<std::int64_t>(
+        {{3, rc::gen::inRange<std::int64_t>(1, 100)}, {1, rc::gen::just<std::int64_t>(1000)}}));
+  }
+  const auto count = *rc::gen::inRange<std::size_t>(1, 50'000);
+  const AllreducePlan plan(machines, count, 1000, speeds);
   std::vector<double> parts(machines.size(), 0);
   for (const ReduceBucket& bucket : plan.buckets()) {
     parts[bucket.owner] += static_cast<double>(bucket.values.count);
   }
+  // An edge between two parts may be off by a grain, so that a part may be by two.
+  const double grains = 2 * static_cast<double>(kGrain * machines.size()) /
+                        static_cast<double>(*std::ranges::min_element(speeds));
+  RC_ASSERT(last_done(parts, speeds) <=
+            least_time(static_cast<double>(count), speeds) * (1 + 1e-9) + grains);
+
+  const std::vector<MachineTraffic> traffic = traffic_between(plan, plan.all_messages());
   for (std::size_t i = 0; i < parts.size(); ++i) {
-    const double exact = static_cast<double>(count) * weights[i] / total;
-    RC_ASSERT(std::abs(parts[i] - exact) <= 2 * kGrain);
+    const double sent =
+        static_cast<double>(count) + (static_cast<double>(parts.size()) - 2) * parts[i];
+    RC_ASSERT(static_cast<double>(traffic[i].out) == sent);
+    RC_ASSERT(static_cast<double>(traffic[i].in) == sent);
   }
+}
+
+TEST(AllreducePlan, GivesAMachineWithASlowLinkNoPart) {
+  const std::vector<std::int64_t> speeds = {940, 40, 940};
+  const AllreducePlan plan({{Rank{0}}, {Rank{1}}, {Rank{2}}}, 90 * kGrain, AllreducePlan::kWhole,
+                           speeds);
+  for (const ReduceBucket& bucket : plan.buckets()) EXPECT_NE(bucket.owner, 1U);
+  const std::vector<MachineTraffic> traffic = traffic_between(plan, plan.all_messages());
+  EXPECT_EQ(traffic[1].out, 90 * kGrain);
+  EXPECT_EQ(traffic[0].out, 135 * kGrain);
 }
 
 RC_GTEST_PROP(AllreducePlan, SharesTheWorkOfAMachineAmongItsRanks, ()) {

@@ -20,17 +20,17 @@ using testing::HasSubstr;
 
 constexpr double kTimeout_s = 5;
 
-const RanksByMachine kOneTwo = {{Rank{0}}, {Rank{1}, Rank{2}}};
-const RanksByMachine kAllThree = {{Rank{0}, Rank{2}}, {Rank{1}}};
+const SumGroup kOneTwo = {{{Rank{0}}, {Rank{1}, Rank{2}}}, {}};
+const SumGroup kAllThree = {{{Rank{0}, Rank{2}}, {Rank{1}}}, {}};
 
 float value_of(Rank rank, std::size_t i, std::int64_t step) {
   return static_cast<float>((i * 7 + rank.index() * 31 + static_cast<std::size_t>(step)) % 101);
 }
 
 // Small whole numbers: their sums are exact in any order.
-float sum_of(const RanksByMachine& holders, std::size_t i, std::int64_t step) {
+float sum_of(const SumGroup& holders, std::size_t i, std::int64_t step) {
   float sum = 0;
-  for (const auto& members : holders) {
+  for (const auto& members : holders.machines) {
     for (const Rank rank : members) sum += value_of(rank, i, step);
   }
   return sum;
@@ -92,7 +92,7 @@ RC_GTEST_PROP(GradientReducer, SumsWhatIsFinalWhileTheRestIsWritten, ()) {
 
 TEST(GradientReducer, SendsWhatIsFinalBeforeTheRestIs) {
   RankGroup group("inproc", 2);
-  const RanksByMachine pair = {{Rank{0}}, {Rank{1}}};
+  const SumGroup pair = {{{Rank{0}}, {Rank{1}}}, {}};
   std::vector<float> values(2 * kBucketValues, 1);
   std::vector<float> others(2 * kBucketValues, 2);
   FrameLink link(group.at(Rank{0}), Rank{0}, 1, 2);
@@ -117,7 +117,7 @@ TEST(GradientReducer, SendsWhatIsFinalBeforeTheRestIs) {
 // What the sums brought and what the ranks still owe is what there was to sum.
 TEST(GradientReducer, KnowsWhatItsCompressedMessagesLeftOut) {
   constexpr std::size_t kCount = 3000;
-  const RanksByMachine pair = {{Rank{0}}, {Rank{1}}};
+  const SumGroup pair = {{{Rank{0}}, {Rank{1}}}, {}};
   RankGroup group("inproc", 2);
   std::vector<std::vector<float>> owed(2, std::vector<float>(kCount, 0));
   std::vector<std::vector<float>> sums(2);
@@ -145,7 +145,7 @@ TEST(GradientReducer, EndsAtOnceInMidStep) {
   for (const std::size_t first : {std::size_t{0}, std::size_t{500}}) {
     std::vector<float> values(1000);
     auto reducer = GradientReducer::make(link, Rank{0}, {}, /*timeout_s=*/3600);
-    ASSERT_TRUE((*reducer)->begin(1, {{SumId{}, {{Rank{0}}, {Rank{1}}}, values}}).ok());
+    ASSERT_TRUE((*reducer)->begin(1, {{SumId{}, {{{Rank{0}}, {Rank{1}}}, {}}, values}}).ok());
     (*reducer)->set_final(SumId{}, first);
   }
 }
@@ -154,7 +154,7 @@ TEST(GradientReducer, GivesEveryWaiterTheErrorOfTheFirstSumThatFailed) {
   RankGroup group("inproc", 2);
   group.destroy(Rank{1});
   FrameLink link(group.at(Rank{0}), Rank{0}, 1, 2);
-  const RanksByMachine pair = {{Rank{0}}, {Rank{1}}};
+  const SumGroup pair = {{{Rank{0}}, {Rank{1}}}, {}};
   std::vector<float> values(1000);
   std::vector<float> tied(100);
   const SumId tied_id{FrameKind::kTiedGradient, {}};
