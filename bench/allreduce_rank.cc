@@ -39,6 +39,7 @@ struct Options {
   std::string engine = "motley";
   std::string transport = "auto";
   std::string codec = "none";
+  std::string speeds;
   std::size_t floats = 29'500'000;
   std::size_t bucket_floats = kBucketValues;
   int window = HierarchicalSumOptions{}.window;
@@ -56,6 +57,8 @@ bool read_options(int argc, char** argv, Options& o) {
       "engine", value(&o.engine), "motley or gloo")("transport", value(&o.transport),
                                                     "of motley: auto, ucx or gloo")(
       "codec", value(&o.codec), "of motley, between machines, with error feedback")(
+      "speeds", value(&o.speeds),
+      "of the machines' links, such as 1000,1000,200; parts of equal size without")(
       "floats", value(&o.floats))("bucket-floats", value(&o.bucket_floats))(
       "window", value(&o.window))("runs", value(&o.runs))("timeout", value(&o.timeout_s),
                                                           "seconds");
@@ -66,13 +69,19 @@ bool read_options(int argc, char** argv, Options& o) {
   return given.count("help") == 0;
 }
 
+std::vector<std::int64_t> numbers(const std::string& text) {
+  std::vector<std::int64_t> numbers;
+  std::istringstream words(text);
+  for (std::string word; std::getline(words, word, ',');) numbers.push_back(std::stoll(word));
+  return numbers;
+}
+
 RanksByMachine machines_of(const std::string& text) {
   RanksByMachine machines;
-  std::istringstream counts(text);
   std::int32_t next = 0;
-  for (std::string count; std::getline(counts, count, ',');) {
+  for (const std::int64_t count : numbers(text)) {
     machines.emplace_back();
-    for (int i = std::stoi(count); i > 0; --i) machines.back().push_back(Rank{next++});
+    for (std::int64_t i = count; i > 0; --i) machines.back().push_back(Rank{next++});
   }
   return machines;
 }
@@ -111,7 +120,7 @@ Result<void> run_motley(const Options& o, const RanksByMachine& machines, int ra
   MOTLEY_ASSIGN(const auto addresses, exchange_addresses(o, rank_count, transport->address()));
   MOTLEY_TRY(transport->connect(addresses, Deadline::after_s(o.timeout_s)));
   FrameLink link(*transport, self, /*epoch=*/1, /*plan_hash=*/0);
-  const AllreducePlan plan(machines, o.floats, o.bucket_floats);
+  const AllreducePlan plan(machines, o.floats, o.bucket_floats, numbers(o.speeds));
   MOTLEY_ASSIGN(const AllreduceSample sample,
                 measure_allreduce(link, self, plan, {.chain = o.codec},
                                   {.window = o.window, .timeout_s = o.timeout_s}, o.runs));

@@ -20,6 +20,7 @@ using Ticks = std::int64_t;
 struct HeldChunk {
   std::size_t chunk = 0;
   std::size_t rank = 0;
+  bool is_summed = false;       // by its replicas, when all of its weight parts are done
   std::vector<MicroId> micros;  // in order
   std::size_t forwards = 0;     // begun, of micros
   std::size_t backwards = 0;    // input parts begun
@@ -48,6 +49,7 @@ class ListRun {
         HeldChunk& track = tracks_.emplace_back();
         track.chunk = c;
         track.rank = owners[k].index();
+        track.is_summed = owners.size() > 1;
         track.queued_weights_max = queued_weights_max[c];
         if (!input.times.empty()) track.times = input.times[c].replicas[k];
       }
@@ -105,9 +107,11 @@ class ListRun {
   // end.
   using Urgency = std::tuple<bool, MicroId, std::int64_t, std::size_t>;  // the last is the track
 
+  using Weights = std::deque<std::pair<std::size_t, MicroId>>;  // by track
+
   struct RankState {
     std::set<Urgency> ready;
-    std::deque<std::pair<std::size_t, MicroId>> weights;  // by track, in the order of input parts
+    Weights weights;  // in the order of input parts
     Ticks uplink_free = 0;
     bool busy = false;
     std::vector<Action> order;
@@ -152,24 +156,34 @@ class ListRun {
   void begin_next(std::size_t r, Ticks now) {
     RankState& rank = ranks_[r];
     if (rank.busy) return;
-    if (!must_do_weights(rank)) {
-      const auto [is_forward, micro, minus_chunk, t] = *rank.ready.begin();
-      rank.ready.erase(rank.ready.begin());
-      if (is_forward) {
-        forward(t, micro, now);
-      } else {
-        backward_input(t, micro, now);
+    if (rank.ready.empty()) {
+      // A sum can begin while weight parts of other chunks are done.
+      const auto summed =
+          oldest_weight(rank, [](const HeldChunk& track) { return track.is_summed; });
+      if (!rank.weights.empty()) {
+        backward_weight(rank, summed == rank.weights.end() ? rank.weights.begin() : summed, now);
       }
-    } else if (!rank.weights.empty()) {
-      backward_weight(rank, now);
+      return;
+    }
+    const auto [is_forward, micro, minus_chunk, t] = *rank.ready.begin();
+    const HeldChunk& next = tracks_[t];
+    if (!is_forward && next.queued_weights == next.queued_weights_max) {
+      backward_weight(
+          rank, oldest_weight(rank, [&](const HeldChunk& track) { return &track == &next; }), now);
+      return;
+    }
+    rank.ready.erase(rank.ready.begin());
+    if (is_forward) {
+      forward(t, micro, now);
+    } else {
+      backward_input(t, micro, now);
     }
   }
 
-  // Whether nothing else can be done, or what is most urgent may leave no further weight part.
-  bool must_do_weights(const RankState& rank) const {
-    if (rank.ready.empty()) return true;
-    const auto [is_forward, micro, minus_chunk, t] = *rank.ready.begin();
-    return !is_forward && tracks_[t].queued_weights == tracks_[t].queued_weights_max;
+  template <class Wanted>
+  Weights::iterator oldest_weight(RankState& rank, Wanted wanted) const {
+    return std::ranges::find_if(rank.weights,
+                                [&](const auto& weight) { return wanted(tracks_[weight.first]); });
   }
 
   void forward(std::size_t t, MicroId micro, Ticks now) {
@@ -202,9 +216,9 @@ class ListRun {
     look_at(t);
   }
 
-  void backward_weight(RankState& rank, Ticks now) {
-    const auto [t, micro] = rank.weights.front();
-    rank.weights.pop_front();
+  void backward_weight(RankState& rank, Weights::iterator which, Ticks now) {
+    const auto [t, micro] = *which;
+    rank.weights.erase(which);
     HeldChunk& track = tracks_[t];
     --track.queued_weights;
     static_cast<void>(

@@ -3,8 +3,10 @@
 //
 // Whenever a rank has nothing under way it takes, of what its chunks could do now, a gradient of an
 // input before a forward and the lower micro-batch before the higher; and where it could do
-// neither, its oldest weight part. What a chunk could do is bounded by the micro-batches that the
-// rank may hold: between forward and backward, and between the two parts of backward.
+// neither, its oldest weight part, of a chunk with replicas before others, as the sum of their
+// gradients can then begin. What a chunk could do is bounded by the micro-batches that the rank may
+// hold: between forward and backward, and between the two parts of backward. A gradient of an input
+// for which the latter leaves no room waits for its chunk's oldest weight part.
 //
 // It always ends. Of the micro-batches that are not through yet let m be the lowest. A rank passes
 // each part of a chunk in the order of micro-batches, so whatever it holds of a chunk before m
