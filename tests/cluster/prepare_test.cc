@@ -9,6 +9,7 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::IsEmpty;
 
 Result<PlanOptions> options_with(const std::string& activations, const std::string& gradients) {
   Config config;
@@ -33,6 +34,43 @@ TEST(PlanOptions, RefuseForActivationsWhatNeedsFeedback) {
     EXPECT_EQ(options.error().code, ErrorCode::kConfig);
     EXPECT_THAT(options.error().what, HasSubstr(chain));
     EXPECT_THAT(options.error().remedy, HasSubstr("fp16"));
+  }
+}
+
+Result<PlanOptions> auto_options(bool error_feedback) {
+  Config config;
+  config.compression = {.activations = "auto", .gradients = "auto"};
+  config.compression.error_feedback = error_feedback;
+  return plan_options(config, 0);
+}
+
+// docs/decisions/0019: int4 of activations costs some loss, int4 of sums none with error feedback.
+TEST(PlanOptions, AllowAutoMoreRoundingForMoreGain) {
+  const auto options = auto_options(/*error_feedback=*/true);
+  ASSERT_TRUE(options.ok()) << describe(options.error());
+  EXPECT_THAT(options->codecs, ElementsAre("none", "fp16"));
+  ASSERT_EQ(options->coarser.size(), 2U);
+  const CoarserCodecs& cheap = options->coarser[0];
+  const CoarserCodecs& dear = options->coarser[1];
+  EXPECT_THAT(cheap.codecs, ElementsAre("int8"));
+  EXPECT_THAT(cheap.gradient_codecs, ElementsAre("int8", "int4"));
+  EXPECT_THAT(dear.codecs, ElementsAre("int4"));
+  EXPECT_THAT(dear.gradient_codecs, IsEmpty());
+  EXPECT_GT(dear.least_gain, cheap.least_gain);
+}
+
+TEST(PlanOptions, LeaveSumsWithoutErrorFeedbackAtInt8) {
+  const auto options = auto_options(/*error_feedback=*/false);
+  ASSERT_TRUE(options.ok()) << describe(options.error());
+  EXPECT_THAT(options->coarser.front().gradient_codecs, ElementsAre("int8"));
+}
+
+TEST(PlanOptions, RoundNoMoreThanIsAskedFor) {
+  const auto options = options_with("fp16", "none");
+  ASSERT_TRUE(options.ok()) << describe(options.error());
+  for (const CoarserCodecs& coarser : options->coarser) {
+    EXPECT_THAT(coarser.codecs, IsEmpty());
+    EXPECT_THAT(coarser.gradient_codecs, IsEmpty());
   }
 }
 

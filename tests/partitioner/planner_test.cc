@@ -1,5 +1,7 @@
 #include "partitioner/planner.h"
 
+#include <fmt/format.h>
+
 #include <limits>
 
 #include <gmock/gmock.h>
@@ -13,8 +15,10 @@
 namespace motley {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 Problem three_machines() {
   Problem problem;
@@ -312,6 +316,63 @@ TEST(MakePlan, LeavesGradientsAloneWhereACodecTakesLongerOrWasNotMeasured) {
   Problem unknown = one_shared_layer();
   unknown.options.gradient_codecs = {"none", "int8"};
   EXPECT_EQ(unknown.plan()->gradient_codec, "none");
+}
+
+// Two layers on two machines, with a boundary that takes 20 s a sample each way, or half of it.
+Problem one_slow_boundary() {
+  Problem problem;
+  problem.layers = {{.work_s = 6, .output_floats = 5'000'000}, {.work_s = 6}};
+  problem.machines = {{1}, {1}};
+  problem.link = {1e6, 0};
+  problem.options.stages = 2;
+  return problem;
+}
+
+// Seconds of a step of the problem with these codecs allowed besides "none".
+double step_with(Problem problem, std::vector<CoarserCodecs> coarser) {
+  problem.options.coarser = std::move(coarser);
+  const auto plan = problem.plan();
+  return plan.ok() ? plan->predicted_step_s : 0;
+}
+
+TEST(MakePlan, TakesACoarserCodecOnlyForTheGainThatIsAskedFor) {
+  Problem boundary = one_slow_boundary();
+  const double fine_s = step_with(boundary, {});
+  const double gain = 1 - step_with(boundary, {{{kHalf}, {}, 0}}) / fine_s;
+  ASSERT_GT(gain, 0.01);
+
+  boundary.options.coarser = {{{kHalf}, {}, gain - 0.005}};
+  const auto taken = boundary.plan();
+  ASSERT_TRUE(taken.ok()) << describe(taken.error());
+  EXPECT_EQ(taken->chunks[0].codec, kHalf);
+  EXPECT_THAT(taken->notes, Contains(AllOf(HasSubstr("activations as half"),
+                                           HasSubstr(fmt::format("{:.4g} s", fine_s)))));
+
+  boundary.options.coarser = {{{kHalf}, {}, gain + 0.005}};
+  const auto refused = boundary.plan();
+  ASSERT_TRUE(refused.ok());
+  EXPECT_EQ(refused->chunks[0].codec, "none");
+  EXPECT_THAT(refused->notes, Not(Contains(HasSubstr("rounding"))));
+}
+
+TEST(MakePlan, SaysThatSumsAreRoundedMore) {
+  Problem problem = one_shared_layer();
+  problem.options.gradient_codecs = {"none"};
+  problem.options.coarser = {{{}, {kHalf}, 0.03}};
+  const auto plan = problem.plan();
+  ASSERT_TRUE(plan.ok()) << describe(plan.error());
+  EXPECT_EQ(plan->gradient_codec, kHalf);
+  EXPECT_THAT(plan->notes, Contains(HasSubstr("gradients as half")));
+}
+
+// A second kind of coarser codec needs its gain on top of what the first has brought.
+TEST(MakePlan, ComparesEachCoarserCodecWithThoseBeforeIt) {
+  Problem problem = one_slow_boundary();
+  problem.options.coarser = {{{kHalf}, {}, 0.01}, {{"never-measured"}, {}, 0}};
+  const auto plan = problem.plan();
+  ASSERT_TRUE(plan.ok()) << describe(plan.error());
+  EXPECT_EQ(plan->chunks[0].codec, kHalf);
+  EXPECT_THAT(plan->notes, Not(Contains(HasSubstr("never-measured"))));
 }
 
 }  // namespace

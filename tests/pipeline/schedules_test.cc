@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <deque>
+#include <map>
 
 #include "tests/pipeline/schedule_fixtures.h"
 
@@ -157,9 +159,7 @@ RC_GTEST_PROP(Split, HoldsNoMoreThanItsBounds, ()) {
   }
 }
 
-// Orders are the record of a run in these times, so they are valid and bounded in any.
-RC_GTEST_PROP(Split, IsValidForAnyTimes, ()) {
-  ScheduleInput input = random_input();
+void add_random_times(ScheduleInput& input) {
   const auto some_time = rc::gen::inRange<std::int64_t>(1, 50);
   for (const std::vector<Rank>& owners : input.owners) {
     ChunkTimes& times = input.times.emplace_back();
@@ -168,8 +168,54 @@ RC_GTEST_PROP(Split, IsValidForAnyTimes, ()) {
       times.replicas.push_back({*some_time, *some_time, *some_time});
     }
   }
+}
+
+// Orders are the record of a run in these times, so they are valid and bounded in any.
+RC_GTEST_PROP(Split, IsValidForAnyTimes, ()) {
+  ScheduleInput input = random_input();
+  add_random_times(input);
   const auto stats = validate_schedule(split_schedule(input));
   if (!stats.ok()) RC_FAIL(describe(stats.error()));
+}
+
+// A weight part is done either for room in its chunk's queue or because its rank has nothing else
+// to do, and then first for a chunk whose gradients the replicas still have to sum.
+RC_GTEST_PROP(Split, DoesWeightPartsOfSummedChunksFirst, ()) {
+  ScheduleInput input = random_input();
+  const std::size_t chunks = input.owners.size();
+  if (input.queued_weights.empty()) input.queued_weights.assign(chunks, 2);
+  add_random_times(input);
+  const auto is_summed = [&](ChunkId chunk) {
+    return distinct_ranks(input.owners[chunk.index()]).size() > 1;
+  };
+  for (const auto& actions : split_schedule(input).ranks) {
+    std::map<ChunkId, std::deque<MicroId>> queues;
+    for (const Action& action : actions) {
+      std::deque<MicroId>& queue = queues[action.chunk];
+      if (action.kind == ActionKind::kBackwardInput) queue.push_back(action.micro);
+      if (action.kind != ActionKind::kBackwardWeight) continue;
+      const bool makes_room = std::ssize(queue) == input.queued_weights[action.chunk.index()];
+      const bool a_sum_waits = std::ranges::any_of(queues, [&](const auto& of_chunk) {
+        return is_summed(of_chunk.first) && !of_chunk.second.empty();
+      });
+      RC_ASSERT(makes_room || is_summed(action.chunk) || !a_sum_waits);
+      RC_ASSERT(queue.front() == action.micro);
+      queue.pop_front();
+    }
+  }
+}
+
+// Rank 0 shares chunk 0: its part goes before older ones of chunk 1.
+TEST(Split, LetsASumBeginBeforeOtherWeightParts) {
+  ScheduleInput input;
+  input.rank_count = 2;
+  input.micro_batches = 2;
+  input.owners = {{Rank{0}, Rank{1}}, {Rank{0}, Rank{0}}};
+  input.in_flight = {2, 2};
+  input.queued_weights = {2, 2};
+  input.times = {{{{10, 10, 10}, {10, 10, 10}}, 0}, {{{10, 10, 10}}, 0}};
+  EXPECT_EQ(computing_text(split_schedule(input), 0),
+            "F0.0 F1.0 BI1.0 BI0.0 F1.1 BI1.1 BW0.0 BW1.0 BW1.1 R0");
 }
 
 TEST(Split, FillsTheWaitForASlowLinkWithForwardsAndWeightParts) {
