@@ -214,7 +214,7 @@ Result<void> Executor::forward(const Action& action) {
   produced_ = {action, compute_.forward(chunk, micro)};
   const ChunkId next{chunk.value + 1};
   if (!is_last && schedule_->owner(next, micro) == self_) {
-    std::ranges::copy(produced_.floats.values, compute_.input_room(next, micro).begin());
+    compute_.hand_input(next, micro, std::move(produced_.floats));
   }
   return {};
 }
@@ -231,7 +231,7 @@ Result<void> Executor::backward(const Action& action) {
   end_tied(action);
   const ChunkId previous{chunk.value - 1};
   if (chunk.value > 0 && schedule_->owner(previous, micro) == self_) {
-    std::ranges::copy(produced_.floats.values, compute_.gradient_room(previous, micro).begin());
+    compute_.hand_gradient(previous, micro, std::move(produced_.floats));
   }
   return {};
 }

@@ -22,20 +22,19 @@ class Decorator {
   explicit Decorator(const ScheduleInput& input)
       : input_(input), last_(static_cast<int>(input.owners.size()) - 1) {}
 
-  // Receives stand before the compute action that precedes the one which consumes them, so that
-  // each transfer runs while something else computes. Weight parts, which may be what that one
-  // waits beside, do not count.
+  // Receives stand kPostedAhead compute actions before the one which consumes them, so that a
+  // transfer and its decoding run while something else computes. Weight parts, which may be what
+  // that one waits beside, do not count.
   Actions decorate(const Actions& computing) const {
     Actions actions;
-    const auto add_next_receives = [&](std::size_t from) {
-      const auto next = std::find_if(
-          computing.begin() + static_cast<std::ptrdiff_t>(from), computing.end(),
-          [](const Action& action) { return action.kind != ActionKind::kBackwardWeight; });
-      if (next != computing.end()) add_receives(actions, *next);
+    auto unposted = computing.begin();  // of which no receive was posted yet, nor of those behind
+    const auto post_next = [&] {
+      unposted = std::find_if(unposted, computing.end(), is_awaiting);
+      if (unposted != computing.end()) add_receives(actions, *unposted++);
     };
-    add_next_receives(0);
+    for (int i = 0; i < kPostedAhead; ++i) post_next();
     for (std::size_t i = 0; i < computing.size(); ++i) {
-      if (computing[i].kind != ActionKind::kBackwardWeight) add_next_receives(i + 1);
+      if (is_awaiting(computing[i])) post_next();
       add_load(actions, computing[i]);
       actions.push_back(computing[i]);
       add_sends(actions, computing[i]);
@@ -44,6 +43,15 @@ class Decorator {
   }
 
  private:
+  // One would do where actions take longer than a message; a chunk of a single layer, which
+  // neighbours share, is computed faster than its input is decoded.
+  static constexpr int kPostedAhead = 2;
+
+  // Whether it may be about to consume something.
+  static bool is_awaiting(const Action& action) {
+    return action.kind != ActionKind::kBackwardWeight;
+  }
+
   Rank owner(int chunk, MicroId micro) const {
     return input_.owners[static_cast<std::size_t>(chunk)][micro.index()];
   }

@@ -38,8 +38,8 @@ struct ScheduleInput {
 // 1F1B: a chunk warms up with as many forwards as may be in flight, then alternates; its replicas
 // do so together, each with its own micro-batches. More of them in flight hide slow links.
 // On each rank backwards run in micro-batch order, as in every schedule here: sums keep their
-// order, so results do not depend on the schedule. Receives are posted one compute action before
-// they are needed, so each transfer runs while something else computes.
+// order, so results do not depend on the schedule. Receives are posted two compute actions before
+// they are needed, so each transfer and its decoding run while something else computes.
 [[nodiscard]] Schedule one_f_one_b_schedule(const ScheduleInput& input);
 
 // Split: backward in two parts, in an order found by list scheduling (pipeline/list_schedule.h).

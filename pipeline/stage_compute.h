@@ -52,14 +52,21 @@ class StageCompute {
   [[nodiscard]] virtual std::size_t output_floats(ChunkId chunk) const = 0;  // all but the last
   [[nodiscard]] virtual std::size_t targets_count() const = 0;
 
-  // Where the input of `chunk` goes before its forward (every chunk but 0).
+  // Where the input of `chunk` goes before its forward (every chunk but 0), when it comes from
+  // another rank.
   virtual std::span<float> input_room(ChunkId chunk, MicroId micro) = 0;
+  // When the chunk before it is here too: takes what its forward has returned, and which nobody
+  // else reads.
+  virtual void hand_input(ChunkId chunk, MicroId micro, OwnedFloats values) = 0;
   // Returns the output; empty for the last chunk, which adds to the loss instead.
   virtual OwnedFloats forward(ChunkId chunk, MicroId micro) = 0;
 
   // Where the gradient of the output of `chunk` goes before its backward (every chunk but the
-  // last).
+  // last), when it comes from another rank.
   virtual std::span<float> gradient_room(ChunkId chunk, MicroId micro) = 0;
+  // When the chunk behind it is here too: takes what its backward has returned, and which nobody
+  // else reads.
+  virtual void hand_gradient(ChunkId chunk, MicroId micro, OwnedFloats values) = 0;
   // Returns the gradient of the input; empty for chunk 0.
   virtual OwnedFloats backward(ChunkId chunk, MicroId micro) = 0;
   // The same in two parts, of which the second may come any time later: the first returns the

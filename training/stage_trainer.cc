@@ -25,6 +25,11 @@ OwnedFloats owned_floats(const at::Tensor& tensor) {
   return {floats_of(tensor), std::make_shared<const at::Tensor>(tensor)};
 }
 
+// REQUIRES: from owned_floats().
+at::Tensor owned_tensor(const OwnedFloats& floats) {
+  return *static_cast<const at::Tensor*>(floats.owner.get());
+}
+
 at::Tensor to_indices(std::span<const std::int32_t> tokens, std::int64_t samples) {
   at::Tensor indices =
       at::empty({samples, static_cast<std::int64_t>(tokens.size()) / samples}, at::kLong);
@@ -208,9 +213,17 @@ std::span<float> StageTrainer::input_room(ChunkId chunk, MicroId micro) {
   return floats_of(here.inputs[micro] = at::empty(here.input_sizes));
 }
 
+void StageTrainer::hand_input(ChunkId chunk, MicroId micro, OwnedFloats values) {
+  chunk_at(chunk).inputs[micro] = owned_tensor(values);
+}
+
 std::span<float> StageTrainer::gradient_room(ChunkId chunk, MicroId micro) {
   Chunk& here = chunk_at(chunk);
   return floats_of(here.output_gradients[micro] = at::empty(here.output_sizes));
+}
+
+void StageTrainer::hand_gradient(ChunkId chunk, MicroId micro, OwnedFloats values) {
+  chunk_at(chunk).output_gradients[micro] = owned_tensor(values);
 }
 
 OwnedFloats StageTrainer::forward(ChunkId chunk, MicroId micro) {

@@ -36,8 +36,10 @@ class StageTrainer : public TrainedStage {
   std::size_t output_floats(ChunkId chunk) const override;
   std::size_t targets_count() const override;
   std::span<float> input_room(ChunkId chunk, MicroId micro) override;
+  void hand_input(ChunkId chunk, MicroId micro, OwnedFloats values) override;
   OwnedFloats forward(ChunkId chunk, MicroId micro) override;
   std::span<float> gradient_room(ChunkId chunk, MicroId micro) override;
+  void hand_gradient(ChunkId chunk, MicroId micro, OwnedFloats values) override;
   OwnedFloats backward(ChunkId chunk, MicroId micro) override;
   OwnedFloats backward_input(ChunkId chunk, MicroId micro) override;
   void backward_weight(ChunkId chunk, MicroId micro) override;

@@ -1,6 +1,7 @@
 #include "training/virtual_compute.h"
 
 #include <algorithm>
+#include <array>
 
 #include "base/check.h"
 #include "partitioner/planner.h"
@@ -31,6 +32,25 @@ CostModel device_costs(const ModelSpec& model,
   MOTLEY_CHECK(cost.ok(), "{}", describe(cost.error()));
   return std::move(cost).value();
 }
+
+// Where messages of one boundary go. Nobody reads them, but no two are decoded to one place at
+// once: there are more places than a schedule posts receives ahead.
+class MessageRooms {
+ public:
+  MessageRooms() = default;
+
+  explicit MessageRooms(std::size_t count) {
+    for (std::vector<float>& room : rooms_) room.resize(count);
+  }
+
+  [[nodiscard]] std::size_t count() const { return rooms_.front().size(); }
+
+  std::span<float> next() { return rooms_[taken_++ % rooms_.size()]; }
+
+ private:
+  std::array<std::vector<float>, 4> rooms_;
+  std::size_t taken_ = 0;
+};
 
 }  // namespace
 
@@ -68,10 +88,10 @@ struct VirtualCompute::Chunk {
   double backward_s = 0;  // with the forward before it where that is computed again
   double backward_input_s = 0;
   double backward_weight_s = 0;
-  // What crosses its boundaries; each serves all micro-batches, since nobody reads what came.
-  std::vector<float> input;
+  // What crosses its boundaries; what is sent is the same for all micro-batches.
+  MessageRooms input;
   std::vector<float> output;
-  std::vector<float> output_gradient;
+  MessageRooms output_gradient;
   std::vector<float> input_gradient;
   SummedGradient sum;                // empty where the chunk is on this rank alone
   std::vector<std::size_t> offsets;  // [layer - first_layer], in sum.values
@@ -116,13 +136,13 @@ VirtualCompute::VirtualCompute(const TrainConfig& train,
     chunk->backward_input_s = cost_.backward_input_s(kSlot, first, end, micro_batch_, again);
     chunk->backward_weight_s = cost_.backward_weight_s(kSlot, first, end, micro_batch_);
     if (first > 0) {
-      chunk->input.resize(boundary(first - 1));
-      chunk->input_gradient.resize(chunk->input.size());
+      chunk->input = MessageRooms(boundary(first - 1));
+      chunk->input_gradient.resize(chunk->input.count());
       noise_.fill_all(chunk->input_gradient, kGradientStream);
     }
     if (end < static_cast<int>(model.layers.size())) {
       chunk->output.resize(boundary(end - 1));
-      chunk->output_gradient.resize(chunk->output.size());
+      chunk->output_gradient = MessageRooms(chunk->output.size());
       noise_.fill_all(chunk->output, kOutputStream);
     }
     std::size_t summed = 0;
@@ -187,7 +207,7 @@ std::span<std::int32_t> VirtualCompute::targets_room(MicroId /*micro*/) {
 }
 
 std::size_t VirtualCompute::input_floats(ChunkId chunk) const {
-  return chunk_at(chunk).input.size();
+  return chunk_at(chunk).input.count();
 }
 
 std::size_t VirtualCompute::output_floats(ChunkId chunk) const {
@@ -199,11 +219,16 @@ std::size_t VirtualCompute::targets_count() const {
 }
 
 std::span<float> VirtualCompute::input_room(ChunkId chunk, MicroId /*micro*/) {
-  return chunk_at(chunk).input;
+  return chunk_at(chunk).input.next();
 }
 
+// Nobody reads what a neighbour hands over either.
+void VirtualCompute::hand_input(ChunkId /*chunk*/, MicroId /*micro*/, OwnedFloats /*values*/) {}
+
+void VirtualCompute::hand_gradient(ChunkId /*chunk*/, MicroId /*micro*/, OwnedFloats /*values*/) {}
+
 std::span<float> VirtualCompute::gradient_room(ChunkId chunk, MicroId /*micro*/) {
-  return chunk_at(chunk).output_gradient;
+  return chunk_at(chunk).output_gradient.next();
 }
 
 OwnedFloats VirtualCompute::forward(ChunkId chunk, MicroId /*micro*/) {

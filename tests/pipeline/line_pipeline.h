@@ -75,6 +75,10 @@ class LineStage final : public StageCompute {
     return at(inputs_, chunk, micro);
   }
 
+  void hand_input(ChunkId chunk, MicroId micro, OwnedFloats values) override {
+    std::ranges::copy(values.values, at(inputs_, chunk, micro).begin());
+  }
+
   OwnedFloats forward(ChunkId chunk, MicroId micro) override {
     LineValues& y = at(outputs_, chunk, micro) = inputs_.at({chunk, micro});
     for (std::size_t layer = first_layer(chunk); layer < last_layer(chunk); ++layer) {
@@ -92,6 +96,10 @@ class LineStage final : public StageCompute {
 
   std::span<float> gradient_room(ChunkId chunk, MicroId micro) override {
     return at(output_gradients_, chunk, micro);
+  }
+
+  void hand_gradient(ChunkId chunk, MicroId micro, OwnedFloats values) override {
+    std::ranges::copy(values.values, at(output_gradients_, chunk, micro).begin());
   }
 
   OwnedFloats backward(ChunkId chunk, MicroId micro) override {

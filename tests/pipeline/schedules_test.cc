@@ -34,10 +34,10 @@ std::string computing_text(const Schedule& schedule, std::size_t rank) {
 TEST(OneFOneB, AlternatesAfterWarmUp) {
   const Schedule schedule = one_f_one_b_schedule(chain(2, 3));
   EXPECT_EQ(rank_text(schedule, 0),
-            "L0 ST0 F0.0 SA0.0 RG0.0 L1 ST1 F0.1 SA0.1 B0.0 RG0.1 L2 ST2 F0.2 SA0.2 RG0.2 B0.1 "
+            "RG0.0 L0 ST0 F0.0 SA0.0 L1 ST1 F0.1 SA0.1 RG0.1 B0.0 RG0.2 L2 ST2 F0.2 SA0.2 B0.1 "
             "B0.2 V S");
   EXPECT_EQ(rank_text(schedule, 1),
-            "RT0 RA1.0 F1.0 RT1 RA1.1 B1.0 SG1.0 F1.1 RT2 RA1.2 B1.1 SG1.1 F1.2 B1.2 SG1.2 V S");
+            "RT0 RA1.0 RT1 RA1.1 F1.0 B1.0 SG1.0 RT2 RA1.2 F1.1 B1.1 SG1.1 F1.2 B1.2 SG1.2 V S");
 }
 
 TEST(OneFOneB, HoldsAsManyMicroBatchesAsChunksFollow) {
@@ -139,9 +139,9 @@ RC_GTEST_PROP(Schedules, AreValidForAnyMapOfChunksToRanks, ()) {
   const Schedule schedule = random_schedule(random_input());
   const auto stats = validate_schedule(schedule);
   if (!stats.ok()) RC_FAIL(describe(stats.error()));
-  // One compute action ahead: never more than the inputs of two actions are posted, of which each
-  // has a tensor and perhaps targets.
-  for (const int posted : stats->peak_posted_receives) RC_ASSERT(posted <= 4);
+  // Two compute actions ahead: never more than the inputs of three actions are posted, of which
+  // each has a tensor and perhaps targets.
+  for (const int posted : stats->peak_posted_receives) RC_ASSERT(posted <= 6);
 }
 
 RC_GTEST_PROP(Split, HoldsNoMoreThanItsBounds, ()) {
