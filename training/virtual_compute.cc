@@ -1,7 +1,6 @@
 #include "training/virtual_compute.h"
 
 #include <algorithm>
-#include <array>
 
 #include "base/check.h"
 #include "partitioner/planner.h"
@@ -33,51 +32,11 @@ CostModel device_costs(const ModelSpec& model,
   return std::move(cost).value();
 }
 
-// Where messages of one boundary go. Nobody reads them, but no two are decoded to one place at
-// once: there are more places than a schedule posts receives ahead.
-class MessageRooms {
- public:
-  MessageRooms() = default;
-
-  explicit MessageRooms(std::size_t count) {
-    for (std::vector<float>& room : rooms_) room.resize(count);
-  }
-
-  [[nodiscard]] std::size_t count() const { return rooms_.front().size(); }
-
-  std::span<float> next() { return rooms_[taken_++ % rooms_.size()]; }
-
- private:
-  std::array<std::vector<float>, 4> rooms_;
-  std::size_t taken_ = 0;
-};
-
 }  // namespace
 
 VirtualJob virtual_job(const TrainConfig& train) {
   return {train.global_batch, static_cast<int>(make_optimizer(train)->moment_names().size())};
 }
-
-// Values that are summed over ranks, filled anew each step from the end to the beginning, as
-// gradients become final. A step's filling is spread over its waiting.
-struct VirtualCompute::SummedGradient {
-  std::vector<float> values;
-  std::uint64_t place = 0;  // of its pieces among those of the rank
-  std::size_t filled_from = 0;
-
-  bool fill_piece(const Noise& noise, std::uint64_t stream) {
-    if (filled_from == 0) return false;
-    const std::size_t first = (filled_from - 1) / Noise::kPiece * Noise::kPiece;
-    noise.fill(std::span(values).subspan(first, filled_from - first), stream,
-               place + first / Noise::kPiece);
-    filled_from = first;
-    return true;
-  }
-
-  void fill_down_to(std::size_t first, const Noise& noise, std::uint64_t stream) {
-    while (filled_from > first) fill_piece(noise, stream);
-  }
-};
 
 struct VirtualCompute::Chunk {
   int first_layer = 0;
@@ -94,7 +53,7 @@ struct VirtualCompute::Chunk {
   MessageRooms output_gradient;
   std::vector<float> input_gradient;
   SummedGradient sum;                // empty where the chunk is on this rank alone
-  std::vector<std::size_t> offsets;  // [layer - first_layer], in sum.values
+  std::vector<std::size_t> offsets;  // [layer - first_layer], in the values of the sum
   OnFinal on_final;
 };
 
@@ -116,7 +75,7 @@ VirtualCompute::VirtualCompute(const TrainConfig& train,
   };
   std::uint64_t pieces = 0;
   const auto make_sum = [&](std::size_t count) {
-    SummedGradient sum{std::vector<float>(count), pieces};
+    SummedGradient sum(count, pieces);
     pieces += count / Noise::kPiece + 1;
     return sum;
   };
@@ -193,9 +152,9 @@ void VirtualCompute::begin(const BatchPosition& position) {
   position_ = position;
   vote_ = {};
   for (const auto& chunk : chunks_) {
-    if (chunk != nullptr) chunk->sum.filled_from = chunk->sum.values.size();
+    if (chunk != nullptr) chunk->sum.begin();
   }
-  if (tied_ != nullptr) tied_->filled_from = tied_->values.size();
+  if (tied_ != nullptr) tied_->begin();
 }
 
 std::span<const std::int32_t> VirtualCompute::load(MicroId /*micro*/) {
@@ -288,7 +247,7 @@ void VirtualCompute::pass_weights(Chunk& chunk, bool input_part) {
 }
 
 std::span<float> VirtualCompute::gradients(ChunkId chunk) {
-  return chunk_at(chunk).sum.values;
+  return chunk_at(chunk).sum.values();
 }
 
 void VirtualCompute::tell_final(ChunkId chunk, OnFinal on_final) {
@@ -297,7 +256,7 @@ void VirtualCompute::tell_final(ChunkId chunk, OnFinal on_final) {
 
 std::span<float> VirtualCompute::tied_gradient() {
   MOTLEY_CHECK(tied_ != nullptr, "no use of a shared tied parameter is here");
-  return tied_->values;
+  return tied_->values();
 }
 
 void VirtualCompute::end_tied_gradient() {

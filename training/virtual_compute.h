@@ -23,6 +23,7 @@
 #include "training/device_clock.h"
 #include "training/noise.h"
 #include "training/trained_stage.h"
+#include "training/virtual_values.h"
 #include "training/vote.h"
 
 namespace motley {
@@ -70,7 +71,6 @@ class VirtualCompute final : public TrainedStage {
 
  private:
   struct Chunk;
-  struct SummedGradient;
 
   [[nodiscard]] Chunk& chunk_at(ChunkId chunk);
   [[nodiscard]] const Chunk& chunk_at(ChunkId chunk) const;
