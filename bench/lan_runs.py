@@ -1,5 +1,6 @@
 """Runs of Motley on the machines of scripts/lan, for the benches that compare such runs."""
 import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -23,6 +24,14 @@ def finish(process):
 
 def run(*command):
     return finish(start(*command))
+
+
+def share_kernels(folder):
+    """Gives PyTorch the kernels of OpenBLAS that Motley's workers take (docs/decisions/0021)."""
+    facts = json.loads(run(MOTLEY, "doctor", "--run", folder / "doctor", "--json"))["machines"]
+    core = facts["local"]["blas"].rpartition(", for ")[2]
+    if core.isalnum():
+        os.environ["OPENBLAS_CORETYPE"] = core
 
 
 def write_cluster(path, machines, memory_gib=None):

@@ -1,5 +1,7 @@
 #include "training/doctor_job.h"
 
+#include <fmt/format.h>
+
 #include <chrono>
 #include <filesystem>
 #include <fstream>
@@ -7,6 +9,7 @@
 
 #include <torch/version.h>
 
+#include "base/blas_core.h"
 #include "base/files.h"
 #include "base/program_path.h"
 #include "base/system_cores.h"
@@ -22,7 +25,7 @@ namespace {
 // The file of the library for matrices that this process has loaded. Which one it is decides how
 // fast layers are, and the system chooses it when a program starts. Lines of the map end in the
 // file.
-std::string loaded_blas() {
+std::string blas_file() {
   std::ifstream lines("/proc/self/maps");
   for (std::string line; std::getline(lines, line);) {
     const std::size_t path = line.find('/');
@@ -33,6 +36,11 @@ std::string loaded_blas() {
     }
   }
   return "";
+}
+
+std::string loaded_blas() {
+  const std::string core = blas_core();
+  return core.empty() ? blas_file() : fmt::format("{}, for {}", blas_file(), core);
 }
 
 std::int64_t free_disk_bytes(const std::filesystem::path& folder) {

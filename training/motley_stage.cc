@@ -8,6 +8,7 @@
 
 #include <c10/core/InferenceMode.h>
 
+#include "base/blas_core.h"
 #include "base/system_memory.h"
 #include "cluster/protocol.h"
 #include "cluster/worker_channel.h"
@@ -80,6 +81,7 @@ int run_worker() {
 }  // namespace motley
 
 int main(int argc, char** argv) {
+  motley::restart_for_better_blas(argv);
   if (argc > 1) {
     std::fputs(
         "motley-stage is started by motley and takes no arguments; see motley train --help\n",

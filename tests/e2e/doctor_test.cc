@@ -39,6 +39,19 @@ TEST(Doctor, FindsThisMachineFit) {
   EXPECT_TRUE(std::filesystem::is_empty(folder.path())) << "the mark is still there";
 }
 
+// OpenBLAS takes those of 2004 for a processor that it does not know (docs/decisions/0021).
+TEST(Doctor, FindsKernelsForThisProcessor) {
+#if defined(__x86_64__)
+  if (!__builtin_cpu_supports("avx2")) GTEST_SKIP() << "the processor has no AVX2";
+#endif
+  const TemporaryFolder folder;
+  const Outcome outcome = motley({"doctor", "--run", folder.path().string(), "--json"});
+  ASSERT_EQ(outcome.status, 0) << outcome.out << outcome.err;
+  const auto blas =
+      Json::parse(outcome.out).at("machines").at("local").at("blas").get<std::string>();
+  EXPECT_FALSE(blas.ends_with("Prescott")) << blas;
+}
+
 TEST(Doctor, ConnectsTheMachinesAndSaysByWhat) {
   const TemporaryFolder folder;
   const std::string cluster = folder.write("cluster.toml", two_here("127.0.0.1"));
