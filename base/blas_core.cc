@@ -5,6 +5,8 @@
 
 #include <cstdlib>
 
+#include "base/program_path.h"
+
 namespace motley {
 namespace {
 
@@ -41,11 +43,8 @@ void restart_for_better_blas(char** argv) {
   if (std::getenv(kVariable) != nullptr) return;
   const std::string better = better_blas_core(blas_core(), vector_units());
   if (better.empty() || ::setenv(kVariable, better.c_str(), 1) != 0) return;
-#if defined(__linux__)
-  ::execv("/proc/self/exe", argv);
-#else
-  static_cast<void>(argv);
-#endif
+  // By its own path: /proc/self/exe would make "exe" of its name in lists of processes.
+  ::execv(program_path().c_str(), argv);
 }
 
 }  // namespace motley
