@@ -20,8 +20,8 @@
 namespace motley {
 namespace {
 
-// What the process of a stage holds beyond this one, as measured runs have shown: its peers'
-// connections and the heaps of the threads that carry messages.
+// What the process of a stage holds beyond this one and its layers. Chosen from measured runs
+// (docs/planning.md); what holds it was not found, one malloc arena for all threads takes as much.
 constexpr std::int64_t kStageBytes = std::int64_t{64} << 20;
 
 // Everything is timed in processor seconds. A device that shares its cores, or may use only a part
