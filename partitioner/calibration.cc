@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <map>
-#include <optional>
 #include <utility>
 
 #include "base/check.h"
@@ -33,7 +32,7 @@ struct Prediction {
 // Of all that was seen on one device.
 struct Observations {
   std::vector<double> factors;
-  std::optional<std::int64_t> memory_offset_bytes;
+  std::int64_t memory_offset_bytes = 0;
   int rank_count = 0;
 };
 
@@ -84,9 +83,8 @@ Result<Calibration> calibrate(const PlanningInput& input, const std::vector<RunM
         device.factors.push_back(is_idle ? std::max(1.0, factor) : factor);
       }
       if (run.peak_bytes[r] > 0) {
-        const std::int64_t offset_bytes = run.peak_bytes[r] - memory_bytes;
         device.memory_offset_bytes =
-            std::max(device.memory_offset_bytes.value_or(offset_bytes), offset_bytes);
+            std::max(device.memory_offset_bytes, run.peak_bytes[r] - memory_bytes);
       }
     }
   }
@@ -95,7 +93,7 @@ Result<Calibration> calibrate(const PlanningInput& input, const std::vector<RunM
     const double factor = device.factors.empty() ? 1 : median(device.factors);
     const double kept = std::clamp(factor, kLeastFactor, kMostFactor);
     calibration.push_back({name.first, name.second, device.rank_count, kept, kept != factor,
-                           device.memory_offset_bytes.value_or(0)});
+                           device.memory_offset_bytes});
   }
   return calibration;
 }
@@ -107,8 +105,7 @@ Profile calibrated(Profile profile, const Calibration& calibration) {
     });
     if (learned == calibration.end()) continue;
     device = with_times_scaled(std::move(device), learned->time_factor);
-    device.baseline_bytes =
-        std::max(std::int64_t{0}, device.baseline_bytes + learned->memory_offset_bytes);
+    device.baseline_bytes += learned->memory_offset_bytes;
   }
   return profile;
 }
@@ -116,12 +113,10 @@ Profile calibrated(Profile profile, const Calibration& calibration) {
 std::string calibration_text(const Calibration& calibration) {
   std::string text;
   for (const DeviceCalibration& device : calibration) {
-    const bool more = device.memory_offset_bytes >= 0;
-    const auto bytes = static_cast<double>(device.memory_offset_bytes);
-    text += fmt::format("learned   {}/{}: times x {:.2f}{}, {} {} memory (from {} rank{})\n",
+    text += fmt::format("learned   {}/{}: times x {:.2f}{}, {} more memory (from {} rank{})\n",
                         device.machine, device.device, device.time_factor,
                         device.clamped ? " (the most that is believed)" : "",
-                        bytes_text(more ? bytes : -bytes), more ? "more" : "less",
+                        bytes_text(static_cast<double>(device.memory_offset_bytes)),
                         device.rank_count, device.rank_count == 1 ? "" : "s");
   }
   return text;

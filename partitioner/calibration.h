@@ -24,10 +24,12 @@ struct RunMeasurement {
 struct DeviceCalibration {
   std::string machine;
   std::string device;
-  int rank_count = 0;                    // of all runs together, that ran on it
-  double time_factor = 1;                // measured over predicted, the median; 0.2 to 5
-  bool clamped = false;                  // the factor lay outside
-  std::int64_t memory_offset_bytes = 0;  // measured less predicted, the largest
+  int rank_count = 0;      // of all runs together, that ran on it
+  double time_factor = 1;  // measured over predicted, the median; 0.2 to 5
+  bool clamped = false;    // the factor lay outside
+  // Measured less predicted, the largest; never below 0: a prediction is a bound that the schedule
+  // of that run need not have reached, and the next plan's may.
+  std::int64_t memory_offset_bytes = 0;
 };
 
 using Calibration = std::vector<DeviceCalibration>;
@@ -39,7 +41,7 @@ using Calibration = std::vector<DeviceCalibration>;
 [[nodiscard]] Result<Calibration> calibrate(const PlanningInput& input,
                                             const std::vector<RunMeasurement>& runs);
 
-// The profile with its times multiplied and its baseline moved. Devices without an entry stay.
+// The profile with its times multiplied and its baseline raised. Devices without an entry stay.
 [[nodiscard]] Profile calibrated(Profile profile, const Calibration& calibration);
 
 // One line a device.

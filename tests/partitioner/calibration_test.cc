@@ -68,6 +68,16 @@ TEST(Calibration, TakesTheMedianOfTimesAndTheMostMemory) {
   EXPECT_EQ(calibration->front().memory_offset_bytes, 5 * kMib);
 }
 
+// A plan's peak is a bound. A run whose schedule stayed below it says nothing of the next plan.
+TEST(Calibration, NeverTakesMemoryFromTheNextPrediction) {
+  const PlanningInput input = two_machines().input();
+  const auto calibration = calibrate(input, {run_of(input, 1, -kMib)});
+  ASSERT_TRUE(calibration.ok());
+  EXPECT_EQ(calibration->front().memory_offset_bytes, 0);
+  EXPECT_EQ(calibrated(input.profile, *calibration).devices.front().baseline_bytes,
+            input.profile.devices.front().baseline_bytes);
+}
+
 TEST(Calibration, DoesNotBelieveFactorsBeyondFive) {
   const PlanningInput input = two_machines().input();
   const auto calibration = calibrate(input, {run_of(input, 50, 0)});
