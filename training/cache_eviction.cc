@@ -5,7 +5,6 @@
 namespace motley {
 namespace {
 
-constexpr std::int64_t kBytesMax = std::int64_t{128} << 20;
 constexpr std::size_t kLineBytes = 64;
 
 }  // namespace

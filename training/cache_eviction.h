@@ -10,8 +10,10 @@ namespace motley {
 
 class CacheEviction {
  public:
-  // `elsewhere_bytes`: what the real step touches between two visits. Memory far larger than any
-  // cache has no further effect, so less of it is used.
+  // Memory far larger than any cache has no further effect, so no more than this is used.
+  static constexpr std::int64_t kBytesMax = std::int64_t{128} << 20;
+
+  // `elsewhere_bytes`: what the real step touches between two visits.
   explicit CacheEviction(std::int64_t elsewhere_bytes);
 
   // Reads and writes that much memory.

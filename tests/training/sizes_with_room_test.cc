@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "training/cache_eviction.h"
+
 namespace motley {
 namespace {
 
@@ -18,11 +20,14 @@ TEST(SizesWithRoom, TheFirstIsAlwaysMeasured) {
   EXPECT_TRUE(has_room({}, 1, 0));
 }
 
-TEST(SizesWithRoom, ALargerOneMayTakeHalfOfWhatIsFree) {
-  EXPECT_TRUE(has_room({sample_of(1)}, 16, 2 * 12 * 16));
-  EXPECT_FALSE(has_room({sample_of(1)}, 16, 2 * 12 * 16 - 1));
-  EXPECT_TRUE(has_room({sample_of(1), sample_of(2)}, 32, 2 * 12 * 32));
-  EXPECT_FALSE(has_room({sample_of(1), sample_of(2)}, 32, 2 * 12 * 32 - 1));
+TEST(SizesWithRoom, ALargerOneMayTakeHalfOfWhatIsFreeBesideTheCachesFilling) {
+  const auto free_for = [](std::int64_t tensor_bytes) {
+    return CacheEviction::kBytesMax + 2 * tensor_bytes;
+  };
+  EXPECT_TRUE(has_room({sample_of(1)}, 16, free_for(12 * 16)));
+  EXPECT_FALSE(has_room({sample_of(1)}, 16, free_for(12 * 16) - 1));
+  EXPECT_TRUE(has_room({sample_of(1), sample_of(2)}, 32, free_for(12 * 32)));
+  EXPECT_FALSE(has_room({sample_of(1), sample_of(2)}, 32, free_for(12 * 32) - 1));
 }
 
 }  // namespace
