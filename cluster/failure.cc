@@ -12,22 +12,22 @@
 namespace motley {
 namespace {
 
-constexpr const char* kResume = "'--resume' goes on from the last checkpoint";
-
 struct Advice {
   std::string cause;
   std::string remedy;
 };
 
-Advice advice_on_signal(int signal) {
+Advice advice_on_signal(int signal, bool trains) {
+  const char* next =
+      trains ? "'--resume' goes on from the last checkpoint" : "then run the command again";
   if (signal == SIGKILL) {
     return {"somebody killed it, or its machine ran out of memory",
-            fmt::format("look for 'Out of memory' in that machine's 'dmesg'; {}", kResume)};
+            fmt::format("look for 'Out of memory' in that machine's 'dmesg'; {}", next)};
   }
   if (signal == SIGTERM || signal == SIGINT || signal == SIGHUP) {
-    return {"it was ended from outside", kResume};
+    return {"it was ended from outside", next};
   }
-  return {"the program crashed", fmt::format("see the worker's log; {}", kResume)};
+  return {"the program crashed", fmt::format("see the worker's log; {}", next)};
 }
 
 std::string remedy_of_exit(int status, bool ssh) {
@@ -72,19 +72,21 @@ std::string describe_activity(const Activity& activity) {
 Error describe_death(const std::string& name,
                      const ProcessExit& exit,
                      const Activity& activity,
+                     bool trains,
                      bool ssh,
                      const std::vector<std::string>& last_lines) {
   const std::string said =
       last_lines.empty() ? "" : fmt::format("its last words: {}", fmt::join(last_lines, " | "));
-  const std::string when = describe_activity(activity);
+  const bool has_steps = trains || !activity.ready;
+  const std::string when = has_steps ? ", " + describe_activity(activity) : "";
   if (exit.signal != 0) {
-    const auto [cause, remedy] = advice_on_signal(exit.signal);
+    const auto [cause, remedy] = advice_on_signal(exit.signal, trains);
     return {ErrorCode::kPeer,
-            fmt::format("{} was killed by signal {} ({}), {}", name, exit.signal,
+            fmt::format("{} was killed by signal {} ({}){}", name, exit.signal,
                         strsignal(exit.signal), when),
             said.empty() ? cause : fmt::format("{}; {}", cause, said), remedy};
   }
-  return {ErrorCode::kPeer, fmt::format("{} exited with status {}, {}", name, exit.status, when),
+  return {ErrorCode::kPeer, fmt::format("{} exited with status {}{}", name, exit.status, when),
           said.empty() ? "it said nothing about the reason" : said,
           remedy_of_exit(exit.status, ssh)};
 }

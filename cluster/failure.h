@@ -44,11 +44,13 @@ struct Activity {
 // "while it did forward of micro-batch 3 of step 12", "after step 12", "before it was ready".
 [[nodiscard]] std::string describe_activity(const Activity& activity);
 
-// The error for a worker that ended without an error event. `ssh` tells whether it was started
-// through ssh, which has exit statuses of its own; `last_lines` are the end of its stderr.
+// The error for a worker that ended without an error event. One that does not train has no steps to
+// tell of and nothing to resume. `ssh` tells whether it was started through ssh, which has exit
+// statuses of its own; `last_lines` are the end of its stderr.
 [[nodiscard]] Error describe_death(const std::string& name,
                                    const ProcessExit& exit,
                                    const Activity& activity,
+                                   bool trains,
                                    bool ssh,
                                    const std::vector<std::string>& last_lines);
 

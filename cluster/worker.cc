@@ -158,8 +158,8 @@ void Worker::kill() {
 }
 
 Error Worker::death(const ProcessExit& exit) const {
-  return describe_death(spec_.name, exit, activity, is_ssh(spec_.machine.shell),
-                        {last_lines_.begin(), last_lines_.end()});
+  return describe_death(spec_.name, exit, activity, spec_.job.verb == "train",
+                        is_ssh(spec_.machine.shell), {last_lines_.begin(), last_lines_.end()});
 }
 
 }  // namespace motley

@@ -48,9 +48,9 @@ TEST(DescribeActivity, SaysWhatTheWorkerSaidLast) {
 }
 
 TEST(DescribeDeath, NamesTheSignalTheStageAndItsWork) {
-  const Error error =
-      describe_death("stage 1 (box)", {.signal = SIGKILL},
-                     {.ready = true, .step = 12, .doing = "forward of micro-batch 3"}, false, {});
+  const Error error = describe_death(
+      "stage 1 (box)", {.signal = SIGKILL},
+      {.ready = true, .step = 12, .doing = "forward of micro-batch 3"}, true, false, {});
   EXPECT_EQ(error.code, ErrorCode::kPeer);
   EXPECT_EQ(error.what,
             "stage 1 (box) was killed by signal 9 (Killed), while it did forward of micro-batch 3 "
@@ -59,17 +59,30 @@ TEST(DescribeDeath, NamesTheSignalTheStageAndItsWork) {
   EXPECT_THAT(error.remedy, HasSubstr("--resume"));
 }
 
+TEST(DescribeDeath, TellsOfNoStepsWhereNothingIsTrained) {
+  const Activity measuring{.ready = true, .doing = "work between steps"};
+  const Error error =
+      describe_death("profile of box (cpu)", {.signal = SIGKILL}, measuring, false, false, {});
+  EXPECT_EQ(error.what, "profile of box (cpu) was killed by signal 9 (Killed)");
+  EXPECT_THAT(error.remedy, HasSubstr("run the command again"));
+  EXPECT_EQ(describe_death("s", {.status = 3}, {}, false, false, {}).what,
+            "s exited with status 3, before it was ready");
+}
+
 TEST(DescribeDeath, QuotesTheLastLinesOfAnExit) {
-  const Error error = describe_death("stage 0", {.status = 3}, {}, false, {"one", "two"});
+  const Error error = describe_death("stage 0", {.status = 3}, {}, true, false, {"one", "two"});
   EXPECT_EQ(error.what, "stage 0 exited with status 3, before it was ready");
   EXPECT_THAT(error.cause, HasSubstr("one | two"));
 }
 
 TEST(DescribeDeath, KnowsTheStatusesOfEnvAndSsh) {
-  EXPECT_THAT(describe_death("s", {.status = 127}, {}, true, {}).remedy, HasSubstr("motley_dir"));
-  EXPECT_THAT(describe_death("s", {.status = 126}, {}, false, {}).remedy, HasSubstr("permissions"));
-  EXPECT_THAT(describe_death("s", {.status = 255}, {}, true, {}).remedy, HasSubstr("password"));
-  EXPECT_THAT(describe_death("s", {.status = 255}, {}, false, {}).remedy, HasSubstr("log"));
+  EXPECT_THAT(describe_death("s", {.status = 127}, {}, true, true, {}).remedy,
+              HasSubstr("motley_dir"));
+  EXPECT_THAT(describe_death("s", {.status = 126}, {}, true, false, {}).remedy,
+              HasSubstr("permissions"));
+  EXPECT_THAT(describe_death("s", {.status = 255}, {}, true, true, {}).remedy,
+              HasSubstr("password"));
+  EXPECT_THAT(describe_death("s", {.status = 255}, {}, true, false, {}).remedy, HasSubstr("log"));
 }
 
 }  // namespace
