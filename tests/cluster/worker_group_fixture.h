@@ -40,7 +40,7 @@ class WorkerGroupFixture : public testing::Test {
     spec.name = fmt::format("stage {} (test)", rank);
     spec.machine.name = "test";
     spec.program = MOTLEY_FAKE_WORKER;
-    spec.job.verb = "profile";
+    spec.job.verb = "train";
     spec.job.rank = Rank{rank};
     spec.job.options = {{"script", Json::parse(script)}};
     if (raw) spec.job.options["raw"] = true;
