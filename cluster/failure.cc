@@ -19,7 +19,7 @@ struct Advice {
 
 Advice advice_on_signal(int signal, bool trains) {
   const char* next =
-      trains ? "'--resume' goes on from the last checkpoint" : "then run the command again";
+      trains ? "'--resume' goes on from the last checkpoint" : "run the command again";
   if (signal == SIGKILL) {
     return {"somebody killed it, or its machine ran out of memory",
             fmt::format("look for 'Out of memory' in that machine's 'dmesg'; {}", next)};
