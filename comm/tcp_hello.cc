@@ -13,7 +13,7 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "hellos are little-endian");
 
 constexpr std::uint32_t kMagic = 0x484C544D;  // "MTLH"
-constexpr std::uint16_t kVersion = 3;
+constexpr std::uint16_t kVersion = 4;
 
 // The hello as it lies in memory and on the wire.
 struct Layout {
@@ -24,6 +24,9 @@ struct Layout {
   std::int32_t rank_count;
   std::int32_t from;
   std::int32_t to;
+  std::uint32_t memory_process;
+  std::uint32_t memory_file;
+  std::uint64_t memory_nonce;
   std::uint64_t hash;
 };
 
@@ -40,8 +43,17 @@ Error refused(const std::string& cause) {
 
 void write_hello(const Hello& hello, std::span<std::byte, kHelloBytes> bytes) {
   const std::uint16_t local = hello.local ? 1 : 0;
-  const Layout layout = {kMagic,           kVersion,         local,          hello.epoch,
-                         hello.rank_count, hello.from.value, hello.to.value, 0};
+  const Layout layout = {kMagic,
+                         kVersion,
+                         local,
+                         hello.epoch,
+                         hello.rank_count,
+                         hello.from.value,
+                         hello.to.value,
+                         hello.memory.process,
+                         hello.memory.file,
+                         hello.memory.nonce,
+                         0};
   std::memcpy(bytes.data(), &layout, kHelloBytes);
   const std::uint64_t hash = hash64(bytes.first(kHashedBytes));
   std::memcpy(bytes.data() + kHashedBytes, &hash, sizeof hash);
@@ -60,8 +72,9 @@ Result<Hello> read_hello(std::span<const std::byte, kHelloBytes> bytes) {
         fmt::format("it has version {}, this program speaks {}", layout.version, kVersion));
   }
   if (layout.local > 1) return refused("it does not say whether it is of this machine");
-  return Hello{layout.epoch, layout.rank_count, Rank{layout.from}, Rank{layout.to},
-               layout.local == 1};
+  return Hello{layout.epoch,      layout.rank_count,
+               Rank{layout.from}, Rank{layout.to},
+               layout.local == 1, {layout.memory_process, layout.memory_file, layout.memory_nonce}};
 }
 
 Result<void> check_hello(const Hello& theirs, const Hello& mine) {

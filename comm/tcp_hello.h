@@ -10,10 +10,11 @@
 
 #include "base/ids.h"
 #include "base/result.h"
+#include "comm/shared_memory.h"
 
 namespace motley {
 
-inline constexpr std::size_t kHelloBytes = 32;
+inline constexpr std::size_t kHelloBytes = 48;
 
 struct Hello {
   std::uint32_t epoch = 0;
@@ -23,6 +24,9 @@ struct Hello {
   // The connection has one address at both ends, and the speaker takes the short way that this
   // opens. Only if both say so it counts.
   bool local = false;
+  // Of the end that dialled: memory that the two may share if they are on one machine. Of the
+  // other: the same, if it has opened it.
+  MemoryOffer memory;
 
   friend bool operator==(const Hello&, const Hello&) = default;
 };

@@ -22,6 +22,30 @@ Introduction::Introduction(
       accept_(std::move(accept)),
       done_(std::move(done)) {
   mine_.local = mine_.local && stream_->ends_share_address();
+  if (mine_.local && dialled_) offer_memory();
+}
+
+// Without memory the two go on through the socket.
+void Introduction::offer_memory() {
+  auto memory = SharedMemory::make(RingPair::kBytes);
+  if (!memory.ok()) return;
+  memory_.emplace(std::move(memory).value());
+  mine_.memory = memory_->offer();
+}
+
+void Introduction::open_memory() {
+  auto memory = SharedMemory::open(theirs_.memory, RingPair::kBytes);
+  if (!memory.ok()) return;
+  memory_.emplace(std::move(memory).value());
+  mine_.memory = memory_->offer();
+}
+
+Result<void> Introduction::go_local() {
+  MOTLEY_TRY(stream_->go_local());
+  if (!memory_.has_value() || theirs_.memory != mine_.memory) return {};
+  stream_->share(
+      {std::move(*memory_), dialled_ ? RingPair::End::kOffering : RingPair::End::kOpening});
+  return {};
 }
 
 void Introduction::cancel() {
@@ -53,7 +77,7 @@ Result<bool> Introduction::advance() {
     if (!proved_) return false;
   }
   MOTLEY_ASSIGN(const bool met, exchange_hellos());
-  if (met && mine_.local && theirs_.local) MOTLEY_TRY(stream_->go_local());
+  if (met && mine_.local && theirs_.local) MOTLEY_TRY(go_local());
   return met;
 }
 
@@ -90,6 +114,7 @@ Result<bool> Introduction::receive_hello() {
   MOTLEY_TRY(check_hello(theirs_, mine_));
   MOTLEY_TRY(accept_(theirs_));
   mine_.to = theirs_.from;
+  if (!dialled_ && mine_.local && theirs_.local) open_memory();
   return true;
 }
 

@@ -2,7 +2,8 @@
 // where there is one, then a hello each way. The end that dialled speaks first; the other says
 // nothing to somebody whose hello it does not accept. When both hellos say that the ranks are on
 // one machine TLS ends behind them: who belongs to the launch has been shown, and nobody outside
-// sees the rest.
+// sees the rest. The two then share memory, where the end that dialled has some to offer and the
+// other can open it.
 #pragma once
 
 #include <array>
@@ -12,6 +13,7 @@
 #include <optional>
 
 #include "base/result.h"
+#include "comm/shared_memory.h"
 #include "comm/tcp_hello.h"
 #include "comm/tcp_stream.h"
 
@@ -46,6 +48,9 @@ class Introduction : public std::enable_shared_from_this<Introduction> {
   [[nodiscard]] Result<bool> exchange_hellos();
   [[nodiscard]] Result<bool> send_hello();
   [[nodiscard]] Result<bool> receive_hello();
+  void offer_memory();
+  void open_memory();
+  [[nodiscard]] Result<void> go_local();
 
   std::optional<TcpStream> stream_;
   Hello mine_;
@@ -57,6 +62,7 @@ class Introduction : public std::enable_shared_from_this<Introduction> {
   std::size_t received_bytes_ = 0;
   std::array<std::byte, kHelloBytes> received_{};
   Hello theirs_;
+  std::optional<SharedMemory> memory_;  // that it offers, or has opened
 };
 
 }  // namespace motley

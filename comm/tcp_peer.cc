@@ -112,6 +112,7 @@ void TcpPeer::write_up_to(std::size_t bytes_max) {
 
 void TcpPeer::wait_readable() {
   awaits_readable_ = true;
+  if (stream_->waits_for_bells()) return wait_for_bell();
   stream_->socket().async_wait(Socket::wait_read, [this](const boost::system::error_code&) {
     const std::lock_guard lock(mutex_);
     awaits_readable_ = false;
@@ -121,9 +122,23 @@ void TcpPeer::wait_readable() {
 
 void TcpPeer::wait_writable() {
   awaits_writable_ = true;
+  if (stream_->waits_for_bells()) return wait_for_bell();
   stream_->socket().async_wait(Socket::wait_write, [this](const boost::system::error_code&) {
     const std::lock_guard lock(mutex_);
     awaits_writable_ = false;
+    write();
+  });
+}
+
+// One bell may tell that there is more to read, that there is room to write, or both.
+void TcpPeer::wait_for_bell() {
+  if (std::exchange(awaits_bell_, true)) return;
+  stream_->socket().async_wait(Socket::wait_read, [this](const boost::system::error_code&) {
+    const std::lock_guard lock(mutex_);
+    awaits_bell_ = awaits_readable_ = awaits_writable_ = false;
+    if (!stream_) return;
+    stream_->hear_bells();
+    read();
     write();
   });
 }

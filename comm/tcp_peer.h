@@ -55,6 +55,7 @@ class TcpPeer {
   void write_up_to(std::size_t bytes_max);
   void wait_readable();
   void wait_writable();
+  void wait_for_bell();
   void lose(const std::string& cause);
 
   boost::asio::io_context& io_;
@@ -69,6 +70,7 @@ class TcpPeer {
 
   bool awaits_readable_ = false;
   bool awaits_writable_ = false;
+  bool awaits_bell_ = false;     // which ends both
   bool awaits_receive_ = false;  // nothing is read before one is posted
 
   // At the last tick that saw a difference.

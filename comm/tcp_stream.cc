@@ -107,7 +107,49 @@ Result<bool> TcpStream::handshake() {
   }
 }
 
+// The other end's last bytes are in memory before its socket ends.
+Result<std::size_t> TcpStream::read_shared(std::span<std::byte> into) {
+  MOTLEY_ASSIGN(const RingMove move, rings_->reader().read(into));
+  if (move.wakes_peer) ring_bell();
+  if (move.count == 0 && gone_.has_value()) return *gone_;
+  received_bytes_ += move.count;
+  return move.count;
+}
+
+Result<std::size_t> TcpStream::write_shared(std::array<std::span<const std::byte>, 2> pieces) {
+  if (gone_.has_value()) return *gone_;
+  std::size_t taken = 0;
+  blocked_ = false;
+  for (const auto piece : pieces) {
+    MOTLEY_ASSIGN(const RingMove move, rings_->writer().write(piece));
+    if (move.wakes_peer) ring_bell();
+    taken += move.count;
+    blocked_ = move.count < piece.size();
+    if (blocked_) break;
+  }
+  sent_bytes_ += taken;
+  return taken;
+}
+
+// A socket that takes nothing more has bells in it that the other end has yet to hear.
+void TcpStream::ring_bell() {
+  constexpr std::array kBell = {std::byte{1}};
+  boost::system::error_code failure;
+  socket_.write_some(asio::buffer(kBell), failure);
+  if (failure && !is_would_block(failure)) gone_ = connection_error(failure);
+}
+
+void TcpStream::hear_bells() {
+  std::array<std::byte, 64> bells;
+  boost::system::error_code failure;
+  do {
+    socket_.read_some(asio::buffer(bells), failure);
+  } while (!failure);
+  if (!is_would_block(failure)) gone_ = connection_error(failure);
+}
+
 Result<std::size_t> TcpStream::read(std::span<std::byte> into) {
+  if (rings_.has_value()) return read_shared(into);
   if (tls_ != nullptr) {
     for (;;) {
       MOTLEY_ASSIGN(const std::size_t count, tls_->read(into));
@@ -130,6 +172,7 @@ Result<std::size_t> TcpStream::read(std::span<std::byte> into) {
 }
 
 Result<std::size_t> TcpStream::write(std::array<std::span<const std::byte>, 2> pieces) {
+  if (rings_.has_value()) return write_shared(pieces);
   if (tls_ == nullptr) return transmit(pieces);
   std::array<std::byte, kJoinedMax> joined;
   if (!pieces[1].empty() && pieces[0].size() + pieces[1].size() <= kJoinedMax) {

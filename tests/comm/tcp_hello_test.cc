@@ -17,7 +17,7 @@ using testing::HasSubstr;
 
 using HelloBytes = std::array<std::byte, kHelloBytes>;
 
-constexpr Hello kExample{0x01020304, 5, Rank{3}, Rank{1}, true};
+constexpr Hello kExample{0x01020304, 5, Rank{3}, Rank{1}, true, {1234, 17, 0x0807060504030201}};
 
 HelloBytes written(const Hello& hello) {
   HelloBytes bytes;
@@ -26,8 +26,8 @@ HelloBytes written(const Hello& hello) {
 }
 
 void rehash(HelloBytes& bytes) {
-  const std::uint64_t hash = hash64(std::span(bytes).first(24));
-  std::memcpy(bytes.data() + 24, &hash, sizeof hash);
+  const std::uint64_t hash = hash64(std::span(bytes).first(kHelloBytes - sizeof(std::uint64_t)));
+  std::memcpy(bytes.data() + kHelloBytes - sizeof hash, &hash, sizeof hash);
 }
 
 // The example of docs/formats/tcp.md.
@@ -35,12 +35,15 @@ TEST(TcpHello, HasTheDocumentedBytes) {
   const HelloBytes bytes = written(kExample);
   EXPECT_EQ(to_hex({reinterpret_cast<const char*>(bytes.data()), bytes.size()}),
             "4d544c48"  // MTLH
-            "03000100"  // version, local
+            "04000100"  // version, local
             "04030201"  // epoch
             "05000000"  // ranks
             "03000000"  // from
             "01000000"  // to
-            "bb583b5c57fa9204");
+            "d2040000"  // the memory's process
+            "11000000"  // and file
+            "0102030405060708"
+            "d87d474b1b95e8fa");
 }
 
 TEST(TcpHello, ReadsBack) {

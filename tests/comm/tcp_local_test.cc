@@ -1,9 +1,11 @@
-// Two ranks on one machine, which go on without TLS once they have shown each other the secret; and
-// those that only seem to be, or do not keep to it.
+// Two ranks on one machine, which go on without TLS once they have shown each other the secret, and
+// through memory where they can share some; and those that only seem to be, or do not keep to it.
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -13,6 +15,7 @@
 #include "comm/derived_key.h"
 #include "comm/meddler.h"
 #include "comm/message_stream.h"
+#include "comm/shared_ring.h"
 #include "comm/stranger.h"
 #include "comm/tcp_hello.h"
 #include "comm/tcp_transport.h"
@@ -97,9 +100,10 @@ TransportOptions options_of(const std::string& kind, Rank rank) {
   return options_for(kind, rank, 2);
 }
 
-TEST(LocalPair, IsEncryptedUntilBothHaveSaidHelloAndPlainFromThenOn) {
+// Through memory: the socket between them carries the hellos, under TLS, and bells.
+TEST(LocalPair, SendsNothingThroughTheSocketOnceBothHaveSaidHello) {
   Observed pair(options_of("local", kRank0), options_of("local", kRank1));
-  EXPECT_EQ(pair.seen_of_two(), 2);
+  EXPECT_EQ(pair.seen_of_two(), 0);
   EXPECT_FALSE(pair.saw_a_hello());
   EXPECT_TRUE(pair.is_local());
 }
@@ -217,9 +221,9 @@ class PlayedSecretRank : public testing::Test {
     return *read_hello(bytes);
   }
 
-  static std::vector<std::byte> hello(bool local) {
+  static std::vector<std::byte> hello(bool local, const MemoryOffer& memory = {}) {
     std::array<std::byte, kHelloBytes> bytes;
-    write_hello({1, 2, kRank1, kRank0, local}, bytes);
+    write_hello({1, 2, kRank1, kRank0, local, memory}, bytes);
     return {bytes.begin(), bytes.end()};
   }
 
@@ -305,6 +309,101 @@ TEST_F(PlayedSecretRank, IsLostWhenItGoesOnPlainUnasked) {
   (void)hear_hello();
   rank1_.say(said_message());
   expect_lost("not what the other end sent");
+}
+
+TEST_F(PlayedSecretRank, GoesOnThroughTheSocketWhenItsMemoryCannotBeOpened) {
+  const auto memory = SharedMemory::make(RingPair::kBytes - 1);
+  ASSERT_TRUE(memory.ok()) << describe(memory.error());
+  shake_hands();
+  rank1_.say(encrypted(hello(true, memory->offer())));
+  EXPECT_EQ(hear_hello().memory, MemoryOffer{});
+  rank1_.say(said_message());
+  expect_message();
+}
+
+// One whose memory is taken.
+class PlayedSharingRank : public PlayedSecretRank {
+ protected:
+  void SetUp() override {
+    auto memory = SharedMemory::make(RingPair::kBytes);
+    ASSERT_TRUE(memory.ok()) << describe(memory.error());
+    const MemoryOffer offer = memory->offer();
+    memory_ = memory->bytes();
+    shake_hands();
+    rank1_.say(encrypted(hello(true, offer)));
+    const Hello answer = hear_hello();
+    ASSERT_TRUE(answer.local);
+    ASSERT_EQ(answer.memory, offer);
+    rings_.emplace(std::move(memory).value(), RingPair::End::kOffering);
+  }
+
+  void write(std::span<const std::byte> bytes) {
+    const auto move = rings_->writer().write(bytes);
+    ASSERT_TRUE(move.ok());
+    ASSERT_EQ(move->count, bytes.size());
+  }
+
+  void ring() const { rank1_.say(std::array{std::byte{1}}); }
+
+  SharedRing& ring_to_door() { return *reinterpret_cast<SharedRing*>(memory_.data()); }
+
+  std::span<std::byte> memory_;  // as long as the rings
+  std::optional<RingPair> rings_;
+};
+
+TEST_F(PlayedSharingRank, IsHeardThroughMemory) {
+  write(said_message());
+  ring();
+  expect_message();
+}
+
+TEST_F(PlayedSharingRank, HearsBeatsThroughMemory) {
+  std::array<std::byte, kStreamHeaderBytes> beat;
+  RingMove move = *rings_->reader().read(beat);
+  if (move.count == 0) {
+    EXPECT_EQ(rank1_.hear(1).size(), 1U);  // the bell
+    move = *rings_->reader().read(beat);
+  }
+  EXPECT_EQ(move.count, beat.size());
+  std::array<std::byte, kStreamHeaderBytes> expected;
+  write_stream_header(kBeatTag, 0, expected);
+  EXPECT_EQ(beat, expected);
+}
+
+// Its last words were there before it went.
+TEST_F(PlayedSharingRank, IsHeardToTheEndWhenItGoes) {
+  write(said_message());
+  ASSERT_EQ(::shutdown(rank1_.fd(), SHUT_RDWR), 0);
+  expect_message();
+  expect_lost("closed the connection");
+}
+
+TEST_F(PlayedSharingRank, IsLostWhenItsRingMakesNoSense) {
+  std::atomic_ref(ring_to_door().written_B).store(2 * kRingBytes);
+  ring();
+  expect_lost("bytes apart");
+}
+
+TEST_F(PlayedSharingRank, IsLostWhenWhatItWritesMakesNoSense) {
+  write(std::vector<std::byte>(kStreamHeaderBytes, std::byte{0x5A}));
+  ring();
+  expect_lost("damaged on the way");
+}
+
+TEST_F(PlayedSharingRank, IsLostWhenItTakesNothingThatItWasSentAndGoes) {
+  auto sent = door_->send(kRank1, 1, message(4 * kRingBytes, 3));
+  EXPECT_FALSE(sent.done());
+  ASSERT_EQ(::shutdown(rank1_.fd(), SHUT_RDWR), 0);
+  const auto outcome = sent.wait(soon(), "the peer");
+  ASSERT_FALSE(outcome.ok());
+  EXPECT_EQ(outcome.error().code, ErrorCode::kPeer);
+}
+
+TEST_F(PlayedSharingRank, IsNotHarmedByBellsThatTellOfNothing) {
+  for (int i = 0; i < 1000; ++i) ring();
+  write(said_message());
+  ring();
+  expect_message();
 }
 
 TEST_F(PlayedSecretRank, HasToGoWhenItIsPlainBeforeItsHello) {

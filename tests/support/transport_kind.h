@@ -1,6 +1,7 @@
 // The kinds that tests are repeated over: the transports of the build, "inproc", and
+//   tcp     as between machines of a trusted network
 //   tls     tcp with a secret, everything encrypted
-//   local   tcp with a secret, which ranks of one machine only show each other
+//   local   tcp with a secret, which ranks of one machine show each other; then through memory
 //   mixed   auto, with ranks 0 and 1 on one machine and each other on one of its own
 #pragma once
 
@@ -22,8 +23,8 @@ inline TransportOptions options_for(const std::string& kind, Rank rank, int rank
   if (kind == "tls" || kind == "local") {
     options.kind = "tcp";
     options.secret = std::string(kSecretBytes, 's');
-    options.local_shortcut = kind == "local";
   }
+  if (kind == "tcp" || kind == "tls") options.local_shortcut = false;
   if (kind == "mixed") {
     options.kind = "auto";
     options.bind_address = "127.0.0." + std::to_string(std::max(1, rank.value));
