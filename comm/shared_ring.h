@@ -18,7 +18,7 @@
 namespace motley {
 
 // Long enough that neither end waits for the other at every turn, short enough for the caches.
-inline constexpr std::size_t kRingBytes = std::size_t{512} << 10;
+inline constexpr std::size_t kRingBytes = std::size_t{2} << 20;
 
 // As it lies in shared memory, zeros at first; each end writes cache lines of its own.
 struct SharedRing {

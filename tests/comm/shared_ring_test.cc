@@ -95,7 +95,7 @@ TEST(SharedRing, DoesNotWakeAWriterThatIsNotWaiting) {
 // Each end sleeps until its bell where the ring leaves it nothing to do; a wake that is missing
 // would leave both asleep.
 TEST(SharedRing, CarriesAStreamBetweenTwoThreadsThatSleepUntilTheyAreWoken) {
-  constexpr std::uint64_t kTotal = 64 * kRingBytes;
+  constexpr std::uint64_t kTotal = 16 * kRingBytes;
   constexpr std::chrono::seconds kPatience{60};
   Ring ring;
   std::counting_semaphore<> writers_bell(0);
