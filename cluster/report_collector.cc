@@ -9,6 +9,7 @@
 #include "cluster/workers.h"
 #include "compression/codec.h"
 #include "partitioner/planner.h"
+#include "pipeline/sum_group.h"
 
 namespace motley {
 namespace {
@@ -57,26 +58,41 @@ Result<std::vector<LinkReport>> predict_links(const Plan& plan,
   return links;
 }
 
-// A sum over ranks: each sends every other a slice, and then the slice's sum.
-void predict_sum(const std::set<Rank>& ranks, double parameters, std::vector<double>& sent_bytes) {
-  const auto count = static_cast<double>(ranks.size());
-  for (const Rank rank : ranks) {
-    sent_bytes[rank.index()] += 2 * (count - 1) / count * kFloatBytes * parameters;
+// What each rank sends in a sum over some of them: inside machines as fp32, between them through
+// the plan's codec.
+void predict_sum(const Plan& plan,
+                 const Codec& codec,
+                 const std::set<Rank>& ranks,
+                 std::int64_t parameters,
+                 std::vector<double>& sent_bytes) {
+  if (ranks.size() < 2) return;
+  const SumGroup group = sum_group(plan, std::vector<Rank>(ranks.begin(), ranks.end()));
+  const AllreducePlan sum(group.machines, static_cast<std::size_t>(parameters),
+                          AllreducePlan::kWhole, group.link_speeds);
+  for (const ReduceMessage& message : sum.all_messages()) {
+    const bool inside =
+        message.phase == ReducePhase::kCollect || message.phase == ReducePhase::kSpread;
+    const auto count = static_cast<double>(message.values.count);
+    sent_bytes[message.from.index()] +=
+        inside ? kFloatBytes * count : static_cast<double>(codec.bytes_max(message.values.count));
   }
 }
 
 // Replicas of a stage sum their gradients, and all ranks with a use of it that of a tied parameter.
-void predict_sums(const Plan& plan, const ModelSpec& model, std::vector<double>& sent_bytes) {
+Result<void> predict_sums(const Plan& plan,
+                          const ModelSpec& model,
+                          std::vector<double>& sent_bytes) {
+  MOTLEY_ASSIGN(const auto codec, make_codec(plan.gradient_codec));
   const bool tied = tied_across_ranks(model, plan);
   std::set<Rank> users;
-  double tied_parameters = 0;
+  std::int64_t tied_parameters = 0;
   for (const ChunkPlan& chunk : plan.chunks) {
     std::set<Rank> holders;
     for (const Replica& replica : chunk.replicas) holders.insert(replica.rank);
-    double parameters = 0;
+    std::int64_t parameters = 0;
     for (int l = chunk.first_layer; l < chunk.first_layer + chunk.layer_count; ++l) {
       for (const ParameterSpec& spec : model.layers[static_cast<std::size_t>(l)].parameters) {
-        const auto count = static_cast<double>(spec.count());
+        const auto count = static_cast<std::int64_t>(spec.count());
         if (tied && spec.name == model.tied_pair()->parameter) {
           users.insert(holders.begin(), holders.end());
           tied_parameters = count;
@@ -85,9 +101,10 @@ void predict_sums(const Plan& plan, const ModelSpec& model, std::vector<double>&
         }
       }
     }
-    predict_sum(holders, parameters, sent_bytes);
+    predict_sum(plan, *codec, holders, parameters, sent_bytes);
   }
-  predict_sum(users, tied_parameters, sent_bytes);
+  predict_sum(plan, *codec, users, tied_parameters, sent_bytes);
+  return {};
 }
 
 }  // namespace
@@ -127,7 +144,7 @@ Result<RunReport> ReportCollector::report(const Plan& plan, const ModelSpec& mod
   report.step_s.predicted = plan.predicted_step_s;
   std::vector<double> sent_bytes(ranks_.size(), 0);
   MOTLEY_ASSIGN(report.links, predict_links(plan, model, sent_bytes));
-  predict_sums(plan, model, sent_bytes);
+  MOTLEY_TRY(predict_sums(plan, model, sent_bytes));
   for (std::size_t r = 0; r < ranks_.size(); ++r) {
     const RankSteps& own = ranks_[r];
     const RankPlan& planned = plan.ranks[r];

@@ -4,6 +4,7 @@
 
 #include "base/json.h"
 #include "cluster/report_collector.h"
+#include "compression/codec.h"
 #include "partitioner/cluster.h"
 
 namespace motley {
@@ -84,6 +85,27 @@ TEST(RunReport, CountsTheBytesOfABoundaryBothWays) {
   EXPECT_EQ(report.links[0].payload_bytes, 2 * 4 * 20 * 2);
   EXPECT_EQ(report.ranks[0].sent_bytes.predicted, 160);
   EXPECT_EQ(report.ranks[0].sent_bytes.measured, 160);
+}
+
+// Three replicas of a layer, two of them on one machine: these two add up their halves of the
+// gradient first, and each of them then exchanges its half with the other machine.
+TEST(RunReport, PredictsWhatSumsSendAsTheirCodecMakesIt) {
+  ModelSpec one_layer;
+  one_layer.layers.resize(1);
+  one_layer.layers[0].parameters = {{"weight", {16, 64}}};
+  Plan replicas = plan();
+  replicas.ranks.push_back({"box", "cpu", 1, 0.2, 500});
+  replicas.chunks = {{0, 1, {{Rank{0}, 2}, {Rank{1}, 1}, {Rank{2}, 1}}}};
+  for (const char* chain : {"none", "int8", "int4"}) {
+    replicas.gradient_codec = chain;
+    const auto report = ReportCollector(3).report(replicas, one_layer);
+    ASSERT_TRUE(report.ok()) << describe(report.error());
+    const auto half = static_cast<double>((*make_codec(chain))->bytes_max(512));
+    EXPECT_EQ(report->ranks[0].sent_bytes.predicted, 2 * half) << chain;
+    for (const std::size_t rank : {1, 2}) {
+      EXPECT_EQ(report->ranks[rank].sent_bytes.predicted, 2 * 512 * 4 + half) << chain;
+    }
+  }
 }
 
 TEST(RunReport, SaysWhatIsUnknown) {
