@@ -176,6 +176,30 @@ RC_GTEST_PROP(LocalPairProperty, CarriesMessagesOfAllSizesBothWays, ()) {
   }
 }
 
+// Both rings fill, and both ends have to wake each other all the time.
+TEST(LocalPair, CarriesMoreThanItsMemoryHoldsBothWaysAtOnce) {
+  constexpr std::uint32_t kMessages = 6;
+  constexpr std::size_t kBytes = 3 * kRingBytes + 17;
+  RankGroup group("local", 2);
+  std::vector<std::jthread> ends;
+  for (const Rank self : {kRank0, kRank1}) {
+    ends.emplace_back([&group, self] {
+      const Rank other{1 - self.value};
+      std::vector<Pending> sent;
+      std::vector<Pending> came;
+      for (std::uint32_t i = 0; i < kMessages; ++i) {
+        sent.push_back(group.at(self).send(other, 1, message(kBytes, i)));
+        came.push_back(group.at(self).recv(other, 1, Buffer(kBytes)));
+      }
+      for (std::uint32_t i = 0; i < kMessages; ++i) {
+        auto outcome = came[i].wait(soon(), "a message");
+        EXPECT_TRUE(is_message(outcome, kBytes, i)) << self.value << ", " << i;
+        EXPECT_TRUE(sent[i].wait(soon(), "the peer").ok());
+      }
+    });
+  }
+}
+
 // A rank that has the secret, played by the test.
 class PlayedSecretRank : public testing::Test {
  protected:
