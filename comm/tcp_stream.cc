@@ -17,7 +17,10 @@ namespace asio = boost::asio;
 constexpr std::size_t kFirstBytes = std::size_t{16} << 10;
 constexpr std::size_t kAheadBytes = std::size_t{64} << 10;
 constexpr std::size_t kJoinedMax = std::size_t{4} << 10;  // two small pieces make one record
-constexpr std::size_t kTakenMax = std::size_t{1} << 20;  // to encrypt before others have their turn
+// Between two looks at whether the other end sleeps, so that it copies at the same time.
+constexpr std::size_t kSharedMax = std::size_t{128} << 10;
+// To encrypt, or to copy, before others have their turn.
+constexpr std::size_t kTakenMax = std::size_t{1} << 20;
 
 bool is_would_block(const boost::system::error_code& failure) {
   return failure == asio::error::would_block || failure == asio::error::try_again ||
@@ -109,7 +112,8 @@ Result<bool> TcpStream::handshake() {
 
 // The other end's last bytes are in memory before its socket ends.
 Result<std::size_t> TcpStream::read_shared(std::span<std::byte> into) {
-  MOTLEY_ASSIGN(const RingMove move, rings_->reader().read(into));
+  MOTLEY_ASSIGN(const RingMove move,
+                rings_->reader().read(into.first(std::min(into.size(), kSharedMax))));
   if (move.wakes_peer) ring_bell();
   if (move.count == 0 && gone_.has_value()) return *gone_;
   received_bytes_ += move.count;
@@ -120,12 +124,15 @@ Result<std::size_t> TcpStream::write_shared(std::array<std::span<const std::byte
   if (gone_.has_value()) return *gone_;
   std::size_t taken = 0;
   blocked_ = false;
-  for (const auto piece : pieces) {
-    MOTLEY_ASSIGN(const RingMove move, rings_->writer().write(piece));
-    if (move.wakes_peer) ring_bell();
-    taken += move.count;
-    blocked_ = move.count < piece.size();
-    if (blocked_) break;
+  for (auto piece : pieces) {
+    while (!piece.empty() && !blocked_ && taken < kTakenMax) {
+      const auto turn = piece.first(std::min(piece.size(), kSharedMax));
+      MOTLEY_ASSIGN(const RingMove move, rings_->writer().write(turn));
+      if (move.wakes_peer) ring_bell();
+      taken += move.count;
+      piece = piece.subspan(move.count);
+      blocked_ = move.count < turn.size();
+    }
   }
   sent_bytes_ += taken;
   return taken;
