@@ -11,8 +11,6 @@
 
 #include <array>
 #include <atomic>
-#include <csignal>
-#include <cstdlib>
 #include <cstring>
 #include <deque>
 #include <functional>
@@ -22,104 +20,21 @@
 #include <thread>
 #include <utility>
 
-#include <ucp/api/ucp.h>
-#include <ucs/config/global_opts.h>
-#include <ucs/debug/debug.h>
-
 #include "base/check.h"
-#include "base/hex.h"
 #include "comm/comm_errors.h"
 #include "comm/network_interface.h"
+#include "comm/ucx_worker.h"
 
 namespace motley {
 namespace {
 
-constexpr std::string_view kAddressPrefix = "ucx:";
 constexpr Tag kHelloTag = kTagsEnd;     // beyond the callers' tags
 constexpr int kLongestSleep_ms = 1000;  // UCX's own timers (keep-alive) run in progress
 constexpr double kCloseTimeout_s = 1.0;
 
-Error ucx_error(const std::string& what, ucs_status_t status) {
-  return {ErrorCode::kPeer, what, fmt::format("UCX: {}", ucs_status_string(status)),
-          "check the interface and address of this machine, or choose transport gloo"};
-}
-
 // Tag matching in UCX does not look at the sender, so the sender's rank is part of the tag.
 ucp_tag_t wire_tag(Rank sender, Tag tag) {
   return static_cast<ucp_tag_t>(sender.value) << kTagBits | tag;
-}
-
-struct ContextDelete {
-  void operator()(ucp_context* context) const { ucp_cleanup(context); }
-};
-
-struct WorkerDelete {
-  void operator()(ucp_worker* worker) const { ucp_worker_destroy(worker); }
-};
-
-using ContextPtr = std::unique_ptr<ucp_context, ContextDelete>;
-using WorkerPtr = std::unique_ptr<ucp_worker, WorkerDelete>;
-
-// UCX writes about every lost peer on stderr, and its handlers print and hang on fatal signals.
-// Here failures are Results, and signals are the program's. Both settings are UCX's own for the
-// process.
-void quiet_ucx() {
-  if (std::getenv("UCX_LOG_LEVEL") == nullptr) ucs_global_opts_set_value("LOG_LEVEL", "fatal");
-  for (const int signal : {SIGILL, SIGSEGV, SIGBUS, SIGFPE}) ucs_debug_disable_signal(signal);
-}
-
-Result<ContextPtr> open_context(const std::string& interface, int rank_count) {
-  ucp_config_t* config = nullptr;
-  if (const auto status = ucp_config_read(nullptr, nullptr, &config); status != UCS_OK) {
-    return ucx_error("cannot read UCX's configuration", status);
-  }
-  const std::unique_ptr<ucp_config_t, decltype(&ucp_config_release)> owner(config,
-                                                                           ucp_config_release);
-  // Detecting a lost peer excludes shared memory in this version of UCX, so TCP it is. No
-  // rendezvous: its replies wait behind what the replying side itself is sending, so that two large
-  // messages in opposite directions would go one after the other instead of both at once. No
-  // sending from the caller's memory: UCX ends the process when the peer leaves during such a send
-  // of several parts (an assertion on its completion; docs/decisions/0009).
-  for (const auto& [key, value] : {std::pair{"TLS", "tcp,self"},
-                                   {"RNDV_THRESH", "inf"},
-                                   {"ZCOPY_THRESH", "inf"},
-                                   {"NET_DEVICES", interface.c_str()}}) {
-    if (const auto status = ucp_config_modify(config, key, value); status != UCS_OK) {
-      return ucx_error(fmt::format("UCX refuses {}={}", key, value), status);
-    }
-  }
-  ucp_params_t params{};
-  params.field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_ESTIMATED_NUM_EPS;
-  params.features = UCP_FEATURE_TAG | UCP_FEATURE_WAKEUP;
-  params.estimated_num_eps = static_cast<std::size_t>(rank_count);
-  ucp_context_h context = nullptr;
-  if (const auto status = ucp_init(&params, config, &context); status != UCS_OK) {
-    return ucx_error("cannot start UCX", status);
-  }
-  return ContextPtr(context);
-}
-
-Result<WorkerPtr> open_worker(ucp_context* context, const std::string& interface) {
-  ucp_worker_params_t params{};
-  params.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE;
-  params.thread_mode = UCS_THREAD_MODE_SERIALIZED;
-  ucp_worker_h worker = nullptr;
-  if (const auto status = ucp_worker_create(context, &params, &worker); status != UCS_OK) {
-    return ucx_error(fmt::format("UCX cannot use interface {}", interface), status);
-  }
-  return WorkerPtr(worker);
-}
-
-Result<std::string> address_text(ucp_worker* worker) {
-  ucp_address_t* address = nullptr;
-  std::size_t bytes = 0;
-  if (const auto status = ucp_worker_get_address(worker, &address, &bytes); status != UCS_OK) {
-    return ucx_error("UCX has no address", status);
-  }
-  std::string text(kAddressPrefix);
-  text += to_hex({reinterpret_cast<const char*>(address), bytes});
-  ucp_worker_release_address(worker, address);
-  return text;
 }
 
 enum class Direction { kSend, kReceive };
@@ -149,8 +64,8 @@ struct Peer {
 class UcxTransport : public WatchableTransport {
  public:
   UcxTransport(const TransportOptions& options,
-               ContextPtr context,
-               WorkerPtr worker,
+               UcxContextPtr context,
+               UcxWorkerPtr worker,
                std::string address,
                int worker_fd,
                int task_fd)
@@ -285,12 +200,12 @@ class UcxTransport : public WatchableTransport {
   Result<void> create_endpoints(const std::vector<std::string>& addresses) {
     for (Peer& peer : peers_) {
       if (peer.rank == self_) continue;
-      std::string_view text = addresses[peer.rank.index()];
-      if (!text.starts_with(kAddressPrefix)) {
+      const std::string& text = addresses[peer.rank.index()];
+      if (!is_ucx_address(text)) {
         return peer_unreachable(peer.rank, "its address is not one of UCX");
       }
-      const auto bytes = from_hex(text.substr(kAddressPrefix.size()));
-      if (!bytes || bytes->empty()) return peer_unreachable(peer.rank, "its address is damaged");
+      const auto bytes = read_ucx_address(text);
+      if (!bytes) return peer_unreachable(peer.rank, "its address is damaged");
       ucp_ep_params_t params{};
       params.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE |
                           UCP_EP_PARAM_FIELD_ERR_HANDLER;
@@ -480,8 +395,8 @@ class UcxTransport : public WatchableTransport {
   bool stopping_ = false;
   std::vector<std::pair<ucp_ep_h, ucs_status_t>> failed_;
   std::vector<void*> closing_;
-  ContextPtr context_;
-  WorkerPtr worker_;
+  UcxContextPtr context_;
+  UcxWorkerPtr worker_;
   std::vector<Peer> peers_;  // [Rank]; its size and ranks never change
 
   std::thread thread_;
@@ -495,9 +410,9 @@ Result<std::unique_ptr<WatchableTransport>> make_ucx_transport(const TransportOp
     MOTLEY_ASSIGN(interface, interface_of(options.bind_address));
   }
   quiet_ucx();
-  MOTLEY_ASSIGN(ContextPtr context, open_context(interface, options.rank_count));
-  MOTLEY_ASSIGN(WorkerPtr worker, open_worker(context.get(), interface));
-  MOTLEY_ASSIGN(std::string address, address_text(worker.get()));
+  MOTLEY_ASSIGN(UcxContextPtr context, open_ucx_context(interface, options.rank_count));
+  MOTLEY_ASSIGN(UcxWorkerPtr worker, open_ucx_worker(context.get(), interface));
+  MOTLEY_ASSIGN(std::string address, ucx_address_text(worker.get()));
   int worker_fd = -1;
   if (const auto status = ucp_worker_get_efd(worker.get(), &worker_fd); status != UCS_OK) {
     return ucx_error(fmt::format("UCX cannot sleep on interface {}", interface), status);
