@@ -24,7 +24,8 @@ struct MemoryOffer {
 
 class SharedMemory {
  public:
-  // Zeros, which the system has set aside already. kInternal where it has none to give.
+  // Zeros. The system gives a page when it is first touched, so that what is not used costs nothing.
+  // kInternal where it refuses.
   [[nodiscard]] static Result<SharedMemory> make(std::size_t bytes);
 
   // What another process offers, which is not trusted: nothing is opened that is not such memory,

@@ -62,8 +62,9 @@ Result<SharedMemory> SharedMemory::make(std::size_t bytes) {
   const int file = ::memfd_create(kName, MFD_CLOEXEC | MFD_ALLOW_SEALING);
   if (file < 0) return failed(ErrorCode::kInternal, "memfd_create");
   SharedMemory memory(file, {});
-  errno = ::posix_fallocate(file, 0, static_cast<off_t>(bytes));
-  if (errno != 0) return failed(ErrorCode::kInternal, "posix_fallocate");
+  if (::ftruncate(file, static_cast<off_t>(bytes)) != 0) {
+    return failed(ErrorCode::kInternal, "ftruncate");
+  }
   if (::fcntl(file, F_ADD_SEALS, kSeals) != 0) return failed(ErrorCode::kInternal, "F_ADD_SEALS");
   memory.mapped_ = mapped(file, bytes);
   if (memory.mapped_.empty()) return failed(ErrorCode::kInternal, "mmap");

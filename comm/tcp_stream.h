@@ -66,7 +66,7 @@ class TcpStream {
   // the connection, and then the other end may lose what it has not yet read.
   void leave();
 
-  // That the other end took and gave so far: the signs of life.
+  // That went out and came in so far: the signs of life.
   [[nodiscard]] std::uint64_t sent_bytes() const { return sent_bytes_; }
 
   [[nodiscard]] std::uint64_t received_bytes() const { return received_bytes_; }
