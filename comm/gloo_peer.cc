@@ -7,6 +7,7 @@
 #include <exception>
 
 #include "comm/comm_errors.h"
+#include "comm/take_first.h"
 
 namespace motley {
 namespace {
@@ -65,16 +66,6 @@ Result<void> GlooPeer::wait_connected(Deadline deadline) {
   return peer_unreachable(rank_, "nothing came within the time given");
 }
 
-template <class T>
-std::optional<T> GlooPeer::take(std::map<Tag, std::deque<T>>& waiting, Tag tag) {
-  const auto entry = waiting.find(tag);
-  if (entry == waiting.end()) return std::nullopt;
-  std::optional<T> first(std::move(entry->second.front()));
-  entry->second.pop_front();
-  if (entry->second.empty()) waiting.erase(entry);
-  return first;
-}
-
 // Copies `message` into the buffer of a receive and ends it.
 void GlooPeer::deliver(Operation receive, std::span<const std::byte> message) const {
   const auto room = receive.buffer.message_room();
@@ -99,7 +90,7 @@ Pending GlooPeer::recv(Tag tag, Buffer buffer) {
   Operation operation{std::move(buffer)};
   Pending pending(operation.completion);
   std::unique_lock lock(mutex_);
-  if (auto early = take(early_, tag)) {
+  if (auto early = take_first(early_, tag)) {
     early_bytes_ -= early->message().size();
     changed_.notify_all();
     lock.unlock();
@@ -198,7 +189,7 @@ std::optional<GlooPeer::Place> GlooPeer::place_for(const MessageHeader& header) 
     const bool fits = posted != receives_.end() &&
                       header.bytes <= posted->second.front().buffer.message_room().size();
     if (fits) {
-      auto receive = take(receives_, header.tag);
+      auto receive = take_first(receives_, header.tag);
       return Place{std::move(receive->buffer), std::move(receive->completion), true};
     }
     if (header.bytes <= kEarlyBytesMax - early_bytes_) {
@@ -218,7 +209,7 @@ std::optional<GlooPeer::Place> GlooPeer::place_for(const MessageHeader& header) 
 // small for it, which delivering reports.
 void GlooPeer::keep(Tag tag, Buffer message) {
   std::unique_lock lock(mutex_);
-  auto receive = take(receives_, tag);
+  auto receive = take_first(receives_, tag);
   if (!receive) {
     early_[tag].push_back(std::move(message));
     return;

@@ -85,9 +85,6 @@ class GlooPeer {
     bool asked_for = false;
   };
 
-  template <class T>
-  static std::optional<T> take(std::map<Tag, std::deque<T>>& waiting, Tag tag);
-
   void deliver(Operation receive, std::span<const std::byte> message) const;
 
   // --- the three threads ---

@@ -6,21 +6,12 @@
 
 #include "base/check.h"
 #include "comm/comm_errors.h"
+#include "comm/take_first.h"
 
 namespace motley {
 namespace {
 
 constexpr std::size_t kDroppedAtOnce = std::size_t{64} << 10;
-
-template <class T>
-std::optional<T> take(std::map<Tag, std::deque<T>>& waiting, Tag tag) {
-  const auto entry = waiting.find(tag);
-  if (entry == waiting.end()) return std::nullopt;
-  std::optional<T> first(std::move(entry->second.front()));
-  entry->second.pop_front();
-  if (entry->second.empty()) waiting.erase(entry);
-  return first;
-}
 
 }  // namespace
 
@@ -28,7 +19,7 @@ Mailbox::Posted Mailbox::recv(Tag tag, Buffer buffer) {
   Receive receive{std::move(buffer), std::make_shared<Completion>()};
   Posted posted{Pending(receive.completion)};
   std::unique_lock lock(mutex_);
-  if (auto early = take(early_, tag)) {
+  if (auto early = take_first(early_, tag)) {
     early_bytes_ -= early->message().size();
     posted.wakes_reader = std::exchange(reader_waits_, false);
     lock.unlock();
@@ -46,7 +37,7 @@ bool Mailbox::begin(Tag tag, std::uint64_t message_bytes) {
   MOTLEY_CHECK(!arrival_ && message_bytes >= kFrameHeaderBytes, "{} bytes", message_bytes);
   std::unique_lock lock(mutex_);
   Arrival arrival{tag, message_bytes};
-  if (auto receive = take(receives_, tag)) {
+  if (auto receive = take_first(receives_, tag)) {
     lock.unlock();
     const std::size_t room_bytes = receive->buffer.message_room().size();
     arrival.is_kept = message_bytes <= room_bytes;
@@ -91,7 +82,7 @@ void Mailbox::deliver(Arrival arrival) {
   }
   arrival.buffer.set_payload_bytes(arrival.bytes - kFrameHeaderBytes);
   std::unique_lock lock(mutex_);
-  auto receive = take(receives_, arrival.tag);
+  auto receive = take_first(receives_, arrival.tag);
   if (!receive) {
     early_[arrival.tag].push_back(std::move(arrival.buffer));
     return;
