@@ -19,9 +19,10 @@
 #include <boost/program_options.hpp>
 
 #include "base/clock.h"
-#include "base/files.h"
-#include "comm/transport.h"
-#include "pipeline/allreduce_bench.h"
+#include "base/system/files.h"
+#include "comm/make_transport.h"
+#include "comm/transport/transport.h"
+#include "measure/allreduce_bench.h"
 #ifdef MOTLEY_WITH_GLOO
 #include "bench/gloo_allreduce.h"
 #endif

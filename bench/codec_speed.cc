@@ -5,8 +5,8 @@
 //
 // MIB of normally distributed fp32 values, by default more than most caches hold, as one slice or
 // in slices of so many KiB. Rates are shares of memcpy's, which is printed;
-// compression/codec_rates.h says what is measured. With --json: one object a codec, in bytes a
-// second. bench/codec_speed_peer.py runs PyTorch beside it.
+// compression/feedback/codec_rates.h says what is measured. With --json: one object a codec, in
+// bytes a second. bench/codec_speed_peer.py runs PyTorch beside it.
 #include <fmt/format.h>
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 
 #include <boost/program_options.hpp>
 
-#include "compression/codec_rates.h"
+#include "compression/feedback/codec_rates.h"
 
 namespace {
 

@@ -19,9 +19,9 @@
 #include "base/clock.h"
 #include "base/philox.h"
 #include "bench/scale_cases.h"
-#include "partitioner/pace.h"
-#include "partitioner/slot_classes.h"
-#include "partitioner/stage_reach.h"
+#include "partitioner/cost/pace.h"
+#include "partitioner/cost/stage_reach.h"
+#include "partitioner/search/slot_classes.h"
 
 namespace motley {
 namespace {

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <string>
 
-#include "partitioner/planner.h"
+#include "partitioner/search/planner.h"
 
 namespace motley {
 

@@ -7,8 +7,8 @@
 #include <string>
 
 #include "base/clock.h"
-#include "partitioner/simulator.h"
-#include "pipeline/schedules.h"
+#include "partitioner/simulate/simulator.h"
+#include "pipeline/schedule/schedules.h"
 
 namespace {
 

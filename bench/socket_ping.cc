@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "base/files.h"
 #include "base/median.h"
+#include "base/system/files.h"
 
 namespace motley {
 namespace {

@@ -16,8 +16,8 @@
 
 #include "base/clock.h"
 #include "base/philox.h"
-#include "models/chain.h"
-#include "models/torch_threads.h"
+#include "models/kernels/torch_threads.h"
+#include "models/layers/chain.h"
 
 namespace {
 

@@ -15,10 +15,11 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "base/files.h"
 #include "base/secret.h"
+#include "base/system/files.h"
 #include "bench/socket_ping.h"
-#include "training/link_bench.h"
+#include "comm/make_transport.h"
+#include "measure/link_bench.h"
 #ifdef MOTLEY_WITH_GLOO
 #include "bench/gloo_ping.h"
 #endif

@@ -11,8 +11,8 @@
 #include <utility>
 
 #include "base/check.h"
-#include "base/files.h"
 #include "base/hash.h"
+#include "base/system/files.h"
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/folders.h"
 #include "checkpoint/input_file.h"

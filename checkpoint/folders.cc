@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/check.h"
-#include "base/files.h"
+#include "base/system/files.h"
 #include "checkpoint/checkpoint.h"
 
 namespace motley {

@@ -8,7 +8,7 @@
 #include <cerrno>
 #include <utility>
 
-#include "base/files.h"
+#include "base/system/files.h"
 
 namespace motley {
 namespace {

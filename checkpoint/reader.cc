@@ -8,8 +8,8 @@
 #include <system_error>
 #include <utility>
 
-#include "base/files.h"
 #include "base/hash.h"
+#include "base/system/files.h"
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/folders.h"
 #include "checkpoint/input_file.h"

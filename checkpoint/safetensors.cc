@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "base/check.h"
-#include "base/files.h"
 #include "base/hash.h"
+#include "base/system/files.h"
 #include "checkpoint/input_file.h"
 #include "checkpoint/safetensors_header.h"
 

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/check.h"
-#include "base/files.h"
+#include "base/system/files.h"
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/folders.h"
 #include "checkpoint/manifest.h"

@@ -4,7 +4,7 @@
 #   target_precompile_headers(TARGET REUSE_FROM motley_torch)
 # shares the precompiled <ATen/ATen.h>; it must link motley::torch and motley_warnings.
 motley_add_module(torch
-  SOURCES models/torch_threads.cc
-  HEADERS models/torch_threads.h
+  SOURCES models/kernels/torch_threads.cc
+  HEADERS models/kernels/torch_threads.h
   PUBLIC motley::base ${TORCH_LIBRARIES})
 target_precompile_headers(motley_torch PRIVATE <ATen/ATen.h> <ATen/Parallel.h>)

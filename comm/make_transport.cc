@@ -1,17 +1,19 @@
+#include "comm/make_transport.h"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <utility>
 
-#include "comm/tcp_transport.h"
-#include "comm/transport.h"
-#include "comm/watched_transport.h"
+#include "comm/tcp/tcp_transport.h"
+#include "comm/tcp/watched_transport.h"
+#include "comm/transport/transport.h"
 #ifdef MOTLEY_WITH_UCX
-#include "comm/ucx_transport.h"
+#include "comm/ucx/ucx_transport.h"
 #endif
 #ifdef MOTLEY_WITH_GLOO
-#include "comm/gloo_transport.h"
+#include "comm/gloo/gloo_transport.h"
 #endif
 
 namespace motley {

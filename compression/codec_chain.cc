@@ -6,11 +6,11 @@
 #include <string_view>
 #include <vector>
 
-#include "compression/dense_formats.h"
-#include "compression/low_rank_codec.h"
-#include "compression/quantised_formats.h"
-#include "compression/sparse_codec.h"
-#include "compression/zstd_codec.h"
+#include "compression/formats/dense_formats.h"
+#include "compression/formats/quantised_formats.h"
+#include "compression/formats/zstd_codec.h"
+#include "compression/lowrank/low_rank_codec.h"
+#include "compression/sparse/sparse_codec.h"
 
 namespace motley {
 namespace {
@@ -129,6 +129,11 @@ std::unique_ptr<const Codec> make_chain_codec(const CodecChain& chain, double de
   auto codec = make_first_codec(chain, density_max);
   return chain.zstd_level == 0 ? std::move(codec)
                                : make_zstd_codec(std::move(codec), chain.zstd_level);
+}
+
+Result<std::unique_ptr<const Codec>> make_codec(const std::string& chain) {
+  MOTLEY_ASSIGN(const CodecChain parsed, parse_codec_chain(chain));
+  return make_chain_codec(parsed, parsed.density.value_or(1));
 }
 
 }  // namespace motley

@@ -7,8 +7,8 @@
 #include <optional>
 #include <string>
 
-#include "compression/codec.h"
-#include "compression/fixed_size_codec.h"
+#include "compression/codec/codec.h"
+#include "compression/codec/fixed_size_codec.h"
 
 namespace motley {
 
@@ -22,7 +22,7 @@ struct CodecChain {
   [[nodiscard]] bool lossy() const;
 
   // Whether messages leave out most of what they are made of, so that only a sender that adds it
-  // to its next ones (compression/gradient_compressor.h) has use for it.
+  // to its next ones (compression/feedback/gradient_compressor.h) has use for it.
   [[nodiscard]] bool for_gradients_only() const { return density.has_value() || rank.has_value(); }
 };
 
@@ -33,5 +33,9 @@ struct CodecChain {
 // REQUIRES: not below the chain's density.
 [[nodiscard]] std::unique_ptr<const Codec> make_chain_codec(const CodecChain& chain,
                                                             double density_max);
+
+// The codec that a chain as text names; kConfig, naming the known ones, when it is not one. "auto"
+// is not a codec: the planner turns it into one.
+[[nodiscard]] Result<std::unique_ptr<const Codec>> make_codec(const std::string& chain);
 
 }  // namespace motley

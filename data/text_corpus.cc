@@ -6,7 +6,7 @@
 #include <system_error>
 #include <utility>
 
-#include "base/files.h"
+#include "base/system/files.h"
 #include "data/corpus.h"
 
 namespace motley {

@@ -8,8 +8,8 @@
 
 #include "base/json.h"
 #include "base/log.h"
-#include "cluster/allreduce.h"
-#include "partitioner/text_table.h"
+#include "cluster/examine/allreduce.h"
+#include "partitioner/advise/text_table.h"
 #include "tools/command.h"
 #include "tools/inputs.h"
 

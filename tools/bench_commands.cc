@@ -7,10 +7,11 @@
 
 #include "base/json.h"
 #include "base/log.h"
-#include "cluster/probe.h"
-#include "comm/transport.h"
-#include "compression/codec_rates.h"
-#include "partitioner/text_table.h"
+#include "cluster/examine/probe.h"
+#include "comm/make_transport.h"
+#include "comm/transport/transport.h"
+#include "compression/feedback/codec_rates.h"
+#include "partitioner/advise/text_table.h"
 #include "tools/command.h"
 #include "tools/inputs.h"
 

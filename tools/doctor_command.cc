@@ -8,8 +8,8 @@
 
 #include "base/json.h"
 #include "base/log.h"
-#include "cluster/diagnosis.h"
-#include "partitioner/text_table.h"
+#include "cluster/examine/diagnosis.h"
+#include "partitioner/advise/text_table.h"
 #include "tools/command.h"
 #include "tools/inputs.h"
 

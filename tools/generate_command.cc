@@ -4,10 +4,10 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "base/files.h"
 #include "base/log.h"
-#include "cluster/run_folder.h"
-#include "cluster/worker_group.h"
+#include "base/system/files.h"
+#include "cluster/launch/worker_group.h"
+#include "cluster/run/run_folder.h"
 #include "job/config_io.h"
 #include "tools/command.h"
 #include "tools/inputs.h"

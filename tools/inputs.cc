@@ -5,11 +5,11 @@
 
 #include <cstring>
 
-#include "base/files.h"
-#include "base/program_path.h"
+#include "base/system/files.h"
+#include "base/system/program_path.h"
 #include "base/toml.h"
-#include "cluster/run_folder.h"
-#include "partitioner/links.h"
+#include "cluster/run/run_folder.h"
+#include "plan/links.h"
 
 namespace motley {
 namespace {

@@ -7,12 +7,12 @@
 #include <vector>
 
 #include "base/result.h"
-#include "cluster/run_report.h"
+#include "cluster/run/run_report.h"
 #include "job/config_io.h"
-#include "partitioner/calibration.h"
-#include "partitioner/cluster.h"
-#include "partitioner/plan.h"
-#include "partitioner/profile.h"
+#include "partitioner/advise/calibration.h"
+#include "plan/cluster.h"
+#include "plan/plan.h"
+#include "plan/profile.h"
 #include "tools/arguments.h"
 
 namespace motley {

@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <exception>
 
-#include "base/version.h"
+#include "base/system/version.h"
 #include "tools/command.h"
 
 namespace motley {

@@ -5,18 +5,18 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "base/files.h"
 #include "base/json.h"
 #include "base/log.h"
-#include "cluster/measure.h"
-#include "cluster/prepare.h"
-#include "partitioner/advisor.h"
-#include "partitioner/calibration.h"
-#include "partitioner/explain.h"
-#include "partitioner/pins.h"
-#include "partitioner/plan_comparison.h"
-#include "partitioner/remedy.h"
-#include "partitioner/what_if.h"
+#include "base/system/files.h"
+#include "cluster/examine/measure.h"
+#include "cluster/run/prepare.h"
+#include "partitioner/advise/advisor.h"
+#include "partitioner/advise/calibration.h"
+#include "partitioner/advise/explain.h"
+#include "partitioner/advise/plan_comparison.h"
+#include "partitioner/advise/remedy.h"
+#include "partitioner/advise/what_if.h"
+#include "plan/pins.h"
 #include "tools/command.h"
 #include "tools/inputs.h"
 

@@ -3,10 +3,10 @@
 
 #include <cstdio>
 
-#include "base/files.h"
 #include "base/json.h"
 #include "base/log.h"
-#include "cluster/probe.h"
+#include "base/system/files.h"
+#include "cluster/examine/probe.h"
 #include "tools/command.h"
 #include "tools/inputs.h"
 

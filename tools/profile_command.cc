@@ -3,11 +3,11 @@
 
 #include <cstdio>
 
-#include "base/files.h"
 #include "base/json.h"
 #include "base/log.h"
-#include "cluster/measure.h"
-#include "models/model_spec.h"
+#include "base/system/files.h"
+#include "cluster/examine/measure.h"
+#include "models/spec/model_spec.h"
 #include "tools/command.h"
 #include "tools/inputs.h"
 

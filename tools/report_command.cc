@@ -4,7 +4,7 @@
 #include <cstdio>
 
 #include "base/json.h"
-#include "cluster/run_folder.h"
+#include "cluster/run/run_folder.h"
 #include "tools/command.h"
 #include "tools/inputs.h"
 

@@ -7,14 +7,14 @@
 #include <utility>
 #include <vector>
 
-#include "base/files.h"
 #include "base/json.h"
 #include "base/median.h"
-#include "cluster/prepare.h"
-#include "cluster/run_folder.h"
-#include "cluster/workers.h"
-#include "partitioner/simulate_plan.h"
-#include "partitioner/svg_timeline.h"
+#include "base/system/files.h"
+#include "cluster/launch/workers.h"
+#include "cluster/run/prepare.h"
+#include "cluster/run/run_folder.h"
+#include "partitioner/search/simulate_plan.h"
+#include "partitioner/simulate/svg_timeline.h"
 #include "tools/command.h"
 #include "tools/inputs.h"
 

@@ -5,10 +5,10 @@
 #include <cstdio>
 
 #include "base/log.h"
-#include "cluster/prepare.h"
-#include "cluster/run_folder.h"
-#include "cluster/training_run.h"
-#include "partitioner/explain.h"
+#include "cluster/run/prepare.h"
+#include "cluster/run/run_folder.h"
+#include "cluster/run/training_run.h"
+#include "partitioner/advise/explain.h"
 #include "tools/command.h"
 #include "tools/inputs.h"
 

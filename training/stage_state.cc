@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "base/check.h"
-#include "models/initialize.h"
+#include "models/spec/initialize.h"
 
 namespace motley {
 namespace {

@@ -15,7 +15,7 @@
 
 #include "base/result.h"
 #include "checkpoint/checkpoint.h"
-#include "models/model_spec.h"
+#include "models/spec/model_spec.h"
 #include "training/optimizer.h"
 #include "training/vote.h"
 

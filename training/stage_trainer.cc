@@ -8,8 +8,8 @@
 #include <ATen/ATen.h>
 
 #include "base/check.h"
-#include "models/chain.h"
-#include "partitioner/planner.h"
+#include "models/layers/chain.h"
+#include "partitioner/search/planner.h"
 #include "training/lr_schedule.h"
 
 namespace motley {

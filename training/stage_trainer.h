@@ -11,10 +11,10 @@
 #include <ATen/core/Tensor.h>
 
 #include "base/result.h"
-#include "cluster/protocol.h"
 #include "data/source.h"
-#include "models/layer.h"
-#include "models/model_spec.h"
+#include "models/layers/layer.h"
+#include "models/spec/model_spec.h"
+#include "protocol/protocol.h"
 #include "training/stage_state.h"
 #include "training/trained_stage.h"
 #include "training/vote.h"

@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "checkpoint/checkpoint.h"
-#include "pipeline/stage_compute.h"
+#include "pipeline/execute/stage_compute.h"
 
 namespace motley {
 

@@ -1,4 +1,4 @@
-#include "base/blas_core.h"
+#include "base/system/blas_core.h"
 
 #include <gtest/gtest.h>
 

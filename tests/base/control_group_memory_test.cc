@@ -1,5 +1,5 @@
 // On made-up control group trees, as the kernel shows them.
-#include "base/control_group_memory.h"
+#include "base/system/control_group_memory.h"
 
 #include <unistd.h>
 

@@ -1,5 +1,5 @@
 // On made-up control group trees, as the kernel shows them.
-#include "base/system_cores.h"
+#include "base/system/system_cores.h"
 
 #include <unistd.h>
 

@@ -1,4 +1,4 @@
-#include "cluster/allreduce.h"
+#include "cluster/examine/allreduce.h"
 
 #include <gtest/gtest.h>
 

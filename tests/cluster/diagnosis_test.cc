@@ -1,5 +1,5 @@
 // Each test takes two machines on which all is well and changes one thing.
-#include "cluster/diagnosis.h"
+#include "cluster/examine/diagnosis.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "cluster/event_fields.h"
+#include "cluster/launch/event_fields.h"
 
 #include <limits>
 

@@ -1,4 +1,4 @@
-#include "cluster/failure.h"
+#include "cluster/launch/failure.h"
 
 #include <signal.h>
 

@@ -1,4 +1,4 @@
-#include "cluster/line_splitter.h"
+#include "cluster/launch/line_splitter.h"
 
 #include <vector>
 

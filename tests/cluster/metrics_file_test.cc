@@ -1,4 +1,4 @@
-#include "cluster/metrics_file.h"
+#include "cluster/run/metrics_file.h"
 
 #include <sys/resource.h>
 
@@ -8,7 +8,7 @@
 
 #include <gtest/gtest.h>
 
-#include "base/files.h"
+#include "base/system/files.h"
 
 namespace motley {
 namespace {

@@ -1,4 +1,4 @@
-#include "cluster/metrics.h"
+#include "cluster/run/metrics.h"
 
 #include <cmath>
 

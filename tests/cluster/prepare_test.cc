@@ -1,4 +1,4 @@
-#include "cluster/prepare.h"
+#include "cluster/run/prepare.h"
 
 #include <string>
 

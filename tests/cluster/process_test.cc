@@ -1,4 +1,4 @@
-#include "cluster/process.h"
+#include "cluster/launch/process.h"
 
 #include <poll.h>
 #include <signal.h>

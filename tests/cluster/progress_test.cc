@@ -1,4 +1,4 @@
-#include "cluster/progress.h"
+#include "cluster/run/progress.h"
 
 #include <algorithm>
 #include <cstdlib>

@@ -1,11 +1,11 @@
-#include "cluster/run_report.h"
+#include "cluster/run/run_report.h"
 
 #include <gmock/gmock.h>
 
 #include "base/json.h"
-#include "cluster/report_collector.h"
-#include "compression/codec.h"
-#include "partitioner/cluster.h"
+#include "cluster/run/report_collector.h"
+#include "compression/codec_chain.h"
+#include "plan/cluster.h"
 
 namespace motley {
 namespace {

@@ -1,4 +1,4 @@
-#include "cluster/stop_signals.h"
+#include "cluster/launch/stop_signals.h"
 
 #include <unistd.h>
 

@@ -1,4 +1,4 @@
-#include "cluster/transport_choice.h"
+#include "cluster/launch/transport_choice.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "cluster/worker_command.h"
+#include "cluster/launch/worker_command.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

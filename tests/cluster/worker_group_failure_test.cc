@@ -1,7 +1,7 @@
 #include <chrono>
 #include <thread>
 
-#include "cluster/worker_group.h"
+#include "cluster/launch/worker_group.h"
 #include "tests/cluster/worker_group_fixture.h"
 
 namespace motley {

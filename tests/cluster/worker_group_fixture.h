@@ -14,7 +14,7 @@
 #include <gtest/gtest.h>
 
 #include "base/json.h"
-#include "cluster/worker_group.h"
+#include "cluster/launch/worker_group.h"
 #include "tests/cluster/process_state.h"
 
 namespace motley {

@@ -1,4 +1,4 @@
-#include "cluster/worker_group.h"
+#include "cluster/launch/worker_group.h"
 
 #include "tests/cluster/worker_group_fixture.h"
 

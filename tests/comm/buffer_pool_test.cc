@@ -1,4 +1,4 @@
-#include "comm/buffer_pool.h"
+#include "comm/transport/buffer_pool.h"
 
 #include <gtest/gtest.h>
 

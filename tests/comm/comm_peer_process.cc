@@ -5,7 +5,8 @@
 #include <iostream>
 #include <string>
 
-#include "comm/transport.h"
+#include "comm/make_transport.h"
+#include "comm/transport/transport.h"
 #include "support/transport_kind.h"
 
 using motley::Buffer;

@@ -11,9 +11,9 @@
 #include <gtest/gtest.h>
 
 #include "base/hash.h"
-#include "comm/frame_header.h"
-#include "comm/frame_link.h"
-#include "compression/codec.h"
+#include "comm/frames/frame_header.h"
+#include "comm/frames/frame_link.h"
+#include "compression/codec_chain.h"
 #include "support/rank_group.h"
 
 namespace motley {

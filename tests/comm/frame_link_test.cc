@@ -1,4 +1,4 @@
-#include "comm/frame_link.h"
+#include "comm/frames/frame_link.h"
 
 #include <cstring>
 #include <string>

@@ -10,7 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "base/hash.h"
-#include "comm/frame_header.h"
+#include "comm/frames/frame_header.h"
 
 namespace motley {
 namespace {

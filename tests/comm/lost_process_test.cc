@@ -13,7 +13,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "comm/transport.h"
+#include "comm/make_transport.h"
+#include "comm/transport/transport.h"
 #include "support/rank_group.h"
 
 extern char** environ;

@@ -1,8 +1,10 @@
+#include "comm/make_transport.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "comm/network_interface.h"
-#include "comm/transport.h"
+#include "comm/transport/network_interface.h"
+#include "comm/transport/transport.h"
 #include "support/rank_group.h"
 
 namespace motley {

@@ -1,5 +1,5 @@
-// Meddler: sits between a rank that dials and the door of a TCP transport, passes on what both say,
-// remembers it, and turns one bit over, once.
+// Meddler: sits between a rank that connects and the acceptor of a TCP transport, passes on what
+// both say, remembers it, and turns one bit over, once.
 #pragma once
 
 #include <poll.h>
@@ -23,9 +23,9 @@ class Meddler {
  public:
   static constexpr std::size_t kNever = ~std::size_t{0};
 
-  // Flips the lowest bit of byte `flipped_at` of what the dialling ranks say, all together.
-  explicit Meddler(std::string door, std::size_t flipped_at = kNever)
-      : door_(std::move(door)), flipped_at_(flipped_at) {
+  // Flips the lowest bit of byte `flipped_at` of what the connecting ranks say, all together.
+  explicit Meddler(std::string acceptor, std::size_t flipped_at = kNever)
+      : acceptor_(std::move(acceptor)), flipped_at_(flipped_at) {
     sockaddr_in here{};
     here.sin_family = AF_INET;
     here.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
@@ -33,7 +33,7 @@ class Meddler {
     EXPECT_EQ(::listen(listening_.fd(), 4), 0);
     socklen_t bytes = sizeof here;
     ::getsockname(listening_.fd(), reinterpret_cast<sockaddr*>(&here), &bytes);
-    const std::string kind = door_.substr(0, door_.find(':'));
+    const std::string kind = acceptor_.substr(0, acceptor_.find(':'));
     address_ = kind + ":127.0.0.1:" + std::to_string(ntohs(here.sin_port));
     thread_ = std::jthread([this] { run(); });
   }
@@ -43,7 +43,7 @@ class Meddler {
   Meddler(const Meddler&) = delete;
   Meddler& operator=(const Meddler&) = delete;
 
-  // As the door's.
+  // As the acceptor's.
   [[nodiscard]] const std::string& address() const { return address_; }
 
   // Whether these bytes went by, either way.
@@ -60,16 +60,17 @@ class Meddler {
     while (!stopping_) {
       pollfd waiting{listening_.fd(), POLLIN, 0};
       if (::poll(&waiting, 1, kLook_ms) <= 0) continue;
-      const Stranger dialling = Stranger::accepted_by(listening_);
-      const Stranger door(door_);
-      while (!stopping_ && pass_on(dialling, door)) {
+      const Stranger connecting = Stranger::accepted_by(listening_);
+      const Stranger acceptor(acceptor_);
+      while (!stopping_ && pass_on(connecting, acceptor)) {
       }
     }
   }
 
   // False once one end has closed.
-  bool pass_on(const Stranger& dialling, const Stranger& door) {
-    std::array<pollfd, 2> ends = {pollfd{dialling.fd(), POLLIN, 0}, pollfd{door.fd(), POLLIN, 0}};
+  bool pass_on(const Stranger& connecting, const Stranger& acceptor) {
+    std::array<pollfd, 2> ends = {pollfd{connecting.fd(), POLLIN, 0},
+                                  pollfd{acceptor.fd(), POLLIN, 0}};
     if (::poll(ends.data(), ends.size(), kLook_ms) <= 0) return true;
     std::array<std::byte, 4096> bytes;
     for (const pollfd& end : ends) {
@@ -77,13 +78,13 @@ class Meddler {
       const ssize_t count = ::recv(end.fd, bytes.data(), bytes.size(), 0);
       if (count <= 0) return false;
       const auto said = std::span(bytes).first(static_cast<std::size_t>(count));
-      const bool is_dialling = end.fd == dialling.fd();
-      if (is_dialling) meddle(said);
+      const bool is_connecting = end.fd == connecting.fd();
+      if (is_connecting) meddle(said);
       {
         const std::lock_guard lock(mutex_);
-        std::ranges::copy(said, std::back_inserter(heard_[is_dialling ? 0 : 1]));
+        std::ranges::copy(said, std::back_inserter(heard_[is_connecting ? 0 : 1]));
       }
-      (is_dialling ? door : dialling).try_to_say(said);
+      (is_connecting ? acceptor : connecting).try_to_say(said);
     }
     return true;
   }
@@ -95,13 +96,14 @@ class Meddler {
     passed_ += said.size();
   }
 
-  const std::string door_;
+  const std::string acceptor_;
   const std::size_t flipped_at_;
   const Stranger listening_ = Stranger::unconnected();
   std::string address_;
   std::size_t passed_ = 0;  // the thread's
   std::mutex mutex_;
-  std::array<std::vector<std::byte>, 2> heard_;  // by the dialling ranks, by the door; under mutex_
+  std::array<std::vector<std::byte>, 2>
+      heard_;  // by the connecting ranks, by the acceptor; under mutex_
   std::atomic<bool> stopping_ = false;
   std::jthread thread_;
 };

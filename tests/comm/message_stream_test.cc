@@ -1,5 +1,5 @@
 // Messages through SendQueue and MessageReader into a Mailbox, as a stream that is cut anywhere.
-#include "comm/message_stream.h"
+#include "comm/transport/message_stream.h"
 
 #include <algorithm>
 #include <cstring>

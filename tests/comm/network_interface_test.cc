@@ -1,4 +1,4 @@
-#include "comm/network_interface.h"
+#include "comm/transport/network_interface.h"
 
 #include <algorithm>
 

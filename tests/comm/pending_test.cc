@@ -1,4 +1,4 @@
-#include "comm/pending.h"
+#include "comm/transport/pending.h"
 
 #include <memory>
 #include <thread>

@@ -1,4 +1,4 @@
-#include "comm/shared_memory.h"
+#include "comm/tcp/shared_memory.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>

@@ -1,4 +1,4 @@
-#include "comm/shared_ring.h"
+#include "comm/tcp/shared_ring.h"
 
 #include <algorithm>
 #include <deque>

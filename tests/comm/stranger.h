@@ -1,4 +1,4 @@
-// Stranger: a bare socket on the door of a TCP transport, for what no rank would do.
+// Stranger: a bare socket on the acceptor of a TCP transport, for what no rank would do.
 #pragma once
 
 #include <arpa/inet.h>

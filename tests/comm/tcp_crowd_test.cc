@@ -15,8 +15,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "comm/make_transport.h"
 #include "comm/stranger.h"
-#include "comm/transport.h"
+#include "comm/transport/transport.h"
 #include "support/rank_group.h"
 
 namespace motley {
@@ -101,7 +102,7 @@ class Crowded : public testing::TestWithParam<std::string> {
 
 TEST_P(Crowded, IsAGroupThatMeetsAndWorksAllTheSame) {
   crowd_.reserve(kCrowd);
-  open(kRank2);  // listens, and dials only after the crowd has come
+  open(kRank2);  // listens, and connects only after the crowd has come
   std::vector<std::string> addresses;
   for (const auto& rank : ranks_) addresses.push_back(rank->address());
   std::vector<std::jthread> meeting;

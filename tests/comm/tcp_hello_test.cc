@@ -1,4 +1,4 @@
-#include "comm/tcp_hello.h"
+#include "comm/tcp/tcp_hello.h"
 
 #include <array>
 #include <cstring>

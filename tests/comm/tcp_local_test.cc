@@ -12,14 +12,15 @@
 
 #include <gmock/gmock.h>
 
-#include "comm/derived_key.h"
+#include "comm/make_transport.h"
 #include "comm/meddler.h"
-#include "comm/message_stream.h"
-#include "comm/shared_ring.h"
 #include "comm/stranger.h"
-#include "comm/tcp_hello.h"
-#include "comm/tcp_transport.h"
-#include "comm/tls_session.h"
+#include "comm/tcp/derived_key.h"
+#include "comm/tcp/shared_ring.h"
+#include "comm/tcp/tcp_hello.h"
+#include "comm/tcp/tcp_transport.h"
+#include "comm/tcp/tls_session.h"
+#include "comm/transport/message_stream.h"
 #include "support/property.h"
 #include "support/rank_group.h"
 
@@ -46,26 +47,28 @@ bool is_message(Result<Buffer>& came, std::size_t bytes, std::uint32_t seed) {
   return came.ok() && std::ranges::equal(came->message(), message(bytes, seed).message());
 }
 
-// Rank 1 dials rank 0 through a meddler.
+// Rank 1 connects rank 0 through a meddler.
 class Observed {
  public:
-  Observed(const TransportOptions& of_door, const TransportOptions& of_dialling)
-      : door_(open(of_door)), meddler_(door_->address()), dialling_(open(of_dialling)) {
+  Observed(const TransportOptions& of_acceptor, const TransportOptions& of_connecting)
+      : acceptor_(open(of_acceptor)),
+        meddler_(acceptor_->address()),
+        connecting_(open(of_connecting)) {
     std::jthread waiting([&] {
-      const auto met = door_->connect({door_->address(), dialling_->address()}, soon());
+      const auto met = acceptor_->connect({acceptor_->address(), connecting_->address()}, soon());
       EXPECT_TRUE(met.ok()) << describe(met.error());
     });
-    const auto met = dialling_->connect({meddler_.address(), dialling_->address()}, soon());
+    const auto met = connecting_->connect({meddler_.address(), connecting_->address()}, soon());
     EXPECT_TRUE(met.ok()) << describe(met.error());
   }
 
   // Carries a message each way and tells how many of the two could be seen.
   int seen_of_two() {
     const std::array seeds = {1U, 2U};
-    auto there = door_->recv(kRank1, 1, Buffer(kPayloadBytes));
-    auto back = dialling_->recv(kRank0, 1, Buffer(kPayloadBytes));
-    auto sent = dialling_->send(kRank0, 1, message(kPayloadBytes, seeds[0]));
-    auto answered = door_->send(kRank1, 1, message(kPayloadBytes, seeds[1]));
+    auto there = acceptor_->recv(kRank1, 1, Buffer(kPayloadBytes));
+    auto back = connecting_->recv(kRank0, 1, Buffer(kPayloadBytes));
+    auto sent = connecting_->send(kRank0, 1, message(kPayloadBytes, seeds[0]));
+    auto answered = acceptor_->send(kRank1, 1, message(kPayloadBytes, seeds[1]));
     auto came = there.wait(soon(), "a message");
     auto answer = back.wait(soon(), "the answer");
     EXPECT_TRUE(is_message(came, kPayloadBytes, seeds[0]));
@@ -80,8 +83,8 @@ class Observed {
   }
 
   [[nodiscard]] bool is_local() const {
-    EXPECT_EQ(door_->is_local(kRank1), dialling_->is_local(kRank0));
-    return door_->is_local(kRank1);
+    EXPECT_EQ(acceptor_->is_local(kRank1), connecting_->is_local(kRank0));
+    return acceptor_->is_local(kRank1);
   }
 
  private:
@@ -91,9 +94,9 @@ class Observed {
     return std::move(transport).value();
   }
 
-  const std::unique_ptr<LocatingTransport> door_;
+  const std::unique_ptr<LocatingTransport> acceptor_;
   Meddler meddler_;
-  const std::unique_ptr<LocatingTransport> dialling_;
+  const std::unique_ptr<LocatingTransport> connecting_;
 };
 
 TransportOptions options_of(const std::string& kind, Rank rank) {
@@ -115,18 +118,18 @@ TEST(LocalPair, StaysEncryptedWhereThatIsAskedFor) {
 }
 
 TEST(LocalPair, StaysEncryptedWhereOneEndAsksForIt) {
-  for (const auto& [door, dialling] : {std::pair{"tls", "local"}, {"local", "tls"}}) {
-    Observed pair(options_of(door, kRank0), options_of(dialling, kRank1));
+  for (const auto& [acceptor, connecting] : {std::pair{"tls", "local"}, {"local", "tls"}}) {
+    Observed pair(options_of(acceptor, kRank0), options_of(connecting, kRank1));
     EXPECT_EQ(pair.seen_of_two(), 0);
     EXPECT_FALSE(pair.is_local());
   }
 }
 
-// The meddler's connection to the door has one address at both ends, the other has not.
+// The meddler's connection to the acceptor has one address at both ends, the other has not.
 TEST(PairWithTwoAddresses, StaysEncryptedThoughOneEndSeesOnlyOne) {
-  TransportOptions dialling = options_of("local", kRank1);
-  dialling.bind_address = "127.0.0.2";
-  Observed pair(options_of("local", kRank0), dialling);
+  TransportOptions connecting = options_of("local", kRank1);
+  connecting.bind_address = "127.0.0.2";
+  Observed pair(options_of("local", kRank0), connecting);
   EXPECT_EQ(pair.seen_of_two(), 0);
   EXPECT_FALSE(pair.is_local());
 }
@@ -262,12 +265,12 @@ class PlayedSecretRank : public testing::Test {
   }
 
   void expect_message() {
-    auto came = door_->recv(kRank1, 1, Buffer(kPayloadBytes)).wait(soon(), "a message");
+    auto came = acceptor_->recv(kRank1, 1, Buffer(kPayloadBytes)).wait(soon(), "a message");
     EXPECT_TRUE(is_message(came, kPayloadBytes, 7)) << describe(came.error());
   }
 
   void expect_lost(const std::string& cause) {
-    const auto came = door_->recv(kRank1, 1, Buffer(kPayloadBytes)).wait(soon(), "a message");
+    const auto came = acceptor_->recv(kRank1, 1, Buffer(kPayloadBytes)).wait(soon(), "a message");
     ASSERT_FALSE(came.ok());
     EXPECT_EQ(came.error().code, ErrorCode::kPeer);
     EXPECT_THAT(came.error().cause, HasSubstr(cause));
@@ -280,8 +283,9 @@ class PlayedSecretRank : public testing::Test {
                                         TlsSession::Role::kClient);
   }
 
-  std::unique_ptr<Transport> door_ = std::move(make_transport(options_of("local", kRank0))).value();
-  Stranger rank1_{door_->address()};
+  std::unique_ptr<Transport> acceptor_ =
+      std::move(make_transport(options_of("local", kRank0))).value();
+  Stranger rank1_{acceptor_->address()};
   std::unique_ptr<TlsSession> tls_ = new_session();
 };
 
@@ -415,7 +419,7 @@ TEST_F(PlayedSharingRank, IsLostWhenWhatItWritesMakesNoSense) {
 }
 
 TEST_F(PlayedSharingRank, IsLostWhenItTakesNothingThatItWasSentAndGoes) {
-  auto sent = door_->send(kRank1, 1, message(4 * kRingBytes, 3));
+  auto sent = acceptor_->send(kRank1, 1, message(4 * kRingBytes, 3));
   EXPECT_FALSE(sent.done());
   ASSERT_EQ(::shutdown(rank1_.fd(), SHUT_RDWR), 0);
   const auto outcome = sent.wait(soon(), "the peer");

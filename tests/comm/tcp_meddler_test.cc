@@ -7,7 +7,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "comm/frame_link.h"
+#include "comm/frames/frame_link.h"
+#include "comm/make_transport.h"
 #include "comm/meddler.h"
 #include "support/rank_group.h"
 
@@ -39,8 +40,8 @@ enum class Outcome { kArrived, kRefused, kLost };
 
 // What becomes of the first of several frames from rank 1 to rank 0.
 Outcome outcome_with(const std::string& kind, std::size_t flipped_at) {
-  const auto door = open(kind, kRank0);
-  const Meddler meddler(door->address(), flipped_at);
+  const auto acceptor = open(kind, kRank0);
+  const Meddler meddler(acceptor->address(), flipped_at);
   const auto other = open(kind, kRank1);
   const auto met = other->connect({meddler.address(), other->address()}, soon());
   if (!met.ok()) {
@@ -48,7 +49,7 @@ Outcome outcome_with(const std::string& kind, std::size_t flipped_at) {
     return Outcome::kRefused;
   }
   FrameLink sender(*other, kRank1, 1, 2);
-  FrameLink receiver(*door, kRank0, 1, 2);
+  FrameLink receiver(*acceptor, kRank0, 1, 2);
   auto first = receiver.recv(kRank1, frame(0), Buffer(kPayloadBytes));
   std::vector<Pending> sent;
   for (int micro = 0; micro < 4; ++micro) {
@@ -66,7 +67,7 @@ Outcome outcome_with(const std::string& kind, std::size_t flipped_at) {
 
 struct Said {
   const char* kind;
-  std::size_t bytes;  // about: by the dialling end until its first frame is out
+  std::size_t bytes;  // about: by the connecting end until its first frame is out
   bool with_frames;   // else only what is said before them
 };
 

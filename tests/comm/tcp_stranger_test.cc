@@ -11,10 +11,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "comm/message_stream.h"
+#include "comm/make_transport.h"
 #include "comm/stranger.h"
-#include "comm/tcp_hello.h"
-#include "comm/transport.h"
+#include "comm/tcp/tcp_hello.h"
+#include "comm/transport/message_stream.h"
+#include "comm/transport/transport.h"
 #include "support/rank_group.h"
 
 namespace motley {
@@ -50,35 +51,35 @@ class AtTheDoor : public testing::TestWithParam<std::string> {
   // Rank 1 comes, and a message goes through.
   void expect_the_group_to_meet() {
     auto other = open(options_for(GetParam(), kRank1, 2));
-    const std::vector<std::string> addresses = {door_->address(), other->address()};
+    const std::vector<std::string> addresses = {acceptor_->address(), other->address()};
     std::jthread joining([&] {
       const auto joined = other->connect(addresses, soon());
       EXPECT_TRUE(joined.ok()) << describe(joined.error());
     });
-    const auto connected = door_->connect(addresses, soon());
+    const auto connected = acceptor_->connect(addresses, soon());
     ASSERT_TRUE(connected.ok()) << describe(connected.error());
     joining.join();
     auto sent = other->send(kRank0, 1, message());
-    const auto came = door_->recv(kRank1, 1, Buffer(1000)).wait(soon(), "a message");
+    const auto came = acceptor_->recv(kRank1, 1, Buffer(1000)).wait(soon(), "a message");
     EXPECT_TRUE(came.ok()) << describe(came.error());
   }
 
-  std::unique_ptr<Transport> door_ = open(options_for(GetParam(), kRank0, 2));
+  std::unique_ptr<Transport> acceptor_ = open(options_for(GetParam(), kRank0, 2));
 };
 
 TEST_P(AtTheDoor, WhoComesFirstAndSaysNothingTakesNoPlace) {
-  const Stranger stranger(door_->address());
+  const Stranger stranger(acceptor_->address());
   ASSERT_TRUE(stranger.connected());
   expect_the_group_to_meet();
 }
 
 TEST_P(AtTheDoor, WhoSaysNothingHasToGo) {
-  const Stranger stranger(door_->address());
+  const Stranger stranger(acceptor_->address());
   EXPECT_TRUE(stranger.is_sent_away());
 }
 
 TEST_P(AtTheDoor, WhoTalksNonsenseHasToGo) {
-  const Stranger stranger(door_->address());
+  const Stranger stranger(acceptor_->address());
   stranger.say(std::vector<std::byte>(400, std::byte{'x'}));
   EXPECT_TRUE(stranger.is_sent_away());
   expect_the_group_to_meet();
@@ -86,9 +87,9 @@ TEST_P(AtTheDoor, WhoTalksNonsenseHasToGo) {
 
 TEST_P(AtTheDoor, HundredsWhoSayNothingKeepNobodyOut) {
   std::vector<Stranger> crowd;
-  for (int i = 0; i < 100; ++i) crowd.emplace_back(door_->address());
+  for (int i = 0; i < 100; ++i) crowd.emplace_back(acceptor_->address());
   for (int i = 0; i < 200; ++i) {
-    crowd.emplace_back(door_->address(), fmt::format("127.0.1.{}", 1 + i / 3));
+    crowd.emplace_back(acceptor_->address(), fmt::format("127.0.1.{}", 1 + i / 3));
   }
   for (const Stranger& stranger : crowd) EXPECT_TRUE(stranger.connected());
   expect_the_group_to_meet();
@@ -96,7 +97,7 @@ TEST_P(AtTheDoor, HundredsWhoSayNothingKeepNobodyOut) {
 
 TEST_P(AtTheDoor, NobodyIsLetInAfterTheLast) {
   expect_the_group_to_meet();
-  const Stranger late(door_->address());
+  const Stranger late(acceptor_->address());
   EXPECT_FALSE(late.connected());
 }
 
@@ -106,41 +107,44 @@ INSTANTIATE_TEST_SUITE_P(Kinds,
                          [](const auto& kind) { return kind.param; });
 
 TEST(TlsDoor, WhoSpeaksPlainlyHasToGo) {
-  const auto door = open(options_for("tls", kRank0, 2));
-  const Stranger stranger(door->address());
+  const auto acceptor = open(options_for("tls", kRank0, 2));
+  const Stranger stranger(acceptor->address());
   stranger.say(hello({1, 2, kRank1, kRank0}));
   EXPECT_TRUE(stranger.is_sent_away());
 }
 
 TEST(TlsDoor, AnotherSecretOpensNothingAndIsToldSoAtOnce) {
-  const auto door = open(options_for("tls", kRank0, 2));
+  const auto acceptor = open(options_for("tls", kRank0, 2));
   auto options = options_for("tls", kRank1, 2);
   options.secret.back() = 'x';
   const auto other = open(options);
-  const auto joined = other->connect({door->address(), other->address()}, Deadline::after_s(3600));
+  const auto joined =
+      other->connect({acceptor->address(), other->address()}, Deadline::after_s(3600));
   ASSERT_FALSE(joined.ok());
   EXPECT_EQ(joined.error().code, ErrorCode::kUnauthorised);
   EXPECT_THAT(joined.error().what, HasSubstr("rank 0 does not accept this rank's secret"));
-  const auto met = door->connect({door->address(), other->address()}, Deadline::after_s(0.1));
+  const auto met =
+      acceptor->connect({acceptor->address(), other->address()}, Deadline::after_s(0.1));
   ASSERT_FALSE(met.ok());
   EXPECT_THAT(met.error().cause, HasSubstr("was refused, 127.0.0.1: the TLS handshake failed"));
 }
 
 TEST(TlsDoor, TheSecretOfAnotherEpochOpensNothing) {
-  const auto door = open(options_for("tls", kRank0, 2));
+  const auto acceptor = open(options_for("tls", kRank0, 2));
   auto options = options_for("tls", kRank1, 2);
   options.epoch = 2;
   const auto other = open(options);
-  const auto joined = other->connect({door->address(), other->address()}, Deadline::after_s(3600));
+  const auto joined =
+      other->connect({acceptor->address(), other->address()}, Deadline::after_s(3600));
   ASSERT_FALSE(joined.ok());
   EXPECT_EQ(joined.error().code, ErrorCode::kUnauthorised);
 }
 
 // It gives no alert, only an end, which may be a crowd's doing: it is tried again.
 TEST(PlainDoor, IsNotMistakenForOneWithTls) {
-  const auto door = open(options_for("tcp", kRank0, 2));
+  const auto acceptor = open(options_for("tcp", kRank0, 2));
   const auto other = open(options_for("tls", kRank1, 2));
-  const std::string port = door->address().substr(door->address().rfind(':'));
+  const std::string port = acceptor->address().substr(acceptor->address().rfind(':'));
   const auto joined =
       other->connect({"tls:127.0.0.1" + port, other->address()}, Deadline::after_s(0.5));
   ASSERT_FALSE(joined.ok());
@@ -150,9 +154,9 @@ TEST(PlainDoor, IsNotMistakenForOneWithTls) {
 }
 
 TEST(TlsDoor, IsNotMistakenForAPlainOne) {
-  const auto door = open(options_for("tls", kRank0, 2));
+  const auto acceptor = open(options_for("tls", kRank0, 2));
   const auto other = open(options_for("tcp", kRank1, 2));
-  const auto joined = other->connect({door->address(), other->address()}, soon());
+  const auto joined = other->connect({acceptor->address(), other->address()}, soon());
   ASSERT_FALSE(joined.ok());
   EXPECT_THAT(joined.error().cause, HasSubstr("not one of TCP without TLS"));
 }
@@ -160,8 +164,8 @@ TEST(TlsDoor, IsNotMistakenForAPlainOne) {
 class WrongHello : public testing::TestWithParam<Hello> {};
 
 TEST_P(WrongHello, IsNotAnswered) {
-  const auto door = open(options_for("tcp", kRank1, 3));
-  const Stranger stranger(door->address());
+  const auto acceptor = open(options_for("tcp", kRank1, 3));
+  const Stranger stranger(acceptor->address());
   stranger.say(hello(GetParam()));
   EXPECT_TRUE(stranger.is_sent_away());
 }
@@ -172,7 +176,7 @@ INSTANTIATE_TEST_SUITE_P(,
                                          Hello{1, 4, Rank{2}, Rank{1}},  // size of the group
                                          Hello{1, 3, Rank{2}, Rank{0}},  // for another rank
                                          Hello{1, 3, Rank{1}, Rank{1}},  // from itself
-                                         Hello{1, 3, Rank{0}, Rank{1}},  // this one is dialled
+                                         Hello{1, 3, Rank{0}, Rank{1}},  // this one is called
                                          Hello{1, 3, Rank{3}, Rank{1}},  // no such rank
                                          Hello{1, 3, Rank{-1}, Rank{1}}));
 
@@ -192,18 +196,18 @@ class PlayedRank : public testing::Test {
     return bytes;
   }
 
-  std::unique_ptr<Transport> door_ = open(options_for("tcp", kRank0, 3));
-  Stranger rank1_{door_->address()};
+  std::unique_ptr<Transport> acceptor_ = open(options_for("tcp", kRank0, 3));
+  Stranger rank1_{acceptor_->address()};
 };
 
 TEST_F(PlayedRank, IsThereOnlyOnce) {
-  const Stranger again(door_->address());
+  const Stranger again(acceptor_->address());
   again.say(hello({1, 3, kRank1, kRank0}));
   EXPECT_TRUE(again.is_sent_away());
 }
 
 TEST_F(PlayedRank, IsLostWhenItAnnouncesTheImpossible) {
-  auto receive = door_->recv(kRank1, 1, Buffer(100));
+  auto receive = acceptor_->recv(kRank1, 1, Buffer(100));
   rank1_.say(header(1, 1ULL << 60));
   const auto outcome = receive.wait(soon(), "a message");
   ASSERT_FALSE(outcome.ok());
@@ -212,7 +216,7 @@ TEST_F(PlayedRank, IsLostWhenItAnnouncesTheImpossible) {
 }
 
 TEST_F(PlayedRank, IsLostWhenItsHeaderIsDamaged) {
-  auto receive = door_->recv(kRank1, 1, Buffer(100));
+  auto receive = acceptor_->recv(kRank1, 1, Buffer(100));
   auto damaged = header(1, 164);
   damaged[8] ^= std::byte{1};
   rank1_.say(damaged);
@@ -223,7 +227,7 @@ TEST_F(PlayedRank, IsLostWhenItsHeaderIsDamaged) {
 }
 
 TEST_F(PlayedRank, IsLostWhenItFallsSilentWithinAMessage) {
-  auto receive = door_->recv(kRank1, 1, Buffer(100));
+  auto receive = acceptor_->recv(kRank1, 1, Buffer(100));
   rank1_.say(header(1, 164));
   rank1_.say(std::vector<std::byte>(100));
   const auto outcome = receive.wait(soon(), "a message");

@@ -11,7 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "base/secret.h"
-#include "comm/tls_session.h"
+#include "comm/tcp/tls_session.h"
 
 namespace motley {
 namespace {

@@ -1,5 +1,5 @@
 // Two TLS sessions whose networks are joined in memory, and what somebody in between could do.
-#include "comm/tls_session.h"
+#include "comm/tcp/tls_session.h"
 
 #include <algorithm>
 #include <array>
@@ -12,7 +12,7 @@
 
 #include "base/hex.h"
 #include "base/secret.h"
-#include "comm/derived_key.h"
+#include "comm/tcp/derived_key.h"
 #include "support/property.h"
 
 namespace motley {

@@ -1,5 +1,5 @@
-// The contract of comm/transport.h, over every transport of this build.
-#include "comm/transport.h"
+// The contract of comm/transport/transport.h, over every transport of this build.
+#include "comm/transport/transport.h"
 
 #include <atomic>
 #include <cstdint>

@@ -1,4 +1,4 @@
-#include "compression/block_quantise.h"
+#include "compression/formats/block_quantise.h"
 
 #include <algorithm>
 #include <array>
@@ -8,8 +8,8 @@
 #include <cstring>
 #include <vector>
 
-#include "compression/block_quantise_avx2.h"
-#include "compression/block_quantise_avx512.h"
+#include "compression/formats/block_quantise_avx2.h"
+#include "compression/formats/block_quantise_avx512.h"
 #include "tests/support/property.h"
 
 namespace motley {

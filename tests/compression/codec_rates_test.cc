@@ -1,4 +1,4 @@
-#include "compression/codec_rates.h"
+#include "compression/feedback/codec_rates.h"
 
 #include <gtest/gtest.h>
 

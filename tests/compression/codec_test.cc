@@ -1,4 +1,4 @@
-#include "compression/codec.h"
+#include "compression/codec/codec.h"
 
 #include <cmath>
 #include <cstdint>
@@ -10,6 +10,8 @@
 #include <zstd.h>
 
 #include <rapidcheck.h>
+
+#include "compression/codec_chain.h"
 
 namespace motley {
 namespace {

@@ -1,17 +1,17 @@
-#include "compression/format_kernels.h"
+#include "compression/codec/format_kernels.h"
 
 #include <bit>
 #include <cmath>
 #include <cstdint>
 #include <string>
 
-#include "compression/block_quantise.h"
-#include "compression/block_quantise_avx2.h"
-#include "compression/block_quantise_avx512.h"
-#include "compression/dense_formats.h"
-#include "compression/half.h"
-#include "compression/half_avx2.h"
-#include "compression/half_avx512.h"
+#include "compression/formats/block_quantise.h"
+#include "compression/formats/block_quantise_avx2.h"
+#include "compression/formats/block_quantise_avx512.h"
+#include "compression/formats/dense_formats.h"
+#include "compression/formats/half.h"
+#include "compression/formats/half_avx2.h"
+#include "compression/formats/half_avx512.h"
 #include "tests/compression/slices.h"
 #include "tests/support/property.h"
 

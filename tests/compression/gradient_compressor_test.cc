@@ -1,4 +1,4 @@
-#include "compression/gradient_compressor.h"
+#include "compression/feedback/gradient_compressor.h"
 
 #include <algorithm>
 #include <cfloat>

@@ -1,4 +1,4 @@
-#include "compression/half.h"
+#include "compression/formats/half.h"
 
 #include <bit>
 #include <cmath>
@@ -11,8 +11,8 @@
 
 #include <rapidcheck.h>
 
-#include "compression/half_avx2.h"
-#include "compression/half_avx512.h"
+#include "compression/formats/half_avx2.h"
+#include "compression/formats/half_avx512.h"
 
 namespace motley {
 namespace {

@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "compression/codec_chain.h"
-#include "compression/low_rank_coder.h"
+#include "compression/lowrank/low_rank_coder.h"
 #include "tests/compression/read_low_rank.h"
 #include "tests/support/property.h"
 

@@ -1,4 +1,4 @@
-#include "compression/matrix_kernels.h"
+#include "compression/kernels/matrix_kernels.h"
 
 #include <bit>
 #include <cmath>

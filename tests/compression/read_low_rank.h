@@ -8,7 +8,7 @@
 #include <optional>
 #include <string>
 
-#include "compression/half.h"
+#include "compression/formats/half.h"
 #include "tests/compression/slices.h"
 
 namespace motley {

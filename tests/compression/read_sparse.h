@@ -7,7 +7,7 @@
 #include <set>
 #include <string>
 
-#include "compression/half.h"
+#include "compression/formats/half.h"
 #include "tests/compression/slices.h"
 
 namespace motley {

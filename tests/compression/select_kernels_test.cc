@@ -1,14 +1,14 @@
-#include "compression/select_kernels.h"
+#include "compression/kernels/select_kernels.h"
 
 #include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdint>
 
-#include "compression/list_places.h"
-#include "compression/select_kernels_avx2.h"
-#include "compression/select_kernels_avx512.h"
-#include "compression/sum_kernels.h"
+#include "compression/kernels/select_kernels_avx2.h"
+#include "compression/kernels/select_kernels_avx512.h"
+#include "compression/kernels/sum_kernels.h"
+#include "compression/sparse/list_places.h"
 #include "tests/compression/slices.h"
 #include "tests/support/property.h"
 

@@ -1,4 +1,4 @@
-#include "compression/sparse_codec.h"
+#include "compression/sparse/sparse_codec.h"
 
 #include <algorithm>
 #include <cfloat>
@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "compression/codec_chain.h"
-#include "compression/sparse_threshold.h"
+#include "compression/sparse/sparse_threshold.h"
 #include "tests/compression/read_sparse.h"
 #include "tests/support/property.h"
 

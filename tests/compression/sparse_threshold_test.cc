@@ -1,4 +1,4 @@
-#include "compression/sparse_threshold.h"
+#include "compression/sparse/sparse_threshold.h"
 
 #include <algorithm>
 #include <cfloat>

@@ -8,8 +8,9 @@
 
 #include "base/check.h"
 #include "base/hash.h"
-#include "comm/frame_header.h"
-#include "comm/frame_link.h"
+#include "comm/frames/frame_header.h"
+#include "comm/frames/frame_link.h"
+#include "comm/transport/inproc_transport.h"
 #include "tests/fuzz/frames.h"
 
 namespace motley {

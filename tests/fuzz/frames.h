@@ -1,7 +1,7 @@
 // The frame that tests/fuzz/frame_fuzz.cc waits for, and where it begins to look.
 #pragma once
 
-#include "comm/frame_link.h"
+#include "comm/frames/frame_link.h"
 
 namespace motley {
 

@@ -6,9 +6,9 @@
 #include <string_view>
 
 #include "base/json.h"
-#include "partitioner/cluster.h"
-#include "partitioner/plan.h"
-#include "partitioner/profile.h"
+#include "plan/cluster.h"
+#include "plan/plan.h"
+#include "plan/profile.h"
 
 namespace motley {
 

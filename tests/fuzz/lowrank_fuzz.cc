@@ -3,6 +3,7 @@
 #include <memory>
 #include <utility>
 
+#include "compression/codec_chain.h"
 #include "tests/fuzz/messages.h"
 
 namespace motley {

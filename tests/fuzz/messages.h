@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/check.h"
-#include "compression/codec.h"
+#include "compression/codec/codec.h"
 
 namespace motley {
 

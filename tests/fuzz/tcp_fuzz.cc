@@ -9,8 +9,8 @@
 
 #include "base/check.h"
 #include "base/hash.h"
-#include "comm/message_stream.h"
-#include "comm/tcp_hello.h"
+#include "comm/tcp/tcp_hello.h"
+#include "comm/transport/message_stream.h"
 
 namespace motley {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "base/check.h"
 #include "base/secret.h"
-#include "comm/tls_session.h"
+#include "comm/tcp/tls_session.h"
 
 namespace motley {
 namespace {

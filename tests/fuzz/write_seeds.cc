@@ -6,14 +6,14 @@
 #include <string>
 #include <vector>
 
-#include "base/files.h"
 #include "base/secret.h"
-#include "comm/frame_header.h"
-#include "comm/tcp_hello.h"
-#include "comm/tls_session.h"
-#include "compression/codec.h"
+#include "base/system/files.h"
+#include "comm/frames/frame_header.h"
+#include "comm/tcp/tcp_hello.h"
+#include "comm/tcp/tls_session.h"
+#include "compression/codec_chain.h"
 #include "tests/fuzz/frames.h"
-#include "tests/partitioner/value_fixtures.h"
+#include "tests/plan/value_fixtures.h"
 
 namespace motley {
 namespace {

@@ -5,9 +5,9 @@
 
 #include <gtest/gtest.h>
 
-#include "base/files.h"
+#include "base/system/files.h"
 #include "job/config_io.h"
-#include "partitioner/cluster.h"
+#include "plan/cluster.h"
 
 namespace motley {
 namespace {
@@ -21,11 +21,13 @@ TEST_P(ShippedConfig, Resolves) {
   EXPECT_TRUE(result.ok()) << describe(result.error());
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Configs,
-    ShippedConfig,
-    testing::Values(
-        "gpt-tiny.toml", "gpt2-124m.toml", "gpt2-xl.toml", "mlp.toml", "quickstart.toml"));
+INSTANTIATE_TEST_SUITE_P(Configs,
+                         ShippedConfig,
+                         testing::Values("gpt-tiny.toml",
+                                         "gpt2-124m.toml",
+                                         "gpt2-xl.toml",
+                                         "mlp.toml",
+                                         "quickstart.toml"));
 
 TEST(ShippedConfigs, AreAllTested) {
   std::size_t configs = 0;

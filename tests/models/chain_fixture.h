@@ -8,7 +8,7 @@
 #include <ATen/ATen.h>
 
 #include "base/philox.h"
-#include "models/chain.h"
+#include "models/layers/chain.h"
 
 namespace motley::testing {
 

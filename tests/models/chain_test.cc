@@ -1,4 +1,4 @@
-#include "models/chain.h"
+#include "models/layers/chain.h"
 
 #include <cmath>
 #include <cstring>

@@ -1,4 +1,4 @@
-#include "models/dropout.h"
+#include "models/layers/dropout.h"
 
 #include <algorithm>
 #include <vector>

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "base/files.h"
 #include "base/json.h"
+#include "base/system/files.h"
 
 namespace motley::testing {
 

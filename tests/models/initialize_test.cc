@@ -1,4 +1,4 @@
-#include "models/initialize.h"
+#include "models/spec/initialize.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,5 +1,5 @@
 // Each kernel against its formula in double, over lengths around the lane count and alignments.
-#include "models/kernels.h"
+#include "models/kernels/kernels.h"
 
 #include <algorithm>
 #include <cmath>
@@ -10,7 +10,7 @@
 #include <rapidcheck.h>
 
 #include "base/philox.h"
-#include "models/simd.h"
+#include "models/kernels/simd.h"
 
 namespace motley::kernels {
 namespace {

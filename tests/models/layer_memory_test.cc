@@ -1,4 +1,4 @@
-#include "models/layer_memory.h"
+#include "models/spec/layer_memory.h"
 
 #include <gtest/gtest.h>
 

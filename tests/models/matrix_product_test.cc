@@ -1,5 +1,5 @@
 // product and its kin against ATen in binary64, for sizes that no blocking divides.
-#include "models/matrix_product.h"
+#include "models/kernels/matrix_product.h"
 
 #include <gtest/gtest.h>
 

@@ -1,8 +1,8 @@
-#include "partitioner/advisor.h"
+#include "partitioner/advise/advisor.h"
 
 #include <gmock/gmock.h>
 
-#include "partitioner/what_if.h"
+#include "partitioner/advise/what_if.h"
 #include "tests/partitioner/random_problem.h"
 
 namespace motley {

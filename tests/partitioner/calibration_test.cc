@@ -1,10 +1,10 @@
-#include "partitioner/calibration.h"
+#include "partitioner/advise/calibration.h"
 
 #include <gmock/gmock.h>
 
 #include "base/json.h"
-#include "partitioner/scaled_profile.h"
-#include "partitioner/simulate_plan.h"
+#include "partitioner/advise/scaled_profile.h"
+#include "partitioner/search/simulate_plan.h"
 #include "tests/partitioner/random_problem.h"
 
 namespace motley {

@@ -1,9 +1,9 @@
-#include "partitioner/exact_search.h"
+#include "partitioner/search/exact_search.h"
 
 #include <limits>
 
-#include "partitioner/shortfall.h"
-#include "partitioner/step_estimate.h"
+#include "partitioner/cost/step_estimate.h"
+#include "partitioner/search/shortfall.h"
 #include "tests/partitioner/oracle.h"
 #include "tests/partitioner/random_problem.h"
 

@@ -1,8 +1,8 @@
-#include "partitioner/explain.h"
+#include "partitioner/advise/explain.h"
 
 #include <gmock/gmock.h>
 
-#include "partitioner/plan_analysis.h"
+#include "partitioner/advise/plan_analysis.h"
 #include "tests/partitioner/random_problem.h"
 
 namespace motley {

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "partitioner/stage_table.h"
+#include "partitioner/cost/stage_table.h"
 #include "tests/partitioner/planning_fixtures.h"
 
 namespace motley {

@@ -1,10 +1,10 @@
-#include "partitioner/period_search.h"
+#include "partitioner/search/period_search.h"
 
 #include <limits>
 
-#include "partitioner/period_probe.h"
-#include "partitioner/slot_classes.h"
-#include "partitioner/step_estimate.h"
+#include "partitioner/cost/step_estimate.h"
+#include "partitioner/search/period_probe.h"
+#include "partitioner/search/slot_classes.h"
 #include "tests/partitioner/oracle.h"
 #include "tests/partitioner/random_problem.h"
 

@@ -1,4 +1,4 @@
-#include "partitioner/planner.h"
+#include "partitioner/search/planner.h"
 
 #include <fmt/format.h>
 
@@ -7,8 +7,8 @@
 #include <gmock/gmock.h>
 
 #include "base/json.h"
-#include "partitioner/simulator.h"
-#include "pipeline/schedules.h"
+#include "partitioner/simulate/simulator.h"
+#include "pipeline/schedule/schedules.h"
 #include "tests/partitioner/pipelines.h"
 #include "tests/partitioner/random_problem.h"
 

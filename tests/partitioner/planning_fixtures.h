@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "partitioner/cost_model.h"
-#include "partitioner/planner.h"
-#include "partitioner/planning_input.h"
+#include "partitioner/advise/planning_input.h"
+#include "partitioner/cost/cost_model.h"
+#include "partitioner/search/planner.h"
 
 namespace motley {
 

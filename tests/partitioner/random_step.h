@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "partitioner/cost_model.h"
-#include "partitioner/simulator.h"
-#include "pipeline/schedules.h"
+#include "partitioner/cost/cost_model.h"
+#include "partitioner/simulate/simulator.h"
+#include "pipeline/schedule/schedules.h"
 #include "tests/partitioner/planning_fixtures.h"
 #include "tests/support/property.h"
 

@@ -6,10 +6,10 @@
 
 #include <vector>
 
-#include "models/model_spec.h"
-#include "partitioner/cost_model.h"
-#include "partitioner/plan.h"
-#include "pipeline/action.h"
+#include "models/spec/model_spec.h"
+#include "partitioner/cost/cost_model.h"
+#include "pipeline/schedule/action.h"
+#include "plan/plan.h"
 
 namespace motley {
 

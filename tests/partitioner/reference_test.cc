@@ -1,8 +1,8 @@
 // The simulator against the second one, on random plans.
 #include <gtest/gtest.h>
 
-#include "partitioner/simulator.h"
-#include "pipeline/schedules.h"
+#include "partitioner/simulate/simulator.h"
+#include "pipeline/schedule/schedules.h"
 #include "tests/partitioner/random_step.h"
 #include "tests/partitioner/reference_simulator.h"
 

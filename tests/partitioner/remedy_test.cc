@@ -1,10 +1,10 @@
-#include "partitioner/remedy.h"
+#include "partitioner/advise/remedy.h"
 
 #include <cstdlib>
 
 #include <gmock/gmock.h>
 
-#include "partitioner/what_if.h"
+#include "partitioner/advise/what_if.h"
 #include "tests/partitioner/random_problem.h"
 
 namespace motley {

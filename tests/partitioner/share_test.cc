@@ -1,4 +1,4 @@
-#include "partitioner/share.h"
+#include "partitioner/cost/share.h"
 
 #include <algorithm>
 

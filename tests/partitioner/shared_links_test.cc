@@ -1,4 +1,4 @@
-#include "partitioner/shared_links.h"
+#include "partitioner/cost/shared_links.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "partitioner/shortfall.h"
+#include "partitioner/search/shortfall.h"
 
 #include <limits>
 

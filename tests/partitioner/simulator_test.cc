@@ -1,4 +1,4 @@
-#include "partitioner/simulator.h"
+#include "partitioner/simulate/simulator.h"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include "pipeline/schedules.h"
+#include "pipeline/schedule/schedules.h"
 #include "tests/partitioner/planning_fixtures.h"
 
 namespace motley {

@@ -1,4 +1,4 @@
-#include "partitioner/svg_timeline.h"
+#include "partitioner/simulate/svg_timeline.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

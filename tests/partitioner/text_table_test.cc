@@ -1,4 +1,4 @@
-#include "partitioner/text_table.h"
+#include "partitioner/advise/text_table.h"
 
 #include <gtest/gtest.h>
 

@@ -1,8 +1,8 @@
-#include "partitioner/virtual_profile.h"
+#include "partitioner/cost/virtual_profile.h"
 
 #include <gtest/gtest.h>
 
-#include "partitioner/simulate_plan.h"
+#include "partitioner/search/simulate_plan.h"
 #include "tests/support/property.h"
 
 namespace motley {

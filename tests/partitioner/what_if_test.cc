@@ -1,9 +1,9 @@
-#include "partitioner/what_if.h"
+#include "partitioner/advise/what_if.h"
 
 #include <gmock/gmock.h>
 
 #include "base/json.h"
-#include "partitioner/plan_comparison.h"
+#include "partitioner/advise/plan_comparison.h"
 #include "tests/partitioner/random_problem.h"
 
 namespace motley {

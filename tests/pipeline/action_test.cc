@@ -1,4 +1,4 @@
-#include "pipeline/action.h"
+#include "pipeline/schedule/action.h"
 
 #include "tests/pipeline/schedule_fixtures.h"
 

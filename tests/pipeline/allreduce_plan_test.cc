@@ -1,4 +1,4 @@
-#include "pipeline/allreduce_plan.h"
+#include "pipeline/schedule/allreduce_plan.h"
 
 #include <fmt/format.h>
 
@@ -57,7 +57,8 @@ Ledger untouched(const AllreducePlan& plan) {
 void carry_out(const std::vector<ReduceMessage>& messages, Ledger& ledger) {
   for (std::size_t p = 0; p < kReducePhases; ++p) {
     const auto phase = static_cast<ReducePhase>(p);
-    const bool adds = phase == ReducePhase::kCollect || phase == ReducePhase::kExchange;
+    const bool adds =
+        phase == ReducePhase::kLocalReduceScatter || phase == ReducePhase::kCrossReduceScatter;
     const Ledger before = ledger;
     for (const ReduceMessage& message : messages) {
       if (message.phase != phase) continue;
@@ -232,14 +233,14 @@ TEST(AllreducePlan, LetsTwoMachinesExchangeTheirSums) {
   const ValueRange first{0, 2 * kGrain};
   const ValueRange second{2 * kGrain, kGrain};
   const std::vector<ReduceMessage> expected = {
-      {ReducePhase::kCollect, Rank{0}, Rank{2}, second},
-      {ReducePhase::kCollect, Rank{2}, Rank{0}, first},
-      {ReducePhase::kExchange, Rank{0}, Rank{1}, first},
-      {ReducePhase::kExchange, Rank{1}, Rank{0}, first},
-      {ReducePhase::kExchange, Rank{1}, Rank{2}, second},
-      {ReducePhase::kExchange, Rank{2}, Rank{1}, second},
-      {ReducePhase::kSpread, Rank{0}, Rank{2}, first},
-      {ReducePhase::kSpread, Rank{2}, Rank{0}, second},
+      {ReducePhase::kLocalReduceScatter, Rank{0}, Rank{2}, second},
+      {ReducePhase::kLocalReduceScatter, Rank{2}, Rank{0}, first},
+      {ReducePhase::kCrossReduceScatter, Rank{0}, Rank{1}, first},
+      {ReducePhase::kCrossReduceScatter, Rank{1}, Rank{0}, first},
+      {ReducePhase::kCrossReduceScatter, Rank{1}, Rank{2}, second},
+      {ReducePhase::kCrossReduceScatter, Rank{2}, Rank{1}, second},
+      {ReducePhase::kLocalAllGather, Rank{0}, Rank{2}, first},
+      {ReducePhase::kLocalAllGather, Rank{2}, Rank{0}, second},
   };
   EXPECT_EQ(plan.all_messages(), expected);
 }

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "base/clock.h"
-#include "pipeline/executor.h"
+#include "pipeline/execute/executor.h"
 #include "tests/pipeline/line_pipeline.h"
 
 namespace motley {

@@ -1,4 +1,4 @@
-#include "pipeline/executor.h"
+#include "pipeline/execute/executor.h"
 
 #include <cmath>
 #include <string>

@@ -1,4 +1,4 @@
-#include "pipeline/feedback_encoder.h"
+#include "pipeline/execute/feedback_encoder.h"
 
 #include <cmath>
 #include <vector>
@@ -28,7 +28,7 @@ std::vector<double> sent_in(FeedbackEncoder& encoder, int steps) {
   for (std::int64_t step = 1; step <= steps; ++step) {
     std::vector<float> values_N = gradient(step);
     for (const ValueRange& half : {kFirstHalf, kSecondHalf}) {
-      const WireSlice slice{ReducePhase::kExchange, half, step};
+      const WireSlice slice{ReducePhase::kCrossReduceScatter, half, step};
       const auto own_N = std::span(values_N).subspan(half.first, half.count);
       const std::size_t bytes = encoder.encode(slice, own_N, wire_B);
       std::vector<float> came_N(half.count);

@@ -7,8 +7,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "pipeline/frame_receiver.h"
-#include "pipeline/frame_sender.h"
+#include "pipeline/execute/frame_receiver.h"
+#include "pipeline/execute/frame_sender.h"
 #include "tests/support/rank_group.h"
 
 namespace motley {

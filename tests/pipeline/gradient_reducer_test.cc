@@ -1,4 +1,4 @@
-#include "pipeline/gradient_reducer.h"
+#include "pipeline/execute/gradient_reducer.h"
 
 #include <algorithm>
 #include <cmath>

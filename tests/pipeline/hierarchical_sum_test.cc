@@ -1,4 +1,4 @@
-#include "pipeline/hierarchical_sum.h"
+#include "pipeline/execute/hierarchical_sum.h"
 
 #include <algorithm>
 #include <cmath>
@@ -11,6 +11,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "comm/transport/inproc_transport.h"
 #include "tests/support/counting_transport.h"
 #include "tests/support/property.h"
 #include "tests/support/rank_group.h"

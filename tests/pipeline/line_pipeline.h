@@ -13,8 +13,8 @@
 
 #include <gtest/gtest.h>
 
-#include "pipeline/executor.h"
-#include "pipeline/schedules.h"
+#include "pipeline/execute/executor.h"
+#include "pipeline/schedule/schedules.h"
 #include "tests/support/rank_group.h"
 
 namespace motley {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <functional>
 
-#include "pipeline/schedules.h"
+#include "pipeline/schedule/schedules.h"
 #include "tests/support/property.h"
 
 namespace motley {

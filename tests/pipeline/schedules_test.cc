@@ -1,4 +1,4 @@
-#include "pipeline/schedules.h"
+#include "pipeline/schedule/schedules.h"
 
 #include <algorithm>
 #include <array>

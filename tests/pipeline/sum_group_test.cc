@@ -1,4 +1,4 @@
-#include "pipeline/sum_group.h"
+#include "pipeline/schedule/sum_group.h"
 
 #include <array>
 

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "comm/transport.h"
+#include "comm/transport/transport.h"
 
 namespace motley {
 

@@ -11,7 +11,9 @@
 #include <gtest/gtest.h>
 
 #include "base/clock.h"
-#include "comm/transport.h"
+#include "comm/make_transport.h"
+#include "comm/transport/inproc_transport.h"
+#include "comm/transport/transport.h"
 #include "tests/support/transport_kind.h"
 
 namespace motley {

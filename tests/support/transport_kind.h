@@ -10,7 +10,8 @@
 #include <vector>
 
 #include "base/secret.h"
-#include "comm/transport.h"
+#include "comm/make_transport.h"
+#include "comm/transport/transport.h"
 
 namespace motley {
 

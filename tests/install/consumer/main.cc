@@ -1,7 +1,7 @@
 #include <iostream>
 
-#include "partitioner/cluster.h"
-#include "partitioner/planner.h"
+#include "partitioner/search/planner.h"
+#include "plan/cluster.h"
 
 int main() {
   std::cout << motley::local_cluster(2).machines.size() << '\n';

@@ -1,0 +1,123 @@
+#include "base/system/files.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <system_error>
+#include <utility>
+
+namespace motley {
+
+Error file_error(const std::string& verb, const std::filesystem::path& path, int errno_value) {
+  std::string remedy;
+  if (errno_value == ENOSPC || errno_value == EDQUOT) {
+    remedy = fmt::format("free space on the disk that holds {}, or choose another folder",
+                         path.parent_path().string());
+  } else if (errno_value == ENOENT) {
+    remedy = "check the path";
+  } else if (errno_value == EACCES || errno_value == EROFS) {
+    remedy = "check the permissions of the file and its folder";
+  }
+  return {ErrorCode::kCorrupt, fmt::format("cannot {} {}", verb, path.string()),
+          std::generic_category().message(errno_value), remedy};
+}
+
+Result<std::string> read_file(const std::filesystem::path& path, std::uint64_t max_bytes) {
+  struct stat info {};
+
+  if (::stat(path.c_str(), &info) != 0) return file_error("read", path, errno);
+  if (S_ISDIR(info.st_mode)) return file_error("read", path, EISDIR);
+  std::ifstream in(path, std::ios::binary);
+  if (!in) return file_error("read", path, errno);
+  std::string text;
+  char block[1 << 16];
+  while (in.read(block, sizeof block) || in.gcount() > 0) {
+    text.append(block, static_cast<std::size_t>(in.gcount()));
+    if (text.size() > max_bytes) {
+      return Error{ErrorCode::kCorrupt, fmt::format("cannot read {}", path.string()),
+                   fmt::format("it is larger than {} bytes", max_bytes), "check the path"};
+    }
+  }
+  if (in.bad()) return file_error("read", path, EIO);
+  return text;
+}
+
+Result<void> write_file_atomic(const std::filesystem::path& path, std::string_view text) {
+  std::filesystem::path temporary = path;
+  temporary += ".tmp";
+  const auto write_all = [&]() -> Result<void> {
+    MOTLEY_ASSIGN(auto file, OutputFile::create(temporary));
+    MOTLEY_TRY(file.write(std::as_bytes(std::span(text))));
+    return file.close();
+  };
+  if (auto written = write_all(); !written.ok()) {
+    ::unlink(temporary.c_str());
+    return written;
+  }
+  if (::rename(temporary.c_str(), path.c_str()) != 0) {
+    const int saved = errno;
+    ::unlink(temporary.c_str());
+    return file_error("write", path, saved);
+  }
+  return sync_folder(path.has_parent_path() ? path.parent_path() : std::filesystem::path("."));
+}
+
+Result<void> make_folders(const std::filesystem::path& path) {
+  std::error_code code;
+  std::filesystem::create_directories(path, code);
+  if (code) return file_error("make folder", path, code.value());
+  return {};
+}
+
+Result<void> sync_folder(const std::filesystem::path& path) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) return file_error("open folder", path, errno);
+  const int status = ::fsync(fd);
+  const int saved = errno;
+  ::close(fd);
+  // Some file systems refuse to sync a folder; they offer nothing stronger than what was done.
+  if (status != 0 && saved != EINVAL) return file_error("sync folder", path, saved);
+  return {};
+}
+
+OutputFile::OutputFile(int fd, std::filesystem::path path) : fd_(fd), path_(std::move(path)) {}
+
+OutputFile::OutputFile(OutputFile&& other) noexcept
+    : fd_(std::exchange(other.fd_, -1)), path_(std::move(other.path_)) {}
+
+OutputFile::~OutputFile() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
+Result<OutputFile> OutputFile::create(const std::filesystem::path& path) {
+  const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644);
+  if (fd < 0) return file_error("write", path, errno);
+  return OutputFile(fd, path);
+}
+
+Result<void> OutputFile::write(std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(fd_, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return file_error("write", path_, errno);
+    bytes = bytes.subspan(static_cast<std::size_t>(written));
+  }
+  return {};
+}
+
+Result<void> OutputFile::close() {
+  const int fd = std::exchange(fd_, -1);
+  const int synced = ::fsync(fd);
+  const int sync_errno = errno;
+  const int closed = ::close(fd);
+  if (synced != 0 && sync_errno != EINVAL) return file_error("sync", path_, sync_errno);
+  if (closed != 0) return file_error("close", path_, errno);
+  return {};
+}
+
+}  // namespace motley

@@ -1,0 +1,61 @@
+#include "base/system/system_cores.h"
+
+#ifdef __linux__
+#include <sched.h>
+#endif
+
+#include <algorithm>
+#include <fstream>
+#include <limits>
+#include <thread>
+
+#include "base/system/control_groups.h"
+
+namespace motley {
+namespace {
+
+constexpr std::int64_t kMillion = 1'000'000;
+
+// In millionths of a core.
+std::int64_t share_of(std::int64_t quota_us, std::int64_t period_us) {
+  if (quota_us == kNoGroupLimit || period_us <= 0) return kNoGroupLimit;
+  return static_cast<std::int64_t>(static_cast<double>(quota_us) * kMillion /
+                                   static_cast<double>(period_us));
+}
+
+// The quota is -1 where there is none.
+std::int64_t quota_v1(const std::filesystem::path& group) {
+  return share_of(group_number(group / "cpu.cfs_quota_us", kNoGroupLimit),
+                  group_number(group / "cpu.cfs_period_us", 0));
+}
+
+// "50000 100000", or "max 100000" without one.
+std::int64_t quota_v2(const std::filesystem::path& group) {
+  std::ifstream in(group / "cpu.max");
+  std::int64_t quota_us = 0;
+  std::int64_t period_us = 0;
+  return in >> quota_us >> period_us ? share_of(quota_us, period_us) : kNoGroupLimit;
+}
+
+double allowed_cores() {
+#ifdef __linux__
+  cpu_set_t allowed;
+  if (sched_getaffinity(0, sizeof allowed, &allowed) == 0) return CPU_COUNT(&allowed);
+#endif
+  return std::max(1U, std::thread::hardware_concurrency());
+}
+
+}  // namespace
+
+double control_group_cores(const std::filesystem::path& own_groups,
+                           const std::filesystem::path& top) {
+  const std::int64_t limit = least_group_limit(own_groups, top, "cpu", quota_v1, quota_v2);
+  if (limit == kNoGroupLimit) return std::numeric_limits<double>::infinity();
+  return static_cast<double>(limit) / kMillion;
+}
+
+double usable_cores() {
+  return std::min(allowed_cores(), control_group_cores("/proc/self/cgroup", "/sys/fs/cgroup"));
+}
+
+}  // namespace motley

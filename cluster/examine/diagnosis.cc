@@ -1,0 +1,221 @@
+#include "cluster/examine/diagnosis.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "partitioner/advise/text_table.h"
+
+namespace motley {
+namespace {
+
+constexpr double kBytesPerGib = 1024.0 * 1024.0 * 1024.0;
+constexpr std::int64_t kDiskBytesFew = std::int64_t{1} << 30;
+constexpr double kClocksApart_s = 2;
+constexpr const char* kSameVersion = "install the same version of Motley on every machine";
+
+// The findings of one machine, as they are made.
+class MachineFindings {
+ public:
+  MachineFindings(const Machine& machine, const MachineFacts& facts)
+      : machine_(machine), facts_(facts) {}
+
+  void check_version(const Examination& examination) {
+    const std::string own =
+        fmt::format("motley-stage {}, LibTorch {}", facts_.version, facts_.torch);
+    if (facts_.version != examination.version) {
+      problem(ErrorCode::kPeer, "version",
+              fmt::format("{}; motley here is {}", own, examination.version), kSameVersion);
+    } else if (facts_.build != examination.build) {
+      add(Verdict::kWarning, "version", own + ", but another build than the one here",
+          "build or copy the same sources to every machine; other processors need other builds, of "
+          "the same sources");
+    } else {
+      add(Verdict::kOk, "version", own + ", the same build as here");
+    }
+  }
+
+  void check_devices() {
+    const auto strange = std::ranges::find_if(machine_.devices, [](const std::string& device) {
+      return device != "cpu" && !is_virtual_device(device);
+    });
+    if (strange != machine_.devices.end()) {
+      problem(ErrorCode::kConfig, "devices",
+              fmt::format("device '{}' is not supported yet", *strange),
+              "set devices = [\"cpu\"] in the cluster file");
+    }
+  }
+
+  // What computes nothing needs neither cores nor memory nor a fast matrix product.
+  void check_computing() {
+    if (machine_.virtual_speed) {
+      add(Verdict::kNote, "devices",
+          "virtual: what they compute is waited for, what they send is real");
+      return;
+    }
+    check_cores();
+    check_memory();
+    check_blas();
+  }
+
+  void check_cores() {
+    const auto processes = static_cast<double>(machine_.devices.size());
+    const double wanted = processes * std::max(1, machine_.threads);
+    const std::string have = fmt::format("{:.4g} usable", facts_.cores);
+    if (wanted > facts_.cores + 1e-9) {
+      add(Verdict::kWarning, "cores",
+          fmt::format("{}, and {:g} process(es) of {} thread(s) are to compute there", have,
+                      processes, std::max(1, machine_.threads)),
+          "lower threads, or list fewer devices");
+    } else if (machine_.cpu_share > facts_.cores) {
+      add(Verdict::kWarning, "cores",
+          fmt::format("{}, and cpu_share grants {:g} to each process", have, machine_.cpu_share),
+          "lower cpu_share");
+    } else {
+      add(Verdict::kOk, "cores", have);
+    }
+  }
+
+  void check_memory() {
+    const auto available = static_cast<double>(facts_.memory_bytes);
+    if (facts_.memory_bytes == 0) {
+      add(Verdict::kNote, "memory", "the system does not tell how much is available");
+    } else if (machine_.memory_gib * kBytesPerGib > available) {
+      add(Verdict::kWarning, "memory",
+          fmt::format("{} available, less than memory_gib = {:g}", bytes_text(available),
+                      machine_.memory_gib),
+          "end what else runs there, or lower memory_gib: a plan may use all of it");
+    } else {
+      add(Verdict::kOk, "memory", bytes_text(available) + " available");
+    }
+  }
+
+  // The reference implementation, which is what a system has before anybody chooses.
+  void check_blas() {
+    const bool is_slow = facts_.blas.find("/blas/libblas") != std::string::npos ||
+                         facts_.blas.find("/lapack/") != std::string::npos;
+    if (facts_.blas.empty()) {
+      add(Verdict::kNote, "matrices", "which library multiplies them is not known");
+    } else if (is_slow) {
+      add(Verdict::kWarning, "matrices",
+          fmt::format("{} multiplies them: tens of times slower than need be", facts_.blas),
+          "apt-get install libopenblas0-pthread (it becomes the system's choice by itself)");
+    } else {
+      add(Verdict::kOk, "matrices", facts_.blas);
+    }
+  }
+
+  void check_folder(const Examination& examination) {
+    if (examination.mark_failure.has_value()) return;  // said once, of this machine
+    if (!facts_.sees_mark) {
+      problem(ErrorCode::kConfig, "run folder",
+              "it is not there, or not the same one as here: every machine writes its part of a "
+              "checkpoint into it",
+              "share it between the machines under one path (NFS, for example), and choose it by "
+              "--run");
+    } else if (facts_.disk_bytes > 0 && facts_.disk_bytes < kDiskBytesFew) {
+      add(Verdict::kWarning, "run folder",
+          fmt::format("only {} are free", bytes_text(static_cast<double>(facts_.disk_bytes))),
+          "make room: a checkpoint has three times the parameters");
+    } else {
+      add(Verdict::kOk, "run folder",
+          fmt::format("the same as here, {} free",
+                      bytes_text(static_cast<double>(facts_.disk_bytes))));
+    }
+  }
+
+  void check_clock(double ahead_s) {
+    if (std::abs(ahead_s) < kClocksApart_s) return;
+    add(Verdict::kNote, "clock",
+        fmt::format(
+            "{:.1f} s {} of this machine's: times in logs differ; nothing else depends on it",
+            std::abs(ahead_s), ahead_s > 0 ? "ahead" : "behind"),
+        "let both follow a time server (timedatectl set-ntp true)");
+  }
+
+  std::vector<Finding> take() { return std::move(findings_); }
+
+ private:
+  void add(Verdict verdict, const char* check, std::string what, std::string remedy = "") {
+    findings_.push_back({verdict, machine_.name, check, std::move(what), std::move(remedy)});
+  }
+
+  void problem(ErrorCode code, const char* check, std::string what, std::string remedy) {
+    add(Verdict::kProblem, check, std::move(what), std::move(remedy));
+    findings_.back().code = code;
+  }
+
+  const Machine& machine_;
+  const MachineFacts& facts_;
+  std::vector<Finding> findings_;
+};
+
+Finding cannot_start(const Machine& machine, const Error& failure) {
+  const std::string cause = failure.cause.empty() ? "" : fmt::format(" ({})", failure.cause);
+  return {Verdict::kProblem,    machine.name,   "start",
+          failure.what + cause, failure.remedy, failure.code};
+}
+
+void append(std::vector<Finding>& all, std::vector<Finding> more) {
+  std::ranges::move(more, std::back_inserter(all));
+}
+
+}  // namespace
+
+const char* to_text(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::kOk:
+      return "ok";
+    case Verdict::kNote:
+      return "note";
+    case Verdict::kWarning:
+      return "warning";
+    case Verdict::kProblem:
+      return "PROBLEM";
+  }
+  return "";
+}
+
+std::vector<Finding> diagnose_machine(const Cluster& cluster,
+                                      std::size_t index,
+                                      const Examination& examination) {
+  const Machine& machine = cluster.machines[index];
+  const ExaminedMachine& examined = examination.machines[index];
+  if (examined.failure.has_value()) return {cannot_start(machine, *examined.failure)};
+  MachineFindings findings(machine, *examined.facts);
+  findings.check_version(examination);
+  findings.check_devices();
+  findings.check_computing();
+  findings.check_folder(examination);
+  findings.check_clock(examined.clock_ahead_s);
+  std::vector<Finding> all = findings.take();
+  append(all, diagnose_address(cluster, index, *examined.facts));
+  return all;
+}
+
+Diagnosis diagnose(const Cluster& cluster, const CommConfig& comm, const Examination& examination) {
+  Diagnosis diagnosis;
+  if (examination.mark_failure.has_value()) {
+    const Error& failure = *examination.mark_failure;
+    diagnosis.findings.push_back({Verdict::kProblem, "here", "run folder",
+                                  fmt::format("{} ({})", failure.what, failure.cause),
+                                  "choose a folder that this program can write to by --run",
+                                  failure.code});
+  }
+  for (std::size_t i = 0; i < cluster.machines.size(); ++i) {
+    append(diagnosis.findings, diagnose_machine(cluster, i, examination));
+    if (!examination.machines[i].facts) continue;
+    const auto judged = judge_addresses(cluster, i, *examination.machines[i].facts);
+    diagnosis.addresses.insert(diagnosis.addresses.end(), judged.begin(), judged.end());
+    for (std::size_t peer = i + 1; peer < cluster.machines.size(); ++peer) {
+      if (!examination.machines[peer].facts) continue;
+      diagnosis.pairs.push_back(choose_for_pair(cluster, i, peer, comm, examination));
+    }
+  }
+  append(diagnosis.findings, diagnose_links(cluster, comm, examination));
+  return diagnosis;
+}
+
+}  // namespace motley

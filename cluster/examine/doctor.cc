@@ -1,0 +1,142 @@
+#include "cluster/examine/doctor.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "base/hex.h"
+#include "base/secret.h"
+#include "base/system/files.h"
+#include "base/system/version.h"
+#include "cluster/launch/transport_choice.h"
+#include "cluster/launch/worker_group.h"
+#include "cluster/launch/workers.h"
+
+namespace motley {
+namespace {
+
+// ssh to a machine that is off gives up later than this; a worker starts in a fraction of it.
+constexpr double kStart_s = 20;
+// Of each direction of each pair: enough to see a link that is far from what the file says.
+constexpr double kLink_s = 0.3;
+
+bool is_a_stop(const Error& error) {
+  return error.code == ErrorCode::kInterrupted || error.code == ErrorCode::kTerminated;
+}
+
+double unix_now_s() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+// A file in the run folder by which a worker knows that its folder of that name is the same one.
+// Goes away with this object.
+class Mark {
+ public:
+  static Result<Mark> leave_in(const std::filesystem::path& folder) {
+    MOTLEY_ASSIGN(const std::string random, make_secret());
+    Mark mark(folder / ".motley-doctor", to_hex(random));
+    MOTLEY_TRY(write_file_atomic(mark.path_, mark.text_));
+    return mark;
+  }
+
+  Mark(Mark&& other) noexcept
+      : path_(std::exchange(other.path_, {})), text_(std::move(other.text_)) {}
+
+  Mark& operator=(Mark&&) = delete;
+
+  ~Mark() {
+    std::error_code ignored;
+    if (!path_.empty()) std::filesystem::remove(path_, ignored);
+  }
+
+  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+
+  [[nodiscard]] const std::string& text() const { return text_; }
+
+ private:
+  Mark(std::filesystem::path path, std::string text)
+      : path_(std::move(path)), text_(std::move(text)) {}
+
+  std::filesystem::path path_;
+  std::string text_;
+};
+
+WorkerSpec doctor_worker(const Cluster& cluster,
+                         const Machine& machine,
+                         const std::filesystem::path& program,
+                         const Mark* mark) {
+  WorkerSpec worker{machine.name, machine, stage_program_on(machine, program), {}};
+  worker.job.verb = "doctor";
+  Json peers = Json::array();
+  for (const Machine& peer : cluster.machines) {
+    if (peer.name != machine.name && !peer.address.empty()) peers.push_back(peer.address);
+  }
+  worker.job.options = Json{{"peers", peers},
+                            {"mark", mark != nullptr ? mark->path().string() : ""},
+                            {"mark_text", mark != nullptr ? mark->text() : ""}};
+  return worker;
+}
+
+Result<void> examine_one(WorkerSpec worker, const Log& log, ExaminedMachine& machine) {
+  const std::string name = worker.name;
+  std::vector<WorkerSpec> workers;
+  workers.push_back(std::move(worker));
+  WorkerGroup group(std::move(workers), {.start_timeout_s = kStart_s}, log);
+  const auto examined = group.run([&](int, const Json& event) -> Result<void> {
+    if (event.value("event", "") != "facts") return {};
+    MOTLEY_ASSIGN(machine.facts, facts_from_json(event, fmt::format("the facts of {}", name)));
+    machine.clock_ahead_s = machine.facts->unix_s - unix_now_s();
+    return {};
+  });
+  if (!examined.ok()) {
+    if (is_a_stop(examined.error())) return examined.error();
+    machine.facts.reset();
+    machine.failure = examined.error();
+  } else if (!machine.facts) {
+    machine.failure = Error{ErrorCode::kPeer, fmt::format("{} said nothing of itself", name), "",
+                            "use the same version of Motley on every machine"};
+  }
+  return {};
+}
+
+Result<void> examine_links(const Cluster& cluster,
+                           const DoctorOptions& options,
+                           const std::filesystem::path& program,
+                           const Log& log,
+                           Examination& examination) {
+  const bool all_answer = std::ranges::all_of(
+      examination.machines, [](const ExaminedMachine& each) { return each.facts.has_value(); });
+  if (!all_answer || cluster.machines.size() < 2) return {};
+  auto probed = probe_links(cluster, {.comm = options.comm, .seconds = kLink_s}, program, log);
+  if (probed.ok()) {
+    examination.links = std::move(probed).value();
+    return {};
+  }
+  if (is_a_stop(probed.error())) return probed.error();
+  examination.links_failure = probed.error();
+  return {};
+}
+
+}  // namespace
+
+Result<Examination> examine(const Cluster& cluster,
+                            const DoctorOptions& options,
+                            const std::filesystem::path& program,
+                            const Log& log) {
+  Examination examination;
+  examination.version = motley_version();
+  examination.build = build_of(program);
+  const auto mark = Mark::leave_in(options.run_folder);
+  if (!mark.ok()) examination.mark_failure = mark.error();
+  for (const Machine& machine : cluster.machines) {
+    ExaminedMachine& examined = examination.machines.emplace_back();
+    MOTLEY_TRY(examine_one(doctor_worker(cluster, machine, program, mark.ok() ? &*mark : nullptr),
+                           log, examined));
+  }
+  MOTLEY_TRY(examine_links(cluster, options, program, log, examination));
+  return examination;
+}
+
+}  // namespace motley

@@ -1,0 +1,48 @@
+// Looking at every machine of a cluster: whether a worker starts there, what it finds, and whether
+// the machines reach each other. What it means is judged elsewhere (cluster/examine/diagnosis.h).
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/log.h"
+#include "base/result.h"
+#include "cluster/examine/probe.h"
+#include "job/config.h"
+#include "plan/cluster.h"
+#include "protocol/machine_facts.h"
+
+namespace motley {
+
+struct DoctorOptions {
+  CommConfig comm;
+  std::filesystem::path run_folder;  // absolute; that of coming runs, or one that holds it
+};
+
+struct ExaminedMachine {
+  std::optional<MachineFacts> facts;
+  std::optional<Error> failure;  // why there are none
+  double clock_ahead_s = 0;      // of this machine's, wrong by at most the way of one message
+};
+
+struct Examination {
+  std::string version;                    // of this program
+  std::string build;                      // of motley-stage here, as build_of()
+  std::optional<Error> mark_failure;      // why no mark could be left in the run folder
+  std::vector<ExaminedMachine> machines;  // [index in the cluster]
+  // Where all machines answered and there are several: what a short probe found.
+  std::optional<ProbeReport> links;
+  std::optional<Error> links_failure;
+};
+
+// Starts a worker on each machine, one after another, then one on all of them at once that join by
+// the transport of `options`. Leaves a file in the run folder for as long as it takes. What goes
+// wrong with a machine is in the result; kInterrupted and kTerminated are errors.
+[[nodiscard]] Result<Examination> examine(const Cluster& cluster,
+                                          const DoctorOptions& options,
+                                          const std::filesystem::path& program,
+                                          const Log& log);
+
+}  // namespace motley

@@ -1,0 +1,31 @@
+// Measuring the devices of a cluster with the worker's own layers.
+#pragma once
+
+#include <filesystem>
+#include <vector>
+
+#include "base/log.h"
+#include "base/result.h"
+#include "job/config.h"
+#include "plan/cluster.h"
+#include "plan/profile.h"
+
+namespace motley {
+
+// Runs a profiling worker on every device of every machine of the cluster at the same time, as the
+// training will, and returns what they measured. Several equal devices of one machine give one
+// entry, the slowest. Devices that `known` already covers are not measured again.
+[[nodiscard]] Result<Profile> measure_cluster(const Cluster& cluster,
+                                              const Config& config,
+                                              const std::filesystem::path& program,
+                                              const Profile& known,
+                                              const Log& log);
+
+// Logs what the profile warns of.
+void warn_of(const Profile& profile, const Log& log);
+
+// Micro-batch sizes worth measuring for a config: train.micro_batch alone when it is set, else the
+// smallest and some larger divisors of the global batch.
+[[nodiscard]] std::vector<int> sizes_to_measure(const TrainConfig& train);
+
+}  // namespace motley

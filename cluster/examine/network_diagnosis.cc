@@ -1,0 +1,282 @@
+// The part of the diagnosis that is about addresses, transports and links.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <set>
+
+#include "cluster/examine/diagnosis.h"
+#include "cluster/launch/transport_choice.h"
+#include "cluster/launch/workers.h"
+
+namespace motley {
+namespace {
+
+// A link at less than half, or more than twice, of what the cluster file says makes other plans.
+constexpr double kFarOff = 2;
+constexpr double kLatencyMatters_s = 1e-3;
+
+const AddressCandidate* candidate_of(const MachineFacts& facts, const std::string& address) {
+  const auto found = std::ranges::find(facts.candidates, address, &AddressCandidate::address);
+  return found == facts.candidates.end() ? nullptr : &*found;
+}
+
+// What the machine's system says of the way to the peer; nullptr where it was not asked.
+const RouteFound* route_to(const MachineFacts& facts, const Machine& peer) {
+  const auto found = std::ranges::find(facts.routes, peer.address, &RouteFound::to);
+  return found == facts.routes.end() ? nullptr : &*found;
+}
+
+// Interfaces that container and virtual machine programs make on the host. A veth's other end is
+// somewhere else on this machine too.
+bool is_of_containers(const AddressCandidate& candidate) {
+  if (candidate.kind == "bridge") return true;
+  return std::ranges::any_of(
+      std::initializer_list<const char*>{"docker", "br-", "virbr", "veth", "cni", "podman", "lxc"},
+      [&](const char* start) { return candidate.interface.starts_with(start); });
+}
+
+// Why others could not reach the machine at it; "" when they could, for all that can be seen there.
+std::string out_of_reach(const AddressCandidate& candidate) {
+  if (candidate.kind == "loopback") return "only the machine itself reaches it";
+  if (!candidate.is_up) return "the interface is down or has no cable";
+  if (is_of_containers(candidate)) return "it leads to containers or virtual machines there";
+  if (candidate.address.starts_with("fe80:")) return "link-local: it means nothing to others";
+  return "";
+}
+
+std::vector<std::string> peers_reached_from(const Cluster& cluster,
+                                            const Machine& machine,
+                                            const MachineFacts& facts,
+                                            const std::string& address) {
+  std::vector<std::string> names;
+  for (const Machine& peer : cluster.machines) {
+    if (peer.name == machine.name) continue;
+    const RouteFound* route = route_to(facts, peer);
+    if (route != nullptr && route->from == address) names.push_back(peer.name);
+  }
+  return names;
+}
+
+// What to write instead of an address that does not do.
+std::string better_address(const Cluster& cluster,
+                           const Machine& machine,
+                           const MachineFacts& facts) {
+  for (const AddressCandidate& candidate : facts.candidates) {
+    if (!out_of_reach(candidate).empty()) continue;
+    const auto peers = peers_reached_from(cluster, machine, facts, candidate.address);
+    if (peers.empty()) continue;
+    return fmt::format("write address = \"{}\" ({}): the system reaches {} from it",
+                       candidate.address, candidate.interface, fmt::join(peers, ", "));
+  }
+  return "write the machine's own numeric address on the network that joins the machines";
+}
+
+Finding address_problem(const Machine& machine,
+                        std::string what,
+                        std::string remedy,
+                        ErrorCode code) {
+  return {Verdict::kProblem, machine.name, "address", std::move(what), std::move(remedy), code};
+}
+
+std::vector<Finding> diagnose_routes(const Cluster& cluster,
+                                     const Machine& machine,
+                                     const MachineFacts& facts) {
+  std::vector<Finding> findings;
+  for (const Machine& peer : cluster.machines) {
+    const RouteFound* route = peer.name == machine.name ? nullptr : route_to(facts, peer);
+    if (route == nullptr) continue;
+    const std::string where = fmt::format("{} -> {}", machine.name, peer.name);
+    if (route->from.empty()) {
+      findings.push_back({Verdict::kProblem, where, "route",
+                          fmt::format("{} has no way to {}", machine.name, route->to),
+                          "check both addresses in the cluster file, and that both machines are on "
+                          "the same network or routed",
+                          ErrorCode::kPeer});
+    } else if (route->from != machine.address) {
+      const AddressCandidate* way = candidate_of(facts, route->from);
+      findings.push_back(
+          {Verdict::kWarning, where, "route",
+           fmt::format("the system goes there from {} ({}), not from {}", route->from,
+                       way != nullptr ? way->interface : "?", machine.address),
+           "if that is the faster network, write its address into the cluster file"});
+    }
+  }
+  return findings;
+}
+
+// What the ranks of these machines take between them for "auto": each the best of its own build.
+std::string taken_transport(const TransportChoice& choice, const MachineFacts& facts) {
+  if (choice.kind != "auto") return choice.kind;
+  return facts.transports.empty() ? "" : facts.transports.front();
+}
+
+std::vector<Finding> diagnose_transport(const Cluster& cluster,
+                                        const CommConfig& comm,
+                                        const Examination& examination) {
+  const auto choice = choose_transport(cluster, machine_names(cluster), comm);
+  if (!choice.ok()) {
+    return {{Verdict::kProblem, "all", "transport",
+             fmt::format("{} ({})", choice.error().what, choice.error().cause),
+             choice.error().remedy, choice.error().code}};
+  }
+  std::vector<Finding> findings;
+  std::set<std::string> kinds;
+  for (std::size_t i = 0; i < cluster.machines.size(); ++i) {
+    const auto& facts = examination.machines[i].facts;
+    if (!facts) continue;
+    const std::string kind = taken_transport(*choice, *facts);
+    kinds.insert(kind);
+    if (std::ranges::find(facts->transports, kind) != facts->transports.end()) continue;
+    findings.push_back({Verdict::kProblem, cluster.machines[i].name, "transport",
+                        fmt::format("its build has no transport '{}', only {}", kind,
+                                    fmt::join(facts->transports, ", ")),
+                        "choose one that all have by comm.transport, or build with it",
+                        ErrorCode::kConfig});
+  }
+  if (kinds.size() > 1) {
+    findings.push_back(
+        {Verdict::kProblem, "all", "transport",
+         fmt::format("the machines' builds would take different ones: {}", fmt::join(kinds, ", ")),
+         "set comm.transport to one that all have; every build has tcp", ErrorCode::kConfig});
+  }
+  if (findings.empty()) findings.push_back({Verdict::kOk, "all", "transport", choice->reason, ""});
+  return findings;
+}
+
+Finding judge_link(const Cluster& cluster, const MeasuredLink& link) {
+  const LinkSpeed said = cluster.link(link.from, link.to);
+  const double share = link.speed.bandwidth_bytes_per_s / said.bandwidth_bytes_per_s;
+  Finding finding{Verdict::kOk, fmt::format("{} -> {}", link.from, link.to), "speed",
+                  fmt::format("{:.4g} Mbit/s, {:.0f} us one way",
+                              link.speed.bandwidth_bytes_per_s * 8e-6, link.speed.latency_s * 1e6),
+                  ""};
+  constexpr const char* kMeasure =
+      "motley probe --output links.json measures all links; plan with --links links.json";
+  if (share < 1 / kFarOff) {
+    finding.verdict = Verdict::kWarning;
+    finding.what += fmt::format(", {:.0f} % of what the cluster file says", share * 100);
+    finding.remedy = fmt::format("look for Wi-Fi, a bad cable or other traffic; {}", kMeasure);
+  } else if (link.speed.latency_s > kLatencyMatters_s &&
+             link.speed.latency_s > kFarOff * said.latency_s) {
+    finding.verdict = Verdict::kWarning;
+    finding.what += fmt::format(", where the cluster file says {:.0f} us", said.latency_s * 1e6);
+    finding.remedy = kMeasure;
+  } else if (share > kFarOff) {
+    finding.verdict = Verdict::kNote;
+    finding.what += fmt::format(", {:.1f} times what the cluster file says", share);
+    finding.remedy = kMeasure;
+  }
+  return finding;
+}
+
+}  // namespace
+
+std::vector<JudgedAddress> judge_addresses(const Cluster& cluster,
+                                           std::size_t index,
+                                           const MachineFacts& facts) {
+  const Machine& machine = cluster.machines[index];
+  std::vector<JudgedAddress> judged;
+  for (const AddressCandidate& candidate : facts.candidates) {
+    JudgedAddress& each = judged.emplace_back();
+    each.machine = machine.name;
+    each.interface = candidate.interface;
+    each.address = candidate.address;
+    const auto peers = peers_reached_from(cluster, machine, facts, candidate.address);
+    const std::string reaches =
+        peers.empty() ? "" : fmt::format("the system reaches {} from it", fmt::join(peers, ", "));
+    if (machine.address.empty()) {
+      each.is_taken = candidate.kind == "loopback";
+      each.why = each.is_taken ? "all processes are on this machine" : "no other machine is named";
+    } else if (candidate.address == machine.address) {
+      each.is_taken = true;
+      each.why = "the cluster file names it";
+      if (!reaches.empty()) each.why += ", and " + reaches;
+    } else {
+      each.why = out_of_reach(candidate);
+      if (each.why.empty()) {
+        each.why = reaches.empty() ? "no machine of the cluster is reached from it"
+                                   : reaches + ", but the cluster file names another";
+      }
+    }
+  }
+  return judged;
+}
+
+std::vector<Finding> diagnose_address(const Cluster& cluster,
+                                      std::size_t index,
+                                      const MachineFacts& facts) {
+  const Machine& machine = cluster.machines[index];
+  if (machine.address.empty()) return {};
+  const AddressCandidate* own = candidate_of(facts, machine.address);
+  if (own == nullptr) {
+    return {address_problem(machine, fmt::format("no interface there has {}", machine.address),
+                            better_address(cluster, machine, facts), ErrorCode::kPeer)};
+  }
+  if (!machine.interface.empty() && own->interface != machine.interface) {
+    return {address_problem(machine,
+                            fmt::format("{} is on {}, and the cluster file says interface = \"{}\"",
+                                        machine.address, own->interface, machine.interface),
+                            "leave interface out, or name the address that it has",
+                            ErrorCode::kConfig)};
+  }
+  if (!own->is_up) {
+    return {address_problem(
+        machine,
+        fmt::format("{} has {}, and is down or has no cable", own->interface, own->address),
+        "plug it in, or " + better_address(cluster, machine, facts), ErrorCode::kPeer)};
+  }
+  std::vector<Finding> findings = diagnose_routes(cluster, machine, facts);
+  if (own->kind == "wireless") {
+    findings.push_back({Verdict::kNote, machine.name, "address",
+                        fmt::format("{} on {}, which is wireless: its speed changes with time",
+                                    machine.address, own->interface),
+                        "use a cable where there is one"});
+  } else if (findings.empty()) {
+    findings.push_back({Verdict::kOk, machine.name, "address",
+                        fmt::format("{} on {}", machine.address, own->interface), ""});
+  }
+  return findings;
+}
+
+PairChoice choose_for_pair(const Cluster& cluster,
+                           std::size_t from,
+                           std::size_t to,
+                           const CommConfig& comm,
+                           const Examination& examination) {
+  PairChoice pair{cluster.machines[from].name, cluster.machines[to].name, "", ""};
+  const auto choice = choose_transport(cluster, {pair.from, pair.to}, comm);
+  if (!choice.ok()) {
+    pair.why = choice.error().what;
+    return pair;
+  }
+  const std::string ours = taken_transport(*choice, *examination.machines[from].facts);
+  const std::string theirs = taken_transport(*choice, *examination.machines[to].facts);
+  pair.why = choice->reason;
+  if (ours == theirs) {
+    pair.transport = choice->encrypts() ? ours + " with TLS" : ours;
+  } else {
+    pair.why = fmt::format("one would take {}, the other {}", ours, theirs);
+  }
+  return pair;
+}
+
+std::vector<Finding> diagnose_links(const Cluster& cluster,
+                                    const CommConfig& comm,
+                                    const Examination& examination) {
+  std::vector<Finding> findings = diagnose_transport(cluster, comm, examination);
+  if (examination.links_failure.has_value()) {
+    const Error& failure = *examination.links_failure;
+    findings.push_back(
+        {Verdict::kProblem, "all", "connect", fmt::format("{} ({})", failure.what, failure.cause),
+         failure.remedy.empty() ? "let firewalls pass the machines' programs" : failure.remedy,
+         failure.code});
+  }
+  if (!examination.links.has_value()) return findings;
+  for (const MeasuredLink& link : examination.links->links) {
+    findings.push_back(judge_link(cluster, link));
+  }
+  return findings;
+}
+
+}  // namespace motley

@@ -1,0 +1,129 @@
+#include "cluster/examine/probe.h"
+
+#include <fmt/format.h>
+
+#include "base/json.h"
+#include "cluster/launch/event_fields.h"
+#include "cluster/launch/transport_choice.h"
+#include "cluster/launch/worker_group.h"
+#include "cluster/launch/workers.h"
+
+namespace motley {
+namespace {
+
+constexpr std::size_t kMachinesMax = 64;
+
+Result<TransportChoice> choose_for_all(const Cluster& cluster, const CommConfig& comm) {
+  const std::size_t count = cluster.machines.size();
+  if (count < 2 || count > kMachinesMax) {
+    return Error{ErrorCode::kConfig, fmt::format("the cluster has {} machine(s)", count),
+                 fmt::format("a probe measures links between 2 to {}", kMachinesMax),
+                 "give a cluster file with the machines to measure by --cluster"};
+  }
+  return choose_transport(cluster, machine_names(cluster), comm);
+}
+
+std::vector<WorkerSpec> probe_workers(const Cluster& cluster,
+                                      const ProbeOptions& options,
+                                      const std::filesystem::path& program) {
+  Json addresses = Json::array();
+  for (const Machine& machine : cluster.machines) addresses.push_back(machine.address);
+  std::vector<WorkerSpec> workers;
+  for (const Machine& machine : cluster.machines) {
+    WorkerSpec worker{
+        fmt::format("probe of {}", machine.name), machine, stage_program_on(machine, program), {}};
+    worker.job.verb = "probe";
+    worker.job.bind_address = machine.address;
+    worker.job.interface = machine.interface;
+    worker.job.options =
+        Json{{"rank", workers.size()}, {"machines", addresses}, {"seconds", options.seconds}};
+    workers.push_back(std::move(worker));
+  }
+  return workers;
+}
+
+// Puts together what the two ends of each pair say.
+class ProbeFollower {
+ public:
+  explicit ProbeFollower(const Cluster& cluster) : cluster_(cluster) {
+    report_.networks.resize(cluster.machines.size());
+    for (const Machine& from : cluster.machines) {
+      for (const Machine& to : cluster.machines) {
+        if (from.name != to.name) report_.links.push_back({from.name, to.name, {0, 0}, 0});
+      }
+    }
+    report_.cpu.resize(report_.links.size());
+  }
+
+  Result<void> on_event(int worker, const Json& event) {
+    const auto self = static_cast<std::size_t>(worker);
+    const std::string source = fmt::format("the probe of {}", cluster_.machines[self].name);
+    MOTLEY_ASSIGN(const std::string kind, json_get<std::string>(event, "event", source));
+    if (kind == "network") {
+      MOTLEY_ASSIGN(report_.networks[self], json_get<std::string>(event, "text", source));
+    } else if (kind == "link") {
+      MOTLEY_ASSIGN(const std::size_t to, peer_of(event, "to", self, source));
+      const std::size_t index = index_of(self, to);
+      MeasuredLink& link = report_.links[index];
+      MOTLEY_ASSIGN(link.speed.bandwidth_bytes_per_s,
+                    event_quantity(event, "bandwidth_bytes_per_s", source));
+      MOTLEY_ASSIGN(link.speed.latency_s, event_quantity(event, "latency_s", source));
+      MOTLEY_ASSIGN(link.jitter_p95_s, event_quantity(event, "jitter_p95_s", source));
+      MOTLEY_ASSIGN(report_.cpu[index].send_s_per_byte,
+                    event_quantity(event, "cpu_s_per_byte", source));
+    } else if (kind == "served") {
+      MOTLEY_ASSIGN(const std::size_t from, peer_of(event, "from", self, source));
+      MOTLEY_ASSIGN(report_.cpu[index_of(from, self)].receive_s_per_byte,
+                    event_quantity(event, "cpu_s_per_byte", source));
+    }
+    return {};
+  }
+
+  Result<ProbeReport> finish() {
+    for (const MeasuredLink& link : report_.links) {
+      if (link.speed.bandwidth_bytes_per_s > 0) continue;
+      return Error{ErrorCode::kInternal,
+                   fmt::format("the link from {} to {} was not measured", link.from, link.to), "",
+                   ""};
+    }
+    return std::move(report_);
+  }
+
+ private:
+  // Links stand in the order of (from, to), without the pairs of one machine with itself.
+  [[nodiscard]] std::size_t index_of(std::size_t from, std::size_t to) const {
+    return from * (cluster_.machines.size() - 1) + to - (to > from ? 1 : 0);
+  }
+
+  [[nodiscard]] Result<std::size_t> peer_of(const Json& event,
+                                            const char* key,
+                                            std::size_t self,
+                                            const std::string& source) const {
+    MOTLEY_ASSIGN(const std::size_t peer,
+                  event_index(event, key, cluster_.machines.size(), source));
+    if (peer != self) return peer;
+    return event_error(source, fmt::format("{} = {}", key, peer), "that is itself");
+  }
+
+  const Cluster& cluster_;
+  ProbeReport report_;
+};
+
+}  // namespace
+
+Result<ProbeReport> probe_links(const Cluster& cluster,
+                                const ProbeOptions& options,
+                                const std::filesystem::path& program,
+                                const Log& log) {
+  MOTLEY_ASSIGN(const TransportChoice transport, choose_for_all(cluster, options.comm));
+  auto workers = probe_workers(cluster, options, program);
+  MOTLEY_TRY(apply_transport(transport, workers));
+  log.info(transport.reason);
+  ProbeFollower follower(cluster);
+  WorkerGroup group(std::move(workers), WorkerGroupOptions{}, log);
+  MOTLEY_TRY(
+      group.run([&](int worker, const Json& event) { return follower.on_event(worker, event); }));
+  return follower.finish();
+}
+
+}  // namespace motley

@@ -1,0 +1,41 @@
+// Measuring the links of a cluster by the transport that the training will use.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "base/log.h"
+#include "base/result.h"
+#include "job/config.h"
+#include "plan/cluster.h"
+#include "plan/links.h"
+
+namespace motley {
+
+struct ProbeOptions {
+  CommConfig comm;     // the transport and whether it encrypts
+  double seconds = 1;  // for each direction of each pair; 0 < seconds <= 60
+};
+
+// What a message costs the processors at the two ends of a link, for each byte.
+struct LinkCpu {
+  double send_s_per_byte = 0;
+  double receive_s_per_byte = 0;
+};
+
+struct ProbeReport {
+  Links links;                        // every ordered pair of machines
+  std::vector<LinkCpu> cpu;           // [index in links]
+  std::vector<std::string> networks;  // [index in machines] which interface it uses, and why
+};
+
+// Starts a worker on each machine and measures one direction of one pair at a time. kConfig for
+// fewer than two machines, more than 64, or what choose_transport() refuses; else the first failure
+// of a worker.
+[[nodiscard]] Result<ProbeReport> probe_links(const Cluster& cluster,
+                                              const ProbeOptions& options,
+                                              const std::filesystem::path& program,
+                                              const Log& log);
+
+}  // namespace motley

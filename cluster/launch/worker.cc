@@ -1,0 +1,165 @@
+#include "cluster/launch/worker.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <utility>
+
+#include "base/check.h"
+#include "base/system/files.h"
+#include "cluster/launch/worker_command.h"
+
+namespace motley {
+namespace {
+
+constexpr std::size_t kEventBytesMax = 4U << 20;
+constexpr std::size_t kErrorLineBytesMax = 16U << 10;  // longer lines are cut, not refused
+constexpr std::size_t kLastLines = 5;
+
+// At most one buffer full of what a non-blocking descriptor holds; closes it at the end of the
+// stream. Empty = nothing now.
+std::string_view read_some(OwnedFd& fd, std::span<char> buffer) {
+  const ssize_t bytes = ::read(fd.get(), buffer.data(), buffer.size());
+  if (bytes > 0) return {buffer.data(), static_cast<std::size_t>(bytes)};
+  const bool later = bytes < 0 && (errno == EAGAIN || errno == EINTR);
+  if (!later) fd.reset();
+  return {};
+}
+
+}  // namespace
+
+Worker::Worker(WorkerSpec spec, LineSink on_line)
+    : spec_(std::move(spec)),
+      on_line_(std::move(on_line)),
+      events_(kEventBytesMax),
+      errors_(kErrorLineBytesMax) {}
+
+Result<void> Worker::start(const std::filesystem::path& log_folder) {
+  if (!log_folder.empty()) {
+    const auto path = log_folder / fmt::format("{}.log", spec_.job.rank.value);
+    log_file_.open(path, std::ios::app);
+    if (!log_file_) return file_error("write", path, errno);
+  }
+  Result<Process> process =
+      Process::start(worker_command(spec_.machine.shell, spec_.program, spec_.job.threads));
+  if (!process) return with_context(std::move(process).error(), spec_.name);
+  process_.emplace(std::move(process).value());
+  running_ = true;
+  heard_at_s = now_s();
+  send({{"job", job_to_json(spec_.job)}});
+  return {};
+}
+
+Result<void> Worker::limit_cpu() {
+  if (!spec_.machine.shell.empty()) {
+    return Error{ErrorCode::kInternal, "cannot limit the processor time of a process elsewhere",
+                 "cpu_share only works for machines without a 'shell'", ""};
+  }
+  MOTLEY_ASSIGN(CpuQuota quota,
+                CpuQuota::create(fmt::format("motley-{}-{}", ::getpid(), process_->pid()),
+                                 spec_.machine.cpu_share));
+  MOTLEY_TRY(quota.add(process_->pid()));
+  quota_.emplace(std::move(quota));
+  return {};
+}
+
+void Worker::send(const Json& message) {
+  if (!process_ || !process_->input().open()) return;
+  // A worker's words can come back in our messages; bytes that are not UTF-8 must not throw.
+  queued_ += message.dump(-1, ' ', false, Json::error_handler_t::replace);
+  queued_ += '\n';
+  flush();
+}
+
+void Worker::flush() {
+  while (!queued_.empty()) {
+    const ssize_t bytes = ::write(process_->input().get(), queued_.data(), queued_.size());
+    if (bytes < 0 && errno == EINTR) continue;
+    if (bytes < 0 && errno == EAGAIN) return;
+    if (bytes < 0) return close_input();  // it has gone; its exit will tell why
+    queued_.erase(0, static_cast<std::size_t>(bytes));
+  }
+}
+
+void Worker::close_input() {
+  queued_.clear();
+  if (process_) process_->input().reset();
+}
+
+Result<std::vector<Json>> Worker::read_events() {
+  std::array<char, 64 << 10> buffer;
+  events_.add(read_some(process_->output(), buffer));
+  std::vector<Json> events;
+  if (failed) return (void)events_.take_rest(), events;
+  while (const std::optional<std::string> line = events_.next()) {
+    MOTLEY_TRY(take_line(*line, events));
+  }
+  if (events_.too_long()) {
+    return protocol_error(fmt::format("a line of more than {} bytes", kEventBytesMax));
+  }
+  return events;
+}
+
+Result<void> Worker::take_line(const std::string& line, std::vector<Json>& events) {
+  if (line.empty()) return {};
+  // Start-up files of a remote shell like to greet people; that must not end a run.
+  if (!greeted_ && line.front() != '{') return log_line(line), Result<void>();
+  Result<Json> event = parse_json(line, spec_.name);
+  if (!event) return protocol_error(event.error().cause);
+  const Result<std::string> kind = json_get<std::string>(*event, "event", spec_.name);
+  if (!kind) return protocol_error(kind.error().cause);
+  if (*kind == "hello") {
+    MOTLEY_ASSIGN(const std::int64_t version,
+                  json_get<std::int64_t>(*event, "protocol", spec_.name));
+    if (version != kProtocolVersion) {
+      return protocol_error(
+          fmt::format("it speaks protocol {}, this program speaks {}", version, kProtocolVersion));
+    }
+    greeted_ = true;
+  } else if (!greeted_ && *kind != "error") {
+    return protocol_error(fmt::format("its first event is '{}', not 'hello'", *kind));
+  }
+  events.push_back(std::move(event).value());
+  return {};
+}
+
+Error Worker::protocol_error(const std::string& cause) const {
+  return {ErrorCode::kPeer, fmt::format("{} does not keep to the protocol", spec_.name), cause,
+          "use the same version of Motley on every machine"};
+}
+
+void Worker::read_errors() {
+  std::array<char, 16 << 10> buffer;
+  errors_.add(read_some(process_->errors(), buffer));
+  while (const std::optional<std::string> line = errors_.next()) log_line(*line);
+  if (errors_.too_long() || !process_->errors().open()) {
+    if (const std::string rest = errors_.take_rest(); !rest.empty()) log_line(rest);
+  }
+}
+
+void Worker::log_line(const std::string& line) {
+  if (log_file_.is_open()) log_file_ << line << std::endl;
+  last_lines_.push_back(line);
+  if (last_lines_.size() > kLastLines) last_lines_.pop_front();
+  on_line_(line);
+}
+
+ProcessExit Worker::reap() {
+  MOTLEY_CHECK(running_, "{} does not run", spec_.name);
+  running_ = false;
+  close_input();
+  return process_->reap();
+}
+
+void Worker::kill() {
+  if (running_) process_->kill_group();
+}
+
+Error Worker::death(const ProcessExit& exit) const {
+  return describe_death(spec_.name, exit, activity, spec_.job.verb == "train",
+                        is_ssh(spec_.machine.shell), {last_lines_.begin(), last_lines_.end()});
+}
+
+}  // namespace motley

@@ -1,0 +1,358 @@
+#include "cluster/launch/worker_group.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <poll.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <optional>
+#include <utility>
+
+#include "base/check.h"
+#include "base/clock.h"
+#include "base/system/files.h"
+#include "cluster/launch/failure.h"
+#include "cluster/launch/stop_signals.h"
+#include "cluster/launch/worker.h"
+#include "cluster/launch/worker_command.h"
+
+namespace motley {
+namespace {
+
+// News of one worker's death and its peers' complaints arrive within this time of each other.
+constexpr double kSettle_s = 0.3;
+// From the last "done" to the exit of all: what a process needs to take itself down.
+constexpr double kExitAfterDone_s = 5;
+// Bound on what is still read from a process that has ended: more than any pipe holds.
+constexpr int kDrainReads = 64;
+
+enum class Stream { kInput, kOutput, kErrors, kExit, kSignal };
+
+struct Watch {
+  Stream stream;
+  Worker* worker;  // nullptr for the signal
+};
+
+}  // namespace
+
+struct WorkerGroup::Impl {
+  Impl(std::vector<WorkerSpec> specs, WorkerGroupOptions group_options, const Log& group_log)
+      : options(std::move(group_options)), log(group_log) {
+    for (WorkerSpec& spec : specs) {
+      const std::string prefix = spec.name + ": ";
+      workers.push_back(std::make_unique<Worker>(
+          std::move(spec), [this, prefix](const std::string& line) { say(prefix + line); }));
+    }
+  }
+
+  Result<void> run(const EventHandler& handler);
+
+  // The parts of run.
+  Result<void> start_all();
+  Result<void> supervise();
+  void end_all();
+
+  // One wait for whatever comes next, at most until `deadline`, and its handling.
+  Result<void> wait_and_handle(const Deadline& deadline);
+  Result<void> handle_output(Worker& worker);
+  Result<void> handle_event(Worker& worker, const Json& event);
+  Result<void> hand_on(const Worker& worker, const Json& event);
+  Result<void> handle_exit(Worker& worker);
+  void send_addresses_when_complete();
+  void fail(Worker& worker, FailureKind kind, Error error);
+
+  // What the group waits for now, until when, and what it means when that does not come.
+  Deadline next_deadline() const;
+  Result<void> handle_deadline();
+  Error start_timeout() const;
+
+  template <class Predicate>
+  bool all(Predicate predicate) const {
+    return std::all_of(workers.begin(), workers.end(),
+                       [&](const auto& worker) { return predicate(*worker); });
+  }
+
+  bool all_ended() const {
+    return all([](const Worker& worker) { return !worker.running(); });
+  }
+
+  bool all_done() const {
+    return all([](const Worker& worker) { return worker.done; });
+  }
+
+  void say(const std::string& line) const {
+    if (options.before_log) options.before_log();
+    log.info(line);
+  }
+
+  void warn(const std::string& line) const {
+    if (options.before_log) options.before_log();
+    log.warn(line);
+  }
+
+  WorkerGroupOptions options;
+  const Log& log;
+  std::vector<std::unique_ptr<Worker>> workers;  // in the order of the specs
+  const EventHandler* on_event = nullptr;
+  std::optional<StopSignals> signals;
+  std::vector<Failure> failures;  // in the order of their arrival
+  Deadline start_deadline = Deadline::after_s(0);
+  Deadline settle_deadline = Deadline::after_s(0);  // meaningful once there is a failure
+  Deadline exit_deadline = Deadline::after_s(0);    // meaningful once all are done
+  bool addresses_sent = false;
+  bool started = false;  // all were ready
+  bool ending = false;   // events no longer count
+  bool quiet = false;    // there was nothing to handle when last looked
+};
+
+Result<void> WorkerGroup::Impl::run(const EventHandler& handler) {
+  MOTLEY_CHECK(on_event == nullptr, "a worker group runs once");
+  on_event = &handler;
+  signals.emplace();
+  Result<void> outcome = start_all();
+  if (outcome) outcome = supervise();
+  end_all();
+  signals.reset();
+  return outcome;
+}
+
+Result<void> WorkerGroup::Impl::start_all() {
+  if (!options.log_folder.empty()) MOTLEY_TRY(make_folders(options.log_folder));
+  start_deadline = Deadline::after_s(options.start_timeout_s);
+  bool warned = false;
+  for (const auto& worker : workers) {
+    MOTLEY_TRY(worker->start(options.log_folder));
+    if (worker->spec().machine.cpu_share <= 0) continue;
+    if (const Result<void> limited = worker->limit_cpu();
+        !limited && !std::exchange(warned, true)) {
+      warn(fmt::format("{} runs without its CPU share: {}", worker->spec().name,
+                       limited.error().cause));
+    }
+  }
+  return {};
+}
+
+Result<void> WorkerGroup::Impl::supervise() {
+  while (!all_ended() || !failures.empty()) {
+    if (!failures.empty()) {
+      const std::size_t first = first_cause(failures);
+      const bool certain = failures[first].kind == FailureKind::kCertain;
+      if (certain || settle_deadline.passed() || all_ended()) return failures[first].error;
+    }
+    const Deadline deadline = next_deadline();
+    MOTLEY_TRY(wait_and_handle(deadline));
+    if (deadline.passed()) MOTLEY_TRY(handle_deadline());
+  }
+  return {};
+}
+
+void WorkerGroup::Impl::end_all() {
+  ending = true;
+  for (const auto& worker : workers) {
+    worker->send({{"stop", true}});
+    worker->close_input();
+  }
+  const Deadline grace = Deadline::after_s(options.kill_grace_s);
+  while (!all_ended() && !grace.passed()) {
+    // The only error while ending is a second signal: somebody is in a hurry.
+    if (!wait_and_handle(grace)) break;
+  }
+  for (const auto& worker : workers) worker->kill();
+  const Deadline gone = Deadline::after_s(1);
+  while (!all_ended() && !gone.passed()) (void)wait_and_handle(gone);
+  for (const auto& worker : workers) {
+    if (worker->running()) warn(fmt::format("{} cannot be killed", worker->spec().name));
+  }
+}
+
+Result<void> WorkerGroup::Impl::wait_and_handle(const Deadline& deadline) {
+  std::vector<pollfd> fds;
+  std::vector<Watch> watches;  // [index in fds]
+  const auto watch = [&](int fd, short events, Stream stream, Worker* worker) {
+    fds.push_back({.fd = fd, .events = events});
+    watches.push_back({stream, worker});
+  };
+  watch(signals->fd(), POLLIN, Stream::kSignal, nullptr);
+  for (const auto& worker : workers) {
+    if (!worker->running()) continue;
+    Process& process = worker->process();
+    if (worker->has_queued()) watch(process.input().get(), POLLOUT, Stream::kInput, worker.get());
+    if (worker->output_open()) watch(process.output().get(), POLLIN, Stream::kOutput, worker.get());
+    if (worker->errors_open()) watch(process.errors().get(), POLLIN, Stream::kErrors, worker.get());
+    watch(process.exit_fd(), POLLIN, Stream::kExit, worker.get());
+  }
+  const double timeout_ms = std::ceil(deadline.left_s() * 1e3);
+  const int ready = ::poll(fds.data(), fds.size(), static_cast<int>(std::min(timeout_ms, 1e9)));
+  quiet = ready == 0;
+  if (ready <= 0) return {};  // nothing came, or a signal that is not ours interrupted
+
+  for (std::size_t i = 0; i < fds.size(); ++i) {
+    if (fds[i].revents == 0) continue;
+    const auto [stream, worker] = watches[i];
+    switch (stream) {
+      case Stream::kInput:
+        worker->flush();
+        break;
+      case Stream::kOutput:
+        MOTLEY_TRY(handle_output(*worker));
+        break;
+      case Stream::kErrors:
+        worker->read_errors();
+        break;
+      case Stream::kExit:
+        MOTLEY_TRY(handle_exit(*worker));
+        break;
+      case Stream::kSignal:
+        if (const std::optional<Error> stop = signals->take()) return *stop;
+        break;
+    }
+  }
+  return {};
+}
+
+Result<void> WorkerGroup::Impl::handle_output(Worker& worker) {
+  Result<std::vector<Json>> events = worker.read_events();
+  if (ending) return {};
+  if (!events) {
+    fail(worker, FailureKind::kCertain, std::move(events).error());
+    return {};
+  }
+  for (const Json& event : *events) {
+    if (!worker.failed) MOTLEY_TRY(handle_event(worker, event));
+  }
+  return {};
+}
+
+Result<void> WorkerGroup::Impl::handle_event(Worker& worker, const Json& event) {
+  worker.heard_at_s = now_s();
+  const auto kind = event["event"].get<std::string>();
+  if (kind == "hello") return {};
+  if (kind == "address") {
+    Result<std::string> address = json_get<std::string>(event, "address", worker.spec().name);
+    if (!address) return fail(worker, FailureKind::kCertain, address.error()), Result<void>();
+    worker.address = std::move(address).value();
+    send_addresses_when_complete();
+  } else if (kind == "ready" || kind == "done") {
+    worker.activity.ready = true;
+    worker.done = worker.done || kind == "done";
+    if (all_done()) exit_deadline = Deadline::after_s(kExitAfterDone_s);
+    const bool all_ready = all([](const Worker& other) { return other.activity.ready; });
+    if (all_ready && !std::exchange(started, true)) {
+      for (const auto& other : workers) other->heard_at_s = now_s();
+    }
+    if (kind == "done") return hand_on(worker, event);
+  } else if (kind == "beat") {
+    const Result<std::int64_t> step = json_get<std::int64_t>(event, "step", worker.spec().name);
+    const Result<std::string> doing = json_get<std::string>(event, "doing", worker.spec().name);
+    if (step) worker.activity.step = *step;
+    if (doing) worker.activity.doing = *doing;
+  } else if (kind == "error") {
+    Error error = error_from_json(event);
+    const FailureKind failure = failure_kind(error);
+    fail(worker, failure, with_context(std::move(error), worker.spec().name));
+  } else {
+    return hand_on(worker, event);
+  }
+  return {};
+}
+
+Result<void> WorkerGroup::Impl::hand_on(const Worker& worker, const Json& event) {
+  const auto found = std::find_if(workers.begin(), workers.end(),
+                                  [&](const auto& other) { return other.get() == &worker; });
+  return (*on_event)(static_cast<int>(found - workers.begin()), event);
+}
+
+Result<void> WorkerGroup::Impl::handle_exit(Worker& worker) {
+  const ProcessExit exit = worker.reap();
+  for (int i = 0; i < kDrainReads && worker.errors_open(); ++i) worker.read_errors();
+  for (int i = 0; i < kDrainReads && worker.output_open(); ++i) MOTLEY_TRY(handle_output(worker));
+  if (ending || worker.failed) return {};
+  if (!worker.done) {
+    fail(worker, FailureKind::kCertain, worker.death(exit));
+  } else if (exit.signal != 0 || exit.status != 0) {
+    warn(fmt::format("after it had finished, {}", worker.death(exit).what));
+  }
+  return {};
+}
+
+void WorkerGroup::Impl::send_addresses_when_complete() {
+  if (addresses_sent || !all([](const Worker& worker) { return worker.address.has_value(); }))
+    return;
+  addresses_sent = true;
+  Json addresses = Json::array();
+  for (const auto& worker : workers) addresses.push_back(*worker->address);
+  for (const auto& worker : workers) worker->send({{"addresses", addresses}});
+}
+
+void WorkerGroup::Impl::fail(Worker& worker, FailureKind kind, Error error) {
+  worker.failed = true;
+  if (failures.empty()) settle_deadline = Deadline::after_s(kSettle_s);
+  failures.push_back({kind, std::move(error)});
+}
+
+Deadline WorkerGroup::Impl::next_deadline() const {
+  if (!failures.empty()) return settle_deadline;
+  if (!started) return start_deadline;
+  if (all_done()) return exit_deadline;
+  double longest_silence_s = 0;
+  for (const auto& worker : workers) {
+    if (!worker->done)
+      longest_silence_s = std::max(longest_silence_s, now_s() - worker->heard_at_s);
+  }
+  return Deadline::after_s(std::max(0.0, options.silence_timeout_s - longest_silence_s));
+}
+
+Result<void> WorkerGroup::Impl::handle_deadline() {
+  if (!failures.empty()) return {};
+  if (!started) return start_timeout();
+  if (all_done()) {
+    for (const auto& worker : workers) {
+      if (worker->running()) warn(fmt::format("{} did not end by itself", worker->spec().name));
+      worker->kill();
+    }
+    exit_deadline = Deadline::after_s(kExitAfterDone_s);
+    return {};
+  }
+  // What came while a handler took its time (a checkpoint on a slow disk) is still to be read.
+  if (!quiet) return {};
+  for (const auto& worker : workers) {
+    if (worker->done || now_s() - worker->heard_at_s < options.silence_timeout_s) continue;
+    return Error{
+        ErrorCode::kPeer,
+        fmt::format("{} gave no sign of life for {:g} s, {}", worker->spec().name,
+                    options.silence_timeout_s, describe_activity(worker->activity)),
+        "its process is stopped, or its machine sleeps, is overloaded or cut off",
+        "wake the machine or check its network; '--resume' goes on from the last checkpoint"};
+  }
+  return {};
+}
+
+Error WorkerGroup::Impl::start_timeout() const {
+  std::vector<std::string> late;
+  bool ssh = false;
+  for (const auto& worker : workers) {
+    if (worker->activity.ready) continue;
+    late.push_back(worker->spec().name);
+    ssh = ssh || is_ssh(worker->spec().machine.shell);
+  }
+  return {ErrorCode::kPeer,
+          fmt::format("not ready after {:g} s: {}", options.start_timeout_s, fmt::join(late, ", ")),
+          "loading the program and connecting took too long",
+          ssh ? "the same ssh command must run 'true' there without asking for a password"
+              : "see the workers' logs; the machine may be overloaded"};
+}
+
+WorkerGroup::WorkerGroup(std::vector<WorkerSpec> workers,
+                         WorkerGroupOptions options,
+                         const Log& log)
+    : impl_(std::make_unique<Impl>(std::move(workers), std::move(options), log)) {}
+
+WorkerGroup::~WorkerGroup() = default;
+
+Result<void> WorkerGroup::run(const EventHandler& on_event) {
+  return impl_->run(on_event);
+}
+
+}  // namespace motley

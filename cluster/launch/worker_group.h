@@ -1,0 +1,64 @@
+// WorkerGroup: the stage processes of one run, from start to the last exit.
+//
+// Starts each worker through its machine's shell prefix, exchanges addresses, hands on their
+// events, notices the first that fails, and leaves no process behind, whatever happens. One owner
+// thread.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+#include "base/log.h"
+#include "base/result.h"
+#include "plan/cluster.h"
+#include "protocol/protocol.h"
+
+namespace motley {
+
+struct WorkerSpec {
+  std::string name;               // "stage 1 (box)": in log prefixes and errors
+  Machine machine;                // how to start it; cpu_share is applied where the system lets us
+  std::filesystem::path program;  // motley-stage, absolute on that machine
+  Job job;
+};
+
+struct WorkerGroupOptions {
+  double start_timeout_s = 60;   // from start to "ready" of all
+  double silence_timeout_s = 8;  // without any event, a worker counts as frozen
+  double kill_grace_s = 0.5;     // from asking a worker to end to killing it
+  std::filesystem::path
+      log_folder;  // each worker's stderr is added to <folder>/<rank>.log; "" = none
+  // Called before each line that goes to the log; a live progress line clears itself here.
+  std::function<void()> before_log;
+};
+
+// Called on the owner's thread for every event of a worker but hello, address, ready, beat and
+// error.
+using EventHandler = std::function<Result<void>(int worker, const Json& event)>;
+
+class WorkerGroup {
+ public:
+  // Starts nothing yet.
+  WorkerGroup(std::vector<WorkerSpec> workers, WorkerGroupOptions options, const Log& log);
+  ~WorkerGroup();  // ends every process that still runs
+  WorkerGroup(const WorkerGroup&) = delete;
+  WorkerGroup& operator=(const WorkerGroup&) = delete;
+
+  // Starts all, runs until all are done, or the first failure, or a signal (SIGINT, SIGTERM), or
+  // the handler's error. In every case all processes have ended when it returns, and the *first*
+  // cause is what it returns (cluster/launch/failure.h): a worker's death, as "<name> was killed by
+  // signal 9 (Killed), while it did <what it last said>" (kPeer), or its own error event, or its
+  // silence (kPeer), or kInterrupted / kTerminated. REQUIRES: called once.
+  [[nodiscard]] Result<void> run(const EventHandler& on_event);
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace motley

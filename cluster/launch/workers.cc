@@ -1,0 +1,93 @@
+#include "cluster/launch/workers.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <set>
+
+#include "base/check.h"
+
+namespace motley {
+namespace {
+
+std::string absolute_path(const std::string& path) {
+  return path.empty() ? path : std::filesystem::absolute(path).lexically_normal().string();
+}
+
+// a … z, aa, ab, …
+std::string replica_letters(std::ptrdiff_t number) {
+  std::string letters(1, static_cast<char>('a' + number % 26));
+  return number < 26 ? letters : replica_letters(number / 26 - 1) + letters;
+}
+
+}  // namespace
+
+std::string rank_name(const Plan& plan, Rank rank) {
+  std::vector<std::string> stages;
+  for (std::size_t chunk = 0; chunk < plan.chunks.size(); ++chunk) {
+    const std::vector<Replica>& replicas = plan.chunks[chunk].replicas;
+    const auto replica = std::ranges::find(replicas, rank, &Replica::rank);
+    if (replica == replicas.end()) continue;
+    const bool is_alone = replicas.size() == 1;
+    stages.push_back(
+        fmt::format("{}{}", chunk, is_alone ? "" : replica_letters(replica - replicas.begin())));
+  }
+  const RankPlan& place = plan.ranks[rank.index()];
+  return fmt::format("{} {} ({}{})", stages.size() == 1 ? "stage" : "stages",
+                     fmt::join(stages, " and "), place.machine,
+                     is_virtual_device(place.device) ? ", virtual" : "");
+}
+
+std::set<std::string> machines_in_use(const Plan& plan) {
+  std::set<std::string> names;
+  for (const RankPlan& rank : plan.ranks) names.insert(rank.machine);
+  return names;
+}
+
+std::set<std::string> machine_names(const Cluster& cluster) {
+  std::set<std::string> names;
+  for (const Machine& machine : cluster.machines) names.insert(machine.name);
+  return names;
+}
+
+std::filesystem::path stage_program_on(const Machine& machine,
+                                       const std::filesystem::path& program) {
+  if (machine.motley_dir.empty()) return program;
+  return std::filesystem::path(machine.motley_dir) / program.filename();
+}
+
+Config with_absolute_paths(Config config) {
+  config.data.path = absolute_path(config.data.path);
+  config.model.init_from = absolute_path(config.model.init_from);
+  return config;
+}
+
+std::vector<WorkerSpec> training_workers(const Cluster& cluster,
+                                         const Plan& plan,
+                                         const Config& config,
+                                         const std::filesystem::path& program,
+                                         const std::filesystem::path& run_dir) {
+  std::vector<WorkerSpec> workers;
+  for (int index = 0; index < plan.rank_count(); ++index) {
+    const Rank rank{index};
+    const RankPlan& place = plan.ranks[rank.index()];
+    const Machine* machine = cluster.find(place.machine);
+    MOTLEY_CHECK(machine != nullptr, "the plan's machine {} was checked before", place.machine);
+    WorkerSpec worker{rank_name(plan, rank), *machine, stage_program_on(*machine, program), {}};
+    worker.job.verb = "train";
+    worker.job.config = with_absolute_paths(config);
+    worker.job.plan = plan;
+    worker.job.rank = rank;
+    worker.job.run_dir = absolute_path(run_dir.string());
+    worker.job.bind_address = machine->address;
+    worker.job.interface = machine->interface;
+    worker.job.device = place.device;
+    worker.job.threads = place.threads;
+    worker.job.virtual_speed = machine->virtual_speed;
+    workers.push_back(std::move(worker));
+  }
+  return workers;
+}
+
+}  // namespace motley

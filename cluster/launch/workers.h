@@ -1,0 +1,42 @@
+// How the ranks of a plan become processes: names, addresses, jobs.
+#pragma once
+
+#include <filesystem>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "cluster/launch/worker_group.h"
+#include "job/config.h"
+#include "plan/cluster.h"
+#include "plan/plan.h"
+
+namespace motley {
+
+// "stage 1 (box)"; with several chunks "stages 0 and 3 (box)", of a virtual
+// device "stage 1 (box, virtual)".
+[[nodiscard]] std::string rank_name(const Plan& plan, Rank rank);
+
+[[nodiscard]] std::set<std::string> machines_in_use(const Plan& plan);
+
+// Of all machines.
+[[nodiscard]] std::set<std::string> machine_names(const Cluster& cluster);
+
+// One worker a rank, its job filled in but for the transport, `resume_from` and `stop_after`.
+// Relative paths in the config become absolute, seen from this process's folder. `program` is
+// motley-stage here; machines with a motley_dir have their own.
+[[nodiscard]] std::vector<WorkerSpec> training_workers(const Cluster& cluster,
+                                                       const Plan& plan,
+                                                       const Config& config,
+                                                       const std::filesystem::path& program,
+                                                       const std::filesystem::path& run_dir);
+
+// motley-stage on that machine.
+[[nodiscard]] std::filesystem::path stage_program_on(const Machine& machine,
+                                                     const std::filesystem::path& program);
+
+// The config with data.path and model.init_from absolute.
+[[nodiscard]] Config with_absolute_paths(Config config);
+
+}  // namespace motley

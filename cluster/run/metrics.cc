@@ -1,0 +1,154 @@
+#include "cluster/run/metrics.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <numbers>
+#include <numeric>
+#include <utility>
+
+#include "base/check.h"
+
+namespace motley {
+namespace {
+
+// The vote before each step keeps ranks within one step of each other, but the launcher may read
+// one worker's reports well before another's when the machine is busy. Beyond this it is nonsense.
+constexpr std::size_t kOpenStepsMax = 1024;
+
+// People plot these: what is not a number is a gap.
+Json finite_or_null(double value) {
+  return std::isfinite(value) ? Json(value) : Json(nullptr);
+}
+
+bool same_bits(double a, double b) {
+  return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b);
+}
+
+double ratio(double part, double whole) {
+  return whole > 0 ? part / whole : 0;
+}
+
+}  // namespace
+
+double StepMetrics::tokens_per_s() const {
+  return ratio(static_cast<double>(tokens), step_s);
+}
+
+double StepMetrics::wait_share() const {
+  const double sum_s = std::accumulate(wait_s.begin(), wait_s.end(), 0.0);
+  return ratio(sum_s, static_cast<double>(wait_s.size()) * step_s);
+}
+
+Json metrics_to_json(const StepMetrics& metrics) {
+  Json json = {{"step", metrics.step},
+               {"loss", finite_or_null(metrics.loss)},
+               {"tokens", metrics.tokens},
+               {"step_s", metrics.step_s},
+               {"tokens_per_s", metrics.tokens_per_s()},
+               {"predicted_step_s", metrics.predicted_step_s},
+               {"lr", metrics.lr},
+               {"grad_norm", finite_or_null(metrics.grad_norm)},
+               {"skipped", metrics.skipped},
+               {"wire_bytes", metrics.wire_bytes},
+               {"bubble", metrics.bubble},
+               {"losses",
+                {{"imbalance", metrics.losses.imbalance},
+                 {"links_and_filling", metrics.losses.links_and_filling},
+                 {"codec", metrics.losses.codec},
+                 {"optimizer", metrics.losses.optimizer}}},
+               {"wait_s", metrics.wait_s}};
+  if (metrics.is_virtual) {
+    json["virtual"] = true;
+    json["loss"] = nullptr;
+    json["grad_norm"] = nullptr;
+  }
+  if (metrics.eval_loss) {
+    json["eval_loss"] = finite_or_null(*metrics.eval_loss);
+    json["eval_perplexity"] = finite_or_null(std::exp(*metrics.eval_loss));
+  }
+  if (metrics.eval_bits_per_byte) {
+    json["eval_bits_per_byte"] = finite_or_null(*metrics.eval_bits_per_byte);
+  }
+  return json;
+}
+
+MetricsCollector::MetricsCollector(int rank_count, double predicted_step_s, bool is_virtual)
+    : rank_count_(rank_count), predicted_step_s_(predicted_step_s), is_virtual_(is_virtual) {
+  MOTLEY_CHECK(rank_count > 0, "{} ranks", rank_count);
+}
+
+Result<std::optional<StepMetrics>> MetricsCollector::add(Rank rank, const StepReport& report) {
+  MOTLEY_CHECK(rank.value >= 0 && rank.value < rank_count_, "rank {} of {}", rank.value,
+               rank_count_);
+  const auto out_of_order = [&](const char* cause) {
+    return Error{ErrorCode::kPeer,
+                 fmt::format("rank {} reported step {} out of order", rank.value, report.step),
+                 cause, "use the same version of Motley on every machine"};
+  };
+  if (report.step <= last_complete_) return out_of_order("all ranks had reported it already");
+  Reports& reports = open_[report.step];
+  reports.resize(static_cast<std::size_t>(rank_count_));
+  if (reports[rank.index()]) return out_of_order("it reported it twice");
+  reports[rank.index()] = report;
+  if (open_.size() > kOpenStepsMax) return out_of_order("other ranks are several steps behind");
+  if (!std::all_of(reports.begin(), reports.end(), [](const auto& r) { return r.has_value(); })) {
+    return std::optional<StepMetrics>();
+  }
+  if (report.step != open_.begin()->first) return out_of_order("an earlier step is not complete");
+  MOTLEY_ASSIGN(StepMetrics metrics, combine(reports));
+  last_complete_ = report.step;
+  open_.erase(report.step);
+  return std::optional<StepMetrics>(std::move(metrics));
+}
+
+Result<StepMetrics> MetricsCollector::combine(const Reports& reports) const {
+  const StepReport& first = *reports.front();
+  StepMetrics metrics{.step = first.step,
+                      .loss = first.loss,
+                      .tokens = first.tokens,
+                      .predicted_step_s = predicted_step_s_,
+                      .lr = first.lr,
+                      .grad_norm = first.grad_norm,
+                      .skipped = first.skipped,
+                      .is_virtual = is_virtual_};
+  double compute_s = 0;
+  double longest_s = 0;  // of what ranks compute
+  double codec_s = 0;
+  double optimizer_s = 0;
+  for (std::size_t rank = 0; rank < reports.size(); ++rank) {
+    const StepReport& report = *reports[rank];
+    if (!same_bits(report.loss, first.loss)) {
+      return Error{
+          ErrorCode::kInternal,
+          fmt::format("rank {} reports another loss than rank 0 in step {}", rank, first.step),
+          fmt::format("{} and {}", report.loss, first.loss),
+          "this is a bug: please report it with the run's plan.json"};
+    }
+    metrics.step_s = std::max(metrics.step_s, report.step_s);
+    metrics.wire_bytes += report.wire_bytes;
+    metrics.wait_s.push_back(report.wait_s);
+    compute_s += report.compute_s;
+    longest_s = std::max(longest_s, report.compute_s);
+    codec_s += report.codec_s;
+    optimizer_s += report.optimizer_s;
+    if (report.evaluated && !metrics.eval_loss) {
+      metrics.eval_loss = report.eval_loss;
+      if (report.eval_bytes_per_token > 0) {
+        metrics.eval_bits_per_byte =
+            report.eval_loss / std::numbers::ln2 / report.eval_bytes_per_token;
+      }
+    }
+  }
+  const double all_s = rank_count_ * metrics.step_s;
+  metrics.bubble = 1 - ratio(compute_s, all_s);
+  metrics.losses.imbalance = ratio(rank_count_ * longest_s - compute_s, all_s);
+  metrics.losses.links_and_filling = metrics.bubble - metrics.losses.imbalance;
+  metrics.losses.codec = ratio(codec_s, all_s);
+  metrics.losses.optimizer = ratio(optimizer_s, all_s);
+  return metrics;
+}
+
+}  // namespace motley

@@ -1,0 +1,75 @@
+// Metrics: what the ranks report of a step, put together to one account of it.
+// Format of the account: docs/formats/metrics.md.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/json.h"
+#include "base/result.h"
+#include "protocol/protocol.h"
+
+namespace motley {
+
+struct StepMetrics {
+  std::int64_t step = 0;
+  double loss = 0;  // mean over the tokens of the global batch, in nats
+  std::int64_t tokens = 0;
+  double step_s = 0;  // of the slowest rank
+  double predicted_step_s = 0;
+  double lr = 0;
+  double grad_norm = 0;  // before clipping
+  bool skipped = false;
+  bool is_virtual = false;       // nothing was computed: loss and grad_norm mean nothing
+  std::uint64_t wire_bytes = 0;  // sent by all ranks
+  double bubble = 0;             // share of the ranks' time in which they did not compute
+
+  // Where the ranks' time went that was not spent in layers, in shares of it. What waits there
+  // would be if links took no time and the pipeline needed no filling comes from unequal work; the
+  // rest of the bubble is theirs.
+  struct Losses {
+    double imbalance = 0;
+    double links_and_filling = 0;
+    double codec = 0;
+    double optimizer = 0;
+  };
+
+  Losses losses;
+  std::vector<double> wait_s;  // [Rank]
+  std::optional<double> eval_loss;
+  std::optional<double> eval_bits_per_byte;  // when the data tells bytes per token
+
+  [[nodiscard]] double tokens_per_s() const;
+  [[nodiscard]] double wait_share() const;  // mean over the ranks, of step_s
+};
+
+[[nodiscard]] Json metrics_to_json(const StepMetrics& metrics);
+
+// Gathers the reports of all ranks; one owner thread.
+class MetricsCollector {
+ public:
+  // is_virtual: of the run's devices.
+  MetricsCollector(int rank_count, double predicted_step_s, bool is_virtual = false);
+
+  // The account of the step once its last report is in. kInternal when ranks disagree on the loss,
+  // which is computed once and must be the same bits everywhere; kPeer when a rank reports a step
+  // twice, or runs further ahead of another than the schedule can let it.
+  // REQUIRES: 0 <= rank < rank_count.
+  [[nodiscard]] Result<std::optional<StepMetrics>> add(Rank rank, const StepReport& report);
+
+ private:
+  using Reports = std::vector<std::optional<StepReport>>;  // [Rank]
+
+  [[nodiscard]] Result<StepMetrics> combine(const Reports& reports) const;
+
+  int rank_count_;
+  double predicted_step_s_;
+  bool is_virtual_;
+  std::int64_t last_complete_ = 0;
+  std::map<std::int64_t, Reports> open_;  // by step
+};
+
+}  // namespace motley

@@ -1,0 +1,207 @@
+#include "cluster/run/prepare.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "base/system/files.h"
+#include "cluster/examine/measure.h"
+#include "cluster/launch/workers.h"
+#include "compression/codec_chain.h"
+#include "data/source.h"
+#include "partitioner/advise/remedy.h"
+
+namespace motley {
+namespace {
+
+// What a boundary or a sum may be compressed with: "auto" leaves it to the planner.
+Result<std::vector<std::string>> codecs_to_plan_with(const std::string& chain) {
+  if (chain == "auto") return std::vector<std::string>{"none", "fp16"};
+  MOTLEY_ASSIGN(const auto codec, make_codec(chain));
+  return std::vector<std::string>{codec->name()};
+}
+
+// What "auto" may take besides where it pays: docs/compression.md has what each does to learning.
+// Sums make good what int4 leaves out, by error feedback; activations cannot.
+std::vector<CoarserCodecs> coarser_codecs(const CompressionConfig& compression) {
+  constexpr double kGain = 0.03;
+  constexpr double kGainForLoss = 0.15;
+  std::vector<CoarserCodecs> coarser = {{{}, {}, kGain}};
+  if (compression.gradients == "auto") {
+    coarser.front().gradient_codecs.push_back("int8");
+    if (compression.error_feedback) coarser.front().gradient_codecs.push_back("int4");
+  }
+  if (compression.activations == "auto") {
+    coarser.front().codecs.push_back("int8");
+    coarser.push_back({{"int4"}, {}, kGainForLoss});
+  }
+  return coarser;
+}
+
+Result<void> check_boundary_codec(const std::string& chain) {
+  const auto parsed = parse_codec_chain(chain);
+  if (!parsed.ok() || !parsed->for_gradients_only()) return {};
+  return Error{ErrorCode::kConfig, fmt::format("activations cannot be compressed by '{}'", chain),
+               "topk and lowrank leave out most of a message, which only sums of gradients send "
+               "later",
+               "set compression.activations to none, fp16, bf16, int8 or int4"};
+}
+
+// The data is read by the stage with the first layers. When that stage is started here it is
+// checked here too, so that a mistake shows before anything is measured.
+Result<void> check_data(const TrainingRequest& request) {
+  for (const Machine& machine : request.cluster.machines) {
+    if (!machine.shell.empty()) return {};
+  }
+  const Config config = with_absolute_paths(request.config);
+  MOTLEY_ASSIGN(const auto source, open_source(config.data, config.model, config.train.seed));
+  return {};
+}
+
+Result<void> check_resume(const PreparedRun& run, const Manifest& manifest) {
+  if (manifest.state.model_hash != run.model.hash()) {
+    return Error{
+        ErrorCode::kConfig,
+        fmt::format("the checkpoint {} is of another model", run.resume_from->folder.string()),
+        "its layers or sizes differ from those of [model] in the configuration",
+        "use the configuration of that run (config.toml in its folder), or another --run"};
+  }
+  if (manifest.state.optimizer != run.config.train.optimizer) {
+    return Error{ErrorCode::kConfig,
+                 fmt::format("the checkpoint {} holds the state of optimizer {}",
+                             run.resume_from->folder.string(), manifest.state.optimizer),
+                 fmt::format("the configuration asks for {}", run.config.train.optimizer),
+                 fmt::format("set train.optimizer = \"{}\"", manifest.state.optimizer)};
+  }
+  if (manifest.state.step >= run.config.train.steps) {
+    return Error{ErrorCode::kConfig,
+                 fmt::format("the run has already done {} of {} steps", manifest.state.step,
+                             run.config.train.steps),
+                 "", "raise train.steps to train further"};
+  }
+  return {};
+}
+
+// A rehearsal reads no data and trains nothing, so there is nothing to save or to go on from.
+Result<void> check_rehearsal(const TrainingRequest& request, const Log& log) {
+  if (request.resume) {
+    return Error{ErrorCode::kUsage, "a run on virtual devices cannot be resumed",
+                 "it trains nothing and saves no checkpoints", "start it afresh by --run"};
+  }
+  log.info(
+      fmt::format("{}; no data is read, no loss computed, no checkpoint saved", kVirtualNotice));
+  return {};
+}
+
+}  // namespace
+
+Result<PlanOptions> plan_options(const Config& config, int stages) {
+  PlanOptions options;
+  options.global_batch = config.train.global_batch;
+  options.micro_batch = config.train.micro_batch;
+  options.schedule = config.parallel.schedule;
+  options.stages = stages;
+  options.cuts = config.parallel.cuts;
+  MOTLEY_ASSIGN(options.pins, parse_pins(config.parallel.pins));
+  options.default_threads = config.run.threads;
+  options.replicas = config.parallel.replicas;
+  options.recompute = config.parallel.recompute;
+  MOTLEY_TRY(check_boundary_codec(config.compression.activations));
+  MOTLEY_ASSIGN(options.codecs, codecs_to_plan_with(config.compression.activations));
+  MOTLEY_ASSIGN(options.gradient_codecs, codecs_to_plan_with(config.compression.gradients));
+  options.coarser = coarser_codecs(config.compression);
+  options.optimizer_floats_per_parameter = config.train.optimizer == "adamw" ? 2 : 1;
+  return options;
+}
+
+Result<void> check_plan(const Plan& plan,
+                        const ModelSpec& model,
+                        const Config& config,
+                        const Cluster& cluster) {
+  if (plan.model_hash != model.hash()) {
+    return Error{ErrorCode::kConfig, "the plan is of another model",
+                 "its layers or sizes differ from those of [model] in the configuration",
+                 "make it again with motley plan"};
+  }
+  if (plan.micro_batch * plan.micro_batches != config.train.global_batch) {
+    return Error{ErrorCode::kConfig,
+                 fmt::format("the plan has {} micro-batches of {} samples", plan.micro_batches,
+                             plan.micro_batch),
+                 fmt::format("train.global_batch is {}", config.train.global_batch),
+                 "make it again with motley plan"};
+  }
+  const std::string& asked = config.compression.gradients;
+  if (asked != "none" && asked != "auto" && asked != plan.gradient_codec) {
+    return Error{ErrorCode::kConfig,
+                 fmt::format("the plan sums gradients through '{}'", plan.gradient_codec),
+                 fmt::format("compression.gradients is '{}'", asked),
+                 "make it again with motley plan, or leave compression.gradients out"};
+  }
+  for (const RankPlan& rank : plan.ranks) {
+    const char* const remedy = "give the cluster file that the plan was made for by --cluster";
+    const Machine* machine = cluster.find(rank.machine);
+    if (machine == nullptr) {
+      return Error{ErrorCode::kConfig, fmt::format("the plan uses machine {}", rank.machine),
+                   "the cluster has no machine of this name", remedy};
+    }
+    if (is_virtual_device(rank.device) == machine->virtual_speed.has_value()) continue;
+    return Error{ErrorCode::kConfig,
+                 fmt::format("the plan uses device {} of machine {}", rank.device, rank.machine),
+                 machine->virtual_speed ? "in the cluster file its devices are virtual"
+                                        : "in the cluster file its devices are real",
+                 remedy};
+  }
+  return {};
+}
+
+Result<PreparedRun> prepare_run(const TrainingRequest& request, const Log& log) {
+  PreparedRun run;
+  run.config = request.config;
+  run.cluster = request.cluster;
+  run.folder = RunFolder(request.config.run.dir);
+  MOTLEY_TRY(validate_config(run.config));
+  MOTLEY_ASSIGN(run.model, describe_model(run.config.model));
+  MOTLEY_ASSIGN(const PlanOptions options, plan_options(run.config, request.stages));
+  if (!request.plan) {
+    MOTLEY_TRY(check_pins(options.pins, run.model.layer_names(), run.cluster));
+  }
+  if (is_virtual(request.cluster)) {
+    MOTLEY_TRY(check_rehearsal(request, log));
+  } else {
+    MOTLEY_TRY(check_data(request));
+  }
+
+  if (request.resume) {
+    MOTLEY_ASSIGN(run.resume_from, run.folder.newest_checkpoint());
+    MOTLEY_ASSIGN(const Manifest manifest, read_manifest(run.resume_from->folder));
+    MOTLEY_TRY(check_resume(run, manifest));
+    run.first_step = manifest.state.step + 1;
+  } else {
+    MOTLEY_TRY(run.folder.create());
+  }
+  if (request.stop_after > 0 && request.stop_after < run.first_step) {
+    return Error{ErrorCode::kUsage,
+                 fmt::format("--stop-after {} is in the past", request.stop_after),
+                 fmt::format("the next step is {}", run.first_step), ""};
+  }
+
+  if (request.plan.has_value()) {
+    run.plan = *request.plan;
+    MOTLEY_TRY(check_plan(run.plan, run.model, run.config, run.cluster));
+  } else {
+    MOTLEY_ASSIGN(run.profile, measure_cluster(run.cluster, run.config, request.stage_program,
+                                               request.known_profile, log));
+    warn_of(run.profile, log);
+    MOTLEY_ASSIGN(Planning planning,
+                  plan_or_remedy({run.model, run.cluster, run.profile, options}));
+    run.plan = std::move(planning.plan);
+    MOTLEY_TRY(run.folder.write_profile(run.profile));
+  }
+  MOTLEY_ASSIGN(run.transport,
+                choose_transport(run.cluster, machines_in_use(run.plan), run.config.comm));
+  MOTLEY_TRY(run.folder.write_config(run.config));
+  MOTLEY_TRY(run.folder.write_plan(run.plan));
+  return run;
+}
+
+}  // namespace motley

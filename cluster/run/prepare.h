@@ -1,0 +1,58 @@
+// From what a person asked for to a run that is ready to start: everything that can be wrong is
+// found here, before a process is started for long or a file of an earlier run is touched.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+
+#include "base/log.h"
+#include "base/result.h"
+#include "cluster/launch/transport_choice.h"
+#include "cluster/run/run_folder.h"
+#include "job/config_io.h"
+#include "models/spec/model_spec.h"
+#include "partitioner/search/planner.h"
+#include "plan/cluster.h"
+#include "plan/plan.h"
+#include "plan/profile.h"
+
+namespace motley {
+
+struct TrainingRequest {
+  Config config;
+  Cluster cluster;
+  int stages = 0;            // exactly so many; 0 = the planner's choice
+  std::optional<Plan> plan;  // given instead of being made
+  Profile known_profile;     // devices that need no measuring
+  bool resume = false;
+  std::int64_t stop_after = 0;          // save and end after this step; 0 = run to the end
+  std::filesystem::path stage_program;  // motley-stage
+};
+
+struct PreparedRun {
+  Config config;
+  Cluster cluster;
+  ModelSpec model;
+  Profile profile;  // empty when the plan was given
+  Plan plan;
+  TransportChoice transport;
+  RunFolder folder{""};
+  std::optional<CheckpointInfo> resume_from;
+  std::int64_t first_step = 1;
+};
+
+// The planner's options that a config means.
+[[nodiscard]] Result<PlanOptions> plan_options(const Config& config, int stages);
+
+// Checks the config, the data and the run folder, measures devices where needed, plans, and writes
+// config.toml, plan.json and profile.json.
+[[nodiscard]] Result<PreparedRun> prepare_run(const TrainingRequest& request, const Log& log);
+
+// Checks that a plan belongs to this model, config and cluster. kConfig says what differs.
+[[nodiscard]] Result<void> check_plan(const Plan& plan,
+                                      const ModelSpec& model,
+                                      const Config& config,
+                                      const Cluster& cluster);
+
+}  // namespace motley

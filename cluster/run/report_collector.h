@@ -1,0 +1,51 @@
+// ReportCollector: gathers the ranks' accounts of a run for its report. One owner thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/result.h"
+#include "cluster/run/run_report.h"
+#include "models/spec/model_spec.h"
+#include "plan/plan.h"
+#include "protocol/protocol.h"
+
+namespace motley {
+
+class ReportCollector {
+ public:
+  explicit ReportCollector(int rank_count) : ranks_(static_cast<std::size_t>(rank_count)) {}
+
+  // REQUIRES: 0 <= rank < rank_count.
+  void add_step(Rank rank, const StepReport& report);
+  void add_peak(Rank rank, std::int64_t peak_bytes);
+
+  // Medians over the steps without the first, which touches all memory for the first time and is
+  // not typical; of a long run, over the last few thousand. kConfig when the plan names an unknown
+  // codec.
+  [[nodiscard]] Result<RunReport> report(const Plan& plan, const ModelSpec& model) const;
+
+ private:
+  struct StepTimes {
+    double step_s = 0;
+    double compute_s = 0;
+    double wait_s = 0;
+    double sent_bytes = 0;
+  };
+
+  struct RankSteps {
+    std::int64_t first_step = 0;
+    std::int64_t last_step = 0;
+    std::int64_t count = 0;
+    std::vector<StepTimes> steps;  // a ring of the newest, without the first step
+    std::int64_t peak_bytes = 0;
+  };
+
+  [[nodiscard]] double median(const RankSteps& rank, double StepTimes::*field) const;
+
+  std::vector<RankSteps> ranks_;  // [Rank]
+};
+
+}  // namespace motley

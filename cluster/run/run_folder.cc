@@ -1,0 +1,77 @@
+#include "cluster/run/run_folder.h"
+
+#include <fmt/format.h>
+
+#include "base/json.h"
+#include "base/system/files.h"
+
+namespace motley {
+namespace {
+
+// Of a plan or profile. Thousands of devices fit, and what it becomes in memory stays below 1 GiB.
+constexpr std::uint64_t kBytesMax = 32 << 20;
+
+Error damaged(Error error, const std::vector<CheckpointInfo>& checkpoints) {
+  const auto& newest = checkpoints.back();
+  error.remedy = fmt::format("put {} away", newest.folder.string());
+  if (checkpoints.size() > 1) {
+    error.remedy += fmt::format(" and resume again: step {} is then the newest",
+                                checkpoints[checkpoints.size() - 2].step);
+  }
+  return error;
+}
+
+}  // namespace
+
+Result<void> RunFolder::create() const {
+  if (std::filesystem::exists(metrics_path()) || !list_checkpoints(dir_).empty()) {
+    return Error{ErrorCode::kConfig, fmt::format("{} already holds a run", dir_.string()),
+                 "a run is never overwritten",
+                 "go on with it by --resume, or choose another folder by --run"};
+  }
+  return make_folders(dir_);
+}
+
+Result<CheckpointInfo> RunFolder::newest_checkpoint() const {
+  const std::vector<CheckpointInfo> checkpoints = list_checkpoints(dir_);
+  if (checkpoints.empty()) {
+    return Error{ErrorCode::kConfig, fmt::format("{} holds no checkpoint", dir_.string()),
+                 "there is nothing to resume from", "start without --resume, or check --run"};
+  }
+  auto checked = verify_checkpoint(checkpoints.back().folder);
+  if (!checked.ok()) return damaged(std::move(checked).error(), checkpoints);
+  return checkpoints.back();
+}
+
+Result<void> RunFolder::write_config(const Config& config) const {
+  return write_file_atomic(config_path(), config_to_toml(config));
+}
+
+Result<void> RunFolder::write_plan(const Plan& plan) const {
+  return write_file_atomic(plan_path(), plan_to_json(plan).dump(2) + "\n");
+}
+
+Result<void> RunFolder::write_profile(const Profile& profile) const {
+  return write_file_atomic(profile_path(), profile_to_json(profile).dump(2) + "\n");
+}
+
+Result<void> RunFolder::write_report(const RunReport& report) const {
+  return write_file_atomic(report_path(), report_to_json(report).dump(2) + "\n");
+}
+
+Result<Plan> read_plan(const std::filesystem::path& path) {
+  MOTLEY_ASSIGN(const std::string text, read_file(path, kBytesMax));
+  return parse_plan(text, path.string());
+}
+
+Result<Profile> read_profile(const std::filesystem::path& path) {
+  MOTLEY_ASSIGN(const std::string text, read_file(path, kBytesMax));
+  return parse_profile(text, path.string());
+}
+
+Result<RunReport> read_report(const std::filesystem::path& path) {
+  MOTLEY_ASSIGN(const std::string text, read_file(path, kBytesMax));
+  return parse_report(text, path.string());
+}
+
+}  // namespace motley

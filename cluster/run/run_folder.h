@@ -1,0 +1,59 @@
+// A run directory: config.toml, plan.json, profile.json, metrics.jsonl, trace.json,
+// report.json, log/,
+// checkpoints/ (ARCHITECTURE.md, "What a run leaves").
+#pragma once
+
+#include <filesystem>
+#include <optional>
+
+#include "base/result.h"
+#include "checkpoint/checkpoint.h"
+#include "cluster/run/run_report.h"
+#include "job/config_io.h"
+#include "plan/plan.h"
+#include "plan/profile.h"
+
+namespace motley {
+
+class RunFolder {
+ public:
+  explicit RunFolder(std::filesystem::path dir) : dir_(std::move(dir)) {}
+
+  [[nodiscard]] const std::filesystem::path& dir() const { return dir_; }
+
+  [[nodiscard]] std::filesystem::path config_path() const { return dir_ / "config.toml"; }
+
+  [[nodiscard]] std::filesystem::path plan_path() const { return dir_ / "plan.json"; }
+
+  [[nodiscard]] std::filesystem::path profile_path() const { return dir_ / "profile.json"; }
+
+  [[nodiscard]] std::filesystem::path metrics_path() const { return dir_ / "metrics.jsonl"; }
+
+  [[nodiscard]] std::filesystem::path trace_path() const { return dir_ / "trace.json"; }
+
+  [[nodiscard]] std::filesystem::path report_path() const { return dir_ / "report.json"; }
+
+  [[nodiscard]] std::filesystem::path log_dir() const { return dir_ / "log"; }
+
+  // Makes the folder for a run that starts afresh. kConfig when a run already lies there: it is
+  // never overwritten.
+  [[nodiscard]] Result<void> create() const;
+
+  // The newest checkpoint, every byte of it checked. kConfig when there is none, kCorrupt when it
+  // is damaged (the remedy names the one before it, if any).
+  [[nodiscard]] Result<CheckpointInfo> newest_checkpoint() const;
+
+  [[nodiscard]] Result<void> write_config(const Config& config) const;
+  [[nodiscard]] Result<void> write_plan(const Plan& plan) const;
+  [[nodiscard]] Result<void> write_profile(const Profile& profile) const;
+  [[nodiscard]] Result<void> write_report(const RunReport& report) const;
+
+ private:
+  std::filesystem::path dir_;
+};
+
+[[nodiscard]] Result<Plan> read_plan(const std::filesystem::path& path);
+[[nodiscard]] Result<Profile> read_profile(const std::filesystem::path& path);
+[[nodiscard]] Result<RunReport> read_report(const std::filesystem::path& path);
+
+}  // namespace motley

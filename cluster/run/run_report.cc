@@ -1,0 +1,150 @@
+#include "cluster/run/run_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/json.h"
+#include "partitioner/advise/text_table.h"
+#include "plan/cluster.h"
+#include "plan/json_fields.h"
+
+namespace motley {
+namespace {
+
+constexpr const char* kFormat = "motley.report";
+constexpr int kVersion = 1;
+constexpr std::size_t kRanksMax = 4096;
+constexpr std::size_t kLinksMax = 65536;
+constexpr std::int64_t kStepsMax = std::int64_t{1} << 52;
+constexpr double kSecondsMax = 1e9;
+constexpr double kBytesMax = 1e18;
+constexpr const char* kMachinesOthers = "._-+";
+
+Json pair_to_json(const PredictedAndMeasured& pair) {
+  return {{"predicted", pair.predicted}, {"measured", pair.measured}};
+}
+
+Result<PredictedAndMeasured> pair_from(const JsonFields& fields, const char* key, double max) {
+  MOTLEY_ASSIGN(const JsonFields pair, fields.member(key));
+  PredictedAndMeasured values;
+  MOTLEY_ASSIGN(values.predicted, pair.quantity("predicted", max));
+  MOTLEY_ASSIGN(values.measured, pair.quantity("measured", max));
+  return values;
+}
+
+Result<RankReport> rank_from(const JsonFields& fields) {
+  RankReport rank;
+  MOTLEY_ASSIGN(rank.name, fields.text("name"));
+  MOTLEY_ASSIGN(rank.machine, fields.word("machine", kMachineNameOthers));
+  MOTLEY_ASSIGN(rank.device, fields.word("device", kDeviceNameOthers));
+  MOTLEY_ASSIGN(rank.compute_s, pair_from(fields, "compute_s", kSecondsMax));
+  MOTLEY_ASSIGN(rank.wait_s, fields.quantity("wait_s", kSecondsMax));
+  MOTLEY_ASSIGN(rank.memory_bytes, pair_from(fields, "memory_bytes", kBytesMax));
+  MOTLEY_ASSIGN(rank.sent_bytes, pair_from(fields, "sent_bytes", kBytesMax));
+  return rank;
+}
+
+Result<LinkReport> link_from(const JsonFields& fields) {
+  LinkReport link;
+  MOTLEY_ASSIGN(const std::int64_t chunk, fields.integer("chunk", 0, kLinksMax));
+  link.chunk = static_cast<int>(chunk);
+  MOTLEY_ASSIGN(link.from, fields.word("from", kMachinesOthers));
+  MOTLEY_ASSIGN(link.to, fields.word("to", kMachinesOthers));
+  MOTLEY_ASSIGN(link.codec, fields.word("codec", "._-|()"));
+  MOTLEY_ASSIGN(link.payload_bytes, fields.quantity("payload_bytes", kBytesMax));
+  MOTLEY_ASSIGN(link.original_bytes, fields.quantity("original_bytes", kBytesMax));
+  return link;
+}
+
+TextRow row_of(const std::string& name,
+               const PredictedAndMeasured& pair,
+               std::string (*text)(double)) {
+  const bool known = pair.measured > 0;
+  return {name, text(pair.predicted), known ? text(pair.measured) : "unknown",
+          known ? change_text(pair.predicted, pair.measured) : ""};
+}
+
+bool is_virtual(const RunReport& report) {
+  return std::ranges::any_of(report.ranks,
+                             [](const RankReport& rank) { return is_virtual_device(rank.device); });
+}
+
+}  // namespace
+
+Json report_to_json(const RunReport& report) {
+  Json ranks = Json::array();
+  for (const RankReport& rank : report.ranks) {
+    ranks.push_back({{"name", rank.name},
+                     {"machine", rank.machine},
+                     {"device", rank.device},
+                     {"compute_s", pair_to_json(rank.compute_s)},
+                     {"wait_s", rank.wait_s},
+                     {"memory_bytes", pair_to_json(rank.memory_bytes)},
+                     {"sent_bytes", pair_to_json(rank.sent_bytes)}});
+  }
+  Json links = Json::array();
+  for (const LinkReport& link : report.links) {
+    links.push_back({{"chunk", link.chunk},
+                     {"from", link.from},
+                     {"to", link.to},
+                     {"codec", link.codec},
+                     {"payload_bytes", link.payload_bytes},
+                     {"original_bytes", link.original_bytes}});
+  }
+  return {{"format", kFormat},
+          {"version", kVersion},
+          {"first_step", report.first_step},
+          {"last_step", report.last_step},
+          {"measured_steps", report.measured_steps},
+          {"step_s", pair_to_json(report.step_s)},
+          {"ranks", std::move(ranks)},
+          {"links", std::move(links)}};
+}
+
+Result<RunReport> parse_report(std::string_view text, const std::string& source) {
+  MOTLEY_ASSIGN(const Json json, parse_json(text, source));
+  const JsonSource place(source, text);
+  const JsonFields fields(json, place, ErrorCode::kCorrupt);
+  MOTLEY_TRY(fields.header(kFormat, kVersion));
+  RunReport report;
+  MOTLEY_ASSIGN(report.first_step, fields.integer("first_step", 0, kStepsMax));
+  MOTLEY_ASSIGN(report.last_step, fields.integer("last_step", 0, kStepsMax));
+  MOTLEY_ASSIGN(report.measured_steps, fields.integer("measured_steps", 0, kStepsMax));
+  MOTLEY_ASSIGN(report.step_s, pair_from(fields, "step_s", kSecondsMax));
+  MOTLEY_ASSIGN(const auto ranks, fields.items("ranks", 1, kRanksMax));
+  for (const JsonFields& item : ranks) {
+    MOTLEY_ASSIGN(RankReport rank, rank_from(item));
+    report.ranks.push_back(std::move(rank));
+  }
+  MOTLEY_ASSIGN(const auto links, fields.items("links", 0, kLinksMax));
+  for (const JsonFields& item : links) {
+    MOTLEY_ASSIGN(LinkReport link, link_from(item));
+    report.links.push_back(std::move(link));
+  }
+  return report;
+}
+
+std::string report_text(const RunReport& report) {
+  std::string text = fmt::format("steps {} to {}; medians of {} steps\n\n", report.first_step,
+                                 report.last_step, report.measured_steps);
+  if (is_virtual(report)) text += fmt::format("{}\n\n", kVirtualNotice);
+  std::vector<TextRow> rows = {{"", "predicted", "measured", "off by"},
+                               row_of("step", report.step_s, seconds_text)};
+  for (const RankReport& rank : report.ranks) {
+    rows.push_back(row_of(rank.name + " computes", rank.compute_s, seconds_text));
+    rows.push_back({"  waits", "", seconds_text(rank.wait_s)});
+    rows.push_back(row_of("  memory", rank.memory_bytes, bytes_text));
+    rows.push_back(row_of("  sends a step", rank.sent_bytes, bytes_text));
+  }
+  text += aligned_table(rows);
+  if (report.links.empty()) return text;
+  rows = {{"link", "from", "to", "codec", "a step", "without codec"}};
+  for (const LinkReport& link : report.links) {
+    rows.push_back({fmt::format("{} → {}", link.chunk, link.chunk + 1), link.from, link.to,
+                    link.codec, bytes_text(link.payload_bytes), bytes_text(link.original_bytes)});
+  }
+  return text + '\n' + aligned_table(rows);
+}
+
+}  // namespace motley

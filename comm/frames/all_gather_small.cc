@@ -1,0 +1,121 @@
+// A star around rank 0: each rank sends its payload to rank 0 (micro-batch field 0), which sends
+// all of them to each (micro-batch field 1), every payload behind its length as 32 bits.
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <cstring>
+#include <utility>
+
+#include "base/check.h"
+#include "comm/frames/frame_link.h"
+
+namespace motley {
+namespace {
+
+using Payloads = std::vector<std::vector<std::byte>>;  // [Rank]
+
+constexpr Rank kCentre{0};
+constexpr MicroId kGather{0};
+constexpr MicroId kAnswer{1};
+
+FrameId frame_of(Rank giver, MicroId phase, std::int64_t step) {
+  return {FrameKind::kVote, ChunkId{giver.value}, phase, step};
+}
+
+Buffer buffer_with(std::span<const std::byte> payload) {
+  Buffer buffer(payload.size());
+  buffer.set_payload_bytes(payload.size());
+  if (!payload.empty()) std::memcpy(buffer.payload().data(), payload.data(), payload.size());
+  return buffer;
+}
+
+std::vector<std::byte> payload_of(const Buffer& buffer) {
+  return {buffer.payload().begin(), buffer.payload().end()};
+}
+
+std::vector<std::byte> packed(const Payloads& payloads) {
+  std::vector<std::byte> bytes;
+  for (const auto& payload : payloads) {
+    const auto length = static_cast<std::uint32_t>(payload.size());
+    const auto length_bytes = std::as_bytes(std::span(&length, 1));
+    bytes.insert(bytes.end(), length_bytes.begin(), length_bytes.end());
+    bytes.insert(bytes.end(), payload.begin(), payload.end());
+  }
+  return bytes;
+}
+
+Result<Payloads> unpacked(std::span<const std::byte> bytes, std::size_t count) {
+  const Error malformed{ErrorCode::kCorrupt, "rank 0 sent a malformed gathering",
+                        "its lengths do not add up", "start all ranks from the same version"};
+  Payloads payloads;
+  for (std::size_t rank = 0; rank < count; ++rank) {
+    std::uint32_t length = 0;
+    if (bytes.size() < sizeof length) return malformed;
+    std::memcpy(&length, bytes.data(), sizeof length);
+    bytes = bytes.subspan(sizeof length);
+    if (bytes.size() < length) return malformed;
+    payloads.emplace_back(bytes.begin(), bytes.begin() + length);
+    bytes = bytes.subspan(length);
+  }
+  if (!bytes.empty()) return malformed;
+  return payloads;
+}
+
+Result<Payloads> gather_as_centre(FrameLink& link,
+                                  int rank_count,
+                                  std::int64_t step,
+                                  std::span<const std::byte> mine,
+                                  std::size_t bytes_max,
+                                  Deadline deadline) {
+  std::vector<PendingFrame> receives;
+  for (Rank rank{1}; rank.value < rank_count; ++rank.value) {
+    receives.push_back(link.recv(rank, frame_of(rank, kGather, step), Buffer(bytes_max)));
+  }
+  Payloads payloads{{mine.begin(), mine.end()}};
+  for (auto& receive : receives) {
+    MOTLEY_ASSIGN(const Buffer buffer, receive.wait(deadline));
+    payloads.push_back(payload_of(buffer));
+  }
+  const std::vector<std::byte> answer = packed(payloads);
+  std::vector<Pending> sends;
+  for (Rank rank{1}; rank.value < rank_count; ++rank.value) {
+    sends.push_back(link.send(rank, frame_of(kCentre, kAnswer, step), buffer_with(answer)));
+  }
+  for (std::size_t i = 0; i < sends.size(); ++i) {
+    MOTLEY_TRY(
+        sends[i].wait(deadline, fmt::format("rank {} to take the votes of step {}", i + 1, step)));
+  }
+  return payloads;
+}
+
+Result<Payloads> gather_as_leaf(FrameLink& link,
+                                Rank self,
+                                int rank_count,
+                                std::int64_t step,
+                                std::span<const std::byte> mine,
+                                std::size_t bytes_max,
+                                Deadline deadline) {
+  const auto count = static_cast<std::size_t>(rank_count);
+  auto answer = link.recv(kCentre, frame_of(kCentre, kAnswer, step),
+                          Buffer(count * (sizeof(std::uint32_t) + bytes_max)));
+  auto sent = link.send(kCentre, frame_of(self, kGather, step), buffer_with(mine));
+  MOTLEY_TRY(sent.wait(deadline, fmt::format("rank 0 to take the vote of step {}", step)));
+  MOTLEY_ASSIGN(const Buffer buffer, answer.wait(deadline));
+  return unpacked(buffer.payload(), count);
+}
+
+}  // namespace
+
+Result<Payloads> all_gather_small(FrameLink& link,
+                                  Rank self,
+                                  int rank_count,
+                                  std::int64_t step,
+                                  std::span<const std::byte> mine,
+                                  std::size_t bytes_max,
+                                  Deadline deadline) {
+  MOTLEY_CHECK(mine.size() <= bytes_max, "{} bytes where {} are agreed", mine.size(), bytes_max);
+  return self == kCentre ? gather_as_centre(link, rank_count, step, mine, bytes_max, deadline)
+                         : gather_as_leaf(link, self, rank_count, step, mine, bytes_max, deadline);
+}
+
+}  // namespace motley

@@ -1,0 +1,122 @@
+#include "comm/frames/frame_link.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "base/check.h"
+#include "base/hash.h"
+#include "comm/frames/frame_header.h"
+
+namespace motley {
+namespace {
+
+constexpr const char* kSamePlan = "start all ranks from the same plan, in the same launch";
+
+const char* to_word(FrameKind kind) {
+  switch (kind) {
+    case FrameKind::kActivation:
+      return "activation";
+    case FrameKind::kGradient:
+      return "gradient";
+    case FrameKind::kTargets:
+      return "targets";
+    case FrameKind::kTiedGradient:
+      return "tied gradient";
+    case FrameKind::kVote:
+      return "vote";
+    case FrameKind::kReplicaSum:
+      return "sum of gradients";
+  }
+  return "frame of unknown kind";
+}
+
+// kind, chunk and micro-batch in 8 + 16 + 24 bits. The step is not in it, so it is checked instead.
+Tag tag_of(const FrameId& id) {
+  MOTLEY_CHECK(id.chunk.value >= 0 && id.chunk.value < (1 << 16) && id.micro.value >= 0 &&
+                   id.micro.value < (1 << 24),
+               "{} does not fit a tag", to_words(id));
+  return static_cast<Tag>(id.kind) << 40 | static_cast<Tag>(id.chunk.value) << 24 |
+         static_cast<Tag>(id.micro.value);
+}
+
+Error mismatch(const std::string& cause, const std::string& remedy) {
+  return {ErrorCode::kCorrupt, "the frame that came does not match", cause, remedy};
+}
+
+// Whether `buffer` holds the frame that `expected` describes; its payload fields are not used.
+Result<void> check_frame(const Buffer& buffer, const FrameHeader& expected) {
+  MOTLEY_ASSIGN(const FrameHeader header, read_header(buffer.header().first<kFrameHeaderBytes>()));
+  if (header.epoch != expected.epoch) {
+    return mismatch(fmt::format("it is of epoch {}, this is {}", header.epoch, expected.epoch),
+                    "end the processes that a former launch left behind");
+  }
+  if (header.plan_hash != expected.plan_hash) {
+    return mismatch(fmt::format("it follows plan {:016x}, this rank follows {:016x}",
+                                header.plan_hash, expected.plan_hash),
+                    kSamePlan);
+  }
+  if (header.sender != expected.sender) {
+    return mismatch(fmt::format("rank {} sent it", header.sender.value), kSamePlan);
+  }
+  if (header.id != expected.id) {
+    return mismatch(fmt::format("it is {}", to_words(header.id)), kSamePlan);
+  }
+  if (header.payload_bytes != buffer.payload_bytes()) {
+    return mismatch(fmt::format("it announces {} bytes of payload and has {}", header.payload_bytes,
+                                buffer.payload_bytes()),
+                    "check the network and the memory");
+  }
+  if (header.payload_hash != hash64(buffer.payload())) {
+    return mismatch("its payload was damaged on the way", "check the network and the memory");
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string to_words(const FrameId& id) {
+  return fmt::format("{} of chunk {}, micro-batch {}, step {}", to_word(id.kind), id.chunk.value,
+                     id.micro.value, id.step);
+}
+
+Result<Buffer> PendingFrame::wait(Deadline deadline) {
+  const std::string what = fmt::format("{} from rank {}", to_words(id_), from_.value);
+  MOTLEY_ASSIGN(Buffer buffer, pending_.wait(deadline, what));
+  const FrameHeader expected{epoch_, plan_hash_, from_, id_, 0, 0};
+  if (auto intact = check_frame(buffer, expected); !intact.ok()) {
+    return with_context(std::move(intact).error(), fmt::format("waiting for {}", what));
+  }
+  return buffer;
+}
+
+FrameLink::FrameLink(Transport& transport, Rank self, std::uint32_t epoch, std::uint64_t plan_hash)
+    : transport_(transport),
+      self_(self),
+      epoch_(epoch),
+      plan_hash_(plan_hash),
+      wire_bytes_(std::make_shared<std::atomic<std::uint64_t>>(0)) {}
+
+Pending FrameLink::send(Rank to, const FrameId& id, Buffer buffer) {
+  const FrameHeader header{epoch_,
+                           plan_hash_,
+                           self_,
+                           id,
+                           buffer.payload_bytes(),
+                           hash64(std::as_const(buffer).payload())};
+  write_header(header, buffer.header().first<kFrameHeaderBytes>());
+  *wire_bytes_ += buffer.message().size();
+  return transport_.send(to, tag_of(id), std::move(buffer));
+}
+
+PendingFrame FrameLink::recv(Rank from, const FrameId& id, Buffer buffer) {
+  PendingFrame frame;
+  frame.pending_ = transport_.recv(from, tag_of(id), std::move(buffer));
+  frame.id_ = id;
+  frame.from_ = from;
+  frame.epoch_ = epoch_;
+  frame.plan_hash_ = plan_hash_;
+  return frame;
+}
+
+}  // namespace motley

@@ -1,0 +1,300 @@
+#include "comm/gloo/gloo_peer.h"
+
+#include <pthread.h>
+
+#include <csignal>
+#include <cstring>
+#include <exception>
+
+#include "comm/transport/comm_errors.h"
+#include "comm/transport/take_first.h"
+
+namespace motley {
+namespace {
+
+namespace gt = gloo::transport;
+
+using std::chrono::milliseconds;
+
+constexpr Tag kHelloTag = kTagsEnd;                     // beyond the callers' tags
+constexpr std::uint64_t kEarlyBytesMax = 256ULL << 20;  // of messages nobody asked for yet
+constexpr milliseconds kForever = std::chrono::hours(24 * 365);
+constexpr milliseconds kAtOnce{1};
+
+}  // namespace
+
+void block_sigpipe() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGPIPE);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+}
+
+GlooPeer::GlooPeer(const std::shared_ptr<gt::Device>& device,
+                   Rank self,
+                   Rank rank,
+                   int rank_count,
+                   double timeout_s)
+    : self_(self),
+      rank_(rank),
+      timeout_(static_cast<std::int64_t>(timeout_s * 1000)),
+      context_(device->createContext(self.value, rank_count)) {
+  context_->setTimeout(std::chrono::hours(1));  // connect() is ended by wait_connected() instead
+  pair_ = context_->createPair(rank.value).get();
+}
+
+GlooPeer::~GlooPeer() {
+  lose("this rank left");
+  for (std::thread* thread : {&watcher_, &reader_, &writer_}) {
+    if (thread->joinable()) thread->join();
+  }
+}
+
+void GlooPeer::start_connecting(std::vector<char> peer_address) {
+  watcher_ = std::thread([this, address = std::move(peer_address)] { watch(address); });
+}
+
+Result<void> GlooPeer::wait_connected(Deadline deadline) {
+  {
+    std::unique_lock lock(mutex_);
+    const bool decided =
+        changed_.wait_until(lock, deadline.time(), [&] { return connected_ || !lost_.empty(); });
+    if (connected_ && lost_.empty()) return {};
+    if (decided) return peer_unreachable(rank_, lost_);
+  }
+  lose("it did not connect in time");
+  return peer_unreachable(rank_, "nothing came within the time given");
+}
+
+// Copies `message` into the buffer of a receive and ends it.
+void GlooPeer::deliver(Operation receive, std::span<const std::byte> message) const {
+  const auto room = receive.buffer.message_room();
+  if (message.size() <= room.size()) std::memcpy(room.data(), message.data(), message.size());
+  receive.completion->finish(received(rank_, std::move(receive.buffer), message.size()));
+}
+
+Pending GlooPeer::send(Tag tag, Buffer buffer) {
+  Operation operation{std::move(buffer)};
+  Pending pending(operation.completion);
+  const std::lock_guard lock(mutex_);
+  if (lost_.empty()) {
+    sends_.emplace_back(tag, std::move(operation));
+    changed_.notify_all();
+  } else {
+    operation.completion->finish(peer_lost(rank_, lost_));
+  }
+  return pending;
+}
+
+Pending GlooPeer::recv(Tag tag, Buffer buffer) {
+  Operation operation{std::move(buffer)};
+  Pending pending(operation.completion);
+  std::unique_lock lock(mutex_);
+  if (auto early = take_first(early_, tag)) {
+    early_bytes_ -= early->message().size();
+    changed_.notify_all();
+    lock.unlock();
+    deliver(std::move(operation), early->message());
+  } else if (lost_.empty()) {
+    receives_[tag].push_back(std::move(operation));
+    changed_.notify_all();
+  } else {
+    operation.completion->finish(peer_lost(rank_, lost_));
+  }
+  return pending;
+}
+
+void GlooPeer::lose(const std::string& cause) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!lost_.empty()) return;
+    lost_ = cause;
+  }
+  close_connection();
+  std::deque<Operation> dropped;
+  {
+    const std::lock_guard lock(mutex_);
+    if (reading_ != nullptr) reading_->abortWaitRecv();
+    if (writing_ != nullptr) writing_->abortWaitSend();
+    for (auto& [tag, operation] : sends_) dropped.push_back(std::move(operation));
+    for (auto& [tag, operations] : receives_) {
+      for (auto& operation : operations) dropped.push_back(std::move(operation));
+    }
+    sends_.clear();
+    receives_.clear();
+    changed_.notify_all();
+  }
+  for (auto& operation : dropped) operation.completion->finish(peer_lost(rank_, cause));
+}
+
+void GlooPeer::watch(const std::vector<char>& peer_address) {
+  block_sigpipe();
+  try {
+    pair_->connect(peer_address);
+    std::byte nothing{};
+    const auto watched = context_->createUnboundBuffer(&nothing, sizeof nothing);
+    watched->recv(rank_.value, kWatchSlot);
+    reader_ = std::thread([this] { read(); });
+    writer_ = std::thread([this] { write(); });
+    watched->waitRecv(nullptr, kForever);
+    lose("it sent what is never sent");
+  } catch (const std::exception& failure) {
+    lose(failure.what());
+  }
+}
+
+void GlooPeer::read() {
+  block_sigpipe();
+  MessageHeader header{};
+  if (!receive(&header, sizeof header, kHeaderSlot, kForever)) return;
+  if (header.tag != kHelloTag || header.bytes != static_cast<std::uint64_t>(rank_.value)) {
+    lose("another process answered at its address");
+    return;
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    connected_ = true;
+    changed_.notify_all();
+  }
+  while (receive(&header, sizeof header, kHeaderSlot, kForever) && read_message(header)) {
+  }
+}
+
+bool GlooPeer::read_message(const MessageHeader& header) {
+  if (header.tag >= kTagsEnd || header.bytes < kFrameHeaderBytes) {
+    lose("it sent a message that makes no sense");
+    return false;
+  }
+  auto place = place_for(header);
+  if (!place) return false;
+  const auto room = place->buffer.message_room();
+  const bool came = receive(room.data(), header.bytes, kMessageSlot, timeout_);
+  if (place->asked_for) {
+    place->completion->finish(came ? received(rank_, std::move(place->buffer), header.bytes)
+                                   : Result<Buffer>(peer_lost(rank_, loss())));
+  } else if (came) {
+    place->buffer.set_payload_bytes(header.bytes - kFrameHeaderBytes);
+    keep(header.tag, std::move(place->buffer));
+  }
+  return came;
+}
+
+// Where the message goes: into the receive posted for it, or into a new buffer. Waits while early
+// messages fill their share of memory, until the caller asks for this one or for one of those.
+std::optional<GlooPeer::Place> GlooPeer::place_for(const MessageHeader& header) {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    if (!lost_.empty()) return std::nullopt;
+    const auto posted = receives_.find(header.tag);
+    const bool fits = posted != receives_.end() &&
+                      header.bytes <= posted->second.front().buffer.message_room().size();
+    if (fits) {
+      auto receive = take_first(receives_, header.tag);
+      return Place{std::move(receive->buffer), std::move(receive->completion), true};
+    }
+    if (header.bytes <= kEarlyBytesMax - early_bytes_) {
+      early_bytes_ += header.bytes;
+      return Place{Buffer(header.bytes - kFrameHeaderBytes), nullptr, false};
+    }
+    if (posted != receives_.end()) {
+      lock.unlock();
+      lose("it sent a message that is longer than any that is expected");
+      return std::nullopt;
+    }
+    changed_.wait(lock);
+  }
+}
+
+// A whole message that had no place when it began. Its receive may have come since, or may be too
+// small for it, which delivering reports.
+void GlooPeer::keep(Tag tag, Buffer message) {
+  std::unique_lock lock(mutex_);
+  auto receive = take_first(receives_, tag);
+  if (!receive) {
+    early_[tag].push_back(std::move(message));
+    return;
+  }
+  early_bytes_ -= message.message().size();
+  lock.unlock();
+  deliver(std::move(*receive), message.message());
+}
+
+void GlooPeer::write() {
+  block_sigpipe();
+  MessageHeader header{kHelloTag, static_cast<std::uint64_t>(self_.value)};
+  if (!send_whole(&header, sizeof header, kHeaderSlot)) return;
+  while (auto next = next_send()) {
+    auto& [tag, operation] = *next;
+    const auto message = operation.buffer.message();
+    header = {tag, message.size()};
+    if (send_whole(&header, sizeof header, kHeaderSlot) &&
+        send_whole(message.data(), message.size(), kMessageSlot)) {
+      operation.completion->finish(std::move(operation.buffer));
+    } else {
+      operation.completion->finish(peer_lost(rank_, loss()));
+    }
+  }
+}
+
+std::optional<std::pair<Tag, GlooPeer::Operation>> GlooPeer::next_send() {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return !sends_.empty() || !lost_.empty(); });
+  if (!lost_.empty()) return std::nullopt;
+  std::optional next(std::move(sends_.front()));
+  sends_.pop_front();
+  return next;
+}
+
+bool GlooPeer::receive(void* bytes, std::size_t count, Slot slot, milliseconds timeout) {
+  const auto buffer = context_->createUnboundBuffer(bytes, count);
+  return enter(reading_, buffer.get()) && leave(reading_, [&] {
+           buffer->recv(rank_.value, slot);
+           return buffer->waitRecv(nullptr, timeout);
+         });
+}
+
+bool GlooPeer::send_whole(void* bytes, std::size_t count, Slot slot) {
+  const auto buffer = context_->createUnboundBuffer(bytes, count);
+  return enter(writing_, buffer.get()) && leave(writing_, [&] {
+           buffer->send(rank_.value, slot);
+           return buffer->waitSend(nullptr, timeout_);
+         });
+}
+
+// Makes the wait visible to lose(), which ends it.
+bool GlooPeer::enter(gt::UnboundBuffer*& current, gt::UnboundBuffer* buffer) {
+  const std::lock_guard lock(mutex_);
+  if (!lost_.empty()) return false;
+  current = buffer;
+  return true;
+}
+
+template <class Transfer>
+bool GlooPeer::leave(gt::UnboundBuffer*& current, const Transfer& transfer) {
+  bool whole = false;
+  try {
+    whole = transfer();
+  } catch (const std::exception& failure) {
+    lose(failure.what());
+  }
+  const std::lock_guard lock(mutex_);
+  current = nullptr;
+  return whole;
+}
+
+// Pair::close() wakes nobody. A wait that times out closes the pair and does, connect() included.
+void GlooPeer::close_connection() {
+  try {
+    std::byte nothing{};
+    context_->createUnboundBuffer(&nothing, sizeof nothing)->waitRecv(nullptr, kAtOnce);
+  } catch (const std::exception&) {
+    // The time-out, as intended.
+  }
+}
+
+std::string GlooPeer::loss() {
+  const std::lock_guard lock(mutex_);
+  return lost_;
+}
+
+}  // namespace motley

@@ -1,0 +1,21 @@
+// The one place that knows which transports a build has.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "comm/transport/transport.h"
+
+namespace motley {
+
+// "auto" takes TCP where there is a secret; else UCX, or Gloo, between machines and TCP inside;
+// else TCP. One that is named carries everything. kConfig, naming what this build has, for one that
+// it lacks, and for one that cannot keep a secret; kPeer when the address cannot be bound.
+[[nodiscard]] Result<std::unique_ptr<Transport>> make_transport(const TransportOptions& options);
+
+// The kinds that this build has, best first.
+[[nodiscard]] std::vector<std::string> transport_kinds();
+
+}  // namespace motley

@@ -1,0 +1,124 @@
+// Notes and places are written and read in one order that both ends agree on (sequential
+// consistency): an end that waits writes its note and looks at the ring once more, the other one
+// moves its place and then looks for a note, so that one of the two sees what the other did.
+#include "comm/tcp/shared_ring.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstring>
+#include <utility>
+
+namespace motley {
+namespace {
+
+static_assert(std::atomic_ref<std::uint64_t>::is_always_lock_free &&
+                  std::atomic_ref<std::uint32_t>::is_always_lock_free,
+              "what two processes share cannot have a lock of one of them");
+static_assert(offsetof(SharedRing, taken_B) == 64 && offsetof(SharedRing, reader_waits) == 128 &&
+                  offsetof(SharedRing, writer_waits) == 192 && offsetof(SharedRing, bytes) == 256,
+              "as docs/formats/tcp.md has it");
+
+// Copied before the other end may go on with it, so that both copy at the same time.
+constexpr std::size_t kStepBytes = std::size_t{32} << 10;
+
+// A writer is woken when it can go on for a while.
+constexpr std::size_t kWakeRoomBytes = kRingBytes / 2;
+
+template <class Number>
+Number seen(Number& shared) {
+  return std::atomic_ref(shared).load();
+}
+
+template <class Number>
+void tell(Number& shared, Number value) {
+  std::atomic_ref(shared).store(value);
+}
+
+// Takes the note, if there is one.
+bool take_note(std::uint32_t& note) {
+  return seen(note) != 0 && std::atomic_ref(note).exchange(0) != 0;
+}
+
+Error nonsense(std::uint64_t behind_B) {
+  return {ErrorCode::kPeer, "the memory that it shares with this rank",
+          fmt::format("its ends are {} bytes apart, in a ring of {}", behind_B, kRingBytes), ""};
+}
+
+// The bytes from this place on, up to the end of the memory.
+std::span<std::byte> from_place(SharedRing& ring, std::uint64_t place_B) {
+  return std::span(ring.bytes).subspan(place_B % kRingBytes);
+}
+
+}  // namespace
+
+Result<std::size_t> RingWriter::room() const {
+  const std::uint64_t behind_B = written_B_ - seen(ring_.taken_B);
+  if (behind_B > kRingBytes) return nonsense(behind_B);
+  return kRingBytes - static_cast<std::size_t>(behind_B);
+}
+
+Result<RingMove> RingWriter::write(std::span<const std::byte> from) {
+  RingMove move;
+  while (move.count < from.size()) {
+    MOTLEY_ASSIGN(std::size_t free, room());
+    if (free == 0) {
+      tell(ring_.writer_waits, std::uint32_t{1});
+      MOTLEY_ASSIGN(free, room());
+      if (free == 0) break;
+      tell(ring_.writer_waits, std::uint32_t{0});
+    }
+    const auto place = from_place(ring_, written_B_);
+    const std::size_t count = std::min({from.size() - move.count, free, place.size(), kStepBytes});
+    std::memcpy(place.data(), from.data() + move.count, count);
+    written_B_ += count;
+    move.count += count;
+    tell(ring_.written_B, written_B_);
+  }
+  move.wakes_peer = move.count > 0 && take_note(ring_.reader_waits);
+  return move;
+}
+
+Result<std::size_t> RingReader::waiting() const {
+  const std::uint64_t behind_B = seen(ring_.written_B) - taken_B_;
+  if (behind_B > kRingBytes) return nonsense(behind_B);
+  return static_cast<std::size_t>(behind_B);
+}
+
+Result<RingMove> RingReader::read(std::span<std::byte> into) {
+  RingMove move;
+  while (move.count < into.size()) {
+    MOTLEY_ASSIGN(std::size_t there, waiting());
+    if (there == 0 && move.count > 0) break;
+    if (there == 0) {
+      tell(ring_.reader_waits, std::uint32_t{1});
+      MOTLEY_ASSIGN(there, waiting());
+      if (there == 0) return move;
+      tell(ring_.reader_waits, std::uint32_t{0});
+    }
+    const auto place = from_place(ring_, taken_B_);
+    const std::size_t count = std::min({into.size() - move.count, there, place.size(), kStepBytes});
+    std::memcpy(into.data() + move.count, place.data(), count);
+    taken_B_ += count;
+    move.count += count;
+    tell(ring_.taken_B, taken_B_);
+  }
+  MOTLEY_ASSIGN(const std::size_t left, waiting());
+  move.wakes_peer = kRingBytes - left >= kWakeRoomBytes && take_note(ring_.writer_waits);
+  return move;
+}
+
+SharedRing& RingPair::ring(std::size_t number) const {
+  return reinterpret_cast<SharedRing*>(memory_.bytes().data())[number];
+}
+
+RingPair::RingPair(SharedMemory memory, End end)
+    : memory_(std::move(memory)),
+      writer_(ring(end == End::kOffering ? 0 : 1)),
+      reader_(ring(end == End::kOffering ? 1 : 0)) {
+  memory_.withdraw();
+}
+
+}  // namespace motley

@@ -1,0 +1,77 @@
+// TcpAcceptor: listens for the ranks that connect to this one, and keeps strangers from harm.
+// Somebody who has not shown who he is costs one socket and little memory, has a few seconds, and
+// takes nobody's place: when too many wait, the one who has waited longest has to go. So hundreds
+// of idle connections keep out nobody who knows the key. Lives on the thread that runs the
+// io_context.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <list>
+#include <memory>
+#include <string>
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/steady_timer.hpp>
+
+#include "base/clock.h"
+#include "base/ids.h"
+#include "base/result.h"
+#include "comm/tcp/tcp_group.h"
+#include "comm/tcp/tcp_handshake.h"
+
+namespace motley {
+
+class TcpAcceptor {
+ public:
+  using Accept = TcpHandshake::Accept;
+  using Entered = std::function<void(Rank, TcpStream)>;
+
+  // Listens at once. kPeer when the address cannot be bound.
+  [[nodiscard]] static Result<std::unique_ptr<TcpAcceptor>> open(
+      boost::asio::io_context& io,
+      const TcpGroup& group,
+      const boost::asio::ip::tcp::endpoint& address,
+      Accept accept,
+      Entered entered);
+  ~TcpAcceptor();
+  TcpAcceptor(const TcpAcceptor&) = delete;
+  TcpAcceptor& operator=(const TcpAcceptor&) = delete;
+
+  // Starts to accept.
+  void start();
+  // No more is accepted, and who waits has to go.
+  void close();
+  // Sends those away who have had their time. To be called now and then.
+  void tick(SteadyClock::time_point now);
+
+  [[nodiscard]] boost::asio::ip::tcp::endpoint address() const { return address_; }
+
+  // Why the last one who came was not let in; "" when nobody was refused.
+  [[nodiscard]] const std::string& last_refusal() const { return last_refusal_; }
+
+ private:
+  struct Candidate {
+    std::shared_ptr<TcpHandshake> handshake;
+    boost::asio::ip::address from;
+    SteadyClock::time_point since;
+  };
+
+  TcpAcceptor(boost::asio::io_context& io, const TcpGroup& group, Accept accept, Entered entered);
+  void accept_next();
+  void receive(boost::asio::ip::tcp::socket socket);
+  void make_room_for(const boost::asio::ip::address& from);
+  void send_away(std::list<Candidate>::iterator candidate, const std::string& why);
+
+  const TcpGroup& group_;
+  const Accept accept_;
+  const Entered entered_;
+  boost::asio::ip::tcp::acceptor acceptor_;
+  boost::asio::steady_timer pause_;
+  boost::asio::ip::tcp::endpoint address_;
+  std::list<Candidate> candidates_;  // in the order they came; at most kCandidatesMax
+  std::string last_refusal_;
+};
+
+}  // namespace motley

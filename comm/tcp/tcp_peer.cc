@@ -1,0 +1,184 @@
+// TCP_USER_TIMEOUT would find a cut too, but it also ends a connection whose receiver has closed
+// its window for that long, as one does rightly that waits for its turn with many early messages.
+#include "comm/tcp/tcp_peer.h"
+
+#include <fmt/format.h>
+
+#include <limits>
+#include <utility>
+
+#include <boost/asio/post.hpp>
+
+namespace motley {
+namespace {
+
+namespace asio = boost::asio;
+using Socket = asio::ip::tcp::socket;
+
+constexpr std::chrono::seconds kBetweenBeats{1};
+constexpr std::chrono::seconds kSilenceMax{4};
+constexpr int kTurnsMax = 32;  // of one peer, before the others have theirs
+// What a sender writes itself: encrypting it takes less time than waking the I/O thread.
+constexpr std::size_t kDirectBytesMax = std::size_t{16} << 10;
+
+}  // namespace
+
+TcpPeer::TcpPeer(asio::io_context& io, Rank rank, double timeout_s)
+    : io_(io), timeout_s_(timeout_s), mailbox_(rank), queue_(rank), reader_(mailbox_) {}
+
+Pending TcpPeer::send(Tag tag, Buffer buffer) {
+  const bool is_small = kStreamHeaderBytes + buffer.message().size() <= kDirectBytesMax;
+  auto pushed = queue_.push(tag, std::move(buffer));
+  if (!pushed.wakes_writer) return std::move(pushed.pending);
+  std::unique_lock lock(mutex_, std::defer_lock);
+  if (is_small && lock.try_lock()) {
+    write_up_to(kDirectBytesMax);
+  } else {
+    write_later();
+  }
+  return std::move(pushed.pending);
+}
+
+Pending TcpPeer::recv(Tag tag, Buffer buffer) {
+  auto posted = mailbox_.recv(tag, std::move(buffer));
+  if (posted.wakes_reader) read_later();
+  return std::move(posted.pending);
+}
+
+void TcpPeer::join(TcpStream stream) {
+  const std::lock_guard lock(mutex_);
+  stream_.emplace(std::move(stream));
+  stream_->grow();
+  received_at_ = sent_at_ = unstuck_at_ = SteadyClock::now();
+  read();
+  write();
+}
+
+void TcpPeer::read_later() {
+  asio::post(io_, [this] {
+    const std::lock_guard lock(mutex_);
+    read();
+  });
+}
+
+void TcpPeer::write_later() {
+  asio::post(io_, [this] {
+    const std::lock_guard lock(mutex_);
+    write();
+  });
+}
+
+void TcpPeer::read() {
+  awaits_receive_ = false;
+  for (int turn = 0; turn < kTurnsMax; ++turn) {
+    if (!stream_ || awaits_readable_) return;
+    const auto room = reader_.room();
+    if (!room.ok()) return lose(room.error().cause);
+    if (room->empty()) {
+      awaits_receive_ = true;
+      return;
+    }
+    const auto count = stream_->read(*room);
+    if (!count.ok()) return lose(count.error().cause);
+    if (*count == 0) return wait_readable();
+    reader_.fill(*count);
+  }
+  read_later();
+}
+
+void TcpPeer::write() {
+  write_up_to(std::numeric_limits<std::size_t>::max());
+}
+
+void TcpPeer::write_up_to(std::size_t bytes_max) {
+  for (int turn = 0; turn < kTurnsMax; ++turn) {
+    if (!stream_ || awaits_writable_) return;
+    const auto pieces = queue_.pieces();
+    const std::size_t bytes = pieces[0].size() + pieces[1].size();
+    if (bytes > bytes_max) break;
+    const auto count = stream_->write(pieces);
+    if (!count.ok()) {
+      awaits_readable_ = false;  // what it sent before it went is still worth having
+      read();
+      return lose(count.error().cause);
+    }
+    queue_.taken(*count);
+    bytes_max -= *count;
+    if (stream_->blocked()) return wait_writable();
+    if (bytes == 0) return;
+  }
+  write_later();
+}
+
+void TcpPeer::wait_readable() {
+  awaits_readable_ = true;
+  if (stream_->waits_for_bells()) return wait_for_bell();
+  stream_->socket().async_wait(Socket::wait_read, [this](const boost::system::error_code&) {
+    const std::lock_guard lock(mutex_);
+    awaits_readable_ = false;
+    read();  // which finds out what is wrong, if anything is
+  });
+}
+
+void TcpPeer::wait_writable() {
+  awaits_writable_ = true;
+  if (stream_->waits_for_bells()) return wait_for_bell();
+  stream_->socket().async_wait(Socket::wait_write, [this](const boost::system::error_code&) {
+    const std::lock_guard lock(mutex_);
+    awaits_writable_ = false;
+    write();
+  });
+}
+
+// One bell may tell that there is more to read, that there is room to write, or both.
+void TcpPeer::wait_for_bell() {
+  if (std::exchange(awaits_bell_, true)) return;
+  stream_->socket().async_wait(Socket::wait_read, [this](const boost::system::error_code&) {
+    const std::lock_guard lock(mutex_);
+    awaits_bell_ = awaits_readable_ = awaits_writable_ = false;
+    if (!stream_) return;
+    stream_->hear_bells();
+    read();
+    write();
+  });
+}
+
+void TcpPeer::tick(SteadyClock::time_point now, bool overslept) {
+  const std::lock_guard lock(mutex_);
+  if (!stream_) return;
+  if (overslept || awaits_receive_ || stream_->received_bytes() != received_bytes_) {
+    received_bytes_ = stream_->received_bytes();
+    received_at_ = now;
+  } else if (now - received_at_ > kSilenceMax) {
+    return lose(fmt::format("nothing was heard of it for {} s: it is frozen, or the network is cut",
+                            kSilenceMax.count()));
+  }
+  const bool has_moved = overslept || stream_->sent_bytes() != sent_bytes_;
+  const bool is_idle = queue_.idle() && !stream_->blocked();
+  if (has_moved || is_idle) {
+    sent_bytes_ = stream_->sent_bytes();
+    unstuck_at_ = now;
+  } else if (std::chrono::duration<double>(now - unstuck_at_).count() > timeout_s_) {
+    return lose(fmt::format("it has taken nothing of a message for {:.3g} s", timeout_s_));
+  }
+  if (has_moved) {
+    sent_at_ = now;
+  } else if (is_idle && now - sent_at_ >= kBetweenBeats) {
+    queue_.push_beat();
+    write();
+  }
+}
+
+void TcpPeer::lose(const std::string& cause) {
+  stream_.reset();
+  mailbox_.lose(cause);
+  queue_.lose(cause);
+}
+
+void TcpPeer::leave() {
+  const std::lock_guard lock(mutex_);
+  if (stream_) stream_->leave();
+  lose("this rank left");
+}
+
+}  // namespace motley

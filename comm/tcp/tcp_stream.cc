@@ -1,0 +1,216 @@
+#include "comm/tcp/tcp_stream.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/error.hpp>
+
+#include "base/check.h"
+
+namespace motley {
+namespace {
+
+namespace asio = boost::asio;
+
+constexpr std::size_t kFirstBytes = std::size_t{16} << 10;
+constexpr std::size_t kAheadBytes = std::size_t{64} << 10;
+constexpr std::size_t kJoinedMax = std::size_t{4} << 10;  // two small pieces make one record
+// Between two looks at whether the other end sleeps, so that it copies at the same time.
+constexpr std::size_t kSharedMax = std::size_t{128} << 10;
+// To encrypt, or to copy, before others have their turn.
+constexpr std::size_t kTakenMax = std::size_t{1} << 20;
+
+bool is_would_block(const boost::system::error_code& failure) {
+  return failure == asio::error::would_block || failure == asio::error::try_again ||
+         failure == asio::error::interrupted;
+}
+
+Error connection_error(const boost::system::error_code& failure) {
+  const bool ended = failure == asio::error::eof;
+  return {ErrorCode::kPeer, "the connection",
+          ended ? "it closed the connection" : failure.message(), ""};
+}
+
+}  // namespace
+
+TcpStream::TcpStream(asio::ip::tcp::socket socket, std::unique_ptr<TlsSession> tls)
+    : socket_(std::move(socket)), tls_(std::move(tls)), ahead_(kFirstBytes) {
+  boost::system::error_code ignored;  // of a socket that is gone; its next operation says so
+  socket_.non_blocking(true, ignored);
+  socket_.set_option(asio::ip::tcp::no_delay(true), ignored);
+}
+
+bool TcpStream::ends_share_address() const {
+  boost::system::error_code gone;  // then the next operation says so
+  const auto here = socket_.local_endpoint(gone).address();
+  if (gone) return false;
+  const auto there = socket_.remote_endpoint(gone).address();
+  return !gone && here == there;
+}
+
+Result<void> TcpStream::go_local() {
+  is_local_ = true;
+  if (tls_ == nullptr) return {};
+  MOTLEY_ASSIGN(const auto rest, tls_->leave_off());
+  const auto room = ahead_.room();
+  MOTLEY_CHECK(rest.size() <= room.size(), "{} bytes for a room of {}", rest.size(), room.size());
+  std::ranges::copy(rest, room.begin());
+  ahead_.add(rest.size());
+  tls_.reset();
+  return {};
+}
+
+void TcpStream::grow() {
+  ahead_.grow(kAheadBytes);
+  if (tls_ != nullptr) tls_->grow();
+}
+
+Result<std::size_t> TcpStream::receive(std::span<std::byte> into) {
+  boost::system::error_code failure;
+  const std::size_t count = socket_.read_some(asio::buffer(into.data(), into.size()), failure);
+  if (is_would_block(failure)) return std::size_t{0};
+  if (failure) return connection_error(failure);
+  received_bytes_ += count;
+  return count;
+}
+
+Result<std::size_t> TcpStream::transmit(std::array<std::span<const std::byte>, 2> pieces) {
+  const std::array buffers = {asio::const_buffer(pieces[0].data(), pieces[0].size()),
+                              asio::const_buffer(pieces[1].data(), pieces[1].size())};
+  blocked_ = false;
+  if (asio::buffer_size(buffers) == 0) return std::size_t{0};
+  boost::system::error_code failure;
+  const std::size_t count = socket_.write_some(buffers, failure);
+  if (failure && !is_would_block(failure)) return connection_error(failure);
+  blocked_ = count < asio::buffer_size(buffers);
+  sent_bytes_ += count;
+  return count;
+}
+
+// Hands over what TLS has ready.
+Result<void> TcpStream::flush() {
+  do {
+    MOTLEY_ASSIGN(const std::size_t count, transmit({tls_->outgoing(), {}}));
+    tls_->sent(count);
+  } while (!blocked_ && !tls_->outgoing().empty());
+  return {};
+}
+
+Result<bool> TcpStream::handshake() {
+  if (tls_ == nullptr) return true;
+  for (;;) {
+    const Result<bool> proved = tls_->handshake();
+    MOTLEY_TRY(flush());  // also the alert that says what is wrong
+    if (!proved.ok() || *proved) return proved;
+    MOTLEY_ASSIGN(const std::size_t count, receive(tls_->room()));
+    if (count == 0) return false;
+    tls_->received(count);
+  }
+}
+
+// The other end's last bytes are in memory before its socket ends.
+Result<std::size_t> TcpStream::read_shared(std::span<std::byte> into) {
+  MOTLEY_ASSIGN(const RingMove move,
+                rings_->reader().read(into.first(std::min(into.size(), kSharedMax))));
+  if (move.wakes_peer) ring_bell();
+  if (move.count == 0 && gone_.has_value()) return *gone_;
+  received_bytes_ += move.count;
+  return move.count;
+}
+
+Result<std::size_t> TcpStream::write_shared(std::array<std::span<const std::byte>, 2> pieces) {
+  if (gone_.has_value()) return *gone_;
+  std::size_t taken = 0;
+  blocked_ = false;
+  for (auto piece : pieces) {
+    while (!piece.empty() && !blocked_ && taken < kTakenMax) {
+      const auto turn = piece.first(std::min(piece.size(), kSharedMax));
+      MOTLEY_ASSIGN(const RingMove move, rings_->writer().write(turn));
+      if (move.wakes_peer) ring_bell();
+      taken += move.count;
+      piece = piece.subspan(move.count);
+      blocked_ = move.count < turn.size();
+    }
+  }
+  sent_bytes_ += taken;
+  return taken;
+}
+
+// A socket that takes nothing more has bells in it that the other end has yet to hear.
+void TcpStream::ring_bell() {
+  constexpr std::array kBell = {std::byte{1}};
+  boost::system::error_code failure;
+  socket_.write_some(asio::buffer(kBell), failure);
+  if (failure && !is_would_block(failure)) gone_ = connection_error(failure);
+}
+
+void TcpStream::hear_bells() {
+  std::array<std::byte, 64> bells;
+  boost::system::error_code failure;
+  do {
+    socket_.read_some(asio::buffer(bells), failure);
+  } while (!failure);
+  if (!is_would_block(failure)) gone_ = connection_error(failure);
+}
+
+Result<std::size_t> TcpStream::read(std::span<std::byte> into) {
+  if (rings_.has_value()) return read_shared(into);
+  if (tls_ != nullptr) {
+    for (;;) {
+      MOTLEY_ASSIGN(const std::size_t count, tls_->read(into));
+      if (count > 0) return count;
+      MOTLEY_ASSIGN(const std::size_t came, receive(tls_->room()));
+      if (came == 0) return std::size_t{0};
+      tls_->received(came);
+    }
+  }
+  if (ahead_.bytes().empty()) {
+    const auto room = ahead_.room();
+    if (into.size() >= room.size()) return receive(into);
+    MOTLEY_ASSIGN(const std::size_t came, receive(room));
+    ahead_.add(came);
+  }
+  const std::size_t count = std::min(into.size(), ahead_.bytes().size());
+  std::memcpy(into.data(), ahead_.bytes().data(), count);
+  ahead_.drop(count);
+  return count;
+}
+
+Result<std::size_t> TcpStream::write(std::array<std::span<const std::byte>, 2> pieces) {
+  if (rings_.has_value()) return write_shared(pieces);
+  if (tls_ == nullptr) return transmit(pieces);
+  std::array<std::byte, kJoinedMax> joined;
+  if (!pieces[1].empty() && pieces[0].size() + pieces[1].size() <= kJoinedMax) {
+    const auto end = std::ranges::copy(pieces[0], joined.begin()).out;
+    pieces = {std::span(joined.begin(), std::ranges::copy(pieces[1], end).out), {}};
+  }
+  std::size_t taken = 0;
+  for (auto piece : pieces) {
+    while (!piece.empty() && taken < kTakenMax) {
+      MOTLEY_ASSIGN(const std::size_t count, tls_->write(piece));
+      piece = piece.subspan(count);
+      taken += count;
+      if (count > 0) continue;
+      MOTLEY_TRY(flush());
+      if (blocked_) return taken;
+    }
+  }
+  MOTLEY_TRY(flush());
+  return taken;
+}
+
+void TcpStream::leave() {
+  boost::system::error_code ignored;
+  if (tls_ != nullptr && !flush().ok()) return;
+  socket_.shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
+  std::array<std::byte, 4096> dropped{};
+  constexpr int kReadsMax = 1024;
+  for (int reads = 0; reads < kReadsMax; ++reads) {
+    const auto count = receive(dropped);
+    if (!count.ok() || *count == 0) return;
+  }
+}
+
+}  // namespace motley

@@ -1,0 +1,279 @@
+// One thread runs the io_context and with it the acceptor, the connectors and all peers; it sleeps
+// while nothing moves, but for two looks at the clock a second. The higher rank connects to the
+// lower, so each pair has one connection. Once all higher ranks have come the acceptor is closed
+// for good.
+#include "comm/tcp/tcp_transport.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <future>
+#include <mutex>
+#include <optional>
+#include <string_view>
+#include <thread>
+#include <utility>
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
+
+#include "base/check.h"
+#include "base/secret.h"
+#include "comm/tcp/derived_key.h"
+#include "comm/tcp/tcp_acceptor.h"
+#include "comm/tcp/tcp_connector.h"
+#include "comm/tcp/tcp_peer.h"
+#include "comm/transport/comm_errors.h"
+
+namespace motley {
+namespace {
+
+namespace asio = boost::asio;
+using Endpoint = asio::ip::tcp::endpoint;
+
+constexpr std::chrono::milliseconds kTick{500};
+constexpr std::chrono::seconds kOversleptBy{2};
+
+std::string_view prefix_of(const TcpGroup& group) {
+  return group.tls == nullptr ? "tcp:" : "tls:";
+}
+
+std::optional<Endpoint> parse_endpoint(std::string_view text) {
+  const auto colon = text.rfind(':');
+  if (colon == std::string_view::npos) return std::nullopt;
+  std::string_view host = text.substr(0, colon);
+  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
+  boost::system::error_code failure;
+  const auto address = asio::ip::make_address(std::string(host), failure);
+  unsigned port = 0;
+  for (const char digit : text.substr(colon + 1)) {
+    if (digit < '0' || digit > '9' || port > 65'535) return std::nullopt;
+    port = 10 * port + static_cast<unsigned>(digit - '0');
+  }
+  if (failure || port == 0 || port > 65'535) return std::nullopt;
+  return Endpoint(address, static_cast<unsigned short>(port));
+}
+
+class TcpTransport : public LocatingTransport {
+ public:
+  TcpTransport(const TransportOptions& options, TcpGroup group)
+      : self_(options.rank), group_(std::move(group)), ticker_(io_) {
+    for (Rank rank{0}; rank.value < options.rank_count; ++rank.value) {
+      peers_.push_back(rank == self_ ? nullptr
+                                     : std::make_unique<TcpPeer>(io_, rank, options.timeout_s));
+    }
+    joined_.resize(peers_.size());
+    joined_[self_.index()] = true;
+    local_.resize(peers_.size());
+    connectors_.resize(self_.index());
+  }
+
+  // Ends what is under way on this thread, when nobody else touches it any more.
+  ~TcpTransport() override {
+    io_.stop();
+    if (thread_.joinable()) thread_.join();
+    for (const auto& peer : peers_) {
+      if (peer != nullptr) peer->leave();
+    }
+  }
+
+  TcpTransport(const TcpTransport&) = delete;
+  TcpTransport& operator=(const TcpTransport&) = delete;
+
+  Result<void> open(const Endpoint& address) {
+    MOTLEY_ASSIGN(acceptor_,
+                  TcpAcceptor::open(
+                      io_, group_, address, [this](const Hello& hello) { return accept(hello); },
+                      [this](Rank rank, TcpStream stream) { join(rank, std::move(stream)); }));
+    acceptor_->start();
+    ticked_at_ = SteadyClock::now();
+    tick_later();
+    thread_ = std::thread([this] { io_.run(); });
+    return {};
+  }
+
+  std::string address() const override {
+    const Endpoint& at = acceptor_->address();
+    const std::string host = at.address().to_string();
+    return fmt::format("{}{}:{}", prefix_of(group_),
+                       at.address().is_v6() ? fmt::format("[{}]", host) : host, at.port());
+  }
+
+  Result<void> connect(const std::vector<std::string>& addresses, Deadline deadline) override {
+    MOTLEY_CHECK(addresses.size() == peers_.size(), "{} addresses for {} ranks", addresses.size(),
+                 peers_.size());
+    std::vector<Endpoint> targets;
+    for (std::size_t rank = 0; rank < addresses.size(); ++rank) {
+      std::string_view text = addresses[rank];
+      const bool same_kind = text.starts_with(prefix_of(group_));
+      const auto target = parse_endpoint(same_kind ? text.substr(prefix_of(group_).size()) : "");
+      if (!target) {
+        return peer_unreachable(Rank{static_cast<std::int32_t>(rank)},
+                                fmt::format("its address is not one of TCP {} TLS",
+                                            group_.tls == nullptr ? "without" : "with"));
+      }
+      targets.push_back(*target);
+    }
+    asio::post(io_, [this, targets] { connect_to(targets); });
+    return wait_for_all(deadline);
+  }
+
+  Pending send(Rank to, Tag tag, Buffer buffer) override {
+    return peer(to, tag).send(tag, std::move(buffer));
+  }
+
+  Pending recv(Rank from, Tag tag, Buffer buffer) override {
+    return peer(from, tag).recv(tag, std::move(buffer));
+  }
+
+  bool is_local(Rank peer) const override {
+    const std::lock_guard lock(mutex_);
+    MOTLEY_CHECK(peer.value >= 0 && peer.index() < local_.size(), "rank {}", peer.value);
+    return local_[peer.index()];
+  }
+
+ private:
+  TcpPeer& peer(Rank rank, Tag tag) {
+    MOTLEY_CHECK(rank != self_ && rank.value >= 0 && rank.index() < peers_.size() && tag < kTagsEnd,
+                 "rank {}, tag {:#x}", rank.value, tag);
+    return *peers_[rank.index()];
+  }
+
+  Result<void> wait_for_all(Deadline deadline) {
+    const auto missing = [this] { return std::ranges::find(joined_, false); };
+    std::unique_lock lock(mutex_);
+    if (changed_.wait_until(lock, deadline.time(),
+                            [&] { return refusal_ || missing() == joined_.end(); })) {
+      return refusal_ ? Result<void>(*refusal_) : Result<void>();
+    }
+    const Rank rank{static_cast<std::int32_t>(missing() - joined_.begin())};
+    lock.unlock();
+    return peer_unreachable(rank, why_missing(rank));
+  }
+
+  // What the I/O thread knows about it.
+  std::string why_missing(Rank rank) {
+    std::promise<std::string> answer;
+    asio::post(io_, [&] {
+      std::string why = "nothing came within the time given";
+      if (rank < self_ && !connectors_[rank.index()]->last_failure().empty()) {
+        why = connectors_[rank.index()]->last_failure();
+      }
+      if (rank > self_ && !acceptor_->last_refusal().empty()) {
+        why += fmt::format("; the last one who came was refused, {}", acceptor_->last_refusal());
+      }
+      answer.set_value(why);
+    });
+    return answer.get_future().get();
+  }
+
+  // --- on the I/O thread ---
+
+  void connect_to(const std::vector<Endpoint>& targets) {
+    const Endpoint source(acceptor_->address().address(), 0);
+    for (Rank rank{0}; rank < self_; ++rank.value) {
+      connectors_[rank.index()] = std::make_unique<TcpConnector>(
+          io_, group_, rank, source, targets[rank.index()],
+          [this](Rank reached, TcpStream stream) { join(reached, std::move(stream)); },
+          [this](Rank refusing, const std::string& cause) { give_up(refusing, cause); });
+      connectors_[rank.index()]->start();
+    }
+  }
+
+  void give_up(Rank refusing, const std::string& cause) {
+    {
+      const std::lock_guard lock(mutex_);
+      refusal_ = peer_refused(refusing, cause);
+    }
+    changed_.notify_all();
+  }
+
+  // Higher ranks connect, each once.
+  Result<void> accept(const Hello& hello) {
+    const std::lock_guard lock(mutex_);
+    if (hello.from > self_ && !joined_[hello.from.index()]) return {};
+    return Error{ErrorCode::kPeer, "a hello that cannot be accepted",
+                 fmt::format("rank {} {}", hello.from.value,
+                             hello.from > self_ ? "is connected already" : "is to be called"),
+                 ""};
+  }
+
+  void join(Rank rank, TcpStream stream) {
+    bool all_came = false;
+    {
+      const std::lock_guard lock(mutex_);
+      if (joined_[rank.index()]) return;  // it came twice at the same moment
+      joined_[rank.index()] = true;
+      local_[rank.index()] = stream.is_local();
+      all_came = std::find(joined_.begin() + self_.value, joined_.end(), false) == joined_.end();
+    }
+    if (all_came) acceptor_->close();
+    peers_[rank.index()]->join(std::move(stream));
+    changed_.notify_all();
+  }
+
+  void tick_later() {
+    ticker_.expires_after(kTick);
+    ticker_.async_wait([this](const boost::system::error_code&) {
+      const auto now = SteadyClock::now();
+      const bool overslept = now - ticked_at_ > kTick + kOversleptBy;
+      ticked_at_ = now;
+      acceptor_->tick(now);
+      for (const auto& each : peers_) {
+        if (each != nullptr) each->tick(now, overslept);
+      }
+      tick_later();
+    });
+  }
+
+  const Rank self_;
+  const TcpGroup group_;
+  asio::io_context io_{1};
+  std::vector<std::unique_ptr<TcpPeer>> peers_;            // [Rank]; no entry for this rank
+  std::vector<std::unique_ptr<TcpConnector>> connectors_;  // [Rank]; of the lower ranks
+  std::unique_ptr<TcpAcceptor> acceptor_;
+  asio::steady_timer ticker_;
+  SteadyClock::time_point ticked_at_;
+
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  // Guarded by mutex_.
+  std::vector<bool> joined_;  // [Rank]
+  std::vector<bool> local_;   // [Rank]; false before it joins
+  std::optional<Error> refusal_;
+
+  std::thread thread_;
+};
+
+Result<TcpGroup> make_group(const TransportOptions& options) {
+  TcpGroup group;
+  group.self = {options.epoch, options.rank_count, options.rank, Rank{}, options.local_shortcut};
+  if (options.secret.empty()) return group;
+  MOTLEY_CHECK(options.secret.size() == kSecretBytes, "a secret of {} bytes",
+               options.secret.size());
+  const std::string purpose = fmt::format("motley data, epoch {}", options.epoch);
+  MOTLEY_ASSIGN(std::string key, derive_key(options.secret, purpose));
+  MOTLEY_ASSIGN(group.tls, TlsContext::make(std::move(key), purpose));
+  return group;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<LocatingTransport>> make_tcp_transport(const TransportOptions& options) {
+  const std::string host = options.bind_address.empty() ? "127.0.0.1" : options.bind_address;
+  boost::system::error_code failure;
+  const auto address = asio::ip::make_address(host, failure);
+  if (failure) {
+    return Error{ErrorCode::kPeer, fmt::format("'{}' is not a numeric address", excerpt(host)),
+                 failure.message(), "give the machine's own numeric address in the cluster file"};
+  }
+  MOTLEY_ASSIGN(TcpGroup group, make_group(options));
+  auto transport = std::make_unique<TcpTransport>(options, std::move(group));
+  MOTLEY_TRY(transport->open(Endpoint(address, 0)));
+  return std::unique_ptr<LocatingTransport>(std::move(transport));
+}
+
+}  // namespace motley

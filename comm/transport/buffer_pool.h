@@ -1,0 +1,31 @@
+// BufferPool: buffers that are used again, so that a loop of messages allocates nothing after its
+// first round. Keeps what it was given; grows to the most that were in use at once. One owner
+// thread.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <utility>
+
+#include "comm/transport/buffer.h"
+
+namespace motley {
+
+class BufferPool {
+ public:
+  // A buffer with exactly that room, its payload bytes unspecified.
+  [[nodiscard]] Buffer take(std::size_t payload_bytes_max) {
+    const auto it = free_.find(payload_bytes_max);
+    if (it == free_.end()) return Buffer(payload_bytes_max);
+    Buffer buffer = std::move(it->second);
+    free_.erase(it);
+    return buffer;
+  }
+
+  void give(Buffer buffer) { free_.emplace(buffer.payload_bytes_max(), std::move(buffer)); }
+
+ private:
+  std::multimap<std::size_t, Buffer> free_;  // by capacity
+};
+
+}  // namespace motley

@@ -1,0 +1,46 @@
+#include "comm/transport/comm_errors.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+namespace motley {
+
+Error peer_lost(Rank peer, const std::string& cause) {
+  return {ErrorCode::kPeer, fmt::format("rank {} was lost", peer.value), cause,
+          "look at the end of that process's log; resume from the last checkpoint"};
+}
+
+Error peer_unreachable(Rank peer, const std::string& cause) {
+  return {ErrorCode::kPeer, fmt::format("cannot connect to rank {}", peer.value), cause,
+          "check that its process runs, and that addresses, interfaces and firewalls let the two "
+          "machines reach each other"};
+}
+
+Error peer_refused(Rank peer, const std::string& cause) {
+  return {
+      ErrorCode::kUnauthorised,
+      fmt::format("rank {} does not accept this rank's secret", peer.value), cause,
+      "give all ranks the secret and the epoch of one launch; end what a former one left behind"};
+}
+
+Error message_too_long(Rank from, std::size_t room_bytes) {
+  return {ErrorCode::kCorrupt, fmt::format("a message from rank {} is too long", from.value),
+          fmt::format("{} bytes were expected at most", room_bytes),
+          "start all ranks from the same plan and version"};
+}
+
+Result<Buffer> received(Rank from, Buffer buffer, std::size_t message_bytes) {
+  const std::size_t room_bytes = buffer.message_room().size();
+  if (message_bytes > room_bytes) return message_too_long(from, room_bytes);
+  if (message_bytes < kFrameHeaderBytes) {
+    return Error{ErrorCode::kCorrupt,
+                 fmt::format("a message from rank {} is too short", from.value),
+                 fmt::format("{} bytes cannot hold a header", message_bytes),
+                 "start all ranks from the same version"};
+  }
+  buffer.set_payload_bytes(message_bytes - kFrameHeaderBytes);
+  return buffer;
+}
+
+}  // namespace motley

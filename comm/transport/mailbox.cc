@@ -1,0 +1,119 @@
+#include "comm/transport/mailbox.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "base/check.h"
+#include "comm/transport/comm_errors.h"
+#include "comm/transport/take_first.h"
+
+namespace motley {
+namespace {
+
+constexpr std::size_t kDroppedAtOnce = std::size_t{64} << 10;
+
+}  // namespace
+
+Mailbox::Posted Mailbox::recv(Tag tag, Buffer buffer) {
+  Receive receive{std::move(buffer), std::make_shared<Completion>()};
+  Posted posted{Pending(receive.completion)};
+  std::unique_lock lock(mutex_);
+  if (auto early = take_first(early_, tag)) {
+    early_bytes_ -= early->message().size();
+    posted.wakes_reader = std::exchange(reader_waits_, false);
+    lock.unlock();
+    deliver_early(std::move(receive), std::move(*early));
+  } else if (lost_.empty()) {
+    receives_[tag].push_back(std::move(receive));
+    posted.wakes_reader = std::exchange(reader_waits_, false);
+  } else {
+    receive.completion->finish(peer_lost(from_, lost_));
+  }
+  return posted;
+}
+
+bool Mailbox::begin(Tag tag, std::uint64_t message_bytes) {
+  MOTLEY_CHECK(!arrival_ && message_bytes >= kFrameHeaderBytes, "{} bytes", message_bytes);
+  std::unique_lock lock(mutex_);
+  Arrival arrival{tag, message_bytes};
+  if (auto receive = take_first(receives_, tag)) {
+    lock.unlock();
+    const std::size_t room_bytes = receive->buffer.message_room().size();
+    arrival.is_kept = message_bytes <= room_bytes;
+    if (arrival.is_kept) {
+      arrival.buffer = std::move(receive->buffer);
+      arrival.completion = std::move(receive->completion);
+    } else {
+      receive->completion->finish(message_too_long(from_, room_bytes));
+    }
+  } else if (message_bytes <= early_bytes_max_ - early_bytes_) {
+    early_bytes_ += message_bytes;
+    lock.unlock();
+    arrival.buffer = Buffer(message_bytes - kFrameHeaderBytes);
+  } else {
+    reader_waits_ = true;
+    return false;
+  }
+  arrival_ = std::move(arrival);
+  return true;
+}
+
+std::span<std::byte> Mailbox::room() {
+  if (!arrival_) return {};
+  const std::uint64_t left = arrival_->bytes - arrival_->filled;
+  if (arrival_->is_kept) return arrival_->buffer.message_room().subspan(arrival_->filled, left);
+  dropped_.resize(kDroppedAtOnce);
+  return std::span(dropped_).first(std::min<std::uint64_t>(left, kDroppedAtOnce));
+}
+
+void Mailbox::fill(std::size_t count) {
+  MOTLEY_CHECK(arrival_ && count <= arrival_->bytes - arrival_->filled, "{} bytes", count);
+  arrival_->filled += count;
+  if (arrival_->filled == arrival_->bytes) deliver(*std::exchange(arrival_, std::nullopt));
+}
+
+// The receive of an early message may have been posted while it came.
+void Mailbox::deliver(Arrival arrival) {
+  if (!arrival.is_kept) return;
+  if (arrival.completion != nullptr) {
+    arrival.completion->finish(received(from_, std::move(arrival.buffer), arrival.bytes));
+    return;
+  }
+  arrival.buffer.set_payload_bytes(arrival.bytes - kFrameHeaderBytes);
+  std::unique_lock lock(mutex_);
+  auto receive = take_first(receives_, arrival.tag);
+  if (!receive) {
+    early_[arrival.tag].push_back(std::move(arrival.buffer));
+    return;
+  }
+  early_bytes_ -= arrival.bytes;
+  lock.unlock();
+  deliver_early(std::move(*receive), std::move(arrival.buffer));
+}
+
+void Mailbox::deliver_early(Receive receive, Buffer message) const {
+  const auto source = message.message();
+  const auto room = receive.buffer.message_room();
+  if (source.size() <= room.size()) std::memcpy(room.data(), source.data(), source.size());
+  receive.completion->finish(received(from_, std::move(receive.buffer), source.size()));
+}
+
+void Mailbox::lose(const std::string& cause) {
+  std::map<Tag, std::deque<Receive>> dropped;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!lost_.empty()) return;
+    lost_ = cause;
+    dropped.swap(receives_);
+  }
+  if (arrival_ && arrival_->completion != nullptr) {
+    arrival_->completion->finish(peer_lost(from_, cause));
+  }
+  arrival_.reset();
+  for (auto& [tag, receives] : dropped) {
+    for (auto& receive : receives) receive.completion->finish(peer_lost(from_, cause));
+  }
+}
+
+}  // namespace motley

@@ -1,0 +1,102 @@
+// How messages follow each other in the byte stream to one peer: 16 bytes of header (tag, length
+// and a check of both), then the message (docs/formats/tcp.md). A header without a message is a
+// beat: a sign of life. SendQueue gives the bytes to write, MessageReader takes those that came.
+// Neither touches a socket.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+
+#include "base/ids.h"
+#include "base/result.h"
+#include "comm/transport/buffer.h"
+#include "comm/transport/mailbox.h"
+#include "comm/transport/pending.h"
+#include "comm/transport/transport.h"
+
+namespace motley {
+
+inline constexpr std::size_t kStreamHeaderBytes = 16;
+inline constexpr Tag kBeatTag = kTagsEnd;  // beyond the callers' tags; all kTagBits set
+
+// REQUIRES: tag <= kBeatTag.
+void write_stream_header(Tag tag,
+                         std::uint64_t message_bytes,
+                         std::span<std::byte, kStreamHeaderBytes> bytes);
+
+// What is to be sent to one peer, in order. push() may be called from any thread, the others by one
+// thread at a time, the writer.
+class SendQueue {
+ public:
+  explicit SendQueue(Rank to) : to_(to) {}
+
+  struct Pushed {
+    Pending pending;
+    bool wakes_writer = false;  // pieces() was empty before
+  };
+
+  [[nodiscard]] Pushed push(Tag tag, Buffer buffer);
+
+  // --- the writer's ---
+
+  // The next bytes to write, as two pieces because header and message lie apart; both empty when
+  // there is nothing. They stay where they are until taken() has covered them.
+  [[nodiscard]] std::array<std::span<const std::byte>, 2> pieces();
+  // The first `count` bytes of pieces() have been written. Gives the buffer of a whole message
+  // back.
+  void taken(std::size_t count);
+  // The next bytes are a beat. REQUIRES: pieces() gave nothing.
+  void push_beat();
+
+  // Whether pieces() was empty when it was last called.
+  [[nodiscard]] bool idle();
+
+  // Ends every send, now and later, with kPeer and this cause. The first cause stays.
+  void lose(const std::string& cause);
+
+ private:
+  struct Send {
+    Tag tag = 0;
+    Buffer buffer;
+    std::shared_ptr<Completion> completion;  // null: a beat
+  };
+
+  const Rank to_;
+
+  std::mutex mutex_;
+  // Guarded by mutex_.
+  std::deque<Send> waiting_;
+  bool idle_ = true;
+  std::string lost_;  // why; empty while the peer is there
+
+  // The writer's: the message that is being written.
+  bool has_current_ = false;
+  Send current_;
+  std::array<std::byte, kStreamHeaderBytes> header_{};
+  std::size_t written_ = 0;  // of header and message together
+};
+
+// Parses the stream of one peer into its mailbox. Used by one thread at a time.
+class MessageReader {
+ public:
+  explicit MessageReader(Mailbox& mailbox) : mailbox_(mailbox) {}
+
+  // Where the next bytes of the stream go. Empty: there is no place for the message that begins
+  // until another receive is posted. kCorrupt for a header that makes no sense: the stream is over.
+  [[nodiscard]] Result<std::span<std::byte>> room();
+  // So many bytes have been put there.
+  void fill(std::size_t count);
+
+ private:
+  Mailbox& mailbox_;
+  std::array<std::byte, kStreamHeaderBytes> header_{};
+  std::size_t header_filled_ = 0;
+};
+
+}  // namespace motley

@@ -1,0 +1,75 @@
+// Pending: an operation under way that owns the buffer lent to it. wait() gives the buffer back.
+//
+// Any thread may wait; the transport's own thread completes it. Dropping an unfinished Pending, as
+// wait() does when its deadline passes, is allowed: the transport keeps the buffer until the
+// network has let go of it, and a receive stays posted.
+#pragma once
+
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "comm/transport/buffer.h"
+
+namespace motley {
+
+// Rung when an operation ends, so that a thread can wait for the first of many.
+class Bell {
+ public:
+  void ring();
+  // Waits until it has rung since this last returned true; false when the deadline passes first.
+  [[nodiscard]] bool wait(Deadline deadline);
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool rung_ = false;  // guarded by mutex_
+};
+
+// Shared by the waiter and the transport; shared_ptr because either may finish with it last.
+class Completion {
+ public:
+  // Called once, by the transport.
+  void finish(Result<Buffer> outcome);
+  [[nodiscard]] bool done() const;
+  // Called once. kPeer when the deadline passes. Every error begins "waiting for <what>: ".
+  [[nodiscard]] Result<Buffer> wait(Deadline deadline, const std::string& what);
+  // Rings the bell when the operation ends, at once if it has.
+  void tell(std::shared_ptr<Bell> bell);
+
+ private:
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::optional<Result<Buffer>> outcome_;  // guarded by mutex_
+  std::shared_ptr<Bell> bell_;             // guarded by mutex_; shared as it may outlive the waiter
+};
+
+class Pending {
+ public:
+  Pending() = default;
+
+  explicit Pending(std::shared_ptr<Completion> completion) : completion_(std::move(completion)) {}
+
+  [[nodiscard]] bool valid() const { return completion_ != nullptr; }
+
+  // REQUIRES: valid().
+  [[nodiscard]] bool done() const { return completion_->done(); }
+
+  // As Completion::tell. REQUIRES: valid().
+  void tell(std::shared_ptr<Bell> bell) { completion_->tell(std::move(bell)); }
+
+  // Takes the outcome; afterwards valid() is false. REQUIRES: valid().
+  [[nodiscard]] Result<Buffer> wait(Deadline deadline, const std::string& what) {
+    return std::exchange(completion_, nullptr)->wait(deadline, what);
+  }
+
+ private:
+  std::shared_ptr<Completion> completion_;
+};
+
+}  // namespace motley

@@ -1,0 +1,24 @@
+// What waits under a tag, taken in the order in which it came.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "comm/transport/transport.h"
+
+namespace motley {
+
+// The first of the tag, which then no longer waits; nothing when none does.
+template <class T>
+[[nodiscard]] std::optional<T> take_first(std::map<Tag, std::deque<T>>& waiting, Tag tag) {
+  const auto entry = waiting.find(tag);
+  if (entry == waiting.end()) return std::nullopt;
+  std::optional<T> first(std::move(entry->second.front()));
+  entry->second.pop_front();
+  if (entry->second.empty()) waiting.erase(entry);
+  return first;
+}
+
+}  // namespace motley

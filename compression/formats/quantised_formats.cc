@@ -1,0 +1,15 @@
+#include "compression/formats/quantised_formats.h"
+
+#include "compression/formats/block_quantise.h"
+
+namespace motley {
+
+FixedSizeFormat int8_format() {
+  return {best_block_kernels().int8, "int8", int8_bytes};
+}
+
+FixedSizeFormat int4_format() {
+  return {best_block_kernels().int4, "int4", int4_bytes};
+}
+
+}  // namespace motley

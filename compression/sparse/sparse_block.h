@@ -1,0 +1,62 @@
+// The bytes of a sparse message's block: up to 4,096 values of which some are kept. Layout:
+// docs/formats/frame.md. How the kept values are written is a parameter.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "base/result.h"
+#include "compression/codec/fixed_size_codec.h"
+#include "compression/sparse/list_places.h"
+
+namespace motley {
+
+inline constexpr std::size_t kSparseBlockValues = 4096;
+inline constexpr std::size_t kMaskWords = kSparseBlockValues / 64;
+
+// Beside the kept values and one byte for each of their places: the count, the steps over long gaps
+// (4,095 / 255 of them) and what a format adds to a run of values, a scale.
+inline constexpr std::size_t kSparseBlockBytesMore = 2 + 16 + 4;
+
+// What of a block is kept. Large: a scratch that is filled again for each block.
+struct KeptValues {
+  std::size_t count = 0;
+  bool finite = true;  // else the whole block is not, and count is 0
+  alignas(64) std::array<std::uint64_t, kMaskWords> mask{};  // bit i % 64 of word i / 64: place i
+  std::array<float, kSparseBlockValues> values;              // the first `count`
+  std::array<std::uint16_t, kSparseBlockValues + kPlacesSlack> places;  // theirs, ascending
+
+  [[nodiscard]] std::span<float> kept_values() { return std::span(values).first(count); }
+
+  [[nodiscard]] std::span<const float> kept_values() const {
+    return std::span(values).first(count);
+  }
+
+  [[nodiscard]] std::span<const std::uint16_t> kept_places() const {
+    return std::span(places).first(count);
+  }
+};
+
+// Fills count and places from the mask.
+void list_places(KeptValues& kept);
+
+// Leaves the first `count` of what is kept. REQUIRES: count <= kept.count.
+void keep_first(KeptValues& kept, std::size_t count);
+
+// Writes the block to block_B, which has room for kSparseBlockBytesMore + count places + the
+// values, and returns its bytes. REQUIRES: places below block_values, 1 to kSparseBlockValues.
+std::size_t write_sparse_block(const KeptValues& kept,
+                               std::size_t block_values,
+                               const FixedSizeFormat& format,
+                               std::byte* block_B);
+
+// Reads the block that wire_B begins with into `kept` and returns its bytes. kCorrupt for anything
+// but a block of that many values.
+Result<std::size_t> read_sparse_block(std::span<const std::byte> wire_B,
+                                      std::size_t block_values,
+                                      const FixedSizeFormat& format,
+                                      KeptValues& kept);
+
+}  // namespace motley

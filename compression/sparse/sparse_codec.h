@@ -1,0 +1,21 @@
+// The chain link topk(DENSITY), with how the kept values are written.
+#pragma once
+
+#include <memory>
+
+#include "compression/codec/codec.h"
+#include "compression/codec/fixed_size_codec.h"
+
+namespace motley {
+
+struct SparseOptions {
+  double density = 0;      // of encode(): 0 < density <= 1
+  double density_max = 0;  // of messages that are decoded, and of bytes_max(); at least density
+  FixedSizeFormat format;  // of the kept values
+};
+
+// Without a residual, and with a threshold from a sample of each message: what is not sent is
+// lost. compression/feedback/gradient_compressor.h sends the rest later.
+[[nodiscard]] std::unique_ptr<const Codec> make_sparse_codec(const SparseOptions& options);
+
+}  // namespace motley

@@ -1,0 +1,56 @@
+#include "measure/allocation_meter.h"
+
+#include <algorithm>
+
+#include <c10/core/Allocator.h>
+#include <c10/util/ThreadLocalDebugInfo.h>
+#include <torch/version.h>
+
+namespace motley {
+namespace {
+
+// LibTorch 2.0 made the totals unsigned.
+#if TORCH_VERSION_MAJOR >= 2
+using Total = std::size_t;
+#else
+using Total = std::int64_t;
+#endif
+
+class Report : public c10::MemoryReportingInfoBase {
+ public:
+  void reportMemoryUsage(void* /*ptr*/,
+                         std::int64_t alloc_size,
+                         Total /*total_allocated*/,
+                         Total /*total_reserved*/,
+                         c10::Device /*device*/) override {
+    held_bytes += alloc_size;  // negative when memory is given back
+    peak_bytes = std::max(peak_bytes, held_bytes);
+  }
+
+  [[nodiscard]] bool memoryProfilingEnabled() const override { return true; }
+
+  std::int64_t held_bytes = 0;
+  std::int64_t peak_bytes = 0;
+};
+
+}  // namespace
+
+struct AllocationMeter::Impl {
+  std::shared_ptr<Report> report = std::make_shared<Report>();
+  c10::DebugInfoGuard guard{c10::DebugInfoKind::PROFILER_STATE, report};
+};
+
+AllocationMeter::AllocationMeter() : impl_(std::make_unique<Impl>()) {}
+
+AllocationMeter::~AllocationMeter() = default;
+
+void AllocationMeter::restart() {
+  impl_->report->held_bytes = 0;
+  impl_->report->peak_bytes = 0;
+}
+
+std::int64_t AllocationMeter::peak_bytes() const {
+  return impl_->report->peak_bytes;
+}
+
+}  // namespace motley

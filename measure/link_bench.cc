@@ -1,0 +1,140 @@
+#include "measure/link_bench.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/median.h"
+
+namespace motley {
+namespace {
+
+constexpr Tag kToServer = 1;
+constexpr Tag kToClient = 2;
+constexpr double kWait_s = 30;
+constexpr std::size_t kSmallBytes = 8;
+constexpr int kSmallMax = 500;
+constexpr int kSmallMin = 20;
+// A slow link takes the first of these in seconds; on a fast one they grow until they last.
+constexpr std::size_t kLargeFirst = std::size_t{1} << 16;
+constexpr std::size_t kLargeMax = std::size_t{8} << 20;
+constexpr int kLargeRunsMin = 5;
+constexpr int kLargeRunsMax = 200;
+constexpr double kLargeLong_s = 0.05;  // long enough to outlast buffers on the way
+
+Buffer message_of(std::size_t bytes) {
+  Buffer buffer(bytes);
+  buffer.set_payload_bytes(bytes);
+  std::memset(buffer.message().data(), 0, buffer.message().size());
+  return buffer;
+}
+
+// Sends the message, which comes back, and waits for the answer; returns the seconds it took.
+Result<double> round_trip(Transport& transport, Rank peer, Buffer& message) {
+  Pending answer = transport.recv(peer, kToClient, Buffer(kSmallBytes));
+  const double start_s = now_s();
+  Pending sent = transport.send(peer, kToServer, std::move(message));
+  MOTLEY_TRY(answer.wait(Deadline::after_s(kWait_s), "the answer of the probe's other end"));
+  const double took_s = now_s() - start_s;
+  MOTLEY_ASSIGN(message, sent.wait(Deadline::after_s(kWait_s), "the probe's message to leave"));
+  return took_s;
+}
+
+Result<void> end_serving(Transport& transport, Rank peer) {
+  Buffer last = message_of(0);
+  MOTLEY_ASSIGN([[maybe_unused]] const double took_s, round_trip(transport, peer, last));
+  return {};
+}
+
+// The value that a share of all is not above. REQUIRES: values is not empty.
+double quantile(std::vector<double> values, double share) {
+  const auto last = static_cast<double>(values.size() - 1);
+  const auto at = values.begin() + static_cast<std::ptrdiff_t>(share * last + 0.5);
+  std::ranges::nth_element(values, at);
+  return *at;
+}
+
+Result<void> measure_latency(Transport& transport, Rank peer, double seconds, LinkSample& sample) {
+  std::vector<double> times_s;
+  Buffer message = message_of(kSmallBytes);
+  const Deadline until = Deadline::after_s(seconds);
+  for (int run = -1; run < kSmallMin || (run < kSmallMax && !until.passed()); ++run) {
+    MOTLEY_ASSIGN(const double took_s, round_trip(transport, peer, message));
+    if (run >= 0) times_s.push_back(took_s);  // the first one opens connections
+  }
+  const double median_s = median(times_s);
+  sample.latency_s = median_s / 2;
+  sample.jitter_p95_s = (quantile(std::move(times_s), 0.95) - median_s) / 2;
+  return end_serving(transport, peer);
+}
+
+// Grows messages until one lasts, so that neither latency nor a buffer on the way decides.
+Result<std::size_t> find_large_size(Transport& transport, Rank peer) {
+  std::size_t bytes = kLargeFirst;
+  for (; bytes < kLargeMax; bytes *= 2) {
+    Buffer message = message_of(bytes);
+    MOTLEY_ASSIGN(const double took_s, round_trip(transport, peer, message));
+    if (took_s >= kLargeLong_s) break;
+  }
+  return bytes;
+}
+
+Result<void> measure_bandwidth(Transport& transport,
+                               Rank peer,
+                               double seconds,
+                               LinkSample& sample) {
+  const Deadline until = Deadline::after_s(seconds);
+  const double start_cpu_s = process_cpu_s();
+  MOTLEY_ASSIGN(const std::size_t bytes, find_large_size(transport, peer));
+  double sent_bytes = 2 * static_cast<double>(bytes);  // all sizes up to this one
+  Buffer message = message_of(bytes);
+  std::vector<double> times_s;
+  for (int run = 0; run < kLargeRunsMin || (run < kLargeRunsMax && !until.passed()); ++run) {
+    MOTLEY_ASSIGN(const double took_s, round_trip(transport, peer, message));
+    times_s.push_back(took_s);
+    sent_bytes += static_cast<double>(bytes);
+  }
+  sample.send_cpu_s_per_byte = (process_cpu_s() - start_cpu_s) / sent_bytes;
+  const double median_s = median(std::move(times_s));
+  // The answer's way and the message's own latency are not the link's width.
+  const double moving_s = std::max(median_s - 2 * sample.latency_s, median_s / 2);
+  sample.bandwidth_bytes_per_s = static_cast<double>(bytes) / moving_s;
+  return end_serving(transport, peer);
+}
+
+// Answers until an empty message; returns the bytes that came.
+Result<double> answer_all(Transport& transport, Rank peer) {
+  double bytes = 0;
+  Pending message = transport.recv(peer, kToServer, Buffer(kLargeMax));
+  for (bool more = true; more;) {
+    MOTLEY_ASSIGN(Buffer came,
+                  message.wait(Deadline::after_s(kWait_s), "the probe's next message"));
+    more = came.payload_bytes() > 0;
+    bytes += static_cast<double>(came.payload_bytes());
+    // Posted before the answer: what comes next then finds its place.
+    if (more) message = transport.recv(peer, kToServer, std::move(came));
+    Pending answer = transport.send(peer, kToClient, message_of(kSmallBytes));
+    MOTLEY_TRY(answer.wait(Deadline::after_s(kWait_s), "the probe's answer to leave"));
+  }
+  return bytes;
+}
+
+}  // namespace
+
+Result<LinkSample> measure_link(Transport& transport, Rank peer, double seconds) {
+  LinkSample sample;
+  MOTLEY_TRY(measure_latency(transport, peer, seconds / 4, sample));
+  MOTLEY_TRY(measure_bandwidth(transport, peer, seconds * 3 / 4, sample));
+  return sample;
+}
+
+Result<double> serve_link(Transport& transport, Rank peer) {
+  MOTLEY_ASSIGN([[maybe_unused]] const double small_bytes, answer_all(transport, peer));
+  const double start_cpu_s = process_cpu_s();
+  MOTLEY_ASSIGN(const double bytes, answer_all(transport, peer));
+  return bytes > 0 ? (process_cpu_s() - start_cpu_s) / bytes : 0;
+}
+
+}  // namespace motley

@@ -1,0 +1,64 @@
+#include "measure/profile_warnings.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+namespace motley {
+namespace {
+
+constexpr double kTolerance = 0.1;
+constexpr double kWeighty = 0.05;  // of the slowest kind's time at the same size
+
+struct Noise {
+  double share = 0;  // spread over median
+  const char* direction = "";
+  int samples = 0;
+};
+
+void keep_worst(Noise& worst, const char* direction, int samples, double time_s, double spread_s) {
+  if (spread_s > worst.share * time_s) worst = {spread_s / time_s, direction, samples};
+}
+
+double total_s(const LayerSample& sample) {
+  return sample.forward_s + sample.backward_s;
+}
+
+}  // namespace
+
+std::vector<std::string> noise_warnings(const DeviceProfile& device) {
+  std::map<int, double> slowest_s;  // by size
+  for (const auto& [signature, samples] : device.layers) {
+    for (const LayerSample& s : samples) {
+      slowest_s[s.micro_batch] = std::max(slowest_s[s.micro_batch], total_s(s));
+    }
+  }
+  std::vector<std::string> warnings;
+  for (const auto& [signature, samples] : device.layers) {
+    Noise worst;
+    for (const LayerSample& s : samples) {
+      if (total_s(s) < kWeighty * slowest_s[s.micro_batch]) continue;
+      keep_worst(worst, "forward", s.micro_batch, s.forward_s, s.forward_spread_s);
+      keep_worst(worst, "backward", s.micro_batch, s.backward_s, s.backward_spread_s);
+    }
+    if (worst.share <= kTolerance) continue;
+    warnings.push_back(fmt::format("noisy: {} of {} at {} sample{} spread {:.0f} %",
+                                   worst.direction, signature, worst.samples,
+                                   worst.samples == 1 ? "" : "s", 100 * worst.share));
+  }
+  return warnings;
+}
+
+std::string drift_warning(const LayerSample& before, const LayerSample& after) {
+  const double first_s = total_s(before);
+  const double last_s = total_s(after);
+  if (std::abs(first_s - last_s) <= kTolerance * std::min(first_s, last_s)) return "";
+  return fmt::format(
+      "the machine changed speed while it was measured: {:.3f} ms then {:.3f} ms; is something "
+      "else running, or is it hot?",
+      1e3 * first_s, 1e3 * last_s);
+}
+
+}  // namespace motley

@@ -1,0 +1,146 @@
+#include "models/kernels/kernels.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "models/kernels/simd.h"
+
+namespace motley::kernels {
+namespace {
+
+constexpr float kGeluScale = 0.79788456F;  // sqrt(2 / pi)
+constexpr float kGeluCubic = 0.044715F;
+
+// gelu(u) = u / 2 * (1 + tanh(z)) = u * sigmoid(2 z), which loses no digits where tanh nears -1.
+MOTLEY_INLINE float gelu_sigmoid(float u) {
+  const float z = kGeluScale * (u + kGeluCubic * u * u * u);
+  return 1.0F / (1.0F + exp_fast(-2.0F * z));
+}
+
+MOTLEY_INLINE float row_max(const float* x, std::int64_t count) {
+  Lanes lanes;
+  lanes.fill(-INFINITY);
+  std::int64_t j = 0;
+  for (; j + kLanes <= count; j += kLanes) {
+    for (int l = 0; l < kLanes; ++l) lanes[l] = x[j + l] > lanes[l] ? x[j + l] : lanes[l];
+  }
+  for (int l = 0; j < count; ++j, ++l) lanes[l] = x[j] > lanes[l] ? x[j] : lanes[l];
+  return fold(lanes, [](float a, float b) { return a > b ? a : b; });
+}
+
+// x = e^(x - shift); returns the sum.
+MOTLEY_INLINE float exp_and_sum(float* x, std::int64_t count, float shift) {
+  Lanes lanes{};
+  std::int64_t j = 0;
+  for (; j + kLanes <= count; j += kLanes) {
+    for (int l = 0; l < kLanes; ++l) {
+      const float e = exp_fast(x[j + l] - shift);
+      x[j + l] = e;
+      lanes[l] += e;
+    }
+  }
+  for (int l = 0; j < count; ++j, ++l) {
+    x[j] = exp_fast(x[j] - shift);
+    lanes[l] += x[j];
+  }
+  return fold(lanes, [](float a, float b) { return a + b; });
+}
+
+MOTLEY_INLINE float dot(const float* x, const float* y, std::int64_t count) {
+  Lanes lanes{};
+  std::int64_t j = 0;
+  for (; j + kLanes <= count; j += kLanes) {
+    for (int l = 0; l < kLanes; ++l) lanes[l] += x[j + l] * y[j + l];
+  }
+  for (int l = 0; j < count; ++j, ++l) lanes[l] += x[j] * y[j];
+  return fold(lanes, [](float a, float b) { return a + b; });
+}
+
+MOTLEY_INLINE void scale_row(float* x, std::int64_t count, float factor) {
+  for (std::int64_t j = 0; j < count; ++j) x[j] *= factor;
+}
+
+}  // namespace
+
+MOTLEY_CLONES void bias_gelu(float* __restrict u,
+                             const float* __restrict bias,
+                             float* __restrict g,
+                             std::int64_t rows,
+                             std::int64_t columns) {
+  for (std::int64_t r = 0; r < rows; ++r, u += columns, g += columns) {
+    for (std::int64_t j = 0; j < columns; ++j) {
+      const float sum = u[j] + bias[j];
+      u[j] = sum;
+      g[j] = sum * gelu_sigmoid(sum);
+    }
+  }
+}
+
+MOTLEY_CLONES void gelu_backward(float* __restrict u, float* __restrict grad, std::int64_t count) {
+  for (std::int64_t j = 0; j < count; ++j) {
+    const float x = u[j];
+    const float s = gelu_sigmoid(x);
+    const float slope = 2.0F * kGeluScale * (1.0F + 3.0F * kGeluCubic * x * x);
+    u[j] = x * s;
+    grad[j] *= s + x * s * (1.0F - s) * slope;
+  }
+}
+
+MOTLEY_CLONES void causal_softmax(float* scores,
+                                  std::int64_t rows,
+                                  std::int64_t columns,
+                                  std::int64_t stride,
+                                  std::int64_t first) {
+  for (std::int64_t r = 0; r < rows; ++r, scores += stride) {
+    const std::int64_t seen = first + r + 1;
+    const float sum = exp_and_sum(scores, seen, row_max(scores, seen));
+    scale_row(scores, seen, 1.0F / sum);
+    std::fill(scores + seen, scores + columns, 0.0F);
+  }
+}
+
+MOTLEY_CLONES void softmax_backward(const float* __restrict p,
+                                    float* __restrict grad,
+                                    std::int64_t rows,
+                                    std::int64_t columns,
+                                    std::int64_t stride) {
+  for (std::int64_t r = 0; r < rows; ++r, p += stride, grad += stride) {
+    const float sum = dot(p, grad, columns);
+    for (std::int64_t j = 0; j < columns; ++j) grad[j] = p[j] * (grad[j] - sum);
+  }
+}
+
+MOTLEY_CLONES double cross_entropy(float* logits,
+                                   const std::int64_t* targets,
+                                   std::int64_t rows,
+                                   std::int64_t vocab,
+                                   bool gradient) {
+  double loss = 0.0;
+  for (std::int64_t r = 0; r < rows; ++r, logits += vocab) {
+    const float target_logit = logits[targets[r]];
+    const float shift = row_max(logits, vocab);
+    const float sum = exp_and_sum(logits, vocab, shift);
+    loss += std::log(static_cast<double>(sum)) + static_cast<double>(shift) -
+            static_cast<double>(target_logit);
+    if (gradient) {
+      scale_row(logits, vocab, 1.0F / sum);
+      logits[targets[r]] -= 1.0F;
+    }
+  }
+  return loss;
+}
+
+MOTLEY_CLONES void add_row(const float* __restrict x, float* __restrict y, std::int64_t count) {
+  for (std::int64_t j = 0; j < count; ++j) y[j] += x[j];
+}
+
+MOTLEY_CLONES void add_column_sums(const float* __restrict x,
+                                   float* __restrict sums,
+                                   std::int64_t rows,
+                                   std::int64_t columns) {
+  for (std::int64_t r = 0; r < rows; ++r, x += columns) {
+    for (std::int64_t j = 0; j < columns; ++j) sums[j] += x[j];
+  }
+}
+
+}  // namespace motley::kernels

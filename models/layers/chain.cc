@@ -1,0 +1,253 @@
+#include "models/layers/chain.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include <ATen/ATen.h>
+
+#include "base/check.h"
+
+namespace motley {
+namespace {
+
+std::int64_t aligned(std::int64_t count) {
+  constexpr auto kAlignment = static_cast<std::int64_t>(LayerChain::kAlignment);
+  return (count + kAlignment - 1) / kAlignment * kAlignment;
+}
+
+std::span<float> as_span(const at::Tensor& tensor) {
+  return {tensor.data_ptr<float>(), static_cast<std::size_t>(tensor.numel())};
+}
+
+}  // namespace
+
+LayerChain::LayerChain(
+    const ModelConfig& config, const ModelSpec& spec, int first, int last, bool recompute)
+    : first_(first), recompute_(recompute) {
+  const int total = static_cast<int>(spec.layers.size());
+  MOTLEY_CHECK(0 <= first && first < last && last <= total, "layers [{}, {}) of {}", first, last,
+               total);
+  const auto layer_at = [&](int index) -> const LayerSpec& {
+    return spec.layers[static_cast<std::size_t>(index)];
+  };
+  std::int64_t size = 0;
+  for (int index = first; index < last; ++index) {
+    for (const ParameterSpec& parameter : layer_at(index).parameters) {
+      size += aligned(parameter.count());
+    }
+  }
+  values_ = at::zeros({size}, at::kFloat);
+  gradients_ = at::zeros({size}, at::kFloat);
+
+  std::int64_t offset = 0;
+  for (int index = first; index < last; ++index) {
+    LayerParameters tensors;
+    offsets_.push_back(static_cast<std::size_t>(offset));
+    for (const ParameterSpec& parameter : layer_at(index).parameters) {
+      const auto view = [&](const at::Tensor& arena) {
+        return arena.narrow(0, offset, parameter.count()).view(parameter.shape);
+      };
+      tensors.values.push_back(view(values_));
+      tensors.gradients.push_back(view(gradients_));
+      parameters_.push_back(
+          {parameter, index, as_span(tensors.values.back()), as_span(tensors.gradients.back())});
+      offset += aligned(parameter.count());
+    }
+    const LayerContext context{config, index};
+    if (index + 1 == total) {
+      loss_layer_ = make_loss_layer(layer_at(index), context, std::move(tensors));
+    } else {
+      layers_.push_back(make_layer(layer_at(index), context, std::move(tensors)));
+    }
+  }
+}
+
+std::span<float> LayerChain::values() {
+  return as_span(values_);
+}
+
+std::span<float> LayerChain::gradients() {
+  return as_span(gradients_);
+}
+
+void LayerChain::initialize(std::int64_t seed) {
+  for (const Parameter& parameter : parameters_) {
+    initialize_parameter(parameter.spec, seed, parameter.values);
+  }
+}
+
+void LayerChain::zero_gradients() {
+  gradients_.zero_();
+}
+
+at::Tensor LayerChain::forward(at::Tensor x, const MicroContext& micro) {
+  MOTLEY_CHECK(!ends_in_loss(), "this chain ends in a loss");
+  if (repeats(micro)) {
+    keep_inputs(micro, {x.clone(), {}});
+    return forward_inner(std::move(x), micro, nullptr);
+  }
+  std::vector<SavedTensors> saved(layers_.size());
+  at::Tensor y = forward_inner(std::move(x), micro, &saved);
+  keep_saved(micro, std::move(saved));
+  return y;
+}
+
+at::Tensor LayerChain::backward(at::Tensor grad_output, const MicroContext& micro) {
+  MOTLEY_CHECK(!ends_in_loss(), "this chain ends in a loss");
+  std::vector<SavedTensors> saved = take_saved(micro);
+  return backward_inner(std::move(grad_output), micro, saved, /*weights=*/true);
+}
+
+at::Tensor LayerChain::backward_input(at::Tensor grad_output, const MicroContext& micro) {
+  MOTLEY_CHECK(!ends_in_loss(), "this chain ends in a loss");
+  std::vector<SavedTensors> saved = take_saved(micro);
+  at::Tensor grad = backward_inner(std::move(grad_output), micro, saved, /*weights=*/false);
+  keep_for_weights(micro, std::move(saved));
+  return grad;
+}
+
+void LayerChain::backward_weight(std::int64_t micro) {
+  auto node = parts_.extract(micro);
+  MOTLEY_CHECK(!node.empty(), "micro-batch {} left no weight part to do", micro);
+  std::vector<SavedTensors>& saved = node.mapped();
+  if (ends_in_loss()) {
+    loss_layer_->backward_weight(saved.back());
+    if (on_final_) on_final_(offsets_.back());
+  }
+  for (std::size_t i = layers_.size(); i-- > 0;) {
+    layers_[i]->backward_weight(saved[i]);
+    if (on_final_) on_final_(offsets_[i]);
+  }
+  on_final_ = nullptr;
+}
+
+LossLayer::Outcome LayerChain::forward_loss(at::Tensor x,
+                                            const at::Tensor& targets,
+                                            const MicroContext& micro) {
+  MOTLEY_CHECK(ends_in_loss(), "this chain does not end in a loss");
+  if (repeats(micro)) {
+    keep_inputs(micro, {x.clone(), targets});
+    SavedTensors nothing;
+    return loss_layer_->forward(forward_inner(std::move(x), micro, nullptr), targets, micro,
+                                nothing);
+  }
+  std::vector<SavedTensors> saved(layers_.size() + 1);
+  at::Tensor y = forward_inner(std::move(x), micro, &saved);
+  const LossLayer::Outcome outcome =
+      loss_layer_->forward(std::move(y), targets, micro, saved.back());
+  keep_saved(micro, std::move(saved));
+  return outcome;
+}
+
+at::Tensor LayerChain::backward_loss(const MicroContext& micro) {
+  MOTLEY_CHECK(ends_in_loss(), "this chain does not end in a loss");
+  std::vector<SavedTensors> saved = take_saved(micro);
+  return backward_loss_inner(micro, saved, /*weights=*/true);
+}
+
+at::Tensor LayerChain::backward_loss_input(const MicroContext& micro) {
+  MOTLEY_CHECK(ends_in_loss(), "this chain does not end in a loss");
+  std::vector<SavedTensors> saved = take_saved(micro);
+  at::Tensor grad = backward_loss_inner(micro, saved, /*weights=*/false);
+  keep_for_weights(micro, std::move(saved));
+  return grad;
+}
+
+at::Tensor LayerChain::last_logits(at::Tensor x, const MicroContext& micro) {
+  MOTLEY_CHECK(ends_in_loss() && !micro.training, "scores come from a head, outside training");
+  return loss_layer_->last_logits(forward_inner(std::move(x), micro, nullptr));
+}
+
+std::int64_t LayerChain::saved_bytes(std::int64_t micro) const {
+  std::set<const void*> counted;
+  std::int64_t bytes = 0;
+  const auto count = [&](const at::Tensor& tensor) {
+    if (!tensor.defined() || !counted.insert(tensor.storage().data()).second) return;
+    bytes += static_cast<std::int64_t>(tensor.storage().nbytes());
+  };
+  for (const auto* by_micro : {&saved_, &parts_}) {
+    const auto found = by_micro->find(micro);
+    if (found == by_micro->end()) continue;
+    for (const SavedTensors& layer : found->second) std::ranges::for_each(layer, count);
+  }
+  if (const auto found = inputs_.find(micro); found != inputs_.end()) {
+    count(found->second.x);
+    count(found->second.targets);
+  }
+  return bytes;
+}
+
+void LayerChain::drop_saved() {
+  saved_.clear();
+  parts_.clear();
+  inputs_.clear();
+}
+
+at::Tensor LayerChain::forward_inner(at::Tensor x,
+                                     const MicroContext& micro,
+                                     std::vector<SavedTensors>* saved) {
+  for (std::size_t i = 0; i < layers_.size(); ++i) {
+    SavedTensors nothing;
+    x = layers_[i]->forward(std::move(x), micro, saved == nullptr ? nothing : (*saved)[i]);
+  }
+  return x;
+}
+
+at::Tensor LayerChain::backward_inner(at::Tensor grad,
+                                      const MicroContext& micro,
+                                      std::vector<SavedTensors>& saved,
+                                      bool weights) {
+  for (std::size_t i = layers_.size(); i-- > 0;) {
+    grad = layers_[i]->backward_input(std::move(grad), micro, saved[i]);
+    if (!weights) continue;
+    layers_[i]->backward_weight(saved[i]);
+    if (on_final_) on_final_(offsets_[i]);
+  }
+  on_final_ = nullptr;
+  return grad;
+}
+
+at::Tensor LayerChain::backward_loss_inner(const MicroContext& micro,
+                                           std::vector<SavedTensors>& saved,
+                                           bool weights) {
+  at::Tensor grad = loss_layer_->backward_input(micro, saved.back());
+  if (weights) loss_layer_->backward_weight(saved.back());
+  if (weights && on_final_) on_final_(offsets_.back());
+  return backward_inner(std::move(grad), micro, saved, weights);
+}
+
+std::vector<SavedTensors> LayerChain::take_saved(const MicroContext& micro) {
+  if (!repeats(micro)) {
+    auto node = saved_.extract(micro.micro);
+    MOTLEY_CHECK(!node.empty(), "micro-batch {} has no forward to go back over", micro.micro);
+    return std::move(node.mapped());
+  }
+  auto node = inputs_.extract(micro.micro);
+  MOTLEY_CHECK(!node.empty(), "micro-batch {} has no forward to go back over", micro.micro);
+  Inputs& inputs = node.mapped();
+  std::vector<SavedTensors> saved(layers_.size() + (ends_in_loss() ? 1 : 0));
+  at::Tensor y = forward_inner(std::move(inputs.x), micro, &saved);
+  if (ends_in_loss()) {
+    (void)loss_layer_->forward(std::move(y), inputs.targets, micro, saved.back());
+  }
+  return saved;
+}
+
+void LayerChain::keep_for_weights(const MicroContext& micro, std::vector<SavedTensors> saved) {
+  const bool fresh = parts_.emplace(micro.micro, std::move(saved)).second;
+  MOTLEY_CHECK(fresh, "micro-batch {} still waits for its weight part", micro.micro);
+}
+
+void LayerChain::keep_inputs(const MicroContext& micro, Inputs inputs) {
+  const bool fresh = inputs_.emplace(micro.micro, std::move(inputs)).second;
+  MOTLEY_CHECK(fresh, "micro-batch {} still waits for its backward", micro.micro);
+}
+
+void LayerChain::keep_saved(const MicroContext& micro, std::vector<SavedTensors> saved) {
+  if (!micro.training) return;
+  const bool fresh = saved_.emplace(micro.micro, std::move(saved)).second;
+  MOTLEY_CHECK(fresh, "micro-batch {} still waits for its backward", micro.micro);
+}
+
+}  // namespace motley

@@ -1,0 +1,44 @@
+// Dropout whose mask is a function of where it stands, never of history: the same element of the
+// same micro-batch is dropped in every plan, in a recomputation and after a resume.
+#pragma once
+
+#include <cstdint>
+
+#include "models/layers/layer.h"
+
+namespace motley {
+
+// The places inside a layer, in one stream each.
+enum class DropoutSite : std::uint32_t { kOutput = 0, kProbabilities = 1 };
+
+// One stream of masks: (seed, step, micro, layer, site) -> kept or dropped for each element.
+//
+// Elements come in tiles of 64. Element 16 w + l of tile t is kept iff word w of the Philox block
+// 16 t + l is at least p * 2^32; kept elements are divided by 1 - p. The order lets sixteen
+// blocks be computed side by side.
+class DropoutStream {
+ public:
+  // REQUIRES: 0 < p < 1, step and micro not negative and below 2^32.
+  DropoutStream(double p, const MicroContext& micro, int layer, DropoutSite site);
+
+  static constexpr std::int64_t kTile = 64;
+
+  // Tiles that `count` elements take.
+  [[nodiscard]] static constexpr std::int64_t tiles(std::int64_t count) {
+    return (count + kTile - 1) / kTile;
+  }
+
+  // y = x masked and scaled, for `count` elements from the start of tile `first_tile` on.
+  // x and y may be the same. REQUIRES: fewer than 2^28 tiles.
+  void apply(const float* x, float* y, std::int64_t count, std::int64_t first_tile) const;
+
+ private:
+  std::uint64_t key_;
+  std::uint32_t step_;
+  std::uint32_t micro_;
+  std::uint32_t place_;  // layer and site
+  std::uint32_t threshold_;
+  float scale_;
+};
+
+}  // namespace motley

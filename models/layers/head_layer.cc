@@ -1,0 +1,86 @@
+// The head of both families: norm, then scores against each row of a [V, D] matrix, and the summed
+// cross entropy of the next token. The scores are turned into their gradient as they are made, so
+// one B T x V matrix is kept for backward; without backward only a slice of rows exists at a time.
+#include <algorithm>
+#include <utility>
+
+#include <ATen/ATen.h>
+
+#include "base/check.h"
+#include "models/kernels/kernels.h"
+#include "models/kernels/matrix_product.h"
+#include "models/layers/layer_parts.h"
+
+namespace motley {
+namespace {
+
+// Rows whose scores take about 16 MiB, but enough for an efficient product.
+std::int64_t rows_at_once(std::int64_t vocab) {
+  return std::max<std::int64_t>(128, (std::int64_t{4} << 20) / vocab);
+}
+
+class Head final : public LossLayer {
+ public:
+  explicit Head(const LayerParameters& parameters)
+      : norm_(parameters, 0),
+        weight_(parameters.values[2]),
+        grad_weight_(parameters.gradients[2]) {}
+
+  Outcome forward(at::Tensor x,
+                  const at::Tensor& targets,
+                  const MicroContext& micro,
+                  SavedTensors& saved) override {
+    const at::Tensor x_rows = as_matrix(x);
+    const std::int64_t rows = x_rows.size(0);
+    const std::int64_t vocab = weight_.size(0);
+    const auto* ids = targets.data_ptr<std::int64_t>();
+    MOTLEY_CHECK(targets.numel() == rows, "{} targets for {} tokens", targets.numel(), rows);
+    MOTLEY_CHECK(std::all_of(ids, ids + rows, [&](auto id) { return id >= 0 && id < vocab; }),
+                 "a target is outside the vocabulary of {}", vocab);
+    Norm::Output normed = norm_.forward(x_rows);
+    const std::int64_t slice = std::min(rows, rows_at_once(vocab));
+    at::Tensor logits = at::empty({micro.training ? rows : slice, vocab}, x.options());
+    Outcome outcome{0.0, rows};
+    for (std::int64_t first = 0; first < rows; first += slice) {
+      const std::int64_t count = std::min(slice, rows - first);
+      at::Tensor part = logits.narrow(0, micro.training ? first : 0, count);
+      product_into(part, normed.y.narrow(0, first, count), weight_.t());
+      outcome.loss_sum +=
+          kernels::cross_entropy(part.data_ptr<float>(), ids + first, count, vocab, micro.training);
+    }
+    if (micro.training) {
+      saved = {std::move(x), normed.mean, normed.inverse_deviation, normed.y, std::move(logits)};
+    }
+    return outcome;
+  }
+
+  at::Tensor backward_input(const MicroContext& /*micro*/, SavedTensors& saved) override {
+    const SavedTensors kept = std::exchange(saved, {});
+    const at::Tensor& x = kept[0];
+    const at::Tensor& grad_logits = kept[4];
+    saved = {kept[3], grad_logits};
+    return norm_.backward(product(grad_logits, weight_), as_matrix(x), kept[1], kept[2]).view_as(x);
+  }
+
+  void backward_weight(SavedTensors& saved) override {
+    const SavedTensors kept = std::exchange(saved, {});
+    grad_weight_.addmm_(kept[1].t(), kept[0]);
+  }
+
+  at::Tensor last_logits(at::Tensor x) override {
+    return product(norm_.forward(x.select(1, x.size(1) - 1).contiguous()).y, weight_.t());
+  }
+
+ private:
+  Norm norm_;
+  at::Tensor weight_;
+  at::Tensor grad_weight_;
+};
+
+}  // namespace
+
+std::unique_ptr<LossLayer> make_head(const LayerContext& /*context*/, LayerParameters parameters) {
+  return std::make_unique<Head>(parameters);
+}
+
+}  // namespace motley

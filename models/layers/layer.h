@@ -1,0 +1,106 @@
+// Layer: one placeable piece of a model with an explicit forward and backward.
+//
+// Layers compute their own gradients instead of recording an autograd graph: what is kept between
+// forward and backward is visible (and so plannable), gradients are added straight into the stage's
+// flat arena, and nothing else happens on the way. A layer from another library can still be put
+// behind this interface by recording a graph inside it.
+//
+// Shapes: B samples, T tokens, D width. Activations are fp32, contiguous, x_BTD.
+// Threads: one thread per layer object.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+#include "models/spec/initialize.h"
+#include "models/spec/model_spec.h"
+
+namespace motley {
+
+// Where a forward stands in the training; decides dropout masks. Never a rank, never history.
+struct MicroContext {
+  std::int64_t seed = 0;
+  std::int64_t step = 0;
+  std::int64_t micro = 0;
+  bool training = true;  // false: no dropout, nothing is kept for backward
+};
+
+// What a layer keeps from forward to backward, in an order of its own.
+using SavedTensors = std::vector<at::Tensor>;
+
+class Layer {
+ public:
+  virtual ~Layer() = default;
+
+  // x: the previous layer's output, or for the first layer the inputs (int64, B x T).
+  // May use x's memory for its result; the caller does not read x afterwards.
+  // Fills `saved` when micro.training.
+  [[nodiscard]] virtual at::Tensor forward(at::Tensor x,
+                                           const MicroContext& micro,
+                                           SavedTensors& saved) = 0;
+
+  // Backward comes in two parts, so that a schedule can hand the gradient of x on before the rest
+  // is done. Micro-batches pass each part in their order, and the weight part adds the same terms
+  // whenever it runs: the gradients' bits do not depend on when that is.
+  //
+  // The input part: returns the gradient of x (an undefined tensor for the first layer). Gradients
+  // that fall off on the way, such as a norm's, are added already. Leaves in `saved` what the
+  // weight part needs, which may be grad_output: it is the layer's from here on. The result shares
+  // no memory with what is kept.
+  [[nodiscard]] virtual at::Tensor backward_input(at::Tensor grad_output,
+                                                  const MicroContext& micro,
+                                                  SavedTensors& saved) = 0;
+  // The weight part: adds this micro-batch's other gradients. Consumes `saved`.
+  virtual void backward_weight(SavedTensors& saved) = 0;
+};
+
+// The last layer of a chain: its forward ends in a loss.
+class LossLayer {
+ public:
+  virtual ~LossLayer() = default;
+
+  struct Outcome {
+    double loss_sum = 0;  // over all tokens of the micro-batch
+    std::int64_t tokens = 0;
+  };
+
+  // targets: int64, B x T. When micro.training keeps what backward needs; the gradient that
+  // backward_input returns is that of loss_sum.
+  [[nodiscard]] virtual Outcome forward(at::Tensor x,
+                                        const at::Tensor& targets,
+                                        const MicroContext& micro,
+                                        SavedTensors& saved) = 0;
+  // As Layer's two parts.
+  [[nodiscard]] virtual at::Tensor backward_input(const MicroContext& micro,
+                                                  SavedTensors& saved) = 0;
+  virtual void backward_weight(SavedTensors& saved) = 0;
+
+  // Next-token scores of the last position, B x V, for sampling.
+  [[nodiscard]] virtual at::Tensor last_logits(at::Tensor x) = 0;
+};
+
+// A layer's parameters and gradients: tensors that are views into the stage's flat arenas, in the
+// order of LayerSpec::parameters. They outlive the layer.
+struct LayerParameters {
+  std::vector<at::Tensor> values;
+  std::vector<at::Tensor> gradients;
+};
+
+struct LayerContext {
+  ModelConfig model;
+  int index = 0;  // in the model's chain; decides dropout streams
+};
+
+// REQUIRES: spec is one of describe_model(context.model).layers, and not the last.
+[[nodiscard]] std::unique_ptr<Layer> make_layer(const LayerSpec& spec,
+                                                const LayerContext& context,
+                                                LayerParameters parameters);
+// REQUIRES: spec is the last.
+[[nodiscard]] std::unique_ptr<LossLayer> make_loss_layer(const LayerSpec& spec,
+                                                         const LayerContext& context,
+                                                         LayerParameters parameters);
+
+}  // namespace motley

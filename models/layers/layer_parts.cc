@@ -1,0 +1,100 @@
+#include "models/layers/layer_parts.h"
+
+#include <ATen/ATen.h>
+
+#include "models/kernels/kernels.h"
+#include "models/kernels/matrix_product.h"
+
+namespace motley {
+
+at::Tensor as_matrix(const at::Tensor& x) {
+  return x.view({-1, x.size(-1)});
+}
+
+void dropout_in_place(at::Tensor& x, double p, const MicroContext& micro, int layer) {
+  if (p == 0.0 || !micro.training) return;
+  auto* data = x.data_ptr<float>();
+  DropoutStream(p, micro, layer, DropoutSite::kOutput).apply(data, data, x.numel(), 0);
+}
+
+Norm::Norm(const LayerParameters& parameters, std::size_t first)
+    : weight_(parameters.values[first]),
+      bias_(parameters.values[first + 1]),
+      grad_weight_(parameters.gradients[first]),
+      grad_bias_(parameters.gradients[first + 1]) {}
+
+Norm::Output Norm::forward(const at::Tensor& x) const {
+  auto [y, mean, inverse_deviation] =
+      at::native_layer_norm(x, {x.size(-1)}, weight_, bias_, kNormEpsilon);
+  return {y, mean, inverse_deviation};
+}
+
+at::Tensor Norm::backward(const at::Tensor& grad_y,
+                          const at::Tensor& x,
+                          const at::Tensor& mean,
+                          const at::Tensor& inverse_deviation) {
+  auto [grad_x, grad_weight, grad_bias] = at::native_layer_norm_backward(
+      grad_y, x, {x.size(-1)}, mean, inverse_deviation, weight_, bias_, {true, true, true});
+  grad_weight_.add_(grad_weight);
+  grad_bias_.add_(grad_bias);
+  return grad_x;
+}
+
+Linear::Linear(const LayerParameters& parameters, std::size_t first)
+    : weight_(parameters.values[first]),
+      bias_(parameters.values[first + 1]),
+      grad_weight_(parameters.gradients[first]),
+      grad_bias_(parameters.gradients[first + 1]) {}
+
+at::Tensor Linear::forward(const at::Tensor& x) const {
+  at::Tensor y = bias_.expand({x.size(0), bias_.size(0)}).contiguous();
+  add_product(y, x, weight_);
+  return y;
+}
+
+at::Tensor Linear::forward_onto(const at::Tensor& residual, const at::Tensor& x) const {
+  at::Tensor y = at::add(residual, bias_);
+  add_product(y, x, weight_);
+  return y;
+}
+
+at::Tensor Linear::forward_without_bias(const at::Tensor& x) const {
+  return product(x, weight_);
+}
+
+void Linear::add_gradients(const at::Tensor& x, const at::Tensor& grad_y) {
+  grad_weight_.addmm_(x.t(), grad_y);
+  kernels::add_column_sums(grad_y.data_ptr<float>(), grad_bias_.data_ptr<float>(), grad_y.size(0),
+                           grad_y.size(1));
+}
+
+at::Tensor Linear::input_gradient(const at::Tensor& grad_y) const {
+  return product(grad_y, weight_.t());
+}
+
+at::Tensor ResidualLinear::forward(const at::Tensor& x,
+                                   const at::Tensor& h,
+                                   const MicroContext& micro) const {
+  if (p_ == 0.0 || !micro.training) return linear_.forward_onto(x, h);
+  at::Tensor y = linear_.forward(h);
+  dropout_in_place(y, p_, micro, layer_);
+  return y.add_(x);
+}
+
+at::Tensor ResidualLinear::branch_gradient(const at::Tensor& grad_y,
+                                           const MicroContext& micro) const {
+  if (p_ == 0.0) return grad_y;
+  at::Tensor grad_branch = at::empty_like(grad_y);
+  DropoutStream(p_, micro, layer_, DropoutSite::kOutput)
+      .apply(grad_y.data_ptr<float>(), grad_branch.data_ptr<float>(), grad_y.numel(), 0);
+  return grad_branch;
+}
+
+at::Tensor bias_gelu(at::Tensor& u, const at::Tensor& bias) {
+  at::Tensor g = at::empty_like(u);
+  kernels::bias_gelu(u.data_ptr<float>(), bias.data_ptr<float>(), g.data_ptr<float>(), u.size(0),
+                     u.size(1));
+  return g;
+}
+
+}  // namespace motley

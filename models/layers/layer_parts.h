@@ -1,0 +1,99 @@
+// The parts that several layers share. Private to models/.
+//
+// Each part knows its parameters and gradients; what it must keep for backward is handed back and
+// forth by the layer. Matrices are [rows, columns] with rows = B * T.
+#pragma once
+
+#include <cstdint>
+
+#include <ATen/core/Tensor.h>
+
+#include "models/layers/dropout.h"
+#include "models/layers/layer.h"
+
+namespace motley {
+
+inline constexpr double kNormEpsilon = 1e-5;
+
+// x_BTD as a matrix of B * T rows; shares memory.
+[[nodiscard]] at::Tensor as_matrix(const at::Tensor& x);
+
+// Applies one dropout site to the whole of x (contiguous), in place. Nothing when p is 0 or the
+// micro-batch is not for training.
+void dropout_in_place(at::Tensor& x, double p, const MicroContext& micro, int layer);
+
+// Layer normalisation over the last dimension.
+class Norm {
+ public:
+  // `first`: the index of its weight among the parameters; the bias follows.
+  Norm(const LayerParameters& parameters, std::size_t first);
+
+  struct Output {
+    at::Tensor y;
+    at::Tensor mean;
+    at::Tensor inverse_deviation;
+  };
+
+  [[nodiscard]] Output forward(const at::Tensor& x) const;
+  // Returns the gradient of x.
+  [[nodiscard]] at::Tensor backward(const at::Tensor& grad_y,
+                                    const at::Tensor& x,
+                                    const at::Tensor& mean,
+                                    const at::Tensor& inverse_deviation);
+
+ private:
+  at::Tensor weight_, bias_, grad_weight_, grad_bias_;
+};
+
+// y = x W + b with W stored [in, out].
+class Linear {
+ public:
+  Linear(const LayerParameters& parameters, std::size_t first);
+
+  [[nodiscard]] at::Tensor forward(const at::Tensor& x) const;
+  // residual + x W + b, the bias and the residual in one pass.
+  [[nodiscard]] at::Tensor forward_onto(const at::Tensor& residual, const at::Tensor& x) const;
+  // x W alone, for kernels that take the bias in.
+  [[nodiscard]] at::Tensor forward_without_bias(const at::Tensor& x) const;
+
+  [[nodiscard]] const at::Tensor& bias() const { return bias_; }
+
+  void add_gradients(const at::Tensor& x, const at::Tensor& grad_y);
+  [[nodiscard]] at::Tensor input_gradient(const at::Tensor& grad_y) const;
+
+ private:
+  at::Tensor weight_, bias_, grad_weight_, grad_bias_;
+};
+
+// x + dropout(h W + b): the end of each residual branch.
+class ResidualLinear {
+ public:
+  ResidualLinear(const LayerParameters& parameters, std::size_t first, double p, int layer)
+      : linear_(parameters, first), p_(p), layer_(layer) {}
+
+  [[nodiscard]] at::Tensor forward(const at::Tensor& x,
+                                   const at::Tensor& h,
+                                   const MicroContext& micro) const;
+  // The gradient of h W + b; grad_y, which is also that of x, is left as it is.
+  [[nodiscard]] at::Tensor branch_gradient(const at::Tensor& grad_y,
+                                           const MicroContext& micro) const;
+
+  [[nodiscard]] Linear& linear() { return linear_; }
+
+ private:
+  Linear linear_;
+  double p_;
+  int layer_;
+};
+
+// u += bias, and returns gelu(u).
+[[nodiscard]] at::Tensor bias_gelu(at::Tensor& u, const at::Tensor& bias);
+
+[[nodiscard]] std::unique_ptr<Layer> make_gpt2_embed(const LayerContext&, LayerParameters);
+[[nodiscard]] std::unique_ptr<Layer> make_gpt2_attention(const LayerContext&, LayerParameters);
+[[nodiscard]] std::unique_ptr<Layer> make_gpt2_mlp(const LayerContext&, LayerParameters);
+[[nodiscard]] std::unique_ptr<Layer> make_mlp_input(const LayerContext&, LayerParameters);
+[[nodiscard]] std::unique_ptr<Layer> make_mlp_hidden(const LayerContext&, LayerParameters);
+[[nodiscard]] std::unique_ptr<LossLayer> make_head(const LayerContext&, LayerParameters);
+
+}  // namespace motley

@@ -1,0 +1,53 @@
+#include "models/spec/layer_memory.h"
+
+#include "base/check.h"
+
+namespace motley {
+namespace {
+
+constexpr std::int64_t kFloatBytes = 4;
+constexpr std::int64_t kTokenBytes = 8;  // token ids are int64
+
+// T positions of width D; a norm keeps mean and deviation of each position.
+struct Shape {
+  std::int64_t t = 0;
+  std::int64_t d = 0;
+  std::int64_t heads = 0;
+  std::int64_t vocab = 0;
+};
+
+LayerMemory memory_of(const std::string& kind, const Shape& shape) {
+  const auto [t, d, heads, vocab] = shape;
+  const std::int64_t row = kFloatBytes * t;
+  const std::int64_t norm = 2 * row;
+  if (kind == "gpt2.embed") {
+    return {kTokenBytes * t, 0, row * 2 * d};
+  }
+  if (kind == "gpt2.attn") {
+    // x, its norm, queries, keys and values, the heads; probabilities of every pair of positions.
+    return {row * (6 * d + heads * t) + norm, row * 6 * d, row * 7 * d};
+  }
+  if (kind == "gpt2.mlp") {
+    return {row * 6 * d + norm, row * 10 * d, row * 7 * d};
+  }
+  if (kind == "mlp.input") {
+    return {kTokenBytes * t + row * 2 * d, kTokenBytes * t + row * 2 * d, row * 2 * d};
+  }
+  if (kind == "mlp.hidden") {
+    return {row * 3 * d + norm, row * 2 * d, row * 4 * d};
+  }
+  MOTLEY_CHECK(kind.ends_with(".head"), "layer kind {} has no formula", kind);
+  return {row * (2 * d + vocab) + norm, row * (d + vocab), row * 2 * d};
+}
+
+}  // namespace
+
+LayerMemory layer_memory(const ModelSpec& model, int layer) {
+  const LayerSpec& spec = model.layers[static_cast<std::size_t>(layer)];
+  // Every boundary is as wide as the first.
+  const std::int64_t width =
+      model.layers.front().output_floats_per_sample / model.tokens_per_sample;
+  return memory_of(spec.kind, {model.tokens_per_sample, width, spec.heads, model.vocab});
+}
+
+}  // namespace motley

@@ -1,0 +1,21 @@
+// What Motley's layers keep in memory, by formula instead of measured: bytes of one sample, in
+// fp32. The formulae follow the tensors that the layers of models/ keep (a test compares them);
+// they stand in docs/algorithms.md.
+#pragma once
+
+#include <cstdint>
+
+#include "models/spec/model_spec.h"
+
+namespace motley {
+
+struct LayerMemory {
+  std::int64_t saved_bytes = 0;      // kept from forward to backward
+  std::int64_t queued_bytes = 0;     // kept from the input part of backward to the weight part
+  std::int64_t workspace_bytes = 0;  // peak beyond what is saved while it computes; an estimate
+};
+
+// REQUIRES: 0 <= layer < model.layers.size().
+[[nodiscard]] LayerMemory layer_memory(const ModelSpec& model, int layer);
+
+}  // namespace motley

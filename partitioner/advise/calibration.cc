@@ -1,0 +1,125 @@
+#include "partitioner/advise/calibration.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "base/check.h"
+#include "base/median.h"
+#include "partitioner/advise/scaled_profile.h"
+#include "partitioner/advise/text_table.h"
+#include "partitioner/cost/cost_model.h"
+#include "partitioner/cost/plan_memory.h"
+#include "partitioner/search/simulate_plan.h"
+
+namespace motley {
+namespace {
+
+constexpr double kLeastFactor = 0.2;
+constexpr double kMostFactor = 5;
+// A device that mostly waits may compute faster than it could all the time: it is cool, or has not
+// used up what a limit gives it. Below this share of the step it is not believed to be fast.
+constexpr double kBusyShareMin = 0.5;
+
+// What the profile says of one rank of a run.
+struct Prediction {
+  double busy_s = 0;
+  std::int64_t memory_bytes = 0;
+};
+
+// Of all that was seen on one device.
+struct Observations {
+  std::vector<double> factors;
+  std::int64_t memory_offset_bytes = 0;
+  int rank_count = 0;
+};
+
+Result<std::vector<Prediction>> predict(const PlanningInput& input, const Plan& plan) {
+  const PlanOptions& options = input.options;
+  MOTLEY_ASSIGN(const SimulatedPlan simulated,
+                simulate_plan(plan, input.model, input.cluster, input.profile, options));
+  MOTLEY_ASSIGN(const CostModel cost,
+                CostModel::make(input.model, input.cluster, input.profile, options.default_threads,
+                                options.optimizer_floats_per_parameter, plan.gradient_codec));
+  MOTLEY_ASSIGN(const std::vector<int> slots, slots_of_ranks(plan, cost));
+  // The executor encodes and decodes where it computes, and reports both as one.
+  std::vector<Prediction> predictions;
+  for (std::size_t r = 0; r < plan.ranks.size(); ++r) {
+    const Rank rank{static_cast<std::int32_t>(r)};
+    predictions.push_back({simulated.step.compute_s[r] + simulated.step.codec_s[r],
+                           rank_memory_bytes(plan, cost, slots[r], rank)});
+  }
+  return predictions;
+}
+
+Result<void> check_run(const PlanningInput& input, const RunMeasurement& run) {
+  const Plan& plan = run.plan;
+  MOTLEY_CHECK(run.busy_s.size() == plan.ranks.size() && run.peak_bytes.size() == plan.ranks.size(),
+               "{} and {} measurements of {} ranks", run.busy_s.size(), run.peak_bytes.size(),
+               plan.ranks.size());
+  if (plan.model_hash == input.model.hash()) return {};
+  return Error{ErrorCode::kConfig, "cannot learn from a run of another model",
+               "its layers or sizes differ from those of [model] in the configuration",
+               "name a run of this model"};
+}
+
+}  // namespace
+
+Result<Calibration> calibrate(const PlanningInput& input, const std::vector<RunMeasurement>& runs) {
+  std::map<std::pair<std::string, std::string>, Observations> seen;
+  for (const RunMeasurement& run : runs) {
+    MOTLEY_TRY(check_run(input, run));
+    MOTLEY_ASSIGN(const std::vector<Prediction> predictions, predict(input, run.plan));
+    for (std::size_t r = 0; r < predictions.size(); ++r) {
+      const RankPlan& rank = run.plan.ranks[r];
+      const auto& [busy_s, memory_bytes] = predictions[r];
+      Observations& device = seen[{rank.machine, rank.device}];
+      ++device.rank_count;
+      if (run.busy_s[r] > 0 && busy_s > 0) {
+        const double factor = run.busy_s[r] / busy_s;
+        const bool is_idle = run.busy_s[r] < kBusyShareMin * run.step_s;
+        device.factors.push_back(is_idle ? std::max(1.0, factor) : factor);
+      }
+      if (run.peak_bytes[r] > 0) {
+        device.memory_offset_bytes =
+            std::max(device.memory_offset_bytes, run.peak_bytes[r] - memory_bytes);
+      }
+    }
+  }
+  Calibration calibration;
+  for (const auto& [name, device] : seen) {
+    const double factor = device.factors.empty() ? 1 : median(device.factors);
+    const double kept = std::clamp(factor, kLeastFactor, kMostFactor);
+    calibration.push_back({name.first, name.second, device.rank_count, kept, kept != factor,
+                           device.memory_offset_bytes});
+  }
+  return calibration;
+}
+
+Profile calibrated(Profile profile, const Calibration& calibration) {
+  for (DeviceProfile& device : profile.devices) {
+    const auto learned = std::find_if(calibration.begin(), calibration.end(), [&](const auto& d) {
+      return d.machine == device.machine && d.device == device.device;
+    });
+    if (learned == calibration.end()) continue;
+    device = with_times_scaled(std::move(device), learned->time_factor);
+    device.baseline_bytes += learned->memory_offset_bytes;
+  }
+  return profile;
+}
+
+std::string calibration_text(const Calibration& calibration) {
+  std::string text;
+  for (const DeviceCalibration& device : calibration) {
+    text += fmt::format("learned   {}/{}: times x {:.2f}{}, {} more memory (from {} rank{})\n",
+                        device.machine, device.device, device.time_factor,
+                        device.clamped ? " (the most that is believed)" : "",
+                        bytes_text(static_cast<double>(device.memory_offset_bytes)),
+                        device.rank_count, device.rank_count == 1 ? "" : "s");
+  }
+  return text;
+}
+
+}  // namespace motley

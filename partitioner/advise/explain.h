@@ -1,0 +1,33 @@
+// A plan in words and tables for people.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "base/result.h"
+#include "models/spec/model_spec.h"
+#include "partitioner/advise/planning_input.h"
+#include "partitioner/search/planner.h"
+#include "plan/cluster.h"
+#include "plan/plan.h"
+#include "plan/profile.h"
+
+namespace motley {
+
+// The short form: who holds which layers, memory used and free, predicted times. Says so when the
+// plan does not belong to the others.
+[[nodiscard]] std::string explain_plan(const Plan& plan,
+                                       const ModelSpec& model,
+                                       const Cluster& cluster,
+                                       const Profile& profile);
+
+// The long form: also where each machine's time goes and why it idles, what binds, what each
+// machine adds, what came close, and how good the plan is proven to be. Plans again once for each
+// machine. Errors of make_plan. REQUIRES: plan_in_full(input) gave `planning`.
+[[nodiscard]] Result<std::string> explain_in_full(const PlanningInput& input,
+                                                  const Planning& planning);
+
+// "1"; of a shared stage "1a", "1b", …
+[[nodiscard]] std::string stage_name(const Plan& plan, std::size_t chunk, std::size_t replica);
+
+}  // namespace motley

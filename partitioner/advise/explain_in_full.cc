@@ -1,0 +1,212 @@
+// The long explanation: sections of at most a few lines, each answering one question of a person
+// who has never heard of pipelines.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "partitioner/advise/explain.h"
+#include "partitioner/advise/plan_analysis.h"
+#include "partitioner/advise/text_table.h"
+
+namespace motley {
+namespace {
+
+constexpr std::size_t kLinksShown = 8;
+constexpr std::size_t kNamesShown = 8;
+// Below this share of the step nothing is busy enough to say that it holds the others up.
+constexpr double kBinding = 0.6;
+
+// "stage 0 (desktop)" of the rank's first chunk.
+std::string rank_text(const Plan& plan, std::size_t rank) {
+  for (std::size_t c = 0; c < plan.chunks.size(); ++c) {
+    const auto& replicas = plan.chunks[c].replicas;
+    for (std::size_t i = 0; i < replicas.size(); ++i) {
+      if (replicas[i].rank.index() != rank) continue;
+      return fmt::format("stage {} ({})", stage_name(plan, c, i), plan.ranks[rank].machine);
+    }
+  }
+  return plan.ranks[rank].machine;
+}
+
+// "desktop 0-17 | laptop 18-24 + box | …": who holds which layers.
+std::string shape_text(const Plan& plan) {
+  std::vector<std::string> stages;
+  for (const ChunkPlan& chunk : plan.chunks) {
+    std::vector<std::string> machines;
+    for (const Replica& replica : chunk.replicas) {
+      machines.push_back(plan.ranks[replica.rank.index()].machine);
+    }
+    const int last = chunk.first_layer + chunk.layer_count - 1;
+    stages.push_back(fmt::format("{} {}-{}{}", fmt::join(machines, "+"), chunk.first_layer, last,
+                                 chunk.recompute ? " (recomputes)" : ""));
+  }
+  if (stages.size() > kNamesShown) {
+    const std::size_t more = stages.size() - kNamesShown;
+    stages.resize(kNamesShown);
+    stages.push_back(fmt::format("{} more", more));
+  }
+  return fmt::format("{}; {}, {} x {}", fmt::join(stages, " | "), plan.schedule, plan.micro_batches,
+                     plan.micro_batch);
+}
+
+std::string time_section(const Plan& plan, const PlanAnalysis& analysis) {
+  std::vector<TextRow> rows = {
+      {"", "computes", "codec", "fills", "drains", "waits for a stage", "waits for a link"}};
+  const auto share = [&](double part_s) { return percent_text(part_s / analysis.step_s); };
+  for (std::size_t r = 0; r < analysis.ranks.size(); ++r) {
+    const RankTime& time = analysis.ranks[r];
+    rows.push_back({rank_text(plan, r), share(time.compute_s), share(time.codec_s),
+                    share(time.fill_s), share(time.drain_s), share(time.wait_stage_s),
+                    share(time.wait_link_s)});
+  }
+  return fmt::format(
+      "Where each machine's time goes, of a step\n{}"
+      "  fills: nothing has reached it yet; drains: its work is done and others still work;\n"
+      "  waits for a stage: its share of the layers is smaller than a neighbour's\n",
+      aligned_table(rows, 2));
+}
+
+std::string link_section(const PlanAnalysis& analysis) {
+  if (analysis.links.empty()) return "";
+  std::vector<TextRow> rows = {{"from", "to", "a step", "in use"}};
+  for (std::size_t i = 0; i < std::min(kLinksShown, analysis.links.size()); ++i) {
+    const LinkUse& link = analysis.links[i];
+    rows.push_back(
+        {link.from, link.to, bytes_text(link.bytes), percent_text(link.busy_s / analysis.step_s)});
+  }
+  std::string text = fmt::format("\nLinks\n{}", aligned_table(rows, 2));
+  if (analysis.links.size() > kLinksShown) {
+    text += fmt::format("  … and {} that are used less\n", analysis.links.size() - kLinksShown);
+  }
+  return text;
+}
+
+// The time that all ranks together do not compute, with its parts from the largest.
+std::string bubble_text(const PlanAnalysis& analysis) {
+  std::vector<std::pair<double, const char*>> parts = {{0, "the codec"},
+                                                       {0, "filling the pipeline"},
+                                                       {0, "draining it"},
+                                                       {0, "unequal stages"},
+                                                       {0, "links"}};
+  const double all_s = analysis.step_s * static_cast<double>(analysis.ranks.size());
+  for (const RankTime& time : analysis.ranks) {
+    const double shares[] = {time.codec_s, time.fill_s, time.drain_s, time.wait_stage_s,
+                             time.wait_link_s};
+    for (std::size_t i = 0; i < parts.size(); ++i) parts[i].first += shares[i] / all_s;
+  }
+  std::stable_sort(parts.begin(), parts.end(),
+                   [](const auto& a, const auto& b) { return a.first > b.first; });
+  double sum = 0;
+  std::vector<std::string> texts;
+  for (const auto& [share, cause] : parts) {
+    sum += share;
+    if (share >= 0.005) texts.push_back(fmt::format("{} {}", percent_text(share), cause));
+  }
+  if (texts.empty()) return "no time is lost: every device computes all the time\n";
+  return fmt::format("of the devices' time {} is not spent computing:\n  {}\n", percent_text(sum),
+                     fmt::join(texts, ", "));
+}
+
+// The resource that is busy for most of the step.
+std::string binding_section(const Plan& plan, const PlanAnalysis& analysis) {
+  double most_s = 0;
+  std::string what;
+  std::string change;
+  for (std::size_t r = 0; r < analysis.ranks.size(); ++r) {
+    const double busy_s = analysis.ranks[r].compute_s + analysis.ranks[r].codec_s;
+    if (busy_s <= most_s) continue;
+    most_s = busy_s;
+    what = "computing on " + rank_text(plan, r);
+    change = fmt::format("machine.{}.speed=2", plan.ranks[r].machine);
+  }
+  for (const LinkUse& link : analysis.links) {
+    if (link.busy_s <= most_s) continue;
+    most_s = link.busy_s;
+    what = fmt::format("the link from {} to {}", link.from, link.to);
+    change = fmt::format("link.{}.{}.bandwidth_mbps=x10", link.from, link.to);
+  }
+  const double share = most_s / analysis.step_s;
+  std::string text = "\nWhat binds\n";
+  if (share >= kBinding) {
+    text +=
+        fmt::format("  {}, {} of the step; see --what-if {}\n", what, percent_text(share), change);
+  } else {
+    text += fmt::format(
+        "  Nothing is busy for long: the busiest is {}, {} of the step. The rest is waiting\n"
+        "  in turn; more and smaller micro-batches or shorter latencies would help.\n",
+        what, percent_text(share));
+  }
+  return text + "  " + bubble_text(analysis);
+}
+
+std::string worth_section(const PlanAnalysis& analysis) {
+  if (analysis.machines.size() < 2) return "";
+  std::vector<TextRow> rows;
+  for (const MachineWorth& worth : analysis.machines) {
+    const std::string name = (worth.used ? "without " : "also with ") + worth.machine;
+    if (worth.forbidden) {
+      rows.push_back({name, "left out by a pin"});
+    } else if (!worth.step_s) {
+      rows.push_back({name, fmt::format("no plan: {}", worth.why_not)});
+    } else {
+      rows.push_back({name, fmt::format("{} a step, {}", seconds_text(*worth.step_s),
+                                        change_text(analysis.step_s, *worth.step_s))});
+    }
+  }
+  std::string text = fmt::format("\nWhat each machine adds\n{}", aligned_table(rows, 2));
+  if (!analysis.not_tried.empty()) {
+    text += fmt::format("  not tried: {} more machines\n", analysis.not_tried.size());
+  }
+  return text;
+}
+
+std::string alternatives_section(const Planning& planning) {
+  const double step_s = planning.plan.predicted_step_s;
+  std::vector<TextRow> rows;
+  const auto add = [&](const char* name, const Plan& plan) {
+    rows.push_back({name, seconds_text(plan.predicted_step_s),
+                    change_text(step_s, plan.predicted_step_s), shape_text(plan)});
+  };
+  for (const Plan& plan : planning.alternatives) add("close", plan);
+  if (planning.single && planning.plan.rank_count() > 1) add("one device", *planning.single);
+  if (planning.data_parallel) add("data parallel", *planning.data_parallel);
+  if (rows.empty()) return "";
+  return fmt::format("\nOther plans\n{}", aligned_table(rows, 2));
+}
+
+std::string bounds_section(const PlanBounds& bounds) {
+  std::string text = "\nHow good it is\n";
+  if (bounds.period_bound_s > 0) {
+    text +=
+        fmt::format("  no pipeline of single devices ends a micro-batch more often than every {}\n",
+                    seconds_text(bounds.period_bound_s));
+  }
+  if (bounds.fluid_period_s > 0) {
+    text += fmt::format("  a micro-batch every {}; every {} if layers could be cut anywhere\n",
+                        seconds_text(bounds.period_s), seconds_text(bounds.fluid_period_s));
+  }
+  if (bounds.method == "exact") {
+    text += "  every other plan was ruled out: none has a shorter estimate\n";
+  } else if (bounds.proven) {
+    text += fmt::format("  the least such time was found and proven: {}\n",
+                        seconds_text(bounds.least_period_s));
+  } else if (bounds.least_period_s > 0) {
+    text += fmt::format("  the least such time found is {}, not proven to be the least\n",
+                        seconds_text(bounds.least_period_s));
+  }
+  return text;
+}
+
+}  // namespace
+
+Result<std::string> explain_in_full(const PlanningInput& input, const Planning& planning) {
+  const Plan& plan = planning.plan;
+  MOTLEY_ASSIGN(const PlanAnalysis analysis, analyse_plan(input, plan));
+  return explain_plan(plan, input.model, input.cluster, input.profile) + "\n" +
+         time_section(plan, analysis) + link_section(analysis) + binding_section(plan, analysis) +
+         worth_section(analysis) + alternatives_section(planning) + bounds_section(planning.bounds);
+}
+
+}  // namespace motley

@@ -1,0 +1,75 @@
+#include "partitioner/advise/planning_input.h"
+
+#include <fmt/format.h>
+
+#include "base/check.h"
+
+namespace motley {
+namespace {
+
+const Machine& machine_named(const Cluster& cluster, const std::string& name) {
+  const Machine* machine = cluster.find(name);
+  MOTLEY_CHECK(machine != nullptr, "no machine is named '{}'", name);
+  return *machine;
+}
+
+std::string free_name(const Cluster& cluster, const std::string& name) {
+  int number = 2;
+  while (cluster.find(fmt::format("{}-{}", name, number)) != nullptr) ++number;
+  return fmt::format("{}-{}", name, number);
+}
+
+}  // namespace
+
+Result<Plan> make_plan(const PlanningInput& input) {
+  return make_plan(input.model, input.cluster, input.profile, input.options);
+}
+
+double machine_memory_gib(const PlanningInput& input, const std::string& machine) {
+  constexpr double kGib = 1024.0 * 1024.0 * 1024.0;
+  const Machine& found = machine_named(input.cluster, machine);
+  if (found.memory_gib > 0) return found.memory_gib;
+  const DeviceProfile* profile = input.profile.find(machine, found.devices.front());
+  return profile == nullptr ? 0 : static_cast<double>(profile->memory_bytes) / kGib;
+}
+
+PlanningInput without_machine(PlanningInput input, const std::string& machine) {
+  Cluster& cluster = input.cluster;
+  MOTLEY_CHECK(cluster.find(machine) != nullptr && cluster.machines.size() > 1,
+               "cannot take '{}' out of {} machines", machine, cluster.machines.size());
+  std::erase_if(cluster.machines, [&](const Machine& m) { return m.name == machine; });
+  std::erase_if(cluster.links,
+                [&](const LinkOverride& l) { return l.from == machine || l.to == machine; });
+  // What was decided about a machine that is gone decides nothing.
+  Pins& pins = input.options.pins;
+  std::erase_if(pins.layers, [&](const Pins::LayerPin& pin) { return pin.machine == machine; });
+  std::erase(pins.never, machine);
+  std::erase(pins.always, machine);
+  pins.memory_share.erase(machine);
+  return input;
+}
+
+PlanningInput with_twin(PlanningInput input, const std::string& machine) {
+  Cluster& cluster = input.cluster;
+  Machine twin = machine_named(cluster, machine);
+  twin.name = free_name(cluster, machine);
+  const std::vector<LinkOverride> links = cluster.links;
+  for (const LinkOverride& link : links) {
+    if (link.from == machine) cluster.links.push_back({twin.name, link.to, link.speed});
+    if (link.to == machine) cluster.links.push_back({link.from, twin.name, link.speed});
+  }
+  const std::vector<DeviceProfile> devices = input.profile.devices;
+  for (DeviceProfile device : devices) {
+    if (device.machine != machine) continue;
+    device.machine = twin.name;
+    input.profile.devices.push_back(std::move(device));
+  }
+  auto& shares = input.options.pins.memory_share;
+  if (const auto share = shares.find(machine); share != shares.end()) {
+    shares.emplace(twin.name, share->second);
+  }
+  cluster.machines.push_back(std::move(twin));
+  return input;
+}
+
+}  // namespace motley

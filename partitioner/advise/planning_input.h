@@ -1,0 +1,37 @@
+// Everything that a plan is made from, as one value: what is varied when somebody asks "what if".
+#pragma once
+
+#include <string>
+
+#include "base/result.h"
+#include "models/spec/model_spec.h"
+#include "partitioner/search/planner.h"
+#include "plan/cluster.h"
+#include "plan/plan.h"
+#include "plan/profile.h"
+
+namespace motley {
+
+struct PlanningInput {
+  ModelSpec model;
+  Cluster cluster;
+  Profile profile;
+  PlanOptions options;
+};
+
+// Errors as make_plan's above.
+[[nodiscard]] Result<Plan> make_plan(const PlanningInput& input);
+
+// The memory of a machine for all its devices together: as set, else as measured. 0 when neither
+// is known. REQUIRES: the cluster has the machine.
+[[nodiscard]] double machine_memory_gib(const PlanningInput& input, const std::string& machine);
+
+// The same input without a machine, its links and what was pinned on it. REQUIRES: the cluster has
+// it, and another.
+[[nodiscard]] PlanningInput without_machine(PlanningInput input, const std::string& machine);
+
+// The same input with a copy of a machine: "box-2", or the next number that is free, with box's
+// devices, speed, memory and links. REQUIRES: the cluster has it.
+[[nodiscard]] PlanningInput with_twin(PlanningInput input, const std::string& machine);
+
+}  // namespace motley

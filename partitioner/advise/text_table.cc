@@ -1,0 +1,69 @@
+#include "partitioner/advise/text_table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/check.h"
+
+namespace motley {
+namespace {
+
+// The number of characters on screen: UTF-8 continuation bytes take no place.
+std::size_t width_of(const std::string& text) {
+  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
+    return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
+  }));
+}
+
+}  // namespace
+
+std::string aligned_table(const std::vector<TextRow>& rows, int indent) {
+  if (rows.empty()) return "";
+  std::vector<std::size_t> widths(rows.front().size(), 0);
+  for (const TextRow& row : rows) {
+    MOTLEY_CHECK(row.size() <= widths.size(), "{} cells in {} columns", row.size(), widths.size());
+    for (std::size_t c = 0; c < row.size(); ++c) widths[c] = std::max(widths[c], width_of(row[c]));
+  }
+  std::string text;
+  for (const TextRow& row : rows) {
+    std::string line(static_cast<std::size_t>(indent), ' ');
+    for (std::size_t c = 0; c < row.size(); ++c) {
+      line += row[c];
+      if (c + 1 < row.size()) line.append(widths[c] - width_of(row[c]) + 2, ' ');
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+    text += line + '\n';
+  }
+  return text;
+}
+
+std::string bytes_text(double bytes) {
+  constexpr double kKib = 1024;
+  constexpr double kMib = kKib * 1024;
+  constexpr double kGib = kMib * 1024;
+  if (bytes >= kGib) return fmt::format("{:.2f} GiB", bytes / kGib);
+  if (bytes >= kMib) return fmt::format("{:.1f} MiB", bytes / kMib);
+  return fmt::format("{:.1f} KiB", bytes / kKib);
+}
+
+std::string seconds_text(double seconds) {
+  return seconds < 1 ? fmt::format("{:.2f} ms", seconds * 1e3) : fmt::format("{:.3f} s", seconds);
+}
+
+std::string count_text(std::int64_t count) {
+  const auto value = static_cast<double>(count);
+  if (count >= 1'000'000) return fmt::format("{:.2f} M", value / 1e6);
+  if (count >= 1'000) return fmt::format("{:.1f} k", value / 1e3);
+  return fmt::format("{}", count);
+}
+
+std::string percent_text(double share) {
+  return fmt::format("{:.0f} %", 100 * share);
+}
+
+std::string change_text(double base, double value) {
+  return base > 0 ? fmt::format("{:+.1f} %", 100 * (value / base - 1)) : "";
+}
+
+}  // namespace motley

@@ -1,0 +1,205 @@
+#include "partitioner/advise/what_if.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <charconv>
+#include <cmath>
+#include <optional>
+#include <string_view>
+
+#include "base/toml.h"
+#include "partitioner/advise/scaled_profile.h"
+
+namespace motley {
+namespace {
+
+constexpr double kBytesPerMegabit = 1e6 / 8;
+constexpr double kSecondsPerMicrosecond = 1e-6;
+constexpr const char* kPossible =
+    "possible are link.MACHINE.bandwidth_mbps=N, link.A.B.latency_us=N, network.bandwidth_mbps=N, "
+    "machine.NAME.memory_gib=N, machine.NAME.speed=FACTOR, codec=CHAIN, drop=NAME and add=NAME; N "
+    "may be x2.5 "
+    "for two and a half times as much";
+
+// A value as it was written: a number, or a factor on what is there.
+struct Value {
+  double number = 0;
+  bool relative = false;
+
+  [[nodiscard]] double of(double now, double unit) const {
+    return relative ? now * number : number * unit;
+  }
+};
+
+// One change under way: its text cut at '=', and the errors that name it.
+class Change {
+ public:
+  Change(PlanningInput& input, const std::string& text) : input_(input), text_(text) {
+    const std::size_t equals = text.find('=');
+    key_ = text.substr(0, equals);
+    if (equals != std::string::npos) value_ = text.substr(equals + 1);
+  }
+
+  Result<void> apply() {
+    if (key_ == "drop") return drop();
+    if (key_ == "add") return add();
+    if (key_ == "codec") return set_codec();
+    const std::size_t first = key_.find('.');
+    const std::size_t last = key_.rfind('.');
+    if (first == std::string::npos) return not_understood();
+    const std::string kind = key_.substr(0, first);
+    const std::string field = key_.substr(last + 1);
+    const std::string name = first < last ? key_.substr(first + 1, last - first - 1) : "";
+    if (kind == "network" && name.empty()) return set_speed(input_.cluster.network, field);
+    if (kind == "link") return set_links(name, field);
+    if (kind == "machine") return set_machine(name, field);
+    return not_understood();
+  }
+
+ private:
+  Result<void> drop() {
+    MOTLEY_TRY(check_machine(value_));
+    if (input_.cluster.machines.size() == 1) {
+      return bad("it is the only machine", "leave a machine in the cluster");
+    }
+    input_ = without_machine(std::move(input_), value_);
+    return {};
+  }
+
+  Result<void> add() {
+    MOTLEY_TRY(check_machine(value_));
+    input_ = with_twin(std::move(input_), value_);
+    return {};
+  }
+
+  Result<void> set_codec() {
+    for (const DeviceProfile& device : input_.profile.devices) {
+      if (device.codecs.contains(value_)) continue;
+      std::vector<std::string> names;
+      for (const auto& [name, sample] : device.codecs) names.push_back(name);
+      return bad(fmt::format("{}/{} was not measured with it", device.machine, device.device),
+                 fmt::format("measured there: {}", fmt::join(names, ", ")));
+    }
+    input_.options.codecs = {value_};
+    return {};
+  }
+
+  Result<void> set_machine(const std::string& name, const std::string& field) {
+    if (field != "memory_gib" && field != "speed") return not_understood();
+    MOTLEY_TRY(check_machine(name));
+    MOTLEY_ASSIGN(const Value value, read_value());
+    if (field == "memory_gib") {
+      const double gib = value.of(machine_memory_gib(input_, name), 1);
+      for (Machine& machine : input_.cluster.machines) {
+        if (machine.name == name) machine.memory_gib = gib;
+      }
+      return {};
+    }
+    for (DeviceProfile& device : input_.profile.devices) {
+      if (device.machine == name) device = with_times_scaled(std::move(device), 1 / value.number);
+    }
+    return {};
+  }
+
+  // `name` is a machine, or two with a dot between; names may hold dots themselves.
+  Result<void> set_links(const std::string& name, const std::string& field) {
+    const Cluster& cluster = input_.cluster;
+    if (cluster.find(name) != nullptr) {
+      if (cluster.machines.size() == 1) return bad("it has no links: it is the only machine", "");
+      const std::vector<Machine> machines = cluster.machines;
+      for (const Machine& other : machines) {
+        if (other.name != name) MOTLEY_TRY(set_both_ways(name, other.name, field));
+      }
+      return {};
+    }
+    for (std::size_t dot = name.find('.'); dot != std::string::npos;
+         dot = name.find('.', dot + 1)) {
+      const std::string from = name.substr(0, dot);
+      const std::string to = name.substr(dot + 1);
+      if (from == to || cluster.find(from) == nullptr || cluster.find(to) == nullptr) continue;
+      return set_both_ways(from, to, field);
+    }
+    return check_machine(name);
+  }
+
+  Result<void> set_both_ways(const std::string& a, const std::string& b, const std::string& field) {
+    MOTLEY_TRY(set_link(a, b, field));
+    return set_link(b, a, field);
+  }
+
+  Result<void> set_link(const std::string& from, const std::string& to, const std::string& field) {
+    LinkSpeed speed = input_.cluster.link(from, to);
+    MOTLEY_TRY(set_speed(speed, field));
+    for (LinkOverride& link : input_.cluster.links) {
+      if (link.from == from && link.to == to) return link.speed = speed, Result<void>();
+    }
+    input_.cluster.links.push_back({from, to, speed});
+    return {};
+  }
+
+  Result<void> set_speed(LinkSpeed& speed, const std::string& field) const {
+    if (field != "bandwidth_mbps" && field != "latency_us") return not_understood();
+    MOTLEY_ASSIGN(const Value value, read_value());
+    if (field == "latency_us") {
+      speed.latency_s = value.of(speed.latency_s, kSecondsPerMicrosecond);
+    } else {
+      speed.bandwidth_bytes_per_s = value.of(speed.bandwidth_bytes_per_s, kBytesPerMegabit);
+    }
+    return {};
+  }
+
+  // Wide enough for any machine and link, and narrow enough that no time overflows.
+  [[nodiscard]] Result<Value> read_value() const {
+    constexpr double kLeast = 1e-3;
+    constexpr double kMost = 1e9;
+    Value value;
+    std::string_view digits = value_;
+    if (digits.starts_with('x')) {
+      value.relative = true;
+      digits.remove_prefix(1);
+    }
+    const auto [end, code] =
+        std::from_chars(digits.data(), digits.data() + digits.size(), value.number);
+    const bool whole = code == std::errc{} && end == digits.data() + digits.size();
+    const bool no_latency = key_.ends_with(".latency_us") && value.number == 0;
+    if (!whole || !((value.number >= kLeast && value.number <= kMost) || no_latency)) {
+      return bad(fmt::format("'{}' is not a number from {} to {:.0f}, or x and such a factor",
+                             value_, kLeast, kMost),
+                 "");
+    }
+    return value;
+  }
+
+  [[nodiscard]] Result<void> check_machine(const std::string& name) const {
+    if (input_.cluster.find(name) != nullptr) return {};
+    std::vector<std::string> names;
+    for (const Machine& machine : input_.cluster.machines) names.push_back(machine.name);
+    const std::string close = closest_word(name, names);
+    return bad(fmt::format("no machine is named '{}'", name),
+               close.empty() ? fmt::format("the machines are {}", fmt::join(names, ", "))
+                             : fmt::format("did you mean '{}'?", close));
+  }
+
+  [[nodiscard]] Error not_understood() const {
+    return bad("there is nothing of this name to change", kPossible);
+  }
+
+  [[nodiscard]] Error bad(const std::string& cause, const std::string& remedy) const {
+    return {ErrorCode::kUsage, fmt::format("cannot change '{}'", text_), cause, remedy};
+  }
+
+  PlanningInput& input_;
+  const std::string& text_;
+  std::string key_;
+  std::string value_;
+};
+
+}  // namespace
+
+Result<PlanningInput> apply_changes(PlanningInput input, const std::vector<std::string>& changes) {
+  for (const std::string& text : changes) MOTLEY_TRY(Change(input, text).apply());
+  return input;
+}
+
+}  // namespace motley

@@ -1,0 +1,196 @@
+// CostModel: seconds and bytes of everything a plan can do, from profiles and links.
+// The formulae are written down in docs/algorithms.md.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "models/spec/model_spec.h"
+#include "plan/cluster.h"
+#include "plan/profile.h"
+
+namespace motley {
+
+// One place where a stage could run.
+struct DeviceSlot {
+  std::string machine;
+  std::string device;
+  int threads = 1;
+  std::int64_t memory_bytes = 0;  // limit for its process
+};
+
+class CostModel {
+ public:
+  // kConfig when the cluster names a device that the profile lacks, or a profile lacks a layer or
+  // the codec. moments_per_parameter: floats that the optimizer keeps for each parameter.
+  // gradient_codec: of sums of gradients between machines.
+  [[nodiscard]] static Result<CostModel> make(const ModelSpec& model,
+                                              const Cluster& cluster,
+                                              const Profile& profile,
+                                              int default_threads,
+                                              int moments_per_parameter = 2,
+                                              const std::string& gradient_codec = "none");
+
+  // Lowers the limit of every slot of the machine to that share of it. REQUIRES: 0 < share <= 1.
+  void limit_memory(const std::string& machine, double share);
+
+  [[nodiscard]] const std::vector<DeviceSlot>& slots() const { return slots_; }
+
+  [[nodiscard]] int layer_count() const { return static_cast<int>(layers_.size()); }
+
+  // Whether two slots cost the same in all but their links.
+  [[nodiscard]] bool same_costs(int slot, int other) const;
+  // kConfig when a slot's profile lacks the codec.
+  [[nodiscard]] Result<void> check_codec(const std::string& codec) const;
+  // kConfig when a slot's profile does not tell the two parts of a layer's backward apart.
+  [[nodiscard]] Result<void> check_split() const;
+
+  // One layer at any micro-batch size; the sums below are over these.
+  [[nodiscard]] LayerSample layer(int slot, int layer, int micro_batch) const;
+
+  // Of layers [first, last) for one micro-batch of that many samples.
+  [[nodiscard]] double forward_s(int slot, int first, int last, int micro_batch) const;
+  // recompute: the forward runs again before the backward.
+  [[nodiscard]] double backward_s(
+      int slot, int first, int last, int micro_batch, bool recompute = false) const;
+  // Of that, until the gradient of the input is there; all of it where the profile does not say.
+  [[nodiscard]] double backward_input_s(
+      int slot, int first, int last, int micro_batch, bool recompute = false) const;
+  // Of the rest of backward where it is put off, which is longer than the rest of backward_s: what
+  // it needs has left the caches.
+  [[nodiscard]] double backward_weight_s(int slot, int first, int last, int micro_batch) const;
+  // Of the update of their parameters.
+  [[nodiscard]] double optimizer_s(int slot, int first, int last) const;
+
+  // Of processor time at one end of a boundary. REQUIRES: check_codec(codec).ok()
+  [[nodiscard]] double encode_s(int slot, double floats, const std::string& codec) const;
+  [[nodiscard]] double decode_s(int slot, double floats, const std::string& codec) const;
+  [[nodiscard]] double message_s(int slot) const;  // sending or receiving any message
+  [[nodiscard]] double wire_bytes(int slot, double floats, const std::string& codec) const;
+
+  // Whether the slot encodes, decodes and handles messages while it computes, on threads of their
+  // own (pipeline/execute/executor.h).
+  [[nodiscard]] bool codecs_beside(int slot) const;
+  // What one activation and one gradient over a boundary take of a slot's computing at one of its
+  // ends, where one is encoded and the other decoded; 0 where that goes on beside.
+  [[nodiscard]] double crossing_s(int slot, double floats, const std::string& codec) const;
+  // What a message between them takes longer than its way because either has codecs beside.
+  [[nodiscard]] double beside_s(int from_slot,
+                                int to_slot,
+                                double floats,
+                                const std::string& codec) const;
+
+  // That cross the boundary after the layer, in one direction.
+  [[nodiscard]] double boundary_floats(int layer, int micro_batch) const;
+  // Of the targets of one micro-batch, from the rank that loads to the rank of the loss.
+  [[nodiscard]] std::int64_t target_bytes(int micro_batch) const;
+
+  [[nodiscard]] LinkSpeed link(int from_slot, int to_slot) const;
+  [[nodiscard]] double transfer_s(int from_slot, int to_slot, double bytes) const;
+  // Bytes per second of the slot's machine with the machine to which it has the fastest link, in
+  // the slower direction; 0 when there is no other.
+  [[nodiscard]] double machine_bandwidth(int slot) const;
+
+  [[nodiscard]] const std::string& gradient_codec() const { return gradient_codec_; }
+
+  // Of summing so many gradients over the ranks on those slots, by the messages of
+  // pipeline/schedule/allreduce_plan.h; 0 on one. Without the time of codecs.
+  [[nodiscard]] double sum_s(std::span<const int> slots, std::int64_t parameters) const;
+
+  // That the replicas of a stage of layers [first, last) sum: all but a tied parameter.
+  [[nodiscard]] std::int64_t summed_parameters(int first, int last) const;
+
+  // That all ranks with a use of it sum besides; 0 when nothing is tied.
+  [[nodiscard]] std::int64_t tied_parameters() const { return tied_ ? tied_->parameters : 0; }
+
+  // As if every use of a tied parameter were one of its own.
+  [[nodiscard]] CostModel without_tied() const;
+
+  // Parameters that a rank with layers [first, last) stores and updates.
+  [[nodiscard]] std::int64_t updated_parameters(int first, int last) const;
+
+  // Peak of a process that holds [first, last) with that many micro-batches between forward and
+  // backward: baseline, parameters, gradients, moments, saved activations, boundary buffers,
+  // workspace. With recompute only one micro-batch has its activations saved at a time.
+  // queued_weights: further micro-batches that stand between the two parts of backward.
+  [[nodiscard]] std::int64_t memory_bytes(int slot,
+                                          int first,
+                                          int last,
+                                          int micro_batch,
+                                          int in_flight,
+                                          bool recompute = false,
+                                          int queued_weights = 0) const;
+
+  // The parts of memory_bytes that layers add up to, for tables over many ranges.
+  struct MemoryParts {
+    std::int64_t baseline_bytes = 0;   // of the process without any layer
+    std::int64_t fixed_bytes = 0;      // parameters, gradients, moments
+    std::int64_t boundary_bytes = 0;   // of one micro-batch: input and output
+    std::int64_t saved_bytes = 0;      // of one micro-batch
+    std::int64_t queued_bytes = 0;     // of one micro-batch between the two parts of backward
+    std::int64_t workspace_bytes = 0;  // the most of one layer
+
+    [[nodiscard]] std::int64_t total(int in_flight, bool recompute, int queued_weights = 0) const {
+      const std::int64_t needed = fixed_bytes + (in_flight + 2) * boundary_bytes +
+                                  (recompute ? 1 : in_flight) * saved_bytes +
+                                  queued_weights * queued_bytes + workspace_bytes;
+      // What the allocator holds beyond that: the median of measured runs (docs/planning.md).
+      constexpr std::int64_t kOverheadPercent = 3;
+      return baseline_bytes + needed + needed * kOverheadPercent / 100;
+    }
+  };
+
+  // Without saved, queued and workspace bytes, which depend on the layers one by one.
+  [[nodiscard]] MemoryParts fixed_memory(int slot, int first, int last, int micro_batch) const;
+
+ private:
+  CostModel() = default;
+
+  struct LayerCost {
+    std::size_t kind = 0;            // index into the slots' samples
+    std::int64_t output_floats = 0;  // of one sample
+  };
+
+  struct SlotCost {
+    std::int64_t baseline_bytes = 0;
+    double optimizer_s_per_parameter = 0;
+    double message_s = 0;
+    std::map<std::string, CodecSample> codecs;
+    std::vector<std::vector<LayerSample>> samples;  // [kind]
+
+    friend bool operator==(const SlotCost&, const SlotCost&) = default;
+  };
+
+  struct Tied {
+    int owner_layer = 0;
+    int user_layer = 0;
+    std::int64_t parameters = 0;
+    std::int64_t bytes = 0;
+  };
+
+  [[nodiscard]] const CodecSample& codec(int slot, const std::string& name) const;
+
+  [[nodiscard]] std::size_t machine_of(int slot) const {
+    return machines_[static_cast<std::size_t>(slot)];
+  }
+
+  std::vector<DeviceSlot> slots_;
+  std::vector<std::size_t> machines_;        // [slot] number of its machine
+  std::vector<SlotCost> slot_costs_;         // [slot]
+  std::vector<LinkSpeed> links_;             // [from slot * slots + to slot]
+  std::vector<LayerCost> layers_;            // [layer]
+  std::vector<std::int64_t> stored_before_;  // [layer] parameters without tied uses
+  std::optional<Tied> tied_;
+  std::int64_t tokens_per_sample_ = 0;
+  int moments_per_parameter_ = 2;
+  std::string gradient_codec_;
+  std::vector<double> gradient_bytes_per_float_;  // [slot]
+};
+
+}  // namespace motley

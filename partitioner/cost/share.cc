@@ -1,0 +1,77 @@
+#include "partitioner/cost/share.h"
+
+#include <utility>
+
+namespace motley {
+namespace {
+
+// Slots are ascending in a stage.
+void add_slot(StageChoice& stage, int slot, int taken) {
+  const bool behind = stage.slots.front() < slot;
+  stage.shares.front() -= taken;
+  stage.slots.insert(behind ? stage.slots.end() : stage.slots.begin(), slot);
+  stage.shares.insert(behind ? stage.shares.end() : stage.shares.begin(), taken);
+}
+
+// The last layer of stage i, also on `slot`.
+Candidate share_last(Candidate candidate, std::size_t i, int end, int slot, int taken) {
+  std::vector<StageChoice>& stages = candidate.stages;
+  if (stages[i].first_layer + 1 < end) {
+    StageChoice shared = stages[i];
+    shared.first_layer = end - 1;
+    ++i;
+    stages.insert(stages.begin() + static_cast<std::ptrdiff_t>(i), std::move(shared));
+  }
+  add_slot(stages[i], slot, taken);
+  return candidate;
+}
+
+// The first layer of stage i, also on `slot`, which is that of the stage before.
+Candidate share_first(Candidate candidate, std::size_t i, int end, int slot, int taken) {
+  std::vector<StageChoice>& stages = candidate.stages;
+  if (stages[i].first_layer + 1 < end) {
+    StageChoice rest = stages[i];
+    ++rest.first_layer;
+    stages.insert(stages.begin() + static_cast<std::ptrdiff_t>(i) + 1, std::move(rest));
+    stages[i].codec = stages[i - 1].codec;
+  }
+  add_slot(stages[i], slot, taken);
+  return candidate;
+}
+
+}  // namespace
+
+std::vector<Candidate> shared_layers(const Candidate& candidate, int layer_count, int taken) {
+  std::vector<Candidate> found;
+  const std::vector<StageChoice>& stages = candidate.stages;
+  const auto end_of = [&](std::size_t i) {
+    return i + 1 < stages.size() ? stages[i + 1].first_layer : layer_count;
+  };
+  for (std::size_t i = 0; i + 1 < stages.size(); ++i) {
+    const StageChoice& before = stages[i];
+    const StageChoice& behind = stages[i + 1];
+    if (before.slots.size() != 1 || behind.slots.size() != 1 || before.slots == behind.slots) {
+      continue;
+    }
+    found.push_back(share_last(candidate, i, end_of(i), behind.slots.front(), taken));
+    found.push_back(share_first(candidate, i + 1, end_of(i + 1), before.slots.front(), taken));
+  }
+  return found;
+}
+
+std::vector<Candidate> shifted_shares(const Candidate& candidate) {
+  std::vector<Candidate> found;
+  for (std::size_t i = 0; i < candidate.stages.size(); ++i) {
+    if (candidate.stages[i].slots.size() != 2) continue;
+    for (const std::size_t more : {0U, 1U}) {
+      if (candidate.stages[i].shares[1 - more] <= 1) continue;
+      Candidate shifted = candidate;
+      ++shifted.stages[i].shares[more];
+      --shifted.stages[i].shares[1 - more];
+      found.push_back(std::move(shifted));
+    }
+  }
+  return found;
+}
+
+}  // namespace motley

@@ -1,0 +1,68 @@
+#include "partitioner/cost/shared_links.h"
+
+#include <algorithm>
+#include <map>
+#include <string>
+
+namespace motley {
+
+double SharedLinks::Port::take(double bytes, double now_s) {
+  const double start_s = std::max(now_s, free_s);
+  free_s = start_s + bytes / bandwidth_bytes_per_s;
+  return start_s;
+}
+
+SharedLinks::SharedLinks(const CostModel& cost, const std::vector<int>& rank_slots)
+    : cost_(cost), rank_slots_(rank_slots) {
+  std::map<std::string, std::uint32_t> numbers;
+  std::vector<int> slots;  // one of each machine, also of those without a rank: [machine]
+  std::vector<std::uint32_t> machine_of_slot;
+  for (std::size_t s = 0; s < cost.slots().size(); ++s) {
+    const auto number = static_cast<std::uint32_t>(numbers.size());
+    const auto [at, is_new] = numbers.try_emplace(cost.slots()[s].machine, number);
+    if (is_new) slots.push_back(static_cast<int>(s));
+    machine_of_slot.push_back(at->second);
+  }
+  for (const int slot : rank_slots) {
+    machine_of_.push_back(machine_of_slot[static_cast<std::size_t>(slot)]);
+  }
+  uplinks_.resize(slots.size());
+  downlinks_.resize(slots.size());
+  for (std::size_t from = 0; from < slots.size(); ++from) {
+    for (std::size_t to = 0; to < slots.size(); ++to) {
+      if (from == to) continue;
+      const double bandwidth = cost.link(slots[from], slots[to]).bandwidth_bytes_per_s;
+      double& up = uplinks_[from].bandwidth_bytes_per_s;
+      double& down = downlinks_[to].bandwidth_bytes_per_s;
+      up = std::max(up, bandwidth);
+      down = std::max(down, bandwidth);
+    }
+  }
+  pair_free_s_.assign(slots.size() * slots.size(), 0);
+}
+
+SharedLinks::Passage SharedLinks::leave(std::size_t from,
+                                        std::size_t to,
+                                        double bytes,
+                                        double now_s) {
+  const std::size_t here = machine_of_[from];
+  const std::size_t there = machine_of_[to];
+  const LinkSpeed speed = cost_.link(rank_slots_[from], rank_slots_[to]);
+  // A slow pair holds back its own messages only: the uplink goes on with those of other pairs.
+  const double leaves_s = here == there ? now_s : uplinks_[here].take(bytes, now_s);
+  double& free_s = pair_free_s_[here * uplinks_.size() + there];
+  const double start_s = std::max(leaves_s, free_s);
+  free_s = start_s + bytes / speed.bandwidth_bytes_per_s;
+  return {start_s, free_s, start_s + speed.latency_s, free_s + speed.latency_s};
+}
+
+double SharedLinks::reach(
+    std::size_t from, std::size_t to, double bytes, double last_byte_s, double now_s) {
+  const std::size_t there = machine_of_[to];
+  if (machine_of_[from] == there) return last_byte_s;
+  Port& port = downlinks_[there];
+  port.take(bytes, now_s);
+  return std::max(last_byte_s, port.free_s);
+}
+
+}  // namespace motley

@@ -1,0 +1,137 @@
+#include "partitioner/cost/stage_reach.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace motley {
+namespace {
+
+std::size_t at(int i) {
+  return static_cast<std::size_t>(i);
+}
+
+}  // namespace
+
+StageReach::StageReach(const StepEstimate& estimate,
+                       const Pace& pace,
+                       const std::vector<std::vector<int>>& classes)
+    : estimate_(estimate), pace_(pace), classes_(classes) {
+  const StageTable& table = estimate.table();
+  const CostModel& cost = table.cost();
+  const std::vector<std::string>& codecs = estimate.space().codecs;
+  double floats = std::numeric_limits<double>::infinity();
+  for (int l = 0; l + 1 < table.layer_count(); ++l) {
+    floats = std::min(floats, cost.boundary_floats(l, table.shape().micro_batch));
+  }
+  if (table.layer_count() == 1) floats = 0;
+  boundary_bytes_ = static_cast<std::int64_t>(floats) * 4;
+  for (int a = 0; a < class_count(); ++a) {
+    const int slot = slot_of(a);
+    double least_s = std::numeric_limits<double>::infinity();
+    double least_bytes = std::numeric_limits<double>::infinity();
+    for (const std::string& codec : codecs) {
+      least_s = std::min(least_s, cost.crossing_s(slot, floats, codec));
+      least_bytes = std::min(least_bytes, cost.wire_bytes(slot, floats, codec));
+    }
+    crossing_s_.push_back(least_s);
+    for (int b = 0; b < class_count(); ++b) {
+      // Two of one class are two different slots.
+      const int other = a == b ? members(b).back() : slot_of(b);
+      const double slowest = std::min(cost.link(slot, other).bandwidth_bytes_per_s,
+                                      cost.link(other, slot).bandwidth_bytes_per_s);
+      load_s_.push_back(slot == other ? 0 : least_bytes / slowest);
+    }
+  }
+}
+
+bool StageReach::is_busy_at_most(int slot_class, int first, int last, bool recompute) const {
+  const StageTable& table = estimate_.table();
+  const int slot = slot_of(slot_class);
+  const double crossing_s = crossing_s_[at(slot_class)];
+  double busy_s = table.pass_s(slot, first, last, recompute) +
+                  table.update_s(slot, first, last) / table.shape().micro_batches;
+  if (first > 0) busy_s += crossing_s;
+  if (last < table.layer_count()) busy_s += crossing_s;
+  return busy_s <= period_s_;
+}
+
+StageReach::InTime StageReach::in_time(int slot_class, bool recompute) const {
+  const int layers = estimate_.table().layer_count();
+  InTime result{std::vector<int>(at(layers) + 1, 0), std::vector<bool>(at(layers) + 1, false)};
+  int first = layers;
+  for (int last = layers; last >= 1; --last) {
+    first = std::min(first, last);
+    while (first > 1 && is_busy_at_most(slot_class, first - 1, last, recompute)) --first;
+    result.inner_first[at(last)] = first;
+    result.from_start[at(last)] = is_busy_at_most(slot_class, 0, last, recompute);
+  }
+  return result;
+}
+
+void StageReach::set_period(double period_s) {
+  period_s_ = period_s;
+  once_.clear();
+  twice_.clear();
+  capacity_.clear();
+  // A model that just fits must not fail by rounding.
+  constexpr double kRounding = 1e-12;
+  slack_ = -pace_.weight() * (1 - kRounding);
+  for (int c = 0; c < class_count(); ++c) {
+    const InTime& once = once_.emplace_back(in_time(c, false));
+    twice_.push_back(in_time(c, true));
+    double capacity = 0;
+    for (int last = estimate_.table().layer_count(); last >= 1; --last) {
+      const int first = once.from_start[at(last)] ? 0 : once.inner_first[at(last)];
+      capacity = std::max(capacity, pace_.weight_before(last) - pace_.weight_before(first));
+    }
+    capacity_.push_back(capacity);
+    slack_ += capacity * static_cast<double>(members(c).size());
+  }
+}
+
+bool StageReach::fits(int slot, int first, int last, int depth, bool recompute) const {
+  const StageTable& table = estimate_.table();
+  if (!estimate_.allows(slot, first, last)) return false;
+  CostModel::MemoryParts parts = table.memory_parts(slot, first, last);
+  const int sides = (first > 0 ? 1 : 0) + (last < table.layer_count() ? 1 : 0);
+  parts.boundary_bytes = sides * boundary_bytes_;
+  return parts.total(table.shape().in_flight(depth), recompute) <=
+         table.cost().slots()[at(slot)].memory_bytes;
+}
+
+int StageReach::first_that_fits(int slot, int from, int last, int depth, bool recompute) const {
+  if (from == last || fits(slot, from, last, depth, recompute)) return from;
+  int fails = from;
+  int holds = last;  // nothing always fits
+  while (holds - fails > 1) {
+    const int middle = fails + (holds - fails) / 2;
+    (fits(slot, middle, last, depth, recompute) ? holds : fails) = middle;
+  }
+  return holds;
+}
+
+int StageReach::first(const InTime& in_time, int slot, int depth, int last, bool recompute) const {
+  if (in_time.from_start[at(last)] && fits(slot, 0, last, depth, recompute)) return 0;
+  return first_that_fits(slot, in_time.inner_first[at(last)], last, depth, recompute);
+}
+
+int StageReach::first(int slot_class, int depth, int last) const {
+  const int slot = slot_of(slot_class);
+  const Recompute rule = estimate_.space().recompute;
+  const InTime& once = once_[at(slot_class)];
+  int best = last;
+  if (rule != Recompute::kAlways) {
+    best = first(once, slot, depth, last, false);
+    // Where memory does not bind, recomputing only takes longer.
+    const bool memory_binds =
+        best > 0 && (best > once.inner_first[at(last)] || once.from_start[at(last)]);
+    if (!memory_binds || rule == Recompute::kNever) return best;
+  }
+  return std::min(best, first(twice_[at(slot_class)], slot, depth, last, true));
+}
+
+bool StageReach::carries(int front_class, int behind_class) const {
+  return load_s_[at(front_class) * classes_.size() + at(behind_class)] <= period_s_;
+}
+
+}  // namespace motley

@@ -1,0 +1,81 @@
+// StageReach: at a given period, from which layer on a slot can hold everything up to another.
+//
+// Stages are single slots here. What they do and keep for their boundaries counts with the cheapest
+// codec and the smallest boundary, so that a reach is never underestimated: bounds derived from it
+// hold. For transformers, whose boundaries are all equal, and one codec it is exact.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "partitioner/cost/pace.h"
+#include "partitioner/cost/search_space.h"
+#include "partitioner/cost/stage_table.h"
+#include "partitioner/cost/step_estimate.h"
+
+namespace motley {
+
+class StageReach {
+ public:
+  // All must outlive it. classes: as slot_classes gives them.
+  StageReach(const StepEstimate& estimate,
+             const Pace& pace,
+             const std::vector<std::vector<int>>& classes);
+
+  [[nodiscard]] int class_count() const { return static_cast<int>(classes_.size()); }
+
+  [[nodiscard]] const std::vector<int>& members(int slot_class) const {
+    return classes_[static_cast<std::size_t>(slot_class)];
+  }
+
+  // The period that the queries below are about.
+  void set_period(double period_s);
+
+  // The smallest `first` such that the class can hold [first, last) within the period and its
+  // memory as the depth-th stage from the end; `last` when it cannot hold even layer last - 1.
+  [[nodiscard]] int first(int slot_class, int depth, int last) const;
+
+  // Whether what crosses any boundary between the two classes takes at most the period.
+  [[nodiscard]] bool carries(int front_class, int behind_class) const;
+
+  // The most weight (pace.h) of layers in a row that a slot of the class holds within the period.
+  [[nodiscard]] double capacity(int slot_class) const {
+    return capacity_[static_cast<std::size_t>(slot_class)];
+  }
+
+  // What all slots together could hold beyond the model's weight; below 0 the period is impossible.
+  [[nodiscard]] double slack() const { return slack_; }
+
+ private:
+  [[nodiscard]] bool is_busy_at_most(int slot_class, int first, int last, bool recompute) const;
+  [[nodiscard]] bool fits(int slot, int first, int last, int depth, bool recompute) const;
+  [[nodiscard]] int first_that_fits(int slot, int from, int last, int depth, bool recompute) const;
+
+  // What is done within the period, whatever memory it takes.
+  struct InTime {
+    // The smallest first layer above 0: a stage that is not the first works for one boundary more.
+    std::vector<int> inner_first;  // [last]; last = nothing
+    std::vector<bool> from_start;  // [last] whether [0, last) is done
+  };
+
+  [[nodiscard]] InTime in_time(int slot_class, bool recompute) const;
+  [[nodiscard]] int first(
+      const InTime& in_time, int slot, int depth, int last, bool recompute) const;
+
+  [[nodiscard]] int slot_of(int slot_class) const { return members(slot_class).front(); }
+
+  const StepEstimate& estimate_;
+  const Pace& pace_;
+  const std::vector<std::vector<int>>& classes_;
+  std::vector<double> crossing_s_;  // [class] least processor time for one boundary
+  std::vector<double> load_s_;      // [front class * classes + behind class] least time on the link
+  std::int64_t boundary_bytes_ = 0;  // the smallest, in memory
+  double period_s_ = 0;
+  std::vector<InTime> once_;      // [class] forward once
+  std::vector<InTime> twice_;     // [class] forward twice
+  std::vector<double> capacity_;  // [class]
+  double slack_ = 0;
+};
+
+}  // namespace motley

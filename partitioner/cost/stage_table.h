@@ -1,0 +1,108 @@
+// StageTable: the cost of every run of layers on every slot at one micro-batch size, looked up in
+// constant time by the searches. Slots of equal cost share their tables.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "partitioner/cost/cost_model.h"
+#include "plan/plan.h"
+
+namespace motley {
+
+// How a step is cut into micro-batches and run.
+struct StepShape {
+  int micro_batch = 1;    // samples
+  int micro_batches = 1;  // per step
+  bool gpipe = false;     // else 1F1B
+  int warm_up = 1;        // 1F1B: micro-batches in flight for each stage that follows
+  bool split = false;     // 1F1B with backward in two parts
+
+  friend bool operator==(const StepShape&, const StepShape&) = default;
+
+  // Micro-batches between forward and backward in the stage that is `depth`-th from the end (the
+  // last is 1).
+  [[nodiscard]] int in_flight(int depth) const {
+    return gpipe ? micro_batches : std::min(1 + warm_up * (depth - 1), micro_batches);
+  }
+
+  // The most of them that a replica with that share of the stage's micro-batches holds.
+  [[nodiscard]] int in_flight(int depth, int share) const {
+    return in_flight_of_share(in_flight(depth), share, micro_batches);
+  }
+};
+
+class StageTable {
+ public:
+  // `cost` must outlive the table.
+  StageTable(const CostModel& cost, const StepShape& shape);
+
+  // The same costs for another way to run micro-batches of the same size.
+  [[nodiscard]] StageTable reshaped(const StepShape& shape) const;
+
+  [[nodiscard]] const CostModel& cost() const { return cost_; }
+
+  [[nodiscard]] const StepShape& shape() const { return shape_; }
+
+  [[nodiscard]] int layer_count() const { return layer_count_; }
+
+  [[nodiscard]] int slot_count() const { return static_cast<int>(columns_->of_slot.size()); }
+
+  // Forward and backward of one micro-batch; with recompute the forward twice.
+  [[nodiscard]] double pass_s(int slot, int first, int last, bool recompute) const {
+    const Column& column = of(slot);
+    const auto f = static_cast<std::size_t>(first);
+    const auto l = static_cast<std::size_t>(last);
+    const double pass_s = column.pass_before_s[l] - column.pass_before_s[f];
+    return recompute ? pass_s + column.forward_before_s[l] - column.forward_before_s[f] : pass_s;
+  }
+
+  // Of one step.
+  [[nodiscard]] double update_s(int slot, int first, int last) const {
+    return cost_.optimizer_s(slot, first, last);
+  }
+
+  [[nodiscard]] CostModel::MemoryParts memory_parts(int slot, int first, int last) const;
+
+  [[nodiscard]] std::int64_t memory_bytes(
+      int slot, int first, int last, int in_flight, bool recompute) const {
+    return memory_parts(slot, first, last).total(in_flight, recompute);
+  }
+
+  [[nodiscard]] bool fits(int slot, int first, int last, int in_flight, bool recompute) const {
+    return memory_bytes(slot, first, last, in_flight, recompute) <=
+           cost_.slots()[static_cast<std::size_t>(slot)].memory_bytes;
+  }
+
+ private:
+  // Of slots with equal costs.
+  struct Column {
+    int slot = 0;                                      // one of them
+    std::vector<double> forward_before_s;              // [layer] of all layers before it
+    std::vector<double> pass_before_s;                 // [layer]
+    std::vector<std::int64_t> saved_before;            // [layer]
+    std::vector<std::vector<std::int64_t>> workspace;  // [k][layer] most of 2^k layers from there
+  };
+
+  struct Columns {
+    std::vector<Column> all;
+    std::vector<std::size_t> of_slot;  // [slot]
+  };
+
+  [[nodiscard]] const Column& of(int slot) const {
+    return columns_->all[columns_->of_slot[static_cast<std::size_t>(slot)]];
+  }
+
+  [[nodiscard]] Columns make_columns() const;
+  [[nodiscard]] Column make_column(int slot) const;
+
+  const CostModel& cost_;
+  StepShape shape_;
+  int layer_count_;
+  std::shared_ptr<const Columns> columns_;  // shared by all shapes of one micro-batch size
+};
+
+}  // namespace motley

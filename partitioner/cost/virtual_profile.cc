@@ -1,0 +1,65 @@
+#include "partitioner/cost/virtual_profile.h"
+
+#include "base/check.h"
+#include "models/spec/layer_memory.h"
+
+namespace motley {
+namespace {
+
+constexpr double kBackwardOverForward = 2;  // each of its two parts costs as much as forward
+constexpr double kFlopsPerByte = 32;
+constexpr int kFloatBytes = 4;
+
+// A step reads and writes the value, reads the gradient and clears it, reads and writes the
+// moments.
+double optimizer_flops_per_parameter(int moments) {
+  return kFlopsPerByte * kFloatBytes * (4 + 2 * moments);
+}
+
+double step_flops(const ModelSpec& model, const VirtualJob& job) {
+  double forward = 0;
+  for (const LayerSpec& layer : model.layers) forward += layer.forward_flops_per_sample;
+  return (1 + kBackwardOverForward) * forward * job.global_batch +
+         optimizer_flops_per_parameter(job.moments_per_parameter) *
+             static_cast<double>(model.parameter_count());
+}
+
+double flops_per_s(const ModelSpec& model, const VirtualSpeed& speed, const VirtualJob& job) {
+  if (speed.gflops > 0) return speed.gflops * 1e9;
+  MOTLEY_CHECK(speed.tokens_per_s > 0, "a virtual device without a speed");
+  const double step_tokens = static_cast<double>(model.tokens_per_sample) * job.global_batch;
+  return step_flops(model, job) * speed.tokens_per_s / step_tokens;
+}
+
+LayerSample sample_of(const ModelSpec& model, int layer, int micro_batch, double rate) {
+  const LayerMemory memory = layer_memory(model, layer);
+  LayerSample sample;
+  sample.micro_batch = micro_batch;
+  sample.forward_s =
+      model.layers[static_cast<std::size_t>(layer)].forward_flops_per_sample * micro_batch / rate;
+  sample.backward_s = kBackwardOverForward * sample.forward_s;
+  sample.saved_bytes = memory.saved_bytes * micro_batch;
+  sample.workspace_bytes = memory.workspace_bytes * micro_batch;
+  sample.split = {sample.forward_s, sample.forward_s, memory.queued_bytes * micro_batch};
+  return sample;
+}
+
+}  // namespace
+
+DeviceProfile virtual_profile(const ModelSpec& model,
+                              const VirtualSpeed& speed,
+                              const VirtualJob& job,
+                              const std::vector<int>& sizes) {
+  const double rate = flops_per_s(model, speed, job);
+  DeviceProfile device;
+  device.optimizer_s_per_parameter =
+      optimizer_flops_per_parameter(job.moments_per_parameter) / rate;
+  for (int layer = 0; layer < static_cast<int>(model.layers.size()); ++layer) {
+    auto& samples = device.layers[model.layers[static_cast<std::size_t>(layer)].signature];
+    if (!samples.empty()) continue;
+    for (const int size : sizes) samples.push_back(sample_of(model, layer, size, rate));
+  }
+  return device;
+}
+
+}  // namespace motley

@@ -1,0 +1,191 @@
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+
+#include "base/check.h"
+#include "partitioner/search/period_probe.h"
+
+namespace motley {
+namespace {
+
+// Of states times classes: some ten megabytes and a few hundredths of a second a probe.
+constexpr std::size_t kEntriesMax = 6'000'000;
+
+using Layer = std::uint16_t;
+constexpr Layer kUnreachable = std::numeric_limits<Layer>::max();
+
+std::size_t at(int i) {
+  return static_cast<std::size_t>(i);
+}
+
+class AllSetsProbe : public PeriodProbe {
+ public:
+  AllSetsProbe(const std::vector<std::vector<int>>& classes, const Pace& pace, int layer_count)
+      : classes_(classes), pace_(pace), layers_(layer_count) {
+    std::size_t states = 1;
+    for (const std::vector<int>& members : classes) {
+      stride_.push_back(states);
+      states *= members.size() + 1;
+      slots_ += static_cast<int>(members.size());
+    }
+    reached_.resize(states * classes.size());
+    depth_.resize(states);
+    for (std::size_t state = 0; state < states; ++state) {
+      for (std::size_t c = 0; c < classes.size(); ++c) depth_[state] += count(state, c);
+    }
+  }
+
+  [[nodiscard]] bool is_complete() const override { return true; }
+
+  std::vector<Pipeline> pipelines(const StageReach& reach) override {
+    tabulate(reach);
+    std::vector<std::size_t> best(at(slots_) + 1, 0);  // [stages] state, 0 = none
+    std::vector<double> best_pace(at(slots_) + 1, 0);
+    for (std::size_t state = 1; state < depth_.size(); ++state) {
+      if (!fill(state)) continue;
+      const double pace = pace_of(state);
+      const auto stages = static_cast<std::size_t>(depth_[state]);
+      if (best[stages] != 0 && pace <= best_pace[stages]) continue;
+      best[stages] = state;
+      best_pace[stages] = pace;
+    }
+    std::vector<Pipeline> found;
+    for (const std::size_t state : best) {
+      if (state != 0) found.push_back(rebuild(state));
+    }
+    return found;
+  }
+
+ private:
+  int count(std::size_t state, std::size_t c) const {
+    return static_cast<int>(state / stride_[c] % (classes_[c].size() + 1));
+  }
+
+  // The reaches and links at this period as plain tables: they are read millions of times.
+  void tabulate(const StageReach& reach) {
+    first_.resize(classes_.size() * at(slots_ + 1) * at(layers_ + 1));
+    for (int c = 0; c < reach.class_count(); ++c) {
+      for (int depth = 1; depth <= slots_; ++depth) {
+        first_[first_index(at(c), depth, 0)] = 0;
+        for (int last = 1; last <= layers_; ++last) {
+          first_[first_index(at(c), depth, last)] = static_cast<Layer>(reach.first(c, depth, last));
+        }
+      }
+    }
+    carries_.assign(classes_.size() * classes_.size(), 0);
+    carries_all_ = true;
+    for (int a = 0; a < reach.class_count(); ++a) {
+      for (int b = 0; b < reach.class_count(); ++b) {
+        const bool carries = reach.carries(a, b);
+        carries_[at(a) * classes_.size() + at(b)] = carries ? 1 : 0;
+        carries_all_ = carries_all_ && carries;
+      }
+    }
+  }
+
+  std::size_t first_index(std::size_t c, int depth, int last) const {
+    return (c * at(slots_ + 1) + at(depth)) * at(layers_ + 1) + at(last);
+  }
+
+  // How far the state's slots reach behind a stage of class `front`.
+  Layer behind(std::size_t state, std::size_t front) const {
+    if (state == 0) return static_cast<Layer>(layers_);
+    const Layer* reached = &reached_[state * classes_.size()];
+    Layer best = kUnreachable;
+    for (std::size_t d = 0; d < classes_.size(); ++d) {
+      if (carries_all_ || carries_[front * classes_.size() + d] != 0) {
+        best = std::min(best, reached[d]);
+      }
+    }
+    return best;
+  }
+
+  // Smaller states come first in the order of numbers. True when the whole model is covered.
+  bool fill(std::size_t state) {
+    bool whole = false;
+    for (std::size_t c = 0; c < classes_.size(); ++c) {
+      Layer& reached = reached_[state * classes_.size() + c];
+      reached = kUnreachable;
+      if (count(state, c) == 0) continue;
+      const Layer last = behind(state - stride_[c], c);
+      if (last == kUnreachable) continue;
+      // A slot that cannot hold even one layer here may stay empty.
+      reached = first_[first_index(c, depth_[state], last)];
+      whole = whole || reached == 0;
+    }
+    return whole;
+  }
+
+  double pace_of(std::size_t state) const {
+    double sum = 0;
+    for (std::size_t c = 0; c < classes_.size(); ++c) {
+      sum += count(state, c) * pace_.of(classes_[c].front());
+    }
+    return sum;
+  }
+
+  Pipeline rebuild(std::size_t state) const {
+    Pipeline pipeline;
+    std::vector<std::size_t> taken(classes_.size(), 0);
+    Layer wanted = 0;
+    std::size_t front = kAny;
+    while (state != 0) {
+      const std::size_t c = front_class(state, wanted, front);
+      const std::size_t rest = state - stride_[c];
+      const Layer last = behind(rest, c);
+      if (last > wanted) {  // not an empty stage
+        pipeline.slots.push_back(classes_[c][taken[c]++]);
+        pipeline.first_layers.push_back(wanted);
+      }
+      wanted = last;
+      state = rest;
+      front = c;
+    }
+    return pipeline;
+  }
+
+  static constexpr std::size_t kAny = std::numeric_limits<std::size_t>::max();
+
+  // The class in front of the state when its layers begin at `wanted`; `before` is the class of the
+  // stage before it.
+  std::size_t front_class(std::size_t state, Layer wanted, std::size_t before) const {
+    for (std::size_t c = 0; c < classes_.size(); ++c) {
+      if (reached_[state * classes_.size() + c] != wanted) continue;
+      if (before == kAny || carries_[before * classes_.size() + c] != 0) return c;
+    }
+    MOTLEY_CHECK(false, "state {} does not reach layer {}", state, wanted);
+    return 0;
+  }
+
+  const std::vector<std::vector<int>>& classes_;
+  const Pace& pace_;
+  int layers_;
+  int slots_ = 0;
+  std::vector<std::size_t> stride_;    // [class] of its count in a state's number
+  std::vector<int> depth_;             // [state] slots in it
+  std::vector<Layer> reached_;         // [state x class in front] first layer
+  std::vector<Layer> first_;           // [class x depth x last]
+  std::vector<std::uint8_t> carries_;  // [front class x class behind]
+  bool carries_all_ = false;
+};
+
+}  // namespace
+
+bool can_probe_all_sets(const std::vector<std::vector<int>>& classes) {
+  std::size_t entries = classes.size();
+  for (const std::vector<int>& members : classes) {
+    entries *= members.size() + 1;
+    if (entries > kEntriesMax) return false;
+  }
+  return true;
+}
+
+std::unique_ptr<PeriodProbe> all_sets_probe(const std::vector<std::vector<int>>& classes,
+                                            const Pace& pace,
+                                            int layer_count) {
+  MOTLEY_CHECK(can_probe_all_sets(classes) && layer_count < kUnreachable, "{} classes, {} layers",
+               classes.size(), layer_count);
+  return std::make_unique<AllSetsProbe>(classes, pace, layer_count);
+}
+
+}  // namespace motley

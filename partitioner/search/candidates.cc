@@ -1,0 +1,191 @@
+#include "partitioner/search/candidates.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "partitioner/cost/pace.h"
+#include "partitioner/cost/step_estimate.h"
+#include "partitioner/search/exact_search.h"
+#include "partitioner/search/period_search.h"
+
+namespace motley {
+namespace {
+
+// The estimate ranks candidates well but not exactly, so the best few of each shape are simulated.
+constexpr std::size_t kKeptPerShape = 16;
+// A search over many slots takes up to seconds, so only the micro-batch sizes whose bounds on the
+// step are best are searched.
+constexpr std::size_t kLargeSizes = 3;
+// Three in flight for each stage that follows hide hops of as much time as a stage computes.
+constexpr int kWarmUpMax = 3;
+
+class Collector {
+ public:
+  Collector(const CostModel& cost, const SearchSpace& space, const PlanOptions& options)
+      : cost_(cost), space_(space), options_(options) {
+    for (int slot = 0; slot < static_cast<int>(cost.slots().size()); ++slot) {
+      if (space.usable.empty() || space.usable[static_cast<std::size_t>(slot)]) {
+        usable_.push_back(slot);
+      }
+    }
+  }
+
+  Candidates collect() {
+    const bool is_small = usable_.size() <= kExactSlotsMax;
+    const std::vector<StepShape> shapes = step_shapes(options_);
+    for (const StepShape& shape : shapes) add_single_and_data_parallel(shape);
+    if (!options_.cuts.empty()) {
+      for (const StepShape& shape : shapes) add_given(shape);
+    } else if (is_small) {
+      for (const StepShape& shape : shapes) search_small(shape);
+    } else {
+      for (const auto& of_one_size : promising(shapes)) search_large(of_one_size);
+    }
+    std::stable_sort(found_.all.begin(), found_.all.end(), [](const auto& a, const auto& b) {
+      const double a_s = a.candidate.estimate_s;
+      const double b_s = b.candidate.estimate_s;
+      return a_s != b_s ? a_s < b_s : is_simpler(a.candidate, b.candidate);
+    });
+    return std::move(found_);
+  }
+
+ private:
+  void search_small(const StepShape& shape) {
+    const StageTable table = table_of(shape);
+    std::vector<Candidate> candidates = search_exactly(table, space_, kKeptPerShape);
+    const double fluid_s = Pace(table, space_).fluid_period_s();
+    ShapeBounds bounds{shape, "exact", fluid_s};
+    if (!candidates.empty()) bounds.step_bound_s = candidates.front().estimate_s;
+    found_.bounds.push_back(bounds);
+    add(shape, std::move(candidates));
+  }
+
+  // The shapes of one micro-batch size share a search: with 1F1B, where it is allowed, since it
+  // needs no more memory than GPipe.
+  void search_large(const std::vector<StepShape>& shapes) {
+    const StageTable table = table_of(shapes.front());
+    const PeriodSearchResult result = search_period(table, space_, kKeptPerShape);
+    const Pace pace(table, space_);
+    for (const StepShape& shape : shapes) {
+      found_.bounds.push_back({shape, result.is_complete ? "all sets" : "beam",
+                               result.bounds.fluid_s, result.bounds.granularity_s,
+                               result.bounds.proven_s, result.period_s,
+                               pace.step_bound_s(result.bounds.proven_s, shape.micro_batches)});
+      const StageTable own_table = table_of(shape);
+      const StepEstimate estimate(own_table, space_);
+      for (Candidate candidate : result.candidates) {
+        if (estimate.rate(candidate)) found_.all.push_back({shape, std::move(candidate)});
+      }
+      // Searches know no replicas here; data parallelism over the fastest devices stands for them.
+      if (space_.stages <= 1 && found_.data_parallel && found_.data_parallel->shape == shape) {
+        found_.all.push_back(*found_.data_parallel);
+      }
+    }
+  }
+
+  void add_given(const StepShape& shape) {
+    const StageTable table = table_of(shape);
+    const StepEstimate estimate(table, space_);
+    Candidate given = given_stages(options_);
+    if (!estimate.rate(given)) return;
+    found_.bounds.push_back({shape, "given"});
+    add(shape, {std::move(given)});
+  }
+
+  void add(const StepShape& shape, std::vector<Candidate> candidates) {
+    for (Candidate& candidate : candidates) found_.all.push_back({shape, std::move(candidate)});
+  }
+
+  void add_single_and_data_parallel(const StepShape& shape) {
+    const StageTable table = table_of(shape);
+    const StepEstimate estimate(table, space_);
+    const Pace pace(table, space_);
+    for (const int slot : usable_) keep_best(estimate, {slot}, shape, found_.single);
+    if (!space_.replicas) return;
+    std::vector<int> fastest_first = usable_;
+    std::stable_sort(fastest_first.begin(), fastest_first.end(),
+                     [&](int a, int b) { return pace.of(a) > pace.of(b); });
+    for (std::size_t count = 2; count <= fastest_first.size(); ++count) {
+      std::vector<int> slots(fastest_first.begin(),
+                             fastest_first.begin() + static_cast<std::ptrdiff_t>(count));
+      std::sort(slots.begin(), slots.end());
+      keep_best(estimate, std::move(slots), shape, found_.data_parallel);
+    }
+  }
+
+  // Its costs are added up once for each micro-batch size.
+  StageTable table_of(const StepShape& shape) {
+    const auto found = tables_.try_emplace(shape.micro_batch, cost_, shape).first;
+    return found->second.reshaped(shape);
+  }
+
+  static void keep_best(const StepEstimate& estimate,
+                        std::vector<int> slots,
+                        const StepShape& shape,
+                        std::optional<ShapedCandidate>& best) {
+    Candidate whole;
+    whole.stages.push_back({std::move(slots), {}, 0, false, 0});
+    if (!estimate.rate(whole)) return;
+    if (!best || whole.estimate_s < best->candidate.estimate_s) best = {shape, std::move(whole)};
+  }
+
+  // The shapes of the micro-batch sizes with the least bounds on the step.
+  std::vector<std::vector<StepShape>> promising(const std::vector<StepShape>& shapes) {
+    std::map<int, std::vector<StepShape>> by_size;
+    for (const StepShape& shape : shapes) by_size[shape.micro_batch].push_back(shape);
+    std::vector<std::pair<double, int>> order;
+    for (const auto& [size, of_one_size] : by_size) {
+      const StageTable table = table_of(of_one_size.front());
+      const double bound_s = Pace(table, space_).step_bound_s(0, of_one_size.front().micro_batches);
+      order.emplace_back(bound_s, size);
+    }
+    std::sort(order.begin(), order.end());
+    if (order.size() > kLargeSizes) order.resize(kLargeSizes);
+    std::vector<std::vector<StepShape>> best;
+    for (const auto& [bound_s, size] : order) best.push_back(by_size[size]);
+    return best;
+  }
+
+  const CostModel& cost_;
+  const SearchSpace& space_;
+  const PlanOptions& options_;
+  std::vector<int> usable_;
+  std::map<int, StageTable> tables_;  // by micro-batch size
+  Candidates found_;
+};
+
+}  // namespace
+
+std::vector<StepShape> step_shapes(const PlanOptions& options) {
+  std::vector<StepShape> shapes;
+  for (const int size : micro_batch_sizes(options)) {
+    const int count = options.global_batch / size;
+    for (int warm_up = 1; warm_up <= kWarmUpMax && options.schedule != "gpipe"; ++warm_up) {
+      // With as many micro-batches or fewer nothing changes any more.
+      if (warm_up == 1 || count > warm_up) shapes.push_back({size, count, false, warm_up});
+    }
+    if (options.schedule == "auto" || options.schedule == "gpipe") {
+      shapes.push_back({size, count, true});
+    }
+  }
+  return shapes;
+}
+
+Candidate given_stages(const PlanOptions& options) {
+  Candidate candidate;
+  candidate.stages.push_back({{0}, {}, 0, false, 0});
+  for (const std::int64_t cut : options.cuts) {
+    const int slot = static_cast<int>(candidate.stages.size());
+    candidate.stages.push_back({{slot}, {}, static_cast<int>(cut), false, 0});
+  }
+  return candidate;
+}
+
+Candidates collect_candidates(const CostModel& cost,
+                              const SearchSpace& space,
+                              const PlanOptions& options) {
+  return Collector(cost, space, options).collect();
+}
+
+}  // namespace motley

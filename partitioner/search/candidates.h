@@ -1,0 +1,51 @@
+// The candidates of a plan over all shapes of a step: what the searches find, the best single
+// device, pure data parallelism, and what bounds them.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "partitioner/cost/cost_model.h"
+#include "partitioner/cost/search_space.h"
+#include "partitioner/cost/stage_table.h"
+#include "partitioner/search/plan_options.h"
+
+namespace motley {
+
+struct ShapedCandidate {
+  StepShape shape;
+  Candidate candidate;
+};
+
+struct ShapeBounds {
+  StepShape shape;
+  std::string method;               // "exact" | "all sets" | "beam" | "given"
+  double fluid_period_s = 0;        // if layers could be cut anywhere
+  double granularity_period_s = 0;  // with whole layers; 0 = not known
+  double period_bound_s = 0;        // no pipeline of single devices has a shorter period
+  double least_period_s = 0;        // the shortest of those found
+  double step_bound_s =
+      0;  // no pipeline of single devices (exact: no candidate) is estimated shorter
+};
+
+struct Candidates {
+  std::vector<ShapedCandidate> all;  // best estimate first; empty when nothing fits
+  std::optional<ShapedCandidate> single;
+  std::optional<ShapedCandidate> data_parallel;  // all layers on two devices or more
+  std::vector<ShapeBounds> bounds;               // [searched shape]
+};
+
+[[nodiscard]] Candidates collect_candidates(const CostModel& cost,
+                                            const SearchSpace& space,
+                                            const PlanOptions& options);
+
+// The shapes that the options allow, those of schedule split as 1F1B: they have the same
+// candidates, and what else they need in memory is known only of a whole pipeline
+// (partitioner/search/plan_trial.h).
+[[nodiscard]] std::vector<StepShape> step_shapes(const PlanOptions& options);
+
+// The stages that options.cuts prescribe, on the first slots in the given order. Not rated.
+[[nodiscard]] Candidate given_stages(const PlanOptions& options);
+
+}  // namespace motley

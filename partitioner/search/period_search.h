@@ -1,0 +1,33 @@
+// The search for many slots: pipelines of single slots whose period is as short as possible, which
+// is what decides a step of many micro-batches, and among those near it the shortest step.
+//
+// The least period is found by bisection over a PeriodProbe. With all_sets_probe the bisection's
+// lower end is a proof: no pipeline has a shorter period.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "partitioner/cost/search_space.h"
+#include "partitioner/cost/stage_table.h"
+
+namespace motley {
+
+struct PeriodBounds {
+  double fluid_s = 0;        // if layers could be cut anywhere
+  double granularity_s = 0;  // with whole layers, each slot at its best place
+  double proven_s = 0;       // no pipeline of single slots has a shorter period
+};
+
+struct PeriodSearchResult {
+  std::vector<Candidate> candidates;  // best estimate first; empty when nothing fits
+  PeriodBounds bounds;
+  double period_s = 0;       // the least found
+  bool is_complete = false;  // the search was over all sets of slots
+};
+
+[[nodiscard]] PeriodSearchResult search_period(const StageTable& table,
+                                               const SearchSpace& space,
+                                               std::size_t keep);
+
+}  // namespace motley

@@ -1,0 +1,163 @@
+#include "partitioner/search/plan_options.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+namespace motley {
+namespace {
+
+Error contradiction(const std::string& what, const std::string& cause, const std::string& remedy) {
+  return {ErrorCode::kConfig, what, cause, remedy};
+}
+
+Result<void> check_batch(const PlanOptions& options) {
+  if (options.global_batch < 1 || options.micro_batch < 0) {
+    return contradiction("impossible batch", "batches are counted from 1", "");
+  }
+  if (options.micro_batch > 0 && options.global_batch % options.micro_batch != 0) {
+    return contradiction(fmt::format("a global batch of {} cannot be cut into micro-batches of {}",
+                                     options.global_batch, options.micro_batch),
+                         "the one does not divide the other",
+                         "choose train.micro_batch among the divisors of train.global_batch, or 0");
+  }
+  if (options.micro_batch > 0 &&
+      options.global_batch / options.micro_batch > kPlannedMicroBatchesMax) {
+    return contradiction(
+        fmt::format("a step of {} micro-batches", options.global_batch / options.micro_batch),
+        fmt::format("at most {} are planned", kPlannedMicroBatchesMax),
+        "raise train.micro_batch, or set it to 0 to let the plan choose");
+  }
+  return {};
+}
+
+Result<void> check_words(const PlanOptions& options, const CostModel& cost) {
+  constexpr std::array<std::string_view, 4> kSchedules = {"auto", "gpipe", "1f1b", "split"};
+  if (std::ranges::find(kSchedules, options.schedule) == kSchedules.end()) {
+    return contradiction(fmt::format("unknown schedule '{}'", options.schedule), "",
+                         "use auto, gpipe, 1f1b or split");
+  }
+  if (options.schedule == "split") MOTLEY_TRY(cost.check_split());
+  if (options.recompute != "auto" && options.recompute != "none" && options.recompute != "all") {
+    return contradiction(fmt::format("unknown value '{}' of recompute", options.recompute), "",
+                         "use auto, none or all");
+  }
+  for (const std::string& codec : options.codecs) MOTLEY_TRY(cost.check_codec(codec));
+  return {};
+}
+
+Result<void> check_stages(const PlanOptions& options, int layers, int slots) {
+  const int cuts = static_cast<int>(options.cuts.size());
+  const int stages = std::max(options.stages, cuts + 1);
+  if (options.stages < 0 || (cuts > 0 && options.stages != 0 && options.stages != cuts + 1)) {
+    return contradiction(fmt::format("{} stages and {} cuts", options.stages, cuts),
+                         "n cuts make n + 1 stages", "leave one of the two out");
+  }
+  if (stages > layers) {
+    return contradiction(fmt::format("{} stages for {} layers", stages, layers),
+                         "each stage needs a layer", fmt::format("ask for at most {}", layers));
+  }
+  if (stages > slots) {
+    return contradiction(fmt::format("{} stages for {} devices", stages, slots),
+                         "each stage needs a device", "add devices, or ask for fewer stages");
+  }
+  std::int64_t previous = 0;
+  for (const std::int64_t cut : options.cuts) {
+    if (cut <= previous || cut >= layers) {
+      return contradiction(fmt::format("impossible cut at layer {}", cut),
+                           "cuts ascend and leave each stage a layer",
+                           fmt::format("choose them between 1 and {}", layers - 1));
+    }
+    previous = cut;
+  }
+  return {};
+}
+
+Recompute recompute_rule(const std::string& word) {
+  if (word == "all") return Recompute::kAlways;
+  return word == "none" ? Recompute::kNever : Recompute::kAuto;
+}
+
+void pin_layers(const Pins& pins,
+                const std::vector<std::string>& names,
+                const CostModel& cost,
+                SearchSpace& space) {
+  if (pins.layers.empty()) return;
+  space.may_hold.assign(cost.slots().size(), std::vector<bool>(names.size(), true));
+  for (const Pins::LayerPin& pin : pins.layers) {
+    const auto layer = static_cast<std::size_t>(*pinned_layer(pin.layer, names));
+    for (std::size_t s = 0; s < cost.slots().size(); ++s) {
+      if (cost.slots()[s].machine != pin.machine) space.may_hold[s][layer] = false;
+    }
+  }
+}
+
+}  // namespace
+
+Result<void> check_planning_size(const ModelSpec& model, const Cluster& cluster) {
+  if (model.layers.size() > kPlannedLayersMax) {
+    return contradiction(fmt::format("a model of {} layers", model.layers.size()),
+                         fmt::format("at most {} are planned", kPlannedLayersMax),
+                         "lower model.layers; a block of gpt2 has two layers");
+  }
+  std::size_t devices = 0;
+  for (const Machine& machine : cluster.machines) devices += machine.devices.size();
+  if (devices > kPlannedDevicesMax) {
+    return contradiction(fmt::format("a cluster of {} devices", devices),
+                         fmt::format("at most {} are planned", kPlannedDevicesMax),
+                         "list fewer devices in the cluster file");
+  }
+  return {};
+}
+
+Result<void> check_plan_options(const PlanOptions& options, const CostModel& cost) {
+  MOTLEY_TRY(check_batch(options));
+  MOTLEY_TRY(check_words(options, cost));
+  return check_stages(options, cost.layer_count(), static_cast<int>(cost.slots().size()));
+}
+
+std::vector<int> micro_batch_sizes(const PlanOptions& options) {
+  if (options.micro_batch > 0) return {options.micro_batch};
+  std::vector<int> sizes;
+  for (int size = 1; size <= options.global_batch; ++size) {
+    const int count = options.global_batch / size;
+    if (count * size == options.global_batch && count <= kPlannedMicroBatchesMax) {
+      sizes.push_back(size);
+    }
+  }
+  return sizes;
+}
+
+Result<SearchSpace> search_space(const PlanOptions& options,
+                                 const ModelSpec& model,
+                                 const CostModel& cost) {
+  SearchSpace space;
+  space.codecs = options.codecs;
+  space.stages = options.stages;
+  space.replicas = options.replicas;
+  space.recompute = recompute_rule(options.recompute);
+  pin_layers(options.pins, model.layer_names(), cost, space);
+  if (!options.pins.never.empty()) {
+    for (const DeviceSlot& slot : cost.slots()) {
+      space.usable.push_back(std::find(options.pins.never.begin(), options.pins.never.end(),
+                                       slot.machine) == options.pins.never.end());
+    }
+    const auto left = std::count(space.usable.begin(), space.usable.end(), true);
+    const auto stages = std::max<std::ptrdiff_t>(1, options.stages);
+    if (left < stages) {
+      return contradiction(fmt::format("{} stages for {} devices", stages, left),
+                           "the pins exclude the others", "take a 'never' pin away");
+    }
+  }
+  for (const std::string& machine : options.pins.always) {
+    std::vector<int>& wanted = space.must_use.emplace_back();
+    for (std::size_t s = 0; s < cost.slots().size(); ++s) {
+      if (cost.slots()[s].machine == machine) wanted.push_back(static_cast<int>(s));
+    }
+  }
+  return space;
+}
+
+}  // namespace motley

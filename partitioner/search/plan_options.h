@@ -1,0 +1,63 @@
+// What a plan is asked for, and whether that is possible at all.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "models/spec/model_spec.h"
+#include "partitioner/cost/cost_model.h"
+#include "partitioner/cost/search_space.h"
+#include "plan/cluster.h"
+#include "plan/pins.h"
+#include "plan/plan.h"
+
+namespace motley {
+
+// Further codecs, where measured, that round more than the others.
+struct CoarserCodecs {
+  std::vector<std::string> codecs;           // of boundaries
+  std::vector<std::string> gradient_codecs;  // of sums
+  double least_gain;                         // only for a step shorter by at least this share
+};
+
+struct PlanOptions {
+  int global_batch = 32;
+  int micro_batch = 0;             // 0 = choose among the divisors of global_batch
+  std::string schedule = "auto";   // auto | gpipe | 1f1b | split
+  int stages = 0;                  // 0 = choose; n = exactly n
+  std::vector<std::int64_t> cuts;  // fixed cuts, on the devices in their order; empty = choose
+  Pins pins;
+  bool replicas = true;                        // may several devices share a stage?
+  std::string recompute = "auto";              // auto | none | all
+  std::vector<std::string> codecs = {"none"};  // to choose from for each boundary
+  // To choose from for sums of gradients between machines; those behind the first where measured.
+  std::vector<std::string> gradient_codecs = {"none"};
+  std::vector<CoarserCodecs> coarser = {};  // each besides those before it
+  int default_threads = 1;
+  int optimizer_floats_per_parameter = 2;  // moments: adamw 2, sgd 1
+};
+
+// What planning ends for in reasonable time; any plan within them can be written and read.
+inline constexpr std::size_t kPlannedLayersMax = 10'000;
+inline constexpr std::size_t kPlannedDevicesMax = 1'024;
+inline constexpr int kPlannedMicroBatchesMax = 4'096;
+static_assert(kPlannedDevicesMax * kPlannedMicroBatchesMax <= kChunkPassesMax);
+
+// kConfig when there is more to plan than the limits above.
+[[nodiscard]] Result<void> check_planning_size(const ModelSpec& model, const Cluster& cluster);
+
+// kConfig when the options contradict each other, the model or the slots.
+[[nodiscard]] Result<void> check_plan_options(const PlanOptions& options, const CostModel& cost);
+
+// The micro-batch sizes to consider, ascending.
+[[nodiscard]] std::vector<int> micro_batch_sizes(const PlanOptions& options);
+
+// What the searches may choose from. kConfig when a pin names what does not exist or the pins leave
+// nothing to use.
+[[nodiscard]] Result<SearchSpace> search_space(const PlanOptions& options,
+                                               const ModelSpec& model,
+                                               const CostModel& cost);
+
+}  // namespace motley

@@ -1,0 +1,223 @@
+#include "partitioner/search/plan_trial.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "partitioner/cost/plan_memory.h"
+#include "partitioner/search/planner.h"
+#include "partitioner/simulate/simulator.h"
+#include "pipeline/schedule/schedules.h"
+
+namespace motley {
+namespace {
+
+// Two simulated times closer than this are the same; then the simpler plan wins.
+constexpr double kSameTime = 1e-9;
+
+constexpr double kMicrosecond = 1e-6;
+
+std::int64_t microseconds(double seconds) {
+  return std::max<std::int64_t>(1, std::llround(seconds / kMicrosecond));
+}
+
+std::int64_t mbps_of(double bytes_per_s) {
+  if (bytes_per_s == 0) return 0;
+  return std::llround(std::clamp(bytes_per_s * 8e-6, 1.0, static_cast<double>(kLinkMbpsMax)));
+}
+
+// A candidate becoming a plan. A slot that several stages have is one rank with several chunks.
+class Description {
+ public:
+  Description(const ModelSpec& model,
+              const CostModel& cost,
+              const SearchSpace& space,
+              const StepShape& shape,
+              const Candidate& candidate)
+      : cost_(cost), space_(space), shape_(shape), stages_(candidate.stages) {
+    plan_.model_hash = model.hash();
+    plan_.micro_batch = shape.micro_batch;
+    plan_.micro_batches = shape.micro_batches;
+    plan_.schedule = shape.gpipe ? "gpipe" : shape.split ? "split" : "1f1b";
+    plan_.gradient_codec = cost.gradient_codec();
+  }
+
+  // The ranks of a stage follow those of the stages before it, in the order of their slots.
+  Result<Plan> describe() {
+    for (std::size_t i = 0; i < stages_.size(); ++i) add_chunk(i);
+    if (shape_.split) add_times();
+    MOTLEY_TRY(fit_memory());
+    return std::move(plan_);
+  }
+
+  // [Rank]
+  const std::vector<int>& slots() const { return slots_; }
+
+ private:
+  bool is_last(std::size_t i) const { return i + 1 == stages_.size(); }
+
+  int end_of(std::size_t i) const {
+    return is_last(i) ? cost_.layer_count() : stages_[i + 1].first_layer;
+  }
+
+  int depth_of(std::size_t i) const { return static_cast<int>(stages_.size() - i); }
+
+  std::size_t rank_of(int slot) const {
+    return static_cast<std::size_t>(std::ranges::find(slots_, slot) - slots_.begin());
+  }
+
+  const DeviceSlot& device(std::size_t rank) const {
+    return cost_.slots()[static_cast<std::size_t>(slots_[rank])];
+  }
+
+  void add_chunk(std::size_t i) {
+    const StageChoice& stage = stages_[i];
+    ChunkPlan chunk;
+    chunk.first_layer = stage.first_layer;
+    chunk.layer_count = end_of(i) - stage.first_layer;
+    chunk.codec = is_last(i) ? "none" : space_.codecs[static_cast<std::size_t>(stage.codec)];
+    chunk.recompute = stage.recompute;
+    if (!shape_.gpipe && shape_.warm_up > 1) chunk.in_flight = shape_.in_flight(depth_of(i));
+    if (shape_.split) {
+      chunk.queued_weights = shape_.in_flight(static_cast<int>(stages_.size()));
+    }
+    for (std::size_t k = 0; k < stage.slots.size(); ++k) {
+      const std::size_t rank = rank_of(stage.slots[k]);
+      if (rank == slots_.size()) {
+        slots_.push_back(stage.slots[k]);
+        const DeviceSlot& slot = device(rank);
+        plan_.ranks.push_back({slot.machine, slot.device, slot.threads, 0, 0,
+                               mbps_of(cost_.machine_bandwidth(stage.slots[k]))});
+      }
+      chunk.replicas.push_back({Rank{static_cast<std::int32_t>(rank)}, stage.shares[k]});
+    }
+    std::ranges::sort(chunk.replicas, {}, &Replica::rank);
+    plan_.chunks.push_back(std::move(chunk));
+  }
+
+  // As many weight parts queued as are wanted, or as the ranks have room for.
+  Result<void> fit_memory() {
+    for (std::size_t r = 0; r < slots_.size(); ++r) {
+      std::int64_t& bytes = plan_.ranks[r].memory_bytes;
+      const Rank rank{static_cast<std::int32_t>(r)};
+      while ((bytes = rank_memory_bytes(plan_, cost_, slots_[r], rank)) > device(r).memory_bytes) {
+        MOTLEY_TRY(queue_one_less(r));
+      }
+    }
+    return {};
+  }
+
+  Result<void> queue_one_less(std::size_t r) {
+    ChunkPlan* most = nullptr;
+    for (ChunkPlan& chunk : plan_.chunks) {
+      if (!chunk.is_on(Rank{static_cast<std::int32_t>(r)})) continue;
+      if (most == nullptr || chunk.queued_weights > most->queued_weights) most = &chunk;
+    }
+    if (most->queued_weights > 1) {
+      --most->queued_weights;
+      return {};
+    }
+    const std::string name = fmt::format("{}/{}", device(r).machine, device(r).device);
+    if (!shape_.split) {
+      return Error{ErrorCode::kInfeasible, fmt::format("{} has no memory for its chunks", name), "",
+                   "add memory"};
+    }
+    return Error{
+        ErrorCode::kInfeasible, fmt::format("{} has no memory to split backward", name),
+        "beside the micro-batches in flight it has to hold one whose weight part is put off",
+        "use schedule auto or 1f1b, or add memory"};
+  }
+
+  void add_times() {
+    for (std::size_t i = 0; i < stages_.size(); ++i) {
+      const int first = stages_[i].first_layer;
+      const int end = end_of(i);
+      const int samples = shape_.micro_batch;
+      const bool recompute = stages_[i].recompute;
+      for (Replica& replica : plan_.chunks[i].replicas) {
+        const int slot = slots_[replica.rank.index()];
+        double forward_s = cost_.forward_s(slot, first, end, samples);
+        double input_s = cost_.backward_input_s(slot, first, end, samples, recompute);
+        const double weight_s = cost_.backward_weight_s(slot, first, end, samples);
+        if (i > 0) add_boundary(slot, i - 1, input_s, forward_s);
+        if (!is_last(i)) add_boundary(slot, i, forward_s, input_s);
+        replica.times = {microseconds(forward_s), microseconds(input_s), microseconds(weight_s)};
+      }
+      if (!is_last(i)) plan_.chunks[i].hop_us = hop_us(i);
+    }
+  }
+
+  // Adds what a slot does for a message over the boundary behind stage i to the pass that makes it
+  // and to the one that needs it. Where that goes on beside it is a part of the hop.
+  void add_boundary(int slot, std::size_t i, double& sending_s, double& receiving_s) const {
+    if (cost_.codecs_beside(slot)) return;
+    const std::string& codec = plan_.chunks[i].codec;
+    sending_s += cost_.message_s(slot) + cost_.encode_s(slot, boundary_floats(i), codec);
+    receiving_s += cost_.message_s(slot) + cost_.decode_s(slot, boundary_floats(i), codec);
+  }
+
+  std::int64_t hop_us(std::size_t i) const {
+    double longest_s = 0;
+    for (const int a : stages_[i].slots) {
+      for (const int b : stages_[i + 1].slots) {
+        if (a != b) longest_s = std::max({longest_s, hop_s(a, b, i), hop_s(b, a, i)});
+      }
+    }
+    return microseconds(longest_s);
+  }
+
+  double hop_s(int from, int to, std::size_t i) const {
+    const std::string& codec = plan_.chunks[i].codec;
+    const double bytes = cost_.wire_bytes(from, boundary_floats(i), codec);
+    return cost_.transfer_s(from, to, bytes) + cost_.beside_s(from, to, boundary_floats(i), codec);
+  }
+
+  double boundary_floats(std::size_t i) const {
+    return cost_.boundary_floats(end_of(i) - 1, shape_.micro_batch);
+  }
+
+  const CostModel& cost_;
+  const SearchSpace& space_;
+  const StepShape& shape_;
+  const std::vector<StageChoice>& stages_;
+  Plan plan_;
+  std::vector<int> slots_;  // [Rank]
+};
+
+}  // namespace
+
+Result<PlanTrial> try_candidate(const ModelSpec& model,
+                                const CostModel& cost,
+                                const SearchSpace& space,
+                                const StepShape& shape,
+                                Candidate candidate) {
+  PlanTrial trial{shape, std::move(candidate), {}};
+  Description description(model, cost, space, shape, trial.candidate);
+  MOTLEY_ASSIGN(trial.plan, description.describe());
+  MOTLEY_ASSIGN(const Schedule schedule,
+                make_schedule(trial.plan, tied_across_ranks(model, trial.plan)));
+  MOTLEY_ASSIGN(const SimulatedStep step,
+                simulate_step(schedule, trial.plan, model, cost, description.slots()));
+  trial.plan.predicted_step_s = step.step_s;
+  for (std::size_t r = 0; r < trial.plan.ranks.size(); ++r) {
+    trial.plan.ranks[r].compute_s = step.compute_s[r] + step.codec_s[r];
+  }
+  return trial;
+}
+
+bool is_better(const PlanTrial& a, const PlanTrial& b) {
+  const double margin_s = kSameTime * b.plan.predicted_step_s;
+  if (a.plan.predicted_step_s < b.plan.predicted_step_s - margin_s) return true;
+  if (a.plan.predicted_step_s > b.plan.predicted_step_s + margin_s) return false;
+  const std::size_t stages = a.candidate.stages.size();
+  if (stages != b.candidate.stages.size()) return stages < b.candidate.stages.size();
+  if (a.shape.gpipe != b.shape.gpipe) return b.shape.gpipe;
+  if (a.shape.split != b.shape.split) return b.shape.split;
+  if (a.shape.warm_up != b.shape.warm_up) return a.shape.warm_up < b.shape.warm_up;
+  if (a.shape.micro_batch != b.shape.micro_batch) return a.shape.micro_batch < b.shape.micro_batch;
+  return is_simpler(a.candidate, b.candidate);
+}
+
+}  // namespace motley

@@ -1,0 +1,27 @@
+// A step of a whole plan on the cost model: its schedule, simulated.
+#pragma once
+
+#include "base/result.h"
+#include "models/spec/model_spec.h"
+#include "partitioner/search/planner.h"
+#include "partitioner/simulate/simulator.h"
+#include "plan/cluster.h"
+#include "plan/plan.h"
+#include "plan/profile.h"
+
+namespace motley {
+
+struct SimulatedPlan {
+  Schedule schedule;
+  SimulatedStep step;
+};
+
+// kConfig when the cluster or the profile lacks a machine or a codec that the plan uses.
+[[nodiscard]] Result<SimulatedPlan> simulate_plan(const Plan& plan,
+                                                  const ModelSpec& model,
+                                                  const Cluster& cluster,
+                                                  const Profile& profile,
+                                                  const PlanOptions& options,
+                                                  const SimulateOptions& how = {});
+
+}  // namespace motley

@@ -1,0 +1,275 @@
+#include "partitioner/search/trial_search.h"
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+#include <numeric>
+#include <set>
+#include <utility>
+
+#include "partitioner/cost/share.h"
+#include "partitioner/cost/step_estimate.h"
+#include "partitioner/search/fold.h"
+#include "partitioner/search/polish.h"
+
+namespace motley {
+namespace {
+
+// The best estimates are simulated as long as their actions stay below the budget.
+constexpr std::int64_t kSimulatedActionsMax = 300'000;
+// Changes to the best of them are simulated within a second budget.
+constexpr std::int64_t kRefinedActionsMax = 1'000'000;
+constexpr long kRefinedWorkMax = 100'000;
+constexpr std::int64_t kActionsPerStageAndMicroBatch = 7;
+constexpr std::size_t kSplitTrials = 8;
+// The best of so many pairs of number of stages and size of micro-batches are folded, with so many
+// times the window of 1F1B in flight.
+constexpr std::size_t kFoldStarts = 12;
+constexpr std::array kFoldWarmUps = {1, 3, 6};
+// So many of the best trials share layers, within a budget of their own, where that makes the step
+// shorter by this much: half of that gain was measured, and a shared layer costs memory twice and
+// the bits that one machine would have.
+constexpr std::size_t kShareStarts = 6;
+constexpr std::int64_t kSharedActionsMax = 1'000'000;
+constexpr double kSharingGain = 0.02;
+
+class TrialSearch {
+ public:
+  TrialSearch(const ModelSpec& model,
+              const CostModel& cost,
+              const SearchSpace& space,
+              const PlanOptions& options,
+              const Candidates& candidates)
+      : model_(model), cost_(cost), space_(space), options_(options), candidates_(candidates) {}
+
+  Result<Trials> run() {
+    std::int64_t actions = 0;
+    for (const ShapedCandidate& candidate : candidates_.all) {
+      if (!found_.all.empty() && actions > kSimulatedActionsMax) break;
+      actions += actions_of(candidate.shape, candidate.candidate);
+      MOTLEY_ASSIGN(std::optional<PlanTrial> trial, try_if_it_fits(candidate));
+      if (trial) found_.all.push_back(*std::move(trial));
+    }
+    // Only with split backward, whose memory the estimates do not know of.
+    if (found_.all.empty()) return try_one(candidates_.all.front()).error();
+    if (options_.schedule == "auto" && cost_.check_split().ok()) split_the_best();
+    if (options_.cuts.empty()) {
+      refine();
+      fold_the_best();
+      share_the_best();
+    }
+    const bool free = options_.cuts.empty() && options_.stages <= 1;
+    if (candidates_.single) {
+      MOTLEY_ASSIGN(found_.single, try_if_it_fits(*candidates_.single));
+      if (free && found_.single) found_.all.push_back(*found_.single);
+    }
+    if (candidates_.data_parallel) {
+      MOTLEY_ASSIGN(found_.data_parallel, try_if_it_fits(*candidates_.data_parallel));
+      if (free && found_.data_parallel) found_.all.push_back(*found_.data_parallel);
+    }
+    std::stable_sort(found_.all.begin(), found_.all.end(), is_better);
+    return std::move(found_);
+  }
+
+ private:
+  // Which devices and cuts are best depends little on whether backward is split, so that is tried
+  // on the best of 1F1B; refining goes on from there.
+  void split_the_best() {
+    std::stable_sort(found_.all.begin(), found_.all.end(), is_better);
+    std::vector<PlanTrial> found;
+    for (const PlanTrial& trial : found_.all) {
+      if (found.size() == kSplitTrials) break;
+      if (trial.shape.gpipe || trial.candidate.stages.size() < 2) continue;
+      StepShape shape = trial.shape;
+      shape.split = true;
+      auto split = try_one({shape, trial.candidate});
+      if (split.ok()) found.push_back(*std::move(split));
+    }
+    std::move(found.begin(), found.end(), std::back_inserter(found_.all));
+  }
+
+  // With the head beside the embedding their tied parameter needs no sum over a link, for one
+  // boundary more: less on slow links. Only list scheduling runs two chunks of one rank well. The
+  // searches know no such stages, so it is tried on what they find where nothing is tied.
+  void fold_the_best() {
+    const bool may_split = options_.schedule == "auto" || options_.schedule == "split";
+    if (!may_split || !cost_.check_split().ok()) return;
+    if (cost_.tied_parameters() == 0 || options_.stages != 0) return;
+    const Candidates starts = collect_candidates(cost_.without_tied(), space_, options_);
+    std::set<std::pair<std::size_t, int>> seen;
+    std::vector<PlanTrial> found;
+    std::int64_t actions = 0;
+    for (const ShapedCandidate& unfolded : starts.all) {
+      if (seen.size() == kFoldStarts) break;
+      if (!seen.emplace(unfolded.candidate.stages.size(), unfolded.shape.micro_batch).second) {
+        continue;
+      }
+      for (const Candidate& folded : folds(unfolded.candidate, cost_.layer_count())) {
+        for (const int warm_up : kFoldWarmUps) {
+          StepShape shape = unfolded.shape;
+          shape.gpipe = false;
+          shape.split = true;
+          shape.warm_up = warm_up;
+          auto start = try_one({shape, folded});
+          if (!start.ok()) continue;
+          refine(*start, actions);
+          found.push_back(*std::move(start));
+        }
+      }
+    }
+    std::move(found.begin(), found.end(), std::back_inserter(found_.all));
+  }
+
+  // The estimate leaves out how hops and stages meet in time, so a neighbour of a good trial may be
+  // simulated shorter: of the best of each shape first, then of the others.
+  void refine() {
+    std::stable_sort(found_.all.begin(), found_.all.end(), is_better);
+    std::vector<StepShape> seen;
+    std::vector<PlanTrial> starts = found_.all;
+    std::stable_partition(starts.begin(), starts.end(), [&](const PlanTrial& trial) {
+      if (std::find(seen.begin(), seen.end(), trial.shape) != seen.end()) return false;
+      seen.push_back(trial.shape);
+      return true;
+    });
+    std::int64_t actions = 0;
+    for (PlanTrial& best : starts) {
+      if (actions >= kRefinedActionsMax) break;
+      refine(best, actions);
+      found_.all.push_back(std::move(best));
+    }
+  }
+
+  // Each may make room for the other.
+  void refine(PlanTrial& best, std::int64_t& actions) const {
+    do {
+      refine_stages(best, actions);
+    } while (take_best_order(best, actions));
+  }
+
+  void refine_stages(PlanTrial& best, std::int64_t& actions) const {
+    const StageTable table(cost_, best.shape);
+    const StepEstimate estimate(table, space_);
+    std::vector<int> slots(cost_.slots().size());
+    std::iota(slots.begin(), slots.end(), 0);
+    const auto takes = [&](Candidate& changed) {
+      if (actions >= kRefinedActionsMax || !estimate.rate(changed)) return false;
+      actions += actions_of(best.shape, changed);
+      auto trial = try_one({best.shape, changed});
+      if (!trial.ok() || !is_better(*trial, best)) return false;
+      best = *std::move(trial);
+      return true;
+    };
+    Candidate candidate = best.candidate;
+    descend(estimate, slots, kRefinedWorkMax, takes, candidate);
+  }
+
+  // The same stages with their passes in another order; whether one is better.
+  bool take_best_order(PlanTrial& best, std::int64_t& actions) const {
+    const PlanTrial before = best;
+    for (StepShape shape : step_shapes(options_)) {
+      shape.split = before.shape.split && !shape.gpipe;
+      if (shape.micro_batch != before.shape.micro_batch || shape == before.shape) continue;
+      if (actions >= kRefinedActionsMax) break;
+      actions += actions_of(shape, before.candidate);
+      auto trial = try_one({shape, before.candidate});
+      if (trial.ok() && is_better(*trial, best)) best = *std::move(trial);
+    }
+    return best.shape != before.shape;
+  }
+
+  // Two chunks of one rank run well only by list scheduling, as in fold_the_best.
+  void share_the_best() {
+    if (!space_.replicas || options_.stages != 0) return;
+    std::stable_sort(found_.all.begin(), found_.all.end(), is_better);
+    std::set<std::pair<std::size_t, int>> seen;
+    std::vector<PlanTrial> found;
+    std::int64_t actions = 0;
+    for (const PlanTrial& trial : found_.all) {
+      if (seen.size() == kShareStarts) break;
+      if (!trial.shape.split || trial.candidate.stages.size() < 2) continue;
+      if (!seen.emplace(trial.candidate.stages.size(), trial.shape.micro_batch).second) continue;
+      PlanTrial shared = trial;
+      if (share(shared, actions)) found.push_back(std::move(shared));
+    }
+    std::move(found.begin(), found.end(), std::back_inserter(found_.all));
+  }
+
+  // One layer more as long as that pays, then by single micro-batches; whether anything did.
+  bool share(PlanTrial& best, std::int64_t& actions) const {
+    bool better = true;
+    int layers = 0;
+    for (; better; layers += better ? 1 : 0) {
+      std::vector<Candidate> changes;
+      for (int taken = 1; taken < best.shape.micro_batches; taken += (taken + 1) / 2) {
+        std::ranges::move(shared_layers(best.candidate, cost_.layer_count(), taken),
+                          std::back_inserter(changes));
+      }
+      better = take_best(changes, kSharingGain, actions, best);
+    }
+    if (layers == 0) return false;
+    while (take_best(shifted_shares(best.candidate), 0, actions, best)) {
+    }
+    return true;
+  }
+
+  // Goes on from the best of the changes where it makes the step shorter by that share.
+  bool take_best(const std::vector<Candidate>& changes,
+                 double gain,
+                 std::int64_t& actions,
+                 PlanTrial& best) const {
+    const StageTable table(cost_, best.shape);
+    const StepEstimate estimate(table, space_);
+    std::optional<PlanTrial> found;
+    for (const Candidate& change : changes) {
+      Candidate changed = change;
+      if (actions >= kSharedActionsMax || !estimate.rate(changed)) continue;
+      for (std::size_t i = 0; i < changed.stages.size(); ++i) {
+        changed.stages[i].shares = change.stages[i].shares;
+      }
+      actions += actions_of(best.shape, changed);
+      auto trial = try_one({best.shape, std::move(changed)});
+      if (trial.ok() && is_better(*trial, found ? *found : best)) found = *std::move(trial);
+    }
+    const double least_s = (1 - gain) * best.plan.predicted_step_s;
+    if (!found || found->plan.predicted_step_s > least_s) return false;
+    best = *std::move(found);
+    return true;
+  }
+
+  static std::int64_t actions_of(const StepShape& shape, const Candidate& candidate) {
+    return kActionsPerStageAndMicroBatch * shape.micro_batches *
+           static_cast<std::int64_t>(candidate.stages.size());
+  }
+
+  Result<PlanTrial> try_one(ShapedCandidate candidate) const {
+    if (options_.schedule == "split") candidate.shape.split = true;
+    return try_candidate(model_, cost_, space_, candidate.shape, std::move(candidate.candidate));
+  }
+
+  // Nothing where memory is short.
+  Result<std::optional<PlanTrial>> try_if_it_fits(const ShapedCandidate& candidate) const {
+    auto trial = try_one(candidate);
+    if (trial.ok()) return std::optional(*std::move(trial));
+    if (trial.error().code == ErrorCode::kInfeasible) return std::optional<PlanTrial>();
+    return trial.error();
+  }
+
+  const ModelSpec& model_;
+  const CostModel& cost_;
+  const SearchSpace& space_;
+  const PlanOptions& options_;
+  const Candidates& candidates_;
+  Trials found_;
+};
+
+}  // namespace
+
+Result<Trials> simulate_candidates(const ModelSpec& model,
+                                   const CostModel& cost,
+                                   const SearchSpace& space,
+                                   const PlanOptions& options,
+                                   const Candidates& candidates) {
+  return TrialSearch(model, cost, space, options, candidates).run();
+}
+
+}  // namespace motley

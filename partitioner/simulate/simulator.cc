@@ -1,0 +1,258 @@
+// Discrete events. Only what enters a link has to happen in the order of time, so a rank runs on
+// its own up to its next send; that send and each message's coming to a downlink are the events.
+// O(actions + messages x log ranks).
+#include "partitioner/simulate/simulator.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <limits>
+#include <queue>
+#include <utility>
+
+#include "base/check.h"
+#include "partitioner/cost/shared_links.h"
+#include "partitioner/simulate/step_program.h"
+
+namespace motley {
+namespace {
+
+class Simulation {
+ public:
+  Simulation(const Schedule& schedule,
+             const StepProgram& program,
+             const CostModel& cost,
+             const std::vector<int>& rank_slots,
+             bool with_spans)
+      : schedule_(schedule),
+        program_(program),
+        links_(cost, rank_slots),
+        ranks_(make_ranks(cost, rank_slots)),
+        messages_(program.messages.size()),
+        with_spans_(with_spans) {
+    for (auto* times : {&result_.compute_s, &result_.codec_s, &result_.wait_s,
+                        &result_.wait_sender_s, &result_.wait_link_s}) {
+      times->assign(ranks_.size(), 0);
+    }
+  }
+
+  Result<SimulatedStep> run() {
+    for (std::size_t r = 0; r < ranks_.size(); ++r) {
+      ranks_[r].next = program_.first_op[r];
+      advance(r);
+    }
+    while (!events_.empty()) {
+      const auto [now_s, id] = events_.top();
+      events_.pop();
+      if (id < ranks_.size()) {
+        leave(id, now_s);
+        advance(id);
+      } else {
+        reach(id - ranks_.size(), now_s);
+      }
+    }
+    for (std::size_t r = 0; r < ranks_.size(); ++r) {
+      if (ranks_[r].next < program_.first_op[r + 1]) return deadlock(r);
+      result_.step_s = std::max(result_.step_s, ranks_[r].now_s);
+      result_.wait_s[r] = result_.wait_sender_s[r] + result_.wait_link_s[r];
+    }
+    std::stable_sort(result_.spans.begin(), result_.spans.end(),
+                     [](const TraceSpan& a, const TraceSpan& b) { return a.start_s < b.start_s; });
+    return std::move(result_);
+  }
+
+ private:
+  static constexpr std::uint32_t kNobody = std::numeric_limits<std::uint32_t>::max();
+
+  struct RankState {
+    std::size_t next = 0;  // operation
+    double now_s = 0;
+    // Of a rank with threads of their own for codecs: when they are done with what they have.
+    bool codecs_beside = false;
+    double encoder_free_s = 0;
+    double decoder_free_s = 0;
+  };
+
+  static std::vector<RankState> make_ranks(const CostModel& cost,
+                                           const std::vector<int>& rank_slots) {
+    std::vector<RankState> ranks(rank_slots.size());
+    for (std::size_t r = 0; r < ranks.size(); ++r) {
+      ranks[r].codecs_beside = cost.codecs_beside(rank_slots[r]);
+    }
+    return ranks;
+  }
+
+  enum class MessageStage : std::uint8_t { kUnsent, kUnderWay, kArrived };
+
+  struct MessageState {
+    double sent_s = 0;
+    double arrival_s = 0;  // while under way: without the receiver's downlink
+    std::uint32_t waiting = kNobody;
+    MessageStage stage = MessageStage::kUnsent;
+  };
+
+  // A time and what happens: below the number of ranks, that rank's send; above, the message with
+  // the rest as its number comes to its downlink. Ties go to the lower.
+  using Event = std::pair<double, std::size_t>;
+
+  // Runs the rank up to its next send, or until it must wait for what was not sent yet.
+  void advance(std::size_t r) {
+    RankState& state = ranks_[r];
+    for (; state.next < program_.first_op[r + 1]; ++state.next) {
+      const StepOp& op = program_.ops[state.next];
+      if (op.kind == OpKind::kCompute) {
+        spend(r, op, result_.compute_s, "compute");
+        continue;
+      }
+      if (op.kind == OpKind::kSend) {
+        events_.emplace(encode(r, op), r);
+        return;
+      }
+      MessageState& message = messages_[op.message];
+      if (message.stage != MessageStage::kArrived) {
+        message.waiting = static_cast<std::uint32_t>(r);
+        return;
+      }
+      decode(r, op, message);
+    }
+  }
+
+  // When the message leaves. The rank goes on behind the event, from the time that it has come to.
+  double encode(std::size_t r, const StepOp& op) {
+    RankState& state = ranks_[r];
+    if (!state.codecs_beside) {
+      spend(r, op, result_.codec_s, "codec");
+      return state.now_s;
+    }
+    state.encoder_free_s = run_beside(r, op, "encode", std::max(state.now_s, state.encoder_free_s));
+    return state.encoder_free_s;
+  }
+
+  void decode(std::size_t r, const StepOp& op, const MessageState& message) {
+    RankState& state = ranks_[r];
+    if (!state.codecs_beside) {
+      wait(r, op, message, message.arrival_s);
+      return spend(r, op, result_.codec_s, "codec");
+    }
+    state.decoder_free_s =
+        run_beside(r, op, "decode", std::max(message.arrival_s, state.decoder_free_s));
+    wait(r, op, message, state.decoder_free_s);
+  }
+
+  // Returns its end.
+  double run_beside(std::size_t r, const StepOp& op, const char* lane, double start_s) {
+    if (with_spans_) add_span(r, op, lane, start_s, start_s + op.seconds);
+    return start_s + op.seconds;
+  }
+
+  void spend(std::size_t r, const StepOp& op, std::vector<double>& account, const char* lane) {
+    double& now_s = ranks_[r].now_s;
+    account[r] += op.seconds;
+    if (with_spans_) add_span(r, op, lane, now_s, now_s + op.seconds);
+    now_s += op.seconds;
+  }
+
+  // Until the message can be used.
+  void wait(std::size_t r, const StepOp& op, const MessageState& message, double ready_s) {
+    double& now_s = ranks_[r].now_s;
+    if (ready_s <= now_s) return;
+    const double sent_s = std::max(now_s, message.sent_s);
+    result_.wait_sender_s[r] += sent_s - now_s;
+    result_.wait_link_s[r] += ready_s - sent_s;
+    if (with_spans_) add_span(r, op, "wait", now_s, ready_s);
+    now_s = ready_s;
+  }
+
+  void leave(std::size_t r, double now_s) {
+    const StepOp& op = program_.ops[ranks_[r].next++];
+    const StepMessage& what = program_.messages[op.message];
+    const SharedLinks::Passage passage = links_.leave(what.from, what.to, what.bytes, now_s);
+    MessageState& message = messages_[op.message];
+    message.sent_s = now_s;
+    message.arrival_s = passage.last_byte_s;
+    message.stage = MessageStage::kUnderWay;
+    events_.emplace(passage.first_byte_s, ranks_.size() + op.message);
+    if (with_spans_) {
+      add_span(r, op, fmt::format("link to {}", what.to), passage.start_s, passage.end_s);
+    }
+  }
+
+  void reach(std::size_t number, double now_s) {
+    const StepMessage& what = program_.messages[number];
+    MessageState& message = messages_[number];
+    message.arrival_s = links_.reach(what.from, what.to, what.bytes, message.arrival_s, now_s);
+    message.stage = MessageStage::kArrived;
+    if (message.waiting != kNobody) advance(std::exchange(message.waiting, kNobody));
+  }
+
+  void add_span(std::size_t r, const StepOp& op, std::string lane, double start_s, double end_s) {
+    if (end_s <= start_s) return;
+    result_.spans.push_back({{static_cast<std::int32_t>(r)},
+                             std::move(lane),
+                             to_text(schedule_.ranks[r][op.action]),
+                             start_s,
+                             end_s - start_s,
+                             0});
+  }
+
+  Error deadlock(std::size_t r) const {
+    const Action& action = schedule_.ranks[r][program_.ops[ranks_[r].next].action];
+    return {ErrorCode::kInternal,
+            fmt::format("the schedule deadlocks at {} on rank {}", to_text(action), r),
+            to_text(schedule_), ""};
+  }
+
+  const Schedule& schedule_;
+  const StepProgram& program_;
+  SharedLinks links_;
+  std::vector<RankState> ranks_;        // [Rank]
+  std::vector<MessageState> messages_;  // [number of the message]
+  std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
+  const bool with_spans_;
+  SimulatedStep result_;
+};
+
+}  // namespace
+
+Result<std::vector<int>> slots_of_ranks(const Plan& plan, const CostModel& cost) {
+  std::vector<bool> used(cost.slots().size(), false);
+  std::vector<int> slots;
+  for (const RankPlan& rank : plan.ranks) {
+    std::size_t s = 0;
+    while (s < used.size() && (used[s] || cost.slots()[s].machine != rank.machine ||
+                               cost.slots()[s].device != rank.device)) {
+      ++s;
+    }
+    if (s == used.size()) {
+      return Error{ErrorCode::kConfig,
+                   fmt::format("the plan needs {}/{}, which the cluster does not have",
+                               rank.machine, rank.device),
+                   "the plan was made for other machines", "plan again for this cluster"};
+    }
+    used[s] = true;
+    slots.push_back(static_cast<int>(s));
+  }
+  return slots;
+}
+
+Result<SimulatedStep> simulate_step(const Schedule& schedule,
+                                    const Plan& plan,
+                                    const ModelSpec& model,
+                                    const CostModel& cost,
+                                    const std::vector<int>& rank_slots,
+                                    const SimulateOptions& options) {
+  MOTLEY_CHECK(static_cast<int>(model.layers.size()) == cost.layer_count(),
+               "{} layers, costs of {}", model.layers.size(), cost.layer_count());
+  MOTLEY_CHECK(
+      rank_slots.size() == schedule.ranks.size() && schedule.owners.size() == plan.chunks.size(),
+      "{} slots for {} ranks, {} chunks for {}", rank_slots.size(), schedule.ranks.size(),
+      plan.chunks.size(), schedule.owners.size());
+  for (const ChunkPlan& chunk : plan.chunks) MOTLEY_TRY(cost.check_codec(chunk.codec));
+  if (plan.schedule == "split") MOTLEY_TRY(cost.check_split());
+  const auto seed = options.draw_times ? std::optional(options.seed) : std::nullopt;
+  const StepProgram program = compile_step(schedule, plan, cost, rank_slots, seed);
+  return Simulation(schedule, program, cost, rank_slots, options.spans).run();
+}
+
+}  // namespace motley

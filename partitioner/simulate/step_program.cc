@@ -1,0 +1,267 @@
+#include "partitioner/simulate/step_program.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numbers>
+
+#include "base/philox.h"
+#include "partitioner/cost/step_prices.h"
+
+namespace motley {
+namespace {
+
+// A time of the distribution; each action has a draw of its own, whatever else is drawn.
+double drawn_s(const PricedTime& time, std::uint64_t seed, std::size_t rank, std::size_t action) {
+  constexpr double kLeastShareOfMedian = 0.2;
+  constexpr double kUnit = 0x1.0p-32;
+  const PhiloxBlock bits = philox4x32(seed, rank, action);
+  // Box and Muller; the first number lies in (0, 1], so that its logarithm is finite.
+  const double radius = std::sqrt(-2 * std::log((bits[0] + 1.0) * kUnit));
+  const double normal = radius * std::cos(2 * std::numbers::pi * (bits[1] * kUnit));
+  return std::max(kLeastShareOfMedian * time.median_s, time.median_s + time.sigma_s * normal);
+}
+
+class Compiler {
+ public:
+  Compiler(const Schedule& schedule,
+           const Plan& plan,
+           const StepPrices& prices,
+           std::optional<std::uint64_t> draw_seed)
+      : schedule_(schedule),
+        prices_(prices),
+        draw_seed_(draw_seed),
+        chunks_(schedule.owners.size()),
+        micros_(static_cast<std::size_t>(schedule.micro_batches)),
+        ranks_(schedule.ranks.size()),
+        optimizer_s_(ranks_, 0) {
+    for (std::size_t c = 0; c < chunks_; ++c) {
+      for (const Replica& replica : plan.chunks[c].replicas) {
+        optimizer_s_[replica.rank.index()] += prices.of(c, replica.rank.index()).optimizer_s;
+      }
+    }
+    number_messages();
+  }
+
+  StepProgram compile() {
+    std::size_t actions = 0;
+    for (const std::vector<Action>& list : schedule_.ranks) actions += list.size();
+    program_.ops.reserve(actions);  // receives are posted for nothing, forwards take several
+    for (rank_ = 0; rank_ < ranks_; ++rank_) {
+      program_.first_op.push_back(program_.ops.size());
+      find_last_changes();
+      for (action_ = 0; action_ < schedule_.ranks[rank_].size(); ++action_) {
+        add(schedule_.ranks[rank_][action_]);
+        for (std::size_t s = 0; s < sums_.size(); ++s) {
+          if (last_changes_[s] == action_) send_early(sums_[s]);
+        }
+      }
+    }
+    program_.first_op.push_back(program_.ops.size());
+    return std::move(program_);
+  }
+
+ private:
+  struct Sum {
+    const std::vector<ReducePrice>* prices = nullptr;
+    std::size_t first_message = 0;
+    // [Rank] its messages, counted from the first: of a phase what it sends, then what it gets.
+    std::vector<std::vector<std::size_t>> of_rank;
+    std::size_t sent_early = 0;  // of the rank being compiled
+  };
+
+  // Numbers: activations and gradients by receiving chunk and micro-batch, then targets, votes,
+  // verdicts by rank, then those of each R and of T.
+  void number_messages() {
+    first_gradient_ = chunks_ * micros_;
+    first_target_ = 2 * first_gradient_;
+    first_vote_ = first_target_ + micros_;
+    first_verdict_ = first_vote_ + ranks_;
+    std::size_t next = first_verdict_ + ranks_;
+    for (std::size_t c = 0; c < chunks_; ++c) next = add_sum(prices_.reduce(c), next);
+    next = add_sum(prices_.reduce_tied(), next);
+    program_.messages.resize(next);
+  }
+
+  // Returns the number of the message behind its own.
+  std::size_t add_sum(const std::vector<ReducePrice>& all, std::size_t first) {
+    Sum& sum = sums_.emplace_back();
+    sum.prices = &all;
+    sum.first_message = first;
+    sum.of_rank.resize(ranks_);
+    for (std::size_t begin = 0; begin < all.size();) {
+      std::size_t end = begin;
+      for (; end < all.size() && all[end].message.phase == all[begin].message.phase; ++end) {
+        sum.of_rank[all[end].message.from.index()].push_back(end);
+      }
+      for (; begin < end; ++begin) sum.of_rank[all[begin].message.to.index()].push_back(begin);
+    }
+    return first + all.size();
+  }
+
+  // After which action of the rank what each sum is of changes no more, and the gradient that the
+  // action made has left; past the end: the rank has no such sum.
+  void find_last_changes() {
+    const std::vector<Action>& actions = schedule_.ranks[rank_];
+    std::vector<std::size_t> last(sums_.size(), actions.size());
+    last_changes_ = last;
+    for (std::size_t a = 0; a < actions.size(); ++a) {
+      const Action& action = actions[a];
+      const std::size_t c = action.chunk.index();
+      const bool whole = action.kind == ActionKind::kBackward;
+      const bool weights = whole || action.kind == ActionKind::kBackwardWeight;
+      const bool input = whole || action.kind == ActionKind::kBackwardInput;
+      const bool sends = a + 1 < actions.size() && actions[a + 1].kind == ActionKind::kSendGradient;
+      const std::size_t end = sends ? a + 1 : a;
+      if (weights) last[c] = end;
+      // Of the tied parameter chunk 0 finishes its part with the input's.
+      if ((input && c == 0) || (weights && c + 1 == chunks_)) last.back() = end;
+      if (action.kind == ActionKind::kReduce) last_changes_[c] = last[c];
+      if (action.kind == ActionKind::kReduceTied) last_changes_.back() = last.back();
+    }
+    for (Sum& sum : sums_) sum.sent_early = 0;
+  }
+
+  // What a rank sends before it needs anything of the others goes as soon as it is there.
+  void send_early(Sum& sum) {
+    for (const std::size_t number : sum.of_rank[rank_]) {
+      const ReducePrice& it = (*sum.prices)[number];
+      if (it.message.from.index() != rank_) return;
+      send_part(sum, number, it);
+      ++sum.sent_early;
+    }
+  }
+
+  void add(const Action& action) {
+    const std::size_t c = action.chunk.index();
+    const std::size_t m = action.micro.index();
+    switch (action.kind) {
+      case ActionKind::kLoad:
+      case ActionKind::kRecvTargets:
+      case ActionKind::kRecvActivation:
+      case ActionKind::kRecvGradient:
+        return;  // they take no time
+      case ActionKind::kSendTargets:
+        return send(first_target_ + m, owner(chunks_ - 1, m), prices_.target_bytes(),
+                    prices_.small_message_s(rank_));
+      case ActionKind::kForward:
+        if (c > 0 && owner(c - 1, m) != rank_) {
+          receive(c * micros_ + m, price(c).before.receive_s);
+        }
+        if (c + 1 == chunks_ && owner(0, m) != rank_) {
+          receive(first_target_ + m, prices_.small_message_s(rank_));
+        }
+        return compute(price(c).forward);
+      case ActionKind::kSendActivation:
+        return send((c + 1) * micros_ + m, owner(c + 1, m), prices_.boundary_bytes(c),
+                    price(c).after.send_s);
+      case ActionKind::kBackward:
+        receive_gradient(c, m);
+        return compute(price(c).backward);
+      case ActionKind::kBackwardInput:
+        receive_gradient(c, m);
+        return compute(price(c).backward_input);
+      case ActionKind::kBackwardWeight:
+        return compute(price(c).backward_weight);
+      case ActionKind::kSendGradient:
+        return send(first_gradient_ + (c - 1) * micros_ + m, owner(c - 1, m),
+                    prices_.boundary_bytes(c - 1), price(c).before.send_s);
+      case ActionKind::kReduce:
+        return reduce(sums_[c]);
+      case ActionKind::kReduceTied:
+        return reduce(sums_.back());
+      case ActionKind::kVote:
+        return vote();
+      case ActionKind::kStep:
+        return compute({optimizer_s_[rank_], 0});
+    }
+  }
+
+  void receive_gradient(std::size_t c, std::size_t m) {
+    if (c + 1 == chunks_ || owner(c + 1, m) == rank_) return;
+    receive(first_gradient_ + c * micros_ + m, price(c).after.receive_s);
+  }
+
+  void reduce(const Sum& sum) {
+    const std::vector<std::size_t>& numbers = sum.of_rank[rank_];
+    for (std::size_t n = sum.sent_early; n < numbers.size(); ++n) {
+      const ReducePrice& it = (*sum.prices)[numbers[n]];
+      if (it.message.from.index() == rank_) {
+        send_part(sum, numbers[n], it);
+      } else {
+        receive(sum.first_message + numbers[n], it.price.receive_s);
+      }
+    }
+  }
+
+  void send_part(const Sum& sum, std::size_t number, const ReducePrice& it) {
+    send(sum.first_message + number, it.message.to.index(), it.bytes, it.price.send_s);
+  }
+
+  // Rank 0 answers the votes once it has them all.
+  void vote() {
+    const double message_s = prices_.small_message_s(rank_);
+    if (rank_ > 0) {
+      send(first_vote_ + rank_, 0, prices_.vote_bytes(rank_), message_s);
+      return receive(first_verdict_ + rank_, message_s);
+    }
+    for (std::size_t from = 1; from < ranks_; ++from) receive(first_vote_ + from, message_s);
+    for (std::size_t to = 1; to < ranks_; ++to) {
+      send(first_verdict_ + to, to, prices_.verdict_bytes(), message_s);
+    }
+  }
+
+  void compute(const PricedTime& time) {
+    const bool draw = draw_seed_ && time.sigma_s > 0;
+    add_op(OpKind::kCompute, draw ? drawn_s(time, *draw_seed_, rank_, action_) : time.median_s, 0);
+  }
+
+  void send(std::size_t message, std::size_t to, double bytes, double seconds) {
+    program_.messages[message] = {bytes, static_cast<std::uint32_t>(rank_),
+                                  static_cast<std::uint32_t>(to)};
+    add_op(OpKind::kSend, seconds, message);
+  }
+
+  void receive(std::size_t message, double seconds) { add_op(OpKind::kReceive, seconds, message); }
+
+  void add_op(OpKind kind, double seconds, std::size_t message) {
+    program_.ops.push_back(
+        {seconds, static_cast<std::uint32_t>(action_), static_cast<std::uint32_t>(message), kind});
+  }
+
+  const HolderPrice& price(std::size_t chunk) const { return prices_.of(chunk, rank_); }
+
+  std::size_t owner(std::size_t chunk, std::size_t micro) const {
+    return schedule_.owners[chunk][micro].index();
+  }
+
+  const Schedule& schedule_;
+  const StepPrices& prices_;
+  const std::optional<std::uint64_t> draw_seed_;
+  const std::size_t chunks_;
+  const std::size_t micros_;
+  const std::size_t ranks_;
+  std::vector<double> optimizer_s_;        // [Rank]
+  std::vector<Sum> sums_;                  // [ChunkId] of R, and of T
+  std::vector<std::size_t> last_changes_;  // beside sums_, of the rank being compiled
+  std::size_t first_gradient_ = 0;
+  std::size_t first_target_ = 0;
+  std::size_t first_vote_ = 0;
+  std::size_t first_verdict_ = 0;
+  std::size_t rank_ = 0;    // being compiled
+  std::size_t action_ = 0;  // of it
+  StepProgram program_;
+};
+
+}  // namespace
+
+StepProgram compile_step(const Schedule& schedule,
+                         const Plan& plan,
+                         const CostModel& cost,
+                         const std::vector<int>& rank_slots,
+                         std::optional<std::uint64_t> draw_seed) {
+  const StepPrices prices(plan, cost, rank_slots);
+  return Compiler(schedule, plan, prices, draw_seed).compile();
+}
+
+}  // namespace motley

@@ -1,0 +1,55 @@
+#include "pipeline/execute/feedback_encoder.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+
+namespace motley {
+
+Result<std::unique_ptr<FeedbackEncoder>> FeedbackEncoder::make(const CompressorOptions& options) {
+  MOTLEY_ASSIGN(auto codec, make_gradient_codec(options));
+  return std::unique_ptr<FeedbackEncoder>(new FeedbackEncoder(options, std::move(codec)));
+}
+
+std::size_t FeedbackEncoder::encode(const WireSlice& slice,
+                                    std::span<float> values_N,
+                                    std::span<std::byte> wire_B) {
+  const std::size_t bytes = compressor_of(slice).encode(values_N, slice.step - 1, wire_B);
+  const auto decoded = codec_->decode(wire_B.first(bytes), values_N);
+  MOTLEY_CHECK(decoded.ok(), "'{}' cannot read what it wrote: {}", options_.chain,
+               decoded.error().what);
+  return bytes;
+}
+
+Result<void> FeedbackEncoder::decode(std::span<const std::byte> wire_B,
+                                     std::span<float> values_N) const {
+  return codec_->decode(wire_B, values_N);
+}
+
+Result<void> FeedbackEncoder::decode_add(std::span<const std::byte> wire_B,
+                                         std::span<float> sum_N) const {
+  return codec_->decode_add(wire_B, sum_N);
+}
+
+void FeedbackEncoder::forget() {
+  for (auto& [slice, compressor] : compressors_) compressor->reset();
+}
+
+void FeedbackEncoder::add_residuals(std::span<float> values_N) {
+  for (auto& [slice, compressor] : compressors_) {
+    const std::span<float> residual = compressor->residual();
+    for (std::size_t i = 0; i < residual.size(); ++i) values_N[slice.second + i] += residual[i];
+  }
+}
+
+GradientCompressor& FeedbackEncoder::compressor_of(const WireSlice& slice) {
+  std::unique_ptr<GradientCompressor>& compressor = compressors_[{slice.phase, slice.values.first}];
+  if (compressor == nullptr) {
+    auto made = GradientCompressor::make(options_, slice.values.count);
+    MOTLEY_CHECK(made.ok(), "'{}' was accepted before: {}", options_.chain, made.error().what);
+    compressor = std::move(made).value();
+  }
+  return *compressor;
+}
+
+}  // namespace motley

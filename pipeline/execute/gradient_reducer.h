@@ -1,0 +1,115 @@
+// GradientReducer: sums gradients over the ranks that hold them, on a thread of its own, while the
+// compute thread still works on the values before them.
+//
+// A step's sums run one after another, in the order in which all ranks begin them, so that no two
+// ranks wait for each other. Each sum follows a mark that the compute thread moves; what lies
+// behind it is this thread's until wait() returns. Encoding, adding and waiting for messages
+// happen here: the compute thread waits only for what is left when it has nothing else to do.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <thread>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/result.h"
+#include "comm/frames/frame_link.h"
+#include "compression/feedback/gradient_compressor.h"
+#include "pipeline/execute/feedback_encoder.h"
+#include "pipeline/execute/final_mark.h"
+#include "pipeline/execute/hierarchical_sum.h"
+#include "pipeline/schedule/sum_group.h"
+
+namespace motley {
+
+class GradientReducer {
+ public:
+  // One sum of a step. The same holders and the same number of values in every step.
+  struct Task {
+    SumId id;
+    SumGroup holders;         // this rank is one of them
+    std::span<float> values;  // lent until wait() returned
+  };
+
+  // Of now_s().
+  struct Span {
+    double start_s = 0;  // when the first values were final
+    double end_s = 0;
+  };
+
+  // The link's transport must outlive it. kConfig when the options name no codec.
+  [[nodiscard]] static Result<std::unique_ptr<GradientReducer>> make(
+      const FrameLink& link, Rank self, const CompressorOptions& options, double timeout_s);
+
+  // Abandons what is under way.
+  ~GradientReducer();
+
+  GradientReducer(const GradientReducer&) = delete;
+  GradientReducer& operator=(const GradientReducer&) = delete;
+
+  // Begins the sums of a step. kConfig as HierarchicalSum::make. REQUIRES: wait() returned for all
+  // sums of the step before.
+  [[nodiscard]] Result<void> begin(std::int64_t step, const std::vector<Task>& tasks);
+
+  // Whether the step has this sum.
+  [[nodiscard]] bool has(const SumId& id) const;
+
+  // The task's values from `first` on are final. REQUIRES: begin() had a task of this id.
+  void set_final(const SumId& id, std::size_t first);
+
+  // Waits until the task's values are the sums. Every wait for a message has its deadline in the
+  // sum, so that this one ends. Errors as HierarchicalSum::run. REQUIRES: all values are final.
+  [[nodiscard]] Result<Span> wait(const SumId& id);
+
+  // Drops what compressed messages left out so far. REQUIRES: no sum is under way.
+  void forget();
+
+  // Adds to `values` what this rank's messages of that sum left out so far. Over all ranks that is
+  // what the sums still owe. REQUIRES: no sum is under way; as many values as the sum has.
+  void add_residuals(const SumId& id, std::span<float> values);
+
+ private:
+  // Made at its first step.
+  struct Sum {
+    std::unique_ptr<FeedbackEncoder> encoder;
+    std::unique_ptr<HierarchicalSum> sum;
+  };
+
+  struct Running {
+    SumId id;
+    HierarchicalSum* sum = nullptr;
+    std::span<float> values;
+    std::unique_ptr<FinalMark> mark;
+    double start_s = 0;                     // the compute thread's; 0: nothing is final
+    std::optional<Result<double>> outcome;  // guarded by mutex_: when it ended
+  };
+
+  GradientReducer(const FrameLink& link, Rank self, CompressorOptions options, double timeout_s);
+
+  Result<Sum*> sum_for(const Task& task);
+  Running& running(const SumId& id);
+  void work();
+  [[nodiscard]] Result<double> carry_out(Running& running) const;
+
+  const Rank self_;
+  const CompressorOptions options_;
+  const double timeout_s_;
+  FrameLink link_;  // of the thread
+  std::map<SumId, Sum> sums_;
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool ending_ = false;           // guarded by mutex_
+  std::size_t next_ = 0;          // guarded by mutex_: the first of running_ that is not done
+  std::vector<Running> running_;  // of the step; changed only while all are done
+  std::int64_t step_ = 0;
+  std::thread thread_;
+};
+
+}  // namespace motley

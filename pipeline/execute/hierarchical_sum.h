@@ -1,0 +1,171 @@
+// HierarchicalSum: the sum of a gradient over the ranks that hold it (R, T), in place, by the
+// messages of an AllreducePlan.
+//
+// Several buckets are under way at once, each in a phase of its own, so that a wire has work in
+// both directions while this rank adds up, encodes or waits for somebody else. Inside a machine
+// values travel as fp32; between machines as the encoder makes them.
+//
+// The order of adding is fixed: the ranks of a machine as they are numbered, then the machines in
+// the order of their first ranks. So the sum has the same bits on all ranks, whichever message
+// comes first, and, without a lossy encoder, for every size of bucket and window. With one, the
+// ranks still agree bit by bit: whoever encodes goes on with what the others decode.
+//
+// Used by one thread, which may begin before all values are there. Wire format:
+// docs/formats/frame.md.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/result.h"
+#include "comm/frames/frame_link.h"
+#include "comm/transport/buffer_pool.h"
+#include "compression/codec/codec.h"
+#include "compression/kernels/sum_kernels.h"
+#include "pipeline/execute/final_mark.h"
+#include "pipeline/execute/slice_encoder.h"
+#include "pipeline/schedule/allreduce_plan.h"
+
+namespace motley {
+
+// Which gradients a rank sums with others; several such sums may be under way between two ranks.
+struct SumId {
+  FrameKind kind = FrameKind::kReplicaSum;  // or kTiedGradient
+  ChunkId chunk;                            // of kReplicaSum
+
+  friend auto operator<=>(const SumId&, const SumId&) = default;
+};
+
+[[nodiscard]] std::string to_words(const SumId& id);  // "chunk 3", "the tied gradients"
+
+struct HierarchicalSumOptions {
+  int window = 12;  // buckets under way at once; messages of each take about 4 buckets' memory
+  double timeout_s = 60;  // longest wait for one message
+};
+
+// What a bucket should have: long enough that a message's fixed cost does not count, short enough
+// that the first and the last one, in which a wire is idle, do not either.
+inline constexpr std::size_t kBucketValues = std::size_t{1} << 16;
+
+class HierarchicalSum {
+ public:
+  // All holders make it with the same name and plan. What is lent must outlive it. kConfig when
+  // there are more buckets than frames can number. REQUIRES: self is in the plan; window > 0.
+  [[nodiscard]] static Result<std::unique_ptr<HierarchicalSum>> make(
+      FrameLink& link,
+      Rank self,
+      const SumId& name,
+      const AllreducePlan& plan,
+      SliceEncoder& encoder,
+      const HierarchicalSumOptions& options);
+
+  // Called by all holders, with as many values each as the plan has; the first step is 1. Reads and
+  // writes no value before the mark says that it is final: `mark` rings bell(). Returns the seconds
+  // spent waiting for messages. kPeer when a rank is lost or late, kCorrupt when a message does not
+  // fit, kInternal when the mark was abandoned; the values are then worthless, and so is this
+  // object.
+  [[nodiscard]] Result<double> run(std::int64_t step,
+                                   std::span<float> values,
+                                   const FinalMark& mark);
+
+  // The same for values that are all final.
+  [[nodiscard]] Result<double> run(std::int64_t step, std::span<float> values);
+
+  [[nodiscard]] const std::shared_ptr<Bell>& bell() const { return bell_; }
+
+ private:
+  struct Expected {
+    ReduceMessage message;
+    std::size_t order = 0;  // of the sender's term: its place, or its machine
+  };
+
+  // What this rank sends and receives of a bucket, the same in every step.
+  struct Role {
+    std::array<std::vector<ReduceMessage>, kReducePhases> sends;
+    std::array<std::vector<Expected>, kReducePhases> receives;  // by range, then in order
+  };
+
+  struct Incoming {
+    const Expected* expected = nullptr;
+    PendingFrame frame;  // until it was waited for
+    Buffer buffer;       // from then on
+  };
+
+  struct Outgoing {
+    Pending pending;
+    Rank to;
+  };
+
+  // A bucket under way.
+  struct Active {
+    std::size_t bucket = 0;
+    std::size_t phase = 0;  // whose messages it waits for; kReducePhases: only for its sends
+    std::array<std::vector<Incoming>, kReducePhases> incoming;
+    std::vector<Outgoing> outgoing;
+
+    [[nodiscard]] bool is_done() const { return phase == kReducePhases && outgoing.empty(); }
+  };
+
+  HierarchicalSum(FrameLink& link,
+                  Rank self,
+                  const SumId& name,
+                  const AllreducePlan& plan,
+                  SliceEncoder& encoder,
+                  const HierarchicalSumOptions& options,
+                  std::unique_ptr<const Codec> plain);
+
+  [[nodiscard]] static Role role_in(const AllreducePlan& plan,
+                                    const ReduceBucket& bucket,
+                                    Rank self);
+
+  [[nodiscard]] bool may_begin(std::size_t bucket, const FinalMark& mark) const;
+  void begin(std::size_t bucket);
+  [[nodiscard]] Error abandoned() const;
+  Result<bool> advance(Active& active);
+  Result<void> wait_for_any(const Active& oldest);
+  [[nodiscard]] static Rank missing_from(const Active& active);
+  Result<void> take(const Active& active, Incoming& incoming);
+  Result<void> take_back(const Active& active, Outgoing& outgoing);
+  [[nodiscard]] static bool all_came(const Active& active);
+
+  Result<void> end_phase(Active& active);
+  Result<void> add_up(ReducePhase phase, std::span<const Incoming> terms);
+  void send_phase(Active& active);
+
+  [[nodiscard]] std::size_t bytes_max(ReducePhase phase, std::size_t count) const;
+  std::size_t encode(ReducePhase phase, ValueRange range, std::span<std::byte> wire);
+  Result<void> decode(ReducePhase phase, const Buffer& buffer, std::span<float> values) const;
+  Result<void> decode_add(ReducePhase phase, const Buffer& buffer, std::span<float> sum) const;
+
+  [[nodiscard]] Active& slot(std::size_t bucket);
+  [[nodiscard]] std::span<float> at(ValueRange range) const;
+  [[nodiscard]] FrameId id(std::size_t bucket, ReducePhase phase) const;
+  [[nodiscard]] std::string words(const Active& active) const;
+
+  FrameLink& link_;
+  const SumId name_;
+  SliceEncoder& encoder_;
+  const HierarchicalSumOptions options_;
+  const std::unique_ptr<const Codec> plain_;  // inside a machine
+  const std::size_t value_count_;
+  const std::size_t machine_;  // of this rank
+  const std::size_t place_;
+  std::vector<std::size_t> first_values_;                        // [bucket]
+  std::vector<Role> roles_;                                      // [bucket]
+  std::vector<Active> actives_;                                  // [bucket % window]
+  const std::shared_ptr<Bell> bell_ = std::make_shared<Bell>();  // of all that is under way
+  BufferPool buffers_;
+  SumKernels sums_ = best_sum_kernels();
+  std::vector<float> total_;
+
+  std::int64_t step_ = 0;  // of the run under way
+  std::span<float> values_;
+  double wait_s_ = 0;
+};
+
+}  // namespace motley

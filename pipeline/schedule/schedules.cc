@@ -1,0 +1,243 @@
+#include "pipeline/schedule/schedules.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <iterator>
+#include <utility>
+
+#include "base/check.h"
+#include "pipeline/schedule/list_schedule.h"
+#include "pipeline/schedule/tracks.h"
+
+namespace motley {
+namespace {
+
+using Actions = std::vector<Action>;
+
+// Puts loads, transfers, vote and step around the computing.
+class Decorator {
+ public:
+  explicit Decorator(const ScheduleInput& input)
+      : input_(input), last_(static_cast<int>(input.owners.size()) - 1) {}
+
+  // Receives stand kPostedAhead compute actions before the one which consumes them, so that a
+  // transfer and its decoding run while something else computes. Weight parts, which may be what
+  // that one waits beside, do not count.
+  Actions decorate(const Actions& computing) const {
+    Actions actions;
+    auto unposted = computing.begin();  // of which no receive was posted yet, nor of those behind
+    const auto post_next = [&] {
+      unposted = std::find_if(unposted, computing.end(), is_awaiting);
+      if (unposted != computing.end()) add_receives(actions, *unposted++);
+    };
+    for (int i = 0; i < kPostedAhead; ++i) post_next();
+    for (std::size_t i = 0; i < computing.size(); ++i) {
+      if (is_awaiting(computing[i])) post_next();
+      add_load(actions, computing[i]);
+      actions.push_back(computing[i]);
+      add_sends(actions, computing[i]);
+    }
+    return actions;
+  }
+
+ private:
+  // One would do where actions take longer than a message; a chunk of a single layer, which
+  // neighbours share, is computed faster than its input is decoded.
+  static constexpr int kPostedAhead = 2;
+
+  // Whether it may be about to consume something.
+  static bool is_awaiting(const Action& action) {
+    return action.kind != ActionKind::kBackwardWeight;
+  }
+
+  Rank owner(int chunk, MicroId micro) const {
+    return input_.owners[static_cast<std::size_t>(chunk)][micro.index()];
+  }
+
+  bool hands_over(int from_chunk, int to_chunk, MicroId micro) const {
+    return owner(from_chunk, micro) == owner(to_chunk, micro);
+  }
+
+  void add_receives(Actions& actions, const Action& consumer) const {
+    const int c = consumer.chunk.value;
+    if (consumer.kind != ActionKind::kForward) {
+      if (c < last_ && !hands_over(c + 1, c, consumer.micro)) {
+        actions.push_back({ActionKind::kRecvGradient, consumer.chunk, consumer.micro});
+      }
+      return;
+    }
+    if (c == last_ && !hands_over(0, last_, consumer.micro)) {
+      actions.push_back({ActionKind::kRecvTargets, {}, consumer.micro});
+    }
+    if (c > 0 && !hands_over(c - 1, c, consumer.micro)) {
+      actions.push_back({ActionKind::kRecvActivation, consumer.chunk, consumer.micro});
+    }
+  }
+
+  void add_load(Actions& actions, const Action& action) const {
+    if (action.kind != ActionKind::kForward || action.chunk.value != 0) return;
+    actions.push_back({ActionKind::kLoad, {}, action.micro});
+    if (!hands_over(0, last_, action.micro))
+      actions.push_back({ActionKind::kSendTargets, {}, action.micro});
+  }
+
+  void add_sends(Actions& actions, const Action& action) const {
+    const int c = action.chunk.value;
+    if (action.kind == ActionKind::kBackwardWeight) return;
+    if (action.kind == ActionKind::kForward) {
+      if (c < last_ && !hands_over(c, c + 1, action.micro)) {
+        actions.push_back({ActionKind::kSendActivation, action.chunk, action.micro});
+      }
+    } else if (c > 0 && !hands_over(c, c - 1, action.micro)) {
+      actions.push_back({ActionKind::kSendGradient, action.chunk, action.micro});
+    }
+  }
+
+  const ScheduleInput& input_;
+  int last_;
+};
+
+void check_input(const ScheduleInput& input) {
+  MOTLEY_CHECK(!input.owners.empty(), "a schedule needs a chunk");
+  MOTLEY_CHECK(input.micro_batches >= 1, "{} micro-batches", input.micro_batches);
+  for (const auto& owners : input.owners) {
+    MOTLEY_CHECK(static_cast<int>(owners.size()) == input.micro_batches,
+                 "{} owners of {} micro-batches", owners.size(), input.micro_batches);
+    for (const Rank rank : owners) {
+      MOTLEY_CHECK(rank.value >= 0 && rank.value < input.rank_count, "rank {} of {}", rank.value,
+                   input.rank_count);
+    }
+  }
+  MOTLEY_CHECK(
+      input.in_flight.empty() ||
+          (input.in_flight.size() == input.owners.size() &&
+           std::ranges::is_sorted(input.in_flight, std::greater{}) && input.in_flight.back() >= 1),
+      "windows that grow");
+  MOTLEY_CHECK(input.queued_weights.empty() ||
+                   (input.queued_weights.size() == input.owners.size() &&
+                    std::ranges::all_of(input.queued_weights, [](int most) { return most >= 1; })),
+               "weight parts that may not be queued");
+}
+
+// After all computing, so that no rank holds up another's computing. They come in one order on all
+// ranks, else two ranks could wait for each other: backwards, as their gradients are ready. That of
+// a tied parameter is ready in chunk 0 before the rest of that chunk.
+void add_reductions(Schedule& schedule, bool tied_across_ranks) {
+  const auto add = [&](const std::vector<Rank>& holders, const Action& action) {
+    for (const Rank rank : holders) schedule.ranks[rank.index()].push_back(action);
+  };
+  for (ChunkId chunk{schedule.chunk_count() - 1}; chunk.value >= 0; --chunk.value) {
+    if (chunk == ChunkId{0} && tied_across_ranks) {
+      const std::vector<Rank> ends = schedule.end_holders();
+      MOTLEY_CHECK(ends.size() > 1, "tied parameters on one rank");
+      add(ends, {ActionKind::kReduceTied, {}, {}});
+    }
+    const std::vector<Rank> holders = schedule.holders(chunk);
+    if (holders.size() > 1) add(holders, {ActionKind::kReduce, chunk, {}});
+  }
+}
+
+// computing: [Rank] F, B, BI and BW in order.
+Schedule assemble(std::string name,
+                  const ScheduleInput& input,
+                  const std::vector<Actions>& computing) {
+  Schedule schedule{std::move(name), input.micro_batches, input.owners, {}};
+  const Decorator decorator(input);
+  for (const Actions& actions : computing) schedule.ranks.push_back(decorator.decorate(actions));
+  return schedule;
+}
+
+Schedule training_schedule(std::string name,
+                           const ScheduleInput& input,
+                           const std::vector<Actions>& computing) {
+  Schedule schedule = assemble(std::move(name), input, computing);
+  add_reductions(schedule, input.tied_across_ranks);
+  for (Actions& actions : schedule.ranks) {
+    actions.push_back({ActionKind::kVote, {}, {}});
+    actions.push_back({ActionKind::kStep, {}, {}});
+  }
+  return schedule;
+}
+
+std::vector<Actions> by_windows(const ScheduleInput& input, const std::vector<int>& windows) {
+  check_input(input);
+  std::vector<Track> tracks;
+  for (std::size_t c = 0; c < input.owners.size(); ++c) {
+    std::ranges::move(tracks_of(input.owners[c], ChunkId{static_cast<std::int32_t>(c)}, windows[c]),
+                      std::back_inserter(tracks));
+  }
+  return merge_tracks(input, std::move(tracks));
+}
+
+std::vector<int> windows_of(const ScheduleInput& input) {
+  if (!input.in_flight.empty()) return input.in_flight;
+  std::vector<int> windows;
+  for (std::size_t behind = input.owners.size(); behind > 0; --behind) {
+    windows.push_back(static_cast<int>(behind));
+  }
+  return windows;
+}
+
+}  // namespace
+
+Schedule gpipe_schedule(const ScheduleInput& input) {
+  const std::vector<int> windows(input.owners.size(), input.micro_batches);
+  return training_schedule("gpipe", input, by_windows(input, windows));
+}
+
+Schedule one_f_one_b_schedule(const ScheduleInput& input) {
+  return training_schedule("1f1b", input, by_windows(input, windows_of(input)));
+}
+
+Schedule split_schedule(const ScheduleInput& input) {
+  check_input(input);
+  const std::vector<int> windows = windows_of(input);
+  const std::vector<int> queued_weights = input.queued_weights.empty()
+                                              ? std::vector(windows.size(), windows.front())
+                                              : input.queued_weights;
+  return training_schedule("split", input, list_schedule(input, windows, queued_weights));
+}
+
+Schedule forward_schedule(const ScheduleInput& input) {
+  check_input(input);
+  std::vector<Track> tracks;
+  for (int c = 0; c < static_cast<int>(input.owners.size()); ++c) {
+    for (Track& track :
+         tracks_of(input.owners[static_cast<std::size_t>(c)], {c}, input.micro_batches)) {
+      std::erase_if(track.order, [](const Action& a) { return a.kind != ActionKind::kForward; });
+      tracks.push_back(std::move(track));
+    }
+  }
+  Schedule schedule = assemble("forward", input, merge_tracks(input, std::move(tracks)));
+  for (Actions& actions : schedule.ranks) actions.push_back({ActionKind::kVote, {}, {}});
+  return schedule;
+}
+
+ScheduleInput schedule_input(const Plan& plan, bool tied_across_ranks) {
+  ScheduleInput input;
+  for (const ChunkPlan& chunk : plan.chunks) {
+    input.owners.push_back(micro_batch_owners(chunk, plan.micro_batches));
+    if (chunk.in_flight > 0) input.in_flight.push_back(chunk.in_flight);
+    if (chunk.queued_weights > 0) input.queued_weights.push_back(chunk.queued_weights);
+    ChunkTimes& times = input.times.emplace_back();
+    times.hop = chunk.hop_us;
+    for (const Replica& replica : chunk.replicas) times.replicas.push_back(replica.times);
+  }
+  input.rank_count = plan.rank_count();
+  input.micro_batches = plan.micro_batches;
+  input.tied_across_ranks = tied_across_ranks;
+  return input;
+}
+
+Result<Schedule> make_schedule(const Plan& plan, bool tied_across_ranks) {
+  const ScheduleInput input = schedule_input(plan, tied_across_ranks);
+  if (plan.schedule == "gpipe") return gpipe_schedule(input);
+  if (plan.schedule == "1f1b") return one_f_one_b_schedule(input);
+  if (plan.schedule == "split") return split_schedule(input);
+  return Error{ErrorCode::kConfig, fmt::format("unknown schedule '{}' in the plan", plan.schedule),
+               "", "use gpipe, 1f1b or split"};
+}
+
+}  // namespace motley

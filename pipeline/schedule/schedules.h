@@ -1,0 +1,77 @@
+// Generators of schedules, and the one check that all of them must pass.
+#pragma once
+
+#include <vector>
+
+#include "base/ids.h"
+#include "base/result.h"
+#include "pipeline/schedule/action.h"
+#include "plan/plan.h"
+
+namespace motley {
+
+// By what split backward is scheduled: in any unit, the same for all.
+struct ChunkTimes {
+  std::vector<PassTimes> replicas;  // of the chunk's ranks, ascending
+  std::int64_t hop = 0;             // of a message over the boundary after the chunk
+};
+
+struct ScheduleInput {
+  std::vector<std::vector<Rank>> owners;  // [ChunkId][MicroId]
+  int rank_count = 1;
+  int micro_batches = 1;
+  // Chunk 0 and the last chunk hold a tied parameter, and more than one rank has a use of it.
+  bool tied_across_ranks = false;
+  // [ChunkId] in 1F1B and split, micro-batches between forward and backward, from 1, not growing
+  // towards the end; empty = the chunks behind it plus one.
+  std::vector<int> in_flight;
+  // [ChunkId] in split, micro-batches that a replica may keep between the two parts of backward,
+  // from 1; empty = as many as are in flight in chunk 0.
+  std::vector<int> queued_weights;
+  // [ChunkId] for split; empty = each part takes one unit and messages none.
+  std::vector<ChunkTimes> times;
+};
+
+// GPipe: all forwards, then all backwards, each in micro-batch order.
+[[nodiscard]] Schedule gpipe_schedule(const ScheduleInput& input);
+
+// 1F1B: a chunk warms up with as many forwards as may be in flight, then alternates; its replicas
+// do so together, each with its own micro-batches. More of them in flight hide slow links.
+// On each rank backwards run in micro-batch order, as in every schedule here: sums keep their
+// order, so results do not depend on the schedule. Receives are posted two compute actions before
+// they are needed, so each transfer and its decoding run while something else computes.
+[[nodiscard]] Schedule one_f_one_b_schedule(const ScheduleInput& input);
+
+// Split: backward in two parts, in an order found by list scheduling
+// (pipeline/schedule/list_schedule.h). The gradient of the input goes to the previous chunk at
+// once; the weight part, which nobody waits for, is put off until its rank would wait, runs into
+// the bound of queued ones or has nothing else left to do. The weight parts of a chunk run in
+// micro-batch order too.
+[[nodiscard]] Schedule split_schedule(const ScheduleInput& input);
+
+// Forwards only, for evaluation.
+[[nodiscard]] Schedule forward_schedule(const ScheduleInput& input);
+
+// Who computes what and where, as the plan says.
+[[nodiscard]] ScheduleInput schedule_input(const Plan& plan, bool tied_across_ranks);
+
+// The training schedule that a plan names. kConfig for an unknown name.
+[[nodiscard]] Result<Schedule> make_schedule(const Plan& plan, bool tied_across_ranks);
+
+// Micro-batches between forward and backward, and between the two parts of backward, at once, and
+// posted receives.
+struct ScheduleStats {
+  std::vector<int> peak_in_flight;        // [ChunkId], of the replica that holds most
+  std::vector<int> peak_queued_weights;   // [ChunkId], of the replica that holds most
+  std::vector<int> peak_posted_receives;  // [Rank]
+};
+
+// Proves, by running it without computing, that every micro-batch passes every chunk exactly once
+// forward and (unless forward only) backward in micro-batch order, whole or in its two parts, each
+// of them in that order, every send has its receive, each holder of a replicated chunk sums its
+// gradient once, nothing deadlocks, and vote and step come once, last. kInternal, with the
+// schedule's text and the offending action, when it does not hold. Kept apart from the generators:
+// it is their oracle.
+[[nodiscard]] Result<ScheduleStats> validate_schedule(const Schedule& schedule);
+
+}  // namespace motley

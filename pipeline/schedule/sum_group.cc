@@ -1,0 +1,21 @@
+#include "pipeline/schedule/sum_group.h"
+
+#include <string>
+#include <utility>
+
+namespace motley {
+
+SumGroup sum_group(const Plan& plan, std::span<const Rank> ranks) {
+  SumGroup group;
+  group.machines = ranks_by_machine(
+      ranks, [&](Rank rank) -> const std::string& { return plan.ranks[rank.index()].machine; });
+  for (const std::vector<Rank>& members : group.machines) {
+    const std::int64_t speed = plan.ranks[members.front().index()].link_mbps;
+    // One unknown speed leaves the others without meaning.
+    if (speed == 0) return {std::move(group.machines), {}};
+    group.link_speeds.push_back(speed);
+  }
+  return group;
+}
+
+}  // namespace motley

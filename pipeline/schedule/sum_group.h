@@ -1,0 +1,22 @@
+// SumGroup: who takes part in a sum, and how fast their machines' links are.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/ids.h"
+#include "pipeline/schedule/allreduce_plan.h"
+#include "plan/plan.h"
+
+namespace motley {
+
+struct SumGroup {
+  RanksByMachine machines;
+  std::vector<std::int64_t> link_speeds;  // [machine], in Mbit/s; empty where the plan has none
+};
+
+// As every rank has to see it. REQUIRES: ranks ascend.
+[[nodiscard]] SumGroup sum_group(const Plan& plan, std::span<const Rank> ranks);
+
+}  // namespace motley

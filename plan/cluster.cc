@@ -1,0 +1,42 @@
+#include "plan/cluster.h"
+
+#include <algorithm>
+
+namespace motley {
+
+const Machine* Cluster::find(const std::string& name) const {
+  const auto it = std::find_if(machines.begin(), machines.end(),
+                               [&](const Machine& m) { return m.name == name; });
+  return it == machines.end() ? nullptr : &*it;
+}
+
+LinkSpeed Cluster::link(const std::string& from, const std::string& to) const {
+  if (from == to) return local;
+  const auto it = std::find_if(links.begin(), links.end(),
+                               [&](const LinkOverride& l) { return l.from == from && l.to == to; });
+  return it == links.end() ? network : it->speed;
+}
+
+bool is_virtual_device(std::string_view device) {
+  return device == "virtual" || device.starts_with("virtual:");
+}
+
+bool leaves_processor_free(std::string_view device) {
+  return device != "cpu" && !device.starts_with("cpu:");
+}
+
+bool is_virtual(const Cluster& cluster) {
+  return std::any_of(cluster.machines.begin(), cluster.machines.end(),
+                     [](const Machine& machine) { return machine.virtual_speed.has_value(); });
+}
+
+Cluster local_cluster(int devices) {
+  Machine machine;
+  machine.name = "local";
+  machine.devices.assign(static_cast<std::size_t>(devices), "cpu");
+  Cluster cluster;
+  cluster.machines.push_back(std::move(machine));
+  return cluster;
+}
+
+}  // namespace motley

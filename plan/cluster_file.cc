@@ -1,0 +1,277 @@
+// Reads a cluster file: docs/formats/cluster.md.
+#include <arpa/inet.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <set>
+
+#include "base/toml.h"
+#include "plan/cluster.h"
+#include "plan/json_fields.h"
+#include "plan/toml_table.h"
+
+namespace motley {
+namespace {
+
+constexpr double kBytesPerMegabit = 1e6 / 8;
+constexpr double kSecondsPerMicrosecond = 1e-6;
+constexpr double kBandwidthMinMbps = 1e-3;
+constexpr double kBandwidthMaxMbps = 1e9;
+constexpr double kLatencyMaxUs = 60e6;
+constexpr double kMemoryMaxGib = 1e6;
+constexpr double kCpuShareMax = 4096;
+constexpr int kThreadsMax = 4096;
+// Wide enough for any device, and narrow enough that no time overflows.
+constexpr double kSpeedMin = 1e-3;
+constexpr double kSpeedMax = 1e12;
+constexpr std::size_t kMachinesMax = 4096;
+constexpr std::size_t kDevicesMax = 4096;
+constexpr std::size_t kLinksMax = 65'536;
+
+bool is_numeric_address(const std::string& address) {
+  std::array<unsigned char, sizeof(in6_addr)> bytes;
+  return inet_pton(AF_INET, address.c_str(), bytes.data()) == 1 ||
+         inet_pton(AF_INET6, address.c_str(), bytes.data()) == 1;
+}
+
+bool is_loopback(const std::string& address) {
+  return address.empty() || address.starts_with("127.") || address == "::1";
+}
+
+std::vector<std::string> ssh_shell(const std::string& destination) {
+  return {"ssh", "-o", "BatchMode=yes", "-T", destination};
+}
+
+// The three ways to say how commands are started there; without any of them the address decides.
+Result<void> read_shell(TomlTable& table, Machine& machine) {
+  std::string ssh;
+  MOTLEY_TRY(table.read("ssh", ssh));
+  MOTLEY_TRY(table.read("shell", machine.shell));
+  if (table.has("ssh") && table.has("shell")) {
+    return table.bad("ssh", "'ssh' and 'shell' both say how to start commands there",
+                     "keep one of them");
+  }
+  // A destination that begins with '-' would be an option of ssh.
+  if (table.has("ssh") && (ssh.empty() || ssh.front() == '-')) {
+    return table.bad("ssh", "not an ssh destination", "write a host name or USER@HOST");
+  }
+  if (!ssh.empty()) {
+    machine.shell = ssh_shell(ssh);
+  } else if (!table.has("shell") && !is_loopback(machine.address)) {
+    machine.shell = ssh_shell(machine.address);
+  }
+  return {};
+}
+
+// The table [machine.virtual], which stands where the devices are virtual and nowhere else.
+Result<std::optional<VirtualSpeed>> read_virtual_speed(TomlTable& table, const Machine& machine) {
+  MOTLEY_ASSIGN(auto own, table.table("virtual"));
+  const auto count = std::ranges::count_if(machine.devices, is_virtual_device);
+  if (!own) {
+    if (count == 0) return std::optional<VirtualSpeed>();
+    return table.bad("devices", "nothing says how fast its virtual devices are",
+                     "add [machine.virtual] with tokens_per_s or gflops below it");
+  }
+  VirtualSpeed speed;
+  MOTLEY_TRY(own->read("tokens_per_s", speed.tokens_per_s, kSpeedMin, kSpeedMax));
+  MOTLEY_TRY(own->read("gflops", speed.gflops, kSpeedMin, kSpeedMax));
+  MOTLEY_TRY(own->finish());
+  if (own->has("tokens_per_s") == own->has("gflops")) {
+    return own->bad("",
+                    own->has("gflops") ? "'tokens_per_s' and 'gflops' both say how fast it is"
+                                       : "it does not say how fast a device is",
+                    "give one of tokens_per_s and gflops");
+  }
+  if (count != std::ssize(machine.devices)) {
+    return own->bad(
+        "", count == 0 ? "the machine has no virtual device" : "the machine has other devices too",
+        "write devices = [\"virtual\"], or leave [machine.virtual] out");
+  }
+  if (machine.memory_gib == 0) {
+    return own->bad("", "nothing says how much memory the virtual devices have",
+                    "add memory_gib to the machine, for all its devices together");
+  }
+  return std::optional(speed);
+}
+
+// What a virtual device hands on is noise: nothing real can be trained on it.
+Result<void> check_all_virtual(const std::vector<Machine>& machines,
+                               const std::vector<TomlTable>& tables) {
+  const auto is_waited = [](const Machine& machine) { return machine.virtual_speed.has_value(); };
+  const auto first = std::ranges::find_if(machines, is_waited);
+  const auto real = std::ranges::find_if_not(machines, is_waited);
+  if (first == machines.end() || real == machines.end()) return {};
+  return tables[static_cast<std::size_t>(real - machines.begin())].bad(
+      "", fmt::format("'{}' has real devices and '{}' virtual ones", real->name, first->name),
+      "make all machines virtual, or none");
+}
+
+Result<Machine> read_machine(TomlTable& table) {
+  Machine machine;
+  MOTLEY_TRY(table.read("name", machine.name));
+  MOTLEY_TRY(table.read("address", machine.address));
+  MOTLEY_TRY(read_shell(table, machine));
+  MOTLEY_TRY(table.read("devices", machine.devices));
+  MOTLEY_TRY(table.read("memory_gib", machine.memory_gib, 0, kMemoryMaxGib));
+  MOTLEY_TRY(table.read("threads", machine.threads, 0, kThreadsMax));
+  MOTLEY_TRY(table.read("interface", machine.interface));
+  MOTLEY_TRY(table.read("cpu_share", machine.cpu_share, 0, kCpuShareMax));
+  MOTLEY_TRY(table.read("motley_dir", machine.motley_dir));
+  MOTLEY_ASSIGN(machine.virtual_speed, read_virtual_speed(table, machine));
+  MOTLEY_TRY(table.finish());
+  if (!table.has("name"))
+    return table.bad("", "it has no name", "add name = \"…\" below [[machine]]");
+  if (!is_word(machine.name, kMachineNameOthers)) {
+    return table.bad("name",
+                     "a name is 1 to 200 letters, digits, '.', '_' and '-', and nothing else",
+                     "rename the machine");
+  }
+  if (!machine.address.empty() && !is_numeric_address(machine.address)) {
+    return table.bad("address", "a numeric IP address was expected",
+                     "write the address, and put a host name into 'ssh'");
+  }
+  for (std::size_t d = 0; d < machine.devices.size(); ++d) {
+    if (is_word(machine.devices[d], kDeviceNameOthers)) continue;
+    return table.bad(fmt::format("devices[{}]", d),
+                     fmt::format("'{}' does not name a device", excerpt(machine.devices[d])),
+                     "write cpu, virtual, cuda:0, …");
+  }
+  if (machine.devices.empty()) {
+    return table.bad("devices", "it has no device", "list one, or remove the machine");
+  }
+  return machine;
+}
+
+Result<LinkSpeed> read_speed(TomlTable& table, const LinkSpeed& otherwise) {
+  double bandwidth_mbps = otherwise.bandwidth_bytes_per_s / kBytesPerMegabit;
+  double latency_us = otherwise.latency_s / kSecondsPerMicrosecond;
+  MOTLEY_TRY(table.read("bandwidth_mbps", bandwidth_mbps, kBandwidthMinMbps, kBandwidthMaxMbps));
+  MOTLEY_TRY(table.read("latency_us", latency_us, 0, kLatencyMaxUs));
+  return LinkSpeed{
+      table.has("bandwidth_mbps") ? bandwidth_mbps * kBytesPerMegabit
+                                  : otherwise.bandwidth_bytes_per_s,
+      table.has("latency_us") ? latency_us * kSecondsPerMicrosecond : otherwise.latency_s};
+}
+
+Result<std::vector<Machine>> read_machines(TomlTable& root, std::vector<TomlTable>& tables) {
+  if (tables.size() > kMachinesMax) {
+    return root.bad("machine", fmt::format("it has {} machines", tables.size()),
+                    fmt::format("list at most {}", kMachinesMax));
+  }
+  std::vector<Machine> machines;
+  std::set<std::string> names;
+  std::size_t devices = 0;
+  for (TomlTable& table : tables) {
+    MOTLEY_ASSIGN(Machine machine, read_machine(table));
+    if (!names.insert(machine.name).second) {
+      return table.bad("name", fmt::format("two machines are named '{}'", machine.name),
+                       "rename one of them");
+    }
+    devices += machine.devices.size();
+    if (devices > kDevicesMax) {
+      return table.bad("devices", fmt::format("up to here the cluster has {} devices", devices),
+                       fmt::format("list at most {}", kDevicesMax));
+    }
+    machines.push_back(std::move(machine));
+  }
+  return machines;
+}
+
+std::vector<std::string> names_of(const std::vector<Machine>& machines) {
+  std::vector<std::string> names;
+  names.reserve(machines.size());
+  for (const Machine& machine : machines) names.push_back(machine.name);
+  return names;
+}
+
+Result<LinkOverride> read_link(TomlTable& table, const Cluster& cluster) {
+  LinkOverride link;
+  MOTLEY_TRY(table.read("from", link.from));
+  MOTLEY_TRY(table.read("to", link.to));
+  MOTLEY_ASSIGN(link.speed, read_speed(table, cluster.network));
+  MOTLEY_TRY(table.finish());
+  for (const auto& [key, name] : {std::pair("from", link.from), {"to", link.to}}) {
+    if (!table.has(key)) {
+      return table.bad("", fmt::format("it has no '{}'", key),
+                       fmt::format("add {} = \"…\" with the name of a machine", key));
+    }
+    if (cluster.find(name) != nullptr) continue;
+    const std::vector<std::string> names = names_of(cluster.machines);
+    const std::string close = closest_word(name, names);
+    return table.bad(
+        key, fmt::format("no machine is named '{}'", excerpt(name)),
+        close.empty() ? "name a machine of this file" : fmt::format("did you mean '{}'?", close));
+  }
+  if (link.from == link.to) {
+    return table.bad("to", "both ends are the same machine", "name two machines");
+  }
+  return link;
+}
+
+Result<std::vector<LinkOverride>> read_links(TomlTable& root, const Cluster& cluster) {
+  MOTLEY_ASSIGN(auto tables, root.tables("link"));
+  if (tables.size() > kLinksMax) {
+    return root.bad("link", fmt::format("it has {} links", tables.size()),
+                    fmt::format("list at most {}, and set [network] for the others", kLinksMax));
+  }
+  std::vector<LinkOverride> links;
+  std::set<std::pair<std::string, std::string>> seen;
+  for (TomlTable& table : tables) {
+    MOTLEY_ASSIGN(LinkOverride link, read_link(table, cluster));
+    if (!seen.insert({link.from, link.to}).second) {
+      return table.bad("", "this link stands in the file twice", "remove one of them");
+    }
+    links.push_back(std::move(link));
+  }
+  return links;
+}
+
+// Machines of one group must be able to reach each other. `tables` is [MachineId], as `machines`.
+Result<void> check_addresses(const std::vector<Machine>& machines,
+                             const std::vector<TomlTable>& tables) {
+  const auto loopback = [](const Machine& m) { return is_loopback(m.address); };
+  const auto here = std::find_if(machines.begin(), machines.end(), loopback);
+  const auto there = std::find_if_not(machines.begin(), machines.end(), loopback);
+  if (here != machines.end() && there != machines.end()) {
+    const TomlTable& table = tables[static_cast<std::size_t>(here - machines.begin())];
+    return table.bad(table.has("address") ? "address" : "",
+                     fmt::format("'{}' has no address that '{}' ({}) can reach", here->name,
+                                 there->name, there->address),
+                     fmt::format("give '{}' its address in that network", here->name));
+  }
+  if (machines.size() == 1) return {};
+  for (std::size_t m = 0; m < machines.size(); ++m) {
+    if (machines[m].shell.empty() || !machines[m].address.empty()) continue;
+    return tables[m].bad(
+        "", fmt::format("'{}' is started by a remote shell and has no address", machines[m].name),
+        "add address = \"…\", so that the others reach it");
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<Cluster> parse_cluster(std::string_view toml_text, const std::string& source) {
+  MOTLEY_ASSIGN(const TomlDocument document, parse_toml(toml_text, source));
+  TomlTable root(document);
+  Cluster cluster;
+  MOTLEY_ASSIGN(auto network, root.table("network"));
+  if (network) {
+    MOTLEY_ASSIGN(cluster.network, read_speed(*network, cluster.network));
+    MOTLEY_TRY(network->read("trusted", cluster.trusted));
+    MOTLEY_TRY(network->finish());
+  }
+  MOTLEY_ASSIGN(auto machine_tables, root.tables("machine"));
+  MOTLEY_ASSIGN(cluster.machines, read_machines(root, machine_tables));
+  MOTLEY_ASSIGN(cluster.links, read_links(root, cluster));
+  MOTLEY_TRY(root.finish());
+  if (cluster.machines.empty()) {
+    return root.bad("", "it has no machine", "add a [[machine]] with name and address");
+  }
+  MOTLEY_TRY(check_addresses(cluster.machines, machine_tables));
+  MOTLEY_TRY(check_all_virtual(cluster.machines, machine_tables));
+  return cluster;
+}
+
+}  // namespace motley

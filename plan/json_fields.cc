@@ -1,0 +1,170 @@
+#include "plan/json_fields.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string_view>
+
+namespace motley {
+namespace {
+
+constexpr std::size_t kTextMax = 4096;
+
+JsonPath longer(JsonPath path, std::variant<std::string, std::size_t> step) {
+  path.push_back(std::move(step));
+  return path;
+}
+
+}  // namespace
+
+Result<std::int64_t> JsonFields::integer(const char* key,
+                                         std::int64_t min,
+                                         std::int64_t max) const {
+  MOTLEY_ASSIGN(const JsonFields field, member(key));
+  const Json& json = *field.value_;
+  if (!json.is_number_integer()) return field.bad("a whole number was expected");
+  // What only fits unsigned would become negative.
+  constexpr std::uint64_t kSignedMax = std::numeric_limits<std::int64_t>::max();
+  const bool large = json.is_number_unsigned() && json.get<std::uint64_t>() > kSignedMax;
+  const auto value = json.get<std::int64_t>();
+  if (large || value < min || value > max) {
+    return field.bad(fmt::format("it is {}; from {} to {} was expected", json.dump(), min, max));
+  }
+  return value;
+}
+
+Result<double> JsonFields::quantity(const char* key, double max) const {
+  MOTLEY_ASSIGN(const JsonFields field, member(key));
+  if (!field.value_->is_number()) return field.bad("a number was expected");
+  const auto value = field.value_->get<double>();
+  // Written so that NaN is refused too.
+  if (!(value >= 0 && value <= max)) {
+    return field.bad(fmt::format("it is {}; from 0 to {} was expected", value, max));
+  }
+  return value;
+}
+
+Result<bool> JsonFields::flag(const char* key) const {
+  MOTLEY_ASSIGN(const JsonFields field, member(key));
+  if (!field.value_->is_boolean()) return field.bad("true or false was expected");
+  return field.value_->get<bool>();
+}
+
+Result<bool> JsonFields::boolean(const char* key) const {
+  MOTLEY_ASSIGN(const JsonFields field, member(key));
+  if (!field.value_->is_boolean()) return field.bad("true or false was expected");
+  return field.value_->get<bool>();
+}
+
+Result<std::string> JsonFields::text(const char* key) const {
+  MOTLEY_ASSIGN(const JsonFields field, member(key));
+  return field.as_text();
+}
+
+Result<std::string> JsonFields::word(const char* key, const char* others) const {
+  MOTLEY_ASSIGN(const JsonFields field, member(key));
+  MOTLEY_ASSIGN(std::string value, field.as_text());
+  if (!is_word(value, others)) {
+    return field.bad(fmt::format("it is '{}'; 1 to 200 letters, digits and '{}' may stand here",
+                                 excerpt(value), others));
+  }
+  return value;
+}
+
+Result<std::vector<JsonFields>> JsonFields::items(const char* key,
+                                                  std::size_t size_min,
+                                                  std::size_t size_max) const {
+  MOTLEY_ASSIGN(const JsonFields field, member(key));
+  return field.items(size_min, size_max);
+}
+
+Result<std::vector<JsonFields>> JsonFields::items(std::size_t size_min,
+                                                  std::size_t size_max) const {
+  if (!value_->is_array()) return bad("an array was expected");
+  if (value_->size() < size_min || value_->size() > size_max) {
+    return bad(
+        fmt::format("it has {} items; {} to {} were expected", value_->size(), size_min, size_max));
+  }
+  std::vector<JsonFields> items;
+  for (const Json& item : *value_) {
+    items.push_back(JsonFields(*this, item, longer(path_, items.size())));
+  }
+  return items;
+}
+
+Result<std::vector<std::pair<std::string, JsonFields>>> JsonFields::members(
+    const char* key, std::size_t size_max) const {
+  MOTLEY_ASSIGN(const JsonFields field, member(key));
+  const Json& json = *field.value_;
+  if (!json.is_object()) return field.bad("an object was expected");
+  if (json.size() > size_max) {
+    return field.bad(
+        fmt::format("it has {} members; at most {} were expected", json.size(), size_max));
+  }
+  std::vector<std::pair<std::string, JsonFields>> members;
+  for (const auto& [name, value] : json.items()) {
+    members.emplace_back(name, JsonFields(field, value, longer(field.path_, name)));
+  }
+  return members;
+}
+
+Result<std::vector<std::string>> JsonFields::texts(const char* key, std::size_t size_max) const {
+  MOTLEY_ASSIGN(const auto fields, items(key, 0, size_max));
+  std::vector<std::string> texts;
+  for (const JsonFields& field : fields) {
+    MOTLEY_ASSIGN(std::string text, field.as_text());
+    texts.push_back(std::move(text));
+  }
+  return texts;
+}
+
+Result<void> JsonFields::header(const std::string& format, std::int64_t version) const {
+  MOTLEY_ASSIGN(const std::string found, text("format"));
+  if (found != format) {
+    return bad("format", fmt::format("it is '{}', not '{}'", excerpt(found), format));
+  }
+  constexpr std::int64_t kVersionMax = 1'000'000;
+  MOTLEY_ASSIGN(const std::int64_t found_version, integer("version", 0, kVersionMax));
+  if (found_version != version) {
+    return bad("version", fmt::format("it is {}; this program reads {}", found_version, version));
+  }
+  return {};
+}
+
+Error JsonFields::bad(const std::string& cause) const {
+  const std::string name = path_.empty() ? "JSON" : fmt::format("'{}'", describe(path_));
+  return {code_, fmt::format("unusable {}, {}", name, source_->where(path_)), cause,
+          "make the file again, or correct it"};
+}
+
+Error JsonFields::bad(const char* key, const std::string& cause) const {
+  const auto field = member(key);
+  return field.ok() ? field->bad(cause) : field.error();
+}
+
+Result<JsonFields> JsonFields::member(const char* key) const {
+  if (!value_->is_object()) return bad("an object was expected");
+  const auto it = value_->find(key);
+  if (it == value_->end()) return bad(fmt::format("key '{}' is missing", key));
+  return JsonFields(*this, *it, longer(path_, key));
+}
+
+Result<std::string> JsonFields::as_text() const {
+  if (!value_->is_string()) return bad("a string was expected");
+  auto text = value_->get<std::string>();
+  if (text.size() > kTextMax) return bad(fmt::format("it is longer than {} bytes", kTextMax));
+  return text;
+}
+
+bool is_word(const std::string& text, const char* others) {
+  constexpr std::size_t kLengthMax = 200;
+  const std::string_view extra = others;
+  return !text.empty() && text.size() <= kLengthMax &&
+         std::all_of(text.begin(), text.end(), [&](char c) {
+           return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                  extra.find(c) != std::string_view::npos;
+         });
+}
+
+}  // namespace motley

@@ -1,0 +1,128 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <limits>
+
+#include "base/hex.h"
+#include "base/secret.h"
+#include "job/config_io.h"
+#include "protocol/protocol.h"
+
+namespace motley {
+namespace {
+
+Error job_error(const std::string& source, const std::string& cause) {
+  return {ErrorCode::kCorrupt, fmt::format("unusable job, {}", source), cause,
+          "use the same version of Motley on every machine"};
+}
+
+// A member that must be an integer in [least, most].
+template <class Int>
+Result<Int> get_integer(
+    const Json& json, const char* key, Int least, Int most, const std::string& source) {
+  MOTLEY_ASSIGN(const std::int64_t value, json_get<std::int64_t>(json, key, source));
+  if (value < std::int64_t{least} || value > std::int64_t{most}) {
+    return job_error(source,
+                     fmt::format("'{}' is {}, not between {} and {}", key, value, least, most));
+  }
+  return static_cast<Int>(value);
+}
+
+// Never quoted in an error.
+Result<std::string> get_secret(const Json& json, const std::string& source) {
+  MOTLEY_ASSIGN(const std::string text, json_get<std::string>(json, "secret", source));
+  const auto bytes = from_hex(text);
+  if (!bytes || (!bytes->empty() && bytes->size() != kSecretBytes)) {
+    return job_error(source, "'secret' is not one");
+  }
+  return std::string(bytes->begin(), bytes->end());
+}
+
+// The launcher has checked them where they were written.
+Result<std::optional<VirtualSpeed>> get_virtual_speed(const Json& json, const std::string& source) {
+  if (!json.contains("virtual")) return std::optional<VirtualSpeed>();
+  VirtualSpeed speed;
+  MOTLEY_ASSIGN(speed.tokens_per_s, json_get<double>(json["virtual"], "tokens_per_s", source));
+  MOTLEY_ASSIGN(speed.gflops, json_get<double>(json["virtual"], "gflops", source));
+  if (!(speed.tokens_per_s >= 0 && speed.gflops >= 0 && speed.tokens_per_s + speed.gflops > 0)) {
+    return job_error(source, "'virtual' has no speed");
+  }
+  return std::optional(speed);
+}
+
+}  // namespace
+
+Json job_to_json(const Job& job) {
+  Json json = {{"protocol", kProtocolVersion}, {"verb", job.verb}};
+  json["config"] = config_to_json(job.config);
+  if (job.verb == "train") {
+    json["plan"] = plan_to_json(job.plan);
+    json["rank"] = job.rank.value;
+    json["epoch"] = job.epoch;
+  }
+  json["run_dir"] = job.run_dir;
+  json["resume_from"] = job.resume_from;
+  json["stop_after"] = job.stop_after;
+  json["bind_address"] = job.bind_address;
+  json["interface"] = job.interface;
+  json["secret"] = to_hex(job.secret);
+  json["local_shortcut"] = job.local_shortcut;
+  json["device"] = job.device;
+  json["threads"] = job.threads;
+  if (job.virtual_speed) {
+    json["virtual"] = {{"tokens_per_s", job.virtual_speed->tokens_per_s},
+                       {"gflops", job.virtual_speed->gflops}};
+  }
+  json["options"] = job.options;
+  return json;
+}
+
+Result<Job> job_from_json(const Json& json, const std::string& source) {
+  constexpr std::int64_t kStepsMax = std::numeric_limits<std::int64_t>::max();
+  MOTLEY_ASSIGN(const std::int64_t protocol, json_get<std::int64_t>(json, "protocol", source));
+  if (protocol != kProtocolVersion) {
+    return job_error(source, fmt::format("protocol {}; this program speaks protocol {}", protocol,
+                                         kProtocolVersion));
+  }
+  Job job;
+  MOTLEY_ASSIGN(job.verb, json_get<std::string>(json, "verb", source));
+  constexpr std::array kVerbs = {"train", "profile", "probe", "allreduce", "doctor", "generate"};
+  if (std::ranges::find(kVerbs, job.verb) == kVerbs.end()) {
+    return job_error(source, fmt::format("the verb '{}' is not known", job.verb));
+  }
+  if (!json.contains("config")) return job_error(source, "'config' is missing");
+  MOTLEY_ASSIGN(job.config, config_from_json(json["config"], source));
+  if (job.verb == "train") {
+    if (!json.contains("plan")) return job_error(source, "'plan' is missing");
+    MOTLEY_ASSIGN(job.plan, plan_from_json(json["plan"], source));
+    MOTLEY_ASSIGN(job.rank.value,
+                  get_integer<std::int32_t>(json, "rank", 0, job.plan.rank_count() - 1, source));
+    MOTLEY_ASSIGN(job.epoch,
+                  get_integer<std::uint32_t>(json, "epoch", 0,
+                                             std::numeric_limits<std::uint32_t>::max(), source));
+  }
+  MOTLEY_ASSIGN(job.run_dir, json_get<std::string>(json, "run_dir", source));
+  MOTLEY_ASSIGN(job.resume_from, json_get<std::string>(json, "resume_from", source));
+  MOTLEY_ASSIGN(job.stop_after,
+                get_integer<std::int64_t>(json, "stop_after", 0, kStepsMax, source));
+  MOTLEY_ASSIGN(job.bind_address, json_get<std::string>(json, "bind_address", source));
+  MOTLEY_ASSIGN(job.interface, json_get<std::string>(json, "interface", source));
+  MOTLEY_ASSIGN(job.secret, get_secret(json, source));
+  MOTLEY_ASSIGN(job.local_shortcut, json_get<bool>(json, "local_shortcut", source));
+  MOTLEY_ASSIGN(job.device, json_get<std::string>(json, "device", source));
+  MOTLEY_ASSIGN(job.threads, get_integer<int>(json, "threads", 1, 4096, source));
+  MOTLEY_ASSIGN(job.virtual_speed, get_virtual_speed(json, source));
+  const bool computes = job.verb == "train" || job.verb == "profile";
+  if (computes && is_virtual_device(job.device) != job.virtual_speed.has_value()) {
+    return job_error(source, fmt::format("device '{}' and 'virtual' contradict each other",
+                                         excerpt(job.device)));
+  }
+  if (!json.contains("options") || !json["options"].is_object()) {
+    return job_error(source, "'options' is missing or not an object");
+  }
+  job.options = json["options"];
+  return job;
+}
+
+}  // namespace motley

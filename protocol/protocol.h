@@ -1,0 +1,73 @@
+// What the launcher and a stage process say to each other: JSON objects, one a line, the launcher's
+// on the worker's stdin, the worker's on its stdout. Documented in docs/formats/protocol.md.
+// The same bytes whether the worker was started here, through ssh or through any other prefix.
+//
+//   launcher -> worker   {"job": …}  {"addresses": […]}  {"stop": true}; end of file = stop at once
+//   worker -> launcher   {"event": "hello" | "address" | "ready" | "beat" | "step" | "shard" |
+//                          "trace" | "result" | "error" | "done", …}
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+#include "base/result.h"
+#include "job/config.h"
+#include "plan/cluster.h"
+#include "plan/plan.h"
+
+namespace motley {
+
+inline constexpr int kProtocolVersion = 1;
+
+// Everything a worker needs to start; sent first.
+struct Job {
+  std::string verb;  // train | profile | probe | allreduce | doctor | generate
+  Config config;
+  Plan plan;                    // train
+  Rank rank;                    // train
+  std::uint32_t epoch = 1;      // train
+  std::string run_dir;          // absolute
+  std::string resume_from;      // checkpoint folder; "" = start fresh
+  std::int64_t stop_after = 0;  // save and end after this step; 0 = run to the end
+  std::string bind_address;     // "" = loopback
+  std::string interface;
+  std::string secret;          // as TransportOptions::secret; a new one for each launch
+  bool local_shortcut = true;  // as TransportOptions::local_shortcut
+  std::string device = "cpu";
+  int threads = 1;
+  std::optional<VirtualSpeed> virtual_speed;  // profile and train, on a virtual device
+  Json options = Json::object();              // of the verb: all but train
+};
+
+[[nodiscard]] Json job_to_json(const Job& job);
+[[nodiscard]] Result<Job> job_from_json(const Json& json, const std::string& source);
+
+// One rank's account of one step.
+struct StepReport {
+  std::int64_t step = 0;  // 1 is the first
+  double loss = 0;        // mean over the tokens of the global batch; the same on every rank
+  std::int64_t tokens = 0;
+  double step_s = 0;
+  double lr = 0;
+  double grad_norm = 0;
+  bool skipped = false;
+  std::uint64_t wire_bytes = 0;  // sent by this rank
+  double compute_s = 0;          // all but waiting: of it
+  double codec_s = 0;            // encoding and decoding what crosses between stages
+  double optimizer_s = 0;        // updating the parameters
+  double wait_s = 0;
+  bool evaluated = false;
+  double eval_loss = 0;
+  double eval_bytes_per_token = 0;  // 0 = unknown
+};
+
+[[nodiscard]] Json step_to_json(const StepReport& report);
+[[nodiscard]] Result<StepReport> step_from_json(const Json& json, const std::string& source);
+
+[[nodiscard]] Json error_to_json(const Error& error);
+[[nodiscard]] Error error_from_json(const Json& json);
+
+}  // namespace motley

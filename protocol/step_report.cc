@@ -1,0 +1,125 @@
+#include <fmt/format.h>
+
+#include <cmath>
+#include <limits>
+
+#include "protocol/protocol.h"
+
+namespace motley {
+namespace {
+
+// JSON has no word for values that are not finite; a diverged run must still be able to report
+// them.
+Json number_to_json(double value) {
+  if (std::isnan(value)) return "nan";
+  if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
+  return value;
+}
+
+Result<double> get_number(const Json& object, const char* key, const std::string& source) {
+  if (object.is_object() && object.contains(key) && object[key].is_string()) {
+    const auto& text = object[key].get_ref<const std::string&>();
+    if (text == "nan") return std::numeric_limits<double>::quiet_NaN();
+    if (text == "inf") return std::numeric_limits<double>::infinity();
+    if (text == "-inf") return -std::numeric_limits<double>::infinity();
+  }
+  return json_get<double>(object, key, source);
+}
+
+Result<std::int64_t> get_count(const Json& object,
+                               const char* key,
+                               std::int64_t least,
+                               const std::string& source) {
+  MOTLEY_ASSIGN(const std::int64_t value, json_get<std::int64_t>(object, key, source));
+  if (value < least) {
+    return Error{ErrorCode::kCorrupt, fmt::format("unusable step report, {}", source),
+                 fmt::format("'{}' is {}, less than {}", key, value, least), ""};
+  }
+  return value;
+}
+
+bool is_error_code(std::int64_t value) {
+  switch (static_cast<ErrorCode>(value)) {
+    case ErrorCode::kInternal:
+    case ErrorCode::kUsage:
+    case ErrorCode::kConfig:
+    case ErrorCode::kPeer:
+    case ErrorCode::kUnauthorised:
+    case ErrorCode::kInfeasible:
+    case ErrorCode::kCorrupt:
+    case ErrorCode::kData:
+    case ErrorCode::kInterrupted:
+    case ErrorCode::kTerminated:
+      return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+Json step_to_json(const StepReport& report) {
+  Json json = {{"event", "step"},
+               {"step", report.step},
+               {"loss", number_to_json(report.loss)},
+               {"tokens", report.tokens},
+               {"step_s", report.step_s},
+               {"lr", report.lr},
+               {"grad_norm", number_to_json(report.grad_norm)},
+               {"skipped", report.skipped},
+               {"wire_bytes", report.wire_bytes},
+               {"compute_s", report.compute_s},
+               {"codec_s", report.codec_s},
+               {"optimizer_s", report.optimizer_s},
+               {"wait_s", report.wait_s}};
+  if (report.evaluated) {
+    json["eval_loss"] = number_to_json(report.eval_loss);
+    json["eval_bytes_per_token"] = report.eval_bytes_per_token;
+  }
+  return json;
+}
+
+Result<StepReport> step_from_json(const Json& json, const std::string& source) {
+  StepReport report;
+  MOTLEY_ASSIGN(report.step, get_count(json, "step", 1, source));
+  MOTLEY_ASSIGN(report.loss, get_number(json, "loss", source));
+  MOTLEY_ASSIGN(report.tokens, get_count(json, "tokens", 0, source));
+  MOTLEY_ASSIGN(report.step_s, json_get<double>(json, "step_s", source));
+  MOTLEY_ASSIGN(report.lr, json_get<double>(json, "lr", source));
+  MOTLEY_ASSIGN(report.grad_norm, get_number(json, "grad_norm", source));
+  MOTLEY_ASSIGN(report.skipped, json_get<bool>(json, "skipped", source));
+  MOTLEY_ASSIGN(const std::int64_t wire_bytes, get_count(json, "wire_bytes", 0, source));
+  report.wire_bytes = static_cast<std::uint64_t>(wire_bytes);
+  MOTLEY_ASSIGN(report.compute_s, json_get<double>(json, "compute_s", source));
+  MOTLEY_ASSIGN(report.codec_s, json_get<double>(json, "codec_s", source));
+  MOTLEY_ASSIGN(report.optimizer_s, json_get<double>(json, "optimizer_s", source));
+  MOTLEY_ASSIGN(report.wait_s, json_get<double>(json, "wait_s", source));
+  report.evaluated = json.contains("eval_loss");
+  if (report.evaluated) {
+    MOTLEY_ASSIGN(report.eval_loss, get_number(json, "eval_loss", source));
+    MOTLEY_ASSIGN(report.eval_bytes_per_token,
+                  json_get<double>(json, "eval_bytes_per_token", source));
+  }
+  return report;
+}
+
+Json error_to_json(const Error& error) {
+  return {{"event", "error"},
+          {"code", static_cast<int>(error.code)},
+          {"what", error.what},
+          {"cause", error.cause},
+          {"remedy", error.remedy}};
+}
+
+Error error_from_json(const Json& json) {
+  const auto text = [&](const char* key) {
+    const Result<std::string> value = json_get<std::string>(json, key, "error event");
+    return value.ok() ? *value : std::string();
+  };
+  Error error{ErrorCode::kInternal, text("what"), text("cause"), text("remedy")};
+  const Result<std::int64_t> code = json_get<std::int64_t>(json, "code", "error event");
+  if (code.ok() && is_error_code(*code)) error.code = static_cast<ErrorCode>(*code);
+  if (error.what.empty()) error.what = "an error without a description";
+  return error;
+}
+
+}  // namespace motley

@@ -1,0 +1,305 @@
+#include "rehearsal/virtual_compute.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "partitioner/search/planner.h"
+#include "training/lr_schedule.h"
+#include "training/optimizer.h"
+
+namespace motley {
+namespace {
+
+constexpr int kSlot = 0;
+
+// Streams of the noise below those that are steps.
+constexpr std::uint64_t kOutputStream = std::uint64_t{1} << 63;
+constexpr std::uint64_t kGradientStream = kOutputStream + 1;
+
+CostModel device_costs(const ModelSpec& model,
+                       const VirtualSpeed& speed,
+                       const VirtualJob& job,
+                       int micro_batch) {
+  DeviceProfile device = virtual_profile(model, speed, job, {micro_batch});
+  device.machine = "here";
+  device.device = "virtual";
+  device.codecs["none"] = CodecSample{};
+  Cluster cluster;
+  cluster.machines.emplace_back().name = device.machine;
+  cluster.machines.front().devices = {device.device};
+  auto cost = CostModel::make(model, cluster, {{std::move(device)}}, 1, job.moments_per_parameter);
+  MOTLEY_CHECK(cost.ok(), "{}", describe(cost.error()));
+  return std::move(cost).value();
+}
+
+}  // namespace
+
+VirtualJob virtual_job(const TrainConfig& train) {
+  return {train.global_batch, static_cast<int>(make_optimizer(train)->moment_names().size())};
+}
+
+struct VirtualCompute::Chunk {
+  int first_layer = 0;
+  int end_layer = 0;
+  bool recompute = false;
+  bool counts = false;  // this rank is the first of its replicas
+  double forward_s = 0;
+  double backward_s = 0;  // with the forward before it where that is computed again
+  double backward_input_s = 0;
+  double backward_weight_s = 0;
+  // What crosses its boundaries; what is sent is the same for all micro-batches.
+  MessageRooms input;
+  std::vector<float> output;
+  MessageRooms output_gradient;
+  std::vector<float> input_gradient;
+  SummedGradient sum;                // empty where the chunk is on this rank alone
+  std::vector<std::size_t> offsets;  // [layer - first_layer], in the values of the sum
+  OnFinal on_final;
+};
+
+VirtualCompute::VirtualCompute(const TrainConfig& train,
+                               const ModelSpec& model,
+                               const Plan& plan,
+                               Rank self,
+                               const VirtualSpeed& speed,
+                               std::unique_ptr<WaitTime> time)
+    : train_(train),
+      model_(model),
+      micro_batch_(plan.micro_batch),
+      cost_(device_costs(model, speed, virtual_job(train), plan.micro_batch)),
+      clock_(std::move(time)),
+      noise_(static_cast<std::uint64_t>(train.seed) + static_cast<std::uint64_t>(self.value)) {
+  const std::string shared = tied_across_ranks(model, plan) ? model.tied_pair()->parameter : "";
+  const auto boundary = [&](int layer) {
+    return static_cast<std::size_t>(cost_.boundary_floats(layer, micro_batch_));
+  };
+  std::uint64_t pieces = 0;
+  const auto make_sum = [&](std::size_t count) {
+    SummedGradient sum(count, pieces);
+    pieces += count / Noise::kPiece + 1;
+    return sum;
+  };
+  for (const ChunkPlan& planned : plan.chunks) {
+    chunks_.emplace_back();
+    if (!planned.is_on(self)) continue;
+    const int first = planned.first_layer;
+    const int end = first + planned.layer_count;
+    const bool again = planned.recompute;
+    auto chunk = std::make_unique<Chunk>();
+    chunk->first_layer = first;
+    chunk->end_layer = end;
+    chunk->recompute = again;
+    chunk->counts = planned.replicas.front().rank == self;
+    chunk->forward_s = cost_.forward_s(kSlot, first, end, micro_batch_);
+    chunk->backward_s = cost_.backward_s(kSlot, first, end, micro_batch_, again);
+    chunk->backward_input_s = cost_.backward_input_s(kSlot, first, end, micro_batch_, again);
+    chunk->backward_weight_s = cost_.backward_weight_s(kSlot, first, end, micro_batch_);
+    if (first > 0) {
+      chunk->input = MessageRooms(boundary(first - 1));
+      chunk->input_gradient.resize(chunk->input.count());
+      noise_.fill_all(chunk->input_gradient, kGradientStream);
+    }
+    if (end < static_cast<int>(model.layers.size())) {
+      chunk->output.resize(boundary(end - 1));
+      chunk->output_gradient = MessageRooms(chunk->output.size());
+      noise_.fill_all(chunk->output, kOutputStream);
+    }
+    std::size_t summed = 0;
+    for (int layer = first; layer < end; ++layer) {
+      chunk->offsets.push_back(summed);
+      for (const ParameterSpec& spec : model.layers[static_cast<std::size_t>(layer)].parameters) {
+        const auto count = static_cast<std::size_t>(spec.count());
+        if (spec.name != shared) {
+          summed += count;
+        } else if (tied_ == nullptr) {
+          tied_ = std::make_unique<SummedGradient>(make_sum(count));
+        }
+      }
+    }
+    if (planned.replicas.size() > 1) chunk->sum = make_sum(summed);
+    chunks_.back() = std::move(chunk);
+  }
+  targets_.resize(targets_count());
+  for (std::size_t i = 0; i < targets_.size(); ++i) {
+    targets_[i] = static_cast<std::int32_t>(static_cast<std::int64_t>(i) % model.vocab);
+  }
+}
+
+VirtualCompute::~VirtualCompute() = default;
+
+VirtualCompute::Chunk& VirtualCompute::chunk_at(ChunkId chunk) {
+  MOTLEY_CHECK(chunks_[chunk.index()] != nullptr, "chunk {} is on another rank", chunk.value);
+  return *chunks_[chunk.index()];
+}
+
+const VirtualCompute::Chunk& VirtualCompute::chunk_at(ChunkId chunk) const {
+  return const_cast<VirtualCompute*>(this)->chunk_at(chunk);
+}
+
+bool VirtualCompute::fill_piece() {
+  const auto stream = static_cast<std::uint64_t>(position_.step);
+  for (const auto& chunk : chunks_) {
+    if (chunk != nullptr && chunk->sum.fill_piece(noise_, stream)) return true;
+  }
+  return tied_ != nullptr && tied_->fill_piece(noise_, stream);
+}
+
+void VirtualCompute::pass(double seconds) {
+  clock_.pass(seconds, [this] { return fill_piece(); });
+}
+
+void VirtualCompute::begin(const BatchPosition& position) {
+  position_ = position;
+  vote_ = {};
+  for (const auto& chunk : chunks_) {
+    if (chunk != nullptr) chunk->sum.begin();
+  }
+  if (tied_ != nullptr) tied_->begin();
+}
+
+std::span<const std::int32_t> VirtualCompute::load(MicroId /*micro*/) {
+  return targets_;
+}
+
+std::span<std::int32_t> VirtualCompute::targets_room(MicroId /*micro*/) {
+  return targets_;
+}
+
+std::size_t VirtualCompute::input_floats(ChunkId chunk) const {
+  return chunk_at(chunk).input.count();
+}
+
+std::size_t VirtualCompute::output_floats(ChunkId chunk) const {
+  return chunk_at(chunk).output.size();
+}
+
+std::size_t VirtualCompute::targets_count() const {
+  return static_cast<std::size_t>(micro_batch_ * model_.tokens_per_sample);
+}
+
+std::span<float> VirtualCompute::input_room(ChunkId chunk, MicroId /*micro*/) {
+  return chunk_at(chunk).input.next();
+}
+
+// Nobody reads what a neighbour hands over either.
+void VirtualCompute::hand_input(ChunkId /*chunk*/, MicroId /*micro*/, OwnedFloats /*values*/) {}
+
+void VirtualCompute::hand_gradient(ChunkId /*chunk*/, MicroId /*micro*/, OwnedFloats /*values*/) {}
+
+std::span<float> VirtualCompute::gradient_room(ChunkId chunk, MicroId /*micro*/) {
+  return chunk_at(chunk).output_gradient.next();
+}
+
+OwnedFloats VirtualCompute::forward(ChunkId chunk, MicroId /*micro*/) {
+  const Chunk& here = chunk_at(chunk);
+  clock_.begin();
+  pass(here.forward_s);
+  if (chunk.index() + 1 == chunks_.size()) {
+    vote_.tokens += static_cast<std::int64_t>(targets_count());
+  }
+  return {here.output, nullptr};
+}
+
+OwnedFloats VirtualCompute::backward(ChunkId chunk, MicroId /*micro*/) {
+  Chunk& here = chunk_at(chunk);
+  clock_.begin();
+  if (here.on_final) {
+    pass(here.recompute ? here.forward_s : 0);
+    pass_weights(here, /*input_part=*/true);
+  } else {
+    pass(here.backward_s);
+  }
+  return {here.input_gradient, nullptr};
+}
+
+OwnedFloats VirtualCompute::backward_input(ChunkId chunk, MicroId /*micro*/) {
+  const Chunk& here = chunk_at(chunk);
+  clock_.begin();
+  pass(here.backward_input_s);
+  return {here.input_gradient, nullptr};
+}
+
+void VirtualCompute::backward_weight(ChunkId chunk, MicroId /*micro*/) {
+  Chunk& here = chunk_at(chunk);
+  clock_.begin();
+  if (here.on_final) {
+    pass_weights(here, /*input_part=*/false);
+  } else {
+    pass(here.backward_weight_s);
+  }
+}
+
+double VirtualCompute::layer_backward_s(int layer, bool input_part) const {
+  const LayerSample sample = cost_.layer(kSlot, layer, micro_batch_);
+  return input_part ? sample.backward_s : sample.backward_weight_s();
+}
+
+// The last of the step for this chunk: layer by layer, each of which is final when its time is
+// over.
+void VirtualCompute::pass_weights(Chunk& chunk, bool input_part) {
+  for (int layer = chunk.end_layer; layer-- > chunk.first_layer;) {
+    pass(layer_backward_s(layer, input_part));
+    const std::size_t offset = chunk.offsets[static_cast<std::size_t>(layer - chunk.first_layer)];
+    chunk.sum.fill_down_to(offset, noise_, static_cast<std::uint64_t>(position_.step));
+    chunk.on_final(offset);
+  }
+  chunk.on_final = nullptr;
+}
+
+std::span<float> VirtualCompute::gradients(ChunkId chunk) {
+  return chunk_at(chunk).sum.values();
+}
+
+void VirtualCompute::tell_final(ChunkId chunk, OnFinal on_final) {
+  chunk_at(chunk).on_final = std::move(on_final);
+}
+
+std::span<float> VirtualCompute::tied_gradient() {
+  MOTLEY_CHECK(tied_ != nullptr, "no use of a shared tied parameter is here");
+  return tied_->values();
+}
+
+void VirtualCompute::end_tied_gradient() {
+  if (tied_ != nullptr) {
+    tied_->fill_down_to(0, noise_, static_cast<std::uint64_t>(position_.step));
+  }
+}
+
+std::size_t VirtualCompute::vote_bytes_max() const {
+  return motley::vote_bytes_max(static_cast<int>(model_.layers.size()));
+}
+
+std::vector<std::byte> VirtualCompute::vote() {
+  for (const auto& chunk : chunks_) {
+    if (chunk == nullptr || !chunk->counts) continue;
+    for (int layer = chunk->first_layer; layer < chunk->end_layer; ++layer) {
+      vote_.layers.push_back({layer, 0});
+    }
+  }
+  return encode_vote(vote_);
+}
+
+Result<void> VirtualCompute::count_votes(const std::vector<std::vector<std::byte>>& votes) {
+  MOTLEY_ASSIGN(tally_,
+                tally_votes(votes, static_cast<int>(model_.layers.size()), position_.training));
+  outcome_ = {.tokens = tally_.tokens};
+  return {};
+}
+
+bool VirtualCompute::step() {
+  outcome_.lr = learning_rate(train_, position_.step);
+  clock_.begin();
+  double seconds = 0;
+  for (const auto& chunk : chunks_) {
+    if (chunk == nullptr) continue;
+    seconds += cost_.optimizer_s(kSlot, chunk->first_layer, chunk->end_layer);
+  }
+  pass(seconds);
+  ++progress_.optimizer_updates;
+  progress_.step = position_.step;
+  progress_.samples += static_cast<std::uint64_t>(train_.global_batch);
+  progress_.tokens += static_cast<std::uint64_t>(tally_.tokens);
+  return true;
+}
+
+}  // namespace motley

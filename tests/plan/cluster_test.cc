@@ -1,0 +1,123 @@
+#include "plan/cluster.h"
+
+#include <gmock/gmock.h>
+
+#include "base/result.h"
+#include "base/system/files.h"
+#include "tests/support/property.h"
+
+namespace motley {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr const char* kTwo = R"([network]
+bandwidth_mbps = 100
+trusted = true
+[[machine]]
+name = "fast"
+address = "10.0.0.1"
+shell = []
+devices = ["cpu", "cuda:0"]
+memory_gib = 8
+[[machine]]
+name = "slow"
+address = "10.0.0.2"
+cpu_share = 0.5
+[[link]]
+from = "slow"
+to = "fast"
+bandwidth_mbps = 20
+)";
+
+std::string error_of(const std::string& text) {
+  const auto cluster = parse_cluster(text, "c.toml");
+  if (cluster.ok()) return "accepted";
+  EXPECT_EQ(cluster.error().code, ErrorCode::kConfig);
+  return describe(cluster.error());
+}
+
+std::string machine(const std::string& rest) {
+  return "[[machine]]\nname = \"a\"\n" + rest + "\n";
+}
+
+TEST(ParseCluster, ReadsMachinesAndLinks) {
+  const auto cluster = parse_cluster(kTwo, "c.toml");
+  ASSERT_TRUE(cluster.ok()) << describe(cluster.error());
+  EXPECT_EQ(cluster->machines[0].devices, (std::vector<std::string>{"cpu", "cuda:0"}));
+  EXPECT_EQ(cluster->machines[1].cpu_share, 0.5);
+  EXPECT_TRUE(cluster->trusted);
+  EXPECT_EQ(cluster->link("fast", "slow").bandwidth_bytes_per_s, 100e6 / 8);
+  EXPECT_EQ(cluster->link("slow", "fast").bandwidth_bytes_per_s, 20e6 / 8);
+  EXPECT_EQ(cluster->link("slow", "fast").latency_s, cluster->network.latency_s);
+  EXPECT_EQ(cluster->link("fast", "fast"), cluster->local);
+}
+
+TEST(ParseCluster, ReadsVirtualDevices) {
+  const auto cluster = parse_cluster(machine("devices = [\"virtual:0\", \"virtual:1\"]\n"
+                                             "memory_gib = 48\n[machine.virtual]\n"
+                                             "tokens_per_s = 60_000"),
+                                     "c.toml");
+  ASSERT_TRUE(cluster.ok()) << describe(cluster.error());
+  EXPECT_TRUE(is_virtual(*cluster));
+  EXPECT_EQ(cluster->machines[0].virtual_speed, (VirtualSpeed{.tokens_per_s = 60'000}));
+  EXPECT_FALSE(is_virtual(*parse_cluster(kTwo, "c.toml")));
+}
+
+TEST(ParseCluster, ReadsTheExampleOfVirtualDevices) {
+  const auto text = read_file(MOTLEY_VIRTUAL_EXAMPLE);
+  ASSERT_TRUE(text.ok()) << describe(text.error());
+  const auto cluster = parse_cluster(*text, MOTLEY_VIRTUAL_EXAMPLE);
+  ASSERT_TRUE(cluster.ok()) << describe(cluster.error());
+  EXPECT_TRUE(is_virtual(*cluster));
+}
+
+TEST(ParseCluster, StartsRemoteMachinesOverSshUnlessToldOtherwise) {
+  const auto cluster = parse_cluster(kTwo, "c.toml");
+  ASSERT_TRUE(cluster.ok());
+  EXPECT_TRUE(cluster->machines[0].shell.empty());
+  EXPECT_EQ(cluster->machines[1].shell,
+            (std::vector<std::string>{"ssh", "-o", "BatchMode=yes", "-T", "10.0.0.2"}));
+  EXPECT_EQ(parse_cluster(machine("ssh = \"me@a\""), "c")->machines[0].shell.back(), "me@a");
+  EXPECT_TRUE(parse_cluster(machine("address = \"127.0.0.1\""), "c")->machines[0].shell.empty());
+}
+
+TEST(ParseCluster, SaysWhereAnUnknownKeyStandsAndWhatWasMeant) {
+  EXPECT_THAT(error_of(machine("adress = \"10.0.0.1\"")), HasSubstr("c.toml:3:"));
+  EXPECT_THAT(error_of(machine("adress = \"10.0.0.1\"")), HasSubstr("did you mean 'address'?"));
+  EXPECT_THAT(error_of(machine("") + "[netwrok]"), HasSubstr("did you mean 'network'?"));
+}
+
+TEST(ParseCluster, RefusesWrongTypesAndRanges) {
+  EXPECT_THAT(error_of(machine("threads = \"2\"")), HasSubstr("whole number"));
+  EXPECT_THAT(error_of(machine("memory_gib = -1")), HasSubstr("a number from 0"));
+  EXPECT_THAT(error_of(machine("memory_gib = nan")), HasSubstr("a number from 0"));
+  EXPECT_THAT(error_of(machine("devices = \"cpu\"")), HasSubstr("list of strings"));
+  EXPECT_THAT(error_of(machine("devices = []")), HasSubstr("no device"));
+  EXPECT_THAT(error_of(machine("address = \"my-host\"")), HasSubstr("numeric IP"));
+  EXPECT_THAT(error_of("machine = 3"), HasSubstr("[[machine]]"));
+  EXPECT_THAT(error_of("[[machine]]\nname = \"a b\""), HasSubstr("letters, digits"));
+  EXPECT_THAT(error_of("[[machine]]\nthreads = 1"), HasSubstr("no name"));
+  EXPECT_THAT(error_of(""), HasSubstr("no machine"));
+}
+
+TEST(ParseCluster, RefusesContradictions) {
+  EXPECT_THAT(error_of(machine("") + machine("")), HasSubstr("two machines are named 'a'"));
+  EXPECT_THAT(error_of(machine("ssh = \"b\"\nshell = [\"sh\"]")), HasSubstr("keep one of them"));
+  EXPECT_THAT(error_of(machine("ssh = \"-oProxyCommand=x\"")), HasSubstr("not an ssh destination"));
+  EXPECT_THAT(error_of(std::string(kTwo) + "[[link]]\nfrom = \"slow\"\nto = \"fats\""),
+              HasSubstr("did you mean 'fast'?"));
+  EXPECT_THAT(error_of(std::string(kTwo) + "[[link]]\nfrom = \"slow\"\nto = \"fast\""),
+              HasSubstr("stands in the file twice"));
+  EXPECT_THAT(error_of(std::string(kTwo) + machine("")), HasSubstr("no address that"));
+}
+
+RC_GTEST_PROP(ParseCluster, SurvivesDamage, ()) {
+  std::string text = kTwo;
+  text[*rc::gen::inRange<std::size_t>(0, text.size())] = *rc::gen::arbitrary<char>();
+  const auto cluster = parse_cluster(text, "c.toml");
+  if (!cluster.ok()) RC_ASSERT(cluster.error().code == ErrorCode::kConfig);
+}
+
+}  // namespace
+}  // namespace motley

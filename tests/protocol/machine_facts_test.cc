@@ -1,0 +1,55 @@
+#include "protocol/machine_facts.h"
+
+#include <gtest/gtest.h>
+
+namespace motley {
+namespace {
+
+MachineFacts some_facts() {
+  MachineFacts facts;
+  facts.version = "1.2.3";
+  facts.build = "0123456789abcdef";
+  facts.torch = "1.13.1";
+  facts.blas = "/usr/lib/libblas.so.3";
+  facts.transports = {"gloo", "tcp"};
+  facts.cores = 1.5;
+  facts.memory_bytes = 1 << 30;
+  facts.disk_bytes = 5;
+  facts.unix_s = 1.7e9;
+  facts.sees_mark = true;
+  facts.candidates = {{"eth0", "10.0.0.1", "wired", true, 1000}, {"lo", "::1", "loopback"}};
+  facts.routes = {{"10.0.0.2", "10.0.0.1"}, {"10.9.9.9", ""}};
+  return facts;
+}
+
+TEST(MachineFacts, ReadBackAsTheyWere) {
+  const auto read = facts_from_json(facts_to_json(some_facts()), "box");
+  ASSERT_TRUE(read.ok()) << describe(read.error());
+  EXPECT_EQ(*read, some_facts());
+}
+
+TEST(MachineFacts, RefuseAnyMissingOrStrangeMember) {
+  const Json whole = facts_to_json(some_facts());
+  for (const auto& [key, value] : whole.items()) {
+    Json damaged = whole;
+    damaged.erase(key);
+    EXPECT_FALSE(facts_from_json(damaged, "box").ok()) << key;
+    damaged[key] = Json::object({{"strange", true}});
+    const auto read = facts_from_json(damaged, "box");
+    ASSERT_FALSE(read.ok()) << key;
+    EXPECT_EQ(read.error().code, ErrorCode::kPeer);
+    EXPECT_NE(describe(read.error()).find("box"), std::string::npos);
+  }
+}
+
+TEST(MachineFacts, RefuseNumbersThatAreNone) {
+  for (const auto& [key, value] :
+       {std::pair{"cores", -1.0}, {"memory_bytes", -1.0}, {"disk_bytes", 0.5}}) {
+    Json damaged = facts_to_json(some_facts());
+    damaged[key] = value;
+    EXPECT_FALSE(facts_from_json(damaged, "box").ok()) << key;
+  }
+}
+
+}  // namespace
+}  // namespace motley

@@ -1,0 +1,126 @@
+#include <bit>
+#include <cmath>
+#include <limits>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <rapidcheck.h>
+
+#include "protocol/protocol.h"
+
+namespace motley {
+namespace {
+
+using testing::HasSubstr;
+
+StepReport report() {
+  return {.step = 3,
+          .loss = 2.5,
+          .tokens = 64,
+          .step_s = 0.5,
+          .lr = 1e-3,
+          .grad_norm = 1.25,
+          .wire_bytes = 1000,
+          .compute_s = 0.3,
+          .codec_s = 0.02,
+          .optimizer_s = 0.01,
+          .wait_s = 0.2};
+}
+
+// As it comes out on the other side of the pipe.
+Result<StepReport> sent(const StepReport& report) {
+  Result<Json> parsed = parse_json(step_to_json(report).dump(), "stage 0");
+  if (!parsed) return parsed.error();
+  return step_from_json(*parsed, "stage 0");
+}
+
+bool same_bits(double a, double b) {
+  return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b);
+}
+
+TEST(StepReport, ArrivesWithTheSameBits) {
+  EXPECT_TRUE(rc::check([](double loss, double lr, std::uint32_t bytes) {
+    StepReport original = report();
+    original.loss = loss;
+    original.lr = lr;
+    original.wire_bytes = bytes;
+    const Result<StepReport> copy = sent(original);
+    RC_ASSERT(copy.ok());
+    RC_ASSERT(same_bits(copy->loss, loss));
+    RC_ASSERT(same_bits(copy->lr, lr));
+    RC_ASSERT(copy->wire_bytes == bytes);
+  }));
+}
+
+TEST(StepReport, CarriesALossThatIsNotFinite) {
+  StepReport original = report();
+  original.loss = std::nan("");
+  original.grad_norm = -std::numeric_limits<double>::infinity();
+  original.skipped = true;
+  const Result<StepReport> copy = sent(original);
+  ASSERT_TRUE(copy.ok());
+  EXPECT_TRUE(std::isnan(copy->loss));
+  EXPECT_EQ(copy->grad_norm, original.grad_norm);
+  EXPECT_TRUE(copy->skipped);
+}
+
+TEST(StepReport, CarriesAnEvaluationOnlyWhenThereWasOne) {
+  StepReport original = report();
+  EXPECT_FALSE(sent(original)->evaluated);
+  original.evaluated = true;
+  original.eval_loss = 1.5;
+  original.eval_bytes_per_token = 4.25;
+  const Result<StepReport> copy = sent(original);
+  ASSERT_TRUE(copy.ok());
+  EXPECT_TRUE(copy->evaluated);
+  EXPECT_EQ(copy->eval_loss, 1.5);
+  EXPECT_EQ(copy->eval_bytes_per_token, 4.25);
+}
+
+TEST(StepReport, RefusesEachMissingMember) {
+  const Json whole = step_to_json(report());
+  for (const auto& [key, value] : whole.items()) {
+    if (key == "event") continue;
+    Json damaged = whole;
+    damaged.erase(key);
+    const Result<StepReport> copy = step_from_json(damaged, "stage 0");
+    ASSERT_FALSE(copy.ok()) << key;
+    EXPECT_THAT(copy.error().cause, HasSubstr(key));
+  }
+}
+
+TEST(StepReport, RefusesWrongTypesAndRanges) {
+  const auto with = [](const char* key, const Json& value) {
+    Json damaged = step_to_json(report());
+    damaged[key] = value;
+    return step_from_json(damaged, "stage 0").ok();
+  };
+  EXPECT_TRUE(with("step", 1));
+  EXPECT_FALSE(with("step", 0));
+  EXPECT_FALSE(with("tokens", -1));
+  EXPECT_FALSE(with("wire_bytes", -1));
+  EXPECT_FALSE(with("loss", "about two"));
+  EXPECT_FALSE(with("skipped", 1));
+  EXPECT_FALSE(step_from_json(Json::array(), "stage 0").ok());
+}
+
+TEST(ErrorEvent, ArrivesUnchanged) {
+  const Error original{ErrorCode::kData, "what", "cause", "remedy"};
+  const Error copy = error_from_json(error_to_json(original));
+  EXPECT_EQ(copy.code, ErrorCode::kData);
+  EXPECT_EQ(copy.what, "what");
+  EXPECT_EQ(copy.cause, "cause");
+  EXPECT_EQ(copy.remedy, "remedy");
+}
+
+TEST(ErrorEvent, OfUnknownShapeIsStillAnError) {
+  for (const Json& damaged : {Json::object(), Json::array(), Json{{"code", 77}, {"what", 5}}}) {
+    const Error error = error_from_json(damaged);
+    EXPECT_EQ(error.code, ErrorCode::kInternal);
+    EXPECT_FALSE(error.what.empty());
+  }
+}
+
+}  // namespace
+}  // namespace motley

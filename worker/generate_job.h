@@ -1,0 +1,15 @@
+// The worker's sampling job: text from a checkpoint.
+#pragma once
+
+#include "base/result.h"
+#include "protocol/protocol.h"
+#include "protocol/worker_channel.h"
+
+namespace motley {
+
+// Loads the model from job.resume_from and continues options.prompt (a list of tokens) by
+// options.tokens tokens, drawn at options.temperature (0 = always the likeliest) from the
+// options.top_k likeliest (0 = all) by options.seed. Sends a "result" event with the new tokens.
+[[nodiscard]] Result<void> run_generate_job(const Job& job, WorkerChannel& channel);
+
+}  // namespace motley

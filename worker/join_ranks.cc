@@ -1,0 +1,69 @@
+#include "worker/join_ranks.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "comm/make_transport.h"
+#include "comm/transport/inproc_transport.h"
+
+namespace motley {
+namespace {
+
+constexpr double kConnect_s = 60;
+
+Result<std::vector<std::string>> receive_addresses(WorkerChannel& channel, int rank_count) {
+  MOTLEY_ASSIGN(const Json message,
+                channel.receive(Deadline::after_s(kConnect_s), "the addresses of the ranks"));
+  std::vector<std::string> addresses;
+  if (message.contains("addresses") && message["addresses"].is_array()) {
+    for (const Json& address : message["addresses"]) {
+      if (address.is_string()) addresses.push_back(address.get<std::string>());
+    }
+  }
+  if (static_cast<int>(addresses.size()) != rank_count) {
+    return Error{ErrorCode::kInternal, "the launcher sent a malformed list of addresses", "", ""};
+  }
+  return addresses;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Transport>> join_ranks(
+    const Job& job, Rank self, int rank_count, WorkerChannel& channel, double timeout_s) {
+  if (rank_count == 1) return std::move(make_inproc_transports(1).front());
+  TransportOptions options;
+  options.kind = job.config.comm.transport;
+  options.rank = self;
+  options.rank_count = rank_count;
+  options.bind_address = job.bind_address;
+  options.interface = job.interface;
+  options.timeout_s = timeout_s;
+  options.epoch = job.epoch;
+  options.secret = job.secret;
+  options.local_shortcut = job.local_shortcut;
+  MOTLEY_ASSIGN(auto transport, make_transport(options));
+  channel.send({{"event", "address"}, {"address", transport->address()}});
+  MOTLEY_ASSIGN(const auto addresses, receive_addresses(channel, options.rank_count));
+  MOTLEY_TRY(transport->connect(addresses, Deadline::after_s(kConnect_s)));
+  return transport;
+}
+
+void part_ranks(FrameLink& link, Rank self, int rank_count, std::int64_t step) {
+  constexpr double kPart_s = 5;
+  const auto id = [&](int rank) {
+    return FrameId{FrameKind::kVote, ChunkId{rank}, MicroId{0}, step};
+  };
+  const Deadline deadline = Deadline::after_s(kPart_s);
+  if (self.value != 0) {
+    (void)link.send(Rank{0}, id(self.value), Buffer(0)).wait(deadline, "rank 0 to part");
+    return;
+  }
+  std::vector<PendingFrame> words;
+  for (int rank = 1; rank < rank_count; ++rank) {
+    words.push_back(link.recv(Rank{rank}, id(rank), Buffer(0)));
+  }
+  for (PendingFrame& word : words) (void)word.wait(deadline);
+}
+
+}  // namespace motley
