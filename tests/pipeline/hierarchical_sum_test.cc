@@ -12,6 +12,7 @@
 #include <gtest/gtest.h>
 
 #include "comm/transport/inproc_transport.h"
+#include "compression/codec_chain.h"
 #include "tests/support/counting_transport.h"
 #include "tests/support/property.h"
 #include "tests/support/rank_group.h"
