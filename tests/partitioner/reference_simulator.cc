@@ -110,7 +110,7 @@ class Tasks {
     }
   }
 
-  // What one rank gives another in a phase of a sum over replicas: by phase (adding up inside a
+  // What one rank gives another in a phase of a sum over replicas: by phase (reducing inside a
   // machine, over machines, giving to machines, giving inside), sender, how far behind the sender
   // the receiver's machine (or place in it) comes, the first of the values and receiver.
   using Parcel = std::tuple<int, int, int, int, int>;

@@ -178,7 +178,7 @@ TEST(HierarchicalSum, NamesTheRankThatIsSilent) {
   const Summed summed = sum_on(group.at(Rank{0}), Rank{0}, c, values_of(Rank{0}, c.count));
   ASSERT_TRUE(summed.error);
   EXPECT_EQ(summed.error->code, ErrorCode::kPeer);
-  EXPECT_THAT(summed.error->what, HasSubstr("bucket 1 of 12, adding up over the machines: waiting "
+  EXPECT_THAT(summed.error->what, HasSubstr("bucket 1 of 12, reducing over the machines: waiting "
                                             "for rank 1: nothing came within 1 s"));
 }
 
