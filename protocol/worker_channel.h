@@ -17,22 +17,20 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/result.h"
+#include "protocol/launcher_channel.h"
 
 namespace motley {
 
-class WorkerChannel {
+class WorkerChannel final : public LauncherChannel {
  public:
   // REQUIRES: only one exists in a process.
   WorkerChannel();
-  ~WorkerChannel();
+  ~WorkerChannel() override;
   WorkerChannel(const WorkerChannel&) = delete;
   WorkerChannel& operator=(const WorkerChannel&) = delete;
 
-  // The launcher's next message. kPeer when none comes in time; `what` names it.
-  [[nodiscard]] Result<Json> receive(Deadline deadline, const std::string& what);
-
-  // Sends one event. Any thread.
-  void send(const Json& event);
+  [[nodiscard]] Result<Json> receive(Deadline deadline, const std::string& what) override;
+  void send(const Json& event) override;
 
   // From now on sends make_beat() every `interval_s` from a thread of its own.
   void start_beats(double interval_s, std::function<Json()> make_beat);

@@ -12,9 +12,9 @@ namespace {
 
 constexpr double kConnect_s = 60;
 
-Result<std::vector<std::string>> receive_addresses(WorkerChannel& channel, int rank_count) {
+Result<std::vector<std::string>> receive_addresses(LauncherChannel& launcher, int rank_count) {
   MOTLEY_ASSIGN(const Json message,
-                channel.receive(Deadline::after_s(kConnect_s), "the addresses of the ranks"));
+                launcher.receive(Deadline::after_s(kConnect_s), "the addresses of the ranks"));
   std::vector<std::string> addresses;
   if (message.contains("addresses") && message["addresses"].is_array()) {
     for (const Json& address : message["addresses"]) {
@@ -30,7 +30,7 @@ Result<std::vector<std::string>> receive_addresses(WorkerChannel& channel, int r
 }  // namespace
 
 Result<std::unique_ptr<Transport>> join_ranks(
-    const Job& job, Rank self, int rank_count, WorkerChannel& channel, double timeout_s) {
+    const Job& job, Rank self, int rank_count, LauncherChannel& launcher, double timeout_s) {
   if (rank_count == 1) return std::move(make_inproc_transports(1).front());
   TransportOptions options;
   options.kind = job.config.comm.transport;
@@ -43,8 +43,8 @@ Result<std::unique_ptr<Transport>> join_ranks(
   options.secret = job.secret;
   options.local_shortcut = job.local_shortcut;
   MOTLEY_ASSIGN(auto transport, make_transport(options));
-  channel.send({{"event", "address"}, {"address", transport->address()}});
-  MOTLEY_ASSIGN(const auto addresses, receive_addresses(channel, options.rank_count));
+  launcher.send({{"event", "address"}, {"address", transport->address()}});
+  MOTLEY_ASSIGN(const auto addresses, receive_addresses(launcher, options.rank_count));
   MOTLEY_TRY(transport->connect(addresses, Deadline::after_s(kConnect_s)));
   return transport;
 }

@@ -8,8 +8,8 @@
 #include "base/result.h"
 #include "comm/frames/frame_link.h"
 #include "comm/transport/transport.h"
+#include "protocol/launcher_channel.h"
 #include "protocol/protocol.h"
-#include "protocol/worker_channel.h"
 
 namespace motley {
 
@@ -17,7 +17,7 @@ namespace motley {
 // it gets memory), sends an "address" event, waits for "addresses", and connects. `timeout_s` as in
 // TransportOptions. kPeer when the launcher or a rank does not answer in time.
 [[nodiscard]] Result<std::unique_ptr<Transport>> join_ranks(
-    const Job& job, Rank self, int rank_count, WorkerChannel& channel, double timeout_s);
+    const Job& job, Rank self, int rank_count, LauncherChannel& launcher, double timeout_s);
 
 // Leaving closes connections and drops what is still under way, such as rank 0's answer to the last
 // vote. So rank 0 leaves after a word from everybody else, who got that answer before. What goes

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <iterator>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "base/check.h"
@@ -17,157 +18,125 @@
 #include "partitioner/search/planner.h"
 #include "pipeline/execute/executor.h"
 #include "pipeline/schedule/schedules.h"
-#include "protocol/shard_message.h"
-#include "protocol/trace_message.h"
 #include "rehearsal/virtual_compute.h"
 #include "training/stage_trainer.h"
 #include "worker/join_ranks.h"
+#include "worker/training_loop.h"
 
 namespace motley {
 namespace {
 
-// What a rank computes. One of the two is set: a virtual device trains nothing.
-struct Stage {
-  std::unique_ptr<StageTrainer> trainer;
-  std::unique_ptr<VirtualCompute> waiting;
+// Batches of all ranks, run by the executor of this one.
+class Batches final : public StepRunner {
+ public:
+  // All that is lent must outlive it.
+  Batches(const Schedule& schedule, const TrainedStage& stage, FrameLink& link, Executor& executor)
+      : schedule_(schedule), stage_(stage), link_(link), executor_(executor) {}
 
-  [[nodiscard]] TrainedStage& steps() const {
-    return trainer != nullptr ? static_cast<TrainedStage&>(*trainer) : *waiting;
+  [[nodiscard]] const CheckpointState& progress() const override { return stage_.progress(); }
+
+  [[nodiscard]] Result<TrainedStep> run_step() override {
+    const std::uint64_t bytes_before = link_.wire_bytes();
+    MOTLEY_ASSIGN(const RunTimes times,
+                  executor_.run(schedule_, {progress().step + 1, true, progress().samples}));
+    return TrainedStep{stage_.outcome(), times, link_.wire_bytes() - bytes_before};
   }
+
+  void record(std::vector<TraceSpan>* spans) override { executor_.record(spans); }
+
+ private:
+  const Schedule& schedule_;
+  const TrainedStage& stage_;
+  FrameLink& link_;
+  Executor& executor_;
 };
 
-Result<Stage> make_stage(const Job& job, const ModelSpec& model) {
-  Stage stage;
-  if (job.virtual_speed) {
-    stage.waiting = std::make_unique<VirtualCompute>(job.config.train, model, job.plan, job.rank,
-                                                     *job.virtual_speed, system_wait_time());
-  } else {
-    MOTLEY_ASSIGN(stage.trainer, StageTrainer::make(job, model));
-  }
-  return stage;
-}
-
-// The steps of one rank, from the first of this session to the last.
-class TrainingLoop {
+// The first held-out batches, the same ones every time.
+class HeldOutBatches final : public Evaluator {
  public:
-  // `trainer`: as `stage`, for evaluations and checkpoints; nullptr where there are none.
-  TrainingLoop(const Job& job,
-               WorkerChannel& channel,
-               const TrainedStage& stage,
-               StageTrainer* trainer,
-               FrameLink& link,
-               Executor& executor,
-               Schedule schedule,
-               Schedule evaluation)
-      : job_(job),
-        channel_(channel),
-        stage_(stage),
-        trainer_(trainer),
-        link_(link),
-        executor_(executor),
-        schedule_(std::move(schedule)),
-        evaluation_(std::move(evaluation)) {}
+  // All that is lent must outlive it; `schedule` runs forwards only.
+  HeldOutBatches(const TrainConfig& train,
+                 const Schedule& schedule,
+                 const StageTrainer& trainer,
+                 Executor& executor)
+      : train_(train), schedule_(schedule), trainer_(trainer), executor_(executor) {}
 
-  Result<void> run() {
-    const TrainConfig& train = job_.config.train;
-    const std::int64_t first = stage_.progress().step + 1;
-    const std::int64_t last =
-        job_.stop_after > 0 ? std::min(job_.stop_after, train.steps) : train.steps;
-    for (std::int64_t step = first; step <= last; ++step) {
-      set_recording(step - first);
-      MOTLEY_TRY(run_step(step));
-      if (trainer_ == nullptr) continue;
-      const std::int64_t every = job_.config.checkpoint.every;
-      if (step == last || (every > 0 && step % every == 0)) MOTLEY_TRY(save());
+  [[nodiscard]] Result<Evaluation> evaluate(std::int64_t step) override {
+    double loss_sum = 0;
+    std::int64_t tokens = 0;
+    for (int batch = 0; batch < train_.eval_batches; ++batch) {
+      const auto first_sample =
+          static_cast<std::uint64_t>(batch) * static_cast<std::uint64_t>(train_.global_batch);
+      MOTLEY_ASSIGN([[maybe_unused]] const RunTimes times,
+                    executor_.run(schedule_, {step, false, first_sample}));
+      loss_sum += trainer_.outcome().loss * static_cast<double>(trainer_.outcome().tokens);
+      tokens += trainer_.outcome().tokens;
     }
-    executor_.record(nullptr);
-    if (!spans_.empty()) channel_.send({{"event", "trace"}, {"spans", spans_to_json(spans_)}});
-    part_ranks(link_, job_.rank, job_.plan.rank_count(), last + 1);
-    return {};
+    Evaluation evaluation;
+    evaluation.loss = loss_sum / static_cast<double>(tokens);
+    if (trainer_.source() != nullptr) {
+      evaluation.bytes_per_token = trainer_.source()->bytes_per_token();
+    }
+    return evaluation;
   }
 
  private:
-  // The first steps touch memory for the first time; the trace begins after them.
-  void set_recording(std::int64_t steps_done) {
-    constexpr std::int64_t kWarmUpSteps = 2;
-    if (steps_done == kWarmUpSteps) executor_.record(&spans_);
-    if (steps_done == kWarmUpSteps + job_.config.run.trace_steps) executor_.record(nullptr);
-  }
+  const TrainConfig& train_;
+  const Schedule& schedule_;
+  const StageTrainer& trainer_;
+  Executor& executor_;
+};
 
-  Result<void> run_step(std::int64_t step) {
-    const std::uint64_t bytes_before = link_.wire_bytes();
-    MOTLEY_ASSIGN(const RunTimes times,
-                  executor_.run(schedule_, {step, true, stage_.progress().samples}));
-    const StepOutcome outcome = stage_.outcome();
-    StepReport report;
-    report.step = step;
-    report.loss = outcome.loss;
-    report.tokens = outcome.tokens;
-    report.step_s = times.total_s;
-    report.lr = outcome.lr;
-    report.grad_norm = outcome.grad_norm;
-    report.skipped = outcome.skipped;
-    report.wire_bytes = link_.wire_bytes() - bytes_before;
-    report.compute_s = times.compute_s;
-    report.codec_s = times.codec_s;
-    report.optimizer_s = times.optimizer_s;
-    report.wait_s = times.wait_s;
-    const std::int64_t eval_every = job_.config.train.eval_every;
-    if (trainer_ != nullptr && eval_every > 0 && step % eval_every == 0) {
-      MOTLEY_TRY(evaluate(report));
-    }
-    Json event = step_to_json(report);
-    event["event"] = "step";
-    channel_.send(event);
-    return {};
-  }
+// Parameters and moments of this rank, and what its sums of gradients still owe.
+class StateSaver final : public ShardSaver {
+ public:
+  // All that is lent must outlive it.
+  StateSaver(const Job& job, StageTrainer& trainer, Executor& executor)
+      : job_(job), trainer_(trainer), executor_(executor) {}
 
-  // The mean loss over the first held-out batches, the same ones every time.
-  Result<void> evaluate(StepReport& report) {
-    double loss_sum = 0;
-    std::int64_t tokens = 0;
-    for (int batch = 0; batch < job_.config.train.eval_batches; ++batch) {
-      const auto first_sample = static_cast<std::uint64_t>(batch) *
-                                static_cast<std::uint64_t>(job_.config.train.global_batch);
-      MOTLEY_ASSIGN([[maybe_unused]] const RunTimes times,
-                    executor_.run(evaluation_, {report.step, false, first_sample}));
-      loss_sum += trainer_->outcome().loss * static_cast<double>(trainer_->outcome().tokens);
-      tokens += trainer_->outcome().tokens;
-    }
-    report.evaluated = true;
-    report.eval_loss = loss_sum / static_cast<double>(tokens);
-    if (trainer_->source() != nullptr) {
-      report.eval_bytes_per_token = trainer_->source()->bytes_per_token();
-    }
-    return {};
-  }
-
-  Result<void> save() {
-    const CheckpointState& state = trainer_->progress();
-    std::vector<TensorView> moments = trainer_->state().moment_views();
+  [[nodiscard]] Result<Shard> save() override {
+    std::vector<TensorView> moments = trainer_.state().moment_views();
     // Between steps the gradients are 0, so that they have room for what the sums still owe.
     if (executor_.add_residuals()) {
-      std::ranges::move(trainer_->state().residual_views(job_.rank.value),
+      std::ranges::move(trainer_.state().residual_views(job_.rank.value),
                         std::back_inserter(moments));
     }
-    MOTLEY_ASSIGN(const Shard shard,
-                  write_shard(job_.run_dir, state.step, job_.rank.value, job_.plan.rank_count(),
-                              trainer_->state().parameter_views(), moments));
-    trainer_->clear_gradients();
-    channel_.send(shard_event({state, shard}));
-    return {};
+    MOTLEY_ASSIGN(Shard shard,
+                  write_shard(job_.run_dir, trainer_.progress().step, job_.rank.value,
+                              job_.plan.rank_count(), trainer_.state().parameter_views(), moments));
+    trainer_.clear_gradients();
+    return shard;
   }
 
+ private:
   const Job& job_;
-  WorkerChannel& channel_;
-  const TrainedStage& stage_;
-  StageTrainer* trainer_;
-  FrameLink& link_;
+  StageTrainer& trainer_;
   Executor& executor_;
-  const Schedule schedule_;
-  const Schedule evaluation_;
-  std::vector<TraceSpan> spans_;
 };
+
+// A virtual device holds nothing that could be evaluated or saved.
+class Rehearsal final : public Evaluator, public ShardSaver {
+ public:
+  [[nodiscard]] Result<Evaluation> evaluate(std::int64_t /*step*/) override {
+    return Error{ErrorCode::kInternal, "a rehearsal cannot be evaluated", "", ""};
+  }
+
+  [[nodiscard]] Result<Shard> save() override {
+    return Error{ErrorCode::kInternal, "a rehearsal cannot be saved", "", ""};
+  }
+};
+
+TrainingLoopOptions loop_options(const Job& job) {
+  const Config& config = job.config;
+  TrainingLoopOptions options;
+  options.last_step = config.train.steps;
+  if (job.stop_after > 0) options.last_step = std::min(job.stop_after, config.train.steps);
+  options.trace_steps = config.run.trace_steps;
+  options.saves = !job.virtual_speed;
+  options.save_every = config.checkpoint.every;
+  options.eval_every = job.virtual_speed ? 0 : config.train.eval_every;
+  return options;
+}
 
 // Shards are written where the launcher commits them, so the run folder must be the same one.
 Result<void> check_run_folder(const std::filesystem::path& run_dir) {
@@ -189,34 +158,93 @@ CompressorOptions gradient_compression(const CompressionConfig& config, const st
   return options;
 }
 
+// What all ranks agree on before anything is computed, both validated.
+struct Schedules {
+  Schedule training;
+  Schedule evaluation;
+};
+
+Result<Schedules> make_schedules(const Plan& plan, bool tied) {
+  Schedules schedules;
+  MOTLEY_ASSIGN(schedules.training, make_schedule(plan, tied));
+  schedules.evaluation = forward_schedule(schedule_input(plan, /*tied_across_ranks=*/false));
+  for (const Schedule* each : {&schedules.training, &schedules.evaluation}) {
+    MOTLEY_ASSIGN([[maybe_unused]] const ScheduleStats stats, validate_schedule(*each));
+  }
+  return schedules;
+}
+
+// One rank of the run, from joining the others to leaving them.
+class RankRun {
+ public:
+  RankRun(const Job& job, LauncherChannel& launcher, Activity& activity, const Schedules& schedules)
+      : job_(job), launcher_(launcher), activity_(activity), schedules_(schedules) {}
+
+  Result<void> join(TrainedStage& stage) {
+    const Plan& plan = job_.plan;
+    // A wait may last as long as the other stages compute; a step that takes four times its
+    // prediction has gone wrong.
+    const double timeout_s = std::max(job_.config.comm.timeout_s, 4 * plan.predicted_step_s);
+    MOTLEY_ASSIGN(transport_, join_ranks(job_, job_.rank, plan.rank_count(), launcher_, timeout_s));
+    link_.emplace(*transport_, job_.rank, job_.epoch, plan_hash(plan));
+    MOTLEY_ASSIGN(
+        executor_,
+        Executor::make(job_.rank, plan, *link_, stage, activity_,
+                       {gradient_compression(job_.config.compression, plan.gradient_codec),
+                        timeout_s, leaves_processor_free(plan.ranks[job_.rank.index()].device)}));
+    launcher_.send({{"event", "ready"}});
+    return {};
+  }
+
+  [[nodiscard]] Executor& executor() { return *executor_; }
+
+  Result<void> train(const TrainedStage& stage, Evaluator& evaluator, ShardSaver& saver) {
+    Batches batches(schedules_.training, stage, *link_, *executor_);
+    TrainingLoop loop(loop_options(job_), batches, evaluator, saver, launcher_);
+    MOTLEY_TRY(loop.run());
+    part_ranks(*link_, job_.rank, job_.plan.rank_count(), stage.progress().step + 1);
+    return {};
+  }
+
+ private:
+  const Job& job_;
+  LauncherChannel& launcher_;
+  Activity& activity_;
+  const Schedules& schedules_;
+  std::unique_ptr<Transport> transport_;
+  std::optional<FrameLink> link_;
+  std::unique_ptr<Executor> executor_;
+};
+
+Result<void> rehearse(const Job& job, const ModelSpec& model, RankRun& run) {
+  VirtualCompute compute(job.config.train, model, job.plan, job.rank, *job.virtual_speed,
+                         system_wait_time());
+  Rehearsal nothing;
+  MOTLEY_TRY(run.join(compute));
+  return run.train(compute, nothing, nothing);
+}
+
+Result<void> train(const Job& job,
+                   const ModelSpec& model,
+                   const Schedules& schedules,
+                   RankRun& run) {
+  MOTLEY_ASSIGN(const auto trainer, StageTrainer::make(job, model));
+  MOTLEY_TRY(run.join(*trainer));
+  HeldOutBatches held_out(job.config.train, schedules.evaluation, *trainer, run.executor());
+  StateSaver saver(job, *trainer, run.executor());
+  return run.train(*trainer, held_out, saver);
+}
+
 }  // namespace
 
-Result<void> run_train_job(const Job& job, WorkerChannel& channel, Activity& activity) {
+Result<void> run_train_job(const Job& job, LauncherChannel& launcher, Activity& activity) {
   MOTLEY_ASSIGN(const ModelSpec model, describe_model(job.config.model));
   MOTLEY_CHECK(model.hash() == job.plan.model_hash, "the launcher plans for this model");
   MOTLEY_TRY(check_run_folder(job.run_dir));
-  MOTLEY_ASSIGN(Schedule schedule, make_schedule(job.plan, tied_across_ranks(model, job.plan)));
-  Schedule evaluation = forward_schedule(schedule_input(job.plan, /*tied_across_ranks=*/false));
-  for (const Schedule* each : {&schedule, &evaluation}) {
-    MOTLEY_ASSIGN([[maybe_unused]] const ScheduleStats stats, validate_schedule(*each));
-  }
-  MOTLEY_ASSIGN(const Stage stage, make_stage(job, model));
-
-  // A wait may last as long as the other stages compute; a step that takes four times its
-  // prediction has gone wrong.
-  const double timeout_s = std::max(job.config.comm.timeout_s, 4 * job.plan.predicted_step_s);
-  MOTLEY_ASSIGN(const auto transport,
-                join_ranks(job, job.rank, job.plan.rank_count(), channel, timeout_s));
-  FrameLink link(*transport, job.rank, job.epoch, plan_hash(job.plan));
-  MOTLEY_ASSIGN(
-      const auto executor,
-      Executor::make(job.rank, job.plan, link, stage.steps(), activity,
-                     {gradient_compression(job.config.compression, job.plan.gradient_codec),
-                      timeout_s, leaves_processor_free(job.plan.ranks[job.rank.index()].device)}));
-  channel.send({{"event", "ready"}});
-  TrainingLoop loop(job, channel, stage.steps(), stage.trainer.get(), link, *executor,
-                    std::move(schedule), std::move(evaluation));
-  return loop.run();
+  MOTLEY_ASSIGN(const Schedules schedules,
+                make_schedules(job.plan, tied_across_ranks(model, job.plan)));
+  RankRun run(job, launcher, activity, schedules);
+  return job.virtual_speed ? rehearse(job, model, run) : train(job, model, schedules, run);
 }
 
 }  // namespace motley

@@ -1,0 +1,85 @@
+#include "worker/training_loop.h"
+
+#include "base/json.h"
+#include "protocol/shard_message.h"
+#include "protocol/trace_message.h"
+
+namespace motley {
+namespace {
+
+StepReport report_of(std::int64_t step, const TrainedStep& trained) {
+  StepReport report;
+  report.step = step;
+  report.loss = trained.outcome.loss;
+  report.tokens = trained.outcome.tokens;
+  report.lr = trained.outcome.lr;
+  report.grad_norm = trained.outcome.grad_norm;
+  report.skipped = trained.outcome.skipped;
+  report.step_s = trained.times.total_s;
+  report.compute_s = trained.times.compute_s;
+  report.codec_s = trained.times.codec_s;
+  report.optimizer_s = trained.times.optimizer_s;
+  report.wait_s = trained.times.wait_s;
+  report.wire_bytes = trained.wire_bytes;
+  return report;
+}
+
+}  // namespace
+
+TrainingLoop::TrainingLoop(const TrainingLoopOptions& options,
+                           StepRunner& steps,
+                           Evaluator& evaluator,
+                           ShardSaver& saver,
+                           EventSink& events)
+    : options_(options), steps_(steps), evaluator_(evaluator), saver_(saver), events_(events) {}
+
+Result<void> TrainingLoop::run() {
+  const std::int64_t first = steps_.progress().step + 1;
+  for (std::int64_t step = first; step <= options_.last_step; ++step) {
+    set_recording(step - first);
+    MOTLEY_TRY(run_step(step));
+    if (is_saved(step)) MOTLEY_TRY(save());
+  }
+  steps_.record(nullptr);
+  if (!spans_.empty()) events_.send({{"event", "trace"}, {"spans", spans_to_json(spans_)}});
+  return {};
+}
+
+// The first steps touch memory for the first time; the trace begins after them.
+void TrainingLoop::set_recording(std::int64_t steps_done) {
+  constexpr std::int64_t kWarmUpSteps = 2;
+  if (steps_done == kWarmUpSteps) steps_.record(&spans_);
+  if (steps_done == kWarmUpSteps + options_.trace_steps) steps_.record(nullptr);
+}
+
+Result<void> TrainingLoop::run_step(std::int64_t step) {
+  MOTLEY_ASSIGN(const TrainedStep trained, steps_.run_step());
+  StepReport report = report_of(step, trained);
+  if (is_evaluated(step)) {
+    MOTLEY_ASSIGN(const Evaluation evaluation, evaluator_.evaluate(step));
+    report.evaluated = true;
+    report.eval_loss = evaluation.loss;
+    report.eval_bytes_per_token = evaluation.bytes_per_token;
+  }
+  Json event = step_to_json(report);
+  event["event"] = "step";
+  events_.send(event);
+  return {};
+}
+
+bool TrainingLoop::is_evaluated(std::int64_t step) const {
+  return options_.eval_every > 0 && step % options_.eval_every == 0;
+}
+
+bool TrainingLoop::is_saved(std::int64_t step) const {
+  if (!options_.saves) return false;
+  return step == options_.last_step || (options_.save_every > 0 && step % options_.save_every == 0);
+}
+
+Result<void> TrainingLoop::save() {
+  MOTLEY_ASSIGN(const Shard shard, saver_.save());
+  events_.send(shard_event({steps_.progress(), shard}));
+  return {};
+}
+
+}  // namespace motley

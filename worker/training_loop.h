@@ -1,0 +1,96 @@
+// The steps of one rank, from the first of this session to the last: which batch comes next, when
+// there is an evaluation and a checkpoint, and what the launcher hears of it. What a batch, an
+// evaluation and a save consist of is said by others (worker/train_job.cc). Used by the compute
+// thread alone.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/result.h"
+#include "checkpoint/checkpoint.h"
+#include "pipeline/execute/executor.h"
+#include "plan/trace.h"
+#include "protocol/launcher_channel.h"
+#include "protocol/protocol.h"
+#include "training/trained_stage.h"
+
+namespace motley {
+
+// What this rank knows of a training step when it is over.
+struct TrainedStep {
+  StepOutcome outcome;
+  RunTimes times;
+  std::uint64_t wire_bytes = 0;  // sent by this rank
+};
+
+class StepRunner {
+ public:
+  virtual ~StepRunner() = default;
+
+  // Where the training stands: after the last step.
+  [[nodiscard]] virtual const CheckpointState& progress() const = 0;
+  // Trains step number progress().step + 1, together with all other ranks.
+  [[nodiscard]] virtual Result<TrainedStep> run_step() = 0;
+  // From now on each action's span is added to `spans` (nullptr: no longer).
+  virtual void record(std::vector<TraceSpan>* spans) = 0;
+};
+
+struct Evaluation {
+  double loss = 0;             // mean over the tokens
+  double bytes_per_token = 0;  // of the held-out text; 0 where this rank does not know
+};
+
+class Evaluator {
+ public:
+  virtual ~Evaluator() = default;
+
+  // With the parameters as they are after `step`, together with all other ranks.
+  [[nodiscard]] virtual Result<Evaluation> evaluate(std::int64_t step) = 0;
+};
+
+class ShardSaver {
+ public:
+  virtual ~ShardSaver() = default;
+
+  // Writes this rank's part of a checkpoint of progress().
+  [[nodiscard]] virtual Result<Shard> save() = 0;
+};
+
+struct TrainingLoopOptions {
+  std::int64_t last_step = 0;
+  std::int64_t trace_steps = 0;  // how many are recorded
+  std::int64_t eval_every = 0;   // 0 = never
+  bool saves = true;             // after the last step, and
+  std::int64_t save_every = 0;   // 0 = only then
+};
+
+class TrainingLoop {
+ public:
+  // All that is lent must outlive the loop.
+  TrainingLoop(const TrainingLoopOptions& options,
+               StepRunner& steps,
+               Evaluator& evaluator,
+               ShardSaver& saver,
+               EventSink& events);
+
+  // Sends a "step" event after each step, a "shard" after each save and, at the end, the "trace".
+  // Returns the first failure.
+  [[nodiscard]] Result<void> run();
+
+ private:
+  void set_recording(std::int64_t steps_done);
+  Result<void> run_step(std::int64_t step);
+  [[nodiscard]] bool is_evaluated(std::int64_t step) const;
+  [[nodiscard]] bool is_saved(std::int64_t step) const;
+  Result<void> save();
+
+  const TrainingLoopOptions options_;
+  StepRunner& steps_;
+  Evaluator& evaluator_;
+  ShardSaver& saver_;
+  EventSink& events_;
+  std::vector<TraceSpan> spans_;
+};
+
+}  // namespace motley
