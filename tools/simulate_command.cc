@@ -32,7 +32,7 @@ Result<void> write_pictures(const Arguments& arguments,
   }
   const std::vector<TraceSpan>& spans = simulated.step.spans;
   if (arguments.has("trace")) {
-    MOTLEY_TRY(write_file_atomic(arguments.value("trace"), trace_to_json(spans, names).dump()));
+    MOTLEY_TRY(write_file_atomic(arguments.value("trace"), trace_text(spans, names)));
   }
   if (arguments.has("svg")) {
     const std::string title = fmt::format(

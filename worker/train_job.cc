@@ -66,7 +66,8 @@ class TrainingLoop {
         link_(link),
         executor_(executor),
         schedule_(std::move(schedule)),
-        evaluation_(std::move(evaluation)) {}
+        evaluation_(std::move(evaluation)),
+        trace_(trace_spans_max(job.plan.rank_count())) {}
 
   Result<void> run() {
     const TrainConfig& train = job_.config.train;
@@ -81,7 +82,7 @@ class TrainingLoop {
       if (step == last || (every > 0 && step % every == 0)) MOTLEY_TRY(save());
     }
     executor_.record(nullptr);
-    if (!spans_.empty()) channel_.send({{"event", "trace"}, {"spans", spans_to_json(spans_)}});
+    send_trace(trace_, [this](const Json& event) { channel_.send(event); });
     part_ranks(link_, job_.rank, job_.plan.rank_count(), last + 1);
     return {};
   }
@@ -90,7 +91,7 @@ class TrainingLoop {
   // The first steps touch memory for the first time; the trace begins after them.
   void set_recording(std::int64_t steps_done) {
     constexpr std::int64_t kWarmUpSteps = 2;
-    if (steps_done == kWarmUpSteps) executor_.record(&spans_);
+    if (steps_done == kWarmUpSteps) executor_.record(&trace_);
     if (steps_done == kWarmUpSteps + job_.config.run.trace_steps) executor_.record(nullptr);
   }
 
@@ -166,7 +167,7 @@ class TrainingLoop {
   Executor& executor_;
   const Schedule schedule_;
   const Schedule evaluation_;
-  std::vector<TraceSpan> spans_;
+  TraceRecorder trace_;
 };
 
 // Shards are written where the launcher commits them, so the run folder must be the same one.
