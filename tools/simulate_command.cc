@@ -11,6 +11,7 @@
 #include "base/median.h"
 #include "base/system/files.h"
 #include "cluster/launch/workers.h"
+#include "cluster/run/check_plan.h"
 #include "cluster/run/prepare.h"
 #include "cluster/run/run_folder.h"
 #include "partitioner/search/simulate_plan.h"
@@ -73,6 +74,7 @@ Result<void> simulate(const Arguments& arguments) {
   if (arguments.has("seed")) {
     MOTLEY_ASSIGN(seed, integer_value(arguments, "seed", 0, std::int64_t{1} << 62));
   }
+  MOTLEY_TRY(check_outputs(arguments, {"trace", "svg"}));
   const bool spans = arguments.has("trace") || arguments.has("svg");
   MOTLEY_ASSIGN(const SimulatedPlan simulated,
                 simulate_plan(plan, model, cluster, profile, options, {.spans = spans}));
