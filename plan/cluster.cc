@@ -1,5 +1,7 @@
 #include "plan/cluster.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace motley {
@@ -19,6 +21,13 @@ LinkSpeed Cluster::link(const std::string& from, const std::string& to) const {
 
 bool is_virtual_device(std::string_view device) {
   return device == "virtual" || device.starts_with("virtual:");
+}
+
+Result<void> check_device(const std::string& device) {
+  if (device == "cpu" || is_virtual_device(device)) return {};
+  return Error{ErrorCode::kConfig, fmt::format("device '{}' is not supported yet", device),
+               "this version computes on \"cpu\", and rehearses on \"virtual\"",
+               "set devices = [\"cpu\"] in the cluster file"};
 }
 
 bool leaves_processor_free(std::string_view device) {

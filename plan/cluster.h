@@ -67,6 +67,8 @@ struct Cluster {
 // Whether a device's name ("virtual", "virtual:1") is that of a virtual one: what it computes is
 // not computed but waited for.
 [[nodiscard]] bool is_virtual_device(std::string_view device);
+// kConfig for a device that this version does not compute on.
+[[nodiscard]] Result<void> check_device(const std::string& device);
 // Whether the machine's processor is free while the device computes: any but a "cpu".
 [[nodiscard]] bool leaves_processor_free(std::string_view device);
 // Whether the cluster's devices are virtual.

@@ -2,11 +2,12 @@
 // Format: docs/formats/trace.md.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
 #include "base/ids.h"
-#include "base/json_fwd.h"
 #include "base/result.h"
 
 namespace motley {
@@ -18,10 +19,39 @@ struct TraceSpan {
   double start_s = 0;
   double duration_s = 0;
   int step = 0;
+
+  friend bool operator==(const TraceSpan&, const TraceSpan&) = default;
 };
 
-// One process a rank (named by rank_names[rank]), one thread a lane.
-[[nodiscard]] Json trace_to_json(const std::vector<TraceSpan>& spans,
-                                 const std::vector<std::string>& rank_names);
+// What all ranks of a run may record together: some 60 MB in memory, and as much in the file, which
+// Perfetto still opens.
+inline constexpr std::size_t kTraceSpansMax = std::size_t{1} << 19;
+
+// A rank's equal part of it. REQUIRES: rank_count >= 1.
+[[nodiscard]] std::size_t trace_spans_max(int rank_count);
+
+// The spans of one rank as they are recorded. The memory that they take is bounded: spans beyond
+// the bound are counted and left out.
+class TraceRecorder {
+ public:
+  explicit TraceRecorder(std::size_t spans_max) : spans_max_(spans_max) {}
+
+  void add(TraceSpan span);
+
+  [[nodiscard]] const std::vector<TraceSpan>& spans() const { return spans_; }
+
+  [[nodiscard]] std::int64_t left_out() const { return left_out_; }
+
+ private:
+  std::size_t spans_max_;
+  std::vector<TraceSpan> spans_;
+  std::int64_t left_out_ = 0;
+};
+
+// The text of a trace file: one process a rank (named by rank_names[rank]), one thread a lane. The
+// notes say what it lacks; without any there is no member for them.
+[[nodiscard]] std::string trace_text(const std::vector<TraceSpan>& spans,
+                                     const std::vector<std::string>& rank_names,
+                                     const std::vector<std::string>& notes = {});
 
 }  // namespace motley

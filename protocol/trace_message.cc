@@ -1,26 +1,58 @@
 #include "protocol/trace_message.h"
 
+#include <utility>
+
 #include "base/json.h"
 
 namespace motley {
+namespace {
 
-Json spans_to_json(const std::vector<TraceSpan>& spans) {
-  Json list = Json::array();
-  for (const TraceSpan& span : spans) {
-    list.push_back({{"lane", span.lane},
-                    {"name", span.name},
-                    {"start_s", span.start_s},
-                    {"duration_s", span.duration_s},
-                    {"step", span.step}});
-  }
-  return list;
+Json span_to_json(const TraceSpan& span) {
+  return {{"lane", span.lane},
+          {"name", span.name},
+          {"start_s", span.start_s},
+          {"duration_s", span.duration_s},
+          {"step", span.step}};
 }
 
-Result<std::vector<TraceSpan>> spans_from_json(const Json& json, Rank sender) {
+Json event_of(Json spans) {
+  return {{"event", "trace"}, {"spans", std::move(spans)}};
+}
+
+}  // namespace
+
+void send_trace(const TraceRecorder& recorded, const std::function<void(const Json&)>& send) {
+  std::int64_t left_out = recorded.left_out();
+  Json piece = Json::array();
+  std::size_t piece_bytes = 0;
+  for (const TraceSpan& span : recorded.spans()) {
+    Json json = span_to_json(span);
+    const std::size_t bytes = json.dump(-1, ' ', false, Json::error_handler_t::replace).size() + 1;
+    if (bytes > kTracePieceBytes) {
+      ++left_out;
+      continue;
+    }
+    if (piece_bytes + bytes > kTracePieceBytes) {
+      send(event_of(std::exchange(piece, Json::array())));
+      piece_bytes = 0;
+    }
+    piece.push_back(std::move(json));
+    piece_bytes += bytes;
+  }
+  if (piece.empty() && left_out == 0) return;
+  Json last = event_of(std::move(piece));
+  if (left_out > 0) last["left_out"] = left_out;
+  send(last);
+}
+
+Result<TracePiece> trace_piece_from_json(const Json& event, Rank sender) {
   static const std::string kSource = "a worker's trace";
-  std::vector<TraceSpan> spans;
-  if (!json.is_array()) return Error{ErrorCode::kCorrupt, "a worker's trace is not a list", "", ""};
-  for (const Json& item : json) {
+  TracePiece piece;
+  const auto list = event.find("spans");
+  if (list == event.end() || !list->is_array()) {
+    return Error{ErrorCode::kCorrupt, "a worker's trace has no list of spans", "", ""};
+  }
+  for (const Json& item : *list) {
     TraceSpan span;
     span.rank = sender;
     MOTLEY_ASSIGN(span.lane, json_get<std::string>(item, "lane", kSource));
@@ -29,9 +61,12 @@ Result<std::vector<TraceSpan>> spans_from_json(const Json& json, Rank sender) {
     MOTLEY_ASSIGN(span.duration_s, json_get<double>(item, "duration_s", kSource));
     MOTLEY_ASSIGN(const auto step, json_get<std::int64_t>(item, "step", kSource));
     span.step = static_cast<int>(step);
-    spans.push_back(std::move(span));
+    piece.spans.push_back(std::move(span));
   }
-  return spans;
+  if (event.contains("left_out")) {
+    MOTLEY_ASSIGN(piece.left_out, json_get<std::int64_t>(event, "left_out", kSource));
+  }
+  return piece;
 }
 
 }  // namespace motley

@@ -11,6 +11,7 @@
 #include "comm/make_transport.h"
 #include "comm/transport/transport.h"
 #include "compression/feedback/codec_rates.h"
+#include "compression/feedback/gradient_compressor.h"
 #include "partitioner/advise/text_table.h"
 #include "tools/command.h"
 #include "tools/inputs.h"
@@ -46,6 +47,9 @@ Result<void> bench_codecs(const Arguments& arguments) {
   std::int64_t mib = 256;
   if (arguments.has("mib")) {
     MOTLEY_ASSIGN(mib, integer_value(arguments, "mib", 1, 4096));
+  }
+  for (const std::string& chain : measured_chains(arguments)) {
+    MOTLEY_ASSIGN([[maybe_unused]] const auto codec, make_gradient_codec({.chain = chain}));
   }
   std::vector<TextRow> rows = {{"codec", "smaller", "encode", "with feedback", "and momentum",
                                 "decode", "decode and add", "memcpy"}};

@@ -49,6 +49,18 @@ Result<std::int64_t> whole_value(const Arguments& arguments,
   return integer_value(arguments, option, 0, high);
 }
 
+Result<void> check_prompt(const Json& prompt, std::int64_t vocabulary) {
+  for (const Json& token : prompt) {
+    const bool is_known = token.is_number_integer() && token.get<std::int64_t>() >= 0 &&
+                          token.get<std::int64_t>() < vocabulary;
+    if (is_known) continue;
+    return Error{ErrorCode::kData, "--prompt holds a token that the vocabulary lacks",
+                 fmt::format("it is {}", token.dump()),
+                 fmt::format("the model's tokens are the numbers from 0 to {}", vocabulary - 1)};
+  }
+  return {};
+}
+
 Result<Json> read_options(const Arguments& arguments, const Config& config) {
   Json prompt = Json::array();
   const std::string text = arguments.has("prompt") ? arguments.value("prompt") : "\n";
@@ -57,6 +69,7 @@ Result<Json> read_options(const Arguments& arguments, const Config& config) {
   } else {
     MOTLEY_ASSIGN(prompt, parse_json("[" + text + "]", "--prompt"));
   }
+  MOTLEY_TRY(check_prompt(prompt, config.model.vocab));
   Json options{{"prompt", prompt}};
   MOTLEY_ASSIGN(options["tokens"], whole_value(arguments, "tokens", 200, 1 << 20));
   MOTLEY_ASSIGN(options["temperature"], number_value(arguments, "temperature", 0.8));

@@ -168,6 +168,13 @@ Result<std::vector<RunMeasurement>> read_measurements(const Arguments& arguments
   return runs;
 }
 
+Result<void> check_outputs(const Arguments& arguments, std::initializer_list<const char*> options) {
+  for (const char* option : options) {
+    if (arguments.has(option)) MOTLEY_TRY(check_can_write(arguments.value(option)));
+  }
+  return {};
+}
+
 Result<std::filesystem::path> stage_program() {
   const std::filesystem::path program = program_path().parent_path() / "motley-stage";
   if (std::filesystem::exists(program)) return program;

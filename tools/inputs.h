@@ -51,4 +51,9 @@ namespace motley {
 // motley-stage beside this program. kConfig when it is not there (a build without LibTorch).
 [[nodiscard]] Result<std::filesystem::path> stage_program();
 
+// That the files which these options name, as far as they are given, can be written: asked before
+// the work whose results they take.
+[[nodiscard]] Result<void> check_outputs(const Arguments& arguments,
+                                         std::initializer_list<const char*> options);
+
 }  // namespace motley

@@ -9,6 +9,9 @@
 #include "base/log.h"
 #include "base/system/files.h"
 #include "cluster/examine/measure.h"
+#include "cluster/launch/reachability.h"
+#include "cluster/launch/workers.h"
+#include "cluster/run/check_plan.h"
 #include "cluster/run/prepare.h"
 #include "partitioner/advise/advisor.h"
 #include "partitioner/advise/calibration.h"
@@ -16,7 +19,6 @@
 #include "partitioner/advise/plan_comparison.h"
 #include "partitioner/advise/remedy.h"
 #include "partitioner/advise/what_if.h"
-#include "plan/pins.h"
 #include "tools/command.h"
 #include "tools/inputs.h"
 
@@ -25,8 +27,7 @@ namespace {
 
 // What the runs of --learn have shown goes into the profile; the corrections go to standard error,
 // beside the plan.
-Result<void> learn(const Arguments& arguments, PlanningInput& input) {
-  MOTLEY_ASSIGN(const auto runs, read_measurements(arguments));
+Result<void> learn(const std::vector<RunMeasurement>& runs, PlanningInput& input) {
   if (runs.empty()) return {};
   MOTLEY_ASSIGN(const Calibration calibration, calibrate(input, runs));
   std::fputs(calibration_text(calibration).c_str(), stderr);
@@ -46,15 +47,18 @@ Result<PlanningInput> read_input(const Arguments& arguments) {
   }
   MOTLEY_ASSIGN(input.cluster, read_cluster(arguments, std::max(stages, 1)));
   MOTLEY_ASSIGN(input.options, plan_options(resolved.config, stages));
-  MOTLEY_TRY(check_pins(input.options.pins, input.model.layer_names(), input.cluster));
   MOTLEY_ASSIGN(input.profile, read_profiles(arguments));
+  MOTLEY_TRY(check_planning(input.options, input.model, input.cluster, input.profile));
+  MOTLEY_ASSIGN(const auto runs, read_measurements(arguments));
+  MOTLEY_TRY(check_outputs(arguments, {"output"}));
   if (input.profile.devices.empty()) {
     MOTLEY_ASSIGN(const auto program, stage_program());
+    MOTLEY_TRY(check_reachable(input.cluster, machine_names(input.cluster), program));
     MOTLEY_ASSIGN(input.profile,
                   measure_cluster(input.cluster, resolved.config, program, input.profile, Log("")));
   }
   warn_of(input.profile, Log(""));
-  MOTLEY_TRY(learn(arguments, input));
+  MOTLEY_TRY(learn(runs, input));
   return input;
 }
 

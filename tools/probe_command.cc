@@ -38,6 +38,7 @@ Result<void> probe(const Arguments& arguments) {
     MOTLEY_ASSIGN(const auto seconds, integer_value(arguments, "seconds", 1, 60));
     options.seconds = static_cast<double>(seconds);
   }
+  MOTLEY_TRY(check_outputs(arguments, {"output"}));
   MOTLEY_ASSIGN(const auto program, stage_program());
   MOTLEY_ASSIGN(const ProbeReport report, probe_links(cluster, options, program, Log("")));
   const std::string text = links_to_json(report.links).dump(2) + "\n";

@@ -7,6 +7,8 @@
 #include "base/log.h"
 #include "base/system/files.h"
 #include "cluster/examine/measure.h"
+#include "cluster/launch/reachability.h"
+#include "cluster/launch/workers.h"
 #include "models/spec/model_spec.h"
 #include "tools/command.h"
 #include "tools/inputs.h"
@@ -48,7 +50,9 @@ Result<void> profile(const Arguments& arguments) {
   MOTLEY_TRY(validate_config(resolved.config));
   MOTLEY_ASSIGN(const ModelSpec model, describe_model(resolved.config.model));
   MOTLEY_ASSIGN(const Cluster cluster, read_cluster(arguments, 1));
+  MOTLEY_TRY(check_outputs(arguments, {"output"}));
   MOTLEY_ASSIGN(const auto program, stage_program());
+  MOTLEY_TRY(check_reachable(cluster, machine_names(cluster), program));
   MOTLEY_ASSIGN(const Profile measured,
                 measure_cluster(cluster, resolved.config, program, Profile{}, Log("")));
   warn_of(measured, Log(""));

@@ -11,6 +11,7 @@
 #include "base/median.h"
 #include "base/system/files.h"
 #include "cluster/launch/workers.h"
+#include "cluster/run/check_plan.h"
 #include "cluster/run/prepare.h"
 #include "cluster/run/run_folder.h"
 #include "partitioner/search/simulate_plan.h"
@@ -32,7 +33,7 @@ Result<void> write_pictures(const Arguments& arguments,
   }
   const std::vector<TraceSpan>& spans = simulated.step.spans;
   if (arguments.has("trace")) {
-    MOTLEY_TRY(write_file_atomic(arguments.value("trace"), trace_to_json(spans, names).dump()));
+    MOTLEY_TRY(write_file_atomic(arguments.value("trace"), trace_text(spans, names)));
   }
   if (arguments.has("svg")) {
     const std::string title = fmt::format(
@@ -73,6 +74,7 @@ Result<void> simulate(const Arguments& arguments) {
   if (arguments.has("seed")) {
     MOTLEY_ASSIGN(seed, integer_value(arguments, "seed", 0, std::int64_t{1} << 62));
   }
+  MOTLEY_TRY(check_outputs(arguments, {"trace", "svg"}));
   const bool spans = arguments.has("trace") || arguments.has("svg");
   MOTLEY_ASSIGN(const SimulatedPlan simulated,
                 simulate_plan(plan, model, cluster, profile, options, {.spans = spans}));

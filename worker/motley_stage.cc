@@ -47,11 +47,7 @@ Result<void> serve(WorkerChannel& channel, Activity& activity) {
   channel.start_beats(kBeatInterval_s, [&activity] {
     return Json{{"event", "beat"}, {"step", activity.step()}, {"doing", activity.words()}};
   });
-  if (job.device != "cpu" && !is_virtual_device(job.device)) {
-    return Error{ErrorCode::kConfig, "device '" + job.device + "' is not supported yet",
-                 "this version computes on \"cpu\", and rehearses on \"virtual\"",
-                 "set devices = [\"cpu\"] in the cluster file"};
-  }
+  MOTLEY_TRY(check_device(job.device));
   set_compute_threads(job.threads);
   return run_job(job, channel, activity);
 }

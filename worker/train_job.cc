@@ -42,7 +42,7 @@ class Batches final : public StepRunner {
     return TrainedStep{stage_.outcome(), times, link_.wire_bytes() - bytes_before};
   }
 
-  void record(std::vector<TraceSpan>* spans) override { executor_.record(spans); }
+  void record(TraceRecorder* trace) override { executor_.record(trace); }
 
  private:
   const Schedule& schedule_;
@@ -132,6 +132,7 @@ TrainingLoopOptions loop_options(const Job& job) {
   options.last_step = config.train.steps;
   if (job.stop_after > 0) options.last_step = std::min(job.stop_after, config.train.steps);
   options.trace_steps = config.run.trace_steps;
+  options.trace_spans = trace_spans_max(job.plan.rank_count());
   options.saves = !job.virtual_speed;
   options.save_every = config.checkpoint.every;
   options.eval_every = job.virtual_speed ? 0 : config.train.eval_every;

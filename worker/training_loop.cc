@@ -31,7 +31,12 @@ TrainingLoop::TrainingLoop(const TrainingLoopOptions& options,
                            Evaluator& evaluator,
                            ShardSaver& saver,
                            EventSink& events)
-    : options_(options), steps_(steps), evaluator_(evaluator), saver_(saver), events_(events) {}
+    : options_(options),
+      steps_(steps),
+      evaluator_(evaluator),
+      saver_(saver),
+      events_(events),
+      trace_(options.trace_spans) {}
 
 Result<void> TrainingLoop::run() {
   const std::int64_t first = steps_.progress().step + 1;
@@ -41,14 +46,14 @@ Result<void> TrainingLoop::run() {
     if (is_saved(step)) MOTLEY_TRY(save());
   }
   steps_.record(nullptr);
-  if (!spans_.empty()) events_.send({{"event", "trace"}, {"spans", spans_to_json(spans_)}});
+  send_trace(trace_, [this](const Json& event) { events_.send(event); });
   return {};
 }
 
 // The first steps touch memory for the first time; the trace begins after them.
 void TrainingLoop::set_recording(std::int64_t steps_done) {
   constexpr std::int64_t kWarmUpSteps = 2;
-  if (steps_done == kWarmUpSteps) steps_.record(&spans_);
+  if (steps_done == kWarmUpSteps) steps_.record(&trace_);
   if (steps_done == kWarmUpSteps + options_.trace_steps) steps_.record(nullptr);
 }
 

@@ -5,7 +5,6 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
 #include "base/result.h"
 #include "checkpoint/checkpoint.h"
@@ -32,8 +31,8 @@ class StepRunner {
   [[nodiscard]] virtual const CheckpointState& progress() const = 0;
   // Trains step number progress().step + 1, together with all other ranks.
   [[nodiscard]] virtual Result<TrainedStep> run_step() = 0;
-  // From now on each action's span is added to `spans` (nullptr: no longer).
-  virtual void record(std::vector<TraceSpan>* spans) = 0;
+  // From now on each action's span is added to `trace` (nullptr: no longer).
+  virtual void record(TraceRecorder* trace) = 0;
 };
 
 struct Evaluation {
@@ -59,7 +58,8 @@ class ShardSaver {
 
 struct TrainingLoopOptions {
   std::int64_t last_step = 0;
-  std::int64_t trace_steps = 0;  // how many are recorded
+  std::int64_t trace_steps = 0;  // how many are recorded, and
+  std::size_t trace_spans = 0;   // the most spans that are kept of them
   std::int64_t eval_every = 0;   // 0 = never
   bool saves = true;             // after the last step, and
   std::int64_t save_every = 0;   // 0 = only then
@@ -74,7 +74,8 @@ class TrainingLoop {
                ShardSaver& saver,
                EventSink& events);
 
-  // Sends a "step" event after each step, a "shard" after each save and, at the end, the "trace".
+  // Sends a "step" event after each step, a "shard" after each save and, at the end, "trace"
+  // events.
   // Returns the first failure.
   [[nodiscard]] Result<void> run();
 
@@ -90,7 +91,7 @@ class TrainingLoop {
   Evaluator& evaluator_;
   ShardSaver& saver_;
   EventSink& events_;
-  std::vector<TraceSpan> spans_;
+  TraceRecorder trace_;
 };
 
 }  // namespace motley

@@ -67,6 +67,16 @@ Result<void> write_file_atomic(const std::filesystem::path& path, std::string_vi
   return sync_folder(path.has_parent_path() ? path.parent_path() : std::filesystem::path("."));
 }
 
+Result<void> check_can_write(const std::filesystem::path& path) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored)) return file_error("write", path, EISDIR);
+  std::filesystem::path temporary = path;
+  temporary += ".tmp";
+  MOTLEY_ASSIGN([[maybe_unused]] const auto file, OutputFile::create(temporary));
+  ::unlink(temporary.c_str());
+  return {};
+}
+
 Result<void> make_folders(const std::filesystem::path& path) {
   std::error_code code;
   std::filesystem::create_directories(path, code);

@@ -22,6 +22,11 @@ namespace motley {
 [[nodiscard]] Result<void> write_file_atomic(const std::filesystem::path& path,
                                              std::string_view text);
 
+// Whether write_file_atomic would find the place to write it: a folder that takes files, and
+// nothing of the name but a file. Leaves nothing. For finding a mistake before the work whose
+// result is to be written; what happens to the disk meanwhile it cannot know.
+[[nodiscard]] Result<void> check_can_write(const std::filesystem::path& path);
+
 // Makes the folder and its parents. kCorrupt when that is impossible.
 [[nodiscard]] Result<void> make_folders(const std::filesystem::path& path);
 

@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "base/median.h"
 #include "cluster/launch/event_fields.h"
+#include "cluster/launch/reachability.h"
 #include "cluster/launch/transport_choice.h"
 #include "cluster/launch/worker_group.h"
 #include "cluster/launch/workers.h"
@@ -150,6 +151,7 @@ Result<std::vector<AllreduceFigures>> measure_allreduces(const Cluster& cluster,
   MOTLEY_ASSIGN(auto workers, allreduce_workers(cluster, options, program));
   MOTLEY_ASSIGN(const TransportChoice transport,
                 choose_transport(cluster, machine_names(cluster), options.comm));
+  MOTLEY_TRY(check_reachable(cluster, machine_names(cluster), program));
   MOTLEY_TRY(apply_transport(transport, workers));
   log.info(transport.reason);
   AllreduceFollower follower(cluster, options);

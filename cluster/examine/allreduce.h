@@ -33,8 +33,8 @@ struct AllreduceFigures {
 };
 
 // Starts a worker on each device of each machine; a rank is a device. kConfig for fewer than two
-// ranks, more than 256, or what choose_transport() refuses or is no codec; kCorrupt when two ranks
-// end with different sums; else the first failure of a worker.
+// ranks, more than 256, or what choose_transport() refuses or is no codec; what check_reachable()
+// finds; kCorrupt when two ranks end with different sums; else the first failure of a worker.
 [[nodiscard]] Result<std::vector<AllreduceFigures>> measure_allreduces(
     const Cluster& cluster,
     const AllreduceOptions& options,

@@ -14,7 +14,8 @@ namespace motley {
 
 // Runs a profiling worker on every device of every machine of the cluster at the same time, as the
 // training will, and returns what they measured. Several equal devices of one machine give one
-// entry, the slowest. Devices that `known` already covers are not measured again.
+// entry, the slowest. Devices that `known` already covers are not measured again. REQUIRES:
+// check_reachable() for the machines of the others.
 [[nodiscard]] Result<Profile> measure_cluster(const Cluster& cluster,
                                               const Config& config,
                                               const std::filesystem::path& program,

@@ -4,6 +4,7 @@
 
 #include "base/json.h"
 #include "cluster/launch/event_fields.h"
+#include "cluster/launch/reachability.h"
 #include "cluster/launch/transport_choice.h"
 #include "cluster/launch/worker_group.h"
 #include "cluster/launch/workers.h"
@@ -116,6 +117,7 @@ Result<ProbeReport> probe_links(const Cluster& cluster,
                                 const std::filesystem::path& program,
                                 const Log& log) {
   MOTLEY_ASSIGN(const TransportChoice transport, choose_for_all(cluster, options.comm));
+  MOTLEY_TRY(check_reachable(cluster, machine_names(cluster), program));
   auto workers = probe_workers(cluster, options, program);
   MOTLEY_TRY(apply_transport(transport, workers));
   log.info(transport.reason);

@@ -31,8 +31,8 @@ struct ProbeReport {
 };
 
 // Starts a worker on each machine and measures one direction of one pair at a time. kConfig for
-// fewer than two machines, more than 64, or what choose_transport() refuses; else the first failure
-// of a worker.
+// fewer than two machines, more than 64, or what choose_transport() refuses; what check_reachable()
+// finds; else the first failure of a worker.
 [[nodiscard]] Result<ProbeReport> probe_links(const Cluster& cluster,
                                               const ProbeOptions& options,
                                               const std::filesystem::path& program,

@@ -31,9 +31,13 @@ constexpr const char* kHugePages = "GLIBC_TUNABLES=glibc.malloc.hugetlb=1";
 std::vector<std::string> worker_command(const std::vector<std::string>& prefix,
                                         const std::filesystem::path& program,
                                         int threads) {
-  std::vector<std::string> command = {"env", fmt::format("OMP_NUM_THREADS={}", threads),
-                                      fmt::format("OPENBLAS_NUM_THREADS={}", threads), kHugePages,
-                                      program.string()};
+  return remote_command(
+      prefix, {"env", fmt::format("OMP_NUM_THREADS={}", threads),
+               fmt::format("OPENBLAS_NUM_THREADS={}", threads), kHugePages, program.string()});
+}
+
+std::vector<std::string> remote_command(const std::vector<std::string>& prefix,
+                                        std::vector<std::string> command) {
   std::vector<std::string> argv = prefix;
   if (is_ssh(prefix)) {
     for (std::string& word : command) word = quote_for_shell(word);

@@ -15,6 +15,10 @@ namespace motley {
                                                       const std::filesystem::path& program,
                                                       int threads);
 
+// The same for any other command.
+[[nodiscard]] std::vector<std::string> remote_command(const std::vector<std::string>& prefix,
+                                                      std::vector<std::string> command);
+
 [[nodiscard]] bool is_ssh(const std::vector<std::string>& prefix);
 
 // `word` such that a POSIX shell reads exactly it: unchanged when harmless, else in single quotes.

@@ -5,8 +5,11 @@
 #include <utility>
 
 #include "base/system/files.h"
+#include "checkpoint/checkpoint.h"
 #include "cluster/examine/measure.h"
+#include "cluster/launch/reachability.h"
 #include "cluster/launch/workers.h"
+#include "cluster/run/check_plan.h"
 #include "compression/codec_chain.h"
 #include "data/source.h"
 #include "partitioner/advise/remedy.h"
@@ -47,15 +50,28 @@ Result<void> check_boundary_codec(const std::string& chain) {
                "set compression.activations to none, fp16, bf16, int8 or int4"};
 }
 
-// The data is read by the stage with the first layers. When that stage is started here it is
-// checked here too, so that a mistake shows before anything is measured.
+// The data is read by the stage with the first layers, initial weights by all. When all are started
+// here both are checked here too, so that a mistake shows before anything is measured.
 Result<void> check_data(const TrainingRequest& request) {
   for (const Machine& machine : request.cluster.machines) {
     if (!machine.shell.empty()) return {};
   }
   const Config config = with_absolute_paths(request.config);
   MOTLEY_ASSIGN(const auto source, open_source(config.data, config.model, config.train.seed));
+  if (config.model.init_from.empty() || request.resume) return {};
+  MOTLEY_ASSIGN(const auto weights, CheckpointReader::open(config.model.init_from));
   return {};
+}
+
+// The machines that the run may use; a transport that would be refused between them is refused
+// before anything is measured, whether the plan needs it or not.
+Result<void> check_machines(const TrainingRequest& request, const PlanOptions& options) {
+  const std::set<std::string> machines =
+      request.plan ? machines_in_use(*request.plan)
+                   : machines_to_plan_with(request.cluster, options.pins, request.known_profile);
+  MOTLEY_ASSIGN([[maybe_unused]] const auto transport,
+                choose_transport(request.cluster, machines, request.config.comm));
+  return check_reachable(request.cluster, machines, request.stage_program);
 }
 
 Result<void> check_resume(const PreparedRun& run, const Manifest& manifest) {
@@ -114,46 +130,6 @@ Result<PlanOptions> plan_options(const Config& config, int stages) {
   return options;
 }
 
-Result<void> check_plan(const Plan& plan,
-                        const ModelSpec& model,
-                        const Config& config,
-                        const Cluster& cluster) {
-  if (plan.model_hash != model.hash()) {
-    return Error{ErrorCode::kConfig, "the plan is of another model",
-                 "its layers or sizes differ from those of [model] in the configuration",
-                 "make it again with motley plan"};
-  }
-  if (plan.micro_batch * plan.micro_batches != config.train.global_batch) {
-    return Error{ErrorCode::kConfig,
-                 fmt::format("the plan has {} micro-batches of {} samples", plan.micro_batches,
-                             plan.micro_batch),
-                 fmt::format("train.global_batch is {}", config.train.global_batch),
-                 "make it again with motley plan"};
-  }
-  const std::string& asked = config.compression.gradients;
-  if (asked != "none" && asked != "auto" && asked != plan.gradient_codec) {
-    return Error{ErrorCode::kConfig,
-                 fmt::format("the plan sums gradients through '{}'", plan.gradient_codec),
-                 fmt::format("compression.gradients is '{}'", asked),
-                 "make it again with motley plan, or leave compression.gradients out"};
-  }
-  for (const RankPlan& rank : plan.ranks) {
-    const char* const remedy = "give the cluster file that the plan was made for by --cluster";
-    const Machine* machine = cluster.find(rank.machine);
-    if (machine == nullptr) {
-      return Error{ErrorCode::kConfig, fmt::format("the plan uses machine {}", rank.machine),
-                   "the cluster has no machine of this name", remedy};
-    }
-    if (is_virtual_device(rank.device) == machine->virtual_speed.has_value()) continue;
-    return Error{ErrorCode::kConfig,
-                 fmt::format("the plan uses device {} of machine {}", rank.device, rank.machine),
-                 machine->virtual_speed ? "in the cluster file its devices are virtual"
-                                        : "in the cluster file its devices are real",
-                 remedy};
-  }
-  return {};
-}
-
 Result<PreparedRun> prepare_run(const TrainingRequest& request, const Log& log) {
   PreparedRun run;
   run.config = request.config;
@@ -162,8 +138,10 @@ Result<PreparedRun> prepare_run(const TrainingRequest& request, const Log& log) 
   MOTLEY_TRY(validate_config(run.config));
   MOTLEY_ASSIGN(run.model, describe_model(run.config.model));
   MOTLEY_ASSIGN(const PlanOptions options, plan_options(run.config, request.stages));
-  if (!request.plan) {
-    MOTLEY_TRY(check_pins(options.pins, run.model.layer_names(), run.cluster));
+  if (request.plan) {
+    MOTLEY_TRY(check_plan(*request.plan, run.model, run.config, run.cluster));
+  } else {
+    MOTLEY_TRY(check_planning(options, run.model, run.cluster, request.known_profile));
   }
   if (is_virtual(request.cluster)) {
     MOTLEY_TRY(check_rehearsal(request, log));
@@ -184,10 +162,11 @@ Result<PreparedRun> prepare_run(const TrainingRequest& request, const Log& log) 
                  fmt::format("--stop-after {} is in the past", request.stop_after),
                  fmt::format("the next step is {}", run.first_step), ""};
   }
+  MOTLEY_TRY(check_can_write(run.folder.config_path()));
+  MOTLEY_TRY(check_machines(request, options));
 
   if (request.plan.has_value()) {
     run.plan = *request.plan;
-    MOTLEY_TRY(check_plan(run.plan, run.model, run.config, run.cluster));
   } else {
     MOTLEY_ASSIGN(run.profile, measure_cluster(run.cluster, run.config, request.stage_program,
                                                request.known_profile, log));

@@ -45,14 +45,9 @@ struct PreparedRun {
 // The planner's options that a config means.
 [[nodiscard]] Result<PlanOptions> plan_options(const Config& config, int stages);
 
-// Checks the config, the data and the run folder, measures devices where needed, plans, and writes
-// config.toml, plan.json and profile.json.
+// Checks the config, the plan or what is asked of it, the data, the run folder and that every
+// machine answers; only then measures devices where needed, plans, and writes config.toml,
+// plan.json and profile.json.
 [[nodiscard]] Result<PreparedRun> prepare_run(const TrainingRequest& request, const Log& log);
-
-// Checks that a plan belongs to this model, config and cluster. kConfig says what differs.
-[[nodiscard]] Result<void> check_plan(const Plan& plan,
-                                      const ModelSpec& model,
-                                      const Config& config,
-                                      const Cluster& cluster);
 
 }  // namespace motley

@@ -18,8 +18,7 @@
 #include "cluster/run/pace_watch.h"
 #include "cluster/run/progress.h"
 #include "cluster/run/report_collector.h"
-#include "plan/trace.h"
-#include "protocol/trace_message.h"
+#include "cluster/run/trace_collector.h"
 
 namespace motley {
 namespace {
@@ -35,6 +34,7 @@ class RunFollower {
             run.folder.dir(), run.config, run.model, plan_hash(run.plan), run.plan.rank_count()),
         report_(run.plan.rank_count()),
         pace_(rank_names(run.plan)),
+        trace_(rank_names(run.plan), trace_spans_max(run.plan.rank_count())),
         progress_(progress),
         log_(log) {
     summary_.predicted_step_s = run.plan.predicted_step_s;
@@ -44,16 +44,13 @@ class RunFollower {
     MOTLEY_ASSIGN(const std::string kind, json_get<std::string>(event, "event", "a worker"));
     if (kind == "step") return on_step(worker, event);
     if (kind == "shard") return on_shard(worker, event);
-    if (kind == "trace") return on_trace(worker, event);
+    if (kind == "trace") trace_.add(Rank{worker}, event);
     if (kind == "done") on_done(worker, event);
     return {};
   }
 
   Result<TrainingSummary> finish() {
-    if (!spans_.empty()) {
-      MOTLEY_TRY(write_file_atomic(run_.folder.trace_path(),
-                                   trace_to_json(spans_, rank_names(run_.plan)).dump()));
-    }
+    write_trace();
     MOTLEY_ASSIGN(const RunReport report, report_.report(run_.plan, run_.model));
     MOTLEY_TRY(run_.folder.write_report(report));
     // The first step touches all memory for the first time; it is not typical.
@@ -102,11 +99,14 @@ class RunFollower {
     return {};
   }
 
-  Result<void> on_trace(int worker, const Json& event) {
-    MOTLEY_ASSIGN(auto spans, spans_from_json(event.value("spans", Json::array()), Rank{worker}));
-    spans_.insert(spans_.end(), std::make_move_iterator(spans.begin()),
-                  std::make_move_iterator(spans.end()));
-    return {};
+  // The training is done and saved: whatever is wrong with the trace is said, and ends nothing.
+  void write_trace() const {
+    for (const std::string& note : trace_.notes()) log_.warn("the trace is not whole: " + note);
+    if (trace_.empty()) return;
+    const auto written = write_file_atomic(run_.folder.trace_path(), trace_.text());
+    if (!written.ok()) {
+      log_.warn(fmt::format("no trace: {}: {}", written.error().what, written.error().cause));
+    }
   }
 
   // A worker that does not know its peak leaves it out; the report then says so. Of a virtual
@@ -123,9 +123,9 @@ class RunFollower {
   CheckpointCommitter committer_;
   ReportCollector report_;
   PaceWatch pace_;
+  TraceCollector trace_;
   Progress& progress_;
   const Log& log_;
-  std::vector<TraceSpan> spans_;
   std::vector<double> step_s_;
   std::int64_t tokens_a_step_ = 0;
   TrainingSummary summary_;

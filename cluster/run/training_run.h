@@ -24,8 +24,8 @@ struct TrainingSummary {
 
 // Starts a worker for each rank of the plan and follows them to the end. Every step's metrics go to
 // metrics.jsonl, each checkpoint is committed when all ranks have written their shard, the recorded
-// steps become trace.json. Progress goes to `progress_out`. When it returns no process is left; an
-// error is the first cause.
+// steps become trace.json, as far as they came. Progress goes to `progress_out`. When it returns no
+// process is left; an error is the first cause.
 [[nodiscard]] Result<TrainingSummary> run_training(const PreparedRun& run,
                                                    const TrainingRequest& request,
                                                    const Log& log,

@@ -33,18 +33,16 @@ Result<void> check_batch(const PlanOptions& options) {
   return {};
 }
 
-Result<void> check_words(const PlanOptions& options, const CostModel& cost) {
+Result<void> check_words(const PlanOptions& options) {
   constexpr std::array<std::string_view, 4> kSchedules = {"auto", "gpipe", "1f1b", "split"};
   if (std::ranges::find(kSchedules, options.schedule) == kSchedules.end()) {
     return contradiction(fmt::format("unknown schedule '{}'", options.schedule), "",
                          "use auto, gpipe, 1f1b or split");
   }
-  if (options.schedule == "split") MOTLEY_TRY(cost.check_split());
   if (options.recompute != "auto" && options.recompute != "none" && options.recompute != "all") {
     return contradiction(fmt::format("unknown value '{}' of recompute", options.recompute), "",
                          "use auto, none or all");
   }
-  for (const std::string& codec : options.codecs) MOTLEY_TRY(cost.check_codec(codec));
   return {};
 }
 
@@ -94,9 +92,27 @@ void pin_layers(const Pins& pins,
   }
 }
 
-}  // namespace
+// Devices on machines that a 'never' pin does not exclude.
+int usable_devices(const Pins& pins, const Cluster& cluster) {
+  std::size_t devices = 0;
+  for (const Machine& machine : cluster.machines) {
+    if (std::ranges::find(pins.never, machine.name) == pins.never.end()) {
+      devices += machine.devices.size();
+    }
+  }
+  return static_cast<int>(devices);
+}
+
+Result<void> check_left_by_pins(const PlanOptions& options, const Cluster& cluster) {
+  const int left = usable_devices(options.pins, cluster);
+  const int stages = std::max(1, options.stages);
+  if (left >= stages) return {};
+  return contradiction(fmt::format("{} stages for {} devices", stages, left),
+                       "the pins exclude the others", "take a 'never' pin away");
+}
 
 Result<void> check_planning_size(const ModelSpec& model, const Cluster& cluster) {
+  if (model.layers.empty()) return contradiction("the model has no layers", "", "");
   if (model.layers.size() > kPlannedLayersMax) {
     return contradiction(fmt::format("a model of {} layers", model.layers.size()),
                          fmt::format("at most {} are planned", kPlannedLayersMax),
@@ -112,10 +128,24 @@ Result<void> check_planning_size(const ModelSpec& model, const Cluster& cluster)
   return {};
 }
 
-Result<void> check_plan_options(const PlanOptions& options, const CostModel& cost) {
+}  // namespace
+
+Result<void> check_plan_options(const PlanOptions& options,
+                                const ModelSpec& model,
+                                const Cluster& cluster) {
+  MOTLEY_TRY(check_planning_size(model, cluster));
+  MOTLEY_TRY(check_pins(options.pins, model.layer_names(), cluster));
   MOTLEY_TRY(check_batch(options));
-  MOTLEY_TRY(check_words(options, cost));
-  return check_stages(options, cost.layer_count(), static_cast<int>(cost.slots().size()));
+  MOTLEY_TRY(check_words(options));
+  const int devices = usable_devices({}, cluster);
+  MOTLEY_TRY(check_stages(options, static_cast<int>(model.layers.size()), devices));
+  return check_left_by_pins(options, cluster);
+}
+
+Result<void> check_measured(const PlanOptions& options, const CostModel& cost) {
+  if (options.schedule == "split") MOTLEY_TRY(cost.check_split());
+  for (const std::string& codec : options.codecs) MOTLEY_TRY(cost.check_codec(codec));
+  return {};
 }
 
 std::vector<int> micro_batch_sizes(const PlanOptions& options) {
@@ -130,9 +160,9 @@ std::vector<int> micro_batch_sizes(const PlanOptions& options) {
   return sizes;
 }
 
-Result<SearchSpace> search_space(const PlanOptions& options,
-                                 const ModelSpec& model,
-                                 const CostModel& cost) {
+SearchSpace search_space(const PlanOptions& options,
+                         const ModelSpec& model,
+                         const CostModel& cost) {
   SearchSpace space;
   space.codecs = options.codecs;
   space.stages = options.stages;
@@ -143,12 +173,6 @@ Result<SearchSpace> search_space(const PlanOptions& options,
     for (const DeviceSlot& slot : cost.slots()) {
       space.usable.push_back(std::find(options.pins.never.begin(), options.pins.never.end(),
                                        slot.machine) == options.pins.never.end());
-    }
-    const auto left = std::count(space.usable.begin(), space.usable.end(), true);
-    const auto stages = std::max<std::ptrdiff_t>(1, options.stages);
-    if (left < stages) {
-      return contradiction(fmt::format("{} stages for {} devices", stages, left),
-                           "the pins exclude the others", "take a 'never' pin away");
     }
   }
   for (const std::string& machine : options.pins.always) {

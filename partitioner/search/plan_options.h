@@ -45,19 +45,21 @@ inline constexpr std::size_t kPlannedDevicesMax = 1'024;
 inline constexpr int kPlannedMicroBatchesMax = 4'096;
 static_assert(kPlannedDevicesMax * kPlannedMicroBatchesMax <= kChunkPassesMax);
 
-// kConfig when there is more to plan than the limits above.
-[[nodiscard]] Result<void> check_planning_size(const ModelSpec& model, const Cluster& cluster);
+// All that can be wrong before anything is measured: kConfig when there is more to plan than the
+// limits above, and when the options contradict each other, the model or the cluster.
+[[nodiscard]] Result<void> check_plan_options(const PlanOptions& options,
+                                              const ModelSpec& model,
+                                              const Cluster& cluster);
 
-// kConfig when the options contradict each other, the model or the slots.
-[[nodiscard]] Result<void> check_plan_options(const PlanOptions& options, const CostModel& cost);
+// kConfig when the profiles lack what the options ask for.
+[[nodiscard]] Result<void> check_measured(const PlanOptions& options, const CostModel& cost);
 
 // The micro-batch sizes to consider, ascending.
 [[nodiscard]] std::vector<int> micro_batch_sizes(const PlanOptions& options);
 
-// What the searches may choose from. kConfig when a pin names what does not exist or the pins leave
-// nothing to use.
-[[nodiscard]] Result<SearchSpace> search_space(const PlanOptions& options,
-                                               const ModelSpec& model,
-                                               const CostModel& cost);
+// What the searches may choose from. REQUIRES: check_plan_options.
+[[nodiscard]] SearchSpace search_space(const PlanOptions& options,
+                                       const ModelSpec& model,
+                                       const CostModel& cost);
 
 }  // namespace motley

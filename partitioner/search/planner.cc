@@ -200,8 +200,8 @@ Result<Planning> plan_with(const ModelSpec& model,
                 CostModel::make(model, cluster, profile, options.default_threads,
                                 options.optimizer_floats_per_parameter, gradient_codec));
   for (const auto& [machine, share] : options.pins.memory_share) cost.limit_memory(machine, share);
-  MOTLEY_TRY(check_plan_options(options, cost));
-  MOTLEY_ASSIGN(const SearchSpace space, search_space(options, model, cost));
+  MOTLEY_TRY(check_measured(options, cost));
+  const SearchSpace space = search_space(options, model, cost);
   return Planner(model, cost, space, options).plan();
 }
 
@@ -251,11 +251,7 @@ Result<Planning> plan_in_full(const ModelSpec& model,
                               const Cluster& cluster,
                               const Profile& profile,
                               const PlanOptions& options) {
-  if (model.layers.empty()) {
-    return Error{ErrorCode::kConfig, "the model has no layers", "", ""};
-  }
-  MOTLEY_TRY(check_planning_size(model, cluster));
-  MOTLEY_TRY(check_pins(options.pins, model.layer_names(), cluster));
+  MOTLEY_TRY(check_plan_options(options, model, cluster));
   MOTLEY_ASSIGN(Planning planning, plan_with_each(model, cluster, profile, options));
   PlanOptions wider = options;
   for (const CoarserCodecs& coarser : options.coarser) {

@@ -370,16 +370,16 @@ ChunkId Executor::last_chunk() const {
   return ChunkId{schedule_->chunk_count() - 1};
 }
 
-void Executor::record(std::vector<TraceSpan>* spans) {
-  if (spans != nullptr && spans_ == nullptr) record_start_s_ = now_s();
-  spans_ = spans;
+void Executor::record(TraceRecorder* recorder) {
+  if (recorder != nullptr && recorder_ == nullptr) record_start_s_ = now_s();
+  recorder_ = recorder;
 }
 
 void Executor::add_span(const char* lane, const Action& action, double start_s, double end_s) {
   constexpr double kShortest_s = 1e-6;  // posts and lookups would only blur the picture
-  if (spans_ == nullptr || end_s - start_s < kShortest_s) return;
-  spans_->push_back({self_, lane, to_text(action), start_s - record_start_s_, end_s - start_s,
-                     static_cast<int>(position_.step)});
+  if (recorder_ == nullptr || end_s - start_s < kShortest_s) return;
+  recorder_->add({self_, lane, to_text(action), start_s - record_start_s_, end_s - start_s,
+                  static_cast<int>(position_.step)});
 }
 
 }  // namespace motley

@@ -71,9 +71,9 @@ class Executor {
   // none. Between steps.
   [[nodiscard]] bool add_residuals();
 
-  // From now on each action's span is added to `spans`, with time counted from the first call
+  // From now on each action's span goes to the recorder, with time counted from the first call
   // (nullptr: stop).
-  void record(std::vector<TraceSpan>* spans);
+  void record(TraceRecorder* recorder);
 
  private:
   enum class TiedUse { kFirstChunk, kLastChunk };
@@ -154,7 +154,7 @@ class Executor {
   FrameSender sender_;
   FrameReceiver receiver_;
 
-  std::vector<TraceSpan>* spans_ = nullptr;
+  TraceRecorder* recorder_ = nullptr;
   double record_start_s_ = 0;
 };
 

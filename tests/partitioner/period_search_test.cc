@@ -27,10 +27,10 @@ RC_GTEST_PROP(PeriodSearch, FindsTheLeastPeriodOfAllPipelinesAndProvesIt, ()) {
   const Problem problem = random_uniform_problem();
   const StepShape shape{1, *rc::gen::inRange(1, 17), true};  // no round trips bind in GPipe
   const auto cost = problem.cost();
-  const auto space = search_space(problem.options, problem.model(), *cost);
+  const SearchSpace space = search_space(problem.options, problem.model(), *cost);
   const StageTable table(*cost, shape);
   const double least_s = Oracle(problem, shape).best(0).single_slot_period_s;
-  const PeriodSearchResult found = search_period(table, *space, 4);
+  const PeriodSearchResult found = search_period(table, space, 4);
   RC_ASSERT(found.is_complete);
   RC_ASSERT(found.candidates.empty() == (least_s == kInfinite));
   if (found.candidates.empty()) return;
@@ -53,15 +53,14 @@ RC_GTEST_PROP(PeriodSearch, NeverClaimsMoreThanTheTruth, ()) {
   for (const auto& [machine, share] : problem.options.pins.memory_share) {
     cost.limit_memory(machine, share);
   }
-  const auto space = search_space(problem.options, problem.model(), cost);
-  if (!space.ok()) return;
+  const SearchSpace space = search_space(problem.options, problem.model(), cost);
   const StageTable table(cost, shape);
   const auto truth = Oracle(problem, shape).best(0);
-  const PeriodSearchResult found = search_period(table, *space, 4);
+  const PeriodSearchResult found = search_period(table, space, 4);
   RC_ASSERT(found.bounds.proven_s <= truth.single_slot_period_s * (1 + 1e-9));
   for (const Candidate& candidate : found.candidates) {
     Candidate again = candidate;
-    RC_ASSERT(StepEstimate(table, *space).rate(again));
+    RC_ASSERT(StepEstimate(table, space).rate(again));
     RC_ASSERT(again.stages == candidate.stages && again.estimate_s == candidate.estimate_s);
     RC_ASSERT(candidate.estimate_s >= truth.step_s * (1 - 1e-9));
     RC_ASSERT(candidate.period_s >= truth.single_slot_period_s * (1 - 1e-9));
@@ -85,8 +84,8 @@ Problem large_problem(int layers, const std::vector<double>& speeds, int each) {
 double gap_of(const Problem& problem, bool* is_complete) {
   const auto cost = problem.cost();
   const StageTable table(*cost, {1, 512, true});
-  const auto space = search_space(problem.options, problem.model(), *cost);
-  const PeriodSearchResult found = search_period(table, *space, 4);
+  const SearchSpace space = search_space(problem.options, problem.model(), *cost);
+  const PeriodSearchResult found = search_period(table, space, 4);
   *is_complete = found.is_complete;
   return found.period_s / found.bounds.proven_s - 1;
 }
@@ -117,9 +116,9 @@ TEST(SlotClasses, GroupsMachinesThatAreAlikeInCostsAndLinks) {
   Problem problem = large_problem(8, {1, 2}, 3);
   problem.links.push_back({"m0", "m1", {1e3, 0}});  // now m0 and m1 differ from m2
   const auto cost = problem.cost();
-  const auto space = search_space(problem.options, problem.model(), *cost);
+  const SearchSpace space = search_space(problem.options, problem.model(), *cost);
   const std::vector<std::vector<int>> expected = {{0}, {1}, {2}, {3, 4, 5}};
-  EXPECT_EQ(slot_classes(*cost, *space), expected);
+  EXPECT_EQ(slot_classes(*cost, space), expected);
 }
 
 }  // namespace

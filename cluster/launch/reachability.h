@@ -1,0 +1,26 @@
+// Whether machines can be used at all, asked of all at once before any of them has to work.
+#pragma once
+
+#include <filesystem>
+#include <set>
+#include <string>
+
+#include "base/result.h"
+#include "plan/cluster.h"
+
+namespace motley {
+
+// Longer than ssh takes to a machine that is there, shorter than it waits for one that is off.
+inline constexpr double kAnswer_s = 15;
+
+// Runs `test -x <the machine's motley-stage>` on each of these machines of the cluster, all at the
+// same time, as a worker would be started there; what is this machine, with this program, is not
+// asked. No worker starts. kConfig for a device that this version does not compute on; kPeer, which
+// names every machine that does not answer within `answer_s` or lacks the program; kInterrupted and
+// kTerminated. `program` is motley-stage here.
+[[nodiscard]] Result<void> check_reachable(const Cluster& cluster,
+                                           const std::set<std::string>& machines,
+                                           const std::filesystem::path& program,
+                                           double answer_s = kAnswer_s);
+
+}  // namespace motley

@@ -1,0 +1,117 @@
+#include "cluster/run/check_plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "compression/codec_chain.h"
+#include "compression/feedback/gradient_compressor.h"
+#include "partitioner/cost/cost_model.h"
+#include "partitioner/search/planner.h"
+#include "pipeline/schedule/schedules.h"
+
+namespace motley {
+namespace {
+
+// What each rank of the run makes of the plan: its codecs and its schedule.
+Result<void> check_steps(const Plan& plan, const ModelSpec& model) {
+  for (const ChunkPlan& chunk : plan.chunks) {
+    MOTLEY_ASSIGN([[maybe_unused]] const auto codec, make_codec(chunk.codec));
+  }
+  MOTLEY_ASSIGN([[maybe_unused]] const auto codec,
+                make_gradient_codec({.chain = plan.gradient_codec}));
+  MOTLEY_ASSIGN(const Schedule schedule, make_schedule(plan, tied_across_ranks(model, plan)));
+  MOTLEY_ASSIGN([[maybe_unused]] const ScheduleStats stats, validate_schedule(schedule));
+  return {};
+}
+
+bool is_covered(const Machine& machine, const Profile& known) {
+  return std::ranges::all_of(machine.devices, [&](const std::string& device) {
+    return known.find(machine.name, device) != nullptr;
+  });
+}
+
+// The machines that need no measuring.
+Cluster covered_part(Cluster cluster, const Profile& known) {
+  std::erase_if(cluster.machines,
+                [&](const Machine& machine) { return !is_covered(machine, known); });
+  return cluster;
+}
+
+}  // namespace
+
+Result<void> check_plan(const Plan& plan,
+                        const ModelSpec& model,
+                        const Config& config,
+                        const Cluster& cluster) {
+  if (plan.model_hash != model.hash()) {
+    return Error{ErrorCode::kConfig, "the plan is of another model",
+                 "its layers or sizes differ from those of [model] in the configuration",
+                 "make it again with motley plan"};
+  }
+  const ChunkPlan& last = plan.chunks.back();
+  if (last.first_layer + last.layer_count != static_cast<int>(model.layers.size())) {
+    return Error{ErrorCode::kConfig,
+                 fmt::format("the plan has {} layers", last.first_layer + last.layer_count),
+                 fmt::format("the model has {}", model.layers.size()),
+                 "make it again with motley plan"};
+  }
+  if (plan.micro_batch * plan.micro_batches != config.train.global_batch) {
+    return Error{ErrorCode::kConfig,
+                 fmt::format("the plan has {} micro-batches of {} samples", plan.micro_batches,
+                             plan.micro_batch),
+                 fmt::format("train.global_batch is {}", config.train.global_batch),
+                 "make it again with motley plan"};
+  }
+  const std::string& asked = config.compression.gradients;
+  if (asked != "none" && asked != "auto" && asked != plan.gradient_codec) {
+    return Error{ErrorCode::kConfig,
+                 fmt::format("the plan sums gradients through '{}'", plan.gradient_codec),
+                 fmt::format("compression.gradients is '{}'", asked),
+                 "make it again with motley plan, or leave compression.gradients out"};
+  }
+  for (const RankPlan& rank : plan.ranks) {
+    const char* const remedy = "give the cluster file that the plan was made for by --cluster";
+    const Machine* machine = cluster.find(rank.machine);
+    if (machine == nullptr) {
+      return Error{ErrorCode::kConfig, fmt::format("the plan uses machine {}", rank.machine),
+                   "the cluster has no machine of this name", remedy};
+    }
+    MOTLEY_TRY(check_device(rank.device));
+    if (is_virtual_device(rank.device) == machine->virtual_speed.has_value()) continue;
+    return Error{ErrorCode::kConfig,
+                 fmt::format("the plan uses device {} of machine {}", rank.device, rank.machine),
+                 machine->virtual_speed ? "in the cluster file its devices are virtual"
+                                        : "in the cluster file its devices are real",
+                 remedy};
+  }
+  return check_steps(plan, model);
+}
+
+Result<void> check_planning(const PlanOptions& options,
+                            const ModelSpec& model,
+                            const Cluster& cluster,
+                            const Profile& known) {
+  MOTLEY_TRY(check_plan_options(options, model, cluster));
+  const Cluster covered = covered_part(cluster, known);
+  if (covered.machines.empty()) return {};
+  // Further codecs are taken only where they were measured.
+  MOTLEY_ASSIGN(
+      const CostModel cost,
+      CostModel::make(model, covered, known, options.default_threads,
+                      options.optimizer_floats_per_parameter, options.gradient_codecs.front()));
+  return check_measured(options, cost);
+}
+
+std::set<std::string> machines_to_plan_with(const Cluster& cluster,
+                                            const Pins& pins,
+                                            const Profile& known) {
+  std::set<std::string> names;
+  for (const Machine& machine : cluster.machines) {
+    const bool excluded = std::ranges::find(pins.never, machine.name) != pins.never.end();
+    if (!excluded || !is_covered(machine, known)) names.insert(machine.name);
+  }
+  return names;
+}
+
+}  // namespace motley
