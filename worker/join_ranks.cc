@@ -29,8 +29,12 @@ Result<std::vector<std::string>> receive_addresses(LauncherChannel& launcher, in
 
 }  // namespace
 
-Result<std::unique_ptr<Transport>> join_ranks(
-    const Job& job, Rank self, int rank_count, LauncherChannel& launcher, double timeout_s) {
+Result<std::unique_ptr<Transport>> join_ranks(const Job& job,
+                                              Rank self,
+                                              int rank_count,
+                                              LauncherChannel& launcher,
+                                              double timeout_s,
+                                              std::uint64_t early_bytes_max) {
   if (rank_count == 1) return std::move(make_inproc_transports(1).front());
   TransportOptions options;
   options.kind = job.config.comm.transport;
@@ -40,6 +44,7 @@ Result<std::unique_ptr<Transport>> join_ranks(
   options.interface = job.interface;
   options.timeout_s = timeout_s;
   options.epoch = job.epoch;
+  options.early_bytes_max = early_bytes_max;
   options.secret = job.secret;
   options.local_shortcut = job.local_shortcut;
   MOTLEY_ASSIGN(auto transport, make_transport(options));

@@ -15,9 +15,15 @@ namespace motley {
 
 // Makes the transport that the job names for rank `self` of `rank_count` (the only one needs none:
 // it gets memory), sends an "address" event, waits for "addresses", and connects. `timeout_s` as in
-// TransportOptions. kPeer when the launcher or a rank does not answer in time.
+// TransportOptions, and so `early_bytes_max`. kPeer when the launcher or a rank does not answer in
+// time.
 [[nodiscard]] Result<std::unique_ptr<Transport>> join_ranks(
-    const Job& job, Rank self, int rank_count, LauncherChannel& launcher, double timeout_s);
+    const Job& job,
+    Rank self,
+    int rank_count,
+    LauncherChannel& launcher,
+    double timeout_s,
+    std::uint64_t early_bytes_max = kEarlyBytesMax);
 
 // Leaving closes connections and drops what is still under way, such as rank 0's answer to the last
 // vote. So rank 0 leaves after a word from everybody else, who got that answer before. What goes

@@ -16,6 +16,7 @@
 #include "compression/feedback/gradient_compressor.h"
 #include "models/spec/model_spec.h"
 #include "partitioner/search/planner.h"
+#include "pipeline/execute/early_bytes.h"
 #include "pipeline/execute/executor.h"
 #include "pipeline/schedule/schedules.h"
 #include "rehearsal/virtual_compute.h"
@@ -175,18 +176,42 @@ Result<Schedules> make_schedules(const Plan& plan, bool tied) {
   return schedules;
 }
 
+// What a peer may make this rank keep: what the plan has it send, and never more than without one.
+std::uint64_t early_bytes_of(const Job& job,
+                             const ModelSpec& model,
+                             const Schedule& schedule,
+                             const TrainedStage& stage) {
+  const auto samples = static_cast<std::size_t>(job.plan.micro_batch);
+  std::vector<std::size_t> output_floats;
+  for (const ChunkPlan& chunk : job.plan.chunks) {
+    const auto& last =
+        model.layers[static_cast<std::size_t>(chunk.first_layer + chunk.layer_count - 1)];
+    output_floats.push_back(samples * static_cast<std::size_t>(last.output_floats_per_sample));
+  }
+  const MessageSizes sizes{output_floats,
+                           samples * static_cast<std::size_t>(model.tokens_per_sample),
+                           stage.vote_bytes_max()};
+  return std::min(kEarlyBytesMax, early_bytes_max(job.plan, schedule, sizes, job.rank));
+}
+
 // One rank of the run, from joining the others to leaving them.
 class RankRun {
  public:
-  RankRun(const Job& job, LauncherChannel& launcher, Activity& activity, const Schedules& schedules)
-      : job_(job), launcher_(launcher), activity_(activity), schedules_(schedules) {}
+  RankRun(const Job& job,
+          const ModelSpec& model,
+          LauncherChannel& launcher,
+          Activity& activity,
+          const Schedules& schedules)
+      : job_(job), model_(model), launcher_(launcher), activity_(activity), schedules_(schedules) {}
 
   Result<void> join(TrainedStage& stage) {
     const Plan& plan = job_.plan;
     // A wait may last as long as the other stages compute; a step that takes four times its
     // prediction has gone wrong.
     const double timeout_s = std::max(job_.config.comm.timeout_s, 4 * plan.predicted_step_s);
-    MOTLEY_ASSIGN(transport_, join_ranks(job_, job_.rank, plan.rank_count(), launcher_, timeout_s));
+    const std::uint64_t early_bytes = early_bytes_of(job_, model_, schedules_.training, stage);
+    MOTLEY_ASSIGN(transport_, join_ranks(job_, job_.rank, plan.rank_count(), launcher_, timeout_s,
+                                         early_bytes));
     link_.emplace(*transport_, job_.rank, job_.epoch, plan_hash(plan));
     MOTLEY_ASSIGN(
         executor_,
@@ -209,6 +234,7 @@ class RankRun {
 
  private:
   const Job& job_;
+  const ModelSpec& model_;
   LauncherChannel& launcher_;
   Activity& activity_;
   const Schedules& schedules_;
@@ -244,7 +270,7 @@ Result<void> run_train_job(const Job& job, LauncherChannel& launcher, Activity& 
   MOTLEY_TRY(check_run_folder(job.run_dir));
   MOTLEY_ASSIGN(const Schedules schedules,
                 make_schedules(job.plan, tied_across_ranks(model, job.plan)));
-  RankRun run(job, launcher, activity, schedules);
+  RankRun run(job, model, launcher, activity, schedules);
   return job.virtual_speed ? rehearse(job, model, run) : train(job, model, schedules, run);
 }
 

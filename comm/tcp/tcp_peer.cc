@@ -23,8 +23,12 @@ constexpr std::size_t kDirectBytesMax = std::size_t{16} << 10;
 
 }  // namespace
 
-TcpPeer::TcpPeer(asio::io_context& io, Rank rank, double timeout_s)
-    : io_(io), timeout_s_(timeout_s), mailbox_(rank), queue_(rank), reader_(mailbox_) {}
+TcpPeer::TcpPeer(asio::io_context& io, Rank rank, double timeout_s, std::uint64_t early_bytes_max)
+    : io_(io),
+      timeout_s_(timeout_s),
+      mailbox_(rank, early_bytes_max),
+      queue_(rank),
+      reader_(mailbox_) {}
 
 Pending TcpPeer::send(Tag tag, Buffer buffer) {
   const bool is_small = kStreamHeaderBytes + buffer.message().size() <= kDirectBytesMax;

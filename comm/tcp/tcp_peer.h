@@ -28,8 +28,8 @@ namespace motley {
 
 class TcpPeer {
  public:
-  // `timeout_s` as in TransportOptions.
-  TcpPeer(boost::asio::io_context& io, Rank rank, double timeout_s);
+  // As in TransportOptions.
+  TcpPeer(boost::asio::io_context& io, Rank rank, double timeout_s, std::uint64_t early_bytes_max);
 
   [[nodiscard]] Pending send(Tag tag, Buffer buffer);
   [[nodiscard]] Pending recv(Tag tag, Buffer buffer);

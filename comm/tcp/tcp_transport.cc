@@ -63,7 +63,8 @@ class TcpTransport : public LocatingTransport {
       : self_(options.rank), group_(std::move(group)), ticker_(io_) {
     for (Rank rank{0}; rank.value < options.rank_count; ++rank.value) {
       peers_.push_back(rank == self_ ? nullptr
-                                     : std::make_unique<TcpPeer>(io_, rank, options.timeout_s));
+                                     : std::make_unique<TcpPeer>(io_, rank, options.timeout_s,
+                                                                 options.early_bytes_max));
     }
     joined_.resize(peers_.size());
     joined_[self_.index()] = true;

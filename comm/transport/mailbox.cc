@@ -13,6 +13,10 @@ namespace {
 
 constexpr std::size_t kDroppedAtOnce = std::size_t{64} << 10;
 
+std::uint64_t counted(std::uint64_t message_bytes) {
+  return message_bytes + kEarlyMessageBytes;
+}
+
 }  // namespace
 
 Mailbox::Posted Mailbox::recv(Tag tag, Buffer buffer) {
@@ -20,7 +24,7 @@ Mailbox::Posted Mailbox::recv(Tag tag, Buffer buffer) {
   Posted posted{Pending(receive.completion)};
   std::unique_lock lock(mutex_);
   if (auto early = take_first(early_, tag)) {
-    early_bytes_ -= early->message().size();
+    early_bytes_ -= counted(early->message().size());
     posted.wakes_reader = std::exchange(reader_waits_, false);
     lock.unlock();
     deliver_early(std::move(receive), std::move(*early));
@@ -47,8 +51,8 @@ bool Mailbox::begin(Tag tag, std::uint64_t message_bytes) {
     } else {
       receive->completion->finish(message_too_long(from_, room_bytes));
     }
-  } else if (message_bytes <= early_bytes_max_ - early_bytes_) {
-    early_bytes_ += message_bytes;
+  } else if (counted(message_bytes) <= early_bytes_max_ - early_bytes_) {
+    early_bytes_ += counted(message_bytes);
     lock.unlock();
     arrival.buffer = Buffer(message_bytes - kFrameHeaderBytes);
   } else {
@@ -87,7 +91,7 @@ void Mailbox::deliver(Arrival arrival) {
     early_[arrival.tag].push_back(std::move(arrival.buffer));
     return;
   }
-  early_bytes_ -= arrival.bytes;
+  early_bytes_ -= counted(arrival.bytes);
   lock.unlock();
   deliver_early(std::move(*receive), std::move(arrival.buffer));
 }

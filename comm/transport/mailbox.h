@@ -25,9 +25,12 @@
 
 namespace motley {
 
+// What an early message counts beside its bytes: a peer could send many that have hardly any.
+inline constexpr std::uint64_t kEarlyMessageBytes = 1024;
+
 class Mailbox {
  public:
-  explicit Mailbox(Rank from, std::uint64_t early_bytes_max = 256ULL << 20)
+  explicit Mailbox(Rank from, std::uint64_t early_bytes_max = kEarlyBytesMax)
       : from_(from), early_bytes_max_(early_bytes_max) {}
 
   struct Posted {
@@ -76,7 +79,8 @@ class Mailbox {
   // Guarded by mutex_.
   std::map<Tag, std::deque<Receive>> receives_;
   std::map<Tag, std::deque<Buffer>> early_;  // complete
-  std::uint64_t early_bytes_ = 0;            // of early messages, the one being read included
+  // What early messages count, the one being read included.
+  std::uint64_t early_bytes_ = 0;
   bool reader_waits_ = false;
   std::string lost_;  // why; empty while the peer is there
 

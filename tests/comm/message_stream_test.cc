@@ -163,7 +163,7 @@ RC_GTEST_PROP(MessageStreamProperty, ArrivesHoweverItIsCut, ()) {
 }
 
 TEST(Mailbox, WaitsWhileEarlyMessagesFillTheirShare) {
-  Receiver receiver(/*early_bytes_max=*/3000);
+  Receiver receiver(/*early_bytes_max=*/3000 + 2 * kEarlyMessageBytes);
   EXPECT_TRUE(receiver.feed(stream_with(1, 1000, 1)).empty());
   EXPECT_TRUE(receiver.feed(stream_with(2, 1000, 2)).empty());
   const Bytes left = receiver.feed(stream_with(3, 1000, 3));
@@ -175,6 +175,19 @@ TEST(Mailbox, WaitsWhileEarlyMessagesFillTheirShare) {
   EXPECT_TRUE(receiver.feed(left).empty());
   auto third = receiver.recv(3, 1000);
   expect_message(third, 1000, 3);
+}
+
+// Whoever has the secret and sends messages that nobody asked for, of whatever size and tag, fills
+// the share and then waits.
+TEST(Mailbox, KeepsNoMoreOfAnyPeerThanItsShare) {
+  constexpr std::size_t kShare = 1 << 20;
+  for (const std::size_t payload : {0, 1, 1000, 100'000, 1 << 20}) {
+    Receiver receiver(kShare);
+    std::size_t taken = 0;
+    while (receiver.feed(stream_with(taken, payload, 1)).empty()) ++taken;
+    EXPECT_LE(taken * (payload + kFrameHeaderBytes + kEarlyMessageBytes), kShare) << payload;
+    EXPECT_GE((taken + 1) * (payload + kFrameHeaderBytes + kEarlyMessageBytes), kShare) << payload;
+  }
 }
 
 TEST(Mailbox, TakesAMessageLargerThanThatShareOnceItIsAskedFor) {

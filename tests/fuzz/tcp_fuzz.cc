@@ -17,7 +17,7 @@ namespace {
 
 using Bytes = std::span<const std::byte>;
 
-constexpr std::uint64_t kEarlyBytesMax = 1 << 16;
+constexpr std::uint64_t kFuzzedEarlyBytes = 1 << 16;
 constexpr std::size_t kRoom = 100;
 constexpr std::size_t kReceivesMax = 32;
 constexpr std::size_t kInputMax = 4096;  // what is longer says nothing new, slowly
@@ -76,7 +76,7 @@ std::vector<std::byte> stream_from(Bytes parts) {
 
 // Whatever comes, every receive ends, with a message that fits it or an error.
 void read_as_stream(Bytes stream, std::size_t step) {
-  Mailbox mailbox(Rank{0}, kEarlyBytesMax);
+  Mailbox mailbox(Rank{0}, kFuzzedEarlyBytes);
   MessageReader reader(mailbox);
   std::vector<Pending> receives;
   const auto post = [&](Tag tag) { receives.push_back(mailbox.recv(tag, Buffer(kRoom)).pending); };

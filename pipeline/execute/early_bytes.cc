@@ -1,0 +1,78 @@
+#include "pipeline/execute/early_bytes.h"
+
+#include <algorithm>
+#include <memory>
+#include <vector>
+
+#include "base/check.h"
+#include "comm/transport/mailbox.h"
+#include "compression/codec_chain.h"
+#include "pipeline/execute/hierarchical_sum.h"
+
+namespace motley {
+namespace {
+
+constexpr std::uint64_t kFrameBytes = kFrameHeaderBytes + kEarlyMessageBytes;
+
+// What each chunk's boundary sends at most in one frame.
+std::vector<std::uint64_t> boundary_bytes(const Plan& plan, const MessageSizes& sizes) {
+  std::vector<std::uint64_t> bytes;
+  for (std::size_t chunk = 0; chunk + 1 < plan.chunks.size(); ++chunk) {
+    const auto codec = make_codec(plan.chunks[chunk].codec);
+    MOTLEY_CHECK(codec.ok(), "the plan's codecs were checked");
+    bytes.push_back((*codec)->bytes_max(sizes.output_floats[chunk]) + kFrameBytes);
+  }
+  return bytes;
+}
+
+// The messages of one sum that are under way: a bucket's take about four times its memory.
+std::uint64_t sum_bytes() {
+  constexpr std::uint64_t kBucketsOfMemory = 4;
+  const auto window = static_cast<std::uint64_t>(HierarchicalSumOptions{}.window);
+  return window * kBucketsOfMemory * (kBucketValues * sizeof(float) + kFrameBytes);
+}
+
+bool both_in(const std::vector<Rank>& holders, Rank one, Rank other) {
+  return std::ranges::find(holders, one) != holders.end() &&
+         std::ranges::find(holders, other) != holders.end();
+}
+
+}  // namespace
+
+std::uint64_t early_bytes_max(const Plan& plan,
+                              const Schedule& schedule,
+                              const MessageSizes& sizes,
+                              Rank self) {
+  const std::vector<std::uint64_t> boundaries = boundary_bytes(plan, sizes);
+  const ChunkId last{schedule.chunk_count() - 1};
+  const std::uint64_t targets = sizes.targets * sizeof(std::int32_t) + kFrameBytes;
+  // Every rank's vote comes back from the centre, each with its length.
+  const std::uint64_t votes =
+      schedule.ranks.size() * (sizes.vote_bytes_max + sizeof(std::uint32_t)) + kFrameBytes;
+  std::uint64_t most = 0;
+  for (Rank peer{0}; peer.index() < schedule.ranks.size(); ++peer.value) {
+    if (peer == self) continue;
+    std::uint64_t bytes = votes;
+    for (const Action& action : schedule.ranks[peer.index()]) {
+      const ChunkId before{action.chunk.value - 1};
+      const ChunkId behind{action.chunk.value + 1};
+      if (action.kind == ActionKind::kSendTargets && schedule.owner(last, action.micro) == self) {
+        bytes += targets;
+      } else if (action.kind == ActionKind::kSendActivation &&
+                 schedule.owner(behind, action.micro) == self) {
+        bytes += boundaries[action.chunk.index()];
+      } else if (action.kind == ActionKind::kSendGradient &&
+                 schedule.owner(before, action.micro) == self) {
+        bytes += boundaries[before.index()];
+      }
+    }
+    for (ChunkId chunk{0}; chunk <= last; ++chunk.value) {
+      if (both_in(schedule.holders(chunk), self, peer)) bytes += sum_bytes();
+    }
+    if (both_in(schedule.end_holders(), self, peer)) bytes += sum_bytes();
+    most = std::max(most, bytes);
+  }
+  return 2 * most;
+}
+
+}  // namespace motley

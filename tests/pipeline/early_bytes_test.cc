@@ -1,0 +1,54 @@
+#include "pipeline/execute/early_bytes.h"
+
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "comm/transport/mailbox.h"
+#include "pipeline/schedule/schedules.h"
+
+namespace motley {
+namespace {
+
+constexpr std::uint64_t kFrame = kFrameHeaderBytes + kEarlyMessageBytes;
+constexpr std::uint64_t kVotes = 3 * (50 + 4) + kFrame;  // of three ranks
+
+// Three ranks: two replicas of the first chunk, with two and one of the three micro-batches, and
+// one of the last.
+Plan plan() {
+  Plan plan;
+  plan.ranks.resize(3);
+  plan.chunks = {{0, 1, {{Rank{0}, 2}, {Rank{1}, 1}}, "none"}, {1, 1, {{Rank{2}, 3}}}};
+  plan.micro_batches = 3;
+  return plan;
+}
+
+std::uint64_t early_bytes(const Plan& plan, Rank self) {
+  const auto schedule = make_schedule(plan, /*tied_across_ranks=*/false);
+  EXPECT_TRUE(schedule.ok());
+  const std::vector<std::size_t> floats = {100, 0};
+  return early_bytes_max(plan, *schedule, {floats, 10, 50}, self);
+}
+
+TEST(EarlyBytes, CountWhatOnePeerSendsInAStepTwice) {
+  // The first rank sends activations and targets of two micro-batches.
+  EXPECT_EQ(early_bytes(plan(), Rank{2}), 2 * (2 * (400 + kFrame) + 2 * (40 + kFrame) + kVotes));
+}
+
+TEST(EarlyBytes, CountTheWindowOfASum) {
+  Plan alone = plan();
+  alone.chunks = {{0, 2, {{Rank{0}, 1}, {Rank{1}, 1}, {Rank{2}, 1}}, "none"}};
+  const std::uint64_t bytes = early_bytes(alone, Rank{0});
+  constexpr std::uint64_t kWindowOfMemory = 12 * 4 * ((4 << 16) + kFrame);
+  // Of the chunk, and of a tied parameter's uses.
+  EXPECT_EQ(bytes, 2 * (2 * kWindowOfMemory + kVotes));
+}
+
+TEST(EarlyBytes, GrowWithTheFramesAndTheirCodec) {
+  Plan smaller = plan();
+  smaller.chunks[0].codec = "fp16";
+  EXPECT_LT(early_bytes(smaller, Rank{2}), early_bytes(plan(), Rank{2}));
+}
+
+}  // namespace
+}  // namespace motley
