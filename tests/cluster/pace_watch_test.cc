@@ -34,6 +34,24 @@ TEST(PaceWatch, NamesTheMachineThatBecomesSlowOnce) {
       << lines[0];
 }
 
+// Whenever it happens; what a step takes on the real clock is bench/slowed_lan's business.
+TEST(PaceWatch, NamesItWithinAWindowOfSteps) {
+  for (int steps_before = 6; steps_before < 40; ++steps_before) {
+    Watched box;
+    EXPECT_TRUE(box.run(steps_before, 0.3).empty());
+    EXPECT_EQ(box.run(static_cast<int>(PaceWatch::kWindow), 0.6).size(), 1U) << steps_before;
+  }
+}
+
+TEST(PaceWatch, DoesNotMindTimesThatVaryByLessThanItsLimit) {
+  Watched box;
+  for (int round = 0; round < 30; ++round) {
+    EXPECT_TRUE(box.run(1, 2.0).empty());
+    EXPECT_TRUE(box.run(1, 2.7).empty());
+    EXPECT_TRUE(box.run(1, 2.2).empty());
+  }
+}
+
 TEST(PaceWatch, SaysWhenItIsFastAgain) {
   Watched box;
   box.run(10, 2);
