@@ -35,8 +35,10 @@ std::string TemporaryFolder::write(const std::string& name, const std::string& t
   return (path_ / name).string();
 }
 
-RunningMotley::RunningMotley(const std::vector<std::string>& arguments) {
-  std::vector<std::string> words{MOTLEY_PROGRAM};
+RunningMotley::RunningMotley(const std::vector<std::string>& arguments,
+                             const std::filesystem::path& program) {
+  const std::string path = program.empty() ? MOTLEY_PROGRAM : program.string();
+  std::vector<std::string> words{path};
   words.insert(words.end(), arguments.begin(), arguments.end());
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());
@@ -47,9 +49,9 @@ RunningMotley::RunningMotley(const std::vector<std::string>& arguments) {
   posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
   posix_spawn_file_actions_addopen(&actions, 1, (folder_ / "out").c_str(), flags, 0600);
   posix_spawn_file_actions_addopen(&actions, 2, (folder_ / "err").c_str(), flags, 0600);
-  const int status = ::posix_spawn(&pid_, MOTLEY_PROGRAM, &actions, nullptr, argv.data(), environ);
+  const int status = ::posix_spawn(&pid_, path.c_str(), &actions, nullptr, argv.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
-  if (status != 0) throw std::runtime_error("cannot start " MOTLEY_PROGRAM);
+  if (status != 0) throw std::runtime_error("cannot start " + path);
   running_ = true;
 }
 
@@ -86,8 +88,27 @@ Outcome RunningMotley::wait() {
           read_text(folder_ / "out"), read_text(folder_ / "err")};
 }
 
-Outcome motley(const std::vector<std::string>& arguments) {
-  return RunningMotley(arguments).wait();
+Outcome motley(const std::vector<std::string>& arguments, const std::filesystem::path& program) {
+  return RunningMotley(arguments, program).wait();
+}
+
+std::filesystem::path stage_program() {
+  return std::filesystem::path(MOTLEY_PROGRAM).parent_path() / "motley-stage";
+}
+
+MotleyWithoutWorker::MotleyWithoutWorker() {
+  std::filesystem::copy_file(MOTLEY_PROGRAM, folder_ / "motley");
+  const std::filesystem::path worker = folder_.write(
+      "motley-stage", "#!/bin/sh\necho started >> \"$(dirname \"$0\")/started\"\nexit 1\n");
+  std::filesystem::permissions(worker, std::filesystem::perms::owner_all);
+}
+
+Outcome MotleyWithoutWorker::run(const std::vector<std::string>& arguments) const {
+  return motley(arguments, folder_ / "motley");
+}
+
+bool MotleyWithoutWorker::worker_was_started() const {
+  return std::filesystem::exists(folder_ / "started");
 }
 
 std::string read_text(const std::filesystem::path& path) {

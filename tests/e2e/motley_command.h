@@ -39,7 +39,9 @@ class TemporaryFolder {
 // A `motley` process under way; its output goes to files.
 class RunningMotley {
  public:
-  explicit RunningMotley(const std::vector<std::string>& arguments);
+  // `program`: a `motley`; "" = the one that was built.
+  explicit RunningMotley(const std::vector<std::string>& arguments,
+                         const std::filesystem::path& program = {});
   ~RunningMotley();  // kills it if it still runs
   RunningMotley(const RunningMotley&) = delete;
   RunningMotley& operator=(const RunningMotley&) = delete;
@@ -57,7 +59,26 @@ class RunningMotley {
   bool running_ = false;
 };
 
-Outcome motley(const std::vector<std::string>& arguments);
+Outcome motley(const std::vector<std::string>& arguments,
+               const std::filesystem::path& program = {});
+
+// The worker that was built.
+std::filesystem::path stage_program();
+
+// A copy of the built `motley` whose worker computes nothing: it notes that it was started, and
+// fails.
+class MotleyWithoutWorker {
+ public:
+  MotleyWithoutWorker();
+
+  [[nodiscard]] Outcome run(const std::vector<std::string>& arguments) const;
+
+  // Since this object was made.
+  [[nodiscard]] bool worker_was_started() const;
+
+ private:
+  TemporaryFolder folder_;
+};
 
 std::string read_text(const std::filesystem::path& path);
 

@@ -1,0 +1,119 @@
+// Ranks of one run on processors that do not match, emulated by what the libraries are told about
+// this one: OpenBLAS, oneDNN and the C library of one machine do without what the other's use.
+#include <cmath>
+
+#include <gtest/gtest.h>
+
+#include "base/json.h"
+#include "e2e/small_job.h"
+
+namespace motley::test {
+namespace {
+
+// docs/numerics.md: another order of adding, and one rounding where the other has two.
+constexpr double kLoss = 1e-5;  // relative, over 50 steps
+
+constexpr const char* kOldProcessor =
+    "OPENBLAS_CORETYPE=Nehalem DNNL_MAX_CPU_ISA=SSE41 ATEN_CPU_CAPABILITY=default "
+    "GLIBC_TUNABLES=glibc.cpu.hwcaps=-AVX2,-FMA,-AVX512F";
+constexpr const char* kNewProcessor = "MOTLEY_TEST_PROCESSOR=new";
+
+class UnlikeProcessors : public testing::Test {
+ protected:
+  // The entry of a machine whose worker runs with these settings.
+  [[nodiscard]] std::string machine(const std::string& name, const std::string& settings) const {
+    const std::string folder = name + (settings == kOldProcessor ? "-old" : "-new");
+    std::filesystem::create_directories(job_.folder() / folder);
+    const std::string script =
+        job_.folder().write(folder + "/motley-stage", "#!/bin/sh\nexec env " + settings + " '" +
+                                                          stage_program().string() + "'\n");
+    std::filesystem::permissions(script, std::filesystem::perms::owner_all);
+    return "[[machine]]\nname = \"" + name + "\"\nmotley_dir = \"" +
+           (job_.folder() / folder).string() + "\"\n";
+  }
+
+  [[nodiscard]] std::string cluster(const char* left, const char* right) const {
+    return job_.folder().write("cluster.toml", machine("left", left) + machine("right", right));
+  }
+
+  [[nodiscard]] std::vector<double> losses(const std::string& run,
+                                           const std::string& plan,
+                                           const std::string& cluster,
+                                           const std::vector<std::string>& settings = {}) const {
+    std::vector<std::string> words{"--plan", plan, "--cluster", cluster};
+    for (const std::string& setting : settings) {
+      words.insert(words.end(), {"--set", setting});
+    }
+    const Outcome outcome = job_.train(run, words);
+    EXPECT_EQ(outcome.status, 0) << outcome.err;
+    std::vector<double> values;
+    for (const std::string& loss : metric_column(job_.run_dir(run), "loss")) {
+      values.push_back(std::stod(loss));
+    }
+    return values;
+  }
+
+  void SetUp() override {
+    const Outcome outcome =
+        job_.train("two", {"--stages", "2", "--cluster", cluster(kNewProcessor, kNewProcessor)});
+    ASSERT_EQ(outcome.status, 0) << outcome.err;
+  }
+
+  // One chunk on two ranks of these machines; `first_share` of five micro-batches on the first.
+  [[nodiscard]] std::string replicas(const char* first, const char* second, int first_share) const {
+    return job_.changed_plan("two", [&](Json& plan) {
+      Json chunk = plan["chunks"][0];
+      chunk["layer_count"] = 6;
+      chunk["replicas"] = {{{"rank", 0}, {"micro_batches", first_share}},
+                           {{"rank", 1}, {"micro_batches", 5 - first_share}}};
+      plan["chunks"] = Json::array({chunk});
+      plan["ranks"][0]["machine"] = first;
+      plan["ranks"][1]["machine"] = second;
+      plan["micro_batches"] = 5;
+    });
+  }
+
+  static void expect_near(const std::vector<double>& losses, const std::vector<double>& expected) {
+    ASSERT_EQ(losses.size(), 50U);
+    ASSERT_EQ(expected.size(), 50U);
+    EXPECT_LT(losses.back(), losses.front()) << "nothing was learned";
+    for (std::size_t step = 0; step < losses.size(); ++step) {
+      EXPECT_NEAR(losses[step] / expected[step], 1, kLoss) << step;
+    }
+  }
+
+  SmallJob job_;
+};
+
+TEST_F(UnlikeProcessors, APipelineOverThemLearnsWhatLikeOnesLearn) {
+  const std::string plan = job_.changed_plan("two", [](Json&) {});
+  const auto like = losses("like", plan, cluster(kNewProcessor, kNewProcessor));
+  const auto unlike = losses("unlike", plan, cluster(kOldProcessor, kNewProcessor));
+  expect_near(unlike, like);
+}
+
+TEST_F(UnlikeProcessors, ReplicasOnThemLearnWhatLikeOnesLearn) {
+  const std::vector<std::string> batch = {"train.global_batch=10"};
+  const std::string plan = replicas("left", "right", 4);
+  const auto like = losses("like", plan, cluster(kNewProcessor, kNewProcessor), batch);
+  const auto unlike = losses("unlike", plan, cluster(kOldProcessor, kNewProcessor), batch);
+  expect_near(unlike, like);
+}
+
+// A checkpoint holds what the first replica has. So the same run twice, with the one and the other
+// as the first: each machine takes the same micro-batches, both sums have the same terms, and equal
+// parameters at the end mean that the replicas had equal ones all the time. Nothing that the first
+// rank alone decides may differ: no norm is clipped, and the learning rate is constant.
+TEST_F(UnlikeProcessors, ReplicasOnThemEndWithTheSameBits) {
+  const std::vector<std::string> settings = {"train.global_batch=10", "train.optimizer=sgd",
+                                             "train.schedule=constant", "train.clip=0",
+                                             "train.warmup_steps=0"};
+  const std::string machines = cluster(kOldProcessor, kNewProcessor);
+  const auto one = losses("one", replicas("left", "right", 4), machines, settings);
+  const auto other = losses("other", replicas("right", "left", 1), machines, settings);
+  EXPECT_LT(one.back(), one.front()) << "nothing was learned";
+  EXPECT_EQ(job_.parameter_hash("one", 50), job_.parameter_hash("other", 50));
+}
+
+}  // namespace
+}  // namespace motley::test
