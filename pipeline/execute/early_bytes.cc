@@ -53,6 +53,7 @@ std::uint64_t early_bytes_max(const Plan& plan,
   for (Rank peer{0}; peer.index() < schedule.ranks.size(); ++peer.value) {
     if (peer == self) continue;
     std::uint64_t bytes = votes;
+    bool sums_tied = false;
     for (const Action& action : schedule.ranks[peer.index()]) {
       const ChunkId before{action.chunk.value - 1};
       const ChunkId behind{action.chunk.value + 1};
@@ -65,11 +66,12 @@ std::uint64_t early_bytes_max(const Plan& plan,
                  schedule.owner(before, action.micro) == self) {
         bytes += boundaries[before.index()];
       }
+      sums_tied = sums_tied || action.kind == ActionKind::kReduceTied;
     }
     for (ChunkId chunk{0}; chunk <= last; ++chunk.value) {
       if (both_in(schedule.holders(chunk), self, peer)) bytes += sum_bytes();
     }
-    if (both_in(schedule.end_holders(), self, peer)) bytes += sum_bytes();
+    if (sums_tied && both_in(schedule.end_holders(), self, peer)) bytes += sum_bytes();
     most = std::max(most, bytes);
   }
   return 2 * most;

@@ -23,8 +23,8 @@ Plan plan() {
   return plan;
 }
 
-std::uint64_t early_bytes(const Plan& plan, Rank self) {
-  const auto schedule = make_schedule(plan, /*tied_across_ranks=*/false);
+std::uint64_t early_bytes(const Plan& plan, Rank self, bool tied_across_ranks = false) {
+  const auto schedule = make_schedule(plan, tied_across_ranks);
   EXPECT_TRUE(schedule.ok());
   const std::vector<std::size_t> floats = {100, 0};
   return early_bytes_max(plan, *schedule, {floats, 10, 50}, self);
@@ -38,10 +38,13 @@ TEST(EarlyBytes, CountWhatOnePeerSendsInAStepTwice) {
 TEST(EarlyBytes, CountTheWindowOfASum) {
   Plan alone = plan();
   alone.chunks = {{0, 2, {{Rank{0}, 1}, {Rank{1}, 1}, {Rank{2}, 1}}, "none"}};
-  const std::uint64_t bytes = early_bytes(alone, Rank{0});
   constexpr std::uint64_t kWindowOfMemory = 12 * 4 * ((4 << 16) + kFrame);
-  // Of the chunk, and of a tied parameter's uses.
-  EXPECT_EQ(bytes, 2 * (2 * kWindowOfMemory + kVotes));
+  EXPECT_EQ(early_bytes(alone, Rank{0}), 2 * (kWindowOfMemory + kVotes));
+}
+
+TEST(EarlyBytes, CountTheSumOfATiedParameter) {
+  EXPECT_GT(early_bytes(plan(), Rank{2}, /*tied_across_ranks=*/true),
+            early_bytes(plan(), Rank{2}) + (12 * 4 << 18));
 }
 
 TEST(EarlyBytes, GrowWithTheFramesAndTheirCodec) {
