@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "base/json_position.h"
@@ -133,6 +134,12 @@ Result<T> json_get(const Json& object, const char* key, const std::string& sourc
   const auto it = object.find(key);
   if (it == object.end()) return json_error(source, fmt::format("key '{}' is missing", key));
   if (!has_type<T>(*it)) return json_error(source, fmt::format("key '{}' has the wrong type", key));
+  if constexpr (std::is_same_v<T, std::int64_t>) {
+    // What only fits unsigned would become negative.
+    if (it->is_number_unsigned() && !std::in_range<T>(it->template get<std::uint64_t>())) {
+      return json_error(source, fmt::format("key '{}' is too large, {}", key, it->dump()));
+    }
+  }
   return it->template get<T>();
 }
 

@@ -16,8 +16,8 @@ namespace motley {
 [[nodiscard]] Result<Json> parse_json(std::string_view text, const std::string& source);
 
 // A typed member of an object, checked. kCorrupt, naming `source` and the key, when the member is
-// missing or of another type. Instantiated for bool, std::int64_t, double (accepts integers) and
-// std::string.
+// missing, of another type or too large for it. Instantiated for bool, std::int64_t, double
+// (accepts integers) and std::string.
 template <class T>
 [[nodiscard]] Result<T> json_get(const Json& object, const char* key, const std::string& source);
 

@@ -67,7 +67,7 @@ void run(const Sizes& sizes, const motley::ModelSpec& spec) {
   for (int step = 0; step < sizes.warmup + sizes.steps; ++step) {
     const motley::MicroContext micro{.seed = 1, .step = step};
     const double start_s = motley::now_s();
-    chain.zero_gradients();
+    std::ranges::fill(chain.gradients(), 0.0F);
     const auto outcome = chain.forward_loss(tokens, targets, micro);
     static_cast<void>(chain.backward_loss(micro));
     if (step >= sizes.warmup) seconds.push_back(motley::now_s() - start_s);

@@ -88,7 +88,7 @@ Result<WrittenFile> written_file_from_json(const Json& json, const std::string& 
     MOTLEY_ASSIGN(std::string name, json_get<std::string>(tensor, "name", source));
     MOTLEY_ASSIGN(std::string hash, get_hash(tensor, "hash", source));
     if (!file.tensor_hashes.emplace(name, std::move(hash)).second) {
-      return bad_manifest(source, fmt::format("tensor '{}' stands twice", name));
+      return bad_manifest(source, fmt::format("tensor '{}' stands twice", excerpt(name)));
     }
   }
   return file;
@@ -148,7 +148,7 @@ Result<Manifest> parse_manifest(std::string_view text, const std::string& source
   for (const Json& entry : *files) {
     MOTLEY_ASSIGN(WrittenFile file, written_file_from_json(entry, source));
     if (!names.insert(file.name).second) {
-      return bad_manifest(source, fmt::format("file '{}' stands twice", file.name));
+      return bad_manifest(source, fmt::format("file '{}' stands twice", excerpt(file.name)));
     }
     manifest.files.push_back(std::move(file));
   }

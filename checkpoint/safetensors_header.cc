@@ -60,11 +60,11 @@ class HeaderReader final : public nlohmann::json_sax<Json> {
   bool number_unsigned(std::uint64_t value) override {
     if (place_ == Place::kShape) {
       if (entry_.shape.size() == kSafetensorsDimsMax) {
-        return fail(
-            fmt::format("tensor '{}' has more than {} dimensions", tensor_, kSafetensorsDimsMax));
+        return fail(fmt::format("tensor '{}' has more than {} dimensions", excerpt(tensor_),
+                                kSafetensorsDimsMax));
       }
       if (value > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())) {
-        return fail(fmt::format("tensor '{}' has a dimension of {}", tensor_, value));
+        return fail(fmt::format("tensor '{}' has a dimension of {}", excerpt(tensor_), value));
       }
       entry_.shape.push_back(static_cast<std::int64_t>(value));
       return true;
@@ -106,11 +106,12 @@ class HeaderReader final : public nlohmann::json_sax<Json> {
   bool key(std::string& name) override {
     if (place_ == Place::kTop) return top_key(name);
     if (!fields_.insert(name).second) {
-      return fail(fmt::format("'{}' has the key '{}' twice", tensor_, name));
+      return fail(fmt::format("'{}' has the key '{}' twice", excerpt(tensor_), excerpt(name)));
     }
     field_ = name;
     if (place_ == Place::kTensor && name != "dtype" && name != "shape" && name != "data_offsets") {
-      return fail(fmt::format("tensor '{}' has the unknown key '{}'", tensor_, name));
+      return fail(
+          fmt::format("tensor '{}' has the unknown key '{}'", excerpt(tensor_), excerpt(name)));
     }
     return true;
   }
@@ -118,7 +119,8 @@ class HeaderReader final : public nlohmann::json_sax<Json> {
   bool end_object() override {
     if (place_ == Place::kTensor) {
       if (fields_.size() != 3 || offset_count_ != 2) {
-        return fail(fmt::format("tensor '{}' needs dtype, shape and two data_offsets", tensor_));
+        return fail(
+            fmt::format("tensor '{}' needs dtype, shape and two data_offsets", excerpt(tensor_)));
       }
       header_.entries.emplace(tensor_, std::move(entry_));
     }
@@ -152,8 +154,9 @@ class HeaderReader final : public nlohmann::json_sax<Json> {
   }
 
   bool unexpected(const char* what) {
-    return fail(tensor_.empty() ? fmt::format("the header has {} where none belongs", what)
-                                : fmt::format("'{}' has {} where none belongs", tensor_, what));
+    return fail(tensor_.empty()
+                    ? fmt::format("the header has {} where none belongs", what)
+                    : fmt::format("'{}' has {} where none belongs", excerpt(tensor_), what));
   }
 
   bool top_key(const std::string& name) {
@@ -165,7 +168,8 @@ class HeaderReader final : public nlohmann::json_sax<Json> {
     if (!is_readable_name(name)) {
       return fail("a tensor's name is empty or has control characters");
     }
-    if (header_.entries.contains(name)) return fail(fmt::format("tensor '{}' stands twice", name));
+    if (header_.entries.contains(name))
+      return fail(fmt::format("tensor '{}' stands twice", excerpt(name)));
     if (header_.entries.size() == kSafetensorsTensorsMax) {
       return fail(fmt::format("there are more than {} tensors", kSafetensorsTensorsMax));
     }
@@ -198,11 +202,12 @@ std::string layout_fault(const SafetensorsHeader& header, std::uint64_t data_byt
   by_place.reserve(header.entries.size());
   for (const auto& [name, entry] : header.entries) {
     if (dtype_bytes(entry.dtype) == 0) {
-      return fmt::format("tensor '{}' has the unknown dtype '{}'", name, entry.dtype);
+      return fmt::format("tensor '{}' has the unknown dtype '{}'", excerpt(name),
+                         excerpt(entry.dtype));
     }
     if (entry.begin > entry.end || shape_bytes(entry) != entry.end - entry.begin) {
-      return fmt::format("tensor '{}', {} [{}], does not fit its place {}..{}", name, entry.dtype,
-                         fmt::join(entry.shape, ", "), entry.begin, entry.end);
+      return fmt::format("tensor '{}', {} [{}], does not fit its place {}..{}", excerpt(name),
+                         entry.dtype, fmt::join(entry.shape, ", "), entry.begin, entry.end);
     }
     by_place.emplace_back(&name, &entry);
   }
@@ -212,8 +217,8 @@ std::string layout_fault(const SafetensorsHeader& header, std::uint64_t data_byt
   std::uint64_t place = 0;
   for (const auto& [name, entry] : by_place) {
     if (entry->begin != place) {
-      return fmt::format("tensor '{}' begins at {}, where {} was expected", *name, entry->begin,
-                         place);
+      return fmt::format("tensor '{}' begins at {}, where {} was expected", excerpt(*name),
+                         entry->begin, place);
     }
     place = entry->end;
   }

@@ -145,7 +145,8 @@ class Resolver {
  private:
   static Error unknown_variable(const std::string& name, const std::string& key) {
     const std::string suggestion = suggest_key(key);
-    return {ErrorCode::kConfig, fmt::format("unknown key {}, environment variable {}", key, name),
+    return {ErrorCode::kConfig,
+            fmt::format("unknown key {}, environment variable {}", excerpt(key), excerpt(name)),
             "names that start with a section's name set a key",
             suggestion.empty() ? list_keys_remedy()
                                : fmt::format("did you mean {}?", environment_name(suggestion))};

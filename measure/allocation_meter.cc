@@ -44,11 +44,6 @@ AllocationMeter::AllocationMeter() : impl_(std::make_unique<Impl>()) {}
 
 AllocationMeter::~AllocationMeter() = default;
 
-void AllocationMeter::restart() {
-  impl_->report->held_bytes = 0;
-  impl_->report->peak_bytes = 0;
-}
-
 std::int64_t AllocationMeter::peak_bytes() const {
   return impl_->report->peak_bytes;
 }

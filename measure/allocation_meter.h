@@ -14,8 +14,6 @@ class AllocationMeter {
   AllocationMeter(const AllocationMeter&) = delete;
   AllocationMeter& operator=(const AllocationMeter&) = delete;
 
-  // From now on the peak is counted anew, above what is held now.
-  void restart();
   [[nodiscard]] std::int64_t peak_bytes() const;
 
  private:

@@ -45,12 +45,6 @@ Result<double> JsonFields::quantity(const char* key, double max) const {
   return value;
 }
 
-Result<bool> JsonFields::flag(const char* key) const {
-  MOTLEY_ASSIGN(const JsonFields field, member(key));
-  if (!field.value_->is_boolean()) return field.bad("true or false was expected");
-  return field.value_->get<bool>();
-}
-
 Result<bool> JsonFields::boolean(const char* key) const {
   MOTLEY_ASSIGN(const JsonFields field, member(key));
   if (!field.value_->is_boolean()) return field.bad("true or false was expected");

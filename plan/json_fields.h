@@ -26,7 +26,6 @@ class JsonFields {
   // Finite, from 0 to `max`.
   [[nodiscard]] Result<double> quantity(const char* key,
                                         double max = std::numeric_limits<double>::max()) const;
-  [[nodiscard]] Result<bool> flag(const char* key) const;
   [[nodiscard]] Result<bool> boolean(const char* key) const;
   // At most 4096 bytes.
   [[nodiscard]] Result<std::string> text(const char* key) const;

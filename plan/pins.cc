@@ -16,6 +16,7 @@ namespace {
 constexpr std::size_t kPinsMax = 10'000;
 constexpr std::size_t kTextMax = 1000;
 constexpr int kLayerIndexMax = 99'999;
+constexpr std::size_t kPinnedLayersMax = 100'000;  // of all pins together
 constexpr std::size_t kNamesShown = 8;
 
 Error unusable(const std::string& text, const std::string& cause) {
@@ -98,6 +99,10 @@ class PinReader {
     if (!first || !last || *first > *last) {
       return unusable(text, fmt::format("a range of layers is FIRST-LAST, counted from 0 to {}",
                                         kLayerIndexMax));
+    }
+    // Many short texts may each stand for very many layers.
+    if (pins_.layers.size() + static_cast<std::size_t>(*last - *first) >= kPinnedLayersMax) {
+      return unusable(text, fmt::format("the pins place more than {} layers", kPinnedLayersMax));
     }
     for (int layer = *first; layer <= *last; ++layer) {
       pins_.layers.push_back({std::to_string(layer), machine});

@@ -89,7 +89,7 @@ Result<Job> job_from_json(const Json& json, const std::string& source) {
   MOTLEY_ASSIGN(job.verb, json_get<std::string>(json, "verb", source));
   constexpr std::array kVerbs = {"train", "profile", "probe", "allreduce", "doctor", "generate"};
   if (std::ranges::find(kVerbs, job.verb) == kVerbs.end()) {
-    return job_error(source, fmt::format("the verb '{}' is not known", job.verb));
+    return job_error(source, fmt::format("the verb '{}' is not known", excerpt(job.verb)));
   }
   if (!json.contains("config")) return job_error(source, "'config' is missing");
   MOTLEY_ASSIGN(job.config, config_from_json(json["config"], source));

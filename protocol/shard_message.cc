@@ -1,8 +1,26 @@
 #include "protocol/shard_message.h"
 
+#include <fmt/format.h>
+
 #include "base/json.h"
 
 namespace motley {
+namespace {
+
+constexpr const char* kSource = "a worker's shard event";
+
+Error malformed(const std::string& cause) {
+  return {ErrorCode::kCorrupt, fmt::format("unusable report of a shard, {}", kSource), cause,
+          "use the same version of Motley on every machine"};
+}
+
+Result<std::int64_t> get_count(const Json& event, const char* key) {
+  MOTLEY_ASSIGN(const std::int64_t count, json_get<std::int64_t>(event, key, kSource));
+  if (count < 0) return malformed(fmt::format("'{}' is {}, less than 0", key, count));
+  return count;
+}
+
+}  // namespace
 
 Json shard_event(const ShardMessage& message) {
   const CheckpointState& state = message.state;
@@ -15,18 +33,16 @@ Json shard_event(const ShardMessage& message) {
 }
 
 Result<ShardMessage> read_shard_event(const Json& event) {
-  static const std::string kSource = "a worker's shard event";
   ShardMessage message;
   CheckpointState& state = message.state;
-  MOTLEY_ASSIGN(state.step, json_get<std::int64_t>(event, "step", kSource));
-  MOTLEY_ASSIGN(const auto samples, json_get<std::int64_t>(event, "samples", kSource));
-  MOTLEY_ASSIGN(const auto tokens, json_get<std::int64_t>(event, "tokens", kSource));
-  MOTLEY_ASSIGN(state.optimizer_updates,
-                json_get<std::int64_t>(event, "optimizer_updates", kSource));
+  MOTLEY_ASSIGN(state.step, get_count(event, "step"));
+  MOTLEY_ASSIGN(const std::int64_t samples, get_count(event, "samples"));
+  MOTLEY_ASSIGN(const std::int64_t tokens, get_count(event, "tokens"));
+  MOTLEY_ASSIGN(state.optimizer_updates, get_count(event, "optimizer_updates"));
   state.samples = static_cast<std::uint64_t>(samples);
   state.tokens = static_cast<std::uint64_t>(tokens);
   const auto shard = event.find("shard");
-  if (shard == event.end()) return Error{ErrorCode::kCorrupt, kSource + " has no shard", "", ""};
+  if (shard == event.end()) return malformed("it holds no shard");
   MOTLEY_ASSIGN(message.shard, shard_from_json(*shard, kSource));
   return message;
 }

@@ -1,5 +1,7 @@
 #include "protocol/trace_message.h"
 
+#include <fmt/format.h>
+
 #include <utility>
 
 #include "base/json.h"
@@ -47,11 +49,13 @@ void send_trace(const TraceRecorder& recorded, const std::function<void(const Js
 
 Result<TracePiece> trace_piece_from_json(const Json& event, Rank sender) {
   static const std::string kSource = "a worker's trace";
+  const auto malformed = [](const std::string& cause) {
+    return Error{ErrorCode::kCorrupt, fmt::format("unusable spans, {}", kSource), cause,
+                 "use the same version of Motley on every machine"};
+  };
   TracePiece piece;
   const auto list = event.find("spans");
-  if (list == event.end() || !list->is_array()) {
-    return Error{ErrorCode::kCorrupt, "a worker's trace has no list of spans", "", ""};
-  }
+  if (list == event.end() || !list->is_array()) return malformed("there is no list of them");
   for (const Json& item : *list) {
     TraceSpan span;
     span.rank = sender;
@@ -60,11 +64,13 @@ Result<TracePiece> trace_piece_from_json(const Json& event, Rank sender) {
     MOTLEY_ASSIGN(span.start_s, json_get<double>(item, "start_s", kSource));
     MOTLEY_ASSIGN(span.duration_s, json_get<double>(item, "duration_s", kSource));
     MOTLEY_ASSIGN(const auto step, json_get<std::int64_t>(item, "step", kSource));
+    if (!std::in_range<int>(step)) return malformed(fmt::format("a span of step {}", step));
     span.step = static_cast<int>(step);
     piece.spans.push_back(std::move(span));
   }
   if (event.contains("left_out")) {
     MOTLEY_ASSIGN(piece.left_out, json_get<std::int64_t>(event, "left_out", kSource));
+    if (piece.left_out < 0) return malformed(fmt::format("{} were left out", piece.left_out));
   }
   return piece;
 }

@@ -89,11 +89,17 @@ Result<Tally> tally_votes(const std::vector<std::vector<std::byte>>& votes,
   }
   for (std::size_t layer = 0; for_step && layer < norms.size(); ++layer) {
     if (!norms[layer].has_value()) {
-      return Error{ErrorCode::kCorrupt, fmt::format("no rank voted for layer {}", layer), "", ""};
+      return Error{ErrorCode::kCorrupt, fmt::format("no rank voted for layer {}", layer),
+                   fmt::format("there are votes of {} ranks", votes.size()),
+                   "start all ranks with the same version of Motley"};
     }
     tally.squared_norm += *norms[layer];
   }
-  if (tally.tokens == 0) return Error{ErrorCode::kCorrupt, "no rank voted a loss", "", ""};
+  if (tally.tokens == 0) {
+    return Error{ErrorCode::kCorrupt, "no rank voted a loss",
+                 fmt::format("there are votes of {} ranks", votes.size()),
+                 "start all ranks with the same version of Motley"};
+  }
   tally.finite = std::isfinite(tally.squared_norm) && std::isfinite(tally.loss_sum);
   return tally;
 }

@@ -119,14 +119,10 @@ std::size_t GradientCompressor::encode_fed_back(std::span<const float> gradient_
   return sparse_->encode(gradient_N, density(step), feedback, wire_B);
 }
 
-void GradientCompressor::set_threshold(float threshold) {
-  if (sparse_) sparse_->threshold().set_value(threshold);
-}
-
 void GradientCompressor::reset() {
   std::ranges::fill(residual_N_, 0.0F);
   std::ranges::fill(velocity_N_, 0.0F);
-  set_threshold(0);
+  if (sparse_) sparse_->reset();
 }
 
 Result<std::unique_ptr<const Codec>> make_gradient_codec(const CompressorOptions& options) {

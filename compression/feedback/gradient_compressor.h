@@ -66,15 +66,11 @@ class GradientCompressor {
                      std::int64_t step,
                      std::span<std::byte> wire_B);
 
-  // The state, for a checkpoint to read and to set: all that encode() depends on besides its
-  // arguments. Empty spans where the options need none.
-  [[nodiscard]] std::span<float> residual() { return residual_N_; }
+  // What the messages left out, and the momentum that is not yet sent. Empty spans where the
+  // options need none.
+  [[nodiscard]] std::span<const float> residual() const { return residual_N_; }
 
-  [[nodiscard]] std::span<float> velocity() { return velocity_N_; }
-
-  [[nodiscard]] float threshold() const { return sparse_ ? sparse_->threshold().value() : 0; }
-
-  void set_threshold(float threshold);
+  [[nodiscard]] std::span<const float> velocity() const { return velocity_N_; }
 
   // Forgets the state, as of a sender that has sent nothing yet.
   void reset();

@@ -53,9 +53,8 @@ class SparseEncoder {
                      const Feedback& feedback,
                      std::span<std::byte> wire_B);
 
-  [[nodiscard]] SparseThreshold& threshold() { return threshold_; }
-
-  [[nodiscard]] const SparseThreshold& threshold() const { return threshold_; }
+  // Forgets the threshold of the slices before.
+  void reset() { threshold_ = {}; }
 
  private:
   [[nodiscard]] Selection select(std::span<const float> values_N,

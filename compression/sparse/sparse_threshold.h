@@ -75,10 +75,8 @@ class SparseThreshold {
   // After the pass: how many values of the slice reached the threshold, and how many should have.
   void adapt(std::size_t selected, std::size_t wanted);
 
-  // 0 while none is chosen; then the next select() starts anew. What a checkpoint keeps.
+  // 0 while none is chosen; then the next select() starts anew.
   [[nodiscard]] float value() const { return threshold_; }
-
-  void set_value(float threshold) { threshold_ = threshold; }
 
  private:
   static constexpr double kChooseKept = 1500;

@@ -77,10 +77,6 @@ void LayerChain::initialize(std::int64_t seed) {
   }
 }
 
-void LayerChain::zero_gradients() {
-  gradients_.zero_();
-}
-
 at::Tensor LayerChain::forward(at::Tensor x, const MicroContext& micro) {
   MOTLEY_CHECK(!ends_in_loss(), "this chain ends in a loss");
   if (repeats(micro)) {

@@ -58,7 +58,6 @@ class LayerChain {
 
   // Every parameter's first values, by name.
   void initialize(std::int64_t seed);
-  void zero_gradients();
 
   // x: tokens (int64, B x T) for the first layer, else what the layer before returned. Owned by
   // the chain from here on; its memory may be used.

@@ -37,7 +37,7 @@ void FeedbackEncoder::forget() {
 
 void FeedbackEncoder::add_residuals(std::span<float> values_N) {
   for (auto& [slice, compressor] : compressors_) {
-    const std::span<float> residual = compressor->residual();
+    const std::span<const float> residual = compressor->residual();
     for (std::size_t i = 0; i < residual.size(); ++i) values_N[slice.second + i] += residual[i];
   }
 }

@@ -62,6 +62,19 @@ TEST(SafetensorsHeader, RefusesDuplicates) {
   EXPECT_CORRUPT(parse(R"({"__metadata__":{},"__metadata__":{}})"), "stands twice");
 }
 
+TEST(SafetensorsHeader, IsQuotedInPartWhereNamesAreLong) {
+  const std::string name(10'000, 'n');
+  const std::string tensor = R"(":{"dtype":"F32","shape":[2],"data_offsets":[0,8]})";
+  for (const std::string& text :
+       {"{\"" + name + R"(":1})", "{\"" + name + tensor + "}",
+        "{\"" + name + tensor + ",\"" + name + tensor + "}", one_tensor("\"" + name + "\":1"),
+        one_tensor(R"("dtype":")" + name + R"(","shape":[2],"data_offsets":[0,8])")}) {
+    const auto header = parse(text, 4);
+    ASSERT_FALSE(header.ok());
+    EXPECT_LT(describe(header.error()).size(), 500U);
+  }
+}
+
 TEST(SafetensorsHeader, RefusesBadTensors) {
   EXPECT_CORRUPT(parse(one_tensor(R"("dtype":"F32","shape":[2])")), "needs dtype");
   EXPECT_CORRUPT(parse(one_tensor(R"("dtype":"F32","strides":[2])")), "unknown key 'strides'");

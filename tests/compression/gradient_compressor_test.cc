@@ -207,24 +207,6 @@ TEST(GradientCompressor, IsReadByTheCodecForReceivers) {
   EXPECT_EQ(sum, received(*compressor, wire, 10'000));
 }
 
-TEST(GradientCompressor, GoesOnFromASavedState) {
-  for (const CompressorOptions& options :
-       {CompressorOptions{.chain = "int4"}, CompressorOptions{.chain = "lowrank(4)|fp16"},
-        CompressorOptions{.chain = "topk(0.05)|int8"},
-        CompressorOptions{.chain = "topk(0.05)|zstd(1)", .momentum = 0.5F}}) {
-    const auto first = compressor_of(options, 9000);
-    for (unsigned step = 0; step < 5; ++step) sent(*first, normal_slice(9000, step), step);
-    const auto second = compressor_of(options, 9000);
-    std::ranges::copy(first->residual(), second->residual().begin());
-    std::ranges::copy(first->velocity(), second->velocity().begin());
-    second->set_threshold(first->threshold());
-    for (unsigned step = 5; step < 8; ++step) {
-      const Floats gradient = normal_slice(9000, step);
-      EXPECT_EQ(sent(*second, gradient, step), sent(*first, gradient, step)) << options.chain;
-    }
-  }
-}
-
 TEST(GradientCompressor, ForgetsAllAtAReset) {
   for (const float momentum : {0.0F, 0.9F}) {
     const CompressorOptions options = {.chain = "topk(0.05)", .momentum = momentum};

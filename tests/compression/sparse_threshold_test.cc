@@ -82,17 +82,6 @@ TEST(SparseThreshold, SelectsAllThatIsNotFinite) {
   EXPECT_EQ(pass(threshold, Floats(1000, -INFINITY), 0.1), 1000U);
 }
 
-TEST(SparseThreshold, SurvivesAnySetValue) {
-  const Floats values = normal_slice(1000);
-  for (const float set :
-       {-1.0F, 0.0F, FLT_TRUE_MIN, FLT_MAX, std::numeric_limits<float>::infinity(),
-        std::numeric_limits<float>::quiet_NaN()}) {
-    SparseThreshold threshold;
-    threshold.set_value(set);
-    EXPECT_EQ(pass(threshold, values, 0.1), 100U) << set;
-  }
-}
-
 TEST(SparseThreshold, IsTheSameForTheSameCalls) {
   SparseThreshold a, b;
   for (unsigned step = 0; step < 5; ++step) {
@@ -134,9 +123,11 @@ TEST(SparseThreshold, IsExactAmongCandidates) {
 TEST(SparseThreshold, LooksForCandidatesBelowTheLastThreshold) {
   SparseThreshold threshold;
   EXPECT_EQ(threshold.last_bound(), std::bit_cast<std::uint32_t>(FLT_MAX));
-  threshold.set_value(2);
+  std::vector<std::uint32_t> candidates = {std::bit_cast<std::uint32_t>(2.0F)};
+  EXPECT_EQ(threshold.select_among(candidates, 1000, 0.001).kept_max, kept_max(1000, 0.001));
   EXPECT_EQ(threshold.last_bound(), std::bit_cast<std::uint32_t>(1.8F));
-  threshold.set_value(FLT_TRUE_MIN);
+  // Fewer than are wanted: all but zeros are taken.
+  EXPECT_EQ(threshold.select_among(candidates, 1000, 0.01).threshold_bits, 1U);
   EXPECT_EQ(threshold.last_bound(), 1U);
 }
 

@@ -1,48 +1,47 @@
-// What must hold for any bytes that are read as a file: no crash, and what is accepted is written
-// and read back as the same value. Each gives what is wrong with the answer, or "".
+// What must hold for any bytes that are read as a document. Each law gives what is wrong with the
+// answer, or ""; the laws of one module's formats, with a document of each that is right, stand in
+// the *_laws.h beside this file. The fuzzers and the damage tests of the modules ask them.
 #pragma once
 
+#include <algorithm>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 
 #include "base/json.h"
-#include "plan/cluster.h"
-#include "plan/plan.h"
-#include "plan/profile.h"
+#include "base/result.h"
 
 namespace motley {
 
-inline std::string wrong_error(const Error& error, bool corrupt_allowed) {
-  const bool documented =
-      error.code == ErrorCode::kConfig || (corrupt_allowed && error.code == ErrorCode::kCorrupt);
-  if (!documented) return "undocumented code: " + describe(error);
-  if (error.what.empty() || error.cause.empty()) return "says too little: " + describe(error);
-  return describe(error).size() > 2000 ? "says too much: " + describe(error) : "";
+// An error has a documented code, names its source and says why or what to do, in few words.
+inline std::string wrong_error(const Error& error,
+                               std::initializer_list<ErrorCode> documented,
+                               std::string_view source) {
+  constexpr std::size_t kBytesMax = 2000;
+  const std::string text = describe(error);
+  if (std::find(documented.begin(), documented.end(), error.code) == documented.end()) {
+    return "undocumented code: " + text;
+  }
+  if (error.what.find(source) == std::string::npos) return "does not name its source: " + text;
+  if (error.cause.empty() && error.remedy.empty()) return "says too little: " + text;
+  return text.size() > kBytesMax ? "says too much: " + text : "";
 }
 
-inline std::string wrong_with_cluster(std::string_view text) {
-  const auto cluster = parse_cluster(text, "c.toml");
-  if (!cluster.ok()) return wrong_error(cluster.error(), false);
-  const auto again = parse_cluster(text, "c.toml");
-  return again.ok() && *again == *cluster ? "" : "read twice, and not the same";
+// What is read is written and read back as the same.
+template <class Read, class Write>
+std::string wrong_way_back(const Read& value, const Read& again, const Write& write) {
+  if (!again.ok()) return "written and refused: " + describe(again.error());
+  return write(*again) == write(*value) ? "" : "written and read, and not the same";
 }
 
 template <class Parse, class Write>
 std::string wrong_with_json(std::string_view text, const Parse& parse, const Write& write) {
-  const auto value = parse(text, "p.json");
-  if (!value.ok()) return wrong_error(value.error(), true);
-  const Json written = write(*value);
-  const auto again = parse(written.dump(), "p.json");
-  if (!again.ok()) return "written and refused: " + describe(again.error());
-  return write(*again) == written ? "" : "written and read, and not the same";
-}
-
-inline std::string wrong_with_plan(std::string_view text) {
-  return wrong_with_json(text, parse_plan, plan_to_json);
-}
-
-inline std::string wrong_with_profile(std::string_view text) {
-  return wrong_with_json(text, parse_profile, profile_to_json);
+  static const std::string kSource = "p.json";
+  const auto value = parse(text, kSource);
+  if (!value.ok()) {
+    return wrong_error(value.error(), {ErrorCode::kConfig, ErrorCode::kCorrupt}, kSource);
+  }
+  return wrong_way_back(value, parse(write(*value).dump(), kSource), write);
 }
 
 }  // namespace motley

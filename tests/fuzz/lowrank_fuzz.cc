@@ -1,29 +1,10 @@
 // The bytes of a lowrank message.
-#include <array>
-#include <memory>
-#include <utility>
-
-#include "compression/codec_chain.h"
-#include "tests/fuzz/messages.h"
-
-namespace motley {
-namespace {
-
-const Codec& codec_of(unsigned choice) {
-  static const auto codecs = [] {
-    std::array<std::unique_ptr<const Codec>, 4> all;
-    const char* chains[] = {"lowrank(1)", "lowrank(4)|fp16", "lowrank(9)|int8",
-                            "lowrank(2)|int4|zstd(1)"};
-    for (std::size_t i = 0; i < all.size(); ++i) all[i] = std::move(make_codec(chains[i])).value();
-    return all;
-  }();
-  return *codecs[choice % codecs.size()];
-}
-
-}  // namespace
-}  // namespace motley
+#include "tests/fuzz/codec_laws.h"
+#include "tests/fuzz/one_input.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const char* data, std::size_t size) {
-  motley::check_input(data, size, motley::codec_of);
-  return 0;
+  static const auto codecs = motley::codecs_of(motley::kLowRankChains);
+  return motley::ask_law(
+      [](std::string_view input) { return motley::wrong_with_message(codecs, input); },
+      {data, size});
 }

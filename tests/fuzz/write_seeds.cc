@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -11,29 +12,24 @@
 #include "comm/frames/frame_header.h"
 #include "comm/tcp/tcp_hello.h"
 #include "comm/tcp/tls_session.h"
-#include "compression/codec_chain.h"
+#include "tests/fuzz/checkpoint_laws.h"
+#include "tests/fuzz/codec_laws.h"
+#include "tests/fuzz/config_laws.h"
+#include "tests/fuzz/event_laws.h"
 #include "tests/fuzz/frames.h"
+#include "tests/fuzz/plan_laws.h"
+#include "tests/fuzz/report_laws.h"
+#include "tests/fuzz/token_laws.h"
+#include "tests/fuzz/vote_laws.h"
 #include "tests/plan/value_fixtures.h"
 
 namespace motley {
 namespace {
 
-Result<void> write_seed(const std::filesystem::path& file, const std::string& bytes) {
-  MOTLEY_TRY(make_folders(file.parent_path()));
-  return write_file_atomic(file, bytes);
-}
-
-// What tests/fuzz/messages.h reads: the codec's number, the count, the message.
-Result<std::string> message_seed(char number, const std::string& chain, std::uint16_t count) {
-  MOTLEY_ASSIGN(const auto codec, make_codec(chain));
+std::vector<float> some_values(std::size_t count) {
   std::vector<float> values(count);
   for (std::size_t i = 0; i < count; ++i) values[i] = std::sin(static_cast<float>(i * i));
-  std::vector<std::byte> wire(codec->bytes_max(count));
-  wire.resize(codec->encode(values, wire));
-  std::string seed(3 + wire.size(), number);
-  std::memcpy(seed.data() + 1, &count, sizeof count);
-  std::memcpy(seed.data() + 3, wire.data(), wire.size());
-  return seed;
+  return values;
 }
 
 // What tests/fuzz/frame_fuzz.cc reads: everything is to be put right, then the message.
@@ -76,25 +72,57 @@ Result<std::string> tls_seed() {
   return std::string(1, 0) + std::string(reinterpret_cast<const char*>(said.data()), said.size());
 }
 
+using Seeds = std::map<std::string, std::string>;  // file, below the folder of all, to its bytes
+
+void add_documents(Seeds& seeds) {
+  seeds["plan/right.json"] = plan_text();
+  seeds["profile/right.json"] = profile_text();
+  seeds["links/right.json"] = links_text();
+  seeds["pins/right"] = right_pins();
+  seeds["config/all.toml"] = '\0' + config_to_toml(Config{});
+  seeds["config/setting"] = "\1train.lr=1e-3";
+  seeds["config/list"] = "\1parallel.cuts=[2, 5]";
+  seeds["config/variable"] = "\1TRAIN_OPTIMIZER=\"sgd\"";
+  seeds["safetensors/right"] = right_header_input();
+  seeds["manifest/right.json"] = '\0' + format_manifest(right_manifest());
+  seeds["manifest/body"] = '\1' + right_manifest_body();
+  seeds["report/right.json"] = right_report();
+  seeds["tokens/short"] = right_short_tokens();
+  seeds["tokens/long"] = right_long_tokens();
+  seeds["events/all"] = right_events();
+  for (std::size_t i = 0; i < right_messages().size(); ++i) {
+    seeds["events/" + std::to_string(i)] = right_messages()[i].dump() + "\r\n";
+  }
+}
+
+Result<void> add_messages(Seeds& seeds) {
+  seeds["votes/right"] = right_votes();
+  seeds["topk/gaps"] = message_input(kTopkChains, 0, some_values(600));
+  seeds["topk/mask"] = message_input(kTopkChains, 1, some_values(5000));
+  seeds["topk/packed"] = message_input(kTopkChains, 3, some_values(500));
+  seeds["lowrank/factors"] = message_input(kLowRankChains, 1, some_values(5000));
+  seeds["lowrank/plain"] = message_input(kLowRankChains, 0, some_values(40));
+  for (std::size_t i = 0; i < kZstdChains.size(); ++i) {
+    seeds["zstd/" + std::to_string(i)] = message_input(kZstdChains, i, some_values(300));
+  }
+  seeds["zstd/content"] = "\x80\x02" + std::string(9, '\0');
+  seeds["frame/right"] = frame_seed();
+  seeds["tcp/hello"] = hello_seed();
+  seeds["tcp/stream"] = stream_seed();
+  seeds["tls/changed"] = std::string("\2\x30\0\1", 4);
+  MOTLEY_ASSIGN(seeds["tls/client"], tls_seed());
+  return {};
+}
+
 Result<void> write_seeds(const std::filesystem::path& folder) {
-  MOTLEY_TRY(write_seed(folder / "plan" / "right.json", plan_text()));
-  MOTLEY_TRY(write_seed(folder / "profile" / "right.json", profile_text()));
-  MOTLEY_ASSIGN(const std::string gaps, message_seed(0, "topk(0.05)", 600));
-  MOTLEY_TRY(write_seed(folder / "topk" / "gaps", gaps));
-  MOTLEY_ASSIGN(const std::string mask, message_seed(1, "topk(0.4)|fp16", 5000));
-  MOTLEY_TRY(write_seed(folder / "topk" / "mask", mask));
-  MOTLEY_ASSIGN(const std::string packed, message_seed(3, "topk(0.1)|int8|zstd(1)", 500));
-  MOTLEY_TRY(write_seed(folder / "topk" / "packed", packed));
-  MOTLEY_ASSIGN(const std::string factors, message_seed(1, "lowrank(4)|fp16", 5000));
-  MOTLEY_TRY(write_seed(folder / "lowrank" / "factors", factors));
-  MOTLEY_ASSIGN(const std::string plain, message_seed(0, "lowrank(1)", 40));
-  MOTLEY_TRY(write_seed(folder / "lowrank" / "plain", plain));
-  MOTLEY_TRY(write_seed(folder / "frame" / "right", frame_seed()));
-  MOTLEY_TRY(write_seed(folder / "tcp" / "hello", hello_seed()));
-  MOTLEY_TRY(write_seed(folder / "tcp" / "stream", stream_seed()));
-  MOTLEY_TRY(write_seed(folder / "tls" / "changed", std::string("\2\x30\0\1", 4)));
-  MOTLEY_ASSIGN(const std::string client, tls_seed());
-  return write_seed(folder / "tls" / "client", client);
+  Seeds seeds;
+  add_documents(seeds);
+  MOTLEY_TRY(add_messages(seeds));
+  for (const auto& [file, bytes] : seeds) {
+    MOTLEY_TRY(make_folders((folder / file).parent_path()));
+    MOTLEY_TRY(write_file_atomic(folder / file, bytes));
+  }
+  return {};
 }
 
 }  // namespace

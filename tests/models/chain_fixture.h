@@ -1,6 +1,7 @@
 // What the tests of layer chains share: small models, tokens, and one training micro-batch.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -68,7 +69,7 @@ inline StepResult step(LayerChain& chain,
                        const at::Tensor& tokens,
                        const at::Tensor& targets,
                        const MicroContext& micro) {
-  chain.zero_gradients();
+  std::ranges::fill(chain.gradients(), 0.0F);
   StepResult result;
   result.loss = chain.forward_loss(tokens, targets, micro).loss_sum;
   static_cast<void>(chain.backward_loss(micro));

@@ -1,5 +1,6 @@
 #include "models/layers/chain.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
@@ -117,7 +118,7 @@ TEST_P(Chain, KeepsMicroBatchesApart) {
   static_cast<void>(chain.backward_loss(second));
   const std::vector<float> one_by_one = copy_of(chain.gradients());
 
-  chain.zero_gradients();
+  std::ranges::fill(chain.gradients(), 0.0F);
   static_cast<void>(chain.forward_loss(tokens(), targets(), first));
   static_cast<void>(chain.forward_loss(targets(), tokens(), second));
   static_cast<void>(chain.backward_loss(first));

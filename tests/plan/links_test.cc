@@ -5,13 +5,10 @@
 #include <gtest/gtest.h>
 
 #include "base/json.h"
+#include "tests/plan/value_fixtures.h"
 
 namespace motley {
 namespace {
-
-Links both_ways() {
-  return {{"fast", "slow", {11.9e6, 0.1 + 0.2}, 1e-5}, {"slow", "fast", {5e6, 2e-4}, 0}};
-}
 
 std::string verdict(const std::function<void(Json&)>& change) {
   Json json = links_to_json(both_ways());

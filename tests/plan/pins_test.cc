@@ -83,6 +83,15 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{{"never laptop", "never desktop"}, "exclude every machine"},
         Mistake{{"laptop at most 5% memory", "laptop at most 6% memory"}, "another pin limits"}));
 
+TEST(ParsePins, RefusesRangesThatTogetherAreTooLong) {
+  const std::vector<std::string> half(2, "layers 0-49999 on box");
+  EXPECT_TRUE(parse_pins(half).ok());
+  const auto pins = parse_pins({half[0], half[1], "layers 7-7 on box"});
+  ASSERT_FALSE(pins.ok());
+  EXPECT_EQ(pins.error().code, ErrorCode::kConfig);
+  EXPECT_EQ(pins.error().cause, "the pins place more than 100000 layers");
+}
+
 TEST(CheckPins, TakesPinsThatAgree) {
   EXPECT_EQ(verdict({"layers 0-2 on laptop", "layer h.0.mlp on laptop", "never desktop"}),
             "accepted");

@@ -1,9 +1,10 @@
-// A plan and a profile that are right, as values and as files.
+// A plan, a profile and links that are right, as values and as files.
 #pragma once
 
 #include <string>
 
 #include "base/json.h"
+#include "plan/links.h"
 #include "plan/plan.h"
 #include "plan/profile.h"
 
@@ -37,12 +38,20 @@ inline Profile one_device() {
   return profile;
 }
 
+inline Links both_ways() {
+  return {{"fast", "slow", {11.9e6, 0.1 + 0.2}, 1e-5}, {"slow", "fast", {5e6, 2e-4}, 0}};
+}
+
 inline std::string plan_text() {
   return plan_to_json(two_stages()).dump(2) + "\n";
 }
 
 inline std::string profile_text() {
   return profile_to_json(one_device()).dump(2) + "\n";
+}
+
+inline std::string links_text() {
+  return links_to_json(both_ways()).dump(2) + "\n";
 }
 
 }  // namespace motley

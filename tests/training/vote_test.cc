@@ -164,14 +164,14 @@ TEST(Vote, IsMalformedWhenItRepeatsALayer) {
 TEST(Vote, MissesALayerThatNobodyHolds) {
   TwoVotes votes;
   votes.first.layers.pop_back();
-  expect_corrupt(votes.tally(), "no rank voted for layer 1", "");
+  expect_corrupt(votes.tally(), "no rank voted for layer 1", "there are votes of 2 ranks");
 }
 
 TEST(Vote, MissesTheLoss) {
   TwoVotes votes;
   votes.second.tokens = 0;
-  expect_corrupt(votes.tally(kForStep), "no rank voted a loss", "");
-  expect_corrupt(votes.tally(kForEvaluation), "no rank voted a loss", "");
+  expect_corrupt(votes.tally(kForStep), "no rank voted a loss", "there are votes of 2 ranks");
+  expect_corrupt(votes.tally(kForEvaluation), "no rank voted a loss", "there are votes of 2 ranks");
 }
 
 }  // namespace

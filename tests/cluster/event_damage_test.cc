@@ -1,0 +1,26 @@
+// Messages between launcher and worker, and reports of runs, with random damage are read or
+// refused, and never more than that; tests/fuzz/ searches further with the same laws.
+#include "tests/fuzz/event_laws.h"
+#include "tests/fuzz/report_laws.h"
+#include "tests/support/damage.h"
+
+namespace motley {
+namespace {
+
+RC_GTEST_PROP(DamagedEvent, IsReadOrRefused, ()) {
+  const std::string right = (*rc::gen::elementOf(right_messages())).dump() + "\n";
+  RC_ASSERT(wrong_with_events(right) == "");
+  RC_ASSERT(wrong_with_events(damaged(right, telling_in_text())) == "");
+}
+
+RC_GTEST_PROP(DamagedEvent, AmongOthersIsReadOrRefused, ()) {
+  RC_ASSERT(wrong_with_events(damaged(right_events(), telling_in_text())) == "");
+}
+
+RC_GTEST_PROP(DamagedFile, OfAReportIsReadOrRefused, ()) {
+  RC_ASSERT(wrong_with_report(right_report()) == "");
+  RC_ASSERT(wrong_with_report(damaged(right_report(), telling_in_text())) == "");
+}
+
+}  // namespace
+}  // namespace motley

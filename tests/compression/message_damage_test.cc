@@ -1,0 +1,36 @@
+// Messages of values with random damage are read or refused, and never more than that; tests/fuzz/
+// searches further with the same laws.
+#include <cmath>
+
+#include "tests/fuzz/codec_laws.h"
+#include "tests/support/damage.h"
+
+namespace motley {
+namespace {
+
+// Of any chain of these, as they are and with damage.
+template <std::size_t kCount>
+std::string wrong_with_some_message(const std::array<const char*, kCount>& chains) {
+  static const Codecs codecs = codecs_of(chains);
+  std::vector<float> values(*rc::gen::inRange<std::size_t>(1, 300));
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = std::sin(static_cast<float>(i * i));
+  const std::string right =
+      message_input(chains, *rc::gen::inRange<std::size_t>(0, kCount), values);
+  const std::string wrong = wrong_with_message(codecs, right);
+  return wrong.empty() ? wrong_with_message(codecs, damaged(right, telling_in_bytes())) : wrong;
+}
+
+RC_GTEST_PROP(DamagedMessage, OfZstdIsReadOrRefused, ()) {
+  RC_ASSERT(wrong_with_some_message(kZstdChains) == "");
+}
+
+RC_GTEST_PROP(DamagedMessage, OfTopkIsReadOrRefused, ()) {
+  RC_ASSERT(wrong_with_some_message(kTopkChains) == "");
+}
+
+RC_GTEST_PROP(DamagedMessage, OfLowRankIsReadOrRefused, ()) {
+  RC_ASSERT(wrong_with_some_message(kLowRankChains) == "");
+}
+
+}  // namespace
+}  // namespace motley

@@ -1,0 +1,24 @@
+// Files of tokens with random damage are read or refused, and never more than that; tests/fuzz/
+// searches further with the same laws.
+#include "tests/fuzz/token_laws.h"
+#include "tests/support/damage.h"
+
+namespace motley {
+namespace {
+
+RC_GTEST_PROP(DamagedFile, OfTokensIsReadOrRefused, ()) {
+  const std::string right = *rc::gen::element(right_short_tokens(), right_long_tokens());
+  RC_ASSERT(wrong_with_tokens(right) == "");
+  RC_ASSERT(wrong_with_tokens(damaged(right, telling_in_bytes())) == "");
+}
+
+// What is wrong is mostly in the first three numbers.
+RC_GTEST_PROP(DamagedFile, OfTokensIsReadOrRefusedByItsHead, ()) {
+  const std::string right = *rc::gen::element(right_short_tokens(), right_long_tokens());
+  constexpr std::size_t kHeadBytes = 12;
+  RC_ASSERT(wrong_with_tokens(damaged(right.substr(0, kHeadBytes), telling_in_bytes()) +
+                              right.substr(kHeadBytes)) == "");
+}
+
+}  // namespace
+}  // namespace motley

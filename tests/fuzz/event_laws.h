@@ -1,0 +1,143 @@
+// The laws of what launcher and worker say to each other: lines of JSON, cut anywhere. One of each
+// message that is right.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/check.h"
+#include "base/json.h"
+#include "cluster/launch/event_fields.h"
+#include "cluster/launch/line_splitter.h"
+#include "cluster/run/metrics.h"
+#include "protocol/machine_facts.h"
+#include "protocol/protocol.h"
+#include "protocol/shard_message.h"
+#include "protocol/trace_message.h"
+#include "tests/fuzz/laws.h"
+#include "tests/plan/value_fixtures.h"
+
+namespace motley {
+
+inline std::vector<Json> right_messages() {
+  const std::string hash(32, 'a');
+  Job job;
+  job.verb = "train";
+  job.plan = two_stages();
+  job.rank = Rank{1};
+  job.run_dir = "/runs/a";
+  job.secret = std::string(32, 's');
+  StepReport step;
+  step.step = 3;
+  step.loss = std::nan("");
+  step.tokens = 512;
+  step.step_s = 0.5;
+  step.evaluated = true;
+  step.eval_loss = 2.5;
+  const WrittenFile file{"model-00001-of-00001.safetensors", 100, hash, {{"ln.bias", hash}}};
+  const WrittenFile moments{"optimizer-00001-of-00001.safetensors", 0, hash, {}};
+  MachineFacts facts;
+  facts.version = "0.1.0";
+  facts.transports = {"ucx", "tcp"};
+  facts.cores = 4;
+  facts.candidates = {{"eth0", "10.0.0.1", "ethernet", true, 1000}};
+  facts.routes = {{"10.0.0.2", "10.0.0.1"}};
+  return {{{"event", "hello"}, {"protocol", kProtocolVersion}},
+          {{"event", "beat"}, {"step", 3}, {"doing", "computing"}},
+          step_to_json(step),
+          shard_event({{.step = 10, .samples = 80, .tokens = 5120}, {0, file, moments}}),
+          {{"event", "trace"}, {"spans", spans_to_json({{Rank{0}, "wait", "RA0", 0.5, 0.1, 3}})}},
+          {{"event", "result"}, {"facts", facts_to_json(facts)}},
+          error_to_json({ErrorCode::kPeer, "rank 1 is gone", "it died", "start again"}),
+          job_to_json(job)};
+}
+
+// One message a line.
+inline std::string right_events() {
+  std::string text;
+  for (const Json& message : right_messages()) text += message.dump() + "\n";
+  return text;
+}
+
+// The lines of `bytes` when they come in pieces of this size, and what follows the last.
+inline std::vector<std::string> split_lines(std::string_view bytes, std::size_t piece) {
+  LineSplitter splitter(bytes.size());
+  std::vector<std::string> lines;
+  for (; !bytes.empty(); bytes.remove_prefix(std::min(piece, bytes.size()))) {
+    splitter.add(bytes.substr(0, piece));
+    while (auto line = splitter.next()) lines.push_back(std::move(*line));
+    MOTLEY_CHECK(!splitter.too_long(), "a line longer than all that came");
+  }
+  lines.push_back(splitter.take_rest());
+  return lines;
+}
+
+// `read(json)` gives a value and `write(value)` its JSON.
+template <class Read, class Write>
+std::string wrong_with_message(const Json& json, const Read& read, const Write& write) {
+  const auto value = read(json);
+  if (!value.ok()) {
+    // A configuration or a plan in it has errors of its own kind.
+    return wrong_error(value.error(), {ErrorCode::kCorrupt, ErrorCode::kConfig, ErrorCode::kPeer},
+                       "worker");
+  }
+  return wrong_way_back(value, read(parse_json(write(*value).dump(), "worker").value()), write);
+}
+
+// What a run makes of the reports of its only rank.
+inline std::string wrong_with_metrics(const StepReport& report) {
+  MetricsCollector collector(1, 0.5);
+  const auto metrics = collector.add(Rank{0}, report);
+  if (!metrics.ok()) return wrong_error(metrics.error(), {ErrorCode::kPeer}, "rank 0");
+  if (!metrics->has_value()) return "the only report does not complete its step";
+  return metrics_to_json(**metrics).dump().empty() ? "no metrics" : "";
+}
+
+inline std::string wrong_with_fields(const Json& event) {
+  const auto quantity = event_quantity(event, "step", "worker");
+  if (quantity.ok() && !(std::isfinite(*quantity) && *quantity >= 0)) return "no quantity";
+  const auto index = event_index(event, "step", 7, "worker");
+  return index.ok() && *index >= 7 ? "no index" : "";
+}
+
+// Every reader takes any message, as the one that it is meant for or with an error.
+inline std::string wrong_with_event(const Json& event) {
+  const Json member = event.is_object() && event.contains("spans") ? event["spans"] : Json();
+  const Json facts = event.is_object() && event.contains("facts") ? event["facts"] : Json();
+  const auto step = [](const Json& json) { return step_from_json(json, "worker"); };
+  const auto spans = [](const Json& json) { return spans_from_json(json, Rank{2}); };
+  const auto facts_of = [](const Json& json) { return facts_from_json(json, "worker"); };
+  const auto job = [](const Json& json) { return job_from_json(json, "worker"); };
+  const auto report = step(event);
+  const Error error = error_from_json(event);
+  if (error.what.empty()) return "an error without a word";
+  if (describe(error_from_json(error_to_json(error))) != describe(error)) return "another error";
+  for (const std::string& wrong :
+       {wrong_with_message(event, step, step_to_json),
+        wrong_with_message(event, read_shard_event, shard_event),
+        wrong_with_message(member, spans, spans_to_json),
+        wrong_with_message(facts, facts_of, facts_to_json),
+        wrong_with_message(event, job, job_to_json),
+        report.ok() ? wrong_with_metrics(*report) : std::string(), wrong_with_fields(event)}) {
+    if (!wrong.empty()) return wrong;
+  }
+  return "";
+}
+
+inline std::string wrong_with_events(std::string_view bytes) {
+  const std::vector<std::string> lines = split_lines(bytes, 5);
+  if (split_lines(bytes, 64) != lines) return "other lines when they come in larger pieces";
+  for (const std::string& line : lines) {
+    const auto event = parse_json(line, "worker");
+    const std::string wrong = event.ok()
+                                  ? wrong_with_event(*event)
+                                  : wrong_error(event.error(), {ErrorCode::kCorrupt}, "worker");
+    if (!wrong.empty()) return wrong;
+  }
+  return "";
+}
+
+}  // namespace motley

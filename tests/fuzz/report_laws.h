@@ -1,0 +1,36 @@
+// The laws of a run's report, and one that is right.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "cluster/run/run_report.h"
+#include "tests/fuzz/laws.h"
+
+namespace motley {
+
+inline std::string right_report() {
+  RunReport report;
+  report.first_step = 1;
+  report.last_step = 40;
+  report.measured_steps = 39;
+  report.step_s = {0.4, 0.5};
+  report.ranks = {{"stage 1 (desktop)", "desktop", "cpu", {0.3, 0.31}, 0.1, {1000, 0}, {160, 160}},
+                  {"stage 2 (box)", "box", "virtual:0", {0.2, 0.4}, 0.1, {500, 777}, {0, 160}}};
+  report.links = {{0, "desktop", "box", "fp16|zstd(1)", 160, 320}};
+  return report_to_json(report).dump(2);
+}
+
+// What is read can also be shown, and no number makes a table long.
+inline std::string wrong_with_report(std::string_view text) {
+  constexpr std::size_t kShownBytesPerByte = 40;
+  constexpr std::size_t kShownBytes = 1000;
+  const std::string wrong = wrong_with_json(text, parse_report, report_to_json);
+  const auto report = parse_report(text, "p.json");
+  if (!wrong.empty() || !report.ok()) return wrong;
+  return report_text(*report).size() <= kShownBytes + kShownBytesPerByte * text.size()
+             ? ""
+             : "shown at great length";
+}
+
+}  // namespace motley

@@ -1,0 +1,105 @@
+// The laws of votes. An input is the number of layers, whether they are for a step, and then votes,
+// each behind its length in a byte.
+#pragma once
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tests/fuzz/laws.h"
+#include "training/vote.h"
+
+namespace motley {
+
+struct VoteInput {
+  int layer_count = 0;
+  bool for_step = false;
+  std::vector<std::vector<std::byte>> votes;
+};
+
+inline VoteInput vote_input(std::string_view bytes) {
+  VoteInput input;
+  if (bytes.size() < 2) return input;
+  input.layer_count = static_cast<unsigned char>(bytes[0]);
+  input.for_step = (bytes[1] & 1) != 0;
+  for (bytes.remove_prefix(2); !bytes.empty();) {
+    const std::size_t length =
+        std::min<std::size_t>(static_cast<unsigned char>(bytes[0]), bytes.size() - 1);
+    const auto vote = std::as_bytes(std::span(bytes.substr(1, length)));
+    input.votes.emplace_back(vote.begin(), vote.end());
+    bytes.remove_prefix(1 + length);
+  }
+  return input;
+}
+
+inline std::string right_votes() {
+  std::string bytes = {3, 1};
+  for (const Vote& vote :
+       {Vote{0, 0, {{0, 1.5}, {1, 2.5}}}, Vote{12, 30, {{2, 4.0}}}, Vote{4, 8.25, {}}}) {
+    const std::vector<std::byte> encoded = encode_vote(vote);
+    bytes += static_cast<char>(encoded.size());
+    bytes.append(reinterpret_cast<const char*>(encoded.data()), encoded.size());
+  }
+  return bytes;
+}
+
+// Reads what encode_vote writes, by its description and not by its code.
+inline Vote read_vote(std::span<const std::byte> bytes) {
+  Vote vote;
+  std::uint32_t count = 0;
+  std::memcpy(&vote.tokens, bytes.data(), 8);
+  std::memcpy(&vote.loss_sum, bytes.data() + 8, 8);
+  std::memcpy(&count, bytes.data() + 16, 4);
+  vote.layers.resize(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    std::memcpy(&vote.layers[i].layer, bytes.data() + 20 + 12 * i, 4);
+    std::memcpy(&vote.layers[i].squared_norm, bytes.data() + 24 + 12 * i, 8);
+  }
+  return vote;
+}
+
+// Sums as they must be: the losses in the order of the ranks, the norms in that of the layers.
+inline Tally summed(const std::vector<Vote>& votes, int layer_count, bool for_step) {
+  Tally tally;
+  std::vector<double> norms(static_cast<std::size_t>(layer_count));
+  for (const Vote& vote : votes) {
+    tally.tokens += vote.tokens;
+    tally.loss_sum += vote.loss_sum;
+    for (const LayerNorm2& layer : vote.layers) {
+      norms.at(static_cast<std::size_t>(layer.layer)) = layer.squared_norm;
+    }
+  }
+  for (const double norm : norms) tally.squared_norm += for_step ? norm : 0;
+  tally.finite = std::isfinite(tally.squared_norm) && std::isfinite(tally.loss_sum);
+  return tally;
+}
+
+inline bool same_bits(double a, double b) {
+  return std::isnan(a) ? std::isnan(b)
+                       : std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b);
+}
+
+// What is accepted is written back as the same bytes and summed to the same bits.
+inline std::string wrong_with_votes(std::string_view bytes) {
+  const VoteInput input = vote_input(bytes);
+  const auto tally = tally_votes(input.votes, input.layer_count, input.for_step);
+  if (!tally.ok()) return wrong_error(tally.error(), {ErrorCode::kCorrupt}, "vote");
+  std::vector<Vote> votes;
+  for (const auto& vote : input.votes) {
+    votes.push_back(read_vote(vote));
+    if (encode_vote(votes.back()) != vote) return "written and read, and not the same";
+  }
+  const Tally expected = summed(votes, input.layer_count, input.for_step);
+  const bool same = tally->tokens == expected.tokens && tally->finite == expected.finite &&
+                    same_bits(tally->loss_sum, expected.loss_sum) &&
+                    same_bits(tally->squared_norm, expected.squared_norm);
+  if (!same) return "summed to something else";
+  return tally->tokens > 0 ? "" : "a batch without tokens";
+}
+
+}  // namespace motley

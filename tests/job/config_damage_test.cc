@@ -1,0 +1,26 @@
+// Configurations with random damage resolve or are refused, and never more than that; tests/fuzz/
+// searches further with the same laws.
+#include "base/system/files.h"
+#include "tests/fuzz/config_laws.h"
+#include "tests/support/damage.h"
+
+namespace motley {
+namespace {
+
+RC_GTEST_PROP(DamagedConfig, InAFileIsReadOrRefused, ()) {
+  const auto example = read_file(MOTLEY_CONFIGS "/gpt-tiny.toml");
+  RC_ASSERT(example.ok());
+  const std::string right = *rc::gen::element(*example, config_to_toml(Config{}));
+  RC_ASSERT(wrong_with_config(right) == "");
+  RC_ASSERT(wrong_with_config(damaged(right, telling_in_text())) == "");
+}
+
+RC_GTEST_PROP(DamagedConfig, OnTheCommandLineOrInTheEnvironmentIsReadOrRefused, ()) {
+  const std::string key = (*rc::gen::elementOf(config_keys())).name;
+  const std::string setting = key + "=" + config_value(Config{}, key);
+  RC_ASSERT(wrong_with_setting(setting) == "");
+  RC_ASSERT(wrong_with_setting(damaged(setting, telling_in_text())) == "");
+}
+
+}  // namespace
+}  // namespace motley

@@ -1,0 +1,23 @@
+// Votes with random damage are summed or refused, and never more than that; tests/fuzz/ searches
+// further with the same laws.
+#include "tests/fuzz/vote_laws.h"
+#include "tests/support/damage.h"
+
+namespace motley {
+namespace {
+
+RC_GTEST_PROP(DamagedVotes, AreSummedOrRefused, ()) {
+  RC_ASSERT(wrong_with_votes(right_votes()) == "");
+  RC_ASSERT(wrong_with_votes(damaged(right_votes(), telling_in_bytes())) == "");
+}
+
+// Without a change of lengths, which nearly always refuses the whole.
+RC_GTEST_PROP(DamagedVotes, WithAnotherByteAreSummedOrRefused, ()) {
+  std::string votes = right_votes();
+  const auto place = *rc::gen::inRange<std::size_t>(0, votes.size());
+  votes[place] = *rc::gen::arbitrary<char>();
+  RC_ASSERT(wrong_with_votes(votes) == "");
+}
+
+}  // namespace
+}  // namespace motley
