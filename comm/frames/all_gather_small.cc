@@ -1,5 +1,5 @@
-// A star around rank 0: each rank sends its payload to rank 0 (micro-batch field 0), which sends
-// all of them to each (micro-batch field 1), every payload behind its length as 32 bits.
+// A star around rank 0: each rank sends its payload to rank 0, which sends all of them to each,
+// every payload behind its length as 32 bits.
 #include <fmt/format.h>
 
 #include <cstdint>
@@ -15,12 +15,6 @@ namespace {
 using Payloads = std::vector<std::vector<std::byte>>;  // [Rank]
 
 constexpr Rank kCentre{0};
-constexpr MicroId kGather{0};
-constexpr MicroId kAnswer{1};
-
-FrameId frame_of(Rank giver, MicroId phase, std::int64_t step) {
-  return {FrameKind::kVote, ChunkId{giver.value}, phase, step};
-}
 
 Buffer buffer_with(std::span<const std::byte> payload) {
   Buffer buffer(payload.size());
@@ -69,7 +63,7 @@ Result<Payloads> gather_as_centre(FrameLink& link,
                                   Deadline deadline) {
   std::vector<PendingFrame> receives;
   for (Rank rank{1}; rank.value < rank_count; ++rank.value) {
-    receives.push_back(link.recv(rank, frame_of(rank, kGather, step), Buffer(bytes_max)));
+    receives.push_back(link.recv(rank, FrameId::vote(rank, step), Buffer(bytes_max)));
   }
   Payloads payloads{{mine.begin(), mine.end()}};
   for (auto& receive : receives) {
@@ -79,7 +73,7 @@ Result<Payloads> gather_as_centre(FrameLink& link,
   const std::vector<std::byte> answer = packed(payloads);
   std::vector<Pending> sends;
   for (Rank rank{1}; rank.value < rank_count; ++rank.value) {
-    sends.push_back(link.send(rank, frame_of(kCentre, kAnswer, step), buffer_with(answer)));
+    sends.push_back(link.send(rank, FrameId::all_votes(step), buffer_with(answer)));
   }
   for (std::size_t i = 0; i < sends.size(); ++i) {
     MOTLEY_TRY(
@@ -96,9 +90,9 @@ Result<Payloads> gather_as_leaf(FrameLink& link,
                                 std::size_t bytes_max,
                                 Deadline deadline) {
   const auto count = static_cast<std::size_t>(rank_count);
-  auto answer = link.recv(kCentre, frame_of(kCentre, kAnswer, step),
+  auto answer = link.recv(kCentre, FrameId::all_votes(step),
                           Buffer(count * (sizeof(std::uint32_t) + bytes_max)));
-  auto sent = link.send(kCentre, frame_of(self, kGather, step), buffer_with(mine));
+  auto sent = link.send(kCentre, FrameId::vote(self, step), buffer_with(mine));
   MOTLEY_TRY(sent.wait(deadline, fmt::format("rank 0 to take the vote of step {}", step)));
   MOTLEY_ASSIGN(const Buffer buffer, answer.wait(deadline));
   return unpacked(buffer.payload(), count);
