@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/wire_sizes.h"
 #include "comm/frames/frame_link.h"
 
 namespace motley {
@@ -30,7 +31,7 @@ std::vector<std::byte> payload_of(const Buffer& buffer) {
 std::vector<std::byte> packed(const Payloads& payloads) {
   std::vector<std::byte> bytes;
   for (const auto& payload : payloads) {
-    const auto length = static_cast<std::uint32_t>(payload.size());
+    const auto length = static_cast<GatheredLength>(payload.size());
     const auto length_bytes = std::as_bytes(std::span(&length, 1));
     bytes.insert(bytes.end(), length_bytes.begin(), length_bytes.end());
     bytes.insert(bytes.end(), payload.begin(), payload.end());
@@ -43,7 +44,7 @@ Result<Payloads> unpacked(std::span<const std::byte> bytes, std::size_t count) {
                         "its lengths do not add up", "start all ranks from the same version"};
   Payloads payloads;
   for (std::size_t rank = 0; rank < count; ++rank) {
-    std::uint32_t length = 0;
+    GatheredLength length = 0;
     if (bytes.size() < sizeof length) return malformed;
     std::memcpy(&length, bytes.data(), sizeof length);
     bytes = bytes.subspan(sizeof length);
@@ -91,7 +92,7 @@ Result<Payloads> gather_as_leaf(FrameLink& link,
                                 Deadline deadline) {
   const auto count = static_cast<std::size_t>(rank_count);
   auto answer = link.recv(kCentre, FrameId::all_votes(step),
-                          Buffer(count * (sizeof(std::uint32_t) + bytes_max)));
+                          Buffer(count * (sizeof(GatheredLength) + bytes_max)));
   auto sent = link.send(kCentre, FrameId::vote(self, step), buffer_with(mine));
   MOTLEY_TRY(sent.wait(deadline, fmt::format("rank 0 to take the vote of step {}", step)));
   MOTLEY_ASSIGN(const Buffer buffer, answer.wait(deadline));

@@ -74,7 +74,7 @@ std::string link_table(const Plan& plan, const CostModel& cost, const std::vecto
     if (from == to) continue;
     const int from_slot = slots[from.index()];
     const double floats = cost.boundary_floats(next.first_layer - 1, plan.micro_batch);
-    const double bytes = cost.wire_bytes(from_slot, floats, chunk.codec);
+    const double bytes = cost.frame_bytes(from_slot, floats, chunk.codec);
     rows.push_back({fmt::format("{} → {}", c, c + 1), machines_text(plan, chunk),
                     machines_text(plan, next), chunk.codec, bytes_text(bytes),
                     seconds_text(cost.transfer_s(from_slot, slots[to.index()], bytes))});
