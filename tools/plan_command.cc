@@ -80,8 +80,9 @@ Result<void> what_if(const Arguments& arguments, const PlanningInput& input) {
     json["now"] = plan_to_json(*now);
     text += compare_plans(*now, then, input.model);
   } else {
-    text += "now: " + now.error().what + "\nthen:\n" +
-            explain_plan(then, changed.model, changed.cluster, changed.profile);
+    MOTLEY_ASSIGN(const std::string explanation,
+                  explain_plan(then, changed.model, changed.cluster, changed.profile));
+    text += "now: " + now.error().what + "\nthen:\n" + explanation;
   }
   print(arguments, json, text);
   return {};
@@ -120,7 +121,7 @@ Result<void> plan(const Arguments& arguments) {
   if (arguments.has("explain")) {
     MOTLEY_ASSIGN(text, explain_in_full(input, planning));
   } else {
-    text = explain_plan(made, input.model, input.cluster, input.profile);
+    MOTLEY_ASSIGN(text, explain_plan(made, input.model, input.cluster, input.profile));
   }
   print(arguments, json, text);
   return {};

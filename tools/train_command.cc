@@ -62,7 +62,9 @@ Result<void> train(const Arguments& arguments) {
   const bool json = arguments.has("json");
   if (!json) {
     if (!run.profile.devices.empty()) {
-      fmt::print("{}\n", explain_plan(run.plan, run.model, run.cluster, run.profile));
+      MOTLEY_ASSIGN(const std::string explanation,
+                    explain_plan(run.plan, run.model, run.cluster, run.profile));
+      fmt::print("{}\n", explanation);
     }
     if (run.resume_from) fmt::print("resuming after step {}\n", run.resume_from->step);
     std::fflush(stdout);

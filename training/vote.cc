@@ -7,14 +7,14 @@
 #include <cstring>
 #include <optional>
 
+#include "base/wire_sizes.h"
+
 namespace motley {
 namespace {
 
 // Layout, little-endian: tokens i64, loss_sum f64, count u32, then count × (layer u32, norm f64).
 static_assert(std::endian::native == std::endian::little,
               "votes are written as they lie in memory");
-constexpr std::size_t kHeadBytes = 8 + 8 + 4;
-constexpr std::size_t kLayerBytes = 4 + 8;
 constexpr std::int64_t kTokensMax = std::int64_t{1} << 40;  // of one batch; keeps sums in range
 
 template <class T>
@@ -36,17 +36,16 @@ Error malformed(std::size_t rank, const std::string& cause) {
 }
 
 Result<Vote> decode_vote(std::span<const std::byte> bytes, std::size_t rank) {
-  if (bytes.size() < kHeadBytes) return malformed(rank, "it is too short");
+  if (bytes.size() < vote_bytes(0)) return malformed(rank, "it is too short");
   Vote vote;
   vote.tokens = get<std::int64_t>(bytes, 0);
   vote.loss_sum = get<double>(bytes, 8);
   const std::size_t count = get<std::uint32_t>(bytes, 16);
-  if (vote.tokens < 0 || vote.tokens > kTokensMax ||
-      bytes.size() != kHeadBytes + count * kLayerBytes) {
+  if (vote.tokens < 0 || vote.tokens > kTokensMax || bytes.size() != vote_bytes(count)) {
     return malformed(rank, "its length does not fit its content");
   }
   for (std::size_t i = 0; i < count; ++i) {
-    const std::size_t at = kHeadBytes + i * kLayerBytes;
+    const std::size_t at = vote_bytes(i);
     vote.layers.push_back(
         {static_cast<int>(get<std::uint32_t>(bytes, at)), get<double>(bytes, at + 4)});
   }
@@ -56,7 +55,7 @@ Result<Vote> decode_vote(std::span<const std::byte> bytes, std::size_t rank) {
 }  // namespace
 
 std::size_t vote_bytes_max(int layer_count) {
-  return kHeadBytes + static_cast<std::size_t>(layer_count) * kLayerBytes;
+  return vote_bytes(static_cast<std::size_t>(layer_count));
 }
 
 std::vector<std::byte> encode_vote(const Vote& vote) {

@@ -56,17 +56,14 @@ Result<std::unique_ptr<Transport>> join_ranks(const Job& job,
 
 void part_ranks(FrameLink& link, Rank self, int rank_count, std::int64_t step) {
   constexpr double kPart_s = 5;
-  const auto id = [&](int rank) {
-    return FrameId{FrameKind::kVote, ChunkId{rank}, MicroId{0}, step};
-  };
   const Deadline deadline = Deadline::after_s(kPart_s);
   if (self.value != 0) {
-    (void)link.send(Rank{0}, id(self.value), Buffer(0)).wait(deadline, "rank 0 to part");
+    (void)link.send(Rank{0}, FrameId::vote(self, step), Buffer(0)).wait(deadline, "rank 0 to part");
     return;
   }
   std::vector<PendingFrame> words;
-  for (int rank = 1; rank < rank_count; ++rank) {
-    words.push_back(link.recv(Rank{rank}, id(rank), Buffer(0)));
+  for (Rank rank{1}; rank.value < rank_count; ++rank.value) {
+    words.push_back(link.recv(rank, FrameId::vote(rank, step), Buffer(0)));
   }
   for (PendingFrame& word : words) (void)word.wait(deadline);
 }

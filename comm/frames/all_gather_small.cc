@@ -1,5 +1,5 @@
-// A star around rank 0: each rank sends its payload to rank 0 (micro-batch field 0), which sends
-// all of them to each (micro-batch field 1), every payload behind its length as 32 bits.
+// A star around rank 0: each rank sends its payload to rank 0, which sends all of them to each,
+// every payload behind its length as 32 bits.
 #include <fmt/format.h>
 
 #include <cstdint>
@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/wire_sizes.h"
 #include "comm/frames/frame_link.h"
 
 namespace motley {
@@ -15,12 +16,6 @@ namespace {
 using Payloads = std::vector<std::vector<std::byte>>;  // [Rank]
 
 constexpr Rank kCentre{0};
-constexpr MicroId kGather{0};
-constexpr MicroId kAnswer{1};
-
-FrameId frame_of(Rank giver, MicroId phase, std::int64_t step) {
-  return {FrameKind::kVote, ChunkId{giver.value}, phase, step};
-}
 
 Buffer buffer_with(std::span<const std::byte> payload) {
   Buffer buffer(payload.size());
@@ -36,7 +31,7 @@ std::vector<std::byte> payload_of(const Buffer& buffer) {
 std::vector<std::byte> packed(const Payloads& payloads) {
   std::vector<std::byte> bytes;
   for (const auto& payload : payloads) {
-    const auto length = static_cast<std::uint32_t>(payload.size());
+    const auto length = static_cast<GatheredLength>(payload.size());
     const auto length_bytes = std::as_bytes(std::span(&length, 1));
     bytes.insert(bytes.end(), length_bytes.begin(), length_bytes.end());
     bytes.insert(bytes.end(), payload.begin(), payload.end());
@@ -49,7 +44,7 @@ Result<Payloads> unpacked(std::span<const std::byte> bytes, std::size_t count) {
                         "its lengths do not add up", "start all ranks from the same version"};
   Payloads payloads;
   for (std::size_t rank = 0; rank < count; ++rank) {
-    std::uint32_t length = 0;
+    GatheredLength length = 0;
     if (bytes.size() < sizeof length) return malformed;
     std::memcpy(&length, bytes.data(), sizeof length);
     bytes = bytes.subspan(sizeof length);
@@ -69,7 +64,7 @@ Result<Payloads> gather_as_centre(FrameLink& link,
                                   Deadline deadline) {
   std::vector<PendingFrame> receives;
   for (Rank rank{1}; rank.value < rank_count; ++rank.value) {
-    receives.push_back(link.recv(rank, frame_of(rank, kGather, step), Buffer(bytes_max)));
+    receives.push_back(link.recv(rank, FrameId::vote(rank, step), Buffer(bytes_max)));
   }
   Payloads payloads{{mine.begin(), mine.end()}};
   for (auto& receive : receives) {
@@ -79,7 +74,7 @@ Result<Payloads> gather_as_centre(FrameLink& link,
   const std::vector<std::byte> answer = packed(payloads);
   std::vector<Pending> sends;
   for (Rank rank{1}; rank.value < rank_count; ++rank.value) {
-    sends.push_back(link.send(rank, frame_of(kCentre, kAnswer, step), buffer_with(answer)));
+    sends.push_back(link.send(rank, FrameId::all_votes(step), buffer_with(answer)));
   }
   for (std::size_t i = 0; i < sends.size(); ++i) {
     MOTLEY_TRY(
@@ -96,9 +91,9 @@ Result<Payloads> gather_as_leaf(FrameLink& link,
                                 std::size_t bytes_max,
                                 Deadline deadline) {
   const auto count = static_cast<std::size_t>(rank_count);
-  auto answer = link.recv(kCentre, frame_of(kCentre, kAnswer, step),
-                          Buffer(count * (sizeof(std::uint32_t) + bytes_max)));
-  auto sent = link.send(kCentre, frame_of(self, kGather, step), buffer_with(mine));
+  auto answer = link.recv(kCentre, FrameId::all_votes(step),
+                          Buffer(count * (sizeof(GatheredLength) + bytes_max)));
+  auto sent = link.send(kCentre, FrameId::vote(self, step), buffer_with(mine));
   MOTLEY_TRY(sent.wait(deadline, fmt::format("rank 0 to take the vote of step {}", step)));
   MOTLEY_ASSIGN(const Buffer buffer, answer.wait(deadline));
   return unpacked(buffer.payload(), count);

@@ -45,14 +45,14 @@ Error unreadable(const std::string& cause, const std::string& remedy) {
 void write_header(const FrameHeader& header, std::span<std::byte, kFrameHeaderBytes> bytes) {
   const Layout layout = {kMagic,
                          kVersion,
-                         static_cast<std::uint8_t>(header.id.kind),
+                         static_cast<std::uint8_t>(header.id.kind()),
                          0,
                          header.epoch,
                          header.sender.value,
                          header.plan_hash,
-                         header.id.chunk.value,
-                         header.id.micro.value,
-                         header.id.step,
+                         header.id.source(),
+                         header.id.number(),
+                         header.id.step(),
                          header.payload_bytes,
                          header.payload_hash,
                          0};
@@ -83,8 +83,8 @@ Result<FrameHeader> read_header(std::span<const std::byte, kFrameHeaderBytes> by
   return FrameHeader{layout.epoch,
                      layout.plan_hash,
                      Rank{layout.sender},
-                     FrameId{static_cast<FrameKind>(layout.kind), ChunkId{layout.chunk},
-                             MicroId{layout.micro}, layout.step},
+                     FrameId::from_header(static_cast<FrameKind>(layout.kind), layout.chunk,
+                                          layout.micro, layout.step),
                      layout.payload_bytes,
                      layout.payload_hash};
 }

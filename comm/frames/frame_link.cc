@@ -13,31 +13,38 @@ namespace {
 
 constexpr const char* kSamePlan = "start all ranks from the same plan, in the same launch";
 
-const char* to_word(FrameKind kind) {
-  switch (kind) {
+// Without the step.
+std::string what_of(const FrameId& id) {
+  const auto part = [&] {
+    return fmt::format("bucket {}, phase {}", id.number() / SumPart::kPhases,
+                       id.number() % SumPart::kPhases);
+  };
+  switch (id.kind()) {
     case FrameKind::kActivation:
-      return "activation";
+      return fmt::format("activation of chunk {}, micro-batch {}", id.source(), id.number());
     case FrameKind::kGradient:
-      return "gradient";
+      return fmt::format("gradient of chunk {}, micro-batch {}", id.source(), id.number());
     case FrameKind::kTargets:
-      return "targets";
+      return fmt::format("targets of micro-batch {}", id.number());
     case FrameKind::kTiedGradient:
-      return "tied gradient";
+      return fmt::format("sum of the tied gradient, {}", part());
     case FrameKind::kVote:
-      return "vote";
+      return id == FrameId::all_votes(id.step()) ? "all votes"
+                                                 : fmt::format("vote of rank {}", id.source());
     case FrameKind::kReplicaSum:
-      return "sum of gradients";
+      return fmt::format("sum of the gradients of chunk {}, {}", id.source(), part());
   }
-  return "frame of unknown kind";
+  return fmt::format("frame of unknown kind {}", static_cast<int>(id.kind()));
 }
 
-// kind, chunk and micro-batch in 8 + 16 + 24 bits. The step is not in it, so it is checked instead.
+// The kind and the two numbers in 8 + 16 + 24 bits. The step is not in it, so it is checked
+// instead.
 Tag tag_of(const FrameId& id) {
-  MOTLEY_CHECK(id.chunk.value >= 0 && id.chunk.value < (1 << 16) && id.micro.value >= 0 &&
-                   id.micro.value < (1 << 24),
-               "{} does not fit a tag", to_words(id));
-  return static_cast<Tag>(id.kind) << 40 | static_cast<Tag>(id.chunk.value) << 24 |
-         static_cast<Tag>(id.micro.value);
+  MOTLEY_CHECK(
+      id.source() >= 0 && id.source() < (1 << 16) && id.number() >= 0 && id.number() < (1 << 24),
+      "{} does not fit a tag", to_words(id));
+  return static_cast<Tag>(id.kind()) << 40 | static_cast<Tag>(id.source()) << 24 |
+         static_cast<Tag>(id.number());
 }
 
 Error mismatch(const std::string& cause, const std::string& remedy) {
@@ -76,8 +83,7 @@ Result<void> check_frame(const Buffer& buffer, const FrameHeader& expected) {
 }  // namespace
 
 std::string to_words(const FrameId& id) {
-  return fmt::format("{} of chunk {}, micro-batch {}, step {}", to_word(id.kind), id.chunk.value,
-                     id.micro.value, id.step);
+  return fmt::format("{}, step {}", what_of(id), id.step());
 }
 
 Result<Buffer> PendingFrame::wait(Deadline deadline) {

@@ -27,18 +27,81 @@ enum class FrameKind : std::uint8_t {
   kReplicaSum = 6,
 };
 
-// Names one message of one step between two ranks.
-struct FrameId {
-  FrameKind kind = FrameKind::kActivation;
-  ChunkId chunk;  // that produced it
-  MicroId micro;
-  std::int64_t step = 0;
+// A message of a sum of gradients: a bucket in one of the phases of the sum.
+struct SumPart {
+  static constexpr std::int32_t kPhases = 4;
 
-  friend bool operator==(const FrameId&, const FrameId&) = default;
+  std::int32_t bucket = 0;
+  std::int32_t phase = 0;  // from 0 to kPhases - 1
 };
 
-[[nodiscard]] std::string to_words(
-    const FrameId& id);  // "activation of chunk 0, micro-batch 3, step 7"
+// FrameId names one message of one step between two ranks. What its two numbers stand for depends
+// on the kind, so that each kind is made by a function of its own (docs/formats/frame.md).
+class FrameId {
+ public:
+  constexpr FrameId() = default;
+
+  // Values of a micro-batch that a chunk made: an activation, a gradient or targets.
+  constexpr FrameId(FrameKind kind, ChunkId chunk, MicroId micro, std::int64_t step)
+      : FrameId(kind, chunk.value, micro.value, step) {}
+
+  // A part of the sum of the chunk's gradient over its replicas.
+  [[nodiscard]] static constexpr FrameId replica_sum(ChunkId chunk,
+                                                     SumPart part,
+                                                     std::int64_t step) {
+    return {FrameKind::kReplicaSum, chunk.value, number_of(part), step};
+  }
+
+  // A part of the sum of the tied parameter's gradient.
+  [[nodiscard]] static constexpr FrameId tied_sum(SumPart part, std::int64_t step) {
+    return {FrameKind::kTiedGradient, 0, number_of(part), step};
+  }
+
+  // What a rank gives rank 0, and the answer of rank 0 to all.
+  [[nodiscard]] static constexpr FrameId vote(Rank giver, std::int64_t step) {
+    return {FrameKind::kVote, giver.value, 0, step};
+  }
+
+  [[nodiscard]] static constexpr FrameId all_votes(std::int64_t step) {
+    return {FrameKind::kVote, 0, 1, step};
+  }
+
+  // What a header says, whatever that is.
+  [[nodiscard]] static constexpr FrameId from_header(FrameKind kind,
+                                                     std::int32_t source,
+                                                     std::int32_t number,
+                                                     std::int64_t step) {
+    return {kind, source, number, step};
+  }
+
+  [[nodiscard]] constexpr FrameKind kind() const { return kind_; }
+
+  // The header's chunk field: the chunk that made the payload, or the rank that voted.
+  [[nodiscard]] constexpr std::int32_t source() const { return source_; }
+
+  // The header's micro-batch field: the micro-batch, the part of the sum, or the turn of the vote.
+  [[nodiscard]] constexpr std::int32_t number() const { return number_; }
+
+  [[nodiscard]] constexpr std::int64_t step() const { return step_; }
+
+  friend constexpr bool operator==(const FrameId&, const FrameId&) = default;
+
+ private:
+  constexpr FrameId(FrameKind kind, std::int32_t source, std::int32_t number, std::int64_t step)
+      : kind_(kind), source_(source), number_(number), step_(step) {}
+
+  [[nodiscard]] static constexpr std::int32_t number_of(SumPart part) {
+    return part.bucket * SumPart::kPhases + part.phase;
+  }
+
+  FrameKind kind_ = FrameKind::kActivation;
+  std::int32_t source_ = 0;
+  std::int32_t number_ = 0;
+  std::int64_t step_ = 0;
+};
+
+// "activation of chunk 0, micro-batch 3, step 7", "vote of rank 2, step 7".
+[[nodiscard]] std::string to_words(const FrameId& id);
 
 // A receive that was posted, and what it expects. wait() checks the header and the checksum.
 class PendingFrame {
@@ -87,7 +150,7 @@ class FrameLink {
 };
 
 // Every rank gives a payload of at most `bytes_max`; every rank gets all of them, [Rank]. A star
-// around rank 0: two latencies, small payloads. The frame's chunk field carries the giver's rank.
+// around rank 0: two latencies, small payloads.
 [[nodiscard]] Result<std::vector<std::vector<std::byte>>> all_gather_small(
     FrameLink& link,
     Rank self,

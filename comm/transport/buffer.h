@@ -6,9 +6,9 @@
 #include <memory>
 #include <span>
 
-namespace motley {
+#include "base/wire_sizes.h"
 
-inline constexpr std::size_t kFrameHeaderBytes = 64;
+namespace motley {
 
 class Buffer {
  public:

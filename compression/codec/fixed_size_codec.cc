@@ -20,6 +20,8 @@ class FixedSizeCodec : public Codec {
 
   std::size_t bytes_max(std::size_t count) const override { return format_.bytes(count); }
 
+  bool has_fixed_size() const override { return true; }
+
   std::size_t encode(std::span<const float> values_N, std::span<std::byte> wire_B) const override {
     const std::size_t bytes = bytes_max(values_N.size());
     MOTLEY_CHECK(wire_B.size() >= bytes, "{} bytes of room for {}", wire_B.size(), bytes);

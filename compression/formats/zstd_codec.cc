@@ -67,6 +67,8 @@ class ZstdCodec : public Codec {
     return ZstdPacker::bytes_max(inner_->bytes_max(count));
   }
 
+  bool has_fixed_size() const override { return false; }
+
   std::size_t encode(std::span<const float> values_N, std::span<std::byte> wire_B) const override {
     MOTLEY_CHECK(wire_B.size() >= bytes_max(values_N.size()), "{} bytes of room for {}",
                  wire_B.size(), bytes_max(values_N.size()));

@@ -44,6 +44,8 @@ class SparseCodec : public Codec {
     return sparse_bytes_max(count, options_.density_max, options_.format);
   }
 
+  bool has_fixed_size() const override { return false; }
+
   std::size_t encode(std::span<const float> values_N, std::span<std::byte> wire_B) const override {
     return SparseEncoder(options_.format).encode(values_N, options_.density, {}, wire_B);
   }

@@ -74,7 +74,7 @@ std::string link_table(const Plan& plan, const CostModel& cost, const std::vecto
     if (from == to) continue;
     const int from_slot = slots[from.index()];
     const double floats = cost.boundary_floats(next.first_layer - 1, plan.micro_batch);
-    const double bytes = cost.wire_bytes(from_slot, floats, chunk.codec);
+    const double bytes = cost.frame_bytes(from_slot, floats, chunk.codec);
     rows.push_back({fmt::format("{} → {}", c, c + 1), machines_text(plan, chunk),
                     machines_text(plan, next), chunk.codec, bytes_text(bytes),
                     seconds_text(cost.transfer_s(from_slot, slots[to.index()], bytes))});
@@ -125,21 +125,22 @@ std::string stage_name(const Plan& plan, std::size_t chunk, std::size_t replica)
                             : fmt::format("{}.{}", chunk, replica);
 }
 
-std::string explain_plan(const Plan& plan,
-                         const ModelSpec& model,
-                         const Cluster& cluster,
-                         const Profile& profile) {
-  const auto cost = CostModel::make(model, cluster, profile, plan.ranks.front().threads);
-  if (!cost.ok()) return describe(cost.error());
-  const auto slots = slots_of_ranks(plan, *cost);
-  if (!slots.ok()) return describe(slots.error());
-  const auto measured = check_codecs(plan, *cost);
-  if (!measured.ok()) return describe(measured.error());
+Result<std::string> explain_plan(const Plan& plan,
+                                 const ModelSpec& model,
+                                 const Cluster& cluster,
+                                 const Profile& profile) {
+  MOTLEY_ASSIGN(const CostModel cost,
+                CostModel::make(model, cluster, profile, plan.ranks.front().threads));
+  MOTLEY_ASSIGN(const std::vector<int> slots, slots_of_ranks(plan, cost));
+  MOTLEY_TRY(check_codecs(plan, cost));
   const ChunkPlan& last = plan.chunks.back();
   if (last.first_layer + last.layer_count != static_cast<int>(model.layers.size())) {
-    return describe({ErrorCode::kConfig, "the plan is of another model", "", "plan again"});
+    return Error{ErrorCode::kConfig, "the plan is of another model",
+                 fmt::format("it ends with layer {} of {}", last.first_layer + last.layer_count,
+                             model.layers.size()),
+                 "plan again"};
   }
-  std::string text = stage_table(plan, model, *cost, *slots) + link_table(plan, *cost, *slots);
+  std::string text = stage_table(plan, model, cost, slots) + link_table(plan, cost, slots);
   const double tokens =
       static_cast<double>(model.tokens_per_sample) * plan.micro_batch * plan.micro_batches;
   text += fmt::format("\nstep      {} predicted{}, {:.0f} tokens/s\n",

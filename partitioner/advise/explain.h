@@ -14,12 +14,12 @@
 
 namespace motley {
 
-// The short form: who holds which layers, memory used and free, predicted times. Says so when the
+// The short form: who holds which layers, memory used and free, predicted times. kConfig when the
 // plan does not belong to the others.
-[[nodiscard]] std::string explain_plan(const Plan& plan,
-                                       const ModelSpec& model,
-                                       const Cluster& cluster,
-                                       const Profile& profile);
+[[nodiscard]] Result<std::string> explain_plan(const Plan& plan,
+                                               const ModelSpec& model,
+                                               const Cluster& cluster,
+                                               const Profile& profile);
 
 // The long form: also where each machine's time goes and why it idles, what binds, what each
 // machine adds, what came close, and how good the plan is proven to be. Plans again once for each

@@ -204,9 +204,11 @@ std::string bounds_section(const PlanBounds& bounds) {
 Result<std::string> explain_in_full(const PlanningInput& input, const Planning& planning) {
   const Plan& plan = planning.plan;
   MOTLEY_ASSIGN(const PlanAnalysis analysis, analyse_plan(input, plan));
-  return explain_plan(plan, input.model, input.cluster, input.profile) + "\n" +
-         time_section(plan, analysis) + link_section(analysis) + binding_section(plan, analysis) +
-         worth_section(analysis) + alternatives_section(planning) + bounds_section(planning.bounds);
+  MOTLEY_ASSIGN(const std::string short_form,
+                explain_plan(plan, input.model, input.cluster, input.profile));
+  return short_form + "\n" + time_section(plan, analysis) + link_section(analysis) +
+         binding_section(plan, analysis) + worth_section(analysis) +
+         alternatives_section(planning) + bounds_section(planning.bounds);
 }
 
 }  // namespace motley

@@ -59,6 +59,7 @@ class LinkUses {
     }
     add_sum(prices.reduce_tied());
     add_targets();
+    add_votes();
   }
 
   std::vector<LinkUse> with_times(const std::vector<TraceSpan>& spans) {
@@ -109,6 +110,13 @@ class LinkUses {
       const Rank first = owner(0, m);
       const Rank last = owner(plan_.chunk_count() - 1, m);
       if (first != last) use(first, last).bytes += prices_.target_bytes();
+    }
+  }
+
+  void add_votes() {
+    for (Rank rank{1}; rank.value < plan_.rank_count(); ++rank.value) {
+      use(rank, Rank{0}).bytes += prices_.vote_bytes(rank.index());
+      use(Rank{0}, rank).bytes += prices_.verdict_bytes();
     }
   }
 

@@ -7,6 +7,9 @@
 #include <map>
 
 #include "base/check.h"
+#include "base/wire_sizes.h"
+#include "compression/codec/codec.h"
+#include "compression/codec_chain.h"
 
 namespace motley {
 namespace {
@@ -15,7 +18,6 @@ constexpr std::int64_t kFloatBytes = 4;
 // Of a sum over ranks, the frames under way in each direction
 // (pipeline/execute/hierarchical_sum.h).
 constexpr std::int64_t kSumWindowBytes = 12 << 18;
-constexpr std::int64_t kTokenBytes = 8;  // token ids travel as int64
 
 // The limit that a person set counts; else what was free when the machine was measured. Both are
 // for the whole machine, so its processes share them equally.
@@ -41,30 +43,13 @@ Result<CostModel> CostModel::make(const ModelSpec& model,
                                   int default_threads,
                                   int moments_per_parameter,
                                   const std::string& gradient_codec) {
-  CostModel cost;
+  CostModel cost(model);
   cost.gradient_codec_ = gradient_codec;
-  cost.tokens_per_sample_ = model.tokens_per_sample;
   cost.moments_per_parameter_ = moments_per_parameter;
 
   std::map<std::string, std::size_t> kinds;
-  cost.stored_before_.push_back(0);
   for (const LayerSpec& layer : model.layers) {
-    LayerCost& layer_cost = cost.layers_.emplace_back();
-    layer_cost.kind = kinds.try_emplace(layer.signature, kinds.size()).first->second;
-    layer_cost.output_floats = layer.output_floats_per_sample;
-    std::int64_t stored = 0;
-    for (const ParameterSpec& parameter : layer.parameters) {
-      if (!parameter.tied_use) stored += parameter.count();
-    }
-    cost.stored_before_.push_back(cost.stored_before_.back() + stored);
-  }
-  if (const auto pair = model.tied_pair()) {
-    const auto& uses = model.layers[static_cast<std::size_t>(pair->user_layer)].parameters;
-    const auto use = std::find_if(uses.begin(), uses.end(), [&](const ParameterSpec& p) {
-      return p.name == pair->parameter;
-    });
-    const std::int64_t count = use == uses.end() ? 0 : use->count();
-    cost.tied_ = Tied{pair->owner_layer, pair->user_layer, count, count * kFloatBytes};
+    cost.kinds_.push_back(kinds.try_emplace(layer.signature, kinds.size()).first->second);
   }
 
   for (std::size_t machine_number = 0; machine_number < cluster.machines.size(); ++machine_number) {
@@ -100,6 +85,7 @@ Result<CostModel> CostModel::make(const ModelSpec& model,
       cost.links_.push_back(cluster.link(from.machine, to.machine));
     }
   }
+  cost.find_fixed_sizes();
   MOTLEY_TRY(cost.check_codec(gradient_codec));
   for (const SlotCost& slot : cost.slot_costs_) {
     cost.gradient_bytes_per_float_.push_back(slot.codecs.at(gradient_codec).bytes_per_float);
@@ -120,6 +106,17 @@ bool CostModel::same_costs(int slot, int other) const {
   const auto b = static_cast<std::size_t>(other);
   return slots_[a].memory_bytes == slots_[b].memory_bytes &&
          codecs_beside(slot) == codecs_beside(other) && slot_costs_[a] == slot_costs_[b];
+}
+
+// A name that is no codec's is refused by whoever runs the plan; what it measured stands.
+void CostModel::find_fixed_sizes() {
+  for (const SlotCost& slot : slot_costs_) {
+    for (const auto& [name, sample] : slot.codecs) {
+      if (fixed_sizes_.contains(name)) continue;
+      auto codec = make_codec(name);
+      if (codec.ok() && (*codec)->has_fixed_size()) fixed_sizes_[name] = *std::move(codec);
+    }
+  }
 }
 
 Result<void> CostModel::check_codec(const std::string& codec) const {
@@ -149,7 +146,7 @@ Result<void> CostModel::check_split() const {
 }
 
 LayerSample CostModel::layer(int slot, int layer, int micro_batch) const {
-  const std::size_t kind = layers_[static_cast<std::size_t>(layer)].kind;
+  const std::size_t kind = kinds_[static_cast<std::size_t>(layer)];
   return interpolate(slot_costs_[static_cast<std::size_t>(slot)].samples[kind], micro_batch);
 }
 
@@ -186,7 +183,7 @@ double CostModel::backward_weight_s(int slot, int first, int last, int micro_bat
 
 double CostModel::optimizer_s(int slot, int first, int last) const {
   return slot_costs_[static_cast<std::size_t>(slot)].optimizer_s_per_parameter *
-         static_cast<double>(updated_parameters(first, last));
+         static_cast<double>(sizes_.updated_parameters(first, last));
 }
 
 const CodecSample& CostModel::codec(int slot, const std::string& name) const {
@@ -228,16 +225,20 @@ double CostModel::beside_s(int from_slot,
   return seconds;
 }
 
-double CostModel::wire_bytes(int slot, double floats, const std::string& codec_name) const {
+double CostModel::payload_bytes(int slot, double floats, const std::string& codec_name) const {
+  const auto fixed = fixed_sizes_.find(codec_name);
+  if (fixed != fixed_sizes_.end()) {
+    return static_cast<double>(fixed->second->bytes_max(static_cast<std::size_t>(floats)));
+  }
   return std::ceil(floats * codec(slot, codec_name).bytes_per_float);
 }
 
-double CostModel::boundary_floats(int layer, int micro_batch) const {
-  return static_cast<double>(layers_[static_cast<std::size_t>(layer)].output_floats * micro_batch);
+double CostModel::frame_bytes(int slot, double floats, const std::string& codec_name) const {
+  return static_cast<double>(kFrameHeaderBytes) + payload_bytes(slot, floats, codec_name);
 }
 
-std::int64_t CostModel::target_bytes(int micro_batch) const {
-  return tokens_per_sample_ * micro_batch * kTokenBytes;
+double CostModel::boundary_floats(int layer, int micro_batch) const {
+  return static_cast<double>(sizes_.boundary_floats(layer, micro_batch));
 }
 
 LinkSpeed CostModel::link(int from_slot, int to_slot) const {
@@ -298,23 +299,8 @@ double CostModel::sum_s(std::span<const int> slots, std::int64_t parameters) con
 
 CostModel CostModel::without_tied() const {
   CostModel cost = *this;
-  cost.tied_.reset();
+  cost.sizes_.untie();
   return cost;
-}
-
-std::int64_t CostModel::updated_parameters(int first, int last) const {
-  const auto holds = [&](int layer) { return first <= layer && layer < last; };
-  const std::int64_t stored = stored_before_[static_cast<std::size_t>(last)] -
-                              stored_before_[static_cast<std::size_t>(first)];
-  // A rank that has only the use keeps and updates a copy.
-  const bool copies = tied_ && holds(tied_->user_layer) && !holds(tied_->owner_layer);
-  return stored + (copies ? tied_->parameters : 0);
-}
-
-std::int64_t CostModel::summed_parameters(int first, int last) const {
-  const auto holds = [&](int layer) { return first <= layer && layer < last; };
-  const bool has_use = tied_ && (holds(tied_->owner_layer) || holds(tied_->user_layer));
-  return updated_parameters(first, last) - (has_use ? tied_->parameters : 0);
 }
 
 CostModel::MemoryParts CostModel::fixed_memory(int slot,
@@ -323,13 +309,15 @@ CostModel::MemoryParts CostModel::fixed_memory(int slot,
                                                int micro_batch) const {
   MemoryParts parts;
   parts.baseline_bytes = slot_costs_[static_cast<std::size_t>(slot)].baseline_bytes;
-  parts.fixed_bytes = updated_parameters(first, last) * (2 + moments_per_parameter_) * kFloatBytes;
-  const auto holds = [&](int layer) { return first <= layer && layer < last; };
-  if (tied_ && holds(tied_->user_layer) != holds(tied_->owner_layer)) {
+  parts.fixed_bytes =
+      sizes_.updated_parameters(first, last) * (2 + moments_per_parameter_) * kFloatBytes;
+  const std::int64_t tied_bytes = sizes_.tied_parameters() * kFloatBytes;
+  const int tied_uses = sizes_.tied_uses(first, last);
+  if (tied_uses == 1) {
     // The frames of the sum over the ranks that hold a use, those that go and those that come.
-    parts.fixed_bytes += 2 * std::min(tied_->bytes, kSumWindowBytes);
-  } else if (tied_ && holds(tied_->user_layer)) {
-    parts.fixed_bytes += tied_->bytes;  // of the second use
+    parts.fixed_bytes += 2 * std::min(tied_bytes, kSumWindowBytes);
+  } else if (tied_uses == 2) {
+    parts.fixed_bytes += tied_bytes;  // of the second use
   }
   const double floats = (first == 0 ? 0 : boundary_floats(first - 1, micro_batch)) +
                         boundary_floats(last - 1, micro_batch);

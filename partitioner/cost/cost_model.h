@@ -5,17 +5,20 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <optional>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
 #include "models/spec/model_spec.h"
+#include "partitioner/cost/model_sizes.h"
 #include "plan/cluster.h"
 #include "plan/profile.h"
 
 namespace motley {
+
+class Codec;
 
 // One place where a stage could run.
 struct DeviceSlot {
@@ -42,7 +45,9 @@ class CostModel {
 
   [[nodiscard]] const std::vector<DeviceSlot>& slots() const { return slots_; }
 
-  [[nodiscard]] int layer_count() const { return static_cast<int>(layers_.size()); }
+  [[nodiscard]] int layer_count() const { return sizes_.layer_count(); }
+
+  [[nodiscard]] const ModelSizes& sizes() const { return sizes_; }
 
   // Whether two slots cost the same in all but their links.
   [[nodiscard]] bool same_costs(int slot, int other) const;
@@ -72,7 +77,10 @@ class CostModel {
   [[nodiscard]] double encode_s(int slot, double floats, const std::string& codec) const;
   [[nodiscard]] double decode_s(int slot, double floats, const std::string& codec) const;
   [[nodiscard]] double message_s(int slot) const;  // sending or receiving any message
-  [[nodiscard]] double wire_bytes(int slot, double floats, const std::string& codec) const;
+  // Of that many floats behind a frame's header: exact where the codec's size depends on nothing
+  // else, otherwise as the profile measured it.
+  [[nodiscard]] double payload_bytes(int slot, double floats, const std::string& codec) const;
+  [[nodiscard]] double frame_bytes(int slot, double floats, const std::string& codec) const;
 
   // Whether the slot encodes, decodes and handles messages while it computes, on threads of their
   // own (pipeline/execute/executor.h).
@@ -88,8 +96,6 @@ class CostModel {
 
   // That cross the boundary after the layer, in one direction.
   [[nodiscard]] double boundary_floats(int layer, int micro_batch) const;
-  // Of the targets of one micro-batch, from the rank that loads to the rank of the loss.
-  [[nodiscard]] std::int64_t target_bytes(int micro_batch) const;
 
   [[nodiscard]] LinkSpeed link(int from_slot, int to_slot) const;
   [[nodiscard]] double transfer_s(int from_slot, int to_slot, double bytes) const;
@@ -103,17 +109,8 @@ class CostModel {
   // pipeline/schedule/allreduce_plan.h; 0 on one. Without the time of codecs.
   [[nodiscard]] double sum_s(std::span<const int> slots, std::int64_t parameters) const;
 
-  // That the replicas of a stage of layers [first, last) sum: all but a tied parameter.
-  [[nodiscard]] std::int64_t summed_parameters(int first, int last) const;
-
-  // That all ranks with a use of it sum besides; 0 when nothing is tied.
-  [[nodiscard]] std::int64_t tied_parameters() const { return tied_ ? tied_->parameters : 0; }
-
   // As if every use of a tied parameter were one of its own.
   [[nodiscard]] CostModel without_tied() const;
-
-  // Parameters that a rank with layers [first, last) stores and updates.
-  [[nodiscard]] std::int64_t updated_parameters(int first, int last) const;
 
   // Peak of a process that holds [first, last) with that many micro-batches between forward and
   // backward: baseline, parameters, gradients, moments, saved activations, boundary buffers,
@@ -150,12 +147,9 @@ class CostModel {
   [[nodiscard]] MemoryParts fixed_memory(int slot, int first, int last, int micro_batch) const;
 
  private:
-  CostModel() = default;
+  explicit CostModel(const ModelSpec& model) : sizes_(model) {}
 
-  struct LayerCost {
-    std::size_t kind = 0;            // index into the slots' samples
-    std::int64_t output_floats = 0;  // of one sample
-  };
+  void find_fixed_sizes();
 
   struct SlotCost {
     std::int64_t baseline_bytes = 0;
@@ -167,30 +161,23 @@ class CostModel {
     friend bool operator==(const SlotCost&, const SlotCost&) = default;
   };
 
-  struct Tied {
-    int owner_layer = 0;
-    int user_layer = 0;
-    std::int64_t parameters = 0;
-    std::int64_t bytes = 0;
-  };
-
   [[nodiscard]] const CodecSample& codec(int slot, const std::string& name) const;
 
   [[nodiscard]] std::size_t machine_of(int slot) const {
     return machines_[static_cast<std::size_t>(slot)];
   }
 
+  ModelSizes sizes_;
   std::vector<DeviceSlot> slots_;
-  std::vector<std::size_t> machines_;        // [slot] number of its machine
-  std::vector<SlotCost> slot_costs_;         // [slot]
-  std::vector<LinkSpeed> links_;             // [from slot * slots + to slot]
-  std::vector<LayerCost> layers_;            // [layer]
-  std::vector<std::int64_t> stored_before_;  // [layer] parameters without tied uses
-  std::optional<Tied> tied_;
-  std::int64_t tokens_per_sample_ = 0;
+  std::vector<std::size_t> machines_;  // [slot] number of its machine
+  std::vector<SlotCost> slot_costs_;   // [slot]
+  std::vector<LinkSpeed> links_;       // [from slot * slots + to slot]
+  std::vector<std::size_t> kinds_;     // [layer] index into the slots' samples
   int moments_per_parameter_ = 2;
   std::string gradient_codec_;
   std::vector<double> gradient_bytes_per_float_;  // [slot]
+  // The codecs that the profiles name and whose size is the same for all values.
+  std::map<std::string, std::shared_ptr<const Codec>> fixed_sizes_;
 };
 
 }  // namespace motley

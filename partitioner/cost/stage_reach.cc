@@ -31,7 +31,7 @@ StageReach::StageReach(const StepEstimate& estimate,
     double least_bytes = std::numeric_limits<double>::infinity();
     for (const std::string& codec : codecs) {
       least_s = std::min(least_s, cost.crossing_s(slot, floats, codec));
-      least_bytes = std::min(least_bytes, cost.wire_bytes(slot, floats, codec));
+      least_bytes = std::min(least_bytes, cost.frame_bytes(slot, floats, codec));
     }
     crossing_s_.push_back(least_s);
     for (int b = 0; b < class_count(); ++b) {

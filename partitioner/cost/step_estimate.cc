@@ -120,7 +120,7 @@ StepEstimate::StageTime StepEstimate::stage_time(std::span<const int> slots,
                                                  int codec_behind) const {
   const double m = table_.shape().micro_batches;
   const CostModel& cost = table_.cost();
-  const double reduce_s = cost.sum_s(slots, cost.summed_parameters(first, last));
+  const double reduce_s = cost.sum_s(slots, cost.sizes().summed_parameters(first, last));
   StageTime time;
   for (std::size_t i = 0; i < slots.size(); ++i) {
     const int slot = slots[i];
@@ -144,7 +144,7 @@ StepEstimate::Hop StepEstimate::hop(std::span<const int> from,
   const std::string& name = space_.codecs[at(codec)];
   Hop hop;
   for (const int a : from) {
-    const double bytes = cost.wire_bytes(a, floats, name);
+    const double bytes = cost.frame_bytes(a, floats, name);
     for (const int b : to) {
       for (const auto& [sender, receiver] : {std::pair(a, b), std::pair(b, a)}) {
         const LinkSpeed speed = cost.link(sender, receiver);
@@ -198,7 +198,7 @@ Tail StepEstimate::prepend(std::span<const int> slots,
 
 double StepEstimate::tied_s(std::span<const int> first_slots,
                             std::span<const int> last_slots) const {
-  const std::int64_t parameters = table_.cost().tied_parameters();
+  const std::int64_t parameters = table_.cost().sizes().tied_parameters();
   if (parameters == 0) return 0;
   std::set<int> slots(first_slots.begin(), first_slots.end());
   slots.insert(last_slots.begin(), last_slots.end());

@@ -2,20 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iterator>
 
 #include "base/check.h"
-#include "pipeline/schedule/action.h"
-#include "pipeline/schedule/sum_group.h"
 
 namespace motley {
 namespace {
-
-constexpr double kFrameHeaderBytes = 64;  // docs/formats/frame.md
-constexpr double kVoteHeadBytes = 20;     // tokens, loss, number of layers
-constexpr double kVoteLayerBytes = 12;    // a layer and its squared norm
-constexpr double kVoteLengthBytes = 4;    // before each vote in rank 0's answer
-constexpr const char* kExact = "none";    // the codec of gradients inside a machine
 
 // The deviation of a normal distribution with this median absolute deviation.
 double sigma_of(double median_absolute_deviation) {
@@ -23,26 +14,22 @@ double sigma_of(double median_absolute_deviation) {
   return kSigmaOfMad * median_absolute_deviation;
 }
 
-std::vector<Rank> ranks_of(const ChunkPlan& chunk) {
-  std::vector<Rank> ranks;
-  for (const Replica& replica : chunk.replicas) ranks.push_back(replica.rank);
-  return ranks;
+StepBytes step_bytes(const Plan& plan, const CostModel& cost, const std::vector<int>& rank_slots) {
+  return {plan, cost.sizes(), [&](Rank from, std::int64_t values, const std::string& codec) {
+            return cost.payload_bytes(rank_slots[from.index()], static_cast<double>(values), codec);
+          }};
 }
 
 }  // namespace
 
 StepPrices::StepPrices(const Plan& plan, const CostModel& cost, const std::vector<int>& rank_slots)
-    : cost_(cost), rank_slots_(rank_slots) {
+    : cost_(cost), rank_slots_(rank_slots), bytes_(step_bytes(plan, cost, rank_slots)) {
   for (std::size_t c = 0; c < plan.chunks.size(); ++c) price_chunk(plan, c);
   first_holder_.push_back(holders_.size());
-  std::vector<Rank> ends = ranks_of(plan.chunks.front());
-  std::ranges::copy(ranks_of(plan.chunks.back()), std::back_inserter(ends));
-  reduces_.push_back(price_sum(plan, distinct_ranks(ends), cost.tied_parameters()));
-  target_bytes_ = static_cast<double>(cost.target_bytes(plan.micro_batch)) + kFrameHeaderBytes;
+  reduces_.push_back(price_sum(bytes_.tied_sum()));
   for (const int slot : rank_slots) {
     small_message_s_.push_back(cost.message_s(slot));
   }
-  size_votes(plan);
 }
 
 const HolderPrice& StepPrices::of(std::size_t chunk, std::size_t rank) const {
@@ -58,10 +45,7 @@ void StepPrices::price_chunk(const Plan& plan, std::size_t chunk) {
   const int first = what.first_layer;
   const int last = first + what.layer_count;
   const double after_floats = floats_after(plan, chunk);
-  const int any_slot = rank_slots_[what.replicas.front().rank.index()];
-  boundary_bytes_.push_back(cost_.wire_bytes(any_slot, after_floats, what.codec) +
-                            kFrameHeaderBytes);
-  reduces_.push_back(price_sum(plan, ranks_of(what), cost_.summed_parameters(first, last)));
+  reduces_.push_back(price_sum(bytes_.sum(chunk)));
   first_holder_.push_back(holders_.size());
   for (const Replica& replica : what.replicas) {
     const int slot = rank_slots_[replica.rank.index()];
@@ -105,39 +89,18 @@ void StepPrices::price_chunk(const Plan& plan, std::size_t chunk) {
   }
 }
 
-std::vector<ReducePrice> StepPrices::price_sum(const Plan& plan,
-                                               const std::vector<Rank>& ranks,
-                                               std::int64_t parameters) const {
+std::vector<ReducePrice> StepPrices::price_sum(const std::vector<SumBytes>& messages) const {
   std::vector<ReducePrice> prices;
-  if (ranks.size() < 2 || parameters == 0) return prices;
-  const auto slot_of = [&](Rank rank) { return rank_slots_[rank.index()]; };
-  const SumGroup group = sum_group(plan, ranks);
-  const AllreducePlan sum(group.machines, static_cast<std::size_t>(parameters),
-                          AllreducePlan::kWhole, group.link_speeds);
-  for (const ReduceMessage& message : sum.all_messages()) {
-    const bool inside = sum.machine_of(message.from) == sum.machine_of(message.to);
-    const std::string codec = inside ? kExact : cost_.gradient_codec();
-    const auto floats = static_cast<double>(message.values.count);
-    const int from = slot_of(message.from);
-    prices.push_back({message,
-                      cost_.wire_bytes(from, floats, codec) + kFrameHeaderBytes,
-                      {this->message(from, floats, codec).send_s,
-                       this->message(slot_of(message.to), floats, codec).receive_s}});
+  for (const SumBytes& sum : messages) {
+    const auto floats = static_cast<double>(sum.message.values.count);
+    const int from = rank_slots_[sum.message.from.index()];
+    const int to = rank_slots_[sum.message.to.index()];
+    prices.push_back(
+        {sum.message,
+         sum.bytes,
+         {message(from, floats, sum.codec).send_s, message(to, floats, sum.codec).receive_s}});
   }
   return prices;
-}
-
-// As training/vote.h and comm/frames/frame_link.h write them.
-void StepPrices::size_votes(const Plan& plan) {
-  vote_bytes_.assign(rank_slots_.size(), kVoteHeadBytes);
-  for (const ChunkPlan& chunk : plan.chunks) {
-    vote_bytes_[chunk.replicas.front().rank.index()] += kVoteLayerBytes * chunk.layer_count;
-  }
-  verdict_bytes_ = kFrameHeaderBytes;
-  for (double& bytes : vote_bytes_) {
-    verdict_bytes_ += kVoteLengthBytes + bytes;
-    bytes += kFrameHeaderBytes;
-  }
 }
 
 MessagePrice StepPrices::message(int slot, double floats, const std::string& codec) const {

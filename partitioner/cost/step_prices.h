@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "partitioner/cost/cost_model.h"
+#include "partitioner/cost/step_bytes.h"
 #include "pipeline/schedule/allreduce_plan.h"
 #include "plan/plan.h"
 
@@ -51,8 +52,7 @@ class StepPrices {
   // REQUIRES: the rank is one of the chunk's replicas.
   [[nodiscard]] const HolderPrice& of(std::size_t chunk, std::size_t rank) const;
 
-  // The messages of summing the chunk's gradient over its replicas, as if each part were one
-  // bucket: what they overlap by being cut finer is less than what the links take. None without
+  // The messages of summing the chunk's gradient over its replicas (SumBytes). None without
   // replicas.
   [[nodiscard]] const std::vector<ReducePrice>& reduce(std::size_t chunk) const {
     return reduces_[chunk];
@@ -62,37 +62,31 @@ class StepPrices {
   [[nodiscard]] const std::vector<ReducePrice>& reduce_tied() const { return reduces_.back(); }
 
   // Bytes on the wire, with the header of the frame. [ChunkId] after the chunk; [Rank] its vote.
-  [[nodiscard]] double boundary_bytes(std::size_t chunk) const { return boundary_bytes_[chunk]; }
+  [[nodiscard]] double boundary_bytes(std::size_t chunk) const { return bytes_.boundary(chunk); }
 
-  [[nodiscard]] double vote_bytes(std::size_t rank) const { return vote_bytes_[rank]; }
+  [[nodiscard]] double vote_bytes(std::size_t rank) const { return bytes_.vote(rank); }
 
-  [[nodiscard]] double verdict_bytes() const { return verdict_bytes_; }
+  [[nodiscard]] double verdict_bytes() const { return bytes_.verdict(); }
 
-  [[nodiscard]] double target_bytes() const { return target_bytes_; }
+  [[nodiscard]] double target_bytes() const { return bytes_.targets(); }
 
   // Of a message that is too small for its bytes to matter.
   [[nodiscard]] double small_message_s(std::size_t rank) const { return small_message_s_[rank]; }
 
  private:
   void price_chunk(const Plan& plan, std::size_t chunk);
-  [[nodiscard]] std::vector<ReducePrice> price_sum(const Plan& plan,
-                                                   const std::vector<Rank>& ranks,
-                                                   std::int64_t parameters) const;
-  void size_votes(const Plan& plan);
+  [[nodiscard]] std::vector<ReducePrice> price_sum(const std::vector<SumBytes>& messages) const;
   [[nodiscard]] MessagePrice message(int slot, double floats, const std::string& codec) const;
   [[nodiscard]] double floats_after(const Plan& plan, std::size_t chunk) const;
 
   const CostModel& cost_;
   const std::vector<int>& rank_slots_;
+  const StepBytes bytes_;
   std::vector<std::size_t> first_holder_;          // [ChunkId], and the number of all
   std::vector<std::size_t> holders_;               // ranks, chunk after chunk
   std::vector<HolderPrice> prices_;                // beside holders_
-  std::vector<double> boundary_bytes_;             // [ChunkId]
   std::vector<std::vector<ReducePrice>> reduces_;  // [ChunkId], and of what is tied
-  std::vector<double> vote_bytes_;                 // [Rank]
   std::vector<double> small_message_s_;            // [Rank]
-  double verdict_bytes_ = 0;
-  double target_bytes_ = 0;
 };
 
 }  // namespace motley

@@ -170,7 +170,7 @@ class Description {
 
   double hop_s(int from, int to, std::size_t i) const {
     const std::string& codec = plan_.chunks[i].codec;
-    const double bytes = cost_.wire_bytes(from, boundary_floats(i), codec);
+    const double bytes = cost_.frame_bytes(from, boundary_floats(i), codec);
     return cost_.transfer_s(from, to, bytes) + cost_.beside_s(from, to, boundary_floats(i), codec);
   }
 

@@ -64,7 +64,7 @@ class Planner {
     plan.notes.push_back(fmt::format(
         "gradients cross between machines as {}: {:.1f} times fewer bytes, encoded at {:.1f} and "
         "decoded at {:.1f} GB/s of fp32 on {}",
-        plan.gradient_codec, kBytes / cost_.wire_bytes(slot, kFloats, plan.gradient_codec),
+        plan.gradient_codec, kBytes / cost_.payload_bytes(slot, kFloats, plan.gradient_codec),
         kBytes / cost_.encode_s(slot, kFloats, plan.gradient_codec) / 1e9,
         kBytes / cost_.decode_s(slot, kFloats, plan.gradient_codec) / 1e9,
         slot_name(cost_.slots()[slot])));

@@ -94,7 +94,7 @@ class TrialSearch {
   void fold_the_best() {
     const bool may_split = options_.schedule == "auto" || options_.schedule == "split";
     if (!may_split || !cost_.check_split().ok()) return;
-    if (cost_.tied_parameters() == 0 || options_.stages != 0) return;
+    if (cost_.sizes().tied_parameters() == 0 || options_.stages != 0) return;
     const Candidates starts = collect_candidates(cost_.without_tied(), space_, options_);
     std::set<std::pair<std::size_t, int>> seen;
     std::vector<PlanTrial> found;

@@ -18,7 +18,8 @@
 namespace motley {
 namespace {
 
-constexpr std::size_t kNumbersMax = std::size_t{1} << 24;  // of the frame's micro-batch field
+constexpr std::size_t kNumbersMax = std::size_t{1} << 24;  // that a frame tells apart
+static_assert(kReducePhases == SumPart::kPhases);
 
 bool is_inside(ReducePhase phase) {
   return phase == ReducePhase::kLocalReduceScatter || phase == ReducePhase::kLocalAllGather;
@@ -349,8 +350,9 @@ std::span<float> HierarchicalSum::at(ValueRange range) const {
 // A bucket has one message from each rank to each other in a phase, but for segments, which come in
 // their order.
 FrameId HierarchicalSum::id(std::size_t bucket, ReducePhase phase) const {
-  const std::size_t number = bucket * kReducePhases + static_cast<std::size_t>(phase);
-  return {name_.kind, name_.chunk, MicroId{static_cast<std::int32_t>(number)}, step_};
+  const SumPart part{static_cast<std::int32_t>(bucket), static_cast<std::int32_t>(phase)};
+  return name_.kind == FrameKind::kTiedGradient ? FrameId::tied_sum(part, step_)
+                                                : FrameId::replica_sum(name_.chunk, part, step_);
 }
 
 std::string HierarchicalSum::words(const Active& active) const {

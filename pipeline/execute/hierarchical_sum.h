@@ -48,10 +48,6 @@ struct HierarchicalSumOptions {
   double timeout_s = 60;  // longest wait for one message
 };
 
-// What a bucket should have: long enough that a message's fixed cost does not count, short enough
-// that the first and the last one, in which a wire is idle, do not either.
-inline constexpr std::size_t kBucketValues = std::size_t{1} << 16;
-
 class HierarchicalSum {
  public:
   // All holders make it with the same name and plan. What is lent must outlive it. kConfig when

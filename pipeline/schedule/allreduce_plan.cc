@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <ranges>
 #include <tuple>
 #include <utility>
 
@@ -152,6 +153,32 @@ void AllreducePlan::cut_into_buckets(std::size_t bucket_values_max,
     first = end;
   }
   std::ranges::reverse(buckets_);
+}
+
+// A part is cut into full buckets and a last one. Where the values do not fill the last grain, the
+// bucket that cut_into_buckets() lays behind all others is shorter: the last one of the part of
+// which it is the smallest share.
+std::vector<AlikeBuckets> AllreducePlan::cut_further(std::size_t bucket_values_max) const {
+  const std::size_t bucket_grains = std::max<std::size_t>(1, bucket_values_max / kGrain);
+  std::vector<AlikeBuckets> alike;
+  std::size_t behind_all = 0;  // index in `alike`
+  double last_middle = -1;
+  for (const ReduceBucket& part : std::views::reverse(buckets_)) {
+    const std::size_t grains = grains_of(part.values.count);
+    const std::size_t last = (grains - 1) % bucket_grains + 1;
+    const std::size_t full = (grains - last) / bucket_grains;
+    if (full > 0) alike.push_back({bucket_grains * kGrain, part.owner, full});
+    const double middle = static_cast<double>(2 * grains - last) / static_cast<double>(2 * grains);
+    if (middle >= last_middle) {
+      behind_all = alike.size();
+      last_middle = middle;
+    }
+    alike.push_back({last * kGrain, part.owner, 1});
+  }
+  if (!alike.empty()) {
+    alike[behind_all].values -= grains_of(value_count_) * kGrain - value_count_;
+  }
+  return alike;
 }
 
 const AllreducePlan::Seat& AllreducePlan::seat_of(Rank rank) const {

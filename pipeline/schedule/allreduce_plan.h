@@ -69,12 +69,23 @@ struct ReduceBucket {
   std::size_t owner = 0;  // machine; of one or two machines the first
 };
 
+// Buckets of one owner and one size, whose messages so have the same sizes.
+struct AlikeBuckets {
+  std::size_t values = 0;  // of each
+  std::size_t owner = 0;
+  std::size_t count = 0;
+};
+
 // [machine][place], ascending.
 using RanksByMachine = std::vector<std::vector<Rank>>;
 
 // Machines in the order of their first ranks. REQUIRES: ranks ascend.
 [[nodiscard]] RanksByMachine ranks_by_machine(
     std::span<const Rank> ranks, const std::function<const std::string&(Rank)>& machine_of);
+
+// What a bucket of gradients should have: long enough that a message's fixed cost does not count,
+// short enough that the first and the last one, in which a wire is idle, do not either.
+inline constexpr std::size_t kBucketValues = std::size_t{1} << 16;
 
 class AllreducePlan {
  public:
@@ -94,6 +105,10 @@ class AllreducePlan {
 
   // In the order in which they are begun. Together they are all values, each once.
   [[nodiscard]] const std::vector<ReduceBucket>& buckets() const { return buckets_; }
+
+  // The buckets of this plan if it were cut into pieces of so many values, without a list of them
+  // all, which of a large model are many. REQUIRES: the plan was made with kWhole.
+  [[nodiscard]] std::vector<AlikeBuckets> cut_further(std::size_t bucket_values_max) const;
 
   // Phase after phase; those of a phase by sender. A rank sends to the machines (and places) behind
   // its own first, so that not all send to the same one at the same time.

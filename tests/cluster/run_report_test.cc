@@ -1,10 +1,12 @@
 #include "cluster/run/run_report.h"
 
+#include <map>
+#include <string>
+
 #include <gmock/gmock.h>
 
 #include "base/json.h"
 #include "cluster/run/report_collector.h"
-#include "compression/codec_chain.h"
 #include "plan/cluster.h"
 
 namespace motley {
@@ -83,7 +85,11 @@ TEST(RunReport, CountsTheBytesOfABoundaryBothWays) {
   EXPECT_EQ(report.links[0].codec, "fp16");
   EXPECT_EQ(report.links[0].original_bytes, 2 * 4 * 20 * 4);
   EXPECT_EQ(report.links[0].payload_bytes, 2 * 4 * 20 * 2);
-  EXPECT_EQ(report.ranks[0].sent_bytes.predicted, 160);
+  // Four messages of 20 halves each way, and a vote of 20 + 12 bytes with its answer, which has
+  // two of them behind their lengths; each behind a header of 64 bytes. The targets are of 0
+  // tokens.
+  EXPECT_EQ(report.ranks[0].sent_bytes.predicted, 4 * (64 + 40) + 4 * 64 + (64 + 2 * (4 + 32)));
+  EXPECT_EQ(report.ranks[1].sent_bytes.predicted, 4 * (64 + 40) + (64 + 32));
   EXPECT_EQ(report.ranks[0].sent_bytes.measured, 160);
 }
 
@@ -96,14 +102,18 @@ TEST(RunReport, PredictsWhatSumsSendAsTheirCodecMakesIt) {
   Plan replicas = plan();
   replicas.ranks.push_back({"box", "cpu", 1, 0.2, 500});
   replicas.chunks = {{0, 1, {{Rank{0}, 2}, {Rank{1}, 1}, {Rank{2}, 1}}}};
-  for (const char* chain : {"none", "int8", "int4"}) {
+  for (const auto& [chain, half] : std::map<std::string, double>{
+           {"none", 512 * 4}, {"int8", 4 * (4 + 128)}, {"int4", 4 * (4 + 64)}}) {
     replicas.gradient_codec = chain;
     const auto report = ReportCollector(3).report(replicas, one_layer);
     ASSERT_TRUE(report.ok()) << describe(report.error());
-    const auto half = static_cast<double>((*make_codec(chain))->bytes_max(512));
-    EXPECT_EQ(report->ranks[0].sent_bytes.predicted, 2 * half) << chain;
+    // Rank 0 votes for the layer, the others have an empty vote.
+    const double answer = 64 + (4 + 32) + 2 * (4 + 20);
+    EXPECT_EQ(report->ranks[0].sent_bytes.predicted, 2 * (64 + half) + 2 * answer) << chain;
     for (const std::size_t rank : {1, 2}) {
-      EXPECT_EQ(report->ranks[rank].sent_bytes.predicted, 2 * 512 * 4 + half) << chain;
+      const double votes = 64 + 20;
+      EXPECT_EQ(report->ranks[rank].sent_bytes.predicted, 2 * (64 + 512 * 4) + (64 + half) + votes)
+          << chain;
     }
   }
 }

@@ -29,6 +29,10 @@ constexpr FrameId kFrame{FrameKind::kActivation, ChunkId{2}, MicroId{3}, 7};
 constexpr Tag kTag = Tag{1} << 40 | Tag{2} << 24 | 3;  // that kFrame travels under
 constexpr std::size_t kRoom = 1000;
 
+FrameId id_with(FrameKind kind, std::int32_t source, std::int32_t number) {
+  return FrameId::from_header(kind, source, number, 7);
+}
+
 // A whole message whose header fits its payload.
 Buffer message(const FrameHeader& header, std::span<const std::byte> payload) {
   Buffer buffer(payload.size());
@@ -118,15 +122,28 @@ const std::vector<Damage>& damages() {
       {"of a rank that cannot be", "rank -1 sent it",
        [] { return with_header([](FrameHeader& header) { header.sender = Rank{-1}; }); }},
       {"replayed from the step before", "it is activation of chunk 2, micro-batch 3, step 6",
-       [] { return with_header([](FrameHeader& header) { header.id.step = 6; }); }},
+       [] {
+         return with_header([](FrameHeader& h) {
+           h.id = {FrameKind::kActivation, ChunkId{2}, MicroId{3}, 6};
+         });
+       }},
       {"of another chunk", "it is activation of chunk 1, micro-batch 3, step 7",
-       [] { return with_header([](FrameHeader& header) { header.id.chunk = ChunkId{1}; }); }},
+       [] {
+         return with_header([](FrameHeader& h) { h.id = id_with(FrameKind::kActivation, 1, 3); });
+       }},
       {"of another micro-batch", "it is activation of chunk 2, micro-batch 4, step 7",
-       [] { return with_header([](FrameHeader& header) { header.id.micro = MicroId{4}; }); }},
+       [] {
+         return with_header([](FrameHeader& h) { h.id = id_with(FrameKind::kActivation, 2, 4); });
+       }},
       {"of another kind", "it is gradient of chunk 2",
-       [] { return with_header([](FrameHeader& h) { h.id.kind = FrameKind::kGradient; }); }},
-      {"of no kind", "it is frame of unknown kind",
-       [] { return with_header([](FrameHeader& h) { h.id.kind = static_cast<FrameKind>(200); }); }},
+       [] {
+         return with_header([](FrameHeader& h) { h.id = id_with(FrameKind::kGradient, 2, 3); });
+       }},
+      {"of no kind", "it is frame of unknown kind 200",
+       [] {
+         return with_header(
+             [](FrameHeader& h) { h.id = id_with(static_cast<FrameKind>(200), 2, 3); });
+       }},
   };
   return all;
 }
@@ -173,8 +190,7 @@ TEST_P(DamagedFrame, UnderATagThatNobodyWaitsForIsLeftAlone) {
 
 TEST_P(DamagedFrame, TakesOnlyOneOfTwoThatAreTheSame) {
   expect_the_right_one_to_come();
-  FrameId next = kFrame;
-  next.step = 8;
+  const FrameId next(FrameKind::kActivation, ChunkId{2}, MicroId{3}, 8);
   auto frame = link_.recv(kRank0, next, Buffer(kRoom));
   auto replay = group_.at(kRank0).send(kRank1, kTag, message(right_header(), content()));
   const auto outcome = frame.wait(soon());

@@ -79,12 +79,36 @@ TEST_F(FrameLinkTest, DeliversAnEmptyPayload) {
 }
 
 TEST_F(FrameLinkTest, NamesWhatDiffers) {
-  FrameId other_step = kFrame;
-  other_step.step = 8;
+  const FrameId other_step(FrameKind::kActivation, ChunkId{0}, MicroId{3}, 8);
   expect_mismatch(receive_from(kRank0, 5, kPlan, kFrame), "epoch 5");
   expect_mismatch(receive_from(kRank0, kEpoch, 0xFF, kFrame), "plan 00000000000000ff");
   expect_mismatch(receive_from(Rank{6}, kEpoch, kPlan, kFrame), "rank 6");
   expect_mismatch(receive_from(kRank0, kEpoch, kPlan, other_step), "step 8");
+}
+
+TEST_F(FrameLinkTest, NamesEachKindByWhatItCarries) {
+  constexpr MicroId kMicro{3};
+  constexpr SumPart kPart{.bucket = 5, .phase = 2};
+  EXPECT_EQ(to_words(FrameId(FrameKind::kGradient, ChunkId{2}, kMicro, 7)),
+            "gradient of chunk 2, micro-batch 3, step 7");
+  EXPECT_EQ(to_words(FrameId(FrameKind::kTargets, ChunkId{0}, kMicro, 7)),
+            "targets of micro-batch 3, step 7");
+  EXPECT_EQ(to_words(FrameId::replica_sum(ChunkId{2}, kPart, 7)),
+            "sum of the gradients of chunk 2, bucket 5, phase 2, step 7");
+  EXPECT_EQ(to_words(FrameId::tied_sum(kPart, 7)),
+            "sum of the tied gradient, bucket 5, phase 2, step 7");
+  EXPECT_EQ(to_words(FrameId::vote(Rank{4}, 7)), "vote of rank 4, step 7");
+  EXPECT_EQ(to_words(FrameId::all_votes(7)), "all votes, step 7");
+}
+
+// The fields of docs/formats/frame.md.
+TEST_F(FrameLinkTest, PutsRanksAndBucketsWhereTheFormatSays) {
+  const FrameId sum = FrameId::replica_sum(ChunkId{2}, {.bucket = 5, .phase = 3}, 7);
+  EXPECT_EQ(sum, FrameId::from_header(static_cast<FrameKind>(6), 2, 23, 7));
+  const FrameId tied = FrameId::tied_sum({.bucket = 1, .phase = 0}, 7);
+  EXPECT_EQ(tied, FrameId::from_header(static_cast<FrameKind>(4), 0, 4, 7));
+  EXPECT_EQ(FrameId::vote(Rank{9}, 7), FrameId::from_header(static_cast<FrameKind>(5), 9, 0, 7));
+  EXPECT_EQ(FrameId::all_votes(7), FrameId::from_header(static_cast<FrameKind>(5), 0, 1, 7));
 }
 
 TEST_F(FrameLinkTest, SaysWhatDidNotComeAndFromWhom) {
@@ -101,9 +125,8 @@ TEST_F(FrameLinkTest, SaysWhatDidNotComeAndFromWhom) {
 TEST_F(FrameLinkTest, KeepsKindsChunksAndMicroBatchesApart) {
   EXPECT_TRUE(rc::check("frames with another kind, chunk or micro-batch do not meet", [&] {
     const auto id = [] {
-      return FrameId{static_cast<FrameKind>(*rc::gen::inRange(1, 6)),
-                     ChunkId{*rc::gen::inRange(0, 1 << 16)}, MicroId{*rc::gen::inRange(0, 1 << 24)},
-                     1};
+      return FrameId::from_header(static_cast<FrameKind>(*rc::gen::inRange(1, 6)),
+                                  *rc::gen::inRange(0, 1 << 16), *rc::gen::inRange(0, 1 << 24), 1);
     };
     const FrameId sent = id();
     const FrameId awaited = id();

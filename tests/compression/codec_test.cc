@@ -57,6 +57,19 @@ TEST_P(EveryChain, NamesItself) {
   EXPECT_EQ(codec_of(GetParam())->name(), GetParam());
 }
 
+// Nothing packs as well as zeros do.
+TEST_P(EveryChain, KnowsWhetherItsSizeDependsOnTheValues) {
+  const auto codec = codec_of(GetParam());
+  constexpr std::size_t kCount = 4096;
+  const bool shrinks =
+      encoded(*codec, std::vector<float>(kCount)).size() < codec->bytes_max(kCount);
+  EXPECT_NE(codec->has_fixed_size(), shrinks);
+  if (!codec->has_fixed_size()) return;
+  for (const std::size_t count : {0U, 1U, 127U, 4096U, 10'001U}) {
+    EXPECT_EQ(encoded(*codec, exact_values(count)).size(), codec->bytes_max(count)) << count;
+  }
+}
+
 TEST_P(EveryChain, RefusesEveryTruncation) {
   const auto codec = codec_of(GetParam());
   auto wire = encoded(*codec, exact_values(50));

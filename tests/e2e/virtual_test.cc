@@ -96,6 +96,7 @@ TEST_F(Virtual, ReplicasSumTheirGradients) {
   EXPECT_THAT(metric_column(job_.run_dir("run"), "tokens"), Each("128"));
   for (const Json& rank : file_of("run", "report.json")["ranks"]) {
     EXPECT_GT(rank["sent_bytes"]["measured"], 4 * 25'000);
+    EXPECT_EQ(rank["sent_bytes"]["measured"], rank["sent_bytes"]["predicted"]);
   }
 }
 

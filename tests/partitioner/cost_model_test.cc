@@ -21,8 +21,9 @@ TEST(CostModel, AddsUpLayers) {
   EXPECT_DOUBLE_EQ(cost->forward_s(0, 0, 2, 1), 3);
   EXPECT_DOUBLE_EQ(cost->backward_s(0, 0, 2, 1), 6);
   EXPECT_DOUBLE_EQ(cost->forward_s(1, 1, 2, 2), 2);
-  EXPECT_DOUBLE_EQ(cost->transfer_s(0, 1, cost->wire_bytes(0, cost->boundary_floats(0, 2), "none")),
-                   0.5 + 50 * 2 * 4 / 1000.0);
+  EXPECT_DOUBLE_EQ(
+      cost->transfer_s(0, 1, cost->frame_bytes(0, cost->boundary_floats(0, 2), "none")),
+      0.5 + (64 + 50 * 2 * 4) / 1000.0);
 }
 
 // With what the allocator holds beyond it.
@@ -44,10 +45,10 @@ TEST(CostModel, CountsACopyOfTiedParametersOnTheOtherRank) {
   tie(model);
   const auto cost = CostModel::make(model, problem.cluster(), problem.profile(), 1);
   ASSERT_TRUE(cost.ok());
-  EXPECT_EQ(cost->tied_parameters(), 1000);
-  EXPECT_EQ(cost->summed_parameters(0, 1), 0);
-  EXPECT_EQ(cost->summed_parameters(1, 2), 2000);
-  EXPECT_EQ(cost->summed_parameters(0, 2), 2000);
+  EXPECT_EQ(cost->sizes().tied_parameters(), 1000);
+  EXPECT_EQ(cost->sizes().summed_parameters(0, 1), 0);
+  EXPECT_EQ(cost->sizes().summed_parameters(1, 2), 2000);
+  EXPECT_EQ(cost->sizes().summed_parameters(0, 2), 2000);
   EXPECT_EQ(cost->memory_bytes(0, 0, 2, 1, 1), resident(3000 * 4 * 4 + 4000 + 300));
   EXPECT_EQ(cost->memory_bytes(1, 1, 2, 1, 1),
             resident((2000 + 1000) * 4 * 4 + 2 * 4000 + 200 + 3 * 200));
@@ -81,7 +82,7 @@ TEST(CostModel, SumsOverReplicasInsideMachinesAndThenBetweenThem) {
   const auto cost = three_machines("none");
   ASSERT_TRUE(cost.ok());
   const auto reduce_s = [&](const std::vector<int>& slots) {
-    return cost->sum_s(slots, cost->summed_parameters(0, 2));
+    return cost->sum_s(slots, cost->sizes().summed_parameters(0, 2));
   };
   const double inside_s = 2 * (0.25 + 12'000 / 1e5);
   EXPECT_DOUBLE_EQ(reduce_s({1}), 0);
@@ -94,9 +95,9 @@ TEST(CostModel, SumsOverReplicasInsideMachinesAndThenBetweenThem) {
 TEST(CostModel, CountsTheBytesOfTheGradientCodecBetweenMachinesOnly) {
   const auto cost = three_machines("fp16");
   ASSERT_TRUE(cost.ok());
-  EXPECT_DOUBLE_EQ(cost->sum_s(std::vector{0, 1}, cost->summed_parameters(0, 2)),
+  EXPECT_DOUBLE_EQ(cost->sum_s(std::vector{0, 1}, cost->sizes().summed_parameters(0, 2)),
                    2 * (0.25 + 12'000 / 1e5));
-  EXPECT_DOUBLE_EQ(cost->sum_s(std::vector{0, 2}, cost->summed_parameters(0, 2)),
+  EXPECT_DOUBLE_EQ(cost->sum_s(std::vector{0, 2}, cost->sizes().summed_parameters(0, 2)),
                    0.5 + 6'000 / 1e3);
   EXPECT_FALSE(three_machines("int8").ok()) << "it was not measured";
 }

@@ -36,12 +36,17 @@ PlanAnalysis analysis_of(const PlanningInput& input) {
   return analysis.ok() ? *analysis : PlanAnalysis{};
 }
 
+std::string short_text(const Plan& plan, const Problem& problem) {
+  const auto text = explain_plan(plan, problem.model(), problem.cluster(), problem.profile());
+  if (!text.ok()) ADD_FAILURE() << describe(text.error());
+  return text.ok() ? *text : "";
+}
+
 TEST(ExplainPlan, ShowsStagesLinksAndNotes) {
   const Problem problem = three_machines();
   const auto plan = problem.plan();
   ASSERT_TRUE(plan.ok());
-  const std::string text =
-      explain_plan(*plan, problem.model(), problem.cluster(), problem.profile());
+  const std::string text = short_text(*plan, problem);
   for (const char* part :
        {"stage", "memory / limit", "0 → 1", "tokens/s", "micro-batches", "l11"}) {
     EXPECT_THAT(text, HasSubstr(part));
@@ -49,13 +54,37 @@ TEST(ExplainPlan, ShowsStagesLinksAndNotes) {
   for (const std::string& note : plan->notes) EXPECT_THAT(text, HasSubstr(note));
 }
 
-TEST(ExplainPlan, SaysWhenThePlanIsForOtherMachines) {
+TEST(ExplainPlan, RefusesAPlanForOtherMachines) {
   const Problem problem = three_machines();
   auto plan = problem.plan();
   ASSERT_TRUE(plan.ok());
   plan->ranks[0].machine = "elsewhere";
-  EXPECT_THAT(explain_plan(*plan, problem.model(), problem.cluster(), problem.profile()),
+  const auto refused = explain_plan(*plan, problem.model(), problem.cluster(), problem.profile());
+  ASSERT_FALSE(refused.ok()) << *refused;
+  EXPECT_EQ(refused.error().code, ErrorCode::kConfig);
+  EXPECT_THAT(describe(refused.error()),
               HasSubstr("elsewhere/cpu, which the cluster does not have"));
+}
+
+TEST(ExplainPlan, RefusesAPlanOfAnotherModel) {
+  const Problem problem = three_machines();
+  auto plan = problem.plan();
+  ASSERT_TRUE(plan.ok());
+  --plan->chunks.back().layer_count;
+  const auto refused = explain_plan(*plan, problem.model(), problem.cluster(), problem.profile());
+  ASSERT_FALSE(refused.ok()) << *refused;
+  EXPECT_EQ(refused.error().what, "the plan is of another model");
+  EXPECT_EQ(refused.error().cause, "it ends with layer 11 of 12");
+}
+
+TEST(ExplainPlan, RefusesACodecThatWasNotMeasured) {
+  const Problem problem = three_machines();
+  auto plan = problem.plan();
+  ASSERT_TRUE(plan.ok());
+  plan->chunks.front().codec = "int4";
+  const auto refused = explain_plan(*plan, problem.model(), problem.cluster(), problem.profile());
+  ASSERT_FALSE(refused.ok()) << *refused;
+  EXPECT_THAT(refused.error().what, HasSubstr("lacks codec 'int4'"));
 }
 
 TEST(ExplainPlan, ShowsWhoSharesAStageAndWhoRecomputes) {
@@ -68,8 +97,7 @@ TEST(ExplainPlan, ShowsWhoSharesAStageAndWhoRecomputes) {
                     .replicas = {{Rank{0}, 5}, {Rank{1}, 2}, {Rank{2}, 1}},
                     .recompute = true}};
   shared.micro_batches = 8;
-  const std::string text =
-      explain_plan(shared, problem.model(), problem.cluster(), problem.profile());
+  const std::string text = short_text(shared, problem);
   EXPECT_THAT(text, HasSubstr("0c"));
   EXPECT_THAT(text, HasSubstr("takes 5"));
   EXPECT_THAT(text, HasSubstr("of 8 micro-batches"));

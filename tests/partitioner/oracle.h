@@ -227,7 +227,8 @@ class Oracle {
         busy_s = std::max(busy_s, shares[k] / m * micro_s + reduce_s / m);
       }
       if (i + 1 < count) {
-        const double bytes = boundary_floats(stage.last - 1) * (stage.half ? 2 : 4);
+        // A frame has a header of 64 bytes.
+        const double bytes = 64 + boundary_floats(stage.last - 1) * (stage.half ? 2 : 4);
         const auto& next = pipeline_[at(i + 1)].machines;
         sum_s += 2 * slowest_s(stage.machines, next, bytes, true);
         link_s[at(i + 1)] = slowest_s(stage.machines, next, bytes, false);

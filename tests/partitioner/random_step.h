@@ -21,7 +21,6 @@ struct RandomStep {
   Cluster cluster;
   Profile profile;
   Plan plan;
-  std::string gradient_codec;
 };
 
 // Between low and high, with as many digits as it takes to be unlike all others.
@@ -110,7 +109,7 @@ inline RandomStep random_step() {
       step.plan.ranks.push_back({machine.name, device});
     }
   }
-  step.gradient_codec = *rc::gen::element<std::string>("none", "fp16");
+  step.plan.gradient_codec = *rc::gen::element<std::string>("none", "fp16");
   step.plan.micro_batches = *rc::gen::inRange(1, 7);
   step.plan.schedule = *rc::gen::element("gpipe", "1f1b", "split");
   const int layer_count = static_cast<int>(layers.size());

@@ -64,15 +64,23 @@ class Tasks {
   }
 
  private:
+  // The bytes of frames, from docs/formats/frame.md: none of them is asked of the code.
   static constexpr double kHeader = 64;
+
+  static double payload_bytes(double floats, const std::string& codec) {
+    return floats * (codec == "none" ? 4 : 2);
+  }
+
+  double target_bytes() const {
+    return 4.0 * static_cast<double>(model_.tokens_per_sample * plan_.micro_batch);
+  }
 
   void add(const Action& action) {
     const int c = action.chunk.value;
     const int m = action.micro.value;
     const int last = static_cast<int>(plan_.chunks.size()) - 1;
     if (action.kind == ActionKind::kSendTargets) {
-      send(fmt::format("targets {}", m), owner(last, m),
-           static_cast<double>(cost_.target_bytes(plan_.micro_batch)), 0);
+      send(fmt::format("targets {}", m), owner(last, m), target_bytes(), 0);
     } else if (action.kind == ActionKind::kForward) {
       if (c > 0 && owner(c - 1, m) != rank_) {
         receive(fmt::format("activation {}.{}", c, m), decode_s(c - 1));
@@ -80,7 +88,8 @@ class Tasks {
       if (c == last && owner(0, m) != rank_) receive(fmt::format("targets {}", m), 0);
       work(cost_.forward_s(slot(), first(c), end(c), plan_.micro_batch));
     } else if (action.kind == ActionKind::kSendActivation) {
-      send(fmt::format("activation {}.{}", c + 1, m), owner(c + 1, m), wire_bytes(c), encode_s(c));
+      send(fmt::format("activation {}.{}", c + 1, m), owner(c + 1, m), boundary_bytes(c),
+           encode_s(c));
     } else if (action.kind == ActionKind::kBackward || action.kind == ActionKind::kBackwardInput) {
       if (c < last && owner(c + 1, m) != rank_) {
         receive(fmt::format("gradient {}.{}", c, m), decode_s(c));
@@ -97,7 +106,7 @@ class Tasks {
         work(layer.split->weight_s);
       }
     } else if (action.kind == ActionKind::kSendGradient) {
-      send(fmt::format("gradient {}.{}", c - 1, m), owner(c - 1, m), wire_bytes(c - 1),
+      send(fmt::format("gradient {}.{}", c - 1, m), owner(c - 1, m), boundary_bytes(c - 1),
            encode_s(c - 1));
     } else if (action.kind == ActionKind::kReduce) {
       reduce(c, /*early=*/false);
@@ -204,8 +213,7 @@ class Tasks {
               fmt::format("sum {}, {} from {} to {} at {}", c, phase, from, to, first);
           const double floats = size;
           if (sending) {
-            send(name, to, cost_.wire_bytes(slot(), floats, codec),
-                 cost_.encode_s(slot(), floats, codec));
+            send(name, to, payload_bytes(floats, codec), cost_.encode_s(slot(), floats, codec));
           } else {
             receive(name, cost_.decode_s(slot(), floats, codec));
           }
@@ -276,7 +284,7 @@ class Tasks {
     return static_cast<double>(layer.output_floats_per_sample * plan_.micro_batch);
   }
 
-  double wire_bytes(int c) const { return cost_.wire_bytes(slot(), floats_after(c), at(c).codec); }
+  double boundary_bytes(int c) const { return payload_bytes(floats_after(c), at(c).codec); }
 
   double encode_s(int c) const { return cost_.encode_s(slot(), floats_after(c), at(c).codec); }
 

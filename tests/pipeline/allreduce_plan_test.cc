@@ -7,6 +7,7 @@
 #include <map>
 #include <numeric>
 #include <tuple>
+#include <utility>
 
 #include "tests/support/property.h"
 
@@ -260,6 +261,26 @@ TEST(AllreducePlan, LetsBucketsOfAllPartsTakeTurns) {
   std::vector<std::size_t> owners;
   for (const ReduceBucket& bucket : plan.buckets()) owners.push_back(bucket.owner);
   EXPECT_EQ(owners, (std::vector<std::size_t>{2, 1, 0, 2, 1, 0}));
+}
+
+RC_GTEST_PROP(AllreducePlan, CountsTheBucketsOfAFinerPlanWithoutListingThem, ()) {
+  const RanksByMachine machines = random_machines();
+  std::vector<std::int64_t> speeds;
+  for (std::size_t m = 0; m < machines.size(); ++m) speeds.push_back(*rc::gen::inRange(1, 5));
+  if (*rc::gen::arbitrary<bool>()) speeds.clear();
+  const auto count = *rc::gen::inRange<std::size_t>(0, 60'000);
+  const auto bucket_values_max = *rc::gen::inRange<std::size_t>(1, 3000);
+  std::map<std::pair<std::size_t, std::size_t>, std::size_t> listed;  // by owner and size
+  for (const ReduceBucket& bucket :
+       AllreducePlan(machines, count, bucket_values_max, speeds).buckets()) {
+    ++listed[{bucket.owner, bucket.values.count}];
+  }
+  std::map<std::pair<std::size_t, std::size_t>, std::size_t> counted;
+  const AllreducePlan whole(machines, count, AllreducePlan::kWhole, speeds);
+  for (const AlikeBuckets& alike : whole.cut_further(bucket_values_max)) {
+    counted[{alike.owner, alike.values}] += alike.count;
+  }
+  RC_ASSERT(counted == listed);
 }
 
 }  // namespace

@@ -9,25 +9,11 @@
 #include "partitioner/search/planner.h"
 #include "pipeline/execute/executor.h"
 #include "pipeline/schedule/schedules.h"
+#include "tests/rehearsal/patient_time.h"
 #include "tests/support/rank_group.h"
 
 namespace motley {
 namespace {
-
-// Sleeping moves the clock; nothing else does.
-class PatientTime final : public WaitTime {
- public:
-  explicit PatientTime(double& slept_s) : slept_s_(slept_s) {}
-
-  double now_s() override { return slept_s_; }
-
-  double thread_cpu_s() override { return slept_s_; }
-
-  void sleep_until(double at_s) override { slept_s_ = at_s; }
-
- private:
-  double& slept_s_;
-};
 
 ModelSpec small_model() {
   ModelConfig config;

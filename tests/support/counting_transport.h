@@ -14,10 +14,15 @@ class CountingTransport final : public Transport {
  public:
   // The other one must outlive it.
   CountingTransport(Transport& other, int rank_count)
-      : other_(other), payload_bytes_(static_cast<std::size_t>(rank_count), 0) {}
+      : other_(other),
+        payload_bytes_(static_cast<std::size_t>(rank_count), 0),
+        message_bytes_(static_cast<std::size_t>(rank_count), 0) {}
 
   // Without headers. [Rank] that it went to.
   [[nodiscard]] const std::vector<std::uint64_t>& payload_bytes() const { return payload_bytes_; }
+
+  // With them. [Rank]
+  [[nodiscard]] const std::vector<std::uint64_t>& message_bytes() const { return message_bytes_; }
 
   [[nodiscard]] std::string address() const override { return other_.address(); }
 
@@ -27,6 +32,7 @@ class CountingTransport final : public Transport {
 
   Pending send(Rank to, Tag tag, Buffer buffer) override {
     payload_bytes_[to.index()] += buffer.payload_bytes();
+    message_bytes_[to.index()] += buffer.message().size();
     return other_.send(to, tag, std::move(buffer));
   }
 
@@ -37,6 +43,7 @@ class CountingTransport final : public Transport {
  private:
   Transport& other_;
   std::vector<std::uint64_t> payload_bytes_;
+  std::vector<std::uint64_t> message_bytes_;
 };
 
 }  // namespace motley

@@ -1,0 +1,53 @@
+// ModelSizes: how many values a model's layers store, sum over ranks and hand to each other. The
+// cost model and the counts of bytes (partitioner/cost/step_bytes.h) take them from here.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "models/spec/model_spec.h"
+
+namespace motley {
+
+class ModelSizes {
+ public:
+  explicit ModelSizes(const ModelSpec& model);
+
+  [[nodiscard]] int layer_count() const { return static_cast<int>(output_floats_.size()); }
+
+  // The floats that cross the boundary after the layer for one micro-batch, in one direction.
+  [[nodiscard]] std::int64_t boundary_floats(int layer, int micro_batch) const;
+
+  // The targets of one micro-batch, from the rank that loads to the rank of the loss.
+  [[nodiscard]] std::int64_t targets(int micro_batch) const;
+
+  // The parameters that a rank with layers [first, last) stores and updates.
+  [[nodiscard]] std::int64_t updated_parameters(int first, int last) const;
+
+  // The parameters that the replicas of layers [first, last) sum: all but a tied one.
+  [[nodiscard]] std::int64_t summed_parameters(int first, int last) const;
+
+  // The parameters that all ranks with a use of them sum besides; 0 when nothing is tied.
+  [[nodiscard]] std::int64_t tied_parameters() const { return tied_ ? tied_->parameters : 0; }
+
+  // How many of the two uses of the tied parameter layers [first, last) hold.
+  [[nodiscard]] int tied_uses(int first, int last) const;
+
+  // From now on every use of a tied parameter counts as one of its own.
+  void untie() { tied_.reset(); }
+
+ private:
+  struct Tied {
+    int owner_layer = 0;
+    int user_layer = 0;
+    std::int64_t parameters = 0;
+  };
+
+  std::int64_t tokens_per_sample_;
+  std::vector<std::int64_t> output_floats_;  // [layer] of one sample
+  std::vector<std::int64_t> stored_before_;  // [layer] parameters without tied uses
+  std::optional<Tied> tied_;
+};
+
+}  // namespace motley

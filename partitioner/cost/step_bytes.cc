@@ -1,0 +1,145 @@
+#include "partitioner/cost/step_bytes.h"
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <span>
+#include <utility>
+
+#include "base/wire_sizes.h"
+#include "pipeline/schedule/action.h"
+#include "pipeline/schedule/sum_group.h"
+
+namespace motley {
+namespace {
+
+constexpr auto kHeader = static_cast<double>(kFrameHeaderBytes);
+constexpr const char* kExact = "none";  // the codec of gradients inside a machine
+
+std::vector<Rank> ranks_of(const ChunkPlan& chunk) {
+  std::vector<Rank> ranks;
+  for (const Replica& replica : chunk.replicas) ranks.push_back(replica.rank);
+  return ranks;
+}
+
+// The sum of `values` values over some ranks of the plan.
+class SumCount {
+ public:
+  SumCount(const Plan& plan,
+           std::span<const Rank> ranks,
+           std::int64_t values,
+           const PayloadBytes& payload)
+      : plan_(plan), group_(sum_group(plan, ranks)), values_(values), payload_(payload) {}
+
+  [[nodiscard]] std::vector<SumBytes> messages() const {
+    const AllreducePlan whole(group_.machines, static_cast<std::size_t>(values_),
+                              AllreducePlan::kWhole, group_.link_speeds);
+    std::vector<SumBytes> messages;
+    Sent as_whole;
+    for (const ReduceMessage& message : whole.all_messages()) {
+      messages.push_back({message, codec_of(message), frame_bytes(message)});
+      as_whole[{message.phase, message.from}] += messages.back().bytes;
+    }
+    Sent in_buckets;
+    for (const AlikeBuckets& alike : whole.cut_further(kBucketValues)) {
+      for (const ReduceMessage& message : whole.messages({{0, alike.values}, alike.owner})) {
+        in_buckets[{message.phase, message.from}] +=
+            static_cast<double>(alike.count) * frame_bytes(message);
+      }
+    }
+    for (SumBytes& sum : messages) {
+      const std::pair sender(sum.message.phase, sum.message.from);
+      const double share = sum.bytes / as_whole.at(sender);
+      sum.bytes = share * in_buckets.at(sender);
+    }
+    return messages;
+  }
+
+ private:
+  using Sent = std::map<std::pair<ReducePhase, Rank>, double>;  // bytes
+
+  [[nodiscard]] std::string codec_of(const ReduceMessage& message) const {
+    const bool inside =
+        plan_.ranks[message.from.index()].machine == plan_.ranks[message.to.index()].machine;
+    return inside ? kExact : plan_.gradient_codec;
+  }
+
+  [[nodiscard]] double frame_bytes(const ReduceMessage& message) const {
+    return kHeader + payload_(message.from, static_cast<std::int64_t>(message.values.count),
+                              codec_of(message));
+  }
+
+  const Plan& plan_;
+  const SumGroup group_;
+  const std::int64_t values_;
+  const PayloadBytes& payload_;
+};
+
+std::vector<SumBytes> count_sum(const Plan& plan,
+                                std::span<const Rank> ranks,
+                                std::int64_t values,
+                                const PayloadBytes& payload) {
+  if (ranks.size() < 2 || values == 0) return {};
+  return SumCount(plan, ranks, values, payload).messages();
+}
+
+}  // namespace
+
+StepBytes::StepBytes(const Plan& plan, const ModelSizes& model, const PayloadBytes& payload)
+    : targets_(kHeader + static_cast<double>(sizeof(Target)) *
+                             static_cast<double>(model.targets(plan.micro_batch))) {
+  for (const ChunkPlan& chunk : plan.chunks) {
+    const int end = chunk.first_layer + chunk.layer_count;
+    boundary_.push_back(kHeader + payload(chunk.replicas.front().rank,
+                                          model.boundary_floats(end - 1, plan.micro_batch),
+                                          chunk.codec));
+    sums_.push_back(
+        count_sum(plan, ranks_of(chunk), model.summed_parameters(chunk.first_layer, end), payload));
+  }
+  std::vector<Rank> ends = ranks_of(plan.chunks.front());
+  std::ranges::copy(ranks_of(plan.chunks.back()), std::back_inserter(ends));
+  sums_.push_back(count_sum(plan, distinct_ranks(ends), model.tied_parameters(), payload));
+  count_votes(plan);
+}
+
+// Of a chunk's replicas the first votes for its layers.
+void StepBytes::count_votes(const Plan& plan) {
+  std::vector<std::size_t> layers(plan.ranks.size(), 0);
+  for (const ChunkPlan& chunk : plan.chunks) {
+    layers[chunk.replicas.front().rank.index()] += static_cast<std::size_t>(chunk.layer_count);
+  }
+  verdict_ = kHeader;
+  for (const std::size_t own : layers) {
+    const auto vote = static_cast<double>(vote_bytes(own));
+    votes_.push_back(kHeader + vote);
+    verdict_ += static_cast<double>(sizeof(GatheredLength)) + vote;
+  }
+}
+
+std::vector<double> sent_bytes(const Plan& plan, const StepBytes& bytes) {
+  std::vector<double> sent(plan.ranks.size(), 0);
+  std::vector<std::vector<Rank>> owners;  // [ChunkId][MicroId]
+  for (const ChunkPlan& chunk : plan.chunks) {
+    owners.push_back(micro_batch_owners(chunk, plan.micro_batches));
+  }
+  for (std::size_t m = 0; m < owners.front().size(); ++m) {
+    for (std::size_t c = 0; c + 1 < owners.size(); ++c) {
+      if (owners[c][m] == owners[c + 1][m]) continue;
+      sent[owners[c][m].index()] += bytes.boundary(c);
+      sent[owners[c + 1][m].index()] += bytes.boundary(c);
+    }
+    if (owners.front()[m] != owners.back()[m]) sent[owners.front()[m].index()] += bytes.targets();
+  }
+  const auto add_sum = [&](const std::vector<SumBytes>& messages) {
+    for (const SumBytes& sum : messages) sent[sum.message.from.index()] += sum.bytes;
+  };
+  for (std::size_t c = 0; c < owners.size(); ++c) add_sum(bytes.sum(c));
+  add_sum(bytes.tied_sum());
+  for (std::size_t r = 1; r < sent.size(); ++r) {
+    sent[r] += bytes.vote(r);
+    sent[0] += bytes.verdict();
+  }
+  return sent;
+}
+
+}  // namespace motley

@@ -1,0 +1,23 @@
+// PatientTime: a clock that nothing but sleeping moves, and on which sleeping takes no time.
+#pragma once
+
+#include "rehearsal/device_clock.h"
+
+namespace motley {
+
+class PatientTime final : public WaitTime {
+ public:
+  // The caller keeps what was slept; it must outlive the clock.
+  explicit PatientTime(double& slept_s) : slept_s_(slept_s) {}
+
+  double now_s() override { return slept_s_; }
+
+  double thread_cpu_s() override { return slept_s_; }
+
+  void sleep_until(double at_s) override { slept_s_ = at_s; }
+
+ private:
+  double& slept_s_;
+};
+
+}  // namespace motley

@@ -1,0 +1,206 @@
+// What a step sends, counted three times: by hand, by the planner and the report (StepBytes, the
+// simulator's messages), and on the way of real frames through the real codecs.
+#include <map>
+#include <memory>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "compression/codec_chain.h"
+#include "partitioner/cost/step_bytes.h"
+#include "partitioner/cost/virtual_profile.h"
+#include "partitioner/search/planner.h"
+#include "partitioner/simulate/step_program.h"
+#include "pipeline/execute/executor.h"
+#include "pipeline/schedule/schedules.h"
+#include "rehearsal/virtual_compute.h"
+#include "tests/rehearsal/patient_time.h"
+#include "tests/support/counting_transport.h"
+#include "tests/support/rank_group.h"
+
+namespace motley {
+namespace {
+
+constexpr VirtualSpeed kSpeed{.tokens_per_s = 1e6};
+
+// Six layers (embed, two blocks of two, head), 15 tokens of 40 floats a sample: 600 floats at each
+// boundary, no whole number of a quantising codec's blocks of 128. The tied parameter has
+// 2,000 x 40 values: more than a bucket of a sum.
+ModelSpec small_model() {
+  ModelConfig config;
+  config.layers = 2;
+  config.width = 40;
+  config.heads = 4;
+  config.context = 15;
+  config.vocab = 2000;
+  return describe_model(config).value();
+}
+
+TrainConfig small_training() {
+  TrainConfig train;
+  train.global_batch = 8;
+  train.warmup_steps = 0;
+  return train;
+}
+
+struct Layout {
+  std::vector<std::string> machines;         // [Rank]
+  std::vector<std::vector<Replica>> chunks;  // [ChunkId]
+  std::string codec = "none";                // of all boundaries
+  std::string gradient_codec = "none";
+};
+
+// The model's layers dealt evenly, eight micro-batches of one sample.
+Plan plan_of(const ModelSpec& model, const Layout& layout) {
+  Plan plan;
+  plan.model_hash = model.hash();
+  for (const std::string& machine : layout.machines) {
+    plan.ranks.push_back({.machine = machine, .device = "virtual"});
+  }
+  const auto layers = static_cast<int>(model.layers.size());
+  const auto chunks = static_cast<int>(layout.chunks.size());
+  for (int c = 0; c < chunks; ++c) {
+    const int first = c * layers / chunks;
+    plan.chunks.push_back({first, (c + 1) * layers / chunks - first,
+                           layout.chunks[static_cast<std::size_t>(c)], layout.codec});
+  }
+  plan.micro_batches = 8;
+  plan.gradient_codec = layout.gradient_codec;
+  return plan;
+}
+
+// What each rank gave its transport to send in one step. [Rank]
+std::vector<double> really_sent(const Plan& plan, const ModelSpec& model) {
+  std::vector<double> sent(plan.ranks.size(), 0);
+  RankGroup group("inproc", plan.rank_count());
+  group.run([&](Rank self) {
+    double slept_s = 0;
+    CountingTransport transport(group.at(self), plan.rank_count());
+    FrameLink link(transport, self, 1, plan_hash(plan));
+    VirtualCompute compute(small_training(), model, plan, self, kSpeed,
+                           std::make_unique<PatientTime>(slept_s));
+    Activity activity;
+    const auto executor = Executor::make(self, plan, link, compute, activity,
+                                         {.gradients = {.chain = plan.gradient_codec}});
+    ASSERT_TRUE(executor.ok()) << describe(executor.error());
+    const auto schedule = make_schedule(plan, tied_across_ranks(model, plan));
+    ASSERT_TRUE(schedule.ok()) << describe(schedule.error());
+    const auto times = (*executor)->run(*schedule, {1, true, 0});
+    ASSERT_TRUE(times.ok()) << describe(times.error());
+    const auto& frames = transport.message_bytes();
+    sent[self.index()] =
+        static_cast<double>(std::accumulate(frames.begin(), frames.end(), std::uint64_t{0}));
+    EXPECT_EQ(static_cast<double>(link.wire_bytes()), sent[self.index()]);
+  });
+  return sent;
+}
+
+// As the report predicts it, from the codecs alone. [Rank]
+std::vector<double> predicted(const Plan& plan, const ModelSpec& model) {
+  const StepBytes bytes(
+      plan, ModelSizes(model), [](Rank /*from*/, std::int64_t values, const std::string& codec) {
+        return static_cast<double>(
+            make_codec(codec).value()->bytes_max(static_cast<std::size_t>(values)));
+      });
+  return sent_bytes(plan, bytes);
+}
+
+// Of all messages of the simulated step. [Rank] The profile measured every codec at a rate that
+// says nothing, so that no size can come from it.
+std::vector<double> simulated(const Plan& plan, const ModelSpec& model) {
+  Cluster cluster;
+  cluster.machines.clear();
+  Profile profile;
+  std::vector<int> slots;  // [Rank]
+  for (std::size_t r = 0; r < plan.ranks.size(); ++r) {
+    Machine& machine = cluster.machines.emplace_back();
+    machine.name = "rank" + std::to_string(r);
+    machine.devices = {"virtual"};
+    DeviceProfile device = virtual_profile(model, kSpeed, virtual_job(small_training()), {1});
+    device.machine = machine.name;
+    device.device = "virtual";
+    for (const char* codec : {"none", "fp16", "int8", "int4", "lowrank(2)|fp16"}) {
+      device.codecs[codec] = {.bytes_per_float = 17};
+    }
+    profile.devices.push_back(std::move(device));
+    slots.push_back(static_cast<int>(r));
+  }
+  const auto cost =
+      CostModel::make(model, cluster, profile, 1, /*moments_per_parameter=*/2, plan.gradient_codec);
+  EXPECT_TRUE(cost.ok()) << describe(cost.error());
+  const auto schedule = make_schedule(plan, tied_across_ranks(model, plan));
+  std::vector<double> sent(plan.ranks.size(), 0);
+  const StepProgram program = compile_step(*schedule, plan, *cost, slots, std::nullopt);
+  for (const StepMessage& message : program.messages) sent[message.from] += message.bytes;
+  return sent;
+}
+
+void expect_agreement(const Layout& layout) {
+  const ModelSpec model = small_model();
+  const Plan plan = plan_of(model, layout);
+  const std::vector<double> counted = really_sent(plan, model);
+  const std::vector<double> planned = predicted(plan, model);
+  const std::vector<double> timed = simulated(plan, model);
+  for (std::size_t r = 0; r < counted.size(); ++r) {
+    SCOPED_TRACE("rank " + std::to_string(r) + ", " + layout.codec + ", " + layout.gradient_codec);
+    EXPECT_NEAR(planned[r], counted[r], 1e-6);
+    EXPECT_NEAR(timed[r], counted[r], 1e-6);
+  }
+}
+
+// The bytes of 600 floats in each codec (docs/formats/frame.md): int8 and int4 have five blocks of
+// 128, of which int4 fills the last one up.
+const std::map<std::string, double> kBoundaryBytes = {
+    {"none", 4 * 600}, {"fp16", 2 * 600}, {"int8", 5 * 4 + 600}, {"int4", 5 * (4 + 64)}};
+
+TEST(WireBytes, OfAPipelineAreThoseCountedByHand) {
+  const ModelSpec model = small_model();
+  for (const auto& [codec, payload] : kBoundaryBytes) {
+    const Plan plan = plan_of(model, {{"a", "b"}, {{{Rank{0}, 8}}, {{Rank{1}, 8}}}, codec, "none"});
+    // Targets are 15 numbers of 4 bytes. Of the tied parameter's 80,000 values go a bucket of
+    // 65,536 and one of 14,464. A vote has 20 bytes and 12 for each of three layers; its answer
+    // has two of them, each behind its length.
+    const double tied = (64 + 65'536 * 4) + (64 + 14'464 * 4);
+    const std::vector<double> by_hand = {
+        8 * (64 + payload) + 8 * (64 + 15 * 4) + tied + (64 + 2 * (4 + 56)),
+        8 * (64 + payload) + tied + (64 + 56)};
+    EXPECT_EQ(really_sent(plan, model), by_hand) << codec;
+    EXPECT_EQ(predicted(plan, model), by_hand) << codec;
+    EXPECT_EQ(simulated(plan, model), by_hand) << codec;
+  }
+}
+
+TEST(WireBytes, AgreeForEveryCodecOfAFixedSize) {
+  for (const char* gradients : {"none", "fp16", "int8", "int4", "lowrank(2)|fp16"}) {
+    for (const auto& [codec, payload] : kBoundaryBytes) {
+      // A pipeline whose second stage is shared by two ranks of another machine.
+      expect_agreement(
+          {{"a", "b", "b"}, {{{Rank{0}, 8}}, {{Rank{1}, 3}, {Rank{2}, 5}}}, codec, gradients});
+    }
+    // Replicas of the whole model on two machines and on three, several ranks on some.
+    expect_agreement({{"a", "b"}, {{{Rank{0}, 4}, {Rank{1}, 4}}}, "none", gradients});
+    expect_agreement({{"a", "b", "b", "c"},
+                      {{{Rank{0}, 2}, {Rank{1}, 2}, {Rank{2}, 1}, {Rank{3}, 3}}},
+                      "none",
+                      gradients});
+    // Chunks that come back to the first rank.
+    expect_agreement(
+        {{"a", "b"}, {{{Rank{0}, 8}}, {{Rank{1}, 8}}, {{Rank{0}, 8}}}, "int8", gradients});
+  }
+}
+
+TEST(WireBytes, OfACodecWithoutAFixedSizeAreBounded) {
+  const ModelSpec model = small_model();
+  for (const char* gradients : {"topk(0.1)|fp16", "int8|zstd(1)"}) {
+    const Plan plan =
+        plan_of(model, {{"a", "b"}, {{{Rank{0}, 4}, {Rank{1}, 4}}}, "none", gradients});
+    const std::vector<double> counted = really_sent(plan, model);
+    const std::vector<double> bound = predicted(plan, model);
+    for (std::size_t r = 0; r < 2; ++r) EXPECT_LE(counted[r], bound[r]) << gradients;
+  }
+}
+
+}  // namespace
+}  // namespace motley
