@@ -28,8 +28,8 @@ namespace motley {
 
 class TcpPeer {
  public:
-  // `timeout_s` as in TransportOptions.
-  TcpPeer(boost::asio::io_context& io, Rank rank, double timeout_s);
+  // `patience` as in TransportOptions.
+  TcpPeer(boost::asio::io_context& io, Rank rank, Patience patience);
 
   [[nodiscard]] Pending send(Tag tag, Buffer buffer);
   [[nodiscard]] Pending recv(Tag tag, Buffer buffer);
@@ -59,7 +59,7 @@ class TcpPeer {
   void lose(const std::string& cause);
 
   boost::asio::io_context& io_;
-  const double timeout_s_;
+  const Patience patience_;
   Mailbox mailbox_;  // recv() needs no mutex_
   SendQueue queue_;  // nor does push()
 
@@ -78,7 +78,8 @@ class TcpPeer {
   std::uint64_t sent_bytes_ = 0;
   SteadyClock::time_point received_at_;
   SteadyClock::time_point sent_at_;
-  SteadyClock::time_point unstuck_at_;  // when nothing that was to leave stood still
+  Deadline stuck_until_ =
+      patience_.deadline();  // moved on when nothing that is to leave stands still
 };
 
 }  // namespace motley

@@ -60,7 +60,7 @@ struct TransportOptions {
   int rank_count = 1;
   std::string bind_address;  // numeric; "" = loopback, for ranks of one machine
   std::string interface;     // "" = the interface that holds bind_address
-  double timeout_s = 60;     // longest that a message, once begun, may stand still (gloo, tcp)
+  Patience patience = 60;    // longest that a message, once begun, may stand still (gloo, tcp)
   std::uint32_t epoch = 1;   // tcp: ranks of another epoch are refused
   // tcp: kSecretBytes (base/secret.h) that every rank of the launch has and nobody else: only
   // holders of it can connect, and connections are encrypted. "" = neither; then the caller
