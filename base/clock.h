@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 
 namespace motley {
@@ -19,30 +20,84 @@ using SteadyClock = std::chrono::steady_clock;
 // The same of all threads of the process together.
 [[nodiscard]] double process_cpu_s();
 
-// A point in time after which a wait gives up.
-class Deadline {
+// The last time that something got on. Any thread may touch it and read it.
+class ProgressMark {
  public:
-  [[nodiscard]] static Deadline after_s(double seconds) {
-    return Deadline(SteadyClock::now() +
-                    std::chrono::duration_cast<SteadyClock::duration>(
-                        std::chrono::duration<double>(std::min(seconds, kFarthest_s))));
+  void touch() { time_.store(SteadyClock::now(), std::memory_order_relaxed); }
+
+  [[nodiscard]] SteadyClock::time_point time() const {
+    return time_.load(std::memory_order_relaxed);
   }
 
-  [[nodiscard]] SteadyClock::time_point time() const { return time_; }
+ private:
+  std::atomic<SteadyClock::time_point> time_{SteadyClock::now()};
+};
 
-  [[nodiscard]] bool passed() const { return SteadyClock::now() >= time_; }
+// A point in time after which a wait gives up. One that follows a mark moves on with it: such a
+// wait sleeps until time() and gives up only when passed() is true then.
+class Deadline {
+ public:
+  [[nodiscard]] static Deadline after_s(double seconds) { return {seconds, nullptr}; }
+
+  // After `seconds` in which the mark was not touched. The mark must outlive the deadline.
+  [[nodiscard]] static Deadline after_s(double seconds, const ProgressMark& mark) {
+    return {seconds, &mark};
+  }
+
+  [[nodiscard]] SteadyClock::time_point time() const {
+    return mark_ == nullptr ? time_ : std::max(time_, mark_->time() + given_);
+  }
+
+  [[nodiscard]] bool passed() const { return SteadyClock::now() >= time(); }
 
   // Seconds left, never negative.
   [[nodiscard]] double left_s() const {
-    return std::max(0.0, std::chrono::duration<double>(time_ - SteadyClock::now()).count());
+    return std::max(0.0, std::chrono::duration<double>(time() - SteadyClock::now()).count());
   }
 
  private:
   static constexpr double kFarthest_s = 1e8;  // three years; keeps the arithmetic from overflowing
 
-  explicit Deadline(SteadyClock::time_point time) : time_(time) {}
+  Deadline(double seconds, const ProgressMark* mark)
+      : given_(std::chrono::duration_cast<SteadyClock::duration>(
+            std::chrono::duration<double>(std::min(seconds, kFarthest_s)))),
+        time_(SteadyClock::now() + given_),
+        mark_(mark) {}
 
+  SteadyClock::duration given_;
   SteadyClock::time_point time_;
+  const ProgressMark* mark_;
+};
+
+// How long a wait for others lasts: until `timeout_s` have passed in which nobody of the group got
+// on. A rank that still writes its part of a checkpoint is no reason to give up; a ring of ranks
+// that wait for each other is.
+class Patience {
+ public:
+  // Without a group only the time counts.
+  Patience(double timeout_s) : timeout_s_(timeout_s) {}  // NOLINT: seconds are a patience
+
+  // The mark must outlive every wait.
+  Patience(double timeout_s, const ProgressMark& group) : timeout_s_(timeout_s), group_(&group) {}
+
+  [[nodiscard]] double timeout_s() const { return timeout_s_; }
+
+  // The same patience with another time.
+  [[nodiscard]] Patience with_s(double timeout_s) const {
+    Patience other = *this;
+    other.timeout_s_ = timeout_s;
+    return other;
+  }
+
+  // Of a wait that begins now.
+  [[nodiscard]] Deadline deadline() const {
+    return group_ == nullptr ? Deadline::after_s(timeout_s_)
+                             : Deadline::after_s(timeout_s_, *group_);
+  }
+
+ private:
+  double timeout_s_;
+  const ProgressMark* group_ = nullptr;
 };
 
 }  // namespace motley

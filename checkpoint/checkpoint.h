@@ -64,13 +64,15 @@ struct Manifest {
 
 // Writes one rank's files into the partial folder, made when absent. moments: named
 // "<moment>/<parameter>". Both lists may be empty. Nothing of it counts until commit_checkpoint.
-// kCorrupt when the disk has no room, with both figures where that is known before writing.
+// kCorrupt when the disk has no room, with both figures where that is known before writing. `work`
+// counts the bytes as they reach the disk; nullptr: nobody does.
 [[nodiscard]] Result<Shard> write_shard(const std::filesystem::path& run_dir,
                                         std::int64_t step,
                                         int rank,
                                         int rank_count,
                                         const std::vector<TensorView>& parameters,
-                                        const std::vector<TensorView>& moments);
+                                        const std::vector<TensorView>& moments,
+                                        WorkCounter* work = nullptr);
 
 // Called once, by the launcher, with every rank's shard. Checks that each file is there with its
 // size and tensors and that no parameter lies in two, writes index, config.json (hf_config; none
@@ -106,7 +108,9 @@ struct CheckpointInfo {
 // against the manifest's sizes on open; tensors against their hashes on read.
 class CheckpointReader {
  public:
-  [[nodiscard]] static Result<CheckpointReader> open(const std::filesystem::path& path);
+  // `work` counts the bytes that are read, and must then outlive the reader.
+  [[nodiscard]] static Result<CheckpointReader> open(const std::filesystem::path& path,
+                                                     WorkCounter* work = nullptr);
   CheckpointReader(CheckpointReader&&) noexcept;
   CheckpointReader& operator=(CheckpointReader&&) noexcept;
   ~CheckpointReader();

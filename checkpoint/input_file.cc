@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <utility>
 
@@ -13,6 +14,9 @@
 namespace motley {
 namespace {
 
+// A read that takes longer than its share of time is still seen to get on.
+constexpr std::size_t kPieceBytes = std::size_t{8} << 20;
+
 Error unreadable(const std::filesystem::path& path, std::string cause) {
   return {ErrorCode::kCorrupt, fmt::format("cannot read {}", path.string()), std::move(cause),
           "check the path, or copy the file again"};
@@ -20,17 +24,20 @@ Error unreadable(const std::filesystem::path& path, std::string cause) {
 
 }  // namespace
 
-InputFile::InputFile(int fd, std::filesystem::path path, std::uint64_t bytes)
-    : fd_(fd), path_(std::move(path)), bytes_(bytes) {}
+InputFile::InputFile(int fd, std::filesystem::path path, std::uint64_t bytes, WorkCounter* work)
+    : fd_(fd), path_(std::move(path)), bytes_(bytes), work_(work) {}
 
 InputFile::InputFile(InputFile&& other) noexcept
-    : fd_(std::exchange(other.fd_, -1)), path_(std::move(other.path_)), bytes_(other.bytes_) {}
+    : fd_(std::exchange(other.fd_, -1)),
+      path_(std::move(other.path_)),
+      bytes_(other.bytes_),
+      work_(other.work_) {}
 
 InputFile::~InputFile() {
   if (fd_ >= 0) ::close(fd_);
 }
 
-Result<InputFile> InputFile::open(const std::filesystem::path& path) {
+Result<InputFile> InputFile::open(const std::filesystem::path& path, WorkCounter* work) {
   // O_NONBLOCK: opening a pipe without a writer would wait for one.
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
   if (fd < 0 && errno == ELOOP) return unreadable(path, "it is a symbolic link");
@@ -40,7 +47,7 @@ Result<InputFile> InputFile::open(const std::filesystem::path& path) {
 
   const int status = ::fstat(fd, &info);
   const int stat_errno = errno;
-  InputFile file(fd, path, static_cast<std::uint64_t>(info.st_size));
+  InputFile file(fd, path, static_cast<std::uint64_t>(info.st_size), work);
   if (status != 0) return file_error("read", path, stat_errno);
   if (!S_ISREG(info.st_mode)) return unreadable(path, "it is not a regular file");
   return file;
@@ -48,12 +55,14 @@ Result<InputFile> InputFile::open(const std::filesystem::path& path) {
 
 Result<void> InputFile::read_at(std::uint64_t offset, std::span<std::byte> into) const {
   while (!into.empty()) {
-    const ssize_t count = ::pread(fd_, into.data(), into.size(), static_cast<off_t>(offset));
+    const ssize_t count =
+        ::pread(fd_, into.data(), std::min(into.size(), kPieceBytes), static_cast<off_t>(offset));
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) return file_error("read", path_, errno);
     if (count == 0) return unreadable(path_, fmt::format("it ends at byte {}", offset));
     offset += static_cast<std::uint64_t>(count);
     into = into.subspan(static_cast<std::size_t>(count));
+    if (work_ != nullptr) work_->add_bytes(static_cast<std::uint64_t>(count));
   }
   return {};
 }

@@ -10,13 +10,16 @@
 #include <string>
 
 #include "base/result.h"
+#include "base/work_counter.h"
 
 namespace motley {
 
 class InputFile {
  public:
-  // kCorrupt when it is absent, a link, or anything but a regular file.
-  [[nodiscard]] static Result<InputFile> open(const std::filesystem::path& path);
+  // kCorrupt when it is absent, a link, or anything but a regular file. `work` counts the bytes
+  // that are read; nullptr: nobody does.
+  [[nodiscard]] static Result<InputFile> open(const std::filesystem::path& path,
+                                              WorkCounter* work = nullptr);
   InputFile(InputFile&& other) noexcept;
   InputFile& operator=(InputFile&& other) = delete;
   InputFile(const InputFile&) = delete;
@@ -34,11 +37,12 @@ class InputFile {
   [[nodiscard]] Result<std::string> read_all(std::uint64_t max_bytes) const;
 
  private:
-  InputFile(int fd, std::filesystem::path path, std::uint64_t bytes);
+  InputFile(int fd, std::filesystem::path path, std::uint64_t bytes, WorkCounter* work);
 
   int fd_;
   std::filesystem::path path_;
   std::uint64_t bytes_;
+  WorkCounter* work_;
 };
 
 }  // namespace motley

@@ -137,7 +137,7 @@ CheckpointReader::CheckpointReader(CheckpointReader&&) noexcept = default;
 CheckpointReader& CheckpointReader::operator=(CheckpointReader&&) noexcept = default;
 CheckpointReader::~CheckpointReader() = default;
 
-Result<CheckpointReader> CheckpointReader::open(const fs::path& path) {
+Result<CheckpointReader> CheckpointReader::open(const fs::path& path, WorkCounter* work) {
   auto impl = std::make_unique<Impl>();
   std::error_code code;
   const bool is_folder = fs::is_directory(path, code);
@@ -153,7 +153,7 @@ Result<CheckpointReader> CheckpointReader::open(const fs::path& path) {
             "use an earlier checkpoint, or copy this one again");
       }
       if (file_path.extension() != kExtension) continue;
-      MOTLEY_ASSIGN(SafetensorsFile tensors, SafetensorsFile::open(file_path));
+      MOTLEY_ASSIGN(SafetensorsFile tensors, SafetensorsFile::open(file_path, work));
       MOTLEY_TRY(impl->add(file_path, std::move(tensors), &expected.tensor_hashes));
     }
     return CheckpointReader(std::move(impl));
@@ -165,7 +165,7 @@ Result<CheckpointReader> CheckpointReader::open(const fs::path& path) {
   }
   for (const fs::path& file_path : files) {
     MOTLEY_ASSIGN(const fs::path resolved, resolve(file_path));
-    MOTLEY_ASSIGN(SafetensorsFile tensors, SafetensorsFile::open(resolved));
+    MOTLEY_ASSIGN(SafetensorsFile tensors, SafetensorsFile::open(resolved, work));
     MOTLEY_TRY(impl->add(file_path, std::move(tensors), nullptr));
   }
   return CheckpointReader(std::move(impl));

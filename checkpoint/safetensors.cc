@@ -59,10 +59,11 @@ Result<void> read_widened(const InputFile& file,
 
 Result<WrittenFile> write_safetensors(const std::filesystem::path& path,
                                       const std::vector<TensorView>& tensors,
-                                      const std::map<std::string, std::string>& metadata) {
+                                      const std::map<std::string, std::string>& metadata,
+                                      WorkCounter* work) {
   WrittenFile written{.name = path.filename().string()};
   Hasher128 hasher;
-  MOTLEY_ASSIGN(OutputFile file, OutputFile::create(path));
+  MOTLEY_ASSIGN(OutputFile file, OutputFile::create(path, work));
   const auto append = [&](std::span<const std::byte> bytes) -> Result<void> {
     hasher.add(bytes);
     written.bytes += bytes.size();
@@ -100,8 +101,9 @@ SafetensorsFile::SafetensorsFile(SafetensorsFile&&) noexcept = default;
 SafetensorsFile& SafetensorsFile::operator=(SafetensorsFile&&) noexcept = default;
 SafetensorsFile::~SafetensorsFile() = default;
 
-Result<SafetensorsFile> SafetensorsFile::open(const std::filesystem::path& path) {
-  MOTLEY_ASSIGN(InputFile file, InputFile::open(path));
+Result<SafetensorsFile> SafetensorsFile::open(const std::filesystem::path& path,
+                                              WorkCounter* work) {
+  MOTLEY_ASSIGN(InputFile file, InputFile::open(path, work));
   const auto damaged = [&](std::string cause) {
     return Error{ErrorCode::kCorrupt, fmt::format("damaged safetensors file, {}", path.string()),
                  std::move(cause), "copy or download the file again"};

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "base/work_counter.h"
 
 namespace motley {
 
@@ -30,15 +31,18 @@ struct WrittenFile {
 };
 
 // Writes fp32 tensors in the given order, synced to the disk. `metadata` becomes __metadata__.
-// kCorrupt when the disk is full or the path cannot be written; a partial file may remain.
+// kCorrupt when the disk is full or the path cannot be written; a partial file may remain. `work`
+// counts the bytes as they reach the disk; nullptr: nobody does.
 // REQUIRES: names are distinct printable ASCII; each has as many values as its shape says.
 [[nodiscard]] Result<WrittenFile> write_safetensors(
     const std::filesystem::path& path,
     const std::vector<TensorView>& tensors,
-    const std::map<std::string, std::string>& metadata);
+    const std::map<std::string, std::string>& metadata,
+    WorkCounter* work = nullptr);
 
 // An opened file: its header is checked whole before open() returns (sizes, overlaps, holes,
-// duplicate names, dtype). Reading copies. Safe to share between threads.
+// duplicate names, dtype). Reading copies, and counts the bytes in `work` if there is one. Safe to
+// share between threads.
 class SafetensorsFile {
  public:
   struct Entry {
@@ -48,7 +52,8 @@ class SafetensorsFile {
     std::uint64_t end = 0;
   };
 
-  [[nodiscard]] static Result<SafetensorsFile> open(const std::filesystem::path& path);
+  [[nodiscard]] static Result<SafetensorsFile> open(const std::filesystem::path& path,
+                                                    WorkCounter* work = nullptr);
   SafetensorsFile(SafetensorsFile&&) noexcept;
   SafetensorsFile& operator=(SafetensorsFile&&) noexcept;
   ~SafetensorsFile();

@@ -1,6 +1,7 @@
 // One rank's part of a checkpoint: its two files, and the report of them that the launcher gets.
 #include <fmt/format.h>
 
+#include <optional>
 #include <utility>
 
 #include "base/check.h"
@@ -54,21 +55,26 @@ Result<Shard> write_shard(const std::filesystem::path& run_dir,
                           int rank,
                           int rank_count,
                           const std::vector<TensorView>& parameters,
-                          const std::vector<TensorView>& moments) {
+                          const std::vector<TensorView>& moments,
+                          WorkCounter* work) {
   MOTLEY_CHECK(step >= 0 && rank >= 0 && rank < rank_count, "step {}, rank {} of {}", step, rank,
                rank_count);
   const std::filesystem::path folder = partial_folder(run_dir, step);
   MOTLEY_TRY(make_folders(folder));
   MOTLEY_TRY(require_space(folder, file_bytes_max(parameters) + file_bytes_max(moments)));
 
+  std::optional<WorkCounter::Task> saving;
+  if (work != nullptr) {
+    saving.emplace(*work, "saving", file_bytes_max(parameters) + file_bytes_max(moments));
+  }
   // transformers refuses a file without this key; it says how tensors are laid out.
   const std::map<std::string, std::string> metadata = {{"format", "pt"}};
   Shard shard{.rank = rank};
   MOTLEY_ASSIGN(shard.model, write_safetensors(folder / shard_file_name("model", rank, rank_count),
-                                               parameters, metadata));
+                                               parameters, metadata, work));
   MOTLEY_ASSIGN(shard.optimizer,
                 write_safetensors(folder / shard_file_name("optimizer", rank, rank_count), moments,
-                                  metadata));
+                                  metadata, work));
   return shard;
 }
 

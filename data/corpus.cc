@@ -1,5 +1,6 @@
 #include "data/corpus.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 #include <utility>
@@ -29,11 +30,18 @@ void copy_tokens(std::span<const std::byte> bytes,
 }
 
 template <class T>
-std::optional<Corpus::Token> find_outside(std::span<const std::byte> bytes, std::uint32_t vocab) {
+std::optional<Corpus::Token> find_outside(std::span<const std::byte> bytes,
+                                          std::uint32_t vocab,
+                                          WorkCounter* work) {
+  constexpr std::uint64_t kPiece = std::uint64_t{1} << 22;  // between two signs of getting on
   const std::uint64_t count = bytes.size() / sizeof(T);
-  for (std::uint64_t position = 0; position < count; ++position) {
-    const std::uint32_t value = load<T>(bytes, position);
-    if (value >= vocab) return Corpus::Token{position, value};
+  for (std::uint64_t first = 0; first < count; first += kPiece) {
+    const std::uint64_t end = std::min(count, first + kPiece);
+    for (std::uint64_t position = first; position < end; ++position) {
+      const std::uint32_t value = load<T>(bytes, position);
+      if (value >= vocab) return Corpus::Token{position, value};
+    }
+    if (work != nullptr) work->add_bytes((end - first) * sizeof(T));
   }
   return std::nullopt;
 }
@@ -70,14 +78,16 @@ void Corpus::copy(std::uint64_t first, std::span<std::int32_t> tokens_T) const {
   }
 }
 
-std::optional<Corpus::Token> Corpus::first_outside(std::uint32_t vocab) const {
+std::optional<Corpus::Token> Corpus::first_outside(std::uint32_t vocab, WorkCounter* work) const {
+  std::optional<WorkCounter::Task> reading;
+  if (work != nullptr) reading.emplace(*work, "reading the data", bytes().size());
   switch (width_) {
     case Width::kByte:
-      return find_outside<std::uint8_t>(bytes(), vocab);
+      return find_outside<std::uint8_t>(bytes(), vocab, work);
     case Width::kUint16:
-      return find_outside<std::uint16_t>(bytes(), vocab);
+      return find_outside<std::uint16_t>(bytes(), vocab, work);
     case Width::kUint32:
-      return find_outside<std::uint32_t>(bytes(), vocab);
+      return find_outside<std::uint32_t>(bytes(), vocab, work);
   }
   return std::nullopt;
 }

@@ -10,6 +10,7 @@
 #include <variant>
 
 #include "base/result.h"
+#include "base/work_counter.h"
 #include "data/mapped_file.h"
 #include "job/config.h"
 
@@ -35,8 +36,9 @@ class Corpus {
     std::uint32_t value = 0;
   };
 
-  // The first token that is not below `vocab`, if any; reads the whole corpus.
-  [[nodiscard]] std::optional<Token> first_outside(std::uint32_t vocab) const;
+  // The first token that is not below `vocab`, if any; reads the whole corpus. `work` counts what
+  // was read; nullptr: nobody does.
+  [[nodiscard]] std::optional<Token> first_outside(std::uint32_t vocab, WorkCounter* work) const;
 
  private:
   [[nodiscard]] std::span<const std::byte> bytes() const;

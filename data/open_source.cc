@@ -72,7 +72,7 @@ Error token_outside(const Corpus::Token& token, const std::string& path, int voc
                       std::uint64_t{token.value} + 1)};
 }
 
-Result<Corpus> open_corpus(const DataConfig& data, int vocab) {
+Result<Corpus> open_corpus(const DataConfig& data, int vocab, WorkCounter* work) {
   if (data.kind == "text") {
     if (vocab < kByteValues) {
       return Error{
@@ -84,7 +84,7 @@ Result<Corpus> open_corpus(const DataConfig& data, int vocab) {
   }
   MOTLEY_CHECK(data.kind == "tokens", "data.kind is '{}'", data.kind);
   MOTLEY_ASSIGN(auto corpus, open_token_corpus(data));
-  if (const auto token = corpus.first_outside(static_cast<std::uint32_t>(vocab))) {
+  if (const auto token = corpus.first_outside(static_cast<std::uint32_t>(vocab), work)) {
     return token_outside(*token, data.path, vocab);
   }
   return corpus;
@@ -94,14 +94,15 @@ Result<Corpus> open_corpus(const DataConfig& data, int vocab) {
 
 Result<std::unique_ptr<const Source>> open_source(const DataConfig& data,
                                                   const ModelConfig& model,
-                                                  std::int64_t seed) {
+                                                  std::int64_t seed,
+                                                  WorkCounter* work) {
   if (data.kind == "synthetic") return make_synthetic_source(data.holdout, model.vocab, seed);
   if (data.path.empty()) {
     return Error{ErrorCode::kConfig, "data.path is not set",
                  fmt::format("data.kind = \"{}\" reads a file", data.kind),
                  "set data.path, or data.kind = \"synthetic\""};
   }
-  MOTLEY_ASSIGN(auto corpus, open_corpus(data, model.vocab));
+  MOTLEY_ASSIGN(auto corpus, open_corpus(data, model.vocab, work));
   auto layout =
       lay_out_windows(corpus.size(), data.holdout, static_cast<std::uint64_t>(model.context));
   if (!layout.ok()) return with_context(layout.error(), data.path);

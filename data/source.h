@@ -8,6 +8,7 @@
 #include <string>
 
 #include "base/result.h"
+#include "base/work_counter.h"
 #include "job/config.h"
 
 namespace motley {
@@ -39,9 +40,11 @@ class Source {
 // Opens and checks the data. kData, with what to do, when it is unreadable, too short for one
 // window of each kind that the config wants, or holds a token that the vocabulary lacks (every
 // token is checked). kConfig when data.path is missing. Formats and order: docs/formats/data.md.
+// `work` counts what is read meanwhile; nullptr: nobody does.
 // REQUIRES: configurations whose keys were checked (job/config_io.h).
 [[nodiscard]] Result<std::unique_ptr<const Source>> open_source(const DataConfig& data,
                                                                 const ModelConfig& model,
-                                                                std::int64_t seed);
+                                                                std::int64_t seed,
+                                                                WorkCounter* work = nullptr);
 
 }  // namespace motley

@@ -75,7 +75,8 @@ struct CompressionConfig {
 struct CommConfig {
   std::string transport = "auto";  // auto | ucx | gloo | tcp
   std::string encrypt = "auto";    // auto | always | never
-  double timeout_s = 60;           // longest wait for a peer within a step
+  double timeout_s = 60;           // longest wait for a peer in which no rank gets on
+  double start_timeout_s = 60;     // longest that a rank may stand still before it is ready
 };
 
 struct CheckpointConfig {

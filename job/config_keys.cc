@@ -152,7 +152,12 @@ std::vector<ConfigEntry> make_entries() {
        "whether tcp encrypts; auto = between machines, unless the network is declared trusted; "
        "always = inside a machine too"},
       {"comm.timeout_s", kComm<&CommConfig::timeout_s>, positive(86'400),
-       "longest wait for a peer within a step"},
+       "longest wait for a peer within a step, counted while no stage gets on: one that saves or "
+       "loads is waited for"},
+      {"comm.start_timeout_s", kComm<&CommConfig::start_timeout_s>, positive(86'400),
+       "longest that a stage may stand still before it is ready; one that loads for hours and gets "
+       "on "
+       "is waited for"},
 
       {"checkpoint.every", kCheckpoint<&CheckpointConfig::every>, IntegerRange{0, kManySteps},
        "steps between checkpoints; 0 = only at the end"},

@@ -153,7 +153,7 @@ class AllreduceBench {
   Result<std::vector<std::vector<std::byte>>> meet(std::uint64_t given) {
     return all_gather_small(link_, self_, rank_count(plan_), ++meetings_,
                             std::as_bytes(std::span(&given, 1)), sizeof given,
-                            Deadline::after_s(options_.timeout_s));
+                            options_.patience.deadline());
   }
 
   FrameLink& link_;

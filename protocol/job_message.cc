@@ -61,6 +61,7 @@ Json job_to_json(const Job& job) {
     json["rank"] = job.rank.value;
     json["epoch"] = job.epoch;
   }
+  json["lease_s"] = job.lease_s;
   json["run_dir"] = job.run_dir;
   json["resume_from"] = job.resume_from;
   json["stop_after"] = job.stop_after;
@@ -79,6 +80,7 @@ Json job_to_json(const Job& job) {
 }
 
 Result<Job> job_from_json(const Json& json, const std::string& source) {
+  constexpr double kLeaseMax_s = 86'400;
   constexpr std::int64_t kStepsMax = std::numeric_limits<std::int64_t>::max();
   MOTLEY_ASSIGN(const std::int64_t protocol, json_get<std::int64_t>(json, "protocol", source));
   if (protocol != kProtocolVersion) {
@@ -101,6 +103,10 @@ Result<Job> job_from_json(const Json& json, const std::string& source) {
     MOTLEY_ASSIGN(job.epoch,
                   get_integer<std::uint32_t>(json, "epoch", 0,
                                              std::numeric_limits<std::uint32_t>::max(), source));
+  }
+  MOTLEY_ASSIGN(job.lease_s, json_get<double>(json, "lease_s", source));
+  if (!(job.lease_s >= 0 && job.lease_s <= kLeaseMax_s)) {
+    return job_error(source, fmt::format("'lease_s' is {}", job.lease_s));
   }
   MOTLEY_ASSIGN(job.run_dir, json_get<std::string>(json, "run_dir", source));
   MOTLEY_ASSIGN(job.resume_from, json_get<std::string>(json, "resume_from", source));

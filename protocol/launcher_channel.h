@@ -22,6 +22,10 @@ class LauncherChannel : public EventSink {
  public:
   // The launcher's next message. kPeer when none comes in time; `what` names it.
   [[nodiscard]] virtual Result<Json> receive(Deadline deadline, const std::string& what) = 0;
+
+  // Touched whenever the launcher says that some worker of the group got on. Lives with the
+  // channel.
+  [[nodiscard]] virtual const ProgressMark& group_progress() const = 0;
 };
 
 }  // namespace motley

@@ -2,9 +2,10 @@
 // on the worker's stdin, the worker's on its stdout. Documented in docs/formats/protocol.md.
 // The same bytes whether the worker was started here, through ssh or through any other prefix.
 //
-//   launcher -> worker   {"job": …}  {"addresses": […]}  {"stop": true}; end of file = stop at once
+//   launcher -> worker   {"job": …}  {"addresses": […]}  {"lease": count}  {"stop": true};
+//                        end of file = stop at once
 //   worker -> launcher   {"event": "hello" | "address" | "ready" | "beat" | "step" | "shard" |
-//                          "trace" | "result" | "error" | "done", …}
+//                          "trace" | "result" | "error" | "lapsed" | "done", …}
 #pragma once
 
 #include <cstdint>
@@ -20,7 +21,7 @@
 
 namespace motley {
 
-inline constexpr int kProtocolVersion = 1;
+inline constexpr int kProtocolVersion = 2;
 
 // Everything a worker needs to start; sent first.
 struct Job {
@@ -28,7 +29,8 @@ struct Job {
   Config config;
   Plan plan;                    // train
   Rank rank;                    // train
-  std::uint32_t epoch = 1;      // train
+  std::uint32_t epoch = 1;      // train; of the launch (cluster/run/epoch.h)
+  double lease_s = 0;           // without a word from the launcher for so long, end; 0 = never
   std::string run_dir;          // absolute
   std::string resume_from;      // checkpoint folder; "" = start fresh
   std::int64_t stop_after = 0;  // save and end after this step; 0 = run to the end

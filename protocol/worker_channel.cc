@@ -5,11 +5,13 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <future>
 #include <utility>
 
 #include "base/check.h"
@@ -17,6 +19,8 @@
 namespace motley {
 namespace {
 
+// One look for words of the launcher; a lease is rounded up to whole looks.
+constexpr double kListen_s = 0.25;
 constexpr std::size_t kLineBytesMax = 64U << 20;  // a job with a large plan is far below
 
 [[noreturn]] void leave(ErrorCode code) {
@@ -49,33 +53,89 @@ WorkerChannel::~WorkerChannel() {
 void WorkerChannel::read_lines(const std::stop_token& stop) {
   std::string partial;
   char block[1 << 16];
+  double silence_s = 0;  // for which was listened in vain
   while (!stop.stop_requested()) {
     pollfd waits[2] = {{STDIN_FILENO, POLLIN, 0}, {wake_fds_[0], POLLIN, 0}};
-    if (::poll(waits, 2, -1) < 0 && errno != EINTR) leave(ErrorCode::kInternal);
-    if (stop.stop_requested() || waits[0].revents == 0) continue;
+    const double begun_s = now_s();
+    const int ready = ::poll(waits, 2, static_cast<int>(kListen_s * 1e3));
+    if (ready < 0 && errno != EINTR) leave(ErrorCode::kInternal);
+    if (stop.stop_requested()) return;
+    if (ready <= 0 || waits[0].revents == 0) {
+      // A look that took longer means that this process was stopped, not that nobody spoke.
+      silence_s += std::min(now_s() - begun_s, 2 * kListen_s);
+      const double lease_s = lease_s_.load();
+      if (ready == 0 && lease_s > 0 && silence_s >= lease_s) lapse(lease_s);
+      continue;
+    }
     const ssize_t got = ::read(STDIN_FILENO, block, sizeof block);
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0) leave(ErrorCode::kTerminated);  // the launcher is gone
+    silence_s = 0;
     partial.append(block, static_cast<std::size_t>(got));
     if (partial.size() > kLineBytesMax) leave(ErrorCode::kInternal);
     for (std::size_t end; (end = partial.find('\n')) != std::string::npos;
          partial.erase(0, end + 1)) {
-      auto message = parse_json(std::string_view(partial).substr(0, end), "the launcher's message");
-      if (!message.ok()) {
-        std::fputs(describe(message.error()).c_str(), stderr);
-        leave(ErrorCode::kInternal);
-      }
-      if (message->contains("stop")) leave(ErrorCode::kTerminated);
-      const std::lock_guard lock(input_mutex_);
-      input_.push_back(std::move(*message));
-      input_changed_.notify_one();
+      take_line(std::string_view(partial).substr(0, end));
     }
   }
 }
 
+void WorkerChannel::take_line(std::string_view line) {
+  auto message = parse_json(line, "the launcher's message");
+  if (!message.ok()) {
+    std::fputs(describe(message.error()).c_str(), stderr);
+    leave(ErrorCode::kInternal);
+  }
+  if (message->contains("stop")) leave(ErrorCode::kTerminated);
+  if (message->contains("lease")) return take_lease((*message)["lease"]);
+  const std::lock_guard lock(input_mutex_);
+  input_.push_back(std::move(*message));
+  input_changed_.notify_one();
+}
+
+void WorkerChannel::take_lease(const Json& lease) {
+  if (!lease.is_number_unsigned()) return;
+  const auto count = lease.get<std::uint64_t>();
+  if (std::exchange(group_count_, count) != count) group_progress_.touch();
+}
+
+void WorkerChannel::hold_lease(double lease_s,
+                               std::function<void(const std::string& words)> on_lapse) {
+  on_lapse_ = std::move(on_lapse);
+  lease_s_.store(lease_s);
+}
+
+// Whatever is done here must not wait: the streams may lead to a machine that is gone, and another
+// thread may be stuck in one of them.
+void WorkerChannel::lapse(double lease_s) {
+  const std::string words = fmt::format(
+      "nothing was heard of the launcher for {:g} s: it was stopped, or its machine sleeps, is "
+      "down "
+      "or cut off; this worker ends",
+      lease_s);
+  const auto say = [](int fd, const std::string& line) {
+    pollfd room{fd, POLLOUT, 0};
+    if (::poll(&room, 1, 0) != 1 || (room.revents & POLLOUT) == 0) return;
+    [[maybe_unused]] const ssize_t written = ::write(fd, line.data(), line.size());
+  };
+  say(STDERR_FILENO, words + "\n");
+  if (const std::unique_lock lock(output_mutex_, std::try_to_lock); lock.owns_lock()) {
+    say(output_fd_, Json{{"event", "lapsed"}, {"silence_s", lease_s}}.dump() + "\n");
+  }
+  std::promise<void> said;
+  const auto is_said = said.get_future();
+  std::thread([this, words, said = std::move(said)]() mutable {
+    if (on_lapse_) on_lapse_(words);
+    said.set_value();
+  }).detach();
+  (void)is_said.wait_for(std::chrono::duration<double>(kLastWords_s));
+  leave(ErrorCode::kTerminated);
+}
+
 Result<Json> WorkerChannel::receive(Deadline deadline, const std::string& what) {
   std::unique_lock lock(input_mutex_);
-  if (!input_changed_.wait_until(lock, deadline.time(), [&] { return !input_.empty(); })) {
+  while (!input_changed_.wait_until(lock, deadline.time(), [&] { return !input_.empty(); })) {
+    if (!deadline.passed()) continue;  // others of the group got on meanwhile
     return Error{ErrorCode::kPeer, fmt::format("the launcher did not send {} in time", what), "",
                  "start it again; the launcher's output says what it was doing"};
   }

@@ -2,16 +2,21 @@
 //
 // Takes over standard input and output: whatever else prints to standard output afterwards (a
 // library's message, say) goes to standard error. When the launcher goes away (end of file) or asks
-// to stop, the process exits at once, whatever its other threads do: nothing stays behind.
+// to stop, the process exits at once, whatever its other threads do: nothing stays behind. The same
+// when its lease lapses: a launcher whose machine was cut off or lost its power sends no end of
+// file, so that it counts as gone when it was not heard of for a while.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
 #include <stop_token>
 #include <string>
+#include <string_view>
 #include <thread>
 
 #include "base/clock.h"
@@ -32,18 +37,35 @@ class WorkerChannel final : public LauncherChannel {
   [[nodiscard]] Result<Json> receive(Deadline deadline, const std::string& what) override;
   void send(const Json& event) override;
 
+  [[nodiscard]] const ProgressMark& group_progress() const override { return group_progress_; }
+
+  // From now on the process ends (status 143) once it has listened to the launcher for `lease_s`
+  // seconds in vain; time in which it was itself stopped does not count. It says so on both of its
+  // streams where they take it, and to `on_lapse`, which is called on another thread and is given
+  // kLastWords_s. REQUIRES: called once at most.
+  void hold_lease(double lease_s, std::function<void(const std::string& words)> on_lapse);
+
   // From now on sends make_beat() every `interval_s` from a thread of its own.
   void start_beats(double interval_s, std::function<Json()> make_beat);
 
  private:
+  static constexpr double kLastWords_s = 1;
+
   void read_lines(const std::stop_token& stop);
+  void take_line(std::string_view line);
+  void take_lease(const Json& lease);
+  [[noreturn]] void lapse(double lease_s);
 
   int output_fd_;
   int wake_fds_[2];  // pipe: ends read_lines
   std::mutex output_mutex_;
   std::mutex input_mutex_;
   std::condition_variable input_changed_;
-  std::deque<Json> input_;  // guarded by input_mutex_
+  std::deque<Json> input_;                            // guarded by input_mutex_
+  std::function<void(const std::string&)> on_lapse_;  // set before lease_s_
+  std::atomic<double> lease_s_{0};                    // 0 = none
+  ProgressMark group_progress_;
+  std::uint64_t group_count_ = 0;  // of the last lease; the reader's
   std::jthread reader_;
   std::mutex beat_mutex_;
   std::condition_variable_any beat_wake_;

@@ -101,7 +101,7 @@ Result<void> generate(const Arguments& arguments) {
     return {};
   };
   const Log log("");
-  WorkerGroup group({worker}, WorkerGroupOptions{}, log);
+  WorkerGroup group({worker}, {.start_timeout_s = config.comm.start_timeout_s}, log);
   MOTLEY_TRY(group.run(on_event));
   if (arguments.has("json")) {
     fmt::print("{}\n", Json{{"step", manifest.state.step}, {"tokens", tokens}}.dump());

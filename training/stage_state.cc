@@ -33,8 +33,25 @@ StageState::StageState(std::vector<HeldParameter> held, std::unique_ptr<const Op
   }
 }
 
-void StageState::initialize(std::int64_t seed) {
-  for (Entry& entry : entries_) initialize_parameter(entry.held.spec, seed, entry.held.values);
+std::uint64_t StageState::value_bytes() const {
+  std::uint64_t bytes = 0;
+  for (const Entry& entry : entries_) bytes += entry.held.values.size_bytes();
+  return bytes;
+}
+
+std::uint64_t StageState::saved_bytes() const {
+  std::uint64_t bytes = 0;
+  for (const Entry& entry : entries_) {
+    bytes += entry.held.values.size_bytes() * (1 + entry.moments.size());
+  }
+  return bytes;
+}
+
+void StageState::initialize(std::int64_t seed, WorkCounter& work) {
+  for (Entry& entry : entries_) {
+    initialize_parameter(entry.held.spec, seed, entry.held.values);
+    work.add_bytes(entry.held.values.size_bytes());
+  }
 }
 
 Result<void> StageState::load_values(const CheckpointReader& reader) {

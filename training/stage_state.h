@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "base/work_counter.h"
 #include "checkpoint/checkpoint.h"
 #include "models/spec/model_spec.h"
 #include "training/optimizer.h"
@@ -36,8 +37,12 @@ class StageState {
   // `held`: in the order of the layers; the spans must outlive the state.
   StageState(std::vector<HeldParameter> held, std::unique_ptr<const Optimizer> optimizer);
 
-  // Starting values: a function of seed and name.
-  void initialize(std::int64_t seed);
+  // Of the values that this rank holds, and of these with their moments.
+  [[nodiscard]] std::uint64_t value_bytes() const;
+  [[nodiscard]] std::uint64_t saved_bytes() const;
+
+  // Starting values: a function of seed and name. `work` counts their bytes.
+  void initialize(std::int64_t seed, WorkCounter& work);
   // Values by name from initial weights; kCorrupt when one is absent or has another shape.
   [[nodiscard]] Result<void> load_values(const CheckpointReader& reader);
   // The optimizer's moments.

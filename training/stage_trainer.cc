@@ -115,20 +115,22 @@ StageTrainer::StageTrainer(const Job& job, const ModelSpec& model)
 
 StageTrainer::~StageTrainer() = default;
 
-Result<std::unique_ptr<StageTrainer>> StageTrainer::make(const Job& job, const ModelSpec& model) {
+Result<std::unique_ptr<StageTrainer>> StageTrainer::make(const Job& job,
+                                                         const ModelSpec& model,
+                                                         WorkCounter& work) {
   std::unique_ptr<StageTrainer> trainer(new StageTrainer(job, model));
   if (trainer->chunks_.front() != nullptr) {
     MOTLEY_ASSIGN(trainer->source_,
-                  open_source(job.config.data, job.config.model, job.config.train.seed));
+                  open_source(job.config.data, job.config.model, job.config.train.seed, &work));
   }
-  MOTLEY_TRY(trainer->fill_parameters(job));
+  MOTLEY_TRY(trainer->fill_parameters(job, work));
   return trainer;
 }
 
-Result<void> StageTrainer::fill_parameters(const Job& job) {
-  state_->initialize(config_.train.seed);
+Result<void> StageTrainer::fill_parameters(const Job& job, WorkCounter& work) {
   if (!job.resume_from.empty()) {
-    MOTLEY_ASSIGN(const CheckpointReader reader, CheckpointReader::open(job.resume_from));
+    const WorkCounter::Task loading(work, "loading parameters and moments", state_->saved_bytes());
+    MOTLEY_ASSIGN(const CheckpointReader reader, CheckpointReader::open(job.resume_from, &work));
     const Manifest* manifest = reader.manifest();
     if (manifest == nullptr || manifest->state.model_hash != model_.hash()) {
       return Error{ErrorCode::kConfig, fmt::format("{} is not of this model", job.resume_from), "",
@@ -140,9 +142,15 @@ Result<void> StageTrainer::fill_parameters(const Job& job) {
     // No more ranks than files have written it.
     return state_->load_residuals(reader, static_cast<int>(manifest->files.size()));
   }
-  if (config_.model.init_from.empty()) return {};
-  MOTLEY_ASSIGN(const CheckpointReader reader, CheckpointReader::open(config_.model.init_from));
-  return state_->load_values(reader);
+  if (!config_.model.init_from.empty()) {
+    const WorkCounter::Task loading(work, "loading parameters", state_->value_bytes());
+    MOTLEY_ASSIGN(const CheckpointReader reader,
+                  CheckpointReader::open(config_.model.init_from, &work));
+    return state_->load_values(reader);
+  }
+  const WorkCounter::Task starting(work, "computing initial values", state_->value_bytes());
+  state_->initialize(config_.train.seed, work);
+  return {};
 }
 
 StageTrainer::Chunk& StageTrainer::chunk_at(ChunkId chunk) {

@@ -24,9 +24,11 @@ namespace motley {
 class StageTrainer : public TrainedStage {
  public:
   // Opens the data (on the rank of chunk 0), builds the chunks of this rank and fills their
-  // parameters: from job.resume_from, else from model.init_from, else by seed.
+  // parameters: from job.resume_from, else from model.init_from, else by seed. `work` counts the
+  // bytes of them.
   [[nodiscard]] static Result<std::unique_ptr<StageTrainer>> make(const Job& job,
-                                                                  const ModelSpec& model);
+                                                                  const ModelSpec& model,
+                                                                  WorkCounter& work);
   ~StageTrainer() override;
 
   void begin(const BatchPosition& position) override;
@@ -68,7 +70,7 @@ class StageTrainer : public TrainedStage {
 
   StageTrainer(const Job& job, const ModelSpec& model);
 
-  Result<void> fill_parameters(const Job& job);
+  Result<void> fill_parameters(const Job& job, WorkCounter& work);
   [[nodiscard]] Chunk& chunk_at(ChunkId chunk);
   [[nodiscard]] const Chunk& chunk_at(ChunkId chunk) const;
   [[nodiscard]] bool is_last(ChunkId chunk) const;

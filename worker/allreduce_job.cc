@@ -76,11 +76,11 @@ Result<void> run_allreduce_job(const Job& job, WorkerChannel& channel) {
     FrameLink link(*transport, task.self, job.epoch, /*plan_hash=*/codec);
     MOTLEY_ASSIGN(const AllreduceSample sample,
                   measure_allreduce(link, task.self, plan, {.chain = task.codecs[codec]},
-                                    {.timeout_s = timeout_s}, task.runs));
+                                    {.patience = timeout_s}, task.runs));
     channel.send(sum_event(codec, sample));
   }
   FrameLink link(*transport, task.self, job.epoch, task.codecs.size());
-  part_ranks(link, task.self, task.rank_count, 0);
+  part_ranks(link, task.self, task.rank_count, 0, channel.group_progress());
   return {};
 }
 

@@ -67,13 +67,16 @@ std::int64_t draw(std::span<const float> logits_V,
 
 }  // namespace
 
-Result<void> run_generate_job(const Job& job, WorkerChannel& channel) {
+Result<void> run_generate_job(const Job& job, WorkerChannel& channel, WorkCounter& work) {
   MOTLEY_ASSIGN(Sampling sampling, read_sampling(job));
   MOTLEY_ASSIGN(const ModelSpec model, describe_model(job.config.model));
-  MOTLEY_ASSIGN(const CheckpointReader reader, CheckpointReader::open(job.resume_from));
+  MOTLEY_ASSIGN(const CheckpointReader reader, CheckpointReader::open(job.resume_from, &work));
   LayerChain chain(job.config.model, model, 0, static_cast<int>(model.layers.size()));
-  for (const LayerChain::Parameter& parameter : chain.parameters()) {
-    MOTLEY_TRY(reader.read(parameter.spec.name, parameter.spec.shape, parameter.values));
+  {
+    const WorkCounter::Task loading(work, "loading parameters", chain.gradients().size_bytes());
+    for (const LayerChain::Parameter& parameter : chain.parameters()) {
+      MOTLEY_TRY(reader.read(parameter.spec.name, parameter.spec.shape, parameter.values));
+    }
   }
   channel.send({{"event", "ready"}});
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/result.h"
+#include "base/work_counter.h"
 #include "protocol/protocol.h"
 #include "protocol/worker_channel.h"
 
@@ -10,6 +11,8 @@ namespace motley {
 // Loads the model from job.resume_from and continues options.prompt (a list of tokens) by
 // options.tokens tokens, drawn at options.temperature (0 = always the likeliest) from the
 // options.top_k likeliest (0 = all) by options.seed. Sends a "result" event with the new tokens.
-[[nodiscard]] Result<void> run_generate_job(const Job& job, WorkerChannel& channel);
+[[nodiscard]] Result<void> run_generate_job(const Job& job,
+                                            WorkerChannel& channel,
+                                            WorkCounter& work);
 
 }  // namespace motley

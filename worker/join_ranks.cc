@@ -10,11 +10,10 @@
 namespace motley {
 namespace {
 
-constexpr double kConnect_s = 60;
-
-Result<std::vector<std::string>> receive_addresses(LauncherChannel& launcher, int rank_count) {
-  MOTLEY_ASSIGN(const Json message,
-                launcher.receive(Deadline::after_s(kConnect_s), "the addresses of the ranks"));
+Result<std::vector<std::string>> receive_addresses(LauncherChannel& launcher,
+                                                   int rank_count,
+                                                   Deadline deadline) {
+  MOTLEY_ASSIGN(const Json message, launcher.receive(deadline, "the addresses of the ranks"));
   std::vector<std::string> addresses;
   if (message.contains("addresses") && message["addresses"].is_array()) {
     for (const Json& address : message["addresses"]) {
@@ -42,21 +41,25 @@ Result<std::unique_ptr<Transport>> join_ranks(const Job& job,
   options.rank_count = rank_count;
   options.bind_address = job.bind_address;
   options.interface = job.interface;
-  options.timeout_s = timeout_s;
+  options.patience = Patience(timeout_s, launcher.group_progress());
   options.epoch = job.epoch;
   options.early_bytes_max = early_bytes_max;
   options.secret = job.secret;
   options.local_shortcut = job.local_shortcut;
   MOTLEY_ASSIGN(auto transport, make_transport(options));
   launcher.send({{"event", "address"}, {"address", transport->address()}});
-  MOTLEY_ASSIGN(const auto addresses, receive_addresses(launcher, options.rank_count));
-  MOTLEY_TRY(transport->connect(addresses, Deadline::after_s(kConnect_s)));
+  // The launcher gives up on a rank that does not get on after half of this, and names it.
+  const Patience start = options.patience.with_s(2 * job.config.comm.start_timeout_s);
+  MOTLEY_ASSIGN(const auto addresses,
+                receive_addresses(launcher, options.rank_count, start.deadline()));
+  MOTLEY_TRY(transport->connect(addresses, start.deadline()));
   return transport;
 }
 
-void part_ranks(FrameLink& link, Rank self, int rank_count, std::int64_t step) {
+void part_ranks(
+    FrameLink& link, Rank self, int rank_count, std::int64_t step, const ProgressMark& group) {
   constexpr double kPart_s = 5;
-  const Deadline deadline = Deadline::after_s(kPart_s);
+  const Deadline deadline = Deadline::after_s(kPart_s, group);
   if (self.value != 0) {
     (void)link.send(Rank{0}, FrameId::vote(self, step), Buffer(0)).wait(deadline, "rank 0 to part");
     return;

@@ -14,8 +14,9 @@
 namespace motley {
 
 // Makes the transport that the job names for rank `self` of `rank_count` (the only one needs none:
-// it gets memory), sends an "address" event, waits for "addresses", and connects. `timeout_s` as in
-// TransportOptions, and so `early_bytes_max`. kPeer when the launcher or a rank does not answer in
+// it gets memory), sends an "address" event, waits for "addresses", and connects. The others may
+// still load for as long as they get on with it. `timeout_s`: TransportOptions::patience, with the
+// channel's group; `early_bytes_max` as there. kPeer when the launcher or a rank does not answer in
 // time.
 [[nodiscard]] Result<std::unique_ptr<Transport>> join_ranks(
     const Job& job,
@@ -27,7 +28,9 @@ namespace motley {
 
 // Leaving closes connections and drops what is still under way, such as rank 0's answer to the last
 // vote. So rank 0 leaves after a word from everybody else, who got that answer before. What goes
-// wrong here no longer matters: the work is done. `step` is beyond the last one.
-void part_ranks(FrameLink& link, Rank self, int rank_count, std::int64_t step);
+// wrong here no longer matters: the work is done. `step` is beyond the last one, `group` touched
+// while others still work, as one does that saves.
+void part_ranks(
+    FrameLink& link, Rank self, int rank_count, std::int64_t step, const ProgressMark& group);
 
 }  // namespace motley

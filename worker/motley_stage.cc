@@ -5,6 +5,10 @@
 #include <cstdio>
 #include <cstring>
 #include <exception>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <string>
 
 #include <c10/core/InferenceMode.h>
 
@@ -35,9 +39,19 @@ Result<void> run_job(const Job& job, WorkerChannel& channel, Activity& activity)
   if (job.verb == "probe") return run_probe_job(job, channel);
   if (job.verb == "allreduce") return run_allreduce_job(job, channel);
   if (job.verb == "doctor") return run_doctor_job(job, channel);
-  if (job.verb == "generate") return run_generate_job(job, channel);
+  if (job.verb == "generate") return run_generate_job(job, channel, activity.work());
   return Error{ErrorCode::kInternal, "the launcher asks for '" + job.verb + "'",
                "this worker does not know it", "use the same version of Motley everywhere"};
+}
+
+// A launcher that is gone passes nothing on to the rank's log, so a rank that trains writes its
+// last words there itself.
+std::function<void(const std::string&)> log_for_last_words(const Job& job) {
+  if (job.verb != "train") return {};
+  return [path = std::filesystem::path(job.run_dir) / "log" /
+                 (std::to_string(job.rank.value) + ".log")](const std::string& words) {
+    std::ofstream(path, std::ios::app) << words << '\n';
+  };
 }
 
 Result<void> serve(WorkerChannel& channel, Activity& activity) {
@@ -45,8 +59,13 @@ Result<void> serve(WorkerChannel& channel, Activity& activity) {
   MOTLEY_ASSIGN(const Json message, channel.receive(Deadline::after_s(kFirstMessage_s), "the job"));
   MOTLEY_ASSIGN(const Job job, job_from_json(message.value("job", Json::object()), "the job"));
   channel.start_beats(kBeatInterval_s, [&activity] {
-    return Json{{"event", "beat"}, {"step", activity.step()}, {"doing", activity.words()}};
+    return Json{{"event", "beat"},
+                {"step", activity.step()},
+                {"doing", activity.words()},
+                {"task", activity.work().words()},
+                {"progress", activity.work().count()}};
   });
+  if (job.lease_s > 0) channel.hold_lease(job.lease_s, log_for_last_words(job));
   MOTLEY_TRY(check_device(job.device));
   set_compute_threads(job.threads);
   return run_job(job, channel, activity);

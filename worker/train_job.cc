@@ -92,8 +92,8 @@ class HeldOutBatches final : public Evaluator {
 class StateSaver final : public ShardSaver {
  public:
   // All that is lent must outlive it.
-  StateSaver(const Job& job, StageTrainer& trainer, Executor& executor)
-      : job_(job), trainer_(trainer), executor_(executor) {}
+  StateSaver(const Job& job, StageTrainer& trainer, Executor& executor, WorkCounter& work)
+      : job_(job), trainer_(trainer), executor_(executor), work_(work) {}
 
   [[nodiscard]] Result<Shard> save() override {
     std::vector<TensorView> moments = trainer_.state().moment_views();
@@ -102,9 +102,9 @@ class StateSaver final : public ShardSaver {
       std::ranges::move(trainer_.state().residual_views(job_.rank.value),
                         std::back_inserter(moments));
     }
-    MOTLEY_ASSIGN(Shard shard,
-                  write_shard(job_.run_dir, trainer_.progress().step, job_.rank.value,
-                              job_.plan.rank_count(), trainer_.state().parameter_views(), moments));
+    MOTLEY_ASSIGN(Shard shard, write_shard(job_.run_dir, trainer_.progress().step, job_.rank.value,
+                                           job_.plan.rank_count(),
+                                           trainer_.state().parameter_views(), moments, &work_));
     trainer_.clear_gradients();
     return shard;
   }
@@ -113,6 +113,7 @@ class StateSaver final : public ShardSaver {
   const Job& job_;
   StageTrainer& trainer_;
   Executor& executor_;
+  WorkCounter& work_;
 };
 
 // A virtual device holds nothing that could be evaluated or saved.
@@ -206,8 +207,8 @@ class RankRun {
 
   Result<void> join(TrainedStage& stage) {
     const Plan& plan = job_.plan;
-    // A wait may last as long as the other stages compute; a step that takes four times its
-    // prediction has gone wrong.
+    // A wait may last as long as the other stages compute, or save; a step that takes four times
+    // its prediction while no stage gets on has gone wrong.
     const double timeout_s = std::max(job_.config.comm.timeout_s, 4 * plan.predicted_step_s);
     const std::uint64_t early_bytes = early_bytes_of(job_, model_, schedules_.training, stage);
     MOTLEY_ASSIGN(transport_, join_ranks(job_, job_.rank, plan.rank_count(), launcher_, timeout_s,
@@ -217,18 +218,22 @@ class RankRun {
         executor_,
         Executor::make(job_.rank, plan, *link_, stage, activity_,
                        {gradient_compression(job_.config.compression, plan.gradient_codec),
-                        timeout_s, leaves_processor_free(plan.ranks[job_.rank.index()].device)}));
+                        Patience(timeout_s, launcher_.group_progress()),
+                        leaves_processor_free(plan.ranks[job_.rank.index()].device)}));
     launcher_.send({{"event", "ready"}});
     return {};
   }
 
   [[nodiscard]] Executor& executor() { return *executor_; }
 
+  [[nodiscard]] WorkCounter& work() { return activity_.work(); }
+
   Result<void> train(const TrainedStage& stage, Evaluator& evaluator, ShardSaver& saver) {
     Batches batches(schedules_.training, stage, *link_, *executor_);
     TrainingLoop loop(loop_options(job_), batches, evaluator, saver, launcher_);
     MOTLEY_TRY(loop.run());
-    part_ranks(*link_, job_.rank, job_.plan.rank_count(), stage.progress().step + 1);
+    part_ranks(*link_, job_.rank, job_.plan.rank_count(), stage.progress().step + 1,
+               launcher_.group_progress());
     return {};
   }
 
@@ -255,10 +260,10 @@ Result<void> train(const Job& job,
                    const ModelSpec& model,
                    const Schedules& schedules,
                    RankRun& run) {
-  MOTLEY_ASSIGN(const auto trainer, StageTrainer::make(job, model));
+  MOTLEY_ASSIGN(const auto trainer, StageTrainer::make(job, model, run.work()));
   MOTLEY_TRY(run.join(*trainer));
   HeldOutBatches held_out(job.config.train, schedules.evaluation, *trainer, run.executor());
-  StateSaver saver(job, *trainer, run.executor());
+  StateSaver saver(job, *trainer, run.executor(), run.work());
   return run.train(*trainer, held_out, saver);
 }
 

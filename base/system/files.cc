@@ -5,13 +5,25 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
 #include <system_error>
 #include <utility>
 
+#include "base/clock.h"
+
 namespace motley {
+namespace {
+
+constexpr std::size_t kWriteBytes = std::size_t{1} << 20;  // at once
+constexpr std::size_t kPieceBytesMin = std::size_t{64} << 10;
+constexpr std::size_t kPieceBytesMax = std::size_t{64} << 20;
+constexpr double kShortSync_s = 0.2;
+constexpr double kLongSync_s = 1;
+
+}  // namespace
 
 Error file_error(const std::string& verb, const std::filesystem::path& path, int errno_value) {
   std::string remedy;
@@ -95,39 +107,62 @@ Result<void> sync_folder(const std::filesystem::path& path) {
   return {};
 }
 
-OutputFile::OutputFile(int fd, std::filesystem::path path) : fd_(fd), path_(std::move(path)) {}
+OutputFile::OutputFile(int fd, std::filesystem::path path, WorkCounter* work)
+    : fd_(fd), path_(std::move(path)), work_(work) {}
 
 OutputFile::OutputFile(OutputFile&& other) noexcept
-    : fd_(std::exchange(other.fd_, -1)), path_(std::move(other.path_)) {}
+    : fd_(std::exchange(other.fd_, -1)),
+      path_(std::move(other.path_)),
+      work_(other.work_),
+      unsynced_bytes_(other.unsynced_bytes_) {}
 
 OutputFile::~OutputFile() {
   if (fd_ >= 0) ::close(fd_);
 }
 
 Result<OutputFile> OutputFile::create(const std::filesystem::path& path) {
+  return create(path, nullptr);
+}
+
+Result<OutputFile> OutputFile::create(const std::filesystem::path& path, WorkCounter* work) {
   const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644);
   if (fd < 0) return file_error("write", path, errno);
-  return OutputFile(fd, path);
+  return OutputFile(fd, path, work);
 }
 
 Result<void> OutputFile::write(std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
-    const ssize_t written = ::write(fd_, bytes.data(), bytes.size());
+    const ssize_t written = ::write(fd_, bytes.data(), std::min(bytes.size(), kWriteBytes));
     if (written < 0 && errno == EINTR) continue;
     if (written < 0) return file_error("write", path_, errno);
     bytes = bytes.subspan(static_cast<std::size_t>(written));
+    unsynced_bytes_ += static_cast<std::size_t>(written);
+    if (work_ != nullptr) work_->add_bytes(static_cast<std::uint64_t>(written));
+    if (unsynced_bytes_ >= piece_bytes_) MOTLEY_TRY(sync());
   }
   return {};
 }
 
-Result<void> OutputFile::close() {
-  const int fd = std::exchange(fd_, -1);
-  const int synced = ::fsync(fd);
-  const int sync_errno = errno;
-  const int closed = ::close(fd);
-  if (synced != 0 && sync_errno != EINVAL) return file_error("sync", path_, sync_errno);
-  if (closed != 0) return file_error("close", path_, errno);
+Result<void> OutputFile::sync() {
+  const double start_s = now_s();
+  if (::fdatasync(fd_) != 0 && errno != EINVAL) return file_error("sync", path_, errno);
+  if (work_ != nullptr) work_->add_one();
+  unsynced_bytes_ = 0;
+  const double took_s = now_s() - start_s;
+  if (took_s > kLongSync_s) piece_bytes_ = std::max(piece_bytes_ / 2, kPieceBytesMin);
+  if (took_s < kShortSync_s) piece_bytes_ = std::min(piece_bytes_ * 2, kPieceBytesMax);
   return {};
+}
+
+Result<void> OutputFile::close() {
+  Result<void> outcome = sync();
+  const int fd = std::exchange(fd_, -1);
+  // What fdatasync leaves out.
+  if (outcome.ok() && ::fsync(fd) != 0 && errno != EINVAL) {
+    outcome = file_error("sync", path_, errno);
+  }
+  if (::close(fd) != 0 && outcome.ok()) return file_error("close", path_, errno);
+  return outcome;
 }
 
 }  // namespace motley

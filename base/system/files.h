@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "base/result.h"
+#include "base/work_counter.h"
 
 namespace motley {
 
@@ -39,11 +40,16 @@ namespace motley {
                                const std::filesystem::path& path,
                                int errno_value);
 
-// A file opened for writing, whose bytes reach the disk before close() returns.
+// A file opened for writing, whose bytes reach the disk before close() returns, and in pieces on
+// the way: one long wait at the end could not be told from a disk that is gone. On a slow disk the
+// pieces become small, so that one of them takes about a second.
 // One owner thread. Removing a half-written file is the caller's choice.
 class OutputFile {
  public:
   [[nodiscard]] static Result<OutputFile> create(const std::filesystem::path& path);
+  // The same, and counts what the system has taken and what has reached the disk.
+  [[nodiscard]] static Result<OutputFile> create(const std::filesystem::path& path,
+                                                 WorkCounter* work);
   OutputFile(OutputFile&& other) noexcept;
   OutputFile& operator=(OutputFile&& other) = delete;
   OutputFile(const OutputFile&) = delete;
@@ -54,10 +60,15 @@ class OutputFile {
   [[nodiscard]] Result<void> close();  // fsync, then close
 
  private:
-  OutputFile(int fd, std::filesystem::path path);
+  OutputFile(int fd, std::filesystem::path path, WorkCounter* work);
+
+  [[nodiscard]] Result<void> sync();  // what was written so far
 
   int fd_;
   std::filesystem::path path_;
+  WorkCounter* work_;  // nullptr: nobody counts
+  std::size_t unsynced_bytes_ = 0;
+  std::size_t piece_bytes_ = std::size_t{1} << 20;  // between two syncs
 };
 
 }  // namespace motley

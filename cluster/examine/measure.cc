@@ -104,7 +104,7 @@ Result<Profile> measure_cluster(const Cluster& cluster,
     for (const DeviceProfile& device : one.devices) merge(profile, device);
     return {};
   };
-  WorkerGroup group(std::move(workers), WorkerGroupOptions{}, log);
+  WorkerGroup group(std::move(workers), {.start_timeout_s = config.comm.start_timeout_s}, log);
   MOTLEY_TRY(group.run(on_event));
   for (const Machine& machine : cluster.machines) {
     for (const std::string& device : machine.devices) {

@@ -122,7 +122,7 @@ Result<ProbeReport> probe_links(const Cluster& cluster,
   MOTLEY_TRY(apply_transport(transport, workers));
   log.info(transport.reason);
   ProbeFollower follower(cluster);
-  WorkerGroup group(std::move(workers), WorkerGroupOptions{}, log);
+  WorkerGroup group(std::move(workers), {.start_timeout_s = options.comm.start_timeout_s}, log);
   MOTLEY_TRY(
       group.run([&](int worker, const Json& event) { return follower.on_event(worker, event); }));
   return follower.finish();

@@ -17,9 +17,12 @@ struct Advice {
   std::string remedy;
 };
 
+const char* what_next(bool trains) {
+  return trains ? "'--resume' goes on from the last checkpoint" : "run the command again";
+}
+
 Advice advice_on_signal(int signal, bool trains) {
-  const char* next =
-      trains ? "'--resume' goes on from the last checkpoint" : "run the command again";
+  const char* const next = what_next(trains);
   if (signal == SIGKILL) {
     return {"somebody killed it, or its machine ran out of memory",
             fmt::format("look for 'Out of memory' in that machine's 'dmesg'; {}", next)};
@@ -30,7 +33,11 @@ Advice advice_on_signal(int signal, bool trains) {
   return {"the program crashed", fmt::format("see the worker's log; {}", next)};
 }
 
-std::string remedy_of_exit(int status, bool ssh) {
+std::string remedy_of_exit(int status, bool ssh, bool trains) {
+  if (status == static_cast<int>(ErrorCode::kTerminated)) {
+    return fmt::format("it ended because it no longer heard of this program; {}",
+                       what_next(trains));
+  }
   if (ssh && status == 255) {
     return "ssh could not connect or was cut off: the same ssh command must run 'true' there "
            "without asking for a password";
@@ -60,13 +67,26 @@ std::size_t first_cause(std::span<const Failure> failures) {
 }
 
 std::string describe_activity(const Activity& activity) {
-  if (!activity.ready) return "before it was ready";
+  if (!activity.ready) {
+    return activity.task.empty() ? "before it was ready"
+                                 : fmt::format("before it was ready, {}", activity.task);
+  }
+  if (!activity.task.empty()) return fmt::format("while it was {}", activity.task);
   if (activity.doing.empty()) {
     return activity.step > 0 ? fmt::format("after step {}", activity.step)
                              : "before its first step";
   }
   if (activity.step <= 0) return fmt::format("while it did {}", activity.doing);
   return fmt::format("while it did {} of step {}", activity.doing, activity.step);
+}
+
+Error lease_lapsed(const std::string& name, double silence_s, bool trains) {
+  return {
+      ErrorCode::kPeer,
+      fmt::format("{} ended because it heard nothing of this program for {:g} s", name, silence_s),
+      "this program was stopped, or its machine slept or was cut off; workers do not go on "
+      "alone",
+      what_next(trains)};
 }
 
 Error describe_death(const std::string& name,
@@ -88,7 +108,7 @@ Error describe_death(const std::string& name,
   }
   return {ErrorCode::kPeer, fmt::format("{} exited with status {}{}", name, exit.status, when),
           said.empty() ? "it said nothing about the reason" : said,
-          remedy_of_exit(exit.status, ssh)};
+          remedy_of_exit(exit.status, ssh, trains)};
 }
 
 }  // namespace motley

@@ -39,10 +39,15 @@ struct Activity {
   bool ready = false;
   std::int64_t step = 0;  // 0 = unknown
   std::string doing;      // "forward of micro-batch 3"
+  std::string task;       // "loading parameters: 3.2 of 20.1 GB"; mostly empty
 };
 
-// "while it did forward of micro-batch 3 of step 12", "after step 12", "before it was ready".
+// "while it did forward of micro-batch 3 of step 12", "after step 12", "before it was ready,
+// loading parameters: 3.2 of 20.1 GB".
 [[nodiscard]] std::string describe_activity(const Activity& activity);
+
+// The error for a worker that ended because it did not hear of this launcher for its lease.
+[[nodiscard]] Error lease_lapsed(const std::string& name, double silence_s, bool trains);
 
 // The error for a worker that ended without an error event. One that does not train has no steps to
 // tell of and nothing to resume. `ssh` tells whether it was started through ssh, which has exit

@@ -20,6 +20,10 @@ struct ProcessExit {
   int signal = 0;  // the signal that ended it; 0 = it exited
 };
 
+// Raises this process's limit of open files as far as the system allows without asking: each
+// worker takes five. Who needs more than that is told when a pipe cannot be made.
+void allow_many_files();
+
 class Process {
  public:
   // argv[0] is looked up in PATH. kPeer when it cannot be started. REQUIRES: argv is not empty.

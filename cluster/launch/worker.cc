@@ -36,8 +36,8 @@ Worker::Worker(WorkerSpec spec, LineSink on_line)
       events_(kEventBytesMax),
       errors_(kErrorLineBytesMax) {}
 
-Result<void> Worker::start(const std::filesystem::path& log_folder) {
-  if (!log_folder.empty()) {
+Result<void> Worker::start(const std::filesystem::path& log_folder, double lease_s) {
+  if (!log_folder.empty() && !log_file_.is_open()) {
     const auto path = log_folder / fmt::format("{}.log", spec_.job.rank.value);
     log_file_.open(path, std::ios::app);
     if (!log_file_) return file_error("write", path, errno);
@@ -47,9 +47,21 @@ Result<void> Worker::start(const std::filesystem::path& log_folder) {
   if (!process) return with_context(std::move(process).error(), spec_.name);
   process_.emplace(std::move(process).value());
   running_ = true;
-  heard_at_s = now_s();
-  send({{"job", job_to_json(spec_.job)}});
+  to_start = false;
+  heard_at_s = got_on_at_s = now_s();
+  spec_.job.lease_s = lease_s;
+  input_.open(std::move(process_->input()));
+  input_.send({{"job", job_to_json(spec_.job)}});
   return {};
+}
+
+void Worker::start_over(double at_s) {
+  MOTLEY_CHECK(!running_ && !greeted_, "{} is still there", spec_.name);
+  process_.reset();
+  quota_.reset();
+  (void)events_.take_rest();
+  to_start = true;
+  start_at_s = at_s;
 }
 
 Result<void> Worker::limit_cpu() {
@@ -63,29 +75,6 @@ Result<void> Worker::limit_cpu() {
   MOTLEY_TRY(quota.add(process_->pid()));
   quota_.emplace(std::move(quota));
   return {};
-}
-
-void Worker::send(const Json& message) {
-  if (!process_ || !process_->input().open()) return;
-  // A worker's words can come back in our messages; bytes that are not UTF-8 must not throw.
-  queued_ += message.dump(-1, ' ', false, Json::error_handler_t::replace);
-  queued_ += '\n';
-  flush();
-}
-
-void Worker::flush() {
-  while (!queued_.empty()) {
-    const ssize_t bytes = ::write(process_->input().get(), queued_.data(), queued_.size());
-    if (bytes < 0 && errno == EINTR) continue;
-    if (bytes < 0 && errno == EAGAIN) return;
-    if (bytes < 0) return close_input();  // it has gone; its exit will tell why
-    queued_.erase(0, static_cast<std::size_t>(bytes));
-  }
-}
-
-void Worker::close_input() {
-  queued_.clear();
-  if (process_) process_->input().reset();
 }
 
 Result<std::vector<Json>> Worker::read_events() {
@@ -149,7 +138,7 @@ void Worker::log_line(const std::string& line) {
 ProcessExit Worker::reap() {
   MOTLEY_CHECK(running_, "{} does not run", spec_.name);
   running_ = false;
-  close_input();
+  input_.close();
   return process_->reap();
 }
 
@@ -159,7 +148,7 @@ void Worker::kill() {
 
 Error Worker::death(const ProcessExit& exit) const {
   return describe_death(spec_.name, exit, activity, spec_.job.verb == "train",
-                        is_ssh(spec_.machine.shell), {last_lines_.begin(), last_lines_.end()});
+                        is_ssh(spec_.machine.shell), last_lines());
 }
 
 }  // namespace motley

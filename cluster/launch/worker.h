@@ -2,6 +2,7 @@
 // said about itself. Mechanism only: what an event means for the group is WorkerGroup's matter.
 #pragma once
 
+#include <cstdint>
 #include <deque>
 #include <fstream>
 #include <functional>
@@ -18,6 +19,7 @@
 #include "cluster/launch/line_splitter.h"
 #include "cluster/launch/process.h"
 #include "cluster/launch/worker_group.h"
+#include "cluster/launch/worker_input.h"
 
 namespace motley {
 
@@ -28,21 +30,16 @@ class Worker {
   // on_line gets each line of the worker's stderr.
   Worker(WorkerSpec spec, LineSink on_line);
 
-  // Starts the process and queues its job. `log_folder` as in WorkerGroupOptions.
-  [[nodiscard]] Result<void> start(const std::filesystem::path& log_folder);
+  // Starts the process and queues its job. Both as in WorkerGroupOptions.
+  [[nodiscard]] Result<void> start(const std::filesystem::path& log_folder, double lease_s);
+  // Forgets a process that has ended before it greeted: start() is to be called again.
+  void start_over(double at_s);
 
   // Applies the machine's cpu_share to the process just started. An error says why that is not
   // possible; the worker is all right without it.
   [[nodiscard]] Result<void> limit_cpu();
 
-  // Queues one message; flush() writes as much as the pipe takes, so a worker that does not read
-  // cannot hold us up. Does nothing once the input is closed.
-  void send(const Json& message);
-  void flush();
-
-  [[nodiscard]] bool has_queued() const { return !queued_.empty(); }
-
-  void close_input();
+  [[nodiscard]] WorkerInput& input() { return input_; }
 
   // Reads what has arrived on stdout, at most one buffer full, and returns the events in it. An
   // error when the worker does not keep to the protocol; nothing it says afterwards counts.
@@ -65,10 +62,24 @@ class Worker {
 
   [[nodiscard]] bool running() const { return running_; }
 
+  [[nodiscard]] bool greeted() const { return greeted_; }  // its hello has come
+
+  // The end of its stderr.
+  [[nodiscard]] std::vector<std::string> last_lines() const {
+    return {last_lines_.begin(), last_lines_.end()};
+  }
+
   [[nodiscard]] Process& process() { return *process_; }
+
+  // Kept by Starter.
+  bool to_start = true;
+  double start_at_s = 0;  // not before
+  int tries = 0;          // that were turned away
 
   // What the worker has said so far; kept by WorkerGroup.
   Activity activity;
+  std::int64_t progress = 0;     // of its last beat
+  double got_on_at_s = now_s();  // when that last changed, or it took another step to be ready
   std::optional<std::string> address;
   bool done = false;
   bool failed = false;          // has reported an error, or broken the protocol
@@ -85,8 +96,8 @@ class Worker {
   std::optional<CpuQuota> quota_;  // removed after the process has gone
   std::optional<Process> process_;
   bool running_ = false;
-  bool greeted_ = false;  // its hello has come
-  std::string queued_;    // for stdin
+  bool greeted_ = false;
+  WorkerInput input_;
   LineSplitter events_;
   LineSplitter errors_;
   std::deque<std::string> last_lines_;  // of stderr

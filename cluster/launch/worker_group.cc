@@ -1,7 +1,6 @@
 #include "cluster/launch/worker_group.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <poll.h>
 
 #include <algorithm>
@@ -14,9 +13,11 @@
 #include "base/clock.h"
 #include "base/system/files.h"
 #include "cluster/launch/failure.h"
+#include "cluster/launch/lease_keeper.h"
+#include "cluster/launch/process.h"
+#include "cluster/launch/starter.h"
 #include "cluster/launch/stop_signals.h"
 #include "cluster/launch/worker.h"
-#include "cluster/launch/worker_command.h"
 
 namespace motley {
 namespace {
@@ -50,7 +51,6 @@ struct WorkerGroup::Impl {
   Result<void> run(const EventHandler& handler);
 
   // The parts of run.
-  Result<void> start_all();
   Result<void> supervise();
   void end_all();
 
@@ -62,11 +62,11 @@ struct WorkerGroup::Impl {
   Result<void> handle_exit(Worker& worker);
   void send_addresses_when_complete();
   void fail(Worker& worker, FailureKind kind, Error error);
+  void got_on(Worker& worker);
 
   // What the group waits for now, until when, and what it means when that does not come.
   Deadline next_deadline() const;
   Result<void> handle_deadline();
-  Error start_timeout() const;
 
   template <class Predicate>
   bool all(Predicate predicate) const {
@@ -74,8 +74,12 @@ struct WorkerGroup::Impl {
                        [&](const auto& worker) { return predicate(*worker); });
   }
 
-  bool all_ended() const {
+  bool none_runs() const {
     return all([](const Worker& worker) { return !worker.running(); });
+  }
+
+  bool all_ended() const {
+    return all([](const Worker& worker) { return !worker.running() && !worker.to_start; });
   }
 
   bool all_done() const {
@@ -97,41 +101,34 @@ struct WorkerGroup::Impl {
   std::vector<std::unique_ptr<Worker>> workers;  // in the order of the specs
   const EventHandler* on_event = nullptr;
   std::optional<StopSignals> signals;
-  std::vector<Failure> failures;  // in the order of their arrival
-  Deadline start_deadline = Deadline::after_s(0);
+  Starter starter{
+      workers,
+      options,
+      {[this](const auto& line) { say(line); }, [this](const auto& line) { warn(line); }}};
+  std::vector<Failure> failures;                    // in the order of their arrival
   Deadline settle_deadline = Deadline::after_s(0);  // meaningful once there is a failure
   Deadline exit_deadline = Deadline::after_s(0);    // meaningful once all are done
   bool addresses_sent = false;
-  bool started = false;  // all were ready
-  bool ending = false;   // events no longer count
-  bool quiet = false;    // there was nothing to handle when last looked
+  bool started = false;               // all were ready
+  bool ending = false;                // events no longer count
+  bool quiet = false;                 // there was nothing to handle when last looked
+  std::optional<LeaseKeeper> keeper;  // ends before the workers do
 };
 
 Result<void> WorkerGroup::Impl::run(const EventHandler& handler) {
   MOTLEY_CHECK(on_event == nullptr, "a worker group runs once");
   on_event = &handler;
   signals.emplace();
-  Result<void> outcome = start_all();
-  if (outcome) outcome = supervise();
+  allow_many_files();
+  if (!options.log_folder.empty()) MOTLEY_TRY(make_folders(options.log_folder));
+  keeper.emplace(options.renewal_s, [this](const std::string& line) {
+    for (const auto& worker : workers) worker->input().renew(line);
+  });
+  const Result<void> outcome = supervise();
+  keeper.reset();
   end_all();
   signals.reset();
   return outcome;
-}
-
-Result<void> WorkerGroup::Impl::start_all() {
-  if (!options.log_folder.empty()) MOTLEY_TRY(make_folders(options.log_folder));
-  start_deadline = Deadline::after_s(options.start_timeout_s);
-  bool warned = false;
-  for (const auto& worker : workers) {
-    MOTLEY_TRY(worker->start(options.log_folder));
-    if (worker->spec().machine.cpu_share <= 0) continue;
-    if (const Result<void> limited = worker->limit_cpu();
-        !limited && !std::exchange(warned, true)) {
-      warn(fmt::format("{} runs without its CPU share: {}", worker->spec().name,
-                       limited.error().cause));
-    }
-  }
-  return {};
 }
 
 Result<void> WorkerGroup::Impl::supervise() {
@@ -139,7 +136,9 @@ Result<void> WorkerGroup::Impl::supervise() {
     if (!failures.empty()) {
       const std::size_t first = first_cause(failures);
       const bool certain = failures[first].kind == FailureKind::kCertain;
-      if (certain || settle_deadline.passed() || all_ended()) return failures[first].error;
+      if (certain || settle_deadline.passed() || none_runs()) return failures[first].error;
+    } else {
+      MOTLEY_TRY(starter.start_due());
     }
     const Deadline deadline = next_deadline();
     MOTLEY_TRY(wait_and_handle(deadline));
@@ -151,17 +150,17 @@ Result<void> WorkerGroup::Impl::supervise() {
 void WorkerGroup::Impl::end_all() {
   ending = true;
   for (const auto& worker : workers) {
-    worker->send({{"stop", true}});
-    worker->close_input();
+    worker->input().send({{"stop", true}});
+    worker->input().close();
   }
   const Deadline grace = Deadline::after_s(options.kill_grace_s);
-  while (!all_ended() && !grace.passed()) {
+  while (!none_runs() && !grace.passed()) {
     // The only error while ending is a second signal: somebody is in a hurry.
     if (!wait_and_handle(grace)) break;
   }
   for (const auto& worker : workers) worker->kill();
   const Deadline gone = Deadline::after_s(1);
-  while (!all_ended() && !gone.passed()) (void)wait_and_handle(gone);
+  while (!none_runs() && !gone.passed()) (void)wait_and_handle(gone);
   for (const auto& worker : workers) {
     if (worker->running()) warn(fmt::format("{} cannot be killed", worker->spec().name));
   }
@@ -178,7 +177,9 @@ Result<void> WorkerGroup::Impl::wait_and_handle(const Deadline& deadline) {
   for (const auto& worker : workers) {
     if (!worker->running()) continue;
     Process& process = worker->process();
-    if (worker->has_queued()) watch(process.input().get(), POLLOUT, Stream::kInput, worker.get());
+    if (const int fd = worker->input().waits_for(); fd >= 0) {
+      watch(fd, POLLOUT, Stream::kInput, worker.get());
+    }
     if (worker->output_open()) watch(process.output().get(), POLLIN, Stream::kOutput, worker.get());
     if (worker->errors_open()) watch(process.errors().get(), POLLIN, Stream::kErrors, worker.get());
     watch(process.exit_fd(), POLLIN, Stream::kExit, worker.get());
@@ -193,7 +194,7 @@ Result<void> WorkerGroup::Impl::wait_and_handle(const Deadline& deadline) {
     const auto [stream, worker] = watches[i];
     switch (stream) {
       case Stream::kInput:
-        worker->flush();
+        worker->input().flush();
         break;
       case Stream::kOutput:
         MOTLEY_TRY(handle_output(*worker));
@@ -228,7 +229,8 @@ Result<void> WorkerGroup::Impl::handle_output(Worker& worker) {
 Result<void> WorkerGroup::Impl::handle_event(Worker& worker, const Json& event) {
   worker.heard_at_s = now_s();
   const auto kind = event["event"].get<std::string>();
-  if (kind == "hello") return {};
+  if (kind != "beat") got_on(worker);
+  if (kind == "hello") return starter.greeted(worker), Result<void>();
   if (kind == "address") {
     Result<std::string> address = json_get<std::string>(event, "address", worker.spec().name);
     if (!address) return fail(worker, FailureKind::kCertain, address.error()), Result<void>();
@@ -248,6 +250,16 @@ Result<void> WorkerGroup::Impl::handle_event(Worker& worker, const Json& event) 
     const Result<std::string> doing = json_get<std::string>(event, "doing", worker.spec().name);
     if (step) worker.activity.step = *step;
     if (doing) worker.activity.doing = *doing;
+    const Result<std::string> task = json_get<std::string>(event, "task", worker.spec().name);
+    if (task) worker.activity.task = *task;
+    const Result<std::int64_t> progress =
+        json_get<std::int64_t>(event, "progress", worker.spec().name);
+    if (progress && std::exchange(worker.progress, *progress) != *progress) got_on(worker);
+  } else if (kind == "lapsed") {
+    const auto silence_s = json_get<double>(event, "silence_s", worker.spec().name);
+    fail(worker, FailureKind::kCertain,
+         lease_lapsed(worker.spec().name, silence_s ? *silence_s : options.lease_s,
+                      worker.spec().job.verb == "train"));
   } else if (kind == "error") {
     Error error = error_from_json(event);
     const FailureKind failure = failure_kind(error);
@@ -258,7 +270,14 @@ Result<void> WorkerGroup::Impl::handle_event(Worker& worker, const Json& event) 
   return {};
 }
 
+void WorkerGroup::Impl::got_on(Worker& worker) {
+  worker.got_on_at_s = now_s();
+  if (keeper) keeper->got_on();
+}
+
 Result<void> WorkerGroup::Impl::hand_on(const Worker& worker, const Json& event) {
+  std::optional<LeaseKeeper::Work> work;
+  if (keeper) work.emplace(*keeper);
   const auto found = std::find_if(workers.begin(), workers.end(),
                                   [&](const auto& other) { return other.get() == &worker; });
   return (*on_event)(static_cast<int>(found - workers.begin()), event);
@@ -269,6 +288,7 @@ Result<void> WorkerGroup::Impl::handle_exit(Worker& worker) {
   for (int i = 0; i < kDrainReads && worker.errors_open(); ++i) worker.read_errors();
   for (int i = 0; i < kDrainReads && worker.output_open(); ++i) MOTLEY_TRY(handle_output(worker));
   if (ending || worker.failed) return {};
+  if (failures.empty() && starter.starts_again(worker, exit)) return {};
   if (!worker.done) {
     fail(worker, FailureKind::kCertain, worker.death(exit));
   } else if (exit.signal != 0 || exit.status != 0) {
@@ -283,7 +303,8 @@ void WorkerGroup::Impl::send_addresses_when_complete() {
   addresses_sent = true;
   Json addresses = Json::array();
   for (const auto& worker : workers) addresses.push_back(*worker->address);
-  for (const auto& worker : workers) worker->send({{"addresses", addresses}});
+  for (const auto& worker : workers) worker->input().send({{"addresses", addresses}});
+  starter.addresses_sent();
 }
 
 void WorkerGroup::Impl::fail(Worker& worker, FailureKind kind, Error error) {
@@ -294,7 +315,7 @@ void WorkerGroup::Impl::fail(Worker& worker, FailureKind kind, Error error) {
 
 Deadline WorkerGroup::Impl::next_deadline() const {
   if (!failures.empty()) return settle_deadline;
-  if (!started) return start_deadline;
+  if (!started) return Deadline::after_s(starter.idle_s());
   if (all_done()) return exit_deadline;
   double longest_silence_s = 0;
   for (const auto& worker : workers) {
@@ -306,7 +327,11 @@ Deadline WorkerGroup::Impl::next_deadline() const {
 
 Result<void> WorkerGroup::Impl::handle_deadline() {
   if (!failures.empty()) return {};
-  if (!started) return start_timeout();
+  if (!started) {
+    if (!quiet) return {};
+    const std::optional<Error> late = starter.look();
+    return late ? Result<void>(*late) : Result<void>();
+  }
   if (all_done()) {
     for (const auto& worker : workers) {
       if (worker->running()) warn(fmt::format("{} did not end by itself", worker->spec().name));
@@ -327,21 +352,6 @@ Result<void> WorkerGroup::Impl::handle_deadline() {
         "wake the machine or check its network; '--resume' goes on from the last checkpoint"};
   }
   return {};
-}
-
-Error WorkerGroup::Impl::start_timeout() const {
-  std::vector<std::string> late;
-  bool ssh = false;
-  for (const auto& worker : workers) {
-    if (worker->activity.ready) continue;
-    late.push_back(worker->spec().name);
-    ssh = ssh || is_ssh(worker->spec().machine.shell);
-  }
-  return {ErrorCode::kPeer,
-          fmt::format("not ready after {:g} s: {}", options.start_timeout_s, fmt::join(late, ", ")),
-          "loading the program and connecting took too long",
-          ssh ? "the same ssh command must run 'true' there without asking for a password"
-              : "see the workers' logs; the machine may be overloaded"};
 }
 
 WorkerGroup::WorkerGroup(std::vector<WorkerSpec> workers,

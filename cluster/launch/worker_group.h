@@ -28,8 +28,10 @@ struct WorkerSpec {
 };
 
 struct WorkerGroupOptions {
-  double start_timeout_s = 60;   // from start to "ready" of all
+  double start_timeout_s = 60;   // without any progress before "ready"
   double silence_timeout_s = 8;  // without any event, a worker counts as frozen
+  double lease_s = 8;            // a worker that hears nothing of us for so long ends by itself
+  double renewal_s = 0.5;        // between two words to each worker
   double kill_grace_s = 0.5;     // from asking a worker to end to killing it
   std::filesystem::path
       log_folder;  // each worker's stderr is added to <folder>/<rank>.log; "" = none
@@ -53,7 +55,8 @@ class WorkerGroup {
   // the handler's error. In every case all processes have ended when it returns, and the *first*
   // cause is what it returns (cluster/launch/failure.h): a worker's death, as "<name> was killed by
   // signal 9 (Killed), while it did <what it last said>" (kPeer), or its own error event, or its
-  // silence (kPeer), or kInterrupted / kTerminated. REQUIRES: called once.
+  // standstill before it was ready, or its silence (kPeer), or kInterrupted / kTerminated.
+  // REQUIRES: called once.
   [[nodiscard]] Result<void> run(const EventHandler& on_event);
 
  private:

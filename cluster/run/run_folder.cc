@@ -2,8 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <system_error>
+
 #include "base/json.h"
 #include "base/system/files.h"
+#include "cluster/run/epoch.h"
 
 namespace motley {
 namespace {
@@ -24,12 +27,20 @@ Error damaged(Error error, const std::vector<CheckpointInfo>& checkpoints) {
 }  // namespace
 
 Result<void> RunFolder::create() const {
-  if (std::filesystem::exists(metrics_path()) || !list_checkpoints(dir_).empty()) {
+  std::error_code code;
+  const bool was_finished = std::filesystem::exists(report_path(), code);
+  if (was_finished || !list_checkpoints(dir_).empty()) {
     return Error{ErrorCode::kConfig, fmt::format("{} already holds a run", dir_.string()),
                  "a run is never overwritten",
                  "go on with it by --resume, or choose another folder by --run"};
   }
-  return make_folders(dir_);
+  MOTLEY_TRY(make_folders(dir_));
+  if (!std::filesystem::exists(metrics_path(), code)) return {};
+  MOTLEY_ASSIGN(const std::uint32_t epoch, current_epoch(dir_));
+  std::filesystem::rename(metrics_path(), dir_ / fmt::format("metrics.epoch-{}.jsonl", epoch),
+                          code);
+  if (code) return file_error("put away", metrics_path(), code.value());
+  return {};
 }
 
 Result<CheckpointInfo> RunFolder::newest_checkpoint() const {

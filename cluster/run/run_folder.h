@@ -36,7 +36,8 @@ class RunFolder {
   [[nodiscard]] std::filesystem::path log_dir() const { return dir_ / "log"; }
 
   // Makes the folder for a run that starts afresh. kConfig when a run already lies there: it is
-  // never overwritten.
+  // never overwritten. Of one that ended before its first checkpoint nothing can go on: its metrics
+  // are put away as metrics.epoch-N.jsonl, and its folder can be used again.
   [[nodiscard]] Result<void> create() const;
 
   // The newest checkpoint, every byte of it checked. kConfig when there is none, kCorrupt when it

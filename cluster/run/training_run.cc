@@ -13,6 +13,7 @@
 #include "cluster/launch/worker_group.h"
 #include "cluster/launch/workers.h"
 #include "cluster/run/checkpoint_committer.h"
+#include "cluster/run/epoch.h"
 #include "cluster/run/metrics.h"
 #include "cluster/run/metrics_file.h"
 #include "cluster/run/pace_watch.h"
@@ -141,7 +142,9 @@ Result<TrainingSummary> run_training(const PreparedRun& run,
       training_workers(run.cluster, run.plan, run.config, request.stage_program, run.folder.dir());
   MOTLEY_TRY(apply_transport(run.transport, workers));
   if (workers.size() > 1) log.info(run.transport.reason);
+  MOTLEY_ASSIGN(const std::uint32_t epoch, begin_epoch(run.folder.dir()));
   for (WorkerSpec& worker : workers) {
+    worker.job.epoch = epoch;
     worker.job.stop_after = request.stop_after;
     if (run.resume_from) {
       worker.job.resume_from = std::filesystem::absolute(run.resume_from->folder).string();
@@ -157,6 +160,7 @@ Result<TrainingSummary> run_training(const PreparedRun& run,
                     run.first_step - 1, last);
   RunFollower follower(run, std::move(metrics_file), progress, log);
   WorkerGroupOptions options;
+  options.start_timeout_s = run.config.comm.start_timeout_s;
   options.log_folder = run.folder.log_dir();
   options.before_log = [&] { progress.clear(); };
   WorkerGroup group(std::move(workers), options, log);

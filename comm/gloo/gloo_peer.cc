@@ -1,5 +1,6 @@
 #include "comm/gloo/gloo_peer.h"
 
+#include <fmt/format.h>
 #include <pthread.h>
 
 #include <csignal>
@@ -21,6 +22,10 @@ constexpr std::uint64_t kEarlyBytesMax = 256ULL << 20;  // of messages nobody as
 constexpr milliseconds kForever = std::chrono::hours(24 * 365);
 constexpr milliseconds kAtOnce{1};
 
+Deadline forever() {
+  return Deadline::after_s(std::chrono::duration<double>(kForever).count());
+}
+
 }  // namespace
 
 void block_sigpipe() {
@@ -34,10 +39,10 @@ GlooPeer::GlooPeer(const std::shared_ptr<gt::Device>& device,
                    Rank self,
                    Rank rank,
                    int rank_count,
-                   double timeout_s)
+                   Patience patience)
     : self_(self),
       rank_(rank),
-      timeout_(static_cast<std::int64_t>(timeout_s * 1000)),
+      patience_(patience),
       context_(device->createContext(self.value, rank_count)) {
   context_->setTimeout(std::chrono::hours(1));  // connect() is ended by wait_connected() instead
   pair_ = context_->createPair(rank.value).get();
@@ -57,10 +62,11 @@ void GlooPeer::start_connecting(std::vector<char> peer_address) {
 Result<void> GlooPeer::wait_connected(Deadline deadline) {
   {
     std::unique_lock lock(mutex_);
-    const bool decided =
-        changed_.wait_until(lock, deadline.time(), [&] { return connected_ || !lost_.empty(); });
+    const auto decided = [&] { return connected_ || !lost_.empty(); };
+    while (!changed_.wait_until(lock, deadline.time(), decided) && !deadline.passed()) {
+    }
     if (connected_ && lost_.empty()) return {};
-    if (decided) return peer_unreachable(rank_, lost_);
+    if (decided()) return peer_unreachable(rank_, lost_);
   }
   lose("it did not connect in time");
   return peer_unreachable(rank_, "nothing came within the time given");
@@ -114,8 +120,8 @@ void GlooPeer::lose(const std::string& cause) {
   std::deque<Operation> dropped;
   {
     const std::lock_guard lock(mutex_);
-    if (reading_ != nullptr) reading_->abortWaitRecv();
-    if (writing_ != nullptr) writing_->abortWaitSend();
+    if (reading_.buffer != nullptr) reading_.buffer->abortWaitRecv();
+    if (writing_.buffer != nullptr) writing_.buffer->abortWaitSend();
     for (auto& [tag, operation] : sends_) dropped.push_back(std::move(operation));
     for (auto& [tag, operations] : receives_) {
       for (auto& operation : operations) dropped.push_back(std::move(operation));
@@ -146,7 +152,7 @@ void GlooPeer::watch(const std::vector<char>& peer_address) {
 void GlooPeer::read() {
   block_sigpipe();
   MessageHeader header{};
-  if (!receive(&header, sizeof header, kHeaderSlot, kForever)) return;
+  if (!receive(&header, sizeof header, kHeaderSlot, forever())) return;
   if (header.tag != kHelloTag || header.bytes != static_cast<std::uint64_t>(rank_.value)) {
     lose("another process answered at its address");
     return;
@@ -156,7 +162,7 @@ void GlooPeer::read() {
     connected_ = true;
     changed_.notify_all();
   }
-  while (receive(&header, sizeof header, kHeaderSlot, kForever) && read_message(header)) {
+  while (receive(&header, sizeof header, kHeaderSlot, forever()) && read_message(header)) {
   }
 }
 
@@ -168,7 +174,7 @@ bool GlooPeer::read_message(const MessageHeader& header) {
   auto place = place_for(header);
   if (!place) return false;
   const auto room = place->buffer.message_room();
-  const bool came = receive(room.data(), header.bytes, kMessageSlot, timeout_);
+  const bool came = receive(room.data(), header.bytes, kMessageSlot, patience_.deadline());
   if (place->asked_for) {
     place->completion->finish(came ? received(rank_, std::move(place->buffer), header.bytes)
                                    : Result<Buffer>(peer_lost(rank_, loss())));
@@ -245,32 +251,43 @@ std::optional<std::pair<Tag, GlooPeer::Operation>> GlooPeer::next_send() {
   return next;
 }
 
-bool GlooPeer::receive(void* bytes, std::size_t count, Slot slot, milliseconds timeout) {
+bool GlooPeer::receive(void* bytes, std::size_t count, Slot slot, Deadline deadline) {
   const auto buffer = context_->createUnboundBuffer(bytes, count);
-  return enter(reading_, buffer.get()) && leave(reading_, [&] {
+  return enter(reading_, buffer.get(), deadline) && leave(reading_, [&] {
            buffer->recv(rank_.value, slot);
-           return buffer->waitRecv(nullptr, timeout);
+           return buffer->waitRecv(nullptr, kForever);
          });
 }
 
 bool GlooPeer::send_whole(void* bytes, std::size_t count, Slot slot) {
   const auto buffer = context_->createUnboundBuffer(bytes, count);
-  return enter(writing_, buffer.get()) && leave(writing_, [&] {
+  return enter(writing_, buffer.get(), patience_.deadline()) && leave(writing_, [&] {
            buffer->send(rank_.value, slot);
-           return buffer->waitSend(nullptr, timeout_);
+           return buffer->waitSend(nullptr, kForever);
          });
 }
 
-// Makes the wait visible to lose(), which ends it.
-bool GlooPeer::enter(gt::UnboundBuffer*& current, gt::UnboundBuffer* buffer) {
+void GlooPeer::tick() {
+  {
+    const std::lock_guard lock(mutex_);
+    const auto stands_still = [](const Wait& wait) {
+      return wait.buffer != nullptr && wait.deadline.passed();
+    };
+    if (!stands_still(reading_) && !stands_still(writing_)) return;
+  }
+  lose(fmt::format("a message between the two stood still for {:.3g} s", patience_.timeout_s()));
+}
+
+// Makes the wait visible to lose() and tick(), which end it.
+bool GlooPeer::enter(Wait& current, gt::UnboundBuffer* buffer, Deadline deadline) {
   const std::lock_guard lock(mutex_);
   if (!lost_.empty()) return false;
-  current = buffer;
+  current = {buffer, deadline};
   return true;
 }
 
 template <class Transfer>
-bool GlooPeer::leave(gt::UnboundBuffer*& current, const Transfer& transfer) {
+bool GlooPeer::leave(Wait& current, const Transfer& transfer) {
   bool whole = false;
   try {
     whole = transfer();
@@ -278,7 +295,7 @@ bool GlooPeer::leave(gt::UnboundBuffer*& current, const Transfer& transfer) {
     lose(failure.what());
   }
   const std::lock_guard lock(mutex_);
-  current = nullptr;
+  current.buffer = nullptr;
   return whole;
 }
 

@@ -42,12 +42,12 @@ void block_sigpipe();
 
 class GlooPeer {
  public:
-  // Listens at once. `timeout_s` as in TransportOptions. May throw what Gloo throws.
+  // Listens at once. `patience` as in TransportOptions. May throw what Gloo throws.
   GlooPeer(const std::shared_ptr<gloo::transport::Device>& device,
            Rank self,
            Rank rank,
            int rank_count,
-           double timeout_s);
+           Patience patience);
   ~GlooPeer();
   GlooPeer(const GlooPeer&) = delete;
   GlooPeer& operator=(const GlooPeer&) = delete;
@@ -61,6 +61,10 @@ class GlooPeer {
   // From any thread, as those of Transport.
   Pending send(Tag tag, Buffer buffer);
   Pending recv(Tag tag, Buffer buffer);
+
+  // Looks whether a message stands still. To be called twice a second: a wait of Gloo's own cannot
+  // be prolonged, as one that runs out closes the pair.
+  void tick();
 
   // Ends everything with this peer. The first cause stays.
   void lose(const std::string& cause);
@@ -77,6 +81,12 @@ class GlooPeer {
   struct Operation {
     Buffer buffer;
     std::shared_ptr<Completion> completion = std::make_shared<Completion>();
+  };
+
+  // What one of the threads waits on, and how long it may.
+  struct Wait {
+    gloo::transport::UnboundBuffer* buffer = nullptr;
+    Deadline deadline = Deadline::after_s(0);
   };
 
   struct Place {
@@ -100,17 +110,17 @@ class GlooPeer {
   // --- Gloo, whose exceptions end here ---
 
   // Both return false when the peer is lost, with the reason in loss().
-  bool receive(void* bytes, std::size_t count, Slot slot, std::chrono::milliseconds timeout);
+  bool receive(void* bytes, std::size_t count, Slot slot, Deadline deadline);
   bool send_whole(void* bytes, std::size_t count, Slot slot);
-  bool enter(gloo::transport::UnboundBuffer*& current, gloo::transport::UnboundBuffer* buffer);
+  bool enter(Wait& current, gloo::transport::UnboundBuffer* buffer, Deadline deadline);
   template <class Transfer>
-  bool leave(gloo::transport::UnboundBuffer*& current, const Transfer& transfer);
+  bool leave(Wait& current, const Transfer& transfer);
   void close_connection();
   [[nodiscard]] std::string loss();
 
   const Rank self_;
   const Rank rank_;
-  const std::chrono::milliseconds timeout_;
+  const Patience patience_;
   const std::shared_ptr<gloo::transport::Context> context_;
   gloo::transport::Pair* pair_;  // owned by the context
 
@@ -123,8 +133,8 @@ class GlooPeer {
   std::map<Tag, std::deque<Operation>> receives_;
   std::map<Tag, std::deque<Buffer>> early_;  // came before their receive
   std::uint64_t early_bytes_ = 0;
-  gloo::transport::UnboundBuffer* reading_ = nullptr;  // what the reader waits on
-  gloo::transport::UnboundBuffer* writing_ = nullptr;  // what the writer waits on
+  Wait reading_;  // of the reader
+  Wait writing_;  // of the writer
 
   // The watcher starts the other two, so it is joined first.
   std::thread watcher_;

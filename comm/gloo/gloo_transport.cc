@@ -2,8 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
+#include <condition_variable>
 #include <exception>
+#include <mutex>
 #include <optional>
+#include <stop_token>
 #include <thread>
 #include <utility>
 
@@ -28,8 +32,9 @@ class GlooTransport : public WatchableTransport {
       peers_.push_back(rank == self_
                            ? nullptr
                            : std::make_unique<GlooPeer>(device_, self_, rank, options.rank_count,
-                                                        options.timeout_s));
+                                                        options.patience));
     }
+    ticks_ = std::jthread([this](const std::stop_token& stop) { tick_until(stop); });
   }
 
   // Each pair of ranks has its own address: the text holds one entry a rank, the own one empty.
@@ -70,6 +75,18 @@ class GlooTransport : public WatchableTransport {
   void lose(Rank rank, const std::string& cause) override { peers_[rank.index()]->lose(cause); }
 
  private:
+  void tick_until(const std::stop_token& stop) {
+    block_sigpipe();  // ending a pair may write
+    constexpr std::chrono::milliseconds kBetweenTicks{500};
+    std::unique_lock lock(tick_mutex_);
+    while (!tick_wake_.wait_for(lock, stop, kBetweenTicks, [] { return false; }) &&
+           !stop.stop_requested()) {
+      for (const auto& peer : peers_) {
+        if (peer != nullptr) peer->tick();
+      }
+    }
+  }
+
   [[nodiscard]] std::optional<std::vector<char>> entry_for_self(std::string_view text) const {
     if (!text.starts_with(kAddressPrefix)) return std::nullopt;
     text.remove_prefix(kAddressPrefix.size());
@@ -90,6 +107,9 @@ class GlooTransport : public WatchableTransport {
   const Rank self_;
   const std::shared_ptr<gt::Device> device_;
   std::vector<std::unique_ptr<GlooPeer>> peers_;  // [Rank]; no entry for this rank
+  std::mutex tick_mutex_;
+  std::condition_variable_any tick_wake_;
+  std::jthread ticks_;  // ends before the peers do
 };
 
 // The thread that serves the sockets inherits the blocked signal.

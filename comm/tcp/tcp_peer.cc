@@ -23,9 +23,12 @@ constexpr std::size_t kDirectBytesMax = std::size_t{16} << 10;
 
 }  // namespace
 
-TcpPeer::TcpPeer(asio::io_context& io, Rank rank, double timeout_s, std::uint64_t early_bytes_max)
+TcpPeer::TcpPeer(asio::io_context& io,
+                 Rank rank,
+                 Patience patience,
+                 std::uint64_t early_bytes_max)
     : io_(io),
-      timeout_s_(timeout_s),
+      patience_(patience),
       mailbox_(rank, early_bytes_max),
       queue_(rank),
       reader_(mailbox_) {}
@@ -53,7 +56,8 @@ void TcpPeer::join(TcpStream stream) {
   const std::lock_guard lock(mutex_);
   stream_.emplace(std::move(stream));
   stream_->grow();
-  received_at_ = sent_at_ = unstuck_at_ = SteadyClock::now();
+  received_at_ = sent_at_ = SteadyClock::now();
+  stuck_until_ = patience_.deadline();
   read();
   write();
 }
@@ -161,9 +165,10 @@ void TcpPeer::tick(SteadyClock::time_point now, bool overslept) {
   const bool is_idle = queue_.idle() && !stream_->blocked();
   if (has_moved || is_idle) {
     sent_bytes_ = stream_->sent_bytes();
-    unstuck_at_ = now;
-  } else if (std::chrono::duration<double>(now - unstuck_at_).count() > timeout_s_) {
-    return lose(fmt::format("it has taken nothing of a message for {:.3g} s", timeout_s_));
+    stuck_until_ = patience_.deadline();
+  } else if (stuck_until_.passed()) {
+    return lose(
+        fmt::format("it has taken nothing of a message for {:.3g} s", patience_.timeout_s()));
   }
   if (has_moved) {
     sent_at_ = now;

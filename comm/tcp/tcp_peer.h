@@ -29,7 +29,10 @@ namespace motley {
 class TcpPeer {
  public:
   // As in TransportOptions.
-  TcpPeer(boost::asio::io_context& io, Rank rank, double timeout_s, std::uint64_t early_bytes_max);
+  TcpPeer(boost::asio::io_context& io,
+          Rank rank,
+          Patience patience,
+          std::uint64_t early_bytes_max);
 
   [[nodiscard]] Pending send(Tag tag, Buffer buffer);
   [[nodiscard]] Pending recv(Tag tag, Buffer buffer);
@@ -59,7 +62,7 @@ class TcpPeer {
   void lose(const std::string& cause);
 
   boost::asio::io_context& io_;
-  const double timeout_s_;
+  const Patience patience_;
   Mailbox mailbox_;  // recv() needs no mutex_
   SendQueue queue_;  // nor does push()
 
@@ -78,7 +81,8 @@ class TcpPeer {
   std::uint64_t sent_bytes_ = 0;
   SteadyClock::time_point received_at_;
   SteadyClock::time_point sent_at_;
-  SteadyClock::time_point unstuck_at_;  // when nothing that was to leave stood still
+  Deadline stuck_until_ =
+      patience_.deadline();  // moved on when nothing that is to leave stands still
 };
 
 }  // namespace motley

@@ -63,7 +63,7 @@ class TcpTransport : public LocatingTransport {
       : self_(options.rank), group_(std::move(group)), ticker_(io_) {
     for (Rank rank{0}; rank.value < options.rank_count; ++rank.value) {
       peers_.push_back(rank == self_ ? nullptr
-                                     : std::make_unique<TcpPeer>(io_, rank, options.timeout_s,
+                                     : std::make_unique<TcpPeer>(io_, rank, options.patience,
                                                                  options.early_bytes_max));
     }
     joined_.resize(peers_.size());
@@ -146,10 +146,10 @@ class TcpTransport : public LocatingTransport {
   Result<void> wait_for_all(Deadline deadline) {
     const auto missing = [this] { return std::ranges::find(joined_, false); };
     std::unique_lock lock(mutex_);
-    if (changed_.wait_until(lock, deadline.time(),
-                            [&] { return refusal_ || missing() == joined_.end(); })) {
-      return refusal_ ? Result<void>(*refusal_) : Result<void>();
+    const auto decided = [&] { return refusal_ || missing() == joined_.end(); };
+    while (!changed_.wait_until(lock, deadline.time(), decided) && !deadline.passed()) {
     }
+    if (decided()) return refusal_ ? Result<void>(*refusal_) : Result<void>();
     const Rank rank{static_cast<std::int32_t>(missing() - joined_.begin())};
     lock.unlock();
     return peer_unreachable(rank, why_missing(rank));

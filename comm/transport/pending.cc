@@ -16,7 +16,9 @@ void Bell::ring() {
 
 bool Bell::wait(Deadline deadline) {
   std::unique_lock lock(mutex_);
-  if (!changed_.wait_until(lock, deadline.time(), [&] { return rung_; })) return false;
+  while (!changed_.wait_until(lock, deadline.time(), [&] { return rung_; })) {
+    if (deadline.passed()) return false;
+  }
   rung_ = false;
   return true;
 }
@@ -52,7 +54,8 @@ bool Completion::done() const {
 Result<Buffer> Completion::wait(Deadline deadline, const std::string& what) {
   const double given_s = deadline.left_s();
   std::unique_lock lock(mutex_);
-  if (!changed_.wait_until(lock, deadline.time(), [&] { return outcome_.has_value(); })) {
+  while (!changed_.wait_until(lock, deadline.time(), [&] { return outcome_.has_value(); })) {
+    if (!deadline.passed()) continue;  // others of the group got on meanwhile
     return Error{ErrorCode::kPeer,
                  fmt::format("waiting for {}: nothing came within {:.3g} s", what, given_s),
                  "the other process stopped, is far behind, or the network lost it",

@@ -63,7 +63,7 @@ struct TransportOptions {
   int rank_count = 1;
   std::string bind_address;  // numeric; "" = loopback, for ranks of one machine
   std::string interface;     // "" = the interface that holds bind_address
-  double timeout_s = 60;     // longest that a message, once begun, may stand still (gloo, tcp)
+  Patience patience = 60;    // longest that a message, once begun, may stand still (gloo, tcp)
   std::uint32_t epoch = 1;   // tcp: ranks of another epoch are refused
   // tcp: the most memory that messages of one peer take before they are asked for; more of them
   // wait in the network.

@@ -1,11 +1,12 @@
 // Activity: what a rank is doing right now, written by the compute thread at every action and read
-// by the thread that sends signs of life. Lock-free.
+// by the thread that sends signs of life, with how much work was done. Lock-free.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 #include <string>
 
+#include "base/work_counter.h"
 #include "pipeline/schedule/action.h"
 
 namespace motley {
@@ -18,12 +19,16 @@ class Activity {
                       (static_cast<std::uint64_t>(action.micro.value & 0xFFFFF) << 6) |
                       (static_cast<std::uint64_t>(action.kind) + 1),
                   std::memory_order_relaxed);
+    work_.add_one();  // what was under way before is finished
   }
 
   // Between schedules: starting, saving, ending.
   void clear(std::int64_t step) {
     packed_.store(static_cast<std::uint64_t>(step) << 40, std::memory_order_relaxed);
   }
+
+  // Everything that this process has finished, actions included. Any thread adds to it.
+  [[nodiscard]] WorkCounter& work() { return work_; }
 
   [[nodiscard]] std::int64_t step() const {
     return static_cast<std::int64_t>(packed_.load(std::memory_order_relaxed) >> 40);
@@ -39,6 +44,7 @@ class Activity {
   }
 
  private:
+  WorkCounter work_;
   std::atomic<std::uint64_t> packed_{0};  // step:24 | chunk:14 | micro:20 | kind + 1:6
 };
 

@@ -50,7 +50,7 @@ Executor::Executor(
       compute_(compute),
       activity_(activity),
       options_(options),
-      sender_(link, options.timeout_s, options.codecs_beside),
+      sender_(link, options.patience, options.codecs_beside),
       receiver_(options.codecs_beside) {}
 
 Result<RunTimes> Executor::run(const Schedule& schedule, const BatchPosition& position) {
@@ -98,7 +98,7 @@ Result<void> Executor::begin_sums() {
   if (tasks.empty()) return {};
   if (reducer_ == nullptr) {
     MOTLEY_ASSIGN(reducer_,
-                  GradientReducer::make(link_, self_, options_.gradients, options_.timeout_s));
+                  GradientReducer::make(link_, self_, options_.gradients, options_.patience));
   }
   return reducer_->begin(position_.step, tasks);
 }
@@ -293,7 +293,7 @@ Result<void> Executor::vote() {
   MOTLEY_ASSIGN(
       const auto votes,
       all_gather_small(link_, self_, static_cast<int>(schedule_->ranks.size()), position_.step,
-                       mine, compute_.vote_bytes_max(), Deadline::after_s(options_.timeout_s)));
+                       mine, compute_.vote_bytes_max(), options_.patience.deadline()));
   action_wait_s_ += now_s() - start_s;
   return compute_.count_votes(votes);
 }
@@ -342,7 +342,7 @@ void Executor::post_floats(const Action& action,
 
 Result<void> Executor::receive(const Action& posted) {
   MOTLEY_ASSIGN(FrameReceiver::Received received,
-                receiver_.wait(posted, Deadline::after_s(options_.timeout_s)));
+                receiver_.wait(posted, options_.patience.deadline()));
   action_wait_s_ += received.wait_s;
   times_.codec_s += received.read_s;
   buffers_.give(std::move(received.buffer));

@@ -36,7 +36,7 @@ namespace motley {
 struct ExecutorOptions {
   CompressorOptions gradients;  // of sums of gradients between machines; changes the result
   // Changes nothing but when it gives up: the longest wait for one message.
-  double timeout_s = 60;
+  Patience patience = 60;
   // Changes nothing but the time: encodes and decodes on threads of its own.
   bool codecs_beside = false;
 };

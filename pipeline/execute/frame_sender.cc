@@ -8,8 +8,8 @@
 
 namespace motley {
 
-FrameSender::FrameSender(const FrameLink& link, double timeout_s, bool beside)
-    : link_(link), timeout_s_(timeout_s) {
+FrameSender::FrameSender(const FrameLink& link, Patience patience, bool beside)
+    : link_(link), patience_(patience) {
   if (beside) thread_ = std::thread([this] { work(); });
 }
 
@@ -77,7 +77,7 @@ Result<void> FrameSender::reclaim(bool wait_for_all) {
       std::swap(sent_[kept++], sent);
       continue;
     }
-    MOTLEY_ASSIGN(Buffer buffer, sent.pending.wait(Deadline::after_s(timeout_s_), sent.words));
+    MOTLEY_ASSIGN(Buffer buffer, sent.pending.wait(patience_.deadline(), sent.words));
     buffers_.give(std::move(buffer));
   }
   sent_.resize(kept);

@@ -35,7 +35,7 @@ class FrameSender {
   };
 
   // The link's transport must outlive it. `beside`: on a thread of its own.
-  FrameSender(const FrameLink& link, double timeout_s, bool beside);
+  FrameSender(const FrameLink& link, Patience patience, bool beside);
   // Abandons what is under way.
   ~FrameSender();
   FrameSender(const FrameSender&) = delete;
@@ -63,7 +63,7 @@ class FrameSender {
 
   // Of the thread that fills; of finish() while nothing is to be filled.
   FrameLink link_;
-  const double timeout_s_;
+  const Patience patience_;
   BufferPool buffers_;
   std::vector<Sent> sent_;
 

@@ -11,21 +11,19 @@ namespace motley {
 Result<std::unique_ptr<GradientReducer>> GradientReducer::make(const FrameLink& link,
                                                                Rank self,
                                                                const CompressorOptions& options,
-                                                               double timeout_s) {
+                                                               Patience patience) {
   // Refused now rather than at the end of the first step.
   MOTLEY_TRY(FeedbackEncoder::make(options));
-  return std::unique_ptr<GradientReducer>(new GradientReducer(link, self, options, timeout_s));
+  return std::unique_ptr<GradientReducer>(new GradientReducer(link, self, options, patience));
 }
 
 GradientReducer::GradientReducer(const FrameLink& link,
                                  Rank self,
                                  CompressorOptions options,
-                                 double timeout_s)
-    : self_(self),
-      options_(std::move(options)),
-      timeout_s_(timeout_s),
-      link_(link),
-      thread_([this] { work(); }) {}
+                                 Patience patience)
+    : self_(self), options_(std::move(options)), patience_(patience), link_(link), thread_([this] {
+        work();
+      }) {}
 
 GradientReducer::~GradientReducer() {
   {
@@ -62,7 +60,7 @@ Result<GradientReducer::Sum*> GradientReducer::sum_for(const Task& task) {
                              task.holders.link_speeds);
     MOTLEY_ASSIGN(sum.encoder, FeedbackEncoder::make(options_));
     MOTLEY_ASSIGN(sum.sum, HierarchicalSum::make(link_, self_, task.id, plan, *sum.encoder,
-                                                 {.timeout_s = timeout_s_}));
+                                                 {.patience = patience_}));
   }
   return &sum;
 }

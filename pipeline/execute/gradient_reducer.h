@@ -45,7 +45,7 @@ class GradientReducer {
 
   // The link's transport must outlive it. kConfig when the options name no codec.
   [[nodiscard]] static Result<std::unique_ptr<GradientReducer>> make(
-      const FrameLink& link, Rank self, const CompressorOptions& options, double timeout_s);
+      const FrameLink& link, Rank self, const CompressorOptions& options, Patience patience);
 
   // Abandons what is under way.
   ~GradientReducer();
@@ -90,7 +90,7 @@ class GradientReducer {
     std::optional<Result<double>> outcome;  // guarded by mutex_: when it ended
   };
 
-  GradientReducer(const FrameLink& link, Rank self, CompressorOptions options, double timeout_s);
+  GradientReducer(const FrameLink& link, Rank self, CompressorOptions options, Patience patience);
 
   Result<Sum*> sum_for(const Task& task);
   Running& running(const SumId& id);
@@ -99,7 +99,7 @@ class GradientReducer {
 
   const Rank self_;
   const CompressorOptions options_;
-  const double timeout_s_;
+  const Patience patience_;
   FrameLink link_;  // of the thread
   std::map<SumId, Sum> sums_;
 

@@ -138,7 +138,7 @@ Result<double> HierarchicalSum::run(std::int64_t step,
     }
     if (next == oldest) {
       // The computing thread has deadlines of its own and abandons the mark when one passes.
-      (void)bell_->wait(Deadline::after_s(options_.timeout_s));
+      (void)bell_->wait(options_.patience.deadline());
       continue;
     }
     bool moved = false;
@@ -209,12 +209,12 @@ bool HierarchicalSum::all_came(const Active& active) {
 // only once it does.
 Result<void> HierarchicalSum::wait_for_any(const Active& oldest) {
   const double start_s = now_s();
-  const bool rang = bell_->wait(Deadline::after_s(options_.timeout_s));
+  const bool rang = bell_->wait(options_.patience.deadline());
   wait_s_ += now_s() - start_s;
   if (rang) return {};
   return Error{ErrorCode::kPeer,
                fmt::format("{}: waiting for rank {}: nothing came within {:.3g} s", words(oldest),
-                           missing_from(oldest).value, options_.timeout_s),
+                           missing_from(oldest).value, options_.patience.timeout_s()),
                "the other process stopped, is far behind, or the network lost it",
                "look at that process's log and at the link to its machine"};
 }
@@ -231,7 +231,7 @@ Rank HierarchicalSum::missing_from(const Active& active) {
 
 Result<void> HierarchicalSum::take(const Active& active, Incoming& incoming) {
   if (!incoming.frame.valid()) return {};
-  auto buffer = incoming.frame.wait(Deadline::after_s(options_.timeout_s));
+  auto buffer = incoming.frame.wait(options_.patience.deadline());
   if (!buffer.ok()) return with_context(std::move(buffer).error(), words(active));
   incoming.buffer = std::move(buffer).value();
   return {};
@@ -239,7 +239,7 @@ Result<void> HierarchicalSum::take(const Active& active, Incoming& incoming) {
 
 Result<void> HierarchicalSum::take_back(const Active& active, Outgoing& outgoing) {
   auto buffer =
-      outgoing.pending.wait(Deadline::after_s(options_.timeout_s),
+      outgoing.pending.wait(options_.patience.deadline(),
                             fmt::format("rank {} to take what was sent", outgoing.to.value));
   if (!buffer.ok()) return with_context(std::move(buffer).error(), words(active));
   buffers_.give(std::move(buffer).value());

@@ -45,7 +45,7 @@ struct SumId {
 
 struct HierarchicalSumOptions {
   int window = 12;  // buckets under way at once; messages of each take about 4 buckets' memory
-  double timeout_s = 60;  // longest wait for one message
+  Patience patience = 60;  // longest wait for one message
 };
 
 class HierarchicalSum {

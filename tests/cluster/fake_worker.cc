@@ -5,13 +5,16 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <iostream>
 #include <string>
+#include <thread>
 
 #include "base/json.h"
+#include "protocol/protocol.h"
 
 namespace motley {
 namespace {
@@ -24,6 +27,37 @@ Json read_message() {
   std::string line;
   if (!std::getline(std::cin, line)) std::exit(0);  // end of file: stop at once
   return *parse_json(line, "stdin");
+}
+
+// The next message that is no lease.
+Json read_order() {
+  Json message = read_message();
+  while (message.contains("lease")) message = read_message();
+  return message;
+}
+
+// So many beats, a while apart, in which so much work was done, in percent.
+void load(const Json& words) {
+  const int count = words[1].get<int>();
+  const int done_each = words[3].get<int>();
+  for (int i = 1; i <= count; ++i) {
+    std::this_thread::sleep_for(std::chrono::duration<double>(words[2].get<double>()));
+    say({{"event", "beat"},
+         {"step", 0},
+         {"doing", "work between steps"},
+         {"task", "loading: " + std::to_string(i * done_each) + " %"},
+         {"progress", i * done_each}});
+  }
+}
+
+// Waits for leases until the group got on so often.
+void hear_leases(int changes) {
+  for (Json last; changes >= 0;) {
+    const Json message = read_message();
+    if (!message.contains("lease") || message["lease"] == last) continue;
+    last = message["lease"];
+    --changes;
+  }
 }
 
 [[noreturn]] void sleep_forever() {
@@ -55,7 +89,9 @@ void do_one(const Json& words) {
   if (verb == "environment") {
     say({{"event", "result"}, {"value", std::getenv(words[1].get<std::string>().c_str())}});
   }
-  if (verb == "message") say({{"event", "result"}, {"message", read_message()}});
+  if (verb == "message") say({{"event", "result"}, {"message", read_order()}});
+  if (verb == "load") load(words);
+  if (verb == "leases") hear_leases(words[1].get<int>());
   if (verb == "print") std::cout << words[1].get<std::string>() << std::endl;
   if (verb == "complain") std::cerr << words[1].get<std::string>() << std::endl;
   if (verb == "flood") std::cout << std::string(words[1].get<std::size_t>(), 'x') << std::flush;
@@ -78,9 +114,9 @@ int run() {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // whatever a test does wrong, nothing stays behind
   const Json options = read_message()["job"]["options"];
   if (!options.contains("raw")) {
-    say({{"event", "hello"}, {"protocol", 1}});
+    say({{"event", "hello"}, {"protocol", kProtocolVersion}});
     say({{"event", "address"}, {"address", "at " + std::to_string(::getpid())}});
-    (void)read_message();
+    (void)read_order();
     say({{"event", "ready"}});
   }
   for (const Json& words : options["script"]) do_one(words);

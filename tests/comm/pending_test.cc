@@ -56,6 +56,43 @@ TEST(Pending, NamesWhatDidNotCome) {
   EXPECT_NE(outcome.error().remedy, "");
 }
 
+TEST(Pending, IsWaitedForWhileTheGroupGetsOn) {
+  ProgressMark group;
+  auto completion = std::make_shared<Completion>();
+  std::jthread others([&] {
+    for (int i = 0; i < 30; ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      group.touch();
+    }
+    completion->finish(Buffer(1));
+  });
+  const auto outcome = Pending(completion).wait(Patience(0.2, group).deadline(), "it");
+  EXPECT_TRUE(outcome.ok()) << describe(outcome.error());
+}
+
+TEST(Bell, IsWaitedForWhileTheGroupGetsOn) {
+  ProgressMark group;
+  Bell bell;
+  std::jthread others([&] {
+    for (int i = 0; i < 30; ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      group.touch();
+    }
+    bell.ring();
+  });
+  EXPECT_TRUE(bell.wait(Patience(0.2, group).deadline()));
+}
+
+TEST(Pending, IsGivenUpAWhileAfterTheGroupGotOnLast) {
+  ProgressMark group;
+  const Deadline deadline = Patience(0.2, group).deadline();
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  group.touch();
+  const double start_s = now_s();
+  EXPECT_FALSE(Pending(std::make_shared<Completion>()).wait(deadline, "it").ok());
+  EXPECT_GE(now_s() - start_s, 0.19);
+}
+
 TEST(Pending, PutsWhatWasWaitedForBeforeAnError) {
   auto completion = std::make_shared<Completion>();
   completion->finish(Error{ErrorCode::kPeer, "rank 3 was lost", "", ""});

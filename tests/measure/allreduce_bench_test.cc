@@ -24,7 +24,7 @@ std::vector<AllreduceSample> measure(const RanksByMachine& machines,
   group.run([&](Rank self) {
     FrameLink link(group.at(self), self, /*epoch=*/1, /*plan_hash=*/0);
     const auto sample =
-        measure_allreduce(link, self, plan, compression, {.window = 3, .timeout_s = 10}, kRuns);
+        measure_allreduce(link, self, plan, compression, {.window = 3, .patience = 10}, kRuns);
     ASSERT_TRUE(sample.ok()) << describe(sample.error());
     samples[self.index()] = *sample;
   });

@@ -144,7 +144,7 @@ TEST(GradientReducer, EndsAtOnceInMidStep) {
   FrameLink link(group.at(Rank{0}), Rank{0}, 1, 2);
   for (const std::size_t first : {std::size_t{0}, std::size_t{500}}) {
     std::vector<float> values(1000);
-    auto reducer = GradientReducer::make(link, Rank{0}, {}, /*timeout_s=*/3600);
+    auto reducer = GradientReducer::make(link, Rank{0}, {}, /*patience=*/3600);
     ASSERT_TRUE((*reducer)->begin(1, {{SumId{}, {{{Rank{0}}, {Rank{1}}}, {}}, values}}).ok());
     (*reducer)->set_final(SumId{}, first);
   }

@@ -99,7 +99,7 @@ Summed sum_on(Transport& transport, Rank self, const Case& c, Values values) {
   const auto codec = make_codec(c.codec);
   CodecEncoder encoder(**codec);
   const auto summing = HierarchicalSum::make(link, self, SumId{.chunk = ChunkId{3}}, plan, encoder,
-                                             {.window = c.window, .timeout_s = 1});
+                                             {.window = c.window, .patience = 1});
   const Values first = summed.values;
   for (int step = 1; step <= c.steps && !summed.error; ++step) {
     summed.values = first;

@@ -340,7 +340,7 @@ class LinePipeline {
     // Every other rank has its codecs beside, and nobody can tell.
     MOTLEY_ASSIGN(const auto executor, Executor::make(self, plan_, link, stage(self), activity,
                                                       {.gradients = gradients_,
-                                                       .timeout_s = 1,
+                                                       .patience = 1,
                                                        .codecs_beside = self.value % 2 == 0}));
     return executor->run(schedule, position);
   }

@@ -17,6 +17,7 @@ Job train_job() {
                      {.first_layer = 1, .layer_count = 2, .replicas = {{Rank{1}, 1}}}};
   job.rank = Rank{1};
   job.epoch = 7;
+  job.lease_s = 8;
   job.run_dir = "/runs/a";
   job.resume_from = "/runs/a/checkpoints/step-000100";
   job.stop_after = 200;
@@ -35,6 +36,7 @@ TEST(JobMessage, ArrivesUnchanged) {
   ASSERT_TRUE(job.ok()) << describe(job.error());
   EXPECT_EQ(job->rank, Rank{1});
   EXPECT_EQ(job->epoch, 7U);
+  EXPECT_EQ(job->lease_s, 8);
   EXPECT_EQ(job->threads, 3);
   EXPECT_EQ(job->secret, train_job().secret);
   EXPECT_FALSE(job->local_shortcut);
@@ -68,6 +70,8 @@ TEST(JobMessage, RefusesWhatIsOutOfRange) {
   EXPECT_FALSE(with("rank", 2));
   EXPECT_FALSE(with("rank", -1));
   EXPECT_FALSE(with("epoch", std::int64_t{1} << 32));
+  EXPECT_FALSE(with("lease_s", -1));
+  EXPECT_FALSE(with("lease_s", 1e9));
   EXPECT_FALSE(with("threads", 0));
   EXPECT_FALSE(with("stop_after", -1));
   EXPECT_FALSE(with("verb", "erase"));

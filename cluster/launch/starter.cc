@@ -1,0 +1,102 @@
+#include "cluster/launch/starter.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/clock.h"
+#include "cluster/launch/worker_command.h"
+
+namespace motley {
+namespace {
+
+constexpr double kBetweenTellings_s = 10;
+constexpr double kBetweenTries_s = 0.1;  // to get through the gate
+
+}  // namespace
+
+Starter::Starter(std::vector<std::unique_ptr<Worker>>& workers,
+                 const WorkerGroupOptions& options,
+                 Lines lines)
+    : workers_(workers), options_(options), lines_(std::move(lines)), told_at_s_(now_s()) {}
+
+Result<void> Starter::start_due() {
+  for (const auto& worker : workers_) {
+    const std::vector<std::string>& prefix = worker->spec().machine.shell;
+    const bool is_its_time = worker->to_start && now_s() >= worker->start_at_s;
+    if (!is_its_time || !gate_.is_open(prefix, now_s())) continue;
+    gate_.enter(prefix, now_s());
+    MOTLEY_TRY(worker->start(options_.log_folder, options_.lease_s));
+    limit_cpu(*worker);
+  }
+  return {};
+}
+
+void Starter::limit_cpu(Worker& worker) {
+  if (worker.spec().machine.cpu_share <= 0) return;
+  const Result<void> limited = worker.limit_cpu();
+  if (limited.ok() || std::exchange(warned_, true)) return;
+  lines_.warn(
+      fmt::format("{} runs without its CPU share: {}", worker.spec().name, limited.error().cause));
+}
+
+bool Starter::starts_again(Worker& worker, const ProcessExit& exit) {
+  const std::vector<std::string>& prefix = worker.spec().machine.shell;
+  gate_.leave(prefix);
+  if (worker.greeted() || !was_turned_away(prefix, exit, worker.last_lines())) return false;
+  const double wait_s = wait_before_retry_s(++worker.tries);
+  if (wait_s < 0) return false;
+  worker.start_over(now_s() + wait_s);
+  return true;
+}
+
+void Starter::addresses_sent() {
+  addresses_sent_ = true;
+  for (const auto& worker : workers_) worker->got_on_at_s = now_s();
+}
+
+bool Starter::is_due(const Worker& worker) const {
+  if (worker.to_start || worker.activity.ready) return false;
+  return !worker.address || addresses_sent_;
+}
+
+double Starter::idle_s() const {
+  double idle_s = std::max(0.0, told_at_s_ + kBetweenTellings_s - now_s());
+  for (const auto& worker : workers_) {
+    if (worker->to_start) {
+      idle_s = std::min(idle_s, std::max(kBetweenTries_s, worker->start_at_s - now_s()));
+    } else if (is_due(*worker)) {
+      idle_s = std::min(idle_s, worker->got_on_at_s + options_.start_timeout_s - now_s());
+    }
+  }
+  return std::max(0.0, idle_s);
+}
+
+std::optional<Error> Starter::look() {
+  std::vector<std::string> late;
+  bool ssh = false;
+  const bool tells = now_s() - told_at_s_ >= kBetweenTellings_s;
+  if (tells) told_at_s_ = now_s();
+  for (const auto& worker : workers_) {
+    if (!is_due(*worker)) continue;
+    const std::string& task = worker->activity.task;
+    if (tells && !task.empty()) lines_.say(fmt::format("{}: {}", worker->spec().name, task));
+    if (now_s() - worker->got_on_at_s < options_.start_timeout_s) continue;
+    late.push_back(worker->spec().name + (task.empty() ? "" : fmt::format(" ({})", task)));
+    ssh = ssh || is_ssh(worker->spec().machine.shell);
+  }
+  if (late.empty()) return std::nullopt;
+  return Error{
+      ErrorCode::kPeer,
+      fmt::format("not ready, and no progress for {:g} s: {}", options_.start_timeout_s,
+                  fmt::join(late, ", ")),
+      "starting the program, loading or connecting stands still",
+      ssh ? "the same ssh command must run 'true' there without asking for a password; "
+            "comm.start_timeout_s says how long a standstill may last"
+          : "see the workers' logs; the machine may be overloaded, and comm.start_timeout_s says "
+            "how long a standstill may last"};
+}
+
+}  // namespace motley

@@ -1,0 +1,41 @@
+// A worker that holds a lease of half a second and does what its arguments say:
+//   busy             computes
+//   blocked FIFO     is stuck in a system call
+//   mute             sends events until nobody takes them
+//   wait SECONDS     waits for a message while the group gets on, and exits with the error's code
+// Further: last words go to the file MOTLEY_LAST_WORDS.
+#include <fcntl.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <string>
+
+#include "protocol/worker_channel.h"
+
+namespace motley {
+namespace {
+
+int run(const std::string& what, const std::string& with) {
+  WorkerChannel channel;
+  channel.hold_lease(0.5, [](const std::string& words) {
+    if (const char* path = std::getenv("MOTLEY_LAST_WORDS")) std::ofstream(path) << words;
+  });
+  channel.send({{"event", "hello"}});
+  if (what == "wait") {
+    const Patience patience(std::stod(with), channel.group_progress());
+    const auto message = channel.receive(patience.deadline(), "a word");
+    return message.ok() ? 0 : static_cast<int>(message.error().code);
+  }
+  if (what == "blocked") return ::open(with.c_str(), O_RDONLY);
+  for (volatile bool on = true; on;) {
+    if (what == "mute") channel.send({{"event", "beat"}, {"doing", std::string(1000, 'x')}});
+  }
+  return 0;
+}
+
+}  // namespace
+}  // namespace motley
+
+int main(int, char** argv) {
+  return motley::run(argv[1], argv[2] == nullptr ? "" : argv[2]);
+}

@@ -1,0 +1,60 @@
+// More workers than a real sshd, as it comes (MaxStartups 10:30:100), lets in at once. Skipped
+// without root and sshd.
+#include <fmt/format.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <cstdlib>
+
+#include "tests/cluster/worker_group_fixture.h"
+
+namespace motley {
+namespace {
+
+constexpr int kPort = 22'977;
+
+bool shell(const std::string& command) {
+  return std::system((command + " >/dev/null 2>&1").c_str()) == 0;  // NOLINT(cert-env33-c)
+}
+
+class SshdTest : public WorkerGroupFixture {
+ protected:
+  void SetUp() override {
+    if (::geteuid() != 0 || !shell("command -v sshd")) GTEST_SKIP() << "needs root and sshd";
+    const std::string dir = folder_.string();
+    ASSERT_TRUE(shell("install -d -m 755 /run/sshd"));
+    ASSERT_TRUE(
+        shell(fmt::format("ssh-keygen -q -t ed25519 -N '' -f {0}/host_key && "
+                          "ssh-keygen -q -t ed25519 -N '' -f {0}/user_key && "
+                          "cp {0}/user_key.pub {0}/authorized_keys",
+                          dir)));
+    std::ofstream(folder_ / "sshd_config") << fmt::format(
+        "ListenAddress 127.0.0.1:{1}\nHostKey {0}/host_key\nAuthorizedKeysFile "
+        "{0}/authorized_keys\n"
+        "PermitRootLogin prohibit-password\nStrictModes no\nUsePAM no\nPidFile {0}/sshd.pid\n",
+        dir, kPort);
+    std::ofstream(folder_ / "ssh_config") << fmt::format(
+        "Host box\nHostName 127.0.0.1\nPort {1}\nUser root\nIdentityFile {0}/user_key\n"
+        "IdentitiesOnly yes\nStrictHostKeyChecking no\nUserKnownHostsFile {0}/known_hosts\n"
+        "BatchMode yes\n",
+        dir, kPort);
+    ASSERT_TRUE(shell(fmt::format("$(command -v sshd) -f {0}/sshd_config -E {0}/sshd.log", dir)));
+  }
+
+  void TearDown() override {
+    std::ifstream file(folder_ / "sshd.pid");
+    if (pid_t pid = 0; file >> pid) ::kill(pid, SIGTERM);
+  }
+};
+
+TEST_F(SshdTest, LetsMoreThanFortyWorkersIn) {
+  for (int i = 0; i < 48; ++i) {
+    add(R"([["done"]])").machine.shell = {"ssh", "-F", (folder_ / "ssh_config").string(), "box"};
+  }
+  const Result<void> outcome = run();
+  EXPECT_TRUE(outcome.ok()) << describe(outcome.error());
+  EXPECT_EQ(done_.size(), 48U);
+}
+
+}  // namespace
+}  // namespace motley

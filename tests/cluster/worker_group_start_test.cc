@@ -1,0 +1,131 @@
+// How a group comes up: who may take long and who may not, many at once, and a busy sshd.
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include "tests/cluster/worker_group_fixture.h"
+
+namespace motley {
+namespace {
+
+using testing::EndsWith;
+using testing::HasSubstr;
+
+class WorkerGroupStartTest : public WorkerGroupFixture {
+ protected:
+  // A program called ssh, of which `script` is the text; the last argument is the command.
+  [[nodiscard]] std::string make_ssh(const std::string& script) const {
+    const std::filesystem::path path = folder_ / "ssh";
+    std::ofstream(path) << "#!/bin/bash\n" << script;
+    EXPECT_EQ(::chmod(path.c_str(), 0700), 0);
+    return path.string();
+  }
+};
+
+TEST_F(WorkerGroupStartTest, WaitsForOneThatLoadsForAsLongAsItGetsOn) {
+  options_.start_timeout_s = 0.5;
+  add(R"([["hello", 2], ["load", 10, 0.2, 10], ["ready"], ["done"]])", true);
+  const Result<void> outcome = run();
+  EXPECT_TRUE(outcome.ok()) << describe(outcome.error());
+}
+
+TEST_F(WorkerGroupStartTest, DoesNotTakeABeatForProgress) {
+  options_.start_timeout_s = 0.5;
+  add(R"([["hello", 2], ["load", 100, 0.1, 0], ["ready"], ["done"]])", true);
+  EXPECT_EQ(run_failing().what,
+            "not ready, and no progress for 0.5 s: stage 0 (test) (loading: 0 %)");
+}
+
+TEST_F(WorkerGroupStartTest, BlamesNobodyWhoWaitsForAnother) {
+  options_.start_timeout_s = 0.5;
+  add(R"([["hello", 2], ["address", "a"], ["message"], ["ready"], ["done"]])", true);
+  add(R"([["hello", 2], ["load", 10, 0.2, 10], ["address", "b"], ["message"], ["ready"], ["done"]])",
+      true);
+  const Result<void> outcome = run();
+  EXPECT_TRUE(outcome.ok()) << describe(outcome.error());
+}
+
+TEST_F(WorkerGroupStartTest, SaysHowFarOneWasThatDied) {
+  add(R"([["hello", 2], ["load", 1, 0.1, 10], ["exit", 3]])", true);
+  EXPECT_THAT(run_failing().what, EndsWith("status 3, before it was ready, loading: 10 %"));
+}
+
+TEST_F(WorkerGroupStartTest, TellsWorkersThatOthersGetOn) {
+  options_.renewal_s = 0.05;
+  add(R"([["leases", 3], ["done"]])");
+  add(R"([["load", 10, 0.1, 10], ["done"]])");
+  EXPECT_TRUE(run().ok());
+}
+
+TEST_F(WorkerGroupStartTest, TellsWorkersNothingOfTheKindWhereNobodyGetsOn) {
+  options_.renewal_s = 0.05;
+  options_.silence_timeout_s = 1;
+  add(R"([["leases", 6], ["done"]])");  // a few changes come from getting ready
+  EXPECT_THAT(run_failing().what, HasSubstr("no sign of life"));
+}
+
+// The lease is held on another thread than the one that follows the workers.
+TEST_F(WorkerGroupStartTest, RenewsLeasesWhileItIsBusyItself) {
+  options_.renewal_s = 0.05;
+  add(R"([["say", {"event": "trace"}], ["leases", 5], ["release", "FIFO"], ["done"]])");
+  const std::string fifo = meeting_point();
+  specs_[0].job.options["script"][2][1] = fifo;
+  const Result<void> outcome = run([&](int, const Json&) -> Result<void> {
+    std::ifstream met(fifo);  // opens once the worker has come
+    return {};
+  });
+  EXPECT_TRUE(outcome.ok()) << describe(outcome.error());
+}
+
+TEST_F(WorkerGroupStartTest, SaysThatWorkersDoNotGoOnWithoutIt) {
+  add(R"([["say", {"event": "lapsed", "silence_s": 8}], ["exit", 143]])");
+  const Error error = run_failing();
+  EXPECT_EQ(error.code, ErrorCode::kPeer);
+  EXPECT_EQ(error.what, "stage 0 (test) ended because it heard nothing of this program for 8 s");
+  EXPECT_THAT(error.remedy, HasSubstr("--resume"));
+}
+
+TEST_F(WorkerGroupStartTest, TriesAgainWhereSshdIsTooBusy) {
+  add(R"([["done"]])").machine.shell = {make_ssh(fmt::format(
+      "if mkdir {0}/first 2>/dev/null || mkdir {0}/second 2>/dev/null; then\n"
+      "  echo 'kex_exchange_identification: read: Connection reset by peer' >&2; exit 255\n"
+      "fi\n"
+      "exec sh -c \"${{@: -1}}\"\n",
+      folder_.string()))};
+  const Result<void> outcome = run();
+  EXPECT_TRUE(outcome.ok()) << describe(outcome.error());
+}
+
+TEST_F(WorkerGroupStartTest, DoesNotTryAgainWhereSshdRefuses) {
+  add(R"([["done"]])").machine.shell = {
+      make_ssh("echo 'root@box: Permission denied (publickey).' >&2; exit 255\n")};
+  EXPECT_THAT(run_failing().what, HasSubstr("exited with status 255"));
+}
+
+// As an sshd with MaxStartups 10:30:100, only that it drops all of more than ten.
+TEST_F(WorkerGroupStartTest, BringsUpMoreThanFortyThroughOneSshd) {
+  const std::string ssh = make_ssh(fmt::format(
+      "set -- \"${{@: -1}}\"\n"
+      "mkdir -p {0}/logins; touch {0}/logins/$$\n"
+      "if (($(ls {0}/logins | wc -l) > 10)); then rm {0}/logins/$$; touch {0}/dropped\n"
+      "  echo 'kex_exchange_identification: read: Connection reset by peer' >&2; exit 255; fi\n"
+      "sleep 0.1; rm {0}/logins/$$; exec sh -c \"$1\"\n",
+      folder_.string()));
+  for (int i = 0; i < 44; ++i) add(R"([["done"]])").machine.shell = {ssh, "box"};
+  const Result<void> outcome = run();
+  EXPECT_TRUE(outcome.ok()) << describe(outcome.error());
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "dropped")) << "too many at once";
+}
+
+TEST_F(WorkerGroupStartTest, StartsMoreThanTheSoftLimitOfFilesAllows) {
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlimit few{.rlim_cur = 64, .rlim_max = before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &few), 0);
+  for (int i = 0; i < 30; ++i) add(R"([["done"]])");
+  const Result<void> outcome = run();
+  EXPECT_TRUE(outcome.ok()) << describe(outcome.error());
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+}
+
+}  // namespace
+}  // namespace motley
