@@ -23,10 +23,7 @@ constexpr std::size_t kDirectBytesMax = std::size_t{16} << 10;
 
 }  // namespace
 
-TcpPeer::TcpPeer(asio::io_context& io,
-                 Rank rank,
-                 Patience patience,
-                 std::uint64_t early_bytes_max)
+TcpPeer::TcpPeer(asio::io_context& io, Rank rank, Patience patience, std::uint64_t early_bytes_max)
     : io_(io),
       patience_(patience),
       mailbox_(rank, early_bytes_max),

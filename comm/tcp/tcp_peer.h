@@ -29,10 +29,7 @@ namespace motley {
 class TcpPeer {
  public:
   // As in TransportOptions.
-  TcpPeer(boost::asio::io_context& io,
-          Rank rank,
-          Patience patience,
-          std::uint64_t early_bytes_max);
+  TcpPeer(boost::asio::io_context& io, Rank rank, Patience patience, std::uint64_t early_bytes_max);
 
   [[nodiscard]] Pending send(Tag tag, Buffer buffer);
   [[nodiscard]] Pending recv(Tag tag, Buffer buffer);
