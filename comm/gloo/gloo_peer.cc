@@ -17,8 +17,7 @@ namespace gt = gloo::transport;
 
 using std::chrono::milliseconds;
 
-constexpr Tag kHelloTag = kTagsEnd;                     // beyond the callers' tags
-constexpr std::uint64_t kEarlyBytesMax = 256ULL << 20;  // of messages nobody asked for yet
+constexpr Tag kHelloTag = kTagsEnd;  // beyond the callers' tags
 constexpr milliseconds kForever = std::chrono::hours(24 * 365);
 constexpr milliseconds kAtOnce{1};
 
@@ -39,10 +38,12 @@ GlooPeer::GlooPeer(const std::shared_ptr<gt::Device>& device,
                    Rank self,
                    Rank rank,
                    int rank_count,
-                   Patience patience)
+                   Patience patience,
+                   std::uint64_t early_bytes_max)
     : self_(self),
       rank_(rank),
       patience_(patience),
+      early_bytes_max_(early_bytes_max),
       context_(device->createContext(self.value, rank_count)) {
   context_->setTimeout(std::chrono::hours(1));  // connect() is ended by wait_connected() instead
   pair_ = context_->createPair(rank.value).get();
@@ -198,7 +199,7 @@ std::optional<GlooPeer::Place> GlooPeer::place_for(const MessageHeader& header) 
       auto receive = take_first(receives_, header.tag);
       return Place{std::move(receive->buffer), std::move(receive->completion), true};
     }
-    if (header.bytes <= kEarlyBytesMax - early_bytes_) {
+    if (header.bytes <= early_bytes_max_ - early_bytes_) {
       early_bytes_ += header.bytes;
       return Place{Buffer(header.bytes - kFrameHeaderBytes), nullptr, false};
     }

@@ -42,12 +42,14 @@ void block_sigpipe();
 
 class GlooPeer {
  public:
-  // Listens at once. `patience` as in TransportOptions. May throw what Gloo throws.
+  // Listens at once. `patience` and `early_bytes_max` as in TransportOptions. May throw what Gloo
+  // throws.
   GlooPeer(const std::shared_ptr<gloo::transport::Device>& device,
            Rank self,
            Rank rank,
            int rank_count,
-           Patience patience);
+           Patience patience,
+           std::uint64_t early_bytes_max);
   ~GlooPeer();
   GlooPeer(const GlooPeer&) = delete;
   GlooPeer& operator=(const GlooPeer&) = delete;
@@ -121,6 +123,7 @@ class GlooPeer {
   const Rank self_;
   const Rank rank_;
   const Patience patience_;
+  const std::uint64_t early_bytes_max_;
   const std::shared_ptr<gloo::transport::Context> context_;
   gloo::transport::Pair* pair_;  // owned by the context
 

@@ -32,7 +32,7 @@ class GlooTransport : public WatchableTransport {
       peers_.push_back(rank == self_
                            ? nullptr
                            : std::make_unique<GlooPeer>(device_, self_, rank, options.rank_count,
-                                                        options.patience));
+                                                        options.patience, options.early_bytes_max));
     }
     ticks_ = std::jthread([this](const std::stop_token& stop) { tick_until(stop); });
   }
