@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace motley {
 
 WorkCounter::Task::Task(WorkCounter& counter, const char* what, std::uint64_t bytes_total)
@@ -20,11 +22,14 @@ WorkCounter::Task::~Task() {
 std::string WorkCounter::words() const {
   const char* const what = what_.load(std::memory_order_relaxed);
   if (what == nullptr) return {};
-  constexpr double kGiga = 1e9;
-  const double done_gb = static_cast<double>(done_bytes_.load(std::memory_order_relaxed)) / kGiga;
-  const double all_gb = static_cast<double>(total_bytes_.load(std::memory_order_relaxed)) / kGiga;
-  if (all_gb == 0) return fmt::format("{}: {:.1f} GB", what, done_gb);
-  return fmt::format("{}: {:.1f} of {:.1f} GB", what, done_gb, all_gb);
+  constexpr std::uint64_t kGiga = 1'000'000'000;
+  const std::uint64_t done_bytes = done_bytes_.load(std::memory_order_relaxed);
+  const std::uint64_t total_bytes = total_bytes_.load(std::memory_order_relaxed);
+  const bool is_large = std::max(done_bytes, total_bytes) >= kGiga;
+  const double unit = is_large ? 1e9 : 1e6;
+  std::string words = fmt::format("{}: {:.1f}", what, static_cast<double>(done_bytes) / unit);
+  if (total_bytes > 0) words += fmt::format(" of {:.1f}", static_cast<double>(total_bytes) / unit);
+  return words + (is_large ? " GB" : " MB");
 }
 
 }  // namespace motley

@@ -5,7 +5,7 @@
 //   launcher -> worker   {"job": …}  {"addresses": […]}  {"lease": count}  {"stop": true};
 //                        end of file = stop at once
 //   worker -> launcher   {"event": "hello" | "address" | "ready" | "beat" | "step" | "shard" |
-//                          "trace" | "result" | "error" | "lapsed" | "done", …}
+//                          "trace" | "result" | "error" | "done", …}
 #pragma once
 
 #include <cstdint>

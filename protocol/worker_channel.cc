@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "protocol/last_words.h"
 
 namespace motley {
 namespace {
@@ -109,18 +110,12 @@ void WorkerChannel::hold_lease(double lease_s,
 // thread may be stuck in one of them.
 void WorkerChannel::lapse(double lease_s) {
   const std::string words = fmt::format(
-      "nothing was heard of the launcher for {:g} s: it was stopped, or its machine sleeps, is "
-      "down "
-      "or cut off; this worker ends",
-      lease_s);
-  const auto say = [](int fd, const std::string& line) {
-    pollfd room{fd, POLLOUT, 0};
-    if (::poll(&room, 1, 0) != 1 || (room.revents & POLLOUT) == 0) return;
-    [[maybe_unused]] const ssize_t written = ::write(fd, line.data(), line.size());
-  };
-  say(STDERR_FILENO, words + "\n");
-  if (const std::unique_lock lock(output_mutex_, std::try_to_lock); lock.owns_lock()) {
-    say(output_fd_, Json{{"event", "lapsed"}, {"silence_s", lease_s}}.dump() + "\n");
+      "{} for {:g} s: it was stopped, or its machine sleeps, is down or cut off; this worker ends",
+      kLapsedWords, lease_s);
+  pollfd room{STDERR_FILENO, POLLOUT, 0};
+  if (::poll(&room, 1, 0) == 1 && (room.revents & POLLOUT) != 0) {
+    const std::string line = words + "\n";
+    [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, line.data(), line.size());
   }
   std::promise<void> said;
   const auto is_said = said.get_future();

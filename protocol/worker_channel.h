@@ -40,9 +40,9 @@ class WorkerChannel final : public LauncherChannel {
   [[nodiscard]] const ProgressMark& group_progress() const override { return group_progress_; }
 
   // From now on the process ends (status 143) once it has listened to the launcher for `lease_s`
-  // seconds in vain; time in which it was itself stopped does not count. It says so on both of its
-  // streams where they take it, and to `on_lapse`, which is called on another thread and is given
-  // kLastWords_s. REQUIRES: called once at most.
+  // seconds in vain; time in which it was itself stopped does not count. It says so on
+  // standard error where that takes it, and to `on_lapse`, which is called on another thread and is
+  // given kLastWords_s. REQUIRES: called once at most.
   void hold_lease(double lease_s, std::function<void(const std::string& words)> on_lapse);
 
   // From now on sends make_beat() every `interval_s` from a thread of its own.

@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "base/check.h"
+#include "protocol/last_words.h"
 
 namespace motley {
 namespace {
@@ -33,11 +34,22 @@ Advice advice_on_signal(int signal, bool trains) {
   return {"the program crashed", fmt::format("see the worker's log; {}", next)};
 }
 
-std::string remedy_of_exit(int status, bool ssh, bool trains) {
-  if (status == static_cast<int>(ErrorCode::kTerminated)) {
-    return fmt::format("it ended because it no longer heard of this program; {}",
-                       what_next(trains));
-  }
+bool has_lapsed(const ProcessExit& exit, const std::vector<std::string>& last_lines) {
+  if (exit.signal != 0 || exit.status != static_cast<int>(ErrorCode::kTerminated)) return false;
+  return std::ranges::any_of(
+      last_lines, [](const std::string& line) { return line.starts_with(kLapsedWords); });
+}
+
+Error lapsed(const std::string& name, const Activity& activity, bool trains) {
+  return {ErrorCode::kPeer,
+          fmt::format("{} ended because it heard nothing of this program, {}", name,
+                      describe_activity(activity)),
+          "this program was stopped, or its machine slept or was cut off; workers do not go on "
+          "alone",
+          what_next(trains)};
+}
+
+std::string remedy_of_exit(int status, bool ssh) {
   if (ssh && status == 255) {
     return "ssh could not connect or was cut off: the same ssh command must run 'true' there "
            "without asking for a password";
@@ -80,21 +92,13 @@ std::string describe_activity(const Activity& activity) {
   return fmt::format("while it did {} of step {}", activity.doing, activity.step);
 }
 
-Error lease_lapsed(const std::string& name, double silence_s, bool trains) {
-  return {
-      ErrorCode::kPeer,
-      fmt::format("{} ended because it heard nothing of this program for {:g} s", name, silence_s),
-      "this program was stopped, or its machine slept or was cut off; workers do not go on "
-      "alone",
-      what_next(trains)};
-}
-
 Error describe_death(const std::string& name,
                      const ProcessExit& exit,
                      const Activity& activity,
                      bool trains,
                      bool ssh,
                      const std::vector<std::string>& last_lines) {
+  if (has_lapsed(exit, last_lines)) return lapsed(name, activity, trains);
   const std::string said =
       last_lines.empty() ? "" : fmt::format("its last words: {}", fmt::join(last_lines, " | "));
   const bool has_steps = trains || !activity.ready;
@@ -108,7 +112,7 @@ Error describe_death(const std::string& name,
   }
   return {ErrorCode::kPeer, fmt::format("{} exited with status {}{}", name, exit.status, when),
           said.empty() ? "it said nothing about the reason" : said,
-          remedy_of_exit(exit.status, ssh, trains)};
+          remedy_of_exit(exit.status, ssh)};
 }
 
 }  // namespace motley

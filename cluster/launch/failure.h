@@ -46,12 +46,9 @@ struct Activity {
 // loading parameters: 3.2 of 20.1 GB".
 [[nodiscard]] std::string describe_activity(const Activity& activity);
 
-// The error for a worker that ended because it did not hear of this launcher for its lease.
-[[nodiscard]] Error lease_lapsed(const std::string& name, double silence_s, bool trains);
-
-// The error for a worker that ended without an error event. One that does not train has no steps to
-// tell of and nothing to resume. `ssh` tells whether it was started through ssh, which has exit
-// statuses of its own; `last_lines` are the end of its stderr.
+// The error for a worker that ended without an error event, perhaps because it heard nothing of us.
+// One that does not train has no steps to tell of and nothing to resume. `ssh` tells whether it was
+// started through ssh, which has exit statuses of its own; `last_lines` are the end of its stderr.
 [[nodiscard]] Error describe_death(const std::string& name,
                                    const ProcessExit& exit,
                                    const Activity& activity,

@@ -255,11 +255,6 @@ Result<void> WorkerGroup::Impl::handle_event(Worker& worker, const Json& event) 
     const Result<std::int64_t> progress =
         json_get<std::int64_t>(event, "progress", worker.spec().name);
     if (progress && std::exchange(worker.progress, *progress) != *progress) got_on(worker);
-  } else if (kind == "lapsed") {
-    const auto silence_s = json_get<double>(event, "silence_s", worker.spec().name);
-    fail(worker, FailureKind::kCertain,
-         lease_lapsed(worker.spec().name, silence_s ? *silence_s : options.lease_s,
-                      worker.spec().job.verb == "train"));
   } else if (kind == "error") {
     Error error = error_from_json(event);
     const FailureKind failure = failure_kind(error);

@@ -77,10 +77,11 @@ TEST_F(WorkerGroupStartTest, RenewsLeasesWhileItIsBusyItself) {
 }
 
 TEST_F(WorkerGroupStartTest, SaysThatWorkersDoNotGoOnWithoutIt) {
-  add(R"([["say", {"event": "lapsed", "silence_s": 8}], ["exit", 143]])");
+  add(R"([["complain", "nothing was heard of the launcher for 8 s"], ["exit", 143]])");
   const Error error = run_failing();
   EXPECT_EQ(error.code, ErrorCode::kPeer);
-  EXPECT_EQ(error.what, "stage 0 (test) ended because it heard nothing of this program for 8 s");
+  EXPECT_EQ(error.what,
+            "stage 0 (test) ended because it heard nothing of this program, before its first step");
   EXPECT_THAT(error.remedy, HasSubstr("--resume"));
 }
 

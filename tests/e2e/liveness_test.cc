@@ -104,11 +104,13 @@ TEST(StoppedLauncher, IsLeftByItsWorkersAndSaysSoWhenItWakes) {
   const double stopped_at_s = now_s();
   EXPECT_TRUE(eventually([&] { return std::ranges::all_of(workers, is_gone); }));
   EXPECT_LT(now_s() - stopped_at_s, 10 + 2) << "with slack for a busy machine";
-  EXPECT_THAT(read_text(folder / "log" / "0.log"), HasSubstr("nothing was heard of the launcher"));
+  // The first says so; the other may see its peer go before its own lease is over.
+  EXPECT_THAT(read_text(folder / "log" / "0.log") + read_text(folder / "log" / "1.log"),
+              HasSubstr("nothing was heard of the launcher"));
   ASSERT_EQ(::kill(run.pid(), SIGCONT), 0);
   const Outcome outcome = run.wait();
   EXPECT_EQ(outcome.status, 4);
-  EXPECT_THAT(outcome.err, HasSubstr("because it heard nothing of this program for 8 s"));
+  EXPECT_THAT(outcome.err, HasSubstr("because it heard nothing of this program, "));
   EXPECT_THAT(outcome.err, HasSubstr("--resume"));
   EXPECT_TRUE(eventually([&] {
     return std::ranges::none_of(workers, [](pid_t pid) { return process_exists(pid); });
@@ -117,9 +119,9 @@ TEST(StoppedLauncher, IsLeftByItsWorkersAndSaysSoWhenItWakes) {
 
 TEST(Epoch, IsAnotherOneForEachLaunch) {
   const SmallJob job;
-  ASSERT_EQ(job.train("run", {"--set", "train.steps=4", "--stop-after", "2"}).status, 0);
+  ASSERT_EQ(job.train("run", {"--set", "train.steps=6", "--stop-after", "2"}).status, 0);
   EXPECT_EQ(read_text(std::filesystem::path(job.run_dir("run")) / "epoch"), "1\n");
-  ASSERT_EQ(job.train("run", {"--set", "train.steps=4", "--resume"}).status, 0);
+  ASSERT_EQ(job.train("run", {"--set", "train.steps=6", "--resume"}).status, 0);
   EXPECT_EQ(read_text(std::filesystem::path(job.run_dir("run")) / "epoch"), "2\n");
 }
 

@@ -1,0 +1,31 @@
+#include "base/work_counter.h"
+
+#include <gtest/gtest.h>
+
+namespace motley {
+namespace {
+
+TEST(WorkCounter, MovesOnlyWhenSomethingWasFinished) {
+  WorkCounter work;
+  const std::uint64_t before = work.count();
+  EXPECT_EQ(work.words(), "");
+  EXPECT_EQ(work.count(), before) << "telling is no work";
+  work.add_one();
+  EXPECT_GT(work.count(), before);
+}
+
+TEST(WorkCounter, SaysHowFarItsTaskIs) {
+  WorkCounter work;
+  {
+    const WorkCounter::Task task(work, "loading parameters", 20'100'000'000);
+    work.add_bytes(3'200'000'000);
+    EXPECT_EQ(work.words(), "loading parameters: 3.2 of 20.1 GB");
+  }
+  EXPECT_EQ(work.words(), "");
+  const WorkCounter::Task task(work, "saving", 0);
+  work.add_bytes(1'500'000);
+  EXPECT_EQ(work.words(), "saving: 1.5 MB");
+}
+
+}  // namespace
+}  // namespace motley
