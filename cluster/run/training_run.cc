@@ -50,6 +50,8 @@ class RunFollower {
     return {};
   }
 
+  [[nodiscard]] bool has_saved() const { return summary_.checkpoint.has_value(); }
+
   Result<TrainingSummary> finish() {
     write_trace();
     MOTLEY_ASSIGN(const RunReport report, report_.report(run_.plan, run_.model));
@@ -132,6 +134,13 @@ class RunFollower {
   TrainingSummary summary_;
 };
 
+// Whatever the remedy says of resuming: there is nothing to resume from.
+Error without_checkpoint(Error error) {
+  error.remedy += error.remedy.empty() ? "" : "; ";
+  error.remedy += "no checkpoint was saved yet: start again in the same folder, without --resume";
+  return error;
+}
+
 }  // namespace
 
 Result<TrainingSummary> run_training(const PreparedRun& run,
@@ -167,7 +176,10 @@ Result<TrainingSummary> run_training(const PreparedRun& run,
   const auto done =
       group.run([&](int worker, const Json& event) { return follower.on_event(worker, event); });
   progress.finish();
-  MOTLEY_TRY(done);
+  if (!done.ok()) {
+    const bool has_checkpoint = run.resume_from.has_value() || follower.has_saved();
+    return has_checkpoint || is_virtual(run.plan) ? done.error() : without_checkpoint(done.error());
+  }
   return follower.finish();
 }
 
