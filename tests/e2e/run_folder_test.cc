@@ -165,8 +165,8 @@ class FullDisk : public RunFolder {
       const bool is_b = std::string(name) == "b";
       text += fmt::format("[[machine]]\nname = \"{}\"\nthreads = 1\nshell = [{}]\n", name,
                           is_b ? fmt::format("\"env\", \"LD_PRELOAD={}\", "
-                                             "\"MOTLEY_TEST_FULL_DISK={}\"",
-                                             MOTLEY_FULL_DISK, flag)
+                                             "\"MOTLEY_FULL_WHILE={}\"",
+                                             MOTLEY_SLOW_DISK, flag)
                                : "");
     }
     const std::string cluster = job_.folder().write("cluster.toml", text);
