@@ -30,7 +30,7 @@ Words set(Words words, const Words& keys) {
   return words;
 }
 
-class RunFolder : public testing::Test {
+class Launches : public testing::Test {
  protected:
   [[nodiscard]] std::size_t steps_done(const std::string& run) const {
     const std::string text = read_text(fs::path(job_.run_dir(run)) / "metrics.jsonl");
@@ -59,7 +59,7 @@ class RunFolder : public testing::Test {
   SmallJob job_;
 };
 
-TEST_F(RunFolder, HasOneLauncherAtATimeAndTheFirstIsUnharmed) {
+TEST_F(Launches, HasOneLauncherAtATimeAndTheFirstIsUnharmed) {
   const Words words = set({"--stages", "2"}, {"train.steps=300", "checkpoint.every=100"});
   ASSERT_EQ(job_.train("alone", words).status, 0);
   RunningMotley first(job_.train_words("run", words));
@@ -81,7 +81,7 @@ TEST_F(RunFolder, HasOneLauncherAtATimeAndTheFirstIsUnharmed) {
   expect_same_run("run", "alone", 300);
 }
 
-TEST_F(RunFolder, GoesToOneOfTwoThatResumeAtOnce) {
+TEST_F(Launches, GoesToOneOfTwoThatResumeAtOnce) {
   const Words words = set({"--stages", "2"}, {"train.steps=300", "checkpoint.every=50"});
   Words half = words;
   half.insert(half.end(), {"--stop-after", "20"});
@@ -97,7 +97,7 @@ TEST_F(RunFolder, GoesToOneOfTwoThatResumeAtOnce) {
   EXPECT_THAT(names("run"), Each(Not(HasSubstr("partial"))));
 }
 
-TEST_F(RunFolder, OfAKilledLauncherIsFreeAtOnce) {
+TEST_F(Launches, OfAKilledLauncherIsFreeAtOnce) {
   const Words words = set({"--stages", "2"}, {"train.steps=300", "checkpoint.every=10"});
   ASSERT_EQ(job_.train("alone", words).status, 0);
   RunningMotley killed(job_.train_words("run", words));
@@ -112,7 +112,7 @@ TEST_F(RunFolder, OfAKilledLauncherIsFreeAtOnce) {
 }
 
 // A second machine that sees a copy of the folder in its place, as a backup or a stale mount is.
-TEST_F(RunFolder, IsNotTakenForItsCopy) {
+TEST_F(Launches, IsNotTakenForItsCopy) {
   if (::geteuid() != 0) GTEST_SKIP() << "another view of the file system needs root";
   ASSERT_EQ(job_.train("run", {"--stop-after", "2"}).status, 0);
   const std::string run = job_.run_dir("run");
@@ -131,7 +131,7 @@ TEST_F(RunFolder, IsNotTakenForItsCopy) {
   EXPECT_THAT(outcome.err, AllOf(HasSubstr("(b)"), HasSubstr("launcher"), HasSubstr("share")));
 }
 
-TEST_F(RunFolder, ShowsNothingToOthers) {
+TEST_F(Launches, ShowsNothingToOthers) {
   const mode_t before = ::umask(0);
   RunningMotley motley(job_.train_words(
       "run", set({"--stages", "2"}, {"train.steps=1000000", "checkpoint.every=5"})));
@@ -157,7 +157,7 @@ TEST_F(RunFolder, ShowsNothingToOthers) {
 }
 
 // Three ranks on machines of their own, of which one can be given a full disk.
-class FullDisk : public RunFolder {
+class FullDisk : public Launches {
  protected:
   Words words(const std::string& flag) {
     std::string text = "[network]\ntrusted = true\n";
@@ -212,7 +212,7 @@ TEST_F(FullDisk, AtTheEndIsAnErrorAndTheCheckpointBeforeStands) {
   EXPECT_EQ(job_.train("run", train).status, 0);
 }
 
-class Diverged : public RunFolder {
+class Diverged : public Launches {
  protected:
   static Words words(const Words& more) {
     Words keys = {"train.optimizer=sgd",  "train.lr=1e6",    "train.clip=0",
@@ -251,7 +251,7 @@ TEST_F(Diverged, KeepsTheLastGoodCheckpoint) {
   EXPECT_EQ(skipped[step - 1], "false");
 }
 
-class OtherData : public RunFolder {
+class OtherData : public Launches {
  protected:
   OtherData() { write_text('a'); }
 
@@ -292,7 +292,7 @@ TEST_F(OtherData, IsRefusedOnResumeUnlessItIsAccepted) {
   EXPECT_EQ(resume({}).status, 0);
 }
 
-TEST_F(RunFolder, KeepsItsMicroBatchOnResume) {
+TEST_F(Launches, KeepsItsMicroBatchOnResume) {
   const Words open = {"train.micro_batch=0"};
   ASSERT_EQ(job_.train("first", set({"--stop-after", "2"}, {"train.micro_batch=1"})).status, 0);
   const Outcome kept = job_.train("first", set({"--resume", "--stop-after", "4"}, open));
