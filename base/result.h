@@ -23,6 +23,7 @@ enum class ErrorCode {
   kInfeasible = 6,     // no plan fits
   kCorrupt = 7,        // a checkpoint or file is damaged, or could not be written whole
   kData = 8,           // unusable training data
+  kDiverged = 9,       // too many skipped steps in a row, or parameters that are not finite
   kInterrupted = 130,  // Ctrl-C
   kTerminated = 143,   // SIGTERM
 };

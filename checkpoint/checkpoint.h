@@ -8,14 +8,15 @@
 //     optimizer-00001-of-00003.safetensors  "exp_avg/<name>", "exp_avg_sq/<name>" or
 //     "momentum/<name>"
 //
-// Each rank writes its own files into `.step-000100.partial/`; when all have reported, the launcher
-// commits: manifest, sync, rename. Keyed by parameter name, never by rank, so any later plan reads
-// what it needs.
+// Each rank writes its own files into `.step-000100.LAUNCH.partial/`; when all have reported, the
+// launcher commits: manifest, sync, rename. Keyed by parameter name, never by rank, so any later
+// plan reads what it needs.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -25,6 +26,26 @@
 #include "checkpoint/safetensors.h"
 
 namespace motley {
+
+// What of a run's data tells whether another run trains on the same.
+struct DataMark {
+  std::string kind;         // text | tokens | synthetic
+  std::uint64_t bytes = 0;  // of all tokens
+  std::string hash;         // of their number and of sampled blocks: docs/formats/data.md
+  double holdout = 0;
+
+  friend bool operator==(const DataMark&, const DataMark&) = default;
+};
+
+// What of a plan decides how sums are rounded.
+struct PlanMark {
+  int micro_batch = 0;              // samples
+  std::vector<std::string> codecs;  // of each boundary between chunks
+  std::string gradient_codec;       // of sums over replicas
+  std::vector<int> replicas;        // [ChunkId]: how many hold the chunk
+
+  friend bool operator==(const PlanMark&, const PlanMark&) = default;
+};
 
 // What a run needs to go on exactly where it was.
 struct CheckpointState {
@@ -37,6 +58,9 @@ struct CheckpointState {
   std::string model_family;
   std::string plan_hash;  // of the plan that wrote it; informative
   std::string optimizer;  // adamw | sgd
+  // Not in checkpoints of versions that did not know them.
+  std::optional<DataMark> data = {};
+  std::optional<PlanMark> plan = {};
 };
 
 // One rank's contribution.
@@ -59,15 +83,29 @@ struct Manifest {
 
 [[nodiscard]] std::filesystem::path checkpoint_folder(const std::filesystem::path& run_dir,
                                                       std::int64_t step);
-[[nodiscard]] std::filesystem::path partial_folder(const std::filesystem::path& run_dir,
-                                                   std::int64_t step);
+
+// Where one launch writes the checkpoint of one step until it is whole.
+struct SavePlace {
+  std::filesystem::path run_dir;
+  std::string launch;  // launch_text; "" only where nobody else can write
+  std::int64_t step = 0;
+};
+
+[[nodiscard]] std::filesystem::path partial_folder(const SavePlace& place);
+
+// Removes the partial folder, when there is one. REQUIRES: no rank writes into it any more.
+[[nodiscard]] Result<void> discard_partial(const SavePlace& place);
+
+// At least what write_shard writes.
+[[nodiscard]] std::uint64_t shard_bytes_max(const std::vector<TensorView>& parameters,
+                                            const std::vector<TensorView>& moments);
 
 // Writes one rank's files into the partial folder, made when absent. moments: named
 // "<moment>/<parameter>". Both lists may be empty. Nothing of it counts until commit_checkpoint.
-// kCorrupt when the disk has no room, with both figures where that is known before writing. `work`
-// counts the bytes as they reach the disk; nullptr: nobody does.
-[[nodiscard]] Result<Shard> write_shard(const std::filesystem::path& run_dir,
-                                        std::int64_t step,
+// kDiverged when a parameter is not finite: nothing is written then. kCorrupt when it cannot be
+// written whole, because the disk is full, say. `work` counts the bytes as they reach the disk;
+// nullptr: nobody does.
+[[nodiscard]] Result<Shard> write_shard(const SavePlace& place,
                                         int rank,
                                         int rank_count,
                                         const std::vector<TensorView>& parameters,
@@ -79,14 +117,18 @@ struct Manifest {
 // when null) and manifest, syncs, renames. A committed checkpoint of the same step is replaced.
 // After a crash at any point the step's old or new checkpoint is listed, and whole.
 [[nodiscard]] Result<std::filesystem::path> commit_checkpoint(const std::filesystem::path& run_dir,
+                                                              const std::string& launch,
                                                               const CheckpointState& state,
                                                               const std::vector<Shard>& shards,
                                                               const Json& config,
                                                               const Json& hf_config);
 
 // Removes all but the newest `keep` checkpoints (0 = keeps all), and what interrupted saves have
-// left: partial folders of steps up to the newest checkpoint. REQUIRES: no rank writes such a step.
-[[nodiscard]] Result<void> prune_checkpoints(const std::filesystem::path& run_dir, int keep);
+// left: partial folders of other launches, and of this one for steps up to the newest checkpoint.
+// REQUIRES: the run folder is `launch`'s, and none of its ranks writes such a step.
+[[nodiscard]] Result<void> prune_checkpoints(const std::filesystem::path& run_dir,
+                                             int keep,
+                                             const std::string& launch);
 
 struct CheckpointInfo {
   std::int64_t step = 0;

@@ -151,28 +151,31 @@ Result<void> rename_folder(const fs::path& from, const fs::path& to) {
 
 // Gives the partial folder its final name. At every point between two operations, the step is
 // listed as its old or its new checkpoint.
-Result<void> publish(const fs::path& root, std::int64_t step) {
-  const auto folder = [&](FolderKind kind) { return root / folder_name({step, kind}); };
+Result<void> publish(const fs::path& root, const SavePlace& place) {
+  const std::int64_t step = place.step;
+  const auto folder = [&](FolderKind kind) { return root / folder_name({step, kind, {}}); };
   const fs::path committed = folder(FolderKind::kCommitted);
   if (has_manifest(committed)) {
-    MOTLEY_TRY(discard_folder(root, {step, FolderKind::kReplaced}));
+    MOTLEY_TRY(discard_folder(root, {step, FolderKind::kReplaced, {}}));
     MOTLEY_TRY(rename_folder(committed, folder(FolderKind::kReplaced)));
   } else {
-    MOTLEY_TRY(discard_folder(root, {step, FolderKind::kCommitted}));
+    MOTLEY_TRY(discard_folder(root, {step, FolderKind::kCommitted, {}}));
   }
-  MOTLEY_TRY(rename_folder(folder(FolderKind::kPartial), committed));
-  return discard_folder(root, {step, FolderKind::kReplaced});
+  MOTLEY_TRY(rename_folder(partial_folder(place), committed));
+  return discard_folder(root, {step, FolderKind::kReplaced, {}});
 }
 
 }  // namespace
 
 Result<fs::path> commit_checkpoint(const fs::path& run_dir,
+                                   const std::string& launch,
                                    const CheckpointState& state,
                                    const std::vector<Shard>& shards,
                                    const Json& config,
                                    const Json& hf_config) {
   MOTLEY_CHECK(state.step >= 0, "step {}", state.step);
-  const fs::path partial = partial_folder(run_dir, state.step);
+  const SavePlace place{run_dir, launch, state.step};
+  const fs::path partial = partial_folder(place);
   if (const auto fault = shards_fault(shards)) return cannot_commit(partial, *fault);
   MOTLEY_ASSIGN(const Contents contents, check_parameters(partial, shards));
   MOTLEY_TRY(check_moments(partial, shards, contents));
@@ -203,7 +206,7 @@ Result<fs::path> commit_checkpoint(const fs::path& run_dir,
   MOTLEY_TRY(write_file_atomic(partial / kManifestName, format_manifest(manifest)));
 
   const fs::path root = checkpoints_root(run_dir);
-  MOTLEY_TRY(publish(root, state.step));
+  MOTLEY_TRY(publish(root, place));
   // The root itself may be new.
   MOTLEY_TRY(sync_folder(run_dir));
   return checkpoint_folder(run_dir, state.step);

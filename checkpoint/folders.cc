@@ -12,6 +12,7 @@
 #include "base/check.h"
 #include "base/system/files.h"
 #include "checkpoint/checkpoint.h"
+#include "checkpoint/launch_mark.h"
 
 namespace motley {
 namespace {
@@ -51,9 +52,9 @@ fs::path checkpoints_root(const fs::path& run_dir) {
   return run_dir / "checkpoints";
 }
 
-std::string folder_name(FolderName name) {
-  return fmt::format("{}{}{:06}{}", name.kind == FolderKind::kCommitted ? "" : ".", kPrefix,
-                     name.step, suffix(name.kind));
+std::string folder_name(const FolderName& name) {
+  return fmt::format("{}{}{:06}{}{}{}", name.kind == FolderKind::kCommitted ? "" : ".", kPrefix,
+                     name.step, name.launch.empty() ? "" : ".", name.launch, suffix(name.kind));
 }
 
 std::optional<FolderName> parse_folder_name(const std::string& text) {
@@ -65,7 +66,12 @@ std::optional<FolderName> parse_folder_name(const std::string& text) {
     rest.remove_prefix(kPrefix.size());
     rest.remove_suffix(suffix(kind).size());
     FolderName name{.kind = kind};
-    std::from_chars(rest.data(), rest.data() + rest.size(), name.step);
+    const std::size_t dot = rest.find('.');
+    if (kind == FolderKind::kPartial && dot != rest.npos) {
+      name.launch = rest.substr(dot + 1);
+      if (!parse_launch(name.launch)) continue;
+    }
+    std::from_chars(rest.data(), rest.data() + std::min(dot, rest.size()), name.step);
     if (name.step >= 0 && folder_name(name) == text) return name;
   }
   return {};
@@ -90,8 +96,8 @@ bool is_plain_name(const std::string& name) {
   });
 }
 
-Result<void> discard_folder(const fs::path& root, FolderName name) {
-  const fs::path doomed = root / folder_name({name.step, FolderKind::kRemoved});
+Result<void> discard_folder(const fs::path& root, const FolderName& name) {
+  const fs::path doomed = root / folder_name({name.step, FolderKind::kRemoved, {}});
   const fs::path folder = root / folder_name(name);
   std::error_code code;
   fs::remove_all(doomed, code);
@@ -107,23 +113,18 @@ Result<void> discard_folder(const fs::path& root, FolderName name) {
   return {};
 }
 
-Result<void> require_space(const fs::path& folder, std::uint64_t bytes_needed) {
-  std::error_code code;
-  const fs::space_info space = fs::space(folder, code);
-  if (code) return file_error("ask for the free space of", folder, code.value());
-  if (space.available >= bytes_needed) return {};
-  return Error{ErrorCode::kCorrupt, fmt::format("cannot write {}", folder.string()),
-               fmt::format("{} bytes are needed and the disk has {} bytes free", bytes_needed,
-                           space.available),
-               "free space, keep fewer checkpoints (checkpoint.keep), or choose another run.dir"};
-}
-
 fs::path checkpoint_folder(const fs::path& run_dir, std::int64_t step) {
-  return checkpoints_root(run_dir) / folder_name({step, FolderKind::kCommitted});
+  return checkpoints_root(run_dir) / folder_name({step, FolderKind::kCommitted, {}});
 }
 
-fs::path partial_folder(const fs::path& run_dir, std::int64_t step) {
-  return checkpoints_root(run_dir) / folder_name({step, FolderKind::kPartial});
+fs::path partial_folder(const SavePlace& place) {
+  return checkpoints_root(place.run_dir) /
+         folder_name({place.step, FolderKind::kPartial, place.launch});
+}
+
+Result<void> discard_partial(const SavePlace& place) {
+  return discard_folder(checkpoints_root(place.run_dir),
+                        {place.step, FolderKind::kPartial, place.launch});
 }
 
 std::vector<CheckpointInfo> list_checkpoints(const fs::path& run_dir) {
@@ -142,23 +143,23 @@ std::vector<CheckpointInfo> list_checkpoints(const fs::path& run_dir) {
   return found;
 }
 
-Result<void> prune_checkpoints(const fs::path& run_dir, int keep) {
+Result<void> prune_checkpoints(const fs::path& run_dir, int keep, const std::string& launch) {
   MOTLEY_CHECK(keep >= 0, "keep {}", keep);
   const std::vector<CheckpointInfo> checkpoints = list_checkpoints(run_dir);
-  if (checkpoints.empty()) return {};
   const std::size_t kept = keep == 0 ? checkpoints.size() : static_cast<std::size_t>(keep);
-  const std::int64_t oldest_kept =
-      checkpoints[checkpoints.size() - std::min(kept, checkpoints.size())].step;
-  const std::int64_t newest = checkpoints.back().step;
+  const std::size_t dropped = checkpoints.size() - std::min(kept, checkpoints.size());
+  const std::int64_t oldest_kept = checkpoints.empty() ? 0 : checkpoints[dropped].step;
+  const std::int64_t newest = checkpoints.empty() ? -1 : checkpoints.back().step;
 
   const fs::path root = checkpoints_root(run_dir);
   for (const FolderName& name : scan(root)) {
     const bool listed = std::any_of(
         checkpoints.begin(), checkpoints.end(),
         [&](const CheckpointInfo& info) { return info.folder == root / folder_name(name); });
-    // A partial folder beyond the newest checkpoint may still be written to.
-    const bool in_use =
-        listed ? name.step >= oldest_kept : name.kind == FolderKind::kPartial && name.step > newest;
+    // A partial folder of this launch beyond the newest checkpoint may still be written to.
+    const bool is_written =
+        name.kind == FolderKind::kPartial && name.launch == launch && name.step > newest;
+    const bool in_use = listed ? name.step >= oldest_kept : is_written;
     // A folder with a checkpoint's name and no manifest was not made here; it is left alone.
     const bool foreign = name.kind == FolderKind::kCommitted && !listed;
     if (!in_use && !foreign) MOTLEY_TRY(discard_folder(root, name));

@@ -2,7 +2,7 @@
 // point. Rules: docs/formats/checkpoint.md, "Commit".
 //
 //   step-000100             committed
-//   .step-000100.partial    being written
+//   .step-000100.000007-9f3c5a1b2c3d4e5f.partial    being written, by that launch
 //   .step-000100.replaced   the committed one that a new one of the same step is about to replace
 //   .step-000100.removed    on its way out; its contents mean nothing
 #pragma once
@@ -25,12 +25,13 @@ enum class FolderKind { kCommitted, kPartial, kReplaced, kRemoved };
 struct FolderName {
   std::int64_t step = 0;
   FolderKind kind = FolderKind::kCommitted;
+  std::string launch;  // kPartial: who writes it; "" = a version of Motley that did not say
 };
 
 // run_dir/checkpoints
 [[nodiscard]] std::filesystem::path checkpoints_root(const std::filesystem::path& run_dir);
 
-[[nodiscard]] std::string folder_name(FolderName name);
+[[nodiscard]] std::string folder_name(const FolderName& name);
 
 // Nothing when `text` is not exactly what folder_name writes.
 [[nodiscard]] std::optional<FolderName> parse_folder_name(const std::string& text);
@@ -49,10 +50,7 @@ struct FolderName {
 
 // Removes the folder of that name under `root`, when there is one. It is renamed first, so that a
 // crash half-way leaves nothing that could be taken for a checkpoint.
-[[nodiscard]] Result<void> discard_folder(const std::filesystem::path& root, FolderName name);
-
-// kCorrupt with both figures when the disk that holds `folder` has fewer free bytes than needed.
-[[nodiscard]] Result<void> require_space(const std::filesystem::path& folder,
-                                         std::uint64_t bytes_needed);
+[[nodiscard]] Result<void> discard_folder(const std::filesystem::path& root,
+                                          const FolderName& name);
 
 }  // namespace motley

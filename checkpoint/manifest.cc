@@ -40,6 +40,56 @@ Result<std::string> get_hash(const Json& json, const char* key, const std::strin
   return hash;
 }
 
+Json data_to_json(const DataMark& data) {
+  return {
+      {"kind", data.kind}, {"bytes", data.bytes}, {"hash", data.hash}, {"holdout", data.holdout}};
+}
+
+Result<DataMark> data_from_json(const Json& json, const std::string& source) {
+  DataMark data;
+  MOTLEY_ASSIGN(data.kind, json_get<std::string>(json, "kind", source));
+  MOTLEY_ASSIGN(data.bytes, get_count(json, "bytes", source));
+  MOTLEY_ASSIGN(data.hash, get_hash(json, "hash", source));
+  MOTLEY_ASSIGN(data.holdout, json_get<double>(json, "holdout", source));
+  return data;
+}
+
+Json plan_to_json(const PlanMark& plan) {
+  return {{"micro_batch", plan.micro_batch},
+          {"codecs", plan.codecs},
+          {"gradient_codec", plan.gradient_codec},
+          {"replicas", plan.replicas}};
+}
+
+Result<PlanMark> plan_from_json(const Json& json, const std::string& source) {
+  const auto list = [&](const char* key) -> Result<Json> {
+    const auto found = json.find(key);
+    if (found != json.end() && found->is_array()) return *found;
+    return bad_manifest(source, fmt::format("key '{}' is missing or not an array", key));
+  };
+  const auto get_int = [&](const Json& object, const char* key) -> Result<int> {
+    MOTLEY_ASSIGN(const std::int64_t count, get_count(object, key, source));
+    if (!std::in_range<int>(count)) {
+      return bad_manifest(source, fmt::format("key '{}' is {}", key, count));
+    }
+    return static_cast<int>(count);
+  };
+  PlanMark plan;
+  MOTLEY_ASSIGN(plan.micro_batch, get_int(json, "micro_batch"));
+  MOTLEY_ASSIGN(plan.gradient_codec, json_get<std::string>(json, "gradient_codec", source));
+  MOTLEY_ASSIGN(const Json codecs, list("codecs"));
+  for (const Json& codec : codecs) {
+    if (!codec.is_string()) return bad_manifest(source, "a codec is not a string");
+    plan.codecs.push_back(codec.get<std::string>());
+  }
+  MOTLEY_ASSIGN(const Json replicas, list("replicas"));
+  for (const Json& count : replicas) {
+    MOTLEY_ASSIGN(const int value, get_int({{"replicas", count}}, "replicas"));
+    plan.replicas.push_back(value);
+  }
+  return plan;
+}
+
 Result<CheckpointState> state_from_json(const Json& json, const std::string& source) {
   CheckpointState state;
   MOTLEY_ASSIGN(state.step, get_count(json, "step", source));
@@ -51,6 +101,12 @@ Result<CheckpointState> state_from_json(const Json& json, const std::string& sou
   MOTLEY_ASSIGN(state.model_family, json_get<std::string>(json, "model_family", source));
   MOTLEY_ASSIGN(state.plan_hash, json_get<std::string>(json, "plan_hash", source));
   MOTLEY_ASSIGN(state.optimizer, json_get<std::string>(json, "optimizer", source));
+  if (json.contains("data")) {
+    MOTLEY_ASSIGN(state.data, data_from_json(json["data"], source));
+  }
+  if (json.contains("plan")) {
+    MOTLEY_ASSIGN(state.plan, plan_from_json(json["plan"], source));
+  }
   return state;
 }
 
@@ -98,20 +154,22 @@ std::string format_manifest(const Manifest& manifest) {
   const CheckpointState& state = manifest.state;
   Json files = Json::array();
   for (const WrittenFile& file : manifest.files) files.push_back(written_file_to_json(file));
-  const Json json = {{"format", kFormat},
-                     {"version", kManifestVersion},
-                     {"step", state.step},
-                     {"samples", state.samples},
-                     {"tokens", state.tokens},
-                     {"optimizer_updates", state.optimizer_updates},
-                     {"seed", state.seed},
-                     {"model_hash", state.model_hash},
-                     {"model_family", state.model_family},
-                     {"plan_hash", state.plan_hash},
-                     {"optimizer", state.optimizer},
-                     {"parameter_hash", manifest.parameter_hash},
-                     {"files", std::move(files)},
-                     {"config", manifest.config}};
+  Json json = {{"format", kFormat},
+               {"version", kManifestVersion},
+               {"step", state.step},
+               {"samples", state.samples},
+               {"tokens", state.tokens},
+               {"optimizer_updates", state.optimizer_updates},
+               {"seed", state.seed},
+               {"model_hash", state.model_hash},
+               {"model_family", state.model_family},
+               {"plan_hash", state.plan_hash},
+               {"optimizer", state.optimizer},
+               {"parameter_hash", manifest.parameter_hash},
+               {"files", std::move(files)},
+               {"config", manifest.config}};
+  if (state.data) json["data"] = data_to_json(*state.data);
+  if (state.plan) json["plan"] = plan_to_json(*state.plan);
   std::string text = json.dump(2, ' ', false, Json::error_handler_t::replace);
   text.resize(text.size() - 2);  // without the closing "\n}"
   const std::string hash = hash128_hex(std::as_bytes(std::span(text)));

@@ -7,13 +7,13 @@
 #include "base/check.h"
 #include "base/system/files.h"
 #include "checkpoint/checkpoint.h"
+#include "checkpoint/finite.h"
 #include "checkpoint/folders.h"
 #include "checkpoint/manifest.h"
 
 namespace motley {
 namespace {
 
-// At least what write_safetensors writes.
 std::uint64_t file_bytes_max(const std::vector<TensorView>& tensors) {
   constexpr std::uint64_t kHeaderBytes = 4096;
   constexpr std::uint64_t kEntryBytes = 256;  // of a tensor in the header, besides its name
@@ -50,18 +50,22 @@ Result<Shard> shard_from_json(const Json& json, const std::string& source) {
   return shard;
 }
 
-Result<Shard> write_shard(const std::filesystem::path& run_dir,
-                          std::int64_t step,
+std::uint64_t shard_bytes_max(const std::vector<TensorView>& parameters,
+                              const std::vector<TensorView>& moments) {
+  return file_bytes_max(parameters) + file_bytes_max(moments);
+}
+
+Result<Shard> write_shard(const SavePlace& place,
                           int rank,
                           int rank_count,
                           const std::vector<TensorView>& parameters,
                           const std::vector<TensorView>& moments,
                           WorkCounter* work) {
-  MOTLEY_CHECK(step >= 0 && rank >= 0 && rank < rank_count, "step {}, rank {} of {}", step, rank,
-               rank_count);
-  const std::filesystem::path folder = partial_folder(run_dir, step);
+  MOTLEY_CHECK(place.step >= 0 && rank >= 0 && rank < rank_count, "step {}, rank {} of {}",
+               place.step, rank, rank_count);
+  MOTLEY_TRY(require_finite(parameters));
+  const std::filesystem::path folder = partial_folder(place);
   MOTLEY_TRY(make_folders(folder));
-  MOTLEY_TRY(require_space(folder, file_bytes_max(parameters) + file_bytes_max(moments)));
 
   std::optional<WorkCounter::Task> saving;
   if (work != nullptr) {

@@ -40,9 +40,10 @@ class Corpus {
   // was read; nullptr: nobody does.
   [[nodiscard]] std::optional<Token> first_outside(std::uint32_t vocab, WorkCounter* work) const;
 
- private:
+  // All tokens as they are stored.
   [[nodiscard]] std::span<const std::byte> bytes() const;
 
+ private:
   std::variant<MappedFile, std::string> storage_;
   std::size_t begin_;
   Width width_;

@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "data/corpus.h"
+#include "data/identity.h"
 #include "data/source.h"
 #include "data/synthetic_source.h"
 #include "data/windows.h"
@@ -43,6 +44,8 @@ class CorpusSource final : public Source {
   [[nodiscard]] std::uint64_t train_samples() const override { return layout_.train_windows; }
 
   [[nodiscard]] std::uint64_t eval_samples() const override { return layout_.eval_windows; }
+
+  [[nodiscard]] DataIdentity identity() const override { return identify(corpus_.bytes()); }
 
   [[nodiscard]] double bytes_per_token() const override { return bytes_per_token_; }
 

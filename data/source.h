@@ -13,6 +13,14 @@
 
 namespace motley {
 
+// Tells one corpus from another: docs/formats/data.md.
+struct DataIdentity {
+  std::uint64_t bytes = 0;  // of all tokens; 0 where none are stored
+  std::string hash;         // of that number and of sampled blocks
+
+  friend bool operator==(const DataIdentity&, const DataIdentity&) = default;
+};
+
 // Random access to the windows of one corpus. Immutable and safe to share between threads.
 // A sample is `context + 1` consecutive tokens: inputs are the first `context`, targets the last.
 class Source {
@@ -33,6 +41,7 @@ class Source {
 
   [[nodiscard]] virtual std::uint64_t train_samples() const = 0;  // per epoch
   [[nodiscard]] virtual std::uint64_t eval_samples() const = 0;   // distinct; 0 = nothing held out
+  [[nodiscard]] virtual DataIdentity identity() const = 0;
   // Bytes of text per token on average (1 for bytes), for bits per byte; 0 when unknown.
   [[nodiscard]] virtual double bytes_per_token() const = 0;
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "base/hash.h"
 #include "base/philox.h"
 #include "data/windows.h"
 
@@ -42,6 +43,11 @@ class SyntheticSource final : public Source {
   [[nodiscard]] std::uint64_t train_samples() const override { return kWindows - eval_windows_; }
 
   [[nodiscard]] std::uint64_t eval_samples() const override { return eval_windows_; }
+
+  // The tokens follow from the vocabulary alone.
+  [[nodiscard]] DataIdentity identity() const override {
+    return {0, hash128_hex(std::as_bytes(std::span(&vocab_, 1)))};
+  }
 
   [[nodiscard]] double bytes_per_token() const override { return 0; }
 

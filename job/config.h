@@ -30,6 +30,7 @@ struct DataConfig {
   std::string path;                   // file or folder (text), file (tokens); unused for synthetic
   std::vector<std::string> suffixes;  // text folders: only files ending so; empty = all
   double holdout = 0.1;               // share at the end that is never trained on, for evaluation
+  std::string changed = "refuse";     // on resume, other data than the run's: refuse | accept
 };
 
 // Changes the result.
@@ -48,6 +49,7 @@ struct TrainConfig {
   double epsilon = 1e-8;            // adamw
   double momentum = 0.9;            // sgd
   double clip = 1.0;                // global gradient norm; 0 = no clipping
+  int max_skipped = 20;             // skipped steps in a row that end the run; 0 = none do
   std::int64_t seed = 1;
   std::string precision = "fp32";  // fp32
   std::int64_t eval_every = 0;     // steps between evaluations; 0 = none

@@ -196,27 +196,45 @@ Json config_to_json(const Config& config) {
   return root;
 }
 
-Result<Config> config_from_json(const Json& json, const std::string& source) {
+namespace {
+
+struct CountedConfig {
+  Config config;
+  std::size_t keys = 0;  // that were there
+};
+
+Result<CountedConfig> counted_from_json(const Json& json, const std::string& source) {
   if (!json.is_object()) {
     return Error{ErrorCode::kConfig, fmt::format("not a configuration, {}", source),
                  "a JSON object was expected", ""};
   }
-  Config config;
-  std::size_t found = 0;
+  CountedConfig counted;
   MOTLEY_TRY(visit_values(
       json, [&](const std::string&) { return source; },
       [&](const ConfigEntry& entry, const Json& value, const std::string& where) {
-        ++found;
-        return set_value(config, entry, value, where);
+        ++counted.keys;
+        return set_value(counted.config, entry, value, where);
       }));
+  MOTLEY_TRY(validate_config(counted.config));
+  return counted;
+}
+
+}  // namespace
+
+Result<Config> config_from_json(const Json& json, const std::string& source) {
+  MOTLEY_ASSIGN(CountedConfig counted, counted_from_json(json, source));
   // A default in place of a missing key could train something else than the sender meant.
-  if (found != config_entries().size()) {
+  if (counted.keys != config_entries().size()) {
     return Error{ErrorCode::kConfig, fmt::format("incomplete configuration, {}", source),
-                 fmt::format("{} of {} keys are there", found, config_entries().size()),
+                 fmt::format("{} of {} keys are there", counted.keys, config_entries().size()),
                  "use the same version of Motley on every machine"};
   }
-  MOTLEY_TRY(validate_config(config));
-  return config;
+  return std::move(counted.config);
+}
+
+Result<Config> saved_config_from_json(const Json& json, const std::string& source) {
+  MOTLEY_ASSIGN(CountedConfig counted, counted_from_json(json, source));
+  return std::move(counted.config);
 }
 
 std::vector<ConfigKey> config_keys() {

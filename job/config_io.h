@@ -45,6 +45,9 @@ using Overrides =
 // a default in place of a missing one could train something else than the sender meant. kConfig.
 [[nodiscard]] Json config_to_json(const Config& config);
 [[nodiscard]] Result<Config> config_from_json(const Json& json, const std::string& source);
+// The same for what was saved, perhaps by an earlier version: keys that it did not know have their
+// defaults, under which it means what it meant.
+[[nodiscard]] Result<Config> saved_config_from_json(const Json& json, const std::string& source);
 
 struct ConfigKey {
   std::string name;  // "train.lr"

@@ -75,6 +75,9 @@ std::vector<ConfigEntry> make_entries() {
        "in a folder of text, only files whose names end so; empty = all"},
       {"data.holdout", kData<&DataConfig::holdout>, NumberRange{0, 0.9},
        "share at the end of the data kept for evaluation"},
+      {"data.changed", kData<&DataConfig::changed>, Choices{{"refuse", "accept"}},
+       "on resume: refuse other data, another seed or another held-out share than the run's, or "
+       "accept them"},
 
       {"train.steps", kTrain<&TrainConfig::steps>, IntegerRange{1, kManySteps}, "optimizer steps"},
       {"train.global_batch", kTrain<&TrainConfig::global_batch>, IntegerRange{1, kManySamples},
@@ -101,6 +104,8 @@ std::vector<ConfigEntry> make_entries() {
       {"train.momentum", kTrain<&TrainConfig::momentum>, share_below_one(), "momentum (sgd)"},
       {"train.clip", kTrain<&TrainConfig::clip>, non_negative(1e30),
        "largest global gradient norm; 0 = no clipping"},
+      {"train.max_skipped", kTrain<&TrainConfig::max_skipped>, IntegerRange{0, kManySamples},
+       "steps skipped in a row, for a gradient that is not finite, that end the run; 0 = none do"},
       {"train.seed", kTrain<&TrainConfig::seed>, IntegerRange{},
        "seed of initial weights, dropout and data order"},
       {"train.precision", kTrain<&TrainConfig::precision>,

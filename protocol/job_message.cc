@@ -63,6 +63,7 @@ Json job_to_json(const Job& job) {
   }
   json["lease_s"] = job.lease_s;
   json["run_dir"] = job.run_dir;
+  json["launch"] = job.launch;
   json["resume_from"] = job.resume_from;
   json["stop_after"] = job.stop_after;
   json["bind_address"] = job.bind_address;
@@ -109,6 +110,7 @@ Result<Job> job_from_json(const Json& json, const std::string& source) {
     return job_error(source, fmt::format("'lease_s' is {}", job.lease_s));
   }
   MOTLEY_ASSIGN(job.run_dir, json_get<std::string>(json, "run_dir", source));
+  MOTLEY_ASSIGN(job.launch, json_get<std::string>(json, "launch", source));
   MOTLEY_ASSIGN(job.resume_from, json_get<std::string>(json, "resume_from", source));
   MOTLEY_ASSIGN(job.stop_after,
                 get_integer<std::int64_t>(json, "stop_after", 0, kStepsMax, source));

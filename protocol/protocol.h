@@ -5,7 +5,8 @@
 //   launcher -> worker   {"job": …}  {"addresses": […]}  {"lease": count}  {"stop": true};
 //                        end of file = stop at once
 //   worker -> launcher   {"event": "hello" | "address" | "ready" | "beat" | "step" | "shard" |
-//                          "trace" | "result" | "error" | "done", …}
+//                          "shard_failed" | "data" | "trace" | "result" | "error" |
+//                          "done", …}
 #pragma once
 
 #include <cstdint>
@@ -32,6 +33,7 @@ struct Job {
   std::uint32_t epoch = 1;      // train; of the launch (cluster/run/epoch.h)
   double lease_s = 0;           // without a word from the launcher for so long, end; 0 = never
   std::string run_dir;          // absolute
+  std::string launch;           // train: launch_text of this launch of the run
   std::string resume_from;      // checkpoint folder; "" = start fresh
   std::int64_t stop_after = 0;  // save and end after this step; 0 = run to the end
   std::string bind_address;     // "" = loopback

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/json.h"
+#include "protocol/protocol.h"
 
 namespace motley {
 namespace {
@@ -45,6 +46,21 @@ Result<ShardMessage> read_shard_event(const Json& event) {
   if (shard == event.end()) return malformed("it holds no shard");
   MOTLEY_ASSIGN(message.shard, shard_from_json(*shard, kSource));
   return message;
+}
+
+Json shard_failed_event(const ShardFailure& failure) {
+  Json event = error_to_json(failure.error);
+  event["event"] = "shard_failed";
+  event["step"] = failure.step;
+  return event;
+}
+
+Result<ShardFailure> read_shard_failed_event(const Json& event) {
+  ShardFailure failure;
+  MOTLEY_ASSIGN(failure.step,
+                json_get<std::int64_t>(event, "step", "a worker's shard_failed event"));
+  failure.error = error_from_json(event);
+  return failure;
 }
 
 }  // namespace motley

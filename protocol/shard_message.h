@@ -1,6 +1,8 @@
 // The event by which a rank says that its part of a checkpoint is written.
 #pragma once
 
+#include <cstdint>
+
 #include "base/json_fwd.h"
 #include "base/result.h"
 #include "checkpoint/checkpoint.h"
@@ -15,5 +17,15 @@ struct ShardMessage {
 [[nodiscard]] Json shard_event(const ShardMessage& message);
 // kCorrupt when it is malformed.
 [[nodiscard]] Result<ShardMessage> read_shard_event(const Json& event);
+
+// The event by which a rank says that its part could not be written, and that it goes on.
+struct ShardFailure {
+  std::int64_t step = 0;
+  Error error;
+};
+
+[[nodiscard]] Json shard_failed_event(const ShardFailure& failure);
+// kCorrupt when it is malformed.
+[[nodiscard]] Result<ShardFailure> read_shard_failed_event(const Json& event);
 
 }  // namespace motley

@@ -48,6 +48,7 @@ bool is_error_code(std::int64_t value) {
     case ErrorCode::kInfeasible:
     case ErrorCode::kCorrupt:
     case ErrorCode::kData:
+    case ErrorCode::kDiverged:
     case ErrorCode::kInterrupted:
     case ErrorCode::kTerminated:
       return true;

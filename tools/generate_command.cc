@@ -88,7 +88,7 @@ std::string as_text(const Config& config, const Json& tokens) {
 Result<void> generate(const Arguments& arguments) {
   MOTLEY_ASSIGN(const auto folder, find_checkpoint(arguments.operand(0)));
   MOTLEY_ASSIGN(const Manifest manifest, read_manifest(folder));
-  MOTLEY_ASSIGN(const Config config, config_from_json(manifest.config, folder.string()));
+  MOTLEY_ASSIGN(const Config config, saved_config_from_json(manifest.config, folder.string()));
   MOTLEY_ASSIGN(const auto program, stage_program());
   WorkerSpec worker{"generator", local_cluster(1).machines.front(), program, {}};
   worker.job.verb = "generate";

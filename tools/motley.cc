@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <exception>
 
+#include "base/system/privacy.h"
 #include "base/system/version.h"
 #include "tools/command.h"
 
@@ -22,7 +23,7 @@ std::string overview() {
       "\nStart with: motley train configs/gpt-tiny.toml --set data.path=FILE --stages 2\n"
       "Exit status: 0 ok, 2 usage, 3 configuration, 4 a machine or process was lost, "
       "5 not authorised,\n6 no feasible plan, 7 damaged or unwritable file, 8 unusable data, "
-      "130/143 signals\n";
+      "9 diverged,\n130/143 signals\n";
   return text;
 }
 
@@ -74,6 +75,8 @@ int run_motley(const std::vector<std::string>& words) {
 }  // namespace motley
 
 int main(int argc, char** argv) {
+  // Whatever starts workers holds the secret by which they know each other.
+  motley::forbid_core_dumps();
   try {
     return motley::run_motley(std::vector<std::string>(argv + 1, argv + argc));
   } catch (const std::exception& e) {

@@ -109,18 +109,20 @@ std::vector<OptionSpec> run_options() {
 }  // namespace
 
 Command train_command() {
-  CommandSpec spec{"train",
-                   "train a model on this machine, or on a cluster",
-                   {"CONFIG"},
-                   run_options(),
-                   "Measures the devices, plans who computes which layers, starts a stage process\n"
-                   "for each and follows them. The run's folder then holds the plan, metrics, a\n"
-                   "trace and checkpoints. Ctrl-C ends all processes.\n\n"
-                   "Examples\n"
-                   "  motley train gpt.toml                      one process\n"
-                   "  motley train gpt.toml --stages 3           a pipeline of three processes\n"
-                   "  motley train gpt.toml --resume             go on after an interruption\n"
-                   "  motley train gpt.toml --cluster home.toml  as `motley launch`\n"};
+  CommandSpec spec{
+      "train",
+      "train a model on this machine, or on a cluster",
+      {"CONFIG"},
+      run_options(),
+      "Measures the devices, plans who computes which layers, starts a stage process\n"
+      "for each and follows them. The run's folder then holds the plan, metrics, a\n"
+      "trace and checkpoints. Ctrl-C ends all processes. A folder has one launcher at a\n"
+      "time: a second one ends with status 4 and says who holds it.\n\n"
+      "Examples\n"
+      "  motley train gpt.toml                      one process\n"
+      "  motley train gpt.toml --stages 3           a pipeline of three processes\n"
+      "  motley train gpt.toml --resume             go on after an interruption\n"
+      "  motley train gpt.toml --cluster home.toml  as `motley launch`\n"};
   spec.options.insert(spec.options.begin(),
                       {"stages", "N", "exactly N stage processes (default: what is fastest)"});
   return {spec, train};

@@ -13,6 +13,7 @@
 #include <c10/core/InferenceMode.h>
 
 #include "base/system/blas_core.h"
+#include "base/system/privacy.h"
 #include "base/system/system_memory.h"
 #include "models/kernels/torch_threads.h"
 #include "pipeline/execute/activity.h"
@@ -73,6 +74,7 @@ Result<void> serve(WorkerChannel& channel, Activity& activity) {
 
 int run_worker() {
   keep_freed_memory();
+  forbid_core_dumps();
   Activity activity;
   WorkerChannel channel;
   Result<void> served;

@@ -10,7 +10,9 @@
 #include <vector>
 
 #include "base/check.h"
+#include "base/system/privacy.h"
 #include "checkpoint/checkpoint.h"
+#include "checkpoint/launch_mark.h"
 #include "comm/frames/frame_link.h"
 #include "compression/codec_chain.h"
 #include "compression/feedback/gradient_compressor.h"
@@ -19,9 +21,11 @@
 #include "pipeline/execute/early_bytes.h"
 #include "pipeline/execute/executor.h"
 #include "pipeline/schedule/schedules.h"
+#include "protocol/data_message.h"
 #include "rehearsal/virtual_compute.h"
 #include "training/stage_trainer.h"
 #include "worker/join_ranks.h"
+#include "worker/save_shard.h"
 #include "worker/training_loop.h"
 
 namespace motley {
@@ -88,34 +92,6 @@ class HeldOutBatches final : public Evaluator {
   Executor& executor_;
 };
 
-// Parameters and moments of this rank, and what its sums of gradients still owe.
-class StateSaver final : public ShardSaver {
- public:
-  // All that is lent must outlive it.
-  StateSaver(const Job& job, StageTrainer& trainer, Executor& executor, WorkCounter& work)
-      : job_(job), trainer_(trainer), executor_(executor), work_(work) {}
-
-  [[nodiscard]] Result<Shard> save() override {
-    std::vector<TensorView> moments = trainer_.state().moment_views();
-    // Between steps the gradients are 0, so that they have room for what the sums still owe.
-    if (executor_.add_residuals()) {
-      std::ranges::move(trainer_.state().residual_views(job_.rank.value),
-                        std::back_inserter(moments));
-    }
-    MOTLEY_ASSIGN(Shard shard, write_shard(job_.run_dir, trainer_.progress().step, job_.rank.value,
-                                           job_.plan.rank_count(),
-                                           trainer_.state().parameter_views(), moments, &work_));
-    trainer_.clear_gradients();
-    return shard;
-  }
-
- private:
-  const Job& job_;
-  StageTrainer& trainer_;
-  Executor& executor_;
-  WorkCounter& work_;
-};
-
 // A virtual device holds nothing that could be evaluated or saved.
 class Rehearsal final : public Evaluator, public ShardSaver {
  public:
@@ -139,16 +115,6 @@ TrainingLoopOptions loop_options(const Job& job) {
   options.save_every = config.checkpoint.every;
   options.eval_every = job.virtual_speed ? 0 : config.train.eval_every;
   return options;
-}
-
-// Shards are written where the launcher commits them, so the run folder must be the same one.
-Result<void> check_run_folder(const std::filesystem::path& run_dir) {
-  if (std::filesystem::exists(run_dir / "plan.json")) return {};
-  return Error{ErrorCode::kConfig,
-               fmt::format("the run folder {} is not there on this machine", run_dir.string()),
-               "every machine writes its part of a checkpoint into it",
-               "share the folder between the machines under one path (NFS, for example), and "
-               "choose it by --run"};
 }
 
 // Only topk has a density to warm up.
@@ -207,26 +173,32 @@ class RankRun {
 
   Result<void> join(TrainedStage& stage) {
     const Plan& plan = job_.plan;
-    // A wait may last as long as the other stages compute, or save; a step that takes four times
-    // its prediction while no stage gets on has gone wrong.
-    const double timeout_s = std::max(job_.config.comm.timeout_s, 4 * plan.predicted_step_s);
     const std::uint64_t early_bytes = early_bytes_of(job_, model_, schedules_.training, stage);
-    MOTLEY_ASSIGN(transport_, join_ranks(job_, job_.rank, plan.rank_count(), launcher_, timeout_s,
+    MOTLEY_ASSIGN(transport_, join_ranks(job_, job_.rank, plan.rank_count(), launcher_, timeout_s(),
                                          early_bytes));
     link_.emplace(*transport_, job_.rank, job_.epoch, plan_hash(plan));
     MOTLEY_ASSIGN(
         executor_,
         Executor::make(job_.rank, plan, *link_, stage, activity_,
                        {gradient_compression(job_.config.compression, plan.gradient_codec),
-                        Patience(timeout_s, launcher_.group_progress()),
+                        Patience(timeout_s(), launcher_.group_progress()),
                         leaves_processor_free(plan.ranks[job_.rank.index()].device)}));
     launcher_.send({{"event", "ready"}});
     return {};
   }
 
+  // Once joined.
   [[nodiscard]] Executor& executor() { return *executor_; }
 
   [[nodiscard]] WorkCounter& work() { return activity_.work(); }
+
+  [[nodiscard]] FrameLink& link() { return *link_; }
+
+  // A wait may last as long as the other stages compute, or save; a step that takes four times its
+  // prediction while no stage gets on has gone wrong.
+  [[nodiscard]] double timeout_s() const {
+    return std::max(job_.config.comm.timeout_s, 4 * job_.plan.predicted_step_s);
+  }
 
   Result<void> train(const TrainedStage& stage, Evaluator& evaluator, ShardSaver& saver) {
     Batches batches(schedules_.training, stage, *link_, *executor_);
@@ -248,6 +220,34 @@ class RankRun {
   std::unique_ptr<Executor> executor_;
 };
 
+// Parameters and moments of this rank, and what its sums of gradients still owe.
+class StateSaver final : public ShardSaver {
+ public:
+  // All that is lent must outlive it.
+  StateSaver(const Job& job, StageTrainer& trainer, RankRun& run)
+      : job_(job), trainer_(trainer), run_(run) {}
+
+  [[nodiscard]] Result<Shard> save() override {
+    std::vector<TensorView> moments = trainer_.state().moment_views();
+    // Between steps the gradients are 0, so that they have room for what the sums still owe.
+    if (run_.executor().add_residuals()) {
+      std::ranges::move(trainer_.state().residual_views(job_.rank.value),
+                        std::back_inserter(moments));
+    }
+    const SavePlace place{job_.run_dir, job_.launch, trainer_.progress().step};
+    Result<Shard> shard = save_shard(place, job_.rank, job_.plan.rank_count(), run_.link(),
+                                     Deadline::after_s(run_.timeout_s()),
+                                     trainer_.state().parameter_views(), moments, &run_.work());
+    trainer_.clear_gradients();
+    return shard;
+  }
+
+ private:
+  const Job& job_;
+  StageTrainer& trainer_;
+  RankRun& run_;
+};
+
 Result<void> rehearse(const Job& job, const ModelSpec& model, RankRun& run) {
   VirtualCompute compute(job.config.train, model, job.plan, job.rank, *job.virtual_speed,
                          system_wait_time());
@@ -259,11 +259,17 @@ Result<void> rehearse(const Job& job, const ModelSpec& model, RankRun& run) {
 Result<void> train(const Job& job,
                    const ModelSpec& model,
                    const Schedules& schedules,
+                   LauncherChannel& launcher,
                    RankRun& run) {
   MOTLEY_ASSIGN(const auto trainer, StageTrainer::make(job, model, run.work()));
+  // The launcher compares what the ranks with the data read, and with what the run has read so far.
+  if (trainer->source() != nullptr) {
+    const DataIdentity data = trainer->source()->identity();
+    launcher.send(data_event({data.bytes, data.hash}));
+  }
   MOTLEY_TRY(run.join(*trainer));
   HeldOutBatches held_out(job.config.train, schedules.evaluation, *trainer, run.executor());
-  StateSaver saver(job, *trainer, run.executor(), run.work());
+  StateSaver saver(job, *trainer, run);
   return run.train(*trainer, held_out, saver);
 }
 
@@ -272,11 +278,14 @@ Result<void> train(const Job& job,
 Result<void> run_train_job(const Job& job, LauncherChannel& launcher, Activity& activity) {
   MOTLEY_ASSIGN(const ModelSpec model, describe_model(job.config.model));
   MOTLEY_CHECK(model.hash() == job.plan.model_hash, "the launcher plans for this model");
-  MOTLEY_TRY(check_run_folder(job.run_dir));
+  // Shards are written where the launcher commits them, so the run folder must be the same one.
+  MOTLEY_TRY(require_launch(job.run_dir, job.launch));
+  keep_files_private(job.run_dir);
   MOTLEY_ASSIGN(const Schedules schedules,
                 make_schedules(job.plan, tied_across_ranks(model, job.plan)));
   RankRun run(job, model, launcher, activity, schedules);
-  return job.virtual_speed ? rehearse(job, model, run) : train(job, model, schedules, run);
+  return job.virtual_speed ? rehearse(job, model, run)
+                           : train(job, model, schedules, launcher, run);
 }
 
 }  // namespace motley

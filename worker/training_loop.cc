@@ -60,6 +60,7 @@ void TrainingLoop::set_recording(std::int64_t steps_done) {
 Result<void> TrainingLoop::run_step(std::int64_t step) {
   MOTLEY_ASSIGN(const TrainedStep trained, steps_.run_step());
   StepReport report = report_of(step, trained);
+  was_skipped_ = trained.outcome.skipped;
   if (is_evaluated(step)) {
     MOTLEY_ASSIGN(const Evaluation evaluation, evaluator_.evaluate(step));
     report.evaluated = true;
@@ -76,14 +77,25 @@ bool TrainingLoop::is_evaluated(std::int64_t step) const {
   return options_.eval_every > 0 && step % options_.eval_every == 0;
 }
 
-bool TrainingLoop::is_saved(std::int64_t step) const {
+bool TrainingLoop::is_saved(std::int64_t step) {
   if (!options_.saves) return false;
-  return step == options_.last_step || (options_.save_every > 0 && step % options_.save_every == 0);
+  if (step == options_.last_step) return true;
+  save_waits_ = save_waits_ || (options_.save_every > 0 && step % options_.save_every == 0);
+  // A skipped step has changed nothing: what it would save is saved already, and a row of them
+  // would push out the checkpoints from before it. All ranks skip the same steps.
+  return save_waits_ && !was_skipped_;
 }
 
 Result<void> TrainingLoop::save() {
-  MOTLEY_ASSIGN(const Shard shard, saver_.save());
-  events_.send(shard_event({steps_.progress(), shard}));
+  save_waits_ = false;
+  const Result<Shard> shard = saver_.save();
+  if (shard) {
+    events_.send(shard_event({steps_.progress(), *shard}));
+  } else if (shard.error().code == ErrorCode::kCorrupt) {
+    events_.send(shard_failed_event({steps_.progress().step, shard.error()}));
+  } else {
+    return shard.error();
+  }
   return {};
 }
 

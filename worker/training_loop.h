@@ -52,7 +52,8 @@ class ShardSaver {
  public:
   virtual ~ShardSaver() = default;
 
-  // Writes this rank's part of a checkpoint of progress().
+  // Writes this rank's part of a checkpoint of progress(). kCorrupt when the disk does not take it;
+  // any other error ends the training.
   [[nodiscard]] virtual Result<Shard> save() = 0;
 };
 
@@ -74,16 +75,16 @@ class TrainingLoop {
                ShardSaver& saver,
                EventSink& events);
 
-  // Sends a "step" event after each step, a "shard" after each save and, at the end, "trace"
-  // events.
-  // Returns the first failure.
+  // Sends a "step" event after each step, a "shard" or "shard_failed" after each save and, at the
+  // end, "trace" events. Returns the first failure; a disk that does not take a save is none.
   [[nodiscard]] Result<void> run();
 
  private:
   void set_recording(std::int64_t steps_done);
   Result<void> run_step(std::int64_t step);
   [[nodiscard]] bool is_evaluated(std::int64_t step) const;
-  [[nodiscard]] bool is_saved(std::int64_t step) const;
+  // Whether a save is due after `step`, which has just been trained.
+  [[nodiscard]] bool is_saved(std::int64_t step);
   Result<void> save();
 
   const TrainingLoopOptions options_;
@@ -92,6 +93,8 @@ class TrainingLoop {
   ShardSaver& saver_;
   EventSink& events_;
   TraceRecorder trace_;
+  bool was_skipped_ = false;  // the last step
+  bool save_waits_ = false;   // for a step that is not skipped
 };
 
 }  // namespace motley

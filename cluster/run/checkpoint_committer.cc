@@ -2,52 +2,87 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+#include <vector>
+
+#include "cluster/run/resume.h"
 #include "job/config_io.h"
 #include "models/spec/hf_config.h"
 #include "protocol/shard_message.h"
 
 namespace motley {
+
 CheckpointCommitter::CheckpointCommitter(std::filesystem::path run_dir,
+                                         std::string launch,
                                          const Config& config,
                                          const ModelSpec& model,
-                                         std::uint64_t plan_hash,
-                                         int rank_count)
-    : run_dir_(std::move(run_dir)), config_(config), rank_count_(rank_count) {
+                                         const Plan& plan)
+    : run_dir_(std::move(run_dir)),
+      launch_(std::move(launch)),
+      config_(config),
+      rank_count_(plan.rank_count()) {
   common_.seed = config.train.seed;
   common_.model_hash = model.hash();
   common_.model_family = model.family;
-  common_.plan_hash = fmt::format("{:016x}", plan_hash);
+  common_.plan_hash = fmt::format("{:016x}", plan_hash(plan));
   common_.optimizer = config.train.optimizer;
+  common_.plan = plan_mark(plan);
 }
 
-Result<std::optional<std::filesystem::path>> CheckpointCommitter::add(int rank, const Json& event) {
+Result<std::optional<SaveOutcome>> CheckpointCommitter::add_shard(int rank, const Json& event) {
   MOTLEY_ASSIGN(ShardMessage message, read_shard_event(event));
   CheckpointState state = common_;
   state.step = message.state.step;
   state.samples = message.state.samples;
   state.tokens = message.state.tokens;
   state.optimizer_updates = message.state.optimizer_updates;
-  const auto [it, is_first] = open_.try_emplace(state.step, Open{state, {}});
-  Open& open = it->second;
-  if (!is_first && (open.state.samples != state.samples || open.state.tokens != state.tokens ||
-                    open.state.optimizer_updates != state.optimizer_updates)) {
+  Open& open = open_[state.step];
+  if (!open.state) open.state = state;
+  if (open.state->samples != state.samples || open.state->tokens != state.tokens ||
+      open.state->optimizer_updates != state.optimizer_updates) {
     return Error{
         ErrorCode::kInternal,
         fmt::format("rank {} saved step {} in another state than its peers", rank, state.step), "",
         ""};
   }
   open.shards[rank] = std::move(message.shard);
-  if (static_cast<int>(open.shards.size()) < rank_count_) {
-    return std::optional<std::filesystem::path>{};
+  return end_when_complete(state.step);
+}
+
+Result<std::optional<SaveOutcome>> CheckpointCommitter::add_failure(int rank, const Json& event) {
+  MOTLEY_ASSIGN(ShardFailure failure, read_shard_failed_event(event));
+  open_[failure.step].failures[rank] = std::move(failure.error);
+  return end_when_complete(failure.step);
+}
+
+std::optional<SaveOutcome> CheckpointCommitter::end_when_complete(std::int64_t step) {
+  Open& open = open_[step];
+  if (static_cast<int>(open.shards.size() + open.failures.size()) < rank_count_) return {};
+  SaveOutcome outcome{.step = step};
+  if (!open.failures.empty()) {
+    const auto& [rank, error] = *open.failures.begin();
+    outcome.failure = error;
+    if (open.failures.size() == 1 && rank_count_ > 1) outcome.failed_rank = rank;
+  } else if (auto committed = commit(open); committed.ok()) {
+    outcome.folder = std::move(committed).value();
+  } else {
+    outcome.failure = std::move(committed).error();
   }
+  open_.erase(step);
+  if (outcome.failure) {
+    // All ranks have spoken, so none of them writes there any more.
+    (void)discard_partial({run_dir_, launch_, step});
+  } else if (auto pruned = prune_checkpoints(run_dir_, config_.checkpoint.keep, launch_); !pruned) {
+    outcome.stale = std::move(pruned).error();
+  }
+  return outcome;
+}
+
+Result<std::filesystem::path> CheckpointCommitter::commit(Open& open) const {
   std::vector<Shard> shards;
-  for (auto& [index, shard] : open.shards) shards.push_back(std::move(shard));
-  MOTLEY_ASSIGN(std::filesystem::path folder,
-                commit_checkpoint(run_dir_, open.state, shards, config_to_json(config_),
-                                  huggingface_config(config_.model)));
-  open_.erase(it);
-  MOTLEY_TRY(prune_checkpoints(run_dir_, config_.checkpoint.keep));
-  return std::optional(std::move(folder));
+  for (auto& [rank, shard] : open.shards) shards.push_back(std::move(shard));
+  return commit_checkpoint(run_dir_, launch_, *open.state, shards, config_to_json(config_),
+                           huggingface_config(config_.model));
 }
 
 }  // namespace motley

@@ -1,40 +1,63 @@
-// Collects the shards of a step from all ranks and commits the checkpoint when the last has come.
+// Collects what the ranks say of a step's save and commits the checkpoint when the last has spoken,
+// or takes away what was written where one of them had no room.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
 #include <map>
 #include <optional>
-#include <vector>
+#include <string>
+#include <utility>
 
 #include "base/json.h"
 #include "base/result.h"
 #include "checkpoint/checkpoint.h"
 #include "job/config.h"
 #include "models/spec/model_spec.h"
+#include "plan/plan.h"
 
 namespace motley {
 
+// How a save ended. Either it is committed, or the checkpoints before it stand and nothing of it is
+// left.
+struct SaveOutcome {
+  std::int64_t step = 0;
+  std::optional<std::filesystem::path> folder;  // committed
+  std::optional<Error> failure;                 // why it is not
+  std::optional<int> failed_rank;               // where one rank alone failed
+  std::optional<Error> stale;                   // older checkpoints could not be removed
+};
+
 class CheckpointCommitter {
  public:
-  // `model`: for its hash and family; `plan_hash` is informative.
+  // `launch`: as launch_text. `model`: for its hash and family.
   CheckpointCommitter(std::filesystem::path run_dir,
+                      std::string launch,
                       const Config& config,
                       const ModelSpec& model,
-                      std::uint64_t plan_hash,
-                      int rank_count);
+                      const Plan& plan);
 
-  // Takes a worker's "shard" event. Returns the committed folder when it was the last of its step.
-  // kCorrupt when the event is malformed, ranks disagree about the state, or the commit fails.
-  [[nodiscard]] Result<std::optional<std::filesystem::path>> add(int rank, const Json& event);
+  // What the manifests say of the data from now on.
+  void set_data(DataMark data) { common_.data = std::move(data); }
+
+  // Takes a worker's "shard" or "shard_failed" event. Returns how the save ended when it was the
+  // last of its step. A disk that is full or cannot be written is an outcome, not an error.
+  // kCorrupt when the event is malformed, kInternal when ranks disagree about the state.
+  [[nodiscard]] Result<std::optional<SaveOutcome>> add_shard(int rank, const Json& event);
+  [[nodiscard]] Result<std::optional<SaveOutcome>> add_failure(int rank, const Json& event);
 
  private:
   struct Open {
-    CheckpointState state;
-    std::map<int, Shard> shards;  // by rank
+    std::optional<CheckpointState> state;  // of the first shard
+    std::map<int, Shard> shards;           // by rank
+    std::map<int, Error> failures;         // by rank
   };
 
+  [[nodiscard]] std::optional<SaveOutcome> end_when_complete(std::int64_t step);
+  [[nodiscard]] Result<std::filesystem::path> commit(Open& open) const;
+
   std::filesystem::path run_dir_;
+  std::string launch_;
   Config config_;
   CheckpointState common_;  // what does not change from step to step
   int rank_count_;

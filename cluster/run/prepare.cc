@@ -10,6 +10,7 @@
 #include "cluster/launch/reachability.h"
 #include "cluster/launch/workers.h"
 #include "cluster/run/check_plan.h"
+#include "cluster/run/resume.h"
 #include "compression/codec_chain.h"
 #include "data/source.h"
 #include "partitioner/advise/remedy.h"
@@ -51,16 +52,18 @@ Result<void> check_boundary_codec(const std::string& chain) {
 }
 
 // The data is read by the stage with the first layers, initial weights by all. When all are started
-// here both are checked here too, so that a mistake shows before anything is measured.
-Result<void> check_data(const TrainingRequest& request) {
+// here both are checked here too, so that a mistake shows before anything is measured. Nothing when
+// they are not.
+Result<std::optional<DataIdentity>> check_data(const TrainingRequest& request) {
   for (const Machine& machine : request.cluster.machines) {
-    if (!machine.shell.empty()) return {};
+    if (!machine.shell.empty()) return std::optional<DataIdentity>();
   }
   const Config config = with_absolute_paths(request.config);
   MOTLEY_ASSIGN(const auto source, open_source(config.data, config.model, config.train.seed));
-  if (config.model.init_from.empty() || request.resume) return {};
-  MOTLEY_ASSIGN(const auto weights, CheckpointReader::open(config.model.init_from));
-  return {};
+  if (!config.model.init_from.empty() && !request.resume) {
+    MOTLEY_ASSIGN(const auto weights, CheckpointReader::open(config.model.init_from));
+  }
+  return std::optional(source->identity());
 }
 
 // The machines that the run may use; a transport that would be refused between them is refused
@@ -74,28 +77,52 @@ Result<void> check_machines(const TrainingRequest& request, const PlanOptions& o
   return check_reachable(request.cluster, machines, request.stage_program);
 }
 
-Result<void> check_resume(const PreparedRun& run, const Manifest& manifest) {
-  if (manifest.state.model_hash != run.model.hash()) {
-    return Error{
-        ErrorCode::kConfig,
-        fmt::format("the checkpoint {} is of another model", run.resume_from->folder.string()),
-        "its layers or sizes differ from those of [model] in the configuration",
-        "use the configuration of that run (config.toml in its folder), or another --run"};
+// Takes the folder for this launch, before anything in it is looked at for long or changed.
+Result<void> take_folder(PreparedRun& run, const TrainingRequest& request, const Log& log) {
+  if (request.resume && !std::filesystem::exists(run.folder.dir())) {
+    return run.folder.newest_checkpoint().error();
   }
-  if (manifest.state.optimizer != run.config.train.optimizer) {
-    return Error{ErrorCode::kConfig,
-                 fmt::format("the checkpoint {} holds the state of optimizer {}",
-                             run.resume_from->folder.string(), manifest.state.optimizer),
-                 fmt::format("the configuration asks for {}", run.config.train.optimizer),
-                 fmt::format("set train.optimizer = \"{}\"", manifest.state.optimizer)};
+  MOTLEY_TRY(run.folder.make());
+  MOTLEY_ASSIGN(RunLock lock, RunLock::take(run.folder.dir(), log));
+  run.lock = std::make_unique<RunLock>(std::move(lock));
+  if (!request.resume) MOTLEY_TRY(run.folder.create());
+  // Nobody else writes here any more, so whatever is half-written is of a launch that has gone.
+  return prune_checkpoints(run.folder.dir(), 0, run.lock->launch());
+}
+
+// Where the run goes on, once everything shows that it is the same run. Returns what decided how
+// its sums were rounded, where that is known.
+Result<std::optional<PlanMark>> resume(PreparedRun& run, const std::optional<DataIdentity>& data) {
+  MOTLEY_ASSIGN(run.resume_from, run.folder.newest_checkpoint());
+  MOTLEY_ASSIGN(const Manifest manifest, read_manifest(run.resume_from->folder));
+  const CheckpointState& saved = manifest.state;
+  MOTLEY_TRY(check_resume(saved, run.resume_from->folder, run.config, run.model));
+  if (saved.data && data) MOTLEY_TRY(check_same_data(*saved.data, *data, run.config.data));
+  run.saved_data = saved.data;
+  run.first_step = saved.step + 1;
+  return saved.plan;
+}
+
+// A resumed run keeps what decides how its sums are rounded, as far as a plan with that exists.
+Result<Planning> plan_like(const std::optional<PlanMark>& saved,
+                           const PreparedRun& run,
+                           const PlanOptions& options) {
+  if (saved) {
+    auto planning = plan_in_full(run.model, run.cluster, run.profile,
+                                 options_like(*saved, run.config, options));
+    if (planning.ok()) return planning;
   }
-  if (manifest.state.step >= run.config.train.steps) {
-    return Error{ErrorCode::kConfig,
-                 fmt::format("the run has already done {} of {} steps", manifest.state.step,
-                             run.config.train.steps),
-                 "", "raise train.steps to train further"};
-  }
-  return {};
+  return plan_or_remedy({run.model, run.cluster, run.profile, options});
+}
+
+// What the run so far did otherwise is said: from here on its numbers differ by rounding.
+void tell_change(const PlanMark& saved, const PreparedRun& run, bool is_given, const Log& log) {
+  const auto change = plan_change(saved, plan_mark(run.plan));
+  if (!change) return;
+  log.warn(fmt::format(
+      "the run goes on with {}, because {}; sums are rounded otherwise than before", *change,
+      is_given ? "the given plan says so"
+               : "the configuration or the machines allow no plan as before"));
 }
 
 // A rehearsal reads no data and trains nothing, so there is nothing to save or to go on from.
@@ -143,19 +170,17 @@ Result<PreparedRun> prepare_run(const TrainingRequest& request, const Log& log) 
   } else {
     MOTLEY_TRY(check_planning(options, run.model, run.cluster, request.known_profile));
   }
+  std::optional<DataIdentity> data;
   if (is_virtual(request.cluster)) {
     MOTLEY_TRY(check_rehearsal(request, log));
   } else {
-    MOTLEY_TRY(check_data(request));
+    MOTLEY_ASSIGN(data, check_data(request));
   }
 
+  MOTLEY_TRY(take_folder(run, request, log));
+  std::optional<PlanMark> saved_plan;
   if (request.resume) {
-    MOTLEY_ASSIGN(run.resume_from, run.folder.newest_checkpoint());
-    MOTLEY_ASSIGN(const Manifest manifest, read_manifest(run.resume_from->folder));
-    MOTLEY_TRY(check_resume(run, manifest));
-    run.first_step = manifest.state.step + 1;
-  } else {
-    MOTLEY_TRY(run.folder.create());
+    MOTLEY_ASSIGN(saved_plan, resume(run, data));
   }
   if (request.stop_after > 0 && request.stop_after < run.first_step) {
     return Error{ErrorCode::kUsage,
@@ -171,11 +196,12 @@ Result<PreparedRun> prepare_run(const TrainingRequest& request, const Log& log) 
     MOTLEY_ASSIGN(run.profile, measure_cluster(run.cluster, run.config, request.stage_program,
                                                request.known_profile, log));
     warn_of(run.profile, log);
-    MOTLEY_ASSIGN(Planning planning,
-                  plan_or_remedy({run.model, run.cluster, run.profile, options}));
+    MOTLEY_ASSIGN(Planning planning, plan_like(saved_plan, run, options));
     run.plan = std::move(planning.plan);
+    MOTLEY_TRY(run.lock->confirm());
     MOTLEY_TRY(run.folder.write_profile(run.profile));
   }
+  if (saved_plan) tell_change(*saved_plan, run, request.plan.has_value(), log);
   MOTLEY_ASSIGN(run.transport,
                 choose_transport(run.cluster, machines_in_use(run.plan), run.config.comm));
   MOTLEY_TRY(run.folder.write_config(run.config));

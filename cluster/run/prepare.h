@@ -4,11 +4,13 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <optional>
 
 #include "base/log.h"
 #include "base/result.h"
 #include "cluster/launch/transport_choice.h"
+#include "cluster/lock/run_lock.h"
 #include "cluster/run/run_folder.h"
 #include "job/config_io.h"
 #include "models/spec/model_spec.h"
@@ -38,16 +40,18 @@ struct PreparedRun {
   Plan plan;
   TransportChoice transport;
   RunFolder folder{""};
+  std::unique_ptr<RunLock> lock;  // of the folder; set
   std::optional<CheckpointInfo> resume_from;
+  std::optional<DataMark> saved_data;  // of the run that is resumed, where it is known
   std::int64_t first_step = 1;
 };
 
 // The planner's options that a config means.
 [[nodiscard]] Result<PlanOptions> plan_options(const Config& config, int stages);
 
-// Checks the config, the plan or what is asked of it, the data, the run folder and that every
-// machine answers; only then measures devices where needed, plans, and writes config.toml,
-// plan.json and profile.json.
+// Checks the config, the plan or what is asked of it and the data, takes the run folder for this
+// launch (kPeer when another launcher has it), and looks whether every machine answers; only then
+// measures devices where needed, plans, and writes config.toml, plan.json and profile.json.
 [[nodiscard]] Result<PreparedRun> prepare_run(const TrainingRequest& request, const Log& log);
 
 }  // namespace motley

@@ -6,6 +6,7 @@
 
 #include "base/json.h"
 #include "base/system/files.h"
+#include "base/system/privacy.h"
 #include "cluster/run/epoch.h"
 
 namespace motley {
@@ -25,6 +26,14 @@ Error damaged(Error error, const std::vector<CheckpointInfo>& checkpoints) {
 }
 
 }  // namespace
+
+Result<void> RunFolder::make() const {
+  // Folders above it are as private as the person makes folders.
+  const std::filesystem::path absolute = std::filesystem::absolute(dir_).lexically_normal();
+  MOTLEY_TRY(make_folders(absolute.parent_path()));
+  keep_files_private(dir_);
+  return make_folders(dir_);
+}
 
 Result<void> RunFolder::create() const {
   std::error_code code;

@@ -1,6 +1,6 @@
 // A run directory: config.toml, plan.json, profile.json, metrics.jsonl, trace.json,
 // report.json, log/,
-// checkpoints/ (ARCHITECTURE.md, "What a run leaves").
+// launches/, checkpoints/ (ARCHITECTURE.md, "What a run leaves").
 #pragma once
 
 #include <filesystem>
@@ -35,7 +35,11 @@ class RunFolder {
 
   [[nodiscard]] std::filesystem::path log_dir() const { return dir_ / "log"; }
 
-  // Makes the folder for a run that starts afresh. kConfig when a run already lies there: it is
+  // Makes the folder where it is absent, for this person alone; what this process makes from now on
+  // is private as base/system/privacy.h says.
+  [[nodiscard]] Result<void> make() const;
+
+  // Readies the folder for a run that starts afresh. kConfig when a run already lies there: it is
   // never overwritten. Of one that ended before its first checkpoint nothing can go on: its metrics
   // are put away as metrics.epoch-N.jsonl, and its folder can be used again.
   [[nodiscard]] Result<void> create() const;

@@ -13,13 +13,16 @@
 #include "cluster/launch/worker_group.h"
 #include "cluster/launch/workers.h"
 #include "cluster/run/checkpoint_committer.h"
+#include "cluster/run/divergence_watch.h"
 #include "cluster/run/epoch.h"
 #include "cluster/run/metrics.h"
 #include "cluster/run/metrics_file.h"
 #include "cluster/run/pace_watch.h"
 #include "cluster/run/progress.h"
 #include "cluster/run/report_collector.h"
+#include "cluster/run/resume.h"
 #include "cluster/run/trace_collector.h"
+#include "protocol/data_message.h"
 
 namespace motley {
 namespace {
@@ -31,20 +34,23 @@ class RunFollower {
       : run_(run),
         metrics_(run.plan.rank_count(), run.plan.predicted_step_s, is_virtual(run.plan)),
         metrics_file_(std::move(metrics_file)),
-        committer_(
-            run.folder.dir(), run.config, run.model, plan_hash(run.plan), run.plan.rank_count()),
+        committer_(run.folder.dir(), run.lock->launch(), run.config, run.model, run.plan),
         report_(run.plan.rank_count()),
         pace_(rank_names(run.plan)),
         trace_(rank_names(run.plan), trace_spans_max(run.plan.rank_count())),
+        divergence_(run.config.train.max_skipped),
         progress_(progress),
         log_(log) {
     summary_.predicted_step_s = run.plan.predicted_step_s;
   }
 
   Result<void> on_event(int worker, const Json& event) {
+    MOTLEY_TRY(run_.lock->confirm());
     MOTLEY_ASSIGN(const std::string kind, json_get<std::string>(event, "event", "a worker"));
     if (kind == "step") return on_step(worker, event);
-    if (kind == "shard") return on_shard(worker, event);
+    if (kind == "data") return on_data(worker, event);
+    if (kind == "shard") return end_save(committer_.add_shard(worker, event));
+    if (kind == "shard_failed") return end_save(committer_.add_failure(worker, event));
     if (kind == "trace") trace_.add(Rank{worker}, event);
     if (kind == "done") on_done(worker, event);
     return {};
@@ -53,7 +59,10 @@ class RunFollower {
   [[nodiscard]] bool has_saved() const { return summary_.checkpoint.has_value(); }
 
   Result<TrainingSummary> finish() {
+    MOTLEY_TRY(run_.lock->confirm());
     write_trace();
+    if (unsaved_) return unsaved_error();
+    MOTLEY_TRY(metrics_file_.finish());
     MOTLEY_ASSIGN(const RunReport report, report_.report(run_.plan, run_.model));
     MOTLEY_TRY(run_.folder.write_report(report));
     // The first step touches all memory for the first time; it is not typical.
@@ -78,27 +87,74 @@ class RunFollower {
     MOTLEY_ASSIGN(const StepReport report, step_from_json(event, "a worker's step"));
     MOTLEY_ASSIGN(const auto metrics, metrics_.add(Rank{worker}, report));
     report_.add_step(Rank{worker}, report);
-    if (const auto change = pace_.add(Rank{worker}, report.step, report.compute_s)) {
-      progress_.clear();
-      log_.warn(*change);
-    }
+    if (const auto change = pace_.add(Rank{worker}, report.step, report.compute_s)) warn(*change);
     if (!metrics.has_value()) return {};
-    MOTLEY_TRY(metrics_file_.append(metrics_to_json(*metrics)));
+    append(*metrics);
     summary_.last_step = metrics->step;
     summary_.last_loss = metrics->loss;
     if (metrics->eval_loss) summary_.last_eval_loss = metrics->eval_loss;
     step_s_.push_back(metrics->step_s);
     tokens_a_step_ = metrics->tokens;
     progress_.show(*metrics, now_s());
+    MOTLEY_ASSIGN(const auto skipped, divergence_.add(*metrics));
+    if (skipped) warn(*skipped);
     return {};
   }
 
-  Result<void> on_shard(int worker, const Json& event) {
-    MOTLEY_ASSIGN(const auto folder, committer_.add(worker, event));
-    if (!folder.has_value()) return {};
-    summary_.checkpoint = *folder;
+  void warn(const std::string& line) {
     progress_.clear();
-    log_.info(fmt::format("saved {}", folder->string()));
+    log_.warn(line);
+  }
+
+  // A full disk does not end the run: what cannot be written now is written when there is room.
+  void append(const StepMetrics& metrics) {
+    const Result<void> appended = metrics_file_.append(metrics_to_json(metrics));
+    if (!appended && !metrics_wait_) {
+      warn(fmt::format("{}: {}; what belongs there waits in memory, and the run goes on",
+                       appended.error().what, appended.error().cause));
+    }
+    metrics_wait_ = !appended.ok();
+  }
+
+  // The ranks with the data tell which it is before the first step.
+  Result<void> on_data(int worker, const Json& event) {
+    MOTLEY_ASSIGN(const DataMessage message, read_data_event(event));
+    const std::string name = rank_name(run_.plan, Rank{worker});
+    if (data_ && data_->second != message) {
+      return Error{ErrorCode::kData,
+                   fmt::format("{} and {} do not read the same data", data_->first, name),
+                   fmt::format("{} bytes of tokens here, {} there, or others among them",
+                               data_->second.bytes, message.bytes),
+                   "copy the file of data.path from one of the machines to the other"};
+    }
+    if (data_) return {};
+    data_ = {name, message};
+    const DataIdentity found{message.bytes, message.hash};
+    committer_.set_data(data_mark(found, run_.config.data));
+    if (!run_.saved_data) return {};
+    const Result<void> same = check_same_data(*run_.saved_data, found, run_.config.data);
+    if (!same) return with_context(same.error(), name);
+    return {};
+  }
+
+  Result<void> end_save(Result<std::optional<SaveOutcome>> ended) {
+    MOTLEY_ASSIGN(const std::optional<SaveOutcome> outcome, std::move(ended));
+    if (!outcome) return {};
+    unsaved_ = outcome->failure;
+    if (outcome->folder) {
+      summary_.checkpoint = *outcome->folder;
+      progress_.clear();
+      log_.info(fmt::format("saved {}", outcome->folder->string()));
+    } else {
+      const std::string where =
+          outcome->failed_rank ? rank_name(run_.plan, Rank{*outcome->failed_rank}) + ": " : "";
+      warn(fmt::format("step {} was not saved: {}{}: {}. {}, and the run goes on", outcome->step,
+                       where, unsaved_->what, unsaved_->cause, what_stands()));
+    }
+    if (outcome->stale) {
+      warn(fmt::format("an old checkpoint stays: {}: {}", outcome->stale->what,
+                       outcome->stale->cause));
+    }
     return {};
   }
 
@@ -110,6 +166,22 @@ class RunFollower {
     if (!written.ok()) {
       log_.warn(fmt::format("no trace: {}: {}", written.error().what, written.error().cause));
     }
+  }
+
+  std::string what_stands() const {
+    const auto checkpoints = list_checkpoints(run_.folder.dir());
+    if (checkpoints.empty()) return "No checkpoint stands yet";
+    return fmt::format("The checkpoint of step {} stands", checkpoints.back().step);
+  }
+
+  // The last save of a run is the one that matters.
+  Error unsaved_error() const {
+    Error error = *unsaved_;
+    error.what =
+        fmt::format("the run has done its last step and could not save it: {}", error.what);
+    error.cause += ". " + what_stands();
+    error.remedy += "; --resume then goes on from the newest checkpoint";
+    return error;
   }
 
   // A worker that does not know its peak leaves it out; the report then says so. Of a virtual
@@ -127,6 +199,10 @@ class RunFollower {
   ReportCollector report_;
   PaceWatch pace_;
   TraceCollector trace_;
+  DivergenceWatch divergence_;
+  std::optional<std::pair<std::string, DataMessage>> data_;  // of the first rank that told, by name
+  std::optional<Error> unsaved_;                             // why the last save was none
+  bool metrics_wait_ = false;                                // for room on the disk
   Progress& progress_;
   const Log& log_;
   std::vector<double> step_s_;
@@ -154,11 +230,13 @@ Result<TrainingSummary> run_training(const PreparedRun& run,
   MOTLEY_ASSIGN(const std::uint32_t epoch, begin_epoch(run.folder.dir()));
   for (WorkerSpec& worker : workers) {
     worker.job.epoch = epoch;
+    worker.job.launch = run.lock->launch();
     worker.job.stop_after = request.stop_after;
     if (run.resume_from) {
       worker.job.resume_from = std::filesystem::absolute(run.resume_from->folder).string();
     }
   }
+  MOTLEY_TRY(run.lock->confirm());
   MOTLEY_ASSIGN(auto metrics_file,
                 MetricsFile::open(run.folder.metrics_path(), run.first_step - 1));
   const std::int64_t last = request.stop_after > 0

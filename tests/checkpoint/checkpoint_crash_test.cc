@@ -87,6 +87,7 @@ int unlinkat(int folder, const char* path, int flags) noexcept {
 namespace motley {
 namespace {
 
+using testing::kLaunch;
 using testing::TestRun;
 
 class SharedCounts {
@@ -111,7 +112,7 @@ class SharedCounts {
 Result<void> save_and_prune(const TestRun& run) {
   MOTLEY_TRY(run.save(10, 2, 2));
   MOTLEY_TRY(run.save(20, 3, 3));
-  return prune_checkpoints(run.dir(), 1);
+  return prune_checkpoints(run.dir(), 1, kLaunch);
 }
 
 // Runs save_and_prune in a child that dies at operation `operation`; its exit status.
@@ -173,7 +174,7 @@ TEST(CheckpointCrash, SyncsAndRenamesFollowTheProtocol) {
   script.trace = nullptr;
   ASSERT_OK(saved);
   const std::string root = (run.dir() / "checkpoints").string();
-  const std::string partial = root + "/.step-000010.partial";
+  const std::string partial = root + "/.step-000010." + kLaunch + ".partial";
   const std::string replaced = root + "/.step-000010.replaced";
   const std::string committed = root + "/step-000010";
   EXPECT_THAT(trace,
@@ -220,10 +221,10 @@ TEST(CheckpointDiskFull, LeavesEarlierCheckpointsAndIsCleanedUpLater) {
   }
   EXPECT_EQ(run.steps(), std::vector<std::int64_t>{10});
   EXPECT_OK(verify_checkpoint(checkpoint_folder(run.dir(), 10)));
-  EXPECT_TRUE(std::filesystem::exists(partial_folder(run.dir(), 20)));
+  EXPECT_TRUE(std::filesystem::exists(partial_folder({run.dir(), kLaunch, 20})));
 
   ASSERT_OK(run.save(30));
-  ASSERT_OK(prune_checkpoints(run.dir(), 0));
+  ASSERT_OK(prune_checkpoints(run.dir(), 0, kLaunch));
   EXPECT_THAT(run.names(), ::testing::UnorderedElementsAre("step-000010", "step-000030"));
 }
 

@@ -67,6 +67,8 @@ inline std::vector<TensorView> views(const std::vector<OwnedTensor>& tensors) {
   return list;
 }
 
+inline constexpr const char* kLaunch = "000003-0123456789abcdef";
+
 // A run of a tiny model. `version` stands for the training done: another version, other values.
 class TestRun {
  public:
@@ -105,7 +107,8 @@ class TestRun {
         own.push_back(all[i]);
         moments.push_back({"exp_avg/" + all[i].name, all[i].shape, all[i].values});
       }
-      MOTLEY_ASSIGN(Shard shard, write_shard(dir(), step, rank, ranks, views(own), views(moments)));
+      MOTLEY_ASSIGN(Shard shard,
+                    write_shard({dir(), kLaunch, step}, rank, ranks, views(own), views(moments)));
       shards.push_back(std::move(shard));
     }
     return shards;
@@ -113,7 +116,7 @@ class TestRun {
 
   [[nodiscard]] Result<std::filesystem::path> commit(std::int64_t step,
                                                      const std::vector<Shard>& shards) const {
-    return commit_checkpoint(dir(), state(step), shards, Json{{"train", {{"seed", -7}}}},
+    return commit_checkpoint(dir(), kLaunch, state(step), shards, Json{{"train", {{"seed", -7}}}},
                              Json{{"model_type", "gpt2"}});
   }
 

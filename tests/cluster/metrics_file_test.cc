@@ -95,11 +95,17 @@ TEST_F(MetricsFileTest, SaysWhenALineCannotBeWrittenWhole) {
   const auto handler = std::signal(SIGXFSZ, SIG_IGN);
   const rlimit ten_bytes{.rlim_cur = 10, .rlim_max = before.rlim_max};
   ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &ten_bytes), 0);
-  const Result<void> appended = file->append({{"step", 1}, {"loss", 2.5}});
+  const Result<void> appended = file->append({{"step", 1}, {"run", 0}});
+  EXPECT_FALSE(file->finish().ok());
   setrlimit(RLIMIT_FSIZE, &before);
   std::signal(SIGXFSZ, handler);
   ASSERT_FALSE(appended.ok());
   EXPECT_EQ(appended.error().code, ErrorCode::kCorrupt);
+  EXPECT_EQ(lines(), "");
+  // Once there is room, no line is missing and none is half.
+  ASSERT_TRUE(file->append({{"step", 2}, {"run", 0}}).ok());
+  EXPECT_TRUE(file->finish().ok());
+  EXPECT_EQ(lines(), "1/0 2/0 ");
 }
 
 }  // namespace

@@ -93,6 +93,16 @@ TEST(ResolveConfig, TakesListsFromTheCommandLine) {
   EXPECT_THAT(resolved("", {{"parallel.cuts", "[2, 5]"}}).parallel.cuts, ElementsAre(2, 5));
 }
 
+// As a checkpoint of a version before the key has it.
+TEST(SavedConfig, HasDefaultsForKeysThatItDoesNotKnow) {
+  Json json = config_to_json(unusual());
+  json["train"].erase("max_skipped");
+  EXPECT_FALSE(config_from_json(json, "message").ok());
+  const auto saved = saved_config_from_json(json, "manifest");
+  ASSERT_TRUE(saved.ok()) << describe(saved.error());
+  EXPECT_EQ(config_to_toml(*saved), config_to_toml(unusual()));
+}
+
 TEST(ConfigToToml, ReadsBackTheSame) {
   const Config config = unusual();
   EXPECT_EQ(config_to_toml(resolved(config_to_toml(config))), config_to_toml(config));

@@ -19,6 +19,7 @@ Job train_job() {
   job.epoch = 7;
   job.lease_s = 8;
   job.run_dir = "/runs/a";
+  job.launch = "000007-0123456789abcdef";
   job.resume_from = "/runs/a/checkpoints/step-000100";
   job.stop_after = 200;
   job.bind_address = "10.0.0.1";

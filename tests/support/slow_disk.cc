@@ -2,6 +2,7 @@
 //   MOTLEY_SLOW_S   seconds that each write to a *.safetensors file and each sync of one take
 //   MOTLEY_READ_S   seconds that each read of one takes
 //   MOTLEY_FAILS    set: such a write fails with EIO
+//   MOTLEY_FULL_WHILE  a path: while it exists, such a write takes half of the bytes, and then none
 #include <dlfcn.h>
 #include <unistd.h>
 
@@ -44,6 +45,12 @@ extern "C" ssize_t write(int fd, const void* bytes, std::size_t count) {
     }
   }
   static auto* const next = real<ssize_t(int, const void*, std::size_t)>("write");
+  const char* const full_while = std::getenv("MOTLEY_FULL_WHILE");
+  if (full_while != nullptr && is_shard(fd) && ::access(full_while, F_OK) == 0) {
+    if (count > 1) return next(fd, bytes, count / 2);
+    errno = ENOSPC;
+    return -1;
+  }
   return next(fd, bytes, count);
 }
 

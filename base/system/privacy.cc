@@ -1,0 +1,29 @@
+#include "base/system/privacy.h"
+
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include "base/check.h"
+
+namespace motley {
+
+void keep_files_private(const std::filesystem::path& folder) {
+  struct stat info {};
+
+  const bool exists = ::stat(folder.c_str(), &info) == 0;
+  const mode_t group = exists ? info.st_mode & S_IRWXG : 0;
+  ::umask((S_IRWXG | S_IRWXO) & ~group);
+}
+
+void forbid_core_dumps() {
+  // A limit of one byte, not of none: Linux still hands a dump to a program (systemd-coredump, say)
+  // where the limit is 0, and drops it where it is 1; into files it writes nothing below a page.
+  // The process stays "dumpable" (PR_SET_DUMPABLE), because UCX shares memory through /proc/PID/fd.
+  constexpr rlimit kNone{.rlim_cur = 1, .rlim_max = 1};
+  rlimit before{};
+  MOTLEY_CHECK(::getrlimit(RLIMIT_CORE, &before) == 0, "the system tells no limit of core files");
+  if (before.rlim_max == 0) return;  // nothing is left to take away
+  MOTLEY_CHECK(::setrlimit(RLIMIT_CORE, &kNone) == 0, "a process may lower its own limits");
+}
+
+}  // namespace motley

@@ -1,0 +1,76 @@
+#include "base/system/process_identity.h"
+
+#include <fmt/format.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <filesystem>
+#include <optional>
+#include <sstream>
+#include <system_error>
+
+#include "base/system/files.h"
+
+namespace motley {
+namespace {
+
+struct ProcessState {
+  char letter = '?';  // 'Z': ended, and its parent has not asked how
+  std::uint64_t started = 0;
+};
+
+// From /proc/PID/stat, whose second field is a name in parentheses that may hold anything. Nothing
+// where /proc hides the process.
+std::optional<ProcessState> look_up(std::int64_t pid) {
+  constexpr std::uint64_t kBytesMax = 1 << 16;
+  constexpr int kFieldsBetween = 18;  // of fields 3 (state) and 22 (start)
+  const Result<std::string> text = read_file(fmt::format("/proc/{}/stat", pid), kBytesMax);
+  if (!text) return {};
+  const std::size_t end = text->rfind(')');
+  if (end == text->npos) return {};
+  std::istringstream fields(text->substr(end + 1));
+  ProcessState state;
+  std::string skipped;
+  fields >> state.letter;
+  for (int i = 0; i < kFieldsBetween; ++i) fields >> skipped;
+  fields >> state.started;
+  if (!fields) return {};
+  return state;
+}
+
+// A boot id alone would not do: processes of two containers of one machine cannot see each other.
+std::string process_table() {
+  constexpr std::uint64_t kBytesMax = 256;
+  Result<std::string> boot = read_file("/proc/sys/kernel/random/boot_id", kBytesMax);
+  std::error_code code;
+  const auto pids = std::filesystem::read_symlink("/proc/self/ns/pid", code);
+  if (!boot || code) return "";
+  while (!boot->empty() && boot->back() == '\n') boot->pop_back();
+  return *boot + " " + pids.string();
+}
+
+}  // namespace
+
+ProcessIdentity this_process() {
+  std::array<char, 256> host{};
+  ::gethostname(host.data(), host.size() - 1);
+  ProcessIdentity self{host.data(), process_table(), ::getpid(), 0};
+  if (const auto state = look_up(self.pid)) self.started = state->started;
+  return self;
+}
+
+ProcessFate fate_of(const ProcessIdentity& process) {
+  if (process.place.empty() || process.pid < 1 || process.place != process_table()) {
+    return ProcessFate::kElsewhere;
+  }
+  if (::kill(static_cast<pid_t>(process.pid), 0) != 0 && errno == ESRCH) return ProcessFate::kGone;
+  const auto state = look_up(process.pid);
+  if (!state) return ProcessFate::kRuns;
+  const bool is_gone =
+      state->letter == 'Z' || state->letter == 'X' || state->started != process.started;
+  return is_gone ? ProcessFate::kGone : ProcessFate::kRuns;
+}
+
+}  // namespace motley

@@ -1,0 +1,31 @@
+// Whether the disk has room for a checkpoint, asked before anything is written.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <limits>
+#include <span>
+
+#include "base/result.h"
+
+namespace motley {
+
+// One rank's part of a checkpoint and the disk as its machine sees it.
+struct SpaceReport {
+  std::uint64_t needed_bytes = 0;
+  std::uint64_t free_bytes = 0;
+};
+
+inline constexpr std::uint64_t kUnknownSpace = std::numeric_limits<std::uint64_t>::max();
+
+// Free bytes on the disk that holds `folder`, for who is not root; kUnknownSpace where the file
+// system does not tell.
+[[nodiscard]] std::uint64_t free_bytes(const std::filesystem::path& folder);
+
+// kCorrupt, saying how much is missing, when the parts of all ranks together do not fit into
+// `folder`: each of them alone may, and the disk would fill half-way. All machines write into one
+// folder, so the smallest free space that any of them sees counts. `reports`: [Rank].
+[[nodiscard]] Result<void> require_space(const std::filesystem::path& folder,
+                                         std::span<const SpaceReport> reports);
+
+}  // namespace motley

@@ -1,0 +1,84 @@
+#include "cluster/lock/launch_record.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <charconv>
+#include <system_error>
+
+#include "base/json.h"
+#include "base/result.h"
+#include "base/system/files.h"
+#include "checkpoint/launch_mark.h"
+#include "cluster/launch/owned_fd.h"
+
+namespace motley {
+namespace {
+
+constexpr std::uint64_t kFileBytesMax = 1 << 16;
+constexpr const char* kHeld = "held";
+constexpr const char* kFree = "free";
+
+}  // namespace
+
+std::string launch_record_text(const LaunchRecord& record) {
+  const ProcessIdentity& process = record.process;
+  const Json json = {{"launch", record.launch},   {"state", record.is_free ? kFree : kHeld},
+                     {"host", process.host},      {"pid", process.pid},
+                     {"since", record.since},     {"place", process.place},
+                     {"started", process.started}};
+  return json.dump() + "\n";
+}
+
+std::optional<LaunchRecord> read_launch_record(const std::filesystem::path& run_dir,
+                                               std::int64_t number) {
+  const std::filesystem::path path = launch_file(run_dir, number);
+  // NFS asks the server for a file's times when it is opened, not when it is merely looked at.
+  const OwnedFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+
+  struct stat info {};
+
+  if (!fd.open() || ::fstat(fd.get(), &info) != 0) return {};
+  LaunchRecord record{.number = number, .renewed = info.st_mtim};
+  const Result<std::string> text = read_file(path, kFileBytesMax);
+  const Result<Json> json = text ? parse_json(*text, path.string()) : text.error();
+  if (!json || !json->is_object()) return record;
+  record.is_known = true;
+  const auto string = [&](const char* key) {
+    const Result<std::string> value = json_get<std::string>(*json, key, path.string());
+    return value ? *value : std::string();
+  };
+  const auto number_of = [&](const char* key) {
+    const auto value = json_get<std::int64_t>(*json, key, path.string());
+    return value ? *value : 0;
+  };
+  record.launch = string("launch");
+  record.is_free = string("state") == kFree;
+  record.since = string("since");
+  record.process = {string("host"), string("place"), number_of("pid"),
+                    static_cast<std::uint64_t>(number_of("started"))};
+  return record;
+}
+
+std::int64_t last_launch(const std::filesystem::path& run_dir) {
+  std::int64_t last = 0;
+  std::error_code code;
+  std::filesystem::directory_iterator it(launches_folder(run_dir), code);
+  for (; !code && it != std::filesystem::directory_iterator(); it.increment(code)) {
+    const std::string stem = it->path().stem().string();
+    std::int64_t number = 0;
+    std::from_chars(stem.data(), stem.data() + stem.size(), number);
+    if (launch_file(run_dir, number) == it->path()) last = std::max(last, number);
+  }
+  return last;
+}
+
+std::string describe_launch(const LaunchRecord& record) {
+  if (!record.is_known) return "a launcher that has not said who it is";
+  return fmt::format("process {} on {}, since {}", record.process.pid, excerpt(record.process.host),
+                     excerpt(record.since));
+}
+
+}  // namespace motley

@@ -1,0 +1,158 @@
+#include "cluster/run/resume.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <set>
+#include <utility>
+#include <vector>
+
+namespace motley {
+namespace {
+
+constexpr const char* kAccept =
+    "or set data.changed = \"accept\" (--set data.changed=accept) to go on with it all the same";
+
+Error differs(const char* key, const std::string& saved, const std::string& now) {
+  return {ErrorCode::kConfig, fmt::format("the run was started with {} = {}", key, saved),
+          fmt::format("the configuration says {}, and the same samples would not come again in the "
+                      "same order",
+                      now),
+          fmt::format("set {} = {}, {}", key, saved, kAccept)};
+}
+
+Result<void> check_order(const CheckpointState& saved, const Config& config) {
+  if (config.data.changed == "accept") return {};
+  if (saved.seed != config.train.seed) {
+    return differs("train.seed", fmt::to_string(saved.seed), fmt::to_string(config.train.seed));
+  }
+  if (!saved.data) return {};
+  if (saved.data->kind != config.data.kind) {
+    return differs("data.kind", fmt::format("\"{}\"", saved.data->kind),
+                   fmt::format("\"{}\"", config.data.kind));
+  }
+  if (saved.data->holdout != config.data.holdout) {
+    return differs("data.holdout", fmt::to_string(saved.data->holdout),
+                   fmt::to_string(config.data.holdout));
+  }
+  return {};
+}
+
+std::set<std::string> distinct(const std::vector<std::string>& codecs) {
+  return {codecs.begin(), codecs.end()};
+}
+
+// How often a chunk is shared, for chunks that are.
+std::vector<int> shared(const PlanMark& plan) {
+  std::vector<int> counts;
+  for (const int count : plan.replicas) {
+    if (count > 1) counts.push_back(count);
+  }
+  return counts;
+}
+
+std::string words(const std::vector<int>& replicas) {
+  return replicas.empty() ? "no replicas"
+                          : fmt::format("{} replicas", fmt::join(replicas, " and "));
+}
+
+}  // namespace
+
+Result<void> check_resume(const CheckpointState& saved,
+                          const std::filesystem::path& folder,
+                          const Config& config,
+                          const ModelSpec& model) {
+  if (saved.model_hash != model.hash()) {
+    return Error{ErrorCode::kConfig,
+                 fmt::format("the checkpoint {} is of another model", folder.string()),
+                 "its layers or sizes differ from those of [model] in the configuration",
+                 "use the configuration of that run (config.toml in its folder), or another --run"};
+  }
+  if (saved.optimizer != config.train.optimizer) {
+    return Error{ErrorCode::kConfig,
+                 fmt::format("the checkpoint {} holds the state of optimizer {}", folder.string(),
+                             saved.optimizer),
+                 fmt::format("the configuration asks for {}", config.train.optimizer),
+                 fmt::format("set train.optimizer = \"{}\"", saved.optimizer)};
+  }
+  if (saved.step >= config.train.steps) {
+    return Error{
+        ErrorCode::kConfig,
+        fmt::format("the run has already done {} of {} steps", saved.step, config.train.steps), "",
+        "raise train.steps to train further"};
+  }
+  return check_order(saved, config);
+}
+
+Result<void> check_same_data(const DataMark& saved,
+                             const DataIdentity& found,
+                             const DataConfig& data) {
+  if (data.changed == "accept") return {};
+  if (saved.bytes == found.bytes && saved.hash == found.hash) return {};
+  return Error{
+      ErrorCode::kData,
+      fmt::format("the data is not what the run was trained on, {}",
+                  data.path.empty() ? data.kind : data.path),
+      saved.bytes == found.bytes
+          ? fmt::format("it has the same {} bytes of tokens, and others among them", saved.bytes)
+          : fmt::format("it has {} bytes of tokens; it had {}", found.bytes, saved.bytes),
+      fmt::format("give the run its data again, {}", kAccept)};
+}
+
+DataMark data_mark(const DataIdentity& identity, const DataConfig& data) {
+  return {data.kind, identity.bytes, identity.hash, data.holdout};
+}
+
+PlanMark plan_mark(const Plan& plan) {
+  PlanMark mark{.micro_batch = plan.micro_batch, .gradient_codec = plan.gradient_codec};
+  for (const ChunkPlan& chunk : plan.chunks) {
+    mark.replicas.push_back(static_cast<int>(chunk.replicas.size()));
+    mark.codecs.push_back(chunk.codec);
+  }
+  mark.codecs.pop_back();  // nothing comes after the last chunk
+  return mark;
+}
+
+PlanOptions options_like(const PlanMark& saved, const Config& config, PlanOptions options) {
+  if (config.train.micro_batch == 0 && saved.micro_batch > 0 &&
+      config.train.global_batch % saved.micro_batch == 0) {
+    options.micro_batch = saved.micro_batch;
+  }
+  if (config.compression.activations == "auto" && !saved.codecs.empty()) {
+    const std::set<std::string> codecs = distinct(saved.codecs);
+    options.codecs.assign(codecs.begin(), codecs.end());
+    for (CoarserCodecs& coarser : options.coarser) coarser.codecs.clear();
+  }
+  const bool has_replicas = !shared(saved).empty();
+  if (config.compression.gradients == "auto" && has_replicas) {
+    options.gradient_codecs = {saved.gradient_codec};
+    for (CoarserCodecs& coarser : options.coarser) coarser.gradient_codecs.clear();
+  }
+  options.replicas = options.replicas && has_replicas;
+  return options;
+}
+
+std::optional<std::string> plan_change(const PlanMark& saved, const PlanMark& now) {
+  std::vector<std::string> changes;
+  if (saved.micro_batch != now.micro_batch) {
+    changes.push_back(fmt::format("micro-batches of {} samples instead of {}", now.micro_batch,
+                                  saved.micro_batch));
+  }
+  const bool has_boundaries = !saved.codecs.empty() && !now.codecs.empty();
+  if (has_boundaries && distinct(saved.codecs) != distinct(now.codecs)) {
+    changes.push_back(fmt::format("activations through {} instead of {}",
+                                  fmt::join(distinct(now.codecs), " and "),
+                                  fmt::join(distinct(saved.codecs), " and ")));
+  }
+  if (shared(saved) != shared(now)) {
+    changes.push_back(fmt::format("{} instead of {}", words(shared(now)), words(shared(saved))));
+  } else if (!shared(now).empty() && saved.gradient_codec != now.gradient_codec) {
+    changes.push_back(fmt::format("sums of gradients through {} instead of {}", now.gradient_codec,
+                                  saved.gradient_codec));
+  }
+  if (changes.empty()) return {};
+  return fmt::format("{}", fmt::join(changes, ", "));
+}
+
+}  // namespace motley

@@ -1,0 +1,46 @@
+// What makes a resumed run the same run: its model, its data, and a plan that rounds alike.
+// Pure functions over what a checkpoint's manifest keeps.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "base/result.h"
+#include "checkpoint/checkpoint.h"
+#include "data/source.h"
+#include "job/config.h"
+#include "models/spec/model_spec.h"
+#include "partitioner/search/plan_options.h"
+#include "plan/plan.h"
+
+namespace motley {
+
+// Checks that a checkpoint can go on under this configuration. kConfig says what differs: the
+// model, the optimizer, nothing left to do, or, unless data.changed accepts it, the seed, the kind
+// of data or the share held out.
+[[nodiscard]] Result<void> check_resume(const CheckpointState& saved,
+                                        const std::filesystem::path& folder,
+                                        const Config& config,
+                                        const ModelSpec& model);
+
+// Checks that the data is the run's. kData, with both, when it is not and data.changed refuses
+// that. REQUIRES: check_resume has passed.
+[[nodiscard]] Result<void> check_same_data(const DataMark& saved,
+                                           const DataIdentity& found,
+                                           const DataConfig& data);
+
+[[nodiscard]] DataMark data_mark(const DataIdentity& identity, const DataConfig& data);
+[[nodiscard]] PlanMark plan_mark(const Plan& plan);
+
+// The options narrowed to plans that round as the run did so far, where the configuration leaves it
+// open: its micro-batch, its codecs, and no replicas where it had none.
+[[nodiscard]] PlanOptions options_like(const PlanMark& saved,
+                                       const Config& config,
+                                       PlanOptions options);
+
+// "micro-batches of 4 samples instead of 2, …" where `now` rounds otherwise; nothing where it does
+// not.
+[[nodiscard]] std::optional<std::string> plan_change(const PlanMark& saved, const PlanMark& now);
+
+}  // namespace motley

@@ -1,0 +1,23 @@
+// The event by which a rank with the data says which data it has.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/json_fwd.h"
+#include "base/result.h"
+
+namespace motley {
+
+struct DataMessage {
+  std::uint64_t bytes = 0;
+  std::string hash;
+
+  friend bool operator==(const DataMessage&, const DataMessage&) = default;
+};
+
+[[nodiscard]] Json data_event(const DataMessage& message);
+// kCorrupt when it is malformed.
+[[nodiscard]] Result<DataMessage> read_data_event(const Json& event);
+
+}  // namespace motley

@@ -1,0 +1,167 @@
+#include "cluster/run/resume.h"
+
+#include <gmock/gmock.h>
+
+namespace motley {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+const std::string kHash(32, 'a');
+
+class ResumeTest : public testing::Test {
+ protected:
+  ResumeTest() : model_(*describe_model(config_.model)) {
+    config_.data.kind = "text";
+    saved_.step = 20;
+    saved_.seed = config_.train.seed;
+    saved_.model_hash = model_.hash();
+    saved_.optimizer = config_.train.optimizer;
+    saved_.data = DataMark{"text", 1000, kHash, config_.data.holdout};
+  }
+
+  [[nodiscard]] Result<void> check() const {
+    return check_resume(saved_, "step-000020", config_, model_);
+  }
+
+  Config config_;
+  ModelSpec model_;
+  CheckpointState saved_;
+};
+
+TEST_F(ResumeTest, GoesOnUnderTheSameConfiguration) {
+  EXPECT_TRUE(check().ok());
+}
+
+TEST_F(ResumeTest, RefusesAnotherSeedHoldoutOrKindOfData) {
+  const auto refused_for = [&](const char* key, Config config) {
+    const Result<void> refused = check_resume(saved_, "step-000020", config, model_);
+    ASSERT_FALSE(refused.ok()) << key;
+    EXPECT_EQ(refused.error().code, ErrorCode::kConfig);
+    EXPECT_THAT(refused.error().what, HasSubstr(key));
+    EXPECT_THAT(refused.error().remedy, HasSubstr("data.changed=accept"));
+    config.data.changed = "accept";
+    EXPECT_TRUE(check_resume(saved_, "step-000020", config, model_).ok()) << key;
+  };
+  Config config = config_;
+  config.train.seed += 1;
+  refused_for("train.seed", config);
+  config = config_;
+  config.data.holdout = 0.25;
+  refused_for("data.holdout", config);
+  config = config_;
+  config.data.kind = "tokens";
+  refused_for("data.kind", config);
+}
+
+// Earlier versions kept neither.
+TEST_F(ResumeTest, TakesACheckpointThatDoesNotTellItsData) {
+  saved_.data.reset();
+  config_.data.holdout = 0.25;
+  EXPECT_TRUE(check().ok());
+}
+
+TEST_F(ResumeTest, RefusesOtherData) {
+  const DataIdentity same{1000, kHash};
+  const DataIdentity longer{1001, kHash};
+  const DataIdentity other{1000, std::string(32, 'b')};
+  EXPECT_TRUE(check_same_data(*saved_.data, same, config_.data).ok());
+  for (const DataIdentity& found : {longer, other}) {
+    const Result<void> refused = check_same_data(*saved_.data, found, config_.data);
+    ASSERT_FALSE(refused.ok());
+    EXPECT_EQ(refused.error().code, ErrorCode::kData);
+    EXPECT_THAT(refused.error().remedy, HasSubstr("data.changed=accept"));
+  }
+  config_.data.changed = "accept";
+  EXPECT_TRUE(check_same_data(*saved_.data, other, config_.data).ok());
+}
+
+Plan plan_of(int micro_batch, const std::vector<int>& replicas) {
+  Plan plan;
+  plan.micro_batch = micro_batch;
+  for (const int count : replicas) {
+    ChunkPlan& chunk = plan.chunks.emplace_back();
+    chunk.replicas.resize(static_cast<std::size_t>(count));
+    chunk.codec = "fp16";
+  }
+  plan.gradient_codec = "int8";
+  return plan;
+}
+
+TEST(PlanMarks, HoldWhatDecidesRounding) {
+  const PlanMark mark = plan_mark(plan_of(2, {1, 3, 1}));
+  EXPECT_EQ(mark.micro_batch, 2);
+  EXPECT_THAT(mark.codecs, ElementsAre("fp16", "fp16"));
+  EXPECT_EQ(mark.gradient_codec, "int8");
+  EXPECT_THAT(mark.replicas, ElementsAre(1, 3, 1));
+}
+
+Config config_that_leaves_all_open() {
+  Config config;
+  config.train.global_batch = 8;
+  config.compression = {.activations = "auto", .gradients = "auto"};
+  return config;
+}
+
+PlanOptions open_options() {
+  PlanOptions options;
+  options.global_batch = 8;
+  options.codecs = {"none", "fp16"};
+  options.gradient_codecs = {"none", "fp16"};
+  options.coarser = {{{"int8"}, {"int8", "int4"}, 0.03}};
+  return options;
+}
+
+TEST(PlanMarks, NarrowWhatIsLeftOpen) {
+  const PlanOptions kept =
+      options_like(plan_mark(plan_of(2, {1, 3, 1})), config_that_leaves_all_open(), open_options());
+  EXPECT_EQ(kept.micro_batch, 2);
+  EXPECT_THAT(kept.codecs, ElementsAre("fp16"));
+  EXPECT_THAT(kept.gradient_codecs, ElementsAre("int8"));
+  EXPECT_TRUE(kept.replicas);
+  EXPECT_THAT(kept.coarser.front().codecs, IsEmpty());
+  EXPECT_THAT(kept.coarser.front().gradient_codecs, IsEmpty());
+}
+
+TEST(PlanMarks, OfAPipelineWithoutReplicasWantNone) {
+  const PlanOptions kept =
+      options_like(plan_mark(plan_of(2, {1, 1})), config_that_leaves_all_open(), open_options());
+  EXPECT_FALSE(kept.replicas);
+  EXPECT_THAT(kept.gradient_codecs, ElementsAre("none", "fp16"));
+}
+
+TEST(PlanMarks, GiveWayToWhatTheConfigurationSays) {
+  Config config = config_that_leaves_all_open();
+  config.train.micro_batch = 4;
+  config.compression.activations = "none";
+  PlanOptions options = open_options();
+  options.micro_batch = 4;
+  options.codecs = {"none"};
+  const PlanOptions kept = options_like(plan_mark(plan_of(2, {1, 1})), config, options);
+  EXPECT_EQ(kept.micro_batch, 4);
+  EXPECT_THAT(kept.codecs, ElementsAre("none"));
+  config = config_that_leaves_all_open();
+  config.train.global_batch = 9;  // micro-batches of 2 do not divide it
+  EXPECT_EQ(options_like(plan_mark(plan_of(2, {1})), config, open_options()).micro_batch, 0);
+}
+
+TEST(PlanMarks, TellWhatRoundsOtherwise) {
+  const PlanMark saved = plan_mark(plan_of(2, {1, 1}));
+  EXPECT_FALSE(plan_change(saved, plan_mark(plan_of(2, {1, 1, 1}))).has_value());
+  EXPECT_FALSE(plan_change(saved, plan_mark(plan_of(2, {1}))).has_value());
+  EXPECT_EQ(plan_change(saved, plan_mark(plan_of(4, {1, 1}))),
+            "micro-batches of 4 samples instead of 2");
+  EXPECT_EQ(plan_change(saved, plan_mark(plan_of(2, {1, 2}))), "2 replicas instead of no replicas");
+  Plan other = plan_of(2, {1, 1});
+  other.chunks.front().codec = "int4";
+  EXPECT_EQ(plan_change(saved, plan_mark(other)), "activations through int4 instead of fp16");
+  other = plan_of(2, {2, 1});
+  other.gradient_codec = "none";
+  EXPECT_EQ(plan_change(plan_mark(plan_of(2, {2, 1})), plan_mark(other)),
+            "sums of gradients through none instead of int8");
+}
+
+}  // namespace
+}  // namespace motley

@@ -1,0 +1,200 @@
+#include "cluster/lock/run_lock.h"
+
+#include <fmt/format.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <barrier>
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <fstream>
+#include <thread>
+#include <vector>
+
+#include <gmock/gmock.h>
+
+#include "base/system/files.h"
+#include "base/system/process_identity.h"
+#include "checkpoint/launch_mark.h"
+#include "cluster/lock/launch_record.h"
+
+namespace motley {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+constexpr RunLock::Timing kQuick{.renew_s = 0.02, .stale_s = 0.5};
+
+class RunLockTest : public testing::Test {
+ protected:
+  RunLockTest() {
+    std::string name = (std::filesystem::temp_directory_path() / "motley-lock-XXXXXX").string();
+    EXPECT_NE(::mkdtemp(name.data()), nullptr);
+    dir_ = name;
+  }
+
+  ~RunLockTest() override { std::filesystem::remove_all(dir_); }
+
+  Result<RunLock> take() { return RunLock::take(dir_, log_, kQuick); }
+
+  // As a launcher on another machine leaves it.
+  void write_record(std::int64_t number, bool is_free = false) const {
+    const LaunchRecord record{.number = number,
+                              .launch = fmt::format("{:06}-0123456789abcdef", number),
+                              .process = {"box", "another table of processes", 77, 5},
+                              .since = "2026-11-22 16:40:11 UTC",
+                              .is_free = is_free};
+    ASSERT_TRUE(make_folders(launches_folder(dir_)).ok());
+    std::ofstream(launch_file(dir_, number)) << launch_record_text(record);
+  }
+
+  std::filesystem::path dir_;
+  const Log log_{"", LogLevel::kError};
+};
+
+TEST_F(RunLockTest, IsHeldByOneLauncherAtATime) {
+  const Result<RunLock> first = take();
+  ASSERT_TRUE(first.ok()) << describe(first.error());
+  EXPECT_TRUE(first->launch().starts_with("000001-"));
+  EXPECT_TRUE(require_launch(dir_, first->launch()).ok());
+  const Result<RunLock> second = take();
+  ASSERT_FALSE(second.ok());
+  EXPECT_EQ(second.error().code, ErrorCode::kPeer);
+  EXPECT_THAT(second.error().cause, AllOf(HasSubstr(fmt::format("process {} on ", ::getpid())),
+                                          HasSubstr("since 20"), HasSubstr(" UTC")));
+  EXPECT_TRUE(require_launch(dir_, first->launch()).ok());
+}
+
+TEST_F(RunLockTest, IsGivenBackAndNeverGivesANumberTwice) {
+  for (const char* number : {"000001-", "000002-", "000003-"}) {
+    const Result<RunLock> lock = take();
+    ASSERT_TRUE(lock.ok()) << describe(lock.error());
+    EXPECT_TRUE(lock->launch().starts_with(number)) << lock->launch();
+  }
+  EXPECT_EQ(last_launch(dir_), 3);
+  EXPECT_FALSE(std::filesystem::exists(launch_file(dir_, 2)));
+}
+
+// Without waiting: the process is known to be gone, whether or not its parent has asked how.
+TEST_F(RunLockTest, OfAKilledLauncherIsTakenAtOnce) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const Result<RunLock> lock = take();
+    ::kill(::getpid(), SIGKILL);
+  }
+  siginfo_t info{};
+  ASSERT_EQ(::waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOWAIT), 0);
+  ASSERT_EQ(last_launch(dir_), 1);
+  const auto begin = std::chrono::steady_clock::now();
+  const Result<RunLock> lock = RunLock::take(dir_, log_);  // would watch for 20 s
+  ASSERT_TRUE(lock.ok()) << describe(lock.error());
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5));
+  ::waitpid(child, nullptr, 0);
+}
+
+TEST_F(RunLockTest, OfAnotherMachineIsTakenOnceNothingIsHeardOfIt) {
+  write_record(4);
+  const Result<RunLock> lock = take();
+  ASSERT_TRUE(lock.ok()) << describe(lock.error());
+  EXPECT_TRUE(lock->launch().starts_with("000005-"));
+}
+
+TEST_F(RunLockTest, OfAnotherMachineIsLeftWhileItIsRenewed) {
+  write_record(4);
+  std::atomic<bool> stop = false;
+  std::thread launcher([&] {
+    while (!stop) {
+      std::filesystem::last_write_time(launch_file(dir_, 4),
+                                       std::filesystem::file_time_type::clock::now());
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+  });
+  const Result<RunLock> lock = take();
+  stop = true;
+  launcher.join();
+  ASSERT_FALSE(lock.ok());
+  EXPECT_EQ(lock.error().code, ErrorCode::kPeer);
+  EXPECT_THAT(lock.error().cause, HasSubstr("process 77 on box, since 2026-11-22 16:40:11 UTC"));
+}
+
+TEST_F(RunLockTest, OfAnotherMachineThatGaveItBackIsTakenAtOnce) {
+  write_record(4, /*is_free=*/true);
+  const Result<RunLock> lock = RunLock::take(dir_, log_, {.renew_s = 5, .stale_s = 3600});
+  ASSERT_TRUE(lock.ok()) << describe(lock.error());
+}
+
+TEST_F(RunLockTest, ThatWasNeverWrittenWholeIsTaken) {
+  write_record(1);
+  std::ofstream(launch_file(dir_, 2)) << R"({"launch":"0000)";
+  const Result<RunLock> lock = take();
+  ASSERT_TRUE(lock.ok()) << describe(lock.error());
+  EXPECT_TRUE(lock->launch().starts_with("000003-"));
+}
+
+// What a launcher finds that was frozen for too long.
+TEST_F(RunLockTest, ThatAnotherTookOverIsLost) {
+  Result<RunLock> lock = take();
+  ASSERT_TRUE(lock.ok()) << describe(lock.error());
+  ASSERT_TRUE(lock->confirm().ok());
+  write_record(2);
+  Result<void> confirmed;
+  for (int i = 0; i < 500 && confirmed.ok(); ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    confirmed = lock->confirm();
+  }
+  ASSERT_FALSE(confirmed.ok());
+  EXPECT_EQ(confirmed.error().code, ErrorCode::kPeer);
+  EXPECT_THAT(confirmed.error().what, HasSubstr("another launcher has taken"));
+  EXPECT_THAT(confirmed.error().cause, HasSubstr("process 77 on box"));
+  EXPECT_EQ(last_launch(dir_), 2);
+}
+
+TEST_F(RunLockTest, IsLostWithItsFolder) {
+  Result<RunLock> lock = take();
+  ASSERT_TRUE(lock.ok()) << describe(lock.error());
+  std::filesystem::remove_all(dir_);
+  Result<void> confirmed;
+  for (int i = 0; i < 500 && confirmed.ok(); ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    confirmed = lock->confirm();
+  }
+  ASSERT_FALSE(confirmed.ok());
+  EXPECT_THAT(confirmed.error().what, HasSubstr("has been taken away"));
+}
+
+TEST_F(RunLockTest, GoesToOneOfManyThatComeAtOnce) {
+  constexpr int kLaunchers = 16;
+  write_record(7, /*is_free=*/true);
+  std::barrier begin(kLaunchers);
+  std::barrier end(kLaunchers);
+  std::atomic<int> holders = 0;
+  std::vector<std::thread> launchers;
+  for (int i = 0; i < kLaunchers; ++i) {
+    launchers.emplace_back([&] {
+      begin.arrive_and_wait();
+      const Result<RunLock> lock = take();
+      if (lock.ok()) ++holders;
+      end.arrive_and_wait();
+    });
+  }
+  for (std::thread& launcher : launchers) launcher.join();
+  EXPECT_EQ(holders, 1);
+}
+
+TEST(ProcessIdentity, TellsARunningProcessFromOneThatHasGone) {
+  const ProcessIdentity self = this_process();
+  EXPECT_EQ(fate_of(self), ProcessFate::kRuns);
+  ProcessIdentity before = self;  // the same pid, given out again
+  before.started -= 1;
+  EXPECT_EQ(fate_of(before), ProcessFate::kGone);
+  ProcessIdentity elsewhere = self;
+  elsewhere.place += "x";
+  EXPECT_EQ(fate_of(elsewhere), ProcessFate::kElsewhere);
+  EXPECT_EQ(fate_of({}), ProcessFate::kElsewhere);
+}
+
+}  // namespace
+}  // namespace motley

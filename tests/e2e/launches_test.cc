@@ -1,0 +1,311 @@
+// A run folder has one launcher at a time, survives full disks and killed launchers, and is what
+// the run that is resumed in it was.
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+
+#include <gmock/gmock.h>
+
+#include "base/json.h"
+#include "e2e/small_job.h"
+
+namespace motley::test {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::Each;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+using Words = std::vector<std::string>;
+
+Words set(Words words, const Words& keys) {
+  for (const std::string& key : keys) words.insert(words.end(), {"--set", key});
+  return words;
+}
+
+class Launches : public testing::Test {
+ protected:
+  [[nodiscard]] std::size_t steps_done(const std::string& run) const {
+    const std::string text = read_text(fs::path(job_.run_dir(run)) / "metrics.jsonl");
+    return static_cast<std::size_t>(std::ranges::count(text, '\n'));
+  }
+
+  [[nodiscard]] bool reaches(const std::string& run, std::size_t step) const {
+    return eventually([&] { return steps_done(run) >= step; });
+  }
+
+  [[nodiscard]] Words names(const std::string& run) const {
+    Words found;
+    for (const auto& entry : fs::directory_iterator(fs::path(job_.run_dir(run)) / "checkpoints")) {
+      found.push_back(entry.path().filename().string());
+    }
+    std::ranges::sort(found);
+    return found;
+  }
+
+  void expect_same_run(const std::string& run, const std::string& as, int steps) const {
+    EXPECT_EQ(metric_column(job_.run_dir(run), "step"), metric_column(job_.run_dir(as), "step"));
+    EXPECT_EQ(metric_column(job_.run_dir(run), "loss"), metric_column(job_.run_dir(as), "loss"));
+    EXPECT_EQ(job_.parameter_hash(run, steps), job_.parameter_hash(as, steps));
+  }
+
+  SmallJob job_;
+};
+
+TEST_F(Launches, HasOneLauncherAtATimeAndTheFirstIsUnharmed) {
+  const Words words = set({"--stages", "2"}, {"train.steps=300", "checkpoint.every=100"});
+  ASSERT_EQ(job_.train("alone", words).status, 0);
+  RunningMotley first(job_.train_words("run", words));
+  ASSERT_TRUE(reaches("run", 5));
+  // It is there while the others come, however slow they are; it looks dead to nobody.
+  ::kill(first.pid(), SIGSTOP);
+  for (const bool resumes : {false, true}) {
+    Words other = words;
+    if (resumes) other.emplace_back("--resume");
+    const Outcome second = job_.train("run", other);
+    EXPECT_EQ(second.status, 4) << second.err;
+    EXPECT_THAT(second.err,
+                AllOf(HasSubstr("another launcher runs in"),
+                      HasSubstr(fmt::format("process {} on ", first.pid())), HasSubstr("  try:")));
+  }
+  ::kill(first.pid(), SIGCONT);
+  const Outcome outcome = first.wait();
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  expect_same_run("run", "alone", 300);
+}
+
+TEST_F(Launches, GoesToOneOfTwoThatResumeAtOnce) {
+  const Words words = set({"--stages", "2"}, {"train.steps=300", "checkpoint.every=50"});
+  Words half = words;
+  half.insert(half.end(), {"--stop-after", "20"});
+  Words rest = words;
+  rest.emplace_back("--resume");
+  ASSERT_EQ(job_.train("alone", words).status, 0);
+  ASSERT_EQ(job_.train("run", half).status, 0);
+  RunningMotley one(job_.train_words("run", rest));
+  RunningMotley other(job_.train_words("run", rest));
+  const std::vector<int> statuses = {one.wait().status, other.wait().status};
+  EXPECT_THAT(statuses, testing::UnorderedElementsAre(0, 4));
+  expect_same_run("run", "alone", 300);
+  EXPECT_THAT(names("run"), Each(Not(HasSubstr("partial"))));
+}
+
+TEST_F(Launches, OfAKilledLauncherIsFreeAtOnce) {
+  const Words words = set({"--stages", "2"}, {"train.steps=300", "checkpoint.every=10"});
+  ASSERT_EQ(job_.train("alone", words).status, 0);
+  RunningMotley killed(job_.train_words("run", words));
+  ASSERT_TRUE(reaches("run", 30));
+  ::kill(killed.pid(), SIGKILL);
+  Words rest = words;
+  rest.emplace_back("--resume");
+  const Outcome resumed = job_.train("run", rest);
+  ASSERT_EQ(resumed.status, 0) << resumed.err;
+  expect_same_run("run", "alone", 300);
+  EXPECT_THAT(names("run"), Each(Not(HasSubstr("partial"))));
+}
+
+// A second machine that sees a copy of the folder in its place, as a backup or a stale mount is.
+TEST_F(Launches, IsNotTakenForItsCopy) {
+  if (::geteuid() != 0) GTEST_SKIP() << "another view of the file system needs root";
+  ASSERT_EQ(job_.train("run", {"--stop-after", "2"}).status, 0);
+  const std::string run = job_.run_dir("run");
+  const std::string copy = job_.run_dir("copy");
+  fs::copy(run, copy, fs::copy_options::recursive);
+  const std::string view = fmt::format("mount --bind {} {} && exec \\\"$@\\\"", copy, run);
+  const std::string cluster = job_.folder().write(
+      "cluster.toml",
+      fmt::format("[network]\ntrusted = true\n[[machine]]\nname = \"a\"\nshell = []\nthreads = 1\n"
+                  "[[machine]]\nname = \"b\"\nshell = [\"unshare\", \"-m\", \"sh\", \"-c\", "
+                  "\"{}\", \"sh\"]\nthreads = 1\n",
+                  view));
+  const Outcome outcome =
+      job_.train("run", {"--resume", "--cluster", cluster, "--set", "parallel.cuts=[3]"});
+  EXPECT_EQ(outcome.status, 3) << outcome.err;
+  EXPECT_THAT(outcome.err, AllOf(HasSubstr("(b)"), HasSubstr("launcher"), HasSubstr("share")));
+}
+
+TEST_F(Launches, ShowsNothingToOthers) {
+  const mode_t before = ::umask(0);
+  RunningMotley motley(job_.train_words(
+      "run", set({"--stages", "2"}, {"train.steps=1000000", "checkpoint.every=5"})));
+  ASSERT_TRUE(reaches("run", 20));
+  for (const pid_t pid : motley.workers()) {
+    EXPECT_THAT(read_text(fmt::format("/proc/{}/limits", pid)),
+                testing::ContainsRegex("Max core file size +1 +1 "));
+  }
+  EXPECT_THAT(read_text(fmt::format("/proc/{}/limits", motley.pid())),
+              testing::ContainsRegex("Max core file size +1 +1 "));
+  ::kill(motley.pid(), SIGINT);
+  EXPECT_EQ(motley.wait().status, 130);
+  ::umask(before);
+  std::size_t seen = 0;
+  for (const auto& entry : fs::recursive_directory_iterator(job_.run_dir("run"))) {
+    struct stat info {};
+
+    ASSERT_EQ(::stat(entry.path().c_str(), &info), 0);
+    EXPECT_EQ(info.st_mode & 0077, 0U) << entry.path();
+    ++seen;
+  }
+  EXPECT_GT(seen, 10U);
+}
+
+// Three ranks on machines of their own, of which one can be given a full disk.
+class FullDisk : public Launches {
+ protected:
+  Words words(const std::string& flag) {
+    std::string text = "[network]\ntrusted = true\n";
+    for (const char* name : {"a", "b", "c"}) {
+      const bool is_b = std::string(name) == "b";
+      text += fmt::format("[[machine]]\nname = \"{}\"\nthreads = 1\nshell = [{}]\n", name,
+                          is_b ? fmt::format("\"env\", \"LD_PRELOAD={}\", "
+                                             "\"MOTLEY_FULL_WHILE={}\"",
+                                             MOTLEY_SLOW_DISK, flag)
+                               : "");
+    }
+    const std::string cluster = job_.folder().write("cluster.toml", text);
+    return set({"--cluster", cluster}, {"train.steps=400", "checkpoint.every=20",
+                                        "checkpoint.keep=0", "parallel.cuts=[2, 4]"});
+  }
+};
+
+TEST_F(FullDisk, OfOneRankOfThreeDoesNotEndTheRun) {
+  const fs::path flag = job_.folder() / "full";
+  const Words train = words(flag.string());
+  ASSERT_EQ(job_.train("alone", train).status, 0);
+  std::ofstream(flag) << "full";
+  RunningMotley motley(job_.train_words("run", train));
+  ASSERT_TRUE(reaches("run", 45));
+  EXPECT_THAT(names("run"), Not(Contains("step-000020")));
+  fs::remove(flag);
+  const Outcome outcome = motley.wait();
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_THAT(outcome.err,
+              AllOf(HasSubstr("step 20 was not saved: stage 1 (b): cannot write"),
+                    HasSubstr("No space left on device"), HasSubstr("and the run goes on")));
+  EXPECT_THAT(names("run"), AllOf(Contains("step-000400"), Contains("step-000380"),
+                                  Not(Contains("step-000020")), Each(Not(HasSubstr("partial")))));
+  expect_same_run("run", "alone", 400);
+}
+
+TEST_F(FullDisk, AtTheEndIsAnErrorAndTheCheckpointBeforeStands) {
+  const fs::path flag = job_.folder() / "full";
+  Words train = words(flag.string());
+  train.insert(train.end(), {"--stop-after", "20"});
+  ASSERT_EQ(job_.train("run", train).status, 0);
+  std::ofstream(flag) << "full";
+  train.back() = "30";
+  train.emplace_back("--resume");
+  const Outcome outcome = job_.train("run", train);
+  EXPECT_EQ(outcome.status, 7) << outcome.err;
+  EXPECT_THAT(outcome.err, AllOf(HasSubstr("has done its last step and could not save it"),
+                                 HasSubstr("The checkpoint of step 20 stands")));
+  EXPECT_EQ(steps_done("run"), 30U);
+  EXPECT_THAT(names("run"), testing::ElementsAre("step-000020"));
+  fs::remove(flag);
+  EXPECT_EQ(job_.train("run", train).status, 0);
+}
+
+class Diverged : public Launches {
+ protected:
+  static Words words(const Words& more) {
+    Words keys = {"train.optimizer=sgd",  "train.lr=1e6",    "train.clip=0",
+                  "train.warmup_steps=0", "train.steps=600", "train.weight_decay=1"};
+    keys.insert(keys.end(), more.begin(), more.end());
+    return set({"--stages", "2"}, keys);
+  }
+};
+
+TEST_F(Diverged, EndsAfterManySkippedStepsInARow) {
+  const Outcome outcome = job_.train("run", words({"train.max_skipped=7"}));
+  EXPECT_EQ(outcome.status, 9) << outcome.err;
+  EXPECT_THAT(outcome.err,
+              AllOf(HasSubstr("7 steps in a row were skipped"), HasSubstr("train.lr")));
+  const auto skipped = metric_column(job_.run_dir("run"), "skipped");
+  ASSERT_GE(skipped.size(), 8U);
+  ASSERT_LT(skipped.size(), 100U);
+  EXPECT_THAT(Words(skipped.end() - 7, skipped.end()), Each("true"));
+  EXPECT_EQ(skipped[skipped.size() - 8], "false");
+}
+
+TEST_F(Diverged, KeepsTheLastGoodCheckpoint) {
+  const Outcome outcome = job_.train("run", words({"checkpoint.every=1", "checkpoint.keep=1"}));
+  EXPECT_EQ(outcome.status, 9) << outcome.err;
+  const Words kept = names("run");
+  Words committed;
+  std::ranges::copy_if(kept, std::back_inserter(committed),
+                       [](const std::string& name) { return name.starts_with("step-"); });
+  ASSERT_EQ(committed.size(), 1U);
+  EXPECT_EQ(motley({"ckpt", "verify", job_.run_dir("run") + "/checkpoints/" + committed[0]}).status,
+            0);
+  // It is of a step that was not skipped.
+  const auto skipped = metric_column(job_.run_dir("run"), "skipped");
+  const auto step = static_cast<std::size_t>(std::stoi(committed[0].substr(5)));
+  ASSERT_LE(step, skipped.size());
+  EXPECT_EQ(skipped[step - 1], "false");
+}
+
+class OtherData : public Launches {
+ protected:
+  OtherData() { write_text('a'); }
+
+  void write_text(char letter) const {
+    std::string text;
+    for (int i = 0; i < 4000; ++i) text += static_cast<char>(letter + i * i % 7);
+    job_.folder().write("text.txt", text);
+  }
+
+  Outcome resume(const Words& keys) {
+    Words words = set({"--resume", "--stop-after", std::to_string(++last_step_)}, data_);
+    return job_.train("run", set(words, keys));
+  }
+
+  const Words data_ = {"data.kind=text",
+                       fmt::format("data.path={}", (job_.folder() / "text.txt").string()),
+                       "data.holdout=0.2"};
+  int last_step_ = 5;
+};
+
+TEST_F(OtherData, IsRefusedOnResumeUnlessItIsAccepted) {
+  ASSERT_EQ(job_.train("run", set({"--stop-after", "5"}, data_)).status, 0);
+  ASSERT_EQ(resume({}).status, 0);
+  const Outcome seed = resume({"train.seed=2"});
+  EXPECT_EQ(seed.status, 3);
+  EXPECT_THAT(seed.err, HasSubstr("the run was started with train.seed = 1"));
+  const Outcome holdout = resume({"data.holdout=0.3"});
+  EXPECT_EQ(holdout.status, 3);
+  EXPECT_THAT(holdout.err, HasSubstr("the run was started with data.holdout = 0.2"));
+  write_text('b');
+  const Outcome data = resume({});
+  EXPECT_EQ(data.status, 8);
+  EXPECT_THAT(data.err, AllOf(HasSubstr("the data is not what the run was trained on"),
+                              HasSubstr("--set data.changed=accept")));
+  const Outcome accepted = resume({"data.changed=accept"});
+  EXPECT_EQ(accepted.status, 0) << accepted.err;
+  // From here on this is the run's data.
+  EXPECT_EQ(resume({}).status, 0);
+}
+
+TEST_F(Launches, KeepsItsMicroBatchOnResume) {
+  const Words open = {"train.micro_batch=0"};
+  ASSERT_EQ(job_.train("first", set({"--stop-after", "2"}, {"train.micro_batch=1"})).status, 0);
+  const Outcome kept = job_.train("first", set({"--resume", "--stop-after", "4"}, open));
+  ASSERT_EQ(kept.status, 0) << kept.err;
+  const Json plan = Json::parse(read_text(fs::path(job_.run_dir("first")) / "plan.json"));
+  EXPECT_EQ(plan.at("micro_batch"), 1);
+  EXPECT_THAT(kept.err, Not(HasSubstr("the run goes on with")));
+  const Outcome changed =
+      job_.train("first", set({"--resume", "--stop-after", "6"}, {"train.micro_batch=4"}));
+  ASSERT_EQ(changed.status, 0) << changed.err;
+  EXPECT_THAT(changed.err,
+              HasSubstr("the run goes on with micro-batches of 4 samples instead of 1"));
+}
+
+}  // namespace
+}  // namespace motley::test

@@ -1,0 +1,87 @@
+// When the training loop saves, and what it says where a save fails.
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+
+#include "base/json.h"
+#include "worker/training_loop.h"
+
+namespace motley {
+namespace {
+
+using testing::ElementsAre;
+
+// Skips the steps it is told to, and has a disk that is full at others.
+class Rehearsed final : public StepRunner, public Evaluator, public ShardSaver, public EventSink {
+ public:
+  std::vector<std::int64_t> skipped;
+  std::int64_t full_at = 0;
+  ErrorCode full_is = ErrorCode::kCorrupt;
+  std::vector<std::string> saves;  // "shard 3", "shard_failed 4"
+
+  [[nodiscard]] const CheckpointState& progress() const override { return state_; }
+
+  [[nodiscard]] Result<TrainedStep> run_step() override {
+    ++state_.step;
+    TrainedStep step;
+    step.outcome.skipped = std::ranges::find(skipped, state_.step) != skipped.end();
+    return step;
+  }
+
+  void record(TraceRecorder* /*trace*/) override {}
+
+  [[nodiscard]] Result<Evaluation> evaluate(std::int64_t /*step*/) override { return Evaluation{}; }
+
+  [[nodiscard]] Result<Shard> save() override {
+    if (state_.step == full_at) return Error{full_is, "full", "", ""};
+    return Shard{};
+  }
+
+  void send(const Json& event) override {
+    const auto kind = event.at("event").get<std::string>();
+    if (kind.starts_with("shard")) saves.push_back(kind + " " + event.at("step").dump());
+  }
+
+  Result<void> run(const TrainingLoopOptions& options) {
+    return TrainingLoop(options, *this, *this, *this, *this).run();
+  }
+
+ private:
+  CheckpointState state_;
+};
+
+TEST(TrainingSaves, WaitForAStepThatIsNotSkipped) {
+  Rehearsed run;
+  run.skipped = {2, 4, 5};
+  ASSERT_TRUE(run.run({.last_step = 9, .save_every = 2}).ok());
+  EXPECT_THAT(run.saves, ElementsAre("shard 3", "shard 6", "shard 8", "shard 9"));
+}
+
+TEST(TrainingSaves, AreMadeAfterTheLastStepWhateverItWas) {
+  Rehearsed run;
+  run.skipped = {1, 2, 3};
+  ASSERT_TRUE(run.run({.last_step = 3, .save_every = 1}).ok());
+  EXPECT_THAT(run.saves, ElementsAre("shard 3"));
+}
+
+TEST(TrainingSaves, ThatADiskDoesNotTakeEndNothing) {
+  Rehearsed run;
+  run.full_at = 2;
+  ASSERT_TRUE(run.run({.last_step = 4, .save_every = 1}).ok());
+  EXPECT_THAT(run.saves, ElementsAre("shard 1", "shard_failed 2", "shard 3", "shard 4"));
+}
+
+TEST(TrainingSaves, ThatFailForAnotherReasonEndTheTraining) {
+  Rehearsed run;
+  run.full_at = 2;
+  run.full_is = ErrorCode::kDiverged;
+  const Result<void> ran = run.run({.last_step = 4, .save_every = 1});
+  ASSERT_FALSE(ran.ok());
+  EXPECT_EQ(ran.error().code, ErrorCode::kDiverged);
+  EXPECT_THAT(run.saves, ElementsAre("shard 1"));
+}
+
+}  // namespace
+}  // namespace motley
