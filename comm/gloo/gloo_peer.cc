@@ -43,8 +43,8 @@ GlooPeer::GlooPeer(const std::shared_ptr<gt::Device>& device,
     : self_(self),
       rank_(rank),
       patience_(patience),
-      early_bytes_max_(early_bytes_max),
-      context_(device->createContext(self.value, rank_count)) {
+      context_(device->createContext(self.value, rank_count)),
+      early_share_(early_bytes_max) {
   context_->setTimeout(std::chrono::hours(1));  // connect() is ended by wait_connected() instead
   pair_ = context_->createPair(rank.value).get();
 }
@@ -98,7 +98,7 @@ Pending GlooPeer::recv(Tag tag, Buffer buffer) {
   Pending pending(operation.completion);
   std::unique_lock lock(mutex_);
   if (auto early = take_first(early_, tag)) {
-    early_bytes_ -= early->message().size();
+    early_share_.give(early->message().size());
     changed_.notify_all();
     lock.unlock();
     deliver(std::move(operation), early->message());
@@ -199,8 +199,7 @@ std::optional<GlooPeer::Place> GlooPeer::place_for(const MessageHeader& header) 
       auto receive = take_first(receives_, header.tag);
       return Place{std::move(receive->buffer), std::move(receive->completion), true};
     }
-    if (header.bytes <= early_bytes_max_ - early_bytes_) {
-      early_bytes_ += header.bytes;
+    if (early_share_.take(header.bytes)) {
       return Place{Buffer(header.bytes - kFrameHeaderBytes), nullptr, false};
     }
     if (posted != receives_.end()) {
@@ -221,7 +220,7 @@ void GlooPeer::keep(Tag tag, Buffer message) {
     early_[tag].push_back(std::move(message));
     return;
   }
-  early_bytes_ -= message.message().size();
+  early_share_.give(message.message().size());
   lock.unlock();
   deliver(std::move(*receive), message.message());
 }

@@ -123,7 +123,6 @@ class GlooPeer {
   const Rank self_;
   const Rank rank_;
   const Patience patience_;
-  const std::uint64_t early_bytes_max_;
   const std::shared_ptr<gloo::transport::Context> context_;
   gloo::transport::Pair* pair_;  // owned by the context
 
@@ -135,7 +134,7 @@ class GlooPeer {
   std::deque<std::pair<Tag, Operation>> sends_;
   std::map<Tag, std::deque<Operation>> receives_;
   std::map<Tag, std::deque<Buffer>> early_;  // came before their receive
-  std::uint64_t early_bytes_ = 0;
+  EarlyShare early_share_;
   Wait reading_;  // of the reader
   Wait writing_;  // of the writer
 

@@ -13,10 +13,6 @@ namespace {
 
 constexpr std::size_t kDroppedAtOnce = std::size_t{64} << 10;
 
-std::uint64_t counted(std::uint64_t message_bytes) {
-  return message_bytes + kEarlyMessageBytes;
-}
-
 }  // namespace
 
 Mailbox::Posted Mailbox::recv(Tag tag, Buffer buffer) {
@@ -24,7 +20,7 @@ Mailbox::Posted Mailbox::recv(Tag tag, Buffer buffer) {
   Posted posted{Pending(receive.completion)};
   std::unique_lock lock(mutex_);
   if (auto early = take_first(early_, tag)) {
-    early_bytes_ -= counted(early->message().size());
+    early_share_.give(early->message().size());
     posted.wakes_reader = std::exchange(reader_waits_, false);
     lock.unlock();
     deliver_early(std::move(receive), std::move(*early));
@@ -51,8 +47,7 @@ bool Mailbox::begin(Tag tag, std::uint64_t message_bytes) {
     } else {
       receive->completion->finish(message_too_long(from_, room_bytes));
     }
-  } else if (counted(message_bytes) <= early_bytes_max_ - early_bytes_) {
-    early_bytes_ += counted(message_bytes);
+  } else if (early_share_.take(message_bytes)) {
     lock.unlock();
     arrival.buffer = Buffer(message_bytes - kFrameHeaderBytes);
   } else {
@@ -91,7 +86,7 @@ void Mailbox::deliver(Arrival arrival) {
     early_[arrival.tag].push_back(std::move(arrival.buffer));
     return;
   }
-  early_bytes_ -= counted(arrival.bytes);
+  early_share_.give(arrival.bytes);
   lock.unlock();
   deliver_early(std::move(*receive), std::move(arrival.buffer));
 }

@@ -20,18 +20,16 @@
 
 #include "base/ids.h"
 #include "comm/transport/buffer.h"
+#include "comm/transport/early_share.h"
 #include "comm/transport/pending.h"
 #include "comm/transport/transport.h"
 
 namespace motley {
 
-// What an early message counts beside its bytes: a peer could send many that have hardly any.
-inline constexpr std::uint64_t kEarlyMessageBytes = 1024;
-
 class Mailbox {
  public:
   explicit Mailbox(Rank from, std::uint64_t early_bytes_max = kEarlyBytesMax)
-      : from_(from), early_bytes_max_(early_bytes_max) {}
+      : from_(from), early_share_(early_bytes_max) {}
 
   struct Posted {
     Pending pending;
@@ -73,14 +71,12 @@ class Mailbox {
   void deliver_early(Receive receive, Buffer message) const;
 
   const Rank from_;
-  const std::uint64_t early_bytes_max_;
 
   std::mutex mutex_;
   // Guarded by mutex_.
   std::map<Tag, std::deque<Receive>> receives_;
   std::map<Tag, std::deque<Buffer>> early_;  // complete
-  // What early messages count, the one being read included.
-  std::uint64_t early_bytes_ = 0;
+  EarlyShare early_share_;                   // of early messages, the one being read included
   bool reader_waits_ = false;
   std::string lost_;  // why; empty while the peer is there
 

@@ -24,6 +24,7 @@
 #include "base/ids.h"
 #include "base/result.h"
 #include "comm/transport/buffer.h"
+#include "comm/transport/early_share.h"
 #include "comm/transport/pending.h"
 
 namespace motley {
@@ -54,9 +55,6 @@ class Transport {
   [[nodiscard]] virtual Pending recv(Rank from, Tag tag, Buffer buffer) = 0;
 };
 
-// Of one peer, where no plan says less.
-inline constexpr std::uint64_t kEarlyBytesMax = 256ULL << 20;
-
 struct TransportOptions {
   std::string kind = "auto";  // auto | ucx | gloo | tcp
   Rank rank;
@@ -65,8 +63,8 @@ struct TransportOptions {
   std::string interface;     // "" = the interface that holds bind_address
   Patience patience = 60;    // longest that a message, once begun, may stand still (gloo, tcp)
   std::uint32_t epoch = 1;   // tcp: ranks of another epoch are refused
-  // tcp: the most memory that messages of one peer take before they are asked for; more of them
-  // wait in the network.
+  // gloo, tcp: the most memory that messages of one peer take before they are asked for; more of
+  // them wait in the network.
   std::uint64_t early_bytes_max = kEarlyBytesMax;
   // tcp: kSecretBytes (base/secret.h) that every rank of the launch has and nobody else: only
   // holders of it can connect, and connections are encrypted. "" = neither; then the caller

@@ -5,7 +5,8 @@
 #include <vector>
 
 #include "base/check.h"
-#include "comm/transport/mailbox.h"
+#include "comm/transport/early_share.h"
+#include "comm/transport/transport.h"
 #include "compression/codec_chain.h"
 #include "pipeline/execute/hierarchical_sum.h"
 

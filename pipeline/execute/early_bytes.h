@@ -1,5 +1,5 @@
 // How much a peer may have sent before this rank asks for it, as the plan has it: what bounds the
-// memory that messages take which nobody waits for yet (comm/transport/mailbox.h).
+// memory that messages take which nobody waits for yet (comm/transport/early_share.h).
 #pragma once
 
 #include <cstddef>

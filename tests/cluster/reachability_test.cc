@@ -1,5 +1,7 @@
 #include "cluster/launch/reachability.h"
 
+#include <fmt/format.h>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -54,7 +56,7 @@ TEST(Reachability, AsksAllAtTheSameTimeAndWaitsForNoneForLong) {
   const double start_s = now_s();
   std::vector<Machine> deaf;
   for (int i = 0; i < 40; ++i) {
-    deaf.push_back(machine("m" + std::to_string(i), {"sh", "-c", "exec sleep 1000"}));
+    deaf.push_back(machine(fmt::format("m{}", i), {"sh", "-c", "exec sleep 1000"}));
   }
   const Error error = trouble_of(deaf, 0.5);
   EXPECT_THAT(error.cause, HasSubstr("m39: no answer within 0.5 s"));

@@ -11,7 +11,7 @@ namespace motley::test {
 namespace {
 
 // docs/numerics.md: another order of adding, and one rounding where the other has two.
-constexpr double kLoss = 1e-5;  // relative, over 50 steps
+constexpr double kLoss = 1e-6;  // relative, over 50 steps
 
 constexpr const char* kOldProcessor =
     "OPENBLAS_CORETYPE=Nehalem DNNL_MAX_CPU_ISA=SSE41 ATEN_CPU_CAPABILITY=default "

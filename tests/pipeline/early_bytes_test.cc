@@ -4,7 +4,8 @@
 
 #include <gtest/gtest.h>
 
-#include "comm/transport/mailbox.h"
+#include "comm/transport/early_share.h"
+#include "comm/transport/transport.h"
 #include "pipeline/schedule/schedules.h"
 
 namespace motley {
