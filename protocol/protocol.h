@@ -5,8 +5,8 @@
 //   launcher -> worker   {"job": …}  {"addresses": […]}  {"lease": count}  {"stop": true};
 //                        end of file = stop at once
 //   worker -> launcher   {"event": "hello" | "address" | "ready" | "beat" | "step" | "shard" |
-//                          "shard_failed" | "data" | "trace" | "result" | "error" |
-//                          "done", …}
+//                          "shard_failed" | "data" | "trace" | "result" | "error" | "done",
+//                          …}
 #pragma once
 
 #include <cstdint>
