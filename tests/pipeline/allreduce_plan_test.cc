@@ -271,8 +271,8 @@ RC_GTEST_PROP(AllreducePlan, CountsTheBucketsOfAFinerPlanWithoutListingThem, ())
   const auto count = *rc::gen::inRange<std::size_t>(0, 60'000);
   const auto bucket_values_max = *rc::gen::inRange<std::size_t>(1, 3000);
   std::map<std::pair<std::size_t, std::size_t>, std::size_t> listed;  // by owner and size
-  for (const ReduceBucket& bucket :
-       AllreducePlan(machines, count, bucket_values_max, speeds).buckets()) {
+  const AllreducePlan finer(machines, count, bucket_values_max, speeds);
+  for (const ReduceBucket& bucket : finer.buckets()) {
     ++listed[{bucket.owner, bucket.values.count}];
   }
   std::map<std::pair<std::size_t, std::size_t>, std::size_t> counted;
