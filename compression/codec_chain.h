@@ -18,11 +18,11 @@ struct CodecChain {
   FixedSizeFormat format;           // of the values, or factors, that are sent
   int zstd_level = 0;               // 0: not packed
 
-  // Whether a message may mean other values than it was made of.
+  // Returns whether a message may mean other values than it was made of.
   [[nodiscard]] bool lossy() const;
 
-  // Whether messages leave out most of what they are made of, so that only a sender that adds it
-  // to its next ones (compression/feedback/gradient_compressor.h) has use for it.
+  // Returns whether messages leave out most of what they are made of, so that only a sender that
+  // adds it to its next ones (compression/feedback/gradient_compressor.h) has use for it.
   [[nodiscard]] bool for_gradients_only() const { return density.has_value() || rank.has_value(); }
 };
 

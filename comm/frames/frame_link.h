@@ -112,7 +112,7 @@ class PendingFrame {
 
   [[nodiscard]] bool done() const { return pending_.done(); }
 
-  // As Completion::tell. REQUIRES: valid().
+  // Behaves as Completion::tell. REQUIRES: valid().
   void tell(std::shared_ptr<Bell> bell) { pending_.tell(std::move(bell)); }
 
   // kPeer after the deadline or when the peer is lost; kCorrupt for a frame that does not match.

@@ -60,7 +60,7 @@ class GlooPeer {
   // kPeer when it does not connect in time; it is lost then.
   Result<void> wait_connected(Deadline deadline);
 
-  // From any thread, as those of Transport.
+  // Any thread may call these two, as those of Transport.
   Pending send(Tag tag, Buffer buffer);
   Pending recv(Tag tag, Buffer buffer);
 

@@ -26,7 +26,7 @@ class ByteQueue {
     if (begin_ == end_) begin_ = end_ = 0;
   }
 
-  // Where more bytes go, followed by add(). Empty when the queue is full.
+  // Returns where more bytes go, which add() then counts; nothing when the queue is full.
   [[nodiscard]] std::span<std::byte> room() {
     if (memory_.size() < bytes_max_) memory_.resize(bytes_max_);
     if (end_ == memory_.size() && begin_ > 0) {

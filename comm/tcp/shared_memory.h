@@ -13,7 +13,7 @@
 
 namespace motley {
 
-// Where to find the memory, for the other process. All zeros: there is none.
+// A MemoryOffer tells the other process where the memory is; all zeros mean that there is none.
 struct MemoryOffer {
   std::uint32_t process = 0;
   std::uint32_t file = 0;   // of that process
@@ -28,9 +28,9 @@ class SharedMemory {
   // nothing. kInternal where it refuses.
   [[nodiscard]] static Result<SharedMemory> make(std::size_t bytes);
 
-  // What another process offers, which is not trusted: nothing is opened that is not such memory,
-  // and nothing is used that has another size, could shrink, or does not hold the nonce. kPeer says
-  // why not.
+  // Opens what another process offers. The offer is not trusted: nothing is opened that is not such
+  // memory, and nothing is used that has another size, could shrink, or does not hold the nonce.
+  // kPeer says why not.
   [[nodiscard]] static Result<SharedMemory> open(const MemoryOffer& offer, std::size_t bytes);
 
   SharedMemory(SharedMemory&& other) noexcept;
@@ -42,7 +42,7 @@ class SharedMemory {
   // From here on nobody can open it any more; who has it keeps it.
   void withdraw();
 
-  // On a cache line's boundary.
+  // The memory begins on a cache line's boundary.
   [[nodiscard]] std::span<std::byte> bytes() const;
 
  private:

@@ -20,7 +20,8 @@ namespace motley {
 // Long enough that neither end waits for the other at every turn, short enough for the caches.
 inline constexpr std::size_t kRingBytes = std::size_t{2} << 20;
 
-// As it lies in shared memory, zeros at first; each end writes cache lines of its own.
+// SharedRing lies in shared memory as it stands here, zeros at first; each end writes cache lines
+// of its own.
 struct SharedRing {
   alignas(64) std::uint64_t written_B = 0;  // since the beginning; the writer's
   alignas(64) std::uint64_t taken_B = 0;    // the reader's
@@ -39,8 +40,8 @@ class RingWriter {
   // The ring must outlive it.
   explicit RingWriter(SharedRing& ring) : ring_(ring) {}
 
-  // As many as there is room for. Fewer than `from` has: the peer rings when there is more. kPeer
-  // when the peer's side of the ring makes no sense.
+  // Writes as many bytes as there is room for. Where these are fewer than `from` has, the peer
+  // rings when there is more room. kPeer when the peer's side of the ring makes no sense.
   [[nodiscard]] Result<RingMove> write(std::span<const std::byte> from);
 
  private:
@@ -54,7 +55,8 @@ class RingReader {
  public:
   explicit RingReader(SharedRing& ring) : ring_(ring) {}
 
-  // As many as there are. None: the peer rings when some come. Fails as write().
+  // Reads as many bytes as there are. Where there are none, the peer rings when some come. Fails as
+  // write().
   [[nodiscard]] Result<RingMove> read(std::span<std::byte> into);
 
  private:

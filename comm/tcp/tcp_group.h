@@ -1,5 +1,5 @@
-// What the parts of one TCP transport share: who this rank is and how its connections are
-// protected.
+// TcpGroup is what the parts of one TCP transport share: who this rank is and how its connections
+// are protected.
 #pragma once
 
 #include <memory>

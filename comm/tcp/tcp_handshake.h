@@ -26,7 +26,7 @@ class TcpHandshake : public std::enable_shared_from_this<TcpHandshake> {
   // The other end's hello, after which the stream can be taken; or why there is none. Called once,
   // unless cancelled.
   using Done = std::function<void(Result<Hello>)>;
-  // Whether a hello is acceptable, beyond check_hello().
+  // Accept judges whether a hello that passed check_hello() is acceptable.
   using Accept = std::function<Result<void>(const Hello&)>;
 
   // `mine.to` is the rank that was called; without one the other end called. `mine.local`:

@@ -24,8 +24,8 @@ struct Hello {
   // The connection has one address at both ends, and the speaker takes the short way that this
   // opens. Only if both say so it counts.
   bool local = false;
-  // Of the end that connected: memory that the two may share if they are on one machine. Of the
-  // other: the same, if it has opened it.
+  // The end that connected offers memory that the two may share if they are on one machine. The
+  // other end answers with the same offer if it has opened the memory.
   MemoryOffer memory;
 
   friend bool operator==(const Hello&, const Hello&) = default;
@@ -36,7 +36,7 @@ void write_hello(const Hello& hello, std::span<std::byte, kHelloBytes> bytes);
 // Untrusted bytes. kCorrupt for what is not a hello of this version.
 [[nodiscard]] Result<Hello> read_hello(std::span<const std::byte, kHelloBytes> bytes);
 
-// Whether `theirs` can come from another rank of the group and is meant for the one that says
+// Checks that `theirs` can come from another rank of the group and is meant for the one that says
 // `mine`. kCorrupt names the difference. mine.to is not looked at.
 [[nodiscard]] Result<void> check_hello(const Hello& theirs, const Hello& mine);
 

@@ -43,7 +43,7 @@ class TcpPeer {
   void leave();
 
  private:
-  // On the I/O thread, where they take their turn.
+  // Both run on the I/O thread, where they take their turn.
   void read_later();
   void write_later();
 
@@ -73,7 +73,7 @@ class TcpPeer {
   bool awaits_bell_ = false;     // which ends both
   bool awaits_receive_ = false;  // nothing is read before one is posted
 
-  // At the last tick that saw a difference.
+  // These are as of the last tick that saw a difference.
   std::uint64_t received_bytes_ = 0;
   std::uint64_t sent_bytes_ = 0;
   SteadyClock::time_point received_at_;

@@ -40,20 +40,21 @@ class TcpStream {
   // written, or for a bell, then call it again.
   [[nodiscard]] bool blocked() const { return blocked_; }
 
-  // Whether the connection has one address at both ends: then it is inside this machine.
+  // Returns whether the connection has one address at both ends, which means that it stays inside
+  // this machine.
   [[nodiscard]] bool ends_share_address() const;
   // Both ends have said that they share an address and go on without TLS, after the last byte read
   // and the last one written. kPeer when the other end does not. REQUIRES: !blocked().
   [[nodiscard]] Result<void> go_local();
 
-  // Whether go_local() was called.
+  // Returns whether go_local() was called.
   [[nodiscard]] bool is_local() const { return is_local_; }
 
   // Both ends go on through this memory. REQUIRES: is_local().
   void share(RingPair rings) { rings_.emplace(std::move(rings)); }
 
-  // Where share() was called both directions wait for a bell: for the socket to be readable. Then
-  // hear_bells() comes first, and both may be able to go on.
+  // Returns whether share() was called. Both directions then wait for a bell, which makes the
+  // socket readable; the caller hears the bells first, and both may be able to go on.
   [[nodiscard]] bool waits_for_bells() const { return rings_.has_value(); }
 
   void hear_bells();
@@ -66,7 +67,7 @@ class TcpStream {
   // the connection, and then the other end may lose what it has not yet read.
   void leave();
 
-  // That went out and came in so far: the signs of life.
+  // The bytes that went out and came in so far are the signs of life.
   [[nodiscard]] std::uint64_t sent_bytes() const { return sent_bytes_; }
 
   [[nodiscard]] std::uint64_t received_bytes() const { return received_bytes_; }

@@ -14,8 +14,9 @@ namespace motley {
 // A transport that knows which ranks are on this machine.
 class LocatingTransport : public Transport {
  public:
-  // Whether what goes to the peer and comes from it takes the short way of
-  // TransportOptions::local_shortcut. The peer gives the same answer. After connect(); any thread.
+  // Returns whether what goes to the peer and comes from it takes the short way of
+  // TransportOptions::local_shortcut. The peer gives the same answer. Any thread may ask, after
+  // connect().
   [[nodiscard]] virtual bool is_local(Rank peer) const = 0;
 };
 

@@ -44,7 +44,7 @@ class Mailbox {
   // Makes the place of a message whose header has come. False: there is none before another recv().
   // REQUIRES: the one before is complete; message_bytes >= kFrameHeaderBytes.
   [[nodiscard]] bool begin(Tag tag, std::uint64_t message_bytes);
-  // Where its next bytes go; empty once it is complete, and when none has begun.
+  // Returns where its next bytes go: nowhere once it is complete, and when none has begun.
   [[nodiscard]] std::span<std::byte> room();
   // So many bytes have been put there. The last ones deliver the message.
   void fill(std::size_t count);

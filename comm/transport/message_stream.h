@@ -30,8 +30,8 @@ void write_stream_header(Tag tag,
                          std::uint64_t message_bytes,
                          std::span<std::byte, kStreamHeaderBytes> bytes);
 
-// What is to be sent to one peer, in order. push() may be called from any thread, the others by one
-// thread at a time, the writer.
+// SendQueue holds what is to be sent to one peer, in order. Any thread may call push(); one thread
+// at a time, the writer, calls the others.
 class SendQueue {
  public:
   explicit SendQueue(Rank to) : to_(to) {}
@@ -54,7 +54,7 @@ class SendQueue {
   // The next bytes are a beat. REQUIRES: pieces() gave nothing.
   void push_beat();
 
-  // Whether pieces() was empty when it was last called.
+  // Returns whether pieces() was empty when it was last called.
   [[nodiscard]] bool idle();
 
   // Ends every send, now and later, with kPeer and this cause. The first cause stays.
@@ -87,8 +87,9 @@ class MessageReader {
  public:
   explicit MessageReader(Mailbox& mailbox) : mailbox_(mailbox) {}
 
-  // Where the next bytes of the stream go. Empty: there is no place for the message that begins
-  // until another receive is posted. kCorrupt for a header that makes no sense: the stream is over.
+  // Returns where the next bytes of the stream go. It is empty when there is no place for the
+  // message that begins until another receive is posted. kCorrupt for a header that makes no sense:
+  // the stream is over.
   [[nodiscard]] Result<std::span<std::byte>> room();
   // So many bytes have been put there.
   void fill(std::size_t count);

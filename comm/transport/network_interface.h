@@ -1,4 +1,5 @@
-// Which network interfaces this machine has, and which one a transport must use.
+// This header answers which network interfaces this machine has, and which one a transport must
+// use.
 #pragma once
 
 #include <string>
@@ -19,7 +20,8 @@ struct NetworkInterface {
   int mbps = 0;  // of the medium; 0 = unknown
 };
 
-// In the order of the system; an interface with several addresses stands there with each. kPeer
+// Returns them in the order of the system; an interface with several addresses stands there with
+// each. kPeer
 // when the system does not tell.
 [[nodiscard]] Result<std::vector<NetworkInterface>> network_interfaces();
 

@@ -60,7 +60,7 @@ class Pending {
   // REQUIRES: valid().
   [[nodiscard]] bool done() const { return completion_->done(); }
 
-  // As Completion::tell. REQUIRES: valid().
+  // Behaves as Completion::tell. REQUIRES: valid().
   void tell(std::shared_ptr<Bell> bell) { completion_->tell(std::move(bell)); }
 
   // Takes the outcome; afterwards valid() is false. REQUIRES: valid().

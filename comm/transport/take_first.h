@@ -1,4 +1,4 @@
-// What waits under a tag, taken in the order in which it came.
+// take_first() takes what waits under a tag in the order in which it came.
 #pragma once
 
 #include <deque>

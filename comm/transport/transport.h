@@ -38,7 +38,7 @@ class Transport {
  public:
   virtual ~Transport() = default;
 
-  // What peers need to reach this rank: printable text, exchanged through the launcher.
+  // Returns what peers need to reach this rank, a printable text that goes through the launcher.
   [[nodiscard]] virtual std::string address() const = 0;
 
   // Connects to every other rank. addresses: [Rank], this rank's own included. Called once, before

@@ -1,4 +1,5 @@
-// What a process needs of UCX: a context, a worker in it, and the worker's address as text.
+// This header holds what a process needs of UCX: a context, a worker in it, and the worker's
+// address as text.
 #pragma once
 
 #include <memory>
@@ -30,13 +31,13 @@ using UcxWorkerPtr = std::unique_ptr<ucp_worker, UcxWorkerDelete>;
 // Keeps UCX from writing to stderr and from taking signals, in the whole process.
 void quiet_ucx();
 
-// As all below, kPeer where UCX fails.
+// These three, as all below, fail with kPeer where UCX does.
 [[nodiscard]] Result<UcxContextPtr> open_ucx_context(const std::string& interface, int rank_count);
 [[nodiscard]] Result<UcxWorkerPtr> open_ucx_worker(ucp_context* context,
                                                    const std::string& interface);
 [[nodiscard]] Result<std::string> ucx_address_text(ucp_worker* worker);
 
-// Whether a text is one of ucx_address_text(), whatever its address is worth.
+// Returns whether a text is one of ucx_address_text(), whatever its address is worth.
 [[nodiscard]] bool is_ucx_address(std::string_view text);
 // The address in it; nothing when it is damaged. REQUIRES: is_ucx_address(text).
 [[nodiscard]] std::optional<std::vector<char>> read_ucx_address(std::string_view text);

@@ -21,7 +21,7 @@ class Codec {
   // Upper bound, in bytes, of what encode() writes for `count` values.
   [[nodiscard]] virtual std::size_t bytes_max(std::size_t count) const = 0;
 
-  // Whether encode() writes bytes_max() bytes whatever the values are.
+  // Returns whether encode() writes bytes_max() bytes whatever the values are.
   [[nodiscard]] virtual bool has_fixed_size() const = 0;
 
   // Writes values_N to wire_B and returns the bytes written. Cannot fail: finite or not, any value

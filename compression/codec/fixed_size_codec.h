@@ -9,7 +9,8 @@
 
 namespace motley {
 
-// Of a format: its kernels, and the bytes that a message of `count` values takes.
+// A format of fixed size has kernels and a count of the bytes that a message of `count` values
+// takes.
 struct FixedSizeFormat : FormatKernels {
   const char* name = nullptr;
   std::size_t (*bytes)(std::size_t count) = nullptr;

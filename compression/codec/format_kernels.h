@@ -1,4 +1,5 @@
-// What a format of fixed size does with whole slices. A slice's wire side needs no alignment.
+// FormatKernels are what a format of fixed size does with whole slices. A slice's wire side needs
+// no alignment.
 #pragma once
 
 #include <cstddef>

@@ -24,10 +24,11 @@ struct CodecRates {
   double decode_add_bytes_per_s = 0;
 };
 
-// Of `count` normally distributed values in slices of `slice_count` (the last may be shorter), each
-// with a sender of its own, as the buckets of a gradient; each round takes the operations in turn,
-// so that what else the machine does falls on all. Takes the memory of six times the values at
-// most. kConfig for what is not a chain. REQUIRES: count > 0, slice_count > 0, rounds > 0.
+// Measures with `count` normally distributed values in slices of `slice_count` (the last may be
+// shorter), each with a sender of its own, as the buckets of a gradient; each round takes the
+// operations in turn, so that what else the machine does falls on all. Takes the memory of six
+// times the values at most. kConfig for what is not a chain. REQUIRES: count > 0, slice_count > 0,
+// rounds > 0.
 [[nodiscard]] Result<CodecRates> measure_codec_rates(const std::string& chain,
                                                      std::size_t count,
                                                      std::size_t slice_count,

@@ -50,10 +50,10 @@ class GradientCompressor {
   static Result<std::unique_ptr<GradientCompressor>> make(const CompressorOptions& options,
                                                           std::size_t count);
 
-  // What reads the messages.
+  // The codec that reads the messages.
   [[nodiscard]] const Codec& codec() const { return *codec_; }
 
-  // Of a message of any step.
+  // The upper bound of a message of any step.
   [[nodiscard]] std::size_t bytes_max() const { return codec_->bytes_max(count_); }
 
   // The share of values that a message of that step holds, nearly; 1 without topk.
@@ -78,7 +78,7 @@ class GradientCompressor {
  private:
   GradientCompressor(const CompressorOptions& options, const CodecChain& chain, std::size_t count);
 
-  // Of a message of that step before it is packed.
+  // The upper bound of a message of that step before it is packed.
   [[nodiscard]] std::size_t unpacked_bytes_max(std::int64_t step) const;
 
   std::size_t encode_fed_back(std::span<const float> gradient_N,
@@ -98,7 +98,8 @@ class GradientCompressor {
   std::vector<std::byte> unpacked_B_;
 };
 
-// What reads the messages of such a compressor: for ranks that only receive them. Fails as make().
+// Makes the codec that reads the messages of such a compressor, for ranks that only receive them.
+// Fails as make().
 [[nodiscard]] Result<std::unique_ptr<const Codec>> make_gradient_codec(
     const CompressorOptions& options);
 

@@ -71,7 +71,8 @@ MOTLEY_AVX512 inline std::uint32_t largest_magnitude_bits(const Rows& rows) {
   return static_cast<std::uint32_t>(_mm512_reduce_max_epi32(largest));
 }
 
-// To nearest, ties to even, as MXCSR has it by default. All zero where the block has no inverse.
+// Codes are rounded to nearest, ties to even, as MXCSR has it by default. They are all zero where
+// the block has no inverse.
 MOTLEY_AVX512 inline Codes codes_of(const Rows& rows, float inverse) {
   if (inverse == 0) return Codes{_mm512_setzero_si512(), _mm512_setzero_si512()};
   const __m512 factor = _mm512_set1_ps(inverse);
@@ -92,7 +93,7 @@ MOTLEY_AVX512 inline Codes codes_of(const Rows& rows, float inverse) {
   return codes;
 }
 
-// Of a format: Message, a block in its codes; kBytes, of a block on the wire; of(rows), write(),
+// Format provides Message, a block in its codes; kBytes, of a block on the wire; of(rows), write(),
 // read() and values() between the three; scalar(), its reference.
 template <class Format>
 MOTLEY_AVX512_KERNEL void encode(std::span<const float> values_N, std::byte* wire_B) {

@@ -30,14 +30,15 @@ inline constexpr std::size_t kBlockScaleBytes = 4;
 inline constexpr std::size_t kInt8BlockBytes = kBlockScaleBytes + kBlockValues;
 inline constexpr std::size_t kInt4BlockBytes = kBlockScaleBytes + kBlockValues / 2;
 
-// Of a message. The last block of int8 ends with its last value; that of int4 is filled with zeros.
+// The bytes of a message. The last block of int8 ends with its last value; that of int4 is filled
+// with zeros.
 [[nodiscard]] std::size_t int8_bytes(std::size_t count);
 [[nodiscard]] std::size_t int4_bytes(std::size_t count);
 
 inline constexpr float kInt8Largest = 127;
 inline constexpr float kInt4Largest = 7;
-// Of what is finite all that is decoded shall be too: the largest float whose product with 127 is,
-// and one with which the sum of 128 codes is.
+// These keep all that is decoded of finite values finite: the largest float whose product with 127
+// is, and one with which the sum of 128 codes is.
 inline constexpr float kInt8ScaleMax = 0x1.020406p121F;
 inline constexpr float kInt4ScaleMax = 0x1p117F;
 
@@ -46,8 +47,8 @@ struct BlockScale {
   float inverse = 0;  // 0 where every code is 0: nothing but zeros, or not finite
 };
 
-// From the largest magnitude of a block, as the bits of a float without its sign. Here, for every
-// kernel to compile it for its own processor.
+// Returns the scale for the largest magnitude of a block, given as the bits of a float without its
+// sign. It stands in the header so that every kernel compiles it for its own processor.
 [[nodiscard]] inline BlockScale block_scale(std::uint32_t magnitude_bits,
                                             float largest_code,
                                             float scale_max) {

@@ -27,8 +27,8 @@ template <class Number>
   return signs_N;
 }
 
-// Of encoding: with 1/128, a power of two and so exact, what is rotated becomes a mean, which
-// cannot overflow. Of decoding, which goes on in integers.
+// The signs for encoding hold 1/128, a power of two and so exact, with which what is rotated
+// becomes a mean, which cannot overflow. Those for decoding are integers, in which it goes on.
 alignas(64) inline constexpr auto kEncodeSigns = spreading_signs(1.0F / kBlockValues);
 alignas(64) inline constexpr auto kDecodeSigns = spreading_signs(std::int16_t{1});
 

@@ -10,7 +10,7 @@
 
 namespace motley {
 
-// From so many bytes of a result on, no cache that cores have to themselves holds it.
+// From this many bytes of a result on, no cache that cores have to themselves holds it.
 inline constexpr std::size_t kNonTemporalBytes = std::size_t{32} << 20;
 
 // memcpy, past the caches where the processor can. Lines that the range holds only in part are

@@ -1,6 +1,6 @@
-// Which values of a block are large: one bit a value, and the sums of error feedback on the way,
-// so that selecting costs no pass of its own. What is kept is then found from the bits
-// (compression/sparse/list_places.h) while the values are in the nearest cache.
+// SelectKernels find which values of a block are large, one bit a value, and the sums of error
+// feedback on the way, so that selecting costs no pass of its own. What is kept is then found from
+// the bits (compression/sparse/list_places.h) while the values are in the nearest cache.
 //
 // A value is large where its bits without the sign are at least threshold_bits. As integers,
 // magnitudes are ordered by size, then infinity, then NaN: with a threshold of at most FLT_MAX all

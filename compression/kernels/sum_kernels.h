@@ -9,8 +9,8 @@ namespace motley {
 struct SumKernels {
   // sum_N += values_N.
   void (*add)(std::span<const float> values_N, std::span<float> sum_N);
-  // What a sender has still to send: rest_N -= sent_N. Where that is not finite it becomes 0: a
-  // residual that held an infinity or a NaN would spoil every later message.
+  // Leaves what a sender has still to send: rest_N -= sent_N. Where that is not finite it becomes
+  // 0: a residual that held an infinity or a NaN would spoil every later message.
   void (*subtract_sent)(std::span<const float> sent_N, std::span<float> rest_N);
 };
 

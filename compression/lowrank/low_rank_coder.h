@@ -17,8 +17,8 @@ namespace motley {
 
 inline constexpr std::size_t kMatrixValues = kMatrixSide * kMatrixSide;
 
-// Of a matrix that holds `count` values row by row: columns are the least power of two, from 16 to
-// 256, whose square holds them. REQUIRES: count <= kMatrixValues.
+// Returns the shape of a matrix that holds `count` values row by row: columns are the least power
+// of two, from 16 to 256, whose square holds them. REQUIRES: count <= kMatrixValues.
 [[nodiscard]] MatrixShape low_rank_shape(std::size_t count);
 
 // May be shared between threads; takes 200 KiB of the stack. Reading has the same result on every
@@ -35,11 +35,11 @@ class LowRankCoder {
 
   [[nodiscard]] const FixedSizeFormat& factors() const { return format_; }
 
-  // Of a message.
+  // The bytes of a message.
   [[nodiscard]] std::size_t bytes(std::size_t count) const;
 
-  // As compression/codec/format_kernels.h says of a format: the wire side has exactly the bytes of
-  // N values. A matrix that holds an infinity or a NaN comes back as NaNs.
+  // These do what compression/codec/format_kernels.h says of a format: the wire side has exactly
+  // the bytes of N values. A matrix that holds an infinity or a NaN comes back as NaNs.
   void encode(std::span<const float> values_N, std::byte* wire_B) const;
   void decode(const std::byte* wire_B, std::span<float> values_N) const;
   void decode_add(const std::byte* wire_B, std::span<float> sum_N) const;
@@ -48,7 +48,8 @@ class LowRankCoder {
                        std::byte* wire_B) const;
 
  private:
-  // Whether a matrix of so many values is written as they are: factors would be more than half.
+  // Returns whether a matrix of so many values is written as it is, because its factors would be
+  // more than half.
   [[nodiscard]] bool plain(std::size_t count) const;
   [[nodiscard]] std::size_t matrix_bytes(std::size_t count) const;
 

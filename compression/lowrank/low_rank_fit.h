@@ -26,7 +26,7 @@ struct LowRankFactors {
   std::array<float, kRankMax * kMatrixSide> right;  // R vectors, of a value for each column
 };
 
-// Of the values as rows of shape.columns; the last row is filled up with zeros. The vectors of
+// Fits the values as rows of shape.columns; the last row is filled up with zeros. The vectors of
 // `left` are orthonormal, or 0 where the matrix has a lower rank than asked for. The same values
 // give the same bits with all kernels. REQUIRES: largest_bits is that of values_N, and finite;
 // 1 <= rank <= kRankMax; shape.rows <= kMatrixSide; the kernels' requirements.

@@ -18,9 +18,9 @@ using ListPlaces = std::size_t (*)(std::span<const std::uint64_t> words, std::ui
 // One bit after the other: the reference, which the vector kernel equals.
 [[nodiscard]] ListPlaces scalar_list_places();
 
-// With AVX-512's compression of lanes: as fast however many bits are set, while the reference
-// mispredicts a branch for most words. nullptr where the processor, or the one this was compiled
-// for, lacks VBMI2.
+// Returns the version with AVX-512's compression of lanes: it is as fast however many bits are set,
+// while the reference mispredicts a branch for most words. nullptr where the processor, or the one
+// this was compiled for, lacks VBMI2.
 [[nodiscard]] ListPlaces avx512_list_places();
 
 // The fastest that this processor has.

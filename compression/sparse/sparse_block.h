@@ -20,7 +20,8 @@ inline constexpr std::size_t kMaskWords = kSparseBlockValues / 64;
 // (4,095 / 255 of them) and what a format adds to a run of values, a scale.
 inline constexpr std::size_t kSparseBlockBytesMore = 2 + 16 + 4;
 
-// What of a block is kept. Large: a scratch that is filled again for each block.
+// KeptValues are what is kept of a block. They are large: a scratch that is filled again for each
+// block.
 struct KeptValues {
   std::size_t count = 0;
   bool finite = true;  // else the whole block is not, and count is 0

@@ -14,8 +14,8 @@ struct SparseOptions {
   FixedSizeFormat format;  // of the kept values
 };
 
-// Without a residual, and with a threshold from a sample of each message: what is not sent is
-// lost. compression/feedback/gradient_compressor.h sends the rest later.
+// The codec has no residual and takes its threshold from a sample of each message: what is not sent
+// is lost. compression/feedback/gradient_compressor.h sends the rest later.
 [[nodiscard]] std::unique_ptr<const Codec> make_sparse_codec(const SparseOptions& options);
 
 }  // namespace motley

@@ -17,7 +17,7 @@ namespace motley {
 
 struct KeptValues;
 
-// At the beginning of a message: how many values the slice has.
+// A message begins with the number of values that the slice has.
 inline constexpr std::size_t kSparseHeaderBytes = 8;
 
 // Upper bound of a message's bytes.
@@ -25,8 +25,8 @@ inline constexpr std::size_t kSparseHeaderBytes = 8;
                                            double density,
                                            const FixedSizeFormat& format);
 
-// What a sender keeps between the messages of one slice, and changes with each. Each span has a
-// value for each of the slice, or is empty where a sender goes without.
+// Feedback is what a sender keeps between the messages of one slice, and changes with each. Each
+// span has a value for each of the slice, or is empty where a sender goes without.
 struct Feedback {
   std::span<float> residual_N;  // not sent yet
   std::span<float> velocity_N;  // needs residual_N; the gradients' decaying sum
@@ -40,7 +40,7 @@ class SparseEncoder {
 
   // Writes about density × N of values_N to wire_B and returns the bytes.
   //
-  // With a residual: what is sent is from the residual plus values_N, and the residual keeps the
+  // With a residual, what is sent is from the residual plus values_N, and the residual keeps the
   // rest: of what is sent the error of the format. With a velocity, values_N go into that first,
   // and the residual takes it up; where a value is sent, the velocity starts anew from 0 (else the
   // same gradient would push on after it was sent).

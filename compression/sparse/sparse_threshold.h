@@ -48,7 +48,7 @@ class SparseThreshold {
     return choose(magnitudes_, kept_target(magnitudes_.size(), density), count, density);
   }
 
-  // Whether the exact threshold is as good as free.
+  // Returns whether the exact threshold is as good as free.
   [[nodiscard]] static bool is_exact(std::size_t count, double density) {
     return stride(count, density, kChooseKept) == 1;
   }
@@ -57,7 +57,8 @@ class SparseThreshold {
   // finite reaches it.
   [[nodiscard]] std::uint32_t last_bound() const;
 
-  // Whether so many candidates are neither too few nor more than are worth to be put in order.
+  // Returns whether so many candidates are neither too few nor more than are worth to be put in
+  // order.
   [[nodiscard]] static bool enough(std::size_t candidates, std::size_t wanted) {
     return wanted <= candidates && candidates <= kCandidatesMost * wanted;
   }
@@ -91,7 +92,7 @@ class SparseThreshold {
                                  double density);
   [[nodiscard]] Selection selection(std::size_t kept) const;
 
-  // Of a size in which about `kept` values are above the threshold.
+  // Takes a sample of a size in which about `kept` values are above the threshold.
   template <class ValueAt>
   void sample(std::size_t count, double density, double kept, const ValueAt& value_at) {
     sample_every(stride(count, density, kept), count, value_at);

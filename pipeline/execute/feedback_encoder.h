@@ -34,8 +34,8 @@ class FeedbackEncoder final : public SliceEncoder {
   // Drops what was left out so far.
   void forget();
 
-  // What was left out so far, added to values_N, which are the chunk's. For a checkpoint: the sum
-  // over all ranks is what the gradients of coming steps still owe.
+  // Adds what was left out so far to values_N, which are the chunk's. A checkpoint keeps the
+  // result: its sum over all ranks is what the gradients of coming steps still owe.
   void add_residuals(std::span<float> values_N);
 
  private:
@@ -46,7 +46,7 @@ class FeedbackEncoder final : public SliceEncoder {
 
   const CompressorOptions options_;
   const std::unique_ptr<const Codec> codec_;
-  // By phase and first value; a rank encodes the same slices in every step.
+  // The key is the phase and the first value; a rank encodes the same slices in every step.
   std::map<std::pair<ReducePhase, std::size_t>, std::unique_ptr<GradientCompressor>> compressors_;
 };
 

@@ -2,7 +2,7 @@
 // from its end to its beginning; the thread that computes it moves the mark, and the thread that
 // sums it over the replicas (pipeline/execute/gradient_reducer.h) follows.
 //
-// What was written before a set() may be read by whoever sees it.
+// Whoever sees a set() may read what was written before it.
 #pragma once
 
 #include <atomic>

@@ -39,8 +39,8 @@ class FrameReceiver {
   FrameReceiver(const FrameReceiver&) = delete;
   FrameReceiver& operator=(const FrameReceiver&) = delete;
 
-  // Of the action that posts the receive. What `read` writes to must be there until wait()
-  // returned.
+  // `posted` is the action that posts the receive. What `read` writes to must be there until wait()
+  // has returned.
   void expect(const Action& posted, PendingFrame frame, Read read);
 
   // Waits until the frame has come and was read. Errors as PendingFrame::wait and Read.

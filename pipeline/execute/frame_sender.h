@@ -61,7 +61,7 @@ class FrameSender {
   // Takes back the buffers of sends that are done; errors of sends surface here.
   [[nodiscard]] Result<void> reclaim(bool wait_for_all);
 
-  // Of the thread that fills; of finish() while nothing is to be filled.
+  // These belong to the thread that fills, and to finish() while nothing is to be filled.
   FrameLink link_;
   const Patience patience_;
   BufferPool buffers_;

@@ -37,7 +37,7 @@ class GradientReducer {
     std::span<float> values;  // lent until wait() returned
   };
 
-  // Of now_s().
+  // Both ends are times of now_s().
   struct Span {
     double start_s = 0;  // when the first values were final
     double end_s = 0;
@@ -57,7 +57,7 @@ class GradientReducer {
   // sums of the step before.
   [[nodiscard]] Result<void> begin(std::int64_t step, const std::vector<Task>& tasks);
 
-  // Whether the step has this sum.
+  // Returns whether the step has this sum.
   [[nodiscard]] bool has(const SumId& id) const;
 
   // The task's values from `first` on are final. REQUIRES: begin() had a task of this id.

@@ -33,7 +33,8 @@
 
 namespace motley {
 
-// Which gradients a rank sums with others; several such sums may be under way between two ranks.
+// SumId names the gradients that a rank sums with others; several such sums may be under way
+// between two ranks.
 struct SumId {
   FrameKind kind = FrameKind::kReplicaSum;  // or kTiedGradient
   ChunkId chunk;                            // of kReplicaSum
@@ -69,7 +70,7 @@ class HierarchicalSum {
                                    std::span<float> values,
                                    const FinalMark& mark);
 
-  // The same for values that are all final.
+  // Does the same with values that are all final.
   [[nodiscard]] Result<double> run(std::int64_t step, std::span<float> values);
 
   [[nodiscard]] const std::shared_ptr<Bell>& bell() const { return bell_; }
@@ -80,7 +81,7 @@ class HierarchicalSum {
     std::size_t order = 0;  // of the sender's term: its place, or its machine
   };
 
-  // What this rank sends and receives of a bucket, the same in every step.
+  // A role is what this rank sends and receives of a bucket, the same in every step.
   struct Role {
     std::array<std::vector<ReduceMessage>, kReducePhases> sends;
     std::array<std::vector<Expected>, kReducePhases> receives;  // by range, then in order

@@ -15,9 +15,9 @@
 
 namespace motley {
 
-// What is encoded: which values, and whether they are one machine's sums (kCrossReduceScatter) or
-// those of all (kCrossAllGather). A rank encodes the same slices in every step, each once, so that
-// phase and values name what it kept of them.
+// A WireSlice names what is encoded: the values, and whether they are one machine's sums
+// (kCrossReduceScatter) or those of all (kCrossAllGather). A rank encodes the same slices in every
+// step, each once, so that phase and values name what it kept of them.
 struct WireSlice {
   ReducePhase phase = ReducePhase::kCrossReduceScatter;
   ValueRange values;
@@ -38,11 +38,11 @@ class SliceEncoder {
                              std::span<float> values_N,
                              std::span<std::byte> wire_B) = 0;
 
-  // As Codec::decode.
+  // Behaves as Codec::decode.
   virtual Result<void> decode(std::span<const std::byte> wire_B,
                               std::span<float> values_N) const = 0;
 
-  // As Codec::decode_add.
+  // Behaves as Codec::decode_add.
   virtual Result<void> decode_add(std::span<const std::byte> wire_B,
                                   std::span<float> sum_N) const = 0;
 };
