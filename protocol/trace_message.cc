@@ -70,7 +70,6 @@ Result<TracePiece> trace_piece_from_json(const Json& event, Rank sender) {
   }
   if (event.contains("left_out")) {
     MOTLEY_ASSIGN(piece.left_out, json_get<std::int64_t>(event, "left_out", kSource));
-    if (piece.left_out < 0) return malformed(fmt::format("{} were left out", piece.left_out));
   }
   return piece;
 }

@@ -22,6 +22,16 @@
 
 namespace motley {
 
+inline Json right_trace() {
+  TraceRecorder recorder(2);
+  recorder.add({Rank{0}, "wait", "RA0.1", 0.5, 0.1, 3});
+  recorder.add({Rank{0}, "compute", "F0.1", 0.6, 0.1, 3});
+  recorder.add({Rank{0}, "compute", "F0.2", 0.7, 0.1, 3});
+  Json event;
+  send_trace(recorder, [&](const Json& sent) { event = sent; });
+  return event;
+}
+
 inline std::vector<Json> right_messages() {
   const std::string hash(32, 'a');
   Job job;
@@ -49,7 +59,7 @@ inline std::vector<Json> right_messages() {
           {{"event", "beat"}, {"step", 3}, {"doing", "computing"}},
           step_to_json(step),
           shard_event({{.step = 10, .samples = 80, .tokens = 5120}, {0, file, moments}}),
-          {{"event", "trace"}, {"spans", spans_to_json({{Rank{0}, "wait", "RA0", 0.5, 0.1, 3}})}},
+          right_trace(),
           {{"event", "result"}, {"facts", facts_to_json(facts)}},
           error_to_json({ErrorCode::kPeer, "rank 1 is gone", "it died", "start again"}),
           job_to_json(job)};
@@ -87,6 +97,23 @@ std::string wrong_with_message(const Json& json, const Read& read, const Write& 
   return wrong_way_back(value, read(parse_json(write(*value).dump(), "worker").value()), write);
 }
 
+// A piece of a trace can be sent again, in one piece or in several.
+inline std::string wrong_with_trace(const Json& event) {
+  const auto piece = trace_piece_from_json(event, Rank{2});
+  if (!piece.ok()) return wrong_error(piece.error(), {ErrorCode::kCorrupt}, "worker");
+  TraceRecorder recorder(piece->spans.size());
+  for (const TraceSpan& span : piece->spans) recorder.add(span);
+  std::vector<TraceSpan> again;
+  std::string wrong;
+  send_trace(recorder, [&](const Json& sent) {
+    const auto read = trace_piece_from_json(parse_json(sent.dump(), "worker").value(), Rank{2});
+    if (read.ok()) again.insert(again.end(), read->spans.begin(), read->spans.end());
+    if (!read.ok()) wrong = "sent and refused: " + describe(read.error());
+  });
+  if (wrong.empty() && again != piece->spans) return "sent and read, and not the same";
+  return wrong;
+}
+
 // What a run makes of the reports of its only rank.
 inline std::string wrong_with_metrics(const StepReport& report) {
   MetricsCollector collector(1, 0.5);
@@ -105,10 +132,8 @@ inline std::string wrong_with_fields(const Json& event) {
 
 // Every reader takes any message, as the one that it is meant for or with an error.
 inline std::string wrong_with_event(const Json& event) {
-  const Json member = event.is_object() && event.contains("spans") ? event["spans"] : Json();
   const Json facts = event.is_object() && event.contains("facts") ? event["facts"] : Json();
   const auto step = [](const Json& json) { return step_from_json(json, "worker"); };
-  const auto spans = [](const Json& json) { return spans_from_json(json, Rank{2}); };
   const auto facts_of = [](const Json& json) { return facts_from_json(json, "worker"); };
   const auto job = [](const Json& json) { return job_from_json(json, "worker"); };
   const auto report = step(event);
@@ -117,8 +142,7 @@ inline std::string wrong_with_event(const Json& event) {
   if (describe(error_from_json(error_to_json(error))) != describe(error)) return "another error";
   for (const std::string& wrong :
        {wrong_with_message(event, step, step_to_json),
-        wrong_with_message(event, read_shard_event, shard_event),
-        wrong_with_message(member, spans, spans_to_json),
+        wrong_with_message(event, read_shard_event, shard_event), wrong_with_trace(event),
         wrong_with_message(facts, facts_of, facts_to_json),
         wrong_with_message(event, job, job_to_json),
         report.ok() ? wrong_with_metrics(*report) : std::string(), wrong_with_fields(event)}) {

@@ -79,7 +79,7 @@ inline std::string wrong_with_tokens(std::string_view bytes) {
   if (!tokens.ok()) return wrong_error(tokens.error(), {ErrorCode::kData}, file.path());
   if (tokens->size() > bytes.size()) return "more tokens than bytes";
   std::string written(tokens->size() * sizeof(std::int32_t), '\0');
-  std::memcpy(written.data(), tokens->data(), written.size());
+  if (!tokens->empty()) std::memcpy(written.data(), tokens->data(), written.size());
   const TokenFileOf copy(
       token_file(20240801, 7, static_cast<std::int32_t>(tokens->size()), written));
   const auto again = tokens_in(copy.path());

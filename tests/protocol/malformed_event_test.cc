@@ -57,18 +57,14 @@ TEST(ShardEvent, IsRefusedWithoutAShard) {
   expect_refused(read_shard_event(event), "it holds no shard");
 }
 
-TEST(TraceEvent, IsRefusedWithNumbersThatItCannotHave) {
+TEST(TraceEvent, IsRefusedWhenAStepIsNoInt) {
   TraceRecorder recorder(1);
   recorder.add({Rank{0}, "wait", "RA0.1", 0.5, 0.25, 3});
   Json event;
   send_trace(recorder, [&](const Json& sent) { event = sent; });
   ASSERT_TRUE(trace_piece_from_json(event, Rank{0}).ok());
-  Json later = event;
-  later["spans"][0]["step"] = std::int64_t{1} << 40;
-  expect_refused(trace_piece_from_json(later, Rank{0}), "a span of step 1099511627776");
-  Json fewer = event;
-  fewer["left_out"] = -1;
-  expect_refused(trace_piece_from_json(fewer, Rank{0}), "-1 were left out");
+  event["spans"][0]["step"] = std::int64_t{1} << 40;
+  expect_refused(trace_piece_from_json(event, Rank{0}), "a span of step 1099511627776");
 }
 
 TEST(TraceEvent, IsRefusedWithoutAList) {
