@@ -21,6 +21,7 @@
 #include "pipeline/execute/early_bytes.h"
 #include "pipeline/execute/executor.h"
 #include "pipeline/schedule/schedules.h"
+#include "pipeline/schedule/validate.h"
 #include "protocol/data_message.h"
 #include "rehearsal/virtual_compute.h"
 #include "training/stage_trainer.h"
@@ -138,7 +139,7 @@ Result<Schedules> make_schedules(const Plan& plan, bool tied) {
   MOTLEY_ASSIGN(schedules.training, make_schedule(plan, tied));
   schedules.evaluation = forward_schedule(schedule_input(plan, /*tied_across_ranks=*/false));
   for (const Schedule* each : {&schedules.training, &schedules.evaluation}) {
-    MOTLEY_ASSIGN([[maybe_unused]] const ScheduleStats stats, validate_schedule(*each));
+    MOTLEY_ASSIGN([[maybe_unused]] const ScheduleStats stats, validate_schedule(*each, tied));
   }
   return schedules;
 }

@@ -9,6 +9,7 @@
 #include "partitioner/cost/cost_model.h"
 #include "partitioner/search/planner.h"
 #include "pipeline/schedule/schedules.h"
+#include "pipeline/schedule/validate.h"
 
 namespace motley {
 namespace {
@@ -20,8 +21,9 @@ Result<void> check_steps(const Plan& plan, const ModelSpec& model) {
   }
   MOTLEY_ASSIGN([[maybe_unused]] const auto codec,
                 make_gradient_codec({.chain = plan.gradient_codec}));
-  MOTLEY_ASSIGN(const Schedule schedule, make_schedule(plan, tied_across_ranks(model, plan)));
-  MOTLEY_ASSIGN([[maybe_unused]] const ScheduleStats stats, validate_schedule(schedule));
+  const bool tied = tied_across_ranks(model, plan);
+  MOTLEY_ASSIGN(const Schedule schedule, make_schedule(plan, tied));
+  MOTLEY_ASSIGN([[maybe_unused]] const ScheduleStats stats, validate_schedule(schedule, tied));
   return {};
 }
 

@@ -11,6 +11,7 @@
 #include "compression/codec/codec.h"
 #include "compression/codec_chain.h"
 #include "partitioner/cost/step_bytes.h"
+#include "pipeline/schedule/action_rules.h"
 
 namespace motley {
 namespace {
@@ -48,19 +49,23 @@ std::vector<LinkReport> predict_links(const Plan& plan,
                                       const ModelSizes& sizes,
                                       const Codecs& codecs) {
   std::vector<LinkReport> links;
+  const auto owners = owners_of(plan);
+  const ActionRules rules(owners);
   for (std::size_t c = 0; c + 1 < plan.chunks.size(); ++c) {
     const std::int64_t floats =
         sizes.boundary_floats(plan.chunks[c + 1].first_layer - 1, plan.micro_batch);
-    const std::vector<Rank> before = micro_batch_owners(plan.chunks[c], plan.micro_batches);
-    const std::vector<Rank> behind = micro_batch_owners(plan.chunks[c + 1], plan.micro_batches);
-    int messages = 0;  // in each direction
-    for (std::size_t m = 0; m < before.size(); ++m) messages += before[m] == behind[m] ? 0 : 1;
+    int messages = 0;  // in both directions
+    const ChunkId before{static_cast<std::int32_t>(c)};
+    for (MicroId micro{0}; micro.value < plan.micro_batches; ++micro.value) {
+      messages += rules.crosses({ValueKind::kActivation, {before.value + 1}, micro}) ? 1 : 0;
+      messages += rules.crosses({ValueKind::kGradient, before, micro}) ? 1 : 0;
+    }
     if (messages == 0) continue;
     const std::string& codec = plan.chunks[c].codec;
     links.push_back({static_cast<int>(c), machines_of(plan, plan.chunks[c]),
                      machines_of(plan, plan.chunks[c + 1]), codec,
-                     2 * messages * payload_bytes(codecs, codec, floats),
-                     2 * messages * payload_bytes(codecs, "none", floats)});
+                     messages * payload_bytes(codecs, codec, floats),
+                     messages * payload_bytes(codecs, "none", floats)});
   }
   return links;
 }

@@ -1,13 +1,11 @@
 #include "partitioner/cost/step_bytes.h"
 
-#include <algorithm>
-#include <iterator>
 #include <map>
 #include <span>
 #include <utility>
 
 #include "base/wire_sizes.h"
-#include "pipeline/schedule/action.h"
+#include "pipeline/schedule/action_rules.h"
 #include "pipeline/schedule/sum_group.h"
 
 namespace motley {
@@ -15,12 +13,6 @@ namespace {
 
 constexpr auto kHeader = static_cast<double>(kFrameHeaderBytes);
 constexpr const char* kExact = "none";  // the codec of gradients inside a machine
-
-std::vector<Rank> ranks_of(const ChunkPlan& chunk) {
-  std::vector<Rank> ranks;
-  for (const Replica& replica : chunk.replicas) ranks.push_back(replica.rank);
-  return ranks;
-}
 
 // The sum of `values` values over some ranks of the plan.
 class SumCount {
@@ -93,12 +85,10 @@ StepBytes::StepBytes(const Plan& plan, const ModelSizes& model, const PayloadByt
     boundary_.push_back(kHeader + payload(chunk.replicas.front().rank,
                                           model.boundary_floats(end - 1, plan.micro_batch),
                                           chunk.codec));
-    sums_.push_back(
-        count_sum(plan, ranks_of(chunk), model.summed_parameters(chunk.first_layer, end), payload));
+    sums_.push_back(count_sum(plan, replica_ranks(chunk),
+                              model.summed_parameters(chunk.first_layer, end), payload));
   }
-  std::vector<Rank> ends = ranks_of(plan.chunks.front());
-  std::ranges::copy(ranks_of(plan.chunks.back()), std::back_inserter(ends));
-  sums_.push_back(count_sum(plan, distinct_ranks(ends), model.tied_parameters(), payload));
+  sums_.push_back(count_sum(plan, end_ranks(plan), model.tied_parameters(), payload));
   count_votes(plan);
 }
 
@@ -118,17 +108,18 @@ void StepBytes::count_votes(const Plan& plan) {
 
 std::vector<double> sent_bytes(const Plan& plan, const StepBytes& bytes) {
   std::vector<double> sent(plan.ranks.size(), 0);
-  std::vector<std::vector<Rank>> owners;  // [ChunkId][MicroId]
-  for (const ChunkPlan& chunk : plan.chunks) {
-    owners.push_back(micro_batch_owners(chunk, plan.micro_batches));
-  }
-  for (std::size_t m = 0; m < owners.front().size(); ++m) {
-    for (std::size_t c = 0; c + 1 < owners.size(); ++c) {
-      if (owners[c][m] == owners[c + 1][m]) continue;
-      sent[owners[c][m].index()] += bytes.boundary(c);
-      sent[owners[c + 1][m].index()] += bytes.boundary(c);
+  const auto owners = owners_of(plan);
+  const ActionRules rules(owners);
+  const auto add_message = [&](const Value& value, double message_bytes) {
+    if (rules.crosses(value)) sent[rules.maker(value).index()] += message_bytes;
+  };
+  for (MicroId micro{0}; micro.index() < rules.micro_batches(); ++micro.value) {
+    for (ChunkId chunk{0}; chunk < rules.last_chunk(); ++chunk.value) {
+      const double boundary = bytes.boundary(chunk.index());
+      add_message({ValueKind::kActivation, {chunk.value + 1}, micro}, boundary);
+      add_message({ValueKind::kGradient, chunk, micro}, boundary);
     }
-    if (owners.front()[m] != owners.back()[m]) sent[owners.front()[m].index()] += bytes.targets();
+    add_message({ValueKind::kTargets, rules.last_chunk(), micro}, bytes.targets());
   }
   const auto add_sum = [&](const std::vector<SumBytes>& messages) {
     for (const SumBytes& sum : messages) sent[sum.message.from.index()] += sum.bytes;

@@ -7,6 +7,7 @@
 
 #include "base/philox.h"
 #include "partitioner/cost/step_prices.h"
+#include "pipeline/schedule/action_rules.h"
 
 namespace motley {
 namespace {
@@ -29,6 +30,7 @@ class Compiler {
            const StepPrices& prices,
            std::optional<std::uint64_t> draw_seed)
       : schedule_(schedule),
+        rules_(schedule.owners),
         prices_(prices),
         draw_seed_(draw_seed),
         chunks_(schedule.owners.size()),
@@ -103,21 +105,17 @@ class Compiler {
   // action made has left; past the end: the rank has no such sum.
   void find_last_changes() {
     const std::vector<Action>& actions = schedule_.ranks[rank_];
-    std::vector<std::size_t> last(sums_.size(), actions.size());
-    last_changes_ = last;
-    for (std::size_t a = 0; a < actions.size(); ++a) {
-      const Action& action = actions[a];
+    const LastChanges last = rules_.last_changes(actions);
+    const auto behind = [&](std::size_t at) {
+      const bool sends =
+          at + 1 < actions.size() && actions[at + 1].kind == ActionKind::kSendGradient;
+      return sends ? at + 1 : at;
+    };
+    last_changes_.assign(sums_.size(), actions.size());
+    for (const Action& action : actions) {
       const std::size_t c = action.chunk.index();
-      const bool whole = action.kind == ActionKind::kBackward;
-      const bool weights = whole || action.kind == ActionKind::kBackwardWeight;
-      const bool input = whole || action.kind == ActionKind::kBackwardInput;
-      const bool sends = a + 1 < actions.size() && actions[a + 1].kind == ActionKind::kSendGradient;
-      const std::size_t end = sends ? a + 1 : a;
-      if (weights) last[c] = end;
-      // Of the tied parameter chunk 0 finishes its part with the input's.
-      if ((input && c == 0) || (weights && c + 1 == chunks_)) last.back() = end;
-      if (action.kind == ActionKind::kReduce) last_changes_[c] = last[c];
-      if (action.kind == ActionKind::kReduceTied) last_changes_.back() = last.back();
+      if (action.kind == ActionKind::kReduce) last_changes_[c] = behind(last.chunks[c]);
+      if (action.kind == ActionKind::kReduceTied) last_changes_.back() = behind(last.tied);
     }
     for (Sum& sum : sums_) sum.sent_early = 0;
   }
@@ -134,7 +132,7 @@ class Compiler {
 
   void add(const Action& action) {
     const std::size_t c = action.chunk.index();
-    const std::size_t m = action.micro.index();
+    receive_needs(action);
     switch (action.kind) {
       case ActionKind::kLoad:
       case ActionKind::kRecvTargets:
@@ -142,30 +140,17 @@ class Compiler {
       case ActionKind::kRecvGradient:
         return;  // they take no time
       case ActionKind::kSendTargets:
-        return send(first_target_ + m, owner(chunks_ - 1, m), prices_.target_bytes(),
-                    prices_.small_message_s(rank_));
-      case ActionKind::kForward:
-        if (c > 0 && owner(c - 1, m) != rank_) {
-          receive(c * micros_ + m, price(c).before.receive_s);
-        }
-        if (c + 1 == chunks_ && owner(0, m) != rank_) {
-          receive(first_target_ + m, prices_.small_message_s(rank_));
-        }
-        return compute(price(c).forward);
       case ActionKind::kSendActivation:
-        return send((c + 1) * micros_ + m, owner(c + 1, m), prices_.boundary_bytes(c),
-                    price(c).after.send_s);
+      case ActionKind::kSendGradient:
+        return send_value(*rules_.sent_by(action));
+      case ActionKind::kForward:
+        return compute(price(c).forward);
       case ActionKind::kBackward:
-        receive_gradient(c, m);
         return compute(price(c).backward);
       case ActionKind::kBackwardInput:
-        receive_gradient(c, m);
         return compute(price(c).backward_input);
       case ActionKind::kBackwardWeight:
         return compute(price(c).backward_weight);
-      case ActionKind::kSendGradient:
-        return send(first_gradient_ + (c - 1) * micros_ + m, owner(c - 1, m),
-                    prices_.boundary_bytes(c - 1), price(c).before.send_s);
       case ActionKind::kReduce:
         return reduce(sums_[c]);
       case ActionKind::kReduceTied:
@@ -177,9 +162,34 @@ class Compiler {
     }
   }
 
-  void receive_gradient(std::size_t c, std::size_t m) {
-    if (c + 1 == chunks_ || owner(c + 1, m) == rank_) return;
-    receive(first_gradient_ + c * micros_ + m, price(c).after.receive_s);
+  void receive_needs(const Action& action) {
+    for (const Value& value : rules_.needs(action)) {
+      if (!rules_.crosses(value)) continue;
+      receive(number_of(value), value.kind == ValueKind::kTargets
+                                    ? prices_.small_message_s(rank_)
+                                    : price_at(value, value.chunk).receive_s);
+    }
+  }
+
+  void send_value(const Value& value) {
+    const bool is_targets = value.kind == ValueKind::kTargets;
+    send(number_of(value), rules_.user(value).index(),
+         is_targets ? prices_.target_bytes()
+                    : prices_.boundary_bytes(rules_.boundary(value).index()),
+         is_targets ? prices_.small_message_s(rank_)
+                    : price_at(value, rules_.maker_chunk(value)).send_s);
+  }
+
+  // Of an activation or a gradient, at the end that is `chunk` on the rank being compiled.
+  const MessagePrice& price_at(const Value& value, ChunkId chunk) const {
+    const HolderPrice& here = price(chunk.index());
+    return chunk == rules_.boundary(value) ? here.after : here.before;
+  }
+
+  std::size_t number_of(const Value& value) const {
+    if (value.kind == ValueKind::kTargets) return first_target_ + value.micro.index();
+    const std::size_t first = value.kind == ValueKind::kGradient ? first_gradient_ : 0;
+    return first + value.chunk.index() * micros_ + value.micro.index();
   }
 
   void reduce(const Sum& sum) {
@@ -231,11 +241,8 @@ class Compiler {
 
   const HolderPrice& price(std::size_t chunk) const { return prices_.of(chunk, rank_); }
 
-  std::size_t owner(std::size_t chunk, std::size_t micro) const {
-    return schedule_.owners[chunk][micro].index();
-  }
-
   const Schedule& schedule_;
+  const ActionRules rules_;
   const StepPrices& prices_;
   const std::optional<std::uint64_t> draw_seed_;
   const std::size_t chunks_;

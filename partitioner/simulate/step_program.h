@@ -1,5 +1,6 @@
 // A step as a program: each rank's actions become a few operations with their times, and every
-// message a number. What the simulator runs; which action needs what is decided here alone.
+// message a number. What the simulator runs; which action needs what is decided by its rules
+// (pipeline/schedule/action_rules.h).
 #pragma once
 
 #include <cstddef>

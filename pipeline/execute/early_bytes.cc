@@ -9,6 +9,7 @@
 #include "comm/transport/transport.h"
 #include "compression/codec_chain.h"
 #include "pipeline/execute/hierarchical_sum.h"
+#include "pipeline/schedule/action_rules.h"
 
 namespace motley {
 namespace {
@@ -45,7 +46,7 @@ std::uint64_t early_bytes_max(const Plan& plan,
                               const MessageSizes& sizes,
                               Rank self) {
   const std::vector<std::uint64_t> boundaries = boundary_bytes(plan, sizes);
-  const ChunkId last{schedule.chunk_count() - 1};
+  const ActionRules rules(schedule.owners);
   const std::uint64_t targets = sizes.targets * sizeof(std::int32_t) + kFrameBytes;
   // Every rank's vote comes back from the centre, each with its length.
   const std::uint64_t votes =
@@ -56,20 +57,14 @@ std::uint64_t early_bytes_max(const Plan& plan,
     std::uint64_t bytes = votes;
     bool sums_tied = false;
     for (const Action& action : schedule.ranks[peer.index()]) {
-      const ChunkId before{action.chunk.value - 1};
-      const ChunkId behind{action.chunk.value + 1};
-      if (action.kind == ActionKind::kSendTargets && schedule.owner(last, action.micro) == self) {
-        bytes += targets;
-      } else if (action.kind == ActionKind::kSendActivation &&
-                 schedule.owner(behind, action.micro) == self) {
-        bytes += boundaries[action.chunk.index()];
-      } else if (action.kind == ActionKind::kSendGradient &&
-                 schedule.owner(before, action.micro) == self) {
-        bytes += boundaries[before.index()];
+      const auto value = rules.sent_by(action);
+      if (value && rules.user(*value) == self) {
+        bytes += value->kind == ValueKind::kTargets ? targets
+                                                    : boundaries[rules.boundary(*value).index()];
       }
       sums_tied = sums_tied || action.kind == ActionKind::kReduceTied;
     }
-    for (ChunkId chunk{0}; chunk <= last; ++chunk.value) {
+    for (ChunkId chunk{0}; chunk <= rules.last_chunk(); ++chunk.value) {
       if (both_in(schedule.holders(chunk), self, peer)) bytes += sum_bytes();
     }
     if (sums_tied && both_in(schedule.end_holders(), self, peer)) bytes += sum_bytes();

@@ -1,5 +1,6 @@
 // Executor: runs one rank's list of actions. One switch over the kinds, no policy: what is posted
-// when, and in which order things are computed, is decided by the schedule alone.
+// when, and in which order things are computed, is decided by the schedule alone, and what that
+// means for each action by its rules (pipeline/schedule/action_rules.h).
 //
 // Sends and receives are posted here and carried out by the transport's thread, sums over replicas
 // by a thread of their own from the last backward of a chunk on, and where computing leaves the
@@ -8,26 +9,20 @@
 // compute thread alone.
 #pragma once
 
-#include <cstdint>
-#include <functional>
-#include <map>
+#include <cstddef>
 #include <memory>
-#include <span>
 #include <vector>
 
 #include "base/ids.h"
 #include "base/result.h"
 #include "comm/frames/frame_link.h"
-#include "comm/transport/buffer_pool.h"
 #include "compression/codec/codec.h"
 #include "compression/feedback/gradient_compressor.h"
 #include "pipeline/execute/activity.h"
-#include "pipeline/execute/frame_receiver.h"
-#include "pipeline/execute/frame_sender.h"
-#include "pipeline/execute/gradient_reducer.h"
+#include "pipeline/execute/gradient_sums.h"
 #include "pipeline/execute/stage_compute.h"
+#include "pipeline/execute/value_exchange.h"
 #include "pipeline/schedule/action.h"
-#include "pipeline/schedule/sum_group.h"
 #include "plan/plan.h"
 #include "plan/trace.h"
 
@@ -76,51 +71,26 @@ class Executor {
   void record(TraceRecorder* recorder);
 
  private:
-  enum class TiedUse { kFirstChunk, kLastChunk };
-
   Executor(Rank self,
            FrameLink& link,
            StageCompute& compute,
            Activity& activity,
-           ExecutorOptions options);
+           ExecutorOptions options,
+           std::vector<std::unique_ptr<const Codec>> codecs,
+           std::unique_ptr<GradientSums> sums);
 
-  Result<void> begin_sums();
-  Result<void> execute(const Action& action);
-  Result<void> load(const Action& action);
-  Result<void> send_targets(const Action& action);
+  // `at`: its place in this rank's list.
+  Result<void> execute(const Action& action, std::size_t at);
   Result<void> forward(const Action& action);
-  Result<void> backward(const Action& action);
-  void backward_weight(const Action& action);
-  void note_last(const Action& action);
-  [[nodiscard]] bool begin_final(const Action& action);
-  void end_final(ChunkId chunk);
-  void end_tied(const Action& action);
-  Result<void> finish_sum(const Action& action, const SumId& id);
+  Result<void> backward(const Action& action, std::size_t at);
+  [[nodiscard]] OwnedFloats run_backward(const Action& action);
+  Result<void> finish_sum(const Action& action);
   Result<void> vote();
   void step();
 
-  // What the F, B or BI just before `send` made. REQUIRES: not sent yet.
-  [[nodiscard]] OwnedFloats take_produced(const Action& send);
+  // How long the compute thread has waited for others in this run.
+  [[nodiscard]] double wait_s() const { return exchange_.times().wait_s + sum_and_vote_wait_s_; }
 
-  void post(const Action& action,
-            Rank from,
-            const FrameId& id,
-            std::size_t bytes_max,
-            FrameReceiver::Read read);
-  void post_targets(const Action& action);
-  // room: gives the place of the values, which need not exist before they come.
-  void post_floats(const Action& action,
-                   Rank from,
-                   const FrameId& id,
-                   const Codec& codec,
-                   std::size_t count,
-                   std::function<std::span<float>()> room);
-  // Waits for what the action posted.
-  Result<void> receive(const Action& posted);
-  Result<void> send_floats(Rank to, const FrameId& id, const Codec& codec, OwnedFloats floats);
-  Result<void> send(FrameSender::Frame frame);
-
-  [[nodiscard]] ChunkId last_chunk() const;
   void add_span(const char* lane, const Action& action, double start_s, double end_s);
 
   const Rank self_;
@@ -128,31 +98,13 @@ class Executor {
   StageCompute& compute_;
   Activity& activity_;
   const ExecutorOptions options_;
-  std::vector<std::unique_ptr<const Codec>> codecs_;  // [ChunkId], of the boundary after it
-  std::vector<SumGroup> holders_;                     // [ChunkId]
-  SumGroup end_holders_;                              // of the first chunk or the last
+  ValueExchange exchange_;
+  std::unique_ptr<GradientSums> sums_;
 
-  std::unique_ptr<GradientReducer> reducer_;  // made for the first step that sums
-
-  const Schedule* schedule_ = nullptr;  // of the run under way
-  BatchPosition position_;
-  // The last action on this rank that changes each chunk's gradients, while it is still to come.
-  std::map<ChunkId, Action> last_changes_;
-  // The same of the tied parameter's gradient, by its use.
-  std::map<TiedUse, Action> last_uses_;
+  BatchPosition position_;  // of the run under way
+  int rank_count_ = 0;
   RunTimes times_;
-  double action_wait_s_ = 0;  // of the action under way
-
-  struct Produced {
-    Action action;
-    OwnedFloats floats;
-  };
-
-  Produced produced_;
-  std::span<const std::int32_t> loaded_targets_;  // of the last load, until sent
-  BufferPool buffers_;                            // of receives
-  FrameSender sender_;
-  FrameReceiver receiver_;
+  double sum_and_vote_wait_s_ = 0;
 
   TraceRecorder* recorder_ = nullptr;
   double record_start_s_ = 0;

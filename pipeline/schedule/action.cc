@@ -188,9 +188,9 @@ std::vector<Rank> Schedule::holders(ChunkId chunk) const {
 }
 
 std::vector<Rank> Schedule::end_holders() const {
-  std::vector<Rank> ranks = owners.front();
-  ranks.insert(ranks.end(), owners.back().begin(), owners.back().end());
-  return distinct_ranks(ranks);
+  std::vector<Rank> ends = owners.front();
+  ends.insert(ends.end(), owners.back().begin(), owners.back().end());
+  return distinct_ranks(ends);
 }
 
 bool has_chunk(ActionKind kind) {

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "pipeline/schedule/action_rules.h"
 
 namespace motley {
 namespace {
@@ -36,11 +37,11 @@ class ListRun {
           const std::vector<int>& windows,
           const std::vector<int>& queued_weights_max)
       : input_(input),
+        rules_(input.owners),
         micros_(static_cast<std::size_t>(input.micro_batches)),
         chunks_(input.owners.size()),
         track_at_(chunks_ * micros_),
-        input_there_(chunks_ * micros_, false),
-        gradient_there_(chunks_ * micros_, false),
+        there_(rules_.value_count(), false),
         ranks_(static_cast<std::size_t>(input.rank_count)) {
     for (std::size_t c = 0; c < chunks_; ++c) {
       const std::vector<Rank> owners = distinct_ranks(input.owners[c]);
@@ -67,7 +68,9 @@ class ListRun {
   }
 
   std::vector<std::vector<Action>> run() {
-    for (std::size_t m = 0; m < micros_; ++m) input_there_[m] = true;
+    for (MicroId micro{0}; micro.index() < micros_; ++micro.value) {
+      for (const Value& value : rules_.makes({ActionKind::kLoad, {}, micro})) note_there(value);
+    }
     for (std::size_t t = 0; t < tracks_.size(); ++t) look_at(t);
     for (std::size_t r = 0; r < ranks_.size(); ++r) begin_next(r, 0);
     while (!events_.empty()) {
@@ -91,15 +94,16 @@ class ListRun {
   }
 
  private:
-  enum class EventKind : std::uint8_t { kInputComes, kGradientComes, kRankIsFree };
+  enum class EventKind : std::uint8_t { kValueComes, kRankIsFree };
 
   struct Event {
     Ticks time = 0;
     EventKind kind = EventKind::kRankIsFree;
-    std::size_t what = 0;  // place of the micro-batch, or rank
+    std::size_t rank = 0;  // of kRankIsFree
+    Value value;           // of kValueComes
 
     friend bool operator>(const Event& a, const Event& b) {
-      return std::tie(a.time, a.kind, a.what) > std::tie(b.time, b.kind, b.what);
+      return std::tie(a.time, a.kind, a.rank, a.value) > std::tie(b.time, b.kind, b.rank, b.value);
     }
   };
 
@@ -120,17 +124,26 @@ class ListRun {
   // Returns the rank that may have something to do now.
   std::size_t happen(const Event& event) {
     if (event.kind == EventKind::kRankIsFree) {
-      ranks_[event.what].busy = false;
-      return event.what;
+      ranks_[event.rank].busy = false;
+      return event.rank;
     }
-    (event.kind == EventKind::kInputComes ? input_there_ : gradient_there_)[event.what] = true;
-    const std::size_t t = track_at_[event.what];
+    note_there(event.value);
+    const std::size_t t = track_of(event.value);
     look_at(t);
     return tracks_[t].rank;
   }
 
-  std::size_t place(const HeldChunk& track, std::size_t nth) const {
-    return track.chunk * micros_ + track.micros[nth].index();
+  void note_there(const Value& value) { there_[rules_.index_of(value)] = true; }
+
+  std::size_t track_of(const Value& value) const {
+    return track_at_[value.chunk.index() * micros_ + value.micro.index()];
+  }
+
+  bool is_ready(const HeldChunk& track, ActionKind kind, MicroId micro) const {
+    const ChunkId chunk{static_cast<std::int32_t>(track.chunk)};
+    return std::ranges::all_of(rules_.needs({kind, chunk, micro}), [this](const Value& value) {
+      return there_[rules_.index_of(value)];
+    });
   }
 
   Urgency urgency(std::size_t t, bool is_forward) const {
@@ -145,10 +158,11 @@ class ListRun {
     std::set<Urgency>& ready = ranks_[track.rank].ready;
     const auto in_flight = static_cast<int>(track.forwards - track.backwards);
     if (track.forwards < track.micros.size() && in_flight < track.window &&
-        input_there_[place(track, track.forwards)]) {
+        is_ready(track, ActionKind::kForward, track.micros[track.forwards])) {
       ready.insert(urgency(t, /*is_forward=*/true));
     }
-    if (track.backwards < track.forwards && gradient_there_[place(track, track.backwards)]) {
+    if (track.backwards < track.forwards &&
+        is_ready(track, ActionKind::kBackwardInput, track.micros[track.backwards])) {
       ready.insert(urgency(t, /*is_forward=*/false));
     }
   }
@@ -190,14 +204,7 @@ class ListRun {
     HeldChunk& track = tracks_[t];
     // Another forward of this track that was ready stays so only within the window.
     ++track.forwards;
-    const Ticks end = occupy(track, ActionKind::kForward, micro, track.times.forward, now);
-    const std::size_t at = track.chunk * micros_ + micro.index();
-    if (track.chunk + 1 == chunks_) {
-      events_.push({end, EventKind::kGradientComes, at});
-    } else {
-      events_.push(
-          {arrival(track, at + micros_, track.chunk, end), EventKind::kInputComes, at + micros_});
-    }
+    occupy(t, ActionKind::kForward, micro, track.times.forward, now);
     look_at(t);
   }
 
@@ -205,14 +212,8 @@ class ListRun {
     HeldChunk& track = tracks_[t];
     ++track.backwards;
     ++track.queued_weights;
-    const Ticks end =
-        occupy(track, ActionKind::kBackwardInput, micro, track.times.backward_input, now);
     ranks_[track.rank].weights.emplace_back(t, micro);
-    const std::size_t at = track.chunk * micros_ + micro.index();
-    if (track.chunk > 0) {
-      events_.push({arrival(track, at - micros_, track.chunk - 1, end), EventKind::kGradientComes,
-                    at - micros_});
-    }
+    occupy(t, ActionKind::kBackwardInput, micro, track.times.backward_input, now);
     look_at(t);
   }
 
@@ -221,36 +222,47 @@ class ListRun {
     rank.weights.erase(which);
     HeldChunk& track = tracks_[t];
     --track.queued_weights;
-    static_cast<void>(
-        occupy(track, ActionKind::kBackwardWeight, micro, track.times.backward_weight, now));
+    occupy(t, ActionKind::kBackwardWeight, micro, track.times.backward_weight, now);
   }
 
-  // Returns when the action ends.
-  Ticks occupy(const HeldChunk& track, ActionKind kind, MicroId micro, Ticks duration, Ticks now) {
+  void occupy(std::size_t t, ActionKind kind, MicroId micro, Ticks duration, Ticks now) {
+    const HeldChunk& track = tracks_[t];
     RankState& rank = ranks_[track.rank];
-    rank.order.push_back({kind, ChunkId{static_cast<std::int32_t>(track.chunk)}, micro});
+    const Action action{kind, ChunkId{static_cast<std::int32_t>(track.chunk)}, micro};
+    rank.order.push_back(action);
     rank.busy = true;
-    events_.push({now + duration, EventKind::kRankIsFree, track.rank});
-    return now + duration;
+    const Ticks end = now + duration;
+    events_.push({end, EventKind::kRankIsFree, track.rank, {}});
+    for (const Value& value : rules_.makes(action)) {
+      if (is_own(value)) {
+        // Whoever could use it is busy until then.
+        note_there(value);
+      } else {
+        events_.push({arrival(track, value, end), EventKind::kValueComes, 0, value});
+      }
+    }
   }
 
-  // When what leaves a rank over the boundary behind `boundary` is at `place`; within a rank at
-  // once. A rank's messages leave one after the other.
-  Ticks arrival(const HeldChunk& from, std::size_t place, std::size_t boundary, Ticks sent) {
-    if (tracks_[track_at_[place]].rank == from.rank) return sent;
+  // Whether the very track that makes it uses it.
+  bool is_own(const Value& value) const { return value.chunk == rules_.maker_chunk(value); }
+
+  // When what is made at `made` is there; within a rank at once. A rank's messages leave one after
+  // the other.
+  Ticks arrival(const HeldChunk& from, const Value& value, Ticks made) {
+    if (!rules_.crosses(value)) return made;
     Ticks& uplink_free = ranks_[from.rank].uplink_free;
-    uplink_free =
-        std::max(uplink_free, sent) + (input_.times.empty() ? 0 : input_.times[boundary].hop);
+    const Ticks hop = input_.times.empty() ? 0 : input_.times[rules_.boundary(value).index()].hop;
+    uplink_free = std::max(uplink_free, made) + hop;
     return uplink_free;
   }
 
   const ScheduleInput& input_;
+  const ActionRules rules_;
   const std::size_t micros_;
   const std::size_t chunks_;
   std::vector<HeldChunk> tracks_;      // chunk after chunk
   std::vector<std::size_t> track_at_;  // [ChunkId][MicroId]
-  std::vector<bool> input_there_;      // [ChunkId][MicroId]
-  std::vector<bool> gradient_there_;   // [ChunkId][MicroId]
+  std::vector<bool> there_;            // [value]
   std::vector<RankState> ranks_;       // [Rank]
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
 };

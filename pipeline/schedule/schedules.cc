@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <functional>
 #include <iterator>
+#include <ranges>
 #include <utility>
 
 #include "base/check.h"
+#include "pipeline/schedule/action_rules.h"
 #include "pipeline/schedule/list_schedule.h"
 #include "pipeline/schedule/tracks.h"
 
@@ -16,11 +18,10 @@ namespace {
 
 using Actions = std::vector<Action>;
 
-// Puts loads, transfers, vote and step around the computing.
+// Puts loads and transfers around the computing.
 class Decorator {
  public:
-  explicit Decorator(const ScheduleInput& input)
-      : input_(input), last_(static_cast<int>(input.owners.size()) - 1) {}
+  explicit Decorator(const ScheduleInput& input) : rules_(input.owners) {}
 
   // Receives stand kPostedAhead compute actions before the one which consumes them, so that a
   // transfer and its decoding run while something else computes. Weight parts, which may be what
@@ -36,8 +37,7 @@ class Decorator {
     for (std::size_t i = 0; i < computing.size(); ++i) {
       if (is_awaiting(computing[i])) post_next();
       add_load(actions, computing[i]);
-      actions.push_back(computing[i]);
-      add_sends(actions, computing[i]);
+      add(actions, computing[i]);
     }
     return actions;
   }
@@ -52,51 +52,29 @@ class Decorator {
     return action.kind != ActionKind::kBackwardWeight;
   }
 
-  Rank owner(int chunk, MicroId micro) const {
-    return input_.owners[static_cast<std::size_t>(chunk)][micro.index()];
-  }
-
-  bool hands_over(int from_chunk, int to_chunk, MicroId micro) const {
-    return owner(from_chunk, micro) == owner(to_chunk, micro);
-  }
-
+  // Targets, which come before the activation that they belong to, are posted before it.
   void add_receives(Actions& actions, const Action& consumer) const {
-    const int c = consumer.chunk.value;
-    if (consumer.kind != ActionKind::kForward) {
-      if (c < last_ && !hands_over(c + 1, c, consumer.micro)) {
-        actions.push_back({ActionKind::kRecvGradient, consumer.chunk, consumer.micro});
-      }
-      return;
-    }
-    if (c == last_ && !hands_over(0, last_, consumer.micro)) {
-      actions.push_back({ActionKind::kRecvTargets, {}, consumer.micro});
-    }
-    if (c > 0 && !hands_over(c - 1, c, consumer.micro)) {
-      actions.push_back({ActionKind::kRecvActivation, consumer.chunk, consumer.micro});
+    const Values needed = rules_.needs(consumer);
+    for (const Value& value : needed | std::views::reverse) {
+      if (rules_.crosses(value)) actions.push_back(ActionRules::post_of(value));
     }
   }
 
   void add_load(Actions& actions, const Action& action) const {
-    if (action.kind != ActionKind::kForward || action.chunk.value != 0) return;
-    actions.push_back({ActionKind::kLoad, {}, action.micro});
-    if (!hands_over(0, last_, action.micro))
-      actions.push_back({ActionKind::kSendTargets, {}, action.micro});
-  }
-
-  void add_sends(Actions& actions, const Action& action) const {
-    const int c = action.chunk.value;
-    if (action.kind == ActionKind::kBackwardWeight) return;
-    if (action.kind == ActionKind::kForward) {
-      if (c < last_ && !hands_over(c, c + 1, action.micro)) {
-        actions.push_back({ActionKind::kSendActivation, action.chunk, action.micro});
-      }
-    } else if (c > 0 && !hands_over(c, c - 1, action.micro)) {
-      actions.push_back({ActionKind::kSendGradient, action.chunk, action.micro});
+    for (const Value& value : rules_.needs(action)) {
+      if (value.kind == ValueKind::kSamples) add(actions, {ActionKind::kLoad, {}, action.micro});
     }
   }
 
-  const ScheduleInput& input_;
-  int last_;
+  // The action and the sends of what it makes.
+  void add(Actions& actions, const Action& action) const {
+    actions.push_back(action);
+    for (const Value& value : rules_.makes(action)) {
+      if (rules_.crosses(value)) actions.push_back(rules_.send_of(value));
+    }
+  }
+
+  const ActionRules rules_;
 };
 
 void check_input(const ScheduleInput& input) {
@@ -217,8 +195,8 @@ Schedule forward_schedule(const ScheduleInput& input) {
 
 ScheduleInput schedule_input(const Plan& plan, bool tied_across_ranks) {
   ScheduleInput input;
+  input.owners = owners_of(plan);
   for (const ChunkPlan& chunk : plan.chunks) {
-    input.owners.push_back(micro_batch_owners(chunk, plan.micro_batches));
     if (chunk.in_flight > 0) input.in_flight.push_back(chunk.in_flight);
     if (chunk.queued_weights > 0) input.queued_weights.push_back(chunk.queued_weights);
     ChunkTimes& times = input.times.emplace_back();

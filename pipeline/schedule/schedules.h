@@ -1,4 +1,4 @@
-// Generators of schedules, and the one check that all of them must pass.
+// Generators of schedules. Each must pass validate_schedule (pipeline/schedule/validate.h).
 #pragma once
 
 #include <vector>
@@ -57,21 +57,5 @@ struct ScheduleInput {
 
 // The training schedule that a plan names. kConfig for an unknown name.
 [[nodiscard]] Result<Schedule> make_schedule(const Plan& plan, bool tied_across_ranks);
-
-// Micro-batches between forward and backward, and between the two parts of backward, at once, and
-// posted receives.
-struct ScheduleStats {
-  std::vector<int> peak_in_flight;        // [ChunkId], of the replica that holds most
-  std::vector<int> peak_queued_weights;   // [ChunkId], of the replica that holds most
-  std::vector<int> peak_posted_receives;  // [Rank]
-};
-
-// Proves, by running it without computing, that every micro-batch passes every chunk exactly once
-// forward and (unless forward only) backward in micro-batch order, whole or in its two parts, each
-// of them in that order, every send has its receive, each holder of a replicated chunk sums its
-// gradient once, nothing deadlocks, and vote and step come once, last. kInternal, with the
-// schedule's text and the offending action, when it does not hold. Kept apart from the generators:
-// it is their oracle.
-[[nodiscard]] Result<ScheduleStats> validate_schedule(const Schedule& schedule);
 
 }  // namespace motley

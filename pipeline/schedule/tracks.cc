@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "pipeline/schedule/action_rules.h"
 
 namespace motley {
 namespace {
@@ -15,18 +16,22 @@ using Actions = std::vector<Action>;
 class Merger {
  public:
   Merger(const ScheduleInput& input, std::vector<Track> tracks)
-      : micros_(static_cast<std::size_t>(input.micro_batches)),
-        chunks_(input.owners.size()),
+      : rules_(input.owners),
         tracks_(std::move(tracks)),
         next_(tracks_.size(), 0),
         is_queued_(tracks_.size(), false),
-        track_at_(chunks_ * micros_),
-        forwarded_(chunks_ * micros_, false),
-        backwarded_(chunks_ * micros_, false),
+        track_at_(rules_.chunk_count() * rules_.micro_batches()),
+        made_(rules_.value_count(), false),
         ready_(static_cast<std::size_t>(input.rank_count)),
         ranks_(ready_.size()) {
     for (std::size_t t = 0; t < tracks_.size(); ++t) {
-      for (const Action& action : tracks_[t].order) track_at_[place(action)] = t;
+      for (const Action& action : tracks_[t].order) {
+        track_at_[place(action.chunk, action.micro)] = t;
+      }
+    }
+    // Loads stand before what needs them.
+    for (MicroId micro{0}; micro.index() < rules_.micro_batches(); ++micro.value) {
+      note_made({ActionKind::kLoad, {}, micro});
     }
   }
 
@@ -54,12 +59,8 @@ class Merger {
     }
     for (const std::size_t t : ran) {
       queue_if_ready(t);
-      const Action& action = tracks_[t].order[next_[t] - 1];
-      const std::size_t c = action.chunk.index();
-      if (action.kind == ActionKind::kForward) {
-        if (c + 1 < chunks_) queue_if_ready(track_at_[place(action) + micros_]);
-      } else if (c > 0) {
-        queue_if_ready(track_at_[place(action) - micros_]);
+      for (const Value& value : rules_.makes(tracks_[t].order[next_[t] - 1])) {
+        queue_if_ready(track_at_[place(value.chunk, value.micro)]);
       }
     }
   }
@@ -70,7 +71,7 @@ class Merger {
     ready_[rank].erase(ready_[rank].begin());
     is_queued_[t] = false;
     const Action& action = tracks_[t].order[next_[t]++];
-    (action.kind == ActionKind::kForward ? forwarded_ : backwarded_)[place(action)] = true;
+    note_made(action);
     ranks_[rank].push_back(action);
     return t;
   }
@@ -86,26 +87,25 @@ class Merger {
         {action.kind == ActionKind::kForward, action.micro, -action.chunk.value, t});
   }
 
-  // Whether the very micro-batch has come from the chunk before, or its gradient from the one
-  // after.
   bool is_ready(const Action& action) const {
-    const std::size_t c = action.chunk.index();
-    if (action.kind == ActionKind::kForward) return c == 0 || forwarded_[place(action) - micros_];
-    return c + 1 == chunks_ || backwarded_[place(action) + micros_];
+    return std::ranges::all_of(
+        rules_.needs(action), [this](const Value& value) { return made_[rules_.index_of(value)]; });
   }
 
-  std::size_t place(const Action& action) const {
-    return action.chunk.index() * micros_ + action.micro.index();
+  void note_made(const Action& action) {
+    for (const Value& value : rules_.makes(action)) made_[rules_.index_of(value)] = true;
   }
 
-  std::size_t micros_;
-  std::size_t chunks_;
+  std::size_t place(ChunkId chunk, MicroId micro) const {
+    return chunk.index() * rules_.micro_batches() + micro.index();
+  }
+
+  const ActionRules rules_;
   std::vector<Track> tracks_;
   std::vector<std::size_t> next_;         // [track] position in its order
   std::vector<bool> is_queued_;           // [track] whether its next action is in ready_
   std::vector<std::size_t> track_at_;     // [ChunkId][MicroId]
-  std::vector<bool> forwarded_;           // [ChunkId][MicroId] finished
-  std::vector<bool> backwarded_;          // [ChunkId][MicroId] finished
+  std::vector<bool> made_;                // [value]
   std::vector<std::set<Urgency>> ready_;  // [Rank]
   std::vector<std::size_t> awake_;        // ranks with something to do, each once
   std::vector<Actions> ranks_;            // [Rank]

@@ -15,6 +15,7 @@
 
 #include "pipeline/execute/executor.h"
 #include "pipeline/schedule/schedules.h"
+#include "pipeline/schedule/validate.h"
 #include "tests/support/rank_group.h"
 
 namespace motley {
@@ -58,6 +59,8 @@ class LineStage final : public StageCompute {
         static_cast<float>(position_.first_sample) + static_cast<float>(micro.value);
     LineValues& x = at(inputs_, ChunkId{0}, micro);
     for (std::size_t i = 0; i < kLineFloats; ++i) x[i] = (sample + static_cast<float>(i)) / 7.0F;
+    // No longer than promised.
+    if (!holds_last()) targets_.clear();
     return targets_[micro] = std::vector<std::int32_t>(kLineFloats, micro.value % 3);
   }
 
@@ -304,6 +307,13 @@ class LinePipeline {
 
   void silence(Rank rank) { absent_ = rank; }
 
+  // For each message; without it a second.
+  void wait_up_to(double seconds) { patience_s_ = seconds; }
+
+  void tie() {
+    for (const auto& stage : stages_) stage->tie();
+  }
+
   void give_another_plan(Rank rank) { hashes_[rank.index()] += 1; }
 
   // Every present rank runs the schedule once. [Rank]; nothing for the absent one.
@@ -316,11 +326,9 @@ class LinePipeline {
   }
 
   std::vector<Outcome> train(std::int64_t step = 1, bool tied = false) {
-    for (const auto& stage : stages_) {
-      if (tied) stage->tie();
-    }
+    if (tied) tie();
     const auto schedule = make_schedule(plan_, tied);
-    EXPECT_TRUE(schedule.ok() && validate_schedule(*schedule).ok());
+    EXPECT_TRUE(schedule.ok() && validate_schedule(*schedule, tied).ok());
     return run(*schedule, {step, true, static_cast<std::uint64_t>(step) * 4});
   }
 
@@ -340,7 +348,7 @@ class LinePipeline {
     // Every other rank has its codecs beside, and nobody can tell.
     MOTLEY_ASSIGN(const auto executor, Executor::make(self, plan_, link, stage(self), activity,
                                                       {.gradients = gradients_,
-                                                       .patience = 1,
+                                                       .patience = patience_s_,
                                                        .codecs_beside = self.value % 2 == 0}));
     return executor->run(schedule, position);
   }
@@ -350,6 +358,7 @@ class LinePipeline {
   RankGroup group_;
   std::vector<std::uint64_t> hashes_;  // [Rank]
   Rank absent_{-1};
+  double patience_s_ = 1;
   std::vector<std::unique_ptr<LineStage>> stages_;  // [Rank]
 };
 

@@ -5,6 +5,7 @@
 #include <deque>
 #include <map>
 
+#include "pipeline/schedule/validate.h"
 #include "tests/pipeline/schedule_fixtures.h"
 
 namespace motley {
@@ -41,7 +42,8 @@ TEST(OneFOneB, AlternatesAfterWarmUp) {
 }
 
 TEST(OneFOneB, HoldsAsManyMicroBatchesAsChunksFollow) {
-  const auto stats = validate_schedule(one_f_one_b_schedule(chain(4, 8)));
+  const auto stats =
+      validate_schedule(one_f_one_b_schedule(chain(4, 8)), /*tied_across_ranks=*/false);
   ASSERT_TRUE(stats.ok()) << describe(stats.error());
   EXPECT_EQ(stats->peak_in_flight, (std::vector<int>{4, 3, 2, 1}));
 }
@@ -49,13 +51,13 @@ TEST(OneFOneB, HoldsAsManyMicroBatchesAsChunksFollow) {
 TEST(OneFOneB, HoldsAsManyMicroBatchesAsItIsTold) {
   ScheduleInput input = chain(3, 8);
   input.in_flight = {7, 4, 2};
-  const auto stats = validate_schedule(one_f_one_b_schedule(input));
+  const auto stats = validate_schedule(one_f_one_b_schedule(input), /*tied_across_ranks=*/false);
   ASSERT_TRUE(stats.ok()) << describe(stats.error());
   EXPECT_EQ(stats->peak_in_flight, (std::vector<int>{7, 4, 2}));
 }
 
 TEST(GPipe, HoldsAllMicroBatches) {
-  const auto stats = validate_schedule(gpipe_schedule(chain(3, 5)));
+  const auto stats = validate_schedule(gpipe_schedule(chain(3, 5)), /*tied_across_ranks=*/false);
   ASSERT_TRUE(stats.ok()) << describe(stats.error());
   EXPECT_EQ(stats->peak_in_flight, (std::vector<int>{5, 5, 5}));
 }
@@ -77,7 +79,7 @@ TEST(Split, QueuesNoMoreThanItIsTold) {
   ScheduleInput input = chain(3, 8);
   input.in_flight = {5, 3, 1};
   input.queued_weights = {1, 2, 2};
-  const auto stats = validate_schedule(split_schedule(input));
+  const auto stats = validate_schedule(split_schedule(input), /*tied_across_ranks=*/false);
   ASSERT_TRUE(stats.ok()) << describe(stats.error());
   EXPECT_EQ(stats->peak_in_flight, (std::vector<int>{5, 3, 1}));
   EXPECT_EQ(stats->peak_queued_weights, (std::vector<int>{1, 2, 2}));
@@ -85,7 +87,7 @@ TEST(Split, QueuesNoMoreThanItIsTold) {
 
 TEST(Split, OfALargeChainIsQuicklyMadeAndRight) {
   const Schedule schedule = split_schedule(chain(512, 256));
-  EXPECT_TRUE(validate_schedule(schedule).ok());
+  EXPECT_TRUE(validate_schedule(schedule, /*tied_across_ranks=*/false).ok());
 }
 
 TEST(Schedules, HandOverWithinARankWithoutMessages) {
@@ -105,7 +107,7 @@ TEST(OneFOneB, LetsReplicasShareTheWindow) {
 
 TEST(Schedules, OfAThousandRanksAreQuicklyMadeAndRight) {
   const Schedule schedule = one_f_one_b_schedule(chain(1024, 256));
-  EXPECT_TRUE(validate_schedule(schedule).ok());
+  EXPECT_TRUE(validate_schedule(schedule, /*tied_across_ranks=*/false).ok());
 }
 
 TEST(Schedules, SumTiedGradientsOnTheTwoOuterRanks) {
@@ -136,17 +138,19 @@ TEST(Schedules, ComeFromThePlansName) {
 }
 
 RC_GTEST_PROP(Schedules, AreValidForAnyMapOfChunksToRanks, ()) {
-  const Schedule schedule = random_schedule(random_input());
-  const auto stats = validate_schedule(schedule);
+  const ScheduleInput input = random_input();
+  const auto stats = validate_schedule(random_schedule(input), input.tied_across_ranks);
   if (!stats.ok()) RC_FAIL(describe(stats.error()));
   // Two compute actions ahead: never more than the inputs of three actions are posted, of which
   // each has a tensor and perhaps targets.
   for (const int posted : stats->peak_posted_receives) RC_ASSERT(posted <= 6);
+  // Each send stands right behind what makes the value.
+  for (const int unsent : stats->peak_unsent) RC_ASSERT(unsent <= 1);
 }
 
 RC_GTEST_PROP(Split, HoldsNoMoreThanItsBounds, ()) {
   const ScheduleInput input = random_input();
-  const auto stats = validate_schedule(split_schedule(input));
+  const auto stats = validate_schedule(split_schedule(input), input.tied_across_ranks);
   if (!stats.ok()) RC_FAIL(describe(stats.error()));
   const auto chunks = static_cast<int>(input.owners.size());
   for (int c = 0; c < chunks; ++c) {
@@ -174,7 +178,7 @@ void add_random_times(ScheduleInput& input) {
 RC_GTEST_PROP(Split, IsValidForAnyTimes, ()) {
   ScheduleInput input = random_input();
   add_random_times(input);
-  const auto stats = validate_schedule(split_schedule(input));
+  const auto stats = validate_schedule(split_schedule(input), input.tied_across_ranks);
   if (!stats.ok()) RC_FAIL(describe(stats.error()));
 }
 
@@ -239,7 +243,7 @@ TEST(Split, ServesTheChunkNearestToTheEndFirst) {
   input.owners = {std::vector(3, Rank{0}), std::vector(3, Rank{1}), std::vector(3, Rank{0})};
   input.in_flight = {3, 3, 3};
   const Schedule schedule = split_schedule(input);
-  EXPECT_TRUE(validate_schedule(schedule).ok());
+  EXPECT_TRUE(validate_schedule(schedule, /*tied_across_ranks=*/false).ok());
   EXPECT_TRUE(computing_text(schedule, 0).starts_with("F0.0 F0.1 F2.0 BI2.0 F2.1"));
 }
 

@@ -9,6 +9,7 @@
 #include "partitioner/search/planner.h"
 #include "pipeline/execute/executor.h"
 #include "pipeline/schedule/schedules.h"
+#include "pipeline/schedule/validate.h"
 #include "tests/rehearsal/patient_time.h"
 #include "tests/support/rank_group.h"
 
@@ -80,8 +81,9 @@ std::vector<Ran> train(const Plan& plan, const ModelSpec& model, int steps) {
     Activity activity;
     const auto executor = Executor::make(self, plan, link, compute, activity, {});
     ASSERT_TRUE(executor.ok());
-    const auto schedule = make_schedule(plan, tied_across_ranks(model, plan));
-    ASSERT_TRUE(schedule.ok() && validate_schedule(*schedule).ok());
+    const bool tied = tied_across_ranks(model, plan);
+    const auto schedule = make_schedule(plan, tied);
+    ASSERT_TRUE(schedule.ok() && validate_schedule(*schedule, tied).ok());
     for (int step = 1; step <= steps; ++step) {
       const auto times = (*executor)->run(*schedule, {step, true, compute.progress().samples});
       ASSERT_TRUE(times.ok()) << describe(times.error());

@@ -1,0 +1,99 @@
+#include "pipeline/execute/gradient_sums.h"
+
+#include <utility>
+
+#include "pipeline/execute/feedback_encoder.h"
+
+namespace motley {
+namespace {
+
+constexpr SumId kTiedSum{FrameKind::kTiedGradient, {}};
+
+SumId sum_of(ChunkId chunk) {
+  return {FrameKind::kReplicaSum, chunk};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<GradientSums>> GradientSums::make(Rank self,
+                                                         const Plan& plan,
+                                                         FrameLink& link,
+                                                         StageCompute& compute,
+                                                         const CompressorOptions& options,
+                                                         Patience patience) {
+  std::unique_ptr<GradientSums> sums(new GradientSums(self, link, compute, options, patience));
+  for (const ChunkPlan& chunk : plan.chunks) {
+    sums->holders_.push_back(sum_group(plan, replica_ranks(chunk)));
+  }
+  sums->end_holders_ = sum_group(plan, end_ranks(plan));
+  // Refused now rather than in the first step.
+  MOTLEY_TRY(FeedbackEncoder::make(options));
+  return sums;
+}
+
+GradientSums::GradientSums(Rank self,
+                           FrameLink& link,
+                           StageCompute& compute,
+                           const CompressorOptions& options,
+                           Patience patience)
+    : self_(self), link_(link), compute_(compute), options_(options), patience_(patience) {}
+
+Result<void> GradientSums::begin(const Schedule& schedule, std::int64_t step) {
+  const std::vector<Action>& actions = schedule.ranks[self_.index()];
+  last_changes_ = ActionRules(schedule.owners).last_changes(actions);
+  std::vector<GradientReducer::Task> tasks;
+  for (const Action& action : actions) {
+    if (action.kind == ActionKind::kReduce) {
+      tasks.push_back(
+          {sum_of(action.chunk), holders_[action.chunk.index()], compute_.gradients(action.chunk)});
+    } else if (action.kind == ActionKind::kReduceTied) {
+      tasks.push_back({kTiedSum, end_holders_, compute_.tied_gradient()});
+    }
+  }
+  if (tasks.empty()) return {};
+  if (reducer_ == nullptr) {
+    MOTLEY_ASSIGN(reducer_, GradientReducer::make(link_, self_, options_, patience_));
+  }
+  return reducer_->begin(step, tasks);
+}
+
+// No later action of the step changes the chunk's gradients: they may be summed while it runs.
+void GradientSums::before(const Action& action, std::size_t at) {
+  const SumId sum = sum_of(action.chunk);
+  if (last_changes_.chunks[action.chunk.index()] != at || !runs(sum)) return;
+  compute_.tell_final(action.chunk,
+                      [this, sum](std::size_t first) { reducer_->set_final(sum, first); });
+}
+
+void GradientSums::after(const Action& action, std::size_t at) {
+  const SumId sum = sum_of(action.chunk);
+  if (last_changes_.chunks[action.chunk.index()] == at && runs(sum)) reducer_->set_final(sum, 0);
+  if (last_changes_.tied != at) return;
+  compute_.end_tied_gradient();
+  if (runs(kTiedSum)) reducer_->set_final(kTiedSum, 0);
+}
+
+Result<GradientReducer::Span> GradientSums::wait(const Action& action) {
+  return reducer_->wait(action.kind == ActionKind::kReduce ? sum_of(action.chunk) : kTiedSum);
+}
+
+void GradientSums::forget() {
+  if (reducer_ != nullptr) reducer_->forget();
+}
+
+bool GradientSums::add_residuals() {
+  const bool owes = options_.error_feedback && options_.chain != "none";
+  if (!owes || reducer_ == nullptr) return false;
+  for (ChunkId chunk{0}; chunk.index() < holders_.size(); ++chunk.value) {
+    const SumId sum = sum_of(chunk);
+    if (reducer_->has(sum)) reducer_->add_residuals(sum, compute_.gradients(chunk));
+  }
+  if (reducer_->has(kTiedSum)) reducer_->add_residuals(kTiedSum, compute_.tied_gradient());
+  return true;
+}
+
+bool GradientSums::runs(const SumId& sum) const {
+  return reducer_ != nullptr && reducer_->has(sum);
+}
+
+}  // namespace motley

@@ -1,0 +1,70 @@
+// GradientSums: the sums of a step's gradients over ranks (R, T) as one rank's actions go by. Each
+// begins with the last action that changes what is summed (pipeline/schedule/action_rules.h), on
+// the thread of GradientReducer; R and T wait for what is left. Used by the compute thread alone.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/ids.h"
+#include "base/result.h"
+#include "comm/frames/frame_link.h"
+#include "compression/feedback/gradient_compressor.h"
+#include "pipeline/execute/gradient_reducer.h"
+#include "pipeline/execute/stage_compute.h"
+#include "pipeline/schedule/action_rules.h"
+#include "pipeline/schedule/sum_group.h"
+#include "plan/plan.h"
+
+namespace motley {
+
+class GradientSums {
+ public:
+  // What is lent must outlive it. kConfig when the options name an unknown codec.
+  [[nodiscard]] static Result<std::unique_ptr<GradientSums>> make(Rank self,
+                                                                  const Plan& plan,
+                                                                  FrameLink& link,
+                                                                  StageCompute& compute,
+                                                                  const CompressorOptions& options,
+                                                                  Patience patience);
+
+  // Before the first action of a step: all sums of the step, in the order of the schedule, which
+  // must have passed validate_schedule and is then the same on all ranks.
+  [[nodiscard]] Result<void> begin(const Schedule& schedule, std::int64_t step);
+
+  // Around every backward that stands at `at` in the rank's list.
+  void before(const Action& action, std::size_t at);
+  void after(const Action& action, std::size_t at);
+
+  // R, T: waits for the sum and says when it was under way.
+  [[nodiscard]] Result<GradientReducer::Span> wait(const Action& action);
+
+  // Drops what compressed messages left out so far.
+  void forget();
+
+  // As Executor::add_residuals.
+  [[nodiscard]] bool add_residuals();
+
+ private:
+  GradientSums(Rank self,
+               FrameLink& link,
+               StageCompute& compute,
+               const CompressorOptions& options,
+               Patience patience);
+
+  [[nodiscard]] bool runs(const SumId& sum) const;
+
+  const Rank self_;
+  FrameLink& link_;
+  StageCompute& compute_;
+  const CompressorOptions options_;
+  const Patience patience_;
+  std::vector<SumGroup> holders_;             // [ChunkId]
+  SumGroup end_holders_;                      // of the first chunk or the last
+  std::unique_ptr<GradientReducer> reducer_;  // made for the first step that sums
+  LastChanges last_changes_;                  // of the step under way
+};
+
+}  // namespace motley

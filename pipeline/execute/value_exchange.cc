@@ -1,0 +1,171 @@
+#include "pipeline/execute/value_exchange.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "base/check.h"
+
+namespace motley {
+
+ValueExchange::ValueExchange(Rank self,
+                             FrameLink& link,
+                             StageCompute& compute,
+                             std::vector<std::unique_ptr<const Codec>> codecs,
+                             Patience patience,
+                             bool codecs_beside)
+    : self_(self),
+      link_(link),
+      compute_(compute),
+      codecs_(std::move(codecs)),
+      patience_(patience),
+      codecs_beside_(codecs_beside),
+      sender_(link, patience, codecs_beside),
+      receiver_(codecs_beside) {}
+
+void ValueExchange::begin(const Schedule& schedule, const BatchPosition& position) {
+  rules_.emplace(schedule.owners);
+  step_ = position.step;
+  unsent_.clear();
+  unsent_targets_.clear();
+  times_ = {};
+}
+
+void ValueExchange::post(const Action& action) {
+  const auto value = rules_->posted_by(action);
+  MOTLEY_CHECK(value.has_value(), "{} posts nothing", to_text(action));
+  if (value->kind == ValueKind::kTargets) {
+    post_targets(*value);
+  } else {
+    post_floats(*value);
+  }
+}
+
+void ValueExchange::post_targets(const Value& value) {
+  const std::span<std::int32_t> targets = compute_.targets_room(value.micro);
+  expect(value, targets.size_bytes(),
+         [targets, micro = value.micro](std::span<const std::byte> payload) -> Result<void> {
+           if (payload.size() != targets.size_bytes()) {
+             return Error{ErrorCode::kCorrupt,
+                          fmt::format("targets of micro-batch {} have {} bytes instead of {}",
+                                      micro.value, payload.size(), targets.size_bytes()),
+                          "the peer runs another configuration",
+                          "start all stages from one launcher"};
+           }
+           std::memcpy(targets.data(), payload.data(), payload.size());
+           return {};
+         });
+}
+
+void ValueExchange::post_floats(const Value& value) {
+  const bool is_input = value.kind == ValueKind::kActivation;
+  const Codec& codec = codec_of(value);
+  const std::size_t count =
+      is_input ? compute_.input_floats(value.chunk) : compute_.output_floats(value.chunk);
+  // The place of the values, which need not exist before they come.
+  std::function<std::span<float>()> room = [this, value, is_input] {
+    return is_input ? compute_.input_room(value.chunk, value.micro)
+                    : compute_.gradient_room(value.chunk, value.micro);
+  };
+  // Only the compute thread may ask for it.
+  if (codecs_beside_) room = [values = room()] { return values; };
+  expect(value, codec.bytes_max(count),
+         [&codec, room = std::move(room)](std::span<const std::byte> payload) {
+           return codec.decode(payload, room());
+         });
+}
+
+void ValueExchange::expect(const Value& value, std::size_t bytes_max, FrameReceiver::Read read) {
+  receiver_.expect(ActionRules::post_of(value),
+                   link_.recv(rules_->maker(value), frame_of(value), buffers_.take(bytes_max)),
+                   std::move(read));
+}
+
+Result<void> ValueExchange::receive(const Action& action) {
+  for (const Value& value : rules_->needs(action)) {
+    if (!rules_->crosses(value)) continue;
+    MOTLEY_ASSIGN(FrameReceiver::Received received,
+                  receiver_.wait(ActionRules::post_of(value), patience_.deadline()));
+    times_.wait_s += received.wait_s;
+    times_.codec_s += received.read_s;
+    buffers_.give(std::move(received.buffer));
+  }
+  return {};
+}
+
+void ValueExchange::take_targets(const Action& load, std::span<const std::int32_t> targets) {
+  for (const Value& value : rules_->makes(load)) {
+    if (value.kind != ValueKind::kTargets || !rules_->crosses(value)) continue;
+    // A copy: the next load may overwrite them before they are sent.
+    unsent_targets_[value].assign(targets.begin(), targets.end());
+  }
+}
+
+void ValueExchange::take(const Action& action, OwnedFloats made) {
+  for (const Value& value : rules_->makes(action)) {
+    const bool is_input = value.kind == ValueKind::kActivation;
+    if (!is_input && value.kind != ValueKind::kGradient) continue;
+    if (rules_->crosses(value)) {
+      unsent_[value] = std::move(made);
+    } else if (is_input) {
+      compute_.hand_input(value.chunk, value.micro, std::move(made));
+    } else {
+      compute_.hand_gradient(value.chunk, value.micro, std::move(made));
+    }
+    return;
+  }
+}
+
+Result<void> ValueExchange::send(const Action& action) {
+  const auto value = rules_->sent_by(action);
+  MOTLEY_CHECK(value.has_value(), "{} sends nothing", to_text(action));
+  const double start_s = now_s();
+  MOTLEY_TRY(sender_.send(value->kind == ValueKind::kTargets ? targets_frame(*value)
+                                                             : floats_frame(*value)));
+  times_.codec_s += now_s() - start_s;
+  return {};
+}
+
+FrameSender::Frame ValueExchange::targets_frame(const Value& value) {
+  auto kept = unsent_targets_.extract(value);
+  MOTLEY_CHECK(!kept.empty(), "targets of micro-batch {} are not there", value.micro.value);
+  const std::size_t bytes = std::span(kept.mapped()).size_bytes();
+  return {rules_->user(value), frame_of(value), bytes,
+          [targets = std::move(kept.mapped())](std::span<std::byte> room) {
+            std::ranges::copy(std::as_bytes(std::span(targets)), room.begin());
+            return room.size();
+          }};
+}
+
+FrameSender::Frame ValueExchange::floats_frame(const Value& value) {
+  auto kept = unsent_.extract(value);
+  const FrameId frame = frame_of(value);
+  MOTLEY_CHECK(!kept.empty(), "{} is not there", to_words(frame));
+  const Codec& codec = codec_of(value);
+  const std::size_t bytes_max = codec.bytes_max(kept.mapped().values.size());
+  return {rules_->user(value), frame, bytes_max,
+          [&codec, floats = std::move(kept.mapped())](std::span<std::byte> room) {
+            return codec.encode(floats.values, room);
+          }};
+}
+
+Result<void> ValueExchange::finish() {
+  MOTLEY_TRY(sender_.finish());
+  MOTLEY_CHECK(receiver_.count() == 0, "{} receives were posted and not used", receiver_.count());
+  return {};
+}
+
+FrameId ValueExchange::frame_of(const Value& value) const {
+  const FrameKind kind = value.kind == ValueKind::kTargets      ? FrameKind::kTargets
+                         : value.kind == ValueKind::kActivation ? FrameKind::kActivation
+                                                                : FrameKind::kGradient;
+  return {kind, rules_->maker_chunk(value), value.micro, step_};
+}
+
+const Codec& ValueExchange::codec_of(const Value& value) const {
+  return *codecs_[rules_->boundary(value).index()];
+}
+
+}  // namespace motley

@@ -1,0 +1,67 @@
+// ValueLedger: how far each value of a step has come while a schedule is run without computing.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "pipeline/schedule/action.h"
+#include "pipeline/schedule/action_rules.h"
+#include "pipeline/schedule/verdict.h"
+
+namespace motley {
+
+class ValueLedger {
+ public:
+  // The rules are lent.
+  ValueLedger(const ActionRules& rules, std::size_t rank_count);
+
+  // Takes what the action needs: all of it or, where something is missing, nothing.
+  [[nodiscard]] Verdict use(const Action& action);
+
+  // Whether the action made its values already.
+  [[nodiscard]] bool is_made(const Action& action) const;
+
+  // Notes what the action has made.
+  void make(const Action& action);
+
+  // ST, SA, SG.
+  [[nodiscard]] Verdict send(const Action& action);
+
+  // RT, RA, RG.
+  [[nodiscard]] Verdict post(const Action& action);
+
+  // A message that one side alone sends or posts, at the end of the step.
+  [[nodiscard]] std::optional<std::string> left_over() const;
+
+  // [Rank] The most receives that were posted and not used at once.
+  [[nodiscard]] const std::vector<int>& peak_posted() const { return peak_posted_; }
+
+  // [Rank] The most values that were made for another rank and not sent yet at once.
+  [[nodiscard]] const std::vector<int>& peak_unsent() const { return peak_unsent_; }
+
+ private:
+  struct Progress {
+    bool made = false;
+    bool sent = false;
+    bool posted = false;
+    bool used = false;
+  };
+
+  [[nodiscard]] Verdict check(const Value& value) const;
+
+  Progress& of(const Value& value) { return progress_[rules_.index_of(value)]; }
+
+  [[nodiscard]] const Progress& of(const Value& value) const {
+    return progress_[rules_.index_of(value)];
+  }
+
+  const ActionRules& rules_;
+  std::vector<Progress> progress_;  // [value]
+  std::vector<int> posted_;         // [Rank]
+  std::vector<int> unsent_;         // [Rank]
+  std::vector<int> peak_posted_;
+  std::vector<int> peak_unsent_;
+};
+
+}  // namespace motley
