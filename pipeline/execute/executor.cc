@@ -21,10 +21,10 @@ constexpr SumId kTiedSum{FrameKind::kTiedGradient, {}};
 Result<std::unique_ptr<Executor>> Executor::make(Rank self,
                                                  const Plan& plan,
                                                  FrameLink& link,
-                                                 StageCompute& compute,
+                                                 const StageParts& stage,
                                                  Activity& activity,
                                                  ExecutorOptions options) {
-  std::unique_ptr<Executor> executor(new Executor(self, link, compute, activity, options));
+  std::unique_ptr<Executor> executor(new Executor(self, link, stage, activity, options));
   const auto ranks_of = [](const ChunkPlan& chunk) {
     std::vector<Rank> ranks;
     for (const Replica& replica : chunk.replicas) ranks.push_back(replica.rank);
@@ -43,11 +43,16 @@ Result<std::unique_ptr<Executor>> Executor::make(Rank self,
   return executor;
 }
 
-Executor::Executor(
-    Rank self, FrameLink& link, StageCompute& compute, Activity& activity, ExecutorOptions options)
+Executor::Executor(Rank self,
+                   FrameLink& link,
+                   const StageParts& stage,
+                   Activity& activity,
+                   ExecutorOptions options)
     : self_(self),
       link_(link),
-      compute_(compute),
+      compute_(stage.compute),
+      gradients_(stage.gradients),
+      votes_(stage.votes),
       activity_(activity),
       options_(options),
       sender_(link, options.patience, options.codecs_beside),
@@ -90,9 +95,9 @@ Result<void> Executor::begin_sums() {
     note_last(action);
     if (action.kind == ActionKind::kReduce) {
       tasks.push_back(
-          {{FrameKind::kReplicaSum, chunk}, holders_[chunk.index()], compute_.gradients(chunk)});
+          {{FrameKind::kReplicaSum, chunk}, holders_[chunk.index()], gradients_.gradients(chunk)});
     } else if (action.kind == ActionKind::kReduceTied) {
-      tasks.push_back({kTiedSum, end_holders_, compute_.tied_gradient()});
+      tasks.push_back({kTiedSum, end_holders_, gradients_.tied_gradient()});
     }
   }
   if (tasks.empty()) return {};
@@ -127,16 +132,18 @@ Result<void> Executor::execute(const Action& action) {
       const ChunkId from{chunk.value - 1};
       post_floats(action, schedule_->owner(from, micro),
                   {FrameKind::kActivation, from, micro, position_.step}, *codecs_[from.index()],
-                  compute_.input_floats(chunk),
-                  [this, chunk, micro] { return compute_.input_room(chunk, micro); });
+                  compute_.boundary_floats(from), [this, chunk, micro] {
+                    return compute_.room({BoundaryValue::kInput, chunk, micro});
+                  });
       return {};
     }
     case ActionKind::kRecvGradient: {
       const ChunkId from{chunk.value + 1};
       post_floats(action, schedule_->owner(from, micro),
                   {FrameKind::kGradient, from, micro, position_.step}, *codecs_[chunk.index()],
-                  compute_.output_floats(chunk),
-                  [this, chunk, micro] { return compute_.gradient_room(chunk, micro); });
+                  compute_.boundary_floats(chunk), [this, chunk, micro] {
+                    return compute_.room({BoundaryValue::kOutputGradient, chunk, micro});
+                  });
       return {};
     }
     case ActionKind::kForward:
@@ -215,7 +222,7 @@ Result<void> Executor::forward(const Action& action) {
   produced_ = {action, compute_.forward(chunk, micro)};
   const ChunkId next{chunk.value + 1};
   if (!is_last && schedule_->owner(next, micro) == self_) {
-    compute_.hand_input(next, micro, std::move(produced_.floats));
+    compute_.hand({BoundaryValue::kInput, next, micro}, std::move(produced_.floats));
   }
   return {};
 }
@@ -225,35 +232,38 @@ Result<void> Executor::backward(const Action& action) {
   if (chunk != last_chunk() && schedule_->owner(ChunkId{chunk.value + 1}, micro) != self_) {
     MOTLEY_TRY(receive({ActionKind::kRecvGradient, chunk, micro}));
   }
-  const bool is_final = begin_final(action);
-  produced_ = {action, kind == ActionKind::kBackward ? compute_.backward(chunk, micro)
-                                                     : compute_.backward_input(chunk, micro)};
+  const bool is_final = is_last_change(action);
+  const auto part = kind == ActionKind::kBackward ? BackwardPart::kWhole : BackwardPart::kInput;
+  produced_ = {action, compute_.backward(chunk, micro, part, is_final ? on_final(chunk) : nullptr)};
   if (is_final) end_final(chunk);
   end_tied(action);
   const ChunkId previous{chunk.value - 1};
   if (chunk.value > 0 && schedule_->owner(previous, micro) == self_) {
-    compute_.hand_gradient(previous, micro, std::move(produced_.floats));
+    compute_.hand({BoundaryValue::kOutputGradient, previous, micro}, std::move(produced_.floats));
   }
   return {};
 }
 
 void Executor::backward_weight(const Action& action) {
-  const bool is_final = begin_final(action);
-  compute_.backward_weight(action.chunk, action.micro);
+  const bool is_final = is_last_change(action);
+  (void)compute_.backward(action.chunk, action.micro, BackwardPart::kWeights,
+                          is_final ? on_final(action.chunk) : nullptr);
   if (is_final) end_final(action.chunk);
   end_tied(action);
 }
 
 // Whether no later action of the step changes the chunk's gradients; they may then be summed while
 // this one runs.
-bool Executor::begin_final(const Action& action) {
+bool Executor::is_last_change(const Action& action) const {
   const auto last = last_changes_.find(action.chunk);
-  if (last == last_changes_.end() || last->second != action) return false;
-  const SumId sum{FrameKind::kReplicaSum, action.chunk};
-  if (reducer_ == nullptr || !reducer_->has(sum)) return true;
-  compute_.tell_final(action.chunk,
-                      [this, sum](std::size_t first) { reducer_->set_final(sum, first); });
-  return true;
+  return last != last_changes_.end() && last->second == action;
+}
+
+// Empty where nobody sums the chunk's gradients.
+StageCompute::OnFinal Executor::on_final(ChunkId chunk) {
+  const SumId sum{FrameKind::kReplicaSum, chunk};
+  if (reducer_ == nullptr || !reducer_->has(sum)) return nullptr;
+  return [this, sum](std::size_t first) { reducer_->set_final(sum, first); };
 }
 
 void Executor::end_final(ChunkId chunk) {
@@ -266,7 +276,7 @@ void Executor::end_final(ChunkId chunk) {
 void Executor::end_tied(const Action& action) {
   const auto is_done = [&](const auto& use) { return use.second == action; };
   if (std::erase_if(last_uses_, is_done) == 0 || !last_uses_.empty()) return;
-  compute_.end_tied_gradient();
+  gradients_.end_tied_gradient();
   if (reducer_ != nullptr && reducer_->has(kTiedSum)) reducer_->set_final(kTiedSum, 0);
 }
 
@@ -289,18 +299,18 @@ Result<void> Executor::finish_sum(const Action& action, const SumId& id) {
 
 Result<void> Executor::vote() {
   const double start_s = now_s();
-  const std::vector<std::byte> mine = compute_.vote();
+  const std::vector<std::byte> mine = votes_.vote(position_);
   MOTLEY_ASSIGN(
       const auto votes,
       all_gather_small(link_, self_, static_cast<int>(schedule_->ranks.size()), position_.step,
-                       mine, compute_.vote_bytes_max(), options_.patience.deadline()));
+                       mine, votes_.vote_bytes_max(), options_.patience.deadline()));
   action_wait_s_ += now_s() - start_s;
-  return compute_.count_votes(votes);
+  return votes_.count_votes(votes);
 }
 
 void Executor::step() {
   const double start_s = now_s();
-  const bool updated = compute_.step();
+  const bool updated = votes_.step();
   times_.optimizer_s += now_s() - start_s;
   if (updated) return;
   // Whatever made the step worthless may be in what its messages left out.
@@ -312,9 +322,9 @@ bool Executor::add_residuals() {
   if (!owes || reducer_ == nullptr) return false;
   for (ChunkId chunk{0}; chunk <= last_chunk(); ++chunk.value) {
     const SumId sum{FrameKind::kReplicaSum, chunk};
-    if (reducer_->has(sum)) reducer_->add_residuals(sum, compute_.gradients(chunk));
+    if (reducer_->has(sum)) reducer_->add_residuals(sum, gradients_.gradients(chunk));
   }
-  if (reducer_->has(kTiedSum)) reducer_->add_residuals(kTiedSum, compute_.tied_gradient());
+  if (reducer_->has(kTiedSum)) reducer_->add_residuals(kTiedSum, gradients_.tied_gradient());
   return true;
 }
 

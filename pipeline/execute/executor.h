@@ -26,6 +26,8 @@
 #include "pipeline/execute/frame_sender.h"
 #include "pipeline/execute/gradient_reducer.h"
 #include "pipeline/execute/stage_compute.h"
+#include "pipeline/execute/stage_gradients.h"
+#include "pipeline/execute/stage_votes.h"
 #include "pipeline/schedule/action.h"
 #include "pipeline/schedule/sum_group.h"
 #include "plan/plan.h"
@@ -39,6 +41,13 @@ struct ExecutorOptions {
   Patience patience = 60;
   // Changes nothing but the time: encodes and decodes on threads of its own.
   bool codecs_beside = false;
+};
+
+// The rank that is executed: what it computes, keeps and votes.
+struct StageParts {
+  StageCompute& compute;
+  StageGradients& gradients;
+  StageVotes& votes;
 };
 
 // How long one run of the schedule took and where the time went, on this rank.
@@ -57,7 +66,7 @@ class Executor {
   [[nodiscard]] static Result<std::unique_ptr<Executor>> make(Rank self,
                                                               const Plan& plan,
                                                               FrameLink& link,
-                                                              StageCompute& compute,
+                                                              const StageParts& stage,
                                                               Activity& activity,
                                                               ExecutorOptions options);
 
@@ -66,7 +75,7 @@ class Executor {
   // is then abandoned, parameters unchanged unless the step was already voted.
   [[nodiscard]] Result<RunTimes> run(const Schedule& schedule, const BatchPosition& position);
 
-  // Adds to the compute's gradients what compressed sums of this rank have left out so far: what
+  // Adds to the stage's gradients what compressed sums of this rank have left out so far: what
   // the sums of later steps still owe. False, and adds nothing, where sums are exact or there are
   // none. Between steps.
   [[nodiscard]] bool add_residuals();
@@ -80,7 +89,7 @@ class Executor {
 
   Executor(Rank self,
            FrameLink& link,
-           StageCompute& compute,
+           const StageParts& stage,
            Activity& activity,
            ExecutorOptions options);
 
@@ -92,7 +101,8 @@ class Executor {
   Result<void> backward(const Action& action);
   void backward_weight(const Action& action);
   void note_last(const Action& action);
-  [[nodiscard]] bool begin_final(const Action& action);
+  [[nodiscard]] bool is_last_change(const Action& action) const;
+  [[nodiscard]] StageCompute::OnFinal on_final(ChunkId chunk);
   void end_final(ChunkId chunk);
   void end_tied(const Action& action);
   Result<void> finish_sum(const Action& action, const SumId& id);
@@ -126,6 +136,8 @@ class Executor {
   const Rank self_;
   FrameLink& link_;
   StageCompute& compute_;
+  StageGradients& gradients_;
+  StageVotes& votes_;
   Activity& activity_;
   const ExecutorOptions options_;
   std::vector<std::unique_ptr<const Codec>> codecs_;  // [ChunkId], of the boundary after it
