@@ -15,14 +15,21 @@ inline constexpr std::size_t kFrameHeaderBytes = 64;
 // The number of one token that a sample is to predict, as it travels to the rank of the loss.
 using Target = std::int32_t;
 
-// A vote: the number of tokens, the sum of their losses and the number of layers; then each layer's
-// number and the squared norm of its gradient.
-inline constexpr std::size_t kVoteHeadBytes = 8 + 8 + 4;
+// A vote: the number of tokens, the sum of their losses and how many of each follow; then each
+// layer's number and the squared norm of its gradient, the step's factors, and a hash for each copy
+// of parameters.
+inline constexpr std::size_t kVoteHeadBytes = 8 + 8 + 3 * 4;
 inline constexpr std::size_t kVoteLayerBytes = 4 + 8;
 
-[[nodiscard]] constexpr std::size_t vote_bytes(std::size_t layers) {
-  return kVoteHeadBytes + layers * kVoteLayerBytes;
+[[nodiscard]] constexpr std::size_t vote_bytes(std::size_t layers,
+                                               std::size_t factors,
+                                               std::size_t hashes) {
+  return kVoteHeadBytes + layers * kVoteLayerBytes + factors * sizeof(double) +
+         hashes * sizeof(std::uint64_t);
 }
+
+// The factors of a step, which rank 0 gives: the learning rate and two corrections of moments.
+inline constexpr std::size_t kStepFactors = 3;
 
 // The length that precedes each rank's payload in what rank 0 answers to all.
 using GatheredLength = std::uint32_t;

@@ -74,7 +74,7 @@ struct ScaleProblem {
   ModelSpec model;
   Cluster cluster;
   Profile profile;
-  PlanOptions options;
+  PlanOptions options{.moments_per_parameter = 2};
 };
 
 inline ScaleProblem make_problem(const ScaleCase& c) {

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/median.h"
 #include "measure/cache_eviction.h"
+#include "training/optimizer/optimizer.h"
 #include "training/stage_state.h"
 
 namespace motley {
@@ -24,8 +25,9 @@ double measure_optimizer(const TrainConfig& train, std::int64_t parameters) {
   spec.name = "measured";
   spec.shape = {count};
   spec.decayed = true;
-  StageState state({{.layer = 0, .spec = spec, .values = values, .gradients = gradients}},
-                   make_optimizer(train));
+  const HeldParameter held{.layer = 0, .spec = spec, .values = values, .gradients = gradients};
+  StageState state({{ChunkId{0}, gradients, {held}}}, make_optimizer(train), "");
+  const auto optimizer = make_optimizer(train);
   CacheEviction others(count * static_cast<std::int64_t>(sizeof(float)));
   std::vector<double> times_s;
   for (int run = -1; run < kRuns; ++run) {
@@ -33,7 +35,7 @@ double measure_optimizer(const TrainConfig& train, std::int64_t parameters) {
     others.run();
     const double start_s = thread_cpu_s();
     [[maybe_unused]] const auto norms = state.layer_norms();
-    state.update(1e-9, 1.0F, run + 2);
+    state.update({1e-9, optimizer->corrections(run + 2)}, 1.0F);
     state.clear_gradients();
     if (run >= 0) times_s.push_back(thread_cpu_s() - start_s);
   }

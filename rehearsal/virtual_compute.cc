@@ -4,8 +4,7 @@
 
 #include "base/check.h"
 #include "partitioner/search/planner.h"
-#include "training/lr_schedule.h"
-#include "training/optimizer.h"
+#include "training/optimizer/optimizer.h"
 
 namespace motley {
 namespace {
@@ -35,7 +34,7 @@ CostModel device_costs(const ModelSpec& model,
 }  // namespace
 
 VirtualJob virtual_job(const TrainConfig& train) {
-  return {train.global_batch, static_cast<int>(make_optimizer(train)->moment_names().size())};
+  return {train.global_batch, moments_per_parameter(train)};
 }
 
 struct VirtualCompute::Chunk {
@@ -54,7 +53,6 @@ struct VirtualCompute::Chunk {
   std::vector<float> input_gradient;
   SummedGradient sum;                // empty where the chunk is on this rank alone
   std::vector<std::size_t> offsets;  // [layer - first_layer], in the values of the sum
-  OnFinal on_final;
 };
 
 VirtualCompute::VirtualCompute(const TrainConfig& train,
@@ -63,9 +61,7 @@ VirtualCompute::VirtualCompute(const TrainConfig& train,
                                Rank self,
                                const VirtualSpeed& speed,
                                std::unique_ptr<WaitTime> time)
-    : train_(train),
-      model_(model),
-      micro_batch_(plan.micro_batch),
+    : micro_batch_(plan.micro_batch),
       cost_(device_costs(model, speed, virtual_job(train), plan.micro_batch)),
       clock_(std::move(time)),
       noise_(static_cast<std::uint64_t>(train.seed) + static_cast<std::uint64_t>(self.value)) {
@@ -80,10 +76,11 @@ VirtualCompute::VirtualCompute(const TrainConfig& train,
     return sum;
   };
   for (const ChunkPlan& planned : plan.chunks) {
-    chunks_.emplace_back();
-    if (!planned.is_on(self)) continue;
     const int first = planned.first_layer;
     const int end = first + planned.layer_count;
+    chunks_.emplace_back();
+    boundary_floats_.push_back(boundary(end - 1));
+    if (!planned.is_on(self)) continue;
     const bool again = planned.recompute;
     auto chunk = std::make_unique<Chunk>();
     chunk->first_layer = first;
@@ -119,7 +116,7 @@ VirtualCompute::VirtualCompute(const TrainConfig& train,
     if (planned.replicas.size() > 1) chunk->sum = make_sum(summed);
     chunks_.back() = std::move(chunk);
   }
-  targets_.resize(targets_count());
+  targets_.resize(static_cast<std::size_t>(micro_batch_ * model.tokens_per_sample));
   for (std::size_t i = 0; i < targets_.size(); ++i) {
     targets_[i] = static_cast<std::int32_t>(static_cast<std::int64_t>(i) % model.vocab);
   }
@@ -130,10 +127,6 @@ VirtualCompute::~VirtualCompute() = default;
 VirtualCompute::Chunk& VirtualCompute::chunk_at(ChunkId chunk) {
   MOTLEY_CHECK(chunks_[chunk.index()] != nullptr, "chunk {} is on another rank", chunk.value);
   return *chunks_[chunk.index()];
-}
-
-const VirtualCompute::Chunk& VirtualCompute::chunk_at(ChunkId chunk) const {
-  return const_cast<VirtualCompute*>(this)->chunk_at(chunk);
 }
 
 bool VirtualCompute::fill_piece() {
@@ -150,7 +143,7 @@ void VirtualCompute::pass(double seconds) {
 
 void VirtualCompute::begin(const BatchPosition& position) {
   position_ = position;
-  vote_ = {};
+  loss_ = {};
   for (const auto& chunk : chunks_) {
     if (chunk != nullptr) chunk->sum.begin();
   }
@@ -165,68 +158,56 @@ std::span<std::int32_t> VirtualCompute::targets_room(MicroId /*micro*/) {
   return targets_;
 }
 
-std::size_t VirtualCompute::input_floats(ChunkId chunk) const {
-  return chunk_at(chunk).input.count();
+std::size_t VirtualCompute::boundary_floats(ChunkId chunk) const {
+  return boundary_floats_[chunk.index()];
 }
 
-std::size_t VirtualCompute::output_floats(ChunkId chunk) const {
-  return chunk_at(chunk).output.size();
-}
-
-std::size_t VirtualCompute::targets_count() const {
-  return static_cast<std::size_t>(micro_batch_ * model_.tokens_per_sample);
-}
-
-std::span<float> VirtualCompute::input_room(ChunkId chunk, MicroId /*micro*/) {
-  return chunk_at(chunk).input.next();
+std::span<float> VirtualCompute::room(const Incoming& incoming) {
+  Chunk& here = chunk_at(incoming.chunk);
+  const bool is_input = incoming.value == BoundaryValue::kInput;
+  return is_input ? here.input.next() : here.output_gradient.next();
 }
 
 // Nobody reads what a neighbour hands over either.
-void VirtualCompute::hand_input(ChunkId /*chunk*/, MicroId /*micro*/, OwnedFloats /*values*/) {}
-
-void VirtualCompute::hand_gradient(ChunkId /*chunk*/, MicroId /*micro*/, OwnedFloats /*values*/) {}
-
-std::span<float> VirtualCompute::gradient_room(ChunkId chunk, MicroId /*micro*/) {
-  return chunk_at(chunk).output_gradient.next();
-}
+void VirtualCompute::hand(const Incoming& /*incoming*/, OwnedFloats /*values*/) {}
 
 OwnedFloats VirtualCompute::forward(ChunkId chunk, MicroId /*micro*/) {
-  const Chunk& here = chunk_at(chunk);
+  Chunk& here = chunk_at(chunk);
   clock_.begin();
   pass(here.forward_s);
   if (chunk.index() + 1 == chunks_.size()) {
-    vote_.tokens += static_cast<std::int64_t>(targets_count());
+    loss_.tokens += static_cast<std::int64_t>(targets_.size());
   }
   return {here.output, nullptr};
 }
 
-OwnedFloats VirtualCompute::backward(ChunkId chunk, MicroId /*micro*/) {
+OwnedFloats VirtualCompute::backward(ChunkId chunk,
+                                     MicroId /*micro*/,
+                                     BackwardPart part,
+                                     const OnFinal& on_final) {
   Chunk& here = chunk_at(chunk);
   clock_.begin();
-  if (here.on_final) {
-    pass(here.recompute ? here.forward_s : 0);
-    pass_weights(here, /*input_part=*/true);
-  } else {
-    pass(here.backward_s);
+  switch (part) {
+    case BackwardPart::kWhole:
+      if (on_final) {
+        pass(here.recompute ? here.forward_s : 0);
+        pass_weights(here, /*input_part=*/true, on_final);
+      } else {
+        pass(here.backward_s);
+      }
+      return {here.input_gradient, nullptr};
+    case BackwardPart::kInput:
+      pass(here.backward_input_s);
+      return {here.input_gradient, nullptr};
+    case BackwardPart::kWeights:
+      if (on_final) {
+        pass_weights(here, /*input_part=*/false, on_final);
+      } else {
+        pass(here.backward_weight_s);
+      }
+      return {};
   }
-  return {here.input_gradient, nullptr};
-}
-
-OwnedFloats VirtualCompute::backward_input(ChunkId chunk, MicroId /*micro*/) {
-  const Chunk& here = chunk_at(chunk);
-  clock_.begin();
-  pass(here.backward_input_s);
-  return {here.input_gradient, nullptr};
-}
-
-void VirtualCompute::backward_weight(ChunkId chunk, MicroId /*micro*/) {
-  Chunk& here = chunk_at(chunk);
-  clock_.begin();
-  if (here.on_final) {
-    pass_weights(here, /*input_part=*/false);
-  } else {
-    pass(here.backward_weight_s);
-  }
+  return {};
 }
 
 double VirtualCompute::layer_backward_s(int layer, bool input_part) const {
@@ -236,22 +217,17 @@ double VirtualCompute::layer_backward_s(int layer, bool input_part) const {
 
 // The last of the step for this chunk: layer by layer, each of which is final when its time is
 // over.
-void VirtualCompute::pass_weights(Chunk& chunk, bool input_part) {
+void VirtualCompute::pass_weights(Chunk& chunk, bool input_part, const OnFinal& on_final) {
   for (int layer = chunk.end_layer; layer-- > chunk.first_layer;) {
     pass(layer_backward_s(layer, input_part));
     const std::size_t offset = chunk.offsets[static_cast<std::size_t>(layer - chunk.first_layer)];
     chunk.sum.fill_down_to(offset, noise_, static_cast<std::uint64_t>(position_.step));
-    chunk.on_final(offset);
+    on_final(offset);
   }
-  chunk.on_final = nullptr;
 }
 
 std::span<float> VirtualCompute::gradients(ChunkId chunk) {
   return chunk_at(chunk).sum.values();
-}
-
-void VirtualCompute::tell_final(ChunkId chunk, OnFinal on_final) {
-  chunk_at(chunk).on_final = std::move(on_final);
 }
 
 std::span<float> VirtualCompute::tied_gradient() {
@@ -265,29 +241,22 @@ void VirtualCompute::end_tied_gradient() {
   }
 }
 
-std::size_t VirtualCompute::vote_bytes_max() const {
-  return motley::vote_bytes_max(static_cast<int>(model_.layers.size()));
-}
-
-std::vector<std::byte> VirtualCompute::vote() {
+std::vector<LayerNorm2> VirtualCompute::layer_norms() const {
+  std::vector<LayerNorm2> norms;
   for (const auto& chunk : chunks_) {
     if (chunk == nullptr || !chunk->counts) continue;
     for (int layer = chunk->first_layer; layer < chunk->end_layer; ++layer) {
-      vote_.layers.push_back({layer, 0});
+      norms.push_back({layer, 0});
     }
   }
-  return encode_vote(vote_);
+  return norms;
 }
 
-Result<void> VirtualCompute::count_votes(const std::vector<std::vector<std::byte>>& votes) {
-  MOTLEY_ASSIGN(tally_,
-                tally_votes(votes, static_cast<int>(model_.layers.size()), position_.training));
-  outcome_ = {.tokens = tally_.tokens};
-  return {};
+std::uint64_t VirtualCompute::copy_hash(const CopyGroup& /*group*/) const {
+  return 0;
 }
 
-bool VirtualCompute::step() {
-  outcome_.lr = learning_rate(train_, position_.step);
+void VirtualCompute::update(const StepFactors& /*factors*/, float /*gradient_scale*/) {
   clock_.begin();
   double seconds = 0;
   for (const auto& chunk : chunks_) {
@@ -295,11 +264,8 @@ bool VirtualCompute::step() {
     seconds += cost_.optimizer_s(kSlot, chunk->first_layer, chunk->end_layer);
   }
   pass(seconds);
-  ++progress_.optimizer_updates;
-  progress_.step = position_.step;
-  progress_.samples += static_cast<std::uint64_t>(train_.global_batch);
-  progress_.tokens += static_cast<std::uint64_t>(tally_.tokens);
-  return true;
 }
+
+void VirtualCompute::clear_gradients() {}
 
 }  // namespace motley

@@ -4,7 +4,7 @@
 // Each action waits the time that partitioner/cost/virtual_profile.h gives it
 // (rehearsal/device_clock.h says how well). All else is real: activations and gradients have their
 // true sizes and go through the real codecs and sums, which find noise in them; gradients become
-// final layer by layer while the last backward is under way; ranks vote and count steps.
+// final layer by layer while the last backward is under way.
 // Parameters, optimizer state and what layers keep for backward do not exist, and gradients only
 // where ranks sum them. The loss is 0.
 #pragma once
@@ -20,19 +20,22 @@
 #include "models/spec/model_spec.h"
 #include "partitioner/cost/cost_model.h"
 #include "partitioner/cost/virtual_profile.h"
+#include "pipeline/execute/stage_compute.h"
+#include "pipeline/execute/stage_gradients.h"
 #include "plan/plan.h"
 #include "rehearsal/device_clock.h"
 #include "rehearsal/noise.h"
 #include "rehearsal/virtual_values.h"
-#include "training/trained_stage.h"
-#include "training/vote.h"
+#include "training/optimizer/optimizer.h"
+#include "training/step_outcome.h"
+#include "training/stepped_state.h"
 
 namespace motley {
 
 // What a training job means to a virtual device.
 [[nodiscard]] VirtualJob virtual_job(const TrainConfig& train);
 
-class VirtualCompute final : public TrainedStage {
+class VirtualCompute final : public StageCompute, public StageGradients, public SteppedState {
  public:
   // Of rank `self` of the plan, which is one of the model.
   VirtualCompute(const TrainConfig& train,
@@ -46,43 +49,39 @@ class VirtualCompute final : public TrainedStage {
   void begin(const BatchPosition& position) override;
   std::span<const std::int32_t> load(MicroId micro) override;
   std::span<std::int32_t> targets_room(MicroId micro) override;
-  std::size_t input_floats(ChunkId chunk) const override;
-  std::size_t output_floats(ChunkId chunk) const override;
-  std::size_t targets_count() const override;
-  std::span<float> input_room(ChunkId chunk, MicroId micro) override;
-  void hand_input(ChunkId chunk, MicroId micro, OwnedFloats values) override;
+  std::size_t boundary_floats(ChunkId chunk) const override;
+  std::span<float> room(const Incoming& incoming) override;
+  void hand(const Incoming& incoming, OwnedFloats values) override;
   OwnedFloats forward(ChunkId chunk, MicroId micro) override;
-  std::span<float> gradient_room(ChunkId chunk, MicroId micro) override;
-  void hand_gradient(ChunkId chunk, MicroId micro, OwnedFloats values) override;
-  OwnedFloats backward(ChunkId chunk, MicroId micro) override;
-  OwnedFloats backward_input(ChunkId chunk, MicroId micro) override;
-  void backward_weight(ChunkId chunk, MicroId micro) override;
+  OwnedFloats backward(ChunkId chunk,
+                       MicroId micro,
+                       BackwardPart part,
+                       const OnFinal& on_final) override;
+
   std::span<float> gradients(ChunkId chunk) override;
-  void tell_final(ChunkId chunk, OnFinal on_final) override;
   std::span<float> tied_gradient() override;
   void end_tied_gradient() override;
-  std::size_t vote_bytes_max() const override;
-  std::vector<std::byte> vote() override;
-  Result<void> count_votes(const std::vector<std::vector<std::byte>>& votes) override;
-  bool step() override;
 
-  const StepOutcome& outcome() const override { return outcome_; }
+  // Norms of 0 of what a real device would hold, and parameters that are always equal.
+  [[nodiscard]] std::vector<LayerNorm2> layer_norms() const override;
+  [[nodiscard]] std::uint64_t copy_hash(const CopyGroup& group) const override;
+  // Waits.
+  void update(const StepFactors& factors, float gradient_scale) override;
+  void clear_gradients() override;
 
-  const CheckpointState& progress() const override { return progress_; }
+  // Of the batch so far; stays where it is.
+  [[nodiscard]] const BatchLoss& loss() const { return loss_; }
 
  private:
   struct Chunk;
 
   [[nodiscard]] Chunk& chunk_at(ChunkId chunk);
-  [[nodiscard]] const Chunk& chunk_at(ChunkId chunk) const;
   void pass(double seconds);
   // Of one layer: both parts of its backward, or the weight part alone.
   [[nodiscard]] double layer_backward_s(int layer, bool input_part) const;
-  void pass_weights(Chunk& chunk, bool input_part);
+  void pass_weights(Chunk& chunk, bool input_part, const OnFinal& on_final);
   bool fill_piece();
 
-  const TrainConfig train_;
-  const ModelSpec model_;
   const int micro_batch_;
   const CostModel cost_;  // of one slot: this device
   DeviceClock clock_;
@@ -90,11 +89,9 @@ class VirtualCompute final : public TrainedStage {
   std::vector<std::unique_ptr<Chunk>> chunks_;  // [ChunkId]; null where another rank holds it
   std::unique_ptr<SummedGradient> tied_;        // where other ranks have a use too
   std::vector<std::int32_t> targets_;
-  Vote vote_;
-  Tally tally_;
+  std::vector<std::size_t> boundary_floats_;  // [ChunkId], between it and the next
   BatchPosition position_;
-  StepOutcome outcome_;
-  CheckpointState progress_;
+  BatchLoss loss_;
 };
 
 }  // namespace motley

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "base/hash.h"
 #include "models/spec/initialize.h"
 
 namespace motley {
@@ -16,20 +17,27 @@ std::string residual_name(int rank, const std::string& parameter) {
 
 }  // namespace
 
-StageState::StageState(std::vector<HeldParameter> held, std::unique_ptr<const Optimizer> optimizer)
-    : optimizer_(std::move(optimizer)), moment_names_(optimizer_->moment_names()) {
-  for (HeldParameter& parameter : held) {
-    Entry entry{std::move(parameter), {}, std::nullopt};
-    if (entry.held.spec.tied_use) {
-      for (std::size_t i = 0; i < entries_.size(); ++i) {
-        if (entries_[i].held.spec.name == entry.held.spec.name) entry.owner = i;
+StageState::StageState(const std::vector<HeldChunk>& held,
+                       std::unique_ptr<const Optimizer> optimizer,
+                       std::string tied_parameter)
+    : optimizer_(std::move(optimizer)),
+      moment_names_(optimizer_->moment_names()),
+      tied_parameter_(std::move(tied_parameter)) {
+  for (const HeldChunk& chunk : held) {
+    summed_gradients_[chunk.chunk] = chunk.summed_gradients;
+    for (const HeldParameter& parameter : chunk.parameters) {
+      Entry entry{chunk.chunk, parameter, {}, std::nullopt};
+      if (parameter.spec.tied_use) {
+        for (std::size_t i = 0; i < entries_.size(); ++i) {
+          if (entries_[i].held.spec.name == parameter.spec.name) entry.owner = i;
+        }
       }
+      if (!entry.owner.has_value()) {
+        entry.moments.assign(moment_names_.size(),
+                             std::vector<float>(parameter.values.size(), 0.0F));
+      }
+      entries_.push_back(std::move(entry));
     }
-    if (!entry.owner.has_value()) {
-      entry.moments.assign(moment_names_.size(),
-                           std::vector<float>(entry.held.values.size(), 0.0F));
-    }
-    entries_.push_back(std::move(entry));
   }
 }
 
@@ -87,15 +95,25 @@ Result<void> StageState::load_residuals(const CheckpointReader& reader, int rank
   return {};
 }
 
-std::span<float> StageState::tied_gradient(const std::string& parameter) {
-  const auto entry = std::ranges::find_if(entries_, [&](const Entry& each) {
-    return each.held.spec.name == parameter && !each.owner.has_value();
-  });
-  MOTLEY_CHECK(entry != entries_.end(), "no use of {} is on this rank", parameter);
-  return entry->held.gradients;
+std::span<float> StageState::gradients(ChunkId chunk) {
+  const auto summed = summed_gradients_.find(chunk);
+  MOTLEY_CHECK(summed != summed_gradients_.end(), "chunk {} is on another rank", chunk.value);
+  return summed->second;
 }
 
-void StageState::sum_tied_gradients() {
+const StageState::Entry& StageState::tied_entry() const {
+  const auto entry = std::ranges::find_if(entries_, [&](const Entry& each) {
+    return each.held.spec.name == tied_parameter_ && !each.owner.has_value();
+  });
+  MOTLEY_CHECK(entry != entries_.end(), "no use of '{}' is on this rank", tied_parameter_);
+  return *entry;
+}
+
+std::span<float> StageState::tied_gradient() {
+  return tied_entry().held.gradients;
+}
+
+void StageState::end_tied_gradient() {
   const auto add = [](std::span<const float> from, std::span<float> to) {
     std::ranges::transform(to, from, to.begin(), std::plus<>{});
   };
@@ -116,7 +134,18 @@ std::vector<LayerNorm2> StageState::layer_norms() const {
   return norms;
 }
 
-void StageState::update(double lr, float gradient_scale, std::int64_t update_number) {
+std::uint64_t StageState::copy_hash(const CopyGroup& group) const {
+  if (!group.chunk) return hash64(std::as_bytes(tied_entry().held.values));
+  MOTLEY_CHECK(summed_gradients_.contains(*group.chunk), "chunk {} is on another rank",
+               group.chunk->value);
+  std::vector<std::uint64_t> hashes;
+  for (const Entry& entry : entries_) {
+    if (entry.chunk == *group.chunk) hashes.push_back(hash64(std::as_bytes(entry.held.values)));
+  }
+  return hash64(std::as_bytes(std::span(hashes)));
+}
+
+void StageState::update(const StepFactors& factors, float gradient_scale) {
   for (Entry& entry : entries_) {
     if (entry.owner) {
       std::ranges::copy(entries_[*entry.owner].held.values, entry.held.values.begin());
@@ -124,7 +153,7 @@ void StageState::update(double lr, float gradient_scale, std::int64_t update_num
     }
     std::vector<std::span<float>> moments(entry.moments.begin(), entry.moments.end());
     optimizer_->update(entry.held.values, entry.held.gradients, moments,
-                       {lr, gradient_scale, update_number, entry.held.spec.decayed});
+                       {factors, gradient_scale, entry.held.spec.decayed});
   }
 }
 

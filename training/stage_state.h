@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -17,7 +18,9 @@
 #include "base/work_counter.h"
 #include "checkpoint/checkpoint.h"
 #include "models/spec/model_spec.h"
-#include "training/optimizer.h"
+#include "pipeline/execute/stage_gradients.h"
+#include "training/optimizer/optimizer.h"
+#include "training/stepped_state.h"
 #include "training/vote.h"
 
 namespace motley {
@@ -32,10 +35,19 @@ struct HeldParameter {
   std::span<float> gradients;
 };
 
-class StageState {
+struct HeldChunk {
+  ChunkId chunk;
+  std::span<float> summed_gradients;  // as StageGradients::gradients()
+  std::vector<HeldParameter> parameters;
+};
+
+class StageState final : public StageGradients, public SteppedState {
  public:
-  // `held`: in the order of the layers; the spans must outlive the state.
-  StageState(std::vector<HeldParameter> held, std::unique_ptr<const Optimizer> optimizer);
+  // `held`: in the order of the layers; the spans must outlive the state. `tied_parameter`: the
+  // model's, "" = none.
+  StageState(const std::vector<HeldChunk>& held,
+             std::unique_ptr<const Optimizer> optimizer,
+             std::string tied_parameter);
 
   // Of the values that this rank holds, and of these with their moments.
   [[nodiscard]] std::uint64_t value_bytes() const;
@@ -50,18 +62,18 @@ class StageState {
   // Adds what the sums of `rank_count` ranks still owed to the gradients of first copies.
   [[nodiscard]] Result<void> load_residuals(const CheckpointReader& reader, int rank_count);
 
-  // The gradient of the tied parameter where it is updated: at its owner, or at its use on a rank
-  // without the owner.
-  [[nodiscard]] std::span<float> tied_gradient(const std::string& parameter);
+  std::span<float> gradients(ChunkId chunk) override;
+  // Where it is updated: at its owner, or at its use on a rank without the owner.
+  std::span<float> tied_gradient() override;
+  // Makes the gradient of a tied parameter the sum of its uses that are here.
+  void end_tied_gradient() override;
 
-  // Makes the gradient of a tied parameter the sum of its uses that are here. Called once a step,
-  // after the last backward.
-  void sum_tied_gradients();
-  // Squared norms of first copies, by layer; a tied parameter counts once, at its owner.
-  [[nodiscard]] std::vector<LayerNorm2> layer_norms() const;
-  // Updates every parameter.
-  void update(double lr, float gradient_scale, std::int64_t update_number);
-  void clear_gradients();
+  // Of first copies; a tied parameter counts once, at its owner.
+  [[nodiscard]] std::vector<LayerNorm2> layer_norms() const override;
+  // REQUIRES: this rank is in the group.
+  [[nodiscard]] std::uint64_t copy_hash(const CopyGroup& group) const override;
+  void update(const StepFactors& factors, float gradient_scale) override;
+  void clear_gradients() override;
 
   // What this rank saves: first copies of what it owns. The views are valid until the next update.
   [[nodiscard]] std::vector<TensorView> parameter_views() const;
@@ -71,14 +83,20 @@ class StageState {
 
  private:
   struct Entry {
+    ChunkId chunk;
     HeldParameter held;
     std::vector<std::vector<float>> moments;  // [moment]; empty for a use tied to `owner`
     std::optional<std::size_t> owner;         // a tied use whose owner is on this rank
   };
 
+  // Where the tied parameter is updated. REQUIRES: a use of it is here.
+  [[nodiscard]] const Entry& tied_entry() const;
+
   std::vector<Entry> entries_;
+  std::map<ChunkId, std::span<float>> summed_gradients_;
   std::unique_ptr<const Optimizer> optimizer_;
   std::vector<std::string> moment_names_;
+  std::string tied_parameter_;
 };
 
 }  // namespace motley

@@ -1,16 +1,14 @@
 #include "training/stage_trainer.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <cmath>
+#include <string>
+#include <utility>
 
 #include <ATen/ATen.h>
 
 #include "base/check.h"
 #include "models/layers/chain.h"
 #include "partitioner/search/planner.h"
-#include "training/lr_schedule.h"
 
 namespace motley {
 namespace {
@@ -21,13 +19,21 @@ std::span<float> floats_of(const at::Tensor& tensor) {
   return {tensor.data_ptr<float>(), static_cast<std::size_t>(tensor.numel())};
 }
 
-OwnedFloats owned_floats(const at::Tensor& tensor) {
-  return {floats_of(tensor), std::make_shared<const at::Tensor>(tensor)};
+// Of an undefined tensor none.
+OwnedFloats owned_floats(at::Tensor tensor) {
+  if (!tensor.defined()) return {};
+  const std::span<float> floats = floats_of(tensor);
+  return {floats, std::make_shared<const at::Tensor>(std::move(tensor))};
 }
 
-// REQUIRES: from owned_floats().
-at::Tensor owned_tensor(const OwnedFloats& floats) {
-  return *static_cast<const at::Tensor*>(floats.owner.get());
+// A tensor of the same memory, which keeps the owner.
+at::Tensor tensor_over(OwnedFloats floats, const std::vector<std::int64_t>& sizes) {
+  MOTLEY_CHECK(static_cast<std::int64_t>(floats.values.size()) == c10::multiply_integers(sizes),
+               "{} floats cross a boundary of {}", floats.values.size(),
+               c10::multiply_integers(sizes));
+  float* const first = floats.values.data();
+  return at::from_blob(
+      first, sizes, [owner = std::move(floats.owner)](void* /*first*/) {}, at::kFloat);
 }
 
 at::Tensor to_indices(std::span<const std::int32_t> tokens, std::int64_t samples) {
@@ -46,10 +52,11 @@ struct StageTrainer::Chunk {
   // tied parameter's, which stands first or last.
   std::size_t own_first = 0;
   std::size_t own_count = 0;
-  std::vector<std::int64_t> input_sizes;   // [samples, tokens, floats]; empty for chunk 0
-  std::vector<std::int64_t> output_sizes;  // empty for the last chunk
   std::map<MicroId, at::Tensor> inputs;
   std::map<MicroId, at::Tensor> output_gradients;
+
+  explicit Chunk(LayerChain layers)
+      : chain(std::move(layers)), own_count(chain.gradients().size()) {}
 
   void leave_out(std::span<const float> tied) {
     const std::span<const float> all = chain.gradients();
@@ -64,93 +71,53 @@ struct StageTrainer::Chunk {
     own_count = is_first ? own_end - end : begin - own_first;
   }
 
+  std::map<MicroId, at::Tensor>& waiting(BoundaryValue value) {
+    return value == BoundaryValue::kInput ? inputs : output_gradients;
+  }
+
+  at::Tensor take_input(MicroId micro) { return std::move(inputs.extract(micro).mapped()); }
+
   at::Tensor take_output_gradient(MicroId micro) {
     return std::move(output_gradients.extract(micro).mapped());
   }
-
-  [[nodiscard]] OwnedFloats gradient_to_return(const at::Tensor& gradient) const {
-    if (chain.begins_with_tokens()) return {};
-    return owned_floats(gradient);
-  }
 };
 
-StageTrainer::StageTrainer(const Job& job, const ModelSpec& model)
-    : config_(job.config),
-      model_(model),
-      micro_batch_(job.plan.micro_batch),
-      chunk_count_(job.plan.chunk_count()) {
-  const auto boundary = [&](int layer) {
-    const std::int64_t floats =
-        model.layers[static_cast<std::size_t>(layer)].output_floats_per_sample;
-    return std::vector<std::int64_t>{micro_batch_, model.tokens_per_sample,
-                                     floats / model.tokens_per_sample};
-  };
+StageTrainer::StageTrainer(const Config& config,
+                           const Plan& plan,
+                           Rank self,
+                           const ModelSpec& model)
+    : config_(config), model_(model), plans_(plan.chunks), micro_batch_(plan.micro_batch) {
   const std::string shared =
-      tied_across_ranks(model, job.plan) ? model.tied_pair()->parameter : std::string();
-  std::vector<HeldParameter> held;
-  for (const ChunkPlan& plan : job.plan.chunks) {
+      tied_across_ranks(model, plan) ? model.tied_pair()->parameter : std::string();
+  for (ChunkId id{0}; id.value < plan.chunk_count(); ++id.value) {
+    const ChunkPlan& planned = plans_[id.index()];
     chunks_.emplace_back();
-    if (!plan.is_on(job.rank)) continue;
-    const int last = plan.first_layer + plan.layer_count;
-    auto chunk = std::make_unique<Chunk>(
-        Chunk{LayerChain(config_.model, model, plan.first_layer, last, plan.recompute),
-              0,
-              0,
-              {},
-              {},
-              {},
-              {}});
-    if (plan.first_layer > 0) chunk->input_sizes = boundary(plan.first_layer - 1);
-    if (!chunk->chain.ends_in_loss()) chunk->output_sizes = boundary(last - 1);
-    chunk->own_count = chunk->chain.gradients().size();
+    if (!planned.is_on(self)) continue;
+    auto chunk = std::make_unique<Chunk>(LayerChain(config_.model, model, planned.first_layer,
+                                                    planned.first_layer + planned.layer_count,
+                                                    planned.recompute));
+    HeldChunk held{id, {}, {}};
     for (const LayerChain::Parameter& parameter : chunk->chain.parameters()) {
       if (parameter.spec.name == shared) chunk->leave_out(parameter.gradients);
-      held.push_back({parameter.layer, plan.replicas.front().rank == job.rank, parameter.spec,
-                      parameter.values, parameter.gradients});
+      held.parameters.push_back({parameter.layer, planned.replicas.front().rank == self,
+                                 parameter.spec, parameter.values, parameter.gradients});
     }
+    held.summed_gradients = chunk->chain.gradients().subspan(chunk->own_first, chunk->own_count);
+    held_.push_back(std::move(held));
     chunks_.back() = std::move(chunk);
   }
-  state_ = std::make_unique<StageState>(std::move(held), make_optimizer(config_.train));
 }
 
 StageTrainer::~StageTrainer() = default;
 
-Result<std::unique_ptr<StageTrainer>> StageTrainer::make(const Job& job,
-                                                         const ModelSpec& model,
-                                                         WorkCounter& work) {
-  std::unique_ptr<StageTrainer> trainer(new StageTrainer(job, model));
+Result<std::unique_ptr<StageTrainer>> StageTrainer::make(
+    const Config& config, const Plan& plan, Rank self, const ModelSpec& model, WorkCounter& work) {
+  std::unique_ptr<StageTrainer> trainer(new StageTrainer(config, plan, self, model));
   if (trainer->chunks_.front() != nullptr) {
     MOTLEY_ASSIGN(trainer->source_,
-                  open_source(job.config.data, job.config.model, job.config.train.seed, &work));
+                  open_source(config.data, config.model, config.train.seed, &work));
   }
-  MOTLEY_TRY(trainer->fill_parameters(job, work));
   return trainer;
-}
-
-Result<void> StageTrainer::fill_parameters(const Job& job, WorkCounter& work) {
-  if (!job.resume_from.empty()) {
-    const WorkCounter::Task loading(work, "loading parameters and moments", state_->saved_bytes());
-    MOTLEY_ASSIGN(const CheckpointReader reader, CheckpointReader::open(job.resume_from, &work));
-    const Manifest* manifest = reader.manifest();
-    if (manifest == nullptr || manifest->state.model_hash != model_.hash()) {
-      return Error{ErrorCode::kConfig, fmt::format("{} is not of this model", job.resume_from), "",
-                   "resume with the configuration that the run was started with"};
-    }
-    progress_ = manifest->state;
-    MOTLEY_TRY(state_->load_values(reader));
-    MOTLEY_TRY(state_->load_moments(reader));
-    // No more ranks than files have written it.
-    return state_->load_residuals(reader, static_cast<int>(manifest->files.size()));
-  }
-  if (!config_.model.init_from.empty()) {
-    const WorkCounter::Task loading(work, "loading parameters", state_->value_bytes());
-    MOTLEY_ASSIGN(const CheckpointReader reader,
-                  CheckpointReader::open(config_.model.init_from, &work));
-    return state_->load_values(reader);
-  }
-  const WorkCounter::Task starting(work, "computing initial values", state_->value_bytes());
-  state_->initialize(config_.train.seed, work);
-  return {};
 }
 
 StageTrainer::Chunk& StageTrainer::chunk_at(ChunkId chunk) {
@@ -158,12 +125,8 @@ StageTrainer::Chunk& StageTrainer::chunk_at(ChunkId chunk) {
   return *chunks_[chunk.index()];
 }
 
-const StageTrainer::Chunk& StageTrainer::chunk_at(ChunkId chunk) const {
-  return const_cast<StageTrainer*>(this)->chunk_at(chunk);
-}
-
 bool StageTrainer::is_last(ChunkId chunk) const {
-  return chunk.value == chunk_count_ - 1;
+  return chunk.index() + 1 == chunks_.size();
 }
 
 MicroContext StageTrainer::context(MicroId micro) const {
@@ -172,7 +135,7 @@ MicroContext StageTrainer::context(MicroId micro) const {
 
 void StageTrainer::begin(const BatchPosition& position) {
   position_ = position;
-  vote_ = {};
+  loss_ = {};
   targets_.clear();
   for (const auto& chunk : chunks_) {
     if (chunk != nullptr) chunk->chain.drop_saved();
@@ -208,121 +171,74 @@ std::size_t StageTrainer::targets_count() const {
   return static_cast<std::size_t>(micro_batch_) * static_cast<std::size_t>(config_.model.context);
 }
 
-std::size_t StageTrainer::input_floats(ChunkId chunk) const {
-  return static_cast<std::size_t>(c10::multiply_integers(chunk_at(chunk).input_sizes));
+std::vector<std::int64_t> StageTrainer::boundary_sizes(ChunkId chunk) const {
+  const ChunkPlan& planned = plans_[chunk.index()];
+  const auto last = static_cast<std::size_t>(planned.first_layer + planned.layer_count - 1);
+  return {micro_batch_, model_.tokens_per_sample,
+          model_.layers[last].output_floats_per_sample / model_.tokens_per_sample};
 }
 
-std::size_t StageTrainer::output_floats(ChunkId chunk) const {
-  return static_cast<std::size_t>(c10::multiply_integers(chunk_at(chunk).output_sizes));
+std::vector<std::int64_t> StageTrainer::sizes_of(const Incoming& incoming) const {
+  const bool is_input = incoming.value == BoundaryValue::kInput;
+  return boundary_sizes(is_input ? ChunkId{incoming.chunk.value - 1} : incoming.chunk);
 }
 
-std::span<float> StageTrainer::input_room(ChunkId chunk, MicroId micro) {
-  Chunk& here = chunk_at(chunk);
-  return floats_of(here.inputs[micro] = at::empty(here.input_sizes));
+std::size_t StageTrainer::boundary_floats(ChunkId chunk) const {
+  return static_cast<std::size_t>(c10::multiply_integers(boundary_sizes(chunk)));
 }
 
-void StageTrainer::hand_input(ChunkId chunk, MicroId micro, OwnedFloats values) {
-  chunk_at(chunk).inputs[micro] = owned_tensor(values);
+std::span<float> StageTrainer::room(const Incoming& incoming) {
+  at::Tensor& place = chunk_at(incoming.chunk).waiting(incoming.value)[incoming.micro];
+  place = at::empty(sizes_of(incoming));
+  return floats_of(place);
 }
 
-std::span<float> StageTrainer::gradient_room(ChunkId chunk, MicroId micro) {
-  Chunk& here = chunk_at(chunk);
-  return floats_of(here.output_gradients[micro] = at::empty(here.output_sizes));
-}
-
-void StageTrainer::hand_gradient(ChunkId chunk, MicroId micro, OwnedFloats values) {
-  chunk_at(chunk).output_gradients[micro] = owned_tensor(values);
+void StageTrainer::hand(const Incoming& incoming, OwnedFloats values) {
+  chunk_at(incoming.chunk).waiting(incoming.value)[incoming.micro] =
+      tensor_over(std::move(values), sizes_of(incoming));
 }
 
 OwnedFloats StageTrainer::forward(ChunkId chunk, MicroId micro) {
   Chunk& here = chunk_at(chunk);
   if (is_last(chunk)) {
-    add_loss(here, micro, context(micro));
+    add_loss(here, micro);
     return {};
   }
-  return owned_floats(
-      here.chain.forward(std::move(here.inputs.extract(micro).mapped()), context(micro)));
+  return owned_floats(here.chain.forward(here.take_input(micro), context(micro)));
 }
 
-void StageTrainer::add_loss(Chunk& chunk, MicroId micro, const MicroContext& context) {
+void StageTrainer::add_loss(Chunk& chunk, MicroId micro) {
   const at::Tensor targets = to_indices(targets_.extract(micro).mapped(), micro_batch_);
   const LossLayer::Outcome outcome =
-      chunk.chain.forward_loss(std::move(chunk.inputs.extract(micro).mapped()), targets, context);
-  vote_.loss_sum += outcome.loss_sum;
-  vote_.tokens += outcome.tokens;
+      chunk.chain.forward_loss(chunk.take_input(micro), targets, context(micro));
+  loss_.sum += outcome.loss_sum;
+  loss_.tokens += outcome.tokens;
 }
 
-OwnedFloats StageTrainer::backward(ChunkId chunk, MicroId micro) {
+OwnedFloats StageTrainer::backward(ChunkId chunk,
+                                   MicroId micro,
+                                   BackwardPart part,
+                                   const OnFinal& on_final) {
   Chunk& here = chunk_at(chunk);
-  return here.gradient_to_return(
-      is_last(chunk) ? here.chain.backward_loss(context(micro))
-                     : here.chain.backward(here.take_output_gradient(micro), context(micro)));
-}
-
-OwnedFloats StageTrainer::backward_input(ChunkId chunk, MicroId micro) {
-  Chunk& here = chunk_at(chunk);
-  return here.gradient_to_return(
-      is_last(chunk) ? here.chain.backward_loss_input(context(micro))
-                     : here.chain.backward_input(here.take_output_gradient(micro), context(micro)));
-}
-
-void StageTrainer::backward_weight(ChunkId chunk, MicroId micro) {
-  chunk_at(chunk).chain.backward_weight(micro.value);
-}
-
-std::span<float> StageTrainer::gradients(ChunkId chunk) {
-  const Chunk& here = chunk_at(chunk);
-  return chunk_at(chunk).chain.gradients().subspan(here.own_first, here.own_count);
-}
-
-void StageTrainer::tell_final(ChunkId chunk, OnFinal on_final) {
-  Chunk& here = chunk_at(chunk);
-  here.chain.tell_final([skipped = here.own_first, on_final = std::move(on_final)](
-                            std::size_t first) { on_final(std::max(first, skipped) - skipped); });
-}
-
-std::span<float> StageTrainer::tied_gradient() {
-  return state_->tied_gradient(model_.tied_pair()->parameter);
-}
-
-void StageTrainer::end_tied_gradient() {
-  state_->sum_tied_gradients();
-}
-
-std::size_t StageTrainer::vote_bytes_max() const {
-  return motley::vote_bytes_max(static_cast<int>(model_.layers.size()));
-}
-
-std::vector<std::byte> StageTrainer::vote() {
-  if (position_.training) {
-    vote_.layers = state_->layer_norms();
+  if (on_final) {
+    here.chain.tell_final([skipped = here.own_first, on_final](std::size_t first) {
+      on_final(std::max(first, skipped) - skipped);
+    });
   }
-  return encode_vote(vote_);
-}
-
-Result<void> StageTrainer::count_votes(const std::vector<std::vector<std::byte>>& votes) {
-  MOTLEY_ASSIGN(tally_,
-                tally_votes(votes, static_cast<int>(model_.layers.size()), position_.training));
-  const auto tokens = static_cast<double>(tally_.tokens);
-  outcome_ = {tally_.loss_sum / tokens, tally_.tokens, std::sqrt(tally_.squared_norm) / tokens, 0.0,
-              !tally_.finite};
+  switch (part) {
+    case BackwardPart::kWhole:
+      return owned_floats(
+          is_last(chunk) ? here.chain.backward_loss(context(micro))
+                         : here.chain.backward(here.take_output_gradient(micro), context(micro)));
+    case BackwardPart::kInput:
+      return owned_floats(is_last(chunk) ? here.chain.backward_loss_input(context(micro))
+                                         : here.chain.backward_input(
+                                               here.take_output_gradient(micro), context(micro)));
+    case BackwardPart::kWeights:
+      here.chain.backward_weight(micro.value);
+      return {};
+  }
   return {};
-}
-
-bool StageTrainer::step() {
-  outcome_.lr = learning_rate(config_.train, position_.step);
-  if (tally_.finite) {
-    double scale = 1.0 / static_cast<double>(tally_.tokens);
-    const double clip = config_.train.clip;
-    if (clip > 0 && outcome_.grad_norm > clip) scale *= clip / outcome_.grad_norm;
-    ++progress_.optimizer_updates;
-    state_->update(outcome_.lr, static_cast<float>(scale), progress_.optimizer_updates);
-  }
-  state_->clear_gradients();
-  progress_.step = position_.step;
-  progress_.samples += static_cast<std::uint64_t>(config_.train.global_batch);
-  progress_.tokens += static_cast<std::uint64_t>(tally_.tokens);
-  return tally_.finite;
 }
 
 }  // namespace motley

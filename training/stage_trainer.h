@@ -1,66 +1,51 @@
-// StageTrainer: what a rank computes, with torch layers: the worker's StageCompute.
+// StageTrainer: what a rank computes, with torch layers: the worker's StageCompute. Where its
+// parameters come from and what becomes of them is StageState's, over memory that lies here.
 #pragma once
 
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <optional>
 #include <span>
 #include <vector>
 
-#include <ATen/core/Tensor.h>
-
 #include "base/result.h"
+#include "base/work_counter.h"
 #include "data/source.h"
+#include "job/config.h"
 #include "models/layers/layer.h"
 #include "models/spec/model_spec.h"
-#include "protocol/protocol.h"
+#include "pipeline/execute/stage_compute.h"
+#include "plan/plan.h"
 #include "training/stage_state.h"
-#include "training/trained_stage.h"
-#include "training/vote.h"
+#include "training/step_outcome.h"
 
 namespace motley {
 
-class StageTrainer : public TrainedStage {
+class StageTrainer final : public StageCompute {
  public:
-  // Opens the data (on the rank of chunk 0), builds the chunks of this rank and fills their
-  // parameters: from job.resume_from, else from model.init_from, else by seed. `work` counts the
-  // bytes of them.
-  [[nodiscard]] static Result<std::unique_ptr<StageTrainer>> make(const Job& job,
-                                                                  const ModelSpec& model,
-                                                                  WorkCounter& work);
+  // Opens the data (on the rank of chunk 0) and builds the chunks of rank `self`, with parameters
+  // that are 0. `work` counts the bytes of the data. REQUIRES: the plan is one of the model.
+  [[nodiscard]] static Result<std::unique_ptr<StageTrainer>> make(
+      const Config& config, const Plan& plan, Rank self, const ModelSpec& model, WorkCounter& work);
   ~StageTrainer() override;
 
   void begin(const BatchPosition& position) override;
   std::span<const std::int32_t> load(MicroId micro) override;
   std::span<std::int32_t> targets_room(MicroId micro) override;
-  std::size_t input_floats(ChunkId chunk) const override;
-  std::size_t output_floats(ChunkId chunk) const override;
-  std::size_t targets_count() const override;
-  std::span<float> input_room(ChunkId chunk, MicroId micro) override;
-  void hand_input(ChunkId chunk, MicroId micro, OwnedFloats values) override;
+  std::size_t boundary_floats(ChunkId chunk) const override;
+  std::span<float> room(const Incoming& incoming) override;
+  void hand(const Incoming& incoming, OwnedFloats values) override;
   OwnedFloats forward(ChunkId chunk, MicroId micro) override;
-  std::span<float> gradient_room(ChunkId chunk, MicroId micro) override;
-  void hand_gradient(ChunkId chunk, MicroId micro, OwnedFloats values) override;
-  OwnedFloats backward(ChunkId chunk, MicroId micro) override;
-  OwnedFloats backward_input(ChunkId chunk, MicroId micro) override;
-  void backward_weight(ChunkId chunk, MicroId micro) override;
-  std::span<float> gradients(ChunkId chunk) override;
-  void tell_final(ChunkId chunk, OnFinal on_final) override;
-  std::span<float> tied_gradient() override;
-  void end_tied_gradient() override;
-  std::size_t vote_bytes_max() const override;
-  std::vector<std::byte> vote() override;
-  Result<void> count_votes(const std::vector<std::vector<std::byte>>& votes) override;
-  bool step() override;
+  OwnedFloats backward(ChunkId chunk,
+                       MicroId micro,
+                       BackwardPart part,
+                       const OnFinal& on_final) override;
 
-  const StepOutcome& outcome() const override { return outcome_; }
+  // Views into the chunks' memory, in their order.
+  [[nodiscard]] const std::vector<HeldChunk>& held() const { return held_; }
 
-  const CheckpointState& progress() const override { return progress_; }
-
-  [[nodiscard]] const StageState& state() const { return *state_; }
-
-  void clear_gradients() { state_->clear_gradients(); }
+  // Of the batch so far; stays where it is.
+  [[nodiscard]] const BatchLoss& loss() const { return loss_; }
 
   // nullptr on ranks without the data.
   [[nodiscard]] const Source* source() const { return source_.get(); }
@@ -68,29 +53,27 @@ class StageTrainer : public TrainedStage {
  private:
   struct Chunk;
 
-  StageTrainer(const Job& job, const ModelSpec& model);
+  StageTrainer(const Config& config, const Plan& plan, Rank self, const ModelSpec& model);
 
-  Result<void> fill_parameters(const Job& job, WorkCounter& work);
   [[nodiscard]] Chunk& chunk_at(ChunkId chunk);
-  [[nodiscard]] const Chunk& chunk_at(ChunkId chunk) const;
   [[nodiscard]] bool is_last(ChunkId chunk) const;
   [[nodiscard]] MicroContext context(MicroId micro) const;
-  void add_loss(Chunk& chunk, MicroId micro, const MicroContext& context);
+  [[nodiscard]] std::size_t targets_count() const;
+  // [samples, tokens, floats] of what crosses from `chunk` to the next one.
+  [[nodiscard]] std::vector<std::int64_t> boundary_sizes(ChunkId chunk) const;
+  [[nodiscard]] std::vector<std::int64_t> sizes_of(const Incoming& incoming) const;
+  void add_loss(Chunk& chunk, MicroId micro);
 
   const Config config_;
   const ModelSpec model_;
+  const std::vector<ChunkPlan> plans_;  // [ChunkId]
   const int micro_batch_;
-  const int chunk_count_;
   std::unique_ptr<const Source> source_;
   std::vector<std::unique_ptr<Chunk>> chunks_;  // [ChunkId]; null where another rank holds it
-  std::unique_ptr<StageState> state_;
-
+  std::vector<HeldChunk> held_;
+  std::map<MicroId, std::vector<std::int32_t>> targets_;
   BatchPosition position_;
-  std::map<MicroId, std::vector<std::int32_t>> targets_;  // until the last chunk's forward
-  Vote vote_;                                             // loss and tokens so far in this batch
-  Tally tally_;
-  StepOutcome outcome_;
-  CheckpointState progress_;
+  BatchLoss loss_;
 };
 
 }  // namespace motley

@@ -1,61 +1,137 @@
 #include "training/vote.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <map>
 #include <optional>
+#include <string>
+#include <type_traits>
 
 #include "base/wire_sizes.h"
 
 namespace motley {
 namespace {
 
-// Layout, little-endian: tokens i64, loss_sum f64, count u32, then count × (layer u32, norm f64).
 static_assert(std::endian::native == std::endian::little,
               "votes are written as they lie in memory");
 constexpr std::int64_t kTokensMax = std::int64_t{1} << 40;  // of one batch; keeps sums in range
 
 template <class T>
 void put(std::vector<std::byte>& bytes, T value) {
+  static_assert(std::is_trivially_copyable_v<T>);
   const std::size_t at = bytes.size();
   bytes.resize(at + sizeof value);
   std::memcpy(bytes.data() + at, &value, sizeof value);
 }
 
+// REQUIRES: the bytes are there.
 template <class T>
-T get(std::span<const std::byte> bytes, std::size_t at) {
+T take(std::span<const std::byte>& bytes) {
   T value;
-  std::memcpy(&value, bytes.data() + at, sizeof value);
+  std::memcpy(&value, bytes.data(), sizeof value);
+  bytes = bytes.subspan(sizeof value);
   return value;
 }
 
-Error malformed(std::size_t rank, const std::string& cause) {
-  return {ErrorCode::kCorrupt, fmt::format("the vote of rank {} is malformed", rank), cause, ""};
+Error malformed(Rank rank, const std::string& cause) {
+  return {ErrorCode::kCorrupt, fmt::format("the vote of rank {} is malformed", rank.value), cause,
+          ""};
 }
 
-Result<Vote> decode_vote(std::span<const std::byte> bytes, std::size_t rank) {
-  if (bytes.size() < vote_bytes(0)) return malformed(rank, "it is too short");
+Error incomplete(const std::string& what, std::size_t ranks) {
+  return {ErrorCode::kCorrupt, what, fmt::format("there are votes of {} ranks", ranks),
+          "start all ranks with the same version of Motley"};
+}
+
+Result<Vote> decode_vote(std::span<const std::byte> bytes, Rank rank) {
+  const std::size_t size = bytes.size();
+  if (size < vote_bytes(0, 0, 0)) return malformed(rank, "it is too short");
   Vote vote;
-  vote.tokens = get<std::int64_t>(bytes, 0);
-  vote.loss_sum = get<double>(bytes, 8);
-  const std::size_t count = get<std::uint32_t>(bytes, 16);
-  if (vote.tokens < 0 || vote.tokens > kTokensMax || bytes.size() != vote_bytes(count)) {
+  vote.tokens = take<std::int64_t>(bytes);
+  vote.loss_sum = take<double>(bytes);
+  const std::size_t layers = take<std::uint32_t>(bytes);
+  const std::size_t factors = take<std::uint32_t>(bytes);
+  const std::size_t copies = take<std::uint32_t>(bytes);
+  if (vote.tokens < 0 || vote.tokens > kTokensMax || size != vote_bytes(layers, factors, copies)) {
     return malformed(rank, "its length does not fit its content");
   }
-  for (std::size_t i = 0; i < count; ++i) {
-    const std::size_t at = vote_bytes(i);
-    vote.layers.push_back(
-        {static_cast<int>(get<std::uint32_t>(bytes, at)), get<double>(bytes, at + 4)});
+  for (std::size_t i = 0; i < layers; ++i) {
+    const auto layer = static_cast<int>(take<std::uint32_t>(bytes));
+    vote.layers.push_back({layer, take<double>(bytes)});
   }
+  for (std::size_t i = 0; i < factors; ++i) vote.factors.push_back(take<double>(bytes));
+  for (std::size_t i = 0; i < copies; ++i) vote.copy_hashes.push_back(take<std::uint64_t>(bytes));
   return vote;
+}
+
+// Each rank gives exactly what is its to give.
+Result<void> check_extent(const Vote& vote, Rank rank, const VoteRules& rules, VoteKind kind) {
+  const bool is_step = kind == VoteKind::kStep;
+  const std::size_t factors = is_step && rank.value == 0 ? kStepFactors : 0;
+  const auto copies = static_cast<std::size_t>(std::ranges::count_if(
+      rules.copies, [&](const CopyGroup& group) { return holds_copy(group, rank); }));
+  const std::size_t hashes = is_step ? copies : 0;
+  if (vote.factors.size() != factors) {
+    return malformed(rank,
+                     fmt::format("it has {} factors instead of {}", vote.factors.size(), factors));
+  }
+  if (vote.copy_hashes.size() != hashes) {
+    return malformed(rank, fmt::format("it has {} hashes of parameters instead of {}",
+                                       vote.copy_hashes.size(), hashes));
+  }
+  return {};
+}
+
+Result<void> add_norms(const Vote& vote, Rank rank, std::vector<std::optional<double>>& norms) {
+  for (const LayerNorm2& layer : vote.layers) {
+    const auto index = static_cast<std::size_t>(layer.layer);
+    if (index >= norms.size()) return malformed(rank, "it names a layer that does not exist");
+    if (norms[index].has_value()) return malformed(rank, "it repeats a layer");
+    norms[index] = layer.squared_norm;
+  }
+  return {};
+}
+
+std::string copies_text(const CopyGroup& group) {
+  return group.chunk ? fmt::format("chunk {}", group.chunk->value) : "the tied parameter";
+}
+
+// REQUIRES: check_extent passed for a step.
+Result<void> compare_copies(const std::vector<Vote>& votes, const std::vector<CopyGroup>& groups) {
+  std::vector<std::size_t> taken(votes.size());
+  for (const CopyGroup& group : groups) {
+    std::map<std::uint64_t, std::vector<int>> holders;  // of each content, by its hash
+    for (const Rank rank : group.ranks) {
+      const std::size_t next = taken[rank.index()]++;
+      holders[votes[rank.index()].copy_hashes[next]].push_back(rank.value);
+    }
+    if (holders.size() == 1) continue;
+    constexpr std::size_t kNamed = 8;
+    std::vector<std::string> parts;
+    for (const auto& [hash, ranks] : holders) {
+      if (parts.size() == kNamed) break;
+      parts.push_back(fmt::format("{:016x} on rank {}", hash, fmt::join(ranks, ", ")));
+    }
+    if (holders.size() > kNamed) parts.push_back("others elsewhere");
+    return Error{ErrorCode::kInternal,
+                 fmt::format("the ranks that hold {} do not hold the same parameters any more",
+                             copies_text(group)),
+                 fmt::format("their hashes are {}", fmt::join(parts, "; ")),
+                 "go on from a checkpoint with --resume; when it happens again, check the memory "
+                 "of the machines whose rank differs from the others"};
+  }
+  return {};
 }
 
 }  // namespace
 
-std::size_t vote_bytes_max(int layer_count) {
-  return vote_bytes(static_cast<std::size_t>(layer_count));
+std::size_t vote_bytes_max(const VoteRules& rules) {
+  return vote_bytes(static_cast<std::size_t>(rules.layer_count), kStepFactors, rules.copies.size());
 }
 
 std::vector<std::byte> encode_vote(const Vote& vote) {
@@ -63,42 +139,42 @@ std::vector<std::byte> encode_vote(const Vote& vote) {
   put(bytes, vote.tokens);
   put(bytes, vote.loss_sum);
   put(bytes, static_cast<std::uint32_t>(vote.layers.size()));
+  put(bytes, static_cast<std::uint32_t>(vote.factors.size()));
+  put(bytes, static_cast<std::uint32_t>(vote.copy_hashes.size()));
   for (const LayerNorm2& layer : vote.layers) {
     put(bytes, static_cast<std::uint32_t>(layer.layer));
     put(bytes, layer.squared_norm);
   }
+  for (const double factor : vote.factors) put(bytes, factor);
+  for (const std::uint64_t hash : vote.copy_hashes) put(bytes, hash);
   return bytes;
 }
 
 Result<Tally> tally_votes(const std::vector<std::vector<std::byte>>& votes,
-                          int layer_count,
-                          bool for_step) {
+                          const VoteRules& rules,
+                          VoteKind kind) {
   Tally tally;
-  std::vector<std::optional<double>> norms(static_cast<std::size_t>(layer_count));
-  for (std::size_t rank = 0; rank < votes.size(); ++rank) {
-    MOTLEY_ASSIGN(const Vote vote, decode_vote(votes[rank], rank));
+  std::vector<Vote> decoded;
+  std::vector<std::optional<double>> norms(static_cast<std::size_t>(rules.layer_count));
+  for (Rank rank{0}; rank.index() < votes.size(); ++rank.value) {
+    MOTLEY_ASSIGN(const Vote vote, decode_vote(votes[rank.index()], rank));
+    MOTLEY_TRY(check_extent(vote, rank, rules, kind));
+    MOTLEY_TRY(add_norms(vote, rank, norms));
     tally.tokens += vote.tokens;
     tally.loss_sum += vote.loss_sum;
-    for (const LayerNorm2& layer : vote.layers) {
-      const auto index = static_cast<std::size_t>(layer.layer);
-      if (index >= norms.size()) return malformed(rank, "it names a layer that does not exist");
-      if (norms[index].has_value()) return malformed(rank, "it repeats a layer");
-      norms[index] = layer.squared_norm;
-    }
+    decoded.push_back(vote);
   }
-  for (std::size_t layer = 0; for_step && layer < norms.size(); ++layer) {
+  if (tally.tokens == 0) return incomplete("no rank voted a loss", votes.size());
+  tally.finite = std::isfinite(tally.loss_sum);
+  if (kind == VoteKind::kEvaluation) return tally;
+  MOTLEY_TRY(compare_copies(decoded, rules.copies));
+  for (std::size_t layer = 0; layer < norms.size(); ++layer) {
     if (!norms[layer].has_value()) {
-      return Error{ErrorCode::kCorrupt, fmt::format("no rank voted for layer {}", layer),
-                   fmt::format("there are votes of {} ranks", votes.size()),
-                   "start all ranks with the same version of Motley"};
+      return incomplete(fmt::format("no rank voted for layer {}", layer), votes.size());
     }
     tally.squared_norm += *norms[layer];
   }
-  if (tally.tokens == 0) {
-    return Error{ErrorCode::kCorrupt, "no rank voted a loss",
-                 fmt::format("there are votes of {} ranks", votes.size()),
-                 "start all ranks with the same version of Motley"};
-  }
+  tally.factors = decoded.front().factors;
   tally.finite = std::isfinite(tally.squared_norm) && std::isfinite(tally.loss_sum);
   return tally;
 }

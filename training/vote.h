@@ -3,7 +3,10 @@
 // Each rank gives, for every layer it holds, the squared norm of the layer's gradient, and the rank
 // with the loss also gives the sum of the loss and the number of tokens. Everybody sums in the
 // order of the layers, whoever holds them, so that the global norm has the same bits under every
-// plan.
+// plan. Rank 0 also gives the factors that all take the step with, because pow and cos differ
+// between C libraries in their last bits, and each rank gives hashes of the parameters of which
+// others hold copies, which only stay equal as long as everybody computes the same.
+// Layout of the bytes: docs/formats/frame.md.
 #pragma once
 
 #include <cstddef>
@@ -12,6 +15,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "pipeline/schedule/copy_groups.h"
 
 namespace motley {
 
@@ -24,22 +28,37 @@ struct Vote {
   std::int64_t tokens = 0;  // 0 on ranks without the loss
   double loss_sum = 0;      // over those tokens
   std::vector<LayerNorm2> layers;
+  std::vector<double> factors;             // of rank 0: kStepFactors
+  std::vector<std::uint64_t> copy_hashes;  // of each group of copies that the rank has one of
+};
+
+// What all ranks know of each other's votes.
+struct VoteRules {
+  int layer_count = 0;
+  std::vector<CopyGroup> copies;  // of ranks that vote
+};
+
+enum class VoteKind {
+  kEvaluation,  // of the loss alone
+  kStep         // with all layers, rank 0's factors and the hashes of all copies
 };
 
 struct Tally {
   std::int64_t tokens = 0;
   double loss_sum = 0;
   double squared_norm = 0;
-  bool finite = true;  // false: every rank skips the step
+  bool finite = true;           // false: every rank skips the step
+  std::vector<double> factors;  // of rank 0
 };
 
-[[nodiscard]] std::size_t vote_bytes_max(int layer_count);
+[[nodiscard]] std::size_t vote_bytes_max(const VoteRules& rules);
 [[nodiscard]] std::vector<std::byte> encode_vote(const Vote& vote);
 
-// Sums the votes of all ranks. kCorrupt when one is malformed, or (for_step) a layer is missing or
-// given twice. Without for_step (evaluation) no layers are expected.
+// Sums the votes of all ranks, [Rank]. kCorrupt when one is malformed or holds what is not the
+// rank's to say, or when for a step a layer is missing or given twice. kInternal when copies
+// differ.
 [[nodiscard]] Result<Tally> tally_votes(const std::vector<std::vector<std::byte>>& votes,
-                                        int layer_count,
-                                        bool for_step);
+                                        const VoteRules& rules,
+                                        VoteKind kind);
 
 }  // namespace motley

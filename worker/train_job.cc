@@ -7,6 +7,8 @@
 #include <iterator>
 #include <memory>
 #include <optional>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "base/check.h"
@@ -24,86 +26,17 @@
 #include "pipeline/schedule/validate.h"
 #include "protocol/data_message.h"
 #include "rehearsal/virtual_compute.h"
+#include "training/first_state.h"
+#include "training/stage_state.h"
 #include "training/stage_trainer.h"
+#include "training/step_voter.h"
+#include "worker/batches.h"
 #include "worker/join_ranks.h"
 #include "worker/save_shard.h"
 #include "worker/training_loop.h"
 
 namespace motley {
 namespace {
-
-// Batches of all ranks, run by the executor of this one.
-class Batches final : public StepRunner {
- public:
-  // All that is lent must outlive it.
-  Batches(const Schedule& schedule, const TrainedStage& stage, FrameLink& link, Executor& executor)
-      : schedule_(schedule), stage_(stage), link_(link), executor_(executor) {}
-
-  [[nodiscard]] const CheckpointState& progress() const override { return stage_.progress(); }
-
-  [[nodiscard]] Result<TrainedStep> run_step() override {
-    const std::uint64_t bytes_before = link_.wire_bytes();
-    MOTLEY_ASSIGN(const RunTimes times,
-                  executor_.run(schedule_, {progress().step + 1, true, progress().samples}));
-    return TrainedStep{stage_.outcome(), times, link_.wire_bytes() - bytes_before};
-  }
-
-  void record(TraceRecorder* trace) override { executor_.record(trace); }
-
- private:
-  const Schedule& schedule_;
-  const TrainedStage& stage_;
-  FrameLink& link_;
-  Executor& executor_;
-};
-
-// The first held-out batches, the same ones every time.
-class HeldOutBatches final : public Evaluator {
- public:
-  // All that is lent must outlive it; `schedule` runs forwards only.
-  HeldOutBatches(const TrainConfig& train,
-                 const Schedule& schedule,
-                 const StageTrainer& trainer,
-                 Executor& executor)
-      : train_(train), schedule_(schedule), trainer_(trainer), executor_(executor) {}
-
-  [[nodiscard]] Result<Evaluation> evaluate(std::int64_t step) override {
-    double loss_sum = 0;
-    std::int64_t tokens = 0;
-    for (int batch = 0; batch < train_.eval_batches; ++batch) {
-      const auto first_sample =
-          static_cast<std::uint64_t>(batch) * static_cast<std::uint64_t>(train_.global_batch);
-      MOTLEY_ASSIGN([[maybe_unused]] const RunTimes times,
-                    executor_.run(schedule_, {step, false, first_sample}));
-      loss_sum += trainer_.outcome().loss * static_cast<double>(trainer_.outcome().tokens);
-      tokens += trainer_.outcome().tokens;
-    }
-    Evaluation evaluation;
-    evaluation.loss = loss_sum / static_cast<double>(tokens);
-    if (trainer_.source() != nullptr) {
-      evaluation.bytes_per_token = trainer_.source()->bytes_per_token();
-    }
-    return evaluation;
-  }
-
- private:
-  const TrainConfig& train_;
-  const Schedule& schedule_;
-  const StageTrainer& trainer_;
-  Executor& executor_;
-};
-
-// A virtual device holds nothing that could be evaluated or saved.
-class Rehearsal final : public Evaluator, public ShardSaver {
- public:
-  [[nodiscard]] Result<Evaluation> evaluate(std::int64_t /*step*/) override {
-    return Error{ErrorCode::kInternal, "a rehearsal cannot be evaluated", "", ""};
-  }
-
-  [[nodiscard]] Result<Shard> save() override {
-    return Error{ErrorCode::kInternal, "a rehearsal cannot be saved", "", ""};
-  }
-};
 
 TrainingLoopOptions loop_options(const Job& job) {
   const Config& config = job.config;
@@ -112,9 +45,8 @@ TrainingLoopOptions loop_options(const Job& job) {
   if (job.stop_after > 0) options.last_step = std::min(job.stop_after, config.train.steps);
   options.trace_steps = config.run.trace_steps;
   options.trace_spans = trace_spans_max(job.plan.rank_count());
-  options.saves = !job.virtual_speed;
   options.save_every = config.checkpoint.every;
-  options.eval_every = job.virtual_speed ? 0 : config.train.eval_every;
+  options.eval_every = config.train.eval_every;
   return options;
 }
 
@@ -148,7 +80,7 @@ Result<Schedules> make_schedules(const Plan& plan, bool tied) {
 std::uint64_t early_bytes_of(const Job& job,
                              const ModelSpec& model,
                              const Schedule& schedule,
-                             const TrainedStage& stage) {
+                             const StageVotes& votes) {
   const auto samples = static_cast<std::size_t>(job.plan.micro_batch);
   std::vector<std::size_t> output_floats;
   for (const ChunkPlan& chunk : job.plan.chunks) {
@@ -158,7 +90,7 @@ std::uint64_t early_bytes_of(const Job& job,
   }
   const MessageSizes sizes{output_floats,
                            samples * static_cast<std::size_t>(model.tokens_per_sample),
-                           stage.vote_bytes_max()};
+                           votes.vote_bytes_max()};
   return std::min(kEarlyBytesMax, early_bytes_max(job.plan, schedule, sizes, job.rank));
 }
 
@@ -172,9 +104,10 @@ class RankRun {
           const Schedules& schedules)
       : job_(job), model_(model), launcher_(launcher), activity_(activity), schedules_(schedules) {}
 
-  Result<void> join(TrainedStage& stage) {
+  Result<void> join(const StageParts& stage) {
     const Plan& plan = job_.plan;
-    const std::uint64_t early_bytes = early_bytes_of(job_, model_, schedules_.training, stage);
+    const std::uint64_t early_bytes =
+        early_bytes_of(job_, model_, schedules_.training, stage.votes);
     MOTLEY_ASSIGN(transport_, join_ranks(job_, job_.rank, plan.rank_count(), launcher_, timeout_s(),
                                          early_bytes));
     link_.emplace(*transport_, job_.rank, job_.epoch, plan_hash(plan));
@@ -201,11 +134,11 @@ class RankRun {
     return std::max(job_.config.comm.timeout_s, 4 * job_.plan.predicted_step_s);
   }
 
-  Result<void> train(const TrainedStage& stage, Evaluator& evaluator, ShardSaver& saver) {
-    Batches batches(schedules_.training, stage, *link_, *executor_);
+  Result<void> train(const StepVoter& voter, Evaluator& evaluator, ShardSaver& saver) {
+    Batches batches(schedules_.training, voter, *link_, *executor_);
     TrainingLoop loop(loop_options(job_), batches, evaluator, saver, launcher_);
     MOTLEY_TRY(loop.run());
-    part_ranks(*link_, job_.rank, job_.plan.rank_count(), stage.progress().step + 1,
+    part_ranks(*link_, job_.rank, job_.plan.rank_count(), voter.progress().step + 1,
                launcher_.group_progress());
     return {};
   }
@@ -225,36 +158,52 @@ class RankRun {
 class StateSaver final : public ShardSaver {
  public:
   // All that is lent must outlive it.
-  StateSaver(const Job& job, StageTrainer& trainer, RankRun& run)
-      : job_(job), trainer_(trainer), run_(run) {}
+  StateSaver(const Job& job, const StepVoter& voter, StageState& state, RankRun& run)
+      : job_(job), voter_(voter), state_(state), run_(run) {}
 
-  [[nodiscard]] Result<Shard> save() override {
-    std::vector<TensorView> moments = trainer_.state().moment_views();
+  [[nodiscard]] Result<std::optional<Shard>> save() override {
+    std::vector<TensorView> moments = state_.moment_views();
     // Between steps the gradients are 0, so that they have room for what the sums still owe.
     if (run_.executor().add_residuals()) {
-      std::ranges::move(trainer_.state().residual_views(job_.rank.value),
-                        std::back_inserter(moments));
+      std::ranges::move(state_.residual_views(job_.rank.value), std::back_inserter(moments));
     }
-    const SavePlace place{job_.run_dir, job_.launch, trainer_.progress().step};
+    const SavePlace place{job_.run_dir, job_.launch, voter_.progress().step};
     Result<Shard> shard = save_shard(place, job_.rank, job_.plan.rank_count(), run_.link(),
-                                     Deadline::after_s(run_.timeout_s()),
-                                     trainer_.state().parameter_views(), moments, &run_.work());
-    trainer_.clear_gradients();
-    return shard;
+                                     Deadline::after_s(run_.timeout_s()), state_.parameter_views(),
+                                     moments, &run_.work());
+    state_.clear_gradients();
+    if (!shard.ok()) return shard.error();
+    return std::optional<Shard>(std::move(shard).value());
   }
 
  private:
   const Job& job_;
-  StageTrainer& trainer_;
+  const StepVoter& voter_;
+  StageState& state_;
   RankRun& run_;
 };
+
+StepVoter make_voter(const Job& job,
+                     const ModelSpec& model,
+                     const BatchLoss& loss,
+                     SteppedState& state,
+                     CheckpointState progress) {
+  return {job.config.train,
+          static_cast<int>(model.layers.size()),
+          copy_groups(job.plan, tied_across_ranks(model, job.plan)),
+          job.rank,
+          loss,
+          state,
+          std::move(progress)};
+}
 
 Result<void> rehearse(const Job& job, const ModelSpec& model, RankRun& run) {
   VirtualCompute compute(job.config.train, model, job.plan, job.rank, *job.virtual_speed,
                          system_wait_time());
-  Rehearsal nothing;
-  MOTLEY_TRY(run.join(compute));
-  return run.train(compute, nothing, nothing);
+  StepVoter voter = make_voter(job, model, compute.loss(), compute, {});
+  NothingHeld nothing;
+  MOTLEY_TRY(run.join({compute, compute, voter}));
+  return run.train(voter, nothing, nothing);
 }
 
 Result<void> train(const Job& job,
@@ -262,16 +211,26 @@ Result<void> train(const Job& job,
                    const Schedules& schedules,
                    LauncherChannel& launcher,
                    RankRun& run) {
-  MOTLEY_ASSIGN(const auto trainer, StageTrainer::make(job, model, run.work()));
+  MOTLEY_ASSIGN(const auto trainer,
+                StageTrainer::make(job.config, job.plan, job.rank, model, run.work()));
+  const Source* source = trainer->source();
   // The launcher compares what the ranks with the data read, and with what the run has read so far.
-  if (trainer->source() != nullptr) {
-    const DataIdentity data = trainer->source()->identity();
+  if (source != nullptr) {
+    const DataIdentity data = source->identity();
     launcher.send(data_event({data.bytes, data.hash}));
   }
-  MOTLEY_TRY(run.join(*trainer));
-  HeldOutBatches held_out(job.config.train, schedules.evaluation, *trainer, run.executor());
-  StateSaver saver(job, *trainer, run);
-  return run.train(*trainer, held_out, saver);
+  const auto tied = model.tied_pair();
+  StageState state(trainer->held(), make_optimizer(job.config.train),
+                   tied ? tied->parameter : std::string());
+  MOTLEY_ASSIGN(CheckpointState progress,
+                fill_state(state, job.config, model, job.resume_from, run.work()));
+  StepVoter voter = make_voter(job, model, trainer->loss(), state, std::move(progress));
+  MOTLEY_TRY(run.join({*trainer, state, voter}));
+  HeldOutBatches held_out(job.config.train.eval_batches, job.config.train.global_batch,
+                          schedules.evaluation, source != nullptr ? source->bytes_per_token() : 0,
+                          voter, run.executor());
+  StateSaver saver(job, voter, state, run);
+  return run.train(voter, held_out, saver);
 }
 
 }  // namespace

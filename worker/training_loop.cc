@@ -62,10 +62,10 @@ Result<void> TrainingLoop::run_step(std::int64_t step) {
   StepReport report = report_of(step, trained);
   was_skipped_ = trained.outcome.skipped;
   if (is_evaluated(step)) {
-    MOTLEY_ASSIGN(const Evaluation evaluation, evaluator_.evaluate(step));
-    report.evaluated = true;
-    report.eval_loss = evaluation.loss;
-    report.eval_bytes_per_token = evaluation.bytes_per_token;
+    MOTLEY_ASSIGN(const auto evaluation, evaluator_.evaluate(step));
+    report.evaluated = evaluation.has_value();
+    report.eval_loss = evaluation.value_or(Evaluation{}).loss;
+    report.eval_bytes_per_token = evaluation.value_or(Evaluation{}).bytes_per_token;
   }
   Json event = step_to_json(report);
   event["event"] = "step";
@@ -78,7 +78,6 @@ bool TrainingLoop::is_evaluated(std::int64_t step) const {
 }
 
 bool TrainingLoop::is_saved(std::int64_t step) {
-  if (!options_.saves) return false;
   if (step == options_.last_step) return true;
   save_waits_ = save_waits_ || (options_.save_every > 0 && step % options_.save_every == 0);
   // A skipped step has changed nothing: what it would save is saved already, and a row of them
@@ -88,13 +87,12 @@ bool TrainingLoop::is_saved(std::int64_t step) {
 
 Result<void> TrainingLoop::save() {
   save_waits_ = false;
-  const Result<Shard> shard = saver_.save();
-  if (shard) {
-    events_.send(shard_event({steps_.progress(), *shard}));
-  } else if (shard.error().code == ErrorCode::kCorrupt) {
+  const Result<std::optional<Shard>> shard = saver_.save();
+  if (!shard.ok()) {
+    if (shard.error().code != ErrorCode::kCorrupt) return shard.error();
     events_.send(shard_failed_event({steps_.progress().step, shard.error()}));
-  } else {
-    return shard.error();
+  } else if (shard->has_value()) {
+    events_.send(shard_event({steps_.progress(), **shard}));
   }
   return {};
 }

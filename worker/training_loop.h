@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "base/result.h"
 #include "checkpoint/checkpoint.h"
@@ -12,7 +13,7 @@
 #include "plan/trace.h"
 #include "protocol/launcher_channel.h"
 #include "protocol/protocol.h"
-#include "training/trained_stage.h"
+#include "training/step_outcome.h"
 
 namespace motley {
 
@@ -44,17 +45,18 @@ class Evaluator {
  public:
   virtual ~Evaluator() = default;
 
-  // With the parameters as they are after `step`, together with all other ranks.
-  [[nodiscard]] virtual Result<Evaluation> evaluate(std::int64_t step) = 0;
+  // With the parameters as they are after `step`, together with all other ranks. Nothing where
+  // there is nothing to evaluate.
+  [[nodiscard]] virtual Result<std::optional<Evaluation>> evaluate(std::int64_t step) = 0;
 };
 
 class ShardSaver {
  public:
   virtual ~ShardSaver() = default;
 
-  // Writes this rank's part of a checkpoint of progress(). kCorrupt when the disk does not take it;
-  // any other error ends the training.
-  [[nodiscard]] virtual Result<Shard> save() = 0;
+  // Writes this rank's part of a checkpoint of progress(). Nothing where there is nothing to save;
+  // kCorrupt when the disk does not take it; any other error ends the training.
+  [[nodiscard]] virtual Result<std::optional<Shard>> save() = 0;
 };
 
 struct TrainingLoopOptions {
@@ -62,8 +64,7 @@ struct TrainingLoopOptions {
   std::int64_t trace_steps = 0;  // how many are recorded, and
   std::size_t trace_spans = 0;   // the most spans that are kept of them
   std::int64_t eval_every = 0;   // 0 = never
-  bool saves = true;             // after the last step, and
-  std::int64_t save_every = 0;   // 0 = only then
+  std::int64_t save_every = 0;   // and after the last step; 0 = only then
 };
 
 class TrainingLoop {

@@ -101,7 +101,7 @@ Result<void> check_planning(const PlanOptions& options,
   MOTLEY_ASSIGN(
       const CostModel cost,
       CostModel::make(model, covered, known, options.default_threads,
-                      options.optimizer_floats_per_parameter, options.gradient_codecs.front()));
+                      options.moments_per_parameter, options.gradient_codecs.front()));
   return check_measured(options, cost);
 }
 

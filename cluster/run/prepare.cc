@@ -14,6 +14,7 @@
 #include "compression/codec_chain.h"
 #include "data/source.h"
 #include "partitioner/advise/remedy.h"
+#include "training/optimizer/optimizer.h"
 
 namespace motley {
 namespace {
@@ -153,7 +154,7 @@ Result<PlanOptions> plan_options(const Config& config, int stages) {
   MOTLEY_ASSIGN(options.codecs, codecs_to_plan_with(config.compression.activations));
   MOTLEY_ASSIGN(options.gradient_codecs, codecs_to_plan_with(config.compression.gradients));
   options.coarser = coarser_codecs(config.compression);
-  options.optimizer_floats_per_parameter = config.train.optimizer == "adamw" ? 2 : 1;
+  options.moments_per_parameter = moments_per_parameter(config.train);
   return options;
 }
 

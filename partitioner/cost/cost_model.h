@@ -37,7 +37,7 @@ class CostModel {
                                               const Cluster& cluster,
                                               const Profile& profile,
                                               int default_threads,
-                                              int moments_per_parameter = 2,
+                                              int moments_per_parameter,
                                               const std::string& gradient_codec = "none");
 
   // Lowers the limit of every slot of the machine to that share of it. REQUIRES: 0 < share <= 1.
@@ -173,7 +173,7 @@ class CostModel {
   std::vector<SlotCost> slot_costs_;   // [slot]
   std::vector<LinkSpeed> links_;       // [from slot * slots + to slot]
   std::vector<std::size_t> kinds_;     // [layer] index into the slots' samples
-  int moments_per_parameter_ = 2;
+  int moments_per_parameter_ = 0;
   std::string gradient_codec_;
   std::vector<double> gradient_bytes_per_float_;  // [slot]
   // The codecs that the profiles name and whose size is the same for all values.

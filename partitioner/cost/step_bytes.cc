@@ -88,19 +88,24 @@ StepBytes::StepBytes(const Plan& plan, const ModelSizes& model, const PayloadByt
     sums_.push_back(count_sum(plan, replica_ranks(chunk),
                               model.summed_parameters(chunk.first_layer, end), payload));
   }
-  sums_.push_back(count_sum(plan, end_ranks(plan), model.tied_parameters(), payload));
-  count_votes(plan);
+  const std::vector<Rank> ends = end_ranks(plan);
+  sums_.push_back(count_sum(plan, ends, model.tied_parameters(), payload));
+  const bool tied = model.tied_parameters() > 0 && ends.size() > 1;
+  count_votes(plan, copy_groups(plan, tied));
 }
 
-// Of a chunk's replicas the first votes for its layers.
-void StepBytes::count_votes(const Plan& plan) {
+// Of a chunk's replicas the first votes for its layers, and each gives a hash of its copy.
+void StepBytes::count_votes(const Plan& plan, const std::vector<CopyGroup>& copies) {
   std::vector<std::size_t> layers(plan.ranks.size(), 0);
   for (const ChunkPlan& chunk : plan.chunks) {
     layers[chunk.replicas.front().rank.index()] += static_cast<std::size_t>(chunk.layer_count);
   }
   verdict_ = kHeader;
-  for (const std::size_t own : layers) {
-    const auto vote = static_cast<double>(vote_bytes(own));
+  for (Rank rank{0}; rank.index() < layers.size(); ++rank.value) {
+    const auto hashes = static_cast<std::size_t>(std::ranges::count_if(
+        copies, [&](const CopyGroup& group) { return holds_copy(group, rank); }));
+    const auto vote = static_cast<double>(
+        vote_bytes(layers[rank.index()], rank.value == 0 ? kStepFactors : 0, hashes));
     votes_.push_back(kHeader + vote);
     verdict_ += static_cast<double>(sizeof(GatheredLength)) + vote;
   }

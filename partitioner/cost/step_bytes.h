@@ -13,6 +13,7 @@
 #include "base/ids.h"
 #include "partitioner/cost/model_sizes.h"
 #include "pipeline/schedule/allreduce_plan.h"
+#include "pipeline/schedule/copy_groups.h"
 #include "plan/plan.h"
 
 namespace motley {
@@ -52,7 +53,7 @@ class StepBytes {
   [[nodiscard]] const std::vector<SumBytes>& tied_sum() const { return sums_.back(); }
 
  private:
-  void count_votes(const Plan& plan);
+  void count_votes(const Plan& plan, const std::vector<CopyGroup>& copies);
 
   std::vector<double> boundary_;             // [ChunkId]
   std::vector<double> votes_;                // [Rank]

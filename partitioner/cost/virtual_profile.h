@@ -19,7 +19,7 @@ namespace motley {
 // The part of a training job that a device's times depend on.
 struct VirtualJob {
   int global_batch = 1;           // samples of a step
-  int moments_per_parameter = 2;  // floats that the optimizer keeps for each
+  int moments_per_parameter = 0;  // floats that the optimizer keeps for each
 };
 
 // Layers and optimizer, at these micro-batch sizes (ascending); names, memory of the device, codecs

@@ -36,7 +36,9 @@ struct PlanOptions {
   std::vector<std::string> gradient_codecs = {"none"};
   std::vector<CoarserCodecs> coarser = {};  // each besides those before it
   int default_threads = 1;
-  int optimizer_floats_per_parameter = 2;  // moments: adamw 2, sgd 1
+  // Floats that the optimizer keeps for each parameter, as it says
+  // (training/optimizer/optimizer.h).
+  int moments_per_parameter = 0;
 };
 
 // What planning ends for in reasonable time; any plan within them can be written and read.

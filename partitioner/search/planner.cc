@@ -196,9 +196,8 @@ Result<Planning> plan_with(const ModelSpec& model,
                            const Profile& profile,
                            const PlanOptions& options,
                            const std::string& gradient_codec) {
-  MOTLEY_ASSIGN(CostModel cost,
-                CostModel::make(model, cluster, profile, options.default_threads,
-                                options.optimizer_floats_per_parameter, gradient_codec));
+  MOTLEY_ASSIGN(CostModel cost, CostModel::make(model, cluster, profile, options.default_threads,
+                                                options.moments_per_parameter, gradient_codec));
   for (const auto& [machine, share] : options.pins.memory_share) cost.limit_memory(machine, share);
   MOTLEY_TRY(check_measured(options, cost));
   const SearchSpace space = search_space(options, model, cost);

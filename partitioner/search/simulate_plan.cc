@@ -13,7 +13,7 @@ Result<SimulatedPlan> simulate_plan(const Plan& plan,
                                     const SimulateOptions& how) {
   MOTLEY_ASSIGN(const CostModel cost,
                 CostModel::make(model, cluster, profile, options.default_threads,
-                                options.optimizer_floats_per_parameter, plan.gradient_codec));
+                                options.moments_per_parameter, plan.gradient_codec));
   MOTLEY_ASSIGN(const std::vector<int> slots, slots_of_ranks(plan, cost));
   SimulatedPlan simulated;
   MOTLEY_ASSIGN(simulated.schedule, make_schedule(plan, tied_across_ranks(model, plan)));

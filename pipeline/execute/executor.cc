@@ -6,11 +6,20 @@
 #include "compression/codec_chain.h"
 
 namespace motley {
+namespace {
+
+BackwardPart part_of(ActionKind backward) {
+  if (backward == ActionKind::kBackwardInput) return BackwardPart::kInput;
+  if (backward == ActionKind::kBackwardWeight) return BackwardPart::kWeights;
+  return BackwardPart::kWhole;
+}
+
+}  // namespace
 
 Result<std::unique_ptr<Executor>> Executor::make(Rank self,
                                                  const Plan& plan,
                                                  FrameLink& link,
-                                                 StageCompute& compute,
+                                                 const StageParts& stage,
                                                  Activity& activity,
                                                  ExecutorOptions options) {
   std::vector<std::unique_ptr<const Codec>> codecs;
@@ -18,25 +27,27 @@ Result<std::unique_ptr<Executor>> Executor::make(Rank self,
     MOTLEY_ASSIGN(auto codec, make_codec(chunk.codec));
     codecs.push_back(std::move(codec));
   }
-  MOTLEY_ASSIGN(auto sums,
-                GradientSums::make(self, plan, link, compute, options.gradients, options.patience));
+  MOTLEY_ASSIGN(auto sums, GradientSums::make(self, plan, link, stage.gradients, options.gradients,
+                                              options.patience));
   return std::unique_ptr<Executor>(
-      new Executor(self, link, compute, activity, options, std::move(codecs), std::move(sums)));
+      new Executor(self, link, stage, activity, options, std::move(codecs), std::move(sums)));
 }
 
 Executor::Executor(Rank self,
                    FrameLink& link,
-                   StageCompute& compute,
+                   const StageParts& stage,
                    Activity& activity,
                    ExecutorOptions options,
                    std::vector<std::unique_ptr<const Codec>> codecs,
                    std::unique_ptr<GradientSums> sums)
     : self_(self),
       link_(link),
-      compute_(compute),
+      compute_(stage.compute),
+      votes_(stage.votes),
       activity_(activity),
       options_(options),
-      exchange_(self, link, compute, std::move(codecs), options.patience, options.codecs_beside),
+      exchange_(
+          self, link, stage.compute, std::move(codecs), options.patience, options.codecs_beside),
       sums_(std::move(sums)) {}
 
 Result<RunTimes> Executor::run(const Schedule& schedule, const BatchPosition& position) {
@@ -109,18 +120,10 @@ Result<void> Executor::forward(const Action& action) {
 
 Result<void> Executor::backward(const Action& action, std::size_t at) {
   MOTLEY_TRY(exchange_.receive(action));
-  sums_->before(action, at);
-  OwnedFloats gradient = run_backward(action);
+  OwnedFloats gradient = compute_.backward(action.chunk, action.micro, part_of(action.kind),
+                                           sums_->on_final(action, at));
   sums_->after(action, at);
   exchange_.take(action, std::move(gradient));
-  return {};
-}
-
-OwnedFloats Executor::run_backward(const Action& action) {
-  const auto [kind, chunk, micro] = action;
-  if (kind == ActionKind::kBackward) return compute_.backward(chunk, micro);
-  if (kind == ActionKind::kBackwardInput) return compute_.backward_input(chunk, micro);
-  compute_.backward_weight(chunk, micro);
   return {};
 }
 
@@ -134,17 +137,17 @@ Result<void> Executor::finish_sum(const Action& action) {
 
 Result<void> Executor::vote() {
   const double start_s = now_s();
-  const std::vector<std::byte> mine = compute_.vote();
+  const std::vector<std::byte> mine = votes_.vote(position_);
   MOTLEY_ASSIGN(const auto votes,
                 all_gather_small(link_, self_, rank_count_, position_.step, mine,
-                                 compute_.vote_bytes_max(), options_.patience.deadline()));
+                                 votes_.vote_bytes_max(), options_.patience.deadline()));
   sum_and_vote_wait_s_ += now_s() - start_s;
-  return compute_.count_votes(votes);
+  return votes_.count_votes(votes);
 }
 
 void Executor::step() {
   const double start_s = now_s();
-  const bool updated = compute_.step();
+  const bool updated = votes_.step();
   times_.optimizer_s += now_s() - start_s;
   // Whatever made the step worthless may be in what its messages left out.
   if (!updated) sums_->forget();

@@ -21,6 +21,8 @@
 #include "pipeline/execute/activity.h"
 #include "pipeline/execute/gradient_sums.h"
 #include "pipeline/execute/stage_compute.h"
+#include "pipeline/execute/stage_gradients.h"
+#include "pipeline/execute/stage_votes.h"
 #include "pipeline/execute/value_exchange.h"
 #include "pipeline/schedule/action.h"
 #include "plan/plan.h"
@@ -34,6 +36,13 @@ struct ExecutorOptions {
   Patience patience = 60;
   // Changes nothing but the time: encodes and decodes on threads of its own.
   bool codecs_beside = false;
+};
+
+// The rank that is executed: what it computes, keeps and votes.
+struct StageParts {
+  StageCompute& compute;
+  StageGradients& gradients;
+  StageVotes& votes;
 };
 
 // How long one run of the schedule took and where the time went, on this rank.
@@ -52,7 +61,7 @@ class Executor {
   [[nodiscard]] static Result<std::unique_ptr<Executor>> make(Rank self,
                                                               const Plan& plan,
                                                               FrameLink& link,
-                                                              StageCompute& compute,
+                                                              const StageParts& stage,
                                                               Activity& activity,
                                                               ExecutorOptions options);
 
@@ -61,7 +70,7 @@ class Executor {
   // is then abandoned, parameters unchanged unless the step was already voted.
   [[nodiscard]] Result<RunTimes> run(const Schedule& schedule, const BatchPosition& position);
 
-  // Adds to the compute's gradients what compressed sums of this rank have left out so far: what
+  // Adds to the stage's gradients what compressed sums of this rank have left out so far: what
   // the sums of later steps still owe. False, and adds nothing, where sums are exact or there are
   // none. Between steps.
   [[nodiscard]] bool add_residuals();
@@ -73,7 +82,7 @@ class Executor {
  private:
   Executor(Rank self,
            FrameLink& link,
-           StageCompute& compute,
+           const StageParts& stage,
            Activity& activity,
            ExecutorOptions options,
            std::vector<std::unique_ptr<const Codec>> codecs,
@@ -83,7 +92,6 @@ class Executor {
   Result<void> execute(const Action& action, std::size_t at);
   Result<void> forward(const Action& action);
   Result<void> backward(const Action& action, std::size_t at);
-  [[nodiscard]] OwnedFloats run_backward(const Action& action);
   Result<void> finish_sum(const Action& action);
   Result<void> vote();
   void step();
@@ -96,6 +104,7 @@ class Executor {
   const Rank self_;
   FrameLink& link_;
   StageCompute& compute_;
+  StageVotes& votes_;
   Activity& activity_;
   const ExecutorOptions options_;
   ValueExchange exchange_;

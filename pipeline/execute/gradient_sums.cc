@@ -18,10 +18,10 @@ SumId sum_of(ChunkId chunk) {
 Result<std::unique_ptr<GradientSums>> GradientSums::make(Rank self,
                                                          const Plan& plan,
                                                          FrameLink& link,
-                                                         StageCompute& compute,
+                                                         StageGradients& gradients,
                                                          const CompressorOptions& options,
                                                          Patience patience) {
-  std::unique_ptr<GradientSums> sums(new GradientSums(self, link, compute, options, patience));
+  std::unique_ptr<GradientSums> sums(new GradientSums(self, link, gradients, options, patience));
   for (const ChunkPlan& chunk : plan.chunks) {
     sums->holders_.push_back(sum_group(plan, replica_ranks(chunk)));
   }
@@ -33,10 +33,10 @@ Result<std::unique_ptr<GradientSums>> GradientSums::make(Rank self,
 
 GradientSums::GradientSums(Rank self,
                            FrameLink& link,
-                           StageCompute& compute,
+                           StageGradients& gradients,
                            const CompressorOptions& options,
                            Patience patience)
-    : self_(self), link_(link), compute_(compute), options_(options), patience_(patience) {}
+    : self_(self), link_(link), gradients_(gradients), options_(options), patience_(patience) {}
 
 Result<void> GradientSums::begin(const Schedule& schedule, std::int64_t step) {
   const std::vector<Action>& actions = schedule.ranks[self_.index()];
@@ -44,10 +44,10 @@ Result<void> GradientSums::begin(const Schedule& schedule, std::int64_t step) {
   std::vector<GradientReducer::Task> tasks;
   for (const Action& action : actions) {
     if (action.kind == ActionKind::kReduce) {
-      tasks.push_back(
-          {sum_of(action.chunk), holders_[action.chunk.index()], compute_.gradients(action.chunk)});
+      tasks.push_back({sum_of(action.chunk), holders_[action.chunk.index()],
+                       gradients_.gradients(action.chunk)});
     } else if (action.kind == ActionKind::kReduceTied) {
-      tasks.push_back({kTiedSum, end_holders_, compute_.tied_gradient()});
+      tasks.push_back({kTiedSum, end_holders_, gradients_.tied_gradient()});
     }
   }
   if (tasks.empty()) return {};
@@ -57,19 +57,17 @@ Result<void> GradientSums::begin(const Schedule& schedule, std::int64_t step) {
   return reducer_->begin(step, tasks);
 }
 
-// No later action of the step changes the chunk's gradients: they may be summed while it runs.
-void GradientSums::before(const Action& action, std::size_t at) {
+StageCompute::OnFinal GradientSums::on_final(const Action& action, std::size_t at) {
   const SumId sum = sum_of(action.chunk);
-  if (last_changes_.chunks[action.chunk.index()] != at || !runs(sum)) return;
-  compute_.tell_final(action.chunk,
-                      [this, sum](std::size_t first) { reducer_->set_final(sum, first); });
+  if (last_changes_.chunks[action.chunk.index()] != at || !runs(sum)) return nullptr;
+  return [this, sum](std::size_t first) { reducer_->set_final(sum, first); };
 }
 
 void GradientSums::after(const Action& action, std::size_t at) {
   const SumId sum = sum_of(action.chunk);
   if (last_changes_.chunks[action.chunk.index()] == at && runs(sum)) reducer_->set_final(sum, 0);
   if (last_changes_.tied != at) return;
-  compute_.end_tied_gradient();
+  gradients_.end_tied_gradient();
   if (runs(kTiedSum)) reducer_->set_final(kTiedSum, 0);
 }
 
@@ -86,9 +84,9 @@ bool GradientSums::add_residuals() {
   if (!owes || reducer_ == nullptr) return false;
   for (ChunkId chunk{0}; chunk.index() < holders_.size(); ++chunk.value) {
     const SumId sum = sum_of(chunk);
-    if (reducer_->has(sum)) reducer_->add_residuals(sum, compute_.gradients(chunk));
+    if (reducer_->has(sum)) reducer_->add_residuals(sum, gradients_.gradients(chunk));
   }
-  if (reducer_->has(kTiedSum)) reducer_->add_residuals(kTiedSum, compute_.tied_gradient());
+  if (reducer_->has(kTiedSum)) reducer_->add_residuals(kTiedSum, gradients_.tied_gradient());
   return true;
 }
 

@@ -14,6 +14,7 @@
 #include "compression/feedback/gradient_compressor.h"
 #include "pipeline/execute/gradient_reducer.h"
 #include "pipeline/execute/stage_compute.h"
+#include "pipeline/execute/stage_gradients.h"
 #include "pipeline/schedule/action_rules.h"
 #include "pipeline/schedule/sum_group.h"
 #include "plan/plan.h"
@@ -26,7 +27,7 @@ class GradientSums {
   [[nodiscard]] static Result<std::unique_ptr<GradientSums>> make(Rank self,
                                                                   const Plan& plan,
                                                                   FrameLink& link,
-                                                                  StageCompute& compute,
+                                                                  StageGradients& gradients,
                                                                   const CompressorOptions& options,
                                                                   Patience patience);
 
@@ -34,8 +35,10 @@ class GradientSums {
   // must have passed validate_schedule and is then the same on all ranks.
   [[nodiscard]] Result<void> begin(const Schedule& schedule, std::int64_t step);
 
-  // Around every backward that stands at `at` in the rank's list.
-  void before(const Action& action, std::size_t at);
+  // For a backward that stands at `at` in the rank's list: whom it tells how far the chunk's
+  // gradients are final; empty where nobody sums them, or a later action still changes them.
+  [[nodiscard]] StageCompute::OnFinal on_final(const Action& action, std::size_t at);
+  // After every backward.
   void after(const Action& action, std::size_t at);
 
   // R, T: waits for the sum and says when it was under way.
@@ -50,7 +53,7 @@ class GradientSums {
  private:
   GradientSums(Rank self,
                FrameLink& link,
-               StageCompute& compute,
+               StageGradients& gradients,
                const CompressorOptions& options,
                Patience patience);
 
@@ -58,7 +61,7 @@ class GradientSums {
 
   const Rank self_;
   FrameLink& link_;
-  StageCompute& compute_;
+  StageGradients& gradients_;
   const CompressorOptions options_;
   const Patience patience_;
   std::vector<SumGroup> holders_;             // [ChunkId]

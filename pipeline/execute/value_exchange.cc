@@ -9,6 +9,16 @@
 #include "base/check.h"
 
 namespace motley {
+namespace {
+
+// As the one who computes knows it. REQUIRES: an activation or a gradient.
+Incoming incoming(const Value& value) {
+  const bool is_input = value.kind == ValueKind::kActivation;
+  return {is_input ? BoundaryValue::kInput : BoundaryValue::kOutputGradient, value.chunk,
+          value.micro};
+}
+
+}  // namespace
 
 ValueExchange::ValueExchange(Rank self,
                              FrameLink& link,
@@ -60,15 +70,10 @@ void ValueExchange::post_targets(const Value& value) {
 }
 
 void ValueExchange::post_floats(const Value& value) {
-  const bool is_input = value.kind == ValueKind::kActivation;
   const Codec& codec = codec_of(value);
-  const std::size_t count =
-      is_input ? compute_.input_floats(value.chunk) : compute_.output_floats(value.chunk);
+  const std::size_t count = compute_.boundary_floats(rules_->boundary(value));
   // The place of the values, which need not exist before they come.
-  std::function<std::span<float>()> room = [this, value, is_input] {
-    return is_input ? compute_.input_room(value.chunk, value.micro)
-                    : compute_.gradient_room(value.chunk, value.micro);
-  };
+  std::function<std::span<float>()> room = [this, value] { return compute_.room(incoming(value)); };
   // Only the compute thread may ask for it.
   if (codecs_beside_) room = [values = room()] { return values; };
   expect(value, codec.bytes_max(count),
@@ -105,14 +110,11 @@ void ValueExchange::take_targets(const Action& load, std::span<const std::int32_
 
 void ValueExchange::take(const Action& action, OwnedFloats made) {
   for (const Value& value : rules_->makes(action)) {
-    const bool is_input = value.kind == ValueKind::kActivation;
-    if (!is_input && value.kind != ValueKind::kGradient) continue;
+    if (value.kind != ValueKind::kActivation && value.kind != ValueKind::kGradient) continue;
     if (rules_->crosses(value)) {
       unsent_[value] = std::move(made);
-    } else if (is_input) {
-      compute_.hand_input(value.chunk, value.micro, std::move(made));
     } else {
-      compute_.hand_gradient(value.chunk, value.micro, std::move(made));
+      compute_.hand(incoming(value), std::move(made));
     }
     return;
   }

@@ -4,6 +4,8 @@
 
 #include <gmock/gmock.h>
 
+#include "training/optimizer/optimizer.h"
+
 namespace motley {
 namespace {
 
@@ -71,6 +73,18 @@ TEST(PlanOptions, RoundNoMoreThanIsAskedFor) {
   for (const CoarserCodecs& coarser : options->coarser) {
     EXPECT_THAT(coarser.codecs, IsEmpty());
     EXPECT_THAT(coarser.gradient_codecs, IsEmpty());
+  }
+}
+
+TEST(PlanOptions, CountTheMomentsThatTheOptimizerKeeps) {
+  for (const char* optimizer : {"adamw", "sgd"}) {
+    Config config;
+    config.train.optimizer = optimizer;
+    const auto options = plan_options(config, 0);
+    ASSERT_TRUE(options.ok()) << describe(options.error());
+    EXPECT_EQ(options->moments_per_parameter,
+              static_cast<int>(make_optimizer(config.train)->moment_names().size()))
+        << optimizer;
   }
 }
 

@@ -1,7 +1,9 @@
-// The laws of votes. An input is the number of layers, whether they are for a step, and then votes,
-// each behind its length in a byte.
+// The laws of votes. An input is the number of layers, in bits of a byte whether they are for a
+// step and whether all ranks hold copies of a chunk, and then votes, each behind its length in a
+// byte.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -17,7 +19,7 @@
 namespace motley {
 
 struct VoteInput {
-  int layer_count = 0;
+  VoteRules rules;
   bool for_step = false;
   std::vector<std::vector<std::byte>> votes;
 };
@@ -25,8 +27,9 @@ struct VoteInput {
 inline VoteInput vote_input(std::string_view bytes) {
   VoteInput input;
   if (bytes.size() < 2) return input;
-  input.layer_count = static_cast<unsigned char>(bytes[0]);
+  input.rules.layer_count = static_cast<unsigned char>(bytes[0]);
   input.for_step = (bytes[1] & 1) != 0;
+  const bool copies = (bytes[1] & 2) != 0;
   for (bytes.remove_prefix(2); !bytes.empty();) {
     const std::size_t length =
         std::min<std::size_t>(static_cast<unsigned char>(bytes[0]), bytes.size() - 1);
@@ -34,13 +37,16 @@ inline VoteInput vote_input(std::string_view bytes) {
     input.votes.emplace_back(vote.begin(), vote.end());
     bytes.remove_prefix(1 + length);
   }
+  if (!copies) return input;
+  CopyGroup& group = input.rules.copies.emplace_back(CopyGroup{ChunkId{0}, {}});
+  for (Rank rank{0}; rank.index() < input.votes.size(); ++rank.value) group.ranks.push_back(rank);
   return input;
 }
 
 inline std::string right_votes() {
-  std::string bytes = {3, 1};
-  for (const Vote& vote :
-       {Vote{0, 0, {{0, 1.5}, {1, 2.5}}}, Vote{12, 30, {{2, 4.0}}}, Vote{4, 8.25, {}}}) {
+  std::string bytes = {3, 3};
+  for (const Vote& vote : {Vote{0, 0, {{0, 1.5}, {1, 2.5}}, {1e-3, 0.1, 0.05}, {7}},
+                           Vote{12, 30, {{2, 4.0}}, {}, {7}}, Vote{4, 8.25, {}, {}, {7}}}) {
     const std::vector<std::byte> encoded = encode_vote(vote);
     bytes += static_cast<char>(encoded.size());
     bytes.append(reinterpret_cast<const char*>(encoded.data()), encoded.size());
@@ -51,14 +57,26 @@ inline std::string right_votes() {
 // Reads what encode_vote writes, by its description and not by its code.
 inline Vote read_vote(std::span<const std::byte> bytes) {
   Vote vote;
-  std::uint32_t count = 0;
+  std::uint32_t counts[3];
   std::memcpy(&vote.tokens, bytes.data(), 8);
   std::memcpy(&vote.loss_sum, bytes.data() + 8, 8);
-  std::memcpy(&count, bytes.data() + 16, 4);
-  vote.layers.resize(count);
-  for (std::size_t i = 0; i < count; ++i) {
-    std::memcpy(&vote.layers[i].layer, bytes.data() + 20 + 12 * i, 4);
-    std::memcpy(&vote.layers[i].squared_norm, bytes.data() + 24 + 12 * i, 8);
+  std::memcpy(counts, bytes.data() + 16, 12);
+  vote.layers.resize(counts[0]);
+  vote.factors.resize(counts[1]);
+  vote.copy_hashes.resize(counts[2]);
+  const std::byte* at = bytes.data() + 28;
+  for (LayerNorm2& layer : vote.layers) {
+    std::memcpy(&layer.layer, at, 4);
+    std::memcpy(&layer.squared_norm, at + 4, 8);
+    at += 12;
+  }
+  for (double& factor : vote.factors) {
+    std::memcpy(&factor, at, 8);
+    at += 8;
+  }
+  for (std::uint64_t& hash : vote.copy_hashes) {
+    std::memcpy(&hash, at, 8);
+    at += 8;
   }
   return vote;
 }
@@ -84,21 +102,36 @@ inline bool same_bits(double a, double b) {
                        : std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b);
 }
 
+inline bool any_nan(const std::vector<double>& values) {
+  return std::ranges::any_of(values, [](double value) { return std::isnan(value); });
+}
+
 // What is accepted is written back as the same bytes and summed to the same bits.
 inline std::string wrong_with_votes(std::string_view bytes) {
   const VoteInput input = vote_input(bytes);
-  const auto tally = tally_votes(input.votes, input.layer_count, input.for_step);
-  if (!tally.ok()) return wrong_error(tally.error(), {ErrorCode::kCorrupt}, "vote");
+  const VoteKind kind = input.for_step ? VoteKind::kStep : VoteKind::kEvaluation;
+  const auto tally = tally_votes(input.votes, input.rules, kind);
+  if (!tally.ok()) {
+    const bool differ = tally.error().code == ErrorCode::kInternal;
+    return wrong_error(tally.error(), {ErrorCode::kCorrupt, ErrorCode::kInternal},
+                       differ ? "the ranks that hold chunk 0" : "vote");
+  }
   std::vector<Vote> votes;
   for (const auto& vote : input.votes) {
     votes.push_back(read_vote(vote));
     if (encode_vote(votes.back()) != vote) return "written and read, and not the same";
   }
-  const Tally expected = summed(votes, input.layer_count, input.for_step);
+  const Tally expected = summed(votes, input.rules.layer_count, input.for_step);
   const bool same = tally->tokens == expected.tokens && tally->finite == expected.finite &&
                     same_bits(tally->loss_sum, expected.loss_sum) &&
                     same_bits(tally->squared_norm, expected.squared_norm);
   if (!same) return "summed to something else";
+  for (const Vote& vote : votes) {
+    if (vote.copy_hashes != votes.front().copy_hashes) return "copies that differ";
+  }
+  if (input.for_step && tally->factors != votes.front().factors && !any_nan(tally->factors)) {
+    return "factors of another rank";
+  }
   return tally->tokens > 0 ? "" : "a batch without tokens";
 }
 

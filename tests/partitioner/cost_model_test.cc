@@ -43,7 +43,7 @@ TEST(CostModel, CountsACopyOfTiedParametersOnTheOtherRank) {
   const Problem problem = two_layers();
   ModelSpec model = problem.model();
   tie(model);
-  const auto cost = CostModel::make(model, problem.cluster(), problem.profile(), 1);
+  const auto cost = CostModel::make(model, problem.cluster(), problem.profile(), 1, 2);
   ASSERT_TRUE(cost.ok());
   EXPECT_EQ(cost->sizes().tied_parameters(), 1000);
   EXPECT_EQ(cost->sizes().summed_parameters(0, 1), 0);
@@ -59,7 +59,7 @@ TEST(CostModel, SplitsTheMemoryOfAMachineOverItsDevices) {
   Cluster cluster = problem.cluster();
   cluster.machines[0].devices = {"cpu", "cpu"};
   cluster.machines[1].memory_gib = 2;
-  const auto cost = CostModel::make(problem.model(), cluster, problem.profile(), 3);
+  const auto cost = CostModel::make(problem.model(), cluster, problem.profile(), 3, 2);
   ASSERT_TRUE(cost.ok());
   EXPECT_EQ(cost->slots()[1].memory_bytes, 1 << 19);
   EXPECT_EQ(cost->slots()[2].memory_bytes, std::int64_t{2} << 30);
@@ -132,7 +132,7 @@ TEST(CostModel, NamesTheMachineThatWasNotMeasured) {
   const Problem problem = two_layers();
   Profile profile = problem.profile();
   profile.devices.pop_back();
-  const auto cost = CostModel::make(problem.model(), problem.cluster(), profile, 1);
+  const auto cost = CostModel::make(problem.model(), problem.cluster(), profile, 1, 2);
   ASSERT_FALSE(cost.ok());
   EXPECT_EQ(cost.error().what, "no profile of m1/cpu");
   EXPECT_NE(cost.error().remedy.find("motley profile"), std::string::npos);
@@ -142,7 +142,7 @@ TEST(CostModel, NamesTheLayerThatWasNotMeasured) {
   const Problem problem = two_layers();
   Profile profile = problem.profile();
   profile.devices[1].layers.erase("l1");
-  const auto cost = CostModel::make(problem.model(), problem.cluster(), profile, 1);
+  const auto cost = CostModel::make(problem.model(), problem.cluster(), profile, 1, 2);
   ASSERT_FALSE(cost.ok());
   EXPECT_EQ(cost.error().what, "the profile of m1/cpu lacks layer 'l1'");
 }

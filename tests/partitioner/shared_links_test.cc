@@ -20,7 +20,7 @@ class SharedLinksTest : public testing::Test {
   }
 
   SharedLinks links() {
-    cost_ = *CostModel::make(problem_.model(), cluster_, problem_.profile(), 1);
+    cost_ = *CostModel::make(problem_.model(), cluster_, problem_.profile(), 1, 2);
     return {*cost_, slots_};
   }
 

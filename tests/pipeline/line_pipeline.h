@@ -34,7 +34,7 @@ struct LineLayer {
   friend bool operator==(const LineLayer&, const LineLayer&) = default;
 };
 
-class LineStage final : public StageCompute {
+class LineStage final : public StageCompute, public StageGradients, public StageVotes {
  public:
   LineStage(const Plan& plan, Rank self) : chunks_(plan.chunks), self_(self) {
     for (int layer = 0; layer < kLineLayers; ++layer) {
@@ -68,18 +68,15 @@ class LineStage final : public StageCompute {
     return targets_[micro] = std::vector<std::int32_t>(targets_count_);
   }
 
-  [[nodiscard]] std::size_t input_floats(ChunkId) const override { return kLineFloats; }
+  [[nodiscard]] std::size_t boundary_floats(ChunkId) const override { return kLineFloats; }
 
-  [[nodiscard]] std::size_t output_floats(ChunkId) const override { return kLineFloats; }
-
-  [[nodiscard]] std::size_t targets_count() const override { return targets_count_; }
-
-  std::span<float> input_room(ChunkId chunk, MicroId micro) override {
-    return at(inputs_, chunk, micro);
+  std::span<float> room(const Incoming& incoming) override {
+    const bool is_input = incoming.value == BoundaryValue::kInput;
+    return at(is_input ? inputs_ : output_gradients_, incoming.chunk, incoming.micro);
   }
 
-  void hand_input(ChunkId chunk, MicroId micro, OwnedFloats values) override {
-    std::ranges::copy(values.values, at(inputs_, chunk, micro).begin());
+  void hand(const Incoming& incoming, OwnedFloats values) override {
+    std::ranges::copy(values.values, room(incoming).begin());
   }
 
   OwnedFloats forward(ChunkId chunk, MicroId micro) override {
@@ -97,54 +94,20 @@ class LineStage final : public StageCompute {
     return {};
   }
 
-  std::span<float> gradient_room(ChunkId chunk, MicroId micro) override {
-    return at(output_gradients_, chunk, micro);
-  }
-
-  void hand_gradient(ChunkId chunk, MicroId micro, OwnedFloats values) override {
-    std::ranges::copy(values.values, at(output_gradients_, chunk, micro).begin());
-  }
-
-  OwnedFloats backward(ChunkId chunk, MicroId micro) override {
-    OwnedFloats gradient = backward_input(chunk, micro);
-    backward_weight(chunk, micro);
+  OwnedFloats backward(ChunkId chunk,
+                       MicroId micro,
+                       BackwardPart part,
+                       const OnFinal& on_final) override {
+    OwnedFloats gradient;
+    if (part != BackwardPart::kWeights) gradient = backward_input(chunk, micro);
+    if (part != BackwardPart::kInput) backward_weight(chunk, micro, on_final);
     return gradient;
-  }
-
-  OwnedFloats backward_input(ChunkId chunk, MicroId micro) override {
-    LineValues& gradient = at(input_gradients_, chunk, micro) =
-        output_gradients_.at({chunk, micro});
-    for (std::size_t layer = last_layer(chunk); layer-- > first_layer(chunk);) {
-      at(layer_gradients_[layer], chunk, micro) = gradient;
-      if (layer == 0) add_product(gradient, at(layer_inputs_[0], chunk, micro), gradients_[0]);
-      for (float& gradient_i : gradient) gradient_i *= parameters_[2 * layer];
-    }
-    if (chunk.value == 0) return {};
-    return {gradient, nullptr};
-  }
-
-  void backward_weight(ChunkId chunk, MicroId micro) override {
-    for (std::size_t layer = last_layer(chunk); layer-- > first_layer(chunk);) {
-      const LineValues& x = at(layer_inputs_[layer], chunk, micro);
-      const LineValues& gradient = layer_gradients_[layer].at({chunk, micro});
-      if (layer > 0) add_product(gradient, x, gradients_[2 * layer]);
-      for (const float gradient_i : gradient) gradients_[2 * layer + 1] += gradient_i;
-      if (on_final_) on_final_(2 * (layer - first_layer(chunk)));
-    }
-    on_final_ = nullptr;
   }
 
   std::span<float> gradients(ChunkId chunk) override {
     const std::size_t first = 2 * first_layer(chunk) + (tied_ && chunk.value == 0 ? 1 : 0);
     const std::size_t end = 2 * last_layer(chunk) - (tied_ && is_last(chunk) ? 1 : 0);
     return std::span(gradients_).subspan(first, end - first);
-  }
-
-  void tell_final(ChunkId chunk, OnFinal on_final) override {
-    const std::size_t left_out = tied_ && chunk.value == 0 ? 1 : 0;
-    on_final_ = [left_out, on_final = std::move(on_final)](std::size_t first) {
-      on_final(std::max(first, left_out) - left_out);
-    };
   }
 
   std::span<float> tied_gradient() override {
@@ -157,7 +120,7 @@ class LineStage final : public StageCompute {
 
   [[nodiscard]] std::size_t vote_bytes_max() const override { return sizeof(double); }
 
-  std::vector<std::byte> vote() override {
+  std::vector<std::byte> vote(const BatchPosition& /*position*/) override {
     const auto bytes = std::as_bytes(std::span(&loss_sum_, 1));
     return {bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(vote_bytes_)};
   }
@@ -217,6 +180,30 @@ class LineStage final : public StageCompute {
     return found;
   }
 
+  OwnedFloats backward_input(ChunkId chunk, MicroId micro) {
+    LineValues& gradient = at(input_gradients_, chunk, micro) =
+        output_gradients_.at({chunk, micro});
+    for (std::size_t layer = last_layer(chunk); layer-- > first_layer(chunk);) {
+      at(layer_gradients_[layer], chunk, micro) = gradient;
+      if (layer == 0) add_product(gradient, at(layer_inputs_[0], chunk, micro), gradients_[0]);
+      for (float& gradient_i : gradient) gradient_i *= parameters_[2 * layer];
+    }
+    if (chunk.value == 0) return {};
+    return {gradient, nullptr};
+  }
+
+  void backward_weight(ChunkId chunk, MicroId micro, const OnFinal& on_final) {
+    const std::size_t left_out = tied_ && chunk.value == 0 ? 1 : 0;
+    for (std::size_t layer = last_layer(chunk); layer-- > first_layer(chunk);) {
+      const LineValues& x = at(layer_inputs_[layer], chunk, micro);
+      const LineValues& gradient = layer_gradients_[layer].at({chunk, micro});
+      if (layer > 0) add_product(gradient, x, gradients_[2 * layer]);
+      for (const float gradient_i : gradient) gradients_[2 * layer + 1] += gradient_i;
+      const std::size_t first = 2 * (layer - first_layer(chunk));
+      if (on_final) on_final(std::max(first, left_out) - left_out);
+    }
+  }
+
   static void add_product(const LineValues& a, const LineValues& b, float& sum) {
     for (std::size_t i = 0; i < kLineFloats; ++i) sum += a[i] * b[i];
   }
@@ -240,7 +227,6 @@ class LineStage final : public StageCompute {
   std::vector<float> parameters_;  // a and b of each layer
   std::vector<float> gradients_;   // of the same layout
   BatchPosition position_;
-  OnFinal on_final_;
   double loss_sum_ = 0;
   bool stepped_ = false;
   ByMicro inputs_, outputs_, output_gradients_, input_gradients_;
@@ -346,10 +332,12 @@ class LinePipeline {
     FrameLink link(group_.at(self), self, /*epoch=*/1, hashes_[self.index()]);
     Activity activity;
     // Every other rank has its codecs beside, and nobody can tell.
-    MOTLEY_ASSIGN(const auto executor, Executor::make(self, plan_, link, stage(self), activity,
-                                                      {.gradients = gradients_,
-                                                       .patience = patience_s_,
-                                                       .codecs_beside = self.value % 2 == 0}));
+    MOTLEY_ASSIGN(
+        const auto executor,
+        Executor::make(self, plan_, link, {stage(self), stage(self), stage(self)}, activity,
+                       {.gradients = gradients_,
+                        .patience = patience_s_,
+                        .codecs_beside = self.value % 2 == 0}));
     return executor->run(schedule, position);
   }
 

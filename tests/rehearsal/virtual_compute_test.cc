@@ -12,6 +12,7 @@
 #include "pipeline/schedule/validate.h"
 #include "tests/rehearsal/patient_time.h"
 #include "tests/support/rank_group.h"
+#include "training/step_voter.h"
 
 namespace motley {
 namespace {
@@ -77,19 +78,21 @@ std::vector<Ran> train(const Plan& plan, const ModelSpec& model, int steps) {
     Ran& mine = ran[self.index()];
     VirtualCompute compute(small_training(), model, plan, self, kSpeed,
                            std::make_unique<PatientTime>(mine.slept_s));
+    const bool tied = tied_across_ranks(model, plan);
+    StepVoter voter(small_training(), static_cast<int>(model.layers.size()),
+                    copy_groups(plan, tied), self, compute.loss(), compute, {});
     FrameLink link(group.at(self), self, 1, plan_hash(plan));
     Activity activity;
-    const auto executor = Executor::make(self, plan, link, compute, activity, {});
+    const auto executor = Executor::make(self, plan, link, {compute, compute, voter}, activity, {});
     ASSERT_TRUE(executor.ok());
-    const bool tied = tied_across_ranks(model, plan);
     const auto schedule = make_schedule(plan, tied);
     ASSERT_TRUE(schedule.ok() && validate_schedule(*schedule, tied).ok());
     for (int step = 1; step <= steps; ++step) {
-      const auto times = (*executor)->run(*schedule, {step, true, compute.progress().samples});
+      const auto times = (*executor)->run(*schedule, {step, true, voter.progress().samples});
       ASSERT_TRUE(times.ok()) << describe(times.error());
     }
-    mine.outcome = compute.outcome();
-    mine.progress = compute.progress();
+    mine.outcome = voter.outcome();
+    mine.progress = voter.progress();
     for (ChunkId chunk{0}; chunk.value < plan.chunk_count(); ++chunk.value) {
       const auto& values =
           plan.chunks[chunk.index()].is_on(self) ? compute.gradients(chunk) : std::span<float>();
@@ -171,13 +174,13 @@ TEST(VirtualCompute, GradientsBecomeFinalLayerByLayer) {
   compute.begin({});
   std::vector<std::size_t> firsts;
   std::vector<double> times_s;
-  compute.tell_final(ChunkId{0}, [&](std::size_t first) {
+  const auto on_final = [&](std::size_t first) {
     firsts.push_back(first);
     times_s.push_back(slept_s);
     const auto final = compute.gradients(ChunkId{0}).subspan(first);
     EXPECT_EQ(std::ranges::count(final, 0.0F), 0) << first;
-  });
-  (void)compute.backward(ChunkId{0}, MicroId{0});
+  };
+  (void)compute.backward(ChunkId{0}, MicroId{0}, BackwardPart::kWhole, on_final);
   EXPECT_EQ(firsts.size(), model.layers.size());
   EXPECT_EQ(firsts.back(), 0U);
   EXPECT_TRUE(std::ranges::is_sorted(firsts, std::greater<>()));

@@ -19,6 +19,7 @@
 #include "tests/rehearsal/patient_time.h"
 #include "tests/support/counting_transport.h"
 #include "tests/support/rank_group.h"
+#include "training/step_voter.h"
 
 namespace motley {
 namespace {
@@ -82,10 +83,13 @@ std::vector<double> really_sent(const Plan& plan, const ModelSpec& model) {
     VirtualCompute compute(small_training(), model, plan, self, kSpeed,
                            std::make_unique<PatientTime>(slept_s));
     Activity activity;
-    const auto executor = Executor::make(self, plan, link, compute, activity,
+    const bool tied = tied_across_ranks(model, plan);
+    StepVoter voter(small_training(), static_cast<int>(model.layers.size()),
+                    copy_groups(plan, tied), self, compute.loss(), compute, {});
+    const auto executor = Executor::make(self, plan, link, {compute, compute, voter}, activity,
                                          {.gradients = {.chain = plan.gradient_codec}});
     ASSERT_TRUE(executor.ok()) << describe(executor.error());
-    const auto schedule = make_schedule(plan, tied_across_ranks(model, plan));
+    const auto schedule = make_schedule(plan, tied);
     ASSERT_TRUE(schedule.ok()) << describe(schedule.error());
     const auto times = (*executor)->run(*schedule, {1, true, 0});
     ASSERT_TRUE(times.ok()) << describe(times.error());
@@ -160,12 +164,13 @@ TEST(WireBytes, OfAPipelineAreThoseCountedByHand) {
   for (const auto& [codec, payload] : kBoundaryBytes) {
     const Plan plan = plan_of(model, {{"a", "b"}, {{{Rank{0}, 8}}, {{Rank{1}, 8}}}, codec, "none"});
     // Targets are 15 numbers of 4 bytes. Of the tied parameter's 80,000 values go a bucket of
-    // 65,536 and one of 14,464. A vote has 20 bytes and 12 for each of three layers; its answer
-    // has two of them, each behind its length.
+    // 65,536 and one of 14,464. A vote has 28 bytes, 12 for each of three layers and 8 for the
+    // copy of the tied parameter, and rank 0's three factors of 8; the answer has both votes, each
+    // behind its length.
     const double tied = (64 + 65'536 * 4) + (64 + 14'464 * 4);
     const std::vector<double> by_hand = {
-        8 * (64 + payload) + 8 * (64 + 15 * 4) + tied + (64 + 2 * (4 + 56)),
-        8 * (64 + payload) + tied + (64 + 56)};
+        8 * (64 + payload) + 8 * (64 + 15 * 4) + tied + (64 + 2 * 4 + 96 + 72),
+        8 * (64 + payload) + tied + (64 + 72)};
     EXPECT_EQ(really_sent(plan, model), by_hand) << codec;
     EXPECT_EQ(predicted(plan, model), by_hand) << codec;
     EXPECT_EQ(simulated(plan, model), by_hand) << codec;

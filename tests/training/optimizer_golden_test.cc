@@ -8,7 +8,7 @@
 
 #include <gtest/gtest.h>
 
-#include "training/optimizer.h"
+#include "training/optimizer/optimizer.h"
 
 namespace motley {
 namespace {
@@ -29,15 +29,17 @@ class Replay {
     optimizer_ = make_optimizer(train);
     values_ = {0.5F, -1.25F, 3.0F, 0.0F};
     moments_.assign(optimizer_->moment_names().size(), std::vector<float>(values_.size()));
-    arguments_ = {.lr = train.lr, .update_number = 0};
+    lr_ = train.lr;
+    update_number_ = 0;
     ++cases_;
   }
 
   void update(const std::vector<float>& gradients) {
-    ++arguments_.update_number;
+    ++update_number_;
     ++updates_;
     const std::vector<std::span<float>> moments(moments_.begin(), moments_.end());
-    optimizer_->update(values_, gradients, moments, arguments_);
+    optimizer_->update(values_, gradients, moments,
+                       {.factors = {lr_, optimizer_->corrections(update_number_)}});
   }
 
   // Both compute the same formula in fp32. PyTorch may contract or reorder within an operation,
@@ -45,8 +47,8 @@ class Replay {
   void compare(const std::vector<float>& expected) const {
     ASSERT_EQ(expected.size(), values_.size());
     for (std::size_t i = 0; i < values_.size(); ++i) {
-      EXPECT_NEAR(values_[i], expected[i], 2e-6 * (std::abs(expected[i]) + arguments_.lr))
-          << name_ << ", value " << i << ", update " << arguments_.update_number;
+      EXPECT_NEAR(values_[i], expected[i], 2e-6 * (std::abs(expected[i]) + lr_))
+          << name_ << ", value " << i << ", update " << update_number_;
     }
   }
 
@@ -59,7 +61,8 @@ class Replay {
   std::unique_ptr<const Optimizer> optimizer_;
   std::vector<float> values_;
   std::vector<std::vector<float>> moments_;
-  UpdateArguments arguments_;
+  double lr_ = 0;
+  std::int64_t update_number_ = 0;
   int cases_ = 0;
   int updates_ = 0;
 };

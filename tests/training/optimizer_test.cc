@@ -1,4 +1,4 @@
-#include "training/optimizer.h"
+#include "training/optimizer/optimizer.h"
 
 #include <cmath>
 
@@ -24,6 +24,10 @@ std::vector<float> noise(std::size_t count, std::uint64_t stream) {
     values[i] = 2 * to_unit_float(philox4x32(1, stream, i)[0]) - 1;
   }
   return values;
+}
+
+StepFactors factors_of(const Optimizer& optimizer, double lr, std::int64_t update_number = 1) {
+  return {lr, optimizer.corrections(update_number)};
 }
 
 // One parameter with its moments.
@@ -71,7 +75,8 @@ TEST_P(EachOptimizer, GivesTheSameBitsForAnySplit) {
     State split = whole;
     for (std::int64_t number = 1; number <= 3; ++number) {
       const auto gradients = noise(count, static_cast<std::uint64_t>(number));
-      const UpdateArguments arguments{.lr = 0.01, .gradient_scale = 0.37F, .update_number = number};
+      const UpdateArguments arguments{.factors = factors_of(*optimizer, 0.01, number),
+                                      .gradient_scale = 0.37F};
       whole.update(*optimizer, gradients, arguments);
       const auto cut = *rc::gen::inRange<std::size_t>(0, count + 1);
       split.update(*optimizer, gradients, arguments, cut, count);
@@ -88,8 +93,9 @@ TEST_P(EachOptimizer, ScalesTheGradient) {
   const auto gradients = noise(50, 1);
   std::vector<float> quartered = gradients;
   for (float& gradient : quartered) gradient *= 0.25F;  // exact
-  scaled.update(*optimizer, gradients, {.lr = 0.1, .gradient_scale = 0.25F});
-  plain.update(*optimizer, quartered, {.lr = 0.1});
+  scaled.update(*optimizer, gradients,
+                {.factors = factors_of(*optimizer, 0.1), .gradient_scale = 0.25F});
+  plain.update(*optimizer, quartered, {.factors = factors_of(*optimizer, 0.1)});
   EXPECT_EQ(scaled, plain);
 }
 
@@ -99,8 +105,8 @@ TEST_P(EachOptimizer, ShrinksOnlyDecayedRanges) {
   State decayed(*optimizer, 20);
   State kept = decayed;
   const State before = decayed;
-  decayed.update(*optimizer, zeros, {.lr = 0.1, .decayed = true});
-  kept.update(*optimizer, zeros, {.lr = 0.1, .decayed = false});
+  decayed.update(*optimizer, zeros, {.factors = factors_of(*optimizer, 0.1), .decayed = true});
+  kept.update(*optimizer, zeros, {.factors = factors_of(*optimizer, 0.1), .decayed = false});
   EXPECT_EQ(kept, before);
   for (std::size_t i = 0; i < 20; ++i) {
     EXPECT_FLOAT_EQ(decayed.values[i], before.values[i] * 0.99F);  // 1 - 0.1 × 0.1
@@ -110,7 +116,7 @@ TEST_P(EachOptimizer, ShrinksOnlyDecayedRanges) {
 TEST_P(EachOptimizer, TakesAnEmptyRange) {
   const auto optimizer = make_optimizer(config_of(GetParam()));
   State state(*optimizer, 0);
-  state.update(*optimizer, {}, {.lr = 0.1});
+  state.update(*optimizer, {}, {.factors = factors_of(*optimizer, 0.1)});
   EXPECT_TRUE(state.values.empty());
 }
 
@@ -118,13 +124,16 @@ TEST_P(EachOptimizer, EndsTheProgramOnAMissingMoment) {
   const auto optimizer = make_optimizer(config_of(GetParam()));
   State state(*optimizer, 4);
   state.moments.pop_back();
-  EXPECT_DEATH(state.update(*optimizer, noise(4, 1), {.lr = 0.1}), "moments for");
+  EXPECT_DEATH(state.update(*optimizer, noise(4, 1), {.factors = factors_of(*optimizer, 0.1)}),
+               "moments for");
 }
 
 TEST(Optimizer, NamesItsMomentsAsCheckpointsDo) {
   EXPECT_THAT(make_optimizer(config_of("adamw"))->moment_names(),
               testing::ElementsAre("exp_avg", "exp_avg_sq"));
   EXPECT_THAT(make_optimizer(config_of("sgd"))->moment_names(), testing::ElementsAre("momentum"));
+  EXPECT_EQ(moments_per_parameter(config_of("adamw")), 2);
+  EXPECT_EQ(moments_per_parameter(config_of("sgd")), 1);
 }
 
 // The formulas of the header in double.
@@ -134,18 +143,18 @@ struct Reference {
   double m = 0;
   double v = 0;
 
-  void adamw(double gradient, const UpdateArguments& arguments) {
-    const auto t = static_cast<double>(arguments.update_number);
-    value *= 1 - arguments.lr * train.weight_decay;
+  void adamw(double gradient, double lr, std::int64_t update_number) {
+    const auto t = static_cast<double>(update_number);
+    value *= 1 - lr * train.weight_decay;
     m = train.beta1 * m + (1 - train.beta1) * gradient;
     v = train.beta2 * v + (1 - train.beta2) * gradient * gradient;
     const double root = std::sqrt(v) / std::sqrt(1 - std::pow(train.beta2, t)) + train.epsilon;
-    value -= arguments.lr / (1 - std::pow(train.beta1, t)) * m / root;
+    value -= lr / (1 - std::pow(train.beta1, t)) * m / root;
   }
 
-  void sgd(double gradient, const UpdateArguments& arguments) {
+  void sgd(double gradient, double lr) {
     m = train.momentum * m + gradient + train.weight_decay * value;
-    value -= arguments.lr * m;
+    value -= lr * m;
   }
 };
 
@@ -159,11 +168,11 @@ TEST_P(EachOptimizer, FollowsItsFormula) {
   for (const float value : state.values) references.push_back({train, value, 0, 0});
   for (std::int64_t number = 1; number <= 100; ++number) {
     const auto gradients = noise(kCount, static_cast<std::uint64_t>(number));
-    const UpdateArguments arguments{.lr = 1e-3, .update_number = number};
-    state.update(*optimizer, gradients, arguments);
+    constexpr double kLr = 1e-3;
+    state.update(*optimizer, gradients, {.factors = factors_of(*optimizer, kLr, number)});
     for (std::size_t i = 0; i < kCount; ++i) {
-      if (train.optimizer == "sgd") references[i].sgd(gradients[i], arguments);
-      if (train.optimizer == "adamw") references[i].adamw(gradients[i], arguments);
+      if (train.optimizer == "sgd") references[i].sgd(gradients[i], kLr);
+      if (train.optimizer == "adamw") references[i].adamw(gradients[i], kLr, number);
     }
   }
   for (std::size_t i = 0; i < kCount; ++i) EXPECT_NEAR(state.values[i], references[i].value, 1e-5);
@@ -176,9 +185,9 @@ TEST_P(EachOptimizer, GivesVectorAndScalarCodeTheSameBits) {
   State together(*optimizer, kCount);
   State apart = together;
   const auto gradients = noise(kCount, 1);
-  together.update(*optimizer, gradients, {.lr = 0.1});
+  together.update(*optimizer, gradients, {.factors = factors_of(*optimizer, 0.1)});
   for (std::size_t i = 0; i < kCount; ++i) {
-    apart.update(*optimizer, gradients, {.lr = 0.1}, i, i + 1);
+    apart.update(*optimizer, gradients, {.factors = factors_of(*optimizer, 0.1)}, i, i + 1);
   }
   EXPECT_EQ(apart, together);
 }

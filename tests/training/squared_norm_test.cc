@@ -8,7 +8,7 @@
 #include <rapidcheck.h>
 #include <rapidcheck/gtest.h>
 
-#include "training/optimizer.h"
+#include "training/optimizer/optimizer.h"
 
 namespace motley {
 namespace {

@@ -10,6 +10,8 @@
 #include <rapidcheck.h>
 #include <rapidcheck/gtest.h>
 
+#include "base/wire_sizes.h"
+
 namespace motley {
 namespace {
 
@@ -17,18 +19,33 @@ using Votes = std::vector<std::vector<std::byte>>;
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-constexpr bool kForStep = true;
-constexpr bool kForEvaluation = false;
 
 // Two ranks, three layers, the loss on the second rank; tests change what they are about.
 struct TwoVotes {
-  Vote first{0, 0, {{0, 1.5}, {1, 2.5}}};
-  Vote second{12, 30, {{2, 4.0}}};
+  VoteRules rules{.layer_count = 3, .copies = {}};
+  Vote first{0, 0, {{0, 1.5}, {1, 2.5}}, {1e-3, 0.1, 0.05}, {}};
+  Vote second{12, 30, {{2, 4.0}}, {}, {}};
 
   [[nodiscard]] Votes encoded() const { return {encode_vote(first), encode_vote(second)}; }
 
-  [[nodiscard]] Result<Tally> tally(bool for_step = kForStep) const {
-    return tally_votes(encoded(), 3, for_step);
+  [[nodiscard]] Result<Tally> tally(VoteKind kind = VoteKind::kStep) const {
+    return tally_votes(encoded(), rules, kind);
+  }
+};
+
+// Chunk 0 on ranks 0 and 1, chunk 1 on ranks 1 and 2, the tied parameter on 0 and 2; one layer.
+struct ThreeCopies {
+  VoteRules rules{1,
+                  {{ChunkId{0}, {Rank{0}, Rank{1}}},
+                   {ChunkId{1}, {Rank{1}, Rank{2}}},
+                   {{}, {Rank{0}, Rank{2}}}}};
+  std::vector<Vote> votes = {
+      {1, 1, {{0, 1}}, {1, 1, 1}, {10, 30}}, {0, 0, {}, {}, {10, 20}}, {0, 0, {}, {}, {20, 30}}};
+
+  [[nodiscard]] Result<Tally> tally(VoteKind kind = VoteKind::kStep) const {
+    Votes encoded;
+    for (const Vote& vote : votes) encoded.push_back(encode_vote(vote));
+    return tally_votes(encoded, rules, kind);
   }
 };
 
@@ -58,16 +75,22 @@ TEST(Vote, SumsWhatEveryRankGives) {
 TEST(Vote, NeedsNoLayersForAnEvaluation) {
   TwoVotes votes;
   votes.first.layers = votes.second.layers = {};
-  const auto tally = votes.tally(kForEvaluation);
+  votes.first.factors = {};
+  const auto tally = votes.tally(VoteKind::kEvaluation);
   ASSERT_TRUE(tally.ok()) << describe(tally.error());
   EXPECT_EQ(tally->loss_sum, 30);
 }
 
 TEST(Vote, TakesNoMoreRoomThanAnnounced) {
   Vote vote;
+  vote.factors = {1, 1, 1};
+  VoteRules rules;
   for (int layers = 0; layers < 5; ++layers) {
-    EXPECT_EQ(encode_vote(vote).size(), vote_bytes_max(layers));
+    EXPECT_EQ(encode_vote(vote).size(), vote_bytes_max(rules));
     vote.layers.push_back({layers, 1});
+    vote.copy_hashes.push_back(1);
+    rules.layer_count = layers + 1;
+    rules.copies.emplace_back();
   }
 }
 
@@ -75,7 +98,7 @@ RC_GTEST_PROP(Vote, HasTheSameBitsWhoeverHoldsTheLayers, ()) {
   const auto norms = *rc::gen::nonEmpty(
       rc::gen::container<std::vector<double>>(rc::gen::map<int>([](int n) { return n * 1e-3; })));
   const auto layers = static_cast<int>(norms.size());
-  const Vote loss{*rc::gen::inRange(1, 1000), *rc::gen::inRange(0, 1000) / 7.0, {}};
+  const Vote loss{*rc::gen::inRange(1, 1000), *rc::gen::inRange(0, 1000) / 7.0, {}, {}, {}};
   const auto dealt_to = [&](int rank_count) {
     std::vector<Vote> votes(static_cast<std::size_t>(rank_count));
     votes[*rc::gen::inRange<std::size_t>(0, votes.size())] = loss;
@@ -86,9 +109,10 @@ RC_GTEST_PROP(Vote, HasTheSameBitsWhoeverHoldsTheLayers, ()) {
       owner.layers.insert(first ? owner.layers.begin() : owner.layers.end(),
                           {layer, norms[static_cast<std::size_t>(layer)]});
     }
+    votes.front().factors = {1, 1, 1};
     Votes encoded;
     for (const Vote& vote : votes) encoded.push_back(encode_vote(vote));
-    return tally_votes(encoded, layers, kForStep);
+    return tally_votes(encoded, {.layer_count = layers, .copies = {}}, VoteKind::kStep);
   };
   const auto alone = dealt_to(1);
   const auto together = dealt_to(*rc::gen::inRange(1, 6));
@@ -117,23 +141,27 @@ TEST(Vote, SkipsTheStepWhenTheSumOverflows) {
 }
 
 TEST(Vote, IsMalformedAtEveryOtherLength) {
-  const Votes good = TwoVotes{}.encoded();
+  const TwoVotes two;
+  const Votes good = two.encoded();
   for (std::size_t bytes = 0; bytes < good[0].size() + 30; ++bytes) {
     Votes votes = good;
     votes[0].resize(bytes);
     if (bytes == good[0].size()) continue;
-    const bool short_head = bytes < vote_bytes_max(0);
-    expect_corrupt(tally_votes(votes, 3, kForStep), "the vote of rank 0 is malformed",
+    const bool short_head = bytes < vote_bytes(0, 0, 0);
+    expect_corrupt(tally_votes(votes, two.rules, VoteKind::kStep),
+                   "the vote of rank 0 is malformed",
                    short_head ? "it is too short" : "its length does not fit its content");
   }
 }
 
 TEST(Vote, IsMalformedWhenItAnnouncesMoreLayersThanItHas) {
-  Votes votes = TwoVotes{}.encoded();
-  constexpr std::size_t kCountAt = 16;
-  std::memset(votes[1].data() + kCountAt, 0xFF, 4);
-  expect_corrupt(tally_votes(votes, 3, kForStep), "the vote of rank 1 is malformed",
-                 "its length does not fit its content");
+  const TwoVotes two;
+  for (const std::size_t count_at : {16U, 20U, 24U}) {  // of layers, factors, hashes
+    Votes votes = two.encoded();
+    std::memset(votes[1].data() + count_at, 0xFF, 4);
+    expect_corrupt(tally_votes(votes, two.rules, VoteKind::kStep),
+                   "the vote of rank 1 is malformed", "its length does not fit its content");
+  }
 }
 
 TEST(Vote, IsMalformedWithANegativeNumberOfTokens) {
@@ -170,8 +198,71 @@ TEST(Vote, MissesALayerThatNobodyHolds) {
 TEST(Vote, MissesTheLoss) {
   TwoVotes votes;
   votes.second.tokens = 0;
-  expect_corrupt(votes.tally(kForStep), "no rank voted a loss", "there are votes of 2 ranks");
-  expect_corrupt(votes.tally(kForEvaluation), "no rank voted a loss", "there are votes of 2 ranks");
+  expect_corrupt(votes.tally(), "no rank voted a loss", "there are votes of 2 ranks");
+  votes.first.factors = {};
+  expect_corrupt(votes.tally(VoteKind::kEvaluation), "no rank voted a loss",
+                 "there are votes of 2 ranks");
+}
+
+TEST(Vote, TakesTheFactorsOfRank0) {
+  const auto tally = TwoVotes{}.tally();
+  ASSERT_TRUE(tally.ok()) << describe(tally.error());
+  EXPECT_EQ(tally->factors, (std::vector<double>{1e-3, 0.1, 0.05}));
+}
+
+TEST(Vote, IsMalformedWithFactorsThatAreNotTheRanksToGive) {
+  TwoVotes of_another;
+  of_another.second.factors = {1e-3, 0.1, 0.05};
+  expect_corrupt(of_another.tally(), "the vote of rank 1 is malformed",
+                 "it has 3 factors instead of 0");
+  TwoVotes missing;
+  missing.first.factors.pop_back();
+  expect_corrupt(missing.tally(), "the vote of rank 0 is malformed",
+                 "it has 2 factors instead of 3");
+  expect_corrupt(TwoVotes{}.tally(VoteKind::kEvaluation), "the vote of rank 0 is malformed",
+                 "it has 3 factors instead of 0");
+}
+
+TEST(Vote, FindsCopiesEqual) {
+  const auto tally = ThreeCopies{}.tally();
+  EXPECT_TRUE(tally.ok()) << describe(tally.error());
+}
+
+TEST(Vote, NamesTheCopiesThatDiffer) {
+  struct Case {
+    std::size_t rank, hash;
+    std::string what, cause;
+  };
+
+  for (const auto& [rank, hash, what, cause] :
+       {Case{1, 0, "chunk 0", "000000000000000a on rank 0; 00000000000000ff on rank 1"},
+        Case{2, 0, "chunk 1", "0000000000000014 on rank 1; 00000000000000ff on rank 2"},
+        Case{0, 1, "the tied parameter",
+             "000000000000001e on rank 2; 00000000000000ff on rank 0"}}) {
+    ThreeCopies three;
+    three.votes[rank].copy_hashes[hash] = 0xFF;
+    const auto tally = three.tally();
+    ASSERT_FALSE(tally.ok()) << what;
+    EXPECT_EQ(tally.error().code, ErrorCode::kInternal);
+    EXPECT_EQ(tally.error().what,
+              "the ranks that hold " + what + " do not hold the same parameters any more");
+    EXPECT_EQ(tally.error().cause, "their hashes are " + cause);
+  }
+}
+
+TEST(Vote, IsMalformedWithHashesThatAreNotTheRanksToGive) {
+  ThreeCopies missing;
+  missing.votes[1].copy_hashes.pop_back();
+  expect_corrupt(missing.tally(), "the vote of rank 1 is malformed",
+                 "it has 1 hashes of parameters instead of 2");
+  ThreeCopies beyond;
+  beyond.votes[2].copy_hashes.push_back(1);
+  expect_corrupt(beyond.tally(), "the vote of rank 2 is malformed",
+                 "it has 3 hashes of parameters instead of 2");
+  ThreeCopies evaluated;
+  evaluated.votes[0].factors = {};
+  expect_corrupt(evaluated.tally(VoteKind::kEvaluation), "the vote of rank 0 is malformed",
+                 "it has 2 hashes of parameters instead of 0");
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // When the training loop saves, and what it says where a save fails.
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,11 +33,13 @@ class Rehearsed final : public StepRunner, public Evaluator, public ShardSaver, 
 
   void record(TraceRecorder* /*trace*/) override {}
 
-  [[nodiscard]] Result<Evaluation> evaluate(std::int64_t /*step*/) override { return Evaluation{}; }
+  [[nodiscard]] Result<std::optional<Evaluation>> evaluate(std::int64_t /*step*/) override {
+    return std::optional<Evaluation>();
+  }
 
-  [[nodiscard]] Result<Shard> save() override {
+  [[nodiscard]] Result<std::optional<Shard>> save() override {
     if (state_.step == full_at) return Error{full_is, "full", "", ""};
-    return Shard{};
+    return std::optional(Shard{});
   }
 
   void send(const Json& event) override {

@@ -1,4 +1,4 @@
-#include "training/optimizer.h"
+#include "training/optimizer/optimizer.h"
 
 #include <array>
 #include <cmath>
@@ -23,6 +23,12 @@ class AdamW final : public Optimizer {
     return {"exp_avg", "exp_avg_sq"};
   }
 
+  [[nodiscard]] std::array<double, 2> corrections(std::int64_t update_number) const override {
+    MOTLEY_CHECK(update_number >= 1, "update {}", update_number);
+    const auto t = static_cast<double>(update_number);
+    return {1 - std::pow(beta1_, t), 1 - std::pow(beta2_, t)};
+  }
+
   void update(std::span<float> values_N,
               std::span<const float> gradients_N,
               std::span<const std::span<float>> moments,
@@ -32,18 +38,17 @@ class AdamW final : public Optimizer {
                      moments[1].size() == values_N.size(),
                  "{} values, {} gradients, moments of {} and {}", values_N.size(),
                  gradients_N.size(), moments[0].size(), moments[1].size());
-    MOTLEY_CHECK(arguments.update_number >= 1, "update {}", arguments.update_number);
-    const auto t = static_cast<double>(arguments.update_number);
+    const auto& [lr, corrections] = arguments.factors;
     const double decay = arguments.decayed ? decay_ : 0;
-    const auto keep = static_cast<float>(1 - arguments.lr * decay);
+    const auto keep = static_cast<float>(1 - lr * decay);
     const auto scale = arguments.gradient_scale;
     const auto beta1 = static_cast<float>(beta1_);
     const auto beta2 = static_cast<float>(beta2_);
     const auto rest1 = static_cast<float>(1 - beta1_);
     const auto rest2 = static_cast<float>(1 - beta2_);
-    const auto correction2_root = static_cast<float>(std::sqrt(1 - std::pow(beta2_, t)));
+    const auto correction2_root = static_cast<float>(std::sqrt(corrections[1]));
     const auto epsilon = static_cast<float>(epsilon_);
-    const auto step_size = static_cast<float>(arguments.lr / (1 - std::pow(beta1_, t)));
+    const auto step_size = static_cast<float>(lr / corrections[0]);
     float* __restrict p = values_N.data();
     float* __restrict m = moments[0].data();
     float* __restrict v = moments[1].data();
@@ -70,6 +75,10 @@ class Sgd final : public Optimizer {
 
   [[nodiscard]] std::vector<std::string> moment_names() const override { return {"momentum"}; }
 
+  [[nodiscard]] std::array<double, 2> corrections(std::int64_t /*update_number*/) const override {
+    return {1, 1};
+  }
+
   void update(std::span<float> values_N,
               std::span<const float> gradients_N,
               std::span<const std::span<float>> moments,
@@ -80,7 +89,7 @@ class Sgd final : public Optimizer {
                  moments[0].size());
     const auto decay = static_cast<float>(arguments.decayed ? decay_ : 0);
     const auto momentum = static_cast<float>(momentum_);
-    const auto lr = static_cast<float>(arguments.lr);
+    const auto lr = static_cast<float>(arguments.factors.lr);
     const auto scale = arguments.gradient_scale;
     float* __restrict p = values_N.data();
     float* __restrict b = moments[0].data();
@@ -103,6 +112,10 @@ std::unique_ptr<const Optimizer> make_optimizer(const TrainConfig& train) {
   if (train.optimizer == "sgd") return std::make_unique<Sgd>(train);
   MOTLEY_CHECK(train.optimizer == "adamw", "train.optimizer is '{}'", train.optimizer);
   return std::make_unique<AdamW>(train);
+}
+
+int moments_per_parameter(const TrainConfig& train) {
+  return static_cast<int>(make_optimizer(train)->moment_names().size());
 }
 
 double squared_norm(std::span<const float> values_N) {

@@ -4,6 +4,7 @@
 // 1.13's, in fp32 with scalars computed in double and rounded once.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -14,11 +15,17 @@
 
 namespace motley {
 
-struct UpdateArguments {
+// What a step takes from functions (cos, pow) of the C library, whose last bits differ between
+// libraries. One rank computes it for all, so that copies of parameters stay equal.
+struct StepFactors {
   double lr = 0;
-  float gradient_scale = 1;        // multiplies each gradient first: 1/tokens × clip factor
-  std::int64_t update_number = 1;  // of this parameter, from 1; skipped steps do not count
-  bool decayed = true;             // whether weight decay applies to this range
+  std::array<double, 2> corrections{1, 1};  // of the optimizer; what it has none of is 1
+};
+
+struct UpdateArguments {
+  StepFactors factors;
+  float gradient_scale = 1;  // multiplies each gradient first: 1/tokens × clip factor
+  bool decayed = true;       // whether weight decay applies to this range
 };
 
 // Stateless: what persists between updates is the moments, which the caller keeps and saves.
@@ -30,6 +37,10 @@ class Optimizer {
   // Names of the moments, in the order in which update() takes them; as in checkpoints.
   [[nodiscard]] virtual std::vector<std::string> moment_names() const = 0;
 
+  // What update number `update_number` of a parameter corrects its moments by: from 1, skipped
+  // steps do not count. Above 0 and at most 1.
+  [[nodiscard]] virtual std::array<double, 2> corrections(std::int64_t update_number) const = 0;
+
   // Updates one range of values and moments in place. Moments start as zeros.
   // REQUIRES: one moment for each name; all spans N long and not overlapping.
   virtual void update(std::span<float> values_N,
@@ -40,13 +51,16 @@ class Optimizer {
 
 // train.optimizer:
 //   "adamw" (Loshchilov and Hutter, "Decoupled weight decay regularization", 2019), with moments
-//   exp_avg m and exp_avg_sq v and t = update_number:
+//   exp_avg m and exp_avg_sq v, t = update_number and corrections 1 - beta1^t and 1 - beta2^t:
 //     p = p (1 - lr decay);  m = beta1 m + (1 - beta1) g;  v = beta2 v + (1 - beta2) g g
 //     p = p - lr / (1 - beta1^t) m / (sqrt(v) / sqrt(1 - beta2^t) + epsilon)
 //   "sgd", with moment momentum b:
 //     g = g + decay p;  b = momentum b + g;  p = p - lr b
 // REQUIRES: a validated configuration.
 [[nodiscard]] std::unique_ptr<const Optimizer> make_optimizer(const TrainConfig& train);
+
+// How many moments it keeps, each as large as its parameter: what plans count as memory.
+[[nodiscard]] int moments_per_parameter(const TrainConfig& train);
 
 // Sum of the squares, in double: value i is added to lane i mod 16, then the lanes are added in
 // order. The result depends on where the span begins and ends, so call it on whole parameters.

@@ -1,0 +1,15 @@
+// Which batch a run of a schedule works on.
+#pragma once
+
+#include <cstdint>
+
+namespace motley {
+
+struct BatchPosition {
+  std::int64_t step = 1;  // 1 is the first
+  bool training = true;   // false: evaluation
+  std::uint64_t first_sample =
+      0;  // of the global batch, in the source's training or held-out order
+};
+
+}  // namespace motley

@@ -1,0 +1,230 @@
+#include "training/stage_state.h"
+
+#include <algorithm>
+#include <bit>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+
+#include "checkpoint/checkpoint.h"
+#include "tests/checkpoint/fixture.h"
+#include "tests/training/held_values.h"
+
+namespace motley {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+using Floats = std::vector<float>;
+
+std::unique_ptr<const Optimizer> adamw() {
+  return make_optimizer(TrainConfig{});
+}
+
+StageState state_of(const HeldValues& held, const std::string& tied = "") {
+  return {held.chunks(), make_optimizer(plain_sgd()), tied};
+}
+
+std::vector<std::string> names(const std::vector<TensorView>& views) {
+  std::vector<std::string> all;
+  for (const TensorView& view : views) all.push_back(view.name);
+  return all;
+}
+
+// An owner in layer 0 and its use in layer 2, where there is one.
+struct Tied {
+  HeldValues held;
+
+  explicit Tied(bool owner_here, bool use_here) {
+    if (owner_here) held.add(ChunkId{0}, 0, "wte");
+    if (use_here) held.add(ChunkId{1}, 2, "wte").spec.tied_use = true;
+  }
+};
+
+TEST(StageState, UpdatesEachParameterByItsGradient) {
+  HeldValues held;
+  held.add(ChunkId{0}, 0, "a");
+  held.add(ChunkId{0}, 1, "b");
+  StageState state = state_of(held);
+  held.gradients(0) = {2, 0, 0};
+  held.gradients(1) = {0, 0, 4};
+  state.update({.lr = 0.5}, /*gradient_scale=*/0.5F);
+  EXPECT_EQ(held.values(0), (Floats{0.5F, -2, 3}));
+  EXPECT_EQ(held.values(1), (Floats{1, -2, 2}));
+  state.clear_gradients();
+  EXPECT_EQ(held.gradients(1), (Floats{0, 0, 0}));
+}
+
+TEST(StageState, LendsTheGradientsOfAChunk) {
+  HeldValues held;
+  held.add(ChunkId{0}, 0, "a");
+  held.add(ChunkId{2}, 4, "b");
+  StageState state = state_of(held);
+  EXPECT_EQ(state.gradients(ChunkId{2}).data(), held.gradients(1).data());
+  EXPECT_DEATH((void)state.gradients(ChunkId{1}), "chunk 1 is on another rank");
+}
+
+TEST(StageState, SumsTheUsesOfATiedParameterThatAreHere) {
+  Tied both(true, true);
+  StageState state = state_of(both.held, "wte");
+  both.held.gradients(0) = {1, 2, 3};
+  both.held.gradients(1) = {10, 20, 30};
+  state.end_tied_gradient();
+  EXPECT_EQ(both.held.gradients(0), (Floats{11, 22, 33}));
+  EXPECT_EQ(state.tied_gradient().data(), both.held.gradients(0).data());
+}
+
+TEST(StageState, GivesTheUseTheValuesOfItsOwner) {
+  Tied both(true, true);
+  StageState state = state_of(both.held, "wte");
+  both.held.gradients(0) = {2, 2, 2};
+  both.held.gradients(1) = {100, 100, 100};  // counts only in the sum
+  state.update({.lr = 0.5}, 1);
+  EXPECT_EQ(both.held.values(0), (Floats{0, -3, 2}));
+  EXPECT_EQ(both.held.values(1), both.held.values(0));
+}
+
+TEST(StageState, UpdatesAUseWithoutItsOwnerByItself) {
+  Tied use(false, true);
+  StageState state = state_of(use.held, "wte");
+  use.held.gradients(0) = {2, 2, 2};
+  EXPECT_EQ(state.tied_gradient().data(), use.held.gradients(0).data());
+  state.update({.lr = 0.5}, 1);
+  EXPECT_EQ(use.held.values(0), (Floats{0, -3, 2}));
+  EXPECT_THAT(names(state.parameter_views()), IsEmpty());
+}
+
+TEST(StageState, VotesForFirstCopiesAndForATiedParameterOnce) {
+  Tied both(true, true);
+  both.held.add(ChunkId{1}, 2, "ln_f");
+  both.held.add(ChunkId{2}, 3, "copy").is_first = false;
+  StageState state = state_of(both.held, "wte");
+  for (std::size_t i = 0; i < 4; ++i) both.held.gradients(i) = {1, 2, 0};
+  const auto norms = state.layer_norms();
+  ASSERT_EQ(norms.size(), 2U);
+  EXPECT_EQ(norms[0].layer, 0);
+  EXPECT_EQ(norms[0].squared_norm, 5);
+  EXPECT_EQ(norms[1].layer, 2);
+  EXPECT_EQ(norms[1].squared_norm, 5);  // of ln_f alone
+}
+
+TEST(StageState, SavesWhatItOwnsOfFirstCopies) {
+  Tied both(true, true);
+  both.held.add(ChunkId{2}, 3, "copy").is_first = false;
+  const StageState state(both.held.chunks(), adamw(), "wte");
+  EXPECT_THAT(names(state.parameter_views()), ElementsAre("wte"));
+  EXPECT_THAT(names(state.moment_views()), ElementsAre("exp_avg/wte", "exp_avg_sq/wte"));
+  EXPECT_THAT(names(state.residual_views(3)), ElementsAre("residual.3/wte", "residual.3/copy"));
+}
+
+// One rank saves what two then load, each its own chunk, by name.
+TEST(StageState, LoadsWhatAnotherPlanHasSaved) {
+  HeldValues whole;
+  whole.add(ChunkId{0}, 0, "a");
+  whole.add(ChunkId{0}, 1, "b");
+  StageState saved(whole.chunks(), adamw(), "");
+  whole.gradients(0) = {1, 2, 3};
+  whole.gradients(1) = {-1, 0, 5};
+  saved.update({0.1, {0.1, 0.001}}, 1);
+  // What its sums still owe lies where the gradients do.
+  whole.gradients(1) = {7, 0, 0};
+  auto moments = saved.moment_views();
+  for (const TensorView& view : saved.residual_views(0)) moments.push_back(view);
+  const testing::TempFolder folder;
+  const auto shard = write_shard({folder.path(), "", 1}, 0, 1, saved.parameter_views(), moments);
+  ASSERT_TRUE(shard.ok()) << describe(shard.error());
+  const auto committed =
+      commit_checkpoint(folder.path(), "", {.step = 1}, {*shard}, Json(), Json());
+  ASSERT_TRUE(committed.ok()) << describe(committed.error());
+
+  HeldValues part;
+  part.add(ChunkId{1}, 1, "b");
+  StageState loaded(part.chunks(), adamw(), "");
+  const auto reader = CheckpointReader::open(*committed);
+  ASSERT_TRUE(reader.ok()) << describe(reader.error());
+  ASSERT_TRUE(loaded.load_values(*reader).ok());
+  ASSERT_TRUE(loaded.load_moments(*reader).ok());
+  ASSERT_TRUE(loaded.load_residuals(*reader, 1).ok());
+  EXPECT_EQ(part.values(0), whole.values(1));
+  EXPECT_EQ(part.gradients(0), (Floats{7, 0, 0}));
+  const auto before = saved.moment_views();
+  const auto after = loaded.moment_views();
+  for (std::size_t moment = 0; moment < 2; ++moment) {
+    const auto expected = before[2 + moment].values;
+    const auto found = after[moment].values;
+    EXPECT_TRUE(std::ranges::equal(expected, found)) << after[moment].name;
+  }
+}
+
+TEST(StageState, MissesWhatACheckpointLacks) {
+  const testing::TempFolder folder;
+  const auto shard = write_shard({folder.path(), "", 1}, 0, 1, {}, {});
+  ASSERT_TRUE(shard.ok()) << describe(shard.error());
+  const auto committed =
+      commit_checkpoint(folder.path(), "", {.step = 1}, {*shard}, Json(), Json());
+  ASSERT_TRUE(committed.ok()) << describe(committed.error());
+  const auto reader = CheckpointReader::open(*committed);
+  ASSERT_TRUE(reader.ok()) << describe(reader.error());
+  HeldValues held;
+  held.add(ChunkId{0}, 0, "a");
+  StageState state = state_of(held);
+  for (const auto& loaded : {state.load_values(*reader), state.load_moments(*reader)}) {
+    ASSERT_FALSE(loaded.ok());
+    EXPECT_EQ(loaded.error().code, ErrorCode::kCorrupt);
+  }
+}
+
+TEST(StageState, StartsFromSeedAndName) {
+  HeldValues one;
+  HeldValues other;
+  for (HeldValues* held : {&one, &other}) {
+    HeldParameter& parameter = held->add(ChunkId{0}, 0, "h.0.attn.c_attn.weight");
+    parameter.spec.init = {InitRule::Kind::kNormal, 0.02};
+  }
+  WorkCounter work;
+  state_of(one).initialize(5, work);
+  state_of(other).initialize(5, work);
+  EXPECT_EQ(one.values(0), other.values(0));
+  state_of(other).initialize(6, work);
+  EXPECT_NE(one.values(0), other.values(0));
+}
+
+void flip_a_bit(float& value) {
+  value = std::bit_cast<float>(std::bit_cast<std::uint32_t>(value) ^ 1U);
+}
+
+TEST(StageState, HashesEveryBitOfItsCopyOfAChunk) {
+  HeldValues held;
+  for (const char* name : {"a", "b"}) held.add(ChunkId{0}, 0, name);
+  held.add(ChunkId{1}, 1, "c");
+  const StageState state = state_of(held);
+  const CopyGroup group{ChunkId{0}, {}};
+  const std::uint64_t hash = state.copy_hash(group);
+  flip_a_bit(held.values(2)[0]);  // of another chunk
+  EXPECT_EQ(state.copy_hash(group), hash);
+  for (const std::size_t parameter : {0U, 1U}) {
+    for (float& value : held.values(parameter)) {
+      flip_a_bit(value);
+      EXPECT_NE(state.copy_hash(group), hash);
+      flip_a_bit(value);
+    }
+  }
+  EXPECT_EQ(state.copy_hash(group), hash);
+}
+
+TEST(StageState, HashesATiedParameterAlikeWhereverItIsHeld) {
+  Tied both(true, true);
+  Tied owner(true, false);
+  Tied use(false, true);
+  const CopyGroup tied{{}, {}};
+  const std::uint64_t hash = state_of(both.held, "wte").copy_hash(tied);
+  EXPECT_EQ(state_of(owner.held, "wte").copy_hash(tied), hash);
+  EXPECT_EQ(state_of(use.held, "wte").copy_hash(tied), hash);
+  flip_a_bit(use.held.values(0)[1]);
+  EXPECT_NE(state_of(use.held, "wte").copy_hash(tied), hash);
+}
+
+}  // namespace
+}  // namespace motley

@@ -1,0 +1,260 @@
+// StageTrainer with its state and votes, run by executors of ranks that are threads.
+#include "training/stage_trainer.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gmock/gmock.h>
+
+#include <c10/core/InferenceMode.h>
+
+#include "models/kernels/torch_threads.h"
+#include "partitioner/search/planner.h"
+#include "pipeline/execute/executor.h"
+#include "pipeline/schedule/schedules.h"
+#include "tests/support/rank_group.h"
+#include "training/first_state.h"
+#include "training/step_voter.h"
+
+namespace motley {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr int kMicroBatches = 4;
+
+Config small_config() {
+  Config config;
+  config.model.layers = 2;
+  config.model.width = 32;
+  config.model.heads = 4;
+  config.model.context = 16;
+  config.model.vocab = 61;
+  config.data.kind = "synthetic";
+  config.train.global_batch = kMicroBatches;
+  config.train.warmup_steps = 2;
+  return config;
+}
+
+struct Shape {
+  std::vector<std::vector<Replica>> chunks;  // [ChunkId]
+  std::string schedule = "1f1b";
+  bool recompute = false;
+};
+
+// The model's layers dealt evenly to the chunks; micro-batches of one sample.
+Plan plan_of(const ModelSpec& model, const Shape& shape) {
+  Plan plan;
+  plan.model_hash = model.hash();
+  const auto layers = static_cast<int>(model.layers.size());
+  const auto chunks = static_cast<int>(shape.chunks.size());
+  for (int c = 0; c < chunks; ++c) {
+    const auto& replicas = shape.chunks[static_cast<std::size_t>(c)];
+    const int first = c * layers / chunks;
+    plan.chunks.push_back({first, (c + 1) * layers / chunks - first, replicas});
+    plan.chunks.back().recompute = shape.recompute;
+    for (const Replica& replica : replicas) {
+      if (plan.ranks.size() <= replica.rank.index()) plan.ranks.resize(replica.rank.index() + 1);
+    }
+  }
+  for (RankPlan& rank : plan.ranks) rank = {.machine = "a", .device = "cpu"};
+  plan.micro_batches = kMicroBatches;
+  plan.schedule = shape.schedule;
+  return plan;
+}
+
+// A rank as the worker has it.
+struct TrainedRank {
+  std::unique_ptr<StageTrainer> trainer;
+  std::optional<StageState> state;
+  std::optional<StepVoter> voter;
+
+  TrainedRank(const Config& config, const Plan& plan, Rank self, const ModelSpec& model) {
+    WorkCounter work;
+    trainer = StageTrainer::make(config, plan, self, model, work).value();
+    state.emplace(trainer->held(), make_optimizer(config.train), model.tied_pair()->parameter);
+    auto progress = fill_state(*state, config, model, "", work);
+    voter.emplace(config.train, static_cast<int>(model.layers.size()),
+                  copy_groups(plan, tied_across_ranks(model, plan)), self, trainer->loss(), *state,
+                  std::move(progress).value());
+  }
+};
+
+// The ranks of a plan.
+class Training {
+ public:
+  explicit Training(const Shape& shape, const Config& config = small_config())
+      : config_(config),
+        model_(describe_model(config.model).value()),
+        plan_(plan_of(model_, shape)),
+        group_("inproc", plan_.rank_count()) {
+    set_compute_threads(1);
+    const c10::InferenceMode no_recording;
+    for (Rank rank{0}; rank.value < plan_.rank_count(); ++rank.value) {
+      ranks_.push_back(std::make_unique<TrainedRank>(config_, plan_, rank, model_));
+    }
+  }
+
+  [[nodiscard]] TrainedRank& rank(int rank) { return *ranks_[static_cast<std::size_t>(rank)]; }
+
+  // Every rank's end of that many steps more. [Rank]
+  std::vector<Result<void>> steps(int count) {
+    const bool tied = tied_across_ranks(model_, plan_);
+    return run(make_schedule(plan_, tied).value(), /*training=*/true, count);
+  }
+
+  std::vector<Result<void>> evaluate() {
+    return run(forward_schedule(schedule_input(plan_, /*tied_across_ranks=*/false)),
+               /*training=*/false, 1);
+  }
+
+  // Every parameter of the model; of copies the first.
+  [[nodiscard]] std::map<std::string, std::vector<float>> parameters() const {
+    std::map<std::string, std::vector<float>> all;
+    for (const auto& rank : ranks_) {
+      for (const TensorView& view : rank->state->parameter_views()) {
+        all[view.name] = {view.values.begin(), view.values.end()};
+      }
+    }
+    return all;
+  }
+
+ private:
+  std::vector<Result<void>> run(const Schedule& schedule, bool training, int count) {
+    std::vector<Result<void>> ended(ranks_.size());
+    group_.run([&](Rank self) {
+      const c10::InferenceMode no_recording;
+      set_compute_threads(1);
+      TrainedRank& mine = *ranks_[self.index()];
+      FrameLink link(group_.at(self), self, 1, plan_hash(plan_));
+      Activity activity;
+      const auto executor = Executor::make(self, plan_, link,
+                                           {*mine.trainer, *mine.state, *mine.voter}, activity, {});
+      for (int i = 0; i < count && ended[self.index()].ok(); ++i) {
+        const CheckpointState& progress = mine.voter->progress();
+        const auto times =
+            (*executor)->run(schedule, {progress.step + 1, training, progress.samples});
+        if (!times.ok()) ended[self.index()] = times.error();
+      }
+    });
+    return ended;
+  }
+
+  const Config config_;
+  const ModelSpec model_;
+  const Plan plan_;
+  RankGroup group_;
+  std::vector<std::unique_ptr<TrainedRank>> ranks_;
+};
+
+void expect_ok(const std::vector<Result<void>>& ended) {
+  for (const auto& each : ended) EXPECT_TRUE(each.ok()) << describe(each.error());
+}
+
+const Shape kAlone{.chunks = {{{Rank{0}, kMicroBatches}}}};
+
+TEST(StageTrainer, LearnsTheSameHoweverTheModelIsCut) {
+  Training alone(kAlone);
+  const auto untrained = alone.parameters();
+  expect_ok(alone.steps(3));
+  const auto expected = alone.parameters();
+  EXPECT_NE(expected, untrained);
+  const std::vector<Replica> first = {{Rank{0}, kMicroBatches}};
+  const std::vector<Replica> second = {{Rank{1}, kMicroBatches}};
+  const std::vector<Shape> shapes = {
+      {.chunks = {first, first, first}},                 // handed over, without frames
+      {.chunks = {first, second}},                       // the tied parameter on two
+      {.chunks = {first, second, first}},                // both, and on one
+      {.chunks = {first, second}, .schedule = "split"},  // backwards in two parts
+      {.chunks = {first, first}, .schedule = "split"},   // handed over, in two parts
+      {.chunks = {first, second}, .recompute = true},    // forwards twice
+  };
+  for (const Shape& shape : shapes) {
+    Training cut(shape);
+    expect_ok(cut.steps(3));
+    EXPECT_EQ(cut.parameters(), expected) << shape.chunks.size() << " chunks, " << shape.schedule;
+    EXPECT_EQ(cut.rank(0).voter->outcome().loss, alone.rank(0).voter->outcome().loss);
+  }
+}
+
+TEST(StageTrainer, KeepsReplicasEqual) {
+  Training replicas({.chunks = {{{Rank{0}, 3}, {Rank{1}, 1}}}});
+  expect_ok(replicas.steps(3));
+  const CopyGroup group{ChunkId{0}, {Rank{0}, Rank{1}}};
+  EXPECT_EQ(replicas.rank(0).state->copy_hash(group), replicas.rank(1).state->copy_hash(group));
+}
+
+// One bit of a parameter on one replica. Rank 1 may hear only that rank 0 has gone.
+TEST(StageTrainer, FindsAReplicaWithAnotherParameter) {
+  Training replicas({.chunks = {{{Rank{0}, 2}, {Rank{1}, 2}}}});
+  float& value = replicas.rank(1).trainer->held().front().parameters.front().values[5];
+  value = std::nextafter(value, 1.0F);
+  const auto ended = replicas.steps(1);
+  for (const auto& each : ended) ASSERT_FALSE(each.ok());
+  EXPECT_EQ(ended[0].error().code, ErrorCode::kInternal);
+  EXPECT_THAT(ended[0].error().what, HasSubstr("chunk 0"));
+}
+
+TEST(StageTrainer, FindsAnotherCopyOfTheTiedParameter) {
+  Training pipeline({.chunks = {{{Rank{0}, kMicroBatches}}, {{Rank{1}, kMicroBatches}}}});
+  for (const HeldParameter& parameter : pipeline.rank(1).trainer->held().back().parameters) {
+    if (parameter.spec.tied_use) parameter.values[3] += 1;
+  }
+  const auto ended = pipeline.steps(1);
+  for (const auto& each : ended) ASSERT_FALSE(each.ok());
+  EXPECT_EQ(ended[0].error().code, ErrorCode::kInternal);
+  EXPECT_THAT(ended[0].error().what, HasSubstr("the tied parameter"));
+}
+
+TEST(StageTrainer, ChangesNothingInAnEvaluation) {
+  Training alone(kAlone);
+  const auto before = alone.parameters();
+  expect_ok(alone.evaluate());
+  EXPECT_EQ(alone.parameters(), before);
+  EXPECT_EQ(alone.rank(0).voter->outcome().tokens, kMicroBatches * 16);
+  EXPECT_NEAR(alone.rank(0).voter->outcome().loss, std::log(61), 0.2);
+  EXPECT_EQ(alone.rank(0).voter->progress().step, 0);
+}
+
+TEST(StageTrainer, HoldsDataOnlyWhereTheModelBegins) {
+  Training pipeline({.chunks = {{{Rank{0}, kMicroBatches}}, {{Rank{1}, kMicroBatches}}}});
+  EXPECT_NE(pipeline.rank(0).trainer->source(), nullptr);
+  EXPECT_EQ(pipeline.rank(1).trainer->source(), nullptr);
+}
+
+// What is handed over stays for as long as it is needed, whoever else lets go of it.
+TEST(StageTrainer, KeepsTheOwnerOfWhatItIsHanded) {
+  Training two({.chunks = {{{Rank{0}, kMicroBatches}}, {{Rank{0}, kMicroBatches}}}});
+  const c10::InferenceMode no_recording;
+  StageTrainer& trainer = *two.rank(0).trainer;
+  trainer.begin({});
+  const MicroId micro{0};
+  (void)trainer.load(micro);
+  OwnedFloats output = trainer.forward(ChunkId{0}, micro);
+  ASSERT_EQ(output.values.size(), trainer.boundary_floats(ChunkId{0}));
+  const std::weak_ptr<const void> owner = output.owner;
+  trainer.hand({BoundaryValue::kInput, ChunkId{1}, micro}, std::move(output));
+  EXPECT_FALSE(owner.expired());
+  (void)trainer.forward(ChunkId{1}, micro);
+  EXPECT_GT(trainer.loss().tokens, 0);
+  trainer.begin({});
+  EXPECT_TRUE(owner.expired());
+}
+
+TEST(StageTrainer, RefusesValuesOfAnotherSize) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");  // LibTorch has threads of its own
+  Training two({.chunks = {{{Rank{0}, kMicroBatches}}, {{Rank{0}, kMicroBatches}}}});
+  std::vector<float> few(3);
+  EXPECT_DEATH(
+      two.rank(0).trainer->hand({BoundaryValue::kInput, ChunkId{1}, MicroId{0}}, {few, nullptr}),
+      "3 floats cross a boundary");
+}
+
+}  // namespace
+}  // namespace motley

@@ -1,0 +1,258 @@
+#include "training/step_voter.h"
+
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+
+#include "tests/training/held_values.h"
+#include "training/optimizer/lr_schedule.h"
+#include "training/stage_state.h"
+
+namespace motley {
+namespace {
+
+using testing::HasSubstr;
+
+// Remembers what it was told; one layer.
+class Remembering final : public SteppedState {
+ public:
+  double squared_norm = 4;
+  std::vector<StepFactors> updates;
+  std::vector<float> scales;
+  int cleared = 0;
+
+  [[nodiscard]] std::vector<LayerNorm2> layer_norms() const override { return {{0, squared_norm}}; }
+
+  [[nodiscard]] std::uint64_t copy_hash(const CopyGroup& /*group*/) const override { return 7; }
+
+  void update(const StepFactors& factors, float gradient_scale) override {
+    updates.push_back(factors);
+    scales.push_back(gradient_scale);
+  }
+
+  void clear_gradients() override { ++cleared; }
+};
+
+BatchPosition step_at(std::int64_t step) {
+  return {.step = step};
+}
+
+// One rank alone.
+struct Alone {
+  BatchLoss loss{8, 20};
+  Remembering state;
+  StepVoter voter;
+
+  explicit Alone(const TrainConfig& train = plain_sgd(), CheckpointState progress = {})
+      : voter(train, 1, {}, Rank{0}, loss, state, std::move(progress)) {}
+
+  Result<void> count(const BatchPosition& position) {
+    return voter.count_votes({voter.vote(position)});
+  }
+
+  bool take(std::int64_t step) {
+    const auto counted = count(step_at(step));
+    EXPECT_TRUE(counted.ok()) << describe(counted.error());
+    return voter.step();
+  }
+};
+
+TEST(StepVoter, TakesTheStepThatWasVoted) {
+  Alone rank;
+  EXPECT_TRUE(rank.take(1));
+  EXPECT_EQ(rank.voter.outcome().loss, 2.5);
+  EXPECT_EQ(rank.voter.outcome().tokens, 8);
+  EXPECT_EQ(rank.voter.outcome().grad_norm, 0.25);
+  EXPECT_EQ(rank.voter.outcome().lr, 0.5);
+  EXPECT_FALSE(rank.voter.outcome().skipped);
+  EXPECT_EQ(rank.state.scales, (std::vector<float>{1.0F / 8}));
+  EXPECT_EQ(rank.state.cleared, 1);
+  EXPECT_EQ(rank.voter.progress().step, 1);
+  EXPECT_EQ(rank.voter.progress().samples, 4U);
+  EXPECT_EQ(rank.voter.progress().tokens, 8U);
+  EXPECT_EQ(rank.voter.progress().optimizer_updates, 1);
+}
+
+TEST(StepVoter, ClipsTheNormOfTheMeanGradient) {
+  TrainConfig train = plain_sgd();
+  train.clip = 0.125;
+  Alone rank(train);
+  EXPECT_TRUE(rank.take(1));
+  EXPECT_EQ(rank.state.scales, (std::vector<float>{0.5F / 8}));
+}
+
+TEST(StepVoter, SkipsAStepThatIsNotFinite) {
+  Alone rank;
+  rank.state.squared_norm = std::numeric_limits<double>::infinity();
+  EXPECT_FALSE(rank.take(1));
+  EXPECT_TRUE(rank.voter.outcome().skipped);
+  EXPECT_TRUE(rank.state.updates.empty());
+  EXPECT_EQ(rank.state.cleared, 1);
+  EXPECT_EQ(rank.voter.progress().step, 1);
+  EXPECT_EQ(rank.voter.progress().samples, 4U);
+  EXPECT_EQ(rank.voter.progress().optimizer_updates, 0);
+}
+
+TEST(StepVoter, StaysWhereItIsForAnEvaluation) {
+  Alone rank;
+  ASSERT_TRUE(rank.count({.step = 1, .training = false}).ok());
+  EXPECT_EQ(rank.voter.outcome().loss, 2.5);
+  EXPECT_EQ(rank.voter.progress().step, 0);
+}
+
+// Skipped steps do not count, those of the session before do.
+TEST(StepVoter, CorrectsByTheNumberOfUpdates) {
+  TrainConfig train = plain_sgd();
+  train.optimizer = "adamw";
+  Alone rank(train, {.step = 5, .optimizer_updates = 3});
+  EXPECT_TRUE(rank.take(6));
+  const auto expected = make_optimizer(train)->corrections(4);
+  EXPECT_EQ(rank.state.updates.front().corrections, expected);
+}
+
+// Ranks 0 and 1 hold a chunk each; what rank 0 says may be changed before rank 1 hears it.
+struct TwoRanks {
+  TrainConfig train;
+  BatchLoss loss{8, 20};
+  Remembering state;
+  StepVoter second;
+  Vote of_first;
+
+  explicit TwoRanks(const TrainConfig& config)
+      : train(config),
+        second(config, 2, {}, Rank{1}, loss, state, {}),
+        of_first{0, 0, {{1, 1}}, {learning_rate(config, 1)}, {}} {
+    for (const double correction : make_optimizer(config)->corrections(1)) {
+      of_first.factors.push_back(correction);
+    }
+  }
+
+  Result<void> count() {
+    return second.count_votes({encode_vote(of_first), second.vote(step_at(1))});
+  }
+};
+
+TrainConfig adamw() {
+  TrainConfig train = plain_sgd();
+  train.optimizer = "adamw";
+  return train;
+}
+
+// A C library that rounds otherwise: its last bits are used, whatever this rank's would be.
+TEST(StepVoter, UsesTheFactorsOfRank0) {
+  for (std::size_t i = 0; i < 3; ++i) {
+    TwoRanks ranks(adamw());
+    double& factor = ranks.of_first.factors[i];
+    factor = std::nextafter(factor, 2);
+    const auto counted = ranks.count();
+    ASSERT_TRUE(counted.ok()) << describe(counted.error());
+    EXPECT_TRUE(ranks.second.step());
+    const StepFactors& used = ranks.state.updates.front();
+    EXPECT_EQ((std::vector<double>{used.lr, used.corrections[0], used.corrections[1]}),
+              ranks.of_first.factors);
+    EXPECT_EQ(ranks.second.outcome().lr, ranks.of_first.factors[0]);
+  }
+}
+
+TEST(StepVoter, RefusesFactorsThatCannotBeMeant) {
+  constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+  for (std::size_t i = 0; i < 3; ++i) {
+    for (const double bad : {kNan, HUGE_VAL, -1.0, 0.0, 0.51}) {
+      TwoRanks ranks(adamw());
+      ranks.of_first.factors[i] = bad;
+      const auto counted = ranks.count();
+      ASSERT_FALSE(counted.ok()) << i << ": " << bad;
+      EXPECT_EQ(counted.error().code, ErrorCode::kInternal);
+      EXPECT_THAT(counted.error().what, HasSubstr("rank 0 takes step 1"));
+    }
+  }
+}
+
+// Ranks 0 and 1 hold copies of the same chunk, of real parameters.
+struct Copies {
+  static constexpr int kRanks = 2;
+  HeldValues held[kRanks];
+  BatchLoss loss[kRanks] = {{8, 20}, {8, 20}};
+  std::vector<StageState> states;
+  std::vector<std::unique_ptr<StepVoter>> voters;
+
+  explicit Copies(std::int64_t steps_done = 0) {
+    states.reserve(kRanks);
+    for (int rank = 0; rank < kRanks; ++rank) {
+      held[rank].add(ChunkId{0}, 0, "a").is_first = rank == 0;
+      states.emplace_back(held[rank].chunks(), make_optimizer(plain_sgd()), "");
+      voters.push_back(std::make_unique<StepVoter>(
+          plain_sgd(), 1, std::vector<CopyGroup>{{ChunkId{0}, {Rank{0}, Rank{1}}}}, Rank{rank},
+          loss[rank], states[static_cast<std::size_t>(rank)], CheckpointState{.step = steps_done}));
+    }
+  }
+
+  void flip_a_bit_of(int rank) {
+    float& value = held[rank].values(0)[1];
+    value = std::bit_cast<float>(std::bit_cast<std::uint32_t>(value) ^ 1U);
+  }
+
+  // What each rank makes of the votes on a step, which it takes when it can.
+  std::vector<Result<void>> take(std::int64_t step) {
+    std::vector<std::vector<std::byte>> votes;
+    for (const auto& voter : voters) {
+      votes.push_back(voter->vote(step_at(step)));
+      EXPECT_LE(votes.back().size(), voter->vote_bytes_max());
+    }
+    std::vector<Result<void>> counted;
+    for (const auto& voter : voters) {
+      counted.push_back(voter->count_votes(votes));
+      if (counted.back().ok()) voter->step();
+    }
+    return counted;
+  }
+};
+
+void expect_found(const std::vector<Result<void>>& counted) {
+  for (const auto& each : counted) {
+    ASSERT_FALSE(each.ok());
+    EXPECT_EQ(each.error().code, ErrorCode::kInternal);
+    EXPECT_THAT(each.error().what, HasSubstr("chunk 0"));
+    EXPECT_THAT(each.error().cause, HasSubstr("on rank 0"));
+    EXPECT_THAT(each.error().cause, HasSubstr("on rank 1"));
+    EXPECT_THAT(each.error().remedy, HasSubstr("--resume"));
+  }
+}
+
+void expect_taken(const std::vector<Result<void>>& counted) {
+  for (const auto& each : counted) EXPECT_TRUE(each.ok()) << describe(each.error());
+}
+
+TEST(StepVoter, FindsACopyThatDiffersAtTheFirstStepOfASession) {
+  for (const std::int64_t steps_done : {0, 41}) {
+    Copies copies(steps_done);
+    copies.flip_a_bit_of(1);
+    expect_found(copies.take(steps_done + 1));
+  }
+}
+
+TEST(StepVoter, FindsACopyThatDiffersWithinAHundredSteps) {
+  Copies copies;
+  for (std::int64_t step = 1; step < StepVoter::kCompareEvery; ++step) {
+    expect_taken(copies.take(step));
+    if (step == 1) copies.flip_a_bit_of(0);
+  }
+  expect_found(copies.take(StepVoter::kCompareEvery));
+}
+
+TEST(StepVoter, FindsNothingWhereCopiesStayEqual) {
+  Copies copies;
+  for (std::int64_t step = 1; step <= 2 * StepVoter::kCompareEvery; ++step) {
+    for (HeldValues& held : copies.held) held.gradients(0) = {0.1F, -0.2F, 0.3F};
+    expect_taken(copies.take(step));
+  }
+  EXPECT_EQ(copies.held[0].values(0), copies.held[1].values(0));
+}
+
+}  // namespace
+}  // namespace motley

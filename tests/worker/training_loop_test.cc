@@ -1,0 +1,159 @@
+#include "worker/training_loop.h"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+
+#include "base/json.h"
+
+namespace motley {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+// Everything that the loop uses, in one: writes down what it is asked for, in order.
+class Script final : public StepRunner, public Evaluator, public ShardSaver, public EventSink {
+ public:
+  CheckpointState state;
+  bool holds_parameters = true;
+  bool skips = false;
+  std::string fails_at;  // an entry of the log
+  std::vector<std::string> log;
+  std::vector<Json> events;
+  TraceRecorder* trace = nullptr;
+
+  [[nodiscard]] const CheckpointState& progress() const override { return state; }
+
+  [[nodiscard]] Result<TrainedStep> run_step() override {
+    MOTLEY_TRY(note("step", state.step + 1));
+    ++state.step;
+    if (trace != nullptr) trace->add({.name = "F0.0", .step = static_cast<int>(state.step)});
+    return TrainedStep{.outcome = {.loss = 2.5, .tokens = 7, .lr = 0.25, .skipped = skips},
+                       .times = {.total_s = 3, .wait_s = 1},
+                       .wire_bytes = 99};
+  }
+
+  void record(TraceRecorder* to) override { trace = to; }
+
+  [[nodiscard]] Result<std::optional<Evaluation>> evaluate(std::int64_t step) override {
+    MOTLEY_TRY(note("evaluate", step));
+    return holds_parameters ? std::optional(Evaluation{1.5, 4}) : std::nullopt;
+  }
+
+  [[nodiscard]] Result<std::optional<Shard>> save() override {
+    MOTLEY_TRY(note("save", state.step));
+    return holds_parameters ? std::optional(Shard{.rank = 3}) : std::nullopt;
+  }
+
+  void send(const Json& event) override {
+    events.push_back(event);
+    log.push_back("send " + event.at("event").get<std::string>());
+  }
+
+  Result<void> run(const TrainingLoopOptions& options) {
+    return TrainingLoop(options, *this, *this, *this, *this).run();
+  }
+
+ private:
+  Result<void> note(const std::string& what, std::int64_t step) {
+    log.push_back(what + " " + std::to_string(step));
+    if (log.back() == fails_at) return Error{ErrorCode::kPeer, fails_at + " failed", "", ""};
+    return {};
+  }
+};
+
+TEST(TrainingLoop, TrainsEvaluatesAndSavesWhenItIsDue) {
+  Script script;
+  const auto ran = script.run({.last_step = 5, .eval_every = 3, .save_every = 2});
+  ASSERT_TRUE(ran.ok()) << describe(ran.error());
+  EXPECT_THAT(script.log, ElementsAre("step 1", "send step",                          //
+                                      "step 2", "send step", "save 2", "send shard",  //
+                                      "step 3", "evaluate 3", "send step",            //
+                                      "step 4", "send step", "save 4", "send shard",  //
+                                      "step 5", "send step", "save 5", "send shard"));
+}
+
+TEST(TrainingLoop, SavesAfterTheLastStepWhateverItsNumber) {
+  Script script;
+  ASSERT_TRUE(script.run({.last_step = 1}).ok());
+  EXPECT_THAT(script.log, ElementsAre("step 1", "send step", "save 1", "send shard"));
+}
+
+TEST(TrainingLoop, GoesOnAfterTheStepsThatAreDone) {
+  Script script;
+  script.state.step = 7;
+  ASSERT_TRUE(script.run({.last_step = 8}).ok());
+  EXPECT_EQ(script.log.front(), "step 8");
+  Script done;
+  done.state.step = 8;
+  ASSERT_TRUE(done.run({.last_step = 8}).ok());
+  EXPECT_THAT(done.log, IsEmpty());
+}
+
+TEST(TrainingLoop, ReportsWhatTheStepWas) {
+  Script script;
+  script.skips = true;
+  ASSERT_TRUE(script.run({.last_step = 1, .eval_every = 1}).ok());
+  const auto report = step_from_json(script.events.front(), "the event");
+  ASSERT_TRUE(report.ok()) << describe(report.error());
+  EXPECT_EQ(report->step, 1);
+  EXPECT_EQ(report->loss, 2.5);
+  EXPECT_EQ(report->tokens, 7);
+  EXPECT_EQ(report->lr, 0.25);
+  EXPECT_TRUE(report->skipped);
+  EXPECT_EQ(report->step_s, 3);
+  EXPECT_EQ(report->wait_s, 1);
+  EXPECT_EQ(report->wire_bytes, 99U);
+  EXPECT_TRUE(report->evaluated);
+  EXPECT_EQ(report->eval_loss, 1.5);
+  EXPECT_EQ(report->eval_bytes_per_token, 4);
+}
+
+TEST(TrainingLoop, TellsOfNoEvaluationAndNoShardWhereNothingIsHeld) {
+  Script script;
+  script.holds_parameters = false;
+  ASSERT_TRUE(script.run({.last_step = 1, .eval_every = 1}).ok());
+  EXPECT_THAT(script.log, ElementsAre("step 1", "evaluate 1", "send step", "save 1"));
+  const auto report = step_from_json(script.events.front(), "the event");
+  ASSERT_TRUE(report.ok()) << describe(report.error());
+  EXPECT_FALSE(report->evaluated);
+}
+
+// The first two steps touch memory for the first time.
+TEST(TrainingLoop, TracesTheStepsAfterTheWarmUp) {
+  Script script;
+  script.state.step = 10;
+  ASSERT_TRUE(script.run({.last_step = 16, .trace_steps = 3, .trace_spans = 100}).ok());
+  EXPECT_EQ(script.trace, nullptr);
+  int traces = 0;
+  for (const Json& event : script.events) {
+    if (event.at("event") != "trace") continue;
+    ++traces;
+    EXPECT_EQ(event.at("spans").size(), 3U);
+  }
+  EXPECT_EQ(traces, 1);
+  EXPECT_EQ(script.log.back(), "send trace");
+}
+
+TEST(TrainingLoop, SendsNoTraceOfNothing) {
+  Script script;
+  ASSERT_TRUE(script.run({.last_step = 5, .trace_steps = 0, .trace_spans = 100}).ok());
+  for (const Json& event : script.events) EXPECT_NE(event.at("event"), "trace");
+}
+
+TEST(TrainingLoop, EndsWithTheFirstFailure) {
+  for (const char* failing : {"step 2", "evaluate 2", "save 2"}) {
+    Script script;
+    script.fails_at = failing;
+    const auto ran = script.run({.last_step = 4, .eval_every = 1, .save_every = 1});
+    ASSERT_FALSE(ran.ok()) << failing;
+    EXPECT_EQ(ran.error().what, std::string(failing) + " failed");
+    EXPECT_EQ(script.log.back(), failing);
+  }
+}
+
+}  // namespace
+}  // namespace motley

@@ -1,0 +1,46 @@
+#include "training/first_state.h"
+
+#include <fmt/format.h>
+
+namespace motley {
+namespace {
+
+Result<CheckpointState> resume(StageState& state,
+                               const ModelSpec& model,
+                               const std::string& folder,
+                               WorkCounter& work) {
+  const WorkCounter::Task loading(work, "loading parameters and moments", state.saved_bytes());
+  MOTLEY_ASSIGN(const CheckpointReader reader, CheckpointReader::open(folder, &work));
+  const Manifest* manifest = reader.manifest();
+  if (manifest == nullptr || manifest->state.model_hash != model.hash()) {
+    return Error{ErrorCode::kConfig, fmt::format("{} is not of this model", folder), "",
+                 "resume with the configuration that the run was started with"};
+  }
+  MOTLEY_TRY(state.load_values(reader));
+  MOTLEY_TRY(state.load_moments(reader));
+  // No more ranks than files have written it.
+  MOTLEY_TRY(state.load_residuals(reader, static_cast<int>(manifest->files.size())));
+  return manifest->state;
+}
+
+}  // namespace
+
+Result<CheckpointState> fill_state(StageState& state,
+                                   const Config& config,
+                                   const ModelSpec& model,
+                                   const std::string& resume_from,
+                                   WorkCounter& work) {
+  if (!resume_from.empty()) return resume(state, model, resume_from, work);
+  if (!config.model.init_from.empty()) {
+    const WorkCounter::Task loading(work, "loading parameters", state.value_bytes());
+    MOTLEY_ASSIGN(const CheckpointReader reader,
+                  CheckpointReader::open(config.model.init_from, &work));
+    MOTLEY_TRY(state.load_values(reader));
+    return CheckpointState{};
+  }
+  const WorkCounter::Task starting(work, "computing initial values", state.value_bytes());
+  state.initialize(config.train.seed, work);
+  return CheckpointState{};
+}
+
+}  // namespace motley

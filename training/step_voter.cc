@@ -1,0 +1,121 @@
+#include "training/step_voter.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <utility>
+
+#include "training/optimizer/lr_schedule.h"
+
+namespace motley {
+namespace {
+
+// The factors as they travel: the learning rate, then the corrections.
+std::vector<double> flat(const StepFactors& factors) {
+  return {factors.lr, factors.corrections[0], factors.corrections[1]};
+}
+
+// REQUIRES: kStepFactors of them.
+StepFactors factors_of(const std::vector<double>& values) {
+  return {values[0], {values[1], values[2]}};
+}
+
+}  // namespace
+
+StepVoter::StepVoter(const TrainConfig& train,
+                     int layer_count,
+                     std::vector<CopyGroup> copies,
+                     Rank self,
+                     const BatchLoss& loss,
+                     SteppedState& state,
+                     CheckpointState progress)
+    : train_(train),
+      optimizer_(make_optimizer(train)),
+      rules_{layer_count, std::move(copies)},
+      self_(self),
+      loss_(loss),
+      state_(state),
+      progress_(std::move(progress)),
+      first_step_(progress_.step + 1) {}
+
+bool StepVoter::is_compared() const {
+  return position_.step == first_step_ || position_.step % kCompareEvery == 0;
+}
+
+StepFactors StepVoter::own_factors() const {
+  return {learning_rate(train_, position_.step),
+          optimizer_->corrections(progress_.optimizer_updates + 1)};
+}
+
+std::size_t StepVoter::vote_bytes_max() const {
+  return motley::vote_bytes_max(rules_);
+}
+
+std::vector<std::byte> StepVoter::vote(const BatchPosition& position) {
+  position_ = position;
+  Vote vote;
+  vote.tokens = loss_.tokens;
+  vote.loss_sum = loss_.sum;
+  if (!position.training) return encode_vote(vote);
+  vote.layers = state_.layer_norms();
+  if (self_ == Rank{0}) vote.factors = flat(own_factors());
+  if (is_compared()) {
+    copy_hashes_.clear();
+    for (const CopyGroup& group : rules_.copies) {
+      if (holds_copy(group, self_)) copy_hashes_.push_back(state_.copy_hash(group));
+    }
+  }
+  vote.copy_hashes = copy_hashes_;
+  return encode_vote(vote);
+}
+
+Result<void> StepVoter::count_votes(const std::vector<std::vector<std::byte>>& votes) {
+  const VoteKind kind = position_.training ? VoteKind::kStep : VoteKind::kEvaluation;
+  MOTLEY_ASSIGN(tally_, tally_votes(votes, rules_, kind));
+  const auto tokens = static_cast<double>(tally_.tokens);
+  outcome_ = {.loss = tally_.loss_sum / tokens, .tokens = tally_.tokens};
+  if (!position_.training) return {};
+  outcome_.grad_norm = std::sqrt(tally_.squared_norm) / tokens;
+  outcome_.skipped = !tally_.finite;
+  factors_ = factors_of(tally_.factors);
+  outcome_.lr = factors_.lr;
+  return check_factors(factors_);
+}
+
+// C libraries differ by far less than this, and who computes another step by far more.
+Result<void> StepVoter::check_factors(const StepFactors& factors) const {
+  constexpr double kTolerance = 1e-9;
+  const std::vector<double> theirs = flat(factors);
+  const std::vector<double> mine = flat(own_factors());
+  for (std::size_t i = 0; i < mine.size(); ++i) {
+    const double scale = i == 0 ? train_.lr : 1;
+    // Not finite is not near either.
+    if (std::abs(theirs[i] - mine[i]) <= kTolerance * scale) continue;
+    return Error{
+        ErrorCode::kInternal,
+        fmt::format("rank 0 takes step {} in another way than rank {}", position_.step,
+                    self_.value),
+        fmt::format("{} {} there and {} here",
+                    i == 0 ? "the learning rate is" : "a bias correction is", theirs[i], mine[i]),
+        "use the same build of Motley on all machines"};
+  }
+  return {};
+}
+
+bool StepVoter::step() {
+  if (tally_.finite) {
+    double scale = 1.0 / static_cast<double>(tally_.tokens);
+    if (train_.clip > 0 && outcome_.grad_norm > train_.clip) {
+      scale *= train_.clip / outcome_.grad_norm;
+    }
+    ++progress_.optimizer_updates;
+    state_.update(factors_, static_cast<float>(scale));
+  }
+  state_.clear_gradients();
+  progress_.step = position_.step;
+  progress_.samples += static_cast<std::uint64_t>(train_.global_batch);
+  progress_.tokens += static_cast<std::uint64_t>(tally_.tokens);
+  return tally_.finite;
+}
+
+}  // namespace motley

@@ -1,0 +1,71 @@
+// StepVoter: a rank's part in the vote and in the step that follows, whatever the rank holds.
+// Counts where the training stands. Used by the compute thread alone.
+//
+// Learning rate and bias corrections come from rank 0's C library: each rank computes them too, but
+// only to see that what it hears can be meant. At the first step of a session and then every
+// kCompareEvery steps the ranks hash anew the parameters of which they hold copies, as they are
+// before the step; every vote carries the last hashes, so that its size is always the same.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "checkpoint/checkpoint.h"
+#include "job/config.h"
+#include "pipeline/execute/stage_votes.h"
+#include "training/optimizer/optimizer.h"
+#include "training/step_outcome.h"
+#include "training/stepped_state.h"
+#include "training/vote.h"
+
+namespace motley {
+
+class StepVoter final : public StageVotes {
+ public:
+  static constexpr std::int64_t kCompareEvery = 100;  // steps
+
+  // `loss`: of the batch on this rank, complete when vote() is called. It and `state` must outlive
+  // the voter. `progress`: after the last step of the session before. REQUIRES: a validated
+  // configuration.
+  StepVoter(const TrainConfig& train,
+            int layer_count,
+            std::vector<CopyGroup> copies,
+            Rank self,
+            const BatchLoss& loss,
+            SteppedState& state,
+            CheckpointState progress);
+
+  [[nodiscard]] std::size_t vote_bytes_max() const override;
+  std::vector<std::byte> vote(const BatchPosition& position) override;
+  // kInternal also where rank 0's factors cannot be those of the step.
+  [[nodiscard]] Result<void> count_votes(const std::vector<std::vector<std::byte>>& votes) override;
+  bool step() override;
+
+  // Of the last voted batch.
+  [[nodiscard]] const StepOutcome& outcome() const { return outcome_; }
+
+  // Where the training stands: after the last step.
+  [[nodiscard]] const CheckpointState& progress() const { return progress_; }
+
+ private:
+  [[nodiscard]] bool is_compared() const;
+  [[nodiscard]] StepFactors own_factors() const;
+  [[nodiscard]] Result<void> check_factors(const StepFactors& factors) const;
+
+  const TrainConfig train_;
+  const std::unique_ptr<const Optimizer> optimizer_;
+  const VoteRules rules_;
+  const Rank self_;
+  const BatchLoss& loss_;
+  SteppedState& state_;
+  CheckpointState progress_;
+  const std::int64_t first_step_;
+  BatchPosition position_;
+  std::vector<std::uint64_t> copy_hashes_;  // when they were last compared
+  Tally tally_;
+  StepFactors factors_;
+  StepOutcome outcome_;
+};
+
+}  // namespace motley

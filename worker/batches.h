@@ -1,0 +1,76 @@
+// What the training loop runs: batches of all ranks, by the executor of this one.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "base/result.h"
+#include "checkpoint/checkpoint.h"
+#include "comm/frames/frame_link.h"
+#include "pipeline/execute/executor.h"
+#include "pipeline/schedule/action.h"
+#include "plan/trace.h"
+#include "training/step_voter.h"
+#include "worker/training_loop.h"
+
+namespace motley {
+
+class Batches final : public StepRunner {
+ public:
+  // All that is lent must outlive it.
+  Batches(const Schedule& schedule, const StepVoter& voter, FrameLink& link, Executor& executor)
+      : schedule_(schedule), voter_(voter), link_(link), executor_(executor) {}
+
+  [[nodiscard]] const CheckpointState& progress() const override { return voter_.progress(); }
+
+  [[nodiscard]] Result<TrainedStep> run_step() override;
+
+  void record(TraceRecorder* trace) override { executor_.record(trace); }
+
+ private:
+  const Schedule& schedule_;
+  const StepVoter& voter_;
+  FrameLink& link_;
+  Executor& executor_;
+};
+
+// The first held-out batches, the same ones every time.
+class HeldOutBatches final : public Evaluator {
+ public:
+  // `count` batches of `samples` each. All that is lent must outlive it; `schedule` runs forwards
+  // only. `bytes_per_token`: of the data, 0 where it is on another rank.
+  HeldOutBatches(int count,
+                 int samples,
+                 const Schedule& schedule,
+                 double bytes_per_token,
+                 const StepVoter& voter,
+                 Executor& executor)
+      : count_(count),
+        samples_(samples),
+        schedule_(schedule),
+        bytes_per_token_(bytes_per_token),
+        voter_(voter),
+        executor_(executor) {}
+
+  [[nodiscard]] Result<std::optional<Evaluation>> evaluate(std::int64_t step) override;
+
+ private:
+  const int count_;
+  const int samples_;
+  const Schedule& schedule_;
+  const double bytes_per_token_;
+  const StepVoter& voter_;
+  Executor& executor_;
+};
+
+// A virtual device holds nothing that could be evaluated or saved.
+class NothingHeld final : public Evaluator, public ShardSaver {
+ public:
+  [[nodiscard]] Result<std::optional<Evaluation>> evaluate(std::int64_t /*step*/) override {
+    return std::optional<Evaluation>();
+  }
+
+  [[nodiscard]] Result<std::optional<Shard>> save() override { return std::optional<Shard>(); }
+};
+
+}  // namespace motley
