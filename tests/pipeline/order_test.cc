@@ -56,13 +56,15 @@ LineStage run_alone(const Setting& setting) {
     (void)stage.load(m);
     for (ChunkId c{0}; c.value < chunks; ++c.value) {
       OwnedFloats output = stage.forward(c, m);
-      if (c.value + 1 < chunks) stage.hand_input(ChunkId{c.value + 1}, m, output);
+      if (c.value + 1 < chunks)
+        stage.hand({BoundaryValue::kInput, ChunkId{c.value + 1}, m}, output);
     }
   }
   for (MicroId m{0}; setting.training && m.value < micros; ++m.value) {
     for (ChunkId c{chunks - 1}; c.value >= 0; --c.value) {
-      OwnedFloats gradient = stage.backward(c, m);
-      if (c.value > 0) stage.hand_gradient(ChunkId{c.value - 1}, m, gradient);
+      OwnedFloats gradient = stage.backward(c, m, BackwardPart::kWhole, nullptr);
+      if (c.value > 0)
+        stage.hand({BoundaryValue::kOutputGradient, ChunkId{c.value - 1}, m}, gradient);
     }
   }
   return stage;
