@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "cluster/launch/process.h"
+#include "cluster/process/process.h"
 
 namespace motley {
 

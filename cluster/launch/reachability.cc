@@ -17,10 +17,10 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "cluster/launch/process.h"
-#include "cluster/launch/stop_signals.h"
 #include "cluster/launch/worker_command.h"
 #include "cluster/launch/workers.h"
+#include "cluster/process/process.h"
+#include "cluster/process/stop_signals.h"
 
 namespace motley {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "cluster/launch/process.h"
+#include "cluster/process/process.h"
 
 namespace motley {
 

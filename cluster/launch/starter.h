@@ -11,10 +11,10 @@
 #include <vector>
 
 #include "base/result.h"
-#include "cluster/launch/process.h"
 #include "cluster/launch/start_gate.h"
 #include "cluster/launch/worker.h"
 #include "cluster/launch/worker_group.h"
+#include "cluster/process/process.h"
 
 namespace motley {
 

@@ -14,12 +14,12 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/result.h"
-#include "cluster/launch/cpu_quota.h"
 #include "cluster/launch/failure.h"
-#include "cluster/launch/line_splitter.h"
-#include "cluster/launch/process.h"
 #include "cluster/launch/worker_group.h"
 #include "cluster/launch/worker_input.h"
+#include "cluster/process/cpu_quota.h"
+#include "cluster/process/line_splitter.h"
+#include "cluster/process/process.h"
 
 namespace motley {
 

@@ -14,10 +14,10 @@
 #include "base/system/files.h"
 #include "cluster/launch/failure.h"
 #include "cluster/launch/lease_keeper.h"
-#include "cluster/launch/process.h"
 #include "cluster/launch/starter.h"
-#include "cluster/launch/stop_signals.h"
 #include "cluster/launch/worker.h"
+#include "cluster/process/process.h"
+#include "cluster/process/stop_signals.h"
 
 namespace motley {
 namespace {

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "base/json.h"
-#include "cluster/launch/owned_fd.h"
+#include "cluster/process/owned_fd.h"
 
 namespace motley {
 

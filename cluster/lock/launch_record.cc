@@ -12,7 +12,7 @@
 #include "base/result.h"
 #include "base/system/files.h"
 #include "checkpoint/launch_mark.h"
-#include "cluster/launch/owned_fd.h"
+#include "cluster/process/owned_fd.h"
 
 namespace motley {
 namespace {

@@ -25,8 +25,8 @@
 #include "base/secret.h"
 #include "base/system/files.h"
 #include "checkpoint/launch_mark.h"
-#include "cluster/launch/owned_fd.h"
 #include "cluster/lock/launch_record.h"
+#include "cluster/process/owned_fd.h"
 
 namespace motley {
 namespace {
@@ -104,7 +104,7 @@ struct RunLock::Impl {
     sigset_t all;
     sigset_t before;
     sigfillset(&all);
-    // Signals are for the launcher's own thread (cluster/launch/stop_signals.h).
+    // Signals are for the launcher's own thread (cluster/process/stop_signals.h).
     ::pthread_sigmask(SIG_SETMASK, &all, &before);
     renewer = std::jthread([this](const std::stop_token& stop) { renew_until(stop); });
     ::pthread_sigmask(SIG_SETMASK, &before, nullptr);

@@ -98,10 +98,9 @@ Result<void> check_planning(const PlanOptions& options,
   const Cluster covered = covered_part(cluster, known);
   if (covered.machines.empty()) return {};
   // Further codecs are taken only where they were measured.
-  MOTLEY_ASSIGN(
-      const CostModel cost,
-      CostModel::make(model, covered, known, options.default_threads,
-                      options.moments_per_parameter, options.gradient_codecs.front()));
+  MOTLEY_ASSIGN(const CostModel cost,
+                CostModel::make(model, covered, known, options.default_threads,
+                                options.moments_per_parameter, options.gradient_codecs.front()));
   return check_measured(options, cost);
 }
 

@@ -1,4 +1,4 @@
-#include "cluster/launch/cpu_quota.h"
+#include "cluster/process/cpu_quota.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -9,7 +9,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "cluster/launch/process.h"
+#include "cluster/process/process.h"
 
 namespace motley {
 namespace {

@@ -16,7 +16,7 @@
 
 #include "base/clock.h"
 #include "base/result.h"
-#include "cluster/launch/process.h"
+#include "cluster/process/process.h"
 
 namespace motley {
 namespace {

@@ -1,4 +1,4 @@
-#include "cluster/launch/line_splitter.h"
+#include "cluster/process/line_splitter.h"
 
 #include <vector>
 

@@ -5,7 +5,7 @@
 #include <signal.h>
 #include <sys/types.h>
 
-#include "cluster/launch/process_wait.h"
+#include "cluster/process/process_wait.h"
 
 namespace motley {
 

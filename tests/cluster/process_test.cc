@@ -1,4 +1,4 @@
-#include "cluster/launch/process.h"
+#include "cluster/process/process.h"
 
 #include <poll.h>
 #include <signal.h>

@@ -1,4 +1,4 @@
-#include "cluster/launch/stop_signals.h"
+#include "cluster/process/stop_signals.h"
 
 #include <unistd.h>
 

@@ -11,7 +11,7 @@
 #include "base/check.h"
 #include "base/json.h"
 #include "cluster/launch/event_fields.h"
-#include "cluster/launch/line_splitter.h"
+#include "cluster/process/line_splitter.h"
 #include "cluster/run/metrics.h"
 #include "protocol/machine_facts.h"
 #include "protocol/protocol.h"

@@ -1,4 +1,4 @@
-#include "cluster/launch/process.h"
+#include "cluster/process/process.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -13,7 +13,7 @@
 
 #include "base/check.h"
 #include "base/clock.h"
-#include "cluster/launch/process_wait.h"
+#include "cluster/process/process_wait.h"
 
 extern char** environ;  // NOLINT: POSIX declares it nowhere
 

@@ -4,7 +4,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "cluster/launch/process_wait.h"
+#include "cluster/process/process_wait.h"
 
 namespace motley {
 

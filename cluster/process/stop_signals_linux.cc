@@ -3,7 +3,7 @@
 #include <cerrno>
 
 #include "base/check.h"
-#include "cluster/launch/stop_signals.h"
+#include "cluster/process/stop_signals.h"
 
 namespace motley {
 

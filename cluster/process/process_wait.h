@@ -5,7 +5,7 @@
 #include <sys/types.h>
 
 #include "base/result.h"
-#include "cluster/launch/owned_fd.h"
+#include "cluster/process/owned_fd.h"
 
 namespace motley {
 

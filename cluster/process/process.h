@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "cluster/launch/owned_fd.h"
+#include "cluster/process/owned_fd.h"
 
 namespace motley {
 

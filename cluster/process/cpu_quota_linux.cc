@@ -12,8 +12,8 @@
 #include <thread>
 #include <utility>
 
-#include "cluster/launch/cpu_quota.h"
-#include "cluster/launch/owned_fd.h"
+#include "cluster/process/cpu_quota.h"
+#include "cluster/process/owned_fd.h"
 
 namespace motley {
 namespace {
