@@ -215,7 +215,9 @@ Result<CountedConfig> counted_from_json(const Json& json, const std::string& sou
         ++counted.keys;
         return set_value(counted.config, entry, value, where);
       }));
-  MOTLEY_TRY(validate_config(counted.config));
+  if (Result<void> valid = validate_config(counted.config); !valid) {
+    return with_context(std::move(valid).error(), source);
+  }
   return counted;
 }
 

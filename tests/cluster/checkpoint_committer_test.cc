@@ -19,7 +19,7 @@ constexpr int kRanks = 3;
 
 Config small_config() {
   Config config;
-  config.model = {.kind = "mlp", .layers = 1, .width = 4, .context = 2, .vocab = 4};
+  config.model = {.kind = "mlp", .layers = 1, .width = 8, .context = 2, .vocab = 4};
   return config;
 }
 
