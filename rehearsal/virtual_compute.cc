@@ -162,14 +162,14 @@ std::size_t VirtualCompute::boundary_floats(ChunkId chunk) const {
   return boundary_floats_[chunk.index()];
 }
 
-std::span<float> VirtualCompute::room(const Incoming& incoming) {
-  Chunk& here = chunk_at(incoming.chunk);
-  const bool is_input = incoming.value == BoundaryValue::kInput;
+std::span<float> VirtualCompute::room(const Value& value) {
+  Chunk& here = chunk_at(value.chunk);
+  const bool is_input = value.kind == ValueKind::kActivation;
   return is_input ? here.input.next() : here.output_gradient.next();
 }
 
 // Nobody reads what a neighbour hands over either.
-void VirtualCompute::hand(const Incoming& /*incoming*/, OwnedFloats /*values*/) {}
+void VirtualCompute::hand(const Value& /*value*/, OwnedFloats /*floats*/) {}
 
 OwnedFloats VirtualCompute::forward(ChunkId chunk, MicroId /*micro*/) {
   Chunk& here = chunk_at(chunk);

@@ -50,8 +50,8 @@ class VirtualCompute final : public StageCompute, public StageGradients, public 
   std::span<const std::int32_t> load(MicroId micro) override;
   std::span<std::int32_t> targets_room(MicroId micro) override;
   std::size_t boundary_floats(ChunkId chunk) const override;
-  std::span<float> room(const Incoming& incoming) override;
-  void hand(const Incoming& incoming, OwnedFloats values) override;
+  std::span<float> room(const Value& value) override;
+  void hand(const Value& value, OwnedFloats floats) override;
   OwnedFloats forward(ChunkId chunk, MicroId micro) override;
   OwnedFloats backward(ChunkId chunk,
                        MicroId micro,

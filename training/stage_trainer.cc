@@ -71,8 +71,8 @@ struct StageTrainer::Chunk {
     own_count = is_first ? own_end - end : begin - own_first;
   }
 
-  std::map<MicroId, at::Tensor>& waiting(BoundaryValue value) {
-    return value == BoundaryValue::kInput ? inputs : output_gradients;
+  std::map<MicroId, at::Tensor>& waiting(ValueKind kind) {
+    return kind == ValueKind::kActivation ? inputs : output_gradients;
   }
 
   at::Tensor take_input(MicroId micro) { return std::move(inputs.extract(micro).mapped()); }
@@ -178,24 +178,24 @@ std::vector<std::int64_t> StageTrainer::boundary_sizes(ChunkId chunk) const {
           model_.layers[last].output_floats_per_sample / model_.tokens_per_sample};
 }
 
-std::vector<std::int64_t> StageTrainer::sizes_of(const Incoming& incoming) const {
-  const bool is_input = incoming.value == BoundaryValue::kInput;
-  return boundary_sizes(is_input ? ChunkId{incoming.chunk.value - 1} : incoming.chunk);
+std::vector<std::int64_t> StageTrainer::sizes_of(const Value& value) const {
+  const bool is_input = value.kind == ValueKind::kActivation;
+  return boundary_sizes(is_input ? ChunkId{value.chunk.value - 1} : value.chunk);
 }
 
 std::size_t StageTrainer::boundary_floats(ChunkId chunk) const {
   return static_cast<std::size_t>(c10::multiply_integers(boundary_sizes(chunk)));
 }
 
-std::span<float> StageTrainer::room(const Incoming& incoming) {
-  at::Tensor& place = chunk_at(incoming.chunk).waiting(incoming.value)[incoming.micro];
-  place = at::empty(sizes_of(incoming));
+std::span<float> StageTrainer::room(const Value& value) {
+  at::Tensor& place = chunk_at(value.chunk).waiting(value.kind)[value.micro];
+  place = at::empty(sizes_of(value));
   return floats_of(place);
 }
 
-void StageTrainer::hand(const Incoming& incoming, OwnedFloats values) {
-  chunk_at(incoming.chunk).waiting(incoming.value)[incoming.micro] =
-      tensor_over(std::move(values), sizes_of(incoming));
+void StageTrainer::hand(const Value& value, OwnedFloats floats) {
+  chunk_at(value.chunk).waiting(value.kind)[value.micro] =
+      tensor_over(std::move(floats), sizes_of(value));
 }
 
 OwnedFloats StageTrainer::forward(ChunkId chunk, MicroId micro) {

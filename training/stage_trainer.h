@@ -33,8 +33,8 @@ class StageTrainer final : public StageCompute {
   std::span<const std::int32_t> load(MicroId micro) override;
   std::span<std::int32_t> targets_room(MicroId micro) override;
   std::size_t boundary_floats(ChunkId chunk) const override;
-  std::span<float> room(const Incoming& incoming) override;
-  void hand(const Incoming& incoming, OwnedFloats values) override;
+  std::span<float> room(const Value& value) override;
+  void hand(const Value& value, OwnedFloats floats) override;
   OwnedFloats forward(ChunkId chunk, MicroId micro) override;
   OwnedFloats backward(ChunkId chunk,
                        MicroId micro,
@@ -61,7 +61,7 @@ class StageTrainer final : public StageCompute {
   [[nodiscard]] std::size_t targets_count() const;
   // [samples, tokens, floats] of what crosses from `chunk` to the next one.
   [[nodiscard]] std::vector<std::int64_t> boundary_sizes(ChunkId chunk) const;
-  [[nodiscard]] std::vector<std::int64_t> sizes_of(const Incoming& incoming) const;
+  [[nodiscard]] std::vector<std::int64_t> sizes_of(const Value& value) const;
   void add_loss(Chunk& chunk, MicroId micro);
 
   const Config config_;

@@ -14,6 +14,7 @@
 
 #include "base/ids.h"
 #include "pipeline/execute/batch_position.h"
+#include "pipeline/schedule/action_rules.h"
 
 namespace motley {
 
@@ -22,18 +23,6 @@ namespace motley {
 struct OwnedFloats {
   std::span<float> values;
   std::shared_ptr<const void> owner;
-};
-
-// What a chunk takes over one of its boundaries for a micro-batch.
-enum class BoundaryValue {
-  kInput,          // of its forward; every chunk but the first
-  kOutputGradient  // of its backward; every chunk but the last
-};
-
-struct Incoming {
-  BoundaryValue value = BoundaryValue::kInput;
-  ChunkId chunk;
-  MicroId micro;
 };
 
 enum class BackwardPart {
@@ -70,11 +59,11 @@ class StageCompute {
   // gradient. One of the two is here.
   [[nodiscard]] virtual std::size_t boundary_floats(ChunkId chunk) const = 0;
 
-  // Where the value goes when it comes from another rank.
-  virtual std::span<float> room(const Incoming& incoming) = 0;
-  // When the other chunk is here too: takes what its forward or backward has returned, and which
-  // nobody else reads.
-  virtual void hand(const Incoming& incoming, OwnedFloats values) = 0;
+  // Where an activation or a gradient goes that comes from another rank, before its user runs.
+  virtual std::span<float> room(const Value& value) = 0;
+  // When its maker is here too: takes what that forward or backward has returned, and which nobody
+  // else reads.
+  virtual void hand(const Value& value, OwnedFloats floats) = 0;
 
   // Returns the output; empty for the last chunk, which adds to the loss instead.
   virtual OwnedFloats forward(ChunkId chunk, MicroId micro) = 0;

@@ -9,16 +9,6 @@
 #include "base/check.h"
 
 namespace motley {
-namespace {
-
-// As the one who computes knows it. REQUIRES: an activation or a gradient.
-Incoming incoming(const Value& value) {
-  const bool is_input = value.kind == ValueKind::kActivation;
-  return {is_input ? BoundaryValue::kInput : BoundaryValue::kOutputGradient, value.chunk,
-          value.micro};
-}
-
-}  // namespace
 
 ValueExchange::ValueExchange(Rank self,
                              FrameLink& link,
@@ -73,7 +63,7 @@ void ValueExchange::post_floats(const Value& value) {
   const Codec& codec = codec_of(value);
   const std::size_t count = compute_.boundary_floats(rules_->boundary(value));
   // The place of the values, which need not exist before they come.
-  std::function<std::span<float>()> room = [this, value] { return compute_.room(incoming(value)); };
+  std::function<std::span<float>()> room = [this, value] { return compute_.room(value); };
   // Only the compute thread may ask for it.
   if (codecs_beside_) room = [values = room()] { return values; };
   expect(value, codec.bytes_max(count),
@@ -114,7 +104,7 @@ void ValueExchange::take(const Action& action, OwnedFloats made) {
     if (rules_->crosses(value)) {
       unsent_[value] = std::move(made);
     } else {
-      compute_.hand(incoming(value), std::move(made));
+      compute_.hand(value, std::move(made));
     }
     return;
   }

@@ -3,26 +3,17 @@
 #include <algorithm>
 #include <utility>
 
+#include "pipeline/schedule/sum_group.h"
+
 namespace motley {
 
 std::vector<CopyGroup> copy_groups(const Plan& plan, bool tied_across_ranks) {
   std::vector<CopyGroup> groups;
-  const auto add_ranks = [](const ChunkPlan& chunk, CopyGroup& group) {
-    for (const Replica& replica : chunk.replicas) {
-      if (!holds_copy(group, replica.rank)) group.ranks.push_back(replica.rank);
-    }
-  };
   for (ChunkId chunk{0}; chunk.value < plan.chunk_count(); ++chunk.value) {
-    CopyGroup group{chunk, {}};
-    add_ranks(plan.chunks[chunk.index()], group);
-    if (group.ranks.size() > 1) groups.push_back(std::move(group));
+    std::vector<Rank> ranks = replica_ranks(plan.chunks[chunk.index()]);
+    if (ranks.size() > 1) groups.push_back({chunk, std::move(ranks)});
   }
-  if (tied_across_ranks) {
-    CopyGroup group;
-    add_ranks(plan.chunks.front(), group);
-    add_ranks(plan.chunks.back(), group);
-    groups.push_back(std::move(group));
-  }
+  if (tied_across_ranks) groups.push_back({{}, end_ranks(plan)});
   return groups;
 }
 

@@ -70,13 +70,13 @@ class LineStage final : public StageCompute, public StageGradients, public Stage
 
   [[nodiscard]] std::size_t boundary_floats(ChunkId) const override { return kLineFloats; }
 
-  std::span<float> room(const Incoming& incoming) override {
-    const bool is_input = incoming.value == BoundaryValue::kInput;
-    return at(is_input ? inputs_ : output_gradients_, incoming.chunk, incoming.micro);
+  std::span<float> room(const Value& value) override {
+    const bool is_input = value.kind == ValueKind::kActivation;
+    return at(is_input ? inputs_ : output_gradients_, value.chunk, value.micro);
   }
 
-  void hand(const Incoming& incoming, OwnedFloats values) override {
-    std::ranges::copy(values.values, room(incoming).begin());
+  void hand(const Value& value, OwnedFloats floats) override {
+    std::ranges::copy(floats.values, room(value).begin());
   }
 
   OwnedFloats forward(ChunkId chunk, MicroId micro) override {

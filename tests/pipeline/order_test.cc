@@ -57,14 +57,13 @@ LineStage run_alone(const Setting& setting) {
     for (ChunkId c{0}; c.value < chunks; ++c.value) {
       OwnedFloats output = stage.forward(c, m);
       if (c.value + 1 < chunks)
-        stage.hand({BoundaryValue::kInput, ChunkId{c.value + 1}, m}, output);
+        stage.hand({ValueKind::kActivation, ChunkId{c.value + 1}, m}, output);
     }
   }
   for (MicroId m{0}; setting.training && m.value < micros; ++m.value) {
     for (ChunkId c{chunks - 1}; c.value >= 0; --c.value) {
       OwnedFloats gradient = stage.backward(c, m, BackwardPart::kWhole, nullptr);
-      if (c.value > 0)
-        stage.hand({BoundaryValue::kOutputGradient, ChunkId{c.value - 1}, m}, gradient);
+      if (c.value > 0) stage.hand({ValueKind::kGradient, ChunkId{c.value - 1}, m}, gradient);
     }
   }
   return stage;

@@ -239,7 +239,7 @@ TEST(StageTrainer, KeepsTheOwnerOfWhatItIsHanded) {
   OwnedFloats output = trainer.forward(ChunkId{0}, micro);
   ASSERT_EQ(output.values.size(), trainer.boundary_floats(ChunkId{0}));
   const std::weak_ptr<const void> owner = output.owner;
-  trainer.hand({BoundaryValue::kInput, ChunkId{1}, micro}, std::move(output));
+  trainer.hand({ValueKind::kActivation, ChunkId{1}, micro}, std::move(output));
   EXPECT_FALSE(owner.expired());
   (void)trainer.forward(ChunkId{1}, micro);
   EXPECT_GT(trainer.loss().tokens, 0);
@@ -252,7 +252,7 @@ TEST(StageTrainer, RefusesValuesOfAnotherSize) {
   Training two({.chunks = {{{Rank{0}, kMicroBatches}}, {{Rank{0}, kMicroBatches}}}});
   std::vector<float> few(3);
   EXPECT_DEATH(
-      two.rank(0).trainer->hand({BoundaryValue::kInput, ChunkId{1}, MicroId{0}}, {few, nullptr}),
+      two.rank(0).trainer->hand({ValueKind::kActivation, ChunkId{1}, MicroId{0}}, {few, nullptr}),
       "3 floats cross a boundary");
 }
 
