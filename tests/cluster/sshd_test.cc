@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 
 #include "tests/cluster/worker_group_fixture.h"
 
@@ -42,8 +44,12 @@ class SshdTest : public WorkerGroupFixture {
   }
 
   void TearDown() override {
+    // It removes its own file of the process number as it ends, and nobody else may meanwhile.
     std::ifstream file(folder_ / "sshd.pid");
-    if (pid_t pid = 0; file >> pid) ::kill(pid, SIGTERM);
+    pid_t pid = 0;
+    if (!(file >> pid)) return;
+    ::kill(pid, SIGTERM);
+    for (int i = 0; i < 500 && std::filesystem::exists(folder_ / "sshd.pid"); ++i) ::usleep(10'000);
   }
 };
 
