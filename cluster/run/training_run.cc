@@ -27,6 +27,13 @@
 namespace motley {
 namespace {
 
+// Whatever the remedy says of resuming: there is nothing to resume from.
+Error without_checkpoint(Error error) {
+  error.remedy += error.remedy.empty() ? "" : "; ";
+  error.remedy += "no checkpoint was saved yet: start again in the same folder, without --resume";
+  return error;
+}
+
 // Takes the workers' events of one run.
 class RunFollower {
  public:
@@ -180,7 +187,9 @@ class RunFollower {
     error.what =
         fmt::format("the run has done its last step and could not save it: {}", error.what);
     error.cause += ". " + what_stands();
-    error.remedy += "; --resume then goes on from the newest checkpoint";
+    if (list_checkpoints(run_.folder.dir()).empty()) return without_checkpoint(std::move(error));
+    error.remedy += error.remedy.empty() ? "" : "; ";
+    error.remedy += "--resume then goes on from the newest checkpoint";
     return error;
   }
 
@@ -209,13 +218,6 @@ class RunFollower {
   std::int64_t tokens_a_step_ = 0;
   TrainingSummary summary_;
 };
-
-// Whatever the remedy says of resuming: there is nothing to resume from.
-Error without_checkpoint(Error error) {
-  error.remedy += error.remedy.empty() ? "" : "; ";
-  error.remedy += "no checkpoint was saved yet: start again in the same folder, without --resume";
-  return error;
-}
 
 }  // namespace
 

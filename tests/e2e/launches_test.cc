@@ -121,8 +121,10 @@ TEST_F(Launches, IsNotTakenForItsCopy) {
   const std::string view = fmt::format("mount --bind {} {} && exec \\\"$@\\\"", copy, run);
   const std::string cluster = job_.folder().write(
       "cluster.toml",
-      fmt::format("[network]\ntrusted = true\n[[machine]]\nname = \"a\"\nshell = []\nthreads = 1\n"
-                  "[[machine]]\nname = \"b\"\nshell = [\"unshare\", \"-m\", \"sh\", \"-c\", "
+      fmt::format("[network]\ntrusted = true\n[[machine]]\nname = \"a\"\naddress = "
+                  "\"127.0.0.1\"\nshell = []\nthreads = 1\n"
+                  "[[machine]]\nname = \"b\"\naddress = \"127.0.0.1\"\nshell = [\"unshare\", "
+                  "\"-m\", \"sh\", \"-c\", "
                   "\"{}\", \"sh\"]\nthreads = 1\n",
                   view));
   const Outcome outcome =
@@ -163,11 +165,12 @@ class FullDisk : public Launches {
     std::string text = "[network]\ntrusted = true\n";
     for (const char* name : {"a", "b", "c"}) {
       const bool is_b = std::string(name) == "b";
-      text += fmt::format("[[machine]]\nname = \"{}\"\nthreads = 1\nshell = [{}]\n", name,
-                          is_b ? fmt::format("\"env\", \"LD_PRELOAD={}\", "
-                                             "\"MOTLEY_FULL_WHILE={}\"",
-                                             MOTLEY_SLOW_DISK, flag)
-                               : "");
+      text += fmt::format(
+          "[[machine]]\nname = \"{}\"\naddress = \"127.0.0.1\"\nthreads = 1\nshell = [{}]\n", name,
+          is_b ? fmt::format("\"env\", \"LD_PRELOAD={}\", "
+                             "\"MOTLEY_FULL_WHILE={}\"",
+                             MOTLEY_SLOW_DISK, flag)
+               : "");
     }
     const std::string cluster = job_.folder().write("cluster.toml", text);
     return set({"--cluster", cluster}, {"train.steps=400", "checkpoint.every=20",

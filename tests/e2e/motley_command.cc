@@ -126,8 +126,14 @@ std::vector<std::string> metric_column(const std::filesystem::path& run_dir,
   return values;
 }
 
+// One that has ended and that nobody has asked after yet, as by an sshd that is stopped, is no
+// more.
 bool process_exists(pid_t pid) {
-  return ::kill(pid, 0) == 0;
+  std::ifstream stat("/proc/" + std::to_string(pid) + "/stat");
+  std::string number;
+  std::string name;
+  std::string state;
+  return (stat >> number >> name >> state) && state != "Z";
 }
 
 void short_pause() {

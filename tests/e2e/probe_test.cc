@@ -24,8 +24,8 @@ TEST_P(Probe, WritesSpeedsThatAPlanTakes) {
   SmallJob job;
   const std::string cluster = job.folder().write("cluster.toml", kTwoHere);
   const std::string links = (job.folder() / "links.json").string();
-  const Outcome probed = motley({"probe", "--cluster", cluster, "-o", links, "--transport",
-                                 GetParam(), "--seconds", "1"});
+  const Outcome probed = motley(
+      {"probe", "--cluster", cluster, "-o", links, "--transport", GetParam(), "--seconds", "1"});
   ASSERT_EQ(probed.status, 0) << probed.err;
   EXPECT_NE(probed.out.find("it holds 127.0.0.1 and routes to 127.0.0.1"), std::string::npos);
   const Json json = Json::parse(read_text(links));
