@@ -136,7 +136,7 @@ TEST_F(Replicas, OfALayerBetweenStagesLearnWhatOneDeviceLearns) {
 // The last loss of two replicas on two machines whose gradients go through the codec, relative to
 // that of one device.
 double last_loss_with(const SmallJob& job, const std::string& codec) {
-  const std::string plan = job.changed_plan("two", [&](Json& plan) {
+  const std::string path = job.changed_plan("two", [&](Json& plan) {
     Json chunk = plan["chunks"][0];
     chunk["layer_count"] = 6;
     chunk["replicas"] = {{{"rank", 0}, {"micro_batches", 3}}, {{"rank", 1}, {"micro_batches", 1}}};
@@ -150,7 +150,7 @@ double last_loss_with(const SmallJob& job, const std::string& codec) {
                          "[network]\ntrusted = true\n"
                          "[[machine]]\nname = \"here\"\naddress = \"127.0.0.1\"\n"
                          "[[machine]]\nname = \"there\"\naddress = \"127.0.0.1\"\n");
-  const Outcome outcome = job.train(codec, {"--plan", plan, "--cluster", cluster});
+  const Outcome outcome = job.train(codec, {"--plan", path, "--cluster", cluster});
   EXPECT_EQ(outcome.status, 0) << outcome.err;
   const auto losses = metric_column(job.run_dir(codec), "loss");
   return std::stod(losses.back()) / std::stod(metric_column(job.run_dir("alone"), "loss").back());
