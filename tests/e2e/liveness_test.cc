@@ -40,13 +40,13 @@ class SlowDisk : public testing::TestWithParam<const char*> {};
 TEST_P(SlowDisk, IsNoLostPeer) {
   const SmallJob job;
   const std::string cluster =
-      job.folder().write("cluster.toml", cluster_with_disk("MOTLEY_SLOW_S=0.2"));
+      job.folder().write("cluster.toml", cluster_with_disk("MOTLEY_SLOW_S=0.25"));
   auto words = on_two_machines(cluster, GetParam());
   words.insert(words.end(), {"--set", "checkpoint.every=2", "--set", "comm.timeout_s=2"});
   const double start_s = now_s();
   const Outcome outcome = job.train("run", words);
   EXPECT_EQ(outcome.status, 0) << outcome.err;
-  EXPECT_GT(now_s() - start_s, 4) << "the disk was not slow";
+  EXPECT_GT(now_s() - start_s, 5) << "the disk was not slow";
   EXPECT_NE(job.parameter_hash("run", 4), "");
 }
 
