@@ -15,7 +15,9 @@ Result<DataMessage> read_data_event(const Json& event) {
   DataMessage message;
   MOTLEY_ASSIGN(const auto bytes, json_get<std::int64_t>(event, "bytes", kSource));
   if (bytes < 0) {
-    return Error{ErrorCode::kCorrupt, fmt::format("'bytes' is {}, {}", bytes, kSource), "", ""};
+    return Error{ErrorCode::kCorrupt, fmt::format("unusable account of the data, {}", kSource),
+                 fmt::format("'bytes' is {}, less than 0", bytes),
+                 "use the same version of Motley on every machine"};
   }
   message.bytes = static_cast<std::uint64_t>(bytes);
   MOTLEY_ASSIGN(message.hash, json_get<std::string>(event, "hash", kSource));

@@ -57,8 +57,7 @@ Json shard_failed_event(const ShardFailure& failure) {
 
 Result<ShardFailure> read_shard_failed_event(const Json& event) {
   ShardFailure failure;
-  MOTLEY_ASSIGN(failure.step,
-                json_get<std::int64_t>(event, "step", "a worker's shard_failed event"));
+  MOTLEY_ASSIGN(failure.step, get_count(event, "step"));
   failure.error = error_from_json(event);
   return failure;
 }

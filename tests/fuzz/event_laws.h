@@ -13,6 +13,7 @@
 #include "cluster/launch/event_fields.h"
 #include "cluster/process/line_splitter.h"
 #include "cluster/run/metrics.h"
+#include "protocol/data_message.h"
 #include "protocol/machine_facts.h"
 #include "protocol/protocol.h"
 #include "protocol/shard_message.h"
@@ -59,6 +60,8 @@ inline std::vector<Json> right_messages() {
           {{"event", "beat"}, {"step", 3}, {"doing", "computing"}},
           step_to_json(step),
           shard_event({{.step = 10, .samples = 80, .tokens = 5120}, {0, file, moments}}),
+          shard_failed_event({10, {ErrorCode::kCorrupt, "cannot write", "the disk is full", ""}}),
+          data_event({1024, hash}),
           right_trace(),
           {{"event", "result"}, {"facts", facts_to_json(facts)}},
           error_to_json({ErrorCode::kPeer, "rank 1 is gone", "it died", "start again"}),
@@ -142,7 +145,9 @@ inline std::string wrong_with_event(const Json& event) {
   if (describe(error_from_json(error_to_json(error))) != describe(error)) return "another error";
   for (const std::string& wrong :
        {wrong_with_message(event, step, step_to_json),
-        wrong_with_message(event, read_shard_event, shard_event), wrong_with_trace(event),
+        wrong_with_message(event, read_shard_event, shard_event),
+        wrong_with_message(event, read_shard_failed_event, shard_failed_event),
+        wrong_with_message(event, read_data_event, data_event), wrong_with_trace(event),
         wrong_with_message(facts, facts_of, facts_to_json),
         wrong_with_message(event, job, job_to_json),
         report.ok() ? wrong_with_metrics(*report) : std::string(), wrong_with_fields(event)}) {
