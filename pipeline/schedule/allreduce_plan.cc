@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
-#include <ranges>
 #include <tuple>
 #include <utility>
 
@@ -163,7 +162,8 @@ std::vector<AlikeBuckets> AllreducePlan::cut_further(std::size_t bucket_values_m
   std::vector<AlikeBuckets> alike;
   std::size_t behind_all = 0;  // index in `alike`
   double last_middle = -1;
-  for (const ReduceBucket& part : std::views::reverse(buckets_)) {
+  for (auto it = buckets_.rbegin(); it != buckets_.rend(); ++it) {
+    const ReduceBucket& part = *it;
     const std::size_t grains = grains_of(part.values.count);
     const std::size_t last = (grains - 1) % bucket_grains + 1;
     const std::size_t full = (grains - last) / bucket_grains;

@@ -62,9 +62,8 @@ void ComputingTurns::pass(Rank here, const Action& action) {
 std::optional<std::string> ComputingTurns::missing(Rank here) const {
   if (to_compute_[here.index()] == 0) return std::nullopt;
   for (const auto& [chunk, share] : shares_[here.index()]) {
-    const auto lacks = [&, c = chunk](std::size_t done, const char* what) {
-      return fmt::format("the {} of micro-batch {} in chunk {}", what, share.micros[done].value,
-                         c.value);
+    const auto lacks = [c = chunk, &micros = share.micros](std::size_t done, const char* what) {
+      return fmt::format("the {} of micro-batch {} in chunk {}", what, micros[done].value, c.value);
     };
     if (share.forwards < share.micros.size()) return lacks(share.forwards, "forward");
     if (!training_) continue;

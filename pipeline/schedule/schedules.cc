@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <functional>
 #include <iterator>
-#include <ranges>
 #include <utility>
 
 #include "base/check.h"
@@ -54,10 +53,11 @@ class Decorator {
 
   // Targets, which come before the activation that they belong to, are posted before it.
   void add_receives(Actions& actions, const Action& consumer) const {
-    const Values needed = rules_.needs(consumer);
-    for (const Value& value : needed | std::views::reverse) {
+    const auto first = static_cast<std::ptrdiff_t>(actions.size());
+    for (const Value& value : rules_.needs(consumer)) {
       if (rules_.crosses(value)) actions.push_back(ActionRules::post_of(value));
     }
+    std::reverse(actions.begin() + first, actions.end());
   }
 
   void add_load(Actions& actions, const Action& action) const {
