@@ -27,8 +27,8 @@ Result<void> require_finite(const std::vector<TensorView>& parameters) {
         ErrorCode::kDiverged, "the training diverged: its parameters are not finite any more",
         fmt::format("{} of the {} values of {} are infinite or not a number", all - finite, all,
                     tensor.name),
-        "lower train.lr, set train.clip or lengthen train.warmup_steps, and start again, or from "
-        "the newest checkpoint by --resume: nothing of this step was saved"};
+        "lower train.lr, set train.clip or lengthen train.warmup_steps; nothing of this step was "
+        "saved"};
   }
   return {};
 }

@@ -15,8 +15,10 @@
 namespace motley {
 
 struct LaunchId {
-  std::int64_t number = 0;  // 1 is the first
-  std::string nonce;        // 16 hexadecimal digits
+  // 1 is the first. It is the epoch that the frames and handshakes of this launch carry, so that a
+  // worker which an earlier one left behind cannot take part.
+  std::uint32_t number = 0;
+  std::string nonce;  // 16 hexadecimal digits
 };
 
 [[nodiscard]] std::string launch_text(const LaunchId& launch);

@@ -6,6 +6,7 @@
 
 #include "base/hex.h"
 #include "base/secret.h"
+#include "checkpoint/launch_mark.h"
 #include "job/config_io.h"
 #include "protocol/protocol.h"
 
@@ -53,13 +54,16 @@ Result<std::optional<VirtualSpeed>> get_virtual_speed(const Json& json, const st
 
 }  // namespace
 
+std::uint32_t epoch_of(const Job& job) {
+  return job.launch.empty() ? 1 : parse_launch(job.launch).value().number;
+}
+
 Json job_to_json(const Job& job) {
   Json json = {{"protocol", kProtocolVersion}, {"verb", job.verb}};
   json["config"] = config_to_json(job.config);
   if (job.verb == "train") {
     json["plan"] = plan_to_json(job.plan);
     json["rank"] = job.rank.value;
-    json["epoch"] = job.epoch;
   }
   json["lease_s"] = job.lease_s;
   json["run_dir"] = job.run_dir;
@@ -101,9 +105,6 @@ Result<Job> job_from_json(const Json& json, const std::string& source) {
     MOTLEY_ASSIGN(job.plan, plan_from_json(json["plan"], source));
     MOTLEY_ASSIGN(job.rank.value,
                   get_integer<std::int32_t>(json, "rank", 0, job.plan.rank_count() - 1, source));
-    MOTLEY_ASSIGN(job.epoch,
-                  get_integer<std::uint32_t>(json, "epoch", 0,
-                                             std::numeric_limits<std::uint32_t>::max(), source));
   }
   MOTLEY_ASSIGN(job.lease_s, json_get<double>(json, "lease_s", source));
   if (!(job.lease_s >= 0 && job.lease_s <= kLeaseMax_s)) {
@@ -111,6 +112,10 @@ Result<Job> job_from_json(const Json& json, const std::string& source) {
   }
   MOTLEY_ASSIGN(job.run_dir, json_get<std::string>(json, "run_dir", source));
   MOTLEY_ASSIGN(job.launch, json_get<std::string>(json, "launch", source));
+  if (job.verb == "train" || !job.launch.empty()) {
+    const Result<LaunchId> launch = parse_launch(job.launch);
+    if (!launch) return job_error(source, launch.error().what);
+  }
   MOTLEY_ASSIGN(job.resume_from, json_get<std::string>(json, "resume_from", source));
   MOTLEY_ASSIGN(job.stop_after,
                 get_integer<std::int64_t>(json, "stop_after", 0, kStepsMax, source));

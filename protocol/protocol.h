@@ -30,10 +30,9 @@ struct Job {
   Config config;
   Plan plan;                    // train
   Rank rank;                    // train
-  std::uint32_t epoch = 1;      // train; of the launch (cluster/run/epoch.h)
   double lease_s = 0;           // without a word from the launcher for so long, end; 0 = never
   std::string run_dir;          // absolute
-  std::string launch;           // train: launch_text of this launch of the run
+  std::string launch;           // train: launch_text of this launch of the run; else empty
   std::string resume_from;      // checkpoint folder; "" = start fresh
   std::int64_t stop_after = 0;  // save and end after this step; 0 = run to the end
   std::string bind_address;     // "" = loopback
@@ -45,6 +44,10 @@ struct Job {
   std::optional<VirtualSpeed> virtual_speed;  // profile and train, on a virtual device
   Json options = Json::object();              // of the verb: all but train
 };
+
+// What this group's frames and handshakes carry: the number of the launch, 1 where nothing is
+// trained. REQUIRES: job.launch is empty or as launch_text.
+[[nodiscard]] std::uint32_t epoch_of(const Job& job);
 
 [[nodiscard]] Json job_to_json(const Job& job);
 [[nodiscard]] Result<Job> job_from_json(const Json& json, const std::string& source);

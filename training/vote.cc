@@ -122,8 +122,8 @@ Result<void> compare_copies(const std::vector<Vote>& votes, const std::vector<Co
                  fmt::format("the ranks that hold {} do not hold the same parameters any more",
                              copies_text(group)),
                  fmt::format("their hashes are {}", fmt::join(parts, "; ")),
-                 "go on from a checkpoint with --resume; when it happens again, check the memory "
-                 "of the machines whose rank differs from the others"};
+                 "when it happens again, check the memory of the machines whose rank differs from "
+                 "the others"};
   }
   return {};
 }

@@ -73,13 +73,13 @@ Result<void> run_allreduce_job(const Job& job, WorkerChannel& channel) {
   const AllreducePlan plan(task.machines, task.values, kBucketValues);
   for (std::size_t codec = 0; codec < task.codecs.size(); ++codec) {
     // Every sum has numbers of its own, so that no message of one is taken for another's.
-    FrameLink link(*transport, task.self, job.epoch, /*plan_hash=*/codec);
+    FrameLink link(*transport, task.self, epoch_of(job), /*plan_hash=*/codec);
     MOTLEY_ASSIGN(const AllreduceSample sample,
                   measure_allreduce(link, task.self, plan, {.chain = task.codecs[codec]},
                                     {.patience = timeout_s}, task.runs));
     channel.send(sum_event(codec, sample));
   }
-  FrameLink link(*transport, task.self, job.epoch, task.codecs.size());
+  FrameLink link(*transport, task.self, epoch_of(job), task.codecs.size());
   part_ranks(link, task.self, task.rank_count, 0, channel.group_progress());
   return {};
 }

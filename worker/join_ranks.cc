@@ -42,7 +42,7 @@ Result<std::unique_ptr<Transport>> join_ranks(const Job& job,
   options.bind_address = job.bind_address;
   options.interface = job.interface;
   options.patience = Patience(timeout_s, launcher.group_progress());
-  options.epoch = job.epoch;
+  options.epoch = epoch_of(job);
   options.early_bytes_max = early_bytes_max;
   options.secret = job.secret;
   options.local_shortcut = job.local_shortcut;

@@ -18,20 +18,21 @@ struct Advice {
   std::string remedy;
 };
 
-const char* what_next(bool trains) {
-  return trains ? "'--resume' goes on from the last checkpoint" : "run the command again";
+// How a training goes on, only the run knows (cluster/run/way_on.h).
+std::string and_then(const std::string& remedy, bool trains) {
+  if (trains) return remedy;
+  return remedy.empty() ? "run the command again" : remedy + "; run the command again";
 }
 
 Advice advice_on_signal(int signal, bool trains) {
-  const char* const next = what_next(trains);
   if (signal == SIGKILL) {
     return {"somebody killed it, or its machine ran out of memory",
-            fmt::format("look for 'Out of memory' in that machine's 'dmesg'; {}", next)};
+            and_then("look for 'Out of memory' in that machine's 'dmesg'", trains)};
   }
   if (signal == SIGTERM || signal == SIGINT || signal == SIGHUP) {
-    return {"it was ended from outside", next};
+    return {"it was ended from outside", and_then("", trains)};
   }
-  return {"the program crashed", fmt::format("see the worker's log; {}", next)};
+  return {"the program crashed", and_then("see the worker's log", trains)};
 }
 
 bool has_lapsed(const ProcessExit& exit, const std::vector<std::string>& last_lines) {
@@ -46,7 +47,7 @@ Error lapsed(const std::string& name, const Activity& activity, bool trains) {
                       describe_activity(activity)),
           "this program was stopped, or its machine slept or was cut off; workers do not go on "
           "alone",
-          what_next(trains)};
+          and_then("", trains)};
 }
 
 std::string remedy_of_exit(int status, bool ssh) {

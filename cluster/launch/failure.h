@@ -47,7 +47,8 @@ struct Activity {
 [[nodiscard]] std::string describe_activity(const Activity& activity);
 
 // The error for a worker that ended without an error event, perhaps because it heard nothing of us.
-// One that does not train has no steps to tell of and nothing to resume. `ssh` tells whether it was
+// One that does not train has no steps to tell of, and its command can be run again; how a training
+// goes on is left to the run. `ssh` tells whether it was
 // started through ssh, which has exit statuses of its own; `last_lines` are the end of its stderr.
 [[nodiscard]] Error describe_death(const std::string& name,
                                    const ProcessExit& exit,

@@ -13,6 +13,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <ctime>
+#include <limits>
 #include <mutex>
 #include <optional>
 #include <span>
@@ -40,12 +41,19 @@ double seconds_asleep_or_not() {
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
 }
 
-Result<LaunchRecord> record_of_this_launch(std::int64_t number) {
+Result<LaunchRecord> record_of_launch_after(std::int64_t last, const fs::path& run_dir) {
   constexpr std::size_t kNonceBytes = 8;
+  if (last >= std::numeric_limits<std::uint32_t>::max()) {
+    return Error{ErrorCode::kCorrupt,
+                 fmt::format("no launch can follow {}", launch_file(run_dir, last).string()),
+                 "the number of a launch has 32 bits",
+                 "remove that file, which no launcher has made"};
+  }
   MOTLEY_ASSIGN(const std::string random, make_secret());
-  const LaunchId id{number, to_hex(std::span(random).first(kNonceBytes))};
+  const LaunchId id{static_cast<std::uint32_t>(last + 1),
+                    to_hex(std::span(random).first(kNonceBytes))};
   return LaunchRecord{
-      .number = number,
+      .number = id.number,
       .launch = launch_text(id),
       .process = this_process(),
       .since = fmt::format("{:%Y-%m-%d %H:%M:%S} UTC", fmt::gmtime(std::time(nullptr)))};
@@ -150,7 +158,7 @@ struct RunLock::Impl {
       lost = Error{ErrorCode::kPeer,
                    fmt::format("the run folder {} has been taken away", run_dir.string()),
                    fmt::format("{} is not there any more", path.string()),
-                   "put the folder back and go on by --resume, or start again"};
+                   "put the folder back, or start again"};
     } else if (fd.open() && ::futimens(fd.get(), nullptr) == 0) {
       // A file's times need no room on the disk, so a full one does not make this launch look dead.
       seen_at_s = seconds_asleep_or_not();
@@ -212,7 +220,7 @@ Result<RunLock> RunLock::take(const fs::path& run_dir, const Log& log, Timing ti
         if (watched == Watched::kChanged) continue;
       }
     }
-    MOTLEY_ASSIGN(LaunchRecord mine, record_of_this_launch(last + 1));
+    MOTLEY_ASSIGN(LaunchRecord mine, record_of_launch_after(last, run_dir));
     const fs::path path = launch_file(run_dir, mine.number);
     MOTLEY_ASSIGN(const bool made, make_launch_file(path, mine));
     if (!made) continue;
@@ -228,6 +236,10 @@ Result<RunLock> RunLock::take(const fs::path& run_dir, const Log& log, Timing ti
 
 const std::string& RunLock::launch() const {
   return impl_->record.launch;
+}
+
+std::int64_t RunLock::number() const {
+  return impl_->record.number;
 }
 
 Result<void> RunLock::confirm() {

@@ -12,6 +12,7 @@
 // leave everything in it alone.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -40,6 +41,7 @@ class RunLock {
 
   // As launch_text.
   [[nodiscard]] const std::string& launch() const;
+  [[nodiscard]] std::int64_t number() const;
 
   // kPeer when another launcher has taken the folder, or it is there no more. Looks only where the
   // last look is too long ago for nobody to have come since, so it costs nothing in a loop.

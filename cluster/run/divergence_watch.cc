@@ -16,9 +16,9 @@ Result<std::optional<std::string>> DivergenceWatch::add(const StepMetrics& metri
                              in_a_row_, metrics.step),
                  "their gradients were infinite or not a number, so the parameters stay as they "
                  "are, and no step to come will be better",
-                 "lower train.lr, set train.clip or lengthen train.warmup_steps, and start again, "
-                 "or go on by --resume from a checkpoint (put newer ones away); "
-                 "train.max_skipped sets how many steps are too many"};
+                 "lower train.lr, set train.clip or lengthen train.warmup_steps; put the newest "
+                 "checkpoint away to go on from the one before; train.max_skipped sets how many "
+                 "steps are too many"};
   }
   if (std::exchange(told_, true)) return std::optional<std::string>();
   const std::string end =

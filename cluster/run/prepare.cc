@@ -86,7 +86,7 @@ Result<void> take_folder(PreparedRun& run, const TrainingRequest& request, const
   MOTLEY_TRY(run.folder.make());
   MOTLEY_ASSIGN(RunLock lock, RunLock::take(run.folder.dir(), log));
   run.lock = std::make_unique<RunLock>(std::move(lock));
-  if (!request.resume) MOTLEY_TRY(run.folder.create());
+  if (!request.resume) MOTLEY_TRY(run.folder.create(run.lock->number()));
   // Nobody else writes here any more, so whatever is half-written is of a launch that has gone.
   return prune_checkpoints(run.folder.dir(), 0, run.lock->launch());
 }

@@ -7,7 +7,6 @@
 #include "base/json.h"
 #include "base/system/files.h"
 #include "base/system/privacy.h"
-#include "cluster/run/epoch.h"
 
 namespace motley {
 namespace {
@@ -35,7 +34,7 @@ Result<void> RunFolder::make() const {
   return make_folders(dir_);
 }
 
-Result<void> RunFolder::create() const {
+Result<void> RunFolder::create(std::int64_t launch) const {
   std::error_code code;
   const bool was_finished = std::filesystem::exists(report_path(), code);
   if (was_finished || !list_checkpoints(dir_).empty()) {
@@ -45,9 +44,8 @@ Result<void> RunFolder::create() const {
   }
   MOTLEY_TRY(make_folders(dir_));
   if (!std::filesystem::exists(metrics_path(), code)) return {};
-  MOTLEY_ASSIGN(const std::uint32_t epoch, current_epoch(dir_));
-  std::filesystem::rename(metrics_path(), dir_ / fmt::format("metrics.epoch-{}.jsonl", epoch),
-                          code);
+  std::filesystem::rename(metrics_path(),
+                          dir_ / fmt::format("metrics.before-launch-{}.jsonl", launch), code);
   if (code) return file_error("put away", metrics_path(), code.value());
   return {};
 }

@@ -3,6 +3,7 @@
 // launches/, checkpoints/ (ARCHITECTURE.md, "What a run leaves").
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 
@@ -41,8 +42,9 @@ class RunFolder {
 
   // Readies the folder for a run that starts afresh. kConfig when a run already lies there: it is
   // never overwritten. Of one that ended before its first checkpoint nothing can go on: its metrics
-  // are put away as metrics.epoch-N.jsonl, and its folder can be used again.
-  [[nodiscard]] Result<void> create() const;
+  // are put away as metrics.before-launch-N.jsonl, N being this launch's number, and its folder can
+  // be used again.
+  [[nodiscard]] Result<void> create(std::int64_t launch) const;
 
   // The newest checkpoint, every byte of it checked. kConfig when there is none, kCorrupt when it
   // is damaged (the remedy names the one before it, if any).

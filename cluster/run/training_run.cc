@@ -14,7 +14,6 @@
 #include "cluster/launch/workers.h"
 #include "cluster/run/checkpoint_committer.h"
 #include "cluster/run/divergence_watch.h"
-#include "cluster/run/epoch.h"
 #include "cluster/run/metrics.h"
 #include "cluster/run/metrics_file.h"
 #include "cluster/run/pace_watch.h"
@@ -22,17 +21,11 @@
 #include "cluster/run/report_collector.h"
 #include "cluster/run/resume.h"
 #include "cluster/run/trace_collector.h"
+#include "cluster/run/way_on.h"
 #include "protocol/data_message.h"
 
 namespace motley {
 namespace {
-
-// Whatever the remedy says of resuming: there is nothing to resume from.
-Error without_checkpoint(Error error) {
-  error.remedy += error.remedy.empty() ? "" : "; ";
-  error.remedy += "no checkpoint was saved yet: start again in the same folder, without --resume";
-  return error;
-}
 
 // Takes the workers' events of one run.
 class RunFollower {
@@ -62,8 +55,6 @@ class RunFollower {
     if (kind == "done") on_done(worker, event);
     return {};
   }
-
-  [[nodiscard]] bool has_saved() const { return summary_.checkpoint.has_value(); }
 
   Result<TrainingSummary> finish() {
     MOTLEY_TRY(run_.lock->confirm());
@@ -187,10 +178,7 @@ class RunFollower {
     error.what =
         fmt::format("the run has done its last step and could not save it: {}", error.what);
     error.cause += ". " + what_stands();
-    if (list_checkpoints(run_.folder.dir()).empty()) return without_checkpoint(std::move(error));
-    error.remedy += error.remedy.empty() ? "" : "; ";
-    error.remedy += "--resume then goes on from the newest checkpoint";
-    return error;
+    return with_way_on(std::move(error), run_.folder.dir());
   }
 
   // A worker that does not know its peak leaves it out; the report then says so. Of a virtual
@@ -229,9 +217,7 @@ Result<TrainingSummary> run_training(const PreparedRun& run,
       training_workers(run.cluster, run.plan, run.config, request.stage_program, run.folder.dir());
   MOTLEY_TRY(apply_transport(run.transport, workers));
   if (workers.size() > 1) log.info(run.transport.reason);
-  MOTLEY_ASSIGN(const std::uint32_t epoch, begin_epoch(run.folder.dir()));
   for (WorkerSpec& worker : workers) {
-    worker.job.epoch = epoch;
     worker.job.launch = run.lock->launch();
     worker.job.stop_after = request.stop_after;
     if (run.resume_from) {
@@ -257,8 +243,9 @@ Result<TrainingSummary> run_training(const PreparedRun& run,
       group.run([&](int worker, const Json& event) { return follower.on_event(worker, event); });
   progress.finish();
   if (!done.ok()) {
-    const bool has_checkpoint = run.resume_from.has_value() || follower.has_saved();
-    return has_checkpoint || is_virtual(run.plan) ? done.error() : without_checkpoint(done.error());
+    // A rehearsal saves nothing, and a folder that another launcher has taken is its.
+    const bool is_ours = !is_virtual(run.plan) && run.lock->confirm().ok();
+    return is_ours ? with_way_on(done.error(), run.folder.dir()) : done.error();
   }
   return follower.finish();
 }

@@ -106,11 +106,11 @@ TEST(CheckpointManifest, DoesWithoutDataAndPlan) {
 TEST(LaunchMark, NamesALaunchExactly) {
   const auto launch = parse_launch(kLaunch);
   ASSERT_OK(launch);
-  EXPECT_EQ(launch->number, 3);
+  EXPECT_EQ(launch->number, 3U);
   EXPECT_EQ(launch_text(*launch), kLaunch);
   for (const char* text :
        {"", "3-0123456789abcdef", "000003", "000003-0123", "000000-0123456789abcdef",
-        "000003-0123456789ABCDEF", "-00003-0123456789abcdef"}) {
+        "000003-0123456789ABCDEF", "-00003-0123456789abcdef", "4294967296-0123456789abcdef"}) {
     EXPECT_FALSE(parse_launch(text).ok()) << text;
   }
 }

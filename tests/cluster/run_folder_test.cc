@@ -1,4 +1,4 @@
-// A run folder over several launches: the epochs, and what an early end leaves.
+// A run folder over several launches: what an early end leaves.
 #include "cluster/run/run_folder.h"
 
 #include <fmt/format.h>
@@ -11,7 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "base/system/files.h"
-#include "cluster/run/epoch.h"
+#include "cluster/run/way_on.h"
 
 namespace motley {
 namespace {
@@ -33,40 +33,36 @@ class RunFolderTest : public testing::Test {
   const RunFolder folder_{dir_};
 };
 
-TEST_F(RunFolderTest, GivesEachLaunchAHigherEpoch) {
-  EXPECT_EQ(*current_epoch(dir_), 0U);
-  EXPECT_EQ(*begin_epoch(dir_), 1U);
-  EXPECT_EQ(*begin_epoch(dir_), 2U);
-  EXPECT_EQ(*current_epoch(dir_), 2U);
-}
-
-TEST_F(RunFolderTest, GuessesNoEpoch) {
-  for (const char* text : {"", "x", "-1", "3x", "3\n\n", "4294967296"}) {
-    write("epoch", text);
-    EXPECT_FALSE(begin_epoch(dir_).ok()) << text;
-  }
-  write("epoch", "4294967295");
-  EXPECT_FALSE(begin_epoch(dir_).ok()) << "a frame has no room for a higher one";
-}
-
 // As after a first save that failed: there is nothing to resume from.
 TEST_F(RunFolderTest, CanBeUsedAgainAfterARunWithoutACheckpoint) {
-  ASSERT_TRUE(folder_.create().ok());
-  ASSERT_TRUE(begin_epoch(dir_).ok());
+  ASSERT_TRUE(folder_.create(1).ok());
   write("metrics.jsonl", "{\"step\":1}\n");
-  const Result<void> again = folder_.create();
+  const Result<void> again = folder_.create(2);
   ASSERT_TRUE(again.ok()) << describe(again.error());
   EXPECT_FALSE(std::filesystem::exists(folder_.metrics_path()));
-  EXPECT_EQ(*read_file(dir_ / "metrics.epoch-1.jsonl"), "{\"step\":1}\n");
+  EXPECT_EQ(*read_file(dir_ / "metrics.before-launch-2.jsonl"), "{\"step\":1}\n");
 }
 
 TEST_F(RunFolderTest, NeverOverwritesARunThatHasSomethingToShow) {
   write("metrics.jsonl", "{\"step\":1}\n");
   write("report.json", "{}");
-  const Result<void> again = folder_.create();
+  const Result<void> again = folder_.create(2);
   ASSERT_FALSE(again.ok());
   EXPECT_THAT(again.error().what, HasSubstr("already holds a run"));
   EXPECT_TRUE(std::filesystem::exists(folder_.metrics_path()));
+}
+
+TEST_F(RunFolderTest, TellsHowARunThatEndedEarlyGoesOn) {
+  const Error lost{ErrorCode::kPeer, "rank 1 was lost", "", "check the network"};
+  EXPECT_EQ(with_way_on(lost, dir_).remedy,
+            "check the network; no checkpoint was saved yet: start again in the same folder, "
+            "without --resume");
+  std::filesystem::create_directories(dir_ / "checkpoints" / "step-000040");
+  write("checkpoints/step-000040/manifest.json", "{}");
+  EXPECT_EQ(with_way_on(lost, dir_).remedy,
+            "check the network; '--resume' goes on from the checkpoint of step 40");
+  EXPECT_EQ(with_way_on({ErrorCode::kInterrupted, "interrupted", "", ""}, dir_).remedy,
+            "'--resume' goes on from the checkpoint of step 40");
 }
 
 }  // namespace

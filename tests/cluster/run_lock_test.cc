@@ -10,6 +10,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <fstream>
+#include <limits>
 #include <thread>
 #include <vector>
 
@@ -79,6 +80,16 @@ TEST_F(RunLockTest, IsGivenBackAndNeverGivesANumberTwice) {
 }
 
 // Without waiting: the process is known to be gone, whether or not its parent has asked how.
+// Frames carry the number in 32 bits.
+TEST_F(RunLockTest, IsRefusedWhereNoHigherNumberIsLeft) {
+  write_record(std::numeric_limits<std::uint32_t>::max() - 1, /*is_free=*/true);
+  EXPECT_TRUE(take().ok());
+  const Result<RunLock> lock = take();
+  ASSERT_FALSE(lock.ok());
+  EXPECT_EQ(lock.error().code, ErrorCode::kCorrupt);
+  EXPECT_THAT(lock.error().what, HasSubstr("4294967295.json"));
+}
+
 TEST_F(RunLockTest, OfAKilledLauncherIsTakenAtOnce) {
   const pid_t child = ::fork();
   if (child == 0) {

@@ -82,7 +82,7 @@ TEST_F(WorkerGroupStartTest, SaysThatWorkersDoNotGoOnWithoutIt) {
   EXPECT_EQ(error.code, ErrorCode::kPeer);
   EXPECT_EQ(error.what,
             "stage 0 (test) ended because it heard nothing of this program, before its first step");
-  EXPECT_THAT(error.remedy, HasSubstr("--resume"));
+  EXPECT_THAT(error.cause, HasSubstr("workers do not go on alone"));
 }
 
 TEST_F(WorkerGroupStartTest, TriesAgainWhereSshdIsTooBusy) {

@@ -104,18 +104,10 @@ TEST(StoppedLauncher, IsLeftByItsWorkersAndSaysSoWhenItWakes) {
   const Outcome outcome = run.wait();
   EXPECT_EQ(outcome.status, 4);
   EXPECT_THAT(outcome.err, HasSubstr("because it heard nothing of this program, "));
-  EXPECT_THAT(outcome.err, HasSubstr("--resume"));
+  EXPECT_THAT(outcome.err, HasSubstr("no checkpoint was saved yet: start again"));
   EXPECT_TRUE(eventually([&] {
     return std::ranges::none_of(workers, [](pid_t pid) { return process_exists(pid); });
   }));
-}
-
-TEST(Epoch, IsAnotherOneForEachLaunch) {
-  const SmallJob job;
-  ASSERT_EQ(job.train("run", {"--set", "train.steps=6", "--stop-after", "2"}).status, 0);
-  EXPECT_EQ(read_text(std::filesystem::path(job.run_dir("run")) / "epoch"), "1\n");
-  ASSERT_EQ(job.train("run", {"--set", "train.steps=6", "--resume"}).status, 0);
-  EXPECT_EQ(read_text(std::filesystem::path(job.run_dir("run")) / "epoch"), "2\n");
 }
 
 }  // namespace

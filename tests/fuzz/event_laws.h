@@ -40,6 +40,7 @@ inline std::vector<Json> right_messages() {
   job.plan = two_stages();
   job.rank = Rank{1};
   job.run_dir = "/runs/a";
+  job.launch = "000007-0123456789abcdef";
   job.secret = std::string(32, 's');
   StepReport step;
   step.step = 3;

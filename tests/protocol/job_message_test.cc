@@ -16,7 +16,6 @@ Job train_job() {
   job.plan.chunks = {{.first_layer = 0, .layer_count = 1, .replicas = {{Rank{0}, 1}}},
                      {.first_layer = 1, .layer_count = 2, .replicas = {{Rank{1}, 1}}}};
   job.rank = Rank{1};
-  job.epoch = 7;
   job.lease_s = 8;
   job.run_dir = "/runs/a";
   job.launch = "000007-0123456789abcdef";
@@ -36,7 +35,7 @@ TEST(JobMessage, ArrivesUnchanged) {
   const Result<Job> job = job_from_json(message, "stdin");
   ASSERT_TRUE(job.ok()) << describe(job.error());
   EXPECT_EQ(job->rank, Rank{1});
-  EXPECT_EQ(job->epoch, 7U);
+  EXPECT_EQ(epoch_of(*job), 7U);
   EXPECT_EQ(job->lease_s, 8);
   EXPECT_EQ(job->threads, 3);
   EXPECT_EQ(job->secret, train_job().secret);

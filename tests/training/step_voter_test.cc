@@ -220,7 +220,7 @@ void expect_found(const std::vector<Result<void>>& counted) {
     EXPECT_THAT(each.error().what, HasSubstr("chunk 0"));
     EXPECT_THAT(each.error().cause, HasSubstr("on rank 0"));
     EXPECT_THAT(each.error().cause, HasSubstr("on rank 1"));
-    EXPECT_THAT(each.error().remedy, HasSubstr("--resume"));
+    EXPECT_THAT(each.error().remedy, HasSubstr("check the memory"));
   }
 }
 
