@@ -108,15 +108,14 @@ class RankRun {
     const Plan& plan = job_.plan;
     const std::uint64_t early_bytes =
         early_bytes_of(job_, model_, schedules_.training, stage.votes);
-    MOTLEY_ASSIGN(transport_, join_ranks(job_, job_.rank, plan.rank_count(), launcher_, timeout_s(),
-                                         early_bytes));
-    link_.emplace(*transport_, job_.rank, job_.epoch, plan_hash(plan));
+    MOTLEY_ASSIGN(transport_, join_ranks(job_, job_.rank, plan.rank_count(), launcher_,
+                                         patience().timeout_s(), early_bytes));
+    link_.emplace(*transport_, job_.rank, epoch_of(job_), plan_hash(plan));
     MOTLEY_ASSIGN(
         executor_,
         Executor::make(job_.rank, plan, *link_, stage, activity_,
                        {gradient_compression(job_.config.compression, plan.gradient_codec),
-                        Patience(timeout_s(), launcher_.group_progress()),
-                        leaves_processor_free(plan.ranks[job_.rank.index()].device)}));
+                        patience(), leaves_processor_free(plan.ranks[job_.rank.index()].device)}));
     launcher_.send({{"event", "ready"}});
     return {};
   }
@@ -130,8 +129,9 @@ class RankRun {
 
   // A wait may last as long as the other stages compute, or save; a step that takes four times its
   // prediction while no stage gets on has gone wrong.
-  [[nodiscard]] double timeout_s() const {
-    return std::max(job_.config.comm.timeout_s, 4 * job_.plan.predicted_step_s);
+  [[nodiscard]] Patience patience() const {
+    return {std::max(job_.config.comm.timeout_s, 4 * job_.plan.predicted_step_s),
+            launcher_.group_progress()};
   }
 
   Result<void> train(const StepVoter& voter, Evaluator& evaluator, ShardSaver& saver) {
@@ -168,9 +168,9 @@ class StateSaver final : public ShardSaver {
       std::ranges::move(state_.residual_views(job_.rank.value), std::back_inserter(moments));
     }
     const SavePlace place{job_.run_dir, job_.launch, voter_.progress().step};
-    Result<Shard> shard = save_shard(place, job_.rank, job_.plan.rank_count(), run_.link(),
-                                     Deadline::after_s(run_.timeout_s()), state_.parameter_views(),
-                                     moments, &run_.work());
+    Result<Shard> shard =
+        save_shard(place, job_.rank, job_.plan.rank_count(), run_.link(),
+                   run_.patience().deadline(), state_.parameter_views(), moments, &run_.work());
     state_.clear_gradients();
     if (!shard.ok()) return shard.error();
     return std::optional<Shard>(std::move(shard).value());
