@@ -56,48 +56,48 @@ Result<Payloads> unpacked(std::span<const std::byte> bytes, std::size_t count) {
   return payloads;
 }
 
-Result<Payloads> gather_as_centre(FrameLink& link,
-                                  int rank_count,
-                                  std::int64_t step,
-                                  std::span<const std::byte> mine,
-                                  std::size_t bytes_max,
-                                  Deadline deadline) {
-  std::vector<PendingFrame> receives;
-  for (Rank rank{1}; rank.value < rank_count; ++rank.value) {
-    receives.push_back(link.recv(rank, FrameId::vote(rank, step), Buffer(bytes_max)));
-  }
-  Payloads payloads{{mine.begin(), mine.end()}};
-  for (auto& receive : receives) {
-    MOTLEY_ASSIGN(const Buffer buffer, receive.wait(deadline));
-    payloads.push_back(payload_of(buffer));
-  }
-  const std::vector<std::byte> answer = packed(payloads);
-  std::vector<Pending> sends;
-  for (Rank rank{1}; rank.value < rank_count; ++rank.value) {
-    sends.push_back(link.send(rank, FrameId::all_votes(step), buffer_with(answer)));
-  }
-  for (std::size_t i = 0; i < sends.size(); ++i) {
-    MOTLEY_TRY(
-        sends[i].wait(deadline, fmt::format("rank {} to take the votes of step {}", i + 1, step)));
-  }
-  return payloads;
-}
+// What one rank brings to a gathering, and takes from it.
+struct Gathering {
+  FrameLink& link;
+  Rank self;
+  int rank_count;
+  std::int64_t step;
+  std::span<const std::byte> mine;
+  std::size_t bytes_max;
+  Deadline deadline;
 
-Result<Payloads> gather_as_leaf(FrameLink& link,
-                                Rank self,
-                                int rank_count,
-                                std::int64_t step,
-                                std::span<const std::byte> mine,
-                                std::size_t bytes_max,
-                                Deadline deadline) {
-  const auto count = static_cast<std::size_t>(rank_count);
-  auto answer = link.recv(kCentre, FrameId::all_votes(step),
-                          Buffer(count * (sizeof(GatheredLength) + bytes_max)));
-  auto sent = link.send(kCentre, FrameId::vote(self, step), buffer_with(mine));
-  MOTLEY_TRY(sent.wait(deadline, fmt::format("rank 0 to take the vote of step {}", step)));
-  MOTLEY_ASSIGN(const Buffer buffer, answer.wait(deadline));
-  return unpacked(buffer.payload(), count);
-}
+  [[nodiscard]] Result<Payloads> as_centre() const {
+    std::vector<PendingFrame> receives;
+    for (Rank rank{1}; rank.value < rank_count; ++rank.value) {
+      receives.push_back(link.recv(rank, FrameId::vote(rank, step), Buffer(bytes_max)));
+    }
+    Payloads payloads{{mine.begin(), mine.end()}};
+    for (auto& receive : receives) {
+      MOTLEY_ASSIGN(const Buffer buffer, receive.wait(deadline));
+      payloads.push_back(payload_of(buffer));
+    }
+    const std::vector<std::byte> answer = packed(payloads);
+    std::vector<Pending> sends;
+    for (Rank rank{1}; rank.value < rank_count; ++rank.value) {
+      sends.push_back(link.send(rank, FrameId::all_votes(step), buffer_with(answer)));
+    }
+    for (std::size_t i = 0; i < sends.size(); ++i) {
+      MOTLEY_TRY(sends[i].wait(deadline,
+                               fmt::format("rank {} to take the votes of step {}", i + 1, step)));
+    }
+    return payloads;
+  }
+
+  [[nodiscard]] Result<Payloads> as_leaf() const {
+    const auto count = static_cast<std::size_t>(rank_count);
+    auto answer = link.recv(kCentre, FrameId::all_votes(step),
+                            Buffer(count * (sizeof(GatheredLength) + bytes_max)));
+    auto sent = link.send(kCentre, FrameId::vote(self, step), buffer_with(mine));
+    MOTLEY_TRY(sent.wait(deadline, fmt::format("rank 0 to take the vote of step {}", step)));
+    MOTLEY_ASSIGN(const Buffer buffer, answer.wait(deadline));
+    return unpacked(buffer.payload(), count);
+  }
+};
 
 }  // namespace
 
@@ -109,8 +109,8 @@ Result<Payloads> all_gather_small(FrameLink& link,
                                   std::size_t bytes_max,
                                   Deadline deadline) {
   MOTLEY_CHECK(mine.size() <= bytes_max, "{} bytes where {} are agreed", mine.size(), bytes_max);
-  return self == kCentre ? gather_as_centre(link, rank_count, step, mine, bytes_max, deadline)
-                         : gather_as_leaf(link, self, rank_count, step, mine, bytes_max, deadline);
+  const Gathering gathering{link, self, rank_count, step, mine, bytes_max, deadline};
+  return self == kCentre ? gathering.as_centre() : gathering.as_leaf();
 }
 
 }  // namespace motley
