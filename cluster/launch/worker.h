@@ -44,6 +44,9 @@ class Worker {
   // Reads what has arrived on stdout, at most one buffer full, and returns the events in it. An
   // error when the worker does not keep to the protocol; nothing it says afterwards counts.
   [[nodiscard]] Result<std::vector<Json>> read_events();
+  // Takes what a "beat" event says into `activity`, as far as it says it. Returns whether the
+  // worker has got on since its last one.
+  bool take_beat(const Json& beat);
   // Hands what has arrived on stderr to the log.
   void read_errors();
 

@@ -1,11 +1,8 @@
 #include "cluster/launch/worker_group.h"
 
 #include <fmt/format.h>
-#include <poll.h>
 
 #include <algorithm>
-#include <array>
-#include <cmath>
 #include <optional>
 #include <utility>
 
@@ -16,6 +13,7 @@
 #include "cluster/launch/lease_keeper.h"
 #include "cluster/launch/starter.h"
 #include "cluster/launch/worker.h"
+#include "cluster/launch/worker_poll.h"
 #include "cluster/process/process.h"
 #include "cluster/process/stop_signals.h"
 
@@ -28,13 +26,6 @@ constexpr double kSettle_s = 0.3;
 constexpr double kExitAfterDone_s = 5;
 // Bound on what is still read from a process that has ended: more than any pipe holds.
 constexpr int kDrainReads = 64;
-
-enum class Stream { kInput, kOutput, kErrors, kExit, kSignal };
-
-struct Watch {
-  Stream stream;
-  Worker* worker;  // nullptr for the signal
-};
 
 }  // namespace
 
@@ -167,31 +158,9 @@ void WorkerGroup::Impl::end_all() {
 }
 
 Result<void> WorkerGroup::Impl::wait_and_handle(const Deadline& deadline) {
-  std::vector<pollfd> fds;
-  std::vector<Watch> watches;  // [index in fds]
-  const auto watch = [&](int fd, short events, Stream stream, Worker* worker) {
-    fds.push_back({.fd = fd, .events = events});
-    watches.push_back({stream, worker});
-  };
-  watch(signals->fd(), POLLIN, Stream::kSignal, nullptr);
-  for (const auto& worker : workers) {
-    if (!worker->running()) continue;
-    Process& process = worker->process();
-    if (const int fd = worker->input().waits_for(); fd >= 0) {
-      watch(fd, POLLOUT, Stream::kInput, worker.get());
-    }
-    if (worker->output_open()) watch(process.output().get(), POLLIN, Stream::kOutput, worker.get());
-    if (worker->errors_open()) watch(process.errors().get(), POLLIN, Stream::kErrors, worker.get());
-    watch(process.exit_fd(), POLLIN, Stream::kExit, worker.get());
-  }
-  const double timeout_ms = std::ceil(deadline.left_s() * 1e3);
-  const int ready = ::poll(fds.data(), fds.size(), static_cast<int>(std::min(timeout_ms, 1e9)));
-  quiet = ready == 0;
-  if (ready <= 0) return {};  // nothing came, or a signal that is not ours interrupted
-
-  for (std::size_t i = 0; i < fds.size(); ++i) {
-    if (fds[i].revents == 0) continue;
-    const auto [stream, worker] = watches[i];
+  const PollOutcome outcome = poll_workers(workers, *signals, deadline);
+  quiet = outcome.timed_out;
+  for (const auto& [stream, worker] : outcome.ready) {
     switch (stream) {
       case Stream::kInput:
         worker->input().flush();
@@ -246,15 +215,7 @@ Result<void> WorkerGroup::Impl::handle_event(Worker& worker, const Json& event) 
     }
     if (kind == "done") return hand_on(worker, event);
   } else if (kind == "beat") {
-    const Result<std::int64_t> step = json_get<std::int64_t>(event, "step", worker.spec().name);
-    const Result<std::string> doing = json_get<std::string>(event, "doing", worker.spec().name);
-    if (step) worker.activity.step = *step;
-    if (doing) worker.activity.doing = *doing;
-    const Result<std::string> task = json_get<std::string>(event, "task", worker.spec().name);
-    if (task) worker.activity.task = *task;
-    const Result<std::int64_t> progress =
-        json_get<std::int64_t>(event, "progress", worker.spec().name);
-    if (progress && std::exchange(worker.progress, *progress) != *progress) got_on(worker);
+    if (worker.take_beat(event)) got_on(worker);
   } else if (kind == "error") {
     Error error = error_from_json(event);
     const FailureKind failure = failure_kind(error);
@@ -339,12 +300,11 @@ Result<void> WorkerGroup::Impl::handle_deadline() {
   if (!quiet) return {};
   for (const auto& worker : workers) {
     if (worker->done || now_s() - worker->heard_at_s < options.silence_timeout_s) continue;
-    return Error{
-        ErrorCode::kPeer,
-        fmt::format("{} gave no sign of life for {:g} s, {}", worker->spec().name,
-                    options.silence_timeout_s, describe_activity(worker->activity)),
-        "its process is stopped, or its machine sleeps, is overloaded or cut off",
-        "wake the machine or check its network; '--resume' goes on from the last checkpoint"};
+    return Error{ErrorCode::kPeer,
+                 fmt::format("{} gave no sign of life for {:g} s, {}", worker->spec().name,
+                             options.silence_timeout_s, describe_activity(worker->activity)),
+                 "its process is stopped, or its machine sleeps, is overloaded or cut off",
+                 "wake the machine or check its network"};
   }
   return {};
 }
