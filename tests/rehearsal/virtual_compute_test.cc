@@ -7,31 +7,15 @@
 #include <gtest/gtest.h>
 
 #include "partitioner/search/planner.h"
-#include "pipeline/execute/executor.h"
-#include "pipeline/schedule/schedules.h"
-#include "pipeline/schedule/validate.h"
-#include "tests/rehearsal/patient_time.h"
+#include "tests/rehearsal/rehearsed_rank.h"
+#include "tests/support/dealt_plan.h"
 #include "tests/support/rank_group.h"
-#include "training/step_voter.h"
 
 namespace motley {
 namespace {
 
 ModelSpec small_model() {
-  ModelConfig config;
-  config.layers = 2;
-  config.width = 32;
-  config.heads = 4;
-  config.context = 16;
-  config.vocab = 300;
-  return describe_model(config).value();
-}
-
-TrainConfig small_training() {
-  TrainConfig train;
-  train.global_batch = 8;
-  train.warmup_steps = 0;
-  return train;
+  return six_layers(/*width=*/32, /*context=*/16, /*vocab=*/300);
 }
 
 constexpr VirtualSpeed kSpeed{.tokens_per_s = 1000};
@@ -41,20 +25,9 @@ struct Shape {
   std::string schedule = "1f1b";
 };
 
-// The model's six layers dealt evenly, eight micro-batches of one sample.
+// Eight micro-batches; rank 0 is alone on its machine.
 Plan plan_of(const ModelSpec& model, const Shape& shape) {
-  Plan plan;
-  plan.model_hash = model.hash();
-  const auto layers = static_cast<int>(model.layers.size());
-  const auto chunks = static_cast<int>(shape.chunks.size());
-  for (int c = 0; c < chunks; ++c) {
-    const auto& replicas = shape.chunks[static_cast<std::size_t>(c)];
-    const int first = c * layers / chunks;
-    plan.chunks.push_back({first, (c + 1) * layers / chunks - first, replicas});
-    for (const Replica& replica : replicas) {
-      if (plan.ranks.size() <= replica.rank.index()) plan.ranks.resize(replica.rank.index() + 1);
-    }
-  }
+  Plan plan = dealt_plan(model, shape.chunks);
   for (std::size_t r = 0; r < plan.ranks.size(); ++r) {
     plan.ranks[r] = {.machine = r == 0 ? "a" : "b", .device = "virtual"};
   }
@@ -76,26 +49,14 @@ std::vector<Ran> train(const Plan& plan, const ModelSpec& model, int steps) {
   RankGroup group("inproc", plan.rank_count());
   group.run([&](Rank self) {
     Ran& mine = ran[self.index()];
-    VirtualCompute compute(small_training(), model, plan, self, kSpeed,
-                           std::make_unique<PatientTime>(mine.slept_s));
-    const bool tied = tied_across_ranks(model, plan);
-    StepVoter voter(small_training(), static_cast<int>(model.layers.size()),
-                    copy_groups(plan, tied), self, compute.loss(), compute, {});
-    FrameLink link(group.at(self), self, 1, plan_hash(plan));
-    Activity activity;
-    const auto executor = Executor::make(self, plan, link, {compute, compute, voter}, activity, {});
-    ASSERT_TRUE(executor.ok());
-    const auto schedule = make_schedule(plan, tied);
-    ASSERT_TRUE(schedule.ok() && validate_schedule(*schedule, tied).ok());
-    for (int step = 1; step <= steps; ++step) {
-      const auto times = (*executor)->run(*schedule, {step, true, voter.progress().samples});
-      ASSERT_TRUE(times.ok()) << describe(times.error());
-    }
-    mine.outcome = voter.outcome();
-    mine.progress = voter.progress();
+    RehearsedRank rank(plan, model, self, kSpeed, group.at(self));
+    rank.run(steps);
+    mine.outcome = rank.voter().outcome();
+    mine.progress = rank.voter().progress();
+    mine.slept_s = rank.slept_s();
     for (ChunkId chunk{0}; chunk.value < plan.chunk_count(); ++chunk.value) {
-      const auto& values =
-          plan.chunks[chunk.index()].is_on(self) ? compute.gradients(chunk) : std::span<float>();
+      const auto& values = plan.chunks[chunk.index()].is_on(self) ? rank.compute().gradients(chunk)
+                                                                  : std::span<float>();
       mine.gradients.emplace_back(values.begin(), values.end());
     }
   });
@@ -142,7 +103,7 @@ TEST(VirtualCompute, WaitsTwiceForForwardWhereItIsComputedAgain) {
   plan.chunks[0].recompute = true;
   double forward_s = 0;
   for (const auto& [signature, samples] :
-       virtual_profile(model, kSpeed, virtual_job(small_training()), {1}).layers) {
+       virtual_profile(model, kSpeed, virtual_job(eight_samples()), {1}).layers) {
     const auto has = [&](const LayerSpec& layer) { return layer.signature == signature; };
     forward_s +=
         samples[0].forward_s * static_cast<double>(std::ranges::count_if(model.layers, has));
@@ -169,7 +130,7 @@ TEST(VirtualCompute, GradientsBecomeFinalLayerByLayer) {
   const ModelSpec model = small_model();
   const Plan plan = plan_of(model, {{{{Rank{0}, 6}, {Rank{1}, 2}}}});
   double slept_s = 0;
-  VirtualCompute compute(small_training(), model, plan, Rank{0}, kSpeed,
+  VirtualCompute compute(eight_samples(), model, plan, Rank{0}, kSpeed,
                          std::make_unique<PatientTime>(slept_s));
   compute.begin({});
   std::vector<std::size_t> firsts;

@@ -13,37 +13,21 @@
 #include "partitioner/cost/virtual_profile.h"
 #include "partitioner/search/planner.h"
 #include "partitioner/simulate/step_program.h"
-#include "pipeline/execute/executor.h"
 #include "pipeline/schedule/schedules.h"
-#include "rehearsal/virtual_compute.h"
-#include "tests/rehearsal/patient_time.h"
+#include "tests/rehearsal/rehearsed_rank.h"
 #include "tests/support/counting_transport.h"
+#include "tests/support/dealt_plan.h"
 #include "tests/support/rank_group.h"
-#include "training/step_voter.h"
 
 namespace motley {
 namespace {
 
 constexpr VirtualSpeed kSpeed{.tokens_per_s = 1e6};
 
-// Six layers (embed, two blocks of two, head), 15 tokens of 40 floats a sample: 600 floats at each
-// boundary, no whole number of a quantising codec's blocks of 128. The tied parameter has
-// 2,000 x 40 values: more than a bucket of a sum.
+// 15 tokens of 40 floats a sample: 600 floats at each boundary, no whole number of a quantising
+// codec's blocks of 128. The tied parameter has 2,000 x 40 values: more than a bucket of a sum.
 ModelSpec small_model() {
-  ModelConfig config;
-  config.layers = 2;
-  config.width = 40;
-  config.heads = 4;
-  config.context = 15;
-  config.vocab = 2000;
-  return describe_model(config).value();
-}
-
-TrainConfig small_training() {
-  TrainConfig train;
-  train.global_batch = 8;
-  train.warmup_steps = 0;
-  return train;
+  return six_layers(/*width=*/40, /*context=*/15, /*vocab=*/2000);
 }
 
 struct Layout {
@@ -53,20 +37,13 @@ struct Layout {
   std::string gradient_codec = "none";
 };
 
-// The model's layers dealt evenly, eight micro-batches of one sample.
+// Eight micro-batches.
 Plan plan_of(const ModelSpec& model, const Layout& layout) {
-  Plan plan;
-  plan.model_hash = model.hash();
-  for (const std::string& machine : layout.machines) {
-    plan.ranks.push_back({.machine = machine, .device = "virtual"});
+  Plan plan = dealt_plan(model, layout.chunks);
+  for (std::size_t r = 0; r < plan.ranks.size(); ++r) {
+    plan.ranks[r] = {.machine = layout.machines[r], .device = "virtual"};
   }
-  const auto layers = static_cast<int>(model.layers.size());
-  const auto chunks = static_cast<int>(layout.chunks.size());
-  for (int c = 0; c < chunks; ++c) {
-    const int first = c * layers / chunks;
-    plan.chunks.push_back({first, (c + 1) * layers / chunks - first,
-                           layout.chunks[static_cast<std::size_t>(c)], layout.codec});
-  }
+  for (ChunkPlan& chunk : plan.chunks) chunk.codec = layout.codec;
   plan.micro_batches = 8;
   plan.gradient_codec = layout.gradient_codec;
   return plan;
@@ -77,26 +54,13 @@ std::vector<double> really_sent(const Plan& plan, const ModelSpec& model) {
   std::vector<double> sent(plan.ranks.size(), 0);
   RankGroup group("inproc", plan.rank_count());
   group.run([&](Rank self) {
-    double slept_s = 0;
     CountingTransport transport(group.at(self), plan.rank_count());
-    FrameLink link(transport, self, 1, plan_hash(plan));
-    VirtualCompute compute(small_training(), model, plan, self, kSpeed,
-                           std::make_unique<PatientTime>(slept_s));
-    Activity activity;
-    const bool tied = tied_across_ranks(model, plan);
-    StepVoter voter(small_training(), static_cast<int>(model.layers.size()),
-                    copy_groups(plan, tied), self, compute.loss(), compute, {});
-    const auto executor = Executor::make(self, plan, link, {compute, compute, voter}, activity,
-                                         {.gradients = {.chain = plan.gradient_codec}});
-    ASSERT_TRUE(executor.ok()) << describe(executor.error());
-    const auto schedule = make_schedule(plan, tied);
-    ASSERT_TRUE(schedule.ok()) << describe(schedule.error());
-    const auto times = (*executor)->run(*schedule, {1, true, 0});
-    ASSERT_TRUE(times.ok()) << describe(times.error());
+    RehearsedRank rank(plan, model, self, kSpeed, transport);
+    rank.run(1);
     const auto& frames = transport.message_bytes();
     sent[self.index()] =
         static_cast<double>(std::accumulate(frames.begin(), frames.end(), std::uint64_t{0}));
-    EXPECT_EQ(static_cast<double>(link.wire_bytes()), sent[self.index()]);
+    EXPECT_EQ(static_cast<double>(rank.link().wire_bytes()), sent[self.index()]);
   });
   return sent;
 }
@@ -122,7 +86,7 @@ std::vector<double> simulated(const Plan& plan, const ModelSpec& model) {
     Machine& machine = cluster.machines.emplace_back();
     machine.name = "rank" + std::to_string(r);
     machine.devices = {"virtual"};
-    DeviceProfile device = virtual_profile(model, kSpeed, virtual_job(small_training()), {1});
+    DeviceProfile device = virtual_profile(model, kSpeed, virtual_job(eight_samples()), {1});
     device.machine = machine.name;
     device.device = "virtual";
     for (const char* codec : {"none", "fp16", "int8", "int4", "lowrank(2)|fp16"}) {

@@ -18,6 +18,7 @@
 #include "partitioner/search/planner.h"
 #include "pipeline/execute/executor.h"
 #include "pipeline/schedule/schedules.h"
+#include "tests/support/dealt_plan.h"
 #include "tests/support/rank_group.h"
 #include "training/first_state.h"
 #include "training/step_voter.h"
@@ -48,21 +49,9 @@ struct Shape {
   bool recompute = false;
 };
 
-// The model's layers dealt evenly to the chunks; micro-batches of one sample.
 Plan plan_of(const ModelSpec& model, const Shape& shape) {
-  Plan plan;
-  plan.model_hash = model.hash();
-  const auto layers = static_cast<int>(model.layers.size());
-  const auto chunks = static_cast<int>(shape.chunks.size());
-  for (int c = 0; c < chunks; ++c) {
-    const auto& replicas = shape.chunks[static_cast<std::size_t>(c)];
-    const int first = c * layers / chunks;
-    plan.chunks.push_back({first, (c + 1) * layers / chunks - first, replicas});
-    plan.chunks.back().recompute = shape.recompute;
-    for (const Replica& replica : replicas) {
-      if (plan.ranks.size() <= replica.rank.index()) plan.ranks.resize(replica.rank.index() + 1);
-    }
-  }
+  Plan plan = dealt_plan(model, shape.chunks);
+  for (ChunkPlan& chunk : plan.chunks) chunk.recompute = shape.recompute;
   for (RankPlan& rank : plan.ranks) rank = {.machine = "a", .device = "cpu"};
   plan.micro_batches = kMicroBatches;
   plan.schedule = shape.schedule;

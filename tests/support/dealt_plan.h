@@ -1,0 +1,31 @@
+// Plans that nobody searched for: a model's layers dealt evenly to chunks.
+#pragma once
+
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+#include "models/spec/model_spec.h"
+#include "plan/plan.h"
+
+namespace motley {
+
+// Chunks held as `replicas` says, [ChunkId]; micro-batches of one sample. The ranks are on no
+// machine yet.
+inline Plan dealt_plan(const ModelSpec& model, std::vector<std::vector<Replica>> replicas) {
+  Plan plan;
+  plan.model_hash = model.hash();
+  const auto layers = static_cast<int>(model.layers.size());
+  const auto chunks = static_cast<int>(replicas.size());
+  for (int c = 0; c < chunks; ++c) {
+    auto& holders = replicas[static_cast<std::size_t>(c)];
+    for (const Replica& replica : holders) {
+      if (plan.ranks.size() <= replica.rank.index()) plan.ranks.resize(replica.rank.index() + 1);
+    }
+    const int first = c * layers / chunks;
+    plan.chunks.push_back({first, (c + 1) * layers / chunks - first, std::move(holders)});
+  }
+  return plan;
+}
+
+}  // namespace motley
