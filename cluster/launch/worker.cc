@@ -123,11 +123,11 @@ bool Worker::take_beat(const Json& beat) {
   const Result<std::int64_t> step = json_get<std::int64_t>(beat, "step", spec_.name);
   const Result<std::string> doing = json_get<std::string>(beat, "doing", spec_.name);
   const Result<std::string> task = json_get<std::string>(beat, "task", spec_.name);
-  const Result<std::int64_t> done = json_get<std::int64_t>(beat, "progress", spec_.name);
+  const Result<std::int64_t> count = json_get<std::int64_t>(beat, "progress", spec_.name);
   if (step) activity.step = *step;
   if (doing) activity.doing = *doing;
   if (task) activity.task = *task;
-  return done && std::exchange(progress, *done) != *done;
+  return count && std::exchange(progress, *count) != *count;
 }
 
 void Worker::read_errors() {

@@ -3,7 +3,10 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <cinttypes>
+#include <cstdio>
 #include <cstdlib>
+#include <memory>
 
 #include <gtest/gtest.h>
 
@@ -35,6 +38,16 @@ std::string LanMachines::cluster_text(bool trusted) {
         number, MOTLEY_LAN);
   }
   return text;
+}
+
+// The switch counts at its port what the machine sends.
+std::uint64_t LanMachines::sent_bytes(int number) {
+  const std::string command = fmt::format(
+      "ip netns exec motley-sw cat /sys/class/net/port-m{}/statistics/rx_bytes", number);
+  std::unique_ptr<FILE, int (*)(FILE*)> said(::popen(command.c_str(), "r"), ::pclose);
+  std::uint64_t bytes = 0;
+  EXPECT_EQ(std::fscanf(said.get(), "%" SCNu64, &bytes), 1) << command;  // NOLINT(cert-err34-c)
+  return bytes;
 }
 
 }  // namespace motley::test

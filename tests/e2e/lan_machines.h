@@ -2,6 +2,7 @@
 // that no LAN is up yet: without them the tests are to be skipped.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 namespace motley::test {
@@ -18,6 +19,10 @@ class LanMachines {
 
   // A cluster file's text: both machines, with a thread each.
   [[nodiscard]] static std::string cluster_text(bool trusted);
+
+  // What a machine, 1 or 2, has sent so far by the counter of its network interface, headers of
+  // Ethernet included.
+  [[nodiscard]] static std::uint64_t sent_bytes(int number);
 
  private:
   bool are_up_ = false;
