@@ -2,6 +2,7 @@
 
 #include <limits>
 
+#include "base/wire_sizes.h"
 #include "partitioner/cost/step_estimate.h"
 #include "partitioner/search/period_probe.h"
 #include "partitioner/search/slot_classes.h"
@@ -38,7 +39,8 @@ RC_GTEST_PROP(PeriodSearch, FindsTheLeastPeriodOfAllPipelinesAndProvesIt, ()) {
   RC_ASSERT(found.bounds.granularity_s <= least_s * (1 + 1e-9));
   RC_ASSERT(found.bounds.proven_s <= least_s * (1 + 1e-9));
   // Traffic on both sides of a stage is left out of the proof, so it can exceed the bound.
-  const double load_s = 2 * 80 / problem.link.bandwidth_bytes_per_s;
+  constexpr double kMessageBytes = 20 * sizeof(float) + kFrameHeaderBytes;
+  const double load_s = 2 * kMessageBytes / problem.link.bandwidth_bytes_per_s;
   if (load_s < least_s) {
     RC_ASSERT(found.period_s <= least_s * (1 + 1e-6));
     RC_ASSERT(found.bounds.proven_s >= least_s * (1 - 1e-6));
