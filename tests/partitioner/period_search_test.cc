@@ -24,6 +24,11 @@ Problem random_uniform_problem() {
   return problem;
 }
 
+double least_with_room_s(Problem problem, const StepShape& shape) {
+  for (MachineSketch& machine : problem.machines) machine.memory_bytes = 1'000'000;
+  return Oracle(problem, shape).best(0).single_slot_period_s;
+}
+
 RC_GTEST_PROP(PeriodSearch, FindsTheLeastPeriodOfAllPipelinesAndProvesIt, ()) {
   const Problem problem = random_uniform_problem();
   const StepShape shape{1, *rc::gen::inRange(1, 17), true};  // no round trips bind in GPipe
@@ -43,7 +48,8 @@ RC_GTEST_PROP(PeriodSearch, FindsTheLeastPeriodOfAllPipelinesAndProvesIt, ()) {
   const double load_s = 2 * kMessageBytes / problem.link.bandwidth_bytes_per_s;
   if (load_s < least_s) {
     RC_ASSERT(found.period_s <= least_s * (1 + 1e-6));
-    RC_ASSERT(found.bounds.proven_s >= least_s * (1 - 1e-6));
+    // The proof does not know what fits in memory, where stages compute again to save some.
+    RC_ASSERT(found.bounds.proven_s >= least_with_room_s(problem, shape) * (1 - 1e-6));
   }
 }
 
