@@ -16,6 +16,7 @@ namespace motley {
 namespace {
 
 constexpr const char* kEnvironmentPrefix = "MOTLEY_";
+constexpr const char* kDefault = "default";
 
 std::string list_keys_remedy() {
   return "`motley config` lists every key";
@@ -100,7 +101,7 @@ std::string key_meant_by(const std::string& environment) {
 class Resolver {
  public:
   Resolver() {
-    for (const ConfigEntry& entry : config_entries()) resolved_.origins[entry.name] = "default";
+    for (const ConfigEntry& entry : config_entries()) resolved_.origins[entry.name] = kDefault;
   }
 
   Result<void> apply_toml(std::string_view text, const std::string& source) {
@@ -136,13 +137,20 @@ class Resolver {
   Result<ResolvedConfig> finish() && {
     if (const auto conflict = find_conflict(resolved_.config)) {
       return Error{ErrorCode::kConfig,
-                   fmt::format("{}, {}", conflict->problem, resolved_.origins[conflict->key]),
+                   fmt::format("{}, {}", conflict->problem, place_of(*conflict)),
                    conflict->cause, conflict->remedy};
     }
     return std::move(resolved_);
   }
 
  private:
+  // Where the person set one of the two.
+  [[nodiscard]] const std::string& place_of(const Conflict& conflict) const {
+    const std::string& place = resolved_.origins.at(conflict.key);
+    return place == kDefault && !conflict.other.empty() ? resolved_.origins.at(conflict.other)
+                                                        : place;
+  }
+
   static Error unknown_variable(const std::string& name, const std::string& key) {
     const std::string suggestion = suggest_key(key);
     return {ErrorCode::kConfig,

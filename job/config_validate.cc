@@ -12,7 +12,7 @@ namespace {
 
 std::optional<Conflict> model_conflict(const ModelConfig& model) {
   if (model.kind == "gpt2" && model.width % model.heads != 0) {
-    return Conflict{"model.heads", "model.heads must divide model.width",
+    return Conflict{"model.heads", "model.width", "model.heads must divide model.width",
                     fmt::format("{} is not a multiple of {}", model.width, model.heads),
                     "each head takes an equal part of the width"};
   }
@@ -22,17 +22,19 @@ std::optional<Conflict> model_conflict(const ModelConfig& model) {
 std::optional<Conflict> train_conflict(const TrainConfig& train) {
   if (train.micro_batch > 0 && train.global_batch % train.micro_batch != 0) {
     return Conflict{
-        "train.micro_batch", "train.micro_batch must divide train.global_batch",
+        "train.micro_batch", "train.global_batch",
+        "train.micro_batch must divide train.global_batch",
         fmt::format("{} is not a multiple of {}", train.global_batch, train.micro_batch),
         "set train.micro_batch = 0 to let the plan choose"};
   }
   if (train.warmup_steps > train.steps) {
-    return Conflict{"train.warmup_steps", "train.warmup_steps must be at most train.steps",
+    return Conflict{"train.warmup_steps", "train.steps",
+                    "train.warmup_steps must be at most train.steps",
                     fmt::format("{} is more than {}", train.warmup_steps, train.steps),
                     "shorten the warm-up or train for more steps"};
   }
   if (train.min_lr > train.lr) {
-    return Conflict{"train.min_lr", "train.min_lr must be at most train.lr",
+    return Conflict{"train.min_lr", "train.lr", "train.min_lr must be at most train.lr",
                     fmt::format("{} is more than {}", train.min_lr, train.lr),
                     "lower train.min_lr or raise train.lr"};
   }
@@ -41,7 +43,8 @@ std::optional<Conflict> train_conflict(const TrainConfig& train) {
 
 std::optional<Conflict> holdout_conflict(const Config& config) {
   if (config.train.eval_every > 0 && config.data.holdout <= 0) {
-    return Conflict{"train.eval_every", "train.eval_every needs held-out data", "data.holdout is 0",
+    return Conflict{"train.eval_every", "data.holdout", "train.eval_every needs held-out data",
+                    "data.holdout is 0",
                     "set data.holdout, for instance to 0.1, or train.eval_every = 0"};
   }
   return std::nullopt;
@@ -50,7 +53,7 @@ std::optional<Conflict> holdout_conflict(const Config& config) {
 std::optional<Conflict> cuts_conflict(const ParallelConfig& parallel) {
   const auto& cuts = parallel.cuts;
   if (std::adjacent_find(cuts.begin(), cuts.end(), std::greater_equal<>()) != cuts.end()) {
-    return Conflict{"parallel.cuts", "parallel.cuts must rise",
+    return Conflict{"parallel.cuts", "", "parallel.cuts must rise",
                     "every stage holds at least one layer", "write each cut once, in order"};
   }
   return std::nullopt;

@@ -9,7 +9,8 @@
 namespace motley {
 
 struct Conflict {
-  std::string key;  // the one to change first
+  std::string key;    // the one to change first
+  std::string other;  // that it does not go with; "" where it is wrong by itself
   std::string problem;
   std::string cause;
   std::string remedy;

@@ -138,6 +138,12 @@ TEST(ConfigConflicts, NameTheValueToChange) {
   EXPECT_EQ(error.cause, "10 is not a multiple of 4");
 }
 
+// The other one is the default, which has no place.
+TEST(ConfigConflicts, NameThePlaceOfTheOneThatWasSet) {
+  EXPECT_EQ(error_of("[train]\nsteps = 50").what,
+            "train.warmup_steps must be at most train.steps, gpt.toml:2:9");
+}
+
 TEST(ConfigConflicts, AreFoundBetweenOtherKeys) {
   EXPECT_THAT(error_of("[model]\nwidth = 10\nheads = 4").what,
               HasSubstr("model.heads must divide"));
