@@ -9,24 +9,22 @@
 #include "base/toml.h"
 #include "plan/cluster.h"
 #include "plan/json_fields.h"
+#include "plan/limits.h"
 #include "plan/toml_table.h"
+#include "plan/units.h"
 
 namespace motley {
 namespace {
 
-constexpr double kBytesPerMegabit = 1e6 / 8;
-constexpr double kSecondsPerMicrosecond = 1e-6;
 constexpr double kBandwidthMinMbps = 1e-3;
 constexpr double kBandwidthMaxMbps = 1e9;
 constexpr double kLatencyMaxUs = 60e6;
 constexpr double kMemoryMaxGib = 1e6;
 constexpr double kCpuShareMax = 4096;
-constexpr int kThreadsMax = 4096;
 // Wide enough for any device, and narrow enough that no time overflows.
 constexpr double kSpeedMin = 1e-3;
 constexpr double kSpeedMax = 1e12;
 constexpr std::size_t kMachinesMax = 4096;
-constexpr std::size_t kDevicesMax = 4096;
 constexpr std::size_t kLinksMax = 65'536;
 
 bool is_numeric_address(const std::string& address) {

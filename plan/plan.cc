@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "plan/cluster.h"
 #include "plan/json_fields.h"
+#include "plan/limits.h"
 
 namespace motley {
 namespace {
@@ -15,13 +16,10 @@ namespace {
 constexpr const char* kFormat = "motley.plan";
 constexpr int kVersion = 6;
 constexpr const char* kCodecOthers = "._-|()";  // in a chain, beside letters and digits
-constexpr std::size_t kRanksMax = 4096;
 constexpr std::size_t kChunksMax = 65536;
 constexpr std::size_t kNotesMax = 1000;
 constexpr int kLayersMax = 1 << 16;
 constexpr int kSamplesMax = 1 << 24;  // of a step, as train.global_batch
-constexpr int kThreadsMax = 4096;
-constexpr std::int64_t kBytesMax = std::int64_t{1} << 48;
 constexpr double kSecondsMax = 1e12;
 constexpr std::int64_t kMicrosecondsMax =
     100'000'000'000;  // of one pass, so that sums stay far from overflow
@@ -37,7 +35,7 @@ Result<RankPlan> read_rank(const JsonFields& fields) {
   MOTLEY_ASSIGN(const std::int64_t threads, fields.integer("threads", 1, kThreadsMax));
   rank.threads = static_cast<int>(threads);
   MOTLEY_ASSIGN(rank.compute_s, fields.quantity("compute_s", kSecondsMax));
-  MOTLEY_ASSIGN(rank.memory_bytes, fields.integer("memory_bytes", 0, kBytesMax));
+  MOTLEY_ASSIGN(rank.memory_bytes, fields.integer("memory_bytes", 0, kMemoryBytesMax));
   MOTLEY_ASSIGN(rank.link_mbps, fields.integer("link_mbps", 0, kLinkMbpsMax));
   return rank;
 }

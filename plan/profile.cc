@@ -8,13 +8,13 @@
 #include "base/check.h"
 #include "base/json.h"
 #include "plan/json_fields.h"
+#include "plan/limits.h"
 
 namespace motley {
 namespace {
 
 constexpr const char* kFormat = "motley.profile";
 constexpr int kVersion = 3;
-constexpr std::size_t kDevicesMax = 4096;
 constexpr std::size_t kLayerKindsMax = 65536;
 constexpr std::size_t kSamplesMax = 1024;
 constexpr std::size_t kCodecsMax = 256;
@@ -23,9 +23,7 @@ constexpr std::size_t kSignatureMax = 1000;
 constexpr double kBytesPerFloatMax = 64;
 constexpr std::size_t kWarningsMax = 1024;
 constexpr int kMicroBatchMax = 1 << 24;
-constexpr int kThreadsMax = 4096;
 // Far above any machine, and low enough that sums over layers and micro-batches cannot overflow.
-constexpr std::int64_t kBytesMax = std::int64_t{1} << 48;
 constexpr double kSecondsMax = 1e7;
 
 Json sample_to_json(const LayerSample& sample) {
@@ -51,7 +49,7 @@ Result<SplitBackward> read_split(const JsonFields& fields, double backward_s) {
     return fields.bad("backward_input_s", "it is more than backward_s, of which it is a part");
   }
   MOTLEY_ASSIGN(split.weight_s, fields.quantity("backward_weight_s", kSecondsMax));
-  MOTLEY_ASSIGN(split.queued_bytes, fields.integer("queued_bytes", 0, kBytesMax));
+  MOTLEY_ASSIGN(split.queued_bytes, fields.integer("queued_bytes", 0, kMemoryBytesMax));
   return split;
 }
 
@@ -63,8 +61,8 @@ Result<LayerSample> read_sample(const JsonFields& fields) {
   MOTLEY_ASSIGN(sample.backward_s, fields.quantity("backward_s", kSecondsMax));
   MOTLEY_ASSIGN(sample.forward_spread_s, fields.quantity("forward_spread_s", kSecondsMax));
   MOTLEY_ASSIGN(sample.backward_spread_s, fields.quantity("backward_spread_s", kSecondsMax));
-  MOTLEY_ASSIGN(sample.saved_bytes, fields.integer("saved_bytes", 0, kBytesMax));
-  MOTLEY_ASSIGN(sample.workspace_bytes, fields.integer("workspace_bytes", 0, kBytesMax));
+  MOTLEY_ASSIGN(sample.saved_bytes, fields.integer("saved_bytes", 0, kMemoryBytesMax));
+  MOTLEY_ASSIGN(sample.workspace_bytes, fields.integer("workspace_bytes", 0, kMemoryBytesMax));
   if (fields.has("backward_input_s") || fields.has("backward_weight_s") ||
       fields.has("queued_bytes")) {
     MOTLEY_ASSIGN(sample.split, read_split(fields, sample.backward_s));
@@ -140,8 +138,8 @@ Result<DeviceProfile> read_device(const JsonFields& fields) {
   MOTLEY_ASSIGN(device.device, fields.word("device", kDeviceNameOthers));
   MOTLEY_ASSIGN(const std::int64_t threads, fields.integer("threads", 1, kThreadsMax));
   device.threads = static_cast<int>(threads);
-  MOTLEY_ASSIGN(device.memory_bytes, fields.integer("memory_bytes", 0, kBytesMax));
-  MOTLEY_ASSIGN(device.baseline_bytes, fields.integer("baseline_bytes", 0, kBytesMax));
+  MOTLEY_ASSIGN(device.memory_bytes, fields.integer("memory_bytes", 0, kMemoryBytesMax));
+  MOTLEY_ASSIGN(device.baseline_bytes, fields.integer("baseline_bytes", 0, kMemoryBytesMax));
   MOTLEY_ASSIGN(device.optimizer_s_per_parameter,
                 fields.quantity("optimizer_s_per_parameter", kSecondsMax));
   MOTLEY_ASSIGN(device.codecs, read_codecs(fields));
@@ -230,7 +228,7 @@ LayerSample interpolate(const std::vector<LayerSample>& samples, int micro_batch
   };
   const auto bytes = [&](std::int64_t from, std::int64_t to) {
     const double value = static_cast<double>(from) + share * static_cast<double>(to - from);
-    return static_cast<std::int64_t>(std::clamp(std::ceil(value), 0.0, double{kBytesMax}));
+    return static_cast<std::int64_t>(std::clamp(std::ceil(value), 0.0, double{kMemoryBytesMax}));
   };
   LayerSample sample{.micro_batch = micro_batch,
                      .forward_s = seconds(a.forward_s, b.forward_s),

@@ -6,12 +6,12 @@
 #include "comm/frames/frame_link.h"
 #include "comm/transport/transport.h"
 #include "measure/allreduce_bench.h"
+#include "plan/limits.h"
 #include "worker/join_ranks.h"
 
 namespace motley {
 namespace {
 
-constexpr int kRanksMax = 256;
 constexpr std::int64_t kValuesMax = std::int64_t{1} << 30;
 constexpr std::int64_t kRunsMax = 100;
 constexpr std::size_t kCodecsMax = 64;
@@ -35,7 +35,8 @@ Result<AllreduceTask> read_task(const Job& job) {
   for (const Json& count : job.options.value("machines", Json::array())) {
     if (!count.is_number_integer()) return unusable;
     const auto ranks = count.get<std::int64_t>();
-    if (ranks < 1 || ranks > kRanksMax - task.rank_count) return unusable;
+    if (ranks < 1 || ranks > static_cast<std::int64_t>(kSummingRanksMax) - task.rank_count)
+      return unusable;
     std::vector<Rank>& members = task.machines.emplace_back();
     for (std::int64_t i = 0; i < ranks; ++i) members.push_back(Rank{task.rank_count++});
   }

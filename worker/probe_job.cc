@@ -9,12 +9,12 @@
 #include "comm/transport/network_interface.h"
 #include "comm/transport/transport.h"
 #include "measure/link_bench.h"
+#include "plan/limits.h"
 #include "worker/join_ranks.h"
 
 namespace motley {
 namespace {
 
-constexpr int kMachinesMax = 64;
 constexpr double kSecondsMax = 60;
 // Longest that one message of a transport may stand still.
 constexpr double kStandstill_s = 30;
@@ -36,7 +36,9 @@ Result<ProbeTask> read_task(const Job& job) {
   MOTLEY_ASSIGN(const auto rank, json_get<std::int64_t>(job.options, "rank", kSource));
   MOTLEY_ASSIGN(task.seconds, json_get<double>(job.options, "seconds", kSource));
   const auto count = static_cast<std::int64_t>(task.machines.size());
-  if (count < 2 || count > kMachinesMax || rank < 0 || rank >= count) return unusable;
+  if (count < 2 || count > static_cast<std::int64_t>(kProbedMachinesMax) || rank < 0 ||
+      rank >= count)
+    return unusable;
   if (!(task.seconds > 0 && task.seconds <= kSecondsMax)) return unusable;
   task.self = Rank{static_cast<std::int32_t>(rank)};
   return task;

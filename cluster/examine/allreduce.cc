@@ -13,11 +13,10 @@
 #include "cluster/launch/worker_group.h"
 #include "cluster/launch/workers.h"
 #include "compression/feedback/gradient_compressor.h"
+#include "plan/limits.h"
 
 namespace motley {
 namespace {
-
-constexpr std::size_t kRanksMax = 256;
 
 // One worker a device, numbered machine by machine.
 Result<std::vector<WorkerSpec>> allreduce_workers(const Cluster& cluster,
@@ -44,9 +43,9 @@ Result<std::vector<WorkerSpec>> allreduce_workers(const Cluster& cluster,
       workers.push_back(std::move(worker));
     }
   }
-  if (workers.size() >= 2 && workers.size() <= kRanksMax) return workers;
+  if (workers.size() >= 2 && workers.size() <= kSummingRanksMax) return workers;
   return Error{ErrorCode::kConfig, fmt::format("the cluster has {} device(s)", workers.size()),
-               fmt::format("a sum needs 2 to {}, one process each", kRanksMax),
+               fmt::format("a sum needs 2 to {}, one process each", kSummingRanksMax),
                "give a cluster file with the machines to measure by --cluster"};
 }
 

@@ -8,17 +8,16 @@
 #include "cluster/launch/transport_choice.h"
 #include "cluster/launch/worker_group.h"
 #include "cluster/launch/workers.h"
+#include "plan/limits.h"
 
 namespace motley {
 namespace {
 
-constexpr std::size_t kMachinesMax = 64;
-
 Result<TransportChoice> choose_for_all(const Cluster& cluster, const CommConfig& comm) {
   const std::size_t count = cluster.machines.size();
-  if (count < 2 || count > kMachinesMax) {
+  if (count < 2 || count > kProbedMachinesMax) {
     return Error{ErrorCode::kConfig, fmt::format("the cluster has {} machine(s)", count),
-                 fmt::format("a probe measures links between 2 to {}", kMachinesMax),
+                 fmt::format("a probe measures links between 2 to {}", kProbedMachinesMax),
                  "give a cluster file with the machines to measure by --cluster"};
   }
   return choose_transport(cluster, machine_names(cluster), comm);

@@ -8,13 +8,13 @@
 #include "partitioner/advise/text_table.h"
 #include "plan/cluster.h"
 #include "plan/json_fields.h"
+#include "plan/limits.h"
 
 namespace motley {
 namespace {
 
 constexpr const char* kFormat = "motley.report";
 constexpr int kVersion = 1;
-constexpr std::size_t kRanksMax = 4096;
 constexpr std::size_t kLinksMax = 65536;
 constexpr std::int64_t kStepsMax = std::int64_t{1} << 52;
 constexpr double kSecondsMax = 1e9;

@@ -10,12 +10,11 @@
 
 #include "base/toml.h"
 #include "partitioner/advise/scaled_profile.h"
+#include "plan/units.h"
 
 namespace motley {
 namespace {
 
-constexpr double kBytesPerMegabit = 1e6 / 8;
-constexpr double kSecondsPerMicrosecond = 1e-6;
 constexpr const char* kPossible =
     "possible are link.MACHINE.bandwidth_mbps=N, link.A.B.latency_us=N, network.bandwidth_mbps=N, "
     "machine.NAME.memory_gib=N, machine.NAME.speed=FACTOR, codec=CHAIN, drop=NAME and add=NAME; N "

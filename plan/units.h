@@ -1,0 +1,9 @@
+// The units of cluster files beside those of the code.
+#pragma once
+
+namespace motley {
+
+inline constexpr double kBytesPerMegabit = 1e6 / 8;
+inline constexpr double kSecondsPerMicrosecond = 1e-6;
+
+}  // namespace motley
