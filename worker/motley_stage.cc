@@ -8,7 +8,9 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <new>
 #include <string>
+#include <string_view>
 
 #include <c10/core/InferenceMode.h>
 
@@ -72,6 +74,20 @@ Result<void> serve(WorkerChannel& channel, Activity& activity) {
   return run_job(job, channel, activity);
 }
 
+// LibTorch throws where it runs out of memory, with a stack trace behind its first line.
+Error failure_of(const std::exception& thrown, const Activity& activity) {
+  const std::string_view all = thrown.what();
+  const std::string said(all.substr(0, all.find('\n')));
+  const bool lacks_memory = dynamic_cast<const std::bad_alloc*>(&thrown) != nullptr ||
+                            said.find("allocate memory") != std::string::npos;
+  if (!lacks_memory) {
+    return {ErrorCode::kInternal, "the stage failed during " + activity.words(), said,
+            "see its log; if its machine has room, this is a mistake in Motley: please report it"};
+  }
+  return {ErrorCode::kInfeasible, "there was not enough memory for " + activity.words(), said,
+          "make the model or train.micro_batch smaller, or spread it over more machines"};
+}
+
 int run_worker() {
   keep_freed_memory();
   forbid_core_dumps();
@@ -80,9 +96,8 @@ int run_worker() {
   Result<void> served;
   try {
     served = serve(channel, activity);
-  } catch (const std::exception& e) {  // LibTorch throws where it runs out of memory
-    served =
-        Error{ErrorCode::kInternal, "the stage failed during " + activity.words(), e.what(), ""};
+  } catch (const std::exception& thrown) {
+    served = failure_of(thrown, activity);
   }
   if (!served.ok()) {
     Json event = error_to_json(served.error());
