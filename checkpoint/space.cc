@@ -29,7 +29,7 @@ Result<void> require_space(const std::filesystem::path& folder,
       fmt::format("the parts of all {} ranks need {} bytes and {} bytes are free: {} bytes are "
                   "missing",
                   reports.size(), needed, free, needed - free),
-      "free space, keep fewer checkpoints (checkpoint.keep), or choose another run.dir"};
+      "free space on that disk; checkpoint.keep says how many checkpoints stay"};
 }
 
 }  // namespace motley

@@ -89,6 +89,13 @@ Result<void> check_can_write(const std::filesystem::path& path) {
   return {};
 }
 
+Result<bool> path_exists(const std::filesystem::path& path) {
+  std::error_code code;
+  const bool exists = std::filesystem::exists(path, code);
+  if (code) return file_error("look for", path, code.value());
+  return exists;
+}
+
 Result<void> make_folders(const std::filesystem::path& path) {
   std::error_code code;
   std::filesystem::create_directories(path, code);

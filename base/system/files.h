@@ -28,6 +28,9 @@ namespace motley {
 // result is to be written; what happens to the disk meanwhile it cannot know.
 [[nodiscard]] Result<void> check_can_write(const std::filesystem::path& path);
 
+// Whether there is anything of that name. kCorrupt where this process may not look.
+[[nodiscard]] Result<bool> path_exists(const std::filesystem::path& path);
+
 // Makes the folder and its parents. kCorrupt when that is impossible.
 [[nodiscard]] Result<void> make_folders(const std::filesystem::path& path);
 
