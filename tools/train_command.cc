@@ -16,6 +16,10 @@ namespace motley {
 namespace {
 
 Result<TrainingRequest> read_request(const Arguments& arguments) {
+  if (arguments.has("plan") && arguments.has("stages")) {
+    return Error{ErrorCode::kUsage, "--plan and --stages exclude each other",
+                 "a plan says how many stages there are", "leave one of them out"};
+  }
   TrainingRequest request;
   MOTLEY_ASSIGN(const ResolvedConfig resolved, read_config(arguments.operand(0), arguments));
   request.config = resolved.config;
@@ -49,7 +53,7 @@ void print_summary(const PreparedRun& run, const TrainingSummary& summary) {
   if (summary.predicted_step_s > 0) fmt::print("; predicted {:.3f} s", summary.predicted_step_s);
   if (is_waited) fmt::print("\n{}", kVirtualNotice);
   fmt::print("\nmetrics     {}\n", run.folder.metrics_path().string());
-  if (std::filesystem::exists(run.folder.trace_path())) {
+  if (summary.has_trace) {
     fmt::print("trace       {} (opens in ui.perfetto.dev)\n", run.folder.trace_path().string());
   }
   if (summary.checkpoint) fmt::print("checkpoint  {}\n", summary.checkpoint->string());

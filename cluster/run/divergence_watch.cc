@@ -14,11 +14,10 @@ Result<std::optional<std::string>> DivergenceWatch::add(const StepMetrics& metri
                  fmt::format("the training diverged: {} steps in a row were skipped, the last one "
                              "step {}",
                              in_a_row_, metrics.step),
-                 "their gradients were infinite or not a number, so the parameters stay as they "
-                 "are, and no step to come will be better",
-                 "lower train.lr, set train.clip or lengthen train.warmup_steps; put the newest "
-                 "checkpoint away to go on from the one before; train.max_skipped sets how many "
-                 "steps are too many"};
+                 "their gradients were infinite or not a number, so the parameters have stayed as "
+                 "they were",
+                 "lower train.lr, set train.clip or lengthen train.warmup_steps; train.max_skipped "
+                 "sets how many steps are too many"};
   }
   if (std::exchange(told_, true)) return std::optional<std::string>();
   const std::string end =

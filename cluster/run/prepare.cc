@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "base/json.h"
 #include "base/system/files.h"
 #include "checkpoint/checkpoint.h"
 #include "cluster/examine/measure.h"
@@ -13,6 +14,7 @@
 #include "cluster/run/resume.h"
 #include "compression/codec_chain.h"
 #include "data/source.h"
+#include "job/config_io.h"
 #include "partitioner/advise/remedy.h"
 #include "training/optimizer/optimizer.h"
 
@@ -80,20 +82,24 @@ Result<void> check_machines(const TrainingRequest& request, const PlanOptions& o
 
 // Takes the folder for this launch, before anything in it is looked at for long or changed.
 Result<void> take_folder(PreparedRun& run, const TrainingRequest& request, const Log& log) {
-  if (request.resume && !std::filesystem::exists(run.folder.dir())) {
-    return run.folder.newest_checkpoint().error();
-  }
+  MOTLEY_ASSIGN(const bool exists, path_exists(run.folder.dir()));
+  if (request.resume && !exists) return run.folder.newest_checkpoint().error();
   MOTLEY_TRY(run.folder.make());
   MOTLEY_ASSIGN(RunLock lock, RunLock::take(run.folder.dir(), log));
   run.lock = std::make_unique<RunLock>(std::move(lock));
   if (!request.resume) MOTLEY_TRY(run.folder.create(run.lock->number()));
   // Nobody else writes here any more, so whatever is half-written is of a launch that has gone.
-  return prune_checkpoints(run.folder.dir(), 0, run.lock->launch());
+  return prune_checkpoints(run.folder.dir(), /*keep=*/0, run.lock->launch());
 }
 
-// Where the run goes on, once everything shows that it is the same run. Returns what decided how
-// its sums were rounded, where that is known.
-Result<std::optional<PlanMark>> resume(PreparedRun& run, const std::optional<DataIdentity>& data) {
+// What a checkpoint tells of how its run was planned.
+struct SavedPlanning {
+  std::optional<PlanMark> mark;  // what decided how sums were rounded; older checkpoints lack it
+  Config config;
+};
+
+// Where the run goes on, once everything shows that it is the same run.
+Result<SavedPlanning> resume(PreparedRun& run, const std::optional<DataIdentity>& data) {
   MOTLEY_ASSIGN(run.resume_from, run.folder.newest_checkpoint());
   MOTLEY_ASSIGN(const Manifest manifest, read_manifest(run.resume_from->folder));
   const CheckpointState& saved = manifest.state;
@@ -101,19 +107,49 @@ Result<std::optional<PlanMark>> resume(PreparedRun& run, const std::optional<Dat
   if (saved.data && data) MOTLEY_TRY(check_same_data(*saved.data, *data, run.config.data));
   run.saved_data = saved.data;
   run.first_step = saved.step + 1;
-  return saved.plan;
+  SavedPlanning planning{.mark = saved.plan};
+  MOTLEY_ASSIGN(planning.config,
+                saved_config_from_json(manifest.config, run.resume_from->folder.string()));
+  // A lower number of checkpoints to keep makes room before the next save needs it.
+  MOTLEY_TRY(prune_checkpoints(run.folder.dir(), run.config.checkpoint.keep, run.lock->launch()));
+  return planning;
+}
+
+// Whether both ask the planner for the same.
+bool ask_alike(const Config& a, const Config& b) {
+  const Json wishes[] = {config_to_json(a), config_to_json(b)};
+  const auto same = [&](const char* section) { return wishes[0][section] == wishes[1][section]; };
+  return same("parallel") && same("compression") && a.train.global_batch == b.train.global_batch &&
+         a.train.micro_batch == b.train.micro_batch;
+}
+
+// The plan that the run had, where it can be carried out still and nothing else is asked for.
+std::optional<Plan> plan_so_far(const SavedPlanning& saved,
+                                const PreparedRun& run,
+                                const PlanOptions& options) {
+  auto plan = read_plan(run.folder.plan_path());
+  const bool is_wanted = plan.ok() && ask_alike(saved.config, run.config) &&
+                         (options.stages == 0 || options.stages == plan->rank_count()) &&
+                         !plan_change(*saved.mark, plan_mark(*plan));
+  if (!is_wanted || !check_plan(*plan, run.model, run.config, run.cluster)) return {};
+  return std::move(plan).value();
 }
 
 // A resumed run keeps what decides how its sums are rounded, as far as a plan with that exists.
-Result<Planning> plan_like(const std::optional<PlanMark>& saved,
-                           const PreparedRun& run,
-                           const PlanOptions& options) {
-  if (saved) {
+Result<Plan> plan_like(const SavedPlanning& saved,
+                       const PreparedRun& run,
+                       const PlanOptions& options) {
+  if (saved.mark) {
     auto planning = plan_in_full(run.model, run.cluster, run.profile,
-                                 options_like(*saved, run.config, options));
-    if (planning.ok()) return planning;
+                                 options_like(*saved.mark, run.config, options));
+    if (planning.ok() && !plan_change(*saved.mark, plan_mark(planning->plan))) {
+      return std::move(planning->plan);
+    }
+    if (auto plan = plan_so_far(saved, run, options)) return *std::move(plan);
+    if (planning.ok()) return std::move(planning->plan);
   }
-  return plan_or_remedy({run.model, run.cluster, run.profile, options});
+  MOTLEY_ASSIGN(Planning planning, plan_or_remedy({run.model, run.cluster, run.profile, options}));
+  return std::move(planning.plan);
 }
 
 // What the run so far did otherwise is said: from here on its numbers differ by rounding.
@@ -123,7 +159,7 @@ void tell_change(const PlanMark& saved, const PreparedRun& run, bool is_given, c
   log.warn(fmt::format(
       "the run goes on with {}, because {}; sums are rounded otherwise than before", *change,
       is_given ? "the given plan says so"
-               : "the configuration or the machines allow no plan as before"));
+               : "the configuration or the machines are others than before"));
 }
 
 // A rehearsal reads no data and trains nothing, so there is nothing to save or to go on from.
@@ -179,9 +215,9 @@ Result<PreparedRun> prepare_run(const TrainingRequest& request, const Log& log) 
   }
 
   MOTLEY_TRY(take_folder(run, request, log));
-  std::optional<PlanMark> saved_plan;
+  SavedPlanning saved;
   if (request.resume) {
-    MOTLEY_ASSIGN(saved_plan, resume(run, data));
+    MOTLEY_ASSIGN(saved, resume(run, data));
   }
   if (request.stop_after > 0 && request.stop_after < run.first_step) {
     return Error{ErrorCode::kUsage,
@@ -197,12 +233,11 @@ Result<PreparedRun> prepare_run(const TrainingRequest& request, const Log& log) 
     MOTLEY_ASSIGN(run.profile, measure_cluster(run.cluster, run.config, request.stage_program,
                                                request.known_profile, log));
     warn_of(run.profile, log);
-    MOTLEY_ASSIGN(Planning planning, plan_like(saved_plan, run, options));
-    run.plan = std::move(planning.plan);
+    MOTLEY_ASSIGN(run.plan, plan_like(saved, run, options));
     MOTLEY_TRY(run.lock->confirm());
     MOTLEY_TRY(run.folder.write_profile(run.profile));
   }
-  if (saved_plan) tell_change(*saved_plan, run, request.plan.has_value(), log);
+  if (saved.mark) tell_change(*saved.mark, run, request.plan.has_value(), log);
   MOTLEY_ASSIGN(run.transport,
                 choose_transport(run.cluster, machines_in_use(run.plan), run.config.comm));
   MOTLEY_TRY(run.folder.write_config(run.config));

@@ -157,13 +157,14 @@ class RunFollower {
   }
 
   // The training is done and saved: whatever is wrong with the trace is said, and ends nothing.
-  void write_trace() const {
+  void write_trace() {
     for (const std::string& note : trace_.notes()) log_.warn("the trace is not whole: " + note);
     if (trace_.empty()) return;
     const auto written = write_file_atomic(run_.folder.trace_path(), trace_.text());
     if (!written.ok()) {
       log_.warn(fmt::format("no trace: {}: {}", written.error().what, written.error().cause));
     }
+    summary_.has_trace = written.ok();
   }
 
   std::string what_stands() const {
@@ -175,8 +176,7 @@ class RunFollower {
   // The last save of a run is the one that matters.
   Error unsaved_error() const {
     Error error = *unsaved_;
-    error.what =
-        fmt::format("the run has done its last step and could not save it: {}", error.what);
+    error.what = fmt::format("the last step was done and could not be saved: {}", error.what);
     error.cause += ". " + what_stands();
     return with_way_on(std::move(error), run_.folder.dir());
   }

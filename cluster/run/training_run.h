@@ -20,6 +20,7 @@ struct TrainingSummary {
   double tokens_per_s = 0;   // at the median step
   double predicted_step_s = 0;
   std::optional<std::filesystem::path> checkpoint;  // the newest committed in this session
+  bool has_trace = false;                           // one was written in this session
 };
 
 // Starts a worker for each rank of the plan and follows them to the end. Every step's metrics go to

@@ -63,6 +63,8 @@ TEST_F(RunFolderTest, TellsHowARunThatEndedEarlyGoesOn) {
             "check the network; '--resume' goes on from the checkpoint of step 40");
   EXPECT_EQ(with_way_on({ErrorCode::kInterrupted, "interrupted", "", ""}, dir_).remedy,
             "'--resume' goes on from the checkpoint of step 40");
+  EXPECT_THAT(with_way_on({ErrorCode::kDiverged, "the training diverged", "", ""}, dir_).remedy,
+              HasSubstr("where it diverges from there too, start again with another --run"));
 }
 
 }  // namespace

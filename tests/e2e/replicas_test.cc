@@ -176,6 +176,16 @@ TEST_F(Replicas, SaveWhatAnyOtherPlanGoesOnFrom) {
   expect_near_alone("run");
 }
 
+// The planner may choose another plan for the same job, by which sums are rounded otherwise.
+TEST_F(Replicas, KeepTheirPlanOnResume) {
+  ASSERT_EQ(job_.train("whole", {"--plan", data_parallel()}).status, 0);
+  ASSERT_EQ(job_.train("run", {"--plan", data_parallel(), "--stop-after", "20"}).status, 0);
+  const Outcome outcome = job_.train("run", {"--stages", "2", "--resume"});
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_EQ(outcome.err.find("the run goes on with"), std::string::npos) << outcome.err;
+  EXPECT_EQ(job_.parameter_hash("run", 50), job_.parameter_hash("whole", 50));
+}
+
 TEST_F(Replicas, AKilledOneEndsTheRun) {
   RunningMotley run(
       job_.train_words("run", {"--plan", shared_first_stage(), "--set", "train.steps=1000000"}));
