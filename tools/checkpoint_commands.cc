@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "base/json.h"
+#include "base/system/files.h"
 #include "checkpoint/inspect.h"
 #include "tools/command.h"
 #include "tools/inputs.h"
@@ -25,7 +26,10 @@ Result<void> print(const Arguments& arguments, Text make_text, Twin make_json) {
 }
 
 Result<void> list(const Arguments& arguments) {
-  const auto checkpoints = list_checkpoints(arguments.operand(0));
+  const std::filesystem::path run = arguments.operand(0);
+  MOTLEY_TRY(check_exists(run));
+  MOTLEY_TRY(path_exists(checkpoint_folder(run, 0)));  // that it can be looked into
+  const auto checkpoints = list_checkpoints(run);
   return print(
       arguments, [&] { return Result<std::string>(format_checkpoint_list(checkpoints)); },
       [&] { return Result<Json>(checkpoint_list_to_json(checkpoints)); });

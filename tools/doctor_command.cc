@@ -110,7 +110,10 @@ Result<void> verdict_of(const Diagnosis& diagnosis) {
 // A run's own folder is made when it starts; until then what holds it counts.
 std::filesystem::path existing_folder(const std::filesystem::path& folder) {
   std::filesystem::path path = std::filesystem::absolute(folder).lexically_normal();
-  while (path.has_relative_path() && !std::filesystem::exists(path)) path = path.parent_path();
+  std::error_code ignored;
+  while (path.has_relative_path() && !std::filesystem::exists(path, ignored)) {
+    path = path.parent_path();
+  }
   return path;
 }
 

@@ -17,14 +17,26 @@ namespace {
 
 // RUN is a run's folder (its newest checkpoint is taken) or a checkpoint itself.
 Result<std::filesystem::path> find_checkpoint(const std::filesystem::path& path) {
-  if (std::filesystem::exists(path / "manifest.json")) return path;
+  MOTLEY_TRY(check_exists(path));
+  MOTLEY_ASSIGN(const bool is_checkpoint, path_exists(path / "manifest.json"));
+  if (is_checkpoint) return path;
   const auto plan = read_named_plan(RunFolder(path).plan_path());
   if (plan.ok() && is_virtual(*plan)) {
     return Error{ErrorCode::kConfig, fmt::format("the run in {} was a virtual one", path.string()),
                  "it trained nothing and saved no checkpoint", "name a run on real devices"};
   }
-  MOTLEY_ASSIGN(const CheckpointInfo newest, RunFolder(path).newest_checkpoint());
-  return newest.folder;
+  const std::vector<CheckpointInfo> checkpoints = list_checkpoints(path);
+  if (checkpoints.empty()) {
+    return Error{ErrorCode::kConfig, fmt::format("{} holds no checkpoint", path.string()),
+                 "it is neither a checkpoint nor the folder of a run that has saved one",
+                 "name one of the two; 'motley ckpt list RUN' shows what a run has saved"};
+  }
+  if (const auto checked = verify_checkpoint(checkpoints.back().folder); !checked) {
+    Error error = checked.error();
+    error.remedy = "name another checkpoint; 'motley ckpt list RUN' shows what a run has saved";
+    return error;
+  }
+  return checkpoints.back().folder;
 }
 
 Result<double> number_value(const Arguments& arguments,
@@ -67,7 +79,13 @@ Result<Json> read_options(const Arguments& arguments, const Config& config) {
   if (config.data.kind == "text") {
     for (const char byte : text) prompt.push_back(static_cast<unsigned char>(byte));
   } else {
-    MOTLEY_ASSIGN(prompt, parse_json("[" + text + "]", "--prompt"));
+    auto tokens = parse_json("[" + text + "]", "--prompt");
+    if (!tokens) {
+      return Error{ErrorCode::kUsage, "--prompt must be numbers of tokens, as in 12,54,61",
+                   fmt::format("it is '{}'", excerpt(text)),
+                   "the model was trained on tokens, not on text"};
+    }
+    prompt = std::move(tokens).value();
   }
   MOTLEY_TRY(check_prompt(prompt, config.model.vocab));
   Json options{{"prompt", prompt}};

@@ -37,13 +37,14 @@ Result<std::string> read_toml_file(const std::filesystem::path& path) {
   return text;
 }
 
-Result<void> check_exists(const std::filesystem::path& path) {
-  if (std::filesystem::exists(path)) return {};
-  return Error{ErrorCode::kConfig, fmt::format("cannot read {}", path.string()),
-               "there is no such file", "check the path"};
-}
-
 }  // namespace
+
+Result<void> check_exists(const std::filesystem::path& path) {
+  MOTLEY_ASSIGN(const bool exists, path_exists(path));
+  if (exists) return {};
+  return Error{ErrorCode::kConfig, fmt::format("cannot read {}", path.string()),
+               "there is no such file or folder", "check the path"};
+}
 
 OptionSpec set_option() {
   return {"set", "KEY=VALUE", "override a configuration key, e.g. --set train.lr=1e-3", true};
@@ -140,7 +141,8 @@ Result<Profile> read_profiles(const Arguments& arguments) {
 
 Result<RunReport> read_named_report(const std::filesystem::path& run) {
   const std::filesystem::path path = RunFolder(run).report_path();
-  if (std::filesystem::exists(path)) return read_report(path);
+  MOTLEY_ASSIGN(const bool exists, path_exists(path));
+  if (exists) return read_report(path);
   return Error{ErrorCode::kConfig, fmt::format("there is no report of a run in {}", run.string()),
                fmt::format("{} is written when a run ends well", path.filename().string()),
                "name the folder of a run (run.dir) that has ended"};
@@ -177,7 +179,8 @@ Result<void> check_outputs(const Arguments& arguments, std::initializer_list<con
 
 Result<std::filesystem::path> stage_program() {
   const std::filesystem::path program = program_path().parent_path() / "motley-stage";
-  if (std::filesystem::exists(program)) return program;
+  MOTLEY_ASSIGN(const bool exists, path_exists(program));
+  if (exists) return program;
   return Error{ErrorCode::kConfig, fmt::format("the worker {} is missing", program.string()),
                "this build of Motley is without LibTorch, or was only copied in part",
                "build with -DMOTLEY_WITH_TORCH=ON (scripts/build)"};

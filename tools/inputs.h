@@ -40,6 +40,9 @@ namespace motley {
 [[nodiscard]] Cluster loopback_pair();
 
 // A plan named on the command line; kConfig when there is no such file, else as read_plan.
+// kConfig when there is nothing of that name, kCorrupt where this process may not look.
+[[nodiscard]] Result<void> check_exists(const std::filesystem::path& path);
+
 [[nodiscard]] Result<Plan> read_named_plan(const std::filesystem::path& path);
 
 // The report of a run, by its folder; kConfig when the run has not ended or there is none.

@@ -81,6 +81,10 @@ TEST_F(EarlyMistakes, OfWhatThePlanIsToBe) {
        3,
        {"2 stages for 1 devices"}},
       {"codec", train({"--set", "compression.gradients=gzip"}), 3, {"gzip"}},
+      {"plan and stages",
+       train({"--plan", "none.json", "--stages", "2"}),
+       2,
+       {"exclude each other"}},
       {"what was learned", {"plan", config(), "--learn", "/nonexistent"}, 3, {"/nonexistent"}},
   });
 }
@@ -146,7 +150,12 @@ TEST_F(EarlyMistakes, OfOptions) {
       {"transport of probe", {"probe", "--cluster", two, "--transport", "tpc"}, 3, {"tpc"}},
       {"codec of a sum", {"bench", "allreduce", "--codec", "gzip"}, 3, {"gzip"}},
       {"the second codec", {"bench", "codec", "--codec", "fp16", "--codec", "gzip"}, 3, {"gzip"}},
-      {"no run", {"generate", job_.run_dir("none")}, 3, {"no checkpoint"}},
+      {"no run", {"generate", job_.run_dir("none")}, 3, {"no such file or folder"}},
+      {"nothing to generate from",
+       {"generate", job_.folder().path().string()},
+       3,
+       {"holds no checkpoint", "ckpt list"}},
+      {"no run to list", {"ckpt", "list", job_.run_dir("none")}, 3, {"no such file or folder"}},
   });
 }
 
