@@ -13,6 +13,9 @@
 
 namespace motley {
 
+// Whether a text can be a value: config.toml and messages are UTF-8, and a value is one line.
+[[nodiscard]] bool is_plain_text(const std::string& text);
+
 struct ResolvedConfig {
   Config config;
   std::map<std::string, std::string>

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "base/toml.h"
+#include "job/config_io.h"
 
 namespace motley {
 namespace {
@@ -54,17 +55,6 @@ bool contains(const IntegerRange& range, std::int64_t value) {
 bool contains(const NumberRange& range, double value) {
   return (range.low_excluded ? value > range.low : value >= range.low) &&
          (range.high_excluded ? value < range.high : value <= range.high);
-}
-
-// Values are written to config.toml and to messages, which are UTF-8 and one line a key.
-bool is_plain_text(const std::string& text) {
-  const auto is_control = [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; };
-  if (std::any_of(text.begin(), text.end(), is_control)) return false;
-  try {
-    return !Json(text).dump().empty();
-  } catch (const Json::exception&) {  // not UTF-8
-    return false;
-  }
 }
 
 std::optional<std::int64_t> to_integer(const Json& value) {
@@ -202,6 +192,16 @@ std::string to_toml(const Json& value) {
 }
 
 }  // namespace
+
+bool is_plain_text(const std::string& text) {
+  const auto is_control = [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; };
+  if (std::any_of(text.begin(), text.end(), is_control)) return false;
+  try {
+    return !Json(text).dump().empty();
+  } catch (const Json::exception&) {  // not UTF-8
+    return false;
+  }
+}
 
 Result<void> set_value(Config& config,
                        const ConfigEntry& entry,

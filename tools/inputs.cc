@@ -75,6 +75,13 @@ OptionSpec json_option() {
 Result<ResolvedConfig> read_config(const std::filesystem::path& path, const Arguments& arguments) {
   MOTLEY_ASSIGN(const std::string text, read_toml_file(path));
   MOTLEY_ASSIGN(Overrides overrides, set_values(arguments));
+  if (arguments.has("run")) {
+    const std::string& run = arguments.value("run");
+    if (!is_plain_text(run)) {
+      return Error{ErrorCode::kUsage, "--run must be one line of UTF-8 text",
+                   fmt::format("it is '{}'", excerpt(run)), "choose another name"};
+    }
+  }
   MOTLEY_ASSIGN(ResolvedConfig resolved,
                 resolve_config(text, path.string(), motley_environment(), overrides));
   if (arguments.has("run")) {

@@ -6,7 +6,9 @@
 #include <exception>
 
 #include "base/system/privacy.h"
+#include "base/system/standard_streams.h"
 #include "base/system/version.h"
+#include "cluster/process/stop_signals.h"
 #include "tools/command.h"
 
 namespace motley {
@@ -75,6 +77,9 @@ int run_motley(const std::vector<std::string>& words) {
 }  // namespace motley
 
 int main(int argc, char** argv) {
+  motley::open_standard_streams();
+  motley::outlive_file_limits();
+  motley::take_back_hangup();
   // Whatever starts workers holds the secret by which they know each other.
   motley::forbid_core_dumps();
   try {

@@ -16,6 +16,7 @@
 
 #include "base/system/blas_core.h"
 #include "base/system/privacy.h"
+#include "base/system/standard_streams.h"
 #include "base/system/system_memory.h"
 #include "models/kernels/torch_threads.h"
 #include "pipeline/execute/activity.h"
@@ -113,6 +114,8 @@ int run_worker() {
 }  // namespace motley
 
 int main(int argc, char** argv) {
+  motley::open_standard_streams();
+  motley::outlive_file_limits();
   motley::restart_for_better_blas(argv);
   if (argc > 1) {
     std::fputs(

@@ -13,6 +13,10 @@
 
 namespace motley {
 
+// First in main: SIGHUP ends this process again, or is ignored where the person asked for that
+// (nohup), although UCX has taken it when it was loaded.
+void take_back_hangup();
+
 class StopSignals {
  public:
   StopSignals();
@@ -23,7 +27,8 @@ class StopSignals {
   // Readable when a signal has arrived.
   [[nodiscard]] int fd() const { return fd_.get(); }
 
-  // The next signal that has arrived, as the error a run ends with: kInterrupted or kTerminated.
+  // The next signal that has arrived, as the error a run ends with: kInterrupted, or kTerminated
+  // for SIGTERM and SIGHUP.
   [[nodiscard]] std::optional<Error> take();
 
  private:

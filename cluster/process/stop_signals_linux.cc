@@ -1,17 +1,49 @@
 #include <sys/signalfd.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 
 #include "base/check.h"
 #include "cluster/process/stop_signals.h"
 
 namespace motley {
+namespace {
+
+bool is_hangup_ignored() {
+  struct sigaction now {};
+
+  return ::sigaction(SIGHUP, nullptr, &now) == 0 && now.sa_handler == SIG_IGN;
+}
+
+// UCX takes SIGHUP for itself when it is loaded, which is before main. Whether it was to be ignored
+// (nohup) is seen before that, where neither the C library nor a sanitizer is ready: hence the bare
+// system call, whose answer begins with the handler.
+bool was_hangup_ignored = false;
+
+[[gnu::no_sanitize("address", "thread", "undefined")]] void see_hangup(int, char**, char**) {
+  unsigned long action[8];
+  constexpr unsigned long kMaskBytes = 8;
+  was_hangup_ignored = ::syscall(SYS_rt_sigaction, SIGHUP, nullptr, action, kMaskBytes) == 0 &&
+                       action[0] == reinterpret_cast<unsigned long>(SIG_IGN);
+}
+
+using Early = void (*)(int, char**, char**);
+[[gnu::section(".preinit_array"), gnu::used]] const Early kSeeHangupFirst = see_hangup;
+
+}  // namespace
+
+void take_back_hangup() {
+  std::signal(SIGHUP, was_hangup_ignored ? SIG_IGN : SIG_DFL);
+}
 
 StopSignals::StopSignals() {
   sigset_t stops;
   sigemptyset(&stops);
   sigaddset(&stops, SIGINT);
   sigaddset(&stops, SIGTERM);
+  if (!is_hangup_ignored()) sigaddset(&stops, SIGHUP);
   MOTLEY_CHECK(pthread_sigmask(SIG_BLOCK, &stops, &mask_before_) == 0, "cannot block signals");
   fd_ = OwnedFd(signalfd(-1, &stops, SFD_CLOEXEC | SFD_NONBLOCK));
   MOTLEY_CHECK(fd_.open(), "signalfd failed, errno {}", errno);
@@ -36,6 +68,10 @@ std::optional<Error> StopSignals::take() {
     return std::nullopt;
   }
   if (info.ssi_signo == SIGINT) return Error{ErrorCode::kInterrupted, "interrupted", "", ""};
+  if (info.ssi_signo == SIGHUP) {
+    return Error{ErrorCode::kTerminated, "ended by SIGHUP", "its terminal was closed",
+                 "nohup or tmux keep a run without its terminal"};
+  }
   return Error{ErrorCode::kTerminated, "ended by SIGTERM", "", ""};
 }
 

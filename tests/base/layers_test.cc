@@ -123,9 +123,9 @@ const std::vector<std::pair<std::string, std::set<std::string>>> kMayInclude = {
       "protocol",
       "training/optimizer"}},
     {"tools",
-     {"base", "base/system", "checkpoint", "cluster/examine", "cluster/launch", "cluster/run",
-      "comm", "comm/transport", "compression/feedback", "job", "models/spec", "partitioner/advise",
-      "partitioner/search", "partitioner/simulate", "plan"}},
+     {"base", "base/system", "checkpoint", "cluster/examine", "cluster/launch", "cluster/process",
+      "cluster/run", "comm", "comm/transport", "compression/feedback", "job", "models/spec",
+      "partitioner/advise", "partitioner/search", "partitioner/simulate", "plan"}},
 };
 
 // The one file that wraps each library; or, where it ends in an underscore, the family of files.

@@ -2,6 +2,9 @@
 // harms nothing.
 #include <sys/mount.h>
 
+#include <cstdlib>
+#include <fstream>
+#include <string>
 #include <utility>
 
 #include <gtest/gtest.h>
@@ -188,6 +191,22 @@ TEST(Help, EveryCommandTeaches) {
   }
   EXPECT_EQ(motley({"--help"}).status, 0);
   EXPECT_EQ(motley({}).status, 2);
+}
+
+// What is written to standard output must not end in a file that got its number.
+TEST(ClosedStreams, LeaveTheMetricsAlone) {
+  const SmallJob job;
+  std::string command = (stage_program().parent_path() / "motley").string();
+  for (const std::string& word : job.train_words("run", {"--set", "train.steps=8"})) {
+    command += " '" + word + "'";
+  }
+  ASSERT_EQ(std::system((command + " >&- 2>&- <&-").c_str()), 0);  // NOLINT(cert-env33-c)
+  std::ifstream metrics(job.run_dir("run") + "/metrics.jsonl");
+  int lines = 0;
+  for (std::string line; std::getline(metrics, line); ++lines) {
+    EXPECT_EQ(line.substr(0, 1), "{") << line;
+  }
+  EXPECT_EQ(lines, 8);
 }
 
 }  // namespace

@@ -81,6 +81,15 @@ TEST(InterruptedRun, EndsWithStatus130AndNoProcess) {
   run.expect_nothing_left();
 }
 
+// UCX takes that signal for itself when it is loaded.
+TEST(ClosedTerminal, EndsTheRunWithStatus143) {
+  LongRun run({});
+  run.reach_step(3);
+  ::kill(run.motley().pid(), SIGHUP);
+  EXPECT_EQ(run.motley().wait().status, 143);
+  run.expect_nothing_left();
+}
+
 TEST(KilledLauncher, TakesItsStagesAlong) {
   LongRun run({});
   run.reach_step(3);
