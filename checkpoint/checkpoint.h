@@ -130,6 +130,10 @@ struct SavePlace {
                                              int keep,
                                              const std::string& launch);
 
+// kCorrupt, with the remedy, when folders of the run have checkpoints' names and do not count, or
+// cannot be looked into: what is there must not be taken for nothing.
+[[nodiscard]] Result<void> require_all_count(const std::filesystem::path& run_dir);
+
 struct CheckpointInfo {
   std::int64_t step = 0;
   std::filesystem::path folder;

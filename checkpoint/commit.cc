@@ -149,6 +149,14 @@ Result<void> rename_folder(const fs::path& from, const fs::path& to) {
   return sync_folder(to.parent_path());
 }
 
+// Of what has a checkpoint's name and is none, nobody knows what it is worth.
+Result<void> set_aside(const fs::path& found, const fs::path& aside) {
+  std::error_code code;
+  if (!fs::exists(fs::symlink_status(found, code))) return {};
+  MOTLEY_TRY(make_folders(aside));
+  return rename_folder(found, aside / found.filename());
+}
+
 // Gives the partial folder its final name. At every point between two operations, the step is
 // listed as its old or its new checkpoint.
 Result<void> publish(const fs::path& root, const SavePlace& place) {
@@ -159,7 +167,7 @@ Result<void> publish(const fs::path& root, const SavePlace& place) {
     MOTLEY_TRY(discard_folder(root, {step, FolderKind::kReplaced, {}}));
     MOTLEY_TRY(rename_folder(committed, folder(FolderKind::kReplaced)));
   } else {
-    MOTLEY_TRY(discard_folder(root, {step, FolderKind::kCommitted, {}}));
+    MOTLEY_TRY(set_aside(committed, root / fmt::format("not-a-checkpoint-{}", place.launch)));
   }
   MOTLEY_TRY(rename_folder(partial_folder(place), committed));
   return discard_folder(root, {step, FolderKind::kReplaced, {}});

@@ -143,6 +143,23 @@ std::vector<CheckpointInfo> list_checkpoints(const fs::path& run_dir) {
   return found;
 }
 
+Result<void> require_all_count(const fs::path& run_dir) {
+  const fs::path root = checkpoints_root(run_dir);
+  std::error_code code;
+  if (fs::symlink_status(root, code).type() == fs::file_type::not_found) return {};
+  const fs::directory_iterator readable(root, code);
+  if (code) return file_error("look into", root, code.value());
+  for (const FolderName& name : scan(root)) {
+    const fs::path folder = root / folder_name(name);
+    if (name.kind != FolderKind::kCommitted || has_manifest(folder)) continue;
+    return Error{ErrorCode::kCorrupt,
+                 fmt::format("{} has a checkpoint's name and is none", folder.string()),
+                 fmt::format("its {} is missing, or no regular file", kManifestName),
+                 "put that file back, or the folder away"};
+  }
+  return {};
+}
+
 Result<void> prune_checkpoints(const fs::path& run_dir, int keep, const std::string& launch) {
   MOTLEY_CHECK(keep >= 0, "keep {}", keep);
   const std::vector<CheckpointInfo> checkpoints = list_checkpoints(run_dir);

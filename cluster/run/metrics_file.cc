@@ -13,15 +13,16 @@
 namespace motley {
 namespace {
 
-// The length in bytes of the leading lines that are whole and of steps up to `last_step`.
+// The length in bytes of the whole lines before the first one of a step after `last_step`. A line
+// that cannot be read says nothing of those around it, so it stays.
 std::int64_t bytes_through(const std::filesystem::path& path, std::int64_t last_step) {
   std::ifstream file(path, std::ios::binary);
   std::int64_t bytes = 0;
   for (std::string line; std::getline(file, line) && !file.eof();) {
     const Result<Json> metrics = parse_json(line, path.string());
-    if (!metrics) break;
-    const Result<std::int64_t> step = json_get<std::int64_t>(*metrics, "step", path.string());
-    if (!step || *step > last_step) break;
+    const Result<std::int64_t> step =
+        metrics ? json_get<std::int64_t>(*metrics, "step", path.string()) : metrics.error();
+    if (step && *step > last_step) break;
     bytes += static_cast<std::int64_t>(line.size()) + 1;
   }
   return bytes;

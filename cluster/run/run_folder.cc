@@ -28,7 +28,9 @@ Error damaged(Error error, const std::vector<CheckpointInfo>& checkpoints) {
 
 Result<void> RunFolder::make() const {
   // Folders above it are as private as the person makes folders.
-  const std::filesystem::path absolute = std::filesystem::absolute(dir_).lexically_normal();
+  std::error_code code;
+  const auto absolute = std::filesystem::absolute(dir_, code).lexically_normal();
+  if (code) return file_error("find", dir_, code.value());  // the working folder is gone
   MOTLEY_TRY(make_folders(absolute.parent_path()));
   keep_files_private(dir_);
   return make_folders(dir_);
@@ -43,6 +45,7 @@ Result<void> RunFolder::create(std::int64_t launch) const {
                  "go on with it by --resume, or choose another folder by --run"};
   }
   MOTLEY_TRY(make_folders(dir_));
+  MOTLEY_TRY(require_all_count(dir_));
   if (!std::filesystem::exists(metrics_path(), code)) return {};
   std::filesystem::rename(metrics_path(),
                           dir_ / fmt::format("metrics.before-launch-{}.jsonl", launch), code);
@@ -53,6 +56,7 @@ Result<void> RunFolder::create(std::int64_t launch) const {
 Result<CheckpointInfo> RunFolder::newest_checkpoint() const {
   const std::vector<CheckpointInfo> checkpoints = list_checkpoints(dir_);
   if (checkpoints.empty()) {
+    MOTLEY_TRY(require_all_count(dir_));
     return Error{ErrorCode::kConfig, fmt::format("{} holds no checkpoint", dir_.string()),
                  "there is nothing to resume from", "start without --resume, or check --run"};
   }

@@ -20,6 +20,20 @@ using testing::kLaunch;
 using testing::TestRun;
 using testing::views;
 
+// Nobody knows what a folder is worth that has a checkpoint's name and is none.
+TEST(CheckpointCommit, PutsAsideWhatHasItsNameAndIsNoCheckpoint) {
+  const TestRun run;
+  const auto found = checkpoint_folder(run.dir(), 5);
+  std::filesystem::create_directories(found);
+  std::ofstream(found / "notes.txt") << "precious";
+  EXPECT_FALSE(require_all_count(run.dir()).ok());
+  ASSERT_OK(run.save(5));
+  EXPECT_THAT(run.steps(), ElementsAre(5));
+  EXPECT_FALSE(std::filesystem::exists(found / "notes.txt"));
+  const auto aside = found.parent_path() / (std::string("not-a-checkpoint-") + kLaunch);
+  EXPECT_TRUE(std::filesystem::exists(aside / found.filename() / "notes.txt"));
+}
+
 // Two launches of one run do not meet in a folder, and the one mixes nothing of the other in.
 TEST(CheckpointCommit, TakesNothingOfAnotherLaunch) {
   const TestRun run;

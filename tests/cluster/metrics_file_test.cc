@@ -75,6 +75,17 @@ TEST_F(MetricsFileTest, CutsOffAWholeLineWithoutItsEnd) {
   EXPECT_EQ(lines(), "1/0 3/2 ");
 }
 
+TEST_F(MetricsFileTest, KeepsWhatStandsBehindALineThatCannotBeRead) {
+  write(0, 1, 2);
+  damage("step 3/9  loss 5.5\n");
+  write(2, 3, 5);
+  write(4, 5, 5);
+  std::string text = read_file(path_, 1 << 20).value();
+  EXPECT_NE(text.find("\"step\":4"), std::string::npos) << text;
+  EXPECT_NE(text.find("step 3/9"), std::string::npos) << text;
+  EXPECT_EQ(text.find("\"run\":2,\"step\":5"), std::string::npos) << text;
+}
+
 TEST_F(MetricsFileTest, KeepsEverythingWhenResumedAtItsEnd) {
   write(0, 1, 3);
   write(3, 4, 3);

@@ -52,6 +52,20 @@ TEST_F(RunFolderTest, NeverOverwritesARunThatHasSomethingToShow) {
   EXPECT_TRUE(std::filesystem::exists(folder_.metrics_path()));
 }
 
+// A manifest that is a link, or on a disk that is away: what is there must not be replaced.
+TEST_F(RunFolderTest, DoesNotTakeWhatItCannotReadForNothing) {
+  std::filesystem::create_directories(dir_ / "checkpoints" / "step-000040");
+  for (const Result<void>& refused :
+       {folder_.create(1), Result<void>(folder_.newest_checkpoint().error())}) {
+    ASSERT_FALSE(refused.ok());
+    EXPECT_EQ(refused.error().code, ErrorCode::kCorrupt);
+    EXPECT_THAT(refused.error().what, HasSubstr("step-000040"));
+  }
+  std::filesystem::remove_all(dir_ / "checkpoints");
+  std::filesystem::create_directory_symlink(dir_ / "away", dir_ / "checkpoints");
+  EXPECT_EQ(folder_.create(1).error().code, ErrorCode::kCorrupt);
+}
+
 TEST_F(RunFolderTest, TellsHowARunThatEndedEarlyGoesOn) {
   const Error lost{ErrorCode::kPeer, "rank 1 was lost", "", "check the network"};
   EXPECT_EQ(with_way_on(lost, dir_).remedy,
