@@ -21,10 +21,13 @@ bool is_text(std::string_view bytes) {
   return bytes.find('\0') == std::string_view::npos;
 }
 
-// Folders that hold no source: hidden ones, builds and the runs of this program.
+// Folders that hold no source: hidden ones, builds and the runs of this program, which are known by
+// their launches (docs/formats/launches.md) wherever they lie.
 bool is_skipped_folder(const fs::path& path) {
   const std::string name = path.filename().string();
-  return name.starts_with('.') || name.starts_with("build") || name.starts_with("runs");
+  std::error_code ignored;
+  return name.starts_with('.') || name.starts_with("build") || name.starts_with("runs") ||
+         fs::is_directory(path / "launches", ignored);
 }
 
 bool is_wanted_file(const fs::path& path, const std::vector<std::string>& suffixes) {

@@ -202,6 +202,10 @@ Result<RunLock> RunLock::take(const fs::path& run_dir, const Log& log, Timing ti
     const std::int64_t last = last_launch(run_dir);
     if (last > 0) {
       const auto found = read_launch_record(run_dir, last);
+      const fs::path theirs = launch_file(run_dir, last);
+      if (!found && ::access(theirs.c_str(), R_OK) != 0 && errno == EACCES) {
+        return file_error("read", theirs, EACCES);
+      }
       if (!found) continue;
       holder = *found;
       if (!holder.is_known && ++half_written <= kHalfWrittenMax) {

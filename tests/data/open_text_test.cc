@@ -41,6 +41,8 @@ TEST(TextFolder, LeavesOutBuildsRunsHiddenFoldersAndBinaryFiles) {
   folder.write("a.txt", "text");
   folder.write("build-x/b.txt", "no");
   folder.write("runs/c.txt", "no");
+  folder.write("mine/launches/000001.json", "no");
+  folder.write("mine/config.toml", "no");
   folder.write("sub/.git/d.txt", "no");
   folder.write("e.bin", std::string("n\0o", 3));
   std::filesystem::create_symlink("a.txt", folder.root() / "link.txt");
