@@ -1,4 +1,4 @@
-// A worker that holds a lease of half a second and does what its arguments say:
+// A worker that holds a lease of MOTLEY_LEASE_S seconds and does what its arguments say:
 //   busy             computes
 //   blocked FIFO     is stuck in a system call
 //   mute             sends events until nobody takes them
@@ -17,7 +17,7 @@ namespace {
 
 int run(const std::string& what, const std::string& with) {
   WorkerChannel channel;
-  channel.hold_lease(0.5, [](const std::string& words) {
+  channel.hold_lease(std::stod(std::getenv("MOTLEY_LEASE_S")), [](const std::string& words) {
     if (const char* path = std::getenv("MOTLEY_LAST_WORDS")) std::ofstream(path) << words;
   });
   channel.send({{"event", "hello"}});

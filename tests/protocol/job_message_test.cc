@@ -69,7 +69,8 @@ TEST(JobMessage, RefusesWhatIsOutOfRange) {
   };
   EXPECT_FALSE(with("rank", 2));
   EXPECT_FALSE(with("rank", -1));
-  EXPECT_FALSE(with("epoch", std::int64_t{1} << 32));
+  EXPECT_FALSE(with("launch", ""));
+  EXPECT_FALSE(with("launch", "4294967296-0123456789abcdef"));
   EXPECT_FALSE(with("lease_s", -1));
   EXPECT_FALSE(with("lease_s", 1e9));
   EXPECT_FALSE(with("threads", 0));
