@@ -28,8 +28,7 @@ constexpr double kLongSync_s = 1;
 Error file_error(const std::string& verb, const std::filesystem::path& path, int errno_value) {
   std::string remedy;
   if (errno_value == ENOSPC || errno_value == EDQUOT) {
-    remedy = fmt::format("free space on the disk that holds {}, or choose another folder",
-                         path.parent_path().string());
+    remedy = fmt::format("free space on the disk that holds {}", path.parent_path().string());
   } else if (errno_value == ENOENT) {
     remedy = "check the path";
   } else if (errno_value == EACCES || errno_value == EROFS) {

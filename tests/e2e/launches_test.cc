@@ -207,7 +207,7 @@ TEST_F(FullDisk, AtTheEndIsAnErrorAndTheCheckpointBeforeStands) {
   train.emplace_back("--resume");
   const Outcome outcome = job_.train("run", train);
   EXPECT_EQ(outcome.status, 7) << outcome.err;
-  EXPECT_THAT(outcome.err, AllOf(HasSubstr("has done its last step and could not save it"),
+  EXPECT_THAT(outcome.err, AllOf(HasSubstr("the last step was done and could not be saved"),
                                  HasSubstr("The checkpoint of step 20 stands")));
   EXPECT_EQ(steps_done("run"), 30U);
   EXPECT_THAT(names("run"), testing::ElementsAre("step-000020"));
