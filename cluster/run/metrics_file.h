@@ -15,7 +15,8 @@ namespace motley {
 class MetricsFile {
  public:
   // Opens for adding after the line of `resumed_step` (0 = a fresh run): every line from the first
-  // that belongs to a later step, or is damaged, is cut off. Makes the file when there is none.
+  // readable one that belongs to a later step is cut off, and a last one that is not whole. Makes
+  // the file when there is none.
   // kCorrupt when it cannot be read or written.
   [[nodiscard]] static Result<MetricsFile> open(const std::filesystem::path& path,
                                                 std::int64_t resumed_step);

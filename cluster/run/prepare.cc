@@ -110,8 +110,6 @@ Result<SavedPlanning> resume(PreparedRun& run, const std::optional<DataIdentity>
   SavedPlanning planning{.mark = saved.plan};
   MOTLEY_ASSIGN(planning.config,
                 saved_config_from_json(manifest.config, run.resume_from->folder.string()));
-  // A lower number of checkpoints to keep makes room before the next save needs it.
-  MOTLEY_TRY(prune_checkpoints(run.folder.dir(), run.config.checkpoint.keep, run.lock->launch()));
   return planning;
 }
 
@@ -240,6 +238,9 @@ Result<PreparedRun> prepare_run(const TrainingRequest& request, const Log& log) 
   if (saved.mark) tell_change(*saved.mark, run, request.plan.has_value(), log);
   MOTLEY_ASSIGN(run.transport,
                 choose_transport(run.cluster, machines_in_use(run.plan), run.config.comm));
+  // A lower number of checkpoints to keep makes room before the next save needs it. The newest one
+  // was checked, and nothing is left that could refuse the run.
+  MOTLEY_TRY(prune_checkpoints(run.folder.dir(), run.config.checkpoint.keep, run.lock->launch()));
   MOTLEY_TRY(run.folder.write_config(run.config));
   MOTLEY_TRY(run.folder.write_plan(run.plan));
   return run;

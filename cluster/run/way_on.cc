@@ -7,7 +7,6 @@
 #include "checkpoint/checkpoint.h"
 
 namespace motley {
-
 namespace {
 
 std::string way_on(ErrorCode code, const std::filesystem::path& run_dir) {

@@ -84,7 +84,7 @@ class PlayedSecretRank : public testing::Test {
 
   void expect_message() {
     auto came = acceptor_->recv(kRank1, 1, Buffer(kPayloadBytes)).wait(soon(), "a message");
-    EXPECT_TRUE(is_message(came, kPayloadBytes, 7)) << describe(came.error());
+    EXPECT_TRUE(is_message(came, kPayloadBytes, 7));
   }
 
   void expect_lost(const std::string& cause) {

@@ -10,6 +10,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "comm/seeded_message.h"
 #include "support/rank_group.h"
 
 namespace motley {
@@ -17,29 +18,7 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr Rank kRank0{0};
-constexpr Rank kRank1{1};
 constexpr std::size_t kMiB = 1 << 20;
-
-// A message whose bytes follow from `seed`.
-Buffer message(std::size_t bytes, std::uint32_t seed) {
-  Buffer buffer(bytes);
-  buffer.set_payload_bytes(bytes);
-  for (std::byte& byte : buffer.message()) {
-    seed = seed * 1664525 + 1013904223;
-    byte = static_cast<std::byte>(seed >> 24);
-  }
-  return buffer;
-}
-
-bool is_message(Result<Buffer>& outcome, std::size_t bytes, std::uint32_t seed) {
-  if (!outcome.ok()) {
-    ADD_FAILURE() << describe(outcome.error());
-    return false;
-  }
-  Buffer expected = message(bytes, seed);
-  return std::ranges::equal(outcome->message(), expected.message());
-}
 
 void expect_lost(const Result<Buffer>& outcome, Rank rank) {
   ASSERT_FALSE(outcome.ok());

@@ -73,21 +73,21 @@ INSTANTIATE_TEST_SUITE_P(,
                                               std::get<0>(each.param));
                          });
 
-TEST(InterruptedRun, EndsWithStatus130AndNoProcess) {
+void expect_end_by(int signal, int status) {
   LongRun run({});
   run.reach_step(3);
-  ::kill(run.motley().pid(), SIGINT);
-  EXPECT_EQ(run.motley().wait().status, 130);
+  ::kill(run.motley().pid(), signal);
+  EXPECT_EQ(run.motley().wait().status, status);
   run.expect_nothing_left();
+}
+
+TEST(InterruptedRun, EndsWithStatus130AndNoProcess) {
+  expect_end_by(SIGINT, 130);
 }
 
 // UCX takes that signal for itself when it is loaded.
 TEST(ClosedTerminal, EndsTheRunWithStatus143) {
-  LongRun run({});
-  run.reach_step(3);
-  ::kill(run.motley().pid(), SIGHUP);
-  EXPECT_EQ(run.motley().wait().status, 143);
-  run.expect_nothing_left();
+  expect_end_by(SIGHUP, 143);
 }
 
 TEST(KilledLauncher, TakesItsStagesAlong) {
