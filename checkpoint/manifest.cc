@@ -15,7 +15,7 @@ namespace {
 
 constexpr const char* kFormat = "motley.checkpoint";
 constexpr std::string_view kHashKey = ",\n  \"hash\": \"";
-constexpr std::string_view kEnd = "\"\n}\n";
+constexpr std::string_view kHashEnd = "\"\n}\n";
 constexpr std::size_t kHashDigits = 32;
 constexpr std::uint64_t kManifestBytesMax = 64ULL << 20;
 
@@ -173,7 +173,7 @@ std::string format_manifest(const Manifest& manifest) {
   std::string text = json.dump(2, ' ', false, Json::error_handler_t::replace);
   text.resize(text.size() - 2);  // without the closing "\n}"
   const std::string hash = hash128_hex(std::as_bytes(std::span(text)));
-  return text.append(kHashKey).append(hash).append(kEnd);
+  return text.append(kHashKey).append(hash).append(kHashEnd);
 }
 
 Result<Manifest> parse_manifest(std::string_view text, const std::string& source) {
@@ -188,10 +188,10 @@ Result<Manifest> parse_manifest(std::string_view text, const std::string& source
         fmt::format("its version is {}; this program reads version {}", version, kManifestVersion),
         "read it with the version of Motley that wrote it"};
   }
-  const std::size_t tail = kHashKey.size() + kHashDigits + kEnd.size();
+  const std::size_t tail = kHashKey.size() + kHashDigits + kHashEnd.size();
   const std::string_view body = text.substr(0, text.size() - std::min(tail, text.size()));
   const std::string hash = hash128_hex(std::as_bytes(std::span(body)));
-  if (text.substr(body.size()) != fmt::format("{}{}{}", kHashKey, hash, kEnd)) {
+  if (text.substr(body.size()) != fmt::format("{}{}{}", kHashKey, hash, kHashEnd)) {
     return bad_manifest(source, "its own hash does not match");
   }
 

@@ -10,6 +10,7 @@ function(motley_add_module name)
   set(target motley_${name})
   add_library(${target} STATIC ${ARG_SOURCES})
   add_library(motley::${name} ALIAS ${target})
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ${MOTLEY_UNITY} UNITY_BUILD_BATCH_SIZE 10)
   target_sources(${target} PUBLIC FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR}
                                   FILES ${ARG_HEADERS})
   target_compile_features(${target} PUBLIC cxx_std_20)

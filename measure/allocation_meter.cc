@@ -16,26 +16,25 @@ using Total = std::size_t;
 using Total = std::int64_t;
 #endif
 
-class Report : public c10::MemoryReportingInfoBase {
- public:
-  void reportMemoryUsage(void* /*ptr*/,
-                         std::int64_t alloc_size,
-                         Total /*total_allocated*/,
-                         Total /*total_reserved*/,
-                         c10::Device /*device*/) override {
-    held_bytes += alloc_size;  // negative when memory is given back
-    peak_bytes = std::max(peak_bytes, held_bytes);
-  }
-
-  [[nodiscard]] bool memoryProfilingEnabled() const override { return true; }
-
-  std::int64_t held_bytes = 0;
-  std::int64_t peak_bytes = 0;
-};
-
 }  // namespace
 
 struct AllocationMeter::Impl {
+  struct Report : c10::MemoryReportingInfoBase {
+    void reportMemoryUsage(void* /*ptr*/,
+                           std::int64_t alloc_size,
+                           Total /*total_allocated*/,
+                           Total /*total_reserved*/,
+                           c10::Device /*device*/) override {
+      held_bytes += alloc_size;  // negative when memory is given back
+      peak_bytes = std::max(peak_bytes, held_bytes);
+    }
+
+    [[nodiscard]] bool memoryProfilingEnabled() const override { return true; }
+
+    std::int64_t held_bytes = 0;
+    std::int64_t peak_bytes = 0;
+  };
+
   std::shared_ptr<Report> report = std::make_shared<Report>();
   c10::DebugInfoGuard guard{c10::DebugInfoKind::PROFILER_STATE, report};
 };

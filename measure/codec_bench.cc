@@ -21,7 +21,7 @@ namespace {
 constexpr std::size_t kFloats = std::size_t{1} << 20;  // 4 MiB: as large as boundaries get
 constexpr int kRuns = 7;
 constexpr int kSmallMessages = 64;
-constexpr double kWait_s = 30;
+constexpr double kFrameWait_s = 30;
 
 // Both ends of a connection in this process.
 struct Loopback {
@@ -41,7 +41,7 @@ Result<std::vector<std::unique_ptr<Transport>>> connect_loopback(TransportOption
     transports.push_back(std::move(transport));
   }
   // Each end may wait for the other.
-  const Deadline deadline = Deadline::after_s(kWait_s);
+  const Deadline deadline = Deadline::after_s(kFrameWait_s);
   Result<void> connected;
   std::jthread other([&] { connected = transports[1]->connect(addresses, deadline); });
   MOTLEY_TRY(transports[0]->connect(addresses, deadline));
@@ -65,8 +65,8 @@ Result<Buffer> pass(Loopback& loopback, Buffer payload, std::size_t bytes_max) {
   const FrameId id{FrameKind::kActivation, ChunkId{0}, MicroId{0}, ++loopback.sent};
   PendingFrame arriving = loopback.links[1].recv(Rank{0}, id, Buffer(bytes_max));
   Pending leaving = loopback.links[0].send(Rank{1}, id, std::move(payload));
-  MOTLEY_ASSIGN(Buffer arrived, arriving.wait(Deadline::after_s(kWait_s)));
-  MOTLEY_TRY(leaving.wait(Deadline::after_s(kWait_s), "the frame to leave"));
+  MOTLEY_ASSIGN(Buffer arrived, arriving.wait(Deadline::after_s(kFrameWait_s)));
+  MOTLEY_TRY(leaving.wait(Deadline::after_s(kFrameWait_s), "the frame to leave"));
   return arrived;
 }
 

@@ -13,7 +13,7 @@ namespace {
 
 constexpr Tag kToServer = 1;
 constexpr Tag kToClient = 2;
-constexpr double kWait_s = 30;
+constexpr double kMessageWait_s = 30;
 constexpr std::size_t kSmallBytes = 8;
 constexpr int kSmallMax = 500;
 constexpr int kSmallMin = 20;
@@ -36,9 +36,10 @@ Result<double> round_trip(Transport& transport, Rank peer, Buffer& message) {
   Pending answer = transport.recv(peer, kToClient, Buffer(kSmallBytes));
   const double start_s = now_s();
   Pending sent = transport.send(peer, kToServer, std::move(message));
-  MOTLEY_TRY(answer.wait(Deadline::after_s(kWait_s), "the answer of the probe's other end"));
+  MOTLEY_TRY(answer.wait(Deadline::after_s(kMessageWait_s), "the answer of the probe's other end"));
   const double took_s = now_s() - start_s;
-  MOTLEY_ASSIGN(message, sent.wait(Deadline::after_s(kWait_s), "the probe's message to leave"));
+  MOTLEY_ASSIGN(message,
+                sent.wait(Deadline::after_s(kMessageWait_s), "the probe's message to leave"));
   return took_s;
 }
 
@@ -110,13 +111,13 @@ Result<double> answer_all(Transport& transport, Rank peer) {
   Pending message = transport.recv(peer, kToServer, Buffer(kLargeMax));
   for (bool more = true; more;) {
     MOTLEY_ASSIGN(Buffer came,
-                  message.wait(Deadline::after_s(kWait_s), "the probe's next message"));
+                  message.wait(Deadline::after_s(kMessageWait_s), "the probe's next message"));
     more = came.payload_bytes() > 0;
     bytes += static_cast<double>(came.payload_bytes());
     // Posted before the answer: what comes next then finds its place.
     if (more) message = transport.recv(peer, kToServer, std::move(came));
     Pending answer = transport.send(peer, kToClient, message_of(kSmallBytes));
-    MOTLEY_TRY(answer.wait(Deadline::after_s(kWait_s), "the probe's answer to leave"));
+    MOTLEY_TRY(answer.wait(Deadline::after_s(kMessageWait_s), "the probe's answer to leave"));
   }
   return bytes;
 }

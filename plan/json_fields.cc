@@ -6,10 +6,10 @@
 #include <cmath>
 #include <string_view>
 
+#include "plan/limits.h"
+
 namespace motley {
 namespace {
-
-constexpr std::size_t kTextMax = 4096;
 
 JsonPath longer(JsonPath path, std::variant<std::string, std::size_t> step) {
   path.push_back(std::move(step));

@@ -10,9 +10,9 @@
 namespace motley {
 namespace {
 
-constexpr const char* kFormat = "motley.links";
-constexpr int kVersion = 1;
-constexpr std::size_t kLinksMax = 4096;  // 64 machines, each with each
+constexpr const char* kLinksFormat = "motley.links";
+constexpr int kLinksVersion = 1;
+constexpr std::size_t kMeasuredLinksMax = 4096;  // 64 machines, each with each
 constexpr double kBandwidthMin_bytes_per_s = 1;
 constexpr double kBandwidthMax_bytes_per_s = 1e15;
 constexpr double kLatencyMax_s = 60;
@@ -43,15 +43,15 @@ Json links_to_json(const Links& links) {
                     {"latency_s", link.speed.latency_s},
                     {"jitter_p95_s", link.jitter_p95_s}});
   }
-  return {{"format", kFormat}, {"version", kVersion}, {"links", std::move(list)}};
+  return {{"format", kLinksFormat}, {"version", kLinksVersion}, {"links", std::move(list)}};
 }
 
 Result<Links> parse_links(std::string_view text, const std::string& source) {
   MOTLEY_ASSIGN(const Json json, parse_json(text, source));
   const JsonSource place(source, text);
   const JsonFields fields(json, place, ErrorCode::kCorrupt);
-  MOTLEY_TRY(fields.header(kFormat, kVersion));
-  MOTLEY_ASSIGN(const auto items, fields.items("links", 0, kLinksMax));
+  MOTLEY_TRY(fields.header(kLinksFormat, kLinksVersion));
+  MOTLEY_ASSIGN(const auto items, fields.items("links", 0, kMeasuredLinksMax));
   Links links;
   for (const JsonFields& item : items) {
     MOTLEY_ASSIGN(MeasuredLink link, read_link(item));

@@ -14,7 +14,7 @@ namespace motley {
 namespace {
 
 constexpr std::size_t kPinsMax = 10'000;
-constexpr std::size_t kTextMax = 1000;
+constexpr std::size_t kPinTextMax = 1000;
 constexpr int kLayerIndexMax = 99'999;
 constexpr std::size_t kPinnedLayersMax = 100'000;  // of all pins together
 constexpr std::size_t kNamesShown = 8;
@@ -56,7 +56,7 @@ std::optional<double> share(std::string_view text) {
 class PinReader {
  public:
   Result<void> read(const std::string& text) {
-    if (text.size() > kTextMax) return unusable(text, "it is too long");
+    if (text.size() > kPinTextMax) return unusable(text, "it is too long");
     const std::vector<std::string> words = words_of(text);
     const auto is = [&](std::size_t size, std::size_t at, const char* word) {
       return words.size() == size && words[at] == word;

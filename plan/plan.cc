@@ -13,14 +13,14 @@
 namespace motley {
 namespace {
 
-constexpr const char* kFormat = "motley.plan";
-constexpr int kVersion = 6;
+constexpr const char* kPlanFormat = "motley.plan";
+constexpr int kPlanVersion = 6;
 constexpr const char* kCodecOthers = "._-|()";  // in a chain, beside letters and digits
 constexpr std::size_t kChunksMax = 65536;
 constexpr std::size_t kNotesMax = 1000;
 constexpr int kLayersMax = 1 << 16;
-constexpr int kSamplesMax = 1 << 24;  // of a step, as train.global_batch
-constexpr double kSecondsMax = 1e12;
+constexpr int kStepSamplesMax = 1 << 24;  // of a step, as train.global_batch
+constexpr double kStepSecondsMax = 1e12;
 constexpr std::int64_t kMicrosecondsMax =
     100'000'000'000;  // of one pass, so that sums stay far from overflow
 
@@ -34,7 +34,7 @@ Result<RankPlan> read_rank(const JsonFields& fields) {
   MOTLEY_ASSIGN(rank.device, fields.word("device", kDeviceNameOthers));
   MOTLEY_ASSIGN(const std::int64_t threads, fields.integer("threads", 1, kThreadsMax));
   rank.threads = static_cast<int>(threads);
-  MOTLEY_ASSIGN(rank.compute_s, fields.quantity("compute_s", kSecondsMax));
+  MOTLEY_ASSIGN(rank.compute_s, fields.quantity("compute_s", kStepSecondsMax));
   MOTLEY_ASSIGN(rank.memory_bytes, fields.integer("memory_bytes", 0, kMemoryBytesMax));
   MOTLEY_ASSIGN(rank.link_mbps, fields.integer("link_mbps", 0, kLinkMbpsMax));
   return rank;
@@ -99,9 +99,9 @@ Result<ChunkPlan> read_chunk(const JsonFields& fields,
 }
 
 Result<void> read_batches(const JsonFields& fields, Plan& plan) {
-  MOTLEY_ASSIGN(const std::int64_t micro_batch, fields.integer("micro_batch", 1, kSamplesMax));
+  MOTLEY_ASSIGN(const std::int64_t micro_batch, fields.integer("micro_batch", 1, kStepSamplesMax));
   MOTLEY_ASSIGN(const std::int64_t micro_batches,
-                fields.integer("micro_batches", 1, kSamplesMax / micro_batch));
+                fields.integer("micro_batches", 1, kStepSamplesMax / micro_batch));
   plan.micro_batch = static_cast<int>(micro_batch);
   plan.micro_batches = static_cast<int>(micro_batches);
   return {};
@@ -224,8 +224,8 @@ Json plan_to_json(const Plan& plan) {
                       {"queued_weights", chunk.queued_weights},
                       {"hop_us", chunk.hop_us}});
   }
-  return {{"format", kFormat},
-          {"version", kVersion},
+  return {{"format", kPlanFormat},
+          {"version", kPlanVersion},
           {"hash", hash_text(plan)},
           {"model_hash", plan.model_hash},
           {"schedule", plan.schedule},
@@ -245,7 +245,7 @@ Result<Plan> parse_plan(std::string_view text, const std::string& source) {
 
 Result<Plan> plan_from_json(const Json& json, const JsonSource& source) {
   const JsonFields fields(json, source, ErrorCode::kConfig);
-  MOTLEY_TRY(fields.header(kFormat, kVersion));
+  MOTLEY_TRY(fields.header(kPlanFormat, kPlanVersion));
   Plan plan;
   MOTLEY_ASSIGN(plan.model_hash, fields.word("model_hash", ""));
   MOTLEY_ASSIGN(plan.schedule, fields.text("schedule"));
@@ -255,7 +255,7 @@ Result<Plan> plan_from_json(const Json& json, const JsonSource& source) {
   }
   MOTLEY_ASSIGN(plan.gradient_codec, fields.word("gradient_codec", kCodecOthers));
   MOTLEY_TRY(read_batches(fields, plan));
-  MOTLEY_ASSIGN(plan.predicted_step_s, fields.quantity("predicted_step_s", kSecondsMax));
+  MOTLEY_ASSIGN(plan.predicted_step_s, fields.quantity("predicted_step_s", kStepSecondsMax));
   MOTLEY_TRY(read_ranks(fields, plan));
   MOTLEY_TRY(read_chunks(fields, plan));
   MOTLEY_ASSIGN(plan.notes, fields.texts("notes", kNotesMax));
@@ -279,7 +279,7 @@ std::uint64_t plan_hash(const Plan& plan) {
   // Each string is preceded by its length, so that no two plans give the same text.
   const auto counted = [](const std::string& s) { return fmt::format("{}:{}", s.size(), s); };
   std::string text =
-      fmt::format("{} {} {} {} {} {} {} {}", kVersion, counted(plan.model_hash),
+      fmt::format("{} {} {} {} {} {} {} {}", kPlanVersion, counted(plan.model_hash),
                   counted(plan.schedule), counted(plan.gradient_codec), plan.micro_batch,
                   plan.micro_batches, plan.ranks.size(), plan.chunks.size());
   for (const RankPlan& rank : plan.ranks) {

@@ -13,10 +13,10 @@
 namespace motley {
 namespace {
 
-constexpr const char* kFormat = "motley.profile";
-constexpr int kVersion = 3;
+constexpr const char* kProfileFormat = "motley.profile";
+constexpr int kProfileVersion = 3;
 constexpr std::size_t kLayerKindsMax = 65536;
-constexpr std::size_t kSamplesMax = 1024;
+constexpr std::size_t kSizesMax = 1024;
 constexpr std::size_t kCodecsMax = 256;
 constexpr std::size_t kCodecNameMax = 200;
 constexpr std::size_t kSignatureMax = 1000;
@@ -24,7 +24,7 @@ constexpr double kBytesPerFloatMax = 64;
 constexpr std::size_t kWarningsMax = 1024;
 constexpr int kMicroBatchMax = 1 << 24;
 // Far above any machine, and low enough that sums over layers and micro-batches cannot overflow.
-constexpr double kSecondsMax = 1e7;
+constexpr double kMeasuredSecondsMax = 1e7;
 
 Json sample_to_json(const LayerSample& sample) {
   Json json = {{"micro_batch", sample.micro_batch},
@@ -44,11 +44,11 @@ Json sample_to_json(const LayerSample& sample) {
 
 Result<SplitBackward> read_split(const JsonFields& fields, double backward_s) {
   SplitBackward split;
-  MOTLEY_ASSIGN(split.input_s, fields.quantity("backward_input_s", kSecondsMax));
+  MOTLEY_ASSIGN(split.input_s, fields.quantity("backward_input_s", kMeasuredSecondsMax));
   if (split.input_s > backward_s) {
     return fields.bad("backward_input_s", "it is more than backward_s, of which it is a part");
   }
-  MOTLEY_ASSIGN(split.weight_s, fields.quantity("backward_weight_s", kSecondsMax));
+  MOTLEY_ASSIGN(split.weight_s, fields.quantity("backward_weight_s", kMeasuredSecondsMax));
   MOTLEY_ASSIGN(split.queued_bytes, fields.integer("queued_bytes", 0, kMemoryBytesMax));
   return split;
 }
@@ -57,10 +57,11 @@ Result<LayerSample> read_sample(const JsonFields& fields) {
   LayerSample sample;
   MOTLEY_ASSIGN(const std::int64_t micro_batch, fields.integer("micro_batch", 1, kMicroBatchMax));
   sample.micro_batch = static_cast<int>(micro_batch);
-  MOTLEY_ASSIGN(sample.forward_s, fields.quantity("forward_s", kSecondsMax));
-  MOTLEY_ASSIGN(sample.backward_s, fields.quantity("backward_s", kSecondsMax));
-  MOTLEY_ASSIGN(sample.forward_spread_s, fields.quantity("forward_spread_s", kSecondsMax));
-  MOTLEY_ASSIGN(sample.backward_spread_s, fields.quantity("backward_spread_s", kSecondsMax));
+  MOTLEY_ASSIGN(sample.forward_s, fields.quantity("forward_s", kMeasuredSecondsMax));
+  MOTLEY_ASSIGN(sample.backward_s, fields.quantity("backward_s", kMeasuredSecondsMax));
+  MOTLEY_ASSIGN(sample.forward_spread_s, fields.quantity("forward_spread_s", kMeasuredSecondsMax));
+  MOTLEY_ASSIGN(sample.backward_spread_s,
+                fields.quantity("backward_spread_s", kMeasuredSecondsMax));
   MOTLEY_ASSIGN(sample.saved_bytes, fields.integer("saved_bytes", 0, kMemoryBytesMax));
   MOTLEY_ASSIGN(sample.workspace_bytes, fields.integer("workspace_bytes", 0, kMemoryBytesMax));
   if (fields.has("backward_input_s") || fields.has("backward_weight_s") ||
@@ -71,7 +72,7 @@ Result<LayerSample> read_sample(const JsonFields& fields) {
 }
 
 Result<std::vector<LayerSample>> read_samples(const JsonFields& fields) {
-  MOTLEY_ASSIGN(const auto items, fields.items(1, kSamplesMax));
+  MOTLEY_ASSIGN(const auto items, fields.items(1, kSizesMax));
   std::vector<LayerSample> samples;
   for (const JsonFields& item : items) {
     MOTLEY_ASSIGN(const LayerSample sample, read_sample(item));
@@ -97,8 +98,10 @@ Result<CodecSample> read_codec(const JsonFields& fields) {
   CodecSample codec;
   MOTLEY_ASSIGN(codec.bytes_per_float, fields.quantity("bytes_per_float", kBytesPerFloatMax));
   if (codec.bytes_per_float == 0) return fields.bad("bytes_per_float", "it is 0");
-  MOTLEY_ASSIGN(codec.encode_s_per_float, fields.quantity("encode_s_per_float", kSecondsMax));
-  MOTLEY_ASSIGN(codec.decode_s_per_float, fields.quantity("decode_s_per_float", kSecondsMax));
+  MOTLEY_ASSIGN(codec.encode_s_per_float,
+                fields.quantity("encode_s_per_float", kMeasuredSecondsMax));
+  MOTLEY_ASSIGN(codec.decode_s_per_float,
+                fields.quantity("decode_s_per_float", kMeasuredSecondsMax));
   return codec;
 }
 
@@ -141,9 +144,9 @@ Result<DeviceProfile> read_device(const JsonFields& fields) {
   MOTLEY_ASSIGN(device.memory_bytes, fields.integer("memory_bytes", 0, kMemoryBytesMax));
   MOTLEY_ASSIGN(device.baseline_bytes, fields.integer("baseline_bytes", 0, kMemoryBytesMax));
   MOTLEY_ASSIGN(device.optimizer_s_per_parameter,
-                fields.quantity("optimizer_s_per_parameter", kSecondsMax));
+                fields.quantity("optimizer_s_per_parameter", kMeasuredSecondsMax));
   MOTLEY_ASSIGN(device.codecs, read_codecs(fields));
-  MOTLEY_ASSIGN(device.message_s, fields.quantity("message_s", kSecondsMax));
+  MOTLEY_ASSIGN(device.message_s, fields.quantity("message_s", kMeasuredSecondsMax));
   MOTLEY_ASSIGN(device.warnings, fields.texts("warnings", kWarningsMax));
   MOTLEY_ASSIGN(const auto layers, fields.members("layers", kLayerKindsMax));
   for (const auto& [signature, samples] : layers) {
@@ -175,7 +178,8 @@ std::vector<std::string> warnings_of(const Profile& profile) {
 Json profile_to_json(const Profile& profile) {
   Json devices = Json::array();
   for (const DeviceProfile& device : profile.devices) devices.push_back(device_to_json(device));
-  return {{"format", kFormat}, {"version", kVersion}, {"devices", std::move(devices)}};
+  return {
+      {"format", kProfileFormat}, {"version", kProfileVersion}, {"devices", std::move(devices)}};
 }
 
 Result<Profile> parse_profile(std::string_view text, const std::string& source) {
@@ -185,7 +189,7 @@ Result<Profile> parse_profile(std::string_view text, const std::string& source) 
 
 Result<Profile> profile_from_json(const Json& json, const JsonSource& source) {
   const JsonFields fields(json, source, ErrorCode::kCorrupt);
-  MOTLEY_TRY(fields.header(kFormat, kVersion));
+  MOTLEY_TRY(fields.header(kProfileFormat, kProfileVersion));
   MOTLEY_ASSIGN(const auto items, fields.items("devices", 0, kDevicesMax));
   Profile profile;
   for (const JsonFields& item : items) {

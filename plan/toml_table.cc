@@ -6,10 +6,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include "plan/limits.h"
+
 namespace motley {
 namespace {
 
-constexpr std::size_t kTextMax = 4096;
 constexpr const char* kOrLeaveOut = "correct it, or remove the line to get the default";
 
 bool is_line(const std::string& text) {

@@ -16,7 +16,7 @@
 namespace motley {
 namespace {
 
-constexpr std::int64_t kFloatsPerMib = (std::int64_t{1} << 20) / std::int64_t{sizeof(float)};
+constexpr std::int64_t kValuesPerMib = (std::int64_t{1} << 20) / std::int64_t{sizeof(float)};
 
 // The first is what the others are compared with.
 std::vector<std::string> chains_to_sum(const Arguments& arguments) {
@@ -37,7 +37,7 @@ Result<AllreduceOptions> read_options(const Arguments& arguments) {
   if (arguments.has("encrypt")) options.comm.encrypt = arguments.value("encrypt");
   if (arguments.has("mib")) {
     MOTLEY_ASSIGN(const auto mib, integer_value(arguments, "mib", 1, 4096));
-    options.values = mib * kFloatsPerMib;
+    options.values = mib * kValuesPerMib;
   }
   if (arguments.has("runs")) {
     MOTLEY_ASSIGN(const auto runs, integer_value(arguments, "runs", 1, 100));

@@ -25,7 +25,7 @@ struct AllreduceTask {
   int runs = 0;
 };
 
-Result<AllreduceTask> read_task(const Job& job) {
+Result<AllreduceTask> read_allreduce_task(const Job& job) {
   static const std::string kSource = "the options of an allreduce job";
   const Error unusable{ErrorCode::kInternal, "an allreduce job with unusable options", "", ""};
   AllreduceTask task;
@@ -66,7 +66,7 @@ Json sum_event(std::size_t codec, const AllreduceSample& sample) {
 }  // namespace
 
 Result<void> run_allreduce_job(const Job& job, WorkerChannel& channel) {
-  MOTLEY_ASSIGN(const AllreduceTask task, read_task(job));
+  MOTLEY_ASSIGN(const AllreduceTask task, read_allreduce_task(job));
   const double timeout_s = job.config.comm.timeout_s;
   MOTLEY_ASSIGN(const auto transport,
                 join_ranks(job, task.self, task.rank_count, channel, timeout_s));

@@ -25,7 +25,7 @@ struct ProbeTask {
   double seconds = 1;
 };
 
-Result<ProbeTask> read_task(const Job& job) {
+Result<ProbeTask> read_probe_task(const Job& job) {
   static const std::string kSource = "the options of a probe job";
   const Error unusable{ErrorCode::kInternal, "a probe job with unusable options", "", ""};
   ProbeTask task;
@@ -126,7 +126,7 @@ class Prober {
 }  // namespace
 
 Result<void> run_probe_job(const Job& job, WorkerChannel& channel) {
-  MOTLEY_ASSIGN(const ProbeTask task, read_task(job));
+  MOTLEY_ASSIGN(const ProbeTask task, read_probe_task(job));
   MOTLEY_ASSIGN(const std::string network, describe_network(job, task));
   channel.send({{"event", "network"}, {"text", network}});
   const int count = static_cast<int>(task.machines.size());

@@ -12,7 +12,7 @@ namespace motley {
 namespace {
 
 // Of a plan or profile. Thousands of devices fit, and what it becomes in memory stays below 1 GiB.
-constexpr std::uint64_t kBytesMax = 32 << 20;
+constexpr std::uint64_t kReadBytesMax = 32 << 20;
 
 Error damaged(Error error, const std::vector<CheckpointInfo>& checkpoints) {
   const auto& newest = checkpoints.back();
@@ -82,17 +82,17 @@ Result<void> RunFolder::write_report(const RunReport& report) const {
 }
 
 Result<Plan> read_plan(const std::filesystem::path& path) {
-  MOTLEY_ASSIGN(const std::string text, read_file(path, kBytesMax));
+  MOTLEY_ASSIGN(const std::string text, read_file(path, kReadBytesMax));
   return parse_plan(text, path.string());
 }
 
 Result<Profile> read_profile(const std::filesystem::path& path) {
-  MOTLEY_ASSIGN(const std::string text, read_file(path, kBytesMax));
+  MOTLEY_ASSIGN(const std::string text, read_file(path, kReadBytesMax));
   return parse_profile(text, path.string());
 }
 
 Result<RunReport> read_report(const std::filesystem::path& path) {
-  MOTLEY_ASSIGN(const std::string text, read_file(path, kBytesMax));
+  MOTLEY_ASSIGN(const std::string text, read_file(path, kReadBytesMax));
   return parse_report(text, path.string());
 }
 

@@ -18,7 +18,7 @@ constexpr int kVersion = 1;
 constexpr std::size_t kLinksMax = 65536;
 constexpr std::int64_t kStepsMax = std::int64_t{1} << 52;
 constexpr double kSecondsMax = 1e9;
-constexpr double kBytesMax = 1e18;
+constexpr double kReportedBytesMax = 1e18;
 constexpr const char* kMachinesOthers = "._-+";
 
 Json pair_to_json(const PredictedAndMeasured& pair) {
@@ -40,8 +40,8 @@ Result<RankReport> rank_from(const JsonFields& fields) {
   MOTLEY_ASSIGN(rank.device, fields.word("device", kDeviceNameOthers));
   MOTLEY_ASSIGN(rank.compute_s, pair_from(fields, "compute_s", kSecondsMax));
   MOTLEY_ASSIGN(rank.wait_s, fields.quantity("wait_s", kSecondsMax));
-  MOTLEY_ASSIGN(rank.memory_bytes, pair_from(fields, "memory_bytes", kBytesMax));
-  MOTLEY_ASSIGN(rank.sent_bytes, pair_from(fields, "sent_bytes", kBytesMax));
+  MOTLEY_ASSIGN(rank.memory_bytes, pair_from(fields, "memory_bytes", kReportedBytesMax));
+  MOTLEY_ASSIGN(rank.sent_bytes, pair_from(fields, "sent_bytes", kReportedBytesMax));
   return rank;
 }
 
@@ -52,8 +52,8 @@ Result<LinkReport> link_from(const JsonFields& fields) {
   MOTLEY_ASSIGN(link.from, fields.word("from", kMachinesOthers));
   MOTLEY_ASSIGN(link.to, fields.word("to", kMachinesOthers));
   MOTLEY_ASSIGN(link.codec, fields.word("codec", "._-|()"));
-  MOTLEY_ASSIGN(link.payload_bytes, fields.quantity("payload_bytes", kBytesMax));
-  MOTLEY_ASSIGN(link.original_bytes, fields.quantity("original_bytes", kBytesMax));
+  MOTLEY_ASSIGN(link.payload_bytes, fields.quantity("payload_bytes", kReportedBytesMax));
+  MOTLEY_ASSIGN(link.original_bytes, fields.quantity("original_bytes", kReportedBytesMax));
   return link;
 }
 

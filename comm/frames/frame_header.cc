@@ -16,7 +16,7 @@ constexpr std::uint32_t kMagic = 0x464C544D;  // "MTLF"
 constexpr std::uint16_t kVersion = 2;
 
 // The header as it lies in memory and on the wire.
-struct Layout {
+struct FrameLayout {
   std::uint32_t magic;
   std::uint16_t version;
   std::uint8_t kind;
@@ -32,9 +32,9 @@ struct Layout {
   std::uint64_t header_hash;
 };
 
-static_assert(sizeof(Layout) == kFrameHeaderBytes);
+static_assert(sizeof(FrameLayout) == kFrameHeaderBytes);
 
-constexpr std::size_t kHashedBytes = offsetof(Layout, header_hash);
+constexpr std::size_t kHashedBytes = offsetof(FrameLayout, header_hash);
 
 Error unreadable(const std::string& cause, const std::string& remedy) {
   return {ErrorCode::kCorrupt, "unreadable frame", cause, remedy};
@@ -43,26 +43,26 @@ Error unreadable(const std::string& cause, const std::string& remedy) {
 }  // namespace
 
 void write_header(const FrameHeader& header, std::span<std::byte, kFrameHeaderBytes> bytes) {
-  const Layout layout = {kMagic,
-                         kVersion,
-                         static_cast<std::uint8_t>(header.id.kind()),
-                         0,
-                         header.epoch,
-                         header.sender.value,
-                         header.plan_hash,
-                         header.id.source(),
-                         header.id.number(),
-                         header.id.step(),
-                         header.payload_bytes,
-                         header.payload_hash,
-                         0};
+  const FrameLayout layout = {kMagic,
+                              kVersion,
+                              static_cast<std::uint8_t>(header.id.kind()),
+                              0,
+                              header.epoch,
+                              header.sender.value,
+                              header.plan_hash,
+                              header.id.source(),
+                              header.id.number(),
+                              header.id.step(),
+                              header.payload_bytes,
+                              header.payload_hash,
+                              0};
   std::memcpy(bytes.data(), &layout, kFrameHeaderBytes);
   const std::uint64_t header_hash = hash64(bytes.first(kHashedBytes));
   std::memcpy(bytes.data() + kHashedBytes, &header_hash, sizeof header_hash);
 }
 
 Result<FrameHeader> read_header(std::span<const std::byte, kFrameHeaderBytes> bytes) {
-  Layout layout;
+  FrameLayout layout;
   std::memcpy(&layout, bytes.data(), kFrameHeaderBytes);
   if (layout.magic != kMagic) {
     return unreadable("it does not begin as a frame of Motley does",

@@ -17,7 +17,6 @@ namespace gt = gloo::transport;
 
 using std::chrono::milliseconds;
 
-constexpr Tag kHelloTag = kTagsEnd;  // beyond the callers' tags
 constexpr milliseconds kForever = std::chrono::hours(24 * 365);
 constexpr milliseconds kAtOnce{1};
 

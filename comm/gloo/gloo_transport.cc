@@ -21,7 +21,7 @@ namespace {
 
 namespace gt = gloo::transport;
 
-constexpr std::string_view kAddressPrefix = "gloo:";
+constexpr std::string_view kGlooPrefix = "gloo:";
 
 class GlooTransport : public WatchableTransport {
  public:
@@ -39,7 +39,7 @@ class GlooTransport : public WatchableTransport {
 
   // Each pair of ranks has its own address: the text holds one entry a rank, the own one empty.
   std::string address() const override {
-    std::string text(kAddressPrefix);
+    std::string text(kGlooPrefix);
     for (const auto& peer : peers_) {
       text += (peer == nullptr ? "" : to_hex(peer->address())) + "/";
     }
@@ -88,8 +88,8 @@ class GlooTransport : public WatchableTransport {
   }
 
   [[nodiscard]] std::optional<std::vector<char>> entry_for_self(std::string_view text) const {
-    if (!text.starts_with(kAddressPrefix)) return std::nullopt;
-    text.remove_prefix(kAddressPrefix.size());
+    if (!text.starts_with(kGlooPrefix)) return std::nullopt;
+    text.remove_prefix(kGlooPrefix.size());
     for (int skipped = 0; skipped < self_.value; ++skipped) {
       const auto slash = text.find('/');
       if (slash == std::string_view::npos) return std::nullopt;

@@ -29,7 +29,7 @@ Error failed(ErrorCode code, const char* what) {
           fmt::format("{}: {}", what, std::strerror(errno)), ""};
 }
 
-Error refused(const std::string& cause) {
+Error unusable(const std::string& cause) {
   return {ErrorCode::kPeer, "memory that another process offers", cause, ""};
 }
 
@@ -78,18 +78,18 @@ Result<SharedMemory> SharedMemory::make(std::size_t bytes) {
 Result<SharedMemory> SharedMemory::open(const MemoryOffer& offer, std::size_t bytes) {
   bytes += kHeadBytes;
   const std::string path = fmt::format("/proc/{}/fd/{}", offer.process, offer.file);
-  if (!is_shared_memory(path)) return refused("it cannot be seen from here");
+  if (!is_shared_memory(path)) return unusable("it cannot be seen from here");
   const int file = ::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK);
   if (file < 0) return failed(ErrorCode::kPeer, "open");
   SharedMemory memory(file, {});
-  if (!has_form(file, bytes)) return refused("its size is not as agreed, or could change");
+  if (!has_form(file, bytes)) return unusable("its size is not as agreed, or could change");
   memory.mapped_ = mapped(file, bytes);
   if (memory.mapped_.empty()) return failed(ErrorCode::kPeer, "mmap");
   memory.withdraw();
   memory.offer_ = offer;
   std::uint64_t nonce = 0;
   std::memcpy(&nonce, memory.mapped_.data(), sizeof nonce);
-  if (nonce != offer.nonce) return refused("it is not the one that was offered");
+  if (nonce != offer.nonce) return unusable("it is not the one that was offered");
   return memory;
 }
 

@@ -12,11 +12,11 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "hellos are little-endian");
 
-constexpr std::uint32_t kMagic = 0x484C544D;  // "MTLH"
-constexpr std::uint16_t kVersion = 4;
+constexpr std::uint32_t kHelloMagic = 0x484C544D;  // "MTLH"
+constexpr std::uint16_t kHelloVersion = 4;
 
 // The hello as it lies in memory and on the wire.
-struct Layout {
+struct HelloLayout {
   std::uint32_t magic;
   std::uint16_t version;
   std::uint16_t local;  // 0 or 1
@@ -30,9 +30,9 @@ struct Layout {
   std::uint64_t hash;
 };
 
-static_assert(sizeof(Layout) == kHelloBytes);
+static_assert(sizeof(HelloLayout) == kHelloBytes);
 
-constexpr std::size_t kHashedBytes = offsetof(Layout, hash);
+constexpr std::size_t kHelloHashedBytes = offsetof(HelloLayout, hash);
 
 Error refused(const std::string& cause) {
   return {ErrorCode::kCorrupt, "a hello that cannot be accepted", cause,
@@ -43,33 +43,33 @@ Error refused(const std::string& cause) {
 
 void write_hello(const Hello& hello, std::span<std::byte, kHelloBytes> bytes) {
   const std::uint16_t local = hello.local ? 1 : 0;
-  const Layout layout = {kMagic,
-                         kVersion,
-                         local,
-                         hello.epoch,
-                         hello.rank_count,
-                         hello.from.value,
-                         hello.to.value,
-                         hello.memory.process,
-                         hello.memory.file,
-                         hello.memory.nonce,
-                         0};
+  const HelloLayout layout = {kHelloMagic,
+                              kHelloVersion,
+                              local,
+                              hello.epoch,
+                              hello.rank_count,
+                              hello.from.value,
+                              hello.to.value,
+                              hello.memory.process,
+                              hello.memory.file,
+                              hello.memory.nonce,
+                              0};
   std::memcpy(bytes.data(), &layout, kHelloBytes);
-  const std::uint64_t hash = hash64(bytes.first(kHashedBytes));
-  std::memcpy(bytes.data() + kHashedBytes, &hash, sizeof hash);
+  const std::uint64_t hash = hash64(bytes.first(kHelloHashedBytes));
+  std::memcpy(bytes.data() + kHelloHashedBytes, &hash, sizeof hash);
 }
 
 Result<Hello> read_hello(std::span<const std::byte, kHelloBytes> bytes) {
-  Layout layout;
+  HelloLayout layout;
   std::memcpy(&layout, bytes.data(), kHelloBytes);
-  if (layout.magic != kMagic) return refused("it does not begin as a hello of Motley does");
+  if (layout.magic != kHelloMagic) return refused("it does not begin as a hello of Motley does");
   // Before the version, so that a flipped bit there is not taken for another version.
-  if (layout.hash != hash64(bytes.first(kHashedBytes))) {
+  if (layout.hash != hash64(bytes.first(kHelloHashedBytes))) {
     return refused("it was damaged on the way");
   }
-  if (layout.version != kVersion) {
+  if (layout.version != kHelloVersion) {
     return refused(
-        fmt::format("it has version {}, this program speaks {}", layout.version, kVersion));
+        fmt::format("it has version {}, this program speaks {}", layout.version, kHelloVersion));
   }
   if (layout.local > 1) return refused("it does not say whether it is of this machine");
   return Hello{layout.epoch,      layout.rank_count,

@@ -15,7 +15,7 @@
 namespace motley {
 namespace {
 
-constexpr std::size_t kFirstBytes = std::size_t{16} << 10;
+constexpr std::size_t kFirstRoomBytes = std::size_t{16} << 10;
 constexpr std::size_t kManyBytes = std::size_t{256} << 10;  // sixteen records a system call
 constexpr unsigned char kAes128GcmSha256[] = {0x13, 0x01};
 
@@ -151,8 +151,8 @@ TlsSession::TlsSession(std::shared_ptr<const TlsContext> context,
                        std::uint64_t rekey_bytes)
     : context_(std::move(context)),
       rekey_bytes_(rekey_bytes),
-      incoming_(kFirstBytes),
-      outgoing_(kFirstBytes) {
+      incoming_(kFirstRoomBytes),
+      outgoing_(kFirstRoomBytes) {
   ssl_ = SSL_new(context_->ssl_context_);
   BIO* bio = BIO_new(context_->bio_method_);
   MOTLEY_CHECK(ssl_ != nullptr && bio != nullptr, "out of memory for a TLS session");

@@ -29,7 +29,6 @@
 namespace motley {
 namespace {
 
-constexpr Tag kHelloTag = kTagsEnd;     // beyond the callers' tags
 constexpr int kLongestSleep_ms = 1000;  // UCX's own timers (keep-alive) run in progress
 constexpr double kCloseTimeout_s = 1.0;
 

@@ -14,7 +14,7 @@
 namespace motley {
 namespace {
 
-constexpr std::string_view kAddressPrefix = "ucx:";
+constexpr std::string_view kUcxPrefix = "ucx:";
 
 }  // namespace
 
@@ -79,18 +79,18 @@ Result<std::string> ucx_address_text(ucp_worker* worker) {
   if (const auto status = ucp_worker_get_address(worker, &address, &bytes); status != UCS_OK) {
     return ucx_error("UCX has no address", status);
   }
-  std::string text(kAddressPrefix);
+  std::string text(kUcxPrefix);
   text += to_hex({reinterpret_cast<const char*>(address), bytes});
   ucp_worker_release_address(worker, address);
   return text;
 }
 
 bool is_ucx_address(std::string_view text) {
-  return text.starts_with(kAddressPrefix);
+  return text.starts_with(kUcxPrefix);
 }
 
 std::optional<std::vector<char>> read_ucx_address(std::string_view text) {
-  auto bytes = from_hex(text.substr(kAddressPrefix.size()));
+  auto bytes = from_hex(text.substr(kUcxPrefix.size()));
   if (bytes && bytes->empty()) return std::nullopt;
   return bytes;
 }

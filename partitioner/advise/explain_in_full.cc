@@ -31,7 +31,7 @@ std::string rank_text(const Plan& plan, std::size_t rank) {
 }
 
 // "desktop 0-17 | laptop 18-24 + box | …": who holds which layers.
-std::string shape_text(const Plan& plan) {
+std::string stages_text(const Plan& plan) {
   std::vector<std::string> stages;
   for (const ChunkPlan& chunk : plan.chunks) {
     std::vector<std::string> machines;
@@ -167,7 +167,7 @@ std::string alternatives_section(const Planning& planning) {
   std::vector<TextRow> rows;
   const auto add = [&](const char* name, const Plan& plan) {
     rows.push_back({name, seconds_text(plan.predicted_step_s),
-                    change_text(step_s, plan.predicted_step_s), shape_text(plan)});
+                    change_text(step_s, plan.predicted_step_s), stages_text(plan)});
   };
   for (const Plan& plan : planning.alternatives) add("close", plan);
   if (planning.single && planning.plan.rank_count() > 1) add("one device", *planning.single);

@@ -10,7 +10,7 @@
 namespace motley {
 namespace {
 
-constexpr std::size_t kMachinesMax = 16;
+constexpr std::size_t kMachinesWeighed = 16;
 
 bool is_work(const TraceSpan& span) {
   return span.lane == "compute" && !span.name.starts_with('S');
@@ -169,7 +169,7 @@ Result<PlanAnalysis> analyse_plan(const PlanningInput& input, const Plan& plan) 
   analysis.ranks = rank_times(simulated.step);
   analysis.links = LinkUses(plan, simulated.schedule, prices).with_times(simulated.step.spans);
   for (const Machine& machine : input.cluster.machines) {
-    if (analysis.machines.size() == kMachinesMax) {
+    if (analysis.machines.size() == kMachinesWeighed) {
       analysis.not_tried.push_back(machine.name);
       continue;
     }

@@ -13,7 +13,7 @@ namespace motley {
 namespace {
 
 // Machines beyond this number are not searched: an error must come soon.
-constexpr std::size_t kMachinesMax = 16;
+constexpr std::size_t kMachinesTried = 16;
 
 // Whether any plan fits. 1F1B keeps no more micro-batches than GPipe and the smallest micro-batch
 // keeps least, so one shape answers for all where the shape is free.
@@ -67,7 +67,7 @@ std::optional<ExtraMemory> least_memory(const PlanningInput& input, const std::s
 std::optional<ExtraMemory> least_extra_memory(const PlanningInput& input) {
   std::optional<ExtraMemory> least;
   const auto& machines = input.cluster.machines;
-  for (std::size_t m = 0; m < std::min(machines.size(), kMachinesMax); ++m) {
+  for (std::size_t m = 0; m < std::min(machines.size(), kMachinesTried); ++m) {
     const auto found = least_memory(input, machines[m].name);
     if (found && (!least || found->extra_gib() < least->extra_gib())) least = found;
   }
@@ -103,7 +103,7 @@ std::optional<std::string> smaller_micro_batch(const PlanningInput& input) {
 
 std::optional<std::string> one_more_machine(const PlanningInput& input) {
   const auto& machines = input.cluster.machines;
-  for (std::size_t m = 0; m < std::min(machines.size(), kMachinesMax); ++m) {
+  for (std::size_t m = 0; m < std::min(machines.size(), kMachinesTried); ++m) {
     if (fits(with_twin(input, machines[m].name))) {
       return fmt::format("add another machine like {}", machines[m].name);
     }

@@ -3,15 +3,9 @@
 #include <algorithm>
 #include <limits>
 
+#include "partitioner/cost/at.h"
+
 namespace motley {
-namespace {
-
-std::size_t at(int i) {
-  return static_cast<std::size_t>(i);
-}
-
-}  // namespace
-
 StageReach::StageReach(const StepEstimate& estimate,
                        const Pace& pace,
                        const std::vector<std::vector<int>>& classes)

@@ -6,15 +6,13 @@
 #include <utility>
 #include <vector>
 
+#include "partitioner/cost/at.h"
+
 namespace motley {
 namespace {
 
 // Of two times that differ by rounding alone, neither is shorter.
 constexpr double kSameTime = 1e-12;
-
-std::size_t at(int i) {
-  return static_cast<std::size_t>(i);
-}
 
 }  // namespace
 

@@ -8,12 +8,12 @@ namespace {
 
 constexpr double kBackwardOverForward = 2;  // each of its two parts costs as much as forward
 constexpr double kFlopsPerByte = 32;
-constexpr int kFloatBytes = 4;
+constexpr int kValueBytes = 4;
 
 // A step reads and writes the value, reads the gradient and clears it, reads and writes the
 // moments.
 double optimizer_flops_per_parameter(int moments) {
-  return kFlopsPerByte * kFloatBytes * (4 + 2 * moments);
+  return kFlopsPerByte * kValueBytes * (4 + 2 * moments);
 }
 
 double step_flops(const ModelSpec& model, const VirtualJob& job) {

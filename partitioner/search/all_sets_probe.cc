@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "base/check.h"
+#include "partitioner/cost/at.h"
 #include "partitioner/search/period_probe.h"
 
 namespace motley {
@@ -13,10 +14,6 @@ constexpr std::size_t kEntriesMax = 6'000'000;
 
 using Layer = std::uint16_t;
 constexpr Layer kUnreachable = std::numeric_limits<Layer>::max();
-
-std::size_t at(int i) {
-  return static_cast<std::size_t>(i);
-}
 
 class AllSetsProbe : public PeriodProbe {
  public:

@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "partitioner/cost/at.h"
 #include "partitioner/search/period_probe.h"
 
 namespace motley {
@@ -11,19 +12,15 @@ namespace {
 constexpr std::size_t kExtensions = 1'500'000;
 constexpr std::size_t kWidthMin = 8;
 constexpr std::size_t kWidthMax = 256;
-constexpr int kNone = -1;
-
-std::size_t at(int i) {
-  return static_cast<std::size_t>(i);
-}
+constexpr int kNoTail = -1;
 
 // A tail of the pipeline. Its set of slots is known by a sum of keys, so that two tails with the
 // same set are told in constant time.
-struct Tail {
+struct BeamTail {
   int first_layer = 0;
   int front_class = 0;
   int depth = 0;
-  int next = kNone;       // the tail behind
+  int next = kNoTail;     // the tail behind
   double waste = 0;       // capacity that its slots leave unused
   std::uint64_t set = 0;  // sum of the keys of its slots' classes
 };
@@ -52,7 +49,7 @@ class BeamProbe : public PeriodProbe {
     if (slack < 0) return {};
     tails_.clear();
     at_layer_.assign(at(layers_) + 1, {});
-    tails_.push_back({layers_, kNone, 0, kNone, 0, 0});
+    tails_.push_back({layers_, kNoTail, 0, kNoTail, 0, 0});
     at_layer_[at(layers_)].push_back(0);
     for (int last = layers_; last >= 1; --last) {
       for (const int tail : best_at(last)) extend(tail, slack, reach);
@@ -66,8 +63,8 @@ class BeamProbe : public PeriodProbe {
   std::vector<int> best_at(int layer) {
     std::vector<int>& list = at_layer_[at(layer)];
     const auto wastes_less = [&](int a, int b) {
-      const Tail& x = tails_[at(a)];
-      const Tail& y = tails_[at(b)];
+      const BeamTail& x = tails_[at(a)];
+      const BeamTail& y = tails_[at(b)];
       return x.waste != y.waste ? x.waste < y.waste : a < b;
     };
     std::sort(list.begin(), list.end(), wastes_less);
@@ -85,11 +82,11 @@ class BeamProbe : public PeriodProbe {
   }
 
   void extend(int index, double slack, const StageReach& reach) {
-    const Tail tail = tails_[at(index)];
+    const BeamTail tail = tails_[at(index)];
     count_used(index, +1);
     for (int c = 0; c < reach.class_count(); ++c) {
       if (used_[at(c)] == static_cast<int>(classes_[at(c)].size())) continue;
-      if (tail.front_class != kNone && !reach.carries(c, tail.front_class)) continue;
+      if (tail.front_class != kNoTail && !reach.carries(c, tail.front_class)) continue;
       const int first = reach.first(c, tail.depth + 1, tail.first_layer);
       if (first == tail.first_layer) continue;
       const double held = pace_.weight_before(tail.first_layer) - pace_.weight_before(first);
@@ -103,7 +100,7 @@ class BeamProbe : public PeriodProbe {
   }
 
   void count_used(int tail, int sign) {
-    for (; tails_[at(tail)].next != kNone; tail = tails_[at(tail)].next) {
+    for (; tails_[at(tail)].next != kNoTail; tail = tails_[at(tail)].next) {
       used_[at(tails_[at(tail)].front_class)] += sign;
     }
   }
@@ -112,13 +109,13 @@ class BeamProbe : public PeriodProbe {
     std::vector<int> by_depth;
     for (const int whole : at_layer_[0]) {
       const int depth = tails_[at(whole)].depth;
-      if (static_cast<int>(by_depth.size()) <= depth) by_depth.resize(at(depth) + 1, kNone);
+      if (static_cast<int>(by_depth.size()) <= depth) by_depth.resize(at(depth) + 1, kNoTail);
       int& best = by_depth[at(depth)];
-      if (best == kNone || tails_[at(whole)].waste < tails_[at(best)].waste) best = whole;
+      if (best == kNoTail || tails_[at(whole)].waste < tails_[at(best)].waste) best = whole;
     }
     std::vector<Pipeline> pipelines;
     for (const int whole : by_depth) {
-      if (whole != kNone) pipelines.push_back(rebuild(whole));
+      if (whole != kNoTail) pipelines.push_back(rebuild(whole));
     }
     return pipelines;
   }
@@ -126,7 +123,7 @@ class BeamProbe : public PeriodProbe {
   Pipeline rebuild(int tail) const {
     Pipeline pipeline;
     std::vector<std::size_t> taken(classes_.size(), 0);
-    for (; tails_[at(tail)].next != kNone; tail = tails_[at(tail)].next) {
+    for (; tails_[at(tail)].next != kNoTail; tail = tails_[at(tail)].next) {
       const std::size_t c = at(tails_[at(tail)].front_class);
       pipeline.slots.push_back(classes_[c][taken[c]++]);
       pipeline.first_layers.push_back(tails_[at(tail)].first_layer);
@@ -139,7 +136,7 @@ class BeamProbe : public PeriodProbe {
   int layers_;
   std::size_t width_;
   std::vector<int> used_;  // [class] by the tail that is being extended
-  std::vector<Tail> tails_;
+  std::vector<BeamTail> tails_;
   std::vector<std::vector<int>> at_layer_;  // [first layer] tails
 };
 

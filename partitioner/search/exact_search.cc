@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "partitioner/cost/at.h"
 #include "partitioner/cost/pace.h"
 #include "partitioner/cost/step_estimate.h"
 #include "partitioner/search/best_candidates.h"
@@ -13,14 +14,14 @@
 namespace motley {
 namespace {
 
-constexpr int kNone = -1;
+constexpr int kNoSuffix = -1;
 
 // A tail with what it takes to rebuild its stages.
 struct Partial {
   Tail tail;
   int first_layer = 0;
   int codec_before = 0;
-  int next = kNone;  // the Partial behind it
+  int next = kNoSuffix;  // the Partial behind it
 };
 
 // [first layer x codec before it] the partials that no other beats, as indices.
@@ -59,8 +60,6 @@ class ExactSearch {
 
  private:
   using Mask = unsigned;  // of positions in slots_
-
-  static std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
   // Puts every possible stage in front of those in suffixes_.
   void descend() {
@@ -119,8 +118,9 @@ class ExactSearch {
         if (!fit) continue;
         for (int before = 0; before < (first == 0 ? 1 : codecs); ++before) {
           if (is_last) {
-            insert({estimate_.last_stage(suffix.slots, *fit, first, before), first, before, kNone},
-                   suffix.frontier);
+            insert(
+                {estimate_.last_stage(suffix.slots, *fit, first, before), first, before, kNoSuffix},
+                suffix.frontier);
           } else {
             prepend_to_all(suffix, *fit, first, last, before, depth);
           }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "partitioner/cost/at.h"
 
 namespace motley {
 namespace {
@@ -24,22 +25,17 @@ bool is_worse(const Shortfall& a, const Shortfall& b) {
   return a.missing_bytes > b.missing_bytes;
 }
 
-std::size_t index(int i) {
-  return static_cast<std::size_t>(i);
-}
-
 // In the given order.
 std::vector<int> slots_to_try(const StageTable& table, const SearchSpace& space) {
   constexpr std::size_t kSlotsMax = 32;
   std::vector<int> slots;
   for (int slot = 0; slot < table.slot_count(); ++slot) {
-    if (space.usable.empty() || space.usable[index(slot)]) slots.push_back(slot);
+    if (space.usable.empty() || space.usable[at(slot)]) slots.push_back(slot);
   }
-  const std::size_t keep = std::max(kSlotsMax, index(space.stages));
+  const std::size_t keep = std::max(kSlotsMax, at(space.stages));
   if (slots.size() <= keep) return slots;
   const auto has_more = [&](int a, int b) {
-    return table.cost().slots()[index(a)].memory_bytes >
-           table.cost().slots()[index(b)].memory_bytes;
+    return table.cost().slots()[at(a)].memory_bytes > table.cost().slots()[at(b)].memory_bytes;
   };
   std::stable_sort(slots.begin(), slots.end(), has_more);
   slots.resize(keep);
@@ -79,21 +75,21 @@ Shortfall smallest_shortfall(const StageTable& table, const SearchSpace& space, 
   const std::vector<int> cuts = cuts_to_try(table.layer_count(), space.stages);
   const int stages = space.stages;
   const int depth_max =
-      static_cast<int>(std::min(stages == 0 ? slots.size() : index(stages), cuts.size() - 1));
+      static_cast<int>(std::min(stages == 0 ? slots.size() : at(stages), cuts.size() - 1));
   const std::size_t end = cuts.size() - 1;
   // [stages][cut] least worst shortfall of layers from there on, over the slots seen.
-  std::vector<std::vector<Shortfall>> best(index(depth_max) + 1,
+  std::vector<std::vector<Shortfall>> best(at(depth_max) + 1,
                                            std::vector<Shortfall>(cuts.size(), kImpossible));
   best[0][end].missing_bytes = std::numeric_limits<std::int64_t>::min();
   for (auto slot = slots.rbegin(); slot != slots.rend(); ++slot) {
     for (int depth = depth_max; depth >= 1; --depth) {  // deepest first: a slot is used once
       for (std::size_t last = 1; last <= end; ++last) {
-        const Shortfall behind = best[index(depth - 1)][last];
+        const Shortfall behind = best[at(depth - 1)][last];
         if (behind.missing_bytes == kImpossible.missing_bytes) continue;
         for (std::size_t first = 0; first < last; ++first) {
           Shortfall worst = of_stage(table, *slot, cuts[first], cuts[last], depth, recompute);
           if (is_worse(behind, worst)) worst = behind;
-          Shortfall& place = best[index(depth)][first];
+          Shortfall& place = best[at(depth)][first];
           if (is_worse(place, worst)) place = worst;
         }
       }
@@ -102,7 +98,7 @@ Shortfall smallest_shortfall(const StageTable& table, const SearchSpace& space, 
   Shortfall least = kImpossible;
   for (int depth = 1; depth <= depth_max; ++depth) {
     if (stages != 0 && depth != stages) continue;
-    if (is_worse(least, best[index(depth)][0])) least = best[index(depth)][0];
+    if (is_worse(least, best[at(depth)][0])) least = best[at(depth)][0];
   }
   MOTLEY_CHECK(least.missing_bytes != kImpossible.missing_bytes, "{} stages, {} slots, {} layers",
                stages, slots.size(), table.layer_count());

@@ -1,0 +1,12 @@
+// Layers, depths and slots are numbered by int, as in plans; what they index counts by std::size_t.
+#pragma once
+
+#include <cstddef>
+
+namespace motley {
+
+[[nodiscard]] constexpr std::size_t at(int i) noexcept {
+  return static_cast<std::size_t>(i);
+}
+
+}  // namespace motley
