@@ -60,8 +60,12 @@ class Product {
       after.append_sum(1.0f);
       attributes.set_post_ops(after);
     }
+#if DNNL_VERSION_MAJOR >= 3
+    const dnnl::matmul::primitive_desc description(processor(), a_, b_, out_, attributes);
+#else
     const dnnl::matmul::primitive_desc description(dnnl::matmul::desc(a_, b_, out_), attributes,
                                                    processor());
+#endif
     scratch_ = description.scratchpad_desc();
     compiled_ = dnnl::matmul(description);
   }

@@ -5,7 +5,7 @@
 
 namespace motley {
 
-// Whether oneDNN is faster than a BLAS with this right side. oneDNN 2 copies its blocks into the
+// Whether oneDNN is faster than a BLAS with this right side. oneDNN copies its blocks into the
 // order that its kernel reads, as it goes, where it is the transpose of a matrix or its rows are a
 // multiple of 4 KiB apart. Else it reads it in place, which is slow where rows are long: up to
 // 2.5 times (decision 0018).
