@@ -4,15 +4,34 @@
 #include <cstdio>
 
 #include "base/json.h"
+#include "base/system/files.h"
 #include "cluster/run/run_folder.h"
+#include "partitioner/simulate/svg_timeline.h"
+#include "plan/trace_file.h"
 #include "tools/command.h"
 #include "tools/inputs.h"
 
 namespace motley {
 namespace {
 
+// The last step that the run traced, as `motley simulate --svg` draws the predicted one.
+Result<void> draw_traced_step(const std::string& run, const std::string& picture) {
+  constexpr std::uint64_t kTraceBytesMax = 256 << 20;
+  const RunFolder folder(run);
+  const std::string path = folder.trace_path().string();
+  MOTLEY_ASSIGN(const std::string text, read_file(path, kTraceBytesMax));
+  MOTLEY_ASSIGN(const TracedStep traced, last_traced_step(text, path));
+  const std::string title = fmt::format("{}: step {}, as measured", run, traced.step);
+  return write_file_atomic(picture,
+                           svg_timeline(traced.spans, traced.rank_names, {.title = title}));
+}
+
 Result<void> report(const Arguments& arguments) {
+  MOTLEY_TRY(check_outputs(arguments, {"svg"}));
   MOTLEY_ASSIGN(const RunReport report, read_named_report(arguments.operand(0)));
+  if (arguments.has("svg")) {
+    MOTLEY_TRY(draw_traced_step(arguments.operand(0), arguments.value("svg")));
+  }
   if (arguments.has("json")) {
     fmt::print("{}\n", report_to_json(report).dump(2));
   } else {
@@ -29,7 +48,8 @@ Command report_command() {
       "report",
       "compare a run with what its plan predicted",
       {"RUN"},
-      {json_option()},
+      {{"svg", "FILE", "draw the last traced step as a picture that any browser shows"},
+       json_option()},
       "RUN is a run's folder. At its end a run writes report.json: the predicted and\n"
       "the measured time of a step, and for each stage its computing, waiting, peak\n"
       "memory and bytes sent. `motley plan --learn RUN` corrects the next plan by it.\n\n"

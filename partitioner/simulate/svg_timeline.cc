@@ -44,12 +44,12 @@ constexpr std::array<PaintLook, kPaintCount> kLooks = {{{"forward", "#4e79a7"},
                                                         {"update, vote", "#b07aa1"},
                                                         {"codec", "#f28e2b"},
                                                         {"wait", "#e3e3e3"},
-                                                        {"link", "#e15759"}}};
+                                                        {"link, sum", "#e15759"}}};
 
 // A span's lane and name are those of docs/formats/trace.md.
 Paint paint_of(const TraceSpan& span) {
   if (span.lane == "wait") return kWait;
-  if (span.lane.starts_with("link")) return kLink;
+  if (span.lane.starts_with("link") || span.lane == "sum") return kLink;
   if (span.lane == "codec") return kCodec;
   if (span.name.starts_with('F')) return kForward;
   if (span.name.starts_with("BW")) return kWeights;
