@@ -9,12 +9,12 @@ namespace {
 std::optional<Candidate> head_to_front(Candidate candidate, int layer_count) {
   std::vector<StageChoice>& stages = candidate.stages;
   const int head = layer_count - 1;
-  if (stages.front().slots.size() != 1) return std::nullopt;
+  StageChoice stage = stages.front();
+  if (stage.slots.size() != 1) return std::nullopt;
   if (stages.back().first_layer == head) {
     if (stages[stages.size() - 2].first_layer + 1 >= head) return std::nullopt;
     --stages.back().first_layer;
   }
-  StageChoice stage = stages.front();
   stage.first_layer = head;
   stages.back().codec = stages.front().codec;
   stages.push_back(std::move(stage));
@@ -23,13 +23,13 @@ std::optional<Candidate> head_to_front(Candidate candidate, int layer_count) {
 
 std::optional<Candidate> embedding_to_back(Candidate candidate, int layer_count) {
   std::vector<StageChoice>& stages = candidate.stages;
-  if (stages.back().slots.size() != 1) return std::nullopt;
+  StageChoice stage = stages.back();
+  if (stage.slots.size() != 1) return std::nullopt;
   if (stages[1].first_layer == 1) {
     const int behind = stages.size() > 2 ? stages[2].first_layer : layer_count;
     if (behind <= 2) return std::nullopt;
     ++stages[1].first_layer;
   }
-  StageChoice stage = stages.back();
   stage.codec = stages.front().codec;
   stage.first_layer = 0;
   stages.front().first_layer = 1;
