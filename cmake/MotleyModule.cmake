@@ -32,6 +32,8 @@ function(motley_add_test name)
   endif()
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE ${ARG_LIBRARIES} motley_warnings GTest::gmock_main)
+  # A quarter of the time to compile less; what is tested is optimised as ever.
+  target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES LABELS ${ARG_LABEL} TIMEOUT ${ARG_TIMEOUT}
                        SKIP_REGULAR_EXPRESSION "\\[  SKIPPED \\] [1-9][0-9]* test.*\n.*\\[  PASSED  \\] 0 tests")
