@@ -241,13 +241,8 @@ double CostModel::boundary_floats(int layer, int micro_batch) const {
   return static_cast<double>(sizes_.boundary_floats(layer, micro_batch));
 }
 
-LinkSpeed CostModel::link(int from_slot, int to_slot) const {
-  return links_[static_cast<std::size_t>(from_slot) * slots_.size() +
-                static_cast<std::size_t>(to_slot)];
-}
-
 double CostModel::transfer_s(int from_slot, int to_slot, double bytes) const {
-  const LinkSpeed speed = link(from_slot, to_slot);
+  const LinkSpeed& speed = link(from_slot, to_slot);
   return speed.latency_s + bytes / speed.bandwidth_bytes_per_s;
 }
 

@@ -97,7 +97,15 @@ class CostModel {
   // That cross the boundary after the layer, in one direction.
   [[nodiscard]] double boundary_floats(int layer, int micro_batch) const;
 
-  [[nodiscard]] LinkSpeed link(int from_slot, int to_slot) const;
+  [[nodiscard]] const LinkSpeed& link(int from_slot, int to_slot) const {
+    return links_[static_cast<std::size_t>(from_slot) * slots_.size() +
+                  static_cast<std::size_t>(to_slot)];
+  }
+
+  [[nodiscard]] bool same_machine(int slot, int other) const {
+    return machine_of(slot) == machine_of(other);
+  }
+
   [[nodiscard]] double transfer_s(int from_slot, int to_slot, double bytes) const;
   // Bytes per second of the slot's machine with the machine to which it has the fastest link, in
   // the slower direction; 0 when there is no other.

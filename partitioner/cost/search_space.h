@@ -19,7 +19,7 @@ struct SearchSpace {
 
   // Pins, resolved. Empty = no rule.
   std::vector<bool> usable;                 // [slot]
-  std::vector<std::vector<bool>> may_hold;  // [slot][layer]
+  std::vector<std::vector<bool>> may_hold;  // [slot][layer] of a layer's slots at least one
   std::vector<std::vector<int>> must_use;   // of each of these lists of slots at least one
 };
 

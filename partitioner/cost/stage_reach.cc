@@ -85,7 +85,7 @@ void StageReach::set_period(double period_s) {
 
 bool StageReach::fits(int slot, int first, int last, int depth, bool recompute) const {
   const StageTable& table = estimate_.table();
-  if (!estimate_.allows(slot, first, last)) return false;
+  if (!estimate_.allows({&slot, 1}, first, last)) return false;
   CostModel::MemoryParts parts = table.memory_parts(slot, first, last);
   const int sides = (first > 0 ? 1 : 0) + (last < table.layer_count() ? 1 : 0);
   parts.boundary_bytes = sides * boundary_bytes_;

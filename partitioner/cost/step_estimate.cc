@@ -33,17 +33,22 @@ bool is_simpler(const Candidate& a, const Candidate& b) {
 }
 
 StepEstimate::StepEstimate(const StageTable& table, const SearchSpace& space)
-    : table_(table), space_(space) {
-  for (const std::vector<bool>& may_hold : space.may_hold) {
-    std::vector<int>& before = forbidden_before_.emplace_back(1, 0);
-    for (const bool may : may_hold) before.push_back(before.back() + (may ? 0 : 1));
+    : table_(table), space_(space), prices_(table, space) {
+  for (int l = 0; l < table.layer_count() && !space.may_hold.empty(); ++l) {
+    const auto may = [&](const std::vector<bool>& may_hold) { return may_hold[at(l)]; };
+    if (!std::ranges::all_of(space.may_hold, may)) pinned_layers_.push_back(l);
   }
 }
 
-bool StepEstimate::allows(int slot, int first, int last) const {
-  if (!space_.usable.empty() && !space_.usable[at(slot)]) return false;
-  return forbidden_before_.empty() ||
-         forbidden_before_[at(slot)][at(first)] == forbidden_before_[at(slot)][at(last)];
+bool StepEstimate::allows(std::span<const int> slots, int first, int last) const {
+  const auto usable = [&](int slot) { return space_.usable.empty() || space_.usable[at(slot)]; };
+  if (!std::ranges::all_of(slots, usable)) return false;
+  for (auto l = std::ranges::lower_bound(pinned_layers_, first);
+       l != pinned_layers_.end() && *l < last; ++l) {
+    const auto may = [&](int slot) { return space_.may_hold[at(slot)][at(*l)]; };
+    if (std::ranges::none_of(slots, may)) return false;
+  }
+  return true;
 }
 
 // Whole micro-batches, so that the slot that is last done is done as early as possible: everybody's
@@ -83,8 +88,7 @@ std::optional<StageFit> StepEstimate::fit(std::span<const int> slots,
                                           int first,
                                           int last,
                                           int depth) const {
-  const auto forbids = [&](int slot) { return !allows(slot, first, last); };
-  if (std::any_of(slots.begin(), slots.end(), forbids)) return std::nullopt;
+  if (!allows(slots, first, last)) return std::nullopt;
   for (const bool recompute : {false, true}) {
     if (recompute ? space_.recompute == Recompute::kNever
                   : space_.recompute == Recompute::kAlways) {
@@ -102,57 +106,54 @@ std::optional<StageFit> StepEstimate::fit(std::span<const int> slots,
   return std::nullopt;
 }
 
-// One activation and one gradient over the boundary, at one of its ends: one is encoded there and
-// the other decoded.
-double StepEstimate::crossing_s(int slot, int boundary, int codec) const {
-  const CostModel& cost = table_.cost();
-  const double floats = cost.boundary_floats(boundary, table_.shape().micro_batch);
-  return cost.crossing_s(slot, floats, space_.codecs[at(codec)]);
-}
-
-StepEstimate::StageTime StepEstimate::stage_time(std::span<const int> slots,
-                                                 const StageFit& fit,
-                                                 int first,
-                                                 int last,
-                                                 int codec_before,
-                                                 int codec_behind) const {
+StageWork StepEstimate::work(std::span<const int> slots,
+                             const StageFit& fit,
+                             int first,
+                             int last) const {
   const double m = table_.shape().micro_batches;
   const CostModel& cost = table_.cost();
   const double reduce_s = cost.sum_s(slots, cost.sizes().summed_parameters(first, last));
-  StageTime time;
+  StageWork work{{}, first, last};
   for (std::size_t i = 0; i < slots.size(); ++i) {
     const int slot = slots[i];
-    double pass_s = table_.pass_s(slot, first, last, fit.recompute);
-    if (first > 0) pass_s += crossing_s(slot, first - 1, codec_before);
-    if (last < table_.layer_count()) pass_s += crossing_s(slot, last - 1, codec_behind);
-    const double share = fit.shares[i] / m;
-    time.work_s += share * pass_s;
-    time.busy_s =
-        std::max(time.busy_s, share * pass_s + (table_.update_s(slot, first, last) + reduce_s) / m);
+    work.slots.push_back({slot, fit.shares[i] / m, table_.pass_s(slot, first, last, fit.recompute),
+                          (table_.update_s(slot, first, last) + reduce_s) / m});
+  }
+  return work;
+}
+
+StageTime StepEstimate::time(const StageWork& work, int codec_before, int codec_behind) const {
+  StageTime time;
+  for (const SlotWork& slot : work.slots) {
+    double pass_s = slot.pass_s;
+    if (work.first > 0) pass_s += prices_.of(slot.slot, work.first - 1, codec_before).crossing_s;
+    if (work.last < table_.layer_count()) {
+      pass_s += prices_.of(slot.slot, work.last - 1, codec_behind).crossing_s;
+    }
+    time.work_s += slot.share * pass_s;
+    time.busy_s = std::max(time.busy_s, slot.share * pass_s + slot.end_s);
   }
   return time;
 }
 
-StepEstimate::Hop StepEstimate::hop(std::span<const int> from,
-                                    std::span<const int> to,
-                                    int boundary,
-                                    int codec) const {
+Hop StepEstimate::hop(std::span<const int> from,
+                      std::span<const int> to,
+                      int boundary,
+                      int codec) const {
   const CostModel& cost = table_.cost();
-  const double floats = cost.boundary_floats(boundary, table_.shape().micro_batch);
-  const std::string& name = space_.codecs[at(codec)];
   Hop hop;
   for (const int a : from) {
-    const double bytes = cost.frame_bytes(a, floats, name);
+    const BoundaryPrice& price_a = prices_.of(a, boundary, codec);
     for (const int b : to) {
-      for (const auto& [sender, receiver] : {std::pair(a, b), std::pair(b, a)}) {
-        const LinkSpeed speed = cost.link(sender, receiver);
-        const double load_s = bytes / speed.bandwidth_bytes_per_s;
+      const BoundaryPrice& price_b = prices_.of(b, boundary, codec);
+      const auto take = [&](const LinkSpeed& speed, double beside_s) {
+        const double load_s = price_a.bytes / speed.bandwidth_bytes_per_s;
         hop.load_s = std::max(hop.load_s, load_s);
-        hop.transfer_s =
-            std::max(hop.transfer_s,
-                     speed.latency_s + load_s + cost.beside_s(sender, receiver, floats, name));
-      }
-      hop.remote = hop.remote || cost.slots()[at(a)].machine != cost.slots()[at(b)].machine;
+        hop.transfer_s = std::max(hop.transfer_s, speed.latency_s + load_s + beside_s);
+      };
+      take(cost.link(a, b), price_a.beside_send_s + price_b.beside_receive_s);
+      take(cost.link(b, a), price_b.beside_send_s + price_a.beside_receive_s);
+      hop.remote = hop.remote || !cost.same_machine(a, b);
     }
   }
   return hop;
@@ -164,34 +165,6 @@ double StepEstimate::round_trip_share(int depth, int replicas) const {
   const double m = table_.shape().micro_batches;
   const double w = std::max(table_.shape().in_flight(depth), replicas);
   return m > w ? (m - w) / (w * (m - 1)) : 0;
-}
-
-Tail StepEstimate::last_stage(std::span<const int> slots,
-                              const StageFit& fit,
-                              int first,
-                              int codec_before) const {
-  const StageTime time = stage_time(slots, fit, first, table_.layer_count(), codec_before, 0);
-  return {time.work_s, time.busy_s, 0};
-}
-
-Tail StepEstimate::prepend(std::span<const int> slots,
-                           const StageFit& fit,
-                           int first,
-                           int last,
-                           int codec_before,
-                           int depth,
-                           const Tail& tail,
-                           const Front& front) const {
-  const StageTime time = stage_time(slots, fit, first, last, codec_before, front.codec);
-  const Hop hop = this->hop(slots, front.slots, last - 1, front.codec);
-  Tail result;
-  result.sum_s = tail.sum_s + time.work_s + 2 * hop.transfer_s;
-  result.load_s = hop.remote ? hop.load_s : 0;
-  // The device behind has this traffic beside that with the stage behind it.
-  const double behind_load_s = hop.remote ? tail.load_s + hop.load_s : hop.load_s;
-  const double turn_s = result.sum_s * round_trip_share(depth, static_cast<int>(slots.size()));
-  result.period_s = std::max({tail.period_s, time.busy_s, behind_load_s, turn_s});
-  return result;
 }
 
 double StepEstimate::tied_s(std::span<const int> first_slots,
@@ -226,14 +199,44 @@ bool StepEstimate::rate(Candidate& candidate) const {
     stage.shares = found->shares;
     stage.recompute = found->recompute;
     const int codec_before = i > 0 ? candidate.stages[at(i - 1)].codec : 0;
-    tail = is_last ? last_stage(stage.slots, *found, stage.first_layer, codec_before)
-                   : prepend(stage.slots, *found, stage.first_layer, last, codec_before, stages - i,
-                             tail, {candidate.stages[at(i + 1)].slots, stage.codec});
+    const StageTime taken =
+        time(work(stage.slots, *found, stage.first_layer, last), codec_before, stage.codec);
+    tail = is_last
+               ? last_stage(taken)
+               : prepend(taken,
+                         hop(stage.slots, candidate.stages[at(i + 1)].slots, last - 1, stage.codec),
+                         round_trip_share(stages - i, static_cast<int>(stage.slots.size())), tail);
   }
   candidate.period_s = tail.period_s;
   candidate.estimate_s = step_s(tail);
   candidate.estimate_s += tied_s(candidate.stages.front().slots, candidate.stages.back().slots);
   return true;
+}
+
+double StepEstimate::busiest_s(const Candidate& candidate) const {
+  std::vector<double> busy_s(table_.cost().slots().size(), 0);
+  for (std::size_t i = 0; i < candidate.stages.size(); ++i) {
+    const StageChoice& stage = candidate.stages[i];
+    const bool is_last = i + 1 == candidate.stages.size();
+    const int first = stage.first_layer;
+    const int last = is_last ? table_.layer_count() : candidate.stages[i + 1].first_layer;
+    for (std::size_t k = 0; k < stage.slots.size(); ++k) {
+      const int slot = stage.slots[k];
+      const auto crosses_to = [&](const StageChoice& other) {
+        return std::ranges::find(other.slots, slot) == other.slots.end();
+      };
+      double pass_s = table_.pass_s(slot, first, last, stage.recompute);
+      // A neighbour on the same slot gets what it needs without a message.
+      if (i > 0 && crosses_to(candidate.stages[i - 1])) {
+        pass_s += prices_.of(slot, first - 1, candidate.stages[i - 1].codec).crossing_s;
+      }
+      if (!is_last && crosses_to(candidate.stages[i + 1])) {
+        pass_s += prices_.of(slot, last - 1, stage.codec).crossing_s;
+      }
+      busy_s[at(slot)] += stage.shares[k] * pass_s + table_.update_s(slot, first, last);
+    }
+  }
+  return *std::ranges::max_element(busy_s);
 }
 
 }  // namespace motley

@@ -8,10 +8,12 @@
 // It is built from the last stage backwards; S and P only grow when a stage is put in front.
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <span>
 #include <vector>
 
+#include "partitioner/cost/boundary_prices.h"
 #include "partitioner/cost/search_space.h"
 #include "partitioner/cost/stage_table.h"
 
@@ -31,10 +33,30 @@ struct Tail {
       0;  // of the front stage's network, per micro-batch: traffic with the stage behind
 };
 
-// The front stage of a tail, as the next stage in front of it sees it.
-struct Front {
-  std::span<const int> slots;
-  int codec = 0;  // of the boundary before it
+// Of a stage's slots, in their order.
+struct SlotWork {
+  int slot = 0;
+  double share = 0;  // of the micro-batches
+  double pass_s = 0;
+  double end_s = 0;  // of what it does once a step, per micro-batch
+};
+
+struct StageWork {
+  std::vector<SlotWork> slots;
+  int first = 0;
+  int last = 0;
+};
+
+// Per micro-batch.
+struct StageTime {
+  double work_s = 0;  // its part of S
+  double busy_s = 0;  // the longest of its slots
+};
+
+struct Hop {
+  double transfer_s = 0;  // one way
+  double load_s = 0;      // of that, what occupies the link
+  bool remote = false;    // between machines
 };
 
 class StepEstimate {
@@ -46,8 +68,8 @@ class StepEstimate {
 
   [[nodiscard]] const SearchSpace& space() const { return space_; }
 
-  // Whether pins let the slot hold the layers.
-  [[nodiscard]] bool allows(int slot, int first, int last) const;
+  // Whether pins let these slots, as one stage, hold the layers.
+  [[nodiscard]] bool allows(std::span<const int> slots, int first, int last) const;
 
   // nullopt when the layers do not fit, a pin forbids it, or a replica would get nothing to do.
   // depth: of the stage, counted from the end of the model (the last is 1).
@@ -56,20 +78,39 @@ class StepEstimate {
                                             int last,
                                             int depth) const;
 
-  // The last stage. codec_before: of the boundary before it (not used when first == 0).
-  [[nodiscard]] Tail last_stage(std::span<const int> slots,
-                                const StageFit& fit,
-                                int first,
-                                int codec_before) const;
-  // The stage [first, last) put in front of a tail that begins at `last`.
-  [[nodiscard]] Tail prepend(std::span<const int> slots,
-                             const StageFit& fit,
-                             int first,
-                             int last,
-                             int codec_before,
-                             int depth,
-                             const Tail& tail,
-                             const Front& front) const;
+  // What a stage does for its layers, which does not depend on its neighbours.
+  [[nodiscard]] StageWork work(std::span<const int> slots,
+                               const StageFit& fit,
+                               int first,
+                               int last) const;
+  // The same with what it does for its boundaries. A codec is not used where there is no boundary.
+  [[nodiscard]] StageTime time(const StageWork& work, int codec_before, int codec_behind) const;
+  // Between two stages, over the boundary behind the layer.
+  [[nodiscard]] Hop hop(std::span<const int> from,
+                        std::span<const int> to,
+                        int boundary,
+                        int codec) const;
+  // The part of S, from a stage to the end, below which limits in flight let no period be.
+  [[nodiscard]] double round_trip_share(int depth, int replicas) const;
+
+  [[nodiscard]] static Tail last_stage(const StageTime& time) {
+    return {time.work_s, time.busy_s, 0};
+  }
+
+  // A stage put in front of a tail. round_trip_share: of the stage.
+  [[nodiscard]] static Tail prepend(const StageTime& time,
+                                    const Hop& hop,
+                                    double round_trip_share,
+                                    const Tail& tail) {
+    Tail result;
+    result.sum_s = tail.sum_s + time.work_s + 2 * hop.transfer_s;
+    result.load_s = hop.remote ? hop.load_s : 0;
+    // The device behind has this traffic beside that with the stage behind it.
+    const double behind_load_s = hop.remote ? tail.load_s + hop.load_s : hop.load_s;
+    result.period_s =
+        std::max({tail.period_s, time.busy_s, behind_load_s, result.sum_s * round_trip_share});
+    return result;
+  }
 
   // S + (m - 1) P: of a whole pipeline, or a lower bound for all that end in this tail.
   [[nodiscard]] double step_s(const Tail& tail) const {
@@ -84,43 +125,20 @@ class StepEstimate {
   // when a stage does not fit or a pin forbids the candidate.
   [[nodiscard]] bool rate(Candidate& candidate) const;
 
+  // What the busiest slot computes in a step: no simulated step is shorter. Of the shares that the
+  // candidate has. REQUIRES: rated.
+  [[nodiscard]] double busiest_s(const Candidate& candidate) const;
+
  private:
   [[nodiscard]] std::vector<int> deal(std::span<const int> slots,
                                       int first,
                                       int last,
                                       bool recompute) const;
   [[nodiscard]] bool uses_all_it_must(const Candidate& candidate) const;
-  [[nodiscard]] double crossing_s(int slot, int boundary, int codec) const;
-
-  struct Hop {
-    double transfer_s = 0;  // one way
-    double load_s = 0;      // of that, what occupies the link
-    bool remote = false;    // between machines
-  };
-
-  [[nodiscard]] Hop hop(std::span<const int> from,
-                        std::span<const int> to,
-                        int boundary,
-                        int codec) const;
-  [[nodiscard]] double round_trip_share(int depth, int replicas) const;
-
-  // Work and busy time of a stage with what it does for its boundaries.
-  struct StageTime {
-    double work_s = 0;
-    double busy_s = 0;
-  };
-
-  [[nodiscard]] StageTime stage_time(std::span<const int> slots,
-                                     const StageFit& fit,
-                                     int first,
-                                     int last,
-                                     int codec_before,
-                                     int codec_behind) const;
-
   const StageTable& table_;
   const SearchSpace& space_;
-  std::vector<std::vector<int>>
-      forbidden_before_;  // [slot][layer] layers before it that it may not hold
+  BoundaryPrices prices_;
+  std::vector<int> pinned_layers_;  // ascending
 };
 
 }  // namespace motley

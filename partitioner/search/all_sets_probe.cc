@@ -18,7 +18,7 @@ constexpr Layer kUnreachable = std::numeric_limits<Layer>::max();
 class AllSetsProbe : public PeriodProbe {
  public:
   AllSetsProbe(const std::vector<std::vector<int>>& classes, const Pace& pace, int layer_count)
-      : classes_(classes), pace_(pace), layers_(layer_count) {
+      : classes_(classes), layers_(layer_count) {
     std::size_t states = 1;
     for (const std::vector<int>& members : classes) {
       stride_.push_back(states);
@@ -26,9 +26,14 @@ class AllSetsProbe : public PeriodProbe {
       slots_ += static_cast<int>(members.size());
     }
     reached_.resize(states * classes.size());
+    furthest_.resize(states);
     depth_.resize(states);
+    pace_of_.resize(states);
     for (std::size_t state = 0; state < states; ++state) {
-      for (std::size_t c = 0; c < classes.size(); ++c) depth_[state] += count(state, c);
+      for (std::size_t c = 0; c < classes.size(); ++c) {
+        depth_[state] += count(state, c);
+        pace_of_[state] += count(state, c) * pace.of(classes[c].front());
+      }
     }
   }
 
@@ -38,9 +43,11 @@ class AllSetsProbe : public PeriodProbe {
     tabulate(reach);
     std::vector<std::size_t> best(at(slots_) + 1, 0);  // [stages] state, 0 = none
     std::vector<double> best_pace(at(slots_) + 1, 0);
+    std::vector<std::size_t> counts(classes_.size(), 0);  // [class] in the state
     for (std::size_t state = 1; state < depth_.size(); ++state) {
-      if (!fill(state)) continue;
-      const double pace = pace_of(state);
+      for (std::size_t c = 0; ++counts[c] > classes_[c].size(); ++c) counts[c] = 0;
+      if (!fill(state, counts)) continue;
+      const double pace = pace_of_[state];
       const auto stages = static_cast<std::size_t>(depth_[state]);
       if (best[stages] != 0 && pace <= best_pace[stages]) continue;
       best[stages] = state;
@@ -70,12 +77,9 @@ class AllSetsProbe : public PeriodProbe {
       }
     }
     carries_.assign(classes_.size() * classes_.size(), 0);
-    carries_all_ = true;
     for (int a = 0; a < reach.class_count(); ++a) {
       for (int b = 0; b < reach.class_count(); ++b) {
-        const bool carries = reach.carries(a, b);
-        carries_[at(a) * classes_.size() + at(b)] = carries ? 1 : 0;
-        carries_all_ = carries_all_ && carries;
+        carries_[at(a) * classes_.size() + at(b)] = reach.carries(a, b) ? 1 : 0;
       }
     }
   }
@@ -87,38 +91,33 @@ class AllSetsProbe : public PeriodProbe {
   // How far the state's slots reach behind a stage of class `front`.
   Layer behind(std::size_t state, std::size_t front) const {
     if (state == 0) return static_cast<Layer>(layers_);
+    // The class that reaches furthest is most often one that the link carries.
+    const std::uint8_t* carries = &carries_[front * classes_.size()];
+    const Furthest& furthest = furthest_[state];
+    if (furthest.first == kUnreachable || carries[furthest.slot_class] != 0) return furthest.first;
     const Layer* reached = &reached_[state * classes_.size()];
     Layer best = kUnreachable;
     for (std::size_t d = 0; d < classes_.size(); ++d) {
-      if (carries_all_ || carries_[front * classes_.size() + d] != 0) {
-        best = std::min(best, reached[d]);
-      }
+      if (carries[d] != 0) best = std::min(best, reached[d]);
     }
     return best;
   }
 
   // Smaller states come first in the order of numbers. True when the whole model is covered.
-  bool fill(std::size_t state) {
-    bool whole = false;
+  bool fill(std::size_t state, const std::vector<std::size_t>& counts) {
+    Furthest furthest{kUnreachable, 0};
     for (std::size_t c = 0; c < classes_.size(); ++c) {
       Layer& reached = reached_[state * classes_.size() + c];
       reached = kUnreachable;
-      if (count(state, c) == 0) continue;
+      if (counts[c] == 0) continue;
       const Layer last = behind(state - stride_[c], c);
       if (last == kUnreachable) continue;
       // A slot that cannot hold even one layer here may stay empty.
       reached = first_[first_index(c, depth_[state], last)];
-      whole = whole || reached == 0;
+      if (reached < furthest.first) furthest = {reached, static_cast<std::uint16_t>(c)};
     }
-    return whole;
-  }
-
-  double pace_of(std::size_t state) const {
-    double sum = 0;
-    for (std::size_t c = 0; c < classes_.size(); ++c) {
-      sum += count(state, c) * pace_.of(classes_[c].front());
-    }
-    return sum;
+    furthest_[state] = furthest;
+    return furthest.first == 0;
   }
 
   Pipeline rebuild(std::size_t state) const {
@@ -155,15 +154,21 @@ class AllSetsProbe : public PeriodProbe {
   }
 
   const std::vector<std::vector<int>>& classes_;
-  const Pace& pace_;
   int layers_;
   int slots_ = 0;
+
+  struct Furthest {
+    Layer first = kUnreachable;
+    std::uint16_t slot_class = 0;
+  };
+
   std::vector<std::size_t> stride_;    // [class] of its count in a state's number
   std::vector<int> depth_;             // [state] slots in it
+  std::vector<double> pace_of_;        // [state] of its slots together
+  std::vector<Furthest> furthest_;     // [state] of reached_, what reaches furthest
   std::vector<Layer> reached_;         // [state x class in front] first layer
   std::vector<Layer> first_;           // [class x depth x last]
   std::vector<std::uint8_t> carries_;  // [front class x class behind]
-  bool carries_all_ = false;
 };
 
 }  // namespace

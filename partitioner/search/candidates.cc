@@ -1,6 +1,7 @@
 #include "partitioner/search/candidates.h"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <utility>
 
@@ -17,13 +18,19 @@ constexpr std::size_t kKeptPerShape = 16;
 // A search over many slots takes up to seconds, so only the micro-batch sizes whose bounds on the
 // step are best are searched.
 constexpr std::size_t kLargeSizes = 3;
+// Simulated steps of candidates that are estimated longer than the best by more than this are
+// not the shortest.
+constexpr double kSpread = 1.2;
 // Three in flight for each stage that follows hide hops of as much time as a stage computes.
 constexpr int kWarmUpMax = 3;
 
 class Collector {
  public:
-  Collector(const CostModel& cost, const SearchSpace& space, const PlanOptions& options)
-      : cost_(cost), space_(space), options_(options) {
+  Collector(const CostModel& cost,
+            const SearchSpace& space,
+            const PlanOptions& options,
+            double ceiling_s)
+      : cost_(cost), space_(space), options_(options), ceiling_s_(ceiling_s) {
     for (int slot = 0; slot < static_cast<int>(cost.slots().size()); ++slot) {
       if (space.usable.empty() || space.usable[static_cast<std::size_t>(slot)]) {
         usable_.push_back(slot);
@@ -38,9 +45,11 @@ class Collector {
     if (!options_.cuts.empty()) {
       for (const StepShape& shape : shapes) add_given(shape);
     } else if (is_small) {
-      for (const StepShape& shape : shapes) search_small(shape);
+      for (const auto& of_one_size : promising(shapes, shapes.size())) {
+        for (const StepShape& shape : of_one_size) search_small(shape);
+      }
     } else {
-      for (const auto& of_one_size : promising(shapes)) search_large(of_one_size);
+      for (const auto& of_one_size : promising(shapes, kLargeSizes)) search_large(of_one_size);
     }
     std::stable_sort(found_.all.begin(), found_.all.end(), [](const auto& a, const auto& b) {
       const double a_s = a.candidate.estimate_s;
@@ -53,10 +62,13 @@ class Collector {
  private:
   void search_small(const StepShape& shape) {
     const StageTable table = table_of(shape);
-    std::vector<Candidate> candidates = search_exactly(table, space_, kKeptPerShape);
+    const double ceiling_s = std::min(ceiling_s_, kSpread * shortest_s_);
+    std::vector<Candidate> candidates = search_exactly(
+        table, space_,
+        {.keep = kKeptPerShape, .ceiling_s = ceiling_s, .spread = kSpread, .known = known(table)});
     const double fluid_s = Pace(table, space_).fluid_period_s();
     ShapeBounds bounds{shape, "exact", fluid_s};
-    if (!candidates.empty()) bounds.step_bound_s = candidates.front().estimate_s;
+    bounds.step_bound_s = candidates.empty() ? ceiling_s : candidates.front().estimate_s;
     found_.bounds.push_back(bounds);
     add(shape, std::move(candidates));
   }
@@ -75,10 +87,12 @@ class Collector {
       const StageTable own_table = table_of(shape);
       const StepEstimate estimate(own_table, space_);
       for (Candidate candidate : result.candidates) {
-        if (estimate.rate(candidate)) found_.all.push_back({shape, std::move(candidate)});
+        if (estimate.rate(candidate) && candidate.estimate_s <= ceiling_s_)
+          found_.all.push_back({shape, std::move(candidate)});
       }
       // Searches know no replicas here; data parallelism over the fastest devices stands for them.
-      if (space_.stages <= 1 && found_.data_parallel && found_.data_parallel->shape == shape) {
+      if (space_.stages <= 1 && found_.data_parallel && found_.data_parallel->shape == shape &&
+          found_.data_parallel->candidate.estimate_s <= ceiling_s_) {
         found_.all.push_back(*found_.data_parallel);
       }
     }
@@ -93,7 +107,26 @@ class Collector {
     add(shape, {std::move(given)});
   }
 
+  // What was found for other shapes, under this one.
+  std::vector<Candidate> known(const StageTable& table) const {
+    const StepEstimate estimate(table, space_);
+    std::vector<Candidate> known;
+    const auto add = [&](Candidate candidate) {
+      if (space_.stages != 0 && static_cast<int>(candidate.stages.size()) != space_.stages) return;
+      if (estimate.rate(candidate)) known.push_back(std::move(candidate));
+    };
+    for (const Candidate& other : last_found_) add(other);
+    for (const auto& whole : {found_.single, found_.data_parallel}) {
+      if (whole) add(whole->candidate);
+    }
+    return known;
+  }
+
   void add(const StepShape& shape, std::vector<Candidate> candidates) {
+    if (!candidates.empty()) {
+      shortest_s_ = std::min(shortest_s_, candidates.front().estimate_s);
+      last_found_ = candidates;
+    }
     for (Candidate& candidate : candidates) found_.all.push_back({shape, std::move(candidate)});
   }
 
@@ -130,8 +163,9 @@ class Collector {
     if (!best || whole.estimate_s < best->candidate.estimate_s) best = {shape, std::move(whole)};
   }
 
-  // The shapes of the micro-batch sizes with the least bounds on the step.
-  std::vector<std::vector<StepShape>> promising(const std::vector<StepShape>& shapes) {
+  // The shapes of the micro-batch sizes with the least bounds on the step, so many at most.
+  std::vector<std::vector<StepShape>> promising(const std::vector<StepShape>& shapes,
+                                                std::size_t count) {
     std::map<int, std::vector<StepShape>> by_size;
     for (const StepShape& shape : shapes) by_size[shape.micro_batch].push_back(shape);
     std::vector<std::pair<double, int>> order;
@@ -141,7 +175,8 @@ class Collector {
       order.emplace_back(bound_s, size);
     }
     std::sort(order.begin(), order.end());
-    if (order.size() > kLargeSizes) order.resize(kLargeSizes);
+    std::erase_if(order, [&](const auto& size) { return size.first > ceiling_s_; });
+    if (order.size() > count) order.resize(count);
     std::vector<std::vector<StepShape>> best;
     for (const auto& [bound_s, size] : order) best.push_back(by_size[size]);
     return best;
@@ -150,8 +185,11 @@ class Collector {
   const CostModel& cost_;
   const SearchSpace& space_;
   const PlanOptions& options_;
+  const double ceiling_s_;
   std::vector<int> usable_;
-  std::map<int, StageTable> tables_;  // by micro-batch size
+  double shortest_s_ = std::numeric_limits<double>::infinity();  // estimate found
+  std::vector<Candidate> last_found_;  // of the last shape for which there are any
+  std::map<int, StageTable> tables_;   // by micro-batch size
   Candidates found_;
 };
 
@@ -184,8 +222,9 @@ Candidate given_stages(const PlanOptions& options) {
 
 Candidates collect_candidates(const CostModel& cost,
                               const SearchSpace& space,
-                              const PlanOptions& options) {
-  return Collector(cost, space, options).collect();
+                              const PlanOptions& options,
+                              double ceiling_s) {
+  return Collector(cost, space, options, ceiling_s).collect();
 }
 
 }  // namespace motley

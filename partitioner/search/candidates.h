@@ -2,6 +2,7 @@
 // device, pure data parallelism, and what bounds them.
 #pragma once
 
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -36,9 +37,12 @@ struct Candidates {
   std::vector<ShapeBounds> bounds;               // [searched shape]
 };
 
-[[nodiscard]] Candidates collect_candidates(const CostModel& cost,
-                                            const SearchSpace& space,
-                                            const PlanOptions& options);
+// Those that are estimated longer than the ceiling are not wanted, and bounds are at most that.
+[[nodiscard]] Candidates collect_candidates(
+    const CostModel& cost,
+    const SearchSpace& space,
+    const PlanOptions& options,
+    double ceiling_s = std::numeric_limits<double>::infinity());
 
 // The shapes that the options allow, those of schedule split as 1F1B: they have the same
 // candidates, and what else they need in memory is known only of a whole pipeline

@@ -1,14 +1,15 @@
 // The exact search for few slots: every order of every subset, alone or grouped into replicas,
 // every cut, every codec of every boundary.
 //
-// For each order of stages the minimum over all cuts under all memory limits comes from a dynamic
-// programme from the last stage backwards: it keeps, for each first layer and codec of the boundary
-// before it, every tail that no other beats in sum, period and load. All three only grow when a
-// stage is put in front, so nothing better is lost. Tails whose lower bound exceeds the worst kept
-// candidate are dropped.
+// A dynamic programme from the last stage backwards: for each set of slots in use, stage in front,
+// last stage, number of stages, first layer and codec of the boundary before it, it keeps every
+// tail that no other beats in sum, period and load. All three only grow when a stage is put in
+// front, and nothing else of a tail matters for what can be put there, so nothing better is lost.
+// Tails whose lower bound (free_slots_bound.h) exceeds what is wanted are dropped.
 #pragma once
 
 #include <cstddef>
+#include <limits>
 #include <vector>
 
 #include "partitioner/cost/search_space.h"
@@ -19,10 +20,21 @@ namespace motley {
 // Above this many usable slots (or classes, with equal ones) use period_search.h.
 inline constexpr std::size_t kExactSlotsMax = 6;
 
-// The `keep` best candidates by estimate, best first; fewer when fewer exist. Deterministic.
-// REQUIRES: at most kExactSlotsMax usable slots.
+struct ExactSearchOptions {
+  std::size_t keep = 1;
+  // Candidates that are estimated longer are not wanted, ...
+  double ceiling_s = std::numeric_limits<double>::infinity();
+  // ... nor those that are longer than the best by more than this factor.
+  double spread = std::numeric_limits<double>::infinity();
+  // Known candidates, rated under the table's shape: the better they are, the sooner it ends.
+  std::vector<Candidate> known = {};
+};
+
+// The best candidates by estimate, best first; fewer than `keep` when fewer exist or are wanted.
+// The first is the best of all that are wanted; of those behind it, some that use the same slots
+// in another order may be left out. Deterministic. REQUIRES: at most kExactSlotsMax usable slots.
 [[nodiscard]] std::vector<Candidate> search_exactly(const StageTable& table,
                                                     const SearchSpace& space,
-                                                    std::size_t keep);
+                                                    const ExactSearchOptions& options);
 
 }  // namespace motley

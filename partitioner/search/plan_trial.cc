@@ -31,13 +31,11 @@ std::int64_t mbps_of(double bytes_per_s) {
 // A candidate becoming a plan. A slot that several stages have is one rank with several chunks.
 class Description {
  public:
-  Description(const ModelSpec& model,
-              const CostModel& cost,
+  Description(const CostModel& cost,
               const SearchSpace& space,
               const StepShape& shape,
               const Candidate& candidate)
       : cost_(cost), space_(space), shape_(shape), stages_(candidate.stages) {
-    plan_.model_hash = model.hash();
     plan_.micro_batch = shape.micro_batch;
     plan_.micro_batches = shape.micro_batches;
     plan_.schedule = shape.gpipe ? "gpipe" : shape.split ? "split" : "1f1b";
@@ -194,7 +192,7 @@ Result<PlanTrial> try_candidate(const ModelSpec& model,
                                 const StepShape& shape,
                                 Candidate candidate) {
   PlanTrial trial{shape, std::move(candidate), {}};
-  Description description(model, cost, space, shape, trial.candidate);
+  Description description(cost, space, shape, trial.candidate);
   MOTLEY_ASSIGN(trial.plan, description.describe());
   MOTLEY_ASSIGN(const Schedule schedule,
                 make_schedule(trial.plan, tied_across_ranks(model, trial.plan)));

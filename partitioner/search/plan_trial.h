@@ -12,7 +12,7 @@ namespace motley {
 struct PlanTrial {
   StepShape shape;
   Candidate candidate;
-  Plan plan;  // with its predictions
+  Plan plan;  // with its predictions, without the hash of the model
 };
 
 // The plan that a candidate means, simulated. With shape.split each stage queues as many weight

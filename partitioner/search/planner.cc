@@ -4,8 +4,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
+#include <limits>
 #include <optional>
+#include <ranges>
 #include <set>
 #include <utility>
 
@@ -19,6 +22,8 @@ namespace motley {
 namespace {
 
 constexpr std::size_t kAlternatives = 4;
+// Simulated steps are hardly ever shorter than their estimates by more.
+constexpr double kEstimateError = 1.15;
 // A period this close to its bound is the least.
 constexpr double kProven = 1e-6;
 
@@ -30,22 +35,37 @@ class Planner {
  public:
   Planner(const ModelSpec& model,
           const CostModel& cost,
+          const std::vector<CostModel>& with_each_codec,
           const SearchSpace& space,
           const PlanOptions& options)
-      : model_(model), cost_(cost), space_(space), options_(options) {}
+      : model_(model),
+        cost_(cost),
+        with_each_codec_(with_each_codec),
+        space_(space),
+        options_(options) {}
 
-  Result<Planning> plan() {
-    candidates_ = collect_candidates(cost_, space_, options_);
-    if (candidates_.all.empty()) return infeasible();
-    MOTLEY_ASSIGN(trials_, simulate_candidates(model_, cost_, space_, options_, candidates_));
+  // Nothing where a finite ceiling leaves no trial.
+  Result<std::optional<Planning>> plan(double ceiling_s) {
+    candidates_ = collect_candidates(cost_, space_, options_, ceiling_s);
+    if (candidates_.all.empty() && std::isinf(ceiling_s)) return infeasible();
+    MOTLEY_ASSIGN(trials_, simulate_candidates(model_, cost_, with_each_codec_, space_, options_,
+                                               candidates_, ceiling_s));
+    if (trials_.all.empty()) return std::optional<Planning>();
     Planning planning;
     planning.bounds = bounds_of(trials_.all.front());
-    if (trials_.single) planning.single = trials_.single->plan;
-    if (trials_.data_parallel) planning.data_parallel = trials_.data_parallel->plan;
     planning.alternatives = alternatives();
-    planning.plan = std::move(trials_.all.front().plan);
+    planning.plan = trials_.all.front().plan;
     add_notes(planning.plan);
-    return planning;
+    const std::string hash = model_.hash();
+    planning.plan.model_hash = hash;
+    for (Plan& plan : planning.alternatives) plan.model_hash = hash;
+    for (const auto& [trial, plan] : {std::pair(&trials_.single, &planning.single),
+                                      {&trials_.data_parallel, &planning.data_parallel}}) {
+      if (!*trial) continue;
+      *plan = (*trial)->plan;
+      (*plan)->model_hash = hash;
+    }
+    return std::optional(std::move(planning));
   }
 
  private:
@@ -180,6 +200,7 @@ class Planner {
 
   const ModelSpec& model_;
   const CostModel& cost_;
+  const std::vector<CostModel>& with_each_codec_;
   const SearchSpace& space_;
   const PlanOptions& options_;
   Candidates candidates_;
@@ -191,33 +212,55 @@ bool is_measured(const Profile& profile, const std::string& codec) {
                      [&](const DeviceProfile& device) { return device.codecs.contains(codec); });
 }
 
-Result<Planning> plan_with(const ModelSpec& model,
-                           const Cluster& cluster,
-                           const Profile& profile,
-                           const PlanOptions& options,
-                           const std::string& gradient_codec) {
-  MOTLEY_ASSIGN(CostModel cost, CostModel::make(model, cluster, profile, options.default_threads,
-                                                options.moments_per_parameter, gradient_codec));
-  for (const auto& [machine, share] : options.pins.memory_share) cost.limit_memory(machine, share);
-  MOTLEY_TRY(check_measured(options, cost));
-  const SearchSpace space = search_space(options, model, cost);
-  return Planner(model, cost, space, options).plan();
+// Whether no message of a sum is larger than with the other codec. The estimates of steps know
+// nothing else of codecs of gradients.
+bool sends_no_more(const CostModel& cost, const CostModel& other) {
+  constexpr double kFloats = 1 << 20;
+  for (int slot = 0; slot < static_cast<int>(cost.slots().size()); ++slot) {
+    if (cost.payload_bytes(slot, kFloats, cost.gradient_codec()) >
+        other.payload_bytes(slot, kFloats, other.gradient_codec())) {
+      return false;
+    }
+  }
+  return true;
 }
 
-// The best over the codecs of gradients.
-Result<Planning> plan_with_each(const ModelSpec& model,
-                                const Cluster& cluster,
-                                const Profile& profile,
-                                const PlanOptions& options) {
-  std::optional<Planning> best;
+// The best over the codecs of gradients, of those whose estimate is below the ceiling; nothing when
+// there is none.
+Result<std::optional<Planning>> plan_with_each(const ModelSpec& model,
+                                               const Cluster& cluster,
+                                               const Profile& profile,
+                                               const PlanOptions& options,
+                                               double ceiling_s) {
+  std::vector<CostModel> costs;
   for (const std::string& codec : options.gradient_codecs) {
-    if (best && !is_measured(profile, codec)) continue;
-    MOTLEY_ASSIGN(Planning planning, plan_with(model, cluster, profile, options, codec));
-    const double step_s = planning.plan.predicted_step_s;
-    if (!best || step_s < best->plan.predicted_step_s) best = std::move(planning);
+    if (!costs.empty() && !is_measured(profile, codec)) continue;
+    MOTLEY_ASSIGN(CostModel cost, CostModel::make(model, cluster, profile, options.default_threads,
+                                                  options.moments_per_parameter, codec));
+    for (const auto& [machine, share] : options.pins.memory_share) {
+      cost.limit_memory(machine, share);
+    }
+    MOTLEY_TRY(check_measured(options, cost));
+    costs.push_back(std::move(cost));
   }
-  MOTLEY_CHECK(best.has_value(), "no codec of gradients to plan with");
-  return *std::move(best);
+  MOTLEY_CHECK(!costs.empty(), "no codec of gradients to plan with");
+  std::optional<Planning> best;
+  for (std::size_t i = 0; i < costs.size(); ++i) {
+    // What another one is never estimated longer with needs no search.
+    const auto is_beaten_by = [&](std::size_t k) {
+      return k != i && sends_no_more(costs[k], costs[i]) &&
+             (k > i || !sends_no_more(costs[i], costs[k]));
+    };
+    const auto others = std::views::iota(std::size_t{0}, costs.size());
+    if (std::ranges::any_of(others, is_beaten_by)) continue;
+    const SearchSpace space = search_space(options, model, costs[i]);
+    MOTLEY_ASSIGN(auto planning, Planner(model, costs[i], costs, space, options).plan(ceiling_s));
+    if (!planning) continue;
+    if (!best || planning->plan.predicted_step_s < best->plan.predicted_step_s) {
+      best = std::move(planning);
+    }
+  }
+  return best;
 }
 
 void add_measured(const std::vector<std::string>& codecs,
@@ -251,18 +294,23 @@ Result<Planning> plan_in_full(const ModelSpec& model,
                               const Profile& profile,
                               const PlanOptions& options) {
   MOTLEY_TRY(check_plan_options(options, model, cluster));
-  MOTLEY_ASSIGN(Planning planning, plan_with_each(model, cluster, profile, options));
+  constexpr double kAny = std::numeric_limits<double>::infinity();
+  MOTLEY_ASSIGN(auto found, plan_with_each(model, cluster, profile, options, kAny));
+  MOTLEY_CHECK(found.has_value(), "no plan without a ceiling");
+  Planning planning = *std::move(found);
   PlanOptions wider = options;
   for (const CoarserCodecs& coarser : options.coarser) {
     const PlanOptions before = wider;
     add_measured(coarser.codecs, profile, wider.codecs);
     add_measured(coarser.gradient_codecs, profile, wider.gradient_codecs);
     if (wider.codecs == before.codecs && wider.gradient_codecs == before.gradient_codecs) continue;
-    MOTLEY_ASSIGN(Planning shorter, plan_with_each(model, cluster, profile, wider));
     const double step_s = planning.plan.predicted_step_s;
-    if (shorter.plan.predicted_step_s > (1 - coarser.least_gain) * step_s) continue;
-    note_coarser(coarser, step_s, shorter.plan);
-    planning = std::move(shorter);
+    const double wanted_s = (1 - coarser.least_gain) * step_s;
+    MOTLEY_ASSIGN(auto shorter,
+                  plan_with_each(model, cluster, profile, wider, kEstimateError * wanted_s));
+    if (!shorter || shorter->plan.predicted_step_s > wanted_s) continue;
+    note_coarser(coarser, step_s, shorter->plan);
+    planning = *std::move(shorter);
   }
   return planning;
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <iterator>
 #include <numeric>
 #include <set>
@@ -22,9 +23,13 @@ constexpr std::int64_t kRefinedActionsMax = 1'000'000;
 constexpr long kRefinedWorkMax = 100'000;
 constexpr std::int64_t kActionsPerStageAndMicroBatch = 7;
 constexpr std::size_t kSplitTrials = 8;
+// So many of the best are tried with each codec of gradients.
+constexpr std::size_t kCodecTrials = 8;
 // The best of so many pairs of number of stages and size of micro-batches are folded, with so many
 // times the window of 1F1B in flight.
 constexpr std::size_t kFoldStarts = 12;
+// With more in flight than the estimates of its start know of, a fold is shorter by less than this.
+constexpr double kFoldError = 1.25;
 constexpr std::array kFoldWarmUps = {1, 3, 6};
 // So many of the best trials share layers, within a budget of their own, where that makes the step
 // shorter by this much: half of that gain was measured, and a shared layer costs memory twice and
@@ -37,10 +42,18 @@ class TrialSearch {
  public:
   TrialSearch(const ModelSpec& model,
               const CostModel& cost,
+              const std::vector<CostModel>& with_each_codec,
               const SearchSpace& space,
               const PlanOptions& options,
-              const Candidates& candidates)
-      : model_(model), cost_(cost), space_(space), options_(options), candidates_(candidates) {}
+              const Candidates& candidates,
+              double ceiling_s)
+      : model_(model),
+        cost_(cost),
+        with_each_codec_(with_each_codec),
+        space_(space),
+        options_(options),
+        candidates_(candidates),
+        ceiling_s_(ceiling_s) {}
 
   Result<Trials> run() {
     std::int64_t actions = 0;
@@ -51,7 +64,9 @@ class TrialSearch {
       if (trial) found_.all.push_back(*std::move(trial));
     }
     // Only with split backward, whose memory the estimates do not know of.
-    if (found_.all.empty()) return try_one(candidates_.all.front()).error();
+    if (found_.all.empty() && !candidates_.all.empty() && std::isinf(ceiling_s_)) {
+      return try_one(candidates_.all.front()).error();
+    }
     if (options_.schedule == "auto" && cost_.check_split().ok()) split_the_best();
     if (options_.cuts.empty()) {
       refine();
@@ -68,6 +83,7 @@ class TrialSearch {
       if (free && found_.data_parallel) found_.all.push_back(*found_.data_parallel);
     }
     std::stable_sort(found_.all.begin(), found_.all.end(), is_better);
+    choose_gradient_codecs();
     return std::move(found_);
   }
 
@@ -88,6 +104,12 @@ class TrialSearch {
     std::move(found.begin(), found.end(), std::back_inserter(found_.all));
   }
 
+  double found_best_s() const {
+    if (found_.all.empty()) return ceiling_s_;
+    const PlanTrial& best = *std::ranges::min_element(found_.all, is_better);
+    return std::min(ceiling_s_, best.plan.predicted_step_s);
+  }
+
   // With the head beside the embedding their tied parameter needs no sum over a link, for one
   // boundary more: less on slow links. Only list scheduling runs two chunks of one rank well. The
   // searches know no such stages, so it is tried on what they find where nothing is tied.
@@ -95,7 +117,11 @@ class TrialSearch {
     const bool may_split = options_.schedule == "auto" || options_.schedule == "split";
     if (!may_split || !cost_.check_split().ok()) return;
     if (cost_.sizes().tied_parameters() == 0 || options_.stages != 0) return;
-    const Candidates starts = collect_candidates(cost_.without_tied(), space_, options_);
+    // A fold adds a boundary to what it starts from, and both its ends are on one slot.
+    SearchSpace pipelines = space_;
+    pipelines.replicas = false;
+    const Candidates starts =
+        collect_candidates(cost_.without_tied(), pipelines, options_, kFoldError * found_best_s());
     std::set<std::pair<std::size_t, int>> seen;
     std::vector<PlanTrial> found;
     std::int64_t actions = 0;
@@ -153,6 +179,7 @@ class TrialSearch {
     std::iota(slots.begin(), slots.end(), 0);
     const auto takes = [&](Candidate& changed) {
       if (actions >= kRefinedActionsMax || !estimate.rate(changed)) return false;
+      if (estimate.busiest_s(changed) >= best.plan.predicted_step_s) return false;
       actions += actions_of(best.shape, changed);
       auto trial = try_one({best.shape, changed});
       if (!trial.ok() || !is_better(*trial, best)) return false;
@@ -188,14 +215,17 @@ class TrialSearch {
       if (seen.size() == kShareStarts) break;
       if (!trial.shape.split || trial.candidate.stages.size() < 2) continue;
       if (!seen.emplace(trial.candidate.stages.size(), trial.shape.micro_batch).second) continue;
-      PlanTrial shared = trial;
-      if (share(shared, actions)) found.push_back(std::move(shared));
+      // Only with a codec that costs little is a sum worth what sharing saves.
+      for (const CostModel& cost : with_each_codec_) {
+        PlanTrial shared = trial;
+        if (share(cost, shared, actions)) found.push_back(std::move(shared));
+      }
     }
     std::move(found.begin(), found.end(), std::back_inserter(found_.all));
   }
 
   // One layer more as long as that pays, then by single micro-batches; whether anything did.
-  bool share(PlanTrial& best, std::int64_t& actions) const {
+  bool share(const CostModel& cost, PlanTrial& best, std::int64_t& actions) const {
     bool better = true;
     int layers = 0;
     for (; better; layers += better ? 1 : 0) {
@@ -204,21 +234,23 @@ class TrialSearch {
         std::ranges::move(shared_layers(best.candidate, cost_.layer_count(), taken),
                           std::back_inserter(changes));
       }
-      better = take_best(changes, kSharingGain, actions, best);
+      better = take_best(cost, changes, kSharingGain, actions, best);
     }
     if (layers == 0) return false;
-    while (take_best(shifted_shares(best.candidate), 0, actions, best)) {
+    while (take_best(cost, shifted_shares(best.candidate), 0, actions, best)) {
     }
     return true;
   }
 
   // Goes on from the best of the changes where it makes the step shorter by that share.
-  bool take_best(const std::vector<Candidate>& changes,
+  bool take_best(const CostModel& cost,
+                 const std::vector<Candidate>& changes,
                  double gain,
                  std::int64_t& actions,
                  PlanTrial& best) const {
-    const StageTable table(cost_, best.shape);
+    const StageTable table(cost, best.shape);
     const StepEstimate estimate(table, space_);
+    const double least_s = (1 - gain) * best.plan.predicted_step_s;
     std::optional<PlanTrial> found;
     for (const Candidate& change : changes) {
       Candidate changed = change;
@@ -226,14 +258,36 @@ class TrialSearch {
       for (std::size_t i = 0; i < changed.stages.size(); ++i) {
         changed.stages[i].shares = change.stages[i].shares;
       }
+      if (estimate.busiest_s(changed) >= (found ? found->plan.predicted_step_s : least_s)) continue;
       actions += actions_of(best.shape, changed);
-      auto trial = try_one({best.shape, std::move(changed)});
+      auto trial = try_one(cost, {best.shape, std::move(changed)});
       if (trial.ok() && is_better(*trial, found ? *found : best)) found = *std::move(trial);
     }
-    const double least_s = (1 - gain) * best.plan.predicted_step_s;
     if (!found || found->plan.predicted_step_s > least_s) return false;
     best = *std::move(found);
     return true;
+  }
+
+  // The searches have taken the codec whose messages are smallest; what it costs at both ends may
+  // be more than that saves, and where nothing is summed there is no need of it.
+  void choose_gradient_codecs() {
+    if (with_each_codec_.size() < 2) return;
+    for (std::size_t i = 0; i < std::min(found_.all.size(), kCodecTrials); ++i) {
+      take_best_codec(found_.all[i]);
+    }
+    if (found_.single) take_best_codec(*found_.single);
+    if (found_.data_parallel) take_best_codec(*found_.data_parallel);
+    std::stable_sort(found_.all.begin(), found_.all.end(), is_better);
+  }
+
+  void take_best_codec(PlanTrial& trial) const {
+    std::optional<PlanTrial> best;
+    for (const CostModel& cost : with_each_codec_) {
+      auto other = try_candidate(model_, cost, space_, trial.shape, trial.candidate);
+      if (!other.ok()) continue;
+      if (!best || is_better(*other, *best)) best = *std::move(other);
+    }
+    if (best) trial = *std::move(best);
   }
 
   static std::int64_t actions_of(const StepShape& shape, const Candidate& candidate) {
@@ -242,8 +296,12 @@ class TrialSearch {
   }
 
   Result<PlanTrial> try_one(ShapedCandidate candidate) const {
+    return try_one(cost_, std::move(candidate));
+  }
+
+  Result<PlanTrial> try_one(const CostModel& cost, ShapedCandidate candidate) const {
     if (options_.schedule == "split") candidate.shape.split = true;
-    return try_candidate(model_, cost_, space_, candidate.shape, std::move(candidate.candidate));
+    return try_candidate(model_, cost, space_, candidate.shape, std::move(candidate.candidate));
   }
 
   // Nothing where memory is short.
@@ -256,9 +314,11 @@ class TrialSearch {
 
   const ModelSpec& model_;
   const CostModel& cost_;
+  const std::vector<CostModel>& with_each_codec_;
   const SearchSpace& space_;
   const PlanOptions& options_;
   const Candidates& candidates_;
+  const double ceiling_s_;
   Trials found_;
 };
 
@@ -266,10 +326,12 @@ class TrialSearch {
 
 Result<Trials> simulate_candidates(const ModelSpec& model,
                                    const CostModel& cost,
+                                   const std::vector<CostModel>& with_each_codec,
                                    const SearchSpace& space,
                                    const PlanOptions& options,
-                                   const Candidates& candidates) {
-  return TrialSearch(model, cost, space, options, candidates).run();
+                                   const Candidates& candidates,
+                                   double ceiling_s) {
+  return TrialSearch(model, cost, with_each_codec, space, options, candidates, ceiling_s).run();
 }
 
 }  // namespace motley

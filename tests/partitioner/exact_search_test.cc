@@ -47,7 +47,7 @@ RC_GTEST_PROP(ExactSearch, FindsTheLeastEstimateOfAllPlans, ()) {
   const SearchSpace space = search_space(problem.options, problem.model(), cost);
   const double least_s = Oracle(problem, shape).best(problem.options.stages).step_s;
   const StageTable table(cost, shape);
-  const auto found = search_exactly(table, space, 3);
+  const auto found = search_exactly(table, space, {.keep = 3});
   RC_ASSERT(found.empty() == (least_s == kInfinite));
   if (found.empty()) return;
   RC_CLASSIFY(found[0].stages.size() > 1, "several stages");

@@ -159,9 +159,8 @@ class Oracle {
       const int layer = std::stoi(pin.layer);
       for (const OracleStage& stage : pipeline_) {
         if (layer < stage.first || layer >= stage.last) continue;
-        for (const int m : stage.machines) {
-          if (name(m) != pin.machine) return false;
-        }
+        const auto is_pinned = [&](int m) { return name(m) == pin.machine; };
+        if (std::none_of(stage.machines.begin(), stage.machines.end(), is_pinned)) return false;
       }
     }
     return true;
