@@ -90,10 +90,7 @@ std::optional<StageFit> StepEstimate::fit(std::span<const int> slots,
                                           int depth) const {
   if (!allows(slots, first, last)) return std::nullopt;
   for (const bool recompute : {false, true}) {
-    if (recompute ? space_.recompute == Recompute::kNever
-                  : space_.recompute == Recompute::kAlways) {
-      continue;
-    }
+    if (!may_recompute(recompute)) continue;
     StageFit fit{deal(slots, first, last, recompute), recompute};
     bool fits = true;
     for (std::size_t i = 0; i < slots.size() && fits; ++i) {
@@ -102,6 +99,20 @@ std::optional<StageFit> StepEstimate::fit(std::span<const int> slots,
                          recompute);
     }
     if (fits) return fit;
+  }
+  return std::nullopt;
+}
+
+std::optional<bool> StepEstimate::recompute(
+    std::span<const int> slots, std::span<const int> shares, int first, int last, int depth) const {
+  for (const bool recompute : {false, true}) {
+    if (!may_recompute(recompute)) continue;
+    bool fits = true;
+    for (std::size_t i = 0; i < slots.size() && fits; ++i) {
+      fits =
+          table_.fits(slots[i], first, last, table_.shape().in_flight(depth, shares[i]), recompute);
+    }
+    if (fits) return recompute;
   }
   return std::nullopt;
 }
@@ -186,15 +197,38 @@ bool StepEstimate::uses_all_it_must(const Candidate& candidate) const {
   });
 }
 
+bool StepEstimate::obeys_pins(const Candidate& candidate) const {
+  for (std::size_t i = 0; i < candidate.stages.size(); ++i) {
+    const bool is_last = i + 1 == candidate.stages.size();
+    const int last = is_last ? table_.layer_count() : candidate.stages[i + 1].first_layer;
+    if (!allows(candidate.stages[i].slots, candidate.stages[i].first_layer, last)) return false;
+  }
+  return uses_all_it_must(candidate);
+}
+
 bool StepEstimate::rate(Candidate& candidate) const {
-  if (!uses_all_it_must(candidate)) return false;
+  return uses_all_it_must(candidate) &&
+         rate(candidate, [&](const StageChoice& stage, int last, int depth) {
+           return fit(stage.slots, stage.first_layer, last, depth);
+         });
+}
+
+bool StepEstimate::rate_dealt(Candidate& candidate) const {
+  return rate(candidate, [&](const StageChoice& stage, int last, int depth) {
+    const auto recomputes = recompute(stage.slots, stage.shares, stage.first_layer, last, depth);
+    return recomputes ? std::optional(StageFit{stage.shares, *recomputes}) : std::nullopt;
+  });
+}
+
+template <typename FitOf>
+bool StepEstimate::rate(Candidate& candidate, const FitOf& fit_of) const {
   const int stages = static_cast<int>(candidate.stages.size());
   Tail tail;
   for (int i = stages - 1; i >= 0; --i) {
     StageChoice& stage = candidate.stages[at(i)];
     const bool is_last = i + 1 == stages;
     const int last = is_last ? table_.layer_count() : candidate.stages[at(i + 1)].first_layer;
-    const auto found = fit(stage.slots, stage.first_layer, last, stages - i);
+    const auto found = fit_of(stage, last, stages - i);
     if (!found) return false;
     stage.shares = found->shares;
     stage.recompute = found->recompute;

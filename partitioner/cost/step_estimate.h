@@ -124,6 +124,10 @@ class StepEstimate {
   // Fills shares, recompute, estimate_s and period_s from slots, first layers and codecs. False
   // when a stage does not fit or a pin forbids the candidate.
   [[nodiscard]] bool rate(Candidate& candidate) const;
+  // The same of a candidate that has its shares, which stay. Whether pins are obeyed is not asked.
+  [[nodiscard]] bool rate_dealt(Candidate& candidate) const;
+
+  [[nodiscard]] bool obeys_pins(const Candidate& candidate) const;
 
   // What the busiest slot computes in a step: no simulated step is shorter. Of the shares that the
   // candidate has. REQUIRES: rated.
@@ -134,7 +138,21 @@ class StepEstimate {
                                       int first,
                                       int last,
                                       bool recompute) const;
+
+  [[nodiscard]] bool may_recompute(bool recompute) const {
+    return space_.recompute == Recompute::kAuto ||
+           recompute == (space_.recompute == Recompute::kAlways);
+  }
+
+  // Whether it recomputes with these shares; nullopt as fit.
+  [[nodiscard]] std::optional<bool> recompute(std::span<const int> slots,
+                                              std::span<const int> shares,
+                                              int first,
+                                              int last,
+                                              int depth) const;
   [[nodiscard]] bool uses_all_it_must(const Candidate& candidate) const;
+  template <typename FitOf>
+  [[nodiscard]] bool rate(Candidate& candidate, const FitOf& fit_of) const;
   const StageTable& table_;
   const SearchSpace& space_;
   BoundaryPrices prices_;

@@ -62,15 +62,18 @@ class BeamProbe : public PeriodProbe {
   // wasteful ones.
   std::vector<int> best_at(int layer) {
     std::vector<int>& list = at_layer_[at(layer)];
-    const auto wastes_less = [&](int a, int b) {
+    const auto wastes_more = [&](int a, int b) {
       const BeamTail& x = tails_[at(a)];
       const BeamTail& y = tails_[at(b)];
-      return x.waste != y.waste ? x.waste < y.waste : a < b;
+      return x.waste != y.waste ? x.waste > y.waste : a > b;
     };
-    std::sort(list.begin(), list.end(), wastes_less);
+    // Of a long list only its best part is put in order.
+    std::make_heap(list.begin(), list.end(), wastes_more);
     std::vector<int> best;
-    for (const int tail : list) {
-      if (best.size() == width_) break;
+    while (best.size() < width_ && !list.empty()) {
+      std::pop_heap(list.begin(), list.end(), wastes_more);
+      const int tail = list.back();
+      list.pop_back();
       const auto same = [&](int other) {
         return tails_[at(other)].set == tails_[at(tail)].set &&
                tails_[at(other)].front_class == tails_[at(tail)].front_class;

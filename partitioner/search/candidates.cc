@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <memory>
+#include <optional>
 #include <utility>
 
 #include "partitioner/cost/pace.h"
@@ -18,6 +20,9 @@ constexpr std::size_t kKeptPerShape = 16;
 // A search over many slots takes up to seconds, so only the micro-batch sizes whose bounds on the
 // step are best are searched.
 constexpr std::size_t kLargeSizes = 3;
+// Up to so many slots the pipelines of a model without its tied parameter are searched anew, with
+// more it takes too long, and those are rated that the search with it has found.
+constexpr std::size_t kOwnUntiedMax = 12;
 // Simulated steps of candidates that are estimated longer than the best by more than this are
 // not the shortest.
 constexpr double kSpread = 1.2;
@@ -39,27 +44,33 @@ class Collector {
   }
 
   Candidates collect() {
-    const bool is_small = usable_.size() <= kExactSlotsMax;
     const std::vector<StepShape> shapes = step_shapes(options_);
     for (const StepShape& shape : shapes) add_single_and_data_parallel(shape);
     if (!options_.cuts.empty()) {
       for (const StepShape& shape : shapes) add_given(shape);
-    } else if (is_small) {
+    } else if (usable_.size() <= kExactSlotsMax) {
       for (const auto& of_one_size : promising(shapes, shapes.size())) {
         for (const StepShape& shape : of_one_size) search_small(shape);
       }
     } else {
-      for (const auto& of_one_size : promising(shapes, kLargeSizes)) search_large(of_one_size);
+      for (const auto& of_one_size : promising(shapes, kLargeSizes)) {
+        search_large(of_one_size);
+      }
     }
-    std::stable_sort(found_.all.begin(), found_.all.end(), [](const auto& a, const auto& b) {
-      const double a_s = a.candidate.estimate_s;
-      const double b_s = b.candidate.estimate_s;
-      return a_s != b_s ? a_s < b_s : is_simpler(a.candidate, b.candidate);
-    });
+    sort(found_.all);
+    sort(found_.untied);
     return std::move(found_);
   }
 
  private:
+  static void sort(std::vector<ShapedCandidate>& candidates) {
+    std::stable_sort(candidates.begin(), candidates.end(), [](const auto& a, const auto& b) {
+      const double a_s = a.candidate.estimate_s;
+      const double b_s = b.candidate.estimate_s;
+      return a_s != b_s ? a_s < b_s : is_simpler(a.candidate, b.candidate);
+    });
+  }
+
   void search_small(const StepShape& shape) {
     const StageTable table = table_of(shape);
     const double ceiling_s = std::min(ceiling_s_, kSpread * shortest_s_);
@@ -77,13 +88,16 @@ class Collector {
   // needs no more memory than GPipe.
   void search_large(const std::vector<StepShape>& shapes) {
     const StageTable table = table_of(shapes.front());
-    const PeriodSearchResult result = search_period(table, space_, kKeptPerShape);
+    const auto untied_table = untied_table_of(shapes.front());
+    const PeriodSearchResult result =
+        search_period(table, space_, kKeptPerShape, untied_table ? &*untied_table : nullptr);
     const Pace pace(table, space_);
     for (const StepShape& shape : shapes) {
       found_.bounds.push_back({shape, result.is_complete ? "all sets" : "beam",
                                result.bounds.fluid_s, result.bounds.granularity_s,
                                result.bounds.proven_s, result.period_s,
                                pace.step_bound_s(result.bounds.proven_s, shape.micro_batches)});
+      if (untied_table) add_untied(shape, result.untied);
       const StageTable own_table = table_of(shape);
       const StepEstimate estimate(own_table, space_);
       for (Candidate candidate : result.candidates) {
@@ -96,6 +110,24 @@ class Collector {
         found_.all.push_back(*found_.data_parallel);
       }
     }
+  }
+
+  void add_untied(const StepShape& shape, const std::vector<Candidate>& candidates) {
+    const auto table = untied_table_of(shape);
+    const StepEstimate estimate(*table, space_);
+    for (Candidate candidate : candidates) {
+      if (estimate.rate(candidate)) found_.untied.push_back({shape, std::move(candidate)});
+    }
+  }
+
+  // Nothing where nothing is tied, or a search of its own takes little.
+  std::optional<StageTable> untied_table_of(const StepShape& shape) {
+    if (cost_.sizes().tied_parameters() == 0 || usable_.size() <= kOwnUntiedMax) {
+      return std::nullopt;
+    }
+    if (!untied_cost_) untied_cost_ = std::make_unique<const CostModel>(cost_.without_tied());
+    const auto found = untied_tables_.try_emplace(shape.micro_batch, *untied_cost_, shape).first;
+    return found->second.reshaped(shape);
   }
 
   void add_given(const StepShape& shape) {
@@ -190,6 +222,8 @@ class Collector {
   double shortest_s_ = std::numeric_limits<double>::infinity();  // estimate found
   std::vector<Candidate> last_found_;  // of the last shape for which there are any
   std::map<int, StageTable> tables_;   // by micro-batch size
+  std::unique_ptr<const CostModel> untied_cost_;
+  std::map<int, StageTable> untied_tables_;  // by micro-batch size
   Candidates found_;
 };
 

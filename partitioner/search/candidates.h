@@ -32,12 +32,15 @@ struct ShapeBounds {
 
 struct Candidates {
   std::vector<ShapedCandidate> all;  // best estimate first; empty when nothing fits
+  // Of many slots, with a tied parameter: pipelines that are best, and rated, without it.
+  std::vector<ShapedCandidate> untied;
   std::optional<ShapedCandidate> single;
   std::optional<ShapedCandidate> data_parallel;  // all layers on two devices or more
   std::vector<ShapeBounds> bounds;               // [searched shape]
 };
 
-// Those that are estimated longer than the ceiling are not wanted, and bounds are at most that.
+// Those that are estimated longer than the ceiling are not wanted, though some may be there, and
+// bounds are at most that.
 [[nodiscard]] Candidates collect_candidates(
     const CostModel& cost,
     const SearchSpace& space,

@@ -28,7 +28,10 @@ constexpr std::array<double, 9> kLonger = {1.0, 1.01, 1.03, 1.07, 1.15, 1.3, 1.6
 
 class PeriodSearch {
  public:
-  PeriodSearch(const StageTable& table, const SearchSpace& space, std::size_t keep)
+  PeriodSearch(const StageTable& table,
+               const SearchSpace& space,
+               std::size_t keep,
+               const StageTable* untied)
       : space_(space),
         estimate_(table, space),
         pace_(table, space),
@@ -37,12 +40,15 @@ class PeriodSearch {
         probe_(can_probe_all_sets(classes_) ? all_sets_probe(classes_, pace_, table.layer_count())
                                             : beam_probe(classes_, pace_, table.layer_count())),
         best_(keep),
-        keep_(keep) {}
+        untied_best_(keep),
+        keep_(keep) {
+    if (untied != nullptr) untied_estimate_.emplace(*untied, space);
+  }
 
   PeriodSearchResult run() {
     find_bounds();
     const std::optional<double> least_s = bisect();
-    if (!least_s) return {{}, bounds_, 0, probe_->is_complete()};
+    if (!least_s) return {{}, {}, bounds_, 0, probe_->is_complete()};
     for (const double factor : kLonger) probe(*least_s * factor);
     BestCandidates polished(keep_);
     for (Candidate candidate : best_.list()) {
@@ -50,7 +56,12 @@ class PeriodSearch {
       shortest_s_ = std::min(shortest_s_, candidate.period_s);
       polished.offer(std::move(candidate));
     }
-    return {polished.list(), bounds_, shortest_s_, probe_->is_complete()};
+    BestCandidates untied(keep_);
+    for (Candidate candidate : untied_best_.list()) {
+      polish(*untied_estimate_, candidate);
+      untied.offer(std::move(candidate));
+    }
+    return {polished.list(), untied.list(), bounds_, shortest_s_, probe_->is_complete()};
   }
 
  private:
@@ -90,6 +101,10 @@ class PeriodSearch {
       }
       if (space_.stages != 0 && static_cast<int>(candidate.stages.size()) != space_.stages)
         continue;
+      if (untied_estimate_) {
+        Candidate untied = candidate;
+        if (choose_codecs(*untied_estimate_, untied)) untied_best_.offer(std::move(untied));
+      }
       if (!choose_codecs(estimate_, candidate)) continue;
       outcome.least_s = std::min(outcome.least_s, candidate.period_s);
       best_.offer(std::move(candidate));
@@ -133,7 +148,9 @@ class PeriodSearch {
   std::vector<std::vector<int>> classes_;
   StageReach reach_;
   std::unique_ptr<PeriodProbe> probe_;
+  std::optional<StepEstimate> untied_estimate_;
   BestCandidates best_;
+  BestCandidates untied_best_;
   PeriodBounds bounds_;
   std::size_t keep_;
   double shortest_s_ = std::numeric_limits<double>::infinity();
@@ -143,8 +160,9 @@ class PeriodSearch {
 
 PeriodSearchResult search_period(const StageTable& table,
                                  const SearchSpace& space,
-                                 std::size_t keep) {
-  return PeriodSearch(table, space, keep).run();
+                                 std::size_t keep,
+                                 const StageTable* untied) {
+  return PeriodSearch(table, space, keep, untied).run();
 }
 
 }  // namespace motley

@@ -21,13 +21,17 @@ struct PeriodBounds {
 
 struct PeriodSearchResult {
   std::vector<Candidate> candidates;  // best estimate first; empty when nothing fits
+  std::vector<Candidate> untied;      // the same by the untied estimate, where it is asked for
   PeriodBounds bounds;
   double period_s = 0;       // the least found
   bool is_complete = false;  // the search was over all sets of slots
 };
 
+// untied: the table of the same model as if nothing were tied; the pipelines that are probed are
+// then also rated by it.
 [[nodiscard]] PeriodSearchResult search_period(const StageTable& table,
                                                const SearchSpace& space,
-                                               std::size_t keep);
+                                               std::size_t keep,
+                                               const StageTable* untied = nullptr);
 
 }  // namespace motley

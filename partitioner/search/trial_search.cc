@@ -4,6 +4,8 @@
 #include <array>
 #include <cmath>
 #include <iterator>
+#include <limits>
+#include <map>
 #include <numeric>
 #include <set>
 #include <utility>
@@ -11,6 +13,7 @@
 #include "partitioner/cost/share.h"
 #include "partitioner/cost/step_estimate.h"
 #include "partitioner/search/fold.h"
+#include "partitioner/search/obey_pins.h"
 #include "partitioner/search/polish.h"
 
 namespace motley {
@@ -23,6 +26,8 @@ constexpr std::int64_t kRefinedActionsMax = 1'000'000;
 constexpr long kRefinedWorkMax = 100'000;
 constexpr std::int64_t kActionsPerStageAndMicroBatch = 7;
 constexpr std::size_t kSplitTrials = 8;
+// Of a step as long as another, by rounding (is_better).
+constexpr double kSameStep = 1 + 1e-8;
 // So many of the best are tried with each codec of gradients.
 constexpr std::size_t kCodecTrials = 8;
 // The best of so many pairs of number of stages and size of micro-batches are folded, with so many
@@ -37,6 +42,9 @@ constexpr std::array kFoldWarmUps = {1, 3, 6};
 constexpr std::size_t kShareStarts = 6;
 constexpr std::int64_t kSharedActionsMax = 1'000'000;
 constexpr double kSharingGain = 0.02;
+// So many plans that do not obey the pins are changed until they do, each within a budget.
+constexpr std::size_t kObeyStarts = 4;
+constexpr std::int64_t kObeyedActionsMax = 1'000'000;
 
 class TrialSearch {
  public:
@@ -59,6 +67,7 @@ class TrialSearch {
     std::int64_t actions = 0;
     for (const ShapedCandidate& candidate : candidates_.all) {
       if (!found_.all.empty() && actions > kSimulatedActionsMax) break;
+      if (candidate.candidate.estimate_s > ceiling_s_) break;
       actions += actions_of(candidate.shape, candidate.candidate);
       MOTLEY_ASSIGN(std::optional<PlanTrial> trial, try_if_it_fits(candidate));
       if (trial) found_.all.push_back(*std::move(trial));
@@ -71,6 +80,7 @@ class TrialSearch {
     if (options_.cuts.empty()) {
       refine();
       fold_the_best();
+      MOTLEY_TRY(obey_with_the_best());
       share_the_best();
     }
     const bool free = options_.cuts.empty() && options_.stages <= 1;
@@ -120,13 +130,16 @@ class TrialSearch {
     // A fold adds a boundary to what it starts from, and both its ends are on one slot.
     SearchSpace pipelines = space_;
     pipelines.replicas = false;
-    const Candidates starts =
-        collect_candidates(cost_.without_tied(), pipelines, options_, kFoldError * found_best_s());
+    const double ceiling_s = kFoldError * found_best_s();
+    const std::vector<ShapedCandidate> starts =
+        candidates_.untied.empty()
+            ? collect_candidates(cost_.without_tied(), pipelines, options_, ceiling_s).all
+            : candidates_.untied;
     std::set<std::pair<std::size_t, int>> seen;
     std::vector<PlanTrial> found;
     std::int64_t actions = 0;
-    for (const ShapedCandidate& unfolded : starts.all) {
-      if (seen.size() == kFoldStarts) break;
+    for (const ShapedCandidate& unfolded : starts) {
+      if (seen.size() == kFoldStarts || unfolded.candidate.estimate_s > ceiling_s) break;
       if (!seen.emplace(unfolded.candidate.stages.size(), unfolded.shape.micro_batch).second) {
         continue;
       }
@@ -137,7 +150,7 @@ class TrialSearch {
           shape.split = true;
           shape.warm_up = warm_up;
           auto start = try_one({shape, folded});
-          if (!start.ok()) continue;
+          if (!start.ok() || !obeys_pins(*start)) continue;
           refine(*start, actions);
           found.push_back(*std::move(start));
         }
@@ -165,14 +178,46 @@ class TrialSearch {
     }
   }
 
+  // A change of `best` that makes its step shorter than limit_s, tried; nothing where it does not.
+  // What was tried before and was longer is not tried again: descents meet often.
+  std::optional<PlanTrial> try_change(const CostModel& cost,
+                                      const StepShape& shape,
+                                      const Candidate& changed,
+                                      double limit_s,
+                                      std::int64_t& actions) {
+    const auto [known, added] = tried_.try_emplace(key_of(cost, shape, changed), 0);
+    if (!added && known->second > limit_s) return std::nullopt;
+    actions += actions_of(shape, changed);
+    auto trial = try_one(cost, {shape, changed});
+    known->second =
+        trial.ok() ? trial->plan.predicted_step_s : std::numeric_limits<double>::infinity();
+    if (!trial.ok()) return std::nullopt;
+    return *std::move(trial);
+  }
+
+  using Key = std::vector<int>;
+
+  Key key_of(const CostModel& cost, const StepShape& shape, const Candidate& candidate) const {
+    const auto codec =
+        std::ranges::find(with_each_codec_, cost.gradient_codec(), &CostModel::gradient_codec);
+    Key key = {static_cast<int>(codec - with_each_codec_.begin()), shape.micro_batch, shape.gpipe,
+               shape.warm_up, shape.split};
+    for (const StageChoice& stage : candidate.stages) {
+      key.insert(key.end(), {-1, stage.first_layer, stage.recompute, stage.codec});
+      key.insert(key.end(), stage.slots.begin(), stage.slots.end());
+      key.insert(key.end(), stage.shares.begin(), stage.shares.end());
+    }
+    return key;
+  }
+
   // Each may make room for the other.
-  void refine(PlanTrial& best, std::int64_t& actions) const {
+  void refine(PlanTrial& best, std::int64_t& actions) {
     do {
       refine_stages(best, actions);
     } while (take_best_order(best, actions));
   }
 
-  void refine_stages(PlanTrial& best, std::int64_t& actions) const {
+  void refine_stages(PlanTrial& best, std::int64_t& actions) {
     const StageTable table(cost_, best.shape);
     const StepEstimate estimate(table, space_);
     std::vector<int> slots(cost_.slots().size());
@@ -180,9 +225,9 @@ class TrialSearch {
     const auto takes = [&](Candidate& changed) {
       if (actions >= kRefinedActionsMax || !estimate.rate(changed)) return false;
       if (estimate.busiest_s(changed) >= best.plan.predicted_step_s) return false;
-      actions += actions_of(best.shape, changed);
-      auto trial = try_one({best.shape, changed});
-      if (!trial.ok() || !is_better(*trial, best)) return false;
+      const double limit_s = kSameStep * best.plan.predicted_step_s;
+      auto trial = try_change(cost_, best.shape, changed, limit_s, actions);
+      if (!trial || !is_better(*trial, best)) return false;
       best = *std::move(trial);
       return true;
     };
@@ -191,17 +236,76 @@ class TrialSearch {
   }
 
   // The same stages with their passes in another order; whether one is better.
-  bool take_best_order(PlanTrial& best, std::int64_t& actions) const {
+  bool take_best_order(PlanTrial& best, std::int64_t& actions) {
     const PlanTrial before = best;
     for (StepShape shape : step_shapes(options_)) {
       shape.split = before.shape.split && !shape.gpipe;
       if (shape.micro_batch != before.shape.micro_batch || shape == before.shape) continue;
       if (actions >= kRefinedActionsMax) break;
-      actions += actions_of(shape, before.candidate);
-      auto trial = try_one({shape, before.candidate});
-      if (trial.ok() && is_better(*trial, best)) best = *std::move(trial);
+      const double limit_s = kSameStep * best.plan.predicted_step_s;
+      auto trial = try_change(cost_, shape, before.candidate, limit_s, actions);
+      if (trial && is_better(*trial, best)) best = *std::move(trial);
     }
     return best.shape != before.shape;
+  }
+
+  bool obeys_pins(const PlanTrial& trial) const {
+    const StageTable table(cost_, trial.shape);
+    return StepEstimate(table, space_).obeys_pins(trial.candidate);
+  }
+
+  // The best plans without pins, changed as little as it takes to obey them.
+  Result<void> obey_with_the_best() {
+    if (space_.must_use.empty() && space_.may_hold.empty()) return {};
+    if (options_.stages != 0 || !cost_.check_split().ok()) return {};
+    SearchSpace free = space_;
+    free.must_use.clear();
+    free.may_hold.clear();
+    const Candidates candidates = collect_candidates(cost_, free, options_, ceiling_s_);
+    if (candidates.all.empty()) return {};
+    TrialSearch search(model_, cost_, with_each_codec_, free, options_, candidates, ceiling_s_);
+    MOTLEY_ASSIGN(const Trials trials, search.run());
+    std::set<std::pair<std::size_t, int>> seen;
+    for (const PlanTrial& trial : trials.all) {
+      if (seen.size() == kObeyStarts) break;
+      if (trial.shape.gpipe ||
+          !seen.emplace(trial.candidate.stages.size(), trial.shape.micro_batch).second) {
+        continue;
+      }
+      std::int64_t actions = 0;
+      PlanTrial changed = trial;
+      if (obey(changed, actions)) found_.all.push_back(std::move(changed));
+    }
+    return {};
+  }
+
+  // Pin after pin by the change that makes the step shortest; whether all are obeyed.
+  bool obey(PlanTrial& best, std::int64_t& actions) {
+    StepShape shape = best.shape;
+    shape.split = options_.schedule == "auto" || options_.schedule == "split";
+    const StageTable table(cost_, shape);
+    const StepEstimate estimate(table, space_);
+    while (!estimate.obeys_pins(best.candidate)) {
+      std::vector<Candidate> changes;
+      for (Candidate& change : changes_to_obey(best.candidate, space_, cost_.layer_count())) {
+        if (estimate.rate_dealt(change)) changes.push_back(std::move(change));
+      }
+      std::ranges::stable_sort(changes, {}, &Candidate::estimate_s);
+      std::optional<PlanTrial> found;
+      for (const Candidate& change : changes) {
+        if (found && actions >= kObeyedActionsMax) break;
+        const double limit_s =
+            found ? found->plan.predicted_step_s : std::numeric_limits<double>::infinity();
+        if (estimate.busiest_s(change) >= limit_s) continue;
+        for (const CostModel& cost : with_each_codec_) {
+          auto trial = try_change(cost, shape, change, limit_s, actions);
+          if (trial && (!found || is_better(*trial, *found))) found = std::move(trial);
+        }
+      }
+      if (!found) return false;
+      best = *std::move(found);
+    }
+    return true;
   }
 
   // Two chunks of one rank run well only by list scheduling, as in fold_the_best.
@@ -225,7 +329,7 @@ class TrialSearch {
   }
 
   // One layer more as long as that pays, then by single micro-batches; whether anything did.
-  bool share(const CostModel& cost, PlanTrial& best, std::int64_t& actions) const {
+  bool share(const CostModel& cost, PlanTrial& best, std::int64_t& actions) {
     bool better = true;
     int layers = 0;
     for (; better; layers += better ? 1 : 0) {
@@ -247,21 +351,19 @@ class TrialSearch {
                  const std::vector<Candidate>& changes,
                  double gain,
                  std::int64_t& actions,
-                 PlanTrial& best) const {
+                 PlanTrial& best) {
     const StageTable table(cost, best.shape);
     const StepEstimate estimate(table, space_);
     const double least_s = (1 - gain) * best.plan.predicted_step_s;
     std::optional<PlanTrial> found;
     for (const Candidate& change : changes) {
       Candidate changed = change;
-      if (actions >= kSharedActionsMax || !estimate.rate(changed)) continue;
-      for (std::size_t i = 0; i < changed.stages.size(); ++i) {
-        changed.stages[i].shares = change.stages[i].shares;
-      }
-      if (estimate.busiest_s(changed) >= (found ? found->plan.predicted_step_s : least_s)) continue;
-      actions += actions_of(best.shape, changed);
-      auto trial = try_one(cost, {best.shape, std::move(changed)});
-      if (trial.ok() && is_better(*trial, found ? *found : best)) found = *std::move(trial);
+      if (actions >= kSharedActionsMax || !estimate.rate_dealt(changed)) continue;
+      if (!estimate.obeys_pins(changed)) continue;
+      const double limit_s = found ? found->plan.predicted_step_s : least_s;
+      if (estimate.busiest_s(changed) >= limit_s) continue;
+      auto trial = try_change(cost, best.shape, changed, kSameStep * limit_s, actions);
+      if (trial && is_better(*trial, found ? *found : best)) found = *std::move(trial);
     }
     if (!found || found->plan.predicted_step_s > least_s) return false;
     best = *std::move(found);
@@ -319,6 +421,7 @@ class TrialSearch {
   const PlanOptions& options_;
   const Candidates& candidates_;
   const double ceiling_s_;
+  std::map<Key, double> tried_;  // changes: step, infinite where it does not fit
   Trials found_;
 };
 

@@ -1,0 +1,139 @@
+#include "partitioner/search/obey_pins.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <numeric>
+#include <optional>
+#include <utility>
+
+namespace motley {
+namespace {
+
+std::size_t at(int i) {
+  return static_cast<std::size_t>(i);
+}
+
+bool holds(const StageChoice& stage, int slot) {
+  return std::ranges::find(stage.slots, slot) != stage.slots.end();
+}
+
+class Changes {
+ public:
+  Changes(const Candidate& candidate, const SearchSpace& space, int layer_count)
+      : candidate_(candidate), space_(space), layers_(layer_count) {}
+
+  std::vector<Candidate> list() {
+    for (std::size_t i = 0; i < candidate_.stages.size(); ++i) {
+      if (const auto run = astray(i)) {
+        for (int slot = 0; slot < static_cast<int>(space_.may_hold.size()); ++slot) {
+          if (is_usable(slot) && may_hold(slot, run->first)) add(i, run->first, run->second, slot);
+        }
+        return std::move(found_);
+      }
+    }
+    for (const std::vector<int>& wanted : space_.must_use) {
+      if (uses_one_of(wanted)) continue;
+      for (std::size_t i = 0; i < candidate_.stages.size(); ++i) {
+        for (int layer = candidate_.stages[i].first_layer; layer < end_of(i); ++layer) {
+          for (const int slot : wanted) add(i, layer, layer + 1, slot);
+        }
+      }
+      return std::move(found_);
+    }
+    return {};
+  }
+
+ private:
+  int end_of(std::size_t i) const {
+    return i + 1 < candidate_.stages.size() ? candidate_.stages[i + 1].first_layer : layers_;
+  }
+
+  bool is_usable(int slot) const { return space_.usable.empty() || space_.usable[at(slot)]; }
+
+  bool may_hold(int slot, int layer) const { return space_.may_hold[at(slot)][at(layer)]; }
+
+  bool is_obeyed(const StageChoice& stage, int layer) const {
+    return std::ranges::any_of(stage.slots, [&](int slot) { return may_hold(slot, layer); });
+  }
+
+  // The first layers in a row of the stage that are pinned elsewhere, to one machine.
+  std::optional<std::pair<int, int>> astray(std::size_t i) const {
+    if (space_.may_hold.empty()) return std::nullopt;
+    const StageChoice& stage = candidate_.stages[i];
+    for (int first = stage.first_layer; first < end_of(i); ++first) {
+      if (is_obeyed(stage, first)) continue;
+      const auto same = [&](int layer) {
+        return std::ranges::all_of(space_.may_hold, [&](const std::vector<bool>& may) {
+          return may[at(layer)] == may[at(first)];
+        });
+      };
+      int last = first + 1;
+      while (last < end_of(i) && same(last)) ++last;
+      return std::pair(first, last);
+    }
+    return std::nullopt;
+  }
+
+  bool uses_one_of(const std::vector<int>& wanted) const {
+    return std::ranges::any_of(candidate_.stages, [&](const StageChoice& stage) {
+      return std::ranges::any_of(wanted, [&](int slot) { return holds(stage, slot); });
+    });
+  }
+
+  // Layers [first, last) of stage i, also or only on the slot.
+  void add(std::size_t i, int first, int last, int slot) {
+    for (int codec = 0; codec < static_cast<int>(space_.codecs.size()); ++codec) {
+      Candidate changed = candidate_;
+      const std::size_t own = isolate(changed, i, first, last, codec);
+      StageChoice& stage = changed.stages[own];
+      const int micro_batches = std::reduce(stage.shares.begin(), stage.shares.end());
+      Candidate moved = changed;
+      moved.stages[own].slots = {slot};
+      moved.stages[own].shares = {micro_batches};
+      found_.push_back(std::move(moved));
+      const auto most = std::ranges::max_element(stage.shares);
+      if (!space_.replicas || *most < 2 || holds(stage, slot)) continue;
+      --*most;
+      const auto place = std::ranges::lower_bound(stage.slots, slot);
+      stage.shares.insert(stage.shares.begin() + (place - stage.slots.begin()), 1);
+      stage.slots.insert(place, slot);
+      found_.push_back(std::move(changed));
+    }
+  }
+
+  // The layers as a stage of their own; returns which one.
+  std::size_t isolate(Candidate& changed, std::size_t i, int first, int last, int codec) const {
+    const auto position = [&](std::size_t k) {
+      return changed.stages.begin() + static_cast<std::ptrdiff_t>(k);
+    };
+    if (last < end_of(i)) {
+      StageChoice rest = changed.stages[i];
+      rest.first_layer = last;
+      changed.stages.insert(position(i + 1), std::move(rest));
+      changed.stages[i].codec = codec;
+    }
+    if (first > changed.stages[i].first_layer) {
+      StageChoice own = changed.stages[i];
+      own.first_layer = first;
+      changed.stages[i].codec = codec;
+      ++i;
+      changed.stages.insert(position(i), std::move(own));
+    }
+    return i;
+  }
+
+  const Candidate& candidate_;
+  const SearchSpace& space_;
+  int layers_;
+  std::vector<Candidate> found_;
+};
+
+}  // namespace
+
+std::vector<Candidate> changes_to_obey(const Candidate& candidate,
+                                       const SearchSpace& space,
+                                       int layer_count) {
+  return Changes(candidate, space, layer_count).list();
+}
+
+}  // namespace motley
