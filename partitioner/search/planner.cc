@@ -15,6 +15,7 @@
 #include "base/check.h"
 #include "partitioner/cost/cost_model.h"
 #include "partitioner/search/candidates.h"
+#include "partitioner/search/exact_search.h"
 #include "partitioner/search/shortfall.h"
 #include "partitioner/search/trial_search.h"
 
@@ -270,6 +271,32 @@ void add_measured(const std::vector<std::string>& codecs,
                        [&](const std::string& codec) { return is_measured(profile, codec); });
 }
 
+std::size_t cluster_devices(const Cluster& cluster) {
+  std::size_t devices = 0;
+  for (const Machine& machine : cluster.machines) devices += machine.devices.size();
+  return devices;
+}
+
+// `found`, or a better plan whose boundaries all have the last of the codecs: the search for many
+// devices knows what each boundary costs only where there is one codec.
+Result<std::optional<Planning>> plan_with_last(const ModelSpec& model,
+                                               const Cluster& cluster,
+                                               const Profile& profile,
+                                               PlanOptions options,
+                                               double wanted_s,
+                                               std::optional<Planning> found) {
+  options.codecs = {options.codecs.back()};
+  if (found) wanted_s = std::min(wanted_s, found->plan.predicted_step_s);
+  MOTLEY_ASSIGN(auto other,
+                plan_with_each(model, cluster, profile, options, kEstimateError * wanted_s));
+  if (!other || other->plan.predicted_step_s >= wanted_s) return found;
+  other->bounds.proven = false;  // with another codec a period may be shorter
+  other->bounds.period_bound_s = other->bounds.fluid_period_s;
+  other->bounds.granularity_period_s = 0;
+  other->bounds.step_bound_s = 0;
+  return other;
+}
+
 // What of the coarser codecs the plan takes, and what for.
 void note_coarser(const CoarserCodecs& coarser, double step_s, Plan& plan) {
   std::vector<std::string> taken;
@@ -308,6 +335,10 @@ Result<Planning> plan_in_full(const ModelSpec& model,
     const double wanted_s = (1 - coarser.least_gain) * step_s;
     MOTLEY_ASSIGN(auto shorter,
                   plan_with_each(model, cluster, profile, wider, kEstimateError * wanted_s));
+    if (wider.codecs.size() > before.codecs.size() && cluster_devices(cluster) > kExactSlotsMax) {
+      MOTLEY_ASSIGN(shorter,
+                    plan_with_last(model, cluster, profile, wider, wanted_s, std::move(shorter)));
+    }
     if (!shorter || shorter->plan.predicted_step_s > wanted_s) continue;
     note_coarser(coarser, step_s, shorter->plan);
     planning = *std::move(shorter);
