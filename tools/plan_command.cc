@@ -21,9 +21,13 @@
 #include "partitioner/advise/what_if.h"
 #include "tools/command.h"
 #include "tools/inputs.h"
+#include "tools/search_deadline.h"
 
 namespace motley {
 namespace {
+
+// A plan of 64 unlike machines takes about half of that.
+constexpr std::int64_t kSearchSeconds = 10;
 
 // What the runs of --learn have shown goes into the profile; the corrections go to standard error,
 // beside the plan.
@@ -108,10 +112,17 @@ Result<void> print_advice(const Arguments& arguments, const PlanningInput& input
 }
 
 Result<void> plan(const Arguments& arguments) {
+  std::int64_t seconds = kSearchSeconds;
+  if (arguments.has("seconds")) {
+    MOTLEY_ASSIGN(seconds, integer_value(arguments, "seconds", 1, 86'400));
+  }
   MOTLEY_ASSIGN(const PlanningInput input, read_input(arguments));
   if (arguments.has("what-if")) return what_if(arguments, input);
   if (arguments.has("advise")) return print_advice(arguments, input);
-  MOTLEY_ASSIGN(const Planning planning, plan_or_remedy(input));
+  SearchDeadline deadline(static_cast<double>(seconds));
+  PlanningInput watched = input;
+  watched.options.watch = &deadline;
+  MOTLEY_ASSIGN(const Planning planning, plan_or_remedy(watched));
   const Plan& made = planning.plan;
   const Json json = plan_to_json(made);
   if (arguments.has("output")) {
@@ -123,7 +134,7 @@ Result<void> plan(const Arguments& arguments) {
   } else {
     MOTLEY_ASSIGN(text, explain_plan(made, input.model, input.cluster, input.profile));
   }
-  print(arguments, json, text);
+  print(arguments, json, text + search_line(planning));
   return {};
 }
 
@@ -154,6 +165,7 @@ Command plan_command() {
        {"explain", "", "also where the time goes, what binds, what each machine adds, and more"},
        {"what-if", "CHANGE", "plan with a change of the machines beside the plan without", true},
        {"advise", "", "try a list of upgrades and name those that shorten the step most"},
+       {"seconds", "N", "end the search for a plan then, with the best so far (default: 10)"},
        {"output", "FILE", "write the plan for `motley train --plan`", false, 'o'},
        set_option(),
        json_option()},
@@ -161,6 +173,10 @@ Command plan_command() {
       "memory, and predicts the time of a step. Without --profile every machine of\n"
       "the cluster is measured first (its motley-stage is started there); with\n"
       "profiles no LibTorch and no machine is needed.\n\n"
+      "The last line says whether the plan is proven to be the best, and whether\n"
+      "--seconds has ended the search; one that takes longer than a second says on\n"
+      "standard error how it goes. The same input gives the same plan unless it was\n"
+      "ended. --what-if and --advise plan many times, each to the end.\n\n"
       "Changes for --what-if; several apply together, and x2.5 stands for 2.5 times\n"
       "what it is now:\n"
       "  link.laptop.bandwidth_mbps=2500   all links of a machine, both ways\n"

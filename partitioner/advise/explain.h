@@ -27,6 +27,9 @@ namespace motley {
 [[nodiscard]] Result<std::string> explain_in_full(const PlanningInput& input,
                                                   const Planning& planning);
 
+// One line: whether the plan is proven to be the best, and whether the search was ended.
+[[nodiscard]] std::string search_line(const Planning& planning);
+
 // "1"; of a shared stage "1a", "1b", …
 [[nodiscard]] std::string stage_name(const Plan& plan, std::size_t chunk, std::size_t replica);
 

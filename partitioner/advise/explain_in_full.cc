@@ -187,8 +187,9 @@ std::string bounds_section(const PlanBounds& bounds) {
     text += fmt::format("  a micro-batch every {}; every {} if layers could be cut anywhere\n",
                         seconds_text(bounds.period_s), seconds_text(bounds.fluid_period_s));
   }
-  if (bounds.method == "exact") {
-    text += "  every other plan was ruled out: none has a shorter estimate\n";
+  if (bounds.method == "exact" && bounds.proven) {
+    text += fmt::format("  no plan with one stage a device is estimated to take less than {}\n",
+                        seconds_text(bounds.step_bound_s));
   } else if (bounds.proven) {
     text += fmt::format("  the least such time was found and proven: {}\n",
                         seconds_text(bounds.least_period_s));
@@ -200,6 +201,22 @@ std::string bounds_section(const PlanBounds& bounds) {
 }
 
 }  // namespace
+
+std::string search_line(const Planning& planning) {
+  const PlanBounds& bounds = planning.bounds;
+  if (!planning.is_complete) {
+    return "search    ended early (--seconds); a longer one may find a better plan\n";
+  }
+  if (!bounds.proven) return "search    complete; not proven that no plan is better\n";
+  if (bounds.method == "exact") {
+    return fmt::format(
+        "search    complete; proven: no plan with one stage a device is estimated below {}\n",
+        seconds_text(bounds.step_bound_s));
+  }
+  return fmt::format(
+      "search    complete; proven: no pipeline ends a micro-batch more often than every {}\n",
+      seconds_text(bounds.period_bound_s));
+}
 
 Result<std::string> explain_in_full(const PlanningInput& input, const Planning& planning) {
   const Plan& plan = planning.plan;

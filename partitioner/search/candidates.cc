@@ -50,11 +50,13 @@ class Collector {
       for (const StepShape& shape : shapes) add_given(shape);
     } else if (usable_.size() <= kExactSlotsMax) {
       for (const auto& of_one_size : promising(shapes, shapes.size())) {
-        for (const StepShape& shape : of_one_size) search_small(shape);
+        for (const StepShape& shape : of_one_size) {
+          if (goes_on()) search_small(shape);
+        }
       }
     } else {
       for (const auto& of_one_size : promising(shapes, kLargeSizes)) {
-        search_large(of_one_size);
+        if (goes_on()) search_large(of_one_size);
       }
     }
     sort(found_.all);
@@ -63,6 +65,11 @@ class Collector {
   }
 
  private:
+  // A search that is ended early has a candidate, where there is one.
+  [[nodiscard]] bool goes_on() const {
+    return found_.all.empty() || options_.goes_on(std::numeric_limits<double>::infinity());
+  }
+
   static void sort(std::vector<ShapedCandidate>& candidates) {
     std::stable_sort(candidates.begin(), candidates.end(), [](const auto& a, const auto& b) {
       const double a_s = a.candidate.estimate_s;

@@ -22,6 +22,19 @@ struct CoarserCodecs {
   double least_gain;                         // only for a step shorter by at least this share
 };
 
+// Follows a search that may take long.
+class SearchWatch {
+ public:
+  SearchWatch() = default;
+  SearchWatch(const SearchWatch&) = delete;
+  SearchWatch& operator=(const SearchWatch&) = delete;
+  virtual ~SearchWatch() = default;
+
+  // step_s: the shortest found so far, infinite where there is none. False ends the search with the
+  // best that it has; once it was false it stays so.
+  virtual bool goes_on(double step_s) = 0;
+};
+
 struct PlanOptions {
   int global_batch = 32;
   int micro_batch = 0;             // 0 = choose among the divisors of global_batch
@@ -39,6 +52,11 @@ struct PlanOptions {
   // Floats that the optimizer keeps for each parameter, as it says
   // (training/optimizer/optimizer.h).
   int moments_per_parameter = 0;
+  SearchWatch* watch = nullptr;  // outlives the search; nullptr: it goes on to its end
+
+  [[nodiscard]] bool goes_on(double step_s) const {
+    return watch == nullptr || watch->goes_on(step_s);
+  }
 };
 
 // What planning ends for in reasonable time; any plan within them can be written and read.

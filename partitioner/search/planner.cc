@@ -332,6 +332,7 @@ Result<Planning> plan_in_full(const ModelSpec& model,
     add_measured(coarser.gradient_codecs, profile, wider.gradient_codecs);
     if (wider.codecs == before.codecs && wider.gradient_codecs == before.gradient_codecs) continue;
     const double step_s = planning.plan.predicted_step_s;
+    if (!options.goes_on(step_s)) break;
     const double wanted_s = (1 - coarser.least_gain) * step_s;
     MOTLEY_ASSIGN(auto shorter,
                   plan_with_each(model, cluster, profile, wider, kEstimateError * wanted_s));
@@ -343,6 +344,8 @@ Result<Planning> plan_in_full(const ModelSpec& model,
     note_coarser(coarser, step_s, shorter->plan);
     planning = *std::move(shorter);
   }
+  planning.is_complete = options.goes_on(planning.plan.predicted_step_s);
+  if (!planning.is_complete) planning.bounds.proven = false;
   return planning;
 }
 

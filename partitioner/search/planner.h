@@ -36,6 +36,7 @@ struct Planning {
   std::optional<Plan> single;         // the best single device
   std::optional<Plan> data_parallel;  // the whole model on several devices
   PlanBounds bounds;
+  bool is_complete = true;  // false: PlanOptions::watch has ended the search
 };
 
 // Chooses the devices (in an order, alone or as replicas that share a stage), the cuts, the

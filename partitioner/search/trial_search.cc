@@ -67,7 +67,7 @@ class TrialSearch {
     std::int64_t actions = 0;
     for (const ShapedCandidate& candidate : candidates_.all) {
       if (!found_.all.empty() && actions > kSimulatedActionsMax) break;
-      if (candidate.candidate.estimate_s > ceiling_s_) break;
+      if (candidate.candidate.estimate_s > ceiling_s_ || !goes_on()) break;
       actions += actions_of(candidate.shape, candidate.candidate);
       MOTLEY_ASSIGN(std::optional<PlanTrial> trial, try_if_it_fits(candidate));
       if (trial) found_.all.push_back(*std::move(trial));
@@ -114,6 +114,13 @@ class TrialSearch {
     std::move(found.begin(), found.end(), std::back_inserter(found_.all));
   }
 
+  // A search that is ended early has a trial, where there is one.
+  bool goes_on() const {
+    if (found_.all.empty()) return true;
+    const PlanTrial& best = *std::ranges::min_element(found_.all, is_better);
+    return options_.goes_on(best.plan.predicted_step_s);
+  }
+
   double found_best_s() const {
     if (found_.all.empty()) return ceiling_s_;
     const PlanTrial& best = *std::ranges::min_element(found_.all, is_better);
@@ -139,7 +146,8 @@ class TrialSearch {
     std::vector<PlanTrial> found;
     std::int64_t actions = 0;
     for (const ShapedCandidate& unfolded : starts) {
-      if (seen.size() == kFoldStarts || unfolded.candidate.estimate_s > ceiling_s) break;
+      if (seen.size() == kFoldStarts || !goes_on() || unfolded.candidate.estimate_s > ceiling_s)
+        break;
       if (!seen.emplace(unfolded.candidate.stages.size(), unfolded.shape.micro_batch).second) {
         continue;
       }
@@ -172,7 +180,7 @@ class TrialSearch {
     });
     std::int64_t actions = 0;
     for (PlanTrial& best : starts) {
-      if (actions >= kRefinedActionsMax) break;
+      if (actions >= kRefinedActionsMax || !goes_on()) break;
       refine(best, actions);
       found_.all.push_back(std::move(best));
     }
@@ -267,7 +275,7 @@ class TrialSearch {
     MOTLEY_ASSIGN(const Trials trials, search.run());
     std::set<std::pair<std::size_t, int>> seen;
     for (const PlanTrial& trial : trials.all) {
-      if (seen.size() == kObeyStarts) break;
+      if (seen.size() == kObeyStarts || !goes_on()) break;
       if (trial.shape.gpipe ||
           !seen.emplace(trial.candidate.stages.size(), trial.shape.micro_batch).second) {
         continue;
@@ -316,7 +324,7 @@ class TrialSearch {
     std::vector<PlanTrial> found;
     std::int64_t actions = 0;
     for (const PlanTrial& trial : found_.all) {
-      if (seen.size() == kShareStarts) break;
+      if (seen.size() == kShareStarts || !goes_on()) break;
       if (!trial.shape.split || trial.candidate.stages.size() < 2) continue;
       if (!seen.emplace(trial.candidate.stages.size(), trial.shape.micro_batch).second) continue;
       // Only with a codec that costs little is a sum worth what sharing saves.
