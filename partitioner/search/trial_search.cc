@@ -10,10 +10,10 @@
 #include <set>
 #include <utility>
 
+#include "partitioner/cost/obey_pins.h"
 #include "partitioner/cost/share.h"
 #include "partitioner/cost/step_estimate.h"
 #include "partitioner/search/fold.h"
-#include "partitioner/search/obey_pins.h"
 #include "partitioner/search/polish.h"
 
 namespace motley {
@@ -282,7 +282,11 @@ class TrialSearch {
       }
       std::int64_t actions = 0;
       PlanTrial changed = trial;
-      if (obey(changed, actions)) found_.all.push_back(std::move(changed));
+      // It most often shares a layer, which has its price.
+      const double wanted_s = (1 - kSharingGain) * found_best_s();
+      if (obey(changed, actions) && changed.plan.predicted_step_s <= wanted_s) {
+        found_.all.push_back(std::move(changed));
+      }
     }
     return {};
   }

@@ -1,4 +1,4 @@
-#include "partitioner/search/obey_pins.h"
+#include "partitioner/cost/obey_pins.h"
 
 #include <algorithm>
 #include <cstddef>
