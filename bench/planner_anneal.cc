@@ -21,7 +21,7 @@
 #include "bench/scale_cases.h"
 #include "partitioner/cost/pace.h"
 #include "partitioner/cost/stage_reach.h"
-#include "partitioner/search/slot_classes.h"
+#include "partitioner/pipelines/slot_classes.h"
 
 namespace motley {
 namespace {

@@ -9,8 +9,8 @@
 
 #include "partitioner/cost/pace.h"
 #include "partitioner/cost/step_estimate.h"
-#include "partitioner/search/exact_search.h"
-#include "partitioner/search/period_search.h"
+#include "partitioner/pipelines/exact_search.h"
+#include "partitioner/pipelines/period_search.h"
 
 namespace motley {
 namespace {

@@ -1,8 +1,5 @@
 #include "partitioner/search/planner.h"
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
 #include <algorithm>
 #include <cmath>
 #include <iterator>
@@ -14,9 +11,10 @@
 
 #include "base/check.h"
 #include "partitioner/cost/cost_model.h"
+#include "partitioner/pipelines/exact_search.h"
 #include "partitioner/search/candidates.h"
-#include "partitioner/search/exact_search.h"
-#include "partitioner/search/shortfall.h"
+#include "partitioner/search/no_plan.h"
+#include "partitioner/search/plan_notes.h"
 #include "partitioner/search/trial_search.h"
 
 namespace motley {
@@ -27,10 +25,6 @@ constexpr std::size_t kAlternatives = 4;
 constexpr double kEstimateError = 1.15;
 // A period this close to its bound is the least.
 constexpr double kProven = 1e-6;
-
-std::string slot_name(const DeviceSlot& slot) {
-  return slot.machine + "/" + slot.device;
-}
 
 class Planner {
  public:
@@ -48,7 +42,8 @@ class Planner {
   // Nothing where a finite ceiling leaves no trial.
   Result<std::optional<Planning>> plan(double ceiling_s) {
     candidates_ = collect_candidates(cost_, space_, options_, ceiling_s);
-    if (candidates_.all.empty() && std::isinf(ceiling_s)) return infeasible();
+    if (candidates_.all.empty() && std::isinf(ceiling_s))
+      return no_plan(model_, cost_, space_, options_);
     MOTLEY_ASSIGN(trials_, simulate_candidates(model_, cost_, with_each_codec_, space_, options_,
                                                candidates_, ceiling_s));
     if (trials_.all.empty()) return std::optional<Planning>();
@@ -56,7 +51,7 @@ class Planner {
     planning.bounds = bounds_of(trials_.all.front());
     planning.alternatives = alternatives();
     planning.plan = trials_.all.front().plan;
-    add_notes(planning.plan);
+    add_notes(cost_, options_, trials_, planning.plan);
     const std::string hash = model_.hash();
     planning.plan.model_hash = hash;
     for (Plan& plan : planning.alternatives) plan.model_hash = hash;
@@ -70,27 +65,6 @@ class Planner {
   }
 
  private:
-  // Through what the sums between machines go, if there are any.
-  void add_codec_note(Plan& plan) const {
-    const auto leaves_machine = [&](const ChunkPlan& chunk) {
-      return std::ranges::any_of(chunk.replicas, [&](const Replica& replica) {
-        return plan.ranks[replica.rank.index()].machine !=
-               plan.ranks[chunk.replicas.front().rank.index()].machine;
-      });
-    };
-    if (plan.gradient_codec == "none" || std::ranges::none_of(plan.chunks, leaves_machine)) return;
-    constexpr double kFloats = 1 << 20;
-    constexpr double kBytes = 4 * kFloats;
-    const int slot = 0;
-    plan.notes.push_back(fmt::format(
-        "gradients cross between machines as {}: {:.1f} times fewer bytes, encoded at {:.1f} and "
-        "decoded at {:.1f} GB/s of fp32 on {}",
-        plan.gradient_codec, kBytes / cost_.payload_bytes(slot, kFloats, plan.gradient_codec),
-        kBytes / cost_.encode_s(slot, kFloats, plan.gradient_codec) / 1e9,
-        kBytes / cost_.decode_s(slot, kFloats, plan.gradient_codec) / 1e9,
-        slot_name(cost_.slots()[slot])));
-  }
-
   // Of those that differ in more than the schedule.
   std::vector<Plan> alternatives() const {
     std::vector<const PlanTrial*> told = {&trials_.all.front()};
@@ -127,76 +101,6 @@ class Planner {
                                       shape.least_period_s <= shape.period_bound_s * (1 + kProven));
     }
     return bounds;
-  }
-
-  void add_notes(Plan& plan) const {
-    add_codec_note(plan);
-    const auto single_name = [&] { return name_of(trials_.single->plan.ranks.front()); };
-    if (plan.rank_count() > 1 && trials_.single) {
-      plan.notes.push_back(fmt::format(
-          "the group is {:.2f} times as fast as {} alone ({:.4g} s a step instead of {:.4g} s)",
-          trials_.single->plan.predicted_step_s / plan.predicted_step_s, single_name(),
-          plan.predicted_step_s, trials_.single->plan.predicted_step_s));
-    } else if (plan.rank_count() > 1) {
-      plan.notes.push_back("no single device can hold the whole model");
-    } else if (cost_.slots().size() > 1 && trials_.single) {
-      plan.notes.push_back(fmt::format("{} alone is faster than any group", single_name()));
-    }
-    const std::string left_out = left_out_names(plan);
-    if (left_out.empty()) return;
-    const bool chosen = options_.stages == 0 && options_.cuts.empty();
-    plan.notes.push_back(
-        fmt::format("left out: {} ({})", left_out,
-                    chosen ? "the step is not shorter with it" : "the number of stages was given"));
-  }
-
-  static std::string name_of(const RankPlan& rank) { return rank.machine + "/" + rank.device; }
-
-  std::string left_out_names(const Plan& plan) const {
-    std::vector<std::string> used;
-    for (const RankPlan& rank : plan.ranks) used.push_back(name_of(rank));
-    std::vector<std::string> names;
-    for (const DeviceSlot& slot : cost_.slots()) {
-      const auto found = std::find(used.begin(), used.end(), slot_name(slot));
-      if (found == used.end()) {
-        names.push_back(slot_name(slot));
-      } else {
-        used.erase(found);  // several slots may have one name
-      }
-    }
-    return fmt::format("{}", fmt::join(names, ", "));
-  }
-
-  // The stage that misses memory where the model comes nearest to fitting.
-  Error infeasible() const {
-    std::optional<Shortfall> least;
-    StepShape least_shape;
-    for (const StepShape& shape : step_shapes(options_)) {
-      const StageTable table(cost_, shape);
-      const bool recompute = space_.recompute != Recompute::kNever;
-      const Shortfall shortfall = options_.cuts.empty()
-                                      ? smallest_shortfall(table, space_, recompute)
-                                      : shortfall_of(table, given_stages(options_), recompute);
-      if (least && least->missing_bytes <= shortfall.missing_bytes) continue;
-      least = shortfall;
-      least_shape = shape;
-    }
-    if (least->missing_bytes <= 0) {
-      return {ErrorCode::kConfig, "no plan obeys the pins",
-              "the model would fit without them, but not so", "take a pin away"};
-    }
-    constexpr double kGib = 1024.0 * 1024.0 * 1024.0;
-    const DeviceSlot& slot = cost_.slots()[static_cast<std::size_t>(least->slot)];
-    const auto layer_name = [&](int l) { return model_.layers[static_cast<std::size_t>(l)].name; };
-    return {ErrorCode::kInfeasible,
-            fmt::format("the model does not fit: {} is short of {:.3g} GiB memory", slot_name(slot),
-                        static_cast<double>(least->missing_bytes) / kGib),
-            fmt::format("even in the best cut, layers {} … {} with micro-batches of {} need {:.3g} "
-                        "GiB of its {:.3g} GiB",
-                        layer_name(least->first_layer), layer_name(least->last_layer - 1),
-                        least_shape.micro_batch, static_cast<double>(least->needed_bytes) / kGib,
-                        static_cast<double>(slot.memory_bytes) / kGib),
-            "add a machine or memory, or make the model or train.micro_batch smaller"};
   }
 
   const ModelSpec& model_;
@@ -295,23 +199,6 @@ Result<std::optional<Planning>> plan_with_last(const ModelSpec& model,
   other->bounds.granularity_period_s = 0;
   other->bounds.step_bound_s = 0;
   return other;
-}
-
-// What of the coarser codecs the plan takes, and what for.
-void note_coarser(const CoarserCodecs& coarser, double step_s, Plan& plan) {
-  std::vector<std::string> taken;
-  for (const std::string& codec : coarser.codecs) {
-    const auto is_taken = [&](const ChunkPlan& chunk) { return chunk.codec == codec; };
-    if (std::ranges::any_of(plan.chunks, is_taken)) taken.push_back("activations as " + codec);
-  }
-  if (std::ranges::find(coarser.gradient_codecs, plan.gradient_codec) !=
-      coarser.gradient_codecs.end()) {
-    taken.push_back("gradients as " + plan.gradient_codec);
-  }
-  plan.notes.push_back(
-      fmt::format("crossing with more rounding: {}; without it a step takes {:.4g} s "
-                  "(docs/compression.md tells what it does to learning; [compression] forbids it)",
-                  fmt::join(taken, ", "), step_s));
 }
 
 }  // namespace

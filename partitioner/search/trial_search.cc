@@ -5,29 +5,19 @@
 #include <cmath>
 #include <iterator>
 #include <limits>
-#include <map>
-#include <numeric>
 #include <set>
 #include <utility>
 
-#include "partitioner/cost/obey_pins.h"
-#include "partitioner/cost/share.h"
 #include "partitioner/cost/step_estimate.h"
 #include "partitioner/search/fold.h"
-#include "partitioner/search/polish.h"
+#include "partitioner/search/trial_changes.h"
 
 namespace motley {
 namespace {
 
 // The best estimates are simulated as long as their actions stay below the budget.
 constexpr std::int64_t kSimulatedActionsMax = 300'000;
-// Changes to the best of them are simulated within a second budget.
-constexpr std::int64_t kRefinedActionsMax = 1'000'000;
-constexpr long kRefinedWorkMax = 100'000;
-constexpr std::int64_t kActionsPerStageAndMicroBatch = 7;
 constexpr std::size_t kSplitTrials = 8;
-// Of a step as long as another, by rounding (is_better).
-constexpr double kSameStep = 1 + 1e-8;
 // So many of the best are tried with each codec of gradients.
 constexpr std::size_t kCodecTrials = 8;
 // The best of so many pairs of number of stages and size of micro-batches are folded, with so many
@@ -36,15 +26,10 @@ constexpr std::size_t kFoldStarts = 12;
 // With more in flight than the estimates of its start know of, a fold is shorter by less than this.
 constexpr double kFoldError = 1.25;
 constexpr std::array kFoldWarmUps = {1, 3, 6};
-// So many of the best trials share layers, within a budget of their own, where that makes the step
-// shorter by this much: half of that gain was measured, and a shared layer costs memory twice and
-// the bits that one machine would have.
+// So many of the best trials share layers, within a budget of their own.
 constexpr std::size_t kShareStarts = 6;
-constexpr std::int64_t kSharedActionsMax = 1'000'000;
-constexpr double kSharingGain = 0.02;
 // So many plans that do not obey the pins are changed until they do, each within a budget.
 constexpr std::size_t kObeyStarts = 4;
-constexpr std::int64_t kObeyedActionsMax = 1'000'000;
 
 class TrialSearch {
  public:
@@ -61,7 +46,8 @@ class TrialSearch {
         space_(space),
         options_(options),
         candidates_(candidates),
-        ceiling_s_(ceiling_s) {}
+        ceiling_s_(ceiling_s),
+        changes_(model, cost, with_each_codec, space, options) {}
 
   Result<Trials> run() {
     std::int64_t actions = 0;
@@ -74,7 +60,7 @@ class TrialSearch {
     }
     // Only with split backward, whose memory the estimates do not know of.
     if (found_.all.empty() && !candidates_.all.empty() && std::isinf(ceiling_s_)) {
-      return try_one(candidates_.all.front()).error();
+      return changes_.try_one(cost_, candidates_.all.front()).error();
     }
     if (options_.schedule == "auto" && cost_.check_split().ok()) split_the_best();
     if (options_.cuts.empty()) {
@@ -108,7 +94,7 @@ class TrialSearch {
       if (trial.shape.gpipe || trial.candidate.stages.size() < 2) continue;
       StepShape shape = trial.shape;
       shape.split = true;
-      auto split = try_one({shape, trial.candidate});
+      auto split = changes_.try_one(cost_, {shape, trial.candidate});
       if (split.ok()) found.push_back(*std::move(split));
     }
     std::move(found.begin(), found.end(), std::back_inserter(found_.all));
@@ -157,9 +143,9 @@ class TrialSearch {
           shape.gpipe = false;
           shape.split = true;
           shape.warm_up = warm_up;
-          auto start = try_one({shape, folded});
+          auto start = changes_.try_one(cost_, {shape, folded});
           if (!start.ok() || !obeys_pins(*start)) continue;
-          refine(*start, actions);
+          changes_.refine(*start, actions);
           found.push_back(*std::move(start));
         }
       }
@@ -180,81 +166,10 @@ class TrialSearch {
     });
     std::int64_t actions = 0;
     for (PlanTrial& best : starts) {
-      if (actions >= kRefinedActionsMax || !goes_on()) break;
-      refine(best, actions);
+      if (!TrialChanges::may_refine(actions) || !goes_on()) break;
+      changes_.refine(best, actions);
       found_.all.push_back(std::move(best));
     }
-  }
-
-  // A change of `best` that makes its step shorter than limit_s, tried; nothing where it does not.
-  // What was tried before and was longer is not tried again: descents meet often.
-  std::optional<PlanTrial> try_change(const CostModel& cost,
-                                      const StepShape& shape,
-                                      const Candidate& changed,
-                                      double limit_s,
-                                      std::int64_t& actions) {
-    const auto [known, added] = tried_.try_emplace(key_of(cost, shape, changed), 0);
-    if (!added && known->second > limit_s) return std::nullopt;
-    actions += actions_of(shape, changed);
-    auto trial = try_one(cost, {shape, changed});
-    known->second =
-        trial.ok() ? trial->plan.predicted_step_s : std::numeric_limits<double>::infinity();
-    if (!trial.ok()) return std::nullopt;
-    return *std::move(trial);
-  }
-
-  using Key = std::vector<int>;
-
-  Key key_of(const CostModel& cost, const StepShape& shape, const Candidate& candidate) const {
-    const auto codec =
-        std::ranges::find(with_each_codec_, cost.gradient_codec(), &CostModel::gradient_codec);
-    Key key = {static_cast<int>(codec - with_each_codec_.begin()), shape.micro_batch, shape.gpipe,
-               shape.warm_up, shape.split};
-    for (const StageChoice& stage : candidate.stages) {
-      key.insert(key.end(), {-1, stage.first_layer, stage.recompute, stage.codec});
-      key.insert(key.end(), stage.slots.begin(), stage.slots.end());
-      key.insert(key.end(), stage.shares.begin(), stage.shares.end());
-    }
-    return key;
-  }
-
-  // Each may make room for the other.
-  void refine(PlanTrial& best, std::int64_t& actions) {
-    do {
-      refine_stages(best, actions);
-    } while (take_best_order(best, actions));
-  }
-
-  void refine_stages(PlanTrial& best, std::int64_t& actions) {
-    const StageTable table(cost_, best.shape);
-    const StepEstimate estimate(table, space_);
-    std::vector<int> slots(cost_.slots().size());
-    std::iota(slots.begin(), slots.end(), 0);
-    const auto takes = [&](Candidate& changed) {
-      if (actions >= kRefinedActionsMax || !estimate.rate(changed)) return false;
-      if (estimate.busiest_s(changed) >= best.plan.predicted_step_s) return false;
-      const double limit_s = kSameStep * best.plan.predicted_step_s;
-      auto trial = try_change(cost_, best.shape, changed, limit_s, actions);
-      if (!trial || !is_better(*trial, best)) return false;
-      best = *std::move(trial);
-      return true;
-    };
-    Candidate candidate = best.candidate;
-    descend(estimate, slots, kRefinedWorkMax, takes, candidate);
-  }
-
-  // The same stages with their passes in another order; whether one is better.
-  bool take_best_order(PlanTrial& best, std::int64_t& actions) {
-    const PlanTrial before = best;
-    for (StepShape shape : step_shapes(options_)) {
-      shape.split = before.shape.split && !shape.gpipe;
-      if (shape.micro_batch != before.shape.micro_batch || shape == before.shape) continue;
-      if (actions >= kRefinedActionsMax) break;
-      const double limit_s = kSameStep * best.plan.predicted_step_s;
-      auto trial = try_change(cost_, shape, before.candidate, limit_s, actions);
-      if (trial && is_better(*trial, best)) best = *std::move(trial);
-    }
-    return best.shape != before.shape;
   }
 
   bool obeys_pins(const PlanTrial& trial) const {
@@ -284,40 +199,11 @@ class TrialSearch {
       PlanTrial changed = trial;
       // It most often shares a layer, which has its price.
       const double wanted_s = (1 - kSharingGain) * found_best_s();
-      if (obey(changed, actions) && changed.plan.predicted_step_s <= wanted_s) {
+      if (changes_.obey(changed, actions) && changed.plan.predicted_step_s <= wanted_s) {
         found_.all.push_back(std::move(changed));
       }
     }
     return {};
-  }
-
-  // Pin after pin by the change that makes the step shortest; whether all are obeyed.
-  bool obey(PlanTrial& best, std::int64_t& actions) {
-    StepShape shape = best.shape;
-    shape.split = options_.schedule == "auto" || options_.schedule == "split";
-    const StageTable table(cost_, shape);
-    const StepEstimate estimate(table, space_);
-    while (!estimate.obeys_pins(best.candidate)) {
-      std::vector<Candidate> changes;
-      for (Candidate& change : changes_to_obey(best.candidate, space_, cost_.layer_count())) {
-        if (estimate.rate_dealt(change)) changes.push_back(std::move(change));
-      }
-      std::ranges::stable_sort(changes, {}, &Candidate::estimate_s);
-      std::optional<PlanTrial> found;
-      for (const Candidate& change : changes) {
-        if (found && actions >= kObeyedActionsMax) break;
-        const double limit_s =
-            found ? found->plan.predicted_step_s : std::numeric_limits<double>::infinity();
-        if (estimate.busiest_s(change) >= limit_s) continue;
-        for (const CostModel& cost : with_each_codec_) {
-          auto trial = try_change(cost, shape, change, limit_s, actions);
-          if (trial && (!found || is_better(*trial, *found))) found = std::move(trial);
-        }
-      }
-      if (!found) return false;
-      best = *std::move(found);
-    }
-    return true;
   }
 
   // Two chunks of one rank run well only by list scheduling, as in fold_the_best.
@@ -334,52 +220,10 @@ class TrialSearch {
       // Only with a codec that costs little is a sum worth what sharing saves.
       for (const CostModel& cost : with_each_codec_) {
         PlanTrial shared = trial;
-        if (share(cost, shared, actions)) found.push_back(std::move(shared));
+        if (changes_.share(cost, shared, actions)) found.push_back(std::move(shared));
       }
     }
     std::move(found.begin(), found.end(), std::back_inserter(found_.all));
-  }
-
-  // One layer more as long as that pays, then by single micro-batches; whether anything did.
-  bool share(const CostModel& cost, PlanTrial& best, std::int64_t& actions) {
-    bool better = true;
-    int layers = 0;
-    for (; better; layers += better ? 1 : 0) {
-      std::vector<Candidate> changes;
-      for (int taken = 1; taken < best.shape.micro_batches; taken += (taken + 1) / 2) {
-        std::ranges::move(shared_layers(best.candidate, cost_.layer_count(), taken),
-                          std::back_inserter(changes));
-      }
-      better = take_best(cost, changes, kSharingGain, actions, best);
-    }
-    if (layers == 0) return false;
-    while (take_best(cost, shifted_shares(best.candidate), 0, actions, best)) {
-    }
-    return true;
-  }
-
-  // Goes on from the best of the changes where it makes the step shorter by that share.
-  bool take_best(const CostModel& cost,
-                 const std::vector<Candidate>& changes,
-                 double gain,
-                 std::int64_t& actions,
-                 PlanTrial& best) {
-    const StageTable table(cost, best.shape);
-    const StepEstimate estimate(table, space_);
-    const double least_s = (1 - gain) * best.plan.predicted_step_s;
-    std::optional<PlanTrial> found;
-    for (const Candidate& change : changes) {
-      Candidate changed = change;
-      if (actions >= kSharedActionsMax || !estimate.rate_dealt(changed)) continue;
-      if (!estimate.obeys_pins(changed)) continue;
-      const double limit_s = found ? found->plan.predicted_step_s : least_s;
-      if (estimate.busiest_s(changed) >= limit_s) continue;
-      auto trial = try_change(cost, best.shape, changed, kSameStep * limit_s, actions);
-      if (trial && is_better(*trial, found ? *found : best)) found = *std::move(trial);
-    }
-    if (!found || found->plan.predicted_step_s > least_s) return false;
-    best = *std::move(found);
-    return true;
   }
 
   // The searches have taken the codec whose messages are smallest; what it costs at both ends may
@@ -404,23 +248,9 @@ class TrialSearch {
     if (best) trial = *std::move(best);
   }
 
-  static std::int64_t actions_of(const StepShape& shape, const Candidate& candidate) {
-    return kActionsPerStageAndMicroBatch * shape.micro_batches *
-           static_cast<std::int64_t>(candidate.stages.size());
-  }
-
-  Result<PlanTrial> try_one(ShapedCandidate candidate) const {
-    return try_one(cost_, std::move(candidate));
-  }
-
-  Result<PlanTrial> try_one(const CostModel& cost, ShapedCandidate candidate) const {
-    if (options_.schedule == "split") candidate.shape.split = true;
-    return try_candidate(model_, cost, space_, candidate.shape, std::move(candidate.candidate));
-  }
-
   // Nothing where memory is short.
   Result<std::optional<PlanTrial>> try_if_it_fits(const ShapedCandidate& candidate) const {
-    auto trial = try_one(candidate);
+    auto trial = changes_.try_one(cost_, candidate);
     if (trial.ok()) return std::optional(*std::move(trial));
     if (trial.error().code == ErrorCode::kInfeasible) return std::optional<PlanTrial>();
     return trial.error();
@@ -433,7 +263,7 @@ class TrialSearch {
   const PlanOptions& options_;
   const Candidates& candidates_;
   const double ceiling_s_;
-  std::map<Key, double> tried_;  // changes: step, infinite where it does not fit
+  TrialChanges changes_;
   Trials found_;
 };
 

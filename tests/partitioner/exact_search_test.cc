@@ -1,4 +1,4 @@
-#include "partitioner/search/exact_search.h"
+#include "partitioner/pipelines/exact_search.h"
 
 #include <limits>
 

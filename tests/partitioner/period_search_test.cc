@@ -1,11 +1,11 @@
-#include "partitioner/search/period_search.h"
+#include "partitioner/pipelines/period_search.h"
 
 #include <limits>
 
 #include "base/wire_sizes.h"
 #include "partitioner/cost/step_estimate.h"
-#include "partitioner/search/period_probe.h"
-#include "partitioner/search/slot_classes.h"
+#include "partitioner/pipelines/period_probe.h"
+#include "partitioner/pipelines/slot_classes.h"
 #include "tests/partitioner/oracle.h"
 #include "tests/partitioner/random_problem.h"
 

@@ -1,4 +1,4 @@
-#include "partitioner/search/polish.h"
+#include "partitioner/pipelines/polish.h"
 
 #include <algorithm>
 #include <utility>

@@ -1,4 +1,4 @@
-#include "partitioner/search/period_search.h"
+#include "partitioner/pipelines/period_search.h"
 
 #include <algorithm>
 #include <array>
@@ -10,10 +10,10 @@
 #include "partitioner/cost/pace.h"
 #include "partitioner/cost/stage_reach.h"
 #include "partitioner/cost/step_estimate.h"
-#include "partitioner/search/best_candidates.h"
-#include "partitioner/search/period_probe.h"
-#include "partitioner/search/polish.h"
-#include "partitioner/search/slot_classes.h"
+#include "partitioner/pipelines/best_candidates.h"
+#include "partitioner/pipelines/period_probe.h"
+#include "partitioner/pipelines/polish.h"
+#include "partitioner/pipelines/slot_classes.h"
 
 namespace motley {
 namespace {

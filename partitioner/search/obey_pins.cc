@@ -1,4 +1,4 @@
-#include "partitioner/cost/obey_pins.h"
+#include "partitioner/search/obey_pins.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -6,20 +6,18 @@
 #include <optional>
 #include <utility>
 
+#include "partitioner/cost/at.h"
+
 namespace motley {
 namespace {
 
-std::size_t at(int i) {
-  return static_cast<std::size_t>(i);
-}
-
-bool holds(const StageChoice& stage, int slot) {
+bool has_slot(const StageChoice& stage, int slot) {
   return std::ranges::find(stage.slots, slot) != stage.slots.end();
 }
 
-class Changes {
+class PinChanges {
  public:
-  Changes(const Candidate& candidate, const SearchSpace& space, int layer_count)
+  PinChanges(const Candidate& candidate, const SearchSpace& space, int layer_count)
       : candidate_(candidate), space_(space), layers_(layer_count) {}
 
   std::vector<Candidate> list() {
@@ -76,7 +74,7 @@ class Changes {
 
   bool uses_one_of(const std::vector<int>& wanted) const {
     return std::ranges::any_of(candidate_.stages, [&](const StageChoice& stage) {
-      return std::ranges::any_of(wanted, [&](int slot) { return holds(stage, slot); });
+      return std::ranges::any_of(wanted, [&](int slot) { return has_slot(stage, slot); });
     });
   }
 
@@ -92,7 +90,7 @@ class Changes {
       moved.stages[own].shares = {micro_batches};
       found_.push_back(std::move(moved));
       const auto most = std::ranges::max_element(stage.shares);
-      if (!space_.replicas || *most < 2 || holds(stage, slot)) continue;
+      if (!space_.replicas || *most < 2 || has_slot(stage, slot)) continue;
       --*most;
       const auto place = std::ranges::lower_bound(stage.slots, slot);
       stage.shares.insert(stage.shares.begin() + (place - stage.slots.begin()), 1);
@@ -133,7 +131,7 @@ class Changes {
 std::vector<Candidate> changes_to_obey(const Candidate& candidate,
                                        const SearchSpace& space,
                                        int layer_count) {
-  return Changes(candidate, space, layer_count).list();
+  return PinChanges(candidate, space, layer_count).list();
 }
 
 }  // namespace motley

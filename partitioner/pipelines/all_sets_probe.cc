@@ -4,7 +4,7 @@
 
 #include "base/check.h"
 #include "partitioner/cost/at.h"
-#include "partitioner/search/period_probe.h"
+#include "partitioner/pipelines/period_probe.h"
 
 namespace motley {
 namespace {

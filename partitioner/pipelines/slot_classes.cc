@@ -1,4 +1,4 @@
-#include "partitioner/search/slot_classes.h"
+#include "partitioner/pipelines/slot_classes.h"
 
 #include <algorithm>
 #include <cstddef>

@@ -1,78 +1,43 @@
-#include "partitioner/search/exact_search.h"
+#include "partitioner/pipelines/exact_search.h"
 
 #include <algorithm>
 #include <bit>
 #include <deque>
-#include <map>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <utility>
 
 #include "base/check.h"
+#include "partitioner/cost/at.h"
 #include "partitioner/cost/step_estimate.h"
-#include "partitioner/search/best_candidates.h"
-#include "partitioner/search/free_slots_bound.h"
-#include "partitioner/search/slot_classes.h"
+#include "partitioner/pipelines/best_candidates.h"
+#include "partitioner/pipelines/front_bound.h"
+#include "partitioner/pipelines/slot_classes.h"
+#include "partitioner/pipelines/stage_works.h"
 
 namespace motley {
 namespace {
 
-constexpr int kNone = -1;
-constexpr double kInfinite = std::numeric_limits<double>::infinity();
-
-using Mask = unsigned;  // of positions among the usable slots
+constexpr int kEndOfModel = -1;
+constexpr double kUnlimited = std::numeric_limits<double>::infinity();
 
 // A tail with what it takes to rebuild its stages.
-struct Partial {
+struct PartialPipeline {
   Tail tail;
   int first_layer = 0;
   int codec_before = 0;
-  Mask front = 0;    // slots of the front stage
-  int next = kNone;  // the Partial behind it
+  SlotMask front = 0;      // slots of the front stage
+  int next = kEndOfModel;  // the PartialPipeline behind it
 };
 
 // All tails that use the same slots, have the same stage in front and as many stages, and, where
 // the ends of a pipeline exchange a tied gradient, the same stage at the end.
-struct State {
-  Mask front = 0;
-  Mask last = 0;
+struct TailState {
+  SlotMask front = 0;
+  SlotMask last = 0;
   int depth = 0;
-  std::vector<std::vector<int>> frontier;  // [first layer x codec before it] Partials
-};
-
-// What the search asks of a group of slots as a stage, at one depth, worked out when first asked.
-class StageWorks {
- public:
-  StageWorks(const StepEstimate& estimate, std::vector<int> slots, int depth)
-      : estimate_(estimate),
-        slots_(std::move(slots)),
-        depth_(depth),
-        layers_(estimate.table().layer_count()),
-        known_(at(layers_ * (layers_ + 1)), kUnknown) {}
-
-  // nullptr where it does not fit.
-  const StageWork* of(int first, int last) {
-    std::int32_t& known = known_[at(first * (layers_ + 1) + last)];
-    if (known == kUnknown) {
-      const auto fit = estimate_.fit(slots_, first, last, depth_);
-      known = fit ? static_cast<std::int32_t>(works_.size()) : kImpossible;
-      if (fit) works_.push_back(estimate_.work(slots_, *fit, first, last));
-    }
-    return known == kImpossible ? nullptr : &works_[at(known)];
-  }
-
- private:
-  static constexpr std::int32_t kUnknown = -1;
-  static constexpr std::int32_t kImpossible = -2;
-
-  static std::size_t at(int i) { return static_cast<std::size_t>(i); }
-
-  const StepEstimate& estimate_;
-  std::vector<int> slots_;
-  int depth_;
-  int layers_;
-  std::vector<std::int32_t> known_;  // [first x last]
-  std::deque<StageWork> works_;
+  std::vector<std::vector<int>> frontier;  // [first layer x codec before it] PartialPipelines
 };
 
 class ExactSearch {
@@ -90,20 +55,19 @@ class ExactSearch {
     MOTLEY_CHECK(slots_.size() <= kExactSlotsMax, "{} slots", slots_.size());
     stages_max_ = std::min({space.stages == 0 ? static_cast<int>(slots_.size()) : space.stages,
                             static_cast<int>(slots_.size()), table.layer_count()});
-    all_ = (Mask{1} << slots_.size()) - 1;
-    for (Mask group = 0; group <= all_; ++group) members_.push_back(members_of(group));
-    bounds_.resize(members_.size());
+    all_ = (SlotMask{1} << slots_.size()) - 1;
+    for (SlotMask group = 0; group <= all_; ++group) members_.push_back(members_of(group));
     states_.resize(members_.size());
     works_.resize(members_.size() * at(stages_max_ + 1));
-    find_least_hops();
+    front_bound_.emplace(estimate_, slots_, members_);
   }
 
   std::vector<Candidate> run() {
     for (const Candidate& known : options_.known) offer(known);
     extend({}, 0);
     // What is put in front of a state uses more slots, so its number is larger.
-    for (Mask used = 1; used <= all_; ++used) {
-      for (const State& state : states_[used]) {
+    for (SlotMask used = 1; used <= all_; ++used) {
+      for (const TailState& state : states_[used]) {
         extend(state, used);
       }
       states_[used].clear();
@@ -112,9 +76,7 @@ class ExactSearch {
   }
 
  private:
-  static std::size_t at(int i) { return static_cast<std::size_t>(i); }
-
-  std::vector<int> members_of(Mask group) const {
+  std::vector<int> members_of(SlotMask group) const {
     std::vector<int> members;
     for (std::size_t i = 0; i < slots_.size(); ++i) {
       if ((group >> i & 1U) != 0) members.push_back(slots_[i]);
@@ -123,29 +85,10 @@ class ExactSearch {
     return members;
   }
 
-  // Between any two slots, with the codec and over the boundary that take least.
-  void find_least_hops() {
-    least_hops_.assign(slots_.size() * slots_.size(), {kInfinite, kInfinite, false});
-    for (std::size_t a = 0; a < slots_.size(); ++a) {
-      for (std::size_t b = 0; b < slots_.size(); ++b) {
-        if (a == b) continue;
-        Hop& least = least_hops_[a * slots_.size() + b];
-        for (int boundary = 0; boundary + 1 < table_.layer_count(); ++boundary) {
-          for (int codec = 0; codec < static_cast<int>(space_.codecs.size()); ++codec) {
-            const Hop hop = estimate_.hop({&slots_[a], 1}, {&slots_[b], 1}, boundary, codec);
-            least.transfer_s = std::min(least.transfer_s, hop.transfer_s);
-            least.load_s = std::min(least.load_s, hop.load_s);
-            least.remote = hop.remote;
-          }
-        }
-      }
-    }
-  }
-
   // Puts every possible stage in front of the state's tails; the last stage where nothing is used.
-  void extend(const State& state, Mask used) {
+  void extend(const TailState& state, SlotMask used) {
     if (state.depth == stages_max_) return;
-    for (Mask group = 1; group <= all_; ++group) {
+    for (SlotMask group = 1; group <= all_; ++group) {
       if ((group & used) != 0 || !is_first_of_its_like(group, used)) continue;
       if (!space_.replicas && std::popcount(group) > 1) continue;
       add_stage(state, used, group);
@@ -153,12 +96,12 @@ class ExactSearch {
   }
 
   // Of slots that differ in nothing, always the first unused ones are taken.
-  bool is_first_of_its_like(Mask group, Mask used) const {
+  bool is_first_of_its_like(SlotMask group, SlotMask used) const {
     std::size_t i = 0;
     for (const std::vector<int>& members : classes_) {
       bool skipped = false;
       for (std::size_t k = 0; k < members.size(); ++k, ++i) {
-        const Mask bit = Mask{1} << i;
+        const SlotMask bit = SlotMask{1} << i;
         if ((group & bit) != 0 && skipped) return false;
         if (((group | used) & bit) == 0) skipped = true;
       }
@@ -166,14 +109,14 @@ class ExactSearch {
     return true;
   }
 
-  void add_stage(const State& state, Mask used, Mask group) {
+  void add_stage(const TailState& state, SlotMask used, SlotMask group) {
     target_ = nullptr;
     group_ = group;
     used_ = used | group;
     depth_ = state.depth + 1;
     last_group_ = state.depth == 0 ? group : state.last;
     behind_ = state.front;
-    set_bounds();
+    front_bound_->set_tail(group, last_group_, depth_ == stages_max_ ? 0 : all_ & ~used_);
     const int layers = table_.layer_count();
     if (state.depth == 0) {
       for (int first = layers - 1; first >= 0; --first) {
@@ -181,7 +124,7 @@ class ExactSearch {
         if (work == nullptr) continue;
         for (int before = 0; before < codecs_before(first); ++before) {
           insert({StepEstimate::last_stage(estimate_.time(*work, before, 0)), first, before, group,
-                  kNone});
+                  kEndOfModel});
         }
       }
       return;
@@ -199,7 +142,7 @@ class ExactSearch {
 
   void prepend_to(const std::vector<int>& tails, int last, int codec, double turn) {
     const Hop hop = estimate_.hop(members_[group_], members_[behind_], last - 1, codec);
-    double least_s = kInfinite;
+    double least_s = kUnlimited;
     for (const int next : tails) {
       Tail tail = partials_[at(next)].tail;
       tail.sum_s += 2 * hop.transfer_s;
@@ -222,7 +165,7 @@ class ExactSearch {
 
   // No deal of the layers to the group adds less to a step.
   double least_work_s(int first, int last) const {
-    double least_s = kInfinite;
+    double least_s = kUnlimited;
     for (const int slot : members_[group_]) {
       least_s = std::min(least_s, table_.pass_s(slot, first, last, false));
     }
@@ -239,59 +182,18 @@ class ExactSearch {
     return first == 0 ? 1 : static_cast<int>(space_.codecs.size());
   }
 
-  // What whatever comes in front of the group adds at least.
-  void set_bounds() {
-    const Mask free = all_ & ~used_;
-    bound_ = nullptr;
-    least_hop_s_ = least_load_s_ = tied_s_ = kInfinite;
-    if (free == 0 || depth_ == stages_max_) return;
-    if (!bounds_[free]) bounds_[free].emplace(estimate_, members_[free]);
-    bound_ = &*bounds_[free];
-    for (std::size_t x = 0; x < slots_.size(); ++x) {
-      if ((free >> x & 1U) == 0) continue;
-      double hop_s = 0;
-      double load_s = 0;
-      for (std::size_t a = 0; a < slots_.size(); ++a) {
-        if ((group_ >> a & 1U) == 0) continue;
-        const Hop& hop = least_hops_[a * slots_.size() + x];
-        hop_s = std::max(hop_s, hop.transfer_s);
-        load_s = std::max(load_s, hop.load_s);
-      }
-      least_hop_s_ = std::min(least_hop_s_, hop_s);
-      least_load_s_ = std::min(least_load_s_, load_s);
-      tied_s_ = std::min(tied_s_, tied_s(Mask{1} << x, last_group_));
-    }
-  }
-
-  double tied_s(Mask first, Mask last) {
-    const auto [known, added] = tied_.try_emplace(first | last, 0);
-    if (added) known->second = estimate_.tied_s(members_[first], members_[last]);
-    return known->second;
-  }
-
-  // No pipeline that ends in the partial takes less.
-  double bound_s(const Partial& partial) {
-    if (partial.first_layer == 0) {
-      return estimate_.step_s(partial.tail) + tied_s(group_, last_group_);
-    }
-    if (bound_ == nullptr) return kInfinite;
-    Tail tail = partial.tail;
-    tail.period_s = std::max(tail.period_s, least_load_s_);
-    return bound_->step_s(tail, partial.first_layer, 2 * least_hop_s_) + tied_s_;
-  }
-
   double limit_s() const {
     const double best_s =
-        best_.list().empty() ? kInfinite : options_.spread * best_.list().front().estimate_s;
+        best_.list().empty() ? kUnlimited : options_.spread * best_.list().front().estimate_s;
     return std::min({best_.limit_s(), options_.ceiling_s, best_s});
   }
 
-  State& target() {
+  TailState& target() {
     if (target_ != nullptr) return *target_;
     // What the ends exchange matters only where something is tied.
-    const Mask last = table_.cost().sizes().tied_parameters() == 0 ? 0 : last_group_;
-    std::deque<State>& states = states_[used_];
-    const auto found = std::ranges::find_if(states, [&](const State& state) {
+    const SlotMask last = table_.cost().sizes().tied_parameters() == 0 ? 0 : last_group_;
+    std::deque<TailState>& states = states_[used_];
+    const auto found = std::ranges::find_if(states, [&](const TailState& state) {
       return state.front == group_ && state.last == last && state.depth == depth_;
     });
     if (found != states.end()) return *(target_ = &*found);
@@ -300,10 +202,11 @@ class ExactSearch {
     return *(target_ = &states.back());
   }
 
-  void insert(const Partial& partial) {
+  void insert(const PartialPipeline& partial) {
     // Rounding must not drop what equals the worst kept candidate.
     constexpr double kRounding = 1e-12;
-    if (bound_s(partial) * (1 - kRounding) > limit_s()) return;
+    if (front_bound_->step_s(partial.tail, partial.first_layer) * (1 - kRounding) > limit_s())
+      return;
     const std::size_t codecs = space_.codecs.size();
     std::vector<int>& rivals =
         target().frontier[at(partial.first_layer) * codecs + at(partial.codec_before)];
@@ -320,13 +223,13 @@ class ExactSearch {
     if (partial.first_layer == 0) offer_whole(partial);
   }
 
-  void offer_whole(const Partial& whole) {
+  void offer_whole(const PartialPipeline& whole) {
     if (space_.stages != 0 && depth_ != space_.stages) return;
     Candidate candidate;
-    for (const Partial* p = &whole;; p = &partials_[at(p->next)]) {
+    for (const PartialPipeline* p = &whole;; p = &partials_[at(p->next)]) {
       if (!candidate.stages.empty()) candidate.stages.back().codec = p->codec_before;
       candidate.stages.push_back({members_[p->front], {}, p->first_layer, false, 0});
-      if (p->next == kNone) break;
+      if (p->next == kEndOfModel) break;
     }
     if (estimate_.rate(candidate)) offer(std::move(candidate));
   }
@@ -343,26 +246,20 @@ class ExactSearch {
   BestCandidates best_;
   std::vector<int> slots_;  // usable, like ones side by side
   int stages_max_ = 0;
-  Mask all_ = 0;
-  std::vector<std::vector<int>> members_;              // [mask] slots, ascending
-  std::vector<Hop> least_hops_;                        // [position x position]
-  std::vector<std::optional<FreeSlotsBound>> bounds_;  // [mask of free slots]
-  std::map<Mask, double> tied_;                        // by the slots at both ends
-  std::vector<std::unique_ptr<StageWorks>> works_;     // [mask x depth]
-  std::vector<std::deque<State>> states_;              // [mask of used slots]
-  std::deque<Partial> partials_;
+  SlotMask all_ = 0;
+  std::vector<std::vector<int>> members_;  // [mask] slots, ascending
+  std::optional<FrontBound> front_bound_;
+  std::vector<std::unique_ptr<StageWorks>> works_;  // [mask x depth]
+  std::vector<std::deque<TailState>> states_;       // [mask of used slots]
+  std::deque<PartialPipeline> partials_;
 
   // Of the stage being put in front:
-  State* target_ = nullptr;
-  Mask group_ = 0;
-  Mask used_ = 0;  // with the group
-  Mask behind_ = 0;
-  Mask last_group_ = 0;
+  TailState* target_ = nullptr;
+  SlotMask group_ = 0;
+  SlotMask used_ = 0;  // with the group
+  SlotMask behind_ = 0;
+  SlotMask last_group_ = 0;
   int depth_ = 0;
-  const FreeSlotsBound* bound_ = nullptr;  // nullptr: nothing can come in front
-  double least_hop_s_ = 0;
-  double least_load_s_ = 0;
-  double tied_s_ = 0;
 };
 
 }  // namespace

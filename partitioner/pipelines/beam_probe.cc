@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "partitioner/cost/at.h"
-#include "partitioner/search/period_probe.h"
+#include "partitioner/pipelines/period_probe.h"
 
 namespace motley {
 namespace {

@@ -1,4 +1,4 @@
-#include "partitioner/search/free_slots_bound.h"
+#include "partitioner/pipelines/free_slots_bound.h"
 
 #include <algorithm>
 #include <functional>

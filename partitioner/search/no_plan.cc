@@ -1,0 +1,46 @@
+#include "partitioner/search/no_plan.h"
+
+#include <fmt/format.h>
+
+#include <optional>
+
+#include "partitioner/search/candidates.h"
+#include "partitioner/search/shortfall.h"
+
+namespace motley {
+Error no_plan(const ModelSpec& model,
+              const CostModel& cost,
+              const SearchSpace& space,
+              const PlanOptions& options) {
+  std::optional<Shortfall> least;
+  StepShape least_shape;
+  for (const StepShape& shape : step_shapes(options)) {
+    const StageTable table(cost, shape);
+    const bool recompute = space.recompute != Recompute::kNever;
+    const Shortfall shortfall = options.cuts.empty()
+                                    ? smallest_shortfall(table, space, recompute)
+                                    : shortfall_of(table, given_stages(options), recompute);
+    if (least && least->missing_bytes <= shortfall.missing_bytes) continue;
+    least = shortfall;
+    least_shape = shape;
+  }
+  if (least->missing_bytes <= 0) {
+    return {ErrorCode::kConfig, "no plan obeys the pins",
+            "the model would fit without them, but not so", "take a pin away"};
+  }
+  constexpr double kGib = 1024.0 * 1024.0 * 1024.0;
+  const DeviceSlot& slot = cost.slots()[static_cast<std::size_t>(least->slot)];
+  const auto layer_name = [&](int l) { return model.layers[static_cast<std::size_t>(l)].name; };
+  return {ErrorCode::kInfeasible,
+          fmt::format("the model does not fit: {} is short of {:.3g} GiB memory",
+                      fmt::format("{}/{}", slot.machine, slot.device),
+                      static_cast<double>(least->missing_bytes) / kGib),
+          fmt::format("even in the best cut, layers {} … {} with micro-batches of {} need {:.3g} "
+                      "GiB of its {:.3g} GiB",
+                      layer_name(least->first_layer), layer_name(least->last_layer - 1),
+                      least_shape.micro_batch, static_cast<double>(least->needed_bytes) / kGib,
+                      static_cast<double>(slot.memory_bytes) / kGib),
+          "add a machine or memory, or make the model or train.micro_batch smaller"};
+}
+
+}  // namespace motley

@@ -1,0 +1,99 @@
+#include "partitioner/search/plan_notes.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+namespace motley {
+namespace {
+
+std::string device_name(const DeviceSlot& slot) {
+  return slot.machine + "/" + slot.device;
+}
+
+std::string device_name(const RankPlan& rank) {
+  return rank.machine + "/" + rank.device;
+}
+
+// Through what the sums between machines go, if there are any.
+void add_gradient_note(const CostModel& cost, Plan& plan) {
+  const auto leaves_machine = [&](const ChunkPlan& chunk) {
+    return std::ranges::any_of(chunk.replicas, [&](const Replica& replica) {
+      return plan.ranks[replica.rank.index()].machine !=
+             plan.ranks[chunk.replicas.front().rank.index()].machine;
+    });
+  };
+  if (plan.gradient_codec == "none" || std::ranges::none_of(plan.chunks, leaves_machine)) return;
+  constexpr double kFloats = 1 << 20;
+  constexpr double kBytes = 4 * kFloats;
+  const int slot = 0;
+  plan.notes.push_back(fmt::format(
+      "gradients cross between machines as {}: {:.1f} times fewer bytes, encoded at {:.1f} and "
+      "decoded at {:.1f} GB/s of fp32 on {}",
+      plan.gradient_codec, kBytes / cost.payload_bytes(slot, kFloats, plan.gradient_codec),
+      kBytes / cost.encode_s(slot, kFloats, plan.gradient_codec) / 1e9,
+      kBytes / cost.decode_s(slot, kFloats, plan.gradient_codec) / 1e9,
+      device_name(cost.slots()[slot])));
+}
+
+std::string left_out_names(const CostModel& cost, const Plan& plan) {
+  std::vector<std::string> used;
+  for (const RankPlan& rank : plan.ranks) used.push_back(device_name(rank));
+  std::vector<std::string> names;
+  for (const DeviceSlot& slot : cost.slots()) {
+    const auto found = std::find(used.begin(), used.end(), device_name(slot));
+    if (found == used.end()) {
+      names.push_back(device_name(slot));
+    } else {
+      used.erase(found);  // several slots may have one name
+    }
+  }
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+}  // namespace
+
+void add_notes(const CostModel& cost,
+               const PlanOptions& options,
+               const Trials& trials,
+               Plan& plan) {
+  add_gradient_note(cost, plan);
+  const auto single_name = [&] { return device_name(trials.single->plan.ranks.front()); };
+  if (plan.rank_count() > 1 && trials.single) {
+    plan.notes.push_back(fmt::format(
+        "the group is {:.2f} times as fast as {} alone ({:.4g} s a step instead of {:.4g} s)",
+        trials.single->plan.predicted_step_s / plan.predicted_step_s, single_name(),
+        plan.predicted_step_s, trials.single->plan.predicted_step_s));
+  } else if (plan.rank_count() > 1) {
+    plan.notes.push_back("no single device can hold the whole model");
+  } else if (cost.slots().size() > 1 && trials.single) {
+    plan.notes.push_back(fmt::format("{} alone is faster than any group", single_name()));
+  }
+  const std::string left_out = left_out_names(cost, plan);
+  if (left_out.empty()) return;
+  const bool chosen = options.stages == 0 && options.cuts.empty();
+  plan.notes.push_back(
+      fmt::format("left out: {} ({})", left_out,
+                  chosen ? "the step is not shorter with it" : "the number of stages was given"));
+}
+
+void note_coarser(const CoarserCodecs& coarser, double step_s, Plan& plan) {
+  std::vector<std::string> taken;
+  for (const std::string& codec : coarser.codecs) {
+    const auto is_taken = [&](const ChunkPlan& chunk) { return chunk.codec == codec; };
+    if (std::ranges::any_of(plan.chunks, is_taken)) taken.push_back("activations as " + codec);
+  }
+  if (std::ranges::find(coarser.gradient_codecs, plan.gradient_codec) !=
+      coarser.gradient_codecs.end()) {
+    taken.push_back("gradients as " + plan.gradient_codec);
+  }
+  plan.notes.push_back(
+      fmt::format("crossing with more rounding: {}; without it a step takes {:.4g} s "
+                  "(docs/compression.md tells what it does to learning; [compression] forbids it)",
+                  fmt::join(taken, ", "), step_s));
+}
+
+}  // namespace motley

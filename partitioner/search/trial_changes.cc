@@ -1,0 +1,193 @@
+#include "partitioner/search/trial_changes.h"
+
+#include <algorithm>
+#include <iterator>
+#include <limits>
+#include <numeric>
+#include <utility>
+
+#include "partitioner/cost/share.h"
+#include "partitioner/cost/step_estimate.h"
+#include "partitioner/pipelines/polish.h"
+#include "partitioner/search/obey_pins.h"
+
+namespace motley {
+namespace {
+
+// Budgets of actions, and of stages rated in a descent.
+constexpr std::int64_t kRefinedActionsMax = 1'000'000;
+constexpr std::int64_t kSharedActionsMax = 1'000'000;
+constexpr std::int64_t kObeyedActionsMax = 1'000'000;
+constexpr long kRefinedWorkMax = 100'000;
+// Of a step as long as another, by rounding (is_better).
+constexpr double kSameStep = 1 + 1e-8;
+
+}  // namespace
+
+std::int64_t actions_of(const StepShape& shape, const Candidate& candidate) {
+  constexpr std::int64_t kPerStageAndMicroBatch = 7;
+  return kPerStageAndMicroBatch * shape.micro_batches *
+         static_cast<std::int64_t>(candidate.stages.size());
+}
+
+TrialChanges::TrialChanges(const ModelSpec& model,
+                           const CostModel& cost,
+                           const std::vector<CostModel>& with_each_codec,
+                           const SearchSpace& space,
+                           const PlanOptions& options)
+    : model_(model),
+      cost_(cost),
+      with_each_codec_(with_each_codec),
+      space_(space),
+      options_(options) {}
+
+Result<PlanTrial> TrialChanges::try_one(const CostModel& cost, ShapedCandidate candidate) const {
+  if (options_.schedule == "split") candidate.shape.split = true;
+  return try_candidate(model_, cost, space_, candidate.shape, std::move(candidate.candidate));
+}
+
+bool TrialChanges::may_refine(std::int64_t actions) {
+  return actions < kRefinedActionsMax;
+}
+
+// A change of `best` that makes its step shorter than limit_s, tried; nothing where it does not.
+// What was tried before and was longer is not tried again: descents meet often.
+std::optional<PlanTrial> TrialChanges::try_change(const CostModel& cost,
+                                                  const StepShape& shape,
+                                                  const Candidate& changed,
+                                                  double limit_s,
+                                                  std::int64_t& actions) {
+  const auto [known, added] = tried_.try_emplace(key_of(cost, shape, changed), 0);
+  if (!added && known->second > limit_s) return std::nullopt;
+  actions += actions_of(shape, changed);
+  auto trial = try_one(cost, {shape, changed});
+  known->second =
+      trial.ok() ? trial->plan.predicted_step_s : std::numeric_limits<double>::infinity();
+  if (!trial.ok()) return std::nullopt;
+  return *std::move(trial);
+}
+
+TrialChanges::Key TrialChanges::key_of(const CostModel& cost,
+                                       const StepShape& shape,
+                                       const Candidate& candidate) const {
+  const auto codec =
+      std::ranges::find(with_each_codec_, cost.gradient_codec(), &CostModel::gradient_codec);
+  Key key = {static_cast<int>(codec - with_each_codec_.begin()), shape.micro_batch, shape.gpipe,
+             shape.warm_up, shape.split};
+  for (const StageChoice& stage : candidate.stages) {
+    key.insert(key.end(), {-1, stage.first_layer, stage.recompute, stage.codec});
+    key.insert(key.end(), stage.slots.begin(), stage.slots.end());
+    key.insert(key.end(), stage.shares.begin(), stage.shares.end());
+  }
+  return key;
+}
+
+// Each may make room for the other.
+void TrialChanges::refine(PlanTrial& best, std::int64_t& actions) {
+  do {
+    refine_stages(best, actions);
+  } while (take_best_order(best, actions));
+}
+
+void TrialChanges::refine_stages(PlanTrial& best, std::int64_t& actions) {
+  const StageTable table(cost_, best.shape);
+  const StepEstimate estimate(table, space_);
+  std::vector<int> slots(cost_.slots().size());
+  std::iota(slots.begin(), slots.end(), 0);
+  const auto takes = [&](Candidate& changed) {
+    if (actions >= kRefinedActionsMax || !estimate.rate(changed)) return false;
+    if (estimate.busiest_s(changed) >= best.plan.predicted_step_s) return false;
+    const double limit_s = kSameStep * best.plan.predicted_step_s;
+    auto trial = try_change(cost_, best.shape, changed, limit_s, actions);
+    if (!trial || !is_better(*trial, best)) return false;
+    best = *std::move(trial);
+    return true;
+  };
+  Candidate candidate = best.candidate;
+  descend(estimate, slots, kRefinedWorkMax, takes, candidate);
+}
+
+// The same stages with their passes in another order; whether one is better.
+bool TrialChanges::take_best_order(PlanTrial& best, std::int64_t& actions) {
+  const PlanTrial before = best;
+  for (StepShape shape : step_shapes(options_)) {
+    shape.split = before.shape.split && !shape.gpipe;
+    if (shape.micro_batch != before.shape.micro_batch || shape == before.shape) continue;
+    if (actions >= kRefinedActionsMax) break;
+    const double limit_s = kSameStep * best.plan.predicted_step_s;
+    auto trial = try_change(cost_, shape, before.candidate, limit_s, actions);
+    if (trial && is_better(*trial, best)) best = *std::move(trial);
+  }
+  return best.shape != before.shape;
+}
+
+bool TrialChanges::obey(PlanTrial& best, std::int64_t& actions) {
+  StepShape shape = best.shape;
+  shape.split = options_.schedule == "auto" || options_.schedule == "split";
+  const StageTable table(cost_, shape);
+  const StepEstimate estimate(table, space_);
+  while (!estimate.obeys_pins(best.candidate)) {
+    std::vector<Candidate> changes;
+    for (Candidate& change : changes_to_obey(best.candidate, space_, cost_.layer_count())) {
+      if (estimate.rate_dealt(change)) changes.push_back(std::move(change));
+    }
+    std::ranges::stable_sort(changes, {}, &Candidate::estimate_s);
+    std::optional<PlanTrial> found;
+    for (const Candidate& change : changes) {
+      if (found && actions >= kObeyedActionsMax) break;
+      const double limit_s =
+          found ? found->plan.predicted_step_s : std::numeric_limits<double>::infinity();
+      if (estimate.busiest_s(change) >= limit_s) continue;
+      for (const CostModel& cost : with_each_codec_) {
+        auto trial = try_change(cost, shape, change, limit_s, actions);
+        if (trial && (!found || is_better(*trial, *found))) found = std::move(trial);
+      }
+    }
+    if (!found) return false;
+    best = *std::move(found);
+  }
+  return true;
+}
+
+bool TrialChanges::share(const CostModel& cost, PlanTrial& best, std::int64_t& actions) {
+  bool better = true;
+  int layers = 0;
+  for (; better; layers += better ? 1 : 0) {
+    std::vector<Candidate> changes;
+    for (int taken = 1; taken < best.shape.micro_batches; taken += (taken + 1) / 2) {
+      std::ranges::move(shared_layers(best.candidate, cost_.layer_count(), taken),
+                        std::back_inserter(changes));
+    }
+    better = take_best(cost, changes, kSharingGain, actions, best);
+  }
+  if (layers == 0) return false;
+  while (take_best(cost, shifted_shares(best.candidate), 0, actions, best)) {
+  }
+  return true;
+}
+
+// Goes on from the best of the changes where it makes the step shorter by that share.
+bool TrialChanges::take_best(const CostModel& cost,
+                             const std::vector<Candidate>& changes,
+                             double gain,
+                             std::int64_t& actions,
+                             PlanTrial& best) {
+  const StageTable table(cost, best.shape);
+  const StepEstimate estimate(table, space_);
+  const double least_s = (1 - gain) * best.plan.predicted_step_s;
+  std::optional<PlanTrial> found;
+  for (const Candidate& change : changes) {
+    Candidate changed = change;
+    if (actions >= kSharedActionsMax || !estimate.rate_dealt(changed)) continue;
+    if (!estimate.obeys_pins(changed)) continue;
+    const double limit_s = found ? found->plan.predicted_step_s : least_s;
+    if (estimate.busiest_s(changed) >= limit_s) continue;
+    auto trial = try_change(cost, best.shape, changed, kSameStep * limit_s, actions);
+    if (trial && is_better(*trial, found ? *found : best)) found = *std::move(trial);
+  }
+  if (!found || found->plan.predicted_step_s > least_s) return false;
+  best = *std::move(found);
+  return true;
+}
+
+}  // namespace motley

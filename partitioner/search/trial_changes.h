@@ -1,0 +1,78 @@
+// TrialChanges: a simulated plan changed step by step as long as its simulated step gets shorter,
+// or until it obeys the pins. What was tried before is remembered: descents meet often.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "base/result.h"
+#include "models/spec/model_spec.h"
+#include "partitioner/search/candidates.h"
+#include "partitioner/search/plan_trial.h"
+
+namespace motley {
+
+// A layer is shared only where that makes the step shorter by this share: half of that gain was
+// measured, and a shared layer costs memory twice and the bits that one machine would have.
+inline constexpr double kSharingGain = 0.02;
+
+// How many actions it takes about to simulate a candidate; the budgets of searches are in these.
+[[nodiscard]] std::int64_t actions_of(const StepShape& shape, const Candidate& candidate);
+
+class TrialChanges {
+ public:
+  // All must outlive it. cost: what candidates are rated by; with_each_codec: the same with each
+  // codec of gradients that a plan may have.
+  TrialChanges(const ModelSpec& model,
+               const CostModel& cost,
+               const std::vector<CostModel>& with_each_codec,
+               const SearchSpace& space,
+               const PlanOptions& options);
+
+  // With the schedule that the options ask for.
+  [[nodiscard]] Result<PlanTrial> try_one(const CostModel& cost, ShapedCandidate candidate) const;
+
+  // Each of these adds to `actions` what it has simulated, and ends at a budget of its own kind.
+
+  // Other cuts, devices, numbers of stages and orders of passes.
+  void refine(PlanTrial& best, std::int64_t& actions);
+  // Whether `actions` leaves room to refine more.
+  [[nodiscard]] static bool may_refine(std::int64_t actions);
+
+  // Pin after pin by the change that makes the step shortest; whether all are obeyed then.
+  [[nodiscard]] bool obey(PlanTrial& best, std::int64_t& actions);
+
+  // A layer more on two neighbours as long as that pays, then by single micro-batches; whether
+  // anything did. cost: one of with_each_codec.
+  [[nodiscard]] bool share(const CostModel& cost, PlanTrial& best, std::int64_t& actions);
+
+ private:
+  using Key = std::vector<int>;
+
+  std::optional<PlanTrial> try_change(const CostModel& cost,
+                                      const StepShape& shape,
+                                      const Candidate& changed,
+                                      double limit_s,
+                                      std::int64_t& actions);
+  [[nodiscard]] Key key_of(const CostModel& cost,
+                           const StepShape& shape,
+                           const Candidate& candidate) const;
+  void refine_stages(PlanTrial& best, std::int64_t& actions);
+  bool take_best_order(PlanTrial& best, std::int64_t& actions);
+  bool take_best(const CostModel& cost,
+                 const std::vector<Candidate>& changes,
+                 double gain,
+                 std::int64_t& actions,
+                 PlanTrial& best);
+
+  const ModelSpec& model_;
+  const CostModel& cost_;
+  const std::vector<CostModel>& with_each_codec_;
+  const SearchSpace& space_;
+  const PlanOptions& options_;
+  std::map<Key, double> tried_;  // changes: step, infinite where it does not fit
+};
+
+}  // namespace motley

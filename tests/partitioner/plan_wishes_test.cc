@@ -1,0 +1,95 @@
+// What a person asks of a plan: pins, an end of the search.
+#include <algorithm>
+
+#include <gtest/gtest.h>
+
+#include "partitioner/search/planner.h"
+#include "tests/partitioner/planning_fixtures.h"
+
+namespace motley {
+namespace {
+
+// A desktop, a laptop on a slow link and a box; first and last layer share a large parameter.
+Problem problem_with_a_laptop() {
+  Problem problem;
+  problem.layers.push_back({.work_s = 0.001,
+                            .parameters = 5'000'000,
+                            .output_floats = 100'000,
+                            .saved_bytes = 10,
+                            .queued_bytes = 10});
+  for (int l = 0; l < 8; ++l) {
+    problem.layers.push_back({.work_s = 0.12,
+                              .parameters = 200'000,
+                              .output_floats = 100'000,
+                              .saved_bytes = 10,
+                              .queued_bytes = 10});
+  }
+  problem.layers.push_back({.work_s = 0.5, .parameters = 0, .saved_bytes = 10, .queued_bytes = 10});
+  problem.machines = {{.speed = 12}, {.speed = 0.6}, {.speed = 2}};
+  problem.link = {125e6, 1e-4};
+  for (const char* other : {"m0", "m2"}) {
+    problem.links.push_back({"m1", other, {1e7, 1e-4}});
+    problem.links.push_back({other, "m1", {1e7, 1e-4}});
+  }
+  problem.tied = true;
+  problem.options.global_batch = 64;
+  problem.options.micro_batch = 1;
+  return problem;
+}
+
+bool holds(const Plan& plan, const std::string& machine, int layer) {
+  return std::ranges::any_of(plan.chunks, [&](const ChunkPlan& chunk) {
+    return chunk.first_layer <= layer && layer < chunk.first_layer + chunk.layer_count &&
+           std::ranges::any_of(chunk.replicas, [&](const Replica& replica) {
+             return plan.ranks[replica.rank.index()].machine == machine;
+           });
+  });
+}
+
+// One micro-batch of a small layer is all that the slow machine has to do: its sum takes 0.16 s.
+TEST(Planner, ObeysAPinThatAMachineIsUsedAsCheaplyAsItCan) {
+  Problem problem = problem_with_a_laptop();
+  const double free_s = problem.plan()->predicted_step_s;
+  problem.options.pins.always = {"m1"};
+  const auto plan = problem.plan();
+  ASSERT_TRUE(plan.ok());
+  EXPECT_TRUE(std::ranges::any_of(plan->ranks, [](const auto& r) { return r.machine == "m1"; }));
+  EXPECT_LT(plan->predicted_step_s, free_s + 0.5);
+}
+
+// The layer's machine holds it; others may share it, and folds keep it there.
+TEST(Planner, ObeysAPinOfALayerAsCheaplyAsItCan) {
+  Problem problem = problem_with_a_laptop();
+  const double free_s = problem.plan()->predicted_step_s;
+  for (const int layer : {0, 4, 9}) {
+    problem.options.pins.layers = {{std::to_string(layer), "m1"}};
+    const auto plan = problem.plan();
+    ASSERT_TRUE(plan.ok());
+    EXPECT_TRUE(holds(*plan, "m1", layer)) << layer;
+    // A tied parameter has to be summed over the slow link.
+    EXPECT_LT(plan->predicted_step_s, free_s + (layer == 4 ? 0.5 : 6)) << layer;
+  }
+}
+
+class EndsAtOnce : public SearchWatch {
+ public:
+  bool goes_on(double) override { return false; }
+};
+
+TEST(Planner, HasAPlanWhenTheSearchIsEnded) {
+  Problem problem = problem_with_a_laptop();
+  EndsAtOnce watch;
+  const auto plan_with = [&](SearchWatch* watching) {
+    problem.options.watch = watching;
+    return *plan_in_full(problem.model(), problem.cluster(), problem.profile(), problem.options);
+  };
+  const Planning whole = plan_with(nullptr);
+  const Planning ended = plan_with(&watch);
+  EXPECT_TRUE(whole.is_complete);
+  EXPECT_FALSE(ended.is_complete);
+  EXPECT_FALSE(ended.bounds.proven);
+  EXPECT_GE(ended.plan.predicted_step_s, whole.plan.predicted_step_s);
+}
+
+}  // namespace
+}  // namespace motley
