@@ -128,7 +128,7 @@ Command train_command() {
       "  motley train gpt.toml --resume             go on after an interruption\n"
       "  motley train gpt.toml --cluster home.toml  as `motley launch`\n"};
   spec.options.insert(spec.options.begin(),
-                      {"stages", "N", "exactly N stage processes (default: what is fastest)"});
+                      {"stages", "N", "exactly N stages (default: what is fastest)"});
   return {spec, train};
 }
 

@@ -38,15 +38,15 @@ StageReach::StageReach(const StepEstimate& estimate,
   }
 }
 
-bool StageReach::is_busy_at_most(int slot_class, int first, int last, bool recompute) const {
+double StageReach::busy_s(int slot_class, int first, int last, bool recompute) const {
   const StageTable& table = estimate_.table();
   const int slot = slot_of(slot_class);
   const double crossing_s = crossing_s_[at(slot_class)];
-  double busy_s = table.pass_s(slot, first, last, recompute) +
-                  table.update_s(slot, first, last) / table.shape().micro_batches;
-  if (first > 0) busy_s += crossing_s;
-  if (last < table.layer_count()) busy_s += crossing_s;
-  return busy_s <= period_s_;
+  double sum_s = table.pass_s(slot, first, last, recompute) +
+                 table.update_s(slot, first, last) / table.shape().micro_batches;
+  if (first > 0) sum_s += crossing_s;
+  if (last < table.layer_count()) sum_s += crossing_s;
+  return sum_s;
 }
 
 StageReach::InTime StageReach::in_time(int slot_class, bool recompute) const {
@@ -55,9 +55,9 @@ StageReach::InTime StageReach::in_time(int slot_class, bool recompute) const {
   int first = layers;
   for (int last = layers; last >= 1; --last) {
     first = std::min(first, last);
-    while (first > 1 && is_busy_at_most(slot_class, first - 1, last, recompute)) --first;
+    while (first > 1 && busy_s(slot_class, first - 1, last, recompute) <= period_s_) --first;
     result.inner_first[at(last)] = first;
-    result.from_start[at(last)] = is_busy_at_most(slot_class, 0, last, recompute);
+    result.from_start[at(last)] = busy_s(slot_class, 0, last, recompute) <= period_s_;
   }
   return result;
 }
@@ -126,6 +126,35 @@ int StageReach::first(int slot_class, int depth, int last) const {
 
 bool StageReach::carries(int front_class, int behind_class) const {
   return load_s_[at(front_class) * classes_.size() + at(behind_class)] <= period_s_;
+}
+
+int StageReach::class_of(int slot) const {
+  const auto holds = [&](const std::vector<int>& members) {
+    return std::ranges::find(members, slot) != members.end();
+  };
+  return static_cast<int>(std::ranges::find_if(classes_, holds) - classes_.begin());
+}
+
+double StageReach::least_period_s(const std::vector<int>& slots,
+                                  const std::vector<int>& first_layers) const {
+  const Recompute rule = estimate_.space().recompute;
+  double period_s = 0;
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    const int slot_class = class_of(slots[i]);
+    const int depth = static_cast<int>(slots.size() - i);
+    const int last = i + 1 < slots.size() ? first_layers[i + 1] : estimate_.table().layer_count();
+    double least_s = std::numeric_limits<double>::infinity();
+    for (const bool recompute : {false, true}) {
+      if (rule == (recompute ? Recompute::kNever : Recompute::kAlways)) continue;
+      if (!fits(slots[i], first_layers[i], last, depth, recompute)) continue;
+      least_s = std::min(least_s, busy_s(slot_class, first_layers[i], last, recompute));
+    }
+    period_s = std::max(period_s, least_s);
+    if (i == 0) continue;
+    const std::size_t before = at(class_of(slots[i - 1]));
+    period_s = std::max(period_s, load_s_[before * classes_.size() + at(slot_class)]);
+  }
+  return period_s;
 }
 
 }  // namespace motley

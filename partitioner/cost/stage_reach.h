@@ -39,6 +39,11 @@ class StageReach {
   // Whether what crosses any boundary between the two classes takes at most the period.
   [[nodiscard]] bool carries(int front_class, int behind_class) const;
 
+  // The shortest period within which these stages are done, by slots and first layers, as the
+  // queries above know them.
+  [[nodiscard]] double least_period_s(const std::vector<int>& slots,
+                                      const std::vector<int>& first_layers) const;
+
   // The most weight (pace.h) of layers in a row that a slot of the class holds within the period.
   [[nodiscard]] double capacity(int slot_class) const {
     return capacity_[static_cast<std::size_t>(slot_class)];
@@ -48,7 +53,9 @@ class StageReach {
   [[nodiscard]] double slack() const { return slack_; }
 
  private:
-  [[nodiscard]] bool is_busy_at_most(int slot_class, int first, int last, bool recompute) const;
+  // Per micro-batch.
+  [[nodiscard]] double busy_s(int slot_class, int first, int last, bool recompute) const;
+  [[nodiscard]] int class_of(int slot) const;
   [[nodiscard]] bool fits(int slot, int first, int last, int depth, bool recompute) const;
   [[nodiscard]] int first_that_fits(int slot, int from, int last, int depth, bool recompute) const;
 

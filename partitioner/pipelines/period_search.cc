@@ -5,12 +5,14 @@
 #include <limits>
 #include <memory>
 #include <optional>
+#include <tuple>
 #include <utility>
 
 #include "partitioner/cost/pace.h"
 #include "partitioner/cost/stage_reach.h"
 #include "partitioner/cost/step_estimate.h"
 #include "partitioner/pipelines/best_candidates.h"
+#include "partitioner/pipelines/more_stages.h"
 #include "partitioner/pipelines/period_probe.h"
 #include "partitioner/pipelines/polish.h"
 #include "partitioner/pipelines/slot_classes.h"
@@ -43,13 +45,20 @@ class PeriodSearch {
         untied_best_(keep),
         keep_(keep) {
     if (untied != nullptr) untied_estimate_.emplace(*untied, space);
+    if (space.stages != 0) {
+      fewer_space_ = space;
+      fewer_space_.must_use.clear();
+      fewer_estimate_.emplace(table, fewer_space_);
+    }
   }
 
   PeriodSearchResult run() {
     find_bounds();
     const std::optional<double> least_s = bisect();
     if (!least_s) return {{}, {}, bounds_, 0, probe_->is_complete()};
+    fewer_.clear();
     for (const double factor : kLonger) probe(*least_s * factor);
+    for (Candidate& fewer : fewer_) offer_with_more_stages(std::move(fewer));
     BestCandidates polished(keep_);
     for (Candidate candidate : best_.list()) {
       polish(estimate_, candidate);
@@ -84,8 +93,8 @@ class PeriodSearch {
 
   struct Outcome {
     bool any = false;  // pipelines came out of the probe
-    double least_s =
-        std::numeric_limits<double>::infinity();  // the shortest period of those that fit
+    // Of those that fit, the shortest period that the probe itself needs for one.
+    double least_s = std::numeric_limits<double>::infinity();
   };
 
   // Pipelines within the period, rated and kept if they are good. Their true periods may differ
@@ -93,53 +102,98 @@ class PeriodSearch {
   Outcome probe(double period_s) {
     reach_.set_period(period_s);
     Outcome outcome;
+    std::optional<Candidate> fewer;
     for (const Pipeline& pipeline : probe_->pipelines(reach_)) {
       outcome.any = true;
       Candidate candidate;
       for (std::size_t i = 0; i < pipeline.slots.size(); ++i) {
         candidate.stages.push_back({{pipeline.slots[i]}, {}, pipeline.first_layers[i], false, 0});
       }
-      if (space_.stages != 0 && static_cast<int>(candidate.stages.size()) != space_.stages)
+      const int stages = static_cast<int>(candidate.stages.size());
+      if (space_.stages != 0 && stages != space_.stages) {
+        // What has fewer stages can have more: how many more is settled at the least period.
+        if (stages > space_.stages || !choose_codecs(*fewer_estimate_, candidate)) continue;
+        outcome.least_s = std::min(outcome.least_s, needed_s(pipeline));
+        if (!fewer || fewer->stages.size() < candidate.stages.size()) fewer = std::move(candidate);
         continue;
+      }
       if (untied_estimate_) {
         Candidate untied = candidate;
         if (choose_codecs(*untied_estimate_, untied)) untied_best_.offer(std::move(untied));
       }
       if (!choose_codecs(estimate_, candidate)) continue;
-      outcome.least_s = std::min(outcome.least_s, candidate.period_s);
+      outcome.least_s = std::min(outcome.least_s, needed_s(pipeline));
+      shortest_s_ = std::min(shortest_s_, candidate.period_s);
       best_.offer(std::move(candidate));
     }
-    shortest_s_ = std::min(shortest_s_, outcome.least_s);
+    if (fewer) fewer_.push_back(*std::move(fewer));
     return outcome;
+  }
+
+  double needed_s(const Pipeline& pipeline) const {
+    return reach_.least_period_s(pipeline.slots, pipeline.first_layers);
+  }
+
+  void offer_with_more_stages(Candidate candidate) {
+    if (!add_stages(*fewer_estimate_, slots_to_add(), space_.stages, candidate)) return;
+    if (choose_codecs(estimate_, candidate)) best_.offer(std::move(candidate));
+  }
+
+  // Those that must be used first, then the fastest.
+  std::vector<int> slots_to_add() const {
+    std::vector<int> slots;
+    for (const std::vector<int>& members : classes_) {
+      slots.insert(slots.end(), members.begin(), members.end());
+    }
+    std::ranges::sort(slots, {}, [&](int slot) {
+      const auto holds = [&](const std::vector<int>& wanted) {
+        return std::ranges::find(wanted, slot) != wanted.end();
+      };
+      return std::tuple(std::ranges::none_of(space_.must_use, holds), -pace_.of(slot), slot);
+    });
+    return slots;
   }
 
   // The least period with a pipeline that fits. nullopt when no period is long enough: memory or
   // pins forbid all.
   std::optional<double> bisect() {
     double low_s = bounds_.granularity_s;
-    double high_s = low_s;
-    bool found = false;
-    for (int i = 0; i < kProbesMax && !found; ++i) {
+    std::optional<double> high_s;
+    double period_s = low_s;
+    for (int i = 0; i < kProbesMax && !high_s; ++i) {
       // Slowly at first: the answer is most often near.
-      if (i > 0) high_s *= i < 8 ? 1 + 0.02 * i : 2;
-      found = try_period(high_s);
-      if (!found) low_s = high_s;
+      if (i > 0) period_s *= i < 8 ? 1 + 0.02 * i : 2;
+      high_s = try_period(period_s);
+      if (!high_s) low_s = period_s;
     }
-    if (!found) return std::nullopt;
+    if (!high_s) return std::nullopt;
+    // Periods of pipelines are few, so the one that was found may well be the least: where none
+    // shorter exists, that is asked directly. A beam is better asked at many periods.
     const double same = probe_->is_complete() ? kSamePeriod : kNearPeriod;
-    for (int i = 0; i < kProbesMax && high_s > low_s * (1 + same); ++i) {
-      const double middle_s = (low_s + high_s) / 2;
-      (try_period(middle_s) ? high_s : low_s) = middle_s;
+    bool just_below = probe_->is_complete();
+    for (int i = 0; i < kProbesMax; ++i) {
+      const double least_s = *high_s;
+      if (least_s <= low_s * (1 + same)) break;
+      period_s = just_below ? least_s * (1 - same / 2) : (low_s + least_s) / 2;
+      if (const auto found = try_period(period_s)) {
+        high_s = found;
+        just_below = probe_->is_complete() && !just_below;
+      } else {
+        low_s = period_s;
+        just_below = false;
+      }
     }
     return high_s;
   }
 
-  bool try_period(double period_s) {
+  // The period that what was found needs; nullopt where nothing was.
+  std::optional<double> try_period(double period_s) {
     const Outcome outcome = probe(period_s);
     if (!outcome.any && probe_->is_complete()) {
       bounds_.proven_s = std::max(bounds_.proven_s, period_s);
     }
-    return outcome.least_s < std::numeric_limits<double>::infinity();
+    if (outcome.least_s == std::numeric_limits<double>::infinity()) return std::nullopt;
+    return probe_->is_complete() ? std::min(period_s, outcome.least_s) : period_s;
   }
 
   const SearchSpace& space_;
@@ -149,6 +203,11 @@ class PeriodSearch {
   StageReach reach_;
   std::unique_ptr<PeriodProbe> probe_;
   std::optional<StepEstimate> untied_estimate_;
+  // Where a number of stages is asked for: of what has fewer, the most stages of each probe. It may
+  // leave out what must be used.
+  SearchSpace fewer_space_;
+  std::optional<StepEstimate> fewer_estimate_;
+  std::vector<Candidate> fewer_;
   BestCandidates best_;
   BestCandidates untied_best_;
   PeriodBounds bounds_;

@@ -8,6 +8,21 @@
 #include "partitioner/search/shortfall.h"
 
 namespace motley {
+namespace {
+
+// Of a model that fits.
+Error unwanted(const PlanOptions& options) {
+  if (options.pins == Pins{}) {
+    return {ErrorCode::kConfig, fmt::format("no plan with {} stages was found", options.stages),
+            "the model would fit, but no cut into so many stages was found that fits everywhere",
+            "ask for another number of stages, or say where they begin (parallel.cuts)"};
+  }
+  return {ErrorCode::kConfig, "no plan obeys the pins",
+          "the model would fit without them, but not so", "take a pin away"};
+}
+
+}  // namespace
+
 Error no_plan(const ModelSpec& model,
               const CostModel& cost,
               const SearchSpace& space,
@@ -24,10 +39,7 @@ Error no_plan(const ModelSpec& model,
     least = shortfall;
     least_shape = shape;
   }
-  if (least->missing_bytes <= 0) {
-    return {ErrorCode::kConfig, "no plan obeys the pins",
-            "the model would fit without them, but not so", "take a pin away"};
-  }
+  if (least->missing_bytes <= 0) return unwanted(options);
   constexpr double kGib = 1024.0 * 1024.0 * 1024.0;
   const DeviceSlot& slot = cost.slots()[static_cast<std::size_t>(least->slot)];
   const auto layer_name = [&](int l) { return model.layers[static_cast<std::size_t>(l)].name; };

@@ -1,4 +1,4 @@
-// What a person asks of a plan: pins, an end of the search.
+// What a person asks of a plan: pins, a number of stages, an end of the search.
 #include <algorithm>
 
 #include <gtest/gtest.h>
@@ -89,6 +89,38 @@ TEST(Planner, HasAPlanWhenTheSearchIsEnded) {
   EXPECT_FALSE(ended.is_complete);
   EXPECT_FALSE(ended.bounds.proven);
   EXPECT_GE(ended.plan.predicted_step_s, whole.plan.predicted_step_s);
+}
+
+// More machines than the exact search takes, all unlike, and cheap links.
+Problem nine_machines() {
+  Problem problem;
+  problem.layers.assign(24, {.work_s = 0.1, .output_floats = 100});
+  for (int m = 0; m < 9; ++m) problem.machines.push_back({.speed = 1 + 0.3 * m});
+  problem.link = {1e6, 1e-4};
+  return problem;
+}
+
+TEST(Planner, HasAsManyStagesAsAreAskedFor) {
+  Problem problem = nine_machines();
+  for (int stages = 1; stages <= 9; ++stages) {
+    problem.options.stages = stages;
+    const auto plan = problem.plan();
+    ASSERT_TRUE(plan.ok()) << stages << ": " << describe(plan.error());
+    EXPECT_EQ(plan->chunks.size(), static_cast<std::size_t>(stages));
+  }
+}
+
+// The slowest machine would be the last to be taken.
+TEST(Planner, HasAsManyStagesAsAreAskedForWithAPinnedMachine) {
+  Problem problem = nine_machines();
+  problem.options.pins.always = {"m0"};
+  for (int stages = 7; stages <= 8; ++stages) {
+    problem.options.stages = stages;
+    const auto plan = problem.plan();
+    ASSERT_TRUE(plan.ok()) << stages << ": " << describe(plan.error());
+    EXPECT_EQ(plan->chunks.size(), static_cast<std::size_t>(stages));
+    EXPECT_TRUE(std::ranges::any_of(plan->ranks, [](const auto& r) { return r.machine == "m0"; }));
+  }
 }
 
 }  // namespace
