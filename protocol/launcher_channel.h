@@ -26,6 +26,9 @@ class LauncherChannel : public EventSink {
   // Touched whenever the launcher says that some worker of the group got on. Lives with the
   // channel.
   [[nodiscard]] virtual const ProgressMark& group_progress() const = 0;
+
+  // Whether the launcher has asked to end the training after the step under way. Any thread.
+  [[nodiscard]] virtual bool is_to_finish() const = 0;
 };
 
 }  // namespace motley

@@ -2,8 +2,8 @@
 // on the worker's stdin, the worker's on its stdout. Documented in docs/formats/protocol.md.
 // The same bytes whether the worker was started here, through ssh or through any other prefix.
 //
-//   launcher -> worker   {"job": …}  {"addresses": […]}  {"lease": count}  {"stop": true};
-//                        end of file = stop at once
+//   launcher -> worker   {"job": …}  {"addresses": […]}  {"lease": count}  {"finish": true}
+//                        {"stop": true}; end of file = stop at once
 //   worker -> launcher   {"event": "hello" | "address" | "ready" | "beat" | "step" | "shard" |
 //                          "shard_failed" | "data" | "trace" | "result" | "error" | "done",
 //                          …}
@@ -22,7 +22,7 @@
 
 namespace motley {
 
-inline constexpr int kProtocolVersion = 2;
+inline constexpr int kProtocolVersion = 3;
 
 // Everything a worker needs to start; sent first.
 struct Job {

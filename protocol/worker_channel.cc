@@ -88,6 +88,7 @@ void WorkerChannel::take_line(std::string_view line) {
     leave(ErrorCode::kInternal);
   }
   if (message->contains("stop")) leave(ErrorCode::kTerminated);
+  if (message->contains("finish")) return is_to_finish_.store(true);
   if (message->contains("lease")) return take_lease((*message)["lease"]);
   const std::lock_guard lock(input_mutex_);
   input_.push_back(std::move(*message));

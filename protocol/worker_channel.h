@@ -39,6 +39,8 @@ class WorkerChannel final : public LauncherChannel {
 
   [[nodiscard]] const ProgressMark& group_progress() const override { return group_progress_; }
 
+  [[nodiscard]] bool is_to_finish() const override { return is_to_finish_.load(); }
+
   // From now on the process ends (status 143) once it has listened to the launcher for `lease_s`
   // seconds in vain; time in which it was itself stopped does not count. It says so on
   // standard error where that takes it, and to `on_lapse`, which is called on another thread and is
@@ -64,6 +66,7 @@ class WorkerChannel final : public LauncherChannel {
   std::deque<Json> input_;                            // guarded by input_mutex_
   std::function<void(const std::string&)> on_lapse_;  // set before lease_s_
   std::atomic<double> lease_s_{0};                    // 0 = none
+  std::atomic<bool> is_to_finish_{false};
   ProgressMark group_progress_;
   std::uint64_t group_count_ = 0;  // of the last lease; the reader's
   std::jthread reader_;

@@ -18,6 +18,7 @@ struct StepOutcome {
   double grad_norm = 0;  // of the mean gradient, before clipping
   double lr = 0;
   bool skipped = false;
+  bool ends = false;  // some rank was asked to end the session after this step
 };
 
 }  // namespace motley

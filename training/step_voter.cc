@@ -28,7 +28,8 @@ StepVoter::StepVoter(const TrainConfig& train,
                      Rank self,
                      const BatchLoss& loss,
                      SteppedState& state,
-                     CheckpointState progress)
+                     CheckpointState progress,
+                     std::function<bool()> is_to_end)
     : train_(train),
       optimizer_(make_optimizer(train)),
       rules_{layer_count, std::move(copies)},
@@ -36,6 +37,7 @@ StepVoter::StepVoter(const TrainConfig& train,
       loss_(loss),
       state_(state),
       progress_(std::move(progress)),
+      is_to_end_(std::move(is_to_end)),
       first_step_(progress_.step + 1) {}
 
 bool StepVoter::is_compared() const {
@@ -58,6 +60,7 @@ std::vector<std::byte> StepVoter::vote(const BatchPosition& position) {
   vote.loss_sum = loss_.sum;
   if (!position.training) return encode_vote(vote);
   vote.layers = state_.layer_norms();
+  vote.ends = is_to_end_();
   if (self_ == Rank{0}) vote.factors = flat(own_factors());
   if (is_compared()) {
     copy_hashes_.clear();
@@ -77,6 +80,7 @@ Result<void> StepVoter::count_votes(const std::vector<std::vector<std::byte>>& v
   if (!position_.training) return {};
   outcome_.grad_norm = std::sqrt(tally_.squared_norm) / tokens;
   outcome_.skipped = !tally_.finite;
+  outcome_.ends = tally_.ends;
   factors_ = factors_of(tally_.factors);
   outcome_.lr = factors_.lr;
   return check_factors(factors_);

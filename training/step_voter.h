@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -26,15 +27,17 @@ class StepVoter final : public StageVotes {
   static constexpr std::int64_t kCompareEvery = 100;  // steps
 
   // `loss`: of the batch on this rank, complete when vote() is called. It and `state` must outlive
-  // the voter. `progress`: after the last step of the session before. REQUIRES: a validated
-  // configuration.
-  StepVoter(const TrainConfig& train,
-            int layer_count,
-            std::vector<CopyGroup> copies,
-            Rank self,
-            const BatchLoss& loss,
-            SteppedState& state,
-            CheckpointState progress);
+  // the voter. `progress`: after the last step of the session before. `is_to_end`: whether this
+  // rank was asked to end the session; asked once a step. REQUIRES: a validated configuration.
+  StepVoter(
+      const TrainConfig& train,
+      int layer_count,
+      std::vector<CopyGroup> copies,
+      Rank self,
+      const BatchLoss& loss,
+      SteppedState& state,
+      CheckpointState progress,
+      std::function<bool()> is_to_end = [] { return false; });
 
   [[nodiscard]] std::size_t vote_bytes_max() const override;
   std::vector<std::byte> vote(const BatchPosition& position) override;
@@ -60,6 +63,7 @@ class StepVoter final : public StageVotes {
   const BatchLoss& loss_;
   SteppedState& state_;
   CheckpointState progress_;
+  const std::function<bool()> is_to_end_;
   const std::int64_t first_step_;
   BatchPosition position_;
   std::vector<std::uint64_t> copy_hashes_;  // when they were last compared

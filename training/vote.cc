@@ -57,9 +57,12 @@ Result<Vote> decode_vote(std::span<const std::byte> bytes, Rank rank) {
   const std::size_t layers = take<std::uint32_t>(bytes);
   const std::size_t factors = take<std::uint32_t>(bytes);
   const std::size_t copies = take<std::uint32_t>(bytes);
+  const auto ends = take<std::uint32_t>(bytes);
   if (vote.tokens < 0 || vote.tokens > kTokensMax || size != vote_bytes(layers, factors, copies)) {
     return malformed(rank, "its length does not fit its content");
   }
+  if (ends > 1) return malformed(rank, "it says neither that the session ends nor that it goes on");
+  vote.ends = ends == 1;
   for (std::size_t i = 0; i < layers; ++i) {
     const auto layer = static_cast<int>(take<std::uint32_t>(bytes));
     vote.layers.push_back({layer, take<double>(bytes)});
@@ -76,6 +79,7 @@ Result<void> check_extent(const Vote& vote, Rank rank, const VoteRules& rules, V
   const auto copies = static_cast<std::size_t>(std::ranges::count_if(
       rules.copies, [&](const CopyGroup& group) { return holds_copy(group, rank); }));
   const std::size_t hashes = is_step ? copies : 0;
+  if (vote.ends && !is_step) return malformed(rank, "an evaluation ends no session");
   if (vote.factors.size() != factors) {
     return malformed(rank,
                      fmt::format("it has {} factors instead of {}", vote.factors.size(), factors));
@@ -141,6 +145,7 @@ std::vector<std::byte> encode_vote(const Vote& vote) {
   put(bytes, static_cast<std::uint32_t>(vote.layers.size()));
   put(bytes, static_cast<std::uint32_t>(vote.factors.size()));
   put(bytes, static_cast<std::uint32_t>(vote.copy_hashes.size()));
+  put(bytes, static_cast<std::uint32_t>(vote.ends ? 1 : 0));
   for (const LayerNorm2& layer : vote.layers) {
     put(bytes, static_cast<std::uint32_t>(layer.layer));
     put(bytes, layer.squared_norm);
@@ -162,6 +167,7 @@ Result<Tally> tally_votes(const std::vector<std::vector<std::byte>>& votes,
     MOTLEY_TRY(add_norms(vote, rank, norms));
     tally.tokens += vote.tokens;
     tally.loss_sum += vote.loss_sum;
+    tally.ends = tally.ends || vote.ends;
     decoded.push_back(vote);
   }
   if (tally.tokens == 0) return incomplete("no rank voted a loss", votes.size());

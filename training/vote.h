@@ -5,7 +5,8 @@
 // order of the layers, whoever holds them, so that the global norm has the same bits under every
 // plan. Rank 0 also gives the factors that all take the step with, because pow and cos differ
 // between C libraries in their last bits, and each rank gives hashes of the parameters of which
-// others hold copies, which only stay equal as long as everybody computes the same.
+// others hold copies, which only stay equal as long as everybody computes the same. A rank that was
+// asked to end the session says so, so that all end it after the same step.
 // Layout of the bytes: docs/formats/frame.md.
 #pragma once
 
@@ -30,6 +31,7 @@ struct Vote {
   std::vector<LayerNorm2> layers;
   std::vector<double> factors;             // of rank 0: kStepFactors
   std::vector<std::uint64_t> copy_hashes;  // of each group of copies that the rank has one of
+  bool ends = false;                       // the session is to end after this step
 };
 
 // What all ranks know of each other's votes.
@@ -49,6 +51,7 @@ struct Tally {
   double squared_norm = 0;
   bool finite = true;           // false: every rank skips the step
   std::vector<double> factors;  // of rank 0
+  bool ends = false;            // some rank said so
 };
 
 [[nodiscard]] std::size_t vote_bytes_max(const VoteRules& rules);

@@ -187,20 +187,25 @@ StepVoter make_voter(const Job& job,
                      const ModelSpec& model,
                      const BatchLoss& loss,
                      SteppedState& state,
-                     CheckpointState progress) {
+                     CheckpointState progress,
+                     const LauncherChannel& launcher) {
   return {job.config.train,
           static_cast<int>(model.layers.size()),
           copy_groups(job.plan, tied_across_ranks(model, job.plan)),
           job.rank,
           loss,
           state,
-          std::move(progress)};
+          std::move(progress),
+          [&launcher] { return launcher.is_to_finish(); }};
 }
 
-Result<void> rehearse(const Job& job, const ModelSpec& model, RankRun& run) {
+Result<void> rehearse(const Job& job,
+                      const ModelSpec& model,
+                      const LauncherChannel& launcher,
+                      RankRun& run) {
   VirtualCompute compute(job.config.train, model, job.plan, job.rank, *job.virtual_speed,
                          system_wait_time());
-  StepVoter voter = make_voter(job, model, compute.loss(), compute, {});
+  StepVoter voter = make_voter(job, model, compute.loss(), compute, {}, launcher);
   NothingHeld nothing;
   MOTLEY_TRY(run.join({compute, compute, voter}));
   return run.train(voter, nothing, nothing);
@@ -224,7 +229,7 @@ Result<void> train(const Job& job,
                    tied ? tied->parameter : std::string());
   MOTLEY_ASSIGN(CheckpointState progress,
                 fill_state(state, job.config, model, job.resume_from, run.work()));
-  StepVoter voter = make_voter(job, model, trainer->loss(), state, std::move(progress));
+  StepVoter voter = make_voter(job, model, trainer->loss(), state, std::move(progress), launcher);
   MOTLEY_TRY(run.join({*trainer, state, voter}));
   HeldOutBatches held_out(job.config.train.eval_batches, job.config.train.global_batch,
                           schedules.evaluation, source != nullptr ? source->bytes_per_token() : 0,
@@ -244,7 +249,7 @@ Result<void> run_train_job(const Job& job, LauncherChannel& launcher, Activity& 
   MOTLEY_ASSIGN(const Schedules schedules,
                 make_schedules(job.plan, tied_across_ranks(model, job.plan)));
   RankRun run(job, model, launcher, activity, schedules);
-  return job.virtual_speed ? rehearse(job, model, run)
+  return job.virtual_speed ? rehearse(job, model, launcher, run)
                            : train(job, model, schedules, launcher, run);
 }
 

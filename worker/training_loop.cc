@@ -40,7 +40,7 @@ TrainingLoop::TrainingLoop(const TrainingLoopOptions& options,
 
 Result<void> TrainingLoop::run() {
   const std::int64_t first = steps_.progress().step + 1;
-  for (std::int64_t step = first; step <= options_.last_step; ++step) {
+  for (std::int64_t step = first; step <= options_.last_step && !ends_; ++step) {
     set_recording(step - first);
     MOTLEY_TRY(run_step(step));
     if (is_saved(step)) MOTLEY_TRY(save());
@@ -61,6 +61,7 @@ Result<void> TrainingLoop::run_step(std::int64_t step) {
   MOTLEY_ASSIGN(const TrainedStep trained, steps_.run_step());
   StepReport report = report_of(step, trained);
   was_skipped_ = trained.outcome.skipped;
+  ends_ = trained.outcome.ends;
   if (is_evaluated(step)) {
     MOTLEY_ASSIGN(const auto evaluation, evaluator_.evaluate(step));
     report.evaluated = evaluation.has_value();
@@ -78,7 +79,7 @@ bool TrainingLoop::is_evaluated(std::int64_t step) const {
 }
 
 bool TrainingLoop::is_saved(std::int64_t step) {
-  if (step == options_.last_step) return true;
+  if (step == options_.last_step || ends_) return true;
   save_waits_ = save_waits_ || (options_.save_every > 0 && step % options_.save_every == 0);
   // A skipped step has changed nothing: what it would save is saved already, and a row of them
   // would push out the checkpoints from before it. All ranks skip the same steps.

@@ -95,6 +95,7 @@ class TrainingLoop {
   EventSink& events_;
   TraceRecorder trace_;
   bool was_skipped_ = false;  // the last step
+  bool ends_ = false;         // it was the last step of the session, though not of options_
   bool save_waits_ = false;   // for a step that is not skipped
 };
 

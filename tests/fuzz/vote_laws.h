@@ -46,7 +46,7 @@ inline VoteInput vote_input(std::string_view bytes) {
 inline std::string right_votes() {
   std::string bytes = {3, 3};
   for (const Vote& vote : {Vote{0, 0, {{0, 1.5}, {1, 2.5}}, {1e-3, 0.1, 0.05}, {7}},
-                           Vote{12, 30, {{2, 4.0}}, {}, {7}}, Vote{4, 8.25, {}, {}, {7}}}) {
+                           Vote{12, 30, {{2, 4.0}}, {}, {7}}, Vote{4, 8.25, {}, {}, {7}, true}}) {
     const std::vector<std::byte> encoded = encode_vote(vote);
     bytes += static_cast<char>(encoded.size());
     bytes.append(reinterpret_cast<const char*>(encoded.data()), encoded.size());
@@ -57,14 +57,15 @@ inline std::string right_votes() {
 // Reads what encode_vote writes, by its description and not by its code.
 inline Vote read_vote(std::span<const std::byte> bytes) {
   Vote vote;
-  std::uint32_t counts[3];
+  std::uint32_t counts[4];
   std::memcpy(&vote.tokens, bytes.data(), 8);
   std::memcpy(&vote.loss_sum, bytes.data() + 8, 8);
-  std::memcpy(counts, bytes.data() + 16, 12);
+  std::memcpy(counts, bytes.data() + 16, 16);
   vote.layers.resize(counts[0]);
   vote.factors.resize(counts[1]);
   vote.copy_hashes.resize(counts[2]);
-  const std::byte* at = bytes.data() + 28;
+  vote.ends = counts[3] == 1;
+  const std::byte* at = bytes.data() + 32;
   for (LayerNorm2& layer : vote.layers) {
     std::memcpy(&layer.layer, at, 4);
     std::memcpy(&layer.squared_norm, at + 4, 8);
@@ -88,6 +89,7 @@ inline Tally summed(const std::vector<Vote>& votes, int layer_count, bool for_st
   for (const Vote& vote : votes) {
     tally.tokens += vote.tokens;
     tally.loss_sum += vote.loss_sum;
+    tally.ends = tally.ends || vote.ends;
     for (const LayerNorm2& layer : vote.layers) {
       norms.at(static_cast<std::size_t>(layer.layer)) = layer.squared_norm;
     }

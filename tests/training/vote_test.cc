@@ -140,6 +140,17 @@ TEST(Vote, SkipsTheStepWhenTheSumOverflows) {
   EXPECT_FALSE(votes.tally()->finite);
 }
 
+TEST(Vote, EndsTheSessionForAllOnceOneRankSaysSo) {
+  TwoVotes votes;
+  EXPECT_FALSE(votes.tally()->ends);
+  votes.second.ends = true;
+  EXPECT_TRUE(votes.tally()->ends);
+  votes.first = {0, 0, {}, {}, {}};
+  votes.second.layers = {};
+  expect_corrupt(votes.tally(VoteKind::kEvaluation), "the vote of rank 1 is malformed",
+                 "an evaluation ends no session");
+}
+
 TEST(Vote, IsMalformedAtEveryOtherLength) {
   const TwoVotes two;
   const Votes good = two.encoded();

@@ -63,6 +63,8 @@ class Channel final : public LauncherChannel {
 
   [[nodiscard]] const ProgressMark& group_progress() const override { return progress_; }
 
+  [[nodiscard]] bool is_to_finish() const override { return false; }
+
  private:
   Launcher& launcher_;
   Rank self_;
@@ -81,6 +83,8 @@ class Answering final : public LauncherChannel {
   }
 
   [[nodiscard]] const ProgressMark& group_progress() const override { return progress_; }
+
+  [[nodiscard]] bool is_to_finish() const override { return false; }
 
   std::vector<Json> sent;
 

@@ -20,7 +20,8 @@ class Script final : public StepRunner, public Evaluator, public ShardSaver, pub
   CheckpointState state;
   bool holds_parameters = true;
   bool skips = false;
-  std::string fails_at;  // an entry of the log
+  std::int64_t ends_after = 0;  // step; 0 = none
+  std::string fails_at;         // an entry of the log
   std::vector<std::string> log;
   std::vector<Json> events;
   TraceRecorder* trace = nullptr;
@@ -31,7 +32,11 @@ class Script final : public StepRunner, public Evaluator, public ShardSaver, pub
     MOTLEY_TRY(note("step", state.step + 1));
     ++state.step;
     if (trace != nullptr) trace->add({.name = "F0.0", .step = static_cast<int>(state.step)});
-    return TrainedStep{.outcome = {.loss = 2.5, .tokens = 7, .lr = 0.25, .skipped = skips},
+    return TrainedStep{.outcome = {.loss = 2.5,
+                                   .tokens = 7,
+                                   .lr = 0.25,
+                                   .skipped = skips,
+                                   .ends = state.step == ends_after},
                        .times = {.total_s = 3, .wait_s = 1},
                        .wire_bytes = 99};
   }
@@ -80,6 +85,15 @@ TEST(TrainingLoop, SavesAfterTheLastStepWhateverItsNumber) {
   Script script;
   ASSERT_TRUE(script.run({.last_step = 1}).ok());
   EXPECT_THAT(script.log, ElementsAre("step 1", "send step", "save 1", "send shard"));
+}
+
+TEST(TrainingLoop, EndsAfterTheStepThatEndsTheSessionAndSavesIt) {
+  Script script;
+  script.skips = true;
+  script.ends_after = 2;
+  ASSERT_TRUE(script.run({.last_step = 5}).ok());
+  EXPECT_THAT(script.log, ElementsAre("step 1", "send step",  //
+                                      "step 2", "send step", "save 2", "send shard"));
 }
 
 TEST(TrainingLoop, GoesOnAfterTheStepsThatAreDone) {
