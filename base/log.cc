@@ -1,7 +1,12 @@
 #include "base/log.h"
 
 #include <spdlog/logger.h>
+#include <spdlog/sinks/base_sink.h>
+#include <spdlog/sinks/basic_file_sink.h>
 #include <spdlog/sinks/stdout_sinks.h>
+
+#include <mutex>
+#include <utility>
 
 namespace motley {
 namespace {
@@ -20,17 +25,50 @@ spdlog::level::level_enum to_spdlog(LogLevel level) {
   return spdlog::level::info;
 }
 
+class OutputSink final : public spdlog::sinks::base_sink<std::mutex> {
+ public:
+  explicit OutputSink(Log::Output output) : output_(std::move(output)) {}
+
+ protected:
+  void sink_it_(const spdlog::details::log_msg& message) override {
+    spdlog::memory_buf_t line;
+    formatter_->format(message, line);
+    output_({line.data(), line.size()});
+  }
+
+  void flush_() override {}
+
+ private:
+  const Log::Output output_;
+};
+
+spdlog::sink_ptr make_sink(Log::Output output) {
+  if (!output) return std::make_shared<spdlog::sinks::stderr_sink_mt>();
+  return std::make_shared<OutputSink>(std::move(output));
+}
+
 }  // namespace
 
-Log::Log(std::string_view prefix, LogLevel level)
-    : logger_(std::make_unique<spdlog::logger>(std::string(prefix),
-                                               std::make_shared<spdlog::sinks::stderr_sink_mt>())) {
+Log::Log(std::string_view prefix, LogLevel level, Output output)
+    : logger_(std::make_unique<spdlog::logger>(std::string(prefix), make_sink(std::move(output)))) {
   logger_->set_pattern(prefix.empty() ? "%l: %v" : "%n: %l: %v");
-  logger_->set_level(to_spdlog(level));
+  logger_->set_level(spdlog::level::debug);
+  logger_->sinks().front()->set_level(to_spdlog(level));
   logger_->flush_on(spdlog::level::debug);
 }
 
 Log::~Log() = default;
+
+Result<void> Log::keep_in(const std::filesystem::path& file) {
+  try {
+    auto sink = std::make_shared<spdlog::sinks::basic_file_sink_mt>(file.string());
+    sink->set_pattern("%Y-%m-%d %H:%M:%S %l: %v");
+    logger_->sinks().push_back(std::move(sink));
+  } catch (const spdlog::spdlog_ex& refused) {
+    return Error{ErrorCode::kCorrupt, "cannot write " + file.string(), refused.what(), ""};
+  }
+  return {};
+}
 
 void Log::debug(const std::string& line) const {
   logger_->debug("{}", line);

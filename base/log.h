@@ -3,9 +3,13 @@
 // Safe to use from several threads.
 #pragma once
 
+#include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
+
+#include "base/result.h"
 
 namespace spdlog {
 class logger;
@@ -17,11 +21,19 @@ enum class LogLevel { kDebug, kInfo, kWarn, kError };
 
 class Log {
  public:
-  // Lines go to stderr, each with `prefix` (may be empty) before it.
-  explicit Log(std::string_view prefix, LogLevel level = LogLevel::kInfo);
+  // Takes each line, with its end.
+  using Output = std::function<void(std::string_view line)>;
+
+  // Lines of `level` and above go to stderr or to `output`, each with `prefix` (may be empty)
+  // before it.
+  explicit Log(std::string_view prefix, LogLevel level = LogLevel::kInfo, Output output = {});
   ~Log();
   Log(const Log&) = delete;
   Log& operator=(const Log&) = delete;
+
+  // From now on all lines, of every level and with their time, are also added to this file.
+  // kCorrupt when it cannot be opened. REQUIRES: no other thread uses the log.
+  [[nodiscard]] Result<void> keep_in(const std::filesystem::path& file);
 
   void debug(const std::string& line) const;
   void info(const std::string& line) const;

@@ -7,8 +7,10 @@ namespace motley {
 std::string describe(const Error& error) {
   std::string text = "motley: error: " + error.what + "\n";
   if (!error.cause.empty()) text += "  cause: " + error.cause + "\n";
-  if (!error.remedy.empty()) text += "  try:   " + error.remedy + "\n";
-  return text;
+  if (error.remedy.empty()) return text;
+  text += "  try:   ";
+  for (const char c : error.remedy) text += c == '\n' ? "\n         " : std::string(1, c);
+  return text + "\n";
 }
 
 std::string excerpt(std::string_view text, std::size_t bytes_max) {

@@ -1,0 +1,33 @@
+// PatientWriter: text for people on a descriptor that somebody may have stopped reading (a pager, a
+// stopped terminal, a full pipe). Whoever writes is never held up for longer than kPatience_s: a
+// thread of its own writes, and while it is stuck further texts are dropped. As long as somebody
+// reads, write() returns when the text is written, so that the order of several streams stays.
+#pragma once
+
+#include <memory>
+#include <string_view>
+
+namespace motley {
+
+class PatientWriter {
+ public:
+  // The descriptor must stay open; the thread starts with the first text.
+  explicit PatientWriter(int fd);
+  ~PatientWriter();  // gives a text that is being written kLastPatience_s
+  PatientWriter(const PatientWriter&) = delete;
+  PatientWriter& operator=(const PatientWriter&) = delete;
+
+  // Whether the text was taken; false: an earlier one is not through. One thread at a time.
+  bool write(std::string_view text);
+
+ private:
+  static constexpr double kPatience_s = 0.1;
+  static constexpr double kLastPatience_s = 1;
+
+  struct State;
+  static void write_texts(const std::shared_ptr<State>& state);
+
+  std::shared_ptr<State> state_;  // a thread that is stuck outlives this
+};
+
+}  // namespace motley
