@@ -5,7 +5,11 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <array>
+#include <cctype>
+#include <charconv>
 #include <cstring>
+#include <string_view>
 
 #include "base/check.h"
 #include "protocol/last_words.h"
@@ -50,11 +54,60 @@ Error lapsed(const std::string& name, const Activity& activity, bool trains) {
           and_then("", trains)};
 }
 
-std::string remedy_of_exit(int status, bool ssh) {
-  if (ssh && status == 255) {
-    return "ssh could not connect or was cut off: the same ssh command must run 'true' there "
-           "without asking for a password";
+constexpr int kSshFailed = 255;
+
+bool any_line_has(const std::vector<std::string>& lines, std::span<const std::string_view> words) {
+  return std::ranges::any_of(lines, [&](const std::string& line) {
+    return std::ranges::any_of(
+        words, [&](std::string_view each) { return line.find(each) != std::string::npos; });
+  });
+}
+
+// An ssh that fails says why on standard error; one whose program over there was killed by a signal
+// ends alike and says nothing.
+bool lost_connection(const std::vector<std::string>& last_lines) {
+  constexpr std::array<std::string_view, 8> kLost = {
+      "Connection to ", "Connection reset", "Connection closed", "closed by remote host",
+      "Broken pipe",    "not responding",   "timed out",         "client_loop"};
+  return any_line_has(last_lines, kLost);
+}
+
+std::string remedy_before_greeting(const std::vector<std::string>& last_lines) {
+  constexpr std::array<std::string_view, 4> kUnreachable = {
+      "Could not resolve", "Connection refused", "No route to host", "timed out"};
+  if (any_line_has(last_lines, kUnreachable)) {
+    return "ssh did not reach the machine: check that it is on, its address and its sshd";
   }
+  return "ssh could not log in: the same ssh command must run 'true' there without asking for a "
+         "password";
+}
+
+// What status 255 of ssh means depends on how far the worker behind it had come.
+Error death_behind_ssh(const Identity& who,
+                       const std::string& when,
+                       const std::vector<std::string>& last_lines,
+                       const std::string& said) {
+  if (!who.greeted) {
+    return {ErrorCode::kPeer, fmt::format("{} did not start: ssh ended with status 255", who.name),
+            said.empty() ? "it said nothing about the reason" : said,
+            and_then(remedy_before_greeting(last_lines), who.trains)};
+  }
+  if (lost_connection(last_lines)) {
+    return {
+        ErrorCode::kPeer, fmt::format("machine {} was lost{}", who.machine, when),
+        fmt::format("the ssh connection to it ended; {}", said),
+        and_then(fmt::format("look whether {} is on and can be reached", who.machine), who.trains)};
+  }
+  const auto [cause, remedy] = advice_on_signal(SIGKILL, who.trains);
+  return {
+      ErrorCode::kPeer, fmt::format("{} was killed on machine {}{}", who.name, who.machine, when),
+      fmt::format("ssh ended with status 255 and without a word about the connection, as it does "
+                  "when the program behind it is killed: {}{}",
+                  cause, said.empty() ? "" : "; " + said),
+      remedy};
+}
+
+std::string remedy_of_exit(int status) {
   if (status == 127) {
     return "the program was not found there: install Motley on that machine or set its "
            "'motley_dir' in the cluster file";
@@ -79,6 +132,21 @@ std::size_t first_cause(std::span<const Failure> failures) {
   return static_cast<std::size_t>(first - failures.begin());
 }
 
+std::optional<int> lost_worker(const Error& error) {
+  constexpr std::string_view kBefore = "rank ";
+  constexpr std::string_view kAfter = " was lost";
+  if (error.code != ErrorCode::kPeer || !error.what.ends_with(kAfter)) return {};
+  const std::string_view what =
+      std::string_view(error.what).substr(0, error.what.size() - kAfter.size());
+  const std::size_t at = what.rfind(kBefore);
+  if (at == std::string_view::npos) return {};
+  int worker = 0;
+  const auto [end, code] =
+      std::from_chars(what.data() + at + kBefore.size(), what.data() + what.size(), worker);
+  if (code != std::errc{} || end != what.data() + what.size() || worker < 0) return {};
+  return worker;
+}
+
 std::string describe_activity(const Activity& activity) {
   if (!activity.ready) {
     return activity.task.empty() ? "before it was ready"
@@ -93,27 +161,89 @@ std::string describe_activity(const Activity& activity) {
   return fmt::format("while it did {} of step {}", activity.doing, activity.step);
 }
 
-Error describe_death(const std::string& name,
+Error describe_death(const Identity& who,
                      const ProcessExit& exit,
                      const Activity& activity,
-                     bool trains,
-                     bool ssh,
                      const std::vector<std::string>& last_lines) {
-  if (has_lapsed(exit, last_lines)) return lapsed(name, activity, trains);
+  if (has_lapsed(exit, last_lines)) return lapsed(who.name, activity, who.trains);
   const std::string said =
       last_lines.empty() ? "" : fmt::format("its last words: {}", fmt::join(last_lines, " | "));
-  const bool has_steps = trains || !activity.ready;
+  const bool has_steps = who.trains || !activity.ready;
   const std::string when = has_steps ? ", " + describe_activity(activity) : "";
   if (exit.signal != 0) {
-    const auto [cause, remedy] = advice_on_signal(exit.signal, trains);
+    const auto [cause, remedy] = advice_on_signal(exit.signal, who.trains);
     return {ErrorCode::kPeer,
-            fmt::format("{} was killed by signal {} ({}){}", name, exit.signal,
+            fmt::format("{} was killed by signal {} ({}){}", who.name, exit.signal,
                         strsignal(exit.signal), when),
             said.empty() ? cause : fmt::format("{}; {}", cause, said), remedy};
   }
-  return {ErrorCode::kPeer, fmt::format("{} exited with status {}{}", name, exit.status, when),
-          said.empty() ? "it said nothing about the reason" : said,
-          remedy_of_exit(exit.status, ssh)};
+  if (who.ssh && exit.status == kSshFailed) return death_behind_ssh(who, when, last_lines, said);
+  return {ErrorCode::kPeer, fmt::format("{} exited with status {}{}", who.name, exit.status, when),
+          said.empty() ? "it said nothing about the reason" : said, remedy_of_exit(exit.status)};
+}
+
+std::optional<Error> describe_loss(std::span<const Failure> failures,
+                                   const std::vector<Identity>& workers,
+                                   const std::vector<Activity>& activities) {
+  const auto reported = [&](int worker) {
+    return std::ranges::find(failures, worker, &Failure::worker) != failures.end();
+  };
+  const Failure* first = nullptr;  // that names one who has said nothing, else any
+  int lost = 0;
+  for (const Failure& failure : failures) {
+    const auto accused = lost_worker(failure.error);
+    if (!accused || *accused >= static_cast<int>(workers.size())) continue;
+    if (first != nullptr && (reported(*accused) || !reported(lost))) continue;
+    first = &failure;
+    lost = *accused;
+  }
+  if (first == nullptr) return {};
+  const Identity& gone = workers[static_cast<std::size_t>(lost)];
+  const Identity& witness = workers[static_cast<std::size_t>(first->worker)];
+  const std::string seen = with_names(first->error.cause, workers);
+  if (reported(lost)) {
+    return Error{
+        ErrorCode::kPeer, fmt::format("{} and {} lost each other", witness.name, gone.name), seen,
+        and_then(fmt::format("check the network between {} and {}", witness.machine, gone.machine),
+                 gone.trains)};
+  }
+  const auto remains = [&](std::size_t other) {
+    return workers[other].machine == gone.machine && reported(static_cast<int>(other));
+  };
+  bool is_machine = witness.machine != gone.machine;
+  for (std::size_t other = 0; other < workers.size(); ++other) {
+    is_machine = is_machine && !remains(other);
+  }
+  const std::string when =
+      gone.trains ? ", " + describe_activity(activities[static_cast<std::size_t>(lost)]) : "";
+  return Error{
+      ErrorCode::kPeer,
+      is_machine ? fmt::format("machine {} was lost{}{}", gone.machine, when,
+                               when.empty() ? "" : fmt::format(" on {}", gone.name))
+                 : fmt::format("{} was lost{}", gone.name, when),
+      fmt::format("{} noticed: {}", witness.name, seen),
+      and_then(fmt::format("look whether {} is on, awake and can be reached", gone.machine),
+               gone.trains)};
+}
+
+std::string with_names(std::string text, const std::vector<Identity>& workers) {
+  constexpr std::string_view kWord = "rank ";
+  for (std::size_t at = text.find(kWord); at != std::string::npos; at = text.find(kWord, at)) {
+    const char* digits = text.data() + at + kWord.size();
+    std::size_t rank = 0;
+    const auto [end, code] = std::from_chars(digits, text.data() + text.size(), rank);
+    const auto length = static_cast<std::size_t>(end - (text.data() + at));
+    const std::string_view rest = std::string_view(text).substr(at + length);
+    // "rank 0, 2" is a list, which stays as it is.
+    const bool is_list = rest.size() > 2 && rest.starts_with(", ") && std::isdigit(rest[2]) != 0;
+    if (code != std::errc{} || rank >= workers.size() || is_list) {
+      at += kWord.size();
+      continue;
+    }
+    text.replace(at, length, workers[rank].name);
+    at += workers[rank].name.size();
+  }
+  return text;
 }
 
 }  // namespace motley

@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -25,6 +26,7 @@ enum class FailureKind {
 struct Failure {
   FailureKind kind = FailureKind::kCertain;
   Error error;
+  int worker = 0;  // who reported it, or ended
 };
 
 // The kind of an error that a worker reports.
@@ -33,6 +35,10 @@ struct Failure {
 // Index of the first cause: by kind in the order above, and within a kind the one seen first.
 // REQUIRES: failures is not empty and in the order of their arrival.
 [[nodiscard]] std::size_t first_cause(std::span<const Failure> failures);
+
+// The worker that an error says was lost: "… rank 1 was lost", in the words that every transport
+// has for it (comm/transport/comm_errors.h). Nothing where it says no such thing.
+[[nodiscard]] std::optional<int> lost_worker(const Error& error);
 
 // What a worker last told us about itself.
 struct Activity {
@@ -46,15 +52,32 @@ struct Activity {
 // loading parameters: 3.2 of 20.1 GB".
 [[nodiscard]] std::string describe_activity(const Activity& activity);
 
+// A worker as a person knows it.
+struct Identity {
+  std::string name;     // "stage 1 (box)"
+  std::string machine;  // "box"
+  bool trains = true;   // else it has no steps to tell of, and its command can be run again
+  bool ssh = false;     // started through it, which has exit statuses of its own
+  bool greeted = true;  // its first word has come, so there was a connection, and a program
+};
+
 // The error for a worker that ended without an error event, perhaps because it heard nothing of us.
-// One that does not train has no steps to tell of, and its command can be run again; how a training
-// goes on is left to the run. `ssh` tells whether it was
-// started through ssh, which has exit statuses of its own; `last_lines` are the end of its stderr.
-[[nodiscard]] Error describe_death(const std::string& name,
+// How a training goes on is left to the run. `last_lines` are the end of its stderr.
+[[nodiscard]] Error describe_death(const Identity& who,
                                    const ProcessExit& exit,
                                    const Activity& activity,
-                                   bool trains,
-                                   bool ssh,
                                    const std::vector<std::string>& last_lines);
+
+// The error of a run in which nobody knows more than that workers were lost: names those of whom
+// others say so and who have said nothing themselves, by their machine where none of it is left; or
+// two that lost each other. Nothing where `failures` say no such thing.
+// REQUIRES: failures are of kind kPeerLost, in the order of their arrival; all vectors by worker.
+[[nodiscard]] std::optional<Error> describe_loss(std::span<const Failure> failures,
+                                                 const std::vector<Identity>& workers,
+                                                 const std::vector<Activity>& activities);
+
+// `text` with "stage 1 (box)" for each "rank 1" of a worker: ranks are what workers call each
+// other.
+[[nodiscard]] std::string with_names(std::string text, const std::vector<Identity>& workers);
 
 }  // namespace motley

@@ -157,9 +157,16 @@ void Worker::kill() {
   if (running_) process_->kill_group();
 }
 
+Identity Worker::identity() const {
+  return {.name = spec_.name,
+          .machine = spec_.machine.name,
+          .trains = spec_.job.verb == "train",
+          .ssh = is_ssh(spec_.machine.shell),
+          .greeted = greeted_};
+}
+
 Error Worker::death(const ProcessExit& exit) const {
-  return describe_death(spec_.name, exit, activity, spec_.job.verb == "train",
-                        is_ssh(spec_.machine.shell), last_lines());
+  return describe_death(identity(), exit, activity, last_lines());
 }
 
 }  // namespace motley

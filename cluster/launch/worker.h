@@ -58,6 +58,7 @@ class Worker {
   // Collects the end of a process whose exit_fd() is readable.
   [[nodiscard]] ProcessExit reap();
   void kill();
+  [[nodiscard]] Identity identity() const;
   // The error for having ended without a word.
   [[nodiscard]] Error death(const ProcessExit& exit) const;
 

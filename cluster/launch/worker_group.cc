@@ -24,6 +24,8 @@ namespace {
 constexpr double kSettle_s = 0.3;
 // From the last "done" to the exit of all: what a process needs to take itself down.
 constexpr double kExitAfterDone_s = 5;
+// How long news of the end of a worker that others have lost may be on its way through ssh.
+constexpr double kSettleLost_s = 1;
 // Bound on what is still read from a process that has ended: more than any pipe holds.
 constexpr int kDrainReads = 64;
 
@@ -51,9 +53,12 @@ struct WorkerGroup::Impl {
   Result<void> handle_event(Worker& worker, const Json& event);
   Result<void> hand_on(const Worker& worker, const Json& event);
   Result<void> handle_exit(Worker& worker);
+  Result<void> handle_signal();
   void send_addresses_when_complete();
   void fail(Worker& worker, FailureKind kind, Error error);
+  Error first_error() const;
   void got_on(Worker& worker);
+  int index_of(const Worker& worker) const;
 
   // What the group waits for now, until when, and what it means when that does not come.
   Deadline next_deadline() const;
@@ -102,6 +107,7 @@ struct WorkerGroup::Impl {
   bool addresses_sent = false;
   bool started = false;               // all were ready
   bool ending = false;                // events no longer count
+  std::optional<Error> finished_by;   // the signal after which they finish what they do
   bool quiet = false;                 // there was nothing to handle when last looked
   std::optional<LeaseKeeper> keeper;  // ends before the workers do
 };
@@ -125,9 +131,8 @@ Result<void> WorkerGroup::Impl::run(const EventHandler& handler) {
 Result<void> WorkerGroup::Impl::supervise() {
   while (!all_ended() || !failures.empty()) {
     if (!failures.empty()) {
-      const std::size_t first = first_cause(failures);
-      const bool certain = failures[first].kind == FailureKind::kCertain;
-      if (certain || settle_deadline.passed() || none_runs()) return failures[first].error;
+      const bool certain = failures[first_cause(failures)].kind == FailureKind::kCertain;
+      if (certain || settle_deadline.passed() || none_runs()) return first_error();
     } else {
       MOTLEY_TRY(starter.start_due());
     }
@@ -175,7 +180,7 @@ Result<void> WorkerGroup::Impl::wait_and_handle(const Deadline& deadline) {
         MOTLEY_TRY(handle_exit(*worker));
         break;
       case Stream::kSignal:
-        if (const std::optional<Error> stop = signals->take()) return *stop;
+        MOTLEY_TRY(handle_signal());
         break;
     }
   }
@@ -234,9 +239,7 @@ void WorkerGroup::Impl::got_on(Worker& worker) {
 Result<void> WorkerGroup::Impl::hand_on(const Worker& worker, const Json& event) {
   std::optional<LeaseKeeper::Work> work;
   if (keeper) work.emplace(*keeper);
-  const auto found = std::find_if(workers.begin(), workers.end(),
-                                  [&](const auto& other) { return other.get() == &worker; });
-  return (*on_event)(static_cast<int>(found - workers.begin()), event);
+  return (*on_event)(index_of(worker), event);
 }
 
 Result<void> WorkerGroup::Impl::handle_exit(Worker& worker) {
@@ -265,8 +268,44 @@ void WorkerGroup::Impl::send_addresses_when_complete() {
 
 void WorkerGroup::Impl::fail(Worker& worker, FailureKind kind, Error error) {
   worker.failed = true;
-  if (failures.empty()) settle_deadline = Deadline::after_s(kSettle_s);
-  failures.push_back({kind, std::move(error)});
+  if (failures.empty()) {
+    settle_deadline = Deadline::after_s(lost_worker(error) ? kSettleLost_s : kSettle_s);
+  }
+  failures.push_back({kind, std::move(error), index_of(worker)});
+}
+
+// What the person is told: with the names of machines instead of the workers' own numbers.
+Error WorkerGroup::Impl::first_error() const {
+  const Failure& first = failures[first_cause(failures)];
+  std::vector<Identity> identities;
+  std::vector<Activity> activities;
+  for (const auto& worker : workers) {
+    identities.push_back(worker->identity());
+    activities.push_back(worker->activity);
+  }
+  if (first.kind == FailureKind::kPeerLost) {
+    if (auto loss = describe_loss(failures, identities, activities)) return *std::move(loss);
+  }
+  Error error = first.error;
+  error.what = with_names(std::move(error.what), identities);
+  error.cause = with_names(std::move(error.cause), identities);
+  return error;
+}
+
+Result<void> WorkerGroup::Impl::handle_signal() {
+  std::optional<Error> stop = signals->take();
+  if (!stop) return {};
+  if (!options.on_finish || !started || ending || finished_by) return *std::move(stop);
+  finished_by = std::move(stop);
+  options.on_finish(*finished_by);
+  for (const auto& worker : workers) worker->input().send({{"finish", true}});
+  return {};
+}
+
+int WorkerGroup::Impl::index_of(const Worker& worker) const {
+  const auto found =
+      std::ranges::find_if(workers, [&](const auto& other) { return other.get() == &worker; });
+  return static_cast<int>(found - workers.begin());
 }
 
 Deadline WorkerGroup::Impl::next_deadline() const {
@@ -315,6 +354,10 @@ WorkerGroup::WorkerGroup(std::vector<WorkerSpec> workers,
     : impl_(std::make_unique<Impl>(std::move(workers), std::move(options), log)) {}
 
 WorkerGroup::~WorkerGroup() = default;
+
+const std::optional<Error>& WorkerGroup::finished_by() const {
+  return impl_->finished_by;
+}
 
 Result<void> WorkerGroup::run(const EventHandler& on_event) {
   return impl_->run(on_event);

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -37,6 +38,9 @@ struct WorkerGroupOptions {
       log_folder;  // each worker's stderr is added to <folder>/<rank>.log; "" = none
   // Called before each line that goes to the log; a live progress line clears itself here.
   std::function<void()> before_log;
+  // Set: once all are ready, the first signal only asks the workers to finish what they do and to
+  // save, and is told here; a second one ends them at once. Not set: the first one does.
+  std::function<void(const Error& stop)> on_finish;
 };
 
 // Called on the owner's thread for every event of a worker but hello, address, ready, beat and
@@ -58,6 +62,10 @@ class WorkerGroup {
   // standstill before it was ready, or its silence (kPeer), or kInterrupted / kTerminated.
   // REQUIRES: called once.
   [[nodiscard]] Result<void> run(const EventHandler& on_event);
+
+  // The signal after which the workers finished what they did, kInterrupted or kTerminated; nothing
+  // where none came or where it ended them at once. REQUIRES: run() has returned.
+  [[nodiscard]] const std::optional<Error>& finished_by() const;
 
  private:
   struct Impl;

@@ -18,14 +18,14 @@ namespace motley {
 namespace {
 
 constexpr std::uint64_t kFileBytesMax = 1 << 16;
-constexpr const char* kHeld = "held";
+constexpr const char* kHeldWord = "held";
 constexpr const char* kFree = "free";
 
 }  // namespace
 
 std::string launch_record_text(const LaunchRecord& record) {
   const ProcessIdentity& process = record.process;
-  const Json json = {{"launch", record.launch},   {"state", record.is_free ? kFree : kHeld},
+  const Json json = {{"launch", record.launch},   {"state", record.is_free ? kFree : kHeldWord},
                      {"host", process.host},      {"pid", process.pid},
                      {"since", record.since},     {"place", process.place},
                      {"started", process.started}};

@@ -1,5 +1,6 @@
 #include "cluster/launch/failure.h"
 
+#include <fmt/format.h>
 #include <signal.h>
 
 #include <gmock/gmock.h>
@@ -8,8 +9,11 @@
 namespace motley {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
+
+const Identity kBox{.name = "stage 1 (box)", .machine = "box"};
 
 Failure reported(ErrorCode code) {
   const Error error{code, "something", "", ""};
@@ -49,9 +53,9 @@ TEST(DescribeActivity, SaysWhatTheWorkerSaidLast) {
 }
 
 TEST(DescribeDeath, NamesTheSignalTheStageAndItsWork) {
-  const Error error = describe_death(
-      "stage 1 (box)", {.signal = SIGKILL},
-      {.ready = true, .step = 12, .doing = "forward of micro-batch 3"}, true, false, {});
+  const Error error =
+      describe_death(kBox, {.signal = SIGKILL},
+                     {.ready = true, .step = 12, .doing = "forward of micro-batch 3"}, {});
   EXPECT_EQ(error.code, ErrorCode::kPeer);
   EXPECT_EQ(error.what,
             "stage 1 (box) was killed by signal 9 (Killed), while it did forward of micro-batch 3 "
@@ -64,27 +68,98 @@ TEST(DescribeDeath, NamesTheSignalTheStageAndItsWork) {
 TEST(DescribeDeath, TellsOfNoStepsWhereNothingIsTrained) {
   const Activity measuring{.ready = true, .doing = "work between steps"};
   const Error error =
-      describe_death("profile of box (cpu)", {.signal = SIGKILL}, measuring, false, false, {});
+      describe_death({.name = "profile of box (cpu)", .machine = "box", .trains = false},
+                     {.signal = SIGKILL}, measuring, {});
   EXPECT_EQ(error.what, "profile of box (cpu) was killed by signal 9 (Killed)");
   EXPECT_THAT(error.remedy, HasSubstr("run the command again"));
-  EXPECT_EQ(describe_death("s", {.status = 3}, {}, false, false, {}).what,
-            "s exited with status 3, before it was ready");
+  EXPECT_EQ(
+      describe_death({.name = "s", .machine = "box", .trains = false}, {.status = 3}, {}, {}).what,
+      "s exited with status 3, before it was ready");
 }
 
 TEST(DescribeDeath, QuotesTheLastLinesOfAnExit) {
-  const Error error = describe_death("stage 0", {.status = 3}, {}, true, false, {"one", "two"});
+  const Error error =
+      describe_death({.name = "stage 0", .machine = "box"}, {.status = 3}, {}, {"one", "two"});
   EXPECT_EQ(error.what, "stage 0 exited with status 3, before it was ready");
   EXPECT_THAT(error.cause, HasSubstr("one | two"));
 }
 
-TEST(DescribeDeath, KnowsTheStatusesOfEnvAndSsh) {
-  EXPECT_THAT(describe_death("s", {.status = 127}, {}, true, true, {}).remedy,
-              HasSubstr("motley_dir"));
-  EXPECT_THAT(describe_death("s", {.status = 126}, {}, true, false, {}).remedy,
-              HasSubstr("permissions"));
-  EXPECT_THAT(describe_death("s", {.status = 255}, {}, true, true, {}).remedy,
-              HasSubstr("password"));
-  EXPECT_THAT(describe_death("s", {.status = 255}, {}, true, false, {}).remedy, HasSubstr("log"));
+TEST(DescribeDeath, KnowsTheStatusesOfEnv) {
+  EXPECT_THAT(describe_death(kBox, {.status = 127}, {}, {}).remedy, HasSubstr("motley_dir"));
+  EXPECT_THAT(describe_death(kBox, {.status = 126}, {}, {}).remedy, HasSubstr("permissions"));
+  EXPECT_THAT(describe_death(kBox, {.status = 255}, {}, {}).remedy, HasSubstr("log"));
+}
+
+// Status 255 is all that ssh has for a login that failed, a connection that ended, and a program
+// that was killed behind it.
+TEST(DescribeDeath, TellsTheCausesOfStatus255OfSshByWhatWasSeen) {
+  Identity behind = kBox;
+  behind.ssh = true;
+  const Activity working{.ready = true, .step = 12, .doing = "forward of micro-batch 3"};
+  const auto death = [&](const std::vector<std::string>& lines) {
+    return describe_death(behind, {.status = 255}, working, lines);
+  };
+  const Error killed = death({});
+  EXPECT_THAT(killed.what, HasSubstr("stage 1 (box) was killed on machine box, while it did"));
+  EXPECT_THAT(killed.remedy, AllOf(HasSubstr("dmesg"), Not(HasSubstr("password"))));
+  const Error cut = death({"Connection to box closed by remote host."});
+  EXPECT_EQ(cut.what, "machine box was lost, while it did forward of micro-batch 3 of step 12");
+  EXPECT_THAT(cut.cause, HasSubstr("closed by remote host"));
+  EXPECT_THAT(cut.remedy, Not(HasSubstr("password")));
+  behind.greeted = false;
+  EXPECT_THAT(death({"root@box: Permission denied (publickey)."}).remedy, HasSubstr("password"));
+  EXPECT_THAT(death({"ssh: connect to host box port 22: Connection refused"}).remedy,
+              AllOf(HasSubstr("sshd"), Not(HasSubstr("password"))));
+}
+
+Failure lost(int witness, int rank) {
+  return {FailureKind::kPeerLost,
+          {ErrorCode::kPeer, fmt::format("stage 0 (desk): waiting for it: rank {} was lost", rank),
+           fmt::format("connection reset by rank {}", rank), ""},
+          witness};
+}
+
+struct ThreeWorkers {
+  std::vector<Identity> workers = {{.name = "stage 0 (desk)", .machine = "desk"},
+                                   {.name = "stage 1 (box)", .machine = "box"},
+                                   {.name = "stage 2 (attic)", .machine = "attic"}};
+  std::vector<Activity> activities = {
+      {}, {.ready = true, .step = 3, .doing = "forward of micro-batch 1"}, {}};
+
+  [[nodiscard]] std::string what(const std::vector<Failure>& failures) const {
+    const auto error = describe_loss(failures, workers, activities);
+    return error ? error->what : "";
+  }
+};
+
+TEST(DescribeLoss, NamesTheMachineAndNotTheSurvivorsThatNoticed) {
+  const ThreeWorkers three;
+  const std::string box =
+      "machine box was lost, while it did forward of micro-batch 1 of step 3 on stage 1 (box)";
+  EXPECT_EQ(three.what({lost(0, 1)}), box);
+  // What desk's end looks like to attic is no news.
+  EXPECT_EQ(three.what({lost(2, 0), lost(0, 1)}), box);
+  const std::vector<Failure> failures = {lost(0, 1)};
+  EXPECT_EQ(describe_loss(failures, three.workers, three.activities)->cause,
+            "stage 0 (desk) noticed: connection reset by stage 1 (box)");
+}
+
+TEST(DescribeLoss, NamesBothWhereTwoLostEachOtherAndAStageWhereTheMachineIsThere) {
+  ThreeWorkers three;
+  EXPECT_EQ(three.what({lost(0, 1), lost(1, 0)}),
+            "stage 0 (desk) and stage 1 (box) lost each other");
+  three.workers[1].machine = "desk";
+  EXPECT_THAT(three.what({lost(0, 1)}),
+              testing::StartsWith("stage 1 (box) was lost, while it did"));
+  EXPECT_EQ(three.what({{FailureKind::kPeerLost, {ErrorCode::kPeer, "cannot connect", "", ""}}}),
+            "");
+}
+
+TEST(WithNames, PutsStagesForRanksButLeavesListsAndStrangers) {
+  const std::vector<Identity> workers = {{.name = "stage 0 (a)"}, {.name = "stage 1 (b)"}};
+  EXPECT_EQ(with_names("from rank 1: rank 0, and rank 7", workers),
+            "from stage 1 (b): stage 0 (a), and rank 7");
+  EXPECT_EQ(with_names("07 on rank 0, 1; rank", workers), "07 on rank 0, 1; rank");
 }
 
 }  // namespace

@@ -13,6 +13,8 @@
 namespace motley {
 namespace {
 
+using Words = std::vector<std::string>;
+
 constexpr int kPort = 22'977;
 
 bool shell(const std::string& command) {
@@ -60,6 +62,18 @@ TEST_F(SshdTest, LetsMoreThanFortyWorkersIn) {
   const Result<void> outcome = run();
   EXPECT_TRUE(outcome.ok()) << describe(outcome.error());
   EXPECT_EQ(done_.size(), 48U);
+}
+
+TEST_F(SshdTest, KnowsAKilledWorkerFromALoginThatFailed) {
+  const Words through = {"ssh", "-F", (folder_ / "ssh_config").string(), "box"};
+  add(R"([["beat", 12, "forward of micro-batch 3"], ["kill", 9]])").machine.shell = through;
+  const Error killed = run_failing();
+  EXPECT_THAT(killed.what, testing::StartsWith("stage 0 (test) was killed on machine test, while"));
+  EXPECT_THAT(killed.remedy, testing::Not(testing::HasSubstr("password")));
+  std::filesystem::remove(folder_ / "authorized_keys");
+  const Error refused = run_failing();
+  EXPECT_THAT(refused.what, testing::HasSubstr("did not start: ssh ended with status 255"));
+  EXPECT_THAT(refused.remedy, testing::HasSubstr("password"));
 }
 
 }  // namespace
