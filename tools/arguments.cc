@@ -2,12 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <sstream>
 
 #include <boost/program_options.hpp>
 
 #include "base/check.h"
+#include "cluster/launch/worker_command.h"
 
 namespace motley {
 namespace po = boost::program_options;
@@ -61,23 +63,50 @@ std::vector<std::string> Arguments::values(const std::string& option) const {
   return it == values_.end() ? std::vector<std::string>{} : it->second;
 }
 
-Result<Arguments> parse_arguments(const CommandSpec& spec, const std::vector<std::string>& words) {
+std::string Arguments::command_line(const std::vector<std::string>& without,
+                                    const std::vector<std::string>& with) const {
+  std::string line = fmt::format("{} {}", quote_for_shell(program_), command_);
+  for (const auto& [option, value] : in_order_) {
+    // A word that begins with a dash would be taken for an option.
+    const bool has_dash = value.starts_with("-");
+    if (option == kOperand) {
+      line += " " + quote_for_shell((has_dash ? "./" : "") + value);
+    } else if (std::ranges::find(without, option) == without.end()) {
+      line += " --" + option;
+      if (values_.at(option).empty()) continue;
+      line += (has_dash ? "=" : " ") + quote_for_shell(value);
+    }
+  }
+  for (const std::string& flag : with) {
+    if (!has(flag) || std::ranges::find(without, flag) != without.end()) line += " --" + flag;
+  }
+  return line;
+}
+
+Result<Arguments> parse_arguments(const CommandSpec& spec,
+                                  const std::vector<std::string>& words,
+                                  const std::string& program) {
   const po::options_description visible = visible_options(spec);
   po::options_description all;
   all.add(visible).add_options()(kOperand, po::value<std::vector<std::string>>());
   po::positional_options_description positional;
   positional.add(kOperand, -1);
   Arguments arguments;
+  arguments.program_ = program;
+  arguments.command_ = spec.name;
   try {
     const auto parsed = po::command_line_parser(words).options(all).positional(positional).run();
     for (const auto& option : parsed.options) {
       if (option.string_key == kOperand) {
         arguments.operands_.insert(arguments.operands_.end(), option.value.begin(),
                                    option.value.end());
+        arguments.in_order_.emplace_back(kOperand, option.value.front());
         continue;
       }
       auto& values = arguments.values_[option.string_key];
       values.insert(values.end(), option.value.begin(), option.value.end());
+      arguments.in_order_.emplace_back(option.string_key,
+                                       option.value.empty() ? "" : option.value.front());
     }
   } catch (const po::error& e) {
     return usage_error(spec, fmt::format("{}, motley {}", e.what(), spec.name));

@@ -39,17 +39,27 @@ class Arguments {
 
   [[nodiscard]] const std::string& operand(std::size_t index) const { return operands_[index]; }
 
+  // The same command as one line for a shell: without the options `without`, with the flags `with`.
+  [[nodiscard]] std::string command_line(const std::vector<std::string>& without,
+                                         const std::vector<std::string>& with) const;
+
  private:
-  friend Result<Arguments> parse_arguments(const CommandSpec&, const std::vector<std::string>&);
+  friend Result<Arguments> parse_arguments(const CommandSpec&,
+                                           const std::vector<std::string>&,
+                                           const std::string&);
 
   std::map<std::string, std::vector<std::string>> values_;
   std::vector<std::string> operands_;
+  std::string program_;                                        // "motley"
+  std::string command_;                                        // "ckpt show"
+  std::vector<std::pair<std::string, std::string>> in_order_;  // as given; flags have no value
 };
 
 // kUsage, naming the option, for anything the table does not allow. Operands are not checked when
-// --help is given.
+// --help is given. `program`: what the person called this program.
 [[nodiscard]] Result<Arguments> parse_arguments(const CommandSpec& spec,
-                                                const std::vector<std::string>& words);
+                                                const std::vector<std::string>& words,
+                                                const std::string& program = "motley");
 
 [[nodiscard]] std::string help_text(const CommandSpec& spec);
 

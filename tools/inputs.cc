@@ -151,7 +151,7 @@ Result<RunReport> read_named_report(const std::filesystem::path& run) {
   MOTLEY_ASSIGN(const bool exists, path_exists(path));
   if (exists) return read_report(path);
   return Error{ErrorCode::kConfig, fmt::format("there is no report of a run in {}", run.string()),
-               fmt::format("{} is written when a run ends well", path.filename().string()),
+               fmt::format("{} is written when a training ends", path.filename().string()),
                "name the folder of a run (run.dir) that has ended"};
 }
 

@@ -43,14 +43,14 @@ const Command* find_command(const std::vector<Command>& commands, std::vector<st
   return nullptr;
 }
 
-Result<void> run_command(std::vector<std::string> words) {
+Result<void> run_command(const std::string& program, std::vector<std::string> words) {
   const std::vector<Command> commands = all_commands();
   const Command* command = find_command(commands, words);
   if (command == nullptr) {
     return Error{ErrorCode::kUsage, fmt::format("there is no command '{}'", words[0]), "",
                  "motley --help lists the commands"};
   }
-  MOTLEY_ASSIGN(const Arguments arguments, parse_arguments(command->spec, words));
+  MOTLEY_ASSIGN(const Arguments arguments, parse_arguments(command->spec, words, program));
   if (arguments.help()) {
     std::fputs(help_text(command->spec).c_str(), stdout);
     return {};
@@ -58,7 +58,7 @@ Result<void> run_command(std::vector<std::string> words) {
   return command->run(arguments);
 }
 
-int run_motley(const std::vector<std::string>& words) {
+int run_motley(const std::string& program, const std::vector<std::string>& words) {
   if (words.empty() || words[0] == "--help" || words[0] == "-h" || words[0] == "help") {
     std::fputs(overview().c_str(), words.empty() ? stderr : stdout);
     return words.empty() ? static_cast<int>(ErrorCode::kUsage) : 0;
@@ -67,7 +67,7 @@ int run_motley(const std::vector<std::string>& words) {
     fmt::print("motley {}\n", motley_version());
     return 0;
   }
-  const auto done = run_command(words);
+  const auto done = run_command(program, words);
   if (done.ok()) return 0;
   std::fputs(describe(done.error()).c_str(), stderr);
   return static_cast<int>(done.error().code);
@@ -83,7 +83,8 @@ int main(int argc, char** argv) {
   // Whatever starts workers holds the secret by which they know each other.
   motley::forbid_core_dumps();
   try {
-    return motley::run_motley(std::vector<std::string>(argv + 1, argv + argc));
+    const std::string program = argc > 0 ? argv[0] : "motley";
+    return motley::run_motley(program, {argv + std::min(argc, 1), argv + argc});
   } catch (const std::exception& e) {
     std::fprintf(stderr, "motley: error: unexpected failure: %s\n", e.what());
     return 1;

@@ -50,9 +50,10 @@ Command report_command() {
       {"RUN"},
       {{"svg", "FILE", "draw the last traced step as a picture that any browser shows"},
        json_option()},
-      "RUN is a run's folder. At its end a run writes report.json: the predicted and\n"
-      "the measured time of a step, and for each stage its computing, waiting, peak\n"
-      "memory and bytes sent. `motley plan --learn RUN` corrects the next plan by it.\n\n"
+      "RUN is a run's folder. At its end, however it ends, a run writes report.json: the\n"
+      "predicted and the measured time of a step, and for each stage its computing,\n"
+      "waiting, peak memory and bytes sent. `motley plan --learn RUN` corrects the\n"
+      "next plan by it.\n\n"
       "Example\n"
       "  motley report runs/quickstart\n"};
   return {spec, report};

@@ -1,10 +1,18 @@
 // motley train and motley launch: the same run, on this machine or on several.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
+#include <set>
+#include <string>
 
+#include "base/json.h"
 #include "base/log.h"
+#include "base/system/patient_writer.h"
+#include "cluster/launch/worker_command.h"
+#include "cluster/launch/workers.h"
 #include "cluster/run/prepare.h"
 #include "cluster/run/run_folder.h"
 #include "cluster/run/training_run.h"
@@ -15,20 +23,56 @@
 namespace motley {
 namespace {
 
-Result<TrainingRequest> read_request(const Arguments& arguments) {
+constexpr std::int64_t kStepsMax = std::int64_t{1} << 40;
+
+// How the person goes on with this run: the command as it was given, with what the environment
+// said.
+Commands commands_of(const Arguments& arguments, const ResolvedConfig& resolved) {
+  std::set<std::string> variables;
+  for (const auto& [key, origin] : resolved.origins) {
+    if (origin.starts_with("MOTLEY_")) variables.insert(origin);
+  }
+  std::string environment;
+  for (const std::string& name : variables) {
+    const char* value = std::getenv(name.c_str());
+    if (value != nullptr) environment += fmt::format("{}={} ", name, quote_for_shell(value));
+  }
+  return {environment + arguments.command_line({"resume", "dry-run"}, {}),
+          environment + arguments.command_line({"dry-run"}, {"resume"}),
+          environment + arguments.command_line({"dry-run", "stop-after"}, {"resume"})};
+}
+
+Result<void> check_options(const Arguments& arguments) {
   if (arguments.has("plan") && arguments.has("stages")) {
     return Error{ErrorCode::kUsage, "--plan and --stages exclude each other",
                  "a plan says how many stages there are", "leave one of them out"};
   }
+  if (arguments.has("quiet") && arguments.has("verbose")) {
+    return Error{ErrorCode::kUsage, "--quiet and --verbose exclude each other", "",
+                 "leave one of them out"};
+  }
+  return {};
+}
+
+LogLevel log_level(const Arguments& arguments) {
+  if (arguments.has("verbose")) return LogLevel::kDebug;
+  return arguments.has("quiet") ? LogLevel::kWarn : LogLevel::kInfo;
+}
+
+Result<TrainingRequest> read_request(const Arguments& arguments) {
+  MOTLEY_TRY(check_options(arguments));
   TrainingRequest request;
   MOTLEY_ASSIGN(const ResolvedConfig resolved, read_config(arguments.operand(0), arguments));
   request.config = resolved.config;
+  request.commands = commands_of(arguments, resolved);
+  request.quiet = arguments.has("quiet");
+  request.dry_run = arguments.has("dry-run");
   if (arguments.has("stages")) {
     MOTLEY_ASSIGN(const auto stages, integer_value(arguments, "stages", 1, 4096));
     request.stages = static_cast<int>(stages);
   }
   if (arguments.has("stop-after")) {
-    MOTLEY_ASSIGN(request.stop_after, integer_value(arguments, "stop-after", 1, 1LL << 40));
+    MOTLEY_ASSIGN(request.stop_after, integer_value(arguments, "stop-after", 1, kStepsMax));
   }
   const int cuts = static_cast<int>(request.config.parallel.cuts.size());
   const int devices = request.stages > 0 ? request.stages : cuts + 1;
@@ -41,6 +85,33 @@ Result<TrainingRequest> read_request(const Arguments& arguments) {
   request.resume = arguments.has("resume");
   MOTLEY_ASSIGN(request.stage_program, stage_program());
   return request;
+}
+
+// What a dry run would have started.
+void print_intention(const PreparedRun& run, const TrainingRequest& request) {
+  fmt::print("\nwould run steps {} to {} in {}\n", run.first_step, last_step_of(run, request),
+             run.folder.dir().string());
+  if (run.resume_from) fmt::print("from        {}\n", run.resume_from->folder.string());
+  for (Rank rank{0}; rank.value < run.plan.rank_count(); ++rank.value) {
+    const RankPlan& place = run.plan.ranks[rank.index()];
+    const Machine* machine = run.cluster.find(place.machine);
+    const bool is_here = machine == nullptr || machine->shell.empty();
+    fmt::print("{}: {}, {} thread{}, {}\n", rank_name(run.plan, rank), place.device, place.threads,
+               place.threads == 1 ? "" : "s",
+               is_here ? "on this machine" : fmt::format("by {}", fmt::join(machine->shell, " ")));
+  }
+  if (run.plan.rank_count() > 1) fmt::print("{}\n", run.transport.reason);
+  fmt::print("nothing was trained or written; this starts it:\n{}\n",
+             request.resume ? request.commands.resume : request.commands.again);
+}
+
+Json intention_to_json(const PreparedRun& run, const TrainingRequest& request) {
+  return {{"dry_run", true},
+          {"run", run.folder.dir().string()},
+          {"first_step", run.first_step},
+          {"last_step", last_step_of(run, request)},
+          {"predicted_step_s", run.plan.predicted_step_s},
+          {"plan", plan_to_json(run.plan)}};
 }
 
 void print_summary(const PreparedRun& run, const TrainingSummary& summary) {
@@ -59,20 +130,40 @@ void print_summary(const PreparedRun& run, const TrainingSummary& summary) {
   if (summary.checkpoint) fmt::print("checkpoint  {}\n", summary.checkpoint->string());
 }
 
+// A signal while nothing was trained yet.
+Error with_same_command(Error error, const TrainingRequest& request) {
+  const bool is_stop =
+      error.code == ErrorCode::kInterrupted || error.code == ErrorCode::kTerminated;
+  if (!is_stop || !error.remedy.empty()) return error;
+  error.remedy = fmt::format("nothing was trained yet; the same command begins again\n{}",
+                             request.resume ? request.commands.resume : request.commands.again);
+  return error;
+}
+
 Result<void> train(const Arguments& arguments) {
-  const Log log("");
   MOTLEY_ASSIGN(const TrainingRequest request, read_request(arguments));
-  MOTLEY_ASSIGN(const PreparedRun run, prepare_run(request, log));
+  // Whoever stops reading does not stop the training.
+  PatientWriter errors(STDERR_FILENO);
+  Log log("", log_level(arguments), [&](std::string_view line) { errors.write(line); });
+  auto prepared = prepare_run(request, log);
+  if (!prepared.ok()) return with_same_command(std::move(prepared).error(), request);
+  const PreparedRun& run = *prepared;
   const bool json = arguments.has("json");
-  if (!json) {
+  const bool tells = !json && !request.quiet;
+  if (tells) {
     if (!run.profile.devices.empty()) {
       MOTLEY_ASSIGN(const std::string explanation,
                     explain_plan(run.plan, run.model, run.cluster, run.profile));
       fmt::print("{}\n", explanation);
     }
     if (run.resume_from) fmt::print("resuming after step {}\n", run.resume_from->step);
-    std::fflush(stdout);
   }
+  if (request.dry_run) {
+    if (json) fmt::print("{}\n", intention_to_json(run, request).dump());
+    if (tells) print_intention(run, request);
+    return {};
+  }
+  std::fflush(stdout);
   MOTLEY_ASSIGN(const TrainingSummary summary,
                 run_training(run, request, log, json ? stderr : stdout));
   if (json) {
@@ -89,8 +180,10 @@ Result<void> train(const Arguments& arguments) {
     if (summary.last_eval_loss) result["eval_loss"] = *summary.last_eval_loss;
     if (summary.checkpoint) result["checkpoint"] = summary.checkpoint->string();
     fmt::print("{}\n", result.dump());
-  } else {
+  } else if (tells) {
     print_summary(run, summary);
+    const bool can_go_on = !summary.is_finished && !is_virtual(run.plan);
+    if (can_go_on) fmt::print("go on with\n{}\n", request.commands.resume_past_stop);
   }
   return {};
 }
@@ -107,26 +200,31 @@ std::vector<OptionSpec> run_options() {
       {"stop-after", "N",
        "save and end after step N as an interruption would; the learning rate's schedule stays"},
       set_option(),
+      {"dry-run", "", "check and plan as ever, say what would run, train and write nothing"},
+      {"quiet", "", "errors and warnings only: no plan, no progress, no summary"},
+      {"verbose", "", "with the details that otherwise go to the run's log/motley.log only"},
       json_option()};
 }
 
 }  // namespace
 
 Command train_command() {
-  CommandSpec spec{
-      "train",
-      "train a model on this machine, or on a cluster",
-      {"CONFIG"},
-      run_options(),
-      "Measures the devices, plans who computes which layers, starts a stage process\n"
-      "for each and follows them. The run's folder then holds the plan, metrics, a\n"
-      "trace and checkpoints. Ctrl-C ends all processes. A folder has one launcher at a\n"
-      "time: a second one ends with status 4 and says who holds it.\n\n"
-      "Examples\n"
-      "  motley train gpt.toml                      one process\n"
-      "  motley train gpt.toml --stages 3           a pipeline of three processes\n"
-      "  motley train gpt.toml --resume             go on after an interruption\n"
-      "  motley train gpt.toml --cluster home.toml  as `motley launch`\n"};
+  CommandSpec spec{"train",
+                   "train a model on this machine, or on a cluster",
+                   {"CONFIG"},
+                   run_options(),
+                   "Measures the devices, plans who computes which layers, starts a stage process\n"
+                   "for each and follows them. The run's folder then holds the plan, metrics, a\n"
+                   "trace, a report and checkpoints.\n\n"
+                   "Ctrl-C, SIGTERM and a closed terminal let the step under way end, save it and\n"
+                   "print the command to go on; a second one ends everything at once. A folder has "
+                   "one launcher at a\n"
+                   "time: a second one ends with status 4 and says who holds it.\n\n"
+                   "Examples\n"
+                   "  motley train gpt.toml                      one process\n"
+                   "  motley train gpt.toml --stages 3           a pipeline of three processes\n"
+                   "  motley train gpt.toml --resume             go on after an interruption\n"
+                   "  motley train gpt.toml --cluster home.toml  as `motley launch`\n"};
   spec.options.insert(spec.options.begin(),
                       {"stages", "N", "exactly N stages (default: what is fastest)"});
   return {spec, train};

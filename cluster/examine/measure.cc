@@ -1,6 +1,7 @@
 #include "cluster/examine/measure.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -64,7 +65,16 @@ Result<void> apply_likely_transport(const Cluster& cluster,
 }  // namespace
 
 void warn_of(const Profile& profile, const Log& log) {
-  for (const std::string& warning : warnings_of(profile)) log.warn(warning);
+  std::vector<std::string> names;
+  for (const DeviceProfile& device : profile.devices) {
+    if (!device.warnings.empty()) names.push_back(device.machine + " " + device.device);
+  }
+  if (names.empty()) return;
+  log.info(
+      fmt::format("the times of {} varied while they were measured; the plan is better where "
+                  "nothing else runs",
+                  fmt::join(names, ", ")));
+  for (const std::string& warning : warnings_of(profile)) log.debug(warning);
 }
 
 std::vector<int> sizes_to_measure(const TrainConfig& train) {

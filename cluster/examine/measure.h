@@ -22,7 +22,8 @@ namespace motley {
                                               const Profile& known,
                                               const Log& log);
 
-// Logs what the profile warns of.
+// Says in one line which devices' times are not to be trusted too far, and the details at the level
+// debug: what was busy for a while is nothing that people have to act upon.
 void warn_of(const Profile& profile, const Log& log);
 
 // Micro-batch sizes worth measuring for a config: train.micro_batch alone when it is set, else the

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <utility>
+#include <algorithm>
+
+#include "base/median.h"
 
 namespace motley {
 
@@ -19,14 +21,38 @@ Result<std::optional<std::string>> DivergenceWatch::add(const StepMetrics& metri
                  "lower train.lr, set train.clip or lengthen train.warmup_steps; train.max_skipped "
                  "sets how many steps are too many"};
   }
-  if (std::exchange(told_, true)) return std::optional<std::string>();
+  if (in_a_row_ > 1) return std::optional<std::string>();
   const std::string end =
       max_skipped_ > 0 ? fmt::format("; {} in a row end the run (train.max_skipped)", max_skipped_)
                        : "";
   return std::optional(fmt::format(
-      "step {} was skipped: a gradient was not finite, and nothing changed. Later ones are marked "
-      "in metrics.jsonl{}",
-      metrics.step, end));
+      "step {} was skipped and changed nothing: its gradient was not finite (norm {}, loss {}){}",
+      metrics.step, metrics.grad_norm, metrics.loss, end));
+}
+
+std::optional<std::string> LossWatch::add(const StepMetrics& metrics) {
+  if (metrics.is_virtual || metrics.skipped) return std::nullopt;
+  std::optional<std::string> line;
+  bool is_high = false;
+  if (last_.size() == kWindow) {
+    const double usual = median({last_.begin(), last_.end()});
+    const auto [low, high] = std::ranges::minmax(last_);
+    const double noise = std::max(usual - low, high - usual);
+    const double limit = std::max({kNoises * noise, kLeastShare * usual, kLeast});
+    is_high = metrics.loss > usual + limit;
+    if (is_high && spike_steps_++ == 0) {
+      line = fmt::format(
+          "the loss jumped to {:.3f} at step {}, from {:.3f} (median of {} steps); "
+          "gradient norm {:.3g}, learning rate {:.3g}",
+          metrics.loss, metrics.step, usual, kWindow, metrics.grad_norm, metrics.lr);
+    }
+  }
+  if (is_high && spike_steps_ < kWindow) return line;
+  if (is_high) last_.clear();
+  spike_steps_ = 0;
+  last_.push_back(metrics.loss);
+  if (last_.size() > kWindow) last_.pop_front();
+  return line;
 }
 
 }  // namespace motley

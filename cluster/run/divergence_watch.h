@@ -2,9 +2,11 @@
 //
 // A step whose gradient is not finite is skipped on every rank and changes nothing. One now and
 // then is harmless; many in a row mean that the parameters are lost, and each further step is
-// wasted.
+// wasted. A loss that jumps is said, too.
 #pragma once
 
+#include <cstddef>
+#include <deque>
 #include <optional>
 #include <string>
 
@@ -18,14 +20,33 @@ class DivergenceWatch {
   // max_skipped: skipped steps in a row that end the run; 0 = none do.
   explicit DivergenceWatch(int max_skipped) : max_skipped_(max_skipped) {}
 
-  // A line to say at the first skipped step of the run, and at no other. kDiverged once too many
-  // were skipped in a row.
+  // A line to say at the first of each row of skipped steps. kDiverged once too many were skipped
+  // in a row.
   [[nodiscard]] Result<std::optional<std::string>> add(const StepMetrics& metrics);
 
  private:
   int max_skipped_;
   int in_a_row_ = 0;
-  bool told_ = false;
+};
+
+// Notices when the loss jumps. Judged by the run's own noise, so that a run whose loss varies as it
+// did before is left in peace. One owner thread.
+class LossWatch {
+ public:
+  // A line for people at the first step of a spike: when the loss lies above the median of the last
+  // kWindow steps by kNoises times as much as any of them is away from it, and by a tenth of it and
+  // kLeast nats. The spike is over when the loss is back, or after kWindow steps, when it is what
+  // is usual.
+  [[nodiscard]] std::optional<std::string> add(const StepMetrics& metrics);
+
+  static constexpr std::size_t kWindow = 32;  // steps
+  static constexpr double kNoises = 4;
+  static constexpr double kLeastShare = 0.1;
+  static constexpr double kLeast = 0.05;
+
+ private:
+  std::deque<double> last_;      // losses of the steps before, without a spike's
+  std::size_t spike_steps_ = 0;  // of the spike that is on; 0 = none is
 };
 
 }  // namespace motley

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "base/json.h"
@@ -57,13 +58,13 @@ Result<void> check_boundary_codec(const std::string& chain) {
 // The data is read by the stage with the first layers, initial weights by all. When all are started
 // here both are checked here too, so that a mistake shows before anything is measured. Nothing when
 // they are not.
-Result<std::optional<DataIdentity>> check_data(const TrainingRequest& request) {
+Result<std::optional<DataIdentity>> check_data(const TrainingRequest& request, bool resumes) {
   for (const Machine& machine : request.cluster.machines) {
     if (!machine.shell.empty()) return std::optional<DataIdentity>();
   }
   const Config config = with_absolute_paths(request.config);
   MOTLEY_ASSIGN(const auto source, open_source(config.data, config.model, config.train.seed));
-  if (!config.model.init_from.empty() && !request.resume) {
+  if (!config.model.init_from.empty() && !resumes) {
     MOTLEY_ASSIGN(const auto weights, CheckpointReader::open(config.model.init_from));
   }
   return std::optional(source->identity());
@@ -80,14 +81,40 @@ Result<void> check_machines(const TrainingRequest& request, const PlanOptions& o
   return check_reachable(request.cluster, machines, request.stage_program);
 }
 
+// Whether there is something to go on from. A run that ended before its first checkpoint begins
+// anew, whether it is asked to resume or not.
+Result<bool> goes_on(const TrainingRequest& request, const RunFolder& folder, const Log& log) {
+  if (!request.resume) return false;
+  MOTLEY_ASSIGN(const bool is_run, path_exists(folder.config_path()));
+  if (!is_run || !list_checkpoints(folder.dir()).empty()) return true;
+  MOTLEY_TRY(require_all_count(folder.dir()));
+  log.info(
+      fmt::format("{} holds no checkpoint yet: the run begins with step 1", folder.dir().string()));
+  return false;
+}
+
+// A run that is there already is not written over; the person may have meant to go on with it.
+Error with_resume(Error error, const Commands& commands) {
+  if (error.code == ErrorCode::kConfig && !commands.resume.empty()) {
+    error.remedy += "\n" + commands.resume;
+  }
+  return error;
+}
+
 // Takes the folder for this launch, before anything in it is looked at for long or changed.
-Result<void> take_folder(PreparedRun& run, const TrainingRequest& request, const Log& log) {
+Result<void> take_folder(PreparedRun& run,
+                         const TrainingRequest& request,
+                         bool resumes,
+                         const Log& log) {
   MOTLEY_ASSIGN(const bool exists, path_exists(run.folder.dir()));
-  if (request.resume && !exists) return run.folder.newest_checkpoint().error();
+  if (resumes && !exists) return run.folder.newest_checkpoint().error();
   MOTLEY_TRY(run.folder.make());
   MOTLEY_ASSIGN(RunLock lock, RunLock::take(run.folder.dir(), log));
   run.lock = std::make_unique<RunLock>(std::move(lock));
-  if (!request.resume) MOTLEY_TRY(run.folder.create(run.lock->number()));
+  if (!resumes) {
+    Result<void> created = run.folder.create(run.lock->number());
+    if (!created.ok()) return with_resume(std::move(created).error(), request.commands);
+  }
   // Nobody else writes here any more, so whatever is half-written is of a launch that has gone.
   return prune_checkpoints(run.folder.dir(), /*keep=*/0, run.lock->launch());
 }
@@ -173,6 +200,11 @@ Result<void> check_rehearsal(const TrainingRequest& request, const Log& log) {
 
 }  // namespace
 
+std::int64_t last_step_of(const PreparedRun& run, const TrainingRequest& request) {
+  const std::int64_t all = run.config.train.steps;
+  return request.stop_after > 0 ? std::min(request.stop_after, all) : all;
+}
+
 Result<PlanOptions> plan_options(const Config& config, int stages) {
   PlanOptions options;
   options.global_batch = config.train.global_batch;
@@ -192,7 +224,7 @@ Result<PlanOptions> plan_options(const Config& config, int stages) {
   return options;
 }
 
-Result<PreparedRun> prepare_run(const TrainingRequest& request, const Log& log) {
+Result<PreparedRun> prepare_run(const TrainingRequest& request, Log& log) {
   PreparedRun run;
   run.config = request.config;
   run.cluster = request.cluster;
@@ -205,16 +237,23 @@ Result<PreparedRun> prepare_run(const TrainingRequest& request, const Log& log) 
   } else {
     MOTLEY_TRY(check_planning(options, run.model, run.cluster, request.known_profile));
   }
+  MOTLEY_ASSIGN(const bool is_resumed, goes_on(request, run.folder, log));
   std::optional<DataIdentity> data;
   if (is_virtual(request.cluster)) {
     MOTLEY_TRY(check_rehearsal(request, log));
   } else {
-    MOTLEY_ASSIGN(data, check_data(request));
+    MOTLEY_ASSIGN(data, check_data(request, is_resumed));
   }
 
-  MOTLEY_TRY(take_folder(run, request, log));
+  if (request.dry_run) {
+    if (!is_resumed) MOTLEY_TRY(run.folder.check_new());
+  } else {
+    MOTLEY_TRY(take_folder(run, request, is_resumed, log));
+    MOTLEY_TRY(make_folders(run.folder.log_dir()));
+    MOTLEY_TRY(log.keep_in(run.folder.log_dir() / "motley.log"));
+  }
   SavedPlanning saved;
-  if (request.resume) {
+  if (is_resumed) {
     MOTLEY_ASSIGN(saved, resume(run, data));
   }
   if (request.stop_after > 0 && request.stop_after < run.first_step) {
@@ -222,7 +261,7 @@ Result<PreparedRun> prepare_run(const TrainingRequest& request, const Log& log) 
                  fmt::format("--stop-after {} is in the past", request.stop_after),
                  fmt::format("the next step is {}", run.first_step), ""};
   }
-  MOTLEY_TRY(check_can_write(run.folder.config_path()));
+  if (!request.dry_run) MOTLEY_TRY(check_can_write(run.folder.config_path()));
   MOTLEY_TRY(check_machines(request, options));
 
   if (request.plan.has_value()) {
@@ -232,12 +271,15 @@ Result<PreparedRun> prepare_run(const TrainingRequest& request, const Log& log) 
                                                request.known_profile, log));
     warn_of(run.profile, log);
     MOTLEY_ASSIGN(run.plan, plan_like(saved, run, options));
-    MOTLEY_TRY(run.lock->confirm());
-    MOTLEY_TRY(run.folder.write_profile(run.profile));
+    if (!request.dry_run) {
+      MOTLEY_TRY(run.lock->confirm());
+      MOTLEY_TRY(run.folder.write_profile(run.profile));
+    }
   }
   if (saved.mark) tell_change(*saved.mark, run, request.plan.has_value(), log);
   MOTLEY_ASSIGN(run.transport,
                 choose_transport(run.cluster, machines_in_use(run.plan), run.config.comm));
+  if (request.dry_run) return run;
   // A lower number of checkpoints to keep makes room before the next save needs it. The newest one
   // was checked, and nothing is left that could refuse the run.
   MOTLEY_TRY(prune_checkpoints(run.folder.dir(), run.config.checkpoint.keep, run.lock->launch()));

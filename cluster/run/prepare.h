@@ -12,6 +12,7 @@
 #include "cluster/launch/transport_choice.h"
 #include "cluster/lock/run_lock.h"
 #include "cluster/run/run_folder.h"
+#include "cluster/run/way_on.h"
 #include "job/config_io.h"
 #include "models/spec/model_spec.h"
 #include "partitioner/search/planner.h"
@@ -30,6 +31,9 @@ struct TrainingRequest {
   bool resume = false;
   std::int64_t stop_after = 0;          // save and end after this step; 0 = run to the end
   std::filesystem::path stage_program;  // motley-stage
+  Commands commands;                    // by which the person can go on
+  bool quiet = false;                   // no progress
+  bool dry_run = false;                 // look and plan, and leave the folder as it is
 };
 
 struct PreparedRun {
@@ -40,18 +44,22 @@ struct PreparedRun {
   Plan plan;
   TransportChoice transport;
   RunFolder folder{""};
-  std::unique_ptr<RunLock> lock;  // of the folder; set
+  std::unique_ptr<RunLock> lock;  // of the folder; set unless it was a dry run
   std::optional<CheckpointInfo> resume_from;
   std::optional<DataMark> saved_data;  // of the run that is resumed, where it is known
   std::int64_t first_step = 1;
 };
+
+// The last step that this launch trains.
+[[nodiscard]] std::int64_t last_step_of(const PreparedRun& run, const TrainingRequest& request);
 
 // The planner's options that a config means.
 [[nodiscard]] Result<PlanOptions> plan_options(const Config& config, int stages);
 
 // Checks the config, the plan or what is asked of it and the data, takes the run folder for this
 // launch (kPeer when another launcher has it), and looks whether every machine answers; only then
-// measures devices where needed, plans, and writes config.toml, plan.json and profile.json.
-[[nodiscard]] Result<PreparedRun> prepare_run(const TrainingRequest& request, const Log& log);
+// measures devices where needed, plans, and writes config.toml, plan.json and profile.json. Once
+// the folder is taken, `log` is kept in it. A dry run neither takes nor changes the folder.
+[[nodiscard]] Result<PreparedRun> prepare_run(const TrainingRequest& request, Log& log);
 
 }  // namespace motley

@@ -42,7 +42,7 @@ Progress::Progress(std::FILE* out,
                    ProgressStyle style,
                    std::int64_t done_before,
                    std::int64_t steps_total)
-    : out_(out), style_(style), done_before_(done_before), steps_total_(steps_total) {}
+    : out_(::fileno(out)), style_(style), done_before_(done_before), steps_total_(steps_total) {}
 
 void Progress::show(const StepMetrics& metrics, double at_s) {
   // The first step has no step before it: its own length is the first estimate.
@@ -51,7 +51,9 @@ void Progress::show(const StepMetrics& metrics, double at_s) {
   step_s_smooth_ += weight * (took_s - step_s_smooth_);
   last_step_at_s_ = at_s;
 
-  const bool edge = metrics.step == done_before_ + 1 || metrics.step == steps_total_;
+  if (metrics.eval_loss) held_out_ = metrics.eval_loss;
+  const bool edge = metrics.step == done_before_ + 1 || metrics.step == steps_total_ ||
+                    metrics.eval_loss.has_value();
   const double interval_s = style_.live ? kLiveInterval_s : kPlainInterval_s;
   if (!edge && drawn_at_s_ && at_s - *drawn_at_s_ < interval_s) return;
   drawn_at_s_ = at_s;
@@ -60,38 +62,42 @@ void Progress::show(const StepMetrics& metrics, double at_s) {
 
 void Progress::clear() {
   if (!on_screen_) return;
-  std::fputs(kEraseLine, out_);
-  std::fflush(out_);
+  out_.write(kEraseLine);
   on_screen_ = false;
   drawn_at_s_.reset();
 }
 
 void Progress::finish() {
   if (!on_screen_) return;
-  std::fputc('\n', out_);
-  std::fflush(out_);
+  out_.write("\n");
   on_screen_ = false;
+}
+
+std::string Progress::held_out_text(const StepMetrics& metrics) const {
+  if (!held_out_ || (!style_.live && !metrics.eval_loss)) return "";
+  return fmt::format("  held-out {:.3f}", *held_out_);
 }
 
 std::string Progress::line(const StepMetrics& metrics) const {
   const double left_s = step_s_smooth_ * static_cast<double>(steps_total_ - metrics.step);
   const std::string loss =
       metrics.is_virtual ? "virtual" : fmt::format("loss {:.3f}", metrics.loss);
-  return fmt::format(
-      "step {}/{}  {}{}  {} tok/s  {:.2f} s/step  wait {:.0f} %  ETA {}", metrics.step,
-      steps_total_, style_.colour ? fmt::format("\x1b[1m{}\x1b[0m", loss) : loss,
-      metrics.skipped ? " (skipped)" : "", with_thousands(std::llround(metrics.tokens_per_s())),
-      metrics.step_s, metrics.wait_share() * 100, hours_minutes_seconds(left_s));
+  return fmt::format("step {}/{}  {}{}{}  {} tok/s  {:.2f} s/step  wait {:.0f} %  ETA {}",
+                     metrics.step, steps_total_,
+                     style_.colour ? fmt::format("\x1b[1m{}\x1b[0m", loss) : loss,
+                     metrics.skipped ? " (skipped)" : "", held_out_text(metrics),
+                     with_thousands(std::llround(metrics.tokens_per_s())), metrics.step_s,
+                     metrics.wait_share() * 100, hours_minutes_seconds(left_s));
 }
 
 void Progress::draw(const std::string& text) {
+  if (style_.mute) return;
   if (style_.live) {
-    std::fputs(fmt::format("{}{}{}{}", kEraseLine, kWrapOff, text, kWrapOn).c_str(), out_);
+    out_.write(fmt::format("{}{}{}{}", kEraseLine, kWrapOff, text, kWrapOn));
     on_screen_ = true;
   } else {
-    std::fputs(fmt::format("{}\n", text).c_str(), out_);
+    out_.write(text + '\n');
   }
-  std::fflush(out_);
 }
 
 }  // namespace motley

@@ -1,9 +1,10 @@
 // Progress: how a run goes, for people: one live line on a terminal, else a plain line now and
 // then.
 //
-//   step 120/1000  loss 2.314  1,234 tok/s  0.41 s/step  wait 8 %  ETA 0:05:31
+//   step 120/1000  loss 2.314  held-out 2.401  1,234 tok/s  0.41 s/step  wait 8 %  ETA 0:05:31
 //
-// On virtual devices "virtual" stands in the place of the loss.
+// The held-out loss stands there when it was just measured, on the live line also afterwards. On
+// virtual devices "virtual" stands in the place of the loss. What nobody reads is dropped.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +12,7 @@
 #include <optional>
 #include <string>
 
+#include "base/system/patient_writer.h"
 #include "cluster/run/metrics.h"
 
 namespace motley {
@@ -18,6 +20,7 @@ namespace motley {
 struct ProgressStyle {
   bool live = false;    // redraw one line
   bool colour = false;  // only together with live
+  bool mute = false;    // draw nothing
 };
 
 // Live on a terminal that can move its cursor, in colour unless the environment has NO_COLOR
@@ -30,8 +33,9 @@ class Progress {
   // Steps after `done_before` up to `steps_total` will come. REQUIRES: out outlives this.
   Progress(std::FILE* out, ProgressStyle style, std::int64_t done_before, std::int64_t steps_total);
 
-  // A step has ended. Draws if it is the first or the last one, or if the last drawing was long
-  // enough ago: a fifth of a second when live, five seconds else.
+  // A step has ended. Draws if it is the first or the last one, if the held-out loss was measured
+  // after it, or if the last drawing was long enough ago: a fifth of a second when live, five
+  // seconds else.
   void show(const StepMetrics& metrics, double at_s);
 
   // Takes the live line off the screen, before something else is printed; the next step draws
@@ -43,15 +47,17 @@ class Progress {
 
  private:
   [[nodiscard]] std::string line(const StepMetrics& metrics) const;
+  [[nodiscard]] std::string held_out_text(const StepMetrics& metrics) const;
   void draw(const std::string& text);
 
-  std::FILE* out_;
+  PatientWriter out_;
   ProgressStyle style_;
   std::int64_t done_before_;
   std::int64_t steps_total_;
   std::optional<double> last_step_at_s_;
   double step_s_smooth_ = 0;  // from step to step, pauses for checkpoints included
   std::optional<double> drawn_at_s_;
+  std::optional<double> held_out_;  // when last measured
   bool on_screen_ = false;
 };
 

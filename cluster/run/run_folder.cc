@@ -36,16 +36,24 @@ Result<void> RunFolder::make() const {
   return make_folders(dir_);
 }
 
-Result<void> RunFolder::create(std::int64_t launch) const {
+Result<void> RunFolder::check_new() const {
   std::error_code code;
-  const bool was_finished = std::filesystem::exists(report_path(), code);
+  // A rehearsal leaves no checkpoint; its report tells whether it came to its end.
+  const auto report = read_report(report_path());
+  const bool was_finished =
+      std::filesystem::exists(report_path(), code) && (!report.ok() || !report->ended);
   if (was_finished || !list_checkpoints(dir_).empty()) {
     return Error{ErrorCode::kConfig, fmt::format("{} already holds a run", dir_.string()),
                  "a run is never overwritten",
                  "go on with it by --resume, or choose another folder by --run"};
   }
+  return require_all_count(dir_);
+}
+
+Result<void> RunFolder::create(std::int64_t launch) const {
+  MOTLEY_TRY(check_new());
   MOTLEY_TRY(make_folders(dir_));
-  MOTLEY_TRY(require_all_count(dir_));
+  std::error_code code;
   if (!std::filesystem::exists(metrics_path(), code)) return {};
   std::filesystem::rename(metrics_path(),
                           dir_ / fmt::format("metrics.before-launch-{}.jsonl", launch), code);
@@ -58,7 +66,8 @@ Result<CheckpointInfo> RunFolder::newest_checkpoint() const {
   if (checkpoints.empty()) {
     MOTLEY_TRY(require_all_count(dir_));
     return Error{ErrorCode::kConfig, fmt::format("{} holds no checkpoint", dir_.string()),
-                 "there is nothing to resume from", "start without --resume, or check --run"};
+                 "there is nothing to resume from",
+                 "check --run; a new run starts without --resume"};
   }
   auto checked = verify_checkpoint(checkpoints.back().folder);
   if (!checked.ok()) return damaged(std::move(checked).error(), checkpoints);
@@ -78,7 +87,10 @@ Result<void> RunFolder::write_profile(const Profile& profile) const {
 }
 
 Result<void> RunFolder::write_report(const RunReport& report) const {
-  return write_file_atomic(report_path(), report_to_json(report).dump(2) + "\n");
+  // An error may quote a path, which may be any bytes.
+  const Json json = report_to_json(report);
+  return write_file_atomic(report_path(),
+                           json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
 }
 
 Result<Plan> read_plan(const std::filesystem::path& path) {

@@ -40,10 +40,12 @@ class RunFolder {
   // is private as base/system/privacy.h says.
   [[nodiscard]] Result<void> make() const;
 
-  // Readies the folder for a run that starts afresh. kConfig when a run already lies there: it is
-  // never overwritten. Of one that ended before its first checkpoint nothing can go on: its metrics
-  // are put away as metrics.before-launch-N.jsonl, N being this launch's number, and its folder can
-  // be used again.
+  // Looks whether a run may begin here. kConfig when one already lies here: it is never
+  // overwritten.
+  [[nodiscard]] Result<void> check_new() const;
+  // Readies the folder for a run that starts afresh, after check_new(). Of one that ended before
+  // its first checkpoint nothing can go on: its metrics are put away as
+  // metrics.before-launch-N.jsonl, N being this launch's number, and its folder can be used again.
   [[nodiscard]] Result<void> create(std::int64_t launch) const;
 
   // The newest checkpoint, every byte of it checked. kConfig when there is none, kCorrupt when it

@@ -92,14 +92,17 @@ Json report_to_json(const RunReport& report) {
                      {"payload_bytes", link.payload_bytes},
                      {"original_bytes", link.original_bytes}});
   }
-  return {{"format", kFormat},
-          {"version", kVersion},
-          {"first_step", report.first_step},
-          {"last_step", report.last_step},
-          {"measured_steps", report.measured_steps},
-          {"step_s", pair_to_json(report.step_s)},
-          {"ranks", std::move(ranks)},
-          {"links", std::move(links)}};
+  Json json = {{"format", kFormat},
+               {"version", kVersion},
+               {"first_step", report.first_step},
+               {"last_step", report.last_step},
+               {"measured_steps", report.measured_steps},
+               {"step_s", pair_to_json(report.step_s)},
+               {"ranks", std::move(ranks)},
+               {"links", std::move(links)}};
+  if (report.ended)
+    json["ended"] = {{"status", report.ended->status}, {"what", report.ended->what}};
+  return json;
 }
 
 Result<RunReport> parse_report(std::string_view text, const std::string& source) {
@@ -122,12 +125,24 @@ Result<RunReport> parse_report(std::string_view text, const std::string& source)
     MOTLEY_ASSIGN(LinkReport link, link_from(item));
     report.links.push_back(std::move(link));
   }
+  if (json.contains("ended")) {
+    MOTLEY_ASSIGN(const JsonFields ended, fields.member("ended"));
+    report.ended.emplace();
+    MOTLEY_ASSIGN(const std::int64_t status, ended.integer("status", 1, 255));
+    report.ended->status = static_cast<int>(status);
+    MOTLEY_ASSIGN(report.ended->what, ended.text("what"));
+  }
   return report;
 }
 
 std::string report_text(const RunReport& report) {
   std::string text = fmt::format("steps {} to {}; medians of {} steps\n\n", report.first_step,
                                  report.last_step, report.measured_steps);
+  if (report.ended) {
+    text = fmt::format("ended early, with status {}: {}\n", report.ended->status,
+                       excerpt(report.ended->what, kEarlyEndBytesMax)) +
+           text;
+  }
   if (is_virtual(report)) text += fmt::format("{}\n\n", kVirtualNotice);
   std::vector<TextRow> rows = {{"", "predicted", "measured", "off by"},
                                row_of("step", report.step_s, seconds_text)};

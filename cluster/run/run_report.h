@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -38,6 +39,14 @@ struct LinkReport {
   double original_bytes = 0;  // the same without a codec
 };
 
+// How a run ended that did not come to its end.
+inline constexpr std::size_t kEarlyEndBytesMax = 400;  // shown and kept of `what`
+
+struct EarlyEnd {
+  int status = 0;    // exit status
+  std::string what;  // the error's first line
+};
+
 struct RunReport {
   std::int64_t first_step = 0;
   std::int64_t last_step = 0;
@@ -45,6 +54,7 @@ struct RunReport {
   PredictedAndMeasured step_s;
   std::vector<RankReport> ranks;  // [Rank]
   std::vector<LinkReport> links;
+  std::optional<EarlyEnd> ended;  // nothing: it ended well
 };
 
 [[nodiscard]] Json report_to_json(const RunReport& report);

@@ -46,7 +46,9 @@ class RunFollower {
 
   Result<void> on_event(int worker, const Json& event) {
     MOTLEY_TRY(run_.lock->confirm());
-    MOTLEY_ASSIGN(const std::string kind, json_get<std::string>(event, "event", "a worker"));
+    const Result<std::string> read = json_get<std::string>(event, "event", "a worker");
+    if (!read.ok()) return read.error();
+    const std::string& kind = *read;
     if (kind == "step") return on_step(worker, event);
     if (kind == "data") return on_data(worker, event);
     if (kind == "shard") return end_save(committer_.add_shard(worker, event));
@@ -61,8 +63,7 @@ class RunFollower {
     write_trace();
     if (unsaved_) return unsaved_error();
     MOTLEY_TRY(metrics_file_.finish());
-    MOTLEY_ASSIGN(const RunReport report, report_.report(run_.plan, run_.model));
-    MOTLEY_TRY(run_.folder.write_report(report));
+    summary_.is_finished = summary_.last_step >= run_.config.train.steps;
     // The first step touches all memory for the first time; it is not typical.
     if (step_s_.size() > 1) step_s_.erase(step_s_.begin());
     if (!step_s_.empty()) summary_.median_step_s = median(step_s_);
@@ -70,6 +71,17 @@ class RunFollower {
       summary_.tokens_per_s = static_cast<double>(tokens_a_step_) / summary_.median_step_s;
     }
     return summary_;
+  }
+
+  Result<void> write_report(const std::optional<EarlyEnd>& ended) const {
+    MOTLEY_ASSIGN(RunReport report, report_.report(run_.plan, run_.model));
+    report.ended = ended;
+    return run_.folder.write_report(report);
+  }
+
+  // After the last step that all have reported.
+  [[nodiscard]] std::int64_t next_step() const {
+    return std::max(run_.first_step, summary_.last_step + 1);
   }
 
  private:
@@ -85,7 +97,9 @@ class RunFollower {
     MOTLEY_ASSIGN(const StepReport report, step_from_json(event, "a worker's step"));
     MOTLEY_ASSIGN(const auto metrics, metrics_.add(Rank{worker}, report));
     report_.add_step(Rank{worker}, report);
-    if (const auto change = pace_.add(Rank{worker}, report.step, report.compute_s)) warn(*change);
+    if (const auto slow = pace_.add(Rank{worker}, report.step, report.compute_s, now_s())) {
+      warn(*slow);
+    }
     if (!metrics.has_value()) return {};
     append(*metrics);
     summary_.last_step = metrics->step;
@@ -94,6 +108,7 @@ class RunFollower {
     step_s_.push_back(metrics->step_s);
     tokens_a_step_ = metrics->tokens;
     progress_.show(*metrics, now_s());
+    if (const auto jump = loss_.add(*metrics)) warn(*jump);
     MOTLEY_ASSIGN(const auto skipped, divergence_.add(*metrics));
     if (skipped) warn(*skipped);
     return {};
@@ -178,7 +193,7 @@ class RunFollower {
     Error error = *unsaved_;
     error.what = fmt::format("the last step was done and could not be saved: {}", error.what);
     error.cause += ". " + what_stands();
-    return with_way_on(std::move(error), run_.folder.dir());
+    return error;
   }
 
   // A worker that does not know its peak leaves it out; the report then says so. Of a virtual
@@ -196,6 +211,7 @@ class RunFollower {
   ReportCollector report_;
   PaceWatch pace_;
   TraceCollector trace_;
+  LossWatch loss_;
   DivergenceWatch divergence_;
   std::optional<std::pair<std::string, DataMessage>> data_;  // of the first rank that told, by name
   std::optional<Error> unsaved_;                             // why the last save was none
@@ -227,27 +243,46 @@ Result<TrainingSummary> run_training(const PreparedRun& run,
   MOTLEY_TRY(run.lock->confirm());
   MOTLEY_ASSIGN(auto metrics_file,
                 MetricsFile::open(run.folder.metrics_path(), run.first_step - 1));
-  const std::int64_t last = request.stop_after > 0
-                                ? std::min(request.stop_after, run.config.train.steps)
-                                : run.config.train.steps;
-  Progress progress(progress_out,
-                    progress_style(progress_out, std::getenv("TERM"), std::getenv("NO_COLOR")),
-                    run.first_step - 1, last);
+  ProgressStyle style = progress_style(progress_out, std::getenv("TERM"), std::getenv("NO_COLOR"));
+  style.mute = request.quiet;
+  Progress progress(progress_out, style, run.first_step - 1, last_step_of(run, request));
   RunFollower follower(run, std::move(metrics_file), progress, log);
   WorkerGroupOptions options;
   options.start_timeout_s = run.config.comm.start_timeout_s;
   options.log_folder = run.folder.log_dir();
   options.before_log = [&] { progress.clear(); };
+  // A rehearsal has nothing to save.
+  if (!is_virtual(run.plan)) {
+    options.on_finish = [&](const Error& stop) {
+      progress.clear();
+      log.info(fmt::format("{}: step {} is finished and saved first; a second signal ends at once",
+                           stop.what, follower.next_step()));
+    };
+  }
   WorkerGroup group(std::move(workers), options, log);
   const auto done =
       group.run([&](int worker, const Json& event) { return follower.on_event(worker, event); });
   progress.finish();
-  if (!done.ok()) {
-    // A rehearsal saves nothing, and a folder that another launcher has taken is its.
-    const bool is_ours = !is_virtual(run.plan) && run.lock->confirm().ok();
-    return is_ours ? with_way_on(done.error(), run.folder.dir()) : done.error();
+  Result<TrainingSummary> ended = done.ok() ? follower.finish() : done.error();
+  if (ended.ok() && group.finished_by() && !ended->is_finished) {
+    Error stop = *group.finished_by();
+    stop.what += fmt::format(", after step {} was saved", ended->last_step);
+    ended = std::move(stop);
   }
-  return follower.finish();
+  // A folder that another launcher has taken is its.
+  if (!run.lock->confirm().ok()) return ended;
+  std::optional<EarlyEnd> early;
+  if (!ended.ok())
+    early = {static_cast<int>(ended.error().code), excerpt(ended.error().what, kEarlyEndBytesMax)};
+  const Result<void> reported = follower.write_report(early);
+  if (ended.ok()) {
+    MOTLEY_TRY(reported);
+    return ended;
+  }
+  if (!reported.ok()) log.warn(fmt::format("no report: {}", reported.error().what));
+  // A rehearsal saves nothing and cannot be resumed.
+  if (is_virtual(run.plan)) return ended;
+  return with_way_on(std::move(ended).error(), run.folder.dir(), request.commands);
 }
 
 }  // namespace motley

@@ -21,12 +21,15 @@ struct TrainingSummary {
   double predicted_step_s = 0;
   std::optional<std::filesystem::path> checkpoint;  // the newest committed in this session
   bool has_trace = false;                           // one was written in this session
+  bool is_finished = false;                         // the run's last step is done
 };
 
 // Starts a worker for each rank of the plan and follows them to the end. Every step's metrics go to
 // metrics.jsonl, each checkpoint is committed when all ranks have written their shard, the recorded
-// steps become trace.json, as far as they came. Progress goes to `progress_out`. When it returns no
-// process is left; an error is the first cause.
+// steps become trace.json, as far as they came, and a report is written, also of a run that fails.
+// Progress goes to `progress_out`. SIGINT, SIGTERM and SIGHUP let the step under way end and be
+// saved, and are the error then (kInterrupted, kTerminated); a second one ends everything at once.
+// When it returns no process is left; an error is the first cause, and ends with the way on.
 [[nodiscard]] Result<TrainingSummary> run_training(const PreparedRun& run,
                                                    const TrainingRequest& request,
                                                    const Log& log,

@@ -1,7 +1,8 @@
 #include "cluster/run/progress.h"
 
+#include <unistd.h>
+
 #include <algorithm>
-#include <cstdlib>
 #include <string>
 
 #include <gmock/gmock.h>
@@ -13,15 +14,12 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-// A stream whose text can be read back.
+// A file whose text can be read back.
 class Screen {
  public:
-  Screen() : file_(open_memstream(&text_, &size_)) {}
+  Screen() : file_(std::tmpfile()) {}
 
-  ~Screen() {
-    std::fclose(file_);
-    std::free(text_);
-  }
+  ~Screen() { std::fclose(file_); }
 
   Screen(const Screen&) = delete;
   Screen& operator=(const Screen&) = delete;
@@ -29,8 +27,10 @@ class Screen {
   [[nodiscard]] std::FILE* file() { return file_; }
 
   [[nodiscard]] std::string text() const {
-    std::fflush(file_);
-    return {text_, size_};
+    std::string all(1 << 16, ' ');
+    const ssize_t bytes = ::pread(::fileno(file_), all.data(), all.size(), 0);
+    all.resize(bytes > 0 ? static_cast<std::size_t>(bytes) : 0);
+    return all;
   }
 
   [[nodiscard]] long count(char wanted) const {
@@ -39,8 +39,6 @@ class Screen {
   }
 
  private:
-  char* text_ = nullptr;
-  std::size_t size_ = 0;
   std::FILE* file_;
 };
 
@@ -66,6 +64,31 @@ TEST(Progress, SaysWhatPeopleWantToKnow) {
   progress.show(step(120), 0);
   EXPECT_EQ(screen.text(),
             "step 120/1000  loss 2.314  1,234 tok/s  0.41 s/step  wait 8 %  ETA 0:06:01\n");
+}
+
+TEST(Progress, TellsTheHeldOutLossWhenItIsMeasured) {
+  StepMetrics measured = step(50);
+  measured.eval_loss = 2.4006;
+  Screen plain;
+  Progress lines(plain.file(), kPlain, 0, 1000);
+  lines.show(step(1), 0);
+  lines.show(measured, 0.1);
+  lines.show(step(51), 6);
+  EXPECT_THAT(plain.text(), HasSubstr("step 50/1000  loss 2.314  held-out 2.401  1,234 tok/s"));
+  EXPECT_THAT(plain.text(), HasSubstr("step 51/1000  loss 2.314  1,234 tok/s"));
+  Screen live;
+  Progress line(live.file(), kLive, 0, 1000);
+  line.show(measured, 0);
+  line.show(step(51), 1);
+  EXPECT_THAT(live.text(), HasSubstr("step 51/1000  loss 2.314  held-out 2.401"));
+}
+
+TEST(Progress, IsMuteWhereItIsAskedTo) {
+  Screen screen;
+  Progress progress(screen.file(), {.live = true, .mute = true}, 0, 1);
+  progress.show(step(1), 0);
+  progress.finish();
+  EXPECT_EQ(screen.text(), "");
 }
 
 TEST(Progress, PrintsPlainLinesOnlyEveryFewSecondsPlusFirstAndLast) {

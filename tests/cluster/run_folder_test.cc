@@ -16,6 +16,7 @@
 namespace motley {
 namespace {
 
+using testing::EndsWith;
 using testing::HasSubstr;
 
 class RunFolderTest : public testing::Test {
@@ -43,6 +44,18 @@ TEST_F(RunFolderTest, CanBeUsedAgainAfterARunWithoutACheckpoint) {
   EXPECT_EQ(*read_file(dir_ / "metrics.before-launch-2.jsonl"), "{\"step\":1}\n");
 }
 
+TEST_F(RunFolderTest, BeginsAnewWhereARunFailedBeforeItsFirstCheckpoint) {
+  RunReport failed;
+  failed.ranks.push_back({.name = "stage 0 (box)", .machine = "box", .device = "cpu"});
+  failed.ended = EarlyEnd{4, "machine box was lost"};
+  std::filesystem::create_directories(dir_);
+  ASSERT_TRUE(folder_.write_report(failed).ok());
+  EXPECT_TRUE(folder_.create(2).ok());
+  failed.ended.reset();
+  ASSERT_TRUE(folder_.write_report(failed).ok());
+  EXPECT_FALSE(folder_.create(3).ok()) << "a rehearsal that came to its end";
+}
+
 TEST_F(RunFolderTest, NeverOverwritesARunThatHasSomethingToShow) {
   write("metrics.jsonl", "{\"step\":1}\n");
   write("report.json", "{}");
@@ -68,16 +81,19 @@ TEST_F(RunFolderTest, DoesNotTakeWhatItCannotReadForNothing) {
 
 TEST_F(RunFolderTest, TellsHowARunThatEndedEarlyGoesOn) {
   const Error lost{ErrorCode::kPeer, "rank 1 was lost", "", "check the network"};
-  EXPECT_EQ(with_way_on(lost, dir_).remedy,
-            "check the network; no checkpoint was saved yet: start again in the same folder, "
-            "without --resume");
+  EXPECT_EQ(with_way_on(lost, dir_, {}).remedy,
+            "check the network; no checkpoint was saved yet: start again, without --resume");
+  const Commands commands{"motley train a", "motley train a --resume", ""};
+  EXPECT_THAT(describe(with_way_on(lost, dir_, commands)),
+              EndsWith("\n  try:   check the network\n         no checkpoint was saved yet: start "
+                       "again, without --resume\n         motley train a\n"));
   std::filesystem::create_directories(dir_ / "checkpoints" / "step-000040");
   write("checkpoints/step-000040/manifest.json", "{}");
-  EXPECT_EQ(with_way_on(lost, dir_).remedy,
-            "check the network; '--resume' goes on from the checkpoint of step 40");
-  EXPECT_EQ(with_way_on({ErrorCode::kInterrupted, "interrupted", "", ""}, dir_).remedy,
-            "'--resume' goes on from the checkpoint of step 40");
-  EXPECT_THAT(with_way_on({ErrorCode::kDiverged, "the training diverged", "", ""}, dir_).remedy,
+  EXPECT_EQ(with_way_on(lost, dir_, {}).remedy,
+            "check the network; --resume goes on from the checkpoint of step 40");
+  EXPECT_EQ(with_way_on({ErrorCode::kInterrupted, "interrupted", "", ""}, dir_, commands).remedy,
+            "--resume goes on from the checkpoint of step 40\nmotley train a --resume");
+  EXPECT_THAT(with_way_on({ErrorCode::kDiverged, "the training diverged", "", ""}, dir_, {}).remedy,
               HasSubstr("where it diverges from there too, start again with another --run"));
 }
 

@@ -35,8 +35,8 @@ struct Promise {
 constexpr Promise kPromises[] = {
     {"killed", Happening::kKilled, 1,
      "stage [0-9a-z]+ .m[12]. was killed by signal 9 .Killed., while it did "},
-    {"frozen", Happening::kFrozen, 10, "waiting for .*rank 1.*: rank 1 was lost"},
-    {"cut", Happening::kCut, 5, "waiting for .*rank [01].*: rank [01] was lost"},
+    {"frozen", Happening::kFrozen, 10, "machine m[12] was lost, "},
+    {"cut", Happening::kCut, 6, "machine m[12] was lost, |lost each other"},
 };
 
 class DamageOnLan : public testing::TestWithParam<std::tuple<const char*, Promise>> {

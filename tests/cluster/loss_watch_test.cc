@@ -1,0 +1,72 @@
+#include <cmath>
+#include <random>
+
+#include <gmock/gmock.h>
+
+#include "cluster/run/divergence_watch.h"
+
+namespace motley {
+namespace {
+
+using testing::HasSubstr;
+
+class Watched {
+ public:
+  std::optional<std::string> add(double loss) {
+    return watch_.add({.step = ++step_, .loss = loss, .lr = 1e-3, .grad_norm = 35});
+  }
+
+  // How often it speaks.
+  int run(int steps, double loss) {
+    int lines = 0;
+    for (int i = 0; i < steps; ++i) lines += add(loss).has_value() ? 1 : 0;
+    return lines;
+  }
+
+ private:
+  LossWatch watch_;
+  std::int64_t step_ = 0;
+};
+
+TEST(LossWatch, SaysASpikeOnceWithItsStepAndValues) {
+  Watched run;
+  EXPECT_EQ(run.run(40, 2), 0);
+  const auto line = run.add(7.8125);
+  ASSERT_TRUE(line.has_value());
+  EXPECT_THAT(*line, HasSubstr("jumped to 7.812 at step 41, from 2.000"));
+  EXPECT_THAT(*line, HasSubstr("gradient norm 35"));
+  EXPECT_EQ(run.run(10, 6), 0) << "the same spike";
+  EXPECT_EQ(run.run(5, 2), 0);
+  EXPECT_TRUE(run.add(6).has_value()) << "another";
+}
+
+TEST(LossWatch, TakesALossThatStaysHighForTheUsual) {
+  Watched run;
+  EXPECT_EQ(run.run(40, 2), 0);
+  EXPECT_EQ(run.run(500, 4), 1);
+}
+
+// Losses as those of a run that learns: they fall, level out, and vary from batch to batch.
+TEST(LossWatch, LeavesAQuietRunInPeace) {
+  for (unsigned seed = 0; seed < 50; ++seed) {
+    std::mt19937 random(seed);
+    std::normal_distribution<double> noise(0, 0.05 + 0.01 * (seed % 10));
+    Watched run;
+    for (int step = 1; step <= 2000; ++step) {
+      const double falling = 1.5 + 4 * std::exp(-step / 150.0);
+      EXPECT_EQ(run.add(falling + noise(random)), std::nullopt)
+          << "seed " << seed << " step " << step;
+    }
+  }
+}
+
+TEST(LossWatch, DoesNotLookAtWhatIsNoLoss) {
+  LossWatch watch;
+  for (int step = 1; step <= 100; ++step) {
+    const bool odd = step > 50;
+    EXPECT_EQ(watch.add({.step = step, .loss = odd ? 99.0 : 2.0, .skipped = odd}), std::nullopt);
+  }
+}
+
+}  // namespace
+}  // namespace motley
