@@ -112,7 +112,8 @@ void do_one(const Json& words) {
 
 int run() {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // whatever a test does wrong, nothing stays behind
-  const Json options = read_message()["job"]["options"];
+  // A lease may come as soon as the pipe is there.
+  const Json options = read_order()["job"]["options"];
   if (!options.contains("raw")) {
     say({{"event", "hello"}, {"protocol", kProtocolVersion}});
     say({{"event", "address"}, {"address", "at " + std::to_string(::getpid())}});

@@ -99,7 +99,7 @@ TEST_F(WorkerGroupStartTest, TriesAgainWhereSshdIsTooBusy) {
 TEST_F(WorkerGroupStartTest, DoesNotTryAgainWhereSshdRefuses) {
   add(R"([["done"]])").machine.shell = {
       make_ssh("echo 'root@box: Permission denied (publickey).' >&2; exit 255\n")};
-  EXPECT_THAT(run_failing().what, HasSubstr("exited with status 255"));
+  EXPECT_THAT(run_failing().what, HasSubstr("did not start: ssh ended with status 255"));
 }
 
 // As an sshd with MaxStartups 10:30:100, only that it drops all of more than ten.
