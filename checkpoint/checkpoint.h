@@ -15,6 +15,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -148,6 +149,14 @@ struct CheckpointInfo {
 // missing, or does not belong there.
 [[nodiscard]] Result<void> verify_checkpoint(const std::filesystem::path& folder);
 
+// What there is of weights, without their values.
+struct WeightsOutline {
+  // Parameters, without the prefix "transformer.".
+  std::map<std::string, std::vector<std::int64_t>> tensors;
+  Json config;         // the config.json of their folder; null where there is none
+  std::string source;  // that file, or where there is none the weights themselves
+};
+
 // Reads tensors by name from a checkpoint, or from any folder or file of safetensors that Hugging
 // Face wrote ("transformer." prefixes accepted; a folder needs model.safetensors,
 // model.safetensors.index.json or a single *.safetensors). Files of a checkpoint are checked
@@ -164,6 +173,8 @@ class CheckpointReader {
   // nullptr when the folder is not one of our checkpoints.
   [[nodiscard]] const Manifest* manifest() const;
   [[nodiscard]] bool has(const std::string& name) const;
+  // kCorrupt for a config.json that cannot be read, is no JSON object or larger than 1 MiB.
+  [[nodiscard]] Result<WeightsOutline> outline() const;
   // Copies a tensor as fp32. kCorrupt when it is absent, has another shape or is damaged.
   // REQUIRES: values.size() is the product of `shape`. Safe to call from several threads.
   [[nodiscard]] Result<void> read(const std::string& name,

@@ -22,6 +22,7 @@ namespace fs = std::filesystem;
 constexpr std::string_view kTransformerPrefix = "transformer.";
 constexpr std::string_view kExtension = ".safetensors";
 constexpr std::uint64_t kIndexBytesMax = 16ULL << 20;
+constexpr std::uint64_t kModelConfigBytesMax = 1ULL << 20;
 
 Error unreadable(const fs::path& path, std::string cause, std::string remedy) {
   return {ErrorCode::kCorrupt, fmt::format("cannot read a checkpoint, {}", path.string()),
@@ -93,6 +94,7 @@ struct CheckpointReader::Impl {
     std::string hash;      // empty when unknown
   };
 
+  fs::path path;  // as it was named
   std::optional<Manifest> manifest;
   std::vector<SafetensorsFile> files;
   std::map<std::string, Tensor> tensors;
@@ -139,6 +141,7 @@ CheckpointReader::~CheckpointReader() = default;
 
 Result<CheckpointReader> CheckpointReader::open(const fs::path& path, WorkCounter* work) {
   auto impl = std::make_unique<Impl>();
+  impl->path = path;
   std::error_code code;
   const bool is_folder = fs::is_directory(path, code);
   if (is_folder && has_manifest(path)) {
@@ -177,6 +180,34 @@ const Manifest* CheckpointReader::manifest() const {
 
 bool CheckpointReader::has(const std::string& name) const {
   return impl_->find(name) != impl_->tensors.end();
+}
+
+Result<WeightsOutline> CheckpointReader::outline() const {
+  WeightsOutline outline;
+  for (const SafetensorsFile& file : impl_->files) {
+    for (const auto& [name, entry] : file.entries()) {
+      // "exp_avg/<name>": what an optimizer keeps, in a checkpoint of ours.
+      if (impl_->manifest && name.find('/') != std::string::npos) continue;
+      const bool has_prefix = name.starts_with(kTransformerPrefix);
+      outline.tensors[has_prefix ? name.substr(kTransformerPrefix.size()) : name] = entry.shape;
+    }
+  }
+  outline.source = impl_->path.string();
+  std::error_code code;
+  const bool is_folder = fs::is_directory(impl_->path, code);
+  const fs::path config = (is_folder ? impl_->path : impl_->path.parent_path()) / kModelConfigName;
+  // A link that leads nowhere is a file that cannot be read.
+  const fs::file_type type = fs::symlink_status(config, code).type();
+  if (type == fs::file_type::not_found) return outline;
+  MOTLEY_ASSIGN(const fs::path resolved, resolve(config));
+  MOTLEY_ASSIGN(const InputFile file, InputFile::open(resolved));
+  MOTLEY_ASSIGN(const std::string text, file.read_all(kModelConfigBytesMax));
+  MOTLEY_ASSIGN(outline.config, parse_json(text, config.string()));
+  if (!outline.config.is_object()) {
+    return unreadable(config, "it is not a JSON object", "download the file again");
+  }
+  outline.source = config.string();
+  return outline;
 }
 
 Result<void> CheckpointReader::read(const std::string& name,

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "models/spec/initial_weights.h"
+
 namespace motley {
 namespace {
 
@@ -23,7 +25,18 @@ Result<CheckpointState> resume(StageState& state,
   return manifest->state;
 }
 
+Result<void> check_outline(const CheckpointReader& reader, const ModelConfig& model) {
+  MOTLEY_ASSIGN(const WeightsOutline outline, reader.outline());
+  return check_weights(model, /*origins=*/{}, outline.tensors, outline.config, outline.source);
+}
+
 }  // namespace
+
+Result<void> check_initial_weights(const ModelConfig& model) {
+  if (model.init_from.empty()) return {};
+  MOTLEY_ASSIGN(const CheckpointReader reader, CheckpointReader::open(model.init_from));
+  return check_outline(reader, model);
+}
 
 Result<CheckpointState> fill_state(StageState& state,
                                    const Config& config,
@@ -35,6 +48,7 @@ Result<CheckpointState> fill_state(StageState& state,
     const WorkCounter::Task loading(work, "loading parameters", state.value_bytes());
     MOTLEY_ASSIGN(const CheckpointReader reader,
                   CheckpointReader::open(config.model.init_from, &work));
+    MOTLEY_TRY(check_outline(reader, config.model));
     MOTLEY_TRY(state.load_values(reader));
     return CheckpointState{};
   }

@@ -12,6 +12,10 @@
 
 namespace motley {
 
+// Whether model.init_from, if it is set, holds weights of the configured model: kConfig where it
+// does not, kCorrupt where it cannot be read. Reads no values.
+[[nodiscard]] Result<void> check_initial_weights(const ModelConfig& model);
+
 // Fills the state: from the checkpoint `resume_from`, else from model.init_from, else by seed ("" =
 // not from there). Returns where the training stands. kConfig when the checkpoint is of another
 // model, kCorrupt when something in it is absent or damaged. `work` counts the bytes.

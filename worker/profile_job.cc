@@ -16,6 +16,7 @@
 #include "partitioner/cost/virtual_profile.h"
 #include "plan/profile.h"
 #include "rehearsal/virtual_compute.h"
+#include "training/first_state.h"
 
 namespace motley {
 namespace {
@@ -111,6 +112,8 @@ double measure_device(const Job& job,
 Result<void> run_profile_job(const Job& job, WorkerChannel& channel) {
   MOTLEY_ASSIGN(const ModelSpec model, describe_model(job.config.model));
   MOTLEY_ASSIGN(const std::vector<int> sizes, read_sizes(job));
+  // Each machine reads its own folder, which the launcher may not see.
+  if (!job.virtual_speed) MOTLEY_TRY(check_initial_weights(job.config.model));
   channel.send({{"event", "ready"}});
 
   DeviceProfile device;

@@ -56,8 +56,8 @@ Result<void> check_boundary_codec(const std::string& chain) {
 }
 
 // The data is read by the stage with the first layers, initial weights by all. When all are started
-// here both are checked here too, so that a mistake shows before anything is measured. Nothing when
-// they are not.
+// here both must be here, so that a mistake shows before anything is measured. Nothing when they
+// are not.
 Result<std::optional<DataIdentity>> check_data(const TrainingRequest& request, bool resumes) {
   for (const Machine& machine : request.cluster.machines) {
     if (!machine.shell.empty()) return std::optional<DataIdentity>();
@@ -205,6 +205,20 @@ std::int64_t last_step_of(const PreparedRun& run, const TrainingRequest& request
   return request.stop_after > 0 ? std::min(request.stop_after, all) : all;
 }
 
+Result<void> check_initial_weights_here(const Config& config, const KeyOrigins& origins) {
+  if (config.model.init_from.empty()) return {};
+  MOTLEY_ASSIGN(const bool exists, path_exists(config.model.init_from));
+  if (!exists) return {};
+  MOTLEY_ASSIGN(const auto reader, CheckpointReader::open(config.model.init_from));
+  MOTLEY_ASSIGN(const WeightsOutline outline, reader.outline());
+  return check_weights(config.model, origins, outline.tensors, outline.config, outline.source);
+}
+
+Config without_initial_weights(Config config) {
+  config.model.init_from.clear();
+  return config;
+}
+
 Result<PlanOptions> plan_options(const Config& config, int stages) {
   PlanOptions options;
   options.global_batch = config.train.global_batch;
@@ -242,6 +256,7 @@ Result<PreparedRun> prepare_run(const TrainingRequest& request, Log& log) {
   if (is_virtual(request.cluster)) {
     MOTLEY_TRY(check_rehearsal(request, log));
   } else {
+    if (!is_resumed) MOTLEY_TRY(check_initial_weights_here(run.config, request.origins));
     MOTLEY_ASSIGN(data, check_data(request, is_resumed));
   }
 
@@ -267,7 +282,8 @@ Result<PreparedRun> prepare_run(const TrainingRequest& request, Log& log) {
   if (request.plan.has_value()) {
     run.plan = *request.plan;
   } else {
-    MOTLEY_ASSIGN(run.profile, measure_cluster(run.cluster, run.config, request.stage_program,
+    const Config& config = is_resumed ? without_initial_weights(run.config) : run.config;
+    MOTLEY_ASSIGN(run.profile, measure_cluster(run.cluster, config, request.stage_program,
                                                request.known_profile, log));
     warn_of(run.profile, log);
     MOTLEY_ASSIGN(run.plan, plan_like(saved, run, options));

@@ -14,6 +14,7 @@
 #include "cluster/run/run_folder.h"
 #include "cluster/run/way_on.h"
 #include "job/config_io.h"
+#include "models/spec/initial_weights.h"
 #include "models/spec/model_spec.h"
 #include "partitioner/search/planner.h"
 #include "plan/cluster.h"
@@ -24,6 +25,7 @@ namespace motley {
 
 struct TrainingRequest {
   Config config;
+  KeyOrigins origins = {};  // of the config's values
   Cluster cluster;
   int stages = 0;            // exactly so many; 0 = the planner's choice
   std::optional<Plan> plan;  // given instead of being made
@@ -52,6 +54,15 @@ struct PreparedRun {
 
 // The last step that this launch trains.
 [[nodiscard]] std::int64_t last_step_of(const PreparedRun& run, const TrainingRequest& request);
+
+// Whether model.init_from holds weights of the configured model, where it is there: on a launcher
+// without it each machine looks for itself. kConfig, with both values of each difference and both
+// places; kCorrupt for what cannot be read.
+[[nodiscard]] Result<void> check_initial_weights_here(const Config& config,
+                                                      const KeyOrigins& origins);
+
+// For measuring where no weights will be loaded, which need not be there then.
+[[nodiscard]] Config without_initial_weights(Config config);
 
 // The planner's options that a config means.
 [[nodiscard]] Result<PlanOptions> plan_options(const Config& config, int stages);

@@ -25,7 +25,7 @@ Norm::Norm(const LayerParameters& parameters, std::size_t first)
 
 Norm::Output Norm::forward(const at::Tensor& x) const {
   auto [y, mean, inverse_deviation] =
-      at::native_layer_norm(x, {x.size(-1)}, weight_, bias_, kNormEpsilon);
+      at::native_layer_norm(x, {x.size(-1)}, weight_, bias_, kLayerNormEpsilon);
   return {y, mean, inverse_deviation};
 }
 

@@ -13,8 +13,6 @@
 
 namespace motley {
 
-inline constexpr double kNormEpsilon = 1e-5;
-
 // x_BTD as a matrix of B * T rows; shares memory.
 [[nodiscard]] at::Tensor as_matrix(const at::Tensor& x);
 

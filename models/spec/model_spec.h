@@ -13,6 +13,8 @@
 
 namespace motley {
 
+inline constexpr double kLayerNormEpsilon = 1e-5;  // of every family
+
 // How a parameter starts; drawn by name, so that every device creates the same values.
 struct InitRule {
   enum class Kind { kNormal, kUniform, kConstant };
