@@ -1,6 +1,7 @@
 #include "plan/cluster.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -17,6 +18,22 @@ LinkSpeed Cluster::link(const std::string& from, const std::string& to) const {
   const auto it = std::find_if(links.begin(), links.end(),
                                [&](const LinkOverride& l) { return l.from == from && l.to == to; });
   return it == links.end() ? network : it->speed;
+}
+
+std::string starting_place(const Machine& machine) {
+  if (machine.shell.empty()) return "here";
+  std::vector<std::string> words = machine.shell;
+  // What every ssh gets tells nobody anything.
+  const std::vector<std::string> common = ssh_shell("");
+  if (words.size() == common.size() &&
+      std::equal(common.begin(), common.end() - 1, words.begin())) {
+    words = {words.front(), words.back()};
+  }
+  return fmt::format("by `{}`", fmt::join(words, " "));
+}
+
+std::vector<std::string> ssh_shell(const std::string& destination) {
+  return {"ssh", "-o", "BatchMode=yes", "-T", destination};
 }
 
 bool is_virtual_device(std::string_view device) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -64,6 +65,9 @@ struct Cluster {
   friend bool operator==(const Cluster&, const Cluster&) = default;
 };
 
+// The prefix of a command over ssh, which must not ask for anything.
+[[nodiscard]] std::vector<std::string> ssh_shell(const std::string& destination);
+
 // Whether a device's name ("virtual", "virtual:1") is that of a virtual one: what it computes is
 // not computed but waited for.
 [[nodiscard]] bool is_virtual_device(std::string_view device);
@@ -78,8 +82,21 @@ struct Cluster {
 inline constexpr const char* kVirtualNotice =
     "virtual devices: computing is waited for, not done, as long as the cluster file says";
 
-// Parses and checks a cluster file. kConfig with line and column.
-[[nodiscard]] Result<Cluster> parse_cluster(std::string_view toml_text, const std::string& source);
+// How a cluster file may name the machine that reads it.
+struct ThisMachine {
+  std::string name;                 // host name; "" = unknown
+  std::set<std::string> addresses;  // numeric, as the system writes them
+};
+
+// Parses and checks a cluster file. A machine with neither 'ssh' nor 'shell' is started here where
+// its address is one of `here` or a loopback, else by ssh. An address may be `here`'s name, and
+// then stays it: it is for the caller to make it numeric. kConfig with line and column.
+[[nodiscard]] Result<Cluster> parse_cluster(std::string_view toml_text,
+                                            const std::string& source,
+                                            const ThisMachine& here = {});
+
+// "here" or "by `ssh anna@laptop`": how commands are started on the machine.
+[[nodiscard]] std::string starting_place(const Machine& machine);
 
 // This machine alone with `devices` CPU devices of equal speed.
 [[nodiscard]] Cluster local_cluster(int devices);

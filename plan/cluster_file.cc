@@ -27,22 +27,28 @@ constexpr double kSpeedMax = 1e12;
 constexpr std::size_t kMachinesMax = 4096;
 constexpr std::size_t kLinksMax = 65'536;
 
-bool is_numeric_address(const std::string& address) {
+// The address as the system writes it; "" for what is not numeric.
+std::string numeric_address(const std::string& address) {
   std::array<unsigned char, sizeof(in6_addr)> bytes;
-  return inet_pton(AF_INET, address.c_str(), bytes.data()) == 1 ||
-         inet_pton(AF_INET6, address.c_str(), bytes.data()) == 1;
+  std::array<char, INET6_ADDRSTRLEN> text{};
+  for (const int family : {AF_INET, AF_INET6}) {
+    if (inet_pton(family, address.c_str(), bytes.data()) != 1) continue;
+    return inet_ntop(family, bytes.data(), text.data(), text.size());
+  }
+  return "";
 }
 
 bool is_loopback(const std::string& address) {
   return address.empty() || address.starts_with("127.") || address == "::1";
 }
 
-std::vector<std::string> ssh_shell(const std::string& destination) {
-  return {"ssh", "-o", "BatchMode=yes", "-T", destination};
+bool is_here(const std::string& address, const ThisMachine& here) {
+  if (is_loopback(address) || (!here.name.empty() && address == here.name)) return true;
+  return here.addresses.contains(numeric_address(address));
 }
 
 // The three ways to say how commands are started there; without any of them the address decides.
-Result<void> read_shell(TomlTable& table, Machine& machine) {
+Result<void> read_shell(TomlTable& table, const ThisMachine& here, Machine& machine) {
   std::string ssh;
   MOTLEY_TRY(table.read("ssh", ssh));
   MOTLEY_TRY(table.read("shell", machine.shell));
@@ -56,7 +62,7 @@ Result<void> read_shell(TomlTable& table, Machine& machine) {
   }
   if (!ssh.empty()) {
     machine.shell = ssh_shell(ssh);
-  } else if (!table.has("shell") && !is_loopback(machine.address)) {
+  } else if (!table.has("shell") && !is_here(machine.address, here)) {
     machine.shell = ssh_shell(machine.address);
   }
   return {};
@@ -105,11 +111,22 @@ Result<void> check_all_virtual(const std::vector<Machine>& machines,
       "make all machines virtual, or none");
 }
 
-Result<Machine> read_machine(TomlTable& table) {
+Result<void> check_address(const TomlTable& table,
+                           const ThisMachine& here,
+                           const std::string& address) {
+  const bool is_own_name = !here.name.empty() && address == here.name;
+  if (address.empty() || is_own_name || !numeric_address(address).empty()) return {};
+  return table.bad("address",
+                   "a numeric IP address was expected, or the name of the machine that reads this",
+                   "write the address, and put a host name into 'ssh'");
+}
+
+Result<Machine> read_machine(TomlTable& table, const ThisMachine& here) {
   Machine machine;
   MOTLEY_TRY(table.read("name", machine.name));
   MOTLEY_TRY(table.read("address", machine.address));
-  MOTLEY_TRY(read_shell(table, machine));
+  if (machine.address == "localhost") machine.address = "127.0.0.1";
+  MOTLEY_TRY(read_shell(table, here, machine));
   MOTLEY_TRY(table.read("devices", machine.devices));
   MOTLEY_TRY(table.read("memory_gib", machine.memory_gib, 0, kMemoryMaxGib));
   MOTLEY_TRY(table.read("threads", machine.threads, 0, kThreadsMax));
@@ -125,10 +142,7 @@ Result<Machine> read_machine(TomlTable& table) {
                      "a name is 1 to 200 letters, digits, '.', '_' and '-', and nothing else",
                      "rename the machine");
   }
-  if (!machine.address.empty() && !is_numeric_address(machine.address)) {
-    return table.bad("address", "a numeric IP address was expected",
-                     "write the address, and put a host name into 'ssh'");
-  }
+  MOTLEY_TRY(check_address(table, here, machine.address));
   for (std::size_t d = 0; d < machine.devices.size(); ++d) {
     if (is_word(machine.devices[d], kDeviceNameOthers)) continue;
     return table.bad(fmt::format("devices[{}]", d),
@@ -152,7 +166,9 @@ Result<LinkSpeed> read_speed(TomlTable& table, const LinkSpeed& otherwise) {
       table.has("latency_us") ? latency_us * kSecondsPerMicrosecond : otherwise.latency_s};
 }
 
-Result<std::vector<Machine>> read_machines(TomlTable& root, std::vector<TomlTable>& tables) {
+Result<std::vector<Machine>> read_machines(TomlTable& root,
+                                           const ThisMachine& here,
+                                           std::vector<TomlTable>& tables) {
   if (tables.size() > kMachinesMax) {
     return root.bad("machine", fmt::format("it has {} machines", tables.size()),
                     fmt::format("list at most {}", kMachinesMax));
@@ -161,7 +177,7 @@ Result<std::vector<Machine>> read_machines(TomlTable& root, std::vector<TomlTabl
   std::set<std::string> names;
   std::size_t devices = 0;
   for (TomlTable& table : tables) {
-    MOTLEY_ASSIGN(Machine machine, read_machine(table));
+    MOTLEY_ASSIGN(Machine machine, read_machine(table, here));
     if (!names.insert(machine.name).second) {
       return table.bad("name", fmt::format("two machines are named '{}'", machine.name),
                        "rename one of them");
@@ -250,7 +266,9 @@ Result<void> check_addresses(const std::vector<Machine>& machines,
 
 }  // namespace
 
-Result<Cluster> parse_cluster(std::string_view toml_text, const std::string& source) {
+Result<Cluster> parse_cluster(std::string_view toml_text,
+                              const std::string& source,
+                              const ThisMachine& here) {
   MOTLEY_ASSIGN(const TomlDocument document, parse_toml(toml_text, source));
   TomlTable root(document);
   Cluster cluster;
@@ -261,7 +279,7 @@ Result<Cluster> parse_cluster(std::string_view toml_text, const std::string& sou
     MOTLEY_TRY(network->finish());
   }
   MOTLEY_ASSIGN(auto machine_tables, root.tables("machine"));
-  MOTLEY_ASSIGN(cluster.machines, read_machines(root, machine_tables));
+  MOTLEY_ASSIGN(cluster.machines, read_machines(root, here, machine_tables));
   MOTLEY_ASSIGN(cluster.links, read_links(root, cluster));
   MOTLEY_TRY(root.finish());
   if (cluster.machines.empty()) {

@@ -38,14 +38,19 @@ Error usage_error(const CommandSpec& spec, const std::string& what) {
   return {ErrorCode::kUsage, what, "", fmt::format("motley {} --help", spec.name)};
 }
 
-Result<void> check_operands(const CommandSpec& spec, const std::vector<std::string>& operands) {
-  if (operands.size() < spec.operands.size()) {
-    return usage_error(
-        spec, fmt::format("motley {} needs {}", spec.name, spec.operands[operands.size()]));
+Result<void> check_operands(const CommandSpec& spec,
+                            const std::vector<std::string>& operands,
+                            bool has_instead) {
+  const std::size_t wanted = has_instead ? 0 : spec.operands.size();
+  if (operands.size() < wanted) {
+    const std::string& name = spec.operands[operands.size()];
+    return usage_error(spec, fmt::format("motley {} needs {}{}", spec.name, name,
+                                         spec.instead.empty() ? "" : " or --" + spec.instead));
   }
-  if (operands.size() > spec.operands.size()) {
-    return usage_error(spec, fmt::format("motley {} does not take '{}'", spec.name,
-                                         operands[spec.operands.size()]));
+  if (operands.size() > wanted) {
+    return usage_error(spec,
+                       fmt::format("motley {}{} does not take '{}'", spec.name,
+                                   has_instead ? " --" + spec.instead : "", operands[wanted]));
   }
   return {};
 }
@@ -116,7 +121,10 @@ Result<Arguments> parse_arguments(const CommandSpec& spec,
       return usage_error(spec, fmt::format("--{} is given more than once", option.name));
     }
   }
-  if (!arguments.help()) MOTLEY_TRY(check_operands(spec, arguments.operands_));
+  if (!arguments.help()) {
+    const bool has_instead = !spec.instead.empty() && arguments.has(spec.instead);
+    MOTLEY_TRY(check_operands(spec, arguments.operands_, has_instead));
+  }
   return arguments;
 }
 

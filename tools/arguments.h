@@ -22,9 +22,10 @@ struct OptionSpec {
 struct CommandSpec {
   std::string name;                   // "train", "ckpt show"
   std::string summary;                // one line, in the list of commands
-  std::vector<std::string> operands;  // names of the positional arguments, all required
+  std::vector<std::string> operands;  // names of the positional arguments, all required …
   std::vector<OptionSpec> options;    // --help is always there
   std::string text;                   // what it does and examples, for --help
+  std::string instead = {};           // … unless this option is given: then there are none
 };
 
 class Arguments {

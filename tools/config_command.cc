@@ -4,13 +4,52 @@
 #include <cstdio>
 
 #include "base/json.h"
+#include "models/spec/hf_config.h"
+#include "models/spec/initial_weights.h"
 #include "tools/command.h"
 #include "tools/inputs.h"
 
 namespace motley {
 namespace {
 
+// The [model] section that fits these weights, as a beginning of a configuration.
+Result<void> show_model_of(const std::filesystem::path& weights, bool json) {
+  MOTLEY_TRY(check_exists(weights));
+  if (!is_plain_text(weights.string())) {
+    return Error{ErrorCode::kUsage, "--from must be one line of UTF-8 text",
+                 fmt::format("it is '{}'", excerpt(weights.string())), "rename the folder"};
+  }
+  MOTLEY_ASSIGN(const auto reader, CheckpointReader::open(weights));
+  MOTLEY_ASSIGN(const WeightsOutline outline, reader.outline());
+  if (outline.config.is_null()) {
+    return Error{ErrorCode::kConfig,
+                 fmt::format("no config.json lies beside the weights in {}", weights.string()),
+                 "the number of attention heads does not show in weights",
+                 "put the model's config.json there, or write the [model] section by hand"};
+  }
+  Config config;
+  MOTLEY_ASSIGN(config.model, model_of_huggingface(outline.config, outline.source));
+  MOTLEY_TRY(check_weights(config.model, {}, outline.tensors, outline.config, outline.source));
+  config.model.init_from = weights.string();
+  if (json) {
+    fmt::print("{}\n", Json{{"model", config_to_json(config)["model"]}}.dump(2));
+    return {};
+  }
+  constexpr std::string_view kSection = "model.";
+  fmt::print("# read from {}\n[model]\n", outline.source);
+  for (const ConfigKey& key : config_keys()) {
+    if (!key.name.starts_with(kSection)) continue;
+    fmt::print("{} = {}\n", key.name.substr(kSection.size()), config_value(config, key.name));
+  }
+  return {};
+}
+
 Result<void> show_config(const Arguments& arguments) {
+  if (arguments.has("from") && arguments.has("set")) {
+    return Error{ErrorCode::kUsage, "--from and --set do not go together",
+                 "what is printed is what the weights need", "leave one of them out"};
+  }
+  if (arguments.has("from")) return show_model_of(arguments.value("from"), arguments.has("json"));
   MOTLEY_ASSIGN(const ResolvedConfig resolved, read_config(arguments.operand(0), arguments));
   MOTLEY_TRY(validate_config(resolved.config));
   const auto origin = [&](const std::string& name) {
@@ -36,12 +75,22 @@ Result<void> show_config(const Arguments& arguments) {
 }  // namespace
 
 Command config_command() {
-  CommandSpec spec{"config",
-                   "show every key, its value and where it comes from",
-                   {"CONFIG"},
-                   {set_option(), json_option()},
-                   "Precedence: command line, then environment (MOTLEY_TRAIN_LR sets train.lr),\n"
-                   "then the file, then the default.\n"};
+  CommandSpec spec{
+      "config",
+      "show every key, its value and where it comes from",
+      {"CONFIG"},
+      {set_option(),
+       {"from", "FOLDER", "instead: print the [model] section for these weights"},
+       json_option()},
+      "Precedence: command line, then environment (MOTLEY_TRAIN_LR sets train.lr),\n"
+      "then the file, then the default.\n\n"
+      "With --from FOLDER and no CONFIG it reads the config.json of a folder of weights,\n"
+      "a checkpoint or a model of Hugging Face, checks that the weights are of that model,\n"
+      "and prints the [model] section that trains on from them.\n\n"
+      "Examples\n"
+      "  motley config gpt.toml --set train.lr=1e-3\n"
+      "  motley config --from gpt2 > gpt2.toml\n",
+      /*instead=*/"from"};
   return {spec, show_config};
 }
 

@@ -10,6 +10,7 @@
 #include "base/toml.h"
 #include "cluster/run/run_folder.h"
 #include "plan/links.h"
+#include "tools/this_machine.h"
 
 namespace motley {
 namespace {
@@ -103,7 +104,9 @@ Result<Cluster> read_cluster(const Arguments& arguments, int devices) {
   }
   const std::string& path = arguments.value("cluster");
   MOTLEY_ASSIGN(const std::string text, read_toml_file(path));
-  MOTLEY_ASSIGN(Cluster cluster, parse_cluster(text, path));
+  const ThisMachine here = this_machine();
+  MOTLEY_ASSIGN(Cluster cluster, parse_cluster(text, path, here));
+  MOTLEY_TRY(make_addresses_numeric(cluster, here));
   if (arguments.has("links")) {
     const std::string& links_path = arguments.value("links");
     MOTLEY_TRY(check_exists(links_path));

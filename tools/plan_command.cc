@@ -22,6 +22,7 @@
 #include "tools/command.h"
 #include "tools/inputs.h"
 #include "tools/search_deadline.h"
+#include "tools/this_machine.h"
 
 namespace motley {
 namespace {
@@ -44,6 +45,7 @@ Result<PlanningInput> read_input(const Arguments& arguments) {
   MOTLEY_TRY(validate_config(resolved.config));
   PlanningInput input;
   MOTLEY_ASSIGN(input.model, describe_model(resolved.config.model));
+  MOTLEY_TRY(check_initial_weights_here(resolved.config, resolved.origins));
   int stages = 0;
   if (arguments.has("stages")) {
     MOTLEY_ASSIGN(const auto value, integer_value(arguments, "stages", 1, 4096));
@@ -59,7 +61,8 @@ Result<PlanningInput> read_input(const Arguments& arguments) {
     MOTLEY_ASSIGN(const auto program, stage_program());
     MOTLEY_TRY(check_reachable(input.cluster, machine_names(input.cluster), program));
     MOTLEY_ASSIGN(input.profile,
-                  measure_cluster(input.cluster, resolved.config, program, input.profile, Log("")));
+                  measure_cluster(input.cluster, without_initial_weights(resolved.config), program,
+                                  input.profile, Log("")));
   }
   warn_of(input.profile, Log(""));
   MOTLEY_TRY(learn(runs, input));
@@ -87,6 +90,9 @@ Result<void> what_if(const Arguments& arguments, const PlanningInput& input) {
     MOTLEY_ASSIGN(const std::string explanation,
                   explain_plan(then, changed.model, changed.cluster, changed.profile));
     text += "now: " + now.error().what + "\nthen:\n" + explanation;
+  }
+  if (const std::string places = starting_places(input.cluster); !places.empty()) {
+    text += fmt::format("started: {}\n", places);
   }
   print(arguments, json, text);
   return {};

@@ -9,6 +9,7 @@
 #include "cluster/examine/measure.h"
 #include "cluster/launch/reachability.h"
 #include "cluster/launch/workers.h"
+#include "cluster/run/prepare.h"
 #include "models/spec/model_spec.h"
 #include "tools/command.h"
 #include "tools/inputs.h"
@@ -49,12 +50,14 @@ Result<void> profile(const Arguments& arguments) {
   MOTLEY_ASSIGN(ResolvedConfig resolved, read_config(arguments.operand(0), arguments));
   MOTLEY_TRY(validate_config(resolved.config));
   MOTLEY_ASSIGN(const ModelSpec model, describe_model(resolved.config.model));
+  MOTLEY_TRY(check_initial_weights_here(resolved.config, resolved.origins));
   MOTLEY_ASSIGN(const Cluster cluster, read_cluster(arguments, 1));
   MOTLEY_TRY(check_outputs(arguments, {"output"}));
   MOTLEY_ASSIGN(const auto program, stage_program());
   MOTLEY_TRY(check_reachable(cluster, machine_names(cluster), program));
   MOTLEY_ASSIGN(const Profile measured,
-                measure_cluster(cluster, resolved.config, program, Profile{}, Log("")));
+                measure_cluster(cluster, without_initial_weights(resolved.config), program,
+                                Profile{}, Log("")));
   warn_of(measured, Log(""));
   const std::string text = profile_to_json(measured).dump(2) + "\n";
   if (arguments.has("output")) MOTLEY_TRY(write_file_atomic(arguments.value("output"), text));

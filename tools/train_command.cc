@@ -19,6 +19,7 @@
 #include "partitioner/advise/explain.h"
 #include "tools/command.h"
 #include "tools/inputs.h"
+#include "tools/this_machine.h"
 
 namespace motley {
 namespace {
@@ -67,6 +68,7 @@ Result<TrainingRequest> read_request(const Arguments& arguments) {
   request.commands = commands_of(arguments, resolved);
   request.quiet = arguments.has("quiet");
   request.dry_run = arguments.has("dry-run");
+  request.origins = resolved.origins;
   if (arguments.has("stages")) {
     MOTLEY_ASSIGN(const auto stages, integer_value(arguments, "stages", 1, 4096));
     request.stages = static_cast<int>(stages);
@@ -155,6 +157,9 @@ Result<void> train(const Arguments& arguments) {
       MOTLEY_ASSIGN(const std::string explanation,
                     explain_plan(run.plan, run.model, run.cluster, run.profile));
       fmt::print("{}\n", explanation);
+    }
+    if (const std::string places = starting_places(run.cluster); !places.empty()) {
+      fmt::print("started: {}\n", places);
     }
     if (run.resume_from) fmt::print("resuming after step {}\n", run.resume_from->step);
   }

@@ -22,6 +22,10 @@ class MachineFindings {
   MachineFindings(const Machine& machine, const MachineFacts& facts)
       : machine_(machine), facts_(facts) {}
 
+  void check_way(const Cluster& cluster) {
+    if (cluster.machines.size() > 1) add(Verdict::kOk, "reached", starting_place(machine_));
+  }
+
   void check_version(const Examination& examination) {
     const std::string own =
         fmt::format("motley-stage {}, LibTorch {}", facts_.version, facts_.torch);
@@ -185,6 +189,7 @@ std::vector<Finding> diagnose_machine(const Cluster& cluster,
   const ExaminedMachine& examined = examination.machines[index];
   if (examined.failure.has_value()) return {cannot_start(machine, *examined.failure)};
   MachineFindings findings(machine, *examined.facts);
+  findings.check_way(cluster);
   findings.check_version(examination);
   findings.check_devices();
   findings.check_computing();

@@ -82,6 +82,34 @@ TEST(ParseCluster, StartsRemoteMachinesOverSshUnlessToldOtherwise) {
   EXPECT_TRUE(parse_cluster(machine("address = \"127.0.0.1\""), "c")->machines[0].shell.empty());
 }
 
+TEST(ParseCluster, StartsThisMachineHereByItsAddress) {
+  const ThisMachine here{"desk", {"127.0.0.1", "192.168.1.10", "2001:db8::1"}};
+  const auto place = [&](const std::string& lines) {
+    const auto cluster = parse_cluster(machine(lines), "c.toml", here);
+    return cluster.ok() ? starting_place(cluster->machines.front()) : describe(cluster.error());
+  };
+  EXPECT_EQ(place("address = \"192.168.1.10\""), "here");
+  EXPECT_EQ(place("address = \"192.168.1.11\""), "by `ssh 192.168.1.11`");
+  EXPECT_EQ(place("address = \"2001:DB8:0::1\""), "here") << "another way to write it";
+  EXPECT_EQ(place("address = \"127.0.1.1\""), "here");
+  EXPECT_EQ(place("address = \"localhost\""), "here");
+  EXPECT_EQ(place("address = \"desk\""), "here");
+  EXPECT_THAT(place("address = \"oldbox\""), HasSubstr("numeric IP"));
+  EXPECT_EQ(place("address = \"192.168.1.10\"\nssh = \"me@desk\""), "by `ssh me@desk`");
+  EXPECT_EQ(place("address = \"192.168.1.10\"\nshell = [\"nsenter\", \"-n\"]"), "by `nsenter -n`");
+}
+
+TEST(ParseCluster, StartsTheExamplesFirstMachineWithoutAnyShell) {
+  const auto text = read_file(MOTLEY_CLUSTER_EXAMPLE);
+  ASSERT_TRUE(text.ok()) << describe(text.error());
+  const auto cluster = parse_cluster(*text, "example", ThisMachine{"desktop", {"192.168.1.10"}});
+  ASSERT_TRUE(cluster.ok()) << describe(cluster.error());
+  for (const Machine& machine : cluster->machines) {
+    EXPECT_EQ(machine.shell.empty(), machine.name == "desktop");
+    EXPECT_TRUE(machine.shell.empty() || machine.cpu_share == 0) << "no share is granted elsewhere";
+  }
+}
+
 TEST(ParseCluster, SaysWhereAnUnknownKeyStandsAndWhatWasMeant) {
   EXPECT_THAT(error_of(machine("adress = \"10.0.0.1\"")), HasSubstr("c.toml:3:"));
   EXPECT_THAT(error_of(machine("adress = \"10.0.0.1\"")), HasSubstr("did you mean 'address'?"));

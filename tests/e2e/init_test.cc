@@ -1,0 +1,109 @@
+// motley init: the files that it writes work as they are, and it writes over nothing.
+#include <unistd.h>
+
+#include <array>
+#include <filesystem>
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "e2e/motley_command.h"
+
+namespace motley::test {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+class Init : public testing::Test {
+ protected:
+  // motley init in the test's folder, with these answers on standard input.
+  [[nodiscard]] Outcome init(std::vector<std::string> words,
+                             const std::string& answers = "") const {
+    words.insert(words.begin(), "init");
+    words.insert(words.end(), {"--cluster", path("cluster.toml"), "--config", path("train.toml"),
+                               "--run", path("run")});
+    const std::string input = folder_.write("answers", answers);
+    const std::string program = (stage_program().parent_path() / "motley").string();
+    words.insert(words.begin(),
+                 {"-c", "input=$1; shift; exec \"$@\" < \"$input\"", "sh", input, program});
+    return motley(words, "/bin/sh");
+  }
+
+  [[nodiscard]] std::string path(const std::string& name) const {
+    return (folder_ / name).string();
+  }
+
+  static std::string own_name() {
+    std::array<char, 256> name{};
+    EXPECT_EQ(::gethostname(name.data(), name.size() - 1), 0);
+    return name.data();
+  }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(Init, WritesFilesThatTrainAsTheyAre) {
+  const Outcome written = init({});
+  ASSERT_EQ(written.status, 0) << written.err;
+  EXPECT_THAT(written.out, AllOf(HasSubstr("train.toml"), HasSubstr("next\n")));
+  const Outcome trained = motley({"train", path("train.toml"), "--cluster", path("cluster.toml"),
+                                  "--set", "train.steps=2", "--set", "train.warmup_steps=1",
+                                  "--set", "train.micro_batch=8", "--set", "model.width=32"});
+  EXPECT_EQ(trained.status, 0) << trained.err;
+  EXPECT_TRUE(std::filesystem::exists(path("run") + "/checkpoints/step-000002"));
+}
+
+TEST_F(Init, NamesTheMachinesThatAreGiven) {
+  // 192.0.2.0/24 is for documents: no machine is there.
+  const Outcome written = init({"--machine", "desk=localhost", "--machine",
+                                "oldbox=anna@192.0.2.11", "--machine", "box=192.0.2.12"});
+  if (written.status == 4) GTEST_SKIP() << "this machine has no network: " << written.err;
+  ASSERT_EQ(written.status, 0) << written.err;
+  EXPECT_THAT(written.out, HasSubstr("desk here, oldbox by `ssh anna@192.0.2.11`, "
+                                     "box by `ssh 192.0.2.12`"));
+  const std::string cluster = read_text(path("cluster.toml"));
+  EXPECT_THAT(cluster,
+              AllOf(HasSubstr("ssh = \"anna@192.0.2.11\""), Not(HasSubstr("ssh = \"192.0.2.12\"")),
+                    Not(HasSubstr("shell")), Not(HasSubstr("address = \"127."))));
+}
+
+TEST_F(Init, TakesAnswers) {
+  const Outcome written = init({"--ask"}, "desk top\nanna@192.0.2.11\noldbox\n\n" +
+                                              folder_.write("text.txt", "some text") + "\n");
+  if (written.status == 4) GTEST_SKIP() << "this machine has no network: " << written.err;
+  ASSERT_EQ(written.status, 0) << written.err;
+  EXPECT_THAT(written.out, HasSubstr("[" + own_name() + "]"));
+  EXPECT_THAT(read_text(path("cluster.toml")),
+              AllOf(HasSubstr("name = \"desk-top\""), HasSubstr("name = \"oldbox\""),
+                    HasSubstr("ssh = \"anna@192.0.2.11\"")));
+  EXPECT_THAT(read_text(path("train.toml")),
+              AllOf(HasSubstr("kind = \"text\""), HasSubstr(path("text.txt"))));
+}
+
+TEST_F(Init, WritesOverNothing) {
+  folder_.write("train.toml", "mine");
+  const Outcome refused = init({});
+  EXPECT_EQ(refused.status, 3);
+  EXPECT_THAT(refused.err, HasSubstr("train.toml is there already"));
+  EXPECT_EQ(read_text(path("train.toml")), "mine");
+  EXPECT_FALSE(std::filesystem::exists(path("cluster.toml"))) << "half of the work";
+}
+
+TEST_F(Init, RefusesWhatNamesNoMachine) {
+  for (const char* wrong : {"box", "=10.0.0.1", "box=", "b x=10.0.0.1", "box=-oProxyCommand=x",
+                            "box=a b", "box=\"quoted\""}) {
+    const Outcome outcome = init({"--machine", wrong});
+    EXPECT_EQ(outcome.status, 2) << wrong << outcome.out << outcome.err;
+  }
+  const Outcome unknown = init({"--machine", "box=no-such-host.invalid"});
+  EXPECT_EQ(unknown.status, 3);
+  EXPECT_THAT(unknown.err, HasSubstr("no-such-host.invalid"));
+  EXPECT_EQ(init({"--data", path("none")}).status, 3);
+  EXPECT_FALSE(std::filesystem::exists(path("cluster.toml")));
+}
+
+}  // namespace
+}  // namespace motley::test

@@ -1,0 +1,92 @@
+#include "tools/cluster_draft.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "job/config_io.h"
+
+namespace motley {
+namespace {
+
+constexpr const char* kWord = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
+constexpr std::size_t kNameBytesMax = 200;
+
+bool is_destination(const std::string& text) {
+  const std::string host = host_of(text);
+  const std::string allowed = std::string(kWord) + "@:";
+  return !text.empty() && text.front() != '-' && !host.empty() && host.front() != '-' &&
+         text.size() <= kNameBytesMax && text.find_first_not_of(allowed) == std::string::npos;
+}
+
+}  // namespace
+
+Result<DraftMachine> parse_draft_machine(const std::string& text) {
+  const std::size_t equals = text.find('=');
+  DraftMachine machine;
+  machine.name = text.substr(0, equals);
+  machine.ssh = equals == std::string::npos ? "" : text.substr(equals + 1);
+  if (!machine.name.empty() && to_machine_name(machine.name) == machine.name &&
+      is_destination(machine.ssh)) {
+    return machine;
+  }
+  return Error{ErrorCode::kUsage, "a machine is given as NAME=ADDRESS or NAME=USER@ADDRESS",
+               fmt::format("it is '{}'", excerpt(text)), "for example --machine box=192.168.1.11"};
+}
+
+std::string host_of(const std::string& destination) {
+  const std::size_t at = destination.rfind('@');
+  return at == std::string::npos ? destination : destination.substr(at + 1);
+}
+
+std::string to_machine_name(const std::string& text) {
+  std::string name = text.substr(0, kNameBytesMax);
+  std::ranges::replace_if(
+      name, [](char c) { return std::string_view(kWord).find(c) == std::string_view::npos; }, '-');
+  return name;
+}
+
+std::string cluster_draft(const std::vector<DraftMachine>& machines) {
+  std::string text =
+      "# Written by motley init. All keys: docs/formats/cluster.md.\n\n"
+      "[network]\n"
+      "bandwidth_mbps = 1000   # `motley probe` measures it; plan with --links\n"
+      "latency_us = 200\n"
+      "trusted = false         # true: what the machines exchange is not encrypted\n";
+  for (const DraftMachine& machine : machines) {
+    text += fmt::format("\n[[machine]]\nname = \"{}\"\n", machine.name);
+    if (!machine.address.empty()) text += fmt::format("address = \"{}\"\n", machine.address);
+    if (!machine.ssh.empty()) text += fmt::format("ssh = \"{}\"\n", machine.ssh);
+    text += "# memory_gib = 8                  # what motley may use; left out = what is free\n";
+    text += "# motley_dir = \"/opt/motley/bin\"   # left out = the same folder as here\n";
+  }
+  return text;
+}
+
+Result<std::string> config_draft(const std::string& data, const std::string& run_dir) {
+  Config config;
+  config.data.kind = data.empty() ? "synthetic" : data.ends_with(".bin") ? "tokens" : "text";
+  config.data.path = data;
+  config.run.dir = run_dir;
+  for (const std::string& text : {data, run_dir}) {
+    if (is_plain_text(text)) continue;
+    return Error{ErrorCode::kConfig, "a path must be one line of UTF-8 text",
+                 fmt::format("it is '{}'", excerpt(text)), "rename the folder"};
+  }
+  const auto value = [&](const char* key) { return config_value(config, key); };
+  const bool is_tokens = config.data.kind == "tokens";
+  return fmt::format(
+      "# Written by motley init: a small GPT. `motley config` shows every key.\n\n"
+      "[model]\nkind = \"gpt2\"\nlayers = 4\nwidth = 256\nheads = 4\ncontext = 128\n"
+      "vocab = {}\n\n"
+      "[data]\nkind = {}{}\n{}\n"
+      "[train]\nsteps = 300\nglobal_batch = 32\nlr = 1e-3\nwarmup_steps = 30\neval_every = 50\n\n"
+      "[checkpoint]\nevery = 100\n\n"
+      "[run]\ndir = {}   # under this path on every machine\n",
+      is_tokens ? "50257   # of GPT-2's tokens" : "256     # bytes", value("data.kind"),
+      data.empty() ? "   # needs no file; or \"text\" with path = \"a file or folder of text\""
+                   : "",
+      data.empty() ? "" : fmt::format("path = {}\n", value("data.path")), value("run.dir"));
+}
+
+}  // namespace motley

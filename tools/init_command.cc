@@ -1,0 +1,187 @@
+// motley init: writes a cluster file and a configuration to begin with.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <iostream>
+#include <optional>
+
+#include "base/system/files.h"
+#include "base/toml.h"
+#include "job/config_io.h"
+#include "plan/cluster.h"
+#include "tools/cluster_draft.h"
+#include "tools/command.h"
+#include "tools/inputs.h"
+#include "tools/this_machine.h"
+
+namespace motley {
+namespace {
+
+// What is to be written, from options or answers.
+struct Wishes {
+  std::string own_name;
+  std::vector<DraftMachine> machines;  // as given, this one perhaps among them
+  std::string data;
+};
+
+std::string value_or(const Arguments& arguments, const char* option, const char* otherwise) {
+  return arguments.has(option) ? arguments.value(option) : otherwise;
+}
+
+// An answer, or where it is empty or there is none `otherwise`.
+std::string ask(const std::string& question, const std::string& otherwise) {
+  fmt::print("{}{}: ", question, otherwise.empty() ? "" : fmt::format(" [{}]", otherwise));
+  std::fflush(stdout);
+  std::string answer;
+  if (!std::getline(std::cin, answer)) fmt::print("\n");
+  return answer.empty() ? otherwise : answer;
+}
+
+Result<Wishes> ask_all(Wishes wishes) {
+  fmt::print("What is asked has its default in brackets; Enter takes it.\n");
+  wishes.own_name = to_machine_name(ask("Name of this machine", wishes.own_name));
+  while (true) {
+    const std::string where = ask(
+        "Address of another machine, or USER@ADDRESS where your user is another (Enter: no more)",
+        "");
+    if (where.empty()) break;
+    const std::string host = host_of(where);
+    const bool is_number = host.find_first_not_of("0123456789.:abcdef") == std::string::npos;
+    const std::string name =
+        ask("Its name", is_number ? fmt::format("machine{}", wishes.machines.size() + 2)
+                                  : to_machine_name(host));
+    MOTLEY_ASSIGN(DraftMachine machine, parse_draft_machine(name + "=" + where));
+    wishes.machines.push_back(std::move(machine));
+  }
+  wishes.data = ask("File or folder of text to train on, or a .bin of tokens (Enter: synthetic)",
+                    wishes.data);
+  return wishes;
+}
+
+Result<Wishes> read_wishes(const Arguments& arguments, const ThisMachine& here) {
+  Wishes wishes;
+  wishes.own_name = here.name.empty() ? "here" : to_machine_name(here.name);
+  wishes.data = value_or(arguments, "data", "");
+  for (const std::string& text : arguments.values("machine")) {
+    MOTLEY_ASSIGN(DraftMachine machine, parse_draft_machine(text));
+    wishes.machines.push_back(std::move(machine));
+  }
+  const bool asks =
+      arguments.has("ask") || (wishes.machines.empty() && ::isatty(STDIN_FILENO) == 1);
+  return asks ? ask_all(std::move(wishes)) : wishes;
+}
+
+// Names become addresses, and this machine stands first if it was not named.
+Result<std::vector<DraftMachine>> complete(const Wishes& wishes, const ThisMachine& here) {
+  std::vector<DraftMachine> machines = wishes.machines;
+  std::vector<std::string> peers;
+  bool has_own = false;
+  for (DraftMachine& machine : machines) {
+    const std::string host = host_of(machine.ssh);
+    // A loopback address is its own for every machine, and of no use to the others.
+    const bool is_loopback = host == "localhost" || host == "::1" || host.starts_with("127.");
+    const bool is_own = is_loopback || host == here.name || here.addresses.contains(host);
+    has_own = has_own || is_own;
+    if (is_own) {
+      machine.address = is_loopback || host == here.name ? "" : host;
+    } else {
+      MOTLEY_ASSIGN(machine.address, address_of_host(host));
+      peers.push_back(machine.address);
+    }
+    if (is_own || machine.ssh == machine.address) machine.ssh.clear();
+  }
+  if (!has_own) machines.insert(machines.begin(), DraftMachine{wishes.own_name, "", ""});
+  if (machines.size() == 1) return machines;
+  for (DraftMachine& machine : machines) {
+    if (!machine.address.empty()) continue;
+    MOTLEY_ASSIGN(machine.address, own_address(peers));
+  }
+  return machines;
+}
+
+Result<void> check_free(const std::filesystem::path& path) {
+  MOTLEY_ASSIGN(const bool exists, path_exists(path));
+  if (exists) {
+    return Error{ErrorCode::kConfig, fmt::format("{} is there already", path.string()),
+                 "motley init writes over nothing",
+                 "remove it, or name another file by --cluster and --config"};
+  }
+  return check_can_write(path);
+}
+
+// Never over a file that is there, whoever made it meanwhile.
+Result<void> write_new(const std::filesystem::path& path, const std::string& text) {
+  std::FILE* file = std::fopen(path.c_str(), "wxe");
+  if (file == nullptr) return file_error("write", path, errno);
+  const bool is_written = std::fwrite(text.data(), 1, text.size(), file) == text.size();
+  const bool is_closed = std::fclose(file) == 0;
+  if (!is_written || !is_closed) return file_error("write", path, errno);
+  MOTLEY_ASSIGN(const std::string back, read_file(path, kTomlBytesMax));
+  if (back == text) return {};
+  return Error{ErrorCode::kCorrupt, fmt::format("{} is not as it was written", path.string()), "",
+               "look at the disk, and start again"};
+}
+
+void print_next(const std::string& cluster_file,
+                const std::string& config_file,
+                const std::string& run_dir,
+                const Cluster& cluster) {
+  const std::string places = starting_places(cluster);
+  fmt::print("wrote {}: {}\nwrote {}\n\nnext\n", cluster_file,
+             places.empty() ? "this machine" : places, config_file);
+  if (cluster.machines.size() == 1) {
+    fmt::print("  motley train {}\n", config_file);
+    return;
+  }
+  fmt::print(
+      "  motley doctor --cluster {0} --run {2}\n  motley plan {1} --cluster {0}\n"
+      "  motley launch {1} --cluster {0}\n",
+      cluster_file, config_file, run_dir);
+}
+
+Result<void> init(const Arguments& arguments) {
+  const std::string cluster_file = value_or(arguments, "cluster", "cluster.toml");
+  const std::string config_file = value_or(arguments, "config", "train.toml");
+  const std::string run_dir = value_or(arguments, "run", "runs/first");
+  for (const std::string& path : {cluster_file, config_file}) MOTLEY_TRY(check_free(path));
+  const ThisMachine here = this_machine();
+  MOTLEY_ASSIGN(const Wishes wishes, read_wishes(arguments, here));
+  if (!wishes.data.empty()) MOTLEY_TRY(check_exists(wishes.data));
+  MOTLEY_ASSIGN(const auto machines, complete(wishes, here));
+  const std::string cluster_text = cluster_draft(machines);
+  MOTLEY_ASSIGN(const Cluster cluster, parse_cluster(cluster_text, cluster_file, here));
+  MOTLEY_ASSIGN(const std::string config_text, config_draft(wishes.data, run_dir));
+  MOTLEY_ASSIGN([[maybe_unused]] const auto resolved,
+                resolve_config(config_text, config_file, {}, {}));
+  MOTLEY_TRY(write_new(cluster_file, cluster_text));
+  MOTLEY_TRY(write_new(config_file, config_text));
+  print_next(cluster_file, config_file, run_dir, cluster);
+  return {};
+}
+
+}  // namespace
+
+Command init_command() {
+  CommandSpec spec{
+      "init",
+      "write a cluster file and a configuration to begin with",
+      {},
+      {{"machine", "NAME=ADDRESS", "another machine: NAME=ADDRESS or NAME=USER@ADDRESS", true},
+       {"data", "PATH", "text to train on, or a .bin of tokens (default: synthetic tokens)"},
+       {"run", "DIR", "the run's folder, which all machines see (default: runs/first)"},
+       {"cluster", "FILE", "where the cluster file goes (default: cluster.toml)"},
+       {"config", "FILE", "where the configuration goes (default: train.toml)"},
+       {"ask", "", "ask for what is needed, as without --machine on a terminal"}},
+      "Finds this machine's name and its address on the network of the others, and writes\n"
+      "two files that work as they are. Host names become addresses; ssh keeps the name.\n"
+      "A file that is there is never written over.\n\n"
+      "The whole way with two machines: docs/first-cluster.md\n\n"
+      "Example\n"
+      "  motley init --machine oldbox=192.168.1.11 --data ~/texts --run ~/runs/first\n"};
+  return {spec, init};
+}
+
+}  // namespace motley
