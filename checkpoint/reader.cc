@@ -94,7 +94,7 @@ struct CheckpointReader::Impl {
     std::string hash;      // empty when unknown
   };
 
-  fs::path path;  // as it was named
+  fs::path named;  // what was opened, as it was named
   std::optional<Manifest> manifest;
   std::vector<SafetensorsFile> files;
   std::map<std::string, Tensor> tensors;
@@ -141,7 +141,7 @@ CheckpointReader::~CheckpointReader() = default;
 
 Result<CheckpointReader> CheckpointReader::open(const fs::path& path, WorkCounter* work) {
   auto impl = std::make_unique<Impl>();
-  impl->path = path;
+  impl->named = path;
   std::error_code code;
   const bool is_folder = fs::is_directory(path, code);
   if (is_folder && has_manifest(path)) {
@@ -192,10 +192,11 @@ Result<WeightsOutline> CheckpointReader::outline() const {
       outline.tensors[has_prefix ? name.substr(kTransformerPrefix.size()) : name] = entry.shape;
     }
   }
-  outline.source = impl_->path.string();
+  outline.source = impl_->named.string();
   std::error_code code;
-  const bool is_folder = fs::is_directory(impl_->path, code);
-  const fs::path config = (is_folder ? impl_->path : impl_->path.parent_path()) / kModelConfigName;
+  const bool is_folder = fs::is_directory(impl_->named, code);
+  const fs::path config =
+      (is_folder ? impl_->named : impl_->named.parent_path()) / kModelConfigName;
   // A link that leads nowhere is a file that cannot be read.
   const fs::file_type type = fs::symlink_status(config, code).type();
   if (type == fs::file_type::not_found) return outline;

@@ -2,11 +2,10 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <filesystem>
 #include <iostream>
-#include <optional>
 
 #include "base/system/files.h"
 #include "base/toml.h"
