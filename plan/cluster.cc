@@ -56,6 +56,12 @@ bool is_virtual(const Cluster& cluster) {
                      [](const Machine& machine) { return machine.virtual_speed.has_value(); });
 }
 
+bool is_mixed(const Cluster& cluster) {
+  return is_virtual(cluster) &&
+         !std::all_of(cluster.machines.begin(), cluster.machines.end(),
+                      [](const Machine& machine) { return machine.virtual_speed.has_value(); });
+}
+
 Cluster local_cluster(int devices) {
   Machine machine;
   machine.name = "local";

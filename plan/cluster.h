@@ -30,8 +30,9 @@ struct Machine {
   std::string interface;   // network interface; "" = the one that holds `address`
   double cpu_share = 0;    // cores granted to each of its processes; 0 = no limit
   std::string motley_dir;  // folder of motley-stage there; "" = the same as here
-  // Set where the devices are virtual: then all of the cluster's are.
+  // Set where the devices are virtual: then all of the machine's are.
   std::optional<VirtualSpeed> virtual_speed;
+  std::string device_model;  // that the cluster file names (plan/device_models.h); "" = none
 
   friend bool operator==(const Machine&, const Machine&) = default;
 };
@@ -75,8 +76,10 @@ struct Cluster {
 [[nodiscard]] Result<void> check_device(const std::string& device);
 // Whether the machine's processor is free while the device computes: any but a "cpu".
 [[nodiscard]] bool leaves_processor_free(std::string_view device);
-// Whether the cluster's devices are virtual.
+// Whether the cluster has virtual devices.
 [[nodiscard]] bool is_virtual(const Cluster& cluster);
+// Whether it has real ones beside them. Such a cluster can be planned with, not run on.
+[[nodiscard]] bool is_mixed(const Cluster& cluster);
 
 // Beside every figure of virtual devices.
 inline constexpr const char* kVirtualNotice =
@@ -88,12 +91,17 @@ struct ThisMachine {
   std::set<std::string> addresses;  // numeric, as the system writes them
 };
 
+// Whether real and virtual machines may stand in one file. Where they do, the virtual ones are
+// imagined: they have no address, and what is measured of them is measured here.
+enum class Mixture { kRefused, kAllowed };
+
 // Parses and checks a cluster file. A machine with neither 'ssh' nor 'shell' is started here where
 // its address is one of `here` or a loopback, else by ssh. An address may be `here`'s name, and
 // then stays it: it is for the caller to make it numeric. kConfig with line and column.
 [[nodiscard]] Result<Cluster> parse_cluster(std::string_view toml_text,
                                             const std::string& source,
-                                            const ThisMachine& here = {});
+                                            const ThisMachine& here = {},
+                                            Mixture mixture = Mixture::kRefused);
 
 // "here" or "by `ssh anna@laptop`": how commands are started on the machine.
 [[nodiscard]] std::string starting_place(const Machine& machine);

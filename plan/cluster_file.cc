@@ -8,6 +8,7 @@
 
 #include "base/toml.h"
 #include "plan/cluster.h"
+#include "plan/device_models.h"
 #include "plan/json_fields.h"
 #include "plan/limits.h"
 #include "plan/toml_table.h"
@@ -68,25 +69,68 @@ Result<void> read_shell(TomlTable& table, const ThisMachine& here, Machine& mach
   return {};
 }
 
-// The table [machine.virtual], which stands where the devices are virtual and nowhere else.
-Result<std::optional<VirtualSpeed>> read_virtual_speed(TomlTable& table, const Machine& machine) {
+// The device that the machine's virtual ones are to be like; nullptr where none is named. It makes
+// them virtual, and says how much memory they have, where the file does not.
+Result<const DeviceModel*> read_device_model(TomlTable& table, Machine& machine) {
+  MOTLEY_TRY(table.read("device_model", machine.device_model));
+  if (!table.has("device_model")) return nullptr;
+  const DeviceModel* model = find_device_model(machine.device_model);
+  if (model == nullptr) {
+    const std::string close = closest_device_model(machine.device_model);
+    return table.bad(
+        "device_model",
+        fmt::format("no device of the table is named '{}'", excerpt(machine.device_model)),
+        (close.empty() ? "" : fmt::format("did you mean '{}'? ", close)) +
+            "docs/devices.md lists them; for another, write [machine.virtual]");
+  }
+  if (!table.has("devices")) machine.devices = {"virtual"};
+  if (!std::ranges::all_of(machine.devices, is_virtual_device)) {
+    return table.bad("device_model", "it tells how fast virtual devices are, and others stand here",
+                     "write devices = [\"virtual\"], or leave device_model out");
+  }
+  if (!table.has("memory_gib")) {
+    if (model->memory_gib == 0) {
+      return table.bad("device_model",
+                       fmt::format("'{}' is sold with various sizes of memory", model->name),
+                       "add memory_gib to the machine, for all its devices together");
+    }
+    machine.memory_gib = model->memory_gib * static_cast<double>(machine.devices.size());
+  }
+  return model;
+}
+
+// What [machine.virtual] says; nothing where it leaves it to the model.
+Result<std::optional<VirtualSpeed>> read_own_speed(TomlTable& own, const DeviceModel* model) {
+  VirtualSpeed speed;
+  MOTLEY_TRY(own.read("tokens_per_s", speed.tokens_per_s, kSpeedMin, kSpeedMax));
+  MOTLEY_TRY(own.read("gflops", speed.gflops, kSpeedMin, kSpeedMax));
+  MOTLEY_TRY(own.finish());
+  const bool says_neither = !own.has("tokens_per_s") && !own.has("gflops");
+  if (says_neither && model != nullptr) return std::optional<VirtualSpeed>();
+  if (own.has("tokens_per_s") == own.has("gflops")) {
+    return own.bad("",
+                   own.has("gflops") ? "'tokens_per_s' and 'gflops' both say how fast it is"
+                                     : "it does not say how fast a device is",
+                   "give one of tokens_per_s and gflops");
+  }
+  return std::optional(speed);
+}
+
+// How fast the machine's devices are, where they are virtual: the table [machine.virtual], which
+// stands nowhere else, goes before the model.
+Result<std::optional<VirtualSpeed>> read_virtual_speed(TomlTable& table, Machine& machine) {
+  MOTLEY_ASSIGN(const DeviceModel* model, read_device_model(table, machine));
   MOTLEY_ASSIGN(auto own, table.table("virtual"));
   const auto count = std::ranges::count_if(machine.devices, is_virtual_device);
   if (!own) {
     if (count == 0) return std::optional<VirtualSpeed>();
+    if (model != nullptr) return std::optional(VirtualSpeed{.gflops = model->gflops});
     return table.bad("devices", "nothing says how fast its virtual devices are",
-                     "add [machine.virtual] with tokens_per_s or gflops below it");
+                     "add device_model = \"…\" (docs/devices.md), or [machine.virtual] with "
+                     "tokens_per_s or gflops below it");
   }
-  VirtualSpeed speed;
-  MOTLEY_TRY(own->read("tokens_per_s", speed.tokens_per_s, kSpeedMin, kSpeedMax));
-  MOTLEY_TRY(own->read("gflops", speed.gflops, kSpeedMin, kSpeedMax));
-  MOTLEY_TRY(own->finish());
-  if (own->has("tokens_per_s") == own->has("gflops")) {
-    return own->bad("",
-                    own->has("gflops") ? "'tokens_per_s' and 'gflops' both say how fast it is"
-                                       : "it does not say how fast a device is",
-                    "give one of tokens_per_s and gflops");
-  }
+  MOTLEY_ASSIGN(auto speed, read_own_speed(*own, model));
+  if (!speed) speed = VirtualSpeed{.gflops = model->gflops};
   if (count != std::ssize(machine.devices)) {
     return own->bad(
         "", count == 0 ? "the machine has no virtual device" : "the machine has other devices too",
@@ -96,7 +140,7 @@ Result<std::optional<VirtualSpeed>> read_virtual_speed(TomlTable& table, const M
     return own->bad("", "nothing says how much memory the virtual devices have",
                     "add memory_gib to the machine, for all its devices together");
   }
-  return std::optional(speed);
+  return speed;
 }
 
 // What a virtual device hands on is noise: nothing real can be trained on it.
@@ -108,7 +152,18 @@ Result<void> check_all_virtual(const std::vector<Machine>& machines,
   if (first == machines.end() || real == machines.end()) return {};
   return tables[static_cast<std::size_t>(real - machines.begin())].bad(
       "", fmt::format("'{}' has real devices and '{}' virtual ones", real->name, first->name),
-      "make all machines virtual, or none");
+      "make all machines virtual, or none: only motley plan, profile and simulate take both");
+}
+
+// Imagined machines are nowhere, whatever their entries say.
+void take_out_of_the_network(std::vector<Machine>& machines) {
+  for (Machine& machine : machines) {
+    if (!machine.virtual_speed) continue;
+    machine.address.clear();
+    machine.shell.clear();
+    machine.interface.clear();
+    machine.motley_dir.clear();
+  }
 }
 
 Result<void> check_address(const TomlTable& table,
@@ -244,9 +299,12 @@ Result<std::vector<LinkOverride>> read_links(TomlTable& root, const Cluster& clu
 // Machines of one group must be able to reach each other. `tables` is [MachineId], as `machines`.
 Result<void> check_addresses(const std::vector<Machine>& machines,
                              const std::vector<TomlTable>& tables) {
-  const auto loopback = [](const Machine& m) { return is_loopback(m.address); };
+  const bool is_mixture = is_mixed({.machines = machines});
+  const auto counts = [&](const Machine& m) { return !(is_mixture && m.virtual_speed); };
+  const auto loopback = [&](const Machine& m) { return counts(m) && is_loopback(m.address); };
+  const auto remote = [&](const Machine& m) { return counts(m) && !is_loopback(m.address); };
   const auto here = std::find_if(machines.begin(), machines.end(), loopback);
-  const auto there = std::find_if_not(machines.begin(), machines.end(), loopback);
+  const auto there = std::find_if(machines.begin(), machines.end(), remote);
   if (here != machines.end() && there != machines.end()) {
     const TomlTable& table = tables[static_cast<std::size_t>(here - machines.begin())];
     return table.bad(table.has("address") ? "address" : "",
@@ -268,7 +326,8 @@ Result<void> check_addresses(const std::vector<Machine>& machines,
 
 Result<Cluster> parse_cluster(std::string_view toml_text,
                               const std::string& source,
-                              const ThisMachine& here) {
+                              const ThisMachine& here,
+                              Mixture mixture) {
   MOTLEY_ASSIGN(const TomlDocument document, parse_toml(toml_text, source));
   TomlTable root(document);
   Cluster cluster;
@@ -285,8 +344,12 @@ Result<Cluster> parse_cluster(std::string_view toml_text,
   if (cluster.machines.empty()) {
     return root.bad("", "it has no machine", "add a [[machine]] with name and address");
   }
+  if (mixture == Mixture::kRefused) {
+    MOTLEY_TRY(check_all_virtual(cluster.machines, machine_tables));
+  } else if (is_mixed(cluster)) {
+    take_out_of_the_network(cluster.machines);
+  }
   MOTLEY_TRY(check_addresses(cluster.machines, machine_tables));
-  MOTLEY_TRY(check_all_virtual(cluster.machines, machine_tables));
   return cluster;
 }
 

@@ -50,13 +50,23 @@ WorkerSpec profile_worker(const Machine& machine,
   return worker;
 }
 
+// Imagined machines join nothing: what goes between the real ones decides.
+std::set<std::string> joined_machines(const Cluster& cluster) {
+  std::set<std::string> names = machine_names(cluster);
+  if (!is_mixed(cluster)) return names;
+  for (const Machine& machine : cluster.machines) {
+    if (machine.virtual_speed) names.erase(machine.name);
+  }
+  return names;
+}
+
 // What sending costs depends on the transport. A worker measures on its own machine, and it is to
 // measure what goes between machines if anything does. Where a transport is refused the launch will
 // say so, if the plan uses those machines at all.
 Result<void> apply_likely_transport(const Cluster& cluster,
                                     const CommConfig& comm,
                                     std::vector<WorkerSpec>& workers) {
-  auto choice = choose_transport(cluster, machine_names(cluster), comm);
+  auto choice = choose_transport(cluster, joined_machines(cluster), comm);
   if (!choice.ok()) return {};
   choice->local_shortcut = choice->local_shortcut && choice->is_local;
   return apply_transport(*choice, workers);
