@@ -9,6 +9,7 @@
 #include <boost/program_options.hpp>
 
 #include "base/check.h"
+#include "base/toml.h"
 #include "cluster/launch/worker_command.h"
 
 namespace motley {
@@ -18,24 +19,76 @@ namespace {
 
 constexpr const char* kOperand = "operand";  // Program_options wants a name for positional words
 
-po::options_description visible_options(const CommandSpec& spec) {
-  po::options_description options("Options", 96, 60);
+po::options_description known_options(const CommandSpec& spec) {
+  po::options_description options;
   for (const OptionSpec& option : spec.options) {
     const std::string names =
         option.letter == 0 ? option.name : fmt::format("{},{}", option.name, option.letter);
     if (option.value.empty()) {
-      options.add_options()(names.c_str(), option.help.c_str());
-      continue;
+      options.add_options()(names.c_str(), "");
+    } else {
+      options.add_options()(names.c_str(), po::value<std::vector<std::string>>());
     }
-    auto* value = po::value<std::vector<std::string>>()->value_name(option.value);
-    options.add_options()(names.c_str(), value, option.help.c_str());
   }
-  options.add_options()("help,h", "show this text");
+  options.add_options()("help,h", "");
   return options;
+}
+
+constexpr std::size_t kLineWidth = 96;
+
+// The text in lines that begin at that column, but for the first, which stands there already.
+std::string wrapped(const std::string& text, std::size_t column) {
+  std::istringstream words(text);
+  std::string lines;
+  std::size_t used = column;
+  for (std::string word; words >> word;) {
+    const bool is_first = used == column;
+    if (!is_first && used + 1 + word.size() > kLineWidth) {
+      lines += "\n" + std::string(column, ' ');
+      used = column;
+    } else if (!is_first) {
+      lines += ' ';
+      ++used;
+    }
+    lines += word;
+    used += word.size();
+  }
+  return lines;
+}
+
+// One line or more for each option: "  -o, --output FILE   write the profile …".
+std::string options_text(const CommandSpec& spec) {
+  std::vector<OptionSpec> options = spec.options;
+  options.push_back({.name = "help", .value = "", .help = "show this text", .letter = 'h'});
+  std::vector<std::string> names;
+  std::size_t widest = 0;
+  for (const OptionSpec& option : options) {
+    const std::string letter = option.letter == 0 ? "    " : fmt::format("-{}, ", option.letter);
+    names.push_back(fmt::format("{}--{} {}", letter, option.name, option.value));
+    widest = std::max(widest, names.back().size());
+  }
+  std::string text;
+  for (std::size_t i = 0; i < options.size(); ++i) {
+    text += fmt::format("  {:<{}}  {}\n", names[i], widest, wrapped(options[i].help, widest + 4));
+  }
+  return text;
 }
 
 Error usage_error(const CommandSpec& spec, const std::string& what) {
   return {ErrorCode::kUsage, what, "", fmt::format("motley {} --help", spec.name)};
+}
+
+// The option may have been written with a value: "--stage=2".
+Error unknown_option(const CommandSpec& spec, std::string written) {
+  written = written.substr(0, written.find('='));
+  const std::size_t start = std::min(written.find_first_not_of('-'), written.size());
+  std::vector<std::string> names = {"help"};
+  for (const OptionSpec& option : spec.options) names.push_back(option.name);
+  const std::string close = closest_word(written.substr(start), names);
+  Error error = usage_error(spec, fmt::format("motley {} has no option {}", spec.name, written));
+  error.remedy += " lists the options";
+  if (!close.empty()) error.remedy = fmt::format("did you mean --{}? {}", close, error.remedy);
+  return error;
 }
 
 Result<void> check_operands(const CommandSpec& spec,
@@ -91,9 +144,8 @@ std::string Arguments::command_line(const std::vector<std::string>& without,
 Result<Arguments> parse_arguments(const CommandSpec& spec,
                                   const std::vector<std::string>& words,
                                   const std::string& program) {
-  const po::options_description visible = visible_options(spec);
-  po::options_description all;
-  all.add(visible).add_options()(kOperand, po::value<std::vector<std::string>>());
+  po::options_description all = known_options(spec);
+  all.add_options()(kOperand, po::value<std::vector<std::string>>());
   po::positional_options_description positional;
   positional.add(kOperand, -1);
   Arguments arguments;
@@ -113,6 +165,8 @@ Result<Arguments> parse_arguments(const CommandSpec& spec,
       arguments.in_order_.emplace_back(option.string_key,
                                        option.value.empty() ? "" : option.value.front());
     }
+  } catch (const po::unknown_option& e) {
+    return unknown_option(spec, e.get_option_name());
   } catch (const po::error& e) {
     return usage_error(spec, fmt::format("{}, motley {}", e.what(), spec.name));
   }
@@ -131,10 +185,15 @@ Result<Arguments> parse_arguments(const CommandSpec& spec,
 std::string help_text(const CommandSpec& spec) {
   std::string usage = fmt::format("motley {}", spec.name);
   for (const std::string& operand : spec.operands) usage += " " + operand;
-  std::ostringstream options;
-  options << visible_options(spec);
-  return fmt::format("{}: {}\n\nUsage: {} [options]\n\n{}\n{}", spec.name, spec.summary, usage,
-                     spec.text, options.str());
+  if (!spec.needs.empty()) usage += " " + spec.needs;
+  std::string text = fmt::format("{}: {}\n\nUsage: {} [options]\n\n{}\nOptions\n{}", spec.name,
+                                 spec.summary, usage, spec.text, options_text(spec));
+  if (std::ranges::find(spec.operands, "CONFIG") != spec.operands.end()) {
+    text +=
+        "\nCONFIG is a TOML file of the model, the data and the training: configs/ has examples,\n"
+        "docs/formats/config.md all keys, and `motley config CONFIG` shows what holds.\n";
+  }
+  return text;
 }
 
 Result<std::int64_t> integer_value(const Arguments& arguments,

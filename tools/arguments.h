@@ -26,6 +26,7 @@ struct CommandSpec {
   std::vector<OptionSpec> options;    // --help is always there
   std::string text;                   // what it does and examples, for --help
   std::string instead = {};           // … unless this option is given: then there are none
+  std::string needs = {};             // options that must be given, "--cluster FILE", for the usage
 };
 
 class Arguments {

@@ -36,14 +36,14 @@ Result<void> list(const Arguments& arguments) {
 }
 
 Result<void> show(const Arguments& arguments) {
-  const std::filesystem::path folder = arguments.operand(0);
+  MOTLEY_ASSIGN(const std::filesystem::path folder, named_checkpoint(arguments.operand(0)));
   return print(
       arguments, [&] { return format_checkpoint(folder); },
       [&] { return checkpoint_to_json(folder); });
 }
 
 Result<void> verify(const Arguments& arguments) {
-  const std::filesystem::path folder = arguments.operand(0);
+  MOTLEY_ASSIGN(const std::filesystem::path folder, named_checkpoint(arguments.operand(0)));
   return print(
       arguments, [&] { return format_verification(folder); },
       [&] { return verification_to_json(folder); });
@@ -61,15 +61,17 @@ std::vector<Command> checkpoint_commands() {
        list},
       {{"ckpt show",
         "what a checkpoint holds",
-        {"CHECKPOINT"},
+        {"RUN"},
         {json_option()},
+        "RUN is a run's folder, whose newest checkpoint is shown, or a checkpoint.\n"
         "Prints step, model, sizes and the parameter hash, which is the same for the same\n"
         "parameters however they were split over machines.\n"},
        show},
       {{"ckpt verify",
         "read every byte of a checkpoint and compare its hashes",
-        {"CHECKPOINT"},
+        {"RUN"},
         {json_option()},
+        "RUN is a run's folder, whose newest checkpoint is read, or a checkpoint.\n"
         "Exit status 7 when a file is missing, cut short or changed.\n"},
        verify},
   };

@@ -21,8 +21,13 @@ std::ptrdiff_t count_of(const Diagnosis& diagnosis, Verdict verdict) {
 }
 
 std::string summary(const Diagnosis& diagnosis) {
-  return fmt::format("{} problem(s), {} warning(s)", count_of(diagnosis, Verdict::kProblem),
-                     count_of(diagnosis, Verdict::kWarning));
+  const auto counted = [&](Verdict verdict, const char* word) {
+    const std::ptrdiff_t count = count_of(diagnosis, verdict);
+    if (count == 0) return fmt::format("no {}s", word);
+    return fmt::format("{} {}{}", count, word, count == 1 ? "" : "s");
+  };
+  return fmt::format("{}, {}", counted(Verdict::kProblem, "problem"),
+                     counted(Verdict::kWarning, "warning"));
 }
 
 std::string findings_table(const Diagnosis& diagnosis) {
@@ -120,7 +125,10 @@ std::filesystem::path existing_folder(const std::filesystem::path& folder) {
 Result<void> doctor(const Arguments& arguments) {
   MOTLEY_ASSIGN(const Cluster cluster, read_cluster(arguments, 1));
   DoctorOptions options;
-  options.run_folder = existing_folder(arguments.has("run") ? arguments.value("run") : ".");
+  const std::filesystem::path run =
+      std::filesystem::absolute(arguments.has("run") ? arguments.value("run") : ".");
+  options.run_folder = existing_folder(run);
+  if (options.run_folder != run.lexically_normal()) options.missing_folder = run;
   if (arguments.has("transport")) options.comm.transport = arguments.value("transport");
   if (arguments.has("encrypt")) options.comm.encrypt = arguments.value("encrypt");
   MOTLEY_ASSIGN(const auto program, stage_program());

@@ -15,28 +15,15 @@
 namespace motley {
 namespace {
 
-// RUN is a run's folder (its newest checkpoint is taken) or a checkpoint itself.
-Result<std::filesystem::path> find_checkpoint(const std::filesystem::path& path) {
-  MOTLEY_TRY(check_exists(path));
-  MOTLEY_ASSIGN(const bool is_checkpoint, path_exists(path / "manifest.json"));
-  if (is_checkpoint) return path;
-  const auto plan = read_named_plan(RunFolder(path).plan_path());
-  if (plan.ok() && is_virtual(*plan)) {
-    return Error{ErrorCode::kConfig, fmt::format("the run in {} was a virtual one", path.string()),
-                 "it trained nothing and saved no checkpoint", "name a run on real devices"};
-  }
-  const std::vector<CheckpointInfo> checkpoints = list_checkpoints(path);
-  if (checkpoints.empty()) {
-    return Error{ErrorCode::kConfig, fmt::format("{} holds no checkpoint", path.string()),
-                 "it is neither a checkpoint nor the folder of a run that has saved one",
-                 "name one of the two; 'motley ckpt list RUN' shows what a run has saved"};
-  }
-  if (const auto checked = verify_checkpoint(checkpoints.back().folder); !checked) {
+// What is generated from is checked first.
+Result<std::filesystem::path> sound_checkpoint(const std::filesystem::path& path) {
+  MOTLEY_ASSIGN(const std::filesystem::path folder, named_checkpoint(path));
+  if (const auto checked = verify_checkpoint(folder); !checked) {
     Error error = checked.error();
     error.remedy = "name another checkpoint; 'motley ckpt list RUN' shows what a run has saved";
     return error;
   }
-  return checkpoints.back().folder;
+  return folder;
 }
 
 Result<double> number_value(const Arguments& arguments,
@@ -104,7 +91,7 @@ std::string as_text(const Config& config, const Json& tokens) {
 }
 
 Result<void> generate(const Arguments& arguments) {
-  MOTLEY_ASSIGN(const auto folder, find_checkpoint(arguments.operand(0)));
+  MOTLEY_ASSIGN(const auto folder, sound_checkpoint(arguments.operand(0)));
   MOTLEY_ASSIGN(const Manifest manifest, read_manifest(folder));
   MOTLEY_ASSIGN(const Config config, saved_config_from_json(manifest.config, folder.string()));
   MOTLEY_ASSIGN(const auto program, stage_program());
@@ -144,7 +131,7 @@ Command generate_command() {
                     json_option()},
                    "RUN is a run's folder, whose newest checkpoint is used, or a checkpoint.\n\n"
                    "Example\n"
-                   "  motley generate runs/quickstart --prompt \"#include <\"\n"};
+                   "  motley generate runs/gpt --prompt \"#include <\"\n"};
   return {spec, generate};
 }
 

@@ -8,6 +8,7 @@
 #include "base/system/files.h"
 #include "base/system/program_path.h"
 #include "base/toml.h"
+#include "checkpoint/checkpoint.h"
 #include "cluster/run/run_folder.h"
 #include "plan/links.h"
 #include "tools/this_machine.h"
@@ -96,7 +97,15 @@ Result<ResolvedConfig> read_config(const std::filesystem::path& path, const Argu
   return resolved;
 }
 
-Result<Cluster> read_cluster(const Arguments& arguments, int devices) {
+Error with_place_of_key(Error error, const ResolvedConfig& resolved) {
+  const std::string key = error.what.substr(0, error.what.find_first_of(" :"));
+  const auto origin = resolved.origins.find(key);
+  if (origin == resolved.origins.end() || origin->second == "default") return error;
+  error.what += ", " + origin->second;
+  return error;
+}
+
+Result<Cluster> read_cluster(const Arguments& arguments, int devices, Mixture mixture) {
   if (!arguments.has("cluster")) {
     if (!arguments.has("links")) return local_cluster(devices);
     return Error{ErrorCode::kUsage, "--links needs --cluster FILE",
@@ -105,7 +114,7 @@ Result<Cluster> read_cluster(const Arguments& arguments, int devices) {
   const std::string& path = arguments.value("cluster");
   MOTLEY_ASSIGN(const std::string text, read_toml_file(path));
   const ThisMachine here = this_machine();
-  MOTLEY_ASSIGN(Cluster cluster, parse_cluster(text, path, here));
+  MOTLEY_ASSIGN(Cluster cluster, parse_cluster(text, path, here, mixture));
   MOTLEY_TRY(make_addresses_numeric(cluster, here));
   if (arguments.has("links")) {
     const std::string& links_path = arguments.value("links");
@@ -132,6 +141,25 @@ Cluster loopback_pair() {
 Result<Plan> read_named_plan(const std::filesystem::path& path) {
   MOTLEY_TRY(check_exists(path));
   return read_plan(path);
+}
+
+Result<std::filesystem::path> named_checkpoint(const std::filesystem::path& path) {
+  MOTLEY_TRY(check_exists(path));
+  MOTLEY_ASSIGN(const bool is_checkpoint, path_exists(path / "manifest.json"));
+  if (is_checkpoint) return path;
+  const auto plan = read_named_plan(RunFolder(path).plan_path());
+  if (plan.ok() && is_virtual(*plan)) {
+    return Error{ErrorCode::kConfig, fmt::format("the run in {} was a virtual one", path.string()),
+                 "it trained nothing and saved no checkpoint", "name a run on real devices"};
+  }
+  MOTLEY_TRY(path_exists(checkpoint_folder(path, 0)));  // that it can be looked into
+  const std::vector<CheckpointInfo> checkpoints = list_checkpoints(path);
+  if (checkpoints.empty()) {
+    return Error{ErrorCode::kConfig, fmt::format("{} holds no checkpoint", path.string()),
+                 "it is neither a checkpoint nor the folder of a run that has saved one",
+                 "name one of the two; 'motley ckpt list RUN' shows what a run has saved"};
+  }
+  return checkpoints.back().folder;
 }
 
 Result<Profile> read_profiles(const Arguments& arguments) {

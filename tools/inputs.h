@@ -30,8 +30,13 @@ namespace motley {
 [[nodiscard]] Result<ResolvedConfig> read_config(const std::filesystem::path& path,
                                                  const Arguments& arguments);
 
+// An error whose first word is the name of a key gets the place where the person set that key.
+[[nodiscard]] Error with_place_of_key(Error error, const ResolvedConfig& resolved);
+
 // --cluster's file, else this machine with `devices` devices; with the speeds of --links.
-[[nodiscard]] Result<Cluster> read_cluster(const Arguments& arguments, int devices);
+[[nodiscard]] Result<Cluster> read_cluster(const Arguments& arguments,
+                                           int devices,
+                                           Mixture mixture = Mixture::kRefused);
 
 // All --profile files together; a later one replaces an earlier one's devices.
 [[nodiscard]] Result<Profile> read_profiles(const Arguments& arguments);
@@ -39,11 +44,15 @@ namespace motley {
 // This machine twice, for measurements without a cluster file.
 [[nodiscard]] Cluster loopback_pair();
 
-// A plan named on the command line; kConfig when there is no such file, else as read_plan.
 // kConfig when there is nothing of that name, kCorrupt where this process may not look.
 [[nodiscard]] Result<void> check_exists(const std::filesystem::path& path);
 
+// A plan named on the command line; kConfig when there is no such file, else as read_plan.
 [[nodiscard]] Result<Plan> read_named_plan(const std::filesystem::path& path);
+
+// The checkpoint that a path names: itself, or the newest one of the run whose folder it is.
+// kConfig when it is neither. Its bytes are not looked at.
+[[nodiscard]] Result<std::filesystem::path> named_checkpoint(const std::filesystem::path& path);
 
 // The report of a run, by its folder; kConfig when the run has not ended or there is none.
 [[nodiscard]] Result<RunReport> read_named_report(const std::filesystem::path& run);

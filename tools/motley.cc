@@ -8,6 +8,7 @@
 #include "base/system/privacy.h"
 #include "base/system/standard_streams.h"
 #include "base/system/version.h"
+#include "base/toml.h"
 #include "cluster/process/stop_signals.h"
 #include "tools/command.h"
 
@@ -17,9 +18,9 @@ namespace {
 std::string overview() {
   std::string text =
       "motley: train one model on machines that do not match\n\n"
-      "Usage: motley COMMAND [options]       motley COMMAND --help explains one\n\nCommands\n";
+      "Usage: motley COMMAND [options]       motley help COMMAND explains one\n\nCommands\n";
   for (const Command& command : all_commands()) {
-    text += fmt::format("  {:<12} {}\n", command.spec.name, command.spec.summary);
+    text += fmt::format("  {:<16} {}\n", command.spec.name, command.spec.summary);
   }
   text +=
       "\nStart with: motley train configs/gpt-tiny.toml --set data.path=FILE --stages 2\n"
@@ -27,6 +28,10 @@ std::string overview() {
       "5 not authorised,\n6 no feasible plan, 7 damaged or unwritable file, 8 unusable data, "
       "9 diverged,\n130/143 signals\n";
   return text;
+}
+
+bool asks_for_help(const std::string& word) {
+  return word == "--help" || word == "-h" || word == "help";
 }
 
 // The words of a command are its name's ("ckpt show"); what follows are its arguments.
@@ -43,12 +48,68 @@ const Command* find_command(const std::vector<Command>& commands, std::vector<st
   return nullptr;
 }
 
+// The commands whose names begin with that word: "bench codec", "bench transport", ….
+std::vector<const Command*> family_of(const std::vector<Command>& commands,
+                                      const std::string& word) {
+  std::vector<const Command*> family;
+  for (const Command& command : commands) {
+    if (command.spec.name.starts_with(word + " ")) family.push_back(&command);
+  }
+  return family;
+}
+
+std::string family_help(const std::string& word, const std::vector<const Command*>& family) {
+  std::string text = fmt::format("Usage: motley {} COMMAND [options]\n\nCommands\n", word);
+  for (const Command* command : family) {
+    text += fmt::format("  {:<16} {}\n", command->spec.name, command->spec.summary);
+  }
+  return text + fmt::format("\nmotley help {} explains one\n", family.front()->spec.name);
+}
+
+Error unknown_command(const std::vector<Command>& commands, const std::vector<std::string>& words) {
+  const bool is_family = !family_of(commands, words[0]).empty();
+  const std::string asked = is_family ? words[0] + " " + words[1] : words[0];
+  std::vector<std::string> names;
+  for (const Command& command : commands) {
+    names.push_back(command.spec.name);
+    if (!is_family) names.push_back(command.spec.name.substr(0, command.spec.name.find(' ')));
+  }
+  const std::string close = closest_word(asked, names);
+  const std::string list = is_family ? fmt::format("motley {} --help", words[0]) : "motley --help";
+  return {ErrorCode::kUsage, fmt::format("there is no command '{}'", asked), "",
+          close.empty() ? fmt::format("{} lists the commands", list)
+                        : fmt::format("did you mean 'motley {}'? {} lists all", close, list)};
+}
+
+// Explains the command, or the family of commands, that the words name.
+Result<void> show_help(const std::vector<Command>& commands, std::vector<std::string> words) {
+  if (words.empty()) {
+    std::fputs(overview().c_str(), stdout);
+    return {};
+  }
+  if (const Command* command = find_command(commands, words); command != nullptr) {
+    std::fputs(help_text(command->spec).c_str(), stdout);
+    return {};
+  }
+  const auto family = family_of(commands, words[0]);
+  if (family.empty() || words.size() > 1) return unknown_command(commands, words);
+  std::fputs(family_help(words[0], family).c_str(), stdout);
+  return {};
+}
+
 Result<void> run_command(const std::string& program, std::vector<std::string> words) {
   const std::vector<Command> commands = all_commands();
+  if (asks_for_help(words[0])) {
+    words.erase(words.begin());
+    return show_help(commands, std::move(words));
+  }
   const Command* command = find_command(commands, words);
   if (command == nullptr) {
-    return Error{ErrorCode::kUsage, fmt::format("there is no command '{}'", words[0]), "",
-                 "motley --help lists the commands"};
+    const bool is_family = !family_of(commands, words[0]).empty();
+    if (is_family && words.size() == 2 && asks_for_help(words[1])) {
+      return show_help(commands, {words[0]});
+    }
+    return unknown_command(commands, words);
   }
   MOTLEY_ASSIGN(const Arguments arguments, parse_arguments(command->spec, words, program));
   if (arguments.help()) {
@@ -58,10 +119,18 @@ Result<void> run_command(const std::string& program, std::vector<std::string> wo
   return command->run(arguments);
 }
 
+// Nothing was asked for: what could have been goes to standard error. "" when something was.
+std::string nothing_asked(const std::vector<std::string>& words) {
+  if (words.empty()) return overview();
+  const std::vector<Command> commands = all_commands();
+  const auto family = family_of(commands, words[0]);
+  return words.size() == 1 && !family.empty() ? family_help(words[0], family) : "";
+}
+
 int run_motley(const std::string& program, const std::vector<std::string>& words) {
-  if (words.empty() || words[0] == "--help" || words[0] == "-h" || words[0] == "help") {
-    std::fputs(overview().c_str(), words.empty() ? stderr : stdout);
-    return words.empty() ? static_cast<int>(ErrorCode::kUsage) : 0;
+  if (const std::string text = nothing_asked(words); !text.empty()) {
+    std::fputs(text.c_str(), stderr);
+    return static_cast<int>(ErrorCode::kUsage);
   }
   if (words[0] == "--version") {
     fmt::print("motley {}\n", motley_version());

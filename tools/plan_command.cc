@@ -51,10 +51,14 @@ Result<PlanningInput> read_input(const Arguments& arguments) {
     MOTLEY_ASSIGN(const auto value, integer_value(arguments, "stages", 1, 4096));
     stages = static_cast<int>(value);
   }
-  MOTLEY_ASSIGN(input.cluster, read_cluster(arguments, std::max(stages, 1)));
-  MOTLEY_ASSIGN(input.options, plan_options(resolved.config, stages));
+  MOTLEY_ASSIGN(input.cluster, read_cluster(arguments, std::max(stages, 1), Mixture::kAllowed));
+  auto options = plan_options(resolved.config, stages);
+  if (!options.ok()) return with_place_of_key(options.error(), resolved);
+  input.options = *std::move(options);
   MOTLEY_ASSIGN(input.profile, read_profiles(arguments));
-  MOTLEY_TRY(check_planning(input.options, input.model, input.cluster, input.profile));
+  const auto checked = check_planning(input.options, input.model, input.cluster, input.profile);
+  if (!checked.ok()) return with_place_of_key(checked.error(), resolved);
+  leave_out_unmeasured(input.cluster, input.options.pins, input.profile);
   MOTLEY_ASSIGN(const auto runs, read_measurements(arguments));
   MOTLEY_TRY(check_outputs(arguments, {"output"}));
   if (input.profile.devices.empty()) {
@@ -111,9 +115,9 @@ Result<void> print_advice(const Arguments& arguments, const PlanningInput& input
   const Json json{{"step_s", report.step_s},
                   {"helpful", advice_to_json(report.helpful)},
                   {"without_gain", advice_to_json(report.without_gain)}};
-  const std::string virtual_line =
-      is_virtual(input.cluster) ? fmt::format("{}\n", kVirtualNotice) : "";
-  print(arguments, json, virtual_line + advice_text(report));
+  const std::string imagined = imagined_text(input.cluster);
+  print(arguments, json,
+        (imagined.empty() ? "" : fmt::format("imagined: {}\n", imagined)) + advice_text(report));
   return {};
 }
 
@@ -183,6 +187,8 @@ Command plan_command() {
       "--seconds has ended the search; one that takes longer than a second says on\n"
       "standard error how it goes. The same input gives the same plan unless it was\n"
       "ended. --what-if and --advise plan many times, each to the end.\n\n"
+      "Machines that one does not have can stand in the cluster file beside real ones:\n"
+      "device_model = \"rtx-3060\" (docs/devices.md). The plan says which are imagined.\n\n"
       "Changes for --what-if; several apply together, and x2.5 stands for 2.5 times\n"
       "what it is now:\n"
       "  link.laptop.bandwidth_mbps=2500   all links of a machine, both ways\n"

@@ -69,6 +69,7 @@ Command probe_command() {
       "Example\n"
       "  motley probe --cluster home.toml --output links.json\n"
       "  motley plan gpt.toml --cluster home.toml --links links.json\n"};
+  spec.needs = "--cluster FILE";
   return {spec, [](const Arguments& arguments) -> Result<void> {
             if (!arguments.has("cluster")) {
               return Error{ErrorCode::kUsage, "motley probe needs --cluster FILE", "",

@@ -50,8 +50,11 @@ Result<void> profile(const Arguments& arguments) {
   MOTLEY_ASSIGN(ResolvedConfig resolved, read_config(arguments.operand(0), arguments));
   MOTLEY_TRY(validate_config(resolved.config));
   MOTLEY_ASSIGN(const ModelSpec model, describe_model(resolved.config.model));
+  if (const auto options = plan_options(resolved.config, 0); !options.ok()) {
+    return with_place_of_key(options.error(), resolved);
+  }
   MOTLEY_TRY(check_initial_weights_here(resolved.config, resolved.origins));
-  MOTLEY_ASSIGN(const Cluster cluster, read_cluster(arguments, 1));
+  MOTLEY_ASSIGN(const Cluster cluster, read_cluster(arguments, 1, Mixture::kAllowed));
   MOTLEY_TRY(check_outputs(arguments, {"output"}));
   MOTLEY_ASSIGN(const auto program, stage_program());
   MOTLEY_TRY(check_reachable(cluster, machine_names(cluster), program));

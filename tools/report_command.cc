@@ -55,7 +55,7 @@ Command report_command() {
       "waiting, peak memory and bytes sent. `motley plan --learn RUN` corrects the\n"
       "next plan by it.\n\n"
       "Example\n"
-      "  motley report runs/quickstart\n"};
+      "  motley report runs/gpt\n"};
   return {spec, report};
 }
 

@@ -62,7 +62,8 @@ Result<void> simulate(const Arguments& arguments) {
   MOTLEY_ASSIGN(const Plan plan, read_named_plan(arguments.operand(0)));
   MOTLEY_ASSIGN(const ResolvedConfig resolved, read_config(arguments.value("config"), arguments));
   MOTLEY_ASSIGN(const ModelSpec model, describe_model(resolved.config.model));
-  MOTLEY_ASSIGN(const Cluster cluster, read_cluster(arguments, plan.rank_count()));
+  MOTLEY_ASSIGN(const Cluster cluster,
+                read_cluster(arguments, plan.rank_count(), Mixture::kAllowed));
   MOTLEY_ASSIGN(const Profile profile, read_profiles(arguments));
   MOTLEY_TRY(check_plan(plan, model, resolved.config, cluster));
   MOTLEY_ASSIGN(const PlanOptions options, plan_options(resolved.config, 0));
@@ -131,6 +132,7 @@ Command simulate_command() {
       "median absolute deviation.\n\n"
       "Example\n"
       "  motley simulate plan.json --config gpt.toml --profile here.json --svg step.svg\n"};
+  spec.needs = "--config FILE --profile FILE";
   return {spec, [](const Arguments& arguments) -> Result<void> {
             for (const char* option : {"config", "profile"}) {
               if (arguments.has(option)) continue;

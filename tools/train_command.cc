@@ -60,10 +60,10 @@ LogLevel log_level(const Arguments& arguments) {
   return arguments.has("quiet") ? LogLevel::kWarn : LogLevel::kInfo;
 }
 
-Result<TrainingRequest> read_request(const Arguments& arguments) {
+Result<TrainingRequest> read_request(const Arguments& arguments, ResolvedConfig& resolved) {
   MOTLEY_TRY(check_options(arguments));
   TrainingRequest request;
-  MOTLEY_ASSIGN(const ResolvedConfig resolved, read_config(arguments.operand(0), arguments));
+  MOTLEY_ASSIGN(resolved, read_config(arguments.operand(0), arguments));
   request.config = resolved.config;
   request.commands = commands_of(arguments, resolved);
   request.quiet = arguments.has("quiet");
@@ -143,12 +143,15 @@ Error with_same_command(Error error, const TrainingRequest& request) {
 }
 
 Result<void> train(const Arguments& arguments) {
-  MOTLEY_ASSIGN(const TrainingRequest request, read_request(arguments));
+  ResolvedConfig resolved;
+  MOTLEY_ASSIGN(const TrainingRequest request, read_request(arguments, resolved));
   // Whoever stops reading does not stop the training.
   PatientWriter errors(STDERR_FILENO);
   Log log("", log_level(arguments), [&](std::string_view line) { errors.write(line); });
   auto prepared = prepare_run(request, log);
-  if (!prepared.ok()) return with_same_command(std::move(prepared).error(), request);
+  if (!prepared.ok()) {
+    return with_same_command(with_place_of_key(std::move(prepared).error(), resolved), request);
+  }
   const PreparedRun& run = *prepared;
   const bool json = arguments.has("json");
   const bool tells = !json && !request.quiet;
@@ -249,6 +252,7 @@ Command launch_command() {
       "where. The run's folder must be reachable under the same path on all of them.\n\n"
       "Example\n"
       "  motley launch gpt.toml --cluster home.toml\n"};
+  spec.needs = "--cluster FILE";
   return {spec, [](const Arguments& arguments) -> Result<void> {
             if (!arguments.has("cluster")) {
               return Error{ErrorCode::kUsage, "motley launch needs --cluster FILE", "",

@@ -64,19 +64,26 @@ class MachineFindings {
     check_blas();
   }
 
+  // A process keeps as many cores busy as it has threads, or fewer where its share is smaller.
   void check_cores() {
     const auto processes = static_cast<double>(machine_.devices.size());
-    const double wanted = processes * std::max(1, machine_.threads);
+    const double threads = std::max(1, machine_.threads);
+    const double share = machine_.cpu_share;
     const std::string have = fmt::format("{:.4g} usable", facts_.cores);
-    if (wanted > facts_.cores + 1e-9) {
+    if (share > 0 && threads > std::max(1.0, std::ceil(share))) {
       add(Verdict::kWarning, "cores",
-          fmt::format("{}, and {:g} process(es) of {} thread(s) are to compute there", have,
-                      processes, std::max(1, machine_.threads)),
-          "lower threads, or list fewer devices");
-    } else if (machine_.cpu_share > facts_.cores) {
+          fmt::format("{:g} threads wait for each other where cpu_share grants {:g} cores", threads,
+                      share),
+          fmt::format("set threads = {:g}, or raise cpu_share", std::ceil(share)));
+    } else if (share > facts_.cores) {
       add(Verdict::kWarning, "cores",
-          fmt::format("{}, and cpu_share grants {:g} to each process", have, machine_.cpu_share),
-          "lower cpu_share");
+          fmt::format("{}, and cpu_share grants {:g} to each process", have, share),
+          "leave cpu_share out: there is nothing to hold back");
+    } else if (processes * (share > 0 ? std::min(threads, share) : threads) > facts_.cores + 1e-9) {
+      add(Verdict::kWarning, "cores",
+          fmt::format("{}, and {:g} threads are to compute there", have, processes * threads),
+          share > 0 ? "lower cpu_share or threads, or list fewer devices"
+                    : "lower threads, or list fewer devices");
     } else {
       add(Verdict::kOk, "cores", have);
     }
@@ -124,9 +131,7 @@ class MachineFindings {
           fmt::format("only {} are free", bytes_text(static_cast<double>(facts_.disk_bytes))),
           "make room: a checkpoint has three times the parameters");
     } else {
-      add(Verdict::kOk, "run folder",
-          fmt::format("the same as here, {} free",
-                      bytes_text(static_cast<double>(facts_.disk_bytes))));
+      say_same_folder(examination.asked);
     }
   }
 
@@ -142,6 +147,18 @@ class MachineFindings {
   std::vector<Finding> take() { return std::move(findings_); }
 
  private:
+  void say_same_folder(const DoctorOptions& asked) {
+    const std::string room = bytes_text(static_cast<double>(facts_.disk_bytes)) + " free";
+    if (asked.missing_folder.empty()) {
+      add(Verdict::kOk, "run folder", fmt::format("the same as here, {}", room));
+      return;
+    }
+    add(Verdict::kNote, "run folder",
+        fmt::format("{} is not there yet; {}, which would hold it, is the same as here, {}",
+                    asked.missing_folder.string(), asked.run_folder.string(), room),
+        "check the name; a run makes the folder when it starts");
+  }
+
   void add(Verdict verdict, const char* check, std::string what, std::string remedy = "") {
     findings_.push_back({verdict, machine_.name, check, std::move(what), std::move(remedy)});
   }

@@ -126,6 +126,7 @@ Result<Examination> examine(const Cluster& cluster,
                             const std::filesystem::path& program,
                             const Log& log) {
   Examination examination;
+  examination.asked = options;
   examination.version = motley_version();
   examination.build = build_of(program);
   const auto mark = Mark::leave_in(options.run_folder);

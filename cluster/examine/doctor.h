@@ -18,7 +18,8 @@ namespace motley {
 
 struct DoctorOptions {
   CommConfig comm;
-  std::filesystem::path run_folder;  // absolute; that of coming runs, or one that holds it
+  std::filesystem::path run_folder;      // absolute; that of coming runs, or one that holds it
+  std::filesystem::path missing_folder;  // the one that was meant, where it is not there yet
 };
 
 struct ExaminedMachine {
@@ -28,6 +29,7 @@ struct ExaminedMachine {
 };
 
 struct Examination {
+  DoctorOptions asked;
   std::string version;                    // of this program
   std::string build;                      // of motley-stage here, as build_of()
   std::optional<Error> mark_failure;      // why no mark could be left in the run folder

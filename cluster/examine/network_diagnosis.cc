@@ -8,6 +8,7 @@
 #include "cluster/examine/diagnosis.h"
 #include "cluster/launch/transport_choice.h"
 #include "cluster/launch/workers.h"
+#include "partitioner/advise/text_table.h"
 
 namespace motley {
 namespace {
@@ -147,12 +148,14 @@ std::vector<Finding> diagnose_transport(const Cluster& cluster,
 Finding judge_link(const Cluster& cluster, const MeasuredLink& link) {
   const LinkSpeed said = cluster.link(link.from, link.to);
   const double share = link.speed.bandwidth_bytes_per_s / said.bandwidth_bytes_per_s;
-  Finding finding{Verdict::kOk, fmt::format("{} -> {}", link.from, link.to), "speed",
-                  fmt::format("{:.4g} Mbit/s, {:.0f} us one way",
-                              link.speed.bandwidth_bytes_per_s * 8e-6, link.speed.latency_s * 1e6),
-                  ""};
+  Finding finding{
+      Verdict::kOk, fmt::format("{} -> {}", link.from, link.to), "speed",
+      fmt::format("{}, {:.0f} us one way", link_rate_text(link.speed.bandwidth_bytes_per_s),
+                  link.speed.latency_s * 1e6),
+      ""};
   constexpr const char* kMeasure =
-      "motley probe --output links.json measures all links; plan with --links links.json";
+      "motley probe --cluster FILE --output links.json measures all links; plan with --links "
+      "links.json";
   if (share < 1 / kFarOff) {
     finding.verdict = Verdict::kWarning;
     finding.what += fmt::format(", {:.0f} % of what the cluster file says", share * 100);

@@ -104,13 +104,24 @@ Result<void> check_planning(const PlanOptions& options,
   return check_measured(options, cost);
 }
 
-std::set<std::string> machines_to_plan_with(const Cluster& cluster,
-                                            const Pins& pins,
-                                            const Profile& known) {
+void leave_out_unmeasured(Cluster& cluster, Pins& pins, const Profile& known) {
+  const std::vector<std::string> excluded = pins.never;
+  for (const std::string& name : excluded) {
+    const Machine* machine = cluster.find(name);
+    if (machine == nullptr || is_covered(*machine, known)) continue;
+    std::erase_if(cluster.machines, [&](const Machine& m) { return m.name == name; });
+    std::erase_if(cluster.links,
+                  [&](const LinkOverride& link) { return link.from == name || link.to == name; });
+    std::erase(pins.never, name);
+    pins.memory_share.erase(name);
+  }
+}
+
+std::set<std::string> machines_to_plan_with(const Cluster& cluster, const Pins& pins) {
   std::set<std::string> names;
   for (const Machine& machine : cluster.machines) {
     const bool excluded = std::ranges::find(pins.never, machine.name) != pins.never.end();
-    if (!excluded || !is_covered(machine, known)) names.insert(machine.name);
+    if (!excluded) names.insert(machine.name);
   }
   return names;
 }

@@ -29,9 +29,11 @@ namespace motley {
                                           const Cluster& cluster,
                                           const Profile& known);
 
-// Machines that a plan with these pins may use, and those that have to be measured for it.
-[[nodiscard]] std::set<std::string> machines_to_plan_with(const Cluster& cluster,
-                                                          const Pins& pins,
-                                                          const Profile& known);
+// Takes out of the cluster what a 'never' pin excludes and no profile tells of, with the pins on
+// it: it need not be reached, nor measured. REQUIRES: check_planning().
+void leave_out_unmeasured(Cluster& cluster, Pins& pins, const Profile& known);
+
+// Machines that a plan with these pins may use.
+[[nodiscard]] std::set<std::string> machines_to_plan_with(const Cluster& cluster, const Pins& pins);
 
 }  // namespace motley

@@ -22,11 +22,15 @@
 namespace motley {
 namespace {
 
-// What a boundary or a sum may be compressed with: "auto" leaves it to the planner.
-Result<std::vector<std::string>> codecs_to_plan_with(const std::string& chain) {
+// What a boundary or a sum may be compressed with: "auto" leaves it to the planner. `key` is the
+// one of the configuration that says so.
+Result<std::vector<std::string>> codecs_to_plan_with(const char* key, const std::string& chain) {
   if (chain == "auto") return std::vector<std::string>{"none", "fp16"};
-  MOTLEY_ASSIGN(const auto codec, make_codec(chain));
-  return std::vector<std::string>{codec->name()};
+  const auto codec = make_codec(chain);
+  if (codec.ok()) return std::vector<std::string>{(*codec)->name()};
+  Error error = codec.error();
+  error.what = fmt::format("{}: {}", key, error.what);
+  return error;
 }
 
 // What "auto" may take besides where it pays: docs/compression.md has what each does to learning.
@@ -49,7 +53,7 @@ std::vector<CoarserCodecs> coarser_codecs(const CompressionConfig& compression) 
 Result<void> check_boundary_codec(const std::string& chain) {
   const auto parsed = parse_codec_chain(chain);
   if (!parsed.ok() || !parsed->for_gradients_only()) return {};
-  return Error{ErrorCode::kConfig, fmt::format("activations cannot be compressed by '{}'", chain),
+  return Error{ErrorCode::kConfig, fmt::format("compression.activations cannot be '{}'", chain),
                "topk and lowrank leave out most of a message, which only sums of gradients send "
                "later",
                "set compression.activations to none, fp16, bf16, int8 or int4"};
@@ -72,13 +76,14 @@ Result<std::optional<DataIdentity>> check_data(const TrainingRequest& request, b
 
 // The machines that the run may use; a transport that would be refused between them is refused
 // before anything is measured, whether the plan needs it or not.
-Result<void> check_machines(const TrainingRequest& request, const PlanOptions& options) {
+Result<void> check_machines(const TrainingRequest& request,
+                            const Cluster& cluster,
+                            const PlanOptions& options) {
   const std::set<std::string> machines =
-      request.plan ? machines_in_use(*request.plan)
-                   : machines_to_plan_with(request.cluster, options.pins, request.known_profile);
+      request.plan ? machines_in_use(*request.plan) : machines_to_plan_with(cluster, options.pins);
   MOTLEY_ASSIGN([[maybe_unused]] const auto transport,
-                choose_transport(request.cluster, machines, request.config.comm));
-  return check_reachable(request.cluster, machines, request.stage_program);
+                choose_transport(cluster, machines, request.config.comm));
+  return check_reachable(cluster, machines, request.stage_program);
 }
 
 // Whether there is something to go on from. A run that ended before its first checkpoint begins
@@ -231,8 +236,10 @@ Result<PlanOptions> plan_options(const Config& config, int stages) {
   options.replicas = config.parallel.replicas;
   options.recompute = config.parallel.recompute;
   MOTLEY_TRY(check_boundary_codec(config.compression.activations));
-  MOTLEY_ASSIGN(options.codecs, codecs_to_plan_with(config.compression.activations));
-  MOTLEY_ASSIGN(options.gradient_codecs, codecs_to_plan_with(config.compression.gradients));
+  MOTLEY_ASSIGN(options.codecs,
+                codecs_to_plan_with("compression.activations", config.compression.activations));
+  MOTLEY_ASSIGN(options.gradient_codecs,
+                codecs_to_plan_with("compression.gradients", config.compression.gradients));
   options.coarser = coarser_codecs(config.compression);
   options.moments_per_parameter = moments_per_parameter(config.train);
   return options;
@@ -245,11 +252,12 @@ Result<PreparedRun> prepare_run(const TrainingRequest& request, Log& log) {
   run.folder = RunFolder(request.config.run.dir);
   MOTLEY_TRY(validate_config(run.config));
   MOTLEY_ASSIGN(run.model, describe_model(run.config.model));
-  MOTLEY_ASSIGN(const PlanOptions options, plan_options(run.config, request.stages));
+  MOTLEY_ASSIGN(PlanOptions options, plan_options(run.config, request.stages));
   if (request.plan) {
     MOTLEY_TRY(check_plan(*request.plan, run.model, run.config, run.cluster));
   } else {
     MOTLEY_TRY(check_planning(options, run.model, run.cluster, request.known_profile));
+    leave_out_unmeasured(run.cluster, options.pins, request.known_profile);
   }
   MOTLEY_ASSIGN(const bool is_resumed, goes_on(request, run.folder, log));
   std::optional<DataIdentity> data;
@@ -277,7 +285,7 @@ Result<PreparedRun> prepare_run(const TrainingRequest& request, Log& log) {
                  fmt::format("the next step is {}", run.first_step), ""};
   }
   if (!request.dry_run) MOTLEY_TRY(check_can_write(run.folder.config_path()));
-  MOTLEY_TRY(check_machines(request, options));
+  MOTLEY_TRY(check_machines(request, run.cluster, options));
 
   if (request.plan.has_value()) {
     run.plan = *request.plan;

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "partitioner/advise/text_table.h"
 #include "partitioner/cost/cost_model.h"
@@ -25,12 +26,8 @@ std::string layers_text(const ModelSpec& model, const ChunkPlan& chunk) {
                      count);
 }
 
-std::int64_t parameters_of(const ModelSpec& model, const ChunkPlan& chunk) {
-  std::int64_t parameters = 0;
-  for (int l = chunk.first_layer; l < chunk.first_layer + chunk.layer_count; ++l) {
-    parameters += model.layers[static_cast<std::size_t>(l)].parameter_count();
-  }
-  return parameters;
+std::int64_t parameters_of(const CostModel& cost, const ChunkPlan& chunk) {
+  return cost.sizes().updated_parameters(chunk.first_layer, chunk.first_layer + chunk.layer_count);
 }
 
 std::string stage_table(const Plan& plan,
@@ -46,7 +43,7 @@ std::string stage_table(const Plan& plan,
       const RankPlan& rank = plan.ranks[r];
       const DeviceSlot& slot = cost.slots()[static_cast<std::size_t>(slots[r])];
       rows.push_back({stage_name(plan, c, i), rank.machine, rank.device, layers_text(model, chunk),
-                      count_text(parameters_of(model, chunk)), seconds_text(rank.compute_s),
+                      count_text(parameters_of(cost, chunk)), seconds_text(rank.compute_s),
                       percent_text(share_of(rank.compute_s, plan.predicted_step_s)),
                       fmt::format("{} / {}", bytes_text(static_cast<double>(rank.memory_bytes)),
                                   bytes_text(static_cast<double>(slot.memory_bytes)))});
@@ -63,23 +60,59 @@ std::string machines_text(const Plan& plan, const ChunkPlan& chunk) {
   return fmt::format("{}", fmt::join(names, " + "));
 }
 
-// One line for each boundary between ranks; of a shared stage the first replica's link.
+// A boundary's slowest way between two ranks. A shared stage may hand over within a rank too.
+struct BoundaryWay {
+  double bytes = 0;
+  double takes_s = 0;
+};
+
+std::optional<BoundaryWay> slowest_way(const Plan& plan,
+                                       std::size_t chunk,
+                                       const CostModel& cost,
+                                       const std::vector<int>& slots) {
+  const ChunkPlan& from = plan.chunks[chunk];
+  const ChunkPlan& to = plan.chunks[chunk + 1];
+  const double floats = cost.boundary_floats(to.first_layer - 1, plan.micro_batch);
+  std::optional<BoundaryWay> slowest;
+  for (const Replica& sender : from.replicas) {
+    for (const Replica& receiver : to.replicas) {
+      if (sender.rank == receiver.rank) continue;
+      const int from_slot = slots[sender.rank.index()];
+      const double bytes = cost.frame_bytes(from_slot, floats, from.codec);
+      const double takes_s = cost.transfer_s(from_slot, slots[receiver.rank.index()], bytes);
+      if (!slowest || takes_s > slowest->takes_s) slowest = BoundaryWay{bytes, takes_s};
+    }
+  }
+  return slowest;
+}
+
+// One line for each boundary between ranks.
 std::string link_table(const Plan& plan, const CostModel& cost, const std::vector<int>& slots) {
   std::vector<TextRow> rows = {{"link", "from", "to", "codec", "per micro-batch", "takes"}};
   for (std::size_t c = 0; c + 1 < plan.chunks.size(); ++c) {
-    const ChunkPlan& chunk = plan.chunks[c];
-    const ChunkPlan& next = plan.chunks[c + 1];
-    const Rank from = chunk.replicas.front().rank;
-    const Rank to = next.replicas.front().rank;
-    if (from == to) continue;
-    const int from_slot = slots[from.index()];
-    const double floats = cost.boundary_floats(next.first_layer - 1, plan.micro_batch);
-    const double bytes = cost.frame_bytes(from_slot, floats, chunk.codec);
-    rows.push_back({fmt::format("{} → {}", c, c + 1), machines_text(plan, chunk),
-                    machines_text(plan, next), chunk.codec, bytes_text(bytes),
-                    seconds_text(cost.transfer_s(from_slot, slots[to.index()], bytes))});
+    const auto way = slowest_way(plan, c, cost, slots);
+    if (!way) continue;
+    const bool is_shared =
+        plan.chunks[c].replicas.size() > 1 || plan.chunks[c + 1].replicas.size() > 1;
+    rows.push_back({fmt::format("{} → {}", c, c + 1), machines_text(plan, plan.chunks[c]),
+                    machines_text(plan, plan.chunks[c + 1]), plan.chunks[c].codec,
+                    bytes_text(way->bytes),
+                    (is_shared ? "at most " : "") + seconds_text(way->takes_s)});
   }
   return rows.size() == 1 ? "" : fmt::format("\n{}", aligned_table(rows));
+}
+
+// What the stages' parameters add up to, less the copy that a stage keeps of a tied one.
+std::string model_line(const Plan& plan, const ModelSpec& model, const CostModel& cost) {
+  std::int64_t stored = 0;
+  for (const ChunkPlan& chunk : plan.chunks) stored += parameters_of(cost, chunk);
+  const std::int64_t copied = stored - model.parameter_count();
+  std::string text = fmt::format("model     {} parameters", count_text(model.parameter_count()));
+  if (copied > 0) {
+    text += fmt::format(", {} of them tied: the first and the last stage both hold them",
+                        count_text(copied));
+  }
+  return text + "\n";
 }
 
 // What the table does not show: who takes which part of a shared stage, and who computes twice.
@@ -118,6 +151,20 @@ Result<void> check_codecs(const Plan& plan, const CostModel& cost) {
 
 }  // namespace
 
+std::string imagined_text(const Cluster& cluster) {
+  std::vector<std::string> names;
+  for (const Machine& machine : cluster.machines) {
+    if (!machine.virtual_speed) continue;
+    const VirtualSpeed& speed = *machine.virtual_speed;
+    const std::string rate = speed.gflops > 0 ? fmt::format("{:.0f} Gflop/s", speed.gflops)
+                                              : fmt::format("{:.0f} tokens/s", speed.tokens_per_s);
+    names.push_back(machine.device_model.empty()
+                        ? fmt::format("{} ({})", machine.name, rate)
+                        : fmt::format("{} ({}, {})", machine.name, machine.device_model, rate));
+  }
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
 std::string stage_name(const Plan& plan, std::size_t chunk, std::size_t replica) {
   if (plan.chunks[chunk].replicas.size() == 1) return fmt::format("{}", chunk);
   constexpr std::size_t kLetters = 26;
@@ -145,7 +192,9 @@ Result<std::string> explain_plan(const Plan& plan,
   std::string text = stage_table(plan, model, cost, slots) + link_table(plan, cost, slots);
   const double tokens =
       static_cast<double>(model.tokens_per_sample) * plan.micro_batch * plan.micro_batches;
-  text += fmt::format("\nstep      {} predicted{}, {:.0f} tokens/s\n",
+  text += '\n';
+  text += model_line(plan, model, cost);
+  text += fmt::format("step      {} predicted{}, {:.0f} tokens/s\n",
                       seconds_text(plan.predicted_step_s), is_virtual(plan) ? " (virtual)" : "",
                       share_of(tokens, plan.predicted_step_s));
   text += fmt::format("schedule  {}, {} micro-batches of {} samples", plan.schedule,
@@ -154,7 +203,12 @@ Result<std::string> explain_plan(const Plan& plan,
   if (in_flight > 0) text += fmt::format(", up to {} in flight", in_flight);
   text += queued_text(plan) + "\n";
   text += stage_notes(plan);
-  if (is_virtual(plan)) text += fmt::format("note      {}\n", kVirtualNotice);
+  if (is_virtual(plan) && !is_mixed(cluster)) {
+    text += fmt::format("note      {}\n", kVirtualNotice);
+  }
+  if (is_virtual(cluster)) {
+    text += fmt::format("imagined  {}: computed, not measured\n", imagined_text(cluster));
+  }
   for (const std::string& note : plan.notes) text += fmt::format("note      {}\n", note);
   return text;
 }

@@ -30,6 +30,9 @@ namespace motley {
 // One line: whether the plan is proven to be the best, and whether the search was ended.
 [[nodiscard]] std::string search_line(const Planning& planning);
 
+// The machines of the cluster that are virtual, with what the figures rest on: "gpu (rtx-3060)".
+[[nodiscard]] std::string imagined_text(const Cluster& cluster);
+
 // "1"; of a shared stage "1a", "1b", …
 [[nodiscard]] std::string stage_name(const Plan& plan, std::size_t chunk, std::size_t replica);
 

@@ -51,6 +51,15 @@ std::string seconds_text(double seconds) {
   return seconds < 1 ? fmt::format("{:.2f} ms", seconds * 1e3) : fmt::format("{:.3f} s", seconds);
 }
 
+std::string link_rate_text(double bytes_per_s) {
+  const double mbps = bytes_per_s * 8e-6;
+  const double shown = mbps >= 1000 ? mbps / 1000 : mbps;
+  const char* const unit = mbps >= 1000 ? "Gbit/s" : "Mbit/s";
+  if (shown >= 100) return fmt::format("{:.0f} {}", shown, unit);
+  return shown >= 10 ? fmt::format("{:.1f} {}", shown, unit)
+                     : fmt::format("{:.2f} {}", shown, unit);
+}
+
 std::string count_text(std::int64_t count) {
   const auto value = static_cast<double>(count);
   if (count >= 1'000'000) return fmt::format("{:.2f} M", value / 1e6);

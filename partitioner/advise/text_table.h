@@ -17,6 +17,8 @@ using TextRow = std::vector<std::string>;
 [[nodiscard]] std::string bytes_text(double bytes);
 // "1.720 s" from a second on, "12.30 ms" below.
 [[nodiscard]] std::string seconds_text(double seconds);
+// "93.1 Mbit/s", "55.1 Gbit/s" of bytes per second.
+[[nodiscard]] std::string link_rate_text(double bytes_per_s);
 // "1.24 M", "3.5 k", "12".
 [[nodiscard]] std::string count_text(std::int64_t count);
 // "12 %" of a share from 0 to 1.

@@ -18,6 +18,11 @@ std::string device_name(const RankPlan& rank) {
   return rank.machine + "/" + rank.device;
 }
 
+std::string step_text(double step_s) {
+  if (step_s < 1) return fmt::format("{:.4g} ms", 1e3 * step_s);
+  return step_s < 1000 ? fmt::format("{:.4g} s", step_s) : fmt::format("{:.0f} s", step_s);
+}
+
 // Through what the sums between machines go, if there are any.
 void add_gradient_note(const CostModel& cost, Plan& plan) {
   const auto leaves_machine = [&](const ChunkPlan& chunk) {
@@ -39,16 +44,17 @@ void add_gradient_note(const CostModel& cost, Plan& plan) {
       device_name(cost.slots()[slot])));
 }
 
-std::string left_out_names(const CostModel& cost, const Plan& plan) {
+// Whoever excluded a machine need not be told that it is left out, nor a reason of ours.
+std::string left_out_names(const CostModel& cost, const Pins& pins, const Plan& plan) {
   std::vector<std::string> used;
   for (const RankPlan& rank : plan.ranks) used.push_back(device_name(rank));
   std::vector<std::string> names;
   for (const DeviceSlot& slot : cost.slots()) {
     const auto found = std::find(used.begin(), used.end(), device_name(slot));
-    if (found == used.end()) {
-      names.push_back(device_name(slot));
-    } else {
+    if (found != used.end()) {
       used.erase(found);  // several slots may have one name
+    } else if (std::ranges::find(pins.never, slot.machine) == pins.never.end()) {
+      names.push_back(device_name(slot));
     }
   }
   return fmt::format("{}", fmt::join(names, ", "));
@@ -64,15 +70,15 @@ void add_notes(const CostModel& cost,
   const auto single_name = [&] { return device_name(trials.single->plan.ranks.front()); };
   if (plan.rank_count() > 1 && trials.single) {
     plan.notes.push_back(fmt::format(
-        "the group is {:.2f} times as fast as {} alone ({:.4g} s a step instead of {:.4g} s)",
+        "the group is {:.2f} times as fast as {} alone ({} a step instead of {})",
         trials.single->plan.predicted_step_s / plan.predicted_step_s, single_name(),
-        plan.predicted_step_s, trials.single->plan.predicted_step_s));
+        step_text(plan.predicted_step_s), step_text(trials.single->plan.predicted_step_s)));
   } else if (plan.rank_count() > 1) {
     plan.notes.push_back("no single device can hold the whole model");
   } else if (cost.slots().size() > 1 && trials.single) {
     plan.notes.push_back(fmt::format("{} alone is faster than any group", single_name()));
   }
-  const std::string left_out = left_out_names(cost, plan);
+  const std::string left_out = left_out_names(cost, options.pins, plan);
   if (left_out.empty()) return;
   const bool chosen = options.stages == 0 && options.cuts.empty();
   plan.notes.push_back(
@@ -91,9 +97,9 @@ void note_coarser(const CoarserCodecs& coarser, double step_s, Plan& plan) {
     taken.push_back("gradients as " + plan.gradient_codec);
   }
   plan.notes.push_back(
-      fmt::format("crossing with more rounding: {}; without it a step takes {:.4g} s "
+      fmt::format("crossing with more rounding: {}; without it a step takes {} "
                   "(docs/compression.md tells what it does to learning; [compression] forbids it)",
-                  fmt::join(taken, ", "), step_s));
+                  fmt::join(taken, ", "), step_text(step_s)));
 }
 
 }  // namespace motley

@@ -117,6 +117,21 @@ TEST_F(Diagnosing, CountsThreadsOfAllDevicesAgainstTheCores) {
 TEST_F(Diagnosing, WarnsOfACpuShareThatIsNotThere) {
   cluster.machines[0].cpu_share = 6;
   EXPECT_THAT(worst("cores").what, HasSubstr("cpu_share"));
+  EXPECT_THAT(worst("cores").remedy, HasSubstr("leave cpu_share out"));
+}
+
+TEST_F(Diagnosing, CountsNoMoreCoresThanAShareGrants) {
+  Machine& machine = cluster.machines[0];
+  machine.devices = {"cpu", "cpu"};
+  desk().cores = 1;
+  machine.cpu_share = 0.5;
+  EXPECT_EQ(worst("cores").verdict, Verdict::kOk);
+  machine.cpu_share = 1;
+  EXPECT_EQ(worst("cores").verdict, Verdict::kWarning);
+  machine.devices = {"cpu"};
+  machine.threads = 4;
+  EXPECT_THAT(worst("cores").what, HasSubstr("4 threads wait for each other"));
+  EXPECT_THAT(worst("cores").remedy, HasSubstr("threads = 1"));
 }
 
 TEST_F(Diagnosing, AsksNoCoresOrMemoryForVirtualDevices) {
@@ -157,6 +172,22 @@ TEST_F(Diagnosing, SaysOnceThatTheRunFolderCannotBeWritten) {
   const auto all = diagnosed().findings;
   EXPECT_EQ(std::ranges::count(all, "run folder", &Finding::check), 1);
   EXPECT_EQ(worst("run folder").code, ErrorCode::kCorrupt);
+}
+
+TEST_F(Diagnosing, TellsOfARunFolderThatIsNotThereYet) {
+  examination.asked.run_folder = "/shared";
+  examination.asked.missing_folder = "/shared/rnus";
+  EXPECT_EQ(worst("run folder").verdict, Verdict::kNote);
+  EXPECT_THAT(worst("run folder").what, HasSubstr("/shared/rnus is not there yet; /shared, which"));
+}
+
+TEST_F(Diagnosing, GivesSpeedsInUnitsForPeople) {
+  examination.links->links[0].speed.bandwidth_bytes_per_s = 55.13e9 / 8;
+  const auto all = diagnosed().findings;
+  const auto speed = std::ranges::find(all, "speed", &Finding::check);
+  ASSERT_NE(speed, all.end());
+  EXPECT_THAT(speed->what, HasSubstr("55.1 Gbit/s"));
+  EXPECT_THAT(speed->remedy, HasSubstr("motley probe --cluster FILE"));
 }
 
 TEST_F(Diagnosing, WarnsOfAFullDisk) {

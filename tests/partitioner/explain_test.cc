@@ -54,6 +54,31 @@ TEST(ExplainPlan, ShowsStagesLinksAndNotes) {
   for (const std::string& note : plan->notes) EXPECT_THAT(text, HasSubstr(note));
 }
 
+TEST(ExplainPlan, ShowsTheLinkOfAStageThatIsSharedWithItsNeighbour) {
+  const Problem problem = three_machines();
+  const auto plan = problem.plan();
+  ASSERT_TRUE(plan.ok());
+  Plan shared = *plan;
+  shared.chunks = {{.first_layer = 0,
+                    .layer_count = 6,
+                    .replicas = {{Rank{0}, 5}, {Rank{1}, 3}},
+                    .codec = "none"},
+                   {.first_layer = 6, .layer_count = 6, .replicas = {{Rank{0}, 8}}}};
+  shared.ranks.resize(2);
+  shared.ranks[0].machine = "m0";
+  shared.ranks[1].machine = "m1";
+  shared.micro_batches = 8;
+  EXPECT_THAT(short_text(shared, problem), HasSubstr("0 → 1  m0 + m1  m0  "));
+}
+
+TEST(ExplainPlan, NamesNoMachineThatAPinExcludesAsLeftOut) {
+  Problem problem = three_machines();
+  problem.options.pins.never = {"m1"};
+  const auto plan = problem.plan();
+  ASSERT_TRUE(plan.ok());
+  EXPECT_THAT(short_text(*plan, problem), Not(HasSubstr("m1/cpu")));
+}
+
 TEST(ExplainPlan, RefusesAPlanForOtherMachines) {
   const Problem problem = three_machines();
   auto plan = problem.plan();

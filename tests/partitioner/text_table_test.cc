@@ -20,6 +20,9 @@ TEST(TextTable, ChoosesUnits) {
   EXPECT_EQ(seconds_text(0.0123), "12.30 ms");
   EXPECT_EQ(seconds_text(1.72), "1.720 s");
   EXPECT_EQ(count_text(1'240'000), "1.24 M");
+  EXPECT_EQ(link_rate_text(93.06e6 / 8), "93.1 Mbit/s");
+  EXPECT_EQ(link_rate_text(5.2e6 / 8), "5.20 Mbit/s");
+  EXPECT_EQ(link_rate_text(55.13e9 / 8), "55.1 Gbit/s");
 }
 
 TEST(TextTable, SaysByHowMuchAValueDiffers) {
