@@ -84,14 +84,14 @@ class OfARun : public testing::Test {
 };
 
 TEST_F(OfARun, TheNewestCheckpointIsMeant) {
-  ASSERT_EQ(job_.train("run", {"--set", "train.steps=4", "--set", "checkpoint.every=2"}).status, 0);
+  ASSERT_EQ(job_.train("run", {"--set", "train.steps=6", "--set", "checkpoint.every=3"}).status, 0);
   const std::string run = job_.run_dir("run");
-  const std::string newest = run + "/checkpoints/step-000004";
+  const std::string newest = run + "/checkpoints/step-000006";
   EXPECT_EQ(motley({"ckpt", "show", run}).out, motley({"ckpt", "show", newest}).out);
-  EXPECT_THAT(motley({"ckpt", "show", run}).out, HasSubstr("step-000004"));
+  EXPECT_THAT(motley({"ckpt", "show", run}).out, HasSubstr("step-000006"));
   const Outcome verified = motley({"ckpt", "verify", run});
   EXPECT_EQ(verified.status, 0) << verified.err;
-  EXPECT_THAT(verified.out, HasSubstr("step-000004: whole"));
+  EXPECT_THAT(verified.out, HasSubstr("step-000006: whole"));
   const Outcome empty = motley({"ckpt", "show", job_.folder().path().string()});
   EXPECT_EQ(empty.status, 3);
   EXPECT_THAT(empty.err, AllOf(HasSubstr("holds no checkpoint"), Not(HasSubstr("--resume"))));
@@ -99,7 +99,7 @@ TEST_F(OfARun, TheNewestCheckpointIsMeant) {
 
 // What a plan calls the model's parameters is what a checkpoint holds.
 TEST_F(OfARun, TheParametersAreCountedOnce) {
-  const Outcome trained = job_.train("run", {"--set", "train.steps=1"});
+  const Outcome trained = job_.train("run", {"--set", "train.steps=6"});
   ASSERT_EQ(trained.status, 0) << trained.err;
   const Outcome shown = motley({"ckpt", "show", job_.run_dir("run"), "--json"});
   const double parameters = Json::parse(shown.out).at("parameters").get<double>();
@@ -139,7 +139,7 @@ shell = ["sh", "-c", "exit 255"]
   EXPECT_EQ(plan.status, 0) << plan.err;
   EXPECT_THAT(plan.out, Not(HasSubstr("left out")));
   const Outcome run =
-      job_.train("run", {"--cluster", cluster, "--pin", "never off", "--set", "train.steps=2"});
+      job_.train("run", {"--cluster", cluster, "--pin", "never off", "--set", "train.steps=6"});
   EXPECT_EQ(run.status, 0) << run.err;
 }
 
