@@ -278,9 +278,9 @@ std::string refusal(const PlanOptions& options) {
 TEST(MakePlan, RefusesContradictoryOptions) {
   EXPECT_EQ(refusal({.stages = 13}), "13 stages for 12 layers");
   EXPECT_EQ(refusal({.stages = 4}), "4 stages for 3 devices");
-  EXPECT_EQ(refusal({.cuts = {3, 3}}), "impossible cut at layer 3");
-  EXPECT_EQ(refusal({.cuts = {12}}), "impossible cut at layer 12");
-  EXPECT_EQ(refusal({.stages = 3, .cuts = {4}}), "3 stages and 1 cuts");
+  EXPECT_EQ(refusal({.cuts = {3, 3}}), "parallel.cuts: impossible cut at layer 3");
+  EXPECT_EQ(refusal({.cuts = {12}}), "parallel.cuts: impossible cut at layer 12");
+  EXPECT_EQ(refusal({.stages = 3, .cuts = {4}}), "parallel.cuts: 3 stages and 1 cuts");
   EXPECT_EQ(refusal({.schedule = "zigzag"}), "unknown schedule 'zigzag'");
   EXPECT_EQ(refusal({.global_batch = 10, .micro_batch = 4}),
             "a global batch of 10 cannot be cut into micro-batches of 4");
