@@ -72,7 +72,7 @@ def measure(folder, model, samples, machines):
     cluster, config, profile = folder / "cluster.toml", folder / "all.toml", folder / "profile.json"
     write_cluster(cluster, machines)
     write_config(config, model, samples, 2)
-    run(MOTLEY, "profile", config, "--cluster", cluster, "--output", profile)
+    run(MOTLEY, "profile", config, "--measure", "--cluster", cluster, "--output", profile)
     return profile
 
 

@@ -81,6 +81,11 @@ struct CommConfig {
   double start_timeout_s = 60;     // longest that a rank may stand still before it is ready
 };
 
+// Changes only how well the plan knows its devices.
+struct ProfileConfig {
+  double seconds = 40;  // for measuring a device
+};
+
 struct CheckpointConfig {
   std::int64_t every = 100;  // steps; 0 = only at the end
   int keep = 3;              // newest checkpoints kept; 0 = all
@@ -99,6 +104,7 @@ struct Config {
   ParallelConfig parallel;
   CompressionConfig compression;
   CommConfig comm;
+  ProfileConfig profile;
   CheckpointConfig checkpoint;
   RunConfig run;
 };

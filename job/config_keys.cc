@@ -29,6 +29,8 @@ constexpr Accessor kCompression = &member<&Config::compression, kMember>;
 template <auto kMember>
 constexpr Accessor kComm = &member<&Config::comm, kMember>;
 template <auto kMember>
+constexpr Accessor kProfile = &member<&Config::profile, kMember>;
+template <auto kMember>
 constexpr Accessor kCheckpoint = &member<&Config::checkpoint, kMember>;
 template <auto kMember>
 constexpr Accessor kRun = &member<&Config::run, kMember>;
@@ -163,6 +165,10 @@ std::vector<ConfigEntry> make_entries() {
        "longest that a stage may stand still before it is ready; one that loads for hours and gets "
        "on "
        "is waited for"},
+
+      {"profile.seconds", kProfile<&ProfileConfig::seconds>, positive(86'400),
+       "about how long measuring a device may take, before the first plan for it; more time makes "
+       "predictions a little better"},
 
       {"checkpoint.every", kCheckpoint<&CheckpointConfig::every>, IntegerRange{0, kManySteps},
        "steps between checkpoints; 0 = only at the end"},

@@ -13,9 +13,10 @@
 namespace motley {
 namespace {
 
-constexpr double kMeasure_s = 0.2;  // per layer and size, after the warm-up
-constexpr int kRunsMin = 10;        // five with each kind of backward
-constexpr int kRunsMax = 200;
+constexpr int kTimedMin = LayerBench::kRunsMin - 1;  // one with each kind of backward
+constexpr int kAgreedMin = 6;                        // fewer tell nothing of how far they agree
+constexpr double kAgreed = 0.01;                     // error of a median, as a share of it
+constexpr int kRunsMax = 100;
 const MicroContext kMicro{1, 1, 0, true};
 
 // What a step touches between two visits of the layer: values and gradients of the model's other
@@ -32,6 +33,14 @@ std::int64_t bytes_of_others(const ModelSpec& model, int layer, int samples) {
   return floats * static_cast<std::int64_t>(sizeof(float));
 }
 
+// Whether the median of these is known to a hundredth: its error falls with the root of their
+// number.
+bool agree(const std::vector<double>& times_s) {
+  const MedianAndSpread known = median_and_spread(times_s);
+  return 1.5 * known.spread <=
+         kAgreed * known.median * std::sqrt(static_cast<double>(times_s.size()));
+}
+
 }  // namespace
 
 LayerBench::LayerBench(const Job& job, const ModelSpec& model, int layer)
@@ -39,21 +48,30 @@ LayerBench::LayerBench(const Job& job, const ModelSpec& model, int layer)
   chain_.initialize(job.config.train.seed);
 }
 
-LayerSample LayerBench::measure(int samples) {
+LayerBench::Measured LayerBench::measure(int samples,
+                                         double seconds,
+                                         const std::function<void()>& on_run) {
   LayerSample sample;
   sample.micro_batch = samples;
+  std::vector<double> total_s;
   std::vector<double> forward_s;
   std::vector<double> backward_s;
   std::vector<double> input_s;
   std::vector<double> weight_s;
   CacheEviction others(bytes_of_others(model_, layer_, samples));
-  const double until_s = now_s() + kMeasure_s;
-  for (int run = -1; run < kRunsMin || (now_s() < until_s && run < kRunsMax); ++run) {
-    const bool apart = run % 2 != 0;
+  sample.workspace_bytes = measure_workspace(samples);
+  const double start_s = now_s();
+  const auto is_known = [&](int runs) {
+    return runs >= kTimedMin &&
+           (now_s() >= start_s + seconds || (runs >= kAgreedMin && agree(total_s)));
+  };
+  int runs = 0;
+  for (; runs < kRunsMax && !is_known(runs); ++runs) {
+    const bool apart = runs % 2 != 0;
     const Times times = run_once(samples, apart, others);
-    if (run < 0) continue;  // the first run touches memory for the first time
     forward_s.push_back(times.forward_s);
     input_s.push_back(times.input_s);
+    total_s.push_back(times.forward_s + times.input_s);
     if (apart) {
       weight_s.push_back(times.weight_s);
     } else {
@@ -61,8 +79,9 @@ LayerSample LayerBench::measure(int samples) {
     }
     sample.saved_bytes = times.saved_bytes;
     sample.split = {0, 0, times.queued_bytes};
+    if (on_run) on_run();
   }
-  sample.workspace_bytes = measure_workspace(samples, sample.saved_bytes);
+  const double run_s = (now_s() - start_s) / runs;
   const MedianAndSpread forward = median_and_spread(std::move(forward_s));
   const MedianAndSpread backward = median_and_spread(std::move(backward_s));
   sample.forward_s = forward.median;
@@ -71,7 +90,7 @@ LayerSample LayerBench::measure(int samples) {
   sample.backward_spread_s = backward.spread;
   sample.split->input_s = std::min(median(std::move(input_s)), sample.backward_s);
   sample.split->weight_s = median(std::move(weight_s));
-  return sample;
+  return {sample, run_s};
 }
 
 LayerBench::Times LayerBench::run_once(int samples, bool apart, CacheEviction& others) {
@@ -96,10 +115,11 @@ LayerBench::Times LayerBench::run_once(int samples, bool apart, CacheEviction& o
   return times;
 }
 
-std::int64_t LayerBench::measure_workspace(int samples, std::int64_t saved_bytes) {
+std::int64_t LayerBench::measure_workspace(int samples) {
   AllocationMeter meter;
   at::Tensor output = forward(make_input(samples), make_targets(samples));
   const std::int64_t forward_bytes = meter.peak_bytes();
+  const std::int64_t saved_bytes = chain_.saved_bytes(kMicro.micro);
   at::Tensor gradient = chain_.ends_in_loss() ? at::Tensor() : at::ones_like(output);
   output.reset();
   backward_input(std::move(gradient));

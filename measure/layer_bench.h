@@ -5,9 +5,13 @@
 // take: on its own, a layer would find its parameters where the last run left them and seem faster
 // than it is in a step. In every second run also between the two parts of backward, which gives the
 // time of a weight part that is put off; the others give the time of the two in a row.
+//
+// A run is repeated until the times are known well enough or the time for it is over, at least once
+// with either kind of backward.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 
 #include <ATen/core/Tensor.h>
 
@@ -24,8 +28,19 @@ class LayerBench {
   // `job` and `model` must outlive it.
   LayerBench(const Job& job, const ModelSpec& model, int layer);
 
-  // Forward and backward of a micro-batch of that many samples: medians of repeated runs.
-  [[nodiscard]] LayerSample measure(int samples);
+  struct Measured {
+    LayerSample sample;
+    double run_s = 0;  // on the clock, of one run with all that goes with it
+  };
+
+  // Forward and backward of a micro-batch of that many samples: medians of runs that are repeated
+  // for about `seconds`, fewer where they agree. `on_run` is called after each.
+  [[nodiscard]] Measured measure(int samples,
+                                 double seconds,
+                                 const std::function<void()>& on_run = {});
+
+  // Runs that measure() makes at least.
+  static constexpr int kRunsMin = 3;
 
  private:
   struct Times {
@@ -38,8 +53,9 @@ class LayerBench {
 
   // apart: with other memory in the caches between the parts of backward.
   [[nodiscard]] Times run_once(int samples, bool apart, CacheEviction& others);
-  // The peak of its tensors beyond what stays kept, in a run that is not timed.
-  [[nodiscard]] std::int64_t measure_workspace(int samples, std::int64_t saved_bytes);
+  // The peak of its tensors beyond what stays kept. The run is not timed, so that it may be the one
+  // that touches memory for the first time.
+  [[nodiscard]] std::int64_t measure_workspace(int samples);
   [[nodiscard]] at::Tensor make_input(int samples) const;
   [[nodiscard]] at::Tensor make_targets(int samples) const;
   at::Tensor forward(at::Tensor input, const at::Tensor& targets);

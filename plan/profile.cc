@@ -131,6 +131,7 @@ Json device_to_json(const DeviceProfile& device) {
           {"optimizer_s_per_parameter", device.optimizer_s_per_parameter},
           {"codecs", codecs_to_json(device.codecs)},
           {"message_s", device.message_s},
+          {"alone_factor", device.alone_factor},
           {"layers", std::move(layers)},
           {"warnings", device.warnings}};
 }
@@ -147,6 +148,10 @@ Result<DeviceProfile> read_device(const JsonFields& fields) {
                 fields.quantity("optimizer_s_per_parameter", kMeasuredSecondsMax));
   MOTLEY_ASSIGN(device.codecs, read_codecs(fields));
   MOTLEY_ASSIGN(device.message_s, fields.quantity("message_s", kMeasuredSecondsMax));
+  if (fields.has("alone_factor")) {
+    MOTLEY_ASSIGN(device.alone_factor, fields.quantity("alone_factor", 1));
+    if (device.alone_factor == 0) return fields.bad("alone_factor", "it is 0");
+  }
   MOTLEY_ASSIGN(device.warnings, fields.texts("warnings", kWarningsMax));
   MOTLEY_ASSIGN(const auto layers, fields.members("layers", kLayerKindsMax));
   for (const auto& [signature, samples] : layers) {

@@ -63,7 +63,10 @@ struct DeviceProfile {
   std::map<std::string, CodecSample> codecs;  // by Codec::name; "none" is always measured
   double message_s = 0;  // a processor's time for sending, or receiving, one small message
   std::map<std::string, std::vector<LayerSample>>
-      layers;                         // by LayerSpec::signature; ascending size
+      layers;  // by LayerSpec::signature; ascending size
+  // Its times were measured while the other devices of its computer computed too, as they will in a
+  // group. Alone it takes this share of them; 1 = as long.
+  double alone_factor = 1;
   std::vector<std::string> warnings;  // why not to trust it, for people
 };
 

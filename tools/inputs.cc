@@ -61,8 +61,12 @@ OptionSpec links_option() {
 }
 
 OptionSpec profile_option() {
-  return {"profile", "FILE", "what `motley profile` measured; devices in it are not measured again",
+  return {"profile", "FILE", "what `motley profile` measured; devices in it are not looked at",
           true};
+}
+
+OptionSpec measure_option() {
+  return {"measure", "", "measure all devices anew, also those whose profiles are kept"};
 }
 
 OptionSpec pin_option() {

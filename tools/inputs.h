@@ -22,6 +22,7 @@ namespace motley {
 [[nodiscard]] OptionSpec cluster_option();
 [[nodiscard]] OptionSpec links_option();
 [[nodiscard]] OptionSpec profile_option();
+[[nodiscard]] OptionSpec measure_option();
 [[nodiscard]] OptionSpec pin_option();
 [[nodiscard]] OptionSpec json_option();
 

@@ -64,9 +64,15 @@ Result<PlanningInput> read_input(const Arguments& arguments) {
   if (input.profile.devices.empty()) {
     MOTLEY_ASSIGN(const auto program, stage_program());
     MOTLEY_TRY(check_reachable(input.cluster, machine_names(input.cluster), program));
+    const std::int64_t least_bytes =
+        least_memory_bytes(input.model.parameter_count(), input.options.moments_per_parameter);
     MOTLEY_ASSIGN(input.profile,
                   measure_cluster(input.cluster, without_initial_weights(resolved.config), program,
-                                  input.profile, Log("")));
+                                  input.profile,
+                                  {.anew = arguments.has("measure"),
+                                   .all_codecs = true,
+                                   .least_bytes = arguments.has("what-if") ? 0 : least_bytes},
+                                  Log("")));
   }
   warn_of(input.profile, Log(""));
   MOTLEY_TRY(learn(runs, input));
@@ -169,6 +175,7 @@ Command plan_command() {
       {cluster_option(),
        links_option(),
        profile_option(),
+       measure_option(),
        {"stages", "N", "exactly N stages (default: what is fastest)"},
        pin_option(),
        {"learn", "RUN", "correct the profile by what that run measured (motley report)", true},
@@ -181,8 +188,8 @@ Command plan_command() {
        json_option()},
       "Splits the model's layers over the cluster's devices by measured speed and\n"
       "memory, and predicts the time of a step. Without --profile every machine of\n"
-      "the cluster is measured first (its motley-stage is started there); with\n"
-      "profiles no LibTorch and no machine is needed.\n\n"
+      "the cluster is measured first (its motley-stage is started there), or takes the\n"
+      "profile that it has kept; with profiles no LibTorch and no machine is needed.\n\n"
       "The last line says whether the plan is proven to be the best, and whether\n"
       "--seconds has ended the search; one that takes longer than a second says on\n"
       "standard error how it goes. The same input gives the same plan unless it was\n"

@@ -58,9 +58,10 @@ Result<void> profile(const Arguments& arguments) {
   MOTLEY_TRY(check_outputs(arguments, {"output"}));
   MOTLEY_ASSIGN(const auto program, stage_program());
   MOTLEY_TRY(check_reachable(cluster, machine_names(cluster), program));
-  MOTLEY_ASSIGN(const Profile measured,
-                measure_cluster(cluster, without_initial_weights(resolved.config), program,
-                                Profile{}, Log("")));
+  MOTLEY_ASSIGN(
+      const Profile measured,
+      measure_cluster(cluster, without_initial_weights(resolved.config), program, Profile{},
+                      {.anew = arguments.has("measure"), .all_codecs = true}, Log("")));
   warn_of(measured, Log(""));
   const std::string text = profile_to_json(measured).dump(2) + "\n";
   if (arguments.has("output")) MOTLEY_TRY(write_file_atomic(arguments.value("output"), text));
@@ -77,12 +78,15 @@ Command profile_command() {
       {"CONFIG"},
       {cluster_option(),
        {"output", "FILE", "write the profile for --profile of other commands", false, 'o'},
+       measure_option(),
        set_option(),
        json_option()},
       "Runs each different layer of the configured model forward and backward, and\n"
       "reports medians, kept memory, the optimizer's speed, and what the codecs and\n"
       "messages cost the processor. Layers run with cold caches, as in a step.\n"
-      "It warns when the times were noisy or the machine changed its speed.\n\n"
+      "It warns when the times were noisy or the machine changed its speed.\n"
+      "profile.seconds says about how long a device may take. Each machine keeps what\n"
+      "it has measured and takes it again where a short sample agrees with it.\n\n"
       "Profiles are files that travel: measure each machine once, then plan\n"
       "anywhere. With --cluster all its machines are measured at the same time.\n\n"
       "Example\n"

@@ -84,6 +84,7 @@ Result<TrainingRequest> read_request(const Arguments& arguments, ResolvedConfig&
     MOTLEY_ASSIGN(request.plan, read_named_plan(arguments.value("plan")));
     if (!arguments.has("cluster")) request.cluster = local_cluster(request.plan->rank_count());
   }
+  request.measure_anew = arguments.has("measure");
   request.resume = arguments.has("resume");
   MOTLEY_ASSIGN(request.stage_program, stage_program());
   return request;
@@ -202,6 +203,7 @@ std::vector<OptionSpec> run_options() {
       links_option(),
       {"plan", "FILE", "run this plan (from `motley plan -o`) instead of making one"},
       profile_option(),
+      measure_option(),
       pin_option(),
       {"run", "DIR", "the run's folder (run.dir)"},
       {"resume", "", "go on from the newest checkpoint of that folder"},
@@ -221,9 +223,10 @@ Command train_command() {
                    "train a model on this machine, or on a cluster",
                    {"CONFIG"},
                    run_options(),
-                   "Measures the devices, plans who computes which layers, starts a stage process\n"
-                   "for each and follows them. The run's folder then holds the plan, metrics, a\n"
-                   "trace, a report and checkpoints.\n\n"
+                   "Measures the devices, or takes the profiles that their machines have kept, plans\n"
+                   "who computes which layers, starts a stage process for each and follows them.\n"
+                   "The run's folder then holds the plan, metrics, a trace, a report and\n"
+                   "checkpoints.\n\n"
                    "Ctrl-C, SIGTERM and a closed terminal let the step under way end, save it and\n"
                    "print the command to go on; a second one ends everything at once. A folder has "
                    "one launcher at a\n"

@@ -1,15 +1,11 @@
 #include "worker/doctor_job.h"
 
-#include <fmt/format.h>
-
 #include <chrono>
 #include <filesystem>
-#include <fstream>
 #include <string>
 
 #include <torch/version.h>
 
-#include "base/system/blas_core.h"
 #include "base/system/files.h"
 #include "base/system/program_path.h"
 #include "base/system/system_cores.h"
@@ -19,30 +15,10 @@
 #include "comm/transport/network_interface.h"
 #include "comm/transport/transport.h"
 #include "protocol/machine_facts.h"
+#include "worker/libraries.h"
 
 namespace motley {
 namespace {
-
-// The file of the library for matrices that this process has loaded. Which one it is decides how
-// fast layers are, and the system chooses it when a program starts. Lines of the map end in the
-// file.
-std::string blas_file() {
-  std::ifstream lines("/proc/self/maps");
-  for (std::string line; std::getline(lines, line);) {
-    const std::size_t path = line.find('/');
-    const std::size_t name = line.rfind('/');
-    if (path == std::string::npos || line.find(".so", name) == std::string::npos) continue;
-    for (const char* library : {"openblas", "libblas", "libmkl", "libblis"}) {
-      if (line.find(library, name) != std::string::npos) return line.substr(path);
-    }
-  }
-  return "";
-}
-
-std::string loaded_blas() {
-  const std::string core = blas_core();
-  return core.empty() ? blas_file() : fmt::format("{}, for {}", blas_file(), core);
-}
 
 std::int64_t free_disk_bytes(const std::filesystem::path& folder) {
   std::error_code code;

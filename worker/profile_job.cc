@@ -1,22 +1,28 @@
 #include "worker/profile_job.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
 #include "base/system/system_memory.h"
-#include "measure/codec_bench.h"
-#include "measure/layer_bench.h"
-#include "measure/optimizer_bench.h"
-#include "measure/profile_warnings.h"
-#include "measure/sizes_with_room.h"
+#include "measure/computer_turn.h"
+#include "measure/profile_store.h"
 #include "models/spec/model_spec.h"
 #include "partitioner/cost/virtual_profile.h"
 #include "plan/profile.h"
 #include "rehearsal/virtual_compute.h"
 #include "training/first_state.h"
+#include "worker/device_bench.h"
+#include "worker/measuring_report.h"
+#include "worker/profile_key.h"
 
 namespace motley {
 namespace {
@@ -25,18 +31,23 @@ namespace {
 // (docs/planning.md); what holds it was not found, one malloc arena for all threads takes as much.
 constexpr std::int64_t kStageBytes = std::int64_t{64} << 20;
 
-// Everything is timed in processor seconds. A device that shares its cores, or may use only a part
-// of one, gives fewer of them per second: that rate is taken over the whole job, since a
-// scheduler's period (100 ms under a CPU quota) is longer than most layers take.
-void scale_times(DeviceProfile& device, double seconds_per_cpu_second) {
-  device.optimizer_s_per_parameter *= seconds_per_cpu_second;
-  device.message_s *= seconds_per_cpu_second;
+// A quota is dealt out in periods of up to a tenth of a second: fewer of them tell no share.
+constexpr double kSample_s = 1.5;
+// What a kept profile may be off by, besides noise.
+constexpr double kSampleTolerance = 0.15;
+// A device that is faster alone by less is as fast as beside the others.
+constexpr double kAloneTolerance = 0.05;
+constexpr double kTurn_s = 300;  // for the others of this computer, who may still measure
+
+void scale_times(DeviceProfile& device, double factor) {
+  device.optimizer_s_per_parameter *= factor;
+  device.message_s *= factor;
   for (auto& [name, codec] : device.codecs) {
-    codec.encode_s_per_float *= seconds_per_cpu_second;
-    codec.decode_s_per_float *= seconds_per_cpu_second;
+    codec.encode_s_per_float *= factor;
+    codec.decode_s_per_float *= factor;
   }
   for (auto& [signature, samples] : device.layers) {
-    for (LayerSample& sample : samples) sample.scale_times(seconds_per_cpu_second);
+    for (LayerSample& sample : samples) sample.scale_times(factor);
   }
 }
 
@@ -51,60 +62,163 @@ Result<std::vector<int>> read_sizes(const Job& job) {
   return sizes;
 }
 
-// Every codec that needs no parameter, the cheapest chains with zstd, and what this run is set to.
-std::vector<std::string> codecs_to_measure(const Config& config) {
-  std::vector<std::string> chains = {"fp16",         "bf16",         "int8",
-                                     "int4",         "fp16|zstd(1)", "bf16|zstd(1)",
-                                     "int8|zstd(1)", "int4|zstd(1)"};
-  for (const std::string& chain : {config.compression.activations, config.compression.gradients}) {
+// Every codec that needs no parameter, the cheapest chains with zstd where they are asked for,
+// since no plan takes them by itself, and what this run is set to.
+std::vector<std::string> codecs_to_measure(const Job& job) {
+  std::vector<std::string> chains = {"fp16", "bf16", "int8", "int4"};
+  if (job.options.value("all_codecs", false)) {
+    for (const char* chain : {"fp16|zstd(1)", "bf16|zstd(1)", "int8|zstd(1)", "int4|zstd(1)"}) {
+      chains.emplace_back(chain);
+    }
+  }
+  const CompressionConfig& compression = job.config.compression;
+  for (const std::string& chain : {compression.activations, compression.gradients}) {
     if (chain != "auto") chains.push_back(chain);  // which chooses among those above
   }
   return chains;
 }
 
-void measure_layers(const Job& job,
-                    const ModelSpec& model,
-                    const std::vector<int>& sizes,
-                    DeviceProfile& device) {
-  for (int layer = 0; layer < static_cast<int>(model.layers.size()); ++layer) {
-    const std::string& signature = model.layers[static_cast<std::size_t>(layer)].signature;
-    if (device.layers.contains(signature)) continue;
-    LayerBench bench(job, model, layer);
-    std::vector<LayerSample>& measured = device.layers[signature];
-    for (const int size : sizes) {
-      release_freed_memory();  // what other sizes left is in pieces that do not serve this one
-      if (!has_room(measured, size, available_memory_bytes())) break;
-      measured.push_back(bench.measure(size));
-    }
+// Workers measure beside each other from here on, as they will compute.
+Result<void> meet_others(const Job& job, WorkerChannel& channel) {
+  channel.send({{"event", "address"}, {"address", ""}});
+  const Deadline deadline =
+      Deadline::after_s(2 * job.config.comm.start_timeout_s, channel.group_progress());
+  MOTLEY_ASSIGN([[maybe_unused]] const Json all, channel.receive(deadline, "the other devices"));
+  channel.send({{"event", "ready"}});
+  return {};
+}
+
+void say(const std::string& line) {
+  std::fputs((line + "\n").c_str(), stderr);
+}
+
+// A profile of a device that computes.
+class DeviceProfiler {
+ public:
+  DeviceProfiler(const Job& job,
+                 const ModelSpec& model,
+                 const std::vector<int>& sizes,
+                 LauncherChannel& channel)
+      : job_(job),
+        model_(model),
+        store_(profile_folder(std::getenv("XDG_CACHE_HOME"), std::getenv("HOME"))),
+        key_(profile_key(job, model, sizes)),
+        turn_(store_.path_of(key_).parent_path()),
+        report_(channel, job.config.profile.seconds),
+        bench_(job, model, sizes, report_) {
+    clear();
   }
-}
 
-// Measures again what was measured at the start. Layer 0 may be a look-up that is over at once;
-// layer 1 computes.
-std::string measure_drift(const Job& job,
-                          const ModelSpec& model,
-                          const std::vector<int>& sizes,
-                          const DeviceProfile& device) {
-  const int layer = std::min(1, static_cast<int>(model.layers.size()) - 1);
-  const std::string& signature = model.layers[static_cast<std::size_t>(layer)].signature;
-  LayerBench bench(job, model, layer);
-  return drift_warning(device.layers.at(signature).front(), bench.measure(sizes.front()));
-}
+  // Times are those of the clock.
+  Result<DeviceProfile> profile() {
+    const double start_s = now_s();
+    turn_.beside_others(kTurn_s, [&] { report_.tick(); });
+    recall();
+    const DeviceProfile before = device_;
+    MOTLEY_TRY(bench_.add_codecs(codecs_to_measure(job_), device_));
+    if (bench_.lacks_layers(device_)) {
+      bench_.add_layers(device_, job_.config.profile.seconds - (now_s() - start_s));
+      if (!together_)
+        together_ = DeviceBench::Sample{.seconds_per_cpu_second = bench_.seconds_per_cpu_second()};
+    }
+    if (device_.baseline_bytes == 0) {
+      // At the end: by now the libraries have loaded what they use and keep their own buffers.
+      release_freed_memory();
+      device_.baseline_bytes = resident_bytes() + kStageBytes;
+    }
+    if (device_.layers.size() + device_.codecs.size() >
+        before.layers.size() + before.codecs.size()) {
+      keep();
+    }
+    if (job_.options.value("company", false)) device_.alone_factor = alone_factor();
+    scale_times(device_, together_->seconds_per_cpu_second);
+    return std::move(device_);
+  }
 
-// Layers, optimizer and memory. Returns by what the processor seconds are to be multiplied.
-double measure_device(const Job& job,
-                      const ModelSpec& model,
-                      const std::vector<int>& sizes,
-                      DeviceProfile& device) {
-  device.memory_bytes = available_memory_bytes();
-  const double start_s = now_s();
-  const double start_cpu_s = thread_cpu_s();
-  measure_layers(job, model, sizes, device);
-  device.optimizer_s_per_parameter = measure_optimizer(job.config.train, model.parameter_count());
-  device.warnings = noise_warnings(device);
-  const std::string drift = measure_drift(job, model, sizes, device);
-  if (!drift.empty()) device.warnings.push_back(drift);
-  return std::max(1.0, (now_s() - start_s) / (thread_cpu_s() - start_cpu_s));
+  // Whether nothing had to be measured.
+  [[nodiscard]] bool was_kept() const { return was_kept_; }
+
+ private:
+  // Takes what is kept, where it still holds.
+  void recall() {
+    if (job_.options.value("measure", false)) return;
+    ProfileStore::Found found = store_.find(key_);
+    if (!found.trouble.empty()) say("a kept profile is of no use: " + found.trouble);
+    if (!found.profile || found.profile->seconds < job_.config.profile.seconds) return;
+    const std::string machine = std::exchange(device_, std::move(found.profile->device)).machine;
+    device_.machine = machine;  // it may be called otherwise today
+    const auto is_kept = [&](const LayerSpec& layer) {
+      return device_.layers.contains(layer.signature);
+    };
+    if (std::ranges::none_of(model_.layers, is_kept)) return;
+    report_.begin("whether the kept profile still holds", 0.01);
+    together_ = bench_.sample(device_, kSample_s);
+    // Once more: it may have been a burst of something else.
+    if (is_off(*together_)) together_ = bench_.sample(device_, kSample_s);
+    was_kept_ = !is_off(*together_);
+    if (was_kept_) return;
+    say(fmt::format("a layer takes {:.2f} times as long as in the kept profile: measuring anew",
+                    together_->ratio));
+    clear();
+    together_.reset();
+  }
+
+  void clear() {
+    device_ = {};
+    device_.machine = job_.options.value("machine", "");
+    device_.device = job_.device;
+    device_.threads = job_.threads;
+  }
+
+  static bool is_off(const DeviceBench::Sample& sample) {
+    return std::abs(std::log(sample.ratio)) > std::log1p(kSampleTolerance + sample.noise);
+  }
+
+  void keep() {
+    was_kept_ = false;
+    const Result<void> kept = store_.keep(key_, {job_.config.profile.seconds, device_});
+    if (!kept.ok()) say("the profile is not kept: " + describe(kept.error()));
+  }
+
+  // Of the time that the device takes beside the others of its computer, what it takes while they
+  // rest: one after the other they have the computer to themselves.
+  double alone_factor() {
+    report_.begin("how fast the device is alone", 1);
+    if (!turn_.alone(kTurn_s, [&] { report_.tick(); })) return 1;
+    const DeviceBench::Sample alone = bench_.sample(device_, kSample_s);
+    const double factor = alone.ratio * alone.seconds_per_cpu_second /
+                          (together_->ratio * together_->seconds_per_cpu_second);
+    return factor < 1 - kAloneTolerance ? factor : 1;
+  }
+
+  const Job& job_;
+  const ModelSpec& model_;
+  ProfileStore store_;
+  ProfileKey key_;
+  ComputerTurn turn_;
+  MeasuringReport report_;
+  DeviceBench bench_;
+  DeviceProfile device_;
+  std::optional<DeviceBench::Sample> together_;  // beside the other devices
+  bool was_kept_ = false;
+};
+
+// Layers are computed from the cluster file; what crosses between stages this processor encodes.
+Result<DeviceProfile> profile_virtual(const Job& job,
+                                      const ModelSpec& model,
+                                      const std::vector<int>& sizes,
+                                      LauncherChannel& channel) {
+  DeviceProfile device =
+      virtual_profile(model, *job.virtual_speed, virtual_job(job.config.train), sizes);
+  MeasuringReport report(channel, job.config.profile.seconds);
+  DeviceBench bench(job, model, sizes, report);
+  MOTLEY_TRY(bench.add_codecs(codecs_to_measure(job), device));
+  release_freed_memory();
+  device.baseline_bytes = resident_bytes() + kStageBytes;
+  device.machine = job.options.value("machine", "");
+  device.device = job.device;
+  device.threads = job.threads;
+  return device;
 }
 
 }  // namespace
@@ -114,35 +228,25 @@ Result<void> run_profile_job(const Job& job, WorkerChannel& channel) {
   MOTLEY_ASSIGN(const std::vector<int> sizes, read_sizes(job));
   // Each machine reads its own folder, which the launcher may not see.
   if (!job.virtual_speed) MOTLEY_TRY(check_initial_weights(job.config.model));
-  channel.send({{"event", "ready"}});
+  const std::int64_t memory_bytes = job.virtual_speed
+                                        ? job.options.value("memory_bytes", std::int64_t{0})
+                                        : available_memory_bytes();
+  channel.send({{"event", "memory"}, {"bytes", memory_bytes}});
+  MOTLEY_TRY(meet_others(job, channel));
 
   DeviceProfile device;
-  double rate = 1;
+  bool was_kept = false;
   if (job.virtual_speed) {
-    device = virtual_profile(model, *job.virtual_speed, virtual_job(job.config.train), sizes);
-    device.memory_bytes = job.options.value("memory_bytes", std::int64_t{0});
+    MOTLEY_ASSIGN(device, profile_virtual(job, model, sizes, channel));
   } else {
-    rate = measure_device(job, model, sizes, device);
+    DeviceProfiler profiler(job, model, sizes, channel);
+    MOTLEY_ASSIGN(device, profiler.profile());
+    was_kept = profiler.was_kept();
   }
-  device.machine = job.options.value("machine", "");
-  device.device = job.device;
-  device.threads = job.threads;
-  // A virtual device too has its values encoded and sent by this processor.
-  TransportOptions transport;
-  transport.kind = job.config.comm.transport;
-  transport.secret = job.secret;
-  transport.local_shortcut = job.local_shortcut;
-  MOTLEY_ASSIGN(WireCost wire, measure_wire_cost(codecs_to_measure(job.config), transport));
-  device.codecs = std::move(wire.codecs);
-  device.message_s = wire.message_s;
-  scale_times(device, rate);
-  // At the end: by now the libraries have loaded what they use and keep their own buffers.
-  release_freed_memory();
-  device.baseline_bytes = resident_bytes() + kStageBytes;
-
+  device.memory_bytes = memory_bytes;
   Profile profile;
   profile.devices.push_back(std::move(device));
-  channel.send({{"event", "result"}, {"profile", profile_to_json(profile)}});
+  channel.send({{"event", "result"}, {"profile", profile_to_json(profile)}, {"kept", was_kept}});
   return {};
 }
 

@@ -5,8 +5,10 @@
 #endif
 
 #include <algorithm>
+#include <array>
 #include <fstream>
 #include <limits>
+#include <string_view>
 #include <thread>
 
 #include "base/system/control_groups.h"
@@ -56,6 +58,23 @@ double control_group_cores(const std::filesystem::path& own_groups,
 
 double usable_cores() {
   return std::min(allowed_cores(), control_group_cores("/proc/self/cgroup", "/sys/fs/cgroup"));
+}
+
+std::string processor_model() {
+  // Of the first processor: x86 tells the first of these, ARM the others.
+  constexpr std::array<std::string_view, 9> kTelling = {
+      "model name",      "cpu family",  "model",    "stepping",    "cache size",
+      "CPU implementer", "CPU variant", "CPU part", "CPU revision"};
+  std::string words;
+  std::ifstream lines("/proc/cpuinfo");
+  for (std::string line; std::getline(lines, line) && !(line.empty() && !words.empty());) {
+    const std::size_t colon = line.find(':');
+    const std::string_view name =
+        std::string_view(line).substr(0, line.find_last_not_of("\t ", colon - 1) + 1);
+    if (colon == std::string::npos || std::ranges::find(kTelling, name) == kTelling.end()) continue;
+    words += (words.empty() ? "" : ",") + line.substr(colon + 1);
+  }
+  return words;
 }
 
 }  // namespace motley

@@ -4,10 +4,20 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
 
+#include "base/clock.h"
+#include "cluster/examine/measuring_progress.h"
+#include "cluster/launch/event_fields.h"
 #include "cluster/launch/transport_choice.h"
 #include "cluster/launch/worker_group.h"
 #include "cluster/launch/workers.h"
+#include "cluster/process/status_line.h"
 
 namespace motley {
 namespace {
@@ -33,6 +43,7 @@ void merge(Profile& profile, DeviceProfile measured) {
 WorkerSpec profile_worker(const Machine& machine,
                           const std::string& device,
                           const Config& config,
+                          const MeasureOptions& options,
                           const std::filesystem::path& program) {
   WorkerSpec worker{fmt::format("profile of {} ({})", machine.name, device),
                     machine,
@@ -43,7 +54,10 @@ WorkerSpec profile_worker(const Machine& machine,
   worker.job.device = device;
   worker.job.threads = machine.threads > 0 ? machine.threads : config.run.threads;
   worker.job.virtual_speed = machine.virtual_speed;
-  worker.job.options = Json{{"machine", machine.name}, {"sizes", sizes_to_measure(config.train)}};
+  worker.job.options = Json{{"machine", machine.name},
+                            {"sizes", sizes_to_measure(config.train)},
+                            {"measure", options.anew},
+                            {"all_codecs", options.all_codecs}};
   if (machine.virtual_speed) {
     worker.job.options["memory_bytes"] = static_cast<std::int64_t>(machine.memory_gib * kGib);
   }
@@ -72,6 +86,115 @@ Result<void> apply_likely_transport(const Cluster& cluster,
   return apply_transport(*choice, workers);
 }
 
+// What the workers say.
+class ProfileFollower {
+ public:
+  ProfileFollower(const Cluster& cluster,
+                  const std::vector<WorkerSpec>& workers,
+                  const Profile& known,
+                  const MeasureOptions& options,
+                  const Log& log)
+      : cluster_(cluster), profile_(known), options_(options), log_(log) {
+    std::vector<std::string> devices;
+    for (const WorkerSpec& worker : workers) {
+      names_.push_back(worker.name);
+      machines_.push_back(worker.machine.name);
+      devices.push_back(fmt::format("{} ({})", worker.machine.name, worker.job.device));
+    }
+    memory_bytes_.resize(workers.size());
+    progress_.emplace(std::move(devices), stderr, is_live_terminal(stderr, std::getenv("TERM")));
+  }
+
+  Result<void> on_event(int worker, const Json& event) {
+    const auto index = static_cast<std::size_t>(worker);
+    const std::string& source = names_[index];
+    MOTLEY_ASSIGN(const std::string kind, json_get<std::string>(event, "event", source));
+    if (kind == "memory") {
+      MOTLEY_ASSIGN(memory_bytes_[index], event_quantity(event, "bytes", source));
+      return check_memory();
+    }
+    if (kind == "measuring") {
+      MOTLEY_ASSIGN(const std::string what, json_get<std::string>(event, "what", source));
+      MOTLEY_ASSIGN(const double done, event_quantity(event, "done", source));
+      MOTLEY_ASSIGN(const double left_s, event_quantity(event, "left_s", source));
+      progress_->show(index, {excerpt(what), done, left_s}, now_s());
+    } else if (kind == "result") {
+      MOTLEY_ASSIGN(const Profile one, profile_from_json(event.value("profile", Json::object()),
+                                                         "a worker's profile"));
+      for (const DeviceProfile& device : one.devices) merge(profile_, device);
+      kept_ += event.value("kept", false) ? 1 : 0;
+      progress_->done(index, now_s());
+    }
+    return {};
+  }
+
+  void clear_line() { progress_->clear(); }
+
+  Result<Profile> finish(double took_s) {
+    progress_->clear();
+    for (const Machine& machine : cluster_.machines) {
+      for (const std::string& device : machine.devices) {
+        if (profile_.find(machine.name, device) != nullptr) continue;
+        return Error{ErrorCode::kInternal,
+                     fmt::format("machine {} sent no profile of {}", machine.name, device), "", ""};
+      }
+    }
+    log_.info(summary(took_s));
+    return std::move(profile_);
+  }
+
+ private:
+  // Once all have said how much they have. What is free, or was declared, is the whole machine's.
+  [[nodiscard]] Result<void> check_memory() const {
+    std::map<std::string, double> of_machine;
+    for (const DeviceProfile& device : profile_.devices) {
+      of_machine[device.machine] = static_cast<double>(device.memory_bytes);
+    }
+    for (std::size_t i = 0; i < memory_bytes_.size(); ++i) {
+      if (!memory_bytes_[i] || *memory_bytes_[i] == 0) return {};
+      double& bytes = of_machine[machines_[i]];
+      bytes = std::max(bytes, *memory_bytes_[i]);
+    }
+    double all_bytes = 0;
+    for (const Machine& machine : cluster_.machines) {
+      all_bytes += machine.memory_gib > 0 ? machine.memory_gib * kGib : of_machine[machine.name];
+    }
+    const auto least_bytes = static_cast<double>(options_.least_bytes);
+    if (all_bytes >= least_bytes) return {};
+    return Error{
+        ErrorCode::kInfeasible,
+        fmt::format("the model does not fit: all devices together have {:.3g} GiB of memory",
+                    all_bytes / kGib),
+        fmt::format("its parameters, their gradients and the optimizer's moments alone "
+                    "take {:.3g} GiB",
+                    least_bytes / kGib),
+        "add a machine or memory, or make the model smaller"};
+  }
+
+  [[nodiscard]] std::string summary(double took_s) const {
+    const std::size_t measured = names_.size() - kept_;
+    std::string words;
+    if (measured > 0) {
+      words = fmt::format("measured {} device{}", measured, measured == 1 ? "" : "s");
+    }
+    if (kept_ > 0) {
+      words += fmt::format("{}took {} kept profile{} that still hold{}", measured > 0 ? ", " : "",
+                           kept_, kept_ == 1 ? "" : "s", kept_ == 1 ? "s" : "");
+    }
+    return fmt::format("{} ({:.0f} s)", words, took_s);
+  }
+
+  const Cluster& cluster_;
+  Profile profile_;
+  const MeasureOptions& options_;
+  const Log& log_;
+  std::vector<std::string> names_;                   // by worker
+  std::vector<std::string> machines_;                // by worker
+  std::vector<std::optional<double>> memory_bytes_;  // by worker
+  std::optional<MeasuringProgress> progress_;
+  std::size_t kept_ = 0;
+};
+
 }  // namespace
 
 void warn_of(const Profile& profile, const Log& log) {
@@ -89,7 +212,7 @@ void warn_of(const Profile& profile, const Log& log) {
 
 std::vector<int> sizes_to_measure(const TrainConfig& train) {
   if (train.micro_batch > 0) return {train.micro_batch};
-  constexpr int kSizesMax = 4;      // each costs a fraction of a second per kind of layer
+  constexpr int kSizesMax = 5;      // the worker leaves out large ones where its time is short
   constexpr int kLargestSize = 32;  // beyond it time grows in proportion, and pipelines starve
   std::vector<int> sizes;
   for (int size = 1; size <= std::min(train.global_batch, kLargestSize); ++size) {
@@ -102,38 +225,35 @@ std::vector<int> sizes_to_measure(const TrainConfig& train) {
   return sizes;
 }
 
+std::int64_t least_memory_bytes(std::int64_t parameters, int moments_per_parameter) {
+  return parameters * (2 + moments_per_parameter) * static_cast<std::int64_t>(sizeof(float));
+}
+
 Result<Profile> measure_cluster(const Cluster& cluster,
                                 const Config& config,
                                 const std::filesystem::path& program,
                                 const Profile& known,
+                                const MeasureOptions& options,
                                 const Log& log) {
-  Profile profile = known;
   std::vector<WorkerSpec> workers;
   for (const Machine& machine : cluster.machines) {
     for (const std::string& device : machine.devices) {
       if (known.find(machine.name, device) != nullptr) continue;
-      workers.push_back(profile_worker(machine, device, config, program));
+      workers.push_back(profile_worker(machine, device, config, options, program));
     }
   }
-  if (workers.empty()) return profile;
+  if (workers.empty()) return known;
+  for (WorkerSpec& worker : workers) worker.job.options["company"] = workers.size() > 1;
   MOTLEY_TRY(apply_likely_transport(cluster, config.comm, workers));
-  const auto on_event = [&](int, const Json& event) -> Result<void> {
-    if (event.value("event", "") != "result") return {};
-    MOTLEY_ASSIGN(const Profile one,
-                  profile_from_json(event.value("profile", Json::object()), "a worker's profile"));
-    for (const DeviceProfile& device : one.devices) merge(profile, device);
-    return {};
-  };
-  WorkerGroup group(std::move(workers), {.start_timeout_s = config.comm.start_timeout_s}, log);
-  MOTLEY_TRY(group.run(on_event));
-  for (const Machine& machine : cluster.machines) {
-    for (const std::string& device : machine.devices) {
-      if (profile.find(machine.name, device) != nullptr) continue;
-      return Error{ErrorCode::kInternal,
-                   fmt::format("machine {} sent no profile of {}", machine.name, device), "", ""};
-    }
-  }
-  return profile;
+  const double start_s = now_s();
+  ProfileFollower follower(cluster, workers, known, options, log);
+  WorkerGroup group(std::move(workers),
+                    {.start_timeout_s = config.comm.start_timeout_s,
+                     .before_log = [&follower] { follower.clear_line(); }},
+                    log);
+  MOTLEY_TRY(
+      group.run([&](int worker, const Json& event) { return follower.on_event(worker, event); }));
+  return follower.finish(now_s() - start_s);
 }
 
 }  // namespace motley

@@ -1,6 +1,7 @@
 // Measuring the devices of a cluster with the worker's own layers.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <vector>
 
@@ -12,14 +13,26 @@
 
 namespace motley {
 
+struct MeasureOptions {
+  bool anew = false;        // also what the machines have kept of an earlier start
+  bool all_codecs = false;  // also those that no plan takes by itself
+  // Of memory that any plan takes, over all devices together: a cluster with less is not measured.
+  std::int64_t least_bytes = 0;
+};
+
+// What every plan holds: the model's parameters, their gradients and the optimizer's moments.
+[[nodiscard]] std::int64_t least_memory_bytes(std::int64_t parameters, int moments_per_parameter);
+
 // Runs a profiling worker on every device of every machine of the cluster at the same time, as the
-// training will, and returns what they measured. Several equal devices of one machine give one
-// entry, the slowest. Devices that `known` already covers are not measured again. REQUIRES:
-// check_reachable() for the machines of the others.
+// training will, and returns what they measured or had kept. Tells on standard error how far it is.
+// Several equal devices of one machine give one entry, the slowest. Devices that `known` already
+// covers are not measured again. kInfeasible when the devices have less memory than
+// options.least_bytes. REQUIRES: check_reachable() for the machines of the others.
 [[nodiscard]] Result<Profile> measure_cluster(const Cluster& cluster,
                                               const Config& config,
                                               const std::filesystem::path& program,
                                               const Profile& known,
+                                              const MeasureOptions& options,
                                               const Log& log);
 
 // Says in one line which devices' times are not to be trusted too far, and the details at the level

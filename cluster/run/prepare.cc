@@ -291,8 +291,11 @@ Result<PreparedRun> prepare_run(const TrainingRequest& request, Log& log) {
     run.plan = *request.plan;
   } else {
     const Config& config = is_resumed ? without_initial_weights(run.config) : run.config;
+    const MeasureOptions measuring{.anew = request.measure_anew,
+                                   .least_bytes = least_memory_bytes(
+                                       run.model.parameter_count(), options.moments_per_parameter)};
     MOTLEY_ASSIGN(run.profile, measure_cluster(run.cluster, config, request.stage_program,
-                                               request.known_profile, log));
+                                               request.known_profile, measuring, log));
     warn_of(run.profile, log);
     MOTLEY_ASSIGN(run.plan, plan_like(saved, run, options));
     if (!request.dry_run) {

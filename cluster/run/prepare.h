@@ -27,9 +27,10 @@ struct TrainingRequest {
   Config config;
   KeyOrigins origins = {};  // of the config's values
   Cluster cluster;
-  int stages = 0;            // exactly so many; 0 = the planner's choice
-  std::optional<Plan> plan;  // given instead of being made
-  Profile known_profile;     // devices that need no measuring
+  int stages = 0;             // exactly so many; 0 = the planner's choice
+  std::optional<Plan> plan;   // given instead of being made
+  Profile known_profile;      // devices that need no measuring
+  bool measure_anew = false;  // also what machines have kept
   bool resume = false;
   std::int64_t stop_after = 0;          // save and end after this step; 0 = run to the end
   std::filesystem::path stage_program;  // motley-stage

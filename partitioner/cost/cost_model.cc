@@ -77,7 +77,7 @@ Result<CostModel> CostModel::make(const ModelSpec& model,
       cost.machines_.push_back(machine_number);
       cost.slots_.push_back({machine.name, device,
                              machine.threads > 0 ? machine.threads : default_threads,
-                             memory_limit(machine, *measured)});
+                             memory_limit(machine, *measured), measured->alone_factor});
     }
   }
   for (const DeviceSlot& from : cost.slots_) {
@@ -105,6 +105,7 @@ bool CostModel::same_costs(int slot, int other) const {
   const auto a = static_cast<std::size_t>(slot);
   const auto b = static_cast<std::size_t>(other);
   return slots_[a].memory_bytes == slots_[b].memory_bytes &&
+         slots_[a].alone_factor == slots_[b].alone_factor &&
          codecs_beside(slot) == codecs_beside(other) && slot_costs_[a] == slot_costs_[b];
 }
 

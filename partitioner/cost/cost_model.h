@@ -26,6 +26,7 @@ struct DeviceSlot {
   std::string device;
   int threads = 1;
   std::int64_t memory_bytes = 0;  // limit for its process
+  double alone_factor = 1;        // as in DeviceProfile
 };
 
 class CostModel {

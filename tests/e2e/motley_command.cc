@@ -13,6 +13,7 @@
 #include <iterator>
 #include <sstream>
 #include <stdexcept>
+#include <string_view>
 #include <thread>
 
 #include "base/json.h"
@@ -35,21 +36,42 @@ std::string TemporaryFolder::write(const std::string& name, const std::string& t
   return (path_ / name).string();
 }
 
+namespace {
+
+// This process's environment but for one variable.
+std::vector<std::string> environment_with(const std::string& name, const std::string& value) {
+  std::vector<std::string> variables{name + "=" + value};
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    if (!std::string_view(*entry).starts_with(name + "=")) variables.emplace_back(*entry);
+  }
+  return variables;
+}
+
+std::vector<char*> pointers_to(std::vector<std::string>& words) {
+  std::vector<char*> pointers;
+  for (std::string& word : words) pointers.push_back(word.data());
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+}  // namespace
+
 RunningMotley::RunningMotley(const std::vector<std::string>& arguments,
-                             const std::filesystem::path& program) {
+                             const std::filesystem::path& program,
+                             const std::filesystem::path& cache) {
   const std::string path = program.empty() ? MOTLEY_PROGRAM : program.string();
   std::vector<std::string> words{path};
   words.insert(words.end(), arguments.begin(), arguments.end());
-  std::vector<char*> argv;
-  for (std::string& word : words) argv.push_back(word.data());
-  argv.push_back(nullptr);
+  std::vector<std::string> variables = environment_with(
+      "XDG_CACHE_HOME", cache.empty() ? (folder_ / "cache").string() : cache.string());
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   const int flags = O_WRONLY | O_CREAT | O_TRUNC;
   posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
   posix_spawn_file_actions_addopen(&actions, 1, (folder_ / "out").c_str(), flags, 0600);
   posix_spawn_file_actions_addopen(&actions, 2, (folder_ / "err").c_str(), flags, 0600);
-  const int status = ::posix_spawn(&pid_, path.c_str(), &actions, nullptr, argv.data(), environ);
+  const int status = ::posix_spawn(&pid_, path.c_str(), &actions, nullptr,
+                                   pointers_to(words).data(), pointers_to(variables).data());
   posix_spawn_file_actions_destroy(&actions);
   if (status != 0) throw std::runtime_error("cannot start " + path);
   running_ = true;

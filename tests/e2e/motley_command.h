@@ -39,9 +39,11 @@ class TemporaryFolder {
 // A `motley` process under way; its output goes to files.
 class RunningMotley {
  public:
-  // `program`: a `motley`; "" = the one that was built.
+  // `program`: a `motley`; "" = the one that was built. `cache`: where it and its workers keep what
+  // they have measured; "" = a folder of its own, so that no run finds what others have left.
   explicit RunningMotley(const std::vector<std::string>& arguments,
-                         const std::filesystem::path& program = {});
+                         const std::filesystem::path& program = {},
+                         const std::filesystem::path& cache = {});
   ~RunningMotley();  // kills it if it still runs
   RunningMotley(const RunningMotley&) = delete;
   RunningMotley& operator=(const RunningMotley&) = delete;

@@ -185,6 +185,20 @@ TEST(MakePlan, SaysWhatTheGroupGains) {
   EXPECT_THAT(plan->notes, Contains(HasSubstr("times as fast as m0/cpu alone")));
 }
 
+// Devices that were measured beside each other shared a computer that one of them has to itself.
+TEST(MakePlan, ComparesAGroupWithADeviceThatHasItsComputerToItself) {
+  const Problem problem = three_machines();
+  const auto together = problem.plan();
+  Profile profile = problem.profile();
+  profile.devices.front().alone_factor = 0.5;
+  const auto plan = make_plan(problem.model(), problem.cluster(), profile, problem.options);
+  ASSERT_TRUE(together.ok() && plan.ok());
+  EXPECT_GT(together->rank_count(), 1);
+  EXPECT_EQ(shape_of(*plan), "m0:12 ");
+  EXPECT_LT(plan->predicted_step_s, together->predicted_step_s);
+  EXPECT_DOUBLE_EQ(plan->ranks.front().compute_s, plan->predicted_step_s);
+}
+
 TEST(MakePlan, TakesFixedCutsAsTheyAre) {
   Problem problem = three_machines();
   problem.options.cuts = {2, 7};

@@ -1,0 +1,124 @@
+#include "measure/profile_store.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <system_error>
+#include <utility>
+
+#include "base/clock.h"
+#include "base/hash.h"
+#include "base/json.h"
+#include "base/system/files.h"
+#include "plan/json_fields.h"
+
+namespace motley {
+namespace {
+
+constexpr const char* kKeptFormat = "motley.kept-profile";
+constexpr int kKeptVersion = 1;
+constexpr std::uint64_t kKeptBytesMax = std::uint64_t{4} << 20;
+constexpr double kKeptSecondsMax = 1e6;
+constexpr const char* kExtension = ".json";
+
+Json key_to_json(const ProfileKey& key) {
+  return {{"device", key.device},       {"processor", key.processor},
+          {"threads", key.threads},     {"cores", key.cores},
+          {"libraries", key.libraries}, {"optimizer", key.optimizer},
+          {"transport", key.transport}, {"elsewhere_bytes", key.elsewhere_bytes},
+          {"sizes", key.sizes}};
+}
+
+}  // namespace
+
+std::filesystem::path profile_folder(const char* xdg_cache_home, const char* home) {
+  const std::filesystem::path cache = xdg_cache_home == nullptr ? "" : xdg_cache_home;
+  // What is not absolute does not count, by the standard that names the variable.
+  if (cache.is_absolute()) return cache / "motley" / "profiles";
+  const std::filesystem::path own = home == nullptr ? "" : home;
+  return own.is_absolute() ? own / ".cache" / "motley" / "profiles" : std::filesystem::path();
+}
+
+Json kept_profile_to_json(const ProfileKey& key, const KeptProfile& profile) {
+  return {{"format", kKeptFormat},
+          {"version", kKeptVersion},
+          {"key", key_to_json(key)},
+          {"seconds", profile.seconds},
+          {"profile", profile_to_json(Profile{{profile.device}})}};
+}
+
+Result<KeptProfile> parse_kept_profile(std::string_view text,
+                                       const ProfileKey& key,
+                                       const std::string& source) {
+  MOTLEY_ASSIGN(const Json json, parse_json(text, source));
+  const JsonSource place(source, text);
+  const JsonFields fields(json, place, ErrorCode::kCorrupt);
+  MOTLEY_TRY(fields.header(kKeptFormat, kKeptVersion));
+  KeptProfile kept;
+  MOTLEY_ASSIGN(kept.seconds, fields.quantity("seconds", kKeptSecondsMax));
+  MOTLEY_TRY(fields.member("key"));
+  if (json["key"] != key_to_json(key)) {
+    return fields.bad("key", "it is of another device, library or model");
+  }
+  MOTLEY_TRY(fields.member("profile"));
+  MOTLEY_ASSIGN(Profile profile, profile_from_json(json["profile"], JsonSource(source)));
+  if (profile.devices.size() != 1) return fields.bad("profile", "it is not of one device");
+  kept.device = std::move(profile.devices.front());
+  return kept;
+}
+
+ProfileStore::ProfileStore(std::filesystem::path folder) : folder_(std::move(folder)) {}
+
+std::filesystem::path ProfileStore::path_of(const ProfileKey& key) const {
+  return folder_ / fmt::format("{:016x}{}", hash64(key_to_json(key).dump()), kExtension);
+}
+
+ProfileStore::Found ProfileStore::find(const ProfileKey& key) const {
+  if (folder_.empty()) return {};
+  const std::filesystem::path path = path_of(key);
+  std::error_code code;
+  if (!std::filesystem::exists(path, code)) return {};
+  const auto text = read_file(path, kKeptBytesMax);
+  if (!text.ok()) return {std::nullopt, text.error().what};
+  auto kept = parse_kept_profile(*text, key, path.string());
+  if (!kept.ok()) return {std::nullopt, kept.error().what + ": " + kept.error().cause};
+  return {std::move(kept).value(), ""};
+}
+
+Result<void> ProfileStore::keep(const ProfileKey& key, const KeptProfile& profile) const {
+  if (folder_.empty()) return {};
+  const std::string text = kept_profile_to_json(key, profile).dump(1) + "\n";
+  MOTLEY_TRY(make_folders(folder_));
+  // A name of this process's own on the way: two may write the same at the same time.
+  const std::filesystem::path own =
+      folder_ / fmt::format(".{}-{:x}{}", ::getpid(), SteadyClock::now().time_since_epoch().count(),
+                            kExtension);
+  const std::filesystem::path path = path_of(key);
+  MOTLEY_TRY(write_file_atomic(own, text));
+  std::error_code code;
+  std::filesystem::rename(own, path, code);
+  if (code) {
+    std::error_code ignored;
+    std::filesystem::remove(own, ignored);
+    return file_error("write", path, code.value());
+  }
+  prune();
+  return sync_folder(folder_);
+}
+
+void ProfileStore::prune() const {
+  std::vector<std::pair<std::filesystem::file_time_type, std::filesystem::path>> files;
+  std::error_code code;
+  for (const auto& entry : std::filesystem::directory_iterator(folder_, code)) {
+    std::error_code unknown;
+    const auto written = entry.last_write_time(unknown);
+    if (!unknown && entry.path().extension() == kExtension) files.emplace_back(written, entry);
+  }
+  if (files.size() <= kFilesMax) return;
+  std::ranges::sort(files);
+  files.resize(files.size() - kFilesMax);
+  for (const auto& [written, path] : files) std::filesystem::remove(path, code);
+}
+
+}  // namespace motley

@@ -1,0 +1,139 @@
+// Profiles that a machine keeps from one start to the next.
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+
+#include "base/json.h"
+#include "e2e/small_job.h"
+
+namespace motley::test {
+namespace {
+
+using testing::HasSubstr;
+
+class KeptProfile : public testing::Test {
+ protected:
+  // Measures this machine; what the command said.
+  std::string measure(const std::vector<std::string>& extra = {}) const {
+    std::vector<std::string> words{"profile", config()};
+    words.insert(words.end(), extra.begin(), extra.end());
+    const Outcome outcome = RunningMotley(words, {}, cache_.path()).wait();
+    EXPECT_EQ(outcome.status, 0) << outcome.err;
+    return outcome.err;
+  }
+
+  [[nodiscard]] std::string config() const { return job_.train_words("run", {}).at(1); }
+
+  // The one file that is kept.
+  [[nodiscard]] std::filesystem::path kept() const {
+    std::vector<std::filesystem::path> found;
+    for (const auto& entry : std::filesystem::directory_iterator(cache_ / "motley" / "profiles")) {
+      if (entry.path().extension() == ".json") found.push_back(entry.path());
+    }
+    EXPECT_EQ(found.size(), 1U);
+    return found.front();
+  }
+
+  SmallJob job_;
+  TemporaryFolder cache_;
+};
+
+constexpr const char* kMeasured = "measured 1 device";
+constexpr const char* kTaken = "took 1 kept profile that still holds";
+
+TEST_F(KeptProfile, IsTakenAtTheNextStart) {
+  EXPECT_THAT(measure(), HasSubstr(kMeasured));
+  EXPECT_THAT(measure(), HasSubstr(kTaken));
+}
+
+TEST_F(KeptProfile, ServesTrainingToo) {
+  EXPECT_THAT(measure(), HasSubstr(kMeasured));
+  const Outcome outcome =
+      RunningMotley(job_.train_words("run", {"--stop-after", "1"}), {}, cache_.path()).wait();
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr(kTaken));
+}
+
+TEST_F(KeptProfile, IsNotTakenForOtherThreadsOrMoreTime) {
+  EXPECT_THAT(measure(), HasSubstr(kMeasured));
+  EXPECT_THAT(measure({"--set", "profile.seconds=50"}), HasSubstr(kMeasured));
+  EXPECT_THAT(measure({"--set", "run.threads=2"}), HasSubstr(kMeasured));
+}
+
+TEST_F(KeptProfile, IsMeasuredAnewWhenAskedTo) {
+  EXPECT_THAT(measure(), HasSubstr(kMeasured));
+  EXPECT_THAT(measure({"--measure"}), HasSubstr(kMeasured));
+}
+
+TEST_F(KeptProfile, AnotherDepthOfTheModelMeasuresNothingNew) {
+  EXPECT_THAT(measure(), HasSubstr(kMeasured));
+  EXPECT_THAT(measure({"--set", "model.layers=3"}), HasSubstr(kTaken));
+}
+
+TEST_F(KeptProfile, ThatIsDamagedIsMeasuredAnew) {
+  EXPECT_THAT(measure(), HasSubstr(kMeasured));
+  std::ofstream(kept(), std::ios::trunc) << "{\"format\": ";
+  const std::string said = measure();
+  EXPECT_THAT(said, HasSubstr("a kept profile is of no use: "));
+  EXPECT_THAT(said, HasSubstr(kMeasured));
+  EXPECT_THAT(measure(), HasSubstr(kTaken));
+}
+
+TEST_F(KeptProfile, ThatASampleContradictsIsMeasuredAnew) {
+  EXPECT_THAT(measure(), HasSubstr(kMeasured));
+  Json json = Json::parse(read_text(kept()));
+  for (auto& [signature, samples] : json["profile"]["devices"][0]["layers"].items()) {
+    for (Json& sample : samples) {
+      for (const char* part : {"forward_s", "backward_s"}) {
+        sample[part] = 10 * sample[part].get<double>();
+      }
+    }
+  }
+  std::ofstream(kept(), std::ios::trunc) << json.dump();
+  const std::string said = measure();
+  EXPECT_THAT(said, HasSubstr("times as long as in the kept profile: measuring anew"));
+  EXPECT_THAT(said, HasSubstr(kMeasured));
+  EXPECT_THAT(measure(), HasSubstr(kTaken));
+}
+
+TEST_F(KeptProfile, TwoMayBeMadeAtOnce) {
+  RunningMotley one({"profile", config()}, {}, cache_.path());
+  RunningMotley other({"profile", config()}, {}, cache_.path());
+  EXPECT_EQ(one.wait().status, 0);
+  EXPECT_EQ(other.wait().status, 0);
+  EXPECT_TRUE(Json::accept(read_text(kept())));
+}
+
+TEST_F(KeptProfile, AFolderThatCannotBeWrittenIsNoError) {
+  const std::string file = cache_.write("file", "");
+  const Outcome outcome = RunningMotley({"profile", config()}, {}, file).wait();
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr("the profile is not kept: "));
+  EXPECT_THAT(outcome.err, HasSubstr(kMeasured));
+}
+
+TEST_F(KeptProfile, WhatFitsNowhereIsNotMeasured) {
+  const std::string cluster =
+      job_.folder().write("small.toml", "[[machine]]\nname = \"box\"\nmemory_gib = 0.5\n");
+  const Outcome outcome = RunningMotley({"plan", config(), "--cluster", cluster, "--set",
+                                         "model.width=2048", "--set", "model.layers=20"},
+                                        {}, cache_.path())
+                              .wait();
+  EXPECT_EQ(outcome.status, 6) << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr("the model does not fit: all devices together have 0.5 GiB"));
+  EXPECT_FALSE(std::filesystem::exists(cache_ / "motley")) << "it was measured";
+}
+
+TEST_F(KeptProfile, MeasuringTellsHowFarItIs) {
+  const std::string said =
+      measure({"--set", "model.width=512", "--set", "model.context=512", "--set",
+               "model.vocab=8192", "--set", "train.micro_batch=0", "--set", "profile.seconds=20"});
+  EXPECT_THAT(said, HasSubstr("measuring local (cpu) at "));
+  EXPECT_THAT(said, HasSubstr(" s left\n"));
+}
+
+}  // namespace
+}  // namespace motley::test

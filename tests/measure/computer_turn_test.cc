@@ -1,0 +1,54 @@
+#include "measure/computer_turn.h"
+
+#include <unistd.h>
+
+#include <filesystem>
+#include <string>
+
+#include <gtest/gtest.h>
+
+namespace motley {
+namespace {
+
+constexpr double kShort_s = 0.05;
+
+class Turn : public testing::Test {
+ protected:
+  Turn()
+      : folder_(std::filesystem::path(testing::TempDir()) /
+                ("motley-turn-" + std::to_string(::getpid()))) {}
+
+  ~Turn() override { std::filesystem::remove_all(folder_); }
+
+  std::filesystem::path folder_;
+};
+
+TEST_F(Turn, ManyMayMeasureBesideEachOther) {
+  ComputerTurn one(folder_);
+  ComputerTurn other(folder_);
+  EXPECT_TRUE(one.beside_others(kShort_s));
+  EXPECT_TRUE(other.beside_others(kShort_s));
+}
+
+TEST_F(Turn, OneIsAloneOnlyOnceTheOthersAreDone) {
+  ComputerTurn one(folder_);
+  int waits = 0;
+  {
+    ComputerTurn other(folder_);
+    EXPECT_TRUE(other.beside_others(kShort_s));
+    EXPECT_FALSE(one.alone(kShort_s, [&] { ++waits; }));
+    EXPECT_GT(waits, 0);
+  }
+  EXPECT_TRUE(one.alone(kShort_s));
+  ComputerTurn late(folder_);
+  EXPECT_FALSE(late.beside_others(kShort_s));
+}
+
+TEST_F(Turn, WithoutAFolderNobodyWaits) {
+  ComputerTurn one("");
+  EXPECT_FALSE(one.beside_others(1e9));
+  EXPECT_FALSE(one.alone(1e9));
+}
+
+}  // namespace
+}  // namespace motley

@@ -1,0 +1,165 @@
+#include "measure/profile_store.h"
+
+#include <unistd.h>
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <gmock/gmock.h>
+
+namespace motley {
+namespace {
+
+using testing::HasSubstr;
+
+ProfileKey key() {
+  ProfileKey key;
+  key.device = "cpu";
+  key.processor = "AMD EPYC, 25";
+  key.threads = 2;
+  key.cores = 0.5;
+  key.libraries = {"Motley 0.1.0, kernels 1", "LibTorch 1.13.1"};
+  key.optimizer = "adamw";
+  key.transport = "auto, encrypted";
+  key.elsewhere_bytes = 1 << 20;
+  key.sizes = {1, 2, 4};
+  return key;
+}
+
+KeptProfile profile(double forward_s = 0.25) {
+  KeptProfile kept;
+  kept.seconds = 40;
+  kept.device.machine = "box";
+  kept.device.device = "cpu";
+  kept.device.codecs["none"] = {};
+  kept.device.layers["gpt2.mlp(32)"] = {{.micro_batch = 1, .forward_s = forward_s}};
+  return kept;
+}
+
+class Store : public testing::Test {
+ protected:
+  Store() {
+    folder_ =
+        std::filesystem::path(testing::TempDir()) / ("motley-store-" + std::to_string(::getpid()));
+    std::filesystem::remove_all(folder_);
+  }
+
+  ~Store() override { std::filesystem::remove_all(folder_); }
+
+  void damage(const std::string& text) const {
+    std::ofstream(store().path_of(key()), std::ios::trunc) << text;
+  }
+
+  [[nodiscard]] ProfileStore store() const { return ProfileStore(folder_ / "profiles"); }
+
+  std::filesystem::path folder_;
+};
+
+TEST_F(Store, FindsWhatWasKept) {
+  ASSERT_TRUE(store().keep(key(), profile()).ok());
+  const auto found = store().find(key());
+  ASSERT_TRUE(found.profile.has_value()) << found.trouble;
+  EXPECT_EQ(found.profile->seconds, 40);
+  EXPECT_EQ(found.profile->device.layers, profile().device.layers);
+}
+
+TEST_F(Store, FindsNothingWhereAnythingOfTheKeyDiffers) {
+  ASSERT_TRUE(store().keep(key(), profile()).ok());
+  std::vector<ProfileKey> others(9, key());
+  others[0].device = "virtual";
+  others[1].processor = "AMD EPYC, 26";
+  others[2].threads = 3;
+  others[3].cores = 0.25;
+  others[4].libraries.back() = "LibTorch 2.6.0";
+  others[5].optimizer = "sgd";
+  others[6].transport = "auto, plain";
+  others[7].elsewhere_bytes *= 2;
+  others[8].sizes = {1, 2};
+  for (std::size_t i = 0; i < others.size(); ++i) {
+    const auto found = store().find(others[i]);
+    EXPECT_FALSE(found.profile.has_value()) << i;
+    EXPECT_EQ(found.trouble, "") << i;
+  }
+}
+
+// As after two keys whose hashes are equal.
+TEST_F(Store, TakesNoFileOfAnotherKey) {
+  ProfileKey other = key();
+  other.threads = 8;
+  ASSERT_TRUE(store().keep(other, profile()).ok());
+  std::filesystem::rename(store().path_of(other), store().path_of(key()));
+  const auto found = store().find(key());
+  EXPECT_FALSE(found.profile.has_value());
+  EXPECT_THAT(found.trouble, HasSubstr("of another device, library or model"));
+}
+
+TEST_F(Store, ADamagedFileCountsAsNone) {
+  ASSERT_TRUE(store().keep(key(), profile()).ok());
+  std::ifstream in(store().path_of(key()));
+  const std::string whole((std::istreambuf_iterator<char>(in)), {});
+  for (const std::string& text :
+       {std::string(), whole.substr(0, whole.size() / 2), std::string("[]"), std::string("{}"),
+        std::string(100'000, '['), std::string("\xff\xfe\0", 3)}) {
+    damage(text);
+    const auto found = store().find(key());
+    EXPECT_FALSE(found.profile.has_value()) << text.substr(0, 40);
+    EXPECT_NE(found.trouble, "") << text.substr(0, 40);
+  }
+}
+
+TEST_F(Store, AFolderThatCannotBeMadeKeepsNothing) {
+  std::ofstream(folder_) << "a file";
+  EXPECT_FALSE(store().keep(key(), profile()).ok());
+  EXPECT_FALSE(store().find(key()).profile.has_value());
+}
+
+TEST_F(Store, WithoutAFolderKeepsNothing) {
+  const ProfileStore none("");
+  EXPECT_TRUE(none.keep(key(), profile()).ok());
+  EXPECT_FALSE(none.find(key()).profile.has_value());
+}
+
+TEST_F(Store, SeveralMayKeepTheSameAtOnce) {
+  {
+    std::vector<std::jthread> writers;
+    for (int writer = 0; writer < 4; ++writer) {
+      writers.emplace_back([this, writer] {
+        for (int i = 0; i < 10; ++i) EXPECT_TRUE(store().keep(key(), profile(1 + writer)).ok());
+      });
+    }
+    for (int i = 0; i < 50; ++i) EXPECT_EQ(store().find(key()).trouble, "");
+  }
+  EXPECT_TRUE(store().find(key()).profile.has_value());
+  const std::filesystem::directory_iterator files(folder_ / "profiles");
+  EXPECT_EQ(std::distance(begin(files), end(files)), 1) << "something half-written is left";
+}
+
+TEST_F(Store, TheOldestGoWhereTheyAreTooMany) {
+  for (int i = 0; i < static_cast<int>(ProfileStore::kFilesMax) + 3; ++i) {
+    ProfileKey one = key();
+    one.threads = 10 + i;
+    ASSERT_TRUE(store().keep(one, profile()).ok());
+    const auto age = std::chrono::hours(100 - i);
+    std::filesystem::last_write_time(store().path_of(one),
+                                     std::filesystem::file_time_type::clock::now() - age);
+  }
+  const std::filesystem::directory_iterator files(folder_ / "profiles");
+  EXPECT_EQ(std::distance(begin(files), end(files)),
+            static_cast<std::ptrdiff_t>(ProfileStore::kFilesMax));
+}
+
+TEST(ProfileFolder, FollowsTheEnvironment) {
+  EXPECT_EQ(profile_folder("/cache", "/home/me"), "/cache/motley/profiles");
+  EXPECT_EQ(profile_folder(nullptr, "/home/me"), "/home/me/.cache/motley/profiles");
+  EXPECT_EQ(profile_folder("", "/home/me"), "/home/me/.cache/motley/profiles");
+  EXPECT_EQ(profile_folder("relative", "/home/me"), "/home/me/.cache/motley/profiles");
+  EXPECT_EQ(profile_folder(nullptr, nullptr), "");
+}
+
+}  // namespace
+}  // namespace motley

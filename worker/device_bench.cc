@@ -1,0 +1,183 @@
+#include "worker/device_bench.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <utility>
+
+#include "base/clock.h"
+#include "base/system/system_memory.h"
+#include "measure/codec_bench.h"
+#include "measure/layer_bench.h"
+#include "measure/layer_effort.h"
+#include "measure/optimizer_bench.h"
+#include "measure/profile_warnings.h"
+#include "measure/sizes_with_room.h"
+
+namespace motley {
+namespace {
+
+// Of all work; the rest are layers.
+constexpr double kOptimizerShare = 0.05;
+constexpr double kCodecShare = 0.1;
+// One size is measured for no longer than this: medians are known well enough by then.
+constexpr double kSizeMax_s = 10;
+constexpr double kDrift_s = 0.2;
+
+double total_s(const LayerSample& sample) {
+  return sample.forward_s + sample.backward_s;
+}
+
+// How long a kind takes beside others. What has no products to compute still moves its output.
+double weight_of(const LayerSpec& layer) {
+  constexpr double kOperationsPerFloat = 100;
+  return layer.forward_flops_per_sample +
+         kOperationsPerFloat * static_cast<double>(layer.output_floats_per_sample) + 1;
+}
+
+std::string samples_words(int samples) {
+  return fmt::format("{} sample{}", samples, samples == 1 ? "" : "s");
+}
+
+}  // namespace
+
+DeviceBench::DeviceBench(const Job& job,
+                         const ModelSpec& model,
+                         const std::vector<int>& sizes,
+                         MeasuringReport& report)
+    : job_(job), model_(model), sizes_(sizes), report_(report) {}
+
+const std::string& DeviceBench::signature(int layer) const {
+  return model_.layers[static_cast<std::size_t>(layer)].signature;
+}
+
+std::vector<int> DeviceBench::kinds() const {
+  std::set<std::string> seen;
+  std::vector<int> layers;
+  for (int layer = 0; layer < static_cast<int>(model_.layers.size()); ++layer) {
+    if (seen.insert(signature(layer)).second) layers.push_back(layer);
+  }
+  return layers;
+}
+
+bool DeviceBench::lacks_layers(const DeviceProfile& device) const {
+  const auto is_missing = [&](int layer) { return !device.layers.contains(signature(layer)); };
+  return device.optimizer_s_per_parameter <= 0 || std::ranges::any_of(kinds(), is_missing);
+}
+
+void DeviceBench::add_layers(DeviceProfile& device, double seconds) {
+  const double start_s = now_s();
+  const double start_cpu_s = thread_cpu_s();
+  std::vector<int> missing = kinds();
+  std::erase_if(missing, [&](int layer) { return device.layers.contains(signature(layer)); });
+  double weight_left = 0;
+  for (const int layer : missing) {
+    weight_left += weight_of(model_.layers[static_cast<std::size_t>(layer)]);
+  }
+  const double weight_all = weight_left;
+  if (device.optimizer_s_per_parameter <= 0) {
+    report_.begin("the optimizer", kOptimizerShare);
+    device.optimizer_s_per_parameter =
+        measure_optimizer(job_.config.train, model_.parameter_count());
+  }
+  for (const int layer : missing) {
+    const double weight = weight_of(model_.layers[static_cast<std::size_t>(layer)]);
+    const double left_s = std::max(0.0, seconds - (now_s() - start_s));
+    const double before =
+        kOptimizerShare + (1 - weight_left / weight_all) * (1 - kOptimizerShare - kCodecShare);
+    const double part = weight / weight_all * (1 - kOptimizerShare - kCodecShare);
+    report_.begin(signature(layer), before + part);
+    device.layers[signature(layer)] = measure_kind(layer, left_s * weight / weight_left);
+    weight_left -= weight;
+  }
+  device.warnings = noise_warnings(device);
+  // Again what was measured at the start. A layer may be a look-up that is over at once; the next
+  // one computes.
+  const int again = missing.empty() ? -1 : missing[std::min<std::size_t>(1, missing.size() - 1)];
+  if (again >= 0) {
+    const LayerSample& before = device.layers.at(signature(again)).front();
+    LayerBench bench(job_, model_, again);
+    const LayerSample after = bench.measure(before.micro_batch, kDrift_s).sample;
+    const std::string drift = drift_warning(before, after);
+    if (!drift.empty()) device.warnings.push_back(drift);
+  }
+  wall_s_ += now_s() - start_s;
+  cpu_s_ += thread_cpu_s() - start_cpu_s;
+}
+
+std::vector<LayerSample> DeviceBench::measure_kind(int layer, double seconds) {
+  LayerBench bench(job_, model_, layer);
+  std::vector<LayerSample> measured;
+  const double until_s = now_s() + seconds;
+  std::size_t end = sizes_.size();
+  for (std::size_t i = 0; i < end; ++i) {
+    release_freed_memory();  // what other sizes left is in pieces that do not serve this one
+    if (!has_room(measured, sizes_[i], available_memory_bytes())) break;
+    const double left_s = std::max(0.0, until_s - now_s());
+    const double slice_s = std::min(kSizeMax_s, share_of_size(sizes_, i, end, left_s));
+    report_.say(fmt::format("{} at {}", signature(layer), samples_words(sizes_[i])));
+    const auto on_run = [&] { report_.advance(1 - std::max(0.0, until_s - now_s()) / seconds); };
+    const LayerBench::Measured one = bench.measure(sizes_[i], slice_s, on_run);
+    measured.push_back(one.sample);
+    if (i > 0) continue;
+    std::vector<int> larger(sizes_.begin() + 1, sizes_.end());
+    if (larger.empty()) break;
+    // Two sizes make a line, which one that is dear does not need: it is one through the origin.
+    const double dear_s = std::max(0.0, until_s - now_s());
+    const double next_s = one.run_s * larger.front() / sizes_.front();
+    if (LayerBench::kRunsMin * next_s > dear_s) break;
+    end = 1 + affordable_sizes(larger, next_s, LayerBench::kRunsMin, dear_s);
+  }
+  return measured;
+}
+
+Result<void> DeviceBench::add_codecs(const std::vector<std::string>& chains,
+                                     DeviceProfile& device) {
+  std::vector<std::string> missing = chains;
+  std::erase_if(missing, [&](const std::string& chain) { return device.codecs.contains(chain); });
+  if (missing.empty() && device.codecs.contains("none")) return {};
+  report_.begin("codecs and messages", 1);
+  // A virtual device too has its values encoded and sent by this processor.
+  TransportOptions transport;
+  transport.kind = job_.config.comm.transport;
+  transport.secret = job_.secret;
+  transport.local_shortcut = job_.local_shortcut;
+  MOTLEY_ASSIGN(WireCost wire, measure_wire_cost(missing, transport));
+  device.codecs.merge(wire.codecs);
+  device.message_s = wire.message_s;
+  return {};
+}
+
+DeviceBench::Sample DeviceBench::sample(const DeviceProfile& device, double seconds) {
+  // Layer 0 may be a look-up that is over at once; layer 1 computes.
+  std::vector<int> layers = kinds();
+  std::ranges::rotate(layers, layers.begin() + (layers.size() > 1 ? 1 : 0));
+  const auto kept = std::ranges::find_if(
+      layers, [&](int layer) { return device.layers.contains(signature(layer)); });
+  const LayerSample& before = device.layers.at(signature(*kept)).front();
+  LayerBench bench(job_, model_, *kept);
+  // A few runs agree soon; the share of a core that they get shows over some time only.
+  const double start_s = now_s();
+  const double start_cpu_s = thread_cpu_s();
+  LayerSample now = bench.measure(before.micro_batch, seconds).sample;
+  while (now_s() - start_s < seconds) {
+    const LayerSample again =
+        bench.measure(before.micro_batch, seconds - (now_s() - start_s)).sample;
+    if (total_s(again) < total_s(now)) now = again;
+  }
+  Sample sample;
+  sample.ratio = total_s(now) / total_s(before);
+  sample.seconds_per_cpu_second =
+      std::max(1.0, (now_s() - start_s) / (thread_cpu_s() - start_cpu_s));
+  sample.noise = (now.forward_spread_s + now.backward_spread_s) / total_s(now) +
+                 (before.forward_spread_s + before.backward_spread_s) / total_s(before);
+  return sample;
+}
+
+double DeviceBench::seconds_per_cpu_second() const {
+  return cpu_s_ > 0 ? std::max(1.0, wall_s_ / cpu_s_) : 1;
+}
+
+}  // namespace motley

@@ -1,0 +1,44 @@
+#include "worker/profile_key.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "base/system/system_cores.h"
+#include "measure/cache_eviction.h"
+#include "worker/libraries.h"
+
+namespace motley {
+namespace {
+
+// What a model's other layers push out of the caches between two runs of one, in powers of two:
+// models of nearly equal size need no profiles of their own, nor those that fill any cache.
+std::int64_t elsewhere_bytes(const ModelSpec& model) {
+  constexpr std::int64_t kBytesPerParameter = 8;  // values and gradients
+  const std::int64_t bytes = std::clamp<std::int64_t>(kBytesPerParameter * model.parameter_count(),
+                                                      1, CacheEviction::kBytesMax);
+  return static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(bytes)));
+}
+
+}  // namespace
+
+ProfileKey profile_key(const Job& job, const ModelSpec& model, const std::vector<int>& sizes) {
+  ProfileKey key;
+  key.device = job.device;
+  key.processor = processor_model();
+  key.threads = job.threads;
+  // In hundredths: a quota is read as whole microseconds.
+  key.cores = std::round(100 * usable_cores()) / 100;
+  key.libraries = computing_libraries();
+  key.optimizer = job.config.train.optimizer;
+  key.transport =
+      fmt::format("{}, {}", job.config.comm.transport, job.secret.empty() ? "plain" : "encrypted") +
+      (job.local_shortcut ? ", inside the machine" : "");
+  key.elsewhere_bytes = elsewhere_bytes(model);
+  key.sizes = sizes;
+  return key;
+}
+
+}  // namespace motley
