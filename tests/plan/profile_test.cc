@@ -25,6 +25,18 @@ TEST(ProfileJson, ReadsBackExactly) {
   EXPECT_EQ(profile_to_json(*profile), json);
 }
 
+TEST(ProfileJson, ADeviceIsAsFastAloneWhereNothingIsSaid) {
+  Json json = profile_to_json(one_device());
+  json["devices"][0]["alone_factor"] = 0.5;
+  EXPECT_EQ(profile_from_json(json, "p.json")->devices[0].alone_factor, 0.5);
+  json["devices"][0].erase("alone_factor");
+  EXPECT_EQ(profile_from_json(json, "p.json")->devices[0].alone_factor, 1);
+  for (const double impossible : {0.0, 1.5, -1.0}) {
+    json["devices"][0]["alone_factor"] = impossible;
+    EXPECT_FALSE(profile_from_json(json, "p.json").ok()) << impossible;
+  }
+}
+
 TEST(ProfileJson, RefusesImpossibleValues) {
   const auto sample = [](Json& j) -> Json& { return j["devices"][0]["layers"]["attn"][0]; };
   EXPECT_EQ(verdict([](Json&) {}), "accepted");
