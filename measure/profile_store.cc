@@ -113,7 +113,7 @@ void ProfileStore::prune() const {
   for (const auto& entry : std::filesystem::directory_iterator(folder_, code)) {
     std::error_code unknown;
     const auto written = entry.last_write_time(unknown);
-    if (!unknown && entry.path().extension() == kExtension) files.emplace_back(written, entry);
+    if (!unknown && entry.path().extension() == kExtension) files.emplace_back(written, entry.path());
   }
   if (files.size() <= kFilesMax) return;
   std::ranges::sort(files);
