@@ -72,7 +72,8 @@ std::string processor_model() {
     const std::string_view name =
         std::string_view(line).substr(0, line.find_last_not_of("\t ", colon - 1) + 1);
     if (colon == std::string::npos || std::ranges::find(kTelling, name) == kTelling.end()) continue;
-    words += (words.empty() ? "" : ",") + line.substr(colon + 1);
+    if (!words.empty()) words += ',';
+    words += std::string_view(line).substr(colon + 1);
   }
   return words;
 }
