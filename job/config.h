@@ -37,7 +37,7 @@ struct DataConfig {
 struct TrainConfig {
   std::int64_t steps = 1000;
   int global_batch = 32;            // samples per optimizer step
-  int micro_batch = 0;              // samples per forward; 0 = the plan chooses
+  int micro_batch = 0;              // samples per forward; 0 = chosen once, and kept on resume
   std::string optimizer = "adamw";  // adamw | sgd
   double lr = 3e-4;
   std::int64_t warmup_steps = 100;

@@ -85,7 +85,8 @@ std::vector<ConfigEntry> make_entries() {
       {"train.global_batch", kTrain<&TrainConfig::global_batch>, IntegerRange{1, kManySamples},
        "samples per optimizer step"},
       {"train.micro_batch", kTrain<&TrainConfig::micro_batch>, IntegerRange{0, kManySamples},
-       "samples per forward pass; 0 = the plan chooses"},
+       "samples per forward pass; 0 = chosen once, by the model and global_batch where that costs "
+       "little, and kept on resume"},
       {"train.optimizer", kTrain<&TrainConfig::optimizer>, Choices{{"adamw", "sgd"}},
        "optimizer; sgd has momentum"},
       {"train.lr", kTrain<&TrainConfig::lr>, positive(1e6), "highest learning rate"},

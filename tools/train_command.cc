@@ -38,9 +38,10 @@ Commands commands_of(const Arguments& arguments, const ResolvedConfig& resolved)
     const char* value = std::getenv(name.c_str());
     if (value != nullptr) environment += fmt::format("{}={} ", name, quote_for_shell(value));
   }
-  return {environment + arguments.command_line({"resume", "dry-run"}, {}),
-          environment + arguments.command_line({"dry-run"}, {"resume"}),
-          environment + arguments.command_line({"dry-run", "stop-after"}, {"resume"})};
+  return {
+      environment + arguments.command_line({"resume", "allow-changes", "dry-run"}, {}),
+      environment + arguments.command_line({"allow-changes", "dry-run"}, {"resume"}),
+      environment + arguments.command_line({"allow-changes", "dry-run", "stop-after"}, {"resume"})};
 }
 
 Result<void> check_options(const Arguments& arguments) {
@@ -86,6 +87,11 @@ Result<TrainingRequest> read_request(const Arguments& arguments, ResolvedConfig&
   }
   request.measure_anew = arguments.has("measure");
   request.resume = arguments.has("resume");
+  request.allow_changes = arguments.has("allow-changes");
+  if (request.allow_changes && !request.resume) {
+    return Error{ErrorCode::kUsage, "--allow-changes needs --resume",
+                 "a run that begins has nothing that could be changed", "leave it out"};
+  }
   MOTLEY_ASSIGN(request.stage_program, stage_program());
   return request;
 }
@@ -207,6 +213,8 @@ std::vector<OptionSpec> run_options() {
       pin_option(),
       {"run", "DIR", "the run's folder (run.dir)"},
       {"resume", "", "go on from the newest checkpoint of that folder"},
+      {"allow-changes", "",
+       "with --resume: go on although the run's numbers will change (seed, data, batch, …)"},
       {"stop-after", "N",
        "save and end after step N as an interruption would; the learning rate's schedule stays"},
       set_option(),

@@ -1,9 +1,11 @@
 #include "cluster/run/prepare.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "base/json.h"
 #include "base/system/files.h"
@@ -130,18 +132,40 @@ struct SavedPlanning {
   Config config;
 };
 
-// Where the run goes on, once everything shows that it is the same run.
-Result<SavedPlanning> resume(PreparedRun& run, const std::optional<DataIdentity>& data) {
+// What the run would do otherwise than so far is asked back before anything is started.
+Result<void> check_changes(const SavedPlanning& saved,
+                           const PreparedRun& run,
+                           const TrainingRequest& request,
+                           const Log& log) {
+  std::vector<std::string> changes = changes_of(saved.config, run.config);
+  if (saved.mark && request.plan) {
+    const auto change = plan_change(*saved.mark, plan_mark(*request.plan));
+    if (change) changes.push_back("the plan has " + *change);
+  }
+  if (!request.allow_changes) return refuse_changes(changes);
+  if (!changes.empty()) log.warn(fmt::format("the run goes on with {}", fmt::join(changes, ", ")));
+  return {};
+}
+
+// Where the run goes on, once everything shows that it is the same run, and with what it chose.
+Result<SavedPlanning> resume(PreparedRun& run,
+                             const std::optional<DataIdentity>& data,
+                             const TrainingRequest& request,
+                             const Log& log) {
   MOTLEY_ASSIGN(run.resume_from, run.folder.newest_checkpoint());
   MOTLEY_ASSIGN(const Manifest manifest, read_manifest(run.resume_from->folder));
   const CheckpointState& saved = manifest.state;
   MOTLEY_TRY(check_resume(saved, run.resume_from->folder, run.config, run.model));
-  if (saved.data && data) MOTLEY_TRY(check_same_data(*saved.data, *data, run.config.data));
-  run.saved_data = saved.data;
   run.first_step = saved.step + 1;
   SavedPlanning planning{.mark = saved.plan};
   MOTLEY_ASSIGN(planning.config,
                 saved_config_from_json(manifest.config, run.resume_from->folder.string()));
+  // Checkpoints of earlier versions have the plan's micro-batch in the mark alone.
+  if (saved.plan) planning.config.train.micro_batch = saved.plan->micro_batch;
+  run.config = with_choices_of(planning.config, run.config);
+  MOTLEY_TRY(check_changes(planning, run, request, log));
+  if (!request.allow_changes) run.saved_data = saved.data;
+  if (run.saved_data && data) MOTLEY_TRY(check_same_data(*run.saved_data, *data, run.config.data));
   return planning;
 }
 
@@ -183,13 +207,13 @@ Result<Plan> plan_like(const SavedPlanning& saved,
 }
 
 // What the run so far did otherwise is said: from here on its numbers differ by rounding.
-void tell_change(const PlanMark& saved, const PreparedRun& run, bool is_given, const Log& log) {
+void tell_change(const PlanMark& saved, const PreparedRun& run, const Log& log) {
   const auto change = plan_change(saved, plan_mark(run.plan));
   if (!change) return;
   log.warn(fmt::format(
-      "the run goes on with {}, because {}; sums are rounded otherwise than before", *change,
-      is_given ? "the given plan says so"
-               : "the configuration or the machines are others than before"));
+      "the run goes on with {}, because the configuration or the machines are others than before; "
+      "sums are rounded otherwise",
+      *change));
 }
 
 // A rehearsal reads no data and trains nothing, so there is nothing to save or to go on from.
@@ -228,6 +252,7 @@ Result<PlanOptions> plan_options(const Config& config, int stages) {
   PlanOptions options;
   options.global_batch = config.train.global_batch;
   options.micro_batch = config.train.micro_batch;
+  options.usual_micro_batch = usual_micro_batch(config.model.context, config.train.global_batch);
   options.schedule = config.parallel.schedule;
   options.stages = stages;
   options.cuts = config.parallel.cuts;
@@ -277,7 +302,8 @@ Result<PreparedRun> prepare_run(const TrainingRequest& request, Log& log) {
   }
   SavedPlanning saved;
   if (is_resumed) {
-    MOTLEY_ASSIGN(saved, resume(run, data));
+    MOTLEY_ASSIGN(saved, resume(run, data, request, log));
+    MOTLEY_ASSIGN(options, plan_options(run.config, request.stages));
   }
   if (request.stop_after > 0 && request.stop_after < run.first_step) {
     return Error{ErrorCode::kUsage,
@@ -302,8 +328,9 @@ Result<PreparedRun> prepare_run(const TrainingRequest& request, Log& log) {
       MOTLEY_TRY(run.lock->confirm());
       MOTLEY_TRY(run.folder.write_profile(run.profile));
     }
+    if (saved.mark) tell_change(*saved.mark, run, log);
   }
-  if (saved.mark) tell_change(*saved.mark, run, request.plan.has_value(), log);
+  run.config.train.micro_batch = run.plan.micro_batch;
   MOTLEY_ASSIGN(run.transport,
                 choose_transport(run.cluster, machines_in_use(run.plan), run.config.comm));
   if (request.dry_run) return run;

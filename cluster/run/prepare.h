@@ -32,6 +32,7 @@ struct TrainingRequest {
   Profile known_profile;      // devices that need no measuring
   bool measure_anew = false;  // also what machines have kept
   bool resume = false;
+  bool allow_changes = false;           // on resume, of what the run's numbers depend on
   std::int64_t stop_after = 0;          // save and end after this step; 0 = run to the end
   std::filesystem::path stage_program;  // motley-stage
   Commands commands;                    // by which the person can go on
@@ -49,7 +50,8 @@ struct PreparedRun {
   RunFolder folder{""};
   std::unique_ptr<RunLock> lock;  // of the folder; set unless it was a dry run
   std::optional<CheckpointInfo> resume_from;
-  std::optional<DataMark> saved_data;  // of the run that is resumed, where it is known
+  // Of the run that is resumed, where it is known and must be its data still.
+  std::optional<DataMark> saved_data;
   std::int64_t first_step = 1;
 };
 

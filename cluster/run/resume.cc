@@ -8,35 +8,16 @@
 #include <utility>
 #include <vector>
 
+#include "job/config_changes.h"
+
 namespace motley {
 namespace {
 
-constexpr const char* kAccept =
-    "or set data.changed = \"accept\" (--set data.changed=accept) to go on with it all the same";
+constexpr const char* kAllow = "or add --allow-changes to go on with it all the same";
 
-Error differs(const char* key, const std::string& saved, const std::string& now) {
-  return {ErrorCode::kConfig, fmt::format("the run was started with {} = {}", key, saved),
-          fmt::format("the configuration says {}, and the same samples would not come again in the "
-                      "same order",
-                      now),
-          fmt::format("set {} = {}, {}", key, saved, kAccept)};
-}
-
-Result<void> check_order(const CheckpointState& saved, const Config& config) {
-  if (config.data.changed == "accept") return {};
-  if (saved.seed != config.train.seed) {
-    return differs("train.seed", fmt::to_string(saved.seed), fmt::to_string(config.train.seed));
-  }
-  if (!saved.data) return {};
-  if (saved.data->kind != config.data.kind) {
-    return differs("data.kind", fmt::format("\"{}\"", saved.data->kind),
-                   fmt::format("\"{}\"", config.data.kind));
-  }
-  if (saved.data->holdout != config.data.holdout) {
-    return differs("data.holdout", fmt::to_string(saved.data->holdout),
-                   fmt::to_string(config.data.holdout));
-  }
-  return {};
+// What data.changed = "accept" stands for.
+bool is_of_the_data(const ConfigChange& change) {
+  return change.key == "train.seed" || change.key.starts_with("data.");
 }
 
 std::set<std::string> distinct(const std::vector<std::string>& codecs) {
@@ -63,6 +44,7 @@ Result<void> check_resume(const CheckpointState& saved,
                           const std::filesystem::path& folder,
                           const Config& config,
                           const ModelSpec& model) {
+  // Neither can be allowed: there is nothing to go on from.
   if (saved.model_hash != model.hash()) {
     return Error{ErrorCode::kConfig,
                  fmt::format("the checkpoint {} is of another model", folder.string()),
@@ -80,9 +62,42 @@ Result<void> check_resume(const CheckpointState& saved,
     return Error{
         ErrorCode::kConfig,
         fmt::format("the run has already done {} of {} steps", saved.step, config.train.steps), "",
-        "raise train.steps to train further"};
+        "raise train.steps to train further, with --allow-changes where train.schedule makes the "
+        "learning rate depend on it"};
   }
-  return check_order(saved, config);
+  return {};
+}
+
+Config with_choices_of(const Config& before, Config config) {
+  const int micro_batch = before.train.micro_batch;
+  if (config.train.micro_batch == 0 && micro_batch > 0 &&
+      config.train.global_batch % micro_batch == 0) {
+    config.train.micro_batch = micro_batch;
+  }
+  return config;
+}
+
+std::vector<std::string> changes_of(const Config& before, const Config& config) {
+  std::vector<ConfigChange> changes = result_changes(before, config);
+  if (config.data.changed == "accept") std::erase_if(changes, is_of_the_data);
+  // Left open where what the run had is no longer possible: a change of its own, and of no choice.
+  std::erase_if(changes, [&](const ConfigChange& change) {
+    return change.key == "train.micro_batch" && config.train.micro_batch == 0;
+  });
+  std::vector<std::string> words;
+  for (const ConfigChange& change : changes) {
+    words.push_back(fmt::format("{} {} -> {}", change.key, change.from, change.to));
+  }
+  return words;
+}
+
+Result<void> refuse_changes(const std::vector<std::string>& changes) {
+  if (changes.empty()) return {};
+  return Error{
+      ErrorCode::kConfig,
+      fmt::format("the run was started otherwise: {}", fmt::join(changes, ", ")),
+      "from here on its numbers would not be those of a run that was never interrupted",
+      fmt::format("give --resume what the run had (config.toml in its folder), {}", kAllow)};
 }
 
 Result<void> check_same_data(const DataMark& saved,
@@ -97,7 +112,7 @@ Result<void> check_same_data(const DataMark& saved,
       saved.bytes == found.bytes
           ? fmt::format("it has the same {} bytes of tokens, and others among them", saved.bytes)
           : fmt::format("it has {} bytes of tokens; it had {}", found.bytes, saved.bytes),
-      fmt::format("give the run its data again, {}", kAccept)};
+      fmt::format("give the run its data again, {}", kAllow)};
 }
 
 DataMark data_mark(const DataIdentity& identity, const DataConfig& data) {
@@ -115,10 +130,6 @@ PlanMark plan_mark(const Plan& plan) {
 }
 
 PlanOptions options_like(const PlanMark& saved, const Config& config, PlanOptions options) {
-  if (config.train.micro_batch == 0 && saved.micro_batch > 0 &&
-      config.train.global_batch % saved.micro_batch == 0) {
-    options.micro_batch = saved.micro_batch;
-  }
   if (config.compression.activations == "auto" && !saved.codecs.empty()) {
     const std::set<std::string> codecs = distinct(saved.codecs);
     options.codecs.assign(codecs.begin(), codecs.end());

@@ -16,16 +16,26 @@
 
 namespace motley {
 
-// Checks that a checkpoint can go on under this configuration. kConfig says what differs: the
-// model, the optimizer, nothing left to do, or, unless data.changed accepts it, the seed, the kind
-// of data or the share held out.
+// Checks that a checkpoint can go on at all under this configuration. kConfig says what is in the
+// way: another model, another optimizer, or nothing left to do.
 [[nodiscard]] Result<void> check_resume(const CheckpointState& saved,
                                         const std::filesystem::path& folder,
                                         const Config& config,
                                         const ModelSpec& model);
 
+// The configuration with what the run chose, where it leaves that open: its micro-batch, as long as
+// that divides the global batch, and its threads. `before` is the run's own.
+[[nodiscard]] Config with_choices_of(const Config& before, Config config);
+
+// What the run will do otherwise than so far: keys of its configuration, and what a plan that is
+// given rounds otherwise. data.changed = "accept" stands for the seed and the keys of [data].
+[[nodiscard]] std::vector<std::string> changes_of(const Config& before, const Config& config);
+
+// kConfig, which lists the changes, where there are any.
+[[nodiscard]] Result<void> refuse_changes(const std::vector<std::string>& changes);
+
 // Checks that the data is the run's. kData, with both, when it is not and data.changed refuses
-// that. REQUIRES: check_resume has passed.
+// that.
 [[nodiscard]] Result<void> check_same_data(const DataMark& saved,
                                            const DataIdentity& found,
                                            const DataConfig& data);
@@ -34,7 +44,7 @@ namespace motley {
 [[nodiscard]] PlanMark plan_mark(const Plan& plan);
 
 // The options narrowed to plans that round as the run did so far, where the configuration leaves it
-// open: its micro-batch, its codecs, and no replicas where it had none.
+// open: its codecs, and no replicas where it had none.
 [[nodiscard]] PlanOptions options_like(const PlanMark& saved,
                                        const Config& config,
                                        PlanOptions options);

@@ -37,7 +37,10 @@ class SearchWatch {
 
 struct PlanOptions {
   int global_batch = 32;
-  int micro_batch = 0;             // 0 = choose among the divisors of global_batch
+  int micro_batch = 0;  // 0 = choose among the divisors of global_batch
+  // Taken where the choice is free and no other makes the step much shorter, so that a plan does
+  // not depend on the noise of what was measured; 0 = none.
+  int usual_micro_batch = 0;
   std::string schedule = "auto";   // auto | gpipe | 1f1b | split
   int stages = 0;                  // 0 = choose; n = exactly n
   std::vector<std::int64_t> cuts;  // fixed cuts, on the devices in their order; empty = choose
@@ -73,6 +76,10 @@ static_assert(kPlannedDevicesMax * kPlannedMicroBatchesMax <= kChunkPassesMax);
 
 // kConfig when the profiles lack what the options ask for.
 [[nodiscard]] Result<void> check_measured(const PlanOptions& options, const CostModel& cost);
+
+// The micro-batch of a model by itself, whatever the machines: the least divisor of the global
+// batch that fills the products of matrices well enough. REQUIRES: both are at least 1.
+[[nodiscard]] int usual_micro_batch(std::int64_t tokens_per_sample, int global_batch);
 
 // The micro-batch sizes to consider, ascending.
 [[nodiscard]] std::vector<int> micro_batch_sizes(const PlanOptions& options);

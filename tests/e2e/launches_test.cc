@@ -278,21 +278,35 @@ class OtherData : public Launches {
 TEST_F(OtherData, IsRefusedOnResumeUnlessItIsAccepted) {
   ASSERT_EQ(job_.train("run", set({"--stop-after", "5"}, data_)).status, 0);
   ASSERT_EQ(resume({}).status, 0);
-  const Outcome seed = resume({"train.seed=2"});
-  EXPECT_EQ(seed.status, 3);
-  EXPECT_THAT(seed.err, HasSubstr("the run was started with train.seed = 1"));
-  const Outcome holdout = resume({"data.holdout=0.3"});
-  EXPECT_EQ(holdout.status, 3);
-  EXPECT_THAT(holdout.err, HasSubstr("the run was started with data.holdout = 0.2"));
   write_text('b');
   const Outcome data = resume({});
   EXPECT_EQ(data.status, 8);
   EXPECT_THAT(data.err, AllOf(HasSubstr("the data is not what the run was trained on"),
-                              HasSubstr("--set data.changed=accept")));
+                              HasSubstr("--allow-changes")));
   const Outcome accepted = resume({"data.changed=accept"});
   EXPECT_EQ(accepted.status, 0) << accepted.err;
   // From here on this is the run's data.
   EXPECT_EQ(resume({}).status, 0);
+}
+
+TEST_F(OtherData, IsListedAndTakenWhenItIsAllowed) {
+  ASSERT_EQ(job_.train("run", set({"--stop-after", "5"}, data_)).status, 0);
+  const std::string log = read_text(fs::path(job_.run_dir("run")) / "log/0.log");
+  const Words changes = {"train.seed=2", "data.holdout=0.3", "train.lr=0.01",
+                         "train.global_batch=4", "run.trace_steps=0"};
+  const Outcome refused = resume(changes);
+  EXPECT_EQ(refused.status, 3);
+  EXPECT_THAT(refused.err,
+              AllOf(HasSubstr("data.holdout 0.2 -> 0.3, train.global_batch 8 -> 4, train.lr 0.003 "
+                              "-> 0.01, train.seed 1 -> 2\n"),
+                    HasSubstr("--allow-changes")));
+  EXPECT_EQ(read_text(fs::path(job_.run_dir("run")) / "log/0.log"), log) << "a worker was started";
+  write_text('b');
+  Words words = set({"--resume", "--allow-changes", "--stop-after", "7"}, data_);
+  const Outcome allowed = job_.train("run", set(words, changes));
+  ASSERT_EQ(allowed.status, 0) << allowed.err;
+  EXPECT_THAT(allowed.err, HasSubstr("the run goes on with data.holdout 0.2 -> 0.3"));
+  EXPECT_THAT(metric_column(job_.run_dir("run"), "step"), testing::SizeIs(7));
 }
 
 TEST_F(Launches, KeepsItsMicroBatchOnResume) {
@@ -302,12 +316,40 @@ TEST_F(Launches, KeepsItsMicroBatchOnResume) {
   ASSERT_EQ(kept.status, 0) << kept.err;
   const Json plan = Json::parse(read_text(fs::path(job_.run_dir("first")) / "plan.json"));
   EXPECT_EQ(plan.at("micro_batch"), 1);
+  EXPECT_THAT(read_text(fs::path(job_.run_dir("first")) / "config.toml"),
+              HasSubstr("micro_batch = 1\n"));
   EXPECT_THAT(kept.err, Not(HasSubstr("the run goes on with")));
-  const Outcome changed =
-      job_.train("first", set({"--resume", "--stop-after", "6"}, {"train.micro_batch=4"}));
-  ASSERT_EQ(changed.status, 0) << changed.err;
-  EXPECT_THAT(changed.err,
-              HasSubstr("the run goes on with micro-batches of 4 samples instead of 1"));
+  const Words other = set({"--resume", "--stop-after", "6"}, {"train.micro_batch=4"});
+  const Outcome refused = job_.train("first", other);
+  EXPECT_EQ(refused.status, 3);
+  EXPECT_THAT(refused.err, HasSubstr("train.micro_batch 1 -> 4"));
+  Words allowed = other;
+  allowed.emplace_back("--allow-changes");
+  EXPECT_EQ(job_.train("first", allowed).status, 0);
+}
+
+// With nothing set that decides it: by the noise of what is measured before each start.
+TEST(SameCommand, GivesTheSameBits) {
+  const SmallJob job;
+  const Words left_open = {"--set", "train.micro_batch=0", "--set", "model.context=64",
+                           "--set", "train.steps=6",       "--set", "train.global_batch=16",
+                           "--set", "run.threads=1"};
+  const auto hash_of = [&](const std::string& name, const Words& more, int status = 0) {
+    Words words = left_open;
+    words.insert(words.end(), more.begin(), more.end());
+    const Outcome outcome = job.train(name, words);
+    EXPECT_EQ(outcome.status, status) << outcome.err;
+    return job.parameter_hash(name, 6);
+  };
+  const std::string hash = hash_of("first", {});
+  for (const char* name : {"second", "third", "fourth"}) EXPECT_EQ(hash_of(name, {}), hash) << name;
+  Words stopped = left_open;
+  stopped.insert(stopped.end(), {"--stop-after", "3"});
+  ASSERT_EQ(job.train("resumed", stopped).status, 0);
+  EXPECT_EQ(hash_of("resumed", {"--resume"}), hash);
+  for (const char* stages : {"1", "2", "3"}) {
+    EXPECT_EQ(hash_of(std::string("stages-") + stages, {"--stages", stages}), hash) << stages;
+  }
 }
 
 }  // namespace

@@ -171,7 +171,8 @@ TEST_F(Replicas, OfAStageLearnWhatOneDeviceLearns) {
 
 TEST_F(Replicas, SaveWhatAnyOtherPlanGoesOnFrom) {
   ASSERT_EQ(job_.train("run", {"--plan", data_parallel(), "--stop-after", "20"}).status, 0);
-  const Outcome outcome = job_.train("run", {"--plan", shared_first_stage(), "--resume"});
+  const Outcome outcome =
+      job_.train("run", {"--plan", shared_first_stage(), "--resume", "--allow-changes"});
   ASSERT_EQ(outcome.status, 0) << outcome.err;
   expect_near_alone("run");
 }

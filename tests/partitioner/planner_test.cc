@@ -311,6 +311,47 @@ Problem one_shared_layer() {
   return problem;
 }
 
+TEST(MakePlan, TakesTheUsualMicroBatchUnlessItCostsMuch) {
+  // The bubble of a pipeline makes the smallest micro-batch the best by itself, and messages none
+  // smaller than it pays.
+  Problem problem{.layers = {{1, 1000, 1}, {1, 1000, 1}}, .machines = {{}, {}}};
+  problem.options.stages = 2;
+  problem.options.global_batch = 32;
+  const auto best = problem.plan();
+  ASSERT_TRUE(best.ok()) << describe(best.error());
+  EXPECT_EQ(best->micro_batch, 1);
+  problem.options.usual_micro_batch = 4;
+  const auto usual = problem.plan();
+  ASSERT_TRUE(usual.ok()) << describe(usual.error());
+  EXPECT_EQ(usual->micro_batch, 4);
+  EXPECT_GT(usual->predicted_step_s, best->predicted_step_s);
+  problem.options.usual_micro_batch = 16;
+  const auto refused = problem.plan();
+  ASSERT_TRUE(refused.ok()) << describe(refused.error());
+  EXPECT_EQ(refused->micro_batch, 1);
+  EXPECT_THAT(refused->notes, Contains(HasSubstr("instead of the usual 16: a step takes")));
+}
+
+TEST(MakePlan, TakesASmallerMicroBatchWhereTheUsualOneDoesNotFit) {
+  Problem problem{.layers = {{1, 1000, 1, 1 << 20}, {1, 1000, 1, 1 << 20}},
+                  .machines = {{.memory_bytes = 3 << 20}}};
+  problem.options.global_batch = 4;
+  problem.options.usual_micro_batch = 4;
+  const auto plan = problem.plan();
+  ASSERT_TRUE(plan.ok()) << describe(plan.error());
+  EXPECT_LT(plan->micro_batch, 4);
+  EXPECT_THAT(plan->notes, Contains(HasSubstr("a plan with those does not fit")));
+}
+
+TEST(UsualMicroBatch, DependsOnTheModelAndTheGlobalBatchAlone) {
+  EXPECT_EQ(usual_micro_batch(128, 32), 2);
+  EXPECT_EQ(usual_micro_batch(256, 16), 2);
+  EXPECT_EQ(usual_micro_batch(256, 9), 3);
+  EXPECT_EQ(usual_micro_batch(1024, 32), 1);
+  EXPECT_EQ(usual_micro_batch(16, 8), 4);
+  EXPECT_EQ(usual_micro_batch(1, 8), 8);
+}
+
 TEST(MakePlan, ChoosesTheCodecOfGradientsByTime) {
   Problem problem = one_shared_layer();
   const auto plan = problem.plan();

@@ -1,0 +1,53 @@
+#include "job/config_changes.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "job/config_keys.h"
+#include "job/config_value.h"
+
+namespace motley {
+namespace {
+
+// run.threads is not of these: libraries add up in another order with other numbers of threads.
+constexpr std::array<std::string_view, 3> kSectionsOfSpeed = {"parallel", "comm", "checkpoint"};
+constexpr std::array<std::string_view, 9> kKeysWithoutEffect = {
+    "model.init_from",    "data.path",         "data.suffixes",
+    "data.changed",       "train.max_skipped", "train.eval_every",
+    "train.eval_batches", "run.dir",           "run.trace_steps"};
+constexpr std::array<std::string_view, 3> kKeysOfAdamw = {"train.beta1", "train.beta2",
+                                                          "train.epsilon"};
+
+template <class List>
+bool holds(const List& list, std::string_view word) {
+  return std::ranges::find(list, word) != list.end();
+}
+
+// Whether a run under this configuration looks at the key's value once it has started.
+bool has_effect(const ConfigEntry& entry, const Config& config) {
+  if (holds(kSectionsOfSpeed, entry.section()) || holds(kKeysWithoutEffect, entry.name)) {
+    return false;
+  }
+  if (holds(kKeysOfAdamw, entry.name)) return config.train.optimizer == "adamw";
+  if (entry.name == "train.momentum") return config.train.optimizer == "sgd";
+  // The last step is where a schedule of the learning rate ends, if it does not stay constant.
+  if (entry.name == "train.steps" || entry.name == "train.min_lr") {
+    return config.train.schedule != "constant";
+  }
+  return true;
+}
+
+}  // namespace
+
+std::vector<ConfigChange> result_changes(const Config& from, const Config& to) {
+  std::vector<ConfigChange> changes;
+  for (const ConfigEntry& entry : config_entries()) {
+    if (!has_effect(entry, from) && !has_effect(entry, to)) continue;
+    if (get_value(from, entry) == get_value(to, entry)) continue;
+    changes.push_back({entry.name, value_to_toml(from, entry), value_to_toml(to, entry)});
+  }
+  return changes;
+}
+
+}  // namespace motley

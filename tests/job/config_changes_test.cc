@@ -1,0 +1,67 @@
+#include "job/config_changes.h"
+
+#include <gmock/gmock.h>
+
+namespace motley {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+TEST(ResultChanges, NameWhatTheNumbersDependOn) {
+  const Config from;
+  Config to;
+  to.train.seed = 7;
+  to.train.lr = 0.01;
+  to.train.global_batch = 64;
+  to.train.micro_batch = 4;
+  to.model.dropout = 0.1;
+  to.data.holdout = 0.25;
+  to.compression.activations = "int8";
+  const auto changes = result_changes(from, to);
+  EXPECT_THAT(
+      changes,
+      ElementsAre(ConfigChange{"model.dropout", "0.0", "0.1"},
+                  ConfigChange{"data.holdout", "0.1", "0.25"},
+                  ConfigChange{"train.global_batch", "32", "64"},
+                  ConfigChange{"train.micro_batch", "0", "4"},
+                  ConfigChange{"train.lr", "0.0003", "0.01"}, ConfigChange{"train.seed", "1", "7"},
+                  ConfigChange{"compression.activations", "\"none\"", "\"int8\""}));
+}
+
+TEST(ResultChanges, LeaveOutWhatTheNumbersDoNotDependOn) {
+  Config to;
+  to.model.init_from = "weights";
+  to.data.path = "moved/text";
+  to.data.suffixes = {".txt"};
+  to.train.eval_every = 10;
+  to.train.eval_batches = 2;
+  to.train.max_skipped = 3;
+  to.train.momentum = 0.5;  // adamw has none
+  to.parallel.schedule = "gpipe";
+  to.parallel.cuts = {3};
+  to.comm.transport = "tcp";
+  to.checkpoint.every = 7;
+  to.run = {.dir = "elsewhere", .threads = Config().run.threads, .trace_steps = 9};
+  EXPECT_THAT(result_changes(Config(), to), IsEmpty());
+}
+
+TEST(ResultChanges, CountTheThreadsSinceLibrariesAddUpByThem) {
+  Config from;
+  from.run.threads = 1;
+  Config to;
+  to.run.threads = 2;
+  EXPECT_THAT(result_changes(from, to), ElementsAre(ConfigChange{"run.threads", "1", "2"}));
+}
+
+TEST(ResultChanges, CountTheLastStepOnlyWhereTheLearningRateDependsOnIt) {
+  Config from;
+  Config to;
+  to.train.steps = 2000;
+  EXPECT_THAT(result_changes(from, to), ElementsAre(ConfigChange{"train.steps", "1000", "2000"}));
+  from.train.schedule = to.train.schedule = "constant";
+  EXPECT_THAT(result_changes(from, to), IsEmpty());
+}
+
+}  // namespace
+}  // namespace motley
