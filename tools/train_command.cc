@@ -38,10 +38,9 @@ Commands commands_of(const Arguments& arguments, const ResolvedConfig& resolved)
     const char* value = std::getenv(name.c_str());
     if (value != nullptr) environment += fmt::format("{}={} ", name, quote_for_shell(value));
   }
-  return {
-      environment + arguments.command_line({"resume", "allow-changes", "dry-run"}, {}),
-      environment + arguments.command_line({"allow-changes", "dry-run"}, {"resume"}),
-      environment + arguments.command_line({"allow-changes", "dry-run", "stop-after"}, {"resume"})};
+  return {environment + arguments.command_line({"resume", "allow-changes", "dry-run"}, {}),
+          environment + arguments.command_line({"dry-run"}, {"resume"}),
+          environment + arguments.command_line({"dry-run", "stop-after"}, {"resume"})};
 }
 
 Result<void> check_options(const Arguments& arguments) {
@@ -52,6 +51,10 @@ Result<void> check_options(const Arguments& arguments) {
   if (arguments.has("quiet") && arguments.has("verbose")) {
     return Error{ErrorCode::kUsage, "--quiet and --verbose exclude each other", "",
                  "leave one of them out"};
+  }
+  if (arguments.has("allow-changes") && !arguments.has("resume")) {
+    return Error{ErrorCode::kUsage, "--allow-changes needs --resume",
+                 "a run that begins has nothing that could be changed", "leave it out"};
   }
   return {};
 }
@@ -88,10 +91,6 @@ Result<TrainingRequest> read_request(const Arguments& arguments, ResolvedConfig&
   request.measure_anew = arguments.has("measure");
   request.resume = arguments.has("resume");
   request.allow_changes = arguments.has("allow-changes");
-  if (request.allow_changes && !request.resume) {
-    return Error{ErrorCode::kUsage, "--allow-changes needs --resume",
-                 "a run that begins has nothing that could be changed", "leave it out"};
-  }
   MOTLEY_ASSIGN(request.stage_program, stage_program());
   return request;
 }
