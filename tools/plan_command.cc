@@ -101,9 +101,6 @@ Result<void> what_if(const Arguments& arguments, const PlanningInput& input) {
                   explain_plan(then, changed.model, changed.cluster, changed.profile));
     text += "now: " + now.error().what + "\nthen:\n" + explanation;
   }
-  if (const std::string places = starting_places(input.cluster); !places.empty()) {
-    text += fmt::format("started: {}\n", places);
-  }
   print(arguments, json, text);
   return {};
 }
@@ -149,6 +146,9 @@ Result<void> plan(const Arguments& arguments) {
     MOTLEY_ASSIGN(text, explain_in_full(input, planning));
   } else {
     MOTLEY_ASSIGN(text, explain_plan(made, input.model, input.cluster, input.profile));
+  }
+  if (const std::string places = starting_places(input.cluster); !places.empty()) {
+    text += fmt::format("started: {}\n", places);
   }
   print(arguments, json, text + search_line(planning));
   return {};

@@ -75,7 +75,7 @@ TEST_F(Init, TakesAnswers) {
                                               folder_.write("text.txt", "some text") + "\n");
   if (written.status == 4) GTEST_SKIP() << "this machine has no network: " << written.err;
   ASSERT_EQ(written.status, 0) << written.err;
-  EXPECT_THAT(written.out, HasSubstr("[" + own_name() + "]"));
+  EXPECT_THAT(written.out, HasSubstr(own_name() + "]: "));
   EXPECT_THAT(read_text(path("cluster.toml")),
               AllOf(HasSubstr("name = \"desk-top\""), HasSubstr("name = \"oldbox\""),
                     HasSubstr("ssh = \"anna@192.0.2.11\"")));
