@@ -20,17 +20,22 @@ constexpr const char* kKeptFormat = "motley.kept-profile";
 constexpr int kKeptVersion = 1;
 constexpr std::uint64_t kKeptBytesMax = std::uint64_t{4} << 20;
 constexpr double kKeptSecondsMax = 1e6;
+constexpr std::int64_t kKeptSizeMax = 1 << 24;
 constexpr const char* kExtension = ".json";
 
 Json key_to_json(const ProfileKey& key) {
   return {{"device", key.device},       {"processor", key.processor},
           {"threads", key.threads},     {"cores", key.cores},
           {"libraries", key.libraries}, {"optimizer", key.optimizer},
-          {"transport", key.transport}, {"elsewhere_bytes", key.elsewhere_bytes},
-          {"sizes", key.sizes}};
+          {"transport", key.transport}, {"elsewhere_bytes", key.elsewhere_bytes}};
 }
 
 }  // namespace
+
+bool serves(const KeptProfile& profile, const std::vector<int>& sizes, double seconds) {
+  return profile.seconds >= seconds && profile.smallest <= sizes.front() &&
+         sizes.back() <= profile.largest;
+}
 
 std::filesystem::path profile_folder(const char* xdg_cache_home, const char* home) {
   const std::filesystem::path cache = xdg_cache_home == nullptr ? "" : xdg_cache_home;
@@ -45,6 +50,8 @@ Json kept_profile_to_json(const ProfileKey& key, const KeptProfile& profile) {
           {"version", kKeptVersion},
           {"key", key_to_json(key)},
           {"seconds", profile.seconds},
+          {"smallest", profile.smallest},
+          {"largest", profile.largest},
           {"profile", profile_to_json(Profile{{profile.device}})}};
 }
 
@@ -57,6 +64,10 @@ Result<KeptProfile> parse_kept_profile(std::string_view text,
   MOTLEY_TRY(fields.header(kKeptFormat, kKeptVersion));
   KeptProfile kept;
   MOTLEY_ASSIGN(kept.seconds, fields.quantity("seconds", kKeptSecondsMax));
+  MOTLEY_ASSIGN(const std::int64_t smallest, fields.integer("smallest", 1, kKeptSizeMax));
+  MOTLEY_ASSIGN(const std::int64_t largest, fields.integer("largest", smallest, kKeptSizeMax));
+  kept.smallest = static_cast<int>(smallest);
+  kept.largest = static_cast<int>(largest);
   MOTLEY_TRY(fields.member("key"));
   if (json["key"] != key_to_json(key)) {
     return fields.bad("key", "it is of another device, library or model");
@@ -113,7 +124,8 @@ void ProfileStore::prune() const {
   for (const auto& entry : std::filesystem::directory_iterator(folder_, code)) {
     std::error_code unknown;
     const auto written = entry.last_write_time(unknown);
-    if (!unknown && entry.path().extension() == kExtension) files.emplace_back(written, entry.path());
+    if (!unknown && entry.path().extension() == kExtension)
+      files.emplace_back(written, entry.path());
   }
   if (files.size() <= kFilesMax) return;
   std::ranges::sort(files);

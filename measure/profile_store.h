@@ -20,8 +20,8 @@
 
 namespace motley {
 
-// All that a profile depends on but the kinds of layers and the codecs, which stand in it by name.
-// Two profiles whose keys are equal are of the same thing.
+// All that a profile depends on but the kinds of layers and the codecs, which stand in it by name,
+// and how much of it was asked for. Two profiles whose keys are equal are of the same thing.
 struct ProfileKey {
   std::string device;
   std::string processor;               // model
@@ -31,15 +31,23 @@ struct ProfileKey {
   std::string optimizer;
   std::string transport;             // that carried the values of which codecs were timed
   std::int64_t elsewhere_bytes = 0;  // what filled the caches between two runs of a layer
-  std::vector<int> sizes;            // micro-batch sizes that were asked for
 
   friend bool operator==(const ProfileKey&, const ProfileKey&) = default;
 };
 
 struct KeptProfile {
-  double seconds = 0;    // that measuring was given
+  double seconds = 0;  // that measuring was given
+  // Micro-batch sizes that were asked for; large ones may be left out in the profile.
+  int smallest = 1;
+  int largest = 1;
   DeviceProfile device;  // times in processor seconds; machine and memory_bytes say nothing
 };
+
+// Whether the profile tells as much as measuring these sizes, ascending, for so long would: times
+// at other sizes lie on lines between those that it has.
+[[nodiscard]] bool serves(const KeptProfile& profile,
+                          const std::vector<int>& sizes,
+                          double seconds);
 
 // The folder that the two environment variables mean: "motley/profiles" below the absolute path of
 // the first or below ".cache" of the second. Empty = nothing is kept. nullptr = not set.

@@ -101,8 +101,9 @@ class DeviceProfiler {
                  LauncherChannel& channel)
       : job_(job),
         model_(model),
+        sizes_(sizes),
         store_(profile_folder(std::getenv("XDG_CACHE_HOME"), std::getenv("HOME"))),
-        key_(profile_key(job, model, sizes)),
+        key_(profile_key(job, model)),
         turn_(store_.path_of(key_).parent_path()),
         report_(channel, job.config.profile.seconds),
         bench_(job, model, sizes, report_) {
@@ -114,7 +115,6 @@ class DeviceProfiler {
     const double start_s = now_s();
     turn_.beside_others(kTurn_s, [&] { report_.tick(); });
     recall();
-    const DeviceProfile before = device_;
     MOTLEY_TRY(bench_.add_codecs(codecs_to_measure(job_), device_));
     if (bench_.lacks_layers(device_)) {
       bench_.add_layers(device_, job_.config.profile.seconds - (now_s() - start_s));
@@ -126,10 +126,7 @@ class DeviceProfiler {
       release_freed_memory();
       device_.baseline_bytes = resident_bytes() + kStageBytes;
     }
-    if (device_.layers.size() + device_.codecs.size() >
-        before.layers.size() + before.codecs.size()) {
-      keep();
-    }
+    keep();
     if (job_.options.value("company", false)) device_.alone_factor = alone_factor();
     scale_times(device_, together_->seconds_per_cpu_second);
     return std::move(device_);
@@ -144,8 +141,9 @@ class DeviceProfiler {
     if (job_.options.value("measure", false)) return;
     ProfileStore::Found found = store_.find(key_);
     if (!found.trouble.empty()) say("a kept profile is of no use: " + found.trouble);
-    if (!found.profile || found.profile->seconds < job_.config.profile.seconds) return;
-    const std::string machine = std::exchange(device_, std::move(found.profile->device)).machine;
+    if (!found.profile || !serves(*found.profile, sizes_, job_.config.profile.seconds)) return;
+    recalled_ = *std::move(found.profile);
+    const std::string machine = std::exchange(device_, recalled_->device).machine;
     device_.machine = machine;  // it may be called otherwise today
     const auto is_kept = [&](const LayerSpec& layer) {
       return device_.layers.contains(layer.signature);
@@ -160,6 +158,7 @@ class DeviceProfiler {
     say(fmt::format("a layer takes {:.2f} times as long as in the kept profile: measuring anew",
                     together_->ratio));
     clear();
+    recalled_.reset();
     together_.reset();
   }
 
@@ -174,9 +173,17 @@ class DeviceProfiler {
     return std::abs(std::log(sample.ratio)) > std::log1p(kSampleTolerance + sample.noise);
   }
 
+  // What is new in the profile. With a kind of layer that was measured for what is asked for now,
+  // the whole tells no more than that.
   void keep() {
+    KeptProfile now{job_.config.profile.seconds, sizes_.front(), sizes_.back(), device_};
+    if (recalled_ && recalled_->device.layers.size() == device_.layers.size()) {
+      if (recalled_->device.codecs.size() == device_.codecs.size()) return;
+      now = *recalled_;
+      now.device = device_;
+    }
     was_kept_ = false;
-    const Result<void> kept = store_.keep(key_, {job_.config.profile.seconds, device_});
+    const Result<void> kept = store_.keep(key_, now);
     if (!kept.ok()) say("the profile is not kept: " + describe(kept.error()));
   }
 
@@ -193,12 +200,14 @@ class DeviceProfiler {
 
   const Job& job_;
   const ModelSpec& model_;
+  const std::vector<int>& sizes_;
   ProfileStore store_;
   ProfileKey key_;
   ComputerTurn turn_;
   MeasuringReport report_;
   DeviceBench bench_;
   DeviceProfile device_;
+  std::optional<KeptProfile> recalled_;          // what of it was kept, where that still holds
   std::optional<DeviceBench::Sample> together_;  // beside the other devices
   bool was_kept_ = false;
 };

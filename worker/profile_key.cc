@@ -24,7 +24,7 @@ std::int64_t elsewhere_bytes(const ModelSpec& model) {
 
 }  // namespace
 
-ProfileKey profile_key(const Job& job, const ModelSpec& model, const std::vector<int>& sizes) {
+ProfileKey profile_key(const Job& job, const ModelSpec& model) {
   ProfileKey key;
   key.device = job.device;
   key.processor = processor_model();
@@ -37,7 +37,6 @@ ProfileKey profile_key(const Job& job, const ModelSpec& model, const std::vector
       fmt::format("{}, {}", job.config.comm.transport, job.secret.empty() ? "plain" : "encrypted") +
       (job.local_shortcut ? ", inside the machine" : "");
   key.elsewhere_bytes = elsewhere_bytes(model);
-  key.sizes = sizes;
   return key;
 }
 

@@ -63,6 +63,12 @@ TEST_F(KeptProfile, IsNotTakenForOtherThreadsOrMoreTime) {
   EXPECT_THAT(measure({"--set", "run.threads=2"}), HasSubstr(kMeasured));
 }
 
+// As a run that is resumed, whose micro-batch was chosen when it began.
+TEST_F(KeptProfile, ServesEverySizeBetweenThoseMeasured) {
+  EXPECT_THAT(measure({"--set", "train.micro_batch=0"}), HasSubstr(kMeasured));
+  EXPECT_THAT(measure({"--set", "train.micro_batch=4"}), HasSubstr(kTaken));
+}
+
 TEST_F(KeptProfile, IsMeasuredAnewWhenAskedTo) {
   EXPECT_THAT(measure(), HasSubstr(kMeasured));
   EXPECT_THAT(measure({"--measure"}), HasSubstr(kMeasured));

@@ -27,13 +27,14 @@ ProfileKey key() {
   key.optimizer = "adamw";
   key.transport = "auto, encrypted";
   key.elsewhere_bytes = 1 << 20;
-  key.sizes = {1, 2, 4};
   return key;
 }
 
 KeptProfile profile(double forward_s = 0.25) {
   KeptProfile kept;
   kept.seconds = 40;
+  kept.smallest = 2;
+  kept.largest = 16;
   kept.device.machine = "box";
   kept.device.device = "cpu";
   kept.device.codecs["none"] = {};
@@ -65,12 +66,14 @@ TEST_F(Store, FindsWhatWasKept) {
   const auto found = store().find(key());
   ASSERT_TRUE(found.profile.has_value()) << found.trouble;
   EXPECT_EQ(found.profile->seconds, 40);
+  EXPECT_EQ(found.profile->smallest, 2);
+  EXPECT_EQ(found.profile->largest, 16);
   EXPECT_EQ(found.profile->device.layers, profile().device.layers);
 }
 
 TEST_F(Store, FindsNothingWhereAnythingOfTheKeyDiffers) {
   ASSERT_TRUE(store().keep(key(), profile()).ok());
-  std::vector<ProfileKey> others(9, key());
+  std::vector<ProfileKey> others(8, key());
   others[0].device = "virtual";
   others[1].processor = "AMD EPYC, 26";
   others[2].threads = 3;
@@ -79,12 +82,19 @@ TEST_F(Store, FindsNothingWhereAnythingOfTheKeyDiffers) {
   others[5].optimizer = "sgd";
   others[6].transport = "auto, plain";
   others[7].elsewhere_bytes *= 2;
-  others[8].sizes = {1, 2};
   for (std::size_t i = 0; i < others.size(); ++i) {
     const auto found = store().find(others[i]);
     EXPECT_FALSE(found.profile.has_value()) << i;
     EXPECT_EQ(found.trouble, "") << i;
   }
+}
+
+TEST(KeptProfileServes, SizesBetweenThoseAskedForAndNoMoreTime) {
+  EXPECT_TRUE(serves(profile(), {2, 16}, 40));
+  EXPECT_TRUE(serves(profile(), {5}, 10));
+  EXPECT_FALSE(serves(profile(), {1, 4}, 40));
+  EXPECT_FALSE(serves(profile(), {4, 32}, 40));
+  EXPECT_FALSE(serves(profile(), {4}, 41));
 }
 
 // As after two keys whose hashes are equal.
