@@ -16,6 +16,7 @@ namespace {
 constexpr int kTimedMin = LayerBench::kRunsMin - 1;  // one with each kind of backward
 constexpr int kAgreedMin = 6;                        // fewer tell nothing of how far they agree
 constexpr double kAgreed = 0.01;                     // error of a median, as a share of it
+constexpr int kEnoughRuns = 10;
 constexpr int kRunsMax = 100;
 const MicroContext kMicro{1, 1, 0, true};
 
@@ -49,7 +50,7 @@ LayerBench::LayerBench(const Job& job, const ModelSpec& model, int layer)
 }
 
 LayerBench::Measured LayerBench::measure(int samples,
-                                         double seconds,
+                                         const Effort& effort,
                                          const std::function<void()>& on_run) {
   LayerSample sample;
   sample.micro_batch = samples;
@@ -62,8 +63,10 @@ LayerBench::Measured LayerBench::measure(int samples,
   sample.workspace_bytes = measure_workspace(samples);
   const double start_s = now_s();
   const auto is_known = [&](int runs) {
+    const double took_s = now_s() - start_s;
     return runs >= kTimedMin &&
-           (now_s() >= start_s + seconds || (runs >= kAgreedMin && agree(total_s)));
+           (took_s >= effort.most_s || (runs >= kAgreedMin && agree(total_s)) ||
+            (runs >= kEnoughRuns && took_s >= effort.enough_s));
   };
   int runs = 0;
   for (; runs < kRunsMax && !is_known(runs); ++runs) {

@@ -33,10 +33,15 @@ class LayerBench {
     double run_s = 0;  // on the clock, of one run with all that goes with it
   };
 
-  // Forward and backward of a micro-batch of that many samples: medians of runs that are repeated
-  // for about `seconds`, fewer where they agree. `on_run` is called after each.
+  struct Effort {
+    double most_s = 0;    // runs are repeated for about so long at the most
+    double enough_s = 0;  // and so long where there were ten of them by then
+  };
+
+  // Forward and backward of a micro-batch of that many samples: medians of repeated runs, fewer
+  // where they agree. `on_run` is called after each.
   [[nodiscard]] Measured measure(int samples,
-                                 double seconds,
+                                 const Effort& effort,
                                  const std::function<void()>& on_run = {});
 
   // Runs that measure() makes at least.

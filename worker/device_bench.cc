@@ -19,11 +19,12 @@
 namespace motley {
 namespace {
 
-// Of all work; the rest are layers.
-constexpr double kOptimizerShare = 0.05;
+// Of all work: codecs come first, then the optimizer and the layers; the rest follows them.
 constexpr double kCodecShare = 0.1;
-// One size is measured for no longer than this: medians are known well enough by then.
-constexpr double kSizeMax_s = 10;
+constexpr double kOptimizerShare = 0.05;
+constexpr double kLayersShare = 0.8;
+// Of all time, for one size after its first ten runs: there are more kinds and sizes than that.
+constexpr double kEnoughShare = 1.0 / 80;
 constexpr double kDrift_s = 0.2;
 
 double total_s(const LayerSample& sample) {
@@ -78,19 +79,17 @@ void DeviceBench::add_layers(DeviceProfile& device, double seconds) {
   }
   const double weight_all = weight_left;
   if (device.optimizer_s_per_parameter <= 0) {
-    report_.begin("the optimizer", kOptimizerShare);
+    report_.begin("the optimizer", kCodecShare + kOptimizerShare);
     device.optimizer_s_per_parameter =
         measure_optimizer(job_.config.train, model_.parameter_count());
   }
   for (const int layer : missing) {
     const double weight = weight_of(model_.layers[static_cast<std::size_t>(layer)]);
     const double left_s = std::max(0.0, seconds - (now_s() - start_s));
-    const double before =
-        kOptimizerShare + (1 - weight_left / weight_all) * (1 - kOptimizerShare - kCodecShare);
-    const double part = weight / weight_all * (1 - kOptimizerShare - kCodecShare);
-    report_.begin(signature(layer), before + part);
-    device.layers[signature(layer)] = measure_kind(layer, left_s * weight / weight_left);
     weight_left -= weight;
+    report_.begin(signature(layer),
+                  kCodecShare + kOptimizerShare + kLayersShare * (1 - weight_left / weight_all));
+    device.layers[signature(layer)] = measure_kind(layer, left_s * weight / (weight_left + weight));
   }
   device.warnings = noise_warnings(device);
   // Again what was measured at the start. A layer may be a look-up that is over at once; the next
@@ -99,7 +98,7 @@ void DeviceBench::add_layers(DeviceProfile& device, double seconds) {
   if (again >= 0) {
     const LayerSample& before = device.layers.at(signature(again)).front();
     LayerBench bench(job_, model_, again);
-    const LayerSample after = bench.measure(before.micro_batch, kDrift_s).sample;
+    const LayerSample after = bench.measure(before.micro_batch, {kDrift_s, kDrift_s}).sample;
     const std::string drift = drift_warning(before, after);
     if (!drift.empty()) device.warnings.push_back(drift);
   }
@@ -116,10 +115,11 @@ std::vector<LayerSample> DeviceBench::measure_kind(int layer, double seconds) {
     release_freed_memory();  // what other sizes left is in pieces that do not serve this one
     if (!has_room(measured, sizes_[i], available_memory_bytes())) break;
     const double left_s = std::max(0.0, until_s - now_s());
-    const double slice_s = std::min(kSizeMax_s, share_of_size(sizes_, i, end, left_s));
+    const double slice_s = share_of_size(sizes_, i, end, left_s);
     report_.say(fmt::format("{} at {}", signature(layer), samples_words(sizes_[i])));
     const auto on_run = [&] { report_.advance(1 - std::max(0.0, until_s - now_s()) / seconds); };
-    const LayerBench::Measured one = bench.measure(sizes_[i], slice_s, on_run);
+    const LayerBench::Measured one =
+        bench.measure(sizes_[i], {slice_s, kEnoughShare * job_.config.profile.seconds}, on_run);
     measured.push_back(one.sample);
     if (i > 0) continue;
     std::vector<int> larger(sizes_.begin() + 1, sizes_.end());
@@ -138,7 +138,7 @@ Result<void> DeviceBench::add_codecs(const std::vector<std::string>& chains,
   std::vector<std::string> missing = chains;
   std::erase_if(missing, [&](const std::string& chain) { return device.codecs.contains(chain); });
   if (missing.empty() && device.codecs.contains("none")) return {};
-  report_.begin("codecs and messages", 1);
+  report_.begin("codecs and messages", kCodecShare);
   // A virtual device too has its values encoded and sent by this processor.
   TransportOptions transport;
   transport.kind = job_.config.comm.transport;
@@ -161,10 +161,10 @@ DeviceBench::Sample DeviceBench::sample(const DeviceProfile& device, double seco
   // A few runs agree soon; the share of a core that they get shows over some time only.
   const double start_s = now_s();
   const double start_cpu_s = thread_cpu_s();
-  LayerSample now = bench.measure(before.micro_batch, seconds).sample;
+  LayerSample now = bench.measure(before.micro_batch, {seconds, seconds}).sample;
   while (now_s() - start_s < seconds) {
     const LayerSample again =
-        bench.measure(before.micro_batch, seconds - (now_s() - start_s)).sample;
+        bench.measure(before.micro_batch, {seconds - (now_s() - start_s), seconds}).sample;
     if (total_s(again) < total_s(now)) now = again;
   }
   Sample sample;

@@ -145,6 +145,7 @@ class DeviceProfiler {
     recalled_ = *std::move(found.profile);
     const std::string machine = std::exchange(device_, recalled_->device).machine;
     device_.machine = machine;  // it may be called otherwise today
+    device_.warnings.clear();   // of then
     const auto is_kept = [&](const LayerSpec& layer) {
       return device_.layers.contains(layer.signature);
     };

@@ -102,7 +102,10 @@ class ProfileFollower {
       devices.push_back(fmt::format("{} ({})", worker.machine.name, worker.job.device));
     }
     memory_bytes_.resize(workers.size());
-    progress_.emplace(std::move(devices), stderr, is_live_terminal(stderr, std::getenv("TERM")));
+    const bool live = !options.quiet && is_live_terminal(stderr, std::getenv("TERM"));
+    progress_.emplace(
+        std::move(devices), [&log](const std::string& line) { log.info(line); },
+        live ? stderr : nullptr);
   }
 
   Result<void> on_event(int worker, const Json& event) {

@@ -15,6 +15,7 @@ namespace motley {
 
 struct MeasureOptions {
   bool anew = false;        // also what the machines have kept of an earlier start
+  bool quiet = false;       // no line that is drawn again and again; the log's level counts besides
   bool all_codecs = false;  // also those that no plan takes by itself
   // Of memory that any plan takes, over all devices together: a cluster with less is not measured.
   std::int64_t least_bytes = 0;
@@ -24,9 +25,9 @@ struct MeasureOptions {
 [[nodiscard]] std::int64_t least_memory_bytes(std::int64_t parameters, int moments_per_parameter);
 
 // Runs a profiling worker on every device of every machine of the cluster at the same time, as the
-// training will, and returns what they measured or had kept. Tells on standard error how far it is.
-// Several equal devices of one machine give one entry, the slowest. Devices that `known` already
-// covers are not measured again. kInfeasible when the devices have less memory than
+// training will, and returns what they measured or had kept. Tells how far it is, by the log or on
+// a terminal. Several equal devices of one machine give one entry, the slowest. Devices that
+// `known` already covers are not measured again. kInfeasible when the devices have less memory than
 // options.least_bytes. REQUIRES: check_reachable() for the machines of the others.
 [[nodiscard]] Result<Profile> measure_cluster(const Cluster& cluster,
                                               const Config& config,

@@ -13,10 +13,12 @@ constexpr double kPlainLineInterval_s = 10;
 
 }  // namespace
 
-MeasuringProgress::MeasuringProgress(std::vector<std::string> devices, std::FILE* out, bool live)
-    : out_(out) {
+MeasuringProgress::MeasuringProgress(std::vector<std::string> devices,
+                                     std::function<void(const std::string&)> say,
+                                     std::FILE* live)
+    : say_(std::move(say)) {
   for (std::string& name : devices) devices_.push_back({.name = std::move(name)});
-  if (live) live_.emplace(out);
+  if (live != nullptr) live_.emplace(live);
 }
 
 void MeasuringProgress::show(std::size_t device, Report report, double at_s) {
@@ -57,8 +59,7 @@ void MeasuringProgress::draw(double at_s) {
   if (live_) {
     live_->show(text);
   } else {
-    std::fputs((text + "\n").c_str(), out_);
-    std::fflush(out_);
+    say_(text);
   }
 }
 

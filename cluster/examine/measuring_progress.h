@@ -1,11 +1,12 @@
 // MeasuringProgress: how far the measuring of a cluster is, for people: one line that is drawn
-// again and again on a terminal, else a plain line now and then.
+// again and again on a terminal, else a line of the log now and then.
 //
 //   measuring 3 devices: m3 (cpu) at 45 %, gpt2.mlp(512) at 4 samples; about 25 s left
 #pragma once
 
 #include <cstddef>
 #include <cstdio>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -23,8 +24,10 @@ class MeasuringProgress {
     double left_s = 0;
   };
 
-  // `live`: out is a live terminal. REQUIRES: out outlives it.
-  MeasuringProgress(std::vector<std::string> devices, std::FILE* out, bool live);
+  // `live`: a live terminal, which outlives it; nullptr = lines go to `say`.
+  MeasuringProgress(std::vector<std::string> devices,
+                    std::function<void(const std::string&)> say,
+                    std::FILE* live);
 
   // A device has told how far it is.
   void show(std::size_t device, Report report, double at_s);
@@ -44,7 +47,7 @@ class MeasuringProgress {
   };
 
   std::vector<Device> devices_;
-  std::FILE* out_;
+  std::function<void(const std::string&)> say_;
   std::optional<StatusLine> live_;
   std::optional<double> drawn_at_s_;
 };

@@ -318,6 +318,7 @@ Result<PreparedRun> prepare_run(const TrainingRequest& request, Log& log) {
   } else {
     const Config& config = is_resumed ? without_initial_weights(run.config) : run.config;
     const MeasureOptions measuring{.anew = request.measure_anew,
+                                   .quiet = request.quiet,
                                    .least_bytes = least_memory_bytes(
                                        run.model.parameter_count(), options.moments_per_parameter)};
     MOTLEY_ASSIGN(run.profile, measure_cluster(run.cluster, config, request.stage_program,
