@@ -71,12 +71,13 @@ class Gpt(nn.Module):
 def main():
     parser = argparse.ArgumentParser()
     for name, value in dict(layers=8, width=512, heads=8, vocab=8192, context=256, batch=4,
-                            steps=5, warmup=2).items():
+                            steps=5, warmup=2, threads=1).items():
         parser.add_argument("--" + name, type=int, default=value)
     parser.add_argument("--dropout", type=float, default=0.0)
     parser.add_argument("--optimizer", action="store_true")
     a = parser.parse_args()
-    torch.set_num_threads(1)
+    if a.threads > 0:
+        torch.set_num_threads(a.threads)
     torch.manual_seed(1)
     model = Gpt(a)
     optimizer = torch.optim.AdamW(model.parameters(), lr=3e-4)

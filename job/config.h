@@ -93,7 +93,9 @@ struct CheckpointConfig {
 
 struct RunConfig {
   std::string dir = "runs/default";
-  int threads = 1;               // compute threads per stage process
+  // Compute threads of each stage process; 0 = the machine's cores, shared among its devices. What
+  // was used stands here once the run is planned, where all stages have as many.
+  int threads = 0;
   std::int64_t trace_steps = 5;  // steps recorded in trace.json, after two for warming up
 };
 

@@ -125,7 +125,7 @@ Result<Job> job_from_json(const Json& json, const std::string& source) {
   MOTLEY_ASSIGN(job.secret, get_secret(json, source));
   MOTLEY_ASSIGN(job.local_shortcut, json_get<bool>(json, "local_shortcut", source));
   MOTLEY_ASSIGN(job.device, json_get<std::string>(json, "device", source));
-  MOTLEY_ASSIGN(job.threads, get_integer<int>(json, "threads", 1, kThreadsMax, source));
+  MOTLEY_ASSIGN(job.threads, get_integer<int>(json, "threads", 0, kThreadsMax, source));
   MOTLEY_ASSIGN(job.virtual_speed, get_virtual_speed(json, source));
   const bool computes = job.verb == "train" || job.verb == "profile";
   if (computes && is_virtual_device(job.device) != job.virtual_speed.has_value()) {

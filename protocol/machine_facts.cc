@@ -51,6 +51,7 @@ Json facts_to_json(const MachineFacts& facts) {
           {"blas", facts.blas},
           {"transports", facts.transports},
           {"cores", facts.cores},
+          {"physical_cores", facts.physical_cores},
           {"memory_bytes", facts.memory_bytes},
           {"disk_bytes", facts.disk_bytes},
           {"unix_s", facts.unix_s},
@@ -61,6 +62,7 @@ Json facts_to_json(const MachineFacts& facts) {
 
 Result<MachineFacts> facts_from_json(const Json& json, const std::string& source) {
   constexpr std::int64_t kBytesMax = std::numeric_limits<std::int64_t>::max();
+  constexpr std::int64_t kCoresMax = 1 << 20;
   const JsonSource named(source);
   const JsonFields fields(json, named, ErrorCode::kPeer);
   MachineFacts facts;
@@ -70,6 +72,8 @@ Result<MachineFacts> facts_from_json(const Json& json, const std::string& source
   MOTLEY_ASSIGN(facts.blas, fields.text("blas"));
   MOTLEY_ASSIGN(facts.transports, fields.texts("transports", kTransportsMax));
   MOTLEY_ASSIGN(facts.cores, fields.quantity("cores"));
+  MOTLEY_ASSIGN(const std::int64_t physical, fields.integer("physical_cores", 1, kCoresMax));
+  facts.physical_cores = static_cast<int>(physical);
   MOTLEY_ASSIGN(facts.memory_bytes, fields.integer("memory_bytes", 0, kBytesMax));
   MOTLEY_ASSIGN(facts.disk_bytes, fields.integer("disk_bytes", 0, kBytesMax));
   MOTLEY_ASSIGN(facts.unix_s, fields.quantity("unix_s"));

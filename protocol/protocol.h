@@ -40,7 +40,7 @@ struct Job {
   std::string secret;          // as TransportOptions::secret; a new one for each launch
   bool local_shortcut = true;  // as TransportOptions::local_shortcut
   std::string device = "cpu";
-  int threads = 1;
+  int threads = 1;                            // 0 = profile: as many as default_threads()
   std::optional<VirtualSpeed> virtual_speed;  // profile and train, on a virtual device
   Json options = Json::object();              // of the verb: all but train
 };

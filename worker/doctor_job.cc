@@ -58,6 +58,7 @@ Result<void> run_doctor_job(const Job& job, WorkerChannel& channel) {
   facts.blas = loaded_blas();
   facts.transports = transport_kinds();
   facts.cores = usable_cores();
+  facts.physical_cores = physical_cores();
   facts.memory_bytes = available_memory_bytes();
   facts.disk_bytes = mark.empty() ? 0 : free_disk_bytes(std::filesystem::path(mark).parent_path());
   facts.sees_mark = sees(mark, job.options.value("mark_text", ""));

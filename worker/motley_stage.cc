@@ -17,6 +17,7 @@
 #include "base/system/blas_core.h"
 #include "base/system/privacy.h"
 #include "base/system/standard_streams.h"
+#include "base/system/system_cores.h"
 #include "base/system/system_memory.h"
 #include "models/kernels/torch_threads.h"
 #include "pipeline/execute/activity.h"
@@ -61,7 +62,7 @@ std::function<void(const std::string&)> log_for_last_words(const Job& job) {
 Result<void> serve(WorkerChannel& channel, Activity& activity) {
   channel.send({{"event", "hello"}, {"pid", ::getpid()}, {"protocol", kProtocolVersion}});
   MOTLEY_ASSIGN(const Json message, channel.receive(Deadline::after_s(kFirstMessage_s), "the job"));
-  MOTLEY_ASSIGN(const Job job, job_from_json(message.value("job", Json::object()), "the job"));
+  MOTLEY_ASSIGN(Job job, job_from_json(message.value("job", Json::object()), "the job"));
   channel.start_beats(kBeatInterval_s, [&activity] {
     return Json{{"event", "beat"},
                 {"step", activity.step()},
@@ -71,6 +72,10 @@ Result<void> serve(WorkerChannel& channel, Activity& activity) {
   });
   if (job.lease_s > 0) channel.hold_lease(job.lease_s, log_for_last_words(job));
   MOTLEY_TRY(check_device(job.device));
+  // The launcher need not know the machine's cores.
+  if (job.threads == 0) {
+    job.threads = job.virtual_speed ? 1 : default_threads(job.options.value("processes", 1));
+  }
   set_compute_threads(job.threads);
   return run_job(job, channel, activity);
 }

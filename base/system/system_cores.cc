@@ -8,8 +8,11 @@
 #include <array>
 #include <fstream>
 #include <limits>
+#include <set>
+#include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
 
 #include "base/system/control_groups.h"
 
@@ -39,12 +42,21 @@ std::int64_t quota_v2(const std::filesystem::path& group) {
   return in >> quota_us >> period_us ? share_of(quota_us, period_us) : kNoGroupLimit;
 }
 
-double allowed_cores() {
+// The processors that this process may run on, by their numbers.
+std::vector<int> allowed_processors() {
+  std::vector<int> numbers;
 #ifdef __linux__
   cpu_set_t allowed;
-  if (sched_getaffinity(0, sizeof allowed, &allowed) == 0) return CPU_COUNT(&allowed);
+  if (sched_getaffinity(0, sizeof allowed, &allowed) == 0) {
+    for (int number = 0; number < CPU_SETSIZE; ++number) {
+      if (CPU_ISSET(number, &allowed)) numbers.push_back(number);
+    }
+    return numbers;
+  }
 #endif
-  return std::max(1U, std::thread::hardware_concurrency());
+  const int count = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+  for (int number = 0; number < count; ++number) numbers.push_back(number);
+  return numbers;
 }
 
 }  // namespace
@@ -57,7 +69,35 @@ double control_group_cores(const std::filesystem::path& own_groups,
 }
 
 double usable_cores() {
-  return std::min(allowed_cores(), control_group_cores("/proc/self/cgroup", "/sys/fs/cgroup"));
+  return std::min(static_cast<double>(allowed_processors().size()),
+                  control_group_cores("/proc/self/cgroup", "/sys/fs/cgroup"));
+}
+
+int physical_cores(const std::filesystem::path& top, const std::vector<int>& processors) {
+  std::set<std::pair<int, int>> cores;  // of (package, core)
+  for (const int number : processors) {
+    const std::filesystem::path topology = top / ("cpu" + std::to_string(number)) / "topology";
+    int package = 0;
+    int core = 0;
+    const bool is_told = (std::ifstream(topology / "physical_package_id") >> package) &&
+                         (std::ifstream(topology / "core_id") >> core);
+    if (!is_told) return static_cast<int>(processors.size());
+    cores.emplace(package, core);
+  }
+  return static_cast<int>(cores.size());
+}
+
+int physical_cores() {
+  return physical_cores("/sys/devices/system/cpu", allowed_processors());
+}
+
+int threads_of_each(int processes, int physical, double usable) {
+  const double cores = std::min(static_cast<double>(physical), usable);
+  return std::max(1, static_cast<int>(cores / std::max(1, processes)));
+}
+
+int default_threads(int processes) {
+  return threads_of_each(processes, physical_cores(), usable_cores());
 }
 
 std::string processor_model() {

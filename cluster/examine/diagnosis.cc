@@ -6,6 +6,7 @@
 #include <cmath>
 #include <utility>
 
+#include "base/system/system_cores.h"
 #include "partitioner/advise/text_table.h"
 
 namespace motley {
@@ -67,7 +68,7 @@ class MachineFindings {
   // A process keeps as many cores busy as it has threads, or fewer where its share is smaller.
   void check_cores() {
     const auto processes = static_cast<double>(machine_.devices.size());
-    const double threads = std::max(1, machine_.threads);
+    const double threads = threads_of_a_process();
     const double share = machine_.cpu_share;
     const std::string have = fmt::format("{:.4g} usable", facts_.cores);
     if (share > 0 && threads > std::max(1.0, std::ceil(share))) {
@@ -85,8 +86,31 @@ class MachineFindings {
           share > 0 ? "lower cpu_share or threads, or list fewer devices"
                     : "lower threads, or list fewer devices");
     } else {
-      add(Verdict::kOk, "cores", have);
+      add(Verdict::kOk, "cores", have + cores_used());
     }
+  }
+
+  [[nodiscard]] int threads_of_a_process() const {
+    if (machine_.threads > 0) return machine_.threads;
+    if (machine_.cpu_share > 0) {
+      return threads_of_each(1, facts_.physical_cores, machine_.cpu_share);
+    }
+    return threads_of_each(static_cast<int>(machine_.devices.size()), facts_.physical_cores,
+                           facts_.cores);
+  }
+
+  // Of those that are usable.
+  [[nodiscard]] std::string cores_used() const {
+    const std::size_t processes = machine_.devices.size();
+    const int threads = threads_of_a_process();
+    const double unused = facts_.cores - static_cast<double>(processes) * threads;
+    return fmt::format(
+        "; {} process(es) of {} thread(s) compute there{}{}", processes, threads,
+        machine_.threads > 0 ? "" : " unless run.threads says otherwise",
+        unused >= 1 ? fmt::format(", {:.4g} are left: two threads of one core count once, and all "
+                                  "processes get as many",
+                                  unused)
+                    : "");
   }
 
   void check_memory() {

@@ -40,7 +40,21 @@ void merge(Profile& profile, DeviceProfile measured) {
   profile.devices.push_back(std::move(measured));
 }
 
-WorkerSpec profile_worker(const Machine& machine,
+// How many processes share the cores that a worker of the machine finds: all that are started here,
+// whatever machine they stand for, but those with a quota of their own.
+std::size_t sharing_processes(const Cluster& cluster, const Machine& machine) {
+  if (machine.cpu_share > 0) return 1;
+  if (!machine.shell.empty()) return machine.devices.size();
+  std::size_t count = 0;
+  for (const Machine& other : cluster.machines) {
+    const bool computes_here = other.shell.empty() && !other.virtual_speed;
+    if (computes_here && other.cpu_share == 0) count += other.devices.size();
+  }
+  return count;
+}
+
+WorkerSpec profile_worker(const Cluster& cluster,
+                          const Machine& machine,
                           const std::string& device,
                           const Config& config,
                           const MeasureOptions& options,
@@ -55,6 +69,7 @@ WorkerSpec profile_worker(const Machine& machine,
   worker.job.threads = machine.threads > 0 ? machine.threads : config.run.threads;
   worker.job.virtual_speed = machine.virtual_speed;
   worker.job.options = Json{{"machine", machine.name},
+                            {"processes", sharing_processes(cluster, machine)},
                             {"sizes", sizes_to_measure(config.train)},
                             {"measure", options.anew},
                             {"all_codecs", options.all_codecs}};
@@ -242,7 +257,7 @@ Result<Profile> measure_cluster(const Cluster& cluster,
   for (const Machine& machine : cluster.machines) {
     for (const std::string& device : machine.devices) {
       if (known.find(machine.name, device) != nullptr) continue;
-      workers.push_back(profile_worker(machine, device, config, options, program));
+      workers.push_back(profile_worker(cluster, machine, device, config, options, program));
     }
   }
   if (workers.empty()) return known;

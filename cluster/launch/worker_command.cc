@@ -31,9 +31,13 @@ constexpr const char* kHugePages = "GLIBC_TUNABLES=glibc.malloc.hugetlb=1";
 std::vector<std::string> worker_command(const std::vector<std::string>& prefix,
                                         const std::filesystem::path& program,
                                         int threads) {
-  return remote_command(
-      prefix, {"env", fmt::format("OMP_NUM_THREADS={}", threads),
-               fmt::format("OPENBLAS_NUM_THREADS={}", threads), kHugePages, program.string()});
+  std::vector<std::string> command = {"env"};
+  if (threads > 0) {
+    command.push_back(fmt::format("OMP_NUM_THREADS={}", threads));
+    command.push_back(fmt::format("OPENBLAS_NUM_THREADS={}", threads));
+  }
+  command.insert(command.end(), {kHugePages, program.string()});
+  return remote_command(prefix, std::move(command));
 }
 
 std::vector<std::string> remote_command(const std::vector<std::string>& prefix,

@@ -163,6 +163,10 @@ Result<SavedPlanning> resume(PreparedRun& run,
   // Checkpoints of earlier versions have the plan's micro-batch in the mark alone.
   if (saved.plan) planning.config.train.micro_batch = saved.plan->micro_batch;
   run.config = with_choices_of(planning.config, run.config);
+  if (run.config.run.threads == 0) {  // machines that differ in this
+    const auto plan = read_plan(run.folder.plan_path());
+    if (plan.ok()) run.cluster = with_threads_of(*plan, std::move(run.cluster));
+  }
   MOTLEY_TRY(check_changes(planning, run, request, log));
   if (!request.allow_changes) run.saved_data = saved.data;
   if (run.saved_data && data) MOTLEY_TRY(check_same_data(*run.saved_data, *data, run.config.data));
@@ -174,7 +178,7 @@ bool ask_alike(const Config& a, const Config& b) {
   const Json wishes[] = {config_to_json(a), config_to_json(b)};
   const auto same = [&](const char* section) { return wishes[0][section] == wishes[1][section]; };
   return same("parallel") && same("compression") && a.train.global_batch == b.train.global_batch &&
-         a.train.micro_batch == b.train.micro_batch;
+         a.train.micro_batch == b.train.micro_batch && a.run.threads == b.run.threads;
 }
 
 // The plan that the run had, where it can be carried out still and nothing else is asked for.
@@ -214,6 +218,13 @@ void tell_change(const PlanMark& saved, const PreparedRun& run, const Log& log) 
       "the run goes on with {}, because the configuration or the machines are others than before; "
       "sums are rounded otherwise",
       *change));
+}
+
+// 0 where they differ: then the plan alone tells.
+int threads_of_all(const Plan& plan) {
+  const int threads = plan.ranks.front().threads;
+  const auto has_as_many = [&](const RankPlan& rank) { return rank.threads == threads; };
+  return std::ranges::all_of(plan.ranks, has_as_many) ? threads : 0;
 }
 
 // A rehearsal reads no data and trains nothing, so there is nothing to save or to go on from.
@@ -332,6 +343,7 @@ Result<PreparedRun> prepare_run(const TrainingRequest& request, Log& log) {
     if (saved.mark) tell_change(*saved.mark, run, log);
   }
   run.config.train.micro_batch = run.plan.micro_batch;
+  run.config.run.threads = threads_of_all(run.plan);
   MOTLEY_ASSIGN(run.transport,
                 choose_transport(run.cluster, machines_in_use(run.plan), run.config.comm));
   if (request.dry_run) return run;

@@ -74,6 +74,7 @@ Config with_choices_of(const Config& before, Config config) {
       config.train.global_batch % micro_batch == 0) {
     config.train.micro_batch = micro_batch;
   }
+  if (config.run.threads == 0) config.run.threads = before.run.threads;
   return config;
 }
 
@@ -142,6 +143,14 @@ PlanOptions options_like(const PlanMark& saved, const Config& config, PlanOption
   }
   options.replicas = options.replicas && has_replicas;
   return options;
+}
+
+Cluster with_threads_of(const Plan& plan, Cluster cluster) {
+  for (Machine& machine : cluster.machines) {
+    const auto rank = std::ranges::find(plan.ranks, machine.name, &RankPlan::machine);
+    if (machine.threads == 0 && rank != plan.ranks.end()) machine.threads = rank->threads;
+  }
+  return cluster;
 }
 
 std::optional<std::string> plan_change(const PlanMark& saved, const PlanMark& now) {

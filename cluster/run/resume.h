@@ -12,6 +12,7 @@
 #include "job/config.h"
 #include "models/spec/model_spec.h"
 #include "partitioner/search/plan_options.h"
+#include "plan/cluster.h"
 #include "plan/plan.h"
 
 namespace motley {
@@ -48,6 +49,9 @@ namespace motley {
 [[nodiscard]] PlanOptions options_like(const PlanMark& saved,
                                        const Config& config,
                                        PlanOptions options);
+
+// The cluster with the threads that the plan's ranks had, on machines that leave them open.
+[[nodiscard]] Cluster with_threads_of(const Plan& plan, Cluster cluster);
 
 // "micro-batches of 4 samples instead of 2, …" where `now` rounds otherwise; nothing where it does
 // not.

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
+#include "models/kernels/in_parts.h"
 #include "models/kernels/simd.h"
 
 namespace motley::kernels {
@@ -60,7 +62,20 @@ MOTLEY_INLINE void scale_row(float* x, std::int64_t count, float factor) {
   for (std::int64_t j = 0; j < count; ++j) x[j] *= factor;
 }
 
+// A part worth a thread's waking: some microseconds of work. Parts of rows of numbers that are
+// taken one by one begin at whole vectors, so that each is computed by the same instructions in any
+// part.
+constexpr std::int64_t kPartFloats = 8192;
+constexpr std::int64_t kVectorFloats = 64;
+
+std::int64_t rows_of_a_part(std::int64_t columns) {
+  return std::max<std::int64_t>(1, kPartFloats / std::max<std::int64_t>(1, columns));
+}
+
 }  // namespace
+
+// What one thread does of each kernel.
+namespace part {
 
 MOTLEY_CLONES void bias_gelu(float* __restrict u,
                              const float* __restrict bias,
@@ -110,37 +125,95 @@ MOTLEY_CLONES void softmax_backward(const float* __restrict p,
   }
 }
 
-MOTLEY_CLONES double cross_entropy(float* logits,
-                                   const std::int64_t* targets,
-                                   std::int64_t rows,
-                                   std::int64_t vocab,
-                                   bool gradient) {
-  double loss = 0.0;
+MOTLEY_CLONES void cross_entropy(float* logits,
+                                 const std::int64_t* targets,
+                                 std::int64_t rows,
+                                 std::int64_t vocab,
+                                 bool gradient,
+                                 double* losses) {
   for (std::int64_t r = 0; r < rows; ++r, logits += vocab) {
     const float target_logit = logits[targets[r]];
     const float shift = row_max(logits, vocab);
     const float sum = exp_and_sum(logits, vocab, shift);
-    loss += std::log(static_cast<double>(sum)) + static_cast<double>(shift) -
-            static_cast<double>(target_logit);
+    losses[r] = std::log(static_cast<double>(sum)) + static_cast<double>(shift) -
+                static_cast<double>(target_logit);
     if (gradient) {
       scale_row(logits, vocab, 1.0F / sum);
       logits[targets[r]] -= 1.0F;
     }
   }
-  return loss;
+}
+
+// Of `width` of the columns.
+MOTLEY_CLONES void add_column_sums(const float* __restrict x,
+                                   float* __restrict sums,
+                                   std::int64_t rows,
+                                   std::int64_t columns,
+                                   std::int64_t width) {
+  for (std::int64_t r = 0; r < rows; ++r, x += columns) {
+    for (std::int64_t j = 0; j < width; ++j) sums[j] += x[j];
+  }
+}
+
+}  // namespace part
+
+void bias_gelu(float* u, const float* bias, float* g, std::int64_t rows, std::int64_t columns) {
+  in_parts(rows, rows_of_a_part(columns), [=](std::int64_t first, std::int64_t last) {
+    part::bias_gelu(u + first * columns, bias, g + first * columns, last - first, columns);
+  });
+}
+
+void gelu_backward(float* u, float* grad, std::int64_t count) {
+  in_parts(count, kPartFloats, [=](std::int64_t first, std::int64_t last) {
+    part::gelu_backward(u + first, grad + first, last - first);
+  });
+}
+
+void causal_softmax(float* scores,
+                    std::int64_t rows,
+                    std::int64_t columns,
+                    std::int64_t stride,
+                    std::int64_t first) {
+  in_parts(rows, rows_of_a_part(columns), [=](std::int64_t from, std::int64_t to) {
+    part::causal_softmax(scores + from * stride, to - from, columns, stride, first + from);
+  });
+}
+
+void softmax_backward(
+    const float* p, float* grad, std::int64_t rows, std::int64_t columns, std::int64_t stride) {
+  in_parts(rows, rows_of_a_part(columns), [=](std::int64_t first, std::int64_t last) {
+    part::softmax_backward(p + first * stride, grad + first * stride, last - first, columns,
+                           stride);
+  });
+}
+
+double cross_entropy(float* logits,
+                     const std::int64_t* targets,
+                     std::int64_t rows,
+                     std::int64_t vocab,
+                     bool gradient) {
+  std::vector<double> losses(static_cast<std::size_t>(rows));
+  double* const loss_of_rows = losses.data();
+  in_parts(rows, rows_of_a_part(vocab), [=](std::int64_t first, std::int64_t last) {
+    part::cross_entropy(logits + first * vocab, targets + first, last - first, vocab, gradient,
+                        loss_of_rows + first);
+  });
+  double sum = 0.0;
+  for (const double loss : losses) sum += loss;
+  return sum;
 }
 
 MOTLEY_CLONES void add_row(const float* __restrict x, float* __restrict y, std::int64_t count) {
   for (std::int64_t j = 0; j < count; ++j) y[j] += x[j];
 }
 
-MOTLEY_CLONES void add_column_sums(const float* __restrict x,
-                                   float* __restrict sums,
-                                   std::int64_t rows,
-                                   std::int64_t columns) {
-  for (std::int64_t r = 0; r < rows; ++r, x += columns) {
-    for (std::int64_t j = 0; j < columns; ++j) sums[j] += x[j];
-  }
+void add_column_sums(const float* x, float* sums, std::int64_t rows, std::int64_t columns) {
+  const std::int64_t wanted =
+      std::max(kVectorFloats, kPartFloats / std::max<std::int64_t>(1, rows));
+  const std::int64_t grain = (wanted + kVectorFloats - 1) / kVectorFloats * kVectorFloats;
+  in_parts(columns, grain, [=](std::int64_t first, std::int64_t last) {
+    part::add_column_sums(x + first, sums + first, rows, columns, last - first);
+  });
 }
 
 }  // namespace motley::kernels

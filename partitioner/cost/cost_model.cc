@@ -19,6 +19,12 @@ constexpr std::int64_t kFloatBytes = 4;
 // (pipeline/execute/hierarchical_sum.h).
 constexpr std::int64_t kSumWindowBytes = 12 << 18;
 
+// What was measured with where nothing else is asked for.
+int threads_of(const Machine& machine, const DeviceProfile& measured, int default_threads) {
+  if (machine.threads > 0) return machine.threads;
+  return default_threads > 0 ? default_threads : std::max(1, measured.threads);
+}
+
 // The limit that a person set counts; else what was free when the machine was measured. Both are
 // for the whole machine, so its processes share them equally.
 std::int64_t memory_limit(const Machine& machine, const DeviceProfile& profile) {
@@ -75,8 +81,7 @@ Result<CostModel> CostModel::make(const ModelSpec& model,
       }
       cost.slot_costs_.push_back(std::move(slot_cost));
       cost.machines_.push_back(machine_number);
-      cost.slots_.push_back({machine.name, device,
-                             machine.threads > 0 ? machine.threads : default_threads,
+      cost.slots_.push_back({machine.name, device, threads_of(machine, *measured, default_threads),
                              memory_limit(machine, *measured), measured->alone_factor});
     }
   }

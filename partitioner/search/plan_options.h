@@ -51,7 +51,7 @@ struct PlanOptions {
   // To choose from for sums of gradients between machines; those behind the first where measured.
   std::vector<std::string> gradient_codecs = {"none"};
   std::vector<CoarserCodecs> coarser = {};  // each besides those before it
-  int default_threads = 1;
+  int default_threads = 1;  // of devices whose machine does not say; 0 = as they were measured
   // Floats that the optimizer keeps for each parameter, as it says
   // (training/optimizer/optimizer.h).
   int moments_per_parameter = 0;

@@ -31,7 +31,6 @@ class ControlGroupCores : public testing::Test {
     return control_group_cores(top_ / "self", top_);
   }
 
- private:
   std::filesystem::path top_;
 };
 
@@ -65,6 +64,33 @@ TEST_F(ControlGroupCores, IgnoreAPeriodOfNothing) {
 
 TEST(UsableCores, AreSome) {
   EXPECT_GT(usable_cores(), 0);
+}
+
+class Topology : public ControlGroupCores {
+ protected:
+  void processor(int number, int package, int core) const {
+    const std::string folder = "cpu" + std::to_string(number) + "/topology/";
+    write(folder + "physical_package_id", std::to_string(package) + "\n");
+    write(folder + "core_id", std::to_string(core) + "\n");
+  }
+};
+
+TEST_F(Topology, CountsTheThreadsOfACoreOnce) {
+  processor(0, 0, 0);
+  processor(1, 0, 1);
+  processor(2, 0, 0);
+  processor(3, 1, 0);
+  EXPECT_EQ(physical_cores(top_, {0, 1, 2, 3}), 3);
+  EXPECT_EQ(physical_cores(top_, {0, 2}), 1);
+  EXPECT_EQ(physical_cores(top_, {0, 1, 7}), 3) << "7 tells nothing";
+}
+
+TEST(DefaultThreads, ShareTheCoresWithinTheQuota) {
+  EXPECT_EQ(threads_of_each(1, 8, 16), 8);
+  EXPECT_EQ(threads_of_each(3, 8, 16), 2);
+  EXPECT_EQ(threads_of_each(1, 8, 2.5), 2);
+  EXPECT_EQ(threads_of_each(4, 2, 2), 1);
+  EXPECT_EQ(threads_of_each(1, 8, 0.25), 1);
 }
 
 }  // namespace

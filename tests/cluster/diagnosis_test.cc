@@ -9,7 +9,9 @@
 namespace motley {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 
 constexpr std::int64_t kGib = std::int64_t{1} << 30;
 
@@ -28,6 +30,7 @@ class Diagnosing : public testing::Test {
       facts.blas = "/usr/lib/openblas-pthread/libblas.so.3";
       facts.transports = {"ucx", "tcp"};
       facts.cores = 4;
+      facts.physical_cores = 2;
       facts.memory_bytes = 8 * kGib;
       facts.disk_bytes = 100 * kGib;
       facts.sees_mark = true;
@@ -52,6 +55,13 @@ class Diagnosing : public testing::Test {
       if (finding.check == check && finding.verdict > worst.verdict) worst = finding;
     }
     return worst;
+  }
+
+  // What the first finding of that check says, good or bad.
+  std::string said(const std::string& check) {
+    const auto all = diagnosed().findings;
+    const auto found = std::ranges::find(all, check, &Finding::check);
+    return found == all.end() ? "" : found->what;
   }
 
   // "interface: why" of that address of desk.
@@ -112,6 +122,14 @@ TEST_F(Diagnosing, CountsThreadsOfAllDevicesAgainstTheCores) {
   EXPECT_EQ(worst("cores").verdict, Verdict::kOk);
   desk().cores = 3.5;
   EXPECT_EQ(worst("cores").verdict, Verdict::kWarning);
+}
+
+TEST_F(Diagnosing, SaysHowManyCoresAreUsedAndLeft) {
+  EXPECT_THAT(said("cores"), AllOf(HasSubstr("1 process(es) of 2 thread(s) compute there"),
+                                   HasSubstr("2 are left")));
+  cluster.machines[0].threads = 4;
+  EXPECT_THAT(said("cores"), AllOf(HasSubstr("1 process(es) of 4 thread(s) compute there"),
+                                   Not(HasSubstr("left"))));
 }
 
 TEST_F(Diagnosing, WarnsOfACpuShareThatIsNotThere) {

@@ -57,6 +57,28 @@ TEST_F(ResumeTest, KeepsTheMicroBatchThatTheRunChose) {
   EXPECT_THAT(changes_of(before, odd), ElementsAre("train.global_batch 32 -> 9"));
 }
 
+TEST_F(ResumeTest, KeepsTheThreadsThatTheRunChose) {
+  Config before = config_;
+  before.run.threads = 3;
+  EXPECT_EQ(with_choices_of(before, config_).run.threads, 3);
+  Plan plan;
+  plan.ranks.resize(2);
+  plan.ranks[0].machine = "m0";
+  plan.ranks[0].threads = 2;
+  plan.ranks[1].machine = "m1";
+  plan.ranks[1].threads = 5;
+  Cluster cluster;
+  cluster.machines.resize(3);
+  cluster.machines[0].name = "m0";
+  cluster.machines[1].name = "m1";
+  cluster.machines[1].threads = 1;
+  cluster.machines[2].name = "m2";
+  const Cluster kept = with_threads_of(plan, cluster);
+  EXPECT_EQ(kept.machines[0].threads, 2);
+  EXPECT_EQ(kept.machines[1].threads, 1);
+  EXPECT_EQ(kept.machines[2].threads, 0);
+}
+
 TEST_F(ResumeTest, ListsWhatChangesTheNumbers) {
   EXPECT_TRUE(refuse_changes(changes_of(config_, config_)).ok());
   Config config = config_;

@@ -28,6 +28,8 @@ warmup_steps = 5
 lr = 3e-3
 [checkpoint]
 every = 0
+[run]
+threads = 1
 )";
 
 class SmallJob {

@@ -55,6 +55,7 @@ inline std::vector<Json> right_messages() {
   facts.version = "0.1.0";
   facts.transports = {"ucx", "tcp"};
   facts.cores = 4;
+  facts.physical_cores = 2;
   facts.candidates = {{"eth0", "10.0.0.1", "ethernet", true, 1000}};
   facts.routes = {{"10.0.0.2", "10.0.0.1"}};
   return {{{"event", "hello"}, {"protocol", kProtocolVersion}},

@@ -104,7 +104,7 @@ INSTANTIATE_TEST_SUITE_P(ConfigErrors,
                                          BadValue{"train.seed", "-1"},
                                          BadValue{"comm.timeout_s", "0"},
                                          BadValue{"run.threads", "1025"},
-                                         BadValue{"run.threads", "0"},
+                                         BadValue{"run.threads", "-1"},
                                          BadValue{"parallel.cuts", "0"}));
 
 TEST(ConfigErrors, RefuseWhatIsNotOneValue) {

@@ -13,6 +13,7 @@ MachineFacts some_facts() {
   facts.blas = "/usr/lib/libblas.so.3";
   facts.transports = {"gloo", "tcp"};
   facts.cores = 1.5;
+  facts.physical_cores = 3;
   facts.memory_bytes = 1 << 30;
   facts.disk_bytes = 5;
   facts.unix_s = 1.7e9;
