@@ -5,6 +5,7 @@
 #include <omp.h>
 
 #include <algorithm>
+#include <exception>
 
 namespace motley::kernels {
 
@@ -18,14 +19,23 @@ void in_parts(std::int64_t count,
   return body(0, count);
 #else
   if (grains == 1 || omp_get_max_threads() == 1 || omp_in_parallel() != 0) return body(0, count);
-#pragma omp parallel default(none) shared(body, count, grain, grains)
+  std::exception_ptr thrown;
+#pragma omp parallel default(none) shared(body, count, grain, grains, thrown)
   {
     const std::int64_t threads = std::min<std::int64_t>(omp_get_num_threads(), grains);
     const std::int64_t thread = omp_get_thread_num();
     const std::int64_t first = grains * thread / threads * grain;
     const std::int64_t last = std::min(count, grains * (thread + 1) / threads * grain);
-    if (thread < threads && first < last) body(first, last);
+    if (thread < threads && first < last) {
+      try {
+        body(first, last);
+      } catch (...) {
+#pragma omp critical(motley_in_parts)
+        thrown = std::current_exception();
+      }
+    }
   }
+  if (thrown) std::rethrow_exception(thrown);
 #endif
 }
 

@@ -7,15 +7,30 @@
 #include "base/check.h"
 
 namespace motley {
+namespace {
+
+// OpenBLAS has threads of its own, as many as there are cores until it is told.
+void set_blas_threads(int threads) {
+  using SetThreads = void (*)(int);
+  static const auto set = reinterpret_cast<SetThreads>(  // NOLINT
+      ::dlsym(RTLD_DEFAULT, "openblas_set_num_threads"));
+  if (set != nullptr) set(threads);
+}
+
+}  // namespace
 
 void set_compute_threads(int threads) {
   MOTLEY_CHECK(threads >= 1, "threads = {}", threads);
   at::set_num_threads(threads);
-  // OpenBLAS has threads of its own, as many as there are cores until it is told.
-  using SetThreads = void (*)(int);
-  const auto set_blas = reinterpret_cast<SetThreads>(  // NOLINT
-      ::dlsym(RTLD_DEFAULT, "openblas_set_num_threads"));
-  if (set_blas != nullptr) set_blas(threads);
+  set_blas_threads(threads);
+}
+
+SingleThreadedProducts::SingleThreadedProducts() {
+  set_blas_threads(1);
+}
+
+SingleThreadedProducts::~SingleThreadedProducts() {
+  set_blas_threads(at::get_num_threads());
 }
 
 }  // namespace motley

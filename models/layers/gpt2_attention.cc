@@ -11,8 +11,11 @@
 #include <utility>
 
 #include <ATen/ATen.h>
+#include <c10/core/InferenceMode.h>
 
+#include "models/kernels/in_parts.h"
 #include "models/kernels/kernels.h"
+#include "models/kernels/torch_threads.h"
 #include "models/layers/layer_parts.h"
 
 namespace motley {
@@ -51,30 +54,11 @@ class Attention final : public Layer {
     Norm::Output normed = norm_.forward(as_matrix(x));
     at::Tensor qkv = qkv_.forward(normed.y);
     at::Tensor outputs = at::empty({samples * tokens_, width_}, x.options());
-    // Without a backward, one block's worth is enough.
-    at::Tensor probabilities =
-        at::empty({micro.training ? samples * heads_ * tokens_ : kBlockRows, tokens_}, x.options());
-    const std::optional<DropoutStream> dropout = probability_dropout(micro);
-    at::Tensor dropped;
-    if (dropout) dropped = at::empty({kBlockRows, tokens_}, x.options());
-
-    for (std::int64_t head = 0; head < samples * heads_; ++head) {
-      for (std::int64_t first = 0; first < tokens_; first += kBlockRows) {
-        const Block block = block_at(head, first);
-        at::Tensor p =
-            square_part(probabilities, micro.training ? head * tokens_ + first : 0, block);
-        p.addmm_(part(qkv, 0, head, first, block.rows), part(qkv, 1, head, 0, block.columns()).t(),
-                 0, scale_);
-        kernels::causal_softmax(p.data_ptr<float>(), block.rows, block.columns(), tokens_, first);
-        if (dropout) {
-          at::Tensor kept = square_part(dropped, 0, block);
-          drop(*dropout, p, kept, block);
-          p = kept;
-        }
-        part(outputs, 0, head, first, block.rows)
-            .addmm_(p, part(qkv, 2, head, 0, block.columns()), 0);
-      }
-    }
+    at::Tensor probabilities;
+    if (micro.training) probabilities = block_memory(qkv, samples * heads_ * tokens_);
+    in_heads(samples * heads_, [&](std::int64_t from, std::int64_t to) {
+      heads_forward({from, to}, qkv, micro, probabilities, outputs);
+    });
     at::Tensor y = projection_.forward(as_matrix(x), outputs, micro).view_as(x);
     if (micro.training) {
       saved = {std::move(x),      normed.mean,    normed.inverse_deviation,
@@ -107,19 +91,79 @@ class Attention final : public Layer {
   }
 
  private:
+  // [first, last) of all heads of all samples.
+  struct Heads {
+    std::int64_t first = 0;
+    std::int64_t last = 0;
+  };
+
+  // Heads do not meet, so they are what threads divide: one division for hundreds of products, each
+  // too small for more than one thread.
+  template <class Body>
+  static void in_heads(std::int64_t count, const Body& body) {
+    const SingleThreadedProducts products;
+    kernels::in_parts(count, 1, [&](std::int64_t from, std::int64_t to) {
+      const c10::InferenceMode no_recording;  // which each thread says for itself
+      body(from, to);
+    });
+  }
+
+  at::Tensor block_memory(const at::Tensor& like, std::int64_t rows) const {
+    return at::empty({rows, tokens_}, like.options());
+  }
+
+  // Without probabilities there is no backward, and one block's worth is enough.
+  void heads_forward(Heads heads,
+                     const at::Tensor& qkv,
+                     const MicroContext& micro,
+                     const at::Tensor& probabilities,
+                     const at::Tensor& outputs) const {
+    const bool keeps = probabilities.defined();
+    const at::Tensor memory = keeps ? probabilities : block_memory(qkv, kBlockRows);
+    const std::optional<DropoutStream> dropout = probability_dropout(micro);
+    at::Tensor dropped;
+    if (dropout) dropped = block_memory(qkv, kBlockRows);
+    for (std::int64_t head = heads.first; head < heads.last; ++head) {
+      for (std::int64_t first = 0; first < tokens_; first += kBlockRows) {
+        const Block block = block_at(head, first);
+        at::Tensor p = square_part(memory, keeps ? head * tokens_ + first : 0, block);
+        p.addmm_(part(qkv, 0, head, first, block.rows), part(qkv, 1, head, 0, block.columns()).t(),
+                 0, scale_);
+        kernels::causal_softmax(p.data_ptr<float>(), block.rows, block.columns(), tokens_, first);
+        if (dropout) {
+          at::Tensor kept = square_part(dropped, 0, block);
+          drop(*dropout, p, kept, block);
+          p = kept;
+        }
+        part(outputs, 0, head, first, block.rows)
+            .addmm_(p, part(qkv, 2, head, 0, block.columns()), 0);
+      }
+    }
+  }
+
   // From the gradient of the heads' outputs to that of queries, keys and values.
   at::Tensor heads_backward(const at::Tensor& grad_heads,
                             const SavedTensors& kept,
                             const MicroContext& micro) {
+    at::Tensor grad_qkv = at::empty_like(kept[kQkv]);
+    in_heads(grad_heads.size(0) / tokens_ * heads_, [&](std::int64_t from, std::int64_t to) {
+      heads_backward({from, to}, grad_heads, kept, micro, grad_qkv);
+    });
+    return grad_qkv;
+  }
+
+  void heads_backward(Heads heads,
+                      const at::Tensor& grad_heads,
+                      const SavedTensors& kept,
+                      const MicroContext& micro,
+                      const at::Tensor& grad_qkv) const {
     const at::Tensor& qkv = kept[kQkv];
-    at::Tensor grad_qkv = at::empty_like(qkv);
-    at::Tensor grad_p_memory = at::empty({kBlockRows, tokens_}, qkv.options());
+    const at::Tensor grad_p_memory = block_memory(qkv, kBlockRows);
     const std::optional<DropoutStream> dropout = probability_dropout(micro);
     at::Tensor dropped;
-    if (dropout) dropped = at::empty({kBlockRows, tokens_}, qkv.options());
-
+    if (dropout) dropped = block_memory(qkv, kBlockRows);
     const std::int64_t last = (tokens_ - 1) / kBlockRows * kBlockRows;
-    for (std::int64_t head = 0; head < grad_heads.size(0) / tokens_ * heads_; ++head) {
+    for (std::int64_t head = heads.first; head < heads.last; ++head) {
       // From the last block back: it reaches every key, so it sets what the others add to.
       for (std::int64_t first = last; first >= 0; first -= kBlockRows) {
         const Block block = block_at(head, first);
@@ -144,7 +188,6 @@ class Attention final : public Layer {
             .addmm_(grad_p.t(), part(qkv, 0, head, first, block.rows), beta, scale_);
       }
     }
-    return grad_qkv;
   }
 
   std::optional<DropoutStream> probability_dropout(const MicroContext& micro) const {

@@ -73,7 +73,7 @@ TEST(JobMessage, RefusesWhatIsOutOfRange) {
   EXPECT_FALSE(with("launch", "4294967296-0123456789abcdef"));
   EXPECT_FALSE(with("lease_s", -1));
   EXPECT_FALSE(with("lease_s", 1e9));
-  EXPECT_FALSE(with("threads", 0));
+  EXPECT_FALSE(with("threads", -1));
   EXPECT_FALSE(with("stop_after", -1));
   EXPECT_FALSE(with("verb", "erase"));
   EXPECT_FALSE(with("options", Json::array()));
