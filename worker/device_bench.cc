@@ -89,7 +89,11 @@ void DeviceBench::add_layers(DeviceProfile& device, double seconds) {
     weight_left -= weight;
     report_.begin(signature(layer),
                   kCodecShare + kOptimizerShare + kLayersShare * (1 - weight_left / weight_all));
-    device.layers[signature(layer)] = measure_kind(layer, left_s * weight / (weight_left + weight));
+    // What is light in a step still needs its runs.
+    const double least_s =
+        kEnoughShare * job_.config.profile.seconds * static_cast<double>(sizes_.size());
+    const double part_s = std::max(least_s, left_s * weight / (weight_left + weight));
+    device.layers[signature(layer)] = measure_kind(layer, part_s);
   }
   device.warnings = noise_warnings(device);
   // Again what was measured at the start. A layer may be a look-up that is over at once; the next
@@ -115,11 +119,11 @@ std::vector<LayerSample> DeviceBench::measure_kind(int layer, double seconds) {
     release_freed_memory();  // what other sizes left is in pieces that do not serve this one
     if (!has_room(measured, sizes_[i], available_memory_bytes())) break;
     const double left_s = std::max(0.0, until_s - now_s());
-    const double slice_s = share_of_size(sizes_, i, end, left_s);
+    const double enough_s = kEnoughShare * job_.config.profile.seconds;
+    const double slice_s = std::max(enough_s, share_of_size(sizes_, i, end, left_s));
     report_.say(fmt::format("{} at {}", signature(layer), samples_words(sizes_[i])));
     const auto on_run = [&] { report_.advance(1 - std::max(0.0, until_s - now_s()) / seconds); };
-    const LayerBench::Measured one =
-        bench.measure(sizes_[i], {slice_s, kEnoughShare * job_.config.profile.seconds}, on_run);
+    const LayerBench::Measured one = bench.measure(sizes_[i], {slice_s, enough_s}, on_run);
     measured.push_back(one.sample);
     if (i > 0) continue;
     std::vector<int> larger(sizes_.begin() + 1, sizes_.end());
