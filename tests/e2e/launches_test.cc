@@ -103,6 +103,7 @@ TEST_F(Launches, OfAKilledLauncherIsFreeAtOnce) {
   RunningMotley killed(job_.train_words("run", words));
   ASSERT_TRUE(reaches("run", 30));
   ::kill(killed.pid(), SIGKILL);
+  killed.wait();
   Words rest = words;
   rest.emplace_back("--resume");
   const Outcome resumed = job_.train("run", rest);
