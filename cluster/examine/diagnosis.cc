@@ -99,18 +99,17 @@ class MachineFindings {
                            facts_.cores);
   }
 
-  // Of those that are usable.
+  // What computes on those that are usable, and what is left of them.
   [[nodiscard]] std::string cores_used() const {
     const std::size_t processes = machine_.devices.size();
     const int threads = threads_of_a_process();
-    const double unused = facts_.cores - static_cast<double>(processes) * threads;
+    const double cores = std::min(facts_.cores, static_cast<double>(facts_.physical_cores));
+    const double unused = std::floor(cores - static_cast<double>(processes) * threads);
     return fmt::format(
-        "; {} process(es) of {} thread(s) compute there{}{}", processes, threads,
-        machine_.threads > 0 ? "" : " unless run.threads says otherwise",
-        unused >= 1 ? fmt::format(", {:.4g} are left: two threads of one core count once, and all "
-                                  "processes get as many",
-                                  unused)
-                    : "");
+        ", {} physical: {} process{} of {} thread{}{}{}", facts_.physical_cores, processes,
+        processes == 1 ? "" : "es", threads, threads == 1 ? "" : "s",
+        machine_.threads > 0 ? "" : " (run.threads changes that)",
+        unused >= 1 ? fmt::format("; {:g} unused, as each process gets as many", unused) : "");
   }
 
   void check_memory() {

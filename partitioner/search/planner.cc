@@ -25,9 +25,11 @@ constexpr std::size_t kAlternatives = 4;
 constexpr double kEstimateError = 1.15;
 // A period this close to its bound is the least.
 constexpr double kProven = 1e-6;
-// The usual micro-batch may make the step longer by this share: predictions scatter by as much, and
-// what noise has chosen is another result at the next start.
+// The usual micro-batch may make the step longer by this share and so many seconds: predictions
+// scatter by as much, those of the shortest steps most, and what noise has chosen is another result
+// at the next start.
 constexpr double kUsualLoss = 0.15;
+constexpr double kUsualLoss_s = 0.01;
 
 class Planner {
  public:
@@ -251,7 +253,8 @@ Result<Planning> plan_in_full(const ModelSpec& model,
   usual_options.micro_batch = usual;
   Result<Planning> planning = plan_with_coarser(model, cluster, profile, usual_options);
   const double best_s = best.plan.predicted_step_s;
-  if (planning.ok() && planning->plan.predicted_step_s <= (1 + kUsualLoss) * best_s) {
+  if (planning.ok() &&
+      planning->plan.predicted_step_s <= (1 + kUsualLoss) * best_s + kUsualLoss_s) {
     return planning;
   }
   best.plan.notes.push_back(fmt::format(

@@ -125,11 +125,13 @@ TEST_F(Diagnosing, CountsThreadsOfAllDevicesAgainstTheCores) {
 }
 
 TEST_F(Diagnosing, SaysHowManyCoresAreUsedAndLeft) {
-  EXPECT_THAT(said("cores"), AllOf(HasSubstr("1 process(es) of 2 thread(s) compute there"),
-                                   HasSubstr("2 are left")));
+  EXPECT_EQ(said("cores"),
+            "4 usable, 2 physical: 1 process of 2 threads (run.threads changes that)");
   cluster.machines[0].threads = 4;
-  EXPECT_THAT(said("cores"), AllOf(HasSubstr("1 process(es) of 4 thread(s) compute there"),
-                                   Not(HasSubstr("left"))));
+  EXPECT_EQ(said("cores"), "4 usable, 2 physical: 1 process of 4 threads");
+  cluster.machines[0].threads = 1;
+  EXPECT_EQ(said("cores"),
+            "4 usable, 2 physical: 1 process of 1 thread; 1 unused, as each process gets as many");
 }
 
 TEST_F(Diagnosing, WarnsOfACpuShareThatIsNotThere) {

@@ -1,4 +1,4 @@
-// A job small enough to run dozens of times in a test, and its profile, measured once.
+// A job small enough to run dozens of times in a test.
 #pragma once
 
 #include <functional>
@@ -52,6 +52,11 @@ class SmallJob {
 
   [[nodiscard]] Outcome train(const std::string& name, std::vector<std::string> extra) const {
     return motley(train_words(name, extra));
+  }
+
+  // Words that let another run of the same model take what was measured for that one.
+  [[nodiscard]] std::vector<std::string> as_measured_for(const std::string& run) const {
+    return {"--profile", run_dir(run) + "/profile.json"};
   }
 
   // A plan file with the plan of a run, changed by hand. Returns its path.

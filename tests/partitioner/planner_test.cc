@@ -332,6 +332,19 @@ TEST(MakePlan, TakesTheUsualMicroBatchUnlessItCostsMuch) {
   EXPECT_THAT(refused->notes, Contains(HasSubstr("instead of the usual 16: a step takes")));
 }
 
+TEST(MakePlan, TakesTheUsualMicroBatchForTheShortestStepsWhateverItsShare) {
+  Problem problem{.layers = {{1e-4, 1000, 1}, {1e-4, 1000, 1}}, .machines = {{}, {}}};
+  problem.options.stages = 2;
+  problem.options.global_batch = 32;
+  const auto best = problem.plan();
+  ASSERT_TRUE(best.ok()) << describe(best.error());
+  problem.options.usual_micro_batch = 16;
+  const auto usual = problem.plan();
+  ASSERT_TRUE(usual.ok()) << describe(usual.error());
+  EXPECT_EQ(usual->micro_batch, 16);
+  EXPECT_GT(usual->predicted_step_s, 1.15 * best->predicted_step_s);
+}
+
 TEST(MakePlan, TakesASmallerMicroBatchWhereTheUsualOneDoesNotFit) {
   Problem problem{.layers = {{1, 1000, 1, 1 << 20}, {1, 1000, 1, 1 << 20}},
                   .machines = {{.memory_bytes = 3 << 20}}};
