@@ -28,10 +28,10 @@ std::optional<Conflict> train_conflict(const TrainConfig& train) {
         "set train.micro_batch = 0 to let the plan choose"};
   }
   if (train.warmup_steps > train.steps) {
-    return Conflict{"train.warmup_steps", "train.steps",
-                    "train.warmup_steps must be at most train.steps",
-                    fmt::format("{} is more than {}", train.warmup_steps, train.steps),
-                    "shorten the warm-up or train for more steps"};
+    return Conflict{
+        "train.warmup_steps", "train.steps", "train.warmup_steps must be at most train.steps",
+        fmt::format("{} is more than {}", train.warmup_steps, train.steps),
+        fmt::format("set train.warmup_steps to {} or less, or train for more steps", train.steps)};
   }
   if (train.min_lr > train.lr) {
     return Conflict{"train.min_lr", "train.lr", "train.min_lr must be at most train.lr",

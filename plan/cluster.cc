@@ -33,7 +33,7 @@ std::string starting_place(const Machine& machine) {
 }
 
 std::vector<std::string> ssh_shell(const std::string& destination) {
-  return {"ssh", "-o", "BatchMode=yes", "-T", destination};
+  return {"ssh", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "-T", destination};
 }
 
 bool is_virtual_device(std::string_view device) {

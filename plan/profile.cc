@@ -126,6 +126,7 @@ Json device_to_json(const DeviceProfile& device) {
   return {{"machine", device.machine},
           {"device", device.device},
           {"threads", device.threads},
+          {"cores", device.cores},
           {"memory_bytes", device.memory_bytes},
           {"baseline_bytes", device.baseline_bytes},
           {"optimizer_s_per_parameter", device.optimizer_s_per_parameter},
@@ -142,6 +143,9 @@ Result<DeviceProfile> read_device(const JsonFields& fields) {
   MOTLEY_ASSIGN(device.device, fields.word("device", kDeviceNameOthers));
   MOTLEY_ASSIGN(const std::int64_t threads, fields.integer("threads", 1, kThreadsMax));
   device.threads = static_cast<int>(threads);
+  if (fields.has("cores")) {
+    MOTLEY_ASSIGN(device.cores, fields.quantity("cores", kThreadsMax));
+  }
   MOTLEY_ASSIGN(device.memory_bytes, fields.integer("memory_bytes", 0, kMemoryBytesMax));
   MOTLEY_ASSIGN(device.baseline_bytes, fields.integer("baseline_bytes", 0, kMemoryBytesMax));
   MOTLEY_ASSIGN(device.optimizer_s_per_parameter,

@@ -57,6 +57,7 @@ struct DeviceProfile {
   std::string machine;
   std::string device;
   int threads = 1;
+  double cores = 0;  // physical ones that the process may use, fewer under a quota; 0 = unknown
   std::int64_t memory_bytes = 0;              // available to the process when measured
   std::int64_t baseline_bytes = 0;            // resident without any layer
   double optimizer_s_per_parameter = 0;       // all that a step does for a parameter

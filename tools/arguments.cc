@@ -152,7 +152,11 @@ Result<Arguments> parse_arguments(const CommandSpec& spec,
   arguments.program_ = program;
   arguments.command_ = spec.name;
   try {
-    const auto parsed = po::command_line_parser(words).options(all).positional(positional).run();
+    // Not the beginnings of names: a misspelt option would be another one.
+    constexpr int kStyle =
+        po::command_line_style::unix_style & ~po::command_line_style::allow_guessing;
+    const auto parsed =
+        po::command_line_parser(words).options(all).positional(positional).style(kStyle).run();
     for (const auto& option : parsed.options) {
       if (option.string_key == kOperand) {
         arguments.operands_.insert(arguments.operands_.end(), option.value.begin(),

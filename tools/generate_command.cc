@@ -70,7 +70,8 @@ Result<Json> read_options(const Arguments& arguments, const Config& config) {
     if (!tokens) {
       return Error{ErrorCode::kUsage, "--prompt must be numbers of tokens, as in 12,54,61",
                    fmt::format("it is '{}'", excerpt(text)),
-                   "the model was trained on tokens, not on text"};
+                   "the model was trained on numbers of tokens; for words, train one with "
+                   "data.kind = \"text\""};
     }
     prompt = std::move(tokens).value();
   }

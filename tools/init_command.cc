@@ -127,10 +127,12 @@ Result<void> write_new(const std::filesystem::path& path, const std::string& tex
 void print_next(const std::string& cluster_file,
                 const std::string& config_file,
                 const std::string& run_dir,
-                const Cluster& cluster) {
+                const Cluster& cluster,
+                bool is_made_up) {
   const std::string places = starting_places(cluster);
-  fmt::print("wrote {}: {}\nwrote {}\n\nnext\n", cluster_file,
-             places.empty() ? "this machine" : places, config_file);
+  fmt::print("wrote {}: {}\nwrote {}{}\n\nnext\n", cluster_file,
+             places.empty() ? "this machine" : places, config_file,
+             is_made_up ? ", which trains on made-up numbers: --data FILE takes your text" : "");
   if (cluster.machines.size() == 1) {
     fmt::print("  motley train {}\n", config_file);
     return;
@@ -157,7 +159,7 @@ Result<void> init(const Arguments& arguments) {
                 resolve_config(config_text, config_file, {}, {}));
   MOTLEY_TRY(write_new(cluster_file, cluster_text));
   MOTLEY_TRY(write_new(config_file, config_text));
-  print_next(cluster_file, config_file, run_dir, cluster);
+  print_next(cluster_file, config_file, run_dir, cluster, wishes.data.empty());
   return {};
 }
 

@@ -32,6 +32,7 @@ Result<void> report(const Arguments& arguments) {
   if (arguments.has("svg")) {
     MOTLEY_TRY(draw_traced_step(arguments.operand(0), arguments.value("svg")));
   }
+  if (arguments.has("svg")) fmt::print(stderr, "wrote {}\n", arguments.value("svg"));
   if (arguments.has("json")) {
     fmt::print("{}\n", report_to_json(report).dump(2));
   } else {

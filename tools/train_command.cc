@@ -136,6 +136,7 @@ void print_summary(const PreparedRun& run, const TrainingSummary& summary) {
     fmt::print("trace       {} (opens in ui.perfetto.dev)\n", run.folder.trace_path().string());
   }
   if (summary.checkpoint) fmt::print("checkpoint  {}\n", summary.checkpoint->string());
+  fmt::print("next        motley report {}\n", run.folder.dir().string());
 }
 
 // A signal while nothing was trained yet.
@@ -226,23 +227,24 @@ std::vector<OptionSpec> run_options() {
 }  // namespace
 
 Command train_command() {
-  CommandSpec spec{"train",
-                   "train a model on this machine, or on a cluster",
-                   {"CONFIG"},
-                   run_options(),
-                   "Measures the devices, or takes the profiles that their machines have kept, plans\n"
-                   "who computes which layers, starts a stage process for each and follows them.\n"
-                   "The run's folder then holds the plan, metrics, a trace, a report and\n"
-                   "checkpoints.\n\n"
-                   "Ctrl-C, SIGTERM and a closed terminal let the step under way end, save it and\n"
-                   "print the command to go on; a second one ends everything at once. A folder has "
-                   "one launcher at a\n"
-                   "time: a second one ends with status 4 and says who holds it.\n\n"
-                   "Examples\n"
-                   "  motley train gpt.toml                      one process\n"
-                   "  motley train gpt.toml --stages 3           a pipeline of three processes\n"
-                   "  motley train gpt.toml --resume             go on after an interruption\n"
-                   "  motley train gpt.toml --cluster home.toml  as `motley launch`\n"};
+  CommandSpec spec{
+      "train",
+      "train a model on this machine, or on a cluster",
+      {"CONFIG"},
+      run_options(),
+      "Measures the devices, or takes the profiles that their machines have kept, plans\n"
+      "who computes which layers, starts a stage process for each and follows them.\n"
+      "The run's folder then holds the plan, metrics, a trace, a report and\n"
+      "checkpoints.\n\n"
+      "Ctrl-C, SIGTERM and a closed terminal let the step under way end, save it and\n"
+      "print the command to go on; a second one ends everything at once. A folder has "
+      "one launcher at a\n"
+      "time: a second one ends with status 4 and says who holds it.\n\n"
+      "Examples\n"
+      "  motley train gpt.toml                      one process\n"
+      "  motley train gpt.toml --stages 3           a pipeline of three processes\n"
+      "  motley train gpt.toml --resume             go on after an interruption\n"
+      "  motley train gpt.toml --cluster home.toml  as `motley launch`\n"};
   spec.options.insert(spec.options.begin(),
                       {"stages", "N", "exactly N stages (default: what is fastest)"});
   return {spec, train};

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/system/system_cores.h"
 #include "base/system/system_memory.h"
 #include "measure/computer_turn.h"
 #include "measure/profile_store.h"
@@ -129,6 +130,7 @@ class DeviceProfiler {
     keep();
     if (job_.options.value("company", false)) device_.alone_factor = alone_factor();
     scale_times(device_, together_->seconds_per_cpu_second);
+    device_.cores = std::min<double>(physical_cores(), usable_cores());
     return std::move(device_);
   }
 

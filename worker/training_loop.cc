@@ -75,7 +75,7 @@ Result<void> TrainingLoop::run_step(std::int64_t step) {
 }
 
 bool TrainingLoop::is_evaluated(std::int64_t step) const {
-  return options_.eval_every > 0 && step % options_.eval_every == 0;
+  return options_.eval_every > 0 && (step % options_.eval_every == 0 || step == options_.last_step);
 }
 
 bool TrainingLoop::is_saved(std::int64_t step) {

@@ -63,7 +63,7 @@ struct TrainingLoopOptions {
   std::int64_t last_step = 0;
   std::int64_t trace_steps = 0;  // how many are recorded, and
   std::size_t trace_spans = 0;   // the most spans that are kept of them
-  std::int64_t eval_every = 0;   // 0 = never
+  std::int64_t eval_every = 0;   // and after the last step; 0 = never
   std::int64_t save_every = 0;   // and after the last step; 0 = only then
 };
 

@@ -158,16 +158,16 @@ Finding judge_link(const Cluster& cluster, const MeasuredLink& link) {
       "links.json";
   if (share < 1 / kFarOff) {
     finding.verdict = Verdict::kWarning;
-    finding.what += fmt::format(", {:.0f} % of what the cluster file says", share * 100);
+    finding.what += fmt::format(", {:.0f} % of what is planned with", share * 100);
     finding.remedy = fmt::format("look for Wi-Fi, a bad cable or other traffic; {}", kMeasure);
   } else if (link.speed.latency_s > kLatencyMatters_s &&
              link.speed.latency_s > kFarOff * said.latency_s) {
     finding.verdict = Verdict::kWarning;
-    finding.what += fmt::format(", where the cluster file says {:.0f} us", said.latency_s * 1e6);
+    finding.what += fmt::format(", {:.0f} us are planned with", said.latency_s * 1e6);
     finding.remedy = kMeasure;
   } else if (share > kFarOff) {
     finding.verdict = Verdict::kNote;
-    finding.what += fmt::format(", {:.1f} times what the cluster file says", share);
+    finding.what += fmt::format(", {:.1f} times what is planned with", share);
     finding.remedy = kMeasure;
   }
   return finding;
@@ -190,7 +190,8 @@ std::vector<JudgedAddress> judge_addresses(const Cluster& cluster,
         peers.empty() ? "" : fmt::format("the system reaches {} from it", fmt::join(peers, ", "));
     if (machine.address.empty()) {
       each.is_taken = candidate.kind == "loopback";
-      each.why = each.is_taken ? "all processes are on this machine" : "no other machine is named";
+      each.why =
+          each.is_taken ? "all processes are on this machine" : "no other machine has an address";
     } else if (candidate.address == machine.address) {
       each.is_taken = true;
       each.why = "the cluster file names it";

@@ -79,7 +79,10 @@ class Question {
   // Why the machine cannot be used; empty when it can.
   [[nodiscard]] const std::string& trouble() const { return trouble_; }
 
-  [[nodiscard]] bool by_ssh() const { return is_ssh(machine_.shell); }
+  // "" where it is not reached by ssh.
+  [[nodiscard]] std::string ssh_command() const {
+    return is_ssh(machine_.shell) ? fmt::format("{}", fmt::join(machine_.shell, " ")) : "";
+  }
 
  private:
   static void read(OwnedFd& fd, std::string* into) {
@@ -140,16 +143,18 @@ Result<void> hear_all(const Questions& questions, double answer_s) {
 Result<void> answer_of(const Questions& questions) {
   std::vector<std::string> names;
   std::vector<std::string> troubles;
-  bool by_ssh = false;
+  std::string ssh_command;
   for (const auto& question : questions) {
     if (question->trouble().empty()) continue;
     names.push_back(question->name());
     troubles.push_back(fmt::format("{}: {}", question->name(), question->trouble()));
-    by_ssh = by_ssh || question->by_ssh();
+    if (ssh_command.empty()) ssh_command = question->ssh_command();
   }
   if (names.empty()) return {};
-  const char* const ssh_remedy =
-      "the same ssh command must run 'true' there without asking for a password; ";
+  const std::string ssh_remedy =
+      ssh_command.empty()
+          ? ""
+          : fmt::format("'{} true' must work without asking for a password; ", ssh_command);
   return Error{
       ErrorCode::kPeer,
       fmt::format("{} cannot be used: {}", names.size() == 1 ? "a machine" : "some machines",
@@ -157,7 +162,7 @@ Result<void> answer_of(const Questions& questions) {
       fmt::format("{}", fmt::join(troubles, "; ")),
       fmt::format("{}'motley doctor' looks closer; 'motley_dir' in the cluster file says where the "
                   "program is; a machine that is off must not be in the file",
-                  by_ssh ? ssh_remedy : "")};
+                  ssh_remedy)};
 }
 
 }  // namespace

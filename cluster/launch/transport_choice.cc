@@ -86,10 +86,9 @@ Result<TransportChoice> choose_transport(const Cluster& cluster,
     choice.reason = fmt::format("transport tcp, unencrypted: {}", where);
   } else {
     choice.has_secret = true;
-    choice.reason = fmt::format("transport tcp{}: {}",
-                                choice.is_local ? ", unencrypted once TLS 1.3 has shown the secret"
-                                                : " with TLS 1.3 between machines",
-                                where);
+    choice.reason =
+        fmt::format("transport tcp{}: {}",
+                    choice.is_local ? ", unencrypted" : " with TLS 1.3 between machines", where);
   }
   return choice;
 }

@@ -45,7 +45,9 @@ Result<void> RunFolder::check_new() const {
   if (was_finished || !list_checkpoints(dir_).empty()) {
     return Error{ErrorCode::kConfig, fmt::format("{} already holds a run", dir_.string()),
                  "a run is never overwritten",
-                 "go on with it by --resume, or choose another folder by --run"};
+                 was_finished
+                     ? "choose another folder by --run; or raise train.steps and go on by --resume"
+                     : "go on with it by --resume, or choose another folder by --run"};
   }
   return require_all_count(dir_);
 }

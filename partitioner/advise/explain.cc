@@ -149,6 +149,32 @@ Result<void> check_codecs(const Plan& plan, const CostModel& cost) {
   return {};
 }
 
+// How much of their machines' processors the plan's ranks use; "" where no profile tells.
+std::string cores_line(const Plan& plan, const Cluster& cluster, const Profile& profile) {
+  double all = 0;
+  double used = 0;
+  std::vector<std::string> idle;
+  for (const Machine& machine : cluster.machines) {
+    double cores = 0;
+    double threads = 0;
+    for (const RankPlan& rank : plan.ranks) {
+      const DeviceProfile* device = profile.find(rank.machine, rank.device);
+      if (rank.machine != machine.name || device == nullptr || machine.virtual_speed) continue;
+      // A share is each process's own; else all find the same cores.
+      cores = machine.cpu_share > 0 ? cores + device->cores : device->cores;
+      threads += rank.threads;
+    }
+    const double busy = std::min(cores, threads);
+    all += cores;
+    used += busy;
+    if (cores - busy >= 1) idle.push_back(fmt::format("{:g} of {}", cores - busy, machine.name));
+  }
+  if (all == 0) return "";
+  if (idle.empty()) return fmt::format("cores     all {:g} compute\n", all);
+  return fmt::format("cores     {:g} of {:g} compute; unused: {} (run.threads, threads)\n", used,
+                     all, fmt::join(idle, ", "));
+}
+
 }  // namespace
 
 std::string imagined_text(const Cluster& cluster) {
@@ -197,11 +223,13 @@ Result<std::string> explain_plan(const Plan& plan,
   text += fmt::format("step      {} predicted{}, {:.0f} tokens/s\n",
                       seconds_text(plan.predicted_step_s), is_virtual(plan) ? " (virtual)" : "",
                       share_of(tokens, plan.predicted_step_s));
-  text += fmt::format("schedule  {}, {} micro-batches of {} samples", plan.schedule,
-                      plan.micro_batches, plan.micro_batch);
+  text += fmt::format("schedule  {}, {} micro-batch{} of {} sample{}", plan.schedule,
+                      plan.micro_batches, plan.micro_batches == 1 ? "" : "es", plan.micro_batch,
+                      plan.micro_batch == 1 ? "" : "s");
   const int in_flight = plan.chunks.front().in_flight;
   if (in_flight > 0) text += fmt::format(", up to {} in flight", in_flight);
   text += queued_text(plan) + "\n";
+  text += cores_line(plan, cluster, profile);
   text += stage_notes(plan);
   if (is_virtual(plan) && !is_mixed(cluster)) {
     text += fmt::format("note      {}\n", kVirtualNotice);

@@ -210,8 +210,9 @@ std::string search_line(const Planning& planning) {
   if (!bounds.proven) return "search    complete; not proven that no plan is better\n";
   if (bounds.method == "exact") {
     return fmt::format(
-        "search    complete; proven: no plan with one stage a device is estimated below {}\n",
-        seconds_text(bounds.step_bound_s));
+        "search    complete; proven: no plan with one stage a device is estimated below {}{}\n",
+        seconds_text(bounds.step_bound_s),
+        planning.plan.predicted_step_s < bounds.step_bound_s ? "; this one has more on some" : "");
   }
   return fmt::format(
       "search    complete; proven: no pipeline ends a micro-batch more often than every {}\n",

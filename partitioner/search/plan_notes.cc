@@ -69,9 +69,10 @@ void add_notes(const CostModel& cost,
   add_gradient_note(cost, plan);
   const auto single_name = [&] { return device_name(trials.single->plan.ranks.front()); };
   if (plan.rank_count() > 1 && trials.single) {
+    const double speed = trials.single->plan.predicted_step_s / plan.predicted_step_s;
     plan.notes.push_back(fmt::format(
-        "the group is {:.2f} times as fast as {} alone ({} a step instead of {})",
-        trials.single->plan.predicted_step_s / plan.predicted_step_s, single_name(),
+        "the group is {} {} alone ({} a step instead of {})",
+        speed >= 1 ? fmt::format("{:.2f} times as fast as", speed) : "slower than", single_name(),
         step_text(plan.predicted_step_s), step_text(trials.single->plan.predicted_step_s)));
   } else if (plan.rank_count() > 1) {
     plan.notes.push_back("no single device can hold the whole model");

@@ -300,7 +300,7 @@ TEST_F(Diagnosing, ComparesLinksWithTheClusterFile) {
   speed.bandwidth_bytes_per_s = 0.4 * cluster.network.bandwidth_bytes_per_s;
   EXPECT_EQ(worst("speed").verdict, Verdict::kWarning);
   EXPECT_EQ(worst("speed").subject, "box -> desk");
-  EXPECT_THAT(worst("speed").what, HasSubstr("40 % of what the cluster file says"));
+  EXPECT_THAT(worst("speed").what, HasSubstr("40 % of what is planned with"));
   speed.bandwidth_bytes_per_s = 3 * cluster.network.bandwidth_bytes_per_s;
   EXPECT_EQ(worst("speed").verdict, Verdict::kNote);
   speed.bandwidth_bytes_per_s = cluster.network.bandwidth_bytes_per_s;

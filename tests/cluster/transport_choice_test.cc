@@ -110,8 +110,7 @@ TEST(TransportChoice, SaysWhy) {
             "transport as the workers have it (ucx, gloo or tcp) between machines, tcp inside, "
             "unencrypted: the network is declared trusted");
   EXPECT_EQ(choose(kHere, "auto")->reason,
-            "transport tcp, unencrypted once TLS 1.3 has shown the secret: all ranks are on this "
-            "machine");
+            "transport tcp, unencrypted: all ranks are on this machine");
   EXPECT_THAT(choose(kHere, "auto", "never")->reason, HasSubstr("transport tcp, unencrypted: all"));
   EXPECT_THAT(choose(kHere, "ucx")->reason, HasSubstr("all ranks are on this machine"));
   const auto refused = choose(kOpen, "ucx");

@@ -17,6 +17,7 @@
 #include "tests/fuzz/config_laws.h"
 #include "tests/fuzz/event_laws.h"
 #include "tests/fuzz/frames.h"
+#include "tests/fuzz/kept_profile_laws.h"
 #include "tests/fuzz/plan_laws.h"
 #include "tests/fuzz/report_laws.h"
 #include "tests/fuzz/token_laws.h"
@@ -77,6 +78,7 @@ using Seeds = std::map<std::string, std::string>;  // file, below the folder of 
 void add_documents(Seeds& seeds) {
   seeds["plan/right.json"] = plan_text();
   seeds["profile/right.json"] = profile_text();
+  seeds["kept_profile/right.json"] = right_kept_text();
   seeds["links/right.json"] = links_text();
   seeds["pins/right"] = right_pins();
   seeds["config/all.toml"] = '\0' + config_to_toml(Config{});

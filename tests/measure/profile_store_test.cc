@@ -12,33 +12,21 @@
 
 #include <gmock/gmock.h>
 
+#include "tests/fuzz/kept_profile_laws.h"
+#include "tests/support/damage.h"
+
 namespace motley {
 namespace {
 
 using testing::HasSubstr;
 
 ProfileKey key() {
-  ProfileKey key;
-  key.device = "cpu";
-  key.processor = "AMD EPYC, 25";
-  key.threads = 2;
-  key.cores = 0.5;
-  key.libraries = {"Motley 0.1.0, kernels 1", "LibTorch 1.13.1"};
-  key.optimizer = "adamw";
-  key.transport = "auto, encrypted";
-  key.elsewhere_bytes = 1 << 20;
-  return key;
+  return right_key();
 }
 
 KeptProfile profile(double forward_s = 0.25) {
-  KeptProfile kept;
-  kept.seconds = 40;
-  kept.smallest = 2;
-  kept.largest = 16;
-  kept.device.machine = "box";
-  kept.device.device = "cpu";
-  kept.device.codecs["none"] = {};
-  kept.device.layers["gpt2.mlp(32)"] = {{.micro_batch = 1, .forward_s = forward_s}};
+  KeptProfile kept = right_kept_profile();
+  kept.device.layers["gpt2.mlp(32)"].front().forward_s = forward_s;
   return kept;
 }
 
@@ -169,6 +157,11 @@ TEST(ProfileFolder, FollowsTheEnvironment) {
   EXPECT_EQ(profile_folder("", "/home/me"), "/home/me/.cache/motley/profiles");
   EXPECT_EQ(profile_folder("relative", "/home/me"), "/home/me/.cache/motley/profiles");
   EXPECT_EQ(profile_folder(nullptr, nullptr), "");
+}
+
+RC_GTEST_PROP(DamagedFile, OfAKeptProfileIsReadOrRefused, ()) {
+  RC_ASSERT(wrong_with_kept_profile(right_kept_text()) == "");
+  RC_ASSERT(wrong_with_kept_profile(damaged(right_kept_text(), telling_in_text())) == "");
 }
 
 }  // namespace

@@ -54,6 +54,23 @@ TEST(ExplainPlan, ShowsStagesLinksAndNotes) {
   for (const std::string& note : plan->notes) EXPECT_THAT(text, HasSubstr(note));
 }
 
+TEST(ExplainPlan, SaysWhichCoresComputeWhereProfilesTell) {
+  const Problem problem = three_machines();
+  const auto plan = problem.plan();
+  ASSERT_TRUE(plan.ok());
+  ASSERT_EQ(plan->ranks.size(), 3U);
+  Profile profile = problem.profile();
+  const auto text = [&] {
+    return explain_plan(*plan, problem.model(), problem.cluster(), profile).value();
+  };
+  EXPECT_THAT(text(), Not(HasSubstr("cores")));
+  for (DeviceProfile& device : profile.devices) device.cores = 1;
+  EXPECT_THAT(text(), HasSubstr("cores     all 3 compute\n"));
+  profile.devices[1].cores = 8;
+  EXPECT_THAT(text(),
+              HasSubstr("cores     3 of 10 compute; unused: 7 of m1 (run.threads, threads)"));
+}
+
 TEST(ExplainPlan, ShowsTheLinkOfAStageThatIsSharedWithItsNeighbour) {
   const Problem problem = three_machines();
   const auto plan = problem.plan();

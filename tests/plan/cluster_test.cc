@@ -77,7 +77,8 @@ TEST(ParseCluster, StartsRemoteMachinesOverSshUnlessToldOtherwise) {
   ASSERT_TRUE(cluster.ok());
   EXPECT_TRUE(cluster->machines[0].shell.empty());
   EXPECT_EQ(cluster->machines[1].shell,
-            (std::vector<std::string>{"ssh", "-o", "BatchMode=yes", "-T", "10.0.0.2"}));
+            (std::vector<std::string>{"ssh", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "-T",
+                                      "10.0.0.2"}));
   EXPECT_EQ(parse_cluster(machine("ssh = \"me@a\""), "c")->machines[0].shell.back(), "me@a");
   EXPECT_TRUE(parse_cluster(machine("address = \"127.0.0.1\""), "c")->machines[0].shell.empty());
 }

@@ -78,7 +78,7 @@ TEST(TrainingLoop, TrainsEvaluatesAndSavesWhenItIsDue) {
                                       "step 2", "send step", "save 2", "send shard",  //
                                       "step 3", "evaluate 3", "send step",            //
                                       "step 4", "send step", "save 4", "send shard",  //
-                                      "step 5", "send step", "save 5", "send shard"));
+                                      "step 5", "evaluate 5", "send step", "save 5", "send shard"));
 }
 
 TEST(TrainingLoop, SavesAfterTheLastStepWhateverItsNumber) {
