@@ -17,10 +17,12 @@ BoundaryPrices::BoundaryPrices(const StageTable& table, const SearchSpace& space
     for (int slot = 0; slot < static_cast<int>(slots_); ++slot) {
       for (const std::string& codec : space.codecs) {
         BoundaryPrice price{cost.crossing_s(slot, floats, codec),
-                            cost.frame_bytes(slot, floats, codec)};
+                            cost.frame_bytes(slot, floats, codec),
+                            cost.message_s(slot) + cost.encode_s(slot, floats, codec),
+                            cost.message_s(slot) + cost.decode_s(slot, floats, codec)};
         if (cost.codecs_beside(slot)) {
-          price.beside_send_s = cost.message_s(slot) + cost.encode_s(slot, floats, codec);
-          price.beside_receive_s = cost.message_s(slot) + cost.decode_s(slot, floats, codec);
+          price.beside_send_s = price.send_s;
+          price.beside_receive_s = price.receive_s;
         }
         prices_.push_back(price);
       }

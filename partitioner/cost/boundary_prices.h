@@ -11,8 +11,10 @@
 namespace motley {
 
 struct BoundaryPrice {
-  double crossing_s = 0;        // CostModel::crossing_s
-  double bytes = 0;             // CostModel::frame_bytes
+  double crossing_s = 0;  // CostModel::crossing_s
+  double bytes = 0;       // CostModel::frame_bytes
+  double send_s = 0;      // of a message, with its codec, wherever that goes on
+  double receive_s = 0;
   double beside_send_s = 0;     // of CostModel::beside_s, where the slot sends
   double beside_receive_s = 0;  // where it receives
 };

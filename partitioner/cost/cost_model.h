@@ -189,4 +189,7 @@ class CostModel {
   std::map<std::string, std::shared_ptr<const Codec>> fixed_sizes_;
 };
 
+// The same costs with each of some codecs of gradients.
+using CostModels = std::vector<const CostModel*>;
+
 }  // namespace motley

@@ -32,12 +32,14 @@ StageTable::Columns StageTable::make_columns() const {
 }
 
 StageTable::Column StageTable::make_column(int slot) const {
-  Column column{slot, {0}, {0}, {0}, {{}}};
+  Column column{slot, {0}, {0}, {0}, {0}, {0}, {{}}};
   for (int l = 0; l < layer_count_; ++l) {
     const LayerSample layer = cost_.layer(slot, l, shape_.micro_batch);
     column.forward_before_s.push_back(column.forward_before_s.back() + layer.forward_s);
     column.pass_before_s.push_back(column.pass_before_s.back() + layer.forward_s +
                                    layer.backward_s);
+    column.input_before_s.push_back(column.input_before_s.back() + layer.backward_input_s());
+    column.weight_before_s.push_back(column.weight_before_s.back() + layer.backward_weight_s());
     column.saved_before.push_back(column.saved_before.back() + layer.saved_bytes);
     column.workspace[0].push_back(layer.workspace_bytes);
   }

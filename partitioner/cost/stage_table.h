@@ -60,6 +60,21 @@ class StageTable {
     return recompute ? pass_s + column.forward_before_s[l] - column.forward_before_s[f] : pass_s;
   }
 
+  // Of one micro-batch.
+  [[nodiscard]] double forward_s(int slot, int first, int last) const {
+    return between(of(slot).forward_before_s, first, last);
+  }
+
+  // The two parts of backward; all of it is in the first where the profile does not tell them
+  // apart.
+  [[nodiscard]] double backward_input_s(int slot, int first, int last) const {
+    return between(of(slot).input_before_s, first, last);
+  }
+
+  [[nodiscard]] double backward_weight_s(int slot, int first, int last) const {
+    return between(of(slot).weight_before_s, first, last);
+  }
+
   // Of one step.
   [[nodiscard]] double update_s(int slot, int first, int last) const {
     return cost_.optimizer_s(slot, first, last);
@@ -83,6 +98,8 @@ class StageTable {
     int slot = 0;                                      // one of them
     std::vector<double> forward_before_s;              // [layer] of all layers before it
     std::vector<double> pass_before_s;                 // [layer]
+    std::vector<double> input_before_s;                // [layer]
+    std::vector<double> weight_before_s;               // [layer]
     std::vector<std::int64_t> saved_before;            // [layer]
     std::vector<std::vector<std::int64_t>> workspace;  // [k][layer] most of 2^k layers from there
   };
@@ -91,6 +108,10 @@ class StageTable {
     std::vector<Column> all;
     std::vector<std::size_t> of_slot;  // [slot]
   };
+
+  [[nodiscard]] static double between(const std::vector<double>& before_s, int first, int last) {
+    return before_s[static_cast<std::size_t>(last)] - before_s[static_cast<std::size_t>(first)];
+  }
 
   [[nodiscard]] const Column& of(int slot) const {
     return columns_->all[columns_->of_slot[static_cast<std::size_t>(slot)]];

@@ -247,30 +247,4 @@ bool StepEstimate::rate(Candidate& candidate, const FitOf& fit_of) const {
   return true;
 }
 
-double StepEstimate::busiest_s(const Candidate& candidate) const {
-  std::vector<double> busy_s(table_.cost().slots().size(), 0);
-  for (std::size_t i = 0; i < candidate.stages.size(); ++i) {
-    const StageChoice& stage = candidate.stages[i];
-    const bool is_last = i + 1 == candidate.stages.size();
-    const int first = stage.first_layer;
-    const int last = is_last ? table_.layer_count() : candidate.stages[i + 1].first_layer;
-    for (std::size_t k = 0; k < stage.slots.size(); ++k) {
-      const int slot = stage.slots[k];
-      const auto crosses_to = [&](const StageChoice& other) {
-        return std::ranges::find(other.slots, slot) == other.slots.end();
-      };
-      double pass_s = table_.pass_s(slot, first, last, stage.recompute);
-      // A neighbour on the same slot gets what it needs without a message.
-      if (i > 0 && crosses_to(candidate.stages[i - 1])) {
-        pass_s += prices_.of(slot, first - 1, candidate.stages[i - 1].codec).crossing_s;
-      }
-      if (!is_last && crosses_to(candidate.stages[i + 1])) {
-        pass_s += prices_.of(slot, last - 1, stage.codec).crossing_s;
-      }
-      busy_s[at(slot)] += stage.shares[k] * pass_s + table_.update_s(slot, first, last);
-    }
-  }
-  return *std::ranges::max_element(busy_s);
-}
-
 }  // namespace motley

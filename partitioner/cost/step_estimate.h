@@ -68,6 +68,8 @@ class StepEstimate {
 
   [[nodiscard]] const SearchSpace& space() const { return space_; }
 
+  [[nodiscard]] const BoundaryPrices& prices() const { return prices_; }
+
   // Whether pins let these slots, as one stage, hold the layers.
   [[nodiscard]] bool allows(std::span<const int> slots, int first, int last) const;
 
@@ -128,10 +130,6 @@ class StepEstimate {
   [[nodiscard]] bool rate_dealt(Candidate& candidate) const;
 
   [[nodiscard]] bool obeys_pins(const Candidate& candidate) const;
-
-  // What the busiest slot computes in a step: no simulated step is shorter. Of the shares that the
-  // candidate has. REQUIRES: rated.
-  [[nodiscard]] double busiest_s(const Candidate& candidate) const;
 
  private:
   [[nodiscard]] std::vector<int> deal(std::span<const int> slots,

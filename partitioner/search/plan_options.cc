@@ -165,9 +165,8 @@ std::vector<int> micro_batch_sizes(const PlanOptions& options) {
   std::vector<int> sizes;
   for (int size = 1; size <= options.global_batch; ++size) {
     const int count = options.global_batch / size;
-    if (count * size == options.global_batch && count <= kPlannedMicroBatchesMax) {
-      sizes.push_back(size);
-    }
+    if (count * size != options.global_batch || count > kPlannedMicroBatchesMax) continue;
+    if (size != options.micro_batch_left_out) sizes.push_back(size);
   }
   return sizes;
 }

@@ -41,6 +41,7 @@ struct PlanOptions {
   // Taken where the choice is free and no other makes the step much shorter, so that a plan does
   // not depend on the noise of what was measured; 0 = none.
   int usual_micro_batch = 0;
+  int micro_batch_left_out = 0;    // of the choice; 0 = none
   std::string schedule = "auto";   // auto | gpipe | 1f1b | split
   int stages = 0;                  // 0 = choose; n = exactly n
   std::vector<std::int64_t> cuts;  // fixed cuts, on the devices in their order; empty = choose

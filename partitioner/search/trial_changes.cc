@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "partitioner/cost/share.h"
+#include "partitioner/cost/step_bound.h"
 #include "partitioner/cost/step_estimate.h"
 #include "partitioner/pipelines/polish.h"
 #include "partitioner/search/obey_pins.h"
@@ -18,6 +19,8 @@ namespace {
 constexpr std::int64_t kRefinedActionsMax = 1'000'000;
 constexpr std::int64_t kSharedActionsMax = 1'000'000;
 constexpr std::int64_t kObeyedActionsMax = 1'000'000;
+// What rating a candidate and its bound take, for each of its stages.
+constexpr std::int64_t kActionsOfABound = 4;
 constexpr long kRefinedWorkMax = 100'000;
 // Of a step as long as another, by rounding (is_better).
 constexpr double kSameStep = 1 + 1e-8;
@@ -32,14 +35,17 @@ std::int64_t actions_of(const StepShape& shape, const Candidate& candidate) {
 
 TrialChanges::TrialChanges(const ModelSpec& model,
                            const CostModel& cost,
-                           const std::vector<CostModel>& with_each_codec,
+                           const CostModels& with_each_codec,
                            const SearchSpace& space,
-                           const PlanOptions& options)
+                           const PlanOptions& options,
+                           TrialMemo& memo)
     : model_(model),
       cost_(cost),
       with_each_codec_(with_each_codec),
       space_(space),
-      options_(options) {}
+      options_(options),
+      memo_(memo),
+      estimates_(space) {}
 
 Result<PlanTrial> TrialChanges::try_one(const CostModel& cost, ShapedCandidate candidate) const {
   if (options_.schedule == "split") candidate.shape.split = true;
@@ -50,36 +56,27 @@ bool TrialChanges::may_refine(std::int64_t actions) {
   return actions < kRefinedActionsMax;
 }
 
+bool TrialChanges::obeys_pins(const PlanTrial& trial) {
+  return estimates_.of(cost_, trial.shape).obeys_pins(trial.candidate);
+}
+
 // A change of `best` that makes its step shorter than limit_s, tried; nothing where it does not.
-// What was tried before and was longer is not tried again: descents meet often.
 std::optional<PlanTrial> TrialChanges::try_change(const CostModel& cost,
                                                   const StepShape& shape,
                                                   const Candidate& changed,
                                                   double limit_s,
                                                   std::int64_t& actions) {
-  const auto [known, added] = tried_.try_emplace(key_of(cost, shape, changed), 0);
-  if (!added && known->second > limit_s) return std::nullopt;
+  actions += kActionsOfABound * static_cast<std::int64_t>(changed.stages.size());
+  if (StepBound(estimates_.of(cost, shape)).least_s(changed) > limit_s) return std::nullopt;
+  TrialMemo::Key key = memo_.key_of(cost, space_, shape, changed);
+  const auto known_s = memo_.step_s(key);
+  if (known_s && *known_s > limit_s) return std::nullopt;
   actions += actions_of(shape, changed);
   auto trial = try_one(cost, {shape, changed});
-  known->second =
-      trial.ok() ? trial->plan.predicted_step_s : std::numeric_limits<double>::infinity();
+  memo_.note(std::move(key),
+             trial.ok() ? trial->plan.predicted_step_s : std::numeric_limits<double>::infinity());
   if (!trial.ok()) return std::nullopt;
   return *std::move(trial);
-}
-
-TrialChanges::Key TrialChanges::key_of(const CostModel& cost,
-                                       const StepShape& shape,
-                                       const Candidate& candidate) const {
-  const auto codec =
-      std::ranges::find(with_each_codec_, cost.gradient_codec(), &CostModel::gradient_codec);
-  Key key = {static_cast<int>(codec - with_each_codec_.begin()), shape.micro_batch, shape.gpipe,
-             shape.warm_up, shape.split};
-  for (const StageChoice& stage : candidate.stages) {
-    key.insert(key.end(), {-1, stage.first_layer, stage.recompute, stage.codec});
-    key.insert(key.end(), stage.slots.begin(), stage.slots.end());
-    key.insert(key.end(), stage.shares.begin(), stage.shares.end());
-  }
-  return key;
 }
 
 // Each may make room for the other.
@@ -90,13 +87,11 @@ void TrialChanges::refine(PlanTrial& best, std::int64_t& actions) {
 }
 
 void TrialChanges::refine_stages(PlanTrial& best, std::int64_t& actions) {
-  const StageTable table(cost_, best.shape);
-  const StepEstimate estimate(table, space_);
+  const StepEstimate& estimate = estimates_.of(cost_, best.shape);
   std::vector<int> slots(cost_.slots().size());
   std::iota(slots.begin(), slots.end(), 0);
   const auto takes = [&](Candidate& changed) {
     if (actions >= kRefinedActionsMax || !estimate.rate(changed)) return false;
-    if (estimate.busiest_s(changed) >= best.plan.predicted_step_s) return false;
     const double limit_s = kSameStep * best.plan.predicted_step_s;
     auto trial = try_change(cost_, best.shape, changed, limit_s, actions);
     if (!trial || !is_better(*trial, best)) return false;
@@ -124,8 +119,7 @@ bool TrialChanges::take_best_order(PlanTrial& best, std::int64_t& actions) {
 bool TrialChanges::obey(PlanTrial& best, std::int64_t& actions) {
   StepShape shape = best.shape;
   shape.split = options_.schedule == "auto" || options_.schedule == "split";
-  const StageTable table(cost_, shape);
-  const StepEstimate estimate(table, space_);
+  const StepEstimate& estimate = estimates_.of(cost_, shape);
   while (!estimate.obeys_pins(best.candidate)) {
     std::vector<Candidate> changes;
     for (Candidate& change : changes_to_obey(best.candidate, space_, cost_.layer_count())) {
@@ -137,9 +131,8 @@ bool TrialChanges::obey(PlanTrial& best, std::int64_t& actions) {
       if (found && actions >= kObeyedActionsMax) break;
       const double limit_s =
           found ? found->plan.predicted_step_s : std::numeric_limits<double>::infinity();
-      if (estimate.busiest_s(change) >= limit_s) continue;
-      for (const CostModel& cost : with_each_codec_) {
-        auto trial = try_change(cost, shape, change, limit_s, actions);
+      for (const CostModel* cost : with_each_codec_) {
+        auto trial = try_change(*cost, shape, change, limit_s, actions);
         if (trial && (!found || is_better(*trial, *found))) found = std::move(trial);
       }
     }
@@ -172,8 +165,7 @@ bool TrialChanges::take_best(const CostModel& cost,
                              double gain,
                              std::int64_t& actions,
                              PlanTrial& best) {
-  const StageTable table(cost, best.shape);
-  const StepEstimate estimate(table, space_);
+  const StepEstimate& estimate = estimates_.of(cost, best.shape);
   const double least_s = (1 - gain) * best.plan.predicted_step_s;
   std::optional<PlanTrial> found;
   for (const Candidate& change : changes) {
@@ -181,7 +173,6 @@ bool TrialChanges::take_best(const CostModel& cost,
     if (actions >= kSharedActionsMax || !estimate.rate_dealt(changed)) continue;
     if (!estimate.obeys_pins(changed)) continue;
     const double limit_s = found ? found->plan.predicted_step_s : least_s;
-    if (estimate.busiest_s(changed) >= limit_s) continue;
     auto trial = try_change(cost, best.shape, changed, kSameStep * limit_s, actions);
     if (trial && is_better(*trial, found ? *found : best)) found = *std::move(trial);
   }

@@ -1,16 +1,17 @@
 // TrialChanges: a simulated plan changed step by step as long as its simulated step gets shorter,
-// or until it obeys the pins. What was tried before is remembered: descents meet often.
+// or until it obeys the pins.
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <vector>
 
 #include "base/result.h"
 #include "models/spec/model_spec.h"
 #include "partitioner/search/candidates.h"
+#include "partitioner/search/estimate_cache.h"
 #include "partitioner/search/plan_trial.h"
+#include "partitioner/search/trial_memo.h"
 
 namespace motley {
 
@@ -24,12 +25,13 @@ inline constexpr double kSharingGain = 0.02;
 class TrialChanges {
  public:
   // All must outlive it. cost: what candidates are rated by; with_each_codec: the same with each
-  // codec of gradients that a plan may have.
+  // codec of gradients that a plan may have. memo: of searches among the same plans.
   TrialChanges(const ModelSpec& model,
                const CostModel& cost,
-               const std::vector<CostModel>& with_each_codec,
+               const CostModels& with_each_codec,
                const SearchSpace& space,
-               const PlanOptions& options);
+               const PlanOptions& options,
+               TrialMemo& memo);
 
   // With the schedule that the options ask for.
   [[nodiscard]] Result<PlanTrial> try_one(const CostModel& cost, ShapedCandidate candidate) const;
@@ -38,6 +40,7 @@ class TrialChanges {
 
   // Other cuts, devices, numbers of stages and orders of passes.
   void refine(PlanTrial& best, std::int64_t& actions);
+  [[nodiscard]] bool obeys_pins(const PlanTrial& trial);
   // Whether `actions` leaves room to refine more.
   [[nodiscard]] static bool may_refine(std::int64_t actions);
 
@@ -49,16 +52,11 @@ class TrialChanges {
   [[nodiscard]] bool share(const CostModel& cost, PlanTrial& best, std::int64_t& actions);
 
  private:
-  using Key = std::vector<int>;
-
   std::optional<PlanTrial> try_change(const CostModel& cost,
                                       const StepShape& shape,
                                       const Candidate& changed,
                                       double limit_s,
                                       std::int64_t& actions);
-  [[nodiscard]] Key key_of(const CostModel& cost,
-                           const StepShape& shape,
-                           const Candidate& candidate) const;
   void refine_stages(PlanTrial& best, std::int64_t& actions);
   bool take_best_order(PlanTrial& best, std::int64_t& actions);
   bool take_best(const CostModel& cost,
@@ -69,10 +67,11 @@ class TrialChanges {
 
   const ModelSpec& model_;
   const CostModel& cost_;
-  const std::vector<CostModel>& with_each_codec_;
+  const CostModels& with_each_codec_;
   const SearchSpace& space_;
   const PlanOptions& options_;
-  std::map<Key, double> tried_;  // changes: step, infinite where it does not fit
+  TrialMemo& memo_;
+  EstimateCache estimates_;
 };
 
 }  // namespace motley

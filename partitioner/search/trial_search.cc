@@ -8,7 +8,6 @@
 #include <set>
 #include <utility>
 
-#include "partitioner/cost/step_estimate.h"
 #include "partitioner/search/fold.h"
 #include "partitioner/search/trial_changes.h"
 
@@ -35,11 +34,12 @@ class TrialSearch {
  public:
   TrialSearch(const ModelSpec& model,
               const CostModel& cost,
-              const std::vector<CostModel>& with_each_codec,
+              const CostModels& with_each_codec,
               const SearchSpace& space,
               const PlanOptions& options,
               const Candidates& candidates,
-              double ceiling_s)
+              double ceiling_s,
+              TrialMemo& memo)
       : model_(model),
         cost_(cost),
         with_each_codec_(with_each_codec),
@@ -47,7 +47,8 @@ class TrialSearch {
         options_(options),
         candidates_(candidates),
         ceiling_s_(ceiling_s),
-        changes_(model, cost, with_each_codec, space, options) {}
+        memo_(memo),
+        changes_(model, cost, with_each_codec, space, options, memo) {}
 
   Result<Trials> run() {
     std::int64_t actions = 0;
@@ -144,7 +145,7 @@ class TrialSearch {
           shape.split = true;
           shape.warm_up = warm_up;
           auto start = changes_.try_one(cost_, {shape, folded});
-          if (!start.ok() || !obeys_pins(*start)) continue;
+          if (!start.ok() || !changes_.obeys_pins(*start)) continue;
           changes_.refine(*start, actions);
           found.push_back(*std::move(start));
         }
@@ -172,11 +173,6 @@ class TrialSearch {
     }
   }
 
-  bool obeys_pins(const PlanTrial& trial) const {
-    const StageTable table(cost_, trial.shape);
-    return StepEstimate(table, space_).obeys_pins(trial.candidate);
-  }
-
   // The best plans without pins, changed as little as it takes to obey them.
   Result<void> obey_with_the_best() {
     if (space_.must_use.empty() && space_.may_hold.empty()) return {};
@@ -186,7 +182,8 @@ class TrialSearch {
     free.may_hold.clear();
     const Candidates candidates = collect_candidates(cost_, free, options_, ceiling_s_);
     if (candidates.all.empty()) return {};
-    TrialSearch search(model_, cost_, with_each_codec_, free, options_, candidates, ceiling_s_);
+    TrialSearch search(model_, cost_, with_each_codec_, free, options_, candidates, ceiling_s_,
+                       memo_);
     MOTLEY_ASSIGN(const Trials trials, search.run());
     std::set<std::pair<std::size_t, int>> seen;
     for (const PlanTrial& trial : trials.all) {
@@ -218,9 +215,9 @@ class TrialSearch {
       if (!trial.shape.split || trial.candidate.stages.size() < 2) continue;
       if (!seen.emplace(trial.candidate.stages.size(), trial.shape.micro_batch).second) continue;
       // Only with a codec that costs little is a sum worth what sharing saves.
-      for (const CostModel& cost : with_each_codec_) {
+      for (const CostModel* cost : with_each_codec_) {
         PlanTrial shared = trial;
-        if (changes_.share(cost, shared, actions)) found.push_back(std::move(shared));
+        if (changes_.share(*cost, shared, actions)) found.push_back(std::move(shared));
       }
     }
     std::move(found.begin(), found.end(), std::back_inserter(found_.all));
@@ -240,8 +237,8 @@ class TrialSearch {
 
   void take_best_codec(PlanTrial& trial) const {
     std::optional<PlanTrial> best;
-    for (const CostModel& cost : with_each_codec_) {
-      auto other = try_candidate(model_, cost, space_, trial.shape, trial.candidate);
+    for (const CostModel* cost : with_each_codec_) {
+      auto other = try_candidate(model_, *cost, space_, trial.shape, trial.candidate);
       if (!other.ok()) continue;
       if (!best || is_better(*other, *best)) best = *std::move(other);
     }
@@ -258,11 +255,12 @@ class TrialSearch {
 
   const ModelSpec& model_;
   const CostModel& cost_;
-  const std::vector<CostModel>& with_each_codec_;
+  const CostModels& with_each_codec_;
   const SearchSpace& space_;
   const PlanOptions& options_;
   const Candidates& candidates_;
   const double ceiling_s_;
+  TrialMemo& memo_;
   TrialChanges changes_;
   Trials found_;
 };
@@ -271,12 +269,14 @@ class TrialSearch {
 
 Result<Trials> simulate_candidates(const ModelSpec& model,
                                    const CostModel& cost,
-                                   const std::vector<CostModel>& with_each_codec,
+                                   const CostModels& with_each_codec,
                                    const SearchSpace& space,
                                    const PlanOptions& options,
                                    const Candidates& candidates,
-                                   double ceiling_s) {
-  return TrialSearch(model, cost, with_each_codec, space, options, candidates, ceiling_s).run();
+                                   double ceiling_s,
+                                   TrialMemo& memo) {
+  return TrialSearch(model, cost, with_each_codec, space, options, candidates, ceiling_s, memo)
+      .run();
 }
 
 }  // namespace motley

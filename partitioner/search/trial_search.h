@@ -10,6 +10,7 @@
 #include "models/spec/model_spec.h"
 #include "partitioner/search/candidates.h"
 #include "partitioner/search/plan_trial.h"
+#include "partitioner/search/trial_memo.h"
 
 namespace motley {
 
@@ -22,14 +23,16 @@ struct Trials {
 // Deterministic. kInfeasible where no candidate fits with what the estimates do not know of.
 // ceiling_s: what is estimated longer is not wanted; when it is finite there may be no trial.
 // cost: what the candidates are rated by; with_each_codec: the same with each codec of gradients
-// that a plan may have; of equally good ones the earlier is taken. REQUIRES: the candidates are
+// that a plan may have; of equally good ones the earlier is taken. memo: of all searches for one
+// plan. REQUIRES: the candidates are
 // rated; with an infinite ceiling there are some.
 [[nodiscard]] Result<Trials> simulate_candidates(const ModelSpec& model,
                                                  const CostModel& cost,
-                                                 const std::vector<CostModel>& with_each_codec,
+                                                 const CostModels& with_each_codec,
                                                  const SearchSpace& space,
                                                  const PlanOptions& options,
                                                  const Candidates& candidates,
-                                                 double ceiling_s);
+                                                 double ceiling_s,
+                                                 TrialMemo& memo);
 
 }  // namespace motley

@@ -1,0 +1,182 @@
+#include "partitioner/cost/step_bound.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "partitioner/cost/at.h"
+
+namespace motley {
+namespace {
+
+constexpr double kUnknown = std::numeric_limits<double>::infinity();
+// Sums come out of differences here.
+constexpr double kBoundRounding = 1e-9;
+
+// What a slot does in a step, without the update.
+struct SlotLoad {
+  double begins_s = kUnknown;  // no work before
+  double all_s = 0;
+  double through_s = 0;       // of that, what is done when it hands on its last gradient
+  double drain_s = kUnknown;  // from there until the first stage is through
+  double update_s = 0;
+};
+
+bool has(const StageChoice& stage, int slot) {
+  return std::ranges::find(stage.slots, slot) != stage.slots.end();
+}
+
+}  // namespace
+
+void StepBound::add_boundary(const StageChoice& front,
+                             const StageChoice& behind,
+                             Stage& stage) const {
+  if (std::ranges::any_of(front.slots, [&](int slot) { return has(behind, slot); })) return;
+  const CostModel& cost = estimate_.table().cost();
+  const bool one_link = front.slots.size() == 1 && behind.slots.size() == 1;
+  stage.send_s = stage.way_s = stage.receive_s = kUnknown;
+  stage.back_send_s = stage.back_way_s = stage.back_receive_s = kUnknown;
+  for (const int a : front.slots) {
+    const BoundaryPrice& here = estimate_.prices().of(a, stage.last - 1, front.codec);
+    for (const int b : behind.slots) {
+      const BoundaryPrice& there = estimate_.prices().of(b, stage.last - 1, front.codec);
+      const double bytes = std::min(here.bytes, there.bytes);
+      stage.send_s = std::min(stage.send_s, here.send_s);
+      stage.receive_s = std::min(stage.receive_s, there.receive_s);
+      stage.way_s = std::min(stage.way_s, cost.transfer_s(a, b, bytes));
+      stage.back_send_s = std::min(stage.back_send_s, there.send_s);
+      stage.back_receive_s = std::min(stage.back_receive_s, here.receive_s);
+      stage.back_way_s = std::min(stage.back_way_s, cost.transfer_s(b, a, bytes));
+      if (!one_link) continue;
+      stage.load_s = bytes / cost.link(a, b).bandwidth_bytes_per_s;
+      stage.back_load_s = bytes / cost.link(b, a).bandwidth_bytes_per_s;
+    }
+  }
+}
+
+std::vector<StepBound::Stage> StepBound::stages_of(const Candidate& candidate) const {
+  const StageTable& table = estimate_.table();
+  const bool split = table.shape().split;
+  std::vector<Stage> stages(candidate.stages.size());
+  for (std::size_t i = 0; i < stages.size(); ++i) {
+    const StageChoice& choice = candidate.stages[i];
+    Stage& stage = stages[i];
+    const bool is_last = i + 1 == stages.size();
+    stage.first = choice.first_layer;
+    stage.last = is_last ? table.layer_count() : candidate.stages[i + 1].first_layer;
+    stage.forward_s = stage.backward_s = kUnknown;
+    for (const int slot : choice.slots) {
+      const double forward_s = table.forward_s(slot, stage.first, stage.last);
+      const double backward_s =
+          split ? table.backward_input_s(slot, stage.first, stage.last) +
+                      (choice.recompute ? forward_s : 0)
+                : table.pass_s(slot, stage.first, stage.last, choice.recompute) - forward_s;
+      stage.forward_s = std::min(stage.forward_s, forward_s);
+      stage.backward_s = std::min(stage.backward_s, backward_s);
+    }
+    if (!is_last) add_boundary(choice, candidate.stages[i + 1], stage);
+  }
+  return stages;
+}
+
+double StepBound::links_s(const std::vector<Stage>& stages) const {
+  const double others = estimate_.table().shape().micro_batches - 1;
+  // Of one micro-batch: from its forward in stage i, to the end and back until backward is done
+  // there; and from there until it is done in the first stage.
+  std::vector<double> round_s(stages.size(), 0);
+  std::vector<double> back_s(stages.size(), 0);
+  for (std::size_t i = stages.size(); i-- > 0;) {
+    round_s[i] = stages[i].forward_s + stages[i].backward_s;
+    if (i + 1 == stages.size()) continue;
+    round_s[i] += stages[i].hop_s() + round_s[i + 1] + stages[i].back_hop_s();
+  }
+  for (std::size_t i = 1; i < stages.size(); ++i) {
+    back_s[i] = stages[i - 1].back_hop_s() + stages[i - 1].backward_s + back_s[i - 1];
+  }
+  double least_s = 0;
+  double begins_s = 0;  // forward in stage i
+  for (std::size_t i = 0; i < stages.size(); ++i) {
+    const double slowest_s = std::max(stages[i].load_s, stages[i].back_load_s);
+    least_s = std::max(least_s, begins_s + round_s[i] + others * slowest_s + back_s[i]);
+    begins_s += stages[i].forward_s + stages[i].hop_s();
+  }
+  return least_s;
+}
+
+// The ends of a pipeline on two machines send each other all of it. The first stage's is ready
+// last.
+double StepBound::tied_s(const Candidate& candidate) const {
+  const CostModel& cost = estimate_.table().cost();
+  const auto floats = static_cast<double>(cost.sizes().tied_parameters());
+  const StageChoice& front = candidate.stages.front();
+  const StageChoice& back = candidate.stages.back();
+  if (floats == 0 || front.slots.size() != 1 || back.slots.size() != 1) return 0;
+  const int from = front.slots.front();
+  const int to = back.slots.front();
+  if (cost.same_machine(from, to)) return 0;
+  const std::string& codec = cost.gradient_codec();
+  return cost.encode_s(from, floats, codec) +
+         cost.transfer_s(from, to, cost.payload_bytes(from, floats, codec)) +
+         cost.decode_s(to, floats, codec);
+}
+
+double StepBound::least_s(const Candidate& candidate) const {
+  const StageTable& table = estimate_.table();
+  const StepShape& shape = table.shape();
+  const std::vector<Stage> stages = stages_of(candidate);
+  const int queued_max = shape.in_flight(static_cast<int>(stages.size()));
+  std::vector<SlotLoad> loads(static_cast<std::size_t>(table.slot_count()));
+  double begins_s = 0;  // the first activation comes to the stage
+  double drain_s = 0;   // from its last gradient, encoded
+  double back_s = 0;    // of that, from the stage before
+  for (std::size_t i = 0; i < stages.size(); ++i) {
+    const StageChoice& choice = candidate.stages[i];
+    const Stage& stage = stages[i];
+    for (std::size_t k = 0; k < choice.slots.size(); ++k) {
+      const int slot = choice.slots[k];
+      const int share = choice.shares[k];
+      SlotLoad& load = loads[at(slot)];
+      double pass_s = table.pass_s(slot, stage.first, stage.last, choice.recompute);
+      double weight_s = 0;
+      if (shape.split) {
+        const double forward_s = table.forward_s(slot, stage.first, stage.last);
+        weight_s = table.backward_weight_s(slot, stage.first, stage.last);
+        pass_s = forward_s * (choice.recompute ? 2 : 1) +
+                 table.backward_input_s(slot, stage.first, stage.last);
+      }
+      // A neighbour on the same slot gets what it needs without a message.
+      if (i > 0 && !has(candidate.stages[i - 1], slot)) {
+        pass_s +=
+            estimate_.prices().of(slot, stage.first - 1, candidate.stages[i - 1].codec).crossing_s;
+      }
+      if (i + 1 < stages.size() && !has(candidate.stages[i + 1], slot)) {
+        pass_s += estimate_.prices().of(slot, stage.last - 1, choice.codec).crossing_s;
+      }
+      load.begins_s = std::min(load.begins_s, begins_s);
+      load.all_s += share * (pass_s + weight_s);
+      load.through_s += share * pass_s + std::max(0, share - queued_max) * weight_s;
+      load.drain_s = std::min(load.drain_s, drain_s);
+      load.update_s += table.update_s(slot, stage.first, stage.last);
+    }
+    if (i + 1 == stages.size()) break;
+    begins_s +=
+        stage.forward_s + stage.send_s + stage.way_s + (i > 0 ? stages[i - 1].receive_s : 0);
+    drain_s = stage.back_way_s + stage.back_receive_s + stage.backward_s + back_s;
+    back_s = stage.back_send_s + drain_s;
+  }
+  double through_s = links_s(stages);
+  double all_s = 0;
+  double update_s = 0;
+  for (const SlotLoad& load : loads) {
+    if (load.all_s == 0) continue;
+    through_s = std::max(through_s, load.begins_s + load.through_s + load.drain_s);
+    all_s = std::max(all_s, load.begins_s + load.all_s);
+    update_s = std::max(update_s, load.update_s);
+  }
+  double least_s = std::max(all_s, through_s + tied_s(candidate)) + update_s;
+  if (stages.size() == 1 && candidate.stages.front().slots.size() == 1) {
+    least_s *= table.cost().slots()[at(candidate.stages.front().slots.front())].alone_factor;
+  }
+  return least_s * (1 - kBoundRounding);
+}
+
+}  // namespace motley

@@ -1,0 +1,120 @@
+#include "partitioner/search/plan_with_costs.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <utility>
+
+#include "partitioner/search/candidates.h"
+#include "partitioner/search/no_plan.h"
+#include "partitioner/search/plan_notes.h"
+#include "partitioner/search/trial_search.h"
+
+namespace motley {
+namespace {
+
+constexpr std::size_t kAlternatives = 4;
+// A period this close to its bound is the least.
+constexpr double kProven = 1e-6;
+
+class CostedSearch {
+ public:
+  CostedSearch(const ModelSpec& model,
+               const CostModel& cost,
+               const CostModels& with_each_codec,
+               const SearchSpace& space,
+               const PlanOptions& options,
+               TrialMemo& memo)
+      : model_(model),
+        cost_(cost),
+        with_each_codec_(with_each_codec),
+        space_(space),
+        options_(options),
+        memo_(memo) {}
+
+  Result<std::optional<Planning>> plan(double ceiling_s) {
+    candidates_ = collect_candidates(cost_, space_, options_, ceiling_s);
+    if (candidates_.all.empty() && std::isinf(ceiling_s))
+      return no_plan(model_, cost_, space_, options_);
+    MOTLEY_ASSIGN(trials_, simulate_candidates(model_, cost_, with_each_codec_, space_, options_,
+                                               candidates_, ceiling_s, memo_));
+    if (trials_.all.empty()) return std::optional<Planning>();
+    Planning planning;
+    planning.bounds = bounds_of(trials_.all.front());
+    planning.alternatives = alternatives();
+    planning.plan = trials_.all.front().plan;
+    add_notes(cost_, options_, trials_, planning.plan);
+    const std::string hash = model_.hash();
+    planning.plan.model_hash = hash;
+    for (Plan& plan : planning.alternatives) plan.model_hash = hash;
+    for (const auto& [trial, plan] : {std::pair(&trials_.single, &planning.single),
+                                      {&trials_.data_parallel, &planning.data_parallel}}) {
+      if (!*trial) continue;
+      *plan = (*trial)->plan;
+      (*plan)->model_hash = hash;
+    }
+    return std::optional(std::move(planning));
+  }
+
+ private:
+  // Of those that differ in more than the schedule.
+  std::vector<Plan> alternatives() const {
+    std::vector<const PlanTrial*> told = {&trials_.all.front()};
+    std::vector<Plan> plans;
+    for (const PlanTrial& trial : trials_.all) {
+      if (plans.size() == kAlternatives) break;
+      const auto same = [&](const PlanTrial* other) {
+        return other->candidate.stages == trial.candidate.stages &&
+               other->shape.micro_batch == trial.shape.micro_batch;
+      };
+      if (std::any_of(told.begin(), told.end(), same)) continue;
+      told.push_back(&trial);
+      plans.push_back(trial.plan);
+    }
+    return plans;
+  }
+
+  PlanBounds bounds_of(const PlanTrial& trial) const {
+    PlanBounds bounds;
+    bounds.period_s = trial.candidate.period_s;
+    bounds.estimate_s = trial.candidate.estimate_s;
+    StepShape searched = trial.shape;
+    searched.split = false;  // it has the candidates of 1F1B
+    for (const ShapeBounds& shape : candidates_.bounds) {
+      if (shape.shape != searched) continue;
+      bounds.method = shape.method;
+      bounds.period_bound_s = shape.period_bound_s;
+      bounds.least_period_s = shape.least_period_s;
+      bounds.fluid_period_s = shape.fluid_period_s;
+      bounds.granularity_period_s = shape.granularity_period_s;
+      bounds.step_bound_s = shape.step_bound_s;
+      bounds.proven =
+          shape.method == "exact" || (shape.method == "all sets" &&
+                                      shape.least_period_s <= shape.period_bound_s * (1 + kProven));
+    }
+    return bounds;
+  }
+
+  const ModelSpec& model_;
+  const CostModel& cost_;
+  const CostModels& with_each_codec_;
+  const SearchSpace& space_;
+  const PlanOptions& options_;
+  TrialMemo& memo_;
+  Candidates candidates_;
+  Trials trials_;
+};
+
+}  // namespace
+
+Result<std::optional<Planning>> plan_with_costs(const ModelSpec& model,
+                                                const CostModel& cost,
+                                                const CostModels& with_each_codec,
+                                                const SearchSpace& space,
+                                                const PlanOptions& options,
+                                                double ceiling_s,
+                                                TrialMemo& memo) {
+  return CostedSearch(model, cost, with_each_codec, space, options, memo).plan(ceiling_s);
+}
+
+}  // namespace motley
