@@ -90,6 +90,7 @@ Result<CostModel> CostModel::make(const ModelSpec& model,
       cost.links_.push_back(cluster.link(from.machine, to.machine));
     }
   }
+  cost.find_networks(cluster.machines.size());
   cost.find_fixed_sizes();
   MOTLEY_TRY(cost.check_codec(gradient_codec));
   for (const SlotCost& slot : cost.slot_costs_) {
@@ -112,6 +113,20 @@ bool CostModel::same_costs(int slot, int other) const {
   return slots_[a].memory_bytes == slots_[b].memory_bytes &&
          slots_[a].alone_factor == slots_[b].alone_factor &&
          codecs_beside(slot) == codecs_beside(other) && slot_costs_[a] == slot_costs_[b];
+}
+
+void CostModel::find_networks(std::size_t machines) {
+  networks_.resize(machines);
+  for (int from = 0; from < static_cast<int>(slots_.size()); ++from) {
+    for (int to = 0; to < static_cast<int>(slots_.size()); ++to) {
+      if (same_machine(from, to)) continue;
+      const double bandwidth = link(from, to).bandwidth_bytes_per_s;
+      double& up = networks_[machine_of(from)].up_bytes_per_s;
+      double& down = networks_[machine_of(to)].down_bytes_per_s;
+      up = std::max(up, bandwidth);
+      down = std::max(down, bandwidth);
+    }
+  }
 }
 
 // A name that is no codec's is refused by whoever runs the plan; what it measured stands.

@@ -107,6 +107,19 @@ class CostModel {
     return machine_of(slot) == machine_of(other);
   }
 
+  // A machine's network as a whole, as fast as its fastest link in that direction.
+  struct MachineNetwork {
+    double up_bytes_per_s = 0;
+    double down_bytes_per_s = 0;
+  };
+
+  // [machine], numbered as the cluster lists them.
+  [[nodiscard]] const std::vector<MachineNetwork>& networks() const { return networks_; }
+
+  [[nodiscard]] std::size_t machine_of(int slot) const {
+    return machines_[static_cast<std::size_t>(slot)];
+  }
+
   [[nodiscard]] double transfer_s(int from_slot, int to_slot, double bytes) const;
   // Bytes per second of the slot's machine with the machine to which it has the fastest link, in
   // the slower direction; 0 when there is no other.
@@ -159,6 +172,7 @@ class CostModel {
   explicit CostModel(const ModelSpec& model) : sizes_(model) {}
 
   void find_fixed_sizes();
+  void find_networks(std::size_t machines);
 
   struct SlotCost {
     std::int64_t baseline_bytes = 0;
@@ -172,16 +186,13 @@ class CostModel {
 
   [[nodiscard]] const CodecSample& codec(int slot, const std::string& name) const;
 
-  [[nodiscard]] std::size_t machine_of(int slot) const {
-    return machines_[static_cast<std::size_t>(slot)];
-  }
-
   ModelSizes sizes_;
   std::vector<DeviceSlot> slots_;
-  std::vector<std::size_t> machines_;  // [slot] number of its machine
-  std::vector<SlotCost> slot_costs_;   // [slot]
-  std::vector<LinkSpeed> links_;       // [from slot * slots + to slot]
-  std::vector<std::size_t> kinds_;     // [layer] index into the slots' samples
+  std::vector<std::size_t> machines_;     // [slot] number of its machine
+  std::vector<SlotCost> slot_costs_;      // [slot]
+  std::vector<MachineNetwork> networks_;  // [machine]
+  std::vector<LinkSpeed> links_;          // [from slot * slots + to slot]
+  std::vector<std::size_t> kinds_;        // [layer] index into the slots' samples
   int moments_per_parameter_ = 0;
   std::string gradient_codec_;
   std::vector<double> gradient_bytes_per_float_;  // [slot]

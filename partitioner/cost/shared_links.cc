@@ -1,8 +1,6 @@
 #include "partitioner/cost/shared_links.h"
 
 #include <algorithm>
-#include <map>
-#include <string>
 
 namespace motley {
 
@@ -14,31 +12,14 @@ double SharedLinks::Port::take(double bytes, double now_s) {
 
 SharedLinks::SharedLinks(const CostModel& cost, const std::vector<int>& rank_slots)
     : cost_(cost), rank_slots_(rank_slots) {
-  std::map<std::string, std::uint32_t> numbers;
-  std::vector<int> slots;  // one of each machine, also of those without a rank: [machine]
-  std::vector<std::uint32_t> machine_of_slot;
-  for (std::size_t s = 0; s < cost.slots().size(); ++s) {
-    const auto number = static_cast<std::uint32_t>(numbers.size());
-    const auto [at, is_new] = numbers.try_emplace(cost.slots()[s].machine, number);
-    if (is_new) slots.push_back(static_cast<int>(s));
-    machine_of_slot.push_back(at->second);
-  }
   for (const int slot : rank_slots) {
-    machine_of_.push_back(machine_of_slot[static_cast<std::size_t>(slot)]);
+    machine_of_.push_back(static_cast<std::uint32_t>(cost.machine_of(slot)));
   }
-  uplinks_.resize(slots.size());
-  downlinks_.resize(slots.size());
-  for (std::size_t from = 0; from < slots.size(); ++from) {
-    for (std::size_t to = 0; to < slots.size(); ++to) {
-      if (from == to) continue;
-      const double bandwidth = cost.link(slots[from], slots[to]).bandwidth_bytes_per_s;
-      double& up = uplinks_[from].bandwidth_bytes_per_s;
-      double& down = downlinks_[to].bandwidth_bytes_per_s;
-      up = std::max(up, bandwidth);
-      down = std::max(down, bandwidth);
-    }
+  for (const CostModel::MachineNetwork& network : cost.networks()) {
+    uplinks_.push_back({network.up_bytes_per_s});
+    downlinks_.push_back({network.down_bytes_per_s});
   }
-  pair_free_s_.assign(slots.size() * slots.size(), 0);
+  pair_free_s_.assign(uplinks_.size() * uplinks_.size(), 0);
 }
 
 SharedLinks::Passage SharedLinks::leave(std::size_t from,

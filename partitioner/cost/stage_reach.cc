@@ -93,39 +93,47 @@ bool StageReach::fits(int slot, int first, int last, int depth, bool recompute) 
          table.cost().slots()[at(slot)].memory_bytes;
 }
 
-int StageReach::first_that_fits(int slot, int from, int last, int depth, bool recompute) const {
-  if (from == last || fits(slot, from, last, depth, recompute)) return from;
-  int fails = from;
-  int holds = last;  // nothing always fits
+const StageReach::Fitting& StageReach::fitting(int slot_class,
+                                               int depth,
+                                               int last,
+                                               bool recompute) const {
+  const std::size_t lasts = at(estimate_.table().layer_count()) + 1;
+  const std::size_t depths = at(estimate_.table().slot_count()) + 1;
+  if (fittings_.empty()) fittings_.resize(classes_.size() * depths * lasts * 2);
+  Fitting& known = fittings_[((at(slot_class) * depths + at(depth)) * lasts + at(last)) * 2 +
+                             (recompute ? 1U : 0U)];
+  if (known.inner_first != kNotAsked) return known;
+  const int slot = slot_of(slot_class);
+  known.from_start = fits(slot, 0, last, depth, recompute);
+  int fails = 0;  // is asked for above
+  int holds = last;
   while (holds - fails > 1) {
     const int middle = fails + (holds - fails) / 2;
     (fits(slot, middle, last, depth, recompute) ? holds : fails) = middle;
   }
-  return holds;
+  known.inner_first = holds;
+  return known;
 }
 
-int StageReach::first(const InTime& in_time, int slot, int depth, int last, bool recompute) const {
-  if (in_time.from_start[at(last)] && fits(slot, 0, last, depth, recompute)) return 0;
-  return first_that_fits(slot, in_time.inner_first[at(last)], last, depth, recompute);
+int StageReach::first(
+    const InTime& in_time, int slot_class, int depth, int last, bool recompute) const {
+  const Fitting& fitting = this->fitting(slot_class, depth, last, recompute);
+  if (in_time.from_start[at(last)] && fitting.from_start) return 0;
+  return std::max(in_time.inner_first[at(last)], fitting.inner_first);
 }
 
 int StageReach::first(int slot_class, int depth, int last) const {
-  const int slot = slot_of(slot_class);
   const Recompute rule = estimate_.space().recompute;
   const InTime& once = once_[at(slot_class)];
   int best = last;
   if (rule != Recompute::kAlways) {
-    best = first(once, slot, depth, last, false);
+    best = first(once, slot_class, depth, last, false);
     // Where memory does not bind, recomputing only takes longer.
     const bool memory_binds =
         best > 0 && (best > once.inner_first[at(last)] || once.from_start[at(last)]);
     if (!memory_binds || rule == Recompute::kNever) return best;
   }
-  return std::min(best, first(twice_[at(slot_class)], slot, depth, last, true));
-}
-
-bool StageReach::carries(int front_class, int behind_class) const {
-  return load_s_[at(front_class) * classes_.size() + at(behind_class)] <= period_s_;
+  return std::min(best, first(twice_[at(slot_class)], slot_class, depth, last, true));
 }
 
 int StageReach::class_of(int slot) const {

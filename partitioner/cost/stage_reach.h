@@ -37,7 +37,10 @@ class StageReach {
   [[nodiscard]] int first(int slot_class, int depth, int last) const;
 
   // Whether what crosses any boundary between the two classes takes at most the period.
-  [[nodiscard]] bool carries(int front_class, int behind_class) const;
+  [[nodiscard]] bool carries(int front_class, int behind_class) const {
+    return load_s_[static_cast<std::size_t>(front_class) * classes_.size() +
+                   static_cast<std::size_t>(behind_class)] <= period_s_;
+  }
 
   // The shortest period within which these stages are done, by slots and first layers, as the
   // queries above know them.
@@ -57,7 +60,18 @@ class StageReach {
   [[nodiscard]] double busy_s(int slot_class, int first, int last, bool recompute) const;
   [[nodiscard]] int class_of(int slot) const;
   [[nodiscard]] bool fits(int slot, int first, int last, int depth, bool recompute) const;
-  [[nodiscard]] int first_that_fits(int slot, int from, int last, int depth, bool recompute) const;
+
+  // What memory and pins allow, whatever the period: from which layer on [first, last) fits, and
+  // whether [0, last) does, which has one boundary less.
+  struct Fitting {
+    std::int32_t inner_first = kNotAsked;  // last = nothing
+    bool from_start = false;
+  };
+
+  static constexpr std::int32_t kNotAsked = -1;
+
+  // Asked again for every period, so it is kept.
+  [[nodiscard]] const Fitting& fitting(int slot_class, int depth, int last, bool recompute) const;
 
   // What is done within the period, whatever memory it takes.
   struct InTime {
@@ -68,7 +82,7 @@ class StageReach {
 
   [[nodiscard]] InTime in_time(int slot_class, bool recompute) const;
   [[nodiscard]] int first(
-      const InTime& in_time, int slot, int depth, int last, bool recompute) const;
+      const InTime& in_time, int slot_class, int depth, int last, bool recompute) const;
 
   [[nodiscard]] int slot_of(int slot_class) const { return members(slot_class).front(); }
 
@@ -77,7 +91,8 @@ class StageReach {
   const std::vector<std::vector<int>>& classes_;
   std::vector<double> crossing_s_;  // [class] least processor time for one boundary
   std::vector<double> load_s_;      // [front class * classes + behind class] least time on the link
-  std::int64_t boundary_bytes_ = 0;  // the smallest, in memory
+  std::int64_t boundary_bytes_ = 0;        // the smallest, in memory
+  mutable std::vector<Fitting> fittings_;  // [class x depth x last x recompute]
   double period_s_ = 0;
   std::vector<InTime> once_;      // [class] forward once
   std::vector<InTime> twice_;     // [class] forward twice

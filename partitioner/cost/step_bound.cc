@@ -78,8 +78,9 @@ std::vector<StepBound::Stage> StepBound::stages_of(const Candidate& candidate) c
   return stages;
 }
 
-double StepBound::links_s(const std::vector<Stage>& stages) const {
-  const double others = estimate_.table().shape().micro_batches - 1;
+double StepBound::ways_s(const Candidate& candidate, const std::vector<Stage>& stages) const {
+  const StepShape& shape = estimate_.table().shape();
+  const int others = shape.micro_batches - 1;
   // Of one micro-batch: from its forward in stage i, to the end and back until backward is done
   // there; and from there until it is done in the first stage.
   std::vector<double> round_s(stages.size(), 0);
@@ -95,8 +96,13 @@ double StepBound::links_s(const std::vector<Stage>& stages) const {
   double least_s = 0;
   double begins_s = 0;  // forward in stage i
   for (std::size_t i = 0; i < stages.size(); ++i) {
-    const double slowest_s = std::max(stages[i].load_s, stages[i].back_load_s);
-    least_s = std::max(least_s, begins_s + round_s[i] + others * slowest_s + back_s[i]);
+    double others_s = others * std::max(stages[i].load_s, stages[i].back_load_s);
+    if (candidate.stages[i].slots.size() == 1) {
+      // As many as are in flight have come back before another one begins.
+      const int in_flight = shape.in_flight(static_cast<int>(stages.size() - i));
+      others_s = std::max(others_s, others / in_flight * round_s[i]);
+    }
+    least_s = std::max(least_s, begins_s + round_s[i] + others_s + back_s[i]);
     begins_s += stages[i].forward_s + stages[i].hop_s();
   }
   return least_s;
@@ -163,7 +169,7 @@ double StepBound::least_s(const Candidate& candidate) const {
     drain_s = stage.back_way_s + stage.back_receive_s + stage.backward_s + back_s;
     back_s = stage.back_send_s + drain_s;
   }
-  double through_s = links_s(stages);
+  double through_s = ways_s(candidate, stages);
   double all_s = 0;
   double update_s = 0;
   for (const SlotLoad& load : loads) {

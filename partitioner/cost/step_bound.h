@@ -45,8 +45,9 @@ class StepBound {
 
   [[nodiscard]] std::vector<Stage> stages_of(const Candidate& candidate) const;
   void add_boundary(const StageChoice& front, const StageChoice& behind, Stage& stage) const;
-  // Until the last gradient has come to the first stage and through it, by its links.
-  [[nodiscard]] double links_s(const std::vector<Stage>& stages) const;
+  // Until the last gradient has come to the first stage and through it, by the links and by how
+  // many micro-batches may be under way.
+  [[nodiscard]] double ways_s(const Candidate& candidate, const std::vector<Stage>& stages) const;
   [[nodiscard]] double tied_s(const Candidate& candidate) const;
 
   const StepEstimate& estimate_;

@@ -50,12 +50,21 @@ void StepPrices::price_chunk(const Plan& plan, std::size_t chunk) {
   for (const Replica& replica : what.replicas) {
     const int slot = rank_slots_[replica.rank.index()];
     // Layers vary independently of each other.
+    double forward_s = 0;
+    double backward_s = 0;
+    double input_s = 0;
+    double weight_s = 0;
     double forward_variance = 0;
     double backward_variance = 0;
     double input_variance = 0;
     double weight_variance = 0;
     for (int l = first; l < last; ++l) {
       const LayerSample sample = cost_.layer(slot, l, plan.micro_batch);
+      const double again_s = what.recompute ? sample.forward_s : 0;
+      forward_s += sample.forward_s;
+      backward_s += sample.backward_s + again_s;
+      input_s += sample.backward_input_s() + again_s;
+      weight_s += sample.backward_weight_s();
       forward_variance += std::pow(sigma_of(sample.forward_spread_s), 2);
       const double sigma_s = sigma_of(sample.backward_spread_s);
       backward_variance += std::pow(sigma_s, 2);
@@ -70,15 +79,10 @@ void StepPrices::price_chunk(const Plan& plan, std::size_t chunk) {
       input_variance += forward_variance;
     }
     HolderPrice price;
-    price.forward = {cost_.forward_s(slot, first, last, plan.micro_batch),
-                     std::sqrt(forward_variance)};
-    price.backward = {cost_.backward_s(slot, first, last, plan.micro_batch, what.recompute),
-                      std::sqrt(backward_variance)};
-    price.backward_input = {
-        cost_.backward_input_s(slot, first, last, plan.micro_batch, what.recompute),
-        std::sqrt(input_variance)};
-    price.backward_weight = {cost_.backward_weight_s(slot, first, last, plan.micro_batch),
-                             std::sqrt(weight_variance)};
+    price.forward = {forward_s, std::sqrt(forward_variance)};
+    price.backward = {backward_s, std::sqrt(backward_variance)};
+    price.backward_input = {input_s, std::sqrt(input_variance)};
+    price.backward_weight = {weight_s, std::sqrt(weight_variance)};
     price.optimizer_s = cost_.optimizer_s(slot, first, last);
     price.after = message(slot, after_floats, what.codec);
     if (chunk > 0) {

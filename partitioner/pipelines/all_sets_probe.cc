@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <limits>
 
@@ -13,12 +14,13 @@ namespace {
 constexpr std::size_t kEntriesMax = 6'000'000;
 
 using Layer = std::uint16_t;
+using Classes = std::uint32_t;  // a bit for each; more are too many sets
 constexpr Layer kUnreachable = std::numeric_limits<Layer>::max();
 
 class AllSetsProbe : public PeriodProbe {
  public:
   AllSetsProbe(const std::vector<std::vector<int>>& classes, const Pace& pace, int layer_count)
-      : classes_(classes), layers_(layer_count) {
+      : classes_(classes), pace_(pace), layers_(layer_count) {
     std::size_t states = 1;
     for (const std::vector<int>& members : classes) {
       stride_.push_back(states);
@@ -29,6 +31,8 @@ class AllSetsProbe : public PeriodProbe {
     furthest_.resize(states);
     depth_.resize(states);
     pace_of_.resize(states);
+    present_.resize(states);
+    capacity_of_.resize(states);
     for (std::size_t state = 0; state < states; ++state) {
       for (std::size_t c = 0; c < classes.size(); ++c) {
         depth_[state] += count(state, c);
@@ -41,12 +45,20 @@ class AllSetsProbe : public PeriodProbe {
 
   std::vector<Pipeline> pipelines(const StageReach& reach) override {
     tabulate(reach);
+    weigh(reach);
     std::vector<std::size_t> best(at(slots_) + 1, 0);  // [stages] state, 0 = none
     std::vector<double> best_pace(at(slots_) + 1, 0);
     std::vector<std::size_t> counts(classes_.size(), 0);  // [class] in the state
+    Classes present = 0;
     for (std::size_t state = 1; state < depth_.size(); ++state) {
-      for (std::size_t c = 0; ++counts[c] > classes_[c].size(); ++c) counts[c] = 0;
-      if (!fill(state, counts)) continue;
+      std::size_t c = 0;
+      for (; ++counts[c] > classes_[c].size(); ++c) {
+        counts[c] = 0;
+        present &= ~(Classes{1} << c);
+      }
+      present |= Classes{1} << c;
+      capacity_of_[state] = capacity_of_[state - stride_[c]] + reach.capacity(static_cast<int>(c));
+      if (!fill(state, present)) continue;
       const double pace = pace_of_[state];
       const auto stages = static_cast<std::size_t>(depth_[state]);
       if (best[stages] != 0 && pace <= best_pace[stages]) continue;
@@ -85,7 +97,7 @@ class AllSetsProbe : public PeriodProbe {
   }
 
   std::size_t first_index(std::size_t c, int depth, int last) const {
-    return (c * at(slots_ + 1) + at(depth)) * at(layers_ + 1) + at(last);
+    return (at(depth) * classes_.size() + c) * at(layers_ + 1) + at(last);
   }
 
   // How far the state's slots reach behind a stage of class `front`.
@@ -97,25 +109,41 @@ class AllSetsProbe : public PeriodProbe {
     if (furthest.first == kUnreachable || carries[furthest.slot_class] != 0) return furthest.first;
     const Layer* reached = &reached_[state * classes_.size()];
     Layer best = kUnreachable;
-    for (std::size_t d = 0; d < classes_.size(); ++d) {
+    for (Classes rest = present_[state]; rest != 0; rest &= rest - 1) {
+      const auto d = static_cast<std::size_t>(std::countr_zero(rest));
       if (carries[d] != 0) best = std::min(best, reached[d]);
     }
     return best;
   }
 
-  // Smaller states come first in the order of numbers. True when the whole model is covered.
-  bool fill(std::size_t state, const std::vector<std::size_t>& counts) {
-    Furthest furthest{kUnreachable, 0};
+  // What no slots together hold is not reached from a state that leaves them more than that.
+  void weigh(const StageReach& reach) {
+    constexpr double kWeightRounding = 1e-9;
+    double all = 0;
     for (std::size_t c = 0; c < classes_.size(); ++c) {
-      Layer& reached = reached_[state * classes_.size() + c];
-      reached = kUnreachable;
-      if (counts[c] == 0) continue;
+      all += reach.capacity(static_cast<int>(c)) * static_cast<double>(classes_[c].size());
+    }
+    most_ = all + kWeightRounding * (all + pace_.weight());
+  }
+
+  // Smaller states come first in the order of numbers. True when the whole model is covered.
+  bool fill(std::size_t state, Classes present) {
+    Furthest furthest{kUnreachable, 0};
+    const double left = most_ - capacity_of_[state];
+    Layer* reached = &reached_[state * classes_.size()];
+    const Layer* first = &first_[at(depth_[state]) * classes_.size() * at(layers_ + 1)];
+    for (Classes rest = present; rest != 0; rest &= rest - 1) {
+      const auto c = static_cast<std::size_t>(std::countr_zero(rest));
       const Layer last = behind(state - stride_[c], c);
+      reached[c] = kUnreachable;
       if (last == kUnreachable) continue;
       // A slot that cannot hold even one layer here may stay empty.
-      reached = first_[first_index(c, depth_[state], last)];
-      if (reached < furthest.first) furthest = {reached, static_cast<std::uint16_t>(c)};
+      const Layer from = first[c * at(layers_ + 1) + last];
+      if (pace_.weight_before(from) > left) continue;
+      reached[c] = from;
+      if (from < furthest.first) furthest = {from, static_cast<std::uint16_t>(c)};
     }
+    present_[state] = present;
     furthest_[state] = furthest;
     return furthest.first == 0;
   }
@@ -146,6 +174,7 @@ class AllSetsProbe : public PeriodProbe {
   // stage before it.
   std::size_t front_class(std::size_t state, Layer wanted, std::size_t before) const {
     for (std::size_t c = 0; c < classes_.size(); ++c) {
+      if ((present_[state] >> c & 1U) == 0) continue;
       if (reached_[state * classes_.size() + c] != wanted) continue;
       if (before == kAny || carries_[before * classes_.size() + c] != 0) return c;
     }
@@ -154,8 +183,10 @@ class AllSetsProbe : public PeriodProbe {
   }
 
   const std::vector<std::vector<int>>& classes_;
+  const Pace& pace_;
   int layers_;
   int slots_ = 0;
+  double most_ = 0;  // that all slots together hold at this period
 
   struct Furthest {
     Layer first = kUnreachable;
@@ -165,9 +196,11 @@ class AllSetsProbe : public PeriodProbe {
   std::vector<std::size_t> stride_;    // [class] of its count in a state's number
   std::vector<int> depth_;             // [state] slots in it
   std::vector<double> pace_of_;        // [state] of its slots together
+  std::vector<Classes> present_;       // [state] classes in it
+  std::vector<double> capacity_of_;    // [state] of its slots together at this period
   std::vector<Furthest> furthest_;     // [state] of reached_, what reaches furthest
   std::vector<Layer> reached_;         // [state x class in front] first layer
-  std::vector<Layer> first_;           // [class x depth x last]
+  std::vector<Layer> first_;           // [depth x class x last]
   std::vector<std::uint8_t> carries_;  // [front class x class behind]
 };
 

@@ -168,10 +168,17 @@ bool TrialChanges::take_best(const CostModel& cost,
   const StepEstimate& estimate = estimates_.of(cost, best.shape);
   const double least_s = (1 - gain) * best.plan.predicted_step_s;
   std::optional<PlanTrial> found;
+  std::vector<std::pair<double, Candidate>> by_bound;
   for (const Candidate& change : changes) {
     Candidate changed = change;
-    if (actions >= kSharedActionsMax || !estimate.rate_dealt(changed)) continue;
-    if (!estimate.obeys_pins(changed)) continue;
+    if (!estimate.rate_dealt(changed) || !estimate.obeys_pins(changed)) continue;
+    const double bound_s = StepBound(estimate).least_s(changed);
+    if (bound_s <= least_s) by_bound.emplace_back(bound_s, std::move(changed));
+  }
+  // A short one that comes early saves the others.
+  std::ranges::stable_sort(by_bound, {}, [](const auto& entry) { return entry.first; });
+  for (const auto& [bound_s, changed] : by_bound) {
+    if (actions >= kSharedActionsMax) break;
     const double limit_s = found ? found->plan.predicted_step_s : least_s;
     auto trial = try_change(cost, best.shape, changed, kSameStep * limit_s, actions);
     if (trial && is_better(*trial, found ? *found : best)) found = *std::move(trial);

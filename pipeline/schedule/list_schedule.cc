@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <queue>
-#include <set>
 #include <tuple>
 #include <utility>
 
@@ -76,13 +76,16 @@ class ListRun {
     while (!events_.empty()) {
       const Ticks now = events_.top().time;
       // All that happens at one moment counts before anybody decides.
-      std::set<std::size_t> looking;  // ranks
+      looking_.clear();
       while (!events_.empty() && events_.top().time == now) {
         const Event event = events_.top();
         events_.pop();
-        looking.insert(happen(event));
+        looking_.push_back(happen(event));
       }
-      for (const std::size_t r : looking) begin_next(r, now);
+      std::ranges::sort(looking_);
+      const auto again = std::ranges::unique(looking_);
+      looking_.erase(again.begin(), again.end());
+      for (const std::size_t r : looking_) begin_next(r, now);
     }
     std::vector<std::vector<Action>> orders;
     for (RankState& rank : ranks_) orders.push_back(std::move(rank.order));
@@ -94,17 +97,15 @@ class ListRun {
   }
 
  private:
-  enum class EventKind : std::uint8_t { kValueComes, kRankIsFree };
+  static constexpr std::size_t kNoRank = SIZE_MAX;
 
+  // A value comes, or a rank is free. What happens at one moment may do so in any order.
   struct Event {
     Ticks time = 0;
-    EventKind kind = EventKind::kRankIsFree;
-    std::size_t rank = 0;  // of kRankIsFree
-    Value value;           // of kValueComes
+    std::size_t free_rank = kNoRank;
+    Value value;
 
-    friend bool operator>(const Event& a, const Event& b) {
-      return std::tie(a.time, a.kind, a.rank, a.value) > std::tie(b.time, b.kind, b.rank, b.value);
-    }
+    friend bool operator>(const Event& a, const Event& b) { return a.time > b.time; }
   };
 
   // Input parts first, since they free memory and others wait for them; then what is nearest to its
@@ -114,8 +115,8 @@ class ListRun {
   using Weights = std::deque<std::pair<std::size_t, MicroId>>;  // by track
 
   struct RankState {
-    std::set<Urgency> ready;
-    Weights weights;  // in the order of input parts
+    std::vector<Urgency> ready;  // each once, the most urgent last: a few
+    Weights weights;             // in the order of input parts
     Ticks uplink_free = 0;
     bool busy = false;
     std::vector<Action> order;
@@ -123,9 +124,9 @@ class ListRun {
 
   // Returns the rank that may have something to do now.
   std::size_t happen(const Event& event) {
-    if (event.kind == EventKind::kRankIsFree) {
-      ranks_[event.rank].busy = false;
-      return event.rank;
+    if (event.free_rank != kNoRank) {
+      ranks_[event.free_rank].busy = false;
+      return event.free_rank;
     }
     note_there(event.value);
     const std::size_t t = track_of(event.value);
@@ -152,18 +153,23 @@ class ListRun {
     return {is_forward, micro, -static_cast<std::int64_t>(track.chunk), t};
   }
 
+  static void add_ready(std::vector<Urgency>& ready, const Urgency& urgency) {
+    const auto place = std::ranges::lower_bound(ready, urgency, std::greater<>());
+    if (place == ready.end() || *place != urgency) ready.insert(place, urgency);
+  }
+
   // Notes what the track could do next.
   void look_at(std::size_t t) {
     const HeldChunk& track = tracks_[t];
-    std::set<Urgency>& ready = ranks_[track.rank].ready;
+    std::vector<Urgency>& ready = ranks_[track.rank].ready;
     const auto in_flight = static_cast<int>(track.forwards - track.backwards);
     if (track.forwards < track.micros.size() && in_flight < track.window &&
         is_ready(track, ActionKind::kForward, track.micros[track.forwards])) {
-      ready.insert(urgency(t, /*is_forward=*/true));
+      add_ready(ready, urgency(t, /*is_forward=*/true));
     }
     if (track.backwards < track.forwards &&
         is_ready(track, ActionKind::kBackwardInput, track.micros[track.backwards])) {
-      ready.insert(urgency(t, /*is_forward=*/false));
+      add_ready(ready, urgency(t, /*is_forward=*/false));
     }
   }
 
@@ -179,14 +185,14 @@ class ListRun {
       }
       return;
     }
-    const auto [is_forward, micro, minus_chunk, t] = *rank.ready.begin();
+    const auto [is_forward, micro, minus_chunk, t] = rank.ready.back();
     const HeldChunk& next = tracks_[t];
     if (!is_forward && next.queued_weights == next.queued_weights_max) {
       backward_weight(
           rank, oldest_weight(rank, [&](const HeldChunk& track) { return &track == &next; }), now);
       return;
     }
-    rank.ready.erase(rank.ready.begin());
+    rank.ready.pop_back();
     if (is_forward) {
       forward(t, micro, now);
     } else {
@@ -232,13 +238,13 @@ class ListRun {
     rank.order.push_back(action);
     rank.busy = true;
     const Ticks end = now + duration;
-    events_.push({end, EventKind::kRankIsFree, track.rank, {}});
+    events_.push({end, track.rank, {}});
     for (const Value& value : rules_.makes(action)) {
       if (is_own(value)) {
         // Whoever could use it is busy until then.
         note_there(value);
       } else {
-        events_.push({arrival(track, value, end), EventKind::kValueComes, 0, value});
+        events_.push({arrival(track, value, end), kNoRank, value});
       }
     }
   }
@@ -264,6 +270,7 @@ class ListRun {
   std::vector<std::size_t> track_at_;  // [ChunkId][MicroId]
   std::vector<bool> there_;            // [value]
   std::vector<RankState> ranks_;       // [Rank]
+  std::vector<std::size_t> looking_;   // ranks to which something happens now
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
 };
 
