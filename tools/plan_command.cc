@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <optional>
 
 #include "base/json.h"
 #include "base/log.h"
@@ -21,14 +22,11 @@
 #include "partitioner/advise/what_if.h"
 #include "tools/command.h"
 #include "tools/inputs.h"
-#include "tools/search_deadline.h"
+#include "tools/search_budget.h"
 #include "tools/this_machine.h"
 
 namespace motley {
 namespace {
-
-// A plan of 64 unlike machines takes about half of that.
-constexpr std::int64_t kSearchSeconds = 10;
 
 // What the runs of --learn have shown goes into the profile; the corrections go to standard error,
 // beside the plan.
@@ -125,16 +123,17 @@ Result<void> print_advice(const Arguments& arguments, const PlanningInput& input
 }
 
 Result<void> plan(const Arguments& arguments) {
-  std::int64_t seconds = kSearchSeconds;
+  std::optional<double> seconds;
   if (arguments.has("seconds")) {
-    MOTLEY_ASSIGN(seconds, integer_value(arguments, "seconds", 1, 86'400));
+    MOTLEY_ASSIGN(const std::int64_t value, integer_value(arguments, "seconds", 1, 86'400));
+    seconds = static_cast<double>(value);
   }
   MOTLEY_ASSIGN(const PlanningInput input, read_input(arguments));
   if (arguments.has("what-if")) return what_if(arguments, input);
   if (arguments.has("advise")) return print_advice(arguments, input);
-  SearchDeadline deadline(static_cast<double>(seconds));
+  SearchBudget budget(seconds);
   PlanningInput watched = input;
-  watched.options.watch = &deadline;
+  watched.options.watch = &budget;
   MOTLEY_ASSIGN(const Planning planning, plan_or_remedy(watched));
   const Plan& made = planning.plan;
   const Json json = plan_to_json(made);
@@ -182,7 +181,7 @@ Command plan_command() {
        {"explain", "", "also where the time goes, what binds, what each machine adds, and more"},
        {"what-if", "CHANGE", "plan with a change of the machines beside the plan without", true},
        {"advise", "", "try a list of upgrades and name those that shorten the step most"},
-       {"seconds", "N", "end the search for a plan then, with the best so far (default: 10)"},
+       {"seconds", "N", "end the search by the clock, with the best so far (default: by its work)"},
        {"output", "FILE", "write the plan for `motley train --plan`", false, 'o'},
        set_option(),
        json_option()},
@@ -190,10 +189,12 @@ Command plan_command() {
       "memory, and predicts the time of a step. Without --profile every machine of\n"
       "the cluster is measured first (its motley-stage is started there), or takes the\n"
       "profile that it has kept; with profiles no LibTorch and no machine is needed.\n\n"
-      "The last line says whether the plan is proven to be the best, and whether\n"
-      "--seconds has ended the search; one that takes longer than a second says on\n"
-      "standard error how it goes. The same input gives the same plan unless it was\n"
-      "ended. --what-if and --advise plan many times, each to the end.\n\n"
+      "The last line says whether the plan is proven to be the best, and whether the\n"
+      "search was ended; one that takes longer than a second says on standard error\n"
+      "how it goes. Without --seconds it ends by what it has done, about ten seconds\n"
+      "of work, so the same input gives the same plan however busy the computer is;\n"
+      "--seconds are those of the clock. --what-if and --advise plan many times, each\n"
+      "to the end.\n\n"
       "Machines that one does not have can stand in the cluster file beside real ones:\n"
       "device_model = \"rtx-3060\" (docs/devices.md). The plan says which are imagined.\n\n"
       "Changes for --what-if; several apply together, and x2.5 stands for 2.5 times\n"

@@ -205,7 +205,7 @@ std::string bounds_section(const PlanBounds& bounds) {
 std::string search_line(const Planning& planning) {
   const PlanBounds& bounds = planning.bounds;
   if (!planning.is_complete) {
-    return "search    ended early (--seconds); a longer one may find a better plan\n";
+    return "search    ended early; a longer one (--seconds) may find a better plan\n";
   }
   if (!bounds.proven) return "search    complete; not proven that no plan is better\n";
   if (bounds.method == "exact") {

@@ -74,4 +74,18 @@ std::vector<Candidate> shifted_shares(const Candidate& candidate) {
   return found;
 }
 
+std::vector<Candidate> moved_cuts(const Candidate& candidate, int layer_count) {
+  std::vector<Candidate> found;
+  const std::vector<StageChoice>& stages = candidate.stages;
+  for (std::size_t i = 1; i < stages.size(); ++i) {
+    const int end = i + 1 < stages.size() ? stages[i + 1].first_layer : layer_count;
+    for (const int first : {stages[i].first_layer - 1, stages[i].first_layer + 1}) {
+      if (first <= stages[i - 1].first_layer || first >= end) continue;
+      found.push_back(candidate);
+      found.back().stages[i].first_layer = first;
+    }
+  }
+  return found;
+}
+
 }  // namespace motley

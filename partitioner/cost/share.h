@@ -22,4 +22,7 @@ namespace motley {
 // one less. Not rated.
 [[nodiscard]] std::vector<Candidate> shifted_shares(const Candidate& candidate);
 
+// The candidates of which one cut lies a layer further to the front or to the back. Not rated.
+[[nodiscard]] std::vector<Candidate> moved_cuts(const Candidate& candidate, int layer_count);
+
 }  // namespace motley

@@ -43,7 +43,10 @@ class AllSetsProbe : public PeriodProbe {
 
   [[nodiscard]] bool is_complete() const override { return true; }
 
+  [[nodiscard]] std::int64_t tails() const override { return tails_; }
+
   std::vector<Pipeline> pipelines(const StageReach& reach) override {
+    tails_ += static_cast<std::int64_t>(depth_.size());
     tabulate(reach);
     weigh(reach);
     std::vector<std::size_t> best(at(slots_) + 1, 0);  // [stages] state, 0 = none
@@ -186,6 +189,7 @@ class AllSetsProbe : public PeriodProbe {
   const Pace& pace_;
   int layers_;
   int slots_ = 0;
+  std::int64_t tails_ = 0;
   double most_ = 0;  // that all slots together hold at this period
 
   struct Furthest {

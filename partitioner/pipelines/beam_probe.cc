@@ -44,6 +44,8 @@ class BeamProbe : public PeriodProbe {
 
   [[nodiscard]] bool is_complete() const override { return false; }
 
+  [[nodiscard]] std::int64_t tails() const override { return tails_seen_; }
+
   std::vector<Pipeline> pipelines(const StageReach& reach) override {
     const double slack = reach.slack();
     if (slack < 0) return {};
@@ -87,6 +89,7 @@ class BeamProbe : public PeriodProbe {
   void extend(int index, double slack, const StageReach& reach) {
     const BeamTail tail = tails_[at(index)];
     count_used(index, +1);
+    tails_seen_ += reach.class_count();
     for (int c = 0; c < reach.class_count(); ++c) {
       if (used_[at(c)] == static_cast<int>(classes_[at(c)].size())) continue;
       if (tail.front_class != kNoTail && !reach.carries(c, tail.front_class)) continue;
@@ -138,6 +141,7 @@ class BeamProbe : public PeriodProbe {
   const Pace& pace_;
   int layers_;
   std::size_t width_;
+  std::int64_t tails_seen_ = 0;
   std::vector<int> used_;  // [class] by the tail that is being extended
   std::vector<BeamTail> tails_;
   std::vector<std::vector<int>> at_layer_;  // [first layer] tails

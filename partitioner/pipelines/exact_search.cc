@@ -72,6 +72,7 @@ class ExactSearch {
       }
       states_[used].clear();
     }
+    if (options_.tails != nullptr) *options_.tails = tails_;
     return best_.list();
   }
 
@@ -203,6 +204,7 @@ class ExactSearch {
   }
 
   void insert(const PartialPipeline& partial) {
+    ++tails_;
     // Rounding must not drop what equals the worst kept candidate.
     constexpr double kRounding = 1e-12;
     if (front_bound_->step_s(partial.tail, partial.first_layer) * (1 - kRounding) > limit_s())
@@ -246,6 +248,7 @@ class ExactSearch {
   BestCandidates best_;
   std::vector<int> slots_;  // usable, like ones side by side
   int stages_max_ = 0;
+  std::int64_t tails_ = 0;  // looked at
   SlotMask all_ = 0;
   std::vector<std::vector<int>> members_;  // [mask] slots, ascending
   std::optional<FrontBound> front_bound_;

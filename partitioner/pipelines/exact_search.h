@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <limits>
 #include <vector>
 
@@ -28,6 +29,7 @@ struct ExactSearchOptions {
   double spread = std::numeric_limits<double>::infinity();
   // Known candidates, rated under the table's shape: the better they are, the sooner it ends.
   std::vector<Candidate> known = {};
+  std::int64_t* tails = nullptr;  // is set to how many were looked at
 };
 
 // The best candidates by estimate, best first; fewer than `keep` when fewer exist or are wanted.

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <vector>
 
@@ -24,6 +25,8 @@ class PeriodProbe {
   [[nodiscard]] virtual std::vector<Pipeline> pipelines(const StageReach& reach) = 0;
   // Whether none found means that none exists.
   [[nodiscard]] virtual bool is_complete() const = 0;
+  // How many it has looked at.
+  [[nodiscard]] virtual std::int64_t tails() const = 0;
 };
 
 // Whether all_sets_probe can search these classes: the product of (members + 1) over them is small.

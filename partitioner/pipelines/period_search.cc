@@ -55,7 +55,7 @@ class PeriodSearch {
   PeriodSearchResult run() {
     find_bounds();
     const std::optional<double> least_s = bisect();
-    if (!least_s) return {{}, {}, bounds_, 0, probe_->is_complete()};
+    if (!least_s) return {{}, {}, bounds_, 0, probe_->is_complete(), probe_->tails()};
     fewer_.clear();
     for (const double factor : kLonger) probe(*least_s * factor);
     for (Candidate& fewer : fewer_) offer_with_more_stages(std::move(fewer));
@@ -70,7 +70,8 @@ class PeriodSearch {
       polish(*untied_estimate_, candidate);
       untied.offer(std::move(candidate));
     }
-    return {polished.list(), untied.list(), bounds_, shortest_s_, probe_->is_complete()};
+    return {polished.list(), untied.list(),         bounds_,
+            shortest_s_,     probe_->is_complete(), probe_->tails()};
   }
 
  private:

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "partitioner/cost/search_space.h"
@@ -25,6 +26,7 @@ struct PeriodSearchResult {
   PeriodBounds bounds;
   double period_s = 0;       // the least found
   bool is_complete = false;  // the search was over all sets of slots
+  std::int64_t tails = 0;    // how many were looked at
 };
 
 // untied: the table of the same model as if nothing were tied; the pipelines that are probed are

@@ -26,6 +26,8 @@ constexpr std::size_t kOwnUntiedMax = 12;
 // Simulated steps of candidates that are estimated longer than the best by more than this are
 // not the shortest.
 constexpr double kSpread = 1.2;
+// What a tail takes in a search, about (SearchWatch::count_work).
+constexpr std::int64_t kActionsOfATail = 1;
 // Three in flight for each stage that follows hide hops of as much time as a stage computes.
 constexpr int kWarmUpMax = 3;
 
@@ -81,9 +83,14 @@ class Collector {
   void search_small(const StepShape& shape) {
     const StageTable table = table_of(shape);
     const double ceiling_s = std::min(ceiling_s_, kSpread * shortest_s_);
-    std::vector<Candidate> candidates = search_exactly(
-        table, space_,
-        {.keep = kKeptPerShape, .ceiling_s = ceiling_s, .spread = kSpread, .known = known(table)});
+    std::int64_t tails = 0;
+    std::vector<Candidate> candidates = search_exactly(table, space_,
+                                                       {.keep = kKeptPerShape,
+                                                        .ceiling_s = ceiling_s,
+                                                        .spread = kSpread,
+                                                        .known = known(table),
+                                                        .tails = &tails});
+    options_.count_work(tails * kActionsOfATail);
     const double fluid_s = Pace(table, space_).fluid_period_s();
     ShapeBounds bounds{shape, "exact", fluid_s};
     bounds.step_bound_s = candidates.empty() ? ceiling_s : candidates.front().estimate_s;
@@ -98,6 +105,7 @@ class Collector {
     const auto untied_table = untied_table_of(shapes.front());
     const PeriodSearchResult result =
         search_period(table, space_, kKeptPerShape, untied_table ? &*untied_table : nullptr);
+    options_.count_work(result.tails * kActionsOfATail);
     const Pace pace(table, space_);
     for (const StepShape& shape : shapes) {
       found_.bounds.push_back({shape, result.is_complete ? "all sets" : "beam",

@@ -33,6 +33,10 @@ class SearchWatch {
   // step_s: the shortest found so far, infinite where there is none. False ends the search with the
   // best that it has; once it was false it stays so.
   virtual bool goes_on(double step_s) = 0;
+
+  // So much has been done since the last call, in actions of simulated steps or what takes as long.
+  // It is counted, not measured: the same search does the same on any computer.
+  virtual void count_work(std::int64_t /*actions*/) {}
 };
 
 struct PlanOptions {
@@ -60,6 +64,10 @@ struct PlanOptions {
 
   [[nodiscard]] bool goes_on(double step_s) const {
     return watch == nullptr || watch->goes_on(step_s);
+  }
+
+  void count_work(std::int64_t actions) const {
+    if (watch != nullptr) watch->count_work(actions);
   }
 };
 

@@ -32,13 +32,15 @@ class CostedSearch {
         options_(options),
         memo_(memo) {}
 
-  Result<std::optional<Planning>> plan(double ceiling_s) {
-    candidates_ = collect_candidates(cost_, space_, options_, ceiling_s);
-    if (candidates_.all.empty() && std::isinf(ceiling_s))
+  Result<std::optional<Planning>> plan(double wanted_s) {
+    candidates_ = collect_candidates(cost_, space_, options_, kEstimateError * wanted_s);
+    if (candidates_.all.empty() && std::isinf(wanted_s))
       return no_plan(model_, cost_, space_, options_);
     MOTLEY_ASSIGN(trials_, simulate_candidates(model_, cost_, with_each_codec_, space_, options_,
-                                               candidates_, ceiling_s, memo_));
-    if (trials_.all.empty()) return std::optional<Planning>();
+                                               candidates_, wanted_s, memo_));
+    if (trials_.all.empty() || trials_.all.front().plan.predicted_step_s > wanted_s) {
+      return std::optional<Planning>();
+    }
     Planning planning;
     planning.bounds = bounds_of(trials_.all.front());
     planning.alternatives = alternatives();
@@ -112,9 +114,9 @@ Result<std::optional<Planning>> plan_with_costs(const ModelSpec& model,
                                                 const CostModels& with_each_codec,
                                                 const SearchSpace& space,
                                                 const PlanOptions& options,
-                                                double ceiling_s,
+                                                double wanted_s,
                                                 TrialMemo& memo) {
-  return CostedSearch(model, cost, with_each_codec, space, options, memo).plan(ceiling_s);
+  return CostedSearch(model, cost, with_each_codec, space, options, memo).plan(wanted_s);
 }
 
 }  // namespace motley

@@ -13,14 +13,14 @@
 
 namespace motley {
 
-// As simulate_candidates (partitioner/search/trial_search.h). Nothing where a finite ceiling leaves
-// no trial; kInfeasible, which says what is short, where nothing fits.
+// As simulate_candidates (partitioner/search/trial_search.h). Nothing where no step of at most
+// wanted_s is found; kInfeasible, which says what is short, where any is wanted and nothing fits.
 [[nodiscard]] Result<std::optional<Planning>> plan_with_costs(const ModelSpec& model,
                                                               const CostModel& cost,
                                                               const CostModels& with_each_codec,
                                                               const SearchSpace& space,
                                                               const PlanOptions& options,
-                                                              double ceiling_s,
+                                                              double wanted_s,
                                                               TrialMemo& memo);
 
 }  // namespace motley

@@ -22,8 +22,6 @@ namespace motley {
 namespace {
 
 constexpr double kAny = std::numeric_limits<double>::infinity();
-// Simulated steps are hardly ever shorter than their estimates by more.
-constexpr double kEstimateError = 1.15;
 // The usual micro-batch may make the step longer by this share and so many seconds: predictions
 // scatter by as much, those of the shortest steps most, and what noise has chosen is another result
 // at the next start.
@@ -161,11 +159,9 @@ class ChoiceSearch {
       const auto others = std::views::iota(std::size_t{0}, costs.size());
       if (std::ranges::any_of(others, is_beaten_by)) continue;
       const SearchSpace space = search_space(options, model_, *costs[i]);
-      MOTLEY_ASSIGN(auto planning, plan_with_costs(model_, *costs[i], costs, space, options,
-                                                   kEstimateError * wanted_s, memo_));
-      if (planning && step_of(planning) <= wanted_s && step_of(planning) < step_of(best)) {
-        best = std::move(planning);
-      }
+      MOTLEY_ASSIGN(auto planning,
+                    plan_with_costs(model_, *costs[i], costs, space, options, wanted_s, memo_));
+      if (planning && step_of(planning) < step_of(best)) best = std::move(planning);
     }
     return best;
   }

@@ -49,6 +49,7 @@ TrialChanges::TrialChanges(const ModelSpec& model,
 
 Result<PlanTrial> TrialChanges::try_one(const CostModel& cost, ShapedCandidate candidate) const {
   if (options_.schedule == "split") candidate.shape.split = true;
+  options_.count_work(actions_of(candidate.shape, candidate.candidate));
   return try_candidate(model_, cost, space_, candidate.shape, std::move(candidate.candidate));
 }
 
@@ -66,7 +67,9 @@ std::optional<PlanTrial> TrialChanges::try_change(const CostModel& cost,
                                                   const Candidate& changed,
                                                   double limit_s,
                                                   std::int64_t& actions) {
-  actions += kActionsOfABound * static_cast<std::int64_t>(changed.stages.size());
+  const std::int64_t bounding = kActionsOfABound * static_cast<std::int64_t>(changed.stages.size());
+  actions += bounding;
+  options_.count_work(bounding);
   if (StepBound(estimates_.of(cost, shape)).least_s(changed) > limit_s) return std::nullopt;
   TrialMemo::Key key = memo_.key_of(cost, space_, shape, changed);
   const auto known_s = memo_.step_s(key);
@@ -154,8 +157,11 @@ bool TrialChanges::share(const CostModel& cost, PlanTrial& best, std::int64_t& a
     better = take_best(cost, changes, kSharingGain, actions, best);
   }
   if (layers == 0) return false;
-  while (take_best(cost, shifted_shares(best.candidate), 0, actions, best)) {
-  }
+  do {
+    std::vector<Candidate> changes = shifted_shares(best.candidate);
+    std::ranges::move(moved_cuts(best.candidate, cost_.layer_count()), std::back_inserter(changes));
+    better = take_best(cost, changes, 0, actions, best);
+  } while (better);
   return true;
 }
 

@@ -47,7 +47,7 @@ class TrialChanges {
   // Pin after pin by the change that makes the step shortest; whether all are obeyed then.
   [[nodiscard]] bool obey(PlanTrial& best, std::int64_t& actions);
 
-  // A layer more on two neighbours as long as that pays, then by single micro-batches; whether
+  // A layer more on two neighbours as long as that pays, then other shares and cuts; whether
   // anything did. cost: one of with_each_codec.
   [[nodiscard]] bool share(const CostModel& cost, PlanTrial& best, std::int64_t& actions);
 

@@ -22,8 +22,6 @@ constexpr std::size_t kCodecTrials = 8;
 // The best of so many pairs of number of stages and size of micro-batches are folded, with so many
 // times the window of 1F1B in flight.
 constexpr std::size_t kFoldStarts = 12;
-// With more in flight than the estimates of its start know of, a fold is shorter by less than this.
-constexpr double kFoldError = 1.25;
 constexpr std::array kFoldWarmUps = {1, 3, 6};
 // So many of the best trials share layers, within a budget of their own.
 constexpr std::size_t kShareStarts = 6;
@@ -38,7 +36,7 @@ class TrialSearch {
               const SearchSpace& space,
               const PlanOptions& options,
               const Candidates& candidates,
-              double ceiling_s,
+              double wanted_s,
               TrialMemo& memo)
       : model_(model),
         cost_(cost),
@@ -46,7 +44,7 @@ class TrialSearch {
         space_(space),
         options_(options),
         candidates_(candidates),
-        ceiling_s_(ceiling_s),
+        wanted_s_(wanted_s),
         memo_(memo),
         changes_(model, cost, with_each_codec, space, options, memo) {}
 
@@ -54,13 +52,13 @@ class TrialSearch {
     std::int64_t actions = 0;
     for (const ShapedCandidate& candidate : candidates_.all) {
       if (!found_.all.empty() && actions > kSimulatedActionsMax) break;
-      if (candidate.candidate.estimate_s > ceiling_s_ || !goes_on()) break;
+      if (candidate.candidate.estimate_s > kEstimateError * wanted_s_ || !goes_on()) break;
       actions += actions_of(candidate.shape, candidate.candidate);
       MOTLEY_ASSIGN(std::optional<PlanTrial> trial, try_if_it_fits(candidate));
       if (trial) found_.all.push_back(*std::move(trial));
     }
     // Only with split backward, whose memory the estimates do not know of.
-    if (found_.all.empty() && !candidates_.all.empty() && std::isinf(ceiling_s_)) {
+    if (found_.all.empty() && !candidates_.all.empty() && std::isinf(wanted_s_)) {
       return changes_.try_one(cost_, candidates_.all.front()).error();
     }
     if (options_.schedule == "auto" && cost_.check_split().ok()) split_the_best();
@@ -109,9 +107,9 @@ class TrialSearch {
   }
 
   double found_best_s() const {
-    if (found_.all.empty()) return ceiling_s_;
+    if (found_.all.empty()) return wanted_s_;
     const PlanTrial& best = *std::ranges::min_element(found_.all, is_better);
-    return std::min(ceiling_s_, best.plan.predicted_step_s);
+    return std::min(wanted_s_, best.plan.predicted_step_s);
   }
 
   // With the head beside the embedding their tied parameter needs no sum over a link, for one
@@ -124,7 +122,7 @@ class TrialSearch {
     // A fold adds a boundary to what it starts from, and both its ends are on one slot.
     SearchSpace pipelines = space_;
     pipelines.replicas = false;
-    const double ceiling_s = kFoldError * found_best_s();
+    const double ceiling_s = kEstimateError * found_best_s();
     const std::vector<ShapedCandidate> starts =
         candidates_.untied.empty()
             ? collect_candidates(cost_.without_tied(), pipelines, options_, ceiling_s).all
@@ -180,9 +178,10 @@ class TrialSearch {
     SearchSpace free = space_;
     free.must_use.clear();
     free.may_hold.clear();
-    const Candidates candidates = collect_candidates(cost_, free, options_, ceiling_s_);
+    const Candidates candidates =
+        collect_candidates(cost_, free, options_, kEstimateError * wanted_s_);
     if (candidates.all.empty()) return {};
-    TrialSearch search(model_, cost_, with_each_codec_, free, options_, candidates, ceiling_s_,
+    TrialSearch search(model_, cost_, with_each_codec_, free, options_, candidates, wanted_s_,
                        memo_);
     MOTLEY_ASSIGN(const Trials trials, search.run());
     std::set<std::pair<std::size_t, int>> seen;
@@ -259,7 +258,7 @@ class TrialSearch {
   const SearchSpace& space_;
   const PlanOptions& options_;
   const Candidates& candidates_;
-  const double ceiling_s_;
+  const double wanted_s_;
   TrialMemo& memo_;
   TrialChanges changes_;
   Trials found_;
@@ -273,9 +272,9 @@ Result<Trials> simulate_candidates(const ModelSpec& model,
                                    const SearchSpace& space,
                                    const PlanOptions& options,
                                    const Candidates& candidates,
-                                   double ceiling_s,
+                                   double wanted_s,
                                    TrialMemo& memo) {
-  return TrialSearch(model, cost, with_each_codec, space, options, candidates, ceiling_s, memo)
+  return TrialSearch(model, cost, with_each_codec, space, options, candidates, wanted_s, memo)
       .run();
 }
 
