@@ -129,7 +129,6 @@ class TrialSearch {
             : candidates_.untied;
     std::set<std::pair<std::size_t, int>> seen;
     std::vector<PlanTrial> found;
-    std::int64_t actions = 0;
     for (const ShapedCandidate& unfolded : starts) {
       if (seen.size() == kFoldStarts || !goes_on() || unfolded.candidate.estimate_s > ceiling_s)
         break;
@@ -143,11 +142,15 @@ class TrialSearch {
           shape.split = true;
           shape.warm_up = warm_up;
           auto start = changes_.try_one(cost_, {shape, folded});
-          if (!start.ok() || !changes_.obeys_pins(*start)) continue;
-          changes_.refine(*start, actions);
-          found.push_back(*std::move(start));
+          if (start.ok() && changes_.obeys_pins(*start)) found.push_back(*std::move(start));
         }
       }
+    }
+    std::ranges::stable_sort(found, is_better);
+    std::int64_t actions = 0;
+    for (PlanTrial& best : found) {
+      if (!TrialChanges::may_refine(actions) || !goes_on()) break;
+      changes_.refine(best, actions);
     }
     std::move(found.begin(), found.end(), std::back_inserter(found_.all));
   }
