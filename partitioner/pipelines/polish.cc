@@ -6,6 +6,9 @@
 namespace motley {
 namespace {
 
+// With more spare slots the budgets of descents are better spent on pipelines of single ones.
+constexpr std::size_t kReplicatedMax = 16;
+
 class Descent {
  public:
   Descent(const StepEstimate& estimate,
@@ -27,6 +30,7 @@ class Descent {
         better = exchange(i) || better;
         better = drop(i) || better;
         better = replace(i) || better;
+        better = replicate(i) || better;
       }
     }
   }
@@ -70,16 +74,33 @@ class Descent {
     if (i >= best_.stages.size() || best_.stages[i].slots.size() != 1) return false;
     bool better = false;
     for (const int slot : spare_) {
-      const bool is_taken =
-          std::any_of(best_.stages.begin(), best_.stages.end(), [&](const StageChoice& stage) {
-            return std::find(stage.slots.begin(), stage.slots.end(), slot) != stage.slots.end();
-          });
-      if (is_taken || work_ >= work_max_) continue;
+      if (is_taken(slot) || work_ >= work_max_) continue;
       Candidate trial = best_;
       trial.stages[i].slots = {slot};
       better = take(std::move(trial)) || better;
     }
     return better;
+  }
+
+  // A stage of one slot shares its micro-batches with a spare one.
+  bool replicate(std::size_t i) {
+    if (i >= best_.stages.size() || !estimate_.space().replicas) return false;
+    if (spare_.size() > kReplicatedMax) return false;
+    for (const int slot : spare_) {
+      if (best_.stages[i].slots.size() != 1) return false;
+      if (is_taken(slot) || work_ >= work_max_) continue;
+      Candidate trial = best_;
+      std::vector<int>& slots = trial.stages[i].slots;
+      slots.insert(std::ranges::lower_bound(slots, slot), slot);
+      if (take(std::move(trial))) return true;
+    }
+    return false;
+  }
+
+  [[nodiscard]] bool is_taken(int slot) const {
+    return std::any_of(best_.stages.begin(), best_.stages.end(), [&](const StageChoice& stage) {
+      return std::find(stage.slots.begin(), stage.slots.end(), slot) != stage.slots.end();
+    });
   }
 
   bool take(Candidate trial) {

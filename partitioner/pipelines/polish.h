@@ -19,7 +19,8 @@ using TakesChange = std::function<bool(Candidate& changed)>;
 // Tries small changes, one after the other from the front, and goes on from each that `takes`
 // agrees to, until none is left or `work_max` is spent (a trial costs its number of stages): cuts
 // move by one layer, also two neighbours together, neighbours exchange their slots or merge into
-// one of them, and a stage moves to one of the `spare` slots.
+// one of them, and a stage moves to one of the `spare` slots or, where these are few, also runs on
+// it.
 void descend(const StepEstimate& estimate,
              const std::vector<int>& spare,
              long work_max,

@@ -1,5 +1,7 @@
 #include "tools/search_budget.h"
 
+#include <utility>
+
 #include <gtest/gtest.h>
 
 #include "base/json.h"
@@ -10,9 +12,9 @@ namespace {
 
 constexpr double kStep_s = 1;
 
-// An hour passes at every look.
+// An hour passes between the start and the first look.
 SearchBudget::Clock slow_computer() {
-  return [hours = 0.0]() mutable { return 3600 * hours++; };
+  return [now_s = 0.0]() mutable { return std::exchange(now_s, 3600); };
 }
 
 Problem five_machines() {
