@@ -7,7 +7,7 @@ namespace motley {
 namespace {
 
 // With more spare slots the budgets of descents are better spent on pipelines of single ones.
-constexpr std::size_t kReplicatedMax = 16;
+constexpr std::size_t kReplicatedMax = 8;
 
 class Descent {
  public:
@@ -19,6 +19,13 @@ class Descent {
       : estimate_(estimate), spare_(spare), work_max_(work_max), takes_(takes), best_(best) {}
 
   void run() {
+    do {
+      change_pipeline();
+    } while (replicate_any());
+  }
+
+ private:
+  void change_pipeline() {
     bool better = true;
     while (better && work_ < work_max_) {
       better = false;
@@ -30,12 +37,18 @@ class Descent {
         better = exchange(i) || better;
         better = drop(i) || better;
         better = replace(i) || better;
-        better = replicate(i) || better;
       }
     }
   }
 
- private:
+  // Last, so that what single slots come to is not missed.
+  bool replicate_any() {
+    if (!estimate_.space().replicas || spare_.size() > kReplicatedMax) return false;
+    bool better = false;
+    for (std::size_t i = 0; i < best_.stages.size(); ++i) better = replicate(i) || better;
+    return better;
+  }
+
   // Before stage i, when it is not the first, and further ones: two at once shift a whole stage,
   // which may help where either alone overloads a neighbour.
   bool move_cuts(std::size_t i, std::size_t count, int by) {
@@ -84,8 +97,6 @@ class Descent {
 
   // A stage of one slot shares its micro-batches with a spare one.
   bool replicate(std::size_t i) {
-    if (i >= best_.stages.size() || !estimate_.space().replicas) return false;
-    if (spare_.size() > kReplicatedMax) return false;
     for (const int slot : spare_) {
       if (best_.stages[i].slots.size() != 1) return false;
       if (is_taken(slot) || work_ >= work_max_) continue;

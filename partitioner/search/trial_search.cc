@@ -19,6 +19,8 @@ constexpr std::int64_t kSimulatedActionsMax = 300'000;
 constexpr std::size_t kSplitTrials = 8;
 // So many of the best are tried with each codec of gradients.
 constexpr std::size_t kCodecTrials = 8;
+// Steps become hardly ever shorter than by this factor by small changes.
+constexpr double kFarOff = 1.3;
 // The best of so many pairs of number of stages and size of micro-batches are folded, with so many
 // times the window of 1F1B in flight.
 constexpr std::size_t kFoldStarts = 12;
@@ -106,6 +108,11 @@ class TrialSearch {
     return options_.goes_on(best.plan.predicted_step_s);
   }
 
+  // No small changes make it the best.
+  bool is_far(const PlanTrial& trial) const {
+    return trial.plan.predicted_step_s > kFarOff * found_best_s();
+  }
+
   double found_best_s() const {
     if (found_.all.empty()) return wanted_s_;
     const PlanTrial& best = *std::ranges::min_element(found_.all, is_better);
@@ -149,7 +156,7 @@ class TrialSearch {
     std::ranges::stable_sort(found, is_better);
     std::int64_t actions = 0;
     for (PlanTrial& best : found) {
-      if (!TrialChanges::may_refine(actions) || !goes_on()) break;
+      if (!TrialChanges::may_refine(actions) || !goes_on() || is_far(best)) break;
       changes_.refine(best, actions);
     }
     std::move(found.begin(), found.end(), std::back_inserter(found_.all));
@@ -169,6 +176,7 @@ class TrialSearch {
     std::int64_t actions = 0;
     for (PlanTrial& best : starts) {
       if (!TrialChanges::may_refine(actions) || !goes_on()) break;
+      if (is_far(best)) continue;
       changes_.refine(best, actions);
       found_.all.push_back(std::move(best));
     }
@@ -213,7 +221,7 @@ class TrialSearch {
     std::vector<PlanTrial> found;
     std::int64_t actions = 0;
     for (const PlanTrial& trial : found_.all) {
-      if (seen.size() == kShareStarts || !goes_on()) break;
+      if (seen.size() == kShareStarts || !goes_on() || is_far(trial)) break;
       if (!trial.shape.split || trial.candidate.stages.size() < 2) continue;
       if (!seen.emplace(trial.candidate.stages.size(), trial.shape.micro_batch).second) continue;
       // Only with a codec that costs little is a sum worth what sharing saves.
