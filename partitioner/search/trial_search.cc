@@ -20,7 +20,7 @@ constexpr std::size_t kSplitTrials = 8;
 // So many of the best are tried with each codec of gradients.
 constexpr std::size_t kCodecTrials = 8;
 // Steps become hardly ever shorter than by this factor by small changes.
-constexpr double kFarOff = 1.3;
+constexpr double kFarOff = 1.5;
 // The best of so many pairs of number of stages and size of micro-batches are folded, with so many
 // times the window of 1F1B in flight.
 constexpr std::size_t kFoldStarts = 12;
