@@ -35,7 +35,9 @@ TEST_F(BadInput, UnknownCommand) {
 }
 
 TEST_F(BadInput, UnknownOption) {
-  expect_refused(job_.train("run", {"--stage", "x", "--nope"}), 2, {"nope"});
+  expect_refused(job_.train("run", {"--stages", "2", "--nope"}), 2, {"--nope"});
+  // The beginning of a name is not the name.
+  expect_refused(job_.train("run", {"--stage", "2"}), 2, {"did you mean --stages?"});
 }
 
 TEST_F(BadInput, MissingConfig) {
