@@ -25,7 +25,7 @@ constexpr double kAny = std::numeric_limits<double>::infinity();
 // The usual micro-batch may make the step longer by this share and so many seconds: predictions
 // scatter by as much, those of the shortest steps most, and what noise has chosen is another result
 // at the next start.
-constexpr double kUsualLoss = 0.15;
+constexpr double kUsualLoss = 0.3;
 constexpr double kUsualLoss_s = 0.01;
 
 bool is_measured(const Profile& profile, const std::string& codec) {

@@ -52,7 +52,9 @@ TEST_F(KeptProfile, IsTakenAtTheNextStart) {
 TEST_F(KeptProfile, ServesTrainingToo) {
   EXPECT_THAT(measure(), HasSubstr(kMeasured));
   const Outcome outcome =
-      RunningMotley(job_.train_words("run", {"--stop-after", "1"}), {}, cache_.path()).wait();
+      RunningMotley({"train", config(), "--run", job_.run_dir("run"), "--stop-after", "1"}, {},
+                    cache_.path())
+          .wait();
   EXPECT_EQ(outcome.status, 0) << outcome.err;
   EXPECT_THAT(outcome.err, HasSubstr(kTaken));
 }
@@ -136,7 +138,7 @@ TEST_F(KeptProfile, WhatFitsNowhereIsNotMeasured) {
 TEST_F(KeptProfile, MeasuringTellsHowFarItIs) {
   const std::string said =
       measure({"--set", "model.width=512", "--set", "model.context=512", "--set",
-               "model.vocab=8192", "--set", "train.micro_batch=0", "--set", "profile.seconds=20"});
+               "model.vocab=8192", "--set", "train.micro_batch=0", "--set", "profile.seconds=14"});
   EXPECT_THAT(said, HasSubstr("measuring local (cpu) at "));
   EXPECT_THAT(said, HasSubstr(" s left\n"));
 }

@@ -42,22 +42,18 @@ class SmallJob {
     return (folder_ / name).string();
   }
 
-  // motley train with these extra words, into the run folder `name`.
+  // motley train with these extra words, into the run folder `name`. Where they leave the model,
+  // the codecs and the machines as they are it plans by a profile that all tests of the program
+  // share, since measuring takes longer than most of them.
   [[nodiscard]] std::vector<std::string> train_words(const std::string& name,
-                                                     const std::vector<std::string>& extra) const {
-    std::vector<std::string> words{"train", config_, "--run", run_dir(name)};
-    words.insert(words.end(), extra.begin(), extra.end());
-    return words;
-  }
+                                                     const std::vector<std::string>& extra) const;
 
   [[nodiscard]] Outcome train(const std::string& name, std::vector<std::string> extra) const {
     return motley(train_words(name, extra));
   }
 
   // Words that let another run of the same model take what was measured for that one.
-  [[nodiscard]] std::vector<std::string> as_measured_for(const std::string& run) const {
-    return {"--profile", run_dir(run) + "/profile.json"};
-  }
+  [[nodiscard]] std::vector<std::string> as_measured_for(const std::string& run) const;
 
   // A plan file with the plan of a run, changed by hand. Returns its path.
   [[nodiscard]] std::string changed_plan(const std::string& run,

@@ -23,13 +23,13 @@ DeviceProfile with_layer(std::vector<LayerSample> samples) {
 }
 
 TEST(NoiseWarnings, NameTheWorstSizeOfAKind) {
-  const auto device = with_layer({sample(1, 0.010, 0.0012), sample(4, 0.040, 0.0056)});
+  const auto device = with_layer({sample(1, 0.010, 0.0026), sample(4, 0.040, 0.0128)});
   EXPECT_THAT(noise_warnings(device),
-              ElementsAre("noisy: forward of attn at 4 samples spread 14 %"));
+              ElementsAre("noisy: forward of attn at 4 samples spread 32 %"));
 }
 
-TEST(NoiseWarnings, AreSilentUpToATenth) {
-  EXPECT_THAT(noise_warnings(with_layer({sample(1, 0.010, 0.0010)})), IsEmpty());
+TEST(NoiseWarnings, AreSilentUpToAQuarter) {
+  EXPECT_THAT(noise_warnings(with_layer({sample(1, 0.010, 0.0025)})), IsEmpty());
 }
 
 TEST(NoiseWarnings, LeaveOutAKindTooQuickToMatter) {
@@ -39,11 +39,11 @@ TEST(NoiseWarnings, LeaveOutAKindTooQuickToMatter) {
 }
 
 TEST(DriftWarning, SaysBothTimesWhenTheyDiffer) {
-  EXPECT_THAT(drift_warning(sample(1, 0.001, 0), sample(1, 0.0012, 0)),
-              HasSubstr("3.000 ms then 3.600 ms"));
-  EXPECT_THAT(drift_warning(sample(1, 0.0012, 0), sample(1, 0.001, 0)),
-              HasSubstr("3.600 ms then 3.000 ms"));
-  EXPECT_EQ(drift_warning(sample(1, 0.001, 0), sample(1, 0.00105, 0)), "");
+  EXPECT_THAT(drift_warning(sample(1, 0.001, 0), sample(1, 0.0013, 0)),
+              HasSubstr("3.000 ms then 3.900 ms"));
+  EXPECT_THAT(drift_warning(sample(1, 0.0013, 0), sample(1, 0.001, 0)),
+              HasSubstr("3.900 ms then 3.000 ms"));
+  EXPECT_EQ(drift_warning(sample(1, 0.001, 0), sample(1, 0.00115, 0)), "");
 }
 
 }  // namespace
