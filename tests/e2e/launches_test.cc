@@ -329,14 +329,15 @@ TEST_F(Launches, KeepsItsMicroBatchOnResume) {
   EXPECT_EQ(job_.train("first", allowed).status, 0);
 }
 
-// With nothing set that decides it: by the noise of what is measured before each start.
+// The micro-batch is left open, and what is measured before each start has noise.
 TEST(SameCommand, GivesTheSameBits) {
   const SmallJob job;
-  // Of a size at which a stage computes for longer than a message takes to send.
+  // Of a size at which a stage computes for longer than a message takes to send; on one thread, as
+  // several that wait for each other beside other tests scatter by more than the planner allows.
   const Words left_open = {"--set", "train.micro_batch=0",  "--set", "model.context=128",
                            "--set", "model.width=128",      "--set", "train.steps=4",
                            "--set", "train.warmup_steps=2", "--set", "train.global_batch=16",
-                           "--set", "run.threads=0"};
+                           "--set", "run.threads=1"};
   const auto hash_of = [&](const std::string& name, const Words& more) {
     Words words = left_open;
     words.insert(words.end(), more.begin(), more.end());
@@ -350,15 +351,10 @@ TEST(SameCommand, GivesTheSameBits) {
   stopped.insert(stopped.end(), {"--stop-after", "2"});
   ASSERT_EQ(job.train("resumed", stopped).status, 0);
   EXPECT_EQ(hash_of("resumed", {"--resume"}), hash);
-  // Cores are shared among the stages; with as many threads each, their number does not matter.
   const Words known = job.as_measured_for("first");
-  const auto hash_on = [&](const char* stages) {
-    return hash_of(std::string("stages-") + stages,
-                   {"--stages", stages, "--set", "run.threads=1", known[0], known[1]});
-  };
-  const std::string alone = hash_on("1");
-  EXPECT_EQ(hash_on("2"), alone);
-  EXPECT_EQ(hash_on("3"), alone);
+  for (const char* stages : {"2", "3"}) {
+    EXPECT_EQ(hash_of(stages, {"--stages", stages, known[0], known[1]}), hash) << stages;
+  }
 }
 
 }  // namespace
