@@ -43,6 +43,10 @@ class SshdTest : public WorkerGroupFixture {
         "BatchMode yes\n",
         dir, kPort);
     ASSERT_TRUE(shell(fmt::format("$(command -v sshd) -f {0}/sshd_config -E {0}/sshd.log", dir)));
+    // Its parent is gone before it listens, and it listens before it writes the file.
+    for (int i = 0; i < 1000 && !std::filesystem::exists(folder_ / "sshd.pid"); ++i)
+      ::usleep(10'000);
+    ASSERT_TRUE(std::filesystem::exists(folder_ / "sshd.pid"));
   }
 
   void TearDown() override {
