@@ -179,8 +179,7 @@ std::vector<ConfigEntry> make_entries() {
       {"run.dir", kRun<&RunConfig::dir>, {}, "folder of everything that the run writes"},
       {"run.threads", kRun<&RunConfig::threads>, IntegerRange{0, 1024},
        "compute threads per stage process; 0 = the physical cores of its machine, within its "
-       "quota, "
-       "shared among its devices; kept on resume"},
+       "quota, shared among its devices; kept on resume"},
       {"run.trace_steps", kRun<&RunConfig::trace_steps>, IntegerRange{0, 100'000},
        "steps recorded in trace.json, after two for warming up"},
   };
