@@ -3,11 +3,27 @@
 
 #include "base/result.h"
 #include "models/spec/model_spec.h"
+#include "partitioner/cost/cost_model.h"
 #include "partitioner/cost/search_space.h"
 #include "partitioner/cost/stage_table.h"
+#include "partitioner/search/plan_options.h"
 #include "plan/plan.h"
 
 namespace motley {
+
+class TrialMemo;
+
+// What all that one search simulates has in common. Whatever it refers to must outlive the search.
+struct TrialSetting {
+  const ModelSpec& model;
+  const CostModel& cost;  // what candidates are rated by
+  // The same with each codec of gradients that a plan may have; of equally good ones the earlier is
+  // taken.
+  const CostModels& with_each_codec;
+  const SearchSpace& space;
+  const PlanOptions& options;
+  TrialMemo& memo;  // of all searches for one plan
+};
 
 struct PlanTrial {
   StepShape shape;

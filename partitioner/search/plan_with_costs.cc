@@ -19,25 +19,14 @@ constexpr double kProven = 1e-6;
 
 class CostedSearch {
  public:
-  CostedSearch(const ModelSpec& model,
-               const CostModel& cost,
-               const CostModels& with_each_codec,
-               const SearchSpace& space,
-               const PlanOptions& options,
-               TrialMemo& memo)
-      : model_(model),
-        cost_(cost),
-        with_each_codec_(with_each_codec),
-        space_(space),
-        options_(options),
-        memo_(memo) {}
+  explicit CostedSearch(const TrialSetting& setting) : setting_(setting) {}
 
   Result<std::optional<Planning>> plan(double wanted_s) {
-    candidates_ = collect_candidates(cost_, space_, options_, kEstimateError * wanted_s);
+    candidates_ = collect_candidates(setting_.cost, setting_.space, setting_.options,
+                                     kEstimateError * wanted_s);
     if (candidates_.all.empty() && std::isinf(wanted_s))
-      return no_plan(model_, cost_, space_, options_);
-    MOTLEY_ASSIGN(trials_, simulate_candidates(model_, cost_, with_each_codec_, space_, options_,
-                                               candidates_, wanted_s, memo_));
+      return no_plan(setting_.model, setting_.cost, setting_.space, setting_.options);
+    MOTLEY_ASSIGN(trials_, simulate_candidates(setting_, candidates_, wanted_s));
     if (trials_.all.empty() || trials_.all.front().plan.predicted_step_s > wanted_s) {
       return std::optional<Planning>();
     }
@@ -45,8 +34,8 @@ class CostedSearch {
     planning.bounds = bounds_of(trials_.all.front());
     planning.alternatives = alternatives();
     planning.plan = trials_.all.front().plan;
-    add_notes(cost_, options_, trials_, planning.plan);
-    const std::string hash = model_.hash();
+    add_notes(setting_.cost, setting_.options, trials_, planning.plan);
+    const std::string hash = setting_.model.hash();
     planning.plan.model_hash = hash;
     for (Plan& plan : planning.alternatives) plan.model_hash = hash;
     for (const auto& [trial, plan] : {std::pair(&trials_.single, &planning.single),
@@ -97,26 +86,15 @@ class CostedSearch {
     return bounds;
   }
 
-  const ModelSpec& model_;
-  const CostModel& cost_;
-  const CostModels& with_each_codec_;
-  const SearchSpace& space_;
-  const PlanOptions& options_;
-  TrialMemo& memo_;
+  const TrialSetting setting_;
   Candidates candidates_;
   Trials trials_;
 };
 
 }  // namespace
 
-Result<std::optional<Planning>> plan_with_costs(const ModelSpec& model,
-                                                const CostModel& cost,
-                                                const CostModels& with_each_codec,
-                                                const SearchSpace& space,
-                                                const PlanOptions& options,
-                                                double wanted_s,
-                                                TrialMemo& memo) {
-  return CostedSearch(model, cost, with_each_codec, space, options, memo).plan(wanted_s);
+Result<std::optional<Planning>> plan_with_costs(const TrialSetting& setting, double wanted_s) {
+  return CostedSearch(setting).plan(wanted_s);
 }
 
 }  // namespace motley

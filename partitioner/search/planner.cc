@@ -160,7 +160,7 @@ class ChoiceSearch {
       if (std::ranges::any_of(others, is_beaten_by)) continue;
       const SearchSpace space = search_space(options, model_, *costs[i]);
       MOTLEY_ASSIGN(auto planning,
-                    plan_with_costs(model_, *costs[i], costs, space, options, wanted_s, memo_));
+                    plan_with_costs({model_, *costs[i], costs, space, options, memo_}, wanted_s));
       if (planning && step_of(planning) < step_of(best)) best = std::move(planning);
     }
     return best;

@@ -11,6 +11,7 @@
 #include "partitioner/cost/step_estimate.h"
 #include "partitioner/pipelines/polish.h"
 #include "partitioner/search/obey_pins.h"
+#include "partitioner/search/trial_memo.h"
 
 namespace motley {
 namespace {
@@ -33,24 +34,14 @@ std::int64_t actions_of(const StepShape& shape, const Candidate& candidate) {
          static_cast<std::int64_t>(candidate.stages.size());
 }
 
-TrialChanges::TrialChanges(const ModelSpec& model,
-                           const CostModel& cost,
-                           const CostModels& with_each_codec,
-                           const SearchSpace& space,
-                           const PlanOptions& options,
-                           TrialMemo& memo)
-    : model_(model),
-      cost_(cost),
-      with_each_codec_(with_each_codec),
-      space_(space),
-      options_(options),
-      memo_(memo),
-      estimates_(space) {}
+TrialChanges::TrialChanges(const TrialSetting& setting)
+    : setting_(setting), estimates_(setting.space) {}
 
 Result<PlanTrial> TrialChanges::try_one(const CostModel& cost, ShapedCandidate candidate) const {
-  if (options_.schedule == "split") candidate.shape.split = true;
-  options_.count_work(actions_of(candidate.shape, candidate.candidate));
-  return try_candidate(model_, cost, space_, candidate.shape, std::move(candidate.candidate));
+  if (setting_.options.schedule == "split") candidate.shape.split = true;
+  setting_.options.count_work(actions_of(candidate.shape, candidate.candidate));
+  return try_candidate(setting_.model, cost, setting_.space, candidate.shape,
+                       std::move(candidate.candidate));
 }
 
 bool TrialChanges::may_refine(std::int64_t actions) {
@@ -58,7 +49,7 @@ bool TrialChanges::may_refine(std::int64_t actions) {
 }
 
 bool TrialChanges::obeys_pins(const PlanTrial& trial) {
-  return estimates_.of(cost_, trial.shape).obeys_pins(trial.candidate);
+  return estimates_.of(setting_.cost, trial.shape).obeys_pins(trial.candidate);
 }
 
 // A change of `best` that makes its step shorter than limit_s, tried; nothing where it does not.
@@ -69,15 +60,15 @@ std::optional<PlanTrial> TrialChanges::try_change(const CostModel& cost,
                                                   std::int64_t& actions) {
   const std::int64_t bounding = kActionsOfABound * static_cast<std::int64_t>(changed.stages.size());
   actions += bounding;
-  options_.count_work(bounding);
+  setting_.options.count_work(bounding);
   if (StepBound(estimates_.of(cost, shape)).least_s(changed) > limit_s) return std::nullopt;
-  TrialMemo::Key key = memo_.key_of(cost, space_, shape, changed);
-  const auto known_s = memo_.step_s(key);
+  TrialMemo::Key key = setting_.memo.key_of(cost, setting_.space, shape, changed);
+  const auto known_s = setting_.memo.step_s(key);
   if (known_s && *known_s > limit_s) return std::nullopt;
   actions += actions_of(shape, changed);
   auto trial = try_one(cost, {shape, changed});
-  memo_.note(std::move(key),
-             trial.ok() ? trial->plan.predicted_step_s : std::numeric_limits<double>::infinity());
+  setting_.memo.note(std::move(key), trial.ok() ? trial->plan.predicted_step_s
+                                                : std::numeric_limits<double>::infinity());
   if (!trial.ok()) return std::nullopt;
   return *std::move(trial);
 }
@@ -90,13 +81,13 @@ void TrialChanges::refine(PlanTrial& best, std::int64_t& actions) {
 }
 
 void TrialChanges::refine_stages(PlanTrial& best, std::int64_t& actions) {
-  const StepEstimate& estimate = estimates_.of(cost_, best.shape);
-  std::vector<int> slots(cost_.slots().size());
+  const StepEstimate& estimate = estimates_.of(setting_.cost, best.shape);
+  std::vector<int> slots(setting_.cost.slots().size());
   std::iota(slots.begin(), slots.end(), 0);
   const auto takes = [&](Candidate& changed) {
     if (actions >= kRefinedActionsMax || !estimate.rate(changed)) return false;
     const double limit_s = kSameStep * best.plan.predicted_step_s;
-    auto trial = try_change(cost_, best.shape, changed, limit_s, actions);
+    auto trial = try_change(setting_.cost, best.shape, changed, limit_s, actions);
     if (!trial || !is_better(*trial, best)) return false;
     best = *std::move(trial);
     return true;
@@ -108,12 +99,12 @@ void TrialChanges::refine_stages(PlanTrial& best, std::int64_t& actions) {
 // The same stages with their passes in another order; whether one is better.
 bool TrialChanges::take_best_order(PlanTrial& best, std::int64_t& actions) {
   const PlanTrial before = best;
-  for (StepShape shape : step_shapes(options_)) {
+  for (StepShape shape : step_shapes(setting_.options)) {
     shape.split = before.shape.split && !shape.gpipe;
     if (shape.micro_batch != before.shape.micro_batch || shape == before.shape) continue;
     if (actions >= kRefinedActionsMax) break;
     const double limit_s = kSameStep * best.plan.predicted_step_s;
-    auto trial = try_change(cost_, shape, before.candidate, limit_s, actions);
+    auto trial = try_change(setting_.cost, shape, before.candidate, limit_s, actions);
     if (trial && is_better(*trial, best)) best = *std::move(trial);
   }
   return best.shape != before.shape;
@@ -121,11 +112,12 @@ bool TrialChanges::take_best_order(PlanTrial& best, std::int64_t& actions) {
 
 bool TrialChanges::obey(PlanTrial& best, std::int64_t& actions) {
   StepShape shape = best.shape;
-  shape.split = options_.schedule == "auto" || options_.schedule == "split";
-  const StepEstimate& estimate = estimates_.of(cost_, shape);
+  shape.split = setting_.options.schedule == "auto" || setting_.options.schedule == "split";
+  const StepEstimate& estimate = estimates_.of(setting_.cost, shape);
   while (!estimate.obeys_pins(best.candidate)) {
     std::vector<Candidate> changes;
-    for (Candidate& change : changes_to_obey(best.candidate, space_, cost_.layer_count())) {
+    for (Candidate& change :
+         changes_to_obey(best.candidate, setting_.space, setting_.cost.layer_count())) {
       if (estimate.rate_dealt(change)) changes.push_back(std::move(change));
     }
     std::ranges::stable_sort(changes, {}, &Candidate::estimate_s);
@@ -134,7 +126,7 @@ bool TrialChanges::obey(PlanTrial& best, std::int64_t& actions) {
       if (found && actions >= kObeyedActionsMax) break;
       const double limit_s =
           found ? found->plan.predicted_step_s : std::numeric_limits<double>::infinity();
-      for (const CostModel* cost : with_each_codec_) {
+      for (const CostModel* cost : setting_.with_each_codec) {
         auto trial = try_change(*cost, shape, change, limit_s, actions);
         if (trial && (!found || is_better(*trial, *found))) found = std::move(trial);
       }
@@ -151,7 +143,7 @@ bool TrialChanges::share(const CostModel& cost, PlanTrial& best, std::int64_t& a
   for (; better; layers += better ? 1 : 0) {
     std::vector<Candidate> changes;
     for (int taken = 1; taken < best.shape.micro_batches; taken += (taken + 1) / 2) {
-      std::ranges::move(shared_layers(best.candidate, cost_.layer_count(), taken),
+      std::ranges::move(shared_layers(best.candidate, setting_.cost.layer_count(), taken),
                         std::back_inserter(changes));
     }
     better = take_best(cost, changes, kSharingGain, actions, best);
@@ -159,7 +151,8 @@ bool TrialChanges::share(const CostModel& cost, PlanTrial& best, std::int64_t& a
   if (layers == 0) return false;
   do {
     std::vector<Candidate> changes = shifted_shares(best.candidate);
-    std::ranges::move(moved_cuts(best.candidate, cost_.layer_count()), std::back_inserter(changes));
+    std::ranges::move(moved_cuts(best.candidate, setting_.cost.layer_count()),
+                      std::back_inserter(changes));
     better = take_best(cost, changes, 0, actions, best);
   } while (better);
   return true;

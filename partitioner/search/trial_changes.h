@@ -7,11 +7,9 @@
 #include <vector>
 
 #include "base/result.h"
-#include "models/spec/model_spec.h"
 #include "partitioner/search/candidates.h"
 #include "partitioner/search/estimate_cache.h"
 #include "partitioner/search/plan_trial.h"
-#include "partitioner/search/trial_memo.h"
 
 namespace motley {
 
@@ -24,14 +22,7 @@ inline constexpr double kSharingGain = 0.02;
 
 class TrialChanges {
  public:
-  // All must outlive it. cost: what candidates are rated by; with_each_codec: the same with each
-  // codec of gradients that a plan may have. memo: of searches among the same plans.
-  TrialChanges(const ModelSpec& model,
-               const CostModel& cost,
-               const CostModels& with_each_codec,
-               const SearchSpace& space,
-               const PlanOptions& options,
-               TrialMemo& memo);
+  explicit TrialChanges(const TrialSetting& setting);
 
   // With the schedule that the options ask for.
   [[nodiscard]] Result<PlanTrial> try_one(const CostModel& cost, ShapedCandidate candidate) const;
@@ -65,12 +56,7 @@ class TrialChanges {
                  std::int64_t& actions,
                  PlanTrial& best);
 
-  const ModelSpec& model_;
-  const CostModel& cost_;
-  const CostModels& with_each_codec_;
-  const SearchSpace& space_;
-  const PlanOptions& options_;
-  TrialMemo& memo_;
+  const TrialSetting setting_;
   EstimateCache estimates_;
 };
 

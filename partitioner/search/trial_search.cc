@@ -32,23 +32,8 @@ constexpr std::size_t kObeyStarts = 4;
 
 class TrialSearch {
  public:
-  TrialSearch(const ModelSpec& model,
-              const CostModel& cost,
-              const CostModels& with_each_codec,
-              const SearchSpace& space,
-              const PlanOptions& options,
-              const Candidates& candidates,
-              double wanted_s,
-              TrialMemo& memo)
-      : model_(model),
-        cost_(cost),
-        with_each_codec_(with_each_codec),
-        space_(space),
-        options_(options),
-        candidates_(candidates),
-        wanted_s_(wanted_s),
-        memo_(memo),
-        changes_(model, cost, with_each_codec, space, options, memo) {}
+  TrialSearch(const TrialSetting& setting, const Candidates& candidates, double wanted_s)
+      : setting_(setting), candidates_(candidates), wanted_s_(wanted_s), changes_(setting) {}
 
   Result<Trials> run() {
     std::int64_t actions = 0;
@@ -61,16 +46,16 @@ class TrialSearch {
     }
     // Only with split backward, whose memory the estimates do not know of.
     if (found_.all.empty() && !candidates_.all.empty() && std::isinf(wanted_s_)) {
-      return changes_.try_one(cost_, candidates_.all.front()).error();
+      return changes_.try_one(setting_.cost, candidates_.all.front()).error();
     }
-    if (options_.schedule == "auto" && cost_.check_split().ok()) split_the_best();
-    if (options_.cuts.empty()) {
+    if (setting_.options.schedule == "auto" && setting_.cost.check_split().ok()) split_the_best();
+    if (setting_.options.cuts.empty()) {
       refine();
       fold_the_best();
       MOTLEY_TRY(obey_with_the_best());
       share_the_best();
     }
-    const bool free = options_.cuts.empty() && options_.stages <= 1;
+    const bool free = setting_.options.cuts.empty() && setting_.options.stages <= 1;
     if (candidates_.single) {
       MOTLEY_ASSIGN(found_.single, try_if_it_fits(*candidates_.single));
       if (free && found_.single) found_.all.push_back(*found_.single);
@@ -95,7 +80,7 @@ class TrialSearch {
       if (trial.shape.gpipe || trial.candidate.stages.size() < 2) continue;
       StepShape shape = trial.shape;
       shape.split = true;
-      auto split = changes_.try_one(cost_, {shape, trial.candidate});
+      auto split = changes_.try_one(setting_.cost, {shape, trial.candidate});
       if (split.ok()) found.push_back(*std::move(split));
     }
     std::move(found.begin(), found.end(), std::back_inserter(found_.all));
@@ -105,7 +90,7 @@ class TrialSearch {
   bool goes_on() const {
     if (found_.all.empty()) return true;
     const PlanTrial& best = *std::ranges::min_element(found_.all, is_better);
-    return options_.goes_on(best.plan.predicted_step_s);
+    return setting_.options.goes_on(best.plan.predicted_step_s);
   }
 
   // No small changes make it the best.
@@ -123,17 +108,19 @@ class TrialSearch {
   // boundary more: less on slow links. Only list scheduling runs two chunks of one rank well. The
   // searches know no such stages, so it is tried on what they find where nothing is tied.
   void fold_the_best() {
-    const bool may_split = options_.schedule == "auto" || options_.schedule == "split";
-    if (!may_split || !cost_.check_split().ok()) return;
-    if (cost_.sizes().tied_parameters() == 0 || options_.stages != 0) return;
+    const bool may_split =
+        setting_.options.schedule == "auto" || setting_.options.schedule == "split";
+    if (!may_split || !setting_.cost.check_split().ok()) return;
+    if (setting_.cost.sizes().tied_parameters() == 0 || setting_.options.stages != 0) return;
     // A fold adds a boundary to what it starts from, and both its ends are on one slot.
-    SearchSpace pipelines = space_;
+    SearchSpace pipelines = setting_.space;
     pipelines.replicas = false;
     const double ceiling_s = kEstimateError * found_best_s();
     const std::vector<ShapedCandidate> starts =
-        candidates_.untied.empty()
-            ? collect_candidates(cost_.without_tied(), pipelines, options_, ceiling_s).all
-            : candidates_.untied;
+        candidates_.untied.empty() ? collect_candidates(setting_.cost.without_tied(), pipelines,
+                                                        setting_.options, ceiling_s)
+                                         .all
+                                   : candidates_.untied;
     std::set<std::pair<std::size_t, int>> seen;
     std::vector<PlanTrial> found;
     for (const ShapedCandidate& unfolded : starts) {
@@ -142,13 +129,13 @@ class TrialSearch {
       if (!seen.emplace(unfolded.candidate.stages.size(), unfolded.shape.micro_batch).second) {
         continue;
       }
-      for (const Candidate& folded : folds(unfolded.candidate, cost_.layer_count())) {
+      for (const Candidate& folded : folds(unfolded.candidate, setting_.cost.layer_count())) {
         for (const int warm_up : kFoldWarmUps) {
           StepShape shape = unfolded.shape;
           shape.gpipe = false;
           shape.split = true;
           shape.warm_up = warm_up;
-          auto start = changes_.try_one(cost_, {shape, folded});
+          auto start = changes_.try_one(setting_.cost, {shape, folded});
           if (start.ok() && changes_.obeys_pins(*start)) found.push_back(*std::move(start));
         }
       }
@@ -184,16 +171,17 @@ class TrialSearch {
 
   // The best plans without pins, changed as little as it takes to obey them.
   Result<void> obey_with_the_best() {
-    if (space_.must_use.empty() && space_.may_hold.empty()) return {};
-    if (options_.stages != 0 || !cost_.check_split().ok()) return {};
-    SearchSpace free = space_;
+    if (setting_.space.must_use.empty() && setting_.space.may_hold.empty()) return {};
+    if (setting_.options.stages != 0 || !setting_.cost.check_split().ok()) return {};
+    SearchSpace free = setting_.space;
     free.must_use.clear();
     free.may_hold.clear();
     const Candidates candidates =
-        collect_candidates(cost_, free, options_, kEstimateError * wanted_s_);
+        collect_candidates(setting_.cost, free, setting_.options, kEstimateError * wanted_s_);
     if (candidates.all.empty()) return {};
-    TrialSearch search(model_, cost_, with_each_codec_, free, options_, candidates, wanted_s_,
-                       memo_);
+    TrialSearch search({setting_.model, setting_.cost, setting_.with_each_codec, free,
+                        setting_.options, setting_.memo},
+                       candidates, wanted_s_);
     MOTLEY_ASSIGN(const Trials trials, search.run());
     std::set<std::pair<std::size_t, int>> seen;
     for (const PlanTrial& trial : trials.all) {
@@ -215,7 +203,7 @@ class TrialSearch {
 
   // Two chunks of one rank run well only by list scheduling, as in fold_the_best.
   void share_the_best() {
-    if (!space_.replicas || options_.stages != 0) return;
+    if (!setting_.space.replicas || setting_.options.stages != 0) return;
     std::stable_sort(found_.all.begin(), found_.all.end(), is_better);
     std::set<std::pair<std::size_t, int>> seen;
     std::vector<PlanTrial> found;
@@ -225,7 +213,7 @@ class TrialSearch {
       if (!trial.shape.split || trial.candidate.stages.size() < 2) continue;
       if (!seen.emplace(trial.candidate.stages.size(), trial.shape.micro_batch).second) continue;
       // Only with a codec that costs little is a sum worth what sharing saves.
-      for (const CostModel* cost : with_each_codec_) {
+      for (const CostModel* cost : setting_.with_each_codec) {
         PlanTrial shared = trial;
         if (changes_.share(*cost, shared, actions)) found.push_back(std::move(shared));
       }
@@ -236,7 +224,7 @@ class TrialSearch {
   // The searches have taken the codec whose messages are smallest; what it costs at both ends may
   // be more than that saves, and where nothing is summed there is no need of it.
   void choose_gradient_codecs() {
-    if (with_each_codec_.size() < 2) return;
+    if (setting_.with_each_codec.size() < 2) return;
     for (std::size_t i = 0; i < std::min(found_.all.size(), kCodecTrials); ++i) {
       take_best_codec(found_.all[i]);
     }
@@ -247,8 +235,9 @@ class TrialSearch {
 
   void take_best_codec(PlanTrial& trial) const {
     std::optional<PlanTrial> best;
-    for (const CostModel* cost : with_each_codec_) {
-      auto other = try_candidate(model_, *cost, space_, trial.shape, trial.candidate);
+    for (const CostModel* cost : setting_.with_each_codec) {
+      auto other =
+          try_candidate(setting_.model, *cost, setting_.space, trial.shape, trial.candidate);
       if (!other.ok()) continue;
       if (!best || is_better(*other, *best)) best = *std::move(other);
     }
@@ -257,36 +246,25 @@ class TrialSearch {
 
   // Nothing where memory is short.
   Result<std::optional<PlanTrial>> try_if_it_fits(const ShapedCandidate& candidate) const {
-    auto trial = changes_.try_one(cost_, candidate);
+    auto trial = changes_.try_one(setting_.cost, candidate);
     if (trial.ok()) return std::optional(*std::move(trial));
     if (trial.error().code == ErrorCode::kInfeasible) return std::optional<PlanTrial>();
     return trial.error();
   }
 
-  const ModelSpec& model_;
-  const CostModel& cost_;
-  const CostModels& with_each_codec_;
-  const SearchSpace& space_;
-  const PlanOptions& options_;
+  const TrialSetting setting_;
   const Candidates& candidates_;
   const double wanted_s_;
-  TrialMemo& memo_;
   TrialChanges changes_;
   Trials found_;
 };
 
 }  // namespace
 
-Result<Trials> simulate_candidates(const ModelSpec& model,
-                                   const CostModel& cost,
-                                   const CostModels& with_each_codec,
-                                   const SearchSpace& space,
-                                   const PlanOptions& options,
+Result<Trials> simulate_candidates(const TrialSetting& setting,
                                    const Candidates& candidates,
-                                   double wanted_s,
-                                   TrialMemo& memo) {
-  return TrialSearch(model, cost, with_each_codec, space, options, candidates, wanted_s, memo)
-      .run();
+                                   double wanted_s) {
+  return TrialSearch(setting, candidates, wanted_s).run();
 }
 
 }  // namespace motley
