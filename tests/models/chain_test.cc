@@ -259,6 +259,7 @@ TEST_P(Chain, DropsTheSameForTheSamePlaceOnly) {
 }
 
 TEST(ChainDeathTest, RefusesASecondForwardOfTheSameMicroBatch) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");  // LibTorch has threads of its own
   const c10::InferenceMode guard;
   const ModelConfig config = small_gpt2();
   LayerChain chain = whole_model(config);
