@@ -1,8 +1,10 @@
 // motley generate: text from a checkpoint.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <cstdio>
 #include <cstdlib>
+#include <vector>
 
 #include "base/log.h"
 #include "base/system/files.h"
@@ -84,8 +86,12 @@ Result<Json> read_options(const Arguments& arguments, const Config& config) {
   return options;
 }
 
-std::string as_text(const Config& config, const Json& tokens) {
-  if (config.data.kind != "text") return tokens.dump();
+// What continues the prompt: characters, or numbers in the way that a prompt is written.
+std::string continuation(const Config& config, const Json& tokens, bool begins) {
+  if (config.data.kind != "text") {
+    const std::string numbers = fmt::format("{}", fmt::join(tokens.get<std::vector<int>>(), ","));
+    return begins || numbers.empty() ? numbers : "," + numbers;
+  }
   std::string text;
   for (const Json& token : tokens) text += static_cast<char>(token.get<int>());
   return text;
@@ -113,7 +119,7 @@ Result<void> generate(const Arguments& arguments) {
     fmt::print("{}\n", Json{{"step", manifest.state.step}, {"tokens", tokens}}.dump());
   } else {
     const std::string prompt = arguments.has("prompt") ? arguments.value("prompt") : "";
-    std::fputs((prompt + as_text(config, tokens) + "\n").c_str(), stdout);
+    std::fputs((prompt + continuation(config, tokens, prompt.empty()) + "\n").c_str(), stdout);
   }
   return {};
 }

@@ -59,6 +59,8 @@ Result<PlanningInput> read_input(const Arguments& arguments) {
   leave_out_unmeasured(input.cluster, input.options.pins, input.profile);
   MOTLEY_ASSIGN(const auto runs, read_measurements(arguments));
   MOTLEY_TRY(check_outputs(arguments, {"output"}));
+  // A misspelt change shows before anything is measured.
+  if (arguments.has("what-if")) MOTLEY_TRY(apply_changes(input, arguments.values("what-if")));
   if (input.profile.devices.empty()) {
     MOTLEY_ASSIGN(const auto program, stage_program());
     MOTLEY_TRY(check_reachable(input.cluster, machine_names(input.cluster), program));

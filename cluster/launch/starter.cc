@@ -93,7 +93,7 @@ std::optional<Error> Starter::look() {
       fmt::format("not ready, and no progress for {:g} s: {}", options_.start_timeout_s,
                   fmt::join(late, ", ")),
       "starting the program, loading or connecting stands still",
-      ssh ? "the same ssh command must run 'true' there without asking for a password; "
+      ssh ? "the machine's ssh command, with 'true' as its last word, must end at once; "
             "comm.start_timeout_s says how long a standstill may last"
           : "see the workers' logs; the machine may be overloaded, and comm.start_timeout_s says "
             "how long a standstill may last"};

@@ -63,6 +63,10 @@ TEST_F(EarlyMistakes, OfWhatThePlanIsToBe) {
   expect_found_early({
       {"stages", train({"--stages", "500"}), 3, {"500 stages for 6 layers"}},
       {"stages to plan", {"plan", config(), "--stages", "500"}, 3, {"500 stages for 6 layers"}},
+      {"what if",
+       {"plan", config(), "--what-if", "add=nobody"},
+       2,
+       {"no machine is named 'nobody'"}},
       {"devices", train({"--cluster", two, "--stages", "3"}), 3, {"3 stages for 2 devices"}},
       {"cuts", train({"--set", "parallel.cuts=[9]"}), 3, {"impossible cut at layer 9"}},
       {"cuts and stages",
