@@ -55,10 +55,7 @@ if(MOTLEY_WITH_GLOO)
   motley_require(Gloo libgloo-dev)
 endif()
 if(MOTLEY_WITH_TORCH)
-  # It warns of a static library that no program here links.
-  set(CMAKE_MESSAGE_LOG_LEVEL ERROR)
   find_package(Torch QUIET)
-  unset(CMAKE_MESSAGE_LOG_LEVEL)
   motley_require(Torch "libtorch-dev libopenblas0-pthread")
   # Of the compiler: the threads that LibTorch's loops run on.
   find_package(OpenMP QUIET COMPONENTS CXX)

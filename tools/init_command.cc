@@ -4,6 +4,7 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <iostream>
 
@@ -24,6 +25,7 @@ struct Wishes {
   std::string own_name;
   std::vector<DraftMachine> machines;  // as given, this one perhaps among them
   std::string data;
+  std::string run_dir;
 };
 
 std::string value_or(const Arguments& arguments, const char* option, const char* otherwise) {
@@ -37,6 +39,22 @@ std::string ask(const std::string& question, const std::string& otherwise) {
   std::string answer;
   if (!std::getline(std::cin, answer)) fmt::print("\n");
   return answer.empty() ? otherwise : answer;
+}
+
+// As a shell would take it.
+std::string with_home(const std::string& path) {
+  const char* home = std::getenv("HOME");
+  return home != nullptr && path.starts_with("~/") ? home + path.substr(1) : path;
+}
+
+std::string ask_for_data(const std::string& otherwise) {
+  while (true) {
+    const std::string path = with_home(ask(
+        "File or folder of text to train on, or a .bin of tokens (Enter: synthetic)", otherwise));
+    std::error_code ignored;
+    if (path == otherwise || !std::cin || std::filesystem::exists(path, ignored)) return path;
+    fmt::print("There is no {}.\n", path);
+  }
 }
 
 Result<Wishes> ask_all(Wishes wishes) {
@@ -55,8 +73,11 @@ Result<Wishes> ask_all(Wishes wishes) {
     MOTLEY_ASSIGN(DraftMachine machine, parse_draft_machine(name + "=" + where));
     wishes.machines.push_back(std::move(machine));
   }
-  wishes.data = ask("File or folder of text to train on, or a .bin of tokens (Enter: synthetic)",
-                    wishes.data);
+  wishes.data = ask_for_data(wishes.data);
+  wishes.run_dir = with_home(ask(wishes.machines.empty()
+                                     ? "Folder of the run"
+                                     : "Folder of the run, which all machines see under this path",
+                                 wishes.run_dir));
   return wishes;
 }
 
@@ -64,6 +85,7 @@ Result<Wishes> read_wishes(const Arguments& arguments, const ThisMachine& here) 
   Wishes wishes;
   wishes.own_name = here.name.empty() ? "here" : to_machine_name(here.name);
   wishes.data = value_or(arguments, "data", "");
+  wishes.run_dir = value_or(arguments, "run", "runs/first");
   for (const std::string& text : arguments.values("machine")) {
     MOTLEY_ASSIGN(DraftMachine machine, parse_draft_machine(text));
     wishes.machines.push_back(std::move(machine));
@@ -146,7 +168,6 @@ void print_next(const std::string& cluster_file,
 Result<void> init(const Arguments& arguments) {
   const std::string cluster_file = value_or(arguments, "cluster", "cluster.toml");
   const std::string config_file = value_or(arguments, "config", "train.toml");
-  const std::string run_dir = value_or(arguments, "run", "runs/first");
   for (const std::string& path : {cluster_file, config_file}) MOTLEY_TRY(check_free(path));
   const ThisMachine here = this_machine();
   MOTLEY_ASSIGN(const Wishes wishes, read_wishes(arguments, here));
@@ -154,12 +175,12 @@ Result<void> init(const Arguments& arguments) {
   MOTLEY_ASSIGN(const auto machines, complete(wishes, here));
   const std::string cluster_text = cluster_draft(machines);
   MOTLEY_ASSIGN(const Cluster cluster, parse_cluster(cluster_text, cluster_file, here));
-  MOTLEY_ASSIGN(const std::string config_text, config_draft(wishes.data, run_dir));
+  MOTLEY_ASSIGN(const std::string config_text, config_draft(wishes.data, wishes.run_dir));
   MOTLEY_ASSIGN([[maybe_unused]] const auto resolved,
                 resolve_config(config_text, config_file, {}, {}));
   MOTLEY_TRY(write_new(cluster_file, cluster_text));
   MOTLEY_TRY(write_new(config_file, config_text));
-  print_next(cluster_file, config_file, run_dir, cluster, wishes.data.empty());
+  print_next(cluster_file, config_file, wishes.run_dir, cluster, wishes.data.empty());
   return {};
 }
 

@@ -149,7 +149,7 @@ Result<void> plan(const Arguments& arguments) {
     MOTLEY_ASSIGN(text, explain_plan(made, input.model, input.cluster, input.profile));
   }
   if (const std::string places = starting_places(input.cluster); !places.empty()) {
-    text += fmt::format("started: {}\n", places);
+    text += fmt::format("starts    {}\n", places);
   }
   print(arguments, json, text + search_line(planning));
   return {};

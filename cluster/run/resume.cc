@@ -62,8 +62,11 @@ Result<void> check_resume(const CheckpointState& saved,
     return Error{
         ErrorCode::kConfig,
         fmt::format("the run has already done {} of {} steps", saved.step, config.train.steps), "",
-        "raise train.steps to train further, with --allow-changes where train.schedule makes the "
-        "learning rate depend on it"};
+        config.train.schedule == "constant"
+            ? fmt::format("to train further: --resume --set train.steps={}", 2 * saved.step)
+            : fmt::format("to train further, under a learning rate that ends later: --resume --set "
+                          "train.steps={} --allow-changes",
+                          2 * saved.step)};
   }
   return {};
 }

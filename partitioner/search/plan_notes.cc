@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -60,6 +61,13 @@ std::string left_out_names(const CostModel& cost, const Pins& pins, const Plan& 
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
+// Whether what is asked for rules out one device alone, however much it can hold.
+bool asks_for_several(const PlanOptions& options) {
+  std::set<std::string> machines(options.pins.always.begin(), options.pins.always.end());
+  for (const Pins::LayerPin& pin : options.pins.layers) machines.insert(pin.machine);
+  return options.stages > 1 || !options.cuts.empty() || machines.size() > 1;
+}
+
 }  // namespace
 
 void add_notes(const CostModel& cost,
@@ -67,17 +75,18 @@ void add_notes(const CostModel& cost,
                const Trials& trials,
                Plan& plan) {
   add_gradient_note(cost, plan);
-  const auto single_name = [&] { return device_name(trials.single->plan.ranks.front()); };
   if (plan.rank_count() > 1 && trials.single) {
     const double speed = trials.single->plan.predicted_step_s / plan.predicted_step_s;
     plan.notes.push_back(fmt::format(
         "the group is {} {} alone ({} a step instead of {})",
-        speed >= 1 ? fmt::format("{:.2f} times as fast as", speed) : "slower than", single_name(),
-        step_text(plan.predicted_step_s), step_text(trials.single->plan.predicted_step_s)));
-  } else if (plan.rank_count() > 1) {
+        speed >= 1 ? fmt::format("{:.2f} times as fast as", speed) : "slower than",
+        device_name(trials.single->plan.ranks.front()), step_text(plan.predicted_step_s),
+        step_text(trials.single->plan.predicted_step_s)));
+  } else if (plan.rank_count() > 1 && !asks_for_several(options)) {
     plan.notes.push_back("no single device can hold the whole model");
-  } else if (cost.slots().size() > 1 && trials.single) {
-    plan.notes.push_back(fmt::format("{} alone is faster than any group", single_name()));
+  } else if (plan.rank_count() == 1 && cost.slots().size() > 1) {
+    plan.notes.push_back(
+        fmt::format("{} alone is faster than any group", device_name(plan.ranks.front())));
   }
   const std::string left_out = left_out_names(cost, options.pins, plan);
   if (left_out.empty()) return;

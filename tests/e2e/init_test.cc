@@ -71,16 +71,19 @@ TEST_F(Init, NamesTheMachinesThatAreGiven) {
 }
 
 TEST_F(Init, TakesAnswers) {
-  const Outcome written = init({"--ask"}, "desk top\nanna@192.0.2.11\noldbox\n\n" +
-                                              folder_.write("text.txt", "some text") + "\n");
+  const Outcome written =
+      init({"--ask"}, "desk top\nanna@192.0.2.11\noldbox\n\nno/such.txt\n" +
+                          folder_.write("text.txt", "some text") + "\n/shared/mine\n");
   if (written.status == 4) GTEST_SKIP() << "this machine has no network: " << written.err;
   ASSERT_EQ(written.status, 0) << written.err;
-  EXPECT_THAT(written.out, HasSubstr(own_name() + "]: "));
+  EXPECT_THAT(written.out,
+              AllOf(HasSubstr(own_name() + "]: "), HasSubstr("There is no no/such.txt.")));
   EXPECT_THAT(read_text(path("cluster.toml")),
               AllOf(HasSubstr("name = \"desk-top\""), HasSubstr("name = \"oldbox\""),
                     HasSubstr("ssh = \"anna@192.0.2.11\"")));
   EXPECT_THAT(read_text(path("train.toml")),
-              AllOf(HasSubstr("kind = \"text\""), HasSubstr(path("text.txt"))));
+              AllOf(HasSubstr("kind = \"text\""), HasSubstr(path("text.txt")),
+                    HasSubstr("dir = \"/shared/mine\"")));
 }
 
 TEST_F(Init, WritesOverNothing) {
