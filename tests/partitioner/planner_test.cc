@@ -178,6 +178,14 @@ TEST(MakePlan, LeavesOutMachinesThatDoNotPay) {
   EXPECT_THAT(plan->notes, Contains(HasSubstr("m0/cpu alone is faster")));
 }
 
+TEST(MakePlan, DoesNotTakeAPinForALackOfMemory) {
+  Problem problem = three_machines();
+  problem.options.pins.always = {"m0", "m1"};
+  const auto plan = problem.plan();
+  ASSERT_TRUE(plan.ok());
+  EXPECT_THAT(plan->notes, Not(Contains(HasSubstr("no single device"))));
+}
+
 TEST(MakePlan, SaysWhatTheGroupGains) {
   const auto plan = three_machines().plan();
   ASSERT_TRUE(plan.ok());
