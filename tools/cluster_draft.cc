@@ -81,6 +81,9 @@ Result<std::string> config_draft(const std::string& data, const std::string& run
       "vocab = {}\n\n"
       "[data]\nkind = {}{}\n{}\n"
       "[train]\nsteps = 300\nglobal_batch = 32\nlr = 1e-3\nwarmup_steps = 30\neval_every = 50\n\n"
+      "[compression]\nactivations = \"none\"   # \"auto\": rounded where that is faster, as on "
+      "slow links\n"
+      "gradients = \"none\"     # the same\n\n"
       "[checkpoint]\nevery = 100\n\n"
       "[run]\ndir = {}   # under this path on every machine\n",
       is_tokens ? "50257   # of GPT-2's tokens" : "256     # bytes", value("data.kind"),

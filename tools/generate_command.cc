@@ -1,10 +1,10 @@
 // motley generate: text from a checkpoint.
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <cstdio>
 #include <cstdlib>
-#include <vector>
+#include <string>
+#include <utility>
 
 #include "base/log.h"
 #include "base/system/files.h"
@@ -86,16 +86,39 @@ Result<Json> read_options(const Arguments& arguments, const Config& config) {
   return options;
 }
 
-// What continues the prompt: characters, or numbers in the way that a prompt is written.
-std::string continuation(const Config& config, const Json& tokens, bool begins) {
-  if (config.data.kind != "text") {
-    const std::string numbers = fmt::format("{}", fmt::join(tokens.get<std::vector<int>>(), ","));
-    return begins || numbers.empty() ? numbers : "," + numbers;
+// Shows the prompt and what continues it as it comes: characters, or numbers in the way that a
+// prompt of numbers is written.
+class Continuation {
+ public:
+  Continuation(const Config& config, std::string prompt)
+      : is_text_(config.data.kind == "text"), prompt_(std::move(prompt)) {}
+
+  void add(int token) {
+    const bool begins = prompt_.empty() && !was_shown_;
+    show_prompt();
+    if (is_text_) {
+      std::fputc(static_cast<unsigned char>(token), stdout);
+    } else {
+      fmt::print("{}{}", begins ? "" : ",", token);
+    }
+    std::fflush(stdout);
   }
-  std::string text;
-  for (const Json& token : tokens) text += static_cast<char>(token.get<int>());
-  return text;
-}
+
+  void end() {
+    show_prompt();
+    std::fputc('\n', stdout);
+  }
+
+ private:
+  void show_prompt() {
+    if (!was_shown_) std::fputs(prompt_.c_str(), stdout);
+    was_shown_ = true;
+  }
+
+  bool is_text_;
+  std::string prompt_;
+  bool was_shown_ = false;
+};
 
 Result<void> generate(const Arguments& arguments) {
   MOTLEY_ASSIGN(const auto folder, sound_checkpoint(arguments.operand(0)));
@@ -107,19 +130,21 @@ Result<void> generate(const Arguments& arguments) {
   worker.job.config = config;
   worker.job.resume_from = std::filesystem::absolute(folder).string();
   MOTLEY_ASSIGN(worker.job.options, read_options(arguments, config));
+  const bool is_json = arguments.has("json");
+  Continuation text(config, arguments.has("prompt") ? arguments.value("prompt") : "");
   Json tokens = Json::array();
   const auto on_event = [&](int, const Json& event) -> Result<void> {
     if (event.contains("tokens")) tokens = event["tokens"];
+    if (!is_json && event.contains("token")) text.add(event["token"].get<int>());
     return {};
   };
   const Log log("");
   WorkerGroup group({worker}, {.start_timeout_s = config.comm.start_timeout_s}, log);
   MOTLEY_TRY(group.run(on_event));
-  if (arguments.has("json")) {
+  if (is_json) {
     fmt::print("{}\n", Json{{"step", manifest.state.step}, {"tokens", tokens}}.dump());
   } else {
-    const std::string prompt = arguments.has("prompt") ? arguments.value("prompt") : "";
-    std::fputs((prompt + continuation(config, tokens, prompt.empty()) + "\n").c_str(), stdout);
+    text.end();
   }
   return {};
 }

@@ -124,6 +124,15 @@ Result<void> print_advice(const Arguments& arguments, const PlanningInput& input
   return {};
 }
 
+// The machines that hold something.
+Cluster cluster_of(const Plan& plan, Cluster cluster) {
+  std::erase_if(cluster.machines, [&](const Machine& machine) {
+    return std::ranges::none_of(plan.ranks,
+                                [&](const RankPlan& rank) { return rank.machine == machine.name; });
+  });
+  return cluster;
+}
+
 Result<void> plan(const Arguments& arguments) {
   std::optional<double> seconds;
   if (arguments.has("seconds")) {
@@ -148,7 +157,8 @@ Result<void> plan(const Arguments& arguments) {
   } else {
     MOTLEY_ASSIGN(text, explain_plan(made, input.model, input.cluster, input.profile));
   }
-  if (const std::string places = starting_places(input.cluster); !places.empty()) {
+  if (const std::string places = starting_places(cluster_of(made, input.cluster));
+      !places.empty()) {
     text += fmt::format("starts    {}\n", places);
   }
   print(arguments, json, text + search_line(planning));
@@ -196,7 +206,8 @@ Command plan_command() {
       "how it goes. Without --seconds it ends by what it has done, about ten seconds\n"
       "of work, so the same input gives the same plan however busy the computer is;\n"
       "--seconds are those of the clock. --what-if and --advise plan many times, each\n"
-      "to the end.\n\n"
+      "to the end. Kept profiles are checked by a new sample each time, so figures differ\n"
+      "a little from call to call: to compare plans give --profile FILE of motley profile.\n\n"
       "Machines that one does not have can stand in the cluster file beside real ones:\n"
       "device_model = \"rtx-3060\" (docs/devices.md). The plan says which are imagined.\n\n"
       "Changes for --what-if; several apply together, and x2.5 stands for 2.5 times\n"

@@ -92,6 +92,7 @@ Result<void> run_generate_job(const Job& job, WorkerChannel& channel, WorkCounte
     const std::int64_t token =
         draw({logits.data_ptr<float>(), static_cast<std::size_t>(model.vocab)}, sampling, i);
     sampling.tokens.push_back(token);
+    channel.send({{"event", "token"}, {"token", token}});
     generated.push_back(token);
   }
   channel.send({{"event", "result"}, {"tokens", std::move(generated)}});

@@ -101,9 +101,12 @@ Result<bool> goes_on(const TrainingRequest& request, const RunFolder& folder, co
 }
 
 // A run that is there already is not written over; the person may have meant to go on with it.
-Error with_resume(Error error, const Commands& commands) {
-  if (error.code == ErrorCode::kConfig && !commands.resume.empty()) {
-    error.remedy += "\n" + commands.resume;
+Error with_resume(Error error, const TrainingRequest& request) {
+  if (error.code != ErrorCode::kConfig) return error;
+  if (is_virtual(request.cluster)) {
+    error.remedy = "choose another folder by --run: a rehearsal cannot be resumed";
+  } else if (!request.commands.resume.empty()) {
+    error.remedy += "\n" + request.commands.resume;
   }
   return error;
 }
@@ -120,7 +123,7 @@ Result<void> take_folder(PreparedRun& run,
   run.lock = std::make_unique<RunLock>(std::move(lock));
   if (!resumes) {
     Result<void> created = run.folder.create(run.lock->number());
-    if (!created.ok()) return with_resume(std::move(created).error(), request.commands);
+    if (!created.ok()) return with_resume(std::move(created).error(), request);
   }
   // Nobody else writes here any more, so whatever is half-written is of a launch that has gone.
   return prune_checkpoints(run.folder.dir(), /*keep=*/0, run.lock->launch());

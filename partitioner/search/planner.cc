@@ -181,11 +181,12 @@ class ChoiceSearch {
   void note_size(Plan& plan) const {
     const int usual = options_.usual_micro_batch;
     if (options_.micro_batch > 0 || usual == 0 || plan.micro_batch == usual) return;
-    plan.notes.push_back(fmt::format(
-        "micro-batches of {} samples instead of the usual {}: {}", plan.micro_batch, usual,
-        usual_s_ < kAny ? fmt::format("a step takes {:.4g} s instead of {:.4g} s",
-                                      plan.predicted_step_s, usual_s_)
-                        : "a plan with those does not fit"));
+    plan.notes.push_back(
+        fmt::format("micro-batches of {} {} instead of the usual {}: {}", plan.micro_batch,
+                    plan.micro_batch == 1 ? "sample" : "samples", usual,
+                    usual_s_ < kAny ? fmt::format("a step takes {:.4g} s instead of {:.4g} s",
+                                                  plan.predicted_step_s, usual_s_)
+                                    : "a plan with those does not fit"));
   }
 
   const ModelSpec& model_;
