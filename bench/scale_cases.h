@@ -36,7 +36,6 @@ inline ModelSpec transformer(int layers) {
   ModelSpec model;
   model.family = "gpt2";
   model.tokens_per_sample = 1024;
-  model.vocab = 50257;
   for (int l = 0; l < layers; ++l) {
     LayerSpec& layer = model.layers.emplace_back();
     layer.kind = l == 0 ? "embed" : l + 1 == layers ? "head" : l % 2 == 1 ? "attn" : "mlp";
@@ -46,7 +45,7 @@ inline ModelSpec transformer(int layers) {
                                : layer.kind == "mlp" ? 4'700'000
                                                      : 39'000'000;
     layer.parameters.push_back({layer.name + ".weight", {count}, {}, true, false});
-    layer.output_floats_per_sample = l + 1 == layers ? 0 : 1024 * 768;
+    if (l + 1 < layers) layer.outputs = {{1024, 768}};
   }
   return model;
 }

@@ -18,13 +18,12 @@ ModelSpec made_up_model(int layers) {
   ModelSpec model;
   model.family = "mlp";
   model.tokens_per_sample = 256;
-  model.vocab = 1000;
   for (int l = 0; l < layers; ++l) {
     LayerSpec& layer = model.layers.emplace_back();
     layer.name = fmt::format("l{}", l);
     layer.kind = layer.signature = "layer";
     layer.parameters.push_back({layer.name + ".weight", {1024, 1024}, {}, false, false});
-    layer.output_floats_per_sample = 256 * 1024;
+    layer.outputs = {{256, 1024}};
   }
   return model;
 }

@@ -75,6 +75,16 @@ Error token_outside(const Corpus::Token& token, const std::string& path, int voc
                       std::uint64_t{token.value} + 1)};
 }
 
+// These kinds of data are rows of tokens, each the target of the one before.
+Result<void> check_tokens_fit(const DataConfig& data, const SampleFormat& sample) {
+  if (sample.is_next_token) return {};
+  return Error{ErrorCode::kConfig,
+               fmt::format("data.kind = \"{}\" is not what the model takes", data.kind),
+               "it gives tokens and the tokens that follow them; the model takes other inputs or "
+               "targets",
+               "use data of the model's kind: docs/formats/data.md"};
+}
+
 Result<Corpus> open_corpus(const DataConfig& data, int vocab, WorkCounter* work) {
   if (data.kind == "text") {
     if (vocab < kByteValues) {
@@ -96,18 +106,20 @@ Result<Corpus> open_corpus(const DataConfig& data, int vocab, WorkCounter* work)
 }  // namespace
 
 Result<std::unique_ptr<const Source>> open_source(const DataConfig& data,
-                                                  const ModelConfig& model,
+                                                  const SampleFormat& sample,
                                                   std::int64_t seed,
                                                   WorkCounter* work) {
-  if (data.kind == "synthetic") return make_synthetic_source(data.holdout, model.vocab, seed);
+  MOTLEY_TRY(check_tokens_fit(data, sample));
+  const auto vocab = static_cast<int>(sample.input_limit);
+  if (data.kind == "synthetic") return make_synthetic_source(data.holdout, vocab, seed);
   if (data.path.empty()) {
     return Error{ErrorCode::kConfig, "data.path is not set",
                  fmt::format("data.kind = \"{}\" reads a file", data.kind),
                  "set data.path, or data.kind = \"synthetic\""};
   }
-  MOTLEY_ASSIGN(auto corpus, open_corpus(data, model.vocab, work));
+  MOTLEY_ASSIGN(auto corpus, open_corpus(data, vocab, work));
   auto layout =
-      lay_out_windows(corpus.size(), data.holdout, static_cast<std::uint64_t>(model.context));
+      lay_out_windows(corpus.size(), data.holdout, static_cast<std::uint64_t>(sample.input.count()));
   if (!layout.ok()) return with_context(layout.error(), data.path);
   const double bytes_per_token = data.kind == "text" ? 1 : 0;
   return std::unique_ptr<const Source>(std::make_unique<CorpusSource>(

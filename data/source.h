@@ -1,4 +1,4 @@
-// Data sources: which tokens make up sample n of the training, as a pure function of (seed, n), so
+// Data sources: which numbers make up sample n of the training, as a pure function of (seed, n), so
 // that the order is the same for every plan and after every resume. No LibTorch.
 #pragma once
 
@@ -10,6 +10,7 @@
 #include "base/result.h"
 #include "base/work_counter.h"
 #include "job/config.h"
+#include "models/spec/sample_format.h"
 
 namespace motley {
 
@@ -22,22 +23,23 @@ struct DataIdentity {
 };
 
 // Random access to the windows of one corpus. Immutable and safe to share between threads.
-// A sample is `context + 1` consecutive tokens: inputs are the first `context`, targets the last.
+// Numbers are 32 bits wide: integers, or floats by their bits. A sample of text is `context + 1`
+// consecutive tokens: the input is the first `context`, the target the last.
 class Source {
  public:
   virtual ~Source() = default;
 
   // Training sample number `index` (0, 1, … without end): each epoch visits every window once, in
   // an order that depends on the seed and the epoch only.
-  // REQUIRES: both spans are `context` long.
+  // REQUIRES: both spans are as long as the sample's format says.
   virtual void train_sample(std::uint64_t index,
-                            std::span<std::int32_t> inputs_T,
-                            std::span<std::int32_t> targets_T) const = 0;
+                            std::span<std::int32_t> input,
+                            std::span<std::int32_t> target) const = 0;
 
   // Held-out sample, a fixed order that does not depend on the seed. REQUIRES: eval_samples() > 0.
   virtual void eval_sample(std::uint64_t index,
-                           std::span<std::int32_t> inputs_T,
-                           std::span<std::int32_t> targets_T) const = 0;
+                           std::span<std::int32_t> input,
+                           std::span<std::int32_t> target) const = 0;
 
   [[nodiscard]] virtual std::uint64_t train_samples() const = 0;  // per epoch
   [[nodiscard]] virtual std::uint64_t eval_samples() const = 0;   // distinct; 0 = nothing held out
@@ -48,11 +50,11 @@ class Source {
 
 // Opens and checks the data. kData, with what to do, when it is unreadable, too short for one
 // window of each kind that the config wants, or holds a token that the vocabulary lacks (every
-// token is checked). kConfig when data.path is missing. Formats and order: docs/formats/data.md.
+// token is checked). kConfig when data.path is missing or the model takes data of another kind. Formats and order: docs/formats/data.md.
 // `work` counts what is read meanwhile; nullptr: nobody does.
 // REQUIRES: configurations whose keys were checked (job/config_io.h).
 [[nodiscard]] Result<std::unique_ptr<const Source>> open_source(const DataConfig& data,
-                                                                const ModelConfig& model,
+                                                                const SampleFormat& sample,
                                                                 std::int64_t seed,
                                                                 WorkCounter* work = nullptr);
 

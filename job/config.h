@@ -13,7 +13,8 @@ namespace motley {
 
 // Changes the result.
 struct ModelConfig {
-  std::string kind = "gpt2";  // gpt2 | mlp
+  std::string kind = "gpt2";  // gpt2 | mlp | package
+  std::string path;           // package: its folder; the other keys are the package's affair
   int layers = 12;            // gpt2: blocks; mlp: hidden layers
   int width = 768;            // gpt2: embedding width; mlp: hidden width
   int heads = 12;             // gpt2 only

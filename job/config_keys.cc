@@ -49,7 +49,9 @@ NumberRange share_below_one() {
 
 std::vector<ConfigEntry> make_entries() {
   return {
-      {"model.kind", kModel<&ModelConfig::kind>, Choices{{"gpt2", "mlp"}}, "model family"},
+      {"model.kind", kModel<&ModelConfig::kind>, Choices{{"gpt2", "mlp", "package"}},
+       "model family; package = exported from PyTorch"},
+      {"model.path", kModel<&ModelConfig::path>, {}, "folder of the package"},
       {"model.layers", kModel<&ModelConfig::layers>, IntegerRange{1, 10'000},
        "blocks (gpt2), hidden layers (mlp)"},
       {"model.width", kModel<&ModelConfig::width>, IntegerRange{1, 1 << 20},

@@ -16,6 +16,10 @@ std::optional<Conflict> model_conflict(const ModelConfig& model) {
                     fmt::format("{} is not a multiple of {}", model.width, model.heads),
                     "each head takes an equal part of the width"};
   }
+  if (model.kind == "package" && model.path.empty()) {
+    return Conflict{"model.kind", "model.path", "model.kind = \"package\" needs model.path",
+                    "it is not set", "name the folder that motley.export wrote"};
+  }
   return std::nullopt;
 }
 

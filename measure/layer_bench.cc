@@ -29,9 +29,27 @@ std::int64_t bytes_of_others(const ModelSpec& model, int layer, int samples) {
     const LayerSpec& other = model.layers[static_cast<std::size_t>(l)];
     if (l == layer) continue;
     floats +=
-        2 * other.parameter_count() + kTensorsPerOutput * samples * other.output_floats_per_sample;
+        2 * other.parameter_count() + kTensorsPerOutput * samples * other.output_floats_per_sample();
   }
   return floats * static_cast<std::int64_t>(sizeof(float));
+}
+
+at::Tensor wave(const std::vector<std::int64_t>& sizes) {
+  at::Tensor x = at::empty(sizes);
+  float* values = x.data_ptr<float>();
+  for (std::int64_t i = 0; i < x.numel(); ++i) values[i] = std::sin(static_cast<float>(i));
+  return x;
+}
+
+// What the data could hold; `limit` is that of its integers.
+at::Tensor made_up(const TensorSpec& spec, std::int64_t limit, int samples) {
+  std::vector<std::int64_t> sizes = {samples};
+  sizes.insert(sizes.end(), spec.shape.begin(), spec.shape.end());
+  if (spec.type == NumberType::kFloat32) return wave(sizes);
+  at::Tensor x = at::empty(sizes, at::kLong);
+  auto* values = x.data_ptr<std::int64_t>();
+  for (std::int64_t i = 0; i < x.numel(); ++i) values[i] = (i * 7919) % limit;
+  return x;
 }
 
 // Whether the median of these is known to a hundredth: its error falls with the root of their
@@ -131,20 +149,13 @@ std::int64_t LayerBench::measure_workspace(int samples) {
 }
 
 at::Tensor LayerBench::make_input(int samples) const {
-  const std::int64_t tokens = model_.tokens_per_sample;
-  if (layer_ == 0) return make_targets(samples);
+  if (layer_ == 0) return made_up(model_.sample.input, model_.sample.input_limit, samples);
   const auto& before = model_.layers[static_cast<std::size_t>(layer_) - 1];
-  at::Tensor x = at::empty({samples, tokens, before.output_floats_per_sample / tokens});
-  float* values = x.data_ptr<float>();
-  for (std::int64_t i = 0; i < x.numel(); ++i) values[i] = std::sin(static_cast<float>(i));
-  return x;
+  return wave(boundary_sizes(before, samples));
 }
 
 at::Tensor LayerBench::make_targets(int samples) const {
-  at::Tensor tokens = at::empty({samples, model_.tokens_per_sample}, at::kLong);
-  auto* values = tokens.data_ptr<std::int64_t>();
-  for (std::int64_t i = 0; i < tokens.numel(); ++i) values[i] = (i * 7919) % model_.vocab;
-  return tokens;
+  return made_up(model_.sample.target, model_.sample.target_limit, samples);
 }
 
 at::Tensor LayerBench::forward(at::Tensor input, const at::Tensor& targets) {

@@ -116,9 +116,9 @@ VirtualCompute::VirtualCompute(const TrainConfig& train,
     if (planned.replicas.size() > 1) chunk->sum = make_sum(summed);
     chunks_.back() = std::move(chunk);
   }
-  targets_.resize(static_cast<std::size_t>(micro_batch_ * model.tokens_per_sample));
+  targets_.resize(static_cast<std::size_t>(micro_batch_ * model.sample.target.count()));
   for (std::size_t i = 0; i < targets_.size(); ++i) {
-    targets_[i] = static_cast<std::int32_t>(static_cast<std::int64_t>(i) % model.vocab);
+    targets_[i] = static_cast<std::int32_t>(static_cast<std::int64_t>(i) % std::max<std::int64_t>(1, model.sample.target_limit));
   }
 }
 

@@ -50,7 +50,7 @@ Result<PlanningInput> read_input(const Arguments& arguments) {
     stages = static_cast<int>(value);
   }
   MOTLEY_ASSIGN(input.cluster, read_cluster(arguments, std::max(stages, 1), Mixture::kAllowed));
-  auto options = plan_options(resolved.config, stages);
+  auto options = plan_options(resolved.config, input.model, stages);
   if (!options.ok()) return with_place_of_key(options.error(), resolved);
   input.options = *std::move(options);
   MOTLEY_ASSIGN(input.profile, read_profiles(arguments));

@@ -50,7 +50,7 @@ Result<void> profile(const Arguments& arguments) {
   MOTLEY_ASSIGN(ResolvedConfig resolved, read_config(arguments.operand(0), arguments));
   MOTLEY_TRY(validate_config(resolved.config));
   MOTLEY_ASSIGN(const ModelSpec model, describe_model(resolved.config.model));
-  if (const auto options = plan_options(resolved.config, 0); !options.ok()) {
+  if (const auto options = plan_options(resolved.config, model, 0); !options.ok()) {
     return with_place_of_key(options.error(), resolved);
   }
   MOTLEY_TRY(check_initial_weights_here(resolved.config, resolved.origins));

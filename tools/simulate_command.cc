@@ -66,7 +66,7 @@ Result<void> simulate(const Arguments& arguments) {
                 read_cluster(arguments, plan.rank_count(), Mixture::kAllowed));
   MOTLEY_ASSIGN(const Profile profile, read_profiles(arguments));
   MOTLEY_TRY(check_plan(plan, model, resolved.config, cluster));
-  MOTLEY_ASSIGN(const PlanOptions options, plan_options(resolved.config, 0));
+  MOTLEY_ASSIGN(const PlanOptions options, plan_options(resolved.config, model, 0));
   std::int64_t repeat = 0;
   if (arguments.has("repeat")) {
     MOTLEY_ASSIGN(repeat, integer_value(arguments, "repeat", 1, 100'000));

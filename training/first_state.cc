@@ -32,6 +32,12 @@ Result<void> check_outline(const CheckpointReader& reader, const ModelConfig& mo
 
 }  // namespace
 
+// A package brings its own first values.
+std::string initial_weights_of(const ModelSpec& model, const ModelConfig& config) {
+  const bool is_own = model.package != nullptr && config.init_from.empty();
+  return is_own ? model.package->weights_path.string() : config.init_from;
+}
+
 Result<void> check_initial_weights(const ModelConfig& model) {
   if (model.init_from.empty()) return {};
   MOTLEY_ASSIGN(const CheckpointReader reader, CheckpointReader::open(model.init_from));
@@ -44,11 +50,10 @@ Result<CheckpointState> fill_state(StageState& state,
                                    const std::string& resume_from,
                                    WorkCounter& work) {
   if (!resume_from.empty()) return resume(state, model, resume_from, work);
-  if (!config.model.init_from.empty()) {
+  if (const std::string weights = initial_weights_of(model, config.model); !weights.empty()) {
     const WorkCounter::Task loading(work, "loading parameters", state.value_bytes());
-    MOTLEY_ASSIGN(const CheckpointReader reader,
-                  CheckpointReader::open(config.model.init_from, &work));
-    MOTLEY_TRY(check_outline(reader, config.model));
+    MOTLEY_ASSIGN(const CheckpointReader reader, CheckpointReader::open(weights, &work));
+    if (weights == config.model.init_from) MOTLEY_TRY(check_outline(reader, config.model));
     MOTLEY_TRY(state.load_values(reader));
     return CheckpointState{};
   }

@@ -15,12 +15,24 @@ std::string residual_name(int rank, const std::string& parameter) {
   return fmt::format("residual.{}/{}", rank, parameter);
 }
 
+// Its share of the way to the mean of what the micro-batches observed, whose sum stands in the
+// place of the gradient.
+void move_statistic(const HeldParameter& statistic, int micro_batches) {
+  const auto share = static_cast<float>(*statistic.spec.statistic_momentum);
+  const auto count = static_cast<float>(micro_batches);
+  std::ranges::transform(
+      statistic.values, statistic.gradients, statistic.values.begin(),
+      [&](float value, float sum) { return (1 - share) * value + share * (sum / count); });
+}
+
 }  // namespace
 
 StageState::StageState(const std::vector<HeldChunk>& held,
                        std::unique_ptr<const Optimizer> optimizer,
-                       std::string tied_parameter)
-    : optimizer_(std::move(optimizer)),
+                       std::string tied_parameter,
+                       int micro_batches)
+    : micro_batches_(micro_batches),
+      optimizer_(std::move(optimizer)),
       moment_names_(optimizer_->moment_names()),
       tied_parameter_(std::move(tied_parameter)) {
   for (const HeldChunk& chunk : held) {
@@ -32,7 +44,7 @@ StageState::StageState(const std::vector<HeldChunk>& held,
           if (entries_[i].held.spec.name == parameter.spec.name) entry.owner = i;
         }
       }
-      if (!entry.owner.has_value()) {
+      if (!entry.owner.has_value() && !parameter.spec.statistic_momentum) {
         entry.moments.assign(moment_names_.size(),
                              std::vector<float>(parameter.values.size(), 0.0F));
       }
@@ -129,7 +141,8 @@ std::vector<LayerNorm2> StageState::layer_norms() const {
     if (norms.empty() || norms.back().layer != entry.held.layer) {
       norms.push_back({entry.held.layer, 0.0});
     }
-    if (!entry.held.spec.tied_use) norms.back().squared_norm += squared_norm(entry.held.gradients);
+    const bool counts = !entry.held.spec.tied_use && !entry.held.spec.statistic_momentum;
+    if (counts) norms.back().squared_norm += squared_norm(entry.held.gradients);
   }
   return norms;
 }
@@ -149,6 +162,10 @@ void StageState::update(const StepFactors& factors, float gradient_scale) {
   for (Entry& entry : entries_) {
     if (entry.owner) {
       std::ranges::copy(entries_[*entry.owner].held.values, entry.held.values.begin());
+      continue;
+    }
+    if (entry.held.spec.statistic_momentum) {
+      move_statistic(entry.held, micro_batches_);
       continue;
     }
     std::vector<std::span<float>> moments(entry.moments.begin(), entry.moments.end());

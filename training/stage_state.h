@@ -44,10 +44,11 @@ struct HeldChunk {
 class StageState final : public StageGradients, public SteppedState {
  public:
   // `held`: in the order of the layers; the spans must outlive the state. `tied_parameter`: the
-  // model's, "" = none.
+  // model's, "" = none. `micro_batches`: of a step, over all replicas: what statistics are a mean of.
   StageState(const std::vector<HeldChunk>& held,
              std::unique_ptr<const Optimizer> optimizer,
-             std::string tied_parameter);
+             std::string tied_parameter,
+             int micro_batches = 1);
 
   // Of the values that this rank holds, and of these with their moments.
   [[nodiscard]] std::uint64_t value_bytes() const;
@@ -92,6 +93,7 @@ class StageState final : public StageGradients, public SteppedState {
   // Where the tied parameter is updated. REQUIRES: a use of it is here.
   [[nodiscard]] const Entry& tied_entry() const;
 
+  const int micro_batches_;
   std::vector<Entry> entries_;
   std::map<ChunkId, std::span<float>> summed_gradients_;
   std::unique_ptr<const Optimizer> optimizer_;

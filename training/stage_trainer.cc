@@ -1,6 +1,7 @@
 #include "training/stage_trainer.h"
 
 #include <algorithm>
+#include <cstring>
 #include <string>
 #include <utility>
 
@@ -36,11 +37,20 @@ at::Tensor tensor_over(OwnedFloats floats, const std::vector<std::int64_t>& size
       first, sizes, [owner = std::move(floats.owner)](void* /*first*/) {}, at::kFloat);
 }
 
-at::Tensor to_indices(std::span<const std::int32_t> tokens, std::int64_t samples) {
-  at::Tensor indices =
-      at::empty({samples, static_cast<std::int64_t>(tokens.size()) / samples}, at::kLong);
-  std::ranges::copy(tokens, indices.data_ptr<std::int64_t>());
-  return indices;
+// What a source gave: integers, or floats by their bits.
+at::Tensor to_tensor(std::span<const std::int32_t> words,
+                     const TensorSpec& spec,
+                     std::int64_t samples) {
+  std::vector<std::int64_t> sizes = {samples};
+  sizes.insert(sizes.end(), spec.shape.begin(), spec.shape.end());
+  if (spec.type == NumberType::kFloat32) {
+    at::Tensor floats = at::empty(sizes);
+    std::memcpy(floats.data_ptr<float>(), words.data(), words.size_bytes());
+    return floats;
+  }
+  at::Tensor integers = at::empty(sizes, at::kLong);
+  std::ranges::copy(words, integers.data_ptr<std::int64_t>());
+  return integers;
 }
 
 }  // namespace
@@ -115,7 +125,7 @@ Result<std::unique_ptr<StageTrainer>> StageTrainer::make(
   std::unique_ptr<StageTrainer> trainer(new StageTrainer(config, plan, self, model));
   if (trainer->chunks_.front() != nullptr) {
     MOTLEY_ASSIGN(trainer->source_,
-                  open_source(config.data, config.model, config.train.seed, &work));
+                  open_source(config.data, model.sample, config.train.seed, &work));
   }
   return trainer;
 }
@@ -143,21 +153,22 @@ void StageTrainer::begin(const BatchPosition& position) {
 }
 
 std::span<const std::int32_t> StageTrainer::load(MicroId micro) {
-  const auto context_T = static_cast<std::size_t>(config_.model.context);
-  std::vector<std::int32_t> inputs(targets_count());
+  const auto input_count = static_cast<std::size_t>(model_.sample.input.count());
+  const auto target_count = static_cast<std::size_t>(model_.sample.target.count());
+  std::vector<std::int32_t> inputs(static_cast<std::size_t>(micro_batch_) * input_count);
   std::vector<std::int32_t> targets(targets_count());
   const std::uint64_t first =
       position_.first_sample + static_cast<std::uint64_t>(micro.value) * micro_batch_;
   for (std::size_t b = 0; b < static_cast<std::size_t>(micro_batch_); ++b) {
-    const std::span inputs_T = std::span(inputs).subspan(b * context_T, context_T);
-    const std::span targets_T = std::span(targets).subspan(b * context_T, context_T);
+    const std::span input = std::span(inputs).subspan(b * input_count, input_count);
+    const std::span target = std::span(targets).subspan(b * target_count, target_count);
     if (position_.training) {
-      source_->train_sample(first + b, inputs_T, targets_T);
+      source_->train_sample(first + b, input, target);
     } else {
-      source_->eval_sample(first + b, inputs_T, targets_T);
+      source_->eval_sample(first + b, input, target);
     }
   }
-  chunk_at(ChunkId{0}).inputs[micro] = to_indices(inputs, micro_batch_);
+  chunk_at(ChunkId{0}).inputs[micro] = to_tensor(inputs, model_.sample.input, micro_batch_);
   // Only the rank of the loss keeps more than one micro-batch's targets; elsewhere they leave now.
   if (chunks_.back() == nullptr) targets_.clear();
   return targets_[micro] = std::move(targets);
@@ -168,23 +179,22 @@ std::span<std::int32_t> StageTrainer::targets_room(MicroId micro) {
 }
 
 std::size_t StageTrainer::targets_count() const {
-  return static_cast<std::size_t>(micro_batch_) * static_cast<std::size_t>(config_.model.context);
+  return static_cast<std::size_t>(micro_batch_ * model_.sample.target.count());
 }
 
-std::vector<std::int64_t> StageTrainer::boundary_sizes(ChunkId chunk) const {
+std::vector<std::int64_t> StageTrainer::sizes_after(ChunkId chunk) const {
   const ChunkPlan& planned = plans_[chunk.index()];
   const auto last = static_cast<std::size_t>(planned.first_layer + planned.layer_count - 1);
-  return {micro_batch_, model_.tokens_per_sample,
-          model_.layers[last].output_floats_per_sample / model_.tokens_per_sample};
+  return boundary_sizes(model_.layers[last], micro_batch_);
 }
 
 std::vector<std::int64_t> StageTrainer::sizes_of(const Value& value) const {
   const bool is_input = value.kind == ValueKind::kActivation;
-  return boundary_sizes(is_input ? ChunkId{value.chunk.value - 1} : value.chunk);
+  return sizes_after(is_input ? ChunkId{value.chunk.value - 1} : value.chunk);
 }
 
 std::size_t StageTrainer::boundary_floats(ChunkId chunk) const {
-  return static_cast<std::size_t>(c10::multiply_integers(boundary_sizes(chunk)));
+  return static_cast<std::size_t>(c10::multiply_integers(sizes_after(chunk)));
 }
 
 std::span<float> StageTrainer::room(const Value& value) {
@@ -208,7 +218,7 @@ OwnedFloats StageTrainer::forward(ChunkId chunk, MicroId micro) {
 }
 
 void StageTrainer::add_loss(Chunk& chunk, MicroId micro) {
-  const at::Tensor targets = to_indices(targets_.extract(micro).mapped(), micro_batch_);
+  const at::Tensor targets = to_tensor(targets_.extract(micro).mapped(), model_.sample.target, micro_batch_);
   const LossLayer::Outcome outcome =
       chunk.chain.forward_loss(chunk.take_input(micro), targets, context(micro));
   loss_.sum += outcome.loss_sum;

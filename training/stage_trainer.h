@@ -59,8 +59,8 @@ class StageTrainer final : public StageCompute {
   [[nodiscard]] bool is_last(ChunkId chunk) const;
   [[nodiscard]] MicroContext context(MicroId micro) const;
   [[nodiscard]] std::size_t targets_count() const;
-  // [samples, tokens, floats] of what crosses from `chunk` to the next one.
-  [[nodiscard]] std::vector<std::int64_t> boundary_sizes(ChunkId chunk) const;
+  // Of what crosses from `chunk` to the next one.
+  [[nodiscard]] std::vector<std::int64_t> sizes_after(ChunkId chunk) const;
   [[nodiscard]] std::vector<std::int64_t> sizes_of(const Value& value) const;
   void add_loss(Chunk& chunk, MicroId micro);
 

@@ -35,7 +35,7 @@ double total_s(const LayerSample& sample) {
 double weight_of(const LayerSpec& layer) {
   constexpr double kOperationsPerFloat = 100;
   return layer.forward_flops_per_sample +
-         kOperationsPerFloat * static_cast<double>(layer.output_floats_per_sample) + 1;
+         kOperationsPerFloat * static_cast<double>(layer.output_floats_per_sample()) + 1;
 }
 
 std::string samples_words(int samples) {

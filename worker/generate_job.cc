@@ -23,12 +23,12 @@ struct Sampling {
   std::int64_t seed = 1;
 };
 
-Result<Sampling> read_sampling(const Job& job) {
+Result<Sampling> read_sampling(const Job& job, std::int64_t limit) {
   static const std::string kSource = "the options of a generate job";
   Sampling sampling;
   for (const Json& token : job.options.value("prompt", Json::array())) {
     const auto value = token.is_number_integer() ? token.get<std::int64_t>() : -1;
-    if (value < 0 || value >= job.config.model.vocab) {
+    if (value < 0 || value >= limit) {
       return Error{ErrorCode::kData, "the prompt holds a token that the vocabulary lacks", "", ""};
     }
     sampling.tokens.push_back(value);
@@ -38,6 +38,13 @@ Result<Sampling> read_sampling(const Job& job) {
   MOTLEY_ASSIGN(sampling.top_k, json_get<std::int64_t>(job.options, "top_k", kSource));
   MOTLEY_ASSIGN(sampling.seed, json_get<std::int64_t>(job.options, "seed", kSource));
   return sampling;
+}
+
+Result<void> check_writes_text(const ModelSpec& model) {
+  if (model.sample.is_next_token) return {};
+  return Error{ErrorCode::kConfig, "the model does not continue texts",
+               "its targets are not the tokens that follow its inputs",
+               "motley generate is for language models"};
 }
 
 // Draws from softmax(logits / temperature), restricted to the k likeliest.
@@ -68,8 +75,9 @@ std::int64_t draw(std::span<const float> logits_V,
 }  // namespace
 
 Result<void> run_generate_job(const Job& job, WorkerChannel& channel, WorkCounter& work) {
-  MOTLEY_ASSIGN(Sampling sampling, read_sampling(job));
   MOTLEY_ASSIGN(const ModelSpec model, describe_model(job.config.model));
+  MOTLEY_TRY(check_writes_text(model));
+  MOTLEY_ASSIGN(Sampling sampling, read_sampling(job, model.sample.input_limit));
   MOTLEY_ASSIGN(const CheckpointReader reader, CheckpointReader::open(job.resume_from, &work));
   LayerChain chain(job.config.model, model, 0, static_cast<int>(model.layers.size()));
   {
@@ -80,17 +88,21 @@ Result<void> run_generate_job(const Job& job, WorkerChannel& channel, WorkCounte
   }
   channel.send({{"event", "ready"}});
 
-  const auto context = static_cast<std::size_t>(job.config.model.context);
+  const auto context = static_cast<std::size_t>(model.sample.input.count());
   Json generated = Json::array();
   if (sampling.tokens.empty()) sampling.tokens.push_back(0);
   for (std::int64_t i = 0; i < sampling.count; ++i) {
     const std::size_t length = std::min(context, sampling.tokens.size());
-    at::Tensor input = at::empty({1, static_cast<std::int64_t>(length)}, at::kLong);
+    // A package computes at its full length only; what comes after a position does not count there.
+    const std::size_t room = model.package == nullptr ? length : context;
+    at::Tensor input = at::zeros({1, static_cast<std::int64_t>(room)}, at::kLong);
     std::copy(sampling.tokens.end() - static_cast<std::ptrdiff_t>(length), sampling.tokens.end(),
               input.data_ptr<std::int64_t>());
-    const at::Tensor logits = chain.last_logits(std::move(input), {0, 0, 0, false}).contiguous();
+    const at::Tensor logits =
+        chain.logits_at(std::move(input), static_cast<std::int64_t>(length) - 1, {0, 0, 0, false})
+            .contiguous();
     const std::int64_t token =
-        draw({logits.data_ptr<float>(), static_cast<std::size_t>(model.vocab)}, sampling, i);
+        draw({logits.data_ptr<float>(), static_cast<std::size_t>(logits.size(-1))}, sampling, i);
     sampling.tokens.push_back(token);
     channel.send({{"event", "token"}, {"token", token}});
     generated.push_back(token);

@@ -86,10 +86,10 @@ std::uint64_t early_bytes_of(const Job& job,
   for (const ChunkPlan& chunk : job.plan.chunks) {
     const auto& last =
         model.layers[static_cast<std::size_t>(chunk.first_layer + chunk.layer_count - 1)];
-    output_floats.push_back(samples * static_cast<std::size_t>(last.output_floats_per_sample));
+    output_floats.push_back(samples * static_cast<std::size_t>(last.output_floats_per_sample()));
   }
   const MessageSizes sizes{output_floats,
-                           samples * static_cast<std::size_t>(model.tokens_per_sample),
+                           samples * static_cast<std::size_t>(model.sample.target.count()),
                            votes.vote_bytes_max()};
   return std::min(kEarlyBytesMax, early_bytes_max(job.plan, schedule, sizes, job.rank));
 }
@@ -226,7 +226,7 @@ Result<void> train(const Job& job,
   }
   const auto tied = model.tied_pair();
   StageState state(trainer->held(), make_optimizer(job.config.train),
-                   tied ? tied->parameter : std::string());
+                   tied ? tied->parameter : std::string(), job.plan.micro_batches);
   MOTLEY_ASSIGN(CheckpointState progress,
                 fill_state(state, job.config, model, job.resume_from, run.work()));
   StepVoter voter = make_voter(job, model, trainer->loss(), state, std::move(progress), launcher);

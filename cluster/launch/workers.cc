@@ -59,6 +59,7 @@ std::filesystem::path stage_program_on(const Machine& machine,
 
 Config with_absolute_paths(Config config) {
   config.data.path = absolute_path(config.data.path);
+  config.model.path = absolute_path(config.model.path);
   config.model.init_from = absolute_path(config.model.init_from);
   return config;
 }

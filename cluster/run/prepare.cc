@@ -64,12 +64,14 @@ Result<void> check_boundary_codec(const std::string& chain) {
 // The data is read by the stage with the first layers, initial weights by all. When all are started
 // here both must be here, so that a mistake shows before anything is measured. Nothing when they
 // are not.
-Result<std::optional<DataIdentity>> check_data(const TrainingRequest& request, bool resumes) {
+Result<std::optional<DataIdentity>> check_data(const TrainingRequest& request,
+                                               const ModelSpec& model,
+                                               bool resumes) {
   for (const Machine& machine : request.cluster.machines) {
     if (!machine.shell.empty()) return std::optional<DataIdentity>();
   }
   const Config config = with_absolute_paths(request.config);
-  MOTLEY_ASSIGN(const auto source, open_source(config.data, config.model, config.train.seed));
+  MOTLEY_ASSIGN(const auto source, open_source(config.data, model.sample, config.train.seed));
   if (!config.model.init_from.empty() && !resumes) {
     MOTLEY_ASSIGN(const auto weights, CheckpointReader::open(config.model.init_from));
   }
@@ -262,11 +264,11 @@ Config without_initial_weights(Config config) {
   return config;
 }
 
-Result<PlanOptions> plan_options(const Config& config, int stages) {
+Result<PlanOptions> plan_options(const Config& config, const ModelSpec& model, int stages) {
   PlanOptions options;
   options.global_batch = config.train.global_batch;
   options.micro_batch = config.train.micro_batch;
-  options.usual_micro_batch = usual_micro_batch(config.model.context, config.train.global_batch);
+  options.usual_micro_batch = usual_micro_batch(model, config.train.global_batch);
   options.schedule = config.parallel.schedule;
   options.stages = stages;
   options.cuts = config.parallel.cuts;
@@ -291,7 +293,7 @@ Result<PreparedRun> prepare_run(const TrainingRequest& request, Log& log) {
   run.folder = RunFolder(request.config.run.dir);
   MOTLEY_TRY(validate_config(run.config));
   MOTLEY_ASSIGN(run.model, describe_model(run.config.model));
-  MOTLEY_ASSIGN(PlanOptions options, plan_options(run.config, request.stages));
+  MOTLEY_ASSIGN(PlanOptions options, plan_options(run.config, run.model, request.stages));
   if (request.plan) {
     MOTLEY_TRY(check_plan(*request.plan, run.model, run.config, run.cluster));
   } else {
@@ -304,7 +306,7 @@ Result<PreparedRun> prepare_run(const TrainingRequest& request, Log& log) {
     MOTLEY_TRY(check_rehearsal(request, log));
   } else {
     if (!is_resumed) MOTLEY_TRY(check_initial_weights_here(run.config, request.origins));
-    MOTLEY_ASSIGN(data, check_data(request, is_resumed));
+    MOTLEY_ASSIGN(data, check_data(request, run.model, is_resumed));
   }
 
   if (request.dry_run) {
@@ -317,7 +319,7 @@ Result<PreparedRun> prepare_run(const TrainingRequest& request, Log& log) {
   SavedPlanning saved;
   if (is_resumed) {
     MOTLEY_ASSIGN(saved, resume(run, data, request, log));
-    MOTLEY_ASSIGN(options, plan_options(run.config, request.stages));
+    MOTLEY_ASSIGN(options, plan_options(run.config, run.model, request.stages));
   }
   if (request.stop_after > 0 && request.stop_after < run.first_step) {
     return Error{ErrorCode::kUsage,

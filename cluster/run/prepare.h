@@ -68,7 +68,9 @@ struct PreparedRun {
 [[nodiscard]] Config without_initial_weights(Config config);
 
 // The planner's options that a config means.
-[[nodiscard]] Result<PlanOptions> plan_options(const Config& config, int stages);
+[[nodiscard]] Result<PlanOptions> plan_options(const Config& config,
+                                               const ModelSpec& model,
+                                               int stages);
 
 // Checks the config, the plan or what is asked of it and the data, takes the run folder for this
 // launch (kPeer when another launcher has it), and looks whether every machine answers; only then

@@ -22,6 +22,14 @@ std::span<float> as_span(const at::Tensor& tensor) {
 
 }  // namespace
 
+std::vector<std::int64_t> boundary_sizes(const LayerSpec& layer, std::int64_t samples) {
+  if (layer.outputs.size() != 1) return {samples * layer.output_floats_per_sample()};
+  std::vector<std::int64_t> sizes = {samples};
+  const std::vector<std::int64_t>& shape = layer.outputs.front();
+  sizes.insert(sizes.end(), shape.begin(), shape.end());
+  return sizes;
+}
+
 LayerChain::LayerChain(
     const ModelConfig& config, const ModelSpec& spec, int first, int last, bool recompute)
     : first_(first), recompute_(recompute) {
@@ -54,7 +62,7 @@ LayerChain::LayerChain(
           {parameter, index, as_span(tensors.values.back()), as_span(tensors.gradients.back())});
       offset += aligned(parameter.count());
     }
-    const LayerContext context{config, index};
+    const LayerContext context{config, index, spec.package};
     if (index + 1 == total) {
       loss_layer_ = make_loss_layer(layer_at(index), context, std::move(tensors));
     } else {
@@ -150,9 +158,11 @@ at::Tensor LayerChain::backward_loss_input(const MicroContext& micro) {
   return grad;
 }
 
-at::Tensor LayerChain::last_logits(at::Tensor x, const MicroContext& micro) {
+at::Tensor LayerChain::logits_at(at::Tensor x,
+                                     std::int64_t position,
+                                     const MicroContext& micro) {
   MOTLEY_CHECK(ends_in_loss() && !micro.training, "scores come from a head, outside training");
-  return loss_layer_->last_logits(forward_inner(std::move(x), micro, nullptr));
+  return loss_layer_->logits_at(forward_inner(std::move(x), micro, nullptr), position);
 }
 
 std::int64_t LayerChain::saved_bytes(std::int64_t micro) const {

@@ -24,6 +24,11 @@
 
 namespace motley {
 
+// Of the tensor that crosses the boundary after a layer: the batch before the shape, or flat where
+// several tensors cross, one behind the other.
+[[nodiscard]] std::vector<std::int64_t> boundary_sizes(const LayerSpec& layer,
+                                                       std::int64_t samples);
+
 class LayerChain {
  public:
   static constexpr std::size_t kAlignment = 16;  // floats
@@ -45,7 +50,7 @@ class LayerChain {
              int last,
              bool recompute = false);
 
-  [[nodiscard]] bool begins_with_tokens() const { return first_ == 0; }
+  [[nodiscard]] bool begins_with_input() const { return first_ == 0; }
 
   [[nodiscard]] bool ends_in_loss() const { return loss_layer_ != nullptr; }
 
@@ -59,11 +64,11 @@ class LayerChain {
   // Every parameter's first values, by name.
   void initialize(std::int64_t seed);
 
-  // x: tokens (int64, B x T) for the first layer, else what the layer before returned. Owned by
+  // x: the data's inputs for the first layer, else what the layer before returned. Owned by
   // the chain from here on; its memory may be used.
   // REQUIRES: !ends_in_loss(); when training, this micro has nothing kept.
   [[nodiscard]] at::Tensor forward(at::Tensor x, const MicroContext& micro);
-  // Adds to the gradients; returns the gradient of x (undefined when begins_with_tokens()).
+  // Adds to the gradients; returns the gradient of x (undefined when begins_with_input()).
   // grad_output is the chain's from here on.
   // REQUIRES: forward ran for this micro in training; no weight part is left to do.
   [[nodiscard]] at::Tensor backward(at::Tensor grad_output, const MicroContext& micro);
@@ -87,7 +92,9 @@ class LayerChain {
                                                 const MicroContext& micro);
   [[nodiscard]] at::Tensor backward_loss(const MicroContext& micro);
   [[nodiscard]] at::Tensor backward_loss_input(const MicroContext& micro);
-  [[nodiscard]] at::Tensor last_logits(at::Tensor x, const MicroContext& micro);
+  [[nodiscard]] at::Tensor logits_at(at::Tensor x,
+                                     std::int64_t position,
+                                     const MicroContext& micro);
 
   // What is kept for one micro-batch until its backward or between the parts of it, in bytes;
   // memory that layers share counts once.

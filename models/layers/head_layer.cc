@@ -67,8 +67,8 @@ class Head final : public LossLayer {
     grad_weight_.addmm_(kept[1].t(), kept[0]);
   }
 
-  at::Tensor last_logits(at::Tensor x) override {
-    return product(norm_.forward(x.select(1, x.size(1) - 1).contiguous()).y, weight_.t());
+  at::Tensor logits_at(at::Tensor x, std::int64_t position) override {
+    return product(norm_.forward(x.select(1, position).contiguous()).y, weight_.t());
   }
 
  private:

@@ -5,7 +5,8 @@
 // flat arena, and nothing else happens on the way. A layer from another library can still be put
 // behind this interface by recording a graph inside it.
 //
-// Shapes: B samples, T tokens, D width. Activations are fp32, contiguous, x_BTD.
+// Shapes: B samples, T tokens, D width. Activations are fp32, contiguous, of the sizes that
+// boundary_sizes (models/layers/chain.h) tells; x_BTD in the native layers.
 // Threads: one thread per layer object.
 #pragma once
 
@@ -35,7 +36,7 @@ class Layer {
  public:
   virtual ~Layer() = default;
 
-  // x: the previous layer's output, or for the first layer the inputs (int64, B x T).
+  // x: the previous layer's output, or for the first layer the data's inputs (tokens: int64, B x T).
   // May use x's memory for its result; the caller does not read x afterwards.
   // Fills `saved` when micro.training.
   [[nodiscard]] virtual at::Tensor forward(at::Tensor x,
@@ -64,10 +65,10 @@ class LossLayer {
 
   struct Outcome {
     double loss_sum = 0;  // over all tokens of the micro-batch
-    std::int64_t tokens = 0;
+    std::int64_t tokens = 0;  // or whatever else the loss has terms of
   };
 
-  // targets: int64, B x T. When micro.training keeps what backward needs; the gradient that
+  // targets: the data's (tokens: int64, B x T). When micro.training keeps what backward needs; the gradient that
   // backward_input returns is that of loss_sum.
   [[nodiscard]] virtual Outcome forward(at::Tensor x,
                                         const at::Tensor& targets,
@@ -78,8 +79,8 @@ class LossLayer {
                                                   SavedTensors& saved) = 0;
   virtual void backward_weight(SavedTensors& saved) = 0;
 
-  // Next-token scores of the last position, B x V, for sampling.
-  [[nodiscard]] virtual at::Tensor last_logits(at::Tensor x) = 0;
+  // The scores of what follows one position of a text, B x V, for sampling.
+  [[nodiscard]] virtual at::Tensor logits_at(at::Tensor x, std::int64_t position) = 0;
 };
 
 // A layer's parameters and gradients: tensors that are views into the stage's flat arenas, in the
@@ -92,6 +93,7 @@ struct LayerParameters {
 struct LayerContext {
   ModelConfig model;
   int index = 0;  // in the model's chain; decides dropout streams
+  std::shared_ptr<const Package> package;  // of a model that is one, else null
 };
 
 // REQUIRES: spec is one of describe_model(context.model).layers, and not the last.

@@ -14,6 +14,7 @@
 namespace motley {
 
 Json huggingface_config(const ModelConfig& model) {
+  if (model.kind == "package") return Json{{"model_type", "motley-package"}};
   if (model.kind != "gpt2") {
     return Json{{"model_type", "motley-" + model.kind},
                 {"n_layer", model.layers},

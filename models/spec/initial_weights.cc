@@ -58,7 +58,7 @@ Result<void> compare(const ModelConfig& model,
   const bool is_gpt2 = theirs.kind == "gpt2";
   const auto text = [](auto value) { return fmt::format("{}", value); };
   std::vector<ComparedKey> keys = {{"model.kind", "the model", model.kind, theirs.kind}};
-  if (model.kind == theirs.kind) {
+  if (model.kind == theirs.kind && model.kind != "package") {
     keys.push_back({"model.layers", "n_layer", text(model.layers), text(theirs.layers)});
     keys.push_back(
         {"model.width", is_gpt2 ? "n_embd" : "hidden_size", text(model.width), text(theirs.width)});

@@ -42,12 +42,11 @@ LayerMemory memory_of(const std::string& kind, const Shape& shape) {
 
 }  // namespace
 
-LayerMemory layer_memory(const ModelSpec& model, int layer) {
+LayerMemory native_layer_memory(const ModelSpec& model, int layer) {
   const LayerSpec& spec = model.layers[static_cast<std::size_t>(layer)];
   // Every boundary is as wide as the first.
-  const std::int64_t width =
-      model.layers.front().output_floats_per_sample / model.tokens_per_sample;
-  return memory_of(spec.kind, {model.tokens_per_sample, width, spec.heads, model.vocab});
+  const std::int64_t width = model.layers.front().outputs.front().back();
+  return memory_of(spec.kind, {model.tokens_per_sample, width, spec.heads, model.sample.target_limit});
 }
 
 }  // namespace motley

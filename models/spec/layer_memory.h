@@ -1,6 +1,6 @@
-// What Motley's layers keep in memory, by formula instead of measured: bytes of one sample, in
-// fp32. The formulae follow the tensors that the layers of models/ keep (a test compares them);
-// they stand in docs/algorithms.md.
+// What layers keep in memory, by formula instead of measured: bytes of one sample, in fp32. Those of
+// the native families follow the tensors that their layers keep (a test compares them); they stand
+// in docs/algorithms.md.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,10 @@ struct LayerMemory {
   std::int64_t workspace_bytes = 0;  // peak beyond what is saved while it computes; an estimate
 };
 
-// REQUIRES: 0 <= layer < model.layers.size().
+// Of the native families. REQUIRES: 0 <= layer < model.layers.size().
+[[nodiscard]] LayerMemory native_layer_memory(const ModelSpec& model, int layer);
+
+// Of any. REQUIRES: 0 <= layer < model.layers.size().
 [[nodiscard]] LayerMemory layer_memory(const ModelSpec& model, int layer);
 
 }  // namespace motley

@@ -4,16 +4,20 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
 #include "job/config.h"
+#include "models/spec/sample_format.h"
 
 namespace motley {
 
-inline constexpr double kLayerNormEpsilon = 1e-5;  // of every family
+struct Package;
+
+inline constexpr double kLayerNormEpsilon = 1e-5;  // of the native families
 
 // How a parameter starts; drawn by name, so that every device creates the same values.
 struct InitRule {
@@ -30,6 +34,10 @@ struct ParameterSpec {
   // A tied use: this layer computes with the parameter of the same name that an earlier layer owns.
   // It has a gradient of its own and is stored once.
   bool tied_use = false;
+  // Moved by what training sees instead of by a gradient, such as a BatchNorm's running mean: its
+  // place among the gradients takes what each micro-batch observed, and a step goes this share of
+  // the way to their mean.
+  std::optional<double> statistic_momentum;
 
   [[nodiscard]] std::int64_t count() const;
 };
@@ -40,18 +48,22 @@ struct LayerSpec {
   // Equal signatures mean equal shapes and cost: such layers are measured once.
   std::string signature;
   std::vector<ParameterSpec> parameters;
-  int heads = 0;                              // of an attention layer: what its shapes do not show
-  std::int64_t output_floats_per_sample = 0;  // what crosses the boundary after it (0 for the last)
+  int heads = 0;  // of an attention layer: what its shapes do not show
+  // Shapes of the fp32 tensors of a sample that cross the boundary after it; none for the last.
+  std::vector<std::vector<std::int64_t>> outputs;
   double forward_flops_per_sample = 0;
 
+  [[nodiscard]] std::int64_t output_floats_per_sample() const;
   [[nodiscard]] std::int64_t parameter_count() const;  // tied uses included
 };
 
 struct ModelSpec {
-  std::string family;  // "gpt2", "mlp"
+  std::string family;  // "gpt2", "mlp", "package"
   std::vector<LayerSpec> layers;
+  SampleFormat sample;
+  // What people count a sample as, and the loss is a mean of: its tokens; 1 for an image.
   std::int64_t tokens_per_sample = 0;
-  std::int64_t vocab = 0;
+  std::shared_ptr<const Package> package;  // the layers' graphs; null for the native families
 
   [[nodiscard]] std::vector<std::string> layer_names() const;
   // Distinct parameters, tied ones once.
@@ -69,7 +81,8 @@ struct ModelSpec {
   [[nodiscard]] std::optional<TiedPair> tied_pair() const;
 };
 
-// kConfig when the sizes do not make a model (heads not dividing width, …).
+// kConfig when the sizes do not make a model (heads not dividing width, …); what read_package
+// returns when the folder of a package cannot be read.
 [[nodiscard]] Result<ModelSpec> describe_model(const ModelConfig& config);
 
 }  // namespace motley

@@ -14,7 +14,7 @@ bool lies_in(int layer, int first, int last) {
 ModelSizes::ModelSizes(const ModelSpec& model) : tokens_per_sample_(model.tokens_per_sample) {
   stored_before_.push_back(0);
   for (const LayerSpec& layer : model.layers) {
-    output_floats_.push_back(layer.output_floats_per_sample);
+    output_floats_.push_back(layer.output_floats_per_sample());
     std::int64_t stored = 0;
     for (const ParameterSpec& parameter : layer.parameters) {
       if (!parameter.tied_use) stored += parameter.count();

@@ -128,6 +128,27 @@ Result<void> check_planning_size(const ModelSpec& model, const Cluster& cluster)
   return {};
 }
 
+// A text has a row for each token, an image one for each place. Of a boundary's sizes the largest
+// is the width.
+std::int64_t rows_per_sample(const ModelSpec& model) {
+  std::int64_t rows = model.tokens_per_sample;
+  for (const LayerSpec& layer : model.layers) {
+    for (const std::vector<std::int64_t>& shape : layer.outputs) {
+      const std::int64_t width = shape.empty() ? 1 : std::ranges::max(shape);
+      rows = std::max(rows, TensorSpec{NumberType::kFloat32, shape}.count() / width);
+    }
+  }
+  return rows;
+}
+
+bool keeps_statistics(const ModelSpec& model) {
+  return std::ranges::any_of(model.layers, [](const LayerSpec& layer) {
+    return std::ranges::any_of(layer.parameters, [](const ParameterSpec& parameter) {
+      return parameter.statistic_momentum.has_value();
+    });
+  });
+}
+
 }  // namespace
 
 Result<void> check_plan_options(const PlanOptions& options,
@@ -150,12 +171,21 @@ Result<void> check_measured(const PlanOptions& options, const CostModel& cost) {
 
 // Two samples, or one where it has many tokens, and never few tokens: of the models and clusters
 // that were compared, with 1 to 6 stages, none lost more than 10 % by it (docs/algorithms.md).
-int usual_micro_batch(std::int64_t tokens_per_sample, int global_batch) {
+int usual_micro_batch(std::int64_t rows_per_sample, int global_batch) {
   constexpr std::int64_t kTokensMin = 64;
   constexpr std::int64_t kTokensMany = 512;
-  const std::int64_t tokens = std::max(kTokensMin, std::min(kTokensMany, 2 * tokens_per_sample));
+  const std::int64_t tokens = std::max(kTokensMin, std::min(kTokensMany, 2 * rows_per_sample));
   for (const int size : micro_batch_sizes({.global_batch = global_batch})) {
-    if (size * tokens_per_sample >= tokens) return size;
+    if (size * rows_per_sample >= tokens) return size;
+  }
+  return global_batch;
+}
+
+int usual_micro_batch(const ModelSpec& model, int global_batch) {
+  const int usual = usual_micro_batch(rows_per_sample(model), global_batch);
+  if (!keeps_statistics(model) || usual >= kSamplesOfStatistics) return usual;
+  for (const int size : micro_batch_sizes({.global_batch = global_batch})) {
+    if (size >= kSamplesOfStatistics) return size;
   }
   return global_batch;
 }

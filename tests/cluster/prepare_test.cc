@@ -17,7 +17,7 @@ Result<PlanOptions> options_with(const std::string& activations, const std::stri
   Config config;
   config.compression.activations = activations;
   config.compression.gradients = gradients;
-  return plan_options(config, 0);
+  return plan_options(config, *describe_model(config.model), 0);
 }
 
 TEST(PlanOptions, TakeAnyChainForGradients) {
@@ -43,7 +43,7 @@ Result<PlanOptions> auto_options(bool error_feedback) {
   Config config;
   config.compression = {.activations = "auto", .gradients = "auto"};
   config.compression.error_feedback = error_feedback;
-  return plan_options(config, 0);
+  return plan_options(config, *describe_model(config.model), 0);
 }
 
 // docs/decisions/0019: int4 of activations costs some loss, int4 of sums none with error feedback.
@@ -80,7 +80,7 @@ TEST(PlanOptions, CountTheMomentsThatTheOptimizerKeeps) {
   for (const char* optimizer : {"adamw", "sgd"}) {
     Config config;
     config.train.optimizer = optimizer;
-    const auto options = plan_options(config, 0);
+    const auto options = plan_options(config, *describe_model(config.model), 0);
     ASSERT_TRUE(options.ok()) << describe(options.error());
     EXPECT_EQ(options->moments_per_parameter,
               static_cast<int>(make_optimizer(config.train)->moment_names().size()))

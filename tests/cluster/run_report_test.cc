@@ -18,7 +18,7 @@ using ::testing::HasSubstr;
 ModelSpec model() {
   ModelSpec model;
   model.layers.resize(2);
-  model.layers[0].output_floats_per_sample = 10;
+  model.layers[0].outputs = {{10}};
   return model;
 }
 

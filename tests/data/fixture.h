@@ -90,9 +90,14 @@ inline Sample eval_sample(const Source& source, std::uint64_t index, std::size_t
   return sample;
 }
 
+inline SampleFormat format_of(const ModelConfig& model) {
+  const TensorSpec tokens{NumberType::kInt64, {model.context}};
+  return {tokens, tokens, model.vocab, model.vocab, /*is_next_token=*/true};
+}
+
 // The error of opening what must not open.
 inline Error open_error(const DataConfig& data, const ModelConfig& model) {
-  const auto source = open_source(data, model, 1);
+  const auto source = open_source(data, format_of(model), 1);
   EXPECT_FALSE(source.ok());
   return source.ok() ? Error{} : source.error();
 }
@@ -100,7 +105,7 @@ inline Error open_error(const DataConfig& data, const ModelConfig& model) {
 inline std::unique_ptr<const Source> opened(const DataConfig& data,
                                             const ModelConfig& model,
                                             std::int64_t seed = 1) {
-  auto source = open_source(data, model, seed);
+  auto source = open_source(data, format_of(model), seed);
   EXPECT_TRUE(source.ok()) << (source.ok() ? "" : describe(source.error()));
   return source.ok() ? std::move(source).value() : nullptr;
 }

@@ -219,7 +219,7 @@ TEST_P(Chain, ScoresTheLastPositionAsTheLossDoes) {
   const MicroContext evaluate{.training = false};
   const at::Tensor first = tokens().narrow(1, 0, 1).contiguous();
   const at::Tensor next = targets().narrow(1, 0, 1).contiguous();
-  const at::Tensor log_p = chain.last_logits(first, evaluate).log_softmax(-1);
+  const at::Tensor log_p = chain.logits_at(first, first.size(1) - 1, evaluate).log_softmax(-1);
   EXPECT_NEAR(chain.forward_loss(first, next, evaluate).loss_sum,
               -log_p.gather(1, next).sum().item<double>(), 1e-4);
 }

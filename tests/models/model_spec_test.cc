@@ -114,8 +114,8 @@ TEST(ModelSpec, HashesWhatACheckpointHolds) {
 
 TEST(ModelSpec, SaysWhatCrossesBoundaries) {
   const ModelSpec spec = spec_of(small_mlp());
-  EXPECT_EQ(spec.layers.front().output_floats_per_sample, 32 * 64);
-  EXPECT_EQ(spec.layers.back().output_floats_per_sample, 0);
+  EXPECT_EQ(spec.layers.front().output_floats_per_sample(), 32 * 64);
+  EXPECT_EQ(spec.layers.back().output_floats_per_sample(), 0);
 }
 
 TEST(ModelSpec, CountsTheProductsOfAForward) {

@@ -43,12 +43,12 @@ inline ModelSpec sketch_model(const std::vector<LayerSketch>& layers) {
   ModelSpec model;
   model.family = "mlp";
   model.tokens_per_sample = 1;
-  model.vocab = 10;
+  model.sample.target_limit = 10;
   for (std::size_t l = 0; l < layers.size(); ++l) {
     LayerSpec& layer = model.layers.emplace_back();
     layer.name = layer.kind = layer.signature = fmt::format("l{}", l);
     layer.parameters.push_back({layer.name + ".weight", {layers[l].parameters}, {}, false, false});
-    layer.output_floats_per_sample = l + 1 < layers.size() ? layers[l].output_floats : 0;
+    if (l + 1 < layers.size()) layer.outputs = {{layers[l].output_floats}};
   }
   return model;
 }

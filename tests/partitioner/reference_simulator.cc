@@ -282,7 +282,7 @@ class Tasks {
 
   double floats_after(int c) const {
     const LayerSpec& layer = model_.layers[static_cast<std::size_t>(end(c) - 1)];
-    return static_cast<double>(layer.output_floats_per_sample * plan_.micro_batch);
+    return static_cast<double>(layer.output_floats_per_sample() * plan_.micro_batch);
   }
 
   double boundary_bytes(int c) const { return payload_bytes(floats_after(c), at(c).codec); }

@@ -1,0 +1,24 @@
+// TensorSpec: type and shape of a tensor, without its values.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <numeric>
+#include <vector>
+
+namespace motley {
+
+enum class NumberType { kFloat32, kInt64, kBool };
+
+struct TensorSpec {
+  NumberType type = NumberType::kFloat32;
+  std::vector<std::int64_t> shape;  // of one sample, without the batch, where it has one
+
+  [[nodiscard]] std::int64_t count() const {
+    return std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>());
+  }
+
+  friend bool operator==(const TensorSpec&, const TensorSpec&) = default;
+};
+
+}  // namespace motley

@@ -1,0 +1,48 @@
+#include "models/spec/model_families.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "base/check.h"
+#include "models/spec/native_families.h"
+#include "models/spec/package_family.h"
+
+namespace motley {
+namespace {
+
+constexpr std::array kFamilies = {
+    ModelFamily{"gpt2", describe_gpt2, native_layer_memory},
+    ModelFamily{"mlp", describe_mlp, native_layer_memory},
+    ModelFamily{"package", describe_package, package_layer_memory},
+};
+
+}  // namespace
+
+std::span<const ModelFamily> model_families() {
+  return kFamilies;
+}
+
+const ModelFamily* find_family(std::string_view kind) {
+  const auto found = std::ranges::find(kFamilies, kind, &ModelFamily::kind);
+  return found == kFamilies.end() ? nullptr : &*found;
+}
+
+Result<ModelSpec> describe_model(const ModelConfig& config) {
+  if (const ModelFamily* family = find_family(config.kind)) return family->describe(config);
+  std::vector<std::string_view> kinds;
+  for (const ModelFamily& family : kFamilies) kinds.push_back(family.kind);
+  return Error{ErrorCode::kConfig, fmt::format("model.kind = \"{}\" is unknown", config.kind), "",
+               fmt::format("use {}", fmt::join(kinds, ", "))};
+}
+
+LayerMemory layer_memory(const ModelSpec& model, int layer) {
+  const ModelFamily* family = find_family(model.family);
+  MOTLEY_CHECK(family != nullptr, "a model of family '{}'", model.family);
+  return family->memory(model, layer);
+}
+
+}  // namespace motley
