@@ -1,0 +1,54 @@
+// GraphRunner: a graph of a package, ready to run. Making one finds each operation in this LibTorch
+// and brings its arguments into the form of its schema, once; running it fills in tensors and calls
+// the kernels, without autograd, and lets go of each value behind its last reader.
+//
+// The same inputs give the same bits. Arguments are never written to.
+// Threads: one at a time. The caller holds c10::InferenceMode around run().
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+#include "base/result.h"
+#include "models/package/graph.h"
+
+namespace motley {
+
+class GraphRunner {
+ public:
+  // Sets the elements of a tensor of ones to 0 with probability p, else to 1 / (1 - p), as a
+  // function of the position of the micro-batch and of `index`, the place in the layer.
+  using Dropout = std::function<void(at::Tensor& ones, double p, int index)>;
+
+  // `where` begins errors: "layer 'h.0', forward". kConfig when this LibTorch lacks an operation,
+  // or its arguments are not those of its schema. REQUIRES: `graph` outlives it.
+  [[nodiscard]] static Result<GraphRunner> make(const Graph& graph, std::string where);
+
+  GraphRunner(GraphRunner&&) noexcept;
+  GraphRunner& operator=(GraphRunner&&) noexcept;
+  ~GraphRunner();
+
+  // `takes`: a tensor for each of graph().takes. Returns what the graph gives, in its order; the
+  // tensors may be views of each other and of what was taken. `samples`: B of the micro-batch.
+  // kConfig, naming layer, node and operation, when a kernel refuses its arguments, as where shapes
+  // do not fit.
+  [[nodiscard]] Result<std::vector<at::Tensor>> run(std::vector<at::Tensor> takes,
+                                                    std::int64_t samples,
+                                                    const Dropout& dropout);
+
+  [[nodiscard]] const Graph& graph() const { return *graph_; }
+
+ private:
+  struct Impl;
+  GraphRunner(const Graph& graph, std::unique_ptr<Impl> impl);
+
+  const Graph* graph_;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace motley

@@ -1,0 +1,98 @@
+// Package: a model that was exported from PyTorch, as data (docs/formats/package.md). Reading one
+// checks all of it, because a package is a stranger's bytes: whoever holds a Package may rely on
+// its shapes, names and graphs fitting each other.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "models/package/graph.h"
+#include "models/package/tensor_spec.h"
+
+namespace motley {
+
+struct PackageParameter {
+  std::string name;  // in the state_dict
+  std::vector<std::int64_t> shape;
+  bool decayed = false;  // weight decay applies
+  bool tied = false;     // one more use of the parameter of this name that an earlier layer has
+};
+
+// What training moves without a gradient, such as a BatchNorm's running mean.
+struct PackageStatistic {
+  std::string name;
+  std::vector<std::int64_t> shape;
+  double momentum = 0;  // the share of the way that a step goes to what was observed
+};
+
+struct PackageConstant {
+  std::string name;
+  TensorSpec tensor;
+};
+
+struct PackageLayer {
+  std::string name;
+  int graph = 0;                    // in Package::graphs
+  std::vector<TensorSpec> outputs;  // fp32; what crosses the boundary behind it, none for the last
+  std::vector<PackageParameter> parameters;
+  std::vector<PackageStatistic> statistics;
+  std::vector<PackageConstant> constants;
+  double flops_per_sample = 0;
+  // hash128 of the graph and of all shapes: equal signatures, equal cost.
+  std::string signature;
+};
+
+// The file with first values and constants, by name.
+struct PackageWeights {
+  std::string file;  // without folder
+  std::uint64_t bytes = 0;
+  std::string sha256;  // 64 lower-case hexadecimal digits
+};
+
+struct Package {
+  enum class Unit { kSample, kToken };
+
+  std::filesystem::path folder;
+  std::string
+      hash;  // hash128 of package.json, which has the hash of the weights: the model's identity
+  std::string made_by;
+  std::string name;
+  TensorSpec input;   // of one sample; fp32 or int64
+  TensorSpec target;  // the same
+  // Integers lie from 0 to below these, or are `ignored`; 0 for floats.
+  std::int64_t input_limit = 0;
+  std::int64_t target_limit = 0;
+  std::optional<std::int64_t> ignored;  // the integer of a target that the loss leaves out
+  std::int64_t units_per_sample = 1;    // at most how many terms the loss of a sample has
+  Unit unit = Unit::kSample;            // what people count
+  std::vector<PackageLayer> layers;     // at least one
+  std::vector<LayerGraph> graphs;       // each is used
+  PackageWeights weights;
+
+  // What layer `index` takes of one sample. REQUIRES: index is a layer's.
+  [[nodiscard]] std::vector<TensorSpec> inputs_of(int index) const;
+
+  [[nodiscard]] std::filesystem::path weights_path() const { return folder / weights.file; }
+};
+
+inline constexpr const char* kPackageFileName = "package.json";
+
+// Reads and checks package.json, and the header and the size of the weights. kConfig when the
+// folder is no package, is of another version, or uses an operation that is not allowed (the error
+// names it and the layer); kCorrupt when it is damaged.
+[[nodiscard]] Result<std::shared_ptr<const Package>> read_package(
+    const std::filesystem::path& folder);
+
+// The same of package.json's text alone; `source` names it in errors.
+[[nodiscard]] Result<Package> parse_package(std::string_view text, const std::string& source);
+
+// Reads all of the weights and compares their hash. kCorrupt when it differs.
+[[nodiscard]] Result<void> verify_package(const Package& package);
+
+}  // namespace motley
