@@ -118,8 +118,8 @@ Result<std::unique_ptr<const Source>> open_source(const DataConfig& data,
                  "set data.path, or data.kind = \"synthetic\""};
   }
   MOTLEY_ASSIGN(auto corpus, open_corpus(data, vocab, work));
-  auto layout =
-      lay_out_windows(corpus.size(), data.holdout, static_cast<std::uint64_t>(sample.input.count()));
+  auto layout = lay_out_windows(corpus.size(), data.holdout,
+                                static_cast<std::uint64_t>(sample.input.count()));
   if (!layout.ok()) return with_context(layout.error(), data.path);
   const double bytes_per_token = data.kind == "text" ? 1 : 0;
   return std::unique_ptr<const Source>(std::make_unique<CorpusSource>(

@@ -50,9 +50,9 @@ class Source {
 
 // Opens and checks the data. kData, with what to do, when it is unreadable, too short for one
 // window of each kind that the config wants, or holds a token that the vocabulary lacks (every
-// token is checked). kConfig when data.path is missing or the model takes data of another kind. Formats and order: docs/formats/data.md.
-// `work` counts what is read meanwhile; nullptr: nobody does.
-// REQUIRES: configurations whose keys were checked (job/config_io.h).
+// token is checked). kConfig when data.path is missing or the model takes data of another kind.
+// Formats and order: docs/formats/data.md. `work` counts what is read meanwhile; nullptr: nobody
+// does. REQUIRES: configurations whose keys were checked (job/config_io.h).
 [[nodiscard]] Result<std::unique_ptr<const Source>> open_source(const DataConfig& data,
                                                                 const SampleFormat& sample,
                                                                 std::int64_t seed,

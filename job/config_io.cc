@@ -137,8 +137,8 @@ class Resolver {
   Result<ResolvedConfig> finish() && {
     if (const auto conflict = find_conflict(resolved_.config)) {
       return Error{ErrorCode::kConfig,
-                   fmt::format("{}, {}", conflict->problem, place_of(*conflict)),
-                   conflict->cause, conflict->remedy};
+                   fmt::format("{}, {}", conflict->problem, place_of(*conflict)), conflict->cause,
+                   conflict->remedy};
     }
     return std::move(resolved_);
   }

@@ -28,8 +28,8 @@ std::int64_t bytes_of_others(const ModelSpec& model, int layer, int samples) {
   for (int l = 0; l < static_cast<int>(model.layers.size()); ++l) {
     const LayerSpec& other = model.layers[static_cast<std::size_t>(l)];
     if (l == layer) continue;
-    floats +=
-        2 * other.parameter_count() + kTensorsPerOutput * samples * other.output_floats_per_sample();
+    floats += 2 * other.parameter_count() +
+              kTensorsPerOutput * samples * other.output_floats_per_sample();
   }
   return floats * static_cast<std::int64_t>(sizeof(float));
 }

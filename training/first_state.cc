@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "models/package/package.h"
 #include "models/spec/initial_weights.h"
 
 namespace motley {
@@ -35,7 +36,7 @@ Result<void> check_outline(const CheckpointReader& reader, const ModelConfig& mo
 // A package brings its own first values.
 std::string initial_weights_of(const ModelSpec& model, const ModelConfig& config) {
   const bool is_own = model.package != nullptr && config.init_from.empty();
-  return is_own ? model.package->weights_path.string() : config.init_from;
+  return is_own ? model.package->weights_path().string() : config.init_from;
 }
 
 Result<void> check_initial_weights(const ModelConfig& model) {

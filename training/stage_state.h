@@ -44,7 +44,8 @@ struct HeldChunk {
 class StageState final : public StageGradients, public SteppedState {
  public:
   // `held`: in the order of the layers; the spans must outlive the state. `tied_parameter`: the
-  // model's, "" = none. `micro_batches`: of a step, over all replicas: what statistics are a mean of.
+  // model's, "" = none. `micro_batches`: of a step, over all replicas: what statistics are a mean
+  // of.
   StageState(const std::vector<HeldChunk>& held,
              std::unique_ptr<const Optimizer> optimizer,
              std::string tied_parameter,

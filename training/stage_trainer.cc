@@ -218,7 +218,8 @@ OwnedFloats StageTrainer::forward(ChunkId chunk, MicroId micro) {
 }
 
 void StageTrainer::add_loss(Chunk& chunk, MicroId micro) {
-  const at::Tensor targets = to_tensor(targets_.extract(micro).mapped(), model_.sample.target, micro_batch_);
+  const at::Tensor targets =
+      to_tensor(targets_.extract(micro).mapped(), model_.sample.target, micro_batch_);
   const LossLayer::Outcome outcome =
       chunk.chain.forward_loss(chunk.take_input(micro), targets, context(micro));
   loss_.sum += outcome.loss_sum;

@@ -19,6 +19,7 @@
 #include "base/system/standard_streams.h"
 #include "base/system/system_cores.h"
 #include "base/system/system_memory.h"
+#include "models/graph/graph_failure.h"
 #include "models/kernels/torch_threads.h"
 #include "pipeline/execute/activity.h"
 #include "protocol/protocol.h"
@@ -80,8 +81,10 @@ Result<void> serve(WorkerChannel& channel, Activity& activity) {
   return run_job(job, channel, activity);
 }
 
-// LibTorch throws where it runs out of memory, with a stack trace behind its first line.
+// LibTorch throws where it runs out of memory, with a stack trace behind its first line; a layer of
+// a package where its graphs cannot run.
 Error failure_of(const std::exception& thrown, const Activity& activity) {
+  if (const auto* graph = dynamic_cast<const GraphFailure*>(&thrown)) return graph->error();
   const std::string_view all = thrown.what();
   const std::string said(all.substr(0, all.find('\n')));
   const bool lacks_memory = dynamic_cast<const std::bad_alloc*>(&thrown) != nullptr ||

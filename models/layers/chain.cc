@@ -7,6 +7,8 @@
 #include <ATen/ATen.h>
 
 #include "base/check.h"
+#include "models/graph/graph_failure.h"
+#include "models/graph/prepared_package.h"
 
 namespace motley {
 namespace {
@@ -18,6 +20,13 @@ std::int64_t aligned(std::int64_t count) {
 
 std::span<float> as_span(const at::Tensor& tensor) {
   return {tensor.data_ptr<float>(), static_cast<std::size_t>(tensor.numel())};
+}
+
+std::shared_ptr<PreparedPackage> prepare(const ModelSpec& spec, int first, int last) {
+  if (spec.package == nullptr) return nullptr;
+  auto prepared = PreparedPackage::prepare(spec.package, first, last);
+  if (!prepared.ok()) throw GraphFailure(prepared.error());
+  return std::move(prepared).value();
 }
 
 }  // namespace
@@ -45,6 +54,7 @@ LayerChain::LayerChain(
       size += aligned(parameter.count());
     }
   }
+  const std::shared_ptr<PreparedPackage> package = prepare(spec, first, last);
   values_ = at::zeros({size}, at::kFloat);
   gradients_ = at::zeros({size}, at::kFloat);
 
@@ -62,7 +72,7 @@ LayerChain::LayerChain(
           {parameter, index, as_span(tensors.values.back()), as_span(tensors.gradients.back())});
       offset += aligned(parameter.count());
     }
-    const LayerContext context{config, index, spec.package};
+    const LayerContext context{config, index, package};
     if (index + 1 == total) {
       loss_layer_ = make_loss_layer(layer_at(index), context, std::move(tensors));
     } else {
@@ -158,9 +168,7 @@ at::Tensor LayerChain::backward_loss_input(const MicroContext& micro) {
   return grad;
 }
 
-at::Tensor LayerChain::logits_at(at::Tensor x,
-                                     std::int64_t position,
-                                     const MicroContext& micro) {
+at::Tensor LayerChain::logits_at(at::Tensor x, std::int64_t position, const MicroContext& micro) {
   MOTLEY_CHECK(ends_in_loss() && !micro.training, "scores come from a head, outside training");
   return loss_layer_->logits_at(forward_inner(std::move(x), micro, nullptr), position);
 }

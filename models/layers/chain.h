@@ -43,7 +43,7 @@ class LayerChain {
   // The layers [first, last) of the model. REQUIRES: spec == describe_model(config),
   // 0 <= first < last <= layers. Values and gradients start at 0. With `recompute` only the input
   // (and the targets) of a micro-batch is kept, and backward runs forward again first: the same
-  // bits for less memory and more time.
+  // bits for less memory and more time. Throws GraphFailure where a package's graphs cannot run here.
   LayerChain(const ModelConfig& config,
              const ModelSpec& spec,
              int first,

@@ -21,6 +21,8 @@
 
 namespace motley {
 
+class PreparedPackage;
+
 // Where a forward stands in the training; decides dropout masks. Never a rank, never history.
 struct MicroContext {
   std::int64_t seed = 0;
@@ -36,9 +38,9 @@ class Layer {
  public:
   virtual ~Layer() = default;
 
-  // x: the previous layer's output, or for the first layer the data's inputs (tokens: int64, B x T).
-  // May use x's memory for its result; the caller does not read x afterwards.
-  // Fills `saved` when micro.training.
+  // x: the previous layer's output, or for the first layer the data's inputs (tokens: int64, B x
+  // T). May use x's memory for its result; the caller does not read x afterwards. Fills `saved`
+  // when micro.training.
   [[nodiscard]] virtual at::Tensor forward(at::Tensor x,
                                            const MicroContext& micro,
                                            SavedTensors& saved) = 0;
@@ -64,12 +66,12 @@ class LossLayer {
   virtual ~LossLayer() = default;
 
   struct Outcome {
-    double loss_sum = 0;  // over all tokens of the micro-batch
+    double loss_sum = 0;      // over all tokens of the micro-batch
     std::int64_t tokens = 0;  // or whatever else the loss has terms of
   };
 
-  // targets: the data's (tokens: int64, B x T). When micro.training keeps what backward needs; the gradient that
-  // backward_input returns is that of loss_sum.
+  // targets: the data's (tokens: int64, B x T). When micro.training keeps what backward needs; the
+  // gradient that backward_input returns is that of loss_sum.
   [[nodiscard]] virtual Outcome forward(at::Tensor x,
                                         const at::Tensor& targets,
                                         const MicroContext& micro,
@@ -92,8 +94,8 @@ struct LayerParameters {
 
 struct LayerContext {
   ModelConfig model;
-  int index = 0;  // in the model's chain; decides dropout streams
-  std::shared_ptr<const Package> package;  // of a model that is one, else null
+  int index = 0;                           // in the model's chain; decides dropout streams
+  std::shared_ptr<PreparedPackage> package;  // of a model that is one, else null
 };
 
 // REQUIRES: spec is one of describe_model(context.model).layers, and not the last.

@@ -1,8 +1,11 @@
+#include <array>
+#include <string_view>
 #include <utility>
 
 #include <ATen/ATen.h>
 
 #include "base/check.h"
+#include "models/layers/graph_layer.h"
 #include "models/layers/layer_parts.h"
 
 namespace motley {
@@ -22,26 +25,55 @@ void check_parameters(const LayerSpec& spec, const LayerParameters& parameters) 
   check(parameters.gradients);
 }
 
+std::unique_ptr<Layer> make_package_layer(const LayerContext& context,
+                                          LayerParameters parameters) {
+  return make_graph_layer(context.package, context.index, std::move(parameters));
+}
+
+std::unique_ptr<LossLayer> make_package_loss(const LayerContext& context,
+                                             LayerParameters parameters) {
+  return make_graph_loss_layer(context.package, context.index, std::move(parameters));
+}
+
+using MakeLayer = std::unique_ptr<Layer> (*)(const LayerContext&, LayerParameters);
+using MakeLossLayer = std::unique_ptr<LossLayer> (*)(const LayerContext&, LayerParameters);
+
+// What each kind of layer that describe_model names is made by.
+constexpr std::array<std::pair<std::string_view, MakeLayer>, 6> kInner = {{
+    {"gpt2.embed", make_gpt2_embed},
+    {"gpt2.attn", make_gpt2_attention},
+    {"gpt2.mlp", make_gpt2_mlp},
+    {"mlp.input", make_mlp_input},
+    {"mlp.hidden", make_mlp_hidden},
+    {"package", make_package_layer},
+}};
+constexpr std::array<std::pair<std::string_view, MakeLossLayer>, 3> kLast = {{
+    {"gpt2.head", make_head},
+    {"mlp.head", make_head},
+    {"package", make_package_loss},
+}};
+
+auto maker_of(const auto& makers, const std::string& kind) {
+  for (const auto& [name, make] : makers) {
+    if (name == kind) return make;
+  }
+  MOTLEY_CHECK(false, "a layer of kind '{}' does not stand here", kind);
+}
+
 }  // namespace
 
 std::unique_ptr<Layer> make_layer(const LayerSpec& spec,
                                   const LayerContext& context,
                                   LayerParameters parameters) {
   check_parameters(spec, parameters);
-  if (spec.kind == "gpt2.embed") return make_gpt2_embed(context, std::move(parameters));
-  if (spec.kind == "gpt2.attn") return make_gpt2_attention(context, std::move(parameters));
-  if (spec.kind == "gpt2.mlp") return make_gpt2_mlp(context, std::move(parameters));
-  if (spec.kind == "mlp.input") return make_mlp_input(context, std::move(parameters));
-  if (spec.kind == "mlp.hidden") return make_mlp_hidden(context, std::move(parameters));
-  MOTLEY_CHECK(false, "{} is not an inner layer", spec.kind);
+  return maker_of(kInner, spec.kind)(context, std::move(parameters));
 }
 
 std::unique_ptr<LossLayer> make_loss_layer(const LayerSpec& spec,
                                            const LayerContext& context,
                                            LayerParameters parameters) {
   check_parameters(spec, parameters);
-  MOTLEY_CHECK(spec.kind == "gpt2.head" || spec.kind == "mlp.head", "{} is not a head", spec.kind);
-  return make_head(context, std::move(parameters));
+  return maker_of(kLast, spec.kind)(context, std::move(parameters));
 }
 
 }  // namespace motley

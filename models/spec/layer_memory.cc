@@ -46,7 +46,8 @@ LayerMemory native_layer_memory(const ModelSpec& model, int layer) {
   const LayerSpec& spec = model.layers[static_cast<std::size_t>(layer)];
   // Every boundary is as wide as the first.
   const std::int64_t width = model.layers.front().outputs.front().back();
-  return memory_of(spec.kind, {model.tokens_per_sample, width, spec.heads, model.sample.target_limit});
+  return memory_of(spec.kind,
+                   {model.tokens_per_sample, width, spec.heads, model.sample.target_limit});
 }
 
 }  // namespace motley

@@ -1,6 +1,6 @@
-// What layers keep in memory, by formula instead of measured: bytes of one sample, in fp32. Those of
-// the native families follow the tensors that their layers keep (a test compares them); they stand
-// in docs/algorithms.md.
+// What layers keep in memory, by formula instead of measured: bytes of one sample, in fp32. Those
+// of the native families follow the tensors that their layers keep (a test compares them); they
+// stand in docs/algorithms.md.
 #pragma once
 
 #include <cstdint>

@@ -87,10 +87,11 @@ static_assert(kPlannedDevicesMax * kPlannedMicroBatchesMax <= kChunkPassesMax);
 [[nodiscard]] Result<void> check_measured(const PlanOptions& options, const CostModel& cost);
 
 // The micro-batch of a model by itself, whatever the machines: the least divisor of the global
-// batch that fills the products of matrices well enough, of which a sample has so many rows. REQUIRES: both are at least 1.
+// batch that fills the products of matrices well enough, of which a sample has so many rows.
+// REQUIRES: both are at least 1.
 [[nodiscard]] int usual_micro_batch(std::int64_t rows_per_sample, int global_batch);
-// The same of a model; one that keeps statistics of its micro-batches, as BatchNorm does, wants them
-// to be of kSamplesOfStatistics samples or more.
+// The same of a model; one that keeps statistics of its micro-batches, as BatchNorm does, wants
+// them to be of kSamplesOfStatistics samples or more.
 inline constexpr int kSamplesOfStatistics = 16;
 [[nodiscard]] int usual_micro_batch(const ModelSpec& model, int global_batch);
 
