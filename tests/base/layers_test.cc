@@ -27,10 +27,13 @@ const std::vector<std::pair<std::string, std::set<std::string>>> kMayInclude = {
     {"base/system", {"base"}},
     {"job", {"base"}},
     {"models/kernels", {"base"}},
-    {"models/spec", {"base", "job"}},
-    {"models/layers", {"base", "models/kernels", "models/spec"}},
     {"plan", {"base"}},
-    {"data", {"base", "base/system", "job"}},
+    {"checkpoint", {"base", "base/system"}},
+    {"models/package", {"base", "base/system", "checkpoint", "plan"}},
+    {"models/spec", {"base", "job", "models/package"}},
+    {"models/graph", {"base", "checkpoint", "models/package"}},
+    {"models/layers", {"base", "models/graph", "models/kernels", "models/spec"}},
+    {"data", {"base", "base/system", "job", "models/spec"}},
     {"compression/kernels", {}},
     {"compression/codec", {"base", "compression/kernels"}},
     {"compression/formats", {"base", "compression/codec", "compression/kernels"}},
@@ -47,7 +50,6 @@ const std::vector<std::pair<std::string, std::set<std::string>>> kMayInclude = {
     {"comm/ucx", {"base", "comm/tcp", "comm/transport"}},
     {"comm", {"base", "comm/gloo", "comm/tcp", "comm/transport", "comm/ucx"}},
     {"comm/frames", {"base", "comm/transport"}},
-    {"checkpoint", {"base", "base/system"}},
     {"pipeline/schedule", {"base", "plan"}},
     {"pipeline/execute",
      {"base", "comm/frames", "comm/transport", "compression", "compression/codec",
@@ -154,7 +156,7 @@ bool is_wrapper(const std::string& file, const std::string& wrapper) {
 }
 
 const std::set<std::string> kTorchHeaders = {"ATen", "c10", "torch"};
-const std::set<std::string> kTorchFolders = {"measure", "models/kernels", "models/layers",
+const std::set<std::string> kTorchFolders = {"measure", "models/graph", "models/kernels", "models/layers",
                                              "training", "worker"};
 
 // No folder grows past what a newcomer can look over, nor may one that uses everything hide behind

@@ -57,6 +57,21 @@ TEST(StageState, UpdatesEachParameterByItsGradient) {
   EXPECT_EQ(held.gradients(1), (Floats{0, 0, 0}));
 }
 
+TEST(StageState, MovesAStatisticToTheMeanOfWhatTheMicroBatchesObserved) {
+  HeldValues held;
+  held.add(ChunkId{0}, 0, "weight");
+  held.add(ChunkId{0}, 0, "running_mean").spec.statistic_momentum = 0.25;
+  StageState state(held.chunks(), adamw(), "", /*micro_batches=*/4);
+  held.gradients(1) = {8, 0, 16};  // sums of four
+  const Floats before = held.values(1);
+  EXPECT_EQ(state.layer_norms().front().squared_norm, 0);  // no gradient
+  state.update({.lr = 0.5}, /*gradient_scale=*/0.5F);
+  EXPECT_EQ(held.values(1),
+            (Floats{0.75F * before[0] + 0.5F, 0.75F * before[1], 0.75F * before[2] + 1}));
+  EXPECT_THAT(names(state.parameter_views()), ElementsAre("weight", "running_mean"));
+  EXPECT_THAT(names(state.moment_views()), ElementsAre("exp_avg/weight", "exp_avg_sq/weight"));
+}
+
 TEST(StageState, LendsTheGradientsOfAChunk) {
   HeldValues held;
   held.add(ChunkId{0}, 0, "a");
