@@ -50,6 +50,9 @@ class JsonFields {
 
   [[nodiscard]] bool has(const char* key) const { return value_->contains(key); }
 
+  // For what has no place of its own in errors.
+  [[nodiscard]] const Json& value() const { return *value_; }
+
   // Checks the members "format" and "version".
   [[nodiscard]] Result<void> header(const std::string& format, std::int64_t version) const;
 

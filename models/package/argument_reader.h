@@ -1,0 +1,23 @@
+// Reads an argument of a node from JSON. Private to models/package.
+#pragma once
+
+#include <string>
+
+#include "base/json_fwd.h"
+#include "models/package/graph.h"
+
+namespace motley {
+
+// The texts of number types in packages: "float32", "int64", "bool".
+[[nodiscard]] std::optional<NumberType> number_type_of(std::string_view text);
+[[nodiscard]] std::string_view number_type_name(NumberType type);
+
+struct ReadArgument {
+  Argument argument;
+  std::string fault;  // why it cannot be read, or ""
+};
+
+// `values`: how many are made before the node.
+[[nodiscard]] ReadArgument read_argument(const Json& json, int values);
+
+}  // namespace motley

@@ -1,0 +1,40 @@
+// Reads the graphs of a package from JSON. Private to models/package.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "models/package/graph.h"
+#include "plan/json_fields.h"
+
+namespace motley {
+
+enum class GraphPart { kForward, kInputPart, kWeightPart, kEvaluate, kScore };
+
+inline constexpr GraphPart kGraphParts[] = {GraphPart::kForward, GraphPart::kInputPart,
+                                            GraphPart::kWeightPart, GraphPart::kEvaluate,
+                                            GraphPart::kScore};
+
+// "forward", "input_part", …
+[[nodiscard]] const char* part_name(GraphPart part);
+
+// Which roles a part may take, and which it may give; in the last layer or in another.
+[[nodiscard]] bool may_take(GraphPart part, Role role, bool is_last);
+[[nodiscard]] bool may_give(GraphPart part, Role role, bool is_last);
+
+// A whole graph: operations are allowed, values are made before they are read, each role is taken
+// once and may be, and those given are numbered 0, 1, …. `layer` names the layer in errors.
+[[nodiscard]] Result<Graph> read_graph(const JsonFields& fields,
+                                       GraphPart part,
+                                       bool is_last,
+                                       const std::string& layer);
+
+// kCorrupt unless the object has exactly these keys; `optional` ones may be missing.
+[[nodiscard]] Result<void> check_keys(const JsonFields& fields,
+                                      std::initializer_list<std::string_view> keys,
+                                      std::initializer_list<std::string_view> optional = {});
+
+}  // namespace motley

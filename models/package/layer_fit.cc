@@ -1,0 +1,138 @@
+#include "models/package/layer_fit.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+namespace motley {
+namespace {
+
+// One more than the highest index that a part takes in this role.
+int taken_below(const Graph& graph, Role role) {
+  int below = 0;
+  for (const RoleIndex& take : graph.takes) {
+    if (take.role == role) below = std::max(below, take.index + 1);
+  }
+  return below;
+}
+
+template <class Parts>
+int taken_below(const Parts& parts, Role role) {
+  int below = 0;
+  for (const Graph* part : parts) below = std::max(below, taken_below(*part, role));
+  return below;
+}
+
+std::string unknown(Role role, int taken, int known) {
+  return fmt::format("{}:{} is taken; there are {}", role_name(role), taken - 1, known);
+}
+
+// Each parameter's gradient is made once, by one of the two parts.
+std::string gradient_fault(const LayerGraph& graph, int parameters) {
+  std::vector<int> made(static_cast<std::size_t>(parameters));
+  for (const Graph* part : {&graph.input_part, &graph.weight_part}) {
+    for (const auto& [role, value] : part->gives) {
+      if (role.role != Role::kParameterGrad) continue;
+      const auto index = static_cast<std::size_t>(role.index);
+      if (index >= made.size() || ++made[index] > 1) {
+        return fmt::format("parameter_grad:{} is given twice, or another is missing", role.index);
+      }
+    }
+  }
+  return "";
+}
+
+std::string loss_fault(const LayerGraph& graph) {
+  for (const Graph* part : {&graph.forward, &graph.evaluate}) {
+    for (const Role role : {Role::kLoss, Role::kCount, Role::kCorrect}) {
+      const int given = part->count_given(role);
+      if (given > 1 || (given == 0 && role != Role::kCorrect)) {
+        return fmt::format("{} is given {} times", role_name(role), given);
+      }
+    }
+  }
+  if (taken_below(std::vector{&graph.forward, &graph.evaluate}, Role::kTarget) > 1) {
+    return "there is only target:0";
+  }
+  return graph.score->count_given(Role::kOutput) == 1 ? "" : "score does not give one output";
+}
+
+std::string handed_over_fault(const LayerGraph& graph) {
+  const std::vector<const Graph*> parts = {&graph.input_part, &graph.weight_part};
+  const int saved = graph.forward.count_given(Role::kSaved);
+  if (const int taken = taken_below(parts, Role::kSaved); taken > saved) {
+    return unknown(Role::kSaved, taken, saved);
+  }
+  const int queued = graph.input_part.count_given(Role::kQueued);
+  if (const int taken = taken_below(graph.weight_part, Role::kQueued); taken > queued) {
+    return unknown(Role::kQueued, taken, queued);
+  }
+  return "";
+}
+
+}  // namespace
+
+GraphRolesOr roles_of(const LayerGraph& graph, bool is_last) {
+  std::vector<const Graph*> parts = {&graph.forward, &graph.input_part, &graph.weight_part,
+                                     &graph.evaluate};
+  if (graph.score) parts.push_back(&*graph.score);
+  const GraphRoles roles = {
+      .inputs = taken_below(parts, Role::kInput),
+      .input_grads = graph.input_part.count_given(Role::kInputGrad),
+      .outputs = graph.forward.count_given(Role::kOutput),
+      .parameters = graph.input_part.count_given(Role::kParameterGrad) +
+                    graph.weight_part.count_given(Role::kParameterGrad),
+      .constants = taken_below(parts, Role::kConstant),
+      .statistics = graph.forward.count_given(Role::kObserved),
+  };
+  const auto with = [&](std::string fault) { return GraphRolesOr{roles, std::move(fault)}; };
+  if (std::string fault = handed_over_fault(graph); !fault.empty()) return with(fault);
+  if (std::string fault = gradient_fault(graph, roles.parameters); !fault.empty()) {
+    return with(fault);
+  }
+  if (const int taken = taken_below(parts, Role::kParameter); taken > roles.parameters) {
+    return with(unknown(Role::kParameter, taken, roles.parameters));
+  }
+  if (const int taken = taken_below(parts, Role::kStatistic); taken > roles.statistics) {
+    return with(unknown(Role::kStatistic, taken, roles.statistics));
+  }
+  if (const int taken = taken_below(graph.input_part, Role::kGrad); taken > roles.outputs) {
+    return with(unknown(Role::kGrad, taken, roles.outputs));
+  }
+  if (is_last) return with(loss_fault(graph));
+  if (graph.evaluate.count_given(Role::kOutput) != roles.outputs) {
+    return with("forward and evaluate give different outputs");
+  }
+  return with("");
+}
+
+std::string misfit(const GraphRoles& roles,
+                   const PackageLayer& layer,
+                   std::size_t inputs,
+                   bool is_first) {
+  const auto differs = [](const char* what, std::size_t theirs, int ours) {
+    return fmt::format("it has {} {}; its graph has {}", theirs, what, ours);
+  };
+  const auto count = [](int number) { return static_cast<std::size_t>(number); };
+  if (count(roles.inputs) > inputs) return differs("inputs", inputs, roles.inputs);
+  if (is_first && roles.input_grads != 0) return "the first layer gives no gradient of its input";
+  if (!is_first && count(roles.input_grads) != inputs) {
+    return differs("inputs with a gradient", inputs, roles.input_grads);
+  }
+  if (count(roles.outputs) != layer.outputs.size()) {
+    return differs("outputs", layer.outputs.size(), roles.outputs);
+  }
+  if (count(roles.parameters) != layer.parameters.size()) {
+    return differs("parameters", layer.parameters.size(), roles.parameters);
+  }
+  if (count(roles.statistics) != layer.statistics.size()) {
+    return differs("statistics", layer.statistics.size(), roles.statistics);
+  }
+  if (count(roles.constants) > layer.constants.size()) {
+    return differs("constants", layer.constants.size(), roles.constants);
+  }
+  return "";
+}
+
+}  // namespace motley

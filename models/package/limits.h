@@ -1,0 +1,22 @@
+// What a package may have at most (docs/formats/package.md): far above what models have, and low
+// enough that reading one stays bounded.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace motley {
+
+inline constexpr std::uint64_t kPackageBytesMax = 64ULL << 20;
+inline constexpr std::size_t kPackageLayersMax = 10'000;
+inline constexpr std::size_t kPackageNodesMax = 1'000'000;  // of all graphs
+inline constexpr std::size_t kGraphNodesMax = 10'000;
+inline constexpr int kGraphValuesMax = 20'000;
+inline constexpr std::size_t kNodeArgumentsMax = 64;
+inline constexpr std::size_t kTensorDimsMax = 8;
+inline constexpr std::int64_t kTensorCountMax = 1LL << 40;  // elements
+inline constexpr std::size_t kPackageNameMax = 1000;        // characters
+inline constexpr std::size_t kBoundaryTensorsMax = 1000;
+inline constexpr std::size_t kLayerTensorsMax = 10'000;  // parameters, statistics or constants
+
+}  // namespace motley

@@ -1,0 +1,73 @@
+#include "models/package/operation_rules.h"
+
+#include <algorithm>
+#include <array>
+
+#include "models/package/operations.h"
+
+namespace motley {
+namespace {
+
+// Where they are given at all, these are the worker's to decide.
+constexpr std::array<std::string_view, 5> kNeverWritten = {"device", "layout", "pin_memory",
+                                                           "non_blocking", "generator"};
+
+// The argument at this place of the schema, by place or by name; null when it is left out.
+const Argument* find_argument(const Node& node, std::size_t place, std::string_view name) {
+  if (place < node.args.size()) return &node.args[place];
+  const auto found =
+      std::ranges::find(node.kwargs, name, [](const auto& kwarg) { return kwarg.first; });
+  return found == node.kwargs.end() ? nullptr : &found->second;
+}
+
+bool is_none(const Argument* argument) {
+  return argument == nullptr || std::holds_alternative<std::monostate>(*argument);
+}
+
+bool is_false(const Argument* argument) {
+  const bool* const truth = argument == nullptr ? nullptr : std::get_if<bool>(argument);
+  return truth != nullptr && !*truth;
+}
+
+std::string dropout_fault(const Node& node) {
+  constexpr const char* kFault =
+      "it takes a tensor, a probability and a place from 0 to 255, and makes one value";
+  if (node.args.size() != 3 || !node.kwargs.empty() || node.results != 1) return kFault;
+  if (!std::holds_alternative<ValueId>(node.args[0])) return kFault;
+  const auto* const whole_p = std::get_if<std::int64_t>(&node.args[1]);
+  const auto* const real_p = std::get_if<double>(&node.args[1]);
+  const double p = whole_p != nullptr  ? static_cast<double>(*whole_p)
+                   : real_p != nullptr ? *real_p
+                                       : -1;
+  const auto* const place = std::get_if<std::int64_t>(&node.args[2]);
+  if (!(p >= 0 && p <= 1) || place == nullptr || *place < 0 || *place >= kDropoutPlaces) {
+    return kFault;
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string broken_rule(const Node& node) {
+  for (const auto& [name, argument] : node.kwargs) {
+    if (std::ranges::find(kNeverWritten, name) != kNeverWritten.end()) {
+      return "'" + name + "' is for the worker to decide";
+    }
+  }
+  if (node.operation == kDropoutMask) return dropout_fault(node);
+  if (node.operation == "aten::native_batch_norm") {
+    // In training its kernel moves them, whatever its schema says.
+    const bool has_statistics = !is_none(find_argument(node, 3, "running_mean")) ||
+                                !is_none(find_argument(node, 4, "running_var"));
+    if (has_statistics && !is_false(find_argument(node, 5, "training"))) {
+      return "it would write to its running statistics; training takes none";
+    }
+  }
+  if (node.operation == "aten::embedding_dense_backward" &&
+      !is_false(find_argument(node, 4, "scale_grad_by_freq"))) {
+    return "scale_grad_by_freq must be false: its kernel then counts at places it has not checked";
+  }
+  return "";
+}
+
+}  // namespace motley

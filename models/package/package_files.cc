@@ -1,0 +1,103 @@
+// The folder of a package: what its two files have to do with each other.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/system/files.h"
+#include "checkpoint/input_file.h"
+#include "checkpoint/safetensors.h"
+#include "models/package/limits.h"
+#include "models/package/package.h"
+#include "models/package/package_names.h"
+#include "models/package/sha256.h"
+
+namespace motley {
+namespace {
+
+namespace fs = std::filesystem;
+
+Error damaged(const fs::path& path, std::string cause) {
+  return {ErrorCode::kCorrupt, fmt::format("damaged package, {}", path.string()), std::move(cause),
+          "copy the package again, or export the model again"};
+}
+
+const char* dtype_of(NumberType type) {
+  switch (type) {
+    case NumberType::kFloat32:
+      return "F32";
+    case NumberType::kInt64:
+      return "I64";
+    case NumberType::kBool:
+      return "BOOL";
+  }
+  return "";
+}
+
+Result<void> check_size(const Package& package) {
+  MOTLEY_ASSIGN(const InputFile file, InputFile::open(package.weights_path()));
+  if (file.bytes() == package.weights.bytes) return {};
+  return damaged(file.path(), fmt::format("it has {} bytes; {} says {}", file.bytes(),
+                                          kPackageFileName, package.weights.bytes));
+}
+
+// The weights hold the tensors that the layers name, and may hold others.
+Result<void> check_tensors(const Package& package) {
+  MOTLEY_ASSIGN(const SafetensorsFile file, SafetensorsFile::open(package.weights_path()));
+  const std::map<std::string, TensorSpec> named = tensors_of(package);
+  for (const auto& [name, tensor] : named) {
+    const auto found = file.entries().find(name);
+    if (found == file.entries().end()) {
+      return damaged(package.weights_path(), fmt::format("it lacks tensor '{}'", excerpt(name)));
+    }
+    const SafetensorsFile::Entry& entry = found->second;
+    if (entry.dtype != dtype_of(tensor.type) || entry.shape != tensor.shape) {
+      return damaged(package.weights_path(),
+                     fmt::format("tensor '{}' is {} [{}]; {} says {} [{}]", excerpt(name),
+                                 entry.dtype, fmt::join(entry.shape, ", "), kPackageFileName,
+                                 dtype_of(tensor.type), fmt::join(tensor.shape, ", ")));
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const Package>> read_package(const fs::path& folder) {
+  const fs::path path = folder / kPackageFileName;
+  MOTLEY_ASSIGN(const bool exists, path_exists(path));
+  if (!exists) {
+    return Error{ErrorCode::kConfig, fmt::format("no package of a model, {}", folder.string()),
+                 fmt::format("there is no {} in it", kPackageFileName),
+                 "name the folder that motley.export wrote; all machines must see it"};
+  }
+  MOTLEY_ASSIGN(const std::string text, read_file(path, kPackageBytesMax));
+  MOTLEY_ASSIGN(Package package, parse_package(text, path.string()));
+  package.folder = folder;
+  MOTLEY_TRY(check_size(package));
+  MOTLEY_TRY(check_tensors(package));
+  return std::make_shared<const Package>(std::move(package));
+}
+
+Result<void> verify_package(const Package& package) {
+  MOTLEY_TRY(check_size(package));
+  MOTLEY_ASSIGN(const InputFile file, InputFile::open(package.weights_path()));
+  MOTLEY_ASSIGN(Sha256 hash, Sha256::make());
+  std::vector<std::byte> block(std::size_t{1} << 20);
+  for (std::uint64_t done = 0; done < file.bytes();) {
+    const auto part =
+        std::span(block).first(std::min<std::uint64_t>(block.size(), file.bytes() - done));
+    MOTLEY_TRY(file.read_at(done, part));
+    hash.add(part);
+    done += part.size();
+  }
+  const std::string hex = hash.hex();
+  if (hex == package.weights.sha256) return {};
+  return damaged(file.path(), fmt::format("its SHA-256 is {}; {} says {}", hex, kPackageFileName,
+                                          package.weights.sha256));
+}
+
+}  // namespace motley
