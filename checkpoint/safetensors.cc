@@ -132,35 +132,60 @@ const std::map<std::string, std::string>& SafetensorsFile::metadata() const {
   return impl_->header.metadata;
 }
 
-Result<void> SafetensorsFile::read(const std::string& name,
-                                   const std::vector<std::int64_t>& shape,
-                                   std::span<float> values) const {
-  const auto unusable = [&](std::string cause, std::string remedy) {
-    return Error{ErrorCode::kCorrupt,
-                 fmt::format("cannot use tensor '{}', {}", name, impl_->file.path().string()),
-                 std::move(cause), std::move(remedy)};
-  };
+Error SafetensorsFile::unusable(const std::string& name,
+                                std::string cause,
+                                std::string remedy) const {
+  return {ErrorCode::kCorrupt,
+          fmt::format("cannot use tensor '{}', {}", name, impl_->file.path().string()),
+          std::move(cause), std::move(remedy)};
+}
+
+Result<const SafetensorsFile::Entry*> SafetensorsFile::find(
+    const std::string& name, const std::vector<std::int64_t>& shape) const {
   const auto found = entries().find(name);
   if (found == entries().end()) {
-    return unusable("the file does not hold it", "check that the file is of the same model");
+    return unusable(name, "the file does not hold it", "check that the file is of the same model");
   }
   const Entry& entry = found->second;
   if (entry.shape != shape) {
-    return unusable(fmt::format("its shape is [{}]; [{}] is needed", fmt::join(entry.shape, ", "),
+    return unusable(name,
+                    fmt::format("its shape is [{}]; [{}] is needed", fmt::join(entry.shape, ", "),
                                 fmt::join(shape, ", ")),
                     "check that the model's sizes are those of the file");
   }
-  const bool is_fp32 = entry.dtype == "F32";
-  if (!is_fp32 && entry.dtype != "F16" && entry.dtype != "BF16") {
-    return unusable(fmt::format("its dtype is {}", entry.dtype),
+  return &entry;
+}
+
+Result<void> SafetensorsFile::read(const std::string& name,
+                                   const std::vector<std::int64_t>& shape,
+                                   std::span<float> values) const {
+  MOTLEY_ASSIGN(const Entry* const entry, find(name, shape));
+  const bool is_fp32 = entry->dtype == "F32";
+  if (!is_fp32 && entry->dtype != "F16" && entry->dtype != "BF16") {
+    return unusable(name, fmt::format("its dtype is {}", entry->dtype),
                     "convert it to F32, F16 or BF16 first");
   }
-  const std::uint64_t count = (entry.end - entry.begin) / (is_fp32 ? 4 : 2);
+  const std::uint64_t count = (entry->end - entry->begin) / (is_fp32 ? 4 : 2);
   MOTLEY_CHECK(values.size() == count, "tensor '{}': room for {} values, {} needed", name,
                values.size(), count);
-  const std::uint64_t offset = impl_->data_begin + entry.begin;
+  const std::uint64_t offset = impl_->data_begin + entry->begin;
   if (is_fp32) return impl_->file.read_at(offset, std::as_writable_bytes(values));
-  return read_widened(impl_->file, offset, entry.dtype == "F16" ? widen_fp16 : widen_bf16, values);
+  return read_widened(impl_->file, offset, entry->dtype == "F16" ? widen_fp16 : widen_bf16, values);
+}
+
+Result<void> SafetensorsFile::read_bytes(const std::string& name,
+                                         const std::string& dtype,
+                                         const std::vector<std::int64_t>& shape,
+                                         std::span<std::byte> bytes) const {
+  MOTLEY_ASSIGN(const Entry* const entry, find(name, shape));
+  if (entry->dtype != dtype) {
+    return unusable(name, fmt::format("its dtype is {}; {} is needed", entry->dtype, dtype),
+                    "check that the file is of the same model");
+  }
+  MOTLEY_CHECK(bytes.size() == entry->end - entry->begin,
+               "tensor '{}': room for {} bytes, {} needed", name, bytes.size(),
+               entry->end - entry->begin);
+  return impl_->file.read_at(impl_->data_begin + entry->begin, bytes);
 }
 
 }  // namespace motley

@@ -46,7 +46,7 @@ struct WrittenFile {
 class SafetensorsFile {
  public:
   struct Entry {
-    std::string dtype;  // F32, F16, BF16; others of the format are listed but cannot be read
+    std::string dtype;  // F32, F16, BF16; others of the format are read as bytes only
     std::vector<std::int64_t> shape;
     std::uint64_t begin = 0;  // within the data section
     std::uint64_t end = 0;
@@ -66,9 +66,23 @@ class SafetensorsFile {
   [[nodiscard]] Result<void> read(const std::string& name,
                                   const std::vector<std::int64_t>& shape,
                                   std::span<float> values) const;
+  // The same of a tensor of exactly this dtype, as it lies in the file. REQUIRES: `bytes` has as
+  // many as dtype and shape say.
+  [[nodiscard]] Result<void> read_bytes(const std::string& name,
+                                        const std::string& dtype,
+                                        const std::vector<std::int64_t>& shape,
+                                        std::span<std::byte> bytes) const;
 
  private:
   struct Impl;
+
+  [[nodiscard]] Error unusable(const std::string& name,
+                               std::string cause,
+                               std::string remedy) const;
+  // The tensor of this name and shape.
+  [[nodiscard]] Result<const Entry*> find(const std::string& name,
+                                          const std::vector<std::int64_t>& shape) const;
+
   explicit SafetensorsFile(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };

@@ -246,9 +246,8 @@ std::string set_samples(NodeArguments& arguments, std::int64_t samples) {
     const auto items = at_samples(number.items, samples);
     if (!items) return fmt::format("a number does not fit 64 bits with {} samples", samples);
     arguments.stack[number.place] =
-        number.is_list
-            ? to_list(*items, number.is_float ? TypeKind::FloatType : TypeKind::IntType)
-            : to_scalar(items->front(), number.is_float);
+        number.is_list ? to_list(*items, number.is_float ? TypeKind::FloatType : TypeKind::IntType)
+                       : to_scalar(items->front(), number.is_float);
   }
   return "";
 }

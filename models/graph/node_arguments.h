@@ -1,4 +1,5 @@
-// The arguments of a node in the form that LibTorch's dispatcher takes them. Private to models/graph.
+// The arguments of a node in the form that LibTorch's dispatcher takes them. Private to
+// models/graph.
 #pragma once
 
 #include <cstdint>

@@ -68,6 +68,7 @@ class LossLayer {
   struct Outcome {
     double loss_sum = 0;      // over all tokens of the micro-batch
     std::int64_t tokens = 0;  // or whatever else the loss has terms of
+    std::int64_t correct = 0;  // how many of them were predicted right; 0 where nobody counts
   };
 
   // targets: the data's (tokens: int64, B x T). When micro.training keeps what backward needs; the

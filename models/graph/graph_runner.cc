@@ -1,0 +1,236 @@
+#include "models/graph/graph_runner.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <exception>
+#include <new>
+#include <string_view>
+#include <utility>
+
+#include <ATen/ATen.h>
+#include <ATen/core/dispatch/Dispatcher.h>
+
+#include "models/graph/node_arguments.h"
+#include "models/package/limits.h"
+#include "models/package/operations.h"
+
+namespace motley {
+namespace {
+
+std::size_t at(ValueId value) {
+  return static_cast<std::size_t>(value.index);
+}
+
+// What LibTorch knows of an operation, or nothing.
+c10::optional<c10::OperatorHandle> find_in_libtorch(std::string_view operation) {
+  const std::size_t dot = operation.find('.');
+  const std::string name(operation.substr(0, dot));
+  const std::string overload(dot == operation.npos ? "" : operation.substr(dot + 1));
+  return c10::Dispatcher::singleton().findSchema({name, overload});
+}
+
+bool is_tensor_list(const c10::Argument& argument) {
+  return *argument.type() == *c10::ListType::ofTensors();
+}
+
+// Why the node cannot have the results that it says, or "". A list's length shows when it runs.
+std::string results_fault(const Node& node, const c10::FunctionSchema& schema) {
+  const auto& returns = schema.returns();
+  if (schema.is_mutable()) return "it writes to its arguments in this LibTorch";
+  if (returns.size() == 1 && is_tensor_list(returns.front())) return "";
+  for (const c10::Argument& result : returns) {
+    if (result.type()->kind() != c10::TypeKind::TensorType) return "its results are no tensors";
+  }
+  if (static_cast<std::size_t>(node.results) == returns.size()) return "";
+  return fmt::format("it makes {} values, not {}", returns.size(), node.results);
+}
+
+// The first line of what a library says; the rest is a stack trace.
+std::string first_line(std::string_view said) {
+  return std::string(said.substr(0, said.find('\n')));
+}
+
+struct Dropout {
+  double p = 0;
+  int index = 0;
+};
+
+// REQUIRES: the node is a dropout mask that was read (operation_rules.h).
+Dropout dropout_of(const Node& node) {
+  const auto* const whole_p = std::get_if<std::int64_t>(&node.args[1]);
+  return {whole_p != nullptr ? static_cast<double>(*whole_p) : std::get<double>(node.args[1]),
+          static_cast<int>(std::get<std::int64_t>(node.args[2]))};
+}
+
+}  // namespace
+
+struct GraphRunner::Impl {
+  struct Step {
+    const Node* node = nullptr;
+    c10::optional<c10::OperatorHandle> operation;  // nothing: the dropout mask
+    NodeArguments arguments;
+  };
+
+  std::string where;
+  std::vector<Step> steps;
+  std::int64_t samples = -1;  // what the arguments are set to
+  torch::jit::Stack stack;    // of the running node
+
+  [[nodiscard]] Error error(const Step& step, std::string cause) const {
+    return {ErrorCode::kConfig,
+            fmt::format("{}: cannot run node {}, {}", where, &step - steps.data(),
+                        step.node->operation),
+            std::move(cause),
+            "export the model again; its parts must fit each other and this version of LibTorch"};
+  }
+
+  [[nodiscard]] Result<void> set_samples(std::int64_t wanted) {
+    if (samples == wanted) return {};
+    samples = -1;
+    for (Step& step : steps) {
+      if (step.arguments.batch_numbers.empty()) continue;
+      std::string fault = motley::set_samples(step.arguments, wanted);
+      if (fault.empty()) fault = absurd_size(step.arguments, step.operation->schema());
+      if (!fault.empty()) return error(step, fault);
+    }
+    samples = wanted;
+    return {};
+  }
+
+  // Puts the arguments of a node onto the stack. False where one of them has no tensor, as a
+  // gradient that was not asked for.
+  [[nodiscard]] bool load(const Step& step, const std::vector<at::Tensor>& values) {
+    stack = step.arguments.stack;
+    for (const auto& [place, value] : step.arguments.tensors) {
+      if (!values[at(value)].defined()) return false;
+      stack[place] = values[at(value)];
+    }
+    for (const NodeArguments::TensorList& list : step.arguments.lists) {
+      c10::List<at::Tensor> tensors;
+      c10::List<c10::optional<at::Tensor>> some;
+      for (const auto& value : list.values) {
+        if (value && !values[at(*value)].defined()) return false;
+        if (value && !list.takes_none) tensors.push_back(values[at(*value)]);
+        if (list.takes_none) {
+          some.push_back(value ? c10::optional<at::Tensor>(values[at(*value)]) : c10::nullopt);
+        }
+      }
+      stack[list.place] = list.takes_none ? c10::IValue(some) : c10::IValue(tensors);
+    }
+    return true;
+  }
+
+  // Moves the results from the stack to their places. False where they are not as many as the node
+  // says.
+  [[nodiscard]] bool store(const Node& node, std::vector<at::Tensor>& values) {
+    if (stack.size() == 1 && stack.front().isTensorList()) {
+      std::vector<at::Tensor> list = stack.front().toTensorVector();
+      if (list.size() != static_cast<std::size_t>(node.results)) return false;
+      std::ranges::move(list, values.begin() + node.first_result.index);
+      return true;
+    }
+    if (stack.size() != static_cast<std::size_t>(node.results)) return false;
+    for (std::size_t r = 0; r < stack.size(); ++r) {
+      values[at(node.first_result) + r] = std::move(stack[r]).toTensor();
+    }
+    return true;
+  }
+
+  [[nodiscard]] Result<void> run_step(const Step& step,
+                                      std::vector<at::Tensor>& values,
+                                      const GraphRunner::Dropout& dropout) {
+    const Node& node = *step.node;
+    if (!step.operation) {
+      const at::Tensor& like = values[at(std::get<ValueId>(node.args[0]))];
+      if (!like.defined() || like.scalar_type() != at::kFloat) {
+        return error(step, "its argument is no float32 tensor");
+      }
+      const auto [p, index] = dropout_of(node);
+      at::Tensor& mask = values[at(node.first_result)];
+      mask = p < 1 ? at::ones(like.sizes(), at::kFloat) : at::zeros(like.sizes(), at::kFloat);
+      if (p > 0 && p < 1) dropout(mask, p, index);
+      return {};
+    }
+    if (!load(step, values)) return error(step, "an argument has no tensor");
+    step.operation->callBoxed(stack);
+    if (!store(node, values)) return error(step, "it made another number of values");
+    return {};
+  }
+
+  // Whatever a kernel throws ends here, but for a lack of memory, which is not the package's fault
+  // and which the worker reports as such.
+  [[nodiscard]] Result<void> run_steps(std::vector<at::Tensor>& values,
+                                       const GraphRunner::Dropout& dropout) {
+    for (const Step& step : steps) {
+      try {
+        MOTLEY_TRY(run_step(step, values, dropout));
+      } catch (const std::bad_alloc&) {
+        throw;
+      } catch (const std::exception& thrown) {
+        std::string said = first_line(thrown.what());
+        if (said.find("allocate memory") != std::string::npos) throw;
+        return error(step, std::move(said));
+      }
+      for (const ValueId value : step.node->dies) values[at(value)].reset();
+    }
+    return {};
+  }
+};
+
+GraphRunner::GraphRunner(const Graph& graph, std::unique_ptr<Impl> impl)
+    : graph_(&graph), impl_(std::move(impl)) {}
+
+GraphRunner::GraphRunner(GraphRunner&&) noexcept = default;
+GraphRunner& GraphRunner::operator=(GraphRunner&&) noexcept = default;
+GraphRunner::~GraphRunner() = default;
+
+Result<GraphRunner> GraphRunner::make(const Graph& graph, std::string where) {
+  auto impl = std::make_unique<Impl>();
+  impl->where = std::move(where);
+  impl->steps.reserve(graph.nodes.size());
+  for (const Node& node : graph.nodes) {
+    Impl::Step& step = impl->steps.emplace_back();
+    step.node = &node;
+    if (node.operation == kDropoutMask) continue;
+    step.operation = find_in_libtorch(node.operation);
+    if (!step.operation) {
+      Error error = impl->error(step, "this machine's LibTorch does not know the operation");
+      error.remedy = "export with its version of PyTorch, or install a newer LibTorch here";
+      return error;
+    }
+    const c10::FunctionSchema& schema = step.operation->schema();
+    auto [arguments, fault] = prepare_arguments(node, schema);
+    if (fault.empty()) fault = results_fault(node, schema);
+    if (fault.empty()) fault = absurd_size(arguments, schema);
+    if (!fault.empty()) return impl->error(step, fault);
+    step.arguments = std::move(arguments);
+  }
+  return GraphRunner(graph, std::move(impl));
+}
+
+Result<std::vector<at::Tensor>> GraphRunner::run(std::vector<at::Tensor> takes,
+                                                 std::int64_t samples,
+                                                 const Dropout& dropout) {
+  MOTLEY_TRY(impl_->set_samples(samples));
+  std::vector<at::Tensor> values = std::move(takes);
+  values.resize(static_cast<std::size_t>(graph_->values));
+  for (const ValueId value : graph_->unread) values[at(value)].reset();
+  const auto ran = impl_->run_steps(values, dropout);
+  impl_->stack.clear();
+  MOTLEY_TRY(ran);
+  std::vector<at::Tensor> given;
+  given.reserve(graph_->gives.size());
+  for (const auto& [role, value] : graph_->gives) {
+    if (!values[at(value)].defined()) {
+      return Error{
+          ErrorCode::kConfig,
+          fmt::format("{}: {}:{} has no tensor", impl_->where, role_name(role.role), role.index),
+          "the operation that should make it was told not to", "export the model again"};
+    }
+    given.push_back(values[at(value)]);
+  }
+  return given;
+}
+
+}  // namespace motley

@@ -1,0 +1,112 @@
+#include "models/graph/prepared_package.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <span>
+#include <utility>
+
+#include <ATen/ATen.h>
+
+#include "base/check.h"
+#include "checkpoint/safetensors.h"
+
+namespace motley {
+namespace {
+
+Result<GraphRunner> make_runner(const Graph& graph, const PackageLayer& layer, const char* part) {
+  return GraphRunner::make(graph, fmt::format("layer '{}', {}", excerpt(layer.name), part));
+}
+
+template <class T>
+std::span<T> span_of(const at::Tensor& tensor) {
+  return {tensor.data_ptr<T>(), static_cast<std::size_t>(tensor.numel())};
+}
+
+Result<at::Tensor> read_constant(const SafetensorsFile& file, const PackageConstant& constant) {
+  const auto& [type, shape] = constant.tensor;
+  if (type == NumberType::kFloat32) {
+    at::Tensor tensor = at::empty(shape, at::kFloat);
+    MOTLEY_TRY(file.read(constant.name, shape, span_of<float>(tensor)));
+    return tensor;
+  }
+  if (type == NumberType::kInt64) {
+    at::Tensor tensor = at::empty(shape, at::kLong);
+    MOTLEY_TRY(file.read_bytes(constant.name, "I64", shape,
+                               std::as_writable_bytes(span_of<std::int64_t>(tensor))));
+    return tensor;
+  }
+  at::Tensor bytes = at::empty(shape, at::kByte);
+  MOTLEY_TRY(file.read_bytes(constant.name, "BOOL", shape,
+                             std::as_writable_bytes(span_of<std::uint8_t>(bytes))));
+  return bytes.ne(0);  // any other byte than 0 and 1 would be no bool
+}
+
+}  // namespace
+
+PreparedPackage::PreparedPackage(std::shared_ptr<const Package> package)
+    : package_(std::move(package)) {}
+
+Result<std::shared_ptr<PreparedPackage>> PreparedPackage::prepare(
+    std::shared_ptr<const Package> package, int first, int last) {
+  const int layers = static_cast<int>(package->layers.size());
+  MOTLEY_CHECK(0 <= first && first <= last && last <= layers, "layers [{}, {}) of {}", first, last,
+               layers);
+  const std::shared_ptr<PreparedPackage> prepared(new PreparedPackage(std::move(package)));
+  for (int l = first; l < last; ++l) {
+    MOTLEY_TRY(prepared->prepare_layer(prepared->package_->layers[static_cast<std::size_t>(l)]));
+  }
+  MOTLEY_TRY(prepared->read_constants(first, last));
+  return prepared;
+}
+
+Result<void> PreparedPackage::prepare_layer(const PackageLayer& layer) {
+  if (runners_.contains(layer.graph)) return {};
+  const LayerGraph& graph = package_->graphs[static_cast<std::size_t>(layer.graph)];
+  MOTLEY_ASSIGN(GraphRunner forward, make_runner(graph.forward, layer, "forward"));
+  MOTLEY_ASSIGN(GraphRunner input_part,
+                make_runner(graph.input_part, layer, "input part of backward"));
+  MOTLEY_ASSIGN(GraphRunner weight_part,
+                make_runner(graph.weight_part, layer, "weight part of backward"));
+  MOTLEY_ASSIGN(GraphRunner evaluate, make_runner(graph.evaluate, layer, "evaluation"));
+  std::optional<GraphRunner> score;
+  if (graph.score) {
+    MOTLEY_ASSIGN(score, make_runner(*graph.score, layer, "scores"));
+  }
+  runners_.emplace(layer.graph,
+                   LayerRunners{std::move(forward), std::move(input_part), std::move(weight_part),
+                                std::move(evaluate), std::move(score)});
+  return {};
+}
+
+Result<void> PreparedPackage::read_constants(int first, int last) {
+  std::optional<SafetensorsFile> file;
+  for (int l = first; l < last; ++l) {
+    for (const PackageConstant& constant :
+         package_->layers[static_cast<std::size_t>(l)].constants) {
+      if (constants_.contains(constant.name)) continue;
+      if (!file) {
+        MOTLEY_ASSIGN(file, SafetensorsFile::open(package_->weights_path()));
+      }
+      MOTLEY_ASSIGN(constants_[constant.name], read_constant(*file, constant));
+    }
+  }
+  return {};
+}
+
+PreparedPackage::LayerRunners& PreparedPackage::runners(int layer) {
+  const auto found = runners_.find(package_->layers.at(static_cast<std::size_t>(layer)).graph);
+  MOTLEY_CHECK(found != runners_.end(), "layer {} was not prepared", layer);
+  return found->second;
+}
+
+std::vector<at::Tensor> PreparedPackage::constants(int layer) const {
+  std::vector<at::Tensor> tensors;
+  for (const PackageConstant& constant :
+       package_->layers.at(static_cast<std::size_t>(layer)).constants) {
+    tensors.push_back(constants_.at(constant.name));
+  }
+  return tensors;
+}
+
+}  // namespace motley

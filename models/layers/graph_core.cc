@@ -1,0 +1,265 @@
+#include "models/layers/graph_core.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include <ATen/ATen.h>
+
+#include "base/check.h"
+#include "models/graph/graph_failure.h"
+#include "models/layers/dropout.h"
+
+namespace motley {
+namespace {
+
+using Tensors = std::vector<at::Tensor>;
+
+std::int64_t count_of(const std::vector<TensorSpec>& tensors) {
+  std::int64_t count = 0;
+  for (const TensorSpec& tensor : tensors) count += tensor.count();
+  return count;
+}
+
+std::vector<std::int64_t> batched(const TensorSpec& tensor, std::int64_t samples) {
+  std::vector<std::int64_t> sizes = {samples};
+  sizes.insert(sizes.end(), tensor.shape.begin(), tensor.shape.end());
+  return sizes;
+}
+
+// The tensors that crossed a boundary as one; they share its memory.
+Tensors unpack(const at::Tensor& x, const std::vector<TensorSpec>& specs, std::int64_t samples) {
+  Tensors tensors;
+  std::int64_t place = 0;
+  const at::Tensor flat = x.view({-1});
+  for (const TensorSpec& spec : specs) {
+    const std::int64_t count = samples * spec.count();
+    tensors.push_back(flat.narrow(0, place, count).view(batched(spec, samples)));
+    place += count;
+  }
+  return tensors;
+}
+
+bool shares_memory(const at::Tensor& tensor, const SavedTensors& kept) {
+  return std::ranges::any_of(kept, [&](const at::Tensor& other) {
+    return other.defined() && other.storage().data() == tensor.storage().data();
+  });
+}
+
+// Where a micro-batch stands and how many samples it has, as the first of what is kept: the parts
+// of backward are told neither.
+at::Tensor position_of(std::int64_t samples, const MicroContext& micro) {
+  at::Tensor position = at::empty({4}, at::kLong);
+  std::ranges::copy(std::array{samples, micro.seed, micro.step, micro.micro},
+                    position.data_ptr<std::int64_t>());
+  return position;
+}
+
+std::pair<std::int64_t, MicroContext> split_off_position(SavedTensors& saved) {
+  const auto* const numbers = saved.at(0).data_ptr<std::int64_t>();
+  const std::pair<std::int64_t, MicroContext> position = {numbers[0],
+                                                          {numbers[1], numbers[2], numbers[3]}};
+  saved.erase(saved.begin());
+  return position;
+}
+
+// Which of the saved values a graph takes.
+std::vector<bool> saved_taken(const Graph& graph, std::size_t saved) {
+  std::vector<bool> taken(saved);
+  for (const RoleIndex& take : graph.takes) {
+    if (take.role == Role::kSaved) taken[static_cast<std::size_t>(take.index)] = true;
+  }
+  return taken;
+}
+
+}  // namespace
+
+const at::Tensor& GraphRoles::get(RoleIndex role) const {
+  return tensors_[static_cast<std::size_t>(role.role)].at(static_cast<std::size_t>(role.index));
+}
+
+void GraphRoles::put(RoleIndex role, at::Tensor tensor) {
+  Tensors& tensors = (*this)[role.role];
+  const auto index = static_cast<std::size_t>(role.index);
+  if (tensors.size() <= index) tensors.resize(index + 1);
+  tensors[index] = std::move(tensor);
+}
+
+GraphCore::GraphCore(std::shared_ptr<PreparedPackage> prepared,
+                     int index,
+                     LayerParameters parameters)
+    : prepared_(std::move(prepared)),
+      index_(index),
+      layer_(prepared_->package().layers.at(static_cast<std::size_t>(index))),
+      runners_(prepared_->runners(index)),
+      inputs_(prepared_->package().inputs_of(index)),
+      constants_(prepared_->constants(index)),
+      gradients_(std::move(parameters.gradients)) {
+  const std::size_t count = layer_.parameters.size() + layer_.statistics.size();
+  MOTLEY_CHECK(parameters.values.size() == count && gradients_.size() == count,
+               "layer {} has {} parameters and statistics, not {}", index, count,
+               parameters.values.size());
+  const auto first_statistic =
+      parameters.values.begin() + static_cast<std::ptrdiff_t>(layer_.parameters.size());
+  parameters_.assign(parameters.values.begin(), first_statistic);
+  statistics_.assign(first_statistic, parameters.values.end());
+  const auto saved = static_cast<std::size_t>(runners_.forward.graph().count_given(Role::kSaved));
+  weights_take_ = saved_taken(runners_.weight_part.graph(), saved);
+  parts_take_ = saved_taken(runners_.input_part.graph(), saved);
+  for (std::size_t k = 0; k < saved; ++k) {
+    if (weights_take_[k]) parts_take_[k] = true;
+  }
+}
+
+std::int64_t GraphCore::samples_of(const at::Tensor& x) const {
+  const std::int64_t per_sample = count_of(inputs_);
+  MOTLEY_CHECK(x.is_contiguous() && x.numel() % per_sample == 0,
+               "{} elements for layer '{}', which takes {} a sample", x.numel(), layer_.name,
+               per_sample);
+  return x.numel() / per_sample;
+}
+
+GraphRoles GraphCore::forward(at::Tensor x,
+                              const at::Tensor& targets,
+                              const MicroContext& micro,
+                              SavedTensors& saved) {
+  const std::int64_t samples = samples_of(x);
+  GraphRoles roles = inputs(std::exchange(x, at::Tensor()), samples);
+  if (targets.defined()) {
+    roles[Role::kTarget] = {targets.view(batched(prepared_->package().target, samples))};
+  }
+  GraphRoles given =
+      run(micro.training ? runners_.forward : runners_.evaluate, std::move(roles), samples, micro);
+  if (!micro.training) return given;
+  saved = {position_of(samples, micro)};
+  for (std::size_t k = 0; k < parts_take_.size(); ++k) {
+    saved.push_back(parts_take_[k] ? given[Role::kSaved][k] : at::Tensor());
+  }
+  std::ranges::move(given[Role::kObserved], std::back_inserter(saved));
+  return given;
+}
+
+at::Tensor GraphCore::score(at::Tensor x) {
+  const std::int64_t samples = samples_of(x);
+  GraphRoles given =
+      run(*runners_.score, inputs(std::exchange(x, at::Tensor()), samples), samples, {});
+  return given[Role::kOutput].front();
+}
+
+at::Tensor GraphCore::backward_input(at::Tensor grad_output, SavedTensors& saved) {
+  const auto [samples, micro] = split_off_position(saved);
+  add_observed(saved);
+  SavedTensors kept = {position_of(samples, micro)};
+  for (std::size_t k = 0; k < weights_take_.size(); ++k) {
+    kept.push_back(weights_take_[k] ? saved[k] : at::Tensor());
+  }
+  GraphRoles roles = lasting();
+  if (grad_output.defined()) {
+    roles[Role::kGrad] = unpack(std::exchange(grad_output, at::Tensor()), layer_.outputs, samples);
+  }
+  roles[Role::kSaved] = std::exchange(saved, {});
+  GraphRoles given = run(runners_.input_part, std::move(roles), samples, micro);
+  add_gradients(runners_.input_part, given);
+  std::ranges::move(given[Role::kQueued], std::back_inserter(kept));
+  saved = std::move(kept);
+  if (given[Role::kInputGrad].empty()) return {};
+  at::Tensor grad = pack(given[Role::kInputGrad], inputs_, samples, "gradients of its inputs");
+  return shares_memory(grad, saved) ? grad.clone() : grad;
+}
+
+void GraphCore::backward_weight(SavedTensors& saved) {
+  const auto [samples, micro] = split_off_position(saved);
+  GraphRoles roles = lasting();
+  const auto first_queued = saved.begin() + static_cast<std::ptrdiff_t>(weights_take_.size());
+  roles[Role::kQueued].assign(first_queued, saved.end());
+  saved.erase(first_queued, saved.end());
+  roles[Role::kSaved] = std::exchange(saved, {});
+  GraphRoles given = run(runners_.weight_part, std::move(roles), samples, micro);
+  add_gradients(runners_.weight_part, given);
+}
+
+at::Tensor GraphCore::pack(const Tensors& tensors,
+                           const std::vector<TensorSpec>& specs,
+                           std::int64_t samples,
+                           const char* what) const {
+  Tensors parts;
+  for (std::size_t k = 0; k < specs.size(); ++k) {
+    check(tensors[k], batched(specs[k], samples), what);
+    parts.push_back(specs.size() == 1 ? tensors[k] : tensors[k].reshape({-1}));
+  }
+  return parts.size() == 1 ? parts.front().contiguous() : at::cat(parts);
+}
+
+void GraphCore::fail(std::string cause) const {
+  throw GraphFailure(
+      {ErrorCode::kConfig,
+       fmt::format("layer '{}' does not make what its package says", excerpt(layer_.name)),
+       std::move(cause), "export the model again"});
+}
+
+GraphRoles GraphCore::lasting() const {
+  GraphRoles roles;
+  roles[Role::kParameter] = parameters_;
+  roles[Role::kConstant] = constants_;
+  roles[Role::kStatistic] = statistics_;
+  return roles;
+}
+
+GraphRoles GraphCore::inputs(const at::Tensor& x, std::int64_t samples) const {
+  GraphRoles roles = lasting();
+  roles[Role::kInput] = unpack(x, inputs_, samples);
+  return roles;
+}
+
+GraphRoles GraphCore::run(GraphRunner& runner,
+                          GraphRoles roles,
+                          std::int64_t samples,
+                          const MicroContext& micro) {
+  Tensors takes;
+  takes.reserve(runner.graph().takes.size());
+  for (const RoleIndex& role : runner.graph().takes) takes.push_back(roles.get(role));
+  roles = {};  // what only the graph needs goes with its last reader
+  Result<Tensors> ran =
+      runner.run(std::move(takes), samples, [&](at::Tensor& ones, double p, int place) {
+        const DropoutStream stream(p, micro, index_, static_cast<DropoutSite>(place));
+        stream.apply(ones.data_ptr<float>(), ones.data_ptr<float>(), ones.numel(), 0);
+      });
+  if (!ran.ok()) throw GraphFailure(std::move(ran).error());
+  GraphRoles given;
+  for (std::size_t k = 0; k < ran->size(); ++k) {
+    given.put(runner.graph().gives[k].first, std::move((*ran)[k]));
+  }
+  return given;
+}
+
+void GraphCore::check(const at::Tensor& tensor, at::IntArrayRef sizes, const char* what) const {
+  if (tensor.sizes() == sizes && tensor.scalar_type() == at::kFloat) return;
+  fail(fmt::format("its {} are {} [{}]; Float [{}] was expected", what,
+                   c10::toString(tensor.scalar_type()), fmt::join(tensor.sizes(), ", "),
+                   fmt::join(sizes, ", ")));
+}
+
+void GraphCore::add(std::size_t place, const at::Tensor& term, const char* what) {
+  check(term, gradients_[place].sizes(), what);
+  gradients_[place].add_(term);
+}
+
+void GraphCore::add_observed(SavedTensors& saved) {
+  const std::size_t first = saved.size() - statistics_.size();
+  for (std::size_t k = 0; k < statistics_.size(); ++k) {
+    add(parameters_.size() + k, saved[first + k], "observed statistics");
+  }
+  saved.resize(first);
+}
+
+void GraphCore::add_gradients(const GraphRunner& part, GraphRoles& given) {
+  for (const auto& [role, value] : part.graph().gives) {
+    if (role.role != Role::kParameterGrad) continue;
+    add(static_cast<std::size_t>(role.index), given.get(role), "gradients of its parameters");
+  }
+}
+
+}  // namespace motley

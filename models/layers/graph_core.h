@@ -1,0 +1,94 @@
+// GraphCore: what the two kinds of layers of a package have in common
+// (models/layers/graph_layer.h). Private to models/layers.
+//
+// What is kept of a micro-batch begins with its position. From forward to the input part of
+// backward follow the saved values and what was observed of the statistics; from there to the
+// weight part the saved values and what the input part queued. A saved value that nobody takes any
+// more is an undefined tensor.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+#include "models/graph/prepared_package.h"
+#include "models/layers/layer.h"
+
+namespace motley {
+
+// What a graph takes, or what it gave, by role.
+class GraphRoles {
+ public:
+  std::vector<at::Tensor>& operator[](Role role) {
+    return tensors_[static_cast<std::size_t>(role)];
+  }
+
+  [[nodiscard]] const at::Tensor& get(RoleIndex role) const;
+  void put(RoleIndex role, at::Tensor tensor);
+
+ private:
+  std::array<std::vector<at::Tensor>, kRoles> tensors_;
+};
+
+class GraphCore {
+ public:
+  GraphCore(std::shared_ptr<PreparedPackage> prepared, int index, LayerParameters parameters);
+
+  [[nodiscard]] const PackageLayer& layer() const { return layer_; }
+
+  [[nodiscard]] std::int64_t samples_of(const at::Tensor& x) const;
+
+  // Forward or evaluation: what it gave. Fills `saved` in training. `targets` may be undefined.
+  [[nodiscard]] GraphRoles forward(at::Tensor x,
+                                   const at::Tensor& targets,
+                                   const MicroContext& micro,
+                                   SavedTensors& saved);
+  // What the model returns before its loss. REQUIRES: the last layer.
+  [[nodiscard]] at::Tensor score(at::Tensor x);
+
+  // grad_output: undefined in the last layer. Returns the gradient of the input, undefined in the
+  // first.
+  [[nodiscard]] at::Tensor backward_input(at::Tensor grad_output, SavedTensors& saved);
+  void backward_weight(SavedTensors& saved);
+
+  // One contiguous tensor of those that cross a boundary. May share their memory.
+  [[nodiscard]] at::Tensor pack(const std::vector<at::Tensor>& tensors,
+                                const std::vector<TensorSpec>& specs,
+                                std::int64_t samples,
+                                const char* what) const;
+
+  [[noreturn]] void fail(std::string cause) const;
+
+ private:
+  // Parameters, constants and statistics.
+  [[nodiscard]] GraphRoles lasting() const;
+  [[nodiscard]] GraphRoles inputs(const at::Tensor& x, std::int64_t samples) const;
+  [[nodiscard]] GraphRoles run(GraphRunner& runner,
+                               GraphRoles roles,
+                               std::int64_t samples,
+                               const MicroContext& micro);
+
+  void check(const at::Tensor& tensor, at::IntArrayRef sizes, const char* what) const;
+  void add(std::size_t place, const at::Tensor& term, const char* what);
+  // What forward observed stands behind the saved values; it is taken out.
+  void add_observed(SavedTensors& saved);
+  void add_gradients(const GraphRunner& part, GraphRoles& given);
+
+  std::shared_ptr<PreparedPackage> prepared_;  // has what the next two refer to
+  int index_;
+  const PackageLayer& layer_;
+  PreparedPackage::LayerRunners& runners_;
+  std::vector<TensorSpec> inputs_;  // of one sample
+  std::vector<at::Tensor> constants_;
+  std::vector<at::Tensor> parameters_;
+  std::vector<at::Tensor> statistics_;
+  std::vector<at::Tensor> gradients_;  // of the parameters, then what the statistics add up
+  std::vector<bool> parts_take_;       // [saved]: one of the parts of backward does
+  std::vector<bool> weights_take_;     // [saved]: the weight part does
+};
+
+}  // namespace motley

@@ -1,0 +1,99 @@
+#include "models/layers/graph_layer.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <utility>
+
+#include <ATen/ATen.h>
+
+#include "base/check.h"
+#include "models/layers/graph_core.h"
+
+namespace motley {
+namespace {
+
+class GraphLayer final : public Layer {
+ public:
+  explicit GraphLayer(GraphCore core) : core_(std::move(core)) {}
+
+  at::Tensor forward(at::Tensor x, const MicroContext& micro, SavedTensors& saved) override {
+    const std::int64_t samples = core_.samples_of(x);
+    GraphRoles given = core_.forward(std::move(x), {}, micro, saved);
+    return core_.pack(given[Role::kOutput], core_.layer().outputs, samples, "outputs");
+  }
+
+  at::Tensor backward_input(at::Tensor grad_output,
+                            const MicroContext& /*micro*/,
+                            SavedTensors& saved) override {
+    return core_.backward_input(std::move(grad_output), saved);
+  }
+
+  void backward_weight(SavedTensors& saved) override { core_.backward_weight(saved); }
+
+ private:
+  GraphCore core_;
+};
+
+class GraphLossLayer final : public LossLayer {
+ public:
+  explicit GraphLossLayer(GraphCore core) : core_(std::move(core)) {}
+
+  Outcome forward(at::Tensor x,
+                  const at::Tensor& targets,
+                  const MicroContext& micro,
+                  SavedTensors& saved) override {
+    GraphRoles given = core_.forward(std::move(x), targets, micro, saved);
+    const std::vector<at::Tensor>& correct = given[Role::kCorrect];
+    return {.loss_sum = number(given[Role::kLoss].front()),
+            .tokens = count(given[Role::kCount].front()),
+            .correct = correct.empty() ? 0 : count(correct.front())};
+  }
+
+  at::Tensor backward_input(const MicroContext& /*micro*/, SavedTensors& saved) override {
+    return core_.backward_input({}, saved);
+  }
+
+  void backward_weight(SavedTensors& saved) override { core_.backward_weight(saved); }
+
+  at::Tensor logits_at(at::Tensor x, std::int64_t position) override {
+    const at::Tensor scores = core_.score(std::move(x));
+    if (scores.dim() < 2) core_.fail("its scores have no dimension for classes");
+    if (scores.dim() == 2) return scores;
+    MOTLEY_CHECK(position >= 0 && position < scores.size(1), "position {} of {}", position,
+                 scores.size(1));
+    return scores.select(1, position);
+  }
+
+ private:
+  [[nodiscard]] double number(const at::Tensor& tensor) const {
+    if (tensor.numel() != 1) core_.fail("its loss, count or number correct is not one number");
+    return tensor.item().toDouble();
+  }
+
+  [[nodiscard]] std::int64_t count(const at::Tensor& tensor) const {
+    constexpr double kMax = 0x1p53;
+    const double counted = number(tensor);
+    if (!(counted >= 0 && counted <= kMax)) core_.fail(fmt::format("it counts {}", counted));
+    return std::llround(counted);
+  }
+
+  GraphCore core_;
+};
+
+}  // namespace
+
+std::unique_ptr<Layer> make_graph_layer(std::shared_ptr<PreparedPackage> package,
+                                        int index,
+                                        LayerParameters parameters) {
+  return std::make_unique<GraphLayer>(GraphCore(std::move(package), index, std::move(parameters)));
+}
+
+std::unique_ptr<LossLayer> make_graph_loss_layer(std::shared_ptr<PreparedPackage> package,
+                                                 int index,
+                                                 LayerParameters parameters) {
+  return std::make_unique<GraphLossLayer>(
+      GraphCore(std::move(package), index, std::move(parameters)));
+}
+
+}  // namespace motley

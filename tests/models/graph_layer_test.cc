@@ -1,0 +1,122 @@
+// Exported models against eager PyTorch, whose values tests/python/make_packages.py has left beside
+// them, and the layers' promises about bits.
+#include "models/layers/graph_layer.h"
+
+#include <gtest/gtest.h>
+
+#include "package_chain.h"
+
+namespace motley::testing {
+namespace {
+
+constexpr double kTolerance = 1e-5;  // of the largest value of a tensor; docs/numerics.md
+
+std::string packages_dir() {
+  return std::string(MOTLEY_PACKAGES_DIR) + "/";
+}
+
+// The largest |a - b| as a share of the largest |b|; NaN counts as different.
+double difference(const at::Tensor& a, const at::Tensor& b) {
+  TORCH_CHECK(a.sizes() == b.sizes(), a.sizes(), " and ", b.sizes());
+  const double most = b.abs().max().item().toDouble();
+  const double distance = (a - b).abs().max().item().toDouble();
+  return distance == 0 ? 0 : distance / most;
+}
+
+class ExportedModel : public ::testing::TestWithParam<std::string> {
+ protected:
+  ExportedModel()
+      : chain_(read_package(packages_dir() + GetParam() + ".motley").value()),
+        reference_(
+            SafetensorsFile::open(packages_dir() + GetParam() + ".reference.safetensors").value()) {
+    input_ = read("input");
+    targets_ = read("target");
+  }
+
+  [[nodiscard]] at::Tensor read(const std::string& name) const {
+    return read_tensor(reference_, name);
+  }
+
+  [[nodiscard]] double number(const std::string& name) const {
+    return read(name).item().toDouble();
+  }
+
+  c10::InferenceMode guard_;
+  PackageChain chain_;
+  SafetensorsFile reference_;
+  at::Tensor input_;
+  at::Tensor targets_;
+};
+
+TEST_P(ExportedModel, IsVerified) {
+  const auto verified = verify_package(chain_.package());
+  EXPECT_TRUE(verified.ok()) << describe(verified.error());
+}
+
+TEST_P(ExportedModel, HasPyTorchsLossAndGradients) {
+  const PackageStep step = chain_.step(input_, targets_, {});
+  EXPECT_NEAR(step.loss, number("loss"), kTolerance * std::abs(number("loss")));
+  EXPECT_EQ(step.count, static_cast<std::int64_t>(number("count")));
+  std::size_t compared = 0;
+  for (const auto& [name, gradient] : chain_.by_name(step)) {
+    const bool is_statistic = reference_.entries().contains("observed/" + name);
+    const at::Tensor expected = read((is_statistic ? "observed/" : "grad/") + name);
+    EXPECT_LE(difference(gradient, expected), kTolerance) << name;
+    ++compared;
+  }
+  EXPECT_GT(compared, 0U);
+}
+
+TEST_P(ExportedModel, EvaluatesAsPyTorch) {
+  const auto outcome = chain_.forward(input_, targets_, {.training = false});
+  const double expected = number("evaluated_loss");
+  EXPECT_NEAR(outcome.loss_sum, expected, kTolerance * std::abs(expected));
+  EXPECT_EQ(outcome.tokens, static_cast<std::int64_t>(number("count")));
+}
+
+TEST_P(ExportedModel, ScoresAsPyTorch) {
+  const at::Tensor expected = read("score");
+  if (expected.dim() == 2) {
+    EXPECT_LE(difference(chain_.scores_at(input_, 0), expected), kTolerance);
+    return;
+  }
+  for (std::int64_t position = 0; position < expected.size(1); ++position) {
+    EXPECT_LE(difference(chain_.scores_at(input_, position), expected.select(1, position)),
+              kTolerance);
+  }
+}
+
+TEST_P(ExportedModel, SplitAndRecomputedBackwardsHaveTheBitsOfTheWhole) {
+  const MicroContext micro{.seed = 3, .step = 5, .micro = 2};
+  const PackageStep whole = chain_.step(input_, targets_, micro);
+  EXPECT_TRUE(whole.same_bits(chain_.step(input_, targets_, micro)));
+  EXPECT_TRUE(whole.same_bits(chain_.step(input_, targets_, micro, PackageChain::Way::kSplit)));
+  EXPECT_TRUE(whole.same_bits(chain_.step(input_, targets_, micro, PackageChain::Way::kRecompute)));
+}
+
+TEST_P(ExportedModel, TakesMicroBatchesOfAnySize) {
+  const PackageStep step = chain_.step(input_, targets_, {});
+  double loss = 0;
+  std::int64_t count = 0;
+  for (std::int64_t b = 0; b < input_.size(0); ++b) {
+    const auto outcome = chain_.forward(input_.narrow(0, b, 1).contiguous(),
+                                        targets_.narrow(0, b, 1).contiguous(), {.training = false});
+    loss += outcome.loss_sum;
+    count += outcome.tokens;
+  }
+  EXPECT_EQ(count, step.count);
+  EXPECT_NEAR(loss, number("evaluated_loss"), kTolerance * std::abs(loss));
+  EXPECT_TRUE(step.same_bits(chain_.step(input_, targets_, {})));
+}
+
+INSTANTIATE_TEST_SUITE_P(All,
+                         ExportedModel,
+                         ::testing::Values("mlp", "cnn", "gpt2-tiny", "llama-tiny", "vit-tiny"),
+                         [](const auto& model) {
+                           std::string name = model.param;
+                           std::ranges::replace(name, '-', '_');
+                           return name;
+                         });
+
+}  // namespace
+}  // namespace motley::testing
