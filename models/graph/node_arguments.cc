@@ -44,14 +44,6 @@ Wanted wanted_by(const c10::Argument& argument) {
   return wanted;
 }
 
-bool is_integer(const Wanted& wanted) {
-  return wanted.kind == TypeKind::IntType || wanted.kind == TypeKind::SymIntType;
-}
-
-bool is_number(const Wanted& wanted) {
-  return wanted.kind == TypeKind::NumberType;
-}
-
 at::ScalarType scalar_type(NumberType type) {
   switch (type) {
     case NumberType::kFloat32:
@@ -64,14 +56,35 @@ at::ScalarType scalar_type(NumberType type) {
   return at::kFloat;
 }
 
-bool fits(const ListItem& item, const Wanted& wanted) {
-  if (std::holds_alternative<bool>(item)) {
-    return wanted.kind == TypeKind::BoolType || is_number(wanted);
+// In which form the schema wants numbers here; nothing where it wants none.
+std::optional<NodeArguments::Form> number_form(const Wanted& wanted) {
+  using enum NodeArguments::Form;
+  switch (wanted.kind) {
+    case TypeKind::BoolType:
+      return wanted.is_list ? kBools : kNumber;
+    case TypeKind::IntType:
+    case TypeKind::SymIntType:
+      return wanted.is_list ? kIntegers : kNumber;
+    case TypeKind::FloatType:
+      return wanted.is_list ? kFloats : kFloat;
+    case TypeKind::NumberType:
+      if (!wanted.is_list) return kNumber;
+      break;
+    case TypeKind::TensorType:
+      if (!wanted.is_list) return kTensor;
+      break;
+    default:
+      break;
   }
-  if (std::holds_alternative<double>(item)) {
-    return wanted.kind == TypeKind::FloatType || is_number(wanted);
-  }
-  return is_integer(wanted) || wanted.kind == TypeKind::FloatType || is_number(wanted);
+  return std::nullopt;
+}
+
+// Whether a number of this kind may stand here; only integers become floats unasked.
+bool fits(const ListItem& item, TypeKind kind) {
+  if (kind == TypeKind::NumberType || kind == TypeKind::TensorType) return true;
+  if (std::holds_alternative<bool>(item)) return kind == TypeKind::BoolType;
+  if (std::holds_alternative<double>(item)) return kind == TypeKind::FloatType;
+  return kind != TypeKind::BoolType;
 }
 
 // The numbers of a micro-batch of so many samples; nothing where one does not fit 64 bits.
@@ -94,27 +107,44 @@ double as_double(const ListItem& item) {
   return std::get<double>(item);
 }
 
-c10::IValue to_scalar(const ListItem& item, bool is_float) {
+at::Scalar to_scalar(const ListItem& item) {
   if (const auto* const truth = std::get_if<bool>(&item)) return *truth;
-  if (is_float || std::holds_alternative<double>(item)) return as_double(item);
+  if (const auto* const real = std::get_if<double>(&item)) return *real;
   return std::get<std::int64_t>(item);
 }
 
-// REQUIRES: the items are of one kind, none depends on the batch any more.
-c10::IValue to_list(const std::vector<ListItem>& items, TypeKind kind) {
-  if (kind == TypeKind::BoolType) {
-    c10::List<bool> list;
-    for (const ListItem& item : items) list.push_back(std::get<bool>(item));
-    return list;
-  }
-  if (kind == TypeKind::FloatType) {
-    c10::List<double> list;
-    for (const ListItem& item : items) list.push_back(as_double(item));
-    return list;
-  }
-  c10::List<std::int64_t> list;
-  for (const ListItem& item : items) list.push_back(std::get<std::int64_t>(item));
+at::Tensor to_number_tensor(const ListItem& item) {
+  at::Tensor tensor =
+      at::scalar_tensor(to_scalar(item), at::device(at::kCPU).dtype(to_scalar(item).type()));
+  tensor.unsafeGetTensorImpl()->set_wrapped_number(true);
+  return tensor;
+}
+
+template <class T, class Convert>
+c10::IValue to_list(const std::vector<ListItem>& items, Convert convert) {
+  c10::List<T> list;
+  list.reserve(items.size());
+  for (const ListItem& item : items) list.push_back(convert(item));
   return list;
+}
+
+// REQUIRES: the items fit the form, and none depends on the batch any more.
+c10::IValue to_value(const std::vector<ListItem>& items, NodeArguments::Form form) {
+  switch (form) {
+    case NodeArguments::Form::kNumber:
+      return to_scalar(items.front());
+    case NodeArguments::Form::kFloat:
+      return as_double(items.front());
+    case NodeArguments::Form::kTensor:
+      return to_number_tensor(items.front());
+    case NodeArguments::Form::kIntegers:
+      return to_list<std::int64_t>(items, [](auto& item) { return std::get<std::int64_t>(item); });
+    case NodeArguments::Form::kFloats:
+      return to_list<double>(items, as_double);
+    case NodeArguments::Form::kBools:
+      return to_list<bool>(items, [](auto& item) { return std::get<bool>(item); });
+  }
+  return {};
 }
 
 bool depends_on_batch(const std::vector<ListItem>& items) {
@@ -212,20 +242,19 @@ class Preparer {
   }
 
   bool put_numbers(std::size_t place, const std::vector<ListItem>& items, const Wanted& wanted) {
-    const auto fits_here = [&](const ListItem& item) { return fits(item, wanted); };
-    if (!std::ranges::all_of(items, fits_here)) return false;
     if (wanted.is_list && items.empty() && wanted.kind == TypeKind::TensorType) {
       out_.lists.push_back({place, {}, wanted.optional_items});
       return true;
     }
-    if (wanted.is_list && (is_number(wanted) || wanted.kind == TypeKind::TensorType)) return false;
-    const bool is_float = wanted.kind == TypeKind::FloatType;
+    const auto form = number_form(wanted);
+    const bool all_fit =
+        std::ranges::all_of(items, [&](const ListItem& item) { return fits(item, wanted.kind); });
+    if (!form || !all_fit) return false;
     if (depends_on_batch(items)) {
-      out_.batch_numbers.push_back({place, items, wanted.is_list, is_float});
-      return true;
+      out_.batch_numbers.push_back({place, items, *form});
+    } else {
+      out_.stack.back() = to_value(items, *form);
     }
-    out_.stack.back() =
-        wanted.is_list ? to_list(items, wanted.kind) : to_scalar(items.front(), is_float);
     return true;
   }
 
@@ -245,9 +274,7 @@ std::string set_samples(NodeArguments& arguments, std::int64_t samples) {
   for (const NodeArguments::BatchNumber& number : arguments.batch_numbers) {
     const auto items = at_samples(number.items, samples);
     if (!items) return fmt::format("a number does not fit 64 bits with {} samples", samples);
-    arguments.stack[number.place] =
-        number.is_list ? to_list(*items, number.is_float ? TypeKind::FloatType : TypeKind::IntType)
-                       : to_scalar(items->front(), number.is_float);
+    arguments.stack[number.place] = to_value(*items, number.form);
   }
   return "";
 }

@@ -23,12 +23,15 @@ struct NodeArguments {
     bool takes_none = false;  // a list of optional tensors
   };
 
-  // A number or a list of them that depends on the batch.
+  // In what form a schema wants numbers. A tensor that stands for a number does not decide the type
+  // of a result, as in PyTorch.
+  enum class Form { kNumber, kFloat, kTensor, kIntegers, kFloats, kBools };
+
+  // Numbers of which one at least depends on the batch.
   struct BatchNumber {
     std::size_t place = 0;
     std::vector<ListItem> items;
-    bool is_list = false;
-    bool is_float = false;
+    Form form = Form::kNumber;
   };
 
   torch::jit::Stack stack;

@@ -26,9 +26,9 @@ double difference(const at::Tensor& a, const at::Tensor& b) {
 class ExportedModel : public ::testing::TestWithParam<std::string> {
  protected:
   ExportedModel()
-      : chain_(read_package(packages_dir() + GetParam() + ".motley").value()),
+      : chain_(must(read_package(packages_dir() + GetParam() + ".motley"))),
         reference_(
-            SafetensorsFile::open(packages_dir() + GetParam() + ".reference.safetensors").value()) {
+            must(SafetensorsFile::open(packages_dir() + GetParam() + ".reference.safetensors"))) {
     input_ = read("input");
     targets_ = read("target");
   }

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,8 +18,11 @@
 
 namespace motley::testing {
 
-inline std::span<float> floats_of(const at::Tensor& tensor) {
-  return {tensor.data_ptr<float>(), static_cast<std::size_t>(tensor.numel())};
+// Fails the test with the error.
+template <class T>
+T must(Result<T> result) {
+  if (!result.ok()) throw std::runtime_error(describe(result.error()));
+  return std::move(result).value();
 }
 
 // A tensor of a file of references, of whatever shape it has there.
@@ -27,7 +31,7 @@ inline at::Tensor read_tensor(const SafetensorsFile& file, const std::string& na
   at::Tensor tensor = at::empty(entry.shape, entry.dtype == "I64" ? at::kLong : at::kFloat);
   const std::span bytes(static_cast<std::byte*>(tensor.data_ptr()), tensor.nbytes());
   const auto read = file.read_bytes(name, entry.dtype, entry.shape, bytes);
-  TORCH_CHECK(read.ok(), read.ok() ? "" : describe(read.error()));
+  if (!read.ok()) throw std::runtime_error(describe(read.error()));
   return tensor;
 }
 
@@ -52,8 +56,8 @@ class PackageChain {
 
   explicit PackageChain(std::shared_ptr<const Package> package) : package_(std::move(package)) {
     const int count = static_cast<int>(package_->layers.size());
-    prepared_ = PreparedPackage::prepare(package_, 0, count).value();
-    const auto weights = SafetensorsFile::open(package_->weights_path()).value();
+    prepared_ = must(PreparedPackage::prepare(package_, 0, count));
+    const auto weights = must(SafetensorsFile::open(package_->weights_path()));
     for (int l = 0; l < count; ++l) {
       const PackageLayer& layer = package_->layers[static_cast<std::size_t>(l)];
       LayerParameters tensors;
