@@ -11,7 +11,7 @@
 
 #include "base/result.h"
 #include "base/work_counter.h"
-#include "data/mapped_file.h"
+#include "data/files/mapped_file.h"
 #include "job/config.h"
 
 namespace motley {

@@ -25,4 +25,15 @@ DataIdentity identify(std::span<const std::byte> bytes) {
   return {bytes.size(), hasher.hex()};
 }
 
+DataIdentity identify(std::span<const std::span<const std::byte>> parts) {
+  if (parts.size() == 1) return identify(parts.front());
+  std::uint64_t bytes = 0;
+  Hasher128 hasher;
+  for (const auto part : parts) {
+    hasher.add(identify(part).hash + '\n');
+    bytes += part.size();
+  }
+  return {bytes, hasher.hex()};
+}
+
 }  // namespace motley

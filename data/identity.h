@@ -13,4 +13,7 @@ namespace motley {
 // the first to the last, evenly spread, so that a change between them is not noticed.
 [[nodiscard]] DataIdentity identify(std::span<const std::byte> bytes);
 
+// Of data in several parts, whose order and lengths count. REQUIRES: at least one.
+[[nodiscard]] DataIdentity identify(std::span<const std::span<const std::byte>> parts);
+
 }  // namespace motley

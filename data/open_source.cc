@@ -3,7 +3,9 @@
 #include <utility>
 
 #include "base/check.h"
+#include "data/array_source.h"
 #include "data/corpus.h"
+#include "data/files/array_folder.h"
 #include "data/identity.h"
 #include "data/source.h"
 #include "data/synthetic_source.h"
@@ -109,14 +111,19 @@ Result<std::unique_ptr<const Source>> open_source(const DataConfig& data,
                                                   const SampleFormat& sample,
                                                   std::int64_t seed,
                                                   WorkCounter* work) {
-  MOTLEY_TRY(check_tokens_fit(data, sample));
-  const auto vocab = static_cast<int>(sample.input_limit);
-  if (data.kind == "synthetic") return make_synthetic_source(data.holdout, vocab, seed);
-  if (data.path.empty()) {
+  const bool is_made_up = data.kind == "synthetic";
+  if (data.path.empty() && !is_made_up) {
     return Error{ErrorCode::kConfig, "data.path is not set",
                  fmt::format("data.kind = \"{}\" reads a file", data.kind),
                  "set data.path, or data.kind = \"synthetic\""};
   }
+  if (data.kind == "arrays") {
+    MOTLEY_ASSIGN(auto files, open_array_folder(data.path));
+    return make_array_source(std::move(files), data, sample, seed, work);
+  }
+  MOTLEY_TRY(check_tokens_fit(data, sample));
+  const auto vocab = static_cast<int>(sample.input_limit);
+  if (is_made_up) return make_synthetic_source(data.holdout, vocab, seed);
   MOTLEY_ASSIGN(auto corpus, open_corpus(data, vocab, work));
   auto layout = lay_out_windows(corpus.size(), data.holdout,
                                 static_cast<std::uint64_t>(sample.input.count()));

@@ -27,10 +27,14 @@ struct ModelConfig {
 
 // Changes the result.
 struct DataConfig {
-  std::string kind = "text";          // text (bytes) | tokens (.bin) | synthetic
-  std::string path;                   // file or folder (text), file (tokens); unused for synthetic
+  std::string kind = "text";          // text (bytes) | tokens (.bin) | arrays | images | synthetic
+  std::string path;                   // a file or folder, as the kind says; unused for synthetic
   std::vector<std::string> suffixes;  // text folders: only files ending so; empty = all
-  double holdout = 0.1;               // share at the end that is never trained on, for evaluation
+  double holdout = 0.1;               // share that is never trained on, for evaluation
+  std::vector<double> mean;           // of each channel of arrays and images, or one for all;
+  std::vector<double> std;            // inputs become (value - mean) / std
+  std::vector<std::string> augment;   // images: flip, crop
+  int crop_pixels = 4;                // how far crop shifts in each direction
   std::string changed = "refuse";     // on resume, other data than the run's: refuse | accept
 };
 

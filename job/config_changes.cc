@@ -30,6 +30,7 @@ bool has_effect(const ConfigEntry& entry, const Config& config) {
     return false;
   }
   if (holds(kKeysOfAdamw, entry.name)) return config.train.optimizer == "adamw";
+  if (entry.name == "data.crop_pixels") return holds(config.data.augment, "crop");
   if (entry.name == "train.momentum") return config.train.optimizer == "sgd";
   // The last step is where a schedule of the learning rate ends, if it does not stay constant.
   if (entry.name == "train.steps" || entry.name == "train.min_lr") {

@@ -54,9 +54,9 @@ using Overrides =
 
 struct ConfigKey {
   std::string name;  // "train.lr"
-  std::string
-      type;  // "integer", "number", "boolean", "string", "list of integers", "list of strings"
-  std::string help;      // one line
+  std::string type;  // "integer", "number", "boolean", "string", "list of integers", "… numbers",
+                     // "… strings"
+  std::string help;  // one line
   std::string fallback;  // the default as TOML
 };
 

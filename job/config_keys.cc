@@ -70,15 +70,29 @@ std::vector<ConfigEntry> make_entries() {
        {},
        "safetensors file or checkpoint folder with the initial weights; empty = random"},
 
-      {"data.kind", kData<&DataConfig::kind>, Choices{{"text", "tokens", "synthetic"}},
-       "text (bytes), tokens (.bin of nanoGPT or llm.c), synthetic (needs no file)"},
-      {"data.path", kData<&DataConfig::path>, {}, "file or folder (text), file (tokens)"},
+      {"data.kind", kData<&DataConfig::kind>,
+       Choices{{"text", "tokens", "arrays", "images", "synthetic"}},
+       "text (bytes), tokens (.bin of nanoGPT or llm.c), arrays (.npy), images (MNIST's, CIFAR's "
+       "or "
+       "a folder of PNG and JPEG files), synthetic (needs no file)"},
+      {"data.path",
+       kData<&DataConfig::path>,
+       {},
+       "file or folder (text), file (tokens), folder (arrays, images)"},
       {"data.suffixes",
        kData<&DataConfig::suffixes>,
        {},
        "in a folder of text, only files whose names end so; empty = all"},
       {"data.holdout", kData<&DataConfig::holdout>, NumberRange{0, 0.9},
-       "share at the end of the data kept for evaluation"},
+       "share of the data kept for evaluation, where it has no part of its own for that"},
+      {"data.mean", kData<&DataConfig::mean>, NumberRange{-1e6, 1e6},
+       "arrays and images of floats: what is subtracted in each channel, or one number for all"},
+      {"data.std", kData<&DataConfig::std>, NumberRange{1e-6, 1e6},
+       "arrays and images of floats: what each channel is divided by after, or one number for all"},
+      {"data.augment", kData<&DataConfig::augment>, Choices{{"flip", "crop"}},
+       "while training on images: flip = mirrored half the time, crop = shifted at random"},
+      {"data.crop_pixels", kData<&DataConfig::crop_pixels>, IntegerRange{1, 1024},
+       "how far crop shifts an image in each direction; black comes in"},
       {"data.changed", kData<&DataConfig::changed>, Choices{{"refuse", "accept"}},
        "on resume: refuse other data, another seed or another held-out share than the run's, or "
        "accept them"},
@@ -222,6 +236,8 @@ struct TypeName {
   std::string operator()(Access<std::string>) const { return "string"; }
 
   std::string operator()(Access<std::vector<std::int64_t>>) const { return "list of integers"; }
+
+  std::string operator()(Access<std::vector<double>>) const { return "list of numbers"; }
 
   std::string operator()(Access<std::vector<std::string>>) const { return "list of strings"; }
 };

@@ -24,6 +24,7 @@ using Accessor = std::variant<Access<bool>,
                               Access<double>,
                               Access<std::string>,
                               Access<std::vector<std::int64_t>>,
+                              Access<std::vector<double>>,
                               Access<std::vector<std::string>>>;
 
 // Inclusive; for a list, of each item. The range of an `int` key fits an int.
@@ -32,6 +33,7 @@ struct IntegerRange {
   std::int64_t high = std::numeric_limits<std::int64_t>::max();
 };
 
+// Of a list, of each item.
 struct NumberRange {
   double low = 0;
   double high = 0;
@@ -39,6 +41,7 @@ struct NumberRange {
   bool high_excluded = false;
 };
 
+// Of a list, of each item.
 struct Choices {
   std::vector<const char*> words;
   const char* note = "";  // the cause given when another word is asked for

@@ -45,6 +45,23 @@ std::optional<Conflict> train_conflict(const TrainConfig& train) {
   return std::nullopt;
 }
 
+std::optional<Conflict> data_conflict(const DataConfig& data) {
+  if (data.mean.size() != data.std.size()) {
+    return Conflict{"data.std", "data.mean", "data.mean and data.std must be equally long",
+                    fmt::format("they have {} and {} numbers", data.mean.size(), data.std.size()),
+                    "give both one number for each channel, or one for all"};
+  }
+  if (data.kind == "arrays" || data.kind == "images") return std::nullopt;
+  const auto of_arrays = [&](const std::string& key) {
+    return Conflict{key, "data.kind", key + " needs arrays or images",
+                    fmt::format("data.kind is \"{}\"", data.kind),
+                    fmt::format("leave out {}, or use other data", key)};
+  };
+  if (!data.mean.empty()) return of_arrays("data.mean");
+  if (!data.augment.empty()) return of_arrays("data.augment");
+  return std::nullopt;
+}
+
 std::optional<Conflict> holdout_conflict(const Config& config) {
   if (config.train.eval_every > 0 && config.data.holdout <= 0) {
     return Conflict{"train.eval_every", "data.holdout", "train.eval_every needs held-out data",
@@ -67,6 +84,7 @@ std::optional<Conflict> cuts_conflict(const ParallelConfig& parallel) {
 
 std::optional<Conflict> find_conflict(const Config& config) {
   if (auto conflict = model_conflict(config.model)) return conflict;
+  if (auto conflict = data_conflict(config.data)) return conflict;
   if (auto conflict = train_conflict(config.train)) return conflict;
   if (auto conflict = holdout_conflict(config)) return conflict;
   return cuts_conflict(config.parallel);

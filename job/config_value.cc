@@ -88,24 +88,13 @@ class Setter {
   }
 
   Result<void> operator()(Access<double> access) const {
-    if (!value_.is_number()) return wrong_type();
-    const auto number = value_.get<double>();
-    const auto& range = std::get<NumberRange>(entry_.rule);
-    if (!contains(range, number)) {
-      return value_error(entry_.name, range_text(range), where_, fmt::format("it is {}", number));
-    }
-    access(config_) = number;
+    MOTLEY_ASSIGN(access(config_), number(entry_.name, value_));
     return {};
   }
 
   Result<void> operator()(Access<std::string> access) const {
     if (!value_.is_string()) return wrong_type();
-    MOTLEY_ASSIGN(auto text, plain_text(entry_.name, value_));
-    if (const auto* choices = std::get_if<Choices>(&entry_.rule)) {
-      const auto& words = choices->words;
-      if (std::find(words.begin(), words.end(), text) == words.end()) return not_a_choice(text);
-    }
-    access(config_) = std::move(text);
+    MOTLEY_ASSIGN(access(config_), word(entry_.name, value_));
     return {};
   }
 
@@ -120,12 +109,23 @@ class Setter {
     return {};
   }
 
+  Result<void> operator()(Access<std::vector<double>> access) const {
+    if (!value_.is_array()) return wrong_type();
+    std::vector<double> numbers;
+    for (const Json& item : value_) {
+      MOTLEY_ASSIGN(const double item_number, number(item_name(numbers.size()), item));
+      numbers.push_back(item_number);
+    }
+    access(config_) = std::move(numbers);
+    return {};
+  }
+
   Result<void> operator()(Access<std::vector<std::string>> access) const {
     if (!value_.is_array()) return wrong_type();
     std::vector<std::string> words;
     for (const Json& item : value_) {
-      MOTLEY_ASSIGN(auto word, plain_text(item_name(words.size()), item));
-      words.push_back(std::move(word));
+      MOTLEY_ASSIGN(auto item_word, word(item_name(words.size()), item));
+      words.push_back(std::move(item_word));
     }
     access(config_) = std::move(words);
     return {};
@@ -140,13 +140,14 @@ class Setter {
     return value_error(entry_.name, with_article(type_name(entry_)), where_, found(value_));
   }
 
-  [[nodiscard]] Error not_a_choice(const std::string& text) const {
-    const auto& choices = std::get<Choices>(entry_.rule);
+  [[nodiscard]] Error not_a_choice(const std::string& name,
+                                   const std::string& text,
+                                   const Choices& choices) const {
     const std::string must = choices.words.size() == 1
                                  ? std::string(choices.words.front())
                                  : fmt::format("one of {}", fmt::join(choices.words, ", "));
     const std::string note = choices.note;
-    return value_error(entry_.name, must, where_,
+    return value_error(name, must, where_,
                        note.empty() ? fmt::format("it is '{}'", excerpt(text)) : note);
   }
 
@@ -158,6 +159,26 @@ class Setter {
       return value_error(name, range_text(range), where_, fmt::format("it is {}", value.dump()));
     }
     return *number;
+  }
+
+  [[nodiscard]] Result<double> number(const std::string& name, const Json& value) const {
+    if (!value.is_number()) return value_error(name, "a number", where_, found(value));
+    const auto number = value.get<double>();
+    const auto& range = std::get<NumberRange>(entry_.rule);
+    if (!contains(range, number)) {
+      return value_error(name, range_text(range), where_, fmt::format("it is {}", number));
+    }
+    return number;
+  }
+
+  // One line of text, and one of the words where the entry has some.
+  [[nodiscard]] Result<std::string> word(const std::string& name, const Json& value) const {
+    MOTLEY_ASSIGN(auto text, plain_text(name, value));
+    if (const auto* choices = std::get_if<Choices>(&entry_.rule)) {
+      const auto& words = choices->words;
+      if (std::ranges::find(words, text) == words.end()) return not_a_choice(name, text, *choices);
+    }
+    return text;
   }
 
   [[nodiscard]] Result<std::string> plain_text(const std::string& name, const Json& value) const {

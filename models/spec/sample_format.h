@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "models/package/tensor_spec.h"
 
@@ -16,6 +17,8 @@ struct SampleFormat {
   std::int64_t target_limit = 0;
   // Whether the target is the input one token later: such data is one row of tokens.
   bool is_next_token = false;
+  // An integer of the target, in or out of its limit, that the loss leaves out.
+  std::optional<std::int64_t> ignored_target;
 };
 
 }  // namespace motley

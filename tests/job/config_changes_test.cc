@@ -29,11 +29,28 @@ TEST(ResultChanges, NameWhatTheNumbersDependOn) {
                   ConfigChange{"compression.activations", "\"none\"", "\"int8\""}));
 }
 
+TEST(ResultChanges, NameHowSamplesAreSeen) {
+  Config from;
+  Config to;
+  to.data.mean = {0.5};
+  to.data.std = {0.25};
+  to.data.crop_pixels = 2;
+  EXPECT_THAT(result_changes(from, to), ElementsAre(ConfigChange{"data.mean", "[]", "[0.5]"},
+                                                    ConfigChange{"data.std", "[]", "[0.25]"}));
+  to = Config();
+  to.data.augment = {"crop"};
+  to.data.crop_pixels = 2;
+  EXPECT_THAT(result_changes(from, to),
+              ElementsAre(ConfigChange{"data.augment", "[]", "[\"crop\"]"},
+                          ConfigChange{"data.crop_pixels", "4", "2"}));
+}
+
 TEST(ResultChanges, LeaveOutWhatTheNumbersDoNotDependOn) {
   Config to;
   to.model.init_from = "weights";
   to.data.path = "moved/text";
   to.data.suffixes = {".txt"};
+  to.data.crop_pixels = 2;  // nothing is cropped
   to.train.eval_every = 10;
   to.train.eval_batches = 2;
   to.train.max_skipped = 3;

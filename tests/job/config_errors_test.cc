@@ -59,6 +59,9 @@ TEST(ConfigErrors, RefuseEveryOtherType) {
   EXPECT_THAT(error_of("[parallel]\ncuts = 1").what, HasSubstr("must be a list of integers"));
   EXPECT_THAT(error_of("[parallel]\ncuts = ['a']").what, HasSubstr("parallel.cuts[0] must be"));
   EXPECT_THAT(error_of("[data]\nsuffixes = ['.c', 2]").what, HasSubstr("data.suffixes[1] must be"));
+  EXPECT_THAT(error_of("[data]\nmean = 1").what, HasSubstr("must be a list of numbers"));
+  EXPECT_THAT(error_of("[data]\nmean = [0.5, 'a']").what,
+              HasSubstr("data.mean[1] must be a number"));
   EXPECT_THAT(error_of("train = 5").what, HasSubstr("train must be a section"));
   EXPECT_THAT(error_of("[[train]]\nlr = 1").what, HasSubstr("train must be a section"));
 }
@@ -67,6 +70,12 @@ TEST(ConfigErrors, ListTheChoices) {
   const Error error = error_of("[train]\noptimizer = 'adam'");
   EXPECT_THAT(error.what, HasSubstr("train.optimizer must be one of adamw, sgd, gpt.toml:2:13"));
   EXPECT_EQ(error.cause, "it is 'adam'");
+}
+
+TEST(ConfigErrors, ListTheChoicesOfAnItem) {
+  const Error error = error_of("[data]\naugment = ['flip', 'turn']");
+  EXPECT_THAT(error.what, HasSubstr("data.augment[1] must be one of flip, crop, gpt.toml:2:11"));
+  EXPECT_EQ(error.cause, "it is 'turn'");
 }
 
 TEST(ConfigErrors, SayWhichPrecisionsAreMissing) {
@@ -95,6 +104,7 @@ INSTANTIATE_TEST_SUITE_P(ConfigErrors,
                                          BadValue{"model.dropout", "1.0"},
                                          BadValue{"model.dropout", "-0.1"},
                                          BadValue{"data.holdout", "0.91"},
+                                         BadValue{"data.crop_pixels", "0"},
                                          BadValue{"train.lr", "0"},
                                          BadValue{"train.lr", "nan"},
                                          BadValue{"train.lr", "inf"},
@@ -106,6 +116,14 @@ INSTANTIATE_TEST_SUITE_P(ConfigErrors,
                                          BadValue{"run.threads", "1025"},
                                          BadValue{"run.threads", "-1"},
                                          BadValue{"parallel.cuts", "0"}));
+
+TEST(ConfigErrors, NameTheItemThatIsOutOfRange) {
+  EXPECT_THAT(error_of("", {{"data.mean", "[0.5, nan]"}}).what, HasSubstr("data.mean[1] must be"));
+  EXPECT_THAT(error_of("", {{"data.std", "[0.0]"}}).what, HasSubstr("data.std[0] must be"));
+  EXPECT_THAT(error_of("", {{"data.std", "[1, -1]"}}).what, HasSubstr("data.std[1] must be"));
+  EXPECT_THAT(error_of("", {{"parallel.cuts", "[0]"}}).what,
+              HasSubstr("parallel.cuts[0] must be from 1"));
+}
 
 TEST(ConfigErrors, RefuseWhatIsNotOneValue) {
   EXPECT_THAT(error_of("", {{"train.lr", "abc"}}).cause, HasSubstr("'abc' is not one TOML value"));
@@ -153,6 +171,12 @@ TEST(ConfigConflicts, AreFoundBetweenOtherKeys) {
   EXPECT_THAT(error_of("[data]\nholdout = 0\n[train]\neval_every = 5").what,
               HasSubstr("train.eval_every needs held-out data"));
   EXPECT_THAT(error_of("[parallel]\ncuts = [3, 3]").what, HasSubstr("parallel.cuts must rise"));
+  EXPECT_THAT(error_of("[data]\nkind = 'images'\nmean = [0.5]\nstd = [1, 2]").what,
+              HasSubstr("data.mean and data.std must be equally long, gpt.toml:4:"));
+  EXPECT_THAT(error_of("[data]\nmean = [0.5]\nstd = [1]").what,
+              HasSubstr("data.mean needs arrays or images"));
+  EXPECT_THAT(error_of("[data]\nkind = 'synthetic'\naugment = ['flip']").what,
+              HasSubstr("data.augment needs arrays or images, gpt.toml:3:"));
 }
 
 TEST(ConfigConflicts, DoNotConcernKeysOfAnotherModel) {

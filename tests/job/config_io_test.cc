@@ -32,6 +32,11 @@ Config unusual() {
     [data]
     path = 'C:\text "quoted"'
     suffixes = [".cc", ".h"]
+    kind = "images"
+    mean = [0.5, 1, -0.1]
+    std = [0.25, 1e-3, 2]
+    augment = ["crop", "flip"]
+    crop_pixels = 2
     [train]
     steps = 50
     warmup_steps = 5
@@ -57,6 +62,8 @@ TEST(ResolveConfig, ReadsEveryType) {
   EXPECT_EQ(config.train.steps, 50);
   EXPECT_EQ(config.train.lr, 1e-3);
   EXPECT_THAT(config.data.suffixes, ElementsAre(".cc", ".h"));
+  EXPECT_THAT(config.data.mean, ElementsAre(0.5, 1.0, -0.1));
+  EXPECT_THAT(config.data.augment, ElementsAre("crop", "flip"));
   EXPECT_THAT(config.parallel.cuts, ElementsAre(1, 2));
 }
 
@@ -151,6 +158,7 @@ TEST(ConfigValue, IsToml) {
   EXPECT_EQ(config_value(config, "model.kind"), "\"mlp\"");
   EXPECT_EQ(config_value(config, "parallel.cuts"), "[1, 2]");
   EXPECT_EQ(config_value(config, "data.suffixes"), "[\".cc\", \".h\"]");
+  EXPECT_EQ(config_value(config, "data.mean"), "[0.5, 1.0, -0.1]");
 }
 
 }  // namespace

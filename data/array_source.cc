@@ -1,0 +1,123 @@
+#include "data/array_source.h"
+
+#include <fmt/format.h>
+
+#include <optional>
+#include <utility>
+
+#include "base/check.h"
+#include "data/identity.h"
+#include "data/image_view.h"
+#include "data/permutation.h"
+#include "data/sample_maker.h"
+#include "data/value_limits.h"
+#include "data/windows.h"
+
+namespace motley {
+namespace {
+
+// Which samples are held out does not depend on the seed.
+constexpr std::uint64_t kHoldoutKey = 0x68656C64206F7574;
+
+// How many samples of a file are for what. Files are often sorted by their targets, so that the
+// last ones would be of one kind: a permutation chooses, and those at its end are held out.
+struct Split {
+  std::uint64_t train = 0;
+  std::uint64_t eval = 0;
+};
+
+Result<Split> split_samples(const ExampleFiles& files, double holdout, const std::string& path) {
+  const std::uint64_t samples = files.train.inputs.size();
+  if (files.held_out) return Split{samples, files.held_out->inputs.size()};
+  const auto eval = static_cast<std::uint64_t>(static_cast<double>(samples) * holdout);
+  if (holdout > 0 && eval == 0) {
+    return Error{ErrorCode::kData, fmt::format("too few samples, {}", path),
+                 fmt::format("data.holdout = {} of {} samples is not one", holdout, samples),
+                 "use more data, or data.holdout = 0"};
+  }
+  return Split{samples - eval, eval};
+}
+
+class ArraySource final : public Source {
+ public:
+  ArraySource(
+      ExampleFiles files, SampleMaker maker, ViewDraw views, Split split, std::uint64_t seed)
+      : files_(std::move(files)),
+        maker_(std::move(maker)),
+        views_(views),
+        split_(split),
+        chosen_(files_.train.inputs.size(), kHoldoutKey, 0),
+        order_(seed, split.train) {}
+
+  void train_sample(std::uint64_t index,
+                    std::span<std::int32_t> input,
+                    std::span<std::int32_t> target) const override {
+    const auto [epoch, place] = order_.place(index);
+    const std::uint64_t sample = chosen_(place);
+    const auto stored = files_.train.inputs.at(sample);
+    if (views_.is_plain()) {
+      maker_.write_input(stored, input);
+    } else {
+      maker_.write_input(stored, views_.view(epoch, sample), input);
+    }
+    maker_.write_target(files_.train.targets.at(sample), target);
+  }
+
+  void eval_sample(std::uint64_t index,
+                   std::span<std::int32_t> input,
+                   std::span<std::int32_t> target) const override {
+    MOTLEY_CHECK(split_.eval > 0, "nothing is held out");
+    const std::uint64_t place = index % split_.eval;
+    const Examples& examples = files_.held_out ? *files_.held_out : files_.train;
+    const std::uint64_t sample = files_.held_out ? place : chosen_(split_.train + place);
+    maker_.write_input(examples.inputs.at(sample), input);
+    maker_.write_target(examples.targets.at(sample), target);
+  }
+
+  [[nodiscard]] std::uint64_t train_samples() const override { return split_.train; }
+
+  [[nodiscard]] std::uint64_t eval_samples() const override { return split_.eval; }
+
+  [[nodiscard]] DataIdentity identity() const override { return identify(files_.content); }
+
+  [[nodiscard]] double bytes_per_token() const override { return 0; }
+
+ private:
+  ExampleFiles files_;
+  SampleMaker maker_;
+  ViewDraw views_;
+  Split split_;
+  Permutation chosen_;
+  WindowOrder order_;
+};
+
+Result<void> check_examples(const Examples& examples,
+                            const SampleFormat& format,
+                            WorkCounter* work) {
+  if (format.input.type == NumberType::kInt64) {
+    MOTLEY_TRY(check_values("input", examples.inputs, {format.input_limit, {}}, work));
+  }
+  if (format.target.type == NumberType::kInt64) {
+    MOTLEY_TRY(check_values("target", examples.targets,
+                            {format.target_limit, format.ignored_target}, work));
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<const Source>> make_array_source(ExampleFiles files,
+                                                        const DataConfig& data,
+                                                        const SampleFormat& format,
+                                                        std::int64_t seed,
+                                                        WorkCounter* work) {
+  MOTLEY_ASSIGN(auto maker, SampleMaker::make(data, format, files.train));
+  MOTLEY_ASSIGN(const Split split, split_samples(files, data.holdout, data.path));
+  MOTLEY_TRY(check_examples(files.train, format, work));
+  if (files.held_out) MOTLEY_TRY(check_examples(*files.held_out, format, work));
+  const auto bits = static_cast<std::uint64_t>(seed);
+  return std::unique_ptr<const Source>(std::make_unique<ArraySource>(
+      std::move(files), std::move(maker), ViewDraw(data, bits), split, bits));
+}
+
+}  // namespace motley

@@ -1,0 +1,77 @@
+// Columns: the inputs of all samples or their targets, as they lie in files or in memory: tensors
+// of one type and shape, one after the other. What a model makes of them is data/sample_maker.h's.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "data/files/mapped_file.h"
+
+namespace motley {
+
+enum class ElementType { kUint8, kInt32, kInt64, kFloat32 };
+
+[[nodiscard]] std::size_t element_bytes(ElementType type);
+[[nodiscard]] std::string_view element_name(ElementType type);
+
+// "[3, 32, 32]"
+[[nodiscard]] std::string shape_text(std::span<const std::int64_t> shape);
+
+// Points into storage that must outlive it. Immutable and safe to share between threads.
+class Column {
+ public:
+  // Samples at equal distances in one file.
+  struct Run {
+    std::string file;                  // names it in errors
+    std::span<const std::byte> bytes;  // from the first sample on
+    std::uint64_t samples = 0;
+    std::size_t distance_bytes = 0;  // from one sample to the next
+  };
+
+  // `shape` is one sample's. REQUIRES: the numbers of elements and bytes do not overflow; each
+  // run's bytes hold its samples.
+  Column(ElementType type, std::vector<std::int64_t> shape, std::vector<Run> runs);
+
+  [[nodiscard]] ElementType type() const { return type_; }
+
+  [[nodiscard]] std::span<const std::int64_t> shape() const { return shape_; }
+
+  [[nodiscard]] std::size_t sample_bytes() const { return sample_bytes_; }
+
+  [[nodiscard]] std::span<const Run> runs() const { return runs_; }
+
+  [[nodiscard]] std::uint64_t size() const { return firsts_.back(); }  // samples
+
+  // REQUIRES: index < size().
+  [[nodiscard]] std::span<const std::byte> at(std::uint64_t index) const;
+
+ private:
+  ElementType type_;
+  std::vector<std::int64_t> shape_;
+  std::size_t sample_bytes_;
+  std::vector<Run> runs_;
+  std::vector<std::uint64_t> firsts_;  // [run]: its first sample; at the end, how many there are
+};
+
+// REQUIRES: both columns have as many samples.
+struct Examples {
+  Column inputs;
+  Column targets;
+};
+
+// All that data.path holds, opened.
+struct ExampleFiles {
+  std::vector<std::variant<MappedFile, std::vector<std::byte>>> storage;  // of what is below
+  Examples train;
+  std::optional<Examples> held_out;  // of the types and shapes of `train`
+  // What tells this data from other data, in an order of its own.
+  std::vector<std::span<const std::byte>> content;
+};
+
+}  // namespace motley

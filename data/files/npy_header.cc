@@ -1,0 +1,216 @@
+#include "data/files/npy_header.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <optional>
+#include <string_view>
+
+namespace motley {
+namespace {
+
+constexpr std::string_view kMagic = "\x93NUMPY";
+constexpr std::size_t kHeaderBytesMax = 64 << 10;
+constexpr std::size_t kDimensionsMax = 9;  // eight of a sample, and how many samples
+constexpr std::int64_t kDimensionMax = std::int64_t{1} << 40;
+
+Error damaged_npy(const std::string& path, const std::string& cause) {
+  return {ErrorCode::kData, fmt::format("unusable array {}", path), cause,
+          "write it again with numpy.save, or check that it was copied whole"};
+}
+
+Error other_npy(const std::string& path, const std::string& cause, const std::string& remedy) {
+  return {ErrorCode::kData, fmt::format("cannot use array {}", path), cause, remedy};
+}
+
+// What the three entries of the header say, as they stand there.
+struct NpyWords {
+  std::optional<std::string_view> type;
+  std::optional<bool> columns_first;
+  std::optional<std::vector<std::int64_t>> shape;
+
+  [[nodiscard]] bool complete() const { return type && columns_first && shape; }
+};
+
+// Reads the literal of a Python dictionary that NumPy writes. Every step either consumes what it
+// expects or says that it is not there; nothing nests, so nothing recurs.
+class NpyDictionary {
+ public:
+  explicit NpyDictionary(std::string_view text) : rest_(text) {}
+
+  // Nothing when it is anything else.
+  std::optional<NpyWords> read() {
+    NpyWords words;
+    if (!take('{')) return std::nullopt;
+    while (!take('}')) {
+      if (!read_entry(words)) return std::nullopt;
+      if (!take(',') && !next_is('}')) return std::nullopt;
+    }
+    skip_spaces();
+    if (!rest_.empty() || !words.complete()) return std::nullopt;
+    return words;
+  }
+
+ private:
+  bool read_entry(NpyWords& words) {
+    const auto name = text();
+    if (!name || !take(':')) return false;
+    if (*name == "descr" && !words.type) return (words.type = text()).has_value();
+    if (*name == "fortran_order" && !words.columns_first) {
+      return (words.columns_first = truth()).has_value();
+    }
+    if (*name == "shape" && !words.shape) return (words.shape = numbers()).has_value();
+    return false;
+  }
+
+  std::optional<std::string_view> text() {
+    skip_spaces();
+    if (rest_.empty() || (rest_.front() != '\'' && rest_.front() != '"')) return std::nullopt;
+    const std::size_t end = rest_.find(rest_.front(), 1);
+    if (end == std::string_view::npos) return std::nullopt;
+    const std::string_view found = rest_.substr(1, end - 1);
+    rest_.remove_prefix(end + 1);
+    return found;
+  }
+
+  std::optional<bool> truth() {
+    skip_spaces();
+    for (const auto& [word, value] : {std::pair{"True", true}, std::pair{"False", false}}) {
+      if (!rest_.starts_with(word)) continue;
+      rest_.remove_prefix(std::string_view(word).size());
+      return value;
+    }
+    return std::nullopt;
+  }
+
+  std::optional<std::vector<std::int64_t>> numbers() {
+    std::vector<std::int64_t> found;
+    if (!take('(')) return std::nullopt;
+    while (!take(')')) {
+      std::int64_t number = 0;
+      const auto [end, error] = std::from_chars(rest_.data(), rest_.data() + rest_.size(), number);
+      if (error != std::errc() || number < 0 || number > kDimensionMax) return std::nullopt;
+      if (found.size() == kDimensionsMax) return std::nullopt;
+      found.push_back(number);
+      rest_.remove_prefix(static_cast<std::size_t>(end - rest_.data()));
+      if (!take(',') && !next_is(')')) return std::nullopt;
+      skip_spaces();
+    }
+    return found;
+  }
+
+  bool next_is(char expected) {
+    skip_spaces();
+    return rest_.starts_with(expected);
+  }
+
+  bool take(char expected) {
+    if (!next_is(expected)) return false;
+    rest_.remove_prefix(1);
+    return true;
+  }
+
+  void skip_spaces() {
+    rest_.remove_prefix(std::min(rest_.find_first_not_of(" \n"), rest_.size()));
+  }
+
+  std::string_view rest_;
+};
+
+std::optional<ElementType> element_of(std::string_view numpy_type) {
+  if (numpy_type == "|u1") return ElementType::kUint8;
+  if (numpy_type == "<i4") return ElementType::kInt32;
+  if (numpy_type == "<i8") return ElementType::kInt64;
+  if (numpy_type == "<f4") return ElementType::kFloat32;
+  return std::nullopt;
+}
+
+// What turns an array `a` of that type into one that can be used.
+std::string conversion(std::string_view numpy_type) {
+  const std::string_view kind = numpy_type.substr(std::min<std::size_t>(1, numpy_type.size()));
+  const char* wanted = "uint8, int32, int64 or float32";
+  if (kind == "i1" || kind == "i2" || kind == "u2" || kind == "i4") wanted = "int32";
+  if (kind == "u4" || kind == "u8" || kind == "i8") wanted = "int64";
+  if (kind == "f2" || kind == "f4" || kind == "f8") wanted = "float32";
+  if (kind == "b1") wanted = "uint8";
+  const std::string_view word = wanted;
+  if (word.find(' ') != std::string_view::npos) return fmt::format("save it as {}", word);
+  return fmt::format("save it as {}: numpy.save(name, a.astype('{}'))", word, word);
+}
+
+// Bytes of the array, or nothing where their number overflows.
+std::optional<std::uint64_t> bytes_of_array(const NpyHeader& header) {
+  std::uint64_t bytes = element_bytes(header.type);
+  for (const std::int64_t dimension : header.shape) {
+    if (__builtin_mul_overflow(bytes, static_cast<std::uint64_t>(dimension), &bytes)) {
+      return std::nullopt;
+    }
+  }
+  return bytes;
+}
+
+struct TextPlace {
+  std::size_t begin = 0;
+  std::size_t bytes = 0;
+};
+
+// Where the dictionary stands; it is within the file and not too long.
+Result<TextPlace> find_dictionary(std::span<const std::byte> file, const std::string& path) {
+  const std::string_view text(reinterpret_cast<const char*>(file.data()), file.size());
+  if (!text.starts_with(kMagic)) return damaged_npy(path, "it does not begin as a .npy file does");
+  constexpr std::size_t kVersionBytes = 2;
+  if (file.size() < kMagic.size() + kVersionBytes)
+    return damaged_npy(path, "it ends in its header");
+  const auto byte = [&](std::size_t at) { return std::to_integer<std::size_t>(file[at]); };
+  const std::size_t version = byte(kMagic.size());
+  if (version < 1 || version > 3 || byte(kMagic.size() + 1) != 0) {
+    return damaged_npy(path, fmt::format("its version is {}.{}; known are 1.0, 2.0 and 3.0",
+                                         version, byte(kMagic.size() + 1)));
+  }
+  const std::size_t length_bytes = version == 1 ? 2 : 4;
+  TextPlace place{kMagic.size() + kVersionBytes + length_bytes, 0};
+  if (file.size() < place.begin) return damaged_npy(path, "it ends in its header");
+  for (std::size_t i = 1; i <= length_bytes; ++i) {
+    place.bytes = (place.bytes << 8) | byte(place.begin - i);
+  }
+  if (place.bytes > kHeaderBytesMax || place.bytes > file.size() - place.begin) {
+    return damaged_npy(path, fmt::format("its header has {} bytes; at most {} are allowed, and {} "
+                                         "follow",
+                                         place.bytes, kHeaderBytesMax, file.size() - place.begin));
+  }
+  return place;
+}
+
+}  // namespace
+
+Result<NpyHeader> parse_npy(std::span<const std::byte> file, const std::string& path) {
+  MOTLEY_ASSIGN(const TextPlace place, find_dictionary(file, path));
+  const std::string_view text(reinterpret_cast<const char*>(file.data()) + place.begin,
+                              place.bytes);
+  const auto words = NpyDictionary(text).read();
+  if (!words) {
+    return damaged_npy(path, fmt::format("its header is not that of an array of plain numbers: {}",
+                                         excerpt(text)));
+  }
+  const auto type = element_of(*words->type);
+  if (!type) {
+    return other_npy(path,
+                     fmt::format("its numbers are of NumPy's type '{}'", excerpt(*words->type)),
+                     conversion(*words->type));
+  }
+  if (*words->columns_first) {
+    return other_npy(path, "it is stored column after column",
+                     "save it row after row: numpy.save(name, numpy.ascontiguousarray(a))");
+  }
+  NpyHeader header{*type, *words->shape, place.begin + place.bytes};
+  const std::uint64_t held = file.size() - header.data_begin;
+  if (bytes_of_array(header) != held) {
+    return damaged_npy(path, fmt::format("its header says {} of {}, and {} bytes follow",
+                                         shape_text(header.shape), element_name(*type), held));
+  }
+  return header;
+}
+
+}  // namespace motley

@@ -1,0 +1,90 @@
+#include "data/value_limits.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <string>
+
+namespace motley {
+namespace {
+
+struct Place {
+  std::uint64_t sample = 0;   // of its file
+  std::uint64_t element = 0;  // of its sample
+  std::int64_t value = 0;
+};
+
+// Samples are handed on as words of 32 bits.
+bool is_within(std::int64_t value, const ValueLimits& limits) {
+  using Word = std::numeric_limits<std::int32_t>;
+  if (value >= 0 && value < limits.limit && value <= Word::max()) return true;
+  return value == limits.ignored && value >= Word::min() && value <= Word::max();
+}
+
+template <class T>
+std::optional<Place> find_outside_limits(const Column& column,
+                                         const Column::Run& run,
+                                         const ValueLimits& limits,
+                                         WorkCounter* work) {
+  constexpr std::uint64_t kPieceBytes = std::uint64_t{8} << 20;  // between two signs of getting on
+  std::uint64_t unsaid_bytes = 0;
+  for (std::uint64_t sample = 0; sample < run.samples; ++sample) {
+    const auto bytes = run.bytes.subspan(sample * run.distance_bytes, column.sample_bytes());
+    for (std::uint64_t element = 0; element < bytes.size() / sizeof(T); ++element) {
+      T value;
+      std::memcpy(&value, bytes.data() + element * sizeof value, sizeof value);
+      if (!is_within(value, limits)) return Place{sample, element, value};
+    }
+    unsaid_bytes += bytes.size();
+    if (work != nullptr && (unsaid_bytes >= kPieceBytes || sample + 1 == run.samples)) {
+      work->add_bytes(unsaid_bytes);
+      unsaid_bytes = 0;
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<Place> find_outside_limits(const Column& column,
+                                         const Column::Run& run,
+                                         const ValueLimits& limits,
+                                         WorkCounter* work) {
+  switch (column.type()) {
+    case ElementType::kUint8:
+      return find_outside_limits<std::uint8_t>(column, run, limits, work);
+    case ElementType::kInt32:
+      return find_outside_limits<std::int32_t>(column, run, limits, work);
+    case ElementType::kInt64:
+      return find_outside_limits<std::int64_t>(column, run, limits, work);
+    case ElementType::kFloat32:
+      return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Result<void> check_values(const char* what,
+                          const Column& column,
+                          const ValueLimits& limits,
+                          WorkCounter* work) {
+  std::optional<WorkCounter::Task> reading;
+  if (work != nullptr) {
+    reading.emplace(*work, "reading the data", column.size() * column.sample_bytes());
+  }
+  for (const Column::Run& run : column.runs()) {
+    const auto outside = find_outside_limits(column, run, limits, work);
+    if (!outside) continue;
+    const std::string ignored =
+        limits.ignored ? fmt::format(" or {}, which the loss ignores", *limits.ignored) : "";
+    return Error{
+        ErrorCode::kData, fmt::format("an {} is outside of the model's limits, {}", what, run.file),
+        fmt::format("number {} of sample {} is {}; the model takes 0 to {}{}", outside->element,
+                    outside->sample, outside->value, limits.limit - 1, ignored),
+        fmt::format("correct the data, or use a model with room for {}", outside->value)};
+  }
+  return {};
+}
+
+}  // namespace motley

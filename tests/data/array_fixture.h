@@ -1,0 +1,106 @@
+// Arrays as NumPy saves them, and samples read as what a model takes.
+#pragma once
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <bit>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "data/source.h"
+#include "tests/data/fixture.h"
+
+namespace motley {
+
+// As numpy.save writes it, version 1.0: the data begins at a multiple of 64.
+inline std::string npy_of(const std::string& header, const std::string& data) {
+  constexpr std::size_t kBefore = 10;
+  std::string padded = header;
+  padded.resize((kBefore + header.size() + 1 + 63) / 64 * 64 - kBefore - 1, ' ');
+  padded += '\n';
+  const auto low = static_cast<char>(padded.size() & 0xFF);
+  const auto high = static_cast<char>(padded.size() >> 8);
+  return std::string("\x93NUMPY\x01\x00", 8) + low + high + padded + data;
+}
+
+inline std::string npy_header(const std::string& type, const std::vector<std::int64_t>& shape) {
+  return fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}{}), }}", type,
+                     fmt::join(shape, ", "), shape.size() == 1 ? "," : "");
+}
+
+template <class T>
+std::string npy(const std::string& type,
+                const std::vector<std::int64_t>& shape,
+                const std::vector<T>& values) {
+  return npy_of(npy_header(type, shape), bytes_of(values));
+}
+
+inline std::string npy_bytes(const std::vector<std::int64_t>& shape,
+                             const std::vector<std::uint8_t>& values) {
+  return npy("|u1", shape, values);
+}
+
+inline std::string npy_longs(const std::vector<std::int64_t>& shape,
+                             const std::vector<std::int64_t>& values) {
+  return npy("<i8", shape, values);
+}
+
+inline std::string npy_floats(const std::vector<std::int64_t>& shape,
+                              const std::vector<float>& values) {
+  return npy("<f4", shape, values);
+}
+
+// A model that takes floats of this shape and says one of `classes`.
+inline SampleFormat classifier(std::vector<std::int64_t> shape, std::int64_t classes = 10) {
+  SampleFormat format;
+  format.input = {NumberType::kFloat32, std::move(shape)};
+  format.target = {NumberType::kInt64, {}};
+  format.target_limit = classes;
+  return format;
+}
+
+inline std::vector<float> floats_of(const std::vector<std::int32_t>& words) {
+  std::vector<float> floats;
+  for (const std::int32_t word : words) floats.push_back(std::bit_cast<float>(word));
+  return floats;
+}
+
+inline Sample empty_sample(const SampleFormat& format) {
+  return {std::vector<std::int32_t>(static_cast<std::size_t>(format.input.count())),
+          std::vector<std::int32_t>(static_cast<std::size_t>(format.target.count()))};
+}
+
+inline Sample train_sample(const Source& source, std::uint64_t index, const SampleFormat& format) {
+  Sample sample = empty_sample(format);
+  source.train_sample(index, sample.inputs, sample.targets);
+  return sample;
+}
+
+inline Sample eval_sample(const Source& source, std::uint64_t index, const SampleFormat& format) {
+  Sample sample = empty_sample(format);
+  source.eval_sample(index, sample.inputs, sample.targets);
+  return sample;
+}
+
+inline std::unique_ptr<const Source> opened(const DataConfig& data,
+                                            const SampleFormat& format,
+                                            std::int64_t seed = 1) {
+  auto source = open_source(data, format, seed);
+  EXPECT_TRUE(source.ok()) << (source.ok() ? "" : describe(source.error()));
+  return source.ok() ? std::move(source).value() : nullptr;
+}
+
+// The error of opening what must not open.
+inline Error open_error(const DataConfig& data, const SampleFormat& format) {
+  const auto source = open_source(data, format, 1);
+  EXPECT_FALSE(source.ok());
+  return source.ok() ? Error{} : source.error();
+}
+
+}  // namespace motley
