@@ -22,6 +22,16 @@ std::span<float> as_span(const at::Tensor& tensor) {
   return {tensor.data_ptr<float>(), static_cast<std::size_t>(tensor.numel())};
 }
 
+// A graph may hand on what it also keeps, and who gets a chain's output may write to it.
+at::Tensor apart_from(const std::vector<SavedTensors>& kept, at::Tensor y) {
+  const auto is_y = [&](const at::Tensor& tensor) {
+    return tensor.defined() && tensor.storage().data() == y.storage().data();
+  };
+  const bool is_shared = std::ranges::any_of(
+      kept, [&](const SavedTensors& layer) { return std::ranges::any_of(layer, is_y); });
+  return is_shared ? y.clone() : y;
+}
+
 std::shared_ptr<PreparedPackage> prepare(const ModelSpec& spec, int first, int last) {
   if (spec.package == nullptr) return nullptr;
   auto prepared = PreparedPackage::prepare(spec.package, first, last);
@@ -103,6 +113,7 @@ at::Tensor LayerChain::forward(at::Tensor x, const MicroContext& micro) {
   }
   std::vector<SavedTensors> saved(layers_.size());
   at::Tensor y = forward_inner(std::move(x), micro, &saved);
+  y = apart_from(saved, std::move(y));
   keep_saved(micro, std::move(saved));
   return y;
 }
