@@ -17,6 +17,7 @@
 
 #include "models/graph/prepared_package.h"
 #include "models/layers/layer.h"
+#include "models/package/package.h"
 
 namespace motley {
 

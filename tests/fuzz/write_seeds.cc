@@ -18,6 +18,7 @@
 #include "tests/fuzz/event_laws.h"
 #include "tests/fuzz/frames.h"
 #include "tests/fuzz/kept_profile_laws.h"
+#include "tests/fuzz/package_laws.h"
 #include "tests/fuzz/plan_laws.h"
 #include "tests/fuzz/report_laws.h"
 #include "tests/fuzz/token_laws.h"
@@ -88,6 +89,7 @@ void add_documents(Seeds& seeds) {
   seeds["safetensors/right"] = right_header_input();
   seeds["manifest/right.json"] = '\0' + format_manifest(right_manifest());
   seeds["manifest/body"] = '\1' + right_manifest_body();
+  seeds["package/right.json"] = right_package();
   seeds["report/right.json"] = right_report();
   seeds["tokens/short"] = right_short_tokens();
   seeds["tokens/long"] = right_long_tokens();

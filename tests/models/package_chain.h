@@ -27,6 +27,7 @@ T must(Result<T> result) {
 
 // A tensor of a file of references, of whatever shape it has there.
 inline at::Tensor read_tensor(const SafetensorsFile& file, const std::string& name) {
+  if (!file.entries().contains(name)) throw std::runtime_error("no tensor '" + name + "'");
   const SafetensorsFile::Entry& entry = file.entries().at(name);
   at::Tensor tensor = at::empty(entry.shape, entry.dtype == "I64" ? at::kLong : at::kFloat);
   const std::span bytes(static_cast<std::byte*>(tensor.data_ptr()), tensor.nbytes());

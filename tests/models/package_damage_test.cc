@@ -1,0 +1,31 @@
+// package.json with random changes is read or refused, and what is read names only allowed
+// operations; tests/fuzz/ searches further with the same law.
+#include "package_changes.h"
+
+namespace motley {
+namespace {
+
+RC_GTEST_PROP(DamagedPackage, IsReadOrRefused, ()) {
+  RC_ASSERT(wrong_with_package(damaged(right_package(), telling_in_packages())) == "");
+}
+
+// Ten thousand changes that leave most of the text right: a value becomes another one's.
+TEST(DamagedPackage, WithOneValueForAnotherIsReadOrRefused) {
+  constexpr int kChanges = 10'000;
+  const std::string right = right_package();
+  ASSERT_EQ(wrong_with_package(right), "");
+  ASSERT_TRUE(parse_package(right, "p.json").ok());
+  PackageChanges changes;
+  int read = 0;
+  for (int change = 0; change < kChanges; ++change) {
+    const std::string text = changes.next();
+    ASSERT_EQ(wrong_with_package(text), "") << text;
+    if (parse_package(text, "p.json").ok()) ++read;
+  }
+  // Neither did all changes miss, nor was everything refused.
+  EXPECT_GT(read, kChanges / 100);
+  EXPECT_LT(read, kChanges / 2);
+}
+
+}  // namespace
+}  // namespace motley

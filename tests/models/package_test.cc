@@ -1,0 +1,245 @@
+// What read_package and parse_package take, refuse and say.
+#include "models/package/package.h"
+
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "models/package/operations.h"
+#include "tests/fuzz/package_laws.h"
+
+namespace motley {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+std::string replaced(std::string text, const std::string& old, const std::string& with) {
+  const std::size_t at = text.find(old);
+  EXPECT_NE(at, text.npos) << old;
+  return text.replace(at, old.size(), with);
+}
+
+// The error of the right package with a change.
+Error error_with(const std::string& old, const std::string& with) {
+  const auto package = parse_package(replaced(right_package(), old, with), "package.json");
+  EXPECT_FALSE(package.ok()) << old << " -> " << with;
+  return package.ok() ? Error{} : package.error();
+}
+
+std::string cause_with(const std::string& old, const std::string& with) {
+  const Error error = error_with(old, with);
+  EXPECT_EQ(error.code, ErrorCode::kCorrupt) << describe(error);
+  return error.cause;
+}
+
+TEST(ParsePackage, ReadsWhatIsRight) {
+  const Package package = parse_package(right_package(), "package.json").value();
+  ASSERT_EQ(package.layers.size(), 2U);
+  EXPECT_EQ(package.layers[0].name, "body");
+  EXPECT_EQ(package.layers[0].statistics[0].momentum, 0.1);
+  EXPECT_EQ(package.inputs_of(1), package.layers[0].outputs);
+  EXPECT_EQ(package.inputs_of(0), std::vector{package.input});
+  EXPECT_EQ(package.ignored, -1);
+  EXPECT_NE(package.layers[0].signature, package.layers[1].signature);
+  const Graph& forward = package.graphs[0].forward;
+  EXPECT_EQ(forward.nodes[3].operation, kDropoutMask);
+  EXPECT_EQ(forward.given({Role::kObserved, 0}), ValueId{9});
+  EXPECT_EQ(forward.count_given(Role::kSaved), 2);
+  EXPECT_FALSE(forward.given({Role::kLoss, 0}));
+}
+
+TEST(ParsePackage, LetsGoOfValuesBehindTheirLastReader) {
+  const Package package = parse_package(right_package(), "package.json").value();
+  const Graph& forward = package.graphs[0].forward;
+  EXPECT_THAT(forward.nodes[0].dies, ElementsAre(ValueId{1}));  // the weight, transposed
+  EXPECT_THAT(forward.nodes[1].dies, ElementsAre(ValueId{2}, ValueId{4}));
+  EXPECT_THAT(forward.nodes[5].dies, ElementsAre(ValueId{6}));
+  EXPECT_THAT(forward.unread, IsEmpty());
+  const Graph& head = package.graphs[1].evaluate;
+  EXPECT_THAT(head.nodes[4].dies, ElementsAre(ValueId{7}, ValueId{9}));  // a result nobody reads
+}
+
+TEST(ParsePackage, SignsEqualLayersEqually) {
+  const auto signature = [](const std::string& text, std::size_t layer) {
+    return parse_package(text, "package.json").value().layers[layer].signature;
+  };
+  const std::string right = right_package();
+  const std::string renamed =
+      replaced(right, "\"name\": \"body.weight\"", "\"name\": \"b.weight\"");
+  EXPECT_EQ(signature(right, 0), signature(renamed, 0));
+  EXPECT_NE(signature(right, 0), signature(replaced(right, "0.25, 3", "0.5, 3"), 0));
+  EXPECT_EQ(signature(right, 1), signature(replaced(right, "0.25, 3", "0.5, 3"), 1));
+  EXPECT_NE(signature(right, 0), signature(replaced(right, "[3, 4]", "[4, 3]"), 0));
+}
+
+TEST(ParsePackage, NamesTheOperationThatIsNotAllowed) {
+  const Error error = error_with("aten::addmm", "aten::add_.Tensor");
+  EXPECT_EQ(error.code, ErrorCode::kConfig);
+  EXPECT_THAT(error.cause, HasSubstr("layer 'body'"));
+  EXPECT_THAT(error.cause, HasSubstr("aten::add_.Tensor"));
+  EXPECT_THAT(error.what, HasSubstr("package.json:"));
+}
+
+TEST(ParsePackage, RefusesKernelsThatBreakTheirPromise) {
+  const std::string mul = R"("aten::mul.Tensor", "args": [{"value": 5}, {"value": 3}])";
+  const auto norm = [](const std::string& mean, const std::string& training) {
+    return R"("aten::native_batch_norm", "args": [{"value": 5}, null, null, )" + mean + ", null, " +
+           training + ", 0.1, 1e-5]";
+  };
+  EXPECT_THAT(cause_with(mul, norm("{\"value\": 3}", "true")), HasSubstr("running statistics"));
+  const std::string allowed = replaced(right_package(), mul, norm("{\"value\": 3}", "false"));
+  EXPECT_TRUE(parse_package(allowed, "package.json").ok());
+  EXPECT_THAT(cause_with(mul, R"("aten::embedding_dense_backward",
+              "args": [{"value": 5}, {"value": 3}, 7, -1, true])"),
+              HasSubstr("scale_grad_by_freq"));
+  EXPECT_THAT(cause_with(R"("kwargs": {"beta": 1})", R"("kwargs": {"device": {"text": "cuda"}})"),
+              HasSubstr("for the worker to decide"));
+}
+
+TEST(ParsePackage, RefusesADropoutThatIsNone) {
+  for (const char* arguments :
+       {"1.5, 3", "-0.5, 3", "0.25, 256", "0.25, -1", "0.25", "0.25, 3, 1"}) {
+    EXPECT_THAT(cause_with("0.25, 3", arguments), HasSubstr("a place from 0 to 255")) << arguments;
+  }
+}
+
+TEST(ParsePackage, RefusesValuesThatAreNotThere) {
+  EXPECT_THAT(cause_with("[{\"value\": 1}]", "[{\"value\": 4}]"), HasSubstr("made before"));
+  EXPECT_THAT(cause_with("[\"output:0\", 8]", "[\"output:0\", 10]"), HasSubstr("made before"));
+  EXPECT_THAT(cause_with("{\"values\": [0, 1]}", "{\"values\": [0, 9]}"), HasSubstr("values"));
+}
+
+TEST(ParsePackage, RefusesRolesThatDoNotFit) {
+  EXPECT_THAT(cause_with("\"parameter:1\", \"constant:0\"", "\"parameter:0\", \"constant:0\""),
+              HasSubstr("stands here twice"));
+  EXPECT_THAT(cause_with("\"parameter:1\", \"constant:0\"", "\"statistic:0\", \"constant:0\""),
+              HasSubstr("does not belong here"));
+  EXPECT_THAT(cause_with("\"parameter:1\", \"constant:0\"", "\"parameter:1\", \"constant:1\""),
+              HasSubstr("it has 1 constants"));
+  EXPECT_THAT(cause_with("[\"parameter_grad:0\", 3]", "[\"parameter_grad:1\", 3]"),
+              HasSubstr("parameter_grad:1"));
+  EXPECT_THAT(cause_with(", [\"observed:0\", 9]", ""), HasSubstr("statistic:0"));
+  EXPECT_THAT(cause_with("\"queued:0\", \"saved:0\"", "\"queued:1\", \"saved:0\""),
+              HasSubstr("queued:1"));
+  EXPECT_THAT(cause_with("[\"saved:1\", 7], [\"observed", "[\"saved:2\", 7], [\"observed"),
+              HasSubstr("saved:1 is missing"));
+  EXPECT_THAT(cause_with("\"grad:0\"", "\"grad:2\""), HasSubstr("grad:2"));
+  EXPECT_THAT(cause_with("[\"input_grad:0\", 8], ", ""), HasSubstr("input_grad:0 is missing"));
+  EXPECT_THAT(cause_with(", [\"input_grad:1\", 9]", ""), HasSubstr("inputs with a gradient"));
+  EXPECT_THAT(cause_with("[\"loss:0\", 8], ", ""), HasSubstr("loss is given 0 times"));
+  EXPECT_THAT(cause_with("\"input:1\"", "\"input:01\""), HasSubstr("ROLE:INDEX"));
+}
+
+TEST(ParsePackage, RefusesLayersThatDoNotFit) {
+  EXPECT_THAT(cause_with(", {\"type\": \"float32\", \"shape\": [4]}]", "]"),
+              HasSubstr("does not fit layer 'body'"));
+  EXPECT_THAT(
+      cause_with("\"outputs\": []", "\"outputs\": [{\"type\": \"float32\", \"shape\": []}]"),
+      HasSubstr("and the last none"));
+  EXPECT_THAT(cause_with("\"name\": \"head\"", "\"name\": \"body\""), HasSubstr("twice"));
+  EXPECT_THAT(cause_with("head.weight", "body.weight"), HasSubstr("'body.weight' stands twice"));
+  EXPECT_THAT(cause_with("\"shape\": [2, 7], \"decayed\": true, \"tied\": false",
+                         "\"shape\": [2, 7], \"decayed\": true, \"tied\": true"),
+              HasSubstr("to which it is tied"));
+  EXPECT_THAT(cause_with("\"graph\": 1", "\"graph\": 0"), HasSubstr("shares its graph"));
+}
+
+TEST(ParsePackage, RefusesNumbersBeyondTheLimits) {
+  EXPECT_THAT(cause_with("\"shape\": [2, 7]", "\"shape\": [1099511627776, 2]"),
+              HasSubstr("elements at most"));
+  EXPECT_THAT(cause_with("\"shape\": [2, 7]", "\"shape\": [0]"), HasSubstr("at least 1"));
+  EXPECT_THAT(cause_with("\"shape\": [2, 7]", "\"shape\": [1,1,1,1,1,1,1,1,1]"),
+              HasSubstr("at most 8"));
+  EXPECT_THAT(cause_with("\"results\": 2", "\"results\": 20000"), HasSubstr("20000"));
+  EXPECT_THAT(cause_with("\"input_limit\": 0", "\"input_limit\": 5"), HasSubstr("5"));
+  EXPECT_THAT(cause_with("\"ignored\": -1", "\"ignored\": 18446744073709551615"),
+              HasSubstr("expected"));
+}
+
+TEST(ParsePackage, RefusesKeysThatItDoesNotKnow) {
+  EXPECT_THAT(cause_with("\"unit\":", "\"pickle\": 1, \"unit\":"),
+              HasSubstr("'pickle' is unknown"));
+  EXPECT_THAT(cause_with("\"tied\": false}", "\"tied\": false, \"x\": 1}"), HasSubstr("'x'"));
+  EXPECT_THAT(cause_with("\"results\": 1}", "\"results\": 1, \"x\": 1}"), HasSubstr("'x'"));
+}
+
+TEST(ParsePackage, OfAnotherVersionIsAMatterOfConfiguration) {
+  const Error error = error_with("\"version\": 1", "\"version\": 2");
+  EXPECT_EQ(error.code, ErrorCode::kConfig);
+  EXPECT_THAT(error.cause, HasSubstr("this program reads 1"));
+}
+
+class PackageFolder : public testing::Test {
+ protected:
+  PackageFolder() {
+    folder_ = std::filesystem::temp_directory_path() /
+              ("motley-package-test-" + std::to_string(::getpid()));
+    std::filesystem::remove_all(folder_);
+    std::filesystem::copy(MOTLEY_PACKAGES_DIR "/mlp.motley", folder_,
+                          std::filesystem::copy_options::recursive);
+  }
+
+  ~PackageFolder() override { std::filesystem::remove_all(folder_); }
+
+  void flip_last_byte() const {
+    std::fstream file(folder_ / "weights.safetensors", std::ios::in | std::ios::out);
+    file.seekg(-1, std::ios::end);
+    const int byte = file.get();
+    file.seekp(-1, std::ios::end);
+    file.put(static_cast<char>(byte ^ 1));
+  }
+
+  [[nodiscard]] Error error() const {
+    const auto package = read_package(folder_);
+    EXPECT_FALSE(package.ok());
+    return package.ok() ? Error{} : package.error();
+  }
+
+  std::filesystem::path folder_;
+};
+
+TEST_F(PackageFolder, IsReadAndVerified) {
+  const auto package = read_package(folder_);
+  ASSERT_TRUE(package.ok()) << describe(package.error());
+  EXPECT_TRUE(verify_package(**package).ok());
+  EXPECT_EQ((*package)->hash.size(), 32U);
+}
+
+TEST_F(PackageFolder, WithoutADescriptionIsNone) {
+  std::filesystem::remove(folder_ / kPackageFileName);
+  EXPECT_EQ(error().code, ErrorCode::kConfig);
+  EXPECT_THAT(error().what, HasSubstr("no package"));
+}
+
+TEST_F(PackageFolder, WithAChangedByteIsFoundByItsHash) {
+  flip_last_byte();
+  const auto package = read_package(folder_);
+  ASSERT_TRUE(package.ok()) << describe(package.error());
+  const auto verified = verify_package(**package);
+  ASSERT_FALSE(verified.ok());
+  EXPECT_EQ(verified.error().code, ErrorCode::kCorrupt);
+  EXPECT_THAT(verified.error().cause, HasSubstr("SHA-256"));
+}
+
+TEST_F(PackageFolder, WithWeightsOfAnotherSizeIsDamaged) {
+  std::ofstream(folder_ / "weights.safetensors", std::ios::app) << "x";
+  EXPECT_EQ(error().code, ErrorCode::kCorrupt);
+  EXPECT_THAT(error().cause, HasSubstr("bytes"));
+}
+
+TEST_F(PackageFolder, WithWeightsOfAnotherModelIsDamaged) {
+  std::ifstream file(folder_ / kPackageFileName);
+  std::string text(std::istreambuf_iterator<char>(file), {});
+  std::ofstream(folder_ / kPackageFileName) << replaced(text, "\"0.weight\"", "\"9.weight\"");
+  EXPECT_EQ(error().code, ErrorCode::kCorrupt);
+  EXPECT_THAT(error().cause, HasSubstr("lacks tensor '9.weight'"));
+}
+
+}  // namespace
+}  // namespace motley
