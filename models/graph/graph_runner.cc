@@ -91,7 +91,7 @@ struct GraphRunner::Impl {
     for (Step& step : steps) {
       if (step.arguments.batch_numbers.empty()) continue;
       std::string fault = motley::set_samples(step.arguments, wanted);
-      if (fault.empty()) fault = absurd_size(step.arguments, step.operation->schema());
+      if (fault.empty()) fault = unfit_number(step.arguments, step.operation->schema());
       if (!fault.empty()) return error(step, fault);
     }
     samples = wanted;
@@ -202,7 +202,7 @@ Result<GraphRunner> GraphRunner::make(const Graph& graph, std::string where) {
     const c10::FunctionSchema& schema = step.operation->schema();
     auto [arguments, fault] = prepare_arguments(node, schema);
     if (fault.empty()) fault = results_fault(node, schema);
-    if (fault.empty()) fault = absurd_size(arguments, schema);
+    if (fault.empty()) fault = unfit_number(arguments, schema);
     if (!fault.empty()) return impl->error(step, fault);
     step.arguments = std::move(arguments);
   }

@@ -51,9 +51,10 @@ struct NodeArgumentsOr {
 // Writes the numbers that depend on the batch into the stack. Returns why that cannot be, or "".
 [[nodiscard]] std::string set_samples(NodeArguments& arguments, std::int64_t samples);
 
-// Why these arguments ask for a tensor of a size that no package has, or "": found before a kernel
-// allocates it, where the sizes stand among the arguments.
-[[nodiscard]] std::string absurd_size(const NodeArguments& arguments,
-                                      const c10::FunctionSchema& schema);
+// Why a number among these arguments cannot be meant, or "": it asks for a tensor of a size that no
+// package has, which is found before a kernel allocates it, or is 0 where kernels divide by it
+// without a look.
+[[nodiscard]] std::string unfit_number(const NodeArguments& arguments,
+                                       const c10::FunctionSchema& schema);
 
 }  // namespace motley

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "models/package/operations.h"
 
@@ -46,6 +47,37 @@ std::string dropout_fault(const Node& node) {
   return "";
 }
 
+bool has_both(const Node& node,
+              std::pair<std::size_t, std::string_view> first,
+              std::pair<std::size_t, std::string_view> second) {
+  return !is_none(find_argument(node, first.first, first.second)) &&
+         !is_none(find_argument(node, second.first, second.second));
+}
+
+// In training its kernel moves the running statistics, whatever its schema says; else it reads them
+// without a look whether they are there. The backward does the same with what it is of.
+std::string batch_norm_fault(const Node& node) {
+  constexpr std::size_t kMean = 3;
+  constexpr std::size_t kVariance = 4;
+  constexpr std::size_t kTraining = 5;
+  if (is_false(find_argument(node, kTraining, "training"))) {
+    return has_both(node, {kMean, "running_mean"}, {kVariance, "running_var"})
+               ? ""
+               : "outside training it needs running statistics";
+  }
+  const bool has_none = is_none(find_argument(node, kMean, "running_mean")) &&
+                        is_none(find_argument(node, kVariance, "running_var"));
+  return has_none ? "" : "it would write to its running statistics; training takes none";
+}
+
+std::string batch_norm_backward_fault(const Node& node) {
+  constexpr std::size_t kTraining = 7;
+  const bool in_training = !is_false(find_argument(node, kTraining, "train"));
+  const bool whole = in_training ? has_both(node, {5, "save_mean"}, {6, "save_invstd"})
+                                 : has_both(node, {3, "running_mean"}, {4, "running_var"});
+  return whole ? "" : "the statistics that it needs are left out";
+}
+
 }  // namespace
 
 std::string broken_rule(const Node& node) {
@@ -55,14 +87,8 @@ std::string broken_rule(const Node& node) {
     }
   }
   if (node.operation == kDropoutMask) return dropout_fault(node);
-  if (node.operation == "aten::native_batch_norm") {
-    // In training its kernel moves them, whatever its schema says.
-    const bool has_statistics = !is_none(find_argument(node, 3, "running_mean")) ||
-                                !is_none(find_argument(node, 4, "running_var"));
-    if (has_statistics && !is_false(find_argument(node, 5, "training"))) {
-      return "it would write to its running statistics; training takes none";
-    }
-  }
+  if (node.operation == "aten::native_batch_norm") return batch_norm_fault(node);
+  if (node.operation == "aten::native_batch_norm_backward") return batch_norm_backward_fault(node);
   if (node.operation == "aten::embedding_dense_backward" &&
       !is_false(find_argument(node, 4, "scale_grad_by_freq"))) {
     return "scale_grad_by_freq must be false: its kernel then counts at places it has not checked";

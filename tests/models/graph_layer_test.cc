@@ -4,7 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include "base/system/files.h"
 #include "package_chain.h"
+#include "package_changes.h"
 
 namespace motley::testing {
 namespace {
@@ -107,6 +109,27 @@ TEST_P(ExportedModel, TakesMicroBatchesOfAnySize) {
   EXPECT_EQ(count, step.count);
   EXPECT_NEAR(loss, number("evaluated_loss"), kTolerance * std::abs(loss));
   EXPECT_TRUE(step.same_bits(chain_.step(input_, targets_, {})));
+}
+
+// Values of another place, roles and operations that do not fit, sizes that are none: each either
+// runs, is refused when it is read, or ends in an error of a graph. Any other exception fails.
+TEST_P(ExportedModel, WithRandomChangesRunsOrSaysWhyNot) {
+  const Package& right = chain_.package();
+  PackageChanges changes(must(read_file(right.folder / kPackageFileName)));
+  int refused = 0;
+  for (int change = 0; change < 200; ++change) {
+    auto package = parse_package(changes.next(), "package.json");
+    if (!package.ok() || package->input != right.input || package->target != right.target) continue;
+    package->folder = right.folder;
+    try {
+      PackageChain chain(std::make_shared<const Package>(*std::move(package)));
+      static_cast<void>(chain.step(input_, targets_, {}));
+    } catch (const std::runtime_error& said) {  // GraphFailure is one, what LibTorch throws is not
+      EXPECT_NE(std::string(said.what()), "");
+      ++refused;
+    }
+  }
+  EXPECT_GT(refused, 0);
 }
 
 INSTANTIATE_TEST_SUITE_P(All,

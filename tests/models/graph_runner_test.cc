@@ -237,10 +237,21 @@ TEST_F(HandGraph, RefusesOutputsOfAnotherShape) {
               HasSubstr("not one number"));
 }
 
-TEST_F(HandGraph, NamesAnOperationOfALaterVersion) {
-  const auto step = run(changed("aten::_log_softmax\"", "aten::_safe_softmax\""));
+TEST_F(HandGraph, NamesAnOperationThatThisLibTorchLacks) {
+  Graph graph;
+  graph.nodes.push_back({.operation = "aten::of_tomorrow.Tensor", .results = 1});
+  const auto runner = GraphRunner::make(graph, "layer 'x', forward");
+  ASSERT_FALSE(runner.ok());
+  EXPECT_EQ(runner.error().code, ErrorCode::kConfig);
+  EXPECT_EQ(runner.error().what, "layer 'x', forward: cannot run node 0, aten::of_tomorrow.Tensor");
+}
+
+TEST_F(HandGraph, RefusesToDivideByNothing) {
+  const auto step = run(changed(R"("aten::mean.dim", "args": [{"value": 6}, [0]])",
+                                R"("aten::convolution", "args": [{"value": 6}, {"value": 1}, null,
+                                   [1], [0], [1], false, [0], 0])"));
   ASSERT_FALSE(step.ok());
-  EXPECT_THAT(step.error().what, HasSubstr("aten::_safe_softmax"));
+  EXPECT_EQ(step.error().cause, "groups is less than 1");
 }
 
 // What a change leaves readable either runs or ends in an error that names its layer.

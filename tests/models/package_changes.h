@@ -26,11 +26,12 @@ inline std::vector<std::string> telling_in_packages() {
   return telling;
 }
 
-// The right package again and again, each time with one number or text become another: one of its
+// A package.json again and again, each time with one number or text become another: one of its
 // own or one that means something.
 class PackageChanges {
  public:
-  PackageChanges() : others_(telling_in_packages()) {
+  explicit PackageChanges(std::string right = right_package())
+      : right_(std::move(right)), others_(telling_in_packages()) {
     for (std::size_t at = 0; at < right_.size();) {
       const std::size_t end = std::min(right_.find_first_of(",:[]{} \n", at), right_.size());
       if (end > at) words_.emplace_back(at, end - at);
@@ -46,7 +47,7 @@ class PackageChanges {
   }
 
  private:
-  std::string right_ = right_package();
+  std::string right_;
   std::vector<std::pair<std::size_t, std::size_t>> words_;  // {begin, length} of numbers and texts
   std::vector<std::string> others_;
   std::mt19937_64 random_{20261121};

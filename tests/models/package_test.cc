@@ -88,13 +88,20 @@ TEST(ParsePackage, NamesTheOperationThatIsNotAllowed) {
 
 TEST(ParsePackage, RefusesKernelsThatBreakTheirPromise) {
   const std::string mul = R"("aten::mul.Tensor", "args": [{"value": 5}, {"value": 3}])";
-  const auto norm = [](const std::string& mean, const std::string& training) {
-    return R"("aten::native_batch_norm", "args": [{"value": 5}, null, null, )" + mean + ", null, " +
+  const auto norm = [](const std::string& statistics, const std::string& training) {
+    return R"("aten::native_batch_norm", "args": [{"value": 5}, null, null, )" + statistics + ", " +
            training + ", 0.1, 1e-5]";
   };
-  EXPECT_THAT(cause_with(mul, norm("{\"value\": 3}", "true")), HasSubstr("running statistics"));
-  const std::string allowed = replaced(right_package(), mul, norm("{\"value\": 3}", "false"));
-  EXPECT_TRUE(parse_package(allowed, "package.json").ok());
+  const std::string given = "{\"value\": 3}, {\"value\": 3}";
+  EXPECT_THAT(cause_with(mul, norm(given, "true")), HasSubstr("write to its running statistics"));
+  EXPECT_THAT(cause_with(mul, norm("null, null", "false")), HasSubstr("needs running statistics"));
+  EXPECT_TRUE(parse_package(replaced(right_package(), mul, norm(given, "false")), "p.json").ok());
+  EXPECT_TRUE(
+      parse_package(replaced(right_package(), mul, norm("null, null", "true")), "p.json").ok());
+  EXPECT_THAT(cause_with(mul, R"("aten::native_batch_norm_backward", "args": [{"value": 5},
+              {"value": 5}, null, null, null, {"value": 3}, {"value": 3}, false, 1e-5,
+              [true, true, true]])"),
+              HasSubstr("left out"));
   EXPECT_THAT(cause_with(mul, R"("aten::embedding_dense_backward",
               "args": [{"value": 5}, {"value": 3}, 7, -1, true])"),
               HasSubstr("scale_grad_by_freq"));
