@@ -130,6 +130,25 @@ TEST(Safetensors, WidensEveryBfloat16Exactly) {
   }
 }
 
+TEST(Safetensors, ReadsBytesOfExactlyTheDtype) {
+  const TempFolder folder;
+  write_bytes(folder.path() / "f", file_of_16bit("I16", {1, 2, 0xFFFE}));
+  const auto file = SafetensorsFile::open(folder.path() / "f");
+  ASSERT_OK(file);
+  std::vector<std::int16_t> values(3);
+  const auto room = std::as_writable_bytes(std::span(values));
+  ASSERT_OK(file->read_bytes("x", "I16", {3}, room));
+  EXPECT_EQ(values, (std::vector<std::int16_t>{1, 2, -2}));
+  for (const char* dtype : {"U16", "F16", "I64"}) {
+    const auto read = file->read_bytes("x", dtype, {3}, room);
+    ASSERT_FALSE(read.ok());
+    EXPECT_EQ(read.error().code, ErrorCode::kCorrupt);
+    EXPECT_EQ(read.error().cause, std::string("its dtype is I16; ") + dtype + " is needed");
+  }
+  EXPECT_FALSE(file->read_bytes("x", "I16", {2}, room.first(4)).ok());
+  EXPECT_FALSE(file->read_bytes("y", "I16", {3}, room).ok());
+}
+
 TEST(Safetensors, NamesWhatItCannotRead) {
   const TempFolder folder;
   write_bytes(folder.path() / "f", file_of_16bit("I16", {1, 2}));
