@@ -8,26 +8,37 @@ function(motley_require name package)
   endif()
 endfunction()
 
-# A library without a CMake file that is right on every release: its header, and what it links.
-# motley_plain_library(TARGET HEADER PACKAGE [LIBRARY...])
-function(motley_plain_library target header package)
+# A library without a CMake file that is right on every release: its header, and what it links. The
+# target is made where all of it is there.
+# motley_optional_library(TARGET HEADER [LIBRARY...])
+function(motley_optional_library target header)
   string(TOUPPER ${target}_INCLUDE include)
   find_path(${include} ${header})
-  set(found ${${include}})
-  add_library(${target} INTERFACE)
+  set(libraries)
   foreach(library ${ARGN})
     string(TOUPPER MOTLEY_${library}_LIBRARY variable)
     find_library(${variable} ${library})
+    list(APPEND libraries ${${variable}})
     if(NOT ${variable})
-      set(found FALSE)
+      return()
     endif()
-    target_link_libraries(${target} INTERFACE ${${variable}})
   endforeach()
-  if(NOT found)
-    message(FATAL_ERROR "${header} is missing: apt-get install ${package}  (scripts/setup installs all)")
+  if(NOT ${include})
+    return()
   endif()
+  add_library(${target} INTERFACE)
+  target_link_libraries(${target} INTERFACE ${libraries})
   target_include_directories(${target} SYSTEM INTERFACE $<BUILD_INTERFACE:${${include}}>)
   install(TARGETS ${target} EXPORT motleyTargets)
+endfunction()
+
+# The same of one that must be there.
+# motley_plain_library(TARGET HEADER PACKAGE [LIBRARY...])
+function(motley_plain_library target header package)
+  motley_optional_library(${target} ${header} ${ARGN})
+  if(NOT TARGET ${target})
+    message(FATAL_ERROR "${header} is missing: apt-get install ${package}  (scripts/setup installs all)")
+  endif()
 endfunction()
 
 find_package(fmt QUIET)
@@ -45,6 +56,9 @@ motley_require(zstd libzstd-dev)
 
 motley_plain_library(motley_tomlplusplus toml++/toml.h libtomlplusplus-dev)
 motley_plain_library(motley_xxhash xxhash.h libxxhash-dev xxhash)
+# Without them pictures of these formats are refused with what to install.
+motley_optional_library(motley_png png.h png)
+motley_optional_library(motley_jpeg turbojpeg.h turbojpeg)
 
 if(MOTLEY_WITH_UCX)
   # UCX's own CMake file names folders that do not exist on Debian 13.

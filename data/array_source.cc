@@ -78,7 +78,9 @@ class ArraySource final : public Source {
 
   [[nodiscard]] std::uint64_t eval_samples() const override { return split_.eval; }
 
-  [[nodiscard]] DataIdentity identity() const override { return identify(files_.content); }
+  [[nodiscard]] DataIdentity identity() const override {
+    return identify(files_.storage.content());
+  }
 
   [[nodiscard]] double bytes_per_token() const override { return 0; }
 

@@ -6,8 +6,10 @@
 #include "data/array_source.h"
 #include "data/corpus.h"
 #include "data/files/array_folder.h"
+#include "data/files/image_data.h"
 #include "data/identity.h"
 #include "data/source.h"
+#include "data/synthetic_samples.h"
 #include "data/synthetic_source.h"
 #include "data/windows.h"
 
@@ -120,6 +122,13 @@ Result<std::unique_ptr<const Source>> open_source(const DataConfig& data,
   if (data.kind == "arrays") {
     MOTLEY_ASSIGN(auto files, open_array_folder(data.path));
     return make_array_source(std::move(files), data, sample, seed, work);
+  }
+  if (data.kind == "images") {
+    MOTLEY_ASSIGN(auto files, open_image_data(data.path, sample.input.shape, work));
+    return make_array_source(std::move(files), data, sample, seed, work);
+  }
+  if (is_made_up && !sample.is_next_token) {
+    return make_synthetic_samples(data.holdout, sample, seed);
   }
   MOTLEY_TRY(check_tokens_fit(data, sample));
   const auto vocab = static_cast<int>(sample.input_limit);

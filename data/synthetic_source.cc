@@ -10,22 +10,16 @@
 namespace motley {
 namespace {
 
-constexpr std::uint64_t kWindows = 1 << 16;
 constexpr std::uint64_t kCorpusKey = 0x73796E7468657469;
 constexpr std::uint32_t kStride = 7;
 constexpr std::uint32_t kNoiseOneIn = 8;
-
-std::uint64_t eval_windows(double holdout) {
-  if (holdout <= 0) return 0;
-  return std::max<std::uint64_t>(1, static_cast<std::uint64_t>(kWindows * holdout));
-}
 
 class SyntheticSource final : public Source {
  public:
   SyntheticSource(double holdout, std::uint32_t vocab, std::uint64_t seed)
       : vocab_(vocab),
-        eval_windows_(eval_windows(holdout)),
-        order_(seed, kWindows - eval_windows_) {}
+        eval_windows_(synthetic_eval_windows(holdout)),
+        order_(seed, kSyntheticWindows - eval_windows_) {}
 
   void train_sample(std::uint64_t index,
                     std::span<std::int32_t> inputs_T,
@@ -40,7 +34,9 @@ class SyntheticSource final : public Source {
     write_window(train_samples() + index % eval_windows_, inputs_T, targets_T);
   }
 
-  [[nodiscard]] std::uint64_t train_samples() const override { return kWindows - eval_windows_; }
+  [[nodiscard]] std::uint64_t train_samples() const override {
+    return kSyntheticWindows - eval_windows_;
+  }
 
   [[nodiscard]] std::uint64_t eval_samples() const override { return eval_windows_; }
 
@@ -71,6 +67,11 @@ class SyntheticSource final : public Source {
 };
 
 }  // namespace
+
+std::uint64_t synthetic_eval_windows(double holdout) {
+  if (holdout <= 0) return 0;
+  return std::max<std::uint64_t>(1, static_cast<std::uint64_t>(kSyntheticWindows * holdout));
+}
 
 std::unique_ptr<const Source> make_synthetic_source(double holdout, int vocab, std::int64_t seed) {
   return std::make_unique<SyntheticSource>(holdout, static_cast<std::uint32_t>(vocab),

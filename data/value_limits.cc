@@ -79,7 +79,8 @@ Result<void> check_values(const char* what,
     const std::string ignored =
         limits.ignored ? fmt::format(" or {}, which the loss ignores", *limits.ignored) : "";
     return Error{
-        ErrorCode::kData, fmt::format("an {} is outside of the model's limits, {}", what, run.file),
+        ErrorCode::kData,
+        fmt::format("the {}s are not all within the model's limits, {}", what, run.file),
         fmt::format("number {} of sample {} is {}; the model takes 0 to {}{}", outside->element,
                     outside->sample, outside->value, limits.limit - 1, ignored),
         fmt::format("correct the data, or use a model with room for {}", outside->value)};

@@ -45,14 +45,14 @@ class ArrayFolder {
 
   // The folder is of no use after.
   ExampleFiles take(Examples train, std::optional<Examples> held_out) {
-    return {std::move(storage_), std::move(train), std::move(held_out), std::move(content_)};
+    return {std::move(storage_), std::move(train), std::move(held_out)};
   }
 
  private:
   Result<Column> open_column(const std::string& name) {
     const fs::path path = folder_ / name;
-    MOTLEY_ASSIGN(MappedFile file, MappedFile::open(path));
-    MOTLEY_ASSIGN(NpyHeader header, parse_npy(file.bytes(), path.string()));
+    MOTLEY_ASSIGN(const auto file, storage_.map(path));
+    MOTLEY_ASSIGN(NpyHeader header, parse_npy(file, path.string()));
     auto& shape = header.shape;
     if (shape.empty() || std::ranges::find(shape, 0) != shape.end()) {
       return Error{ErrorCode::kData, fmt::format("no samples in {}", path.string()),
@@ -61,16 +61,14 @@ class ArrayFolder {
     }
     const auto samples = static_cast<std::uint64_t>(shape.front());
     shape.erase(shape.begin());
-    const auto bytes = file.bytes().subspan(header.data_begin);
-    content_.push_back(bytes);
-    storage_.emplace_back(std::move(file));
+    const auto bytes = file.subspan(header.data_begin);
+    storage_.add_content(bytes);
     return Column(header.type, std::move(shape),
                   {{path.string(), bytes, samples, bytes.size() / samples}});
   }
 
   fs::path folder_;
-  std::vector<std::variant<MappedFile, std::vector<std::byte>>> storage_;
-  std::vector<std::span<const std::byte>> content_;
+  ExampleStorage storage_;
 };
 
 bool is_alike(const Column& a, const Column& b) {

@@ -66,4 +66,17 @@ std::span<const std::byte> Column::at(std::uint64_t index) const {
   return runs_[which].bytes.subspan(place * runs_[which].distance_bytes, sample_bytes_);
 }
 
+Result<std::span<const std::byte>> ExampleStorage::map(const std::filesystem::path& path) {
+  MOTLEY_ASSIGN(MappedFile file, MappedFile::open(path));
+  const auto bytes = file.bytes();
+  owned_.emplace_back(std::move(file));
+  return bytes;
+}
+
+std::span<const std::byte> ExampleStorage::keep(std::vector<std::byte> bytes) {
+  const std::span<const std::byte> kept = bytes;
+  owned_.emplace_back(std::move(bytes));
+  return kept;
+}
+
 }  // namespace motley

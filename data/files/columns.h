@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <span>
 #include <string>
@@ -11,6 +12,7 @@
 #include <variant>
 #include <vector>
 
+#include "base/result.h"
 #include "data/files/mapped_file.h"
 
 namespace motley {
@@ -65,13 +67,30 @@ struct Examples {
   Column targets;
 };
 
+// Owns the bytes that columns point into. They stay where they are when it is moved.
+class ExampleStorage {
+ public:
+  // The bytes of the file. What MappedFile::open returns.
+  [[nodiscard]] Result<std::span<const std::byte>> map(const std::filesystem::path& path);
+
+  std::span<const std::byte> keep(std::vector<std::byte> bytes);
+
+  // Says that these bytes of it, which come next in the order of the format, tell this data from
+  // other data.
+  void add_content(std::span<const std::byte> bytes) { content_.push_back(bytes); }
+
+  [[nodiscard]] std::span<const std::span<const std::byte>> content() const { return content_; }
+
+ private:
+  std::vector<std::variant<MappedFile, std::vector<std::byte>>> owned_;
+  std::vector<std::span<const std::byte>> content_;
+};
+
 // All that data.path holds, opened.
 struct ExampleFiles {
-  std::vector<std::variant<MappedFile, std::vector<std::byte>>> storage;  // of what is below
+  ExampleStorage storage;
   Examples train;
   std::optional<Examples> held_out;  // of the types and shapes of `train`
-  // What tells this data from other data, in an order of its own.
-  std::vector<std::span<const std::byte>> content;
 };
 
 }  // namespace motley

@@ -1,9 +1,6 @@
 // Arrays as NumPy saves them, and samples read as what a model takes.
 #pragma once
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
 #include <bit>
 #include <cstdint>
 #include <memory>
@@ -15,24 +12,9 @@
 
 #include "data/source.h"
 #include "tests/data/fixture.h"
+#include "tests/support/npy_text.h"
 
 namespace motley {
-
-// As numpy.save writes it, version 1.0: the data begins at a multiple of 64.
-inline std::string npy_of(const std::string& header, const std::string& data) {
-  constexpr std::size_t kBefore = 10;
-  std::string padded = header;
-  padded.resize((kBefore + header.size() + 1 + 63) / 64 * 64 - kBefore - 1, ' ');
-  padded += '\n';
-  const auto low = static_cast<char>(padded.size() & 0xFF);
-  const auto high = static_cast<char>(padded.size() >> 8);
-  return std::string("\x93NUMPY\x01\x00", 8) + low + high + padded + data;
-}
-
-inline std::string npy_header(const std::string& type, const std::vector<std::int64_t>& shape) {
-  return fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}{}), }}", type,
-                     fmt::join(shape, ", "), shape.size() == 1 ? "," : "");
-}
 
 template <class T>
 std::string npy(const std::string& type,

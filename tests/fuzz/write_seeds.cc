@@ -12,6 +12,7 @@
 #include "comm/frames/frame_header.h"
 #include "comm/tcp/tcp_hello.h"
 #include "comm/tcp/tls_session.h"
+#include "tests/fuzz/array_laws.h"
 #include "tests/fuzz/checkpoint_laws.h"
 #include "tests/fuzz/codec_laws.h"
 #include "tests/fuzz/config_laws.h"
@@ -93,6 +94,8 @@ void add_documents(Seeds& seeds) {
   seeds["report/right.json"] = right_report();
   seeds["tokens/short"] = right_short_tokens();
   seeds["tokens/long"] = right_long_tokens();
+  seeds["npy/right"] = right_npy();
+  seeds["idx/right"] = right_idx();
   seeds["events/all"] = right_events();
   for (std::size_t i = 0; i < right_messages().size(); ++i) {
     seeds["events/" + std::to_string(i)] = right_messages()[i].dump() + "\r\n";

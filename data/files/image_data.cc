@@ -1,0 +1,62 @@
+#include "data/files/image_data.h"
+
+#include <fmt/format.h>
+
+#include <string>
+#include <system_error>
+
+#include "data/files/cifar_files.h"
+#include "data/files/idx_files.h"
+#include "data/files/picture_folder.h"
+
+namespace motley {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct UnusableForm {
+  const char* name;
+  const char* cause;
+  const char* remedy;
+};
+
+// What people have instead of a form that can be read.
+constexpr UnusableForm kUnusableForms[] = {
+    {"train-images-idx3-ubyte.gz", "its files are compressed", "gunzip them"},
+    {"train-images.idx3-ubyte.gz", "its files are compressed", "gunzip them"},
+    {"cifar-10-binary.tar.gz", "it holds an archive", "unpack it: tar xzf"},
+    {"cifar-100-binary.tar.gz", "it holds an archive", "unpack it: tar xzf"},
+    {"data_batch_1", "it holds the version of CIFAR for Python", "take the binary version"},
+    {"inputs.npy", "it holds arrays", "set data.kind = \"arrays\""},
+};
+
+Error no_images(const fs::path& folder) {
+  const std::string what = fmt::format("no images in {}", folder.string());
+  std::error_code code;
+  if (!fs::is_directory(folder, code)) {
+    return {ErrorCode::kData, what, "it is not a folder that can be read",
+            "set data.path to a folder of images"};
+  }
+  for (const UnusableForm& form : kUnusableForms) {
+    if (fs::exists(folder / form.name, code)) {
+      return {ErrorCode::kData, what, form.cause, form.remedy};
+    }
+  }
+  return {ErrorCode::kData, what,
+          "looked for: train-images-idx3-ubyte (MNIST), data_batch_1.bin (CIFAR-10), train.bin "
+          "(CIFAR-100), sub-folders of PNG or JPEG files",
+          "correct data.path"};
+}
+
+}  // namespace
+
+Result<ExampleFiles> open_image_data(const fs::path& folder,
+                                     std::span<const std::int64_t> shape,
+                                     WorkCounter* work) {
+  if (holds_idx(folder)) return open_idx_folder(folder);
+  if (holds_cifar(folder)) return open_cifar_folder(folder);
+  if (holds_pictures(folder)) return open_picture_folder(folder, shape, work);
+  return no_images(folder);
+}
+
+}  // namespace motley

@@ -1,0 +1,25 @@
+// A folder of pictures: a sub-folder for each class, with PNG and JPEG files. docs/formats/data.md.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <span>
+
+#include "base/result.h"
+#include "base/work_counter.h"
+#include "data/files/columns.h"
+
+namespace motley {
+
+// Whether it has a sub-folder with a PNG or JPEG file, by its name.
+[[nodiscard]] bool holds_pictures(const std::filesystem::path& folder);
+
+// Decodes all pictures into memory at the size of `shape`, [channels, height, width]. A folder
+// `train`, with `val` or `test` beside it, is what its name says. kData when a picture is damaged,
+// a class is empty or of the held-out part alone, or when they take more than 4 GiB.
+// `work` counts what is decoded; nullptr: nobody does.
+[[nodiscard]] Result<ExampleFiles> open_picture_folder(const std::filesystem::path& folder,
+                                                       std::span<const std::int64_t> shape,
+                                                       WorkCounter* work);
+
+}  // namespace motley

@@ -1,0 +1,49 @@
+// Raster: a picture as decoders give it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+
+namespace motley {
+
+// Rows from the top, pixels from the left, the channels of a pixel together, a byte each.
+struct Raster {
+  std::int64_t width = 0;
+  std::int64_t height = 0;
+  int channels = 0;  // 1 = grey, 3 = red, green, blue
+  std::vector<std::byte> pixels;
+};
+
+// A larger picture is refused before memory is taken for it.
+inline constexpr std::int64_t kPixelsMax = std::int64_t{1} << 27;
+
+// Decodes a PNG or JPEG file, known by its first bytes. Its own colours are changed into `channels`
+// of them. kData when it is neither, damaged or too large, or when this build has no library for
+// it; `path` names it. The same bytes give the same pixels wherever the libraries' versions agree.
+// REQUIRES: channels is 1 or 3.
+[[nodiscard]] Result<Raster> decode_picture(std::span<const std::byte> file,
+                                            int channels,
+                                            const std::string& path);
+
+// What decode_picture calls where the build has the libraries.
+[[nodiscard]] Result<Raster> decode_png(std::span<const std::byte> file,
+                                        int channels,
+                                        const std::string& path);
+[[nodiscard]] Result<Raster> decode_jpeg(std::span<const std::byte> file,
+                                         int channels,
+                                         const std::string& path);
+
+// The error of a picture that cannot be decoded.
+[[nodiscard]] Error damaged_picture(const std::string& path, const std::string& cause);
+
+// An error unless the sizes are at least 1 and their product is at most kPixelsMax.
+[[nodiscard]] Result<void> check_picture_size(std::int64_t width,
+                                              std::int64_t height,
+                                              const std::string& path);
+
+}  // namespace motley

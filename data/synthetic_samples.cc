@@ -1,0 +1,170 @@
+#include "data/synthetic_samples.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <bit>
+#include <string>
+#include <string_view>
+
+#include "base/check.h"
+#include "base/hash.h"
+#include "base/philox.h"
+#include "data/synthetic_source.h"
+#include "data/windows.h"
+
+namespace motley {
+namespace {
+
+// What is drawn for a sample, for its noise, and which way a class pulls an input.
+constexpr std::uint64_t kTargetKey = 0x7461726765747320;
+constexpr std::uint64_t kNoiseKey = 0x6E6F697365206F66;
+constexpr std::uint64_t kPatternKey = 0x7061747465726E73;
+
+constexpr std::uint32_t kSampleStride = 7;      // between neighbouring integers of an input
+constexpr std::uint32_t kSampleNoiseOneIn = 8;  // of them is any other
+
+// Near enough to a normal draw, with the same bits everywhere: the sum of four uniform ones, whose
+// deviation is 1.
+float bell(std::uint32_t bits, std::uint32_t more_bits) {
+  const auto sum = static_cast<std::int32_t>((bits & 0xFFFF) + (bits >> 16) + (more_bits & 0xFFFF) +
+                                             (more_bits >> 16)) -
+                   2 * 0xFFFF;
+  return static_cast<float>(sum) * (1.7320508F / 65536);
+}
+
+// In [-1, 1).
+float even(std::uint32_t bits) {
+  return 2 * to_unit_float(bits) - 1;
+}
+
+class SyntheticSamples final : public Source {
+ public:
+  SyntheticSamples(double holdout, const SampleFormat& format, std::uint64_t seed)
+      : format_(format),
+        inputs_(static_cast<std::uint64_t>(format.input.count())),
+        targets_(static_cast<std::uint64_t>(format.target.count())),
+        eval_samples_(synthetic_eval_windows(holdout)),
+        order_(seed, kSyntheticWindows - eval_samples_) {}
+
+  void train_sample(std::uint64_t index,
+                    std::span<std::int32_t> input,
+                    std::span<std::int32_t> target) const override {
+    write_sample(order_.place(index).window, input, target);
+  }
+
+  void eval_sample(std::uint64_t index,
+                   std::span<std::int32_t> input,
+                   std::span<std::int32_t> target) const override {
+    MOTLEY_CHECK(eval_samples_ > 0, "nothing is held out");
+    write_sample(train_samples() + index % eval_samples_, input, target);
+  }
+
+  [[nodiscard]] std::uint64_t train_samples() const override {
+    return kSyntheticWindows - eval_samples_;
+  }
+
+  [[nodiscard]] std::uint64_t eval_samples() const override { return eval_samples_; }
+
+  // The samples follow from what the model takes alone.
+  [[nodiscard]] DataIdentity identity() const override {
+    const auto text = [](const TensorSpec& tensor, std::int64_t limit) {
+      return fmt::format("{} [{}] {}\n", tensor.type == NumberType::kFloat32 ? "float32" : "int64",
+                         fmt::join(tensor.shape, ", "), limit);
+    };
+    const std::string all =
+        text(format_.input, format_.input_limit) + text(format_.target, format_.target_limit);
+    return {0, hash128_hex(std::as_bytes(std::span(all)))};
+  }
+
+  [[nodiscard]] double bytes_per_token() const override { return 0; }
+
+ private:
+  // What number `target` of a sample is drawn from.
+  static std::uint32_t draw(std::uint64_t sample, std::uint64_t target) {
+    return philox4x32(kTargetKey, sample, target)[0];
+  }
+
+  [[nodiscard]] bool tells_classes() const { return format_.target.type == NumberType::kInt64; }
+
+  [[nodiscard]] std::uint32_t class_of(std::uint32_t drawn) const {
+    return drawn % static_cast<std::uint32_t>(format_.target_limit);
+  }
+
+  void write_sample(std::uint64_t sample,
+                    std::span<std::int32_t> input,
+                    std::span<std::int32_t> target) const {
+    // Targets in groups of the same draw where there are more of them than inputs; else inputs.
+    const std::uint64_t groups = std::min(inputs_, targets_);
+    for (std::uint64_t k = 0; k < targets_; ++k) {
+      const std::uint32_t drawn = draw(sample, k * groups / targets_);
+      target[k] = tells_classes() ? static_cast<std::int32_t>(class_of(drawn))
+                                  : std::bit_cast<std::int32_t>(even(drawn));
+    }
+    std::uint64_t begin = 0;
+    for (std::uint64_t group = 0; group < groups; ++group) {
+      // The first input of the next group is the first j with j × groups / inputs > group.
+      const std::uint64_t end = ((group + 1) * inputs_ + groups - 1) / groups;
+      const std::uint32_t drawn = draw(sample, group);
+      if (format_.input.type == NumberType::kFloat32) {
+        write_floats(sample, drawn, begin, input.subspan(begin, end - begin));
+      } else {
+        write_integers(sample, drawn, begin, input.subspan(begin, end - begin));
+      }
+      begin = end;
+    }
+  }
+
+  // Noise around a pattern of +1 and -1: the class's own, or one for all times the target.
+  void write_floats(std::uint64_t sample,
+                    std::uint32_t drawn,
+                    std::uint64_t first,
+                    std::span<std::int32_t> input) const {
+    const std::uint64_t pattern = tells_classes() ? class_of(drawn) : 0;
+    const float height = tells_classes() ? 1 : even(drawn);
+    PhiloxBlock noise{};
+    PhiloxBlock signs{};
+    for (std::uint64_t i = 0; i < input.size(); ++i) {
+      const std::uint64_t place = first + i;
+      if (i == 0 || place % 2 == 0) noise = philox4x32(kNoiseKey, sample, place / 2);
+      if (i == 0 || place % 128 == 0) signs = philox4x32(kPatternKey, pattern, place / 128);
+      const std::uint64_t half = 2 * (place % 2);
+      const bool up = (signs[place / 32 % 4] >> (place % 32) & 1) != 0;
+      input[i] =
+          std::bit_cast<std::int32_t>(bell(noise[half], noise[half + 1]) + (up ? height : -height));
+    }
+  }
+
+  // A row that counts on from what the target says, with exceptions.
+  void write_integers(std::uint64_t sample,
+                      std::uint32_t drawn,
+                      std::uint64_t first,
+                      std::span<std::int32_t> input) const {
+    const auto limit = static_cast<std::uint64_t>(format_.input_limit);
+    const std::uint64_t start =
+        tells_classes() ? class_of(drawn) : (std::uint64_t{drawn} >> 8) * limit >> 24;
+    for (std::uint64_t i = 0; i < input.size(); ++i) {
+      const PhiloxBlock noise = philox4x32(kNoiseKey, sample, first + i);
+      const bool exception = noise[0] % kSampleNoiseOneIn == 0;
+      const std::uint64_t value = exception ? noise[1] : start + kSampleStride * i;
+      input[i] = static_cast<std::int32_t>(value % limit);
+    }
+  }
+
+  SampleFormat format_;
+  std::uint64_t inputs_;
+  std::uint64_t targets_;
+  std::uint64_t eval_samples_;
+  WindowOrder order_;  // of the training samples; after eval_samples_, which it needs
+};
+
+}  // namespace
+
+std::unique_ptr<const Source> make_synthetic_samples(double holdout,
+                                                     const SampleFormat& format,
+                                                     std::int64_t seed) {
+  return std::make_unique<SyntheticSamples>(holdout, format, static_cast<std::uint64_t>(seed));
+}
+
+}  // namespace motley

@@ -1,0 +1,48 @@
+// Arrays and images with random damage are read or refused, and never more than that; tests/fuzz/
+// searches further with the same laws.
+#include "tests/fuzz/array_laws.h"
+#include "tests/support/damage.h"
+
+namespace motley {
+namespace {
+
+RC_GTEST_PROP(DamagedFile, OfAnArrayIsReadOrRefused, ()) {
+  RC_ASSERT(wrong_with_npy(right_npy()) == "");
+  static const std::vector<std::string> telling = {"{",
+                                                   "}",
+                                                   "(",
+                                                   ")",
+                                                   ",",
+                                                   ":",
+                                                   "'",
+                                                   "\"",
+                                                   "True",
+                                                   "False",
+                                                   "shape",
+                                                   "descr",
+                                                   "fortran_order",
+                                                   "|u1",
+                                                   "<f8",
+                                                   ">i4",
+                                                   "-1",
+                                                   "0",
+                                                   "1099511627776",
+                                                   "99999999999999999999",
+                                                   "\n",
+                                                   "\x93NUMPY"};
+  RC_ASSERT(wrong_with_npy(damaged(right_npy(), telling)) == "");
+}
+
+RC_GTEST_PROP(DamagedFile, OfAnArrayIsReadOrRefusedByItsLengths, ()) {
+  constexpr std::size_t kHeadBytes = 12;
+  RC_ASSERT(wrong_with_npy(damaged(right_npy().substr(0, kHeadBytes), telling_in_bytes()) +
+                           right_npy().substr(kHeadBytes)) == "");
+}
+
+RC_GTEST_PROP(DamagedFile, OfImagesIsReadOrRefused, ()) {
+  RC_ASSERT(wrong_with_idx(right_idx()) == "");
+  RC_ASSERT(wrong_with_idx(damaged(right_idx(), telling_in_bytes())) == "");
+}
+
+}  // namespace
+}  // namespace motley
