@@ -86,7 +86,8 @@ Result<void> check_tokens_fit(const DataConfig& data, const SampleFormat& sample
                fmt::format("data.kind = \"{}\" is not what the model takes", data.kind),
                "it gives tokens and the tokens that follow them; the model takes other inputs or "
                "targets",
-               "use data of the model's kind: docs/formats/data.md"};
+               "set data.kind to \"arrays\" or \"images\", or to \"synthetic\" to try the model "
+               "without data"};
 }
 
 Result<Corpus> open_corpus(const DataConfig& data, int vocab, WorkCounter* work) {

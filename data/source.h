@@ -14,22 +14,22 @@
 
 namespace motley {
 
-// Tells one corpus from another: docs/formats/data.md.
+// Tells one set of data from another: docs/formats/data.md.
 struct DataIdentity {
-  std::uint64_t bytes = 0;  // of all tokens; 0 where none are stored
+  std::uint64_t bytes = 0;  // of all samples as they are stored; 0 where none are
   std::string hash;         // of that number and of sampled blocks
 
   friend bool operator==(const DataIdentity&, const DataIdentity&) = default;
 };
 
-// Random access to the windows of one corpus. Immutable and safe to share between threads.
+// Random access to the samples of one set of data. Immutable and safe to share between threads.
 // Numbers are 32 bits wide: integers, or floats by their bits. A sample of text is `context + 1`
 // consecutive tokens: the input is the first `context`, the target the last.
 class Source {
  public:
   virtual ~Source() = default;
 
-  // Training sample number `index` (0, 1, … without end): each epoch visits every window once, in
+  // Training sample number `index` (0, 1, … without end): each epoch visits every one once, in
   // an order that depends on the seed and the epoch only.
   // REQUIRES: both spans are as long as the sample's format says.
   virtual void train_sample(std::uint64_t index,
@@ -48,11 +48,12 @@ class Source {
   [[nodiscard]] virtual double bytes_per_token() const = 0;
 };
 
-// Opens and checks the data. kData, with what to do, when it is unreadable, too short for one
-// window of each kind that the config wants, or holds a token that the vocabulary lacks (every
-// token is checked). kConfig when data.path is missing or the model takes data of another kind.
-// Formats and order: docs/formats/data.md. `work` counts what is read meanwhile; nullptr: nobody
-// does. REQUIRES: configurations whose keys were checked (job/config_io.h).
+// Opens and checks the data. kData, with what to do, when it is unreadable, has not one sample of
+// each part that the config wants, does not fit the model, or holds a token or an integer that the
+// model has no room for (every one is checked). kConfig when data.path is missing or the model
+// takes data of another kind. Formats and order: docs/formats/data.md. `work` counts what is read
+// meanwhile; nullptr: nobody does.
+// REQUIRES: configurations whose keys were checked (job/config_io.h).
 [[nodiscard]] Result<std::unique_ptr<const Source>> open_source(const DataConfig& data,
                                                                 const SampleFormat& sample,
                                                                 std::int64_t seed,

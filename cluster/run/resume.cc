@@ -109,14 +109,13 @@ Result<void> check_same_data(const DataMark& saved,
                              const DataConfig& data) {
   if (data.changed == "accept") return {};
   if (saved.bytes == found.bytes && saved.hash == found.hash) return {};
-  return Error{
-      ErrorCode::kData,
-      fmt::format("the data is not what the run was trained on, {}",
-                  data.path.empty() ? data.kind : data.path),
-      saved.bytes == found.bytes
-          ? fmt::format("it has the same {} bytes of tokens, and others among them", saved.bytes)
-          : fmt::format("it has {} bytes of tokens; it had {}", found.bytes, saved.bytes),
-      fmt::format("give the run its data again, {}", kAllow)};
+  return Error{ErrorCode::kData,
+               fmt::format("the data is not what the run was trained on, {}",
+                           data.path.empty() ? data.kind : data.path),
+               saved.bytes == found.bytes
+                   ? fmt::format("it has the same {} bytes, and others among them", saved.bytes)
+                   : fmt::format("it has {} bytes; it had {}", found.bytes, saved.bytes),
+               fmt::format("give the run its data again, {}", kAllow)};
 }
 
 DataMark data_mark(const DataIdentity& identity, const DataConfig& data) {

@@ -136,7 +136,7 @@ class RunFollower {
     if (data_ && data_->second != message) {
       return Error{ErrorCode::kData,
                    fmt::format("{} and {} do not read the same data", data_->first, name),
-                   fmt::format("{} bytes of tokens here, {} there, or others among them",
+                   fmt::format("{} bytes of data here, {} there, or others among them",
                                data_->second.bytes, message.bytes),
                    "copy the file of data.path from one of the machines to the other"};
     }

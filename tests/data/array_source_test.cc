@@ -150,6 +150,15 @@ TEST_F(Arrays, OfAnotherShapeThanAModelOfTokensSaysWhatCutsTokens) {
   EXPECT_THAT(error_of(format_of(model_config(8))).remedy, HasSubstr("data.kind = \"text\""));
 }
 
+TEST(TokenData, IsRefusedByAModelOfOtherThings) {
+  for (const char* kind : {"text", "tokens"}) {
+    const Error error = open_error(data_config(kind, "any"), classifier({2}));
+    EXPECT_EQ(error.code, ErrorCode::kConfig);
+    EXPECT_THAT(error.what, HasSubstr(kind));
+    EXPECT_THAT(error.remedy, HasSubstr("\"arrays\" or \"images\""));
+  }
+}
+
 TEST_F(Arrays, OfAnotherTypeAreRefused) {
   write("targets", npy_floats({2}, {1, 2}));
   EXPECT_THAT(error_of(pixels_).remedy, HasSubstr("astype('int64')"));
