@@ -1,0 +1,202 @@
+// Models that motley.export wrote, trained by the built programs: the same bits under every plan,
+// statistics on replicas, and going on. The packages are those of tests/models.
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <iterator>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/json.h"
+#include "e2e/motley_command.h"
+#include "e2e/small_job.h"
+
+namespace motley::test {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+constexpr int kSteps = 12;
+
+class PackageRun : public testing::Test {
+ protected:
+  static std::string package(const std::string& name) {
+    return std::string(MOTLEY_PACKAGES) + "/" + name + ".motley";
+  }
+
+  // The first run measures; the others take what it measured.
+  [[nodiscard]] std::vector<std::string> words(const std::string& run,
+                                               const std::vector<std::string>& extra) {
+    std::vector<std::string> all = {"train", config_,
+                                    "--run", (folder_ / run).string(),
+                                    "--set", "model.path=" + package(package_)};
+    std::ranges::copy(extra, std::back_inserter(all));
+    if (!measured_.empty()) {
+      all.insert(all.end(), {"--profile", (folder_ / measured_ / "profile.json").string()});
+    }
+    return all;
+  }
+
+  Outcome train(const std::string& run, const std::vector<std::string>& extra) {
+    const Outcome outcome = motley(words(run, extra));
+    if (outcome.status == 0 && measured_.empty()) measured_ = run;
+    return outcome;
+  }
+
+  struct Result {
+    std::vector<std::string> losses;
+    std::string hash;
+
+    friend bool operator==(const Result&, const Result&) = default;
+  };
+
+  [[nodiscard]] Result result(const std::string& run) const {
+    const auto manifest = folder_ / run / "checkpoints/step-000012/manifest.json";
+    return {metric_column((folder_ / run).string(), "loss"),
+            Json::parse(read_text(manifest)).at("parameter_hash").get<std::string>()};
+  }
+
+  TemporaryFolder folder_;
+  std::string package_ = "cnn";
+  std::string config_ = folder_.write("job.toml", R"(
+[model]
+kind = "package"
+[data]
+kind = "synthetic"
+holdout = 0.1
+[train]
+steps = 12
+global_batch = 12
+micro_batch = 3
+warmup_steps = 2
+lr = 1e-2
+eval_every = 6
+eval_batches = 1
+[checkpoint]
+every = 0
+[run]
+threads = 1
+)");
+  std::string measured_;
+};
+
+class PackageIndependence : public PackageRun, public testing::WithParamInterface<const char*> {};
+
+TEST_P(PackageIndependence, HoldsForStagesSchedulesAndRecomputation) {
+  package_ = GetParam();
+  const Outcome one = train("one", {"--stages", "1"});
+  ASSERT_EQ(one.status, 0) << one.err;
+  const Result expected = result("one");
+  ASSERT_EQ(expected.losses.size(), static_cast<std::size_t>(kSteps));
+  ASSERT_NE(expected.losses.front(), expected.losses.back());
+  const std::vector<std::pair<const char*, std::vector<std::string>>> others = {
+      {"two", {"--stages", "2", "--set", "parallel.schedule=1f1b"}},
+      {"split", {"--stages", "3", "--set", "parallel.schedule=split"}},
+      {"recomputed",
+       {"--stages", "2", "--set", "parallel.schedule=gpipe", "--set", "parallel.recompute=all"}},
+  };
+  for (const auto& [run, extra] : others) {
+    const Outcome outcome = train(run, extra);
+    ASSERT_EQ(outcome.status, 0) << outcome.err;
+    EXPECT_EQ(result(run), expected) << run;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Package,
+                         PackageIndependence,
+                         testing::Values("cnn", "vit-tiny", "llama-tiny"),
+                         [](const auto& one) {
+                           std::string name = one.param;
+                           std::ranges::replace(name, '-', '_');
+                           return name;
+                         });
+
+TEST_F(PackageRun, GoesOnUnderAnotherPlan) {
+  ASSERT_EQ(train("whole", {"--stages", "2"}).status, 0);
+  ASSERT_EQ(train("parted", {"--stages", "3", "--stop-after", "5"}).status, 0);
+  const Outcome resumed = train("parted", {"--stages", "1", "--resume"});
+  ASSERT_EQ(resumed.status, 0) << resumed.err;
+  EXPECT_EQ(result("parted"), result("whole"));
+}
+
+// Statistics of BatchNorm are a mean over all micro-batches, whoever saw them.
+TEST_F(PackageRun, LearnsTheSameOnReplicas) {
+  ASSERT_EQ(train("alone", {"--stages", "1"}).status, 0);
+  ASSERT_EQ(train("two", {"--stages", "2"}).status, 0);
+  Json plan = Json::parse(read_text(folder_ / "two" / "plan.json"));
+  plan.erase("hash");
+  Json chunk = plan["chunks"][0];
+  chunk["layer_count"] =
+      chunk["layer_count"].get<int>() + plan["chunks"][1]["layer_count"].get<int>();
+  chunk["replicas"] = {{{"rank", 0}, {"micro_batches", 3}}, {{"rank", 1}, {"micro_batches", 1}}};
+  plan["chunks"] = Json::array({chunk});
+  const std::string file = folder_.write("replicas.json", plan.dump());
+  const Outcome outcome = train("replicas", {"--plan", file});
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  // Held-out losses are computed with the statistics.
+  for (const char* column : {"loss", "eval_loss"}) {
+    const auto alone = metric_column((folder_ / "alone").string(), column);
+    const auto both = metric_column((folder_ / "replicas").string(), column);
+    ASSERT_EQ(both.size(), alone.size()) << column;
+    ASSERT_FALSE(both.empty()) << column;
+    for (std::size_t i = 0; i < both.size(); ++i) {
+      const double expected = std::stod(alone[i]);
+      EXPECT_NEAR(std::stod(both[i]), expected, 1e-5 * expected) << column << " " << i;
+    }
+  }
+}
+
+TEST_F(PackageRun, OfALanguageModelWritesTokens) {
+  package_ = "gpt2-tiny";
+  ASSERT_EQ(train("run", {"--stages", "2"}).status, 0);
+  const Outcome written =
+      motley({"generate", (folder_ / "run").string(), "--prompt", "1,2,3", "--tokens", "9"});
+  ASSERT_EQ(written.status, 0) << written.err;
+  EXPECT_EQ(std::ranges::count(written.out, ','), 11) << written.out;
+}
+
+TEST_F(PackageRun, OfAnotherPackageIsNotGoneOnWith) {
+  ASSERT_EQ(train("run", {"--stages", "1", "--stop-after", "4"}).status, 0);
+  package_ = "mlp";
+  const Outcome refused = train("run", {"--stages", "1", "--resume"});
+  EXPECT_EQ(refused.status, 3);
+  EXPECT_THAT(refused.err, HasSubstr("of another model"));
+}
+
+TEST_F(PackageRun, IsRefusedEarlyWhereThePackageIsNoGood) {
+  const auto copied = [&](const std::string& name) {
+    const auto copy = folder_ / (name + ".motley");
+    std::filesystem::copy(package("cnn"), copy, std::filesystem::copy_options::recursive);
+    return copy;
+  };
+  const auto bad_operation = copied("operation");
+  std::string text = read_text(bad_operation / "package.json");
+  const std::size_t place = text.find("aten::convolution\"");
+  ASSERT_NE(place, std::string::npos);
+  text.replace(place, 17, "aten::load_binary");
+  folder_.write("operation.motley/package.json", text);
+  const auto short_weights = copied("weights");
+  std::filesystem::resize_file(short_weights / "weights.safetensors", 100);
+
+  struct Case {
+    std::string path;
+    int status;
+    std::string part;
+  };
+
+  for (const Case& each : {Case{(folder_ / "none").string(), 3, "none"},
+                           Case{bad_operation.string(), 3, "load_binary"},
+                           Case{short_weights.string(), 7, "weights.safetensors"}}) {
+    const MotleyWithoutWorker program;
+    const Outcome outcome = program.run({"train", config_, "--run", (folder_ / "run").string(),
+                                         "--set", "model.path=" + each.path});
+    EXPECT_EQ(outcome.status, each.status) << outcome.err;
+    EXPECT_THAT(outcome.err, AllOf(HasSubstr("motley: error: "), HasSubstr(each.part)));
+    EXPECT_FALSE(program.worker_was_started());
+  }
+}
+
+}  // namespace
+}  // namespace motley::test
