@@ -12,6 +12,7 @@
 
 #include <memory>
 
+#include "models/graph/graph_failure.h"
 #include "models/graph/prepared_package.h"
 #include "models/layers/layer.h"
 
