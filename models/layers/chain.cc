@@ -1,6 +1,7 @@
 #include "models/layers/chain.h"
 
 #include <algorithm>
+#include <numeric>
 #include <set>
 #include <utility>
 
@@ -30,6 +31,22 @@ at::Tensor apart_from(const std::vector<SavedTensors>& kept, at::Tensor y) {
   const bool is_shared = std::ranges::any_of(
       kept, [&](const SavedTensors& layer) { return std::ranges::any_of(layer, is_y); });
   return is_shared ? y.clone() : y;
+}
+
+// A parameter that is tied across the model begins or ends its chain's memory, since the rest is
+// summed over replicas without it.
+std::vector<std::size_t> memory_order(const ModelSpec& spec, int layer) {
+  const std::vector<ParameterSpec>& parameters =
+      spec.layers[static_cast<std::size_t>(layer)].parameters;
+  const auto pair = spec.tied_pair();
+  const auto rank = [&](std::size_t i) {
+    if (!pair || parameters[i].name != pair->parameter) return 1;
+    return parameters[i].tied_use ? 2 : 0;
+  };
+  std::vector<std::size_t> order(parameters.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, {}, rank);
+  return order;
 }
 
 std::shared_ptr<PreparedPackage> prepare(const ModelSpec& spec, int first, int last) {
@@ -70,17 +87,21 @@ LayerChain::LayerChain(
 
   std::int64_t offset = 0;
   for (int index = first; index < last; ++index) {
-    LayerParameters tensors;
+    const std::vector<ParameterSpec>& specs = layer_at(index).parameters;
+    const auto count = specs.size();
+    LayerParameters tensors{std::vector<at::Tensor>(count), std::vector<at::Tensor>(count)};
     offsets_.push_back(static_cast<std::size_t>(offset));
-    for (const ParameterSpec& parameter : layer_at(index).parameters) {
+    for (const std::size_t place : memory_order(spec, index)) {
       const auto view = [&](const at::Tensor& arena) {
-        return arena.narrow(0, offset, parameter.count()).view(parameter.shape);
+        return arena.narrow(0, offset, specs[place].count()).view(specs[place].shape);
       };
-      tensors.values.push_back(view(values_));
-      tensors.gradients.push_back(view(gradients_));
+      tensors.values[place] = view(values_);
+      tensors.gradients[place] = view(gradients_);
+      offset += aligned(specs[place].count());
+    }
+    for (std::size_t i = 0; i < count; ++i) {
       parameters_.push_back(
-          {parameter, index, as_span(tensors.values.back()), as_span(tensors.gradients.back())});
-      offset += aligned(parameter.count());
+          {specs[i], index, as_span(tensors.values[i]), as_span(tensors.gradients[i])});
     }
     const LayerContext context{config, index, package};
     if (index + 1 == total) {

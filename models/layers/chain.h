@@ -2,8 +2,10 @@
 //
 // Values lie in one flat fp32 arena, gradients in another of the same layout, each parameter at a
 // multiple of kAlignment floats (64 bytes) so that its alignment does not depend on what else the
-// chain holds; the gaps stay 0. A tied use has a place of its own: whoever steps the optimizer sums
-// the gradients of all uses and writes the new values to each of them.
+// chain holds; the gaps stay 0. They follow each other as their layers do, in a layer as its spec
+// has them but that a parameter tied across the model comes first, and its other use last. A tied
+// use has a place of its own: whoever steps the optimizer sums the gradients of all uses and writes
+// the new values to each of them.
 //
 // Micro-batches may be forwarded ahead of their backward, each kept under its number.
 // Threads: one at a time. The caller holds c10::InferenceMode around every call, construction
@@ -43,7 +45,8 @@ class LayerChain {
   // The layers [first, last) of the model. REQUIRES: spec == describe_model(config),
   // 0 <= first < last <= layers. Values and gradients start at 0. With `recompute` only the input
   // (and the targets) of a micro-batch is kept, and backward runs forward again first: the same
-  // bits for less memory and more time. Throws GraphFailure where a package's graphs cannot run here.
+  // bits for less memory and more time. Throws GraphFailure where a package's graphs cannot run
+  // here.
   LayerChain(const ModelConfig& config,
              const ModelSpec& spec,
              int first,

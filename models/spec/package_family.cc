@@ -41,6 +41,30 @@ bool predicts_next_token(const Package& package) {
          package.input_limit == package.target_limit;
 }
 
+// The sum of a tied parameter's gradients goes between the first and the last stage.
+Result<void> check_ties(const ModelSpec& model, const std::string& path) {
+  const int last = static_cast<int>(model.layers.size()) - 1;
+  int uses = 0;
+  std::string elsewhere;
+  for (int layer = 0; layer <= last; ++layer) {
+    for (const ParameterSpec& parameter :
+         model.layers[static_cast<std::size_t>(layer)].parameters) {
+      if (!parameter.tied_use) continue;
+      ++uses;
+      if (layer != last) elsewhere = parameter.name;
+    }
+  }
+  if (uses == 0) return {};
+  const auto pair = model.tied_pair();
+  if (uses == 1 && elsewhere.empty() && pair->owner_layer == 0) return {};
+  return Error{ErrorCode::kConfig,
+               fmt::format("layers share parameters in a way that is not supported, {}", path),
+               fmt::format("only one parameter of the first layer may be used again, in the last; "
+                           "'{}' is shared otherwise",
+                           elsewhere.empty() ? pair->parameter : elsewhere),
+               "put the layers that share into one, or export without sharing"};
+}
+
 }  // namespace
 
 Result<ModelSpec> describe_package(const ModelConfig& config) {
@@ -52,6 +76,7 @@ Result<ModelSpec> describe_package(const ModelConfig& config) {
                   predicts_next_token(*package)};
   model.tokens_per_sample = package->units_per_sample;
   model.package = package;
+  MOTLEY_TRY(check_ties(model, config.path));
   return model;
 }
 

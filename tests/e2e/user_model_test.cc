@@ -4,6 +4,7 @@
 #include <cmath>
 #include <filesystem>
 #include <iterator>
+#include <sstream>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -32,6 +33,7 @@ class PackageRun : public testing::Test {
     std::vector<std::string> all = {"train", config_,
                                     "--run", (folder_ / run).string(),
                                     "--set", "model.path=" + package(package_)};
+    std::ranges::copy(settings_, std::back_inserter(all));
     std::ranges::copy(extra, std::back_inserter(all));
     if (!measured_.empty()) {
       all.insert(all.end(), {"--profile", (folder_ / measured_ / "profile.json").string()});
@@ -43,6 +45,18 @@ class PackageRun : public testing::Test {
     const Outcome outcome = motley(words(run, extra));
     if (outcome.status == 0 && measured_.empty()) measured_ = run;
     return outcome;
+  }
+
+  // Where metrics.jsonl has them.
+  [[nodiscard]] std::vector<std::string> values_of(const std::string& run,
+                                                   const std::string& field) const {
+    std::vector<std::string> values;
+    std::istringstream lines(read_text(folder_ / run / "metrics.jsonl"));
+    for (std::string line; std::getline(lines, line);) {
+      const Json metrics = Json::parse(line);
+      if (metrics.contains(field)) values.push_back(metrics[field].dump());
+    }
+    return values;
   }
 
   struct Result {
@@ -60,6 +74,7 @@ class PackageRun : public testing::Test {
 
   TemporaryFolder folder_;
   std::string package_ = "cnn";
+  std::vector<std::string> settings_;
   std::string config_ = folder_.write("job.toml", R"(
 [model]
 kind = "package"
@@ -121,8 +136,11 @@ TEST_F(PackageRun, GoesOnUnderAnotherPlan) {
   EXPECT_EQ(result("parted"), result("whole"));
 }
 
-// Statistics of BatchNorm are a mean over all micro-batches, whoever saw them.
+// Statistics of BatchNorm are a mean over all micro-batches, whoever saw them. Plain gradient
+// descent, since AdamW makes steps of the rounding noise that is the gradient of a bias before a
+// BatchNorm.
 TEST_F(PackageRun, LearnsTheSameOnReplicas) {
+  settings_ = {"--set", "train.optimizer=sgd"};
   ASSERT_EQ(train("alone", {"--stages", "1"}).status, 0);
   ASSERT_EQ(train("two", {"--stages", "2"}).status, 0);
   Json plan = Json::parse(read_text(folder_ / "two" / "plan.json"));
@@ -137,8 +155,8 @@ TEST_F(PackageRun, LearnsTheSameOnReplicas) {
   ASSERT_EQ(outcome.status, 0) << outcome.err;
   // Held-out losses are computed with the statistics.
   for (const char* column : {"loss", "eval_loss"}) {
-    const auto alone = metric_column((folder_ / "alone").string(), column);
-    const auto both = metric_column((folder_ / "replicas").string(), column);
+    const auto alone = values_of("alone", column);
+    const auto both = values_of("replicas", column);
     ASSERT_EQ(both.size(), alone.size()) << column;
     ASSERT_FALSE(both.empty()) << column;
     for (std::size_t i = 0; i < both.size(); ++i) {
@@ -160,6 +178,7 @@ TEST_F(PackageRun, OfALanguageModelWritesTokens) {
 TEST_F(PackageRun, OfAnotherPackageIsNotGoneOnWith) {
   ASSERT_EQ(train("run", {"--stages", "1", "--stop-after", "4"}).status, 0);
   package_ = "mlp";
+  measured_.clear();
   const Outcome refused = train("run", {"--stages", "1", "--resume"});
   EXPECT_EQ(refused.status, 3);
   EXPECT_THAT(refused.err, HasSubstr("of another model"));
