@@ -129,8 +129,8 @@ const std::vector<std::pair<std::string, std::set<std::string>>> kMayInclude = {
       "training/optimizer"}},
     {"tools",
      {"base", "base/system", "checkpoint", "cluster/examine", "cluster/launch", "cluster/process",
-      "cluster/run", "comm", "comm/transport", "compression/feedback", "job", "models/spec",
-      "partitioner/advise", "partitioner/search", "partitioner/simulate", "plan"}},
+      "cluster/run", "comm", "comm/transport", "compression/feedback", "job", "models/package",
+      "models/spec", "partitioner/advise", "partitioner/search", "partitioner/simulate", "plan"}},
 };
 
 // The one file that wraps each library; or, where it ends in an underscore, the family of files.

@@ -1,0 +1,129 @@
+// motley package show | verify.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cstdio>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+#include "models/package/package.h"
+#include "models/spec/model_spec.h"
+#include "partitioner/advise/text_table.h"
+#include "tools/command.h"
+#include "tools/inputs.h"
+
+namespace motley {
+namespace {
+
+Result<ModelSpec> described(const std::string& path) {
+  ModelConfig config;
+  config.kind = "package";
+  config.path = path;
+  return describe_model(config);
+}
+
+std::string tensor_text(const TensorSpec& tensor, std::int64_t limit) {
+  const bool is_float = tensor.type == NumberType::kFloat32;
+  return fmt::format("{} [{}]{}", is_float ? "numbers" : "integers", fmt::join(tensor.shape, ", "),
+                     is_float ? "" : fmt::format(" below {}", limit));
+}
+
+std::string outputs_text(const LayerSpec& layer) {
+  std::vector<std::string> texts;
+  for (const auto& shape : layer.outputs)
+    texts.push_back(fmt::format("[{}]", fmt::join(shape, ", ")));
+  return texts.empty() ? "the loss" : fmt::format("{}", fmt::join(texts, " and "));
+}
+
+std::set<std::string> operations_of(const Package& package) {
+  std::set<std::string> operations;
+  for (const LayerGraph& layer : package.graphs) {
+    for (const Graph* graph :
+         {&layer.forward, &layer.input_part, &layer.weight_part, &layer.evaluate}) {
+      for (const Node& node : graph->nodes) operations.emplace(node.operation);
+    }
+  }
+  return operations;
+}
+
+std::string to_text(const ModelSpec& model) {
+  const Package& package = *model.package;
+  std::vector<TextRow> rows = {{"layer", "hands on", "parameters", "multiply-adds", "graph"}};
+  for (std::size_t l = 0; l < model.layers.size(); ++l) {
+    const LayerSpec& layer = model.layers[l];
+    rows.push_back({layer.name, outputs_text(layer), count_text(layer.parameter_count()),
+                    count_text(static_cast<std::int64_t>(layer.forward_flops_per_sample / 2)),
+                    fmt::format("{}", package.layers[l].graph)});
+  }
+  return fmt::format(
+      "{}, by {}\n\ninput       {}\ntarget      {}\nparameters  {}\noperations  {} kinds in {} "
+      "graphs of layers\n"
+      "hash        {}\n\n{}",
+      package.name, package.made_by, tensor_text(package.input, package.input_limit),
+      tensor_text(package.target, package.target_limit), count_text(model.parameter_count()),
+      operations_of(package).size(), package.graphs.size(), package.hash, aligned_table(rows));
+}
+
+Json to_json(const ModelSpec& model) {
+  const Package& package = *model.package;
+  Json layers = Json::array();
+  for (const LayerSpec& layer : model.layers) {
+    layers.push_back({{"name", layer.name},
+                      {"outputs", layer.outputs},
+                      {"parameters", layer.parameter_count()},
+                      {"flops_per_sample", layer.forward_flops_per_sample}});
+  }
+  return {{"name", package.name},
+          {"made_by", package.made_by},
+          {"hash", package.hash},
+          {"parameters", model.parameter_count()},
+          {"operations", operations_of(package)},
+          {"layers", std::move(layers)}};
+}
+
+Result<void> show(const Arguments& arguments) {
+  MOTLEY_ASSIGN(const ModelSpec model, described(arguments.operand(0)));
+  std::fputs(
+      arguments.has("json") ? (to_json(model).dump(2) + "\n").c_str() : to_text(model).c_str(),
+      stdout);
+  return {};
+}
+
+Result<void> verify(const Arguments& arguments) {
+  MOTLEY_ASSIGN(const ModelSpec model, described(arguments.operand(0)));
+  MOTLEY_TRY(verify_package(*model.package));
+  const double megabytes = static_cast<double>(model.package->weights.bytes) / 1e6;
+  if (arguments.has("json")) {
+    fmt::print("{}\n", Json{{"hash", model.package->hash}, {"sound", true}}.dump());
+  } else {
+    fmt::print("sound: {} layers, {:.1f} MB of weights as they were exported\n",
+               model.layers.size(), megabytes);
+  }
+  return {};
+}
+
+}  // namespace
+
+std::vector<Command> package_commands() {
+  return {
+      {{"package show",
+        "what a package exported from PyTorch holds",
+        {"PATH"},
+        {json_option()},
+        "PATH is a folder that Python's motley.export wrote (docs/python.md). Checks it as\n"
+        "a run would and prints its layers, which are what a plan may cut between.\n"},
+       show},
+      {{"package verify",
+        "read every byte of a package and compare its hashes",
+        {"PATH"},
+        {json_option()},
+        "Exit status 3 when the description is no good or asks for an operation that is\n"
+        "not allowed, 7 when a file is missing, cut short or changed.\n"},
+       verify},
+  };
+}
+
+}  // namespace motley
