@@ -1,0 +1,103 @@
+"""Tensors that share memory, while a model runs: which value a tensor has after operations in place.
+
+A view is remembered as the operation that made it, applied to its parent tensor. An operation in place gives its tensor
+a new value; the parent's new value is the old one with the changed part put back, up to the tensor that owns the
+memory. Other views of the memory are made anew when they are used next.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Callable, List, Optional, Tuple
+
+import torch
+
+from .graph import Ref
+
+
+class View:
+    """How a tensor is seen: `op` of its parent with `args` after it; result number `part` of several."""
+
+    def __init__(self, op: str, args: Tuple[Any, ...], kwargs: dict, part: int, parts: int):
+        self.op = op
+        self.args = args
+        self.kwargs = kwargs
+        self.part = part
+        self.parts = parts
+
+
+class Entry:
+    """A tensor that was met, its parent where it is a view, and its present value."""
+
+    def __init__(self, tensor: torch.Tensor, value: Optional[int], parent: Optional["Entry"] = None,
+                 view: Optional[View] = None):
+        self.tensor = tensor
+        self.parent = parent
+        self.view = view  # none for an alias that shows the whole parent
+        self.root = parent.root if parent else self
+        self.changes = 0  # of the memory; only a root counts them
+        self.seen = self.root.changes
+        self._value = value
+
+    def value(self, emit: "Emit") -> int:
+        """The present value, which `emit` makes from the parent's when that has changed."""
+        if self.parent is not None and self.seen != self.root.changes:
+            above = self.parent.value(emit)
+            self._value = above if self.view is None else emit(
+                self.view.op, (Ref(above),) + self.view.args, self.view.kwargs, self.view.parts)[self.view.part]
+            self.seen = self.root.changes
+        assert self._value is not None
+        return self._value
+
+    def change(self, value: int, emit: "Emit") -> None:
+        """The tensor was written to and has `value` now."""
+        if self.parent is not None:
+            whole = value if self.view is None else put_back(self.parent, self.view, value, emit)
+            self.parent.change(whole, emit)
+        else:
+            self.changes += 1
+        self._value = value
+        self.seen = self.root.changes
+
+
+Emit = Callable[[str, Tuple[Any, ...], dict, int], List[int]]
+
+
+class NotInvertible(Exception):
+    """A view that cannot be put back into what it shows."""
+
+
+def put_back(parent: Entry, view: View, value: int, emit: Emit) -> int:
+    """The parent's value after its part `view` became `value`."""
+    name, args, new = view.op, view.args, Ref(value)
+    shape = list(parent.tensor.shape)
+
+    def one(op: str, *rest: Any) -> int:
+        return emit(op, rest, {}, 1)[0]
+
+    if name in ("aten::view", "aten::_unsafe_view", "aten::unsqueeze", "aten::squeeze", "aten::squeeze.dim"):
+        return one("aten::reshape", new, shape)
+    if name == "aten::t":
+        return one("aten::t", new)
+    if name == "aten::transpose.int":
+        return one("aten::transpose.int", new, args[0], args[1])
+    if name == "aten::permute":
+        order = [d % len(shape) for d in args[0]]
+        return one("aten::permute", new, [order.index(d) for d in range(len(order))])
+    old = Ref(parent.value(emit))
+    if name == "aten::slice.Tensor":
+        return one("aten::slice_scatter", old, new, *args)
+    if name == "aten::select.int":
+        return one("aten::select_scatter", old, new, *args)
+    if name == "aten::diagonal":
+        return one("aten::diagonal_scatter", old, new, *args)
+    if name == "aten::unbind.int":
+        return one("aten::select_scatter", old, new, args[0] if args else 0, view.part)
+    if name == "aten::split.Tensor":
+        size, dim = args[0], args[1] if len(args) > 1 else 0
+        begin = size * view.part
+        return one("aten::slice_scatter", old, new, dim, begin, min(begin + size, shape[dim]))
+    if name == "aten::split_with_sizes":
+        sizes, dim = args[0], args[1] if len(args) > 1 else 0
+        begin = sum(sizes[:view.part])
+        return one("aten::slice_scatter", old, new, dim, begin, begin + sizes[view.part])
+    raise NotInvertible(name)

@@ -1,0 +1,244 @@
+"""Recordings of layers as the value of `package.json` and the tensors beside it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any, Callable, Dict, List, NamedTuple, Optional
+
+import torch
+
+from . import measure, operations, weights
+from .cut import Parts, cut, whole
+from .errors import ExportError
+from .graph import Graph, Take, uses
+from .graph_json import TYPES, graph_json
+from .layers import Names
+from .losses import Loss, classes_last
+from .trace import Trace
+
+CONSTANT = "motley.constant."
+"""How constants are called that are not in the model's state_dict."""
+
+
+class Traced(NamedTuple):
+    """A layer, recorded and merged. Only the last layer has `score` and `target`."""
+
+    name: str
+    train: Trace
+    evaluate: Trace
+    score: Optional[Trace]
+    inputs: List[torch.Tensor]
+    target: Optional[torch.Tensor]
+
+
+class LayerGraphs(NamedTuple):
+    """The graphs of a layer as values, for the interpreter."""
+
+    parts: Parts
+    evaluate: Graph
+    score: Optional[Graph]
+
+
+class Assembled(NamedTuple):
+    package: Dict[str, Any]
+    tensors: Dict[str, torch.Tensor]
+
+
+class _Constants:
+    """Constants by name; those without one are called by number, equal ones the same."""
+
+    def __init__(self, state: Dict[str, torch.Tensor]):
+        self.tensors: Dict[str, torch.Tensor] = {}
+        self._state = state
+        self._by_content: Dict[str, str] = {}
+
+    def name(self, tensor: torch.Tensor, given: Optional[str]) -> str:
+        if given is not None and given in self._state:
+            return given
+        key = hashlib.sha256(weights.content(tensor)).hexdigest()
+        name = self._by_content.setdefault(key, f"{CONSTANT}{len(self._by_content)}")
+        self.tensors[name] = tensor
+        return name
+
+
+def assemble(traced: List[Traced], names: Names, loss: Loss, decayed: Callable[[str, torch.Tensor], bool],
+             input_limit: Optional[int], target_limit: Optional[int], unit: Optional[str],
+             units_per_sample: Optional[int]) -> Assembled:
+    constants = _Constants(names.state)
+    order = {name: k for k, name in enumerate(names.state)}
+    seen: Dict[str, int] = {}  # [parameter] the layer that has it first
+    layers: List[Dict[str, Any]] = []
+    distinct: Dict[str, int] = {}  # [text of the graphs] index
+    texts: List[Dict[str, Any]] = []
+    for k, layer in enumerate(traced):
+        numbered = _Numbered(layer, names, constants, order)
+        built = LayerGraphs(cut(layer.train, numbered.takes(layer.train)),
+                            whole(layer.evaluate, numbered.takes(layer.evaluate)),
+                            whole(layer.score, numbered.takes(layer.score)) if layer.score else None)
+        described = _graphs_json(built, layer.name)
+        text = json.dumps(described, sort_keys=True)
+        if text not in distinct:
+            distinct[text] = len(texts)
+            texts.append(described)
+        layers.append(_layer_json(layer, numbered, names, decayed, seen, k, len(traced), distinct[text], built))
+    tensors = {name: tensor for name, tensor in names.state.items()}
+    tensors.update(constants.tensors)
+    package = {"format": "motley-package", "version": 1, "made_by": "", "name": ""}
+    package.update(_ends(traced, loss, input_limit, target_limit, unit, units_per_sample))
+    package.update({"layers": layers, "graphs": texts, "aliases": dict(names.aliases), "weights": {}})
+    return Assembled(package, tensors)
+
+
+class _Numbered:
+    """The numbers of a layer's parameters, statistics and constants."""
+
+    def __init__(self, layer: Traced, names: Names, constants: _Constants, order: Dict[str, int]):
+        self._layer = layer
+        self._names = names
+        self._constants = constants
+        recorder = layer.train.recorder
+        trained = {recorder.names[take.index] for take in layer.train.gives if take.role == "parameter_grad"}
+        self.parameters = sorted(trained, key=lambda name: order[name])
+        self.statistics = [names.of[id(tensor)] for tensor, _ in layer.train.statistics]
+        self.momenta = [momentum for _, momentum in layer.train.statistics]
+        self.constants: List[str] = []
+        for tensor, name in zip([t for t, _ in layer.train.statistics], self.statistics):
+            if name not in names.state:
+                raise ExportError(f"the running statistic {name} is not in the state_dict", "Register it as a buffer", layer.name)
+        for trace in (layer.train, layer.evaluate, layer.score):
+            if trace is not None:
+                trace.gives.update({Take("parameter_grad", self.parameters.index(trace.recorder.names[take.index])):
+                                    trace.gives.pop(take) for take in list(trace.gives) if take.role == "parameter_grad"})
+
+    def takes(self, trace: Trace) -> Dict[int, Take]:
+        recorder = trace.recorder
+        found: Dict[int, Take] = {}
+        for value, take in recorder.roles.items():
+            if take.role not in ("parameter", "constant"):
+                found[value] = take
+        used = {u for node in recorder.nodes for u in uses(node)} | set(trace.gives.values())
+        for value in sorted(used):
+            name = recorder.names.get(value)
+            if value in recorder.tensors and name in self.parameters:
+                found[value] = Take("parameter", self.parameters.index(name))
+            elif name in self.statistics:
+                found[value] = Take("statistic", self.statistics.index(name))
+            elif value in recorder.tensors:
+                found[value] = self._constant(recorder.tensors[value], name)
+            elif value in recorder.constants:
+                found[value] = self._constant(recorder.constants[value], name)
+        return found
+
+    def _constant(self, tensor: torch.Tensor, given: Optional[str]) -> Take:
+        if tensor.dtype not in TYPES:
+            raise ExportError(f"{given or 'a constant'} is {str(tensor.dtype)[6:]}; packages hold float32, int64 and bool",
+                              "Convert the module with .float(), and other tensors to one of these", self._layer.name)
+        name = self._constants.name(tensor, given)
+        if name not in self.constants:
+            self.constants.append(name)
+        return Take("constant", self.constants.index(name))
+
+    def tensor(self, name: str) -> torch.Tensor:
+        return self._constants.tensors.get(name, self._names.state.get(name))  # type: ignore[return-value]
+
+
+def _graphs_json(built: LayerGraphs, layer: str) -> Dict[str, Any]:
+    described: Dict[str, Any] = {
+        "forward": graph_json(built.parts.forward, layer), "input_part": graph_json(built.parts.input_part, layer),
+        "weight_part": graph_json(built.parts.weight_part, layer), "evaluate": graph_json(built.evaluate, layer),
+        "memory": measure.memory(built.parts)}
+    if built.score is not None:
+        described["score"] = graph_json(built.score, layer)
+    return described
+
+
+def _layer_json(layer: Traced, numbered: _Numbered, names: Names, decayed: Callable[[str, torch.Tensor], bool],
+                seen: Dict[str, int], k: int, count: int, graph: int, built: LayerGraphs) -> Dict[str, Any]:
+    parameters = []
+    for name in numbered.parameters:
+        tensor = names.state[name]
+        if tensor.dtype != torch.float32:
+            raise ExportError(f"the parameter {name} is {str(tensor.dtype)[6:]}; packages train float32",
+                              "Convert the model with .float() before the export", layer.name)
+        if name in seen and not (seen[name] == 0 and k == count - 1):
+            raise ExportError(f"the parameter {name} is used by layer {seen[name]} and by layer {k}",
+                              "A parameter may be shared by the first and the last layer only. Put the layers that share it "
+                              "into one, or give each a module of its own", layer.name)
+        parameters.append({"name": name, "shape": list(tensor.shape), "decayed": bool(decayed(name, tensor)),
+                           "tied": name in seen})
+        seen.setdefault(name, k)
+    statistics = [{"name": name, "shape": list(names.state[name].shape), "momentum": momentum}
+                  for name, momentum in zip(numbered.statistics, numbered.momenta)]
+    constants = [{"name": name, "type": TYPES[numbered.tensor(name).dtype], "shape": list(numbered.tensor(name).shape)}
+                 for name in numbered.constants]
+    outputs = [] if k + 1 == count else [
+        tensor_json(layer.train.recorder.shapes[value].sizes[1:], torch.float32, layer.name)
+        for take, value in sorted(layer.train.gives.items()) if take.role == "output"]
+    return {"name": layer.name, "graph": graph, "outputs": outputs, "parameters": parameters, "statistics": statistics,
+            "constants": constants, "flops_per_sample": measure.flops(built.parts.forward)}
+
+
+def tensor_json(sizes: Any, dtype: torch.dtype, layer: str) -> Dict[str, Any]:
+    if any(type(size) is not int for size in sizes):
+        raise ExportError("an output's shape depends on the batch beyond its first dimension", "Return one row for each sample", layer)
+    return {"type": TYPES[dtype], "shape": list(sizes)}
+
+
+def _ends(traced: List[Traced], loss: Loss, input_limit: Optional[int], target_limit: Optional[int], unit: Optional[str],
+          units_per_sample: Optional[int]) -> Dict[str, Any]:
+    """What a package says of its input and target."""
+    first, last = traced[0], traced[-1]
+    (example,) = first.inputs
+    target = last.target
+    assert target is not None
+    if example.dtype == torch.int64 and input_limit is None:
+        input_limit = _rows(first.train)
+        if input_limit is None:
+            raise ExportError("the input is of integers and no embedding says how many there are", "Pass input_limit=", first.name)
+    integers = target.dtype == torch.int64
+    if integers and target_limit is None:
+        target_limit = _classes(last) if loss.classes else None
+        if target_limit is None:
+            raise ExportError("the target is of integers and the loss does not say how many there are", "Pass target_limit=", last.name)
+    per_sample = 1
+    for size in target.shape[1:]:
+        per_sample *= size
+    if loss.classes and not integers:
+        per_sample //= target.size(1)
+    tokens = integers and loss.classes and target.dim() > 1 and example.dtype == torch.int64
+    return {"input": tensor_json(example.shape[1:], example.dtype, first.name),
+            "input_limit": input_limit if example.dtype == torch.int64 else 0,
+            "target": tensor_json(target.shape[1:], target.dtype, last.name),
+            "target_limit": target_limit if integers else 0,
+            "ignored": loss.ignored if integers else None,
+            "units_per_sample": units_per_sample or per_sample,
+            "unit": unit or ("token" if tokens else "sample")}
+
+
+def _rows(trace: Trace) -> Optional[int]:
+    """How many rows the smallest embedding has that the input, or a view of it, is looked up in."""
+    recorder = trace.recorder
+    inputs = {value for value, take in recorder.roles.items() if take.role == "input"}
+    found = []
+    for node in recorder.nodes:
+        operands = uses(node)
+        if operations.is_view(operations.find(node.op)) and operands[0] in inputs:
+            inputs.update(node.results)
+        if node.op == "aten::embedding" and operands[1] in inputs:
+            found.append(recorder.shapes[operands[0]].sizes[0])
+    return min(found, default=None)
+
+
+def _classes(last: Traced) -> Optional[int]:
+    """How many classes the model's output has, where the target is of classes."""
+    assert last.score is not None and last.target is not None
+    sizes = last.score.recorder.shapes[last.score.gives[Take("output", 0)]].sizes
+    if len(sizes) != last.target.dim() + 1:
+        return None
+    at_two = [size.at(last.target.size(0)) if not isinstance(size, int) else size for size in sizes]
+    return at_two[-1] if _last(at_two, last.target) else at_two[1]
+
+
+def _last(sizes: List[int], target: torch.Tensor) -> bool:
+    return classes_last(torch.empty(0).new_empty(sizes), target)

@@ -1,0 +1,180 @@
+"""`motley.export`: a model as a package."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import sys
+import tempfile
+from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Tuple, Union
+
+import torch
+from torch.utils._pytree import TreeSpec, tree_flatten
+
+from . import check, losses, weights
+from .assemble import Assembled, Traced, assemble
+from .errors import ExportError
+from .interpret import Package
+from .layers import Call, Layers, Names, as_layers
+from .merge import merge
+from .modules import ModuleStack
+from .simplify import simplify
+from .trace import Run, Trace, Tracer
+
+BATCHES = (2, 3, 5)
+"""The batch sizes that are traced. Primes, so that no other size of a model is always among them."""
+
+
+class Exported(NamedTuple):
+    """What `export` wrote, and how its check against PyTorch went."""
+
+    path: str
+    layers: int
+    operations: int
+    largest_difference: float
+    """Largest relative difference from eager PyTorch, over loss and gradients; 0 means equal to the last bit."""
+
+
+def export(layers: Union[Layers, Iterable[Tuple[str, Call]]], loss: Any, example: Tuple[torch.Tensor, torch.Tensor],
+           path: Union[str, "os.PathLike[str]"], name: Optional[str] = None, *, model: Optional[torch.nn.Module] = None,
+           decayed: Optional[Callable[[str, torch.Tensor], bool]] = None, input_limit: Optional[int] = None,
+           target_limit: Optional[int] = None, unit: Optional[str] = None,
+           units_per_sample: Optional[int] = None) -> Exported:
+    """Writes the package `path` (docs/formats/package.md): what each layer computes forward and backward, and its weights.
+
+    layers    `motley.split(model)`, or a list of (name, module or function), each called with what the one before returned
+    loss      `nn.CrossEntropyLoss()`, `nn.MSELoss()`, their functions, or a function (output, target) -> (sum, count)
+    example   (input, target), both with a first dimension of samples; their values do not matter
+    model     the module that names parameters; without it they are called by their layer's name and their own
+    decayed   (name, parameter) -> whether weight decay applies; by default to parameters of two dimensions and more
+    input_limit, target_limit
+              integers lie from 0 to below these; found where an embedding or the cross entropy tells
+
+    Everything is traced in `train()` mode, evaluation in `eval()` mode; the model's modes and buffers are as before
+    afterwards. Raises `ExportError`, with the module and the line, for what a package cannot hold.
+    """
+    described = as_layers(layers, model)
+    names = Names(described)
+    terms = losses.understand(loss)
+    with _left_alone([root for _, root in described.roots]), ModuleStack(names.modules) as stack:
+        traced = _trace_all(described, terms, example, Tracer(names.of, stack), [root for _, root in described.roots])
+        built = assemble(traced, names, terms, decayed or (lambda _, tensor: tensor.dim() >= 2),
+                         input_limit, target_limit, unit, units_per_sample)
+        package = Package(json.loads(json.dumps(built.package)), built.tensors)
+        difference = check.against_eager(package, described, terms, example, stack)
+    folder = os.fspath(path)
+    built.package["name"] = name or os.path.splitext(os.path.basename(os.path.normpath(folder)))[0]
+    built.package["made_by"] = f"motley for Python, torch {torch.__version__}, Python {sys.version.split()[0]}"
+    _write(folder, built)
+    return Exported(folder, len(built.package["layers"]), _operations(built.package), difference)
+
+
+def _operations(package: Dict[str, Any]) -> int:
+    return sum(len(graph["nodes"]) for graphs in package["graphs"] for key, graph in graphs.items() if key != "memory")
+
+
+def samples(tensor: torch.Tensor, count: int) -> torch.Tensor:
+    """`count` samples of a batch, which is repeated where it has fewer."""
+    return tensor[[k % tensor.size(0) for k in range(count)]].detach().contiguous()
+
+
+def _trace_all(described: Layers, loss: losses.Loss, example: Tuple[torch.Tensor, torch.Tensor], tracer: Tracer,
+               roots: List[torch.nn.Module]) -> List[Traced]:
+    example_input, target = _checked(example)
+    present: List[Tuple[List[torch.Tensor], TreeSpec]] = []
+    for size in BATCHES:
+        present.append(tree_flatten(samples(example_input, size)))
+    traced = []
+    for k, (name, call) in enumerate(described.layers):
+        last = k + 1 == len(described.layers)
+        runs = [Run(name, call, inputs, structure, k == 0, samples(target, size) if last else None, loss if last else None)
+                for (inputs, structure), size in zip(present, BATCHES)]
+        for root in roots:
+            root.train()
+        train = [tracer.train(run) for run in runs]
+        for root in roots:
+            root.eval()
+        evaluate = [tracer.evaluate(run) for run in runs]
+        score = [tracer.evaluate(run._replace(target=None, loss=None)) for run in runs] if last else None
+        inputs = runs[0].inputs
+        if not last:
+            for trace in train:
+                _checked_boundary(name, trace)
+            present = [([t.detach().contiguous() for t in trace.outputs], trace.structure) for trace in train]
+        parts = Traced(name, merge(name, train, BATCHES), merge(name, evaluate, BATCHES), merge(name, score, BATCHES) if score else None,
+                       inputs, runs[0].target)
+        for trace in (parts.train, parts.evaluate, parts.score):
+            if trace is not None:
+                simplify(trace)
+                trace.recorder.release()
+                trace.outputs.clear()
+        traced.append(parts)
+    return traced
+
+
+def _checked(example: Tuple[torch.Tensor, torch.Tensor]) -> Tuple[torch.Tensor, torch.Tensor]:
+    if not (isinstance(example, (tuple, list)) and len(example) == 2 and all(isinstance(t, torch.Tensor) for t in example)):
+        raise ExportError("the example is no pair of two tensors", "Give (input, target), each with a first dimension of "
+                          "samples; pack several inputs into one tensor and take it apart in the first layer")
+    for what, tensor in zip(("input", "target"), example):
+        if tensor.dtype not in (torch.float32, torch.int64):
+            raise ExportError(f"the example's {what} is {str(tensor.dtype)[6:]}", "Give float32 or int64")
+        if tensor.dim() < 1 or tensor.size(0) < 1:
+            raise ExportError(f"the example's {what} has no samples", "Its first dimension is that of the samples")
+    if example[0].size(0) != example[1].size(0):
+        raise ExportError(f"the example has {example[0].size(0)} inputs and {example[1].size(0)} targets",
+                          "Give one target for each input")
+    return example[0], example[1]
+
+
+def _checked_boundary(name: str, trace: Trace) -> None:
+    for k, tensor in enumerate(trace.outputs):
+        if tensor.dtype != torch.float32:
+            raise ExportError(f"output {k} of the layer is {str(tensor.dtype)[6:]}; only float32 crosses from one layer to "
+                              "the next", "Compute it in the layer that uses it, or join the two layers", name)
+
+
+@contextlib.contextmanager
+def _left_alone(roots: List[torch.nn.Module]) -> Iterator[None]:
+    """Gives the modules back in their modes and with their buffers' values."""
+    modes = [(module, module.training) for root in roots for module in root.modules()]
+    buffers = [(buffer, buffer.detach().clone()) for root in roots for buffer in root.buffers()]
+    try:
+        with torch.enable_grad():
+            yield
+    finally:
+        for module, training in modes:
+            module.training = training
+        with torch.no_grad():
+            for buffer, content in buffers:
+                if not torch.equal(buffer, content):
+                    buffer.copy_(content)
+
+
+def _write(folder: str, built: Assembled) -> None:
+    """All or nothing: the package is written beside its place and moved there when it is whole."""
+    folder = os.path.abspath(folder)
+    if os.path.lexists(folder) and not os.path.isfile(os.path.join(folder, "package.json")):
+        if not os.path.isdir(folder) or os.listdir(folder):
+            raise ExportError(f"{folder} exists and is no package", "Choose another path, or remove it")
+    os.makedirs(os.path.dirname(folder), exist_ok=True)
+    partial = tempfile.mkdtemp(prefix=".", suffix=".partial", dir=os.path.dirname(folder))
+    try:
+        file = os.path.join(partial, "weights.safetensors")
+        weights.write(file, built.tensors)
+        built.package["weights"] = {"file": "weights.safetensors", "bytes": os.path.getsize(file),
+                                    "sha256": weights.sha256(file)}
+        with open(os.path.join(partial, "package.json"), "w", encoding="utf-8") as out:
+            json.dump(built.package, out, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+            out.write("\n")
+            out.flush()
+            os.fsync(out.fileno())
+        os.chmod(partial, 0o755)
+        if os.path.lexists(folder):
+            shutil.rmtree(folder)
+        os.rename(partial, folder)
+    except BaseException:
+        shutil.rmtree(partial, ignore_errors=True)
+        raise

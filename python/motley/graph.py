@@ -1,0 +1,110 @@
+"""Recorded operations as values: what the tracer makes, the cutter divides, and the interpreter runs.
+
+A graph's values are numbers; `Ref(n)` stands for value n among a node's arguments. `Batch(a, b)` stands for the integer
+a + b * B in a micro-batch of B samples.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
+
+import torch
+
+
+class Ref(NamedTuple):
+    """Value `value` of the graph."""
+
+    value: int
+
+
+class Batch(NamedTuple):
+    """The integer `a + b * B`."""
+
+    a: int
+    b: int
+
+    def at(self, samples: int) -> int:
+        return self.a + self.b * samples
+
+
+class Take(NamedTuple):
+    """What a graph takes from outside or gives to it: e.g. the parameter 0."""
+
+    role: str
+    index: int
+
+
+@dataclass
+class Node:
+    """One operation: `op` is called with `args` and `kwargs` and makes the values `results`."""
+
+    op: str
+    args: Tuple[Any, ...]
+    kwargs: Dict[str, Any]
+    results: Tuple[int, ...]
+    backward: bool = False
+    """Whether the operation ran in the backward pass."""
+    line: Optional[str] = None
+    """The user's source line, `file:number`, where one is known."""
+    module: Optional[str] = None
+    """The path of the module that was running."""
+
+
+@dataclass
+class Shape:
+    """What is known of a value: its shape (in numbers or, after merging, in `Batch`) and type."""
+
+    sizes: Tuple[Any, ...]
+    dtype: torch.dtype
+    contiguous: bool = True
+
+
+@dataclass
+class Graph:
+    """Nodes that can run in their order, what they take and what they give."""
+
+    takes: Dict[int, Take] = field(default_factory=dict)
+    nodes: List[Node] = field(default_factory=list)
+    gives: List[Tuple[Take, int]] = field(default_factory=list)
+    shapes: Dict[int, Shape] = field(default_factory=dict)
+
+
+def is_ref(value: Any) -> bool:
+    return isinstance(value, Ref)
+
+
+def map_args(value: Any, leaf: Callable[[Any], Any]) -> Any:
+    """`value` with `leaf` applied to everything that is not a list; lists and tuples become lists."""
+    if isinstance(value, (list, tuple)) and not isinstance(value, (Ref, Batch)):
+        return [map_args(part, leaf) for part in value]
+    return leaf(value)
+
+
+def map_node(node: Node, leaf: Callable[[Any], Any]) -> Tuple[Tuple[Any, ...], Dict[str, Any]]:
+    """A node's arguments with `leaf` applied to each."""
+    return tuple(map_args(a, leaf) for a in node.args), {k: map_args(v, leaf) for k, v in node.kwargs.items()}
+
+
+def leaves(value: Any) -> Iterator[Any]:
+    if isinstance(value, (list, tuple)) and not isinstance(value, (Ref, Batch)):
+        for part in value:
+            yield from leaves(part)
+    else:
+        yield value
+
+
+def uses(node: Node) -> List[int]:
+    """The values that a node takes, in order, as often as it takes them."""
+    return [leaf.value for part in (node.args, list(node.kwargs.values())) for leaf in leaves(part) if is_ref(leaf)]
+
+
+def needed(nodes: List[Node], wanted: List[int]) -> List[Node]:
+    """Those of `nodes`, in order, that the values `wanted` depend on."""
+    alive = set(wanted)
+    kept = []
+    for node in reversed(nodes):
+        if any(result in alive for result in node.results):
+            kept.append(node)
+            alive.update(uses(node))
+    return kept[::-1]

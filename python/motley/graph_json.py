@@ -1,0 +1,68 @@
+"""Graphs as the JSON of a package (docs/formats/package.md)."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Dict
+
+import torch
+
+from . import operations
+from .errors import ExportError
+from .graph import Batch, Graph, Node, Ref, map_args
+
+TYPES = {torch.float32: "float32", torch.int64: "int64", torch.bool: "bool"}
+_FORMATS = {torch.contiguous_format: "contiguous", torch.preserve_format: "preserve"}
+
+
+def graph_json(graph: Graph, layer: str) -> Dict[str, Any]:
+    """`graph` with its values numbered as a package numbers them."""
+    numbers: Dict[int, int] = {}
+    for value in graph.takes:
+        numbers[value] = len(numbers)
+    nodes = []
+    for node in graph.nodes:
+        if node.op not in operations.allowed() and not node.op.startswith("motley::"):
+            raise ExportError(f"{node.op} is not among the operations of packages",
+                              "Write it with others (python/motley/operations.txt has the list)", node.module or layer, node.line)
+        nodes.append(_node(node, numbers, layer))
+        for value in node.results:
+            numbers[value] = len(numbers)
+    return {"takes": [f"{take.role}:{take.index}" for take in graph.takes.values()],
+            "nodes": nodes,
+            "gives": [[f"{take.role}:{take.index}", numbers[value]] for take, value in graph.gives]}
+
+
+def _node(node: Node, numbers: Dict[int, int], layer: str) -> Dict[str, Any]:
+    def fail(what: str) -> ExportError:
+        return ExportError(f"an argument of {node.op} is {what}", "Packages compute in float32, int64 and bool; "
+                           "convert the module with .float() and keep other types out of it", node.module or layer, node.line)
+
+    def leaf(value: Any) -> Any:
+        if isinstance(value, Ref):
+            return {"value": numbers[value.value]}
+        if isinstance(value, Batch):
+            return {"batch": [value.a, value.b]}
+        if isinstance(value, torch.dtype):
+            if value not in TYPES:
+                raise fail(f"the type {str(value)[6:]}")
+            return {"type": TYPES[value]}
+        if isinstance(value, torch.memory_format):
+            if value not in _FORMATS:
+                raise fail(f"the memory format {value}")
+            return {"memory_format": _FORMATS[value]}
+        if isinstance(value, float) and not math.isfinite(value):
+            return {"float": "nan" if math.isnan(value) else "inf" if value > 0 else "-inf"}
+        if isinstance(value, str):
+            return {"text": value}
+        if value is None or isinstance(value, (bool, int, float)):
+            return value
+        raise fail(f"a {type(value).__name__}")
+
+    def argument(value: Any) -> Any:
+        if isinstance(value, (list, tuple)) and any(isinstance(v, Ref) for v in value) and not isinstance(value, (Ref, Batch)):
+            return {"values": [None if v is None else numbers[v.value] for v in value]}
+        return map_args(value, leaf)
+
+    return {"op": node.op, "args": [argument(a) for a in node.args],
+            "kwargs": {key: argument(value) for key, value in sorted(node.kwargs.items())}, "results": len(node.results)}

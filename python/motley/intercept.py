@@ -1,0 +1,144 @@
+"""Replaces the functions of PyTorch that draw random numbers, move statistics or choose kernels by device.
+
+While an `Intercept` is entered, dropout multiplies by `motley::dropout_mask`, batch normalization leaves the running
+statistics alone and notes what it saw, and attention is products and a softmax.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
+
+import torch
+import torch.nn.functional as F
+from torch.overrides import TorchFunctionMode
+
+from . import dropout
+from .errors import ExportError
+
+
+class Observed(NamedTuple):
+    """What a micro-batch saw of the running statistic `tensor`."""
+
+    tensor: torch.Tensor
+    momentum: float
+    value: torch.Tensor
+
+
+class Intercept(TorchFunctionMode):
+    def __init__(self, fail: Callable[[str, str], ExportError]):
+        super().__init__()
+        self.observed: List[Observed] = []
+        self.statistics: List[torch.Tensor] = []  # running statistics that were read, in order
+        self._masks = 0
+        self._fail = fail
+        self._originals: Dict[str, Any] = {}
+
+    # A function that handles a mode runs its body without it, so what functions of `torch.nn.functional` call among
+    # themselves is replaced in that module, and what models have imported by name is replaced by the mode.
+
+    def __enter__(self) -> "Intercept":
+        for name in _BY_NAME:
+            function = getattr(F, name, None)
+            if function in _REPLACED:
+                self._originals[name] = function
+                setattr(F, name, functools.partial(_REPLACED[function], self))
+        super().__enter__()
+        return self
+
+    def __exit__(self, *args: Any) -> None:
+        super().__exit__(*args)
+        for name, function in self._originals.items():
+            setattr(F, name, function)
+
+    def __torch_function__(self, func: Any, types: Any, args: Tuple[Any, ...] = (), kwargs: Optional[dict] = None) -> Any:
+        kwargs = kwargs or {}
+        replaced = _REPLACED.get(func)
+        if replaced is None:
+            return func(*args, **kwargs)
+        return replaced(self, *args, **kwargs)
+
+    def _dropout(self, input: torch.Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> torch.Tensor:
+        if not training or p == 0:
+            return input
+        return input * self._mask(input, p)
+
+    def _torch_dropout(self, input: torch.Tensor, p: float, train: bool) -> torch.Tensor:
+        return self._dropout(input, p, train)
+
+    def _channel_dropout(self, input: torch.Tensor, p: float = 0.5, training: bool = True,
+                         inplace: bool = False) -> torch.Tensor:
+        if not training or p == 0:
+            return input
+        like = input
+        for dim in range(2, input.dim()):
+            like = like.narrow(dim, 0, 1)
+        return input * self._mask(like, p)
+
+    def _mask(self, like: torch.Tensor, p: float) -> torch.Tensor:
+        index = self._masks
+        self._masks += 1
+        return dropout.mask(like, p, index)
+
+    def _batch_norm(self, input: torch.Tensor, running_mean: Optional[torch.Tensor], running_var: Optional[torch.Tensor],
+                    weight: Optional[torch.Tensor] = None, bias: Optional[torch.Tensor] = None, training: bool = False,
+                    momentum: Optional[float] = 0.1, eps: float = 1e-5) -> torch.Tensor:
+        if not training:
+            if running_mean is None or running_var is None:
+                raise self._fail("batch normalization has no statistics to use", "Let it track its running statistics")
+            self.statistics += [running_mean, running_var]
+            return torch.native_batch_norm(input, weight, bias, running_mean, running_var, False, 0.0, eps)[0]
+        out, mean, invstd = torch.native_batch_norm(input, weight, bias, None, None, True, 0.0, eps)
+        if running_mean is not None and running_var is not None:
+            if momentum is None:
+                raise self._fail("batch normalization averages its statistics over all steps (momentum=None)",
+                                 "Give it a number, such as the default 0.1")
+            count = input.numel() // input.size(1)
+            with torch.no_grad():
+                var = ((invstd * invstd).reciprocal() - eps) * count / (count - 1)
+            for tensor, value in ((running_mean, mean.detach()), (running_var, var)):
+                if any(seen.tensor is tensor for seen in self.observed):
+                    raise self._fail("a batch normalization runs twice in one layer", "Give each use a module of its own")
+                self.observed.append(Observed(tensor, float(momentum), value))
+        return out
+
+    def _torch_batch_norm(self, input: torch.Tensor, weight: Any, bias: Any, running_mean: Any, running_var: Any,
+                          training: bool, momentum: float, eps: float, cudnn_enabled: bool) -> torch.Tensor:
+        return self._batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)
+
+    def _attention(self, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
+                   attn_mask: Optional[torch.Tensor] = None, dropout_p: float = 0.0, is_causal: bool = False,
+                   scale: Optional[float] = None, enable_gqa: bool = False) -> torch.Tensor:
+        if enable_gqa:
+            key = key.repeat_interleave(query.size(-3) // key.size(-3), -3)
+            value = value.repeat_interleave(query.size(-3) // value.size(-3), -3)
+        scores = query @ key.transpose(-2, -1) * (1 / math.sqrt(query.size(-1)) if scale is None else scale)
+        if is_causal:
+            seen = torch.ones(query.size(-2), key.size(-2), dtype=torch.bool, device=query.device).tril()
+            scores = scores.masked_fill(~seen, float("-inf"))
+        if attn_mask is not None:
+            if attn_mask.dtype == torch.bool:
+                scores = scores.masked_fill(~attn_mask, float("-inf"))
+            else:
+                scores = scores + attn_mask
+        return self._dropout(scores.softmax(-1), dropout_p) @ value
+
+
+def _replaced() -> Dict[Any, Callable[..., Any]]:
+    table: Dict[Any, Callable[..., Any]] = {
+        F.dropout: Intercept._dropout,
+        torch.dropout: Intercept._torch_dropout,
+        F.batch_norm: Intercept._batch_norm,
+        torch.batch_norm: Intercept._torch_batch_norm,
+    }
+    for name in ("dropout1d", "dropout2d", "dropout3d"):
+        if hasattr(F, name):
+            table[getattr(F, name)] = Intercept._channel_dropout
+    if hasattr(F, "scaled_dot_product_attention"):
+        table[F.scaled_dot_product_attention] = Intercept._attention
+    return table
+
+
+_REPLACED = _replaced()
+_BY_NAME = ("dropout", "dropout1d", "dropout2d", "dropout3d", "batch_norm", "scaled_dot_product_attention")

@@ -1,0 +1,162 @@
+"""Runs packages as a worker does, for checks and tests: through ATen, without autograd.
+
+>>> package = Package.open("digits.motley")
+>>> step = package.train(input, target)
+>>> step.loss, step.gradients["0.weight"]
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple, Union
+
+import torch
+
+from . import dropout, operations, weights  # noqa: F401  (dropout registers its operation)
+from .graph import Batch, Graph, Node, Ref, Take, map_args, map_node
+
+_TYPES = {"float32": torch.float32, "int64": torch.int64, "bool": torch.bool}
+_FORMATS = {"contiguous": torch.contiguous_format, "preserve": torch.preserve_format}
+
+
+def run_node(node: Node, values: Mapping[int, Optional[torch.Tensor]], samples: int) -> List[Optional[torch.Tensor]]:
+    """The results of one operation in a micro-batch of `samples`."""
+    def leaf(argument: Any) -> Any:
+        if isinstance(argument, Ref):
+            return values[argument.value]
+        return argument.at(samples) if isinstance(argument, Batch) else argument
+
+    args, kwargs = map_node(node, leaf)
+    with torch.no_grad():
+        out = operations.find(node.op)(*args, **kwargs)
+    return list(out) if isinstance(out, (list, tuple)) else [out]
+
+
+def run(graph: Graph, taken: Mapping[Take, torch.Tensor], samples: int) -> Dict[Take, torch.Tensor]:
+    """What `graph` gives for what it takes."""
+    values: Dict[int, Optional[torch.Tensor]] = {value: taken[take] for value, take in graph.takes.items()}
+    for node in graph.nodes:
+        values.update(zip(node.results, run_node(node, values, samples)))
+    given = {}
+    for take, value in graph.gives:
+        tensor = values[value]
+        assert tensor is not None
+        given[take] = tensor
+    return given
+
+
+def read_graph(described: Mapping[str, Any]) -> Graph:
+    """A graph from its JSON."""
+    graph = Graph(takes={k: _take(text) for k, text in enumerate(described["takes"])})
+    count = len(graph.takes)
+    for node in described["nodes"]:
+        results = tuple(range(count, count + node["results"]))
+        count += node["results"]
+        graph.nodes.append(Node(node["op"], tuple(map(_argument, node["args"])),
+                                {key: _argument(value) for key, value in node["kwargs"].items()}, results))
+    graph.gives = [(_take(text), value) for text, value in described["gives"]]
+    return graph
+
+
+def _take(text: str) -> Take:
+    role, _, index = text.partition(":")
+    return Take(role, int(index))
+
+
+def _argument(value: Any) -> Any:
+    def leaf(part: Any) -> Any:
+        if not isinstance(part, dict):
+            return part
+        ((kind, content),) = part.items()
+        if kind == "value":
+            return Ref(content)
+        if kind == "values":
+            return [None if v is None else Ref(v) for v in content]
+        if kind == "batch":
+            return Batch(*content)
+        return {"float": float, "text": str, "type": _TYPES.get, "memory_format": _FORMATS.get}[kind](content)
+    return map_args(value, leaf)
+
+
+class Step(NamedTuple):
+    """What a micro-batch gave: sums, not means."""
+
+    loss: torch.Tensor
+    count: torch.Tensor
+    correct: Optional[torch.Tensor]
+    gradients: Dict[str, torch.Tensor]
+    observed: Dict[str, torch.Tensor]
+
+
+class Package:
+    """A package that was read, with the weights that it came with."""
+
+    def __init__(self, description: Mapping[str, Any], tensors: Mapping[str, torch.Tensor]):
+        self.description = description
+        self.tensors = tensors
+        self._graphs = [{key: read_graph(graph) for key, graph in graphs.items() if key != "memory"}
+                        for graphs in description["graphs"]]
+
+    @classmethod
+    def open(cls, path: Union[str, "os.PathLike[str]"]) -> "Package":
+        with open(os.path.join(path, "package.json"), encoding="utf-8") as file:
+            description = json.load(file)
+        return cls(description, weights.read(os.path.join(path, description["weights"]["file"])))
+
+    def train(self, input: torch.Tensor, target: torch.Tensor) -> Step:
+        """Forward, input part and weight part of all layers, in this order for each layer."""
+        samples = input.size(0)
+        layers = self.description["layers"]
+        inputs, kept, observed = [input], [], {}
+        ends: Dict[Take, torch.Tensor] = {}
+        for layer in layers:
+            ends = self._run(layer, "forward", self._inputs(inputs, target), samples)
+            kept.append({take: tensor for take, tensor in ends.items() if take.role == "saved"})
+            observed.update({layer["statistics"][take.index]["name"]: tensor for take, tensor in ends.items()
+                             if take.role == "observed"})
+            inputs = [ends[Take("output", k)].contiguous() for k in range(len(layer["outputs"]))]
+        gradients: Dict[str, torch.Tensor] = {}
+        grads: List[torch.Tensor] = []
+        for layer, saved in zip(reversed(layers), reversed(kept)):
+            back = self._run(layer, "input_part", {**saved, **{Take("grad", k): g for k, g in enumerate(grads)}}, samples)
+            queued = {take: tensor for take, tensor in back.items() if take.role == "queued"}
+            late = self._run(layer, "weight_part", {**saved, **queued}, samples)
+            for take, tensor in list(back.items()) + list(late.items()):
+                if take.role == "parameter_grad":
+                    name = layer["parameters"][take.index]["name"]
+                    gradients[name] = gradients[name] + tensor if name in gradients else tensor
+            found = sorted((take.index, tensor) for take, tensor in back.items() if take.role == "input_grad")
+            grads = [tensor.contiguous() for _, tensor in found]
+        return Step(ends[Take("loss", 0)], ends[Take("count", 0)], ends.get(Take("correct", 0)), gradients, observed)
+
+    def evaluate(self, input: torch.Tensor, target: torch.Tensor) -> Tuple[torch.Tensor, torch.Tensor, Optional[torch.Tensor]]:
+        """Loss, count and, where there is one, how many were right."""
+        ends = self._through("evaluate", "evaluate", input, target)
+        return ends[Take("loss", 0)], ends[Take("count", 0)], ends.get(Take("correct", 0))
+
+    def score(self, input: torch.Tensor) -> torch.Tensor:
+        """What the model returns before its loss."""
+        return self._through("evaluate", "score", input, None)[Take("output", 0)]
+
+    def _through(self, kind: str, last: str, input: torch.Tensor, target: Optional[torch.Tensor]) -> Dict[Take, torch.Tensor]:
+        inputs = [input]
+        ends: Dict[Take, torch.Tensor] = {}
+        for k, layer in enumerate(self.description["layers"]):
+            graph = last if k + 1 == len(self.description["layers"]) else kind
+            ends = self._run(layer, graph, self._inputs(inputs, target), input.size(0))
+            inputs = [ends[Take("output", k)].contiguous() for k in range(len(layer["outputs"]))]
+        return ends
+
+    @staticmethod
+    def _inputs(inputs: List[torch.Tensor], target: Optional[torch.Tensor]) -> Dict[Take, torch.Tensor]:
+        taken = {Take("input", k): tensor for k, tensor in enumerate(inputs)}
+        if target is not None:
+            taken[Take("target", 0)] = target
+        return taken
+
+    def _run(self, layer: Mapping[str, Any], kind: str, given: Dict[Take, torch.Tensor], samples: int) -> Dict[Take, torch.Tensor]:
+        taken = dict(given)
+        for role, listed in (("parameter", "parameters"), ("statistic", "statistics"), ("constant", "constants")):
+            taken.update({Take(role, k): self.tensors[entry["name"]].detach() for k, entry in enumerate(layer[listed])})
+        return run(self._graphs[layer["graph"]][kind], taken, samples)

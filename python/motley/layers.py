@@ -1,0 +1,106 @@
+"""The layers of a model: names, what to call, and how their tensors are called in the model's state_dict."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Tuple, Union
+
+import torch
+
+from .errors import ExportError
+
+Call = Callable[[Any], Any]
+
+
+class Layers(NamedTuple):
+    """Named layers, each called with what the one before it returned."""
+
+    layers: List[Tuple[str, Call]]
+    roots: List[Tuple[str, torch.nn.Module]]
+    """Modules that own all parameters, with the beginning of their names in the state_dict."""
+
+
+def as_layers(layers: Union[Layers, Iterable[Tuple[str, Call]]], model: Optional[torch.nn.Module] = None) -> Layers:
+    """What `export` was given as its layers. With `model`, tensors are named as in its state_dict."""
+    if isinstance(layers, Layers):
+        return layers
+    if isinstance(layers, torch.nn.Module):
+        raise ExportError("a module was given in place of a list of layers",
+                          "Give motley.split(model), or a list of (name, module)")
+    pairs: List[Tuple[str, Call]] = []
+    for k, pair in enumerate(layers):
+        if not (isinstance(pair, tuple) and len(pair) == 2 and isinstance(pair[0], str) and callable(pair[1])):
+            raise ExportError(f"layer {k} is no pair of a name and a module", "Give a list of (name, module)")
+        pairs.append(pair)
+    if not pairs:
+        raise ExportError("the list of layers is empty", "Give a list of (name, module)")
+    if model is not None:
+        return Layers(pairs, [("", model)])
+    roots: List[Tuple[str, torch.nn.Module]] = []
+    for name, call in pairs:
+        if isinstance(call, torch.nn.Module):
+            roots.append((name, call))
+        else:
+            roots += [(f"{name}.{key}", module) for key, module in _owned(call)]
+    return Layers(pairs, roots)
+
+
+def _owned(call: Call) -> List[Tuple[str, torch.nn.Module]]:
+    """The modules that a function closes over, a method belongs to, or an object has."""
+    found: List[Tuple[str, Any]] = []
+    owner = getattr(call, "__self__", None)
+    if owner is not None:
+        found.append(("self", owner))
+    if getattr(call, "__closure__", None):
+        found += [(name, cell.cell_contents) for name, cell in zip(call.__code__.co_freevars, call.__closure__)]
+    if hasattr(call, "func") and hasattr(call, "args"):  # functools.partial
+        found += [("func", call.func)] + [(f"args.{k}", value) for k, value in enumerate(call.args)]
+    if hasattr(call, "__dict__"):
+        found += list(vars(call).items())
+    return [(name, value) for name, value in found if isinstance(value, torch.nn.Module)]
+
+
+class Names:
+    """The names of a model's tensors and modules."""
+
+    def __init__(self, layers: Layers):
+        self.of: Dict[int, str] = {}  # [id of a tensor] its first name
+        self.aliases: Dict[str, str] = {}  # [further name] first name
+        self.state: Dict[str, torch.Tensor] = {}  # what the state_dict holds, under first names
+        self.modules: Dict[int, str] = {}  # [id of a module] its path
+        for prefix, root in layers.roots:
+            dot = prefix + "." if prefix else ""
+            for path, module in root.named_modules():
+                self.modules.setdefault(id(module), (dot + path).rstrip(".") or type(root).__name__)
+            listed = set(root.state_dict(keep_vars=True))
+            tensors = _all_tensors(root)
+            for name, tensor in tensors:
+                if name in listed:
+                    self._add(dot + name, tensor)
+                else:
+                    self.of.setdefault(id(tensor), f"{dot}{name} (not in the state_dict)")
+
+    def _add(self, name: str, tensor: torch.Tensor) -> None:
+        first = self.of.get(id(tensor))
+        if first is None:
+            if name in self.state:
+                raise ExportError(f"two tensors are called {name}", "Give the layers different names, or pass model=")
+            self.of[id(tensor)] = name
+            self.state[name] = tensor
+        elif first != name:
+            self.aliases[name] = first
+
+
+def _all_tensors(root: torch.nn.Module) -> List[Tuple[str, torch.Tensor]]:
+    """Parameters and buffers under every name that they have."""
+    found: List[Tuple[str, torch.Tensor]] = []
+    for path, module in _every_module(root, ""):
+        for own in (module._parameters, module._buffers):
+            found += [(path + name, tensor) for name, tensor in own.items() if tensor is not None]
+    return found
+
+
+def _every_module(module: torch.nn.Module, path: str) -> Iterable[Tuple[str, torch.nn.Module]]:
+    yield path, module
+    for name, child in module._modules.items():
+        if child is not None:
+            yield from _every_module(child, f"{path}{name}.")

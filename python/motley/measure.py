@@ -1,0 +1,82 @@
+"""What a layer's graphs cost, counted from shapes: multiply-adds and bytes of one sample."""
+
+from __future__ import annotations
+
+from typing import Dict, List, Optional, Sequence
+
+from .cut import Parts
+from .graph import Batch, Graph, Node, Shape, uses
+
+_BIG = 3  # bytes are those of a third sample: what does not grow with the batch is not a sample's
+
+
+def _count(shape: Optional[Shape], samples: int) -> int:
+    count = 1
+    for size in shape.sizes if shape else ():
+        count *= size.at(samples) if isinstance(size, Batch) else (size or 0)
+    return count
+
+
+def _bytes(shape: Optional[Shape], samples: int) -> int:
+    return 0 if shape is None else _count(shape, samples) * (1 if "bool" in str(shape.dtype) else
+                                                             8 if "64" in str(shape.dtype) else 4)
+
+
+def _per_sample(at_three: int, at_two: int) -> int:
+    return max(0, at_three - at_two)
+
+
+def memory(parts: Parts) -> Dict[str, int]:
+    """Bytes of one sample that a layer keeps, queues, and needs besides while one of its graphs runs."""
+    def kept(role: str, graph: Graph) -> int:
+        values = {value for take, value in graph.gives if take.role == role}
+        return _per_sample(*(sum(_bytes(graph.shapes.get(v), s) for v in values) for s in (_BIG, _BIG - 1)))
+
+    return {"saved_bytes": kept("saved", parts.forward), "queued_bytes": kept("queued", parts.input_part),
+            "workspace_bytes": max(_per_sample(_peak(graph, _BIG), _peak(graph, _BIG - 1)) for graph in parts)}
+
+
+def _peak(graph: Graph, samples: int) -> int:
+    """The most bytes that results of a graph's nodes occupy at once, each until its last use."""
+    last: Dict[int, int] = {}
+    for k, node in enumerate(graph.nodes):
+        for value in uses(node):
+            last[value] = k
+    given = {value for _, value in graph.gives}
+    present = highest = 0
+    alive: Dict[int, int] = {}
+    for k, node in enumerate(graph.nodes):
+        for value in node.results:
+            alive[value] = _bytes(graph.shapes.get(value), samples)
+            present += alive[value]
+        highest = max(highest, present)
+        for value in [v for v in alive if last.get(v, k) <= k and v not in given]:
+            present -= alive.pop(value)
+    return highest
+
+
+def flops(graph: Graph) -> int:
+    """Two for each multiply-add of products and convolutions, of one sample."""
+    return _per_sample(*(sum(_work(node, graph.shapes, s) for node in graph.nodes) for s in (_BIG, _BIG - 1)))
+
+
+def _work(node: Node, shapes: Dict[int, Shape], samples: int) -> int:
+    operands: List[int] = uses(node)
+    out = _count(shapes.get(node.results[0]), samples) if node.results else 0
+    if node.op in ("aten::mm", "aten::bmm"):
+        return 2 * out * _length(shapes, operands[0], -1, samples)
+    if node.op in ("aten::addmm", "aten::baddbmm"):
+        return 2 * out * _length(shapes, operands[1], -1, samples)
+    if node.op == "aten::convolution":
+        weight = shapes[operands[1]]
+        places = _count(shapes[operands[0]], samples) // _length(shapes, operands[0], 1, samples) if node.args[6] else 0
+        if node.args[6]:  # transposed: each input place meets the whole kernel
+            return 2 * places * _count(weight, samples)
+        return 2 * out * (_count(weight, samples) // _length(shapes, operands[1], 0, samples))
+    return 0
+
+
+def _length(shapes: Dict[int, Shape], value: int, dim: int, samples: int) -> int:
+    sizes: Sequence[object] = shapes[value].sizes
+    size = sizes[dim]
+    return size.at(samples) if isinstance(size, Batch) else int(size)  # type: ignore[call-overload]

@@ -1,0 +1,39 @@
+"""Which module is running, for messages."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List, Optional
+
+import torch
+from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
+
+
+class ModuleStack:
+    """While entered, follows the calls of modules. Modules without a name in `names` count as their caller."""
+
+    def __init__(self, names: Dict[int, str]):
+        self._names = names  # [id of a module]
+        self._stack: List[str] = []
+        self._layer: Optional[str] = None
+        self._handles: List[Any] = []
+
+    def start(self, layer: str) -> None:
+        self._layer = layer
+        self._stack = []
+
+    def path(self) -> Optional[str]:
+        return self._stack[-1] if self._stack else self._layer
+
+    def __enter__(self) -> "ModuleStack":
+        def begin(module: torch.nn.Module, _: Any) -> None:
+            self._stack.append(self._names.get(id(module)) or self.path() or "")
+
+        def end(module: torch.nn.Module, _: Any, __: Any) -> None:
+            self._stack.pop()
+
+        self._handles = [register_module_forward_pre_hook(begin), register_module_forward_hook(end)]
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        for handle in self._handles:
+            handle.remove()

@@ -1,0 +1,227 @@
+"""Records the ATen operations of one run, below autograd, as functions without side effects.
+
+A `Recorder` is entered around a forward and its `torch.autograd.grad`. Every tensor that it meets has a value number:
+what was declared (inputs, parameters), results of operations, and, for any other tensor, a constant whose content is
+copied. Operations in place become functions (`aliases.py`); operations outside the list of `operations.txt` are replaced
+(`rewrite.py`) or decomposed by PyTorch's own table.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any, Callable, Dict, List, Optional, Tuple
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from . import operations, rewrite
+from .aliases import Entry, NotInvertible, View
+from .errors import ExportError
+from .graph import Node, Ref, Shape, Take, is_ref, leaves, map_args
+from .modules import ModuleStack
+
+_OWN = os.path.dirname(os.path.abspath(__file__)) + os.sep
+_TORCH = os.path.dirname(os.path.abspath(torch.__file__)) + os.sep
+
+
+def user_line() -> Optional[str]:
+    """The innermost source line that is neither PyTorch's nor this package's."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        name = frame.f_code.co_filename
+        if not name.startswith((_OWN, _TORCH)) and not name.startswith("<"):
+            return f"{name}:{frame.f_lineno}"
+        frame = frame.f_back
+    return None
+
+
+class Recorder(TorchDispatchMode):
+    """The operations of what runs under it, in `nodes`."""
+
+    def __init__(self, known: Dict[int, str], modules: ModuleStack):
+        super().__init__()
+        self.nodes: List[Node] = []
+        self.roles: Dict[int, Take] = {}  # [value] what is not made by a node
+        self.names: Dict[int, str] = {}  # [value] parameters and constants that have one
+        self.constants: Dict[int, torch.Tensor] = {}  # [value] their content
+        self.shapes: Dict[int, Shape] = {}  # [value]
+        self.tensors: Dict[int, torch.Tensor] = {}  # [value] parameters, as they are in the model
+        self.backward = False
+        self._fixed: Dict[int, bool] = {}  # [value] whether it follows from constants alone
+        self._known = known  # [id of a tensor] its name in the model
+        self._modules = modules
+        self._entries: Dict[int, Entry] = {}  # [id of a tensor]; an entry keeps its tensor, so ids stay distinct
+        self._fresh: set = set()  # roots that this run made
+        self._next = 0
+
+    # What the run is about.
+
+    def declare(self, tensor: torch.Tensor, role: str, index: int) -> int:
+        """`tensor` is the input, target or gradient `index`."""
+        value = self._new_value(tensor)
+        self.roles[value] = Take(role, index)
+        self._entries[id(tensor)] = Entry(tensor, value)
+        self._fixed[value] = False
+        self._fresh.add(id(tensor))
+        return value
+
+    def value_of(self, tensor: torch.Tensor) -> int:
+        """The present value of a tensor; one that was not met before becomes a parameter or a constant."""
+        entry = self._entries.get(id(tensor))
+        if entry is None:
+            entry = self._adopt(tensor)
+        return entry.value(self._emit)
+
+    def release(self) -> None:
+        """Lets go of the tensors of the run; what was recorded stays."""
+        self._entries.clear()
+
+    def fail(self, reason: str, remedy: str) -> ExportError:
+        return ExportError(reason, remedy, self._modules.path(), None if self.backward else user_line())
+
+    # The dispatcher's side.
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Tuple[Any, ...] = (), kwargs: Optional[dict] = None) -> Any:
+        kwargs = kwargs or {}
+        name = operations.name_of(func)
+        if name in rewrite.SAME:
+            return self._same(func, args, kwargs)
+        self._refuse(name, args, kwargs)
+        if self._writes(func):
+            return self._write(name, func, args, kwargs)
+        if name not in operations.allowed() and not self._all_fixed(args, kwargs):
+            replaced = rewrite.replacement(func, name)
+            if replaced is not None:
+                with self:
+                    return replaced(*args, **kwargs)
+        out = func(*args, **kwargs)
+        self._record(name, func, args, kwargs, out)
+        return out
+
+    def _same(self, func: Any, args: Tuple[Any, ...], kwargs: dict) -> Any:
+        """An operation whose result is its argument."""
+        source = args[0]
+        out = func(*args, **kwargs)
+        self.value_of(source)
+        if out is not source:
+            self._entries[id(out)] = Entry(out, None, self._entries[id(source)])
+            self._entries[id(out)].seen = -1
+        elif "lift_fresh" in operations.name_of(func):
+            self._fresh.add(id(self._entries[id(source)].root.tensor))
+        return out
+
+    def _record(self, name: str, func: Any, args: Tuple[Any, ...], kwargs: dict, out: Any) -> None:
+        plain_args = tuple(map_args(a, self._plain) for a in args)
+        plain_kwargs = {k: map_args(v, self._plain) for k, v in kwargs.items() if k not in operations.DROPPED}
+        fixed = self._all_fixed(args, kwargs)
+        outs = list(out) if isinstance(out, (list, tuple)) else [out]
+        values = [self._new_value(t) for t in outs]
+        self._append(name, plain_args, plain_kwargs, values, fixed)
+        shown = operations.is_view(func)
+        for part, (tensor, value) in enumerate(zip(outs, values)):
+            if not isinstance(tensor, torch.Tensor):
+                continue
+            parent = self._entries[id(args[0])] if shown else None
+            view = View(name, plain_args[1:], plain_kwargs, part, len(outs)) if shown else None
+            self._entries[id(tensor)] = Entry(tensor, value, parent, view)
+            if parent is None:
+                self._fresh.add(id(tensor))
+
+    def _write(self, name: str, func: Any, args: Tuple[Any, ...], kwargs: dict) -> Any:
+        """An operation in place: recorded as a function, then done to the tensor that the model has."""
+        target = args[0]
+        self.value_of(target)
+        entry = self._entries[id(target)]
+        if id(entry.root.tensor) not in self._fresh:
+            owner = self._known.get(id(entry.root.tensor), "a tensor from outside the layer")
+            if owner.endswith("num_batches_tracked"):
+                return target
+            raise self.fail(f"{name} writes to {owner}",
+                            "A layer may only write to what it made itself; use the operation without the underscore")
+        with self:
+            # The copy has values of its own, so the function's result is the tensor's next value.
+            result = rewrite.functional(name, func)(target, *args[1:], **kwargs)
+        value = self.value_of(result)
+        out = func(*args, **kwargs)
+        try:
+            entry.change(value, self._emit)
+        except NotInvertible as view:
+            raise self.fail(f"{name} writes through the view {view}", "Clone the tensor before you write to it") from None
+        self.shapes[value] = self._shape(target)
+        return out
+
+    # Values.
+
+    def _new_value(self, tensor: Any) -> int:
+        value = self._next
+        self._next += 1
+        if isinstance(tensor, torch.Tensor):
+            self.shapes[value] = self._shape(tensor)
+        return value
+
+    @staticmethod
+    def _shape(tensor: torch.Tensor) -> Shape:
+        return Shape(tuple(tensor.shape), tensor.dtype, tensor.is_contiguous())
+
+    def _adopt(self, tensor: torch.Tensor) -> Entry:
+        for entry in self._entries.values():  # autograd hands out what it kept as a new tensor of the same memory
+            if _same_memory(entry.tensor, tensor):
+                alias = Entry(tensor, None, entry)
+                alias.seen = -1
+                self._entries[id(tensor)] = alias
+                return alias
+        name = self._known.get(id(tensor))
+        if tensor.requires_grad and (name is None or not tensor.is_leaf):
+            raise self.fail("the layer uses a tensor that requires a gradient and is no parameter of its modules",
+                            "Make it an nn.Parameter of a module in the layer, pass it in as an input, or detach it")
+        value = self._new_value(tensor)
+        if tensor.requires_grad:
+            self.roles[value] = Take("parameter", len(self.tensors))
+            self.tensors[value] = tensor
+        else:
+            self.roles[value] = Take("constant", len(self.constants))
+            self.constants[value] = tensor.detach().clone(memory_format=torch.contiguous_format)
+        if name is not None:
+            self.names[value] = name
+        self._fixed[value] = not tensor.requires_grad
+        self._entries[id(tensor)] = Entry(tensor, value)
+        return self._entries[id(tensor)]
+
+    def _plain(self, leaf: Any) -> Any:
+        return Ref(self.value_of(leaf)) if isinstance(leaf, torch.Tensor) else leaf
+
+    def _all_fixed(self, args: Tuple[Any, ...], kwargs: dict) -> bool:
+        return all(self._fixed[self.value_of(leaf)] for leaf in leaves([args, list(kwargs.values())])
+                   if isinstance(leaf, torch.Tensor))
+
+    def _append(self, name: str, args: Tuple[Any, ...], kwargs: dict, values: List[int], fixed: bool) -> None:
+        for value in values:
+            self._fixed[value] = fixed
+        line = None if self.backward else user_line()
+        self.nodes.append(Node(name, args, kwargs, tuple(values), self.backward, line, self._modules.path()))
+
+    def _emit(self, name: str, args: Tuple[Any, ...], kwargs: dict, parts: int) -> List[int]:
+        """A node that the model did not ask for: a view made anew or put back."""
+        values = [self._new_value(None) for _ in range(parts)]
+        fixed = all(self._fixed[leaf.value] for leaf in leaves(args) if is_ref(leaf))
+        self._append(name, args, kwargs, values, fixed)
+        return values
+
+    @staticmethod
+    def _writes(func: Any) -> bool:
+        return any(a.alias_info is not None and a.alias_info.is_write for a in func._schema.arguments)
+
+    def _refuse(self, name: str, args: Tuple[Any, ...], kwargs: dict) -> None:
+        base = name.split("::")[1].split(".")[0].rstrip("_")
+        if base in operations.RANDOM:
+            raise self.fail(f"{name} takes random numbers, which would depend on the number of machines",
+                            "Use torch.nn.functional.dropout, whose masks Motley makes itself")
+        if base in operations.DATA_DEPENDENT and not self._all_fixed(args, kwargs):
+            raise self.fail(f"{name} makes Python, or a shape, depend on the values of a tensor",
+                            "Replace the branch, .item() or selection by torch.where or a mask")
+
+
+def _same_memory(a: torch.Tensor, b: torch.Tensor) -> bool:
+    return (a.data_ptr() == b.data_ptr() and a.numel() > 0 and a.dtype == b.dtype and a.shape == b.shape
+            and a.stride() == b.stride())

@@ -1,0 +1,84 @@
+"""Removes from a recording what need not run: what nothing depends on, what is always the same, and double turns."""
+
+from __future__ import annotations
+
+from typing import Dict, List, Optional
+
+import torch
+
+from . import interpret, operations
+from .graph import Batch, Node, Ref, leaves, map_node, needed, uses
+from .trace import Trace
+
+_FILLS = frozenset({"aten::zeros", "aten::ones", "aten::full", "aten::zeros_like", "aten::ones_like", "aten::full_like",
+                    "aten::new_zeros", "aten::new_ones", "aten::new_full", "aten::scalar_tensor", "aten::empty.memory_format"})
+"""What is cheaper to make than to read; and a large one of zeros has no place in a file."""
+
+_TYPES = (torch.float32, torch.int64, torch.bool)
+_LARGEST_CONSTANT_BYTES = 64 << 20
+
+
+def simplify(trace: Trace) -> None:
+    """Shortens `trace.recorder.nodes` and turns what follows from constants alone into constants."""
+    recorder = trace.recorder
+    wanted = list(trace.gives.values())
+    _turn_once(trace)
+    recorder.nodes = needed(recorder.nodes, wanted + list(trace.gives.values()))
+    _fold(trace)
+    recorder.nodes = needed(recorder.nodes, list(trace.gives.values()))
+
+
+def _turn_once(trace: Trace) -> None:
+    """A transposed transpose is the matrix itself. Autograd makes these around products with weights."""
+    instead: Dict[int, int] = {}
+    turned: Dict[int, int] = {}  # [transposed] original
+    for node in trace.recorder.nodes:
+        node.args, node.kwargs = map_node(node, lambda a: Ref(instead.get(a.value, a.value)) if isinstance(a, Ref) else a)
+        if node.op == "aten::t":
+            source = node.args[0].value
+            turned[node.results[0]] = source
+            if source in turned:
+                instead[node.results[0]] = turned[source]
+    for take, value in trace.gives.items():
+        trace.gives[take] = instead.get(value, value)
+
+
+def _fold(trace: Trace) -> None:
+    recorder = trace.recorder
+    known: Dict[int, torch.Tensor] = dict(recorder.constants)
+    maker: Dict[int, Node] = {}
+    fixed: List[Node] = []
+    for node in recorder.nodes:
+        if _runs_once(node, known):
+            for value, tensor in zip(node.results, interpret.run_node(node, known, samples=1)):
+                known[value] = tensor
+                maker[value] = node
+            fixed.append(node)
+    folded = {id(node) for node in fixed}
+    rest = [node for node in recorder.nodes if id(node) not in folded]
+    asked = [value for node in rest for value in uses(node)] + list(trace.gives.values())
+    kept: Dict[int, Node] = {}  # [id of a node]
+    while asked:
+        value = asked.pop()
+        node = maker.get(value)
+        if node is None or value in recorder.constants or id(node) in kept:
+            continue
+        if _storable(node, known[value]):
+            recorder.constants[value] = known[value].contiguous()
+            recorder.roles.pop(value, None)
+        else:
+            kept[id(node)] = node
+            asked += uses(node)
+    recorder.nodes = [node for node in recorder.nodes if id(node) not in folded or id(node) in kept]
+
+
+def _runs_once(node: Node, known: Dict[int, torch.Tensor]) -> bool:
+    if node.op.startswith("motley::") or any(value not in known for value in uses(node)):
+        return False
+    return not any(isinstance(leaf, Batch) for leaf in leaves([node.args, list(node.kwargs.values())]))
+
+
+def _storable(node: Node, tensor: Optional[torch.Tensor]) -> bool:
+    return (tensor is not None and tensor.is_contiguous() and tensor.dtype in _TYPES and node.op not in _FILLS
+            and not operations.is_view(operations.find(node.op))
+            and tensor.numel() * tensor.element_size() <= _LARGEST_CONSTANT_BYTES)

@@ -1,0 +1,47 @@
+"""nn.Sequential: a layer for each module; those inside it that are nn.Sequential too are taken apart."""
+
+from __future__ import annotations
+
+from typing import List, Tuple
+
+import torch
+
+from ..layers import Call
+
+
+def knows(model: torch.nn.Module) -> bool:
+    return type(model) is torch.nn.Sequential and len(model) > 0
+
+
+def layers(model: torch.nn.Module, prefix: str = "") -> List[Tuple[str, Call]]:
+    """Modules without parameters join the one before them: alone they would only add boundaries."""
+    found: List[Tuple[str, List[torch.nn.Module]]] = []
+    for name, module in _flat(model, prefix):
+        bare = next(module.parameters(), None) is None and next(module.buffers(), None) is None
+        if bare and found:
+            found[-1][1].append(module)
+        else:
+            found.append((name, [module]))
+    return [(name, modules[0] if len(modules) == 1 else _Chain(modules)) for name, modules in found]
+
+
+class _Chain:
+    """Modules one after the other."""
+
+    def __init__(self, modules: List[torch.nn.Module]):
+        self.modules = modules
+
+    def __call__(self, x: torch.Tensor) -> torch.Tensor:
+        for module in self.modules:
+            x = module(x)
+        return x
+
+
+def _flat(model: torch.nn.Module, prefix: str) -> List[Tuple[str, torch.nn.Module]]:
+    found: List[Tuple[str, torch.nn.Module]] = []
+    for name, module in model.named_children():
+        if type(module) is torch.nn.Sequential:
+            found += _flat(module, f"{prefix}{name}.")
+        else:
+            found.append((prefix + name, module))
+    return found

@@ -1,0 +1,139 @@
+"""Runs one layer at one batch size and records it: forward and backward, and its evaluation."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
+
+import torch
+from torch.utils._pytree import TreeSpec, tree_flatten, tree_unflatten
+
+from .errors import ExportError
+from .graph import Take
+from .intercept import Intercept
+from .losses import Loss
+from .modules import ModuleStack
+from .record import Recorder
+
+
+class Trace(NamedTuple):
+    """What a run of a layer did. `gives` maps what came out to values; values are those of the recorder."""
+
+    recorder: Recorder
+    gives: Dict[Take, int]
+    outputs: List[torch.Tensor]
+    """What crosses the boundary behind the layer."""
+    structure: Optional[TreeSpec]
+    """How the outputs lie in what the layer returned."""
+    statistics: List[Tuple[torch.Tensor, float]]
+    """Running statistics with their momenta, in the order of `observed` or, in evaluation, of `statistic`."""
+
+
+class Run(NamedTuple):
+    """A layer to run."""
+
+    name: str
+    call: Callable[[Any], Any]
+    inputs: List[torch.Tensor]
+    structure: TreeSpec
+    first: bool
+    target: Optional[torch.Tensor] = None
+    loss: Optional[Loss] = None
+    """The last layer has a loss."""
+
+
+class Tracer:
+    """Runs layers of one model."""
+
+    def __init__(self, known: Dict[int, str], modules: ModuleStack):
+        self._known = known
+        self._modules = modules
+
+    def train(self, run: Run) -> Trace:
+        """Forward and backward in training mode."""
+        recorder, intercept = self._start(run)
+        leaves = [x.detach().requires_grad_(not run.first and x.is_floating_point()) for x in run.inputs]
+        inputs = [x.clone() for x in leaves]  # a layer may write to its input, which autograd forbids for a leaf
+        with intercept, recorder:
+            outputs, structure, gives = self._forward(run, recorder, inputs)
+            for k, seen in enumerate(intercept.observed):
+                gives[Take("observed", k)] = recorder.value_of(seen.value)
+            self._backward(run, recorder, leaves, outputs, gives)
+        return Trace(recorder, gives, outputs, structure, [(seen.tensor, seen.momentum) for seen in intercept.observed])
+
+    def evaluate(self, run: Run) -> Trace:
+        """Forward in evaluation mode. A last layer without target is scored: what it returns is its output."""
+        recorder, intercept = self._start(run)
+        inputs = [x.clone() for x in run.inputs]
+        with intercept, recorder:
+            outputs, structure, gives = self._forward(run, recorder, inputs)
+        distinct = list({id(t): t for t in intercept.statistics}.values())
+        return Trace(recorder, gives, outputs, structure, [(tensor, 0.0) for tensor in distinct])
+
+    def _start(self, run: Run) -> Tuple[Recorder, Intercept]:
+        self._modules.start(run.name)
+        recorder = Recorder(self._known, self._modules)
+        return recorder, Intercept(recorder.fail)
+
+    def _forward(self, run: Run, recorder: Recorder, inputs: List[torch.Tensor]
+                 ) -> Tuple[List[torch.Tensor], Optional[TreeSpec], Dict[Take, int]]:
+        for k, tensor in enumerate(inputs):
+            recorder.declare(tensor, "input", k)
+        if run.target is not None:
+            recorder.declare(run.target, "target", 0)
+        result = run.call(tree_unflatten(inputs, run.structure))
+        if run.target is not None and run.loss is not None:
+            return self._loss(run.loss, run.target, recorder, result)
+        outputs, structure = tree_flatten(result)
+        for k, tensor in enumerate(outputs):
+            if not isinstance(tensor, torch.Tensor):
+                raise recorder.fail(f"the layer returns a {type(tensor).__name__} besides tensors",
+                                    "Return a tensor, or a tuple, list or dictionary of tensors")
+        return outputs, structure, {Take("output", k): recorder.value_of(t) for k, t in enumerate(outputs)}
+
+    @staticmethod
+    def _loss(loss: Loss, target: torch.Tensor, recorder: Recorder, output: Any
+              ) -> Tuple[List[torch.Tensor], Optional[TreeSpec], Dict[Take, int]]:
+        terms = loss.terms(output, target)
+        if not (isinstance(terms, tuple) and len(terms) == 2 and all(isinstance(t, torch.Tensor) for t in terms)):
+            raise recorder.fail("the loss does not return (sum, count), two tensors",
+                                "Return the sum over the batch and how many terms it has")
+        total, count = terms
+        if total.numel() != 1 or count.numel() != 1 or total.dtype != torch.float32:
+            raise recorder.fail(f"the loss's sum has shape {tuple(total.shape)} and type {total.dtype}, its count "
+                                f"{tuple(count.shape)}", "Return two scalars, the sum of type float32")
+        gives = {Take("loss", 0): recorder.value_of(total), Take("count", 0): recorder.value_of(count)}
+        if loss.correct is not None and not target.is_floating_point():
+            with torch.no_grad():
+                gives[Take("correct", 0)] = recorder.value_of(loss.correct(output, target))
+        return [total], None, gives
+
+    @staticmethod
+    def _backward(run: Run, recorder: Recorder, leaves: List[torch.Tensor], outputs: List[torch.Tensor],
+                  gives: Dict[Take, int]) -> None:
+        last = run.loss is not None
+        wanted = [x for x in leaves if x.requires_grad]
+        parameters = list(recorder.tensors.items())
+        wanted += [tensor for _, tensor in parameters]
+        grads = []
+        if not last:
+            for k, output in enumerate(outputs):
+                grads.append(torch.ones(output.shape, dtype=output.dtype))
+                recorder.declare(grads[-1], "grad", k)
+        of = [k for k, output in enumerate(outputs) if output.requires_grad]
+        if not wanted:
+            return
+        if not of:
+            raise recorder.fail("nothing that the layer returns depends on its inputs or parameters by a gradient",
+                                "Remove no_grad or detach from the layer")
+        recorder.backward = True
+        found = torch.autograd.grad([outputs[k] for k in of], wanted, None if last else [grads[k] for k in of],
+                                    allow_unused=True)
+        position = 0
+        for k, leaf in enumerate(leaves):
+            if leaf.requires_grad:
+                grad = found[position] if found[position] is not None else torch.zeros(leaf.shape)
+                gives[Take("input_grad", k)] = recorder.value_of(grad)
+                position += 1
+        for (value, _), grad in zip(parameters, found[position:]):
+            if grad is not None:
+                gives[Take("parameter_grad", value)] = recorder.value_of(grad)

@@ -1,0 +1,86 @@
+"""Safetensors files: read and written without a library, values untouched."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import struct
+from typing import Dict, Mapping, Optional
+
+import torch
+
+from .errors import MotleyError
+
+_NAMES = {torch.float32: "F32", torch.float64: "F64", torch.float16: "F16", torch.bfloat16: "BF16", torch.int64: "I64",
+          torch.int32: "I32", torch.int16: "I16", torch.int8: "I8", torch.uint8: "U8", torch.bool: "BOOL"}
+_TYPES = {name: dtype for dtype, name in _NAMES.items()}
+
+
+def write(path: str, tensors: Mapping[str, torch.Tensor], metadata: Optional[Dict[str, str]] = None) -> None:
+    """Writes `tensors` in their order, to a temporary name first."""
+    header: Dict[str, object] = {"__metadata__": {"format": "pt", **(metadata or {})}}
+    begin = 0
+    for name, tensor in tensors.items():
+        end = begin + tensor.numel() * tensor.element_size()
+        header[name] = {"dtype": _NAMES[tensor.dtype], "shape": list(tensor.shape), "data_offsets": [begin, end]}
+        begin = end
+    text = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode("utf-8")
+    text += b" " * (-len(text) % 8)
+    partial = path + ".partial"
+    with open(partial, "wb") as file:
+        file.write(struct.pack("<Q", len(text)))
+        file.write(text)
+        for tensor in tensors.values():
+            file.write(_bytes(tensor))
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(partial, path)
+
+
+def read(path: str) -> Dict[str, torch.Tensor]:
+    """All tensors of a file, in its order."""
+    with open(path, "rb") as file:
+        head = file.read(8)
+        length = struct.unpack("<Q", head)[0] if len(head) == 8 else -1
+        if not 0 < length <= os.path.getsize(path) - 8:
+            raise MotleyError(f"{path} is no safetensors file: its header's length is {length}. Write the file again")
+        header = json.loads(file.read(length))
+        start = 8 + length
+        tensors = {}
+        for name, entry in header.items():
+            if name == "__metadata__":
+                continue
+            dtype = _TYPES.get(entry["dtype"])
+            begin, end = entry["data_offsets"]
+            if dtype is None:
+                raise MotleyError(f"{path}: {name} has the type {entry['dtype']}, which is not known here. Convert it to F32")
+            file.seek(start + begin)
+            values = file.read(end - begin)
+            expected = math.prod(entry["shape"]) * torch.empty(0, dtype=dtype).element_size()
+            if len(values) != end - begin or expected != len(values):
+                raise MotleyError(f"{path}: {name} is not whole. Write the file again")
+            flat = torch.frombuffer(bytearray(values), dtype=dtype) if values else torch.empty(0, dtype=dtype)
+            tensors[name] = flat.reshape(entry["shape"])
+    return tensors
+
+
+def _bytes(tensor: torch.Tensor) -> bytes:
+    flat = tensor.detach().cpu().contiguous().reshape(-1)
+    return bytes(flat.view(torch.uint8).numpy().data) if flat.numel() else b""
+
+
+def sha256(path: str) -> str:
+    """The hash of a file, in hexadecimal digits."""
+    found = hashlib.sha256()
+    with open(path, "rb") as file:
+        for part in iter(lambda: file.read(1 << 20), b""):
+            found.update(part)
+    return found.hexdigest()
+
+
+def content(tensor: torch.Tensor) -> bytes:
+    """Type, shape and values, to tell equal tensors."""
+    return f"{tensor.dtype}{tuple(tensor.shape)}".encode() + _bytes(tensor)
+

@@ -1,0 +1,90 @@
+#!/usr/bin/python3
+"""Packages of tiny models with what eager PyTorch computes, for tests of whoever reads packages.
+
+    PYTHONPATH=python /usr/bin/python3 tests/python/make_packages.py FOLDER [NAME…]
+
+writes NAME.motley and NAME.reference.safetensors: `input` and `target` of a batch size that was not traced, `loss` (the sum)
+and `count` in training mode, `grad/PARAMETER`, `observed/STATISTIC`, and with the statistics of the package `evaluated_loss`
+and `score`, what the model returns in evaluation mode. There is no dropout.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Callable, Dict, Tuple
+
+import torch
+import torch.nn as nn
+
+import families
+import motley
+from motley import losses, weights
+
+Make = Callable[[], Tuple[nn.Module, nn.Module, Callable[[int], Tuple[torch.Tensor, torch.Tensor]]]]
+
+
+def _without_dropout(model: nn.Module) -> nn.Module:
+    for module in model.modules():
+        if isinstance(module, nn.Dropout):
+            module.p = 0.0
+    return model
+
+
+def _images(channels: int, size: int, classes: int) -> Callable[[int], Tuple[torch.Tensor, torch.Tensor]]:
+    return lambda n: (torch.randn(n, channels, size, size), torch.randint(classes, (n,)))
+
+
+def _tokens(vocabulary: int, length: int) -> Callable[[int], Tuple[torch.Tensor, torch.Tensor]]:
+    return lambda n: (torch.randint(vocabulary, (n, length)), torch.randint(vocabulary, (n, length)))
+
+
+MODELS: Dict[str, Make] = {
+    "mlp": lambda: (families.mlp(), nn.MSELoss(), lambda n: (torch.randn(n, 12), torch.randn(n, 3))),
+    "cnn": lambda: (_without_dropout(families.cnn()), nn.CrossEntropyLoss(), _images(1, 8, 10)),
+    "resnet-tiny": lambda: (families.ResNet(), nn.CrossEntropyLoss(), _images(3, 32, 10)),
+    "vit-tiny": lambda: (families.VisionTransformer(), nn.CrossEntropyLoss(), _images(3, 16, 10)),
+    "gpt2-tiny": lambda: (families.GPT2LMHeadModel(), nn.CrossEntropyLoss(), _tokens(50, 8)),
+    "llama-tiny": lambda: (families.LlamaForCausalLM(), nn.CrossEntropyLoss(), _tokens(50, 8)),
+}
+
+
+def reference(model: nn.Module, loss: nn.Module, input: torch.Tensor, target: torch.Tensor) -> Dict[str, torch.Tensor]:
+    """What eager PyTorch makes of a batch. `model` keeps its buffers."""
+    terms = losses.understand(loss).terms
+    kept = {name: value.clone() for name, value in model.state_dict().items()}
+    normalizations = {name: module for name, module in model.named_modules() if hasattr(module, "running_mean")}
+    momenta = {name: module.momentum for name, module in normalizations.items()}
+    for module in normalizations.values():
+        module.momentum = 1.0  # the statistics become what this batch shows
+    model.train()
+    total, count = terms(model(input), target)
+    model.zero_grad()
+    total.backward()
+    found = {"input": input, "target": target, "loss": total.detach(), "count": count}
+    found.update({f"grad/{name}": parameter.grad for name, parameter in model.named_parameters()})
+    for name, module in normalizations.items():
+        module.momentum = momenta[name]
+        for statistic in ("running_mean", "running_var"):
+            found[f"observed/{name}.{statistic}"] = getattr(module, statistic).clone()
+    model.load_state_dict(kept)
+    model.eval()
+    with torch.no_grad():
+        score = model(input)
+        found.update({"evaluated_loss": terms(score, target)[0], "score": score})
+    return found
+
+
+def main(folder: str, *names: str) -> None:
+    os.makedirs(folder, exist_ok=True)
+    for name in names or MODELS:
+        torch.manual_seed(7)
+        model, loss, batch = MODELS[name]()
+        motley.export(motley.split(model), loss, batch(2), os.path.join(folder, f"{name}.motley"))
+        found = reference(model, loss, *batch(4))
+        weights.write(os.path.join(folder, f"{name}.reference.safetensors"), found)
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    main(*sys.argv[1:])
