@@ -6,6 +6,7 @@ import json
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
 
 import torch
+from torch.utils._pytree import tree_map
 
 from .errors import ExportError
 from .intercept import Intercept
@@ -59,7 +60,7 @@ def eager_step(described: Layers, loss: Loss, input: torch.Tensor, target: torch
     for k, (name, call) in enumerate(described.layers):
         modules.start(name)
         with Intercept(_fail) as intercept:
-            value = call(value)
+            value = call(boundary(value) if k else value)
             if k + 1 == len(described.layers):
                 value = loss.terms(value, target)[0]
         observed.update({by_id[id(seen.tensor)]: seen.value for seen in intercept.observed})
@@ -68,13 +69,30 @@ def eager_step(described: Layers, loss: Loss, input: torch.Tensor, target: torch
     return Eager(value.detach(), dict(zip(distinct, gradients)), observed)
 
 
+class Boundary(torch.autograd.Function):
+    """Between layers tensors and their gradients are packed, which PyTorch alone does not do; kernels may round by layout."""
+
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
+        return x.contiguous()
+
+    @staticmethod
+    def backward(ctx: Any, grad: torch.Tensor) -> torch.Tensor:
+        return grad.contiguous()
+
+
+def boundary(value: Any) -> Any:
+    """What a layer returned, as the next one gets it."""
+    return tree_map(lambda x: Boundary.apply(x) if isinstance(x, torch.Tensor) else x, value)
+
+
 def eager_score(described: Layers, input: torch.Tensor, modules: ModuleStack) -> torch.Tensor:
     value: Any = input.clone()
     with torch.no_grad():
-        for name, call in described.layers:
+        for k, (name, call) in enumerate(described.layers):
             modules.start(name)
             with Intercept(_fail):
-                value = call(value)
+                value = call(boundary(value) if k else value)
     return value
 
 

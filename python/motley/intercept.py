@@ -107,6 +107,17 @@ class Intercept(TorchFunctionMode):
                           training: bool, momentum: float, eps: float, cudnn_enabled: bool) -> torch.Tensor:
         return self._batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)
 
+    def _max_pool1d(self, *args: Any, return_indices: bool = False, **kwargs: Any) -> Any:
+        # Without a gradient max_pool1d writes its result without an operation that could be recorded.
+        values, indices = torch.max_pool1d_with_indices(*args, **kwargs)
+        return (values, indices) if return_indices else values
+
+    def _prelu(self, input: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+        # PyTorch 1.13 and 2 have different operations for it.
+        if weight.numel() > 1:
+            weight = weight.view([-1] + [1] * (input.dim() - 2))
+        return torch.where(input > 0, input, weight * input)
+
     def _attention(self, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
                    attn_mask: Optional[torch.Tensor] = None, dropout_p: float = 0.0, is_causal: bool = False,
                    scale: Optional[float] = None, enable_gqa: bool = False) -> torch.Tensor:
@@ -131,6 +142,10 @@ def _replaced() -> Dict[Any, Callable[..., Any]]:
         torch.dropout: Intercept._torch_dropout,
         F.batch_norm: Intercept._batch_norm,
         torch.batch_norm: Intercept._torch_batch_norm,
+        F.max_pool1d: Intercept._max_pool1d,
+        torch.max_pool1d: Intercept._max_pool1d,
+        F.prelu: Intercept._prelu,
+        torch.prelu: Intercept._prelu,
     }
     for name in ("dropout1d", "dropout2d", "dropout3d"):
         if hasattr(F, name):
@@ -141,4 +156,4 @@ def _replaced() -> Dict[Any, Callable[..., Any]]:
 
 
 _REPLACED = _replaced()
-_BY_NAME = ("dropout", "dropout1d", "dropout2d", "dropout3d", "batch_norm", "scaled_dot_product_attention")
+_BY_NAME = ("dropout", "dropout1d", "dropout2d", "dropout3d", "batch_norm", "max_pool1d", "prelu", "scaled_dot_product_attention")

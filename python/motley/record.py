@@ -21,7 +21,6 @@ from .errors import ExportError
 from .graph import Node, Ref, Shape, Take, is_ref, leaves, map_args
 from .modules import ModuleStack
 
-_OWN = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _TORCH = os.path.dirname(os.path.abspath(torch.__file__)) + os.sep
 
 
@@ -30,10 +29,27 @@ def user_line() -> Optional[str]:
     frame = sys._getframe(1)
     while frame is not None:
         name = frame.f_code.co_filename
-        if not name.startswith((_OWN, _TORCH)) and not name.startswith("<"):
+        if name == _OWN + "trace.py":  # what called the layer
+            return None
+        if not name.startswith((_OWN, _TORCH, os.path.realpath(_TORCH))) and not name.startswith("<"):
             return f"{name}:{frame.f_lineno}"
         frame = frame.f_back
     return None
+
+
+def user_line_of(error: BaseException) -> Optional[str]:
+    """The same of the place where an error was raised."""
+    found = None
+    trace = error.__traceback__
+    while trace is not None:
+        name = trace.tb_frame.f_code.co_filename
+        if not name.startswith((_OWN, _TORCH, os.path.realpath(_TORCH))) and not name.startswith("<"):
+            found = f"{name}:{trace.tb_lineno}"
+        trace = trace.tb_next
+    return found
+
+
+_OWN = os.path.dirname(user_line.__code__.co_filename) + os.sep
 
 
 class Recorder(TorchDispatchMode):
@@ -76,6 +92,10 @@ class Recorder(TorchDispatchMode):
     def release(self) -> None:
         """Lets go of the tensors of the run; what was recorded stays."""
         self._entries.clear()
+
+    def path(self) -> Optional[str]:
+        """Of the module that is running."""
+        return self._modules.path()
 
     def fail(self, reason: str, remedy: str) -> ExportError:
         return ExportError(reason, remedy, self._modules.path(), None if self.backward else user_line())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, Optional
+from typing import Any, Callable, Dict, List, Optional
 
 import torch
 
@@ -35,9 +35,61 @@ _IN_PLACE: Dict[str, Callable[..., torch.Tensor]] = {
     "aten::_index_put_impl_": _index_put,
 }
 
+def _as_strided(self: torch.Tensor, size: List[int], stride: List[int], offset: Optional[int] = None) -> torch.Tensor:
+    """A part of a contiguous tensor by slices; autograd asks for one like this after an operation in place on a view."""
+    starts = [0] * self.dim()
+    rest = (offset or 0) - self.storage_offset()
+    for dim in range(self.dim()):
+        starts[dim], rest = divmod(rest, self.stride(dim))
+    if not self.is_contiguous() or rest != 0:
+        raise NotImplementedError("as_strided")
+    shown = self
+    dim = 0  # of what is shown so far
+    wanted = list(zip(size, stride))
+    for k in range(self.dim()):
+        step = wanted[0][1] // self.stride(k) if wanted else 0
+        if step > 0 and wanted[0][1] % self.stride(k) == 0 and starts[k] + (wanted[0][0] - 1) * step < self.size(k):
+            length, _ = wanted.pop(0)
+            if (starts[k], length, step) != (0, self.size(k), 1):
+                shown = aten.slice(shown, dim, starts[k], starts[k] + (length - 1) * step + 1, step)
+            dim += 1
+        else:
+            shown = aten.select(shown, dim, starts[k])
+    if wanted:
+        raise NotImplementedError("as_strided")
+    return shown if shown is not self else aten.alias(self)
+
+
+def _upsample(base: str, spatial: int, aligns: bool) -> Callable[..., torch.Tensor]:
+    """Of the overload that takes either sizes or factors, the one that takes sizes."""
+    function = operations.find(f"aten::{base}")
+
+    def sized(shape: Any, output_size: Optional[List[int]], rest: Any) -> Any:
+        factors = rest[-1]
+        sizes = output_size or [int(shape[2 + k] * factors[k]) for k in range(spatial)]
+        return sizes, (rest[:1] if aligns else ()), factors if factors is not None else [None] * spatial
+
+    def resize(input: torch.Tensor, output_size: Optional[List[int]], *rest: Any) -> torch.Tensor:
+        sizes, align, scales = sized(input.shape, output_size, rest)
+        return function(input, sizes, *align, *scales)
+
+    def resize_backward(grad: torch.Tensor, output_size: Optional[List[int]], shape: List[int], *rest: Any) -> torch.Tensor:
+        sizes, align, scales = sized(shape, output_size, rest)
+        return function(grad, sizes, shape, *align, *scales)
+    return resize_backward if base.endswith("_backward") else resize
+
+
+_UPSAMPLES = (("upsample_nearest1d", 1, False), ("upsample_nearest2d", 2, False), ("upsample_nearest3d", 3, False),
+              ("upsample_linear1d", 1, True), ("upsample_bilinear2d", 2, True), ("upsample_bicubic2d", 2, True),
+              ("upsample_trilinear3d", 3, True))
+
+
 _PLAIN: Dict[str, Callable[..., Any]] = {
     "aten::_reshape_alias": lambda self, size, stride: aten.view(self, size),
     "aten::_index_put_impl": _index_put,
+    "aten::as_strided": _as_strided,
+    **{f"aten::{base}{way}.vec": _upsample(base + way, spatial, aligns)
+       for base, spatial, aligns in _UPSAMPLES for way in ("", "_backward")},
 }
 
 
@@ -56,6 +108,9 @@ def replacement(func: Any, name: str) -> Optional[Callable[..., Any]]:
     """What does the same as `func` by other operations, where there is something."""
     if name in _PLAIN:
         return _PLAIN[name]
+    if name.startswith("prims::"):
+        return getattr(func, "impl_aten", None)
+    if torch._C._dispatch_has_kernel_for_dispatch_key(name, "CompositeImplicitAutograd"):
+        return func.decompose
     from torch._decomp import decomposition_table
-    found = decomposition_table.get(func)
-    return found
+    return decomposition_table.get(func)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Dict, List, Optional
+from typing import Dict, List, Optional, Tuple
 
 import torch
 
@@ -11,27 +11,39 @@ from .graph import Batch, Node, Ref, leaves, map_node, needed, uses
 from .trace import Trace
 
 _FILLS = frozenset({"aten::zeros", "aten::ones", "aten::full", "aten::zeros_like", "aten::ones_like", "aten::full_like",
-                    "aten::new_zeros", "aten::new_ones", "aten::new_full", "aten::scalar_tensor", "aten::empty.memory_format"})
+                    "aten::new_zeros", "aten::new_ones", "aten::new_full", "aten::scalar_tensor"})
 """What is cheaper to make than to read; and a large one of zeros has no place in a file."""
 
 _TYPES = (torch.float32, torch.int64, torch.bool)
 _LARGEST_CONSTANT_BYTES = 64 << 20
 
 
+_EMPTY = {"aten::empty.memory_format": "aten::zeros", "aten::empty_like": "aten::zeros_like",
+          "aten::empty_strided": "aten::zeros", "aten::new_empty": "aten::new_zeros", "aten::new_empty_strided": "aten::new_zeros"}
+"""What has no content yet gets zeros where that is still needed, e.g. where parts of it are written one by one."""
+
+
 def simplify(trace: Trace) -> None:
     """Shortens `trace.recorder.nodes` and turns what follows from constants alone into constants."""
     recorder = trace.recorder
-    wanted = list(trace.gives.values())
-    _turn_once(trace)
-    recorder.nodes = needed(recorder.nodes, wanted + list(trace.gives.values()))
+    _once(trace)
+    recorder.nodes = needed(recorder.nodes, list(trace.gives.values()))
+    for node in recorder.nodes:
+        if node.op in _EMPTY:
+            if node.op.endswith("_strided"):
+                node.args = node.args[:-1]
+            node.op = _EMPTY[node.op]
+            node.kwargs.pop("memory_format", None)
     _fold(trace)
     recorder.nodes = needed(recorder.nodes, list(trace.gives.values()))
 
 
-def _turn_once(trace: Trace) -> None:
-    """A transposed transpose is the matrix itself. Autograd makes these around products with weights."""
+def _once(trace: Trace) -> None:
+    """What is computed twice in a pass is computed once. A transposed transpose, which autograd makes around products with
+    weights, is the matrix itself."""
     instead: Dict[int, int] = {}
     turned: Dict[int, int] = {}  # [transposed] original
+    made: Dict[str, Tuple[int, ...]] = {}  # [an operation with its arguments] its results
     for node in trace.recorder.nodes:
         node.args, node.kwargs = map_node(node, lambda a: Ref(instead.get(a.value, a.value)) if isinstance(a, Ref) else a)
         if node.op == "aten::t":
@@ -39,6 +51,9 @@ def _turn_once(trace: Trace) -> None:
             turned[node.results[0]] = source
             if source in turned:
                 instead[node.results[0]] = turned[source]
+                continue
+        key = repr((node.op, node.args, node.kwargs, node.backward))
+        instead.update(zip(node.results, made.setdefault(key, node.results)))
     for take, value in trace.gives.items():
         trace.gives[take] = instead.get(value, value)
 

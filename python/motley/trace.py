@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
+import contextlib
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 import torch
 from torch.utils._pytree import TreeSpec, tree_flatten, tree_unflatten
@@ -12,7 +13,7 @@ from .graph import Take
 from .intercept import Intercept
 from .losses import Loss
 from .modules import ModuleStack
-from .record import Recorder
+from .record import Recorder, user_line_of
 
 
 class Trace(NamedTuple):
@@ -41,6 +42,19 @@ class Run(NamedTuple):
     """The last layer has a loss."""
 
 
+@contextlib.contextmanager
+def _named(recorder: Recorder) -> Iterator[None]:
+    """Says of what a layer raises itself where it was."""
+    try:
+        yield
+    except ExportError:
+        raise
+    except Exception as error:
+        line = user_line_of(error)
+        raise ExportError(f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else 'no message'}",
+                          "Run the layers by hand on a few samples, forward and backward, to see it", recorder.path(), line) from error
+
+
 class Tracer:
     """Runs layers of one model."""
 
@@ -53,7 +67,7 @@ class Tracer:
         recorder, intercept = self._start(run)
         leaves = [x.detach().requires_grad_(not run.first and x.is_floating_point()) for x in run.inputs]
         inputs = [x.clone() for x in leaves]  # a layer may write to its input, which autograd forbids for a leaf
-        with intercept, recorder:
+        with _named(recorder), intercept, recorder:
             outputs, structure, gives = self._forward(run, recorder, inputs)
             for k, seen in enumerate(intercept.observed):
                 gives[Take("observed", k)] = recorder.value_of(seen.value)
@@ -64,7 +78,7 @@ class Tracer:
         """Forward in evaluation mode. A last layer without target is scored: what it returns is its output."""
         recorder, intercept = self._start(run)
         inputs = [x.clone() for x in run.inputs]
-        with intercept, recorder:
+        with _named(recorder), intercept, recorder:
             outputs, structure, gives = self._forward(run, recorder, inputs)
         distinct = list({id(t): t for t in intercept.statistics}.values())
         return Trace(recorder, gives, outputs, structure, [(tensor, 0.0) for tensor in distinct])

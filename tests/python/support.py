@@ -1,0 +1,65 @@
+"""What the tests of the Python package share: exporting a single module, and comparing with eager PyTorch to the bit."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from typing import Any, Callable, Optional, Tuple
+
+import torch
+import torch.nn as nn
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "python"))
+
+import motley  # noqa: E402
+from motley.check import boundary  # noqa: E402,F401
+from motley.interpret import Package  # noqa: E402
+
+torch.set_num_threads(1)
+
+
+class Function(nn.Module):
+    """A function as a module, with a parameter so that there is something to train."""
+
+    def __init__(self, function: Callable[[torch.Tensor], Any]):
+        super().__init__()
+        self.weight = nn.Parameter(torch.tensor(1.5))
+        self.function = function
+
+    def forward(self, x: torch.Tensor) -> Any:
+        return self.function(x * self.weight)
+
+
+def total(output: torch.Tensor, target: torch.Tensor) -> Tuple[torch.Tensor, torch.Tensor]:
+    """A loss that any shape has; its gradients differ from element to element."""
+    return (output * torch.sin(output)).sum(), torch.full((), output.size(0), dtype=torch.int64)
+
+
+class Folder:
+    """A folder for packages that goes when the test ends."""
+
+    def __enter__(self) -> "Folder":
+        self._folder = tempfile.TemporaryDirectory()
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self._folder.cleanup()
+
+    def path(self, name: str) -> str:
+        return os.path.join(self._folder.name, name)
+
+
+def export_layers(folder: Folder, layers: Any, input: torch.Tensor, loss: Any = total,
+                  target: Optional[torch.Tensor] = None, **options: Any) -> Tuple[motley.Exported, Package]:
+    """`layers` as a package, and the package read again."""
+    target = torch.zeros(input.size(0)) if target is None else target
+    done = motley.export(layers, loss, (input, target), folder.path("x.motley"), **options)
+    return done, Package.open(done.path)
+
+
+def eager(module: Callable[[torch.Tensor], Any], parameters: Any, input: torch.Tensor, target: torch.Tensor, loss: Any = total
+          ) -> Tuple[torch.Tensor, Tuple[torch.Tensor, ...]]:
+    """Loss and gradients by autograd, without anything of Motley."""
+    value = loss(module(input), target)[0]
+    return value.detach(), torch.autograd.grad(value, parameters)
