@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
 
 import torch
-from torch.utils._pytree import tree_map
+from torch.utils._pytree import tree_flatten, tree_map
 
 from .errors import ExportError
+from .graph import Take
 from .intercept import Intercept
 from .interpret import Package
 from .layers import Layers
@@ -34,7 +34,11 @@ def against_eager(package: Package, described: Layers, loss: Loss, example: Tupl
     eager = eager_step(described, loss, input, target, modules, [p["name"] for l in description["layers"] for p in l["parameters"]],
                        package.tensors)
     step = package.train(input, target)
-    worst = _compare("the loss", step.loss, eager.loss)
+    try:
+        worst = _compare("the loss", step.loss, eager.loss)
+    except ExportError as error:
+        error.module = _first_wrong_layer(package, described, input, modules)
+        raise
     for name, gradient in eager.gradients.items():
         worst = max(worst, _compare(f"the gradient of {name}", step.gradients[name], gradient))
     for name, seen in eager.observed.items():
@@ -43,6 +47,20 @@ def against_eager(package: Package, described: Layers, loss: Loss, example: Tupl
         root.eval()
     score = eager_score(described, input, modules)
     return max(worst, _compare("the evaluated output", package.score(input), score))
+
+
+def _first_wrong_layer(package: Package, described: Layers, input: torch.Tensor, modules: ModuleStack) -> str:
+    value: Any = input.clone()
+    for k, (name, call) in enumerate(described.layers[:-1]):
+        modules.start(name)
+        found = package.forward(k, tree_flatten(value)[0], None)
+        with torch.no_grad(), Intercept(_fail):
+            value = call(boundary(value) if k else value)
+        for index, right in enumerate(tree_flatten(value)[0]):
+            given = found[Take("output", index)]
+            if given.shape != right.shape or not float((given - right).abs().max()) <= LARGEST_DIFFERENCE * float(right.abs().max()):
+                return name
+    return described.layers[-1][0]
 
 
 class Eager(NamedTuple):
@@ -74,7 +92,7 @@ class Boundary(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
-        return x.contiguous()
+        return x.clone(memory_format=torch.contiguous_format)
 
     @staticmethod
     def backward(ctx: Any, grad: torch.Tensor) -> torch.Tensor:

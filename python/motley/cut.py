@@ -25,7 +25,8 @@ def cut(trace: Trace, takes: Dict[int, Take]) -> Parts:
     """The three graphs. `takes` says what the values that no node makes are, in the numbers of the layer."""
     recorder = trace.recorder
     gives = trace.gives
-    nodes, shapes = _divided(recorder.nodes, recorder.shapes, takes, gives)
+    nodes, shapes = _divided(recorder.nodes, recorder.shapes, takes)
+    nodes = _masks_again(nodes, shapes)
     maker = {result: node for node in nodes for result in node.results}
     order = {id(node): k for k, node in enumerate(nodes)}
     backward = [node for node in nodes if node.backward]
@@ -110,7 +111,7 @@ def _with_repeats(nodes: List[Node], wanted: List[int], maker: Dict[int, Node], 
     return sorted(chosen.values(), key=lambda n: order[id(n)]), sorted(outside)
 
 
-def _divided(nodes: List[Node], shapes: Dict[int, Shape], takes: Dict[int, Take], gives: Dict[Take, int]
+def _divided(nodes: List[Node], shapes: Dict[int, Shape], takes: Dict[int, Take]
              ) -> "tuple[List[Node], Dict[int, Shape]]":
     """A convolution's gradients of input and of weights are two operations, which PyTorch has as one with a mask."""
     result = []
@@ -128,3 +129,23 @@ def _divided(nodes: List[Node], shapes: Dict[int, Shape], takes: Dict[int, Take]
         result.append(Node(node.op, node.args[:10] + ([False, mask[1], mask[2]],), node.kwargs,
                            (unused[2],) + node.results[1:], True, node.line, node.module))
     return result, shapes
+
+
+def _masks_again(nodes: List[Node], shapes: Dict[int, Shape]) -> List[Node]:
+    """A dropout mask is a function of its place: the backward pass makes it again, in the shape of the gradient that it is
+    multiplied with, so that it need not be kept."""
+    masks = {node.results[0]: node for node in nodes if node.op == "motley::dropout_mask" and not node.backward}
+    next_value = 1 + max([*shapes, *(result for node in nodes for result in node.results)], default=0)
+    result = []
+    for node in nodes:
+        operands = uses(node)
+        if node.backward and node.op == "aten::mul.Tensor" and len(operands) == 2 and operands[1] in masks:
+            grad, mask = operands
+            if shapes[grad].sizes == shapes[mask].sizes and shapes[grad].dtype == shapes[mask].dtype:
+                made = masks[mask]
+                result.append(Node(made.op, (Ref(grad),) + made.args[1:], made.kwargs, (next_value,), True, None, made.module))
+                shapes[next_value] = shapes[mask]
+                node = Node(node.op, (Ref(grad), Ref(next_value)), node.kwargs, node.results, True, node.line, node.module)
+                next_value += 1
+        result.append(node)
+    return result

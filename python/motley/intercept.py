@@ -83,7 +83,7 @@ class Intercept(TorchFunctionMode):
 
     def _batch_norm(self, input: torch.Tensor, running_mean: Optional[torch.Tensor], running_var: Optional[torch.Tensor],
                     weight: Optional[torch.Tensor] = None, bias: Optional[torch.Tensor] = None, training: bool = False,
-                    momentum: Optional[float] = 0.1, eps: float = 1e-5) -> torch.Tensor:
+                    momentum: float = 0.1, eps: float = 1e-5) -> torch.Tensor:
         if not training:
             if running_mean is None or running_var is None:
                 raise self._fail("batch normalization has no statistics to use", "Let it track its running statistics")
@@ -91,16 +91,13 @@ class Intercept(TorchFunctionMode):
             return torch.native_batch_norm(input, weight, bias, running_mean, running_var, False, 0.0, eps)[0]
         out, mean, invstd = torch.native_batch_norm(input, weight, bias, None, None, True, 0.0, eps)
         if running_mean is not None and running_var is not None:
-            if momentum is None:
-                raise self._fail("batch normalization averages its statistics over all steps (momentum=None)",
-                                 "Give it a number, such as the default 0.1")
             count = input.numel() // input.size(1)
             with torch.no_grad():
                 var = ((invstd * invstd).reciprocal() - eps) * count / (count - 1)
             for tensor, value in ((running_mean, mean.detach()), (running_var, var)):
                 if any(seen.tensor is tensor for seen in self.observed):
                     raise self._fail("a batch normalization runs twice in one layer", "Give each use a module of its own")
-                self.observed.append(Observed(tensor, float(momentum), value))
+                self.observed.append(Observed(tensor, momentum, value))
         return out
 
     def _torch_batch_norm(self, input: torch.Tensor, weight: Any, bias: Any, running_mean: Any, running_var: Any,

@@ -110,8 +110,8 @@ class Package:
         layers = self.description["layers"]
         inputs, kept, observed = [input], [], {}
         ends: Dict[Take, torch.Tensor] = {}
-        for layer in layers:
-            ends = self._run(layer, "forward", self._inputs(inputs, target), samples)
+        for k, layer in enumerate(layers):
+            ends = self.forward(k, inputs, target)
             kept.append({take: tensor for take, tensor in ends.items() if take.role == "saved"})
             observed.update({layer["statistics"][take.index]["name"]: tensor for take, tensor in ends.items()
                              if take.role == "observed"})
@@ -129,6 +129,10 @@ class Package:
             found = sorted((take.index, tensor) for take, tensor in back.items() if take.role == "input_grad")
             grads = [tensor.contiguous() for _, tensor in found]
         return Step(ends[Take("loss", 0)], ends[Take("count", 0)], ends.get(Take("correct", 0)), gradients, observed)
+
+    def forward(self, layer: int, inputs: List[torch.Tensor], target: Optional[torch.Tensor]) -> Dict[Take, torch.Tensor]:
+        """The forward graph of one layer."""
+        return self._run(self.description["layers"][layer], "forward", self._inputs(inputs, target), inputs[0].size(0))
 
     def evaluate(self, input: torch.Tensor, target: torch.Tensor) -> Tuple[torch.Tensor, torch.Tensor, Optional[torch.Tensor]]:
         """Loss, count and, where there is one, how many were right."""

@@ -87,7 +87,9 @@ class Recorder(TorchDispatchMode):
         entry = self._entries.get(id(tensor))
         if entry is None:
             entry = self._adopt(tensor)
-        return entry.value(self._emit)
+        value = entry.value(self._emit)
+        self.shapes.setdefault(value, self._shape(tensor))
+        return value
 
     def release(self) -> None:
         """Lets go of the tensors of the run; what was recorded stays."""
@@ -110,11 +112,15 @@ class Recorder(TorchDispatchMode):
         self._refuse(name, args, kwargs)
         if self._writes(func):
             return self._write(name, func, args, kwargs)
-        if name not in operations.allowed() and not self._all_fixed(args, kwargs):
+        if name in rewrite.ALWAYS or name not in operations.allowed() and not self._all_fixed(args, kwargs):
             replaced = rewrite.replacement(func, name)
             if replaced is not None:
-                with self:
-                    return replaced(*args, **kwargs)
+                try:
+                    with self:
+                        return replaced(*args, **kwargs)
+                except rewrite.NoReplacement:
+                    raise self.fail(f"{name} shows a tensor in a way that slices and views do not",
+                                    "Clone a tensor before you write to parts of parts of it") from None
         out = func(*args, **kwargs)
         self._record(name, func, args, kwargs, out)
         return out
@@ -237,7 +243,11 @@ class Recorder(TorchDispatchMode):
         if base in operations.RANDOM:
             raise self.fail(f"{name} takes random numbers, which would depend on the number of machines",
                             "Use torch.nn.functional.dropout, whose masks Motley makes itself")
-        if base in operations.DATA_DEPENDENT and not self._all_fixed(args, kwargs):
+        if base == "_local_scalar_dense" and self._known.get(id(args[0]), "").endswith("num_batches_tracked"):
+            raise self.fail("batch normalization averages its statistics over all steps (momentum=None)",
+                            "Give it a number, such as the default 0.1")
+        masks = base == "index" and any(t is not None and t.dtype in (torch.bool, torch.uint8) for t in args[1])
+        if (base in operations.DATA_DEPENDENT or masks) and not self._all_fixed(args, kwargs):
             raise self.fail(f"{name} makes Python, or a shape, depend on the values of a tensor",
                             "Replace the branch, .item() or selection by torch.where or a mask")
 

@@ -10,6 +10,10 @@ from . import operations
 
 aten = torch.ops.aten
 
+class NoReplacement(Exception):
+    """There is a replacement, but not for these arguments."""
+
+
 SAME = frozenset({"aten::detach", "aten::alias", "aten::lift_fresh", "aten::lift"})
 """Operations that show their argument as it is."""
 
@@ -27,6 +31,9 @@ def _index_put(self: torch.Tensor, indices: Any, values: torch.Tensor, accumulat
     return aten.index_put(self, indices, values, accumulate)
 
 
+ALWAYS = frozenset({"aten::as_strided", "aten::_reshape_alias"})
+"""Views that are replaced even of constants, for they cannot be put back."""
+
 _IN_PLACE: Dict[str, Callable[..., torch.Tensor]] = {
     "aten::copy_": _copy,
     "aten::zero_": lambda self: aten.zeros_like(self),
@@ -36,28 +43,32 @@ _IN_PLACE: Dict[str, Callable[..., torch.Tensor]] = {
 }
 
 def _as_strided(self: torch.Tensor, size: List[int], stride: List[int], offset: Optional[int] = None) -> torch.Tensor:
-    """A part of a contiguous tensor by slices; autograd asks for one like this after an operation in place on a view."""
-    starts = [0] * self.dim()
+    """A part of a contiguous tensor by views and slices; autograd asks for one after an operation in place on a view.
+
+    Where each stride divides the next larger one, the memory is an array whose dimensions are their quotients, and the
+    part begins at the digits of its offset in them.
+    """
+    large = sorted((k for k in range(len(size)) if size[k] > 1), key=lambda k: -stride[k])
+    steps = [stride[k] for k in large] + [1]
+    wholes = [self.numel()] + steps[:-1]
+    if not self.is_contiguous() or any(step < 1 or whole % step for whole, step in zip(wholes, steps)):
+        raise NoReplacement
     rest = (offset or 0) - self.storage_offset()
-    for dim in range(self.dim()):
-        starts[dim], rest = divmod(rest, self.stride(dim))
-    if not self.is_contiguous() or rest != 0:
-        raise NotImplementedError("as_strided")
-    shown = self
-    dim = 0  # of what is shown so far
-    wanted = list(zip(size, stride))
-    for k in range(self.dim()):
-        step = wanted[0][1] // self.stride(k) if wanted else 0
-        if step > 0 and wanted[0][1] % self.stride(k) == 0 and starts[k] + (wanted[0][0] - 1) * step < self.size(k):
-            length, _ = wanted.pop(0)
-            if (starts[k], length, step) != (0, self.size(k), 1):
-                shown = aten.slice(shown, dim, starts[k], starts[k] + (length - 1) * step + 1, step)
-            dim += 1
-        else:
-            shown = aten.select(shown, dim, starts[k])
-    if wanted:
-        raise NotImplementedError("as_strided")
-    return shown if shown is not self else aten.alias(self)
+    shown = aten.view(self, [whole // step for whole, step in zip(wholes, steps)])
+    for dim, step in enumerate(steps):
+        start, rest = divmod(rest, step)
+        if dim == len(large):
+            shown = aten.select(shown, dim, start)
+        elif start + size[large[dim]] > shown.size(dim):
+            raise NoReplacement
+        elif size[large[dim]] != shown.size(dim):
+            shown = aten.slice(shown, dim, start, start + size[large[dim]])
+    if large != sorted(large):
+        shown = aten.permute(shown, [large.index(k) for k in sorted(large)])
+    for k in range(len(size)):
+        if size[k] == 1:
+            shown = aten.unsqueeze(shown, k)
+    return shown
 
 
 def _upsample(base: str, spatial: int, aligns: bool) -> Callable[..., torch.Tensor]:

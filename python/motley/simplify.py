@@ -19,7 +19,8 @@ _LARGEST_CONSTANT_BYTES = 64 << 20
 
 
 _EMPTY = {"aten::empty.memory_format": "aten::zeros", "aten::empty_like": "aten::zeros_like",
-          "aten::empty_strided": "aten::zeros", "aten::new_empty": "aten::new_zeros", "aten::new_empty_strided": "aten::new_zeros"}
+          "aten::empty_strided": "aten::zeros", "aten::empty_permuted": "aten::zeros",
+          "aten::new_empty": "aten::new_zeros", "aten::new_empty_strided": "aten::new_zeros"}
 """What has no content yet gets zeros where that is still needed, e.g. where parts of it are written one by one."""
 
 
@@ -30,7 +31,7 @@ def simplify(trace: Trace) -> None:
     recorder.nodes = needed(recorder.nodes, list(trace.gives.values()))
     for node in recorder.nodes:
         if node.op in _EMPTY:
-            if node.op.endswith("_strided"):
+            if node.op.endswith(("_strided", "_permuted")):
                 node.args = node.args[:-1]
             node.op = _EMPTY[node.op]
             node.kwargs.pop("memory_format", None)
