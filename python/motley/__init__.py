@@ -1,8 +1,14 @@
-"""Motley trains a PyTorch model on machines that do not match. docs/python.md is the guide."""
+"""Motley trains a PyTorch model on machines that do not match. docs/python.md is the guide.
+
+>>> run = motley.train(model, nn.CrossEntropyLoss(), (inputs, targets), cluster="cluster.toml", steps=1000)
+>>> model.load_state_dict(run.state_dict())
+"""
 
 from .errors import ExportError, MotleyError
 from .export import Exported, export
 from .layers import Layers
+from .load import load
 from .split import split
+from .train import Run, train
 
-__all__ = ["ExportError", "Exported", "Layers", "MotleyError", "export", "split"]
+__all__ = ["ExportError", "Exported", "Layers", "MotleyError", "Run", "export", "load", "split", "train"]
