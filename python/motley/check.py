@@ -1,15 +1,19 @@
-"""Compares a package that was made with the model that it was made from, before it is written."""
+"""Compares a package that was made with the model that it was made from, before it is written.
+
+Layer by layer, at a batch size and with values that were not traced, so that it needs the memory of one layer and says
+which one is wrong.
+"""
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
+from typing import Any, List, Optional, Tuple
 
 import torch
-from torch.utils._pytree import tree_flatten, tree_map
+from torch.utils._pytree import TreeSpec, tree_flatten, tree_unflatten
 
 from .errors import ExportError
 from .graph import Take
-from .intercept import Intercept
+from .intercept import Intercept, Observed
 from .interpret import Package
 from .layers import Layers
 from .losses import Loss
@@ -19,103 +23,102 @@ SAMPLES = 4
 """A batch size that is not traced."""
 
 LARGEST_DIFFERENCE = 1e-4
-"""Between the same operations on the same PyTorch nothing differs; decompositions round differently."""
+"""Of the largest element. The same operations on the same PyTorch give the same bits; decompositions round differently."""
 
 
 def against_eager(package: Package, described: Layers, loss: Loss, example: Tuple[torch.Tensor, torch.Tensor],
                   modules: ModuleStack) -> float:
-    """The largest relative difference of loss and gradients between `package` and the modules. Refuses a wrong one."""
-    description = package.description
+    """The largest relative difference between `package` and the modules, over what each layer gives forward, backward and in
+    evaluation. Refuses a package that is wrong."""
     generator = torch.Generator().manual_seed(1)
-    input = _like(example[0], description["input_limit"], generator)
-    target = _like(example[1], description["target_limit"], generator)
-    for _, root in described.roots:
-        root.train()
-    eager = eager_step(described, loss, input, target, modules, [p["name"] for l in description["layers"] for p in l["parameters"]],
-                       package.tensors)
-    step = package.train(input, target)
-    try:
-        worst = _compare("the loss", step.loss, eager.loss)
-    except ExportError as error:
-        error.module = _first_wrong_layer(package, described, input, modules)
-        raise
-    for name, gradient in eager.gradients.items():
-        worst = max(worst, _compare(f"the gradient of {name}", step.gradients[name], gradient))
-    for name, seen in eager.observed.items():
-        worst = max(worst, _compare(f"what was observed of {name}", step.observed[name], seen))
-    for _, root in described.roots:
-        root.eval()
-    score = eager_score(described, input, modules)
-    return max(worst, _compare("the evaluated output", package.score(input), score))
-
-
-def _first_wrong_layer(package: Package, described: Layers, input: torch.Tensor, modules: ModuleStack) -> str:
-    value: Any = input.clone()
-    for k, (name, call) in enumerate(described.layers[:-1]):
-        modules.start(name)
-        found = package.forward(k, tree_flatten(value)[0], None)
-        with torch.no_grad(), Intercept(_fail):
-            value = call(boundary(value) if k else value)
-        for index, right in enumerate(tree_flatten(value)[0]):
-            given = found[Take("output", index)]
-            if given.shape != right.shape or not float((given - right).abs().max()) <= LARGEST_DIFFERENCE * float(right.abs().max()):
-                return name
-    return described.layers[-1][0]
-
-
-class Eager(NamedTuple):
-    loss: torch.Tensor
-    gradients: Dict[str, torch.Tensor]
-    observed: Dict[str, torch.Tensor]
-
-
-def eager_step(described: Layers, loss: Loss, input: torch.Tensor, target: torch.Tensor, modules: ModuleStack,
-               names: List[str], tensors: Mapping[str, torch.Tensor]) -> Eager:
-    """Forward and backward of the modules by autograd."""
-    value: Any = input.clone()
-    by_id = {id(tensor): name for name, tensor in tensors.items()}
-    observed = {}
+    input = _like(example[0], package.description["input_limit"], generator)
+    target = _like(example[1], package.description["target_limit"], generator)
+    worst = 0.0
+    inputs: List[torch.Tensor] = [input]
+    structure = tree_flatten(input)[1]
     for k, (name, call) in enumerate(described.layers):
         modules.start(name)
-        with Intercept(_fail) as intercept:
-            value = call(boundary(value) if k else value)
-            if k + 1 == len(described.layers):
-                value = loss.terms(value, target)[0]
-        observed.update({by_id[id(seen.tensor)]: seen.value for seen in intercept.observed})
-    distinct = list(dict.fromkeys(names))
-    gradients = torch.autograd.grad(value, [tensors[name] for name in distinct])
-    return Eager(value.detach(), dict(zip(distinct, gradients)), observed)
+        last = k + 1 == len(described.layers)
+        layer = _Layer(package, k, name, call, loss if last else None, target if last else None)
+        for _, root in described.roots:
+            root.eval()
+        worst = max(worst, layer.evaluation(inputs, structure))
+        for _, root in described.roots:
+            root.train()
+        difference, inputs, structure = layer.training(inputs, structure, generator)
+        worst = max(worst, difference)
+    return worst
 
 
-class Boundary(torch.autograd.Function):
-    """Between layers tensors and their gradients are packed, which PyTorch alone does not do; kernels may round by layout."""
+class _Layer:
+    def __init__(self, package: Package, index: int, name: str, call: Any, loss: Optional[Loss], target: Optional[torch.Tensor]):
+        self._package = package
+        self._index = index
+        self._name = name
+        self._call = call
+        self._loss = loss
+        self._target = target
 
-    @staticmethod
-    def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
-        return x.clone(memory_format=torch.contiguous_format)
+    def evaluation(self, inputs: List[torch.Tensor], structure: TreeSpec) -> float:
+        with torch.no_grad():
+            outputs, _, _ = self._eager([x.clone() for x in inputs], structure, None)
+        found = self._package.forward(self._index, inputs, None, "score" if self._loss else "evaluate")
+        return max(self._compare(f"output {k} in evaluation", found[Take("output", k)], right) for k, right in enumerate(outputs))
 
-    @staticmethod
-    def backward(ctx: Any, grad: torch.Tensor) -> torch.Tensor:
-        return grad.contiguous()
+    def training(self, inputs: List[torch.Tensor], structure: TreeSpec, generator: torch.Generator
+                 ) -> Tuple[float, List[torch.Tensor], TreeSpec]:
+        """The largest difference, and what the next layer gets."""
+        first = self._index == 0
+        leaves = [x.detach().requires_grad_(not first) for x in inputs]
+        outputs, structure, observed = self._eager([x.clone() for x in leaves], structure, self._loss)
+        found = self._package.forward(self._index, inputs, self._target)
+        role = "loss" if self._loss else "output"
+        worst = max(self._compare(f"{role} {k}", found[Take(role, k)], right) for k, right in enumerate(outputs))
+        for k, seen in enumerate(observed):
+            worst = max(worst, self._compare(f"what is observed of statistic {k}", found[Take("observed", k)], seen.value))
+
+        grads = [] if self._loss else [torch.randn(output.shape, generator=generator) for output in outputs]
+        names = [entry["name"] for entry in self._package.description["layers"][self._index]["parameters"]]
+        wanted = ([] if first else leaves) + [self._package.tensors[name] for name in names]
+        reached = [k for k, output in enumerate(outputs) if output.requires_grad]
+        right = torch.autograd.grad([outputs[k] for k in reached], wanted, [grads[k] for k in reached] if grads else None,
+                                    allow_unused=True) if wanted else ()
+        saved = {take: tensor for take, tensor in found.items() if take.role == "saved"}
+        input_grads, gradients = self._package.backward(self._index, saved, grads, SAMPLES)
+        whats = [] if first else [f"the gradient of input {k}" for k in range(len(leaves))]
+        noise = 1e-4 * max((float(g.abs().max()) for g in right if g is not None), default=0.0)  # e.g. of a bias before BatchNorm
+        for what, given, expected in zip(whats + [f"the gradient of {name}" for name in names],
+                                         input_grads + [gradients[name] for name in names], right):
+            worst = max(worst, self._compare(what, given, torch.zeros_like(given) if expected is None else expected,
+                                             noise))
+        return worst, [output.detach().contiguous() for output in outputs], structure
+
+    def _eager(self, inputs: List[torch.Tensor], structure: TreeSpec, loss: Optional[Loss]
+               ) -> Tuple[List[torch.Tensor], TreeSpec, List[Observed]]:
+        with Intercept(ExportError) as intercept:
+            value = self._call(tree_unflatten(inputs, structure))
+            if loss is not None:
+                assert self._target is not None
+                value = loss.terms(value, self._target)[0]
+        outputs, structure = tree_flatten(value)
+        return outputs, structure, intercept.observed
+
+    def _compare(self, what: str, found: torch.Tensor, right: torch.Tensor, least: float = 0.0) -> float:
+        """Their difference as a part of the largest element, or of `least` where that is more."""
+        if found.shape != right.shape:
+            raise ExportError(f"{what} has shape {tuple(found.shape)} in the package and {tuple(right.shape)} in PyTorch", _REMEDY, self._name)
+        found, right = found.detach(), right.detach()
+        if torch.equal(found, right):
+            return 0.0
+        difference = float((found - right).abs().max()) / (max(float(right.abs().max()), least) or 1.0)
+        if not difference <= LARGEST_DIFFERENCE:
+            raise ExportError(f"{what} differs from PyTorch's by {difference:.2g} of its largest element, on other data than was "
+                              "traced", _REMEDY, self._name)
+        return difference
 
 
-def boundary(value: Any) -> Any:
-    """What a layer returned, as the next one gets it."""
-    return tree_map(lambda x: Boundary.apply(x) if isinstance(x, torch.Tensor) else x, value)
-
-
-def eager_score(described: Layers, input: torch.Tensor, modules: ModuleStack) -> torch.Tensor:
-    value: Any = input.clone()
-    with torch.no_grad():
-        for k, (name, call) in enumerate(described.layers):
-            modules.start(name)
-            with Intercept(_fail):
-                value = call(boundary(value) if k else value)
-    return value
-
-
-def _fail(reason: str, remedy: str) -> ExportError:
-    return ExportError(reason, remedy)
+_REMEDY = ("Look for values that leave tensors (tolist, numpy), for state that is kept between calls, and for what is not the same "
+           "for any batch")
 
 
 def _like(example: torch.Tensor, limit: int, generator: torch.Generator) -> torch.Tensor:
@@ -125,18 +128,3 @@ def _like(example: torch.Tensor, limit: int, generator: torch.Generator) -> torc
         return torch.randint(limit, shape, generator=generator)
     spread = float(example.std()) if example.numel() > 1 else 1.0
     return torch.randn(shape, generator=generator) * (spread or 1.0) + float(example.mean())
-
-
-def _compare(what: str, found: torch.Tensor, right: torch.Tensor) -> float:
-    if found.shape != right.shape:
-        raise ExportError(f"{what} has shape {tuple(found.shape)} in the package and {tuple(right.shape)} in PyTorch",
-                          "The layers must do the same for any batch; this may be a mistake of Motley")
-    if torch.equal(found, right):
-        return 0.0
-    scale = float(right.abs().max())
-    difference = float((found - right).abs().max()) / (scale or 1.0)
-    if not difference <= LARGEST_DIFFERENCE:
-        raise ExportError(f"{what} differs from PyTorch's by {difference:.2g} of its largest element, on other data than "
-                          "was traced", "The layers use values that were taken out of tensors (tolist, numpy), keep state "
-                          "between calls, or do not do the same for any batch")
-    return difference

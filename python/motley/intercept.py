@@ -115,6 +115,14 @@ class Intercept(TorchFunctionMode):
             weight = weight.view([-1] + [1] * (input.dim() - 2))
         return torch.where(input > 0, input, weight * input)
 
+    def _rms_norm(self, input: torch.Tensor, normalized_shape: Any, weight: Optional[torch.Tensor] = None,
+                  eps: Optional[float] = None) -> torch.Tensor:
+        # Releases of PyTorch 2 fuse it differently.
+        dims = tuple(range(-len(normalized_shape), 0))
+        eps = torch.finfo(input.dtype).eps if eps is None else eps
+        out = input * torch.rsqrt(input.pow(2).mean(dims, keepdim=True) + eps)
+        return out if weight is None else out * weight
+
     def _attention(self, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
                    attn_mask: Optional[torch.Tensor] = None, dropout_p: float = 0.0, is_causal: bool = False,
                    scale: Optional[float] = None, enable_gqa: bool = False) -> torch.Tensor:
@@ -147,10 +155,13 @@ def _replaced() -> Dict[Any, Callable[..., Any]]:
     for name in ("dropout1d", "dropout2d", "dropout3d"):
         if hasattr(F, name):
             table[getattr(F, name)] = Intercept._channel_dropout
+    for owner in (F, torch):
+        if hasattr(owner, "rms_norm"):
+            table[owner.rms_norm] = Intercept._rms_norm
     if hasattr(F, "scaled_dot_product_attention"):
         table[F.scaled_dot_product_attention] = Intercept._attention
     return table
 
 
 _REPLACED = _replaced()
-_BY_NAME = ("dropout", "dropout1d", "dropout2d", "dropout3d", "batch_norm", "max_pool1d", "prelu", "scaled_dot_product_attention")
+_BY_NAME = ("dropout", "dropout1d", "dropout2d", "dropout3d", "batch_norm", "max_pool1d", "prelu", "rms_norm", "scaled_dot_product_attention")

@@ -105,8 +105,7 @@ class Package:
         return cls(description, weights.read(os.path.join(path, description["weights"]["file"])))
 
     def train(self, input: torch.Tensor, target: torch.Tensor) -> Step:
-        """Forward, input part and weight part of all layers, in this order for each layer."""
-        samples = input.size(0)
+        """Forward of all layers, then input part and weight part of each from the last."""
         layers = self.description["layers"]
         inputs, kept, observed = [input], [], {}
         ends: Dict[Take, torch.Tensor] = {}
@@ -115,24 +114,34 @@ class Package:
             kept.append({take: tensor for take, tensor in ends.items() if take.role == "saved"})
             observed.update({layer["statistics"][take.index]["name"]: tensor for take, tensor in ends.items()
                              if take.role == "observed"})
-            inputs = [ends[Take("output", k)].contiguous() for k in range(len(layer["outputs"]))]
+            inputs = [ends[Take("output", index)].contiguous() for index in range(len(layer["outputs"]))]
         gradients: Dict[str, torch.Tensor] = {}
         grads: List[torch.Tensor] = []
-        for layer, saved in zip(reversed(layers), reversed(kept)):
-            back = self._run(layer, "input_part", {**saved, **{Take("grad", k): g for k, g in enumerate(grads)}}, samples)
-            queued = {take: tensor for take, tensor in back.items() if take.role == "queued"}
-            late = self._run(layer, "weight_part", {**saved, **queued}, samples)
-            for take, tensor in list(back.items()) + list(late.items()):
-                if take.role == "parameter_grad":
-                    name = layer["parameters"][take.index]["name"]
-                    gradients[name] = gradients[name] + tensor if name in gradients else tensor
-            found = sorted((take.index, tensor) for take, tensor in back.items() if take.role == "input_grad")
-            grads = [tensor.contiguous() for _, tensor in found]
+        for k in reversed(range(len(layers))):
+            grads, found = self.backward(k, kept[k], grads, input.size(0))
+            for name, tensor in found.items():
+                gradients[name] = gradients[name] + tensor if name in gradients else tensor
         return Step(ends[Take("loss", 0)], ends[Take("count", 0)], ends.get(Take("correct", 0)), gradients, observed)
 
-    def forward(self, layer: int, inputs: List[torch.Tensor], target: Optional[torch.Tensor]) -> Dict[Take, torch.Tensor]:
-        """The forward graph of one layer."""
-        return self._run(self.description["layers"][layer], "forward", self._inputs(inputs, target), inputs[0].size(0))
+    def forward(self, layer: int, inputs: List[torch.Tensor], target: Optional[torch.Tensor], kind: str = "forward"
+                ) -> Dict[Take, torch.Tensor]:
+        """What the graph `kind` of one layer gives."""
+        taken = {Take("input", k): tensor for k, tensor in enumerate(inputs)}
+        if target is not None:
+            taken[Take("target", 0)] = target
+        return self._run(self.description["layers"][layer], kind, taken, inputs[0].size(0))
+
+    def backward(self, layer: int, saved: Dict[Take, torch.Tensor], grads: List[torch.Tensor], samples: int
+                 ) -> Tuple[List[torch.Tensor], Dict[str, torch.Tensor]]:
+        """Gradients of one layer's inputs and of its parameters, by name."""
+        described = self.description["layers"][layer]
+        back = self._run(described, "input_part", {**saved, **{Take("grad", k): g for k, g in enumerate(grads)}}, samples)
+        queued = {take: tensor for take, tensor in back.items() if take.role == "queued"}
+        late = self._run(described, "weight_part", {**saved, **queued}, samples)
+        gradients = {described["parameters"][take.index]["name"]: tensor for take, tensor in [*back.items(), *late.items()]
+                     if take.role == "parameter_grad"}
+        found = sorted((take.index, tensor) for take, tensor in back.items() if take.role == "input_grad")
+        return [tensor.contiguous() for _, tensor in found], gradients
 
     def evaluate(self, input: torch.Tensor, target: torch.Tensor) -> Tuple[torch.Tensor, torch.Tensor, Optional[torch.Tensor]]:
         """Loss, count and, where there is one, how many were right."""
@@ -147,17 +156,9 @@ class Package:
         inputs = [input]
         ends: Dict[Take, torch.Tensor] = {}
         for k, layer in enumerate(self.description["layers"]):
-            graph = last if k + 1 == len(self.description["layers"]) else kind
-            ends = self._run(layer, graph, self._inputs(inputs, target), input.size(0))
-            inputs = [ends[Take("output", k)].contiguous() for k in range(len(layer["outputs"]))]
+            ends = self.forward(k, inputs, target, last if k + 1 == len(self.description["layers"]) else kind)
+            inputs = [ends[Take("output", index)].contiguous() for index in range(len(layer["outputs"]))]
         return ends
-
-    @staticmethod
-    def _inputs(inputs: List[torch.Tensor], target: Optional[torch.Tensor]) -> Dict[Take, torch.Tensor]:
-        taken = {Take("input", k): tensor for k, tensor in enumerate(inputs)}
-        if target is not None:
-            taken[Take("target", 0)] = target
-        return taken
 
     def _run(self, layer: Mapping[str, Any], kind: str, given: Dict[Take, torch.Tensor], samples: int) -> Dict[Take, torch.Tensor]:
         taken = dict(given)

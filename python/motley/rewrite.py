@@ -42,6 +42,12 @@ _IN_PLACE: Dict[str, Callable[..., torch.Tensor]] = {
     "aten::_index_put_impl_": _index_put,
 }
 
+def _squeeze(self: torch.Tensor, dims: List[int]) -> torch.Tensor:
+    for dim in sorted((dim % self.dim() for dim in dims), reverse=True):
+        self = aten.squeeze(self, dim)
+    return self
+
+
 def _as_strided(self: torch.Tensor, size: List[int], stride: List[int], offset: Optional[int] = None) -> torch.Tensor:
     """A part of a contiguous tensor by views and slices; autograd asks for one after an operation in place on a view.
 
@@ -99,6 +105,7 @@ _PLAIN: Dict[str, Callable[..., Any]] = {
     "aten::_reshape_alias": lambda self, size, stride: aten.view(self, size),
     "aten::_index_put_impl": _index_put,
     "aten::as_strided": _as_strided,
+    "aten::squeeze.dims": _squeeze,
     **{f"aten::{base}{way}.vec": _upsample(base + way, spatial, aligns)
        for base, spatial, aligns in _UPSAMPLES for way in ("", "_backward")},
 }

@@ -82,7 +82,7 @@ FUNCTIONS = {
     "addcmul": lambda x: torch.addcmul(x, x, x, value=0.5), "baddbmm": lambda x: torch.baddbmm(x[:, :, :5], x, x.transpose(1, 2)),
     "mean": lambda x: x.mean((1, 2)), "prod": lambda x: x.prod(-1), "sum keeping": lambda x: x / x.sum(1, keepdim=True),
     "unfold": lambda x: x.unfold(1, 3, 1), "F.unfold": lambda x: F.unfold(x[:, None], 3), "diagonal": lambda x: x.diagonal(0, 1, 2),
-    "movedim": lambda x: x.movedim(1, 2) + 1, "squeeze": lambda x: x[:, :1].squeeze(1), "pad": lambda x: F.pad(x, (1, 2)),
+    "movedim": lambda x: x.movedim(1, 2) + 1, "squeeze": lambda x: x[:, :1].squeeze(1), "squeeze several": lambda x: x[:, :1].sum((1, 2), keepdim=True).mean((1, 2)), "pad": lambda x: F.pad(x, (1, 2)),
     "one_hot of constants": lambda x: x + F.one_hot(torch.arange(5), 8), "scatter_add": lambda x: torch.zeros(
         x.size(0), 3, 8).scatter_add(1, torch.tensor([0, 2, 1, 1, 0])[None, :, None].expand(x.size(0), 5, 8), x),
     "grid_sample": lambda x: F.grid_sample(x[:, None], torch.linspace(-1, 1, 18).view(1, 3, 3, 2).expand(x.size(0), 3, 3, 2),
@@ -97,7 +97,10 @@ if hasattr(F, "scaled_dot_product_attention"):
         x.view(-1, 5, 4, 2).transpose(1, 2), x[..., :4].reshape(-1, 5, 2, 2).transpose(1, 2),
         x[..., 4:].reshape(-1, 5, 2, 2).transpose(1, 2), is_causal=True, enable_gqa=True)
 
-ROUNDED = {"attention of grouped heads": 1e-5, "PReLU": 1e-5, "prod": 1e-6, "MultiheadAttention": 1e-5, "TransformerEncoderLayer": 1e-5,
+if hasattr(nn, "RMSNorm"):
+    MODULES["RMSNorm"] = (lambda: nn.RMSNorm(8), ROWS)
+
+ROUNDED = {"attention of grouped heads": 1e-5, "PReLU": 1e-5, "prod": 1e-6, "RMSNorm": 1e-5, "MultiheadAttention": 1e-5, "TransformerEncoderLayer": 1e-5,
            "TransformerEncoderLayer first norm": 1e-5}
 """What PyTorch computes by kernels of its own, and packages by plain operations."""
 

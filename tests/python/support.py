@@ -9,11 +9,11 @@ from typing import Any, Callable, Optional, Tuple
 
 import torch
 import torch.nn as nn
+import torch.utils._pytree
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "python"))
 
 import motley  # noqa: E402
-from motley.check import boundary  # noqa: E402,F401
 from motley.interpret import Package  # noqa: E402
 
 torch.set_num_threads(1)
@@ -63,3 +63,20 @@ def eager(module: Callable[[torch.Tensor], Any], parameters: Any, input: torch.T
     """Loss and gradients by autograd, without anything of Motley."""
     value = loss(module(input), target)[0]
     return value.detach(), torch.autograd.grad(value, parameters)
+
+
+class Boundary(torch.autograd.Function):
+    """Between layers tensors and their gradients are packed, which PyTorch alone does not do; kernels may round by layout."""
+
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
+        return x.clone(memory_format=torch.contiguous_format)
+
+    @staticmethod
+    def backward(ctx: Any, grad: torch.Tensor) -> torch.Tensor:
+        return grad.contiguous()
+
+
+def boundary(value: Any) -> Any:
+    """What a layer returned, as the next one gets it."""
+    return torch.utils._pytree.tree_map(lambda x: Boundary.apply(x) if isinstance(x, torch.Tensor) else x, value)

@@ -30,13 +30,21 @@ def graphs_of(package: Package) -> List[Any]:
 
 
 class Truth(unittest.TestCase):
-    def each(self) -> Any:
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.folder = Folder().__enter__()
+        cls.addClassCleanup(cls.folder.__exit__)
+        cls.made = []
         for name, make in MODELS.items():
-            with self.subTest(name), Folder() as folder:
-                torch.manual_seed(7)
-                model, loss, batch = make()
-                done = motley.export(motley.split(model), loss, batch(2), folder.path("x.motley"))
-                yield name, model, loss, batch, done, Package.open(done.path)
+            torch.manual_seed(7)
+            model, loss, batch = make()
+            done = motley.export(motley.split(model), loss, batch(2), cls.folder.path(f"{name}.motley"))
+            cls.made.append((name, model, loss, batch, done, Package.open(done.path)))
+
+    def each(self) -> Any:
+        for made in self.made:
+            with self.subTest(made[0]):
+                yield made
 
     def test_equals_eager_at_other_batch_sizes(self) -> None:
         for _, model, loss, batch, done, package in self.each():
@@ -68,8 +76,8 @@ class Truth(unittest.TestCase):
             self.assertEqual(int(package.evaluate(input, target)[2]), int(right))
 
     def test_is_the_same_each_time(self) -> None:
-        for _, model, loss, batch, done, _ in self.each():
-            again = motley.export(motley.split(model), loss, batch(3), done.path + "2", name="x")
+        for name, model, loss, batch, done, _ in self.each():
+            again = motley.export(motley.split(model), loss, batch(3), done.path + "2", name=name)
             for file in ("package.json", "weights.safetensors"):
                 with open(os.path.join(done.path, file), "rb") as a, open(os.path.join(again.path, file), "rb") as b:
                     self.assertEqual(a.read(), b.read(), file)
