@@ -7,7 +7,7 @@ from typing import Any, Dict, List, Sequence
 import torch
 
 from .errors import ExportError
-from .graph import Batch, Node, Ref, Shape
+from .graph import Batch, Node, Shape
 from .trace import Trace
 
 
@@ -55,11 +55,10 @@ def _merged(node: Node, values: Sequence[Any], sizes: Sequence[int]) -> Any:
         if any(not isinstance(v, list) or len(v) != len(first) for v in values):
             raise _differs(node, values)
         return [_merged(node, part, sizes) for part in zip(*values)]
-    if isinstance(first, bool) or not isinstance(first, int) or isinstance(first, Ref):
-        if any(not _equal(first, v) for v in values[1:]):
-            raise _differs(node, values)
+    if all(_equal(first, v) for v in values[1:]):
         return first
-    number = _number(values, sizes) if all(type(v) is int for v in values) else None
+    whole = all(type(v) is int for v in values) or all(type(v) is float and v.is_integer() for v in values)
+    number = _number([int(v) for v in values], sizes) if whole else None
     if number is None:
         raise _differs(node, values)
     return number

@@ -22,6 +22,10 @@ DATA_DEPENDENT = frozenset({
     "_unique", "_unique2"})
 
 
+ARITHMETIC = frozenset({"aten::add.Tensor", "aten::div.Tensor", "aten::mul.Tensor", "aten::sub.Tensor"})
+"""Operations of two tensors that take a number in place of one."""
+
+
 @functools.lru_cache(maxsize=None)
 def allowed() -> FrozenSet[str]:
     path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "operations.txt")

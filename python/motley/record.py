@@ -138,8 +138,9 @@ class Recorder(TorchDispatchMode):
         return out
 
     def _record(self, name: str, func: Any, args: Tuple[Any, ...], kwargs: dict, out: Any) -> None:
-        plain_args = tuple(map_args(a, self._plain) for a in args)
-        plain_kwargs = {k: map_args(v, self._plain) for k, v in kwargs.items() if k not in operations.DROPPED}
+        plain = self._number_or_ref if name in operations.ARITHMETIC else self._plain
+        plain_args = tuple(map_args(a, plain) for a in args)
+        plain_kwargs = {k: map_args(v, plain) for k, v in kwargs.items() if k not in operations.DROPPED}
         fixed = self._all_fixed(args, kwargs)
         outs = list(out) if isinstance(out, (list, tuple)) else [out]
         values = [self._new_value(t) for t in outs]
@@ -216,6 +217,13 @@ class Recorder(TorchDispatchMode):
 
     def _plain(self, leaf: Any) -> Any:
         return Ref(self.value_of(leaf)) if isinstance(leaf, torch.Tensor) else leaf
+
+    def _number_or_ref(self, leaf: Any) -> Any:
+        """Autograd makes tensors without dimensions of Python's numbers, which do not decide the type of a result."""
+        if isinstance(leaf, torch.Tensor) and leaf.dim() == 0 and leaf.dtype == torch.float64:
+            if self.value_of(leaf) in self.constants:
+                return float(leaf)
+        return self._plain(leaf)
 
     def _all_fixed(self, args: Tuple[Any, ...], kwargs: dict) -> bool:
         return all(self._fixed[self.value_of(leaf)] for leaf in leaves([args, list(kwargs.values())])

@@ -166,6 +166,7 @@ WORKS: List[Tuple[str, Callable[[], nn.Module]]] = [
     ("closes over a tensor", lambda: Function(lambda x: x * OUTSIDE)),
     ("makes tensors", lambda: Function(lambda x: x + torch.tensor([1.0, 2.0, 3.0, 4.0]) * torch.arange(4))),
     ("mean over the batch", lambda: Function(lambda x: x - x.mean(0))),
+    ("a number of the batch", lambda: Function(lambda x: x / float(len(x)))),
     ("matrix of the batch", lambda: Function(lambda x: (x @ x.t()) @ x)),
     (".item() of a constant", lambda: Function(lambda x: x * OUTSIDE.max().item())),
     ("inner layers in place", lambda: nn.Sequential(nn.Linear(4, 4), nn.ReLU(inplace=True), nn.Linear(4, 4), nn.SiLU(inplace=True))),

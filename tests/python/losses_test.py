@@ -1,0 +1,87 @@
+"""Losses: their sum and count against PyTorch's means, and what a package says of them."""
+
+from __future__ import annotations
+
+import unittest
+from typing import Any
+
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+from support import Folder, motley
+from motley.interpret import Package
+
+CLASSES = 5
+
+
+def some_ignored(shape: tuple, ignored: int) -> torch.Tensor:
+    target = torch.randint(CLASSES, shape)
+    target.view(-1)[:2] = ignored
+    return target
+
+
+def mean_of_last(loss: nn.Module) -> Any:
+    return lambda output, target: loss(output.transpose(1, 2), target)
+
+
+def own(output: torch.Tensor, target: torch.Tensor) -> Any:
+    return F.smooth_l1_loss(output, target, reduction="sum"), torch.full((), target.numel())
+
+
+CASES = {
+    # what: loss, what PyTorch calls, output's shape of a sample, target of n samples
+    "classes": (nn.CrossEntropyLoss(), nn.CrossEntropyLoss(), (CLASSES,), lambda n: torch.randint(CLASSES, (n,))),
+    "classes, a function": (F.cross_entropy, F.cross_entropy, (CLASSES,), lambda n: torch.randint(CLASSES, (n,))),
+    "ignored": (nn.CrossEntropyLoss(ignore_index=2), nn.CrossEntropyLoss(ignore_index=2), (CLASSES,), lambda n: some_ignored((n,), 2)),
+    "smoothed": (nn.CrossEntropyLoss(label_smoothing=0.1), nn.CrossEntropyLoss(label_smoothing=0.1), (CLASSES,),
+                 lambda n: torch.randint(CLASSES, (n,))),
+    "pixels": (nn.CrossEntropyLoss(), nn.CrossEntropyLoss(), (CLASSES, 3, 4), lambda n: some_ignored((n, 3, 4), -100)),
+    "tokens": (nn.CrossEntropyLoss(), mean_of_last(nn.CrossEntropyLoss()), (7, CLASSES), lambda n: some_ignored((n, 7), -100)),
+    "probabilities": (nn.CrossEntropyLoss(), nn.CrossEntropyLoss(), (CLASSES,), lambda n: torch.rand(n, CLASSES).softmax(1)),
+    "squares": (nn.MSELoss(), nn.MSELoss(), (4, 2), lambda n: torch.randn(n, 4, 2)),
+    "squares, a function": (F.mse_loss, F.mse_loss, (4,), lambda n: torch.randn(n, 4)),
+    "distances": (nn.L1Loss(), nn.L1Loss(), (4,), lambda n: torch.randn(n, 4)),
+    "yes or no": (nn.BCEWithLogitsLoss(), nn.BCEWithLogitsLoss(), (4,), lambda n: torch.rand(n, 4).round()),
+    "own": (own, nn.SmoothL1Loss(), (4,), lambda n: torch.randn(n, 4)),
+}
+UNITS = {"pixels": 12, "tokens": 7, "squares": 8, "squares, a function": 4, "distances": 4, "yes or no": 4, "own": 4}
+
+
+class Losses(unittest.TestCase):
+    def test_mean_and_gradient(self) -> None:
+        for what, (loss, mean, shape, target_of) in CASES.items():
+            with self.subTest(what), Folder() as folder:
+                torch.manual_seed(1)
+                inner = shape[-1]
+                model = nn.Sequential(nn.Linear(inner, inner), nn.Tanh(), nn.Linear(inner, inner))
+                done = motley.export(motley.split(model), loss, (torch.randn((2,) + shape), target_of(2)), folder.path("x"))
+                package = Package.open(done.path)
+                input, target = torch.randn((6,) + shape), target_of(6)
+                output = model(input)
+                right = mean(output, target)
+                right.backward()
+                step = package.train(input, target)
+                self.assertAlmostEqual(float(step.loss / step.count), float(right), places=6)
+                for name, parameter in model.named_parameters():
+                    self.assertTrue(torch.allclose(step.gradients[name] / step.count, parameter.grad, rtol=1e-5, atol=1e-7), name)
+                total, count, correct = package.evaluate(input, target)
+                self.assertTrue(torch.allclose(total, step.loss, rtol=1e-6))
+                self.assertEqual(float(count), float(step.count))
+                self.assertEqual(package.description["units_per_sample"], UNITS.get(what, 1))
+                self.assertLessEqual(float(step.count), 6 * package.description["units_per_sample"])
+                if target.dtype == torch.int64:
+                    dim = -1 if what == "tokens" else 1
+                    counted = target != package.description["ignored"]
+                    self.assertEqual(int(correct), int(((output.argmax(dim) == target) & counted).sum()))
+                    self.assertEqual(package.description["target_limit"], CLASSES)
+                else:
+                    self.assertIsNone(correct)
+
+    def test_integers_as_numbers(self) -> None:
+        with Folder() as folder, self.assertRaisesRegex(motley.ExportError, "output has shape.*target"):
+            motley.export([("a", nn.Linear(3, 2))], nn.MSELoss(), (torch.randn(2, 3), torch.randn(2, 3)), folder.path("x"))
+
+
+if __name__ == "__main__":
+    unittest.main()
