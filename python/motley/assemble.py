@@ -16,20 +16,10 @@ from .graph_json import TYPES, graph_json
 from .layers import Names
 from .losses import Loss, classes_last
 from .trace import Trace
+from .walk import Traced
 
 CONSTANT = "motley.constant."
 """How constants are called that are not in the model's state_dict."""
-
-
-class Traced(NamedTuple):
-    """A layer, recorded and merged. Only the last layer has `score` and `target`."""
-
-    name: str
-    train: Trace
-    evaluate: Trace
-    score: Optional[Trace]
-    inputs: List[torch.Tensor]
-    target: Optional[torch.Tensor]
 
 
 class LayerGraphs(NamedTuple):
@@ -158,9 +148,6 @@ def _layer_json(layer: Traced, numbered: _Numbered, names: Names, decayed: Calla
     parameters = []
     for name in numbered.parameters:
         tensor = names.state[name]
-        if tensor.dtype != torch.float32:
-            raise ExportError(f"the parameter {name} is {str(tensor.dtype)[6:]}; packages train float32",
-                              "Convert the model with .float() before the export", layer.name)
         if name in seen and not (seen[name] == 0 and k == count - 1):
             raise ExportError(f"the parameter {name} is used by layer {seen[name]} and by layer {k}",
                               "A parameter may be shared by the first and the last layer only. Put the layers that share it "

@@ -1,6 +1,6 @@
 """Compares a package that was made with the model that it was made from, before it is written.
 
-Layer by layer, at a batch size and with values that were not traced, so that it needs the memory of one layer and says
+Each distinct layer alone, at a batch size and with values that were not traced: that needs the memory of one layer, and says
 which one is wrong.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, List, Optional, Tuple
 
 import torch
-from torch.utils._pytree import TreeSpec, tree_flatten, tree_unflatten
+from torch.utils._pytree import tree_flatten, tree_unflatten
 
 from .errors import ExportError
 from .graph import Take
@@ -18,6 +18,7 @@ from .interpret import Package
 from .layers import Layers
 from .losses import Loss
 from .modules import ModuleStack
+from .walk import Traced
 
 SAMPLES = 4
 """A batch size that is not traced."""
@@ -26,51 +27,50 @@ LARGEST_DIFFERENCE = 1e-4
 """Of the largest element. The same operations on the same PyTorch give the same bits; decompositions round differently."""
 
 
-def against_eager(package: Package, described: Layers, loss: Loss, example: Tuple[torch.Tensor, torch.Tensor],
-                  modules: ModuleStack) -> float:
-    """The largest relative difference between `package` and the modules, over what each layer gives forward, backward and in
-    evaluation. Refuses a package that is wrong."""
+def against_eager(package: Package, described: Layers, loss: Loss, traced: List[Traced], modules: ModuleStack) -> float:
+    """The largest relative difference between `package` and the modules, over what each distinct layer gives forward, backward
+    and in evaluation. Refuses a package that is wrong."""
     generator = torch.Generator().manual_seed(1)
-    input = _like(example[0], package.description["input_limit"], generator)
-    target = _like(example[1], package.description["target_limit"], generator)
     worst = 0.0
-    inputs: List[torch.Tensor] = [input]
-    structure = tree_flatten(input)[1]
-    for k, (name, call) in enumerate(described.layers):
+    seen = set()
+    for k, (layer, (name, call)) in enumerate(zip(traced, described.layers)):
+        graph = package.description["layers"][k]["graph"]
+        if graph in seen:
+            continue
+        seen.add(graph)
         modules.start(name)
-        last = k + 1 == len(described.layers)
-        layer = _Layer(package, k, name, call, loss if last else None, target if last else None)
+        inputs = [_like(x, package.description["input_limit"], generator) for x in layer.inputs]
+        target = None if layer.target is None else _like(layer.target, package.description["target_limit"], generator)
+        tested = _Layer(package, k, call, layer, loss, target)
         for _, root in described.roots:
             root.eval()
-        worst = max(worst, layer.evaluation(inputs, structure))
+        worst = max(worst, tested.evaluation(inputs))
         for _, root in described.roots:
             root.train()
-        difference, inputs, structure = layer.training(inputs, structure, generator)
-        worst = max(worst, difference)
+        worst = max(worst, tested.training(inputs, generator))
     return worst
 
 
 class _Layer:
-    def __init__(self, package: Package, index: int, name: str, call: Any, loss: Optional[Loss], target: Optional[torch.Tensor]):
+    def __init__(self, package: Package, index: int, call: Any, traced: Traced, loss: Loss, target: Optional[torch.Tensor]):
         self._package = package
         self._index = index
-        self._name = name
+        self._name = traced.name
         self._call = call
-        self._loss = loss
+        self._structure = traced.structure
+        self._loss = None if target is None else loss
         self._target = target
 
-    def evaluation(self, inputs: List[torch.Tensor], structure: TreeSpec) -> float:
+    def evaluation(self, inputs: List[torch.Tensor]) -> float:
         with torch.no_grad():
-            outputs, _, _ = self._eager([x.clone() for x in inputs], structure, None)
+            outputs, _ = self._eager([x.clone() for x in inputs], None)
         found = self._package.forward(self._index, inputs, None, "score" if self._loss else "evaluate")
         return max(self._compare(f"output {k} in evaluation", found[Take("output", k)], right) for k, right in enumerate(outputs))
 
-    def training(self, inputs: List[torch.Tensor], structure: TreeSpec, generator: torch.Generator
-                 ) -> Tuple[float, List[torch.Tensor], TreeSpec]:
-        """The largest difference, and what the next layer gets."""
+    def training(self, inputs: List[torch.Tensor], generator: torch.Generator) -> float:
         first = self._index == 0
         leaves = [x.detach().requires_grad_(not first) for x in inputs]
-        outputs, structure, observed = self._eager([x.clone() for x in leaves], structure, self._loss)
+        outputs, observed = self._eager([x.clone() for x in leaves], self._loss)
         found = self._package.forward(self._index, inputs, self._target)
         role = "loss" if self._loss else "output"
         worst = max(self._compare(f"{role} {k}", found[Take(role, k)], right) for k, right in enumerate(outputs))
@@ -91,17 +91,15 @@ class _Layer:
                                          input_grads + [gradients[name] for name in names], right):
             worst = max(worst, self._compare(what, given, torch.zeros_like(given) if expected is None else expected,
                                              noise))
-        return worst, [output.detach().contiguous() for output in outputs], structure
+        return worst
 
-    def _eager(self, inputs: List[torch.Tensor], structure: TreeSpec, loss: Optional[Loss]
-               ) -> Tuple[List[torch.Tensor], TreeSpec, List[Observed]]:
+    def _eager(self, inputs: List[torch.Tensor], loss: Optional[Loss]) -> Tuple[List[torch.Tensor], List[Observed]]:
         with Intercept(ExportError) as intercept:
-            value = self._call(tree_unflatten(inputs, structure))
+            value = self._call(tree_unflatten(inputs, self._structure))
             if loss is not None:
                 assert self._target is not None
                 value = loss.terms(value, self._target)[0]
-        outputs, structure = tree_flatten(value)
-        return outputs, structure, intercept.observed
+        return tree_flatten(value)[0], intercept.observed
 
     def _compare(self, what: str, found: torch.Tensor, right: torch.Tensor, least: float = 0.0) -> float:
         """Their difference as a part of the largest element, or of `least` where that is more."""

@@ -11,21 +11,15 @@ import tempfile
 from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Tuple, Union
 
 import torch
-from torch.utils._pytree import TreeSpec, tree_flatten
 
 from . import check, losses, weights
-from .assemble import Assembled, Traced, assemble
+from .assemble import Assembled, assemble
 from .errors import ExportError
 from .interpret import Package
 from .layers import Call, Layers, Names, as_layers
-from .merge import merge
 from .modules import ModuleStack
-from .simplify import simplify
-from .trace import Run, Trace, Tracer
-
-BATCHES = (2, 3, 5)
-"""The batch sizes that are traced. Primes, so that no other size of a model is always among them."""
-
+from .trace import Tracer
+from .walk import trace_all
 
 class Exported(NamedTuple):
     """What `export` wrote, and how its check against PyTorch went."""
@@ -58,12 +52,14 @@ def export(layers: Union[Layers, Iterable[Tuple[str, Call]]], loss: Any, example
     described = as_layers(layers, model)
     names = Names(described)
     terms = losses.understand(loss)
+    _check_example(example)
+    names.check()
     with _left_alone([root for _, root in described.roots]), ModuleStack(names.modules) as stack:
-        traced = _trace_all(described, terms, example, Tracer(names.of, stack), [root for _, root in described.roots])
+        traced = trace_all(described, terms, example, Tracer(names.of, stack))
         built = assemble(traced, names, terms, decayed or (lambda _, tensor: tensor.dim() >= 2),
                          input_limit, target_limit, unit, units_per_sample)
         package = Package(json.loads(json.dumps(built.package)), built.tensors)
-        difference = check.against_eager(package, described, terms, example, stack)
+        difference = check.against_eager(package, described, terms, traced, stack)
     folder = os.fspath(path)
     built.package["name"] = name or os.path.splitext(os.path.basename(os.path.normpath(folder)))[0]
     built.package["made_by"] = f"motley for Python, torch {torch.__version__}, Python {sys.version.split()[0]}"
@@ -75,46 +71,7 @@ def _operations(package: Dict[str, Any]) -> int:
     return sum(len(graph["nodes"]) for graphs in package["graphs"] for key, graph in graphs.items() if key != "memory")
 
 
-def samples(tensor: torch.Tensor, count: int) -> torch.Tensor:
-    """`count` samples of a batch, which is repeated where it has fewer."""
-    return tensor[[k % tensor.size(0) for k in range(count)]].detach().contiguous()
-
-
-def _trace_all(described: Layers, loss: losses.Loss, example: Tuple[torch.Tensor, torch.Tensor], tracer: Tracer,
-               roots: List[torch.nn.Module]) -> List[Traced]:
-    example_input, target = _checked(example)
-    present: List[Tuple[List[torch.Tensor], TreeSpec]] = []
-    for size in BATCHES:
-        present.append(tree_flatten(samples(example_input, size)))
-    traced = []
-    for k, (name, call) in enumerate(described.layers):
-        last = k + 1 == len(described.layers)
-        runs = [Run(name, call, inputs, structure, k == 0, samples(target, size) if last else None, loss if last else None)
-                for (inputs, structure), size in zip(present, BATCHES)]
-        for root in roots:
-            root.train()
-        train = [tracer.train(run) for run in runs]
-        for root in roots:
-            root.eval()
-        evaluate = [tracer.evaluate(run) for run in runs]
-        score = [tracer.evaluate(run._replace(target=None, loss=None)) for run in runs] if last else None
-        inputs = runs[0].inputs
-        if not last:
-            for trace in train:
-                _checked_boundary(name, trace)
-            present = [([t.detach().contiguous() for t in trace.outputs], trace.structure) for trace in train]
-        parts = Traced(name, merge(name, train, BATCHES), merge(name, evaluate, BATCHES), merge(name, score, BATCHES) if score else None,
-                       inputs, runs[0].target)
-        for trace in (parts.train, parts.evaluate, parts.score):
-            if trace is not None:
-                simplify(trace)
-                trace.recorder.release()
-                trace.outputs.clear()
-        traced.append(parts)
-    return traced
-
-
-def _checked(example: Tuple[torch.Tensor, torch.Tensor]) -> Tuple[torch.Tensor, torch.Tensor]:
+def _check_example(example: Tuple[torch.Tensor, torch.Tensor]) -> None:
     if not (isinstance(example, (tuple, list)) and len(example) == 2 and all(isinstance(t, torch.Tensor) for t in example)):
         raise ExportError("the example is no pair of two tensors", "Give (input, target), each with a first dimension of "
                           "samples; pack several inputs into one tensor and take it apart in the first layer")
@@ -126,14 +83,6 @@ def _checked(example: Tuple[torch.Tensor, torch.Tensor]) -> Tuple[torch.Tensor, 
     if example[0].size(0) != example[1].size(0):
         raise ExportError(f"the example has {example[0].size(0)} inputs and {example[1].size(0)} targets",
                           "Give one target for each input")
-    return example[0], example[1]
-
-
-def _checked_boundary(name: str, trace: Trace) -> None:
-    for k, tensor in enumerate(trace.outputs):
-        if tensor.dtype != torch.float32:
-            raise ExportError(f"output {k} of the layer is {str(tensor.dtype)[6:]}; only float32 crosses from one layer to "
-                              "the next", "Compute it in the layer that uses it, or join the two layers", name)
 
 
 @contextlib.contextmanager

@@ -12,7 +12,8 @@ from .errors import ExportError
 from .graph import Batch, Graph, Node, Ref, map_args
 
 TYPES = {torch.float32: "float32", torch.int64: "int64", torch.bool: "bool"}
-_FORMATS = {torch.contiguous_format: "contiguous", torch.preserve_format: "preserve"}
+_FORMATS = {torch.contiguous_format: "contiguous", torch.preserve_format: "preserve",
+            torch.channels_last: "contiguous", torch.channels_last_3d: "contiguous"}  # the layout does not change what is computed
 
 
 def graph_json(graph: Graph, layer: str) -> Dict[str, Any]:

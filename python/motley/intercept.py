@@ -30,7 +30,6 @@ class Intercept(TorchFunctionMode):
     def __init__(self, fail: Callable[[str, str], ExportError]):
         super().__init__()
         self.observed: List[Observed] = []
-        self.statistics: List[torch.Tensor] = []  # running statistics that were read, in order
         self._masks = 0
         self._fail = fail
         self._originals: Dict[str, Any] = {}
@@ -44,11 +43,16 @@ class Intercept(TorchFunctionMode):
             if function in _REPLACED:
                 self._originals[name] = function
                 setattr(F, name, functools.partial(_REPLACED[function], self))
+        if _FAST_PATH is not None:
+            self._fast_path = _FAST_PATH.get_fastpath_enabled()
+            _FAST_PATH.set_fastpath_enabled(False)
         super().__enter__()
         return self
 
     def __exit__(self, *args: Any) -> None:
         super().__exit__(*args)
+        if _FAST_PATH is not None:
+            _FAST_PATH.set_fastpath_enabled(self._fast_path)
         for name, function in self._originals.items():
             setattr(F, name, function)
 
@@ -87,7 +91,6 @@ class Intercept(TorchFunctionMode):
         if not training:
             if running_mean is None or running_var is None:
                 raise self._fail("batch normalization has no statistics to use", "Let it track its running statistics")
-            self.statistics += [running_mean, running_var]
             return torch.native_batch_norm(input, weight, bias, running_mean, running_var, False, 0.0, eps)[0]
         out, mean, invstd = torch.native_batch_norm(input, weight, bias, None, None, True, 0.0, eps)
         if running_mean is not None and running_var is not None:
@@ -162,6 +165,9 @@ def _replaced() -> Dict[Any, Callable[..., Any]]:
         table[F.scaled_dot_product_attention] = Intercept._attention
     return table
 
+
+_FAST_PATH = getattr(torch.backends, "mha", None)
+"""Attention that is one operation where nothing needs a gradient."""
 
 _REPLACED = _replaced()
 _BY_NAME = ("dropout", "dropout1d", "dropout2d", "dropout3d", "batch_norm", "max_pool1d", "prelu", "rms_norm", "scaled_dot_product_attention")

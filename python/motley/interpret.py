@@ -14,7 +14,7 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple, Union
 import torch
 
 from . import dropout, operations, weights  # noqa: F401  (dropout registers its operation)
-from .graph import Batch, Graph, Node, Ref, Take, map_args, map_node
+from .graph import Batch, Graph, Node, Ref, Take, map_args, map_node, uses
 
 _TYPES = {"float32": torch.float32, "int64": torch.int64, "bool": torch.bool}
 _FORMATS = {"contiguous": torch.contiguous_format, "preserve": torch.preserve_format}
@@ -36,8 +36,13 @@ def run_node(node: Node, values: Mapping[int, Optional[torch.Tensor]], samples: 
 def run(graph: Graph, taken: Mapping[Take, torch.Tensor], samples: int) -> Dict[Take, torch.Tensor]:
     """What `graph` gives for what it takes."""
     values: Dict[int, Optional[torch.Tensor]] = {value: taken[take] for value, take in graph.takes.items()}
-    for node in graph.nodes:
+    last = {value: k for k, node in enumerate(graph.nodes) for value in uses(node)}
+    kept = {value for _, value in graph.gives}
+    for k, node in enumerate(graph.nodes):
         values.update(zip(node.results, run_node(node, values, samples)))
+        for value in {*uses(node), *node.results} - kept:
+            if last.get(value, k) == k:
+                del values[value]
     given = {}
     for take, value in graph.gives:
         tensor = values[value]

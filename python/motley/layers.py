@@ -79,6 +79,15 @@ class Names:
                 else:
                     self.of.setdefault(id(tensor), f"{dot}{name} (not in the state_dict)")
 
+    def check(self) -> None:
+        """Refuses tensors that packages cannot train, before anything runs."""
+        for name, tensor in self.state.items():
+            if tensor.device.type != "cpu":
+                raise ExportError(f"{name} is on {tensor.device}", "Export from the CPU: model.cpu()")
+            if tensor.is_floating_point() and isinstance(tensor, torch.nn.Parameter) and tensor.dtype != torch.float32:
+                raise ExportError(f"the parameter {name} is {str(tensor.dtype)[6:]}; packages train float32",
+                                  "Convert the model with .float() before the export", name.rpartition(".")[0] or None)
+
     def _add(self, name: str, tensor: torch.Tensor) -> None:
         first = self.of.get(id(tensor))
         if first is None:

@@ -26,7 +26,12 @@ class Trace(NamedTuple):
     structure: Optional[TreeSpec]
     """How the outputs lie in what the layer returned."""
     statistics: List[Tuple[torch.Tensor, float]]
-    """Running statistics with their momenta, in the order of `observed` or, in evaluation, of `statistic`."""
+    """Running statistics with their momenta, in the order of `observed`; none in evaluation."""
+
+    def release(self) -> None:
+        """Lets go of the tensors of the run; what was recorded stays."""
+        self.recorder.release()
+        self.outputs.clear()
 
 
 class Run(NamedTuple):
@@ -80,8 +85,7 @@ class Tracer:
         inputs = [x.clone() for x in run.inputs]
         with _named(recorder), intercept, recorder:
             outputs, structure, gives = self._forward(run, recorder, inputs)
-        distinct = list({id(t): t for t in intercept.statistics}.values())
-        return Trace(recorder, gives, outputs, structure, [(tensor, 0.0) for tensor in distinct])
+        return Trace(recorder, gives, outputs, structure, [])
 
     def _start(self, run: Run) -> Tuple[Recorder, Intercept]:
         self._modules.start(run.name)

@@ -141,8 +141,9 @@ REFUSED: List[Tuple[str, Callable[[], Any], str]] = [
     ("writes to a buffer", Counting, "writes to middle.seen"),
     ("writes to a tensor outside", lambda: Function(lambda x: OUTSIDE.add_(0) + x), "writes to a tensor from outside"),
     ("closes over a trained tensor", lambda: Function(lambda x: x * TRAINED), "is no parameter of its modules"),
-    ("bfloat16", lambda: nn.Sequential(_To(torch.bfloat16), nn.Linear(4, 4).bfloat16(), _To(torch.float32)), "bfloat16"),
-    ("double", lambda: nn.Sequential(_To(torch.float64), nn.Linear(4, 4).double(), _To(torch.float32)), "float64"),
+    ("weights of float16", lambda: nn.Linear(4, 4).half(), "the parameter middle.weight is float16"),
+    ("activations of bfloat16", lambda: nn.Sequential(_To(torch.bfloat16), nn.Tanh(), _To(torch.float32)), "bfloat16"),
+    ("activations of float64", lambda: nn.Sequential(_To(torch.float64), nn.Tanh(), _To(torch.float32)), "float64"),
     ("returns integers", lambda: Function(lambda x: (x, x.argmax(1))), "only float32 crosses"),
     ("returns a number", lambda: Function(lambda x: (x, 3)), "returns a int besides tensors"),
     ("no_grad", lambda: Function(with_no_grad), "depends on its inputs or parameters by a gradient"),
@@ -152,7 +153,7 @@ REFUSED: List[Tuple[str, Callable[[], Any], str]] = [
     ("momentum=None", lambda: nn.BatchNorm1d(4, momentum=None), "momentum=None"),
     ("a normalization twice", NormTwice, "runs twice"),
     ("what raises by itself", lambda: nn.Linear(5, 5), "RuntimeError"),
-    ("rows that mix", lambda: Function(lambda x: x.flatten().unsqueeze(0)), "beyond its first dimension"),
+    ("rows that mix", lambda: Function(lambda x: x.flatten().unsqueeze(0)), "first dimension is that of the samples"),
 ]
 
 WORKS: List[Tuple[str, Callable[[], nn.Module]]] = [

@@ -88,6 +88,20 @@ class Truth(unittest.TestCase):
             if name in ("vit-tiny", "gpt2-tiny", "llama-tiny"):
                 self.assertEqual([layer["graph"] for layer in layers], [0, 1, 2, 1, 2, 3])
 
+    def test_equal_layers_run_with_more_samples_once(self) -> None:
+        sizes: List[List[int]] = []
+
+        def layer() -> nn.Module:
+            module = nn.Linear(4, 4)
+            sizes.append([])
+            module.register_forward_pre_hook(lambda _, x, seen=sizes[-1]: seen.append(len(x[0])))
+            return module
+        layers = [(f"layer{k}", layer()) for k in range(4)] + [("head", nn.Linear(4, 2))]
+        with Folder() as folder:
+            motley.export(layers, nn.MSELoss(), (torch.randn(2, 4), torch.randn(2, 2)), folder.path("x.motley"))
+        # The second is the first that gives its input a gradient, and in evaluation like the first.
+        self.assertEqual(sizes, [[2, 3, 5, 2, 3, 5, 4, 4], [2, 3, 5, 2, 4, 4], [2, 2], [2, 2]])
+
     def test_is_what_the_page_says(self) -> None:
         for _, _, _, _, done, package in self.each():
             for layer in package.description["layers"]:

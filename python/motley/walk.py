@@ -1,0 +1,110 @@
+"""Traces the layers of a model from the first to the last.
+
+A layer is run with two samples; one that does the same as an earlier one, operation by operation, is taken to do the same
+for any batch. Any other is run with more, so that what depends on the batch shows.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+from typing import Callable, Dict, List, NamedTuple, Optional, Tuple
+
+import torch
+from torch.utils._pytree import TreeSpec, tree_flatten
+
+from .errors import ExportError
+from .graph import Node, Shape
+from .layers import Layers
+from .losses import Loss
+from .merge import merge
+from .simplify import simplify
+from .trace import Run, Trace, Tracer
+
+BATCHES = (2, 3, 5)
+"""The batch sizes that are traced. Primes, so that no other size of a model is always among them."""
+
+
+class Traced(NamedTuple):
+    """A layer, recorded and merged. Only the last layer has `score` and `target`."""
+
+    name: str
+    train: Trace
+    evaluate: Trace
+    score: Optional[Trace]
+    inputs: List[torch.Tensor]
+    """What it got of two samples, and how that lay in its argument."""
+    structure: TreeSpec
+    target: Optional[torch.Tensor]
+
+
+def samples(tensor: torch.Tensor, count: int) -> torch.Tensor:
+    """`count` samples of a batch, which is repeated where it has fewer."""
+    return tensor[[k % tensor.size(0) for k in range(count)]].detach().contiguous()
+
+
+def trace_all(described: Layers, loss: Loss, example: Tuple[torch.Tensor, torch.Tensor], tracer: Tracer) -> List[Traced]:
+    """The layers of `described`, of which the first gets the example's input and the last compares with its target."""
+    walk = _Walk()
+    inputs, structure = tree_flatten(samples(example[0], BATCHES[0]))
+    traced: List[Traced] = []
+    for k, (name, call) in enumerate(described.layers):
+        last = k + 1 == len(described.layers)
+        run = Run(name, call, inputs, structure, k == 0, samples(example[1], BATCHES[0]) if last else None, loss if last else None)
+        for _, root in described.roots:
+            root.train()
+        train, outputs = walk.trace("train", tracer.train, run)
+        for _, root in described.roots:
+            root.eval()
+        evaluate, _ = walk.trace("evaluate", tracer.evaluate, run)
+        score = walk.trace("score", tracer.evaluate, run._replace(target=None, loss=None))[0] if last else None
+        traced.append(Traced(name, train, evaluate, score, inputs, structure, run.target))
+        if not last:
+            assert train.structure is not None
+            inputs, structure = _handed_on(name, outputs), train.structure
+    return traced
+
+
+class _Walk:
+    def __init__(self) -> None:
+        self._merged: Dict[str, Tuple[List[Node], Dict[int, Shape]]] = {}  # [what runs with two samples] what runs with any
+
+    def trace(self, kind: str, tracer: Callable[[Run], Trace], run: Run) -> Tuple[Trace, List[torch.Tensor]]:
+        """The recording of a layer for any batch, and what it gave for two samples."""
+        trace = tracer(run)
+        outputs = [output.detach() for output in trace.outputs]
+        key = kind + _key(trace)
+        if key not in self._merged:
+            traces = [trace]
+            for size in BATCHES[1:]:
+                traces.append(tracer(run._replace(inputs=[samples(x, size) for x in run.inputs],
+                                                  target=None if run.target is None else samples(run.target, size))))
+                traces[-1].release()
+            merge(run.name, traces, BATCHES)
+            self._merged[key] = ([dataclasses.replace(node) for node in trace.recorder.nodes], dict(trace.recorder.shapes))
+        else:
+            nodes, shapes = self._merged[key]
+            trace.recorder.nodes = [dataclasses.replace(node, line=own.line, module=own.module)
+                                    for node, own in zip(nodes, trace.recorder.nodes)]
+            trace.recorder.shapes = dict(shapes)
+        trace.release()
+        simplify(trace)
+        return trace, outputs
+
+
+def _key(trace: Trace) -> str:
+    recorder = trace.recorder
+    nodes = [(node.op, node.args, node.kwargs, node.results, node.backward) for node in recorder.nodes]
+    text = repr((nodes, recorder.roles, recorder.shapes, trace.gives, trace.structure))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _handed_on(name: str, outputs: List[torch.Tensor]) -> List[torch.Tensor]:
+    for k, tensor in enumerate(outputs):
+        if tensor.dtype != torch.float32:
+            raise ExportError(f"output {k} of the layer is {str(tensor.dtype)[6:]}; only float32 crosses from one layer to "
+                              "the next", "Compute it in the layer that uses it, or join the two layers", name)
+        if tensor.dim() == 0 or tensor.size(0) != BATCHES[0]:
+            raise ExportError(f"output {k} of the layer has shape {tuple(tensor.shape)} for {BATCHES[0]} samples",
+                              "Return tensors whose first dimension is that of the samples", name)
+    return [tensor.contiguous() for tensor in outputs]
