@@ -110,6 +110,10 @@ def main(*names: str) -> int:
             except ImportError as error:
                 print(f"{name:36} skipped: {error}")
                 continue
+            except motley.ExportError as error:
+                wrong += 1
+                print(f"{name:36} REFUSED {error}")
+                continue
         wrong += worst > LARGEST_DIFFERENCE
         print(f"{name:36} {'ok ' if worst <= LARGEST_DIFFERENCE else 'OFF'} {done.layers:3} layers {done.operations:5} operations, largest "
               f"difference {worst:.1e} ({where}), layer by layer {done.largest_difference:.1e}, {time.time() - began:.1f} s", flush=True)

@@ -17,7 +17,8 @@ from typing import Callable, Dict, Tuple
 import torch
 import torch.nn as nn
 
-import families
+import language_models
+import vision_models
 import motley
 from motley import losses, weights
 
@@ -40,12 +41,12 @@ def _tokens(vocabulary: int, length: int) -> Callable[[int], Tuple[torch.Tensor,
 
 
 MODELS: Dict[str, Make] = {
-    "mlp": lambda: (families.mlp(), nn.MSELoss(), lambda n: (torch.randn(n, 12), torch.randn(n, 3))),
-    "cnn": lambda: (_without_dropout(families.cnn()), nn.CrossEntropyLoss(), _images(1, 8, 10)),
-    "resnet-tiny": lambda: (families.ResNet(), nn.CrossEntropyLoss(), _images(3, 32, 10)),
-    "vit-tiny": lambda: (families.VisionTransformer(), nn.CrossEntropyLoss(), _images(3, 16, 10)),
-    "gpt2-tiny": lambda: (families.GPT2LMHeadModel(), nn.CrossEntropyLoss(), _tokens(50, 8)),
-    "llama-tiny": lambda: (families.LlamaForCausalLM(), nn.CrossEntropyLoss(), _tokens(50, 8)),
+    "mlp": lambda: (vision_models.mlp(), nn.MSELoss(), lambda n: (torch.randn(n, 12), torch.randn(n, 3))),
+    "cnn": lambda: (_without_dropout(vision_models.cnn()), nn.CrossEntropyLoss(), _images(1, 8, 10)),
+    "resnet-tiny": lambda: (vision_models.ResNet(), nn.CrossEntropyLoss(), _images(3, 32, 10)),
+    "vit-tiny": lambda: (vision_models.VisionTransformer(), nn.CrossEntropyLoss(), _images(3, 16, 10)),
+    "gpt2-tiny": lambda: (language_models.GPT2LMHeadModel(), nn.CrossEntropyLoss(), _tokens(50, 8)),
+    "llama-tiny": lambda: (language_models.LlamaForCausalLM(), nn.CrossEntropyLoss(), _tokens(50, 8)),
 }
 
 

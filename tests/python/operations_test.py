@@ -92,7 +92,7 @@ FUNCTIONS = {
 }
 if not torch.__version__.startswith("1."):  # which cannot run hooks on saved tensors under a mode
     FUNCTIONS["checkpoint"] = lambda x: checkpoint(lambda y: (y * 2).tanh(), x, use_reentrant=False)
-if hasattr(F, "scaled_dot_product_attention"):
+if "enable_gqa" in (getattr(F, "scaled_dot_product_attention", lambda: None).__doc__ or ""):
     FUNCTIONS["attention of grouped heads"] = lambda x: F.scaled_dot_product_attention(
         x.view(-1, 5, 4, 2).transpose(1, 2), x[..., :4].reshape(-1, 5, 2, 2).transpose(1, 2),
         x[..., 4:].reshape(-1, 5, 2, 2).transpose(1, 2), is_causal=True, enable_gqa=True)

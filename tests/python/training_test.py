@@ -13,7 +13,8 @@ import numpy
 import torch
 import torch.nn as nn
 
-import families
+import language_models
+import vision_models
 from support import Folder, motley
 from motley import weights
 from motley.interpret import Package
@@ -45,7 +46,7 @@ class Loading(unittest.TestCase):
     def test_loads_strictly(self) -> None:
         images = (torch.randn(2, 3, 32, 32), torch.randint(10, (2,)))
         tokens = (torch.randint(50, (2, 8)), torch.randint(50, (2, 8)))
-        for make, example in ((families.ResNet, images), (families.GPT2LMHeadModel, tokens), (families.LlamaForCausalLM, tokens)):
+        for make, example in ((vision_models.ResNet, images), (language_models.GPT2LMHeadModel, tokens), (language_models.LlamaForCausalLM, tokens)):
             with self.subTest(make.__name__), Folder() as folder:
                 model = make()
                 package = motley.export(motley.split(model), nn.CrossEntropyLoss(), example, folder.path("m.motley")).path
@@ -167,7 +168,7 @@ class Training(unittest.TestCase):
         return motley.train(model, loss, data, run=self.folder.path("run"), motley=self.program, follow=self.lines.append, **options)
 
     def test_images(self) -> None:
-        model = families.cnn()
+        model = vision_models.cnn()
         inputs, targets = torch.randint(256, (12, 1, 8, 8), dtype=torch.uint8), torch.randint(10, (12,))
         run = self.train(model, nn.CrossEntropyLoss(), (inputs, targets), eval_data=(inputs[:3], targets[:3]), cluster="home.toml",
                          steps=10, lr=1e-3, data__mean=[0.5], data__std=[0.25])
@@ -181,29 +182,29 @@ class Training(unittest.TestCase):
             written = numpy.load(os.path.join(data, f"{name}.npy"))
             self.assertEqual(written.dtype, right.numpy().dtype)
             self.assertTrue(numpy.array_equal(written, right.numpy()))
-        fresh = families.cnn()
+        fresh = vision_models.cnn()
         fresh.load_state_dict(run.state_dict(), strict=True)
         self.assertTrue(torch.equal(fresh[0].weight, model[0].weight + 0.5))
 
     def test_tokens_and_resume(self) -> None:
         tokens = numpy.arange(40) % 50
-        run = self.train(families.GPT2LMHeadModel(), nn.CrossEntropyLoss(), tokens, context=8, steps=3)
+        run = self.train(language_models.GPT2LMHeadModel(), nn.CrossEntropyLoss(), tokens, context=8, steps=3)
         raw = numpy.fromfile(os.path.join(self.folder.path("run.setup"), "data", "tokens.bin"), dtype="<u4")
         self.assertEqual(list(raw[:3]), [20240801, 7, 40])
         self.assertTrue(numpy.array_equal(raw[256:], tokens))
         os.rename(os.path.join(run.run, "checkpoints"), self.folder.path("old"))
-        self.train(families.GPT2LMHeadModel(), nn.CrossEntropyLoss(), tokens, context=8, resume=True)
+        self.train(language_models.GPT2LMHeadModel(), nn.CrossEntropyLoss(), tokens, context=8, resume=True)
         self.assertEqual(self.lines[2:], ['got ["train", "--resume"]', "done"])
 
     def test_datasets_and_layers_by_hand(self) -> None:
-        model = families.mlp()
+        model = vision_models.mlp()
         dataset = [(torch.randn(12), torch.randn(3)) for _ in range(5)]
         run = self.train(model, nn.MSELoss(), dataset, layers=[("all", model)], steps=2)
         with open(os.path.join(run.package, "package.json")) as file:
             self.assertEqual(json.load(file)["layers"][0]["parameters"][0]["name"], "0.weight")
 
     def test_says_what_is_wrong(self) -> None:
-        model, loss, data = families.mlp(), nn.MSELoss(), (torch.randn(5, 12), torch.randn(5, 3))
+        model, loss, data = vision_models.mlp(), nn.MSELoss(), (torch.randn(5, 12), torch.randn(5, 3))
         for options, given, message in (
                 ({"resume": True}, data, "nothing to resume"), ({"steps": 13}, data, "ended with status 3.*\n.*\n.*unlucky"),
                 ({"lr": torch.tensor(1.0)}, data, "train.lr is a Tensor"), ({}, torch.arange(9), "needs context="),

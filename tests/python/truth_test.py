@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import unittest
 from typing import Any, Dict, List
@@ -10,7 +9,8 @@ from typing import Any, Dict, List
 import torch
 import torch.nn as nn
 
-import families
+import language_models
+import vision_models
 from support import Folder, motley
 from make_packages import MODELS, reference
 from motley import operations
@@ -146,8 +146,8 @@ class Truth(unittest.TestCase):
             self.assertGreater(sum(products.values()), 0)
 
     def test_dropout_takes_no_memory_and_repeats(self) -> None:
-        for model, batch in ((families.GPT2LMHeadModel(dropout=0.2), MODELS["gpt2-tiny"]()[2]),
-                             (families.VisionTransformer(dropout=0.2), MODELS["vit-tiny"]()[2])):
+        for model, batch in ((language_models.GPT2LMHeadModel(dropout=0.2), MODELS["gpt2-tiny"]()[2]),
+                             (vision_models.VisionTransformer(dropout=0.2), MODELS["vit-tiny"]()[2])):
             with Folder() as folder:
                 done = motley.export(motley.split(model), nn.CrossEntropyLoss(), batch(2), folder.path("x.motley"))
                 package = Package.open(done.path)

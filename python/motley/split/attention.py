@@ -19,10 +19,11 @@ def has(module: Any, *paths: str) -> bool:
     return True
 
 
-def causal_mask(length: int) -> torch.Tensor:
-    """What is added to the scores [batch, heads, query, key] so that no position sees a later one."""
+def causal_mask(x: torch.Tensor) -> torch.Tensor:
+    """What is added to the scores [batch, 1, query, key] of `x` so that no position sees a later one."""
+    length = x.size(1)
     seen = torch.ones(length, length, dtype=torch.bool).tril()
-    return torch.zeros(length, length).masked_fill(~seen, torch.finfo(torch.float32).min)[None, None]
+    return torch.zeros(length, length).masked_fill(~seen, torch.finfo(torch.float32).min).expand(x.size(0), 1, -1, -1)
 
 
 def call(attention: torch.nn.Module, x: torch.Tensor, **offered: Any) -> torch.Tensor:

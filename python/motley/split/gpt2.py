@@ -23,7 +23,7 @@ def layers(model: torch.nn.Module) -> List[Tuple[str, Call]]:
         return body.drop(x) if attention.has(body, "drop") else x
 
     def attend(block: torch.nn.Module) -> Call:
-        return lambda x: attention.call(block.attn, block.ln_1(x), attention_mask=attention.causal_mask(x.size(1))) + x
+        return lambda x: attention.call(block.attn, block.ln_1(x), attention_mask=attention.causal_mask(x)) + x
 
     def transform(block: torch.nn.Module) -> Call:
         return lambda x: x + block.mlp(block.ln_2(x))

@@ -21,7 +21,7 @@ def layers(model: torch.nn.Module) -> List[Tuple[str, Call]]:
     def attend(block: torch.nn.Module) -> Call:
         def run(x: torch.Tensor) -> torch.Tensor:
             positions = torch.arange(x.size(1)).unsqueeze(0)
-            offered = {"attention_mask": attention.causal_mask(x.size(1)), "position_ids": positions}
+            offered = {"attention_mask": attention.causal_mask(x), "position_ids": positions}
             if attention.has(body, "rotary_emb"):
                 offered["position_embeddings"] = body.rotary_emb(x, positions)
             return x + attention.call(block.self_attn, block.input_layernorm(x), **offered)
