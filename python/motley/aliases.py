@@ -33,10 +33,14 @@ class Entry:
         self.tensor = tensor
         self.parent = parent
         self.view = view  # none for an alias that shows the whole parent
-        self.root = parent.root if parent else self
         self.changes = 0  # of the memory; only a root counts them
         self.seen = self.root.changes
         self._value = value
+
+    @property
+    def root(self) -> "Entry":
+        """What owns the memory."""
+        return self if self.parent is None else self.parent.root
 
     def value(self, emit: "Emit") -> int:
         """The present value, which `emit` makes from the parent's when that has changed."""

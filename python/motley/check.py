@@ -20,7 +20,7 @@ from .losses import Loss
 from .modules import ModuleStack
 from .walk import Traced
 
-SAMPLES = 4
+SAMPLES = 5
 """A batch size that is not traced."""
 
 LARGEST_DIFFERENCE = 1e-4

@@ -12,12 +12,17 @@ from .errors import ExportError
 from .graph import Batch, Graph, Node, Ref, map_args
 
 TYPES = {torch.float32: "float32", torch.int64: "int64", torch.bool: "bool"}
+MOST_NODES = 10_000
+"""Of a graph (docs/formats/package.md, "Limits")."""
+
 _FORMATS = {torch.contiguous_format: "contiguous", torch.preserve_format: "preserve",
             torch.channels_last: "contiguous", torch.channels_last_3d: "contiguous"}  # the layout does not change what is computed
 
 
 def graph_json(graph: Graph, layer: str) -> Dict[str, Any]:
     """`graph` with its values numbered as a package numbers them."""
+    if len(graph.nodes) > MOST_NODES:
+        raise ExportError(f"the layer has {len(graph.nodes)} operations, more than {MOST_NODES:,}", "Make several layers of it", layer)
     numbers: Dict[int, int] = {}
     for value in graph.takes:
         numbers[value] = len(numbers)
