@@ -104,12 +104,6 @@ def in_place_on_turned_parts(x: torch.Tensor) -> torch.Tensor:
     return whole.sum(1) + y[:, :2]
 
 
-def many_operations(x: torch.Tensor) -> torch.Tensor:
-    for k in range(10_001):
-        x = x + float(k)
-    return x
-
-
 def in_place_on_every_third(x: torch.Tensor) -> torch.Tensor:
     y = x * 2
     y[:, ::3] *= 3
@@ -177,7 +171,6 @@ REFUSED: List[Tuple[str, Callable[[], Any], str]] = [
     ("a batch of a square", lambda: Function(lambda x: x / float(len(x) ** 2)), "not linear in the number of samples"),
     ("an operation outside the list", lambda: Function(lambda x: torch.linalg.svd(x[:, :, None] * x[:, None])[1]), "linalg_svd"),
     ("in place on every third", lambda: Function(in_place_on_every_third), "Clone a tensor before you write"),
-    ("ten thousand operations", lambda: Function(many_operations), "Make several layers of it"),
     ("momentum=None", lambda: nn.BatchNorm1d(4, momentum=None), "momentum=None"),
     ("a normalization twice", NormTwice, "runs twice"),
     ("what raises by itself", lambda: nn.Linear(5, 5), "RuntimeError"),

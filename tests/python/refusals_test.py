@@ -6,6 +6,7 @@ import copy
 import os
 import unittest
 from typing import Any, List, Tuple
+from unittest import mock
 
 import torch
 import torch.nn as nn
@@ -125,6 +126,11 @@ class Refusals(unittest.TestCase):
             self.assertFalse(middle.training)
             for name, value in middle.state_dict().items():
                 self.assertTrue(torch.equal(value, before[name]), name)
+
+    def test_layers_have_a_largest_size(self) -> None:
+        with Folder() as folder, mock.patch("motley.graph_json.MOST_NODES", 2):
+            with self.assertRaisesRegex(motley.ExportError, "in middle: the layer has 3 operations, more than 2"):
+                export_layers(folder, between(Function(lambda x: x.sin().cos())), X)
 
     def test_foreign_folders_are_kept(self) -> None:
         with Folder() as folder:
