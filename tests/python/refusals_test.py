@@ -14,6 +14,7 @@ import torch.nn as nn
 from odd_layers import REFUSED, WORKS, Counting, PassesBy, Takes, X, branches
 from support import Folder, Function, boundary, eager, export_layers, motley, total
 
+
 def between(middle: Any) -> List[Tuple[str, Any]]:
     return [("before", nn.Linear(4, 4)), ("middle", middle), ("after", Function(lambda x: x))]
 
@@ -128,8 +129,8 @@ class Refusals(unittest.TestCase):
                 self.assertTrue(torch.equal(value, before[name]), name)
 
     def test_layers_have_a_largest_size(self) -> None:
-        with Folder() as folder, mock.patch("motley.graph_json.MOST_NODES", 2):
-            with self.assertRaisesRegex(motley.ExportError, "in middle: the layer has 3 operations, more than 2"):
+        with Folder() as folder, mock.patch("motley.graph_json.MOST_NODES", 3):
+            with self.assertRaisesRegex(motley.ExportError, "in before: the layer has 4 operations, more than 3"):
                 export_layers(folder, between(Function(lambda x: x.sin().cos())), X)
 
     def test_foreign_folders_are_kept(self) -> None:
