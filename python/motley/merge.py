@@ -32,10 +32,10 @@ def merge(name: str, traces: Sequence[Trace], sizes: Sequence[int]) -> Trace:
         node.args = tuple(_merged(node, values, sizes) for values in zip(*(n.args for n in alike)))
         node.kwargs = {key: _merged(node, [n.kwargs[key] for n in alike], sizes) for key in node.kwargs}
     for value, shape in first.shapes.items():
-        other = [trace.recorder.shapes[value] for trace in traces]
-        lengths = list(zip(*(o.sizes for o in other)))
+        shapes = [trace.recorder.shapes[value] for trace in traces]
+        lengths = list(zip(*(s.sizes for s in shapes)))
         first.shapes[value] = Shape(tuple(_number(length, sizes) for length in lengths), shape.dtype,
-                                    all(o.contiguous for o in other))
+                                    all(s.contiguous for s in shapes))
     return traces[0]
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import sys
+from types import FrameType
 from typing import Any, Dict, List, Optional, Tuple
 
 import torch
@@ -26,7 +27,7 @@ _TORCH = os.path.dirname(os.path.abspath(torch.__file__)) + os.sep
 
 def user_line() -> Optional[str]:
     """The innermost source line that is neither PyTorch's nor this package's."""
-    frame = sys._getframe(1)
+    frame: Optional[FrameType] = sys._getframe(1)
     while frame is not None:
         name = frame.f_code.co_filename
         if name == _OWN + "trace.py":  # what called the layer

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Dict, List, Optional, Tuple
+from typing import Dict, List, Tuple
 
 import torch
 
@@ -67,6 +67,7 @@ def _fold(trace: Trace) -> None:
     for node in recorder.nodes:
         if _runs_once(node, known):
             for value, tensor in zip(node.results, interpret.run_node(node, known, samples=1)):
+                assert tensor is not None
                 known[value] = tensor
                 maker[value] = node
             fixed.append(node)
@@ -76,15 +77,15 @@ def _fold(trace: Trace) -> None:
     kept: Dict[int, Node] = {}  # [id of a node]
     while asked:
         value = asked.pop()
-        node = maker.get(value)
-        if node is None or value in recorder.constants or id(node) in kept:
+        made_by = maker.get(value)
+        if made_by is None or value in recorder.constants or id(made_by) in kept:
             continue
-        if _storable(node, known[value]):
+        if _storable(made_by, known[value]):
             recorder.constants[value] = known[value].contiguous()
             recorder.roles.pop(value, None)
         else:
-            kept[id(node)] = node
-            asked += uses(node)
+            kept[id(made_by)] = made_by
+            asked += uses(made_by)
     recorder.nodes = [node for node in recorder.nodes if id(node) not in folded or id(node) in kept]
 
 
@@ -94,7 +95,7 @@ def _runs_once(node: Node, known: Dict[int, torch.Tensor]) -> bool:
     return not any(isinstance(leaf, Batch) for leaf in leaves([node.args, list(node.kwargs.values())]))
 
 
-def _storable(node: Node, tensor: Optional[torch.Tensor]) -> bool:
-    return (tensor is not None and tensor.is_contiguous() and tensor.dtype in _TYPES and node.op not in _FILLS
+def _storable(node: Node, tensor: torch.Tensor) -> bool:
+    return (tensor.is_contiguous() and tensor.dtype in _TYPES and node.op not in _FILLS
             and not operations.is_view(operations.find(node.op))
             and tensor.numel() * tensor.element_size() <= _LARGEST_CONSTANT_BYTES)

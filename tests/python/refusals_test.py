@@ -128,6 +128,12 @@ class Refusals(unittest.TestCase):
             for name, value in middle.state_dict().items():
                 self.assertTrue(torch.equal(value, before[name]), name)
 
+    def test_unknown_models_are_split_by_hand(self) -> None:
+        with self.assertRaisesRegex(motley.MotleyError, r'ModuleDict.*\[\("a", model.a\), \("b", model.b\), …\].*model=model'):
+            motley.split(nn.ModuleDict({"a": nn.Linear(2, 2), "b": nn.ReLU()}))
+        with Folder() as folder, self.assertRaisesRegex(motley.ExportError, "motley.split"):
+            export_layers(folder, nn.Linear(4, 4), X)
+
     def test_layers_have_a_largest_size(self) -> None:
         with Folder() as folder, mock.patch("motley.graph_json.MOST_NODES", 3):
             with self.assertRaisesRegex(motley.ExportError, "in before: the layer has 4 operations, more than 3"):

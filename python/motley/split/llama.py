@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import List, Tuple
+from typing import Any, List, Tuple
 
 import torch
 
@@ -10,15 +10,15 @@ from ..layers import Call
 from . import attention
 
 
-def knows(model: torch.nn.Module) -> bool:
+def knows(model: Any) -> bool:
     return attention.has(model, "model.embed_tokens", "model.layers", "model.norm", "lm_head") and all(
         attention.has(block, "input_layernorm", "self_attn", "post_attention_layernorm", "mlp") for block in model.model.layers)
 
 
-def layers(model: torch.nn.Module) -> List[Tuple[str, Call]]:
+def layers(model: Any) -> List[Tuple[str, Call]]:
     body = model.model
 
-    def attend(block: torch.nn.Module) -> Call:
+    def attend(block: Any) -> Call:
         def run(x: torch.Tensor) -> torch.Tensor:
             positions = torch.arange(x.size(1)).unsqueeze(0)
             offered = {"attention_mask": attention.causal_mask(x), "position_ids": positions}
@@ -27,7 +27,7 @@ def layers(model: torch.nn.Module) -> List[Tuple[str, Call]]:
             return x + attention.call(block.self_attn, block.input_layernorm(x), **offered)
         return run
 
-    def transform(block: torch.nn.Module) -> Call:
+    def transform(block: Any) -> Call:
         return lambda x: x + block.mlp(block.post_attention_layernorm(x))
 
     found: List[Tuple[str, Call]] = [("model.embed_tokens", body.embed_tokens)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import List, Tuple
+from typing import Any, List, Tuple
 
 import torch
 
@@ -10,11 +10,11 @@ from ..layers import Call
 from .attention import has
 
 
-def knows(model: torch.nn.Module) -> bool:
+def knows(model: Any) -> bool:
     return has(model, "conv1", "bn1", "relu", "layer1", "layer2", "avgpool", "fc")
 
 
-def layers(model: torch.nn.Module) -> List[Tuple[str, Call]]:
+def layers(model: Any) -> List[Tuple[str, Call]]:
     def stem(x: torch.Tensor) -> torch.Tensor:
         x = model.relu(model.bn1(model.conv1(x)))
         return model.maxpool(x) if has(model, "maxpool") else x
