@@ -269,6 +269,10 @@ Result<PlanOptions> plan_options(const Config& config, const ModelSpec& model, i
   options.global_batch = config.train.global_batch;
   options.micro_batch = config.train.micro_batch;
   options.usual_micro_batch = usual_micro_batch(model, config.train.global_batch);
+  // Not by the machines' speed, where it decides what is learned.
+  if (model.keeps_statistics() && options.micro_batch == 0) {
+    options.micro_batch = options.usual_micro_batch;
+  }
   options.schedule = config.parallel.schedule;
   options.stages = stages;
   options.cuts = config.parallel.cuts;

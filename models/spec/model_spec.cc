@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <functional>
 #include <numeric>
 
@@ -37,6 +38,14 @@ std::vector<std::string> ModelSpec::layer_names() const {
   std::vector<std::string> names;
   for (const LayerSpec& layer : layers) names.push_back(layer.name);
   return names;
+}
+
+bool ModelSpec::keeps_statistics() const {
+  return std::ranges::any_of(layers, [](const LayerSpec& layer) {
+    return std::ranges::any_of(layer.parameters, [](const ParameterSpec& parameter) {
+      return parameter.statistic_momentum.has_value();
+    });
+  });
 }
 
 std::int64_t ModelSpec::parameter_count() const {

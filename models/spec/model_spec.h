@@ -66,6 +66,9 @@ struct ModelSpec {
   std::shared_ptr<const Package> package;  // the layers' graphs; null for the native families
 
   [[nodiscard]] std::vector<std::string> layer_names() const;
+  // Whether it has parameters that are statistics of micro-batches: then their size is part of what
+  // is learned.
+  [[nodiscard]] bool keeps_statistics() const;
   // Distinct parameters, tied ones once.
   [[nodiscard]] std::int64_t parameter_count() const;
   // Names the model's structure (layers, names, shapes): equal hash, exchangeable checkpoints.

@@ -141,14 +141,6 @@ std::int64_t rows_per_sample(const ModelSpec& model) {
   return rows;
 }
 
-bool keeps_statistics(const ModelSpec& model) {
-  return std::ranges::any_of(model.layers, [](const LayerSpec& layer) {
-    return std::ranges::any_of(layer.parameters, [](const ParameterSpec& parameter) {
-      return parameter.statistic_momentum.has_value();
-    });
-  });
-}
-
 }  // namespace
 
 Result<void> check_plan_options(const PlanOptions& options,
@@ -183,7 +175,7 @@ int usual_micro_batch(std::int64_t rows_per_sample, int global_batch) {
 
 int usual_micro_batch(const ModelSpec& model, int global_batch) {
   const int usual = usual_micro_batch(rows_per_sample(model), global_batch);
-  if (!keeps_statistics(model) || usual >= kSamplesOfStatistics) return usual;
+  if (!model.keeps_statistics() || usual >= kSamplesOfStatistics) return usual;
   for (const int size : micro_batch_sizes({.global_batch = global_batch})) {
     if (size >= kSamplesOfStatistics) return size;
   }
