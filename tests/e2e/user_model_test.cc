@@ -27,6 +27,12 @@ class PackageRun : public testing::Test {
     return std::string(MOTLEY_PACKAGES) + "/" + name + ".motley";
   }
 
+  [[nodiscard]] std::filesystem::path copy_of_cnn(const std::string& name) const {
+    const auto copy = folder_ / (name + ".motley");
+    std::filesystem::copy(package("cnn"), copy, std::filesystem::copy_options::recursive);
+    return copy;
+  }
+
   // The first run measures; the others take what it measured.
   [[nodiscard]] std::vector<std::string> words(const std::string& run,
                                                const std::vector<std::string>& extra) {
@@ -184,19 +190,32 @@ TEST_F(PackageRun, OfAnotherPackageIsNotGoneOnWith) {
   EXPECT_THAT(refused.err, HasSubstr("of another model"));
 }
 
+TEST_F(PackageRun, ItsPackageIsShownAndVerified) {
+  const Outcome shown = motley({"package", "show", package("cnn"), "--json"});
+  ASSERT_EQ(shown.status, 0) << shown.err;
+  const Json json = Json::parse(shown.out);
+  EXPECT_EQ(json["layers"].size(), 5U);
+  EXPECT_EQ(json["layers"][0]["outputs"][0].size(), 3U);
+  EXPECT_TRUE(std::ranges::count(json["operations"], "aten::convolution") == 1) << shown.out;
+  EXPECT_THAT(motley({"package", "verify", package("cnn")}).out, HasSubstr("sound: 5 layers"));
+
+  const auto changed = copy_of_cnn("changed");
+  std::string weights = read_text(changed / "weights.safetensors");
+  weights.back() = static_cast<char>(weights.back() ^ 1);
+  folder_.write("changed.motley/weights.safetensors", weights);
+  const Outcome refused = motley({"package", "verify", changed.string()});
+  EXPECT_EQ(refused.status, 7);
+  EXPECT_THAT(refused.err, HasSubstr("weights.safetensors"));
+}
+
 TEST_F(PackageRun, IsRefusedEarlyWhereThePackageIsNoGood) {
-  const auto copied = [&](const std::string& name) {
-    const auto copy = folder_ / (name + ".motley");
-    std::filesystem::copy(package("cnn"), copy, std::filesystem::copy_options::recursive);
-    return copy;
-  };
-  const auto bad_operation = copied("operation");
+  const auto bad_operation = copy_of_cnn("operation");
   std::string text = read_text(bad_operation / "package.json");
   const std::size_t place = text.find("aten::convolution\"");
   ASSERT_NE(place, std::string::npos);
   text.replace(place, 17, "aten::load_binary");
   folder_.write("operation.motley/package.json", text);
-  const auto short_weights = copied("weights");
+  const auto short_weights = copy_of_cnn("weights");
   std::filesystem::resize_file(short_weights / "weights.safetensors", 100);
 
   struct Case {
