@@ -127,7 +127,7 @@ void print_summary(const PreparedRun& run, const TrainingSummary& summary) {
   fmt::print("\nstep {} done", summary.last_step);
   if (!is_waited) fmt::print(", loss {:.4f}", summary.last_loss);
   if (summary.last_eval_loss) fmt::print(", held-out loss {:.4f}", *summary.last_eval_loss);
-  fmt::print("\n{:.0f} tokens/s, {:.3f} s a step (median)", summary.tokens_per_s,
+  fmt::print("\n{:.0f} {}/s, {:.3f} s a step (median)", summary.tokens_per_s, run.model.unit,
              summary.median_step_s);
   if (summary.predicted_step_s > 0) fmt::print("; predicted {:.3f} s", summary.predicted_step_s);
   if (is_waited) fmt::print("\n{}", kVirtualNotice);

@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "base/system/patient_writer.h"
 #include "cluster/run/metrics.h"
@@ -21,6 +22,7 @@ struct ProgressStyle {
   bool live = false;    // redraw one line
   bool colour = false;  // only together with live
   bool mute = false;    // draw nothing
+  std::string_view rate_unit = "tok/s";  // of static duration
 };
 
 // Live on a terminal that can move its cursor, in colour unless the environment has NO_COLOR

@@ -245,6 +245,7 @@ Result<TrainingSummary> run_training(const PreparedRun& run,
                 MetricsFile::open(run.folder.metrics_path(), run.first_step - 1));
   ProgressStyle style = progress_style(progress_out, std::getenv("TERM"), std::getenv("NO_COLOR"));
   style.mute = request.quiet;
+  if (run.model.unit != "tokens") style.rate_unit = "samples/s";
   Progress progress(progress_out, style, run.first_step - 1, last_step_of(run, request));
   RunFollower follower(run, std::move(metrics_file), progress, log);
   WorkerGroupOptions options;

@@ -63,6 +63,7 @@ struct ModelSpec {
   SampleFormat sample;
   // What people count a sample as, and the loss is a mean of: its tokens; 1 for an image.
   std::int64_t tokens_per_sample = 0;
+  std::string unit = "tokens";  // what those are for people: tokens or samples
   std::shared_ptr<const Package> package;  // the layers' graphs; null for the native families
 
   [[nodiscard]] std::vector<std::string> layer_names() const;

@@ -75,6 +75,7 @@ Result<ModelSpec> describe_package(const ModelConfig& config) {
   model.sample = {package->input, package->target, package->input_limit, package->target_limit,
                   predicts_next_token(*package)};
   model.tokens_per_sample = package->units_per_sample;
+  model.unit = package->unit == Package::Unit::kToken ? "tokens" : "samples";
   model.package = package;
   MOTLEY_TRY(check_ties(model, config.path));
   return model;
