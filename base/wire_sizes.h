@@ -15,10 +15,10 @@ inline constexpr std::size_t kFrameHeaderBytes = 64;
 // The number of one token that a sample is to predict, as it travels to the rank of the loss.
 using Target = std::int32_t;
 
-// A vote: the number of tokens, the sum of their losses, how many of each follow and whether the
-// session is to end; then each layer's number and the squared norm of its gradient, the step's
-// factors, and a hash for each copy of parameters.
-inline constexpr std::size_t kVoteHeadBytes = 8 + 8 + 4 * 4;
+// A vote: the number of tokens, the sum of their losses, how many were predicted right, how many
+// of each follow and whether the session is to end; then each layer's number and the squared norm
+// of its gradient, the step's factors, and a hash for each copy of parameters.
+inline constexpr std::size_t kVoteHeadBytes = 8 + 8 + 8 + 4 * 4;
 inline constexpr std::size_t kVoteLayerBytes = 4 + 8;
 
 [[nodiscard]] constexpr std::size_t vote_bytes(std::size_t layers,

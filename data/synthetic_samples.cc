@@ -8,11 +8,9 @@
 #include <string>
 #include <string_view>
 
-#include "base/check.h"
 #include "base/hash.h"
 #include "base/philox.h"
 #include "data/synthetic_source.h"
-#include "data/windows.h"
 
 namespace motley {
 namespace {
@@ -39,33 +37,13 @@ float even(std::uint32_t bits) {
   return 2 * to_unit_float(bits) - 1;
 }
 
-class SyntheticSamples final : public Source {
+class SyntheticSamples final : public SyntheticWindows {
  public:
   SyntheticSamples(double holdout, const SampleFormat& format, std::uint64_t seed)
-      : format_(format),
+      : SyntheticWindows(holdout, seed),
+        format_(format),
         inputs_(static_cast<std::uint64_t>(format.input.count())),
-        targets_(static_cast<std::uint64_t>(format.target.count())),
-        eval_samples_(synthetic_eval_windows(holdout)),
-        order_(seed, kSyntheticWindows - eval_samples_) {}
-
-  void train_sample(std::uint64_t index,
-                    std::span<std::int32_t> input,
-                    std::span<std::int32_t> target) const override {
-    write_sample(order_.place(index).window, input, target);
-  }
-
-  void eval_sample(std::uint64_t index,
-                   std::span<std::int32_t> input,
-                   std::span<std::int32_t> target) const override {
-    MOTLEY_CHECK(eval_samples_ > 0, "nothing is held out");
-    write_sample(train_samples() + index % eval_samples_, input, target);
-  }
-
-  [[nodiscard]] std::uint64_t train_samples() const override {
-    return kSyntheticWindows - eval_samples_;
-  }
-
-  [[nodiscard]] std::uint64_t eval_samples() const override { return eval_samples_; }
+        targets_(static_cast<std::uint64_t>(format.target.count())) {}
 
   // The samples follow from what the model takes alone.
   [[nodiscard]] DataIdentity identity() const override {
@@ -77,8 +55,6 @@ class SyntheticSamples final : public Source {
         text(format_.input, format_.input_limit) + text(format_.target, format_.target_limit);
     return {0, hash128_hex(std::as_bytes(std::span(all)))};
   }
-
-  [[nodiscard]] double bytes_per_token() const override { return 0; }
 
  private:
   // What number `target` of a sample is drawn from.
@@ -92,9 +68,9 @@ class SyntheticSamples final : public Source {
     return drawn % static_cast<std::uint32_t>(format_.target_limit);
   }
 
-  void write_sample(std::uint64_t sample,
-                    std::span<std::int32_t> input,
-                    std::span<std::int32_t> target) const {
+  void write(std::uint64_t sample,
+             std::span<std::int32_t> input,
+             std::span<std::int32_t> target) const override {
     // Targets in groups of the same draw where there are more of them than inputs; else inputs.
     const std::uint64_t groups = std::min(inputs_, targets_);
     for (std::uint64_t k = 0; k < targets_; ++k) {
@@ -155,8 +131,6 @@ class SyntheticSamples final : public Source {
   SampleFormat format_;
   std::uint64_t inputs_;
   std::uint64_t targets_;
-  std::uint64_t eval_samples_;
-  WindowOrder order_;  // of the training samples; after eval_samples_, which it needs
 };
 
 }  // namespace

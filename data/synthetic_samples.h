@@ -9,9 +9,8 @@
 
 namespace motley {
 
-// 65,536 samples, the last share `holdout` of them held out. A sample's targets are drawn, and its
-// inputs follow from them by a fixed rule, with noise. They do not depend on the seed; the order
-// of the samples does.
+// SyntheticWindows; a sample's targets are drawn, and its inputs follow from them by a fixed rule,
+// with noise.
 [[nodiscard]] std::unique_ptr<const Source> make_synthetic_samples(double holdout,
                                                                    const SampleFormat& format,
                                                                    std::int64_t seed);

@@ -1,22 +1,44 @@
-// The synthetic corpus: learnable, without a file, for benchmarks and tests.
+// Synthetic data: learnable, without a file, for benchmarks and tests.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 
 #include "data/source.h"
+#include "data/windows.h"
 
 namespace motley {
 
-inline constexpr std::uint64_t kSyntheticWindows = 1 << 16;
+// 65,536 made-up windows or samples, the last share `holdout` of them held out: which of them is
+// sample n. What stands in one is its own affair, and does not depend on the seed.
+class SyntheticWindows : public Source {
+ public:
+  SyntheticWindows(double holdout, std::uint64_t seed);
 
-// How many of them, the last ones, are held out.
-[[nodiscard]] std::uint64_t synthetic_eval_windows(double holdout);
+  void train_sample(std::uint64_t index,
+                    std::span<std::int32_t> input,
+                    std::span<std::int32_t> target) const final;
+  void eval_sample(std::uint64_t index,
+                   std::span<std::int32_t> input,
+                   std::span<std::int32_t> target) const final;
+  [[nodiscard]] std::uint64_t train_samples() const final;
 
-// 65,536 windows, the last share `holdout` of them held out. In each, token 0 is uniform, and token
-// t + 1 is (token t + 7) mod vocab with probability 7/8, else uniform. A model that has learnt it
-// reaches a loss of -c ln c - (1 - c) ln((1 - c) / (vocab - 1)) nats with c = 7/8 + 1/(8 vocab).
-// A window's tokens do not depend on the seed; the order of the windows does.
+  [[nodiscard]] std::uint64_t eval_samples() const final { return eval_windows_; }
+
+  [[nodiscard]] double bytes_per_token() const final { return 0; }
+
+ private:
+  virtual void write(std::uint64_t window,
+                     std::span<std::int32_t> input,
+                     std::span<std::int32_t> target) const = 0;
+
+  std::uint64_t eval_windows_;
+  WindowOrder order_;  // of the training windows; after eval_windows_, which it needs
+};
+
+// In each window token 0 is uniform, and token t + 1 is (token t + 7) mod vocab with probability
+// 7/8, else uniform. A model that has learnt it reaches a loss of -c ln c - (1 - c) ln((1 - c) /
+// (vocab - 1)) nats with c = 7/8 + 1/(8 vocab).
 [[nodiscard]] std::unique_ptr<const Source> make_synthetic_source(double holdout,
                                                                   int vocab,
                                                                   std::int64_t seed);

@@ -73,8 +73,7 @@ std::vector<ConfigEntry> make_entries() {
       {"data.kind", kData<&DataConfig::kind>,
        Choices{{"text", "tokens", "arrays", "images", "synthetic"}},
        "text (bytes), tokens (.bin of nanoGPT or llm.c), arrays (.npy), images (MNIST's, CIFAR's "
-       "or "
-       "a folder of PNG and JPEG files), synthetic (needs no file)"},
+       "or a folder of PNG and JPEG files), synthetic (needs no file)"},
       {"data.path",
        kData<&DataConfig::path>,
        {},

@@ -43,8 +43,7 @@ at::Tensor wave(const std::vector<std::int64_t>& sizes) {
 
 // What the data could hold; `limit` is that of its integers.
 at::Tensor made_up(const TensorSpec& spec, std::int64_t limit, int samples) {
-  std::vector<std::int64_t> sizes = {samples};
-  sizes.insert(sizes.end(), spec.shape.begin(), spec.shape.end());
+  const std::vector<std::int64_t> sizes = spec.sizes(samples);
   if (spec.type == NumberType::kFloat32) return wave(sizes);
   at::Tensor x = at::empty(sizes, at::kLong);
   auto* values = x.data_ptr<std::int64_t>();

@@ -57,6 +57,7 @@ struct StepReport {
   std::int64_t step = 0;  // 1 is the first
   double loss = 0;        // mean over the tokens of the global batch; the same on every rank
   std::int64_t tokens = 0;
+  std::optional<double> accuracy;  // the share of the tokens predicted right, where counted
   double step_s = 0;
   double lr = 0;
   double grad_norm = 0;
@@ -68,6 +69,7 @@ struct StepReport {
   double wait_s = 0;
   bool evaluated = false;
   double eval_loss = 0;
+  std::optional<double> eval_accuracy;
   double eval_bytes_per_token = 0;  // 0 = unknown
 };
 

@@ -26,6 +26,18 @@ Result<double> get_number(const Json& object, const char* key, const std::string
   return json_get<double>(object, key, source);
 }
 
+Result<std::optional<double>> find_share(const Json& object,
+                                         const char* key,
+                                         const std::string& source) {
+  if (!object.contains(key)) return std::optional<double>();
+  MOTLEY_ASSIGN(const double value, json_get<double>(object, key, source));
+  if (!(value >= 0 && value <= 1)) {
+    return Error{ErrorCode::kCorrupt, fmt::format("unusable step report, {}", source),
+                 fmt::format("'{}' is {}, no share of 1", key, value), ""};
+  }
+  return std::optional(value);
+}
+
 Result<std::int64_t> get_count(const Json& object,
                                const char* key,
                                std::int64_t least,
@@ -72,9 +84,11 @@ Json step_to_json(const StepReport& report) {
                {"codec_s", report.codec_s},
                {"optimizer_s", report.optimizer_s},
                {"wait_s", report.wait_s}};
+  if (report.accuracy) json["accuracy"] = *report.accuracy;
   if (report.evaluated) {
     json["eval_loss"] = number_to_json(report.eval_loss);
     json["eval_bytes_per_token"] = report.eval_bytes_per_token;
+    if (report.eval_accuracy) json["eval_accuracy"] = *report.eval_accuracy;
   }
   return json;
 }
@@ -84,6 +98,7 @@ Result<StepReport> step_from_json(const Json& json, const std::string& source) {
   MOTLEY_ASSIGN(report.step, get_count(json, "step", 1, source));
   MOTLEY_ASSIGN(report.loss, get_number(json, "loss", source));
   MOTLEY_ASSIGN(report.tokens, get_count(json, "tokens", 0, source));
+  MOTLEY_ASSIGN(report.accuracy, find_share(json, "accuracy", source));
   MOTLEY_ASSIGN(report.step_s, json_get<double>(json, "step_s", source));
   MOTLEY_ASSIGN(report.lr, json_get<double>(json, "lr", source));
   MOTLEY_ASSIGN(report.grad_norm, get_number(json, "grad_norm", source));
@@ -99,6 +114,7 @@ Result<StepReport> step_from_json(const Json& json, const std::string& source) {
     MOTLEY_ASSIGN(report.eval_loss, get_number(json, "eval_loss", source));
     MOTLEY_ASSIGN(report.eval_bytes_per_token,
                   json_get<double>(json, "eval_bytes_per_token", source));
+    MOTLEY_ASSIGN(report.eval_accuracy, find_share(json, "eval_accuracy", source));
   }
   return report;
 }

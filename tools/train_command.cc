@@ -127,6 +127,9 @@ void print_summary(const PreparedRun& run, const TrainingSummary& summary) {
   fmt::print("\nstep {} done", summary.last_step);
   if (!is_waited) fmt::print(", loss {:.4f}", summary.last_loss);
   if (summary.last_eval_loss) fmt::print(", held-out loss {:.4f}", *summary.last_eval_loss);
+  if (summary.last_eval_accuracy) {
+    fmt::print(", {:.2f} % of the held-out right", *summary.last_eval_accuracy * 100);
+  }
   fmt::print("\n{:.0f} {}/s, {:.3f} s a step (median)", summary.tokens_per_s, run.model.unit,
              summary.median_step_s);
   if (summary.predicted_step_s > 0) fmt::print("; predicted {:.3f} s", summary.predicted_step_s);
@@ -193,6 +196,7 @@ Result<void> train(const Arguments& arguments) {
       result["loss"] = nullptr;
     }
     if (summary.last_eval_loss) result["eval_loss"] = *summary.last_eval_loss;
+    if (summary.last_eval_accuracy) result["eval_accuracy"] = *summary.last_eval_accuracy;
     if (summary.checkpoint) result["checkpoint"] = summary.checkpoint->string();
     fmt::print("{}\n", result.dump());
   } else if (tells) {

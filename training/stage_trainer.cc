@@ -41,8 +41,7 @@ at::Tensor tensor_over(OwnedFloats floats, const std::vector<std::int64_t>& size
 at::Tensor to_tensor(std::span<const std::int32_t> words,
                      const TensorSpec& spec,
                      std::int64_t samples) {
-  std::vector<std::int64_t> sizes = {samples};
-  sizes.insert(sizes.end(), spec.shape.begin(), spec.shape.end());
+  const std::vector<std::int64_t> sizes = spec.sizes(samples);
   if (spec.type == NumberType::kFloat32) {
     at::Tensor floats = at::empty(sizes);
     std::memcpy(floats.data_ptr<float>(), words.data(), words.size_bytes());
@@ -224,6 +223,7 @@ void StageTrainer::add_loss(Chunk& chunk, MicroId micro) {
       chunk.chain.forward_loss(chunk.take_input(micro), targets, context(micro));
   loss_.sum += outcome.loss_sum;
   loss_.tokens += outcome.tokens;
+  if (outcome.correct) loss_.correct = loss_.correct.value_or(0) + *outcome.correct;
 }
 
 OwnedFloats StageTrainer::backward(ChunkId chunk,

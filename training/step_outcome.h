@@ -2,20 +2,23 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 namespace motley {
 
 // What a rank's forwards of a batch come to.
 struct BatchLoss {
-  std::int64_t tokens = 0;  // 0 on ranks without the loss
-  double sum = 0;           // over those tokens
+  std::int64_t tokens = 0;              // 0 on ranks without the loss
+  double sum = 0;                       // over those tokens
+  std::optional<std::int64_t> correct;  // how many of them were predicted right, where counted
 };
 
-// Of an evaluation only loss and tokens mean something.
+// Of an evaluation only loss, tokens and accuracy mean something.
 struct StepOutcome {
   double loss = 0;  // mean over tokens
   std::int64_t tokens = 0;
-  double grad_norm = 0;  // of the mean gradient, before clipping
+  std::optional<double> accuracy;  // the share of the tokens predicted right, where counted
+  double grad_norm = 0;            // of the mean gradient, before clipping
   double lr = 0;
   bool skipped = false;
   bool ends = false;  // some rank was asked to end the session after this step

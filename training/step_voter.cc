@@ -58,6 +58,7 @@ std::vector<std::byte> StepVoter::vote(const BatchPosition& position) {
   Vote vote;
   vote.tokens = loss_.tokens;
   vote.loss_sum = loss_.sum;
+  vote.correct = loss_.correct;
   if (!position.training) return encode_vote(vote);
   vote.layers = state_.layer_norms();
   vote.ends = is_to_end_();
@@ -77,6 +78,7 @@ Result<void> StepVoter::count_votes(const std::vector<std::vector<std::byte>>& v
   MOTLEY_ASSIGN(tally_, tally_votes(votes, rules_, kind));
   const auto tokens = static_cast<double>(tally_.tokens);
   outcome_ = {.loss = tally_.loss_sum / tokens, .tokens = tally_.tokens};
+  if (tally_.correct) outcome_.accuracy = static_cast<double>(*tally_.correct) / tokens;
   if (!position_.training) return {};
   outcome_.grad_norm = std::sqrt(tally_.squared_norm) / tokens;
   outcome_.skipped = !tally_.finite;

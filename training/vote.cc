@@ -20,6 +20,7 @@ namespace {
 static_assert(std::endian::native == std::endian::little,
               "votes are written as they lie in memory");
 constexpr std::int64_t kTokensMax = std::int64_t{1} << 40;  // of one batch; keeps sums in range
+constexpr std::int64_t kNotCounted = -1;                    // in the place of Vote::correct
 
 template <class T>
 void put(std::vector<std::byte>& bytes, T value) {
@@ -54,6 +55,7 @@ Result<Vote> decode_vote(std::span<const std::byte> bytes, Rank rank) {
   Vote vote;
   vote.tokens = take<std::int64_t>(bytes);
   vote.loss_sum = take<double>(bytes);
+  const auto correct = take<std::int64_t>(bytes);
   const std::size_t layers = take<std::uint32_t>(bytes);
   const std::size_t factors = take<std::uint32_t>(bytes);
   const std::size_t copies = take<std::uint32_t>(bytes);
@@ -61,6 +63,10 @@ Result<Vote> decode_vote(std::span<const std::byte> bytes, Rank rank) {
   if (vote.tokens < 0 || vote.tokens > kTokensMax || size != vote_bytes(layers, factors, copies)) {
     return malformed(rank, "its length does not fit its content");
   }
+  if (correct < kNotCounted || correct > vote.tokens) {
+    return malformed(rank, "it has more predictions right than there are");
+  }
+  if (correct != kNotCounted) vote.correct = correct;
   if (ends > 1) return malformed(rank, "it says neither that the session ends nor that it goes on");
   vote.ends = ends == 1;
   for (std::size_t i = 0; i < layers; ++i) {
@@ -142,6 +148,7 @@ std::vector<std::byte> encode_vote(const Vote& vote) {
   std::vector<std::byte> bytes;
   put(bytes, vote.tokens);
   put(bytes, vote.loss_sum);
+  put(bytes, vote.correct.value_or(kNotCounted));
   put(bytes, static_cast<std::uint32_t>(vote.layers.size()));
   put(bytes, static_cast<std::uint32_t>(vote.factors.size()));
   put(bytes, static_cast<std::uint32_t>(vote.copy_hashes.size()));
@@ -159,6 +166,8 @@ Result<Tally> tally_votes(const std::vector<std::vector<std::byte>>& votes,
                           const VoteRules& rules,
                           VoteKind kind) {
   Tally tally;
+  std::int64_t right = 0;
+  bool all_count = true;
   std::vector<Vote> decoded;
   std::vector<std::optional<double>> norms(static_cast<std::size_t>(rules.layer_count));
   for (Rank rank{0}; rank.index() < votes.size(); ++rank.value) {
@@ -167,10 +176,13 @@ Result<Tally> tally_votes(const std::vector<std::vector<std::byte>>& votes,
     MOTLEY_TRY(add_norms(vote, rank, norms));
     tally.tokens += vote.tokens;
     tally.loss_sum += vote.loss_sum;
+    right += vote.correct.value_or(0);
+    all_count = all_count && (vote.tokens == 0 || vote.correct);
     tally.ends = tally.ends || vote.ends;
     decoded.push_back(vote);
   }
   if (tally.tokens == 0) return incomplete("no rank voted a loss", votes.size());
+  if (all_count) tally.correct = right;
   tally.finite = std::isfinite(tally.loss_sum);
   if (kind == VoteKind::kEvaluation) return tally;
   MOTLEY_TRY(compare_copies(decoded, rules.copies));

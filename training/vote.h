@@ -1,7 +1,8 @@
 // The vote before each step: what every rank must know to take the same decision.
 //
 // Each rank gives, for every layer it holds, the squared norm of the layer's gradient, and the rank
-// with the loss also gives the sum of the loss and the number of tokens. Everybody sums in the
+// with the loss also gives the sum of the loss, the number of tokens and, where the model counts
+// it, how many of them were predicted right. Everybody sums in the
 // order of the layers, whoever holds them, so that the global norm has the same bits under every
 // plan. Rank 0 also gives the factors that all take the step with, because pow and cos differ
 // between C libraries in their last bits, and each rank gives hashes of the parameters of which
@@ -12,6 +13,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -26,8 +28,9 @@ struct LayerNorm2 {
 };
 
 struct Vote {
-  std::int64_t tokens = 0;  // 0 on ranks without the loss
-  double loss_sum = 0;      // over those tokens
+  std::int64_t tokens = 0;              // 0 on ranks without the loss
+  double loss_sum = 0;                  // over those tokens
+  std::optional<std::int64_t> correct;  // of those tokens, where counted
   std::vector<LayerNorm2> layers;
   std::vector<double> factors;             // of rank 0: kStepFactors
   std::vector<std::uint64_t> copy_hashes;  // of each group of copies that the rank has one of
@@ -48,6 +51,7 @@ enum class VoteKind {
 struct Tally {
   std::int64_t tokens = 0;
   double loss_sum = 0;
+  std::optional<std::int64_t> correct;  // where every rank with tokens counted
   double squared_norm = 0;
   bool finite = true;           // false: every rank skips the step
   std::vector<double> factors;  // of rank 0

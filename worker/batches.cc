@@ -12,15 +12,23 @@ Result<TrainedStep> Batches::run_step() {
 Result<std::optional<Evaluation>> HeldOutBatches::evaluate(std::int64_t step) {
   double loss_sum = 0;
   std::int64_t tokens = 0;
+  double right = 0;
+  bool counts = true;
   for (int batch = 0; batch < count_; ++batch) {
     const auto first_sample =
         static_cast<std::uint64_t>(batch) * static_cast<std::uint64_t>(samples_);
     MOTLEY_ASSIGN([[maybe_unused]] const RunTimes times,
                   executor_.run(schedule_, {step, false, first_sample}));
-    loss_sum += voter_.outcome().loss * static_cast<double>(voter_.outcome().tokens);
-    tokens += voter_.outcome().tokens;
+    const StepOutcome& outcome = voter_.outcome();
+    loss_sum += outcome.loss * static_cast<double>(outcome.tokens);
+    tokens += outcome.tokens;
+    right += outcome.accuracy.value_or(0) * static_cast<double>(outcome.tokens);
+    counts = counts && outcome.accuracy;
   }
-  return std::optional(Evaluation{loss_sum / static_cast<double>(tokens), bytes_per_token_});
+  Evaluation evaluation{.loss = loss_sum / static_cast<double>(tokens),
+                        .bytes_per_token = bytes_per_token_};
+  if (counts) evaluation.accuracy = right / static_cast<double>(tokens);
+  return std::optional(evaluation);
 }
 
 }  // namespace motley

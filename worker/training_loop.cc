@@ -12,6 +12,7 @@ StepReport report_of(std::int64_t step, const TrainedStep& trained) {
   report.step = step;
   report.loss = trained.outcome.loss;
   report.tokens = trained.outcome.tokens;
+  report.accuracy = trained.outcome.accuracy;
   report.lr = trained.outcome.lr;
   report.grad_norm = trained.outcome.grad_norm;
   report.skipped = trained.outcome.skipped;
@@ -66,6 +67,7 @@ Result<void> TrainingLoop::run_step(std::int64_t step) {
     MOTLEY_ASSIGN(const auto evaluation, evaluator_.evaluate(step));
     report.evaluated = evaluation.has_value();
     report.eval_loss = evaluation.value_or(Evaluation{}).loss;
+    report.eval_accuracy = evaluation.value_or(Evaluation{}).accuracy;
     report.eval_bytes_per_token = evaluation.value_or(Evaluation{}).bytes_per_token;
   }
   Json event = step_to_json(report);

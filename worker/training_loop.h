@@ -37,8 +37,9 @@ class StepRunner {
 };
 
 struct Evaluation {
-  double loss = 0;             // mean over the tokens
-  double bytes_per_token = 0;  // of the held-out text; 0 where this rank does not know
+  double loss = 0;                 // mean over the tokens
+  std::optional<double> accuracy;  // as StepOutcome
+  double bytes_per_token = 0;      // of the held-out text; 0 where this rank does not know
 };
 
 class Evaluator {

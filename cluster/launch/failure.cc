@@ -79,8 +79,7 @@ std::string remedy_before_greeting(const std::vector<std::string>& last_lines) {
     return "ssh did not reach the machine: check that it is on, its address and its sshd";
   }
   return "ssh could not log in: the machine's ssh command, with 'true' as its last word, must end "
-         "at "
-         "once without asking for a password";
+         "at once without asking for a password";
 }
 
 // What status 255 of ssh means depends on how far the worker behind it had come.

@@ -65,6 +65,8 @@ Json metrics_to_json(const StepMetrics& metrics) {
     json["loss"] = nullptr;
     json["grad_norm"] = nullptr;
   }
+  if (metrics.accuracy) json["accuracy"] = *metrics.accuracy;
+  if (metrics.eval_accuracy) json["eval_accuracy"] = *metrics.eval_accuracy;
   if (metrics.eval_loss) {
     json["eval_loss"] = finite_or_null(*metrics.eval_loss);
     json["eval_perplexity"] = finite_or_null(std::exp(*metrics.eval_loss));
@@ -109,6 +111,7 @@ Result<StepMetrics> MetricsCollector::combine(const Reports& reports) const {
   StepMetrics metrics{.step = first.step,
                       .loss = first.loss,
                       .tokens = first.tokens,
+                      .accuracy = first.accuracy,
                       .predicted_step_s = predicted_step_s_,
                       .lr = first.lr,
                       .grad_norm = first.grad_norm,
@@ -136,6 +139,7 @@ Result<StepMetrics> MetricsCollector::combine(const Reports& reports) const {
     optimizer_s += report.optimizer_s;
     if (report.evaluated && !metrics.eval_loss) {
       metrics.eval_loss = report.eval_loss;
+      metrics.eval_accuracy = report.eval_accuracy;
       if (report.eval_bytes_per_token > 0) {
         metrics.eval_bits_per_byte =
             report.eval_loss / std::numbers::ln2 / report.eval_bytes_per_token;

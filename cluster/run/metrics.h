@@ -18,7 +18,8 @@ struct StepMetrics {
   std::int64_t step = 0;
   double loss = 0;  // mean over the tokens of the global batch, in nats
   std::int64_t tokens = 0;
-  double step_s = 0;  // of the slowest rank
+  std::optional<double> accuracy;  // the share of the tokens predicted right, where counted
+  double step_s = 0;               // of the slowest rank
   double predicted_step_s = 0;
   double lr = 0;
   double grad_norm = 0;  // before clipping
@@ -40,6 +41,7 @@ struct StepMetrics {
   Losses losses;
   std::vector<double> wait_s;  // [Rank]
   std::optional<double> eval_loss;
+  std::optional<double> eval_accuracy;
   std::optional<double> eval_bits_per_byte;  // when the data tells bytes per token
 
   [[nodiscard]] double tokens_per_s() const;

@@ -30,6 +30,11 @@ std::string hours_minutes_seconds(double seconds) {
   return fmt::format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60);
 }
 
+std::string held_out_text(double loss, const std::optional<double>& accuracy) {
+  const std::string right = accuracy ? fmt::format(", {:.2f} % right", *accuracy * 100) : "";
+  return fmt::format("held-out {:.3f}{}", loss, right);
+}
+
 }  // namespace
 
 ProgressStyle progress_style(std::FILE* out, const char* term, const char* no_color) {
@@ -51,7 +56,7 @@ void Progress::show(const StepMetrics& metrics, double at_s) {
   step_s_smooth_ += weight * (took_s - step_s_smooth_);
   last_step_at_s_ = at_s;
 
-  if (metrics.eval_loss) held_out_ = metrics.eval_loss;
+  if (metrics.eval_loss) held_out_ = held_out_text(*metrics.eval_loss, metrics.eval_accuracy);
   const bool edge = metrics.step == done_before_ + 1 || metrics.step == steps_total_ ||
                     metrics.eval_loss.has_value();
   const double interval_s = style_.live ? kLiveInterval_s : kPlainInterval_s;
@@ -73,9 +78,9 @@ void Progress::finish() {
   on_screen_ = false;
 }
 
-std::string Progress::held_out_text(const StepMetrics& metrics) const {
-  if (!held_out_ || (!style_.live && !metrics.eval_loss)) return "";
-  return fmt::format("  held-out {:.3f}", *held_out_);
+std::string Progress::held_out_part(const StepMetrics& metrics) const {
+  if (held_out_.empty() || (!style_.live && !metrics.eval_loss)) return "";
+  return "  " + held_out_;
 }
 
 std::string Progress::line(const StepMetrics& metrics) const {
@@ -85,7 +90,7 @@ std::string Progress::line(const StepMetrics& metrics) const {
   return fmt::format("step {}/{}  {}{}{}  {} {}  {:.2f} s/step  wait {:.0f} %  ETA {}",
                      metrics.step, steps_total_,
                      style_.colour ? fmt::format("\x1b[1m{}\x1b[0m", loss) : loss,
-                     metrics.skipped ? " (skipped)" : "", held_out_text(metrics),
+                     metrics.skipped ? " (skipped)" : "", held_out_part(metrics),
                      with_thousands(std::llround(metrics.tokens_per_s())), style_.rate_unit,
                      metrics.step_s, metrics.wait_share() * 100, hours_minutes_seconds(left_s));
 }

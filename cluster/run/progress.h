@@ -3,8 +3,9 @@
 //
 //   step 120/1000  loss 2.314  held-out 2.401  1,234 tok/s  0.41 s/step  wait 8 %  ETA 0:05:31
 //
-// The held-out loss stands there when it was just measured, on the live line also afterwards. On
-// virtual devices "virtual" stands in the place of the loss. What nobody reads is dropped.
+// The held-out loss, with the share predicted right where the model counts that, stands there when
+// it was just measured, on the live line also afterwards. On virtual devices "virtual" stands in
+// the place of the loss. What nobody reads is dropped.
 #pragma once
 
 #include <cstdint>
@@ -19,9 +20,9 @@
 namespace motley {
 
 struct ProgressStyle {
-  bool live = false;    // redraw one line
-  bool colour = false;  // only together with live
-  bool mute = false;    // draw nothing
+  bool live = false;                     // redraw one line
+  bool colour = false;                   // only together with live
+  bool mute = false;                     // draw nothing
   std::string_view rate_unit = "tok/s";  // of static duration
 };
 
@@ -49,7 +50,7 @@ class Progress {
 
  private:
   [[nodiscard]] std::string line(const StepMetrics& metrics) const;
-  [[nodiscard]] std::string held_out_text(const StepMetrics& metrics) const;
+  [[nodiscard]] std::string held_out_part(const StepMetrics& metrics) const;
   void draw(const std::string& text);
 
   PatientWriter out_;
@@ -59,7 +60,7 @@ class Progress {
   std::optional<double> last_step_at_s_;
   double step_s_smooth_ = 0;  // from step to step, pauses for checkpoints included
   std::optional<double> drawn_at_s_;
-  std::optional<double> held_out_;  // when last measured
+  std::string held_out_;  // when last measured
   bool on_screen_ = false;
 };
 

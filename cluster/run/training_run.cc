@@ -104,7 +104,10 @@ class RunFollower {
     append(*metrics);
     summary_.last_step = metrics->step;
     summary_.last_loss = metrics->loss;
-    if (metrics->eval_loss) summary_.last_eval_loss = metrics->eval_loss;
+    if (metrics->eval_loss) {
+      summary_.last_eval_loss = metrics->eval_loss;
+      summary_.last_eval_accuracy = metrics->eval_accuracy;
+    }
     step_s_.push_back(metrics->step_s);
     tokens_a_step_ = metrics->tokens;
     progress_.show(*metrics, now_s());

@@ -60,10 +60,7 @@ std::shared_ptr<PreparedPackage> prepare(const ModelSpec& spec, int first, int l
 
 std::vector<std::int64_t> boundary_sizes(const LayerSpec& layer, std::int64_t samples) {
   if (layer.outputs.size() != 1) return {samples * layer.output_floats_per_sample()};
-  std::vector<std::int64_t> sizes = {samples};
-  const std::vector<std::int64_t>& shape = layer.outputs.front();
-  sizes.insert(sizes.end(), shape.begin(), shape.end());
-  return sizes;
+  return TensorSpec{NumberType::kFloat32, layer.outputs.front()}.sizes(samples);
 }
 
 LayerChain::LayerChain(

@@ -24,12 +24,6 @@ std::int64_t count_of(const std::vector<TensorSpec>& tensors) {
   return count;
 }
 
-std::vector<std::int64_t> batched(const TensorSpec& tensor, std::int64_t samples) {
-  std::vector<std::int64_t> sizes = {samples};
-  sizes.insert(sizes.end(), tensor.shape.begin(), tensor.shape.end());
-  return sizes;
-}
-
 // The tensors that crossed a boundary as one; they share its memory.
 Tensors unpack(const at::Tensor& x, const std::vector<TensorSpec>& specs, std::int64_t samples) {
   Tensors tensors;
@@ -37,7 +31,7 @@ Tensors unpack(const at::Tensor& x, const std::vector<TensorSpec>& specs, std::i
   const at::Tensor flat = x.view({-1});
   for (const TensorSpec& spec : specs) {
     const std::int64_t count = samples * spec.count();
-    tensors.push_back(flat.narrow(0, place, count).view(batched(spec, samples)));
+    tensors.push_back(flat.narrow(0, place, count).view(spec.sizes(samples)));
     place += count;
   }
   return tensors;
@@ -129,7 +123,7 @@ GraphRoles GraphCore::forward(at::Tensor x,
   const std::int64_t samples = samples_of(x);
   GraphRoles roles = inputs(std::exchange(x, at::Tensor()), samples);
   if (targets.defined()) {
-    roles[Role::kTarget] = {targets.view(batched(prepared_->package().target, samples))};
+    roles[Role::kTarget] = {targets.view(prepared_->package().target.sizes(samples))};
   }
   GraphRoles given =
       run(micro.training ? runners_.forward : runners_.evaluate, std::move(roles), samples, micro);
@@ -187,7 +181,7 @@ at::Tensor GraphCore::pack(const Tensors& tensors,
                            const char* what) const {
   Tensors parts;
   for (std::size_t k = 0; k < specs.size(); ++k) {
-    check(tensors[k], batched(specs[k], samples), what);
+    check(tensors[k], specs[k].sizes(samples), what);
     parts.push_back(specs.size() == 1 ? tensors[k] : tensors[k].reshape({-1}));
   }
   return parts.size() == 1 ? parts.front().contiguous() : at::cat(parts);

@@ -44,10 +44,15 @@ class GraphLossLayer final : public LossLayer {
                   const MicroContext& micro,
                   SavedTensors& saved) override {
     GraphRoles given = core_.forward(std::move(x), targets, micro, saved);
-    const std::vector<at::Tensor>& correct = given[Role::kCorrect];
-    return {.loss_sum = number(given[Role::kLoss].front()),
-            .tokens = count(given[Role::kCount].front()),
-            .correct = correct.empty() ? 0 : count(correct.front())};
+    Outcome outcome{.loss_sum = number(given[Role::kLoss].front()),
+                    .tokens = count(given[Role::kCount].front())};
+    if (const std::vector<at::Tensor>& right = given[Role::kCorrect]; !right.empty()) {
+      outcome.correct = count(right.front());
+      if (*outcome.correct > outcome.tokens) {
+        core_.fail(fmt::format("it counts {} right of {}", *outcome.correct, outcome.tokens));
+      }
+    }
+    return outcome;
   }
 
   at::Tensor backward_input(const MicroContext& /*micro*/, SavedTensors& saved) override {

@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
@@ -66,9 +67,9 @@ class LossLayer {
   virtual ~LossLayer() = default;
 
   struct Outcome {
-    double loss_sum = 0;      // over all tokens of the micro-batch
-    std::int64_t tokens = 0;  // or whatever else the loss has terms of
-    std::int64_t correct = 0;  // how many of them were predicted right; 0 where nobody counts
+    double loss_sum = 0;                  // over all tokens of the micro-batch
+    std::int64_t tokens = 0;              // or whatever else the loss has terms of
+    std::optional<std::int64_t> correct;  // how many of them were predicted right, where counted
   };
 
   // targets: the data's (tokens: int64, B x T). When micro.training keeps what backward needs; the
@@ -95,7 +96,7 @@ struct LayerParameters {
 
 struct LayerContext {
   ModelConfig model;
-  int index = 0;                           // in the model's chain; decides dropout streams
+  int index = 0;                             // in the model's chain; decides dropout streams
   std::shared_ptr<PreparedPackage> package;  // of a model that is one, else null
 };
 

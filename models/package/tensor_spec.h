@@ -18,6 +18,13 @@ struct TensorSpec {
     return std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>());
   }
 
+  // With the batch before it.
+  [[nodiscard]] std::vector<std::int64_t> sizes(std::int64_t samples) const {
+    std::vector<std::int64_t> all = {samples};
+    all.insert(all.end(), shape.begin(), shape.end());
+    return all;
+  }
+
   friend bool operator==(const TensorSpec&, const TensorSpec&) = default;
 };
 

@@ -1,18 +1,27 @@
-#include "models/spec/model_families.h"
-
+// What a value of model.kind means to all that only counts: how its layers are described, and what
+// they keep in memory. How they compute is models/layers/layer_factory.cc's.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
+#include <string_view>
 #include <vector>
 
 #include "base/check.h"
+#include "models/spec/layer_memory.h"
+#include "models/spec/model_spec.h"
 #include "models/spec/native_families.h"
 #include "models/spec/package_family.h"
 
 namespace motley {
 namespace {
+
+struct ModelFamily {
+  std::string_view kind;  // of model.kind, and ModelSpec::family
+  Result<ModelSpec> (*describe)(const ModelConfig& config);
+  LayerMemory (*memory)(const ModelSpec& model, int layer);
+};
 
 constexpr std::array kFamilies = {
     ModelFamily{"gpt2", describe_gpt2, native_layer_memory},
@@ -20,16 +29,13 @@ constexpr std::array kFamilies = {
     ModelFamily{"package", describe_package, package_layer_memory},
 };
 
-}  // namespace
-
-std::span<const ModelFamily> model_families() {
-  return kFamilies;
-}
-
+// nullptr when there is none.
 const ModelFamily* find_family(std::string_view kind) {
   const auto found = std::ranges::find(kFamilies, kind, &ModelFamily::kind);
   return found == kFamilies.end() ? nullptr : &*found;
 }
+
+}  // namespace
 
 Result<ModelSpec> describe_model(const ModelConfig& config) {
   if (const ModelFamily* family = find_family(config.kind)) return family->describe(config);

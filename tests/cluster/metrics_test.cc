@@ -113,7 +113,18 @@ TEST(Metrics, HoldTheEvaluationWhenThereWasOne) {
   const Json json = metrics_to_json(*account_of({report(1), evaluated}));
   EXPECT_NEAR(json["eval_bits_per_byte"].get<double>(), 2, 1e-12);
   EXPECT_NEAR(json["eval_perplexity"].get<double>(), 8, 1e-12);
+  EXPECT_FALSE(json.contains("accuracy") || json.contains("eval_accuracy"));
   EXPECT_FALSE(metrics_to_json(*account_of({report(1)})).contains("eval_loss"));
+}
+
+TEST(Metrics, TellWhatWasPredictedRightWhereItIsCounted) {
+  StepReport counted = report(1);
+  counted.accuracy = 0.5;
+  counted.evaluated = true;
+  counted.eval_accuracy = 0.75;
+  const Json json = metrics_to_json(*account_of({counted}));
+  EXPECT_EQ(json["accuracy"], 0.5);
+  EXPECT_EQ(json["eval_accuracy"], 0.75);
 }
 
 TEST(Metrics, WriteANumberThatIsNotFiniteAsAGap) {

@@ -76,6 +76,9 @@ TEST(Progress, TellsTheHeldOutLossWhenItIsMeasured) {
   lines.show(step(51), 6);
   EXPECT_THAT(plain.text(), HasSubstr("step 50/1000  loss 2.314  held-out 2.401  1,234 tok/s"));
   EXPECT_THAT(plain.text(), HasSubstr("step 51/1000  loss 2.314  1,234 tok/s"));
+  measured.eval_accuracy = 0.98765;
+  lines.show(measured, 7);
+  EXPECT_THAT(plain.text(), HasSubstr("held-out 2.401, 98.77 % right  1,234 tok/s"));
   Screen live;
   Progress line(live.file(), kLive, 0, 1000);
   line.show(measured, 0);

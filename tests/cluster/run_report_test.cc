@@ -85,12 +85,12 @@ TEST(RunReport, CountsTheBytesOfABoundaryBothWays) {
   EXPECT_EQ(report.links[0].codec, "fp16");
   EXPECT_EQ(report.links[0].original_bytes, 2 * 4 * 20 * 4);
   EXPECT_EQ(report.links[0].payload_bytes, 2 * 4 * 20 * 2);
-  // Four messages of 20 halves each way, and a vote of 32 + 12 bytes with its answer, which has
+  // Four messages of 20 halves each way, and a vote of 40 + 12 bytes with its answer, which has
   // it and that of rank 0, of 24 more, behind their lengths; each behind a header of 64 bytes. The
   // targets are of 0 tokens.
   EXPECT_EQ(report.ranks[0].sent_bytes.predicted,
-            4 * (64 + 40) + 4 * 64 + (64 + (4 + 68) + (4 + 44)));
-  EXPECT_EQ(report.ranks[1].sent_bytes.predicted, 4 * (64 + 40) + (64 + 44));
+            4 * (64 + 40) + 4 * 64 + (64 + (4 + 76) + (4 + 52)));
+  EXPECT_EQ(report.ranks[1].sent_bytes.predicted, 4 * (64 + 40) + (64 + 52));
   EXPECT_EQ(report.ranks[0].sent_bytes.measured, 160);
 }
 
@@ -109,10 +109,10 @@ TEST(RunReport, PredictsWhatSumsSendAsTheirCodecMakesIt) {
     const auto report = ReportCollector(3).report(replicas, one_layer);
     ASSERT_TRUE(report.ok()) << describe(report.error());
     // Rank 0 votes for the layer and gives the factors; all give a hash of their copies.
-    const double answer = 64 + (4 + 32 + 12 + 24 + 8) + 2 * (4 + 32 + 8);
+    const double answer = 64 + (4 + 40 + 12 + 24 + 8) + 2 * (4 + 40 + 8);
     EXPECT_EQ(report->ranks[0].sent_bytes.predicted, 2 * (64 + half) + 2 * answer) << chain;
     for (const std::size_t rank : {1, 2}) {
-      const double votes = 64 + 32 + 8;
+      const double votes = 64 + 40 + 8;
       EXPECT_EQ(report->ranks[rank].sent_bytes.predicted, 2 * (64 + 512 * 4) + (64 + half) + votes)
           << chain;
     }

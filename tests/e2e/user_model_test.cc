@@ -67,6 +67,7 @@ class PackageRun : public testing::Test {
 
   struct Result {
     std::vector<std::string> losses;
+    std::string accuracy;  // of the held-out samples, at the end
     std::string hash;
 
     friend bool operator==(const Result&, const Result&) = default;
@@ -74,7 +75,7 @@ class PackageRun : public testing::Test {
 
   [[nodiscard]] Result result(const std::string& run) const {
     const auto manifest = folder_ / run / "checkpoints/step-000012/manifest.json";
-    return {metric_column((folder_ / run).string(), "loss"),
+    return {metric_column((folder_ / run).string(), "loss"), values_of(run, "eval_accuracy").back(),
             Json::parse(read_text(manifest)).at("parameter_hash").get<std::string>()};
   }
 

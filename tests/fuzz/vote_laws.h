@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -45,8 +46,9 @@ inline VoteInput vote_input(std::string_view bytes) {
 
 inline std::string right_votes() {
   std::string bytes = {3, 3};
-  for (const Vote& vote : {Vote{0, 0, {{0, 1.5}, {1, 2.5}}, {1e-3, 0.1, 0.05}, {7}},
-                           Vote{12, 30, {{2, 4.0}}, {}, {7}}, Vote{4, 8.25, {}, {}, {7}, true}}) {
+  for (const Vote& vote :
+       {Vote{0, 0, {}, {{0, 1.5}, {1, 2.5}}, {1e-3, 0.1, 0.05}, {7}},
+        Vote{12, 30, 9, {{2, 4.0}}, {}, {7}}, Vote{4, 8.25, {}, {}, {}, {7}, true}}) {
     const std::vector<std::byte> encoded = encode_vote(vote);
     bytes += static_cast<char>(encoded.size());
     bytes.append(reinterpret_cast<const char*>(encoded.data()), encoded.size());
@@ -60,12 +62,15 @@ inline Vote read_vote(std::span<const std::byte> bytes) {
   std::uint32_t counts[4];
   std::memcpy(&vote.tokens, bytes.data(), 8);
   std::memcpy(&vote.loss_sum, bytes.data() + 8, 8);
-  std::memcpy(counts, bytes.data() + 16, 16);
+  std::int64_t correct = 0;
+  std::memcpy(&correct, bytes.data() + 16, 8);
+  if (correct != -1) vote.correct = correct;
+  std::memcpy(counts, bytes.data() + 24, 16);
   vote.layers.resize(counts[0]);
   vote.factors.resize(counts[1]);
   vote.copy_hashes.resize(counts[2]);
   vote.ends = counts[3] == 1;
-  const std::byte* at = bytes.data() + 32;
+  const std::byte* at = bytes.data() + 40;
   for (LayerNorm2& layer : vote.layers) {
     std::memcpy(&layer.layer, at, 4);
     std::memcpy(&layer.squared_norm, at + 4, 8);
@@ -86,7 +91,11 @@ inline Vote read_vote(std::span<const std::byte> bytes) {
 inline Tally summed(const std::vector<Vote>& votes, int layer_count, bool for_step) {
   Tally tally;
   std::vector<double> norms(static_cast<std::size_t>(layer_count));
+  std::optional<std::int64_t> correct = 0;
   for (const Vote& vote : votes) {
+    const bool is_silent = vote.tokens > 0 && !vote.correct;
+    correct =
+        correct && !is_silent ? std::optional(*correct + vote.correct.value_or(0)) : std::nullopt;
     tally.tokens += vote.tokens;
     tally.loss_sum += vote.loss_sum;
     tally.ends = tally.ends || vote.ends;
@@ -94,6 +103,7 @@ inline Tally summed(const std::vector<Vote>& votes, int layer_count, bool for_st
       norms.at(static_cast<std::size_t>(layer.layer)) = layer.squared_norm;
     }
   }
+  tally.correct = correct;
   for (const double norm : norms) tally.squared_norm += for_step ? norm : 0;
   tally.finite = std::isfinite(tally.squared_norm) && std::isfinite(tally.loss_sum);
   return tally;
@@ -124,7 +134,8 @@ inline std::string wrong_with_votes(std::string_view bytes) {
     if (encode_vote(votes.back()) != vote) return "written and read, and not the same";
   }
   const Tally expected = summed(votes, input.rules.layer_count, input.for_step);
-  const bool same = tally->tokens == expected.tokens && tally->finite == expected.finite &&
+  const bool same = tally->tokens == expected.tokens && tally->correct == expected.correct &&
+                    tally->finite == expected.finite &&
                     same_bits(tally->loss_sum, expected.loss_sum) &&
                     same_bits(tally->squared_norm, expected.squared_norm);
   if (!same) return "summed to something else";

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -39,7 +40,7 @@ inline at::Tensor read_tensor(const SafetensorsFile& file, const std::string& na
 struct PackageStep {
   double loss = 0;
   std::int64_t count = 0;
-  std::int64_t correct = 0;
+  std::optional<std::int64_t> correct;
   std::vector<at::Tensor> gradients;  // of each layer's parameters and statistics
 
   [[nodiscard]] bool same_bits(const PackageStep& other) const {

@@ -76,6 +76,20 @@ TEST(StepReport, CarriesAnEvaluationOnlyWhenThereWasOne) {
   EXPECT_TRUE(copy->evaluated);
   EXPECT_EQ(copy->eval_loss, 1.5);
   EXPECT_EQ(copy->eval_bytes_per_token, 4.25);
+  EXPECT_FALSE(copy->accuracy || copy->eval_accuracy);
+}
+
+TEST(StepReport, CarriesWhatWasPredictedRightWhereItIsCounted) {
+  StepReport original = report();
+  original.accuracy = 0.5;
+  original.evaluated = true;
+  original.eval_accuracy = 0.75;
+  const Result<StepReport> copy = sent(original);
+  ASSERT_TRUE(copy.ok());
+  EXPECT_EQ(copy->accuracy, 0.5);
+  EXPECT_EQ(copy->eval_accuracy, 0.75);
+  original.accuracy = 1.5;
+  EXPECT_FALSE(sent(original).ok());
 }
 
 TEST(StepReport, RefusesEachMissingMember) {

@@ -44,7 +44,7 @@ BatchPosition step_at(std::int64_t step) {
 
 // One rank alone.
 struct Alone {
-  BatchLoss loss{8, 20};
+  BatchLoss loss{8, 20, 6};
   Remembering state;
   StepVoter voter;
 
@@ -67,6 +67,7 @@ TEST(StepVoter, TakesTheStepThatWasVoted) {
   EXPECT_TRUE(rank.take(1));
   EXPECT_EQ(rank.voter.outcome().loss, 2.5);
   EXPECT_EQ(rank.voter.outcome().tokens, 8);
+  EXPECT_EQ(rank.voter.outcome().accuracy, 0.75);
   EXPECT_EQ(rank.voter.outcome().grad_norm, 0.25);
   EXPECT_EQ(rank.voter.outcome().lr, 0.5);
   EXPECT_FALSE(rank.voter.outcome().skipped);
@@ -126,7 +127,7 @@ struct TwoRanks {
   explicit TwoRanks(const TrainConfig& config)
       : train(config),
         second(config, 2, {}, Rank{1}, loss, state, {}),
-        of_first{0, 0, {{1, 1}}, {learning_rate(config, 1)}, {}} {
+        of_first{0, 0, {}, {{1, 1}}, {learning_rate(config, 1)}, {}} {
     for (const double correction : make_optimizer(config)->corrections(1)) {
       of_first.factors.push_back(correction);
     }

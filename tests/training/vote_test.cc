@@ -23,8 +23,8 @@ constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 // Two ranks, three layers, the loss on the second rank; tests change what they are about.
 struct TwoVotes {
   VoteRules rules{.layer_count = 3, .copies = {}};
-  Vote first{0, 0, {{0, 1.5}, {1, 2.5}}, {1e-3, 0.1, 0.05}, {}};
-  Vote second{12, 30, {{2, 4.0}}, {}, {}};
+  Vote first{0, 0, {}, {{0, 1.5}, {1, 2.5}}, {1e-3, 0.1, 0.05}, {}};
+  Vote second{12, 30, 9, {{2, 4.0}}, {}, {}};
 
   [[nodiscard]] Votes encoded() const { return {encode_vote(first), encode_vote(second)}; }
 
@@ -39,8 +39,9 @@ struct ThreeCopies {
                   {{ChunkId{0}, {Rank{0}, Rank{1}}},
                    {ChunkId{1}, {Rank{1}, Rank{2}}},
                    {{}, {Rank{0}, Rank{2}}}}};
-  std::vector<Vote> votes = {
-      {1, 1, {{0, 1}}, {1, 1, 1}, {10, 30}}, {0, 0, {}, {}, {10, 20}}, {0, 0, {}, {}, {20, 30}}};
+  std::vector<Vote> votes = {{1, 1, {}, {{0, 1}}, {1, 1, 1}, {10, 30}},
+                             {0, 0, {}, {}, {}, {10, 20}},
+                             {0, 0, {}, {}, {}, {20, 30}}};
 
   [[nodiscard]] Result<Tally> tally(VoteKind kind = VoteKind::kStep) const {
     Votes encoded;
@@ -68,6 +69,7 @@ TEST(Vote, SumsWhatEveryRankGives) {
   ASSERT_TRUE(tally.ok()) << describe(tally.error());
   EXPECT_EQ(tally->tokens, 12);
   EXPECT_EQ(tally->loss_sum, 30);
+  EXPECT_EQ(tally->correct, 9);
   EXPECT_EQ(tally->squared_norm, 8);
   EXPECT_TRUE(tally->finite);
 }
@@ -98,7 +100,7 @@ RC_GTEST_PROP(Vote, HasTheSameBitsWhoeverHoldsTheLayers, ()) {
   const auto norms = *rc::gen::nonEmpty(
       rc::gen::container<std::vector<double>>(rc::gen::map<int>([](int n) { return n * 1e-3; })));
   const auto layers = static_cast<int>(norms.size());
-  const Vote loss{*rc::gen::inRange(1, 1000), *rc::gen::inRange(0, 1000) / 7.0, {}, {}, {}};
+  const Vote loss{*rc::gen::inRange(1, 1000), *rc::gen::inRange(0, 1000) / 7.0, {}, {}, {}, {}};
   const auto dealt_to = [&](int rank_count) {
     std::vector<Vote> votes(static_cast<std::size_t>(rank_count));
     votes[*rc::gen::inRange<std::size_t>(0, votes.size())] = loss;
@@ -167,7 +169,7 @@ TEST(Vote, IsMalformedAtEveryOtherLength) {
 
 TEST(Vote, IsMalformedWhenItAnnouncesMoreLayersThanItHas) {
   const TwoVotes two;
-  for (const std::size_t count_at : {16U, 20U, 24U}) {  // of layers, factors, hashes
+  for (const std::size_t count_at : {24U, 28U, 32U}) {  // of layers, factors, hashes
     Votes votes = two.encoded();
     std::memset(votes[1].data() + count_at, 0xFF, 4);
     expect_corrupt(tally_votes(votes, two.rules, VoteKind::kStep),
@@ -178,8 +180,27 @@ TEST(Vote, IsMalformedWhenItAnnouncesMoreLayersThanItHas) {
 TEST(Vote, IsMalformedWithANegativeNumberOfTokens) {
   TwoVotes votes;
   votes.second.tokens = -1;
+  votes.second.correct = {};
   expect_corrupt(votes.tally(), "the vote of rank 1 is malformed",
                  "its length does not fit its content");
+}
+
+TEST(Vote, TellsNothingOfWhatIsRightUnlessEveryLossCounts) {
+  TwoVotes votes;
+  votes.first.tokens = 4;
+  ASSERT_TRUE(votes.tally().ok());
+  EXPECT_FALSE(votes.tally()->correct);
+  votes.first.correct = 4;
+  EXPECT_EQ(votes.tally()->correct, 13);
+}
+
+TEST(Vote, IsMalformedWithMoreRightThanThereIs) {
+  for (const std::int64_t right : {std::int64_t{13}, std::int64_t{-2}}) {
+    TwoVotes votes;
+    votes.second.correct = right;
+    expect_corrupt(votes.tally(), "the vote of rank 1 is malformed",
+                   "it has more predictions right than there are");
+  }
 }
 
 TEST(Vote, IsMalformedWithALayerOutOfRange) {
@@ -209,6 +230,7 @@ TEST(Vote, MissesALayerThatNobodyHolds) {
 TEST(Vote, MissesTheLoss) {
   TwoVotes votes;
   votes.second.tokens = 0;
+  votes.second.correct = {};
   expect_corrupt(votes.tally(), "no rank voted a loss", "there are votes of 2 ranks");
   votes.first.factors = {};
   expect_corrupt(votes.tally(VoteKind::kEvaluation), "no rank voted a loss",

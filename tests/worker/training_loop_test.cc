@@ -34,6 +34,7 @@ class Script final : public StepRunner, public Evaluator, public ShardSaver, pub
     if (trace != nullptr) trace->add({.name = "F0.0", .step = static_cast<int>(state.step)});
     return TrainedStep{.outcome = {.loss = 2.5,
                                    .tokens = 7,
+                                   .accuracy = 0.5,
                                    .lr = 0.25,
                                    .skipped = skips,
                                    .ends = state.step == ends_after},
@@ -45,7 +46,7 @@ class Script final : public StepRunner, public Evaluator, public ShardSaver, pub
 
   [[nodiscard]] Result<std::optional<Evaluation>> evaluate(std::int64_t step) override {
     MOTLEY_TRY(note("evaluate", step));
-    return holds_parameters ? std::optional(Evaluation{1.5, 4}) : std::nullopt;
+    return holds_parameters ? std::optional(Evaluation{1.5, 0.75, 4}) : std::nullopt;
   }
 
   [[nodiscard]] Result<std::optional<Shard>> save() override {
@@ -124,6 +125,8 @@ TEST(TrainingLoop, ReportsWhatTheStepWas) {
   EXPECT_TRUE(report->evaluated);
   EXPECT_EQ(report->eval_loss, 1.5);
   EXPECT_EQ(report->eval_bytes_per_token, 4);
+  EXPECT_EQ(report->accuracy, 0.5);
+  EXPECT_EQ(report->eval_accuracy, 0.75);
 }
 
 TEST(TrainingLoop, TellsOfNoEvaluationAndNoShardWhereNothingIsHeld) {
