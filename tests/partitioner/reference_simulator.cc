@@ -246,7 +246,7 @@ class Tasks {
   }
 
   double vote_bytes(int rank) const {
-    double bytes = 32 + (rank == 0 ? 3 * 8 : 0);
+    double bytes = 40 + (rank == 0 ? 3 * 8 : 0);
     for (const ChunkPlan& chunk : plan_.chunks) {
       if (chunk.replicas.front().rank.value == rank) bytes += 12 * chunk.layer_count;
       if (chunk.replicas.size() > 1 && chunk.is_on(Rank{rank})) bytes += 8;
