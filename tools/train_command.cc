@@ -11,7 +11,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/system/patient_writer.h"
-#include "cluster/launch/worker_command.h"
+#include "base/system/shell_word.h"
 #include "cluster/launch/workers.h"
 #include "cluster/run/prepare.h"
 #include "cluster/run/run_folder.h"
