@@ -9,6 +9,7 @@
 #include "plan/cluster.h"
 #include "plan/json_fields.h"
 #include "plan/limits.h"
+#include "plan/quantity_text.h"
 
 namespace motley {
 namespace {

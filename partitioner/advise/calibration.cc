@@ -9,10 +9,10 @@
 #include "base/check.h"
 #include "base/median.h"
 #include "partitioner/advise/scaled_profile.h"
-#include "partitioner/advise/text_table.h"
 #include "partitioner/cost/cost_model.h"
 #include "partitioner/cost/plan_memory.h"
 #include "partitioner/search/simulate_plan.h"
+#include "plan/quantity_text.h"
 
 namespace motley {
 namespace {

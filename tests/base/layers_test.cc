@@ -104,7 +104,7 @@ const std::vector<std::pair<std::string, std::set<std::string>>> kMayInclude = {
     {"cluster/launch", {"base", "base/system", "cluster/process", "job", "plan", "protocol"}},
     {"cluster/examine",
      {"base", "base/system", "cluster/launch", "cluster/process", "compression/feedback", "job",
-      "partitioner/advise", "plan", "protocol"}},
+      "plan", "protocol"}},
     {"cluster/lock", {"base", "base/system", "checkpoint", "cluster/process"}},
     {"cluster/run",
      {"base",

@@ -131,7 +131,8 @@ TEST_F(KeptProfile, WhatFitsNowhereIsNotMeasured) {
                                         {}, cache_.path())
                               .wait();
   EXPECT_EQ(outcome.status, 6) << outcome.err;
-  EXPECT_THAT(outcome.err, HasSubstr("the model does not fit: all devices together have 0.5 GiB"));
+  EXPECT_THAT(outcome.err,
+              HasSubstr("the model does not fit: all devices together have 512.0 MiB"));
   EXPECT_FALSE(std::filesystem::exists(cache_ / "motley")) << "it was measured";
 }
 
