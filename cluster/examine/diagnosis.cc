@@ -105,7 +105,9 @@ class MachineFindings {
     const std::size_t processes = machine_.devices.size();
     const int threads = threads_of_a_process();
     const double cores = std::min(facts_.cores, static_cast<double>(facts_.physical_cores));
-    const double unused = std::floor(cores - static_cast<double>(processes) * threads);
+    const std::size_t sharing =
+        machine_.cpu_share > 0 ? processes : sharing_processes(cluster_, machine_);
+    const double unused = std::floor(cores - static_cast<double>(sharing) * threads);
     return fmt::format(
         ", {} physical: {} process{} of {} thread{}{}{}", facts_.physical_cores, processes,
         processes == 1 ? "" : "es", threads, threads == 1 ? "" : "s",

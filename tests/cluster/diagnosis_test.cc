@@ -150,6 +150,12 @@ TEST_F(Diagnosing, SaysHowManyCoresAreUsedAndLeft) {
   cluster.machines[0].threads = 1;
   EXPECT_EQ(said("cores"),
             "4 usable, 2 physical: 1 process of 1 thread; 1 unused, as each process gets as many");
+  // Another machine of the file is this one too.
+  cluster.machines[1].shell.clear();
+  EXPECT_EQ(said("cores"), "4 usable, 2 physical: 1 process of 1 thread");
+  cluster.machines[0].threads = 0;
+  EXPECT_EQ(said("cores"),
+            "4 usable, 2 physical: 1 process of 1 thread (run.threads changes that)");
 }
 
 TEST_F(Diagnosing, WarnsOfACpuShareThatIsNotThere) {
