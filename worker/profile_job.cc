@@ -188,7 +188,8 @@ class DeviceProfiler {
     }
     was_kept_ = false;
     const Result<void> kept = store_.keep(key_, now);
-    if (!kept.ok()) say("the profile is not kept: " + describe(kept.error()));
+    if (!kept.ok())
+      say(fmt::format("the profile is not kept: {}: {}", kept.error().what, kept.error().cause));
   }
 
   // Of the time that the device takes beside the others of its computer, what it takes while they

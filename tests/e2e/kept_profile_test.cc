@@ -13,6 +13,7 @@ namespace motley::test {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 
 class KeptProfile : public testing::Test {
  protected:
@@ -121,6 +122,23 @@ TEST_F(KeptProfile, AFolderThatCannotBeWrittenIsNoError) {
   EXPECT_EQ(outcome.status, 0) << outcome.err;
   EXPECT_THAT(outcome.err, HasSubstr("the profile is not kept: "));
   EXPECT_THAT(outcome.err, HasSubstr(kMeasured));
+}
+
+// Both find the same memory free, which is there once.
+TEST_F(KeptProfile, IsOfAnEqualPartOfTheMemoryOfMachinesThatAreOneComputer) {
+  const std::string cluster =
+      job_.folder().write("two.toml", "[[machine]]\nname = \"a\"\n[[machine]]\nname = \"b\"\n");
+  const std::string file = (job_.folder() / "two.json").string();
+  const std::string both = measure({"--cluster", cluster, "--output", file});
+  EXPECT_THAT(both, HasSubstr("a, b are one computer, and share its "));
+  const Json devices = Json::parse(read_text(file)).at("devices");
+  ASSERT_EQ(devices.size(), 2U);
+  EXPECT_EQ(devices[0].at("computer"), devices[1].at("computer"));
+  const std::string alone_file = (job_.folder() / "one.json").string();
+  EXPECT_THAT(measure({"--output", alone_file}), Not(HasSubstr("one computer")));
+  const auto bytes = [](const Json& device) { return device.at("memory_bytes").get<double>(); };
+  const double alone = bytes(Json::parse(read_text(alone_file)).at("devices")[0]);
+  EXPECT_LT(bytes(devices[0]) + bytes(devices[1]), 1.5 * alone);
 }
 
 TEST_F(KeptProfile, WhatFitsNowhereIsNotMeasured) {
