@@ -61,13 +61,22 @@ Log::~Log() = default;
 
 Result<void> Log::keep_in(const std::filesystem::path& file) {
   try {
-    auto sink = std::make_shared<spdlog::sinks::basic_file_sink_mt>(file.string());
-    sink->set_pattern("%Y-%m-%d %H:%M:%S %l: %v");
-    logger_->sinks().push_back(std::move(sink));
+    file_ = std::make_shared<spdlog::sinks::basic_file_sink_mt>(file.string());
+    file_->set_pattern("%Y-%m-%d %H:%M:%S %l: %v");
+    logger_->sinks().push_back(file_);
   } catch (const spdlog::spdlog_ex& refused) {
     return Error{ErrorCode::kCorrupt, "cannot write " + file.string(), refused.what(), ""};
   }
   return {};
+}
+
+void Log::keep(const Error& ending) const {
+  if (file_ == nullptr) return;
+  std::string text = in_full(ending);
+  text.pop_back();  // the line gets its end below
+  const auto level = is_stop(ending) ? spdlog::level::info : spdlog::level::err;
+  file_->log(spdlog::details::log_msg("", level, text));
+  file_->flush();
 }
 
 void Log::debug(const std::string& line) const {
@@ -80,6 +89,11 @@ void Log::info(const std::string& line) const {
 
 void Log::warn(const std::string& line) const {
   logger_->warn("{}", line);
+}
+
+void Log::warn_once(const std::string& line) const {
+  const std::lock_guard lock(mutex_);
+  if (warned_.insert(line).second) warn(line);
 }
 
 void Log::error(const std::string& line) const {

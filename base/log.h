@@ -6,6 +6,8 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <mutex>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -13,7 +15,11 @@
 
 namespace spdlog {
 class logger;
+
+namespace sinks {
+class sink;
 }
+}  // namespace spdlog
 
 namespace motley {
 
@@ -35,13 +41,21 @@ class Log {
   // kCorrupt when it cannot be opened. REQUIRES: no other thread uses the log.
   [[nodiscard]] Result<void> keep_in(const std::filesystem::path& file);
 
+  // Adds how a run ended to the file alone, where there is one; the person is told elsewhere.
+  void keep(const Error& ending) const;
+
   void debug(const std::string& line) const;
   void info(const std::string& line) const;
   void warn(const std::string& line) const;
+  // Unless this log has warned so already.
+  void warn_once(const std::string& line) const;
   void error(const std::string& line) const;
 
  private:
   std::unique_ptr<spdlog::logger> logger_;
+  std::shared_ptr<spdlog::sinks::sink> file_;  // also one of the logger's
+  mutable std::mutex mutex_;
+  mutable std::set<std::string> warned_;  // guarded by mutex_: by warn_once
 };
 
 }  // namespace motley

@@ -4,8 +4,16 @@
 
 namespace motley {
 
+bool is_stop(const Error& error) {
+  return error.code == ErrorCode::kInterrupted || error.code == ErrorCode::kTerminated;
+}
+
 std::string describe(const Error& error) {
-  std::string text = "motley: error: " + error.what + "\n";
+  return std::string(is_stop(error) ? "motley: stopped: " : "motley: error: ") + in_full(error);
+}
+
+std::string in_full(const Error& error) {
+  std::string text = error.what + "\n";
   if (!error.cause.empty()) text += "  cause: " + error.cause + "\n";
   if (error.remedy.empty()) return text;
   text += "  try:   ";

@@ -35,8 +35,13 @@ struct Error {
   std::string remedy;  // what to do next; may be empty
 };
 
-// The text a person sees: "motley: error: <what>\n  cause: …\n  try: …\n".
+// Whether a signal asked for the end, which is no mistake of anybody's.
+[[nodiscard]] bool is_stop(const Error& error);
+
+// The text a person sees: "motley: error: <what>\n  cause: …\n  try: …\n", or "motley: stopped: …".
 [[nodiscard]] std::string describe(const Error& error);
+// The same without the words before <what>.
+[[nodiscard]] std::string in_full(const Error& error);
 
 // The same error with "<context>: " put before `what`.
 [[nodiscard]] Error with_context(Error error, const std::string& context);

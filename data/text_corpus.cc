@@ -3,11 +3,14 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <optional>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
 #include "base/system/files.h"
 #include "data/corpus.h"
+#include "data/files/packed_file.h"
 
 namespace motley {
 namespace {
@@ -85,6 +88,7 @@ Result<Corpus> join_folder(const fs::path& root, const std::vector<std::string>&
   MOTLEY_ASSIGN(const std::uint64_t total, total_bytes(root, files));
   std::string joined;
   joined.reserve(total + files.size());
+  std::optional<Error> packed;  // the first of them
   for (const fs::path& file : files) {
     auto document = read_file(file, kFolderBytesMax);
     if (!document.ok()) {
@@ -92,9 +96,16 @@ Result<Corpus> join_folder(const fs::path& root, const std::vector<std::string>&
       error.code = ErrorCode::kData;
       return error;
     }
+    if (auto why = packed_text(*document, file)) {
+      if (!packed) packed = std::move(why);
+      continue;
+    }
     if (document->empty() || !is_text(*document)) continue;
     if (!joined.empty()) joined += '\n';
     joined += *document;
+  }
+  if (joined.empty() && packed) {
+    return with_context(*std::move(packed), fmt::format("no text below {}", root.string()));
   }
   if (joined.empty()) {
     return Error{ErrorCode::kData, fmt::format("no text below {}", root.string()),
@@ -113,8 +124,10 @@ Result<Corpus> open_text_corpus(const DataConfig& data) {
   std::error_code code;
   if (fs::is_directory(path, code)) return join_folder(path, data.suffixes);
   MOTLEY_ASSIGN(auto file, MappedFile::open(path));
-  const auto bytes = file.bytes();
-  if (!is_text({reinterpret_cast<const char*>(bytes.data()), bytes.size()})) {
+  const std::string_view bytes(reinterpret_cast<const char*>(file.bytes().data()),
+                               file.bytes().size());
+  if (const auto packed = packed_text(bytes, path)) return *packed;
+  if (!is_text(bytes)) {
     return Error{ErrorCode::kData, fmt::format("{} is not text", path.string()),
                  "it holds NUL bytes", "for a .bin of tokens set data.kind = \"tokens\""};
   }

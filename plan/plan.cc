@@ -24,10 +24,6 @@ constexpr double kStepSecondsMax = 1e12;
 constexpr std::int64_t kMicrosecondsMax =
     100'000'000'000;  // of one pass, so that sums stay far from overflow
 
-std::string hash_text(const Plan& plan) {
-  return fmt::format("{:016x}", plan_hash(plan));
-}
-
 Result<RankPlan> read_rank(const JsonFields& fields) {
   RankPlan rank;
   MOTLEY_ASSIGN(rank.machine, fields.word("machine", kMachineNameOthers));
@@ -226,7 +222,7 @@ Json plan_to_json(const Plan& plan) {
   }
   return {{"format", kPlanFormat},
           {"version", kPlanVersion},
-          {"hash", hash_text(plan)},
+          {"hash", plan_hash_text(plan)},
           {"model_hash", plan.model_hash},
           {"schedule", plan.schedule},
           {"gradient_codec", plan.gradient_codec},
@@ -261,9 +257,9 @@ Result<Plan> plan_from_json(const Json& json, const JsonSource& source) {
   MOTLEY_ASSIGN(plan.notes, fields.texts("notes", kNotesMax));
   if (!fields.has("hash")) return plan;  // edited by hand
   MOTLEY_ASSIGN(const std::string hash, fields.text("hash"));
-  if (hash != hash_text(plan)) {
+  if (hash != plan_hash_text(plan)) {
     Error error = fields.bad("hash", fmt::format("it is '{}', but the contents hash to {}",
-                                                 excerpt(hash), hash_text(plan)));
+                                                 excerpt(hash), plan_hash_text(plan)));
     error.remedy = "if you changed it on purpose, remove the line with \"hash\"";
     return error;
   }
@@ -273,6 +269,10 @@ Result<Plan> plan_from_json(const Json& json, const JsonSource& source) {
 bool is_virtual(const Plan& plan) {
   return std::any_of(plan.ranks.begin(), plan.ranks.end(),
                      [](const RankPlan& rank) { return is_virtual_device(rank.device); });
+}
+
+std::string plan_hash_text(const Plan& plan) {
+  return fmt::format("{:016x}", plan_hash(plan));
 }
 
 std::uint64_t plan_hash(const Plan& plan) {

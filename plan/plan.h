@@ -109,5 +109,7 @@ struct Plan {
 
 // Of everything that decides what is computed and sent; predictions and notes do not count.
 [[nodiscard]] std::uint64_t plan_hash(const Plan& plan);
+// The same as files have it.
+[[nodiscard]] std::string plan_hash_text(const Plan& plan);
 
 }  // namespace motley

@@ -123,24 +123,29 @@ Json device_to_json(const DeviceProfile& device) {
     for (const LayerSample& sample : samples) list.push_back(sample_to_json(sample));
     layers[signature] = std::move(list);
   }
-  return {{"machine", device.machine},
-          {"device", device.device},
-          {"threads", device.threads},
-          {"cores", device.cores},
-          {"memory_bytes", device.memory_bytes},
-          {"baseline_bytes", device.baseline_bytes},
-          {"optimizer_s_per_parameter", device.optimizer_s_per_parameter},
-          {"codecs", codecs_to_json(device.codecs)},
-          {"message_s", device.message_s},
-          {"alone_factor", device.alone_factor},
-          {"layers", std::move(layers)},
-          {"warnings", device.warnings}};
+  Json json = {{"machine", device.machine},
+               {"device", device.device},
+               {"threads", device.threads},
+               {"cores", device.cores},
+               {"memory_bytes", device.memory_bytes},
+               {"baseline_bytes", device.baseline_bytes},
+               {"optimizer_s_per_parameter", device.optimizer_s_per_parameter},
+               {"codecs", codecs_to_json(device.codecs)},
+               {"message_s", device.message_s},
+               {"alone_factor", device.alone_factor},
+               {"layers", std::move(layers)},
+               {"warnings", device.warnings}};
+  if (!device.computer.empty()) json["computer"] = device.computer;
+  return json;
 }
 
 Result<DeviceProfile> read_device(const JsonFields& fields) {
   DeviceProfile device;
   MOTLEY_ASSIGN(device.machine, fields.word("machine", kMachineNameOthers));
   MOTLEY_ASSIGN(device.device, fields.word("device", kDeviceNameOthers));
+  if (fields.has("computer")) {
+    MOTLEY_ASSIGN(device.computer, fields.word("computer", "-"));
+  }
   MOTLEY_ASSIGN(const std::int64_t threads, fields.integer("threads", 1, kThreadsMax));
   device.threads = static_cast<int>(threads);
   if (fields.has("cores")) {

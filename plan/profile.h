@@ -56,9 +56,10 @@ struct CodecSample {
 struct DeviceProfile {
   std::string machine;
   std::string device;
+  std::string computer;  // that the machine is, as computer_id(); "" = unknown
   int threads = 1;
   double cores = 0;  // physical ones that the process may use, fewer under a quota; 0 = unknown
-  std::int64_t memory_bytes = 0;              // available to the process when measured
+  std::int64_t memory_bytes = 0;              // the machine's part of what was free there
   std::int64_t baseline_bytes = 0;            // resident without any layer
   double optimizer_s_per_parameter = 0;       // all that a step does for a parameter
   std::map<std::string, CodecSample> codecs;  // by Codec::name; "none" is always measured

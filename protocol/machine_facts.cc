@@ -53,6 +53,8 @@ Json facts_to_json(const MachineFacts& facts) {
           {"cores", facts.cores},
           {"physical_cores", facts.physical_cores},
           {"memory_bytes", facts.memory_bytes},
+          {"computer", facts.computer},
+          {"computer_memory_bytes", facts.computer_memory_bytes},
           {"disk_bytes", facts.disk_bytes},
           {"unix_s", facts.unix_s},
           {"sees_mark", facts.sees_mark},
@@ -75,6 +77,8 @@ Result<MachineFacts> facts_from_json(const Json& json, const std::string& source
   MOTLEY_ASSIGN(const std::int64_t physical, fields.integer("physical_cores", 1, kCoresMax));
   facts.physical_cores = static_cast<int>(physical);
   MOTLEY_ASSIGN(facts.memory_bytes, fields.integer("memory_bytes", 0, kBytesMax));
+  MOTLEY_ASSIGN(facts.computer, fields.text("computer"));
+  MOTLEY_ASSIGN(facts.computer_memory_bytes, fields.integer("computer_memory_bytes", 0, kBytesMax));
   MOTLEY_ASSIGN(facts.disk_bytes, fields.integer("disk_bytes", 0, kBytesMax));
   MOTLEY_ASSIGN(facts.unix_s, fields.quantity("unix_s"));
   MOTLEY_ASSIGN(facts.sees_mark, fields.boolean("sees_mark"));

@@ -35,12 +35,14 @@ struct MachineFacts {
   std::string build;    // of motley-stage, as build_of(); "" = unknown
   std::string torch;    // version of LibTorch
   std::string blas;     // file of the library that multiplies matrices; "" = unknown
-  std::vector<std::string> transports;  // of that build, best first
-  double cores = 0;                     // usable, as usable_cores()
-  int physical_cores = 0;               // of those that the worker may run on
-  std::int64_t memory_bytes = 0;        // available; 0 = unknown
-  std::int64_t disk_bytes = 0;          // free where the run folder is to be; 0 = unknown
-  double unix_s = 0;                    // its clock when it said so
+  std::vector<std::string> transports;     // of that build, best first
+  double cores = 0;                        // usable, as usable_cores()
+  int physical_cores = 0;                  // of those that the worker may run on
+  std::int64_t memory_bytes = 0;           // available; 0 = unknown
+  std::string computer;                    // which it is, as computer_id(); "" = unknown
+  std::int64_t computer_memory_bytes = 0;  // available on the whole of it; 0 = unknown
+  std::int64_t disk_bytes = 0;             // free where the run folder is to be; 0 = unknown
+  double unix_s = 0;                       // its clock when it said so
   bool sees_mark =
       false;  // whether the run folder there holds the mark that the launcher left here
   std::vector<AddressCandidate> candidates;

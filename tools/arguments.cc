@@ -9,8 +9,8 @@
 #include <boost/program_options.hpp>
 
 #include "base/check.h"
+#include "base/system/shell_word.h"
 #include "base/toml.h"
-#include "cluster/launch/worker_command.h"
 
 namespace motley {
 namespace po = boost::program_options;

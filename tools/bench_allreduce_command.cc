@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "cluster/examine/allreduce.h"
 #include "partitioner/advise/text_table.h"
+#include "plan/quantity_text.h"
 #include "tools/command.h"
 #include "tools/inputs.h"
 

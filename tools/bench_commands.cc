@@ -13,6 +13,7 @@
 #include "compression/feedback/codec_rates.h"
 #include "compression/feedback/gradient_compressor.h"
 #include "partitioner/advise/text_table.h"
+#include "plan/quantity_text.h"
 #include "tools/command.h"
 #include "tools/inputs.h"
 

@@ -86,6 +86,13 @@ Result<Json> read_options(const Arguments& arguments, const Config& config) {
   return options;
 }
 
+// Of tokens that are bytes.
+std::string text_of(const Json& tokens) {
+  std::string text;
+  for (const Json& token : tokens) text += static_cast<char>(token.get<int>());
+  return text;
+}
+
 // Shows the prompt and what continues it as it comes: characters, or numbers in the way that a
 // prompt of numbers is written.
 class Continuation {
@@ -142,7 +149,10 @@ Result<void> generate(const Arguments& arguments) {
   WorkerGroup group({worker}, {.start_timeout_s = config.comm.start_timeout_s}, log);
   MOTLEY_TRY(group.run(on_event));
   if (is_json) {
-    fmt::print("{}\n", Json{{"step", manifest.state.step}, {"tokens", tokens}}.dump());
+    Json result{{"step", manifest.state.step}, {"tokens", tokens}};
+    if (config.data.kind == "text") result["text"] = text_of(tokens);
+    // A model may write what is no UTF-8, or end within a character.
+    fmt::print("{}\n", result.dump(-1, ' ', false, Json::error_handler_t::replace));
   } else {
     text.end();
   }
@@ -152,18 +162,20 @@ Result<void> generate(const Arguments& arguments) {
 }  // namespace
 
 Command generate_command() {
-  CommandSpec spec{"generate",
-                   "continue a text with a trained model",
-                   {"RUN"},
-                   {{"prompt", "TEXT", "what to continue (token models: numbers like 12,99)"},
-                    {"tokens", "N", "how many tokens to add (default 200)"},
-                    {"temperature", "X", "0 = always the likeliest token (default 0.8)"},
-                    {"top-k", "N", "choose among the N likeliest only (default 0 = all)"},
-                    {"seed", "N", "of the choice (default 1)"},
-                    json_option()},
-                   "RUN is a run's folder, whose newest checkpoint is used, or a checkpoint.\n\n"
-                   "Example\n"
-                   "  motley generate runs/gpt --prompt \"#include <\"\n"};
+  CommandSpec spec{
+      "generate",
+      "continue a text with a trained model",
+      {"RUN"},
+      {{"prompt", "TEXT", "what to continue (token models: numbers like 12,99)"},
+       {"tokens", "N", "how many tokens to add (default 200)"},
+       {"temperature", "X", "0 = always the likeliest token (default 0.8)"},
+       {"top-k", "N", "choose among the N likeliest only (default 0 = all)"},
+       {"seed", "N", "of the choice (default 1)"},
+       json_option()},
+      "RUN is a run's folder, whose newest checkpoint is used, or a checkpoint.\n"
+      "With --json: what was added as \"tokens\", and of a model of text as \"text\".\n\n"
+      "Example\n"
+      "  motley generate runs/gpt --prompt \"#include <\"\n"};
   return {spec, generate};
 }
 

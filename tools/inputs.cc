@@ -12,6 +12,7 @@
 #include "cluster/run/run_folder.h"
 #include "plan/links.h"
 #include "tools/this_machine.h"
+#include "tools/under_way.h"
 
 namespace motley {
 namespace {
@@ -185,6 +186,12 @@ Result<RunReport> read_named_report(const std::filesystem::path& run) {
   const std::filesystem::path path = RunFolder(run).report_path();
   MOTLEY_ASSIGN(const bool exists, path_exists(path));
   if (exists) return read_report(path);
+  if (const auto under_way = training_under_way(run)) {
+    return Error{ErrorCode::kConfig, fmt::format("there is no report in {} yet", run.string()),
+                 under_way->text(),
+                 fmt::format("{} is written when it ends; until then {} tells of each step",
+                             path.filename().string(), RunFolder(run).metrics_path().string())};
+  }
   return Error{ErrorCode::kConfig, fmt::format("there is no report of a run in {}", run.string()),
                fmt::format("{} is written when a training ends", path.filename().string()),
                "name the folder of a run (run.dir) that has ended"};
@@ -201,6 +208,13 @@ Result<std::vector<RunMeasurement>> read_measurements(const Arguments& arguments
                    fmt::format("it has {} ranks, plan.json has {}", report.ranks.size(),
                                run.plan.ranks.size()),
                    "name a run whose files were not changed"};
+    }
+    if (!report.plan_hash.empty() && report.plan_hash != plan_hash_text(run.plan)) {
+      return Error{
+          ErrorCode::kConfig,
+          fmt::format("the report in {} is of an earlier session with another plan", folder),
+          "plan.json is of the session that was resumed, which has not ended",
+          "wait for its end, or name another run"};
     }
     run.step_s = report.step_s.measured;
     for (const RankReport& rank : report.ranks) {

@@ -12,6 +12,7 @@
 #include "models/package/package.h"
 #include "models/spec/model_spec.h"
 #include "partitioner/advise/text_table.h"
+#include "plan/quantity_text.h"
 #include "tools/command.h"
 #include "tools/inputs.h"
 

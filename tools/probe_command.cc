@@ -26,7 +26,7 @@ std::string probe_table(const Cluster& cluster, const ProbeReport& report) {
   for (std::size_t i = 0; i < report.networks.size(); ++i) {
     text += fmt::format("{} uses {}\n", cluster.machines[i].name, report.networks[i]);
   }
-  return text;
+  return text + report.transport + "\n";
 }
 
 Result<void> probe(const Arguments& arguments) {

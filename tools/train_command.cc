@@ -11,7 +11,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/system/patient_writer.h"
-#include "cluster/launch/worker_command.h"
+#include "base/system/shell_word.h"
 #include "cluster/launch/workers.h"
 #include "cluster/run/prepare.h"
 #include "cluster/run/run_folder.h"
@@ -144,26 +144,21 @@ void print_summary(const PreparedRun& run, const TrainingSummary& summary) {
 
 // A signal while nothing was trained yet.
 Error with_same_command(Error error, const TrainingRequest& request) {
-  const bool is_stop =
-      error.code == ErrorCode::kInterrupted || error.code == ErrorCode::kTerminated;
-  if (!is_stop || !error.remedy.empty()) return error;
+  if (!is_stop(error) || !error.remedy.empty()) return error;
   error.remedy = fmt::format("nothing was trained yet; the same command begins again\n{}",
                              request.resume ? request.commands.resume : request.commands.again);
   return error;
 }
 
-Result<void> train(const Arguments& arguments) {
-  ResolvedConfig resolved;
-  MOTLEY_ASSIGN(const TrainingRequest request, read_request(arguments, resolved));
-  // Whoever stops reading does not stop the training.
-  PatientWriter errors(STDERR_FILENO);
-  Log log("", log_level(arguments), [&](std::string_view line) { errors.write(line); });
+Result<void> carry_out(const TrainingRequest& request,
+                       const ResolvedConfig& resolved,
+                       bool json,
+                       Log& log) {
   auto prepared = prepare_run(request, log);
   if (!prepared.ok()) {
     return with_same_command(with_place_of_key(std::move(prepared).error(), resolved), request);
   }
   const PreparedRun& run = *prepared;
-  const bool json = arguments.has("json");
   const bool tells = !json && !request.quiet;
   if (tells) {
     if (!run.profile.devices.empty()) {
@@ -207,8 +202,21 @@ Result<void> train(const Arguments& arguments) {
   return {};
 }
 
+Result<void> train(const Arguments& arguments) {
+  ResolvedConfig resolved;
+  MOTLEY_ASSIGN(const TrainingRequest request, read_request(arguments, resolved));
+  // Whoever stops reading does not stop the training.
+  PatientWriter errors(STDERR_FILENO);
+  Log log("", log_level(arguments), [&](std::string_view line) { errors.write(line); });
+  Result<void> done = carry_out(request, resolved, arguments.has("json"), log);
+  // The person reads it on the terminal, after all else.
+  if (!done.ok()) log.keep(done.error());
+  return done;
+}
+
 std::vector<OptionSpec> run_options() {
   return {
+      {"stages", "N", "exactly N stages (default: what is fastest)"},
       cluster_option(),
       links_option(),
       {"plan", "FILE", "run this plan (from `motley plan -o`) instead of making one"},
@@ -248,8 +256,6 @@ Command train_command() {
       "  motley train gpt.toml --stages 3           a pipeline of three processes\n"
       "  motley train gpt.toml --resume             go on after an interruption\n"
       "  motley train gpt.toml --cluster home.toml  as `motley launch`\n"};
-  spec.options.insert(spec.options.begin(),
-                      {"stages", "N", "exactly N stages (default: what is fastest)"});
   return {spec, train};
 }
 

@@ -6,6 +6,7 @@
 
 #include <torch/version.h>
 
+#include "base/system/computer_id.h"
 #include "base/system/files.h"
 #include "base/system/program_path.h"
 #include "base/system/system_cores.h"
@@ -60,6 +61,8 @@ Result<void> run_doctor_job(const Job& job, WorkerChannel& channel) {
   facts.cores = usable_cores();
   facts.physical_cores = physical_cores();
   facts.memory_bytes = available_memory_bytes();
+  facts.computer = computer_id();
+  facts.computer_memory_bytes = computer_memory_bytes();
   facts.disk_bytes = mark.empty() ? 0 : free_disk_bytes(std::filesystem::path(mark).parent_path());
   facts.sees_mark = sees(mark, job.options.value("mark_text", ""));
   MOTLEY_TRY(find_ways(job.options.value("peers", Json::array()), facts));

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/system/computer_id.h"
 #include "base/system/system_cores.h"
 #include "base/system/system_memory.h"
 #include "measure/computer_turn.h"
@@ -187,7 +188,8 @@ class DeviceProfiler {
     }
     was_kept_ = false;
     const Result<void> kept = store_.keep(key_, now);
-    if (!kept.ok()) say("the profile is not kept: " + describe(kept.error()));
+    if (!kept.ok())
+      say(fmt::format("the profile is not kept: {}: {}", kept.error().what, kept.error().cause));
   }
 
   // Of the time that the device takes beside the others of its computer, what it takes while they
@@ -243,7 +245,11 @@ Result<void> run_profile_job(const Job& job, WorkerChannel& channel) {
   const std::int64_t memory_bytes = job.virtual_speed
                                         ? job.options.value("memory_bytes", std::int64_t{0})
                                         : available_memory_bytes();
-  channel.send({{"event", "memory"}, {"bytes", memory_bytes}});
+  const std::string computer = job.virtual_speed ? "" : computer_id();
+  channel.send({{"event", "memory"},
+                {"bytes", memory_bytes},
+                {"computer", computer},
+                {"computer_bytes", computer_memory_bytes()}});
   MOTLEY_TRY(meet_others(job, channel));
 
   DeviceProfile device;
@@ -256,6 +262,7 @@ Result<void> run_profile_job(const Job& job, WorkerChannel& channel) {
     was_kept = profiler.was_kept();
   }
   device.memory_bytes = memory_bytes;
+  device.computer = computer;
   Profile profile;
   profile.devices.push_back(std::move(device));
   channel.send({{"event", "result"}, {"profile", profile_to_json(profile)}, {"kept", was_kept}});

@@ -11,6 +11,7 @@
 #include <sstream>
 #include <system_error>
 
+#include "base/system/computer_id.h"
 #include "base/system/files.h"
 
 namespace motley {
@@ -40,15 +41,14 @@ std::optional<ProcessState> look_up(std::int64_t pid) {
   return state;
 }
 
-// A boot id alone would not do: processes of two containers of one machine cannot see each other.
+// The computer alone would not do: processes of two containers of one machine cannot see each
+// other.
 std::string process_table() {
-  constexpr std::uint64_t kBytesMax = 256;
-  Result<std::string> boot = read_file("/proc/sys/kernel/random/boot_id", kBytesMax);
+  const std::string computer = computer_id();
   std::error_code code;
   const auto pids = std::filesystem::read_symlink("/proc/self/ns/pid", code);
-  if (!boot || code) return "";
-  while (!boot->empty() && boot->back() == '\n') boot->pop_back();
-  return *boot + " " + pids.string();
+  if (computer.empty() || code) return "";
+  return computer + " " + pids.string();
 }
 
 }  // namespace

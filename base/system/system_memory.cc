@@ -28,14 +28,19 @@ std::int64_t kib_field(const char* path, const std::string& key) {
 
 }  // namespace
 
-std::int64_t available_memory_bytes() {
+std::int64_t computer_memory_bytes() {
   std::int64_t available = kib_field("/proc/meminfo", "MemAvailable:");
   if (available == 0) {
 #ifdef _SC_PHYS_PAGES
     available = static_cast<std::int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE);
 #endif
   }
-  return std::min(available, control_group_memory_left("/proc/self/cgroup", "/sys/fs/cgroup"));
+  return available;
+}
+
+std::int64_t available_memory_bytes() {
+  return std::min(computer_memory_bytes(),
+                  control_group_memory_left("/proc/self/cgroup", "/sys/fs/cgroup"));
 }
 
 std::int64_t resident_bytes() {

@@ -7,7 +7,8 @@
 #include <utility>
 
 #include "base/system/system_cores.h"
-#include "partitioner/advise/text_table.h"
+#include "cluster/examine/shared_computer.h"
+#include "plan/quantity_text.h"
 
 namespace motley {
 namespace {
@@ -20,11 +21,11 @@ constexpr const char* kSameVersion = "install the same version of Motley on ever
 // The findings of one machine, as they are made.
 class MachineFindings {
  public:
-  MachineFindings(const Machine& machine, const MachineFacts& facts)
-      : machine_(machine), facts_(facts) {}
+  MachineFindings(const Cluster& cluster, const Machine& machine, const MachineFacts& facts)
+      : cluster_(cluster), machine_(machine), facts_(facts) {}
 
-  void check_way(const Cluster& cluster) {
-    if (cluster.machines.size() > 1) add(Verdict::kOk, "reached", starting_place(machine_));
+  void check_way() {
+    if (cluster_.machines.size() > 1) add(Verdict::kOk, "reached", starting_place(machine_));
   }
 
   void check_version(const Examination& examination) {
@@ -95,8 +96,8 @@ class MachineFindings {
     if (machine_.cpu_share > 0) {
       return threads_of_each(1, facts_.physical_cores, machine_.cpu_share);
     }
-    return threads_of_each(static_cast<int>(machine_.devices.size()), facts_.physical_cores,
-                           facts_.cores);
+    return threads_of_each(static_cast<int>(sharing_processes(cluster_, machine_)),
+                           facts_.physical_cores, facts_.cores);
   }
 
   // What computes on those that are usable, and what is left of them.
@@ -104,7 +105,9 @@ class MachineFindings {
     const std::size_t processes = machine_.devices.size();
     const int threads = threads_of_a_process();
     const double cores = std::min(facts_.cores, static_cast<double>(facts_.physical_cores));
-    const double unused = std::floor(cores - static_cast<double>(processes) * threads);
+    const std::size_t sharing =
+        machine_.cpu_share > 0 ? processes : sharing_processes(cluster_, machine_);
+    const double unused = std::floor(cores - static_cast<double>(sharing) * threads);
     return fmt::format(
         ", {} physical: {} process{} of {} thread{}{}{}", facts_.physical_cores, processes,
         processes == 1 ? "" : "es", threads, threads == 1 ? "" : "s",
@@ -191,10 +194,42 @@ class MachineFindings {
     findings_.back().code = code;
   }
 
+  const Cluster& cluster_;
   const Machine& machine_;
   const MachineFacts& facts_;
   std::vector<Finding> findings_;
 };
+
+// Machines that are one computer in truth, which has its memory and its cores once.
+std::vector<Finding> diagnose_computers(const Cluster& cluster, const Examination& examination) {
+  std::vector<FoundMachine> found;
+  for (std::size_t i = 0; i < cluster.machines.size(); ++i) {
+    const Machine& machine = cluster.machines[i];
+    FoundMachine& each = found.emplace_back();
+    each.name = machine.name;
+    const auto& facts = examination.machines[i].facts;
+    if (!facts || machine.virtual_speed) continue;  // what computes nothing needs none of it
+    each.computer = facts->computer;
+    each.free_bytes = static_cast<double>(facts->memory_bytes);
+    each.computer_bytes = static_cast<double>(facts->computer_memory_bytes);
+    each.granted_bytes = machine.memory_gib * kBytesPerGib;
+  }
+  std::vector<Finding> findings;
+  for (const SharedComputer& computer : shared_computers(found)) {
+    std::size_t workers = 0;
+    double cores = 0;
+    for (const std::size_t i : computer.machines) {
+      workers += cluster.machines[i].devices.size();
+      cores = std::max(cores, examination.machines[i].facts->cores);
+    }
+    findings.push_back(
+        {computer.is_overdrawn() ? Verdict::kWarning : Verdict::kNote, "all", "computer",
+         fmt::format("{}; {} workers share its {:.4g} cores", shared_memory_text(computer, found),
+                     workers, cores),
+         computer.is_overdrawn() ? "lower memory_gib: a plan may use all of it" : ""});
+  }
+  return findings;
+}
 
 Finding cannot_start(const Machine& machine, const Error& failure) {
   const std::string cause = failure.cause.empty() ? "" : fmt::format(" ({})", failure.cause);
@@ -228,8 +263,8 @@ std::vector<Finding> diagnose_machine(const Cluster& cluster,
   const Machine& machine = cluster.machines[index];
   const ExaminedMachine& examined = examination.machines[index];
   if (examined.failure.has_value()) return {cannot_start(machine, *examined.failure)};
-  MachineFindings findings(machine, *examined.facts);
-  findings.check_way(cluster);
+  MachineFindings findings(cluster, machine, *examined.facts);
+  findings.check_way();
   findings.check_version(examination);
   findings.check_devices();
   findings.check_computing();
@@ -259,6 +294,7 @@ Diagnosis diagnose(const Cluster& cluster, const CommConfig& comm, const Examina
       diagnosis.pairs.push_back(choose_for_pair(cluster, i, peer, comm, examination));
     }
   }
+  append(diagnosis.findings, diagnose_computers(cluster, examination));
   append(diagnosis.findings, diagnose_links(cluster, comm, examination));
   return diagnosis;
 }

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdio>
+#include <cstdlib>
 #include <utility>
 
 #include "base/hex.h"
@@ -13,18 +15,13 @@
 #include "cluster/launch/transport_choice.h"
 #include "cluster/launch/worker_group.h"
 #include "cluster/launch/workers.h"
+#include "cluster/process/status_line.h"
 
 namespace motley {
 namespace {
 
-// ssh to a machine that is off gives up later than this; a worker starts in a fraction of it.
-constexpr double kStart_s = 20;
 // Of each direction of each pair: enough to see a link that is far from what the file says.
 constexpr double kLink_s = 0.3;
-
-bool is_a_stop(const Error& error) {
-  return error.code == ErrorCode::kInterrupted || error.code == ErrorCode::kTerminated;
-}
 
 double unix_now_s() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
@@ -79,11 +76,49 @@ WorkerSpec doctor_worker(const Cluster& cluster,
   return worker;
 }
 
-Result<void> examine_one(WorkerSpec worker, const Log& log, ExaminedMachine& machine) {
+// What is being looked at, said before it may take long: a worker whose libraries are not in memory
+// yet starts in tens of seconds. A line on a live terminal that goes away again, else of the log.
+class Announcer {
+ public:
+  explicit Announcer(const Log& log) : log_(log) {
+    if (is_live_terminal(stderr, std::getenv("TERM"))) live_.emplace(stderr);
+  }
+
+  ~Announcer() { clear(); }
+
+  Announcer(const Announcer&) = delete;
+  Announcer& operator=(const Announcer&) = delete;
+
+  void say(const std::string& what) {
+    if (live_) {
+      live_->show(what);
+    } else {
+      log_.info(what);
+    }
+  }
+
+  void clear() {
+    if (live_) live_->clear();
+  }
+
+ private:
+  const Log& log_;
+  std::optional<StatusLine> live_;
+};
+
+Result<void> examine_one(WorkerSpec worker,
+                         const CommConfig& comm,
+                         Announcer& announcer,
+                         const Log& log,
+                         ExaminedMachine& machine) {
   const std::string name = worker.name;
   std::vector<WorkerSpec> workers;
   workers.push_back(std::move(worker));
-  WorkerGroup group(std::move(workers), {.start_timeout_s = kStart_s}, log);
+  // As patient as a run.
+  WorkerGroup group(
+      std::move(workers),
+      {.start_timeout_s = comm.start_timeout_s, .before_log = [&announcer] { announcer.clear(); }},
+      log);
   const auto examined = group.run([&](int, const Json& event) -> Result<void> {
     if (event.value("event", "") != "facts") return {};
     MOTLEY_ASSIGN(machine.facts, facts_from_json(event, fmt::format("the facts of {}", name)));
@@ -91,7 +126,7 @@ Result<void> examine_one(WorkerSpec worker, const Log& log, ExaminedMachine& mac
     return {};
   });
   if (!examined.ok()) {
-    if (is_a_stop(examined.error())) return examined.error();
+    if (is_stop(examined.error())) return examined.error();
     machine.facts.reset();
     machine.failure = examined.error();
   } else if (!machine.facts) {
@@ -101,20 +136,32 @@ Result<void> examine_one(WorkerSpec worker, const Log& log, ExaminedMachine& mac
   return {};
 }
 
+// " (2 of 3)" of the machine with that index.
+std::string position_text(std::size_t index, const Cluster& cluster) {
+  const std::size_t count = cluster.machines.size();
+  return count == 1 ? "" : fmt::format(" ({} of {})", index + 1, count);
+}
+
 Result<void> examine_links(const Cluster& cluster,
                            const DoctorOptions& options,
                            const std::filesystem::path& program,
+                           Announcer& announcer,
                            const Log& log,
                            Examination& examination) {
   const bool all_answer = std::ranges::all_of(
       examination.machines, [](const ExaminedMachine& each) { return each.facts.has_value(); });
   if (!all_answer || cluster.machines.size() < 2) return {};
-  auto probed = probe_links(cluster, {.comm = options.comm, .seconds = kLink_s}, program, log);
+  announcer.say(
+      fmt::format("letting the {} machines connect to each other", cluster.machines.size()));
+  auto probed = probe_links(
+      cluster,
+      {.comm = options.comm, .seconds = kLink_s, .before_log = [&announcer] { announcer.clear(); }},
+      program, log);
   if (probed.ok()) {
     examination.links = std::move(probed).value();
     return {};
   }
-  if (is_a_stop(probed.error())) return probed.error();
+  if (is_stop(probed.error())) return probed.error();
   examination.links_failure = probed.error();
   return {};
 }
@@ -131,12 +178,15 @@ Result<Examination> examine(const Cluster& cluster,
   examination.build = build_of(program);
   const auto mark = Mark::leave_in(options.run_folder);
   if (!mark.ok()) examination.mark_failure = mark.error();
+  Announcer announcer(log);
   for (const Machine& machine : cluster.machines) {
+    announcer.say(fmt::format("looking at {}{}; a first start may take a minute", machine.name,
+                              position_text(examination.machines.size(), cluster)));
     ExaminedMachine& examined = examination.machines.emplace_back();
     MOTLEY_TRY(examine_one(doctor_worker(cluster, machine, program, mark.ok() ? &*mark : nullptr),
-                           log, examined));
+                           options.comm, announcer, log, examined));
   }
-  MOTLEY_TRY(examine_links(cluster, options, program, log, examination));
+  MOTLEY_TRY(examine_links(cluster, options, program, announcer, log, examination));
   return examination;
 }
 

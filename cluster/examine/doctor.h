@@ -40,8 +40,9 @@ struct Examination {
 };
 
 // Starts a worker on each machine, one after another, then one on all of them at once that join by
-// the transport of `options`. Leaves a file in the run folder for as long as it takes. What goes
-// wrong with a machine is in the result; kInterrupted and kTerminated are errors.
+// the transport of `options`, and says on standard error which while it takes. Leaves a file in the
+// run folder for as long. What goes wrong with a machine is in the result; kInterrupted and
+// kTerminated are errors.
 [[nodiscard]] Result<Examination> examine(const Cluster& cluster,
                                           const DoctorOptions& options,
                                           const std::filesystem::path& program,

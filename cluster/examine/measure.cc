@@ -13,11 +13,13 @@
 
 #include "base/clock.h"
 #include "cluster/examine/measuring_progress.h"
+#include "cluster/examine/shared_computer.h"
 #include "cluster/launch/event_fields.h"
 #include "cluster/launch/transport_choice.h"
 #include "cluster/launch/worker_group.h"
 #include "cluster/launch/workers.h"
 #include "cluster/process/status_line.h"
+#include "plan/quantity_text.h"
 
 namespace motley {
 namespace {
@@ -38,19 +40,6 @@ void merge(Profile& profile, DeviceProfile measured) {
     return;
   }
   profile.devices.push_back(std::move(measured));
-}
-
-// How many processes share the cores that a worker of the machine finds: all that are started here,
-// whatever machine they stand for, but those with a quota of their own.
-std::size_t sharing_processes(const Cluster& cluster, const Machine& machine) {
-  if (machine.cpu_share > 0) return 1;
-  if (!machine.shell.empty()) return machine.devices.size();
-  std::size_t count = 0;
-  for (const Machine& other : cluster.machines) {
-    const bool computes_here = other.shell.empty() && !other.virtual_speed;
-    if (computes_here && other.cpu_share == 0) count += other.devices.size();
-  }
-  return count;
 }
 
 WorkerSpec profile_worker(const Cluster& cluster,
@@ -116,7 +105,7 @@ class ProfileFollower {
       machines_.push_back(worker.machine.name);
       devices.push_back(fmt::format("{} ({})", worker.machine.name, worker.job.device));
     }
-    memory_bytes_.resize(workers.size());
+    memory_.resize(workers.size());
     const bool live = !options.quiet && is_live_terminal(stderr, std::getenv("TERM"));
     progress_.emplace(
         std::move(devices), [&log](const std::string& line) { log.info(line); },
@@ -128,7 +117,10 @@ class ProfileFollower {
     const std::string& source = names_[index];
     MOTLEY_ASSIGN(const std::string kind, json_get<std::string>(event, "event", source));
     if (kind == "memory") {
-      MOTLEY_ASSIGN(memory_bytes_[index], event_quantity(event, "bytes", source));
+      FoundMachine& found = memory_[index].emplace();
+      MOTLEY_ASSIGN(found.free_bytes, event_quantity(event, "bytes", source));
+      MOTLEY_ASSIGN(found.computer, json_get<std::string>(event, "computer", source));
+      MOTLEY_ASSIGN(found.computer_bytes, event_quantity(event, "computer_bytes", source));
       return check_memory();
     }
     if (kind == "measuring") {
@@ -158,35 +150,62 @@ class ProfileFollower {
       }
     }
     log_.info(summary(took_s));
+    share_memory();
     return std::move(profile_);
   }
 
  private:
-  // Once all have said how much they have. What is free, or was declared, is the whole machine's.
+  // Once all have said how much they have.
   [[nodiscard]] Result<void> check_memory() const {
-    std::map<std::string, double> of_machine;
-    for (const DeviceProfile& device : profile_.devices) {
-      of_machine[device.machine] = static_cast<double>(device.memory_bytes);
-    }
-    for (std::size_t i = 0; i < memory_bytes_.size(); ++i) {
-      if (!memory_bytes_[i] || *memory_bytes_[i] == 0) return {};
-      double& bytes = of_machine[machines_[i]];
-      bytes = std::max(bytes, *memory_bytes_[i]);
-    }
+    const bool all_told =
+        std::ranges::all_of(memory_, [](const auto& each) { return each && each->free_bytes > 0; });
+    if (!all_told) return {};
     double all_bytes = 0;
-    for (const Machine& machine : cluster_.machines) {
-      all_bytes += machine.memory_gib > 0 ? machine.memory_gib * kGib : of_machine[machine.name];
-    }
+    for (const double bytes : fair_memory(machines_found())) all_bytes += bytes;
     const auto least_bytes = static_cast<double>(options_.least_bytes);
     if (all_bytes >= least_bytes) return {};
     return Error{
         ErrorCode::kInfeasible,
-        fmt::format("the model does not fit: all devices together have {:.3g} GiB of memory",
-                    all_bytes / kGib),
-        fmt::format("its parameters, their gradients and the optimizer's moments alone "
-                    "take {:.3g} GiB",
-                    least_bytes / kGib),
+        fmt::format("the model does not fit: all devices together have {} of memory",
+                    bytes_text(all_bytes)),
+        fmt::format("its parameters, their gradients and the optimizer's moments alone take {}",
+                    bytes_text(least_bytes)),
         "add a machine or memory, or make the model smaller"};
+  }
+
+  // Every machine of the cluster, by what its workers say, else by the profile that was known.
+  [[nodiscard]] std::vector<FoundMachine> machines_found() const {
+    std::vector<FoundMachine> all;
+    for (const Machine& machine : cluster_.machines) {
+      FoundMachine& found = all.emplace_back();
+      for (const DeviceProfile& device : profile_.devices) {
+        if (device.machine != machine.name) continue;
+        found.free_bytes = static_cast<double>(device.memory_bytes);
+      }
+      for (std::size_t i = 0; i < memory_.size(); ++i) {
+        if (machines_[i] == machine.name && memory_[i]) found = *memory_[i];
+      }
+      found.name = machine.name;
+      found.granted_bytes = machine.memory_gib * kGib;
+    }
+    return all;
+  }
+
+  // What machines of one computer find free is there once.
+  void share_memory() {
+    const std::vector<FoundMachine> found = machines_found();
+    for (const SharedComputer& computer : shared_computers(found)) {
+      const std::string text = shared_memory_text(computer, found);
+      computer.is_overdrawn() ? log_.warn(text) : log_.info(text);
+    }
+    const std::vector<double> fair_bytes = fair_memory(found);
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      if (found[i].granted_bytes > 0) continue;
+      for (DeviceProfile& device : profile_.devices) {
+        if (device.machine != found[i].name) continue;
+        device.memory_bytes = static_cast<std::int64_t>(fair_bytes[i]);
+      }
+    }
   }
 
   [[nodiscard]] std::string summary(double took_s) const {
@@ -208,7 +227,7 @@ class ProfileFollower {
   const Log& log_;
   std::vector<std::string> names_;                   // by worker
   std::vector<std::string> machines_;                // by worker
-  std::vector<std::optional<double>> memory_bytes_;  // by worker
+  std::vector<std::optional<FoundMachine>> memory_;  // by worker: what it finds on its machine
   std::optional<MeasuringProgress> progress_;
   std::size_t kept_ = 0;
 };

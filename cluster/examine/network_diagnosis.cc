@@ -8,7 +8,7 @@
 #include "cluster/examine/diagnosis.h"
 #include "cluster/launch/transport_choice.h"
 #include "cluster/launch/workers.h"
-#include "partitioner/advise/text_table.h"
+#include "plan/quantity_text.h"
 
 namespace motley {
 namespace {

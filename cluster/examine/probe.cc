@@ -45,7 +45,8 @@ std::vector<WorkerSpec> probe_workers(const Cluster& cluster,
 // Puts together what the two ends of each pair say.
 class ProbeFollower {
  public:
-  explicit ProbeFollower(const Cluster& cluster) : cluster_(cluster) {
+  ProbeFollower(const Cluster& cluster, const std::string& transport) : cluster_(cluster) {
+    report_.transport = transport;
     report_.networks.resize(cluster.machines.size());
     for (const Machine& from : cluster.machines) {
       for (const Machine& to : cluster.machines) {
@@ -119,9 +120,10 @@ Result<ProbeReport> probe_links(const Cluster& cluster,
   MOTLEY_TRY(check_reachable(cluster, machine_names(cluster), program));
   auto workers = probe_workers(cluster, options, program);
   MOTLEY_TRY(apply_transport(transport, workers));
-  log.info(transport.reason);
-  ProbeFollower follower(cluster);
-  WorkerGroup group(std::move(workers), {.start_timeout_s = options.comm.start_timeout_s}, log);
+  ProbeFollower follower(cluster, transport.reason);
+  WorkerGroup group(
+      std::move(workers),
+      {.start_timeout_s = options.comm.start_timeout_s, .before_log = options.before_log}, log);
   MOTLEY_TRY(
       group.run([&](int worker, const Json& event) { return follower.on_event(worker, event); }));
   return follower.finish();

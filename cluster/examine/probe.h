@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,8 @@ namespace motley {
 struct ProbeOptions {
   CommConfig comm;     // the transport and whether it encrypts
   double seconds = 1;  // for each direction of each pair; 0 < seconds <= 60
+  // Called before each line that goes to the log; a live line clears itself here.
+  std::function<void()> before_log = {};
 };
 
 // What a message costs the processors at the two ends of a link, for each byte.
@@ -28,6 +31,7 @@ struct ProbeReport {
   Links links;                        // every ordered pair of machines
   std::vector<LinkCpu> cpu;           // [index in links]
   std::vector<std::string> networks;  // [index in machines] which interface it uses, and why
+  std::string transport;              // by what was measured, and why by that
 };
 
 // Starts a worker on each machine and measures one direction of one pair at a time. kConfig for

@@ -30,8 +30,12 @@ std::string and_then(const std::string& remedy, bool trains) {
 
 Advice advice_on_signal(int signal, bool trains) {
   if (signal == SIGKILL) {
-    return {"somebody killed it, or its machine ran out of memory",
-            and_then("look for 'Out of memory' in that machine's 'dmesg'", trains)};
+    return {
+        "somebody killed it, or its machine ran out of memory",
+        and_then(
+            "ask that machine's kernel log: sudo dmesg | grep -i 'out of memory' (as root without "
+            "sudo)",
+            trains)};
   }
   if (signal == SIGTERM || signal == SIGINT || signal == SIGHUP) {
     return {"it was ended from outside", and_then("", trains)};

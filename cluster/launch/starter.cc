@@ -37,9 +37,10 @@ Result<void> Starter::start_due() {
 void Starter::limit_cpu(Worker& worker) {
   if (worker.spec().machine.cpu_share <= 0) return;
   const Result<void> limited = worker.limit_cpu();
-  if (limited.ok() || std::exchange(warned_, true)) return;
-  lines_.warn(
-      fmt::format("{} runs without its CPU share: {}", worker.spec().name, limited.error().cause));
+  // The same for every process of every group.
+  if (!limited.ok()) {
+    lines_.warn_once("cpu_share has no effect: " + limited.error().cause);
+  }
 }
 
 bool Starter::starts_again(Worker& worker, const ProcessExit& exit) {

@@ -22,7 +22,7 @@ class Starter {
  public:
   struct Lines {
     std::function<void(const std::string&)> say;
-    std::function<void(const std::string&)> warn;
+    std::function<void(const std::string&)> warn_once;
   };
 
   // What is lent must outlive it.
@@ -57,8 +57,7 @@ class Starter {
   const Lines lines_;
   StartGate gate_;
   bool addresses_sent_ = false;
-  bool warned_ = false;  // of CPU shares
-  double told_at_s_;     // how far the others are
+  double told_at_s_;  // how far the others are
 };
 
 }  // namespace motley

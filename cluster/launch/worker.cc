@@ -67,7 +67,7 @@ void Worker::start_over(double at_s) {
 Result<void> Worker::limit_cpu() {
   if (!spec_.machine.shell.empty()) {
     return Error{ErrorCode::kInternal, "cannot limit the processor time of a process elsewhere",
-                 "cpu_share only works for machines without a 'shell'", ""};
+                 "it only works for machines without a 'shell'", ""};
   }
   MOTLEY_ASSIGN(CpuQuota quota,
                 CpuQuota::create(fmt::format("motley-{}-{}", ::getpid(), process_->pid()),

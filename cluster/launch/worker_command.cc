@@ -3,25 +3,12 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/system/shell_word.h"
+
 namespace motley {
 
 bool is_ssh(const std::vector<std::string>& prefix) {
   return !prefix.empty() && std::filesystem::path(prefix[0]).filename() == "ssh";
-}
-
-std::string quote_for_shell(const std::string& word) {
-  constexpr const char* kHarmless =
-      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./=:,+@%";
-  if (!word.empty() && word.find_first_not_of(kHarmless) == std::string::npos) return word;
-  std::string quoted = "'";
-  for (const char c : word) {
-    if (c == '\'') {
-      quoted += "'\\''";  // end the quotes, a quoted quote, begin again
-    } else {
-      quoted += c;
-    }
-  }
-  return quoted + "'";
 }
 
 // Lets glibc ask for huge pages where the system leaves that to programs: a stage goes through

@@ -21,7 +21,4 @@ namespace motley {
 
 [[nodiscard]] bool is_ssh(const std::vector<std::string>& prefix);
 
-// `word` such that a POSIX shell reads exactly it: unchanged when harmless, else in single quotes.
-[[nodiscard]] std::string quote_for_shell(const std::string& word);
-
 }  // namespace motley

@@ -92,6 +92,11 @@ struct WorkerGroup::Impl {
     log.warn(line);
   }
 
+  void warn_once(const std::string& line) const {
+    if (options.before_log) options.before_log();
+    log.warn_once(line);
+  }
+
   WorkerGroupOptions options;
   const Log& log;
   std::vector<std::unique_ptr<Worker>> workers;  // in the order of the specs
@@ -100,7 +105,7 @@ struct WorkerGroup::Impl {
   Starter starter{
       workers,
       options,
-      {[this](const auto& line) { say(line); }, [this](const auto& line) { warn(line); }}};
+      {[this](const auto& line) { say(line); }, [this](const auto& line) { warn_once(line); }}};
   std::vector<Failure> failures;                    // in the order of their arrival
   Deadline settle_deadline = Deadline::after_s(0);  // meaningful once there is a failure
   Deadline exit_deadline = Deadline::after_s(0);    // meaningful once all are done

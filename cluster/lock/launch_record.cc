@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <ctime>
 #include <system_error>
 
 #include "base/json.h"
@@ -73,6 +74,16 @@ std::int64_t last_launch(const std::filesystem::path& run_dir) {
     if (launch_file(run_dir, number) == it->path()) last = std::max(last, number);
   }
   return last;
+}
+
+std::optional<LaunchRecord> launch_under_way(const std::filesystem::path& run_dir) {
+  constexpr std::time_t kRecent_s = 60;
+  auto record = read_launch_record(run_dir, last_launch(run_dir));
+  if (!record || !record->is_known || record->is_free) return {};
+  const ProcessFate fate = fate_of(record->process);
+  const bool is_recent = std::time(nullptr) - record->renewed.tv_sec < kRecent_s;
+  if (fate == ProcessFate::kGone || (fate == ProcessFate::kElsewhere && !is_recent)) return {};
+  return record;
 }
 
 std::string describe_launch(const LaunchRecord& record) {

@@ -35,6 +35,10 @@ struct LaunchRecord {
 // The number of the last launch; 0 = none yet.
 [[nodiscard]] std::int64_t last_launch(const std::filesystem::path& run_dir);
 
+// The launch that seems to be at work in the folder, to tell a person. One whose process cannot be
+// seen from here counts for as long as its file was renewed within the last minute of this clock.
+[[nodiscard]] std::optional<LaunchRecord> launch_under_way(const std::filesystem::path& run_dir);
+
 // "process 1234 on desk, since 2026-11-22 16:40:11 UTC".
 [[nodiscard]] std::string describe_launch(const LaunchRecord& record);
 

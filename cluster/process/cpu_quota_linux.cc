@@ -85,7 +85,9 @@ Result<CpuQuota> CpuQuota::create(const std::string& name, double cores) {
   const std::filesystem::path folder = (v1 ? own_group_v1(top_v1) : top_v2) / name;
   ::rmdir(folder.c_str());  // an empty one of that name was left by a program that was killed
   if (::mkdir(folder.c_str(), 0755) != 0) {
-    return quota_error(fmt::format("{}: {}", folder.string(), std::strerror(errno)));
+    return quota_error(fmt::format("no control group can be made in {}: {}{}",
+                                   folder.parent_path().string(), std::strerror(errno),
+                                   errno == EACCES ? "; that takes root" : ""));
   }
   CpuQuota quota(folder);
   const long quota_us = std::max(kQuotaLeast_us, std::lround(cores * kPeriod_us));

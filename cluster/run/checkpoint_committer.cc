@@ -24,7 +24,7 @@ CheckpointCommitter::CheckpointCommitter(std::filesystem::path run_dir,
   common_.seed = config.train.seed;
   common_.model_hash = model.hash();
   common_.model_family = model.family;
-  common_.plan_hash = fmt::format("{:016x}", plan_hash(plan));
+  common_.plan_hash = plan_hash_text(plan);
   common_.optimizer = config.train.optimizer;
   common_.plan = plan_mark(plan);
 }

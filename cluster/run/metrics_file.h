@@ -41,4 +41,7 @@ class MetricsFile {
   std::int64_t left_out_ = 0;  // lines that had no room in memory either
 };
 
+// The last step that the file tells of, also while a run writes it; 0 where there is none.
+[[nodiscard]] std::int64_t last_metrics_step(const std::filesystem::path& path);
+
 }  // namespace motley

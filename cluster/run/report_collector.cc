@@ -104,6 +104,7 @@ Result<RunReport> ReportCollector::report(const Plan& plan, const ModelSpec& mod
   report.first_step = ranks_.front().first_step;
   report.last_step = ranks_.front().last_step;
   report.measured_steps = static_cast<std::int64_t>(ranks_.front().steps.size());
+  report.plan_hash = plan_hash_text(plan);
   report.step_s.predicted = plan.predicted_step_s;
   MOTLEY_ASSIGN(const Codecs codecs, codecs_of(plan));
   const ModelSizes sizes(model);

@@ -9,6 +9,7 @@
 #include "plan/cluster.h"
 #include "plan/json_fields.h"
 #include "plan/limits.h"
+#include "plan/quantity_text.h"
 
 namespace motley {
 namespace {
@@ -100,6 +101,7 @@ Json report_to_json(const RunReport& report) {
                {"step_s", pair_to_json(report.step_s)},
                {"ranks", std::move(ranks)},
                {"links", std::move(links)}};
+  if (!report.plan_hash.empty()) json["plan_hash"] = report.plan_hash;
   if (report.ended)
     json["ended"] = {{"status", report.ended->status}, {"what", report.ended->what}};
   return json;
@@ -125,6 +127,9 @@ Result<RunReport> parse_report(std::string_view text, const std::string& source)
     MOTLEY_ASSIGN(LinkReport link, link_from(item));
     report.links.push_back(std::move(link));
   }
+  if (fields.has("plan_hash")) {
+    MOTLEY_ASSIGN(report.plan_hash, fields.word("plan_hash", ""));
+  }
   if (json.contains("ended")) {
     MOTLEY_ASSIGN(const JsonFields ended, fields.member("ended"));
     report.ended.emplace();
@@ -136,8 +141,10 @@ Result<RunReport> parse_report(std::string_view text, const std::string& source)
 }
 
 std::string report_text(const RunReport& report) {
-  std::string text = fmt::format("steps {} to {}; medians of {} steps\n\n", report.first_step,
-                                 report.last_step, report.measured_steps);
+  const std::string resumed =
+      report.first_step > 1 ? fmt::format(" (resumed after step {})", report.first_step - 1) : "";
+  std::string text = fmt::format("steps {} to {}{}; medians of {} steps\n\n", report.first_step,
+                                 report.last_step, resumed, report.measured_steps);
   if (report.ended) {
     text = fmt::format("ended early, with status {}: {}\n", report.ended->status,
                        excerpt(report.ended->what, kEarlyEndBytesMax)) +

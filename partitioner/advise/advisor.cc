@@ -8,6 +8,7 @@
 #include "partitioner/advise/remedy.h"
 #include "partitioner/advise/text_table.h"
 #include "partitioner/advise/what_if.h"
+#include "plan/quantity_text.h"
 
 namespace motley {
 namespace {

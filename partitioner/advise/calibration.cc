@@ -3,16 +3,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <utility>
 
 #include "base/check.h"
 #include "base/median.h"
 #include "partitioner/advise/scaled_profile.h"
-#include "partitioner/advise/text_table.h"
 #include "partitioner/cost/cost_model.h"
 #include "partitioner/cost/plan_memory.h"
 #include "partitioner/search/simulate_plan.h"
+#include "plan/quantity_text.h"
 
 namespace motley {
 namespace {
@@ -32,9 +33,26 @@ struct Prediction {
 // Of all that was seen on one device.
 struct Observations {
   std::vector<double> factors;
+  std::vector<double> planned_with;
   std::int64_t memory_offset_bytes = 0;
   int rank_count = 0;
 };
+
+// Times of so many threads say nothing of other numbers of them.
+Result<void> check_threads(const Plan& plan, const CostModel& cost, const std::vector<int>& slots) {
+  for (std::size_t r = 0; r < plan.ranks.size(); ++r) {
+    const DeviceSlot& slot = cost.slots()[static_cast<std::size_t>(slots[r])];
+    const int threads = plan.ranks[r].threads;
+    if (threads == slot.threads) continue;
+    return Error{ErrorCode::kConfig, "cannot learn from a run with other numbers of threads",
+                 fmt::format("{}/{} computed with {} there and would now with {}", slot.machine,
+                             slot.device, threads, slot.threads),
+                 fmt::format("--set run.threads={}, with profiles that were measured so, plans as "
+                             "the run did; or name another run",
+                             threads)};
+  }
+  return {};
+}
 
 Result<std::vector<Prediction>> predict(const PlanningInput& input, const Plan& plan) {
   const PlanOptions& options = input.options;
@@ -44,12 +62,14 @@ Result<std::vector<Prediction>> predict(const PlanningInput& input, const Plan& 
                 CostModel::make(input.model, input.cluster, input.profile, options.default_threads,
                                 options.moments_per_parameter, plan.gradient_codec));
   MOTLEY_ASSIGN(const std::vector<int> slots, slots_of_ranks(plan, cost));
+  MOTLEY_TRY(check_threads(plan, cost, slots));
   // The executor encodes and decodes where it computes, and reports both as one.
   std::vector<Prediction> predictions;
   for (std::size_t r = 0; r < plan.ranks.size(); ++r) {
     const Rank rank{static_cast<std::int32_t>(r)};
-    predictions.push_back({simulated.step.compute_s[r] + simulated.step.codec_s[r],
-                           rank_memory_bytes(plan, cost, slots[r], rank)});
+    predictions.push_back(
+        {cost.pace_of(slots) * (simulated.step.compute_s[r] + simulated.step.codec_s[r]),
+         rank_memory_bytes(plan, cost, slots[r], rank)});
   }
   return predictions;
 }
@@ -63,6 +83,17 @@ Result<void> check_run(const PlanningInput& input, const RunMeasurement& run) {
   return Error{ErrorCode::kConfig, "cannot learn from a run of another model",
                "its layers or sizes differ from those of [model] in the configuration",
                "name a run of this model"};
+}
+
+// Why the run's report says another factor than the one that was learned. Two measurements of one
+// device differ by less.
+std::string other_base_text(const DeviceCalibration& device) {
+  constexpr double kSameProfile = 0.15;
+  if (device.planned_with <= 0 || std::abs(device.planned_with - 1) < kSameProfile) return "";
+  return fmt::format(
+      "note      the run on {}/{} was planned with another profile, whose times were x {:.2f} of "
+      "this one's\n",
+      device.machine, device.device, device.planned_with);
 }
 
 }  // namespace
@@ -81,6 +112,7 @@ Result<Calibration> calibrate(const PlanningInput& input, const std::vector<RunM
         const double factor = run.busy_s[r] / busy_s;
         const bool is_idle = run.busy_s[r] < kBusyShareMin * run.step_s;
         device.factors.push_back(is_idle ? std::max(1.0, factor) : factor);
+        if (rank.compute_s > 0) device.planned_with.push_back(rank.compute_s / busy_s);
       }
       if (run.peak_bytes[r] > 0) {
         device.memory_offset_bytes =
@@ -92,8 +124,9 @@ Result<Calibration> calibrate(const PlanningInput& input, const std::vector<RunM
   for (const auto& [name, device] : seen) {
     const double factor = device.factors.empty() ? 1 : median(device.factors);
     const double kept = std::clamp(factor, kLeastFactor, kMostFactor);
+    const double planned_with = device.planned_with.empty() ? 0 : median(device.planned_with);
     calibration.push_back({name.first, name.second, device.rank_count, kept, kept != factor,
-                           device.memory_offset_bytes});
+                           planned_with, device.memory_offset_bytes});
   }
   return calibration;
 }
@@ -118,6 +151,7 @@ std::string calibration_text(const Calibration& calibration) {
                         device.clamped ? " (the most that is believed)" : "",
                         bytes_text(static_cast<double>(device.memory_offset_bytes)),
                         device.rank_count, device.rank_count == 1 ? "" : "s");
+    text += other_base_text(device);
   }
   return text;
 }

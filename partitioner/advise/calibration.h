@@ -27,6 +27,9 @@ struct DeviceCalibration {
   int rank_count = 0;      // of all runs together, that ran on it
   double time_factor = 1;  // measured over predicted, the median; 0.2 to 5
   bool clamped = false;    // the factor lay outside
+  // The times of the profile that the runs were planned with over those of the one that is
+  // corrected, the median; 0 = unknown.
+  double planned_with = 0;
   // Measured less predicted, the largest; never below 0: a prediction is a bound that the schedule
   // of that run need not have reached, and the next plan's may.
   std::int64_t memory_offset_bytes = 0;
@@ -36,7 +39,8 @@ using Calibration = std::vector<DeviceCalibration>;
 
 // Compares each run with what *this* profile predicts for its plan, so that learning from a run
 // that was itself planned with something learned does not forget it. One entry a device that ran.
-// kConfig when a run is of another model or used a machine that the cluster lacks.
+// kConfig when a run is of another model, used a machine that the cluster lacks, or computed with
+// another number of threads than the next plan would.
 // REQUIRES: the vectors of a run are as long as its plan's ranks.
 [[nodiscard]] Result<Calibration> calibrate(const PlanningInput& input,
                                             const std::vector<RunMeasurement>& runs);

@@ -9,6 +9,7 @@
 #include "partitioner/advise/explain.h"
 #include "partitioner/advise/plan_analysis.h"
 #include "partitioner/advise/text_table.h"
+#include "plan/quantity_text.h"
 
 namespace motley {
 namespace {

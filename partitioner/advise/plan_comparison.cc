@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "partitioner/advise/text_table.h"
+#include "plan/quantity_text.h"
 
 namespace motley {
 namespace {

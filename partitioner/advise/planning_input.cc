@@ -62,6 +62,7 @@ PlanningInput with_twin(PlanningInput input, const std::string& machine) {
   for (DeviceProfile device : devices) {
     if (device.machine != machine) continue;
     device.machine = twin.name;
+    device.computer.clear();  // it brings one of its own
     input.profile.devices.push_back(std::move(device));
   }
   auto& shares = input.options.pins.memory_share;

@@ -1,7 +1,6 @@
-// Aligned tables and quantities as text for people.
+// Aligned tables for people.
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -12,18 +11,5 @@ using TextRow = std::vector<std::string>;
 // Columns of equal width, two spaces apart, one line a row, each behind `indent` spaces.
 // REQUIRES: no row is longer than the first.
 [[nodiscard]] std::string aligned_table(const std::vector<TextRow>& rows, int indent = 0);
-
-// "1.50 GiB", "12.3 MiB", "0.4 KiB".
-[[nodiscard]] std::string bytes_text(double bytes);
-// "1.720 s" from a second on, "12.30 ms" below.
-[[nodiscard]] std::string seconds_text(double seconds);
-// "93.1 Mbit/s", "55.1 Gbit/s" of bytes per second.
-[[nodiscard]] std::string link_rate_text(double bytes_per_s);
-// "1.24 M", "3.5 k", "12".
-[[nodiscard]] std::string count_text(std::int64_t count);
-// "12 %" of a share from 0 to 1.
-[[nodiscard]] std::string percent_text(double share);
-// "+18.0 %": by how much `value` exceeds `base`; "" where base is not positive.
-[[nodiscard]] std::string change_text(double base, double value);
 
 }  // namespace motley

@@ -50,6 +50,12 @@ class CostModel {
 
   [[nodiscard]] const ModelSizes& sizes() const { return sizes_; }
 
+  // What the times of a plan on these slots, [Rank], are to be multiplied by: a single device does
+  // not share its computer with the others that it was measured beside.
+  [[nodiscard]] double pace_of(const std::vector<int>& slots) const {
+    return slots.size() == 1 ? slots_[static_cast<std::size_t>(slots.front())].alone_factor : 1;
+  }
+
   // Whether two slots cost the same in all but their links.
   [[nodiscard]] bool same_costs(int slot, int other) const;
   // kConfig when a slot's profile lacks the codec.

@@ -6,6 +6,7 @@
 
 #include "partitioner/search/candidates.h"
 #include "partitioner/search/shortfall.h"
+#include "plan/quantity_text.h"
 
 namespace motley {
 namespace {
@@ -40,18 +41,16 @@ Error no_plan(const ModelSpec& model,
     least_shape = shape;
   }
   if (least->missing_bytes <= 0) return unwanted(options);
-  constexpr double kGib = 1024.0 * 1024.0 * 1024.0;
   const DeviceSlot& slot = cost.slots()[static_cast<std::size_t>(least->slot)];
   const auto layer_name = [&](int l) { return model.layers[static_cast<std::size_t>(l)].name; };
+  const auto text = [](std::int64_t bytes) { return bytes_text(static_cast<double>(bytes)); };
   return {ErrorCode::kInfeasible,
-          fmt::format("the model does not fit: {} is short of {:.3g} GiB memory",
-                      fmt::format("{}/{}", slot.machine, slot.device),
-                      static_cast<double>(least->missing_bytes) / kGib),
-          fmt::format("even in the best cut, layers {} … {} with micro-batches of {} need {:.3g} "
-                      "GiB of its {:.3g} GiB",
+          fmt::format("the model does not fit: {}/{} is short of {} of memory", slot.machine,
+                      slot.device, text(least->missing_bytes)),
+          fmt::format("even in the best cut, layers {} … {} with micro-batches of {} need {} of "
+                      "its {}",
                       layer_name(least->first_layer), layer_name(least->last_layer - 1),
-                      least_shape.micro_batch, static_cast<double>(least->needed_bytes) / kGib,
-                      static_cast<double>(slot.memory_bytes) / kGib),
+                      least_shape.micro_batch, text(least->needed_bytes), text(slot.memory_bytes)),
           "add a machine or memory, or make the model or train.micro_batch smaller"};
 }
 

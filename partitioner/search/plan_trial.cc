@@ -198,11 +198,7 @@ Result<PlanTrial> try_candidate(const ModelSpec& model,
                 make_schedule(trial.plan, tied_across_ranks(model, trial.plan)));
   MOTLEY_ASSIGN(const SimulatedStep step,
                 simulate_step(schedule, trial.plan, model, cost, description.slots()));
-  // A single device does not share its computer with others.
-  const double pace =
-      trial.plan.ranks.size() == 1
-          ? cost.slots()[static_cast<std::size_t>(description.slots().front())].alone_factor
-          : 1;
+  const double pace = cost.pace_of(description.slots());
   trial.plan.predicted_step_s = pace * step.step_s;
   for (std::size_t r = 0; r < trial.plan.ranks.size(); ++r) {
     trial.plan.ranks[r].compute_s = pace * (step.compute_s[r] + step.codec_s[r]);

@@ -24,6 +24,7 @@ class Diagnosing : public testing::Test {
       Machine& machine = cluster.machines.emplace_back();
       machine.name = i == 0 ? "desk" : "box";
       machine.address = i == 0 ? "10.0.0.1" : "10.0.0.2";
+      if (i == 1) machine.shell = {"ssh", "box"};
       MachineFacts& facts = examination.machines.emplace_back().facts.emplace();
       facts.version = "1.0";
       facts.build = "abc";
@@ -102,6 +103,23 @@ TEST_F(Diagnosing, NamesTheMachineThatDoesNotAnswerAndItsStatus) {
   EXPECT_TRUE(diagnosed().pairs.empty());
 }
 
+TEST_F(Diagnosing, SaysWhichMachinesAreOneComputer) {
+  for (ExaminedMachine& machine : examination.machines) {
+    machine.facts->computer = "one";
+    machine.facts->computer_memory_bytes = 8 * kGib;
+  }
+  EXPECT_EQ(worst("computer").verdict, Verdict::kNote);
+  EXPECT_EQ(worst("computer").what,
+            "desk, box are one computer, and share its 8.00 GiB of free memory; 2 workers share "
+            "its 4 cores");
+  for (Machine& machine : cluster.machines) machine.memory_gib = 5;
+  EXPECT_EQ(worst("memory").verdict, Verdict::kOk);
+  EXPECT_EQ(worst("computer").verdict, Verdict::kWarning);
+  EXPECT_THAT(worst("computer").what, HasSubstr("10.00 GiB that memory_gib grants"));
+  examination.machines[1].facts->computer = "another";
+  EXPECT_EQ(said("computer"), "");
+}
+
 TEST_F(Diagnosing, RefusesAnotherVersionAndWarnsOfAnotherBuild) {
   desk().build = "abd";
   EXPECT_EQ(worst("version").verdict, Verdict::kWarning);
@@ -132,6 +150,12 @@ TEST_F(Diagnosing, SaysHowManyCoresAreUsedAndLeft) {
   cluster.machines[0].threads = 1;
   EXPECT_EQ(said("cores"),
             "4 usable, 2 physical: 1 process of 1 thread; 1 unused, as each process gets as many");
+  // Another machine of the file is this one too.
+  cluster.machines[1].shell.clear();
+  EXPECT_EQ(said("cores"), "4 usable, 2 physical: 1 process of 1 thread");
+  cluster.machines[0].threads = 0;
+  EXPECT_EQ(said("cores"),
+            "4 usable, 2 physical: 1 process of 1 thread (run.threads changes that)");
 }
 
 TEST_F(Diagnosing, WarnsOfACpuShareThatIsNotThere) {

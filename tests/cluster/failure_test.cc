@@ -61,7 +61,7 @@ TEST(DescribeDeath, NamesTheSignalTheStageAndItsWork) {
             "stage 1 (box) was killed by signal 9 (Killed), while it did forward of micro-batch 3 "
             "of step 12");
   EXPECT_THAT(error.cause, HasSubstr("ran out of memory"));
-  EXPECT_THAT(error.remedy, HasSubstr("dmesg"));
+  EXPECT_THAT(error.remedy, HasSubstr("sudo dmesg"));
   EXPECT_THAT(error.remedy, Not(HasSubstr("run the command again"))) << "a run says how it goes on";
 }
 
@@ -101,7 +101,7 @@ TEST(DescribeDeath, TellsTheCausesOfStatus255OfSshByWhatWasSeen) {
   };
   const Error killed = death({});
   EXPECT_THAT(killed.what, HasSubstr("stage 1 (box) was killed on machine box, while it did"));
-  EXPECT_THAT(killed.remedy, AllOf(HasSubstr("dmesg"), Not(HasSubstr("password"))));
+  EXPECT_THAT(killed.remedy, AllOf(HasSubstr("sudo dmesg"), Not(HasSubstr("password"))));
   const Error cut = death({"Connection to box closed by remote host."});
   EXPECT_EQ(cut.what, "machine box was lost, while it did forward of micro-batch 3 of step 12");
   EXPECT_THAT(cut.cause, HasSubstr("closed by remote host"));

@@ -119,5 +119,14 @@ TEST_F(MetricsFileTest, SaysWhenALineCannotBeWrittenWhole) {
   EXPECT_EQ(lines(), "1/0 2/0 ");
 }
 
+TEST_F(MetricsFileTest, TellsTheLastStepAlsoOfALongFileThatIsBeingWritten) {
+  EXPECT_EQ(last_metrics_step(path_), 0);
+  write(0, 1, 3);
+  damage("{\"step\": 4, \"lo");
+  EXPECT_EQ(last_metrics_step(path_), 3);
+  write(0, 1, 10'000);
+  EXPECT_EQ(last_metrics_step(path_), 10'000);
+}
+
 }  // namespace
 }  // namespace motley

@@ -119,6 +119,52 @@ TEST(TextErrors, RefuseABinaryFile) {
   EXPECT_THAT(open_error(data, model_config(1)).what, HasSubstr("is not text"));
 }
 
+// Whether it holds NUL bytes is chance.
+TEST(PackedText, IsRefusedWithTheCommandThatUnpacksIt) {
+  const DataFolder folder;
+  const std::pair<std::string, std::string> packed[] = {
+      {std::string("\x1f\x8b\x08\x00x", 5), "gzip -dc"},
+      {"\x28\xb5\x2f\xfd rest", "zstd -dc"},
+      {std::string("\xfd\x37zXZ\0x", 7), "xz -dc"},
+      {"BZh91AY&SY rest", "bzip2 -dc"},
+      {"PK\x03\x04 rest", "unzip"},
+      {"%PDF-1.4 rest", "pdftotext"},
+      {"PAR1 rest", "read_parquet"}};
+  for (const auto& [bytes, command] : packed) {
+    const std::string file = folder.write("a text.bin", bytes);
+    const Error error = open_error(data_config("text", file), model_config(1));
+    EXPECT_EQ(error.code, ErrorCode::kData);
+    EXPECT_EQ(error.what, file + " is not text");
+    EXPECT_THAT(error.remedy, HasSubstr(command)) << error.cause;
+  }
+}
+
+TEST(PackedText, BecomesAFileOrAFolderOfItsName) {
+  const DataFolder folder;
+  const std::string gzip = "\x1f\x8b\x08 rest";
+  const auto last_line = [&](const std::string& name, const std::string& bytes) {
+    const auto data = data_config("text", folder.write(name, bytes));
+    const std::string remedy = open_error(data, model_config(1)).remedy;
+    return remedy.substr(remedy.rfind('\n') + 1);
+  };
+  const std::string here = folder.root().string() + "/";
+  EXPECT_EQ(last_line("a.txt.gz", gzip), "gzip -dc " + here + "a.txt.gz > " + here + "a.txt");
+  EXPECT_EQ(last_line("my a", gzip), "gzip -dc '" + here + "my a' > '" + here + "my a.txt'");
+  EXPECT_EQ(last_line("b.tar.gz", gzip),
+            "mkdir " + here + "b && tar -xf " + here + "b.tar.gz -C " + here + "b");
+  EXPECT_EQ(last_line("c.zip", "PK\x03\x04"), "unzip " + here + "c.zip -d " + here + "c");
+}
+
+TEST(PackedText, IsLeftOutOfAFolderThatHoldsOther) {
+  const DataFolder folder;
+  folder.write("a.gz", "\x1f\x8b\x08 rest");
+  const Error error = open_error(data_config("text", folder.root()), model_config(1));
+  EXPECT_THAT(error.what, HasSubstr("no text below"));
+  EXPECT_THAT(error.remedy, HasSubstr("gzip -dc"));
+  folder.write("b.txt", "text");
+  EXPECT_EQ(text_of(data_config("text", folder.root()), 4), "text");
+}
+
 TEST(ShortData, IsRefusedForTraining) {
   const DataFolder folder;
   const auto data = data_config("text", folder.write("a.txt", "12345678"));

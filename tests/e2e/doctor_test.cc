@@ -1,4 +1,6 @@
 // motley doctor on machines that are this one.
+#include <signal.h>
+
 #include <algorithm>
 
 #include <gtest/gtest.h>
@@ -62,10 +64,28 @@ TEST(Doctor, ConnectsTheMachinesAndSaysByWhat) {
   EXPECT_EQ(verdicts(report, "speed").size(), 2U);
   ASSERT_EQ(report.at("transports").size(), 1U);
   EXPECT_EQ(report.at("transports")[0].at("transport"), "tcp with TLS");
+  EXPECT_EQ(outcome.err.find("info: transport"), std::string::npos) << "it stands in the table";
   const Json& addresses = report.at("addresses");
   EXPECT_TRUE(std::ranges::any_of(addresses, [](const Json& each) {
     return each.at("machine") == "left" && each.at("address") == "127.0.0.1" && each.at("taken");
   })) << addresses;
+}
+
+// It may be long until its worker has started.
+TEST(Doctor, SaysWhichMachineItLooksAtBeforeThatAnswers) {
+  const TemporaryFolder folder;
+  const std::string slow = folder.write("slow", "#!/bin/sh\ntouch \"$0.was-started\"\nsleep 60\n");
+  std::filesystem::permissions(slow, std::filesystem::perms::owner_all);
+  const std::string cluster =
+      folder.write("cluster.toml", two_here("127.0.0.1", "shell = [\"" + slow + "\"]\n"));
+  RunningMotley doctor({"doctor", "--cluster", cluster, "--run", folder.path().string()});
+  ASSERT_TRUE(eventually([&] { return std::filesystem::exists(slow + ".was-started"); }));
+  ASSERT_EQ(::kill(doctor.pid(), SIGINT), 0);
+  const Outcome outcome = doctor.wait();
+  EXPECT_EQ(outcome.status, 130);
+  EXPECT_NE(outcome.err.find("looking at left (1 of 2)"), std::string::npos) << outcome.err;
+  EXPECT_NE(outcome.err.find("looking at right (2 of 2)"), std::string::npos) << outcome.err;
+  EXPECT_NE(outcome.err.find("motley: stopped: interrupted"), std::string::npos) << outcome.err;
 }
 
 TEST(Doctor, PrintsTheFixForAnAddressThatNobodyHas) {

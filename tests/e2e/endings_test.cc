@@ -20,6 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using testing::AllOf;
+using testing::ContainsRegex;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
@@ -56,6 +57,10 @@ class Endings : public testing::Test {
 
   [[nodiscard]] Json report(const std::string& run) const {
     return Json::parse(read_text(fs::path(job_.run_dir(run)) / "report.json"));
+  }
+
+  [[nodiscard]] std::string log_of(const std::string& run) const {
+    return read_text(fs::path(job_.run_dir(run)) / "log" / "motley.log");
   }
 
   // Two machines, both here.
@@ -95,7 +100,10 @@ TEST_P(StopSignal, SavesTheLastStepAndPrintsTheCommandThatGoesOn) {
   EXPECT_EQ(outcome.status, status) << outcome.err;
   const auto steps = metric_column(job_.run_dir(name), "step");
   ASSERT_LT(steps.size(), kSteps) << "it was too quick to be interrupted";
-  EXPECT_THAT(outcome.err, HasSubstr(fmt::format("after step {} was saved", steps.back())));
+  const std::string saved = fmt::format("after step {} was saved", steps.back());
+  EXPECT_THAT(outcome.err,
+              AllOf(ContainsRegex("motley: stopped: .*" + saved), Not(HasSubstr("error"))));
+  EXPECT_THAT(log_of(name), ContainsRegex(" info: .*" + saved));
   EXPECT_THAT(checkpoints(name), HasSubstr(fmt::format("step-{:06}", std::stoi(steps.back()))));
   EXPECT_EQ(report(name).at("ended").at("status"), status);
   const std::string command = last_line(outcome.err);
@@ -144,6 +152,11 @@ TEST_F(Endings, OfALostMachineNameItAndTheSameCommandStartsAgain) {
   const std::string error = outcome.err.substr(outcome.err.find("motley: error"));
   EXPECT_THAT(error, AllOf(HasSubstr(fmt::format("error: machine {} was lost", lost)),
                            HasSubstr("noticed: "), Not(HasSubstr("rank "))));
+  const std::string first_line = error.substr(0, error.find('\n'));
+  const std::string what = first_line.substr(std::string("motley: error: ").size());
+  EXPECT_THAT(log_of("run"), AllOf(HasSubstr(" error: " + what),
+                                   ContainsRegex("[0-9]{4}-[0-9-]+ [0-9:]+ error: machine")));
+  EXPECT_THAT(log_of("run"), HasSubstr("  cause: "));
   EXPECT_EQ(report("run").at("ended").at("status"), 4);
   EXPECT_THAT(report("run").at("ended").at("what").get<std::string>(), HasSubstr(lost));
   EXPECT_THAT(motley({"report", job_.run_dir("run")}).out, HasSubstr("ended early, with status 4"));
@@ -218,8 +231,7 @@ TEST_F(Endings, AreSilentOrWordyAsAsked) {
   const Outcome quiet = job_.train("quiet", two_stages({"--stop-after", "2", "--quiet"}));
   EXPECT_EQ(quiet.status, 0);
   EXPECT_THAT(quiet.out + quiet.err, IsEmpty());
-  EXPECT_THAT(read_text(fs::path(job_.run_dir("quiet")) / "log" / "motley.log"),
-              HasSubstr("saved "));
+  EXPECT_THAT(log_of("quiet"), HasSubstr("saved "));
   const Outcome both = job_.train("both", {"--quiet", "--verbose"});
   EXPECT_EQ(both.status, 2);
   EXPECT_THAT(both.err, HasSubstr("exclude each other"));

@@ -24,6 +24,16 @@ TEST(Help, ExplainsACommandHoweverItIsAskedFor) {
   EXPECT_THAT(motley({"help", "ckpt", "show"}).out, HasSubstr("Usage: motley ckpt show RUN"));
 }
 
+// They are one command but for the machines.
+TEST(Help, LaunchTakesWhatTrainTakes) {
+  const auto options = [](const char* command) {
+    const std::string text = motley({"help", command}).out;
+    return text.substr(text.find("\nOptions\n"));
+  };
+  EXPECT_THAT(options("train"), HasSubstr("--stages N"));
+  EXPECT_EQ(options("launch"), options("train"));
+}
+
 TEST(Help, ListsTheCommandsOfAFamily) {
   for (const std::string family : {"bench", "ckpt"}) {
     const Outcome bare = motley({family});

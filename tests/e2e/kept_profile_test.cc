@@ -13,6 +13,7 @@ namespace motley::test {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 
 class KeptProfile : public testing::Test {
  protected:
@@ -123,6 +124,23 @@ TEST_F(KeptProfile, AFolderThatCannotBeWrittenIsNoError) {
   EXPECT_THAT(outcome.err, HasSubstr(kMeasured));
 }
 
+// Both find the same memory free, which is there once.
+TEST_F(KeptProfile, IsOfAnEqualPartOfTheMemoryOfMachinesThatAreOneComputer) {
+  const std::string cluster =
+      job_.folder().write("two.toml", "[[machine]]\nname = \"a\"\n[[machine]]\nname = \"b\"\n");
+  const std::string file = (job_.folder() / "two.json").string();
+  const std::string both = measure({"--cluster", cluster, "--output", file});
+  EXPECT_THAT(both, HasSubstr("a, b are one computer, and share its "));
+  const Json devices = Json::parse(read_text(file)).at("devices");
+  ASSERT_EQ(devices.size(), 2U);
+  EXPECT_EQ(devices[0].at("computer"), devices[1].at("computer"));
+  const std::string alone_file = (job_.folder() / "one.json").string();
+  EXPECT_THAT(measure({"--output", alone_file}), Not(HasSubstr("one computer")));
+  const auto bytes = [](const Json& device) { return device.at("memory_bytes").get<double>(); };
+  const double alone = bytes(Json::parse(read_text(alone_file)).at("devices")[0]);
+  EXPECT_LT(bytes(devices[0]) + bytes(devices[1]), 1.5 * alone);
+}
+
 TEST_F(KeptProfile, WhatFitsNowhereIsNotMeasured) {
   const std::string cluster =
       job_.folder().write("small.toml", "[[machine]]\nname = \"box\"\nmemory_gib = 0.5\n");
@@ -131,7 +149,8 @@ TEST_F(KeptProfile, WhatFitsNowhereIsNotMeasured) {
                                         {}, cache_.path())
                               .wait();
   EXPECT_EQ(outcome.status, 6) << outcome.err;
-  EXPECT_THAT(outcome.err, HasSubstr("the model does not fit: all devices together have 0.5 GiB"));
+  EXPECT_THAT(outcome.err,
+              HasSubstr("the model does not fit: all devices together have 512.0 MiB"));
   EXPECT_FALSE(std::filesystem::exists(cache_ / "motley")) << "it was measured";
 }
 

@@ -54,9 +54,9 @@ TEST(ProbeEncrypts, OnANetworkThatIsNotTrusted) {
   const Outcome probed =
       motley({"probe", "--cluster", folder.write("cluster.toml", not_trusted())});
   EXPECT_EQ(probed.status, 0) << probed.err;
-  EXPECT_NE(probed.err.find("transport tcp with TLS 1.3 between machines: the network is not"),
+  EXPECT_NE(probed.out.find("transport tcp with TLS 1.3 between machines: the network is not"),
             std::string::npos)
-      << probed.err;
+      << probed.out << probed.err;
 }
 
 TEST(ProbeRefuses, ToExposeANetworkThatIsNotTrusted) {

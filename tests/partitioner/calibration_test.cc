@@ -10,7 +10,9 @@
 namespace motley {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr std::int64_t kMib = 1 << 20;
 
@@ -105,6 +107,43 @@ TEST(Calibration, RefusesARunOfAnotherModel) {
   const auto calibration = calibrate(input, {run});
   ASSERT_FALSE(calibration.ok());
   EXPECT_EQ(calibration.error().code, ErrorCode::kConfig);
+}
+
+// What the run measured is true of any profile, though its own report says another factor.
+TEST(Calibration, SaysWhereTheRunWasPlannedWithAnotherProfile) {
+  const PlanningInput input = two_machines().input();
+  const RunMeasurement run = run_of(input, 1.2, 0);
+  PlanningInput slow = input;
+  for (DeviceProfile& device : slow.profile.devices) {
+    device = with_times_scaled(std::move(device), 2);
+  }
+  const auto other = calibrate(slow, {run});
+  ASSERT_TRUE(other.ok());
+  EXPECT_NEAR(other->front().time_factor, 0.6, 1e-9);
+  EXPECT_NEAR(other->front().planned_with, 0.5, 1e-9);
+  EXPECT_THAT(
+      calibration_text(*other),
+      AllOf(HasSubstr("times x 0.60"), HasSubstr("another profile, whose times were x 0.50 of")));
+  EXPECT_THAT(calibration_text(*calibrate(input, {run})), Not(HasSubstr("another profile")));
+}
+
+// Such a device was measured beside others, and its plan counts on having the computer to itself.
+TEST(Calibration, LearnsNothingFromASingleDeviceThatTookWhatItsPlanSays) {
+  PlanningInput input = two_machines().input();
+  input.profile.devices.front().alone_factor = 0.5;
+  const RunMeasurement run = run_of(input, 1, 0);
+  ASSERT_EQ(run.plan.rank_count(), 1);
+  EXPECT_NEAR(calibrate(input, {run})->front().time_factor, 1, 1e-9);
+}
+
+TEST(Calibration, RefusesARunWithAnotherNumberOfThreads) {
+  const PlanningInput input = two_machines().input();
+  RunMeasurement run = run_of(input, 1, 0);
+  run.plan.ranks[0].threads += 3;
+  const auto calibration = calibrate(input, {run});
+  ASSERT_FALSE(calibration.ok());
+  EXPECT_EQ(calibration.error().code, ErrorCode::kConfig);
+  EXPECT_THAT(calibration.error().what, HasSubstr("threads"));
 }
 
 // Whatever the truth, a plan made with what its own run taught predicts that run.

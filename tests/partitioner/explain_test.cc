@@ -69,6 +69,12 @@ TEST(ExplainPlan, SaysWhichCoresComputeWhereProfilesTell) {
   profile.devices[1].cores = 8;
   EXPECT_THAT(text(),
               HasSubstr("cores     3 of 10 compute; unused: 7 of m1 (run.threads, threads)"));
+  // Machines of one computer find the same cores.
+  for (DeviceProfile& device : profile.devices) {
+    device.cores = 2;
+    device.computer = "one";
+  }
+  EXPECT_THAT(text(), HasSubstr("cores     all 2 compute; 3 workers share the 2 of m0, m1, m2\n"));
 }
 
 TEST(ExplainPlan, ShowsTheLinkOfAStageThatIsSharedWithItsNeighbour) {

@@ -37,6 +37,14 @@ TEST(ProfileJson, ADeviceIsAsFastAloneWhereNothingIsSaid) {
   }
 }
 
+TEST(ProfileJson, TellsTheComputerWhereItIsKnown) {
+  Profile profile = one_device();
+  EXPECT_FALSE(profile_to_json(profile)["devices"][0].contains("computer"));
+  profile.devices[0].computer = "b7e3-f0c4";
+  const Json json = profile_to_json(profile);
+  EXPECT_EQ(profile_from_json(json, "p.json")->devices[0].computer, "b7e3-f0c4");
+}
+
 TEST(ProfileJson, RefusesImpossibleValues) {
   const auto sample = [](Json& j) -> Json& { return j["devices"][0]["layers"]["attn"][0]; };
   EXPECT_EQ(verdict([](Json&) {}), "accepted");

@@ -15,6 +15,8 @@ MachineFacts some_facts() {
   facts.cores = 1.5;
   facts.physical_cores = 3;
   facts.memory_bytes = 1 << 30;
+  facts.computer = "b7e3-f0c4";
+  facts.computer_memory_bytes = std::int64_t{1} << 31;
   facts.disk_bytes = 5;
   facts.unix_s = 1.7e9;
   facts.sees_mark = true;

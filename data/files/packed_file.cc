@@ -1,0 +1,70 @@
+#include "data/files/packed_file.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+
+#include "base/system/shell_word.h"
+
+namespace motley {
+namespace {
+
+namespace fs = std::filesystem;
+using std::string_view_literals::operator""sv;
+
+struct PackedFormat {
+  std::string_view magic;
+  std::string_view is;        // what a file of it is
+  std::string_view unpacker;  // {0} is the file, {1} what comes out
+  std::string_view suffix;    // as such files are called
+};
+
+constexpr PackedFormat kPackedFormats[] = {
+    {"\x1f\x8b\x08"sv, "compressed by gzip", "gzip -dc {0} > {1}", ".gz"},
+    {"\x28\xb5\x2f\xfd"sv, "compressed by zstd", "zstd -dc {0} > {1}", ".zst"},
+    {"\xfd\x37zXZ\0"sv, "compressed by xz", "xz -dc {0} > {1}", ".xz"},
+    {"BZh91AY&SY"sv, "compressed by bzip2", "bzip2 -dc {0} > {1}", ".bz2"},
+    {"PK\x03\x04"sv, "a ZIP archive", "unzip {0} -d {1}", ".zip"},
+    {"%PDF-"sv, "a PDF document", "pdftotext {0} {1}", ".pdf"},
+    {"PAR1"sv, "a Parquet table", "", ".parquet"},
+};
+
+// "a.txt.gz" becomes "a.txt"; what would be called as the file itself becomes "FILE.txt".
+std::string unpacked_name(const fs::path& path, std::string_view suffix) {
+  const std::string name = path.string();
+  const bool is_stripped = name.ends_with(suffix) && name.size() > suffix.size();
+  return is_stripped ? name.substr(0, name.size() - suffix.size()) : name + ".txt";
+}
+
+// An archive that was compressed as a whole becomes a folder.
+std::string tar_remedy(const std::string& file, const std::string& tar_name) {
+  const std::string folder = quote_for_shell(unpacked_name(tar_name, ".tar"));
+  return fmt::format("mkdir {0} && tar -xf {1} -C {0}", folder, file);
+}
+
+std::string remedy(const PackedFormat& format, const fs::path& path) {
+  if (format.unpacker.empty()) {
+    return "write its column of texts into a file first (pandas.read_parquet does), and set "
+           "data.path to that";
+  }
+  const std::string file = quote_for_shell(path.string());
+  const std::string unpacked = unpacked_name(path, format.suffix);
+  const std::string command =
+      unpacked.ends_with(".tar")
+          ? tar_remedy(file, unpacked)
+          : fmt::format(fmt::runtime(format.unpacker), file, quote_for_shell(unpacked));
+  return fmt::format("unpack it first, and set data.path to what comes out:\n{}", command);
+}
+
+}  // namespace
+
+std::optional<Error> packed_text(std::string_view bytes, const fs::path& path) {
+  const auto format = std::ranges::find_if(
+      kPackedFormats, [&](const PackedFormat& each) { return bytes.starts_with(each.magic); });
+  if (format == std::end(kPackedFormats)) return {};
+  return Error{ErrorCode::kData, fmt::format("{} is not text", path.string()),
+               fmt::format("it is {}", format->is), remedy(*format, path)};
+}
+
+}  // namespace motley

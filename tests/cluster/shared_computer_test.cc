@@ -1,0 +1,57 @@
+#include "cluster/examine/shared_computer.h"
+
+#include <gmock/gmock.h>
+
+namespace motley {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+TEST(SharedComputer, IsOnlyOneThatSeveralMachinesAre) {
+  EXPECT_THAT(
+      shared_computers({{"a", "x", 8, 8}, {"b", "y", 8, 8}, {"c", "", 8, 8}, {"d", "", 8, 8}}),
+      IsEmpty());
+  const auto shared = shared_computers({{"a", "x", 8, 8}, {"b", "y", 8, 8}, {"c", "x", 8, 9}});
+  ASSERT_EQ(shared.size(), 1U);
+  EXPECT_THAT(shared[0].machines, ElementsAre(0, 2));
+  EXPECT_EQ(shared[0].free_bytes, 9);
+}
+
+TEST(FairMemory, DividesWhatIsThereOnce) {
+  EXPECT_THAT(fair_memory({{"a", "x", 8, 8}, {"b", "y", 6, 6}}), ElementsAre(8, 6));
+  EXPECT_THAT(fair_memory({{"a", "x", 8, 8}, {"b", "x", 8, 8}, {"c", "y", 6, 6}}),
+              ElementsAre(4, 4, 6));
+}
+
+TEST(FairMemory, LeavesAloneWhatFits) {
+  // Containers, each with a limit of its own.
+  EXPECT_THAT(fair_memory({{"a", "x", 3, 8}, {"b", "x", 4, 8}}), ElementsAre(3, 4));
+}
+
+TEST(FairMemory, TakesFirstWhatTheClusterFileGrants) {
+  EXPECT_THAT(fair_memory({{"a", "x", 8, 8, 5}, {"b", "x", 8, 8}, {"c", "x", 8, 8}}),
+              ElementsAre(5, 1.5, 1.5));
+  const std::vector<FoundMachine> overdrawn = {{"a", "x", 8, 8, 5}, {"b", "x", 8, 8, 5}};
+  EXPECT_THAT(fair_memory(overdrawn), ElementsAre(5, 5));
+  EXPECT_TRUE(shared_computers(overdrawn).front().is_overdrawn());
+  EXPECT_THAT(shared_memory_text(shared_computers(overdrawn).front(), overdrawn),
+              HasSubstr("a, b are one computer, whose free memory"));
+}
+
+// Two machines here are each given the cores that both find.
+TEST(SharingProcesses, AreAllThatAreStartedHereWithoutAQuota) {
+  Cluster cluster;
+  cluster.machines.resize(4);
+  cluster.machines[0].devices = {"cpu", "cpu"};
+  cluster.machines[2].cpu_share = 0.5;
+  cluster.machines[3].shell = {"ssh", "box"};
+  EXPECT_EQ(sharing_processes(cluster, cluster.machines[0]), 3U);
+  EXPECT_EQ(sharing_processes(cluster, cluster.machines[1]), 3U);
+  EXPECT_EQ(sharing_processes(cluster, cluster.machines[2]), 1U);
+  EXPECT_EQ(sharing_processes(cluster, cluster.machines[3]), 1U);
+}
+
+}  // namespace
+}  // namespace motley
