@@ -71,13 +71,26 @@ def assemble(traced: List[Traced], names: Names, loss: Loss, decayed: Callable[[
         if text not in distinct:
             distinct[text] = len(texts)
             texts.append(described)
-        layers.append(_layer_json(layer, numbered, names, decayed, seen, k, len(traced), distinct[text], built))
+        layers.append(_layer_json(layer, numbered, names, decayed, seen, k, [t.name for t in traced], distinct[text], built))
+    _check_constants(layers)
     tensors = {name: tensor for name, tensor in names.state.items()}
     tensors.update(constants.tensors)
     package = {"format": "motley-package", "version": 1, "made_by": "", "name": ""}
     package.update(_ends(traced, loss, input_limit, target_limit, unit, units_per_sample))
     package.update({"layers": layers, "graphs": texts, "aliases": dict(names.aliases), "weights": {}})
     return Assembled(package, tensors)
+
+
+def _check_constants(layers: List[Dict[str, Any]]) -> None:
+    """What is a constant in one layer must not be trained in another: it would keep its first values there."""
+    moved = {entry["name"]: layer["name"] for layer in layers for kind in ("parameters", "statistics") for entry in layer[kind]}
+    for layer in layers:
+        for entry in layer["constants"]:
+            if entry["name"] in moved:
+                raise ExportError(f"{entry['name']} is trained by the layer {moved[entry['name']]} and used here without a gradient (detach, "
+                                  "no_grad, a running statistic)", "Use it with its gradient, put both uses into one layer, or clone it", layer["name"])
+            if entry["name"].rpartition(".")[2] == "num_batches_tracked":
+                raise ExportError(f"the layer uses {entry['name']}, which does not count in a package", "Compute without it", layer["name"])
 
 
 class _Numbered:
@@ -113,6 +126,9 @@ class _Numbered:
             if value in recorder.tensors and name in self.parameters:
                 found[value] = Take("parameter", self.parameters.index(name))
             elif name in self.statistics:
+                if trace is self._layer.train:
+                    raise ExportError(f"the layer uses the running statistic {name} while it trains", "Use it in evaluation only, as "
+                                      "BatchNorm does, or clone it into a buffer of your own", self._layer.name)
                 found[value] = Take("statistic", self.statistics.index(name))
             elif value in recorder.tensors:
                 found[value] = self._constant(recorder.tensors[value], name)
@@ -144,12 +160,13 @@ def _graphs_json(built: LayerGraphs, layer: str) -> Dict[str, Any]:
 
 
 def _layer_json(layer: Traced, numbered: _Numbered, names: Names, decayed: Callable[[str, torch.Tensor], bool],
-                seen: Dict[str, int], k: int, count: int, graph: int, built: LayerGraphs) -> Dict[str, Any]:
+                seen: Dict[str, int], k: int, names_of: List[str], graph: int, built: LayerGraphs) -> Dict[str, Any]:
     parameters = []
+    count = len(names_of)
     for name in numbered.parameters:
         tensor = names.state[name]
         if name in seen and not (seen[name] == 0 and k == count - 1):
-            raise ExportError(f"the parameter {name} is used by layer {seen[name]} and by layer {k}",
+            raise ExportError(f"the parameter {name} is used by the layers {names_of[seen[name]]} and {layer.name}",
                               "A parameter may be shared by the first and the last layer only. Put the layers that share it "
                               "into one, or give each a module of its own", layer.name)
         parameters.append({"name": name, "shape": list(tensor.shape), "decayed": bool(decayed(name, tensor)),

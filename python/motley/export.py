@@ -55,7 +55,7 @@ def export(layers: Union[Layers, Iterable[Tuple[str, Call]]], loss: Any, example
     _check_example(example)
     names.check()
     with _left_alone([root for _, root in described.roots]), ModuleStack(names.modules) as stack:
-        traced = trace_all(described, terms, example, Tracer(names.of, stack))
+        traced = trace_all(described, terms, example, Tracer(names.of, stack, names.memory()))
         built = assemble(traced, names, terms, decayed or (lambda _, tensor: tensor.dim() >= 2),
                          input_limit, target_limit, unit, units_per_sample)
         package = Package(json.loads(json.dumps(built.package)), built.tensors)

@@ -1,7 +1,8 @@
 """Replaces the functions of PyTorch that draw random numbers, move statistics or choose kernels by device.
 
 While an `Intercept` is entered, dropout multiplies by `motley::dropout_mask`, batch normalization leaves the running
-statistics alone and notes what it saw, and attention is products and a softmax.
+statistics alone and notes what it saw, and attention is products and a softmax. With a recorder, values that leave
+tensors for Python or NumPy are refused, since no operation would tell of them.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from torch.overrides import TorchFunctionMode
 
 from . import dropout
 from .errors import ExportError
+from .record import Recorder
 
 
 class Observed(NamedTuple):
@@ -27,11 +29,11 @@ class Observed(NamedTuple):
 
 
 class Intercept(TorchFunctionMode):
-    def __init__(self, fail: Callable[[str, str], ExportError]):
+    def __init__(self, recorder: Optional[Recorder] = None):
         super().__init__()
         self.observed: List[Observed] = []
         self._masks = 0
-        self._fail = fail
+        self._recorder = recorder
         self._originals: Dict[str, Any] = {}
 
     # A function that handles a mode runs its body without it, so what functions of `torch.nn.functional` call among
@@ -59,6 +61,9 @@ class Intercept(TorchFunctionMode):
     def __torch_function__(self, func: Any, types: Any, args: Tuple[Any, ...] = (), kwargs: Optional[dict] = None) -> Any:
         kwargs = kwargs or {}
         replaced = _REPLACED.get(func)
+        if func in _LEAVING and self._recorder is not None and self._recorder.varies(args[0]):
+            raise self._fail(f"Tensor.{func.__name__} hands the values of a tensor to Python",
+                             "Compute with PyTorch's operations alone; in place of a branch use torch.where or a mask")
         if replaced is None:
             return func(*args, **kwargs)
         return replaced(self, *args, **kwargs)
@@ -66,7 +71,8 @@ class Intercept(TorchFunctionMode):
     def _dropout(self, input: torch.Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> torch.Tensor:
         if not training or p == 0:
             return input
-        return input * self._mask(input, p)
+        mask = self._mask(input, p)
+        return input.mul_(mask) if inplace else input * mask
 
     def _torch_dropout(self, input: torch.Tensor, p: float, train: bool) -> torch.Tensor:
         return self._dropout(input, p, train)
@@ -78,9 +84,21 @@ class Intercept(TorchFunctionMode):
         like = input
         for dim in range(2, input.dim()):
             like = like.narrow(dim, 0, 1)
-        return input * self._mask(like, p)
+        mask = self._mask(like, p)
+        return input.mul_(mask) if inplace else input * mask
+
+    def _fail(self, reason: str, remedy: str) -> ExportError:
+        return ExportError(reason, remedy) if self._recorder is None else self._recorder.fail(reason, remedy)
+
+    def _first_time(self, what: str) -> None:
+        if self._recorder is not None and self._recorder.backward:
+            raise self._fail(f"{what} runs again in the backward pass, as activation checkpointing makes it",
+                             "Switch activation checkpointing off: Motley recomputes by itself where memory is short")
 
     def _mask(self, like: torch.Tensor, p: float) -> torch.Tensor:
+        self._first_time("dropout")
+        if not 0 <= p <= 1:
+            raise self._fail(f"the probability of a dropout is {p}", "Give one from 0 to 1")
         index = self._masks
         self._masks += 1
         return dropout.mask(like, p, index)
@@ -92,6 +110,7 @@ class Intercept(TorchFunctionMode):
             if running_mean is None or running_var is None:
                 raise self._fail("batch normalization has no statistics to use", "Let it track its running statistics")
             return torch.native_batch_norm(input, weight, bias, running_mean, running_var, False, 0.0, eps)[0]
+        self._first_time("batch normalization")
         out, mean, invstd = torch.native_batch_norm(input, weight, bias, None, None, True, 0.0, eps)
         if running_mean is not None and running_var is not None:
             count = input.numel() // input.size(1)
@@ -170,4 +189,8 @@ _FAST_PATH = getattr(torch.backends, "mha", None)
 """Attention that is one operation where nothing needs a gradient."""
 
 _REPLACED = _replaced()
+
+_LEAVING = frozenset({torch.Tensor.numpy, torch.Tensor.tolist, torch.Tensor.__array__, torch.Tensor.__dlpack__})
+"""What hands values on without an operation."""
+
 _BY_NAME = ("dropout", "dropout1d", "dropout2d", "dropout3d", "batch_norm", "max_pool1d", "prelu", "rms_norm", "scaled_dot_product_attention")

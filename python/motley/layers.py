@@ -67,6 +67,8 @@ class Names:
         self.aliases: Dict[str, str] = {}  # [further name] first name
         self.state: Dict[str, torch.Tensor] = {}  # what the state_dict holds, under first names
         self.modules: Dict[int, str] = {}  # [id of a module] its path
+        self._roots = [root for _, root in layers.roots]
+        self._elsewhere: List[Tuple[str, torch.Tensor]] = []  # what is not in the state_dict and not on the CPU
         for prefix, root in layers.roots:
             dot = prefix + "." if prefix else ""
             for path, module in root.named_modules():
@@ -78,15 +80,49 @@ class Names:
                     self._add(dot + name, tensor)
                 else:
                     self.of.setdefault(id(tensor), f"{dot}{name} (not in the state_dict)")
+                    if tensor.device.type != "cpu":
+                        self._elsewhere.append((dot + name, tensor))
 
     def check(self) -> None:
         """Refuses tensors that packages cannot train, before anything runs."""
+        self._check_modules()
+        self.memory()
+        if not any(tensor.requires_grad for tensor in self.state.values()):
+            raise ExportError("the model has no parameter that requires a gradient", "There is nothing to train; requires_grad_() a part of it")
+        for name, tensor in self._elsewhere:
+            raise ExportError(f"{name} is on {tensor.device}", "Export from the CPU: model.cpu()")
         for name, tensor in self.state.items():
             if tensor.device.type != "cpu":
                 raise ExportError(f"{name} is on {tensor.device}", "Export from the CPU: model.cpu()")
-            if tensor.is_floating_point() and isinstance(tensor, torch.nn.Parameter) and tensor.dtype != torch.float32:
+            if (tensor.is_floating_point() or tensor.is_complex()) and isinstance(tensor, torch.nn.Parameter) and tensor.dtype != torch.float32:
                 raise ExportError(f"the parameter {name} is {str(tensor.dtype)[6:]}; packages train float32",
                                   "Convert the model with .float() before the export", name.rpartition(".")[0] or None)
+
+    def memory(self) -> Dict[int, str]:
+        """The parameters that are trained, by the address of their first value."""
+        found: Dict[int, str] = {}
+        for name, tensor in self.state.items():
+            if not tensor.requires_grad or tensor.device.type != "cpu" or tensor.numel() == 0:
+                continue
+            if tensor.data_ptr() in found:
+                raise ExportError(f"{found[tensor.data_ptr()]} and {name} are different parameters in the same memory",
+                                  "Make them one parameter, as in head.weight = embedding.weight, or clone one")
+            found[tensor.data_ptr()] = name
+        return found
+
+    def _check_modules(self) -> None:
+        for root in self._roots:
+            for module in root.modules():
+                path = self.modules[id(module)]
+                if isinstance(module, torch.jit.ScriptModule):
+                    raise ExportError(f"{path} is TorchScript, whose operations change from call to call", "Give the Python module that "
+                                      "it was made of", path)
+                if type(module).__name__ in ("OptimizedModule", "DataParallel", "DistributedDataParallel"):
+                    raise ExportError(f"{path} is a {type(module).__name__}, which wraps the model", "Give the module inside it", path)
+                for key, parameter in module._parameters.items():
+                    if parameter is not None and (parameter._backward_hooks or getattr(parameter, "_post_accumulate_grad_hooks", None)):
+                        raise ExportError(f"the parameter {key} has a hook, which would not run where the package is trained",
+                                          "Remove it; work on the gradient in the layer's forward instead", path)
 
     def _add(self, name: str, tensor: torch.Tensor) -> None:
         first = self.of.get(id(tensor))

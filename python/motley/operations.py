@@ -15,7 +15,7 @@ DROPPED = frozenset({"device", "layout", "pin_memory", "non_blocking", "generato
 RANDOM = frozenset({
     "alpha_dropout", "bernoulli", "cauchy", "exponential", "feature_alpha_dropout", "feature_dropout", "geometric",
     "log_normal", "multinomial", "native_dropout", "normal", "poisson", "rand", "rand_like", "randint", "randint_like",
-    "randn", "randn_like", "random", "randperm", "rrelu_with_noise", "uniform", "_fused_dropout"})
+    "binomial", "randn", "randn_like", "random", "randperm", "rrelu_with_noise", "uniform", "_fused_dropout", "_sample_dirichlet", "_standard_gamma"})
 
 DATA_DEPENDENT = frozenset({
     "_local_scalar_dense", "equal", "is_nonzero", "item", "masked_select", "nonzero", "unique_consecutive", "unique_dim",

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import sys
 from types import FrameType
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Dict, List, Optional, Set, Tuple
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -56,20 +56,23 @@ _OWN = os.path.dirname(user_line.__code__.co_filename) + os.sep
 class Recorder(TorchDispatchMode):
     """The operations of what runs under it, in `nodes`."""
 
-    def __init__(self, known: Dict[int, str], modules: ModuleStack):
+    def __init__(self, known: Dict[int, str], modules: ModuleStack, memory: Dict[int, str]):
         super().__init__()
+        self._memory = memory  # [address of a parameter] its name
         self.nodes: List[Node] = []
         self.roles: Dict[int, Take] = {}  # [value] what is not made by a node
         self.names: Dict[int, str] = {}  # [value] parameters and constants that have one
         self.constants: Dict[int, torch.Tensor] = {}  # [value] their content
         self.shapes: Dict[int, Shape] = {}  # [value]
         self.tensors: Dict[int, torch.Tensor] = {}  # [value] parameters, as they are in the model
+        self.written: Set[int] = set()  # inputs that the layer wrote to
         self.backward = False
         self._fixed: Dict[int, bool] = {}  # [value] whether it follows from constants alone
         self._known = known  # [id of a tensor] its name in the model
         self._modules = modules
         self._entries: Dict[int, Entry] = {}  # [id of a tensor]; an entry keeps its tensor, so ids stay distinct
         self._fresh: set = set()  # roots that this run made
+        self._first: Dict[int, int] = {}  # [id of a tensor that was declared] its first value
         self._next = 0
 
     # What the run is about.
@@ -81,6 +84,7 @@ class Recorder(TorchDispatchMode):
         self._entries[id(tensor)] = Entry(tensor, value)
         self._fixed[value] = False
         self._fresh.add(id(tensor))
+        self._first[id(tensor)] = value
         return value
 
     def value_of(self, tensor: torch.Tensor) -> int:
@@ -100,6 +104,10 @@ class Recorder(TorchDispatchMode):
         """Of the module that is running."""
         return self._modules.path()
 
+    def varies(self, tensor: torch.Tensor) -> bool:
+        """Whether a tensor's values depend on more than constants."""
+        return not self._fixed[self.value_of(tensor)]
+
     def fail(self, reason: str, remedy: str) -> ExportError:
         return ExportError(reason, remedy, self._modules.path(), None if self.backward else user_line())
 
@@ -108,6 +116,8 @@ class Recorder(TorchDispatchMode):
     def __torch_dispatch__(self, func: Any, types: Any, args: Tuple[Any, ...] = (), kwargs: Optional[dict] = None) -> Any:
         kwargs = kwargs or {}
         name = operations.name_of(func)
+        if name.endswith((".out", "_out")):
+            raise self.fail(f"{name} writes to a tensor that it was given", "Use the operation's result, without out=")
         if name in rewrite.SAME:
             return self._same(func, args, kwargs)
         self._refuse(name, args, kwargs)
@@ -167,6 +177,9 @@ class Recorder(TorchDispatchMode):
                 return target
             raise self.fail(f"{name} writes to {owner}",
                             "A layer may only write to what it made itself; use the operation without the underscore")
+        role = self.roles.get(self._first[id(entry.root.tensor)]) if id(entry.root.tensor) in self._first else None
+        if role is not None and role.role == "input":
+            self.written.add(role.index)
         with self:
             # The copy has values of its own, so the function's result is the tensor's next value.
             result = rewrite.functional(name, func)(target, *args[1:], **kwargs)
@@ -200,6 +213,8 @@ class Recorder(TorchDispatchMode):
                 self._entries[id(tensor)] = alias
                 return alias
         name = self._known.get(id(tensor))
+        if name is None:
+            name = self._of_parameter(tensor)
         if tensor.requires_grad and (name is None or not tensor.is_leaf):
             raise self.fail("the layer uses a tensor that requires a gradient and is no parameter of its modules",
                             "Make it an nn.Parameter of a module in the layer, pass it in as an input, or detach it")
@@ -215,6 +230,14 @@ class Recorder(TorchDispatchMode):
         self._fixed[value] = not tensor.requires_grad
         self._entries[id(tensor)] = Entry(tensor, value)
         return self._entries[id(tensor)]
+
+    def _of_parameter(self, tensor: torch.Tensor) -> Optional[str]:
+        """Of the parameter that an unnamed tensor shows, as `.data` does."""
+        name = self._memory.get(tensor.data_ptr()) if tensor.numel() and not tensor.requires_grad else None
+        if name is not None:
+            raise self.fail(f"the layer uses the values of {name} past autograd, as .data gives them",
+                            "Use the parameter itself, or parameter.detach() where no gradient is wanted")
+        return None
 
     def _plain(self, leaf: Any) -> Any:
         return Ref(self.value_of(leaf)) if isinstance(leaf, torch.Tensor) else leaf
@@ -255,6 +278,8 @@ class Recorder(TorchDispatchMode):
         if base == "_local_scalar_dense" and self._known.get(id(args[0]), "").endswith("num_batches_tracked"):
             raise self.fail("batch normalization averages its statistics over all steps (momentum=None)",
                             "Give it a number, such as the default 0.1")
+        if base == "embedding_dense_backward" and args[4]:
+            raise self.fail("an embedding scales gradients by how often a row is used", "Leave out scale_grad_by_freq")
         masks = base == "index" and any(t is not None and t.dtype in (torch.bool, torch.uint8) for t in args[1])
         if (base in operations.DATA_DEPENDENT or masks) and not self._all_fixed(args, kwargs):
             raise self.fail(f"{name} makes Python, or a shape, depend on the values of a tensor",

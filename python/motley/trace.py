@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import random
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
+import numpy
 import torch
 from torch.utils._pytree import TreeSpec, tree_flatten, tree_unflatten
 
@@ -47,6 +49,26 @@ class Run(NamedTuple):
     """The last layer has a loss."""
 
 
+_REMEDIES = (
+    ("Checkpointing is not compatible", "Switch activation checkpointing off: Motley recomputes by itself where memory is short"),
+    ("modified by an inplace operation", "Use the operation without the underscore; PyTorch's own backward refuses this, too"),
+    ("", "Run the layers by hand on a few samples, forward and backward, to see it"))
+"""What to do about errors of PyTorch, by a part of their text."""
+
+
+@contextlib.contextmanager
+def _draws_nothing(recorder: Recorder) -> Iterator[None]:
+    """Refuses what takes random numbers without an operation of PyTorch."""
+    before = random.getstate(), numpy.random.get_state()[1:3], torch.get_rng_state()
+    yield
+    after = random.getstate(), numpy.random.get_state()[1:3], torch.get_rng_state()
+    for whose, a, b in zip(("Python's random", "NumPy", "PyTorch"), before, after):
+        same = a == b if whose == "Python's random" else (a[1] == b[1] and bool((a[0] == b[0]).all())) if whose == "NumPy" else torch.equal(a, b)
+        if not same:
+            raise recorder.fail(f"the layer takes random numbers from {whose}, which would depend on the number of machines",
+                                "Use torch.nn.functional.dropout, whose masks Motley makes itself, or draw them into the data")
+
+
 @contextlib.contextmanager
 def _named(recorder: Recorder) -> Iterator[None]:
     """Says of what a layer raises itself where it was."""
@@ -56,15 +78,17 @@ def _named(recorder: Recorder) -> Iterator[None]:
         raise
     except Exception as error:
         line = user_line_of(error)
-        raise ExportError(f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else 'no message'}",
-                          "Run the layers by hand on a few samples, forward and backward, to see it", recorder.path(), line) from error
+        remedy = next(remedy for part, remedy in _REMEDIES if part in str(error))
+        raise ExportError(f"{type(error).__name__}: {str(error).splitlines()[0].rstrip('.') if str(error) else 'no message'}",
+                          remedy, recorder.path(), line) from error
 
 
 class Tracer:
     """Runs layers of one model."""
 
-    def __init__(self, known: Dict[int, str], modules: ModuleStack):
+    def __init__(self, known: Dict[int, str], modules: ModuleStack, memory: Dict[int, str]):
         self._known = known
+        self._memory = memory
         self._modules = modules
 
     def train(self, run: Run) -> Trace:
@@ -72,7 +96,7 @@ class Tracer:
         recorder, intercept = self._start(run)
         leaves = [x.detach().requires_grad_(not run.first and x.is_floating_point()) for x in run.inputs]
         inputs = [x.clone() for x in leaves]  # a layer may write to its input, which autograd forbids for a leaf
-        with _named(recorder), intercept, recorder:
+        with _draws_nothing(recorder), _named(recorder), intercept, recorder:
             outputs, structure, gives = self._forward(run, recorder, inputs)
             for k, seen in enumerate(intercept.observed):
                 gives[Take("observed", k)] = recorder.value_of(seen.value)
@@ -83,14 +107,14 @@ class Tracer:
         """Forward in evaluation mode. A last layer without target is scored: what it returns is its output."""
         recorder, intercept = self._start(run)
         inputs = [x.clone() for x in run.inputs]
-        with _named(recorder), intercept, recorder:
+        with _draws_nothing(recorder), _named(recorder), intercept, recorder:
             outputs, structure, gives = self._forward(run, recorder, inputs)
         return Trace(recorder, gives, outputs, structure, [])
 
     def _start(self, run: Run) -> Tuple[Recorder, Intercept]:
         self._modules.start(run.name)
-        recorder = Recorder(self._known, self._modules)
-        return recorder, Intercept(recorder.fail)
+        recorder = Recorder(self._known, self._modules, self._memory)
+        return recorder, Intercept(recorder)
 
     def _forward(self, run: Run, recorder: Recorder, inputs: List[torch.Tensor]
                  ) -> Tuple[List[torch.Tensor], Optional[TreeSpec], Dict[Take, int]]:

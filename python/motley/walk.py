@@ -48,15 +48,24 @@ def trace_all(described: Layers, loss: Loss, example: Tuple[torch.Tensor, torch.
     walk = _Walk()
     inputs, structure = tree_flatten(samples(example[0], BATCHES[0]))
     traced: List[Traced] = []
+    twice = False  # the outputs of the layer before share memory
     for k, (name, call) in enumerate(described.layers):
         last = k + 1 == len(described.layers)
         run = Run(name, call, inputs, structure, k == 0, samples(example[1], BATCHES[0]) if last else None, loss if last else None)
         for _, root in described.roots:
             root.train()
         train, outputs = walk.trace("train", tracer.train, run)
+        if twice and train.recorder.written:
+            raise ExportError("the layer writes to what it got, and the layer before it returned the same memory twice",
+                              "Use the operation without the underscore, or return a clone", name)
+        twice = len({output.data_ptr() for output in outputs}) < len(outputs)
         for _, root in described.roots:
             root.eval()
-        evaluate, _ = walk.trace("evaluate", tracer.evaluate, run)
+        evaluate, evaluated = walk.trace("evaluate", tracer.evaluate, run)
+        evaluate_outputs = [tuple(output.shape) for output in evaluated]
+        if not last and (evaluate.structure != train.structure or evaluate_outputs != [tuple(o.shape) for o in outputs]):
+            raise ExportError("the layer returns something else in evaluation than in training", "Return the same in both modes; what only "
+                              "training has, such as an auxiliary output, belongs into a model of its own", name)
         score = walk.trace("score", tracer.evaluate, run._replace(target=None, loss=None))[0] if last else None
         traced.append(Traced(name, train, evaluate, score, inputs, structure, run.target))
         if not last:

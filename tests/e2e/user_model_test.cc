@@ -116,6 +116,7 @@ TEST_P(PackageIndependence, HoldsForStagesSchedulesAndRecomputation) {
   const std::vector<std::pair<const char*, std::vector<std::string>>> others = {
       {"two", {"--stages", "2", "--set", "parallel.schedule=1f1b"}},
       {"split", {"--stages", "3", "--set", "parallel.schedule=split"}},
+      {"four", {"--stages", "4", "--set", "parallel.schedule=split"}},
       {"recomputed",
        {"--stages", "2", "--set", "parallel.schedule=gpipe", "--set", "parallel.recompute=all"}},
   };
@@ -128,7 +129,7 @@ TEST_P(PackageIndependence, HoldsForStagesSchedulesAndRecomputation) {
 
 INSTANTIATE_TEST_SUITE_P(Package,
                          PackageIndependence,
-                         testing::Values("cnn", "vit-tiny", "llama-tiny"),
+                         testing::Values("cnn", "resnet-tiny", "vit-tiny", "gpt2-tiny", "llama-tiny"),
                          [](const auto& one) {
                            std::string name = one.param;
                            std::ranges::replace(name, '-', '_');

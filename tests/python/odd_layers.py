@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from typing import Any, Callable, List, Tuple
 
+import random
+
+import numpy
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
+
+from torch.utils.checkpoint import checkpoint
 
 from support import Function
 
@@ -27,6 +32,30 @@ class Rounds(torch.autograd.Function):
     def backward(ctx: Any, grad: torch.Tensor) -> torch.Tensor:
         (x,) = ctx.saved_tensors
         return grad * (x.abs() < 2)
+
+
+class Linears(nn.Linear):
+    """A linear layer whose forward is given."""
+
+    def __init__(self, function: Callable[[nn.Module, torch.Tensor], Any]):
+        super().__init__(4, 4)
+        self.function = function
+
+    def forward(self, x: torch.Tensor) -> Any:
+        self.forward = super().forward  # for the function
+        try:
+            return self.function(self, x)
+        finally:
+            del self.forward
+
+
+class Complex(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.c = nn.Parameter(torch.ones(4, dtype=torch.complex64))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return (x * self.c).real
 
 
 def branches(x: torch.Tensor) -> torch.Tensor:
@@ -120,6 +149,56 @@ def in_place_masked(x: torch.Tensor) -> torch.Tensor:
     return out
 
 
+def dropped_in_place(x: torch.Tensor) -> torch.Tensor:
+    y = x * 2
+    return y + F.dropout(y, 0.5, True, True)
+
+
+def saved_is_written(x: torch.Tensor) -> torch.Tensor:
+    y = x.exp()
+    z = y * 2
+    y.add_(1)
+    return y + z
+
+
+def recomputes(x: torch.Tensor) -> torch.Tensor:
+    return checkpoint(lambda y: F.dropout(y.tanh(), 0.5, True), x, use_reentrant=False)
+
+
+class Reads(nn.Module):
+    """A BatchNorm beside whatever reads a buffer of it."""
+
+    def __init__(self, read: Callable[[torch.Tensor, nn.BatchNorm1d], torch.Tensor]):
+        super().__init__()
+        self.norm = nn.BatchNorm1d(4)
+        self.read = read
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.read(self.norm(x), self.norm)
+
+
+def hooked() -> nn.Module:
+    module = nn.Linear(4, 4)
+    module.weight.register_hook(lambda gradient: gradient * 2)
+    return module
+
+
+def same_memory() -> nn.Module:
+    module = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 4))
+    module[1].weight.data = module[0].weight.data
+    return module
+
+
+def on_meta() -> nn.Module:
+    module = nn.Linear(4, 4)
+    module.register_buffer("unseen", torch.zeros(4, device="meta"), persistent=False)
+    return module
+
+
+def frozen(module: nn.Module) -> nn.Module:
+    return module.requires_grad_(False)
+
+
 def with_no_grad(x: torch.Tensor) -> torch.Tensor:
     with torch.no_grad():
         return x * 2
@@ -154,9 +233,37 @@ REFUSED: List[Tuple[str, Callable[[], Any], str]] = [
     ("a branch on data", lambda: Function(branches), "depend on the values of a tensor"),
     (".item()", lambda: Function(lambda x: x * x.max().item()), "depend on the values of a tensor"),
     ("nonzero", lambda: Function(lambda x: x[x > 0]), "depend on the values of a tensor"),
-    ("tolist", lambda: Function(lambda x: x * x.detach()[0, 0].numpy().tolist()), "on other data than was traced"),
-    ("numpy", lambda: Function(lambda x: x + torch.from_numpy(x.detach().numpy().copy())), "differs between calls"),
+    ("tolist", lambda: Function(lambda x: x * x.detach()[0, 0].numpy().tolist()), "Tensor.numpy hands the values"),
+    ("numpy", lambda: Function(lambda x: x + torch.from_numpy(x.detach().numpy().copy())), "Tensor.numpy hands the values"),
     ("random numbers", lambda: Function(lambda x: x + torch.randn_like(x)), "random numbers"),
+    ("a branch by tolist", lambda: Function(lambda x: x * (2 if x.tolist()[0][0] > -100 else 1)), "Tensor.tolist hands the values"),
+    ("a branch by NumPy", lambda: Function(lambda x: x * (2 if numpy.asarray(x.detach()).max() > -100 else 1)), "hands the values"),
+    ("Python's random", lambda: Function(lambda x: x * 2 if random.random() < 2 else x), "random numbers from Python's random"),
+    ("NumPy's random", lambda: Function(lambda x: x * 2 if numpy.random.rand() < 2 else x), "random numbers from NumPy"),
+    ("gumbel", lambda: Function(lambda x: F.gumbel_softmax(x)), "random numbers"),
+    ("a gamma distribution", lambda: Function(lambda x: x * torch._standard_gamma(torch.ones(4))), "random numbers"),
+    ("masked_select", lambda: Function(lambda x: torch.masked_select(x, x > 0).sum() + x), "depend on the values of a tensor"),
+    ("nonzero's size", lambda: Function(lambda x: x + torch.nonzero(x).size(0)), "depend on the values of a tensor"),
+    ("unique", lambda: Function(lambda x: x + torch.unique(x).sum()), "depend on the values of a tensor"),
+    ("a probability of 2", lambda: Function(lambda x: F.dropout(x, 2.0, True)), "the probability of a dropout is 2.0"),
+    ("dropout that is recomputed", lambda: Function(recomputes), "Switch activation checkpointing off"),
+    ("a saved value is written to", lambda: Function(saved_is_written), "modified by an inplace operation"),
+    ("a parameter is written to", lambda: Linears(lambda m, x: (m.weight.data.clamp_(-1, 1), m(x))[1]), "writes to middle.weight"),
+    ("spectral norm", lambda: nn.utils.parametrizations.spectral_norm(nn.Linear(4, 4)), "writes to a tensor that it was given"),
+    ("instance norm that tracks", lambda: nn.Sequential(nn.Unflatten(1, (2, 2)), nn.InstanceNorm1d(2, track_running_stats=True), nn.Flatten()),
+     "running_mean"),
+    ("reads a running mean", lambda: Reads(lambda x, norm: x - norm.running_mean), "uses the running statistic middle.norm.running_mean"),
+    ("a hook on a parameter", hooked, "the parameter weight has a hook"),
+    ("two parameters in one memory", same_memory, "different parameters in the same memory"),
+    ("TorchScript", lambda: torch.jit.script(nn.Linear(4, 4)), "is TorchScript"),
+    ("DataParallel", lambda: nn.DataParallel(nn.Linear(4, 4)), "which wraps the model"),
+    ("on the device meta", lambda: nn.Linear(4, 4, device="meta"), "is on meta"),
+    ("a buffer on meta", on_meta, "is on meta"),
+    ("other outputs in evaluation", lambda: Linears(lambda m, x: (m(x), x) if m.training else m(x)), "something else in evaluation"),
+    ("an FFT", lambda: Function(lambda x: torch.fft.fft(x).real), "_fft_r2c"),
+    ("complex parameters", lambda: Complex(), "middle.c is complex64"),
+    ("the same up to 6 samples", lambda: Function(lambda x: x / min(len(x), 6)), "not the same for any batch"),
+    ("a branch on the batch", lambda: Function(lambda x: x * 2 if len(x) > 2 else x), "samples"),
     ("rrelu", lambda: nn.RReLU(), "random numbers"),
     ("changes between calls", Changing, "with 2 samples"),
     ("writes to a buffer", Counting, "writes to middle.seen"),
@@ -180,6 +287,14 @@ REFUSED: List[Tuple[str, Callable[[], Any], str]] = [
 WORKS: List[Tuple[str, Callable[[], nn.Module]]] = [
     ("custom autograd function", lambda: Function(Rounds.apply)),
     ("a parameter used twice", SameTwice),
+    ("a parameter used with and without gradient", lambda: Linears(lambda m, x: F.linear(x, m.weight.detach()) + m(x))),
+    ("dropout in place", lambda: nn.Sequential(nn.Dropout(0.0, inplace=True), nn.Linear(4, 4))),
+    ("a branch on shapes", lambda: Function(lambda x: x * 2 if x.size(1) > 3 else x)),
+    ("frozen", lambda: frozen(nn.Linear(4, 4))),
+    ("detached in part", lambda: Function(lambda x: x * x.detach().sigmoid())),
+    ("no_grad in part", lambda: Function(lambda x: x + with_no_grad(x))),
+    ("weight norm", lambda: nn.utils.weight_norm(nn.Linear(4, 4))),
+    ("deep", lambda: nn.Sequential(*[nn.Linear(4, 4) for _ in range(100)])),
     ("in place on the input", lambda: Function(in_place_on_input)),
     ("in place on what came in", lambda: nn.ReLU(inplace=True)),
     ("in place on parts", lambda: Function(in_place_on_parts)),

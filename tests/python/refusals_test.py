@@ -11,8 +11,10 @@ from unittest import mock
 import torch
 import torch.nn as nn
 
-from odd_layers import REFUSED, WORKS, Counting, PassesBy, Takes, X, branches
+
+from odd_layers import REFUSED, WORKS, Counting, PassesBy, Takes, X, branches, dropped_in_place
 from support import Folder, Function, boundary, eager, export_layers, motley, total
+from motley import dropout
 
 
 def between(middle: Any) -> List[Tuple[str, Any]]:
@@ -48,7 +50,7 @@ class Refusals(unittest.TestCase):
                 self._same(package, layers)
 
     def _same(self, package: Any, layers: List[Tuple[str, Any]]) -> None:
-        parameters = {f"{name}.{key}": p for name, module in layers for key, p in module.named_parameters()}
+        parameters = {f"{name}.{key}": p for name, module in layers for key, p in module.named_parameters() if p.requires_grad}
 
         def run(x: Any) -> Any:
             for k, (_, module) in enumerate(layers):
@@ -84,8 +86,58 @@ class Refusals(unittest.TestCase):
             done, package = export_layers(folder, layers, X, model=model)
             self.assertTrue(package.description["layers"][2]["parameters"][0]["tied"])
             self.assertEqual(package.description["aliases"], {"c.weight": "a.weight", "c.bias": "a.bias"})
-            with self.assertRaisesRegex(motley.ExportError, "used by layer 0 and by layer 1"):
+            with self.assertRaisesRegex(motley.ExportError, "used by the layers a and c"):
                 export_layers(folder, [("a", shared), ("c", shared), ("b", model["b"])], X, model=model)
+
+    def test_what_trains_elsewhere_is_no_constant(self) -> None:
+        first = nn.Linear(4, 4)
+        model = nn.ModuleDict({"a": first, "b": nn.Linear(4, 4), "norm": nn.BatchNorm1d(4)})
+        whole = first.weight.data
+
+        def without_gradient(x: torch.Tensor) -> torch.Tensor:
+            with torch.no_grad():
+                more = first(x)
+            return x + more
+        for last, message in ((lambda x: x @ first.weight.detach(), "a.weight is trained by the layer a and used here without a gradient"),
+                              (without_gradient, "used here without a gradient"), (lambda x: x @ whole, "past autograd"),
+                              (lambda x: x - model["norm"].running_mean, "running_mean is trained by the layer norm")):
+            with Folder() as folder, self.assertRaisesRegex(motley.ExportError, f"in last.*{message}"):
+                layers = [("a", first), ("b", model["b"]), ("norm", model["norm"]), ("last", last)]
+                export_layers(folder, layers, X, model=model)
+
+    def test_outputs_of_one_memory_are_not_written_to(self) -> None:
+        with Folder() as folder, self.assertRaisesRegex(motley.ExportError, "in writes.*the same memory twice"):
+            export_layers(folder, [("a", nn.Linear(4, 4)), ("twice", Function(lambda x: (x, x))),
+                                   ("writes", lambda x: x[0].add_(1) * x[1])], X)
+
+    def test_each_of_equal_layers_is_checked(self) -> None:
+        layers = [("a", nn.Linear(4, 4)), ("by length", Function(lambda x: x / len(x))), ("by two", Function(lambda x: x / 2)),
+                  ("after", Function(lambda x: x))]
+        with Folder() as folder, self.assertRaisesRegex(motley.ExportError, "in by two: output 0 in evaluation differs"):
+            export_layers(folder, layers, X)
+
+    def test_nothing_to_train(self) -> None:
+        for module in (nn.Tanh(), nn.Linear(4, 4).requires_grad_(False)):
+            with Folder() as folder, self.assertRaisesRegex(motley.ExportError, "no parameter that requires a gradient"):
+                export_layers(folder, [("a", module)], X)
+
+    def test_embeddings(self) -> None:
+        ids = torch.tensor([[1, 2, 3], [4, 5, 6]])
+        for options, message in (({"sparse": True}, "_sparse_coo"), ({"max_norm": 1.0}, "writes to a.weight"),
+                                 ({"scale_grad_by_freq": True}, "Leave out scale_grad_by_freq")):
+            with Folder() as folder, self.assertRaisesRegex(motley.ExportError, message):
+                export_layers(folder, [("a", nn.Embedding(9, 4, **options)), ("b", nn.Linear(4, 4))], ids)
+
+    def test_dropout_in_place_changes_what_it_got(self) -> None:
+        with Folder() as folder:
+            layers = between(Function(dropped_in_place))
+            _, package = export_layers(folder, layers, X)
+            x = torch.randn(7, 4)
+            h = boundary(layers[0][1](x))
+            y = h * layers[1][1].weight * 2
+            mask = dropout.mask(y, 0.5, 0)
+            right = total(boundary(2 * y * mask) * layers[2][1].weight, x)[0]
+            self.assertTrue(torch.allclose(package.train(x, torch.zeros(7)).loss, right.detach()))
 
     def test_examples(self) -> None:
         layers = [("a", nn.Linear(4, 3))]
