@@ -33,8 +33,12 @@ Json key_to_json(const ProfileKey& key) {
 }  // namespace
 
 bool serves(const KeptProfile& profile, const std::vector<int>& sizes, double seconds) {
+  const auto begins_beyond = [&](const auto& layer) {
+    return layer.second.front().micro_batch > sizes.back();
+  };
   return profile.seconds >= seconds && profile.smallest <= sizes.front() &&
-         sizes.back() <= profile.largest;
+         sizes.back() <= profile.largest &&
+         std::ranges::none_of(profile.device.layers, begins_beyond);
 }
 
 std::filesystem::path profile_folder(const char* xdg_cache_home, const char* home) {
@@ -90,8 +94,12 @@ ProfileStore::Found ProfileStore::find(const ProfileKey& key) const {
   const std::filesystem::path path = path_of(key);
   std::error_code code;
   if (!std::filesystem::exists(path, code)) return {};
+  // Opening a pipe would wait for whoever writes into it.
+  if (!std::filesystem::is_regular_file(path, code)) {
+    return {std::nullopt, fmt::format("{} is no file", path.string())};
+  }
   const auto text = read_file(path, kKeptBytesMax);
-  if (!text.ok()) return {std::nullopt, text.error().what};
+  if (!text.ok()) return {std::nullopt, text.error().what + ": " + text.error().cause};
   auto kept = parse_kept_profile(*text, key, path.string());
   if (!kept.ok()) return {std::nullopt, kept.error().what + ": " + kept.error().cause};
   return {std::move(kept).value(), ""};

@@ -44,7 +44,8 @@ struct KeptProfile {
 };
 
 // Whether the profile tells as much as measuring these sizes, ascending, for so long would: times
-// at other sizes lie on lines between those that it has.
+// at other sizes lie on lines between those that it has. One that can only be checked at sizes
+// beyond them, which may not fit the machine, does not.
 [[nodiscard]] bool serves(const KeptProfile& profile,
                           const std::vector<int>& sizes,
                           double seconds);
@@ -57,6 +58,9 @@ class ProfileStore {
  public:
   // An empty folder keeps nothing; one that is missing is made when there is something to keep.
   explicit ProfileStore(std::filesystem::path folder);
+
+  // Whether there is a folder at all.
+  [[nodiscard]] bool keeps() const { return !folder_.empty(); }
 
   struct Found {
     std::optional<KeptProfile> profile;

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -57,7 +58,8 @@ std::string ask_for_data(const std::string& otherwise) {
   }
 }
 
-Result<Wishes> ask_all(Wishes wishes) {
+// What cannot be used is asked for again: the answers before it would be lost.
+Wishes ask_all(Wishes wishes) {
   fmt::print("What is asked has its default in brackets; Enter takes it.\n");
   wishes.own_name = to_machine_name(ask("Name of this machine", wishes.own_name));
   while (true) {
@@ -70,8 +72,16 @@ Result<Wishes> ask_all(Wishes wishes) {
     const std::string name =
         ask("Its name", is_number ? fmt::format("machine{}", wishes.machines.size() + 2)
                                   : to_machine_name(host));
-    MOTLEY_ASSIGN(DraftMachine machine, parse_draft_machine(name + "=" + where));
-    wishes.machines.push_back(std::move(machine));
+    auto machine = parse_draft_machine(name + "=" + where);
+    if (!machine.ok()) {
+      fmt::print("'{}' at '{}' is no machine: a name and an address are one word each.\n",
+                 excerpt(name), excerpt(where));
+    } else if (std::ranges::find(wishes.machines, name, &DraftMachine::name) !=
+               wishes.machines.end()) {
+      fmt::print("There is a machine named {} already.\n", name);
+    } else {
+      wishes.machines.push_back(std::move(machine).value());
+    }
   }
   wishes.data = ask_for_data(wishes.data);
   wishes.run_dir = with_home(ask(wishes.machines.empty()

@@ -37,6 +37,9 @@ constexpr std::int64_t kStageBytes = std::int64_t{64} << 20;
 constexpr double kSample_s = 1.5;
 // What a kept profile may be off by, besides noise.
 constexpr double kSampleTolerance = 0.15;
+// Beyond it, noise excuses nothing: what was measured so badly, or a file that claims it, says
+// little of the device.
+constexpr double kNoiseMax = 1;
 // A device that is faster alone by less is as fast as beside the others.
 constexpr double kAloneTolerance = 0.05;
 constexpr double kTurn_s = 300;  // for the others of this computer, who may still measure
@@ -174,7 +177,9 @@ class DeviceProfiler {
   }
 
   static bool is_off(const DeviceBench::Sample& sample) {
-    return std::abs(std::log(sample.ratio)) > std::log1p(kSampleTolerance + sample.noise);
+    // A profile without times has no ratio to them: it is off too.
+    const double tolerance = kSampleTolerance + std::min(kNoiseMax, sample.noise);
+    return !(std::abs(std::log(sample.ratio)) <= std::log1p(tolerance));
   }
 
   // What is new in the profile. With a kind of layer that was measured for what is asked for now,
@@ -187,9 +192,12 @@ class DeviceProfiler {
       now.device = device_;
     }
     was_kept_ = false;
+    if (!store_.keeps()) say("the profile is not kept: neither HOME nor XDG_CACHE_HOME is set");
     const Result<void> kept = store_.keep(key_, now);
-    if (!kept.ok())
-      say(fmt::format("the profile is not kept: {}: {}", kept.error().what, kept.error().cause));
+    if (!kept.ok()) {
+      say(fmt::format("the profile is not kept: {}: {}; XDG_CACHE_HOME names another folder",
+                      kept.error().what, kept.error().cause));
+    }
   }
 
   // Of the time that the device takes beside the others of its computer, what it takes while they

@@ -22,6 +22,9 @@ namespace {
 
 // News of one worker's death and its peers' complaints arrive within this time of each other.
 constexpr double kSettle_s = 0.3;
+// One wish to end the run may come as several signals: timeout(1) sends its own to the process and
+// to its group, a terminal that closes both the kernel's and the shell's.
+constexpr double kOneWish_s = 0.3;
 // From the last "done" to the exit of all: what a process needs to take itself down.
 constexpr double kExitAfterDone_s = 5;
 // How long news of the end of a worker that others have lost may be on its way through ssh.
@@ -113,6 +116,7 @@ struct WorkerGroup::Impl {
   bool started = false;               // all were ready
   bool ending = false;                // events no longer count
   std::optional<Error> finished_by;   // the signal after which they finish what they do
+  double finish_asked_at_s = 0;       // meaningful with finished_by
   bool quiet = false;                 // there was nothing to handle when last looked
   std::optional<LeaseKeeper> keeper;  // ends before the workers do
 };
@@ -300,8 +304,10 @@ Error WorkerGroup::Impl::first_error() const {
 Result<void> WorkerGroup::Impl::handle_signal() {
   std::optional<Error> stop = signals->take();
   if (!stop) return {};
+  if (finished_by && !ending && now_s() - finish_asked_at_s < kOneWish_s) return {};
   if (!options.on_finish || !started || ending || finished_by) return *std::move(stop);
   finished_by = std::move(stop);
+  finish_asked_at_s = now_s();
   options.on_finish(*finished_by);
   for (const auto& worker : workers) worker->input().send({{"finish", true}});
   return {};

@@ -39,7 +39,8 @@ struct WorkerGroupOptions {
   // Called before each line that goes to the log; a live progress line clears itself here.
   std::function<void()> before_log;
   // Set: once all are ready, the first signal only asks the workers to finish what they do and to
-  // save, and is told here; a second one ends them at once. Not set: the first one does.
+  // save, and is told here; another one, but for the same moment's, ends them at once. Not set: the
+  // first one does.
   std::function<void(const Error& stop)> on_finish;
 };
 

@@ -62,7 +62,7 @@ class GraphLossLayer final : public LossLayer {
   void backward_weight(SavedTensors& saved) override { core_.backward_weight(saved); }
 
   at::Tensor logits_at(at::Tensor x, std::int64_t position) override {
-    const at::Tensor scores = core_.score(std::move(x));
+    at::Tensor scores = core_.score(std::move(x));
     if (scores.dim() < 2) core_.fail("its scores have no dimension for classes");
     if (scores.dim() == 2) return scores;
     MOTLEY_CHECK(position >= 0 && position < scores.size(1), "position {} of {}", position,

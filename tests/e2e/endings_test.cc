@@ -137,6 +137,20 @@ TEST_F(Endings, OfASecondSignalIsAtOnce) {
   EXPECT_LT(now_s() - at_s, 3.5) << "it waited for the worker to be taken for lost";
 }
 
+// As timeout(1) does it, which sends its signal to the process and then to its group; a terminal
+// that closes sends the kernel's and the shell's.
+TEST_F(Endings, OfTwoSignalsInOneMomentSaveTheLastStep) {
+  RunningMotley run(job_.train_words("run", two_stages({"--set", "train.steps=1000000"})));
+  ASSERT_TRUE(reaches("run", 5));
+  ASSERT_EQ(::kill(run.pid(), SIGTERM), 0);
+  ::usleep(30'000);  // so that the first one was taken, and is not one with the second
+  (void)::kill(run.pid(), SIGHUP);
+  const Outcome outcome = run.wait();
+  EXPECT_EQ(outcome.status, 143) << outcome.err;
+  EXPECT_THAT(outcome.err,
+              AllOf(HasSubstr("ended by SIGTERM, after step "), HasSubstr("was saved")));
+}
+
 TEST_F(Endings, OfALostMachineNameItAndTheSameCommandStartsAgain) {
   const Words words = {"--cluster", cluster(),    "--pin", "always desk",
                        "--pin",     "always box", "--set", "train.steps=1000000"};

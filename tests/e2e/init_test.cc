@@ -86,6 +86,21 @@ TEST_F(Init, TakesAnswers) {
                     HasSubstr("dir = \"/shared/mine\"")));
 }
 
+// One slip does not cost the answers before it.
+TEST_F(Init, AsksAgainForAMachineThatIsNone) {
+  const Outcome written = init({"--ask"},
+                               "desk\n192.0.2.11\noldbox\n192.0.2.12\nold box\n192.0.2.12\n"
+                               "oldbox\nno host\nattic\n192.0.2.12\nattic\n\n\n\n");
+  if (written.status == 4) GTEST_SKIP() << "this machine has no network: " << written.err;
+  ASSERT_EQ(written.status, 0) << written.err;
+  EXPECT_THAT(written.out, AllOf(HasSubstr("'old box' at '192.0.2.12' is no machine"),
+                                 HasSubstr("There is a machine named oldbox already"),
+                                 HasSubstr("'attic' at 'no host' is no machine")));
+  EXPECT_THAT(read_text(path("cluster.toml")),
+              AllOf(HasSubstr("name = \"desk\""), HasSubstr("name = \"oldbox\""),
+                    HasSubstr("name = \"attic\"")));
+}
+
 TEST_F(Init, WritesOverNothing) {
   folder_.write("train.toml", "mine");
   const Outcome refused = init({});

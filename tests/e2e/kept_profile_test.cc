@@ -108,6 +108,24 @@ TEST_F(KeptProfile, ThatASampleContradictsIsMeasuredAnew) {
   EXPECT_THAT(measure(), HasSubstr(kTaken));
 }
 
+// Noise that a file claims, or no times at all, do not make every sample agree.
+TEST_F(KeptProfile, ThatCannotBeContradictedIsMeasuredAnew) {
+  EXPECT_THAT(measure(), HasSubstr(kMeasured));
+  const Json good = Json::parse(read_text(kept()));
+  for (const bool has_times : {true, false}) {
+    Json json = good;
+    for (auto& [signature, samples] : json["profile"]["devices"][0]["layers"].items()) {
+      for (Json& sample : samples) {
+        sample["forward_s"] = has_times ? 50 * sample["forward_s"].get<double>() : 0;
+        sample["forward_spread_s"] = has_times ? 1e6 : 0;
+        if (!has_times) sample["backward_s"] = sample["backward_input_s"] = 0;
+      }
+    }
+    std::ofstream(kept(), std::ios::trunc) << json.dump();
+    EXPECT_THAT(measure(), HasSubstr(kMeasured)) << has_times;
+  }
+}
+
 TEST_F(KeptProfile, TwoMayBeMadeAtOnce) {
   RunningMotley one({"profile", config()}, {}, cache_.path());
   RunningMotley other({"profile", config()}, {}, cache_.path());
@@ -121,6 +139,7 @@ TEST_F(KeptProfile, AFolderThatCannotBeWrittenIsNoError) {
   const Outcome outcome = RunningMotley({"profile", config()}, {}, file).wait();
   EXPECT_EQ(outcome.status, 0) << outcome.err;
   EXPECT_THAT(outcome.err, HasSubstr("the profile is not kept: "));
+  EXPECT_THAT(outcome.err, Not(HasSubstr("motley: error")));
   EXPECT_THAT(outcome.err, HasSubstr(kMeasured));
 }
 

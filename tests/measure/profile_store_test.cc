@@ -1,5 +1,6 @@
 #include "measure/profile_store.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -83,6 +84,10 @@ TEST(KeptProfileServes, SizesBetweenThoseAskedForAndNoMoreTime) {
   EXPECT_FALSE(serves(profile(), {1, 4}, 40));
   EXPECT_FALSE(serves(profile(), {4, 32}, 40));
   EXPECT_FALSE(serves(profile(), {4}, 41));
+  KeptProfile far = profile();  // its first check would take more memory than what is asked for
+  for (auto& [signature, samples] : far.device.layers) samples = {{.micro_batch = 1 << 24}};
+  far.largest = 1 << 24;
+  EXPECT_FALSE(serves(far, {2, 16}, 40));
 }
 
 // As after two keys whose hashes are equal.
@@ -110,6 +115,19 @@ TEST_F(Store, ADamagedFileCountsAsNone) {
   }
 }
 
+TEST_F(Store, WhatIsNoFileCountsAsNoneAndIsNotWaitedFor) {
+  ASSERT_TRUE(store().keep(key(), profile()).ok());
+  const std::filesystem::path path = store().path_of(key());
+  std::filesystem::remove(path);
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  EXPECT_THAT(store().find(key()).trouble, HasSubstr("is no file"));
+  ASSERT_TRUE(store().keep(key(), profile()).ok());
+  EXPECT_TRUE(store().find(key()).profile.has_value());
+  std::filesystem::remove(path);
+  std::filesystem::create_directory(path);
+  EXPECT_THAT(store().find(key()).trouble, HasSubstr("is no file"));
+}
+
 TEST_F(Store, AFolderThatCannotBeMadeKeepsNothing) {
   std::ofstream(folder_) << "a file";
   EXPECT_FALSE(store().keep(key(), profile()).ok());
@@ -117,6 +135,8 @@ TEST_F(Store, AFolderThatCannotBeMadeKeepsNothing) {
 }
 
 TEST_F(Store, WithoutAFolderKeepsNothing) {
+  EXPECT_FALSE(ProfileStore("").keeps());
+  EXPECT_TRUE(store().keeps());
   const ProfileStore none("");
   EXPECT_TRUE(none.keep(key(), profile()).ok());
   EXPECT_FALSE(none.find(key()).profile.has_value());
