@@ -59,14 +59,18 @@ _REMEDIES = (
 @contextlib.contextmanager
 def _draws_nothing(recorder: Recorder) -> Iterator[None]:
     """Refuses what takes random numbers without an operation of PyTorch."""
-    before = random.getstate(), numpy.random.get_state()[1:3], torch.get_rng_state()
+    before = _random_states()
     yield
-    after = random.getstate(), numpy.random.get_state()[1:3], torch.get_rng_state()
-    for whose, a, b in zip(("Python's random", "NumPy", "PyTorch"), before, after):
-        same = a == b if whose == "Python's random" else (a[1] == b[1] and bool((a[0] == b[0]).all())) if whose == "NumPy" else torch.equal(a, b)
-        if not same:
+    for whose, state in _random_states().items():
+        if state != before[whose]:
             raise recorder.fail(f"the layer takes random numbers from {whose}, which would depend on the number of machines",
                                 "Use torch.nn.functional.dropout, whose masks Motley makes itself, or draw them into the data")
+
+
+def _random_states() -> Dict[str, Any]:
+    _, keys, position = numpy.random.get_state()[:3]
+    return {"Python's random": random.getstate(), "NumPy": (keys.tobytes(), position),
+            "PyTorch": torch.get_rng_state().numpy().tobytes()}
 
 
 @contextlib.contextmanager
