@@ -7,7 +7,6 @@
 #include "base/log.h"
 #include "base/system/files.h"
 #include "cluster/examine/measure.h"
-#include "cluster/launch/reachability.h"
 #include "cluster/launch/workers.h"
 #include "cluster/run/prepare.h"
 #include "models/spec/model_spec.h"
@@ -57,7 +56,7 @@ Result<void> profile(const Arguments& arguments) {
   MOTLEY_ASSIGN(const Cluster cluster, read_cluster(arguments, 1, Mixture::kAllowed));
   MOTLEY_TRY(check_outputs(arguments, {"output"}));
   MOTLEY_ASSIGN(const auto program, stage_program());
-  MOTLEY_TRY(check_reachable(cluster, machine_names(cluster), program));
+  MOTLEY_TRY(check_usable(cluster, machine_names(cluster), model, program));
   MOTLEY_ASSIGN(
       const Profile measured,
       measure_cluster(cluster, without_initial_weights(resolved.config), program, Profile{},

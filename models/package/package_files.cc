@@ -66,6 +66,11 @@ Result<void> check_tensors(const Package& package) {
 
 }  // namespace
 
+FolderMark Package::mark() const {
+  return {fs::absolute(folder).lexically_normal(), kPackageFileName, sha256, weights.file,
+          weights.bytes};
+}
+
 Result<std::shared_ptr<const Package>> read_package(const fs::path& folder) {
   const fs::path path = folder / kPackageFileName;
   MOTLEY_ASSIGN(const bool exists, path_exists(path));
