@@ -77,7 +77,7 @@ Result<std::shared_ptr<const Package>> read_package(const fs::path& folder) {
   if (!exists) {
     return Error{ErrorCode::kConfig, fmt::format("no package of a model, {}", folder.string()),
                  fmt::format("there is no {} in it", kPackageFileName),
-                 "name the folder that motley.export wrote; all machines must see it"};
+                 "name the folder that motley.export wrote; every machine needs it under this path"};
   }
   MOTLEY_ASSIGN(const std::string text, read_file(path, kPackageBytesMax));
   MOTLEY_ASSIGN(Package package, parse_package(text, path.string()));

@@ -247,9 +247,7 @@ address = "127.0.0.1"
 [[machine]]
 name = "far"
 address = "127.0.0.1"
-shell = ["sh", "-c", '''
-for word; do set -- "$@" "$(echo "$word" | sed s#here.motley/#there.motley/#)"; shift; done
-exec "$@"''', "sh"]
+shell = ["sh", "-c", 'for w; do set -- "$@" "$(echo "$w" | sed s#here.mot#there.mot#)"; shift; done; exec "$@"', "sh"]
 )toml");
   const std::string here = copy_of_cnn("here").string();
   const auto launch = [&](const char* verb) {
