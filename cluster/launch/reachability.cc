@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/system/shell_word.h"
 #include "cluster/launch/worker_command.h"
 #include "cluster/launch/workers.h"
 
