@@ -59,12 +59,12 @@ Result<Manifest> verified_manifest(const std::filesystem::path& folder) {
 
 std::string format_checkpoint_list(const std::vector<CheckpointInfo>& checkpoints) {
   if (checkpoints.empty()) return "no checkpoints\n";
-  std::string text = fmt::format("{:>10}  {:>15}  {:>10}  folder\n", "step", "tokens", "size");
+  std::string text = fmt::format("{:>10}  {:>15}  {:>10}  folder\n", "step", "samples", "size");
   for (const CheckpointInfo& info : checkpoints) {
     const auto manifest = read_manifest(info.folder);
     const bool ok = manifest.ok();
     text += fmt::format("{:>10}  {:>15}  {:>10}  {}\n", info.step,
-                        ok ? fmt::to_string(manifest->state.tokens) : "damaged",
+                        ok ? fmt::to_string(manifest->state.samples) : "damaged",
                         ok ? human_bytes(total_bytes(*manifest)) : "damaged", info.folder.string());
   }
   return text;
@@ -97,8 +97,10 @@ Result<std::string> format_checkpoint(const std::filesystem::path& folder) {
   line("checkpoint", folder.string());
   line("step", fmt::format("{} ({} optimizer updates)", state.step, state.optimizer_updates));
   line("model", fmt::format("{}, hash {}", state.model_family, state.model_hash));
-  line("data",
-       fmt::format("{} samples, {} tokens, seed {}", state.samples, state.tokens, state.seed));
+  // Of images and the like a sample counts as one.
+  const std::string tokens =
+      state.tokens == state.samples ? "" : fmt::format(", {} tokens", state.tokens);
+  line("data", fmt::format("{} samples{}, seed {}", state.samples, tokens, state.seed));
   line("parameters", fmt::format("{} in {} tensors", parameters, tensors));
   line("parameter hash", manifest.parameter_hash);
   line("optimizer", state.optimizer);

@@ -11,7 +11,7 @@
 
 namespace motley {
 
-// One line a checkpoint: step, tokens, size, folder. A damaged manifest is shown as such.
+// One line a checkpoint: step, samples, size, folder. A damaged manifest is shown as such.
 [[nodiscard]] std::string format_checkpoint_list(const std::vector<CheckpointInfo>& checkpoints);
 
 // [{"step", "folder", "tokens", "bytes"}, …]; {"step", "folder", "error"} for a damaged manifest.

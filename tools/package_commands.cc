@@ -28,6 +28,9 @@ Result<ModelSpec> described(const std::string& path) {
 
 std::string tensor_text(const TensorSpec& tensor, std::int64_t limit) {
   const bool is_float = tensor.type == NumberType::kFloat32;
+  if (tensor.shape.empty()) {
+    return is_float ? "a number" : fmt::format("an integer below {}", limit);
+  }
   return fmt::format("{} [{}]{}", is_float ? "numbers" : "integers", fmt::join(tensor.shape, ", "),
                      is_float ? "" : fmt::format(" below {}", limit));
 }

@@ -10,7 +10,6 @@
 #include "base/log.h"
 #include "base/system/files.h"
 #include "cluster/examine/measure.h"
-#include "cluster/launch/reachability.h"
 #include "cluster/launch/workers.h"
 #include "cluster/run/check_plan.h"
 #include "cluster/run/prepare.h"
@@ -63,7 +62,7 @@ Result<PlanningInput> read_input(const Arguments& arguments) {
   if (arguments.has("what-if")) MOTLEY_TRY(apply_changes(input, arguments.values("what-if")));
   if (input.profile.devices.empty()) {
     MOTLEY_ASSIGN(const auto program, stage_program());
-    MOTLEY_TRY(check_reachable(input.cluster, machine_names(input.cluster), program));
+    MOTLEY_TRY(check_usable(input.cluster, machine_names(input.cluster), input.model, program));
     const std::int64_t least_bytes =
         least_memory_bytes(input.model.parameter_count(), input.options.moments_per_parameter);
     MOTLEY_ASSIGN(input.profile,

@@ -1,13 +1,13 @@
 // motley profile: measures this machine, or every machine of a cluster.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 
 #include "base/json.h"
 #include "base/log.h"
 #include "base/system/files.h"
 #include "cluster/examine/measure.h"
-#include "cluster/launch/reachability.h"
 #include "cluster/launch/workers.h"
 #include "cluster/run/prepare.h"
 #include "models/spec/model_spec.h"
@@ -17,7 +17,20 @@
 namespace motley {
 namespace {
 
-std::string profile_table(const Profile& profile) {
+// A kind of layer, as people know it: its first layer, and how many there are.
+std::string kind_text(const ModelSpec& model, const std::string& signature) {
+  const auto is_of_kind = [&](const LayerSpec& layer) { return layer.signature == signature; };
+  const auto first = std::ranges::find_if(model.layers, is_of_kind);
+  const auto count = std::ranges::count_if(model.layers, is_of_kind);
+  if (count == 0) return signature;
+  return count == 1 ? first->name : fmt::format("{} and {} like it", first->name, count - 1);
+}
+
+std::string profile_table(const Profile& profile, const ModelSpec& model) {
+  std::size_t width = 40;
+  for (const LayerSpec& layer : model.layers) {
+    width = std::max(width, kind_text(model, layer.signature).size());
+  }
   std::string text;
   for (const DeviceProfile& device : profile.devices) {
     text +=
@@ -25,19 +38,20 @@ std::string profile_table(const Profile& profile) {
                     device.machine, device.device, device.threads, device.threads == 1 ? "" : "s",
                     static_cast<double>(device.memory_bytes) / (1LL << 30),
                     device.optimizer_s_per_parameter * 1e9);
-    text += fmt::format("  {:<40} {:>6} {:>12} {:>12} {:>10}\n", "layer", "batch", "forward ms",
-                        "backward ms", "kept MiB");
+    text += fmt::format("  {:<{}} {:>6} {:>12} {:>12} {:>10}\n", "layer", width, "batch",
+                        "forward ms", "backward ms", "kept MiB");
     for (const auto& [signature, samples] : device.layers) {
       for (const LayerSample& sample : samples) {
-        text += fmt::format("  {:<40} {:>6} {:>12.3f} {:>12.3f} {:>10.2f}\n", signature,
-                            sample.micro_batch, sample.forward_s * 1e3, sample.backward_s * 1e3,
+        text += fmt::format("  {:<{}} {:>6} {:>12.3f} {:>12.3f} {:>10.2f}\n",
+                            kind_text(model, signature), width, sample.micro_batch,
+                            sample.forward_s * 1e3, sample.backward_s * 1e3,
                             static_cast<double>(sample.saved_bytes) / (1 << 20));
       }
     }
-    text += fmt::format("  {:<40} {:>6} {:>12} {:>12} {:>10}\n", "codec", "", "encode ns",
+    text += fmt::format("  {:<{}} {:>6} {:>12} {:>12} {:>10}\n", "codec", width, "", "encode ns",
                         "decode ns", "bytes");
     for (const auto& [name, codec] : device.codecs) {
-      text += fmt::format("  {:<40} {:>6} {:>12.3f} {:>12.3f} {:>10.2f}\n", name, "",
+      text += fmt::format("  {:<{}} {:>6} {:>12.3f} {:>12.3f} {:>10.2f}\n", name, width, "",
                           codec.encode_s_per_float * 1e9, codec.decode_s_per_float * 1e9,
                           codec.bytes_per_float);
     }
@@ -57,7 +71,7 @@ Result<void> profile(const Arguments& arguments) {
   MOTLEY_ASSIGN(const Cluster cluster, read_cluster(arguments, 1, Mixture::kAllowed));
   MOTLEY_TRY(check_outputs(arguments, {"output"}));
   MOTLEY_ASSIGN(const auto program, stage_program());
-  MOTLEY_TRY(check_reachable(cluster, machine_names(cluster), program));
+  MOTLEY_TRY(check_usable(cluster, machine_names(cluster), model, program));
   MOTLEY_ASSIGN(
       const Profile measured,
       measure_cluster(cluster, without_initial_weights(resolved.config), program, Profile{},
@@ -65,7 +79,7 @@ Result<void> profile(const Arguments& arguments) {
   warn_of(measured, Log(""));
   const std::string text = profile_to_json(measured).dump(2) + "\n";
   if (arguments.has("output")) MOTLEY_TRY(write_file_atomic(arguments.value("output"), text));
-  std::fputs((arguments.has("json") ? text : profile_table(measured)).c_str(), stdout);
+  std::fputs((arguments.has("json") ? text : profile_table(measured, model)).c_str(), stdout);
   return {};
 }
 

@@ -50,6 +50,10 @@ DeviceBench::DeviceBench(const Job& job,
                          MeasuringReport& report)
     : job_(job), model_(model), sizes_(sizes), report_(report) {}
 
+const std::string& DeviceBench::name(int layer) const {
+  return model_.layers[static_cast<std::size_t>(layer)].name;
+}
+
 const std::string& DeviceBench::signature(int layer) const {
   return model_.layers[static_cast<std::size_t>(layer)].signature;
 }
@@ -87,7 +91,7 @@ void DeviceBench::add_layers(DeviceProfile& device, double seconds) {
     const double weight = weight_of(model_.layers[static_cast<std::size_t>(layer)]);
     const double left_s = std::max(0.0, seconds - (now_s() - start_s));
     weight_left -= weight;
-    report_.begin(signature(layer),
+    report_.begin(name(layer),
                   kCodecShare + kOptimizerShare + kLayersShare * (1 - weight_left / weight_all));
     // What is light in a step still needs its runs.
     const double least_s =
@@ -121,7 +125,7 @@ std::vector<LayerSample> DeviceBench::measure_kind(int layer, double seconds) {
     const double left_s = std::max(0.0, until_s - now_s());
     const double enough_s = kEnoughShare * job_.config.profile.seconds;
     const double slice_s = std::max(enough_s, share_of_size(sizes_, i, end, left_s));
-    report_.say(fmt::format("{} at {}", signature(layer), samples_words(sizes_[i])));
+    report_.say(fmt::format("{} at {}", name(layer), samples_words(sizes_[i])));
     const auto on_run = [&] { report_.advance(1 - std::max(0.0, until_s - now_s()) / seconds); };
     const LayerBench::Measured one = bench.measure(sizes_[i], {slice_s, enough_s}, on_run);
     measured.push_back(one.sample);

@@ -49,6 +49,7 @@ class DeviceBench {
   // A layer of each kind, in the order of the model.
   [[nodiscard]] std::vector<int> kinds() const;
   [[nodiscard]] std::vector<LayerSample> measure_kind(int layer, double seconds);
+  [[nodiscard]] const std::string& name(int layer) const;  // for people
   [[nodiscard]] const std::string& signature(int layer) const;
 
   const Job& job_;

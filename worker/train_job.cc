@@ -11,7 +11,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/check.h"
 #include "base/system/privacy.h"
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/launch_mark.h"
@@ -242,7 +241,11 @@ Result<void> train(const Job& job,
 
 Result<void> run_train_job(const Job& job, LauncherChannel& launcher, Activity& activity) {
   MOTLEY_ASSIGN(const ModelSpec model, describe_model(job.config.model));
-  MOTLEY_CHECK(model.hash() == job.plan.model_hash, "the launcher plans for this model");
+  if (model.hash() != job.plan.model_hash) {
+    return Error{ErrorCode::kConfig, "the launcher plans for another model than this machine has",
+                 fmt::format("the package {} is another one here", job.config.model.path),
+                 "copy the package to every machine, or keep it where all see it"};
+  }
   // Shards are written where the launcher commits them, so the run folder must be the same one.
   MOTLEY_TRY(require_launch(job.run_dir, job.launch));
   keep_files_private(job.run_dir);

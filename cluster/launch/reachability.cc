@@ -2,167 +2,92 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <poll.h>
-#include <signal.h>
-#include <unistd.h>
 
-#include <algorithm>
-#include <array>
-#include <cerrno>
-#include <cmath>
-#include <cstring>
-#include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
 
-#include "base/clock.h"
+#include "base/system/shell_word.h"
 #include "cluster/launch/worker_command.h"
 #include "cluster/launch/workers.h"
-#include "cluster/process/process.h"
-#include "cluster/process/stop_signals.h"
 
 namespace motley {
 namespace {
 
-constexpr std::size_t kWordsBytesMax = 1024;  // what a shell says beyond that is not kept
+// Those of whom something is wrong, and what.
+struct Troubles {
+  std::vector<const Machine*> machines;
+  std::vector<std::string> words;  // "NAME: …"
 
-std::string last_line(std::string text) {
-  while (!text.empty() && (text.back() == '\n' || text.back() == '\r')) text.pop_back();
-  return text.substr(text.rfind('\n') + 1);
-}
-
-// One machine that was asked.
-class Question {
- public:
-  Question(const Machine& machine, const std::filesystem::path& program)
-      : machine_(machine), program_(stage_program_on(machine, program)) {}
-
-  void ask() {
-    Result<Process> process =
-        Process::start(remote_command(machine_.shell, {"test", "-x", program_.string()}));
-    if (!process.ok()) {
-      trouble_ = fmt::format("{}: {}", process.error().what, process.error().cause);
-      return;
-    }
-    process_.emplace(std::move(process).value());
-    process_->input().reset();
+  void add(const Machine& machine, const std::string& trouble) {
+    machines.push_back(&machine);
+    words.push_back(fmt::format("{}: {}", machine.name, trouble));
   }
 
-  [[nodiscard]] bool is_open() const { return process_.has_value(); }
-
-  void watch(std::vector<pollfd>& fds) {
-    fds.push_back({.fd = process_->exit_fd(), .events = POLLIN});
-    for (OwnedFd* stream : {&process_->output(), &process_->errors()}) {
-      if (stream->open()) fds.push_back({.fd = stream->get(), .events = POLLIN});
-    }
+  [[nodiscard]] std::string names() const {
+    std::vector<std::string> names;
+    for (const Machine* machine : machines) names.push_back(machine->name);
+    return fmt::format("{}", fmt::join(names, ", "));
   }
-
-  // Takes what it says, and its end if that has come. A login shell's greeting is nothing to us.
-  void hear() {
-    read(process_->output(), nullptr);
-    read(process_->errors(), &said_);
-    pollfd exit{.fd = process_->exit_fd(), .events = POLLIN};
-    if (::poll(&exit, 1, 0) <= 0) return;
-    read(process_->errors(), &said_);
-    take_exit(process_->reap());
-    process_.reset();
-  }
-
-  void give_up(double after_s) {
-    process_.reset();
-    trouble_ = fmt::format("no answer within {:g} s", after_s);
-  }
-
-  [[nodiscard]] const std::string& name() const { return machine_.name; }
-
-  // Why the machine cannot be used; empty when it can.
-  [[nodiscard]] const std::string& trouble() const { return trouble_; }
-
-  // "" where it is not reached by ssh.
-  [[nodiscard]] std::string ssh_command() const {
-    return is_ssh(machine_.shell) ? fmt::format("{}", fmt::join(machine_.shell, " ")) : "";
-  }
-
- private:
-  static void read(OwnedFd& fd, std::string* into) {
-    std::array<char, 4096> buffer;
-    while (fd.open()) {
-      const ssize_t bytes = ::read(fd.get(), buffer.data(), buffer.size());
-      if (bytes < 0 && (errno == EAGAIN || errno == EINTR)) return;
-      if (bytes <= 0) return fd.reset();
-      if (into == nullptr) continue;
-      const std::size_t room = kWordsBytesMax - std::min(into->size(), kWordsBytesMax);
-      into->append(buffer.data(), std::min(static_cast<std::size_t>(bytes), room));
-    }
-  }
-
-  void take_exit(const ProcessExit& exit) {
-    if (exit.signal == 0 && exit.status == 0) return;
-    const std::string words = last_line(said_);
-    if (exit.signal != 0) {
-      trouble_ = fmt::format("its shell was killed by signal {} ({})", exit.signal,
-                             strsignal(exit.signal));
-    } else if (exit.status == 1 && words.empty()) {
-      trouble_ = fmt::format("no program {} there that may be run", program_.string());
-    } else {
-      trouble_ = fmt::format("its shell ended with status {}", exit.status);
-    }
-    if (!words.empty()) trouble_ += ": " + words;
-  }
-
-  const Machine& machine_;
-  const std::filesystem::path program_;
-  std::optional<Process> process_;
-  std::string said_;
-  std::string trouble_;
 };
 
-using Questions = std::vector<std::unique_ptr<Question>>;
-
-// Until all have answered.
-Result<void> hear_all(const Questions& questions, double answer_s) {
-  StopSignals signals;
-  const Deadline deadline = Deadline::after_s(answer_s);
-  while (true) {
-    std::vector<pollfd> fds = {{.fd = signals.fd(), .events = POLLIN}};
-    for (const auto& question : questions) {
-      if (question->is_open()) question->watch(fds);
-    }
-    if (fds.size() == 1) return {};
-    const double left_ms = std::ceil(deadline.left_s() * 1e3);
-    const int ready = ::poll(fds.data(), fds.size(), static_cast<int>(std::min(left_ms, 1e9)));
-    if (const std::optional<Error> stop = signals.take()) return *stop;
-    for (const auto& question : questions) {
-      if (question->is_open() && ready > 0) question->hear();
-      if (question->is_open() && deadline.passed()) question->give_up(answer_s);
-    }
-  }
+std::string with_words(std::string trouble, const MachineAnswer& answer) {
+  return answer.words.empty() ? trouble : trouble + ": " + answer.words;
 }
 
-Result<void> answer_of(const Questions& questions) {
-  std::vector<std::string> names;
-  std::vector<std::string> troubles;
-  std::string ssh_command;
-  for (const auto& question : questions) {
-    if (question->trouble().empty()) continue;
-    names.push_back(question->name());
-    troubles.push_back(fmt::format("{}: {}", question->name(), question->trouble()));
-    if (ssh_command.empty()) ssh_command = question->ssh_command();
+// Why the machine cannot be used. A login shell's greeting is nothing to us.
+std::optional<std::string> trouble_of(const MachineAnswer& answer,
+                                      const std::filesystem::path& program) {
+  if (!answer.trouble.empty()) return with_words(answer.trouble, answer);
+  if (answer.status == 0) return {};
+  if (answer.status == 1 && answer.words.empty()) {
+    return fmt::format("no program {} there that may be run", program.string());
   }
-  if (names.empty()) return {};
-  const std::string ssh_remedy =
-      ssh_command.empty()
-          ? ""
-          : fmt::format("'{} true' must work without asking for a password; ", ssh_command);
-  return Error{
+  return with_words(fmt::format("its shell ended with status {}", answer.status), answer);
+}
+
+Error cannot_be_used(const Troubles& troubles) {
+  std::string ssh_remedy;
+  for (const Machine* machine : troubles.machines) {
+    if (!is_ssh(machine->shell)) continue;
+    ssh_remedy = fmt::format("'{} true' must work without asking for a password; ",
+                             fmt::join(machine->shell, " "));
+    break;
+  }
+  return {
       ErrorCode::kPeer,
-      fmt::format("{} cannot be used: {}", names.size() == 1 ? "a machine" : "some machines",
-                  fmt::join(names, ", ")),
-      fmt::format("{}", fmt::join(troubles, "; ")),
+      fmt::format("{} cannot be used: {}",
+                  troubles.machines.size() == 1 ? "a machine" : "some machines", troubles.names()),
+      fmt::format("{}", fmt::join(troubles.words, "; ")),
       fmt::format("{}'motley doctor' looks closer; 'motley_dir' in the cluster file says where the "
                   "program is; a machine that is off must not be in the file",
                   ssh_remedy)};
+}
+
+// What the question about a package answers where all is well.
+std::string right_answer(const FolderMark& package) {
+  return fmt::format("{}  -\n{}\n", package.small_sha256, package.large_bytes);
+}
+
+// The machine's shell may greet before the command speaks.
+bool ends_with_answer(const MachineAnswer& answer, const FolderMark& package) {
+  return answer.status == 0 && answer.said.ends_with(right_answer(package));
+}
+
+Error package_not_seen(const Troubles& troubles, const FolderMark& package) {
+  const std::string folder = quote_for_shell(package.folder.string());
+  std::string remedy =
+      "copy the folder there under the same path, or put it where all machines see it:";
+  for (const Machine* machine : troubles.machines) {
+    const auto unpack = remote_command(machine->shell, {"tar", "-xPf", "-"});
+    std::vector<std::string> words;
+    for (const std::string& word : unpack) words.push_back(quote_for_shell(word));
+    remedy += fmt::format("\ntar -cPf - {} | {}", folder, fmt::join(words, " "));
+  }
+  return {ErrorCode::kConfig,
+          fmt::format("the package {} is not on {}", package.folder.string(), troubles.names()),
+          fmt::format("{}; every machine reads it for itself", fmt::join(troubles.words, "; ")),
+          std::move(remedy)};
 }
 
 }  // namespace
@@ -171,16 +96,55 @@ Result<void> check_reachable(const Cluster& cluster,
                              const std::set<std::string>& machines,
                              const std::filesystem::path& program,
                              double answer_s) {
-  Questions questions;
+  std::vector<MachineQuestion> questions;
   for (const Machine& machine : cluster.machines) {
     if (!machines.contains(machine.name)) continue;
     for (const std::string& device : machine.devices) MOTLEY_TRY(check_device(device));
     if (machine.shell.empty() && machine.motley_dir.empty()) continue;
-    questions.push_back(std::make_unique<Question>(machine, program));
+    questions.push_back({&machine, {"test", "-x", stage_program_on(machine, program).string()}});
   }
-  for (const auto& question : questions) question->ask();
-  MOTLEY_TRY(hear_all(questions, answer_s));
-  return answer_of(questions);
+  MOTLEY_ASSIGN(const auto answers, ask_machines(questions, answer_s));
+  Troubles troubles;
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    const auto trouble = trouble_of(answers[i], questions[i].command.back());
+    if (trouble) troubles.add(*questions[i].machine, *trouble);
+  }
+  if (troubles.machines.empty()) return {};
+  return cannot_be_used(troubles);
+}
+
+Result<void> check_package_seen(const Cluster& cluster,
+                                const std::set<std::string>& machines,
+                                const FolderMark& package,
+                                double answer_s) {
+  // Exit status 3 where a file cannot be read, so that it is told from a shell's own troubles.
+  constexpr const char* kAsk =
+      R"(test -r "$1" && test -r "$2" || exit 3; sha256sum <"$1" && stat -L -c %s "$2")";
+  std::vector<MachineQuestion> questions;
+  for (const Machine& machine : cluster.machines) {
+    if (!machines.contains(machine.name) || machine.shell.empty()) continue;
+    questions.push_back({&machine,
+                         {"sh", "-c", kAsk, "sh", (package.folder / package.small_file).string(),
+                          (package.folder / package.large_file).string()}});
+  }
+  MOTLEY_ASSIGN(const auto answers, ask_machines(questions, answer_s));
+  Troubles unreachable;
+  Troubles without;
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    const MachineAnswer& answer = answers[i];
+    const Machine& machine = *questions[i].machine;
+    if (ends_with_answer(answer, package)) continue;
+    if (!answer.trouble.empty() || (answer.status != 0 && answer.status != 3)) {
+      unreachable.add(machine, *trouble_of(answer, "sha256sum"));
+    } else if (answer.status == 3) {
+      without.add(machine, "it is not there");
+    } else {
+      without.add(machine, "another one is there under this path");
+    }
+  }
+  if (!unreachable.machines.empty()) return cannot_be_used(unreachable);
+  if (without.machines.empty()) return {};
+  return package_not_seen(without, package);
 }
 
 }  // namespace motley

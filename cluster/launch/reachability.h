@@ -5,13 +5,12 @@
 #include <set>
 #include <string>
 
+#include "base/folder_mark.h"
 #include "base/result.h"
+#include "cluster/launch/machine_questions.h"
 #include "plan/cluster.h"
 
 namespace motley {
-
-// Longer than ssh takes to a machine that is there, shorter than it waits for one that is off.
-inline constexpr double kAnswer_s = 15;
 
 // Runs `test -x <the machine's motley-stage>` on each of these machines of the cluster, all at the
 // same time, as a worker would be started there; what is this machine, with this program, is not
@@ -22,5 +21,14 @@ inline constexpr double kAnswer_s = 15;
                                            const std::set<std::string>& machines,
                                            const std::filesystem::path& program,
                                            double answer_s = kAnswer_s);
+
+// Whether each of these machines that is not this one sees the same package of a model: every
+// machine reads it for itself. Asks the machines' shells; no worker starts. kConfig, naming each
+// machine that lacks it or has another one and a command that copies it there; kPeer where one does
+// not answer.
+[[nodiscard]] Result<void> check_package_seen(const Cluster& cluster,
+                                              const std::set<std::string>& machines,
+                                              const FolderMark& package,
+                                              double answer_s = kAnswer_s);
 
 }  // namespace motley

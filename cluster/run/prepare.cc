@@ -81,13 +81,14 @@ Result<std::optional<DataIdentity>> check_data(const TrainingRequest& request,
 // The machines that the run may use; a transport that would be refused between them is refused
 // before anything is measured, whether the plan needs it or not.
 Result<void> check_machines(const TrainingRequest& request,
-                            const Cluster& cluster,
+                            const PreparedRun& run,
                             const PlanOptions& options) {
+  const Cluster& cluster = run.cluster;
   const std::set<std::string> machines =
       request.plan ? machines_in_use(*request.plan) : machines_to_plan_with(cluster, options.pins);
   MOTLEY_ASSIGN([[maybe_unused]] const auto transport,
                 choose_transport(cluster, machines, request.config.comm));
-  return check_reachable(cluster, machines, request.stage_program);
+  return check_usable(cluster, machines, run.model, request.stage_program);
 }
 
 // Whether there is something to go on from. A run that ended before its first checkpoint begins
@@ -264,6 +265,15 @@ Config without_initial_weights(Config config) {
   return config;
 }
 
+Result<void> check_usable(const Cluster& cluster,
+                          const std::set<std::string>& machines,
+                          const ModelSpec& model,
+                          const std::filesystem::path& program) {
+  MOTLEY_TRY(check_reachable(cluster, machines, program));
+  const auto package = model.package_mark();
+  return package ? check_package_seen(cluster, machines, *package) : Result<void>();
+}
+
 Result<PlanOptions> plan_options(const Config& config, const ModelSpec& model, int stages) {
   PlanOptions options;
   options.global_batch = config.train.global_batch;
@@ -331,7 +341,7 @@ Result<PreparedRun> prepare_run(const TrainingRequest& request, Log& log) {
                  fmt::format("the next step is {}", run.first_step), ""};
   }
   if (!request.dry_run) MOTLEY_TRY(check_can_write(run.folder.config_path()));
-  MOTLEY_TRY(check_machines(request, run.cluster, options));
+  MOTLEY_TRY(check_machines(request, run, options));
 
   if (request.plan.has_value()) {
     run.plan = *request.plan;

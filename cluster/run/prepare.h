@@ -6,6 +6,8 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <set>
+#include <string>
 
 #include "base/log.h"
 #include "base/result.h"
@@ -71,6 +73,13 @@ struct PreparedRun {
 [[nodiscard]] Result<PlanOptions> plan_options(const Config& config,
                                                const ModelSpec& model,
                                                int stages);
+
+// Whether these machines can be used for the model: each has the program and, where the model is a
+// package, sees it as this one does. Errors are those of check_reachable and check_package_seen.
+[[nodiscard]] Result<void> check_usable(const Cluster& cluster,
+                                        const std::set<std::string>& machines,
+                                        const ModelSpec& model,
+                                        const std::filesystem::path& program);
 
 // Checks the config, the plan or what is asked of it and the data, takes the run folder for this
 // launch (kPeer when another launcher has it), and looks whether every machine answers; only then

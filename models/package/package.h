@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/folder_mark.h"
 #include "base/result.h"
 #include "models/package/graph.h"
 #include "models/package/tensor_spec.h"
@@ -59,8 +60,9 @@ struct Package {
   enum class Unit { kSample, kToken };
 
   std::filesystem::path folder;
-  std::string
-      hash;  // hash128 of package.json, which has the hash of the weights: the model's identity
+  // hash128 of package.json, which has the hash of the weights: the model's identity.
+  std::string hash;
+  std::string sha256;  // of package.json, as other programs compute it
   std::string made_by;
   std::string name;
   TensorSpec input;   // of one sample; fp32 or int64
@@ -79,6 +81,9 @@ struct Package {
   [[nodiscard]] std::vector<TensorSpec> inputs_of(int index) const;
 
   [[nodiscard]] std::filesystem::path weights_path() const { return folder / weights.file; }
+
+  // By which another machine's copy is known. REQUIRES: it was read from a folder.
+  [[nodiscard]] FolderMark mark() const;
 };
 
 inline constexpr const char* kPackageFileName = "package.json";

@@ -66,13 +66,18 @@ Result<void> check_tensors(const Package& package) {
 
 }  // namespace
 
+FolderMark Package::mark() const {
+  return {fs::absolute(folder).lexically_normal(), kPackageFileName, sha256, weights.file,
+          weights.bytes};
+}
+
 Result<std::shared_ptr<const Package>> read_package(const fs::path& folder) {
   const fs::path path = folder / kPackageFileName;
   MOTLEY_ASSIGN(const bool exists, path_exists(path));
   if (!exists) {
     return Error{ErrorCode::kConfig, fmt::format("no package of a model, {}", folder.string()),
                  fmt::format("there is no {} in it", kPackageFileName),
-                 "name the folder that motley.export wrote; all machines must see it"};
+                 "name the folder that motley.export wrote; every machine needs it under this path"};
   }
   MOTLEY_ASSIGN(const std::string text, read_file(path, kPackageBytesMax));
   MOTLEY_ASSIGN(Package package, parse_package(text, path.string()));

@@ -13,6 +13,7 @@
 #include "models/package/limits.h"
 #include "models/package/package.h"
 #include "models/package/package_names.h"
+#include "models/package/sha256.h"
 #include "plan/json_fields.h"
 
 namespace motley {
@@ -363,6 +364,9 @@ Result<Package> parse_package(std::string_view text, const std::string& source) 
   MOTLEY_ASSIGN(Package package,
                 PackageReader().read(JsonFields(json, place, ErrorCode::kCorrupt)));
   package.hash = hash128_hex(std::as_bytes(std::span(text)));
+  MOTLEY_ASSIGN(Sha256 hash, Sha256::make());
+  hash.add(std::as_bytes(std::span(text)));
+  package.sha256 = hash.hex();
   return package;
 }
 

@@ -8,6 +8,7 @@
 
 #include "base/check.h"
 #include "base/hash.h"
+#include "models/package/package.h"
 
 namespace motley {
 namespace {
@@ -46,6 +47,11 @@ bool ModelSpec::keeps_statistics() const {
       return parameter.statistic_momentum.has_value();
     });
   });
+}
+
+std::optional<FolderMark> ModelSpec::package_mark() const {
+  if (package == nullptr) return {};
+  return package->mark();
 }
 
 std::int64_t ModelSpec::parameter_count() const {

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/folder_mark.h"
 #include "base/result.h"
 #include "job/config.h"
 #include "models/spec/sample_format.h"
@@ -63,7 +64,7 @@ struct ModelSpec {
   SampleFormat sample;
   // What people count a sample as, and the loss is a mean of: its tokens; 1 for an image.
   std::int64_t tokens_per_sample = 0;
-  std::string unit = "tokens";  // what those are for people: tokens or samples
+  std::string unit = "tokens";             // what those are for people: tokens or samples
   std::shared_ptr<const Package> package;  // the layers' graphs; null for the native families
 
   [[nodiscard]] std::vector<std::string> layer_names() const;
@@ -72,6 +73,8 @@ struct ModelSpec {
   [[nodiscard]] bool keeps_statistics() const;
   // Distinct parameters, tied ones once.
   [[nodiscard]] std::int64_t parameter_count() const;
+  // What every machine must have besides the programs, of a model of a package.
+  [[nodiscard]] std::optional<FolderMark> package_mark() const;
   // Names the model's structure (layers, names, shapes): equal hash, exchangeable checkpoints.
   [[nodiscard]] std::string hash() const;
 

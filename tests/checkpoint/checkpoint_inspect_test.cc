@@ -20,7 +20,7 @@ TEST(CheckpointInspect, ListsEachCheckpointOnOneLine) {
   const auto checkpoints = list_checkpoints(run.dir());
   const std::string text = format_checkpoint_list(checkpoints);
   EXPECT_THAT(text, ::testing::ContainsRegex(" 10 +damaged +damaged +/.*step-000010\n"));
-  EXPECT_THAT(text, ::testing::ContainsRegex(" 20 +10240 +[0-9.]+ KiB +/.*step-000020\n"));
+  EXPECT_THAT(text, ::testing::ContainsRegex(" 20 +160 +[0-9.]+ KiB +/.*step-000020\n"));
 
   const Json json = checkpoint_list_to_json(checkpoints);
   ASSERT_EQ(json.size(), 2U);
@@ -46,6 +46,21 @@ TEST(CheckpointInspect, ShowsOneCheckpoint) {
   EXPECT_EQ((*json)["parameters"], 11);
   EXPECT_EQ((*json)["files"].size(), 6U);
   EXPECT_EQ((*json)["parameter_hash"], read_manifest(*folder)->parameter_hash);
+}
+
+TEST(CheckpointInspect, HasNoTokensWhereASampleCountsAsOne) {
+  const TestRun run;
+  const auto shards = run.write(20, 1, 1);
+  ASSERT_OK(shards);
+  CheckpointState state = TestRun::state(20);
+  state.tokens = state.samples;
+  const auto folder =
+      commit_checkpoint(run.dir(), testing::kLaunch, state, *shards,
+                        Json{{"train", Json::object()}}, Json{{"model_type", "package"}});
+  ASSERT_OK(folder);
+  const auto text = format_checkpoint(*folder);
+  ASSERT_OK(text);
+  EXPECT_THAT(*text, HasSubstr("160 samples, seed -7"));
 }
 
 TEST(CheckpointInspect, VerifiesOrSaysWhatIsWrong) {

@@ -1,6 +1,10 @@
 #include "cluster/launch/reachability.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,6 +14,7 @@
 namespace motley {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -31,6 +36,45 @@ Error trouble_of(std::vector<Machine> machines, double answer_s = 20) {
   EXPECT_FALSE(answer.ok());
   return answer.ok() ? Error{} : answer.error();
 }
+
+// A package here, and machines that are this one, with other folders under its path.
+class PackageSeen : public testing::Test {
+ protected:
+  PackageSeen() {
+    make_folder("here");
+    std::filesystem::create_directories(folder_ / "less");
+  }
+
+  ~PackageSeen() override { std::filesystem::remove_all(folder_); }
+
+  void make_folder(const std::string& name, const std::string& weights = "1234567") const {
+    std::filesystem::create_directories(folder_ / name);
+    std::ofstream(folder_ / name / "package.json") << "abc";
+    std::ofstream(folder_ / name / "weights.safetensors") << weights;
+  }
+
+  // Sees `name` under the path of `here`.
+  [[nodiscard]] Machine seeing(const std::string& name) const {
+    constexpr const char* kExchange = "for word; do set -- \"$@\" \"$(echo \"$word\" | sed s#";
+    const std::string shell = fmt::format("{}{}/#{}/#)\"; shift; done; exec \"$@\"", kExchange,
+                                          (folder_ / "here").string(), (folder_ / name).string());
+    return machine(name, {"sh", "-c", shell, "sh"});
+  }
+
+  [[nodiscard]] Result<void> check(std::vector<Machine> machines) const {
+    Cluster cluster;
+    std::set<std::string> names;
+    for (const Machine& each : machines) names.insert(each.name);
+    cluster.machines = std::move(machines);
+    const FolderMark package{folder_ / "here", "package.json",
+                             "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad",
+                             "weights.safetensors", 7};
+    return check_package_seen(cluster, names, package, 20);
+  }
+
+  std::filesystem::path folder_ =
+      std::filesystem::temp_directory_path() / fmt::format("motley-seen-{}", ::getpid());
+};
 
 TEST(Reachability, MachinesThatAnswerAreFine) {
   Cluster cluster;
@@ -82,6 +126,49 @@ TEST(Reachability, ADeviceThatCannotComputeIsAMistake) {
   const Error error = trouble_of({gpu});
   EXPECT_EQ(error.code, ErrorCode::kConfig);
   EXPECT_THAT(error.what, HasSubstr("cuda:0"));
+}
+
+TEST_F(PackageSeen, IsTheSameWhateverTheShellSaysBefore) {
+  make_folder("copy");
+  Machine greeting = seeing("copy");
+  greeting.name = "greeting";
+  greeting.shell[2] = "echo Welcome; " + greeting.shell[2];
+  const auto seen = check({machine("here", {}), seeing("copy"), greeting});
+  EXPECT_TRUE(seen.ok()) << describe(seen.error());
+}
+
+TEST_F(PackageSeen, IsToldFromNoneAndFromAnother) {
+  make_folder("changed");
+  std::ofstream(folder_ / "changed/package.json") << "abd";
+  make_folder("short", "1234");
+  make_folder("copy");
+  const auto seen = check({seeing("copy"), seeing("less"), seeing("changed"), seeing("short")});
+  ASSERT_FALSE(seen.ok());
+  const Error& error = seen.error();
+  EXPECT_EQ(error.code, ErrorCode::kConfig);
+  EXPECT_THAT(error.what,
+              AllOf(HasSubstr((folder_ / "here").string()), HasSubstr("less, changed, short")));
+  EXPECT_THAT(error.what, Not(HasSubstr("copy")));
+  EXPECT_THAT(error.cause, HasSubstr("less: it is not there"));
+  EXPECT_THAT(error.cause, HasSubstr("changed: another one is there"));
+  EXPECT_THAT(error.cause, HasSubstr("short: another one is there"));
+}
+
+TEST_F(PackageSeen, IsCopiedByTheCommandThatIsTried) {
+  const auto there = check({seeing("less")});
+  ASSERT_FALSE(there.ok());
+  const std::string remedy = there.error().remedy;
+  const std::string packed = fmt::format("\ntar -cPf - {} | sh -c ", (folder_ / "here").string());
+  EXPECT_THAT(remedy, HasSubstr(packed));
+  EXPECT_THAT(remedy, ::testing::EndsWith(" tar -xPf -"));
+}
+
+TEST_F(PackageSeen, IsNotAskedOfMachinesThatDoNotAnswer) {
+  const auto seen =
+      check({machine("off", {"sh", "-c", "echo gone >&2; exit 255"}), seeing("less")});
+  ASSERT_FALSE(seen.ok());
+  EXPECT_EQ(seen.error().code, ErrorCode::kPeer);
+  EXPECT_THAT(seen.error().cause, HasSubstr("off: its shell ended with status 255: gone"));
 }
 
 }  // namespace

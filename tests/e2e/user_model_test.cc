@@ -238,5 +238,38 @@ TEST_F(PackageRun, IsRefusedEarlyWhereThePackageIsNoGood) {
   }
 }
 
+// The other machine is this one, but for what its shell makes of paths.
+TEST_F(PackageRun, IsRefusedEarlyWhereAMachineHasNoPackage) {
+  const auto there = copy_of_cnn("there");
+  const std::string cluster = folder_.write("cluster.toml", R"toml(
+[[machine]]
+name = "near"
+address = "127.0.0.1"
+[[machine]]
+name = "far"
+address = "127.0.0.1"
+shell = ["sh", "-c", 'for w; do set -- "$@" "$(echo "$w" | sed s#here.mot#there.mot#)"; shift; done; exec "$@"', "sh"]
+)toml");
+  const std::string here = copy_of_cnn("here").string();
+  const auto launch = [&](const char* verb) {
+    const MotleyWithoutWorker program;
+    std::vector<std::string> words = {verb,    config_, "--cluster",
+                                      cluster, "--set", "model.path=" + here};
+    if (verb == std::string("launch")) {
+      words.insert(words.end(), {"--run", (folder_ / "run").string()});
+    }
+    const Outcome outcome = program.run(words);
+    return std::pair(outcome, program.worker_was_started());
+  };
+  EXPECT_TRUE(launch("profile").second);  // both see the same
+  std::filesystem::remove_all(there);
+  for (const char* verb : {"launch", "plan", "profile"}) {
+    const auto [outcome, started] = launch(verb);
+    EXPECT_EQ(outcome.status, 3) << outcome.err;
+    EXPECT_THAT(outcome.err, AllOf(HasSubstr(here), HasSubstr("far: it is not there")));
+    EXPECT_FALSE(started) << verb;
+  }
+}
+
 }  // namespace
 }  // namespace motley::test

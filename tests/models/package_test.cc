@@ -3,6 +3,8 @@
 
 #include <unistd.h>
 
+#include <array>
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 
@@ -182,6 +184,14 @@ TEST(ParsePackage, OfAnotherVersionIsAMatterOfConfiguration) {
   EXPECT_THAT(error.cause, HasSubstr("this program reads 1"));
 }
 
+// As another program computes it.
+std::string sha256_of(const std::filesystem::path& path) {
+  FILE* output = ::popen(("sha256sum < '" + path.string() + "'").c_str(), "r");
+  std::array<char, 65> digits{};
+  const bool is_read = std::fread(digits.data(), 64, 1, output) == 1;
+  return ::pclose(output) == 0 && is_read ? digits.data() : "";
+}
+
 class PackageFolder : public testing::Test {
  protected:
   PackageFolder() {
@@ -216,6 +226,10 @@ TEST_F(PackageFolder, IsReadAndVerified) {
   ASSERT_TRUE(package.ok()) << describe(package.error());
   EXPECT_TRUE(verify_package(**package).ok());
   EXPECT_EQ((*package)->hash.size(), 32U);
+  const FolderMark mark = (*package)->mark();
+  EXPECT_TRUE(mark.folder.is_absolute());
+  EXPECT_EQ(mark.small_sha256, sha256_of(folder_ / mark.small_file));
+  EXPECT_EQ(mark.large_bytes, std::filesystem::file_size(folder_ / mark.large_file));
 }
 
 TEST_F(PackageFolder, WithoutADescriptionIsNone) {

@@ -1,0 +1,16 @@
+"""torchvision's ResNets as packages, with random weights: `python3 resnet.py resnet18` or `resnet50` writes NAME.motley."""
+
+import sys
+
+import torch
+import torchvision
+
+import motley
+
+PIXELS = {"resnet18": 32, "resnet50": 224}  # small pictures such as CIFAR's, and ImageNet's
+
+name = sys.argv[1]
+torch.manual_seed(1)
+model = getattr(torchvision.models, name)(num_classes=100)
+example = torch.randn(2, 3, PIXELS[name], PIXELS[name]), torch.randint(100, (2,))
+print(motley.export(motley.split(model), torch.nn.CrossEntropyLoss(), example, f"{name}.motley"))
