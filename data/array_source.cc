@@ -33,7 +33,7 @@ Result<Split> split_samples(const ExampleFiles& files, double holdout, const std
   if (holdout > 0 && eval == 0) {
     return Error{ErrorCode::kData, fmt::format("too few samples, {}", path),
                  fmt::format("data.holdout = {} of {} samples is not one", holdout, samples),
-                 "use more data, or data.holdout = 0"};
+                 "use more data, or data.holdout = 0 with train.eval_every = 0"};
   }
   return Split{samples - eval, eval};
 }

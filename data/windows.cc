@@ -34,7 +34,8 @@ Result<WindowLayout> lay_out_windows(std::uint64_t tokens, double holdout, std::
                  fmt::format("training has {} and evaluation {} of them; with model.context = {} a "
                              "part needs at least {}",
                              train_tokens, eval_tokens, context, shortest),
-                 lacks_eval ? "use more data, a smaller model.context, or data.holdout = 0"
+                 lacks_eval ? "use more data, a smaller model.context, or data.holdout = 0 with "
+                              "train.eval_every = 0"
                             : "use more data or a smaller model.context"};
   }
   WindowLayout layout{.context = context, .train_tokens = train_tokens};

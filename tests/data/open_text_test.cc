@@ -178,7 +178,8 @@ TEST(ShortData, IsRefusedForEvaluation) {
   const DataFolder folder;
   const auto data = data_config("text", folder.write("a.txt", std::string(100, 'x')), 0.1);
   EXPECT_NE(opened(data, model_config(9)), nullptr);
-  EXPECT_THAT(open_error(data, model_config(10)).remedy, HasSubstr("data.holdout = 0"));
+  EXPECT_THAT(open_error(data, model_config(10)).remedy,
+              HasSubstr("data.holdout = 0 with train.eval_every = 0"));
 }
 
 TEST(ShortData, MayBeEmpty) {
