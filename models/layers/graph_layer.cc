@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -15,7 +16,7 @@ namespace {
 
 class GraphLayer final : public Layer {
  public:
-  explicit GraphLayer(GraphCore core) : core_(std::move(core)) {}
+  GraphLayer(GraphCore core, bool at_once) : core_(std::move(core)), at_once_(at_once) {}
 
   at::Tensor forward(at::Tensor x, const MicroContext& micro, SavedTensors& saved) override {
     const std::int64_t samples = core_.samples_of(x);
@@ -26,13 +27,18 @@ class GraphLayer final : public Layer {
   at::Tensor backward_input(at::Tensor grad_output,
                             const MicroContext& /*micro*/,
                             SavedTensors& saved) override {
-    return core_.backward_input(std::move(grad_output), saved);
+    at::Tensor grad = core_.backward_input(std::move(grad_output), saved);
+    if (at_once_) core_.backward_weight(saved);
+    return grad;
   }
 
-  void backward_weight(SavedTensors& saved) override { core_.backward_weight(saved); }
+  void backward_weight(SavedTensors& saved) override {
+    if (!at_once_) core_.backward_weight(saved);
+  }
 
  private:
   GraphCore core_;
+  bool at_once_;  // the input part runs the weight part too
 };
 
 class GraphLossLayer final : public LossLayer {
@@ -91,7 +97,13 @@ class GraphLossLayer final : public LossLayer {
 std::unique_ptr<Layer> make_graph_layer(std::shared_ptr<PreparedPackage> package,
                                         int index,
                                         LayerParameters parameters) {
-  return std::make_unique<GraphLayer>(GraphCore(std::move(package), index, std::move(parameters)));
+  // Schedules sum a tied gradient after the last input part of the layer that owns the parameter
+  // (pipeline/execute/stage_compute.h), which is the first.
+  const auto& layers = package->package().layers;
+  const bool at_once =
+      index == 0 && std::ranges::any_of(layers.back().parameters, &PackageParameter::tied);
+  return std::make_unique<GraphLayer>(GraphCore(std::move(package), index, std::move(parameters)),
+                                      at_once);
 }
 
 std::unique_ptr<LossLayer> make_graph_loss_layer(std::shared_ptr<PreparedPackage> package,
