@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import random
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
@@ -91,6 +92,9 @@ class Tracer:
     """Runs layers of one model."""
 
     def __init__(self, known: Dict[int, str], modules: ModuleStack, memory: Dict[int, str]):
+        # PyTorch 2 imports it at the first use, e.g. of a checkpoint in a layer, and computes with tensors then: not while it is recorded.
+        with contextlib.suppress(ImportError):
+            importlib.import_module("torch._dynamo")
         self._known = known
         self._memory = memory
         self._modules = modules

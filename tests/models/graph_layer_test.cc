@@ -2,6 +2,8 @@
 // them, and the layers' promises about bits.
 #include "models/layers/graph_layer.h"
 
+#include <algorithm>
+
 #include <gtest/gtest.h>
 
 #include "base/system/files.h"
@@ -13,15 +15,24 @@ namespace {
 
 constexpr double kTolerance = 1e-5;  // of the largest value of a tensor; docs/numerics.md
 
+// Of the model's largest gradient: what is below it in PyTorch is 0 in exact arithmetic, as that of
+// a bias before BatchNorm, and of it only rounding is left, which differs between versions of
+// LibTorch.
+constexpr double kRounding = 1e-6;
+
 std::string packages_dir() {
   return std::string(MOTLEY_PACKAGES_DIR) + "/";
+}
+
+double largest(const at::Tensor& tensor) {
+  return tensor.abs().max().item().toDouble();
 }
 
 // The largest |a - b| as a share of the largest |b|; NaN counts as different.
 double difference(const at::Tensor& a, const at::Tensor& b) {
   TORCH_CHECK(a.sizes() == b.sizes(), a.sizes(), " and ", b.sizes());
-  const double most = b.abs().max().item().toDouble();
-  const double distance = (a - b).abs().max().item().toDouble();
+  const double most = largest(b);
+  const double distance = largest(a - b);
   return distance == 0 ? 0 : distance / most;
 }
 
@@ -43,6 +54,14 @@ class ExportedModel : public ::testing::TestWithParam<std::string> {
     return read(name).item().toDouble();
   }
 
+  [[nodiscard]] double largest_gradient() const {
+    double most = 0;
+    for (const auto& [name, entry] : reference_.entries()) {
+      if (name.starts_with("grad/")) most = std::max(most, largest(read(name)));
+    }
+    return most;
+  }
+
   c10::InferenceMode guard_;
   PackageChain chain_;
   SafetensorsFile reference_;
@@ -59,12 +78,17 @@ TEST_P(ExportedModel, HasPyTorchsLossAndGradients) {
   const PackageStep step = chain_.step(input_, targets_, {});
   EXPECT_NEAR(step.loss, number("loss"), kTolerance * std::abs(number("loss")));
   EXPECT_EQ(step.count, static_cast<std::int64_t>(number("count")));
+  const double rounding = kRounding * largest_gradient();
   std::size_t compared = 0;
   for (const auto& [name, gradient] : chain_.by_name(step)) {
     const bool is_statistic = reference_.entries().contains("observed/" + name);
     const at::Tensor expected = read((is_statistic ? "observed/" : "grad/") + name);
-    EXPECT_LE(difference(gradient, expected), kTolerance) << name;
-    ++compared;
+    if (!is_statistic && largest(expected) <= rounding) {
+      EXPECT_LE(largest(gradient), rounding) << name;
+    } else {
+      EXPECT_LE(difference(gradient, expected), kTolerance) << name;
+      ++compared;
+    }
   }
   EXPECT_GT(compared, 0U);
 }
