@@ -75,9 +75,10 @@ Result<std::shared_ptr<const Package>> read_package(const fs::path& folder) {
   const fs::path path = folder / kPackageFileName;
   MOTLEY_ASSIGN(const bool exists, path_exists(path));
   if (!exists) {
-    return Error{ErrorCode::kConfig, fmt::format("no package of a model, {}", folder.string()),
-                 fmt::format("there is no {} in it", kPackageFileName),
-                 "name the folder that motley.export wrote; every machine needs it under this path"};
+    return Error{
+        ErrorCode::kConfig, fmt::format("no package of a model, {}", folder.string()),
+        fmt::format("there is no {} in it", kPackageFileName),
+        "name the folder that motley.export wrote; every machine needs it under this path"};
   }
   MOTLEY_ASSIGN(const std::string text, read_file(path, kPackageBytesMax));
   MOTLEY_ASSIGN(Package package, parse_package(text, path.string()));

@@ -144,9 +144,9 @@ TEST(Simulator, CostsTheExchangeOfTiedGradients) {
   const auto with = simulate_step(*make_schedule(plan, true), plan, model, *cost, {0, 1});
   const auto without = simulate_step(*make_schedule(plan, false), plan, model, *cost, {0, 1});
   ASSERT_TRUE(with.ok() && without.ok());
-  // 400 bytes each way at once, behind a header; rank 1's vote (64 + 32 + 12 + 8 bytes) no longer
+  // 400 bytes each way at once, behind a header; rank 1's vote (64 + 40 + 12 + 8 bytes) no longer
   // travels beside the last gradient.
-  EXPECT_NEAR(with->step_s - without->step_s, (400 + 64 + 116) / 1e6, 1e-9);
+  EXPECT_NEAR(with->step_s - without->step_s, (400 + 64 + 124) / 1e6, 1e-9);
 }
 
 TEST(Simulator, SplitsWaitingByItsCause) {
@@ -211,8 +211,8 @@ TEST(Simulator, SumsGradientsOverReplicas) {
   plan.chunks[0].replicas = {{Rank{0}, 2}, {Rank{1}, 2}};
   const auto step = simulate(problem, plan);
   ASSERT_TRUE(step.ok());
-  const double first = 32 + 12 + 24 + 8;  // with the layer, the factors and a hash
-  const double second = 32 + 8;
+  const double first = 40 + 12 + 24 + 8;  // with the layer, the factors and a hash
+  const double second = 40 + 8;
   const double votes_s = (64 + second) / 1e3 + (64 + 4 * 2 + first + second) / 1e3;
   EXPECT_NEAR(step->step_s, 2 * 3 + (4000 + 64) / 1e3 + votes_s, 1e-9);
 }

@@ -128,13 +128,13 @@ TEST(WireBytes, OfAPipelineAreThoseCountedByHand) {
   for (const auto& [codec, payload] : kBoundaryBytes) {
     const Plan plan = plan_of(model, {{"a", "b"}, {{{Rank{0}, 8}}, {{Rank{1}, 8}}}, codec, "none"});
     // Targets are 15 numbers of 4 bytes. Of the tied parameter's 80,000 values go a bucket of
-    // 65,536 and one of 14,464. A vote has 32 bytes, 12 for each of three layers and 8 for the
+    // 65,536 and one of 14,464. A vote has 40 bytes, 12 for each of three layers and 8 for the
     // copy of the tied parameter, and rank 0's three factors of 8; the answer has both votes, each
     // behind its length.
     const double tied = (64 + 65'536 * 4) + (64 + 14'464 * 4);
     const std::vector<double> by_hand = {
-        8 * (64 + payload) + 8 * (64 + 15 * 4) + tied + (64 + 2 * 4 + 100 + 76),
-        8 * (64 + payload) + tied + (64 + 76)};
+        8 * (64 + payload) + 8 * (64 + 15 * 4) + tied + (64 + 2 * 4 + 108 + 84),
+        8 * (64 + payload) + tied + (64 + 84)};
     EXPECT_EQ(really_sent(plan, model), by_hand) << codec;
     EXPECT_EQ(predicted(plan, model), by_hand) << codec;
     EXPECT_EQ(simulated(plan, model), by_hand) << codec;
