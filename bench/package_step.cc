@@ -21,29 +21,17 @@
 
 #include "base/clock.h"
 #include "base/system/system_memory.h"
-#include "checkpoint/safetensors.h"
 #include "models/kernels/torch_threads.h"
 #include "models/layers/chain.h"
 #include "models/package/package.h"
+#include "tests/models/read_tensor.h"
 #include "training/optimizer/optimizer.h"
 
 namespace motley {
 namespace {
 
-template <class T>
-T must(Result<T> result) {
-  if (!result.ok()) throw std::runtime_error(describe(result.error()));
-  return std::move(result).value();
-}
-
-at::Tensor read_tensor(const SafetensorsFile& file, const std::string& name) {
-  const SafetensorsFile::Entry& entry = file.entries().at(name);
-  at::Tensor tensor = at::empty(entry.shape, entry.dtype == "I64" ? at::kLong : at::kFloat);
-  const std::span bytes(static_cast<std::byte*>(tensor.data_ptr()), tensor.nbytes());
-  const auto read = file.read_bytes(name, entry.dtype, entry.shape, bytes);
-  if (!read.ok()) throw std::runtime_error(describe(read.error()));
-  return tensor;
-}
+using testing::must;
+using testing::read_tensor;
 
 class Trainer {
  public:

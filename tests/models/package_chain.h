@@ -7,35 +7,16 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include <ATen/ATen.h>
 
-#include "checkpoint/safetensors.h"
 #include "models/layers/graph_layer.h"
+#include "tests/models/read_tensor.h"
 
 namespace motley::testing {
-
-// Fails the test with the error.
-template <class T>
-T must(Result<T> result) {
-  if (!result.ok()) throw std::runtime_error(describe(result.error()));
-  return std::move(result).value();
-}
-
-// A tensor of a file of references, of whatever shape it has there.
-inline at::Tensor read_tensor(const SafetensorsFile& file, const std::string& name) {
-  if (!file.entries().contains(name)) throw std::runtime_error("no tensor '" + name + "'");
-  const SafetensorsFile::Entry& entry = file.entries().at(name);
-  at::Tensor tensor = at::empty(entry.shape, entry.dtype == "I64" ? at::kLong : at::kFloat);
-  const std::span bytes(static_cast<std::byte*>(tensor.data_ptr()), tensor.nbytes());
-  const auto read = file.read_bytes(name, entry.dtype, entry.shape, bytes);
-  if (!read.ok()) throw std::runtime_error(describe(read.error()));
-  return tensor;
-}
 
 struct PackageStep {
   double loss = 0;

@@ -1,0 +1,35 @@
+// Tensors as PyTorch wrote them into a safetensors file, for tests and benchmarks that compare with
+// it.
+#pragma once
+
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include <ATen/ATen.h>
+
+#include "base/result.h"
+#include "checkpoint/safetensors.h"
+
+namespace motley::testing {
+
+// Fails the test, or the program, with the error.
+template <class T>
+T must(Result<T> result) {
+  if (!result.ok()) throw std::runtime_error(describe(result.error()));
+  return std::move(result).value();
+}
+
+// Of whatever shape it has there.
+inline at::Tensor read_tensor(const SafetensorsFile& file, const std::string& name) {
+  if (!file.entries().contains(name)) throw std::runtime_error("no tensor '" + name + "'");
+  const SafetensorsFile::Entry& entry = file.entries().at(name);
+  at::Tensor tensor = at::empty(entry.shape, entry.dtype == "I64" ? at::kLong : at::kFloat);
+  const std::span bytes(static_cast<std::byte*>(tensor.data_ptr()), tensor.nbytes());
+  const auto read = file.read_bytes(name, entry.dtype, entry.shape, bytes);
+  if (!read.ok()) throw std::runtime_error(describe(read.error()));
+  return tensor;
+}
+
+}  // namespace motley::testing

@@ -1,0 +1,162 @@
+// What the planner chooses beside the cut: the micro-batch and the codecs.
+#include <fmt/format.h>
+
+#include <gmock/gmock.h>
+
+#include "partitioner/search/planner.h"
+#include "tests/partitioner/pipelines.h"
+#include "tests/partitioner/random_problem.h"
+
+namespace motley {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+// A layer that only replicas can share; the sum of its gradient takes 4 s, or 2 s at half the
+// bytes.
+Problem one_shared_layer() {
+  Problem problem;
+  problem.layers = {{.work_s = 1, .parameters = 1'000'000}};
+  problem.machines = {{1}, {1}};
+  problem.link = {1e6, 0};
+  problem.options.gradient_codecs = {"none", kHalf};
+  return problem;
+}
+
+TEST(MakePlan, TakesTheUsualMicroBatchUnlessItCostsMuch) {
+  // The bubble of a pipeline makes the smallest micro-batch the best by itself, and messages none
+  // smaller than it pays.
+  Problem problem{.layers = {{1, 1000, 1}, {1, 1000, 1}}, .machines = {{}, {}}};
+  problem.options.stages = 2;
+  problem.options.global_batch = 32;
+  const auto best = problem.plan();
+  ASSERT_TRUE(best.ok()) << describe(best.error());
+  EXPECT_EQ(best->micro_batch, 1);
+  problem.options.usual_micro_batch = 4;
+  const auto usual = problem.plan();
+  ASSERT_TRUE(usual.ok()) << describe(usual.error());
+  EXPECT_EQ(usual->micro_batch, 4);
+  EXPECT_GT(usual->predicted_step_s, best->predicted_step_s);
+  problem.options.usual_micro_batch = 16;
+  const auto refused = problem.plan();
+  ASSERT_TRUE(refused.ok()) << describe(refused.error());
+  EXPECT_EQ(refused->micro_batch, 1);
+  EXPECT_THAT(refused->notes, Contains(HasSubstr("instead of the usual 16: a step takes")));
+}
+
+TEST(MakePlan, TakesTheUsualMicroBatchForTheShortestStepsWhateverItsShare) {
+  Problem problem{.layers = {{1e-4, 1000, 1}, {1e-4, 1000, 1}}, .machines = {{}, {}}};
+  problem.options.stages = 2;
+  problem.options.global_batch = 32;
+  const auto best = problem.plan();
+  ASSERT_TRUE(best.ok()) << describe(best.error());
+  problem.options.usual_micro_batch = 16;
+  const auto usual = problem.plan();
+  ASSERT_TRUE(usual.ok()) << describe(usual.error());
+  EXPECT_EQ(usual->micro_batch, 16);
+  EXPECT_GT(usual->predicted_step_s, 1.15 * best->predicted_step_s);
+}
+
+TEST(MakePlan, TakesASmallerMicroBatchWhereTheUsualOneDoesNotFit) {
+  Problem problem{.layers = {{1, 1000, 1, 1 << 20}, {1, 1000, 1, 1 << 20}},
+                  .machines = {{.memory_bytes = 3 << 20}}};
+  problem.options.global_batch = 4;
+  problem.options.usual_micro_batch = 4;
+  const auto plan = problem.plan();
+  ASSERT_TRUE(plan.ok()) << describe(plan.error());
+  EXPECT_LT(plan->micro_batch, 4);
+  EXPECT_THAT(plan->notes, Contains(HasSubstr("a plan with those does not fit")));
+}
+
+TEST(UsualMicroBatch, DependsOnTheModelAndTheGlobalBatchAlone) {
+  EXPECT_EQ(usual_micro_batch(128, 32), 2);
+  EXPECT_EQ(usual_micro_batch(256, 16), 2);
+  EXPECT_EQ(usual_micro_batch(256, 9), 3);
+  EXPECT_EQ(usual_micro_batch(1024, 32), 1);
+  EXPECT_EQ(usual_micro_batch(16, 8), 4);
+  EXPECT_EQ(usual_micro_batch(1, 8), 8);
+}
+
+TEST(MakePlan, ChoosesTheCodecOfGradientsByTime) {
+  Problem problem = one_shared_layer();
+  const auto plan = problem.plan();
+  ASSERT_TRUE(plan.ok()) << describe(plan.error());
+  EXPECT_EQ(plan->rank_count(), 2);
+  EXPECT_EQ(plan->gradient_codec, kHalf);
+  problem.options.gradient_codecs = {"none"};
+  const auto exact = problem.plan();
+  ASSERT_TRUE(exact.ok());
+  EXPECT_NEAR(exact->predicted_step_s - plan->predicted_step_s, 2, 0.01);
+}
+
+TEST(MakePlan, LeavesGradientsAloneWhereACodecTakesLongerOrWasNotMeasured) {
+  Problem slow = one_shared_layer();
+  for (MachineSketch& machine : slow.machines) machine.half_s_per_float = 2e-6;
+  EXPECT_EQ(slow.plan()->gradient_codec, "none");
+  Problem unknown = one_shared_layer();
+  unknown.options.gradient_codecs = {"none", "int8"};
+  EXPECT_EQ(unknown.plan()->gradient_codec, "none");
+}
+
+// Two layers on two machines, with a boundary that takes 20 s a sample each way, or half of it.
+Problem one_slow_boundary() {
+  Problem problem;
+  problem.layers = {{.work_s = 6, .output_floats = 5'000'000}, {.work_s = 6}};
+  problem.machines = {{1}, {1}};
+  problem.link = {1e6, 0};
+  problem.options.stages = 2;
+  return problem;
+}
+
+// Seconds of a step of the problem with these codecs allowed besides "none".
+double step_with(Problem problem, std::vector<CoarserCodecs> coarser) {
+  problem.options.coarser = std::move(coarser);
+  const auto plan = problem.plan();
+  return plan.ok() ? plan->predicted_step_s : 0;
+}
+
+TEST(MakePlan, TakesACoarserCodecOnlyForTheGainThatIsAskedFor) {
+  Problem boundary = one_slow_boundary();
+  const double fine_s = step_with(boundary, {});
+  const double gain = 1 - step_with(boundary, {{{kHalf}, {}, 0}}) / fine_s;
+  ASSERT_GT(gain, 0.01);
+
+  boundary.options.coarser = {{{kHalf}, {}, gain - 0.005}};
+  const auto taken = boundary.plan();
+  ASSERT_TRUE(taken.ok()) << describe(taken.error());
+  EXPECT_EQ(taken->chunks[0].codec, kHalf);
+  EXPECT_THAT(taken->notes, Contains(AllOf(HasSubstr("activations as half"),
+                                           HasSubstr(fmt::format("{:.4g} s", fine_s)))));
+
+  boundary.options.coarser = {{{kHalf}, {}, gain + 0.005}};
+  const auto refused = boundary.plan();
+  ASSERT_TRUE(refused.ok());
+  EXPECT_EQ(refused->chunks[0].codec, "none");
+  EXPECT_THAT(refused->notes, Not(Contains(HasSubstr("rounding"))));
+}
+
+TEST(MakePlan, SaysThatSumsAreRoundedMore) {
+  Problem problem = one_shared_layer();
+  problem.options.gradient_codecs = {"none"};
+  problem.options.coarser = {{{}, {kHalf}, 0.03}};
+  const auto plan = problem.plan();
+  ASSERT_TRUE(plan.ok()) << describe(plan.error());
+  EXPECT_EQ(plan->gradient_codec, kHalf);
+  EXPECT_THAT(plan->notes, Contains(HasSubstr("gradients as half")));
+}
+
+// A second kind of coarser codec needs its gain on top of what the first has brought.
+TEST(MakePlan, ComparesEachCoarserCodecWithThoseBeforeIt) {
+  Problem problem = one_slow_boundary();
+  problem.options.coarser = {{{kHalf}, {}, 0.01}, {{"never-measured"}, {}, 0}};
+  const auto plan = problem.plan();
+  ASSERT_TRUE(plan.ok()) << describe(plan.error());
+  EXPECT_EQ(plan->chunks[0].codec, kHalf);
+  EXPECT_THAT(plan->notes, Not(Contains(HasSubstr("never-measured"))));
+}
+
+}  // namespace
+}  // namespace motley
