@@ -29,7 +29,7 @@ std::string found(const Json& value) {
   if (value.is_string()) return "it is a string";
   if (value.is_boolean()) return "it is a boolean";
   if (value.is_number_integer()) return "it is an integer";
-  if (value.is_number()) return "it is a number with a fraction";
+  if (value.is_number()) return "it is written with a fraction or an exponent";
   if (value.is_array()) return "it is a list";
   if (value.is_object()) return "it is a section";
   return "it is empty";

@@ -33,13 +33,21 @@ std::string value_or(const Arguments& arguments, const char* option, const char*
   return arguments.has(option) ? arguments.value(option) : otherwise;
 }
 
-// An answer, or where it is empty or there is none `otherwise`.
-std::string ask(const std::string& question, const std::string& otherwise) {
+// An answer, or `otherwise` where it is empty. kUsage when there are no more.
+Result<std::string> ask(const std::string& question, const std::string& otherwise) {
   fmt::print("{}{}: ", question, otherwise.empty() ? "" : fmt::format(" [{}]", otherwise));
   std::fflush(stdout);
   std::string answer;
-  if (!std::getline(std::cin, answer)) fmt::print("\n");
-  return answer.empty() ? otherwise : answer;
+  if (std::getline(std::cin, answer)) return answer.empty() ? otherwise : answer;
+  fmt::print("\n");
+  return Error{ErrorCode::kUsage, "the answers end before the questions do",
+               fmt::format("there is none to: {}", question),
+               "nothing was written; Enter takes what stands in brackets"};
+}
+
+// A loopback address is its own for every machine, and of no use to the others.
+bool is_loopback(const std::string& host) {
+  return host == "localhost" || host == "::1" || host.starts_with("127.");
 }
 
 // As a shell would take it.
@@ -48,46 +56,71 @@ std::string with_home(const std::string& path) {
   return home != nullptr && path.starts_with("~/") ? home + path.substr(1) : path;
 }
 
-std::string ask_for_data(const std::string& otherwise) {
+Result<std::string> ask_for_data(const std::string& otherwise) {
   while (true) {
-    const std::string path = with_home(ask(
-        "File or folder of text to train on, or a .bin of tokens (Enter: synthetic)", otherwise));
+    MOTLEY_ASSIGN(const std::string answer,
+                  ask("File or folder of text to train on, or a .bin of tokens (Enter: synthetic)",
+                      otherwise));
+    const std::string path = with_home(answer);
     std::error_code ignored;
-    if (path == otherwise || !std::cin || std::filesystem::exists(path, ignored)) return path;
+    if (path == otherwise || std::filesystem::exists(path, ignored)) return path;
     fmt::print("There is no {}.\n", path);
   }
 }
 
+// Why the machine cannot stand beside these; "" = it can.
+std::string objection(const std::vector<DraftMachine>& machines, const DraftMachine& machine) {
+  if (std::ranges::find(machines, machine.name, &DraftMachine::name) != machines.end()) {
+    return fmt::format("There is a machine named {} already.", machine.name);
+  }
+  if (is_loopback(host_of(machine.ssh))) return "";
+  const auto address = address_of_host(host_of(machine.ssh));
+  if (!address.ok()) return fmt::format("{}.", address.error().what);
+  const auto same = std::ranges::find_if(machines, [&](const DraftMachine& other) {
+    const auto theirs = address_of_host(host_of(other.ssh));
+    return theirs.ok() && *theirs == *address;
+  });
+  if (same == machines.end()) return "";
+  return fmt::format("{} is at {} already.", same->name, *address);
+}
+
 // What cannot be used is asked for again: the answers before it would be lost.
-Wishes ask_all(Wishes wishes) {
+Result<Wishes> ask_all(Wishes wishes) {
   fmt::print("What is asked has its default in brackets; Enter takes it.\n");
-  wishes.own_name = to_machine_name(ask("Name of this machine", wishes.own_name));
+  MOTLEY_ASSIGN(const std::string own_name, ask("Name of this machine", wishes.own_name));
+  wishes.own_name = to_machine_name(own_name);
   while (true) {
-    const std::string where = ask(
-        "Address of another machine, or USER@ADDRESS where your user is another (Enter: no more)",
-        "");
+    MOTLEY_ASSIGN(
+        const std::string where,
+        ask("Address of another machine, or USER@ADDRESS where your user is another (Enter: no "
+            "more)",
+            ""));
     if (where.empty()) break;
     const std::string host = host_of(where);
     const bool is_number = host.find_first_not_of("0123456789.:abcdef") == std::string::npos;
-    const std::string name =
-        ask("Its name", is_number ? fmt::format("machine{}", wishes.machines.size() + 2)
-                                  : to_machine_name(host));
+    MOTLEY_ASSIGN(const std::string name,
+                  ask("Its name", is_number ? fmt::format("machine{}", wishes.machines.size() + 2)
+                                            : to_machine_name(host)));
     auto machine = parse_draft_machine(name + "=" + where);
     if (!machine.ok()) {
       fmt::print("'{}' at '{}' is no machine: a name and an address are one word each.\n",
                  excerpt(name), excerpt(where));
-    } else if (std::ranges::find(wishes.machines, name, &DraftMachine::name) !=
-               wishes.machines.end()) {
-      fmt::print("There is a machine named {} already.\n", name);
-    } else {
+      continue;
+    }
+    const std::string why_not = objection(wishes.machines, *machine);
+    if (why_not.empty()) {
       wishes.machines.push_back(std::move(machine).value());
+    } else {
+      fmt::print("{}\n", why_not);
     }
   }
-  wishes.data = ask_for_data(wishes.data);
-  wishes.run_dir = with_home(ask(wishes.machines.empty()
-                                     ? "Folder of the run"
-                                     : "Folder of the run, which all machines see under this path",
-                                 wishes.run_dir));
+  MOTLEY_ASSIGN(wishes.data, ask_for_data(wishes.data));
+  MOTLEY_ASSIGN(
+      const std::string run_dir,
+      ask(wishes.machines.empty() ? "Folder of the run"
+                                  : "Folder of the run, which all machines see under this path",
+          wishes.run_dir));
+  wishes.run_dir = with_home(run_dir);
   return wishes;
 }
 
@@ -102,7 +135,8 @@ Result<Wishes> read_wishes(const Arguments& arguments, const ThisMachine& here) 
   }
   const bool asks =
       arguments.has("ask") || (wishes.machines.empty() && ::isatty(STDIN_FILENO) == 1);
-  return asks ? ask_all(std::move(wishes)) : wishes;
+  if (asks) return ask_all(std::move(wishes));
+  return wishes;
 }
 
 // Names become addresses, and this machine stands first if it was not named.
@@ -112,14 +146,16 @@ Result<std::vector<DraftMachine>> complete(const Wishes& wishes, const ThisMachi
   bool has_own = false;
   for (DraftMachine& machine : machines) {
     const std::string host = host_of(machine.ssh);
-    // A loopback address is its own for every machine, and of no use to the others.
-    const bool is_loopback = host == "localhost" || host == "::1" || host.starts_with("127.");
-    const bool is_own = is_loopback || host == here.name || here.addresses.contains(host);
+    const bool is_own = is_loopback(host) || host == here.name || here.addresses.contains(host);
     has_own = has_own || is_own;
     if (is_own) {
-      machine.address = is_loopback || host == here.name ? "" : host;
+      machine.address = is_loopback(host) || host == here.name ? "" : host;
     } else {
       MOTLEY_ASSIGN(machine.address, address_of_host(host));
+      if (std::ranges::find(peers, machine.address) != peers.end()) {
+        return Error{ErrorCode::kUsage, fmt::format("two machines are at {}", machine.address),
+                     fmt::format("{} is one of them", machine.name), "give every machine once"};
+      }
       peers.push_back(machine.address);
     }
     if (is_own || machine.ssh == machine.address) machine.ssh.clear();

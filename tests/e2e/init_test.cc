@@ -90,15 +90,27 @@ TEST_F(Init, TakesAnswers) {
 TEST_F(Init, AsksAgainForAMachineThatIsNone) {
   const Outcome written = init({"--ask"},
                                "desk\n192.0.2.11\noldbox\n192.0.2.12\nold box\n192.0.2.12\n"
-                               "oldbox\nno host\nattic\n192.0.2.12\nattic\n\n\n\n");
+                               "oldbox\nno host\nattic\nno-such-host.invalid\nattic\n"
+                               "192.0.2.11\nattic\n192.0.2.12\nattic\n\n\n\n");
   if (written.status == 4) GTEST_SKIP() << "this machine has no network: " << written.err;
   ASSERT_EQ(written.status, 0) << written.err;
-  EXPECT_THAT(written.out, AllOf(HasSubstr("'old box' at '192.0.2.12' is no machine"),
-                                 HasSubstr("There is a machine named oldbox already"),
-                                 HasSubstr("'attic' at 'no host' is no machine")));
+  EXPECT_THAT(written.out,
+              AllOf(HasSubstr("'old box' at '192.0.2.12' is no machine"),
+                    HasSubstr("There is a machine named oldbox already"),
+                    HasSubstr("no-such-host.invalid"), HasSubstr("oldbox is at 192.0.2.11 already"),
+                    HasSubstr("'attic' at 'no host' is no machine")));
   EXPECT_THAT(read_text(path("cluster.toml")),
               AllOf(HasSubstr("name = \"desk\""), HasSubstr("name = \"oldbox\""),
                     HasSubstr("name = \"attic\"")));
+}
+
+// A person who ends the questions does not want the files.
+TEST_F(Init, WritesNothingWhereTheAnswersEnd) {
+  const Outcome ended = init({"--ask"}, "desk\n");
+  EXPECT_EQ(ended.status, 2);
+  EXPECT_THAT(ended.err, AllOf(HasSubstr("the answers end"), HasSubstr("nothing was written")));
+  EXPECT_FALSE(std::filesystem::exists(path("cluster.toml")));
+  EXPECT_FALSE(std::filesystem::exists(path("train.toml")));
 }
 
 TEST_F(Init, WritesOverNothing) {
@@ -119,6 +131,7 @@ TEST_F(Init, RefusesWhatNamesNoMachine) {
   const Outcome unknown = init({"--machine", "box=no-such-host.invalid"});
   EXPECT_EQ(unknown.status, 3);
   EXPECT_THAT(unknown.err, HasSubstr("no-such-host.invalid"));
+  EXPECT_EQ(init({"--machine", "a=192.0.2.1", "--machine", "b=anna@192.0.2.1"}).status, 2);
   EXPECT_EQ(init({"--data", path("none")}).status, 3);
   EXPECT_FALSE(std::filesystem::exists(path("cluster.toml")));
 }
