@@ -31,6 +31,12 @@ namespace {
 
 }  // namespace
 
+void quiet_transports() {
+#ifdef MOTLEY_WITH_UCX
+  quiet_ucx();
+#endif
+}
+
 std::vector<std::string> transport_kinds() {
   return {
 #ifdef MOTLEY_WITH_UCX

@@ -15,6 +15,10 @@ namespace motley {
 // it lacks, and for one that cannot keep a secret; kPeer when the address cannot be bound.
 [[nodiscard]] Result<std::unique_ptr<Transport>> make_transport(const TransportOptions& options);
 
+// What the transports' libraries do to a process by being loaded is undone: its signals are its own
+// again, and they write nothing to standard error. To be called where a program starts.
+void quiet_transports();
+
 // The kinds that this build has, best first.
 [[nodiscard]] std::vector<std::string> transport_kinds();
 

@@ -10,6 +10,7 @@
 #include "base/system/version.h"
 #include "base/toml.h"
 #include "cluster/process/stop_signals.h"
+#include "comm/make_transport.h"
 #include "tools/command.h"
 
 namespace motley {
@@ -148,6 +149,7 @@ int run_motley(const std::string& program, const std::vector<std::string>& words
 int main(int argc, char** argv) {
   motley::open_standard_streams();
   motley::outlive_file_limits();
+  motley::quiet_transports();
   motley::take_back_hangup();
   // Whatever starts workers holds the secret by which they know each other.
   motley::forbid_core_dumps();

@@ -20,6 +20,9 @@ class MeasuringReport {
   // What of it comes now, in other words.
   void say(std::string what) { what_ = std::move(what); }
 
+  // What is being measured: "block3 at 16 samples".
+  [[nodiscard]] const std::string& what() const { return what_; }
+
   // So much of it is done, from 0 to 1.
   void advance(double share);
 

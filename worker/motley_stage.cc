@@ -8,9 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
-#include <new>
 #include <string>
-#include <string_view>
 
 #include <c10/core/InferenceMode.h>
 
@@ -19,8 +17,9 @@
 #include "base/system/standard_streams.h"
 #include "base/system/system_cores.h"
 #include "base/system/system_memory.h"
+#include "comm/make_transport.h"
 #include "models/kernels/torch_threads.h"
-#include "models/layers/graph_layer.h"
+#include "models/layers/failure_of.h"
 #include "pipeline/execute/activity.h"
 #include "protocol/protocol.h"
 #include "protocol/worker_channel.h"
@@ -81,22 +80,6 @@ Result<void> serve(WorkerChannel& channel, Activity& activity) {
   return run_job(job, channel, activity);
 }
 
-// LibTorch throws where it runs out of memory, with a stack trace behind its first line; a layer of
-// a package where its graphs cannot run.
-Error failure_of(const std::exception& thrown, const Activity& activity) {
-  if (const auto* graph = dynamic_cast<const GraphFailure*>(&thrown)) return graph->error();
-  const std::string_view all = thrown.what();
-  const std::string said(all.substr(0, all.find('\n')));
-  const bool lacks_memory = dynamic_cast<const std::bad_alloc*>(&thrown) != nullptr ||
-                            said.find("allocate memory") != std::string::npos;
-  if (!lacks_memory) {
-    return {ErrorCode::kInternal, "the stage failed during " + activity.words(), said,
-            "see its log; if its machine has room, this is a mistake in Motley: please report it"};
-  }
-  return {ErrorCode::kInfeasible, "there was not enough memory for " + activity.words(), said,
-          "make the model or train.micro_batch smaller, or spread it over more machines"};
-}
-
 int run_worker() {
   keep_freed_memory();
   forbid_core_dumps();
@@ -106,7 +89,7 @@ int run_worker() {
   try {
     served = serve(channel, activity);
   } catch (const std::exception& thrown) {
-    served = failure_of(thrown, activity);
+    served = failure_of(thrown, activity.words());
   }
   if (!served.ok()) {
     Json event = error_to_json(served.error());
@@ -124,6 +107,7 @@ int run_worker() {
 int main(int argc, char** argv) {
   motley::open_standard_streams();
   motley::outlive_file_limits();
+  motley::quiet_transports();
   motley::restart_for_better_blas(argv);
   if (argc > 1) {
     std::fputs(

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <exception>
 #include <optional>
 #include <string>
 #include <utility>
@@ -17,6 +18,7 @@
 #include "base/system/system_memory.h"
 #include "measure/computer_turn.h"
 #include "measure/profile_store.h"
+#include "models/layers/failure_of.h"
 #include "models/spec/model_spec.h"
 #include "partitioner/cost/virtual_profile.h"
 #include "plan/profile.h"
@@ -29,9 +31,9 @@
 namespace motley {
 namespace {
 
-// What the process of a stage holds beyond this one and its layers. Chosen from measured runs
-// (docs/planning.md); what holds it was not found, one malloc arena for all threads takes as much.
-constexpr std::int64_t kStageBytes = std::int64_t{64} << 20;
+// What the process of a stage holds beyond this one and its layers: connections, threads and their
+// malloc arenas. Chosen from measured runs (docs/planning.md).
+constexpr std::int64_t kStageBytes = std::int64_t{16} << 20;
 
 // A quota is dealt out in periods of up to a tenth of a second: fewer of them tell no share.
 constexpr double kSample_s = 1.5;
@@ -103,14 +105,14 @@ class DeviceProfiler {
   DeviceProfiler(const Job& job,
                  const ModelSpec& model,
                  const std::vector<int>& sizes,
-                 LauncherChannel& channel)
+                 MeasuringReport& report)
       : job_(job),
         model_(model),
         sizes_(sizes),
         store_(profile_folder(std::getenv("XDG_CACHE_HOME"), std::getenv("HOME"))),
         key_(profile_key(job, model)),
         turn_(store_.path_of(key_).parent_path()),
-        report_(channel, job.config.profile.seconds),
+        report_(report),
         bench_(job, model, sizes, report_) {
     clear();
   }
@@ -217,7 +219,7 @@ class DeviceProfiler {
   ProfileStore store_;
   ProfileKey key_;
   ComputerTurn turn_;
-  MeasuringReport report_;
+  MeasuringReport& report_;
   DeviceBench bench_;
   DeviceProfile device_;
   std::optional<KeptProfile> recalled_;          // what of it was kept, where that still holds
@@ -229,10 +231,9 @@ class DeviceProfiler {
 Result<DeviceProfile> profile_virtual(const Job& job,
                                       const ModelSpec& model,
                                       const std::vector<int>& sizes,
-                                      LauncherChannel& channel) {
+                                      MeasuringReport& report) {
   DeviceProfile device =
       virtual_profile(model, *job.virtual_speed, virtual_job(job.config.train), sizes);
-  MeasuringReport report(channel, job.config.profile.seconds);
   DeviceBench bench(job, model, sizes, report);
   MOTLEY_TRY(bench.add_codecs(codecs_to_measure(job), device));
   release_freed_memory();
@@ -241,6 +242,26 @@ Result<DeviceProfile> profile_virtual(const Job& job,
   device.device = job.device;
   device.threads = job.threads;
   return device;
+}
+
+struct Measured {
+  DeviceProfile device;
+  bool was_kept = false;
+};
+
+Result<Measured> measure(const Job& job,
+                         const ModelSpec& model,
+                         const std::vector<int>& sizes,
+                         MeasuringReport& report) {
+  Measured measured;
+  if (job.virtual_speed) {
+    MOTLEY_ASSIGN(measured.device, profile_virtual(job, model, sizes, report));
+    return measured;
+  }
+  DeviceProfiler profiler(job, model, sizes, report);
+  MOTLEY_ASSIGN(measured.device, profiler.profile());
+  measured.was_kept = profiler.was_kept();
+  return measured;
 }
 
 }  // namespace
@@ -260,20 +281,21 @@ Result<void> run_profile_job(const Job& job, WorkerChannel& channel) {
                 {"computer_bytes", computer_memory_bytes()}});
   MOTLEY_TRY(meet_others(job, channel));
 
-  DeviceProfile device;
-  bool was_kept = false;
-  if (job.virtual_speed) {
-    MOTLEY_ASSIGN(device, profile_virtual(job, model, sizes, channel));
-  } else {
-    DeviceProfiler profiler(job, model, sizes, channel);
-    MOTLEY_ASSIGN(device, profiler.profile());
-    was_kept = profiler.was_kept();
+  MeasuringReport report(channel, job.config.profile.seconds);
+  Result<Measured> measured = Measured{};
+  try {
+    measured = measure(job, model, sizes, report);
+  } catch (const std::exception& thrown) {
+    return failure_of(thrown, "measuring " + report.what());
   }
+  if (!measured.ok()) return measured.error();
+  DeviceProfile& device = measured->device;
   device.memory_bytes = memory_bytes;
   device.computer = computer;
   Profile profile;
   profile.devices.push_back(std::move(device));
-  channel.send({{"event", "result"}, {"profile", profile_to_json(profile)}, {"kept", was_kept}});
+  channel.send(
+      {{"event", "result"}, {"profile", profile_to_json(profile)}, {"kept", measured->was_kept}});
   return {};
 }
 

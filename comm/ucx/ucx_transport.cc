@@ -11,6 +11,8 @@
 
 #include <array>
 #include <atomic>
+#include <csignal>
+#include <cstdlib>
 #include <cstring>
 #include <deque>
 #include <functional>
@@ -19,6 +21,9 @@
 #include <mutex>
 #include <thread>
 #include <utility>
+
+#include <ucs/config/global_opts.h>
+#include <ucs/debug/debug.h>
 
 #include "base/check.h"
 #include "comm/transport/comm_errors.h"
@@ -193,12 +198,19 @@ class UcxTransport : public WatchableTransport {
 
 }  // namespace
 
+// UCX writes about every lost peer on stderr, and its handlers print and hang on fatal signals.
+// Here failures are Results, and signals are the program's. Both settings are UCX's own for the
+// process.
+void quiet_ucx() {
+  if (std::getenv("UCX_LOG_LEVEL") == nullptr) ucs_global_opts_set_value("LOG_LEVEL", "fatal");
+  for (const int signal : {SIGILL, SIGSEGV, SIGBUS, SIGFPE}) ucs_debug_disable_signal(signal);
+}
+
 Result<std::unique_ptr<WatchableTransport>> make_ucx_transport(const TransportOptions& options) {
   std::string interface = options.interface;
   if (interface.empty()) {
     MOTLEY_ASSIGN(interface, interface_of(options.bind_address));
   }
-  quiet_ucx();
   MOTLEY_ASSIGN(UcxContextPtr context, open_ucx_context(interface, options.rank_count));
   MOTLEY_ASSIGN(UcxWorkerPtr worker, open_ucx_worker(context.get(), interface));
   MOTLEY_ASSIGN(std::string address, ucx_address_text(worker.get()));

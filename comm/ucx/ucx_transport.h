@@ -9,6 +9,10 @@
 
 namespace motley {
 
+// Keeps UCX from writing to stderr and from taking signals, in the whole process. It takes them
+// when it is loaded, whether it is used or not.
+void quiet_ucx();
+
 // kPeer when no interface has the address, or UCX cannot use it.
 [[nodiscard]] Result<std::unique_ptr<WatchableTransport>> make_ucx_transport(
     const TransportOptions& options);

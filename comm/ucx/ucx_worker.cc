@@ -2,12 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <csignal>
-#include <cstdlib>
 #include <utility>
-
-#include <ucs/config/global_opts.h>
-#include <ucs/debug/debug.h>
 
 #include "base/hex.h"
 
@@ -21,14 +16,6 @@ constexpr std::string_view kUcxPrefix = "ucx:";
 Error ucx_error(const std::string& what, ucs_status_t status) {
   return {ErrorCode::kPeer, what, fmt::format("UCX: {}", ucs_status_string(status)),
           "check the interface and address of this machine, or choose transport gloo"};
-}
-
-// UCX writes about every lost peer on stderr, and its handlers print and hang on fatal signals.
-// Here failures are Results, and signals are the program's. Both settings are UCX's own for the
-// process.
-void quiet_ucx() {
-  if (std::getenv("UCX_LOG_LEVEL") == nullptr) ucs_global_opts_set_value("LOG_LEVEL", "fatal");
-  for (const int signal : {SIGILL, SIGSEGV, SIGBUS, SIGFPE}) ucs_debug_disable_signal(signal);
 }
 
 Result<UcxContextPtr> open_ucx_context(const std::string& interface, int rank_count) {

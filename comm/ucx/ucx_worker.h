@@ -28,9 +28,6 @@ using UcxWorkerPtr = std::unique_ptr<ucp_worker, UcxWorkerDelete>;
 // kPeer, with UCX's words for the status.
 [[nodiscard]] Error ucx_error(const std::string& what, ucs_status_t status);
 
-// Keeps UCX from writing to stderr and from taking signals, in the whole process.
-void quiet_ucx();
-
 // These three, as all below, fail with kPeer where UCX does.
 [[nodiscard]] Result<UcxContextPtr> open_ucx_context(const std::string& interface, int rank_count);
 [[nodiscard]] Result<UcxWorkerPtr> open_ucx_worker(ucp_context* context,

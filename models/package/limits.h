@@ -17,6 +17,9 @@ inline constexpr std::size_t kTensorDimsMax = 8;
 inline constexpr std::int64_t kTensorCountMax = 1LL << 40;  // elements
 inline constexpr std::size_t kPackageNameMax = 1000;        // characters
 inline constexpr std::size_t kBoundaryTensorsMax = 1000;
+inline constexpr std::int64_t kPackageTensorBytesMax = 1LL
+                                                       << 50;  // of the weights; a layer's memory
+inline constexpr std::int64_t kPackageUnitsMax = 1LL << 40;    // of a sample; values of integers
 inline constexpr std::size_t kLayerTensorsMax = 10'000;  // parameters, statistics or constants
 
 }  // namespace motley

@@ -1,17 +1,16 @@
 // package.json as the untrusted text that it is.
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <set>
+#include <map>
 #include <utility>
 
 #include "base/hash.h"
 #include "base/json.h"
-#include "models/package/argument_reader.h"
 #include "models/package/graph_reader.h"
 #include "models/package/layer_fit.h"
 #include "models/package/limits.h"
 #include "models/package/package.h"
+#include "models/package/package_fields.h"
 #include "models/package/package_names.h"
 #include "models/package/sha256.h"
 #include "plan/json_fields.h"
@@ -21,177 +20,6 @@ namespace {
 
 constexpr const char* kFormat = "motley-package";
 constexpr int kVersion = 1;
-constexpr std::int64_t kBytesMax = 1LL << 50;
-constexpr std::int64_t kUnitsMax = 1LL << 40;
-constexpr double kFlopsMax = 1e30;
-
-Result<std::string> read_name(const JsonFields& fields, const char* key) {
-  MOTLEY_ASSIGN(std::string name, fields.text(key));
-  const bool printable = std::none_of(name.begin(), name.end(), [](char c) {
-    return static_cast<unsigned char>(c) < 0x20 || c == 0x7F;
-  });
-  if (name.empty() || name.size() > kPackageNameMax || !printable) {
-    return fields.bad(key,
-                      fmt::format("1 to {} characters without control characters were expected",
-                                  kPackageNameMax));
-  }
-  return name;
-}
-
-Result<std::vector<std::int64_t>> read_shape(const JsonFields& fields) {
-  MOTLEY_ASSIGN(const JsonFields list, fields.member("shape"));
-  const Json& json = list.value();
-  if (!json.is_array() || json.size() > kTensorDimsMax) {
-    return list.bad(fmt::format("a list of at most {} sizes was expected", kTensorDimsMax));
-  }
-  std::vector<std::int64_t> shape;
-  std::int64_t count = 1;
-  for (const Json& item : json) {
-    const bool fits = item.is_number_integer() && item >= 1 && item <= kTensorCountMax / count;
-    if (!fits) {
-      return list.bad(fmt::format("sizes of at least 1 and {} elements at most were expected",
-                                  kTensorCountMax));
-    }
-    shape.push_back(item.get<std::int64_t>());
-    count *= shape.back();
-  }
-  return shape;
-}
-
-Result<NumberType> read_type(const JsonFields& fields) {
-  MOTLEY_ASSIGN(const std::string text, fields.text("type"));
-  if (const auto type = number_type_of(text)) return *type;
-  return fields.bad("type",
-                    fmt::format("it is '{}'; float32, int64 or bool was expected", excerpt(text)));
-}
-
-Result<TensorSpec> read_tensor(const JsonFields& fields) {
-  MOTLEY_TRY(check_keys(fields, {"type", "shape"}));
-  TensorSpec tensor;
-  MOTLEY_ASSIGN(tensor.type, read_type(fields));
-  MOTLEY_ASSIGN(tensor.shape, read_shape(fields));
-  return tensor;
-}
-
-// The data's input or target, and its limit.
-Result<TensorSpec> read_sample(const JsonFields& fields, const char* key) {
-  MOTLEY_ASSIGN(const JsonFields field, fields.member(key));
-  MOTLEY_ASSIGN(TensorSpec tensor, read_tensor(field));
-  if (tensor.type == NumberType::kBool) return field.bad("float32 or int64 was expected");
-  return tensor;
-}
-
-Result<std::int64_t> read_limit(const JsonFields& fields,
-                                const char* key,
-                                const TensorSpec& tensor) {
-  const bool is_integer = tensor.type == NumberType::kInt64;
-  return fields.integer(key, is_integer ? 1 : 0, is_integer ? kUnitsMax : 0);
-}
-
-Result<PackageParameter> read_parameter(const JsonFields& fields) {
-  MOTLEY_TRY(check_keys(fields, {"name", "shape", "decayed", "tied"}));
-  PackageParameter parameter;
-  MOTLEY_ASSIGN(parameter.name, read_name(fields, "name"));
-  MOTLEY_ASSIGN(parameter.shape, read_shape(fields));
-  MOTLEY_ASSIGN(parameter.decayed, fields.boolean("decayed"));
-  MOTLEY_ASSIGN(parameter.tied, fields.boolean("tied"));
-  return parameter;
-}
-
-Result<PackageStatistic> read_statistic(const JsonFields& fields) {
-  MOTLEY_TRY(check_keys(fields, {"name", "shape", "momentum"}));
-  PackageStatistic statistic;
-  MOTLEY_ASSIGN(statistic.name, read_name(fields, "name"));
-  MOTLEY_ASSIGN(statistic.shape, read_shape(fields));
-  MOTLEY_ASSIGN(statistic.momentum, fields.quantity("momentum", 1));
-  return statistic;
-}
-
-Result<PackageConstant> read_constant(const JsonFields& fields) {
-  MOTLEY_TRY(check_keys(fields, {"name", "type", "shape"}));
-  PackageConstant constant;
-  MOTLEY_ASSIGN(constant.name, read_name(fields, "name"));
-  MOTLEY_ASSIGN(constant.tensor.type, read_type(fields));
-  MOTLEY_ASSIGN(constant.tensor.shape, read_shape(fields));
-  return constant;
-}
-
-template <class Read>
-auto read_list(const JsonFields& fields, const char* key, std::size_t size_max, Read read)
-    -> Result<std::vector<std::decay_t<decltype(read(fields).value())>>> {
-  MOTLEY_ASSIGN(const auto items, fields.items(key, 0, size_max));
-  std::vector<std::decay_t<decltype(read(fields).value())>> list;
-  for (const JsonFields& item : items) {
-    MOTLEY_ASSIGN(auto value, read(item));
-    list.push_back(std::move(value));
-  }
-  return list;
-}
-
-// The boundary of several tensors is one flat one.
-std::string boundary_fault(const std::vector<TensorSpec>& outputs, bool is_last) {
-  if (is_last != outputs.empty()) return "all layers but the last have outputs, and the last none";
-  std::int64_t count = 0;
-  for (const TensorSpec& output : outputs) {
-    if (output.type != NumberType::kFloat32) return "what crosses a boundary is float32";
-    count += output.count();
-  }
-  return count <= kTensorCountMax ? "" : "more crosses the boundary than a tensor may have";
-}
-
-Result<PackageLayer> read_layer(const JsonFields& fields, std::size_t graphs, bool is_last) {
-  MOTLEY_TRY(check_keys(fields, {"name", "graph", "outputs", "parameters", "statistics",
-                                 "constants", "flops_per_sample"}));
-  PackageLayer layer;
-  MOTLEY_ASSIGN(layer.name, read_name(fields, "name"));
-  MOTLEY_ASSIGN(const std::int64_t graph,
-                fields.integer("graph", 0, static_cast<std::int64_t>(graphs) - 1));
-  layer.graph = static_cast<int>(graph);
-  MOTLEY_ASSIGN(layer.outputs, read_list(fields, "outputs", kBoundaryTensorsMax, read_tensor));
-  if (const std::string fault = boundary_fault(layer.outputs, is_last); !fault.empty()) {
-    return fields.bad("outputs", fault);
-  }
-  MOTLEY_ASSIGN(layer.parameters,
-                read_list(fields, "parameters", kLayerTensorsMax, read_parameter));
-  MOTLEY_ASSIGN(layer.statistics,
-                read_list(fields, "statistics", kLayerTensorsMax, read_statistic));
-  MOTLEY_ASSIGN(layer.constants, read_list(fields, "constants", kLayerTensorsMax, read_constant));
-  MOTLEY_ASSIGN(layer.flops_per_sample, fields.quantity("flops_per_sample", kFlopsMax));
-  return layer;
-}
-
-Result<LayerGraph::Memory> read_memory(const JsonFields& graph) {
-  MOTLEY_ASSIGN(const JsonFields fields, graph.member("memory"));
-  MOTLEY_TRY(check_keys(fields, {"saved_bytes", "queued_bytes", "workspace_bytes"}));
-  LayerGraph::Memory memory;
-  MOTLEY_ASSIGN(memory.saved_bytes, fields.integer("saved_bytes", 0, kBytesMax));
-  MOTLEY_ASSIGN(memory.queued_bytes, fields.integer("queued_bytes", 0, kBytesMax));
-  MOTLEY_ASSIGN(memory.workspace_bytes, fields.integer("workspace_bytes", 0, kBytesMax));
-  return memory;
-}
-
-Result<LayerGraph> read_layer_graph(const JsonFields& fields,
-                                    bool is_last,
-                                    const std::string& layer) {
-  MOTLEY_TRY(check_keys(fields, {"forward", "input_part", "weight_part", "evaluate", "memory"},
-                        {"score"}));
-  if (fields.has("score") != is_last) {
-    return fields.bad("the last layer has a score, and no other");
-  }
-  LayerGraph graph;
-  for (const GraphPart part : kGraphParts) {
-    if (part == GraphPart::kScore && !is_last) continue;
-    MOTLEY_ASSIGN(const JsonFields member, fields.member(part_name(part)));
-    MOTLEY_ASSIGN(Graph read, read_graph(member, part, is_last, layer));
-    if (part == GraphPart::kForward) graph.forward = std::move(read);
-    if (part == GraphPart::kInputPart) graph.input_part = std::move(read);
-    if (part == GraphPart::kWeightPart) graph.weight_part = std::move(read);
-    if (part == GraphPart::kEvaluate) graph.evaluate = std::move(read);
-    if (part == GraphPart::kScore) graph.score = std::move(read);
-  }
-  MOTLEY_ASSIGN(graph.memory, read_memory(fields));
-  return graph;
-}
 
 std::size_t nodes_of(const LayerGraph& graph) {
   return graph.forward.nodes.size() + graph.input_part.nodes.size() +
@@ -254,12 +82,14 @@ class PackageReader {
     MOTLEY_ASSIGN(package_.target_limit, read_limit(fields, "target_limit", package_.target));
     MOTLEY_ASSIGN(const JsonFields ignored, fields.member("ignored"));
     if (!ignored.value().is_null()) {
-      MOTLEY_ASSIGN(package_.ignored, fields.integer("ignored", -kUnitsMax, kUnitsMax));
+      MOTLEY_ASSIGN(package_.ignored,
+                    fields.integer("ignored", -kPackageUnitsMax, kPackageUnitsMax));
       if (package_.target.type != NumberType::kInt64) {
         return ignored.bad("only an integer of the target can be left out");
       }
     }
-    MOTLEY_ASSIGN(package_.units_per_sample, fields.integer("units_per_sample", 1, kUnitsMax));
+    MOTLEY_ASSIGN(package_.units_per_sample,
+                  fields.integer("units_per_sample", 1, kPackageUnitsMax));
     MOTLEY_ASSIGN(const std::string unit, fields.text("unit"));
     if (unit != "sample" && unit != "token") {
       return fields.bad("unit", "\"sample\" or \"token\" was expected");
@@ -275,7 +105,7 @@ class PackageReader {
     if (package_.weights.file != "weights.safetensors") {
       return weights.bad("file", "\"weights.safetensors\" was expected");
     }
-    MOTLEY_ASSIGN(const std::int64_t bytes, weights.integer("bytes", 0, kBytesMax));
+    MOTLEY_ASSIGN(const std::int64_t bytes, weights.integer("bytes", 0, kPackageTensorBytesMax));
     package_.weights.bytes = static_cast<std::uint64_t>(bytes);
     MOTLEY_ASSIGN(package_.weights.sha256, weights.text("sha256"));
     constexpr std::size_t kDigits = 64;

@@ -1,0 +1,25 @@
+#include "models/layers/failure_of.h"
+
+#include <new>
+#include <string_view>
+
+#include "models/layers/graph_layer.h"
+
+namespace motley {
+
+Error failure_of(const std::exception& thrown, const std::string& during) {
+  if (const auto* graph = dynamic_cast<const GraphFailure*>(&thrown)) return graph->error();
+  // LibTorch throws with a stack trace behind the first line.
+  const std::string_view all = thrown.what();
+  const std::string said(all.substr(0, all.find('\n')));
+  const bool lacks_memory = dynamic_cast<const std::bad_alloc*>(&thrown) != nullptr ||
+                            said.find("allocate memory") != std::string::npos;
+  if (!lacks_memory) {
+    return {ErrorCode::kInternal, "the stage failed during " + during, said,
+            "see its log; if its machine has room, this is a mistake in Motley: please report it"};
+  }
+  return {ErrorCode::kInfeasible, "there was not enough memory for " + during, said,
+          "make the model or train.micro_batch smaller, or spread it over more machines"};
+}
+
+}  // namespace motley

@@ -1,0 +1,33 @@
+// Parts of package.json that can be read one by one. kCorrupt, naming the place, where one is not
+// as docs/formats/package.md says.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "base/result.h"
+#include "models/package/package.h"
+#include "plan/json_fields.h"
+
+namespace motley {
+
+[[nodiscard]] Result<std::string> read_name(const JsonFields& fields, const char* key);
+
+// The data's input or target, and the limit of its integers.
+[[nodiscard]] Result<TensorSpec> read_sample(const JsonFields& fields, const char* key);
+[[nodiscard]] Result<std::int64_t> read_limit(const JsonFields& fields,
+                                              const char* key,
+                                              const TensorSpec& tensor);
+
+// Without its signature, which depends on its graph. `graphs`: how many the package has.
+[[nodiscard]] Result<PackageLayer> read_layer(const JsonFields& fields,
+                                              std::size_t graphs,
+                                              bool is_last);
+
+// `layer` is the name of one that has the graph, for errors.
+[[nodiscard]] Result<LayerGraph> read_layer_graph(const JsonFields& fields,
+                                                  bool is_last,
+                                                  const std::string& layer);
+
+}  // namespace motley
