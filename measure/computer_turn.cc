@@ -3,10 +3,13 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <chrono>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/hash.h"
@@ -14,13 +17,37 @@
 #include "base/system/process_identity.h"
 
 namespace motley {
+namespace {
+
+constexpr const char* kPrefix = ".measuring-";
+
+// Files of starts of the system that are long over. Another computer that measures has touched its
+// own a moment ago.
+void remove_old(const std::filesystem::path& folder) {
+  constexpr auto kOld = std::chrono::days(30);
+  std::error_code code;
+  std::vector<std::filesystem::path> old;
+  for (std::filesystem::directory_iterator entry(folder, code), end; !code && entry != end;
+       entry.increment(code)) {
+    if (!entry->path().filename().string().starts_with(kPrefix)) continue;
+    std::error_code unknown;
+    const auto touched = entry->last_write_time(unknown);
+    const auto age = std::filesystem::file_time_type::clock::now() - touched;
+    if (!unknown && age > kOld) old.push_back(entry->path());
+  }
+  for (const std::filesystem::path& path : old) std::filesystem::remove(path, code);
+}
+
+}  // namespace
 
 ComputerTurn::ComputerTurn(const std::filesystem::path& folder) {
   if (folder.empty() || !make_folders(folder)) return;
   // Folders may be shared between computers, which do not wait for each other.
   const std::filesystem::path file =
-      folder / fmt::format(".measuring-{:016x}", hash64(this_process().place));
+      folder / fmt::format("{}{:016x}", kPrefix, hash64(this_process().place));
   fd_ = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  if (fd_ >= 0) (void)::futimens(fd_, nullptr);
+  remove_old(folder);
 }
 
 ComputerTurn::~ComputerTurn() {

@@ -83,8 +83,14 @@ std::optional<Error> Starter::look() {
   for (const auto& worker : workers_) {
     if (!is_due(*worker)) continue;
     const std::string& task = worker->activity.task;
-    if (tells && !task.empty()) lines_.say(fmt::format("{}: {}", worker->spec().name, task));
-    if (now_s() - worker->got_on_at_s < options_.start_timeout_s) continue;
+    const double silent_s = now_s() - worker->got_on_at_s;
+    if (tells && !task.empty()) {
+      lines_.say(fmt::format("{}: {}", worker->spec().name, task));
+    } else if (tells && silent_s >= kBetweenTellings_s) {
+      lines_.say(fmt::format("{}: no word for {:.0f} s; it has {:g} s to get ready",
+                             worker->spec().name, silent_s, options_.start_timeout_s));
+    }
+    if (silent_s < options_.start_timeout_s) continue;
     late.push_back(worker->spec().name + (task.empty() ? "" : fmt::format(" ({})", task)));
     ssh = ssh || is_ssh(worker->spec().machine.shell);
   }

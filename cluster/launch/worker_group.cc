@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/system/files.h"
 #include "cluster/launch/failure.h"
+#include "cluster/launch/group_failures.h"
 #include "cluster/launch/lease_keeper.h"
 #include "cluster/launch/starter.h"
 #include "cluster/launch/worker.h"
@@ -20,15 +21,11 @@
 namespace motley {
 namespace {
 
-// News of one worker's death and its peers' complaints arrive within this time of each other.
-constexpr double kSettle_s = 0.3;
 // One wish to end the run may come as several signals: timeout(1) sends its own to the process and
 // to its group, a terminal that closes both the kernel's and the shell's.
 constexpr double kOneWish_s = 0.3;
 // From the last "done" to the exit of all: what a process needs to take itself down.
 constexpr double kExitAfterDone_s = 5;
-// How long news of the end of a worker that others have lost may be on its way through ssh.
-constexpr double kSettleLost_s = 1;
 // Bound on what is still read from a process that has ended: more than any pipe holds.
 constexpr int kDrainReads = 64;
 
@@ -59,7 +56,6 @@ struct WorkerGroup::Impl {
   Result<void> handle_signal();
   void send_addresses_when_complete();
   void fail(Worker& worker, FailureKind kind, Error error);
-  Error first_error() const;
   void got_on(Worker& worker);
   int index_of(const Worker& worker) const;
 
@@ -109,9 +105,8 @@ struct WorkerGroup::Impl {
       workers,
       options,
       {[this](const auto& line) { say(line); }, [this](const auto& line) { warn_once(line); }}};
-  std::vector<Failure> failures;                    // in the order of their arrival
-  Deadline settle_deadline = Deadline::after_s(0);  // meaningful once there is a failure
-  Deadline exit_deadline = Deadline::after_s(0);    // meaningful once all are done
+  GroupFailures failures{workers};
+  Deadline exit_deadline = Deadline::after_s(0);  // meaningful once all are done
   bool addresses_sent = false;
   bool started = false;               // all were ready
   bool ending = false;                // events no longer count
@@ -140,8 +135,7 @@ Result<void> WorkerGroup::Impl::run(const EventHandler& handler) {
 Result<void> WorkerGroup::Impl::supervise() {
   while (!all_ended() || !failures.empty()) {
     if (!failures.empty()) {
-      const bool certain = failures[first_cause(failures)].kind == FailureKind::kCertain;
-      if (certain || settle_deadline.passed() || none_runs()) return first_error();
+      if (failures.are_settled() || none_runs()) return failures.first_error();
     } else {
       MOTLEY_TRY(starter.start_due());
     }
@@ -277,28 +271,7 @@ void WorkerGroup::Impl::send_addresses_when_complete() {
 
 void WorkerGroup::Impl::fail(Worker& worker, FailureKind kind, Error error) {
   worker.failed = true;
-  if (failures.empty()) {
-    settle_deadline = Deadline::after_s(lost_worker(error) ? kSettleLost_s : kSettle_s);
-  }
-  failures.push_back({kind, std::move(error), index_of(worker)});
-}
-
-// What the person is told: with the names of machines instead of the workers' own numbers.
-Error WorkerGroup::Impl::first_error() const {
-  const Failure& first = failures[first_cause(failures)];
-  std::vector<Identity> identities;
-  std::vector<Activity> activities;
-  for (const auto& worker : workers) {
-    identities.push_back(worker->identity());
-    activities.push_back(worker->activity);
-  }
-  if (first.kind == FailureKind::kPeerLost) {
-    if (auto loss = describe_loss(failures, identities, activities)) return *std::move(loss);
-  }
-  Error error = first.error;
-  error.what = with_names(std::move(error.what), identities);
-  error.cause = with_names(std::move(error.cause), identities);
-  return error;
+  failures.add({kind, std::move(error), index_of(worker)});
 }
 
 Result<void> WorkerGroup::Impl::handle_signal() {
@@ -320,7 +293,7 @@ int WorkerGroup::Impl::index_of(const Worker& worker) const {
 }
 
 Deadline WorkerGroup::Impl::next_deadline() const {
-  if (!failures.empty()) return settle_deadline;
+  if (!failures.empty()) return failures.settle_deadline();
   if (!started) return Deadline::after_s(starter.idle_s());
   if (all_done()) return exit_deadline;
   double longest_silence_s = 0;

@@ -79,11 +79,6 @@ class RunFollower {
     return run_.folder.write_report(report);
   }
 
-  // After the last step that all have reported.
-  [[nodiscard]] std::int64_t next_step() const {
-    return std::max(run_.first_step, summary_.last_step + 1);
-  }
-
  private:
   static std::vector<std::string> rank_names(const Plan& plan) {
     std::vector<std::string> names;
@@ -259,8 +254,9 @@ Result<TrainingSummary> run_training(const PreparedRun& run,
   if (!is_virtual(run.plan)) {
     options.on_finish = [&](const Error& stop) {
       progress.clear();
-      log.info(fmt::format("{}: step {} is finished and saved first; a second signal ends at once",
-                           stop.what, follower.next_step()));
+      log.info(fmt::format(
+          "{}: what is under way is finished and saved first; a second signal ends at once",
+          stop.what));
     };
   }
   WorkerGroup group(std::move(workers), options, log);

@@ -2,7 +2,9 @@
 
 #include <unistd.h>
 
+#include <chrono>
 #include <filesystem>
+#include <fstream>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -48,6 +50,23 @@ TEST_F(Turn, WithoutAFolderNobodyWaits) {
   ComputerTurn one("");
   EXPECT_FALSE(one.beside_others(1e9));
   EXPECT_FALSE(one.alone(1e9));
+}
+
+TEST_F(Turn, RemovesFilesThatNobodyHasTouchedForLong) {
+  std::filesystem::create_directories(folder_);
+  const auto now = std::filesystem::file_time_type::clock::now();
+  const auto touched_before = [&](const char* name, std::chrono::days age) {
+    std::ofstream(folder_ / name) << "";
+    std::filesystem::last_write_time(folder_ / name, now - age);
+    return folder_ / name;
+  };
+  const auto old = touched_before(".measuring-1", std::chrono::days(31));
+  const auto recent = touched_before(".measuring-2", std::chrono::days(1));
+  const auto profile = touched_before("profile", std::chrono::days(31));
+  const ComputerTurn turn(folder_);
+  EXPECT_FALSE(std::filesystem::exists(old));
+  EXPECT_TRUE(std::filesystem::exists(recent));
+  EXPECT_TRUE(std::filesystem::exists(profile));
 }
 
 }  // namespace
