@@ -4,6 +4,7 @@ prints one JSON object.
 
 Each rank takes its share of the global batch in micro-batches, and DistributedDataParallel sums the
 gradients of the last one's backward, weighted by true token counts. --hook fp16 is PyTorch's own.
+--family takes a model of bench/package_models.py, whose share is one micro-batch.
 """
 import argparse
 import contextlib
@@ -19,11 +20,32 @@ from torch.nn.parallel import DistributedDataParallel
 from solo_step_peer import Gpt
 
 
+class WithLoss(torch.nn.Module):
+    """A module that returns its loss."""
+
+    def __init__(self, module):
+        super().__init__()
+        self.module = module
+
+    def forward(self, input, target):
+        return torch.nn.functional.cross_entropy(self.module(input).flatten(0, -2), target.flatten())
+
+
+def job_of(a, share):
+    """The model, its batches and how many samples it takes at once."""
+    if a.family:
+        from package_models import FAMILIES
+        family = FAMILIES[a.family]
+        return WithLoss(family.make()), lambda: family.batch(share), share
+    return Gpt(a), lambda: tuple(torch.randint(a.vocab, (share, a.context)) for _ in range(2)), a.micro
+
+
 def main():
     parser = argparse.ArgumentParser()
     for name, value in dict(layers=8, width=512, heads=8, vocab=8192, context=256, steps=5, warmup=2,
                             micro=4, rank=0).items():
         parser.add_argument("--" + name, type=int, default=value)
+    parser.add_argument("--family")
     parser.add_argument("--shares", required=True, help="samples of each rank in a step, 18,9,5")
     parser.add_argument("--master", required=True, help="ADDRESS:PORT of rank 0")
     parser.add_argument("--hook", choices=["none", "fp16"], default="none")
@@ -34,22 +56,22 @@ def main():
     torch.manual_seed(1)
     dist.init_process_group("gloo", init_method="tcp://" + a.master, rank=a.rank,
                             world_size=len(shares), timeout=datetime.timedelta(minutes=10))
-    model = DistributedDataParallel(Gpt(a))
+    module, make_batch, micro = job_of(a, shares[a.rank])
+    model = DistributedDataParallel(module)
     if a.hook == "fp16":
         model.register_comm_hook(None, default_hooks.fp16_compress_hook)
     optimizer = torch.optim.AdamW(model.parameters(), lr=3e-4)
     seconds = []
     for step in range(a.warmup + a.steps):
         torch.manual_seed(100 * step + a.rank)
-        ids = torch.randint(a.vocab, (shares[a.rank], a.context))
-        targets = torch.randint(a.vocab, (shares[a.rank], a.context))
+        ids, targets = make_batch()
         dist.barrier()
         start = time.perf_counter()
         optimizer.zero_grad(set_to_none=True)
-        firsts = range(0, shares[a.rank], a.micro)
+        firsts = range(0, shares[a.rank], micro)
         for first in firsts:
             is_last = first == firsts[-1]
-            part = slice(first, first + a.micro)
+            part = slice(first, first + micro)
             with contextlib.nullcontext() if is_last else model.no_sync():
                 loss = model(ids[part], targets[part])
                 # DDP divides by the number of ranks; what is wanted is the mean over all tokens.
@@ -60,8 +82,7 @@ def main():
         seconds.append(time.perf_counter() - start)
     if a.rank == 0:
         middle = sorted(seconds[a.warmup:])[a.steps // 2]
-        print(json.dumps({"step_s": middle, "tokens_per_s": sum(shares) * a.context / middle,
-                          "loss": loss.item(), "torch": torch.__version__}))
+        print(json.dumps({"step_s": middle, "loss": loss.item(), "torch": torch.__version__}))
 
 
 if __name__ == "__main__":

@@ -49,10 +49,11 @@ def write_cluster(path, machines, memory_gib=None):
 
 
 def write_config(path, model, samples, steps, activations="auto"):
-    """model: keys of [model] of a GPT-2 whose embedding is tied to its head."""
+    """model: keys of [model] of a GPT-2 whose embedding is tied to its head, or {"path": a package}."""
+    kind = 'kind = "package"' if "path" in model else 'kind = "gpt2"\ntied = true'
     path.write_text(
-        "[model]\nkind = \"gpt2\"\ntied = true\n" +
-        "".join(f"{key} = {value}\n" for key, value in model.items()) +
+        f"[model]\n{kind}\n" +
+        "".join(f"{key} = {json.dumps(value)}\n" for key, value in model.items()) +
         "[data]\nkind = \"synthetic\"\n"
         f"[train]\nsteps = {steps}\nglobal_batch = {samples}\neval_every = 0\nwarmup_steps = 1\n"
         f"[compression]\nactivations = \"{activations}\"\ngradients = \"auto\"\n"
@@ -80,7 +81,7 @@ def measure(folder, model, samples, machines):
 
 
 def solo_rates(folder, model, samples, machines, shares, steps, profile, memory_gib=None):
-    """Tokens/s of each machine alone, all at once; batches as large as make them end together, of
+    """Tokens/s (of models of tokens; else samples/s) of each machine alone, all at once; batches as large as make them end together, of
     `samples` on the fastest. memory_gib: what each declares."""
     runs = []
     for name, share in zip(machines, shares):
@@ -93,5 +94,5 @@ def solo_rates(folder, model, samples, machines, shares, steps, profile, memory_
     rates = []
     for process, own_samples, path in runs:
         finish(process)
-        rates.append(own_samples * model["context"] / report_of(path)["step_s"]["measured"])
+        rates.append(own_samples * model.get("context", 1) / report_of(path)["step_s"]["measured"])
     return rates

@@ -46,6 +46,31 @@ class BasicBlock(nn.Module):
         return self.relu(out)
 
 
+class Bottleneck(nn.Module):
+    def __init__(self, inplanes: int, planes: int, stride: int):
+        super().__init__()
+        self.conv1 = nn.Conv2d(inplanes, planes, 1, bias=False)
+        self.bn1 = nn.BatchNorm2d(planes)
+        self.conv2 = nn.Conv2d(planes, planes, 3, stride, 1, bias=False)
+        self.bn2 = nn.BatchNorm2d(planes)
+        self.conv3 = nn.Conv2d(planes, 4 * planes, 1, bias=False)
+        self.bn3 = nn.BatchNorm2d(4 * planes)
+        self.relu = nn.ReLU(inplace=True)
+        self.downsample = None
+        if stride != 1 or inplanes != 4 * planes:
+            self.downsample = nn.Sequential(nn.Conv2d(inplanes, 4 * planes, 1, stride, bias=False), nn.BatchNorm2d(4 * planes))
+
+    def forward(self, x):
+        identity = x
+        out = self.relu(self.bn1(self.conv1(x)))
+        out = self.relu(self.bn2(self.conv2(out)))
+        out = self.bn3(self.conv3(out))
+        if self.downsample is not None:
+            identity = self.downsample(x)
+        out += identity
+        return self.relu(out)
+
+
 class ResNet(nn.Module):
     def __init__(self, width: int = 8, classes: int = 10):
         super().__init__()
@@ -64,6 +89,18 @@ class ResNet(nn.Module):
         x = self.maxpool(self.relu(self.bn1(self.conv1(x))))
         x = self.layer4(self.layer3(self.layer2(self.layer1(x))))
         return self.fc(torch.flatten(self.avgpool(x), 1))
+
+
+def resnet50(classes: int = 10) -> ResNet:
+    model = ResNet(64, classes)
+    width = 64
+    for name, planes, blocks, stride in (("layer1", 64, 3, 1), ("layer2", 128, 4, 2), ("layer3", 256, 6, 2), ("layer4", 512, 3, 2)):
+        stage = [Bottleneck(width, planes, stride)]
+        width = 4 * planes
+        stage += [Bottleneck(width, planes, 1) for _ in range(blocks - 1)]
+        setattr(model, name, nn.Sequential(*stage))
+    model.fc = nn.Linear(width, classes)
+    return model
 
 
 # torchvision.models.vision_transformer
