@@ -49,13 +49,17 @@ def write_cluster(path, machines, memory_gib=None):
 
 
 def write_config(path, model, samples, steps, activations="auto"):
-    """model: keys of [model] of a GPT-2 whose embedding is tied to its head, or {"path": a package}."""
+    """model: keys of [model] of a GPT-2 whose embedding is tied to its head, or {"path": a package};
+    with "micro_batch", that is not left to Motley."""
+    model = dict(model)
+    micro_batch = model.pop("micro_batch", 0)
     kind = 'kind = "package"' if "path" in model else 'kind = "gpt2"\ntied = true'
     path.write_text(
         f"[model]\n{kind}\n" +
         "".join(f"{key} = {json.dumps(value)}\n" for key, value in model.items()) +
         "[data]\nkind = \"synthetic\"\n"
-        f"[train]\nsteps = {steps}\nglobal_batch = {samples}\neval_every = 0\nwarmup_steps = 1\n"
+        f"[train]\nsteps = {steps}\nglobal_batch = {samples}\neval_every = 0\nwarmup_steps = 1\n" +
+        (f"micro_batch = {micro_batch}\n" if micro_batch else "") +
         f"[compression]\nactivations = \"{activations}\"\ngradients = \"auto\"\n"
         "[checkpoint]\nevery = 0\n")
 

@@ -26,6 +26,15 @@ std::string link_rate_text(double bytes_per_s) {
                      : fmt::format("{:.2f} {}", shown, unit);
 }
 
+std::string per_second_text(double count) {
+  if (count < 10) return fmt::format("{:.2f}", count);
+  if (count < 100) return fmt::format("{:.1f}", count);
+  std::string text = fmt::format("{:.0f}", count);
+  constexpr std::size_t kGroup = 3;
+  for (std::size_t at = text.size(); at > kGroup;) text.insert(at -= kGroup, 1, ',');
+  return text;
+}
+
 std::string count_text(std::int64_t count) {
   const auto value = static_cast<double>(count);
   if (count >= 1'000'000) return fmt::format("{:.2f} M", value / 1e6);

@@ -12,6 +12,8 @@ namespace motley {
 [[nodiscard]] std::string seconds_text(double seconds);
 // "93.1 Mbit/s", "55.1 Gbit/s" of bytes per second.
 [[nodiscard]] std::string link_rate_text(double bytes_per_s);
+// "12,871", "37.2", "3.78": of tokens or samples a second.
+[[nodiscard]] std::string per_second_text(double count);
 // "1.24 M", "3.5 k", "12".
 [[nodiscard]] std::string count_text(std::int64_t count);
 // "12 %" of a share from 0 to 1.

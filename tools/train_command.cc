@@ -17,6 +17,7 @@
 #include "cluster/run/run_folder.h"
 #include "cluster/run/training_run.h"
 #include "partitioner/advise/explain.h"
+#include "plan/quantity_text.h"
 #include "tools/command.h"
 #include "tools/inputs.h"
 #include "tools/this_machine.h"
@@ -130,7 +131,7 @@ void print_summary(const PreparedRun& run, const TrainingSummary& summary) {
   if (summary.last_eval_accuracy) {
     fmt::print(", {:.2f} % of the held-out right", *summary.last_eval_accuracy * 100);
   }
-  fmt::print("\n{:.0f} {}/s, {:.3f} s a step (median)", summary.tokens_per_s, run.model.unit,
+  fmt::print("\n{} {}/s, {:.3f} s a step (median)", per_second_text(summary.tokens_per_s), run.model.unit,
              summary.median_step_s);
   if (summary.predicted_step_s > 0) fmt::print("; predicted {:.3f} s", summary.predicted_step_s);
   if (is_waited) fmt::print("\n{}", kVirtualNotice);

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <string_view>
 
+#include "plan/quantity_text.h"
+
 namespace motley {
 namespace {
 
@@ -16,14 +18,6 @@ constexpr const char* kEraseLine = "\r\x1b[K";
 // A line longer than the terminal is cut: one that wrapped could not be erased.
 constexpr const char* kWrapOff = "\x1b[?7l";
 constexpr const char* kWrapOn = "\x1b[?7h";
-
-std::string with_thousands(std::int64_t value) {
-  std::string digits = std::to_string(value);
-  for (auto at = static_cast<std::ptrdiff_t>(digits.size()) - 3; at > 0; at -= 3) {
-    digits.insert(static_cast<std::size_t>(at), 1, ',');
-  }
-  return digits;
-}
 
 std::string hours_minutes_seconds(double seconds) {
   const std::int64_t whole = std::llround(seconds);
@@ -91,7 +85,7 @@ std::string Progress::line(const StepMetrics& metrics) const {
                      metrics.step, steps_total_,
                      style_.colour ? fmt::format("\x1b[1m{}\x1b[0m", loss) : loss,
                      metrics.skipped ? " (skipped)" : "", held_out_part(metrics),
-                     with_thousands(std::llround(metrics.tokens_per_s())), style_.rate_unit,
+                     per_second_text(metrics.tokens_per_s()), style_.rate_unit,
                      metrics.step_s, metrics.wait_share() * 100, hours_minutes_seconds(left_s));
 }
 

@@ -267,9 +267,9 @@ Result<std::string> explain_plan(const Plan& plan,
       static_cast<double>(model.tokens_per_sample) * plan.micro_batch * plan.micro_batches;
   text += '\n';
   text += model_line(plan, model, cost);
-  text += fmt::format("step      {} predicted{}, {:.0f} {}/s\n",
+  text += fmt::format("step      {} predicted{}, {} {}/s\n",
                       seconds_text(plan.predicted_step_s), is_virtual(plan) ? " (virtual)" : "",
-                      share_of(tokens, plan.predicted_step_s), model.unit);
+                      per_second_text(share_of(tokens, plan.predicted_step_s)), model.unit);
   text += fmt::format("schedule  {}, {} micro-batch{} of {} sample{}", plan.schedule,
                       plan.micro_batches, plan.micro_batches == 1 ? "" : "es", plan.micro_batch,
                       plan.micro_batch == 1 ? "" : "s");

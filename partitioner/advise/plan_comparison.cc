@@ -66,7 +66,7 @@ std::string compare_plans(const Plan& before, const Plan& after, const ModelSpec
       {is_virtual(after) ? "step (virtual)" : "step", seconds_text(before.predicted_step_s),
        seconds_text(after.predicted_step_s),
        change_text(before.predicted_step_s, after.predicted_step_s)},
-      {model.unit + "/s", fmt::format("{:.0f}", before_rate), fmt::format("{:.0f}", after_rate),
+      {model.unit + "/s", per_second_text(before_rate), per_second_text(after_rate),
        change_text(before_rate, after_rate)},
       {"schedule", shape_text(before), shape_text(after)},
   };

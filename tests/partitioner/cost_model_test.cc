@@ -28,7 +28,7 @@ TEST(CostModel, AddsUpLayers) {
 
 // With what the allocator holds beyond it.
 std::int64_t resident(std::int64_t bytes) {
-  return bytes + bytes * 3 / 100;
+  return bytes + bytes * 4 / 100;
 }
 
 TEST(CostModel, CountsMemoryOfParametersAndMicroBatchesInFlight) {
@@ -124,8 +124,8 @@ TEST(CostModel, CountsWhatQueuedWeightPartsKeep) {
   const auto cost = problem.cost();
   ASSERT_TRUE(cost.ok());
   const auto bytes = [&](int queued) { return cost->memory_bytes(0, 0, 2, 3, 1, false, queued); };
-  // 600 bytes of three samples in two layers, with 3 % on top; both sums are rounded down.
-  EXPECT_NEAR(static_cast<double>(bytes(4) - bytes(0)), 4 * 600 * 1.03, 1);
+  // 600 bytes of three samples in two layers, with 4 % on top; both sums are rounded down.
+  EXPECT_NEAR(static_cast<double>(bytes(4) - bytes(0)), 4 * 600 * 1.04, 1);
 }
 
 TEST(CostModel, NamesTheMachineThatWasNotMeasured) {

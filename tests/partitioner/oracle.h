@@ -132,7 +132,7 @@ class Oracle {
     double floats = stage.last < layer_count() ? boundary_floats(stage.last - 1) : 0;
     if (stage.first > 0) floats += boundary_floats(stage.first - 1);
     bytes += (held + 2) * 4 * floats;
-    bytes += std::floor(bytes * 3 / 100);  // the allocator's own
+    bytes += std::floor(bytes * 4 / 100);  // the allocator's own
     const auto share_of = p_.options.pins.memory_share.find(name(machine));
     const double limit = static_cast<double>(p_.machines[at(machine)].memory_bytes) *
                          (share_of == p_.options.pins.memory_share.end() ? 1 : share_of->second);

@@ -282,7 +282,7 @@ TEST(MakePlan, NamesTheDeviceThatIsShortOfMemory) {
   const auto plan = problem.plan();
   ASSERT_FALSE(plan.ok());
   EXPECT_EQ(plan.error().code, ErrorCode::kInfeasible);
-  EXPECT_THAT(plan.error().what, HasSubstr("/cpu is short of 3.12 GiB of memory"));
+  EXPECT_THAT(plan.error().what, HasSubstr("/cpu is short of 3.16 GiB of memory"));
   EXPECT_THAT(plan.error().cause, AllOf(HasSubstr("l5"), HasSubstr(" of its 1.00 GiB")));
 }
 

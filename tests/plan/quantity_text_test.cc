@@ -15,6 +15,10 @@ TEST(QuantityText, ChoosesUnits) {
   EXPECT_EQ(link_rate_text(93.06e6 / 8), "93.1 Mbit/s");
   EXPECT_EQ(link_rate_text(5.2e6 / 8), "5.20 Mbit/s");
   EXPECT_EQ(link_rate_text(55.13e9 / 8), "55.1 Gbit/s");
+  EXPECT_EQ(per_second_text(3.782), "3.78");
+  EXPECT_EQ(per_second_text(37.24), "37.2");
+  EXPECT_EQ(per_second_text(859.4), "859");
+  EXPECT_EQ(per_second_text(1'234'567), "1,234,567");
 }
 
 TEST(QuantityText, SaysByHowMuchAValueDiffers) {
