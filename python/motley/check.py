@@ -29,6 +29,9 @@ MANY, MOST_ELEMENTS = 33, 1 << 22
 LARGEST_DIFFERENCE = 1e-4
 """Of the largest element. The same operations on the same PyTorch give the same bits; decompositions round differently."""
 
+_LARGEST_RESIDUE = 1e-3
+"""Of a sum that is added up in another order, relative to it or to 1; a mean is half as large as the sum of two."""
+
 
 def against_eager(package: Package, described: Layers, loss: Loss, traced: List[Traced], modules: ModuleStack) -> float:
     """The largest relative difference between `package` and the modules, over what each distinct layer gives forward, backward
@@ -47,6 +50,8 @@ def against_eager(package: Package, described: Layers, loss: Loss, traced: List[
         largest = max(x[0].numel() for x in layer.inputs)
         many = max(SAMPLES, min(MANY, MOST_ELEMENTS // max(1, largest))) if graph not in seen else SAMPLES
         worst = max(worst, tested.evaluation([_like(x, package.description["input_limit"], generator, many) for x in layer.inputs]))
+        if target is not None:
+            tested.sums(inputs, target)
         for _, root in described.roots:
             root.train()
         if graph not in seen:
@@ -70,6 +75,19 @@ class _Layer:
             outputs, _ = self._eager([x.clone() for x in inputs], None)
         found = self._package.forward(self._index, inputs, None, "score" if self._loss else "evaluate")
         return max(self._compare(f"output {k} in evaluation", found[Take("output", k)], right) for k, right in enumerate(outputs))
+
+    def sums(self, inputs: List[torch.Tensor], target: torch.Tensor) -> None:
+        """Refuses a loss that is no sum over the samples, such as their mean: Motley adds those of micro-batches."""
+        assert self._loss is not None
+        with torch.no_grad():
+            output = self._call(tree_unflatten([x.clone() for x in inputs], self._structure))
+            total, count = self._loss.terms(output, target)
+            parts = [self._loss.terms(output[part], target[part]) for part in (slice(0, 2), slice(2, None))]
+        for what, whole, sum_of_parts in (("loss", total, sum(part[0] for part in parts)), ("count", count, sum(part[1] for part in parts))):
+            if not abs(float(whole) - float(sum_of_parts)) <= _LARGEST_RESIDUE * max(abs(float(whole)), 1.0):
+                raise ExportError(f"the {what} of {SAMPLES} samples is {float(whole):.6g}, and {float(sum_of_parts):.6g} where it is taken of two "
+                                  "parts of them and added up", "Return the sum over the samples, not their mean, and how many terms it has; "
+                                  "what a sample adds must not depend on others", self._name)
 
     def training(self, inputs: List[torch.Tensor], generator: torch.Generator) -> float:
         first = self._index == 0

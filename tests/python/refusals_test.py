@@ -156,6 +156,21 @@ class Refusals(unittest.TestCase):
                 with self.assertRaisesRegex(motley.ExportError, message):
                     motley.export(layers, loss, (X, target), folder.path("x"))
 
+    def test_losses_that_do_not_add_up(self) -> None:
+        def mean(output: torch.Tensor, target: torch.Tensor) -> Any:
+            return (output - target).square().mean(), torch.full((), target.numel())
+
+        def one_term(output: torch.Tensor, target: torch.Tensor) -> Any:
+            return (output - target).square().sum(), torch.full((), 1)
+
+        def of_pairs(output: torch.Tensor, target: torch.Tensor) -> Any:
+            return (output @ target.t()).logsumexp(1).sum(), torch.full((), output.size(0))
+
+        for loss, what in ((mean, "the loss of 5 samples"), (one_term, "the count of 5 samples"), (of_pairs, "the loss of 5 samples")):
+            with self.subTest(loss.__name__), Folder() as folder:
+                with self.assertRaisesRegex(motley.ExportError, what):
+                    motley.export([("only", nn.Linear(3, 3))], loss, (torch.randn(2, 3), torch.randn(2, 3)), folder.path("x"))
+
     def test_integers_need_limits(self) -> None:
         ids = torch.tensor([[1, 2], [3, 4]])
         layers = [("a", Function(lambda x: x)), ("b", nn.Linear(2, 2))]
