@@ -17,7 +17,7 @@ namespace motley {
 namespace {
 
 constexpr const char* kKeptFormat = "motley.kept-profile";
-constexpr int kKeptVersion = 1;
+constexpr int kKeptVersion = 2;
 constexpr std::uint64_t kKeptBytesMax = std::uint64_t{4} << 20;
 constexpr double kKeptSecondsMax = 1e6;
 constexpr std::int64_t kKeptSizeMax = 1 << 24;

@@ -1,6 +1,7 @@
 // Profiles that a machine keeps from one start to the next.
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -38,6 +39,24 @@ class KeptProfile : public testing::Test {
     return found.front();
   }
 
+  // Rewrites what is kept of each layer and size.
+  void change_samples(const std::function<void(Json&)>& change) const {
+    Json json = Json::parse(read_text(kept()));
+    for (auto& [signature, samples] : json["profile"]["devices"][0]["layers"].items()) {
+      for (Json& sample : samples) change(sample);
+    }
+    std::ofstream(kept(), std::ios::trunc) << json.dump();
+  }
+
+  // That a computer which is busy now, or was, does not decide: what is kept claims to have spread.
+  void allow_for_noise() const {
+    change_samples([](Json& sample) {
+      for (const std::string part : {"forward", "backward"}) {
+        sample[part + "_spread_s"] = 0.5 * sample[part + "_s"].get<double>();
+      }
+    });
+  }
+
   SmallJob job_;
   TemporaryFolder cache_;
 };
@@ -47,11 +66,13 @@ constexpr const char* kTaken = "took 1 kept profile that still holds";
 
 TEST_F(KeptProfile, IsTakenAtTheNextStart) {
   EXPECT_THAT(measure(), HasSubstr(kMeasured));
+  allow_for_noise();
   EXPECT_THAT(measure(), HasSubstr(kTaken));
 }
 
 TEST_F(KeptProfile, ServesTrainingToo) {
   EXPECT_THAT(measure(), HasSubstr(kMeasured));
+  allow_for_noise();
   const Outcome outcome =
       RunningMotley({"train", config(), "--run", job_.run_dir("run"), "--stop-after", "1"}, {},
                     cache_.path())
@@ -69,6 +90,7 @@ TEST_F(KeptProfile, IsNotTakenForOtherThreadsOrMoreTime) {
 // As a run that is resumed, whose micro-batch was chosen when it began.
 TEST_F(KeptProfile, ServesEverySizeBetweenThoseMeasured) {
   EXPECT_THAT(measure({"--set", "train.micro_batch=0"}), HasSubstr(kMeasured));
+  allow_for_noise();
   EXPECT_THAT(measure({"--set", "train.micro_batch=4"}), HasSubstr(kTaken));
 }
 
@@ -79,6 +101,7 @@ TEST_F(KeptProfile, IsMeasuredAnewWhenAskedTo) {
 
 TEST_F(KeptProfile, AnotherDepthOfTheModelMeasuresNothingNew) {
   EXPECT_THAT(measure(), HasSubstr(kMeasured));
+  allow_for_noise();
   EXPECT_THAT(measure({"--set", "model.layers=3"}), HasSubstr(kTaken));
 }
 
@@ -88,40 +111,33 @@ TEST_F(KeptProfile, ThatIsDamagedIsMeasuredAnew) {
   const std::string said = measure();
   EXPECT_THAT(said, HasSubstr("a kept profile is of no use: "));
   EXPECT_THAT(said, HasSubstr(kMeasured));
+  allow_for_noise();
   EXPECT_THAT(measure(), HasSubstr(kTaken));
 }
 
 TEST_F(KeptProfile, ThatASampleContradictsIsMeasuredAnew) {
   EXPECT_THAT(measure(), HasSubstr(kMeasured));
-  Json json = Json::parse(read_text(kept()));
-  for (auto& [signature, samples] : json["profile"]["devices"][0]["layers"].items()) {
-    for (Json& sample : samples) {
-      for (const char* part : {"forward_s", "backward_s"}) {
-        sample[part] = 10 * sample[part].get<double>();
-      }
+  change_samples([](Json& sample) {
+    for (const char* part : {"forward_s", "backward_s"}) {
+      sample[part] = 10 * sample[part].get<double>();
     }
-  }
-  std::ofstream(kept(), std::ios::trunc) << json.dump();
+  });
   const std::string said = measure();
   EXPECT_THAT(said, HasSubstr("times as long as in the kept profile: measuring anew"));
   EXPECT_THAT(said, HasSubstr(kMeasured));
+  allow_for_noise();
   EXPECT_THAT(measure(), HasSubstr(kTaken));
 }
 
 // Noise that a file claims, or no times at all, do not make every sample agree.
 TEST_F(KeptProfile, ThatCannotBeContradictedIsMeasuredAnew) {
   EXPECT_THAT(measure(), HasSubstr(kMeasured));
-  const Json good = Json::parse(read_text(kept()));
   for (const bool has_times : {true, false}) {
-    Json json = good;
-    for (auto& [signature, samples] : json["profile"]["devices"][0]["layers"].items()) {
-      for (Json& sample : samples) {
-        sample["forward_s"] = has_times ? 50 * sample["forward_s"].get<double>() : 0;
-        sample["forward_spread_s"] = has_times ? 1e6 : 0;
-        if (!has_times) sample["backward_s"] = sample["backward_input_s"] = 0;
-      }
-    }
-    std::ofstream(kept(), std::ios::trunc) << json.dump();
+    change_samples([&](Json& sample) {
+      sample["forward_s"] = has_times ? 50 * sample["forward_s"].get<double>() : 0;
+      sample["forward_spread_s"] = has_times ? 1e6 : 0;
+      if (!has_times) sample["backward_s"] = sample["backward_input_s"] = 0;
+    });
     EXPECT_THAT(measure(), HasSubstr(kMeasured)) << has_times;
   }
 }
