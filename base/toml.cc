@@ -163,11 +163,14 @@ Result<TomlDocument> parse_toml(std::string_view text, const std::string& source
 
 std::string closest_word(const std::string& word, const std::vector<std::string>& candidates) {
   std::string best;
+  constexpr std::size_t kBeginningMin = 3;
   std::size_t best_distance = std::min<std::size_t>(4, word.size() / 2 + 1);
   if (word.size() > kWordMax) return best;
   for (const std::string& candidate : candidates) {
     if (candidate.size() > kWordMax) continue;
-    const std::size_t distance = edit_distance(word, candidate);
+    // What was not written to its end is as near as one slip.
+    const bool is_beginning = word.size() >= kBeginningMin && candidate.starts_with(word);
+    const std::size_t distance = is_beginning ? 1 : edit_distance(word, candidate);
     if (distance < best_distance) {
       best_distance = distance;
       best = candidate;

@@ -29,7 +29,8 @@ inline constexpr std::uint64_t kTomlBytesMax = 1 << 20;
 // than 100 bytes. kConfig with line and column on bad syntax. On success `root` is an object.
 [[nodiscard]] Result<TomlDocument> parse_toml(std::string_view text, const std::string& source);
 
-// The candidate closest to `word` (edit distance at most 3 and less than half its length), or "".
+// The candidate closest to `word` (one that begins with it, or at an edit distance of at most 3 and
+// less than half its length), or "".
 // Words of more than 100 bytes are close to nothing.
 [[nodiscard]] std::string closest_word(const std::string& word,
                                        const std::vector<std::string>& candidates);

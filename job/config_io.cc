@@ -96,6 +96,9 @@ std::string key_meant_by(const std::string& environment) {
   return "";
 }
 
+// Of the steps, the part that a warm-up is at most where nobody says how long it is.
+constexpr int kWarmupPart = 10;
+
 // Sets values one source after the other, so that a later source wins, and notes where each came
 // from.
 class Resolver {
@@ -135,6 +138,11 @@ class Resolver {
   }
 
   Result<ResolvedConfig> finish() && {
+    // Runs that are short to begin with, as a first try is, shall not be all warm-up.
+    if (resolved_.origins["train.warmup_steps"] == kDefault) {
+      TrainConfig& train = resolved_.config.train;
+      train.warmup_steps = std::min(train.warmup_steps, train.steps / kWarmupPart);
+    }
     if (const auto conflict = find_conflict(resolved_.config)) {
       return Error{ErrorCode::kConfig,
                    fmt::format("{}, {}", conflict->problem, place_of(*conflict)), conflict->cause,

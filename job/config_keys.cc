@@ -106,7 +106,7 @@ std::vector<ConfigEntry> make_entries() {
        "optimizer; sgd has momentum"},
       {"train.lr", kTrain<&TrainConfig::lr>, positive(1e6), "highest learning rate"},
       {"train.warmup_steps", kTrain<&TrainConfig::warmup_steps>, IntegerRange{0, kManySteps},
-       "steps over which the learning rate rises to lr"},
+       "steps over which the learning rate rises to lr; left out, at most a tenth of steps"},
       {"train.schedule", kTrain<&TrainConfig::schedule>, Choices{{"cosine", "linear", "constant"}},
        "learning rate after the warm-up"},
       {"train.min_lr", kTrain<&TrainConfig::min_lr>, non_negative(1e6),

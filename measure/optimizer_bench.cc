@@ -26,7 +26,7 @@ double measure_optimizer(const TrainConfig& train, std::int64_t parameters) {
   spec.shape = {count};
   spec.decayed = true;
   const HeldParameter held{.layer = 0, .spec = spec, .values = values, .gradients = gradients};
-  StageState state({{ChunkId{0}, gradients, {held}}}, make_optimizer(train), "");
+  StageState state({{ChunkId{0}, gradients, {held}, {0}}}, make_optimizer(train), "");
   const auto optimizer = make_optimizer(train);
   CacheEviction others(count * static_cast<std::int64_t>(sizeof(float)));
   std::vector<double> times_s;

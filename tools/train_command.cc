@@ -131,8 +131,8 @@ void print_summary(const PreparedRun& run, const TrainingSummary& summary) {
   if (summary.last_eval_accuracy) {
     fmt::print(", {:.2f} % of the held-out right", *summary.last_eval_accuracy * 100);
   }
-  fmt::print("\n{} {}/s, {:.3f} s a step (median)", per_second_text(summary.tokens_per_s), run.model.unit,
-             summary.median_step_s);
+  fmt::print("\n{} {}/s, {:.3f} s a step (median)", per_second_text(summary.units_per_s),
+             run.model.unit, summary.median_step_s);
   if (summary.predicted_step_s > 0) fmt::print("; predicted {:.3f} s", summary.predicted_step_s);
   if (is_waited) fmt::print("\n{}", kVirtualNotice);
   fmt::print("\nmetrics     {}\n", run.folder.metrics_path().string());
@@ -186,7 +186,7 @@ Result<void> carry_out(const TrainingRequest& request,
                 {"loss", summary.last_loss},
                 {"median_step_s", summary.median_step_s},
                 {"predicted_step_s", summary.predicted_step_s},
-                {"tokens_per_s", summary.tokens_per_s}};
+                {"tokens_per_s", summary.units_per_s}};
     if (is_virtual(run.plan)) {
       result["virtual"] = true;
       result["loss"] = nullptr;

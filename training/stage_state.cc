@@ -37,6 +37,7 @@ StageState::StageState(const std::vector<HeldChunk>& held,
       tied_parameter_(std::move(tied_parameter)) {
   for (const HeldChunk& chunk : held) {
     summed_gradients_[chunk.chunk] = chunk.summed_gradients;
+    voted_layers_.insert(voted_layers_.end(), chunk.voted_layers.begin(), chunk.voted_layers.end());
     for (const HeldParameter& parameter : chunk.parameters) {
       Entry entry{chunk.chunk, parameter, {}, std::nullopt};
       if (parameter.spec.tied_use) {
@@ -136,13 +137,14 @@ void StageState::end_tied_gradient() {
 
 std::vector<LayerNorm2> StageState::layer_norms() const {
   std::vector<LayerNorm2> norms;
+  for (const int layer : voted_layers_) norms.push_back({layer, 0.0});
+  auto norm = norms.begin();
   for (const Entry& entry : entries_) {
     if (!entry.held.is_first) continue;
-    if (norms.empty() || norms.back().layer != entry.held.layer) {
-      norms.push_back({entry.held.layer, 0.0});
-    }
+    while (norm != norms.end() && norm->layer != entry.held.layer) ++norm;
+    MOTLEY_CHECK(norm != norms.end(), "layer {} is not voted for", entry.held.layer);
     const bool counts = !entry.held.spec.tied_use && !entry.held.spec.statistic_momentum;
-    if (counts) norms.back().squared_norm += squared_norm(entry.held.gradients);
+    if (counts) norm->squared_norm += squared_norm(entry.held.gradients);
   }
   return norms;
 }

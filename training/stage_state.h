@@ -39,6 +39,8 @@ struct HeldChunk {
   ChunkId chunk;
   std::span<float> summed_gradients;  // as StageGradients::gradients()
   std::vector<HeldParameter> parameters;
+  // Those that this rank votes for, ascending: where its copy is the first, with parameters or not.
+  std::vector<int> voted_layers;
 };
 
 class StageState final : public StageGradients, public SteppedState {
@@ -96,6 +98,7 @@ class StageState final : public StageGradients, public SteppedState {
 
   const int micro_batches_;
   std::vector<Entry> entries_;
+  std::vector<int> voted_layers_;  // in the order of `entries_`
   std::map<ChunkId, std::span<float>> summed_gradients_;
   std::unique_ptr<const Optimizer> optimizer_;
   std::vector<std::string> moment_names_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 #include <string>
 #include <utility>
 
@@ -105,11 +106,16 @@ StageTrainer::StageTrainer(const Config& config,
     auto chunk = std::make_unique<Chunk>(LayerChain(config_.model, model, planned.first_layer,
                                                     planned.first_layer + planned.layer_count,
                                                     planned.recompute));
-    HeldChunk held{id, {}, {}};
+    const bool is_first = planned.replicas.front().rank == self;
+    HeldChunk held{id, {}, {}, {}};
+    if (is_first) {
+      held.voted_layers.resize(static_cast<std::size_t>(planned.layer_count));
+      std::iota(held.voted_layers.begin(), held.voted_layers.end(), planned.first_layer);
+    }
     for (const LayerChain::Parameter& parameter : chunk->chain.parameters()) {
       if (parameter.spec.name == shared) chunk->leave_out(parameter.gradients);
-      held.parameters.push_back({parameter.layer, planned.replicas.front().rank == self,
-                                 parameter.spec, parameter.values, parameter.gradients});
+      held.parameters.push_back(
+          {parameter.layer, is_first, parameter.spec, parameter.values, parameter.gradients});
     }
     held.summed_gradients = chunk->chain.gradients().subspan(chunk->own_first, chunk->own_count);
     held_.push_back(std::move(held));

@@ -24,6 +24,7 @@ struct ProgressStyle {
   bool colour = false;                   // only together with live
   bool mute = false;                     // draw nothing
   std::string_view rate_unit = "tok/s";  // of static duration
+  std::int64_t samples_a_step = 0;       // that the rate counts; 0 = it counts tokens
 };
 
 // Live on a terminal that can move its cursor, in colour unless the environment has NO_COLOR

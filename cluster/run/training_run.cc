@@ -68,7 +68,9 @@ class RunFollower {
     if (step_s_.size() > 1) step_s_.erase(step_s_.begin());
     if (!step_s_.empty()) summary_.median_step_s = median(step_s_);
     if (summary_.median_step_s > 0) {
-      summary_.tokens_per_s = static_cast<double>(tokens_a_step_) / summary_.median_step_s;
+      const std::int64_t units =
+          run_.model.unit == "tokens" ? tokens_a_step_ : run_.config.train.global_batch;
+      summary_.units_per_s = static_cast<double>(units) / summary_.median_step_s;
     }
     return summary_;
   }
@@ -243,7 +245,10 @@ Result<TrainingSummary> run_training(const PreparedRun& run,
                 MetricsFile::open(run.folder.metrics_path(), run.first_step - 1));
   ProgressStyle style = progress_style(progress_out, std::getenv("TERM"), std::getenv("NO_COLOR"));
   style.mute = request.quiet;
-  if (run.model.unit != "tokens") style.rate_unit = "samples/s";
+  if (run.model.unit != "tokens") {
+    style.rate_unit = "samples/s";
+    style.samples_a_step = run.config.train.global_batch;
+  }
   Progress progress(progress_out, style, run.first_step - 1, last_step_of(run, request));
   RunFollower follower(run, std::move(metrics_file), progress, log);
   WorkerGroupOptions options;

@@ -18,7 +18,7 @@ struct TrainingSummary {
   std::optional<double> last_eval_loss;
   std::optional<double> last_eval_accuracy;  // the share of the held-out tokens predicted right
   double median_step_s = 0;                  // of this session's steps but the first
-  double tokens_per_s = 0;                   // at the median step
+  double units_per_s = 0;                    // at the median step
   double predicted_step_s = 0;
   std::optional<std::filesystem::path> checkpoint;  // the newest committed in this session
   bool has_trace = false;                           // one was written in this session

@@ -1,4 +1,5 @@
-"""torchvision's ResNets as packages, with random weights: `python3 resnet.py resnet18` or `resnet50` writes NAME.motley."""
+"""torchvision's ResNets as packages, with random weights: `python3 resnet.py NAME` writes NAME.motley; NAME is resnet18,
+resnet50 or resnet152."""
 
 import sys
 
@@ -7,7 +8,7 @@ import torchvision
 
 import motley
 
-PIXELS = {"resnet18": 32, "resnet50": 224}  # small pictures such as CIFAR's, and ImageNet's
+PIXELS = {"resnet18": 32, "resnet50": 224, "resnet152": 224}  # small pictures such as CIFAR's, and ImageNet's
 
 name = sys.argv[1]
 torch.manual_seed(1)

@@ -67,6 +67,11 @@ struct ModelSpec {
   std::string unit = "tokens";             // what those are for people: tokens or samples
   std::shared_ptr<const Package> package;  // the layers' graphs; null for the native families
 
+  // How many of `unit` a sample is, for rates: a picture is one, however many terms its loss has.
+  [[nodiscard]] std::int64_t units_per_sample() const {
+    return unit == "tokens" ? tokens_per_sample : 1;
+  }
+
   [[nodiscard]] std::vector<std::string> layer_names() const;
   // Whether it has parameters that are statistics of micro-batches: then their size is part of what
   // is learned.

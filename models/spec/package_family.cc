@@ -72,8 +72,12 @@ Result<ModelSpec> describe_package(const ModelConfig& config) {
   ModelSpec model;
   model.family = "package";
   for (const PackageLayer& layer : package->layers) model.layers.push_back(describe_layer(layer));
-  model.sample = {package->input, package->target, package->input_limit, package->target_limit,
-                  predicts_next_token(*package)};
+  model.sample = {package->input,
+                  package->target,
+                  package->input_limit,
+                  package->target_limit,
+                  predicts_next_token(*package),
+                  package->ignored};
   model.tokens_per_sample = package->units_per_sample;
   model.unit = package->unit == Package::Unit::kToken ? "tokens" : "samples";
   model.package = package;

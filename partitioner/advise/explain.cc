@@ -199,6 +199,28 @@ std::vector<ComputerCores> cores_of(const Plan& plan,
   return computers;
 }
 
+// Where the speeds between the plan's machines come from, as long as nobody has measured them; ""
+// for machines without addresses, which are processes of one computer, or imagined.
+std::string links_line(const Plan& plan, const Cluster& cluster) {
+  for (const RankPlan& from : plan.ranks) {
+    for (const RankPlan& to : plan.ranks) {
+      const Machine* const one = cluster.find(from.machine);
+      const Machine* const other = cluster.find(to.machine);
+      if (one == nullptr || other == nullptr || one == other) continue;
+      if (one->address.empty() || one->virtual_speed || other->virtual_speed) continue;
+      const bool is_known = std::ranges::any_of(cluster.links, [&](const LinkOverride& link) {
+        return link.from == one->name && link.to == other->name;
+      });
+      if (is_known) continue;
+      return fmt::format(
+          "links     taken as {}, as the cluster file has it; `motley probe --output links.json` "
+          "measures them, --links plans with that\n",
+          link_rate_text(cluster.network.bandwidth_bytes_per_s));
+    }
+  }
+  return "";
+}
+
 // How much of their machines' processors the plan's ranks use; "" where no profile tells.
 std::string cores_line(const Plan& plan, const Cluster& cluster, const Profile& profile) {
   double all = 0;
@@ -263,13 +285,13 @@ Result<std::string> explain_plan(const Plan& plan,
                  "plan again"};
   }
   std::string text = stage_table(plan, model, cost, slots) + link_table(plan, cost, slots);
-  const double tokens =
-      static_cast<double>(model.tokens_per_sample) * plan.micro_batch * plan.micro_batches;
+  const double units =
+      static_cast<double>(model.units_per_sample()) * plan.micro_batch * plan.micro_batches;
   text += '\n';
   text += model_line(plan, model, cost);
-  text += fmt::format("step      {} predicted{}, {} {}/s\n",
-                      seconds_text(plan.predicted_step_s), is_virtual(plan) ? " (virtual)" : "",
-                      per_second_text(share_of(tokens, plan.predicted_step_s)), model.unit);
+  text += fmt::format("step      {} predicted{}, {} {}/s\n", seconds_text(plan.predicted_step_s),
+                      is_virtual(plan) ? " (virtual)" : "",
+                      per_second_text(share_of(units, plan.predicted_step_s)), model.unit);
   text += fmt::format("schedule  {}, {} micro-batch{} of {} sample{}", plan.schedule,
                       plan.micro_batches, plan.micro_batches == 1 ? "" : "es", plan.micro_batch,
                       plan.micro_batch == 1 ? "" : "s");
@@ -277,6 +299,7 @@ Result<std::string> explain_plan(const Plan& plan,
   if (in_flight > 0) text += fmt::format(", up to {} in flight", in_flight);
   text += queued_text(plan) + "\n";
   text += cores_line(plan, cluster, profile);
+  text += links_line(plan, cluster);
   text += stage_notes(plan);
   if (is_virtual(plan) && !is_mixed(cluster)) {
     text += fmt::format("note      {}\n", kVirtualNotice);

@@ -12,10 +12,10 @@
 namespace motley {
 namespace {
 
-double tokens_per_s(const Plan& plan, const ModelSpec& model) {
+double units_per_s(const Plan& plan, const ModelSpec& model) {
   const auto samples = static_cast<double>(plan.micro_batch) * plan.micro_batches;
   return plan.predicted_step_s > 0
-             ? static_cast<double>(model.tokens_per_sample) * samples / plan.predicted_step_s
+             ? static_cast<double>(model.units_per_sample()) * samples / plan.predicted_step_s
              : 0;
 }
 
@@ -59,8 +59,8 @@ std::vector<std::string> machines_of(const Plan& before, const Plan& after) {
 }  // namespace
 
 std::string compare_plans(const Plan& before, const Plan& after, const ModelSpec& model) {
-  const double before_rate = tokens_per_s(before, model);
-  const double after_rate = tokens_per_s(after, model);
+  const double before_rate = units_per_s(before, model);
+  const double after_rate = units_per_s(after, model);
   std::vector<TextRow> rows = {
       {"", "now", "then", "change"},
       {is_virtual(after) ? "step (virtual)" : "step", seconds_text(before.predicted_step_s),

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, List, Optional, Tuple
 
 import torch
-from torch.utils._pytree import tree_flatten, tree_unflatten
+from torch.utils._pytree import tree_flatten, tree_map, tree_unflatten
 
 from .errors import ExportError
 from .graph import Take
@@ -31,6 +31,32 @@ LARGEST_DIFFERENCE = 1e-4
 
 _LARGEST_RESIDUE = 1e-3
 """Of a sum that is added up in another order, relative to it or to 1; a mean is half as large as the sum of two."""
+
+
+def composition(described: Layers, input: torch.Tensor) -> None:
+    """Refuses layers that one after the other give something else than the model that they were taken from."""
+    if described.whole is None:
+        return
+    kind = type(described.whole).__name__
+    for _, root in described.roots:
+        root.eval()
+    remedy = "Give its layers by hand: a list of (name, module or function), each called with what the one before returned"
+    x = input[:2]
+    with torch.no_grad():
+        right = described.whole(x.clone())
+        right = getattr(right, "logits", right)  # as transformers returns it
+        try:
+            found = x.clone()
+            for _, call in described.layers:
+                found = call(found)
+        except Exception as error:  # whatever the unknown code raises
+            raise ExportError(f"motley.split cannot take {kind} apart: {type(error).__name__}: {error}", remedy)
+    if not isinstance(right, torch.Tensor) or not isinstance(found, torch.Tensor) or found.shape != right.shape:
+        raise ExportError(f"the layers that motley.split found in {kind} do not return what it returns", remedy)
+    difference = float((found - right).abs().max()) / (float(right.abs().max()) or 1.0)
+    if not difference <= LARGEST_DIFFERENCE:
+        raise ExportError(f"the layers that motley.split found in {kind} do not compute what it computes: {difference:.2g} of the largest "
+                          "output is between them; its forward, or a hook, does more than they do", remedy)
 
 
 def against_eager(package: Package, described: Layers, loss: Loss, traced: List[Traced], modules: ModuleStack) -> float:
@@ -82,7 +108,8 @@ class _Layer:
         with torch.no_grad():
             output = self._call(tree_unflatten([x.clone() for x in inputs], self._structure))
             total, count = self._loss.terms(output, target)
-            parts = [self._loss.terms(output[part], target[part]) for part in (slice(0, 2), slice(2, None))]
+            parts = [self._loss.terms(tree_map(lambda x: x[part] if isinstance(x, torch.Tensor) else x, output), target[part])
+                     for part in (slice(0, 2), slice(2, None))]
         for what, whole, sum_of_parts in (("loss", total, sum(part[0] for part in parts)), ("count", count, sum(part[1] for part in parts))):
             if not abs(float(whole) - float(sum_of_parts)) <= _LARGEST_RESIDUE * max(abs(float(whole)), 1.0):
                 raise ExportError(f"the {what} of {SAMPLES} samples is {float(whole):.6g}, and {float(sum_of_parts):.6g} where it is taken of two "

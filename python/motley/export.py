@@ -55,6 +55,7 @@ def export(layers: Union[Layers, Iterable[Tuple[str, Call]]], loss: Any, example
     _check_example(example)
     names.check()
     with _left_alone([root for _, root in described.roots]), ModuleStack(names.modules) as stack:
+        check.composition(described, example[0])
         traced = trace_all(described, terms, example, Tracer(names.of, stack, names.memory()))
         built = assemble(traced, names, terms, decayed or (lambda _, tensor: tensor.dim() >= 2),
                          input_limit, target_limit, unit, units_per_sample)
@@ -102,12 +103,24 @@ def _left_alone(roots: List[torch.nn.Module]) -> Iterator[None]:
                     buffer.copy_(content)
 
 
+def _is_replaceable(folder: str) -> bool:
+    """Whether it is an empty folder, or a package and nothing else."""
+    if os.path.islink(folder) or not os.path.isdir(folder):
+        return False
+    names = set(os.listdir(folder))
+    if not names:
+        return True
+    if "package.json" not in names or not names <= {"package.json", "weights.safetensors"}:
+        return False
+    with open(os.path.join(folder, "package.json"), "rb") as file:
+        return b'"motley-package"' in file.read(200)
+
+
 def _write(folder: str, built: Assembled) -> None:
     """All or nothing: the package is written beside its place and moved there when it is whole."""
     folder = os.path.abspath(folder)
-    if os.path.lexists(folder) and not os.path.isfile(os.path.join(folder, "package.json")):
-        if not os.path.isdir(folder) or os.listdir(folder):
-            raise ExportError(f"{folder} exists and is no package", "Choose another path, or remove it")
+    if os.path.lexists(folder) and not _is_replaceable(folder):
+        raise ExportError(f"{folder} exists and is no package", "Choose another path, or remove it")
     os.makedirs(os.path.dirname(folder), exist_ok=True)
     partial = tempfile.mkdtemp(prefix=".", suffix=".partial", dir=os.path.dirname(folder))
     try:
@@ -121,9 +134,11 @@ def _write(folder: str, built: Assembled) -> None:
             out.flush()
             os.fsync(out.fileno())
         os.chmod(partial, 0o755)
+        replaced = partial + ".replaced"
         if os.path.lexists(folder):
-            shutil.rmtree(folder)
+            os.rename(folder, replaced)
         os.rename(partial, folder)
+        shutil.rmtree(replaced, ignore_errors=True)
     except BaseException:
         shutil.rmtree(partial, ignore_errors=True)
         raise

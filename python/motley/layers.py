@@ -17,6 +17,8 @@ class Layers(NamedTuple):
     layers: List[Tuple[str, Call]]
     roots: List[Tuple[str, torch.nn.Module]]
     """Modules that own all parameters, with the beginning of their names in the state_dict."""
+    whole: Optional[torch.nn.Module] = None
+    """The model that the layers were taken from, which gives what they give one after the other."""
 
 
 def as_layers(layers: Union[Layers, Iterable[Tuple[str, Call]]], model: Optional[torch.nn.Module] = None) -> Layers:

@@ -53,6 +53,11 @@ def user_line_of(error: BaseException) -> Optional[str]:
 _OWN = os.path.dirname(user_line.__code__.co_filename) + os.sep
 
 
+def is_statistic(name: str) -> bool:
+    """Whether a tensor of this name moves while a model trains, though no gradient reaches it."""
+    return name.rpartition(".")[2] in ("running_mean", "running_var")
+
+
 class Recorder(TorchDispatchMode):
     """The operations of what runs under it, in `nodes`."""
 
@@ -227,7 +232,7 @@ class Recorder(TorchDispatchMode):
             self.constants[value] = tensor.detach().clone(memory_format=torch.contiguous_format)
         if name is not None:
             self.names[value] = name
-        self._fixed[value] = not tensor.requires_grad
+        self._fixed[value] = not tensor.requires_grad and not is_statistic(name or "")
         self._entries[id(tensor)] = Entry(tensor, value)
         return self._entries[id(tensor)]
 

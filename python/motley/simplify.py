@@ -8,6 +8,7 @@ import torch
 
 from . import interpret, operations
 from .graph import Batch, Node, Ref, leaves, map_node, needed, uses
+from .record import is_statistic
 from .trace import Trace
 
 _FILLS = frozenset({"aten::zeros", "aten::ones", "aten::full", "aten::zeros_like", "aten::ones_like", "aten::full_like",
@@ -61,7 +62,7 @@ def _once(trace: Trace) -> None:
 
 def _fold(trace: Trace) -> None:
     recorder = trace.recorder
-    known: Dict[int, torch.Tensor] = dict(recorder.constants)
+    known = {value: tensor for value, tensor in recorder.constants.items() if not is_statistic(recorder.names.get(value, ""))}
     maker: Dict[int, Node] = {}
     fixed: List[Node] = []
     for node in recorder.nodes:

@@ -48,7 +48,7 @@ def trace_all(described: Layers, loss: Loss, example: Tuple[torch.Tensor, torch.
     walk = _Walk()
     inputs, structure = tree_flatten(samples(example[0], BATCHES[0]))
     traced: List[Traced] = []
-    twice = False  # the outputs of the layer before share memory
+    twice = False  # outputs of a layer before share memory, which later layers may hand on
     for k, (name, call) in enumerate(described.layers):
         last = k + 1 == len(described.layers)
         run = Run(name, call, inputs, structure, k == 0, samples(example[1], BATCHES[0]) if last else None, loss if last else None)
@@ -56,9 +56,9 @@ def trace_all(described: Layers, loss: Loss, example: Tuple[torch.Tensor, torch.
             root.train()
         train, outputs = walk.trace("train", tracer.train, run)
         if twice and train.recorder.written:
-            raise ExportError("the layer writes to what it got, and the layer before it returned the same memory twice",
+            raise ExportError("the layer writes to what it got, and a layer before it returned the same memory twice",
                               "Use the operation without the underscore, or return a clone", name)
-        twice = len({output.data_ptr() for output in outputs}) < len(outputs)
+        twice = twice or len({_memory(output) for output in outputs}) < len(outputs)
         for _, root in described.roots:
             root.eval()
         evaluate, evaluated = walk.trace("evaluate", tracer.evaluate, run)
@@ -72,6 +72,12 @@ def trace_all(described: Layers, loss: Loss, example: Tuple[torch.Tensor, torch.
             assert train.structure is not None
             inputs, structure = _handed_on(name, outputs), train.structure
     return traced
+
+
+def _memory(tensor: torch.Tensor) -> int:
+    """Where what it shows begins; views of one tensor have the same."""
+    storage = tensor.untyped_storage() if hasattr(tensor, "untyped_storage") else tensor.storage()
+    return storage.data_ptr()
 
 
 class _Walk:

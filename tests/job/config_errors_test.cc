@@ -158,14 +158,14 @@ TEST(ConfigConflicts, NameTheValueToChange) {
 
 // The other one is the default, which has no place.
 TEST(ConfigConflicts, NameThePlaceOfTheOneThatWasSet) {
-  EXPECT_EQ(error_of("[train]\nsteps = 50").what,
-            "train.warmup_steps must be at most train.steps, gpt.toml:2:9");
+  EXPECT_EQ(error_of("[train]\nmin_lr = 1").what,
+            "train.min_lr must be at most train.lr, gpt.toml:2:10");
 }
 
 TEST(ConfigConflicts, AreFoundBetweenOtherKeys) {
   EXPECT_THAT(error_of("[model]\nwidth = 10\nheads = 4").what,
               HasSubstr("model.heads must divide"));
-  EXPECT_THAT(error_of("[train]\nsteps = 50").what,
+  EXPECT_THAT(error_of("[train]\nsteps = 50\nwarmup_steps = 51").what,
               HasSubstr("train.warmup_steps must be at most"));
   EXPECT_THAT(error_of("[train]\nlr = 1e-3\nmin_lr = 1e-2").what, HasSubstr("train.min_lr"));
   EXPECT_THAT(error_of("[data]\nholdout = 0\n[train]\neval_every = 5").what,

@@ -54,6 +54,15 @@ TEST(ResolveConfig, GivesDefaultsForEmptyText) {
   for (const auto& [key, origin] : result->origins) EXPECT_EQ(origin, "default") << key;
 }
 
+TEST(ResolveConfig, ShortensTheWarmUpOfShortRunsWhereNobodySaysHowLongItIs) {
+  const auto warmup = [](const char* text) {
+    return resolve_config(text, "gpt.toml", {}, {})->config.train.warmup_steps;
+  };
+  EXPECT_EQ(warmup("[train]\nsteps = 20"), 2);
+  EXPECT_EQ(warmup("[train]\nsteps = 2000"), 100);
+  EXPECT_EQ(warmup("[train]\nsteps = 200\nwarmup_steps = 100"), 100);
+}
+
 TEST(ResolveConfig, ReadsEveryType) {
   const Config config = unusual();
   EXPECT_EQ(config.model.kind, "mlp");

@@ -76,6 +76,9 @@ TEST(DeviceModels, MistakesAreNamedWithTheirPlace) {
   ASSERT_FALSE(unknown.ok());
   EXPECT_THAT(unknown.error().what, HasSubstr("c.toml:3"));
   EXPECT_THAT(unknown.error().remedy, HasSubstr("did you mean 'rtx-30"));
+  const auto cut_short = read_one("device_model = 'gtx-1080'\n");
+  ASSERT_FALSE(cut_short.ok());
+  EXPECT_THAT(cut_short.error().remedy, HasSubstr("did you mean 'gtx-1080-ti'"));
   const auto memory = read_one("device_model = 'apple-m2'\n");
   ASSERT_FALSE(memory.ok());
   EXPECT_THAT(memory.error().remedy, HasSubstr("memory_gib"));

@@ -28,6 +28,9 @@ class Curves(unittest.TestCase):
     def test_cnn_with_batchnorm_by_adamw(self) -> None:
         self.follows("cnn", "adamw")
 
+    def test_a_first_layer_without_parameters_and_targets_left_out(self) -> None:
+        self.follows("flat-mlp", "adamw")
+
     def test_llama_by_adamw(self) -> None:
         self.follows("llama-tiny", "adamw")
 

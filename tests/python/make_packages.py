@@ -40,8 +40,15 @@ def _tokens(vocabulary: int, length: int) -> Callable[[int], Tuple[torch.Tensor,
     return lambda n: (torch.randint(vocabulary, (n, length)), torch.randint(vocabulary, (n, length)))
 
 
+def _some_ignored(n: int) -> Tuple[torch.Tensor, torch.Tensor]:
+    targets = torch.randint(5, (n,))
+    targets[1::4] = -100
+    return torch.randn(n, 3, 4), targets
+
+
 MODELS: Dict[str, Make] = {
     "mlp": lambda: (vision_models.mlp(), nn.MSELoss(), lambda n: (torch.randn(n, 12), torch.randn(n, 3))),
+    "flat-mlp": lambda: (nn.Sequential(nn.Flatten(), nn.Linear(12, 16), nn.Tanh(), nn.Linear(16, 5)), nn.CrossEntropyLoss(), _some_ignored),
     "cnn": lambda: (_without_dropout(vision_models.cnn()), nn.CrossEntropyLoss(), _images(1, 8, 10)),
     "resnet-tiny": lambda: (vision_models.ResNet(), nn.CrossEntropyLoss(), _images(3, 32, 10)),
     "vit-tiny": lambda: (vision_models.VisionTransformer(), nn.CrossEntropyLoss(), _images(3, 16, 10)),

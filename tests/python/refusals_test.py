@@ -15,6 +15,7 @@ import torch.nn as nn
 from odd_layers import REFUSED, WORKS, Counting, PassesBy, Takes, X, branches, dropped_in_place
 from support import Folder, Function, boundary, eager, export_layers, motley, total
 from motley import dropout
+import vision_models
 
 
 def between(middle: Any) -> List[Tuple[str, Any]]:
@@ -170,6 +171,78 @@ class Refusals(unittest.TestCase):
             with self.subTest(loss.__name__), Folder() as folder:
                 with self.assertRaisesRegex(motley.ExportError, what):
                     motley.export([("only", nn.Linear(3, 3))], loss, (torch.randn(2, 3), torch.randn(2, 3)), folder.path("x"))
+
+    def test_modules_that_stand_twice(self) -> None:
+        act = nn.Tanh()
+        model = nn.Sequential(nn.Linear(3, 4), act, nn.Linear(4, 4), act, nn.Linear(4, 3))
+        with Folder() as folder:
+            package = motley.export(motley.split(model), nn.MSELoss(), (torch.randn(2, 3), torch.randn(2, 3)), folder.path("x")).path
+            with open(os.path.join(package, "package.json"), encoding="utf-8") as file:
+                self.assertEqual(file.read().count('"aten::tanh"'), 4, "two in forward, two in evaluation")
+
+    def test_models_that_do_more_than_their_parts(self) -> None:
+        class Scaled(vision_models.ResNet):
+            def forward(self, x: torch.Tensor) -> torch.Tensor:
+                return 2 * super().forward(x)
+
+        hooked = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 3))
+        hooked.register_forward_hook(lambda module, inputs, output: 2 * output)
+        for model, loss, example in ((Scaled(), nn.CrossEntropyLoss(), (torch.randn(2, 3, 32, 32), torch.randint(10, (2,)))),
+                                     (hooked, nn.MSELoss(), (torch.randn(2, 3), torch.randn(2, 3)))):
+            with Folder() as folder, self.assertRaisesRegex(motley.ExportError, "do not compute what it computes"):
+                motley.export(motley.split(model), loss, example, folder.path("x"))
+
+    def test_views_of_one_memory_are_not_written_to(self) -> None:
+        def halves(x: torch.Tensor) -> Any:
+            x = x * 2
+            return x, x[:, 1:]
+
+        def passes(both: Any) -> Any:
+            return both[0].clone(), both[1], both[0]
+
+        def writes(three: Any) -> torch.Tensor:
+            return three[0] + three[2].relu_().sum(1, keepdim=True) + three[1].sum(1, keepdim=True)
+
+        layers = [("a", nn.Linear(3, 3)), ("halves", halves), ("passes", passes), ("writes", writes), ("b", nn.Linear(3, 3))]
+        with Folder() as folder, self.assertRaisesRegex(motley.ExportError, "returned the same memory twice"):
+            motley.export(layers, nn.MSELoss(), (torch.randn(2, 3), torch.randn(2, 3)), folder.path("x"))
+
+    def test_statistics_are_no_constants(self) -> None:
+        class Folded(nn.Module):
+            def __init__(self) -> None:
+                super().__init__()
+                self.bn = nn.BatchNorm1d(3)
+
+            def forward(self, x: torch.Tensor) -> torch.Tensor:
+                if self.training:
+                    return self.bn(x)
+                scale = self.bn.weight * torch.rsqrt(self.bn.running_var + self.bn.eps)
+                return (x - self.bn.running_mean) * scale + self.bn.bias
+
+        with Folder() as folder:
+            package = motley.export([("a", Folded()), ("b", nn.Linear(3, 3))], nn.MSELoss(), (torch.randn(2, 3), torch.randn(2, 3)),
+                                    folder.path("x")).path
+            with open(os.path.join(package, "package.json"), encoding="utf-8") as file:
+                self.assertIn('"aten::rsqrt"', file.read())
+
+    def test_other_folders_are_not_replaced(self) -> None:
+        with Folder() as folder:
+            os.mkdir(folder.path("x"))
+            for name in ("package.json", "mine.txt"):
+                with open(os.path.join(folder.path("x"), name), "w") as file:
+                    file.write("{}")
+            with self.assertRaisesRegex(motley.ExportError, "is no package"):
+                motley.export([("a", nn.Linear(3, 3))], nn.MSELoss(), (torch.randn(2, 3), torch.randn(2, 3)), folder.path("x"))
+            self.assertTrue(os.path.isfile(os.path.join(folder.path("x"), "mine.txt")))
+
+    def test_losses_of_several_outputs(self) -> None:
+        def loss(outputs: Any, target: torch.Tensor) -> Any:
+            return (outputs["a"] - target).square().sum() + outputs["b"].square().sum(), torch.full((), target.numel())
+
+        linear = nn.Linear(3, 3)
+        with Folder() as folder:
+            motley.export([("a", nn.Linear(3, 3)), ("b", lambda x: {"a": linear(x), "b": x})], loss, (torch.randn(2, 3), torch.randn(2, 3)),
+                          folder.path("x"))
 
     def test_integers_need_limits(self) -> None:
         ids = torch.tensor([[1, 2], [3, 4]])

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import stat
+import subprocess
 import sys
+import time
 import unittest
 from typing import Any, Dict, List
 
@@ -141,6 +144,8 @@ import training_test
 arguments = sys.argv[1:]
 config = open(arguments[1]).read()
 values = dict(line.split(" = ", 1) for line in config.splitlines() if " = " in line)
+if arguments[0] == "config":
+    sys.exit("unknown key train.step: did you mean train.steps?" if "step" in values else 0)
 print("got", json.dumps(arguments[:1] + arguments[2:]), flush=True)
 if values.get("steps") == "13":
     print("the learning rate is unlucky", flush=True)
@@ -195,6 +200,15 @@ class Training(unittest.TestCase):
         os.rename(os.path.join(run.run, "checkpoints"), self.folder.path("old"))
         self.train(language_models.GPT2LMHeadModel(), nn.CrossEntropyLoss(), tokens, context=8, resume=True)
         self.assertEqual(self.lines[2:], ['got ["train", "--resume"]', "done"])
+        with open(run.config) as file:
+            self.assertIn("steps = 3", file.read())
+        os.rename(os.path.join(run.run, "checkpoints"), self.folder.path("older"))
+        self.train(language_models.GPT2LMHeadModel(), nn.CrossEntropyLoss(), tokens, context=8, resume=True, steps=7, links="l.json")
+        self.assertEqual(self.lines[4:], ['got ["train", "--links", "l.json", "--resume"]', "done"])
+        with open(run.config) as file:
+            config = file.read()
+        for line in ("steps = 7", 'kind = "tokens"', 'kind = "package"'):
+            self.assertIn(line, config)
 
     def test_datasets_and_layers_by_hand(self) -> None:
         model = vision_models.mlp()
@@ -206,7 +220,7 @@ class Training(unittest.TestCase):
     def test_says_what_is_wrong(self) -> None:
         model, loss, data = vision_models.mlp(), nn.MSELoss(), (torch.randn(5, 12), torch.randn(5, 3))
         for options, given, message in (
-                ({"resume": True}, data, "nothing to resume"), ({"steps": 13}, data, "ended with status 3.*\n.*\n.*unlucky"),
+                ({"resume": True}, data, "nothing to resume"), ({"step": 9}, data, "refuses the settings:.*\n.*train.steps"), ({"steps": 13}, data, "ended with status 3.*\n.*\n.*unlucky"),
                 ({"lr": torch.tensor(1.0)}, data, "train.lr is a Tensor"), ({}, torch.arange(9), "needs context="),
                 ({"context": 9}, torch.arange(9), "too few"), ({}, (data[0], data[1][:2]), "5 inputs and 2 targets"),
                 ({}, iter([]), "no data that can be written"), ({"context": 3, "eval_data": data}, torch.arange(9), "data__holdout")):
@@ -218,6 +232,61 @@ class Training(unittest.TestCase):
         self.program = self.folder.path("gone")
         with self.assertRaisesRegex(motley.MotleyError, "gone is not found"):
             self.train(model, loss, data)
+
+
+WAITING = f"""#!{sys.executable}
+import signal, sys, time
+def end(number, frame):
+    with open(sys.argv[2].replace("run.setup/motley.toml", "ended"), "w") as file:
+        file.write(str(int(number)))
+    sys.exit(130)
+if sys.argv[1] != "config":
+    signal.signal(signal.SIGINT, end)
+    signal.signal(signal.SIGTERM, end)
+    print("waiting", flush=True)
+    time.sleep(60)
+"""
+
+CALLER = """
+import sys
+import torch, torch.nn as nn
+from support import motley
+try:
+    motley.train(nn.Sequential(nn.Linear(2, 2)), nn.MSELoss(), (torch.randn(4, 2), torch.randn(4, 2)), run=sys.argv[1] + "/run",
+                 motley=sys.argv[1] + "/motley", follow=lambda line: print(line, flush=True))
+except KeyboardInterrupt as interrupt:
+    print("interrupted:", interrupt, flush=True)
+"""
+
+
+class Interruptions(unittest.TestCase):
+    """What ends this process, and not its group, reaches the program too."""
+
+    def ended_by(self, number: int) -> str:
+        with Folder() as folder:
+            program = folder.path("motley")
+            with open(program, "w") as file:
+                file.write(WAITING)
+            os.chmod(program, 0o755)
+            place = os.path.dirname(os.path.abspath(__file__))
+            with subprocess.Popen([sys.executable, "-c", CALLER, folder.path("")], stdout=subprocess.PIPE, text=True, cwd=place) as caller:
+                self.assertEqual(caller.stdout.readline(), "waiting\n")
+                caller.send_signal(number)
+                said = caller.stdout.read()
+            deadline = time.monotonic() + 30
+            while not os.path.exists(folder.path("ended")) and time.monotonic() < deadline:
+                time.sleep(0.05)
+            time.sleep(0.05)
+            with open(folder.path("ended")) as file:
+                self.assertEqual(int(file.read()), signal.SIGINT if number == signal.SIGINT else signal.SIGTERM)
+            return said
+
+    def test_an_interruption_is_handed_on(self) -> None:
+        self.assertIn("interrupted: Motley was interrupted", self.ended_by(signal.SIGINT))
+
+    @unittest.skipUnless(sys.platform == "linux", "only Linux tells a child of its parent's end")
+    def test_nothing_goes_on_after_a_kill(self) -> None:
+        self.ended_by(signal.SIGKILL)
 
 
 if __name__ == "__main__":

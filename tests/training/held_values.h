@@ -24,13 +24,24 @@ class HeldValues {
     parameter.values = memory.values;
     parameter.gradients = memory.gradients;
     if (chunks_.empty() || chunks_.back().chunk != chunk) {
-      chunks_.push_back({chunk, memory.gradients, {}});
+      chunks_.push_back({chunk, memory.gradients, {}, {}});
     }
     chunks_.back().parameters.push_back(parameter);
     return chunks_.back().parameters.back();
   }
 
-  [[nodiscard]] const std::vector<HeldChunk>& chunks() const { return chunks_; }
+  // Voted for are the layers of first copies.
+  [[nodiscard]] std::vector<HeldChunk> chunks() const {
+    std::vector<HeldChunk> chunks = chunks_;
+    for (HeldChunk& chunk : chunks) {
+      std::vector<int>& voted = chunk.voted_layers;
+      for (const HeldParameter& parameter : chunk.parameters) {
+        const bool is_known = !voted.empty() && voted.back() == parameter.layer;
+        if (parameter.is_first && !is_known) voted.push_back(parameter.layer);
+      }
+    }
+    return chunks;
+  }
 
   std::vector<float>& values(std::size_t parameter) { return memory_[parameter].values; }
 

@@ -20,10 +20,10 @@ def split(model: torch.nn.Module) -> Layers:
     """
     for splitter in _SPLITTERS:
         if splitter.knows(model):
-            return Layers(splitter.layers(model), [("", model)])
+            return Layers(splitter.layers(model), [("", model)], model)
     children = ", ".join(f'("{name}", model.{name})' for name, _ in list(model.named_children())[:4])
     raise ExportError(
         f"{type(model).__name__} is not among the models that motley.split knows",
         "Give its layers by hand, each called with what the one before returned: "
-        f"motley.export([{children}, …], loss, example, path, model=model). Functions of one argument are layers too; a tensor "
+        f"motley.export([{children}, …], loss, example, path, model=model), or motley.train(…, layers=[…]). Functions of one argument are layers too; a tensor "
         "that passes a layer by is returned beside its result, as a tuple, which the next layer gets")

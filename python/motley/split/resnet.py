@@ -21,6 +21,6 @@ def layers(model: Any) -> List[Tuple[str, Call]]:
 
     found: List[Tuple[str, Call]] = [("conv1", stem)]
     for stage in ("layer1", "layer2", "layer3", "layer4"):
-        for name, block in getattr(model, stage, torch.nn.Sequential()).named_children():
+        for name, block in getattr(model, stage, torch.nn.Sequential())._modules.items():
             found.append((f"{stage}.{name}", block))
     return found + [("fc", lambda x: model.fc(torch.flatten(model.avgpool(x), 1)))]

@@ -39,7 +39,9 @@ class _Chain:
 
 def _flat(model: torch.nn.Module, prefix: str) -> List[Tuple[str, torch.nn.Module]]:
     found: List[Tuple[str, torch.nn.Module]] = []
-    for name, module in model.named_children():
+    for name, module in model._modules.items():  # also those that stand there twice
+        if module is None:
+            continue
         if type(module) is torch.nn.Sequential:
             found += _flat(module, f"{prefix}{name}.")
         else:

@@ -33,7 +33,7 @@ def layers(model: Any) -> List[Tuple[str, Call]]:
         return lambda x: x + block.mlp(block.ln_2(x))
 
     found: List[Tuple[str, Call]] = [("conv_proj", patches)]
-    for name, block in encoder.layers.named_children():
+    for name, block in encoder.layers._modules.items():
         path = f"encoder.layers.{name}"
         found += [(f"{path}.self_attention", attend(block)), (f"{path}.mlp", transform(block))]
     return found + [("heads", lambda x: model.heads(encoder.ln(x)[:, 0]))]
