@@ -35,7 +35,7 @@ TEST(ShippedConfigs, AreAllTested) {
     configs += entry.path().extension() == ".toml" ? 1 : 0;
   }
   constexpr std::size_t kTested = 5;
-  constexpr std::size_t kClusterFiles = 4;
+  constexpr std::size_t kClusterFiles = 5;
   EXPECT_EQ(configs, kTested + kClusterFiles);
 }
 
@@ -62,7 +62,9 @@ TEST_P(ShippedCluster, IsAccepted) {
 
 INSTANTIATE_TEST_SUITE_P(Configs,
                          ShippedCluster,
-                         testing::Values("cluster-example.toml", "quickstart-cluster.toml"));
+                         testing::Values("cluster-example.toml",
+                                         "quickstart-cluster.toml",
+                                         "three-machines.toml"));
 
 }  // namespace
 }  // namespace motley
