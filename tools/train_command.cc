@@ -186,7 +186,7 @@ Result<void> carry_out(const TrainingRequest& request,
                 {"loss", summary.last_loss},
                 {"median_step_s", summary.median_step_s},
                 {"predicted_step_s", summary.predicted_step_s},
-                {"tokens_per_s", summary.units_per_s}};
+                {run.model.unit + "_per_s", summary.units_per_s}};
     if (is_virtual(run.plan)) {
       result["virtual"] = true;
       result["loss"] = nullptr;

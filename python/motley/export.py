@@ -103,6 +103,22 @@ def _left_alone(roots: List[torch.nn.Module]) -> Iterator[None]:
                     buffer.copy_(content)
 
 
+def _replace(folder: str, new: str) -> None:
+    """Puts `new` in the place of `folder`, which is never removed before."""
+    old = new + ".replaced"
+    there = os.path.lexists(folder)
+    if there:
+        os.rename(folder, old)
+    try:
+        os.rename(new, folder)
+    except OSError:
+        if there and not os.path.lexists(folder):
+            os.rename(old, folder)
+        raise
+    if there:
+        shutil.rmtree(old)
+
+
 def _is_replaceable(folder: str) -> bool:
     """Whether it is an empty folder, or a package and nothing else."""
     if os.path.islink(folder) or not os.path.isdir(folder):
@@ -134,11 +150,7 @@ def _write(folder: str, built: Assembled) -> None:
             out.flush()
             os.fsync(out.fileno())
         os.chmod(partial, 0o755)
-        replaced = partial + ".replaced"
-        if os.path.lexists(folder):
-            os.rename(folder, replaced)
-        os.rename(partial, folder)
-        shutil.rmtree(replaced, ignore_errors=True)
+        _replace(folder, partial)
     except BaseException:
         shutil.rmtree(partial, ignore_errors=True)
         raise

@@ -66,6 +66,14 @@ TEST(Progress, SaysWhatPeopleWantToKnow) {
             "step 120/1000  loss 2.314  1,234 tok/s  0.41 s/step  wait 8 %  ETA 0:06:01\n");
 }
 
+// The loss of a picture may have a term for each of its points.
+TEST(Progress, CountsSamplesWhereThoseAreTheUnit) {
+  Screen screen;
+  Progress progress(screen.file(), {.rate_unit = "samples/s", .samples_a_step = 32}, 0, 1000);
+  progress.show(step(1), 10);
+  EXPECT_THAT(screen.text(), HasSubstr("  78.0 samples/s  "));
+}
+
 TEST(Progress, TellsTheHeldOutLossWhenItIsMeasured) {
   StepMetrics measured = step(50);
   measured.eval_loss = 2.4006;

@@ -77,6 +77,28 @@ TEST(ExplainPlan, SaysWhichCoresComputeWhereProfilesTell) {
   EXPECT_THAT(text(), HasSubstr("cores     all 2 compute; 3 workers share the 2 of m0, m1, m2\n"));
 }
 
+TEST(ExplainPlan, SaysWhereTheSpeedsOfLinksComeFromUntilTheyAreMeasured) {
+  const Problem problem = three_machines();
+  const auto plan = problem.plan();
+  ASSERT_TRUE(plan.ok());
+  Cluster cluster = problem.cluster();
+  const auto text = [&] {
+    return explain_plan(*plan, problem.model(), cluster, problem.profile()).value();
+  };
+  for (Machine& machine : cluster.machines) machine.address = "";
+  cluster.links.clear();
+  EXPECT_THAT(text(), Not(HasSubstr("links "))) << "one computer";
+  for (Machine& machine : cluster.machines) machine.address = "192.0.2.1";
+  cluster.network.bandwidth_bytes_per_s = 12.5e6;
+  EXPECT_THAT(text(), HasSubstr("links     taken as 100 Mbit/s, as the cluster file has it; "));
+  for (const Machine& from : cluster.machines) {
+    for (const Machine& to : cluster.machines) {
+      cluster.links.push_back({from.name, to.name, cluster.network});
+    }
+  }
+  EXPECT_THAT(text(), Not(HasSubstr("links ")));
+}
+
 TEST(ExplainPlan, ShowsTheLinkOfAStageThatIsSharedWithItsNeighbour) {
   const Problem problem = three_machines();
   const auto plan = problem.plan();

@@ -235,6 +235,23 @@ class Refusals(unittest.TestCase):
                 motley.export([("a", nn.Linear(3, 3))], nn.MSELoss(), (torch.randn(2, 3), torch.randn(2, 3)), folder.path("x"))
             self.assertTrue(os.path.isfile(os.path.join(folder.path("x"), "mine.txt")))
 
+    def test_what_cannot_be_replaced_stays(self) -> None:
+        layers, example = [("a", nn.Linear(3, 3))], (torch.randn(2, 3), torch.randn(2, 3))
+        with Folder() as folder:
+            motley.export(layers, nn.MSELoss(), example, folder.path("x"))
+            before = sorted(os.listdir(folder.path("x")))
+            real = os.rename
+
+            def rename(source: str, target: str) -> None:
+                if source.endswith(".partial") and target == folder.path("x"):
+                    raise OSError("no more room")
+                real(source, target)
+
+            with mock.patch("os.rename", rename), self.assertRaisesRegex(OSError, "no more room"):
+                motley.export(layers, nn.MSELoss(), example, folder.path("x"))
+            self.assertEqual(sorted(os.listdir(folder.path("x"))), before)
+            self.assertEqual(os.listdir(folder.path("")), ["x"])
+
     def test_losses_of_several_outputs(self) -> None:
         def loss(outputs: Any, target: torch.Tensor) -> Any:
             return (outputs["a"] - target).square().sum() + outputs["b"].square().sum(), torch.full((), target.numel())
