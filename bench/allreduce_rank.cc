@@ -155,6 +155,7 @@ Result<void> run(const Options& o) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  motley::quiet_transports();
   Options options;
   if (!read_options(argc, argv, options)) return 0;
   const auto done = run(options);
