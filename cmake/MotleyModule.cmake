@@ -1,12 +1,13 @@
-# motley_add_module(NAME SOURCES … HEADERS … [PUBLIC …] [PRIVATE …])
+# motley_add_module(NAME SOURCES … HEADERS … [PUBLIC …] [PRIVATE …] [COLD])
 #
 # One static library a module, alias motley::NAME. Headers are a file set, so they install with the
 # package and each is checked to compile alone (MOTLEY_CHECK_HEADERS). PUBLIC and PRIVATE name the
 # modules and libraries it uses: the edges of ARCHITECTURE.md, tested by tests/base/layers_test.
+# COLD: nobody waits for what it computes, so it is compiled in two thirds of the time.
 include(GNUInstallDirs)
 
 function(motley_add_module name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;HEADERS;PUBLIC;PRIVATE" ${ARGN})
+  cmake_parse_arguments(ARG "COLD" "" "SOURCES;HEADERS;PUBLIC;PRIVATE" ${ARGN})
   set(target motley_${name})
   add_library(${target} STATIC ${ARG_SOURCES})
   add_library(motley::${name} ALIAS ${target})
@@ -15,6 +16,9 @@ function(motley_add_module name)
                                   FILES ${ARG_HEADERS})
   target_compile_features(${target} PUBLIC cxx_std_20)
   target_link_libraries(${target} PUBLIC ${ARG_PUBLIC} PRIVATE ${ARG_PRIVATE} motley_warnings)
+  if(ARG_COLD)
+    target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
+  endif()
   set_target_properties(${target} PROPERTIES EXPORT_NAME ${name}
                         VERIFY_INTERFACE_HEADER_SETS ${MOTLEY_CHECK_HEADERS})
   install(TARGETS ${target} EXPORT motleyTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}/motley

@@ -50,6 +50,11 @@ Result<CheckpointState> fill_state(StageState& state,
                                    const ModelSpec& model,
                                    const std::string& resume_from,
                                    WorkCounter& work) {
+  // A resume takes what never changes from it too.
+  if (model.package != nullptr) {
+    const WorkCounter::Task checking(work, "checking the package", model.package->weights.bytes);
+    MOTLEY_TRY(verify_package(*model.package, &work));
+  }
   if (!resume_from.empty()) return resume(state, model, resume_from, work);
   if (const std::string weights = initial_weights_of(model, config.model); !weights.empty()) {
     const WorkCounter::Task loading(work, "loading parameters", state.value_bytes());

@@ -13,6 +13,7 @@
 
 #include "base/folder_mark.h"
 #include "base/result.h"
+#include "base/work_counter.h"
 #include "models/package/graph.h"
 #include "models/package/tensor_spec.h"
 
@@ -97,7 +98,8 @@ inline constexpr const char* kPackageFileName = "package.json";
 // The same of package.json's text alone; `source` names it in errors.
 [[nodiscard]] Result<Package> parse_package(std::string_view text, const std::string& source);
 
-// Reads all of the weights and compares their hash. kCorrupt when it differs.
-[[nodiscard]] Result<void> verify_package(const Package& package);
+// Reads all of the weights and compares their hash. kCorrupt when it differs. `work` counts the
+// bytes; nullptr: nobody does.
+[[nodiscard]] Result<void> verify_package(const Package& package, WorkCounter* work = nullptr);
 
 }  // namespace motley

@@ -88,9 +88,9 @@ Result<std::shared_ptr<const Package>> read_package(const fs::path& folder) {
   return std::make_shared<const Package>(std::move(package));
 }
 
-Result<void> verify_package(const Package& package) {
+Result<void> verify_package(const Package& package, WorkCounter* work) {
   MOTLEY_TRY(check_size(package));
-  MOTLEY_ASSIGN(const InputFile file, InputFile::open(package.weights_path()));
+  MOTLEY_ASSIGN(const InputFile file, InputFile::open(package.weights_path(), work));
   MOTLEY_ASSIGN(Sha256 hash, Sha256::make());
   std::vector<std::byte> block(std::size_t{1} << 20);
   for (std::uint64_t done = 0; done < file.bytes();) {

@@ -45,6 +45,8 @@ class Tokens:
                               "Give a row of tokens, or a pair (inputs, targets)")
         if context is None:
             raise MotleyError("a row of tokens needs context=, how many a sample has. Pass it")
+        if not isinstance(context, int) or context < 1:
+            raise MotleyError(f"context is {context}. Give how many tokens a sample has, 1 or more")
         if len(self.tokens) <= context:
             raise MotleyError(f"there are {len(self.tokens)} tokens, too few for one sample of {context} + 1. Give more, or less context=")
         self.context = context

@@ -137,9 +137,10 @@ def _write(folder: str, built: Assembled) -> None:
     folder = os.path.abspath(folder)
     if os.path.lexists(folder) and not _is_replaceable(folder):
         raise ExportError(f"{folder} exists and is no package", "Choose another path, or remove it")
-    os.makedirs(os.path.dirname(folder), exist_ok=True)
-    partial = tempfile.mkdtemp(prefix=".", suffix=".partial", dir=os.path.dirname(folder))
+    partial = ""
     try:
+        os.makedirs(os.path.dirname(folder), exist_ok=True)
+        partial = tempfile.mkdtemp(prefix=".", suffix=".partial", dir=os.path.dirname(folder))
         file = os.path.join(partial, "weights.safetensors")
         weights.write(file, built.tensors)
         built.package["weights"] = {"file": "weights.safetensors", "bytes": os.path.getsize(file),
@@ -151,6 +152,10 @@ def _write(folder: str, built: Assembled) -> None:
             os.fsync(out.fileno())
         os.chmod(partial, 0o755)
         _replace(folder, partial)
-    except BaseException:
-        shutil.rmtree(partial, ignore_errors=True)
+    except BaseException as error:
+        if partial:
+            shutil.rmtree(partial, ignore_errors=True)
+        if isinstance(error, OSError):
+            raise ExportError(f"{folder} cannot be written: {error.strerror or error}", "Make room, or choose another path; what was there before "
+                              "is as it was") from error
         raise

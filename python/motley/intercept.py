@@ -155,12 +155,23 @@ class Intercept(TorchFunctionMode):
         if is_causal:
             seen = torch.ones(query.size(-2), key.size(-2), dtype=torch.bool, device=query.device).tril()
             scores = scores.masked_fill(~seen, float("-inf"))
-        if attn_mask is not None:
-            if attn_mask.dtype == torch.bool:
-                scores = scores.masked_fill(~attn_mask, float("-inf"))
-            else:
-                scores = scores + attn_mask
-        return self._dropout(scores.softmax(-1), dropout_p) @ value
+        if attn_mask is None:
+            return self._dropout(scores.softmax(-1), dropout_p) @ value
+        if attn_mask.dtype == torch.bool:
+            scores = scores.masked_fill(~attn_mask, float("-inf"))
+        else:
+            scores = scores + attn_mask
+        return self._dropout(self._softmax(scores, attn_mask), dropout_p) @ value
+
+    def _softmax(self, scores: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        """A row of which all is masked is 0 since PyTorch 2.5, and was NaN before."""
+        if not _MASKED_ROWS_ARE_ZERO:
+            return scores.softmax(-1)
+        known = self._recorder is not None and not self._recorder.varies(mask)
+        if known and not bool((mask if mask.dtype == torch.bool else mask > float("-inf")).any(-1).logical_not().any()):
+            return scores.softmax(-1)
+        empty = (scores == float("-inf")).all(-1, keepdim=True)
+        return scores.masked_fill(empty, 0.0).softmax(-1).masked_fill(empty, 0.0)
 
 
 def _replaced() -> Dict[Any, Callable[..., Any]]:
@@ -187,6 +198,8 @@ def _replaced() -> Dict[Any, Callable[..., Any]]:
 
 _FAST_PATH = getattr(torch.backends, "mha", None)
 """Attention that is one operation where nothing needs a gradient."""
+
+_MASKED_ROWS_ARE_ZERO = tuple(int(part) for part in torch.__version__.split("+")[0].split(".")[:2]) >= (2, 5)
 
 _REPLACED = _replaced()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import json
+import math
 import os
 import shutil
 import signal
@@ -13,6 +14,7 @@ import tempfile
 import time
 from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Tuple, Union
 
+import numpy
 import torch
 
 from . import data as samples
@@ -20,9 +22,14 @@ from .errors import MotleyError
 from .export import export
 from .layers import Call, Layers
 from .load import load
+from .manifest import has_checkpoint, newest_checkpoint, read_manifest
+from .setup import Setup
 from .split import split
 
 Path = Union[str, "os.PathLike[str]"]
+
+_REFUSED = 3
+"""The status of a configuration that Motley does not take (docs/exit-status.md)."""
 
 
 class Run(NamedTuple):
@@ -40,7 +47,7 @@ class Run(NamedTuple):
 
 def train(model: torch.nn.Module, loss: Any, data: Any, cluster: Optional[Path] = None, *, eval_data: Any = None,
           layers: Optional[Union[Layers, Iterable[Tuple[str, Call]]]] = None, context: Optional[int] = None,
-          run: Optional[Path] = None, resume: bool = False, links: Optional[Path] = None, motley: Optional[Path] = None,
+          run: Optional[Path] = None, resume: bool = False, allow_changes: bool = False, links: Optional[Path] = None, motley: Optional[Path] = None,
           export_options: Optional[Dict[str, Any]] = None, follow: Callable[[str], None] = print, **settings: Any) -> Run:
     """Trains `model` with Motley, on this machine or on the machines of a cluster file, and returns when it has ended.
 
@@ -49,7 +56,8 @@ def train(model: torch.nn.Module, loss: Any, data: Any, cluster: Optional[Path] 
     cluster       docs/formats/cluster.md; all its machines must see the run folder and what lies beside it
     run           the run folder; what is written for it (package, data, configuration) goes to RUN.setup
     resume        go on with the run from its newest checkpoint, with the package and the data that were written for it then;
-                  settings that are given take the place of all of then, as far as the run can change them
+                  settings that are given take the place of all of then. Those that change the run's numbers are refused but
+                  with `allow_changes`. A run that has ended is left as it is
     motley        the program; without it the one on PATH
     follow        is called with each line that Motley prints
     links         what `motley probe --output` wrote: how fast the links of the cluster are
@@ -61,36 +69,38 @@ def train(model: torch.nn.Module, loss: Any, data: Any, cluster: Optional[Path] 
     """
     program = _program(motley)
     folder = os.path.abspath(os.fspath(run) if run is not None else time.strftime(f"runs/{type(model).__name__}-%Y%m%d-%H%M%S"))
-    setup = folder + ".setup"
-    config, package = os.path.join(setup, "motley.toml"), os.path.join(setup, "model.motley")
     sections = _sections(settings, folder)
-    if resume:
-        if not os.path.isfile(config):
-            raise MotleyError(f"there is nothing to resume: {config} is missing. Leave out resume=, or name the run")
-    elif os.path.isdir(folder) and os.listdir(folder):
-        raise MotleyError(f"there is a run in {folder}. Go on with it by resume=True, or choose another run=")
-    else:
-        given = samples.understand(data, eval_data, context)
-        _check(program, sections, "arrays" if context is None else "tokens")
-        options = dict(export_options or {})
-        if layers is not None:
-            options.setdefault("model", model)
-        export(layers if layers is not None else split(model), loss, given.example(), package,
-               name=os.path.basename(folder), **options)
-        _write_json(os.path.join(setup, "data.json"), given.write(os.path.join(setup, "data")))
-    data_section = os.path.join(setup, "data.json")
-    if os.path.isfile(data_section) and (settings or not resume):
-        with open(data_section, encoding="utf-8") as file:
-            written = {"model": {"kind": "package", "path": package}, "data": json.load(file)}
-        sections = {name: {**written.get(name, {}), **sections.get(name, {})} for name in {**written, **sections}}
-        with open(config, "w", encoding="utf-8") as file:
-            file.write(_toml(sections))
-    command = [program, "launch" if cluster is not None else "train", config]
-    command += ["--cluster", os.fspath(cluster)] if cluster is not None else []
-    command += ["--links", os.fspath(links)] if links is not None else []
-    command += ["--resume"] if resume else []
-    _follow(command, follow)
-    return Run(folder, package, config)
+    with Setup(folder, resume) as setup:
+        if resume:
+            if settings:
+                sections = setup.merged(sections)
+                _check(program, sections)
+            if _has_ended(folder, sections):
+                follow(f"{folder} has ended; more steps= would go on with it")
+                return Run(folder, setup.package, setup.config)
+        else:
+            given = samples.understand(data, eval_data, context)
+            _check(program, {**sections, "data": {"kind": "arrays" if context is None else "tokens", **sections.get("data", {})}})
+            options = dict(export_options or {})
+            if layers is not None:
+                options.setdefault("model", model)
+            export(layers if layers is not None else split(model), loss, given.example(), setup.package,
+                   name=os.path.basename(folder), **options)
+            setup.keep_data(given)
+            sections = setup.merged(sections)
+        if settings or not resume:
+            setup.write(_toml(sections))
+        command = [program, "launch" if cluster is not None else "train", setup.config]
+        command += ["--cluster", os.fspath(cluster)] if cluster is not None else []
+        command += ["--links", os.fspath(links)] if links is not None else []
+        command += ["--resume"] if resume else []
+        command += ["--allow-changes"] if resume and allow_changes else []
+        try:
+            _follow(command, follow)
+        except Refused:
+            setup.take_back()
+            raise
+    return Run(folder, setup.package, setup.config)
 
 
 def _program(given: Optional[Path]) -> str:
@@ -111,14 +121,27 @@ def _sections(settings: Dict[str, Any], folder: str) -> Dict[str, Dict[str, Any]
     return sections
 
 
-def _check(program: str, sections: Dict[str, Dict[str, Any]], kind: str) -> None:
-    """Settings that Motley would refuse are found before anything is exported."""
+def _check(program: str, sections: Dict[str, Dict[str, Any]]) -> None:
+    """Settings that Motley would refuse are found before anything is exported or replaced."""
     with tempfile.NamedTemporaryFile("w", suffix=".toml", encoding="utf-8") as file:
-        file.write(_toml({**sections, "data": {"kind": kind, **sections.get("data", {})}}))
+        file.write(_toml(sections))
         file.flush()
         done = subprocess.run([program, "config", file.name], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, errors="replace")
         if done.returncode != 0:
             raise MotleyError(f"Motley refuses the settings:\n{done.stderr.replace(file.name, 'settings')}")
+
+
+def _has_ended(run: str, sections: Dict[str, Dict[str, Any]]) -> bool:
+    """Whether the newest checkpoint is the last one that the run, or the settings given for it, ask for."""
+    if not has_checkpoint(run):
+        return False
+    manifest = read_manifest(newest_checkpoint(run))
+    wanted = {**manifest["config"].get("train", {}), **sections.get("train", {})}.get("steps")
+    return wanted is not None and manifest["step"] >= wanted
+
+
+class Refused(MotleyError):
+    """Motley did not take the configuration; nothing was started."""
 
 
 def _follow(command: List[str], follow: Callable[[str], None]) -> None:
@@ -145,8 +168,9 @@ def _follow(command: List[str], follow: Callable[[str], None]) -> None:
     if interrupted and process.returncode != 0:
         raise KeyboardInterrupt("Motley was interrupted; where it had saved a checkpoint, the same call with resume=True goes on")
     if process.returncode != 0:
-        raise MotleyError(f"`{' '.join(command)}` ended with status {process.returncode} (docs/exit-status.md). Its last lines:\n"
-                          + "\n".join(last))
+        end = (f"ended with status {process.returncode} (docs/exit-status.md)" if process.returncode > 0
+               else f"was killed by signal {-process.returncode} ({signal.strsignal(-process.returncode)})")
+        raise (Refused if process.returncode == _REFUSED else MotleyError)(f"`{' '.join(command)}` {end}. Its last lines:\n" + "\n".join(last))
 
 
 def _ends_with_this_process() -> Optional[Callable[[], object]]:
@@ -158,16 +182,15 @@ def _ends_with_this_process() -> Optional[Callable[[], object]]:
     return lambda: c_library.prctl(set_parent_death_signal, int(signal.SIGTERM))
 
 
-def _write_json(path: str, value: Any) -> None:
-    with open(path, "w", encoding="utf-8") as file:
-        json.dump(value, file)
-
-
 def _toml(sections: Dict[str, Dict[str, Any]]) -> str:
     lines = []
     for section, keys in sections.items():
         lines.append(f"[{section}]")
         for key, value in keys.items():
+            if isinstance(value, numpy.generic):
+                value = value.item()
+            if isinstance(value, float) and not math.isfinite(value):
+                raise MotleyError(f"{section}.{key} is {value}. Give a finite number")
             if not isinstance(value, (bool, int, float, str, list, tuple)):
                 raise MotleyError(f"{section}.{key} is a {type(value).__name__}. Settings are numbers, texts, booleans or lists of them")
             lines.append(f"{key} = {json.dumps(value, ensure_ascii=False)}")

@@ -7,7 +7,7 @@ import json
 import math
 import os
 import struct
-from typing import Dict, Mapping, Optional
+from typing import Any, BinaryIO, Dict, Mapping, Optional
 
 import torch
 
@@ -46,24 +46,26 @@ def read(path: str) -> Dict[str, torch.Tensor]:
         length = struct.unpack("<Q", head)[0] if len(head) == 8 else -1
         if not 0 < length <= os.path.getsize(path) - 8:
             raise MotleyError(f"{path} is no safetensors file: its header's length is {length}. Write the file again")
-        header = json.loads(file.read(length))
-        start = 8 + length
-        tensors = {}
-        for name, entry in header.items():
-            if name == "__metadata__":
-                continue
-            dtype = _TYPES.get(entry["dtype"])
-            begin, end = entry["data_offsets"]
-            if dtype is None:
-                raise MotleyError(f"{path}: {name} has the type {entry['dtype']}, which is not known here. Convert it to F32")
-            file.seek(start + begin)
-            values = file.read(end - begin)
-            expected = math.prod(entry["shape"]) * torch.empty(0, dtype=dtype).element_size()
-            if len(values) != end - begin or expected != len(values):
-                raise MotleyError(f"{path}: {name} is not whole. Write the file again")
-            flat = torch.frombuffer(bytearray(values), dtype=dtype) if values else torch.empty(0, dtype=dtype)
-            tensors[name] = flat.reshape(entry["shape"])
-    return tensors
+        try:
+            header = json.loads(file.read(length))
+            return {name: _tensor(file, path, name, entry, 8 + length) for name, entry in header.items() if name != "__metadata__"}
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
+            raise MotleyError(f"{path} has a damaged header: {type(error).__name__}: {error}. Write the file again") from error
+
+
+def _tensor(file: BinaryIO, path: str, name: str, entry: Mapping[str, Any], start: int) -> torch.Tensor:
+    dtype = _TYPES.get(entry["dtype"])
+    begin, end = entry["data_offsets"]
+    if dtype is None:
+        raise MotleyError(f"{path}: {name} has the type {entry['dtype']}, which is not known here. Convert it to F32")
+    bytes_left = os.path.getsize(path) - start
+    expected = math.prod(entry["shape"]) * torch.empty(0, dtype=dtype).element_size()
+    if not 0 <= begin <= end <= bytes_left or end - begin != expected:
+        raise MotleyError(f"{path}: {name} is not whole. Write the file again")
+    file.seek(start + begin)
+    values = bytearray(file.read(end - begin))
+    flat = torch.frombuffer(values, dtype=dtype) if values else torch.empty(0, dtype=dtype)
+    return flat.reshape(entry["shape"])
 
 
 def _bytes(tensor: torch.Tensor) -> bytes:

@@ -192,6 +192,17 @@ TEST_F(PackageRun, OfAnotherPackageIsNotGoneOnWith) {
   EXPECT_THAT(refused.err, HasSubstr("of another model"));
 }
 
+TEST_F(PackageRun, BeginsWithTheWeightsThatWereExported) {
+  const auto changed = copy_of_cnn("changed");
+  std::string weights = read_text(changed / "weights.safetensors");
+  weights.back() = static_cast<char>(weights.back() ^ 1);
+  folder_.write("changed.motley/weights.safetensors", weights);
+  const Outcome refused =
+      train("run", {"--stages", "1", "--set", "model.path=" + changed.string()});
+  EXPECT_EQ(refused.status, 7);
+  EXPECT_THAT(refused.err, AllOf(HasSubstr("damaged package"), HasSubstr("SHA-256")));
+}
+
 TEST_F(PackageRun, ItsPackageIsShownAndVerified) {
   const Outcome shown = motley({"package", "show", package("cnn"), "--json"});
   ASSERT_EQ(shown.status, 0) << shown.err;

@@ -96,11 +96,16 @@ if "enable_gqa" in (getattr(F, "scaled_dot_product_attention", lambda: None).__d
     FUNCTIONS["attention of grouped heads"] = lambda x: F.scaled_dot_product_attention(
         x.view(-1, 5, 4, 2).transpose(1, 2), x[..., :4].reshape(-1, 5, 2, 2).transpose(1, 2),
         x[..., 4:].reshape(-1, 5, 2, 2).transpose(1, 2), is_causal=True, enable_gqa=True)
+    FUNCTIONS["attention where rows see nothing"] = lambda x: F.scaled_dot_product_attention(x, x, x, attn_mask=x[..., :5] > 1)
+    FUNCTIONS["attention where a row always sees nothing"] = lambda x: F.scaled_dot_product_attention(
+        x, x, x, attn_mask=torch.ones(5, 5).tril(-1).bool())
+    FUNCTIONS["attention with a mask"] = lambda x: F.scaled_dot_product_attention(
+        x, x, x, attn_mask=torch.zeros(5, 5).masked_fill(torch.ones(5, 5).triu(1).bool(), float("-inf")))
 
 if hasattr(nn, "RMSNorm"):
     MODULES["RMSNorm"] = (lambda: nn.RMSNorm(8), ROWS)
 
-ROUNDED = {"attention of grouped heads": 1e-5, "PReLU": 1e-5, "prod": 1e-6, "RMSNorm": 1e-5, "MultiheadAttention": 1e-5, "TransformerEncoderLayer": 1e-5,
+ROUNDED = {**{name: 1e-5 for name in FUNCTIONS if name.startswith("attention")}, "PReLU": 1e-5, "prod": 1e-6, "RMSNorm": 1e-5, "MultiheadAttention": 1e-5, "TransformerEncoderLayer": 1e-5,
            "TransformerEncoderLayer first norm": 1e-5}
 """What PyTorch computes by kernels of its own, and packages by plain operations."""
 

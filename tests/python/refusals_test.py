@@ -247,7 +247,7 @@ class Refusals(unittest.TestCase):
                     raise OSError("no more room")
                 real(source, target)
 
-            with mock.patch("os.rename", rename), self.assertRaisesRegex(OSError, "no more room"):
+            with mock.patch("os.rename", rename), self.assertRaisesRegex(motley.ExportError, "cannot be written: no more room"):
                 motley.export(layers, nn.MSELoss(), example, folder.path("x"))
             self.assertEqual(sorted(os.listdir(folder.path("x"))), before)
             self.assertEqual(os.listdir(folder.path("")), ["x"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import stat
 import subprocess
@@ -21,9 +22,11 @@ import vision_models
 from support import Folder, motley
 from motley import weights
 from motley.interpret import Package
+from motley.setup import Setup
 
 
-def write_checkpoint(folder: str, package: str, step: int, tensors: Dict[str, torch.Tensor], config_path: Any = None) -> None:
+def write_checkpoint(folder: str, package: str, step: int, tensors: Dict[str, torch.Tensor], config_path: Any = None,
+                     steps: int = 1000) -> None:
     """As docs/formats/checkpoint.md says, over two ranks."""
     os.makedirs(folder)
     files = []
@@ -33,7 +36,7 @@ def write_checkpoint(folder: str, package: str, step: int, tensors: Dict[str, to
         weights.write(os.path.join(folder, name), {key: tensors[key] for key in part})
         files.append({"name": name, "bytes": os.path.getsize(os.path.join(folder, name)), "hash": "0", "tensors": []})
     manifest = {"format": "motley.checkpoint", "version": 1, "step": step, "files": files,
-                "config": {"model": {"kind": "package", "path": config_path or package}}}
+                "config": {"model": {"kind": "package", "path": config_path or package}, "train": {"steps": steps}}}
     with open(os.path.join(folder, "manifest.json"), "w") as file:
         json.dump(manifest, file)
 
@@ -103,6 +106,26 @@ class Loading(unittest.TestCase):
             write_checkpoint(folder.path("other"), package, 1, {**tensors, "0.bias": torch.zeros(9)})
             with self.assertRaisesRegex(motley.MotleyError, r"0.bias has shape \[9\]"):
                 motley.load(folder.path("other"))
+            for name, text in (("empty", "{}"), ("list", "[]"), ("text", '{"step": "1", "config": {}, "files": []}'),
+                               ("files", '{"step": 1, "config": {}, "files": [7]}')):
+                os.makedirs(folder.path(name))
+                with open(folder.path(f"{name}/manifest.json"), "w") as file:
+                    file.write(text)
+                with self.assertRaisesRegex(motley.MotleyError, "manifest.json (is damaged|is no JSON object)"):
+                    motley.load(folder.path(name))
+            write_checkpoint(folder.path("right"), package, 1, tensors)
+            for text in ("{}", '{"weights": 3}', '{"weights": {"file": "none", "sha256": ""}}'):
+                os.makedirs(folder.path("bad.motley"), exist_ok=True)
+                with open(folder.path("bad.motley/package.json"), "w") as file:
+                    file.write(text)
+                with self.assertRaisesRegex(motley.MotleyError, "bad.motley is damaged or not whole"):
+                    motley.load(folder.path("right"), folder.path("bad.motley"))
+            shutil.copytree(package, folder.path("changed.motley"))
+            with open(folder.path("changed.motley/weights.safetensors"), "r+b") as file:
+                file.seek(-1, os.SEEK_END)
+                file.write(b"?")
+            with self.assertRaisesRegex(motley.MotleyError, "is not what package.json says"):
+                motley.load(folder.path("right"), folder.path("changed.motley"))
             write_checkpoint(folder.path("short"), package, 1, tensors)
             os.truncate(folder.path("short/model-00001-of-00002.safetensors"), 20)
             with self.assertRaisesRegex(motley.MotleyError, "not whole"):
@@ -130,7 +153,8 @@ class SafeTensors(unittest.TestCase):
             weights.write(folder.path("x"), {"a": torch.randn(64)})
             with open(folder.path("x"), "rb") as file:
                 whole = file.read()
-            for damaged in (b"", whole[:7], b"\xff" * 16, whole[:-5]):
+            for damaged in (b"", whole[:7], b"\xff" * 16, whole[:-5], whole.replace(b'[64]', b'[65]'), whole.replace(b'"shape"', b'"shale"'),
+                            whole.replace(b'[64]', b'"64"'), whole.replace(b'"a":', b'"a"='), whole.replace(b'[0,', b'[9,')):
                 with open(folder.path("y"), "wb") as file:
                     file.write(damaged)
                 with self.assertRaises(motley.MotleyError):
@@ -139,8 +163,6 @@ class SafeTensors(unittest.TestCase):
 
 PROGRAM = f"""#!{sys.executable}
 import json, os, sys
-sys.path[:0] = {[os.path.dirname(os.path.abspath(__file__))]!r}
-import training_test
 arguments = sys.argv[1:]
 config = open(arguments[1]).read()
 values = dict(line.split(" = ", 1) for line in config.splitlines() if " = " in line)
@@ -152,7 +174,9 @@ if values.get("steps") == "13":
     sys.exit(3)
 run = json.loads(values["dir"])
 package = json.loads([line for line in config.splitlines() if line.startswith("path")][0].split(" = ")[1])
-training_test.write_checkpoint(os.path.join(run, "checkpoints", "step-000010"), package, 10, training_test.moved(package))
+sys.path[:0] = {[os.path.dirname(os.path.abspath(__file__))]!r}
+import training_test
+training_test.write_checkpoint(os.path.join(run, "checkpoints", "step-000010"), package, 10, training_test.moved(package), steps=10)
 print("done")
 """
 
@@ -210,6 +234,36 @@ class Training(unittest.TestCase):
         for line in ("steps = 7", 'kind = "tokens"', 'kind = "package"'):
             self.assertIn(line, config)
 
+    def test_resuming_leaves_what_it_cannot_change(self) -> None:
+        model, data = vision_models.mlp(), (torch.randn(5, 12), torch.randn(5, 3))
+
+        def again(**settings: Any) -> motley.Run:
+            return self.train(model, nn.MSELoss(), data, resume=True, **settings)
+
+        run = self.train(model, nn.MSELoss(), data, steps=10)
+        del self.lines[:]
+        self.assertIn("0.weight", again().state_dict())
+        self.assertIn("has ended", self.lines[0])
+        self.assertEqual(len(self.lines), 1)
+        with open(run.config) as file:
+            before = file.read()
+        for settings, message in (({"steps": 13}, "ended with status 3"), ({"steps": 11, "step": 9}, "refuses the settings")):
+            with self.assertRaisesRegex(motley.MotleyError, message):
+                again(**settings)
+            with open(run.config) as file:
+                self.assertEqual(file.read(), before)
+        os.rename(os.path.join(run.run, "checkpoints"), self.folder.path("old"))
+        again(steps=11, allow_changes=True)
+        self.assertEqual(self.lines[-2], 'got ["train", "--resume", "--allow-changes"]')
+        os.remove(self.folder.path("run.setup/data.json"))
+        with self.assertRaisesRegex(motley.MotleyError, "data.json cannot be read"):
+            again(steps=12)
+
+    def test_one_at_a_time(self) -> None:
+        with Setup(self.folder.path("run"), resume=False):
+            with self.assertRaisesRegex(motley.MotleyError, "another motley.train is at work"):
+                self.train(vision_models.mlp(), nn.MSELoss(), (torch.randn(5, 12), torch.randn(5, 3)))
+
     def test_datasets_and_layers_by_hand(self) -> None:
         model = vision_models.mlp()
         dataset = [(torch.randn(12), torch.randn(3)) for _ in range(5)]
@@ -221,12 +275,12 @@ class Training(unittest.TestCase):
         model, loss, data = vision_models.mlp(), nn.MSELoss(), (torch.randn(5, 12), torch.randn(5, 3))
         for options, given, message in (
                 ({"resume": True}, data, "nothing to resume"), ({"step": 9}, data, "refuses the settings:.*\n.*train.steps"), ({"steps": 13}, data, "ended with status 3.*\n.*\n.*unlucky"),
-                ({"lr": torch.tensor(1.0)}, data, "train.lr is a Tensor"), ({}, torch.arange(9), "needs context="),
-                ({"context": 9}, torch.arange(9), "too few"), ({}, (data[0], data[1][:2]), "5 inputs and 2 targets"),
+                ({"lr": torch.tensor(1.0)}, data, "train.lr is a Tensor"), ({"lr": float("nan")}, data, "train.lr is nan"), ({}, torch.arange(9), "needs context="),
+                ({"context": 9}, torch.arange(9), "too few"), ({"context": 0}, torch.arange(9), "context is 0"), ({}, (data[0], data[1][:2]), "5 inputs and 2 targets"),
                 ({}, iter([]), "no data that can be written"), ({"context": 3, "eval_data": data}, torch.arange(9), "data__holdout")):
             with self.assertRaisesRegex(motley.MotleyError, message):
                 self.train(model, loss, given, **options)
-        self.train(model, loss, data)
+        self.train(model, loss, data, steps=numpy.int64(2), lr=numpy.float32(0.5))
         with self.assertRaisesRegex(motley.MotleyError, "there is a run in"):
             self.train(model, loss, data)
         self.program = self.folder.path("gone")
