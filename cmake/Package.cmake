@@ -10,4 +10,5 @@ configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/motleyConfig.cmake.in
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/motleyConfigVersion.cmake
                                  COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/motleyConfig.cmake
-              ${PROJECT_BINARY_DIR}/motleyConfigVersion.cmake DESTINATION ${MOTLEY_PACKAGE_DIR})
+              ${PROJECT_BINARY_DIR}/motleyConfigVersion.cmake
+              ${CMAKE_CURRENT_LIST_DIR}/FindLibTorch.cmake DESTINATION ${MOTLEY_PACKAGE_DIR})

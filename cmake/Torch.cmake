@@ -6,5 +6,5 @@
 motley_add_module(torch
   SOURCES models/kernels/torch_threads.cc
   HEADERS models/kernels/torch_threads.h
-  PUBLIC motley::base ${TORCH_LIBRARIES})
+  PUBLIC motley::base LibTorch::LibTorch)
 target_precompile_headers(motley_torch PRIVATE <ATen/ATen.h> <ATen/Parallel.h>)

@@ -1,0 +1,100 @@
+# LibTorch as Motley uses it: ATen's headers and the libraries c10 and torch_cpu, found without LibTorch's
+# own CMake files. Those of a build for CUDA stop where no CUDA toolkit is installed, and Motley needs none:
+# what computes on a GPU is opened by the program when a job names one.
+#
+# MOTLEY_TORCH says whose: "debian" (the system's packages), "python" (the PyTorch that MOTLEY_PYTHON, else
+# python3, imports), or a folder: an unpacked libtorch or Python's torch package.
+# Makes LibTorch::LibTorch, LibTorch_VERSION, and LibTorch_OWN_LIBRARIES: true where LibTorch comes with a
+# oneDNN, a BLAS and an OpenMP of its own, beside which none of the system's may be loaded (two copies
+# answer each other's calls).
+set(MOTLEY_TORCH "debian" CACHE STRING "debian, python or the folder of a LibTorch")
+set(MOTLEY_PYTHON "python3" CACHE STRING "The Python that is asked where MOTLEY_TORCH is python")
+
+set(LibTorch_root "")
+set(LibTorch_REASON_FAILURE_MESSAGE "")
+if(MOTLEY_TORCH STREQUAL "debian")
+  set(LibTorch_OWN_LIBRARIES FALSE)
+elseif(MOTLEY_TORCH STREQUAL "python")
+  set(LibTorch_OWN_LIBRARIES TRUE)
+  # Found, not imported: an import takes seconds, and its warnings are none of ours.
+  execute_process(
+    COMMAND ${MOTLEY_PYTHON} -c "import importlib.util as u; print(u.find_spec('torch').submodule_search_locations[0])"
+    OUTPUT_VARIABLE LibTorch_root OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET RESULT_VARIABLE LibTorch_status)
+  if(NOT LibTorch_status EQUAL 0)
+    message(FATAL_ERROR "${MOTLEY_PYTHON} finds no torch: pip install torch, or name another with -DMOTLEY_PYTHON=PATH")
+  endif()
+else()
+  set(LibTorch_OWN_LIBRARIES TRUE)
+  set(LibTorch_root ${MOTLEY_TORCH})
+endif()
+
+if(LibTorch_root)
+  if(NOT LibTorch_root STREQUAL LibTorch_found_root)
+    # Another LibTorch than the last time: nothing found there holds.
+    unset(LibTorch_INCLUDE_DIR CACHE)
+    unset(LibTorch_c10_LIBRARY CACHE)
+    unset(LibTorch_cpu_LIBRARY CACHE)
+    set(LibTorch_found_root ${LibTorch_root} CACHE INTERNAL "")
+  endif()
+  find_path(LibTorch_INCLUDE_DIR ATen/ATen.h PATHS ${LibTorch_root}/include NO_DEFAULT_PATH)
+  find_library(LibTorch_c10_LIBRARY c10 PATHS ${LibTorch_root}/lib NO_DEFAULT_PATH)
+  find_library(LibTorch_cpu_LIBRARY torch_cpu PATHS ${LibTorch_root}/lib NO_DEFAULT_PATH)
+  # Debian's Python package has the system's headers and libraries behind links.
+  if(LibTorch_c10_LIBRARY)
+    file(REAL_PATH ${LibTorch_c10_LIBRARY} LibTorch_real)
+    if(LibTorch_real MATCHES "^/usr/lib/[^/]+/libc10")
+      set(LibTorch_OWN_LIBRARIES FALSE)
+    endif()
+  endif()
+else()
+  find_path(LibTorch_INCLUDE_DIR ATen/ATen.h)
+  find_library(LibTorch_c10_LIBRARY c10)
+  find_library(LibTorch_cpu_LIBRARY torch_cpu)
+endif()
+
+foreach(header torch/headeronly/version.h torch/version.h torch/csrc/api/include/torch/version.h)
+  if(LibTorch_INCLUDE_DIR AND EXISTS "${LibTorch_INCLUDE_DIR}/${header}")
+    set(LibTorch_VERSION "")
+    foreach(part MAJOR MINOR PATCH)
+      file(STRINGS "${LibTorch_INCLUDE_DIR}/${header}" LibTorch_line REGEX "define TORCH_VERSION_${part} ")
+      if(LibTorch_line MATCHES "([0-9]+)$")
+        list(APPEND LibTorch_VERSION ${CMAKE_MATCH_1})
+      endif()
+    endforeach()
+    list(JOIN LibTorch_VERSION "." LibTorch_VERSION)
+    break()
+  endif()
+endforeach()
+
+include(FindPackageHandleStandardArgs)
+find_package_handle_standard_args(LibTorch
+  REQUIRED_VARS LibTorch_cpu_LIBRARY LibTorch_c10_LIBRARY LibTorch_INCLUDE_DIR LibTorch_VERSION
+  VERSION_VAR LibTorch_VERSION)
+mark_as_advanced(LibTorch_INCLUDE_DIR LibTorch_c10_LIBRARY LibTorch_cpu_LIBRARY)
+if(NOT LibTorch_FOUND)
+  return()
+endif()
+
+# Programs of today's g++ cannot be linked with libraries of its old strings (most wheels up to 2.6).
+set(LibTorch_config ${LibTorch_root}/share/cmake/Torch/TorchConfig.cmake)
+if(LibTorch_root AND EXISTS ${LibTorch_config})
+  file(STRINGS ${LibTorch_config} LibTorch_old_strings REGEX "_GLIBCXX_USE_CXX11_ABI=0")
+  if(LibTorch_old_strings)
+    message(FATAL_ERROR "LibTorch ${LibTorch_VERSION} in ${LibTorch_root} is built with the C++ library's old strings, "
+                        "which cannot be linked: pip install 'torch>=2.7', or use -DMOTLEY_TORCH=debian")
+  endif()
+endif()
+
+if(NOT TARGET LibTorch::LibTorch)
+  add_library(LibTorch::c10 UNKNOWN IMPORTED)
+  set_target_properties(LibTorch::c10 PROPERTIES IMPORTED_LOCATION ${LibTorch_c10_LIBRARY}
+                        INTERFACE_INCLUDE_DIRECTORIES
+                        "${LibTorch_INCLUDE_DIR};${LibTorch_INCLUDE_DIR}/torch/csrc/api/include")
+  add_library(LibTorch::LibTorch UNKNOWN IMPORTED)
+  set_target_properties(LibTorch::LibTorch PROPERTIES IMPORTED_LOCATION ${LibTorch_cpu_LIBRARY}
+                        INTERFACE_LINK_LIBRARIES LibTorch::c10)
+  if(LibTorch_OWN_LIBRARIES)
+    # What torch_cpu itself needs it finds beside it, which the linker does not look up.
+    set_property(TARGET LibTorch::LibTorch PROPERTY INTERFACE_LINK_OPTIONS LINKER:--allow-shlib-undefined)
+  endif()
+endif()
