@@ -6,6 +6,7 @@
 
 #include "base/hash.h"
 #include "base/json.h"
+#include "models/package/argument_reader.h"
 #include "models/package/graph_reader.h"
 #include "models/package/layer_fit.h"
 #include "models/package/limits.h"
