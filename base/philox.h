@@ -10,22 +10,27 @@ namespace motley {
 
 using PhiloxBlock = std::array<std::uint32_t, 4>;
 
+// Philox's own numbers, also for those who compute many blocks side by side.
+struct Philox {
+  static constexpr int kRounds = 10;
+  static constexpr std::uint32_t kMul0 = 0xD2511F53;
+  static constexpr std::uint32_t kMul1 = 0xCD9E8D57;
+  static constexpr std::uint32_t kWeyl0 = 0x9E3779B9;
+  static constexpr std::uint32_t kWeyl1 = 0xBB67AE85;
+};
+
 [[nodiscard]] constexpr PhiloxBlock philox4x32(std::uint64_t key, PhiloxBlock counter) {
-  constexpr std::uint32_t kMul0 = 0xD2511F53;
-  constexpr std::uint32_t kMul1 = 0xCD9E8D57;
-  constexpr std::uint32_t kWeyl0 = 0x9E3779B9;
-  constexpr std::uint32_t kWeyl1 = 0xBB67AE85;
   auto key0 = static_cast<std::uint32_t>(key);
   auto key1 = static_cast<std::uint32_t>(key >> 32);
-  for (int round = 0; round < 10; ++round) {
-    const std::uint64_t product0 = std::uint64_t{kMul0} * counter[0];
-    const std::uint64_t product1 = std::uint64_t{kMul1} * counter[2];
+  for (int round = 0; round < Philox::kRounds; ++round) {
+    const std::uint64_t product0 = std::uint64_t{Philox::kMul0} * counter[0];
+    const std::uint64_t product1 = std::uint64_t{Philox::kMul1} * counter[2];
     counter = {static_cast<std::uint32_t>(product1 >> 32) ^ counter[1] ^ key0,
                static_cast<std::uint32_t>(product1),
                static_cast<std::uint32_t>(product0 >> 32) ^ counter[3] ^ key1,
                static_cast<std::uint32_t>(product0)};
-    key0 += kWeyl0;
-    key1 += kWeyl1;
+    key0 += Philox::kWeyl0;
+    key1 += Philox::kWeyl1;
   }
   return counter;
 }

@@ -24,22 +24,28 @@ struct AllocationMeter::Impl {
                            std::int64_t alloc_size,
                            Total /*total_allocated*/,
                            Total /*total_reserved*/,
-                           c10::Device /*device*/) override {
+                           c10::Device of) override {
+      if (of != device) return;
       held_bytes += alloc_size;  // negative when memory is given back
       peak_bytes = std::max(peak_bytes, held_bytes);
     }
 
     [[nodiscard]] bool memoryProfilingEnabled() const override { return true; }
 
+    explicit Report(c10::Device counted) : device(counted) {}
+
+    const c10::Device device;
     std::int64_t held_bytes = 0;
     std::int64_t peak_bytes = 0;
   };
 
-  std::shared_ptr<Report> report = std::make_shared<Report>();
+  explicit Impl(c10::Device device) : report(std::make_shared<Report>(device)) {}
+
+  std::shared_ptr<Report> report;
   c10::DebugInfoGuard guard{c10::DebugInfoKind::PROFILER_STATE, report};
 };
 
-AllocationMeter::AllocationMeter() : impl_(std::make_unique<Impl>()) {}
+AllocationMeter::AllocationMeter(c10::Device device) : impl_(std::make_unique<Impl>(device)) {}
 
 AllocationMeter::~AllocationMeter() = default;
 

@@ -1,15 +1,18 @@
 // AllocationMeter: the most tensor memory that this thread held at once, above what it held when
-// the meter began. Counts ATen's CPU allocations, exactly, through LibTorch's own reports.
+// the meter began. Counts ATen's allocations on one device, exactly, through LibTorch's own
+// reports.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 
+#include <c10/core/Device.h>
+
 namespace motley {
 
 class AllocationMeter {
  public:
-  AllocationMeter();
+  explicit AllocationMeter(c10::Device device = c10::kCPU);
   ~AllocationMeter();  // ends the measuring; meters of one thread nest
   AllocationMeter(const AllocationMeter&) = delete;
   AllocationMeter& operator=(const AllocationMeter&) = delete;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <vector>
 
 #include <ATen/ATen.h>
@@ -61,8 +62,15 @@ bool agree(const std::vector<double>& times_s) {
 
 }  // namespace
 
-LayerBench::LayerBench(const Job& job, const ModelSpec& model, int layer)
-    : model_(model), layer_(layer), chain_(job.config.model, model, layer, layer + 1) {
+LayerBench::LayerBench(const Job& job,
+                       const ModelSpec& model,
+                       int layer,
+                       const ComputeDevice& device)
+    : model_(model),
+      device_(device),
+      watch_(device),
+      layer_(layer),
+      chain_(job.config.model, model, layer, layer + 1, /*recompute=*/false, device.torch()) {
   chain_.initialize(job.config.train.seed);
 }
 
@@ -76,7 +84,8 @@ LayerBench::Measured LayerBench::measure(int samples,
   std::vector<double> backward_s;
   std::vector<double> input_s;
   std::vector<double> weight_s;
-  CacheEviction others(bytes_of_others(model_, layer_, samples));
+  std::optional<CacheEviction> others;
+  if (device_.is_host()) others.emplace(bytes_of_others(model_, layer_, samples));
   sample.workspace_bytes = measure_workspace(samples);
   const double start_s = now_s();
   const auto is_known = [&](int runs) {
@@ -88,7 +97,7 @@ LayerBench::Measured LayerBench::measure(int samples,
   int runs = 0;
   for (; runs < kRunsMax && !is_known(runs); ++runs) {
     const bool apart = runs % 2 != 0;
-    const Times times = run_once(samples, apart, others);
+    const Times times = run_once(samples, apart, others ? &*others : nullptr);
     forward_s.push_back(times.forward_s);
     input_s.push_back(times.input_s);
     total_s.push_back(times.forward_s + times.input_s);
@@ -113,30 +122,30 @@ LayerBench::Measured LayerBench::measure(int samples,
   return {sample, run_s};
 }
 
-LayerBench::Times LayerBench::run_once(int samples, bool apart, CacheEviction& others) {
+LayerBench::Times LayerBench::run_once(int samples, bool apart, CacheEviction* others) {
   Times times;
   const at::Tensor targets = make_targets(samples);
-  others.run();
+  if (others != nullptr) others->run();
   at::Tensor input = make_input(samples);  // after the others: the layer before just wrote it
-  const double start_s = thread_cpu_s();
+  const double start_s = watch_.read_s();
   at::Tensor output = forward(std::move(input), targets);
-  times.forward_s = thread_cpu_s() - start_s;
+  times.forward_s = watch_.read_s() - start_s;
   times.saved_bytes = chain_.saved_bytes(kMicro.micro);
-  others.run();
+  if (others != nullptr) others->run();
   at::Tensor gradient = chain_.ends_in_loss() ? at::Tensor() : at::ones_like(output);
-  const double input_start_s = thread_cpu_s();
+  const double input_start_s = watch_.read_s();
   backward_input(std::move(gradient));
-  times.input_s = thread_cpu_s() - input_start_s;
+  times.input_s = watch_.read_s() - input_start_s;
   times.queued_bytes = chain_.saved_bytes(kMicro.micro);
-  if (apart) others.run();
-  const double weight_start_s = thread_cpu_s();
+  if (apart && others != nullptr) others->run();
+  const double weight_start_s = watch_.read_s();
   chain_.backward_weight(kMicro.micro);
-  times.weight_s = thread_cpu_s() - weight_start_s;
+  times.weight_s = watch_.read_s() - weight_start_s;
   return times;
 }
 
 std::int64_t LayerBench::measure_workspace(int samples) {
-  AllocationMeter meter;
+  AllocationMeter meter(device_.torch());
   at::Tensor output = forward(make_input(samples), make_targets(samples));
   const std::int64_t forward_bytes = meter.peak_bytes();
   const std::int64_t saved_bytes = chain_.saved_bytes(kMicro.micro);
@@ -148,18 +157,21 @@ std::int64_t LayerBench::measure_workspace(int samples) {
 }
 
 at::Tensor LayerBench::make_input(int samples) const {
-  if (layer_ == 0) return made_up(model_.sample.input, model_.sample.input_limit, samples);
+  const auto there = [&](const at::Tensor& x) { return x.to(device_.torch()); };
+  if (layer_ == 0) {
+    return there(made_up(model_.sample.input, model_.sample.input_limit, samples));
+  }
   const auto& before = model_.layers[static_cast<std::size_t>(layer_) - 1];
-  return wave(boundary_sizes(before, samples));
+  return there(wave(boundary_sizes(before, samples)));
 }
 
 at::Tensor LayerBench::make_targets(int samples) const {
-  return made_up(model_.sample.target, model_.sample.target_limit, samples);
+  return made_up(model_.sample.target, model_.sample.target_limit, samples).to(device_.torch());
 }
 
 at::Tensor LayerBench::forward(at::Tensor input, const at::Tensor& targets) {
   if (!chain_.ends_in_loss()) return chain_.forward(std::move(input), kMicro);
-  (void)chain_.forward_loss(std::move(input), targets, kMicro);
+  (void)chain_.forward_loss_unread(std::move(input), targets, kMicro);
   return {};
 }
 

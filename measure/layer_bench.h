@@ -1,6 +1,6 @@
 // LayerBench: one layer of a model alone, timed as it runs in a chain.
 //
-// Times are processor seconds of the calling thread, whose medians are steady. Before each forward
+// Times are a Stopwatch's, whose medians are steady. On the processor, before each forward
 // and each backward the caches are filled with other memory, as much as the model's other layers
 // take: on its own, a layer would find its parameters where the last run left them and seem faster
 // than it is in a step. In every second run also between the two parts of backward, which gives the
@@ -16,6 +16,8 @@
 #include <ATen/core/Tensor.h>
 
 #include "measure/cache_eviction.h"
+#include "measure/stopwatch.h"
+#include "models/device/compute_device.h"
 #include "models/layers/chain.h"
 #include "models/spec/model_spec.h"
 #include "plan/profile.h"
@@ -26,7 +28,7 @@ namespace motley {
 class LayerBench {
  public:
   // `job` and `model` must outlive it.
-  LayerBench(const Job& job, const ModelSpec& model, int layer);
+  LayerBench(const Job& job, const ModelSpec& model, int layer, const ComputeDevice& device = {});
 
   struct Measured {
     LayerSample sample;
@@ -57,7 +59,8 @@ class LayerBench {
   };
 
   // apart: with other memory in the caches between the parts of backward.
-  [[nodiscard]] Times run_once(int samples, bool apart, CacheEviction& others);
+  // `others`: nullptr where there are no caches to fill.
+  [[nodiscard]] Times run_once(int samples, bool apart, CacheEviction* others);
   // The peak of its tensors beyond what stays kept. The run is not timed, so that it may be the one
   // that touches memory for the first time.
   [[nodiscard]] std::int64_t measure_workspace(int samples);
@@ -68,6 +71,8 @@ class LayerBench {
   void backward_input(at::Tensor gradient);
 
   const ModelSpec& model_;
+  const ComputeDevice device_;
+  const Stopwatch watch_;
   int layer_;
   LayerChain chain_;
 };

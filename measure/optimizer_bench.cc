@@ -1,11 +1,18 @@
 #include "measure/optimizer_bench.h"
 
 #include <algorithm>
+#include <memory>
+#include <optional>
 #include <vector>
 
-#include "base/clock.h"
+#include <ATen/ATen.h>
+
 #include "base/median.h"
 #include "measure/cache_eviction.h"
+#include "measure/stopwatch.h"
+#include "models/device/device_copies.h"
+#include "training/device_memory.h"
+#include "training/host_memory.h"
 #include "training/optimizer/optimizer.h"
 #include "training/stage_state.h"
 
@@ -17,27 +24,46 @@ constexpr int kRuns = 7;
 
 }  // namespace
 
-double measure_optimizer(const TrainConfig& train, std::int64_t parameters) {
+double measure_optimizer(const TrainConfig& train,
+                         std::int64_t parameters,
+                         const ComputeDevice& device) {
   const std::int64_t count = std::clamp<std::int64_t>(parameters, 1, kParametersMax);
-  std::vector<float> values(static_cast<std::size_t>(count), 0.5F);
-  std::vector<float> gradients(values.size());
-  ParameterSpec spec;
-  spec.name = "measured";
-  spec.shape = {count};
-  spec.decayed = true;
-  const HeldParameter held{.layer = 0, .spec = spec, .values = values, .gradients = gradients};
-  StageState state({{ChunkId{0}, gradients, {held}, {0}}}, make_optimizer(train), "");
+  const auto there = at::TensorOptions(device.torch()).dtype(at::kFloat);
+  const at::Tensor values = at::full({count}, 0.5, there);
+  at::Tensor gradients = at::zeros({count}, there);
+  HeldParameter held;
+  held.spec.name = "measured";
+  held.spec.shape = {count};
+  held.spec.decayed = true;
+  std::optional<DeviceCopies> copies;
+  std::unique_ptr<StateMemory> memory;
+  if (device.is_host()) {
+    const auto floats = [&](const at::Tensor& tensor) {
+      return std::span(tensor.data_ptr<float>(), static_cast<std::size_t>(count));
+    };
+    memory = std::make_unique<HostMemory>(
+        std::vector<HostMemory::Parameter>{{floats(values), floats(gradients)}},
+        std::map<ChunkId, std::span<float>>{}, make_optimizer(train));
+  } else {
+    copies.emplace(device);
+    memory = std::make_unique<DeviceMemory>(
+        std::vector<DeviceMemory::Parameter>{{values, gradients, {}}},
+        std::map<ChunkId, GradientMirror*>{}, train, *copies);
+  }
+  StageState state({{ChunkId{0}, {}, {held}, {0}}}, std::move(memory), "");
   const auto optimizer = make_optimizer(train);
-  CacheEviction others(count * static_cast<std::int64_t>(sizeof(float)));
+  std::optional<CacheEviction> others;
+  if (device.is_host()) others.emplace(count * static_cast<std::int64_t>(sizeof(float)));
+  const Stopwatch watch(device);
   std::vector<double> times_s;
   for (int run = -1; run < kRuns; ++run) {
-    std::ranges::fill(gradients, 1e-3F);
-    others.run();
-    const double start_s = thread_cpu_s();
+    gradients.fill_(1e-3);
+    if (others) others->run();
+    const double start_s = watch.read_s();
     [[maybe_unused]] const auto norms = state.layer_norms();
     state.update({1e-9, optimizer->corrections(run + 2)}, 1.0F);
     state.clear_gradients();
-    if (run >= 0) times_s.push_back(thread_cpu_s() - start_s);
+    if (run >= 0) times_s.push_back(watch.read_s() - start_s);
   }
   return median(std::move(times_s)) / static_cast<double>(count);
 }

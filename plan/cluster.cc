@@ -40,11 +40,31 @@ bool is_virtual_device(std::string_view device) {
   return device == "virtual" || device.starts_with("virtual:");
 }
 
+namespace {
+
+// Whether it is "<kind>:<number>".
+bool is_numbered(std::string_view device, std::string_view kind) {
+  constexpr std::size_t kDigitsMax = 3;
+  if (!device.starts_with(kind) || device.size() <= kind.size() + 1) return false;
+  if (device[kind.size()] != ':') return false;
+  const std::string_view digits = device.substr(kind.size() + 1);
+  return digits.size() <= kDigitsMax &&
+         std::all_of(digits.begin(), digits.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+}  // namespace
+
 Result<void> check_device(const std::string& device) {
-  if (device == "cpu" || is_virtual_device(device)) return {};
-  return Error{ErrorCode::kConfig, fmt::format("device '{}' is not supported yet", device),
-               "this version computes on \"cpu\", and rehearses on \"virtual\"",
-               "set devices = [\"cpu\"] in the cluster file"};
+  if (device == "cpu" || device == "mps" || is_virtual_device(device)) return {};
+  if (is_numbered(device, "cuda") || is_numbered(device, "privateuseone")) return {};
+  return Error{
+      ErrorCode::kConfig, fmt::format("there is no kind of device '{}'", excerpt(device)),
+      "\"cpu\", \"cuda:0\", \"mps\" and \"privateuseone:0\" compute, and \"virtual\" rehearses",
+      "set devices to some of these in the cluster file"};
+}
+
+bool has_own_memory(const std::string& device) {
+  return leaves_processor_free(device) && !is_virtual_device(device);
 }
 
 bool leaves_processor_free(std::string_view device) {

@@ -72,8 +72,11 @@ struct Cluster {
 // Whether a device's name ("virtual", "virtual:1") is that of a virtual one: what it computes is
 // not computed but waited for.
 [[nodiscard]] bool is_virtual_device(std::string_view device);
-// kConfig for a device that this version does not compute on.
+// kConfig for a name that no device has: "cpu", "cuda:N", "mps", "privateuseone:N" (what a library
+// registers with LibTorch) and the virtual ones. Whether a machine has it is seen there.
 [[nodiscard]] Result<void> check_device(const std::string& device);
+// Whether the device has memory of its own, beside the machine's.
+[[nodiscard]] bool has_own_memory(const std::string& device);
 // Whether the machine's processor is free while the device computes: any but a "cpu".
 [[nodiscard]] bool leaves_processor_free(std::string_view device);
 // Whether the cluster has virtual devices.

@@ -59,8 +59,8 @@ struct DeviceProfile {
   std::string computer;  // that the machine is, as computer_id(); "" = unknown
   int threads = 1;
   double cores = 0;  // physical ones that the process may use, fewer under a quota; 0 = unknown
-  std::int64_t memory_bytes = 0;              // the machine's part of what was free there
-  std::int64_t baseline_bytes = 0;            // resident without any layer
+  std::int64_t memory_bytes = 0;    // what was free there: the device's own, or the machine's part
+  std::int64_t baseline_bytes = 0;  // resident without any layer
   double optimizer_s_per_parameter = 0;       // all that a step does for a parameter
   std::map<std::string, CodecSample> codecs;  // by Codec::name; "none" is always measured
   double message_s = 0;  // a processor's time for sending, or receiving, one small message

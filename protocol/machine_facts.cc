@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "plan/json_fields.h"
+#include "plan/limits.h"
 
 namespace motley {
 namespace {
@@ -50,6 +51,7 @@ Json facts_to_json(const MachineFacts& facts) {
           {"torch", facts.torch},
           {"blas", facts.blas},
           {"transports", facts.transports},
+          {"devices", facts.devices},
           {"cores", facts.cores},
           {"physical_cores", facts.physical_cores},
           {"memory_bytes", facts.memory_bytes},
@@ -73,6 +75,7 @@ Result<MachineFacts> facts_from_json(const Json& json, const std::string& source
   MOTLEY_ASSIGN(facts.torch, fields.text("torch"));
   MOTLEY_ASSIGN(facts.blas, fields.text("blas"));
   MOTLEY_ASSIGN(facts.transports, fields.texts("transports", kTransportsMax));
+  MOTLEY_ASSIGN(facts.devices, fields.texts("devices", kDevicesMax));
   MOTLEY_ASSIGN(facts.cores, fields.quantity("cores"));
   MOTLEY_ASSIGN(const std::int64_t physical, fields.integer("physical_cores", 1, kCoresMax));
   facts.physical_cores = static_cast<int>(physical);

@@ -36,6 +36,7 @@ struct MachineFacts {
   std::string torch;    // version of LibTorch
   std::string blas;     // file of the library that multiplies matrices; "" = unknown
   std::vector<std::string> transports;     // of that build, best first
+  std::vector<std::string> devices;        // that can compute there, as cluster files name them
   double cores = 0;                        // usable, as usable_cores()
   int physical_cores = 0;                  // of those that the worker may run on
   std::int64_t memory_bytes = 0;           // available; 0 = unknown

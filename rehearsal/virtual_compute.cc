@@ -37,6 +37,13 @@ VirtualJob virtual_job(const TrainConfig& train) {
   return {train.global_batch, moments_per_parameter(train)};
 }
 
+DeviceProfile profile_in_job(const ModelSpec& model,
+                             const VirtualSpeed& speed,
+                             const TrainConfig& train,
+                             const std::vector<int>& sizes) {
+  return virtual_profile(model, speed, virtual_job(train), sizes);
+}
+
 struct VirtualCompute::Chunk {
   int first_layer = 0;
   int end_layer = 0;
@@ -118,7 +125,8 @@ VirtualCompute::VirtualCompute(const TrainConfig& train,
   }
   targets_.resize(static_cast<std::size_t>(micro_batch_ * model.sample.target.count()));
   for (std::size_t i = 0; i < targets_.size(); ++i) {
-    targets_[i] = static_cast<std::int32_t>(static_cast<std::int64_t>(i) % std::max<std::int64_t>(1, model.sample.target_limit));
+    targets_[i] = static_cast<std::int32_t>(static_cast<std::int64_t>(i) %
+                                            std::max<std::int64_t>(1, model.sample.target_limit));
   }
 }
 
@@ -241,7 +249,7 @@ void VirtualCompute::end_tied_gradient() {
   }
 }
 
-std::vector<LayerNorm2> VirtualCompute::layer_norms() const {
+std::vector<LayerNorm2> VirtualCompute::layer_norms() {
   std::vector<LayerNorm2> norms;
   for (const auto& chunk : chunks_) {
     if (chunk == nullptr || !chunk->counts) continue;
@@ -252,7 +260,7 @@ std::vector<LayerNorm2> VirtualCompute::layer_norms() const {
   return norms;
 }
 
-std::uint64_t VirtualCompute::copy_hash(const CopyGroup& /*group*/) const {
+std::uint64_t VirtualCompute::copy_hash(const CopyGroup& /*group*/) {
   return 0;
 }
 

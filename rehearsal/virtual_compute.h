@@ -35,6 +35,12 @@ namespace motley {
 // What a training job means to a virtual device.
 [[nodiscard]] VirtualJob virtual_job(const TrainConfig& train);
 
+// virtual_profile() of a device in that job.
+[[nodiscard]] DeviceProfile profile_in_job(const ModelSpec& model,
+                                           const VirtualSpeed& speed,
+                                           const TrainConfig& train,
+                                           const std::vector<int>& sizes);
+
 class VirtualCompute final : public StageCompute, public StageGradients, public SteppedState {
  public:
   // Of rank `self` of the plan, which is one of the model.
@@ -63,8 +69,8 @@ class VirtualCompute final : public StageCompute, public StageGradients, public 
   void end_tied_gradient() override;
 
   // Norms of 0 of what a real device would hold, and parameters that are always equal.
-  [[nodiscard]] std::vector<LayerNorm2> layer_norms() const override;
-  [[nodiscard]] std::uint64_t copy_hash(const CopyGroup& group) const override;
+  [[nodiscard]] std::vector<LayerNorm2> layer_norms() override;
+  [[nodiscard]] std::uint64_t copy_hash(const CopyGroup& group) override;
   // Waits.
   void update(const StepFactors& factors, float gradient_scale) override;
   void clear_gradients() override;

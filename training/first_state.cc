@@ -64,7 +64,7 @@ Result<CheckpointState> fill_state(StageState& state,
     return CheckpointState{};
   }
   const WorkCounter::Task starting(work, "computing initial values", state.value_bytes());
-  state.initialize(config.train.seed, work);
+  MOTLEY_TRY(state.initialize(config.train.seed, work));
   return CheckpointState{};
 }
 

@@ -3,10 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <utility>
 
 #include "base/check.h"
 #include "base/hash.h"
 #include "models/spec/initialize.h"
+#include "training/host_memory.h"
 
 namespace motley {
 namespace {
@@ -15,39 +18,59 @@ std::string residual_name(int rank, const std::string& parameter) {
   return fmt::format("residual.{}/{}", rank, parameter);
 }
 
-// Its share of the way to the mean of what the micro-batches observed, whose sum stands in the
-// place of the gradient.
-void move_statistic(const HeldParameter& statistic, int micro_batches) {
-  const auto share = static_cast<float>(*statistic.spec.statistic_momentum);
-  const auto count = static_cast<float>(micro_batches);
-  std::ranges::transform(
-      statistic.values, statistic.gradients, statistic.values.begin(),
-      [&](float value, float sum) { return (1 - share) * value + share * (sum / count); });
+StateArray values_of(std::size_t parameter) {
+  return {StateArray::Kind::kValues, parameter};
+}
+
+StateArray moment_of(std::size_t parameter, std::size_t moment) {
+  return {StateArray::Kind::kMoment, parameter, moment};
 }
 
 }  // namespace
+
+std::unique_ptr<StateMemory> host_memory(const std::vector<HeldChunk>& held,
+                                         std::unique_ptr<const Optimizer> optimizer) {
+  std::vector<HostMemory::Parameter> parameters;
+  std::map<ChunkId, std::span<float>> summed;
+  for (const HeldChunk& chunk : held) {
+    summed[chunk.chunk] = chunk.summed_gradients;
+    for (const HeldParameter& parameter : chunk.parameters) {
+      parameters.push_back({parameter.values, parameter.gradients});
+    }
+  }
+  return std::make_unique<HostMemory>(std::move(parameters), std::move(summed),
+                                      std::move(optimizer));
+}
 
 StageState::StageState(const std::vector<HeldChunk>& held,
                        std::unique_ptr<const Optimizer> optimizer,
                        std::string tied_parameter,
                        int micro_batches)
+    : StageState(
+          held, host_memory(held, std::move(optimizer)), std::move(tied_parameter), micro_batches) {
+}
+
+StageState::StageState(const std::vector<HeldChunk>& held,
+                       std::unique_ptr<StateMemory> memory,
+                       std::string tied_parameter,
+                       int micro_batches)
     : micro_batches_(micro_batches),
-      optimizer_(std::move(optimizer)),
-      moment_names_(optimizer_->moment_names()),
+      memory_(std::move(memory)),
+      moment_names_(memory_->moment_names()),
       tied_parameter_(std::move(tied_parameter)) {
   for (const HeldChunk& chunk : held) {
-    summed_gradients_[chunk.chunk] = chunk.summed_gradients;
+    chunks_.insert(chunk.chunk);
     voted_layers_.insert(voted_layers_.end(), chunk.voted_layers.begin(), chunk.voted_layers.end());
     for (const HeldParameter& parameter : chunk.parameters) {
-      Entry entry{chunk.chunk, parameter, {}, std::nullopt};
+      Entry entry{chunk.chunk, parameter.layer, parameter.is_first, parameter.spec, 0, {}};
       if (parameter.spec.tied_use) {
         for (std::size_t i = 0; i < entries_.size(); ++i) {
-          if (entries_[i].held.spec.name == parameter.spec.name) entry.owner = i;
+          if (entries_[i].spec.name == parameter.spec.name) entry.owner = i;
         }
       }
       if (!entry.owner.has_value() && !parameter.spec.statistic_momentum) {
-        entry.moments.assign(moment_names_.size(),
-                             std::vector<float>(parameter.values.size(), 0.0F));
+        entry.moments = moment_names_.size();
+        memory_->make_moments(entries_.size());
       }
       entries_.push_back(std::move(entry));
     }
@@ -56,37 +79,44 @@ StageState::StageState(const std::vector<HeldChunk>& held,
 
 std::uint64_t StageState::value_bytes() const {
   std::uint64_t bytes = 0;
-  for (const Entry& entry : entries_) bytes += entry.held.values.size_bytes();
+  for (const Entry& entry : entries_) bytes += entry.bytes();
   return bytes;
 }
 
 std::uint64_t StageState::saved_bytes() const {
   std::uint64_t bytes = 0;
-  for (const Entry& entry : entries_) {
-    bytes += entry.held.values.size_bytes() * (1 + entry.moments.size());
-  }
+  for (const Entry& entry : entries_) bytes += entry.bytes() * (1 + entry.moments);
   return bytes;
 }
 
-void StageState::initialize(std::int64_t seed, WorkCounter& work) {
-  for (Entry& entry : entries_) {
-    initialize_parameter(entry.held.spec, seed, entry.held.values);
-    work.add_bytes(entry.held.values.size_bytes());
+Result<void> StageState::initialize(std::int64_t seed, WorkCounter& work) {
+  for (std::size_t i = 0; i < entries_.size(); ++i) {
+    MOTLEY_TRY(memory_->fill(values_of(i), [&](std::span<float> values) -> Result<void> {
+      initialize_parameter(entries_[i].spec, seed, values);
+      return {};
+    }));
+    work.add_bytes(entries_[i].bytes());
   }
+  return {};
 }
 
 Result<void> StageState::load_values(const CheckpointReader& reader) {
-  for (Entry& entry : entries_) {
-    MOTLEY_TRY(reader.read(entry.held.spec.name, entry.held.spec.shape, entry.held.values));
+  for (std::size_t i = 0; i < entries_.size(); ++i) {
+    const ParameterSpec& spec = entries_[i].spec;
+    MOTLEY_TRY(memory_->fill(values_of(i), [&](std::span<float> values) {
+      return reader.read(spec.name, spec.shape, values);
+    }));
   }
   return {};
 }
 
 Result<void> StageState::load_moments(const CheckpointReader& reader) {
-  for (Entry& entry : entries_) {
-    for (std::size_t i = 0; i < entry.moments.size(); ++i) {
-      MOTLEY_TRY(reader.read(moment_names_[i] + "/" + entry.held.spec.name, entry.held.spec.shape,
-                             entry.moments[i]));
+  for (std::size_t i = 0; i < entries_.size(); ++i) {
+    const ParameterSpec& spec = entries_[i].spec;
+    for (std::size_t k = 0; k < entries_[i].moments; ++k) {
+      MOTLEY_TRY(memory_->fill(moment_of(i, k), [&](std::span<float> moment) {
+        return reader.read(moment_names_[k] + "/" + spec.name, spec.shape, moment);
+      }));
     }
   }
   return {};
@@ -94,119 +124,121 @@ Result<void> StageState::load_moments(const CheckpointReader& reader) {
 
 Result<void> StageState::load_residuals(const CheckpointReader& reader, int rank_count) {
   std::vector<float> residual;
-  for (Entry& entry : entries_) {
-    if (entry.held.spec.tied_use || !entry.held.is_first) continue;
-    residual.resize(entry.held.gradients.size());
+  for (std::size_t i = 0; i < entries_.size(); ++i) {
+    const Entry& entry = entries_[i];
+    if (entry.spec.tied_use || !entry.is_first) continue;
+    residual.resize(static_cast<std::size_t>(entry.spec.count()));
     for (int rank = 0; rank < rank_count; ++rank) {
-      const std::string name = residual_name(rank, entry.held.spec.name);
+      const std::string name = residual_name(rank, entry.spec.name);
       if (!reader.has(name)) continue;
-      MOTLEY_TRY(reader.read(name, entry.held.spec.shape, residual));
-      std::ranges::transform(entry.held.gradients, residual, entry.held.gradients.begin(),
-                             std::plus<>{});
+      MOTLEY_TRY(reader.read(name, entry.spec.shape, residual));
+      memory_->add_to_gradient(i, residual);
     }
   }
   return {};
 }
 
 std::span<float> StageState::gradients(ChunkId chunk) {
-  const auto summed = summed_gradients_.find(chunk);
-  MOTLEY_CHECK(summed != summed_gradients_.end(), "chunk {} is on another rank", chunk.value);
-  return summed->second;
+  return memory_->summed_gradients(chunk);
 }
 
-const StageState::Entry& StageState::tied_entry() const {
+std::size_t StageState::tied_entry() const {
   const auto entry = std::ranges::find_if(entries_, [&](const Entry& each) {
-    return each.held.spec.name == tied_parameter_ && !each.owner.has_value();
+    return each.spec.name == tied_parameter_ && !each.owner.has_value();
   });
   MOTLEY_CHECK(entry != entries_.end(), "no use of '{}' is on this rank", tied_parameter_);
-  return *entry;
+  return static_cast<std::size_t>(entry - entries_.begin());
 }
 
 std::span<float> StageState::tied_gradient() {
-  return tied_entry().held.gradients;
+  return memory_->lent_gradient(tied_entry());
 }
 
 void StageState::end_tied_gradient() {
-  const auto add = [](std::span<const float> from, std::span<float> to) {
-    std::ranges::transform(to, from, to.begin(), std::plus<>{});
-  };
-  for (Entry& entry : entries_) {
-    if (entry.owner) add(entry.held.gradients, entries_[*entry.owner].held.gradients);
+  for (std::size_t i = 0; i < entries_.size(); ++i) {
+    if (entries_[i].owner) memory_->add_gradient(i, *entries_[i].owner);
   }
+  if (!tied_parameter_.empty()) memory_->lend_gradient(tied_entry());
 }
 
-std::vector<LayerNorm2> StageState::layer_norms() const {
+std::vector<LayerNorm2> StageState::layer_norms() {
   std::vector<LayerNorm2> norms;
   for (const int layer : voted_layers_) norms.push_back({layer, 0.0});
-  auto norm = norms.begin();
-  for (const Entry& entry : entries_) {
-    if (!entry.held.is_first) continue;
-    while (norm != norms.end() && norm->layer != entry.held.layer) ++norm;
-    MOTLEY_CHECK(norm != norms.end(), "layer {} is not voted for", entry.held.layer);
-    const bool counts = !entry.held.spec.tied_use && !entry.held.spec.statistic_momentum;
-    if (counts) norm->squared_norm += squared_norm(entry.held.gradients);
+  std::vector<std::size_t> counted;  // entries, and
+  std::vector<std::size_t> places;   // where their norms count
+  std::size_t place = 0;
+  for (std::size_t i = 0; i < entries_.size(); ++i) {
+    const Entry& entry = entries_[i];
+    if (!entry.is_first) continue;
+    while (place < norms.size() && norms[place].layer != entry.layer) ++place;
+    MOTLEY_CHECK(place < norms.size(), "layer {} is not voted for", entry.layer);
+    if (entry.spec.tied_use || entry.spec.statistic_momentum) continue;
+    counted.push_back(i);
+    places.push_back(place);
   }
+  const std::vector<double> squared = memory_->squared_norms(counted);
+  for (std::size_t k = 0; k < squared.size(); ++k) norms[places[k]].squared_norm += squared[k];
   return norms;
 }
 
-std::uint64_t StageState::copy_hash(const CopyGroup& group) const {
-  if (!group.chunk) return hash64(std::as_bytes(tied_entry().held.values));
-  MOTLEY_CHECK(summed_gradients_.contains(*group.chunk), "chunk {} is on another rank",
-               group.chunk->value);
+std::uint64_t StageState::copy_hash(const CopyGroup& group) {
+  if (!group.chunk) return memory_->hash_values(tied_entry());
   std::vector<std::uint64_t> hashes;
-  for (const Entry& entry : entries_) {
-    if (entry.chunk == *group.chunk) hashes.push_back(hash64(std::as_bytes(entry.held.values)));
+  for (std::size_t i = 0; i < entries_.size(); ++i) {
+    if (entries_[i].chunk == *group.chunk) hashes.push_back(memory_->hash_values(i));
   }
+  MOTLEY_CHECK(chunks_.contains(*group.chunk), "chunk {} is on another rank", group.chunk->value);
   return hash64(std::as_bytes(std::span(hashes)));
 }
 
 void StageState::update(const StepFactors& factors, float gradient_scale) {
-  for (Entry& entry : entries_) {
+  for (std::size_t i = 0; i < entries_.size(); ++i) {
+    const Entry& entry = entries_[i];
     if (entry.owner) {
-      std::ranges::copy(entries_[*entry.owner].held.values, entry.held.values.begin());
-      continue;
+      memory_->copy_values(*entry.owner, i);
+    } else if (entry.spec.statistic_momentum) {
+      memory_->move_statistic(i, static_cast<float>(*entry.spec.statistic_momentum),
+                              static_cast<float>(micro_batches_));
+    } else {
+      memory_->update(i, {factors, gradient_scale, entry.spec.decayed});
     }
-    if (entry.held.spec.statistic_momentum) {
-      move_statistic(entry.held, micro_batches_);
-      continue;
-    }
-    std::vector<std::span<float>> moments(entry.moments.begin(), entry.moments.end());
-    optimizer_->update(entry.held.values, entry.held.gradients, moments,
-                       {factors, gradient_scale, entry.held.spec.decayed});
   }
 }
 
 void StageState::clear_gradients() {
-  for (Entry& entry : entries_) std::ranges::fill(entry.held.gradients, 0.0F);
+  memory_->clear_gradients();
 }
 
-std::vector<TensorView> StageState::parameter_views() const {
+std::vector<TensorView> StageState::parameter_views() {
   std::vector<TensorView> views;
-  for (const Entry& entry : entries_) {
-    if (entry.held.spec.tied_use || !entry.held.is_first) continue;
-    views.push_back({entry.held.spec.name, entry.held.spec.shape, entry.held.values});
+  for (std::size_t i = 0; i < entries_.size(); ++i) {
+    const Entry& entry = entries_[i];
+    if (entry.spec.tied_use || !entry.is_first) continue;
+    views.push_back({entry.spec.name, entry.spec.shape, memory_->view(values_of(i))});
   }
   return views;
 }
 
-std::vector<TensorView> StageState::moment_views() const {
+std::vector<TensorView> StageState::moment_views() {
   std::vector<TensorView> views;
-  for (const Entry& entry : entries_) {
-    if (entry.held.spec.tied_use || !entry.held.is_first) continue;
-    for (std::size_t i = 0; i < entry.moments.size(); ++i) {
-      views.push_back(
-          {moment_names_[i] + "/" + entry.held.spec.name, entry.held.spec.shape, entry.moments[i]});
+  for (std::size_t i = 0; i < entries_.size(); ++i) {
+    const Entry& entry = entries_[i];
+    if (entry.spec.tied_use || !entry.is_first) continue;
+    for (std::size_t k = 0; k < entry.moments; ++k) {
+      views.push_back({moment_names_[k] + "/" + entry.spec.name, entry.spec.shape,
+                       memory_->view(moment_of(i, k))});
     }
   }
   return views;
 }
 
-std::vector<TensorView> StageState::residual_views(int rank) const {
+std::vector<TensorView> StageState::residual_views(int rank) {
   std::vector<TensorView> views;
-  for (const Entry& entry : entries_) {
+  for (std::size_t i = 0; i < entries_.size(); ++i) {
+    const Entry& entry = entries_[i];
     if (entry.owner) continue;
-    views.push_back(
-        {residual_name(rank, entry.held.spec.name), entry.held.spec.shape, entry.held.gradients});
+    views.push_back({residual_name(rank, entry.spec.name), entry.spec.shape,
+                     memory_->view({StateArray::Kind::kGradients, i})});
   }
   return views;
 }

@@ -7,9 +7,9 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -20,12 +20,14 @@
 #include "models/spec/model_spec.h"
 #include "pipeline/execute/stage_gradients.h"
 #include "training/optimizer/optimizer.h"
+#include "training/state_memory.h"
 #include "training/stepped_state.h"
 #include "training/vote.h"
 
 namespace motley {
 
-// A parameter as a chain of layers holds it; the spans are views into the chain's arenas.
+// A parameter as a chain of layers holds it; the spans are views into the chain's arenas, empty
+// where these lie in a device's own memory.
 struct HeldParameter {
   int layer = 0;  // in the model
   // Of equal copies on several ranks, the one that counts in norms and is saved.
@@ -43,11 +45,20 @@ struct HeldChunk {
   std::vector<int> voted_layers;
 };
 
+// The state's memory where the spans of `held` are; they must outlive it.
+[[nodiscard]] std::unique_ptr<StateMemory> host_memory(const std::vector<HeldChunk>& held,
+                                                       std::unique_ptr<const Optimizer> optimizer);
+
 class StageState final : public StageGradients, public SteppedState {
  public:
-  // `held`: in the order of the layers; the spans must outlive the state. `tied_parameter`: the
-  // model's, "" = none. `micro_batches`: of a step, over all replicas: what statistics are a mean
-  // of.
+  // `held`: in the order of the layers. `memory` has its parameters, numbered in their order over
+  // all chunks. `tied_parameter`: the model's, "" = none. `micro_batches`: of a step, over all
+  // replicas: what statistics are a mean of.
+  StageState(const std::vector<HeldChunk>& held,
+             std::unique_ptr<StateMemory> memory,
+             std::string tied_parameter,
+             int micro_batches = 1);
+  // The same in the spans of `held`, which must outlive the state.
   StageState(const std::vector<HeldChunk>& held,
              std::unique_ptr<const Optimizer> optimizer,
              std::string tied_parameter,
@@ -58,7 +69,7 @@ class StageState final : public StageGradients, public SteppedState {
   [[nodiscard]] std::uint64_t saved_bytes() const;
 
   // Starting values: a function of seed and name. `work` counts their bytes.
-  void initialize(std::int64_t seed, WorkCounter& work);
+  [[nodiscard]] Result<void> initialize(std::int64_t seed, WorkCounter& work);
   // Values by name from initial weights; kCorrupt when one is absent or has another shape.
   [[nodiscard]] Result<void> load_values(const CheckpointReader& reader);
   // The optimizer's moments.
@@ -73,34 +84,41 @@ class StageState final : public StageGradients, public SteppedState {
   void end_tied_gradient() override;
 
   // Of first copies; a tied parameter counts once, at its owner.
-  [[nodiscard]] std::vector<LayerNorm2> layer_norms() const override;
+  [[nodiscard]] std::vector<LayerNorm2> layer_norms() override;
   // REQUIRES: this rank is in the group.
-  [[nodiscard]] std::uint64_t copy_hash(const CopyGroup& group) const override;
+  [[nodiscard]] std::uint64_t copy_hash(const CopyGroup& group) override;
   void update(const StepFactors& factors, float gradient_scale) override;
   void clear_gradients() override;
 
-  // What this rank saves: first copies of what it owns. The views are valid until the next update.
-  [[nodiscard]] std::vector<TensorView> parameter_views() const;
-  [[nodiscard]] std::vector<TensorView> moment_views() const;
+  // What this rank saves: first copies of what it owns. The views are valid until the next update
+  // or clear_gradients().
+  [[nodiscard]] std::vector<TensorView> parameter_views();
+  [[nodiscard]] std::vector<TensorView> moment_views();
   // The gradients of all that this rank updates, as what its compressed sums still owe.
-  [[nodiscard]] std::vector<TensorView> residual_views(int rank) const;
+  [[nodiscard]] std::vector<TensorView> residual_views(int rank);
 
  private:
   struct Entry {
     ChunkId chunk;
-    HeldParameter held;
-    std::vector<std::vector<float>> moments;  // [moment]; empty for a use tied to `owner`
-    std::optional<std::size_t> owner;         // a tied use whose owner is on this rank
+    int layer = 0;  // in the model
+    bool is_first = true;
+    ParameterSpec spec;
+    std::size_t moments = 0;           // how many; none for a use tied to `owner`
+    std::optional<std::size_t> owner;  // a tied use whose owner is on this rank
+
+    [[nodiscard]] std::uint64_t bytes() const {
+      return static_cast<std::uint64_t>(spec.count()) * sizeof(float);
+    }
   };
 
   // Where the tied parameter is updated. REQUIRES: a use of it is here.
-  [[nodiscard]] const Entry& tied_entry() const;
+  [[nodiscard]] std::size_t tied_entry() const;
 
   const int micro_batches_;
+  std::unique_ptr<StateMemory> memory_;  // its parameters are numbered as `entries_`
   std::vector<Entry> entries_;
+  std::set<ChunkId> chunks_;
   std::vector<int> voted_layers_;  // in the order of `entries_`
-  std::map<ChunkId, std::span<float>> summed_gradients_;
-  std::unique_ptr<const Optimizer> optimizer_;
   std::vector<std::string> moment_names_;
   std::string tied_parameter_;
 };

@@ -1,7 +1,6 @@
 #include "training/stage_trainer.h"
 
 #include <algorithm>
-#include <cstring>
 #include <numeric>
 #include <string>
 #include <utility>
@@ -9,103 +8,30 @@
 #include <ATen/ATen.h>
 
 #include "base/check.h"
-#include "models/layers/chain.h"
 #include "partitioner/search/planner.h"
+#include "training/device_memory.h"
+#include "training/trained_chunk.h"
 
 namespace motley {
-namespace {
-
-std::span<float> floats_of(const at::Tensor& tensor) {
-  MOTLEY_CHECK(tensor.is_contiguous() && tensor.scalar_type() == at::kFloat,
-               "boundary tensors are contiguous fp32");
-  return {tensor.data_ptr<float>(), static_cast<std::size_t>(tensor.numel())};
-}
-
-// Of an undefined tensor none.
-OwnedFloats owned_floats(at::Tensor tensor) {
-  if (!tensor.defined()) return {};
-  const std::span<float> floats = floats_of(tensor);
-  return {floats, std::make_shared<const at::Tensor>(std::move(tensor))};
-}
-
-// A tensor of the same memory, which keeps the owner.
-at::Tensor tensor_over(OwnedFloats floats, const std::vector<std::int64_t>& sizes) {
-  MOTLEY_CHECK(static_cast<std::int64_t>(floats.values.size()) == c10::multiply_integers(sizes),
-               "{} floats cross a boundary of {}", floats.values.size(),
-               c10::multiply_integers(sizes));
-  float* const first = floats.values.data();
-  return at::from_blob(
-      first, sizes, [owner = std::move(floats.owner)](void* /*first*/) {}, at::kFloat);
-}
-
-// What a source gave: integers, or floats by their bits.
-at::Tensor to_tensor(std::span<const std::int32_t> words,
-                     const TensorSpec& spec,
-                     std::int64_t samples) {
-  const std::vector<std::int64_t> sizes = spec.sizes(samples);
-  if (spec.type == NumberType::kFloat32) {
-    at::Tensor floats = at::empty(sizes);
-    std::memcpy(floats.data_ptr<float>(), words.data(), words.size_bytes());
-    return floats;
-  }
-  at::Tensor integers = at::empty(sizes, at::kLong);
-  std::ranges::copy(words, integers.data_ptr<std::int64_t>());
-  return integers;
-}
-
-}  // namespace
-
-// One run of layers and what waits at its boundaries, by micro-batch.
-struct StageTrainer::Chunk {
-  LayerChain chain;
-  // Of the chain's gradients, those that are summed over the chunk's replicas: all but a shared
-  // tied parameter's, which stands first or last.
-  std::size_t own_first = 0;
-  std::size_t own_count = 0;
-  std::map<MicroId, at::Tensor> inputs;
-  std::map<MicroId, at::Tensor> output_gradients;
-
-  explicit Chunk(LayerChain layers)
-      : chain(std::move(layers)), own_count(chain.gradients().size()) {}
-
-  void leave_out(std::span<const float> tied) {
-    const std::span<const float> all = chain.gradients();
-    const auto begin = static_cast<std::size_t>(tied.data() - all.data());
-    const std::size_t end = begin + tied.size();
-    const std::size_t own_end = own_first + own_count;
-    // What fills up its place to the next alignment goes with it.
-    const bool is_first = begin == 0;
-    MOTLEY_CHECK(is_first || own_end - end < LayerChain::kAlignment,
-                 "a tied parameter in the middle of a chunk");
-    own_first = is_first ? end : own_first;
-    own_count = is_first ? own_end - end : begin - own_first;
-  }
-
-  std::map<MicroId, at::Tensor>& waiting(ValueKind kind) {
-    return kind == ValueKind::kActivation ? inputs : output_gradients;
-  }
-
-  at::Tensor take_input(MicroId micro) { return std::move(inputs.extract(micro).mapped()); }
-
-  at::Tensor take_output_gradient(MicroId micro) {
-    return std::move(output_gradients.extract(micro).mapped());
-  }
-};
-
 StageTrainer::StageTrainer(const Config& config,
                            const Plan& plan,
                            Rank self,
-                           const ModelSpec& model)
-    : config_(config), model_(model), plans_(plan.chunks), micro_batch_(plan.micro_batch) {
+                           const ModelSpec& model,
+                           const ComputeDevice& device)
+    : config_(config),
+      model_(model),
+      plans_(plan.chunks),
+      micro_batch_(plan.micro_batch),
+      tensors_(device) {
   const std::string shared =
       tied_across_ranks(model, plan) ? model.tied_pair()->parameter : std::string();
   for (ChunkId id{0}; id.value < plan.chunk_count(); ++id.value) {
     const ChunkPlan& planned = plans_[id.index()];
     chunks_.emplace_back();
     if (!planned.is_on(self)) continue;
-    auto chunk = std::make_unique<Chunk>(LayerChain(config_.model, model, planned.first_layer,
-                                                    planned.first_layer + planned.layer_count,
-                                                    planned.recompute));
+    auto chunk = std::make_unique<TrainedChunk>(
+        LayerChain(config_.model, model, planned.first_layer,
+                   planned.first_layer + planned.layer_count, planned.recompute, device.torch()));
     const bool is_first = planned.replicas.front().rank == self;
     HeldChunk held{id, {}, {}, {}};
     if (is_first) {
@@ -113,11 +39,15 @@ StageTrainer::StageTrainer(const Config& config,
       std::iota(held.voted_layers.begin(), held.voted_layers.end(), planned.first_layer);
     }
     for (const LayerChain::Parameter& parameter : chunk->chain.parameters()) {
-      if (parameter.spec.name == shared) chunk->leave_out(parameter.gradients);
+      if (parameter.spec.name == shared) chunk->leave_out(parameter.gradient_tensor);
       held.parameters.push_back(
           {parameter.layer, is_first, parameter.spec, parameter.values, parameter.gradients});
     }
-    held.summed_gradients = chunk->chain.gradients().subspan(chunk->own_first, chunk->own_count);
+    if (tensors_.on_host()) {
+      held.summed_gradients = chunk->chain.gradients().subspan(chunk->own_first, chunk->own_count);
+    } else if (planned.replicas.size() > 1) {
+      chunk->mirror = std::make_unique<GradientMirror>(chunk->own_gradients(), tensors_.copies());
+    }
     held_.push_back(std::move(held));
     chunks_.back() = std::move(chunk);
   }
@@ -125,9 +55,13 @@ StageTrainer::StageTrainer(const Config& config,
 
 StageTrainer::~StageTrainer() = default;
 
-Result<std::unique_ptr<StageTrainer>> StageTrainer::make(
-    const Config& config, const Plan& plan, Rank self, const ModelSpec& model, WorkCounter& work) {
-  std::unique_ptr<StageTrainer> trainer(new StageTrainer(config, plan, self, model));
+Result<std::unique_ptr<StageTrainer>> StageTrainer::make(const Config& config,
+                                                         const Plan& plan,
+                                                         Rank self,
+                                                         const ModelSpec& model,
+                                                         WorkCounter& work,
+                                                         const ComputeDevice& device) {
+  std::unique_ptr<StageTrainer> trainer(new StageTrainer(config, plan, self, model, device));
   if (trainer->chunks_.front() != nullptr) {
     MOTLEY_ASSIGN(trainer->source_,
                   open_source(config.data, model.sample, config.train.seed, &work));
@@ -135,7 +69,24 @@ Result<std::unique_ptr<StageTrainer>> StageTrainer::make(
   return trainer;
 }
 
-StageTrainer::Chunk& StageTrainer::chunk_at(ChunkId chunk) {
+std::unique_ptr<StateMemory> StageTrainer::make_memory() {
+  if (tensors_.on_host()) return host_memory(held_, make_optimizer(config_.train));
+  std::vector<DeviceMemory::Parameter> parameters;
+  std::map<ChunkId, GradientMirror*> mirrors;
+  for (std::size_t c = 0; c < chunks_.size(); ++c) {
+    if (chunks_[c] == nullptr) continue;
+    TrainedChunk& chunk = *chunks_[c];
+    if (chunk.mirror != nullptr) mirrors[ChunkId{static_cast<int>(c)}] = chunk.mirror.get();
+    for (const LayerChain::Parameter& parameter : chunk.chain.parameters()) {
+      parameters.push_back({parameter.value_tensor.flatten(), parameter.gradient_tensor.flatten(),
+                            chunk.mirrored(parameter.gradient_tensor)});
+    }
+  }
+  return std::make_unique<DeviceMemory>(std::move(parameters), std::move(mirrors), config_.train,
+                                        tensors_.copies());
+}
+
+TrainedChunk& StageTrainer::chunk_at(ChunkId chunk) {
   MOTLEY_CHECK(chunks_[chunk.index()] != nullptr, "chunk {} is on another rank", chunk.value);
   return *chunks_[chunk.index()];
 }
@@ -150,7 +101,8 @@ MicroContext StageTrainer::context(MicroId micro) const {
 
 void StageTrainer::begin(const BatchPosition& position) {
   position_ = position;
-  loss_ = {};
+  loss_numbers_.reset();
+  loss_download_.reset();
   targets_.clear();
   for (const auto& chunk : chunks_) {
     if (chunk != nullptr) chunk->chain.drop_saved();
@@ -173,7 +125,8 @@ std::span<const std::int32_t> StageTrainer::load(MicroId micro) {
       source_->eval_sample(first + b, input, target);
     }
   }
-  chunk_at(ChunkId{0}).inputs[micro] = to_tensor(inputs, model_.sample.input, micro_batch_);
+  chunk_at(ChunkId{0}).inputs[micro] =
+      tensors_.room_with(inputs, model_.sample.input, micro_batch_);
   // Only the rank of the loss keeps more than one micro-batch's targets; elsewhere they leave now.
   if (chunks_.back() == nullptr) targets_.clear();
   return targets_[micro] = std::move(targets);
@@ -204,53 +157,72 @@ std::size_t StageTrainer::boundary_floats(ChunkId chunk) const {
 
 std::span<float> StageTrainer::room(const Value& value) {
   at::Tensor& place = chunk_at(value.chunk).waiting(value.kind)[value.micro];
-  place = at::empty(sizes_of(value));
+  place = tensors_.room(sizes_of(value));
   return floats_of(place);
+}
+
+OwnedFloats StageTrainer::to_host(OwnedFloats made) {
+  return tensors_.to_host(std::move(made));
 }
 
 void StageTrainer::hand(const Value& value, OwnedFloats floats) {
   chunk_at(value.chunk).waiting(value.kind)[value.micro] =
-      tensor_over(std::move(floats), sizes_of(value));
+      tensors_.hand_over(std::move(floats), sizes_of(value));
 }
 
 OwnedFloats StageTrainer::forward(ChunkId chunk, MicroId micro) {
-  Chunk& here = chunk_at(chunk);
+  TrainedChunk& here = chunk_at(chunk);
   if (is_last(chunk)) {
     add_loss(here, micro);
     return {};
   }
-  return owned_floats(here.chain.forward(here.take_input(micro), context(micro)));
+  at::Tensor input = tensors_.to_layers(here.take_input(micro));
+  return tensors_.from_layers(here.chain.forward(std::move(input), context(micro)));
 }
 
-void StageTrainer::add_loss(Chunk& chunk, MicroId micro) {
-  const at::Tensor targets =
-      to_tensor(targets_.extract(micro).mapped(), model_.sample.target, micro_batch_);
+void StageTrainer::add_loss(TrainedChunk& chunk, MicroId micro) {
+  const at::Tensor targets = tensors_.to_layers(
+      tensors_.room_with(targets_.extract(micro).mapped(), model_.sample.target, micro_batch_));
+  const LossNumbers loss = chunk.chain.forward_loss_unread(
+      tensors_.to_layers(chunk.take_input(micro)), targets, context(micro));
+  loss_numbers_ = loss_numbers_.defined() ? loss_numbers_ + loss.numbers : loss.numbers;
+  if (!tensors_.on_host()) loss_download_ = tensors_.copies().download(loss_numbers_);
+}
+
+BatchLoss StageTrainer::loss() {
+  if (!loss_numbers_.defined()) return {};
+  if (loss_download_) loss_download_->wait();
   const LossLayer::Outcome outcome =
-      chunk.chain.forward_loss(chunk.take_input(micro), targets, context(micro));
-  loss_.sum += outcome.loss_sum;
-  loss_.tokens += outcome.tokens;
-  if (outcome.correct) loss_.correct = loss_.correct.value_or(0) + *outcome.correct;
+      chunks_.back()->chain.read_loss(loss_download_ ? loss_download_->host : loss_numbers_);
+  return {outcome.tokens, outcome.loss_sum, outcome.correct};
 }
 
 OwnedFloats StageTrainer::backward(ChunkId chunk,
                                    MicroId micro,
                                    BackwardPart part,
                                    const OnFinal& on_final) {
-  Chunk& here = chunk_at(chunk);
+  TrainedChunk& here = chunk_at(chunk);
   if (on_final) {
-    here.chain.tell_final([skipped = here.own_first, on_final](std::size_t first) {
-      on_final(std::max(first, skipped) - skipped);
-    });
+    here.chain.tell_final(
+        [&here, on_final](std::size_t first) { here.tell_final(first, on_final); });
   }
+  OwnedFloats gradient = tensors_.from_layers(backward_part(here, chunk, micro, part));
+  if (on_final && here.mirror != nullptr) here.mirror->finish_fetching(on_final);
+  return gradient;
+}
+
+at::Tensor StageTrainer::backward_part(TrainedChunk& here,
+                                       ChunkId chunk,
+                                       MicroId micro,
+                                       BackwardPart part) {
+  const auto gradient = [&] { return tensors_.to_layers(here.take_output_gradient(micro)); };
   switch (part) {
     case BackwardPart::kWhole:
-      return owned_floats(
-          is_last(chunk) ? here.chain.backward_loss(context(micro))
-                         : here.chain.backward(here.take_output_gradient(micro), context(micro)));
+      return is_last(chunk) ? here.chain.backward_loss(context(micro))
+                            : here.chain.backward(gradient(), context(micro));
     case BackwardPart::kInput:
-      return owned_floats(is_last(chunk) ? here.chain.backward_loss_input(context(micro))
-                                         : here.chain.backward_input(
-                                               here.take_output_gradient(micro), context(micro)));
+      return is_last(chunk) ? here.chain.backward_loss_input(context(micro))
+                            : here.chain.backward_input(gradient(), context(micro));
     case BackwardPart::kWeights:
       here.chain.backward_weight(micro.value);
       return {};

@@ -1,10 +1,14 @@
 // StageTrainer: what a rank computes, with torch layers: the worker's StageCompute. Where its
 // parameters come from and what becomes of them is StageState's, over memory that lies here.
+//
+// Nothing here waits for a device in the middle of a batch; the loss is read once, when it is asked
+// for.
 #pragma once
 
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -12,21 +16,31 @@
 #include "base/work_counter.h"
 #include "data/source.h"
 #include "job/config.h"
+#include "models/device/compute_device.h"
+#include "models/device/device_copies.h"
 #include "models/layers/layer.h"
 #include "models/spec/model_spec.h"
 #include "pipeline/execute/stage_compute.h"
 #include "plan/plan.h"
+#include "training/boundary_tensors.h"
 #include "training/stage_state.h"
 #include "training/step_outcome.h"
 
 namespace motley {
 
+struct TrainedChunk;
+
 class StageTrainer final : public StageCompute {
  public:
   // Opens the data (on the rank of chunk 0) and builds the chunks of rank `self`, with parameters
-  // that are 0. `work` counts the bytes of the data. REQUIRES: the plan is one of the model.
-  [[nodiscard]] static Result<std::unique_ptr<StageTrainer>> make(
-      const Config& config, const Plan& plan, Rank self, const ModelSpec& model, WorkCounter& work);
+  // that are 0, on `device`. `work` counts the bytes of the data. REQUIRES: the plan is one of the
+  // model.
+  [[nodiscard]] static Result<std::unique_ptr<StageTrainer>> make(const Config& config,
+                                                                  const Plan& plan,
+                                                                  Rank self,
+                                                                  const ModelSpec& model,
+                                                                  WorkCounter& work,
+                                                                  const ComputeDevice& device = {});
   ~StageTrainer() override;
 
   void begin(const BatchPosition& position) override;
@@ -34,6 +48,7 @@ class StageTrainer final : public StageCompute {
   std::span<std::int32_t> targets_room(MicroId micro) override;
   std::size_t boundary_floats(ChunkId chunk) const override;
   std::span<float> room(const Value& value) override;
+  OwnedFloats to_host(OwnedFloats made) override;
   void hand(const Value& value, OwnedFloats floats) override;
   OwnedFloats forward(ChunkId chunk, MicroId micro) override;
   OwnedFloats backward(ChunkId chunk,
@@ -44,36 +59,49 @@ class StageTrainer final : public StageCompute {
   // Views into the chunks' memory, in their order.
   [[nodiscard]] const std::vector<HeldChunk>& held() const { return held_; }
 
-  // Of the batch so far; stays where it is.
-  [[nodiscard]] const BatchLoss& loss() const { return loss_; }
+  // Where a StageState of held() keeps its arrays. The trainer must outlive it.
+  [[nodiscard]] std::unique_ptr<StateMemory> make_memory();
+
+  // Of the batch so far; on a device this waits for it.
+  [[nodiscard]] BatchLoss loss();
 
   // nullptr on ranks without the data.
   [[nodiscard]] const Source* source() const { return source_.get(); }
 
  private:
-  struct Chunk;
+  StageTrainer(const Config& config,
+               const Plan& plan,
+               Rank self,
+               const ModelSpec& model,
+               const ComputeDevice& device);
 
-  StageTrainer(const Config& config, const Plan& plan, Rank self, const ModelSpec& model);
-
-  [[nodiscard]] Chunk& chunk_at(ChunkId chunk);
+  [[nodiscard]] TrainedChunk& chunk_at(ChunkId chunk);
   [[nodiscard]] bool is_last(ChunkId chunk) const;
   [[nodiscard]] MicroContext context(MicroId micro) const;
   [[nodiscard]] std::size_t targets_count() const;
   // Of what crosses from `chunk` to the next one.
   [[nodiscard]] std::vector<std::int64_t> sizes_after(ChunkId chunk) const;
   [[nodiscard]] std::vector<std::int64_t> sizes_of(const Value& value) const;
-  void add_loss(Chunk& chunk, MicroId micro);
+  void add_loss(TrainedChunk& chunk, MicroId micro);
+  // The gradient of the input, where the part has one.
+  [[nodiscard]] at::Tensor backward_part(TrainedChunk& here,
+                                         ChunkId chunk,
+                                         MicroId micro,
+                                         BackwardPart part);
 
   const Config config_;
   const ModelSpec model_;
   const std::vector<ChunkPlan> plans_;  // [ChunkId]
   const int micro_batch_;
   std::unique_ptr<const Source> source_;
-  std::vector<std::unique_ptr<Chunk>> chunks_;  // [ChunkId]; null where another rank holds it
+  BoundaryTensors tensors_;
+  std::vector<std::unique_ptr<TrainedChunk>>
+      chunks_;  // [ChunkId]; null where another rank holds it
   std::vector<HeldChunk> held_;
   std::map<MicroId, std::vector<std::int32_t>> targets_;
   BatchPosition position_;
-  BatchLoss loss_;
+  at::Tensor loss_numbers_;  // sums over the batch so far; undefined before its first loss
+  std::optional<DeviceCopies::Download> loss_download_;
 };
 
 }  // namespace motley

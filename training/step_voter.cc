@@ -26,7 +26,7 @@ StepVoter::StepVoter(const TrainConfig& train,
                      int layer_count,
                      std::vector<CopyGroup> copies,
                      Rank self,
-                     const BatchLoss& loss,
+                     std::function<BatchLoss()> loss,
                      SteppedState& state,
                      CheckpointState progress,
                      std::function<bool()> is_to_end)
@@ -34,7 +34,7 @@ StepVoter::StepVoter(const TrainConfig& train,
       optimizer_(make_optimizer(train)),
       rules_{layer_count, std::move(copies)},
       self_(self),
-      loss_(loss),
+      loss_(std::move(loss)),
       state_(state),
       progress_(std::move(progress)),
       is_to_end_(std::move(is_to_end)),
@@ -56,11 +56,13 @@ std::size_t StepVoter::vote_bytes_max() const {
 std::vector<std::byte> StepVoter::vote(const BatchPosition& position) {
   position_ = position;
   Vote vote;
-  vote.tokens = loss_.tokens;
-  vote.loss_sum = loss_.sum;
-  vote.correct = loss_.correct;
+  // On a device this waits for all of the batch, so that the loss is there at once.
+  if (position.training) vote.layers = state_.layer_norms();
+  const BatchLoss loss = loss_();
+  vote.tokens = loss.tokens;
+  vote.loss_sum = loss.sum;
+  vote.correct = loss.correct;
   if (!position.training) return encode_vote(vote);
-  vote.layers = state_.layer_norms();
   vote.ends = is_to_end_();
   if (self_ == Rank{0}) vote.factors = flat(own_factors());
   if (is_compared()) {

@@ -26,15 +26,16 @@ class StepVoter final : public StageVotes {
  public:
   static constexpr std::int64_t kCompareEvery = 100;  // steps
 
-  // `loss`: of the batch on this rank, complete when vote() is called. It and `state` must outlive
-  // the voter. `progress`: after the last step of the session before. `is_to_end`: whether this
-  // rank was asked to end the session; asked once a step. REQUIRES: a validated configuration.
+  // `loss`: of the batch on this rank; asked once a batch, when vote() is called. It and `state`
+  // must outlive the voter. `progress`: after the last step of the session before. `is_to_end`:
+  // whether this rank was asked to end the session; asked once a step. REQUIRES: a validated
+  // configuration.
   StepVoter(
       const TrainConfig& train,
       int layer_count,
       std::vector<CopyGroup> copies,
       Rank self,
-      const BatchLoss& loss,
+      std::function<BatchLoss()> loss,
       SteppedState& state,
       CheckpointState progress,
       std::function<bool()> is_to_end = [] { return false; });
@@ -60,7 +61,7 @@ class StepVoter final : public StageVotes {
   const std::unique_ptr<const Optimizer> optimizer_;
   const VoteRules rules_;
   const Rank self_;
-  const BatchLoss& loss_;
+  const std::function<BatchLoss()> loss_;
   SteppedState& state_;
   CheckpointState progress_;
   const std::function<bool()> is_to_end_;

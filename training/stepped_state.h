@@ -15,9 +15,9 @@ class SteppedState {
   virtual ~SteppedState() = default;
 
   // Squared norms by layer, of the gradients that this rank is the one to vote for.
-  [[nodiscard]] virtual std::vector<LayerNorm2> layer_norms() const = 0;
+  [[nodiscard]] virtual std::vector<LayerNorm2> layer_norms() = 0;
   // Of this rank's copy of the group's parameters: equal copies, equal hash.
-  [[nodiscard]] virtual std::uint64_t copy_hash(const CopyGroup& group) const = 0;
+  [[nodiscard]] virtual std::uint64_t copy_hash(const CopyGroup& group) = 0;
 
   // Updates every parameter.
   virtual void update(const StepFactors& factors, float gradient_scale) = 0;

@@ -47,8 +47,9 @@ std::string samples_words(int samples) {
 DeviceBench::DeviceBench(const Job& job,
                          const ModelSpec& model,
                          const std::vector<int>& sizes,
-                         MeasuringReport& report)
-    : job_(job), model_(model), sizes_(sizes), report_(report) {}
+                         MeasuringReport& report,
+                         const ComputeDevice& device)
+    : job_(job), model_(model), sizes_(sizes), report_(report), device_(device), watch_(device) {}
 
 const std::string& DeviceBench::name(int layer) const {
   return model_.layers[static_cast<std::size_t>(layer)].name;
@@ -74,7 +75,7 @@ bool DeviceBench::lacks_layers(const DeviceProfile& device) const {
 
 void DeviceBench::add_layers(DeviceProfile& device, double seconds) {
   const double start_s = now_s();
-  const double start_cpu_s = thread_cpu_s();
+  const double start_watch_s = watch_.read_s();
   std::vector<int> missing = kinds();
   std::erase_if(missing, [&](int layer) { return device.layers.contains(signature(layer)); });
   double weight_left = 0;
@@ -85,7 +86,7 @@ void DeviceBench::add_layers(DeviceProfile& device, double seconds) {
   if (device.optimizer_s_per_parameter <= 0) {
     report_.begin("the optimizer", kCodecShare + kOptimizerShare);
     device.optimizer_s_per_parameter =
-        measure_optimizer(job_.config.train, model_.parameter_count());
+        measure_optimizer(job_.config.train, model_.parameter_count(), device_);
   }
   for (const int layer : missing) {
     const double weight = weight_of(model_.layers[static_cast<std::size_t>(layer)]);
@@ -105,23 +106,23 @@ void DeviceBench::add_layers(DeviceProfile& device, double seconds) {
   const int again = missing.empty() ? -1 : missing[std::min<std::size_t>(1, missing.size() - 1)];
   if (again >= 0) {
     const LayerSample& before = device.layers.at(signature(again)).front();
-    LayerBench bench(job_, model_, again);
+    LayerBench bench(job_, model_, again, device_);
     const LayerSample after = bench.measure(before.micro_batch, {kDrift_s, kDrift_s}).sample;
     const std::string drift = drift_warning(before, after);
     if (!drift.empty()) device.warnings.push_back(drift);
   }
   wall_s_ += now_s() - start_s;
-  cpu_s_ += thread_cpu_s() - start_cpu_s;
+  watch_s_ += watch_.read_s() - start_watch_s;
 }
 
 std::vector<LayerSample> DeviceBench::measure_kind(int layer, double seconds) {
-  LayerBench bench(job_, model_, layer);
+  LayerBench bench(job_, model_, layer, device_);
   std::vector<LayerSample> measured;
   const double until_s = now_s() + seconds;
   std::size_t end = sizes_.size();
   for (std::size_t i = 0; i < end; ++i) {
     release_freed_memory();  // what other sizes left is in pieces that do not serve this one
-    if (!has_room(measured, sizes_[i], available_memory_bytes())) break;
+    if (!has_room(measured, sizes_[i], free_bytes())) break;
     const double left_s = std::max(0.0, until_s - now_s());
     const double enough_s = kEnoughShare * job_.config.profile.seconds;
     const double slice_s = std::max(enough_s, share_of_size(sizes_, i, end, left_s));
@@ -139,6 +140,11 @@ std::vector<LayerSample> DeviceBench::measure_kind(int layer, double seconds) {
     end = 1 + affordable_sizes(larger, next_s, LayerBench::kRunsMin, dear_s);
   }
   return measured;
+}
+
+std::int64_t DeviceBench::free_bytes() const {
+  const auto own = device_.memory();
+  return own ? own->free_bytes : available_memory_bytes();
 }
 
 Result<void> DeviceBench::add_codecs(const std::vector<std::string>& chains,
@@ -165,10 +171,10 @@ DeviceBench::Sample DeviceBench::sample(const DeviceProfile& device, double seco
   const auto kept = std::ranges::find_if(
       layers, [&](int layer) { return device.layers.contains(signature(layer)); });
   const LayerSample& before = device.layers.at(signature(*kept)).front();
-  LayerBench bench(job_, model_, *kept);
+  LayerBench bench(job_, model_, *kept, device_);
   // A few runs agree soon; the share of a core that they get shows over some time only.
   const double start_s = now_s();
-  const double start_cpu_s = thread_cpu_s();
+  const double start_watch_s = watch_.read_s();
   // One that agrees is enough: on a busy machine others do not, and the fastest of many is faster
   // than the median that was kept.
   const auto distance = [&](const LayerSample& sample) {
@@ -183,14 +189,14 @@ DeviceBench::Sample DeviceBench::sample(const DeviceProfile& device, double seco
   Sample sample;
   sample.ratio = total_s(now) / total_s(before);
   sample.seconds_per_cpu_second =
-      std::max(1.0, (now_s() - start_s) / (thread_cpu_s() - start_cpu_s));
+      std::max(1.0, (now_s() - start_s) / (watch_.read_s() - start_watch_s));
   sample.noise = (now.forward_spread_s + now.backward_spread_s) / total_s(now) +
                  (before.forward_spread_s + before.backward_spread_s) / total_s(before);
   return sample;
 }
 
 double DeviceBench::seconds_per_cpu_second() const {
-  return cpu_s_ > 0 ? std::max(1.0, wall_s_ / cpu_s_) : 1;
+  return watch_s_ > 0 ? std::max(1.0, wall_s_ / watch_s_) : 1;
 }
 
 }  // namespace motley

@@ -1,7 +1,8 @@
 // DeviceBench: measures what a profile of this worker's device lacks, within a time.
 //
-// All times are processor seconds. A device that shares its cores, or may use only a part of one,
-// gives fewer of them per second: that rate is taken over all that was measured.
+// All times are a Stopwatch's: of the processor, its seconds. One that shares its cores, or may use
+// only a part of one, gives fewer of them per second: that rate is taken over all that was
+// measured.
 #pragma once
 
 #include <map>
@@ -9,6 +10,8 @@
 #include <vector>
 
 #include "base/result.h"
+#include "measure/stopwatch.h"
+#include "models/device/compute_device.h"
 #include "models/spec/model_spec.h"
 #include "plan/profile.h"
 #include "protocol/protocol.h"
@@ -22,7 +25,8 @@ class DeviceBench {
   DeviceBench(const Job& job,
               const ModelSpec& model,
               const std::vector<int>& sizes,
-              MeasuringReport& report);
+              MeasuringReport& report,
+              const ComputeDevice& device = {});
 
   // Whether anything is missing in the device's layers and optimizer.
   [[nodiscard]] bool lacks_layers(const DeviceProfile& device) const;
@@ -49,6 +53,7 @@ class DeviceBench {
   // A layer of each kind, in the order of the model.
   [[nodiscard]] std::vector<int> kinds() const;
   [[nodiscard]] std::vector<LayerSample> measure_kind(int layer, double seconds);
+  [[nodiscard]] std::int64_t free_bytes() const;           // where tensors lie
   [[nodiscard]] const std::string& name(int layer) const;  // for people
   [[nodiscard]] const std::string& signature(int layer) const;
 
@@ -56,8 +61,10 @@ class DeviceBench {
   const ModelSpec& model_;
   const std::vector<int>& sizes_;
   MeasuringReport& report_;
+  const ComputeDevice device_;
+  const Stopwatch watch_;
   double wall_s_ = 0;
-  double cpu_s_ = 0;
+  double watch_s_ = 0;
 };
 
 }  // namespace motley

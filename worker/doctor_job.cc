@@ -15,6 +15,7 @@
 #include "comm/make_transport.h"
 #include "comm/transport/network_interface.h"
 #include "comm/transport/transport.h"
+#include "models/device/compute_device.h"
 #include "protocol/machine_facts.h"
 #include "worker/libraries.h"
 
@@ -58,6 +59,7 @@ Result<void> run_doctor_job(const Job& job, WorkerChannel& channel) {
   facts.torch = TORCH_VERSION;
   facts.blas = loaded_blas();
   facts.transports = transport_kinds();
+  facts.devices = devices_here();
   facts.cores = usable_cores();
   facts.physical_cores = physical_cores();
   facts.memory_bytes = available_memory_bytes();

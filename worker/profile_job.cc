@@ -20,7 +20,6 @@
 #include "measure/profile_store.h"
 #include "models/layers/failure_of.h"
 #include "models/spec/model_spec.h"
-#include "partitioner/cost/virtual_profile.h"
 #include "plan/profile.h"
 #include "rehearsal/virtual_compute.h"
 #include "training/first_state.h"
@@ -105,7 +104,8 @@ class DeviceProfiler {
   DeviceProfiler(const Job& job,
                  const ModelSpec& model,
                  const std::vector<int>& sizes,
-                 MeasuringReport& report)
+                 MeasuringReport& report,
+                 const ComputeDevice& computes)
       : job_(job),
         model_(model),
         sizes_(sizes),
@@ -113,7 +113,8 @@ class DeviceProfiler {
         key_(profile_key(job, model)),
         turn_(store_.path_of(key_).parent_path()),
         report_(report),
-        bench_(job, model, sizes, report_) {
+        computes_(computes),
+        bench_(job, model, sizes, report_, computes) {
     clear();
   }
 
@@ -131,7 +132,8 @@ class DeviceProfiler {
     if (device_.baseline_bytes == 0) {
       // At the end: by now the libraries have loaded what they use and keep their own buffers.
       release_freed_memory();
-      device_.baseline_bytes = resident_bytes() + kStageBytes;
+      // What a device's own context takes is not free there.
+      device_.baseline_bytes = (computes_.is_host() ? resident_bytes() : 0) + kStageBytes;
     }
     keep();
     if (job_.options.value("company", false)) device_.alone_factor = alone_factor();
@@ -220,6 +222,7 @@ class DeviceProfiler {
   ProfileKey key_;
   ComputerTurn turn_;
   MeasuringReport& report_;
+  const ComputeDevice computes_;
   DeviceBench bench_;
   DeviceProfile device_;
   std::optional<KeptProfile> recalled_;          // what of it was kept, where that still holds
@@ -232,8 +235,7 @@ Result<DeviceProfile> profile_virtual(const Job& job,
                                       const ModelSpec& model,
                                       const std::vector<int>& sizes,
                                       MeasuringReport& report) {
-  DeviceProfile device =
-      virtual_profile(model, *job.virtual_speed, virtual_job(job.config.train), sizes);
+  DeviceProfile device = profile_in_job(model, *job.virtual_speed, job.config.train, sizes);
   DeviceBench bench(job, model, sizes, report);
   MOTLEY_TRY(bench.add_codecs(codecs_to_measure(job), device));
   release_freed_memory();
@@ -252,13 +254,14 @@ struct Measured {
 Result<Measured> measure(const Job& job,
                          const ModelSpec& model,
                          const std::vector<int>& sizes,
-                         MeasuringReport& report) {
+                         MeasuringReport& report,
+                         const ComputeDevice& computes) {
   Measured measured;
   if (job.virtual_speed) {
     MOTLEY_ASSIGN(measured.device, profile_virtual(job, model, sizes, report));
     return measured;
   }
-  DeviceProfiler profiler(job, model, sizes, report);
+  DeviceProfiler profiler(job, model, sizes, report, computes);
   MOTLEY_ASSIGN(measured.device, profiler.profile());
   measured.was_kept = profiler.was_kept();
   return measured;
@@ -271,9 +274,15 @@ Result<void> run_profile_job(const Job& job, WorkerChannel& channel) {
   MOTLEY_ASSIGN(const std::vector<int> sizes, read_sizes(job));
   // Each machine reads its own folder, which the launcher may not see.
   if (!job.virtual_speed) MOTLEY_TRY(check_initial_weights(job.config.model));
+  ComputeDevice computes;
+  if (!job.virtual_speed) {
+    MOTLEY_ASSIGN(computes, ComputeDevice::open(job.device));
+  }
+  const auto own_memory = computes.memory();
   const std::int64_t memory_bytes = job.virtual_speed
                                         ? job.options.value("memory_bytes", std::int64_t{0})
-                                        : available_memory_bytes();
+                                    : own_memory ? own_memory->free_bytes
+                                                 : available_memory_bytes();
   const std::string computer = job.virtual_speed ? "" : computer_id();
   channel.send({{"event", "memory"},
                 {"bytes", memory_bytes},
@@ -284,7 +293,7 @@ Result<void> run_profile_job(const Job& job, WorkerChannel& channel) {
   MeasuringReport report(channel, job.config.profile.seconds);
   Result<Measured> measured = Measured{};
   try {
-    measured = measure(job, model, sizes, report);
+    measured = measure(job, model, sizes, report, computes);
   } catch (const std::exception& thrown) {
     return failure_of(thrown, "measuring " + report.what());
   }

@@ -17,6 +17,7 @@
 #include "comm/frames/frame_link.h"
 #include "compression/codec_chain.h"
 #include "compression/feedback/gradient_compressor.h"
+#include "models/device/compute_device.h"
 #include "models/spec/model_spec.h"
 #include "partitioner/search/planner.h"
 #include "pipeline/execute/early_bytes.h"
@@ -184,7 +185,7 @@ class StateSaver final : public ShardSaver {
 
 StepVoter make_voter(const Job& job,
                      const ModelSpec& model,
-                     const BatchLoss& loss,
+                     std::function<BatchLoss()> loss,
                      SteppedState& state,
                      CheckpointState progress,
                      const LauncherChannel& launcher) {
@@ -192,7 +193,7 @@ StepVoter make_voter(const Job& job,
           static_cast<int>(model.layers.size()),
           copy_groups(job.plan, tied_across_ranks(model, job.plan)),
           job.rank,
-          loss,
+          std::move(loss),
           state,
           std::move(progress),
           [&launcher] { return launcher.is_to_finish(); }};
@@ -204,7 +205,8 @@ Result<void> rehearse(const Job& job,
                       RankRun& run) {
   VirtualCompute compute(job.config.train, model, job.plan, job.rank, *job.virtual_speed,
                          system_wait_time());
-  StepVoter voter = make_voter(job, model, compute.loss(), compute, {}, launcher);
+  StepVoter voter = make_voter(
+      job, model, [&compute] { return compute.loss(); }, compute, {}, launcher);
   NothingHeld nothing;
   MOTLEY_TRY(run.join({compute, compute, voter}));
   return run.train(voter, nothing, nothing);
@@ -215,8 +217,9 @@ Result<void> train(const Job& job,
                    const Schedules& schedules,
                    LauncherChannel& launcher,
                    RankRun& run) {
+  MOTLEY_ASSIGN(const ComputeDevice device, ComputeDevice::open(job.device));
   MOTLEY_ASSIGN(const auto trainer,
-                StageTrainer::make(job.config, job.plan, job.rank, model, run.work()));
+                StageTrainer::make(job.config, job.plan, job.rank, model, run.work(), device));
   const Source* source = trainer->source();
   // The launcher compares what the ranks with the data read, and with what the run has read so far.
   if (source != nullptr) {
@@ -224,11 +227,12 @@ Result<void> train(const Job& job,
     launcher.send(data_event({data.bytes, data.hash}));
   }
   const auto tied = model.tied_pair();
-  StageState state(trainer->held(), make_optimizer(job.config.train),
-                   tied ? tied->parameter : std::string(), job.plan.micro_batches);
+  StageState state(trainer->held(), trainer->make_memory(), tied ? tied->parameter : std::string(),
+                   job.plan.micro_batches);
   MOTLEY_ASSIGN(CheckpointState progress,
                 fill_state(state, job.config, model, job.resume_from, run.work()));
-  StepVoter voter = make_voter(job, model, trainer->loss(), state, std::move(progress), launcher);
+  StepVoter voter = make_voter(
+      job, model, [&trainer] { return trainer->loss(); }, state, std::move(progress), launcher);
   MOTLEY_TRY(run.join({*trainer, state, voter}));
   HeldOutBatches held_out(job.config.train.eval_batches, job.config.train.global_batch,
                           schedules.evaluation, source != nullptr ? source->bytes_per_token() : 0,

@@ -1,6 +1,7 @@
 #include "cluster/examine/diagnosis.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -44,13 +45,17 @@ class MachineFindings {
   }
 
   void check_devices() {
-    const auto strange = std::ranges::find_if(machine_.devices, [](const std::string& device) {
-      return device != "cpu" && !is_virtual_device(device);
-    });
-    if (strange != machine_.devices.end()) {
-      problem(ErrorCode::kConfig, "devices",
-              fmt::format("device '{}' is not supported yet", *strange),
-              "set devices = [\"cpu\"] in the cluster file");
+    for (const std::string& device : machine_.devices) {
+      const Result<void> checked = check_device(device);
+      if (!checked.ok()) {
+        problem(ErrorCode::kConfig, "devices", checked.error().what, checked.error().remedy);
+      } else if (!is_virtual_device(device) &&
+                 std::ranges::find(facts_.devices, device) == facts_.devices.end()) {
+        problem(ErrorCode::kConfig, "devices", fmt::format("there is no device '{}'", device),
+                fmt::format("it has {}: name these in the cluster file, or start a training on the "
+                            "device to see why it is missing",
+                            fmt::join(facts_.devices, ", ")));
+      }
     }
   }
 

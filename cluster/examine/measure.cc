@@ -103,6 +103,7 @@ class ProfileFollower {
     for (const WorkerSpec& worker : workers) {
       names_.push_back(worker.name);
       machines_.push_back(worker.machine.name);
+      own_memory_.push_back(has_own_memory(worker.job.device));
       devices.push_back(fmt::format("{} ({})", worker.machine.name, worker.job.device));
     }
     memory_.resize(workers.size());
@@ -162,6 +163,9 @@ class ProfileFollower {
     if (!all_told) return {};
     double all_bytes = 0;
     for (const double bytes : fair_memory(machines_found())) all_bytes += bytes;
+    for (std::size_t i = 0; i < memory_.size(); ++i) {
+      if (own_memory_[i]) all_bytes += memory_[i]->free_bytes;
+    }
     const auto least_bytes = static_cast<double>(options_.least_bytes);
     if (all_bytes >= least_bytes) return {};
     return Error{
@@ -179,11 +183,12 @@ class ProfileFollower {
     for (const Machine& machine : cluster_.machines) {
       FoundMachine& found = all.emplace_back();
       for (const DeviceProfile& device : profile_.devices) {
-        if (device.machine != machine.name) continue;
+        if (device.machine != machine.name || has_own_memory(device.device)) continue;
         found.free_bytes = static_cast<double>(device.memory_bytes);
       }
       for (std::size_t i = 0; i < memory_.size(); ++i) {
-        if (machines_[i] == machine.name && memory_[i]) found = *memory_[i];
+        const bool is_its = machines_[i] == machine.name && !own_memory_[i];
+        if (is_its && memory_[i]) found = *memory_[i];
       }
       found.name = machine.name;
       found.granted_bytes = machine.memory_gib * kGib;
@@ -202,7 +207,7 @@ class ProfileFollower {
     for (std::size_t i = 0; i < found.size(); ++i) {
       if (found[i].granted_bytes > 0) continue;
       for (DeviceProfile& device : profile_.devices) {
-        if (device.machine != found[i].name) continue;
+        if (device.machine != found[i].name || has_own_memory(device.device)) continue;
         device.memory_bytes = static_cast<std::int64_t>(fair_bytes[i]);
       }
     }
@@ -227,6 +232,7 @@ class ProfileFollower {
   const Log& log_;
   std::vector<std::string> names_;                   // by worker
   std::vector<std::string> machines_;                // by worker
+  std::vector<bool> own_memory_;                     // by worker: its device's
   std::vector<std::optional<FoundMachine>> memory_;  // by worker: what it finds on its machine
   std::optional<MeasuringProgress> progress_;
   std::size_t kept_ = 0;

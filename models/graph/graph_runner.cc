@@ -4,14 +4,15 @@
 
 #include <algorithm>
 #include <exception>
-#include <new>
 #include <string_view>
 #include <utility>
 
 #include <ATen/ATen.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 
+#include "models/graph/graph_failure.h"
 #include "models/graph/node_arguments.h"
+#include "models/graph/unfit_number.h"
 #include "models/package/limits.h"
 #include "models/package/operations.h"
 
@@ -148,7 +149,8 @@ struct GraphRunner::Impl {
       }
       const auto [p, index] = dropout_of(node);
       at::Tensor& mask = values[at(node.first_result)];
-      mask = p < 1 ? at::ones(like.sizes(), at::kFloat) : at::zeros(like.sizes(), at::kFloat);
+      mask =
+          p < 1 ? at::ones(like.sizes(), like.options()) : at::zeros(like.sizes(), like.options());
       if (p > 0 && p < 1) dropout(mask, p, index);
       return {};
     }
@@ -165,12 +167,9 @@ struct GraphRunner::Impl {
     for (const Step& step : steps) {
       try {
         MOTLEY_TRY(run_step(step, values, dropout));
-      } catch (const std::bad_alloc&) {
-        throw;
       } catch (const std::exception& thrown) {
-        std::string said = first_line(thrown.what());
-        if (said.find("allocate memory") != std::string::npos) throw;
-        return error(step, std::move(said));
+        if (lacks_memory(thrown)) throw;
+        return error(step, first_line(thrown.what()));
       }
       for (const ValueId value : step.node->dies) values[at(value)].reset();
     }
@@ -185,7 +184,7 @@ GraphRunner::GraphRunner(GraphRunner&&) noexcept = default;
 GraphRunner& GraphRunner::operator=(GraphRunner&&) noexcept = default;
 GraphRunner::~GraphRunner() = default;
 
-Result<GraphRunner> GraphRunner::make(const Graph& graph, std::string where) {
+Result<GraphRunner> GraphRunner::make(const Graph& graph, std::string where, c10::Device device) {
   auto impl = std::make_unique<Impl>();
   impl->where = std::move(where);
   impl->steps.reserve(graph.nodes.size());
@@ -200,7 +199,7 @@ Result<GraphRunner> GraphRunner::make(const Graph& graph, std::string where) {
       return error;
     }
     const c10::FunctionSchema& schema = step.operation->schema();
-    auto [arguments, fault] = prepare_arguments(node, schema);
+    auto [arguments, fault] = prepare_arguments(node, schema, device);
     if (fault.empty()) fault = results_fault(node, schema);
     if (fault.empty()) fault = unfit_number(arguments, schema);
     if (!fault.empty()) return impl->error(step, fault);

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include <ATen/core/Tensor.h>
+#include <c10/core/Device.h>
 
 #include "base/result.h"
 #include "models/package/graph.h"
@@ -25,9 +26,12 @@ class GraphRunner {
   // function of the position of the micro-batch and of `index`, the place in the layer.
   using Dropout = std::function<void(at::Tensor& ones, double p, int index)>;
 
-  // `where` begins errors: "layer 'h.0', forward". kConfig when this LibTorch lacks an operation,
-  // or its arguments are not those of its schema. REQUIRES: `graph` outlives it.
-  [[nodiscard]] static Result<GraphRunner> make(const Graph& graph, std::string where);
+  // `where` begins errors: "layer 'h.0', forward". Everything lies on `device`. kConfig when this
+  // LibTorch lacks an operation, or its arguments are not those of its schema. REQUIRES: `graph`
+  // outlives it.
+  [[nodiscard]] static Result<GraphRunner> make(const Graph& graph,
+                                                std::string where,
+                                                c10::Device device = c10::kCPU);
 
   GraphRunner(GraphRunner&&) noexcept;
   GraphRunner& operator=(GraphRunner&&) noexcept;

@@ -3,14 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <span>
-#include <string_view>
 
 #include <ATen/ATen.h>
 #include <ATen/core/jit_type.h>
-
-#include "models/package/limits.h"
 
 namespace motley {
 namespace {
@@ -156,7 +151,8 @@ bool depends_on_batch(const std::vector<ListItem>& items) {
 
 class Preparer {
  public:
-  Preparer(const Node& node, const c10::FunctionSchema& schema) : node_(node), schema_(schema) {}
+  Preparer(const Node& node, const c10::FunctionSchema& schema, c10::Device device)
+      : node_(node), schema_(schema), device_(device) {}
 
   NodeArgumentsOr prepare() {
     const auto& wanted = schema_.arguments();
@@ -182,6 +178,11 @@ class Preparer {
  private:
   void put(std::size_t place, const c10::Argument& wanted, const Argument* argument) {
     out_.stack.emplace_back();
+    const bool is_none = argument == nullptr || std::holds_alternative<std::monostate>(*argument);
+    if (is_none && wanted_by(wanted).kind == TypeKind::DeviceObjType) {
+      out_.stack.back() = device_;
+      return;
+    }
     if (argument == nullptr) {
       if (wanted.default_value()) {
         out_.stack.back() = *wanted.default_value();
@@ -262,36 +263,17 @@ class Preparer {
 
   const Node& node_;
   const c10::FunctionSchema& schema_;
+  c10::Device device_;
   NodeArguments out_;
   std::string fault_;
 };
 
-// The names of arguments that are sizes of results.
-constexpr std::array<std::string_view, 10> kSizes = {
-    "size",    "sizes",       "self_size", "input_sizes", "input_size",
-    "repeats", "num_weights", "steps",     "n",           "m"};
-// And of those that are divided by.
-constexpr std::array<std::string_view, 9> kDivisors = {
-    "groups", "group", "stride", "dilation", "kernel_size", "N", "C", "HxW", "upscale_factor"};
-
-bool is_among(std::span<const std::string_view> names, const std::string& name) {
-  return std::ranges::find(names, name) != names.end();
-}
-
-bool is_size(const std::vector<std::int64_t>& sizes) {
-  std::int64_t count = 1;
-  for (const std::int64_t size : sizes) {
-    // -1 stands for what is found out from the others.
-    if (size < -1 || (size > 0 && size > kTensorCountMax / count)) return false;
-    count *= std::max<std::int64_t>(size, 1);
-  }
-  return true;
-}
-
 }  // namespace
 
-NodeArgumentsOr prepare_arguments(const Node& node, const c10::FunctionSchema& schema) {
-  return Preparer(node, schema).prepare();
+NodeArgumentsOr prepare_arguments(const Node& node,
+                                  const c10::FunctionSchema& schema,
+                                  c10::Device device) {
+  return Preparer(node, schema, device).prepare();
 }
 
 std::string set_samples(NodeArguments& arguments, std::int64_t samples) {
@@ -299,23 +281,6 @@ std::string set_samples(NodeArguments& arguments, std::int64_t samples) {
     const auto items = at_samples(number.items, samples);
     if (!items) return fmt::format("a number does not fit 64 bits with {} samples", samples);
     arguments.stack[number.place] = to_value(*items, number.form);
-  }
-  return "";
-}
-
-std::string unfit_number(const NodeArguments& arguments, const c10::FunctionSchema& schema) {
-  for (std::size_t place = 0; place < arguments.stack.size(); ++place) {
-    const std::string& name = schema.arguments()[place].name();
-    const c10::IValue& value = arguments.stack[place];
-    std::vector<std::int64_t> numbers;
-    if (value.isIntList()) numbers = value.toIntVector();
-    if (value.isInt()) numbers = {value.toInt()};
-    if (is_among(kSizes, name) && !is_size(numbers)) {
-      return fmt::format("{} asks for more than {} elements", name, kTensorCountMax);
-    }
-    const bool has_zero =
-        std::ranges::any_of(numbers, [](std::int64_t number) { return number < 1; });
-    if (has_zero && is_among(kDivisors, name)) return name + " is less than 1";
   }
   return "";
 }

@@ -10,6 +10,7 @@
 
 #include <ATen/core/function_schema.h>
 #include <ATen/core/stack.h>
+#include <c10/core/Device.h>
 
 #include "models/package/graph.h"
 
@@ -45,16 +46,14 @@ struct NodeArgumentsOr {
   std::string fault;  // why they are not those of the schema, or ""
 };
 
+// Where an operation may be told a device and the node says none, it is `device`: what makes
+// tensors out of nothing would make them on the host. Numbers that stand for tensors stay there, as
+// PyTorch has them.
 [[nodiscard]] NodeArgumentsOr prepare_arguments(const Node& node,
-                                                const c10::FunctionSchema& schema);
+                                                const c10::FunctionSchema& schema,
+                                                c10::Device device);
 
 // Writes the numbers that depend on the batch into the stack. Returns why that cannot be, or "".
 [[nodiscard]] std::string set_samples(NodeArguments& arguments, std::int64_t samples);
-
-// Why a number among these arguments cannot be meant, or "": it asks for a tensor of a size that no
-// package has, which is found before a kernel allocates it, or is 0 where kernels divide by it
-// without a look.
-[[nodiscard]] std::string unfit_number(const NodeArguments& arguments,
-                                       const c10::FunctionSchema& schema);
 
 }  // namespace motley

@@ -14,8 +14,11 @@
 namespace motley {
 namespace {
 
-Result<GraphRunner> make_runner(const Graph& graph, const PackageLayer& layer, const char* part) {
-  return GraphRunner::make(graph, fmt::format("layer '{}', {}", excerpt(layer.name), part));
+Result<GraphRunner> make_runner(const Graph& graph,
+                                const PackageLayer& layer,
+                                const char* part,
+                                c10::Device device) {
+  return GraphRunner::make(graph, fmt::format("layer '{}', {}", excerpt(layer.name), part), device);
 }
 
 template <class T>
@@ -44,15 +47,15 @@ Result<at::Tensor> read_constant(const SafetensorsFile& file, const PackageConst
 
 }  // namespace
 
-PreparedPackage::PreparedPackage(std::shared_ptr<const Package> package)
-    : package_(std::move(package)) {}
+PreparedPackage::PreparedPackage(std::shared_ptr<const Package> package, c10::Device device)
+    : package_(std::move(package)), device_(device) {}
 
 Result<std::shared_ptr<PreparedPackage>> PreparedPackage::prepare(
-    std::shared_ptr<const Package> package, int first, int last) {
+    std::shared_ptr<const Package> package, int first, int last, c10::Device device) {
   const int layers = static_cast<int>(package->layers.size());
   MOTLEY_CHECK(0 <= first && first <= last && last <= layers, "layers [{}, {}) of {}", first, last,
                layers);
-  const std::shared_ptr<PreparedPackage> prepared(new PreparedPackage(std::move(package)));
+  const std::shared_ptr<PreparedPackage> prepared(new PreparedPackage(std::move(package), device));
   for (int l = first; l < last; ++l) {
     MOTLEY_TRY(prepared->prepare_layer(prepared->package_->layers[static_cast<std::size_t>(l)]));
   }
@@ -63,15 +66,16 @@ Result<std::shared_ptr<PreparedPackage>> PreparedPackage::prepare(
 Result<void> PreparedPackage::prepare_layer(const PackageLayer& layer) {
   if (runners_.contains(layer.graph)) return {};
   const LayerGraph& graph = package_->graphs[static_cast<std::size_t>(layer.graph)];
-  MOTLEY_ASSIGN(GraphRunner forward, make_runner(graph.forward, layer, "forward"));
-  MOTLEY_ASSIGN(GraphRunner input_part,
-                make_runner(graph.input_part, layer, "input part of backward"));
-  MOTLEY_ASSIGN(GraphRunner weight_part,
-                make_runner(graph.weight_part, layer, "weight part of backward"));
-  MOTLEY_ASSIGN(GraphRunner evaluate, make_runner(graph.evaluate, layer, "evaluation"));
+  const auto runner = [&](const Graph& part, const char* name) {
+    return make_runner(part, layer, name, device_);
+  };
+  MOTLEY_ASSIGN(GraphRunner forward, runner(graph.forward, "forward"));
+  MOTLEY_ASSIGN(GraphRunner input_part, runner(graph.input_part, "input part of backward"));
+  MOTLEY_ASSIGN(GraphRunner weight_part, runner(graph.weight_part, "weight part of backward"));
+  MOTLEY_ASSIGN(GraphRunner evaluate, runner(graph.evaluate, "evaluation"));
   std::optional<GraphRunner> score;
   if (graph.score) {
-    MOTLEY_ASSIGN(score, make_runner(*graph.score, layer, "scores"));
+    MOTLEY_ASSIGN(score, runner(*graph.score, "scores"));
   }
   runners_.emplace(layer.graph,
                    LayerRunners{std::move(forward), std::move(input_part), std::move(weight_part),
@@ -88,7 +92,8 @@ Result<void> PreparedPackage::read_constants(int first, int last) {
       if (!file) {
         MOTLEY_ASSIGN(file, SafetensorsFile::open(package_->weights_path()));
       }
-      MOTLEY_ASSIGN(constants_[constant.name], read_constant(*file, constant));
+      MOTLEY_ASSIGN(const at::Tensor read, read_constant(*file, constant));
+      constants_[constant.name] = read.to(device_);
     }
   }
   return {};

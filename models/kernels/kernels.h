@@ -3,9 +3,9 @@
 // Plain loops over fp32 memory, compiled for AVX-512, AVX2 and the baseline and chosen at start.
 // Every function is deterministic and independent of memory alignment: sums run in a fixed number
 // of lanes, then in a fixed order. Several threads divide rows (in_parts.h), or columns where rows
-// are summed, and never a sum: the bits are the same for any number of them. A device other than
-// the CPU needs its own version of this file. Matrices are row-major and contiguous unless a stride
-// is given. No two arguments overlap.
+// are summed, and never a sum: the bits are the same for any number of them. Other devices have
+// ATen operations instead (models/layers/device/). Matrices are row-major and contiguous unless a
+// stride is given. No two arguments overlap.
 #pragma once
 
 #include <cstddef>

@@ -1,7 +1,6 @@
 #include "models/layers/chain.h"
 
 #include <algorithm>
-#include <numeric>
 #include <set>
 #include <utility>
 
@@ -14,15 +13,6 @@
 namespace motley {
 namespace {
 
-std::int64_t aligned(std::int64_t count) {
-  constexpr auto kAlignment = static_cast<std::int64_t>(LayerChain::kAlignment);
-  return (count + kAlignment - 1) / kAlignment * kAlignment;
-}
-
-std::span<float> as_span(const at::Tensor& tensor) {
-  return {tensor.data_ptr<float>(), static_cast<std::size_t>(tensor.numel())};
-}
-
 // A graph may hand on what it also keeps, and who gets a chain's output may write to it.
 at::Tensor apart_from(const std::vector<SavedTensors>& kept, at::Tensor y) {
   const auto is_y = [&](const at::Tensor& tensor) {
@@ -33,25 +23,12 @@ at::Tensor apart_from(const std::vector<SavedTensors>& kept, at::Tensor y) {
   return is_shared ? y.clone() : y;
 }
 
-// A parameter that is tied across the model begins or ends its chain's memory, since the rest is
-// summed over replicas without it.
-std::vector<std::size_t> memory_order(const ModelSpec& spec, int layer) {
-  const std::vector<ParameterSpec>& parameters =
-      spec.layers[static_cast<std::size_t>(layer)].parameters;
-  const auto pair = spec.tied_pair();
-  const auto rank = [&](std::size_t i) {
-    if (!pair || parameters[i].name != pair->parameter) return 1;
-    return parameters[i].tied_use ? 2 : 0;
-  };
-  std::vector<std::size_t> order(parameters.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::ranges::stable_sort(order, {}, rank);
-  return order;
-}
-
-std::shared_ptr<PreparedPackage> prepare(const ModelSpec& spec, int first, int last) {
+std::shared_ptr<PreparedPackage> prepare(const ModelSpec& spec,
+                                         int first,
+                                         int last,
+                                         c10::Device device) {
   if (spec.package == nullptr) return nullptr;
-  auto prepared = PreparedPackage::prepare(spec.package, first, last);
+  auto prepared = PreparedPackage::prepare(spec.package, first, last, device);
   if (!prepared.ok()) throw GraphFailure(prepared.error());
   return std::move(prepared).value();
 }
@@ -63,63 +40,23 @@ std::vector<std::int64_t> boundary_sizes(const LayerSpec& layer, std::int64_t sa
   return TensorSpec{NumberType::kFloat32, layer.outputs.front()}.sizes(samples);
 }
 
-LayerChain::LayerChain(
-    const ModelConfig& config, const ModelSpec& spec, int first, int last, bool recompute)
-    : first_(first), recompute_(recompute) {
-  const int total = static_cast<int>(spec.layers.size());
-  MOTLEY_CHECK(0 <= first && first < last && last <= total, "layers [{}, {}) of {}", first, last,
-               total);
-  const auto layer_at = [&](int index) -> const LayerSpec& {
-    return spec.layers[static_cast<std::size_t>(index)];
-  };
-  std::int64_t size = 0;
+LayerChain::LayerChain(const ModelConfig& config,
+                       const ModelSpec& spec,
+                       int first,
+                       int last,
+                       bool recompute,
+                       c10::Device device,
+                       bool plain_operations)
+    : first_(first), recompute_(recompute), memory_(spec, first, last, device) {
+  const std::shared_ptr<PreparedPackage> package = prepare(spec, first, last, device);
   for (int index = first; index < last; ++index) {
-    for (const ParameterSpec& parameter : layer_at(index).parameters) {
-      size += aligned(parameter.count());
-    }
-  }
-  const std::shared_ptr<PreparedPackage> package = prepare(spec, first, last);
-  values_ = at::zeros({size}, at::kFloat);
-  gradients_ = at::zeros({size}, at::kFloat);
-
-  std::int64_t offset = 0;
-  for (int index = first; index < last; ++index) {
-    const std::vector<ParameterSpec>& specs = layer_at(index).parameters;
-    const auto count = specs.size();
-    LayerParameters tensors{std::vector<at::Tensor>(count), std::vector<at::Tensor>(count)};
-    offsets_.push_back(static_cast<std::size_t>(offset));
-    for (const std::size_t place : memory_order(spec, index)) {
-      const auto view = [&](const at::Tensor& arena) {
-        return arena.narrow(0, offset, specs[place].count()).view(specs[place].shape);
-      };
-      tensors.values[place] = view(values_);
-      tensors.gradients[place] = view(gradients_);
-      offset += aligned(specs[place].count());
-    }
-    for (std::size_t i = 0; i < count; ++i) {
-      parameters_.push_back(
-          {specs[i], index, as_span(tensors.values[i]), as_span(tensors.gradients[i])});
-    }
-    const LayerContext context{config, index, package};
-    if (index + 1 == total) {
-      loss_layer_ = make_loss_layer(layer_at(index), context, std::move(tensors));
+    const LayerSpec& layer = spec.layers[static_cast<std::size_t>(index)];
+    const LayerContext context{config, index, package, device, plain_operations};
+    if (index + 1 == static_cast<int>(spec.layers.size())) {
+      loss_layer_ = make_loss_layer(layer, context, memory_.of_layer(index));
     } else {
-      layers_.push_back(make_layer(layer_at(index), context, std::move(tensors)));
+      layers_.push_back(make_layer(layer, context, memory_.of_layer(index)));
     }
-  }
-}
-
-std::span<float> LayerChain::values() {
-  return as_span(values_);
-}
-
-std::span<float> LayerChain::gradients() {
-  return as_span(gradients_);
-}
-
-void LayerChain::initialize(std::int64_t seed) {
-  for (const Parameter& parameter : parameters_) {
-    initialize_parameter(parameter.spec, seed, parameter.values);
   }
 }
 
@@ -156,16 +93,27 @@ void LayerChain::backward_weight(std::int64_t micro) {
   std::vector<SavedTensors>& saved = node.mapped();
   if (ends_in_loss()) {
     loss_layer_->backward_weight(saved.back());
-    if (on_final_) on_final_(offsets_.back());
+    if (on_final_) on_final_(memory_.offset(layers_.size()));
   }
   for (std::size_t i = layers_.size(); i-- > 0;) {
     layers_[i]->backward_weight(saved[i]);
-    if (on_final_) on_final_(offsets_[i]);
+    if (on_final_) on_final_(memory_.offset(i));
   }
   on_final_ = nullptr;
 }
 
 LossLayer::Outcome LayerChain::forward_loss(at::Tensor x,
+                                            const at::Tensor& targets,
+                                            const MicroContext& micro) {
+  return read_loss(forward_loss_unread(std::move(x), targets, micro).numbers.to(at::kCPU));
+}
+
+LossLayer::Outcome LayerChain::read_loss(const at::Tensor& host_numbers) const {
+  MOTLEY_CHECK(ends_in_loss(), "this chain does not end in a loss");
+  return loss_layer_->read(host_numbers);
+}
+
+LossNumbers LayerChain::forward_loss_unread(at::Tensor x,
                                             const at::Tensor& targets,
                                             const MicroContext& micro) {
   MOTLEY_CHECK(ends_in_loss(), "this chain does not end in a loss");
@@ -177,10 +125,9 @@ LossLayer::Outcome LayerChain::forward_loss(at::Tensor x,
   }
   std::vector<SavedTensors> saved(layers_.size() + 1);
   at::Tensor y = forward_inner(std::move(x), micro, &saved);
-  const LossLayer::Outcome outcome =
-      loss_layer_->forward(std::move(y), targets, micro, saved.back());
+  LossNumbers loss = loss_layer_->forward(std::move(y), targets, micro, saved.back());
   keep_saved(micro, std::move(saved));
-  return outcome;
+  return loss;
 }
 
 at::Tensor LayerChain::backward_loss(const MicroContext& micro) {
@@ -245,7 +192,7 @@ at::Tensor LayerChain::backward_inner(at::Tensor grad,
     grad = layers_[i]->backward_input(std::move(grad), micro, saved[i]);
     if (!weights) continue;
     layers_[i]->backward_weight(saved[i]);
-    if (on_final_) on_final_(offsets_[i]);
+    if (on_final_) on_final_(memory_.offset(i));
   }
   on_final_ = nullptr;
   return grad;
@@ -256,7 +203,7 @@ at::Tensor LayerChain::backward_loss_inner(const MicroContext& micro,
                                            bool weights) {
   at::Tensor grad = loss_layer_->backward_input(micro, saved.back());
   if (weights) loss_layer_->backward_weight(saved.back());
-  if (weights && on_final_) on_final_(offsets_.back());
+  if (weights && on_final_) on_final_(memory_.offset(layers_.size()));
   return backward_inner(std::move(grad), micro, saved, weights);
 }
 

@@ -1,11 +1,8 @@
 // LayerChain: a contiguous run of a model's layers with the memory of its parameters.
 //
-// Values lie in one flat fp32 arena, gradients in another of the same layout, each parameter at a
-// multiple of kAlignment floats (64 bytes) so that its alignment does not depend on what else the
-// chain holds; the gaps stay 0. They follow each other as their layers do, in a layer as its spec
-// has them but that a parameter tied across the model comes first, and its other use last. A tied
-// use has a place of its own: whoever steps the optimizer sums the gradients of all uses and writes
-// the new values to each of them.
+// Values lie in one flat arena, gradients in another (parameter_memory.h says how), on the chain's
+// device, as all tensors that it takes and gives. Off the host it returns before the device has
+// computed, and waits for it in forward_loss alone.
 //
 // Micro-batches may be forwarded ahead of their backward, each kept under its number.
 // Threads: one at a time. The caller holds c10::InferenceMode around every call, construction
@@ -23,6 +20,7 @@
 #include <ATen/core/Tensor.h>
 
 #include "models/layers/layer.h"
+#include "models/layers/parameter_memory.h"
 
 namespace motley {
 
@@ -33,39 +31,40 @@ namespace motley {
 
 class LayerChain {
  public:
-  static constexpr std::size_t kAlignment = 16;  // floats
-
-  struct Parameter {
-    ParameterSpec spec;
-    int layer = 0;  // in the model's chain
-    std::span<float> values;
-    std::span<float> gradients;
-  };
+  static constexpr std::size_t kAlignment = ParameterMemory::kAlignment;
+  using Parameter = ParameterMemory::Parameter;
 
   // The layers [first, last) of the model. REQUIRES: spec == describe_model(config),
   // 0 <= first < last <= layers. Values and gradients start at 0. With `recompute` only the input
   // (and the targets) of a micro-batch is kept, and backward runs forward again first: the same
-  // bits for less memory and more time. Throws GraphFailure where a package's graphs cannot run
-  // here.
+  // bits for less memory and more time. `plain_operations`: LayerContext. Throws GraphFailure where
+  // a package's graphs cannot run here.
   LayerChain(const ModelConfig& config,
              const ModelSpec& spec,
              int first,
              int last,
-             bool recompute = false);
+             bool recompute = false,
+             c10::Device device = c10::kCPU,
+             bool plain_operations = false);
 
   [[nodiscard]] bool begins_with_input() const { return first_ == 0; }
 
   [[nodiscard]] bool ends_in_loss() const { return loss_layer_ != nullptr; }
 
-  // In the order of the layers; the spans are views into the arenas. Write values at will between
-  // a backward and the next forward.
-  [[nodiscard]] const std::vector<Parameter>& parameters() const { return parameters_; }
+  // In the order of the layers. Write values at will between a backward and the next forward.
+  [[nodiscard]] const std::vector<Parameter>& parameters() const { return memory_.parameters(); }
 
-  [[nodiscard]] std::span<float> values();
-  [[nodiscard]] std::span<float> gradients();
+  // The arenas; as spans on the host, elsewhere those are empty.
+  [[nodiscard]] const at::Tensor& values_tensor() const { return memory_.values_tensor(); }
+
+  [[nodiscard]] const at::Tensor& gradients_tensor() const { return memory_.gradients_tensor(); }
+
+  [[nodiscard]] std::span<float> values() { return memory_.values(); }
+
+  [[nodiscard]] std::span<float> gradients() { return memory_.gradients(); }
 
   // Every parameter's first values, by name.
-  void initialize(std::int64_t seed);
+  void initialize(std::int64_t seed) { memory_.initialize(seed); }
 
   // x: the data's inputs for the first layer, else what the layer before returned. Owned by
   // the chain from here on; its memory may be used.
@@ -93,6 +92,12 @@ class LayerChain {
   [[nodiscard]] LossLayer::Outcome forward_loss(at::Tensor x,
                                                 const at::Tensor& targets,
                                                 const MicroContext& micro);
+  // The same without waiting for the device; read_loss reads the numbers once they are copied to
+  // the host.
+  [[nodiscard]] LossNumbers forward_loss_unread(at::Tensor x,
+                                                const at::Tensor& targets,
+                                                const MicroContext& micro);
+  [[nodiscard]] LossLayer::Outcome read_loss(const at::Tensor& host_numbers) const;
   [[nodiscard]] at::Tensor backward_loss(const MicroContext& micro);
   [[nodiscard]] at::Tensor backward_loss_input(const MicroContext& micro);
   [[nodiscard]] at::Tensor logits_at(at::Tensor x,
@@ -141,10 +146,7 @@ class LayerChain {
 
   int first_;
   bool recompute_;
-  at::Tensor values_;
-  at::Tensor gradients_;
-  std::vector<Parameter> parameters_;
-  std::vector<std::size_t> offsets_;                         // [layer] in the arenas
+  ParameterMemory memory_;
   OnFinal on_final_;                                         // of the next backward
   std::vector<std::unique_ptr<Layer>> layers_;               // all but a loss layer
   std::unique_ptr<LossLayer> loss_layer_;                    // may be null

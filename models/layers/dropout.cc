@@ -5,12 +5,13 @@
 #include <cmath>
 
 #include "base/check.h"
+#include "base/philox.h"
 #include "models/kernels/simd.h"
 
 namespace motley {
 namespace {
 
-constexpr int kBlocks = 16;  // Philox blocks side by side: one tile
+constexpr int kBlocks = DropoutStream::kBlocks;  // side by side
 
 // Keeps these draws apart from others under the same seed (initial values, data order).
 constexpr std::uint64_t kDomain = 0x64726F706F757421;  // "dropout!"
@@ -38,19 +39,19 @@ MOTLEY_INLINE void philox_tile(std::uint64_t key,
   }
   auto key0 = static_cast<std::uint32_t>(key);
   auto key1 = static_cast<std::uint32_t>(key >> 32);
-  for (int round = 0; round < 10; ++round) {
+  for (int round = 0; round < Philox::kRounds; ++round) {
 // Unrolled early, the loop is no longer seen as one to vectorise.
 #pragma GCC unroll 1
     for (int l = 0; l < kBlocks; ++l) {
-      const std::uint64_t product0 = 0xD2511F53 * words[0][l];
-      const std::uint64_t product1 = 0xCD9E8D57 * words[2][l];
+      const std::uint64_t product0 = std::uint64_t{Philox::kMul0} * words[0][l];
+      const std::uint64_t product1 = std::uint64_t{Philox::kMul1} * words[2][l];
       words[0][l] = (product1 >> 32) ^ words[1][l] ^ key0;
       words[2][l] = (product0 >> 32) ^ words[3][l] ^ key1;
       words[1][l] = product1 & kLow;
       words[3][l] = product0 & kLow;
     }
-    key0 += 0x9E3779B9;
-    key1 += 0xBB67AE85;
+    key0 += Philox::kWeyl0;
+    key1 += Philox::kWeyl1;
   }
 }
 
@@ -90,12 +91,13 @@ std::uint32_t to_word(std::int64_t value, const char* name) {
 }  // namespace
 
 DropoutStream::DropoutStream(double p, const MicroContext& micro, int layer, DropoutSite site)
-    : key_(static_cast<std::uint64_t>(micro.seed) ^ kDomain),
-      step_(to_word(micro.step, "step")),
-      micro_(to_word(micro.micro, "micro")),
-      place_(static_cast<std::uint32_t>(layer) << 8 | static_cast<std::uint32_t>(site)),
-      threshold_(static_cast<std::uint32_t>(std::min(std::floor(p * 0x1.0p32), 0x1.0p32 - 1.0))),
-      scale_(static_cast<float>(1.0 / (1.0 - p))) {
+    : draw_{.key = static_cast<std::uint64_t>(micro.seed) ^ kDomain,
+            .step = to_word(micro.step, "step"),
+            .micro = to_word(micro.micro, "micro"),
+            .place = static_cast<std::uint32_t>(layer) << 8 | static_cast<std::uint32_t>(site),
+            .threshold =
+                static_cast<std::uint32_t>(std::min(std::floor(p * 0x1.0p32), 0x1.0p32 - 1.0)),
+            .scale = static_cast<float>(1.0 / (1.0 - p))} {
   MOTLEY_CHECK(p > 0.0 && p < 1.0, "p = {}", p);
 }
 
@@ -103,9 +105,10 @@ void DropoutStream::apply(const float* x,
                           float* y,
                           std::int64_t count,
                           std::int64_t first_tile) const {
-  MOTLEY_CHECK(first_tile + tiles(count) < (1 << 28), "tile {} + {} elements", first_tile, count);
-  const Counter counter{static_cast<std::uint32_t>(first_tile * kBlocks), step_, micro_, place_};
-  apply_mask(key_, counter, threshold_, scale_, x, y, count);
+  MOTLEY_CHECK(first_tile + tiles(count) < kTilesMax, "tile {} + {} elements", first_tile, count);
+  const Counter counter{static_cast<std::uint32_t>(first_tile * kBlocks), draw_.step, draw_.micro,
+                        draw_.place};
+  apply_mask(draw_.key, counter, draw_.threshold, draw_.scale, x, y, count);
 }
 
 }  // namespace motley

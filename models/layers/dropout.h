@@ -22,6 +22,20 @@ class DropoutStream {
   DropoutStream(double p, const MicroContext& micro, int layer, DropoutSite site);
 
   static constexpr std::int64_t kTile = 64;
+  static constexpr std::int64_t kBlocks = 16;  // of Philox, in a tile
+  static constexpr std::int64_t kTilesMax = std::int64_t{1} << 28;
+
+  // What decides the masks, for those who draw them elsewhere (tensor_dropout.h).
+  struct Draw {
+    std::uint64_t key = 0;
+    std::uint32_t step = 0;  // with the two below: a counter's words 1 to 3; word 0 is the block
+    std::uint32_t micro = 0;
+    std::uint32_t place = 0;  // layer and site
+    std::uint32_t threshold = 0;
+    float scale = 0;
+  };
+
+  [[nodiscard]] const Draw& draw() const { return draw_; }
 
   // Tiles that `count` elements take.
   [[nodiscard]] static constexpr std::int64_t tiles(std::int64_t count) {
@@ -29,16 +43,11 @@ class DropoutStream {
   }
 
   // y = x masked and scaled, for `count` elements from the start of tile `first_tile` on.
-  // x and y may be the same. REQUIRES: fewer than 2^28 tiles.
+  // x and y may be the same. REQUIRES: fewer than kTilesMax tiles.
   void apply(const float* x, float* y, std::int64_t count, std::int64_t first_tile) const;
 
  private:
-  std::uint64_t key_;
-  std::uint32_t step_;
-  std::uint32_t micro_;
-  std::uint32_t place_;  // layer and site
-  std::uint32_t threshold_;
-  float scale_;
+  Draw draw_;
 };
 
 }  // namespace motley

@@ -1,9 +1,8 @@
 #include "models/layers/failure_of.h"
 
-#include <new>
 #include <string_view>
 
-#include "models/layers/graph_layer.h"
+#include "models/graph/graph_failure.h"
 
 namespace motley {
 
@@ -12,9 +11,7 @@ Error failure_of(const std::exception& thrown, const std::string& during) {
   // LibTorch throws with a stack trace behind the first line.
   const std::string_view all = thrown.what();
   const std::string said(all.substr(0, all.find('\n')));
-  const bool lacks_memory = dynamic_cast<const std::bad_alloc*>(&thrown) != nullptr ||
-                            said.find("allocate memory") != std::string::npos;
-  if (!lacks_memory) {
+  if (!lacks_memory(thrown)) {
     return {ErrorCode::kInternal, "the stage failed during " + during, said,
             "see its log; if its machine has room, this is a mistake in Motley: please report it"};
   }

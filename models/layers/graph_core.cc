@@ -12,6 +12,7 @@
 #include "base/check.h"
 #include "models/graph/graph_failure.h"
 #include "models/layers/dropout.h"
+#include "models/layers/tensor_dropout.h"
 
 namespace motley {
 namespace {
@@ -44,7 +45,7 @@ bool shares_memory(const at::Tensor& tensor, const SavedTensors& kept) {
 }
 
 // Where a micro-batch stands and how many samples it has, as the first of what is kept: the parts
-// of backward are told neither.
+// of backward are told neither. Lies on the host.
 at::Tensor position_of(std::int64_t samples, const MicroContext& micro) {
   at::Tensor position = at::empty({4}, at::kLong);
   std::ranges::copy(std::array{samples, micro.seed, micro.step, micro.micro},
@@ -219,7 +220,11 @@ GraphRoles GraphCore::run(GraphRunner& runner,
   Result<Tensors> ran =
       runner.run(std::move(takes), samples, [&](at::Tensor& ones, double p, int place) {
         const DropoutStream stream(p, micro, index_, static_cast<DropoutSite>(place));
-        stream.apply(ones.data_ptr<float>(), ones.data_ptr<float>(), ones.numel(), 0);
+        if (ones.device().is_cpu()) {
+          stream.apply(ones.data_ptr<float>(), ones.data_ptr<float>(), ones.numel(), 0);
+        } else {
+          drop_in_place(stream, ones);
+        }
       });
   if (!ran.ok()) throw GraphFailure(std::move(ran).error());
   GraphRoles given;

@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include <ATen/ATen.h>
 
 #include "base/check.h"
 #include "models/layers/graph_core.h"
+#include "models/layers/layer_parts.h"
 
 namespace motley {
 namespace {
@@ -45,18 +45,26 @@ class GraphLossLayer final : public LossLayer {
  public:
   explicit GraphLossLayer(GraphCore core) : core_(std::move(core)) {}
 
-  Outcome forward(at::Tensor x,
-                  const at::Tensor& targets,
-                  const MicroContext& micro,
-                  SavedTensors& saved) override {
+  LossNumbers forward(at::Tensor x,
+                      const at::Tensor& targets,
+                      const MicroContext& micro,
+                      SavedTensors& saved) override {
     GraphRoles given = core_.forward(std::move(x), targets, micro, saved);
-    Outcome outcome{.loss_sum = number(given[Role::kLoss].front()),
-                    .tokens = count(given[Role::kCount].front())};
+    std::vector<at::Tensor> numbers = {number(given[Role::kLoss].front()),
+                                       number(given[Role::kCount].front())};
     if (const std::vector<at::Tensor>& right = given[Role::kCorrect]; !right.empty()) {
-      outcome.correct = count(right.front());
-      if (*outcome.correct > outcome.tokens) {
-        core_.fail(fmt::format("it counts {} right of {}", *outcome.correct, outcome.tokens));
-      }
+      numbers.push_back(number(right.front()));
+    }
+    return {at::stack(numbers)};
+  }
+
+  Outcome read(const at::Tensor& host_numbers) const override {
+    for (std::int64_t i = 1; i < host_numbers.size(0); ++i) {
+      check_count(host_numbers[i].item().toDouble());
+    }
+    const Outcome outcome = outcome_of(host_numbers);
+    if (outcome.correct && *outcome.correct > outcome.tokens) {
+      core_.fail(fmt::format("it counts {} right of {}", *outcome.correct, outcome.tokens));
     }
     return outcome;
   }
@@ -77,16 +85,14 @@ class GraphLossLayer final : public LossLayer {
   }
 
  private:
-  [[nodiscard]] double number(const at::Tensor& tensor) const {
+  [[nodiscard]] at::Tensor number(const at::Tensor& tensor) const {
     if (tensor.numel() != 1) core_.fail("its loss, count or number correct is not one number");
-    return tensor.item().toDouble();
+    return tensor.reshape({}).to(exact_type(tensor.device()));
   }
 
-  [[nodiscard]] std::int64_t count(const at::Tensor& tensor) const {
+  void check_count(double counted) const {
     constexpr double kMax = 0x1p53;
-    const double counted = number(tensor);
     if (!(counted >= 0 && counted <= kMax)) core_.fail(fmt::format("it counts {}", counted));
-    return std::llround(counted);
   }
 
   GraphCore core_;

@@ -26,10 +26,10 @@ class Head final : public LossLayer {
         weight_(parameters.values[2]),
         grad_weight_(parameters.gradients[2]) {}
 
-  Outcome forward(at::Tensor x,
-                  const at::Tensor& targets,
-                  const MicroContext& micro,
-                  SavedTensors& saved) override {
+  LossNumbers forward(at::Tensor x,
+                      const at::Tensor& targets,
+                      const MicroContext& micro,
+                      SavedTensors& saved) override {
     const at::Tensor x_rows = as_matrix(x);
     const std::int64_t rows = x_rows.size(0);
     const std::int64_t vocab = weight_.size(0);
@@ -40,19 +40,21 @@ class Head final : public LossLayer {
     Norm::Output normed = norm_.forward(x_rows);
     const std::int64_t slice = std::min(rows, rows_at_once(vocab));
     at::Tensor logits = at::empty({micro.training ? rows : slice, vocab}, x.options());
-    Outcome outcome{0.0, rows};
+    double loss_sum = 0;
     for (std::int64_t first = 0; first < rows; first += slice) {
       const std::int64_t count = std::min(slice, rows - first);
       at::Tensor part = logits.narrow(0, micro.training ? first : 0, count);
       product_into(part, normed.y.narrow(0, first, count), weight_.t());
-      outcome.loss_sum +=
+      loss_sum +=
           kernels::cross_entropy(part.data_ptr<float>(), ids + first, count, vocab, micro.training);
     }
     if (micro.training) {
       saved = {std::move(x), normed.mean, normed.inverse_deviation, normed.y, std::move(logits)};
     }
-    return outcome;
+    return loss_numbers(at::scalar_tensor(loss_sum, at::kDouble), rows);
   }
+
+  Outcome read(const at::Tensor& host_numbers) const override { return outcome_of(host_numbers); }
 
   at::Tensor backward_input(const MicroContext& /*micro*/, SavedTensors& saved) override {
     const SavedTensors kept = std::exchange(saved, {});

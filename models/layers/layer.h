@@ -5,6 +5,10 @@
 // flat arena, and nothing else happens on the way. A layer from another library can still be put
 // behind this interface by recording a graph inside it.
 //
+// The native layers exist twice: in the CPU's kernels, and in ATen's operations for every other
+// device (models/layers/device), which keep the same tensors and promise the same of bits on one
+// device, but other bits than the CPU's. Tensors that come and go lie on the layer's device.
+//
 // Shapes: B samples, T tokens, D width. Activations are fp32, contiguous, of the sizes that
 // boundary_sizes (models/layers/chain.h) tells; x_BTD in the native layers.
 // Threads: one thread per layer object.
@@ -16,6 +20,7 @@
 #include <vector>
 
 #include <ATen/core/Tensor.h>
+#include <c10/core/Device.h>
 
 #include "models/spec/initialize.h"
 #include "models/spec/model_spec.h"
@@ -61,6 +66,13 @@ class Layer {
   virtual void backward_weight(SavedTensors& saved) = 0;
 };
 
+// What a loss came to, on the layer's device and perhaps not computed yet: reading it waits for the
+// device, so a step reads those of its micro-batches together.
+struct LossNumbers {
+  at::Tensor numbers;  // {loss_sum, tokens} or {loss_sum, tokens, correct} of LossLayer::Outcome;
+                       // fp64, or fp32 where the device has no fp64
+};
+
 // The last layer of a chain: its forward ends in a loss.
 class LossLayer {
  public:
@@ -74,10 +86,13 @@ class LossLayer {
 
   // targets: the data's (tokens: int64, B x T). When micro.training keeps what backward needs; the
   // gradient that backward_input returns is that of loss_sum.
-  [[nodiscard]] virtual Outcome forward(at::Tensor x,
-                                        const at::Tensor& targets,
-                                        const MicroContext& micro,
-                                        SavedTensors& saved) = 0;
+  [[nodiscard]] virtual LossNumbers forward(at::Tensor x,
+                                            const at::Tensor& targets,
+                                            const MicroContext& micro,
+                                            SavedTensors& saved) = 0;
+  // What such numbers say, once they lie on the host. Throws GraphFailure where the graph of a
+  // package counts what is no count.
+  [[nodiscard]] virtual Outcome read(const at::Tensor& host_numbers) const = 0;
   // As Layer's two parts.
   [[nodiscard]] virtual at::Tensor backward_input(const MicroContext& micro,
                                                   SavedTensors& saved) = 0;
@@ -98,6 +113,8 @@ struct LayerContext {
   ModelConfig model;
   int index = 0;                             // in the model's chain; decides dropout streams
   std::shared_ptr<PreparedPackage> package;  // of a model that is one, else null
+  c10::Device device{c10::kCPU};             // where parameters and activations lie
+  bool plain_operations = false;  // native layers as on any other device also on the CPU, for tests
 };
 
 // REQUIRES: spec is one of describe_model(context.model).layers, and not the last.

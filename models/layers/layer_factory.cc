@@ -11,22 +11,25 @@
 namespace motley {
 namespace {
 
-void check_parameters(const LayerSpec& spec, const LayerParameters& parameters) {
+void check_parameters(const LayerSpec& spec,
+                      const LayerContext& context,
+                      const LayerParameters& parameters) {
   const auto check = [&](const std::vector<at::Tensor>& tensors) {
     MOTLEY_CHECK(tensors.size() == spec.parameters.size(), "{}: {} tensors for {} parameters",
                  spec.name, tensors.size(), spec.parameters.size());
     for (std::size_t i = 0; i < tensors.size(); ++i) {
       MOTLEY_CHECK(tensors[i].sizes() == at::IntArrayRef(spec.parameters[i].shape) &&
-                       tensors[i].is_contiguous() && tensors[i].scalar_type() == at::kFloat,
-                   "{} is not a contiguous fp32 tensor of its shape", spec.parameters[i].name);
+                       tensors[i].is_contiguous() && tensors[i].scalar_type() == at::kFloat &&
+                       tensors[i].device() == context.device,
+                   "{} is not a contiguous fp32 tensor of its shape on the layer's device",
+                   spec.parameters[i].name);
     }
   };
   check(parameters.values);
   check(parameters.gradients);
 }
 
-std::unique_ptr<Layer> make_package_layer(const LayerContext& context,
-                                          LayerParameters parameters) {
+std::unique_ptr<Layer> make_package_layer(const LayerContext& context, LayerParameters parameters) {
   return make_graph_layer(context.package, context.index, std::move(parameters));
 }
 
@@ -35,29 +38,40 @@ std::unique_ptr<LossLayer> make_package_loss(const LayerContext& context,
   return make_graph_loss_layer(context.package, context.index, std::move(parameters));
 }
 
-using MakeLayer = std::unique_ptr<Layer> (*)(const LayerContext&, LayerParameters);
-using MakeLossLayer = std::unique_ptr<LossLayer> (*)(const LayerContext&, LayerParameters);
+// What a kind of layer that describe_model names is made by.
+template <class Made>
+struct Maker {
+  using Make = std::unique_ptr<Made> (*)(const LayerContext&, LayerParameters);
+  std::string_view kind;
+  Make on_cpu;     // in the CPU's kernels
+  Make on_device;  // on any other device, in ATen's operations
+};
 
-// What each kind of layer that describe_model names is made by.
-constexpr std::array<std::pair<std::string_view, MakeLayer>, 6> kInner = {{
-    {"gpt2.embed", make_gpt2_embed},
-    {"gpt2.attn", make_gpt2_attention},
-    {"gpt2.mlp", make_gpt2_mlp},
-    {"mlp.input", make_mlp_input},
-    {"mlp.hidden", make_mlp_hidden},
-    {"package", make_package_layer},
+constexpr std::array<Maker<Layer>, 6> kInner = {{
+    {"gpt2.embed", make_gpt2_embed, make_device_embed},
+    {"gpt2.attn", make_gpt2_attention, make_device_attention},
+    {"gpt2.mlp", make_gpt2_mlp, make_device_mlp},
+    {"mlp.input", make_mlp_input, make_device_mlp_input},
+    {"mlp.hidden", make_mlp_hidden, make_device_mlp_hidden},
+    {"package", make_package_layer, make_package_layer},
 }};
-constexpr std::array<std::pair<std::string_view, MakeLossLayer>, 3> kLast = {{
-    {"gpt2.head", make_head},
-    {"mlp.head", make_head},
-    {"package", make_package_loss},
+constexpr std::array<Maker<LossLayer>, 3> kLast = {{
+    {"gpt2.head", make_head, make_device_head},
+    {"mlp.head", make_head, make_device_head},
+    {"package", make_package_loss, make_package_loss},
 }};
 
-auto maker_of(const auto& makers, const std::string& kind) {
-  for (const auto& [name, make] : makers) {
-    if (name == kind) return make;
+auto make_by(const auto& makers,
+             const LayerSpec& spec,
+             const LayerContext& context,
+             LayerParameters parameters) {
+  check_parameters(spec, context, parameters);
+  const bool on_cpu = context.device.is_cpu() && !context.plain_operations;
+  for (const auto& maker : makers) {
+    if (maker.kind != spec.kind) continue;
+    return (on_cpu ? maker.on_cpu : maker.on_device)(context, std::move(parameters));
   }
-  MOTLEY_CHECK(false, "a layer of kind '{}' does not stand here", kind);
+  MOTLEY_CHECK(false, "a layer of kind '{}' does not stand here", spec.kind);
 }
 
 }  // namespace
@@ -65,15 +79,13 @@ auto maker_of(const auto& makers, const std::string& kind) {
 std::unique_ptr<Layer> make_layer(const LayerSpec& spec,
                                   const LayerContext& context,
                                   LayerParameters parameters) {
-  check_parameters(spec, parameters);
-  return maker_of(kInner, spec.kind)(context, std::move(parameters));
+  return make_by(kInner, spec, context, std::move(parameters));
 }
 
 std::unique_ptr<LossLayer> make_loss_layer(const LayerSpec& spec,
                                            const LayerContext& context,
                                            LayerParameters parameters) {
-  check_parameters(spec, parameters);
-  return maker_of(kLast, spec.kind)(context, std::move(parameters));
+  return make_by(kLast, spec, context, std::move(parameters));
 }
 
 }  // namespace motley

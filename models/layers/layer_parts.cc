@@ -1,5 +1,8 @@
 #include "models/layers/layer_parts.h"
 
+#include <cmath>
+#include <utility>
+
 #include <ATen/ATen.h>
 
 #include "models/kernels/kernels.h"
@@ -15,6 +18,26 @@ void dropout_in_place(at::Tensor& x, double p, const MicroContext& micro, int la
   if (p == 0.0 || !micro.training) return;
   auto* data = x.data_ptr<float>();
   DropoutStream(p, micro, layer, DropoutSite::kOutput).apply(data, data, x.numel(), 0);
+}
+
+at::ScalarType exact_type(c10::Device device) {
+  return device.type() == c10::DeviceType::MPS ? at::kFloat : at::kDouble;
+}
+
+LossNumbers loss_numbers(const at::Tensor& loss_sum, std::int64_t tokens) {
+  const c10::Device device = loss_sum.device();
+  at::Tensor numbers = at::full({2}, at::Scalar(static_cast<double>(tokens)),
+                                at::device(device).dtype(exact_type(device)));
+  numbers.select(0, 0).copy_(loss_sum);
+  return {std::move(numbers)};
+}
+
+LossLayer::Outcome outcome_of(const at::Tensor& host_numbers) {
+  const at::Tensor numbers = host_numbers.to(at::kDouble).contiguous();
+  const auto* const values = numbers.data_ptr<double>();
+  LossLayer::Outcome outcome{.loss_sum = values[0], .tokens = std::llround(values[1])};
+  if (numbers.numel() > 2) outcome.correct = std::llround(values[2]);
+  return outcome;
 }
 
 Norm::Norm(const LayerParameters& parameters, std::size_t first)

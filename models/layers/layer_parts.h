@@ -20,6 +20,13 @@ namespace motley {
 // micro-batch is not for training.
 void dropout_in_place(at::Tensor& x, double p, const MicroContext& micro, int layer);
 
+// fp64 where the device has it, else fp32.
+[[nodiscard]] at::ScalarType exact_type(c10::Device device);
+// REQUIRES: loss_sum is one number.
+[[nodiscard]] LossNumbers loss_numbers(const at::Tensor& loss_sum, std::int64_t tokens);
+// LossLayer::read, for numbers that are counts where they should be.
+[[nodiscard]] LossLayer::Outcome outcome_of(const at::Tensor& host_numbers);
+
 // Layer normalisation over the last dimension.
 class Norm {
  public:
@@ -93,5 +100,13 @@ class ResidualLinear {
 [[nodiscard]] std::unique_ptr<Layer> make_mlp_input(const LayerContext&, LayerParameters);
 [[nodiscard]] std::unique_ptr<Layer> make_mlp_hidden(const LayerContext&, LayerParameters);
 [[nodiscard]] std::unique_ptr<LossLayer> make_head(const LayerContext&, LayerParameters);
+
+// The same for any device (models/layers/device).
+[[nodiscard]] std::unique_ptr<Layer> make_device_embed(const LayerContext&, LayerParameters);
+[[nodiscard]] std::unique_ptr<Layer> make_device_attention(const LayerContext&, LayerParameters);
+[[nodiscard]] std::unique_ptr<Layer> make_device_mlp(const LayerContext&, LayerParameters);
+[[nodiscard]] std::unique_ptr<Layer> make_device_mlp_input(const LayerContext&, LayerParameters);
+[[nodiscard]] std::unique_ptr<Layer> make_device_mlp_hidden(const LayerContext&, LayerParameters);
+[[nodiscard]] std::unique_ptr<LossLayer> make_device_head(const LayerContext&, LayerParameters);
 
 }  // namespace motley

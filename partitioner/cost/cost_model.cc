@@ -26,10 +26,13 @@ int threads_of(const Machine& machine, const DeviceProfile& measured, int defaul
 }
 
 // The limit that a person set counts; else what was free when the machine was measured. Both are
-// for the whole machine, so its processes share them equally.
+// for the whole machine, so its processes share them equally, but for devices with memory of their
+// own.
 std::int64_t memory_limit(const Machine& machine, const DeviceProfile& profile) {
   constexpr double kGib = 1024.0 * 1024.0 * 1024.0;
-  const auto processes = static_cast<std::int64_t>(machine.devices.size());
+  if (has_own_memory(profile.device)) return profile.memory_bytes;
+  const auto own = std::ranges::count_if(machine.devices, has_own_memory);
+  const auto processes = static_cast<std::int64_t>(machine.devices.size()) - own;
   const std::int64_t total = machine.memory_gib > 0
                                  ? static_cast<std::int64_t>(std::floor(machine.memory_gib * kGib))
                                  : profile.memory_bytes;

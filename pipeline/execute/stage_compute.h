@@ -21,8 +21,15 @@ namespace motley {
 // Values that stay where they are while somebody holds their owner; without an owner until the next
 // begin(). Who was given them may use their memory. Any thread may let go of the owner.
 struct OwnedFloats {
-  std::span<float> values;
+  std::span<float> values;  // empty where they lie in a device's own memory
   std::shared_ptr<const void> owner;
+  // Returns when the values may be read, which are on their way from a device; empty: they may.
+  // Any one thread may call it.
+  std::function<void()> arrive;
+
+  void await() const {
+    if (arrive) arrive();
+  }
 };
 
 enum class BackwardPart {
@@ -61,6 +68,11 @@ class StageCompute {
 
   // Where an activation or a gradient goes that comes from another rank, before its user runs.
   virtual std::span<float> room(const Value& value) = 0;
+
+  // What a forward or backward has returned, where the host can read it once it has arrived: called
+  // at once for what goes to another rank.
+  virtual OwnedFloats to_host(OwnedFloats made) { return made; }
+
   // When its maker is here too: takes what that forward or backward has returned, and which nobody
   // else reads.
   virtual void hand(const Value& value, OwnedFloats floats) = 0;

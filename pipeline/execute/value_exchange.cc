@@ -102,7 +102,7 @@ void ValueExchange::take(const Action& action, OwnedFloats made) {
   for (const Value& value : rules_->makes(action)) {
     if (value.kind != ValueKind::kActivation && value.kind != ValueKind::kGradient) continue;
     if (rules_->crosses(value)) {
-      unsent_[value] = std::move(made);
+      unsent_[value] = compute_.to_host(std::move(made));
     } else {
       compute_.hand(value, std::move(made));
     }
@@ -139,6 +139,7 @@ FrameSender::Frame ValueExchange::floats_frame(const Value& value) {
   const std::size_t bytes_max = codec.bytes_max(kept.mapped().values.size());
   return {rules_->user(value), frame, bytes_max,
           [&codec, floats = std::move(kept.mapped())](std::span<std::byte> room) {
+            floats.await();
             return codec.encode(floats.values, room);
           }};
 }

@@ -28,11 +28,13 @@ const std::vector<std::pair<std::string, std::set<std::string>>> kMayInclude = {
     {"job", {"base"}},
     {"plan", {"base"}},
     {"checkpoint", {"base", "base/system"}},
+    {"models/device", {"base", "plan"}},
     {"models/kernels", {"base"}},
     {"models/package", {"base", "base/system", "checkpoint", "plan"}},
     {"models/graph", {"base", "checkpoint", "models/package"}},
     {"models/spec", {"base", "job", "models/package"}},
     {"models/layers", {"base", "models/graph", "models/kernels", "models/package", "models/spec"}},
+    {"models/layers/device", {"base", "models/layers", "models/spec"}},
     {"data/files", {"base", "base/system"}},
     {"data", {"base", "base/system", "data/files", "job", "models/spec"}},
     {"compression/kernels", {}},
@@ -69,11 +71,13 @@ const std::vector<std::pair<std::string, std::set<std::string>>> kMayInclude = {
     {"protocol", {"base", "checkpoint", "job", "plan"}},
     {"training/optimizer", {"base", "job"}},
     {"training",
-     {"base", "checkpoint", "data", "job", "models/layers", "models/package", "models/spec",
-      "partitioner/search", "pipeline/execute", "pipeline/schedule", "plan", "training/optimizer"}},
+     {"base", "checkpoint", "data", "job", "models/device", "models/layers", "models/package",
+      "models/spec", "partitioner/search", "pipeline/execute", "pipeline/schedule", "plan",
+      "training/optimizer"}},
     {"measure",
      {"base", "base/system", "comm", "comm/frames", "comm/transport", "compression",
-      "compression/codec", "compression/feedback", "job", "models/layers", "models/spec",
+      "compression/codec", "compression/feedback", "job", "models/device", "models/layers",
+      "models/spec",
       "pipeline/execute", "pipeline/schedule", "plan", "protocol", "training",
       "training/optimizer"}},
     {"rehearsal",
@@ -89,10 +93,10 @@ const std::vector<std::pair<std::string, std::set<std::string>>> kMayInclude = {
       "compression",
       "compression/feedback",
       "measure",
+      "models/device",
       "models/kernels",
       "models/layers",
       "models/spec",
-      "partitioner/cost",
       "partitioner/search",
       "pipeline/execute",
       "pipeline/schedule",
@@ -162,8 +166,9 @@ bool is_wrapper(const std::string& file, const std::string& wrapper) {
 }
 
 const std::set<std::string> kTorchHeaders = {"ATen", "c10", "torch"};
-const std::set<std::string> kTorchFolders = {"measure",       "models/graph", "models/kernels",
-                                             "models/layers", "training",     "worker"};
+const std::set<std::string> kTorchFolders = {
+    "measure",       "models/device",        "models/graph", "models/kernels",
+    "models/layers", "models/layers/device", "training",     "worker"};
 
 // No folder grows past what a newcomer can look over, nor may one that uses everything hide behind
 // its name.

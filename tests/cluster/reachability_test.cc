@@ -122,10 +122,10 @@ TEST(Reachability, OnlyTheNamedMachinesAreAsked) {
 
 TEST(Reachability, ADeviceThatCannotComputeIsAMistake) {
   Machine gpu = machine("gpu", {"false"});
-  gpu.devices = {"cpu", "cuda:0"};
+  gpu.devices = {"cpu", "gpu:0"};
   const Error error = trouble_of({gpu});
   EXPECT_EQ(error.code, ErrorCode::kConfig);
-  EXPECT_THAT(error.what, HasSubstr("cuda:0"));
+  EXPECT_THAT(error.what, HasSubstr("gpu:0"));
 }
 
 TEST_F(PackageSeen, IsTheSameWhateverTheShellSaysBefore) {

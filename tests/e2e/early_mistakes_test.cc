@@ -126,7 +126,7 @@ TEST_F(EarlyMistakes, OfMachinesThatAreNotThere) {
   const std::string without =
       cluster("without.toml", "motley_dir = \"/no/motley\"\naddress = \"127.0.0.1\"",
               "shell = [\"env\"]\naddress = \"127.0.0.1\"");
-  const std::string gpu = cluster("gpu.toml", "devices = [\"cuda:0\"]", "shell = []");
+  const std::string gpu = cluster("gpu.toml", "devices = [\"gpu:0\"]", "shell = []");
   const std::string strangers =
       cluster("strangers.toml", "shell = [\"env\"]\naddress = \"192.0.2.1\"",
               "shell = [\"env\"]\naddress = \"192.0.2.2\"");
@@ -139,7 +139,7 @@ TEST_F(EarlyMistakes, OfMachinesThatAreNotThere) {
       {"bench transport", {"bench", "transport", "--cluster", off}, 4, both},
       {"bench allreduce", {"bench", "allreduce", "--cluster", off}, 4, both},
       {"worker", train({"--cluster", without}), 4, {"left", "/no/motley/motley-stage"}},
-      {"device", train({"--cluster", gpu}), 3, {"cuda:0"}},
+      {"device", train({"--cluster", gpu}), 3, {"gpu:0"}},
       {"transport",
        train({"--cluster", strangers, "--set", "comm.transport=gloo"}),
        3,
@@ -198,11 +198,10 @@ TEST_F(EarlyMistakes, OfWhatARunLeft) {
                        })),
                        3,
                        {"the plan has 7 layers", "the model has 6"}}});
-  expect_found_early(
-      {{"device of a plan",
-        with_plan(changed([](Json& plan) { plan["ranks"][1]["device"] = "cuda:0"; })),
-        3,
-        {"cuda:0"}}});
+  expect_found_early({{"device of a plan",
+                       with_plan(changed([](Json& plan) { plan["ranks"][1]["device"] = "gpu:0"; })),
+                       3,
+                       {"gpu:0"}}});
   expect_found_early({{"machine of a plan",
                        with_plan(changed([](Json& plan) { plan["ranks"][1]["machine"] = "box"; })),
                        3,

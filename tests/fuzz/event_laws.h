@@ -54,6 +54,7 @@ inline std::vector<Json> right_messages() {
   MachineFacts facts;
   facts.version = "0.1.0";
   facts.transports = {"ucx", "tcp"};
+  facts.devices = {"cpu"};
   facts.cores = 4;
   facts.physical_cores = 2;
   facts.candidates = {{"eth0", "10.0.0.1", "ethernet", true, 1000}};

@@ -1,5 +1,5 @@
 // Exported models against eager PyTorch, whose values tests/python/make_packages.py has left beside
-// them, and the layers' promises about bits.
+// them, and the layers' promises about bits; on the device of the tests.
 #include "models/layers/graph_layer.h"
 
 #include <algorithm>
@@ -9,6 +9,7 @@
 #include "base/system/files.h"
 #include "package_chain.h"
 #include "package_changes.h"
+#include "test_device.h"
 
 namespace motley::testing {
 namespace {
@@ -39,7 +40,7 @@ double difference(const at::Tensor& a, const at::Tensor& b) {
 class ExportedModel : public ::testing::TestWithParam<std::string> {
  protected:
   ExportedModel()
-      : chain_(must(read_package(packages_dir() + GetParam() + ".motley"))),
+      : chain_(must(read_package(packages_dir() + GetParam() + ".motley")), test_device()),
         reference_(
             must(SafetensorsFile::open(packages_dir() + GetParam() + ".reference.safetensors"))) {
     input_ = read("input");
@@ -146,7 +147,7 @@ TEST_P(ExportedModel, WithRandomChangesRunsOrSaysWhyNot) {
     if (!package.ok() || package->input != right.input || package->target != right.target) continue;
     package->folder = right.folder;
     try {
-      PackageChain chain(std::make_shared<const Package>(*std::move(package)));
+      PackageChain chain(std::make_shared<const Package>(*std::move(package)), test_device());
       static_cast<void>(chain.step(input_, targets_, {}));
     } catch (const std::runtime_error& said) {  // GraphFailure is one, what LibTorch throws is not
       EXPECT_NE(std::string(said.what()), "");

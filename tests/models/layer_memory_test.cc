@@ -2,21 +2,21 @@
 
 #include <gtest/gtest.h>
 
-#include "chain_fixture.h"
+#include "device_chain.h"
 
 namespace motley::testing {
 namespace {
 
 // What each layer of the model, alone, keeps for three samples.
-void expect_formulae_hold(const ModelConfig& config) {
+void expect_formulae_hold(const ModelConfig& config, c10::Device device, bool plain_operations) {
   constexpr int kSamples = 3;
-  const c10::InferenceMode guard;
   const ModelSpec model = describe_model(config).value();
   const MicroContext micro{1, 1, 0, true};
   for (int layer = 0; layer < static_cast<int>(model.layers.size()); ++layer) {
-    LayerChain chain(config, model, layer, layer + 1);
-    const at::Tensor tokens = some_tokens(config, kSamples, 1);
-    at::Tensor x = layer == 0 ? tokens : at::ones({kSamples, config.context, config.width});
+    LayerChain chain(config, model, layer, layer + 1, /*recompute=*/false, device,
+                     plain_operations);
+    const at::Tensor tokens = some_tokens(config, kSamples, 1).to(device);
+    at::Tensor x = input_of(config, layer, kSamples).to(device);
     at::Tensor y;
     if (chain.ends_in_loss()) {
       static_cast<void>(chain.forward_loss(std::move(x), tokens, micro));
@@ -36,10 +36,12 @@ void expect_formulae_hold(const ModelConfig& config) {
 }
 
 TEST(LayerMemory, IsWhatTheLayersKeep) {
-  expect_formulae_hold(small_gpt2());
-  expect_formulae_hold(small_gpt2(0.1, false));
-  expect_formulae_hold(small_mlp());
-  expect_formulae_hold(small_mlp(0.1));
+  const c10::InferenceMode guard;
+  for (const ModelConfig& config :
+       {small_gpt2(), small_gpt2(0.1, false), small_mlp(), small_mlp(0.1)}) {
+    expect_formulae_hold(config, c10::kCPU, /*plain_operations=*/false);
+    expect_formulae_hold(config, test_device(), /*plain_operations=*/true);
+  }
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // All layers of a package with the memory of their parameters, as a stage of the worker has them,
-// and one training micro-batch.
+// and one training micro-batch. Inputs come from the host and results lie there, wherever the
+// layers are.
 #pragma once
 
 #include <cstdint>
@@ -37,16 +38,17 @@ class PackageChain {
  public:
   enum class Way { kWhole, kSplit, kRecompute };
 
-  explicit PackageChain(std::shared_ptr<const Package> package) : package_(std::move(package)) {
+  explicit PackageChain(std::shared_ptr<const Package> package, c10::Device device = c10::kCPU)
+      : package_(std::move(package)), device_(device) {
     const int count = static_cast<int>(package_->layers.size());
-    prepared_ = must(PreparedPackage::prepare(package_, 0, count));
+    prepared_ = must(PreparedPackage::prepare(package_, 0, count, device));
     const auto weights = must(SafetensorsFile::open(package_->weights_path()));
     for (int l = 0; l < count; ++l) {
       const PackageLayer& layer = package_->layers[static_cast<std::size_t>(l)];
       LayerParameters tensors;
       const auto add = [&](const std::string& name) {
         names_.push_back(name);
-        tensors.values.push_back(read_tensor(weights, name));
+        tensors.values.push_back(read_tensor(weights, name).to(device));
         tensors.gradients.push_back(at::zeros_like(tensors.values.back()));
         gradients_.push_back(tensors.gradients.back());
         values_.push_back(tensors.values.back());
@@ -99,7 +101,7 @@ class PackageChain {
       for (std::size_t l = layers_.size(); l-- > 0;) layers_[l]->backward_weight(saved_[l]);
     }
     PackageStep step{outcome.loss_sum, outcome.tokens, outcome.correct, {}};
-    for (const at::Tensor& gradient : gradients_) step.gradients.push_back(gradient.clone());
+    for (const at::Tensor& gradient : gradients_) step.gradients.push_back(gradient.cpu().clone());
     return step;
   }
 
@@ -108,17 +110,19 @@ class PackageChain {
                              const MicroContext& micro) {
     saved_.assign(layers_.size() + 1, {});
     at::Tensor x = inner(input, micro);
-    return loss_layer_->forward(std::move(x), targets, micro, saved_.back());
+    const LossNumbers loss =
+        loss_layer_->forward(std::move(x), targets.to(device_), micro, saved_.back());
+    return loss_layer_->read(loss.numbers.cpu());
   }
 
   at::Tensor scores_at(const at::Tensor& input, std::int64_t position) {
     saved_.assign(layers_.size() + 1, {});
-    return loss_layer_->logits_at(inner(input, {.training = false}), position);
+    return loss_layer_->logits_at(inner(input, {.training = false}), position).cpu();
   }
 
  private:
   at::Tensor inner(const at::Tensor& input, const MicroContext& micro) {
-    at::Tensor x = input.clone();
+    at::Tensor x = input.clone().to(device_);
     for (std::size_t l = 0; l < layers_.size(); ++l) {
       x = layers_[l]->forward(std::move(x), micro, saved_[l]);
     }
@@ -126,6 +130,7 @@ class PackageChain {
   }
 
   std::shared_ptr<const Package> package_;
+  c10::Device device_;
   std::shared_ptr<PreparedPackage> prepared_;
   std::vector<std::string> names_;
   std::vector<at::Tensor> values_;

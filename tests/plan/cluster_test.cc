@@ -141,6 +141,25 @@ TEST(ParseCluster, RefusesContradictions) {
   EXPECT_THAT(error_of(std::string(kTwo) + machine("")), HasSubstr("no address that"));
 }
 
+TEST(CheckDevice, KnowsTheKindsOfDevices) {
+  for (const char* device :
+       {"cpu", "cuda:0", "cuda:15", "mps", "privateuseone:1", "virtual", "virtual:3"}) {
+    EXPECT_TRUE(check_device(device).ok()) << device;
+  }
+}
+
+TEST(CheckDevice, RefusesOtherNamesWithThoseThereAre) {
+  for (const char* device : {"", "gpu", "gpu:0", "cuda", "cuda:", "cuda:x", "cuda:-1", "cuda:1000",
+                             "cuda0", "cudax:0", "cpu:0", "mps:0", "CUDA:0", "privateuseone"}) {
+    const auto checked = check_device(device);
+    ASSERT_FALSE(checked.ok()) << device;
+    EXPECT_EQ(checked.error().code, ErrorCode::kConfig);
+    EXPECT_THAT(checked.error().what, HasSubstr(std::string("'") + device + "'"));
+    EXPECT_THAT(checked.error().cause, HasSubstr("\"cuda:0\""));
+    EXPECT_THAT(checked.error().remedy, HasSubstr("cluster file"));
+  }
+}
+
 RC_GTEST_PROP(ParseCluster, SurvivesDamage, ()) {
   std::string text = kTwo;
   text[*rc::gen::inRange<std::size_t>(0, text.size())] = *rc::gen::arbitrary<char>();

@@ -12,6 +12,7 @@ MachineFacts some_facts() {
   facts.torch = "1.13.1";
   facts.blas = "/usr/lib/libblas.so.3";
   facts.transports = {"gloo", "tcp"};
+  facts.devices = {"cpu", "cuda:0"};
   facts.cores = 1.5;
   facts.physical_cores = 3;
   facts.memory_bytes = 1 << 30;

@@ -47,7 +47,7 @@ class RehearsedRank {
                static_cast<int>(model.layers.size()),
                copy_groups(plan, tied_),
                self,
-               compute_.loss(),
+               [this] { return compute_.loss(); },
                compute_,
                {}),
         link_(transport, self, 1, plan_hash(plan)) {

@@ -1,7 +1,8 @@
-// CountingTransport: counts what a rank gives another transport to send.
+// CountingTransport: counts what a rank gives another transport to send, on any of its threads.
 #pragma once
 
 #include <cstdint>
+#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,7 +19,7 @@ class CountingTransport final : public Transport {
         payload_bytes_(static_cast<std::size_t>(rank_count), 0),
         message_bytes_(static_cast<std::size_t>(rank_count), 0) {}
 
-  // Without headers. [Rank] that it went to.
+  // Without headers. [Rank] that it went to. Asked once all is sent.
   [[nodiscard]] const std::vector<std::uint64_t>& payload_bytes() const { return payload_bytes_; }
 
   // With them. [Rank]
@@ -31,8 +32,11 @@ class CountingTransport final : public Transport {
   }
 
   Pending send(Rank to, Tag tag, Buffer buffer) override {
-    payload_bytes_[to.index()] += buffer.payload_bytes();
-    message_bytes_[to.index()] += buffer.message().size();
+    {
+      const std::lock_guard lock(mutex_);
+      payload_bytes_[to.index()] += buffer.payload_bytes();
+      message_bytes_[to.index()] += buffer.message().size();
+    }
     return other_.send(to, tag, std::move(buffer));
   }
 
@@ -42,6 +46,7 @@ class CountingTransport final : public Transport {
 
  private:
   Transport& other_;
+  std::mutex mutex_;
   std::vector<std::uint64_t> payload_bytes_;
   std::vector<std::uint64_t> message_bytes_;
 };

@@ -128,7 +128,7 @@ TEST(StageState, VotesForFirstCopiesAndForATiedParameterOnce) {
 TEST(StageState, SavesWhatItOwnsOfFirstCopies) {
   Tied both(true, true);
   both.held.add(ChunkId{2}, 3, "copy").is_first = false;
-  const StageState state(both.held.chunks(), adamw(), "wte");
+  StageState state(both.held.chunks(), adamw(), "wte");
   EXPECT_THAT(names(state.parameter_views()), ElementsAre("wte"));
   EXPECT_THAT(names(state.moment_views()), ElementsAre("exp_avg/wte", "exp_avg_sq/wte"));
   EXPECT_THAT(names(state.residual_views(3)), ElementsAre("residual.3/wte", "residual.3/copy"));
@@ -199,10 +199,10 @@ TEST(StageState, StartsFromSeedAndName) {
     parameter.spec.init = {InitRule::Kind::kNormal, 0.02};
   }
   WorkCounter work;
-  state_of(one).initialize(5, work);
-  state_of(other).initialize(5, work);
+  ASSERT_TRUE(state_of(one).initialize(5, work).ok());
+  ASSERT_TRUE(state_of(other).initialize(5, work).ok());
   EXPECT_EQ(one.values(0), other.values(0));
-  state_of(other).initialize(6, work);
+  ASSERT_TRUE(state_of(other).initialize(6, work).ok());
   EXPECT_NE(one.values(0), other.values(0));
 }
 
@@ -214,7 +214,7 @@ TEST(StageState, HashesEveryBitOfItsCopyOfAChunk) {
   HeldValues held;
   for (const char* name : {"a", "b"}) held.add(ChunkId{0}, 0, name);
   held.add(ChunkId{1}, 1, "c");
-  const StageState state = state_of(held);
+  StageState state = state_of(held);
   const CopyGroup group{ChunkId{0}, {}};
   const std::uint64_t hash = state.copy_hash(group);
   flip_a_bit(held.values(2)[0]);  // of another chunk

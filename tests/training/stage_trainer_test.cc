@@ -1,8 +1,11 @@
 // StageTrainer with its state and votes, run by executors of ranks that are threads.
 #include "training/stage_trainer.h"
 
+#include <dlfcn.h>
+
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <map>
 #include <memory>
 #include <optional>
@@ -19,6 +22,7 @@
 #include "pipeline/execute/executor.h"
 #include "pipeline/schedule/schedules.h"
 #include "tests/support/dealt_plan.h"
+#include "tests/support/far/far_device.h"
 #include "tests/support/rank_group.h"
 #include "training/first_state.h"
 #include "training/step_voter.h"
@@ -41,6 +45,12 @@ Config small_config() {
   config.train.global_batch = kMicroBatches;
   config.train.warmup_steps = 2;
   return config;
+}
+
+// The environment's MOTLEY_TEST_DEVICE, else the processor.
+ComputeDevice tested_device() {
+  const char* const name = std::getenv("MOTLEY_TEST_DEVICE");
+  return ComputeDevice::open(name == nullptr ? "cpu" : name).value();
 }
 
 struct Shape {
@@ -66,12 +76,13 @@ struct TrainedRank {
 
   TrainedRank(const Config& config, const Plan& plan, Rank self, const ModelSpec& model) {
     WorkCounter work;
-    trainer = StageTrainer::make(config, plan, self, model, work).value();
-    state.emplace(trainer->held(), make_optimizer(config.train), model.tied_pair()->parameter);
+    trainer = StageTrainer::make(config, plan, self, model, work, tested_device()).value();
+    state.emplace(trainer->held(), trainer->make_memory(), model.tied_pair()->parameter);
     auto progress = fill_state(*state, config, model, "", work);
-    voter.emplace(config.train, static_cast<int>(model.layers.size()),
-                  copy_groups(plan, tied_across_ranks(model, plan)), self, trainer->loss(), *state,
-                  std::move(progress).value());
+    voter.emplace(
+        config.train, static_cast<int>(model.layers.size()),
+        copy_groups(plan, tied_across_ranks(model, plan)), self, [this] { return trainer->loss(); },
+        *state, std::move(progress).value());
   }
 };
 
@@ -181,6 +192,7 @@ TEST(StageTrainer, KeepsReplicasEqual) {
 
 // One bit of a parameter on one replica. Rank 1 may hear only that rank 0 has gone.
 TEST(StageTrainer, FindsAReplicaWithAnotherParameter) {
+  if (!tested_device().is_host()) GTEST_SKIP() << "only the host's memory can be written to here";
   Training replicas({.chunks = {{{Rank{0}, 2}, {Rank{1}, 2}}}});
   float& value = replicas.rank(1).trainer->held().front().parameters.front().values[5];
   value = std::nextafter(value, 1.0F);
@@ -191,6 +203,7 @@ TEST(StageTrainer, FindsAReplicaWithAnotherParameter) {
 }
 
 TEST(StageTrainer, FindsAnotherCopyOfTheTiedParameter) {
+  if (!tested_device().is_host()) GTEST_SKIP() << "only the host's memory can be written to here";
   Training pipeline({.chunks = {{{Rank{0}, kMicroBatches}}, {{Rank{1}, kMicroBatches}}}});
   for (const HeldParameter& parameter : pipeline.rank(1).trainer->held().back().parameters) {
     if (parameter.spec.tied_use) parameter.values[3] += 1;
@@ -219,6 +232,7 @@ TEST(StageTrainer, HoldsDataOnlyWhereTheModelBegins) {
 
 // What is handed over stays for as long as it is needed, whoever else lets go of it.
 TEST(StageTrainer, KeepsTheOwnerOfWhatItIsHanded) {
+  if (!tested_device().is_host()) GTEST_SKIP() << "only the host's memory can be written to here";
   Training two({.chunks = {{{Rank{0}, kMicroBatches}}, {{Rank{0}, kMicroBatches}}}});
   const c10::InferenceMode no_recording;
   StageTrainer& trainer = *two.rank(0).trainer;
@@ -237,12 +251,31 @@ TEST(StageTrainer, KeepsTheOwnerOfWhatItIsHanded) {
 }
 
 TEST(StageTrainer, RefusesValuesOfAnotherSize) {
+  if (!tested_device().is_host()) GTEST_SKIP() << "only the host's memory can be written to here";
   GTEST_FLAG_SET(death_test_style, "threadsafe");  // LibTorch has threads of its own
   Training two({.chunks = {{{Rank{0}, kMicroBatches}}, {{Rank{0}, kMicroBatches}}}});
   std::vector<float> few(3);
   EXPECT_DEATH(
       two.rank(0).trainer->hand({ValueKind::kActivation, ChunkId{1}, MicroId{0}}, {few, nullptr}),
       "3 floats cross a boundary");
+}
+
+// Else it stands idle while the host prepares what comes next.
+TEST(StageTrainer, WaitsForADeviceOnceAStep) {
+  const bool on_host = tested_device().is_host();
+  const auto read_counters =
+      reinterpret_cast<void (*)(MotleyFarCounters*)>(::dlsym(RTLD_DEFAULT, "motley_far_counters"));
+  if (on_host || read_counters == nullptr) GTEST_SKIP() << "nobody counts waits";
+  const auto waits = [&] {
+    MotleyFarCounters now;
+    read_counters(&now);
+    return now.host_waits;
+  };
+  Training alone(kAlone);
+  expect_ok(alone.steps(1));
+  const std::uint64_t before = waits();
+  expect_ok(alone.steps(3));
+  EXPECT_EQ(waits() - before, 3);
 }
 
 }  // namespace

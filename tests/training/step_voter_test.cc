@@ -26,9 +26,9 @@ class Remembering final : public SteppedState {
   std::vector<float> scales;
   int cleared = 0;
 
-  [[nodiscard]] std::vector<LayerNorm2> layer_norms() const override { return {{0, squared_norm}}; }
+  [[nodiscard]] std::vector<LayerNorm2> layer_norms() override { return {{0, squared_norm}}; }
 
-  [[nodiscard]] std::uint64_t copy_hash(const CopyGroup& /*group*/) const override { return 7; }
+  [[nodiscard]] std::uint64_t copy_hash(const CopyGroup& /*group*/) override { return 7; }
 
   void update(const StepFactors& factors, float gradient_scale) override {
     updates.push_back(factors);
@@ -49,7 +49,8 @@ struct Alone {
   StepVoter voter;
 
   explicit Alone(const TrainConfig& train = plain_sgd(), CheckpointState progress = {})
-      : voter(train, 1, {}, Rank{0}, loss, state, std::move(progress)) {}
+      : voter(
+            train, 1, {}, Rank{0}, [this] { return loss; }, state, std::move(progress)) {}
 
   Result<void> count(const BatchPosition& position) {
     return voter.count_votes({voter.vote(position)});
@@ -126,7 +127,7 @@ struct TwoRanks {
 
   explicit TwoRanks(const TrainConfig& config)
       : train(config),
-        second(config, 2, {}, Rank{1}, loss, state, {}),
+        second(config, 2, {}, Rank{1}, [this] { return loss; }, state, {}),
         of_first{0, 0, {}, {{1, 1}}, {learning_rate(config, 1)}, {}} {
     for (const double correction : make_optimizer(config)->corrections(1)) {
       of_first.factors.push_back(correction);
@@ -189,7 +190,8 @@ struct Copies {
       states.emplace_back(held[rank].chunks(), make_optimizer(plain_sgd()), "");
       voters.push_back(std::make_unique<StepVoter>(
           plain_sgd(), 1, std::vector<CopyGroup>{{ChunkId{0}, {Rank{0}, Rank{1}}}}, Rank{rank},
-          loss[rank], states[static_cast<std::size_t>(rank)], CheckpointState{.step = steps_done}));
+          [this, rank] { return loss[rank]; }, states[static_cast<std::size_t>(rank)],
+          CheckpointState{.step = steps_done}));
     }
   }
 

@@ -1,0 +1,62 @@
+// ComputeDevice: where a rank's tensors lie and its operations run, by the name that cluster files
+// give it.
+//
+//   "cpu"               this process's own memory
+//   "cuda:N"            LibTorch's library for it is opened when a job names one; no build needs it
+//   "mps"               of a Mac
+//   "privateuseone:N"   what a device library registers with LibTorch; the environment's
+//                       MOTLEY_DEVICE_LIBRARY names its file
+//
+// All but the first go by c10's interfaces for devices in general, and nothing here knows more of
+// one than these tell.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <c10/core/Device.h>
+
+#include "base/result.h"
+
+namespace motley {
+
+class ComputeDevice {
+ public:
+  // The processor.
+  ComputeDevice() = default;
+
+  // Makes the device ready for this thread and process. kConfig for a name that means none, or a
+  // device that this machine or this LibTorch does not have, with what there is.
+  [[nodiscard]] static Result<ComputeDevice> open(const std::string& name);
+
+  [[nodiscard]] c10::Device torch() const { return device_; }
+
+  // Whether tensors on it are this process's memory.
+  [[nodiscard]] bool is_host() const { return device_.is_cpu(); }
+
+  // Returns when the device has done all that this thread gave it.
+  void finish() const;
+
+  struct Memory {
+    std::int64_t free_bytes = 0;
+    std::int64_t total_bytes = 0;
+  };
+
+  // Of its own; nothing where it cannot be asked, and on the host.
+  [[nodiscard]] std::optional<Memory> memory() const;
+
+  // Makes it the one that this thread's operations run on, where a machine has several.
+  void use_here() const;
+
+ private:
+  explicit ComputeDevice(c10::Device device) : device_(device) {}
+
+  c10::Device device_{c10::kCPU};
+};
+
+// The devices that can be opened here, by name: the processor first.
+[[nodiscard]] std::vector<std::string> devices_here();
+
+}  // namespace motley

@@ -1,0 +1,70 @@
+// DeviceCopies: what goes between a device and the host's memory, on a stream of its own beside the
+// computing where the device has several.
+//
+// Threads: one, but for Download::wait.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+#include <c10/core/Stream.h>
+
+#include "models/device/compute_device.h"
+#include "models/device/device_event.h"
+
+namespace motley {
+
+class DeviceCopies {
+ public:
+  // REQUIRES: !device.is_host().
+  explicit DeviceCopies(const ComputeDevice& device);
+  ~DeviceCopies();
+  DeviceCopies(const DeviceCopies&) = delete;
+  DeviceCopies& operator=(const DeviceCopies&) = delete;
+
+  // Memory of the host that copies go to and from beside the computing, where the device has such.
+  [[nodiscard]] at::Tensor staging(at::IntArrayRef sizes, at::ScalarType type = at::kFloat);
+
+  // A tensor on the device with the values of `host`, for what is computed from now on. The host's
+  // memory is kept until the copy is done; nobody may write to it any more.
+  [[nodiscard]] at::Tensor upload(at::Tensor host);
+  // The same into memory that is there already. When the event is
+  // done, `host` may be written to again.
+  std::shared_ptr<const DeviceEvent> upload(at::Tensor host, at::Tensor& device);
+
+  // Values on their way to the host.
+  struct Download {
+    at::Tensor host;  // to be read after wait()
+    std::shared_ptr<const DeviceEvent> done;
+
+    void wait() const { done->wait(); }
+  };
+
+  // What `tensor`, contiguous and on the device, holds once all that was given to the device so far
+  // is computed. Nobody may change it before that is read.
+  [[nodiscard]] Download download(const at::Tensor& tensor);
+  // The same into memory of the host that is there already.
+  [[nodiscard]] Download download(const at::Tensor& tensor, at::Tensor host);
+
+ private:
+  // A copy under way keeps what it reads and writes.
+  struct UnderWay {
+    std::shared_ptr<const DeviceEvent> done;
+    at::Tensor host;
+    at::Tensor device;
+  };
+
+  [[nodiscard]] c10::Stream computing() const;
+  std::shared_ptr<const DeviceEvent> keep(at::Tensor host, at::Tensor device);
+  void forget_done();
+
+  const ComputeDevice device_;
+  c10::Stream copying_;
+  bool has_pinned_ = true;
+  std::deque<UnderWay> under_way_;
+};
+
+}  // namespace motley

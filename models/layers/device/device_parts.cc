@@ -1,0 +1,57 @@
+#include "models/layers/device/device_parts.h"
+
+#include <ATen/ATen.h>
+
+#include "models/layers/tensor_dropout.h"
+
+namespace motley {
+
+void drop_output_in_place(const at::Tensor& x, double p, const MicroContext& micro, int layer) {
+  if (p == 0.0 || !micro.training) return;
+  drop_in_place(DropoutStream(p, micro, layer, DropoutSite::kOutput), x);
+}
+
+at::Tensor tanh_gelu(const at::Tensor& u) {
+  return at::gelu(u, "tanh");
+}
+
+at::Tensor tanh_gelu_backward(const at::Tensor& grad, const at::Tensor& u) {
+  return at::gelu_backward(grad, u, "tanh");
+}
+
+DeviceLinear::DeviceLinear(const LayerParameters& parameters, std::size_t first)
+    : weight_(parameters.values[first]),
+      bias_(parameters.values[first + 1]),
+      grad_weight_(parameters.gradients[first]),
+      grad_bias_(parameters.gradients[first + 1]) {}
+
+at::Tensor DeviceLinear::forward(const at::Tensor& x) const {
+  return at::addmm(bias_, x, weight_);
+}
+
+void DeviceLinear::add_gradients(const at::Tensor& x, const at::Tensor& grad_y) const {
+  grad_weight_.addmm_(x.t(), grad_y);
+  grad_bias_.add_(grad_y.sum(0));
+}
+
+at::Tensor DeviceLinear::input_gradient(const at::Tensor& grad_y) const {
+  return at::mm(grad_y, weight_.t());
+}
+
+at::Tensor DeviceResidualLinear::forward(const at::Tensor& x,
+                                         const at::Tensor& h,
+                                         const MicroContext& micro) const {
+  at::Tensor y = linear_.forward(h);
+  drop_output_in_place(y, p_, micro, layer_);
+  return y.add_(x);
+}
+
+at::Tensor DeviceResidualLinear::branch_gradient(const at::Tensor& grad_y,
+                                                 const MicroContext& micro) const {
+  if (p_ == 0.0) return grad_y;
+  at::Tensor grad_branch = grad_y.clone();
+  drop_output_in_place(grad_branch, p_, micro, layer_);
+  return grad_branch;
+}
+
+}  // namespace motley

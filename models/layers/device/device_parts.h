@@ -1,0 +1,53 @@
+// The parts that the layers for any device share: those of models/layers/layer_parts.h in ATen's
+// operations alone. Norm serves both as it is. Private to models/.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include "models/layers/layer_parts.h"
+
+namespace motley {
+
+// Applies one dropout site to the whole of x (contiguous), in place. Nothing when p is 0 or the
+// micro-batch is not for training.
+void drop_output_in_place(const at::Tensor& x, double p, const MicroContext& micro, int layer);
+
+// GELU in its tanh form, and the gradient of its input from that of its output.
+[[nodiscard]] at::Tensor tanh_gelu(const at::Tensor& u);
+[[nodiscard]] at::Tensor tanh_gelu_backward(const at::Tensor& grad, const at::Tensor& u);
+
+// y = x W + b with W stored [in, out].
+class DeviceLinear {
+ public:
+  DeviceLinear(const LayerParameters& parameters, std::size_t first);
+
+  [[nodiscard]] at::Tensor forward(const at::Tensor& x) const;
+  void add_gradients(const at::Tensor& x, const at::Tensor& grad_y) const;
+  [[nodiscard]] at::Tensor input_gradient(const at::Tensor& grad_y) const;
+
+ private:
+  at::Tensor weight_, bias_, grad_weight_, grad_bias_;
+};
+
+// x + dropout(h W + b): the end of each residual branch.
+class DeviceResidualLinear {
+ public:
+  DeviceResidualLinear(const LayerParameters& parameters, std::size_t first, double p, int layer)
+      : linear_(parameters, first), p_(p), layer_(layer) {}
+
+  [[nodiscard]] at::Tensor forward(const at::Tensor& x,
+                                   const at::Tensor& h,
+                                   const MicroContext& micro) const;
+  // The gradient of h W + b; grad_y, which is also that of x, is left as it is.
+  [[nodiscard]] at::Tensor branch_gradient(const at::Tensor& grad_y,
+                                           const MicroContext& micro) const;
+
+  [[nodiscard]] const DeviceLinear& linear() const { return linear_; }
+
+ private:
+  DeviceLinear linear_;
+  double p_;
+  int layer_;
+};
+
+}  // namespace motley

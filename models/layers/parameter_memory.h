@@ -1,0 +1,67 @@
+// ParameterMemory: the values and gradients of the parameters of a run of layers, in two flat fp32
+// arenas of the same layout on one device.
+//
+// Each parameter lies at a multiple of kAlignment floats (64 bytes), so that its alignment does not
+// depend on what else is held; the gaps stay 0. Parameters follow each other as their layers do, in
+// a layer as its spec has them but that one tied across the model comes first, and its other use
+// last. A tied use has a place of its own: whoever steps the optimizer sums the gradients of all
+// uses and writes the new values to each of them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+#include <c10/core/Device.h>
+
+#include "models/layers/layer.h"
+
+namespace motley {
+
+class ParameterMemory {
+ public:
+  static constexpr std::size_t kAlignment = 16;  // floats
+
+  struct Parameter {
+    ParameterSpec spec;
+    int layer = 0;            // in the model's chain
+    at::Tensor value_tensor;  // views into the arenas
+    at::Tensor gradient_tensor;
+    std::span<float> values;  // the same on the host, elsewhere empty
+    std::span<float> gradients;
+  };
+
+  // Of the layers [first, last), all 0. REQUIRES: 0 <= first < last <= layers.
+  ParameterMemory(const ModelSpec& spec, int first, int last, c10::Device device);
+
+  // In the order of the layers, in a layer as its spec has them.
+  [[nodiscard]] const std::vector<Parameter>& parameters() const { return parameters_; }
+
+  // Those of one layer, by its index in the model. REQUIRES: first <= layer < last.
+  [[nodiscard]] LayerParameters of_layer(int layer) const;
+
+  // Where the nth of the layers begins in the arenas.
+  [[nodiscard]] std::size_t offset(std::size_t nth) const { return offsets_[nth]; }
+
+  // The whole arenas.
+  [[nodiscard]] const at::Tensor& values_tensor() const { return values_; }
+
+  [[nodiscard]] const at::Tensor& gradients_tensor() const { return gradients_; }
+
+  // The same on the host, elsewhere empty.
+  [[nodiscard]] std::span<float> values() const;
+  [[nodiscard]] std::span<float> gradients() const;
+
+  // Every parameter's first values, by name; made on the host.
+  void initialize(std::int64_t seed);
+
+ private:
+  at::Tensor values_;
+  at::Tensor gradients_;
+  std::vector<Parameter> parameters_;
+  std::vector<std::size_t> offsets_;  // [layer - first]
+};
+
+}  // namespace motley

@@ -1,0 +1,131 @@
+// Training on a device whose memory the host cannot touch, alone and beside the processor. The far
+// device (tests/support/far/far_device.h) computes with the processor's operations, but by other
+// layers than the processor's own, so that runs agree as closely as two orders of summing do.
+#include <cmath>
+#include <cstdlib>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/json.h"
+#include "e2e/small_job.h"
+
+namespace motley::test {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr double kLoss = 1e-5;  // relative
+
+class DeviceRun : public testing::Test {
+ protected:
+  DeviceRun() { ::setenv("MOTLEY_DEVICE_LIBRARY", MOTLEY_FAR_LIBRARY, /*overwrite=*/1); }
+
+  ~DeviceRun() override {
+    ::unsetenv("MOTLEY_DEVICE_LIBRARY");
+    ::unsetenv("MOTLEY_FAR_MIB");
+  }
+
+  // A cluster of one machine with these devices, as TOML has them.
+  [[nodiscard]] std::string cluster_of(const std::string& devices) const {
+    return job_.folder().write(
+        "cluster.toml", "[[machine]]\nname = \"desk\"\nthreads = 1\ndevices = [" + devices + "]\n");
+  }
+
+  void expect_trains(const std::string& run, const std::vector<std::string>& words) const {
+    const Outcome outcome = job_.train(run, words);
+    ASSERT_EQ(outcome.status, 0) << outcome.err;
+  }
+
+  [[nodiscard]] std::vector<double> losses(const std::string& run) const {
+    std::vector<double> numbers;
+    for (const std::string& text : metric_column(job_.run_dir(run), "loss")) {
+      numbers.push_back(std::stod(text));
+    }
+    return numbers;
+  }
+
+  void expect_close(const std::string& run, const std::string& other) const {
+    const std::vector<double> a = losses(run);
+    const std::vector<double> b = losses(other);
+    ASSERT_EQ(a.size(), 50U);
+    ASSERT_EQ(b.size(), 50U);
+    for (std::size_t step = 0; step < a.size(); ++step) {
+      EXPECT_NEAR(a[step], b[step], kLoss * std::abs(b[step])) << "step " << step + 1;
+    }
+  }
+
+  SmallJob job_;
+};
+
+TEST_F(DeviceRun, LearnsWhatTheProcessorLearns) {
+  expect_trains("processor", {"--stages", "1"});
+  expect_trains("device", {"--cluster", cluster_of("\"privateuseone:0\"")});
+  expect_close("device", "processor");
+
+  const std::string both = cluster_of(R"("cpu", "privateuseone:0")");
+  expect_trains("pipeline", {"--cluster", both, "--stages", "2"});
+  expect_close("pipeline", "processor");
+  const Json plan = Json::parse(read_text(job_.run_dir("pipeline") + "/plan.json"));
+  EXPECT_NE(plan["ranks"][0]["device"], plan["ranks"][1]["device"]);
+
+  const std::string replicas = job_.changed_plan("pipeline", [](Json& changed) {
+    Json chunk = changed["chunks"][0];
+    chunk["layer_count"] = 6;
+    chunk["replicas"] = {{{"rank", 0}, {"micro_batches", 2}}, {{"rank", 1}, {"micro_batches", 2}}};
+    changed["chunks"] = Json::array({chunk});
+  });
+  expect_trains("replicas", {"--cluster", both, "--plan", replicas});
+  expect_close("replicas", "processor");
+}
+
+TEST_F(DeviceRun, GivesTheSameBitsForAnyCut) {
+  expect_trains("one", {"--cluster", cluster_of("\"privateuseone:0\"")});
+  const std::string two = cluster_of(R"("privateuseone:0", "privateuseone:1")");
+  for (const char* schedule : {"gpipe", "1f1b", "split"}) {
+    expect_trains(schedule, {"--cluster", two, "--stages", "2", "--set",
+                             std::string("parallel.schedule=") + schedule});
+    EXPECT_EQ(job_.parameter_hash(schedule, 50), job_.parameter_hash("one", 50)) << schedule;
+  }
+  const std::string again = job_.changed_plan("1f1b", [](Json& plan) {
+    for (Json& chunk : plan["chunks"]) chunk["recompute"] = true;
+  });
+  expect_trains("again", {"--cluster", two, "--plan", again});
+  EXPECT_EQ(job_.parameter_hash("again", 50), job_.parameter_hash("one", 50));
+}
+
+TEST_F(DeviceRun, GoesOnOnAnotherDevice) {
+  const std::string device = cluster_of("\"privateuseone:0\"");
+  expect_trains("whole", {"--cluster", device});
+  expect_trains("parts", {"--cluster", device, "--stop-after", "20"});
+  expect_trains("parts", {"--resume", "--stages", "2"});
+  expect_close("parts", "whole");
+  expect_trains("back", {"--stages", "2", "--stop-after", "20"});
+  expect_trains("back", {"--cluster", device, "--resume"});
+  expect_close("back", "whole");
+}
+
+TEST_F(DeviceRun, IsRefusedWhereTheDeviceIsNot) {
+  Outcome outcome = job_.train("none", {"--cluster", cluster_of("\"privateuseone:7\"")});
+  EXPECT_EQ(outcome.status, 3) << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr("there is no device 'privateuseone:7' here"));
+  EXPECT_THAT(outcome.err, HasSubstr("cpu, privateuseone:0, privateuseone:1"));
+
+  outcome = job_.train("none", {"--cluster", cluster_of("\"mps\"")});
+  EXPECT_EQ(outcome.status, 3) << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr("only a Mac has it"));
+
+  outcome = job_.train("none", {"--cluster", cluster_of("\"tpu:0\"")});
+  EXPECT_EQ(outcome.status, 3) << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr("tpu:0"));
+}
+
+TEST_F(DeviceRun, SaysWhatTheDeviceHasNoRoomFor) {
+  ::setenv("MOTLEY_FAR_MIB", "1", /*overwrite=*/1);
+  const Outcome outcome = job_.train("full", {"--cluster", cluster_of("\"privateuseone:0\"")});
+  EXPECT_EQ(outcome.status, 6) << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr("memory"));
+}
+
+}  // namespace
+}  // namespace motley::test

@@ -1,0 +1,10 @@
+// The far device's memory as LibTorch asks for it: of the current device, for its current stream.
+#pragma once
+
+#include <c10/core/Allocator.h>
+
+namespace motley::far {
+
+[[nodiscard]] c10::Allocator* far_allocator();
+
+}  // namespace motley::far

@@ -1,0 +1,51 @@
+// The far device: an accelerator that is not there, for tests of what goes on with one that is.
+//
+// It registers with LibTorch as the devices "privateuseone:0", "privateuseone:1" …; what it
+// computes has the same bits as on the processor, and it is strict where a real one is lucky:
+//
+//   - Its memory cannot be touched by the host: that ends the process with a segmentation fault.
+//     New and freed memory is full of NaN.
+//   - A copy that is not blocking is late. It is carried out when it has to be, and its target
+//     holds NaN before. What it reads must not change meanwhile, in the host's memory neither.
+//   - What two streams do with the same bytes, one of them writing, must be ordered by an event or
+//   by
+//     the host's waiting. Memory that another stream may be using must not be freed, unless that
+//     stream was recorded. The process aborts where it is not so, and says which operations met.
+//
+// Environment: MOTLEY_FAR_DEVICES (2) devices of MOTLEY_FAR_MIB (4096) MiB each.
+// These functions may be called by any thread, also through dlsym. `device` is its index.
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// Since the process began, or since they were reset; of all devices.
+struct MotleyFarCounters {
+  uint64_t host_waits;  // for an event, a stream, a copy that blocks, a value (item())
+  uint64_t copies_to_device;
+  uint64_t bytes_to_device;
+  uint64_t copies_from_device;
+  uint64_t bytes_from_device;
+  uint64_t operations;  // that computed; views and copies are none
+};
+
+void motley_far_counters(struct MotleyFarCounters* counters);
+// The peaks of memory too: they begin anew with what is in use.
+void motley_far_reset_counters(void);
+
+uint64_t motley_far_bytes(int device);
+uint64_t motley_far_peak_bytes(int device);
+// From now on, of each device: at most what the environment said.
+void motley_far_limit_memory(uint64_t bytes);
+
+// What the current device has free and in all; always 0, for success. The same question that
+// cudaMemGetInfo answers.
+int motley_device_memory(size_t* free_bytes, size_t* total_bytes);
+
+#ifdef __cplusplus
+}
+#endif

@@ -1,0 +1,45 @@
+// StreamOrder: which of what the streams were given comes before what, as events and the host's
+// waiting order it.
+//
+// The host is one: what any of its threads waited for comes before all that any of them gives to a
+// stream later. Threads: the caller's lock.
+#pragma once
+
+#include <vector>
+
+#include "tests/support/far/vector_clock.h"
+
+namespace motley::far {
+
+class StreamOrder {
+ public:
+  explicit StreamOrder(int streams)
+      : streams_(static_cast<std::size_t>(streams), VectorClock(streams)), host_(streams) {}
+
+  // The stream is given something: its moment.
+  Moment give(StreamNumber stream) {
+    VectorClock& clock = of(stream);
+    clock.join(host_);
+    return clock.next(stream);
+  }
+
+  // What comes before all that the stream is given next.
+  [[nodiscard]] VectorClock known_to(StreamNumber stream) {
+    of(stream).join(host_);
+    return of(stream);
+  }
+
+  void hold_back(StreamNumber stream, const VectorClock& mark) { of(stream).join(mark); }
+
+  void host_waited_for(const VectorClock& mark) { host_.join(mark); }
+
+  [[nodiscard]] const VectorClock& known_to_host() const { return host_; }
+
+ private:
+  VectorClock& of(StreamNumber stream) { return streams_[static_cast<std::size_t>(stream)]; }
+
+  std::vector<VectorClock> streams_;  // [StreamNumber]
+  VectorClock host_;
+};
+
+}  // namespace motley::far

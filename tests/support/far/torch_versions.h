@@ -1,0 +1,39 @@
+// What differs between the versions of LibTorch that the far device is compiled with, 1.13 to 2.14.
+#pragma once
+
+#include <optional>
+
+#include <c10/util/Optional.h>
+#include <torch/version.h>
+
+#define MOTLEY_TORCH_SINCE(major, minor) \
+  (TORCH_VERSION_MAJOR > (major) ||      \
+   (TORCH_VERSION_MAJOR == (major) && TORCH_VERSION_MINOR >= (minor)))
+
+// Allocators change when they allocate, and copy, since 2.3.
+#if MOTLEY_TORCH_SINCE(2, 3)
+#define MOTLEY_FAR_ALLOCATE_CONST
+#define MOTLEY_FAR_ALLOCATORS_COPY 1
+#else
+#define MOTLEY_FAR_ALLOCATE_CONST const
+#define MOTLEY_FAR_ALLOCATORS_COPY 0
+#endif
+
+// The host waits for an event since 2.5, for a whole device since 2.6.
+#define MOTLEY_FAR_EVENTS_ARE_WAITED_FOR MOTLEY_TORCH_SINCE(2, 5)
+#define MOTLEY_FAR_DEVICES_ARE_WAITED_FOR MOTLEY_TORCH_SINCE(2, 6)
+
+// Devices of this kind are asked for pinned memory since 2.1; how, is the same since 2.6.
+#define MOTLEY_FAR_HAS_HOOKS MOTLEY_TORCH_SINCE(2, 6)
+
+namespace motley::far {
+
+#if MOTLEY_TORCH_SINCE(2, 4)
+template <class T>
+using Optional = std::optional<T>;
+#else
+template <class T>
+using Optional = c10::optional<T>;
+#endif
+
+}  // namespace motley::far

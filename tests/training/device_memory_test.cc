@@ -1,0 +1,123 @@
+// DeviceMemory against HostMemory: on the processor's own tensors and, with MOTLEY_TEST_DEVICE, on
+// a device.
+#include "training/device_memory.h"
+
+#include <cstdlib>
+#include <memory>
+#include <optional>
+
+#include <gmock/gmock.h>
+
+#include <ATen/ATen.h>
+
+#include "training/device_optimizer.h"
+
+namespace motley {
+namespace {
+
+constexpr std::int64_t kCount = 1000;
+
+TrainConfig train_of(const char* optimizer) {
+  TrainConfig train;
+  train.optimizer = optimizer;
+  train.momentum = 0.9;
+  train.weight_decay = 0.1;
+  return train;
+}
+
+at::Tensor wave(double phase) {
+  return at::arange(kCount, at::kFloat).mul_(0.37).add_(phase).sin_();
+}
+
+std::vector<float> floats(const at::Tensor& tensor) {
+  const at::Tensor host = tensor.cpu();
+  return {host.data_ptr<float>(), host.data_ptr<float>() + host.numel()};
+}
+
+c10::Device tested_device() {
+  const char* const name = std::getenv("MOTLEY_TEST_DEVICE");
+  return ComputeDevice::open(name == nullptr ? "cpu" : name).value().torch();
+}
+
+class DeviceOptimizerTest : public testing::TestWithParam<const char*> {};
+
+TEST_P(DeviceOptimizerTest, TakesTheStepsOfTheHostToTheBit) {
+  const TrainConfig train = train_of(GetParam());
+  const auto host = make_optimizer(train);
+  const DeviceOptimizer device(train);
+  const c10::Device there = tested_device();
+  std::vector<float> values = floats(wave(0));
+  at::Tensor tensor = wave(0).to(there);
+  std::vector<std::vector<float>> moments(host->moment_names().size(),
+                                          std::vector<float>(kCount, 0.0F));
+  std::vector<at::Tensor> tensors;
+  for (std::size_t k = 0; k < moments.size(); ++k) tensors.push_back(at::zeros_like(tensor));
+  for (int step = 1; step <= 5; ++step) {
+    const std::vector<float> gradients = floats(wave(step));
+    const UpdateArguments arguments{{1e-2, host->corrections(step)}, 0.25F, step % 2 == 0};
+    const std::vector<std::span<float>> spans(moments.begin(), moments.end());
+    host->update(values, gradients, spans, arguments);
+    device.update(tensor, wave(step).to(there), tensors, arguments);
+    ASSERT_EQ(floats(tensor), values) << "step " << step;
+    for (std::size_t k = 0; k < moments.size(); ++k) ASSERT_EQ(floats(tensors[k]), moments[k]);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, DeviceOptimizerTest, testing::Values("adamw", "sgd"));
+
+// What DeviceMemory is for; on the processor there is nothing to copy.
+class DeviceMemoryTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (tested_device().is_cpu()) GTEST_SKIP() << "needs a device (MOTLEY_TEST_DEVICE)";
+    copies_.emplace(ComputeDevice::open(std::getenv("MOTLEY_TEST_DEVICE")).value());
+    gradients_ = wave(1).to(tested_device());
+    mirror_.emplace(gradients_, *copies_);
+    memory_ = std::make_unique<DeviceMemory>(
+        std::vector<DeviceMemory::Parameter>{
+            {wave(0).to(tested_device()), gradients_, mirror_->host()}},
+        std::map<ChunkId, GradientMirror*>{{ChunkId{0}, &*mirror_}}, train_of("adamw"), *copies_);
+    memory_->make_moments(0);
+  }
+
+  std::optional<DeviceCopies> copies_;
+  at::Tensor gradients_;
+  std::optional<GradientMirror> mirror_;
+  std::unique_ptr<DeviceMemory> memory_;
+};
+
+TEST_F(DeviceMemoryTest, KeepsWhatItIsFilledWith) {
+  const StateArray values{StateArray::Kind::kValues, 0};
+  ASSERT_TRUE(memory_
+                  ->fill(values,
+                         [](std::span<float> room) -> Result<void> {
+                           std::ranges::fill(room, 1.5F);
+                           return {};
+                         })
+                  .ok());
+  const std::span<const float> seen = memory_->view(values);
+  EXPECT_EQ(std::vector<float>(seen.begin(), seen.end()), std::vector<float>(kCount, 1.5F));
+}
+
+TEST_F(DeviceMemoryTest, TakesSumsBackBeforeTheirNorm) {
+  std::vector<std::size_t> told;
+  mirror_->fetch(kCount / 2, [&](std::size_t first) { told.push_back(first); });
+  mirror_->finish_fetching([&](std::size_t first) { told.push_back(first); });
+  EXPECT_EQ(told, (std::vector<std::size_t>{kCount / 2, 0}));
+  const std::span<float> sums = memory_->summed_gradients(ChunkId{0});
+  EXPECT_EQ(std::vector<float>(sums.begin(), sums.end()), floats(wave(1)));
+  std::ranges::fill(sums, 2.0F);
+  EXPECT_DOUBLE_EQ(memory_->squared_norms({0}).front(), 4.0 * kCount);
+  EXPECT_EQ(floats(gradients_), std::vector<float>(kCount, 2.0F));
+  memory_->clear_gradients();
+  EXPECT_EQ(memory_->squared_norms({0}).front(), 0);
+  EXPECT_EQ(sums.front(), 0);
+}
+
+TEST_F(DeviceMemoryTest, AddsWhatSumsStillOwe) {
+  memory_->add_to_gradient(0, std::vector<float>(kCount, 3.0F));
+  EXPECT_EQ(floats(gradients_), floats(wave(1) + 3));
+}
+
+}  // namespace
+}  // namespace motley

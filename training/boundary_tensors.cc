@@ -1,0 +1,78 @@
+#include "training/boundary_tensors.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include <ATen/ATen.h>
+
+#include "base/check.h"
+
+namespace motley {
+namespace {
+
+// Of what from_layers() made.
+const at::Tensor& tensor_of(const OwnedFloats& made) {
+  return *static_cast<const at::Tensor*>(made.owner.get());
+}
+
+}  // namespace
+
+std::span<float> floats_of(const at::Tensor& tensor) {
+  MOTLEY_CHECK(tensor.is_contiguous() && tensor.scalar_type() == at::kFloat,
+               "boundary tensors are contiguous fp32");
+  return {tensor.data_ptr<float>(), static_cast<std::size_t>(tensor.numel())};
+}
+
+BoundaryTensors::BoundaryTensors(const ComputeDevice& device) {
+  if (!device.is_host()) copies_ = std::make_unique<DeviceCopies>(device);
+}
+
+at::Tensor BoundaryTensors::room(const std::vector<std::int64_t>& sizes, at::ScalarType type) {
+  return on_host() ? at::empty(sizes, type) : copies_->staging(sizes, type);
+}
+
+at::Tensor BoundaryTensors::room_with(std::span<const std::int32_t> words,
+                                      const TensorSpec& spec,
+                                      std::int64_t samples) {
+  if (spec.type == NumberType::kFloat32) {
+    at::Tensor floats = room(spec.sizes(samples));
+    std::memcpy(floats.data_ptr<float>(), words.data(), words.size_bytes());
+    return floats;
+  }
+  at::Tensor integers = room(spec.sizes(samples), at::kLong);
+  std::ranges::copy(words, integers.data_ptr<std::int64_t>());
+  return integers;
+}
+
+at::Tensor BoundaryTensors::to_layers(at::Tensor tensor) {
+  // What other layers of this rank made is there already.
+  return on_host() || !tensor.is_cpu() ? tensor : copies_->upload(std::move(tensor));
+}
+
+OwnedFloats BoundaryTensors::from_layers(at::Tensor tensor) const {
+  if (!tensor.defined()) return {};
+  const std::span<float> floats = on_host() ? floats_of(tensor) : std::span<float>();
+  return {floats, std::make_shared<const at::Tensor>(std::move(tensor)), {}};
+}
+
+OwnedFloats BoundaryTensors::to_host(OwnedFloats made) {
+  if (on_host()) return made;
+  const DeviceCopies::Download download = copies_->download(tensor_of(made).contiguous());
+  return {floats_of(download.host), std::make_shared<const at::Tensor>(download.host),
+          [download] { download.wait(); }};
+}
+
+at::Tensor BoundaryTensors::hand_over(OwnedFloats made,
+                                      const std::vector<std::int64_t>& sizes) const {
+  if (!on_host()) return tensor_of(made).view(sizes);
+  MOTLEY_CHECK(static_cast<std::int64_t>(made.values.size()) == c10::multiply_integers(sizes),
+               "{} floats cross a boundary of {}", made.values.size(),
+               c10::multiply_integers(sizes));
+  // Of the same memory, which keeps the owner.
+  float* const first = made.values.data();
+  return at::from_blob(
+      first, sizes, [owner = std::move(made.owner)](void* /*first*/) {}, at::kFloat);
+}
+
+}  // namespace motley

@@ -1,0 +1,55 @@
+// BoundaryTensors: how tensors come to a rank's layers from the data and from other ranks, and how
+// they leave. On the host they are handed over as they lie. To a device they are uploaded when
+// their user runs, and what leaves it comes to the host beside the computing; nothing here waits
+// for it. Used by the compute thread alone.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+#include "models/device/compute_device.h"
+#include "models/device/device_copies.h"
+#include "models/spec/model_spec.h"
+#include "pipeline/execute/stage_compute.h"
+
+namespace motley {
+
+class BoundaryTensors {
+ public:
+  explicit BoundaryTensors(const ComputeDevice& device);
+
+  [[nodiscard]] bool on_host() const { return copies_ == nullptr; }
+
+  // REQUIRES: !on_host().
+  [[nodiscard]] DeviceCopies& copies() { return *copies_; }
+
+  // Memory of the host for what the layers are to read.
+  [[nodiscard]] at::Tensor room(const std::vector<std::int64_t>& sizes,
+                                at::ScalarType type = at::kFloat);
+  // What a source gave, in such memory: integers, or floats by their bits.
+  [[nodiscard]] at::Tensor room_with(std::span<const std::int32_t> words,
+                                     const TensorSpec& spec,
+                                     std::int64_t samples);
+  // Where the layers read it.
+  [[nodiscard]] at::Tensor to_layers(at::Tensor tensor);
+
+  // What a forward or backward returns; of an undefined tensor nothing.
+  [[nodiscard]] OwnedFloats from_layers(at::Tensor tensor) const;
+  // The same where the host can read it, once it has arrived.
+  [[nodiscard]] OwnedFloats to_host(OwnedFloats made);
+  // The same for other layers of this rank.
+  [[nodiscard]] at::Tensor hand_over(OwnedFloats made,
+                                     const std::vector<std::int64_t>& sizes) const;
+
+ private:
+  std::unique_ptr<DeviceCopies> copies_;  // null where the device is the host
+};
+
+// REQUIRES: on the host, contiguous, fp32.
+[[nodiscard]] std::span<float> floats_of(const at::Tensor& tensor);
+
+}  // namespace motley

@@ -1,0 +1,66 @@
+// DeviceMemory: a rank's state on a device. Values, gradients and moments never leave it but to be
+// summed with other ranks', saved or compared; a step without these waits for the device once, for
+// the norms.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+#include "models/device/device_copies.h"
+#include "training/device_optimizer.h"
+#include "training/gradient_mirror.h"
+#include "training/state_memory.h"
+
+namespace motley {
+
+class DeviceMemory final : public StateMemory {
+ public:
+  struct Parameter {
+    at::Tensor values;  // flat views of the chain's arenas
+    at::Tensor gradients;
+    std::span<float> mirrored;  // its part of a mirror on the host; empty where there is none
+  };
+
+  // `mirrors`: of the chunks whose gradients are summed over replicas; they and `copies` must
+  // outlive it.
+  DeviceMemory(std::vector<Parameter> parameters,
+               std::map<ChunkId, GradientMirror*> mirrors,
+               const TrainConfig& train,
+               DeviceCopies& copies);
+
+  [[nodiscard]] std::vector<std::string> moment_names() const override {
+    return optimizer_.moment_names();
+  }
+
+  void make_moments(std::size_t parameter) override;
+  Result<void> fill(const StateArray& array, const Write& write) override;
+  void add_to_gradient(std::size_t parameter, std::span<const float> terms) override;
+  std::span<const float> view(const StateArray& array) override;
+  std::uint64_t hash_values(std::size_t parameter) override;
+  std::span<float> summed_gradients(ChunkId chunk) override;
+  std::span<float> lent_gradient(std::size_t parameter) override;
+  void lend_gradient(std::size_t parameter) override;
+  std::vector<double> squared_norms(const std::vector<std::size_t>& parameters) override;
+  void add_gradient(std::size_t from, std::size_t to) override;
+  void copy_values(std::size_t from, std::size_t to) override;
+  void update(std::size_t parameter, const UpdateArguments& arguments) override;
+  void move_statistic(std::size_t parameter, float share, float count) override;
+  void clear_gradients() override;
+
+ private:
+  [[nodiscard]] at::Tensor array(const StateArray& array);
+  [[nodiscard]] at::Tensor on_host(const at::Tensor& tensor);
+
+  std::vector<Parameter> parameters_;
+  std::map<ChunkId, GradientMirror*> mirrors_;
+  std::map<std::size_t, std::unique_ptr<GradientMirror>> lent_;  // [parameter]
+  const DeviceOptimizer optimizer_;
+  DeviceCopies& copies_;
+  std::vector<std::vector<at::Tensor>> moments_;  // [parameter][moment]
+  std::vector<at::Tensor> viewed_;                // on the host
+};
+
+}  // namespace motley

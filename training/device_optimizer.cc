@@ -1,0 +1,66 @@
+#include "training/device_optimizer.h"
+
+#include <cmath>
+#include <utility>
+
+#include <ATen/ATen.h>
+
+#include "base/check.h"
+
+namespace motley {
+
+DeviceOptimizer::DeviceOptimizer(const TrainConfig& train) : train_(train) {}
+
+std::vector<std::string> DeviceOptimizer::moment_names() const {
+  return make_optimizer(train_)->moment_names();
+}
+
+void DeviceOptimizer::update(at::Tensor values,
+                             const at::Tensor& gradients,
+                             std::span<at::Tensor> moments,
+                             const UpdateArguments& arguments) const {
+  MOTLEY_CHECK(moments.size() == moment_names().size(), "{} moments for {}", moments.size(),
+               train_.optimizer);
+  at::Tensor scaled = gradients * arguments.gradient_scale;
+  if (train_.optimizer == "sgd") {
+    sgd(values, std::move(scaled), moments, arguments);
+  } else {
+    adamw(values, std::move(scaled), moments, arguments);
+  }
+}
+
+// Sums take products that stand alone: `add` with a factor may be one rounding or two.
+void DeviceOptimizer::adamw(at::Tensor& values,
+                            at::Tensor gradients,
+                            std::span<at::Tensor> moments,
+                            const UpdateArguments& arguments) const {
+  const auto& [lr, corrections] = arguments.factors;
+  const double decay = arguments.decayed ? train_.weight_decay : 0;
+  const auto rest1 = static_cast<float>(1 - train_.beta1);
+  const auto rest2 = static_cast<float>(1 - train_.beta2);
+  at::Tensor& m = moments[0];
+  at::Tensor& v = moments[1];
+  m.mul_(static_cast<float>(train_.beta1)).add_(gradients * rest1);
+  v.mul_(static_cast<float>(train_.beta2)).add_((gradients * rest2).mul_(gradients));
+  // A quotient by a number may be a product with its inverse, so that it is one by a tensor.
+  const at::Tensor correction2_root =
+      at::full({}, static_cast<float>(std::sqrt(corrections[1])), values.options());
+  at::Tensor root = v.sqrt().div_(correction2_root).add_(static_cast<float>(train_.epsilon));
+  at::Tensor change = std::move(gradients);
+  at::mul_out(change, m, at::full({}, static_cast<float>(lr / corrections[0]), values.options()));
+  change.div_(root);
+  values.mul_(static_cast<float>(1 - lr * decay)).sub_(change);
+}
+
+void DeviceOptimizer::sgd(at::Tensor& values,
+                          at::Tensor gradients,
+                          std::span<at::Tensor> moments,
+                          const UpdateArguments& arguments) const {
+  const auto decay = static_cast<float>(arguments.decayed ? train_.weight_decay : 0);
+  gradients.add_(values * decay);
+  at::Tensor& b = moments[0];
+  b.mul_(static_cast<float>(train_.momentum)).add_(gradients);
+  values.sub_(b * static_cast<float>(arguments.factors.lr));
+}
+
+}  // namespace motley

@@ -1,0 +1,100 @@
+#include "training/host_memory.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+#include "base/hash.h"
+
+namespace motley {
+
+HostMemory::HostMemory(std::vector<Parameter> parameters,
+                       std::map<ChunkId, std::span<float>> summed,
+                       std::unique_ptr<const Optimizer> optimizer)
+    : parameters_(std::move(parameters)),
+      summed_(std::move(summed)),
+      optimizer_(std::move(optimizer)),
+      moments_(parameters_.size()) {}
+
+void HostMemory::make_moments(std::size_t parameter) {
+  moments_[parameter].assign(optimizer_->moment_names().size(),
+                             std::vector<float>(parameters_[parameter].values.size(), 0.0F));
+}
+
+std::span<float> HostMemory::array(const StateArray& array) {
+  switch (array.kind) {
+    case StateArray::Kind::kValues:
+      return parameters_[array.parameter].values;
+    case StateArray::Kind::kGradients:
+      return parameters_[array.parameter].gradients;
+    case StateArray::Kind::kMoment:
+      return moments_[array.parameter].at(array.moment);
+  }
+  return {};
+}
+
+Result<void> HostMemory::fill(const StateArray& to, const Write& write) {
+  return write(array(to));
+}
+
+void HostMemory::add_to_gradient(std::size_t parameter, std::span<const float> terms) {
+  const std::span<float> gradients = parameters_[parameter].gradients;
+  std::ranges::transform(gradients, terms, gradients.begin(), std::plus<>{});
+}
+
+std::span<const float> HostMemory::view(const StateArray& of) {
+  return array(of);
+}
+
+std::uint64_t HostMemory::hash_values(std::size_t parameter) {
+  return hash64(std::as_bytes(parameters_[parameter].values));
+}
+
+std::span<float> HostMemory::summed_gradients(ChunkId chunk) {
+  const auto summed = summed_.find(chunk);
+  MOTLEY_CHECK(summed != summed_.end(), "chunk {} is on another rank", chunk.value);
+  return summed->second;
+}
+
+std::span<float> HostMemory::lent_gradient(std::size_t parameter) {
+  return parameters_[parameter].gradients;
+}
+
+// It stands there already.
+void HostMemory::lend_gradient(std::size_t /*parameter*/) {}
+
+std::vector<double> HostMemory::squared_norms(const std::vector<std::size_t>& parameters) {
+  std::vector<double> norms;
+  for (const std::size_t parameter : parameters) {
+    norms.push_back(squared_norm(parameters_[parameter].gradients));
+  }
+  return norms;
+}
+
+void HostMemory::add_gradient(std::size_t from, std::size_t to) {
+  add_to_gradient(to, parameters_[from].gradients);
+}
+
+void HostMemory::copy_values(std::size_t from, std::size_t to) {
+  std::ranges::copy(parameters_[from].values, parameters_[to].values.begin());
+}
+
+void HostMemory::update(std::size_t parameter, const UpdateArguments& arguments) {
+  auto& own = moments_[parameter];
+  const std::vector<std::span<float>> moments(own.begin(), own.end());
+  optimizer_->update(parameters_[parameter].values, parameters_[parameter].gradients, moments,
+                     arguments);
+}
+
+void HostMemory::move_statistic(std::size_t parameter, float share, float count) {
+  const auto& [values, gradients] = parameters_[parameter];
+  std::ranges::transform(values, gradients, values.begin(), [&](float value, float sum) {
+    return (1 - share) * value + share * (sum / count);
+  });
+}
+
+void HostMemory::clear_gradients() {
+  for (const Parameter& parameter : parameters_) std::ranges::fill(parameter.gradients, 0.0F);
+}
+
+}  // namespace motley

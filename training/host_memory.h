@@ -1,0 +1,51 @@
+// HostMemory: a rank's state in this process's own memory, stepped by Optimizer's loops.
+#pragma once
+
+#include <map>
+#include <memory>
+
+#include "training/state_memory.h"
+
+namespace motley {
+
+class HostMemory final : public StateMemory {
+ public:
+  struct Parameter {
+    std::span<float> values;
+    std::span<float> gradients;
+  };
+
+  // The spans must outlive it. `summed`: of each chunk.
+  HostMemory(std::vector<Parameter> parameters,
+             std::map<ChunkId, std::span<float>> summed,
+             std::unique_ptr<const Optimizer> optimizer);
+
+  [[nodiscard]] std::vector<std::string> moment_names() const override {
+    return optimizer_->moment_names();
+  }
+
+  void make_moments(std::size_t parameter) override;
+  Result<void> fill(const StateArray& array, const Write& write) override;
+  void add_to_gradient(std::size_t parameter, std::span<const float> terms) override;
+  std::span<const float> view(const StateArray& array) override;
+  std::uint64_t hash_values(std::size_t parameter) override;
+  std::span<float> summed_gradients(ChunkId chunk) override;
+  std::span<float> lent_gradient(std::size_t parameter) override;
+  void lend_gradient(std::size_t parameter) override;
+  std::vector<double> squared_norms(const std::vector<std::size_t>& parameters) override;
+  void add_gradient(std::size_t from, std::size_t to) override;
+  void copy_values(std::size_t from, std::size_t to) override;
+  void update(std::size_t parameter, const UpdateArguments& arguments) override;
+  void move_statistic(std::size_t parameter, float share, float count) override;
+  void clear_gradients() override;
+
+ private:
+  [[nodiscard]] std::span<float> array(const StateArray& array);
+
+  std::vector<Parameter> parameters_;
+  std::map<ChunkId, std::span<float>> summed_;
+  std::unique_ptr<const Optimizer> optimizer_;
+  std::vector<std::vector<std::vector<float>>> moments_;  // [parameter][moment]
+};
+
+}  // namespace motley
