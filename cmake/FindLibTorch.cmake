@@ -85,11 +85,23 @@ if(LibTorch_root AND EXISTS ${LibTorch_config})
   endif()
 endif()
 
+set(LibTorch_headers ${LibTorch_INCLUDE_DIR})
+if(LibTorch_OWN_LIBRARIES)
+  # Its folder also holds headers of fmt, oneDNN and others, which must not come before the system's.
+  set(LibTorch_headers ${CMAKE_BINARY_DIR}/libtorch_headers)
+  file(MAKE_DIRECTORY ${LibTorch_headers})
+  foreach(folder ATen c10 caffe2 torch)
+    if(EXISTS ${LibTorch_INCLUDE_DIR}/${folder})
+      file(CREATE_LINK ${LibTorch_INCLUDE_DIR}/${folder} ${LibTorch_headers}/${folder} SYMBOLIC)
+    endif()
+  endforeach()
+endif()
+
 if(NOT TARGET LibTorch::LibTorch)
   add_library(LibTorch::c10 UNKNOWN IMPORTED)
   set_target_properties(LibTorch::c10 PROPERTIES IMPORTED_LOCATION ${LibTorch_c10_LIBRARY}
                         INTERFACE_INCLUDE_DIRECTORIES
-                        "${LibTorch_INCLUDE_DIR};${LibTorch_INCLUDE_DIR}/torch/csrc/api/include")
+                        "${LibTorch_headers};${LibTorch_headers}/torch/csrc/api/include")
   add_library(LibTorch::LibTorch UNKNOWN IMPORTED)
   set_target_properties(LibTorch::LibTorch PROPERTIES IMPORTED_LOCATION ${LibTorch_cpu_LIBRARY}
                         INTERFACE_LINK_LIBRARIES LibTorch::c10)

