@@ -11,6 +11,7 @@
 #include "measure/cache_eviction.h"
 #include "measure/stopwatch.h"
 #include "models/device/device_copies.h"
+#include "models/device/host_floats.h"
 #include "training/device_memory.h"
 #include "training/host_memory.h"
 #include "training/optimizer/optimizer.h"
@@ -38,11 +39,8 @@ double measure_optimizer(const TrainConfig& train,
   std::optional<DeviceCopies> copies;
   std::unique_ptr<StateMemory> memory;
   if (device.is_host()) {
-    const auto floats = [&](const at::Tensor& tensor) {
-      return std::span(tensor.data_ptr<float>(), static_cast<std::size_t>(count));
-    };
     memory = std::make_unique<HostMemory>(
-        std::vector<HostMemory::Parameter>{{floats(values), floats(gradients)}},
+        std::vector<HostMemory::Parameter>{{floats_of(values), floats_of(gradients)}},
         std::map<ChunkId, std::span<float>>{}, make_optimizer(train));
   } else {
     copies.emplace(device);

@@ -31,11 +31,12 @@ CostModel device_costs(const ModelSpec& model,
   return std::move(cost).value();
 }
 
-}  // namespace
-
+// What a training job means to a virtual device.
 VirtualJob virtual_job(const TrainConfig& train) {
   return {train.global_batch, moments_per_parameter(train)};
 }
+
+}  // namespace
 
 DeviceProfile profile_in_job(const ModelSpec& model,
                              const VirtualSpeed& speed,

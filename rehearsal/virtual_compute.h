@@ -32,10 +32,7 @@
 
 namespace motley {
 
-// What a training job means to a virtual device.
-[[nodiscard]] VirtualJob virtual_job(const TrainConfig& train);
-
-// virtual_profile() of a device in that job.
+// virtual_profile() of a device in a training job.
 [[nodiscard]] DeviceProfile profile_in_job(const ModelSpec& model,
                                            const VirtualSpeed& speed,
                                            const TrainConfig& train,

@@ -7,6 +7,7 @@
 #include <ATen/ATen.h>
 
 #include "base/check.h"
+#include "models/device/host_floats.h"
 
 namespace motley {
 namespace {
@@ -17,12 +18,6 @@ const at::Tensor& tensor_of(const OwnedFloats& made) {
 }
 
 }  // namespace
-
-std::span<float> floats_of(const at::Tensor& tensor) {
-  MOTLEY_CHECK(tensor.is_contiguous() && tensor.scalar_type() == at::kFloat,
-               "boundary tensors are contiguous fp32");
-  return {tensor.data_ptr<float>(), static_cast<std::size_t>(tensor.numel())};
-}
 
 BoundaryTensors::BoundaryTensors(const ComputeDevice& device) {
   if (!device.is_host()) copies_ = std::make_unique<DeviceCopies>(device);
@@ -52,13 +47,13 @@ at::Tensor BoundaryTensors::to_layers(at::Tensor tensor) {
 
 OwnedFloats BoundaryTensors::from_layers(at::Tensor tensor) const {
   if (!tensor.defined()) return {};
-  const std::span<float> floats = on_host() ? floats_of(tensor) : std::span<float>();
+  const std::span<float> floats = floats_of(tensor);
   return {floats, std::make_shared<const at::Tensor>(std::move(tensor)), {}};
 }
 
 OwnedFloats BoundaryTensors::to_host(OwnedFloats made) {
   if (on_host()) return made;
-  const DeviceCopies::Download download = copies_->download(tensor_of(made).contiguous());
+  const DeviceCopies::Download download = copies_->download(tensor_of(made));
   return {floats_of(download.host), std::make_shared<const at::Tensor>(download.host),
           [download] { download.wait(); }};
 }

@@ -49,7 +49,4 @@ class BoundaryTensors {
   std::unique_ptr<DeviceCopies> copies_;  // null where the device is the host
 };
 
-// REQUIRES: on the host, contiguous, fp32.
-[[nodiscard]] std::span<float> floats_of(const at::Tensor& tensor);
-
 }  // namespace motley

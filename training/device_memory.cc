@@ -7,21 +7,9 @@
 
 #include "base/check.h"
 #include "base/hash.h"
+#include "models/device/host_floats.h"
 
 namespace motley {
-namespace {
-
-std::span<float> floats_of(const at::Tensor& host) {
-  return {host.data_ptr<float>(), static_cast<std::size_t>(host.numel())};
-}
-
-// Sums of squares are in double where the device has such numbers.
-at::ScalarType sum_type(const at::Device& device) {
-  return device.type() == c10::DeviceType::MPS ? at::kFloat : at::kDouble;
-}
-
-}  // namespace
-
 DeviceMemory::DeviceMemory(std::vector<Parameter> parameters,
                            std::map<ChunkId, GradientMirror*> mirrors,
                            const TrainConfig& train,
@@ -111,7 +99,7 @@ std::vector<double> DeviceMemory::squared_norms(const std::vector<std::size_t>& 
   for (const std::size_t parameter : parameters) {
     const at::Tensor& gradients = parameters_[parameter].gradients;
     norms.push_back(at::linalg_vector_norm(gradients, 2, at::OptionalIntArrayRef(), false,
-                                           sum_type(gradients.device()))
+                                           exact_type(gradients.device()))
                         .square_());
   }
   const at::Tensor host = on_host(at::stack(norms)).to(at::kDouble);

@@ -9,17 +9,14 @@
 
 namespace motley {
 
-DeviceOptimizer::DeviceOptimizer(const TrainConfig& train) : train_(train) {}
-
-std::vector<std::string> DeviceOptimizer::moment_names() const {
-  return make_optimizer(train_)->moment_names();
-}
+DeviceOptimizer::DeviceOptimizer(const TrainConfig& train)
+    : train_(train), moment_names_(make_optimizer(train)->moment_names()) {}
 
 void DeviceOptimizer::update(at::Tensor values,
                              const at::Tensor& gradients,
                              std::span<at::Tensor> moments,
                              const UpdateArguments& arguments) const {
-  MOTLEY_CHECK(moments.size() == moment_names().size(), "{} moments for {}", moments.size(),
+  MOTLEY_CHECK(moments.size() == moment_names_.size(), "{} moments for {}", moments.size(),
                train_.optimizer);
   at::Tensor scaled = gradients * arguments.gradient_scale;
   if (train_.optimizer == "sgd") {

@@ -20,7 +20,8 @@ class DeviceOptimizer {
   // REQUIRES: a validated configuration.
   explicit DeviceOptimizer(const TrainConfig& train);
 
-  [[nodiscard]] std::vector<std::string> moment_names() const;
+  // As Optimizer::moment_names().
+  [[nodiscard]] const std::vector<std::string>& moment_names() const { return moment_names_; }
 
   // As Optimizer::update. REQUIRES: all of one size, on one device.
   void update(at::Tensor values,
@@ -39,6 +40,7 @@ class DeviceOptimizer {
            const UpdateArguments& arguments) const;
 
   const TrainConfig train_;
+  const std::vector<std::string> moment_names_;
 };
 
 }  // namespace motley

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "models/device/host_floats.h"
 
 namespace motley {
 
@@ -14,7 +15,7 @@ GradientMirror::GradientMirror(at::Tensor gradients, DeviceCopies& copies)
       begun_(static_cast<std::size_t>(gradients_.numel())) {}
 
 std::span<float> GradientMirror::host() {
-  return {host_.data_ptr<float>(), static_cast<std::size_t>(host_.numel())};
+  return floats_of(host_);
 }
 
 void GradientMirror::fetch(std::size_t first, const OnFetched& on_fetched) {

@@ -8,6 +8,7 @@
 #include <ATen/ATen.h>
 
 #include "base/check.h"
+#include "models/device/host_floats.h"
 #include "partitioner/search/planner.h"
 #include "training/device_memory.h"
 #include "training/trained_chunk.h"

@@ -4,8 +4,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <exception>
+#include <iterator>
 #include <optional>
 #include <string_view>
 
@@ -21,17 +23,21 @@ struct Kind {
   std::string_view name;
   c10::DeviceType type;
   const char* library;  // opened for it; nullptr = in LibTorch already
+  // What is asked for its memory, with cudaMemGetInfo's arguments, since c10 has no question for it
+  // in all versions; nullptr = it has none.
+  const char* memory_question;
   const char* remedy;
 };
 
 constexpr const char* kLibraryVariable = "MOTLEY_DEVICE_LIBRARY";
 
 constexpr Kind kKinds[] = {
-    {"cuda", c10::DeviceType::CUDA, "libtorch_cuda.so",
+    {"cuda", c10::DeviceType::CUDA, "libtorch_cuda.so", "cudaMemGetInfo",
      "build with a LibTorch for CUDA (-DMOTLEY_TORCH=python where PyTorch has it), and see that "
      "`nvidia-smi` lists the card"},
-    {"mps", c10::DeviceType::MPS, nullptr, "only a Mac has it: use \"cpu\" or \"cuda:0\" here"},
-    {"privateuseone", c10::DeviceType::PrivateUse1, nullptr,
+    {"mps", c10::DeviceType::MPS, nullptr, nullptr,
+     "only a Mac has it: use \"cpu\" or \"cuda:0\" here"},
+    {"privateuseone", c10::DeviceType::PrivateUse1, nullptr, "motley_device_memory",
      "set MOTLEY_DEVICE_LIBRARY to the file of the device's library for LibTorch"},
 };
 
@@ -114,19 +120,22 @@ void ComputeDevice::finish() const {
   DeviceEvent(guard.getStream(device_)).wait();
 }
 
-// c10 has no question for it in all versions; the device's library answers under a name of its own.
 std::optional<ComputeDevice::Memory> ComputeDevice::memory() const {
-  const char* const name = device_.is_cuda()                                ? "cudaMemGetInfo"
-                           : device_.type() == c10::DeviceType::PrivateUse1 ? "motley_device_memory"
-                                                                            : nullptr;
+  const auto* const kind = std::find_if(std::begin(kKinds), std::end(kKinds), [&](const Kind& each) {
+    return each.type == device_.type();
+  });
+  if (kind == std::end(kKinds) || kind->memory_question == nullptr) return std::nullopt;
   using Question = int (*)(std::size_t*, std::size_t*);
-  const auto ask =
-      name == nullptr ? nullptr : reinterpret_cast<Question>(::dlsym(RTLD_DEFAULT, name));
+  const auto ask = reinterpret_cast<Question>(::dlsym(RTLD_DEFAULT, kind->memory_question));
   std::size_t free = 0;
   std::size_t total = 0;
   use_here();
   if (ask == nullptr || ask(&free, &total) != 0) return std::nullopt;
   return Memory{static_cast<std::int64_t>(free), static_cast<std::int64_t>(total)};
+}
+
+at::ScalarType exact_type(c10::Device device) {
+  return device.type() == c10::DeviceType::MPS ? at::kFloat : at::kDouble;
 }
 
 std::vector<std::string> devices_here() {

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include <c10/core/Device.h>
+#include <c10/core/ScalarType.h>
 
 #include "base/result.h"
 
@@ -55,6 +56,9 @@ class ComputeDevice {
 
   c10::Device device_{c10::kCPU};
 };
+
+// fp64 where the device has it, else fp32.
+[[nodiscard]] at::ScalarType exact_type(c10::Device device);
 
 // The devices that can be opened here, by name: the processor first.
 [[nodiscard]] std::vector<std::string> devices_here();

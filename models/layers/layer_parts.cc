@@ -5,6 +5,7 @@
 
 #include <ATen/ATen.h>
 
+#include "models/device/compute_device.h"
 #include "models/kernels/kernels.h"
 #include "models/kernels/matrix_product.h"
 
@@ -18,10 +19,6 @@ void dropout_in_place(at::Tensor& x, double p, const MicroContext& micro, int la
   if (p == 0.0 || !micro.training) return;
   auto* data = x.data_ptr<float>();
   DropoutStream(p, micro, layer, DropoutSite::kOutput).apply(data, data, x.numel(), 0);
-}
-
-at::ScalarType exact_type(c10::Device device) {
-  return device.type() == c10::DeviceType::MPS ? at::kFloat : at::kDouble;
 }
 
 LossNumbers loss_numbers(const at::Tensor& loss_sum, std::int64_t tokens) {

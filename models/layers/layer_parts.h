@@ -20,8 +20,6 @@ namespace motley {
 // micro-batch is not for training.
 void dropout_in_place(at::Tensor& x, double p, const MicroContext& micro, int layer);
 
-// fp64 where the device has it, else fp32.
-[[nodiscard]] at::ScalarType exact_type(c10::Device device);
 // REQUIRES: loss_sum is one number.
 [[nodiscard]] LossNumbers loss_numbers(const at::Tensor& loss_sum, std::int64_t tokens);
 // LossLayer::read, for numbers that are counts where they should be.

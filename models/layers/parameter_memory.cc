@@ -6,6 +6,7 @@
 #include <ATen/ATen.h>
 
 #include "base/check.h"
+#include "models/device/host_floats.h"
 
 namespace motley {
 namespace {
@@ -13,11 +14,6 @@ namespace {
 std::int64_t aligned(std::int64_t count) {
   constexpr auto kAlignment = static_cast<std::int64_t>(ParameterMemory::kAlignment);
   return (count + kAlignment - 1) / kAlignment * kAlignment;
-}
-
-std::span<float> as_span(const at::Tensor& tensor) {
-  if (!tensor.device().is_cpu()) return {};
-  return {tensor.data_ptr<float>(), static_cast<std::size_t>(tensor.numel())};
 }
 
 // A parameter that is tied across the model begins or ends its chain's memory, since the rest is
@@ -36,7 +32,7 @@ std::vector<std::size_t> memory_order(const ModelSpec& spec, int layer) {
   return order;
 }
 
-std::int64_t floats_of(const LayerSpec& layer) {
+std::int64_t aligned_floats(const LayerSpec& layer) {
   std::int64_t size = 0;
   for (const ParameterSpec& parameter : layer.parameters) size += aligned(parameter.count());
   return size;
@@ -50,7 +46,7 @@ ParameterMemory::ParameterMemory(const ModelSpec& spec, int first, int last, c10
                total);
   std::int64_t size = 0;
   for (int index = first; index < last; ++index) {
-    size += floats_of(spec.layers[static_cast<std::size_t>(index)]);
+    size += aligned_floats(spec.layers[static_cast<std::size_t>(index)]);
   }
   const auto floats = at::device(device).dtype(at::kFloat);
   values_ = at::zeros({size}, floats);
@@ -70,7 +66,7 @@ ParameterMemory::ParameterMemory(const ModelSpec& spec, int first, int last, c10
       const at::Tensor value = view(values_);
       const at::Tensor gradient = view(gradients_);
       parameters_[before + place] = {specs[place], index,          value,
-                                     gradient,     as_span(value), as_span(gradient)};
+                                     gradient,     floats_of(value), floats_of(gradient)};
       offset += aligned(specs[place].count());
     }
   }
@@ -87,11 +83,11 @@ LayerParameters ParameterMemory::of_layer(int layer) const {
 }
 
 std::span<float> ParameterMemory::values() const {
-  return as_span(values_);
+  return floats_of(values_);
 }
 
 std::span<float> ParameterMemory::gradients() const {
-  return as_span(gradients_);
+  return floats_of(gradients_);
 }
 
 void ParameterMemory::initialize(std::int64_t seed) {
@@ -101,7 +97,7 @@ void ParameterMemory::initialize(std::int64_t seed) {
       continue;
     }
     const at::Tensor made = at::empty(parameter.spec.shape, at::kFloat);
-    initialize_parameter(parameter.spec, seed, as_span(made));
+    initialize_parameter(parameter.spec, seed, floats_of(made));
     parameter.value_tensor.copy_(made);
   }
 }

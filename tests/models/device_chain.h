@@ -9,7 +9,7 @@
 #include <ATen/ATen.h>
 
 #include "chain_fixture.h"
-#include "test_device.h"
+#include "tests/support/tested_device.h"
 
 namespace motley::testing {
 
@@ -27,7 +27,7 @@ inline LayerChain chain_on_device(const ModelConfig& config,
                                   int last,
                                   Way way = Way::kWhole) {
   LayerChain chain(config, describe_model(config).value(), first, last, way == Way::kRecompute,
-                   test_device(), /*plain_operations=*/true);
+                   tested_device().torch(), /*plain_operations=*/true);
   chain.initialize(5);
   return chain;
 }

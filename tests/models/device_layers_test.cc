@@ -130,8 +130,8 @@ void add_gradients(const LayerChain& chain, Results& results) {
 
 TEST_P(DeviceLayers, GiveTheSameBitsWhereverTheyAreCut) {
   const int count = layer_count(config());
-  const at::Tensor tokens = some_tokens(config(), samples(), 1).to(test_device());
-  const at::Tensor targets = some_tokens(config(), samples(), 2).to(test_device());
+  const at::Tensor tokens = some_tokens(config(), samples(), 1).to(tested_device().torch());
+  const at::Tensor targets = some_tokens(config(), samples(), 2).to(tested_device().torch());
   LayerChain chain = chain_on_device(config(), 0, count);
   Results whole{.outcome = chain.forward_loss(tokens, targets, kMicro), .tensors = {}};
   static_cast<void>(chain.backward_loss(kMicro));
@@ -151,10 +151,10 @@ TEST_P(DeviceLayers, GiveTheSameBitsWhereverTheyAreCut) {
 
 TEST_P(DeviceLayers, LeaveTheLossUnread) {
   LayerChain chain = chain_on_device(config(), 0, layer_count(config()));
-  const at::Tensor tokens = some_tokens(config(), samples(), 1).to(test_device());
-  const at::Tensor targets = some_tokens(config(), samples(), 2).to(test_device());
+  const at::Tensor tokens = some_tokens(config(), samples(), 1).to(tested_device().torch());
+  const at::Tensor targets = some_tokens(config(), samples(), 2).to(tested_device().torch());
   const LossNumbers unread = chain.forward_loss_unread(tokens, targets, kMicro);
-  EXPECT_EQ(unread.numbers.device(), test_device());
+  EXPECT_EQ(unread.numbers.device(), tested_device().torch());
   chain.drop_saved();
   const auto outcome = chain.read_loss(unread.numbers.cpu());
   EXPECT_EQ(outcome.loss_sum, chain.forward_loss(tokens, targets, kMicro).loss_sum);
@@ -168,7 +168,7 @@ TEST_P(DeviceLayers, ScoreAPositionAsTheCpusDo) {
   LayerChain on_cpu = chain_on_cpu(config(), 0, layer_count(config()));
   LayerChain on_device = chain_on_device(config(), 0, layer_count(config()));
   Results results;
-  results.add("scores", on_device.logits_at(tokens.to(test_device()), 2, evaluate));
+  results.add("scores", on_device.logits_at(tokens.to(tested_device().torch()), 2, evaluate));
   Results expected;
   expected.add("scores", on_cpu.logits_at(tokens.clone(), 2, evaluate));
   expect_near(results, expected);
@@ -177,8 +177,8 @@ TEST_P(DeviceLayers, ScoreAPositionAsTheCpusDo) {
 TEST_P(DeviceLayers, BeginWithTheCpusValues) {
   const LayerChain on_cpu = chain_on_cpu(config(), 0, layer_count(config()));
   LayerChain on_device = chain_on_device(config(), 0, layer_count(config()));
-  EXPECT_EQ(on_device.values_tensor().device(), test_device());
-  EXPECT_EQ(on_device.values().empty(), !test_device().is_cpu());
+  EXPECT_EQ(on_device.values_tensor().device(), tested_device().torch());
+  EXPECT_EQ(on_device.values().empty(), !tested_device().torch().is_cpu());
   EXPECT_TRUE(on_device.values_tensor().cpu().equal(on_cpu.values_tensor()));
   EXPECT_TRUE(on_device.gradients_tensor().cpu().equal(on_cpu.gradients_tensor()));
 }

@@ -9,7 +9,7 @@
 #include "base/system/files.h"
 #include "package_chain.h"
 #include "package_changes.h"
-#include "test_device.h"
+#include "tests/support/tested_device.h"
 
 namespace motley::testing {
 namespace {
@@ -40,7 +40,7 @@ double difference(const at::Tensor& a, const at::Tensor& b) {
 class ExportedModel : public ::testing::TestWithParam<std::string> {
  protected:
   ExportedModel()
-      : chain_(must(read_package(packages_dir() + GetParam() + ".motley")), test_device()),
+      : chain_(must(read_package(packages_dir() + GetParam() + ".motley")), tested_device().torch()),
         reference_(
             must(SafetensorsFile::open(packages_dir() + GetParam() + ".reference.safetensors"))) {
     input_ = read("input");
@@ -147,7 +147,7 @@ TEST_P(ExportedModel, WithRandomChangesRunsOrSaysWhyNot) {
     if (!package.ok() || package->input != right.input || package->target != right.target) continue;
     package->folder = right.folder;
     try {
-      PackageChain chain(std::make_shared<const Package>(*std::move(package)), test_device());
+      PackageChain chain(std::make_shared<const Package>(*std::move(package)), tested_device().torch());
       static_cast<void>(chain.step(input_, targets_, {}));
     } catch (const std::runtime_error& said) {  // GraphFailure is one, what LibTorch throws is not
       EXPECT_NE(std::string(said.what()), "");

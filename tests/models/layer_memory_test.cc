@@ -40,7 +40,7 @@ TEST(LayerMemory, IsWhatTheLayersKeep) {
   for (const ModelConfig& config :
        {small_gpt2(), small_gpt2(0.1, false), small_mlp(), small_mlp(0.1)}) {
     expect_formulae_hold(config, c10::kCPU, /*plain_operations=*/false);
-    expect_formulae_hold(config, test_device(), /*plain_operations=*/true);
+    expect_formulae_hold(config, tested_device().torch(), /*plain_operations=*/true);
   }
 }
 

@@ -31,7 +31,7 @@ TEST(TensorDropout, HasTheKernelsBits) {
   for (const std::int64_t count : {std::int64_t{1}, std::int64_t{63}, std::int64_t{64},
                                    std::int64_t{65}, std::int64_t{1000}, kMoreThanASlice}) {
     const at::Tensor x = some_floats({count}, 4);
-    const at::Tensor y = x.to(test_device()).clone();
+    const at::Tensor y = x.to(tested_device().torch()).clone();
     drop_in_place(stream(), y);
     EXPECT_TRUE(y.cpu().equal(by_kernel(x.view({1, count}), 0).view({count}))) << count;
   }
@@ -41,7 +41,7 @@ TEST(TensorDropout, BeginsATileWithEachRow) {
   const c10::InferenceMode guard;
   for (const std::int64_t columns : {1, 19, 64, 300}) {
     const at::Tensor x = some_floats({7, columns}, 4);
-    const at::Tensor y = x.to(test_device()).clone();
+    const at::Tensor y = x.to(tested_device().torch()).clone();
     const at::Tensor z = y * 2;
     drop_rows_in_place(stream(), {y, z}, 50000000);
     EXPECT_TRUE(y.cpu().equal(by_kernel(x, 50000000))) << columns;

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <memory>
 #include <optional>
 
@@ -12,6 +11,7 @@
 
 #include <ATen/ATen.h>
 
+#include "tests/support/tested_device.h"
 #include "training/device_optimizer.h"
 
 namespace motley {
@@ -36,11 +36,6 @@ std::vector<float> floats(const at::Tensor& tensor) {
   return {host.data_ptr<float>(), host.data_ptr<float>() + host.numel()};
 }
 
-c10::Device tested_device() {
-  const char* const name = std::getenv("MOTLEY_TEST_DEVICE");
-  return ComputeDevice::open(name == nullptr ? "cpu" : name).value().torch();
-}
-
 // LibTorch's square root is IEEE's in 1.13 and off by a unit in the last place in 2.15.
 constexpr double kRoot = 1e-6;
 
@@ -57,7 +52,7 @@ TEST_P(DeviceOptimizerTest, TakesTheStepsOfTheHost) {
   const TrainConfig train = train_of(GetParam());
   const auto host = make_optimizer(train);
   const DeviceOptimizer device(train);
-  const c10::Device there = tested_device();
+  const c10::Device there = tested_device().torch();
   std::vector<float> values = floats(wave(0));
   at::Tensor tensor = wave(0).to(there);
   std::vector<std::vector<float>> moments(host->moment_names().size(),
@@ -82,13 +77,13 @@ INSTANTIATE_TEST_SUITE_P(All, DeviceOptimizerTest, testing::Values("adamw", "sgd
 class DeviceMemoryTest : public testing::Test {
  protected:
   void SetUp() override {
-    if (tested_device().is_cpu()) GTEST_SKIP() << "needs a device (MOTLEY_TEST_DEVICE)";
-    copies_.emplace(ComputeDevice::open(std::getenv("MOTLEY_TEST_DEVICE")).value());
-    gradients_ = wave(1).to(tested_device());
+    if (tested_device().is_host()) GTEST_SKIP() << "needs a device (MOTLEY_TEST_DEVICE)";
+    copies_.emplace(tested_device());
+    gradients_ = wave(1).to(tested_device().torch());
     mirror_.emplace(gradients_, *copies_);
     memory_ = std::make_unique<DeviceMemory>(
         std::vector<DeviceMemory::Parameter>{
-            {wave(0).to(tested_device()), gradients_, mirror_->host()}},
+            {wave(0).to(tested_device().torch()), gradients_, mirror_->host()}},
         std::map<ChunkId, GradientMirror*>{{ChunkId{0}, &*mirror_}}, train_of("adamw"), *copies_);
     memory_->make_moments(0);
   }

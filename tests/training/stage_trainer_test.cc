@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <map>
 #include <memory>
 #include <optional>
@@ -24,6 +23,7 @@
 #include "tests/support/dealt_plan.h"
 #include "tests/support/far/far_device.h"
 #include "tests/support/rank_group.h"
+#include "tests/support/tested_device.h"
 #include "training/first_state.h"
 #include "training/step_voter.h"
 
@@ -45,12 +45,6 @@ Config small_config() {
   config.train.global_batch = kMicroBatches;
   config.train.warmup_steps = 2;
   return config;
-}
-
-// The environment's MOTLEY_TEST_DEVICE, else the processor.
-ComputeDevice tested_device() {
-  const char* const name = std::getenv("MOTLEY_TEST_DEVICE");
-  return ComputeDevice::open(name == nullptr ? "cpu" : name).value();
 }
 
 struct Shape {
