@@ -8,6 +8,7 @@
 #include <ATen/ATen.h>
 
 #include "base/check.h"
+#include "models/device/compute_device.h"
 #include "models/layers/graph_core.h"
 #include "models/layers/layer_parts.h"
 
