@@ -24,6 +24,7 @@
 
 #include "base/json.h"
 #include "base/result.h"
+#include "checkpoint/gradient_scale.h"
 #include "checkpoint/safetensors.h"
 
 namespace motley {
@@ -62,6 +63,7 @@ struct CheckpointState {
   // Not in checkpoints of versions that did not know them.
   std::optional<DataMark> data = {};
   std::optional<PlanMark> plan = {};
+  std::optional<GradientScale> gradient_scale = {};  // of runs in fp16
 };
 
 // One rank's contribution.

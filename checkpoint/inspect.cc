@@ -104,6 +104,9 @@ Result<std::string> format_checkpoint(const std::filesystem::path& folder) {
   line("parameters", fmt::format("{} in {} tensors", parameters, tensors));
   line("parameter hash", manifest.parameter_hash);
   line("optimizer", state.optimizer);
+  if (state.gradient_scale) {
+    line("gradient scale", fmt::format("{} (fp16)", state.gradient_scale->value));
+  }
   line("plan", state.plan_hash);
   line("size",
        fmt::format("{} in {} files", human_bytes(total_bytes(manifest)), manifest.files.size()));
@@ -121,21 +124,25 @@ Result<Json> checkpoint_to_json(const std::filesystem::path& folder) {
   for (const WrittenFile& file : manifest.files) {
     files.push_back({{"name", file.name}, {"bytes", file.bytes}, {"hash", file.hash}});
   }
-  return Json{{"folder", folder.string()},
-              {"step", state.step},
-              {"samples", state.samples},
-              {"tokens", state.tokens},
-              {"optimizer_updates", state.optimizer_updates},
-              {"seed", state.seed},
-              {"model_family", state.model_family},
-              {"model_hash", state.model_hash},
-              {"plan_hash", state.plan_hash},
-              {"optimizer", state.optimizer},
-              {"parameters", parameters},
-              {"tensors", tensors},
-              {"parameter_hash", manifest.parameter_hash},
-              {"bytes", total_bytes(manifest)},
-              {"files", std::move(files)}};
+  Json json = {{"folder", folder.string()},
+               {"step", state.step},
+               {"samples", state.samples},
+               {"tokens", state.tokens},
+               {"optimizer_updates", state.optimizer_updates},
+               {"seed", state.seed},
+               {"model_family", state.model_family},
+               {"model_hash", state.model_hash},
+               {"plan_hash", state.plan_hash},
+               {"optimizer", state.optimizer},
+               {"parameters", parameters},
+               {"tensors", tensors},
+               {"parameter_hash", manifest.parameter_hash},
+               {"bytes", total_bytes(manifest)},
+               {"files", std::move(files)}};
+  if (state.gradient_scale) {
+    json["gradient_scale"] = gradient_scale_to_json(*state.gradient_scale);
+  }
+  return json;
 }
 
 Result<std::string> format_verification(const std::filesystem::path& folder) {

@@ -107,6 +107,9 @@ Result<CheckpointState> state_from_json(const Json& json, const std::string& sou
   if (json.contains("plan")) {
     MOTLEY_ASSIGN(state.plan, plan_from_json(json["plan"], source));
   }
+  if (json.contains("gradient_scale")) {
+    MOTLEY_ASSIGN(state.gradient_scale, gradient_scale_from_json(json["gradient_scale"], source));
+  }
   return state;
 }
 
@@ -170,6 +173,9 @@ std::string format_manifest(const Manifest& manifest) {
                {"config", manifest.config}};
   if (state.data) json["data"] = data_to_json(*state.data);
   if (state.plan) json["plan"] = plan_to_json(*state.plan);
+  if (state.gradient_scale) {
+    json["gradient_scale"] = gradient_scale_to_json(*state.gradient_scale);
+  }
   std::string text = json.dump(2, ' ', false, Json::error_handler_t::replace);
   text.resize(text.size() - 2);  // without the closing "\n}"
   const std::string hash = hash128_hex(std::as_bytes(std::span(text)));

@@ -56,7 +56,7 @@ struct TrainConfig {
   double clip = 1.0;                // global gradient norm; 0 = no clipping
   int max_skipped = 20;             // skipped steps in a row that end the run; 0 = none do
   std::int64_t seed = 1;
-  std::string precision = "fp32";  // fp32
+  std::string precision = "fp32";  // of products: fp32 | bf16 | fp16
   std::int64_t eval_every = 0;     // steps between evaluations; 0 = none
   int eval_batches = 8;            // global batches per evaluation
 };

@@ -44,7 +44,6 @@ struct NumberRange {
 // Of a list, of each item.
 struct Choices {
   std::vector<const char*> words;
-  const char* note = "";  // the cause given when another word is asked for
 };
 
 // monostate: any value of the type.

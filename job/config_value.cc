@@ -146,9 +146,7 @@ class Setter {
     const std::string must = choices.words.size() == 1
                                  ? std::string(choices.words.front())
                                  : fmt::format("one of {}", fmt::join(choices.words, ", "));
-    const std::string note = choices.note;
-    return value_error(name, must, where_,
-                       note.empty() ? fmt::format("it is '{}'", excerpt(text)) : note);
+    return value_error(name, must, where_, fmt::format("it is '{}'", excerpt(text)));
   }
 
   [[nodiscard]] Result<std::int64_t> integer(const std::string& name, const Json& value) const {

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/median.h"
 #include "measure/allocation_meter.h"
+#include "models/device/product_type.h"
 
 namespace motley {
 namespace {
@@ -70,7 +71,12 @@ LayerBench::LayerBench(const Job& job,
       device_(device),
       watch_(device),
       layer_(layer),
-      chain_(job.config.model, model, layer, layer + 1, /*recompute=*/false, device.torch()) {
+      chain_(job.config.model,
+             model,
+             layer,
+             layer + 1,
+             {.device = device.torch(),
+              .products = product_type(device, job.config.train.precision)}) {
   chain_.initialize(job.config.train.seed);
 }
 

@@ -17,17 +17,22 @@ namespace motley {
 namespace {
 
 constexpr const char* kKeptFormat = "motley.kept-profile";
-constexpr int kKeptVersion = 2;
+constexpr int kKeptVersion = 3;
 constexpr std::uint64_t kKeptBytesMax = std::uint64_t{4} << 20;
 constexpr double kKeptSecondsMax = 1e6;
 constexpr std::int64_t kKeptSizeMax = 1 << 24;
 constexpr const char* kExtension = ".json";
 
 Json key_to_json(const ProfileKey& key) {
-  return {{"device", key.device},       {"processor", key.processor},
-          {"threads", key.threads},     {"cores", key.cores},
-          {"libraries", key.libraries}, {"optimizer", key.optimizer},
-          {"transport", key.transport}, {"elsewhere_bytes", key.elsewhere_bytes}};
+  return {{"device", key.device},
+          {"processor", key.processor},
+          {"threads", key.threads},
+          {"cores", key.cores},
+          {"libraries", key.libraries},
+          {"numbers", key.numbers},
+          {"optimizer", key.optimizer},
+          {"transport", key.transport},
+          {"elsewhere_bytes", key.elsewhere_bytes}};
 }
 
 }  // namespace

@@ -28,6 +28,7 @@ struct ProfileKey {
   int threads = 1;                     // that compute
   double cores = 0;                    // that the process may use: fewer under a quota
   std::vector<std::string> libraries;  // each with its version; our own kernels are one
+  std::string numbers;                 // that products are computed in: fp32, bf16, fp16
   std::string optimizer;
   std::string transport;             // that carried the values of which codecs were timed
   std::int64_t elsewhere_bytes = 0;  // what filled the caches between two runs of a layer

@@ -136,6 +136,10 @@ Json device_to_json(const DeviceProfile& device) {
                {"layers", std::move(layers)},
                {"warnings", device.warnings}};
   if (!device.computer.empty()) json["computer"] = device.computer;
+  if (device.precision != "fp32") json["precision"] = device.precision;
+  if (device.rounded_bytes_per_parameter > 0) {
+    json["rounded_bytes_per_parameter"] = device.rounded_bytes_per_parameter;
+  }
   return json;
 }
 
@@ -153,6 +157,14 @@ Result<DeviceProfile> read_device(const JsonFields& fields) {
   }
   MOTLEY_ASSIGN(device.memory_bytes, fields.integer("memory_bytes", 0, kMemoryBytesMax));
   MOTLEY_ASSIGN(device.baseline_bytes, fields.integer("baseline_bytes", 0, kMemoryBytesMax));
+  if (fields.has("precision")) {
+    MOTLEY_ASSIGN(device.precision, fields.word("precision", ""));
+  }
+  if (fields.has("rounded_bytes_per_parameter")) {
+    MOTLEY_ASSIGN(const std::int64_t bytes,
+                  fields.integer("rounded_bytes_per_parameter", 0, sizeof(float)));
+    device.rounded_bytes_per_parameter = static_cast<int>(bytes);
+  }
   MOTLEY_ASSIGN(device.optimizer_s_per_parameter,
                 fields.quantity("optimizer_s_per_parameter", kMeasuredSecondsMax));
   MOTLEY_ASSIGN(device.codecs, read_codecs(fields));

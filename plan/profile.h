@@ -61,6 +61,8 @@ struct DeviceProfile {
   double cores = 0;  // physical ones that the process may use, fewer under a quota; 0 = unknown
   std::int64_t memory_bytes = 0;    // what was free there: the device's own, or the machine's part
   std::int64_t baseline_bytes = 0;  // resident without any layer
+  std::string precision = "fp32";   // train.precision of the job that was measured
+  int rounded_bytes_per_parameter = 0;        // of a copy of parameters for products, beside fp32
   double optimizer_s_per_parameter = 0;       // all that a step does for a parameter
   std::map<std::string, CodecSample> codecs;  // by Codec::name; "none" is always measured
   double message_s = 0;  // a processor's time for sending, or receiving, one small message

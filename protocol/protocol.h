@@ -62,10 +62,11 @@ struct StepReport {
   double lr = 0;
   double grad_norm = 0;
   bool skipped = false;
-  std::uint64_t wire_bytes = 0;  // sent by this rank
-  double compute_s = 0;          // all but waiting: of it
-  double codec_s = 0;            // encoding and decoding what crosses between stages
-  double optimizer_s = 0;        // updating the parameters
+  std::optional<double> gradient_scale;  // in fp16
+  std::uint64_t wire_bytes = 0;          // sent by this rank
+  double compute_s = 0;                  // all but waiting: of it
+  double codec_s = 0;                    // encoding and decoding what crosses between stages
+  double optimizer_s = 0;                // updating the parameters
   double wait_s = 0;
   bool evaluated = false;
   double eval_loss = 0;

@@ -25,12 +25,16 @@ Result<std::int64_t> get_count(const Json& event, const char* key) {
 
 Json shard_event(const ShardMessage& message) {
   const CheckpointState& state = message.state;
-  return {{"event", "shard"},
-          {"step", state.step},
-          {"samples", state.samples},
-          {"tokens", state.tokens},
-          {"optimizer_updates", state.optimizer_updates},
-          {"shard", shard_to_json(message.shard)}};
+  Json event = {{"event", "shard"},
+                {"step", state.step},
+                {"samples", state.samples},
+                {"tokens", state.tokens},
+                {"optimizer_updates", state.optimizer_updates},
+                {"shard", shard_to_json(message.shard)}};
+  if (state.gradient_scale) {
+    event["gradient_scale"] = gradient_scale_to_json(*state.gradient_scale);
+  }
+  return event;
 }
 
 Result<ShardMessage> read_shard_event(const Json& event) {
@@ -42,6 +46,9 @@ Result<ShardMessage> read_shard_event(const Json& event) {
   MOTLEY_ASSIGN(state.optimizer_updates, get_count(event, "optimizer_updates"));
   state.samples = static_cast<std::uint64_t>(samples);
   state.tokens = static_cast<std::uint64_t>(tokens);
+  if (const auto scale = event.find("gradient_scale"); scale != event.end()) {
+    MOTLEY_ASSIGN(state.gradient_scale, gradient_scale_from_json(*scale, kSource));
+  }
   const auto shard = event.find("shard");
   if (shard == event.end()) return malformed("it holds no shard");
   MOTLEY_ASSIGN(message.shard, shard_from_json(*shard, kSource));

@@ -84,6 +84,7 @@ Json step_to_json(const StepReport& report) {
                {"codec_s", report.codec_s},
                {"optimizer_s", report.optimizer_s},
                {"wait_s", report.wait_s}};
+  if (report.gradient_scale) json["gradient_scale"] = *report.gradient_scale;
   if (report.accuracy) json["accuracy"] = *report.accuracy;
   if (report.evaluated) {
     json["eval_loss"] = number_to_json(report.eval_loss);
@@ -103,6 +104,9 @@ Result<StepReport> step_from_json(const Json& json, const std::string& source) {
   MOTLEY_ASSIGN(report.lr, json_get<double>(json, "lr", source));
   MOTLEY_ASSIGN(report.grad_norm, get_number(json, "grad_norm", source));
   MOTLEY_ASSIGN(report.skipped, json_get<bool>(json, "skipped", source));
+  if (json.contains("gradient_scale")) {
+    MOTLEY_ASSIGN(report.gradient_scale, get_number(json, "gradient_scale", source));
+  }
   MOTLEY_ASSIGN(const std::int64_t wire_bytes, get_count(json, "wire_bytes", 0, source));
   report.wire_bytes = static_cast<std::uint64_t>(wire_bytes);
   MOTLEY_ASSIGN(report.compute_s, json_get<double>(json, "compute_s", source));

@@ -182,6 +182,21 @@ Result<Profile> read_profiles(const Arguments& arguments) {
   return all;
 }
 
+Result<Profile> read_profiles(const Arguments& arguments, const TrainConfig& train) {
+  MOTLEY_ASSIGN(Profile profile, read_profiles(arguments));
+  for (const DeviceProfile& device : profile.devices) {
+    if (device.precision == train.precision) continue;
+    return Error{ErrorCode::kConfig,
+                 fmt::format("the profile of {} ({}) tells nothing of train.precision = \"{}\"",
+                             device.machine, device.device, train.precision),
+                 fmt::format("it was measured in {}", device.precision),
+                 fmt::format("leave --profile out, or make another by motley profile --set "
+                             "train.precision={}",
+                             train.precision)};
+  }
+  return profile;
+}
+
 Result<RunReport> read_named_report(const std::filesystem::path& run) {
   const std::filesystem::path path = RunFolder(run).report_path();
   MOTLEY_ASSIGN(const bool exists, path_exists(path));

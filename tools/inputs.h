@@ -41,6 +41,8 @@ namespace motley {
 
 // All --profile files together; a later one replaces an earlier one's devices.
 [[nodiscard]] Result<Profile> read_profiles(const Arguments& arguments);
+// The same for a job; kConfig where one was measured in another precision.
+[[nodiscard]] Result<Profile> read_profiles(const Arguments& arguments, const TrainConfig& train);
 
 // This machine twice, for measurements without a cluster file.
 [[nodiscard]] Cluster loopback_pair();

@@ -52,7 +52,7 @@ Result<PlanningInput> read_input(const Arguments& arguments) {
   auto options = plan_options(resolved.config, input.model, stages);
   if (!options.ok()) return with_place_of_key(options.error(), resolved);
   input.options = *std::move(options);
-  MOTLEY_ASSIGN(input.profile, read_profiles(arguments));
+  MOTLEY_ASSIGN(input.profile, read_profiles(arguments, resolved.config.train));
   const auto checked = check_planning(input.options, input.model, input.cluster, input.profile);
   if (!checked.ok()) return with_place_of_key(checked.error(), resolved);
   leave_out_unmeasured(input.cluster, input.options.pins, input.profile);

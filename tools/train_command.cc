@@ -84,7 +84,7 @@ Result<TrainingRequest> read_request(const Arguments& arguments, ResolvedConfig&
   const int cuts = static_cast<int>(request.config.parallel.cuts.size());
   const int devices = request.stages > 0 ? request.stages : cuts + 1;
   MOTLEY_ASSIGN(request.cluster, read_cluster(arguments, devices));
-  MOTLEY_ASSIGN(request.known_profile, read_profiles(arguments));
+  MOTLEY_ASSIGN(request.known_profile, read_profiles(arguments, request.config.train));
   if (arguments.has("plan")) {
     MOTLEY_ASSIGN(request.plan, read_named_plan(arguments.value("plan")));
     if (!arguments.has("cluster")) request.cluster = local_cluster(request.plan->rank_count());

@@ -4,6 +4,7 @@
 
 #include "models/package/package.h"
 #include "models/spec/initial_weights.h"
+#include "training/gradient_scaler.h"
 
 namespace motley {
 namespace {
@@ -45,11 +46,13 @@ Result<void> check_initial_weights(const ModelConfig& model) {
   return check_outline(reader, model);
 }
 
-Result<CheckpointState> fill_state(StageState& state,
-                                   const Config& config,
-                                   const ModelSpec& model,
-                                   const std::string& resume_from,
-                                   WorkCounter& work) {
+namespace {
+
+Result<CheckpointState> filled_state(StageState& state,
+                                     const Config& config,
+                                     const ModelSpec& model,
+                                     const std::string& resume_from,
+                                     WorkCounter& work) {
   // A resume takes what never changes from it too.
   if (model.package != nullptr) {
     const WorkCounter::Task checking(work, "checking the package", model.package->weights.bytes);
@@ -66,6 +69,19 @@ Result<CheckpointState> fill_state(StageState& state,
   const WorkCounter::Task starting(work, "computing initial values", state.value_bytes());
   MOTLEY_TRY(state.initialize(config.train.seed, work));
   return CheckpointState{};
+}
+
+}  // namespace
+
+Result<CheckpointState> fill_state(StageState& state,
+                                   const Config& config,
+                                   const ModelSpec& model,
+                                   const std::string& resume_from,
+                                   WorkCounter& work) {
+  MOTLEY_ASSIGN(CheckpointState progress, filled_state(state, config, model, resume_from, work));
+  progress.gradient_scale =
+      gradient_scale_of(config.train, model.tokens_per_sample, progress.gradient_scale);
+  return progress;
 }
 
 }  // namespace motley

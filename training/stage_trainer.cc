@@ -9,6 +9,7 @@
 
 #include "base/check.h"
 #include "models/device/host_floats.h"
+#include "models/device/product_type.h"
 #include "partitioner/search/planner.h"
 #include "training/device_memory.h"
 #include "training/trained_chunk.h"
@@ -30,9 +31,11 @@ StageTrainer::StageTrainer(const Config& config,
     const ChunkPlan& planned = plans_[id.index()];
     chunks_.emplace_back();
     if (!planned.is_on(self)) continue;
-    auto chunk = std::make_unique<TrainedChunk>(
-        LayerChain(config_.model, model, planned.first_layer,
-                   planned.first_layer + planned.layer_count, planned.recompute, device.torch()));
+    auto chunk = std::make_unique<TrainedChunk>(LayerChain(
+        config_.model, model, planned.first_layer, planned.first_layer + planned.layer_count,
+        {.recompute = planned.recompute,
+         .device = device.torch(),
+         .products = product_type(device, config.train.precision)}));
     const bool is_first = planned.replicas.front().rank == self;
     HeldChunk held{id, {}, {}, {}};
     if (is_first) {
@@ -106,7 +109,9 @@ void StageTrainer::begin(const BatchPosition& position) {
   loss_download_.reset();
   targets_.clear();
   for (const auto& chunk : chunks_) {
-    if (chunk != nullptr) chunk->chain.drop_saved();
+    if (chunk == nullptr) continue;
+    chunk->chain.drop_saved();
+    chunk->chain.begin(position.gradient_scale);
   }
 }
 

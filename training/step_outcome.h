@@ -21,7 +21,8 @@ struct StepOutcome {
   double grad_norm = 0;            // of the mean gradient, before clipping
   double lr = 0;
   bool skipped = false;
-  bool ends = false;  // some rank was asked to end the session after this step
+  std::optional<double> gradient_scale;  // that the step was computed with, in fp16
+  bool ends = false;                     // some rank was asked to end the session after this step
 };
 
 }  // namespace motley

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <utility>
 
+#include "training/gradient_scaler.h"
 #include "training/optimizer/lr_schedule.h"
 
 namespace motley {
@@ -85,6 +86,7 @@ Result<void> StepVoter::count_votes(const std::vector<std::vector<std::byte>>& v
   outcome_.grad_norm = std::sqrt(tally_.squared_norm) / tokens;
   outcome_.skipped = !tally_.finite;
   outcome_.ends = tally_.ends;
+  if (progress_.gradient_scale) outcome_.gradient_scale = progress_.gradient_scale->value;
   factors_ = factors_of(tally_.factors);
   outcome_.lr = factors_.lr;
   return check_factors(factors_);
@@ -118,6 +120,9 @@ bool StepVoter::step() {
     }
     ++progress_.optimizer_updates;
     state_.update(factors_, static_cast<float>(scale));
+  }
+  if (progress_.gradient_scale) {
+    progress_.gradient_scale = next_gradient_scale(*progress_.gradient_scale, tally_.finite);
   }
   state_.clear_gradients();
   progress_.step = position_.step;

@@ -4,8 +4,9 @@ namespace motley {
 
 Result<TrainedStep> Batches::run_step() {
   const std::uint64_t bytes_before = link_.wire_bytes();
-  MOTLEY_ASSIGN(const RunTimes times,
-                executor_.run(schedule_, {progress().step + 1, true, progress().samples}));
+  const GradientScale scale = progress().gradient_scale.value_or(GradientScale{});
+  MOTLEY_ASSIGN(const RunTimes times, executor_.run(schedule_, {progress().step + 1, true,
+                                                                progress().samples, scale.value}));
   return TrainedStep{voter_.outcome(), times, link_.wire_bytes() - bytes_before};
 }
 

@@ -18,6 +18,8 @@
 #include "base/system/system_memory.h"
 #include "measure/computer_turn.h"
 #include "measure/profile_store.h"
+#include "models/device/number_types.h"
+#include "models/device/product_type.h"
 #include "models/layers/failure_of.h"
 #include "models/spec/model_spec.h"
 #include "plan/profile.h"
@@ -110,7 +112,7 @@ class DeviceProfiler {
         model_(model),
         sizes_(sizes),
         store_(profile_folder(std::getenv("XDG_CACHE_HOME"), std::getenv("HOME"))),
-        key_(profile_key(job, model)),
+        key_(profile_key(job, model, computes)),
         turn_(store_.path_of(key_).parent_path()),
         report_(report),
         computes_(computes),
@@ -178,6 +180,14 @@ class DeviceProfiler {
     device_.machine = job_.options.value("machine", "");
     device_.device = job_.device;
     device_.threads = job_.threads;
+    device_.rounded_bytes_per_parameter = rounded_bytes();
+  }
+
+  // Packages round what goes into each product instead of keeping a copy of parameters.
+  [[nodiscard]] int rounded_bytes() const {
+    const at::ScalarType products = product_type(computes_, job_.config.train.precision);
+    if (products == at::kFloat || model_.package != nullptr) return 0;
+    return static_cast<int>(c10::elementSize(products));
   }
 
   static bool is_off(const DeviceBench::Sample& sample) {
@@ -288,6 +298,10 @@ Result<void> run_profile_job(const Job& job, WorkerChannel& channel) {
                 {"bytes", memory_bytes},
                 {"computer", computer},
                 {"computer_bytes", computer_memory_bytes()}});
+  if (const std::string& wanted = job.config.train.precision; wanted != "fp32") {
+    const std::string_view computed = number_type_name(product_type(computes, wanted));
+    channel.send({{"event", "precision"}, {"numbers", job.virtual_speed ? wanted : computed}});
+  }
   MOTLEY_TRY(meet_others(job, channel));
 
   MeasuringReport report(channel, job.config.profile.seconds);
@@ -301,6 +315,7 @@ Result<void> run_profile_job(const Job& job, WorkerChannel& channel) {
   DeviceProfile& device = measured->device;
   device.memory_bytes = memory_bytes;
   device.computer = computer;
+  device.precision = job.config.train.precision;
   Profile profile;
   profile.devices.push_back(std::move(device));
   channel.send(

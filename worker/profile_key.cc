@@ -8,6 +8,8 @@
 
 #include "base/system/system_cores.h"
 #include "measure/cache_eviction.h"
+#include "models/device/number_types.h"
+#include "models/device/product_type.h"
 #include "worker/libraries.h"
 
 namespace motley {
@@ -24,7 +26,7 @@ std::int64_t elsewhere_bytes(const ModelSpec& model) {
 
 }  // namespace
 
-ProfileKey profile_key(const Job& job, const ModelSpec& model) {
+ProfileKey profile_key(const Job& job, const ModelSpec& model, const ComputeDevice& computes) {
   ProfileKey key;
   key.device = job.device;
   key.processor = processor_model();
@@ -32,6 +34,7 @@ ProfileKey profile_key(const Job& job, const ModelSpec& model) {
   // In hundredths: a quota is read as whole microseconds.
   key.cores = std::round(100 * usable_cores()) / 100;
   key.libraries = computing_libraries();
+  key.numbers = number_type_name(product_type(computes, job.config.train.precision));
   key.optimizer = job.config.train.optimizer;
   key.transport =
       fmt::format("{}, {}", job.config.comm.transport, job.secret.empty() ? "plain" : "encrypted") +

@@ -2,11 +2,15 @@
 #pragma once
 
 #include "measure/profile_store.h"
+#include "models/device/compute_device.h"
 #include "models/spec/model_spec.h"
 #include "protocol/protocol.h"
 
 namespace motley {
 
-[[nodiscard]] ProfileKey profile_key(const Job& job, const ModelSpec& model);
+// `computes`: the job's device.
+[[nodiscard]] ProfileKey profile_key(const Job& job,
+                                     const ModelSpec& model,
+                                     const ComputeDevice& computes);
 
 }  // namespace motley

@@ -18,6 +18,8 @@
 #include "compression/codec_chain.h"
 #include "compression/feedback/gradient_compressor.h"
 #include "models/device/compute_device.h"
+#include "models/device/number_types.h"
+#include "models/device/product_type.h"
 #include "models/spec/model_spec.h"
 #include "partitioner/search/planner.h"
 #include "pipeline/execute/early_bytes.h"
@@ -220,6 +222,10 @@ Result<void> train(const Job& job,
   MOTLEY_ASSIGN(const ComputeDevice device, ComputeDevice::open(job.device));
   MOTLEY_ASSIGN(const auto trainer,
                 StageTrainer::make(job.config, job.plan, job.rank, model, run.work(), device));
+  if (const std::string& wanted = job.config.train.precision; wanted != "fp32") {
+    launcher.send(
+        {{"event", "precision"}, {"numbers", number_type_name(product_type(device, wanted))}});
+  }
   const Source* source = trainer->source();
   // The launcher compares what the ranks with the data read, and with what the run has read so far.
   if (source != nullptr) {

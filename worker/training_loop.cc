@@ -16,6 +16,7 @@ StepReport report_of(std::int64_t step, const TrainedStep& trained) {
   report.lr = trained.outcome.lr;
   report.grad_norm = trained.outcome.grad_norm;
   report.skipped = trained.outcome.skipped;
+  report.gradient_scale = trained.outcome.gradient_scale;
   report.step_s = trained.times.total_s;
   report.compute_s = trained.times.compute_s;
   report.codec_s = trained.times.codec_s;

@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "cluster/examine/measuring_progress.h"
+#include "cluster/examine/precision_check.h"
 #include "cluster/examine/shared_computer.h"
 #include "cluster/launch/event_fields.h"
 #include "cluster/launch/transport_choice.h"
@@ -95,6 +96,7 @@ class ProfileFollower {
  public:
   ProfileFollower(const Cluster& cluster,
                   const std::vector<WorkerSpec>& workers,
+                  const std::string& precision,
                   const Profile& known,
                   const MeasureOptions& options,
                   const Log& log)
@@ -107,6 +109,7 @@ class ProfileFollower {
       devices.push_back(fmt::format("{} ({})", worker.machine.name, worker.job.device));
     }
     memory_.resize(workers.size());
+    precision_.emplace(precision, devices);
     const bool live = !options.quiet && is_live_terminal(stderr, std::getenv("TERM"));
     progress_.emplace(
         std::move(devices), [&log](const std::string& line) { log.info(line); },
@@ -123,6 +126,11 @@ class ProfileFollower {
       MOTLEY_ASSIGN(found.computer, json_get<std::string>(event, "computer", source));
       MOTLEY_ASSIGN(found.computer_bytes, event_quantity(event, "computer_bytes", source));
       return check_memory();
+    }
+    if (kind == "precision") {
+      MOTLEY_ASSIGN(const auto line, precision_->add(worker, event));
+      if (line) log_.info(*line);
+      return {};
     }
     if (kind == "measuring") {
       MOTLEY_ASSIGN(const std::string what, json_get<std::string>(event, "what", source));
@@ -235,6 +243,7 @@ class ProfileFollower {
   std::vector<bool> own_memory_;                     // by worker: its device's
   std::vector<std::optional<FoundMachine>> memory_;  // by worker: what it finds on its machine
   std::optional<MeasuringProgress> progress_;
+  std::optional<PrecisionCheck> precision_;
   std::size_t kept_ = 0;
 };
 
@@ -289,7 +298,7 @@ Result<Profile> measure_cluster(const Cluster& cluster,
   for (WorkerSpec& worker : workers) worker.job.options["company"] = workers.size() > 1;
   MOTLEY_TRY(apply_likely_transport(cluster, config.comm, workers));
   const double start_s = now_s();
-  ProfileFollower follower(cluster, workers, known, options, log);
+  ProfileFollower follower(cluster, workers, config.train.precision, known, options, log);
   WorkerGroup group(std::move(workers),
                     {.start_timeout_s = config.comm.start_timeout_s,
                      .before_log = [&follower] { follower.clear_line(); }},

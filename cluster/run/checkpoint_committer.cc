@@ -36,10 +36,12 @@ Result<std::optional<SaveOutcome>> CheckpointCommitter::add_shard(int rank, cons
   state.samples = message.state.samples;
   state.tokens = message.state.tokens;
   state.optimizer_updates = message.state.optimizer_updates;
+  state.gradient_scale = message.state.gradient_scale;
   Open& open = open_[state.step];
   if (!open.state) open.state = state;
   if (open.state->samples != state.samples || open.state->tokens != state.tokens ||
-      open.state->optimizer_updates != state.optimizer_updates) {
+      open.state->optimizer_updates != state.optimizer_updates ||
+      open.state->gradient_scale != state.gradient_scale) {
     return Error{
         ErrorCode::kInternal,
         fmt::format("rank {} saved step {} in another state than its peers", rank, state.step), "",

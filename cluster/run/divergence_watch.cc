@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/median.h"
 
@@ -25,6 +26,12 @@ Result<std::optional<std::string>> DivergenceWatch::add(const StepMetrics& metri
   const std::string end =
       max_skipped_ > 0 ? fmt::format("; {} in a row end the run (train.max_skipped)", max_skipped_)
                        : "";
+  if (metrics.gradient_scale && std::isfinite(metrics.loss)) {
+    return std::optional(fmt::format(
+        "step {} was skipped and changed nothing: its gradients were too large for fp16 at a scale "
+        "of {}; each skipped step halves it{}",
+        metrics.step, *metrics.gradient_scale, end));
+  }
   return std::optional(fmt::format(
       "step {} was skipped and changed nothing: its gradient was not finite (norm {}, loss {}){}",
       metrics.step, metrics.grad_norm, metrics.loss, end));

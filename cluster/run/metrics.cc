@@ -65,6 +65,7 @@ Json metrics_to_json(const StepMetrics& metrics) {
     json["loss"] = nullptr;
     json["grad_norm"] = nullptr;
   }
+  if (metrics.gradient_scale) json["gradient_scale"] = *metrics.gradient_scale;
   if (metrics.accuracy) json["accuracy"] = *metrics.accuracy;
   if (metrics.eval_accuracy) json["eval_accuracy"] = *metrics.eval_accuracy;
   if (metrics.eval_loss) {
@@ -116,6 +117,7 @@ Result<StepMetrics> MetricsCollector::combine(const Reports& reports) const {
                       .lr = first.lr,
                       .grad_norm = first.grad_norm,
                       .skipped = first.skipped,
+                      .gradient_scale = first.gradient_scale,
                       .is_virtual = is_virtual_};
   double compute_s = 0;
   double longest_s = 0;  // of what ranks compute

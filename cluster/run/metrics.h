@@ -24,9 +24,10 @@ struct StepMetrics {
   double lr = 0;
   double grad_norm = 0;  // before clipping
   bool skipped = false;
-  bool is_virtual = false;       // nothing was computed: loss and grad_norm mean nothing
-  std::uint64_t wire_bytes = 0;  // sent by all ranks
-  double bubble = 0;             // share of the ranks' time in which they did not compute
+  std::optional<double> gradient_scale;  // in fp16
+  bool is_virtual = false;               // nothing was computed: loss and grad_norm mean nothing
+  std::uint64_t wire_bytes = 0;          // sent by all ranks
+  double bubble = 0;                     // share of the ranks' time in which they did not compute
 
   // Where the ranks' time went that was not spent in layers, in shares of it. What waits there
   // would be if links took no time and the pipeline needed no filling comes from unequal work; the

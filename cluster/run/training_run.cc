@@ -10,6 +10,7 @@
 #include "base/json.h"
 #include "base/median.h"
 #include "base/system/files.h"
+#include "cluster/examine/precision_check.h"
 #include "cluster/launch/worker_group.h"
 #include "cluster/launch/workers.h"
 #include "cluster/run/checkpoint_committer.h"
@@ -39,6 +40,7 @@ class RunFollower {
         pace_(rank_names(run.plan)),
         trace_(rank_names(run.plan), trace_spans_max(run.plan.rank_count())),
         divergence_(run.config.train.max_skipped),
+        precision_(run.config.train.precision, rank_names(run.plan)),
         progress_(progress),
         log_(log) {
     summary_.predicted_step_s = run.plan.predicted_step_s;
@@ -51,6 +53,7 @@ class RunFollower {
     const std::string& kind = *read;
     if (kind == "step") return on_step(worker, event);
     if (kind == "data") return on_data(worker, event);
+    if (kind == "precision") return on_precision(worker, event);
     if (kind == "shard") return end_save(committer_.add_shard(worker, event));
     if (kind == "shard_failed") return end_save(committer_.add_failure(worker, event));
     if (kind == "trace") trace_.add(Rank{worker}, event);
@@ -111,6 +114,14 @@ class RunFollower {
     if (const auto jump = loss_.add(*metrics)) warn(*jump);
     MOTLEY_ASSIGN(const auto skipped, divergence_.add(*metrics));
     if (skipped) warn(*skipped);
+    return {};
+  }
+
+  // It was said of the devices before they were measured, if they were. The ranks of a plan may be
+  // fewer.
+  Result<void> on_precision(int worker, const Json& event) {
+    MOTLEY_ASSIGN(const auto line, precision_.add(worker, event));
+    if (line) log_.info(*line);
     return {};
   }
 
@@ -213,6 +224,7 @@ class RunFollower {
   TraceCollector trace_;
   LossWatch loss_;
   DivergenceWatch divergence_;
+  PrecisionCheck precision_;
   std::optional<std::pair<std::string, DataMessage>> data_;  // of the first rank that told, by name
   std::optional<Error> unsaved_;                             // why the last save was none
   bool metrics_wait_ = false;                                // for room on the disk

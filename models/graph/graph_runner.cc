@@ -12,6 +12,7 @@
 
 #include "models/graph/graph_failure.h"
 #include "models/graph/node_arguments.h"
+#include "models/graph/rounded_product.h"
 #include "models/graph/unfit_number.h"
 #include "models/package/limits.h"
 #include "models/package/operations.h"
@@ -71,9 +72,11 @@ struct GraphRunner::Impl {
     const Node* node = nullptr;
     c10::optional<c10::OperatorHandle> operation;  // nothing: the dropout mask
     NodeArguments arguments;
+    bool is_rounded = false;  // a product in `products`
   };
 
   std::string where;
+  at::ScalarType products = at::kFloat;
   std::vector<Step> steps;
   std::int64_t samples = -1;  // what the arguments are set to
   torch::jit::Stack stack;    // of the running node
@@ -155,7 +158,11 @@ struct GraphRunner::Impl {
       return {};
     }
     if (!load(step, values)) return error(step, "an argument has no tensor");
-    step.operation->callBoxed(stack);
+    if (step.is_rounded) {
+      run_rounded(*step.operation, stack, products);
+    } else {
+      step.operation->callBoxed(stack);
+    }
     if (!store(node, values)) return error(step, "it made another number of values");
     return {};
   }
@@ -184,9 +191,13 @@ GraphRunner::GraphRunner(GraphRunner&&) noexcept = default;
 GraphRunner& GraphRunner::operator=(GraphRunner&&) noexcept = default;
 GraphRunner::~GraphRunner() = default;
 
-Result<GraphRunner> GraphRunner::make(const Graph& graph, std::string where, c10::Device device) {
+Result<GraphRunner> GraphRunner::make(const Graph& graph,
+                                      std::string where,
+                                      c10::Device device,
+                                      at::ScalarType products) {
   auto impl = std::make_unique<Impl>();
   impl->where = std::move(where);
+  impl->products = products;
   impl->steps.reserve(graph.nodes.size());
   for (const Node& node : graph.nodes) {
     Impl::Step& step = impl->steps.emplace_back();
@@ -204,6 +215,7 @@ Result<GraphRunner> GraphRunner::make(const Graph& graph, std::string where, c10
     if (fault.empty()) fault = unfit_number(arguments, schema);
     if (!fault.empty()) return impl->error(step, fault);
     step.arguments = std::move(arguments);
+    step.is_rounded = products != at::kFloat && is_product(node.operation);
   }
   return GraphRunner(graph, std::move(impl));
 }

@@ -14,6 +14,7 @@
 
 #include <ATen/core/Tensor.h>
 #include <c10/core/Device.h>
+#include <c10/core/ScalarType.h>
 
 #include "base/result.h"
 #include "models/package/graph.h"
@@ -26,12 +27,14 @@ class GraphRunner {
   // function of the position of the micro-batch and of `index`, the place in the layer.
   using Dropout = std::function<void(at::Tensor& ones, double p, int index)>;
 
-  // `where` begins errors: "layer 'h.0', forward". Everything lies on `device`. kConfig when this
-  // LibTorch lacks an operation, or its arguments are not those of its schema. REQUIRES: `graph`
-  // outlives it.
+  // `where` begins errors: "layer 'h.0', forward". Everything lies on `device`. `products`: what
+  // fp32 arguments of products and convolutions are rounded to; what they make is fp32 again.
+  // kConfig when this LibTorch lacks an operation, or its arguments are not those of its schema.
+  // REQUIRES: `graph` outlives it.
   [[nodiscard]] static Result<GraphRunner> make(const Graph& graph,
                                                 std::string where,
-                                                c10::Device device = c10::kCPU);
+                                                c10::Device device = c10::kCPU,
+                                                at::ScalarType products = at::kFloat);
 
   GraphRunner(GraphRunner&&) noexcept;
   GraphRunner& operator=(GraphRunner&&) noexcept;

@@ -17,8 +17,10 @@ namespace {
 Result<GraphRunner> make_runner(const Graph& graph,
                                 const PackageLayer& layer,
                                 const char* part,
-                                c10::Device device) {
-  return GraphRunner::make(graph, fmt::format("layer '{}', {}", excerpt(layer.name), part), device);
+                                c10::Device device,
+                                at::ScalarType products) {
+  return GraphRunner::make(graph, fmt::format("layer '{}', {}", excerpt(layer.name), part), device,
+                           products);
 }
 
 template <class T>
@@ -47,15 +49,22 @@ Result<at::Tensor> read_constant(const SafetensorsFile& file, const PackageConst
 
 }  // namespace
 
-PreparedPackage::PreparedPackage(std::shared_ptr<const Package> package, c10::Device device)
-    : package_(std::move(package)), device_(device) {}
+PreparedPackage::PreparedPackage(std::shared_ptr<const Package> package,
+                                 c10::Device device,
+                                 at::ScalarType products)
+    : package_(std::move(package)), device_(device), products_(products) {}
 
 Result<std::shared_ptr<PreparedPackage>> PreparedPackage::prepare(
-    std::shared_ptr<const Package> package, int first, int last, c10::Device device) {
+    std::shared_ptr<const Package> package,
+    int first,
+    int last,
+    c10::Device device,
+    at::ScalarType products) {
   const int layers = static_cast<int>(package->layers.size());
   MOTLEY_CHECK(0 <= first && first <= last && last <= layers, "layers [{}, {}) of {}", first, last,
                layers);
-  const std::shared_ptr<PreparedPackage> prepared(new PreparedPackage(std::move(package), device));
+  const std::shared_ptr<PreparedPackage> prepared(
+      new PreparedPackage(std::move(package), device, products));
   for (int l = first; l < last; ++l) {
     MOTLEY_TRY(prepared->prepare_layer(prepared->package_->layers[static_cast<std::size_t>(l)]));
   }
@@ -67,7 +76,7 @@ Result<void> PreparedPackage::prepare_layer(const PackageLayer& layer) {
   if (runners_.contains(layer.graph)) return {};
   const LayerGraph& graph = package_->graphs[static_cast<std::size_t>(layer.graph)];
   const auto runner = [&](const Graph& part, const char* name) {
-    return make_runner(part, layer, name, device_);
+    return make_runner(part, layer, name, device_, products_);
   };
   MOTLEY_ASSIGN(GraphRunner forward, runner(graph.forward, "forward"));
   MOTLEY_ASSIGN(GraphRunner input_part, runner(graph.input_part, "input part of backward"));

@@ -28,9 +28,13 @@ class PreparedPackage {
 
   // For the layers [first, last). kConfig when this LibTorch lacks an operation of theirs, kCorrupt
   // when their constants cannot be read. Constants are copied to `device`, where the graphs run.
-  // REQUIRES: 0 <= first <= last <= layers.
+  // `products`: as of GraphRunner. REQUIRES: 0 <= first <= last <= layers.
   [[nodiscard]] static Result<std::shared_ptr<PreparedPackage>> prepare(
-      std::shared_ptr<const Package> package, int first, int last, c10::Device device = c10::kCPU);
+      std::shared_ptr<const Package> package,
+      int first,
+      int last,
+      c10::Device device = c10::kCPU,
+      at::ScalarType products = at::kFloat);
 
   [[nodiscard]] const Package& package() const { return *package_; }
 
@@ -39,13 +43,16 @@ class PreparedPackage {
   [[nodiscard]] std::vector<at::Tensor> constants(int layer) const;
 
  private:
-  PreparedPackage(std::shared_ptr<const Package> package, c10::Device device);
+  PreparedPackage(std::shared_ptr<const Package> package,
+                  c10::Device device,
+                  at::ScalarType products);
 
   [[nodiscard]] Result<void> prepare_layer(const PackageLayer& layer);
   [[nodiscard]] Result<void> read_constants(int first, int last);
 
   std::shared_ptr<const Package> package_;
   c10::Device device_;
+  at::ScalarType products_;
   std::map<int, LayerRunners> runners_;          // [graph]
   std::map<std::string, at::Tensor> constants_;  // by name
 };

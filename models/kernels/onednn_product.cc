@@ -17,18 +17,22 @@ struct Matrix {
   std::int64_t rows;
   std::int64_t columns;
   bool transposed;  // column after column
+  bool is_bf16;
 
   explicit Matrix(const at::Tensor& x)
-      : rows(x.size(0)), columns(x.size(1)), transposed(!x.is_contiguous()) {
-    MOTLEY_CHECK(
-        x.dim() == 2 && x.scalar_type() == at::kFloat && (!transposed || x.t().is_contiguous()),
-        "a product takes fp32 matrices that are contiguous or transposes of such");
+      : rows(x.size(0)),
+        columns(x.size(1)),
+        transposed(!x.is_contiguous()),
+        is_bf16(x.scalar_type() == at::kBFloat16) {
+    MOTLEY_CHECK(x.dim() == 2 && (is_bf16 || x.scalar_type() == at::kFloat) &&
+                     (!transposed || x.t().is_contiguous()),
+                 "a product takes fp32 or bf16 matrices that are contiguous or transposes of such");
   }
 
   dnnl::memory::desc description() const {
     using dnnl::memory;
     return {{rows, columns},
-            memory::data_type::f32,
+            is_bf16 ? memory::data_type::bf16 : memory::data_type::f32,
             transposed ? memory::format_tag::ba : memory::format_tag::ab};
   }
 
@@ -107,6 +111,8 @@ void onednn_multiply(at::Tensor& out, const at::Tensor& a, const at::Tensor& b, 
                    result.columns == sizes.b.columns && !result.transposed,
                "a product of {} x {} and {} x {} into {} x {}", sizes.a.rows, sizes.a.columns,
                sizes.b.rows, sizes.b.columns, result.rows, result.columns);
+  MOTLEY_CHECK(sizes.a.is_bf16 == sizes.b.is_bf16 && !result.is_bf16,
+               "a product has factors of one type and is fp32");
   // A thread's own, as a compiled product holds for the number of threads it was made with.
   thread_local std::map<Sizes, Product> compiled;
   auto found = compiled.find(sizes);

@@ -1,4 +1,4 @@
-// Products of fp32 matrices by oneDNN. Private to matrix_product.cc, which has the contract.
+// Products of matrices by oneDNN. Private to matrix_product.cc, which has the contract.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -11,7 +11,8 @@ namespace motley {
 // 2.5 times (decision 0018).
 [[nodiscard]] bool onednn_is_fast(const at::Tensor& b);
 
-// out = a b, or out += a b. out and a are contiguous.
+// out = a b, or out += a b. a and b are both fp32 or both bf16, each contiguous or the transpose of
+// what is; out is fp32 and contiguous.
 void onednn_multiply(at::Tensor& out, const at::Tensor& a, const at::Tensor& b, bool adds);
 
 }  // namespace motley

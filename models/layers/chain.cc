@@ -26,11 +26,17 @@ at::Tensor apart_from(const std::vector<SavedTensors>& kept, at::Tensor y) {
 std::shared_ptr<PreparedPackage> prepare(const ModelSpec& spec,
                                          int first,
                                          int last,
-                                         c10::Device device) {
+                                         const ChainOptions& options) {
   if (spec.package == nullptr) return nullptr;
-  auto prepared = PreparedPackage::prepare(spec.package, first, last, device);
+  auto prepared =
+      PreparedPackage::prepare(spec.package, first, last, options.device, options.products);
   if (!prepared.ok()) throw GraphFailure(prepared.error());
   return std::move(prepared).value();
+}
+
+// Graphs of packages round what goes into each product themselves.
+at::ScalarType rounded_values(const ModelSpec& spec, const ChainOptions& options) {
+  return spec.package == nullptr ? options.products : at::kFloat;
 }
 
 }  // namespace
@@ -44,20 +50,27 @@ LayerChain::LayerChain(const ModelConfig& config,
                        const ModelSpec& spec,
                        int first,
                        int last,
-                       bool recompute,
-                       c10::Device device,
-                       bool plain_operations)
-    : first_(first), recompute_(recompute), memory_(spec, first, last, device) {
-  const std::shared_ptr<PreparedPackage> package = prepare(spec, first, last, device);
+                       const ChainOptions& options)
+    : first_(first),
+      recompute_(options.recompute),
+      numbers_(options.products),
+      memory_(spec, first, last, options.device, rounded_values(spec, options)) {
+  const std::shared_ptr<PreparedPackage> package = prepare(spec, first, last, options);
   for (int index = first; index < last; ++index) {
     const LayerSpec& layer = spec.layers[static_cast<std::size_t>(index)];
-    const LayerContext context{config, index, package, device, plain_operations};
+    const LayerContext context{config,         index,    package,
+                               options.device, numbers_, options.plain_operations};
     if (index + 1 == static_cast<int>(spec.layers.size())) {
       loss_layer_ = make_loss_layer(layer, context, memory_.of_layer(index));
     } else {
       layers_.push_back(make_layer(layer, context, memory_.of_layer(index)));
     }
   }
+}
+
+void LayerChain::begin(double gradient_scale) {
+  memory_.round_values();
+  numbers_.set_gradient_scale(gradient_scale);
 }
 
 at::Tensor LayerChain::forward(at::Tensor x, const MicroContext& micro) {

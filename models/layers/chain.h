@@ -29,29 +29,36 @@ namespace motley {
 [[nodiscard]] std::vector<std::int64_t> boundary_sizes(const LayerSpec& layer,
                                                        std::int64_t samples);
 
+// How a chain computes.
+struct ChainOptions {
+  // Only the input (and the targets) of a micro-batch is kept, and backward runs forward again
+  // first: the same bits for less memory and more time.
+  bool recompute = false;
+  c10::Device device{c10::kCPU};
+  bool plain_operations = false;         // LayerContext
+  at::ScalarType products = at::kFloat;  // ProductNumbers
+};
+
 class LayerChain {
  public:
   static constexpr std::size_t kAlignment = ParameterMemory::kAlignment;
   using Parameter = ParameterMemory::Parameter;
 
   // The layers [first, last) of the model. REQUIRES: spec == describe_model(config),
-  // 0 <= first < last <= layers. Values and gradients start at 0. With `recompute` only the input
-  // (and the targets) of a micro-batch is kept, and backward runs forward again first: the same
-  // bits for less memory and more time. `plain_operations`: LayerContext. Throws GraphFailure where
-  // a package's graphs cannot run here.
+  // 0 <= first < last <= layers. Values and gradients start at 0. Throws GraphFailure where a
+  // package's graphs cannot run here.
   LayerChain(const ModelConfig& config,
              const ModelSpec& spec,
              int first,
              int last,
-             bool recompute = false,
-             c10::Device device = c10::kCPU,
-             bool plain_operations = false);
+             const ChainOptions& options = {});
 
   [[nodiscard]] bool begins_with_input() const { return first_ == 0; }
 
   [[nodiscard]] bool ends_in_loss() const { return loss_layer_ != nullptr; }
 
-  // In the order of the layers. Write values at will between a backward and the next forward.
+  // In the order of the layers. Write values at will between a backward and the next forward; where
+  // products are not fp32, up to begin().
   [[nodiscard]] const std::vector<Parameter>& parameters() const { return memory_.parameters(); }
 
   // The arenas; as spans on the host, elsewhere those are empty.
@@ -65,6 +72,10 @@ class LayerChain {
 
   // Every parameter's first values, by name.
   void initialize(std::int64_t seed) { memory_.initialize(seed); }
+
+  // A batch begins: products take the values as they are now, and gradients go into them with this
+  // scale (ProductNumbers).
+  void begin(double gradient_scale);
 
   // x: the data's inputs for the first layer, else what the layer before returned. Owned by
   // the chain from here on; its memory may be used.
@@ -146,6 +157,7 @@ class LayerChain {
 
   int first_;
   bool recompute_;
+  ProductNumbers numbers_;
   ParameterMemory memory_;
   OnFinal on_final_;                                         // of the next backward
   std::vector<std::unique_ptr<Layer>> layers_;               // all but a loss layer

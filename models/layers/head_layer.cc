@@ -23,7 +23,7 @@ class Head final : public LossLayer {
  public:
   explicit Head(const LayerParameters& parameters)
       : norm_(parameters, 0),
-        weight_(parameters.values[2]),
+        weight_(parameters.rounded[2]),
         grad_weight_(parameters.gradients[2]) {}
 
   LossNumbers forward(at::Tensor x,
@@ -66,7 +66,7 @@ class Head final : public LossLayer {
 
   void backward_weight(SavedTensors& saved) override {
     const SavedTensors kept = std::exchange(saved, {});
-    grad_weight_.addmm_(kept[1].t(), kept[0]);
+    add_gradient_product(grad_weight_, kept[1], kept[0], weight_.scalar_type());
   }
 
   at::Tensor logits_at(at::Tensor x, std::int64_t position) override {
@@ -75,7 +75,7 @@ class Head final : public LossLayer {
 
  private:
   Norm norm_;
-  at::Tensor weight_;
+  at::Tensor weight_;  // rounded
   at::Tensor grad_weight_;
 };
 

@@ -10,7 +10,8 @@
 // device, but other bits than the CPU's. Tensors that come and go lie on the layer's device.
 //
 // Shapes: B samples, T tokens, D width. Activations are fp32, contiguous, of the sizes that
-// boundary_sizes (models/layers/chain.h) tells; x_BTD in the native layers.
+// boundary_sizes (models/layers/chain.h) tells; x_BTD in the native layers. What a layer does
+// inside in bf16 or fp16 is ProductNumbers' affair.
 // Threads: one thread per layer object.
 #pragma once
 
@@ -22,6 +23,7 @@
 #include <ATen/core/Tensor.h>
 #include <c10/core/Device.h>
 
+#include "models/layers/product_numbers.h"
 #include "models/spec/initialize.h"
 #include "models/spec/model_spec.h"
 
@@ -107,6 +109,7 @@ class LossLayer {
 struct LayerParameters {
   std::vector<at::Tensor> values;
   std::vector<at::Tensor> gradients;
+  std::vector<at::Tensor> rounded;  // the values in the numbers of products; in fp32 themselves
 };
 
 struct LayerContext {
@@ -114,6 +117,7 @@ struct LayerContext {
   int index = 0;                             // in the model's chain; decides dropout streams
   std::shared_ptr<PreparedPackage> package;  // of a model that is one, else null
   c10::Device device{c10::kCPU};             // where parameters and activations lie
+  ProductNumbers numbers;
   bool plain_operations = false;  // native layers as on any other device also on the CPU, for tests
 };
 

@@ -61,7 +61,7 @@ at::Tensor Norm::backward(const at::Tensor& grad_y,
 }
 
 Linear::Linear(const LayerParameters& parameters, std::size_t first)
-    : weight_(parameters.values[first]),
+    : weight_(parameters.rounded[first]),
       bias_(parameters.values[first + 1]),
       grad_weight_(parameters.gradients[first]),
       grad_bias_(parameters.gradients[first + 1]) {}
@@ -83,7 +83,7 @@ at::Tensor Linear::forward_without_bias(const at::Tensor& x) const {
 }
 
 void Linear::add_gradients(const at::Tensor& x, const at::Tensor& grad_y) {
-  grad_weight_.addmm_(x.t(), grad_y);
+  add_gradient_product(grad_weight_, x, grad_y, weight_.scalar_type());
   kernels::add_column_sums(grad_y.data_ptr<float>(), grad_bias_.data_ptr<float>(), grad_y.size(0),
                            grad_y.size(1));
 }

@@ -48,7 +48,8 @@ class Norm {
   at::Tensor weight_, bias_, grad_weight_, grad_bias_;
 };
 
-// y = x W + b with W stored [in, out].
+// y = x W + b with W stored [in, out]. All it takes and gives is fp32; bf16 is the products' affair
+// (models/kernels/matrix_product.h).
 class Linear {
  public:
   Linear(const LayerParameters& parameters, std::size_t first);
@@ -65,7 +66,8 @@ class Linear {
   [[nodiscard]] at::Tensor input_gradient(const at::Tensor& grad_y) const;
 
  private:
-  at::Tensor weight_, bias_, grad_weight_, grad_bias_;
+  at::Tensor weight_;  // rounded
+  at::Tensor bias_, grad_weight_, grad_bias_;
 };
 
 // x + dropout(h W + b): the end of each residual branch.

@@ -40,7 +40,8 @@ std::int64_t aligned_floats(const LayerSpec& layer) {
 
 }  // namespace
 
-ParameterMemory::ParameterMemory(const ModelSpec& spec, int first, int last, c10::Device device) {
+ParameterMemory::ParameterMemory(
+    const ModelSpec& spec, int first, int last, c10::Device device, at::ScalarType rounded) {
   const int total = static_cast<int>(spec.layers.size());
   MOTLEY_CHECK(0 <= first && first < last && last <= total, "layers [{}, {}) of {}", first, last,
                total);
@@ -51,6 +52,7 @@ ParameterMemory::ParameterMemory(const ModelSpec& spec, int first, int last, c10
   const auto floats = at::device(device).dtype(at::kFloat);
   values_ = at::zeros({size}, floats);
   gradients_ = at::zeros({size}, floats);
+  rounded_ = rounded == at::kFloat ? values_ : at::zeros({size}, floats.dtype(rounded));
 
   std::int64_t offset = 0;
   for (int index = first; index < last; ++index) {
@@ -65,8 +67,9 @@ ParameterMemory::ParameterMemory(const ModelSpec& spec, int first, int last, c10
       };
       const at::Tensor value = view(values_);
       const at::Tensor gradient = view(gradients_);
-      parameters_[before + place] = {specs[place], index,          value,
-                                     gradient,     floats_of(value), floats_of(gradient)};
+      parameters_[before + place] = {specs[place],       index,          value,
+                                     gradient,           view(rounded_), floats_of(value),
+                                     floats_of(gradient)};
       offset += aligned(specs[place].count());
     }
   }
@@ -78,6 +81,7 @@ LayerParameters ParameterMemory::of_layer(int layer) const {
     if (parameter.layer != layer) continue;
     tensors.values.push_back(parameter.value_tensor);
     tensors.gradients.push_back(parameter.gradient_tensor);
+    tensors.rounded.push_back(parameter.rounded_tensor);
   }
   return tensors;
 }
@@ -100,6 +104,11 @@ void ParameterMemory::initialize(std::int64_t seed) {
     initialize_parameter(parameter.spec, seed, floats_of(made));
     parameter.value_tensor.copy_(made);
   }
+  round_values();
+}
+
+void ParameterMemory::round_values() {
+  if (!rounded_.is_same(values_)) rounded_.copy_(values_);
 }
 
 }  // namespace motley

@@ -1,5 +1,6 @@
 // ParameterMemory: the values and gradients of the parameters of a run of layers, in two flat fp32
-// arenas of the same layout on one device.
+// arenas of the same layout on one device. Where products are computed in bf16 or fp16, a third one
+// has the values rounded, made anew by round_values().
 //
 // Each parameter lies at a multiple of kAlignment floats (64 bytes), so that its alignment does not
 // depend on what else is held; the gaps stay 0. Parameters follow each other as their layers do, in
@@ -15,6 +16,7 @@
 
 #include <ATen/core/Tensor.h>
 #include <c10/core/Device.h>
+#include <c10/core/ScalarType.h>
 
 #include "models/layers/layer.h"
 
@@ -29,12 +31,18 @@ class ParameterMemory {
     int layer = 0;            // in the model's chain
     at::Tensor value_tensor;  // views into the arenas
     at::Tensor gradient_tensor;
-    std::span<float> values;  // the same on the host, elsewhere empty
+    at::Tensor rounded_tensor;  // the value itself where products are fp32
+    std::span<float> values;    // the same on the host, elsewhere empty
     std::span<float> gradients;
   };
 
-  // Of the layers [first, last), all 0. REQUIRES: 0 <= first < last <= layers.
-  ParameterMemory(const ModelSpec& spec, int first, int last, c10::Device device);
+  // Of the layers [first, last), all 0. `rounded`: the numbers of products.
+  // REQUIRES: 0 <= first < last <= layers.
+  ParameterMemory(const ModelSpec& spec,
+                  int first,
+                  int last,
+                  c10::Device device,
+                  at::ScalarType rounded = at::kFloat);
 
   // In the order of the layers, in a layer as its spec has them.
   [[nodiscard]] const std::vector<Parameter>& parameters() const { return parameters_; }
@@ -57,8 +65,12 @@ class ParameterMemory {
   // Every parameter's first values, by name; made on the host.
   void initialize(std::int64_t seed);
 
+  // Brings the rounded values up to date.
+  void round_values();
+
  private:
   at::Tensor values_;
+  at::Tensor rounded_;  // values_ where products are fp32
   at::Tensor gradients_;
   std::vector<Parameter> parameters_;
   std::vector<std::size_t> offsets_;  // [layer - first]

@@ -68,6 +68,7 @@ Result<CostModel> CostModel::make(const ModelSpec& model,
       const DeviceProfile* measured = profile.find(machine.name, device);
       if (measured == nullptr) return missing_profile(fmt::format("no profile of {}", name));
       SlotCost slot_cost{measured->baseline_bytes,
+                         measured->rounded_bytes_per_parameter,
                          measured->optimizer_s_per_parameter,
                          measured->message_s,
                          measured->codecs,
@@ -326,17 +327,20 @@ CostModel::MemoryParts CostModel::fixed_memory(int slot,
                                                int first,
                                                int last,
                                                int micro_batch) const {
+  const SlotCost& costs = slot_costs_[static_cast<std::size_t>(slot)];
   MemoryParts parts;
-  parts.baseline_bytes = slot_costs_[static_cast<std::size_t>(slot)].baseline_bytes;
+  parts.baseline_bytes = costs.baseline_bytes;
   parts.fixed_bytes =
-      sizes_.updated_parameters(first, last) * (2 + moments_per_parameter_) * kFloatBytes;
+      sizes_.updated_parameters(first, last) *
+      ((2 + moments_per_parameter_) * kFloatBytes + costs.rounded_bytes_per_parameter);
   const std::int64_t tied_bytes = sizes_.tied_parameters() * kFloatBytes;
   const int tied_uses = sizes_.tied_uses(first, last);
   if (tied_uses == 1) {
     // The frames of the sum over the ranks that hold a use, those that go and those that come.
     parts.fixed_bytes += 2 * std::min(tied_bytes, kSumWindowBytes);
   } else if (tied_uses == 2) {
-    parts.fixed_bytes += tied_bytes;  // of the second use
+    parts.fixed_bytes +=  // of the second use
+        tied_bytes + sizes_.tied_parameters() * costs.rounded_bytes_per_parameter;
   }
   const double floats = (first == 0 ? 0 : boundary_floats(first - 1, micro_batch)) +
                         boundary_floats(last - 1, micro_batch);

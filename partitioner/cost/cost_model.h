@@ -182,6 +182,7 @@ class CostModel {
 
   struct SlotCost {
     std::int64_t baseline_bytes = 0;
+    std::int64_t rounded_bytes_per_parameter = 0;
     double optimizer_s_per_parameter = 0;
     double message_s = 0;
     std::map<std::string, CodecSample> codecs;

@@ -29,8 +29,8 @@ const std::string& shared_profile() {
 bool asks_for_more(const std::string& word) {
   constexpr std::array kOptions = {"--cluster", "--profile", "--plan", "--measure"};
   constexpr std::array kKeys = {
-      "model.",          "compression.", "profile.", "train.micro_batch", "train.global_batch",
-      "train.optimizer", "run.threads"};
+      "model.",          "compression.",    "profile.",   "train.micro_batch", "train.global_batch",
+      "train.optimizer", "train.precision", "run.threads"};
   return std::ranges::find(kOptions, word) != kOptions.end() ||
          std::ranges::any_of(kKeys, [&](const char* key) { return word.starts_with(key); });
 }

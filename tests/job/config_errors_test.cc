@@ -78,10 +78,6 @@ TEST(ConfigErrors, ListTheChoicesOfAnItem) {
   EXPECT_EQ(error.cause, "it is 'turn'");
 }
 
-TEST(ConfigErrors, SayWhichPrecisionsAreMissing) {
-  EXPECT_EQ(error_of("[train]\nprecision = 'bf16'").cause, "bf16 and fp16 are not supported yet");
-}
-
 struct BadValue {
   const char* key;
   const char* value;

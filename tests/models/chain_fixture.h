@@ -43,7 +43,7 @@ inline at::Tensor some_tokens(const ModelConfig& config, std::int64_t samples, s
 
 inline LayerChain whole_model(const ModelConfig& config, bool recompute = false) {
   const ModelSpec spec = describe_model(config).value();
-  LayerChain chain(config, spec, 0, static_cast<int>(spec.layers.size()), recompute);
+  LayerChain chain(config, spec, 0, static_cast<int>(spec.layers.size()), {.recompute = recompute});
   chain.initialize(5);
   return chain;
 }

@@ -132,8 +132,9 @@ std::vector<float> gradients_of_two(const ModelConfig& config,
                                     bool recompute,
                                     bool in_parts) {
   const ModelSpec spec = describe_model(config).value();
-  LayerChain front(config, spec, 0, cut, recompute);
-  LayerChain back(config, spec, cut, static_cast<int>(spec.layers.size()), recompute);
+  LayerChain front(config, spec, 0, cut, {.recompute = recompute});
+  LayerChain back(config, spec, cut, static_cast<int>(spec.layers.size()),
+                  {.recompute = recompute});
   front.initialize(5);
   back.initialize(5);
   for (std::int64_t micro = 0; micro < 2; ++micro) {

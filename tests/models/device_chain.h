@@ -26,8 +26,10 @@ inline LayerChain chain_on_device(const ModelConfig& config,
                                   int first,
                                   int last,
                                   Way way = Way::kWhole) {
-  LayerChain chain(config, describe_model(config).value(), first, last, way == Way::kRecompute,
-                   tested_device().torch(), /*plain_operations=*/true);
+  LayerChain chain(config, describe_model(config).value(), first, last,
+                   {.recompute = way == Way::kRecompute,
+                    .device = tested_device().torch(),
+                    .plain_operations = true});
   chain.initialize(5);
   return chain;
 }

@@ -13,8 +13,8 @@ void expect_formulae_hold(const ModelConfig& config, c10::Device device, bool pl
   const ModelSpec model = describe_model(config).value();
   const MicroContext micro{1, 1, 0, true};
   for (int layer = 0; layer < static_cast<int>(model.layers.size()); ++layer) {
-    LayerChain chain(config, model, layer, layer + 1, /*recompute=*/false, device,
-                     plain_operations);
+    LayerChain chain(config, model, layer, layer + 1,
+                     {.device = device, .plain_operations = plain_operations});
     const at::Tensor tokens = some_tokens(config, kSamples, 1).to(device);
     at::Tensor x = input_of(config, layer, kSamples).to(device);
     at::Tensor y;

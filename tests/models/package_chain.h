@@ -38,10 +38,12 @@ class PackageChain {
  public:
   enum class Way { kWhole, kSplit, kRecompute };
 
-  explicit PackageChain(std::shared_ptr<const Package> package, c10::Device device = c10::kCPU)
+  explicit PackageChain(std::shared_ptr<const Package> package,
+                        c10::Device device = c10::kCPU,
+                        at::ScalarType products = at::kFloat)
       : package_(std::move(package)), device_(device) {
     const int count = static_cast<int>(package_->layers.size());
-    prepared_ = must(PreparedPackage::prepare(package_, 0, count, device));
+    prepared_ = must(PreparedPackage::prepare(package_, 0, count, device, products));
     const auto weights = must(SafetensorsFile::open(package_->weights_path()));
     for (int l = 0; l < count; ++l) {
       const PackageLayer& layer = package_->layers[static_cast<std::size_t>(l)];

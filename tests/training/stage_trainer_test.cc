@@ -16,6 +16,7 @@
 
 #include <c10/core/InferenceMode.h>
 
+#include "models/device/number_types.h"
 #include "models/kernels/torch_threads.h"
 #include "partitioner/search/planner.h"
 #include "pipeline/execute/executor.h"
@@ -68,22 +69,30 @@ struct TrainedRank {
   std::optional<StageState> state;
   std::optional<StepVoter> voter;
 
-  TrainedRank(const Config& config, const Plan& plan, Rank self, const ModelSpec& model) {
+  TrainedRank(const Config& config,
+              const Plan& plan,
+              Rank self,
+              const ModelSpec& model,
+              const std::optional<GradientScale>& scale) {
     WorkCounter work;
     trainer = StageTrainer::make(config, plan, self, model, work, tested_device()).value();
     state.emplace(trainer->held(), trainer->make_memory(), model.tied_pair()->parameter);
-    auto progress = fill_state(*state, config, model, "", work);
+    CheckpointState progress = fill_state(*state, config, model, "", work).value();
+    if (scale) progress.gradient_scale = scale;
     voter.emplace(
         config.train, static_cast<int>(model.layers.size()),
         copy_groups(plan, tied_across_ranks(model, plan)), self, [this] { return trainer->loss(); },
-        *state, std::move(progress).value());
+        *state, std::move(progress));
   }
 };
 
 // The ranks of a plan.
 class Training {
  public:
-  explicit Training(const Shape& shape, const Config& config = small_config())
+  // `scale`: of gradients in fp16; else that of a new run.
+  explicit Training(const Shape& shape,
+                    const Config& config = small_config(),
+                    const std::optional<GradientScale>& scale = {})
       : config_(config),
         model_(describe_model(config.model).value()),
         plan_(plan_of(model_, shape)),
@@ -91,7 +100,7 @@ class Training {
     set_compute_threads(1);
     const c10::InferenceMode no_recording;
     for (Rank rank{0}; rank.value < plan_.rank_count(); ++rank.value) {
-      ranks_.push_back(std::make_unique<TrainedRank>(config_, plan_, rank, model_));
+      ranks_.push_back(std::make_unique<TrainedRank>(config_, plan_, rank, model_, scale));
     }
   }
 
@@ -133,7 +142,8 @@ class Training {
       for (int i = 0; i < count && ended[self.index()].ok(); ++i) {
         const CheckpointState& progress = mine.voter->progress();
         const auto times =
-            (*executor)->run(schedule, {progress.step + 1, training, progress.samples});
+            (*executor)->run(schedule, {progress.step + 1, training, progress.samples,
+                                        progress.gradient_scale.value_or(GradientScale{}).value});
         if (!times.ok()) ended[self.index()] = times.error();
       }
     });
@@ -175,6 +185,73 @@ TEST(StageTrainer, LearnsTheSameHoweverTheModelIsCut) {
     EXPECT_EQ(cut.parameters(), expected) << shape.chunks.size() << " chunks, " << shape.schedule;
     EXPECT_EQ(cut.rank(0).voter->outcome().loss, alone.rank(0).voter->outcome().loss);
   }
+}
+
+Config config_in(const std::string& precision) {
+  Config config = small_config();
+  config.train.precision = precision;
+  return config;
+}
+
+bool computes_in(at::ScalarType type) {
+  return computes_products_in(tested_device(), type);
+}
+
+TEST(StageTrainer, LearnsTheSameInBf16HoweverTheModelIsCut) {
+  if (!computes_in(at::kBFloat16)) GTEST_SKIP() << "there is no bf16 here";
+  Training alone(kAlone, config_in("bf16"));
+  expect_ok(alone.steps(3));
+  Training exact(kAlone);
+  expect_ok(exact.steps(3));
+  const double loss = exact.rank(0).voter->outcome().loss;
+  EXPECT_NE(alone.rank(0).voter->outcome().loss, loss);
+  EXPECT_NEAR(alone.rank(0).voter->outcome().loss, loss, 0.01 * loss);
+  const std::vector<Replica> first = {{Rank{0}, kMicroBatches}};
+  const std::vector<Replica> second = {{Rank{1}, kMicroBatches}};
+  for (const Shape& shape :
+       {Shape{.chunks = {first, second}}, Shape{.chunks = {first, second}, .schedule = "split"},
+        Shape{.chunks = {first, second}, .recompute = true}}) {
+    Training cut(shape, config_in("bf16"));
+    expect_ok(cut.steps(3));
+    EXPECT_EQ(cut.parameters(), alone.parameters()) << shape.schedule;
+  }
+}
+
+// A scale that no gradient bears: every rank skips the same steps until it has fallen, changes
+// nothing meanwhile, and then trains as with a scale that fitted from the start.
+TEST(StageTrainer, RecoversFromOverflowOfFp16OnAllRanksAtOnce) {
+  if (!computes_in(at::kHalf)) GTEST_SKIP() << "there is no fp16 here";
+  const Shape shape{.chunks = {{{Rank{0}, kMicroBatches}}, {{Rank{1}, kMicroBatches}}}};
+  Training pipeline(shape, config_in("fp16"), GradientScale{0x1p24, 0});
+  const auto untrained = pipeline.parameters();
+  int skipped = 0;
+  for (; skipped < 24; ++skipped) {
+    expect_ok(pipeline.steps(1));
+    const bool is_skipped = pipeline.rank(0).voter->outcome().skipped;
+    EXPECT_EQ(pipeline.rank(1).voter->outcome().skipped, is_skipped);
+    EXPECT_EQ(pipeline.rank(0).voter->progress().gradient_scale,
+              pipeline.rank(1).voter->progress().gradient_scale);
+    if (!is_skipped) break;
+    EXPECT_EQ(pipeline.parameters(), untrained);
+  }
+  EXPECT_GT(skipped, 2);
+  EXPECT_LT(skipped, 24);
+  const double fitting = 0x1p24 / static_cast<double>(1 << skipped);
+  EXPECT_EQ(pipeline.rank(0).voter->progress().gradient_scale, (GradientScale{fitting, 1}));
+  EXPECT_EQ(pipeline.rank(0).voter->progress().optimizer_updates, 1);
+  EXPECT_NE(pipeline.parameters(), untrained);
+  const double loss = pipeline.rank(0).voter->outcome().loss;
+  EXPECT_NEAR(loss, std::log(61), 0.2);
+}
+
+TEST(StageTrainer, LearnsTheSameInFp16HoweverTheModelIsCut) {
+  if (!computes_in(at::kHalf)) GTEST_SKIP() << "there is no fp16 here";
+  Training alone(kAlone, config_in("fp16"));
+  expect_ok(alone.steps(3));
+  Training cut({.chunks = {{{Rank{0}, kMicroBatches}}, {{Rank{1}, kMicroBatches}}}},
+               config_in("fp16"));
+  expect_ok(cut.steps(3));
+  EXPECT_EQ(cut.parameters(), alone.parameters());
 }
 
 TEST(StageTrainer, KeepsReplicasEqual) {

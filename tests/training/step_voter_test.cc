@@ -100,6 +100,28 @@ TEST(StepVoter, SkipsAStepThatIsNotFinite) {
   EXPECT_EQ(rank.voter.progress().optimizer_updates, 0);
 }
 
+// Every rank comes to the same scale by the votes alone.
+TEST(StepVoter, HalvesTheGradientScaleWithASkippedStep) {
+  Alone rank(plain_sgd(), {.gradient_scale = GradientScale{64, 5}});
+  EXPECT_TRUE(rank.take(1));
+  EXPECT_EQ(rank.voter.outcome().gradient_scale, 64);
+  EXPECT_EQ(rank.voter.progress().gradient_scale, (GradientScale{64, 6}));
+  rank.state.squared_norm = std::numeric_limits<double>::infinity();
+  EXPECT_FALSE(rank.take(2));
+  EXPECT_EQ(rank.voter.outcome().gradient_scale, 64);
+  EXPECT_EQ(rank.voter.progress().gradient_scale, (GradientScale{32, 0}));
+  rank.state.squared_norm = 4;
+  EXPECT_TRUE(rank.take(3));
+  EXPECT_EQ(rank.voter.outcome().gradient_scale, 32);
+}
+
+TEST(StepVoter, HasNoGradientScaleBesideFp16) {
+  Alone rank;
+  EXPECT_TRUE(rank.take(1));
+  EXPECT_EQ(rank.voter.outcome().gradient_scale, std::nullopt);
+  EXPECT_EQ(rank.voter.progress().gradient_scale, std::nullopt);
+}
+
 TEST(StepVoter, StaysWhereItIsForAnEvaluation) {
   Alone rank;
   ASSERT_TRUE(rank.count({.step = 1, .training = false}).ok());

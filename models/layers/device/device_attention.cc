@@ -32,9 +32,10 @@ enum DeviceSaved : std::size_t {
 class DeviceAttention final : public Layer {
  public:
   DeviceAttention(const LayerContext& context, const LayerParameters& parameters)
-      : norm_(parameters, 0),
-        qkv_(parameters, 2),
-        projection_(parameters, 4, context.model.dropout, context.index),
+      : numbers_(context.numbers),
+        norm_(parameters, 0),
+        qkv_(context, parameters, 2),
+        projection_(context, parameters, 4),
         p_(context.model.dropout),
         index_(context.index),
         width_(context.model.width),
@@ -45,17 +46,18 @@ class DeviceAttention final : public Layer {
     const std::int64_t samples = x.size(0);
     tokens_ = x.size(1);
     Norm::Output normed = norm_.forward(as_matrix(x));
+    normed.y = numbers_.rounded(normed.y);
     at::Tensor qkv = qkv_.forward(normed.y);
-    at::Tensor outputs = at::empty({samples * tokens_, width_}, x.options());
+    at::Tensor outputs = at::empty({samples * tokens_, width_}, qkv.options());
     at::Tensor probabilities;
     if (micro.training) {
-      probabilities = at::empty({samples * heads_, tokens_, tokens_}, x.options());
+      probabilities = at::empty({samples * heads_, tokens_, tokens_}, qkv.options());
     }
-    const at::Tensor future = future_mask(x);
+    const at::Tensor future = future_mask(qkv);
     for_each_slice(samples, [&](Slice slice) {
       const at::Tensor p = micro.training
                                ? of_heads(probabilities, slice)
-                               : at::empty({slice.count * heads_, tokens_, tokens_}, x.options());
+                               : at::empty({slice.count * heads_, tokens_, tokens_}, qkv.options());
       slice_forward(slice, qkv, future, micro, p, outputs);
     });
     at::Tensor y = projection_.forward(as_matrix(x), outputs, micro).view_as(x);
@@ -80,8 +82,9 @@ class DeviceAttention final : public Layer {
       slice_backward(slice, grad_heads, kept[kDeviceQkv], kept[kDeviceProbabilities], micro,
                      grad_qkv);
     });
-    at::Tensor grad_x = norm_.backward(qkv_.input_gradient(grad_qkv), as_matrix(kept[kDeviceX]),
-                                       kept[kDeviceMean], kept[kDeviceDeviation]);
+    at::Tensor grad_x =
+        norm_.backward(numbers_.unscaled(qkv_.input_gradient(grad_qkv)), as_matrix(kept[kDeviceX]),
+                       kept[kDeviceMean], kept[kDeviceDeviation]);
     grad_x.add_(grad_y);  // grad_y stays as it is: without dropout it is grad_branch
     saved = {kept[kDeviceNormed], kept[kDeviceHeads], std::move(grad_branch), std::move(grad_qkv)};
     return grad_x.view_as(grad_output);
@@ -128,8 +131,9 @@ class DeviceAttention final : public Layer {
                      /*half_to_float=*/false);
     at::Tensor used = p;
     if (drops(micro)) {
-      used = p.clone();
+      used = p.to(at::kFloat, /*non_blocking=*/false, /*copy=*/true);
       drop({used.view({-1, tokens_})}, slice, micro);
+      used = numbers_.rounded(used);
     }
     put(part(outputs, slice, 0), at::bmm(used, by_head(part(qkv, slice, 2))));
   }
@@ -146,12 +150,15 @@ class DeviceAttention final : public Layer {
     at::Tensor grad_p = at::bmm(grad_out, by_head(part(qkv, slice, 2)).transpose(1, 2));
     at::Tensor used = p;
     if (drops(micro)) {
-      used = p.clone();
+      used = p.to(at::kFloat, /*non_blocking=*/false, /*copy=*/true);
+      grad_p = numbers_.widened(grad_p);
       drop({used.view({-1, tokens_}), grad_p.view({-1, tokens_})}, slice, micro);
+      used = numbers_.rounded(used);
+      grad_p = numbers_.rounded(grad_p);
     }
     put(part(grad_qkv, slice, 2), at::bmm(used.transpose(1, 2), grad_out));
     used.reset();
-    const at::Tensor grad_scores = at::_softmax_backward_data(grad_p, p, -1, at::kFloat);
+    const at::Tensor grad_scores = at::_softmax_backward_data(grad_p, p, -1, p.scalar_type());
     grad_p.reset();
     put(part(grad_qkv, slice, 0), at::bmm(grad_scores, by_head(part(qkv, slice, 1))).mul_(scale_));
     put(part(grad_qkv, slice, 1),
@@ -189,6 +196,7 @@ class DeviceAttention final : public Layer {
     place.copy_(matrices.view(place.sizes()));
   }
 
+  ProductNumbers numbers_;
   Norm norm_;
   DeviceLinear qkv_;
   DeviceResidualLinear projection_;

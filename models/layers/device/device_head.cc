@@ -46,9 +46,10 @@ void to_gradient(const at::Tensor& logits, const at::Tensor& sums, const at::Ten
 
 class DeviceHead final : public LossLayer {
  public:
-  explicit DeviceHead(const LayerParameters& parameters)
-      : norm_(parameters, 0),
-        weight_(parameters.values[2]),
+  DeviceHead(const LayerContext& context, const LayerParameters& parameters)
+      : numbers_(context.numbers),
+        norm_(parameters, 0),
+        weight_(parameters.rounded[2]),
         grad_weight_(parameters.gradients[2]) {}
 
   LossNumbers forward(at::Tensor x,
@@ -60,11 +61,13 @@ class DeviceHead final : public LossLayer {
     MOTLEY_CHECK(targets.numel() == rows, "{} targets for {} tokens", targets.numel(), rows);
     const at::Tensor ids = targets.view({-1});
     Norm::Output normed = norm_.forward(x_rows);
+    normed.y = numbers_.rounded(normed.y);
     if (!micro.training) return loss_numbers(loss_in_slices(normed.y, ids), rows);
-    at::Tensor logits = at::mm(normed.y, weight_.t());
+    const at::Tensor logits = scores(normed.y);
     const CrossEntropy entropy = cross_entropy_in_place(logits, ids);
     to_gradient(logits, entropy.sums, ids);
-    saved = {std::move(x), normed.mean, normed.inverse_deviation, normed.y, std::move(logits)};
+    saved = {std::move(x), normed.mean, normed.inverse_deviation, normed.y,
+             numbers_.scaled(logits)};
     return loss_numbers(entropy.loss, rows);
   }
 
@@ -75,31 +78,38 @@ class DeviceHead final : public LossLayer {
     const at::Tensor& x = kept[0];
     const at::Tensor& grad_logits = kept[4];
     saved = {kept[3], grad_logits};
-    return norm_.backward(at::mm(grad_logits, weight_), as_matrix(x), kept[1], kept[2]).view_as(x);
+    const at::Tensor grad_normed = numbers_.unscaled(at::mm(grad_logits, weight_));
+    return norm_.backward(grad_normed, as_matrix(x), kept[1], kept[2]).view_as(x);
   }
 
   void backward_weight(SavedTensors& saved) override {
     const SavedTensors kept = std::exchange(saved, {});
-    grad_weight_.addmm_(kept[1].t(), kept[0]);
+    numbers_.add_product(grad_weight_, kept[1].t(), kept[0]);
   }
 
   at::Tensor logits_at(at::Tensor x, std::int64_t position) override {
-    return at::mm(norm_.forward(x.select(1, position).contiguous()).y, weight_.t());
+    return scores(numbers_.rounded(norm_.forward(x.select(1, position).contiguous()).y));
   }
 
  private:
+  // fp32.
+  at::Tensor scores(const at::Tensor& normed) const {
+    return numbers_.widened(at::mm(normed, weight_.t()));
+  }
+
   at::Tensor loss_in_slices(const at::Tensor& normed, const at::Tensor& ids) const {
     const std::int64_t slice = device_rows_at_once(weight_.size(0));
     at::Tensor loss = at::zeros({}, normed.options().dtype(exact_type(normed.device())));
     for (std::int64_t first = 0; first < ids.size(0); first += slice) {
       const std::int64_t count = std::min(slice, ids.size(0) - first);
-      loss.add_(cross_entropy_in_place(at::mm(normed.narrow(0, first, count), weight_.t()),
+      loss.add_(cross_entropy_in_place(scores(normed.narrow(0, first, count)),
                                        ids.narrow(0, first, count))
                     .loss);
     }
     return loss;
   }
 
+  ProductNumbers numbers_;
   Norm norm_;
   at::Tensor weight_;
   at::Tensor grad_weight_;
@@ -107,9 +117,9 @@ class DeviceHead final : public LossLayer {
 
 }  // namespace
 
-std::unique_ptr<LossLayer> make_device_head(const LayerContext& /*context*/,
+std::unique_ptr<LossLayer> make_device_head(const LayerContext& context,
                                             LayerParameters parameters) {
-  return std::make_unique<DeviceHead>(parameters);
+  return std::make_unique<DeviceHead>(context, parameters);
 }
 
 }  // namespace motley

@@ -14,16 +14,17 @@ namespace {
 class DeviceInput final : public Layer {
  public:
   DeviceInput(const LayerContext& context, const LayerParameters& parameters)
-      : embedding_(parameters.values[0]),
+      : numbers_(context.numbers),
+        embedding_(parameters.rounded[0]),
         grad_embedding_(parameters.gradients[0]),
-        linear_(parameters, 1),
+        linear_(context, parameters, 1),
         p_(context.model.dropout),
         index_(context.index) {}
 
   at::Tensor forward(at::Tensor tokens, const MicroContext& micro, SavedTensors& saved) override {
     at::Tensor windows = windows_of(tokens);
     at::Tensor u = linear_.forward(windows);
-    at::Tensor y = tanh_gelu(u);
+    at::Tensor y = numbers_.widened(tanh_gelu(u));
     drop_output_in_place(y, p_, micro, index_);
     y = y.view({tokens.size(0), tokens.size(1), -1});
     if (micro.training) saved = {std::move(tokens), std::move(windows), std::move(u)};
@@ -35,7 +36,7 @@ class DeviceInput final : public Layer {
                             const MicroContext& micro,
                             SavedTensors& saved) override {
     drop_output_in_place(grad_output, p_, micro, index_);
-    saved[2] = tanh_gelu_backward(as_matrix(grad_output), saved[2]);
+    saved[2] = tanh_gelu_backward(numbers_.scaled(as_matrix(grad_output)), saved[2]);
     return {};
   }
 
@@ -43,7 +44,7 @@ class DeviceInput final : public Layer {
     const SavedTensors kept = std::exchange(saved, {});
     const at::Tensor& tokens = kept[0];
     linear_.add_gradients(kept[1], kept[2]);
-    const at::Tensor grad_windows = linear_.input_gradient(kept[2]);
+    const at::Tensor grad_windows = numbers_.unscaled(linear_.input_gradient(kept[2]));
     at::Tensor grad_tokens =
         at::zeros({tokens.size(0), tokens.size(1), embedding_.size(1)}, grad_windows.options());
     for_each_place(grad_windows, tokens, [&](const at::Tensor& place, std::int64_t seen) {
@@ -76,7 +77,8 @@ class DeviceInput final : public Layer {
     }
   }
 
-  at::Tensor embedding_;
+  ProductNumbers numbers_;
+  at::Tensor embedding_;  // rounded
   at::Tensor grad_embedding_;
   DeviceLinear linear_;
   double p_;
@@ -87,15 +89,17 @@ class DeviceInput final : public Layer {
 class DeviceHidden final : public Layer {
  public:
   DeviceHidden(const LayerContext& context, const LayerParameters& parameters)
-      : norm_(parameters, 0),
-        linear_(parameters, 2),
+      : numbers_(context.numbers),
+        norm_(parameters, 0),
+        linear_(context, parameters, 2),
         p_(context.model.dropout),
         index_(context.index) {}
 
   at::Tensor forward(at::Tensor x, const MicroContext& micro, SavedTensors& saved) override {
     Norm::Output normed = norm_.forward(as_matrix(x));
+    normed.y = numbers_.rounded(normed.y);
     at::Tensor u = linear_.forward(normed.y);
-    at::Tensor y = tanh_gelu(u);
+    at::Tensor y = numbers_.widened(tanh_gelu(u));
     drop_output_in_place(y, p_, micro, index_);
     y = y.add_(as_matrix(x)).view_as(x);
     if (micro.training) {
@@ -114,9 +118,9 @@ class DeviceHidden final : public Layer {
       grad_branch = grad_y.clone();
       drop_output_in_place(grad_branch, p_, micro, index_);
     }
-    at::Tensor grad_u = tanh_gelu_backward(grad_branch, kept[4]);
-    grad_y.add_(
-        norm_.backward(linear_.input_gradient(grad_u), as_matrix(kept[0]), kept[1], kept[2]));
+    at::Tensor grad_u = tanh_gelu_backward(numbers_.scaled(grad_branch), kept[4]);
+    grad_y.add_(norm_.backward(numbers_.unscaled(linear_.input_gradient(grad_u)),
+                               as_matrix(kept[0]), kept[1], kept[2]));
     saved = {kept[3], std::move(grad_u)};
     return grad_output;
   }
@@ -127,6 +131,7 @@ class DeviceHidden final : public Layer {
   }
 
  private:
+  ProductNumbers numbers_;
   Norm norm_;
   DeviceLinear linear_;
   double p_;

@@ -19,9 +19,12 @@ at::Tensor tanh_gelu_backward(const at::Tensor& grad, const at::Tensor& u) {
   return at::gelu_backward(grad, u, "tanh");
 }
 
-DeviceLinear::DeviceLinear(const LayerParameters& parameters, std::size_t first)
-    : weight_(parameters.values[first]),
-      bias_(parameters.values[first + 1]),
+DeviceLinear::DeviceLinear(const LayerContext& context,
+                           const LayerParameters& parameters,
+                           std::size_t first)
+    : numbers_(context.numbers),
+      weight_(parameters.rounded[first]),
+      bias_(parameters.rounded[first + 1]),
       grad_weight_(parameters.gradients[first]),
       grad_bias_(parameters.gradients[first + 1]) {}
 
@@ -30,8 +33,8 @@ at::Tensor DeviceLinear::forward(const at::Tensor& x) const {
 }
 
 void DeviceLinear::add_gradients(const at::Tensor& x, const at::Tensor& grad_y) const {
-  grad_weight_.addmm_(x.t(), grad_y);
-  grad_bias_.add_(grad_y.sum(0));
+  numbers_.add_product(grad_weight_, x.t(), grad_y);
+  numbers_.add_scaled(grad_bias_, grad_y.sum(0, /*keepdim=*/false, at::kFloat));
 }
 
 at::Tensor DeviceLinear::input_gradient(const at::Tensor& grad_y) const {
@@ -41,17 +44,17 @@ at::Tensor DeviceLinear::input_gradient(const at::Tensor& grad_y) const {
 at::Tensor DeviceResidualLinear::forward(const at::Tensor& x,
                                          const at::Tensor& h,
                                          const MicroContext& micro) const {
-  at::Tensor y = linear_.forward(h);
+  at::Tensor y = numbers_.widened(linear_.forward(h));
   drop_output_in_place(y, p_, micro, layer_);
   return y.add_(x);
 }
 
 at::Tensor DeviceResidualLinear::branch_gradient(const at::Tensor& grad_y,
                                                  const MicroContext& micro) const {
-  if (p_ == 0.0) return grad_y;
+  if (p_ == 0.0) return numbers_.scaled(grad_y);
   at::Tensor grad_branch = grad_y.clone();
   drop_output_in_place(grad_branch, p_, micro, layer_);
-  return grad_branch;
+  return numbers_.scaled(grad_branch);
 }
 
 }  // namespace motley

@@ -16,35 +16,43 @@ void drop_output_in_place(const at::Tensor& x, double p, const MicroContext& mic
 [[nodiscard]] at::Tensor tanh_gelu(const at::Tensor& u);
 [[nodiscard]] at::Tensor tanh_gelu_backward(const at::Tensor& grad, const at::Tensor& u);
 
-// y = x W + b with W stored [in, out].
+// y = x W + b with W stored [in, out]. What it takes and gives is rounded, gradients are scaled
+// (ProductNumbers); what it adds to the parameters' gradients is not.
 class DeviceLinear {
  public:
-  DeviceLinear(const LayerParameters& parameters, std::size_t first);
+  DeviceLinear(const LayerContext& context, const LayerParameters& parameters, std::size_t first);
 
   [[nodiscard]] at::Tensor forward(const at::Tensor& x) const;
   void add_gradients(const at::Tensor& x, const at::Tensor& grad_y) const;
   [[nodiscard]] at::Tensor input_gradient(const at::Tensor& grad_y) const;
 
  private:
+  ProductNumbers numbers_;
   at::Tensor weight_, bias_, grad_weight_, grad_bias_;
 };
 
-// x + dropout(h W + b): the end of each residual branch.
+// x + dropout(h W + b): the end of each residual branch. x and the sum are fp32, h is rounded.
 class DeviceResidualLinear {
  public:
-  DeviceResidualLinear(const LayerParameters& parameters, std::size_t first, double p, int layer)
-      : linear_(parameters, first), p_(p), layer_(layer) {}
+  DeviceResidualLinear(const LayerContext& context,
+                       const LayerParameters& parameters,
+                       std::size_t first)
+      : numbers_(context.numbers),
+        linear_(context, parameters, first),
+        p_(context.model.dropout),
+        layer_(context.index) {}
 
   [[nodiscard]] at::Tensor forward(const at::Tensor& x,
                                    const at::Tensor& h,
                                    const MicroContext& micro) const;
-  // The gradient of h W + b; grad_y, which is also that of x, is left as it is.
+  // The gradient of h W + b, scaled; grad_y, which is also that of x, is left as it is.
   [[nodiscard]] at::Tensor branch_gradient(const at::Tensor& grad_y,
                                            const MicroContext& micro) const;
 
   [[nodiscard]] const DeviceLinear& linear() const { return linear_; }
 
  private:
+  ProductNumbers numbers_;
   DeviceLinear linear_;
   double p_;
   int layer_;

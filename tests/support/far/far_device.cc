@@ -38,5 +38,5 @@ int motley_device_memory(size_t* free_bytes, size_t* total_bytes) {
 
 const char* motley_device_types(int /*device*/) {
   const char* const types = std::getenv("MOTLEY_FAR_TYPES");
-  return types == nullptr ? "bf16" : types;
+  return types == nullptr ? "bf16 fp16" : types;
 }

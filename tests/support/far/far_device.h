@@ -12,9 +12,9 @@
 //     the host's waiting. Memory that another stream may be using must not be freed, unless that
 //     stream was recorded. The process aborts where it is not so, and says which operations met.
 //
-// Environment: MOTLEY_FAR_DEVICES (2) devices of MOTLEY_FAR_MIB (4096) MiB each, which say that they
-// multiply matrices of the types MOTLEY_FAR_TYPES ("bf16") beside fp32.
-// These functions may be called by any thread, also through dlsym. `device` is its index.
+// Environment: MOTLEY_FAR_DEVICES (2) devices of MOTLEY_FAR_MIB (4096) MiB each, which say that
+// they multiply matrices of the types MOTLEY_FAR_TYPES ("bf16 fp16") beside fp32. These functions
+// may be called by any thread, also through dlsym. `device` is its index.
 #pragma once
 
 #include <stddef.h>

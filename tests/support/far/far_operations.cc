@@ -14,6 +14,7 @@
 #include <torch/library.h>
 
 #include "tests/support/far/far_state.h"
+#include "tests/support/far/half_by_float.h"
 #include "tests/support/far/here.h"
 #include "tests/support/far/host_views.h"
 #include "tests/support/far/torch_versions.h"
@@ -110,7 +111,7 @@ void compute_on_host(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   const bool computes = !views.touches().empty();
   if (computes) FarState::get().begin(views.stream(), name, views.touches());
   if (computes && waits) FarState::get().wait_for(views.stream());
-  op.redispatchBoxed(c10::DispatchKeySet(c10::DispatchKey::CPU), stack);
+  call_on_processor(op, stack);
   views.carry_changes_back();
   const std::size_t results = op.schema().returns().size();
   for (std::size_t i = stack->size() - results; i < stack->size(); ++i) {

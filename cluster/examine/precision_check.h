@@ -1,0 +1,30 @@
+// PrecisionCheck: which numbers the devices of a group compute their products in, where
+// train.precision asks for bf16 or fp16. A device that has no units for them computes in fp32; that
+// is said once, and refused where it is so of all.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/json_fwd.h"
+#include "base/result.h"
+
+namespace motley {
+
+class PrecisionCheck {
+ public:
+  // `names`: of the devices, by worker, for people.
+  PrecisionCheck(std::string wanted, std::vector<std::string> names);
+
+  // A worker's "precision" event. Once the last has come: a line for people where some devices
+  // compute in fp32, kConfig where all do. REQUIRES: 0 <= worker < names.
+  [[nodiscard]] Result<std::optional<std::string>> add(int worker, const Json& event);
+
+ private:
+  std::string wanted_;
+  std::vector<std::string> names_;
+  std::vector<std::optional<bool>> has_;  // by worker: the numbers that are wanted
+};
+
+}  // namespace motley

@@ -1,0 +1,141 @@
+// Training in bf16 and fp16: near fp32, the same bits for any cut, from checkpoints of another
+// precision, and refused where no device has the numbers.
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/json.h"
+#include "e2e/small_job.h"
+
+namespace motley::test {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr double kLoss = 0.01;  // relative, of the last step
+
+bool processor_has_bf16() {
+#if defined(__x86_64__)
+  return __builtin_cpu_supports("avx512bf16") != 0;
+#else
+  return false;
+#endif
+}
+
+class PrecisionRun : public testing::Test {
+ protected:
+  PrecisionRun() { ::setenv("MOTLEY_DEVICE_LIBRARY", MOTLEY_FAR_LIBRARY, /*overwrite=*/1); }
+
+  ~PrecisionRun() override { ::unsetenv("MOTLEY_DEVICE_LIBRARY"); }
+
+  [[nodiscard]] std::string cluster_of(const std::string& devices) const {
+    return job_.folder().write(
+        "cluster.toml", "[[machine]]\nname = \"desk\"\nthreads = 1\ndevices = [" + devices + "]\n");
+  }
+
+  // In that precision, on those devices.
+  Outcome train(const std::string& run,
+                const std::string& precision,
+                const std::string& devices,
+                std::vector<std::string> words = {}) const {
+    words.insert(words.end(), {"--set", "train.precision=" + precision, "--set",
+                               "profile.seconds=2", "--cluster", cluster_of(devices)});
+    return job_.train(run, words);
+  }
+
+  void expect_trains(const std::string& run,
+                     const std::string& precision,
+                     const std::string& devices,
+                     const std::vector<std::string>& words = {}) const {
+    const Outcome outcome = train(run, precision, devices, words);
+    ASSERT_EQ(outcome.status, 0) << outcome.err;
+  }
+
+  [[nodiscard]] double last_loss(const std::string& run) const {
+    return std::stod(metric_column(job_.run_dir(run), "loss").back());
+  }
+
+  void expect_near_fp32(const std::string& run) const {
+    ASSERT_EQ(metric_column(job_.run_dir(run), "loss").size(), 50U);
+    EXPECT_NEAR(last_loss(run), last_loss("fp32"), kLoss * last_loss("fp32"));
+    EXPECT_NE(last_loss(run), last_loss("fp32"));
+  }
+
+  SmallJob job_;
+};
+
+constexpr const char* kCpu = R"("cpu")";
+constexpr const char* kTwoCpus = R"("cpu", "cpu")";
+constexpr const char* kFar = R"("privateuseone:0")";
+constexpr const char* kTwoFar = R"("privateuseone:0", "privateuseone:1")";
+constexpr const char* kBoth = R"("cpu", "privateuseone:0")";
+
+TEST_F(PrecisionRun, OfTheProcessorStaysNearFp32) {
+  if (!processor_has_bf16()) GTEST_SKIP() << "this processor has no bf16";
+  expect_trains("fp32", "fp32", kCpu);
+  expect_trains("one", "bf16", kCpu);
+  expect_near_fp32("one");
+  expect_trains("two", "bf16", kTwoCpus, {"--stages", "2"});
+  EXPECT_EQ(job_.parameter_hash("two", 50), job_.parameter_hash("one", 50));
+}
+
+TEST_F(PrecisionRun, OfADeviceStaysNearFp32ForAnyCut) {
+  expect_trains("fp32", "fp32", kFar);
+  for (const char* precision : {"bf16", "fp16"}) {
+    expect_trains(precision, precision, kFar);
+    expect_near_fp32(precision);
+    const std::string two = std::string(precision) + "-two";
+    expect_trains(two, precision, kTwoFar, {"--stages", "2", "--set", "parallel.schedule=split"});
+    EXPECT_EQ(job_.parameter_hash(two, 50), job_.parameter_hash(precision, 50));
+  }
+  EXPECT_EQ(metric_column(job_.run_dir("fp16"), "gradient_scale").size(), 50U);
+}
+
+TEST_F(PrecisionRun, GoesOnExactlyAndInAnotherPrecision) {
+  expect_trains("fp32", "fp32", kFar);
+  expect_trains("whole", "fp16", kFar);
+  expect_trains("parts", "fp16", kFar, {"--stop-after", "20"});
+  const std::string checkpoint = job_.run_dir("parts") + "/checkpoints/step-000020";
+  const Json manifest = Json::parse(read_text(checkpoint + "/manifest.json"));
+  EXPECT_EQ(manifest["gradient_scale"]["value"], 512);  // 2^16 / (8 samples of 16 tokens)
+  EXPECT_THAT(motley({"ckpt", "show", checkpoint}).out, HasSubstr("gradient scale"));
+  expect_trains("parts", "fp16", kFar, {"--resume"});
+  EXPECT_EQ(job_.parameter_hash("parts", 50), job_.parameter_hash("whole", 50));
+
+  expect_trains("moved", "fp16", kFar, {"--stop-after", "20"});
+  const Outcome refused = train("moved", "bf16", kFar, {"--resume"});
+  EXPECT_EQ(refused.status, 3) << refused.err;
+  EXPECT_THAT(refused.err, HasSubstr("train.precision"));
+  expect_trains("moved", "bf16", kFar, {"--resume", "--allow-changes", "--stop-after", "35"});
+  expect_trains("moved", "fp32", kCpu, {"--resume", "--allow-changes"});
+  expect_near_fp32("moved");
+}
+
+TEST_F(PrecisionRun, SaysWhoComputesInFp32) {
+  expect_trains("fp32", "fp32", kBoth, {"--stages", "2"});
+  const Outcome outcome = train("mixed", "fp16", kBoth, {"--stages", "2"});
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr("desk (cpu): no fp16 there, so it computes in fp32"));
+  expect_near_fp32("mixed");
+}
+
+TEST_F(PrecisionRun, TakesNoProfileOfAnotherPrecision) {
+  expect_trains("fp32", "fp32", kFar);
+  const Outcome outcome = train("bf16", "bf16", kFar, job_.as_measured_for("fp32"));
+  EXPECT_EQ(outcome.status, 3) << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr("it was measured in fp32"));
+}
+
+TEST_F(PrecisionRun, IsRefusedWhereNoDeviceHasTheNumbers) {
+  const Outcome outcome = train("none", "fp16", kCpu);
+  EXPECT_EQ(outcome.status, 3) << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr("no device here computes in it"));
+  EXPECT_THAT(outcome.err, HasSubstr("leave train.precision at \"fp32\""));
+  EXPECT_FALSE(std::filesystem::exists(job_.run_dir("none") + "/plan.json"));
+}
+
+}  // namespace
+}  // namespace motley::test

@@ -1,0 +1,36 @@
+#include "training/gradient_scaler.h"
+
+#include <bit>
+#include <cmath>
+
+#include "base/check.h"
+
+namespace motley {
+namespace {
+
+constexpr double kOfMean = 0x1p16;
+constexpr double kLeast = 0x1p-40;
+constexpr double kLargest = 0x1p40;
+
+}  // namespace
+
+GradientScale first_gradient_scale(std::int64_t tokens_per_step) {
+  MOTLEY_CHECK(tokens_per_step > 0, "{} tokens", tokens_per_step);
+  const auto tokens = std::bit_floor(static_cast<std::uint64_t>(tokens_per_step));
+  return {kOfMean / static_cast<double>(tokens), 0};
+}
+
+GradientScale next_gradient_scale(const GradientScale& scale, bool finite) {
+  if (!finite) return {std::fmax(scale.value / 2, kLeast), 0};
+  if (scale.steps + 1 < kStepsToGrow) return {scale.value, scale.steps + 1};
+  return {std::fmin(scale.value * 2, kLargest), 0};
+}
+
+std::optional<GradientScale> gradient_scale_of(const TrainConfig& train,
+                                               std::int64_t tokens_per_sample,
+                                               const std::optional<GradientScale>& saved) {
+  if (train.precision != "fp16") return std::nullopt;
+  return saved ? *saved : first_gradient_scale(train.global_batch * tokens_per_sample);
+}
+
+}  // namespace motley
