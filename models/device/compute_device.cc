@@ -14,6 +14,7 @@
 #include <c10/core/impl/VirtualGuardImpl.h>
 
 #include "models/device/device_event.h"
+#include "models/device/reproducible.h"
 #include "plan/cluster.h"
 
 namespace motley {
@@ -92,6 +93,7 @@ Result<ComputeDevice> ComputeDevice::open(const std::string& name) {
   if (kind == nullptr) {
     return Error{ErrorCode::kInternal, fmt::format("'{}' computes nothing", name), "", ""};
   }
+  compute_reproducibly();
   std::string why;
   const int count = count_of(*kind, why);
   if (count == 0) {
