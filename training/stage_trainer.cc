@@ -72,6 +72,7 @@ Result<std::unique_ptr<StageTrainer>> StageTrainer::make(const Config& config,
 
 std::unique_ptr<StateMemory> StageTrainer::make_memory() {
   if (tensors_.on_host()) return host_memory(held_, make_optimizer(config_.train));
+  const auto tied = model_.tied_pair();
   std::vector<DeviceMemory::Parameter> parameters;
   std::map<ChunkId, GradientMirror*> mirrors;
   for (std::size_t c = 0; c < chunks_.size(); ++c) {
@@ -80,7 +81,9 @@ std::unique_ptr<StateMemory> StageTrainer::make_memory() {
     if (chunk.mirror != nullptr) mirrors[ChunkId{static_cast<int>(c)}] = chunk.mirror.get();
     for (const LayerChain::Parameter& parameter : chunk.chain.parameters()) {
       parameters.push_back({parameter.value_tensor.flatten(), parameter.gradient_tensor.flatten(),
-                            chunk.mirrored(parameter.gradient_tensor)});
+                            chunk.mirrored(parameter.gradient_tensor),
+                            chunk.mirror != nullptr ||
+                                (tied.has_value() && parameter.spec.name == tied->parameter)});
     }
   }
   return std::make_unique<DeviceMemory>(std::move(parameters), std::move(mirrors), config_.train,

@@ -25,6 +25,8 @@ class DeviceCopies {
   DeviceCopies(const DeviceCopies&) = delete;
   DeviceCopies& operator=(const DeviceCopies&) = delete;
 
+  [[nodiscard]] c10::Device device() const { return device_.torch(); }
+
   // Memory of the host that copies go to and from beside the computing, where the device has such.
   [[nodiscard]] at::Tensor staging(at::IntArrayRef sizes, at::ScalarType type = at::kFloat);
 
