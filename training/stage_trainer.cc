@@ -129,8 +129,8 @@ std::span<const std::int32_t> StageTrainer::load(MicroId micro) {
       source_->eval_sample(first + b, input, target);
     }
   }
-  chunk_at(ChunkId{0}).inputs[micro] =
-      tensors_.room_with(inputs, model_.sample.input, micro_batch_);
+  chunk_at(ChunkId{0}).inputs[micro] = {
+      tensors_.room_with(inputs, model_.sample.input, micro_batch_)};
   // Only the rank of the loss keeps more than one micro-batch's targets; elsewhere they leave now.
   if (chunks_.back() == nullptr) targets_.clear();
   return targets_[micro] = std::move(targets);
@@ -160,9 +160,28 @@ std::size_t StageTrainer::boundary_floats(ChunkId chunk) const {
 }
 
 std::span<float> StageTrainer::room(const Value& value) {
-  at::Tensor& place = chunk_at(value.chunk).waiting(value.kind)[value.micro];
-  place = tensors_.room(sizes_of(value));
-  return floats_of(place);
+  Arrival& place = chunk_at(value.chunk).waiting(value.kind)[value.micro];
+  place = {tensors_.room(sizes_of(value))};
+  return floats_of(place.tensor);
+}
+
+std::optional<std::span<std::byte>> StageTrainer::message_room(const Value& value,
+                                                               const BoundaryMessage& message) {
+  const DeviceFormat* const format = tensors_.format_of(message.codec);
+  if (format == nullptr) return std::nullopt;
+  Arrival& place = chunk_at(value.chunk).waiting(value.kind)[value.micro];
+  place = tensors_.message_room(*format, message.bytes_max, sizes_of(value));
+  return bytes_of(place.tensor);
+}
+
+std::optional<OwnedBytes> StageTrainer::message_to_host(const OwnedFloats& made,
+                                                        const BoundaryMessage& message) {
+  const DeviceFormat* const format = tensors_.format_of(message.codec);
+  if (format == nullptr) return std::nullopt;
+  OwnedBytes made_there = tensors_.to_host(made, *format);
+  MOTLEY_CHECK(made_there.values.size() == message.bytes_max, "{} bytes of {} instead of {}",
+               made_there.values.size(), message.codec, message.bytes_max);
+  return made_there;
 }
 
 OwnedFloats StageTrainer::to_host(OwnedFloats made) {
@@ -170,8 +189,8 @@ OwnedFloats StageTrainer::to_host(OwnedFloats made) {
 }
 
 void StageTrainer::hand(const Value& value, OwnedFloats floats) {
-  chunk_at(value.chunk).waiting(value.kind)[value.micro] =
-      tensors_.hand_over(std::move(floats), sizes_of(value));
+  chunk_at(value.chunk).waiting(value.kind)[value.micro] = {
+      tensors_.hand_over(std::move(floats), sizes_of(value))};
 }
 
 OwnedFloats StageTrainer::forward(ChunkId chunk, MicroId micro) {
@@ -186,7 +205,9 @@ OwnedFloats StageTrainer::forward(ChunkId chunk, MicroId micro) {
 
 void StageTrainer::add_loss(TrainedChunk& chunk, MicroId micro) {
   const at::Tensor targets = tensors_.to_layers(
-      tensors_.room_with(targets_.extract(micro).mapped(), model_.sample.target, micro_batch_));
+      {tensors_.room_with(targets_.extract(micro).mapped(), model_.sample.target, micro_batch_),
+       nullptr,
+       {}});
   const LossNumbers loss = chunk.chain.forward_loss_unread(
       tensors_.to_layers(chunk.take_input(micro)), targets, context(micro));
   loss_numbers_ = loss_numbers_.defined() ? loss_numbers_ + loss.numbers : loss.numbers;
