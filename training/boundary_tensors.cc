@@ -40,9 +40,24 @@ at::Tensor BoundaryTensors::room_with(std::span<const std::int32_t> words,
   return integers;
 }
 
-at::Tensor BoundaryTensors::to_layers(at::Tensor tensor) {
+const DeviceFormat* BoundaryTensors::format_of(const std::string& codec) const {
+  return on_host() ? nullptr : find_device_format(codec, copies_->device());
+}
+
+Arrival BoundaryTensors::message_room(const DeviceFormat& format,
+                                      std::size_t bytes,
+                                      std::vector<std::int64_t> sizes) {
+  return {copies_->staging({static_cast<std::int64_t>(bytes)}, at::kByte), &format,
+          std::move(sizes)};
+}
+
+at::Tensor BoundaryTensors::to_layers(Arrival arrival) {
   // What other layers of this rank made is there already.
-  return on_host() || !tensor.is_cpu() ? tensor : copies_->upload(std::move(tensor));
+  if (on_host() || !arrival.tensor.is_cpu()) return std::move(arrival.tensor);
+  if (arrival.format == nullptr) return copies_->upload(std::move(arrival.tensor));
+  return copies_->upload(std::move(arrival.tensor), [&](const at::Tensor& bytes) {
+    return arrival.format->decode(bytes, c10::multiply_integers(arrival.sizes)).view(arrival.sizes);
+  });
 }
 
 OwnedFloats BoundaryTensors::from_layers(at::Tensor tensor) const {
@@ -55,6 +70,12 @@ OwnedFloats BoundaryTensors::to_host(OwnedFloats made) {
   if (on_host()) return made;
   const DeviceCopies::Download download = copies_->download(tensor_of(made));
   return {floats_of(download.host), std::make_shared<const at::Tensor>(download.host),
+          [download] { download.wait(); }};
+}
+
+OwnedBytes BoundaryTensors::to_host(const OwnedFloats& made, const DeviceFormat& format) {
+  const DeviceCopies::Download download = copies_->download(tensor_of(made), format.encode);
+  return {bytes_of(download.host), std::make_shared<const at::Tensor>(download.host),
           [download] { download.wait(); }};
 }
 

@@ -1,12 +1,13 @@
 // BoundaryTensors: how tensors come to a rank's layers from the data and from other ranks, and how
 // they leave. On the host they are handed over as they lie. To a device they are uploaded when
-// their user runs, and what leaves it comes to the host beside the computing; nothing here waits
-// for it. Used by the compute thread alone.
+// their user runs, and what leaves it comes to the host beside the computing, as values or as the
+// messages that these become; nothing here waits for it. Used by the compute thread alone.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
@@ -15,8 +16,16 @@
 #include "models/device/device_copies.h"
 #include "models/spec/model_spec.h"
 #include "pipeline/execute/stage_compute.h"
+#include "training/device_formats.h"
 
 namespace motley {
+
+// What waits for the layers: their tensor, or a message that a device makes it of.
+struct Arrival {
+  at::Tensor tensor;                     // or the message's bytes
+  const DeviceFormat* format = nullptr;  // of the message
+  std::vector<std::int64_t> sizes;       // of what it means
+};
 
 class BoundaryTensors {
  public:
@@ -34,13 +43,21 @@ class BoundaryTensors {
   [[nodiscard]] at::Tensor room_with(std::span<const std::int32_t> words,
                                      const TensorSpec& spec,
                                      std::int64_t samples);
+  // The codec where this device has it (training/device_formats.h).
+  [[nodiscard]] const DeviceFormat* format_of(const std::string& codec) const;
+  // Memory of the host for a message of so many bytes, which means values of these sizes.
+  [[nodiscard]] Arrival message_room(const DeviceFormat& format,
+                                     std::size_t bytes,
+                                     std::vector<std::int64_t> sizes);
   // Where the layers read it.
-  [[nodiscard]] at::Tensor to_layers(at::Tensor tensor);
+  [[nodiscard]] at::Tensor to_layers(Arrival arrival);
 
   // What a forward or backward returns; of an undefined tensor nothing.
   [[nodiscard]] OwnedFloats from_layers(at::Tensor tensor) const;
   // The same where the host can read it, once it has arrived.
   [[nodiscard]] OwnedFloats to_host(OwnedFloats made);
+  // The same as a message.
+  [[nodiscard]] OwnedBytes to_host(const OwnedFloats& made, const DeviceFormat& format);
   // The same for other layers of this rank.
   [[nodiscard]] at::Tensor hand_over(OwnedFloats made,
                                      const std::vector<std::int64_t>& sizes) const;

@@ -16,7 +16,7 @@ DeviceMemory::DeviceMemory(std::vector<Parameter> parameters,
                            DeviceCopies& copies)
     : parameters_(std::move(parameters)),
       mirrors_(std::move(mirrors)),
-      optimizer_(train),
+      optimizer_(train, copies.device()),
       copies_(copies),
       moments_(parameters_.size()) {}
 
@@ -117,19 +117,23 @@ void DeviceMemory::copy_values(std::size_t from, std::size_t to) {
 
 void DeviceMemory::update(std::size_t parameter, const UpdateArguments& arguments) {
   viewed_.clear();
-  optimizer_.update(parameters_[parameter].values, parameters_[parameter].gradients,
-                    moments_[parameter], arguments);
+  const Parameter& updated = parameters_[parameter];
+  optimizer_.update(
+      updated.values, updated.gradients, moments_[parameter], arguments,
+      updated.has_copies ? DeviceOptimizer::Way::kExact : DeviceOptimizer::Way::kFast);
 }
 
 void DeviceMemory::move_statistic(std::size_t parameter, float share, float count) {
-  auto& [values, gradients, mirrored] = parameters_[parameter];
+  auto& [values, gradients, mirrored, has_copies] = parameters_[parameter];
   const at::Tensor divisor = at::full({}, count, values.options());
   values.mul_(1 - share).add_((gradients / divisor).mul_(share));
 }
 
 void DeviceMemory::clear_gradients() {
   viewed_.clear();
-  for (Parameter& parameter : parameters_) parameter.gradients.zero_();
+  std::vector<at::Tensor> gradients;
+  for (const Parameter& parameter : parameters_) gradients.push_back(parameter.gradients);
+  at::_foreach_zero_(gradients);
   for (const auto& [chunk, mirror] : mirrors_) mirror->clear();
   for (const auto& [parameter, mirror] : lent_) mirror->clear();
 }

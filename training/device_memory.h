@@ -22,6 +22,9 @@ class DeviceMemory final : public StateMemory {
     at::Tensor values;  // flat views of the chain's arenas
     at::Tensor gradients;
     std::span<float> mirrored;  // its part of a mirror on the host; empty where there is none
+    // Whether another rank may hold a copy, whose bits the optimizer keeps equal to this one's. Not
+    // a matter of how layers are cut into ranks: so are the bits.
+    bool has_copies = false;
   };
 
   // `mirrors`: of the chunks whose gradients are summed over replicas; they and `copies` must

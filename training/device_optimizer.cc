@@ -9,17 +9,22 @@
 
 namespace motley {
 
-DeviceOptimizer::DeviceOptimizer(const TrainConfig& train)
-    : train_(train), moment_names_(make_optimizer(train)->moment_names()) {}
+DeviceOptimizer::DeviceOptimizer(const TrainConfig& train, c10::Device device)
+    : train_(train),
+      moment_names_(make_optimizer(train)->moment_names()),
+      fused_(FusedAdamw::find(train, device)) {}
 
 void DeviceOptimizer::update(at::Tensor values,
                              const at::Tensor& gradients,
                              std::span<at::Tensor> moments,
-                             const UpdateArguments& arguments) const {
+                             const UpdateArguments& arguments,
+                             Way way) const {
   MOTLEY_CHECK(moments.size() == moment_names_.size(), "{} moments for {}", moments.size(),
                train_.optimizer);
   at::Tensor scaled = gradients * arguments.gradient_scale;
-  if (train_.optimizer == "sgd") {
+  if (way == Way::kFast && fused_) {
+    fused_->update(values, scaled, moments, arguments);
+  } else if (train_.optimizer == "sgd") {
     sgd(values, std::move(scaled), moments, arguments);
   } else {
     adamw(values, std::move(scaled), moments, arguments);

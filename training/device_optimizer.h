@@ -1,9 +1,12 @@
 // DeviceOptimizer: Optimizer's steps in ATen operations, for values that lie on a device.
 //
-// The same formulas in the same order with each product and sum rounded by itself: where the
-// device's quotients and square roots are IEEE's too, the bits are those of Optimizer.
+// Exactly: the same formulas in the same order with each product and sum rounded by itself. Where
+// the device's quotients and square roots are IEEE's too, the bits are those of Optimizer, and so
+// copies on unlike devices stay equal. Fast: in one operation where there is one (FusedAdamw), else
+// exactly too.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -11,6 +14,7 @@
 #include <ATen/core/Tensor.h>
 
 #include "job/config.h"
+#include "training/fused_adamw.h"
 #include "training/optimizer/optimizer.h"
 
 namespace motley {
@@ -18,16 +22,19 @@ namespace motley {
 class DeviceOptimizer {
  public:
   // REQUIRES: a validated configuration.
-  explicit DeviceOptimizer(const TrainConfig& train);
+  DeviceOptimizer(const TrainConfig& train, c10::Device device);
+
+  enum class Way { kExact, kFast };
 
   // As Optimizer::moment_names().
   [[nodiscard]] const std::vector<std::string>& moment_names() const { return moment_names_; }
 
-  // As Optimizer::update. REQUIRES: all of one size, on one device.
+  // As Optimizer::update. REQUIRES: all of one size, on the device.
   void update(at::Tensor values,
               const at::Tensor& gradients,
               std::span<at::Tensor> moments,
-              const UpdateArguments& arguments) const;
+              const UpdateArguments& arguments,
+              Way way) const;
 
  private:
   void adamw(at::Tensor& values,
@@ -41,6 +48,7 @@ class DeviceOptimizer {
 
   const TrainConfig train_;
   const std::vector<std::string> moment_names_;
+  const std::optional<FusedAdamw> fused_;
 };
 
 }  // namespace motley

@@ -75,6 +75,7 @@ Result<std::unique_ptr<StageTrainer>> StageTrainer::make(const Config& config,
 
 std::unique_ptr<StateMemory> StageTrainer::make_memory() {
   if (tensors_.on_host()) return host_memory(held_, make_optimizer(config_.train));
+  const auto tied = model_.tied_pair();
   std::vector<DeviceMemory::Parameter> parameters;
   std::map<ChunkId, GradientMirror*> mirrors;
   for (std::size_t c = 0; c < chunks_.size(); ++c) {
@@ -83,7 +84,9 @@ std::unique_ptr<StateMemory> StageTrainer::make_memory() {
     if (chunk.mirror != nullptr) mirrors[ChunkId{static_cast<int>(c)}] = chunk.mirror.get();
     for (const LayerChain::Parameter& parameter : chunk.chain.parameters()) {
       parameters.push_back({parameter.value_tensor.flatten(), parameter.gradient_tensor.flatten(),
-                            chunk.mirrored(parameter.gradient_tensor)});
+                            chunk.mirrored(parameter.gradient_tensor),
+                            chunk.mirror != nullptr ||
+                                (tied.has_value() && parameter.spec.name == tied->parameter)});
     }
   }
   return std::make_unique<DeviceMemory>(std::move(parameters), std::move(mirrors), config_.train,
@@ -131,8 +134,8 @@ std::span<const std::int32_t> StageTrainer::load(MicroId micro) {
       source_->eval_sample(first + b, input, target);
     }
   }
-  chunk_at(ChunkId{0}).inputs[micro] =
-      tensors_.room_with(inputs, model_.sample.input, micro_batch_);
+  chunk_at(ChunkId{0}).inputs[micro] = {
+      tensors_.room_with(inputs, model_.sample.input, micro_batch_)};
   // Only the rank of the loss keeps more than one micro-batch's targets; elsewhere they leave now.
   if (chunks_.back() == nullptr) targets_.clear();
   return targets_[micro] = std::move(targets);
@@ -162,9 +165,28 @@ std::size_t StageTrainer::boundary_floats(ChunkId chunk) const {
 }
 
 std::span<float> StageTrainer::room(const Value& value) {
-  at::Tensor& place = chunk_at(value.chunk).waiting(value.kind)[value.micro];
-  place = tensors_.room(sizes_of(value));
-  return floats_of(place);
+  Arrival& place = chunk_at(value.chunk).waiting(value.kind)[value.micro];
+  place = {tensors_.room(sizes_of(value))};
+  return floats_of(place.tensor);
+}
+
+std::optional<std::span<std::byte>> StageTrainer::message_room(const Value& value,
+                                                               const BoundaryMessage& message) {
+  const DeviceFormat* const format = tensors_.format_of(message.codec);
+  if (format == nullptr) return std::nullopt;
+  Arrival& place = chunk_at(value.chunk).waiting(value.kind)[value.micro];
+  place = tensors_.message_room(*format, message.bytes_max, sizes_of(value));
+  return bytes_of(place.tensor);
+}
+
+std::optional<OwnedBytes> StageTrainer::message_to_host(const OwnedFloats& made,
+                                                        const BoundaryMessage& message) {
+  const DeviceFormat* const format = tensors_.format_of(message.codec);
+  if (format == nullptr) return std::nullopt;
+  OwnedBytes made_there = tensors_.to_host(made, *format);
+  MOTLEY_CHECK(made_there.values.size() == message.bytes_max, "{} bytes of {} instead of {}",
+               made_there.values.size(), message.codec, message.bytes_max);
+  return made_there;
 }
 
 OwnedFloats StageTrainer::to_host(OwnedFloats made) {
@@ -172,8 +194,8 @@ OwnedFloats StageTrainer::to_host(OwnedFloats made) {
 }
 
 void StageTrainer::hand(const Value& value, OwnedFloats floats) {
-  chunk_at(value.chunk).waiting(value.kind)[value.micro] =
-      tensors_.hand_over(std::move(floats), sizes_of(value));
+  chunk_at(value.chunk).waiting(value.kind)[value.micro] = {
+      tensors_.hand_over(std::move(floats), sizes_of(value))};
 }
 
 OwnedFloats StageTrainer::forward(ChunkId chunk, MicroId micro) {
@@ -188,7 +210,9 @@ OwnedFloats StageTrainer::forward(ChunkId chunk, MicroId micro) {
 
 void StageTrainer::add_loss(TrainedChunk& chunk, MicroId micro) {
   const at::Tensor targets = tensors_.to_layers(
-      tensors_.room_with(targets_.extract(micro).mapped(), model_.sample.target, micro_batch_));
+      {tensors_.room_with(targets_.extract(micro).mapped(), model_.sample.target, micro_batch_),
+       nullptr,
+       {}});
   const LossNumbers loss = chunk.chain.forward_loss_unread(
       tensors_.to_layers(chunk.take_input(micro)), targets, context(micro));
   loss_numbers_ = loss_numbers_.defined() ? loss_numbers_ + loss.numbers : loss.numbers;

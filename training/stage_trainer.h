@@ -49,6 +49,10 @@ class StageTrainer final : public StageCompute {
   std::size_t boundary_floats(ChunkId chunk) const override;
   std::span<float> room(const Value& value) override;
   OwnedFloats to_host(OwnedFloats made) override;
+  std::optional<OwnedBytes> message_to_host(const OwnedFloats& made,
+                                            const BoundaryMessage& message) override;
+  std::optional<std::span<std::byte>> message_room(const Value& value,
+                                                   const BoundaryMessage& message) override;
   void hand(const Value& value, OwnedFloats floats) override;
   OwnedFloats forward(ChunkId chunk, MicroId micro) override;
   OwnedFloats backward(ChunkId chunk,

@@ -14,6 +14,7 @@
 #include "base/ids.h"
 #include "models/layers/chain.h"
 #include "pipeline/execute/stage_compute.h"
+#include "training/boundary_tensors.h"
 #include "training/gradient_mirror.h"
 
 namespace motley {
@@ -24,8 +25,8 @@ struct TrainedChunk {
   // tied parameter's, which stands first or last.
   std::size_t own_first = 0;
   std::size_t own_count = 0;
-  std::map<MicroId, at::Tensor> inputs;
-  std::map<MicroId, at::Tensor> output_gradients;
+  std::map<MicroId, Arrival> inputs;
+  std::map<MicroId, Arrival> output_gradients;
   std::unique_ptr<GradientMirror> mirror;  // where those lie on a device and are summed
 
   explicit TrainedChunk(LayerChain layers)
@@ -66,13 +67,13 @@ struct TrainedChunk {
     }
   }
 
-  std::map<MicroId, at::Tensor>& waiting(ValueKind kind) {
+  std::map<MicroId, Arrival>& waiting(ValueKind kind) {
     return kind == ValueKind::kActivation ? inputs : output_gradients;
   }
 
-  at::Tensor take_input(MicroId micro) { return std::move(inputs.extract(micro).mapped()); }
+  Arrival take_input(MicroId micro) { return std::move(inputs.extract(micro).mapped()); }
 
-  at::Tensor take_output_gradient(MicroId micro) {
+  Arrival take_output_gradient(MicroId micro) {
     return std::move(output_gradients.extract(micro).mapped());
   }
 };

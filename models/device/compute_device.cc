@@ -9,6 +9,7 @@
 
 #include "models/device/device_event.h"
 #include "models/device/device_kinds.h"
+#include "models/device/reproducible.h"
 #include "plan/cluster.h"
 
 namespace motley {
@@ -20,6 +21,7 @@ Result<ComputeDevice> ComputeDevice::open(const std::string& name) {
   if (kind == nullptr) {
     return Error{ErrorCode::kInternal, fmt::format("'{}' computes nothing", name), "", ""};
   }
+  compute_reproducibly();
   const DeviceCount found = count_devices(*kind);
   if (found.count == 0) {
     return Error{ErrorCode::kConfig, fmt::format("there is no device '{}' here", name), found.why,

@@ -28,8 +28,9 @@ class ComputeDevice {
   // The processor.
   ComputeDevice() = default;
 
-  // Makes the device ready for this thread and process. kConfig for a name that means none, or a
-  // device that this machine or this LibTorch does not have, with what there is.
+  // Makes the device ready for this thread and process; on any but the processor it computes
+  // reproducibly (models/device/reproducible.h). kConfig for a name that means none, or a device
+  // that this machine or this LibTorch does not have, with what there is.
   [[nodiscard]] static Result<ComputeDevice> open(const std::string& name);
 
   [[nodiscard]] c10::Device torch() const { return device_; }

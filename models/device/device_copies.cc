@@ -44,7 +44,7 @@ at::Tensor DeviceCopies::staging(at::IntArrayRef sizes, at::ScalarType type) {
   return at::empty(sizes, options);
 }
 
-at::Tensor DeviceCopies::upload(at::Tensor host) {
+at::Tensor DeviceCopies::upload(at::Tensor host, const Beside& beside) {
   const c10::impl::VirtualGuardImpl guard(device_.torch().type());
   const c10::Stream computes = computing();
   at::Tensor there;
@@ -54,6 +54,7 @@ at::Tensor DeviceCopies::upload(at::Tensor host) {
     const c10::StreamGuard on_copying(copying_);
     there = at::empty(host.sizes(), host.options().device(device_.torch()).pinned_memory(false));
     there.copy_(host, /*non_blocking=*/true);
+    if (beside) there = beside(there);
   }
   keep(std::move(host), {})->hold_back(computes);
   guard.recordDataPtrOnStream(there.storage().data_ptr(), computes);
@@ -81,6 +82,19 @@ DeviceCopies::Download DeviceCopies::download(const at::Tensor& tensor, at::Tens
   {
     const c10::StreamGuard on_copying(copying_);
     host.copy_(tensor, /*non_blocking=*/true);
+  }
+  auto done = keep(host, tensor);
+  return {std::move(host), std::move(done)};
+}
+
+DeviceCopies::Download DeviceCopies::download(const at::Tensor& tensor, const Beside& beside) {
+  DeviceEvent(computing()).hold_back(copying_);
+  at::Tensor host;
+  {
+    const c10::StreamGuard on_copying(copying_);
+    const at::Tensor made = beside(tensor);
+    host = staging(made.sizes(), made.scalar_type());
+    host.copy_(made, /*non_blocking=*/true);
   }
   auto done = keep(host, tensor);
   return {std::move(host), std::move(done)};

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -25,12 +26,19 @@ class DeviceCopies {
   DeviceCopies(const DeviceCopies&) = delete;
   DeviceCopies& operator=(const DeviceCopies&) = delete;
 
+  [[nodiscard]] c10::Device device() const { return device_.torch(); }
+
   // Memory of the host that copies go to and from beside the computing, where the device has such.
   [[nodiscard]] at::Tensor staging(at::IntArrayRef sizes, at::ScalarType type = at::kFloat);
 
-  // A tensor on the device with the values of `host`, for what is computed from now on. The host's
-  // memory is kept until the copy is done; nobody may write to it any more.
-  [[nodiscard]] at::Tensor upload(at::Tensor host);
+  // What the device computes where its copies are made, beside the computing. Nothing of it may be
+  // kept but what it returns, which is contiguous.
+  using Beside = std::function<at::Tensor(const at::Tensor& tensor)>;
+
+  // A tensor on the device with the values of `host`, or what `beside` makes of them, for what is
+  // computed from now on. The host's memory is kept until the copy is done; nobody may write to it
+  // any more.
+  [[nodiscard]] at::Tensor upload(at::Tensor host, const Beside& beside = {});
   // The same into memory that is there already. When the event is
   // done, `host` may be written to again.
   std::shared_ptr<const DeviceEvent> upload(at::Tensor host, at::Tensor& device);
@@ -48,6 +56,8 @@ class DeviceCopies {
   [[nodiscard]] Download download(const at::Tensor& tensor);
   // The same into memory of the host that is there already.
   [[nodiscard]] Download download(const at::Tensor& tensor, at::Tensor host);
+  // What `beside` makes of it.
+  [[nodiscard]] Download download(const at::Tensor& tensor, const Beside& beside);
 
  private:
   // A copy under way keeps what it reads and writes.

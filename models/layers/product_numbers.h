@@ -1,5 +1,5 @@
 // ProductNumbers: the numbers that a layer's products of matrices are computed in
-// (train.precision; decision 0027).
+// (train.precision; decision 0028).
 //
 // Parameters, gradients, moments and what crosses a layer's boundary are fp32 always. A layer
 // rounds what goes into a product to bf16 or fp16 and adds what comes out to fp32 again; what it

@@ -16,7 +16,7 @@ struct Shape {
   std::int64_t vocab = 0;
 };
 
-LayerMemory memory_of(const std::string& kind, const Shape& shape) {
+LayerMemory memory_of(const std::string& kind, const Shape& shape, AttentionPath path) {
   const auto [t, d, heads, vocab] = shape;
   const std::int64_t row = kFloatBytes * t;
   const std::int64_t norm = 2 * row;
@@ -24,8 +24,9 @@ LayerMemory memory_of(const std::string& kind, const Shape& shape) {
     return {kTokenBytes * t, 0, row * 2 * d};
   }
   if (kind == "gpt2.attn") {
-    // x, its norm, queries, keys and values, the heads; probabilities of every pair of positions.
-    return {row * (6 * d + heads * t) + norm, row * 6 * d, row * 7 * d};
+    // x, its norm, queries, keys and values, the heads.
+    return {row * 6 * d + attention_kept_bytes(path, heads, t, kFloatBytes) + norm, row * 6 * d,
+            row * 7 * d};
   }
   if (kind == "gpt2.mlp") {
     return {row * 6 * d + norm, row * 10 * d, row * 7 * d};
@@ -43,11 +44,15 @@ LayerMemory memory_of(const std::string& kind, const Shape& shape) {
 }  // namespace
 
 LayerMemory native_layer_memory(const ModelSpec& model, int layer) {
+  return native_layer_memory(model, layer, AttentionPath::kExplicit);
+}
+
+LayerMemory native_layer_memory(const ModelSpec& model, int layer, AttentionPath path) {
   const LayerSpec& spec = model.layers[static_cast<std::size_t>(layer)];
   // Every boundary is as wide as the first.
   const std::int64_t width = model.layers.front().outputs.front().back();
   return memory_of(spec.kind,
-                   {model.tokens_per_sample, width, spec.heads, model.sample.target_limit});
+                   {model.tokens_per_sample, width, spec.heads, model.sample.target_limit}, path);
 }
 
 }  // namespace motley

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 
+#include "models/spec/attention_path.h"
 #include "models/spec/model_spec.h"
 
 namespace motley {
@@ -15,8 +16,14 @@ struct LayerMemory {
   std::int64_t workspace_bytes = 0;  // peak beyond what is saved while it computes; an estimate
 };
 
-// Of the native families. REQUIRES: 0 <= layer < model.layers.size().
+// Of the native families, with attention by products of whole score matrices. Which path a device
+// takes shows only there (models/layers/device): its layers are measured. REQUIRES: 0 <= layer <
+// model.layers.size().
 [[nodiscard]] LayerMemory native_layer_memory(const ModelSpec& model, int layer);
+// With attention on this path.
+[[nodiscard]] LayerMemory native_layer_memory(const ModelSpec& model,
+                                              int layer,
+                                              AttentionPath path);
 
 // Of any. REQUIRES: 0 <= layer < model.layers.size().
 [[nodiscard]] LayerMemory layer_memory(const ModelSpec& model, int layer);

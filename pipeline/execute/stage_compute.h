@@ -10,7 +10,9 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
+#include <string>
 
 #include "base/ids.h"
 #include "pipeline/execute/batch_position.h"
@@ -20,8 +22,9 @@ namespace motley {
 
 // Values that stay where they are while somebody holds their owner; without an owner until the next
 // begin(). Who was given them may use their memory. Any thread may let go of the owner.
-struct OwnedFloats {
-  std::span<float> values;  // empty where they lie in a device's own memory
+template <class Number>
+struct OwnedValues {
+  std::span<Number> values;  // empty where they lie in a device's own memory
   std::shared_ptr<const void> owner;
   // Returns when the values may be read, which are on their way from a device; empty: they may.
   // Any one thread may call it.
@@ -30,6 +33,16 @@ struct OwnedFloats {
   void await() const {
     if (arrive) arrive();
   }
+};
+
+using OwnedFloats = OwnedValues<float>;
+using OwnedBytes = OwnedValues<std::byte>;
+
+// What a codec makes of all values that cross a boundary.
+struct BoundaryMessage {
+  std::string codec;  // Codec::name()
+  std::size_t floats = 0;
+  std::size_t bytes_max = 0;  // its bytes, exactly those where the codec has a fixed size
 };
 
 enum class BackwardPart {
@@ -72,6 +85,22 @@ class StageCompute {
   // What a forward or backward has returned, where the host can read it once it has arrived: called
   // at once for what goes to another rank.
   virtual OwnedFloats to_host(OwnedFloats made) { return made; }
+
+  // Where the stage's device has the codec too, messages go between it and the host instead of
+  // values. Elsewhere this and message_room() give nothing, and the values go by to_host() and
+  // room(). Here: the codec's own bytes of what a forward or backward has returned, asked for at
+  // once.
+  [[nodiscard]] virtual std::optional<OwnedBytes> message_to_host(
+      const OwnedFloats& /*made*/, const BoundaryMessage& /*message*/) {
+    return std::nullopt;
+  }
+
+  // Where a message that means an activation or a gradient goes: room() for it. Any bytes may come
+  // of the length that the codec has for so many floats.
+  [[nodiscard]] virtual std::optional<std::span<std::byte>> message_room(
+      const Value& /*value*/, const BoundaryMessage& /*message*/) {
+    return std::nullopt;
+  }
 
   // When its maker is here too: takes what that forward or backward has returned, and which nobody
   // else reads.

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "compression/codec/fixed_size_codec.h"
 
 namespace motley {
 
@@ -61,12 +62,22 @@ void ValueExchange::post_targets(const Value& value) {
 
 void ValueExchange::post_floats(const Value& value) {
   const Codec& codec = codec_of(value);
-  const std::size_t count = compute_.boundary_floats(rules_->boundary(value));
+  const BoundaryMessage message = message_of(value);
+  if (const auto place = compute_.message_room(value, message)) {
+    expect(value, message.bytes_max,
+           [place = *place, message](std::span<const std::byte> payload) -> Result<void> {
+             MOTLEY_TRY(check_message_bytes(message.codec.c_str(), payload.size(), place.size(),
+                                            message.floats));
+             std::ranges::copy(payload, place.begin());
+             return {};
+           });
+    return;
+  }
   // The place of the values, which need not exist before they come.
   std::function<std::span<float>()> room = [this, value] { return compute_.room(value); };
   // Only the compute thread may ask for it.
   if (codecs_beside_) room = [values = room()] { return values; };
-  expect(value, codec.bytes_max(count),
+  expect(value, message.bytes_max,
          [&codec, room = std::move(room)](std::span<const std::byte> payload) {
            return codec.decode(payload, room());
          });
@@ -101,10 +112,12 @@ void ValueExchange::take_targets(const Action& load, std::span<const std::int32_
 void ValueExchange::take(const Action& action, OwnedFloats made) {
   for (const Value& value : rules_->makes(action)) {
     if (value.kind != ValueKind::kActivation && value.kind != ValueKind::kGradient) continue;
-    if (rules_->crosses(value)) {
-      unsent_[value] = compute_.to_host(std::move(made));
-    } else {
+    if (!rules_->crosses(value)) {
       compute_.hand(value, std::move(made));
+    } else if (auto message = compute_.message_to_host(made, message_of(value))) {
+      unsent_[value] = std::move(*message);
+    } else {
+      unsent_[value] = compute_.to_host(std::move(made));
     }
     return;
   }
@@ -135,10 +148,20 @@ FrameSender::Frame ValueExchange::floats_frame(const Value& value) {
   auto kept = unsent_.extract(value);
   const FrameId frame = frame_of(value);
   MOTLEY_CHECK(!kept.empty(), "{} is not there", to_words(frame));
+  if (auto* const message = std::get_if<OwnedBytes>(&kept.mapped())) {
+    const std::size_t bytes = message->values.size();
+    return {rules_->user(value), frame, bytes,
+            [message = std::move(*message)](std::span<std::byte> room) {
+              message.await();
+              std::ranges::copy(message.values, room.begin());
+              return message.values.size();
+            }};
+  }
   const Codec& codec = codec_of(value);
-  const std::size_t bytes_max = codec.bytes_max(kept.mapped().values.size());
+  auto floats = std::get<OwnedFloats>(std::move(kept.mapped()));
+  const std::size_t bytes_max = codec.bytes_max(floats.values.size());
   return {rules_->user(value), frame, bytes_max,
-          [&codec, floats = std::move(kept.mapped())](std::span<std::byte> room) {
+          [&codec, floats = std::move(floats)](std::span<std::byte> room) {
             floats.await();
             return codec.encode(floats.values, room);
           }};
@@ -155,6 +178,12 @@ FrameId ValueExchange::frame_of(const Value& value) const {
                          : value.kind == ValueKind::kActivation ? FrameKind::kActivation
                                                                 : FrameKind::kGradient;
   return {kind, rules_->maker_chunk(value), value.micro, step_};
+}
+
+BoundaryMessage ValueExchange::message_of(const Value& value) const {
+  const Codec& codec = codec_of(value);
+  const std::size_t floats = compute_.boundary_floats(rules_->boundary(value));
+  return {codec.name(), floats, codec.bytes_max(floats)};
 }
 
 const Codec& ValueExchange::codec_of(const Value& value) const {

@@ -13,6 +13,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <variant>
 #include <vector>
 
 #include "base/clock.h"
@@ -71,6 +72,8 @@ class ValueExchange {
  private:
   void post_targets(const Value& value);
   void post_floats(const Value& value);
+  // What its codec makes of it.
+  [[nodiscard]] BoundaryMessage message_of(const Value& value) const;
   void expect(const Value& value, std::size_t bytes_max, FrameReceiver::Read read);
   [[nodiscard]] FrameId frame_of(const Value& value) const;
   [[nodiscard]] const Codec& codec_of(const Value& value) const;
@@ -86,7 +89,7 @@ class ValueExchange {
 
   std::optional<ActionRules> rules_;  // of the schedule under way
   std::int64_t step_ = 0;
-  std::map<Value, OwnedFloats> unsent_;
+  std::map<Value, std::variant<OwnedFloats, OwnedBytes>> unsent_;  // bytes: encoded by a device
   std::map<Value, std::vector<std::int32_t>> unsent_targets_;
   Times times_;
   BufferPool buffers_;  // of receives

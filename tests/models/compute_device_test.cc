@@ -47,6 +47,26 @@ TEST_F(FarDevice, TheSecondIsTheCurrentOneOnceOpened) {
   EXPECT_EQ(guard.getDevice(), device_.torch());
 }
 
+TEST_F(FarDevice, ComputesReproduciblyOnceOpened) {
+  const at::Context& context = at::globalContext();
+  EXPECT_TRUE(context.deterministicAlgorithms());
+  EXPECT_FALSE(context.deterministicAlgorithmsWarnOnly());
+  EXPECT_TRUE(context.deterministicCuDNN());
+  EXPECT_FALSE(context.benchmarkCuDNN());
+  EXPECT_FALSE(context.allowTF32CuBLAS());
+  EXPECT_FALSE(context.allowTF32CuDNN());
+  EXPECT_THROW(at::Context::alertNotDeterministic("some operation"), c10::Error);
+}
+
+TEST_F(FarDevice, LeavesAPersonsOwnSettingOfCublas) {
+  constexpr const char* kVariable = "CUBLAS_WORKSPACE_CONFIG";
+  EXPECT_STREQ(std::getenv(kVariable), ":4096:8");
+  ::setenv(kVariable, ":16:8", /*overwrite=*/1);
+  static_cast<void>(open_far_device());
+  EXPECT_STREQ(std::getenv(kVariable), ":16:8");
+  ::unsetenv(kVariable);
+}
+
 TEST_F(FarDevice, DevicesHereNamesAll) {
   const auto names = devices_here();
   EXPECT_EQ(names.front(), "cpu");

@@ -51,6 +51,14 @@ TEST_F(ExecutorFaults, ASilentPeerEndsTheStepAfterTheTimeout) {
   EXPECT_GE(now_s() - start_s_, 1);
 }
 
+TEST_F(ExecutorFaults, AMessageOfAnotherLengthIsNeverReadByADevice) {
+  pipeline_.stage(kRank1).encode_itself();
+  pipeline_.stage(kRank1).expect_fewer_bytes();
+  const auto outcomes = pipeline_.train();
+  expect_error(outcomes[1], ErrorCode::kCorrupt, "none message of 20 bytes");
+  EXPECT_FALSE(outcomes[0]->ok());
+}
+
 TEST_F(ExecutorFaults, AFrameOfAnotherPlanIsNeverComputedWith) {
   pipeline_.give_another_plan(kRank0);
   const auto outcomes = pipeline_.train();

@@ -27,8 +27,7 @@ struct Trained {
   friend bool operator==(const Trained&, const Trained&) = default;
 };
 
-Trained train(const Plan& plan) {
-  LinePipeline pipeline(plan);
+Trained train(LinePipeline& pipeline) {
   Trained trained;
   for (std::int64_t step = 1; step <= 3; ++step) {
     expect_ok(pipeline.train(step));
@@ -36,6 +35,11 @@ Trained train(const Plan& plan) {
   }
   trained.layers = pipeline.layers();
   return trained;
+}
+
+Trained train(const Plan& plan) {
+  LinePipeline pipeline(plan);
+  return train(pipeline);
 }
 
 // [ChunkId] -> rank: one to six chunks on one to four ranks, also several on one rank.
@@ -190,6 +194,18 @@ TEST(Executor, RoundsBothDirectionsOfABoundaryWithAnFp16Codec) {
   expect_rounded_to_half(first.output(kChunk0, kMicro0), last.input(kChunk1, kMicro0));
   expect_rounded_to_half(last.input_gradient(kChunk1, kMicro0),
                          first.output_gradient(kChunk0, kMicro0));
+}
+
+// The bits are the codec's, whoever makes the messages and reads them.
+TEST_P(ExecutorSchedules, TakesMessagesThatADeviceMakesAndReads) {
+  Plan plan = line_plan({0, 1, 2}, 4, GetParam());
+  for (ChunkPlan& chunk : plan.chunks) chunk.codec = "fp16";
+  const Trained expected = train(plan);
+  for (const std::vector<int>& devices : {std::vector{0, 1, 2}, {1}, {0, 2}}) {
+    LinePipeline pipeline(plan);
+    for (const int rank : devices) pipeline.stage(Rank{rank}).encode_itself();
+    EXPECT_EQ(train(pipeline), expected);
+  }
 }
 
 // The gradients of one chunk on two ranks of these machines.

@@ -13,6 +13,7 @@
 
 #include <gtest/gtest.h>
 
+#include "compression/codec_chain.h"
 #include "pipeline/execute/executor.h"
 #include "pipeline/schedule/schedules.h"
 #include "pipeline/schedule/validate.h"
@@ -79,7 +80,25 @@ class LineStage final : public StageCompute, public StageGradients, public Stage
     std::ranges::copy(floats.values, room(value).begin());
   }
 
+  std::optional<OwnedBytes> message_to_host(const OwnedFloats& made,
+                                            const BoundaryMessage& message) override {
+    if (!encodes_itself_) return std::nullopt;
+    const auto bytes = std::make_shared<std::vector<std::byte>>(message.bytes_max);
+    return OwnedBytes{*bytes, bytes, [bytes, codec = message.codec, values = made.values] {
+                        make_codec(codec).value()->encode(values, *bytes);
+                      }};
+  }
+
+  std::optional<std::span<std::byte>> message_room(const Value& value,
+                                                   const BoundaryMessage& message) override {
+    if (!encodes_itself_) return std::nullopt;
+    Message& place = messages_[value];
+    place = {message.codec, std::vector<std::byte>(message.bytes_max - lacking_bytes_)};
+    return place.bytes;
+  }
+
   OwnedFloats forward(ChunkId chunk, MicroId micro) override {
+    read_message({ValueKind::kActivation, chunk, micro});
     LineValues& y = at(outputs_, chunk, micro) = inputs_.at({chunk, micro});
     for (std::size_t layer = first_layer(chunk); layer < last_layer(chunk); ++layer) {
       at(layer_inputs_[layer], chunk, micro) = y;
@@ -148,6 +167,12 @@ class LineStage final : public StageCompute, public StageGradients, public Stage
 
   void cut_votes_to(std::size_t bytes) { vote_bytes_ = bytes; }
 
+  // As a device that has the codecs: what arrives is in a message until it is used.
+  void encode_itself() { encodes_itself_ = true; }
+
+  // That device, with room for shorter messages than come.
+  void expect_fewer_bytes() { lacking_bytes_ = 1; }
+
   [[nodiscard]] double loss_sum() const { return loss_sum_; }  // of all ranks, after the vote
 
   [[nodiscard]] bool stepped() const { return stepped_; }
@@ -180,7 +205,20 @@ class LineStage final : public StageCompute, public StageGradients, public Stage
     return found;
   }
 
+  struct Message {
+    std::string codec;
+    std::vector<std::byte> bytes;
+  };
+
+  void read_message(const Value& value) {
+    const auto message = messages_.extract(value);
+    if (message.empty()) return;
+    const auto& [codec, bytes] = message.mapped();
+    EXPECT_TRUE(make_codec(codec).value()->decode(bytes, room(value)).ok());
+  }
+
   OwnedFloats backward_input(ChunkId chunk, MicroId micro) {
+    read_message({ValueKind::kGradient, chunk, micro});
     LineValues& gradient = at(input_gradients_, chunk, micro) =
         output_gradients_.at({chunk, micro});
     for (std::size_t layer = last_layer(chunk); layer-- > first_layer(chunk);) {
@@ -236,6 +274,9 @@ class LineStage final : public StageCompute, public StageGradients, public Stage
   std::size_t targets_count_ = kLineFloats;
   std::size_t vote_bytes_ = sizeof(double);
   bool tied_ = false;
+  bool encodes_itself_ = false;
+  std::size_t lacking_bytes_ = 0;
+  std::map<Value, Message> messages_;
 };
 
 // The layers dealt evenly to the chunks, chunk c on replicas[c].

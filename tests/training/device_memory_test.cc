@@ -10,6 +10,7 @@
 #include <gmock/gmock.h>
 
 #include <ATen/ATen.h>
+#include <torch/version.h>
 
 #include "tests/support/tested_device.h"
 #include "training/device_optimizer.h"
@@ -51,8 +52,8 @@ class DeviceOptimizerTest : public testing::TestWithParam<const char*> {};
 TEST_P(DeviceOptimizerTest, TakesTheStepsOfTheHost) {
   const TrainConfig train = train_of(GetParam());
   const auto host = make_optimizer(train);
-  const DeviceOptimizer device(train);
   const c10::Device there = tested_device().torch();
+  const DeviceOptimizer device(train, there);
   std::vector<float> values = floats(wave(0));
   at::Tensor tensor = wave(0).to(there);
   std::vector<std::vector<float>> moments(host->moment_names().size(),
@@ -64,11 +65,57 @@ TEST_P(DeviceOptimizerTest, TakesTheStepsOfTheHost) {
     const UpdateArguments arguments{{1e-2, host->corrections(step)}, 0.25F, step % 2 == 0};
     const std::vector<std::span<float>> spans(moments.begin(), moments.end());
     host->update(values, gradients, spans, arguments);
-    device.update(tensor, wave(step).to(there), tensors, arguments);
+    device.update(tensor, wave(step).to(there), tensors, arguments, DeviceOptimizer::Way::kExact);
     SCOPED_TRACE(step);
     expect_near(floats(tensor), values);
     for (std::size_t k = 0; k < moments.size(); ++k) ASSERT_EQ(floats(tensors[k]), moments[k]);
   }
+}
+
+// Within `tolerance` of the largest.
+void expect_close(const at::Tensor& actual, const at::Tensor& expected, double tolerance) {
+  const at::Tensor there = expected.cpu();
+  EXPECT_LE((actual.cpu() - there).abs_().max().item<float>(),
+            tolerance * there.abs().max().item<float>());
+}
+
+// Each step may round each sum to the other side, by 6e-8 of it.
+TEST_P(DeviceOptimizerTest, GoesTheSameWayFast) {
+  const TrainConfig train = train_of(GetParam());
+  const auto host = make_optimizer(train);
+  const c10::Device there = tested_device().torch();
+  const DeviceOptimizer device(train, there);
+
+  struct Trained {
+    at::Tensor values;
+    std::vector<at::Tensor> moments;
+  };
+
+  const auto run = [&](DeviceOptimizer::Way way) {
+    Trained trained{wave(0).to(there), {}};
+    for (std::size_t k = 0; k < host->moment_names().size(); ++k) {
+      trained.moments.push_back(at::zeros_like(trained.values));
+    }
+    for (int step = 1; step <= 20; ++step) {
+      const UpdateArguments arguments{{1e-2, host->corrections(step)}, 0.25F, step % 2 == 0};
+      device.update(trained.values, wave(step).to(there), trained.moments, arguments, way);
+    }
+    return trained;
+  };
+  const Trained exact = run(DeviceOptimizer::Way::kExact);
+  const Trained fast = run(DeviceOptimizer::Way::kFast);
+  expect_close(fast.values, exact.values, 2e-6);
+  for (std::size_t k = 0; k < exact.moments.size(); ++k) {
+    expect_close(fast.moments[k], exact.moments[k], 1e-6);
+  }
+}
+
+TEST(DeviceOptimizerOnce, IsOneOperationWhereThereIsOne) {
+  const c10::Device there = tested_device().torch();
+  const bool known =
+      TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 4);
+  EXPECT_EQ(FusedAdamw::find(train_of("adamw"), there).has_value(), known);
+  EXPECT_FALSE(FusedAdamw::find(train_of("sgd"), there).has_value());
 }
 
 INSTANTIATE_TEST_SUITE_P(All, DeviceOptimizerTest, testing::Values("adamw", "sgd"));

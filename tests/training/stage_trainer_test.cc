@@ -52,11 +52,15 @@ struct Shape {
   std::vector<std::vector<Replica>> chunks;  // [ChunkId]
   std::string schedule = "1f1b";
   bool recompute = false;
+  std::string codec = "none";
 };
 
 Plan plan_of(const ModelSpec& model, const Shape& shape) {
   Plan plan = dealt_plan(model, shape.chunks);
-  for (ChunkPlan& chunk : plan.chunks) chunk.recompute = shape.recompute;
+  for (ChunkPlan& chunk : plan.chunks) {
+    chunk.recompute = shape.recompute;
+    chunk.codec = shape.codec;
+  }
   for (RankPlan& rank : plan.ranks) rank = {.machine = "a", .device = "cpu"};
   plan.micro_batches = kMicroBatches;
   plan.schedule = shape.schedule;
@@ -159,6 +163,16 @@ class Training {
 
 void expect_ok(const std::vector<Result<void>>& ended) {
   for (const auto& each : ended) EXPECT_TRUE(each.ok()) << describe(each.error());
+}
+
+// What the far device has counted, where it is the one that is tested.
+std::optional<MotleyFarCounters> far_counters() {
+  const auto read =
+      reinterpret_cast<void (*)(MotleyFarCounters*)>(::dlsym(RTLD_DEFAULT, "motley_far_counters"));
+  if (tested_device().is_host() || read == nullptr) return std::nullopt;
+  MotleyFarCounters now;
+  read(&now);
+  return now;
 }
 
 const Shape kAlone{.chunks = {{{Rank{0}, kMicroBatches}}}};
@@ -333,20 +347,46 @@ TEST(StageTrainer, RefusesValuesOfAnotherSize) {
 
 // Else it stands idle while the host prepares what comes next.
 TEST(StageTrainer, WaitsForADeviceOnceAStep) {
-  const bool on_host = tested_device().is_host();
-  const auto read_counters =
-      reinterpret_cast<void (*)(MotleyFarCounters*)>(::dlsym(RTLD_DEFAULT, "motley_far_counters"));
-  if (on_host || read_counters == nullptr) GTEST_SKIP() << "nobody counts waits";
-  const auto waits = [&] {
-    MotleyFarCounters now;
-    read_counters(&now);
-    return now.host_waits;
-  };
+  if (!far_counters()) GTEST_SKIP() << "nobody counts waits";
   Training alone(kAlone);
   expect_ok(alone.steps(1));
-  const std::uint64_t before = waits();
+  const std::uint64_t before = far_counters()->host_waits;
   expect_ok(alone.steps(3));
-  EXPECT_EQ(waits() - before, 3);
+  EXPECT_EQ(far_counters()->host_waits - before, 3);
+}
+
+// A chain that ends in zstd is the host's alone, and carries the same numbers.
+TEST(StageTrainer, SendsWhatADeviceEncodesLikeWhatTheHostDoes) {
+  constexpr std::uint64_t kBoundaryFloats = 16 * 32;
+
+  struct Codec {
+    std::string name;
+    std::uint64_t saved_bytes;  // of a boundary's floats
+  };
+
+  for (const auto& [codec, saved_bytes] :
+       {Codec{"fp16", kBoundaryFloats * 2}, Codec{"bf16", kBoundaryFloats * 2},
+        Codec{"int8", kBoundaryFloats * 3 - 4 * kBoundaryFloats / 128}}) {
+    SCOPED_TRACE(codec);
+    std::map<std::string, std::vector<float>> learned[2];
+    std::uint64_t down[2] = {0, 0};
+    std::uint64_t up[2] = {0, 0};
+    for (const int by_host : {0, 1}) {
+      Training pipeline({.chunks = {{{Rank{0}, kMicroBatches}}, {{Rank{1}, kMicroBatches}}},
+                         .codec = by_host == 1 ? codec + "|zstd(1)" : codec});
+      expect_ok(pipeline.steps(1));
+      const auto before = far_counters();
+      expect_ok(pipeline.steps(1));
+      const auto after = far_counters();
+      if (after) down[by_host] = after->bytes_from_device - before->bytes_from_device;
+      if (after) up[by_host] = after->bytes_to_device - before->bytes_to_device;
+      learned[by_host] = pipeline.parameters();
+    }
+    EXPECT_EQ(learned[0], learned[1]);
+    const std::uint64_t crossing = far_counters() ? 2 * kMicroBatches : 0;
+    EXPECT_EQ(down[1] - down[0], crossing * saved_bytes);
+    EXPECT_EQ(up[1] - up[0], crossing * saved_bytes);
+  }
 }
 
 }  // namespace

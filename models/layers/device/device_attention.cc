@@ -1,70 +1,48 @@
-// Causal self-attention on any device, by explicit products of whole score matrices.
-//
-// Some samples are taken at once: as many as have about kScoresAtOnce scores, so that what
-// is made beside the kept probabilities has a bound, and small samples do not go to the device one
-// by one. Kept for backward: the probabilities, before dropout.
+// The attention half of a gpt2 block on any device: a norm, queries, keys and values, causal
+// attention on one of its paths (attention_core.h), and the residual branch's end.
 #include <algorithm>
-#include <cmath>
-#include <limits>
+#include <iterator>
 #include <utility>
 
 #include <ATen/ATen.h>
 
+#include "models/layers/device/attention_core.h"
 #include "models/layers/device/device_parts.h"
-#include "models/layers/tensor_dropout.h"
 
 namespace motley {
 namespace {
 
-constexpr std::int64_t kScoresAtOnce = std::int64_t{16} << 20;
-
-// Saved tensors, in order.
+// Saved tensors, in order; what the path keeps comes behind them.
 enum DeviceSaved : std::size_t {
   kDeviceX,
   kDeviceMean,
   kDeviceDeviation,
   kDeviceNormed,
   kDeviceQkv,
-  kDeviceProbabilities,
-  kDeviceHeads
+  kDeviceHeads,
+  kDeviceKept
 };
 
 class DeviceAttention final : public Layer {
  public:
   DeviceAttention(const LayerContext& context, const LayerParameters& parameters)
-      : numbers_(context.numbers),
+      : context_(context),
         norm_(parameters, 0),
         qkv_(context, parameters, 2),
-        projection_(context, parameters, 4),
-        p_(context.model.dropout),
-        index_(context.index),
-        width_(context.model.width),
-        heads_(context.model.heads),
-        scale_(1.0 / std::sqrt(static_cast<double>(width_ / heads_))) {}
+        projection_(context, parameters, 4) {}
 
   at::Tensor forward(at::Tensor x, const MicroContext& micro, SavedTensors& saved) override {
-    const std::int64_t samples = x.size(0);
-    tokens_ = x.size(1);
     Norm::Output normed = norm_.forward(as_matrix(x));
-    normed.y = numbers_.rounded(normed.y);
+    normed.y = context_.numbers.rounded(normed.y);
     at::Tensor qkv = qkv_.forward(normed.y);
-    at::Tensor outputs = at::empty({samples * tokens_, width_}, qkv.options());
-    at::Tensor probabilities;
+    if (core_ == nullptr) core_ = make_attention_core(context_, context_.numbers.type());
+    SavedTensors kept;
+    at::Tensor heads = core_->forward(qkv, x.size(1), micro, kept);
+    at::Tensor y = projection_.forward(as_matrix(x), heads, micro).view_as(x);
     if (micro.training) {
-      probabilities = at::empty({samples * heads_, tokens_, tokens_}, qkv.options());
-    }
-    const at::Tensor future = future_mask(qkv);
-    for_each_slice(samples, [&](Slice slice) {
-      const at::Tensor p = micro.training
-                               ? of_heads(probabilities, slice)
-                               : at::empty({slice.count * heads_, tokens_, tokens_}, qkv.options());
-      slice_forward(slice, qkv, future, micro, p, outputs);
-    });
-    at::Tensor y = projection_.forward(as_matrix(x), outputs, micro).view_as(x);
-    if (micro.training) {
-      saved = {std::move(x),      normed.mean,    normed.inverse_deviation,
-               normed.y,          std::move(qkv), std::move(probabilities),
-               std::move(outputs)};
+      saved = {std::move(x), normed.mean,    normed.inverse_deviation,
+               normed.y,     std::move(qkv), std::move(heads)};
+      std::ranges::move(kept, std::back_inserter(saved));
     }
     return y;
   }
@@ -72,19 +50,15 @@ class DeviceAttention final : public Layer {
   at::Tensor backward_input(at::Tensor grad_output,
                             const MicroContext& micro,
                             SavedTensors& saved) override {
-    const SavedTensors kept = std::exchange(saved, {});
-    tokens_ = grad_output.size(1);
+    SavedTensors kept = std::exchange(saved, {});
     const at::Tensor grad_y = as_matrix(grad_output);
     at::Tensor grad_branch = projection_.branch_gradient(grad_y, micro);
-    const at::Tensor grad_heads = projection_.linear().input_gradient(grad_branch);
-    at::Tensor grad_qkv = at::empty_like(kept[kDeviceQkv]);
-    for_each_slice(grad_output.size(0), [&](Slice slice) {
-      slice_backward(slice, grad_heads, kept[kDeviceQkv], kept[kDeviceProbabilities], micro,
-                     grad_qkv);
-    });
+    at::Tensor grad_qkv = core_->backward(projection_.linear().input_gradient(grad_branch),
+                                          kept[kDeviceQkv], kept[kDeviceHeads], grad_output.size(1),
+                                          micro, {kept.begin() + kDeviceKept, kept.end()});
     at::Tensor grad_x =
-        norm_.backward(numbers_.unscaled(qkv_.input_gradient(grad_qkv)), as_matrix(kept[kDeviceX]),
-                       kept[kDeviceMean], kept[kDeviceDeviation]);
+        norm_.backward(context_.numbers.unscaled(qkv_.input_gradient(grad_qkv)),
+                       as_matrix(kept[kDeviceX]), kept[kDeviceMean], kept[kDeviceDeviation]);
     grad_x.add_(grad_y);  // grad_y stays as it is: without dropout it is grad_branch
     saved = {kept[kDeviceNormed], kept[kDeviceHeads], std::move(grad_branch), std::move(grad_qkv)};
     return grad_x.view_as(grad_output);
@@ -97,115 +71,11 @@ class DeviceAttention final : public Layer {
   }
 
  private:
-  // Samples that are taken at once.
-  struct Slice {
-    std::int64_t first = 0;
-    std::int64_t count = 0;
-  };
-
-  template <class Body>
-  void for_each_slice(std::int64_t samples, const Body& body) const {
-    const std::int64_t scores = heads_ * tokens_ * tokens_;
-    const std::int64_t at_once = std::max<std::int64_t>(1, kScoresAtOnce / scores);
-    for (std::int64_t first = 0; first < samples; first += at_once) {
-      body(Slice{first, std::min(at_once, samples - first)});
-    }
-  }
-
-  // What is added to scores: -inf where a row would see what comes after it.
-  at::Tensor future_mask(const at::Tensor& like) const {
-    constexpr double kNever = -std::numeric_limits<double>::infinity();
-    return at::full({tokens_, tokens_}, kNever, like.options()).triu_(1);
-  }
-
-  // Fills the slice's probabilities p and its rows of `outputs`.
-  void slice_forward(Slice slice,
-                     const at::Tensor& qkv,
-                     const at::Tensor& future,
-                     const MicroContext& micro,
-                     at::Tensor p,
-                     const at::Tensor& outputs) const {
-    const at::Tensor q = by_head(part(qkv, slice, 0));
-    const at::Tensor k = by_head(part(qkv, slice, 1));
-    at::_softmax_out(p, at::baddbmm(future, q, k.transpose(1, 2), 1, scale_), -1,
-                     /*half_to_float=*/false);
-    at::Tensor used = p;
-    if (drops(micro)) {
-      used = p.to(at::kFloat, /*non_blocking=*/false, /*copy=*/true);
-      drop({used.view({-1, tokens_})}, slice, micro);
-      used = numbers_.rounded(used);
-    }
-    put(part(outputs, slice, 0), at::bmm(used, by_head(part(qkv, slice, 2))));
-  }
-
-  // From the gradient of the heads' outputs to that of queries, keys and values.
-  void slice_backward(Slice slice,
-                      const at::Tensor& grad_heads,
-                      const at::Tensor& qkv,
-                      const at::Tensor& probabilities,
-                      const MicroContext& micro,
-                      const at::Tensor& grad_qkv) const {
-    const at::Tensor p = of_heads(probabilities, slice);
-    const at::Tensor grad_out = by_head(part(grad_heads, slice, 0));
-    at::Tensor grad_p = at::bmm(grad_out, by_head(part(qkv, slice, 2)).transpose(1, 2));
-    at::Tensor used = p;
-    if (drops(micro)) {
-      used = p.to(at::kFloat, /*non_blocking=*/false, /*copy=*/true);
-      grad_p = numbers_.widened(grad_p);
-      drop({used.view({-1, tokens_}), grad_p.view({-1, tokens_})}, slice, micro);
-      used = numbers_.rounded(used);
-      grad_p = numbers_.rounded(grad_p);
-    }
-    put(part(grad_qkv, slice, 2), at::bmm(used.transpose(1, 2), grad_out));
-    used.reset();
-    const at::Tensor grad_scores = at::_softmax_backward_data(grad_p, p, -1, p.scalar_type());
-    grad_p.reset();
-    put(part(grad_qkv, slice, 0), at::bmm(grad_scores, by_head(part(qkv, slice, 1))).mul_(scale_));
-    put(part(grad_qkv, slice, 1),
-        at::bmm(grad_scores.transpose(1, 2), by_head(part(qkv, slice, 0))).mul_(scale_));
-  }
-
-  bool drops(const MicroContext& micro) const { return p_ != 0.0 && micro.training; }
-
-  // Each row of the slice's scores begins a tile of its own.
-  void drop(at::TensorList rows_of_some, Slice slice, const MicroContext& micro) const {
-    const DropoutStream stream(p_, micro, index_, DropoutSite::kProbabilities);
-    drop_rows_in_place(stream, rows_of_some, slice.first * heads_ * tokens_);
-  }
-
-  // The slice of what has one matrix a head.
-  at::Tensor of_heads(const at::Tensor& matrices, Slice slice) const {
-    return matrices.narrow(0, slice.first * heads_, slice.count * heads_);
-  }
-
-  // The slice of a matrix whose rows hold, per position, one or three (which = query, key, value)
-  // times the width: [samples, heads, tokens, head width], a view.
-  at::Tensor part(const at::Tensor& matrix, Slice slice, std::int64_t which) const {
-    return matrix.narrow(0, slice.first * tokens_, slice.count * tokens_)
-        .narrow(1, which * width_, width_)
-        .view({slice.count, tokens_, heads_, width_ / heads_})
-        .transpose(1, 2);
-  }
-
-  // As a batch of matrices, for products; a copy where samples stand between the heads.
-  at::Tensor by_head(const at::Tensor& some) const {
-    return some.reshape({-1, tokens_, width_ / heads_});
-  }
-
-  static void put(const at::Tensor& place, const at::Tensor& matrices) {
-    place.copy_(matrices.view(place.sizes()));
-  }
-
-  ProductNumbers numbers_;
+  const LayerContext context_;
   Norm norm_;
   DeviceLinear qkv_;
   DeviceResidualLinear projection_;
-  double p_;
-  int index_;
-  std::int64_t width_;
-  std::int64_t heads_;
-  double scale_;
-  std::int64_t tokens_ = 0;  // per sample, of the micro-batch at hand
+  std::unique_ptr<AttentionCore> core_;  // made by the first forward
 };
 
 }  // namespace

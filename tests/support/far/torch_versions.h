@@ -26,6 +26,9 @@
 // Devices of this kind are asked for pinned memory since 2.1; how, is the same since 2.6.
 #define MOTLEY_FAR_HAS_HOOKS MOTLEY_TORCH_SINCE(2, 6)
 
+// Attention in one operation, in which the processor's own may stand in for a device's.
+#define MOTLEY_FAR_HAS_ATTENTION MOTLEY_TORCH_SINCE(2, 6)
+
 namespace motley::far {
 
 #if MOTLEY_TORCH_SINCE(2, 4)

@@ -1,0 +1,60 @@
+#include "training/fused_adamw.h"
+
+#include <array>
+#include <cmath>
+#include <exception>
+
+#include <ATen/ATen.h>
+
+namespace motley {
+namespace {
+
+// So many that no beta's power is left, and what the operation corrects moments by is 1.
+constexpr double kEndlessSteps = 1e30;
+
+c10::List<at::Tensor> list_of(const at::Tensor& tensor) {
+  return c10::List<at::Tensor>({tensor});
+}
+
+}  // namespace
+
+FusedAdamw::FusedAdamw(const TrainConfig& train,
+                       const DeviceOperation& operation,
+                       c10::Device device)
+    : train_(train),
+      operation_(operation),
+      steps_(at::full({}, kEndlessSteps, at::TensorOptions(device).dtype(at::kFloat))) {}
+
+std::optional<FusedAdamw> FusedAdamw::find(const TrainConfig& train, c10::Device device) {
+  if (train.optimizer != "adamw") return std::nullopt;
+  const auto operation = DeviceOperation::find("aten::_fused_adamw_", device);
+  if (!operation) return std::nullopt;
+  try {
+    FusedAdamw fused(train, *operation, device);
+    const at::Tensor zeros = at::zeros({4, 1}, fused.steps_.options());
+    fused.update(zeros[0], zeros[1], std::array{zeros[2], zeros[3]}, {});
+    return fused;
+  } catch (const std::exception&) {
+    return std::nullopt;  // it takes other arguments or another device than this one's
+  }
+}
+
+void FusedAdamw::update(const at::Tensor& values,
+                        const at::Tensor& gradients,
+                        std::span<const at::Tensor> moments,
+                        const UpdateArguments& arguments) const {
+  // Corrections are those that all ranks use, and stand in rate and epsilon:
+  //   lr / c1 m / (√v / √c2 + ε)  =  (lr √c2 / c1) m / (√v + ε √c2)
+  const auto& [lr, corrections] = arguments.factors;
+  const double root = std::sqrt(corrections[1]);
+  const double rate = root / corrections[0];
+  const double decay = arguments.decayed ? train_.weight_decay / rate : 0;
+  const c10::List<at::Tensor> no_maxima;
+  constexpr bool kAmsgrad = false;
+  constexpr bool kMaximize = false;
+  operation_({list_of(values), list_of(gradients), list_of(moments[0]), list_of(moments[1]),
+              no_maxima, list_of(steps_), lr * rate, train_.beta1, train_.beta2, decay,
+              train_.epsilon * root, kAmsgrad, kMaximize});
+}
+
+}  // namespace motley
