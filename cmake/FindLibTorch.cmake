@@ -6,7 +6,7 @@
 # python3, imports), or a folder: an unpacked libtorch or Python's torch package.
 # Makes LibTorch::LibTorch, LibTorch_VERSION, and LibTorch_OWN_LIBRARIES: true where LibTorch comes with a
 # oneDNN, a BLAS and an OpenMP of its own, beside which none of the system's may be loaded (two copies
-# answer each other's calls).
+# answer each other's calls). LibTorch_HAS_CUDA: whether it can compute on GPUs of NVIDIA.
 set(MOTLEY_TORCH "debian" CACHE STRING "debian, python or the folder of a LibTorch")
 set(MOTLEY_PYTHON "python3" CACHE STRING "The Python that is asked where MOTLEY_TORCH is python")
 
@@ -95,6 +95,12 @@ if(LibTorch_OWN_LIBRARIES)
       file(CREATE_LINK ${LibTorch_INCLUDE_DIR}/${folder} ${LibTorch_headers}/${folder} SYMBOLIC)
     endif()
   endforeach()
+endif()
+
+cmake_path(GET LibTorch_cpu_LIBRARY PARENT_PATH LibTorch_folder)
+set(LibTorch_HAS_CUDA FALSE)
+if(EXISTS ${LibTorch_folder}/libtorch_cuda.so)
+  set(LibTorch_HAS_CUDA TRUE)
 endif()
 
 if(NOT TARGET LibTorch::LibTorch)

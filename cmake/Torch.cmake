@@ -5,6 +5,6 @@
 # shares the precompiled <ATen/ATen.h>; it must link motley::torch and motley_warnings.
 motley_add_module(torch
   SOURCES models/kernels/torch_threads.cc
-  HEADERS models/kernels/torch_threads.h
+  HEADERS models/device/torch_compat.h models/kernels/torch_threads.h
   PUBLIC motley::base LibTorch::LibTorch)
 target_precompile_headers(motley_torch PRIVATE <ATen/ATen.h> <ATen/Parallel.h>)

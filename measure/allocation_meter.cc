@@ -4,26 +4,17 @@
 
 #include <c10/core/Allocator.h>
 #include <c10/util/ThreadLocalDebugInfo.h>
-#include <torch/version.h>
+
+#include "models/device/torch_compat.h"
 
 namespace motley {
-namespace {
-
-// LibTorch 2.0 made the totals unsigned.
-#if TORCH_VERSION_MAJOR >= 2
-using Total = std::size_t;
-#else
-using Total = std::int64_t;
-#endif
-
-}  // namespace
 
 struct AllocationMeter::Impl {
   struct Report : c10::MemoryReportingInfoBase {
     void reportMemoryUsage(void* /*ptr*/,
                            std::int64_t alloc_size,
-                           Total /*total_allocated*/,
-                           Total /*total_reserved*/,
+                           torch_compat::ReportedTotal /*total_allocated*/,
+                           torch_compat::ReportedTotal /*total_reserved*/,
                            c10::Device of) override {
       if (of != device) return;
       held_bytes += alloc_size;  // negative when memory is given back

@@ -1,7 +1,8 @@
 #include "models/device/device_event.h"
 
 #include <c10/core/impl/DeviceGuardImplInterface.h>
-#include <torch/version.h>
+
+#include "models/device/torch_compat.h"
 
 namespace motley {
 namespace {
@@ -31,12 +32,7 @@ bool DeviceEvent::is_done() const {
 
 void DeviceEvent::wait() const {
   if (is_done()) return;
-#if TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 5)
-  device_of(stream_).synchronizeEvent(event_);
-#else
-  // Which has no wait for an event alone.
-  device_of(stream_).synchronizeStream(stream_);
-#endif
+  torch_compat::wait_for_event(device_of(stream_), event_, stream_);
 }
 
 }  // namespace motley

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include <c10/core/InferenceMode.h>
-#include <torch/version.h>
 
+#include "models/device/torch_compat.h"
 #include "tests/models/far_fixture.h"
 
 namespace motley {
@@ -25,8 +25,7 @@ TEST_F(FarDevice, WhatIsUploadedIsComputedOn) {
 
 TEST_F(FarDevice, StagingIsPinnedWhereTheDeviceIsAskedForSuchMemory) {
   DeviceCopies copies(device_);
-  const bool is_asked =
-      TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 6);
+  const bool is_asked = MOTLEY_TORCH_SINCE(2, 6);
   EXPECT_EQ(copies.staging({4, 6}).is_pinned(device_.torch()), is_asked);
 }
 

@@ -29,6 +29,11 @@ TEST(PlanJson, ReadsBackExactly) {
   EXPECT_EQ(plan_hash(*plan), plan_hash(two_stages()));
 }
 
+// Ranks on processors of every kind compare it.
+TEST(PlanJson, HasTheSameHashEverywhere) {
+  EXPECT_EQ(plan_hash_text(two_stages()), "2f11f51455c45357");
+}
+
 TEST(PlanJson, RefusesAChangeUnderItsHash) {
   Json json = plan_to_json(two_stages());
   json["micro_batch"] = 2;

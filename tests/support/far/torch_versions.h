@@ -1,14 +1,12 @@
-// What differs between the versions of LibTorch that the far device is compiled with, 1.13 to 2.14.
+// What differs between the versions of LibTorch that the far device is compiled with, 1.13 to 2.15, beyond
+// what differs for the program (models/device/torch_compat.h).
 #pragma once
 
 #include <optional>
 
 #include <c10/util/Optional.h>
-#include <torch/version.h>
 
-#define MOTLEY_TORCH_SINCE(major, minor) \
-  (TORCH_VERSION_MAJOR > (major) ||      \
-   (TORCH_VERSION_MAJOR == (major) && TORCH_VERSION_MINOR >= (minor)))
+#include "models/device/torch_compat.h"
 
 // Allocators change when they allocate, and copy, since 2.3.
 #if MOTLEY_TORCH_SINCE(2, 3)

@@ -1,0 +1,35 @@
+// What differs between the versions of LibTorch that Motley is compiled with, 1.13 to 2.15: the program asks
+// for the version here and nowhere else. What only the tests' device needs: tests/support/far/torch_versions.h.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+#include <c10/core/Stream.h>
+#include <c10/core/impl/DeviceGuardImplInterface.h>
+#include <torch/version.h>
+
+#define MOTLEY_TORCH_SINCE(major, minor) \
+  (TORCH_VERSION_MAJOR > (major) ||      \
+   (TORCH_VERSION_MAJOR == (major) && TORCH_VERSION_MINOR >= (minor)))
+
+namespace motley::torch_compat {
+
+// A total in what allocators report (c10::MemoryReportingInfoBase): without a sign since 2.0.
+using ReportedTotal =
+    std::conditional_t<MOTLEY_TORCH_SINCE(2, 0), std::size_t, std::int64_t>;
+
+// Returns when the event that was recorded on `stream` is done. Before 2.5 the host cannot wait for an
+// event alone, and waits for all that the stream was given.
+inline void wait_for_event(const c10::impl::DeviceGuardImplInterface& device,
+                           [[maybe_unused]] void* event,
+                           [[maybe_unused]] const c10::Stream& stream) {
+#if MOTLEY_TORCH_SINCE(2, 5)
+  device.synchronizeEvent(event);
+#else
+  device.synchronizeStream(stream);
+#endif
+}
+
+}  // namespace motley::torch_compat
