@@ -79,6 +79,22 @@ TEST_F(DeviceRun, LearnsWhatTheProcessorLearns) {
   expect_close("replicas", "processor");
 }
 
+// What one end encodes on the device the other decodes on the processor, and back: the same numbers
+// as between two devices that leave it to the host, which zstd makes them do.
+TEST_F(DeviceRun, ExchangesMessagesThatTheDeviceMakes) {
+  const std::string both = cluster_of(R"("cpu", "privateuseone:0")");
+  expect_trains("pipeline", {"--cluster", both, "--stages", "2"});
+  for (const std::string codec : {"fp16", "int8"}) {
+    const auto train_with = [&](const std::string& run, const std::string& chain) {
+      const std::string plan = job_.changed_plan(
+          "pipeline", [&](Json& changed) { changed["chunks"][0]["codec"] = chain; });
+      expect_trains(run, {"--cluster", both, "--plan", plan});
+      return job_.parameter_hash(run, 50);
+    };
+    EXPECT_EQ(train_with(codec, codec), train_with(codec + "-host", codec + "|zstd(1)")) << codec;
+  }
+}
+
 TEST_F(DeviceRun, GivesTheSameBitsForAnyCut) {
   expect_trains("one", {"--cluster", cluster_of("\"privateuseone:0\"")});
   const std::string two = cluster_of(R"("privateuseone:0", "privateuseone:1")");

@@ -53,6 +53,24 @@ TEST_F(FarDevice, WhatIsDownloadedIsThereAfterTheWait) {
   EXPECT_TRUE(same_bits(mirror.slice(0, 0, 5), at::zeros({5, 3})));
 }
 
+TEST_F(FarDevice, WhatIsMadeBesideTheCopiesIsWhatCrosses) {
+  DeviceCopies copies(device_);
+  const at::Tensor host = values({64});
+  motley_far_reset_counters();
+  at::Tensor there = copies.upload(
+      host.to(at::kHalf), [](const at::Tensor& halves) { return halves.to(at::kFloat).mul_(2); });
+  there.add_(1);
+  const auto download =
+      copies.download(there, [](const at::Tensor& floats) { return floats.to(at::kHalf); });
+  there = there * 0;  // its memory may be used again, but not before it is read
+  EXPECT_EQ(counters().host_waits, 0U);
+  EXPECT_EQ(counters().bytes_to_device, 128U);
+  EXPECT_EQ(counters().bytes_from_device, 128U);
+  download.wait();
+  const at::Tensor expected = host.to(at::kHalf).to(at::kFloat).mul_(2).add_(1).to(at::kHalf);
+  EXPECT_TRUE(same_bits(download.host, expected));
+}
+
 TEST_F(FarDevice, AnotherThreadMayWaitOutsideOfInference) {
   DeviceCopies copies(device_);
   DeviceCopies::Download download;
