@@ -85,7 +85,7 @@ int count_of(const Kind& kind, std::string& why) {
 
 }  // namespace
 
-Result<ComputeDevice> ComputeDevice::open(const std::string& name) {
+Result<ComputeDevice> ComputeDevice::open(const std::string& name, double patience_s) {
   MOTLEY_TRY(check_device(name));
   if (name == "cpu") return ComputeDevice();
   const Kind* kind = kind_of(name);
@@ -105,7 +105,7 @@ Result<ComputeDevice> ComputeDevice::open(const std::string& name) {
                  fmt::format("this machine has {}", fmt::join(devices_here(), ", ")),
                  "name one of these in the cluster file"};
   }
-  ComputeDevice device(c10::Device(kind->type, static_cast<c10::DeviceIndex>(index)));
+  ComputeDevice device(c10::Device(kind->type, static_cast<c10::DeviceIndex>(index)), patience_s);
   device.use_here();
   return device;
 }
@@ -117,13 +117,13 @@ void ComputeDevice::use_here() const {
 void ComputeDevice::finish() const {
   if (is_host()) return;
   const c10::impl::VirtualGuardImpl guard(device_.type());
-  DeviceEvent(guard.getStream(device_)).wait();
+  DeviceEvent(guard.getStream(device_)).wait(patience_s_);
 }
 
 std::optional<ComputeDevice::Memory> ComputeDevice::memory() const {
-  const auto* const kind = std::find_if(std::begin(kKinds), std::end(kKinds), [&](const Kind& each) {
-    return each.type == device_.type();
-  });
+  const auto* const kind =
+      std::find_if(std::begin(kKinds), std::end(kKinds),
+                   [&](const Kind& each) { return each.type == device_.type(); });
   if (kind == std::end(kKinds) || kind->memory_question == nullptr) return std::nullopt;
   using Question = int (*)(std::size_t*, std::size_t*);
   const auto ask = reinterpret_cast<Question>(::dlsym(RTLD_DEFAULT, kind->memory_question));

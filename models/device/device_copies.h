@@ -21,6 +21,8 @@ class DeviceCopies {
  public:
   // REQUIRES: !device.is_host().
   explicit DeviceCopies(const ComputeDevice& device);
+  // Waits a moment for what is under way. Of a device that does not end it the memory is kept for
+  // ever.
   ~DeviceCopies();
   DeviceCopies(const DeviceCopies&) = delete;
   DeviceCopies& operator=(const DeviceCopies&) = delete;
@@ -39,8 +41,10 @@ class DeviceCopies {
   struct Download {
     at::Tensor host;  // to be read after wait()
     std::shared_ptr<const DeviceEvent> done;
+    double patience_s = 0;  // the device's
 
-    void wait() const { done->wait(); }
+    // Throws DeviceStandstill.
+    void wait() const { done->wait(patience_s); }
   };
 
   // What `tensor`, contiguous and on the device, holds once all that was given to the device so far
@@ -48,6 +52,9 @@ class DeviceCopies {
   [[nodiscard]] Download download(const at::Tensor& tensor);
   // The same into memory of the host that is there already.
   [[nodiscard]] Download download(const at::Tensor& tensor, at::Tensor host);
+
+  // The longest that anybody waits for one of these.
+  [[nodiscard]] double patience_s() const { return device_.patience_s(); }
 
  private:
   // A copy under way keeps what it reads and writes.
