@@ -138,8 +138,9 @@ FrameSender::Frame ValueExchange::floats_frame(const Value& value) {
   const Codec& codec = codec_of(value);
   const std::size_t bytes_max = codec.bytes_max(kept.mapped().values.size());
   return {rules_->user(value), frame, bytes_max,
-          [&codec, floats = std::move(kept.mapped())](std::span<std::byte> room) {
-            floats.await();
+          [&codec, frame,
+           floats = std::move(kept.mapped())](std::span<std::byte> room) -> Result<std::size_t> {
+            MOTLEY_TRY(floats.await(to_words(frame)));
             return codec.encode(floats.values, room);
           }};
 }
