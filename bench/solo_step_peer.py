@@ -63,7 +63,7 @@ class Gpt(nn.Module):
         nn.init.normal_(self.tokens.weight, std=0.02)
 
     def forward(self, ids, targets):
-        places = torch.arange(ids.shape[1])
+        places = torch.arange(ids.shape[1], device=ids.device)
         x = self.blocks(self.drop(self.tokens(ids) + self.positions(places)))
         return F.cross_entropy(self.head(self.norm(x)).flatten(0, 1), targets.flatten())
 

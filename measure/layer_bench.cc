@@ -22,6 +22,11 @@ constexpr int kEnoughRuns = 10;
 constexpr int kRunsMax = 100;
 const MicroContext kMicro{1, 1, 0, true};
 
+// Whether a run has its parts of backward apart: every second.
+bool is_apart(int run) {
+  return run % 2 != 0;
+}
+
 // What a step touches between two visits of the layer: values and gradients of the model's other
 // layers, and their tensors, whose sum is some 16 times what a layer hands on.
 std::int64_t bytes_of_others(const ModelSpec& model, int layer, int samples) {
@@ -93,6 +98,8 @@ LayerBench::Measured LayerBench::measure(int samples,
   std::optional<CacheEviction> others;
   if (device_.is_host()) others.emplace(bytes_of_others(model_, layer_, samples));
   sample.workspace_bytes = measure_workspace(samples);
+  const at::Tensor input = make_input(samples);
+  const at::Tensor targets = make_targets(samples);
   const double start_s = now_s();
   const auto is_known = [&](int runs) {
     const double took_s = now_s() - start_s;
@@ -101,20 +108,26 @@ LayerBench::Measured LayerBench::measure(int samples,
             (runs >= kEnoughRuns && took_s >= effort.enough_s));
   };
   int runs = 0;
-  for (; runs < kRunsMax && !is_known(runs); ++runs) {
-    const bool apart = runs % 2 != 0;
-    const Times times = run_once(samples, apart, others ? &*others : nullptr);
-    forward_s.push_back(times.forward_s);
-    input_s.push_back(times.input_s);
-    total_s.push_back(times.forward_s + times.input_s);
-    if (apart) {
-      weight_s.push_back(times.weight_s);
-    } else {
-      backward_s.push_back(times.input_s + times.weight_s);
+  while (runs < kRunsMax && !is_known(runs)) {
+    const int row = runs_in_a_row(total_s);
+    for (int run = runs; run < runs + row; ++run) {
+      const KeptBytes kept = run_once(input, targets, is_apart(run), others ? &*others : nullptr);
+      sample.saved_bytes = kept.saved;
+      sample.split = {0, 0, kept.queued};
+      if (on_run) on_run();
     }
-    sample.saved_bytes = times.saved_bytes;
-    sample.split = {0, 0, times.queued_bytes};
-    if (on_run) on_run();
+    const std::vector<double> marks_s = watch_.read_s();
+    for (std::span<const double> left = marks_s; !left.empty(); left = left.subspan(kMarks)) {
+      const Times times = times_of(left.first(kMarks));
+      forward_s.push_back(times.forward_s);
+      input_s.push_back(times.input_s);
+      total_s.push_back(times.forward_s + times.input_s);
+      if (is_apart(runs++)) {
+        weight_s.push_back(times.weight_s);
+      } else {
+        backward_s.push_back(times.input_s + times.weight_s);
+      }
+    }
   }
   const double run_s = (now_s() - start_s) / runs;
   const MedianAndSpread forward = median_and_spread(std::move(forward_s));
@@ -128,26 +141,38 @@ LayerBench::Measured LayerBench::measure(int samples,
   return {sample, run_s};
 }
 
-LayerBench::Times LayerBench::run_once(int samples, bool apart, CacheEviction* others) {
-  Times times;
-  const at::Tensor targets = make_targets(samples);
+LayerBench::KeptBytes LayerBench::run_once(const at::Tensor& input,
+                                           const at::Tensor& targets,
+                                           bool apart,
+                                           CacheEviction* others) {
+  KeptBytes kept;
   if (others != nullptr) others->run();
-  at::Tensor input = make_input(samples);  // after the others: the layer before just wrote it
-  const double start_s = watch_.read_s();
-  at::Tensor output = forward(std::move(input), targets);
-  times.forward_s = watch_.read_s() - start_s;
-  times.saved_bytes = chain_.saved_bytes(kMicro.micro);
+  at::Tensor fresh = input.clone();  // after the others: the layer before just wrote it
+  watch_.mark();
+  at::Tensor output = forward(std::move(fresh), targets);
+  watch_.mark();
+  kept.saved = chain_.saved_bytes(kMicro.micro);
   if (others != nullptr) others->run();
   at::Tensor gradient = chain_.ends_in_loss() ? at::Tensor() : at::ones_like(output);
-  const double input_start_s = watch_.read_s();
+  watch_.mark();
   backward_input(std::move(gradient));
-  times.input_s = watch_.read_s() - input_start_s;
-  times.queued_bytes = chain_.saved_bytes(kMicro.micro);
+  watch_.mark();
+  kept.queued = chain_.saved_bytes(kMicro.micro);
   if (apart && others != nullptr) others->run();
-  const double weight_start_s = watch_.read_s();
+  watch_.mark();
   chain_.backward_weight(kMicro.micro);
-  times.weight_s = watch_.read_s() - weight_start_s;
-  return times;
+  watch_.mark();
+  return kept;
+}
+
+LayerBench::Times LayerBench::times_of(std::span<const double> marks_s) {
+  return {marks_s[1] - marks_s[0], marks_s[3] - marks_s[2], marks_s[5] - marks_s[4]};
+}
+
+int LayerBench::runs_in_a_row(const std::vector<double>& total_s) const {
+  constexpr double kShort_s = 5e-3;  // beside what is longer launching one run is nothing
+  const bool are_short = !total_s.empty() && total_s.back() < kShort_s;
+  return watch_.runs_beside() && are_short ? kAgreedMin : 1;
 }
 
 std::int64_t LayerBench::measure_workspace(int samples) {

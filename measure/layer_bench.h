@@ -3,15 +3,20 @@
 // Times are a Stopwatch's, whose medians are steady. On the processor, before each forward
 // and each backward the caches are filled with other memory, as much as the model's other layers
 // take: on its own, a layer would find its parameters where the last run left them and seem faster
-// than it is in a step. In every second run also between the two parts of backward, which gives the
-// time of a weight part that is put off; the others give the time of the two in a row.
+// than it is in a step. On a device runs that are short follow each other without a wait, so that
+// launching hides behind computing as it does in a step. In every second run also between the two
+// parts of backward, which gives the time of a weight part that is put off; the others give the
+// time of the two in a row.
 //
 // A run is repeated until the times are known well enough or the time for it is over, at least once
 // with either kind of backward.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <span>
+#include <vector>
 
 #include <ATen/core/Tensor.h>
 
@@ -54,13 +59,25 @@ class LayerBench {
     double forward_s = 0;
     double input_s = 0;   // of backward's two parts
     double weight_s = 0;  // the second
-    std::int64_t saved_bytes = 0;
-    std::int64_t queued_bytes = 0;
   };
 
+  struct KeptBytes {
+    std::int64_t saved = 0;
+    std::int64_t queued = 0;
+  };
+
+  static constexpr std::size_t kMarks = 6;  // of a run
+
+  // Marks the beginnings and ends of its parts. `input` is copied.
   // apart: with other memory in the caches between the parts of backward.
   // `others`: nullptr where there are no caches to fill.
-  [[nodiscard]] Times run_once(int samples, bool apart, CacheEviction* others);
+  KeptBytes run_once(const at::Tensor& input,
+                     const at::Tensor& targets,
+                     bool apart,
+                     CacheEviction* others);
+  [[nodiscard]] static Times times_of(std::span<const double> marks_s);
+  // How many runs follow each other before their times are read.
+  [[nodiscard]] int runs_in_a_row(const std::vector<double>& total_s) const;
   // The peak of its tensors beyond what stays kept. The run is not timed, so that it may be the one
   // that touches memory for the first time.
   [[nodiscard]] std::int64_t measure_workspace(int samples);
@@ -72,7 +89,7 @@ class LayerBench {
 
   const ModelSpec& model_;
   const ComputeDevice device_;
-  const Stopwatch watch_;
+  Stopwatch watch_;
   int layer_;
   LayerChain chain_;
 };

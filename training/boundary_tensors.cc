@@ -2,12 +2,15 @@
 
 #include <algorithm>
 #include <cstring>
+#include <exception>
+#include <string>
 #include <utility>
 
 #include <ATen/ATen.h>
 
 #include "base/check.h"
 #include "models/device/host_floats.h"
+#include "models/layers/failure_of.h"
 
 namespace motley {
 namespace {
@@ -70,7 +73,15 @@ OwnedFloats BoundaryTensors::to_host(OwnedFloats made) {
   if (on_host()) return made;
   const DeviceCopies::Download download = copies_->download(tensor_of(made));
   return {floats_of(download.host), std::make_shared<const at::Tensor>(download.host),
-          [download] { download.wait(); }};
+          [download](const std::string& words) -> Result<void> {
+            // On whatever thread: nobody there expects what LibTorch throws.
+            try {
+              download.wait();
+            } catch (const std::exception& thrown) {
+              return failure_of(thrown, words);
+            }
+            return {};
+          }};
 }
 
 OwnedBytes BoundaryTensors::to_host(const OwnedFloats& made, const DeviceFormat& format) {

@@ -56,7 +56,7 @@ void GradientMirror::give_back() {
 }
 
 void GradientMirror::clear() {
-  if (given_back_ != nullptr) given_back_->wait();
+  if (given_back_ != nullptr) given_back_->wait(copies_.patience_s());
   host_.zero_();
 }
 

@@ -75,7 +75,7 @@ bool DeviceBench::lacks_layers(const DeviceProfile& device) const {
 
 void DeviceBench::add_layers(DeviceProfile& device, double seconds) {
   const double start_s = now_s();
-  const double start_watch_s = watch_.read_s();
+  const double start_watch_s = watch_.read_now_s();
   std::vector<int> missing = kinds();
   std::erase_if(missing, [&](int layer) { return device.layers.contains(signature(layer)); });
   double weight_left = 0;
@@ -112,7 +112,7 @@ void DeviceBench::add_layers(DeviceProfile& device, double seconds) {
     if (!drift.empty()) device.warnings.push_back(drift);
   }
   wall_s_ += now_s() - start_s;
-  watch_s_ += watch_.read_s() - start_watch_s;
+  watch_s_ += watch_.read_now_s() - start_watch_s;
 }
 
 std::vector<LayerSample> DeviceBench::measure_kind(int layer, double seconds) {
@@ -174,7 +174,7 @@ DeviceBench::Sample DeviceBench::sample(const DeviceProfile& device, double seco
   LayerBench bench(job_, model_, *kept, device_);
   // A few runs agree soon; the share of a core that they get shows over some time only.
   const double start_s = now_s();
-  const double start_watch_s = watch_.read_s();
+  const double start_watch_s = watch_.read_now_s();
   // One that agrees is enough: on a busy machine others do not, and the fastest of many is faster
   // than the median that was kept.
   const auto distance = [&](const LayerSample& sample) {
@@ -189,7 +189,7 @@ DeviceBench::Sample DeviceBench::sample(const DeviceProfile& device, double seco
   Sample sample;
   sample.ratio = total_s(now) / total_s(before);
   sample.seconds_per_cpu_second =
-      std::max(1.0, (now_s() - start_s) / (watch_.read_s() - start_watch_s));
+      std::max(1.0, (now_s() - start_s) / (watch_.read_now_s() - start_watch_s));
   sample.noise = (now.forward_spread_s + now.backward_spread_s) / total_s(now) +
                  (before.forward_spread_s + before.backward_spread_s) / total_s(before);
   return sample;

@@ -62,7 +62,7 @@ class DeviceBench {
   const std::vector<int>& sizes_;
   MeasuringReport& report_;
   const ComputeDevice device_;
-  const Stopwatch watch_;
+  Stopwatch watch_;
   double wall_s_ = 0;
   double watch_s_ = 0;
 };

@@ -286,7 +286,7 @@ Result<void> run_profile_job(const Job& job, WorkerChannel& channel) {
   if (!job.virtual_speed) MOTLEY_TRY(check_initial_weights(job.config.model));
   ComputeDevice computes;
   if (!job.virtual_speed) {
-    MOTLEY_ASSIGN(computes, ComputeDevice::open(job.device));
+    MOTLEY_ASSIGN(computes, ComputeDevice::open(job.device, job.config.comm.timeout_s));
   }
   const auto own_memory = computes.memory();
   const std::int64_t memory_bytes = job.virtual_speed

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
+#include <functional>
 #include <iterator>
 #include <memory>
 #include <optional>
@@ -11,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/json.h"
 #include "base/system/privacy.h"
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/launch_mark.h"
@@ -18,8 +21,10 @@
 #include "compression/codec_chain.h"
 #include "compression/feedback/gradient_compressor.h"
 #include "models/device/compute_device.h"
+#include "models/device/device_standstill.h"
 #include "models/device/number_types.h"
 #include "models/device/product_type.h"
+#include "models/layers/failure_of.h"
 #include "models/spec/model_spec.h"
 #include "partitioner/search/planner.h"
 #include "pipeline/execute/early_bytes.h"
@@ -28,6 +33,8 @@
 #include "pipeline/schedule/validate.h"
 #include "protocol/data_message.h"
 #include "rehearsal/virtual_compute.h"
+#include "training/device_stage_clock.h"
+#include "training/device_watch.h"
 #include "training/first_state.h"
 #include "training/stage_state.h"
 #include "training/stage_trainer.h"
@@ -214,12 +221,28 @@ Result<void> rehearse(const Job& job,
   return run.train(voter, nothing, nothing);
 }
 
+// For a compute thread that does not come back: nothing of the process can end in order.
+std::function<void(const std::string&)> leave_with_error(LauncherChannel& launcher,
+                                                         const Activity& activity,
+                                                         const ComputeDevice& device) {
+  return [&](const std::string& words) {
+    const Error error = failure_of(DeviceStandstill(device.torch().str(), device.patience_s()),
+                                   fmt::format("{} of step {}", words, activity.step()));
+    Json event = error_to_json(error);
+    event["event"] = "error";
+    launcher.send(event);
+    std::_Exit(static_cast<int>(error.code));
+  };
+}
+
 Result<void> train(const Job& job,
                    const ModelSpec& model,
                    const Schedules& schedules,
                    LauncherChannel& launcher,
+                   Activity& activity,
                    RankRun& run) {
-  MOTLEY_ASSIGN(const ComputeDevice device, ComputeDevice::open(job.device));
+  MOTLEY_ASSIGN(const ComputeDevice device,
+                ComputeDevice::open(job.device, run.patience().timeout_s()));
   MOTLEY_ASSIGN(const auto trainer,
                 StageTrainer::make(job.config, job.plan, job.rank, model, run.work(), device));
   if (const std::string& wanted = job.config.train.precision; wanted != "fp32") {
@@ -239,12 +262,27 @@ Result<void> train(const Job& job,
                 fill_state(state, job.config, model, job.resume_from, run.work()));
   StepVoter voter = make_voter(
       job, model, [&trainer] { return trainer->loss(); }, state, std::move(progress), launcher);
-  MOTLEY_TRY(run.join({*trainer, state, voter}));
+  const std::unique_ptr<StageClock> clock = stage_clock_of(device);
+  MOTLEY_TRY(run.join({*trainer, state, voter, clock.get()}));
   HeldOutBatches held_out(job.config.train.eval_batches, job.config.train.global_batch,
                           schedules.evaluation, source != nullptr ? source->bytes_per_token() : 0,
                           voter, run.executor());
   StateSaver saver(job, voter, state, run);
-  return run.train(voter, held_out, saver);
+  std::optional<DeviceWatch> watch;
+  if (!device.is_host()) {
+    constexpr double kLater_s = 1;  // than waits that can tell more
+    watch.emplace(activity, device.patience_s() + kLater_s,
+                  leave_with_error(launcher, activity, device));
+  }
+  try {
+    return run.train(voter, held_out, saver);
+  } catch (const DeviceStandstill& stood) {
+    // Where the host waited tells little: it runs ahead of the device.
+    const auto under_way = run.executor().under_way();
+    return failure_of(stood, under_way ? fmt::format("{} of step {}", to_words(under_way->action),
+                                                     under_way->step)
+                                       : activity.words());
+  }
 }
 
 }  // namespace
@@ -263,7 +301,7 @@ Result<void> run_train_job(const Job& job, LauncherChannel& launcher, Activity& 
                 make_schedules(job.plan, tied_across_ranks(model, job.plan)));
   RankRun run(job, model, launcher, activity, schedules);
   return job.virtual_speed ? rehearse(job, model, launcher, run)
-                           : train(job, model, schedules, launcher, run);
+                           : train(job, model, schedules, launcher, activity, run);
 }
 
 }  // namespace motley

@@ -14,7 +14,7 @@
 
 namespace motley {
 
-Result<ComputeDevice> ComputeDevice::open(const std::string& name) {
+Result<ComputeDevice> ComputeDevice::open(const std::string& name, double patience_s) {
   MOTLEY_TRY(check_device(name));
   if (name == "cpu") return ComputeDevice();
   const DeviceKind* kind = device_kind_of(name);
@@ -34,7 +34,7 @@ Result<ComputeDevice> ComputeDevice::open(const std::string& name) {
                  fmt::format("this machine has {}", fmt::join(devices_here(), ", ")),
                  "name one of these in the cluster file"};
   }
-  ComputeDevice device(c10::Device(kind->type, static_cast<c10::DeviceIndex>(index)));
+  ComputeDevice device(c10::Device(kind->type, static_cast<c10::DeviceIndex>(index)), patience_s);
   device.use_here();
   return device;
 }
@@ -46,7 +46,7 @@ void ComputeDevice::use_here() const {
 void ComputeDevice::finish() const {
   if (is_host()) return;
   const c10::impl::VirtualGuardImpl guard(device_.type());
-  DeviceEvent(guard.getStream(device_)).wait();
+  DeviceEvent(guard.getStream(device_)).wait(patience_s_);
 }
 
 std::optional<DeviceRoom> ComputeDevice::memory() const {

@@ -30,15 +30,21 @@ class ComputeDevice {
 
   // Makes the device ready for this thread and process; on any but the processor it computes
   // reproducibly (models/device/reproducible.h). kConfig for a name that means none, or a device
-  // that this machine or this LibTorch does not have, with what there is.
-  [[nodiscard]] static Result<ComputeDevice> open(const std::string& name);
+  // that this machine or this LibTorch does not have, with what there is. `patience_s`: the longest
+  // wait for it to finish what it was given.
+  [[nodiscard]] static Result<ComputeDevice> open(const std::string& name,
+                                                  double patience_s = kPatience_s);
+
+  static constexpr double kPatience_s = 60;  // as comm.timeout_s
 
   [[nodiscard]] c10::Device torch() const { return device_; }
+
+  [[nodiscard]] double patience_s() const { return patience_s_; }
 
   // Whether tensors on it are this process's memory.
   [[nodiscard]] bool is_host() const { return device_.is_cpu(); }
 
-  // Returns when the device has done all that this thread gave it.
+  // Returns when the device has done all that this thread gave it. Throws DeviceStandstill.
   void finish() const;
 
   // Of its own; nothing where it cannot be asked, and on the host.
@@ -48,9 +54,10 @@ class ComputeDevice {
   void use_here() const;
 
  private:
-  explicit ComputeDevice(c10::Device device) : device_(device) {}
+  ComputeDevice(c10::Device device, double patience_s) : device_(device), patience_s_(patience_s) {}
 
   c10::Device device_{c10::kCPU};
+  double patience_s_ = kPatience_s;
 };
 
 // fp64 where the device has it, else fp32.

@@ -1,5 +1,6 @@
 #include "models/device/device_copies.h"
 
+#include <algorithm>
 #include <exception>
 #include <utility>
 
@@ -29,7 +30,12 @@ DeviceCopies::DeviceCopies(const ComputeDevice& device)
 }
 
 DeviceCopies::~DeviceCopies() {
-  for (const UnderWay& copy : under_way_) copy.done->wait();
+  constexpr double kPatience_s = 0.1;  // whoever needed one has waited for it
+  try {
+    for (const UnderWay& copy : under_way_) copy.done->wait(std::min(kPatience_s, patience_s()));
+  } catch (const std::exception&) {
+    new std::deque<UnderWay>(std::move(under_way_));  // what the device may write to yet
+  }
 }
 
 at::Tensor DeviceCopies::staging(at::IntArrayRef sizes, at::ScalarType type) {
@@ -84,7 +90,7 @@ DeviceCopies::Download DeviceCopies::download(const at::Tensor& tensor, at::Tens
     host.copy_(tensor, /*non_blocking=*/true);
   }
   auto done = keep(host, tensor);
-  return {std::move(host), std::move(done)};
+  return {std::move(host), std::move(done), patience_s()};
 }
 
 DeviceCopies::Download DeviceCopies::download(const at::Tensor& tensor, const Beside& beside) {

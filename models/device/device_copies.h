@@ -22,6 +22,8 @@ class DeviceCopies {
  public:
   // REQUIRES: !device.is_host().
   explicit DeviceCopies(const ComputeDevice& device);
+  // Waits a moment for what is under way. Of a device that does not end it the memory is kept for
+  // ever.
   ~DeviceCopies();
   DeviceCopies(const DeviceCopies&) = delete;
   DeviceCopies& operator=(const DeviceCopies&) = delete;
@@ -47,8 +49,10 @@ class DeviceCopies {
   struct Download {
     at::Tensor host;  // to be read after wait()
     std::shared_ptr<const DeviceEvent> done;
+    double patience_s = 0;  // the device's
 
-    void wait() const { done->wait(); }
+    // Throws DeviceStandstill.
+    void wait() const { done->wait(patience_s); }
   };
 
   // What `tensor`, contiguous and on the device, holds once all that was given to the device so far
@@ -58,6 +62,9 @@ class DeviceCopies {
   [[nodiscard]] Download download(const at::Tensor& tensor, at::Tensor host);
   // What `beside` makes of it.
   [[nodiscard]] Download download(const at::Tensor& tensor, const Beside& beside);
+
+  // The longest that anybody waits for one of these.
+  [[nodiscard]] double patience_s() const { return device_.patience_s(); }
 
  private:
   // A copy under way keeps what it reads and writes.

@@ -1,7 +1,13 @@
 #include "models/device/device_event.h"
 
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 
+#include "base/clock.h"
+#include "models/device/device_standstill.h"
 #include "models/device/torch_compat.h"
 
 namespace motley {
@@ -13,13 +19,19 @@ const c10::impl::DeviceGuardImplInterface& device_of(const c10::Stream& stream) 
 
 }  // namespace
 
-DeviceEvent::DeviceEvent(const c10::Stream& stream) : stream_(stream) {
-  device_of(stream_).record(&event_, stream_, stream_.device_index(),
-                            c10::EventFlag::PYTORCH_DEFAULT);
+DeviceEvent::DeviceEvent(const c10::Stream& stream, Kind kind) : stream_(stream), kind_(kind) {
+  mark_again();
 }
 
 DeviceEvent::~DeviceEvent() {
   device_of(stream_).destroyEvent(event_, stream_.device_index());
+}
+
+void DeviceEvent::mark_again() {
+  // Of the two, CUDA times only the second.
+  const c10::EventFlag flag =
+      kind_ == Kind::kOrder ? c10::EventFlag::PYTORCH_DEFAULT : c10::EventFlag::BACKEND_DEFAULT;
+  device_of(stream_).record(&event_, stream_, stream_.device_index(), flag);
 }
 
 void DeviceEvent::hold_back(const c10::Stream& later) const {
@@ -30,9 +42,25 @@ bool DeviceEvent::is_done() const {
   return device_of(stream_).queryEvent(event_);
 }
 
-void DeviceEvent::wait() const {
+// LibTorch's own wait knows no deadline, and CUDA's takes a whole core.
+void DeviceEvent::wait(double patience_s) const {
+  constexpr double kShortest_s = 20e-6;
+  constexpr double kLongest_s = 1e-3;
+  constexpr double kShare = 0.125;  // of what was waited so far
   if (is_done()) return;
+  const double start_s = now_s();
+  while (!is_done()) {
+    const double waited_s = now_s() - start_s;
+    if (waited_s > patience_s) throw DeviceStandstill(stream_.device().str(), patience_s);
+    const double sleep_s = std::clamp(kShare * waited_s, kShortest_s, kLongest_s);
+    std::this_thread::sleep_for(std::chrono::duration<double>(sleep_s));
+  }
+  // Over at once; what watches the device (a tracer, the far device) sees that the host waited.
   torch_compat::wait_for_event(device_of(stream_), event_, stream_);
+}
+
+double DeviceEvent::seconds_to(const DeviceEvent& other) const {
+  return torch_compat::seconds_between(device_of(stream_), event_, other.event_, stream_);
 }
 
 }  // namespace motley

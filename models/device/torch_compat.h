@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <stdexcept>
 #include <type_traits>
 
 #include <c10/core/Stream.h>
@@ -29,6 +30,20 @@ inline void wait_for_event(const c10::impl::DeviceGuardImplInterface& device,
   device.synchronizeEvent(event);
 #else
   device.synchronizeStream(stream);
+#endif
+}
+
+// From one mark to another, both on `stream` and done. Throws where LibTorch, before 2.6, or the device does
+// not tell the times of events.
+inline double seconds_between([[maybe_unused]] const c10::impl::DeviceGuardImplInterface& device,
+                              [[maybe_unused]] void* first,
+                              [[maybe_unused]] void* second,
+                              [[maybe_unused]] const c10::Stream& stream) {
+#if MOTLEY_TORCH_SINCE(2, 6)
+  constexpr double kSecondsPerMillisecond = 1e-3;
+  return kSecondsPerMillisecond * device.elapsedTime(first, second, stream.device_index());
+#else
+  throw std::runtime_error("this LibTorch does not tell the times of events");
 #endif
 }
 

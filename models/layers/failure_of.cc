@@ -1,13 +1,24 @@
 #include "models/layers/failure_of.h"
 
+#include <fmt/format.h>
+
 #include <string_view>
 
+#include "models/device/device_standstill.h"
 #include "models/graph/graph_failure.h"
 
 namespace motley {
 
 Error failure_of(const std::exception& thrown, const std::string& during) {
   if (const auto* graph = dynamic_cast<const GraphFailure*>(&thrown)) return graph->error();
+  if (const auto* stood = dynamic_cast<const DeviceStandstill*>(&thrown)) {
+    return {ErrorCode::kInternal,
+            fmt::format("waiting for device {} to finish {}: it did not within {:g} s",
+                        stood->device(), during, stood->waited_s()),
+            "a kernel on it does not end, or its driver hangs",
+            "see that machine's kernel log (sudo dmesg) and whether its driver still answers "
+            "(nvidia-smi for cuda); if not, restart the machine"};
+  }
   // LibTorch throws with a stack trace behind the first line.
   const std::string_view all = thrown.what();
   const std::string said(all.substr(0, all.find('\n')));

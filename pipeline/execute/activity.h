@@ -27,6 +27,25 @@ class Activity {
     packed_.store(static_cast<std::uint64_t>(step) << 40, std::memory_order_relaxed);
   }
 
+  // While one lives, the compute thread waits for others of the group.
+  class Waiting {
+   public:
+    explicit Waiting(Activity& activity) : activity_(activity) { activity_.waits_.store(true); }
+
+    ~Waiting() { activity_.waits_.store(false); }
+
+    Waiting(const Waiting&) = delete;
+    Waiting& operator=(const Waiting&) = delete;
+
+   private:
+    Activity& activity_;
+  };
+
+  // Whether an action is under way that waits for nobody.
+  [[nodiscard]] bool computes() const {
+    return (packed_.load(std::memory_order_relaxed) & 0x3F) != 0 && !waits_.load();
+  }
+
   // Everything that this process has finished, actions included. Any thread adds to it.
   [[nodiscard]] WorkCounter& work() { return work_; }
 
@@ -45,6 +64,7 @@ class Activity {
 
  private:
   WorkCounter work_;
+  std::atomic<bool> waits_{false};
   std::atomic<std::uint64_t> packed_{0};  // step:24 | chunk:14 | micro:20 | kind + 1:6
 };
 

@@ -48,36 +48,37 @@ Executor::Executor(Rank self,
       options_(options),
       exchange_(
           self, link, stage.compute, std::move(codecs), options.patience, options.codecs_beside),
-      sums_(std::move(sums)) {}
+      sums_(std::move(sums)),
+      times_(self, stage.clock == nullptr ? host_clock_ : *stage.clock) {}
 
 Result<RunTimes> Executor::run(const Schedule& schedule, const BatchPosition& position) {
   position_ = position;
   rank_count_ = static_cast<int>(schedule.ranks.size());
-  times_ = {};
-  sum_and_vote_wait_s_ = 0;
   const double start_s = now_s();
   exchange_.begin(schedule, position);
   compute_.begin(position);
   MOTLEY_TRY(sums_->begin(schedule, position.step));
-  const std::vector<Action>& actions = schedule.ranks[self_.index()];
-  for (std::size_t at = 0; at < actions.size(); ++at) {
-    const Action& action = actions[at];
-    activity_.set(position.step, action);
-    const double action_start_s = now_s();
-    const double waited_before_s = wait_s();
-    MOTLEY_TRY(execute(action, at));
-    const double end_s = now_s();
-    const double waited_s = wait_s() - waited_before_s;
-    times_.compute_s += end_s - action_start_s - waited_s;
-    if (waited_s > 0) add_span("wait", action, action_start_s, action_start_s + waited_s);
-    add_span("compute", action, action_start_s + waited_s, end_s);
+  times_.begin(position);
+  const Result<void> ran = run_all(schedule.ranks[self_.index()]);
+  // That others send nothing any more may follow from what this rank did not send.
+  if (!ran.ok()) return exchange_.send_failure().value_or(ran.error());
+  {
+    const Activity::Waiting waiting(activity_);
+    MOTLEY_TRY(exchange_.finish());
   }
-  MOTLEY_TRY(exchange_.finish());
   activity_.clear(position.step);
-  times_.wait_s = wait_s();
-  times_.codec_s = exchange_.times().codec_s;
-  times_.total_s = now_s() - start_s;
-  return times_;
+  const ActionTimes::Sums sums = times_.take_sums(position.training);
+  return RunTimes{now_s() - start_s, sums.compute_s, exchange_.times().codec_s, sums.optimizer_s,
+                  sums.wait_s};
+}
+
+Result<void> Executor::run_all(const std::vector<Action>& actions) {
+  for (std::size_t at = 0; at < actions.size(); ++at) {
+    activity_.set(position_.step, actions[at]);
+    MOTLEY_TRY(execute(actions[at], at));
+    times_.end(actions[at]);
+  }
+  return {};
 }
 
 Result<void> Executor::execute(const Action& action, std::size_t at) {
@@ -104,7 +105,7 @@ Result<void> Executor::execute(const Action& action, std::size_t at) {
     case ActionKind::kReduceTied:
       return finish_sum(action);
     case ActionKind::kVote:
-      return vote();
+      return vote(action);
     case ActionKind::kStep:
       step();
       return {};
@@ -112,14 +113,25 @@ Result<void> Executor::execute(const Action& action, std::size_t at) {
   return {};
 }
 
+Result<void> Executor::receive(const Action& action) {
+  const double waited_before_s = exchange_.times().wait_s;
+  {
+    const Activity::Waiting waiting(activity_);
+    MOTLEY_TRY(exchange_.receive(action));
+  }
+  const double waited_s = exchange_.times().wait_s - waited_before_s;
+  if (waited_s > 0) times_.end_part(action, waited_s);
+  return {};
+}
+
 Result<void> Executor::forward(const Action& action) {
-  MOTLEY_TRY(exchange_.receive(action));
+  MOTLEY_TRY(receive(action));
   exchange_.take(action, compute_.forward(action.chunk, action.micro));
   return {};
 }
 
 Result<void> Executor::backward(const Action& action, std::size_t at) {
-  MOTLEY_TRY(exchange_.receive(action));
+  MOTLEY_TRY(receive(action));
   OwnedFloats gradient = compute_.backward(action.chunk, action.micro, part_of(action.kind),
                                            sums_->on_final(action, at));
   sums_->after(action, at);
@@ -128,45 +140,34 @@ Result<void> Executor::backward(const Action& action, std::size_t at) {
 }
 
 Result<void> Executor::finish_sum(const Action& action) {
+  const Activity::Waiting waiting(activity_);
   const double start_s = now_s();
   MOTLEY_ASSIGN(const GradientReducer::Span span, sums_->wait(action));
-  sum_and_vote_wait_s_ += now_s() - start_s;
-  add_span("sum", action, span.start_s, span.end_s);
+  times_.end_part(action, now_s() - start_s);
+  times_.add_span("sum", action, span.start_s, span.end_s);
   return {};
 }
 
-Result<void> Executor::vote() {
-  const double start_s = now_s();
+Result<void> Executor::vote(const Action& action) {
   const std::vector<std::byte> mine = votes_.vote(position_);
+  times_.end_part(action, 0);
+  const Activity::Waiting waiting(activity_);
+  const double start_s = now_s();
   MOTLEY_ASSIGN(const auto votes,
                 all_gather_small(link_, self_, rank_count_, position_.step, mine,
                                  votes_.vote_bytes_max(), options_.patience.deadline()));
-  sum_and_vote_wait_s_ += now_s() - start_s;
+  times_.end_part(action, now_s() - start_s);
   return votes_.count_votes(votes);
 }
 
 void Executor::step() {
-  const double start_s = now_s();
   const bool updated = votes_.step();
-  times_.optimizer_s += now_s() - start_s;
   // Whatever made the step worthless may be in what its messages left out.
   if (!updated) sums_->forget();
 }
 
 bool Executor::add_residuals() {
   return sums_->add_residuals();
-}
-
-void Executor::record(TraceRecorder* recorder) {
-  if (recorder != nullptr && recorder_ == nullptr) record_start_s_ = now_s();
-  recorder_ = recorder;
-}
-
-void Executor::add_span(const char* lane, const Action& action, double start_s, double end_s) {
-  constexpr double kShortest_s = 1e-6;  // posts and lookups would only blur the picture
-  if (recorder_ == nullptr || end_s - start_s < kShortest_s) return;
-  recorder_->add({self_, lane, to_text(action), start_s - record_start_s_, end_s - start_s,
-                  static_cast<int>(position_.step)});
 }
 
 }  // namespace motley

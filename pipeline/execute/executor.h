@@ -11,6 +11,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "base/ids.h"
@@ -18,8 +19,10 @@
 #include "comm/frames/frame_link.h"
 #include "compression/codec/codec.h"
 #include "compression/feedback/gradient_compressor.h"
+#include "pipeline/execute/action_times.h"
 #include "pipeline/execute/activity.h"
 #include "pipeline/execute/gradient_sums.h"
+#include "pipeline/execute/stage_clock.h"
 #include "pipeline/execute/stage_compute.h"
 #include "pipeline/execute/stage_gradients.h"
 #include "pipeline/execute/stage_votes.h"
@@ -43,15 +46,19 @@ struct StageParts {
   StageCompute& compute;
   StageGradients& gradients;
   StageVotes& votes;
+  // Of the device that computes; nullptr where the compute thread does.
+  StageClock* clock = nullptr;
 };
 
-// How long one run of the schedule took and where the time went, on this rank.
+// How long one run of the schedule took and where the time went, on this rank. A device that has
+// not ended the run with the host (the step goes on beside the next batch) tells the rest of its
+// times with the next run.
 struct RunTimes {
-  double total_s = 0;
+  double total_s = 0;      // of the host
   double compute_s = 0;    // all but waiting: of it
   double codec_s = 0;      // on what crosses between chunks: encoding, decoding, handing over
   double optimizer_s = 0;  // the step
-  double wait_s = 0;       // for messages
+  double wait_s = 0;       // for messages, with nothing to compute
 };
 
 class Executor {
@@ -75,9 +82,13 @@ class Executor {
   // none. Between steps.
   [[nodiscard]] bool add_residuals();
 
+  // After a run that a device did not come to the end of: what of it the device has yet to do
+  // first.
+  [[nodiscard]] std::optional<ActionTimes::UnderWay> under_way() { return times_.under_way(); }
+
   // From now on each action's span goes to the recorder, with time counted from the first call
-  // (nullptr: stop).
-  void record(TraceRecorder* recorder);
+  // (nullptr: stop, once a device has done what was recorded).
+  void record(TraceRecorder* recorder) { times_.record(recorder); }
 
  private:
   Executor(Rank self,
@@ -88,18 +99,16 @@ class Executor {
            std::vector<std::unique_ptr<const Codec>> codecs,
            std::unique_ptr<GradientSums> sums);
 
+  Result<void> run_all(const std::vector<Action>& actions);
   // `at`: its place in this rank's list.
   Result<void> execute(const Action& action, std::size_t at);
+  // Waits for what the action needs of other ranks.
+  Result<void> receive(const Action& action);
   Result<void> forward(const Action& action);
   Result<void> backward(const Action& action, std::size_t at);
   Result<void> finish_sum(const Action& action);
-  Result<void> vote();
+  Result<void> vote(const Action& action);
   void step();
-
-  // How long the compute thread has waited for others in this run.
-  [[nodiscard]] double wait_s() const { return exchange_.times().wait_s + sum_and_vote_wait_s_; }
-
-  void add_span(const char* lane, const Action& action, double start_s, double end_s);
 
   const Rank self_;
   FrameLink& link_;
@@ -112,11 +121,9 @@ class Executor {
 
   BatchPosition position_;  // of the run under way
   int rank_count_ = 0;
-  RunTimes times_;
-  double sum_and_vote_wait_s_ = 0;
 
-  TraceRecorder* recorder_ = nullptr;
-  double record_start_s_ = 0;
+  HostClock host_clock_;  // of a stage without a clock of its own
+  ActionTimes times_;
 };
 
 }  // namespace motley

@@ -40,6 +40,11 @@ Result<void> FrameSender::finish() {
   return reclaim(/*wait_for_all=*/true);
 }
 
+std::optional<Error> FrameSender::failure() {
+  const std::scoped_lock lock(mutex_);
+  return failed_;
+}
+
 void FrameSender::work() {
   std::unique_lock lock(mutex_);
   while (true) {
@@ -63,7 +68,8 @@ void FrameSender::work() {
 
 Result<void> FrameSender::carry_out(const Frame& frame) {
   Buffer buffer = buffers_.take(frame.bytes_max);
-  buffer.set_payload_bytes(frame.write(buffer.payload_room()));
+  MOTLEY_ASSIGN(const std::size_t bytes, frame.write(buffer.payload_room()));
+  buffer.set_payload_bytes(bytes);
   MOTLEY_TRY(reclaim(/*wait_for_all=*/false));
   sent_.push_back({link_.send(frame.to, frame.id, std::move(buffer)),
                    fmt::format("rank {} to take the {}", frame.to.value, to_words(frame.id))});

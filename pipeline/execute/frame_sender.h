@@ -23,9 +23,9 @@ namespace motley {
 
 class FrameSender {
  public:
-  // Fills the payload and returns its bytes. Called once, on the thread that fills; whatever it
-  // reads must stay as it is until then.
-  using Write = std::function<std::size_t(std::span<std::byte> room)>;
+  // Fills the payload and returns its bytes, or why there is none. Called once, on the thread that
+  // fills; whatever it reads must stay as it is until then.
+  using Write = std::function<Result<std::size_t>(std::span<std::byte> room)>;
 
   struct Frame {
     Rank to;
@@ -42,8 +42,11 @@ class FrameSender {
   FrameSender& operator=(const FrameSender&) = delete;
 
   // Beside the caller: waits while kWaitingMax frames are still to be filled, which takes no
-  // message. kPeer when an earlier frame could not be sent.
+  // message. kPeer when an earlier frame could not be sent, or what its Write returned.
   [[nodiscard]] Result<void> send(Frame frame);
+
+  // Why nothing more is sent, beside the caller; nothing where all is well.
+  [[nodiscard]] std::optional<Error> failure();
 
   // Waits until all frames have been taken. kPeer when one is not in time.
   [[nodiscard]] Result<void> finish();

@@ -15,6 +15,7 @@
 #include <string>
 
 #include "base/ids.h"
+#include "base/result.h"
 #include "pipeline/execute/batch_position.h"
 #include "pipeline/schedule/action_rules.h"
 
@@ -26,12 +27,12 @@ template <class Number>
 struct OwnedValues {
   std::span<Number> values;  // empty where they lie in a device's own memory
   std::shared_ptr<const void> owner;
-  // Returns when the values may be read, which are on their way from a device; empty: they may.
-  // Any one thread may call it.
-  std::function<void()> arrive;
+  // Returns when the values may be read, which are on their way from a device; an error, which
+  // names them so, where they do not come. Empty: they may be read. Any one thread may call it.
+  std::function<Result<void>(const std::string& words)> arrive;
 
-  void await() const {
-    if (arrive) arrive();
+  [[nodiscard]] Result<void> await(const std::string& words) const {
+    return arrive ? arrive(words) : Result<void>();
   }
 };
 

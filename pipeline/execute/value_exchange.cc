@@ -151,8 +151,9 @@ FrameSender::Frame ValueExchange::floats_frame(const Value& value) {
   if (auto* const message = std::get_if<OwnedBytes>(&kept.mapped())) {
     const std::size_t bytes = message->values.size();
     return {rules_->user(value), frame, bytes,
-            [message = std::move(*message)](std::span<std::byte> room) {
-              message.await();
+            [frame,
+             message = std::move(*message)](std::span<std::byte> room) -> Result<std::size_t> {
+              MOTLEY_TRY(message.await(to_words(frame)));
               std::ranges::copy(message.values, room.begin());
               return message.values.size();
             }};
@@ -161,8 +162,9 @@ FrameSender::Frame ValueExchange::floats_frame(const Value& value) {
   auto floats = std::get<OwnedFloats>(std::move(kept.mapped()));
   const std::size_t bytes_max = codec.bytes_max(floats.values.size());
   return {rules_->user(value), frame, bytes_max,
-          [&codec, floats = std::move(floats)](std::span<std::byte> room) {
-            floats.await();
+          [&codec, frame,
+           floats = std::move(floats)](std::span<std::byte> room) -> Result<std::size_t> {
+            MOTLEY_TRY(floats.await(to_words(frame)));
             return codec.encode(floats.values, room);
           }};
 }

@@ -63,6 +63,9 @@ class ValueExchange {
   // ST, SA, SG. kPeer when an earlier message could not be sent.
   [[nodiscard]] Result<void> send(const Action& action);
 
+  // Why sends failed that were to go on beside the compute thread.
+  [[nodiscard]] std::optional<Error> send_failure() { return sender_.failure(); }
+
   // After the last action: waits until all messages have been taken.
   [[nodiscard]] Result<void> finish();
 

@@ -3,6 +3,10 @@
 // layers than the processor's own, so that runs agree as closely as two orders of summing do.
 #include <cmath>
 #include <cstdlib>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -24,12 +28,14 @@ class DeviceRun : public testing::Test {
   ~DeviceRun() override {
     ::unsetenv("MOTLEY_DEVICE_LIBRARY");
     ::unsetenv("MOTLEY_FAR_MIB");
+    ::unsetenv("MOTLEY_FAR_HANGS_AFTER");
   }
 
   // A cluster of one machine with these devices, as TOML has them.
   [[nodiscard]] std::string cluster_of(const std::string& devices) const {
     return job_.folder().write(
-        "cluster.toml", "[[machine]]\nname = \"desk\"\nthreads = 1\ndevices = [" + devices + "]\n");
+        std::to_string(std::hash<std::string>()(devices)) + ".toml",
+        "[[machine]]\nname = \"desk\"\nthreads = 1\ndevices = [" + devices + "]\n");
   }
 
   void expect_trains(const std::string& run, const std::vector<std::string>& words) const {
@@ -141,6 +147,33 @@ TEST_F(DeviceRun, SaysWhatTheDeviceHasNoRoomFor) {
   const Outcome outcome = job_.train("full", {"--cluster", cluster_of("\"privateuseone:0\"")});
   EXPECT_EQ(outcome.status, 6) << outcome.err;
   EXPECT_THAT(outcome.err, HasSubstr("memory"));
+}
+
+// What the device was at is told, not where the host waited: that had given it all of the batch.
+// The processor's rank knows only that nothing came. Of a large batch the host gives what the queue
+// takes and does not come back from LibTorch.
+TEST_F(DeviceRun, ADeviceThatHangsEndsTheRun) {
+  const std::string one = cluster_of("\"privateuseone:0\"");
+  const std::string both = cluster_of(R"("cpu", "privateuseone:0")");
+  const std::vector<std::pair<std::string, std::vector<std::string>>> runs = {
+      {"one", {"--cluster", one}},
+      {"both", {"--cluster", both, "--stages", "2"}},
+      {"large", {"--cluster", one, "--set", "train.global_batch=64"}}};
+  for (const auto& [run, words] : runs) {
+    std::vector<std::string> first = words;
+    first.insert(first.end(), {"--stop-after", "3"});
+    expect_trains(run, first);
+    std::vector<std::string> hasty = words;
+    for (const std::string& word : job_.as_measured_for(run)) hasty.push_back(word);
+    hasty.insert(hasty.end(), {"--set", "comm.timeout_s=2"});
+    ::setenv("MOTLEY_FAR_HANGS_AFTER", "3000", /*overwrite=*/1);
+    const Outcome outcome = job_.train(run + "-hangs", hasty);
+    ::unsetenv("MOTLEY_FAR_HANGS_AFTER");
+    EXPECT_EQ(outcome.status, 1) << run << outcome.err;
+    EXPECT_THAT(outcome.err, HasSubstr("waiting for device privateuseone:0 to finish ")) << run;
+    EXPECT_THAT(outcome.err, HasSubstr("it did not within 2 s")) << run;
+    EXPECT_THAT(outcome.err, HasSubstr("nvidia-smi")) << run;
+  }
 }
 
 }  // namespace

@@ -152,7 +152,7 @@ TEST_F(FarDevice, AnEventIsDoneAfterAWhile) {
   int asked = 1;
   while (!event.is_done()) ++asked;
   EXPECT_LE(asked, 10);
-  event.wait();
+  event.wait(1);
   EXPECT_TRUE(event.is_done());
 }
 

@@ -52,7 +52,7 @@ TEST_F(FarMutations, ADownloadThatNobodyWaitedForHoldsNoNumbers) {
   at::Tensor host = at::zeros({4});
   host.copy_(there, /*non_blocking=*/true);
   EXPECT_TRUE(at::isnan(host).all().item<bool>());
-  DeviceEvent(computing()).wait();
+  DeviceEvent(computing()).wait(1);
   EXPECT_TRUE(same_bits(host, at::zeros({4})));
 }
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <atomic>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -101,6 +102,24 @@ TEST_P(FramesBeside, TellWhatCannotBeRead) {
   const auto received = receiver.wait(posted(0), soon());
   ASSERT_FALSE(received.ok());
   EXPECT_EQ(received.error().what, "no such code");
+}
+
+// Beside the caller it is told without another send, since the next may be long in coming.
+TEST_P(FramesBeside, TellWhatCannotBeWritten) {
+  FrameSender sender(link(Rank{0}), 5, GetParam());
+  FrameSender::Frame broken = frame(0);
+  broken.write = [](std::span<std::byte>) -> Result<std::size_t> {
+    return Error{ErrorCode::kInternal, "it does not come", "", ""};
+  };
+  Result<void> outcome = sender.send(std::move(broken));
+  if (GetParam()) {
+    const Deadline deadline = soon();
+    while (!sender.failure() && !deadline.passed()) std::this_thread::yield();
+    ASSERT_TRUE(sender.failure());
+    outcome = *sender.failure();
+  }
+  ASSERT_FALSE(outcome.ok());
+  EXPECT_EQ(outcome.error().what, "it does not come");
 }
 
 TEST_P(FramesBeside, TellWhenTheReceiverIsGone) {

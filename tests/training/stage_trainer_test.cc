@@ -25,6 +25,7 @@
 #include "tests/support/far/far_device.h"
 #include "tests/support/rank_group.h"
 #include "tests/support/tested_device.h"
+#include "training/device_stage_clock.h"
 #include "training/first_state.h"
 #include "training/step_voter.h"
 
@@ -72,6 +73,9 @@ struct TrainedRank {
   std::unique_ptr<StageTrainer> trainer;
   std::optional<StageState> state;
   std::optional<StepVoter> voter;
+  std::unique_ptr<StageClock> clock = stage_clock_of(tested_device());
+  std::vector<RunTimes> times;  // of every run so far
+  TraceRecorder trace{10000};
 
   TrainedRank(const Config& config,
               const Plan& plan,
@@ -141,15 +145,22 @@ class Training {
       TrainedRank& mine = *ranks_[self.index()];
       FrameLink link(group_.at(self), self, 1, plan_hash(plan_));
       Activity activity;
-      const auto executor = Executor::make(self, plan_, link,
-                                           {*mine.trainer, *mine.state, *mine.voter}, activity, {});
+      const auto executor =
+          Executor::make(self, plan_, link,
+                         {*mine.trainer, *mine.state, *mine.voter, mine.clock.get()}, activity, {});
+      (*executor)->record(&mine.trace);
       for (int i = 0; i < count && ended[self.index()].ok(); ++i) {
         const CheckpointState& progress = mine.voter->progress();
         const auto times =
             (*executor)->run(schedule, {progress.step + 1, training, progress.samples,
                                         progress.gradient_scale.value_or(GradientScale{}).value});
-        if (!times.ok()) ended[self.index()] = times.error();
+        if (times.ok()) {
+          mine.times.push_back(*times);
+        } else {
+          ended[self.index()] = times.error();
+        }
       }
+      (*executor)->record(nullptr);
     });
     return ended;
   }
@@ -163,6 +174,12 @@ class Training {
 
 void expect_ok(const std::vector<Result<void>>& ended) {
   for (const auto& each : ended) EXPECT_TRUE(each.ok()) << describe(each.error());
+}
+
+// A function of the far device; nullptr where tests run on another.
+template <class Function>
+Function* far_function(const char* name) {
+  return reinterpret_cast<Function*>(::dlsym(RTLD_DEFAULT, name));
 }
 
 // What the far device has counted, where it is the one that is tested.
@@ -352,7 +369,8 @@ TEST(StageTrainer, WaitsForADeviceOnceAStep) {
   expect_ok(alone.steps(1));
   const std::uint64_t before = far_counters()->host_waits;
   expect_ok(alone.steps(3));
-  EXPECT_EQ(far_counters()->host_waits - before, 3);
+  const int at_the_end_of_the_trace = alone.rank(0).clock == nullptr ? 0 : 1;
+  EXPECT_EQ(far_counters()->host_waits - before, 3 + at_the_end_of_the_trace);
 }
 
 // A chain that ends in zstd is the host's alone, and carries the same numbers.
@@ -387,6 +405,44 @@ TEST(StageTrainer, SendsWhatADeviceEncodesLikeWhatTheHostDoes) {
     EXPECT_EQ(down[1] - down[0], crossing * saved_bytes);
     EXPECT_EQ(up[1] - up[0], crossing * saved_bytes);
   }
+}
+
+// The host gives the whole batch to a slow device at once; the times are the device's.
+TEST(StageTrainer, TimesAreThoseOfTheDeviceThatComputes) {
+  const auto slow_down = far_function<void(double)>("motley_far_slow_down");
+  if (tested_device().is_host() || slow_down == nullptr) GTEST_SKIP() << "no far device";
+  Training alone(kAlone);
+  if (alone.rank(0).clock == nullptr) GTEST_SKIP() << "its events have no times";
+  expect_ok(alone.steps(2));
+  alone.rank(0).times.clear();
+  const std::size_t first_span = alone.rank(0).trace.spans().size();
+  constexpr double kOperation_s = 200e-6;
+  slow_down(kOperation_s);
+  expect_ok(alone.steps(3));
+  slow_down(0);
+  double compute_s = 0;
+  double total_s = 0;
+  for (const RunTimes& times : alone.rank(0).times) {
+    compute_s += times.compute_s;
+    total_s += times.total_s;
+    EXPECT_LT(times.wait_s, 0.1 * times.total_s);
+  }
+  EXPECT_GT(compute_s, 0.8 * total_s);
+  EXPECT_GT(alone.rank(0).times.back().optimizer_s, 10 * kOperation_s);
+  // Forwards and backwards, each after the one before it: not all of the time in the vote, which
+  // waits for them.
+  std::map<char, double> span_s;
+  double end_s = 0;
+  const auto& spans = alone.rank(0).trace.spans();
+  for (auto span = spans.begin() + static_cast<std::ptrdiff_t>(first_span); span != spans.end();
+       ++span) {
+    span_s[span->name.front()] += span->duration_s;
+    EXPECT_GE(span->start_s, end_s - 1e-6) << span->name;
+    end_s = span->start_s + span->duration_s;
+  }
+  EXPECT_GT(span_s['F'], 3 * kMicroBatches * 20 * kOperation_s);
+  EXPECT_GT(span_s['B'], span_s['F']);
+  EXPECT_LT(span_s['V'], span_s['F']);
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
 // What c10 asks of a kind of device: which one a thread works on, its streams, their events.
+#include <algorithm>
 #include <utility>
 
 #include <c10/core/impl/DeviceGuardImplInterface.h>
@@ -14,7 +15,8 @@ namespace {
 constexpr int kDenials = 2;
 
 struct Event {
-  VectorClock mark;
+  Mark mark;
+  bool is_timed = false;
   int denials_left = kDenials;
 };
 
@@ -72,12 +74,14 @@ class DeviceGuard final : public c10::impl::DeviceGuardImplInterface {
   void record(void** event,
               const c10::Stream& stream,
               c10::DeviceIndex /*device*/,
-              c10::EventFlag /*flag*/) const override {
-    VectorClock mark = FarState::get().mark(stream_number_of(stream));
+              c10::EventFlag flag) const override {
+    Mark mark = FarState::get().mark(stream_number_of(stream));
+    // As on CUDA, where they cost more.
+    const bool is_timed = flag == c10::EventFlag::BACKEND_DEFAULT;
     if (*event == nullptr) {
-      *event = new Event{std::move(mark)};
+      *event = new Event{std::move(mark), is_timed};
     } else {
-      *static_cast<Event*>(*event) = Event{std::move(mark)};
+      *static_cast<Event*>(*event) = Event{std::move(mark), is_timed};
     }
   }
 
@@ -111,12 +115,26 @@ class DeviceGuard final : public c10::impl::DeviceGuardImplInterface {
   }
 #endif
 
+#if MOTLEY_FAR_EVENTS_HAVE_TIMES
+  double elapsedTime(void* earlier, void* later, const c10::DeviceIndex /*device*/) const override {
+    constexpr double kMillisecondsPerSecond = 1e3;
+    for (void* const event : {earlier, later}) {
+      TORCH_CHECK(event != nullptr && event_at(event).is_timed, "the event has no time");
+      TORCH_CHECK(FarState::get().is_seen(event_at(event).mark), "the event is not done");
+    }
+    return kMillisecondsPerSecond *
+           (event_at(later).mark.reached_s - event_at(earlier).mark.reached_s);
+  }
+#endif
+
 #if MOTLEY_FAR_DEVICES_ARE_WAITED_FOR
   void synchronizeDevice(c10::DeviceIndex device) const override {
     FarState& state = FarState::get();
-    VectorClock all = state.mark(stream_number(device, 0));
+    Mark all = state.mark(stream_number(device, 0));
     for (int stream = 1; stream < kStreamsPerDevice; ++stream) {
-      all.join(state.mark(stream_number(device, stream)));
+      const Mark mark = state.mark(stream_number(device, stream));
+      all.clock.join(mark.clock);
+      all.reached_s = std::max(all.reached_s, mark.reached_s);
     }
     state.wait_for(all);
   }
@@ -127,15 +145,14 @@ class DeviceGuard final : public c10::impl::DeviceGuardImplInterface {
   }
 
  private:
-  static bool is_done(const VectorClock& mark, int& denials_left) {
+  static bool is_done(const Mark& mark, int& denials_left) {
     FarState& state = FarState::get();
     if (state.is_seen(mark)) return true;
     if (denials_left > 0) {
       --denials_left;
       return false;
     }
-    state.see(mark);
-    return true;
+    return state.look(mark);
   }
 };
 

@@ -27,6 +27,14 @@ void motley_far_limit_memory(uint64_t bytes) {
   FarState::get().limit_memory(bytes);
 }
 
+void motley_far_slow_down(double operation_s) {
+  FarState::get().set_operation_s(operation_s);
+}
+
+void motley_far_hang(int hangs) {
+  FarState::get().hang(hangs != 0);
+}
+
 int motley_device_memory(size_t* free_bytes, size_t* total_bytes) {
   const int device = motley::far::current_device();
   FarState& state = FarState::get();

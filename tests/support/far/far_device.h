@@ -12,9 +12,15 @@
 //     the host's waiting. Memory that another stream may be using must not be freed, unless that
 //     stream was recorded. The process aborts where it is not so, and says which operations met.
 //
+// Events have times, as a device's own clock gives them; a device can be made slow, which the host
+// does not notice before it waits, and can hang: then 1,000 operations more are taken, and who gives
+// another stands still with it.
+//
 // Environment: MOTLEY_FAR_DEVICES (2) devices of MOTLEY_FAR_MIB (4096) MiB each, which say that
-// they multiply matrices of the types MOTLEY_FAR_TYPES ("bf16 fp16") beside fp32. These functions
-// may be called by any thread, also through dlsym. `device` is its index.
+// they multiply matrices of the types MOTLEY_FAR_TYPES ("bf16 fp16") beside fp32, whose operations
+// and copies take MOTLEY_FAR_OPERATION_US (0) microseconds more than they do on the processor, and
+// which hang from the operation MOTLEY_FAR_HANGS_AFTER on (0: never).
+// These functions may be called by any thread, also through dlsym. `device` is its index.
 #pragma once
 
 #include <stddef.h>
@@ -42,6 +48,11 @@ uint64_t motley_far_bytes(int device);
 uint64_t motley_far_peak_bytes(int device);
 // From now on, of each device: at most what the environment said.
 void motley_far_limit_memory(uint64_t bytes);
+
+// From now on, of each operation and copy: what MOTLEY_FAR_OPERATION_US says in the beginning.
+void motley_far_slow_down(double operation_s);
+// Whether all streams stand still from now on.
+void motley_far_hang(int hangs);
 
 // What the current device has free and in all; always 0, for success. The same question that
 // cudaMemGetInfo answers.

@@ -1,9 +1,11 @@
 #include "tests/support/far/far_state.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <iterator>
 #include <string_view>
+#include <thread>
 #include <utility>
 
 #include "tests/support/far/give_up.h"
@@ -14,19 +16,31 @@ namespace {
 constexpr const char* kUpload = "the copy to the device";
 constexpr const char* kDownload = "the copy to the host";
 
-std::size_t number_from_environment(const char* name, std::size_t otherwise, std::size_t max) {
+std::size_t number_from_environment(const char* name,
+                                    std::size_t otherwise,
+                                    std::size_t min,
+                                    std::size_t max) {
   const char* const text = std::getenv(name);
   if (text == nullptr) return otherwise;
   char* end = nullptr;
   const unsigned long long number = std::strtoull(text, &end, 10);
-  if (end == text || *end != '\0' || number == 0 || number > max) {
-    give_up(std::string(name) + " must be a number from 1 to " + std::to_string(max));
+  if (end == text || *end != '\0' || number < min || number > max) {
+    give_up(std::string(name) + " must be a number from " + std::to_string(min) + " to " +
+            std::to_string(max));
   }
   return static_cast<std::size_t>(number);
 }
 
+constexpr std::chrono::microseconds kLook(50);  // between looks whether streams got on
+constexpr std::size_t kNumberMax = std::size_t{1} << 40;
+
+double operation_s_from_environment() {
+  return 1e-6 *
+         static_cast<double>(number_from_environment("MOTLEY_FAR_OPERATION_US", 0, 0, kNumberMax));
+}
+
 int devices_from_environment() {
-  return static_cast<int>(number_from_environment("MOTLEY_FAR_DEVICES", 2, 16));
+  return static_cast<int>(number_from_environment("MOTLEY_FAR_DEVICES", 2, 1, 16));
 }
 
 const char* verb_of(bool writes) {
@@ -45,8 +59,11 @@ FarState& FarState::get() {
   return *state;
 }
 
-FarState::FarState() : order_(devices_from_environment() * kStreamsPerDevice) {
-  const std::size_t bytes = number_from_environment("MOTLEY_FAR_MIB", 4096, 1 << 20) << 20U;
+FarState::FarState()
+    : order_(devices_from_environment() * kStreamsPerDevice),
+      times_(devices_from_environment() * kStreamsPerDevice, operation_s_from_environment()),
+      hangs_after_(number_from_environment("MOTLEY_FAR_HANGS_AFTER", 0, 0, kNumberMax)) {
+  const std::size_t bytes = number_from_environment("MOTLEY_FAR_MIB", 4096, 1, 1 << 20) << 20U;
   for (int device = 0; device < devices_from_environment(); ++device) {
     memories_.push_back(std::make_unique<MappedMemory>(bytes));
   }
@@ -136,10 +153,27 @@ void FarState::limit_memory(std::size_t bytes) {
 void FarState::begin(StreamNumber stream,
                      const char* operation,
                      const std::vector<Touch>& touches) {
+  wait_for_room();
   const std::lock_guard lock(mutex_);
   const Moment when = order_.give(stream);
   for (const Touch& used : touches) touch(when, operation, used);
+  count_operation(stream);
+}
+
+void FarState::count_operation(StreamNumber stream) {
+  times_.give(stream);
   ++counters_.operations;
+  if (hangs_after_ > 0 && --hangs_after_ == 0) hangs_ = true;
+  if (hangs_) ++queued_;
+}
+
+void FarState::wait_for_room() {
+  constexpr int kQueue = 1000;  // some as many as on CUDA
+  const auto is_full = [&] {
+    const std::lock_guard lock(mutex_);
+    return hangs_ && queued_ >= kQueue;
+  };
+  while (is_full()) std::this_thread::sleep_for(kLook);
 }
 
 void FarState::made(StreamNumber stream, const char* operation, const Range& range) {
@@ -197,6 +231,7 @@ void FarState::give(StreamNumber stream, LateCopy copy, const Touch& device) {
   meet_host(stream, operation, copy.host, !copy.to_device);
   touch(copy.when, operation, device);
   count_copy(copy.to_device, copy.host);
+  times_.give(stream);
   if (copy.to_device) copy.device = device.range;
   late_.add(std::move(copy));
 }
@@ -205,6 +240,7 @@ void FarState::begin_copy(StreamNumber stream,
                           bool to_device,
                           const Range& host,
                           const Touch& device) {
+  sleep_until_done(mark(stream));
   const std::lock_guard lock(mutex_);
   const char* const operation = to_device ? kUpload : kDownload;
   const Moment when = order_.give(stream);
@@ -215,25 +251,30 @@ void FarState::begin_copy(StreamNumber stream,
   see_locked(order_.known_to(stream));
 }
 
-VectorClock FarState::mark(StreamNumber stream) {
+Mark FarState::mark(StreamNumber stream) {
   const std::lock_guard lock(mutex_);
-  return order_.known_to(stream);
+  return {order_.known_to(stream), times_.reached_s(stream)};
 }
 
-void FarState::hold_back(StreamNumber stream, const VectorClock& mark) {
+void FarState::hold_back(StreamNumber stream, const Mark& mark) {
   const std::lock_guard lock(mutex_);
-  order_.hold_back(stream, mark);
+  order_.hold_back(stream, mark.clock);
+  times_.hold_back(stream, mark.reached_s);
 }
 
-void FarState::wait_for(const VectorClock& mark) {
+bool FarState::is_done(const Mark& mark) const {
+  return !hangs_ && now_s() >= mark.reached_s;
+}
+
+void FarState::sleep_until_done(const Mark& mark) {
+  while (!is_done(mark)) std::this_thread::sleep_for(kLook);
+}
+
+void FarState::wait_for(const Mark& mark) {
+  sleep_until_done(mark);
   const std::lock_guard lock(mutex_);
   ++counters_.host_waits;
-  see_locked(mark);
-}
-
-void FarState::see(const VectorClock& mark) {
-  const std::lock_guard lock(mutex_);
-  see_locked(mark);
+  see_locked(mark.clock);
 }
 
 void FarState::see_locked(const VectorClock& mark) {
@@ -241,9 +282,27 @@ void FarState::see_locked(const VectorClock& mark) {
   late_.carry_out_where([&](const LateCopy& copy) { return mark.covers(copy.when); });
 }
 
-bool FarState::is_seen(const VectorClock& mark) {
+bool FarState::is_seen(const Mark& mark) {
   const std::lock_guard lock(mutex_);
-  return order_.known_to_host().covers(mark);
+  return order_.known_to_host().covers(mark.clock) && now_s() >= mark.reached_s;
+}
+
+bool FarState::look(const Mark& mark) {
+  if (!is_done(mark)) return false;
+  const std::lock_guard lock(mutex_);
+  see_locked(mark.clock);
+  return true;
+}
+
+void FarState::set_operation_s(double operation_s) {
+  const std::lock_guard lock(mutex_);
+  times_.set_operation_s(operation_s);
+}
+
+void FarState::hang(bool hangs) {
+  const std::lock_guard lock(mutex_);
+  hangs_ = hangs;
+  queued_ = 0;
 }
 
 MotleyFarCounters FarState::counters() {

@@ -5,7 +5,9 @@
 // announced before it computes, and computes without the lock.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -18,6 +20,7 @@
 #include "tests/support/far/late_copies.h"
 #include "tests/support/far/mapped_memory.h"
 #include "tests/support/far/stream_order.h"
+#include "tests/support/far/stream_times.h"
 
 namespace motley::far {
 
@@ -31,6 +34,12 @@ inline StreamNumber stream_number(int device, int stream) {
 struct Touch {
   Range range;
   bool writes = false;
+};
+
+// A point in the work of a stream.
+struct Mark {
+  VectorClock clock;
+  double reached_s = 0;  // now_s() when all before it is done
 };
 
 class FarState {
@@ -65,16 +74,21 @@ class FarState {
   // A copy that blocks, which the caller carries out when this returns.
   void begin_copy(StreamNumber stream, bool to_device, const Range& host, const Touch& device);
 
-  [[nodiscard]] VectorClock mark(StreamNumber stream);
-  void hold_back(StreamNumber stream, const VectorClock& mark);
+  [[nodiscard]] Mark mark(StreamNumber stream);
+  void hold_back(StreamNumber stream, const Mark& mark);
   // The host waits; it is counted.
-  void wait_for(const VectorClock& mark);
+  void wait_for(const Mark& mark);
 
   void wait_for(StreamNumber stream) { wait_for(mark(stream)); }
 
-  // The host sees that all before the mark is done.
-  void see(const VectorClock& mark);
-  [[nodiscard]] bool is_seen(const VectorClock& mark);
+  // Whether the host has seen that all before the mark is done.
+  [[nodiscard]] bool is_seen(const Mark& mark);
+  // The host looks again: the same.
+  [[nodiscard]] bool look(const Mark& mark);
+
+  void set_operation_s(double operation_s);
+  // From now on no stream gets on, or all do again.
+  void hang(bool hangs);
 
   [[nodiscard]] MotleyFarCounters counters();
   void reset_counters();
@@ -98,11 +112,21 @@ class FarState {
   void meet_host(StreamNumber stream, const char* operation, const Range& host, bool writes);
   void count_copy(bool to_device, const Range& host);
   void see_locked(const VectorClock& mark);
+  // Sleeps, without the lock, until it is so.
+  void sleep_until_done(const Mark& mark);
+  [[nodiscard]] bool is_done(const Mark& mark) const;
+  void count_operation(StreamNumber stream);
+  // Of a device that hangs the queue is full at some time; then the host stands still too.
+  void wait_for_room();
 
   std::mutex mutex_;
   std::vector<std::unique_ptr<MappedMemory>> memories_;  // [device]
   Blocks blocks_;
   StreamOrder order_;
+  StreamTimes times_;
+  std::uint64_t hangs_after_;  // operations; 0 = never
+  std::atomic<bool> hangs_ = false;
+  int queued_ = 0;  // operations, since it hangs
   LateCopies late_;
   MotleyFarCounters counters_{};
 };

@@ -21,6 +21,9 @@
 #define MOTLEY_FAR_EVENTS_ARE_WAITED_FOR MOTLEY_TORCH_SINCE(2, 5)
 #define MOTLEY_FAR_DEVICES_ARE_WAITED_FOR MOTLEY_TORCH_SINCE(2, 6)
 
+// What passed between two events is asked since 2.6.
+#define MOTLEY_FAR_EVENTS_HAVE_TIMES MOTLEY_TORCH_SINCE(2, 6)
+
 // Devices of this kind are asked for pinned memory since 2.1; how, is the same since 2.6.
 #define MOTLEY_FAR_HAS_HOOKS MOTLEY_TORCH_SINCE(2, 6)
 

@@ -1,0 +1,47 @@
+"""Builds Motley against the LibTorch that is here, or takes a build that is there."""
+import subprocess
+
+from .context import Failed
+
+OPTIONAL = {"UCX": "ucp/api/ucp.h", "GLOO": "gloo/config.h"}  # option: a header of it
+
+
+class Build:
+    def __init__(self, context):
+        self.context = context
+
+    def is_there(self):
+        return self.context.motley.is_file()
+
+    def make(self):
+        context = self.context
+        if context.given.build:
+            if not self.is_there():
+                raise Failed(f"there is no bin/motley in {context.build}")
+            return "was there already"
+        options = [f"-DMOTLEY_WITH_{name}={'ON' if has_header(header) else 'OFF'}"
+                   for name, header in OPTIONAL.items()]
+        options += ([f"-DMOTLEY_TORCH={context.given.torch.resolve()}"] if context.given.torch else
+                    ["-DMOTLEY_TORCH=python", f"-DMOTLEY_PYTHON={context.given.python}"])
+        context.run("cmake", "--preset", "release", "-B", context.build, *options, cwd=context.root)
+        context.run("cmake", "--build", context.build, "--parallel", "--target", "motley",
+                    "motley-stage", "device_tests", cwd=context.root)
+        return ", ".join(options)
+
+    def facts(self):
+        """What was built with, by the build's own cache."""
+        cache = self.context.build / "CMakeCache.txt"
+        if not cache.is_file():
+            return {}
+        values = dict(line.split("=", 1) for line in cache.read_text().splitlines()
+                      if "=" in line and not line.startswith(("#", "//")))
+        by_name = {name.partition(":")[0]: value for name, value in values.items()}
+        has = [name for name in ("UCX", "GLOO") if by_name.get(f"MOTLEY_WITH_{name}") == "ON"]
+        return {"LibTorch of": by_name.get("MOTLEY_TORCH", "unknown"),
+                "built with": ", ".join(has) or "TCP alone"}
+
+
+def has_header(header):
+    done = subprocess.run(["c++", "-E", "-x", "c++", "-", "-o", "/dev/null"], text=True,
+                          input=f"#include <{header}>\n", capture_output=True)
+    return done.returncode == 0

@@ -1,0 +1,118 @@
+"""What all checks share: where things lie, how programs are run within their time, and how the
+outcome of a check is kept."""
+import dataclasses
+import getpass
+import os
+import pathlib
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+OK, FAILED, NOT_RUN = "ok", "FAILED", "not run"
+
+
+class Failed(Exception):
+    """A check found something wrong: a sentence, and what a program said of it."""
+
+    def __init__(self, reason, output=""):
+        super().__init__(reason)
+        self.output = output
+
+
+class NotRun(Exception):
+    """A check has nothing to try here, for this reason."""
+
+
+@dataclasses.dataclass
+class Part:
+    """One line of the report: run() returns its figures, or raises one of the above."""
+    run: object
+    title: str = ""
+
+
+@dataclasses.dataclass
+class Outcome:
+    name: str
+    state: str
+    figures: str
+    seconds: float
+    output: str = ""
+
+
+class Context:
+    def __init__(self, given, root, folder):
+        self.given = given
+        self.root = root
+        self.folder = folder  # of this run, goes away with it
+        self.device = given.device
+        self.short = given.short
+        self.end_s = time.monotonic() + 60 * given.minutes
+        self.limit_end_s = self.end_s  # of the check under way
+        self.card = {}  # what PyTorch knows of it
+        self.build = (given.build or root / "build/gpu-check").resolve()
+
+    @property
+    def motley(self):
+        return self.build / "bin/motley"
+
+    @property
+    def is_cuda(self):
+        return self.device.startswith("cuda")
+
+    def attempt(self, name, run, limit_s):
+        """The outcome of one check; whatever goes wrong in it stays there."""
+        print(f"gpu-check: {name} …", file=sys.stderr, flush=True)
+        start_s = time.monotonic()
+        self.limit_end_s = min(self.end_s, start_s + limit_s)
+        output = ""
+        try:
+            if start_s >= self.end_s:
+                raise NotRun("the time was over (--minutes)")
+            state, figures = OK, run()
+        except NotRun as reason:
+            state, figures = NOT_RUN, str(reason)
+        except Failed as failure:
+            state, figures, output = FAILED, str(failure), failure.output
+        except Exception as mistake:  # a mistake in a check ends no other
+            state, figures = FAILED, f"the check itself failed: {type(mistake).__name__}: {mistake}"
+        return Outcome(name, state, figures, time.monotonic() - start_s, output)
+
+    def environment(self, **more):
+        """Nothing is found that other runs kept, and nothing stays."""
+        return {**os.environ, "XDG_CACHE_HOME": str(self.folder / "cache"), **more}
+
+    def run(self, *words, cwd=None, **more):
+        """What the program says on standard output. Failed where it ends with another status than
+        0 or is not over within the time of the check; then it and its children are ended."""
+        process = subprocess.Popen([str(word) for word in words], cwd=cwd or self.folder, text=True,
+                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, start_new_session=True,
+                                   env=self.environment(**more))
+        try:
+            out, err = process.communicate(timeout=max(1, self.limit_end_s - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            out, err = process.communicate()
+            raise Failed(f"{pathlib.Path(words[0]).name} was not over in time", out + err) from None
+        except BaseException:  # also where a person ends this program
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            raise
+        if process.returncode != 0:
+            how = (f"ended with status {process.returncode}" if process.returncode > 0 else
+                   f"was ended by {signal.Signals(-process.returncode).name}")
+            raise Failed(f"{pathlib.Path(words[0]).name} {how}", out + err)
+        return out
+
+    def private_words(self):
+        """What must not be in a report, and what stands for it."""
+        words = {str(self.folder): "FOLDER", str(self.root): "MOTLEY",
+                 str(self.build): "BUILD", str(pathlib.Path.home()): "HOME",
+                 socket.getfqdn(): "HOST", socket.gethostname(): "HOST"}
+        try:
+            words[getpass.getuser()] = "USER"
+        except (KeyError, OSError):
+            pass
+        return words

@@ -1,0 +1,101 @@
+"""What the machine is, and whether it has the device that shall be tried."""
+import json
+import os
+import pathlib
+import platform
+import shutil
+import subprocess
+
+# Run by the Python whose PyTorch is asked.
+ASK_TORCH = """
+import json, torch
+facts = {"PyTorch": torch.__version__, "its CUDA": torch.version.cuda or "none"}
+if torch.cuda.is_available():
+    index = int(DEVICE.partition(":")[2] or 0) if DEVICE.startswith("cuda") else 0
+    if index < torch.cuda.device_count():
+        card = torch.cuda.get_device_properties(index)
+        facts["card"] = card.name
+        facts["compute capability"] = f"{card.major}.{card.minor}"
+        facts["memory of the card"] = f"{card.total_memory / 2**30:.1f} GiB"
+    facts["cards"] = torch.cuda.device_count()
+print(json.dumps(facts))
+"""
+
+
+def first_lines(*words):
+    """What a program says; [] where it cannot be run."""
+    try:
+        done = subprocess.run(words, capture_output=True, text=True, timeout=60)
+    except (OSError, subprocess.TimeoutExpired):
+        return []
+    return done.stdout.splitlines() if done.returncode == 0 else []
+
+
+def torch_facts(python, device):
+    lines = first_lines(python, "-c", f"DEVICE = {device!r}\n{ASK_TORCH}")
+    try:
+        return json.loads(lines[-1])
+    except (IndexError, ValueError):
+        return {}
+
+
+def device_trouble(device, python):
+    """(what, cause, remedy) where there is no such device; None where there may be."""
+    what = f"there is no device '{device}' to try"
+    if device.startswith("privateuseone"):
+        library = os.environ.get("MOTLEY_DEVICE_LIBRARY", "")
+        if not pathlib.Path(library).is_file():
+            return (what, f"MOTLEY_DEVICE_LIBRARY is no file: '{library}'",
+                    "name the device's library for LibTorch; the far device of the tests is "
+                    "lib*/libmotley_far_device.so of a build")
+        return None
+    if not device.startswith("cuda"):
+        return None  # only Motley knows
+    if not first_lines("nvidia-smi", "-L"):
+        return (what, "nvidia-smi lists no card" if shutil.which("nvidia-smi") else
+                "there is no nvidia-smi, so no driver of NVIDIA's",
+                "run this on a machine with an NVIDIA card whose driver is installed")
+    facts = torch_facts(python, device)
+    if not facts:
+        return (what, f"{python} does not import torch",
+                "name the Python of your PyTorch: --python PROGRAM")
+    if "card" not in facts:
+        return (what, f"the PyTorch of {python} ({facts['PyTorch']}, CUDA {facts['its CUDA']}) "
+                      f"sees {facts.get('cards', 0)} cards",
+                "install a PyTorch for CUDA that fits the driver, or name its Python with --python")
+    return None
+
+
+def processor():
+    for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines():
+        if line.startswith("model name"):
+            return line.partition(":")[2].strip()
+    return platform.machine()
+
+
+def system():
+    try:
+        return platform.freedesktop_os_release()["PRETTY_NAME"]
+    except OSError:
+        return platform.system()
+
+
+def commit(root):
+    lines = first_lines("git", "-C", str(root), "rev-parse", "--short=12", "HEAD")
+    if not lines:
+        return "unknown"
+    changed = first_lines("git", "-C", str(root), "status", "--porcelain", "--untracked-files=no")
+    return lines[0] + (" and changes" if changed else "")
+
+
+def machine_facts(context):
+    memory_gib = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    facts = {"device": context.device, "Motley": commit(context.root), "system": system(),
+             "kernel": platform.release(), "processor": processor(),
+             "cores": len(os.sched_getaffinity(0)), "memory": f"{memory_gib:.1f} GiB"}
+    context.card = torch_facts(context.given.python, context.device)
+    facts.update(context.card)
+    drivers = first_lines("nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader")
+    if drivers:
+        facts["driver"] = drivers[0]
+    return facts

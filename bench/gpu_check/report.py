@@ -1,0 +1,50 @@
+"""The report: one file in Markdown, without names of hosts, people or folders."""
+import re
+
+from .context import FAILED, NOT_RUN, OK
+
+OUTPUT_LINES = 40  # of what a failed program said, from its end
+
+
+class Report:
+    def __init__(self, private_words):
+        # The longest first: a folder before the name of its owner in it.
+        self.private_words = sorted(private_words.items(), key=lambda item: -len(item[0]))
+        self.machine = {}  # what: value
+        self.outcomes = []
+
+    def add(self, outcome):
+        self.outcomes.append(outcome)
+
+    def failed(self):
+        return any(outcome.state == FAILED for outcome in self.outcomes)
+
+    def summary(self):
+        counts = {state: sum(outcome.state == state for outcome in self.outcomes)
+                  for state in (OK, FAILED, NOT_RUN)}
+        return ", ".join(f"{count} {state}" for state, count in counts.items())
+
+    def public(self, text):
+        for private, word in self.private_words:
+            if not private.strip("/"):
+                continue
+            # Whole words: a user called "a" is not every a.
+            text = re.sub(rf"(?<![\w.-]){re.escape(private)}(?![\w-])", word, text)
+        return text
+
+    def text(self):
+        lines = ["# gpu-check", "", f"{self.summary()}.", "", "| machine | |", "|---|---|"]
+        lines += [f"| {what} | {cell(value)} |" for what, value in self.machine.items()]
+        lines += ["", "| check | | figures | seconds |", "|---|---|---|---|"]
+        for outcome in self.outcomes:
+            lines.append(f"| {outcome.name} | {outcome.state} | {cell(outcome.figures)} | "
+                         f"{outcome.seconds:.1f} |")
+        for outcome in self.outcomes:
+            if outcome.output:
+                tail = outcome.output.rstrip().splitlines()[-OUTPUT_LINES:]
+                lines += ["", f"## {outcome.name}", "", "```", *tail, "```"]
+        return self.public("\n".join(lines) + "\n")
+
+
+def cell(value):
+    return str(value).replace("|", "\\|").replace("\n", "<br>")

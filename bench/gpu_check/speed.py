@@ -1,0 +1,88 @@
+"""GPT-2 124M on the device, by Motley and by eager PyTorch in turn."""
+import json
+import statistics
+
+from . import runs
+from .context import Failed, NotRun, Part
+
+GPT2_124M = dict(layers=12, width=768, heads=12, context=1024, vocab=50257, micro_batches=1)
+FLOP_PER_TOKEN = 0.857e9  # of the model above: 6 a parameter, and attention's products
+ROUNDS = 2
+STEPS = 12
+WARM_UP = 3  # steps
+
+# Dense peaks in 10^12 operations a second by the vendor's data sheets: fp32 without tensor cores,
+# bf16 with them and sums in fp32. The first whose words are all in the card's name.
+PEAKS = [
+    ("H200", 67, 989), ("H100 PCIe", 51, 756), ("H100 NVL", 60, 835), ("H100", 67, 989),
+    ("A100", 19.5, 312), ("L40S", 91.6, 362), ("L4", 30.3, 121), ("A10", 31.2, 125),
+    ("T4", 8.1, None), ("V100", 15.7, None), ("RTX 4090", 82.6, 165), ("RTX 3090", 35.6, 71),
+]
+
+
+def peak(card, precision):
+    for words, fp32, bf16 in PEAKS:
+        if all(word in card.split() or word in card.replace("-", " ").split()
+               for word in words.split()):
+            value = fp32 if precision == "fp32" else bf16
+            return value and value * 1e12
+    return None
+
+
+def require_precision(context, precision):
+    if precision == "fp32":
+        return  # there is always that
+    try:
+        context.run(context.motley, "config", "--set", f"train.precision={precision}")
+    except Failed:
+        raise NotRun("this version of Motley has no train.precision") from None
+
+
+def speed_parts(context):
+    model = "a tiny GPT" if context.short else "GPT-2 124M"
+    return [Part(lambda p=precision: compare(context, p), f"{model}, {precision}")
+            for precision in ("fp32", "bf16")]
+
+
+def micro_batch(context):
+    """Samples that fit the card: some 2 GiB each at fp32, and as much again to be safe."""
+    card_gib = float(context.card.get("memory of the card", "16 GiB").split()[0])
+    return max(1, min(16, int(card_gib / 4)))
+
+
+def compare(context, precision):
+    require_precision(context, precision)
+    model = dict(runs.TINY) if context.short else {**GPT2_124M, "micro_batch": micro_batch(context)}
+    model["micro_batches"] = 1
+    ours, theirs = [], []
+    for turn in range(1 if context.short else ROUNDS):
+        ours.append(by_motley(context, f"speed-{precision}-{turn}", model, precision))
+        theirs.append(by_pytorch(context, model, precision))
+    return figures_text(context, model, precision, statistics.median(ours),
+                        statistics.median(theirs))
+
+
+def by_motley(context, name, model, precision):
+    words = [] if precision == "fp32" else ["--set", f"train.precision={precision}"]
+    run = runs.train(context, name, [context.device], "--stages", "1", *words, model=model,
+                     step_count=STEPS)
+    return statistics.median(run.column("tokens_per_s")[WARM_UP:])
+
+
+def by_pytorch(context, model, precision):
+    words = [word for key in ("layers", "width", "heads", "context", "vocab")
+             for word in (f"--{key}", model[key])]
+    out = context.run(context.given.python, context.root / "bench/device_step_peer.py", "--device",
+                      context.device, "--precision", precision, "--batch", model["micro_batch"],
+                      "--steps", STEPS - WARM_UP, "--warmup", WARM_UP, *words)
+    return json.loads(out.splitlines()[-1])["tokens_per_s"]
+
+
+def figures_text(context, model, precision, ours, theirs):
+    text = (f"{ours:,.0f} tokens/s, eager PyTorch {theirs:,.0f}: {ours / theirs:.2f} ×; "
+            f"{model['micro_batch']} × {model['context']} tokens a step")
+    most = None if context.short else peak(context.card.get("card", ""), precision)
+    if most is None:
+        return text + "; share of peak not told"
+    return text + (f"; {ours * FLOP_PER_TOKEN / most:.1%} and {theirs * FLOP_PER_TOKEN / most:.1%} "
+                   f"of the card's {most / 1e12:g} Tflop/s")

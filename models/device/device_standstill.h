@@ -1,0 +1,29 @@
+// DeviceStandstill: a device did not finish in time what it was given. Thrown by whoever waited,
+// since LibTorch's own failures come in this way too; what is said of it:
+// models/layers/failure_of.h.
+#pragma once
+
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+namespace motley {
+
+class DeviceStandstill final : public std::runtime_error {
+ public:
+  DeviceStandstill(std::string device, double waited_s)
+      : std::runtime_error("device " + device + " stands still"),
+        device_(std::move(device)),
+        waited_s_(waited_s) {}
+
+  // "cuda:0"
+  [[nodiscard]] const std::string& device() const { return device_; }
+
+  [[nodiscard]] double waited_s() const { return waited_s_; }
+
+ private:
+  std::string device_;
+  double waited_s_;
+};
+
+}  // namespace motley

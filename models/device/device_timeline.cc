@@ -1,0 +1,70 @@
+#include "models/device/device_timeline.h"
+
+#include <exception>
+#include <utility>
+
+#include <c10/core/impl/VirtualGuardImpl.h>
+
+#include "base/clock.h"
+
+namespace motley {
+
+std::unique_ptr<DeviceTimeline> DeviceTimeline::make(const ComputeDevice& device) {
+  if (device.is_host()) return nullptr;
+  device.finish();
+  std::unique_ptr<DeviceTimeline> timeline(new DeviceTimeline(device));
+  try {
+    [[maybe_unused]] const double known_s = timeline->known_->seconds_to(*timeline->known_);
+  } catch (const std::exception&) {
+    return nullptr;  // its events have no times
+  }
+  return timeline;
+}
+
+// The device is idle: it comes to the mark as soon as it hears of it.
+DeviceTimeline::DeviceTimeline(const ComputeDevice& device) : device_(device), known_(new_mark()) {
+  known_->wait(device.patience_s());
+  known_s_ = now_s();
+}
+
+std::unique_ptr<DeviceEvent> DeviceTimeline::new_mark() {
+  if (unused_.empty()) {
+    const c10::impl::VirtualGuardImpl guard(device_.torch().type());
+    return std::make_unique<DeviceEvent>(guard.getStream(device_.torch()),
+                                         DeviceEvent::Kind::kTimed);
+  }
+  std::unique_ptr<DeviceEvent> mark = std::move(unused_.back());
+  unused_.pop_back();
+  mark->mark_again();
+  return mark;
+}
+
+void DeviceTimeline::mark() {
+  marks_.push_back(new_mark());
+}
+
+std::vector<double> DeviceTimeline::reached() {
+  std::vector<double> times_s;
+  const double before_s = known_s_;
+  std::unique_ptr<DeviceEvent> before = std::move(known_);
+  // All from one mark on: differences in a row would add up their roundings.
+  while (!marks_.empty() && marks_.front()->is_done()) {
+    if (known_ != nullptr) unused_.push_back(std::move(known_));
+    known_ = std::move(marks_.front());
+    marks_.pop_front();
+    known_s_ = before_s + before->seconds_to(*known_);
+    times_s.push_back(known_s_);
+  }
+  if (known_ == nullptr) {
+    known_ = std::move(before);
+  } else {
+    unused_.push_back(std::move(before));
+  }
+  return times_s;
+}
+
+void DeviceTimeline::finish() const {
+  if (!marks_.empty()) marks_.back()->wait(device_.patience_s());
+}
+
+}  // namespace motley

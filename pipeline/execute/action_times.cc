@@ -1,0 +1,91 @@
+#include "pipeline/execute/action_times.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/clock.h"
+
+namespace motley {
+
+void ActionTimes::begin(const BatchPosition& position) {
+  position_ = position;
+  mark({});
+}
+
+void ActionTimes::end_part(const Action& action, double waited_s) {
+  mark({action, waited_s, /*is_last=*/false, position_.training, recorder_ != nullptr,
+        position_.step});
+}
+
+void ActionTimes::end(const Action& action, double waited_s) {
+  mark({action, waited_s, /*is_last=*/true, position_.training, recorder_ != nullptr,
+        position_.step});
+}
+
+void ActionTimes::mark(Part part) {
+  clock_.mark();
+  parts_.push_back(std::move(part));
+}
+
+ActionTimes::Sums ActionTimes::take_sums(bool training) {
+  resolve();
+  return std::exchange(sums_[training ? 1 : 0], {});
+}
+
+void ActionTimes::record(TraceRecorder* recorder) {
+  if (recorder_ != nullptr) {
+    clock_.finish();
+    resolve();
+  }
+  if (recorder != nullptr && recorder_ == nullptr) record_start_s_ = now_s();
+  recorder_ = recorder;
+}
+
+std::optional<ActionTimes::UnderWay> ActionTimes::under_way() {
+  resolve();
+  if (parts_.empty() || !parts_.front().action) return {};
+  return UnderWay{*parts_.front().action, parts_.front().step};
+}
+
+void ActionTimes::resolve() {
+  for (const double end_s : clock_.reached()) {
+    resolve(parts_.front(), end_s);
+    parts_.pop_front();
+  }
+}
+
+void ActionTimes::resolve(const Part& part, double end_s) {
+  const double start_s = std::exchange(end_s_, end_s);
+  if (!part.action) {
+    compute_start_s_ = end_s;
+    return;
+  }
+  const double wait_end_s = start_s + std::min(part.waited_s, end_s - start_s);
+  Sums& sums = sums_[part.training ? 1 : 0];
+  sums.wait_s += wait_end_s - start_s;
+  sums.compute_s += end_s - wait_end_s;
+  if (part.action->kind == ActionKind::kStep) sums.optimizer_s += end_s - wait_end_s;
+  if (part.waited_s > 0) {
+    add_span("compute", part, compute_start_s_, start_s);
+    add_span("wait", part, start_s, wait_end_s);
+    compute_start_s_ = wait_end_s;
+  }
+  if (part.is_last) {
+    add_span("compute", part, compute_start_s_, end_s);
+    compute_start_s_ = end_s;
+  }
+}
+
+void ActionTimes::add_span(const char* lane, const Part& part, double start_s, double end_s) {
+  constexpr double kShortest_s = 1e-6;  // posts and lookups would only blur the picture
+  if (!part.recorded || end_s - start_s < kShortest_s) return;
+  recorder_->add({self_, lane, to_text(*part.action), start_s - record_start_s_, end_s - start_s,
+                  static_cast<int>(part.step)});
+}
+
+void ActionTimes::add_span(const char* lane, const Action& action, double start_s, double end_s) {
+  add_span(lane, {action, 0, true, position_.training, recorder_ != nullptr, position_.step},
+           start_s, end_s);
+}
+
+}  // namespace motley

@@ -1,0 +1,37 @@
+// DeviceStageClock: the clock of a stage that a device computes.
+#pragma once
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "models/device/device_timeline.h"
+#include "pipeline/execute/stage_clock.h"
+
+namespace motley {
+
+class DeviceStageClock final : public StageClock {
+ public:
+  explicit DeviceStageClock(std::unique_ptr<DeviceTimeline> timeline)
+      : timeline_(std::move(timeline)) {}
+
+  void mark() override { timeline_->mark(); }
+
+  [[nodiscard]] std::vector<double> reached() override { return timeline_->reached(); }
+
+  // Throws DeviceStandstill.
+  void finish() override { timeline_->finish(); }
+
+ private:
+  const std::unique_ptr<DeviceTimeline> timeline_;
+};
+
+// nullptr where the host's clock has to do: on the host, and where a device's events have no times
+// (models/device/device_timeline.h). There spans are of when work was given.
+[[nodiscard]] inline std::unique_ptr<StageClock> stage_clock_of(const ComputeDevice& device) {
+  auto timeline = DeviceTimeline::make(device);
+  if (timeline == nullptr) return nullptr;
+  return std::make_unique<DeviceStageClock>(std::move(timeline));
+}
+
+}  // namespace motley
