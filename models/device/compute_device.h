@@ -11,7 +11,6 @@
 // one than these tell.
 #pragma once
 
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -20,6 +19,7 @@
 #include <c10/core/ScalarType.h>
 
 #include "base/result.h"
+#include "models/device/device_kinds.h"
 
 namespace motley {
 
@@ -40,13 +40,8 @@ class ComputeDevice {
   // Returns when the device has done all that this thread gave it.
   void finish() const;
 
-  struct Memory {
-    std::int64_t free_bytes = 0;
-    std::int64_t total_bytes = 0;
-  };
-
   // Of its own; nothing where it cannot be asked, and on the host.
-  [[nodiscard]] std::optional<Memory> memory() const;
+  [[nodiscard]] std::optional<DeviceRoom> memory() const;
 
   // Makes it the one that this thread's operations run on, where a machine has several.
   void use_here() const;

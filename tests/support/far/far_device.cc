@@ -1,5 +1,7 @@
 #include "tests/support/far/far_device.h"
 
+#include <cstdlib>
+
 #include "tests/support/far/far_state.h"
 #include "tests/support/far/here.h"
 
@@ -32,4 +34,9 @@ int motley_device_memory(size_t* free_bytes, size_t* total_bytes) {
   *total_bytes = state.bytes_limit(device);
   *free_bytes = *total_bytes > in_use ? *total_bytes - in_use : 0;
   return 0;
+}
+
+const char* motley_device_types(int /*device*/) {
+  const char* const types = std::getenv("MOTLEY_FAR_TYPES");
+  return types == nullptr ? "bf16" : types;
 }

@@ -1,0 +1,25 @@
+// What the library behind "privateuseone:N" is asked, beside what it registers with LibTorch: the
+// file that the environment's MOTLEY_DEVICE_LIBRARY names. It may have these functions in C:
+//
+//   int motley_device_memory(size_t* free, size_t* total)   of the current device; 0 = answered
+//   const char* motley_device_types(int index)              that it multiplies matrices of, beside
+//                                                           fp32: "bf16 fp16"
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include <c10/core/ScalarType.h>
+
+#include "models/device/device_kinds.h"
+
+namespace motley {
+
+// Says why it could not be opened.
+[[nodiscard]] std::optional<std::string> open_device_library();
+
+// Nothing where the library does not answer.
+[[nodiscard]] std::optional<DeviceRoom> device_library_memory();
+[[nodiscard]] bool device_library_computes_products_in(int index, at::ScalarType type);
+
+}  // namespace motley
