@@ -28,8 +28,9 @@ class ComputeDevice {
   // The processor.
   ComputeDevice() = default;
 
-  // Makes the device ready for this thread and process. kConfig for a name that means none, or a
-  // device that this machine or this LibTorch does not have, with what there is.
+  // Makes the device ready for this thread and process, and has it compute a number. kConfig for a
+  // name that means none, or a device that this machine or this LibTorch does not have or that
+  // computes nothing, with what there is; kInfeasible for one whose memory is full.
   [[nodiscard]] static Result<ComputeDevice> open(const std::string& name);
 
   [[nodiscard]] c10::Device torch() const { return device_; }
@@ -49,11 +50,16 @@ class ComputeDevice {
  private:
   explicit ComputeDevice(c10::Device device) : device_(device) {}
 
+  [[nodiscard]] Result<void> try_out(const std::string& name) const;
+
   c10::Device device_{c10::kCPU};
 };
 
 // fp64 where the device has it, else fp32.
 [[nodiscard]] at::ScalarType exact_type(c10::Device device);
+
+// What one that is here is, as its maker calls it; "" where nobody tells, and of the processor.
+[[nodiscard]] std::string device_model(const std::string& name);
 
 // The devices that can be opened here, by name: the processor first.
 [[nodiscard]] std::vector<std::string> devices_here();

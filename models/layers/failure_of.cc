@@ -1,16 +1,13 @@
 #include "models/layers/failure_of.h"
 
-#include <string_view>
-
+#include "models/device/library_exception.h"
 #include "models/graph/graph_failure.h"
 
 namespace motley {
 
 Error failure_of(const std::exception& thrown, const std::string& during) {
   if (const auto* graph = dynamic_cast<const GraphFailure*>(&thrown)) return graph->error();
-  // LibTorch throws with a stack trace behind the first line.
-  const std::string_view all = thrown.what();
-  const std::string said(all.substr(0, all.find('\n')));
+  const std::string said = first_line_of(thrown);
   if (!lacks_memory(thrown)) {
     return {ErrorCode::kInternal, "the stage failed during " + during, said,
             "see its log; if its machine has room, this is a mistake in Motley: please report it"};

@@ -31,7 +31,7 @@ const std::vector<std::pair<std::string, std::set<std::string>>> kMayInclude = {
     {"models/device", {"base", "plan"}},
     {"models/kernels", {"base"}},
     {"models/package", {"base", "base/system", "checkpoint", "plan"}},
-    {"models/graph", {"base", "checkpoint", "models/package"}},
+    {"models/graph", {"base", "checkpoint", "models/device", "models/package"}},
     {"models/spec", {"base", "job", "models/package"}},
     {"models/layers",
      {"base", "models/device", "models/graph", "models/kernels", "models/package", "models/spec"}},

@@ -12,9 +12,9 @@
 //     the host's waiting. Memory that another stream may be using must not be freed, unless that
 //     stream was recorded. The process aborts where it is not so, and says which operations met.
 //
-// Environment: MOTLEY_FAR_DEVICES (2) devices of MOTLEY_FAR_MIB (4096) MiB each, which say that they
-// multiply matrices of the types MOTLEY_FAR_TYPES ("bf16") beside fp32.
-// These functions may be called by any thread, also through dlsym. `device` is its index.
+// Environment: MOTLEY_FAR_DEVICES (2) devices of MOTLEY_FAR_MIB (4096) MiB each, which say that
+// they multiply matrices of the types MOTLEY_FAR_TYPES ("bf16") beside fp32. These functions may be
+// called by any thread, also through dlsym. `device` is its index.
 #pragma once
 
 #include <stddef.h>
@@ -48,6 +48,7 @@ void motley_far_limit_memory(uint64_t bytes);
 int motley_device_memory(size_t* free_bytes, size_t* total_bytes);
 // What a device multiplies matrices of, beside fp32.
 const char* motley_device_types(int device);
+const char* motley_device_model(int device);
 
 #ifdef __cplusplus
 }
