@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <exception>
 #include <filesystem>
 #include <iterator>
 #include <memory>
@@ -12,12 +13,14 @@
 #include <vector>
 
 #include "base/system/privacy.h"
+#include "base/system/system_memory.h"
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/launch_mark.h"
 #include "comm/frames/frame_link.h"
 #include "compression/codec_chain.h"
 #include "compression/feedback/gradient_compressor.h"
 #include "models/device/compute_device.h"
+#include "models/device/library_exception.h"
 #include "models/spec/model_spec.h"
 #include "partitioner/search/planner.h"
 #include "pipeline/execute/early_bytes.h"
@@ -27,6 +30,7 @@
 #include "protocol/data_message.h"
 #include "rehearsal/virtual_compute.h"
 #include "training/first_state.h"
+#include "training/memory_shortage.h"
 #include "training/stage_state.h"
 #include "training/stage_trainer.h"
 #include "training/step_voter.h"
@@ -215,9 +219,9 @@ Result<void> rehearse(const Job& job,
 Result<void> train(const Job& job,
                    const ModelSpec& model,
                    const Schedules& schedules,
+                   const ComputeDevice& device,
                    LauncherChannel& launcher,
                    RankRun& run) {
-  MOTLEY_ASSIGN(const ComputeDevice device, ComputeDevice::open(job.device));
   MOTLEY_ASSIGN(const auto trainer,
                 StageTrainer::make(job.config, job.plan, job.rank, model, run.work(), device));
   const Source* source = trainer->source();
@@ -241,6 +245,27 @@ Result<void> train(const Job& job,
   return run.train(voter, held_out, saver);
 }
 
+// The same; where memory runs out, with what the rank holds there.
+Result<void> train_on_device(const Job& job,
+                             const ModelSpec& model,
+                             const Schedules& schedules,
+                             LauncherChannel& launcher,
+                             const Activity& activity,
+                             RankRun& run) {
+  MOTLEY_ASSIGN(const ComputeDevice device, ComputeDevice::open(job.device));
+  const auto own = device.memory();
+  const std::int64_t had_bytes = own ? own->free_bytes : available_memory_bytes();
+  try {
+    return train(job, model, schedules, device, launcher, run);
+  } catch (const std::exception& thrown) {
+    if (!lacks_memory(thrown)) throw;
+    const MemoryShortage shortage{
+        activity.step() == 0 ? "what it holds of the model" : activity.words(),
+        first_line_of(thrown), had_bytes};
+    return error_of(shortage, job.config.train, model, job.plan, job.rank);
+  }
+}
+
 }  // namespace
 
 Result<void> run_train_job(const Job& job, LauncherChannel& launcher, Activity& activity) {
@@ -257,7 +282,7 @@ Result<void> run_train_job(const Job& job, LauncherChannel& launcher, Activity& 
                 make_schedules(job.plan, tied_across_ranks(model, job.plan)));
   RankRun run(job, model, launcher, activity, schedules);
   return job.virtual_speed ? rehearse(job, model, launcher, run)
-                           : train(job, model, schedules, launcher, run);
+                           : train_on_device(job, model, schedules, launcher, activity, run);
 }
 
 }  // namespace motley
