@@ -136,7 +136,7 @@ const std::vector<std::pair<std::string, std::set<std::string>>> kMayInclude = {
      {"base", "base/system", "checkpoint", "cluster/examine", "cluster/launch", "cluster/lock",
       "cluster/process", "cluster/run", "comm", "comm/transport", "compression/feedback", "job",
       "models/package", "models/spec", "partitioner/advise", "partitioner/search",
-      "partitioner/simulate", "plan"}},
+      "partitioner/simulate", "plan", "protocol"}},
 };
 
 // The one file that wraps each library; or, where it ends in an underscore, the family of files.
