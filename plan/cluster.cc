@@ -36,6 +36,10 @@ std::vector<std::string> ssh_shell(const std::string& destination) {
   return {"ssh", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "-T", destination};
 }
 
+bool has_automatic_devices(const Machine& machine) {
+  return std::ranges::find(machine.devices, kAutomaticDevice) != machine.devices.end();
+}
+
 bool is_virtual_device(std::string_view device) {
   return device == "virtual" || device.starts_with("virtual:");
 }
@@ -50,6 +54,15 @@ bool is_numbered(std::string_view device, std::string_view kind) {
   const std::string_view digits = device.substr(kind.size() + 1);
   return digits.size() <= kDigitsMax &&
          std::all_of(digits.begin(), digits.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+Cluster local_cluster_of(int devices, const char* device) {
+  Machine machine;
+  machine.name = "local";
+  machine.devices.assign(static_cast<std::size_t>(devices), device);
+  Cluster cluster;
+  cluster.machines.push_back(std::move(machine));
+  return cluster;
 }
 
 }  // namespace
@@ -83,12 +96,11 @@ bool is_mixed(const Cluster& cluster) {
 }
 
 Cluster local_cluster(int devices) {
-  Machine machine;
-  machine.name = "local";
-  machine.devices.assign(static_cast<std::size_t>(devices), "cpu");
-  Cluster cluster;
-  cluster.machines.push_back(std::move(machine));
-  return cluster;
+  return local_cluster_of(devices, "cpu");
+}
+
+Cluster automatic_cluster(int devices) {
+  return local_cluster_of(devices, kAutomaticDevice);
 }
 
 }  // namespace motley

@@ -69,12 +69,19 @@ struct Cluster {
 // The prefix of a command over ssh, which must not ask for anything.
 [[nodiscard]] std::vector<std::string> ssh_shell(const std::string& destination);
 
+// Among a machine's devices: those that it has (cluster/examine/automatic_devices.h). No other
+// stands beside it.
+inline constexpr const char* kAutomaticDevice = "auto";
+[[nodiscard]] bool has_automatic_devices(const Machine& machine);
+
 // Whether a device's name ("virtual", "virtual:1") is that of a virtual one: what it computes is
 // not computed but waited for.
 [[nodiscard]] bool is_virtual_device(std::string_view device);
 // kConfig for a name that no device has: "cpu", "cuda:N", "mps", "privateuseone:N" (what a library
 // registers with LibTorch) and the virtual ones. Whether a machine has it is seen there.
 [[nodiscard]] Result<void> check_device(const std::string& device);
+// Names the file of that library, on the machine that has it.
+inline constexpr const char* kDeviceLibraryVariable = "MOTLEY_DEVICE_LIBRARY";
 // Whether the device has memory of its own, beside the machine's.
 [[nodiscard]] bool has_own_memory(const std::string& device);
 // Whether the machine's processor is free while the device computes: any but a "cpu".
@@ -111,5 +118,7 @@ enum class Mixture { kRefused, kAllowed };
 
 // This machine alone with `devices` CPU devices of equal speed.
 [[nodiscard]] Cluster local_cluster(int devices);
+// This machine alone with the devices that it has, and with at least so many.
+[[nodiscard]] Cluster automatic_cluster(int devices);
 
 }  // namespace motley

@@ -202,10 +202,14 @@ Result<Machine> read_machine(TomlTable& table, const ThisMachine& here) {
     if (is_word(machine.devices[d], kDeviceNameOthers)) continue;
     return table.bad(fmt::format("devices[{}]", d),
                      fmt::format("'{}' does not name a device", excerpt(machine.devices[d])),
-                     "write cpu, virtual, cuda:0, …");
+                     "write auto, cpu, virtual, cuda:0, …");
   }
   if (machine.devices.empty()) {
     return table.bad("devices", "it has no device", "list one, or remove the machine");
+  }
+  if (has_automatic_devices(machine) && machine.devices.size() > 1) {
+    return table.bad("devices", "\"auto\" stands for all that are to be used, and more are listed",
+                     "write devices = [\"auto\"], or name each device");
   }
   return machine;
 }

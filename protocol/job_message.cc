@@ -95,7 +95,8 @@ Result<Job> job_from_json(const Json& json, const std::string& source) {
   }
   Job job;
   MOTLEY_ASSIGN(job.verb, json_get<std::string>(json, "verb", source));
-  constexpr std::array kVerbs = {"train", "profile", "probe", "allreduce", "doctor", "generate"};
+  constexpr std::array kVerbs = {"train",  "profile", "probe",   "allreduce",
+                                 "doctor", "devices", "generate"};
   if (std::ranges::find(kVerbs, job.verb) == kVerbs.end()) {
     return job_error(source, fmt::format("the verb '{}' is not known", excerpt(job.verb)));
   }

@@ -3,7 +3,6 @@
 #include <limits>
 
 #include "plan/json_fields.h"
-#include "plan/limits.h"
 
 namespace motley {
 namespace {
@@ -46,22 +45,22 @@ Json facts_to_json(const MachineFacts& facts) {
   for (const RouteFound& each : facts.routes) {
     routes.push_back({{"to", each.to}, {"from", each.from}});
   }
-  return {{"version", facts.version},
-          {"build", facts.build},
-          {"torch", facts.torch},
-          {"blas", facts.blas},
-          {"transports", facts.transports},
-          {"devices", facts.devices},
-          {"cores", facts.cores},
-          {"physical_cores", facts.physical_cores},
-          {"memory_bytes", facts.memory_bytes},
-          {"computer", facts.computer},
-          {"computer_memory_bytes", facts.computer_memory_bytes},
-          {"disk_bytes", facts.disk_bytes},
-          {"unix_s", facts.unix_s},
-          {"sees_mark", facts.sees_mark},
-          {"candidates", candidates},
-          {"routes", routes}};
+  Json json = devices_to_json(facts.found);
+  json.update({{"version", facts.version},
+               {"build", facts.build},
+               {"blas", facts.blas},
+               {"transports", facts.transports},
+               {"cores", facts.cores},
+               {"physical_cores", facts.physical_cores},
+               {"memory_bytes", facts.memory_bytes},
+               {"computer", facts.computer},
+               {"computer_memory_bytes", facts.computer_memory_bytes},
+               {"disk_bytes", facts.disk_bytes},
+               {"unix_s", facts.unix_s},
+               {"sees_mark", facts.sees_mark},
+               {"candidates", candidates},
+               {"routes", routes}});
+  return json;
 }
 
 Result<MachineFacts> facts_from_json(const Json& json, const std::string& source) {
@@ -72,10 +71,9 @@ Result<MachineFacts> facts_from_json(const Json& json, const std::string& source
   MachineFacts facts;
   MOTLEY_ASSIGN(facts.version, fields.text("version"));
   MOTLEY_ASSIGN(facts.build, fields.text("build"));
-  MOTLEY_ASSIGN(facts.torch, fields.text("torch"));
   MOTLEY_ASSIGN(facts.blas, fields.text("blas"));
   MOTLEY_ASSIGN(facts.transports, fields.texts("transports", kTransportsMax));
-  MOTLEY_ASSIGN(facts.devices, fields.texts("devices", kDevicesMax));
+  MOTLEY_ASSIGN(facts.found, devices_from_json(fields));
   MOTLEY_ASSIGN(facts.cores, fields.quantity("cores"));
   MOTLEY_ASSIGN(const std::int64_t physical, fields.integer("physical_cores", 1, kCoresMax));
   facts.physical_cores = static_cast<int>(physical);

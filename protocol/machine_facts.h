@@ -7,6 +7,7 @@
 
 #include "base/json.h"
 #include "base/result.h"
+#include "protocol/device_facts.h"
 
 namespace motley {
 
@@ -33,10 +34,9 @@ struct RouteFound {
 struct MachineFacts {
   std::string version;  // of Motley
   std::string build;    // of motley-stage, as build_of(); "" = unknown
-  std::string torch;    // version of LibTorch
   std::string blas;     // file of the library that multiplies matrices; "" = unknown
   std::vector<std::string> transports;     // of that build, best first
-  std::vector<std::string> devices;        // that can compute there, as cluster files name them
+  DevicesFound found;                      // what can compute there
   double cores = 0;                        // usable, as usable_cores()
   int physical_cores = 0;                  // of those that the worker may run on
   std::int64_t memory_bytes = 0;           // available; 0 = unknown

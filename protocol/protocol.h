@@ -26,7 +26,7 @@ inline constexpr int kProtocolVersion = 3;
 
 // Everything a worker needs to start; sent first.
 struct Job {
-  std::string verb;  // train | profile | probe | allreduce | doctor | generate
+  std::string verb;  // train | profile | probe | allreduce | doctor | devices | generate
   Config config;
   Plan plan;                    // train
   Rank rank;                    // train

@@ -57,6 +57,9 @@ std::string cluster_draft(const std::vector<DraftMachine>& machines) {
     text += fmt::format("\n[[machine]]\nname = \"{}\"\n", machine.name);
     if (!machine.address.empty()) text += fmt::format("address = \"{}\"\n", machine.address);
     if (!machine.ssh.empty()) text += fmt::format("ssh = \"{}\"\n", machine.ssh);
+    text +=
+        "devices = [\"auto\"]   # its accelerators, else its processor: `motley devices` lists "
+        "them\n";
     text += "# memory_gib = 8                  # what motley may use; left out = what is free\n";
     text += "# motley_dir = \"/opt/motley/bin\"   # left out = the same folder as here\n";
   }

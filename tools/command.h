@@ -20,6 +20,7 @@ struct Command {
 [[nodiscard]] Command profile_command();
 [[nodiscard]] Command probe_command();
 [[nodiscard]] Command doctor_command();
+[[nodiscard]] Command devices_command();
 [[nodiscard]] Command plan_command();
 [[nodiscard]] Command simulate_command();
 [[nodiscard]] Command report_command();

@@ -123,7 +123,7 @@ std::filesystem::path existing_folder(const std::filesystem::path& folder) {
 }
 
 Result<void> doctor(const Arguments& arguments) {
-  MOTLEY_ASSIGN(const Cluster cluster, read_cluster(arguments, 1));
+  MOTLEY_ASSIGN(Cluster cluster, read_cluster(arguments, 1));
   DoctorOptions options;
   const std::filesystem::path run =
       std::filesystem::absolute(arguments.has("run") ? arguments.value("run") : ".");
@@ -133,6 +133,7 @@ Result<void> doctor(const Arguments& arguments) {
   if (arguments.has("encrypt")) options.comm.encrypt = arguments.value("encrypt");
   MOTLEY_ASSIGN(const auto program, stage_program());
   MOTLEY_ASSIGN(const Examination examination, examine(cluster, options, program, Log("")));
+  settle_by_examination(cluster, examination);
   const Diagnosis diagnosis = diagnose(cluster, options.comm, examination);
   const std::string text = arguments.has("json")
                                ? to_json(cluster, examination, diagnosis).dump(2) + "\n"
@@ -155,7 +156,8 @@ Command doctor_command() {
        {"encrypt", "WHEN", "auto, always or never (default auto, as comm.encrypt)"},
        json_option()},
       "Starts a worker on each machine, as a run would, and lets it look around: version, cores,\n"
-      "memory, the library for matrices, network addresses, whether the run folder is the same\n"
+      "memory, devices and their drivers, the library for matrices, network addresses, whether the "
+      "run folder is the same\n"
       "one. Then the machines connect to each other for a moment. Says of each address why it\n"
       "is used or not, and of each pair of machines which transport it would take and why.\n"
       "Without --cluster it looks at this machine alone.\n\n"

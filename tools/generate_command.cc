@@ -50,6 +50,14 @@ Result<std::int64_t> whole_value(const Arguments& arguments,
   return integer_value(arguments, option, 0, high);
 }
 
+Result<std::string> device_value(const Arguments& arguments) {
+  const std::string device = arguments.has("device") ? arguments.value("device") : "cpu";
+  if (check_device(device).ok() && !is_virtual_device(device)) return device;
+  return Error{ErrorCode::kUsage, "--device names no device that computes",
+               fmt::format("it is '{}'", excerpt(device)),
+               "'motley devices' lists those of this machine"};
+}
+
 Result<void> check_prompt(const Json& prompt, std::int64_t vocabulary) {
   for (const Json& token : prompt) {
     const bool is_known = token.is_number_integer() && token.get<std::int64_t>() >= 0 &&
@@ -134,6 +142,7 @@ Result<void> generate(const Arguments& arguments) {
   MOTLEY_ASSIGN(const auto program, stage_program());
   WorkerSpec worker{"generator", local_cluster(1).machines.front(), program, {}};
   worker.job.verb = "generate";
+  MOTLEY_ASSIGN(worker.job.device, device_value(arguments));
   worker.job.config = config;
   worker.job.resume_from = std::filesystem::absolute(folder).string();
   MOTLEY_ASSIGN(worker.job.options, read_options(arguments, config));
@@ -171,6 +180,7 @@ Command generate_command() {
        {"temperature", "X", "0 = always the likeliest token (default 0.8)"},
        {"top-k", "N", "choose among the N likeliest only (default 0 = all)"},
        {"seed", "N", "of the choice (default 1)"},
+       {"device", "NAME", "what computes, as cuda:0 (default cpu); `motley devices` lists them"},
        json_option()},
       "RUN is a run's folder, whose newest checkpoint is used, or a checkpoint.\n"
       "With --json: what was added as \"tokens\", and of a model of text as \"text\".\n\n"

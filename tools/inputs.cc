@@ -112,7 +112,7 @@ Error with_place_of_key(Error error, const ResolvedConfig& resolved) {
 
 Result<Cluster> read_cluster(const Arguments& arguments, int devices, Mixture mixture) {
   if (!arguments.has("cluster")) {
-    if (!arguments.has("links")) return local_cluster(devices);
+    if (!arguments.has("links")) return automatic_cluster(devices);
     return Error{ErrorCode::kUsage, "--links needs --cluster FILE",
                  "this machine alone has no links to others", ""};
   }

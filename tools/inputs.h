@@ -34,7 +34,8 @@ namespace motley {
 // An error whose first word is the name of a key gets the place where the person set that key.
 [[nodiscard]] Error with_place_of_key(Error error, const ResolvedConfig& resolved);
 
-// --cluster's file, else this machine with `devices` devices; with the speeds of --links.
+// --cluster's file, else this machine with what devices it has, `devices` or more; with the speeds
+// of --links. Where that is "auto", they are to be settled (cluster/examine/automatic_devices.h).
 [[nodiscard]] Result<Cluster> read_cluster(const Arguments& arguments,
                                            int devices,
                                            Mixture mixture = Mixture::kRefused);

@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/system/files.h"
+#include "cluster/examine/automatic_devices.h"
 #include "cluster/examine/measure.h"
 #include "cluster/launch/workers.h"
 #include "cluster/run/check_plan.h"
@@ -53,7 +54,9 @@ Result<PlanningInput> read_input(const Arguments& arguments) {
   if (!options.ok()) return with_place_of_key(options.error(), resolved);
   input.options = *std::move(options);
   MOTLEY_ASSIGN(input.profile, read_profiles(arguments, resolved.config.train));
-  const auto checked = check_planning(input.options, input.model, input.cluster, input.profile);
+  settle_by_profile(input.cluster, input.profile);
+  const auto checked = check_planning(input.options, input.model,
+                                      with_any_devices(input.cluster, stages), input.profile);
   if (!checked.ok()) return with_place_of_key(checked.error(), resolved);
   leave_out_unmeasured(input.cluster, input.options.pins, input.profile);
   MOTLEY_ASSIGN(const auto runs, read_measurements(arguments));
@@ -63,6 +66,9 @@ Result<PlanningInput> read_input(const Arguments& arguments) {
   if (input.profile.devices.empty()) {
     MOTLEY_ASSIGN(const auto program, stage_program());
     MOTLEY_TRY(check_usable(input.cluster, machine_names(input.cluster), input.model, program));
+    MOTLEY_TRY(
+        settle_by_asking(input.cluster, program, resolved.config.comm.start_timeout_s, Log("")));
+    MOTLEY_TRY(check_planning(input.options, input.model, input.cluster, input.profile));
     const std::int64_t least_bytes =
         least_memory_bytes(input.model.parameter_count(), input.options.moments_per_parameter);
     MOTLEY_ASSIGN(input.profile,
@@ -73,6 +79,7 @@ Result<PlanningInput> read_input(const Arguments& arguments) {
                                    .least_bytes = arguments.has("what-if") ? 0 : least_bytes},
                                   Log("")));
   }
+  MOTLEY_TRY(check_settled(input.cluster));
   warn_of(input.profile, Log(""));
   MOTLEY_TRY(learn(runs, input));
   return input;

@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/system/files.h"
+#include "cluster/examine/automatic_devices.h"
 #include "cluster/examine/measure.h"
 #include "cluster/launch/workers.h"
 #include "cluster/run/prepare.h"
@@ -68,10 +69,11 @@ Result<void> profile(const Arguments& arguments) {
     return with_place_of_key(options.error(), resolved);
   }
   MOTLEY_TRY(check_initial_weights_here(resolved.config, resolved.origins));
-  MOTLEY_ASSIGN(const Cluster cluster, read_cluster(arguments, 1, Mixture::kAllowed));
+  MOTLEY_ASSIGN(Cluster cluster, read_cluster(arguments, 1, Mixture::kAllowed));
   MOTLEY_TRY(check_outputs(arguments, {"output"}));
   MOTLEY_ASSIGN(const auto program, stage_program());
   MOTLEY_TRY(check_usable(cluster, machine_names(cluster), model, program));
+  MOTLEY_TRY(settle_by_asking(cluster, program, resolved.config.comm.start_timeout_s, Log("")));
   MOTLEY_ASSIGN(
       const Profile measured,
       measure_cluster(cluster, without_initial_weights(resolved.config), program, Profile{},

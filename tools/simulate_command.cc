@@ -10,6 +10,7 @@
 #include "base/json.h"
 #include "base/median.h"
 #include "base/system/files.h"
+#include "cluster/examine/automatic_devices.h"
 #include "cluster/launch/workers.h"
 #include "cluster/run/check_plan.h"
 #include "cluster/run/prepare.h"
@@ -62,9 +63,9 @@ Result<void> simulate(const Arguments& arguments) {
   MOTLEY_ASSIGN(const Plan plan, read_named_plan(arguments.operand(0)));
   MOTLEY_ASSIGN(const ResolvedConfig resolved, read_config(arguments.value("config"), arguments));
   MOTLEY_ASSIGN(const ModelSpec model, describe_model(resolved.config.model));
-  MOTLEY_ASSIGN(const Cluster cluster,
-                read_cluster(arguments, plan.rank_count(), Mixture::kAllowed));
+  MOTLEY_ASSIGN(Cluster cluster, read_cluster(arguments, plan.rank_count(), Mixture::kAllowed));
   MOTLEY_ASSIGN(const Profile profile, read_profiles(arguments));
+  settle_by_plan(cluster, plan);
   MOTLEY_TRY(check_plan(plan, model, resolved.config, cluster));
   MOTLEY_ASSIGN(const PlanOptions options, plan_options(resolved.config, model, 0));
   std::int64_t repeat = 0;

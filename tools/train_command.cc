@@ -30,7 +30,7 @@ constexpr std::int64_t kStepsMax = std::int64_t{1} << 40;
 // How the person goes on with this run: the command as it was given, with what the environment
 // said.
 Commands commands_of(const Arguments& arguments, const ResolvedConfig& resolved) {
-  std::set<std::string> variables;
+  std::set<std::string> variables = {kDeviceLibraryVariable};
   for (const auto& [key, origin] : resolved.origins) {
     if (origin.starts_with("MOTLEY_")) variables.insert(origin);
   }
@@ -87,7 +87,7 @@ Result<TrainingRequest> read_request(const Arguments& arguments, ResolvedConfig&
   MOTLEY_ASSIGN(request.known_profile, read_profiles(arguments, request.config.train));
   if (arguments.has("plan")) {
     MOTLEY_ASSIGN(request.plan, read_named_plan(arguments.value("plan")));
-    if (!arguments.has("cluster")) request.cluster = local_cluster(request.plan->rank_count());
+    if (!arguments.has("cluster")) request.cluster = automatic_cluster(request.plan->rank_count());
   }
   request.measure_anew = arguments.has("measure");
   request.resume = arguments.has("resume");

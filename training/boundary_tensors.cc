@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <exception>
+#include <functional>
 #include <string>
 #include <utility>
 
@@ -18,6 +19,20 @@ namespace {
 // Of what from_layers() made.
 const at::Tensor& tensor_of(const OwnedFloats& made) {
   return *static_cast<const at::Tensor*>(made.owner.get());
+}
+
+// OwnedValues::arrive.
+std::function<Result<void>(const std::string& words)> arrival_of(
+    const DeviceCopies::Download& download) {
+  return [download](const std::string& words) -> Result<void> {
+    // On whatever thread: nobody there expects what LibTorch throws.
+    try {
+      download.wait();
+    } catch (const std::exception& thrown) {
+      return failure_of(thrown, words);
+    }
+    return {};
+  };
 }
 
 }  // namespace
@@ -73,21 +88,13 @@ OwnedFloats BoundaryTensors::to_host(OwnedFloats made) {
   if (on_host()) return made;
   const DeviceCopies::Download download = copies_->download(tensor_of(made));
   return {floats_of(download.host), std::make_shared<const at::Tensor>(download.host),
-          [download](const std::string& words) -> Result<void> {
-            // On whatever thread: nobody there expects what LibTorch throws.
-            try {
-              download.wait();
-            } catch (const std::exception& thrown) {
-              return failure_of(thrown, words);
-            }
-            return {};
-          }};
+          arrival_of(download)};
 }
 
 OwnedBytes BoundaryTensors::to_host(const OwnedFloats& made, const DeviceFormat& format) {
   const DeviceCopies::Download download = copies_->download(tensor_of(made), format.encode);
   return {bytes_of(download.host), std::make_shared<const at::Tensor>(download.host),
-          [download] { download.wait(); }};
+          arrival_of(download)};
 }
 
 at::Tensor BoundaryTensors::hand_over(OwnedFloats made,

@@ -1,5 +1,7 @@
 #include "worker/doctor_job.h"
 
+#include <fmt/format.h>
+
 #include <chrono>
 #include <filesystem>
 #include <string>
@@ -16,11 +18,101 @@
 #include "comm/transport/network_interface.h"
 #include "comm/transport/transport.h"
 #include "models/device/compute_device.h"
+#include "models/device/device_kinds.h"
+#include "models/device/number_types.h"
+#include "protocol/device_facts.h"
 #include "protocol/machine_facts.h"
 #include "worker/libraries.h"
 
 namespace motley {
 namespace {
+
+// Of a device that can be opened also its memory, which takes a moment, and some of that memory,
+// for each card.
+enum class DeviceDetails { kNames, kAll };
+
+// What libraries and drivers say may be long, and lines to the launcher are not.
+constexpr std::size_t kWordsBytesMax = 1000;
+
+std::string words_of(std::string (*question)(int), int index) {
+  return question == nullptr ? "" : excerpt(question(index), kWordsBytesMax);
+}
+
+std::string words_of(std::string (*question)()) {
+  return question == nullptr ? "" : excerpt(question(), kWordsBytesMax);
+}
+
+DeviceFault fault_of(const std::string& cause, const std::string& remedy) {
+  return {excerpt(cause, kWordsBytesMax), excerpt(remedy, kWordsBytesMax)};
+}
+
+std::vector<std::string> types_of(const ComputeDevice& device) {
+  std::vector<std::string> names;
+  for (const at::ScalarType type : {at::kFloat, at::kBFloat16, at::kHalf}) {
+    if (computes_products_in(device, type)) names.emplace_back(number_type_name(type));
+  }
+  return names;
+}
+
+DeviceFacts processor_facts() {
+  DeviceFacts facts;
+  facts.name = "cpu";
+  facts.model = excerpt(processor_name(), kWordsBytesMax);
+  facts.memory_bytes = installed_memory_bytes();
+  facts.free_bytes = available_memory_bytes();
+  facts.types = types_of(ComputeDevice());
+  return facts;
+}
+
+void add_details(DeviceFacts& facts) {
+  const auto device = ComputeDevice::open(facts.name);
+  if (!device.ok()) {
+    const Error& error = device.error();
+    facts.fault = fault_of(error.cause.empty() ? error.what : error.cause, error.remedy);
+    return;
+  }
+  if (const auto room = device->memory()) {
+    facts.memory_bytes = room->total_bytes;
+    facts.free_bytes = room->free_bytes;
+  }
+  facts.types = types_of(*device);
+}
+
+DeviceFacts facts_of(const DeviceKind& kind, int index, DeviceDetails details) {
+  DeviceFacts facts;
+  facts.name = device_name(kind, index);
+  facts.model = words_of(kind.model, index);
+  facts.capability = words_of(kind.capability, index);
+  facts.driver = words_of(kind.driver);
+  if (kind.trouble != nullptr) {
+    if (const auto trouble = kind.trouble(index)) {
+      facts.fault = fault_of(trouble->cause, trouble->remedy);
+      return facts;
+    }
+  }
+  if (details == DeviceDetails::kAll) add_details(facts);
+  return facts;
+}
+
+DevicesFound find_devices(DeviceDetails details) {
+  DevicesFound found;
+  found.devices.push_back(processor_facts());
+  std::string builds;
+  for (const DeviceKind& kind : device_kinds()) {
+    const DeviceCount counted = count_devices(kind);
+    for (int index = 0; index < counted.count; ++index) {
+      found.devices.push_back(facts_of(kind, index, details));
+    }
+    if (counted.count == 0) {
+      const DeviceTrouble& why = counted.why_none;
+      found.missing.push_back(
+          {std::string(kind.name), fault_of(why.cause, why.remedy), why.is_shown});
+    }
+    if (const std::string build = words_of(kind.build); !build.empty()) builds += " " + build;
+  }
+  found.torch = fmt::format("{}{}", TORCH_VERSION, builds.empty() ? " for processors" : builds);
+  return found;
+}
 
 std::int64_t free_disk_bytes(const std::filesystem::path& folder) {
   std::error_code code;
@@ -56,10 +148,9 @@ Result<void> run_doctor_job(const Job& job, WorkerChannel& channel) {
   MachineFacts facts;
   facts.version = motley_version();
   facts.build = build_of(program_path());
-  facts.torch = TORCH_VERSION;
   facts.blas = loaded_blas();
   facts.transports = transport_kinds();
-  facts.devices = devices_here();
+  facts.found = find_devices(DeviceDetails::kAll);
   facts.cores = usable_cores();
   facts.physical_cores = physical_cores();
   facts.memory_bytes = available_memory_bytes();
@@ -72,6 +163,15 @@ Result<void> run_doctor_job(const Job& job, WorkerChannel& channel) {
       std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
   Json event = facts_to_json(facts);
   event["event"] = "facts";
+  channel.send(event);
+  return {};
+}
+
+Result<void> run_devices_job(const Job& job, WorkerChannel& channel) {
+  channel.send({{"event", "ready"}});
+  const bool is_full = job.options.value("details", false);
+  Json event = devices_to_json(find_devices(is_full ? DeviceDetails::kAll : DeviceDetails::kNames));
+  event["event"] = "devices";
   channel.send(event);
   return {};
 }

@@ -10,6 +10,8 @@
 
 #include "base/philox.h"
 #include "checkpoint/checkpoint.h"
+#include "models/device/compute_device.h"
+#include "models/device/host_floats.h"
 #include "models/layers/chain.h"
 
 namespace motley {
@@ -72,6 +74,18 @@ std::int64_t draw(std::span<const float> logits_V,
   return order[std::min(kept - 1, static_cast<std::size_t>(it - cumulative.begin()))];
 }
 
+Result<void> load_parameters(LayerChain& chain, const CheckpointReader& reader, WorkCounter& work) {
+  const WorkCounter::Task loading(work, "loading parameters", chain.values_tensor().nbytes());
+  for (const LayerChain::Parameter& parameter : chain.parameters()) {
+    const bool is_here = parameter.value_tensor.is_cpu();
+    const at::Tensor values =
+        is_here ? parameter.value_tensor : at::empty(parameter.spec.shape, at::kFloat);
+    MOTLEY_TRY(reader.read(parameter.spec.name, parameter.spec.shape, floats_of(values)));
+    if (!is_here) parameter.value_tensor.copy_(values);
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<void> run_generate_job(const Job& job, WorkerChannel& channel, WorkCounter& work) {
@@ -79,13 +93,10 @@ Result<void> run_generate_job(const Job& job, WorkerChannel& channel, WorkCounte
   MOTLEY_TRY(check_writes_text(model));
   MOTLEY_ASSIGN(Sampling sampling, read_sampling(job, model.sample.input_limit));
   MOTLEY_ASSIGN(const CheckpointReader reader, CheckpointReader::open(job.resume_from, &work));
-  LayerChain chain(job.config.model, model, 0, static_cast<int>(model.layers.size()));
-  {
-    const WorkCounter::Task loading(work, "loading parameters", chain.gradients().size_bytes());
-    for (const LayerChain::Parameter& parameter : chain.parameters()) {
-      MOTLEY_TRY(reader.read(parameter.spec.name, parameter.spec.shape, parameter.values));
-    }
-  }
+  MOTLEY_ASSIGN(const ComputeDevice device, ComputeDevice::open(job.device));
+  LayerChain chain(job.config.model, model, 0, static_cast<int>(model.layers.size()),
+                   {.device = device.torch()});
+  MOTLEY_TRY(load_parameters(chain, reader, work));
   channel.send({{"event", "ready"}});
 
   const auto context = static_cast<std::size_t>(model.sample.input.count());
@@ -99,7 +110,10 @@ Result<void> run_generate_job(const Job& job, WorkerChannel& channel, WorkCounte
     std::copy(sampling.tokens.end() - static_cast<std::ptrdiff_t>(length), sampling.tokens.end(),
               input.data_ptr<std::int64_t>());
     const at::Tensor logits =
-        chain.logits_at(std::move(input), static_cast<std::int64_t>(length) - 1, {0, 0, 0, false})
+        chain
+            .logits_at(input.to(device.torch()), static_cast<std::int64_t>(length) - 1,
+                       {0, 0, 0, false})
+            .cpu()
             .contiguous();
     const std::int64_t token =
         draw({logits.data_ptr<float>(), static_cast<std::size_t>(logits.size(-1))}, sampling, i);

@@ -23,6 +23,7 @@
 #include "models/layers/failure_of.h"
 #include "models/spec/model_spec.h"
 #include "plan/profile.h"
+#include "plan/quantity_text.h"
 #include "rehearsal/virtual_compute.h"
 #include "training/first_state.h"
 #include "worker/device_bench.h"
@@ -277,6 +278,20 @@ Result<Measured> measure(const Job& job,
   return measured;
 }
 
+// A layer that the device has no memory for. What is measured first is the smallest micro-batch.
+Error too_large(const Job& job, Error error, const std::string& what, std::int64_t memory_bytes) {
+  error.what = fmt::format("{} has not enough memory for {}", job.device, what);
+  if (memory_bytes > 0) {
+    error.cause = fmt::format("{} were free there before ({})",
+                              bytes_text(static_cast<double>(memory_bytes)), error.cause);
+  }
+  error.remedy = fmt::format(
+      "every layer must fit into each device by itself: leave {} out of the cluster file, end what "
+      "else uses it, or make the model{} smaller",
+      job.device, job.config.train.micro_batch > 1 ? " or train.micro_batch" : "");
+  return error;
+}
+
 }  // namespace
 
 Result<void> run_profile_job(const Job& job, WorkerChannel& channel) {
@@ -309,7 +324,9 @@ Result<void> run_profile_job(const Job& job, WorkerChannel& channel) {
   try {
     measured = measure(job, model, sizes, report, computes);
   } catch (const std::exception& thrown) {
-    return failure_of(thrown, "measuring " + report.what());
+    const Error error = failure_of(thrown, "measuring " + report.what());
+    return error.code == ErrorCode::kInfeasible ? too_large(job, error, report.what(), memory_bytes)
+                                                : error;
   }
   if (!measured.ok()) return measured.error();
   DeviceProfile& device = measured->device;

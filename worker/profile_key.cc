@@ -8,6 +8,7 @@
 
 #include "base/system/system_cores.h"
 #include "measure/cache_eviction.h"
+#include "models/device/compute_device.h"
 #include "models/device/number_types.h"
 #include "models/device/product_type.h"
 #include "worker/libraries.h"
@@ -30,6 +31,9 @@ ProfileKey profile_key(const Job& job, const ModelSpec& model, const ComputeDevi
   ProfileKey key;
   key.device = job.device;
   key.processor = processor_model();
+  if (const std::string card = device_model(job.device); !card.empty()) {
+    key.processor += "; " + card;
+  }
   key.threads = job.threads;
   // In hundredths: a quota is read as whole microseconds.
   key.cores = std::round(100 * usable_cores()) / 100;

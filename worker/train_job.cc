@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <exception>
 #include <filesystem>
 #include <functional>
 #include <iterator>
@@ -15,6 +16,7 @@
 
 #include "base/json.h"
 #include "base/system/privacy.h"
+#include "base/system/system_memory.h"
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/launch_mark.h"
 #include "comm/frames/frame_link.h"
@@ -22,6 +24,7 @@
 #include "compression/feedback/gradient_compressor.h"
 #include "models/device/compute_device.h"
 #include "models/device/device_standstill.h"
+#include "models/device/library_exception.h"
 #include "models/device/number_types.h"
 #include "models/device/product_type.h"
 #include "models/layers/failure_of.h"
@@ -36,6 +39,7 @@
 #include "training/device_stage_clock.h"
 #include "training/device_watch.h"
 #include "training/first_state.h"
+#include "training/memory_shortage.h"
 #include "training/stage_state.h"
 #include "training/stage_trainer.h"
 #include "training/step_voter.h"
@@ -238,11 +242,10 @@ std::function<void(const std::string&)> leave_with_error(LauncherChannel& launch
 Result<void> train(const Job& job,
                    const ModelSpec& model,
                    const Schedules& schedules,
+                   const ComputeDevice& device,
                    LauncherChannel& launcher,
                    Activity& activity,
                    RankRun& run) {
-  MOTLEY_ASSIGN(const ComputeDevice device,
-                ComputeDevice::open(job.device, run.patience().timeout_s()));
   MOTLEY_ASSIGN(const auto trainer,
                 StageTrainer::make(job.config, job.plan, job.rank, model, run.work(), device));
   if (const std::string& wanted = job.config.train.precision; wanted != "fp32") {
@@ -285,6 +288,28 @@ Result<void> train(const Job& job,
   }
 }
 
+// The same; where memory runs out, with what the rank holds there.
+Result<void> train_on_device(const Job& job,
+                             const ModelSpec& model,
+                             const Schedules& schedules,
+                             LauncherChannel& launcher,
+                             Activity& activity,
+                             RankRun& run) {
+  MOTLEY_ASSIGN(const ComputeDevice device,
+                ComputeDevice::open(job.device, run.patience().timeout_s()));
+  const auto own = device.memory();
+  const std::int64_t had_bytes = own ? own->free_bytes : available_memory_bytes();
+  try {
+    return train(job, model, schedules, device, launcher, activity, run);
+  } catch (const std::exception& thrown) {
+    if (!lacks_memory(thrown)) throw;
+    const MemoryShortage shortage{
+        activity.step() == 0 ? "what it holds of the model" : activity.words(),
+        first_line_of(thrown), had_bytes};
+    return error_of(shortage, job.config.train, model, job.plan, job.rank);
+  }
+}
+
 }  // namespace
 
 Result<void> run_train_job(const Job& job, LauncherChannel& launcher, Activity& activity) {
@@ -301,7 +326,7 @@ Result<void> run_train_job(const Job& job, LauncherChannel& launcher, Activity& 
                 make_schedules(job.plan, tied_across_ranks(model, job.plan)));
   RankRun run(job, model, launcher, activity, schedules);
   return job.virtual_speed ? rehearse(job, model, launcher, run)
-                           : train(job, model, schedules, launcher, activity, run);
+                           : train_on_device(job, model, schedules, launcher, activity, run);
 }
 
 }  // namespace motley

@@ -59,6 +59,19 @@ std::vector<int> allowed_processors() {
   return numbers;
 }
 
+// What the system tells of the first processor, in its order; values with the space before them.
+std::vector<std::pair<std::string, std::string>> first_processor() {
+  std::vector<std::pair<std::string, std::string>> fields;
+  std::ifstream lines("/proc/cpuinfo");
+  for (std::string line; std::getline(lines, line) && !(line.empty() && !fields.empty());) {
+    const std::size_t colon = line.find(':');
+    if (colon == std::string::npos) continue;
+    fields.emplace_back(line.substr(0, line.find_last_not_of("\t ", colon - 1) + 1),
+                        line.substr(colon + 1));
+  }
+  return fields;
+}
+
 }  // namespace
 
 double control_group_cores(const std::filesystem::path& own_groups,
@@ -106,16 +119,19 @@ std::string processor_model() {
       "model name",      "cpu family",  "model",    "stepping",    "cache size",
       "CPU implementer", "CPU variant", "CPU part", "CPU revision"};
   std::string words;
-  std::ifstream lines("/proc/cpuinfo");
-  for (std::string line; std::getline(lines, line) && !(line.empty() && !words.empty());) {
-    const std::size_t colon = line.find(':');
-    const std::string_view name =
-        std::string_view(line).substr(0, line.find_last_not_of("\t ", colon - 1) + 1);
-    if (colon == std::string::npos || std::ranges::find(kTelling, name) == kTelling.end()) continue;
+  for (const auto& [name, value] : first_processor()) {
+    if (std::ranges::find(kTelling, name) == kTelling.end()) continue;
     if (!words.empty()) words += ',';
-    words += std::string_view(line).substr(colon + 1);
+    words += value;
   }
   return words;
+}
+
+std::string processor_name() {
+  for (const auto& [name, value] : first_processor()) {
+    if (name == "model name") return value.substr(std::min<std::size_t>(1, value.size()));
+  }
+  return "";
 }
 
 }  // namespace motley

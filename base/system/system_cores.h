@@ -33,5 +33,7 @@ namespace motley {
 // Which processor this is, in the system's words: all that tells models apart there. Empty when it
 // does not tell.
 [[nodiscard]] std::string processor_model();
+// What its maker calls it: "AMD EPYC 9354". Empty where the system does not tell, as on ARM.
+[[nodiscard]] std::string processor_name();
 
 }  // namespace motley

@@ -29,13 +29,16 @@ std::int64_t kib_field(const char* path, const std::string& key) {
 }  // namespace
 
 std::int64_t computer_memory_bytes() {
-  std::int64_t available = kib_field("/proc/meminfo", "MemAvailable:");
-  if (available == 0) {
+  const std::int64_t available = kib_field("/proc/meminfo", "MemAvailable:");
+  return available == 0 ? installed_memory_bytes() : available;
+}
+
+std::int64_t installed_memory_bytes() {
 #ifdef _SC_PHYS_PAGES
-    available = static_cast<std::int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE);
+  return static_cast<std::int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE);
+#else
+  return 0;
 #endif
-  }
-  return available;
 }
 
 std::int64_t available_memory_bytes() {

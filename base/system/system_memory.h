@@ -10,6 +10,8 @@ namespace motley {
 [[nodiscard]] std::int64_t available_memory_bytes();
 // The same of the whole computer, whatever is granted to this process.
 [[nodiscard]] std::int64_t computer_memory_bytes();
+// What the computer has in all, in use or not. 0 when the system does not tell.
+[[nodiscard]] std::int64_t installed_memory_bytes();
 
 // What this process holds in memory now, and the most it ever held. 0 when unknown.
 [[nodiscard]] std::int64_t resident_bytes();

@@ -31,7 +31,7 @@ class MachineFindings {
 
   void check_version(const Examination& examination) {
     const std::string own =
-        fmt::format("motley-stage {}, LibTorch {}", facts_.version, facts_.torch);
+        fmt::format("motley-stage {}, LibTorch {}", facts_.version, facts_.found.torch);
     if (facts_.version != examination.version) {
       problem(ErrorCode::kPeer, "version",
               fmt::format("{}; motley here is {}", own, examination.version), kSameVersion);
@@ -41,21 +41,6 @@ class MachineFindings {
           "the same sources");
     } else {
       add(Verdict::kOk, "version", own + ", the same build as here");
-    }
-  }
-
-  void check_devices() {
-    for (const std::string& device : machine_.devices) {
-      const Result<void> checked = check_device(device);
-      if (!checked.ok()) {
-        problem(ErrorCode::kConfig, "devices", checked.error().what, checked.error().remedy);
-      } else if (!is_virtual_device(device) &&
-                 std::ranges::find(facts_.devices, device) == facts_.devices.end()) {
-        problem(ErrorCode::kConfig, "devices", fmt::format("there is no device '{}'", device),
-                fmt::format("it has {}: name these in the cluster file, or start a training on the "
-                            "device to see why it is missing",
-                            fmt::join(facts_.devices, ", ")));
-      }
     }
   }
 
@@ -271,11 +256,11 @@ std::vector<Finding> diagnose_machine(const Cluster& cluster,
   MachineFindings findings(cluster, machine, *examined.facts);
   findings.check_way();
   findings.check_version(examination);
-  findings.check_devices();
   findings.check_computing();
   findings.check_folder(examination);
   findings.check_clock(examined.clock_ahead_s);
   std::vector<Finding> all = findings.take();
+  if (!machine.virtual_speed) append(all, diagnose_devices(machine, examined.facts->found));
   append(all, diagnose_address(cluster, index, *examined.facts));
   return all;
 }

@@ -9,6 +9,7 @@
 #include "cluster/examine/doctor.h"
 #include "job/config.h"
 #include "plan/cluster.h"
+#include "protocol/device_facts.h"
 
 namespace motley {
 
@@ -62,6 +63,9 @@ struct Diagnosis {
 [[nodiscard]] std::vector<Finding> diagnose_machine(const Cluster& cluster,
                                                     std::size_t index,
                                                     const Examination& examination);
+// REQUIRES: the machine's devices are not virtual.
+[[nodiscard]] std::vector<Finding> diagnose_devices(const Machine& machine,
+                                                    const DevicesFound& found);
 [[nodiscard]] std::vector<Finding> diagnose_address(const Cluster& cluster,
                                                     std::size_t index,
                                                     const MachineFacts& facts);

@@ -12,6 +12,7 @@
 #include "base/secret.h"
 #include "base/system/files.h"
 #include "base/system/version.h"
+#include "cluster/examine/automatic_devices.h"
 #include "cluster/launch/transport_choice.h"
 #include "cluster/launch/worker_group.h"
 #include "cluster/launch/workers.h"
@@ -188,6 +189,15 @@ Result<Examination> examine(const Cluster& cluster,
   }
   MOTLEY_TRY(examine_links(cluster, options, program, announcer, log, examination));
   return examination;
+}
+
+void settle_by_examination(Cluster& cluster, const Examination& examination) {
+  for (std::size_t i = 0; i < cluster.machines.size(); ++i) {
+    Machine& machine = cluster.machines[i];
+    const auto& facts = examination.machines[i].facts;
+    if (!facts || !has_automatic_devices(machine)) continue;
+    machine.devices = automatic_devices(facts->found, machine.devices.size());
+  }
 }
 
 }  // namespace motley

@@ -48,4 +48,7 @@ struct Examination {
                                           const std::filesystem::path& program,
                                           const Log& log);
 
+// Devices that are "auto" become those of the machines that answered.
+void settle_by_examination(Cluster& cluster, const Examination& examination);
+
 }  // namespace motley

@@ -10,6 +10,7 @@
 #include "base/json.h"
 #include "base/system/files.h"
 #include "checkpoint/checkpoint.h"
+#include "cluster/examine/automatic_devices.h"
 #include "cluster/examine/measure.h"
 #include "cluster/launch/reachability.h"
 #include "cluster/launch/workers.h"
@@ -89,6 +90,17 @@ Result<void> check_machines(const TrainingRequest& request,
   MOTLEY_ASSIGN([[maybe_unused]] const auto transport,
                 choose_transport(cluster, machines, request.config.comm));
   return check_usable(cluster, machines, run.model, request.stage_program);
+}
+
+// What "auto" stands for, and whether there are devices enough.
+Result<void> settle_devices(const TrainingRequest& request,
+                            PreparedRun& run,
+                            const PlanOptions& options,
+                            const Log& log) {
+  if (std::ranges::none_of(run.cluster.machines, has_automatic_devices)) return {};
+  MOTLEY_TRY(settle_by_asking(run.cluster, request.stage_program,
+                              request.config.comm.start_timeout_s, log));
+  return check_planning(options, run.model, run.cluster, request.known_profile);
 }
 
 // Whether there is something to go on from. A run that ended before its first checkpoint begins
@@ -309,9 +321,12 @@ Result<PreparedRun> prepare_run(const TrainingRequest& request, Log& log) {
   MOTLEY_ASSIGN(run.model, describe_model(run.config.model));
   MOTLEY_ASSIGN(PlanOptions options, plan_options(run.config, run.model, request.stages));
   if (request.plan) {
+    settle_by_plan(run.cluster, *request.plan);
     MOTLEY_TRY(check_plan(*request.plan, run.model, run.config, run.cluster));
   } else {
-    MOTLEY_TRY(check_planning(options, run.model, run.cluster, request.known_profile));
+    settle_by_profile(run.cluster, request.known_profile);
+    MOTLEY_TRY(check_planning(options, run.model, with_any_devices(run.cluster, request.stages),
+                              request.known_profile));
     leave_out_unmeasured(run.cluster, options.pins, request.known_profile);
   }
   MOTLEY_ASSIGN(const bool is_resumed, goes_on(request, run.folder, log));
@@ -333,7 +348,9 @@ Result<PreparedRun> prepare_run(const TrainingRequest& request, Log& log) {
   SavedPlanning saved;
   if (is_resumed) {
     MOTLEY_ASSIGN(saved, resume(run, data, request, log));
+    Pins pins = std::move(options.pins);  // without machines that were left out
     MOTLEY_ASSIGN(options, plan_options(run.config, run.model, request.stages));
+    options.pins = std::move(pins);
   }
   if (request.stop_after > 0 && request.stop_after < run.first_step) {
     return Error{ErrorCode::kUsage,
@@ -342,6 +359,7 @@ Result<PreparedRun> prepare_run(const TrainingRequest& request, Log& log) {
   }
   if (!request.dry_run) MOTLEY_TRY(check_can_write(run.folder.config_path()));
   MOTLEY_TRY(check_machines(request, run, options));
+  MOTLEY_TRY(settle_devices(request, run, options, log));
 
   if (request.plan.has_value()) {
     run.plan = *request.plan;

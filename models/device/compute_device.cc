@@ -3,16 +3,29 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <exception>
 #include <optional>
 
+#include <ATen/ATen.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 
 #include "models/device/device_event.h"
 #include "models/device/device_kinds.h"
+#include "models/device/library_exception.h"
 #include "models/device/reproducible.h"
 #include "plan/cluster.h"
 
 namespace motley {
+
+namespace {
+
+// REQUIRES: check_device(name).
+int index_of(const std::string& name) {
+  const std::size_t colon = name.find(':');
+  return colon == std::string::npos ? 0 : std::stoi(name.substr(colon + 1));
+}
+
+}  // namespace
 
 Result<ComputeDevice> ComputeDevice::open(const std::string& name, double patience_s) {
   MOTLEY_TRY(check_device(name));
@@ -24,19 +37,41 @@ Result<ComputeDevice> ComputeDevice::open(const std::string& name, double patien
   compute_reproducibly();
   const DeviceCount found = count_devices(*kind);
   if (found.count == 0) {
-    return Error{ErrorCode::kConfig, fmt::format("there is no device '{}' here", name), found.why,
-                 kind->remedy};
+    return Error{ErrorCode::kConfig, fmt::format("there is no device '{}' here", name),
+                 found.why_none.cause, found.why_none.remedy};
   }
-  const std::size_t colon = name.find(':');
-  const int index = colon == std::string::npos ? 0 : std::stoi(name.substr(colon + 1));
+  const int index = index_of(name);
   if (index >= found.count) {
     return Error{ErrorCode::kConfig, fmt::format("there is no device '{}' here", name),
                  fmt::format("this machine has {}", fmt::join(devices_here(), ", ")),
-                 "name one of these in the cluster file"};
+                 "name one of these, in the cluster file or by --device"};
   }
   ComputeDevice device(c10::Device(kind->type, static_cast<c10::DeviceIndex>(index)), patience_s);
   device.use_here();
+  MOTLEY_TRY(device.try_out(name));
   return device;
+}
+
+// One that is there may compute nothing: LibTorch may lack its kernels, another program may have
+// all of its memory.
+Result<void> ComputeDevice::try_out(const std::string& name) const {
+  try {
+    at::ones({1}, at::device(device_)).add_(1).cpu();
+    return {};
+  } catch (const std::exception& thrown) {
+    const std::string said = first_line_of(thrown);
+    if (lacks_memory(thrown)) {
+      return Error{ErrorCode::kInfeasible, fmt::format("{} has no memory left", name), said,
+                   "end what else uses it, or name another device"};
+    }
+    const DeviceKind* const kind = device_kind_of(device_.type());
+    const auto known = kind->trouble == nullptr ? std::nullopt : kind->trouble(device_.index());
+    return Error{ErrorCode::kConfig, fmt::format("{} computes nothing", name),
+                 known ? fmt::format("{} ({})", known->cause, said) : said,
+                 known ? known->remedy
+                       : "see that other programs compute on it; 'motley devices' tells what is "
+                         "known of it"};
+  }
 }
 
 void ComputeDevice::use_here() const {
@@ -60,13 +95,17 @@ at::ScalarType exact_type(c10::Device device) {
   return device.type() == c10::DeviceType::MPS ? at::kFloat : at::kDouble;
 }
 
+std::string device_model(const std::string& name) {
+  const DeviceKind* const kind = device_kind_of(name);
+  return kind == nullptr || kind->model == nullptr ? "" : kind->model(index_of(name));
+}
+
 std::vector<std::string> devices_here() {
   std::vector<std::string> names = {"cpu"};
   for (const DeviceKind& kind : device_kinds()) {
     const int count = count_devices(kind).count;
     for (int index = 0; index < count; ++index) {
-      names.push_back(kind.is_numbered ? fmt::format("{}:{}", kind.name, index)
-                                       : std::string(kind.name));
+      names.push_back(device_name(kind, index));
     }
   }
   return names;

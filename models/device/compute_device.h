@@ -28,10 +28,11 @@ class ComputeDevice {
   // The processor.
   ComputeDevice() = default;
 
-  // Makes the device ready for this thread and process; on any but the processor it computes
-  // reproducibly (models/device/reproducible.h). kConfig for a name that means none, or a device
-  // that this machine or this LibTorch does not have, with what there is. `patience_s`: the longest
-  // wait for it to finish what it was given.
+  // Makes the device ready for this thread and process, and has it compute a number; on any but the
+  // processor it computes reproducibly (models/device/reproducible.h). kConfig for a name that means
+  // none, or a device that this machine or this LibTorch does not have or that computes nothing,
+  // with what there is; kInfeasible for one whose memory is full. `patience_s`: the longest wait for
+  // it to finish what it was given.
   [[nodiscard]] static Result<ComputeDevice> open(const std::string& name,
                                                   double patience_s = kPatience_s);
 
@@ -56,12 +57,17 @@ class ComputeDevice {
  private:
   ComputeDevice(c10::Device device, double patience_s) : device_(device), patience_s_(patience_s) {}
 
+  [[nodiscard]] Result<void> try_out(const std::string& name) const;
+
   c10::Device device_{c10::kCPU};
   double patience_s_ = kPatience_s;
 };
 
 // fp64 where the device has it, else fp32.
 [[nodiscard]] at::ScalarType exact_type(c10::Device device);
+
+// What one that is here is, as its maker calls it; "" where nobody tells, and of the processor.
+[[nodiscard]] std::string device_model(const std::string& name);
 
 // The devices that can be opened here, by name: the processor first.
 [[nodiscard]] std::vector<std::string> devices_here();

@@ -1,9 +1,16 @@
 #include "models/device/cuda_questions.h"
 
 #include <dlfcn.h>
+#include <fmt/format.h>
 
+#include <array>
 #include <cstddef>
+#include <cstdlib>
+#include <exception>
 
+#include <ATen/Version.h>
+
+#include "models/device/cards_shown.h"
 #include "models/device/library_symbol.h"
 
 namespace motley {
@@ -20,6 +27,17 @@ std::optional<int> attribute_of(int index, int attribute) {
   return value;
 }
 
+// 0 = unknown, and of a driver: there is none.
+int version_of(const char* question) {
+  auto* const ask = library_symbol<int(int*)>(question);
+  int version = 0;
+  return ask != nullptr && ask(&version) == 0 ? version : 0;
+}
+
+std::string version_words(int version) {
+  return version == 0 ? "" : fmt::format("for CUDA {}", cuda_version_text(version));
+}
+
 }  // namespace
 
 std::optional<std::string> open_cuda_library() {
@@ -27,12 +45,16 @@ std::optional<std::string> open_cuda_library() {
   return std::string(::dlerror());
 }
 
-std::optional<DeviceRoom> cuda_memory() {
-  auto* const ask = library_symbol<int(std::size_t*, std::size_t*)>("cudaMemGetInfo");
-  std::size_t free = 0;
-  std::size_t total = 0;
-  if (ask == nullptr || ask(&free, &total) != 0) return std::nullopt;
-  return DeviceRoom{static_cast<std::int64_t>(free), static_cast<std::int64_t>(total)};
+CudaFacts ask_cuda(const std::string& library_trouble) {
+  return {.library_trouble = library_trouble,
+          .runtime = version_of("cudaRuntimeGetVersion"),
+          .driver = version_of("cudaDriverGetVersion"),
+          .cards_shown = nvidia_cards_shown(),
+          .are_hidden = std::getenv("CUDA_VISIBLE_DEVICES") != nullptr};
+}
+
+std::optional<DeviceRoom> cuda_room() {
+  return ask_room("cudaMemGetInfo");
 }
 
 std::optional<ComputeCapability> cuda_capability(int index) {
@@ -40,6 +62,45 @@ std::optional<ComputeCapability> cuda_capability(int index) {
   const auto minor = attribute_of(index, kCapabilityMinor);
   if (!major || !minor) return std::nullopt;
   return ComputeCapability{*major, *minor};
+}
+
+std::string cuda_capability_text(int index) {
+  const auto capability = cuda_capability(index);
+  return capability ? to_text(*capability) : "";
+}
+
+std::string cuda_card_name(int index) {
+  // The driver's library, which the runtime has opened for itself.
+  void* const driver = ::dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+  if (driver == nullptr) return "";
+  using Question = int (*)(char*, int, int);
+  const auto ask = reinterpret_cast<Question>(::dlsym(driver, "cuDeviceGetName"));  // NOLINT
+  std::array<char, 256> name{};
+  const bool is_told = ask != nullptr && ask(name.data(), name.size() - 1, index) == 0;
+  ::dlclose(driver);
+  return is_told ? name.data() : "";
+}
+
+std::string cuda_driver_text() {
+  return version_words(version_of("cudaDriverGetVersion"));
+}
+
+std::string cuda_build_text() {
+  return version_words(version_of("cudaRuntimeGetVersion"));
+}
+
+DeviceTrouble cuda_why_none(const std::string& library_trouble) {
+  return why_no_card(ask_cuda(library_trouble));
+}
+
+std::optional<DeviceTrouble> cuda_trouble(int index) {
+  const auto capability = cuda_capability(index);
+  if (!capability) return std::nullopt;
+  try {
+    return trouble_with_card(*capability, cuda_kernels(at::show_config()));
+  } catch (const std::exception&) {
+    return std::nullopt;  // a build that does not tell
+  }
 }
 
 bool cuda_computes_products_in(int index, at::ScalarType type) {

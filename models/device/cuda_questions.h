@@ -8,26 +8,33 @@
 
 #include <c10/core/ScalarType.h>
 
-#include "models/device/device_kinds.h"
+#include "models/device/cuda_facts.h"
+#include "models/device/device_room.h"
 
 namespace motley {
 
 // LibTorch's library for CUDA. Says why it could not be opened.
 [[nodiscard]] std::optional<std::string> open_cuda_library();
 
-// The rest answers nothing where CUDA's runtime is not open or does not answer.
+// What the machine says of its cards as a whole. `library_trouble`: why the library is not open.
+[[nodiscard]] CudaFacts ask_cuda(const std::string& library_trouble);
+
+// The rest answers nothing, or "", where CUDA's libraries are not open or do not answer.
 
 // Of the current card.
-[[nodiscard]] std::optional<DeviceRoom> cuda_memory();
-
-struct ComputeCapability {
-  int major = 0;
-  int minor = 0;
-
-  friend auto operator<=>(const ComputeCapability&, const ComputeCapability&) = default;
-};
+[[nodiscard]] std::optional<DeviceRoom> cuda_room();
 
 [[nodiscard]] std::optional<ComputeCapability> cuda_capability(int index);
+[[nodiscard]] std::string cuda_capability_text(int index);
+// "NVIDIA GeForce RTX 3060".
+[[nodiscard]] std::string cuda_card_name(int index);
+// "for CUDA 12.4".
+[[nodiscard]] std::string cuda_driver_text();
+// Of LibTorch's build, the same.
+[[nodiscard]] std::string cuda_build_text();
+
+[[nodiscard]] DeviceTrouble cuda_why_none(const std::string& library_trouble);
+[[nodiscard]] std::optional<DeviceTrouble> cuda_trouble(int index);
 
 // Whether the card's tensor cores take the type.
 [[nodiscard]] bool cuda_computes_products_in(int index, at::ScalarType type);

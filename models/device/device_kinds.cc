@@ -1,5 +1,7 @@
 #include "models/device/device_kinds.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <exception>
 #include <iterator>
@@ -7,6 +9,7 @@
 #include <c10/core/impl/VirtualGuardImpl.h>
 
 #include "models/device/cuda_questions.h"
+#include "models/device/library_exception.h"
 #include "models/device/library_questions.h"
 
 namespace motley {
@@ -15,11 +18,16 @@ namespace {
 constexpr DeviceKind kKinds[] = {
     {.name = "cuda",
      .type = c10::DeviceType::CUDA,
-     .remedy = "build with a LibTorch for CUDA (-DMOTLEY_TORCH=python where PyTorch has it), and "
-               "see that `nvidia-smi` lists the card",
+     .remedy = "see that `nvidia-smi` lists the card",
      .open_library = open_cuda_library,
-     .memory = cuda_memory,
-     .computes_products_in = cuda_computes_products_in},
+     .why_none = cuda_why_none,
+     .trouble = cuda_trouble,
+     .memory = cuda_room,
+     .computes_products_in = cuda_computes_products_in,
+     .model = cuda_card_name,
+     .capability = cuda_capability_text,
+     .driver = cuda_driver_text,
+     .build = cuda_build_text},
     {.name = "mps",
      .type = c10::DeviceType::MPS,
      .is_numbered = false,
@@ -27,10 +35,12 @@ constexpr DeviceKind kKinds[] = {
      .computes_products_in = [](int /*index*/, at::ScalarType type) { return type == at::kHalf; }},
     {.name = "privateuseone",
      .type = c10::DeviceType::PrivateUse1,
-     .remedy = "set MOTLEY_DEVICE_LIBRARY to the file of the device's library for LibTorch",
+     .remedy = "see that the library has a device here",
      .open_library = open_device_library,
-     .memory = device_library_memory,
-     .computes_products_in = device_library_computes_products_in},
+     .why_none = device_library_why_none,
+     .memory = device_library_room,
+     .computes_products_in = device_library_computes_products_in,
+     .model = device_library_model},
 };
 
 }  // namespace
@@ -50,20 +60,25 @@ const DeviceKind* device_kind_of(c10::DeviceType type) {
   return kind == std::end(kKinds) ? nullptr : kind;
 }
 
+std::string device_name(const DeviceKind& kind, int index) {
+  return kind.is_numbered ? fmt::format("{}:{}", kind.name, index) : std::string(kind.name);
+}
+
 DeviceCount count_devices(const DeviceKind& kind) {
   try {
-    if (kind.open_library != nullptr) {
-      if (auto trouble = kind.open_library()) return {.why = std::move(*trouble)};
+    std::string trouble;
+    if (kind.open_library != nullptr) trouble = kind.open_library().value_or("");
+    if (trouble.empty() && !c10::impl::hasDeviceGuardImpl(kind.type)) {
+      return {.why_none = {"this LibTorch has no such kind of device", kind.remedy}};
     }
-    if (!c10::impl::hasDeviceGuardImpl(kind.type)) {
-      return {.why = "this LibTorch has no such kind of device"};
+    if (trouble.empty()) {
+      const int count = c10::impl::VirtualGuardImpl(kind.type).deviceCount();
+      if (count > 0) return {.count = count};
     }
-    const int count = c10::impl::VirtualGuardImpl(kind.type).deviceCount();
-    if (count == 0) return {.why = "the system shows none"};
-    return {.count = count};
+    if (kind.why_none != nullptr) return {.why_none = kind.why_none(trouble)};
+    return {.why_none = {trouble.empty() ? "the system shows none" : trouble, kind.remedy}};
   } catch (const std::exception& thrown) {
-    const std::string_view said = thrown.what();
-    return {.why = std::string(said.substr(0, said.find('\n')))};
+    return {.why_none = {first_line_of(thrown), kind.remedy}};
   }
 }
 

@@ -2,7 +2,6 @@
 // c10's interfaces for devices in general.
 #pragma once
 
-#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -11,12 +10,10 @@
 #include <c10/core/DeviceType.h>
 #include <c10/core/ScalarType.h>
 
-namespace motley {
+#include "models/device/device_room.h"
+#include "models/device/device_trouble.h"
 
-struct DeviceRoom {
-  std::int64_t free_bytes = 0;
-  std::int64_t total_bytes = 0;
-};
+namespace motley {
 
 struct DeviceKind {
   std::string_view name;  // in cluster files, before the number
@@ -25,14 +22,25 @@ struct DeviceKind {
   const char* remedy = "";  // where it is missing
 
   // What c10 has no question for in all versions. nullptr = it has none, or nothing is to be done.
+  // `index` is that of one which is there.
 
   // Opens the library that LibTorch needs for it; says why it could not.
   std::optional<std::string> (*open_library)() = nullptr;
+  // Why there is none, in more words than `remedy`; `said`: why the library could not be opened, ""
+  // where it could.
+  DeviceTrouble (*why_none)(const std::string& said) = nullptr;
+  // Why nothing would run on it, as far as that can be known beforehand.
+  std::optional<DeviceTrouble> (*trouble)(int index) = nullptr;
   // Of the current device.
   std::optional<DeviceRoom> (*memory)() = nullptr;
-  // As computes_products_in of models/device/number_types.h, of fp16 and bf16. `index` is that of
-  // one which is there.
+  // As computes_products_in of models/device/number_types.h, of fp16 and bf16.
   bool (*computes_products_in)(int index, at::ScalarType type) = nullptr;
+  // For people, "" where nobody tells: what its maker calls it, what it is capable of by its
+  // maker's count, what its driver serves, and what LibTorch's build is for.
+  std::string (*model)(int index) = nullptr;
+  std::string (*capability)(int index) = nullptr;
+  std::string (*driver)() = nullptr;
+  std::string (*build)() = nullptr;
 };
 
 [[nodiscard]] std::span<const DeviceKind> device_kinds();
@@ -41,9 +49,12 @@ struct DeviceKind {
 [[nodiscard]] const DeviceKind* device_kind_of(std::string_view device);
 [[nodiscard]] const DeviceKind* device_kind_of(c10::DeviceType type);
 
+// The name in cluster files of one of them.
+[[nodiscard]] std::string device_name(const DeviceKind& kind, int index);
+
 struct DeviceCount {
   int count = 0;
-  std::string why;  // there are none
+  DeviceTrouble why_none;
 };
 
 // Opens the kind's library, which stays open, and asks how many there are.

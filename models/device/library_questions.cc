@@ -3,44 +3,54 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 
-#include <cstddef>
 #include <cstdlib>
 #include <sstream>
 
 #include "models/device/library_symbol.h"
 #include "models/device/number_types.h"
+#include "plan/cluster.h"
 
 namespace motley {
 namespace {
 
-constexpr const char* kVariable = "MOTLEY_DEVICE_LIBRARY";
+std::string words_of(const char* question, int index) {
+  auto* const ask = library_symbol<const char*(int)>(question);
+  const char* const words = ask == nullptr ? nullptr : ask(index);
+  return words == nullptr ? "" : words;
+}
 
 }  // namespace
 
 std::optional<std::string> open_device_library() {
-  const char* const file = std::getenv(kVariable);
-  if (file == nullptr) return fmt::format("{} is not set", kVariable);
+  const char* const file = std::getenv(kDeviceLibraryVariable);
+  if (file == nullptr) return fmt::format("{} is not set", kDeviceLibraryVariable);
   if (::dlopen(file, RTLD_NOW | RTLD_GLOBAL) != nullptr) return std::nullopt;
   return std::string(::dlerror());
 }
 
-std::optional<DeviceRoom> device_library_memory() {
-  auto* const ask = library_symbol<int(std::size_t*, std::size_t*)>("motley_device_memory");
-  std::size_t free = 0;
-  std::size_t total = 0;
-  if (ask == nullptr || ask(&free, &total) != 0) return std::nullopt;
-  return DeviceRoom{static_cast<std::int64_t>(free), static_cast<std::int64_t>(total)};
+DeviceTrouble device_library_why_none(const std::string& trouble) {
+  // Somebody who names a library wants what it brings.
+  const bool is_named = std::getenv(kDeviceLibraryVariable) != nullptr;
+  return {trouble.empty() ? "the library shows none" : trouble,
+          fmt::format("set {} to the file of the device's library for LibTorch",
+                      kDeviceLibraryVariable),
+          is_named};
+}
+
+std::optional<DeviceRoom> device_library_room() {
+  return ask_room("motley_device_memory");
 }
 
 bool device_library_computes_products_in(int index, at::ScalarType type) {
-  auto* const ask = library_symbol<const char*(int)>("motley_device_types");
-  const char* const types = ask == nullptr ? nullptr : ask(index);
-  if (types == nullptr) return false;
-  std::istringstream words(types);
+  std::istringstream words(words_of("motley_device_types", index));
   for (std::string word; words >> word;) {
     if (word == number_type_name(type)) return true;
   }
   return false;
+}
+
+std::string device_library_model(int index) {
+  return words_of("motley_device_model", index);
 }
 
 }  // namespace motley

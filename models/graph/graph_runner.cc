@@ -10,6 +10,7 @@
 #include <ATen/ATen.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 
+#include "models/device/library_exception.h"
 #include "models/graph/graph_failure.h"
 #include "models/graph/node_arguments.h"
 #include "models/graph/rounded_product.h"

@@ -2,9 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <string_view>
-
 #include "models/device/device_standstill.h"
+#include "models/device/library_exception.h"
 #include "models/graph/graph_failure.h"
 
 namespace motley {
@@ -19,9 +18,7 @@ Error failure_of(const std::exception& thrown, const std::string& during) {
             "see that machine's kernel log (sudo dmesg) and whether its driver still answers "
             "(nvidia-smi for cuda); if not, restart the machine"};
   }
-  // LibTorch throws with a stack trace behind the first line.
-  const std::string_view all = thrown.what();
-  const std::string said(all.substr(0, all.find('\n')));
+  const std::string said = first_line_of(thrown);
   if (!lacks_memory(thrown)) {
     return {ErrorCode::kInternal, "the stage failed during " + during, said,
             "see its log; if its machine has room, this is a mistake in Motley: please report it"};

@@ -31,7 +31,7 @@ const std::vector<std::pair<std::string, std::set<std::string>>> kMayInclude = {
     {"models/device", {"base", "plan"}},
     {"models/kernels", {"base"}},
     {"models/package", {"base", "base/system", "checkpoint", "plan"}},
-    {"models/graph", {"base", "checkpoint", "models/package"}},
+    {"models/graph", {"base", "checkpoint", "models/device", "models/package"}},
     {"models/spec", {"base", "job", "models/package"}},
     {"models/layers",
      {"base", "models/device", "models/graph", "models/kernels", "models/package", "models/spec"}},
@@ -136,7 +136,7 @@ const std::vector<std::pair<std::string, std::set<std::string>>> kMayInclude = {
      {"base", "base/system", "checkpoint", "cluster/examine", "cluster/launch", "cluster/lock",
       "cluster/process", "cluster/run", "comm", "comm/transport", "compression/feedback", "job",
       "models/package", "models/spec", "partitioner/advise", "partitioner/search",
-      "partitioner/simulate", "plan"}},
+      "partitioner/simulate", "plan", "protocol"}},
 };
 
 // The one file that wraps each library; or, where it ends in an underscore, the family of files.

@@ -93,5 +93,10 @@ TEST(DefaultThreads, ShareTheCoresWithinTheQuota) {
   EXPECT_EQ(threads_of_each(1, 8, 0.25), 1);
 }
 
+TEST(ProcessorName, IsPartOfWhatTellsModelsApart) {
+  EXPECT_NE(processor_model().find(processor_name()), std::string::npos);
+  EXPECT_FALSE(processor_name().starts_with(' '));
+}
+
 }  // namespace
 }  // namespace motley

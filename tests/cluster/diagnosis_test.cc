@@ -30,7 +30,7 @@ class Diagnosing : public testing::Test {
       facts.build = "abc";
       facts.blas = "/usr/lib/openblas-pthread/libblas.so.3";
       facts.transports = {"ucx", "tcp"};
-      facts.devices = {"cpu"};
+      facts.found.devices = {{.name = "cpu"}};
       facts.cores = 4;
       facts.physical_cores = 2;
       facts.memory_bytes = 8 * kGib;

@@ -1,6 +1,8 @@
 // Training on a device whose memory the host cannot touch, alone and beside the processor. The far
 // device (tests/support/far/far_device.h) computes with the processor's operations, but by other
 // layers than the processor's own, so that runs agree as closely as two orders of summing do.
+#include <signal.h>
+
 #include <cmath>
 #include <cstdlib>
 #include <functional>
@@ -17,6 +19,7 @@
 namespace motley::test {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 constexpr double kLoss = 1e-5;  // relative
@@ -142,11 +145,15 @@ TEST_F(DeviceRun, IsRefusedWhereTheDeviceIsNot) {
   EXPECT_THAT(outcome.err, HasSubstr("tpu:0"));
 }
 
-TEST_F(DeviceRun, SaysWhatTheDeviceHasNoRoomFor) {
-  ::setenv("MOTLEY_FAR_MIB", "1", /*overwrite=*/1);
-  const Outcome outcome = job_.train("full", {"--cluster", cluster_of("\"privateuseone:0\"")});
+TEST_F(DeviceRun, SaysWhichLayerTheDeviceHasNoRoomForWhileItIsMeasured) {
+  ::setenv("MOTLEY_FAR_MIB", "2", /*overwrite=*/1);
+  const Outcome outcome =
+      job_.train("full", {"--cluster", cluster_of("\"privateuseone:0\""), "--set",
+                          "train.micro_batch=8", "--set", "model.context=256"});
   EXPECT_EQ(outcome.status, 6) << outcome.err;
-  EXPECT_THAT(outcome.err, HasSubstr("memory"));
+  EXPECT_THAT(outcome.err,
+              AllOf(HasSubstr("privateuseone:0 has not enough memory for h.0.attn at 8 samples"),
+                    HasSubstr("2.0 MiB were free there"), HasSubstr("train.micro_batch smaller")));
 }
 
 // What the device was at is told, not where the host waited: that had given it all of the batch.
@@ -175,6 +182,47 @@ TEST_F(DeviceRun, ADeviceThatHangsEndsTheRun) {
     EXPECT_THAT(outcome.err, HasSubstr("nvidia-smi")) << run;
   }
 }
+
+// A plan that was made for more memory than there is now.
+TEST_F(DeviceRun, SaysWhatADeviceHoldsThatHasNoRoomWhileItTrains) {
+  const std::vector<std::string> words = {"--cluster", cluster_of("\"privateuseone:0\""), "--set",
+                                          "train.micro_batch=8"};
+  expect_trains("whole", words);
+  std::vector<std::string> planned = words;
+  planned.insert(planned.end(), {"--plan", job_.run_dir("whole") + "/plan.json"});
+  ::setenv("MOTLEY_FAR_MIB", "1", /*overwrite=*/1);
+  const Outcome outcome = job_.train("full", planned);
+  EXPECT_EQ(outcome.status, 6) << outcome.err;
+  EXPECT_THAT(outcome.err,
+              AllOf(HasSubstr("privateuseone:0 has not enough memory for "),
+                    HasSubstr("the layers embed to head take"), HasSubstr("1.0 MiB were free when"),
+                    HasSubstr("Tried to allocate"), HasSubstr("\"desk at most 70% memory\"")));
+}
+
+class StoppedDeviceRun : public DeviceRun, public testing::WithParamInterface<int> {};
+
+TEST_P(StoppedDeviceRun, GoesOnToTheSameBits) {
+  const std::vector<std::string> words = {"--cluster", cluster_of("\"privateuseone:0\""), "--set",
+                                          "train.steps=150"};
+  expect_trains("straight", words);
+  RunningMotley run(job_.train_words("stopped", words));
+  ASSERT_TRUE(
+      eventually([&] { return metric_column(job_.run_dir("stopped"), "step").size() >= 5; }));
+  ASSERT_EQ(::kill(run.pid(), GetParam()), 0);
+  const Outcome outcome = run.wait();
+  EXPECT_EQ(outcome.status, 128 + GetParam()) << outcome.err;
+  const auto steps = metric_column(job_.run_dir("stopped"), "step");
+  ASSERT_LT(steps.size(), 150U) << "it was too quick to be interrupted";
+  EXPECT_THAT(outcome.err, HasSubstr("after step " + steps.back() + " was saved"));
+  const std::string command = last_line(outcome.err);
+  EXPECT_THAT(command, AllOf(HasSubstr("MOTLEY_DEVICE_LIBRARY="), HasSubstr("--resume")));
+  ::unsetenv("MOTLEY_DEVICE_LIBRARY");  // the command has it
+  ASSERT_EQ(run_in_shell(command, ""), 0) << command;
+  EXPECT_EQ(losses("stopped"), losses("straight"));
+  EXPECT_EQ(job_.parameter_hash("stopped", 150), job_.parameter_hash("straight", 150));
+}
+
+INSTANTIATE_TEST_SUITE_P(, StoppedDeviceRun, testing::Values(SIGINT, SIGTERM));
 
 }  // namespace
 }  // namespace motley::test

@@ -2,11 +2,9 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 
 #include <gmock/gmock.h>
@@ -74,18 +72,6 @@ class Endings : public testing::Test {
 
   SmallJob job_;
 };
-
-std::string last_line(std::string text) {
-  while (text.ends_with('\n')) text.pop_back();
-  text = text.substr(text.rfind('\n') + 1);
-  return text.substr(text.find_first_not_of(' '));
-}
-
-int run_in_shell(const std::string& command, const std::string& more) {
-  const int status =
-      std::system((command + more + " >/dev/null 2>&1").c_str());  // NOLINT(cert-env33-c)
-  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
 
 class StopSignal : public Endings, public testing::WithParamInterface<std::pair<int, int>> {};
 

@@ -148,9 +148,17 @@ shell = ["sh", "-c", "exit 255"]
   const Outcome plan = motley({"plan", config, "--cluster", cluster, "--pin", "never off"});
   EXPECT_EQ(plan.status, 0) << plan.err;
   EXPECT_THAT(plan.out, Not(HasSubstr("left out")));
-  const Outcome run =
-      job_.train("run", {"--cluster", cluster, "--pin", "never off", "--set", "train.steps=6"});
-  EXPECT_EQ(run.status, 0) << run.err;
+  const std::vector<std::string> words = {"--cluster", cluster, "--pin",
+                                          "never off", "--set", "train.steps=6"};
+  std::vector<std::string> first = words;
+  first.insert(first.end(), {"--stop-after", "3"});
+  const Outcome begun = job_.train("run", first);
+  EXPECT_EQ(begun.status, 0) << begun.err;
+  std::vector<std::string> second = words;
+  // Planned anew, with the pin.
+  second.insert(second.end(), {"--resume", "--allow-changes", "--set", "train.micro_batch=4"});
+  const Outcome resumed = job_.train("run", second);
+  EXPECT_EQ(resumed.status, 0) << resumed.err;
 }
 
 TEST(Doctor, TellsOfAFolderThatIsNotThereYet) {

@@ -133,6 +133,18 @@ bool MotleyWithoutWorker::worker_was_started() const {
   return std::filesystem::exists(folder_ / "started");
 }
 
+std::string last_line(std::string text) {
+  while (text.ends_with('\n')) text.pop_back();
+  text = text.substr(text.rfind('\n') + 1);
+  return text.substr(text.find_first_not_of(' '));
+}
+
+int run_in_shell(const std::string& command, const std::string& more) {
+  const int status =
+      std::system((command + more + " >/dev/null 2>&1").c_str());  // NOLINT(cert-env33-c)
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
 std::string read_text(const std::filesystem::path& path) {
   std::ifstream in(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(in), {}};

@@ -82,6 +82,12 @@ class MotleyWithoutWorker {
   TemporaryFolder folder_;
 };
 
+// The last line of what was said, without the spaces before it: the command that goes on.
+std::string last_line(std::string text);
+
+// The exit status of a command of a shell, with these words behind it; what it says is lost.
+int run_in_shell(const std::string& command, const std::string& more);
+
 std::string read_text(const std::filesystem::path& path);
 
 // One field of every line of a run's metrics.jsonl, as the text that stands there.

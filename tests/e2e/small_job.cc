@@ -17,8 +17,11 @@ const std::string& shared_profile() {
   static const TemporaryFolder folder;
   static const std::string path = [] {
     std::string file = (folder / "profile.json").string();
-    const Outcome outcome =
-        motley({"profile", folder.write("job.toml", kSmallJob), "--output", file});
+    // Of the processor, whatever else is here, under the name that a run without a file uses.
+    const std::string cluster =
+        folder.write("cluster.toml", "[[machine]]\nname = \"local\"\ndevices = [\"cpu\"]\n");
+    const Outcome outcome = motley(
+        {"profile", folder.write("job.toml", kSmallJob), "--cluster", cluster, "--output", file});
     if (outcome.status != 0) throw std::runtime_error(outcome.err);
     return file;
   }();

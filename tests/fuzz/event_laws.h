@@ -54,7 +54,9 @@ inline std::vector<Json> right_messages() {
   MachineFacts facts;
   facts.version = "0.1.0";
   facts.transports = {"ucx", "tcp"};
-  facts.devices = {"cpu"};
+  facts.found.torch = "1.13.1 for CUDA 11.8";
+  facts.found.devices = {{.name = "cpu", .types = {"fp32"}}};
+  facts.found.missing = {{"cuda", {"no driver", "install it"}, true}};
   facts.cores = 4;
   facts.physical_cores = 2;
   facts.candidates = {{"eth0", "10.0.0.1", "ethernet", true, 1000}};

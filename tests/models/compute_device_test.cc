@@ -82,6 +82,20 @@ TEST_F(FarDevice, ANumberThatThereIsNotNamesThoseThereAre) {
   EXPECT_THAT(error.remedy, HasSubstr("cluster file"));
 }
 
+TEST_F(FarDevice, IsNotOpenedWhileItsMemoryIsFull) {
+  motley_far_limit_memory(1);
+  const Error error = trouble_with("privateuseone:0");
+  motley_far_limit_memory(std::uint64_t{1} << 40);
+  EXPECT_EQ(error.code, ErrorCode::kInfeasible);
+  EXPECT_THAT(error.what, HasSubstr("privateuseone:0 has no memory left"));
+  EXPECT_THAT(error.remedy, HasSubstr("end what else uses it"));
+}
+
+TEST_F(FarDevice, IsWhatItsLibraryCallsIt) {
+  EXPECT_EQ(device_model("privateuseone:1"), "far device");
+  EXPECT_EQ(device_model("cpu"), "");
+}
+
 TEST(ComputeDeviceNames, OneThatMeansNothingIsRefused) {
   const Error error = trouble_with("gpu:0");
   EXPECT_EQ(error.code, ErrorCode::kConfig);

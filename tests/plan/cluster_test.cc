@@ -141,6 +141,19 @@ TEST(ParseCluster, RefusesContradictions) {
   EXPECT_THAT(error_of(std::string(kTwo) + machine("")), HasSubstr("no address that"));
 }
 
+TEST(ParseCluster, TakesAutomaticDevicesAlone) {
+  const auto cluster = parse_cluster(machine("devices = [\"auto\"]"), "test");
+  ASSERT_TRUE(cluster.ok()) << describe(cluster.error());
+  EXPECT_TRUE(has_automatic_devices(cluster->machines.front()));
+  EXPECT_FALSE(has_automatic_devices(local_cluster(1).machines.front()));
+  for (const char* devices : {R"("auto", "cpu")", R"("cuda:0", "auto")", R"("auto", "auto")"}) {
+    EXPECT_THAT(error_of(machine(std::string("devices = [") + devices + "]")),
+                HasSubstr("devices = [\"auto\"]"));
+  }
+  EXPECT_THAT(error_of(machine("device_model = \"rtx-3060\"\ndevices = [\"auto\"]")),
+              HasSubstr("virtual"));
+}
+
 TEST(CheckDevice, KnowsTheKindsOfDevices) {
   for (const char* device :
        {"cpu", "cuda:0", "cuda:15", "mps", "privateuseone:1", "virtual", "virtual:3"}) {
@@ -149,8 +162,9 @@ TEST(CheckDevice, KnowsTheKindsOfDevices) {
 }
 
 TEST(CheckDevice, RefusesOtherNamesWithThoseThereAre) {
-  for (const char* device : {"", "gpu", "gpu:0", "cuda", "cuda:", "cuda:x", "cuda:-1", "cuda:1000",
-                             "cuda0", "cudax:0", "cpu:0", "mps:0", "CUDA:0", "privateuseone"}) {
+  for (const char* device :
+       {"", "gpu", "gpu:0", "cuda", "cuda:", "cuda:x", "cuda:-1", "cuda:1000", "cuda0", "cudax:0",
+        "auto", "cpu:0", "mps:0", "CUDA:0", "privateuseone"}) {
     const auto checked = check_device(device);
     ASSERT_FALSE(checked.ok()) << device;
     EXPECT_EQ(checked.error().code, ErrorCode::kConfig);

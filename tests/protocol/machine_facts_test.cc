@@ -9,10 +9,13 @@ MachineFacts some_facts() {
   MachineFacts facts;
   facts.version = "1.2.3";
   facts.build = "0123456789abcdef";
-  facts.torch = "1.13.1";
+  facts.found.torch = "1.13.1 for CUDA 11.8";
   facts.blas = "/usr/lib/libblas.so.3";
   facts.transports = {"gloo", "tcp"};
-  facts.devices = {"cpu", "cuda:0"};
+  facts.found.devices = {{.name = "cpu", .memory_bytes = 8, .free_bytes = 5, .types = {"fp32"}},
+                         {"cuda:0", "Card", "8.6", "for CUDA 12.4", 12, 11, {"fp32", "bf16"}, {}},
+                         {.name = "cuda:1", .fault = {"too old", "a newer one"}}};
+  facts.found.missing = {{"mps", {"no such kind", "a Mac"}, false}, {"privateuseone", {}, true}};
   facts.cores = 1.5;
   facts.physical_cores = 3;
   facts.memory_bytes = 1 << 30;
@@ -44,6 +47,21 @@ TEST(MachineFacts, RefuseAnyMissingOrStrangeMember) {
     EXPECT_EQ(read.error().code, ErrorCode::kPeer);
     EXPECT_NE(describe(read.error()).find("box"), std::string::npos);
   }
+}
+
+TEST(MachineFacts, RefuseDevicesThatAreNone) {
+  const auto is_read = [](const auto& change) {
+    Json damaged = facts_to_json(some_facts());
+    change(damaged);
+    return facts_from_json(damaged, "box").ok();
+  };
+  EXPECT_TRUE(is_read([](Json&) {}));
+  EXPECT_FALSE(is_read([](Json& facts) { facts["devices"] = Json::array(); }));
+  EXPECT_FALSE(is_read([](Json& facts) { facts["devices"][1]["name"] = "cuda 0"; }));
+  EXPECT_FALSE(is_read([](Json& facts) { facts["devices"][1]["memory_bytes"] = -1; }));
+  EXPECT_FALSE(is_read([](Json& facts) { facts["devices"][1]["types"] = "fp32"; }));
+  EXPECT_FALSE(is_read([](Json& facts) { facts["devices"][2].erase("fault"); }));
+  EXPECT_FALSE(is_read([](Json& facts) { facts["missing"][0]["is_shown"] = 1; }));
 }
 
 TEST(MachineFacts, RefuseNumbersThatAreNone) {

@@ -48,3 +48,7 @@ const char* motley_device_types(int /*device*/) {
   const char* const types = std::getenv("MOTLEY_FAR_TYPES");
   return types == nullptr ? "bf16 fp16" : types;
 }
+
+const char* motley_device_model(int /*device*/) {
+  return "far device";
+}

@@ -59,6 +59,7 @@ void motley_far_hang(int hangs);
 int motley_device_memory(size_t* free_bytes, size_t* total_bytes);
 // What a device multiplies matrices of, beside fp32.
 const char* motley_device_types(int device);
+const char* motley_device_model(int device);
 
 #ifdef __cplusplus
 }

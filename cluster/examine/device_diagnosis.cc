@@ -1,0 +1,87 @@
+// What is found of a machine's devices, and what it means.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <set>
+
+#include "cluster/examine/diagnosis.h"
+#include "plan/quantity_text.h"
+
+namespace motley {
+namespace {
+
+std::string kind_of(const std::string& device) {
+  return device.substr(0, device.find(':'));
+}
+
+Finding finding(Verdict verdict, const Machine& machine, std::string what, std::string remedy) {
+  return {verdict, machine.name, "devices", std::move(what), std::move(remedy), ErrorCode::kConfig};
+}
+
+// "cuda:0: NVIDIA …, compute capability 8.6, driver for CUDA 12.4, 11.2 of 12.0 GiB free".
+std::string device_text(const DeviceFacts& device) {
+  std::vector<std::string> words;
+  if (!device.model.empty()) words.push_back(device.model);
+  if (!device.capability.empty()) words.push_back("compute capability " + device.capability);
+  if (!device.driver.empty()) words.push_back("driver " + device.driver);
+  if (device.memory_bytes > 0) {
+    words.push_back(fmt::format("{} of {} free", bytes_text(static_cast<double>(device.free_bytes)),
+                                bytes_text(static_cast<double>(device.memory_bytes))));
+  }
+  return fmt::format("{}{}{}", device.name, words.empty() ? "" : ": ", fmt::join(words, ", "));
+}
+
+Finding absence(const Machine& machine, const DevicesFound& found, const std::string& device) {
+  const auto missing = std::ranges::find(found.missing, kind_of(device), &MissingKind::kind);
+  const std::string what = fmt::format("there is no device '{}'", device);
+  if (missing != found.missing.end()) {
+    return finding(Verdict::kProblem, machine, fmt::format("{}: {}", what, missing->fault.cause),
+                   missing->fault.remedy);
+  }
+  return finding(
+      Verdict::kProblem, machine, what,
+      fmt::format("it has {}: name these in the cluster file", fmt::join(found.names(), ", ")));
+}
+
+Finding judge(const Machine& machine, const DevicesFound& found, const std::string& device) {
+  if (const auto checked = check_device(device); !checked.ok()) {
+    return finding(Verdict::kProblem, machine, checked.error().what, checked.error().remedy);
+  }
+  const DeviceFacts* const facts = found.find(device);
+  if (facts == nullptr) return absence(machine, found, device);
+  if (!facts->fault.cause.empty()) {
+    return finding(Verdict::kProblem, machine,
+                   fmt::format("nothing would run on {}: {}", device, facts->fault.cause),
+                   facts->fault.remedy);
+  }
+  return finding(Verdict::kOk, machine, device_text(*facts), "");
+}
+
+}  // namespace
+
+std::vector<Finding> diagnose_devices(const Machine& machine, const DevicesFound& found) {
+  std::vector<Finding> findings;
+  const std::set<std::string> listed(machine.devices.begin(), machine.devices.end());
+  std::set<std::string> kinds;
+  for (const std::string& device : listed) {
+    kinds.insert(kind_of(device));
+    // What there is of the processor is said beside its cores and its memory.
+    if (!is_virtual_device(device) && device != "cpu") {
+      findings.push_back(judge(machine, found, device));
+    }
+  }
+  for (const MissingKind& missing : found.missing) {
+    if (!missing.is_shown || kinds.contains(missing.kind)) continue;
+    findings.push_back(
+        finding(Verdict::kWarning, machine, missing.fault.cause, missing.fault.remedy));
+  }
+  for (const DeviceFacts& device : found.devices) {
+    if (device.name == "cpu" || listed.contains(device.name)) continue;
+    findings.push_back(finding(Verdict::kNote, machine, "not used: " + device_text(device),
+                               "name it in the cluster file, or write devices = [\"auto\"]"));
+  }
+  return findings;
+}
+
+}  // namespace motley

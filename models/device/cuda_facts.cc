@@ -1,0 +1,141 @@
+#include "models/device/cuda_facts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+namespace motley {
+namespace {
+
+constexpr const char* kOtherLibTorch =
+    "build with a LibTorch for CUDA: Debian's libtorch-cuda-dev (contrib), or "
+    "-DMOTLEY_TORCH=python where PyTorch has it";
+
+constexpr int major_of(int version) {
+  return version / 1000;
+}
+
+// Since CUDA 11 a driver serves all libraries of its major version.
+bool is_too_old(int driver, int runtime) {
+  constexpr int kServesItsMajor = 11;
+  if (major_of(runtime) < kServesItsMajor) return driver < runtime;
+  return major_of(driver) < major_of(runtime);
+}
+
+std::string cards_text(int count) {
+  return count == 1 ? "a card of NVIDIA's" : fmt::format("{} cards of NVIDIA's", count);
+}
+
+// A library that another one needs is missing: dlopen names it first.
+bool lacks_another_library(std::string_view trouble) {
+  return trouble.find("cannot open shared object file") != trouble.npos &&
+         !trouble.starts_with("libtorch_cuda");
+}
+
+DeviceTrouble why_library_is_closed(const CudaFacts& facts) {
+  if (lacks_another_library(facts.library_trouble)) {
+    return {fmt::format("LibTorch's library for CUDA lacks another one: {}", facts.library_trouble),
+            "install the CUDA libraries that this LibTorch was built for", facts.cards_shown > 0};
+  }
+  if (facts.cards_shown == 0) {
+    return {fmt::format("this LibTorch is for processors ({}), and the system shows no card of "
+                        "NVIDIA's",
+                        facts.library_trouble),
+            fmt::format("{}; and see that `nvidia-smi` lists the card", kOtherLibTorch)};
+  }
+  return {fmt::format("the system shows {}, and this LibTorch is for processors ({})",
+                      cards_text(facts.cards_shown), facts.library_trouble),
+          kOtherLibTorch, true};
+}
+
+std::optional<ComputeCapability> read_capability(std::string_view digits) {
+  int number = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  if (error != std::errc() || end != digits.data() + digits.size()) return std::nullopt;
+  return ComputeCapability{number / 10, number % 10};
+}
+
+}  // namespace
+
+std::string to_text(const ComputeCapability& capability) {
+  return fmt::format("{}.{}", capability.major, capability.minor);
+}
+
+std::string cuda_version_text(int version) {
+  return fmt::format("{}.{}", major_of(version), version % 1000 / 10);
+}
+
+DeviceTrouble why_no_card(const CudaFacts& facts) {
+  if (!facts.library_trouble.empty()) return why_library_is_closed(facts);
+  const std::string built = fmt::format("this LibTorch is for CUDA {}",
+                                        facts.runtime == 0 ? "" : cuda_version_text(facts.runtime));
+  const bool is_shown = facts.cards_shown > 0;
+  if (facts.driver == 0) {
+    return {
+        fmt::format("{}, and no driver of NVIDIA's runs{}", built,
+                    is_shown ? fmt::format(" for {}", cards_text(facts.cards_shown))
+                             : ", and the system shows no card"),
+        "install it (Debian: `apt-get install nvidia-driver`, non-free), start the machine anew, "
+        "and see that `nvidia-smi` lists the card",
+        is_shown};
+  }
+  if (is_too_old(facts.driver, facts.runtime)) {
+    return {fmt::format("{}, and the driver serves CUDA {} at most", built,
+                        cuda_version_text(facts.driver)),
+            fmt::format("install a driver for CUDA {} or later, or use a LibTorch for CUDA {}",
+                        major_of(facts.runtime), major_of(facts.driver)),
+            is_shown};
+  }
+  if (facts.are_hidden) {
+    return {"CUDA_VISIBLE_DEVICES hides every card",
+            "leave the variable out, or name the cards that are to count"};
+  }
+  return {fmt::format("{}, and its driver shows no card", built),
+          "see that `nvidia-smi` lists the card; in a container, that it was given to it",
+          is_shown};
+}
+
+CudaKernels cuda_kernels(std::string_view flags) {
+  CudaKernels kernels;
+  for (std::size_t at = 0; (at = flags.find("code=", at)) != flags.npos;) {
+    at += std::string_view("code=").size();
+    const std::string_view code = flags.substr(at, flags.find_first_of(";, \n]", at) - at);
+    std::string_view digits = code.substr(std::min(code.size(), code.find('_') + 1));
+    const bool is_exact = digits.ends_with('a');
+    if (is_exact) digits.remove_suffix(1);
+    const auto capability = read_capability(digits);
+    if (!capability) continue;
+    if (code.starts_with("compute_")) {
+      kernels.translated.push_back(*capability);
+    } else if (code.starts_with("sm_")) {
+      (is_exact ? kernels.exactly_for : kernels.compiled).push_back(*capability);
+    }
+  }
+  return kernels;
+}
+
+std::optional<DeviceTrouble> trouble_with_card(const ComputeCapability& capability,
+                                               const CudaKernels& kernels) {
+  if (kernels.compiled.empty() && kernels.translated.empty()) return std::nullopt;
+  const bool runs = std::ranges::any_of(kernels.compiled, [&](const ComputeCapability& each) {
+    return each.major == capability.major && each <= capability;
+  });
+  const bool is_translated = std::ranges::any_of(
+      kernels.translated, [&](const ComputeCapability& each) { return each <= capability; });
+  if (runs || is_translated || std::ranges::count(kernels.exactly_for, capability) > 0) {
+    return std::nullopt;
+  }
+  std::vector<ComputeCapability> all = kernels.compiled;
+  all.insert(all.end(), kernels.translated.begin(), kernels.translated.end());
+  const bool is_older = capability < std::ranges::min(all);
+  return DeviceTrouble{
+      fmt::format("its compute capability is {}, and this LibTorch has kernels for {} to {}",
+                  to_text(capability), to_text(std::ranges::min(all)),
+                  to_text(std::ranges::max(all))),
+      is_older ? "use an older LibTorch, whose kernels are for this card, or name \"cpu\""
+               : "use a newer LibTorch, whose kernels are for this card",
+      true};
+}
+
+}  // namespace motley

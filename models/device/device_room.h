@@ -1,0 +1,28 @@
+// The memory of a device, and the question that CUDA's runtime and the libraries of other devices
+// answer alike.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include "models/device/library_symbol.h"
+
+namespace motley {
+
+struct DeviceRoom {
+  std::int64_t free_bytes = 0;
+  std::int64_t total_bytes = 0;
+};
+
+// Of the current device, by a function with cudaMemGetInfo's arguments; nothing where no open
+// library has it or it does not answer.
+[[nodiscard]] inline std::optional<DeviceRoom> ask_room(const char* question) {
+  auto* const ask = library_symbol<int(std::size_t*, std::size_t*)>(question);
+  std::size_t free = 0;
+  std::size_t total = 0;
+  if (ask == nullptr || ask(&free, &total) != 0) return std::nullopt;
+  return DeviceRoom{static_cast<std::int64_t>(free), static_cast<std::int64_t>(total)};
+}
+
+}  // namespace motley

@@ -1,0 +1,25 @@
+// What a library's exception says.
+#pragma once
+
+#include <exception>
+#include <new>
+#include <string>
+#include <string_view>
+
+namespace motley {
+
+// Its first line: LibTorch throws with a stack trace behind it.
+[[nodiscard]] inline std::string first_line_of(const std::exception& thrown) {
+  const std::string_view all = thrown.what();
+  return std::string(all.substr(0, all.find('\n')));
+}
+
+// Whether it says that memory ran out, the host's or a device's. LibTorch has no type for it that
+// all its devices throw.
+[[nodiscard]] inline bool lacks_memory(const std::exception& thrown) {
+  if (dynamic_cast<const std::bad_alloc*>(&thrown) != nullptr) return true;
+  const std::string said = first_line_of(thrown);
+  return said.find("allocate memory") != said.npos || said.find("out of memory") != said.npos;
+}
+
+}  // namespace motley

@@ -1,0 +1,224 @@
+// What people see of devices: motley devices, "auto" in cluster files and without one, doctor, and
+// generate on a device. The far device (tests/support/far/far_device.h) stands for accelerators.
+#include <cstdlib>
+#include <filesystem>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/json.h"
+#include "e2e/small_job.h"
+
+namespace motley::test {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr const char* kAuto = "devices = [\"auto\"]\nthreads = 1\n";
+
+class Devices : public testing::Test {
+ protected:
+  ~Devices() override { ::unsetenv("MOTLEY_DEVICE_LIBRARY"); }
+
+  static void bring_far_device() {
+    ::setenv("MOTLEY_DEVICE_LIBRARY", MOTLEY_FAR_LIBRARY, /*overwrite=*/1);
+  }
+
+  // A cluster of a machine "desk" that says so of itself, and another one.
+  [[nodiscard]] std::string cluster(const std::string& desk, const std::string& more = "") const {
+    return job_.folder().write("cluster.toml", "[[machine]]\nname = \"desk\"\n" + desk + more);
+  }
+
+  // A machine at the same address that does not answer.
+  static std::string silent(const std::string& lines) {
+    return "address = \"127.0.0.1\"\n[[machine]]\nname = \"box\"\naddress = \"127.0.0.1\"\n"
+           "shell = [\"false\"]\n" +
+           lines;
+  }
+
+  [[nodiscard]] std::vector<std::string> planned_devices(const std::string& run) const {
+    std::vector<std::string> devices;
+    const Json plan = Json::parse(read_text(job_.run_dir(run) + "/plan.json"));
+    for (const Json& rank : plan.at("ranks")) devices.push_back(rank.at("device"));
+    return devices;
+  }
+
+  [[nodiscard]] std::string config() const {
+    return job_.train_words("none", {"--cluster", "none"})[1];
+  }
+
+  // The first of the findings with that verdict, as JSON; null without one.
+  static Json finding(const Outcome& doctor, const std::string& verdict) {
+    const Json report = Json::parse(doctor.out);
+    for (const Json& each : report.at("findings")) {
+      if (each.at("verdict") == verdict && each.at("what") == "devices") return each;
+    }
+    return nullptr;
+  }
+
+  SmallJob job_;
+};
+
+TEST_F(Devices, ListsTheProcessorAndWhyOthersAreMissing) {
+  const Outcome outcome = motley({"devices"});
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, AllOf(HasSubstr("LibTorch "), HasSubstr("*  cpu"), HasSubstr("fp32"),
+                                 HasSubstr("no mps: "), HasSubstr("only a Mac has it"),
+                                 HasSubstr("MOTLEY_DEVICE_LIBRARY is not set")));
+}
+
+TEST_F(Devices, ListsWhatAnAcceleratorIsAndHas) {
+  bring_far_device();
+  const Outcome outcome = motley({"devices", "--json"});
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  const Json here = Json::parse(outcome.out).at("machines").at("local");
+  ASSERT_EQ(here.at("devices").size(), 3U);
+  EXPECT_EQ(here.at("devices")[0].at("name"), "cpu");
+  EXPECT_GT(here.at("devices")[0].at("free_bytes"), 0);
+  const Json& far = here.at("devices")[1];
+  EXPECT_EQ(far.at("name"), "privateuseone:0");
+  EXPECT_EQ(far.at("model"), "far device");
+  EXPECT_EQ(far.at("memory_bytes"), std::int64_t{4} << 30);
+  EXPECT_THAT(far.at("types"), ElementsAre("fp32", "bf16"));
+  EXPECT_THAT(here.at("auto"), ElementsAre("privateuseone:0", "privateuseone:1"));
+}
+
+TEST_F(Devices, AMachineThatDoesNotAnswerLeavesTheOthersListed) {
+  const Outcome outcome = motley({"devices", "--cluster", cluster(kAuto, silent("")), "--json"});
+  EXPECT_EQ(outcome.status, 4) << outcome.err;
+  const Json machines = Json::parse(outcome.out).at("machines");
+  EXPECT_TRUE(machines.at("box").is_null());
+  EXPECT_EQ(machines.at("desk").at("devices")[0].at("name"), "cpu");
+  EXPECT_THAT(outcome.err, HasSubstr("box"));
+}
+
+TEST_F(Devices, AutoTakesTheAcceleratorsAndNothingKeepsTheWord) {
+  bring_far_device();
+  const Outcome outcome =
+      job_.train("far", {"--cluster", cluster(kAuto), "--set", "train.steps=5"});
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr("devices found: desk: privateuseone:0 (far device), "
+                                     "privateuseone:1 (far device)"));
+  EXPECT_THAT(planned_devices("far"), ::testing::Each(HasSubstr("privateuseone:")));
+  for (const char* file : {"plan.json", "profile.json"}) {
+    EXPECT_THAT(read_text(job_.run_dir("far") + "/" + file), Not(HasSubstr("\"auto\""))) << file;
+  }
+  // Its plan serves a file with "auto", where nobody is asked any more.
+  const Outcome again = job_.train(
+      "again", {"--cluster", cluster(kAuto), "--plan", job_.run_dir("far") + "/plan.json"});
+  ASSERT_EQ(again.status, 0) << again.err;
+  EXPECT_THAT(again.err, Not(HasSubstr("devices found")));
+  EXPECT_EQ(planned_devices("again"), planned_devices("far"));
+}
+
+TEST_F(Devices, AutoIsTheProcessorWhereThereIsNothingElse) {
+  const Outcome outcome =
+      job_.train("here", {"--cluster", cluster(kAuto), "--set", "train.steps=5"});
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr("devices found: desk: cpu"));
+  EXPECT_THAT(planned_devices("here"), ElementsAre("cpu"));
+}
+
+TEST_F(Devices, AutoSaysWhatItHadToLeaveOut) {
+  ::setenv("MOTLEY_DEVICE_LIBRARY", "/no/such/library.so", /*overwrite=*/1);
+  const Outcome outcome = motley({"train", config(), "--run", job_.run_dir("none"), "--cluster",
+                                  cluster(kAuto), "--set", "profile.seconds=1", "--dry-run"});
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_THAT(outcome.err, AllOf(HasSubstr("devices found: desk: cpu"),
+                                 HasSubstr("without privateuseone (/no/such/library.so")));
+}
+
+TEST_F(Devices, ARunWithoutAClusterFileTakesWhatThisMachineHas) {
+  const std::vector<std::string> words = {"train",         config(), "--set",
+                                          "train.steps=5", "--set",  "profile.seconds=1"};
+  const auto train = [&](const char* run, const std::vector<std::string>& more) {
+    std::vector<std::string> all = words;
+    all.insert(all.end(), {"--run", job_.run_dir(run)});
+    all.insert(all.end(), more.begin(), more.end());
+    const Outcome outcome = motley(all);
+    EXPECT_EQ(outcome.status, 0) << outcome.err;
+  };
+  bring_far_device();
+  train("one", {});
+  EXPECT_THAT(planned_devices("one"), ::testing::Each(HasSubstr("privateuseone:")));
+  train("two", {"--stages", "2"});
+  EXPECT_THAT(planned_devices("two"), ElementsAre("privateuseone:0", "privateuseone:1"));
+  // More stages than accelerators: as many processes on the processor as ever.
+  train("three", {"--stages", "3"});
+  EXPECT_THAT(planned_devices("three"), ElementsAre("cpu", "cpu", "cpu"));
+}
+
+TEST_F(Devices, APlanAsksAMachineOrAProfile) {
+  const auto plan = [&](const std::string& file, const std::vector<std::string>& more) {
+    std::vector<std::string> words = {"plan", config(), "--cluster", file};
+    words.insert(words.end(), more.begin(), more.end());
+    return motley(words);
+  };
+  Outcome outcome = plan(cluster("address = \"127.0.0.1\"\n", silent(kAuto).substr(22)), {});
+  EXPECT_EQ(outcome.status, 4) << outcome.err;
+  EXPECT_THAT(outcome.err, AllOf(HasSubstr("cannot be used: box"), HasSubstr("motley doctor")));
+
+  ASSERT_EQ(job_.train("run", {"--cluster", cluster(kAuto), "--set", "train.steps=2", "--set",
+                               "train.warmup_steps=1"})
+                .status,
+            0);
+  const std::vector<std::string> measured = job_.as_measured_for("run");
+  outcome = plan(cluster(kAuto), measured);
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_THAT(outcome.err, Not(HasSubstr("devices found")));
+
+  outcome = plan(cluster(kAuto, silent(kAuto)), measured);
+  EXPECT_EQ(outcome.status, 3) << outcome.err;
+  EXPECT_THAT(outcome.err, AllOf(HasSubstr("what devices box has is not known"),
+                                 HasSubstr("motley profile"), HasSubstr("name its devices")));
+}
+
+TEST_F(Devices, AreWhatADoctorLooksAt) {
+  bring_far_device();
+  const std::string run = job_.folder().path().string();
+  Outcome outcome = motley({"doctor", "--cluster", cluster(kAuto), "--run", run, "--json"});
+  ASSERT_EQ(outcome.status, 0) << outcome.out << outcome.err;
+  EXPECT_THAT(finding(outcome, "ok").at("found").get<std::string>(),
+              AllOf(HasSubstr("privateuseone:0: far device"), HasSubstr("4.00 GiB free")));
+
+  outcome =
+      motley({"doctor", "--cluster", cluster("devices = [\"cpu\"]\n"), "--run", run, "--json"});
+  ASSERT_EQ(outcome.status, 0) << outcome.out << outcome.err;
+  EXPECT_THAT(finding(outcome, "note").at("found").get<std::string>(),
+              HasSubstr("not used: privateuseone:0"));
+
+  outcome =
+      motley({"doctor", "--cluster", cluster("devices = [\"mps\"]\n"), "--run", run, "--json"});
+  EXPECT_EQ(outcome.status, 3) << outcome.out << outcome.err;
+  EXPECT_THAT(finding(outcome, "PROBLEM").at("found").get<std::string>(),
+              HasSubstr("there is no device 'mps'"));
+  EXPECT_EQ(finding(outcome, "PROBLEM").at("status"), 3);
+  EXPECT_THAT(outcome.err, HasSubstr("only a Mac has it"));
+}
+
+TEST_F(Devices, GenerateWhatTheProcessorGenerates) {
+  bring_far_device();
+  ASSERT_EQ(job_.train("run", {"--stages", "1"}).status, 0);
+  const auto generate = [&](const std::string& device) {
+    const Outcome outcome =
+        motley({"generate", job_.run_dir("run"), "--prompt", "1,2,3", "--tokens", "20",
+                "--temperature", "0", "--json", "--device", device});
+    EXPECT_EQ(outcome.status, 0) << outcome.err;
+    return outcome.out;
+  };
+  EXPECT_EQ(generate("privateuseone:1"), generate("cpu"));
+  Outcome refused = motley({"generate", job_.run_dir("run"), "--device", "privateuseone:7"});
+  EXPECT_EQ(refused.status, 3) << refused.err;
+  EXPECT_THAT(refused.err, HasSubstr("there is no device 'privateuseone:7'"));
+  for (const char* device : {"gpu", "auto", "virtual"}) {
+    refused = motley({"generate", job_.run_dir("run"), "--device", device});
+    EXPECT_EQ(refused.status, 2) << device << refused.err;
+    EXPECT_THAT(refused.err, HasSubstr("motley devices"));
+  }
+}
+
+}  // namespace
+}  // namespace motley::test

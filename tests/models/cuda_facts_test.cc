@@ -1,0 +1,141 @@
+// What a machine says of its cards for CUDA, and what it means: no test here needs a card.
+#include "models/device/cuda_facts.h"
+
+#include <filesystem>
+#include <fstream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "models/device/cards_shown.h"
+
+namespace motley {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+constexpr const char* kNoLibrary =
+    "libtorch_cuda.so: cannot open shared object file: No such file or directory";
+
+TEST(WhyNoCard, ALibTorchForProcessorsIsTheCauseAndACardThatIsShownMakesItMatter) {
+  const DeviceTrouble without = why_no_card({.library_trouble = kNoLibrary});
+  EXPECT_THAT(without.cause, AllOf(HasSubstr("for processors"), HasSubstr("shows no card")));
+  EXPECT_THAT(without.remedy, AllOf(HasSubstr("libtorch-cuda-dev"), HasSubstr("nvidia-smi")));
+  EXPECT_FALSE(without.is_shown);
+
+  const DeviceTrouble with = why_no_card({.library_trouble = kNoLibrary, .cards_shown = 2});
+  EXPECT_THAT(with.cause, AllOf(HasSubstr("2 cards"), HasSubstr("for processors")));
+  EXPECT_THAT(with.remedy, HasSubstr("-DMOTLEY_TORCH=python"));
+  EXPECT_TRUE(with.is_shown);
+}
+
+TEST(WhyNoCard, ALibraryThatAnotherOneNeedsIsNamed) {
+  const DeviceTrouble trouble =
+      why_no_card({.library_trouble =
+                       "libcudnn.so.9: cannot open shared object file: No such file or directory",
+                   .cards_shown = 1});
+  EXPECT_THAT(trouble.cause, AllOf(HasSubstr("libcudnn.so.9"), Not(HasSubstr("for processors"))));
+  EXPECT_THAT(trouble.remedy, HasSubstr("install the CUDA libraries"));
+}
+
+TEST(WhyNoCard, ADriverThatIsNotThereIsToBeInstalled) {
+  const DeviceTrouble trouble = why_no_card({.runtime = 12040, .cards_shown = 1});
+  EXPECT_THAT(trouble.cause, AllOf(HasSubstr("for CUDA 12.4"), HasSubstr("no driver")));
+  EXPECT_THAT(trouble.remedy, HasSubstr("nvidia-driver"));
+  EXPECT_TRUE(trouble.is_shown);
+  EXPECT_FALSE(why_no_card({.runtime = 12040}).is_shown);
+}
+
+TEST(WhyNoCard, ADriverOfAnEarlierMajorVersionIsTooOld) {
+  const DeviceTrouble old = why_no_card({.runtime = 12040, .driver = 11080, .cards_shown = 1});
+  EXPECT_THAT(old.cause, AllOf(HasSubstr("12.4"), HasSubstr("11.8 at most")));
+  EXPECT_THAT(old.remedy, AllOf(HasSubstr("for CUDA 12 or later"), HasSubstr("for CUDA 11")));
+}
+
+TEST(WhyNoCard, ADriverOfTheSameMajorVersionServes) {
+  for (const int driver : {12000, 12040, 13000}) {
+    const DeviceTrouble trouble =
+        why_no_card({.runtime = 12040, .driver = driver, .cards_shown = 1});
+    EXPECT_THAT(trouble.cause, AllOf(HasSubstr("shows no card"), Not(HasSubstr("at most"))));
+  }
+  // Before CUDA 11 the minor version counted too.
+  EXPECT_THAT(why_no_card({.runtime = 10020, .driver = 10010}).cause, HasSubstr("10.1 at most"));
+}
+
+TEST(WhyNoCard, AVariableThatHidesTheCardsIsNamed) {
+  const DeviceTrouble trouble =
+      why_no_card({.runtime = 12040, .driver = 12040, .cards_shown = 1, .are_hidden = true});
+  EXPECT_THAT(trouble.cause, HasSubstr("CUDA_VISIBLE_DEVICES"));
+}
+
+// As LibTorch 2 writes it.
+constexpr const char* kFlags =
+    "  - NVCC architecture flags: -gencode;arch=compute_50,code=sm_50;-gencode;arch=compute_80,"
+    "code=sm_80;-gencode;arch=compute_86,code=sm_86;-gencode;arch=compute_90a,code=sm_90a;"
+    "-gencode;arch=compute_90,code=compute_90\n  - CuDNN 90.1";
+
+TEST(CudaKernels, AreReadFromWhatLibTorchTells) {
+  const CudaKernels kernels = cuda_kernels(kFlags);
+  EXPECT_THAT(kernels.compiled, ElementsAre(ComputeCapability{5, 0}, ComputeCapability{8, 0},
+                                            ComputeCapability{8, 6}));
+  EXPECT_THAT(kernels.exactly_for, ElementsAre(ComputeCapability{9, 0}));
+  EXPECT_THAT(kernels.translated, ElementsAre(ComputeCapability{9, 0}));
+  EXPECT_THAT(cuda_kernels("code=sm_120").compiled, ElementsAre(ComputeCapability{12, 0}));
+}
+
+TEST(CudaKernels, AreNoneInAnyOtherText) {
+  for (const char* text : {"", "code=", "code=sm_", "code=sm_x", "code=sm_9999999999999", "code"}) {
+    const CudaKernels kernels = cuda_kernels(text);
+    EXPECT_THAT(kernels.compiled, IsEmpty()) << text;
+    EXPECT_THAT(kernels.translated, IsEmpty()) << text;
+  }
+}
+
+TEST(TroubleWithACard, IsThatNoKernelRunsOnIt) {
+  const CudaKernels kernels = cuda_kernels(kFlags);
+  for (const ComputeCapability fit : {ComputeCapability{5, 2}, {8, 0}, {8, 9}, {9, 0}, {12, 0}}) {
+    EXPECT_FALSE(trouble_with_card(fit, kernels)) << to_text(fit);
+  }
+  for (const ComputeCapability unfit : {ComputeCapability{3, 5}, {6, 1}, {7, 5}}) {
+    EXPECT_TRUE(trouble_with_card(unfit, kernels)) << to_text(unfit);
+  }
+  const auto old = trouble_with_card({3, 5}, kernels);
+  EXPECT_THAT(old->cause, AllOf(HasSubstr("3.5"), HasSubstr("5.0 to 9.0")));
+  EXPECT_THAT(old->remedy, HasSubstr("older LibTorch"));
+}
+
+TEST(TroubleWithACard, IsThatLibTorchIsOlderWhereItTranslatesNothing) {
+  const auto trouble = trouble_with_card({12, 0}, cuda_kernels("code=sm_80;code=sm_90"));
+  ASSERT_TRUE(trouble);
+  EXPECT_THAT(trouble->remedy, HasSubstr("newer LibTorch"));
+}
+
+TEST(TroubleWithACard, IsNotKnownWhereLibTorchDoesNotTell) {
+  EXPECT_FALSE(trouble_with_card({3, 5}, {}));
+}
+
+TEST(NvidiaCardsShown, CountsDisplaysAndOtherCardsOfNvidia) {
+  const std::filesystem::path top =
+      std::filesystem::path(testing::TempDir()) / "nvidia_cards_shown";
+  std::filesystem::remove_all(top);
+  const auto add = [&](const char* name, const char* vendor, const char* kind) {
+    std::filesystem::create_directories(top / name);
+    std::ofstream(top / name / "vendor") << vendor << '\n';
+    std::ofstream(top / name / "class") << kind << '\n';
+  };
+  EXPECT_EQ(nvidia_cards_shown(top), 0);
+  add("0000:01:00.0", "0x10de", "0x030000");
+  add("0000:01:00.1", "0x10de", "0x040300");  // its sound
+  add("0000:02:00.0", "0x10de", "0x030200");  // without an output
+  add("0000:03:00.0", "0x1002", "0x030000");
+  std::filesystem::create_directories(top / "0000:04:00.0");
+  EXPECT_EQ(nvidia_cards_shown(top), 2);
+  std::filesystem::remove_all(top);
+}
+
+}  // namespace
+}  // namespace motley

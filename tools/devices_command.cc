@@ -1,0 +1,130 @@
+// motley devices: what this machine, or each of a cluster, can compute on.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <optional>
+#include <vector>
+
+#include "base/json.h"
+#include "base/log.h"
+#include "cluster/examine/automatic_devices.h"
+#include "partitioner/advise/text_table.h"
+#include "plan/quantity_text.h"
+#include "protocol/device_facts.h"
+#include "tools/command.h"
+#include "tools/inputs.h"
+
+namespace motley {
+namespace {
+
+struct MachineDevices {
+  std::string machine;
+  std::optional<DevicesFound> found;
+  std::optional<Error> failure;  // why nothing was
+};
+
+std::string or_dash(const std::string& text) {
+  return text.empty() ? "-" : text;
+}
+
+std::string size_text(std::int64_t bytes) {
+  return bytes == 0 ? "-" : bytes_text(static_cast<double>(bytes));
+}
+
+// What "auto" stands for is marked.
+std::string devices_table(const DevicesFound& found) {
+  std::vector<TextRow> rows = {
+      {"", "device", "what it is", "memory", "free", "computes in", "capability", "driver"}};
+  const std::vector<std::string> taken = automatic_devices(found, 1);
+  for (const DeviceFacts& device : found.devices) {
+    const bool is_taken = std::ranges::count(taken, device.name) > 0;
+    rows.push_back({is_taken ? "*" : "", device.name, or_dash(device.model),
+                    size_text(device.memory_bytes), size_text(device.free_bytes),
+                    or_dash(fmt::format("{}", fmt::join(device.types, ", "))),
+                    or_dash(device.capability), or_dash(device.driver)});
+  }
+  return aligned_table(rows);
+}
+
+std::string faults_text(const DevicesFound& found) {
+  std::string text;
+  const auto add = [&](const std::string& what, const DeviceFault& fault) {
+    text += fmt::format("{}: {}\n  try: {}\n", what, fault.cause, fault.remedy);
+  };
+  for (const DeviceFacts& device : found.devices) {
+    if (!device.fault.cause.empty())
+      add(fmt::format("nothing runs on {}", device.name), device.fault);
+  }
+  for (const MissingKind& missing : found.missing) {
+    add(fmt::format("no {}", missing.kind), missing.fault);
+  }
+  return text;
+}
+
+std::string to_text(const MachineDevices& each, bool is_alone) {
+  const std::string title = is_alone ? "" : each.machine + "\n";
+  if (each.failure) return fmt::format("{}{}", title, describe(*each.failure));
+  return fmt::format("{}LibTorch {}\n\n{}\n{}", title, each.found->torch,
+                     devices_table(*each.found), faults_text(*each.found));
+}
+
+Json to_json(const std::vector<MachineDevices>& all) {
+  Json machines = Json::object();
+  for (const MachineDevices& each : all) {
+    machines[each.machine] = each.found ? devices_to_json(*each.found) : Json(nullptr);
+    if (each.found) machines[each.machine]["auto"] = automatic_devices(*each.found, 1);
+  }
+  return {{"machines", machines}};
+}
+
+Result<void> devices(const Arguments& arguments) {
+  MOTLEY_ASSIGN(const Cluster cluster, read_cluster(arguments, 1, Mixture::kAllowed));
+  MOTLEY_ASSIGN(const auto program, stage_program());
+  std::vector<MachineDevices> all;
+  Result<void> outcome;
+  for (const Machine& machine : cluster.machines) {
+    if (machine.virtual_speed) continue;  // imagined
+    MachineDevices& each = all.emplace_back();
+    each.machine = machine.name;
+    auto found =
+        find_devices_of(machine, /*details=*/true, program, CommConfig().start_timeout_s, Log(""));
+    if (found.ok()) {
+      each.found = *std::move(found);
+      continue;
+    }
+    if (is_stop(found.error())) return found.error();
+    each.failure = found.error();
+    if (outcome.ok()) outcome = found.error();
+  }
+  std::string text;
+  for (const MachineDevices& each : all) {
+    text += (text.empty() ? "" : "\n") + to_text(each, all.size() == 1);
+  }
+  std::fputs((arguments.has("json") ? to_json(all).dump(2) + "\n" : text).c_str(), stdout);
+  std::fflush(stdout);
+  return outcome;
+}
+
+}  // namespace
+
+Command devices_command() {
+  CommandSpec spec{
+      "devices",
+      "list what this machine, or each of a cluster, can compute on",
+      {},
+      {cluster_option(), json_option()},
+      "Starts a worker on each machine and asks its LibTorch: the names that cluster\n"
+      "files take, what they are, their memory, the numbers that they multiply matrices\n"
+      "of, a card's compute capability and the CUDA that its driver serves. For a kind\n"
+      "of device that is missing: why, and what to install. A star marks what\n"
+      "devices = [\"auto\"] stands for: the accelerators, else the processor.\n\n"
+      "Exit status: 0 where every machine answered, else that of the first one's error.\n\n"
+      "Examples\n"
+      "  motley devices\n"
+      "  motley devices --cluster home.toml --json\n"};
+  return {spec, devices};
+}
+
+}  // namespace motley

@@ -1,0 +1,87 @@
+#include "training/memory_shortage.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "models/spec/layer_memory.h"
+#include "plan/quantity_text.h"
+#include "training/optimizer/optimizer.h"
+
+namespace motley {
+namespace {
+
+std::string size_text(std::int64_t bytes) {
+  return bytes_text(static_cast<double>(bytes));
+}
+
+// What a rank holds of the model.
+struct Held {
+  std::vector<std::string> layers;  // "embed to block1.mlp", of each chunk
+  std::int64_t parameters = 0;
+  std::int64_t sample_bytes = 0;  // that one sample keeps from forward to backward
+};
+
+Held held_by(const ModelSpec& model, const Plan& plan, Rank self) {
+  Held held;
+  for (const ChunkPlan& chunk : plan.chunks) {
+    if (!chunk.is_on(self)) continue;
+    const int last = chunk.first_layer + chunk.layer_count - 1;
+    const auto name = [&](int layer) { return model.layers[static_cast<std::size_t>(layer)].name; };
+    held.layers.push_back(chunk.layer_count == 1
+                              ? name(last)
+                              : fmt::format("{} to {}", name(chunk.first_layer), name(last)));
+    for (int layer = chunk.first_layer; layer <= last; ++layer) {
+      const LayerSpec& spec = model.layers[static_cast<std::size_t>(layer)];
+      for (const ParameterSpec& parameter : spec.parameters) held.parameters += parameter.count();
+      if (!chunk.recompute) held.sample_bytes += layer_memory(model, layer).saved_bytes;
+    }
+  }
+  return held;
+}
+
+// "" where nothing smaller is known to fit.
+std::string smaller_batch(std::int64_t left_bytes, std::int64_t sample_bytes, int micro_batch) {
+  if (micro_batch == 1 || sample_bytes == 0 || left_bytes < sample_bytes) return "";
+  const std::int64_t fitting = std::min<std::int64_t>(left_bytes / sample_bytes, micro_batch / 2);
+  return fmt::format("set train.micro_batch to {} or less, of which one fits beside the layers; ",
+                     fitting);
+}
+
+}  // namespace
+
+Error error_of(const MemoryShortage& shortage,
+               const TrainConfig& train,
+               const ModelSpec& model,
+               const Plan& plan,
+               Rank self) {
+  const RankPlan& place = plan.ranks[self.index()];
+  const Held held = held_by(model, plan, self);
+  const std::int64_t fixed_bytes = held.parameters * (2 + moments_per_parameter(train)) *
+                                   static_cast<std::int64_t>(sizeof(float));
+  const std::int64_t micro_bytes = held.sample_bytes * plan.micro_batch;
+  const std::string had = shortage.had_bytes == 0 ? std::string("how much was free is not known")
+                                                  : fmt::format("{} were free when it began",
+                                                                size_text(shortage.had_bytes));
+  std::string cause = fmt::format(
+      "the layers {} take {} with their gradients and moments, each micro-batch of {} keeps {} "
+      "more "
+      "until its backward, and {}",
+      fmt::join(held.layers, " and "), size_text(fixed_bytes), plan.micro_batch,
+      size_text(micro_bytes), had);
+  if (place.memory_bytes > 0) {
+    cause += fmt::format("; the plan reckons with {}", size_text(place.memory_bytes));
+  }
+  return {ErrorCode::kInfeasible,
+          fmt::format("{} has not enough memory for {}", place.device, shortage.during),
+          fmt::format("{} ({})", cause, shortage.said),
+          fmt::format(
+              "{}end what else uses the device, give it fewer layers (parallel.pins = "
+              "[\"{} at most 70% memory\"]), or spread the model over more devices",
+              smaller_batch(shortage.had_bytes - fixed_bytes, held.sample_bytes, plan.micro_batch),
+              place.machine)};
+}
+
+}  // namespace motley
