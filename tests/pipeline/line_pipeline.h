@@ -84,9 +84,12 @@ class LineStage final : public StageCompute, public StageGradients, public Stage
                                             const BoundaryMessage& message) override {
     if (!encodes_itself_) return std::nullopt;
     const auto bytes = std::make_shared<std::vector<std::byte>>(message.bytes_max);
-    return OwnedBytes{*bytes, bytes, [bytes, codec = message.codec, values = made.values] {
-                        make_codec(codec).value()->encode(values, *bytes);
-                      }};
+    const auto arrive = [bytes, codec = message.codec,
+                         values = made.values](const std::string& /*words*/) -> Result<void> {
+      make_codec(codec).value()->encode(values, *bytes);
+      return {};
+    };
+    return OwnedBytes{*bytes, bytes, arrive};
   }
 
   std::optional<std::span<std::byte>> message_room(const Value& value,
