@@ -1,5 +1,5 @@
 // GradientScale: where the search for the scale of gradients in fp16 stands
-// (training/gradient_scaler.h), as manifests and messages have it.
+// (training/vote/gradient_scaler.h), as manifests and messages have it.
 #pragma once
 
 #include <cstdint>

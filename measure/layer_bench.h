@@ -4,9 +4,9 @@
 // and each backward the caches are filled with other memory, as much as the model's other layers
 // take: on its own, a layer would find its parameters where the last run left them and seem faster
 // than it is in a step. On a device runs that are short follow each other without a wait, so that
-// launching hides behind computing as it does in a step. In every second run also between the two
-// parts of backward, which gives the time of a weight part that is put off; the others give the
-// time of the two in a row.
+// launching hides behind computing as it does in a step. Every second run times the two parts of
+// backward apart, on the processor with the caches filled between them, which gives the time of a
+// weight part that is put off; the others give the time of the two in a row.
 //
 // A run is repeated until the times are known well enough or the time for it is over, at least once
 // with either kind of backward.

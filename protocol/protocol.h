@@ -22,7 +22,7 @@
 
 namespace motley {
 
-inline constexpr int kProtocolVersion = 3;
+inline constexpr int kProtocolVersion = 4;
 
 // Everything a worker needs to start; sent first.
 struct Job {

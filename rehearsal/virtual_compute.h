@@ -27,8 +27,8 @@
 #include "rehearsal/noise.h"
 #include "rehearsal/virtual_values.h"
 #include "training/optimizer/optimizer.h"
-#include "training/step_outcome.h"
-#include "training/stepped_state.h"
+#include "training/vote/step_outcome.h"
+#include "training/vote/stepped_state.h"
 
 namespace motley {
 

@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "cluster/examine/allreduce.h"
+#include "cluster/examine/automatic_devices.h"
 #include "partitioner/advise/text_table.h"
 #include "plan/quantity_text.h"
 #include "tools/command.h"
@@ -91,6 +92,7 @@ Result<void> bench_allreduce(const Arguments& arguments) {
   }
   MOTLEY_ASSIGN(const AllreduceOptions options, read_options(arguments));
   MOTLEY_ASSIGN(const auto program, stage_program());
+  MOTLEY_TRY(settle_by_asking(cluster, program, options.comm.start_timeout_s, Log("")));
   MOTLEY_ASSIGN(const auto all, measure_allreduces(cluster, options, program, Log("")));
   if (arguments.has("json")) {
     std::puts(sums_to_json(all, options, has_limit).dump(2).c_str());

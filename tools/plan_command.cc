@@ -49,14 +49,16 @@ Result<PlanningInput> read_input(const Arguments& arguments) {
     MOTLEY_ASSIGN(const auto value, integer_value(arguments, "stages", 1, 4096));
     stages = static_cast<int>(value);
   }
-  MOTLEY_ASSIGN(input.cluster, read_cluster(arguments, std::max(stages, 1), Mixture::kAllowed));
+  const int cuts = static_cast<int>(resolved.config.parallel.cuts.size());
+  const int devices = std::max(stages, cuts + 1);
+  MOTLEY_ASSIGN(input.cluster, read_cluster(arguments, devices, Mixture::kAllowed));
   auto options = plan_options(resolved.config, input.model, stages);
   if (!options.ok()) return with_place_of_key(options.error(), resolved);
   input.options = *std::move(options);
   MOTLEY_ASSIGN(input.profile, read_profiles(arguments, resolved.config.train));
   settle_by_profile(input.cluster, input.profile);
   const auto checked = check_planning(input.options, input.model,
-                                      with_any_devices(input.cluster, stages), input.profile);
+                                      with_any_devices(input.cluster, devices), input.profile);
   if (!checked.ok()) return with_place_of_key(checked.error(), resolved);
   leave_out_unmeasured(input.cluster, input.options.pins, input.profile);
   MOTLEY_ASSIGN(const auto runs, read_measurements(arguments));

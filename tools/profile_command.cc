@@ -77,7 +77,8 @@ Result<void> profile(const Arguments& arguments) {
   MOTLEY_ASSIGN(
       const Profile measured,
       measure_cluster(cluster, without_initial_weights(resolved.config), program, Profile{},
-                      {.anew = arguments.has("measure"), .all_codecs = true}, Log("")));
+                      {.anew = arguments.has("measure"), .all_codecs = true, .any_precision = true},
+                      Log("")));
   warn_of(measured, Log(""));
   const std::string text = profile_to_json(measured).dump(2) + "\n";
   if (arguments.has("output")) MOTLEY_TRY(write_file_atomic(arguments.value("output"), text));

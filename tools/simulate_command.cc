@@ -64,7 +64,8 @@ Result<void> simulate(const Arguments& arguments) {
   MOTLEY_ASSIGN(const ResolvedConfig resolved, read_config(arguments.value("config"), arguments));
   MOTLEY_ASSIGN(const ModelSpec model, describe_model(resolved.config.model));
   MOTLEY_ASSIGN(Cluster cluster, read_cluster(arguments, plan.rank_count(), Mixture::kAllowed));
-  MOTLEY_ASSIGN(const Profile profile, read_profiles(arguments));
+  MOTLEY_ASSIGN(const Profile profile, read_profiles(arguments, resolved.config.train));
+  settle_by_profile(cluster, profile);
   settle_by_plan(cluster, plan);
   MOTLEY_TRY(check_plan(plan, model, resolved.config, cluster));
   MOTLEY_ASSIGN(const PlanOptions options, plan_options(resolved.config, model, 0));

@@ -4,7 +4,7 @@
 
 #include "models/package/package.h"
 #include "models/spec/initial_weights.h"
-#include "training/gradient_scaler.h"
+#include "training/vote/gradient_scaler.h"
 
 namespace motley {
 namespace {

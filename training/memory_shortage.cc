@@ -66,9 +66,8 @@ Error error_of(const MemoryShortage& shortage,
                                                   : fmt::format("{} were free when it began",
                                                                 size_text(shortage.had_bytes));
   std::string cause = fmt::format(
-      "the layers {} take {} with their gradients and moments, each micro-batch of {} keeps {} "
-      "more "
-      "until its backward, and {}",
+      "the layers {} take {} with their gradients and moments, each micro-batch of {} keeps "
+      "up to {} more until its backward, and {}",
       fmt::join(held.layers, " and "), size_text(fixed_bytes), plan.micro_batch,
       size_text(micro_bytes), had);
   if (place.memory_bytes > 0) {

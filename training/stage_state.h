@@ -21,8 +21,8 @@
 #include "pipeline/execute/stage_gradients.h"
 #include "training/optimizer/optimizer.h"
 #include "training/state_memory.h"
-#include "training/stepped_state.h"
-#include "training/vote.h"
+#include "training/vote/stepped_state.h"
+#include "training/vote/vote.h"
 
 namespace motley {
 

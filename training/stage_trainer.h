@@ -24,7 +24,7 @@
 #include "plan/plan.h"
 #include "training/boundary_tensors.h"
 #include "training/stage_state.h"
-#include "training/step_outcome.h"
+#include "training/vote/step_outcome.h"
 
 namespace motley {
 

@@ -10,7 +10,7 @@
 #include "pipeline/execute/executor.h"
 #include "pipeline/schedule/action.h"
 #include "plan/trace.h"
-#include "training/step_voter.h"
+#include "training/vote/step_voter.h"
 #include "worker/training_loop.h"
 
 namespace motley {

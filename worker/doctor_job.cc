@@ -18,7 +18,7 @@
 #include "comm/transport/network_interface.h"
 #include "comm/transport/transport.h"
 #include "models/device/compute_device.h"
-#include "models/device/device_kinds.h"
+#include "models/device/kinds/device_kinds.h"
 #include "models/device/number_types.h"
 #include "protocol/device_facts.h"
 #include "protocol/machine_facts.h"

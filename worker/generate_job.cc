@@ -109,12 +109,10 @@ Result<void> run_generate_job(const Job& job, WorkerChannel& channel, WorkCounte
     at::Tensor input = at::zeros({1, static_cast<std::int64_t>(room)}, at::kLong);
     std::copy(sampling.tokens.end() - static_cast<std::ptrdiff_t>(length), sampling.tokens.end(),
               input.data_ptr<std::int64_t>());
-    const at::Tensor logits =
-        chain
-            .logits_at(input.to(device.torch()), static_cast<std::int64_t>(length) - 1,
-                       {0, 0, 0, false})
-            .cpu()
-            .contiguous();
+    const at::Tensor there = chain.logits_at(
+        input.to(device.torch()), static_cast<std::int64_t>(length) - 1, {0, 0, 0, false});
+    device.finish();  // which has a deadline
+    const at::Tensor logits = there.cpu().contiguous();
     const std::int64_t token =
         draw({logits.data_ptr<float>(), static_cast<std::size_t>(logits.size(-1))}, sampling, i);
     sampling.tokens.push_back(token);

@@ -157,8 +157,9 @@ class DeviceProfiler {
     if (!found.profile || !serves(*found.profile, sizes_, job_.config.profile.seconds)) return;
     recalled_ = *std::move(found.profile);
     const std::string machine = std::exchange(device_, recalled_->device).machine;
-    device_.machine = machine;  // it may be called otherwise today
-    device_.warnings.clear();   // of then
+    device_.machine = machine;                              // it may be called otherwise today
+    device_.rounded_bytes_per_parameter = rounded_bytes();  // packages have none
+    device_.warnings.clear();                               // of then
     const auto is_kept = [&](const LayerSpec& layer) {
       return device_.layers.contains(layer.signature);
     };

@@ -24,7 +24,7 @@
 #include "compression/feedback/gradient_compressor.h"
 #include "models/device/compute_device.h"
 #include "models/device/device_standstill.h"
-#include "models/device/library_exception.h"
+#include "models/device/kinds/library_exception.h"
 #include "models/device/number_types.h"
 #include "models/device/product_type.h"
 #include "models/layers/failure_of.h"
@@ -42,7 +42,7 @@
 #include "training/memory_shortage.h"
 #include "training/stage_state.h"
 #include "training/stage_trainer.h"
-#include "training/step_voter.h"
+#include "training/vote/step_voter.h"
 #include "worker/batches.h"
 #include "worker/join_ranks.h"
 #include "worker/save_shard.h"
@@ -133,6 +133,9 @@ class RankRun {
     return {};
   }
 
+  // Ends what computes and sends beside the compute thread, before what it was lent goes.
+  void leave() { executor_.reset(); }
+
   // Once joined.
   [[nodiscard]] Executor& executor() { return *executor_; }
 
@@ -165,6 +168,20 @@ class RankRun {
   std::unique_ptr<Transport> transport_;
   std::optional<FrameLink> link_;
   std::unique_ptr<Executor> executor_;
+};
+
+// Leaves the run where a scope ends, however it ends.
+class LeavesAtTheEnd {
+ public:
+  explicit LeavesAtTheEnd(RankRun& run) : run_(run) {}
+
+  ~LeavesAtTheEnd() { run_.leave(); }
+
+  LeavesAtTheEnd(const LeavesAtTheEnd&) = delete;
+  LeavesAtTheEnd& operator=(const LeavesAtTheEnd&) = delete;
+
+ private:
+  RankRun& run_;
 };
 
 // Parameters and moments of this rank, and what its sums of gradients still owe.
@@ -277,6 +294,7 @@ Result<void> train(const Job& job,
     watch.emplace(activity, device.patience_s() + kLater_s,
                   leave_with_error(launcher, activity, device));
   }
+  const LeavesAtTheEnd leaves(run);  // before the trainer and the state go
   try {
     return run.train(voter, held_out, saver);
   } catch (const DeviceStandstill& stood) {

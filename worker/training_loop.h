@@ -13,7 +13,7 @@
 #include "plan/trace.h"
 #include "protocol/launcher_channel.h"
 #include "protocol/protocol.h"
-#include "training/step_outcome.h"
+#include "training/vote/step_outcome.h"
 
 namespace motley {
 

@@ -1,4 +1,5 @@
 """Builds Motley against the LibTorch that is here, or takes a build that is there."""
+import shutil
 import subprocess
 
 from .context import Failed
@@ -23,6 +24,8 @@ class Build:
                    for name, header in OPTIONAL.items()]
         options += ([f"-DMOTLEY_TORCH={context.given.torch.resolve()}"] if context.given.torch else
                     ["-DMOTLEY_TORCH=python", f"-DMOTLEY_PYTHON={context.given.python}"])
+        if shutil.which("cmake") is None:
+            raise Failed("cmake is missing: scripts/setup installs what a build needs")
         context.run("cmake", "--preset", "release", "-B", context.build, *options, cwd=context.root)
         context.run("cmake", "--build", context.build, "--parallel", "--target", "motley",
                     "motley-stage", "device_tests", cwd=context.root)

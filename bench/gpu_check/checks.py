@@ -33,7 +33,7 @@ def device_tests(context):
 
 def listed_tests(context):
     listed = context.build / "device_tests.txt"
-    return [line.split() for line in listed.read_text().splitlines()] if listed.is_file() else []
+    return [line.split("\t") for line in listed.read_text().splitlines()] if listed.is_file() else []
 
 
 def not_there(reason):
@@ -46,7 +46,9 @@ def run_test(context, program, arguments):
     out = context.run(program, *arguments, MOTLEY_TEST_DEVICE=context.device)
     passed = re.search(r"\[  PASSED  \] (\d+) test", out)
     skipped = re.search(r"\[  SKIPPED \] (\d+) test", out)
-    return (f"{passed.group(1) if passed else '?'} passed" +
+    if not passed or passed.group(1) == "0":
+        raise NotRun("all was skipped") if skipped else Failed("no test ran")
+    return (f"{passed.group(1)} passed" +
             (f", {skipped.group(1)} skipped" if skipped else ""))
 
 

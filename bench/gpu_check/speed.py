@@ -36,6 +36,9 @@ def require_precision(context, precision):
         context.run(context.motley, "config", "--set", f"train.precision={precision}")
     except Failed:
         raise NotRun("this version of Motley has no train.precision") from None
+    capability = context.card.get("compute capability")
+    if capability and float(capability) < 8:
+        raise NotRun(f"the card has no {precision} (compute capability {capability})")
 
 
 def speed_parts(context):

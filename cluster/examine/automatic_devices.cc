@@ -142,7 +142,7 @@ Result<void> settle_by_asking(Cluster& cluster,
   for (Machine& machine : cluster.machines) {
     if (!has_automatic_devices(machine)) continue;
     asked.push_back(&machine);
-    workers.push_back(devices_worker(machine, /*details=*/false, program));
+    workers.push_back(devices_worker(machine, /*details=*/true, program));
   }
   if (asked.empty()) return {};
   MOTLEY_ASSIGN(const auto found, ask(std::move(workers), start_timeout_s, log));

@@ -28,7 +28,7 @@ namespace motley {
 [[nodiscard]] std::vector<std::string> automatic_devices(const DevicesFound& found,
                                                          std::size_t at_least);
 
-// Machines that a profile knows have the devices that it names.
+// Machines that a profile knows have the accelerators that it names, else their processor.
 void settle_by_profile(Cluster& cluster, const Profile& profile);
 // The machines of a plan those that it uses.
 void settle_by_plan(Cluster& cluster, const Plan& plan);

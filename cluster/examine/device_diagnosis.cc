@@ -78,6 +78,13 @@ std::vector<Finding> diagnose_devices(const Machine& machine, const DevicesFound
   }
   for (const DeviceFacts& device : found.devices) {
     if (device.name == "cpu" || listed.contains(device.name)) continue;
+    if (!device.fault.cause.empty()) {
+      findings.push_back(finding(
+          Verdict::kWarning, machine,
+          fmt::format("nothing would run on {}: {}", device_text(device), device.fault.cause),
+          device.fault.remedy));
+      continue;
+    }
     findings.push_back(finding(Verdict::kNote, machine, "not used: " + device_text(device),
                                "name it in the cluster file, or write devices = [\"auto\"]"));
   }

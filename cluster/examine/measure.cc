@@ -109,7 +109,8 @@ class ProfileFollower {
       devices.push_back(fmt::format("{} ({})", worker.machine.name, worker.job.device));
     }
     memory_.resize(workers.size());
-    precision_.emplace(precision, devices);
+    const bool are_all = known.devices.empty();
+    precision_.emplace(precision, devices, are_all && !options.any_precision);
     const bool live = !options.quiet && is_live_terminal(stderr, std::getenv("TERM"));
     progress_.emplace(
         std::move(devices), [&log](const std::string& line) { log.info(line); },

@@ -17,6 +17,8 @@ struct MeasureOptions {
   bool anew = false;        // also what the machines have kept of an earlier start
   bool quiet = false;       // no line that is drawn again and again; the log's level counts besides
   bool all_codecs = false;  // also those that no plan takes by itself
+  // Whether it is well where no device has the numbers of train.precision: others may.
+  bool any_precision = false;
   // Of memory that any plan takes, over all devices together: a cluster with less is not measured.
   std::int64_t least_bytes = 0;
 };
@@ -28,7 +30,8 @@ struct MeasureOptions {
 // training will, and returns what they measured or had kept. Tells how far it is, by the log or on
 // a terminal. Several equal devices of one machine give one entry, the slowest. Devices that
 // `known` already covers are not measured again. kInfeasible when the devices have less memory than
-// options.least_bytes. REQUIRES: check_reachable() for the machines of the others.
+// options.least_bytes, kConfig when none of them computes in train.precision. REQUIRES:
+// check_reachable() for the machines of the others.
 [[nodiscard]] Result<Profile> measure_cluster(const Cluster& cluster,
                                               const Config& config,
                                               const std::filesystem::path& program,

@@ -10,8 +10,11 @@
 
 namespace motley {
 
-PrecisionCheck::PrecisionCheck(std::string wanted, std::vector<std::string> names)
-    : wanted_(std::move(wanted)), names_(std::move(names)), has_(names_.size()) {}
+PrecisionCheck::PrecisionCheck(std::string wanted, std::vector<std::string> names, bool refuses)
+    : wanted_(std::move(wanted)),
+      names_(std::move(names)),
+      refuses_(refuses),
+      has_(names_.size()) {}
 
 Result<std::optional<std::string>> PrecisionCheck::add(int worker, const Json& event) {
   const auto index = static_cast<std::size_t>(worker);
@@ -25,7 +28,7 @@ Result<std::optional<std::string>> PrecisionCheck::add(int worker, const Json& e
     if (!*has_[i]) without.push_back(names_[i]);
   }
   if (without.empty()) return std::optional<std::string>();
-  if (without.size() < names_.size()) {
+  if (without.size() < names_.size() || !refuses_) {
     return std::optional(fmt::format("{}: no {} there, so {} in fp32", fmt::join(without, ", "),
                                      wanted_,
                                      without.size() == 1 ? "it computes" : "they compute"));

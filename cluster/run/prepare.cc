@@ -312,6 +312,15 @@ Result<PlanOptions> plan_options(const Config& config, const ModelSpec& model, i
   return options;
 }
 
+namespace {
+
+int stages_asked_for(const TrainingRequest& request) {
+  const int cuts = static_cast<int>(request.config.parallel.cuts.size());
+  return std::max(request.stages, cuts + 1);
+}
+
+}  // namespace
+
 Result<PreparedRun> prepare_run(const TrainingRequest& request, Log& log) {
   PreparedRun run;
   run.config = request.config;
@@ -325,7 +334,8 @@ Result<PreparedRun> prepare_run(const TrainingRequest& request, Log& log) {
     MOTLEY_TRY(check_plan(*request.plan, run.model, run.config, run.cluster));
   } else {
     settle_by_profile(run.cluster, request.known_profile);
-    MOTLEY_TRY(check_planning(options, run.model, with_any_devices(run.cluster, request.stages),
+    MOTLEY_TRY(check_planning(options, run.model,
+                              with_any_devices(run.cluster, stages_asked_for(request)),
                               request.known_profile));
     leave_out_unmeasured(run.cluster, options.pins, request.known_profile);
   }
@@ -371,6 +381,7 @@ Result<PreparedRun> prepare_run(const TrainingRequest& request, Log& log) {
                                        run.model.parameter_count(), options.moments_per_parameter)};
     MOTLEY_ASSIGN(run.profile, measure_cluster(run.cluster, config, request.stage_program,
                                                request.known_profile, measuring, log));
+    run.is_measured = request.known_profile.devices.empty();
     warn_of(run.profile, log);
     MOTLEY_ASSIGN(run.plan, plan_like(saved, run, options));
     if (!request.dry_run) {

@@ -46,7 +46,8 @@ struct PreparedRun {
   Config config;
   Cluster cluster;
   ModelSpec model;
-  Profile profile;  // empty when the plan was given
+  Profile profile;           // empty when the plan was given
+  bool is_measured = false;  // all of it by this start
   Plan plan;
   TransportChoice transport;
   RunFolder folder{""};

@@ -40,7 +40,7 @@ class RunFollower {
         pace_(rank_names(run.plan)),
         trace_(rank_names(run.plan), trace_spans_max(run.plan.rank_count())),
         divergence_(run.config.train.max_skipped),
-        precision_(run.config.train.precision, rank_names(run.plan)),
+        precision_(run.config.train.precision, rank_names(run.plan), /*refuses=*/false),
         progress_(progress),
         log_(log) {
     summary_.predicted_step_s = run.plan.predicted_step_s;
@@ -117,11 +117,10 @@ class RunFollower {
     return {};
   }
 
-  // It was said of the devices before they were measured, if they were. The ranks of a plan may be
-  // fewer.
+  // Of devices that were measured it was said then.
   Result<void> on_precision(int worker, const Json& event) {
     MOTLEY_ASSIGN(const auto line, precision_.add(worker, event));
-    if (line) log_.info(*line);
+    if (line && !run_.is_measured) log_.info(*line);
     return {};
   }
 
@@ -212,7 +211,11 @@ class RunFollower {
   void on_done(int worker, const Json& event) {
     if (is_virtual(run_.plan)) return;
     const auto peak_bytes = json_get<std::int64_t>(event, "peak_bytes", "a worker");
-    if (peak_bytes.ok() && *peak_bytes > 0) report_.add_peak(Rank{worker}, *peak_bytes);
+    // A process tells its host's memory, which is not what a device of its own has to hold.
+    const bool is_the_hosts =
+        !has_own_memory(run_.plan.ranks[static_cast<std::size_t>(worker)].device);
+    if (peak_bytes.ok() && *peak_bytes > 0 && is_the_hosts)
+      report_.add_peak(Rank{worker}, *peak_bytes);
   }
 
   const PreparedRun& run_;

@@ -10,8 +10,8 @@
 #include <c10/core/impl/VirtualGuardImpl.h>
 
 #include "models/device/device_event.h"
-#include "models/device/device_kinds.h"
-#include "models/device/library_exception.h"
+#include "models/device/kinds/device_kinds.h"
+#include "models/device/kinds/library_exception.h"
 #include "models/device/reproducible.h"
 #include "plan/cluster.h"
 

@@ -19,7 +19,7 @@
 #include <c10/core/ScalarType.h>
 
 #include "base/result.h"
-#include "models/device/device_kinds.h"
+#include "models/device/kinds/device_kinds.h"
 
 namespace motley {
 
@@ -29,10 +29,10 @@ class ComputeDevice {
   ComputeDevice() = default;
 
   // Makes the device ready for this thread and process, and has it compute a number; on any but the
-  // processor it computes reproducibly (models/device/reproducible.h). kConfig for a name that means
-  // none, or a device that this machine or this LibTorch does not have or that computes nothing,
-  // with what there is; kInfeasible for one whose memory is full. `patience_s`: the longest wait for
-  // it to finish what it was given.
+  // processor it computes reproducibly (models/device/reproducible.h). kConfig for a name that
+  // means none, or a device that this machine or this LibTorch does not have or that computes
+  // nothing, with what there is; kInfeasible for one whose memory is full. `patience_s`: the
+  // longest wait for it to finish what it was given.
   [[nodiscard]] static Result<ComputeDevice> open(const std::string& name,
                                                   double patience_s = kPatience_s);
 

@@ -103,7 +103,7 @@ DeviceCopies::Download DeviceCopies::download(const at::Tensor& tensor, const Be
     host.copy_(made, /*non_blocking=*/true);
   }
   auto done = keep(host, tensor);
-  return {std::move(host), std::move(done)};
+  return {std::move(host), std::move(done), patience_s()};
 }
 
 c10::Stream DeviceCopies::computing() const {

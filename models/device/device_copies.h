@@ -49,7 +49,7 @@ class DeviceCopies {
   struct Download {
     at::Tensor host;  // to be read after wait()
     std::shared_ptr<const DeviceEvent> done;
-    double patience_s = 0;  // the device's
+    double patience_s;  // the device's
 
     // Throws DeviceStandstill.
     void wait() const { done->wait(patience_s); }

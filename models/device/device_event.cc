@@ -47,6 +47,9 @@ void DeviceEvent::wait(double patience_s) const {
   constexpr double kShortest_s = 20e-6;
   constexpr double kLongest_s = 1e-3;
   constexpr double kShare = 0.125;  // of what was waited so far
+  // A thread that only waits has not chosen this device, and CUDA's questions would make a context
+  // on the one that it has.
+  device_of(stream_).setDevice(stream_.device());
   if (is_done()) return;
   const double start_s = now_s();
   while (!is_done()) {

@@ -1,6 +1,6 @@
 #include "models/device/number_types.h"
 
-#include "models/device/device_kinds.h"
+#include "models/device/kinds/device_kinds.h"
 
 namespace motley {
 namespace {
@@ -15,19 +15,6 @@ bool processor_has_bf16() {
 }
 
 }  // namespace
-
-std::string_view number_type_name(at::ScalarType type) {
-  switch (type) {
-    case at::kFloat:
-      return "fp32";
-    case at::kBFloat16:
-      return "bf16";
-    case at::kHalf:
-      return "fp16";
-    default:
-      return "";
-  }
-}
 
 bool computes_products_in(const ComputeDevice& device, at::ScalarType type) {
   if (type == at::kFloat) return true;

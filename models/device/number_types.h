@@ -1,16 +1,12 @@
 // The number types that a device multiplies matrices in.
 #pragma once
 
-#include <string_view>
-
 #include <c10/core/ScalarType.h>
 
 #include "models/device/compute_device.h"
+#include "models/device/kinds/number_type_name.h"
 
 namespace motley {
-
-// "fp32", "bf16" and "fp16", as train.precision has them; "" for any other type.
-[[nodiscard]] std::string_view number_type_name(at::ScalarType type);
 
 // Whether the device has units for products of matrices of this type: fp32 always; bf16 and fp16
 // where it takes them as they are, not by way of fp32. What else LibTorch would compute, slowly or

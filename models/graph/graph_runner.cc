@@ -10,7 +10,7 @@
 #include <ATen/ATen.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 
-#include "models/device/library_exception.h"
+#include "models/device/kinds/library_exception.h"
 #include "models/graph/graph_failure.h"
 #include "models/graph/node_arguments.h"
 #include "models/graph/rounded_product.h"
@@ -49,11 +49,6 @@ std::string results_fault(const Node& node, const c10::FunctionSchema& schema) {
   return fmt::format("it makes {} values, not {}", returns.size(), node.results);
 }
 
-// The first line of what a library says; the rest is a stack trace.
-std::string first_line(std::string_view said) {
-  return std::string(said.substr(0, said.find('\n')));
-}
-
 struct Dropout {
   double p = 0;
   int index = 0;
@@ -88,6 +83,19 @@ struct GraphRunner::Impl {
                         step.node->operation),
             std::move(cause),
             "export the model again; its parts must fit each other and this version of LibTorch"};
+  }
+
+  // What a kernel has refused.
+  [[nodiscard]] Error failure(const Step& step, std::string said) const {
+    // Every device is measured with every layer, whatever pins say.
+    const bool has_no_order = said.find("deterministic") != said.npos;
+    Error made = error(step, std::move(said));
+    if (has_no_order) {
+      made.remedy =
+          "this device gives it other bits each time: leave the device out of the cluster file, or "
+          "give a plan with the layer elsewhere (--plan)";
+    }
+    return made;
   }
 
   [[nodiscard]] Result<void> set_samples(std::int64_t wanted) {
@@ -177,7 +185,7 @@ struct GraphRunner::Impl {
         MOTLEY_TRY(run_step(step, values, dropout));
       } catch (const std::exception& thrown) {
         if (lacks_memory(thrown)) throw;
-        return error(step, first_line(thrown.what()));
+        return failure(step, first_line_of(thrown));
       }
       for (const ValueId value : step.node->dies) values[at(value)].reset();
     }

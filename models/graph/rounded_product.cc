@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <utility>
+#include <vector>
 
 #include <ATen/ATen.h>
 
@@ -36,13 +38,17 @@ bool is_fp32(const c10::IValue& value) {
          value.toTensor().scalar_type() == at::kFloat;
 }
 
-// A power of two on x's device that brings the largest of |x| to between 1/2 and 1; 1 where that
-// is 0 or not finite.
+// A power of two on x's device that brings the largest of |x| to between 1/2 and 1, or near it
+// where that is denormal; 1 where it is not finite. By the bits of fp32, which all devices have
+// operations for.
 at::Tensor power_to_one(const at::Tensor& x) {
-  const at::Tensor largest = x.abs().amax();
-  const at::Tensor exponent = std::get<1>(at::frexp(largest));
-  const at::Tensor power = at::exp2(exponent.neg().to(at::kFloat));
-  return at::where(largest.isfinite(), power, at::ones_like(power));
+  constexpr int kFractionBits = 23;
+  constexpr std::int64_t kNotFinite = 0xFF;    // as an exponent's bits
+  constexpr std::int64_t kTwiceTheBias = 253;  // less 1, since 1/2 is aimed at
+  const at::Tensor exponent = x.abs().amax().view(at::kInt).bitwise_right_shift(kFractionBits);
+  const at::Tensor power =
+      exponent.neg().add_(kTwiceTheBias).clamp_min_(1).bitwise_left_shift(kFractionBits);
+  return at::where(exponent.eq(kNotFinite), at::ones({}, x.options()), power.view(at::kFloat));
 }
 
 }  // namespace
@@ -56,14 +62,13 @@ void run_rounded(const c10::OperatorHandle& operation,
                  at::ScalarType numbers) {
   const std::size_t linear_in =
       numbers == at::kHalf ? find_product(operation.operator_name().name)->linear_in : 0;
-  at::Tensor power;  // that the results have too much
+  std::vector<at::Tensor> powers;  // that the results have too much
   for (std::size_t i = 0; i < stack.size(); ++i) {
     if (!is_fp32(stack[i])) continue;
     at::Tensor x = std::move(stack[i]).toTensor();
     if (i < linear_in) {
-      const at::Tensor own = power_to_one(x);
-      x = x * own;
-      power = power.defined() ? power * own : own;
+      powers.push_back(power_to_one(x));
+      x = x * powers.back();
     }
     stack[i] = x.to(numbers);
   }
@@ -71,7 +76,8 @@ void run_rounded(const c10::OperatorHandle& operation,
   for (c10::IValue& value : stack) {
     if (!value.isTensor() || !value.toTensor().defined()) continue;
     at::Tensor wide = value.toTensor().to(at::kFloat);
-    value = power.defined() ? wide.div_(power) : wide;
+    for (const at::Tensor& power : powers) wide.div_(power);
+    value = wide;
   }
 }
 

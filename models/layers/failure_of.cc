@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "models/device/device_standstill.h"
-#include "models/device/library_exception.h"
+#include "models/device/kinds/library_exception.h"
 #include "models/graph/graph_failure.h"
 
 namespace motley {

@@ -6,8 +6,8 @@
 // behind this interface by recording a graph inside it.
 //
 // The native layers exist twice: in the CPU's kernels, and in ATen's operations for every other
-// device (models/layers/device), which keep the same tensors and promise the same of bits on one
-// device, but other bits than the CPU's. Tensors that come and go lie on the layer's device.
+// device (models/layers/device), which promise the same of bits on one device, but other bits than
+// the CPU's. Tensors that come and go lie on the layer's device.
 //
 // Shapes: B samples, T tokens, D width. Activations are fp32, contiguous, of the sizes that
 // boundary_sizes (models/layers/chain.h) tells; x_BTD in the native layers. What a layer does

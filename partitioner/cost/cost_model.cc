@@ -26,11 +26,13 @@ int threads_of(const Machine& machine, const DeviceProfile& measured, int defaul
 }
 
 // The limit that a person set counts; else what was free when the machine was measured. Both are
-// for the whole machine, so its processes share them equally, but for devices with memory of their
-// own.
+// for the whole machine, so its processes share them equally; one with memory of its own is shared
+// by those that compute on it.
 std::int64_t memory_limit(const Machine& machine, const DeviceProfile& profile) {
   constexpr double kGib = 1024.0 * 1024.0 * 1024.0;
-  if (has_own_memory(profile.device)) return profile.memory_bytes;
+  if (has_own_memory(profile.device)) {
+    return profile.memory_bytes / std::ranges::count(machine.devices, profile.device);
+  }
   const auto own = std::ranges::count_if(machine.devices, has_own_memory);
   const auto processes = static_cast<std::int64_t>(machine.devices.size()) - own;
   const std::int64_t total = machine.memory_gib > 0
@@ -339,8 +341,9 @@ CostModel::MemoryParts CostModel::fixed_memory(int slot,
     // The frames of the sum over the ranks that hold a use, those that go and those that come.
     parts.fixed_bytes += 2 * std::min(tied_bytes, kSumWindowBytes);
   } else if (tied_uses == 2) {
-    parts.fixed_bytes +=  // of the second use
-        tied_bytes + sizes_.tied_parameters() * costs.rounded_bytes_per_parameter;
+    // The second use has values and gradients of its own.
+    parts.fixed_bytes +=
+        2 * tied_bytes + sizes_.tied_parameters() * costs.rounded_bytes_per_parameter;
   }
   const double floats = (first == 0 ? 0 : boundary_floats(first - 1, micro_batch)) +
                         boundary_floats(last - 1, micro_batch);

@@ -42,6 +42,7 @@ void ActionTimes::record(TraceRecorder* recorder) {
 }
 
 std::optional<ActionTimes::UnderWay> ActionTimes::under_way() {
+  recorder_ = nullptr;
   resolve();
   if (parts_.empty() || !parts_.front().action) return {};
   return UnderWay{*parts_.front().action, parts_.front().step};
@@ -78,7 +79,7 @@ void ActionTimes::resolve(const Part& part, double end_s) {
 
 void ActionTimes::add_span(const char* lane, const Part& part, double start_s, double end_s) {
   constexpr double kShortest_s = 1e-6;  // posts and lookups would only blur the picture
-  if (!part.recorded || end_s - start_s < kShortest_s) return;
+  if (!part.recorded || recorder_ == nullptr || end_s - start_s < kShortest_s) return;
   recorder_->add({self_, lane, to_text(*part.action), start_s - record_start_s_, end_s - start_s,
                   static_cast<int>(part.step)});
 }

@@ -55,6 +55,7 @@ class ActionTimes {
     std::int64_t step = 0;
   };
 
+  // For the end of a run that failed: nothing is recorded any more, as who records may be gone.
   [[nodiscard]] std::optional<UnderWay> under_way();
 
  private:

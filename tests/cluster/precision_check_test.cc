@@ -14,13 +14,13 @@ Json says(const char* numbers) {
 }
 
 TEST(PrecisionCheck, IsSilentWhereAllHaveTheNumbers) {
-  PrecisionCheck check("bf16", {"desktop (cuda:0)", "laptop (cpu)"});
+  PrecisionCheck check("bf16", {"desktop (cuda:0)", "laptop (cpu)"}, true);
   EXPECT_EQ(check.add(1, says("bf16")).value(), std::nullopt);
   EXPECT_EQ(check.add(0, says("bf16")).value(), std::nullopt);
 }
 
 TEST(PrecisionCheck, NamesOnceWhoComputesInFp32) {
-  PrecisionCheck check("fp16", {"desktop (cuda:0)", "laptop (cpu)", "box (cpu)"});
+  PrecisionCheck check("fp16", {"desktop (cuda:0)", "laptop (cpu)", "box (cpu)"}, true);
   EXPECT_EQ(check.add(1, says("fp32")).value(), std::nullopt);
   EXPECT_EQ(check.add(0, says("fp16")).value(), std::nullopt);
   EXPECT_EQ(check.add(2, says("fp32")).value(),
@@ -29,7 +29,7 @@ TEST(PrecisionCheck, NamesOnceWhoComputesInFp32) {
 
 TEST(PrecisionCheck, RefusesWhatNobodyHas) {
   for (const char* wanted : {"bf16", "fp16"}) {
-    PrecisionCheck check(wanted, {"laptop (cpu)"});
+    PrecisionCheck check(wanted, {"laptop (cpu)"}, true);
     const auto refused = check.add(0, says("fp32"));
     ASSERT_FALSE(refused.ok());
     EXPECT_EQ(refused.error().code, ErrorCode::kConfig);
@@ -39,8 +39,15 @@ TEST(PrecisionCheck, RefusesWhatNobodyHas) {
   }
 }
 
+// A plan may leave out the devices that have the numbers.
+TEST(PrecisionCheck, OnlySaysSoOfAPartOfTheDevices) {
+  PrecisionCheck check("bf16", {"laptop (cpu)"}, false);
+  EXPECT_EQ(check.add(0, says("fp32")).value(),
+            "laptop (cpu): no bf16 there, so it computes in fp32");
+}
+
 TEST(PrecisionCheck, RefusesAWorkerThatSaysNothing) {
-  PrecisionCheck check("bf16", {"laptop (cpu)"});
+  PrecisionCheck check("bf16", {"laptop (cpu)"}, true);
   EXPECT_FALSE(check.add(0, {{"event", "precision"}}).ok());
 }
 

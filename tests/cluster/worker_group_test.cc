@@ -92,7 +92,7 @@ TEST_F(WorkerGroupTest, TakesTheGreetingOfARemoteShellForLogLines) {
 TEST_F(WorkerGroupTest, IsNotHeldUpByAWorkerThatDoesNotRead) {
   add(R"([["done"]])").job.options["ballast"] = std::string(1 << 20, 'x');
   WorkerSpec& deaf = add(R"([])");
-  deaf.machine.shell = {"sh", "-c", R"(echo '{"event":"hello","protocol":3}'; exec sleep 1000)"};
+  deaf.machine.shell = {"sh", "-c", R"(echo '{"event":"hello","protocol":4}'; exec sleep 1000)"};
   deaf.job.options["ballast"] = std::string(1 << 20, 'x');
   options_.start_timeout_s = 0.3;
   const Error error = run_failing();

@@ -82,7 +82,7 @@ TEST_F(Devices, ListsWhatAnAcceleratorIsAndHas) {
   EXPECT_EQ(far.at("name"), "privateuseone:0");
   EXPECT_EQ(far.at("model"), "far device");
   EXPECT_EQ(far.at("memory_bytes"), std::int64_t{4} << 30);
-  EXPECT_THAT(far.at("types"), ElementsAre("fp32", "bf16"));
+  EXPECT_THAT(far.at("types"), ElementsAre("fp32", "bf16", "fp16"));
   EXPECT_THAT(here.at("auto"), ElementsAre("privateuseone:0", "privateuseone:1"));
 }
 

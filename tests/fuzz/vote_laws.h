@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "tests/fuzz/laws.h"
-#include "training/vote.h"
+#include "training/vote/vote.h"
 
 namespace motley {
 

@@ -1,5 +1,5 @@
 // What a machine says of its cards for CUDA, and what it means: no test here needs a card.
-#include "models/device/cuda_facts.h"
+#include "models/device/kinds/cuda_facts.h"
 
 #include <filesystem>
 #include <fstream>
@@ -7,7 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "models/device/cards_shown.h"
+#include "models/device/kinds/cards_shown.h"
 
 namespace motley {
 namespace {

@@ -5,7 +5,7 @@
 #include <fstream>
 #include <string>
 
-#include "models/device/cuda_questions.h"
+#include "models/device/kinds/cuda_questions.h"
 #include "tests/models/far_fixture.h"
 
 namespace motley {

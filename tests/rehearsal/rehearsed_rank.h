@@ -12,7 +12,7 @@
 #include "pipeline/schedule/validate.h"
 #include "rehearsal/virtual_compute.h"
 #include "tests/rehearsal/patient_time.h"
-#include "training/step_voter.h"
+#include "training/vote/step_voter.h"
 
 namespace motley {
 

@@ -9,8 +9,12 @@
 namespace motley {
 
 inline ComputeDevice tested_device() {
-  const char* const name = std::getenv("MOTLEY_TEST_DEVICE");
-  return ComputeDevice::open(name == nullptr ? "cpu" : name).value();
+  static const ComputeDevice device = [] {
+    const char* const name = std::getenv("MOTLEY_TEST_DEVICE");
+    return ComputeDevice::open(name == nullptr ? "cpu" : name).value();
+  }();
+  device.use_here();  // which is this thread's affair
+  return device;
 }
 
 }  // namespace motley

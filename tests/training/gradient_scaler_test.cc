@@ -1,4 +1,4 @@
-#include "training/gradient_scaler.h"
+#include "training/vote/gradient_scaler.h"
 
 #include <gtest/gtest.h>
 

@@ -27,7 +27,7 @@
 #include "tests/support/tested_device.h"
 #include "training/device_stage_clock.h"
 #include "training/first_state.h"
-#include "training/step_voter.h"
+#include "training/vote/step_voter.h"
 
 namespace motley {
 namespace {
@@ -184,9 +184,9 @@ Function* far_function(const char* name) {
 
 // What the far device has counted, where it is the one that is tested.
 std::optional<MotleyFarCounters> far_counters() {
-  const auto read =
-      reinterpret_cast<void (*)(MotleyFarCounters*)>(::dlsym(RTLD_DEFAULT, "motley_far_counters"));
-  if (tested_device().is_host() || read == nullptr) return std::nullopt;
+  if (tested_device().is_host()) return std::nullopt;
+  const auto read = far_function<void(MotleyFarCounters*)>("motley_far_counters");
+  if (read == nullptr) return std::nullopt;
   MotleyFarCounters now;
   read(&now);
   return now;

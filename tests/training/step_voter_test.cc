@@ -1,4 +1,4 @@
-#include "training/step_voter.h"
+#include "training/vote/step_voter.h"
 
 #include <bit>
 #include <cmath>

@@ -1,5 +1,6 @@
 // What c10 asks of a kind of device: which one a thread works on, its streams, their events.
 #include <algorithm>
+#include <atomic>
 #include <utility>
 
 #include <c10/core/impl/DeviceGuardImplInterface.h>
@@ -148,10 +149,8 @@ class DeviceGuard final : public c10::impl::DeviceGuardImplInterface {
   static bool is_done(const Mark& mark, int& denials_left) {
     FarState& state = FarState::get();
     if (state.is_seen(mark)) return true;
-    if (denials_left > 0) {
-      --denials_left;
-      return false;
-    }
+    // Threads may ask at once.
+    if (std::atomic_ref(denials_left).fetch_sub(1) > 0) return false;
     return state.look(mark);
   }
 };

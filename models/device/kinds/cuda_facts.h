@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "models/device/device_trouble.h"
+#include "models/device/kinds/device_trouble.h"
 
 namespace motley {
 

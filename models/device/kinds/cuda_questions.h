@@ -8,8 +8,8 @@
 
 #include <c10/core/ScalarType.h>
 
-#include "models/device/cuda_facts.h"
-#include "models/device/device_room.h"
+#include "models/device/kinds/cuda_facts.h"
+#include "models/device/kinds/device_room.h"
 
 namespace motley {
 

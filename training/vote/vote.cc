@@ -1,4 +1,4 @@
-#include "training/vote.h"
+#include "training/vote/vote.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

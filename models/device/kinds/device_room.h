@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "models/device/library_symbol.h"
+#include "models/device/kinds/library_symbol.h"
 
 namespace motley {
 

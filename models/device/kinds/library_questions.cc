@@ -1,4 +1,4 @@
-#include "models/device/library_questions.h"
+#include "models/device/kinds/library_questions.h"
 
 #include <dlfcn.h>
 #include <fmt/format.h>
@@ -6,8 +6,8 @@
 #include <cstdlib>
 #include <sstream>
 
-#include "models/device/library_symbol.h"
-#include "models/device/number_types.h"
+#include "models/device/kinds/library_symbol.h"
+#include "models/device/kinds/number_type_name.h"
 #include "plan/cluster.h"
 
 namespace motley {

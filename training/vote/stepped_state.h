@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "training/optimizer/optimizer.h"
-#include "training/vote.h"
+#include "training/vote/vote.h"
 
 namespace motley {
 

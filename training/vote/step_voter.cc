@@ -1,12 +1,12 @@
-#include "training/step_voter.h"
+#include "training/vote/step_voter.h"
 
 #include <fmt/format.h>
 
 #include <cmath>
 #include <utility>
 
-#include "training/gradient_scaler.h"
 #include "training/optimizer/lr_schedule.h"
+#include "training/vote/gradient_scaler.h"
 
 namespace motley {
 namespace {

@@ -1,4 +1,4 @@
-#include "models/device/cuda_facts.h"
+#include "models/device/kinds/cuda_facts.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "models/device/cuda_questions.h"
+#include "models/device/kinds/cuda_questions.h"
 
 #include <dlfcn.h>
 #include <fmt/format.h>
@@ -10,8 +10,8 @@
 
 #include <ATen/Version.h>
 
-#include "models/device/cards_shown.h"
-#include "models/device/library_symbol.h"
+#include "models/device/kinds/cards_shown.h"
+#include "models/device/kinds/library_symbol.h"
 
 namespace motley {
 namespace {

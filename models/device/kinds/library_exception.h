@@ -19,7 +19,8 @@ namespace motley {
 [[nodiscard]] inline bool lacks_memory(const std::exception& thrown) {
   if (dynamic_cast<const std::bad_alloc*>(&thrown) != nullptr) return true;
   const std::string said = first_line_of(thrown);
-  return said.find("allocate memory") != said.npos || said.find("out of memory") != said.npos;
+  return said.find("allocate memory") != said.npos || said.find("out of memory") != said.npos ||
+         said.find("STATUS_ALLOC_FAILED") != said.npos;  // cuBLAS and cuDNN on a full card
 }
 
 }  // namespace motley

@@ -1,4 +1,4 @@
-#include "models/device/cards_shown.h"
+#include "models/device/kinds/cards_shown.h"
 
 #include <fstream>
 #include <string>

@@ -12,8 +12,8 @@
 
 #include <c10/core/ScalarType.h>
 
-#include "models/device/device_room.h"
-#include "models/device/device_trouble.h"
+#include "models/device/kinds/device_room.h"
+#include "models/device/kinds/device_trouble.h"
 
 namespace motley {
 

@@ -1,4 +1,4 @@
-#include "models/device/device_kinds.h"
+#include "models/device/kinds/device_kinds.h"
 
 #include <fmt/format.h>
 
@@ -8,9 +8,9 @@
 
 #include <c10/core/impl/VirtualGuardImpl.h>
 
-#include "models/device/cuda_questions.h"
-#include "models/device/library_exception.h"
-#include "models/device/library_questions.h"
+#include "models/device/kinds/cuda_questions.h"
+#include "models/device/kinds/library_exception.h"
+#include "models/device/kinds/library_questions.h"
 
 namespace motley {
 namespace {

@@ -16,9 +16,9 @@
 #include "job/config.h"
 #include "pipeline/execute/stage_votes.h"
 #include "training/optimizer/optimizer.h"
-#include "training/step_outcome.h"
-#include "training/stepped_state.h"
-#include "training/vote.h"
+#include "training/vote/step_outcome.h"
+#include "training/vote/stepped_state.h"
+#include "training/vote/vote.h"
 
 namespace motley {
 
