@@ -78,7 +78,9 @@ void start_grandchild() {
 
 void do_one(const Json& words) {
   const auto verb = words[0].get<std::string>();
-  if (verb == "hello") say({{"event", "hello"}, {"protocol", words[1]}});
+  if (verb == "hello") {
+    say({{"event", "hello"}, {"protocol", words.size() > 1 ? words[1] : Json(kProtocolVersion)}});
+  }
   if (verb == "ready") say({{"event", "ready"}});
   if (verb == "address") say({{"event", "address"}, {"address", words[1]}});
   if (verb == "beat") say({{"event", "beat"}, {"step", words[1]}, {"doing", words[2]}});

@@ -122,8 +122,8 @@ TEST_F(WorkerGroupFailureTest, DoesNotTakeItsOwnAbsenceForSilence) {
 
 TEST_F(WorkerGroupFailureTest, NamesTheWorkersThatDoNotGetReady) {
   options_.start_timeout_s = 0.2;
-  add(R"([["hello", 3], ["ready"], ["wait"]])", true);
-  add(R"([["hello", 3], ["wait"]])", true);
+  add(R"([["hello"], ["ready"], ["wait"]])", true);
+  add(R"([["hello"], ["wait"]])", true);
   EXPECT_EQ(run_failing().what, "not ready, and no progress for 0.2 s: stage 1 (test)");
 }
 

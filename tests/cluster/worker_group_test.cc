@@ -19,7 +19,7 @@ TEST_F(WorkerGroupTest, RunsUntilAllAreDone) {
 
 TEST_F(WorkerGroupTest, GivesEveryWorkerTheAddressesInRankOrder) {
   for (const char* name : {"a", "b", "c"}) {
-    add(fmt::format(R"([["hello", 3], ["address", "{}"], ["message"], ["ready"], ["done"]])", name),
+    add(fmt::format(R"([["hello"], ["address", "{}"], ["message"], ["ready"], ["done"]])", name),
         true);
   }
   ASSERT_TRUE(run().ok());
@@ -84,7 +84,7 @@ TEST_F(WorkerGroupTest, KeepsWhatWorkersWriteToStderr) {
 }
 
 TEST_F(WorkerGroupTest, TakesTheGreetingOfARemoteShellForLogLines) {
-  add(R"([["print", "Welcome to box!"], ["hello", 3], ["ready"], ["done"]])", true);
+  add(R"([["print", "Welcome to box!"], ["hello"], ["ready"], ["done"]])", true);
   ASSERT_TRUE(run().ok());
   EXPECT_EQ(log_of(0), "Welcome to box!\n");
 }
@@ -92,7 +92,10 @@ TEST_F(WorkerGroupTest, TakesTheGreetingOfARemoteShellForLogLines) {
 TEST_F(WorkerGroupTest, IsNotHeldUpByAWorkerThatDoesNotRead) {
   add(R"([["done"]])").job.options["ballast"] = std::string(1 << 20, 'x');
   WorkerSpec& deaf = add(R"([])");
-  deaf.machine.shell = {"sh", "-c", R"(echo '{"event":"hello","protocol":4}'; exec sleep 1000)"};
+  deaf.machine.shell = {
+      "sh", "-c",
+      fmt::format("echo '{{\"event\":\"hello\",\"protocol\":{}}}'; exec sleep 1000",
+                  kProtocolVersion)};
   deaf.job.options["ballast"] = std::string(1 << 20, 'x');
   options_.start_timeout_s = 0.3;
   const Error error = run_failing();
