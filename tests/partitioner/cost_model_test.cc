@@ -49,9 +49,23 @@ TEST(CostModel, CountsACopyOfTiedParametersOnTheOtherRank) {
   EXPECT_EQ(cost->sizes().summed_parameters(0, 1), 0);
   EXPECT_EQ(cost->sizes().summed_parameters(1, 2), 2000);
   EXPECT_EQ(cost->sizes().summed_parameters(0, 2), 2000);
-  EXPECT_EQ(cost->memory_bytes(0, 0, 2, 1, 1), resident(3000 * 4 * 4 + 4000 + 300));
+  // The second use has values and gradients of its own.
+  EXPECT_EQ(cost->memory_bytes(0, 0, 2, 1, 1), resident(3000 * 4 * 4 + 1000 * 2 * 4 + 300));
   EXPECT_EQ(cost->memory_bytes(1, 1, 2, 1, 1),
             resident((2000 + 1000) * 4 * 4 + 2 * 4000 + 200 + 3 * 200));
+}
+
+// Where products are in bf16 or fp16.
+TEST(CostModel, CountsRoundedCopiesOfParameters) {
+  const Problem problem = two_layers();
+  ModelSpec model = problem.model();
+  tie(model);
+  Profile profile = problem.profile();
+  for (DeviceProfile& device : profile.devices) device.rounded_bytes_per_parameter = 2;
+  const auto cost = CostModel::make(model, problem.cluster(), profile, 1, 2);
+  ASSERT_TRUE(cost.ok());
+  EXPECT_EQ(cost->memory_bytes(0, 0, 2, 1, 1),
+            resident(3000 * (4 * 4 + 2) + 1000 * (2 * 4 + 2) + 300));
 }
 
 TEST(CostModel, SplitsTheMemoryOfAMachineOverItsDevices) {
