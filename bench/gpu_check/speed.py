@@ -3,7 +3,7 @@ import json
 import statistics
 
 from . import runs
-from .context import Failed, NotRun, Part
+from .context import NotRun, Part
 
 GPT2_124M = dict(layers=12, width=768, heads=12, context=1024, vocab=50257, micro_batches=1)
 FLOP_PER_TOKEN = 0.857e9  # of the model above: 6 a parameter, and attention's products
@@ -30,15 +30,9 @@ def peak(card, precision):
 
 
 def require_precision(context, precision):
-    if precision == "fp32":
-        return  # there is always that
-    try:
-        context.run(context.motley, "config", "--set", f"train.precision={precision}")
-    except Failed:
-        raise NotRun("this version of Motley has no train.precision") from None
     capability = context.card.get("compute capability")
-    if capability and float(capability) < 8:
-        raise NotRun(f"the card has no {precision} (compute capability {capability})")
+    if precision == "bf16" and capability and float(capability) < 8:
+        raise NotRun(f"the card has no bf16 (compute capability {capability})")
 
 
 def speed_parts(context):
