@@ -1,5 +1,6 @@
 // Training in bf16 and fp16: near fp32, the same bits for any cut, from checkpoints of another
 // precision, and refused where no device has the numbers.
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
@@ -18,11 +19,9 @@ using ::testing::HasSubstr;
 constexpr double kLoss = 0.01;  // relative, of the last step
 
 bool processor_has_bf16() {
-#if defined(__x86_64__)
-  return __builtin_cpu_supports("avx512bf16") != 0;
-#else
-  return false;
-#endif
+  const Json found = Json::parse(motley({"devices", "--json"}).out);
+  const Json& types = found.at("machines").at("local").at("devices").at(0).at("types");
+  return std::ranges::find(types, "bf16") != types.end();
 }
 
 class PrecisionRun : public testing::Test {

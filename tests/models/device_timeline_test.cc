@@ -108,7 +108,7 @@ TEST_F(SlowDevice, WaitingLeavesTheProcessorFree) {
   const Waited waited = waited_in([&] { device_.finish(); });
   EXPECT_FALSE(waited.stood);
   EXPECT_GT(waited.clock_s, 40 * kOperation_s);
-  EXPECT_LT(waited.cpu_s, 0.1 * waited.clock_s);  // who spins takes all of it
+  EXPECT_LT(waited.cpu_s, 0.02 * waited.clock_s);
 }
 
 TEST_F(SlowDevice, OneThatHangsIsWaitedForNoLongerThanPatienceLasts) {

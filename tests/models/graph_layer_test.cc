@@ -157,14 +157,7 @@ TEST_P(ExportedModel, WithRandomChangesRunsOrSaysWhyNot) {
   EXPECT_GT(refused, 0);
 }
 
-INSTANTIATE_TEST_SUITE_P(All,
-                         ExportedModel,
-                         ::testing::Values("mlp", "cnn", "gpt2-tiny", "llama-tiny", "vit-tiny"),
-                         [](const auto& model) {
-                           std::string name = model.param;
-                           std::ranges::replace(name, '-', '_');
-                           return name;
-                         });
+INSTANTIATE_TEST_SUITE_P(All, ExportedModel, all_packages(), package_test_name);
 
 }  // namespace
 }  // namespace motley::testing

@@ -3,6 +3,7 @@
 // layers are.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <map>
@@ -12,12 +13,25 @@
 #include <utility>
 #include <vector>
 
+#include <gtest/gtest.h>
+
 #include <ATen/ATen.h>
 
 #include "models/layers/graph_layer.h"
 #include "tests/models/read_tensor.h"
 
 namespace motley::testing {
+
+// Those of tests/models/packages.
+inline auto all_packages() {
+  return ::testing::Values("mlp", "cnn", "gpt2-tiny", "llama-tiny", "vit-tiny");
+}
+
+inline std::string package_test_name(const ::testing::TestParamInfo<std::string>& package) {
+  std::string name = package.param;
+  std::ranges::replace(name, '-', '_');
+  return name;
+}
 
 struct PackageStep {
   double loss = 0;

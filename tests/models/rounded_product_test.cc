@@ -104,7 +104,7 @@ TEST_P(RoundedPackage, StaysNearFp32) {
   // Where pooling chooses another largest value, a gradient goes elsewhere.
   const bool pools = GetParam() == "cnn";
   for (const auto& [type, tolerance] :
-       {std::pair(at::kBFloat16, pools ? 0.25 : 0.05), std::pair(at::kHalf, pools ? 0.05 : 0.01)}) {
+       {std::pair(at::kBFloat16, pools ? 0.2 : 0.05), std::pair(at::kHalf, pools ? 0.025 : 0.01)}) {
     if (type == at::kHalf && lacks_fp16()) continue;
     PackageChain rounded(package, device(), type);
     const PackageStep step = rounded.step(input, targets, micro);
@@ -119,14 +119,7 @@ TEST_P(RoundedPackage, StaysNearFp32) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All,
-                         RoundedPackage,
-                         ::testing::Values("mlp", "cnn", "gpt2-tiny", "llama-tiny", "vit-tiny"),
-                         [](const auto& model) {
-                           std::string name = model.param;
-                           std::ranges::replace(name, '-', '_');
-                           return name;
-                         });
+INSTANTIATE_TEST_SUITE_P(All, RoundedPackage, all_packages(), package_test_name);
 
 }  // namespace
 }  // namespace motley::testing
