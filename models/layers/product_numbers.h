@@ -6,7 +6,7 @@
 // keeps between two products stays rounded, which takes half the memory.
 //
 // fp16 has no room for small gradients. A layer multiplies the gradients that go into its products
-// by gradient_scale() and divides what leaves it, so that nothing outside of a layer is scaled:
+// by a scale and divides what leaves it, so that nothing outside of a layer is scaled:
 // codecs, sums over replicas and norms see the gradients themselves, whoever computes in fp16.
 //
 // Copies share the scale. Threads: one, that of the layers.
@@ -29,8 +29,6 @@ class ProductNumbers {
   [[nodiscard]] at::ScalarType type() const { return type_; }
 
   [[nodiscard]] bool are_fp32() const { return type_ == at::kFloat; }
-
-  [[nodiscard]] double gradient_scale() const { return *scale_; }
 
   // Of the gradients from now on, for all copies; counts for fp16 alone. REQUIRES: a power of two,
   // so that no gradient loses a bit.
