@@ -104,6 +104,21 @@ TEST_F(ActionTimesTest, WaitingBeginsWhenADeviceHasDoneItsWork) {
   EXPECT_THAT(spans(), ElementsAre("F0.0 compute 4", "F0.1 wait 2", "F0.1 compute 1"));
 }
 
+// Who records is gone by the time that a failed run is asked what it was at.
+TEST_F(ActionTimesTest, NothingIsRecordedOfARunThatFailed) {
+  times_.record(&recorder_);
+  times_.begin({1, kTraining, 0});
+  clock_.give(3);
+  times_.end(kForward);
+  clock_.give(2);
+  times_.end(kNext);
+  clock_.device_at(4);
+  const auto under_way = times_.under_way();
+  ASSERT_TRUE(under_way.has_value());
+  EXPECT_EQ(to_text(under_way->action), to_text(kNext));
+  EXPECT_TRUE(spans().empty());
+}
+
 // What the host does after its wait (decoding, say) is no waiting.
 TEST_F(ActionTimesTest, APartWaitsNoLongerThanTheHostDid) {
   times_.record(&recorder_);
