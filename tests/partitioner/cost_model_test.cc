@@ -80,6 +80,22 @@ TEST(CostModel, SplitsTheMemoryOfAMachineOverItsDevices) {
   EXPECT_EQ(cost->slots()[0].threads, 3);
 }
 
+// Each with memory of its own.
+TEST(CostModel, SplitsTheMemoryOfADeviceOverTheProcessesOnIt) {
+  const Problem problem = two_layers();
+  Cluster cluster = problem.cluster();
+  cluster.machines[0].devices = {"cuda:0", "cuda:1", "cuda:0"};
+  Profile profile = problem.profile();
+  profile.devices[0].device = "cuda:0";
+  profile.devices.push_back(profile.devices[0]);
+  profile.devices.back().device = "cuda:1";
+  const auto cost = CostModel::make(problem.model(), cluster, profile, 3, 2);
+  ASSERT_TRUE(cost.ok());
+  EXPECT_EQ(cost->slots()[0].memory_bytes, 1 << 19);
+  EXPECT_EQ(cost->slots()[1].memory_bytes, 1 << 20);
+  EXPECT_EQ(cost->slots()[2].memory_bytes, 1 << 19);
+}
+
 // Two machines of two devices and one, and a third; 12,000 bytes of gradient.
 Result<CostModel> three_machines(const std::string& gradient_codec) {
   Problem problem = two_layers();
