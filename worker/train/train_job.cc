@@ -26,6 +26,7 @@
 #include "models/layers/failure_of.h"
 #include "models/spec/model_spec.h"
 #include "pipeline/execute/executor.h"
+#include "partitioner/search/planner.h"
 #include "protocol/data_message.h"
 #include "rehearsal/virtual_compute.h"
 #include "training/device_stage_clock.h"
@@ -86,7 +87,7 @@ Result<void> rehearse(const Job& job,
 }
 
 // What this rank may take of its machine's memory for a while; the others there may ask too.
-std::uint64_t spare_memory_bytes(const Job& job) {
+std::uint64_t spare_bytes_of(const Job& job) {
   const std::vector<RankPlan>& ranks = job.plan.ranks;
   const auto here = std::ranges::count(ranks, ranks[job.rank.index()].machine, &RankPlan::machine);
   return static_cast<std::uint64_t>(spare_memory_bytes() / here);
@@ -130,7 +131,7 @@ Result<void> train(const Job& job,
                    job.plan.micro_batches);
   MOTLEY_ASSIGN(CheckpointState progress,
                 fill_state(state, job.config, model, job.resume_from, run.work()));
-  const auto spare_bytes = [&job] { return spare_memory_bytes(job); };
+  const auto spare_bytes = [&job] { return spare_bytes_of(job); };
   ShardWriter writer(spare_bytes, &run.work());
   ReadState read_state(state, [&writer] { writer.let_go(); });
   StepVoter voter = make_voter(
