@@ -141,9 +141,11 @@ const std::vector<std::pair<std::string, std::set<std::string>>> kMayInclude = {
       "plan",
       "protocol",
       "training/optimizer"}},
+    {"cluster/recover",
+     {"base", "checkpoint", "cluster/launch", "cluster/process", "cluster/run", "plan"}},
     {"tools",
      {"base", "base/system", "checkpoint", "cluster/examine", "cluster/launch", "cluster/lock",
-      "cluster/process", "cluster/run", "comm", "comm/transport", "compression/feedback", "job",
+      "cluster/process", "cluster/recover", "cluster/run", "comm", "comm/transport", "compression/feedback", "job",
       "models/package", "models/spec", "partitioner/advise", "partitioner/search",
       "partitioner/simulate", "plan", "protocol"}},
 };
