@@ -99,10 +99,6 @@ struct SavePlace {
 // Removes the partial folder, when there is one. REQUIRES: no rank writes into it any more.
 [[nodiscard]] Result<void> discard_partial(const SavePlace& place);
 
-// At least what write_shard writes.
-[[nodiscard]] std::uint64_t shard_bytes_max(const std::vector<TensorView>& parameters,
-                                            const std::vector<TensorView>& moments);
-
 // Writes one rank's files into the partial folder, made when absent. moments: named
 // "<moment>/<parameter>". Both lists may be empty. Nothing of it counts until commit_checkpoint.
 // kDiverged when a parameter is not finite: nothing is written then. kCorrupt when it cannot be

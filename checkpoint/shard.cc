@@ -10,16 +10,18 @@
 #include "checkpoint/finite.h"
 #include "checkpoint/folders.h"
 #include "checkpoint/manifest.h"
+#include "checkpoint/safetensors_header.h"
+#include "checkpoint/shard_files.h"
 
 namespace motley {
 namespace {
 
-std::uint64_t file_bytes_max(const std::vector<TensorView>& tensors) {
+std::uint64_t file_bytes_max(const std::vector<TensorOutline>& tensors) {
   constexpr std::uint64_t kHeaderBytes = 4096;
   constexpr std::uint64_t kEntryBytes = 256;  // of a tensor in the header, besides its name
   std::uint64_t bytes = kHeaderBytes;
-  for (const TensorView& tensor : tensors) {
-    bytes += kEntryBytes + tensor.name.size() + tensor.values.size_bytes();
+  for (const TensorOutline& tensor : tensors) {
+    bytes += kEntryBytes + tensor.name.size() + tensor_bytes(tensor);
   }
   return bytes;
 }
@@ -50,9 +52,37 @@ Result<Shard> shard_from_json(const Json& json, const std::string& source) {
   return shard;
 }
 
-std::uint64_t shard_bytes_max(const std::vector<TensorView>& parameters,
-                              const std::vector<TensorView>& moments) {
+std::uint64_t ShardOutline::bytes_max() const {
   return file_bytes_max(parameters) + file_bytes_max(moments);
+}
+
+Result<Shard> write_shard_files(const SavePlace& place,
+                                int rank,
+                                int rank_count,
+                                const ShardOutline& outline,
+                                const AddValues& add_values,
+                                WorkCounter* work) {
+  MOTLEY_CHECK(place.step >= 0 && rank >= 0 && rank < rank_count, "step {}, rank {} of {}",
+               place.step, rank, rank_count);
+  const std::filesystem::path folder = partial_folder(place);
+  MOTLEY_TRY(make_folders(folder));
+
+  std::optional<WorkCounter::Task> saving;
+  if (work != nullptr) saving.emplace(*work, "saving", outline.bytes_max());
+  std::size_t next = 0;
+  const auto write = [&](const char* part,
+                         const std::vector<TensorOutline>& tensors) -> Result<WrittenFile> {
+    // transformers refuses a file without this key; it says how tensors are laid out.
+    MOTLEY_ASSIGN(SafetensorsWriter writer,
+                  SafetensorsWriter::create(folder / shard_file_name(part, rank, rank_count),
+                                            tensors, {{"format", "pt"}}, work));
+    for (std::size_t i = 0; i < tensors.size(); ++i) MOTLEY_TRY(add_values(next++, writer));
+    return writer.close();
+  };
+  Shard shard{.rank = rank};
+  MOTLEY_ASSIGN(shard.model, write("model", outline.parameters));
+  MOTLEY_ASSIGN(shard.optimizer, write("optimizer", outline.moments));
+  return shard;
 }
 
 Result<Shard> write_shard(const SavePlace& place,
@@ -61,25 +91,15 @@ Result<Shard> write_shard(const SavePlace& place,
                           const std::vector<TensorView>& parameters,
                           const std::vector<TensorView>& moments,
                           WorkCounter* work) {
-  MOTLEY_CHECK(place.step >= 0 && rank >= 0 && rank < rank_count, "step {}, rank {} of {}",
-               place.step, rank, rank_count);
   MOTLEY_TRY(require_finite(parameters));
-  const std::filesystem::path folder = partial_folder(place);
-  MOTLEY_TRY(make_folders(folder));
-
-  std::optional<WorkCounter::Task> saving;
-  if (work != nullptr) {
-    saving.emplace(*work, "saving", file_bytes_max(parameters) + file_bytes_max(moments));
-  }
-  // transformers refuses a file without this key; it says how tensors are laid out.
-  const std::map<std::string, std::string> metadata = {{"format", "pt"}};
-  Shard shard{.rank = rank};
-  MOTLEY_ASSIGN(shard.model, write_safetensors(folder / shard_file_name("model", rank, rank_count),
-                                               parameters, metadata, work));
-  MOTLEY_ASSIGN(shard.optimizer,
-                write_safetensors(folder / shard_file_name("optimizer", rank, rank_count), moments,
-                                  metadata, work));
-  return shard;
+  const auto add_values = [&](std::size_t tensor, SafetensorsWriter& writer) {
+    const bool is_parameter = tensor < parameters.size();
+    const TensorView& view =
+        is_parameter ? parameters[tensor] : moments[tensor - parameters.size()];
+    return writer.append(std::as_bytes(view.values));
+  };
+  return write_shard_files(place, rank, rank_count, {outlines_of(parameters), outlines_of(moments)},
+                           add_values, work);
 }
 
 }  // namespace motley

@@ -101,6 +101,9 @@ struct RunConfig {
   // Compute threads of each stage process; 0 = the machine's cores, shared among its devices. What
   // was used stands here once the run is planned, where all stages have as many.
   int threads = 0;
+  // How often in a row a run that lost a process or a machine goes on by itself without having
+  // reached a new checkpoint; 0 = it ends.
+  int restarts = 3;
   std::int64_t trace_steps = 5;  // steps recorded in trace.json, after two for warming up
 };
 

@@ -195,6 +195,9 @@ std::vector<ConfigEntry> make_entries() {
       {"run.threads", kRun<&RunConfig::threads>, IntegerRange{0, 1024},
        "compute threads per stage process; 0 = the physical cores of its machine, within its "
        "quota, shared among its devices; kept on resume"},
+      {"run.restarts", kRun<&RunConfig::restarts>, IntegerRange{0, 1000},
+       "how often in a row a run that lost a process or a machine goes on by itself without having "
+       "reached a new checkpoint; 0 = it ends with an error"},
       {"run.trace_steps", kRun<&RunConfig::trace_steps>, IntegerRange{0, 100'000},
        "steps recorded in trace.json, after two for warming up"},
   };

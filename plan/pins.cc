@@ -7,6 +7,7 @@
 #include <charconv>
 #include <sstream>
 
+#include "base/check.h"
 #include "base/toml.h"
 #include "plan/json_fields.h"
 
@@ -171,6 +172,24 @@ Result<Pins> parse_pins(const std::vector<std::string>& texts) {
   PinReader reader;
   for (const std::string& text : texts) MOTLEY_TRY(reader.read(text));
   return std::move(reader).pins();
+}
+
+std::vector<std::string> pins_without(const std::vector<std::string>& texts,
+                                      const std::vector<std::string>& machines) {
+  const auto names_one = [&](const std::string& text) {
+    const auto pins = parse_pins({text});
+    MOTLEY_CHECK(pins.ok(), "'{}' is no pin", text);
+    const auto is_named = [&](const std::string& machine) {
+      return std::ranges::any_of(pins->layers,
+                                 [&](const auto& pin) { return pin.machine == machine; }) ||
+             std::ranges::count(pins->never, machine) > 0 ||
+             std::ranges::count(pins->always, machine) > 0 || pins->memory_share.contains(machine);
+    };
+    return std::ranges::any_of(machines, is_named);
+  };
+  std::vector<std::string> left = texts;
+  std::erase_if(left, names_one);
+  return left;
 }
 
 std::optional<int> pinned_layer(const std::string& layer,

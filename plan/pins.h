@@ -31,6 +31,10 @@ struct Pins {
 // One sentence a text, such as "layers 0-4 on box". kConfig for any other, quoting it.
 [[nodiscard]] Result<Pins> parse_pins(const std::vector<std::string>& texts);
 
+// The sentences that name none of these machines. REQUIRES: parse_pins takes them.
+[[nodiscard]] std::vector<std::string> pins_without(const std::vector<std::string>& texts,
+                                                    const std::vector<std::string>& machines);
+
 // The index of the layer that a pin means: of that name, else of that index. nullopt when there is
 // none.
 [[nodiscard]] std::optional<int> pinned_layer(const std::string& layer,

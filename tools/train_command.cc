@@ -13,9 +13,9 @@
 #include "base/system/patient_writer.h"
 #include "base/system/shell_word.h"
 #include "cluster/launch/workers.h"
+#include "cluster/recover/lasting_run.h"
 #include "cluster/run/prepare.h"
 #include "cluster/run/run_folder.h"
-#include "cluster/run/training_run.h"
 #include "partitioner/advise/explain.h"
 #include "plan/quantity_text.h"
 #include "tools/command.h"
@@ -159,7 +159,7 @@ Result<void> carry_out(const TrainingRequest& request,
   if (!prepared.ok()) {
     return with_same_command(with_place_of_key(std::move(prepared).error(), resolved), request);
   }
-  const PreparedRun& run = *prepared;
+  PreparedRun& run = *prepared;
   const bool tells = !json && !request.quiet;
   if (tells) {
     if (!run.profile.devices.empty()) {
@@ -178,8 +178,9 @@ Result<void> carry_out(const TrainingRequest& request,
     return {};
   }
   std::fflush(stdout);
-  MOTLEY_ASSIGN(const TrainingSummary summary,
-                run_training(run, request, log, json ? stderr : stdout));
+  MOTLEY_ASSIGN(const LastingEnd end,
+                run_lasting_training(run, request, log, json ? stderr : stdout));
+  const TrainingSummary& summary = end.summary;
   if (json) {
     Json result{{"run", run.folder.dir().string()},
                 {"last_step", summary.last_step},
@@ -193,6 +194,7 @@ Result<void> carry_out(const TrainingRequest& request,
     }
     if (summary.last_eval_loss) result["eval_loss"] = *summary.last_eval_loss;
     if (summary.last_eval_accuracy) result["eval_accuracy"] = *summary.last_eval_accuracy;
+    if (end.restarts > 0) result["restarts"] = end.restarts;
     if (summary.checkpoint) result["checkpoint"] = summary.checkpoint->string();
     fmt::print("{}\n", result.dump());
   } else if (tells) {
@@ -252,6 +254,8 @@ Command train_command() {
       "Ctrl-C, SIGTERM and a closed terminal let the step under way end, save it and\n"
       "print the command to go on; a second one ends everything at once. A folder has\n"
       "one launcher at a time: a second one ends with status 4 and says who holds it.\n\n"
+      "When a process or a machine is lost it goes on by itself from the newest\n"
+      "checkpoint, without a machine that does not answer (run.restarts, 3 in a row).\n\n"
       "Examples\n"
       "  motley train gpt.toml                      one process\n"
       "  motley train gpt.toml --stages 3           a pipeline of three processes\n"
@@ -269,7 +273,9 @@ Command launch_command() {
       "Starts a stage process on every machine that the plan uses, through the remote\n"
       "shell that its entry in the cluster file names (ssh by default, with your own\n"
       "configuration), exchanges their addresses, and brings back one log. When it\n"
-      "ends, for whatever reason, no process stays behind anywhere.\n\n"
+      "ends, for whatever reason, no process stays behind anywhere. When a process or a\n"
+      "machine is lost it goes on by itself from the newest checkpoint, without a\n"
+      "machine that does not answer (run.restarts, 3 in a row).\n\n"
       "Motley must be built on every machine; motley_dir in the cluster file says\n"
       "where. The run's folder must be reachable under the same path on all of them.\n\n"
       "Example\n"

@@ -7,7 +7,7 @@
 #include "comm/transport/transport.h"
 #include "measure/allreduce_bench.h"
 #include "plan/limits.h"
-#include "worker/join_ranks.h"
+#include "worker/group/join_ranks.h"
 
 namespace motley {
 namespace {

@@ -28,7 +28,7 @@
 #include "worker/generate_job.h"
 #include "worker/probe_job.h"
 #include "worker/profile_job.h"
-#include "worker/train_job.h"
+#include "worker/train/train_job.h"
 
 namespace motley {
 namespace {

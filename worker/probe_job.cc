@@ -10,7 +10,7 @@
 #include "comm/transport/transport.h"
 #include "measure/link_bench.h"
 #include "plan/limits.h"
-#include "worker/join_ranks.h"
+#include "worker/group/join_ranks.h"
 
 namespace motley {
 namespace {

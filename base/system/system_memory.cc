@@ -60,6 +60,13 @@ std::int64_t peak_resident_bytes() {
 #endif
 }
 
+std::int64_t spare_memory_bytes() {
+  const std::int64_t available = available_memory_bytes();
+  const std::int64_t comes_back =
+      std::max<std::int64_t>(0, peak_resident_bytes() - resident_bytes());
+  return std::max<std::int64_t>(0, available - available / 10 - comes_back);
+}
+
 void keep_freed_memory() {
 #ifdef __GLIBC__
   // All from the heap: beyond 32 MiB, which no threshold can exceed, each tensor would be mapped,

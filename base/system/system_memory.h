@@ -17,6 +17,10 @@ namespace motley {
 [[nodiscard]] std::int64_t resident_bytes();
 [[nodiscard]] std::int64_t peak_resident_bytes();
 
+// What this process may take for a while and still come back to the most that it ever held; a part
+// of what the system has is left to others. 0 when unknown.
+[[nodiscard]] std::int64_t spare_memory_bytes();
+
 // From now on this process keeps memory that it frees for its next use, where the allocator can: a
 // step frees and takes the same memory again and again, and each return to the system costs
 // page faults.

@@ -92,26 +92,40 @@ Error package_not_seen(const Troubles& troubles, const FolderMark& package) {
 
 }  // namespace
 
-Result<void> check_reachable(const Cluster& cluster,
-                             const std::set<std::string>& machines,
-                             const std::filesystem::path& program,
-                             double answer_s) {
+Result<std::map<std::string, std::string>> find_unusable(const Cluster& cluster,
+                                                         const std::set<std::string>& machines,
+                                                         const std::filesystem::path& program,
+                                                         double answer_s) {
   std::vector<MachineQuestion> questions;
   for (const Machine& machine : cluster.machines) {
     if (!machines.contains(machine.name)) continue;
-    if (!has_automatic_devices(machine)) {
-      for (const std::string& device : machine.devices) MOTLEY_TRY(check_device(device));
-    }
     if (machine.shell.empty() && machine.motley_dir.empty()) continue;
     questions.push_back({&machine, {"test", "-x", stage_program_on(machine, program).string()}});
   }
   MOTLEY_ASSIGN(const auto answers, ask_machines(questions, answer_s));
-  Troubles troubles;
+  std::map<std::string, std::string> unusable;
   for (std::size_t i = 0; i < answers.size(); ++i) {
     const auto trouble = trouble_of(answers[i], questions[i].command.back());
-    if (trouble) troubles.add(*questions[i].machine, *trouble);
+    if (trouble) unusable.emplace(questions[i].machine->name, *trouble);
   }
-  if (troubles.machines.empty()) return {};
+  return unusable;
+}
+
+Result<void> check_reachable(const Cluster& cluster,
+                             const std::set<std::string>& machines,
+                             const std::filesystem::path& program,
+                             double answer_s) {
+  for (const Machine& machine : cluster.machines) {
+    if (!machines.contains(machine.name) || has_automatic_devices(machine)) continue;
+    for (const std::string& device : machine.devices) MOTLEY_TRY(check_device(device));
+  }
+  MOTLEY_ASSIGN(const auto unusable, find_unusable(cluster, machines, program, answer_s));
+  if (unusable.empty()) return {};
+  Troubles troubles;
+  for (const Machine& machine : cluster.machines) {
+    const auto found = unusable.find(machine.name);
+    if (found != unusable.end()) troubles.add(machine, found->second);
+  }
   return cannot_be_used(troubles);
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <set>
 #include <string>
 
@@ -21,6 +22,14 @@ namespace motley {
                                            const std::set<std::string>& machines,
                                            const std::filesystem::path& program,
                                            double answer_s = kAnswer_s);
+
+// The same question; the machines that cannot be used, by name, and why. kInterrupted and
+// kTerminated.
+[[nodiscard]] Result<std::map<std::string, std::string>> find_unusable(
+    const Cluster& cluster,
+    const std::set<std::string>& machines,
+    const std::filesystem::path& program,
+    double answer_s);
 
 // Whether each of these machines that is not this one sees the same package of a model: every
 // machine reads it for itself. Asks the machines' shells; no worker starts. kConfig, naming each

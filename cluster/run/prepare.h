@@ -38,6 +38,8 @@ struct TrainingRequest {
   std::int64_t stop_after = 0;          // save and end after this step; 0 = run to the end
   std::filesystem::path stage_program;  // motley-stage
   Commands commands;                    // by which the person can go on
+  // When the launch before this one failed, as now_s(): the first step says how long ago.
+  std::optional<double> failed_at_s;
   bool quiet = false;                   // no progress
   bool dry_run = false;                 // look and plan, and leave the folder as it is
 };

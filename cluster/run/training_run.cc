@@ -31,8 +31,13 @@ namespace {
 // Takes the workers' events of one run.
 class RunFollower {
  public:
-  RunFollower(const PreparedRun& run, MetricsFile metrics_file, Progress& progress, const Log& log)
+  RunFollower(const PreparedRun& run,
+              std::optional<double> failed_at_s,
+              MetricsFile metrics_file,
+              Progress& progress,
+              const Log& log)
       : run_(run),
+        failed_at_s_(failed_at_s),
         metrics_(run.plan.rank_count(), run.plan.predicted_step_s, is_virtual(run.plan)),
         metrics_file_(std::move(metrics_file)),
         committer_(run.folder.dir(), run.lock->launch(), run.config, run.model, run.plan),
@@ -78,6 +83,8 @@ class RunFollower {
     return summary_;
   }
 
+  [[nodiscard]] const TrainingSummary& summary() const { return summary_; }
+
   Result<void> write_report(const std::optional<EarlyEnd>& ended) const {
     MOTLEY_ASSIGN(RunReport report, report_.report(run_.plan, run_.model));
     report.ended = ended;
@@ -102,6 +109,7 @@ class RunFollower {
     }
     if (!metrics.has_value()) return {};
     append(*metrics);
+    if (failed_at_s_) tell_recovered(metrics->step);
     summary_.last_step = metrics->step;
     summary_.last_loss = metrics->loss;
     if (metrics->eval_loss) {
@@ -115,6 +123,14 @@ class RunFollower {
     MOTLEY_ASSIGN(const auto skipped, divergence_.add(*metrics));
     if (skipped) warn(*skipped);
     return {};
+  }
+
+  // What the setback before this launch has cost is known with its first step.
+  void tell_recovered(std::int64_t step) {
+    progress_.clear();
+    log_.info(fmt::format("going on: step {} was done {:.1f} s after the failure", step,
+                          now_s() - *failed_at_s_));
+    failed_at_s_.reset();
   }
 
   // Of devices that were measured it was said then.
@@ -219,6 +235,7 @@ class RunFollower {
   }
 
   const PreparedRun& run_;
+  std::optional<double> failed_at_s_;  // the launch before this one; until that was told
   MetricsCollector metrics_;
   MetricsFile metrics_file_;
   CheckpointCommitter committer_;
@@ -238,12 +255,12 @@ class RunFollower {
   TrainingSummary summary_;
 };
 
-}  // namespace
-
-Result<TrainingSummary> run_training(const PreparedRun& run,
-                                     const TrainingRequest& request,
-                                     const Log& log,
-                                     std::FILE* progress_out) {
+// `so_far`: what was trained, where it ends early.
+Result<TrainingSummary> train(const PreparedRun& run,
+                              const TrainingRequest& request,
+                              const Log& log,
+                              std::FILE* progress_out,
+                              TrainingSummary& so_far) {
   auto workers =
       training_workers(run.cluster, run.plan, run.config, request.stage_program, run.folder.dir());
   MOTLEY_TRY(apply_transport(run.transport, workers));
@@ -265,7 +282,7 @@ Result<TrainingSummary> run_training(const PreparedRun& run,
     style.samples_a_step = run.config.train.global_batch;
   }
   Progress progress(progress_out, style, run.first_step - 1, last_step_of(run, request));
-  RunFollower follower(run, std::move(metrics_file), progress, log);
+  RunFollower follower(run, request.failed_at_s, std::move(metrics_file), progress, log);
   WorkerGroupOptions options;
   options.start_timeout_s = run.config.comm.start_timeout_s;
   options.log_folder = run.folder.log_dir();
@@ -283,6 +300,7 @@ Result<TrainingSummary> run_training(const PreparedRun& run,
   const auto done =
       group.run([&](int worker, const Json& event) { return follower.on_event(worker, event); });
   progress.finish();
+  so_far = follower.summary();
   Result<TrainingSummary> ended = done.ok() ? follower.finish() : done.error();
   if (ended.ok() && group.finished_by() && !ended->is_finished) {
     Error stop = *group.finished_by();
@@ -303,6 +321,22 @@ Result<TrainingSummary> run_training(const PreparedRun& run,
   // A rehearsal saves nothing and cannot be resumed.
   if (is_virtual(run.plan)) return ended;
   return with_way_on(std::move(ended).error(), run.folder.dir(), request.commands);
+}
+
+}  // namespace
+
+TrainingEnd run_training(const PreparedRun& run,
+                         const TrainingRequest& request,
+                         const Log& log,
+                         std::FILE* progress_out) {
+  TrainingEnd end;
+  Result<TrainingSummary> trained = train(run, request, log, progress_out, end.summary);
+  if (trained.ok()) {
+    end.summary = *std::move(trained);
+  } else {
+    end.early = std::move(trained).error();
+  }
+  return end;
 }
 
 }  // namespace motley

@@ -25,15 +25,21 @@ struct TrainingSummary {
   bool is_finished = false;                         // the run's last step is done
 };
 
+// How a launch ended.
+struct TrainingEnd {
+  TrainingSummary summary;     // of what was trained, however it ended
+  std::optional<Error> early;  // why it ended before its last step
+};
+
 // Starts a worker for each rank of the plan and follows them to the end. Every step's metrics go to
 // metrics.jsonl, each checkpoint is committed when all ranks have written their shard, the recorded
 // steps become trace.json, as far as they came, and a report is written, also of a run that fails.
 // Progress goes to `progress_out`. SIGINT, SIGTERM and SIGHUP let the step under way end and be
 // saved, and are the error then (kInterrupted, kTerminated); a second one ends everything at once.
-// When it returns no process is left; an error is the first cause, and ends with the way on.
-[[nodiscard]] Result<TrainingSummary> run_training(const PreparedRun& run,
-                                                   const TrainingRequest& request,
-                                                   const Log& log,
-                                                   std::FILE* progress_out);
+// When it returns no process is left; `early` is the first cause, and ends with the way on.
+[[nodiscard]] TrainingEnd run_training(const PreparedRun& run,
+                                       const TrainingRequest& request,
+                                       const Log& log,
+                                       std::FILE* progress_out);
 
 }  // namespace motley

@@ -87,19 +87,17 @@ const std::vector<std::pair<std::string, std::set<std::string>>> kMayInclude = {
     {"rehearsal",
      {"base", "job", "models/spec", "partitioner/cost", "partitioner/search", "pipeline/execute",
       "plan", "training/optimizer", "training/vote"}},
-    {"worker",
+    {"worker/group", {"base", "comm", "comm/frames", "comm/transport", "protocol"}},
+    {"worker/train",
      {"base",
       "base/system",
       "checkpoint",
-      "comm",
       "comm/frames",
       "comm/transport",
       "compression",
       "compression/feedback",
-      "measure",
       "models/device",
       "models/device/kinds",
-      "models/kernels",
       "models/layers",
       "models/spec",
       "partitioner/search",
@@ -109,7 +107,13 @@ const std::vector<std::pair<std::string, std::set<std::string>>> kMayInclude = {
       "protocol",
       "rehearsal",
       "training",
-      "training/vote"}},
+      "training/vote",
+      "worker/group"}},
+    {"worker",
+     {"base", "base/system", "checkpoint", "comm", "comm/frames", "comm/transport", "measure",
+      "models/device", "models/device/kinds", "models/kernels", "models/layers", "models/spec",
+      "pipeline/execute", "plan", "protocol", "rehearsal", "training", "worker/group",
+      "worker/train"}},
     {"cluster/process", {"base"}},
     {"cluster/launch", {"base", "base/system", "cluster/process", "job", "plan", "protocol"}},
     {"cluster/examine",
@@ -137,9 +141,11 @@ const std::vector<std::pair<std::string, std::set<std::string>>> kMayInclude = {
       "plan",
       "protocol",
       "training/optimizer"}},
+    {"cluster/recover",
+     {"base", "checkpoint", "cluster/launch", "cluster/process", "cluster/run", "plan"}},
     {"tools",
      {"base", "base/system", "checkpoint", "cluster/examine", "cluster/launch", "cluster/lock",
-      "cluster/process", "cluster/run", "comm", "comm/transport", "compression/feedback", "job",
+      "cluster/process", "cluster/recover", "cluster/run", "comm", "comm/transport", "compression/feedback", "job",
       "models/package", "models/spec", "partitioner/advise", "partitioner/search",
       "partitioner/simulate", "plan", "protocol"}},
 };
@@ -175,7 +181,7 @@ const std::set<std::string> kTorchHeaders = {"ATen", "c10", "torch"};
 const std::set<std::string> kTorchFolders = {
     "measure",        "models/device", "models/device/kinds",  "models/graph",
     "models/kernels", "models/layers", "models/layers/device", "training",
-    "worker"};
+    "worker",         "worker/train"};
 
 // No folder grows past what a newcomer can look over, nor may one that uses everything hide behind
 // its name.

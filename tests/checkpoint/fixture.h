@@ -18,6 +18,7 @@
 #include "base/check.h"
 #include "base/json.h"
 #include "checkpoint/checkpoint.h"
+#include "checkpoint/shard_writer.h"
 
 namespace motley::testing {
 
@@ -53,11 +54,7 @@ inline void write_bytes(const std::filesystem::path& path, const std::string& by
   std::ofstream(path, std::ios::binary | std::ios::trunc) << bytes;
 }
 
-struct OwnedTensor {
-  std::string name;
-  std::vector<std::int64_t> shape;
-  std::vector<float> values;
-};
+using motley::OwnedTensor;
 
 inline std::vector<TensorView> views(const std::vector<OwnedTensor>& tensors) {
   std::vector<TensorView> list;

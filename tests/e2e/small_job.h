@@ -30,6 +30,7 @@ lr = 3e-3
 every = 0
 [run]
 threads = 1
+restarts = 0
 )";
 
 class SmallJob {

@@ -1,4 +1,4 @@
-#include "worker/join_ranks.h"
+#include "worker/group/join_ranks.h"
 
 #include <atomic>
 #include <chrono>

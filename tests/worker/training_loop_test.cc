@@ -1,4 +1,4 @@
-#include "worker/training_loop.h"
+#include "worker/train/training_loop.h"
 
 #include <optional>
 #include <string>
@@ -49,10 +49,9 @@ class Script final : public StepRunner, public Evaluator, public ShardSaver, pub
     return holds_parameters ? std::optional(Evaluation{1.5, 0.75, 4}) : std::nullopt;
   }
 
-  [[nodiscard]] Result<std::optional<Shard>> save() override {
-    MOTLEY_TRY(note("save", state.step));
-    return holds_parameters ? std::optional(Shard{.rank = 3}) : std::nullopt;
-  }
+  [[nodiscard]] Result<void> save() override { return note("save", state.step); }
+
+  void finish() override { log.emplace_back("finish"); }
 
   void send(const Json& event) override {
     events.push_back(event);
@@ -75,17 +74,17 @@ TEST(TrainingLoop, TrainsEvaluatesAndSavesWhenItIsDue) {
   Script script;
   const auto ran = script.run({.last_step = 5, .eval_every = 3, .save_every = 2});
   ASSERT_TRUE(ran.ok()) << describe(ran.error());
-  EXPECT_THAT(script.log, ElementsAre("step 1", "send step",                          //
-                                      "step 2", "send step", "save 2", "send shard",  //
-                                      "step 3", "evaluate 3", "send step",            //
-                                      "step 4", "send step", "save 4", "send shard",  //
-                                      "step 5", "evaluate 5", "send step", "save 5", "send shard"));
+  EXPECT_THAT(script.log, ElementsAre("step 1", "send step",                //
+                                      "step 2", "send step", "save 2",      //
+                                      "step 3", "evaluate 3", "send step",  //
+                                      "step 4", "send step", "save 4",      //
+                                      "step 5", "evaluate 5", "send step", "save 5", "finish"));
 }
 
 TEST(TrainingLoop, SavesAfterTheLastStepWhateverItsNumber) {
   Script script;
   ASSERT_TRUE(script.run({.last_step = 1}).ok());
-  EXPECT_THAT(script.log, ElementsAre("step 1", "send step", "save 1", "send shard"));
+  EXPECT_THAT(script.log, ElementsAre("step 1", "send step", "save 1", "finish"));
 }
 
 TEST(TrainingLoop, EndsAfterTheStepThatEndsTheSessionAndSavesIt) {
@@ -94,7 +93,7 @@ TEST(TrainingLoop, EndsAfterTheStepThatEndsTheSessionAndSavesIt) {
   script.ends_after = 2;
   ASSERT_TRUE(script.run({.last_step = 5}).ok());
   EXPECT_THAT(script.log, ElementsAre("step 1", "send step",  //
-                                      "step 2", "send step", "save 2", "send shard"));
+                                      "step 2", "send step", "save 2", "finish"));
 }
 
 TEST(TrainingLoop, GoesOnAfterTheStepsThatAreDone) {
@@ -105,7 +104,7 @@ TEST(TrainingLoop, GoesOnAfterTheStepsThatAreDone) {
   Script done;
   done.state.step = 8;
   ASSERT_TRUE(done.run({.last_step = 8}).ok());
-  EXPECT_THAT(done.log, IsEmpty());
+  EXPECT_THAT(done.log, ElementsAre("finish"));
 }
 
 TEST(TrainingLoop, ReportsWhatTheStepWas) {
@@ -129,11 +128,11 @@ TEST(TrainingLoop, ReportsWhatTheStepWas) {
   EXPECT_EQ(report->eval_accuracy, 0.75);
 }
 
-TEST(TrainingLoop, TellsOfNoEvaluationAndNoShardWhereNothingIsHeld) {
+TEST(TrainingLoop, TellsOfNoEvaluationWhereNothingIsHeld) {
   Script script;
   script.holds_parameters = false;
   ASSERT_TRUE(script.run({.last_step = 1, .eval_every = 1}).ok());
-  EXPECT_THAT(script.log, ElementsAre("step 1", "evaluate 1", "send step", "save 1"));
+  EXPECT_THAT(script.log, ElementsAre("step 1", "evaluate 1", "send step", "save 1", "finish"));
   const auto report = step_from_json(script.events.front(), "the event");
   ASSERT_TRUE(report.ok()) << describe(report.error());
   EXPECT_FALSE(report->evaluated);

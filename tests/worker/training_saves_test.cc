@@ -7,7 +7,7 @@
 #include <gmock/gmock.h>
 
 #include "base/json.h"
-#include "worker/training_loop.h"
+#include "worker/train/training_loop.h"
 
 namespace motley {
 namespace {
@@ -20,7 +20,7 @@ class Rehearsed final : public StepRunner, public Evaluator, public ShardSaver, 
   std::vector<std::int64_t> skipped;
   std::int64_t full_at = 0;
   ErrorCode full_is = ErrorCode::kCorrupt;
-  std::vector<std::string> saves;  // "shard 3", "shard_failed 4"
+  std::vector<std::string> saves;  // "saved 3", "shard_failed 4"
 
   [[nodiscard]] const CheckpointState& progress() const override { return state_; }
 
@@ -37,10 +37,13 @@ class Rehearsed final : public StepRunner, public Evaluator, public ShardSaver, 
     return std::optional<Evaluation>();
   }
 
-  [[nodiscard]] Result<std::optional<Shard>> save() override {
+  [[nodiscard]] Result<void> save() override {
     if (state_.step == full_at) return Error{full_is, "full", "", ""};
-    return std::optional(Shard{});
+    saves.push_back("saved " + std::to_string(state_.step));
+    return {};
   }
+
+  void finish() override { saves.emplace_back("finished"); }
 
   void send(const Json& event) override {
     const auto kind = event.at("event").get<std::string>();
@@ -59,21 +62,22 @@ TEST(TrainingSaves, WaitForAStepThatIsNotSkipped) {
   Rehearsed run;
   run.skipped = {2, 4, 5};
   ASSERT_TRUE(run.run({.last_step = 9, .save_every = 2}).ok());
-  EXPECT_THAT(run.saves, ElementsAre("shard 3", "shard 6", "shard 8", "shard 9"));
+  EXPECT_THAT(run.saves, ElementsAre("saved 3", "saved 6", "saved 8", "saved 9", "finished"));
 }
 
 TEST(TrainingSaves, AreMadeAfterTheLastStepWhateverItWas) {
   Rehearsed run;
   run.skipped = {1, 2, 3};
   ASSERT_TRUE(run.run({.last_step = 3, .save_every = 1}).ok());
-  EXPECT_THAT(run.saves, ElementsAre("shard 3"));
+  EXPECT_THAT(run.saves, ElementsAre("saved 3", "finished"));
 }
 
 TEST(TrainingSaves, ThatADiskDoesNotTakeEndNothing) {
   Rehearsed run;
   run.full_at = 2;
   ASSERT_TRUE(run.run({.last_step = 4, .save_every = 1}).ok());
-  EXPECT_THAT(run.saves, ElementsAre("shard 1", "shard_failed 2", "shard 3", "shard 4"));
+  EXPECT_THAT(run.saves,
+              ElementsAre("saved 1", "shard_failed 2", "saved 3", "saved 4", "finished"));
 }
 
 TEST(TrainingSaves, ThatFailForAnotherReasonEndTheTraining) {
@@ -83,7 +87,7 @@ TEST(TrainingSaves, ThatFailForAnotherReasonEndTheTraining) {
   const Result<void> ran = run.run({.last_step = 4, .save_every = 1});
   ASSERT_FALSE(ran.ok());
   EXPECT_EQ(ran.error().code, ErrorCode::kDiverged);
-  EXPECT_THAT(run.saves, ElementsAre("shard 1"));
+  EXPECT_THAT(run.saves, ElementsAre("saved 1"));
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "worker/training_loop.h"
+#include "worker/train/training_loop.h"
 
 #include "base/json.h"
 #include "protocol/shard_message.h"
@@ -48,6 +48,7 @@ Result<void> TrainingLoop::run() {
     if (is_saved(step)) MOTLEY_TRY(save());
   }
   steps_.record(nullptr);
+  saver_.finish();
   send_trace(trace_, [this](const Json& event) { events_.send(event); });
   return {};
 }
@@ -91,13 +92,10 @@ bool TrainingLoop::is_saved(std::int64_t step) {
 
 Result<void> TrainingLoop::save() {
   save_waits_ = false;
-  const Result<std::optional<Shard>> shard = saver_.save();
-  if (!shard.ok()) {
-    if (shard.error().code != ErrorCode::kCorrupt) return shard.error();
-    events_.send(shard_failed_event({steps_.progress().step, shard.error()}));
-  } else if (shard->has_value()) {
-    events_.send(shard_event({steps_.progress(), **shard}));
-  }
+  const Result<void> begun = saver_.save();
+  if (begun.ok()) return {};
+  if (begun.error().code != ErrorCode::kCorrupt) return begun.error();
+  events_.send(shard_failed_event({steps_.progress().step, begun.error()}));
   return {};
 }
 

@@ -1,4 +1,4 @@
-#include "worker/batches.h"
+#include "worker/train/batches.h"
 
 namespace motley {
 

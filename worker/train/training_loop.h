@@ -55,9 +55,12 @@ class ShardSaver {
  public:
   virtual ~ShardSaver() = default;
 
-  // Writes this rank's part of a checkpoint of progress(). Nothing where there is nothing to save;
-  // kCorrupt when the disk does not take it; any other error ends the training.
-  [[nodiscard]] virtual Result<std::optional<Shard>> save() = 0;
+  // Begins to write this rank's part of a checkpoint of progress(), together with all other ranks;
+  // what becomes of it the launcher is told by whoever writes. kCorrupt when the disk has no room;
+  // any other error ends the training.
+  [[nodiscard]] virtual Result<void> save() = 0;
+  // Waits until what was begun is written, and told.
+  virtual void finish() = 0;
 };
 
 struct TrainingLoopOptions {
@@ -77,8 +80,9 @@ class TrainingLoop {
                ShardSaver& saver,
                EventSink& events);
 
-  // Sends a "step" event after each step, a "shard" or "shard_failed" after each save and, at the
-  // end, "trace" events. Returns the first failure; a disk that does not take a save is none.
+  // Sends a "step" event after each step, "shard_failed" where a save cannot begin and, at the end,
+  // "trace" events. Returns the first failure; a disk that does not take a save is none. What was
+  // saved is written when it returns without one.
   [[nodiscard]] Result<void> run();
 
  private:

@@ -11,7 +11,7 @@
 #include "pipeline/schedule/action.h"
 #include "plan/trace.h"
 #include "training/vote/step_voter.h"
-#include "worker/training_loop.h"
+#include "worker/train/training_loop.h"
 
 namespace motley {
 
@@ -70,7 +70,9 @@ class NothingHeld final : public Evaluator, public ShardSaver {
     return std::optional<Evaluation>();
   }
 
-  [[nodiscard]] Result<std::optional<Shard>> save() override { return std::optional<Shard>(); }
+  [[nodiscard]] Result<void> save() override { return {}; }
+
+  void finish() override {}
 };
 
 }  // namespace motley

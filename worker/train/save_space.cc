@@ -1,22 +1,21 @@
-#include "worker/save_shard.h"
+#include "worker/train/save_space.h"
 
 #include <cstring>
 #include <span>
 #include <utility>
+#include <vector>
 
 #include "checkpoint/space.h"
 
 namespace motley {
 
-Result<Shard> save_shard(const SavePlace& place,
-                         Rank rank,
-                         int rank_count,
-                         FrameLink& link,
-                         Deadline deadline,
-                         const std::vector<TensorView>& parameters,
-                         const std::vector<TensorView>& moments,
-                         WorkCounter* work) {
-  const SpaceReport mine{shard_bytes_max(parameters, moments), free_bytes(place.run_dir)};
+Result<void> agree_on_space(const SavePlace& place,
+                            Rank rank,
+                            int rank_count,
+                            FrameLink& link,
+                            Deadline deadline,
+                            std::uint64_t needed_bytes) {
+  const SpaceReport mine{needed_bytes, free_bytes(place.run_dir)};
   auto payloads = all_gather_small(link, rank, rank_count, place.step,
                                    std::as_bytes(std::span(&mine, 1)), sizeof mine, deadline);
   if (!payloads) {
@@ -33,8 +32,7 @@ Result<Shard> save_shard(const SavePlace& place,
     }
     std::memcpy(&reports.emplace_back(), payload.data(), sizeof mine);
   }
-  MOTLEY_TRY(require_space(checkpoint_folder(place.run_dir, place.step), reports));
-  return write_shard(place, rank.value, rank_count, parameters, moments, work);
+  return require_space(checkpoint_folder(place.run_dir, place.step), reports);
 }
 
 }  // namespace motley

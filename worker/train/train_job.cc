@@ -1,13 +1,11 @@
-#include "worker/train_job.h"
+#include "worker/train/train_job.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <exception>
-#include <filesystem>
 #include <functional>
-#include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
@@ -19,9 +17,7 @@
 #include "base/system/system_memory.h"
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/launch_mark.h"
-#include "comm/frames/frame_link.h"
-#include "compression/codec_chain.h"
-#include "compression/feedback/gradient_compressor.h"
+#include "checkpoint/shard_writer.h"
 #include "models/device/compute_device.h"
 #include "models/device/device_standstill.h"
 #include "models/device/kinds/library_exception.h"
@@ -29,11 +25,8 @@
 #include "models/device/product_type.h"
 #include "models/layers/failure_of.h"
 #include "models/spec/model_spec.h"
-#include "partitioner/search/planner.h"
-#include "pipeline/execute/early_bytes.h"
 #include "pipeline/execute/executor.h"
-#include "pipeline/schedule/schedules.h"
-#include "pipeline/schedule/validate.h"
+#include "partitioner/search/planner.h"
 #include "protocol/data_message.h"
 #include "rehearsal/virtual_compute.h"
 #include "training/device_stage_clock.h"
@@ -43,132 +36,12 @@
 #include "training/stage_state.h"
 #include "training/stage_trainer.h"
 #include "training/vote/step_voter.h"
-#include "worker/batches.h"
-#include "worker/join_ranks.h"
-#include "worker/save_shard.h"
-#include "worker/training_loop.h"
+#include "worker/train/batches.h"
+#include "worker/train/rank_run.h"
+#include "worker/train/state_saver.h"
 
 namespace motley {
 namespace {
-
-TrainingLoopOptions loop_options(const Job& job) {
-  const Config& config = job.config;
-  TrainingLoopOptions options;
-  options.last_step = config.train.steps;
-  if (job.stop_after > 0) options.last_step = std::min(job.stop_after, config.train.steps);
-  options.trace_steps = config.run.trace_steps;
-  options.trace_spans = trace_spans_max(job.plan.rank_count());
-  options.save_every = config.checkpoint.every;
-  options.eval_every = config.train.eval_every;
-  return options;
-}
-
-// Only topk has a density to warm up.
-CompressorOptions gradient_compression(const CompressionConfig& config, const std::string& codec) {
-  CompressorOptions options;
-  options.chain = codec;
-  options.error_feedback = config.error_feedback;
-  const auto chain = parse_codec_chain(codec);
-  if (chain.ok() && chain->density) options.warmup_steps = config.warmup_steps;
-  return options;
-}
-
-// What all ranks agree on before anything is computed, both validated.
-struct Schedules {
-  Schedule training;
-  Schedule evaluation;
-};
-
-Result<Schedules> make_schedules(const Plan& plan, bool tied) {
-  Schedules schedules;
-  MOTLEY_ASSIGN(schedules.training, make_schedule(plan, tied));
-  schedules.evaluation = forward_schedule(schedule_input(plan, /*tied_across_ranks=*/false));
-  for (const Schedule* each : {&schedules.training, &schedules.evaluation}) {
-    MOTLEY_ASSIGN([[maybe_unused]] const ScheduleStats stats, validate_schedule(*each, tied));
-  }
-  return schedules;
-}
-
-// What a peer may make this rank keep: what the plan has it send, and never more than without one.
-std::uint64_t early_bytes_of(const Job& job,
-                             const ModelSpec& model,
-                             const Schedule& schedule,
-                             const StageVotes& votes) {
-  const auto samples = static_cast<std::size_t>(job.plan.micro_batch);
-  std::vector<std::size_t> output_floats;
-  for (const ChunkPlan& chunk : job.plan.chunks) {
-    const auto& last =
-        model.layers[static_cast<std::size_t>(chunk.first_layer + chunk.layer_count - 1)];
-    output_floats.push_back(samples * static_cast<std::size_t>(last.output_floats_per_sample()));
-  }
-  const MessageSizes sizes{output_floats,
-                           samples * static_cast<std::size_t>(model.sample.target.count()),
-                           votes.vote_bytes_max()};
-  return std::min(kEarlyBytesMax, early_bytes_max(job.plan, schedule, sizes, job.rank));
-}
-
-// One rank of the run, from joining the others to leaving them.
-class RankRun {
- public:
-  RankRun(const Job& job,
-          const ModelSpec& model,
-          LauncherChannel& launcher,
-          Activity& activity,
-          const Schedules& schedules)
-      : job_(job), model_(model), launcher_(launcher), activity_(activity), schedules_(schedules) {}
-
-  Result<void> join(const StageParts& stage) {
-    const Plan& plan = job_.plan;
-    const std::uint64_t early_bytes =
-        early_bytes_of(job_, model_, schedules_.training, stage.votes);
-    MOTLEY_ASSIGN(transport_, join_ranks(job_, job_.rank, plan.rank_count(), launcher_,
-                                         patience().timeout_s(), early_bytes));
-    link_.emplace(*transport_, job_.rank, epoch_of(job_), plan_hash(plan));
-    MOTLEY_ASSIGN(
-        executor_,
-        Executor::make(job_.rank, plan, *link_, stage, activity_,
-                       {gradient_compression(job_.config.compression, plan.gradient_codec),
-                        patience(), leaves_processor_free(plan.ranks[job_.rank.index()].device)}));
-    launcher_.send({{"event", "ready"}});
-    return {};
-  }
-
-  // Ends what computes and sends beside the compute thread, before what it was lent goes.
-  void leave() { executor_.reset(); }
-
-  // Once joined.
-  [[nodiscard]] Executor& executor() { return *executor_; }
-
-  [[nodiscard]] WorkCounter& work() { return activity_.work(); }
-
-  [[nodiscard]] FrameLink& link() { return *link_; }
-
-  // A wait may last as long as the other stages compute, or save; a step that takes four times its
-  // prediction while no stage gets on has gone wrong.
-  [[nodiscard]] Patience patience() const {
-    return {std::max(job_.config.comm.timeout_s, 4 * job_.plan.predicted_step_s),
-            launcher_.group_progress()};
-  }
-
-  Result<void> train(const StepVoter& voter, Evaluator& evaluator, ShardSaver& saver) {
-    Batches batches(schedules_.training, voter, *link_, *executor_);
-    TrainingLoop loop(loop_options(job_), batches, evaluator, saver, launcher_);
-    MOTLEY_TRY(loop.run());
-    part_ranks(*link_, job_.rank, job_.plan.rank_count(), voter.progress().step + 1,
-               launcher_.group_progress());
-    return {};
-  }
-
- private:
-  const Job& job_;
-  const ModelSpec& model_;
-  LauncherChannel& launcher_;
-  Activity& activity_;
-  const Schedules& schedules_;
-  std::unique_ptr<Transport> transport_;
-  std::optional<FrameLink> link_;
-  std::unique_ptr<Executor> executor_;
-};
 
 // Leaves the run where a scope ends, however it ends.
 class LeavesAtTheEnd {
@@ -181,35 +54,6 @@ class LeavesAtTheEnd {
   LeavesAtTheEnd& operator=(const LeavesAtTheEnd&) = delete;
 
  private:
-  RankRun& run_;
-};
-
-// Parameters and moments of this rank, and what its sums of gradients still owe.
-class StateSaver final : public ShardSaver {
- public:
-  // All that is lent must outlive it.
-  StateSaver(const Job& job, const StepVoter& voter, StageState& state, RankRun& run)
-      : job_(job), voter_(voter), state_(state), run_(run) {}
-
-  [[nodiscard]] Result<std::optional<Shard>> save() override {
-    std::vector<TensorView> moments = state_.moment_views();
-    // Between steps the gradients are 0, so that they have room for what the sums still owe.
-    if (run_.executor().add_residuals()) {
-      std::ranges::move(state_.residual_views(job_.rank.value), std::back_inserter(moments));
-    }
-    const SavePlace place{job_.run_dir, job_.launch, voter_.progress().step};
-    Result<Shard> shard =
-        save_shard(place, job_.rank, job_.plan.rank_count(), run_.link(),
-                   run_.patience().deadline(), state_.parameter_views(), moments, &run_.work());
-    state_.clear_gradients();
-    if (!shard.ok()) return shard.error();
-    return std::optional<Shard>(std::move(shard).value());
-  }
-
- private:
-  const Job& job_;
-  const StepVoter& voter_;
-  StageState& state_;
   RankRun& run_;
 };
 
@@ -240,6 +84,13 @@ Result<void> rehearse(const Job& job,
   NothingHeld nothing;
   MOTLEY_TRY(run.join({compute, compute, voter}));
   return run.train(voter, nothing, nothing);
+}
+
+// What this rank may take of its machine's memory for a while; the others there may ask too.
+std::uint64_t spare_bytes_of(const Job& job) {
+  const std::vector<RankPlan>& ranks = job.plan.ranks;
+  const auto here = std::ranges::count(ranks, ranks[job.rank.index()].machine, &RankPlan::machine);
+  return static_cast<std::uint64_t>(spare_memory_bytes() / here);
 }
 
 // For a compute thread that does not come back: nothing of the process can end in order.
@@ -280,14 +131,22 @@ Result<void> train(const Job& job,
                    job.plan.micro_batches);
   MOTLEY_ASSIGN(CheckpointState progress,
                 fill_state(state, job.config, model, job.resume_from, run.work()));
+  const auto spare_bytes = [&job] { return spare_bytes_of(job); };
+  ShardWriter writer(spare_bytes, &run.work());
+  ReadState read_state(state, [&writer] { writer.let_go(); });
   StepVoter voter = make_voter(
-      job, model, [&trainer] { return trainer->loss(); }, state, std::move(progress), launcher);
+      job, model, [&trainer] { return trainer->loss(); }, read_state, std::move(progress),
+      launcher);
   const std::unique_ptr<StageClock> clock = stage_clock_of(device);
   MOTLEY_TRY(run.join({*trainer, state, voter, clock.get()}));
   HeldOutBatches held_out(job.config.train.eval_batches, job.config.train.global_batch,
                           schedules.evaluation, source != nullptr ? source->bytes_per_token() : 0,
                           voter, run.executor());
-  StateSaver saver(job, voter, state, run);
+  StateSaver saver(
+      {job.run_dir, job.launch, job.rank, job.plan.rank_count()},
+      {state, writer, run.link(), launcher, [&run] { return run.executor().add_residuals(); },
+       [&voter]() -> const CheckpointState& { return voter.progress(); },
+       [&run] { return run.patience().deadline(); }, spare_bytes});
   std::optional<DeviceWatch> watch;
   if (!device.is_host()) {
     constexpr double kLater_s = 1;  // than waits that can tell more

@@ -1,0 +1,27 @@
+#include "base/system/own_pages.h"
+
+#include <sys/mman.h>
+
+#include <utility>
+
+namespace motley {
+
+std::optional<OwnPages> OwnPages::of(std::uint64_t bytes) {
+  void* const at =
+      ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (at == MAP_FAILED) return {};
+  return OwnPages({static_cast<std::byte*>(at), bytes});
+}
+
+OwnPages::OwnPages(OwnPages&& other) noexcept : bytes_(std::exchange(other.bytes_, {})) {}
+
+OwnPages& OwnPages::operator=(OwnPages&& other) noexcept {
+  std::swap(bytes_, other.bytes_);
+  return *this;
+}
+
+OwnPages::~OwnPages() {
+  if (!bytes_.empty()) ::munmap(bytes_.data(), bytes_.size());
+}
+
+}  // namespace motley

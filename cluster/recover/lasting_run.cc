@@ -1,0 +1,231 @@
+#include "cluster/recover/lasting_run.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <poll.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/clock.h"
+#include "checkpoint/checkpoint.h"
+#include "cluster/launch/reachability.h"
+#include "cluster/launch/workers.h"
+#include "cluster/process/stop_signals.h"
+#include "cluster/recover/decide.h"
+#include "cluster/run/way_on.h"
+#include "plan/pins.h"
+
+namespace motley {
+namespace {
+
+// A login takes a second or two on a busy machine; one that is off never answers.
+constexpr double kRecoveryAnswer_s = 8;
+
+// Returns early with a signal.
+Result<void> wait(double seconds) {
+  StopSignals signals;
+  const double until_s = now_s() + seconds;
+  for (double left_s = seconds; left_s > 0; left_s = until_s - now_s()) {
+    pollfd poll_fd{signals.fd(), POLLIN, 0};
+    ::poll(&poll_fd, 1, static_cast<int>(std::ceil(left_s * 1000)));
+    if (auto stop = signals.take()) return *std::move(stop);
+  }
+  return {};
+}
+
+// All machines of the cluster, asked now.
+Result<std::vector<Member>> ask_members(const TrainingRequest& request) {
+  MOTLEY_ASSIGN(const auto unusable, find_unusable(request.cluster, machine_names(request.cluster),
+                                                   request.stage_program, kRecoveryAnswer_s));
+  std::vector<Member> members;
+  for (const Machine& machine : request.cluster.machines) {
+    const auto found = unusable.find(machine.name);
+    members.push_back({machine.name, found == unusable.end() ? "" : found->second});
+  }
+  return members;
+}
+
+template <class List>
+bool holds(const List& list, const std::string& name) {
+  return std::ranges::find(list, name) != list.end();
+}
+
+Profile profile_without(Profile profile, const std::vector<std::string>& machines) {
+  std::erase_if(profile.devices,
+                [&](const DeviceProfile& device) { return holds(machines, device.machine); });
+  return profile;
+}
+
+// What the next launch is asked for, by the one before it.
+TrainingRequest next_request(const TrainingRequest& first,
+                             const PreparedRun& run,
+                             const Profile& measured,
+                             const Decision& decision) {
+  TrainingRequest next = first;
+  next.resume = true;
+  next.measure_anew = false;
+  std::erase_if(next.cluster.machines,
+                [&](const Machine& machine) { return holds(decision.without, machine.name); });
+  next.config.parallel.pins = pins_without(next.config.parallel.pins, decision.without);
+  const bool has_all = std::ranges::none_of(
+      run.plan.ranks, [&](const RankPlan& rank) { return holds(decision.without, rank.machine); });
+  if (has_all) {
+    next.plan = run.plan;
+  } else {
+    next.plan.reset();
+    next.stages = 0;  // as many as are left
+    if (next.known_profile.devices.empty()) next.known_profile = measured;
+    next.known_profile = profile_without(std::move(next.known_profile), decision.without);
+  }
+  return next;
+}
+
+std::string machines_text(const std::vector<std::string>& machines) {
+  return fmt::format("{}", fmt::join(machines, ", "));
+}
+
+std::string going_on_text(const Error& error,
+                          const Decision& decision,
+                          const RecoveryRules& rules,
+                          std::int64_t last_step,
+                          std::int64_t saved_step) {
+  std::string text = error.what;
+  if (!error.cause.empty()) text += ": " + error.cause;
+  if (!decision.without.empty()) {
+    text += fmt::format("; {} {} not answer and {} left out", machines_text(decision.without),
+                        decision.without.size() == 1 ? "does" : "do",
+                        decision.without.size() == 1 ? "is" : "are");
+  }
+  text += saved_step == 0 ? std::string("; the run begins anew")
+                          : fmt::format("; the run goes on from step {}", saved_step);
+  if (last_step > saved_step)
+    text += fmt::format(", {} steps are done again", last_step - saved_step);
+  return text + fmt::format(" (restart {} of {})", decision.restart, rules.restarts);
+}
+
+std::int64_t newest_step(const PreparedRun& run) {
+  const auto checkpoints = list_checkpoints(run.folder.dir());
+  return checkpoints.empty() ? 0 : checkpoints.back().step;
+}
+
+class LastingRun {
+ public:
+  LastingRun(PreparedRun& run, const TrainingRequest& first, Log& log, std::FILE* progress_out)
+      : run_(run), first_(first), log_(log), progress_out_(progress_out), measured_(run.profile) {
+    rules_.restarts = is_virtual(run.plan) ? 0 : run.config.run.restarts;
+  }
+
+  Result<LastingEnd> train() {
+    TrainingRequest request = first_;
+    for (;;) {
+      TrainingEnd end = run_training(run_, request, log_, progress_out_);
+      if (!end.early) return LastingEnd{std::move(end.summary), restarts_};
+      Error error = *std::move(end.early);
+      // Another launcher's folder is left alone.
+      if (!run_.lock->confirm().ok()) return error;
+      if (end.summary.last_step > 0) {
+        last_step_ = end.summary.last_step;
+        failed_at_s_.reset();
+      }
+      note_setback({.code = error.code,
+                    .has_trained = end.summary.last_step > 0,
+                    .has_saved = newest_step(run_) >= run_.first_step});
+      MOTLEY_TRY(start_again(std::move(error), request));
+    }
+  }
+
+ private:
+  // Until a launch is ready, or the run ends.
+  Result<void> start_again(Error error, TrainingRequest& request) {
+    for (;;) {
+      Result<Decision> decided = decide_next();
+      if (!decided.ok()) return with_way_on(std::move(decided).error());
+      const Decision& decision = *decided;
+      if (decision.move == NextMove::kEnd) return with_reason(std::move(error), decision);
+      if (decision.move == NextMove::kAskAgain) {
+        const Result<void> waited = wait(decision.wait_s);
+        if (!waited.ok()) return with_way_on(waited.error());
+        continue;
+      }
+      log_.warn(going_on_text(error, decision, rules_, last_step_, newest_step(run_)));
+      Result<void> waited = wait(decision.wait_s);
+      if (!waited.ok()) return with_way_on(std::move(waited).error());
+      request = next_request(first_, run_, measured_, decision);
+      request.failed_at_s = failed_at_s_;
+      ++restarts_;
+      Result<void> begun = begin(request);
+      if (begun.ok()) return {};
+      error = with_way_on(std::move(begun).error());
+      // Without the machines that are away it may be impossible; they may come back.
+      const bool may_work_later = !decision.without.empty() && !is_stop(error);
+      note_setback({.code = may_work_later ? ErrorCode::kPeer : error.code});
+    }
+  }
+
+  void note_setback(Setback setback) {
+    setback.at_s = now_s();
+    if (!failed_at_s_) failed_at_s_ = setback.at_s;
+    setbacks_.push_back(setback);
+  }
+
+  Result<Decision> decide_next() {
+    // Nobody is asked where that decides nothing.
+    Decision decision = decide(now_s(), {}, setbacks_, rules_);
+    if (decision.move == NextMove::kEnd) return decision;
+    MOTLEY_ASSIGN(const std::vector<Member> members, ask_members(first_));
+    return decide(now_s(), members, setbacks_, rules_);
+  }
+
+  [[nodiscard]] Error with_way_on(Error error) const {
+    return motley::with_way_on(std::move(error), run_.folder.dir(), first_.commands);
+  }
+
+  static Error with_reason(Error error, const Decision& decision) {
+    if (!decision.reason.empty()) {
+      error.cause += error.cause.empty() ? decision.reason : "; " + decision.reason;
+    }
+    return error;
+  }
+
+  // Prepares the next launch in the place of the one before.
+  Result<void> begin(const TrainingRequest& request) {
+    run_.lock.reset();  // the next launch takes the folder for itself
+    MOTLEY_ASSIGN(PreparedRun next, prepare_run(request, log_));
+    if (plan_hash_text(next.plan) != plan_hash_text(run_.plan)) {
+      log_.info(fmt::format(
+          "a new plan: {} on {}, {:.3f} s a step predicted",
+          next.plan.rank_count() == 1 ? std::string("one stage")
+                                      : fmt::format("{} stages", next.plan.rank_count()),
+          fmt::join(machines_in_use(next.plan), ", "), next.plan.predicted_step_s));
+    }
+    run_ = std::move(next);
+    return {};
+  }
+
+  PreparedRun& run_;
+  const TrainingRequest& first_;
+  Log& log_;
+  std::FILE* const progress_out_;
+  const Profile measured_;
+  RecoveryRules rules_;
+  std::vector<Setback> setbacks_;
+  std::optional<double> failed_at_s_;  // the first setback since a step was done
+  std::int64_t last_step_ = 0;         // that was ever done
+  int restarts_ = 0;
+};
+
+}  // namespace
+
+Result<LastingEnd> run_lasting_training(PreparedRun& run,
+                                        const TrainingRequest& request,
+                                        Log& log,
+                                        std::FILE* progress_out) {
+  return LastingRun(run, request, log, progress_out).train();
+}
+
+}  // namespace motley

@@ -1,0 +1,126 @@
+// A run that loses processes or a machine goes on by itself, to the same bits.
+#include <fmt/format.h>
+#include <signal.h>
+
+#include <algorithm>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/json.h"
+#include "e2e/small_job.h"
+
+namespace motley::test {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+const std::vector<std::string> kJob = {"--set", "train.steps=60",   "--set", "checkpoint.every=10",
+                                       "--set", "checkpoint.keep=0"};
+
+std::vector<std::string> with(std::vector<std::string> words,
+                              const std::vector<std::string>& more) {
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
+std::size_t steps_done(const SmallJob& job) {
+  const std::string text = read_text(std::filesystem::path(job.run_dir("run")) / "metrics.jsonl");
+  return static_cast<std::size_t>(std::ranges::count(text, '\n'));
+}
+
+class Recovery : public testing::Test {
+ protected:
+  // That of a run to which nothing happens.
+  std::string undisturbed_hash(const std::vector<std::string>& more) {
+    EXPECT_EQ(job_.train("undisturbed", with(kJob, more)).status, 0);
+    return job_.parameter_hash("undisturbed", 60);
+  }
+
+  void expect_whole(const std::string& hash) {
+    EXPECT_EQ(job_.parameter_hash("run", 60), hash);
+    EXPECT_EQ(steps_done(job_), 60U) << "each step stands once in the metrics";
+  }
+
+  SmallJob job_;
+};
+
+TEST_F(Recovery, FromEachKilledStage) {
+  const std::string hash = undisturbed_hash({"--stages", "3"});
+  RunningMotley run(
+      job_.train_words("run", with(kJob, {"--stages", "3", "--set", "run.restarts=3"})));
+  std::vector<pid_t> all;
+  for (std::size_t stage = 0; stage < 3; ++stage) {
+    const std::size_t from = 12 + 15 * stage;
+    ASSERT_TRUE(eventually([&] { return steps_done(job_) >= from && run.workers().size() == 3; }));
+    const std::vector<pid_t> workers = run.workers();
+    all.insert(all.end(), workers.begin(), workers.end());
+    ::kill(workers[stage], SIGKILL);
+    ASSERT_TRUE(eventually([&] { return !process_exists(workers[stage]); }));
+    ASSERT_TRUE(eventually([&] { return steps_done(job_) < from || run.workers() != workers; }));
+  }
+  const Outcome outcome = run.wait();
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr("was killed by signal 9"));
+  EXPECT_THAT(outcome.err, HasSubstr("the run goes on from step 10"));
+  EXPECT_THAT(outcome.err, HasSubstr("(restart 1 of 3)"));
+  EXPECT_THAT(outcome.err, HasSubstr("s after the failure"));
+  expect_whole(hash);
+  for (const pid_t pid : all) EXPECT_FALSE(process_exists(pid));
+}
+
+TEST_F(Recovery, BeginsAnewWhereNothingWasSavedYet) {
+  const std::string hash = undisturbed_hash({});
+  RunningMotley run(job_.train_words("run", with(kJob, {"--set", "run.restarts=1"})));
+  ASSERT_TRUE(eventually([&] { return run.workers().size() == 1 && steps_done(job_) >= 1; }));
+  ::kill(run.workers()[0], SIGKILL);
+  const Outcome outcome = run.wait();
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  expect_whole(hash);
+}
+
+// A worker that dies whenever it starts.
+TEST_F(Recovery, EndsAfterItsRestarts) {
+  const std::string cluster = job_.folder().write(
+      "cluster.toml",
+      "[[machine]]\nname = \"local\"\nthreads = 1\n"
+      "shell = [\"sh\", \"-c\", \"case $0 in test) exit 0;; esac; kill -9 $$\"]\n");
+  std::vector<std::string> words = {"--cluster", cluster, "--set", "run.restarts=2"};
+  const Outcome planned = job_.train("planned", {"--stop-after", "1"});
+  ASSERT_EQ(planned.status, 0) << planned.err;
+  words.insert(words.end(), {"--plan", job_.run_dir("planned") + "/plan.json"});
+  const Outcome outcome = job_.train("run", words);
+  EXPECT_EQ(outcome.status, 4) << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr("(restart 2 of 2)"));
+  EXPECT_THAT(outcome.err, HasSubstr("2 times without reaching a new checkpoint"));
+  EXPECT_THAT(outcome.err, Not(HasSubstr("restart 3")));
+}
+
+// One of two machines answers no more, and its worker goes with it.
+TEST_F(Recovery, WithoutAMachineThatIsGone) {
+  const std::string hash = undisturbed_hash({"--stages", "2"});
+  const std::string gone = (job_.folder() / "gone").string();
+  const std::string cluster = job_.folder().write(
+      "cluster.toml",
+      fmt::format(
+          "[network]\ntrusted = true\n"
+          "[[machine]]\nname = \"desk\"\naddress = \"127.0.0.1\"\nthreads = 1\n"
+          "[[machine]]\nname = \"box\"\naddress = \"127.0.0.1\"\nthreads = 1\n"
+          "shell = [\"sh\", \"-c\", \"test -e {} && exit 255; exec \\\"$0\\\" \\\"$@\\\"\"]\n",
+          gone));
+  RunningMotley run(
+      job_.train_words("run", with(kJob, {"--cluster", cluster, "--pin", "always desk", "--pin",
+                                          "always box", "--set", "run.restarts=3"})));
+  ASSERT_TRUE(eventually([&] { return steps_done(job_) >= 12 && run.workers().size() == 2; }));
+  job_.folder().write("gone", "");
+  ::kill(run.workers()[1], SIGKILL);
+  const Outcome outcome = run.wait();
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr("box does not answer and is left out"));
+  EXPECT_THAT(outcome.err, HasSubstr("a new plan: one stage on desk"));
+  expect_whole(hash);
+}
+
+}  // namespace
+}  // namespace motley::test

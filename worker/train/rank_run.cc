@@ -1,0 +1,102 @@
+#include "worker/train/rank_run.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "compression/codec_chain.h"
+#include "compression/feedback/gradient_compressor.h"
+#include "models/device/compute_device.h"
+#include "partitioner/search/planner.h"
+#include "pipeline/execute/early_bytes.h"
+#include "pipeline/schedule/schedules.h"
+#include "pipeline/schedule/validate.h"
+#include "worker/group/join_ranks.h"
+#include "worker/train/batches.h"
+
+namespace motley {
+namespace {
+
+TrainingLoopOptions loop_options(const Job& job) {
+  const Config& config = job.config;
+  TrainingLoopOptions options;
+  options.last_step = config.train.steps;
+  if (job.stop_after > 0) options.last_step = std::min(job.stop_after, config.train.steps);
+  options.trace_steps = config.run.trace_steps;
+  options.trace_spans = trace_spans_max(job.plan.rank_count());
+  options.save_every = config.checkpoint.every;
+  options.eval_every = config.train.eval_every;
+  return options;
+}
+
+// Only topk has a density to warm up.
+CompressorOptions gradient_compression(const CompressionConfig& config, const std::string& codec) {
+  CompressorOptions options;
+  options.chain = codec;
+  options.error_feedback = config.error_feedback;
+  const auto chain = parse_codec_chain(codec);
+  if (chain.ok() && chain->density) options.warmup_steps = config.warmup_steps;
+  return options;
+}
+
+// What a peer may make this rank keep: what the plan has it send, and never more than without one.
+std::uint64_t early_bytes_of(const Job& job,
+                             const ModelSpec& model,
+                             const Schedule& schedule,
+                             const StageVotes& votes) {
+  const auto samples = static_cast<std::size_t>(job.plan.micro_batch);
+  std::vector<std::size_t> output_floats;
+  for (const ChunkPlan& chunk : job.plan.chunks) {
+    const auto& last =
+        model.layers[static_cast<std::size_t>(chunk.first_layer + chunk.layer_count - 1)];
+    output_floats.push_back(samples * static_cast<std::size_t>(last.output_floats_per_sample()));
+  }
+  const MessageSizes sizes{output_floats,
+                           samples * static_cast<std::size_t>(model.sample.target.count()),
+                           votes.vote_bytes_max()};
+  return std::min(kEarlyBytesMax, early_bytes_max(job.plan, schedule, sizes, job.rank));
+}
+
+}  // namespace
+
+Result<Schedules> make_schedules(const Plan& plan, bool tied) {
+  Schedules schedules;
+  MOTLEY_ASSIGN(schedules.training, make_schedule(plan, tied));
+  schedules.evaluation = forward_schedule(schedule_input(plan, /*tied_across_ranks=*/false));
+  for (const Schedule* each : {&schedules.training, &schedules.evaluation}) {
+    MOTLEY_ASSIGN([[maybe_unused]] const ScheduleStats stats, validate_schedule(*each, tied));
+  }
+  return schedules;
+}
+
+Result<void> RankRun::join(const StageParts& stage) {
+  const Plan& plan = job_.plan;
+  const std::uint64_t early_bytes = early_bytes_of(job_, model_, schedules_.training, stage.votes);
+  MOTLEY_ASSIGN(transport_, join_ranks(job_, job_.rank, plan.rank_count(), launcher_,
+                                       patience().timeout_s(), early_bytes));
+  link_.emplace(*transport_, job_.rank, epoch_of(job_), plan_hash(plan));
+  MOTLEY_ASSIGN(
+      executor_,
+      Executor::make(job_.rank, plan, *link_, stage, activity_,
+                     {gradient_compression(job_.config.compression, plan.gradient_codec),
+                      patience(), leaves_processor_free(plan.ranks[job_.rank.index()].device)}));
+  launcher_.send({{"event", "ready"}});
+  return {};
+}
+
+Patience RankRun::patience() const {
+  return {std::max(job_.config.comm.timeout_s, 4 * job_.plan.predicted_step_s),
+          launcher_.group_progress()};
+}
+
+Result<void> RankRun::train(const StepVoter& voter, Evaluator& evaluator, ShardSaver& saver) {
+  Batches batches(schedules_.training, voter, *link_, *executor_);
+  TrainingLoop loop(loop_options(job_), batches, evaluator, saver, launcher_);
+  MOTLEY_TRY(loop.run());
+  part_ranks(*link_, job_.rank, job_.plan.rank_count(), voter.progress().step + 1,
+             launcher_.group_progress());
+  return {};
+}
+
+}  // namespace motley

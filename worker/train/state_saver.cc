@@ -1,0 +1,72 @@
+#include "worker/train/state_saver.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+#include <vector>
+
+#include "checkpoint/finite.h"
+#include "protocol/shard_message.h"
+#include "worker/train/save_space.h"
+
+namespace motley {
+namespace {
+
+std::uint64_t bytes_of(const std::vector<TensorView>& views) {
+  std::uint64_t bytes = 0;
+  for (const TensorView& view : views) bytes += view.values.size_bytes();
+  return bytes;
+}
+
+std::vector<OwnedTensor> copies_of(const std::vector<TensorView>& views) {
+  std::vector<OwnedTensor> copies;
+  for (const TensorView& view : views) {
+    copies.push_back({view.name, view.shape, {view.values.begin(), view.values.end()}});
+  }
+  return copies;
+}
+
+// The event that the launcher waits for, of what became of a save.
+Json saved_event(const CheckpointState& state, const Result<Shard>& shard) {
+  if (!shard.ok()) return shard_failed_event({state.step, shard.error()});
+  return shard_event({state, *shard});
+}
+
+}  // namespace
+
+Result<void> StateSaver::save() {
+  parts_.writer.finish();  // a disk that is slower than the steps holds them up
+  // Between steps the gradients are 0, so that they have room for what the sums still owe.
+  std::vector<TensorView> residuals;
+  if (parts_.add_residuals()) residuals = parts_.state.residual_views(self_.rank.value);
+  ShardContents contents;
+  const bool is_copied = bytes_of(residuals) <= parts_.spare_bytes();
+  if (is_copied) {
+    contents.residuals = copies_of(residuals);
+    if (!residuals.empty()) parts_.state.clear_gradients();
+  }
+  contents.parameters = parts_.state.parameter_views();
+  contents.moments = parts_.state.moment_views();
+  if (is_copied) return begin(std::move(contents));
+  // The next step needs the gradients' room at once.
+  std::ranges::move(residuals, std::back_inserter(contents.moments));
+  const Result<void> begun = begin(std::move(contents));
+  parts_.writer.finish();
+  parts_.state.clear_gradients();
+  return begun;
+}
+
+Result<void> StateSaver::begin(ShardContents contents) {
+  const CheckpointState& state = parts_.progress();
+  const SavePlace place{self_.run_dir, self_.launch, state.step};
+  MOTLEY_TRY(agree_on_space(place, self_.rank, self_.rank_count, parts_.link, parts_.deadline(),
+                            shard_bytes_max(contents)));
+  MOTLEY_TRY(require_finite(contents.parameters));
+  parts_.writer.begin(place, self_.rank.value, self_.rank_count, std::move(contents),
+                      [&events = parts_.events, state](const Result<Shard>& shard) {
+                        events.send(saved_event(state, shard));
+                      });
+  return {};
+}
+
+}  // namespace motley

@@ -1,0 +1,89 @@
+// StateSaver: saves what a rank holds beside the steps that follow (checkpoint/shard_writer.h), and
+// tells the launcher when it is written. Used by the compute thread alone.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <string>
+
+#include "base/clock.h"
+#include "base/ids.h"
+#include "base/result.h"
+#include "base/work_counter.h"
+#include "checkpoint/checkpoint.h"
+#include "checkpoint/shard_writer.h"
+#include "comm/frames/frame_link.h"
+#include "protocol/launcher_channel.h"
+#include "training/stage_state.h"
+#include "training/vote/stepped_state.h"
+#include "worker/train/training_loop.h"
+
+namespace motley {
+
+// The state as a step changes it: whoever reads it beside the step is told first.
+class ReadState final : public SteppedState {
+ public:
+  // `before_change` must be callable as long as it lives.
+  ReadState(SteppedState& state, std::function<void()> before_change)
+      : state_(state), before_change_(std::move(before_change)) {}
+
+  [[nodiscard]] std::vector<LayerNorm2> layer_norms() override { return state_.layer_norms(); }
+
+  [[nodiscard]] std::uint64_t copy_hash(const CopyGroup& group) override {
+    return state_.copy_hash(group);
+  }
+
+  void update(const StepFactors& factors, float gradient_scale) override {
+    before_change_();
+    state_.update(factors, gradient_scale);
+  }
+
+  // On a device it ends the views of all that is held.
+  void clear_gradients() override {
+    before_change_();
+    state_.clear_gradients();
+  }
+
+ private:
+  SteppedState& state_;
+  const std::function<void()> before_change_;
+};
+
+// Who saves, and where.
+struct SavingRank {
+  std::filesystem::path run_dir;
+  std::string launch;
+  Rank rank;
+  int rank_count = 0;
+};
+
+class StateSaver final : public ShardSaver {
+ public:
+  struct Parts {
+    StageState& state;
+    ShardWriter& writer;
+    FrameLink& link;
+    EventSink& events;
+    // Adds what sums of gradients still owe to the gradients; false where they owe nothing.
+    std::function<bool()> add_residuals;
+    std::function<const CheckpointState&()> progress;
+    std::function<Deadline()> deadline;          // of what the ranks tell each other
+    std::function<std::uint64_t()> spare_bytes;  // of memory
+  };
+
+  // All that is lent must outlive it.
+  StateSaver(SavingRank self, Parts parts) : self_(std::move(self)), parts_(std::move(parts)) {}
+
+  [[nodiscard]] Result<void> save() override;
+
+  void finish() override { parts_.writer.finish(); }
+
+ private:
+  Result<void> begin(ShardContents contents);
+
+  const SavingRank self_;
+  const Parts parts_;
+};
+
+}  // namespace motley
