@@ -26,6 +26,7 @@
 #include "base/result.h"
 #include "checkpoint/gradient_scale.h"
 #include "checkpoint/safetensors.h"
+#include "checkpoint/work_watch.h"
 
 namespace motley {
 
@@ -148,8 +149,12 @@ struct CheckpointInfo {
 [[nodiscard]] Result<Manifest> read_manifest(const std::filesystem::path& folder);
 
 // Reads every byte and compares sizes and hashes. kCorrupt names the first file that differs, is
-// missing, or does not belong there.
-[[nodiscard]] Result<void> verify_checkpoint(const std::filesystem::path& folder);
+// missing, or does not belong there. `watch` is told of the bytes; nullptr: nobody is.
+[[nodiscard]] Result<void> verify_checkpoint(const std::filesystem::path& folder,
+                                             WorkWatch* watch = nullptr);
+// The same of all files but the optimizer's, for who reads no other values than the parameters'.
+[[nodiscard]] Result<void> verify_parameters(const std::filesystem::path& folder,
+                                             WorkWatch* watch = nullptr);
 
 // What there is of weights, without their values.
 struct WeightsOutline {
@@ -157,6 +162,13 @@ struct WeightsOutline {
   std::map<std::string, std::vector<std::int64_t>> tensors;
   Json config;         // the config.json of their folder; null where there is none
   std::string source;  // that file, or where there is none the weights themselves
+};
+
+// A tensor as it lies in a file.
+struct StoredTensor {
+  TensorOutline outline;
+  std::filesystem::path file;
+  std::string hash;  // of its values, by the manifest; empty in a foreign file
 };
 
 // Reads tensors by name from a checkpoint, or from any folder or file of safetensors that Hugging
@@ -175,6 +187,10 @@ class CheckpointReader {
   // nullptr when the folder is not one of our checkpoints.
   [[nodiscard]] const Manifest* manifest() const;
   [[nodiscard]] bool has(const std::string& name) const;
+  // The name under which the files hold it; nothing when they do not.
+  [[nodiscard]] std::optional<std::string> stored_name(const std::string& name) const;
+  // All of them: file after file, each in the order of its bytes.
+  [[nodiscard]] std::vector<StoredTensor> tensors() const;
   // kCorrupt for a config.json that cannot be read, is no JSON object or larger than 1 MiB.
   [[nodiscard]] Result<WeightsOutline> outline() const;
   // Copies a tensor as fp32. kCorrupt when it is absent, has another shape or is damaged.
@@ -182,6 +198,11 @@ class CheckpointReader {
   [[nodiscard]] Result<void> read(const std::string& name,
                                   const std::vector<std::int64_t>& shape,
                                   std::span<float> values) const;
+  // Values of a stored tensor from number `first` on, as many as there is room for, as fp32; they
+  // are not compared with a hash. REQUIRES: `stored_name` is one of tensors(), and has them.
+  [[nodiscard]] Result<void> read_part(const std::string& stored_name,
+                                       std::uint64_t first,
+                                       std::span<float> values) const;
 
  private:
   struct Impl;

@@ -90,6 +90,10 @@ bool is_parameter_file(const std::string& name) {
   return name.starts_with("model-") && name.ends_with(".safetensors");
 }
 
+bool is_optimizer_file(const std::string& name) {
+  return name.starts_with("optimizer-") && name.ends_with(".safetensors");
+}
+
 bool is_plain_name(const std::string& name) {
   return !name.empty() && name.front() != '.' && std::all_of(name.begin(), name.end(), [](char c) {
     return c != '/' && static_cast<unsigned char>(c) >= 0x20 && c != 0x7F;

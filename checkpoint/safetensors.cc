@@ -57,36 +57,106 @@ Result<void> read_widened(const InputFile& file,
 
 }  // namespace
 
+std::vector<TensorOutline> outlines_of(const std::vector<TensorView>& tensors) {
+  std::vector<TensorOutline> outlines;
+  outlines.reserve(tensors.size());
+  for (const TensorView& tensor : tensors) outlines.push_back({tensor.name, "F32", tensor.shape});
+  return outlines;
+}
+
+struct SafetensorsWriter::Impl {
+  Impl(OutputFile opened, std::string name, std::vector<TensorOutline> outlines)
+      : file(std::move(opened)), tensors(std::move(outlines)) {
+    written.name = std::move(name);
+  }
+
+  OutputFile file;
+  std::vector<TensorOutline> tensors;
+  WrittenFile written;
+  Hasher128 hasher;      // of the file
+  std::size_t next = 0;  // the tensor that bytes belong to
+  std::uint64_t left_bytes = 0;
+  std::unique_ptr<Hasher128> tensor_hasher;
+
+  Result<void> write(std::span<const std::byte> bytes) {
+    hasher.add(bytes);
+    written.bytes += bytes.size();
+    return file.write(bytes);
+  }
+
+  // Goes on to the next tensor that has values left to come, past empty ones.
+  void settle() {
+    while (next < tensors.size() && left_bytes == 0) {
+      written.tensor_hashes[tensors[next].name] = tensor_hasher->hex();
+      if (++next < tensors.size()) begin();
+    }
+  }
+
+  void begin() {
+    left_bytes = tensor_bytes(tensors[next]);
+    tensor_hasher = std::make_unique<Hasher128>();
+  }
+};
+
+SafetensorsWriter::SafetensorsWriter(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+
+SafetensorsWriter::SafetensorsWriter(SafetensorsWriter&&) noexcept = default;
+SafetensorsWriter& SafetensorsWriter::operator=(SafetensorsWriter&&) noexcept = default;
+SafetensorsWriter::~SafetensorsWriter() = default;
+
+Result<SafetensorsWriter> SafetensorsWriter::create(
+    const std::filesystem::path& path,
+    const std::vector<TensorOutline>& tensors,
+    const std::map<std::string, std::string>& metadata,
+    WorkCounter* work) {
+  MOTLEY_ASSIGN(OutputFile file, OutputFile::create(path, work));
+  auto impl = std::make_unique<Impl>(std::move(file), path.filename().string(), tensors);
+  const std::string header = format_safetensors_header(tensors, metadata);
+  const std::uint64_t header_bytes = header.size();
+  MOTLEY_TRY(impl->write(std::as_bytes(std::span(&header_bytes, 1))));
+  MOTLEY_TRY(impl->write(std::as_bytes(std::span(header))));
+  if (!tensors.empty()) impl->begin();
+  impl->settle();
+  return SafetensorsWriter(std::move(impl));
+}
+
+Result<void> SafetensorsWriter::append(std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    MOTLEY_CHECK(impl_->next < impl_->tensors.size(), "{} bytes beyond the last tensor of {}",
+                 bytes.size(), impl_->written.name);
+    const auto part = bytes.first(std::min<std::uint64_t>(bytes.size(), impl_->left_bytes));
+    impl_->tensor_hasher->add(part);
+    MOTLEY_TRY(impl_->write(part));
+    impl_->left_bytes -= part.size();
+    bytes = bytes.subspan(part.size());
+    impl_->settle();
+  }
+  return {};
+}
+
+Result<WrittenFile> SafetensorsWriter::close() {
+  MOTLEY_CHECK(impl_->next == impl_->tensors.size(), "tensor '{}' lacks {} bytes",
+               impl_->tensors[impl_->next].name, impl_->left_bytes);
+  MOTLEY_TRY(impl_->file.close());
+  impl_->written.hash = impl_->hasher.hex();
+  return std::move(impl_->written);
+}
+
 Result<WrittenFile> write_safetensors(const std::filesystem::path& path,
                                       const std::vector<TensorView>& tensors,
                                       const std::map<std::string, std::string>& metadata,
                                       WorkCounter* work) {
-  WrittenFile written{.name = path.filename().string()};
-  Hasher128 hasher;
-  MOTLEY_ASSIGN(OutputFile file, OutputFile::create(path, work));
-  const auto append = [&](std::span<const std::byte> bytes) -> Result<void> {
-    hasher.add(bytes);
-    written.bytes += bytes.size();
-    return file.write(bytes);
-  };
-
-  const std::string header = format_safetensors_header(tensors, metadata);
-  const std::uint64_t header_bytes = header.size();
-  MOTLEY_TRY(append(std::as_bytes(std::span(&header_bytes, 1))));
-  MOTLEY_TRY(append(std::as_bytes(std::span(header))));
   for (const TensorView& tensor : tensors) {
     std::int64_t count = 1;
     for (const std::int64_t size : tensor.shape) count *= size;
     MOTLEY_CHECK(count == static_cast<std::int64_t>(tensor.values.size()),
                  "tensor '{}' has {} values, shape [{}]", tensor.name, tensor.values.size(),
                  fmt::join(tensor.shape, ", "));
-    const auto bytes = std::as_bytes(tensor.values);
-    written.tensor_hashes[tensor.name] = hash128_hex(bytes);
-    MOTLEY_TRY(append(bytes));
   }
-  MOTLEY_TRY(file.close());
-  written.hash = hasher.hex();
-  return written;
+  MOTLEY_ASSIGN(SafetensorsWriter writer,
+                SafetensorsWriter::create(path, outlines_of(tensors), metadata, work));
+  for (const TensorView& tensor : tensors) MOTLEY_TRY(writer.append(std::as_bytes(tensor.values)));
+  return writer.close();
 }
 
 struct SafetensorsFile::Impl {
@@ -156,21 +226,42 @@ Result<const SafetensorsFile::Entry*> SafetensorsFile::find(
   return &entry;
 }
 
+Result<void> SafetensorsFile::read_values(const std::string& name,
+                                          const Entry& entry,
+                                          std::uint64_t first,
+                                          std::span<float> values) const {
+  const bool is_fp32 = entry.dtype == "F32";
+  if (!is_fp32 && entry.dtype != "F16" && entry.dtype != "BF16") {
+    return unusable(name, fmt::format("its dtype is {}", entry.dtype),
+                    "convert it to F32, F16 or BF16 first");
+  }
+  const std::uint64_t value_bytes = is_fp32 ? 4 : 2;
+  const std::uint64_t count = (entry.end - entry.begin) / value_bytes;
+  MOTLEY_CHECK(first <= count && values.size() <= count - first,
+               "tensor '{}' has {} values; {} from {} on were asked for", name, count,
+               values.size(), first);
+  const std::uint64_t offset = impl_->data_begin + entry.begin + first * value_bytes;
+  if (is_fp32) return impl_->file.read_at(offset, std::as_writable_bytes(values));
+  return read_widened(impl_->file, offset, entry.dtype == "F16" ? widen_fp16 : widen_bf16, values);
+}
+
 Result<void> SafetensorsFile::read(const std::string& name,
                                    const std::vector<std::int64_t>& shape,
                                    std::span<float> values) const {
   MOTLEY_ASSIGN(const Entry* const entry, find(name, shape));
-  const bool is_fp32 = entry->dtype == "F32";
-  if (!is_fp32 && entry->dtype != "F16" && entry->dtype != "BF16") {
-    return unusable(name, fmt::format("its dtype is {}", entry->dtype),
-                    "convert it to F32, F16 or BF16 first");
-  }
-  const std::uint64_t count = (entry->end - entry->begin) / (is_fp32 ? 4 : 2);
+  const std::uint64_t value_bytes = std::max<std::uint64_t>(dtype_bytes(entry->dtype), 1);
+  const std::uint64_t count = (entry->end - entry->begin) / value_bytes;
   MOTLEY_CHECK(values.size() == count, "tensor '{}': room for {} values, {} needed", name,
                values.size(), count);
-  const std::uint64_t offset = impl_->data_begin + entry->begin;
-  if (is_fp32) return impl_->file.read_at(offset, std::as_writable_bytes(values));
-  return read_widened(impl_->file, offset, entry->dtype == "F16" ? widen_fp16 : widen_bf16, values);
+  return read_values(name, *entry, 0, values);
+}
+
+Result<void> SafetensorsFile::read_part(const std::string& name,
+                                        std::uint64_t first,
+                                        std::span<float> values) const {
+  const auto found = entries().find(name);
+  MOTLEY_CHECK(found != entries().end(), "no tensor '{}'", name);
+  return read_values(name, found->second, first, values);
 }
 
 Result<void> SafetensorsFile::read_bytes(const std::string& name,

@@ -16,12 +16,21 @@
 
 namespace motley {
 
+// A tensor of a file, without its values.
+struct TensorOutline {
+  std::string name;
+  std::string dtype;  // F32, F16, BF16, …
+  std::vector<std::int64_t> shape;
+};
+
 // A float tensor to write; borrows its values.
 struct TensorView {
   std::string name;
   std::vector<std::int64_t> shape;
   std::span<const float> values;
 };
+
+[[nodiscard]] std::vector<TensorOutline> outlines_of(const std::vector<TensorView>& tensors);
 
 struct WrittenFile {
   std::string name;  // without folder
@@ -39,6 +48,33 @@ struct WrittenFile {
     const std::vector<TensorView>& tensors,
     const std::map<std::string, std::string>& metadata,
     WorkCounter* work = nullptr);
+
+// Writes a file whose tensors are known before their values are, in pieces of any size: memory does
+// not grow with them. One owner thread. What an error or the end of this object before close()
+// leaves is no whole file; removing it is the caller's choice.
+class SafetensorsWriter {
+ public:
+  // kCorrupt as write_safetensors. REQUIRES: names are distinct printable ASCII; the format has the
+  // dtypes.
+  [[nodiscard]] static Result<SafetensorsWriter> create(
+      const std::filesystem::path& path,
+      const std::vector<TensorOutline>& tensors,
+      const std::map<std::string, std::string>& metadata,
+      WorkCounter* work = nullptr);
+  SafetensorsWriter(SafetensorsWriter&&) noexcept;
+  SafetensorsWriter& operator=(SafetensorsWriter&&) noexcept;
+  ~SafetensorsWriter();
+
+  // The values' next bytes: tensor after tensor, each in C order and little-endian.
+  [[nodiscard]] Result<void> append(std::span<const std::byte> bytes);
+  // Synced to the disk. REQUIRES: exactly the bytes of all tensors were appended.
+  [[nodiscard]] Result<WrittenFile> close();
+
+ private:
+  struct Impl;
+  explicit SafetensorsWriter(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
 
 // An opened file: its header is checked whole before open() returns (sizes, overlaps, holes,
 // duplicate names, dtype). Reading copies, and counts the bytes in `work` if there is one. Safe to
@@ -66,7 +102,11 @@ class SafetensorsFile {
   [[nodiscard]] Result<void> read(const std::string& name,
                                   const std::vector<std::int64_t>& shape,
                                   std::span<float> values) const;
-  // The same of a tensor of exactly this dtype, as it lies in the file. REQUIRES: `bytes` has as
+  // The values from number `first` on, as many as there is room for. REQUIRES: the tensor has them.
+  [[nodiscard]] Result<void> read_part(const std::string& name,
+                                       std::uint64_t first,
+                                       std::span<float> values) const;
+  // A whole tensor of exactly this dtype, as it lies in the file. REQUIRES: `bytes` has as
   // many as dtype and shape say.
   [[nodiscard]] Result<void> read_bytes(const std::string& name,
                                         const std::string& dtype,
@@ -82,6 +122,11 @@ class SafetensorsFile {
   // The tensor of this name and shape.
   [[nodiscard]] Result<const Entry*> find(const std::string& name,
                                           const std::vector<std::int64_t>& shape) const;
+
+  [[nodiscard]] Result<void> read_values(const std::string& name,
+                                         const Entry& entry,
+                                         std::uint64_t first,
+                                         std::span<float> values) const;
 
   explicit SafetensorsFile(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;

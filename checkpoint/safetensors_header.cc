@@ -17,18 +17,6 @@ namespace {
 
 constexpr const char* kMetadataKey = "__metadata__";
 
-// Bytes of one value, or 0 for a dtype that the format does not have.
-std::uint64_t dtype_bytes(std::string_view dtype) {
-  static constexpr std::pair<std::string_view, std::uint64_t> kBytes[] = {
-      {"BOOL", 1}, {"U8", 1},  {"I8", 1},  {"F8_E5M2", 1}, {"F8_E4M3", 1},
-      {"I16", 2},  {"U16", 2}, {"F16", 2}, {"BF16", 2},    {"I32", 4},
-      {"U32", 4},  {"F32", 4}, {"F64", 8}, {"I64", 8},     {"U64", 8}};
-  for (const auto& [name, bytes] : kBytes) {
-    if (name == dtype) return bytes;
-  }
-  return 0;
-}
-
 bool is_control(char c) {
   return static_cast<unsigned char>(c) < 0x20 || c == 0x7F;
 }
@@ -234,6 +222,29 @@ std::string quoted(const std::string& text) {
 
 }  // namespace
 
+std::uint64_t dtype_bytes(std::string_view dtype) {
+  static constexpr std::pair<std::string_view, std::uint64_t> kBytes[] = {
+      {"BOOL", 1}, {"U8", 1},  {"I8", 1},  {"F8_E5M2", 1}, {"F8_E4M3", 1},
+      {"I16", 2},  {"U16", 2}, {"F16", 2}, {"BF16", 2},    {"I32", 4},
+      {"U32", 4},  {"F32", 4}, {"F64", 8}, {"I64", 8},     {"U64", 8}};
+  for (const auto& [name, bytes] : kBytes) {
+    if (name == dtype) return bytes;
+  }
+  return 0;
+}
+
+std::uint64_t tensor_bytes(const TensorOutline& tensor) {
+  std::uint64_t bytes = dtype_bytes(tensor.dtype);
+  for (const std::int64_t size : tensor.shape) bytes *= static_cast<std::uint64_t>(size);
+  return bytes;
+}
+
+bool is_writable_name(const std::string& name) {
+  return is_readable_name(name) && name != kMetadataKey &&
+         std::all_of(name.begin(), name.end(),
+                     [](char c) { return static_cast<unsigned char>(c) < 0x80; });
+}
+
 Result<SafetensorsHeader> parse_safetensors_header(std::string_view text,
                                                    std::uint64_t data_bytes,
                                                    const std::string& source) {
@@ -252,7 +263,7 @@ Result<SafetensorsHeader> parse_safetensors_header(std::string_view text,
   return header;
 }
 
-std::string format_safetensors_header(const std::vector<TensorView>& tensors,
+std::string format_safetensors_header(const std::vector<TensorOutline>& tensors,
                                       const std::map<std::string, std::string>& metadata) {
   std::string text = fmt::format("{{\"{}\":{{", kMetadataKey);
   for (const auto& [key, value] : metadata) {
@@ -263,15 +274,14 @@ std::string format_safetensors_header(const std::vector<TensorView>& tensors,
 
   std::set<std::string_view> names;
   std::uint64_t place = 0;
-  for (const TensorView& tensor : tensors) {
-    MOTLEY_CHECK(is_readable_name(tensor.name) && tensor.name != kMetadataKey &&
-                     std::all_of(tensor.name.begin(), tensor.name.end(),
-                                 [](char c) { return static_cast<unsigned char>(c) < 0x80; }),
-                 "tensor name '{}'", tensor.name);
+  for (const TensorOutline& tensor : tensors) {
+    MOTLEY_CHECK(is_writable_name(tensor.name), "tensor name '{}'", tensor.name);
     MOTLEY_CHECK(names.insert(tensor.name).second, "tensor '{}' given twice", tensor.name);
-    const std::uint64_t end = place + tensor.values.size_bytes();
-    text += fmt::format(R"(,{}:{{"dtype":"F32","shape":[{}],"data_offsets":[{},{}]}})",
-                        quoted(tensor.name), fmt::join(tensor.shape, ","), place, end);
+    MOTLEY_CHECK(dtype_bytes(tensor.dtype) > 0, "dtype '{}'", tensor.dtype);
+    const std::uint64_t end = place + tensor_bytes(tensor);
+    text +=
+        fmt::format(R"(,{}:{{"dtype":"{}","shape":[{}],"data_offsets":[{},{}]}})",
+                    quoted(tensor.name), tensor.dtype, fmt::join(tensor.shape, ","), place, end);
     place = end;
   }
   text += '}';

@@ -30,9 +30,18 @@ struct SafetensorsHeader {
                                                                  std::uint64_t data_bytes,
                                                                  const std::string& source);
 
-// The header for fp32 tensors laid out in the given order, space-padded to a multiple of 8 bytes.
-// REQUIRES: tensor names are distinct, printable ASCII and not "__metadata__".
+// Bytes of one value; 0 for a dtype that the format does not have.
+[[nodiscard]] std::uint64_t dtype_bytes(std::string_view dtype);
+
+// Bytes of all values. REQUIRES: they are fewer than 2^64.
+[[nodiscard]] std::uint64_t tensor_bytes(const TensorOutline& tensor);
+
+// Whether a tensor of this name can be written: printable ASCII and not "__metadata__".
+[[nodiscard]] bool is_writable_name(const std::string& name);
+
+// The header for tensors laid out in the given order, space-padded to a multiple of 8 bytes.
+// REQUIRES: tensor names are distinct and is_writable_name.
 [[nodiscard]] std::string format_safetensors_header(
-    const std::vector<TensorView>& tensors, const std::map<std::string, std::string>& metadata);
+    const std::vector<TensorOutline>& tensors, const std::map<std::string, std::string>& metadata);
 
 }  // namespace motley

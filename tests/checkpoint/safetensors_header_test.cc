@@ -143,7 +143,8 @@ TEST(SafetensorsHeader, MutatedHeadersAreRefusedOrConsistent) {
 
 TEST(SafetensorsHeader, FormatsPaddedTextThatParsesBack) {
   const std::vector<testing::OwnedTensor> tensors = {{"x", {2, 1}, {1, 2}}, {"s", {}, {3}}};
-  const std::string text = format_safetensors_header(testing::views(tensors), {{"format", "pt"}});
+  const std::string text =
+      format_safetensors_header(outlines_of(testing::views(tensors)), {{"format", "pt"}});
   EXPECT_EQ(text.size() % 8, 0U);
   EXPECT_THAT(text, ::testing::StartsWith(R"({"__metadata__":{"format":"pt"},"x":{"dtype":"F32",)"
                                           R"("shape":[2,1],"data_offsets":[0,8]},"s":{"dtype":)"));
