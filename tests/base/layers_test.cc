@@ -33,7 +33,7 @@ const std::vector<std::pair<std::string, std::set<std::string>>> kMayInclude = {
     {"models/kernels", {"base"}},
     {"models/package", {"base", "base/system", "checkpoint", "plan"}},
     {"models/graph", {"base", "checkpoint", "models/device/kinds", "models/package"}},
-    {"models/spec", {"base", "job", "models/package"}},
+    {"models/spec", {"base", "checkpoint", "job", "models/package"}},
     {"models/layers",
      {"base", "models/device", "models/device/kinds", "models/graph", "models/kernels",
       "models/package", "models/spec"}},
@@ -43,6 +43,8 @@ const std::vector<std::pair<std::string, std::set<std::string>>> kMayInclude = {
     {"compression/kernels", {}},
     {"compression/codec", {"base", "compression/kernels"}},
     {"compression/formats", {"base", "compression/codec", "compression/kernels"}},
+    // Rounds to 16 bits as what goes over wires is rounded.
+    {"checkpoint/convert", {"base", "base/system", "checkpoint", "compression/formats"}},
     {"compression/lowrank", {"base", "compression/codec", "compression/kernels"}},
     {"compression/sparse", {"base", "compression/codec", "compression/kernels"}},
     {"compression",
