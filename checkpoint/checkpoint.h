@@ -50,6 +50,9 @@ struct PlanMark {
   friend bool operator==(const PlanMark&, const PlanMark&) = default;
 };
 
+// In the place of an optimizer's name: a mean of checkpoints holds no state of one.
+inline constexpr const char* kNoOptimizer = "none";
+
 // What a run needs to go on exactly where it was.
 struct CheckpointState {
   std::int64_t step = 0;      // steps done
@@ -60,7 +63,7 @@ struct CheckpointState {
   std::string model_hash;
   std::string model_family;
   std::string plan_hash;  // of the plan that wrote it; informative
-  std::string optimizer;  // adamw | sgd
+  std::string optimizer;  // adamw | sgd; kNoOptimizer
   // Not in checkpoints of versions that did not know them.
   std::optional<DataMark> data = {};
   std::optional<PlanMark> plan = {};
@@ -127,13 +130,6 @@ struct SavePlace {
                                                               const Json& config,
                                                               const Json& hf_config);
 
-// Removes all but the newest `keep` checkpoints (0 = keeps all), and what interrupted saves have
-// left: partial folders of other launches, and of this one for steps up to the newest checkpoint.
-// REQUIRES: the run folder is `launch`'s, and none of its ranks writes such a step.
-[[nodiscard]] Result<void> prune_checkpoints(const std::filesystem::path& run_dir,
-                                             int keep,
-                                             const std::string& launch);
-
 // kCorrupt, with the remedy, when folders of the run have checkpoints' names and do not count, or
 // cannot be looked into: what is there must not be taken for nothing.
 [[nodiscard]] Result<void> require_all_count(const std::filesystem::path& run_dir);
@@ -145,6 +141,24 @@ struct CheckpointInfo {
 
 // Committed checkpoints, oldest first. A folder without a manifest is not one.
 [[nodiscard]] std::vector<CheckpointInfo> list_checkpoints(const std::filesystem::path& run_dir);
+
+// Which checkpoints stay.
+struct KeepRule {
+  int newest = 0;                           // so many; 0 = all
+  std::int64_t every = 0;                   // and those of steps that are multiples of it; 0 = none
+  std::optional<std::int64_t> always = {};  // and that of this step
+};
+
+// Those that the rule does not keep, oldest first. REQUIRES: `checkpoints` is a list_checkpoints.
+[[nodiscard]] std::vector<CheckpointInfo> dropped_checkpoints(
+    const std::vector<CheckpointInfo>& checkpoints, const KeepRule& rule);
+
+// Removes those, and what interrupted saves have left: partial folders of other launches, and of
+// this one for steps up to the newest checkpoint.
+// REQUIRES: the run folder is `launch`'s, and none of its ranks writes such a step.
+[[nodiscard]] Result<void> prune_checkpoints(const std::filesystem::path& run_dir,
+                                             const KeepRule& rule,
+                                             const std::string& launch);
 
 [[nodiscard]] Result<Manifest> read_manifest(const std::filesystem::path& folder);
 
@@ -168,7 +182,8 @@ struct WeightsOutline {
 struct StoredTensor {
   TensorOutline outline;
   std::filesystem::path file;
-  std::string hash;  // of its values, by the manifest; empty in a foreign file
+  std::string hash;           // of its values, by the manifest; empty in a foreign file
+  bool of_optimizer = false;  // a part of the optimizer's state, in a checkpoint of ours
 };
 
 // Reads tensors by name from a checkpoint, or from any folder or file of safetensors that Hugging

@@ -197,10 +197,14 @@ std::vector<StoredTensor> CheckpointReader::tensors() const {
     std::ranges::stable_sort(by_place, {}, [](const auto* entry) {
       return std::pair(entry->second.begin, entry->second.end);
     });
+    const bool of_optimizer =
+        impl_->manifest && is_optimizer_file(impl_->paths[i].filename().string());
     for (const auto* each : by_place) {
       const auto& [name, entry] = *each;
-      all.push_back(
-          {{name, entry.dtype, entry.shape}, impl_->paths[i], impl_->tensors.at(name).hash});
+      all.push_back({{name, entry.dtype, entry.shape},
+                     impl_->paths[i],
+                     impl_->tensors.at(name).hash,
+                     of_optimizer});
     }
   }
   return all;

@@ -13,8 +13,6 @@
 #include <utility>
 
 #include "checkpoint/convert/value_stream.h"
-#include "checkpoint/folders.h"
-#include "checkpoint/safetensors_header.h"
 
 namespace motley {
 namespace {
@@ -24,9 +22,7 @@ using Tensors = std::map<std::string, StoredTensor>;
 Tensors tensors_of(const CheckpointReader& reader, bool with_optimizer) {
   Tensors tensors;
   for (StoredTensor& tensor : reader.tensors()) {
-    const bool is_moment =
-        reader.manifest() != nullptr && is_optimizer_file(tensor.file.filename().string());
-    if (is_moment && !with_optimizer) continue;
+    if (tensor.of_optimizer && !with_optimizer) continue;
     std::string name = tensor.outline.name;
     tensors.emplace(std::move(name), std::move(tensor));
   }
@@ -89,33 +85,6 @@ class Sums {
   std::array<double, kLanes> square_a_{};
 };
 
-Result<TensorDifference> compare(const CheckpointReader& reader_a,
-                                 const CheckpointReader& reader_b,
-                                 const StoredTensor& a,
-                                 const StoredTensor& b,
-                                 WorkWatch& watch) {
-  TensorDifference difference{.name = a.outline.name,
-                              .shape = a.outline.shape,
-                              .dtype_a = a.outline.dtype,
-                              .dtype_b = b.outline.dtype,
-                              .values = value_count(a.outline)};
-  StoredValues stream_a(reader_a, a);
-  StoredValues stream_b(reader_b, b);
-  Sums sums;
-  std::vector<float> values_a;
-  std::vector<float> values_b;
-  for (std::uint64_t done = 0; done < difference.values; done += values_a.size()) {
-    values_a.resize(std::min<std::uint64_t>(kPieceValues, difference.values - done));
-    values_b.resize(values_a.size());
-    MOTLEY_TRY(stream_a.next(values_a));
-    MOTLEY_TRY(stream_b.next(values_b));
-    sums.add(values_a, values_b);
-    MOTLEY_TRY(watch.advance(values_a.size() * sizeof(float)));
-  }
-  sums.write_to(difference);
-  return difference;
-}
-
 struct Pairs {
   std::vector<std::pair<const StoredTensor*, const StoredTensor*>> same_shape;
   std::vector<OddTensor> odd;
@@ -156,6 +125,33 @@ bool is_equal_to_the_bit(const Difference& difference) {
          });
 }
 
+Result<TensorDifference> difference_of_tensors(const CheckpointReader& reader_a,
+                                               const StoredTensor& a,
+                                               const CheckpointReader& reader_b,
+                                               const StoredTensor& b,
+                                               WorkWatch& watch) {
+  TensorDifference difference{.name = a.outline.name,
+                              .shape = a.outline.shape,
+                              .dtype_a = a.outline.dtype,
+                              .dtype_b = b.outline.dtype,
+                              .values = value_count(a.outline)};
+  StoredValues stream_a(reader_a, a);
+  StoredValues stream_b(reader_b, b);
+  Sums sums;
+  std::vector<float> values_a;
+  std::vector<float> values_b;
+  for (std::uint64_t done = 0; done < difference.values; done += values_a.size()) {
+    values_a.resize(std::min<std::uint64_t>(kPieceValues, difference.values - done));
+    values_b.resize(values_a.size());
+    MOTLEY_TRY(stream_a.next(values_a));
+    MOTLEY_TRY(stream_b.next(values_b));
+    sums.add(values_a, values_b);
+    MOTLEY_TRY(watch.advance(values_a.size() * sizeof(float)));
+  }
+  sums.write_to(difference);
+  return difference;
+}
+
 Result<Difference> difference_of(const CheckpointReader& a,
                                  const CheckpointReader& b,
                                  bool with_optimizer,
@@ -166,7 +162,7 @@ Result<Difference> difference_of(const CheckpointReader& a,
   Difference difference{.tensors = {}, .odd = std::move(pairs.odd)};
   watch.begin("comparing", pairs.bytes);
   for (const auto& [tensor_a, tensor_b] : pairs.same_shape) {
-    MOTLEY_ASSIGN(TensorDifference one, compare(a, b, *tensor_a, *tensor_b, watch));
+    MOTLEY_ASSIGN(TensorDifference one, difference_of_tensors(a, *tensor_a, b, *tensor_b, watch));
     difference.tensors.push_back(std::move(one));
   }
   std::ranges::stable_sort(difference.tensors, std::ranges::greater{}, &TensorDifference::relative);

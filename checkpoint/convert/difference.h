@@ -41,6 +41,13 @@ struct Difference {
 // Whether both hold the same tensors with the same types and the same bits.
 [[nodiscard]] bool is_equal_to_the_bit(const Difference& difference);
 
+// REQUIRES: the tensors are the readers', of one shape and of numbers that read_part reads.
+[[nodiscard]] Result<TensorDifference> difference_of_tensors(const CheckpointReader& reader_a,
+                                                             const StoredTensor& a,
+                                                             const CheckpointReader& reader_b,
+                                                             const StoredTensor& b,
+                                                             WorkWatch& watch);
+
 // Compares parameters, and the optimizer's state too where that is asked for. One name stands for
 // all its weight_name_forms. kCorrupt when a file cannot be read, or is damaged as far as a
 // manifest tells.

@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "base/check.h"
-#include "checkpoint/folders.h"
 
 namespace motley {
 namespace {
@@ -21,10 +20,8 @@ using Parameters = std::map<std::string, StoredTensor>;
 Parameters parameters_of(const CheckpointReader& reader) {
   Parameters parameters;
   for (StoredTensor& tensor : reader.tensors()) {
-    const bool is_moment =
-        reader.manifest() != nullptr && is_optimizer_file(tensor.file.filename().string());
     std::string name = tensor.outline.name;
-    if (!is_moment) parameters.emplace(std::move(name), std::move(tensor));
+    if (!tensor.of_optimizer) parameters.emplace(std::move(name), std::move(tensor));
   }
   return parameters;
 }

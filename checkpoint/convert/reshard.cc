@@ -27,8 +27,7 @@ struct Contents {
 Contents contents_of(const CheckpointReader& reader, const std::vector<std::string>& order) {
   Contents contents;
   for (StoredTensor& tensor : reader.tensors()) {
-    const bool is_moment = is_optimizer_file(tensor.file.filename().string());
-    (is_moment ? contents.moments : contents.parameters).push_back(std::move(tensor));
+    (tensor.of_optimizer ? contents.moments : contents.parameters).push_back(std::move(tensor));
   }
   std::map<std::string, std::size_t> places;
   for (const std::string& name : order) places.emplace(name, places.size());

@@ -144,6 +144,9 @@ const std::vector<std::pair<std::string, std::set<std::string>>> kMayInclude = {
       "cluster/process", "cluster/run", "comm", "comm/transport", "compression/feedback", "job",
       "models/package", "models/spec", "partitioner/advise", "partitioner/search",
       "partitioner/simulate", "plan", "protocol"}},
+    {"tools/ckpt",
+     {"base", "base/system", "checkpoint", "checkpoint/convert", "cluster/lock", "cluster/process",
+      "cluster/run", "job", "models/spec", "partitioner/advise", "plan", "tools"}},
 };
 
 // The one file that wraps each library; or, where it ends in an underscore, the family of files.
