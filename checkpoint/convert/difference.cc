@@ -57,13 +57,9 @@ class Sums {
       square += square_[lane];
       square_a += square_a_[lane];
     }
-    if (difference.differing == 0) return;
-    constexpr double kInfinity = std::numeric_limits<double>::infinity();
-    difference.relative = std::sqrt(square / square_a);
-    if (square == 0) difference.relative = 0;  // zeros of both signs
-    if (!std::isfinite(difference.largest) || !std::isfinite(square_a)) {
-      difference.largest = difference.relative = kInfinity;
-    }
+    if (square == 0) return;  // zeros of both signs at most
+    difference.relative =
+        std::isfinite(difference.largest) ? std::sqrt(square / square_a) : kInfinity;
   }
 
  private:
@@ -71,13 +67,18 @@ class Sums {
 
   void add_one(std::size_t lane, float a, float b) {
     const bool is_same = std::bit_cast<std::uint32_t>(a) == std::bit_cast<std::uint32_t>(b);
-    const double difference = is_same ? 0.0 : std::fabs(static_cast<double>(a) - b);
+    const double distance = is_same ? 0.0 : std::fabs(static_cast<double>(a) - b);
     differing_[lane] += is_same ? 0 : 1;
-    // A comparison with NaN is false: then NaN goes on as the largest, and stays.
-    largest_[lane] = difference <= largest_[lane] ? largest_[lane] : difference;
-    square_[lane] += difference * difference;
-    square_a_[lane] += static_cast<double>(a) * a;
+    // Such a comparison with NaN is false.
+    largest_[lane] = std::max(largest_[lane], distance <= kLargestDistance ? distance : kInfinity);
+    square_[lane] += distance * distance;
+    const double square_a = static_cast<double>(a) * a;
+    square_a_[lane] += square_a <= kLargestSquare ? square_a : 0.0;
   }
+
+  static constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  static constexpr double kLargestDistance = 0x1p129;  // of two finite values of fp32
+  static constexpr double kLargestSquare = 0x1p256;    // of one
 
   std::array<std::uint64_t, kLanes> differing_{};
   std::array<double, kLanes> largest_{};

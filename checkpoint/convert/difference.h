@@ -20,8 +20,8 @@ struct TensorDifference {
   std::uint64_t values = 0;
   std::uint64_t differing = 0;  // whose bits as fp32 differ
   double largest = 0;           // the largest |a - b|; infinite where one is not finite
-  // The L2 norm of a - b over that of a: 0 where nothing differs, infinite where a is all zeros and
-  // b is not, or `largest` is infinite.
+  // The L2 norm of a - b over that of a's finite values: 0 where nothing differs, infinite where a
+  // is all zeros and b is not, or `largest` is infinite.
   double relative = 0;
 };
 
