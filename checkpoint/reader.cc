@@ -60,6 +60,7 @@ Result<std::vector<fs::path>> indexed_files(const fs::path& folder) {
     names.insert(name.get<std::string>());
   }
   std::vector<fs::path> files;
+  files.reserve(names.size());
   for (const std::string& name : names) files.push_back(folder / name);
   return files;
 }

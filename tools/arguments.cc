@@ -219,7 +219,7 @@ Result<std::int64_t> integer_value(const Arguments& arguments,
 }
 
 Result<std::uint64_t> bytes_value(const Arguments& arguments, const std::string& option) {
-  static const std::map<std::string, double> kUnits = {
+  static const std::map<std::string, double> units = {
       {"", 1},      {"B", 1},        {"KB", 1e3},     {"MB", 1e6},     {"GB", 1e9},
       {"TB", 1e12}, {"KIB", 0x1p10}, {"MIB", 0x1p20}, {"GIB", 0x1p30}, {"TIB", 0x1p40}};
   constexpr double kBytesMax = 0x1p62;
@@ -229,8 +229,8 @@ Result<std::uint64_t> bytes_value(const Arguments& arguments, const std::string&
   std::string unit(end, text.data() + text.size());
   std::erase(unit, ' ');
   std::ranges::transform(unit, unit.begin(), [](unsigned char c) { return std::toupper(c); });
-  const auto found = kUnits.find(unit);
-  const double bytes = found == kUnits.end() ? 0 : number * found->second;
+  const auto found = units.find(unit);
+  const double bytes = found == units.end() ? 0 : number * found->second;
   if (code == std::errc{} && bytes >= 1 && bytes <= kBytesMax) {
     return static_cast<std::uint64_t>(bytes);
   }

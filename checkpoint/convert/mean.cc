@@ -106,6 +106,7 @@ Result<std::vector<NewTensor>> mean_of(const std::vector<CheckpointReader>& read
     const std::string& name = stored.outline.name;
     if (!first.contains(name)) continue;
     std::vector<StoredTensor> parts;
+    parts.reserve(partners.size());
     for (const auto& each : partners) parts.push_back(each.at(name));
     tensors.push_back(
         {name, stored.outline.shape, [&readers, weights, parts = std::move(parts)] {

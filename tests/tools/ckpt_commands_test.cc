@@ -89,6 +89,19 @@ TEST_F(Ckpt, ExportNamesWhatDoesNotGoIntoFp16) {
   EXPECT_EQ(ckpt(saturating).status, 0);
 }
 
+TEST_F(Ckpt, WhatIsMadeOfAPrivateCheckpointIsPrivate) {
+  constexpr auto kAll = std::filesystem::perms::group_all | std::filesystem::perms::others_all;
+  const auto folder = save_run(at("run"), small_config(), 10, 1);
+  std::filesystem::permissions(folder, kAll, std::filesystem::perm_options::remove);
+  ASSERT_EQ(ckpt({"export", at("run"), "-o", at("out")}).status, 0);
+  ASSERT_EQ(ckpt({"reshard", at("run"), "--files", "2", "-o", at("cut")}).status, 0);
+  for (const std::string& made :
+       {at("out"), at("out") + "/model.safetensors", at("cut"), at("cut") + "/manifest.json"}) {
+    const auto rights = std::filesystem::status(made).permissions();
+    EXPECT_EQ(rights & kAll, std::filesystem::perms::none) << made;
+  }
+}
+
 TEST_F(Ckpt, ADamagedFileThatIsReadIsNamed) {
   const auto folder = save_run(at("run"), small_config(), 10, 2);
   for (const std::string& name : names_in(folder)) {

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstdio>
+#include <optional>
 #include <utility>
 
 #include "base/json.h"
@@ -52,7 +53,7 @@ Result<std::vector<double>> weights_of(const Arguments& arguments) {
 struct Inputs {
   std::vector<CheckpointReader> readers;
   std::vector<std::string> names;
-  Json config;  // the first config.json
+  std::optional<Json> config;  // the first config.json
 };
 
 Result<Inputs> open_all(const Arguments& arguments, WorkWatch& watch) {
@@ -61,7 +62,7 @@ Result<Inputs> open_all(const Arguments& arguments, WorkWatch& watch) {
     MOTLEY_ASSIGN(OpenedWeights weights, open_weights(operand, /*with_optimizer=*/false, watch));
     inputs.readers.push_back(std::move(weights.reader));
     inputs.names.push_back(weights.path.string());
-    if (inputs.config.is_null()) inputs.config = std::move(weights.config);
+    if (!inputs.config && !weights.config.is_null()) inputs.config = std::move(weights.config);
   }
   return inputs;
 }
@@ -108,13 +109,13 @@ Result<void> run_average(const Arguments& arguments) {
     const WeightsFolder folder{.tensors = std::move(tensors),
                                .rule = {},
                                .file_bytes_max = file_bytes_max,
-                               .config = inputs.config,
+                               .config = inputs.config.value_or(Json()),
                                .beside = companions_in(inputs.names.front())};
     MOTLEY_TRY(write_weights_folder(destination, folder, watch));
   } else {
     NewCheckpoint checkpoint{.state = newest->state,
                              .config = newest->config,
-                             .model_config = inputs.config,
+                             .model_config = inputs.config.value_or(Json()),
                              .parameters = std::move(tensors),
                              .moments = {},
                              .parameter_ends = {},
@@ -123,6 +124,7 @@ Result<void> run_average(const Arguments& arguments) {
     checkpoint.parameter_ends = ends_of(checkpoint.parameters, file_bytes_max);
     MOTLEY_TRY(write_checkpoint(destination, checkpoint, watch));
   }
+  watch.clear();
   if (arguments.has("json")) {
     fmt::print("{}\n", Json{{"path", destination.string()},
                             {"of", inputs.names},

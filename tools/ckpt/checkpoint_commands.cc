@@ -82,9 +82,13 @@ Result<void> run_show(const Arguments& arguments) {
 Result<void> run_verify(const Arguments& arguments) {
   MOTLEY_ASSIGN(const std::filesystem::path folder, named_checkpoint(arguments.operand(0)));
   TerminalWatch watch;
+  const auto quiet = [&watch](auto outcome) {
+    watch.clear();
+    return outcome;
+  };
   return print(
-      arguments, [&] { return format_verification(folder, &watch); },
-      [&] { return verification_to_json(folder, &watch); });
+      arguments, [&] { return quiet(format_verification(folder, &watch)); },
+      [&] { return quiet(verification_to_json(folder, &watch)); });
 }
 
 }  // namespace

@@ -108,6 +108,7 @@ Result<void> run_diff(const Arguments& arguments) {
   MOTLEY_ASSIGN(const OpenedWeights b, open_weights(arguments.operand(1), with_optimizer, watch));
   MOTLEY_ASSIGN(const Difference difference,
                 difference_of(a.reader, b.reader, with_optimizer, watch));
+  watch.clear();
   const auto shown = static_cast<std::size_t>(top);
   std::fputs(arguments.has("json")
                  ? (difference_json(difference, a, b, shown).dump(2) + "\n").c_str()

@@ -160,6 +160,7 @@ Result<void> run_export(const Arguments& arguments) {
     MOTLEY_ASSIGN(folder.beside, companions_of(arguments, weights));
     MOTLEY_ASSIGN(files, write_weights_folder(destination, folder, watch));
   }
+  watch.clear();
   report_export(arguments, destination, files, rule);
   return {};
 }

@@ -116,6 +116,7 @@ Result<void> run_import(const Arguments& arguments) {
                              .beside = companions_in(weights.folder())};
   MOTLEY_ASSIGN(const std::vector<WrittenFile> files,
                 write_weights_folder(destination, folder, watch));
+  watch.clear();
   const auto transposed = std::ranges::count_if(match.places, &WeightPlace::transposed);
   if (arguments.has("json")) {
     Json list = Json::array();

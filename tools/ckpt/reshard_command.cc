@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "base/json.h"
+#include "base/system/privacy.h"
 #include "checkpoint/convert/reshard.h"
 #include "tools/ckpt/commands.h"
 #include "tools/ckpt/terminal_watch.h"
@@ -29,9 +30,11 @@ Result<void> run_reshard(const Arguments& arguments) {
   MOTLEY_ASSIGN(const std::int64_t files, integer_value(arguments, "files", 1, kFilesMax));
   request.files = static_cast<int>(files);
   MOTLEY_ASSIGN(request.checkpoint, named_checkpoint(arguments.operand(0)));
+  keep_files_private(request.checkpoint);
   request.order = parameter_order(model_of_checkpoint(request.checkpoint));
   TerminalWatch watch;
   MOTLEY_ASSIGN(const Manifest manifest, reshard(request, watch));
+  watch.clear();
   if (arguments.has("json")) {
     Json names = Json::array();
     for (const WrittenFile& file : manifest.files) {

@@ -18,6 +18,10 @@ TerminalWatch::TerminalWatch() : next_draw_s_(now_s() + kQuiet_s) {
 }
 
 TerminalWatch::~TerminalWatch() {
+  clear();
+}
+
+void TerminalWatch::clear() {
   if (live_) live_->clear();
 }
 

@@ -24,6 +24,9 @@ class TerminalWatch final : public WorkWatch {
   // kInterrupted or kTerminated when a signal has arrived.
   [[nodiscard]] Result<void> advance(std::uint64_t bytes) override;
 
+  // Takes the line off the screen, before something is printed.
+  void clear();
+
  private:
   StopSignals signals_;
   WorkCounter counter_;

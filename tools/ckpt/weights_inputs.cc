@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/system/files.h"
+#include "base/system/privacy.h"
 #include "checkpoint/folders.h"
 #include "checkpoint/weight_names.h"
 #include "job/config_io.h"
@@ -73,6 +74,7 @@ fs::path OpenedWeights::folder() const {
 Result<OpenedWeights> open_weights(const fs::path& named, bool with_optimizer, WorkWatch& watch) {
   MOTLEY_ASSIGN(fs::path path, named_weights(named));
   if (has_manifest(path)) {
+    keep_files_private(path);
     MOTLEY_TRY(with_optimizer ? verify_checkpoint(path, &watch) : verify_parameters(path, &watch));
   }
   MOTLEY_ASSIGN(CheckpointReader reader, CheckpointReader::open(path));

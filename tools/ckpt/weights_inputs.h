@@ -38,7 +38,8 @@ struct OpenedWeights {
 };
 
 // Opens them; the files of a checkpoint that will be read are verified first, every byte, so what
-// is read is what was saved.
+// is read is what was saved. What this process makes from then on of a checkpoint is as private as
+// that is (keep_files_private).
 [[nodiscard]] Result<OpenedWeights> open_weights(const std::filesystem::path& named,
                                                  bool with_optimizer,
                                                  WorkWatch& watch);
