@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "checkpoint/weight_names.h"
+#include "models/spec/initial_weights.h"
 #include "tests/tools/ckpt_fixture.h"
 
 namespace motley {
@@ -79,6 +80,7 @@ class CkptImport : public ::testing::Test {
 
   // Into ours and out of it again, where the same parameters must come out.
   void expect_same(const Layout& layout,
+                   const ModelConfig& model,
                    const std::string& config,
                    const std::map<std::string, std::string>& parameters) {
     const char* const dtype = layout.format == NumberFormat::kFp32   ? "fp32"
@@ -87,6 +89,9 @@ class CkptImport : public ::testing::Test {
     for (const char* name : {"ours", "out"}) std::filesystem::remove_all(at(name));
     const Said in = ckpt({"import", at("theirs"), config, "-o", at("ours")});
     ASSERT_EQ(in.status, 0) << in.err;
+    const auto ours = CheckpointReader::open(at("ours"))->outline();
+    ASSERT_OK(ours);
+    EXPECT_OK(check_weights(model, {}, ours->tensors, ours->config, "ours")) << "for init_from";
     const Said out =
         ckpt({"export", at("ours"), "-o", at("out"), "--dtype", dtype, "--max-file", "20KB"});
     ASSERT_EQ(out.status, 0) << out.err;
@@ -114,7 +119,7 @@ TEST_F(CkptImport, GivesEachTensorOfAGpt2BackToTheByte) {
       model.tied = layout.tied;
       const auto parameters =
           write_model(*describe_model(model), layout, huggingface_config(model));
-      expect_same(layout, write_config(gpt2_section(layout.tied)), parameters);
+      expect_same(layout, model, write_config(gpt2_section(layout.tied)), parameters);
       EXPECT_EQ(Json::parse(testing::read_bytes(at("out") + "/config.json"))["torch_dtype"],
                 torch_dtype(format));
     }
@@ -135,7 +140,7 @@ TEST_F(CkptImport, GivesEachTensorOfALlamaBackToTheByte) {
       std::filesystem::remove_all(at("theirs"));
       const auto parameters = write_model(spec, layout, Json{{"model_type", "llama"}});
       testing::write_bytes(folder_.path() / "theirs" / "tokenizer.model", "pieces");
-      expect_same(layout, config, parameters);
+      expect_same(layout, model, config, parameters);
       EXPECT_EQ(testing::read_bytes(folder_.path() / "out" / "tokenizer.model"), "pieces");
       EXPECT_EQ(Json::parse(testing::read_bytes(at("out") + "/config.json"))["model_type"],
                 "llama");

@@ -74,6 +74,8 @@ Result<Json> exported_config(const OpenedWeights& weights, NumberFormat format) 
       config = std::move(outline.config);
     }
   }
+  // What our own checkpoints of a package have says nothing to others.
+  if (is_package && config == huggingface_config(*weights.model)) config = Json();
   if (config.is_null()) return config;
   config["torch_dtype"] = torch_dtype(format);
   if (config.contains("dtype")) config["dtype"] = torch_dtype(format);  // as newer versions write
