@@ -23,6 +23,11 @@ Error is_taken(const fs::path& destination) {
           "nothing is written over", "name another place, or put that one away"};
 }
 
+fs::path plain_path(const fs::path& destination) {
+  fs::path plain = fs::absolute(destination).lexically_normal();
+  return plain.has_filename() ? plain : plain.parent_path();  // where it ended in '/'
+}
+
 Result<void> require_absent(const fs::path& destination) {
   std::error_code code;
   const fs::file_type type = fs::symlink_status(destination, code).type();
@@ -97,11 +102,14 @@ NewOutput::~NewOutput() {
   if (lock_ >= 0) ::close(lock_);
 }
 
+Result<void> NewOutput::check_free(const fs::path& destination) {
+  return require_absent(plain_path(destination));
+}
+
 Result<NewOutput> NewOutput::begin(const fs::path& destination,
                                    Kind kind,
                                    std::uint64_t needed_bytes) {
-  fs::path plain = fs::absolute(destination).lexically_normal();
-  if (!plain.has_filename()) plain = plain.parent_path();  // it ended in '/'
+  fs::path plain = plain_path(destination);
   MOTLEY_TRY(require_absent(plain));
   MOTLEY_TRY(make_folders(plain.parent_path()));
   MOTLEY_TRY(require_room(plain.parent_path(), needed_bytes));

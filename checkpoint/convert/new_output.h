@@ -23,6 +23,8 @@ class NewOutput {
   [[nodiscard]] static Result<NewOutput> begin(const std::filesystem::path& destination,
                                                Kind kind,
                                                std::uint64_t needed_bytes);
+  // kConfig when something of that name is there: for finding it before the work.
+  [[nodiscard]] static Result<void> check_free(const std::filesystem::path& destination);
   NewOutput(NewOutput&& other) noexcept;
   NewOutput& operator=(NewOutput&&) = delete;
   NewOutput(const NewOutput&) = delete;

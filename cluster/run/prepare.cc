@@ -398,7 +398,8 @@ Result<PreparedRun> prepare_run(const TrainingRequest& request, Log& log) {
   if (request.dry_run) return run;
   // A lower number of checkpoints to keep makes room before the next save needs it. The newest one
   // was checked, and nothing is left that could refuse the run.
-  MOTLEY_TRY(prune_checkpoints(run.folder.dir(), keep_rule(run.config.checkpoint), run.lock->launch()));
+  MOTLEY_TRY(
+      prune_checkpoints(run.folder.dir(), keep_rule(run.config.checkpoint), run.lock->launch()));
   MOTLEY_TRY(run.folder.write_config(run.config));
   MOTLEY_TRY(run.folder.write_plan(run.plan));
   return run;

@@ -97,7 +97,7 @@ std::vector<std::size_t> ends_of(const std::vector<NewTensor>& tensors, std::uin
 }
 
 Result<void> run_average(const Arguments& arguments) {
-  MOTLEY_ASSIGN(const fs::path destination, required_value(arguments, "output"));
+  MOTLEY_ASSIGN(const fs::path destination, output_place(arguments));
   MOTLEY_ASSIGN(const std::vector<double> weights, weights_of(arguments));
   MOTLEY_ASSIGN(const std::uint64_t file_bytes_max, max_file_bytes(arguments));
   TerminalWatch watch;

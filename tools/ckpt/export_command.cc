@@ -137,7 +137,7 @@ void report_export(const Arguments& arguments,
 }
 
 Result<void> run_export(const Arguments& arguments) {
-  MOTLEY_ASSIGN(const fs::path destination, required_value(arguments, "output"));
+  MOTLEY_ASSIGN(const fs::path destination, output_place(arguments));
   MOTLEY_ASSIGN(const NumberRule rule, number_rule(arguments));
   const bool one_file = arguments.has("one-file");
   for (const char* other : {"tokenizer", "max-file"}) {

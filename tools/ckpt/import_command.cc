@@ -97,7 +97,7 @@ Json imported_config(const OpenedWeights& weights, const ModelConfig& model) {
 }
 
 Result<void> run_import(const Arguments& arguments) {
-  MOTLEY_ASSIGN(const fs::path destination, required_value(arguments, "output"));
+  MOTLEY_ASSIGN(const fs::path destination, output_place(arguments));
   MOTLEY_ASSIGN(const std::uint64_t file_bytes_max, max_file_bytes(arguments));
   MOTLEY_ASSIGN(const ResolvedConfig resolved, read_config(arguments.operand(1), arguments));
   const ModelConfig& model = resolved.config.model;

@@ -25,7 +25,7 @@ std::optional<ModelConfig> model_of_checkpoint(const std::filesystem::path& chec
 
 Result<void> run_reshard(const Arguments& arguments) {
   Resharding request;
-  MOTLEY_ASSIGN(request.destination, required_value(arguments, "output"));
+  MOTLEY_ASSIGN(request.destination, output_place(arguments));
   MOTLEY_TRY(required_value(arguments, "files"));
   MOTLEY_ASSIGN(const std::int64_t files, integer_value(arguments, "files", 1, kFilesMax));
   request.files = static_cast<int>(files);

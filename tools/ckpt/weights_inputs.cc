@@ -7,6 +7,7 @@
 
 #include "base/system/files.h"
 #include "base/system/privacy.h"
+#include "checkpoint/convert/new_output.h"
 #include "checkpoint/folders.h"
 #include "checkpoint/weight_names.h"
 #include "job/config_io.h"
@@ -45,6 +46,12 @@ std::optional<ModelConfig> model_of(const CheckpointReader& reader,
 
 OptionSpec output_option(const std::string& value, const std::string& help) {
   return {.name = "output", .value = value, .help = help, .letter = 'o'};
+}
+
+Result<fs::path> output_place(const Arguments& arguments) {
+  MOTLEY_ASSIGN(fs::path place, required_value(arguments, "output"));
+  MOTLEY_TRY(NewOutput::check_free(place));
+  return place;
 }
 
 OptionSpec max_file_option() {

@@ -18,6 +18,9 @@ namespace motley {
 [[nodiscard]] OptionSpec output_option(const std::string& value, const std::string& help);
 [[nodiscard]] OptionSpec max_file_option();
 
+// Where --output is to be made. kConfig when something is there already.
+[[nodiscard]] Result<std::filesystem::path> output_place(const Arguments& arguments);
+
 // --max-file, or 5 GB.
 [[nodiscard]] Result<std::uint64_t> max_file_bytes(const Arguments& arguments);
 
