@@ -26,6 +26,7 @@
 #include "base/result.h"
 #include "checkpoint/gradient_scale.h"
 #include "checkpoint/safetensors.h"
+#include "checkpoint/work_watch.h"
 
 namespace motley {
 
@@ -49,6 +50,9 @@ struct PlanMark {
   friend bool operator==(const PlanMark&, const PlanMark&) = default;
 };
 
+// In the place of an optimizer's name: a mean of checkpoints holds no state of one.
+inline constexpr const char* kNoOptimizer = "none";
+
 // What a run needs to go on exactly where it was.
 struct CheckpointState {
   std::int64_t step = 0;      // steps done
@@ -59,7 +63,7 @@ struct CheckpointState {
   std::string model_hash;
   std::string model_family;
   std::string plan_hash;  // of the plan that wrote it; informative
-  std::string optimizer;  // adamw | sgd
+  std::string optimizer;  // adamw | sgd; kNoOptimizer
   // Not in checkpoints of versions that did not know them.
   std::optional<DataMark> data = {};
   std::optional<PlanMark> plan = {};
@@ -122,13 +126,6 @@ struct SavePlace {
                                                               const Json& config,
                                                               const Json& hf_config);
 
-// Removes all but the newest `keep` checkpoints (0 = keeps all), and what interrupted saves have
-// left: partial folders of other launches, and of this one for steps up to the newest checkpoint.
-// REQUIRES: the run folder is `launch`'s, and none of its ranks writes such a step.
-[[nodiscard]] Result<void> prune_checkpoints(const std::filesystem::path& run_dir,
-                                             int keep,
-                                             const std::string& launch);
-
 // kCorrupt, with the remedy, when folders of the run have checkpoints' names and do not count, or
 // cannot be looked into: what is there must not be taken for nothing.
 [[nodiscard]] Result<void> require_all_count(const std::filesystem::path& run_dir);
@@ -141,11 +138,33 @@ struct CheckpointInfo {
 // Committed checkpoints, oldest first. A folder without a manifest is not one.
 [[nodiscard]] std::vector<CheckpointInfo> list_checkpoints(const std::filesystem::path& run_dir);
 
+// Which checkpoints stay.
+struct KeepRule {
+  int newest = 0;                           // so many; 0 = all
+  std::int64_t every = 0;                   // and those of steps that are multiples of it; 0 = none
+  std::optional<std::int64_t> always = {};  // and that of this step
+};
+
+// Those that the rule does not keep, oldest first. REQUIRES: `checkpoints` is a list_checkpoints.
+[[nodiscard]] std::vector<CheckpointInfo> dropped_checkpoints(
+    const std::vector<CheckpointInfo>& checkpoints, const KeepRule& rule);
+
+// Removes those, and what interrupted saves have left: partial folders of other launches, and of
+// this one for steps up to the newest checkpoint.
+// REQUIRES: the run folder is `launch`'s, and none of its ranks writes such a step.
+[[nodiscard]] Result<void> prune_checkpoints(const std::filesystem::path& run_dir,
+                                             const KeepRule& rule,
+                                             const std::string& launch);
+
 [[nodiscard]] Result<Manifest> read_manifest(const std::filesystem::path& folder);
 
 // Reads every byte and compares sizes and hashes. kCorrupt names the first file that differs, is
-// missing, or does not belong there.
-[[nodiscard]] Result<void> verify_checkpoint(const std::filesystem::path& folder);
+// missing, or does not belong there. `watch` is told of the bytes; nullptr: nobody is.
+[[nodiscard]] Result<void> verify_checkpoint(const std::filesystem::path& folder,
+                                             WorkWatch* watch = nullptr);
+// The same of all files but the optimizer's, for who reads no other values than the parameters'.
+[[nodiscard]] Result<void> verify_parameters(const std::filesystem::path& folder,
+                                             WorkWatch* watch = nullptr);
 
 // What there is of weights, without their values.
 struct WeightsOutline {
@@ -153,6 +172,14 @@ struct WeightsOutline {
   std::map<std::string, std::vector<std::int64_t>> tensors;
   Json config;         // the config.json of their folder; null where there is none
   std::string source;  // that file, or where there is none the weights themselves
+};
+
+// A tensor as it lies in a file.
+struct StoredTensor {
+  TensorOutline outline;
+  std::filesystem::path file;
+  std::string hash;           // of its values, by the manifest; empty in a foreign file
+  bool of_optimizer = false;  // a part of the optimizer's state, in a checkpoint of ours
 };
 
 // Reads tensors by name from a checkpoint, or from any folder or file of safetensors that Hugging
@@ -171,6 +198,10 @@ class CheckpointReader {
   // nullptr when the folder is not one of our checkpoints.
   [[nodiscard]] const Manifest* manifest() const;
   [[nodiscard]] bool has(const std::string& name) const;
+  // The name under which the files hold it; nothing when they do not.
+  [[nodiscard]] std::optional<std::string> stored_name(const std::string& name) const;
+  // All of them: file after file, each in the order of its bytes.
+  [[nodiscard]] std::vector<StoredTensor> tensors() const;
   // kCorrupt for a config.json that cannot be read, is no JSON object or larger than 1 MiB.
   [[nodiscard]] Result<WeightsOutline> outline() const;
   // Copies a tensor as fp32. kCorrupt when it is absent, has another shape or is damaged.
@@ -178,6 +209,11 @@ class CheckpointReader {
   [[nodiscard]] Result<void> read(const std::string& name,
                                   const std::vector<std::int64_t>& shape,
                                   std::span<float> values) const;
+  // Values of a stored tensor from number `first` on, as many as there is room for, as fp32; they
+  // are not compared with a hash. REQUIRES: `stored_name` is one of tensors(), and has them.
+  [[nodiscard]] Result<void> read_part(const std::string& stored_name,
+                                       std::uint64_t first,
+                                       std::span<float> values) const;
 
  private:
   struct Impl;

@@ -6,12 +6,10 @@
 #include <map>
 #include <optional>
 #include <set>
-#include <span>
 #include <system_error>
 #include <utility>
 
 #include "base/check.h"
-#include "base/hash.h"
 #include "base/system/files.h"
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/folders.h"
@@ -133,15 +131,6 @@ Result<void> remove_strays(const fs::path& folder, const std::set<std::string>& 
   return {};
 }
 
-Result<WrittenFile> write_json(const fs::path& folder, const char* name, const Json& json) {
-  const std::string text = json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
-  const auto bytes = std::as_bytes(std::span(text));
-  MOTLEY_ASSIGN(OutputFile file, OutputFile::create(folder / name));
-  MOTLEY_TRY(file.write(bytes));
-  MOTLEY_TRY(file.close());
-  return WrittenFile{.name = name, .bytes = text.size(), .hash = hash128_hex(bytes)};
-}
-
 Result<void> rename_folder(const fs::path& from, const fs::path& to) {
   std::error_code code;
   fs::rename(from, to, code);
@@ -202,12 +191,11 @@ Result<fs::path> commit_checkpoint(const fs::path& run_dir,
             [](const WrittenFile& a, const WrittenFile& b) { return a.name < b.name; });
   MOTLEY_TRY(remove_strays(partial, names));
 
-  const Json index = {{"metadata", {{"total_size", contents.parameter_bytes}}},
-                      {"weight_map", contents.parameter_files}};
-  MOTLEY_ASSIGN(WrittenFile index_file, write_json(partial, kIndexName, index));
+  const Json index = weights_index(contents.parameter_files, contents.parameter_bytes);
+  MOTLEY_ASSIGN(WrittenFile index_file, write_json_file(partial, kIndexName, index));
   manifest.files.push_back(std::move(index_file));
   if (!hf_config.is_null()) {
-    MOTLEY_ASSIGN(WrittenFile config_file, write_json(partial, kModelConfigName, hf_config));
+    MOTLEY_ASSIGN(WrittenFile config_file, write_json_file(partial, kModelConfigName, hf_config));
     manifest.files.push_back(std::move(config_file));
   }
   // Syncs the folder too, and with it the names of all files above.

@@ -90,6 +90,10 @@ bool is_parameter_file(const std::string& name) {
   return name.starts_with("model-") && name.ends_with(".safetensors");
 }
 
+bool is_optimizer_file(const std::string& name) {
+  return name.starts_with("optimizer-") && name.ends_with(".safetensors");
+}
+
 bool is_plain_name(const std::string& name) {
   return !name.empty() && name.front() != '.' && std::all_of(name.begin(), name.end(), [](char c) {
     return c != '/' && static_cast<unsigned char>(c) >= 0x20 && c != 0x7F;
@@ -160,23 +164,37 @@ Result<void> require_all_count(const fs::path& run_dir) {
   return {};
 }
 
-Result<void> prune_checkpoints(const fs::path& run_dir, int keep, const std::string& launch) {
-  MOTLEY_CHECK(keep >= 0, "keep {}", keep);
+std::vector<CheckpointInfo> dropped_checkpoints(const std::vector<CheckpointInfo>& checkpoints,
+                                                const KeepRule& rule) {
+  MOTLEY_CHECK(rule.newest >= 0 && rule.every >= 0, "{} newest, every {}", rule.newest, rule.every);
+  const std::size_t kept =
+      rule.newest == 0 ? checkpoints.size() : static_cast<std::size_t>(rule.newest);
+  std::vector<CheckpointInfo> dropped;
+  for (std::size_t i = 0; i + kept < checkpoints.size(); ++i) {
+    const std::int64_t step = checkpoints[i].step;
+    const bool is_kept = (rule.every > 0 && step % rule.every == 0) || rule.always == step;
+    if (!is_kept) dropped.push_back(checkpoints[i]);
+  }
+  return dropped;
+}
+
+Result<void> prune_checkpoints(const fs::path& run_dir,
+                               const KeepRule& rule,
+                               const std::string& launch) {
   const std::vector<CheckpointInfo> checkpoints = list_checkpoints(run_dir);
-  const std::size_t kept = keep == 0 ? checkpoints.size() : static_cast<std::size_t>(keep);
-  const std::size_t dropped = checkpoints.size() - std::min(kept, checkpoints.size());
-  const std::int64_t oldest_kept = checkpoints.empty() ? 0 : checkpoints[dropped].step;
+  const std::vector<CheckpointInfo> dropped = dropped_checkpoints(checkpoints, rule);
   const std::int64_t newest = checkpoints.empty() ? -1 : checkpoints.back().step;
 
   const fs::path root = checkpoints_root(run_dir);
+  const auto is_in = [&](const std::vector<CheckpointInfo>& list, const FolderName& name) {
+    return std::ranges::find(list, root / folder_name(name), &CheckpointInfo::folder) != list.end();
+  };
   for (const FolderName& name : scan(root)) {
-    const bool listed = std::any_of(
-        checkpoints.begin(), checkpoints.end(),
-        [&](const CheckpointInfo& info) { return info.folder == root / folder_name(name); });
+    const bool listed = is_in(checkpoints, name);
     // A partial folder of this launch beyond the newest checkpoint may still be written to.
     const bool is_written =
         name.kind == FolderKind::kPartial && name.launch == launch && name.step > newest;
-    const bool in_use = listed ? name.step >= oldest_kept : is_written;
+    const bool in_use = listed ? !is_in(dropped, name) : is_written;
     // A folder with a checkpoint's name and no manifest was not made here; it is left alone.
     const bool foreign = name.kind == FolderKind::kCommitted && !listed;
     if (!in_use && !foreign) MOTLEY_TRY(discard_folder(root, name));

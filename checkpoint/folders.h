@@ -42,8 +42,9 @@ struct FolderName {
 // "model", 0, 3 -> "model-00001-of-00003.safetensors"
 [[nodiscard]] std::string shard_file_name(const std::string& part, int rank, int rank_count);
 
-// True for a file that holds parameters, by its name.
+// True for a file that holds parameters, or the optimizer's state, by its name.
 [[nodiscard]] bool is_parameter_file(const std::string& name);
+[[nodiscard]] bool is_optimizer_file(const std::string& name);
 
 // True for a name that stays in its folder: not empty, no '/', no control character, not hidden.
 [[nodiscard]] bool is_plain_name(const std::string& name);

@@ -50,8 +50,8 @@ Result<Description> describe_checkpoint(const std::filesystem::path& folder) {
   return description;
 }
 
-Result<Manifest> verified_manifest(const std::filesystem::path& folder) {
-  MOTLEY_TRY(verify_checkpoint(folder));
+Result<Manifest> verified_manifest(const std::filesystem::path& folder, WorkWatch* watch) {
+  MOTLEY_TRY(verify_checkpoint(folder, watch));
   return read_manifest(folder);
 }
 
@@ -145,15 +145,15 @@ Result<Json> checkpoint_to_json(const std::filesystem::path& folder) {
   return json;
 }
 
-Result<std::string> format_verification(const std::filesystem::path& folder) {
-  MOTLEY_ASSIGN(const Manifest manifest, verified_manifest(folder));
+Result<std::string> format_verification(const std::filesystem::path& folder, WorkWatch* watch) {
+  MOTLEY_ASSIGN(const Manifest manifest, verified_manifest(folder, watch));
   return fmt::format("{}: whole; {} in {} files, parameter hash {}\n", folder.string(),
                      human_bytes(total_bytes(manifest)), manifest.files.size(),
                      manifest.parameter_hash);
 }
 
-Result<Json> verification_to_json(const std::filesystem::path& folder) {
-  MOTLEY_ASSIGN(const Manifest manifest, verified_manifest(folder));
+Result<Json> verification_to_json(const std::filesystem::path& folder, WorkWatch* watch) {
+  MOTLEY_ASSIGN(const Manifest manifest, verified_manifest(folder, watch));
   return Json{{"folder", folder.string()},
               {"whole", true},
               {"files", manifest.files.size()},

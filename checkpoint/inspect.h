@@ -24,7 +24,9 @@ namespace motley {
 [[nodiscard]] Result<Json> checkpoint_to_json(const std::filesystem::path& folder);
 
 // verify_checkpoint's good news: files and bytes checked, and the parameter hash.
-[[nodiscard]] Result<std::string> format_verification(const std::filesystem::path& folder);
-[[nodiscard]] Result<Json> verification_to_json(const std::filesystem::path& folder);
+[[nodiscard]] Result<std::string> format_verification(const std::filesystem::path& folder,
+                                                      WorkWatch* watch = nullptr);
+[[nodiscard]] Result<Json> verification_to_json(const std::filesystem::path& folder,
+                                                WorkWatch* watch = nullptr);
 
 }  // namespace motley

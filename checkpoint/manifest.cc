@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <set>
+#include <span>
 #include <utility>
 
 #include "base/hash.h"
+#include "base/system/files.h"
 #include "checkpoint/folders.h"
 #include "checkpoint/input_file.h"
 
@@ -226,6 +228,22 @@ Result<Manifest> read_manifest(const std::filesystem::path& folder) {
   MOTLEY_ASSIGN(const InputFile file, InputFile::open(folder / kManifestName));
   MOTLEY_ASSIGN(const std::string text, file.read_all(kManifestBytesMax));
   return parse_manifest(text, file.path().string());
+}
+
+Json weights_index(const std::map<std::string, std::string>& parameter_files,
+                   std::uint64_t parameter_bytes) {
+  return {{"metadata", {{"total_size", parameter_bytes}}}, {"weight_map", parameter_files}};
+}
+
+Result<WrittenFile> write_json_file(const std::filesystem::path& folder,
+                                    const std::string& name,
+                                    const Json& json) {
+  const std::string text = json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  const auto bytes = std::as_bytes(std::span(text));
+  MOTLEY_ASSIGN(OutputFile file, OutputFile::create(folder / name));
+  MOTLEY_TRY(file.write(bytes));
+  MOTLEY_TRY(file.close());
+  return WrittenFile{.name = name, .bytes = text.size(), .hash = hash128_hex(bytes)};
 }
 
 }  // namespace motley

@@ -1,6 +1,8 @@
-// manifest.json as text and value. Format: docs/formats/checkpoint.md.
+// The JSON files of a checkpoint. Format: docs/formats/checkpoint.md.
 #pragma once
 
+#include <cstdint>
+#include <filesystem>
 #include <map>
 #include <string>
 #include <string_view>
@@ -26,5 +28,14 @@ inline constexpr int kManifestVersion = 1;
 
 // kCorrupt when the text is not what format_manifest wrote, byte for byte, or of a newer version.
 [[nodiscard]] Result<Manifest> parse_manifest(std::string_view text, const std::string& source);
+
+// model.safetensors.index.json: which file holds which parameter, and the bytes of all values.
+[[nodiscard]] Json weights_index(const std::map<std::string, std::string>& parameter_files,
+                                 std::uint64_t parameter_bytes);
+
+// Writes one of the JSON files beside the manifest, synced.
+[[nodiscard]] Result<WrittenFile> write_json_file(const std::filesystem::path& folder,
+                                                  const std::string& name,
+                                                  const Json& json);
 
 }  // namespace motley

@@ -13,6 +13,7 @@
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/folders.h"
 #include "checkpoint/input_file.h"
+#include "checkpoint/weight_names.h"
 
 namespace motley {
 namespace {
@@ -59,6 +60,7 @@ Result<std::vector<fs::path>> indexed_files(const fs::path& folder) {
     names.insert(name.get<std::string>());
   }
   std::vector<fs::path> files;
+  files.reserve(names.size());
   for (const std::string& name : names) files.push_back(folder / name);
   return files;
 }
@@ -97,6 +99,7 @@ struct CheckpointReader::Impl {
   fs::path named;  // what was opened, as it was named
   std::optional<Manifest> manifest;
   std::vector<SafetensorsFile> files;
+  std::vector<fs::path> paths;  // of the files, as they were named
   std::map<std::string, Tensor> tensors;
 
   // Adds the tensors of an opened file; `hashes` is null for a foreign file.
@@ -119,17 +122,15 @@ struct CheckpointReader::Impl {
       }
     }
     files.push_back(std::move(file));
+    paths.push_back(path);
     return {};
   }
 
-  // Models of the GPT-2 family are saved with and without the prefix "transformer.".
-  [[nodiscard]] auto find(const std::string& name) const {
-    auto found = tensors.find(name);
-    if (found == tensors.end()) found = tensors.find(std::string(kTransformerPrefix) + name);
-    if (found == tensors.end() && name.starts_with(kTransformerPrefix)) {
-      found = tensors.find(name.substr(kTransformerPrefix.size()));
+  [[nodiscard]] std::map<std::string, Tensor>::const_iterator find(const std::string& name) const {
+    for (const std::string& form : weight_name_forms(name)) {
+      if (const auto found = tensors.find(form); found != tensors.end()) return found;
     }
-    return found;
+    return tensors.end();
   }
 };
 
@@ -182,6 +183,34 @@ bool CheckpointReader::has(const std::string& name) const {
   return impl_->find(name) != impl_->tensors.end();
 }
 
+std::optional<std::string> CheckpointReader::stored_name(const std::string& name) const {
+  const auto found = impl_->find(name);
+  return found == impl_->tensors.end() ? std::nullopt : std::optional(found->first);
+}
+
+std::vector<StoredTensor> CheckpointReader::tensors() const {
+  std::vector<StoredTensor> all;
+  for (std::size_t i = 0; i < impl_->files.size(); ++i) {
+    const auto& entries = impl_->files[i].entries();
+    std::vector<const std::pair<const std::string, SafetensorsFile::Entry>*> by_place;
+    by_place.reserve(entries.size());
+    for (const auto& entry : entries) by_place.push_back(&entry);
+    std::ranges::stable_sort(by_place, {}, [](const auto* entry) {
+      return std::pair(entry->second.begin, entry->second.end);
+    });
+    const bool of_optimizer =
+        impl_->manifest && is_optimizer_file(impl_->paths[i].filename().string());
+    for (const auto* each : by_place) {
+      const auto& [name, entry] = *each;
+      all.push_back({{name, entry.dtype, entry.shape},
+                     impl_->paths[i],
+                     impl_->tensors.at(name).hash,
+                     of_optimizer});
+    }
+  }
+  return all;
+}
+
 Result<WeightsOutline> CheckpointReader::outline() const {
   WeightsOutline outline;
   for (const SafetensorsFile& file : impl_->files) {
@@ -228,6 +257,12 @@ Result<void> CheckpointReader::read(const std::string& name,
                  "use an earlier checkpoint, or copy this one again"};
   }
   return {};
+}
+
+Result<void> CheckpointReader::read_part(const std::string& stored_name,
+                                         std::uint64_t first,
+                                         std::span<float> values) const {
+  return impl_->files[impl_->tensors.at(stored_name).file].read_part(stored_name, first, values);
 }
 
 }  // namespace motley

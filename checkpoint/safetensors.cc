@@ -65,13 +65,18 @@ std::vector<TensorOutline> outlines_of(const std::vector<TensorView>& tensors) {
 }
 
 struct SafetensorsWriter::Impl {
+  Impl(OutputFile opened, std::string name, std::vector<TensorOutline> outlines)
+      : file(std::move(opened)), tensors(std::move(outlines)) {
+    written.name = std::move(name);
+  }
+
   OutputFile file;
   std::vector<TensorOutline> tensors;
   WrittenFile written;
-  Hasher128 hasher = {};  // of the file
-  std::size_t next = 0;   // the tensor that bytes belong to
+  Hasher128 hasher;      // of the file
+  std::size_t next = 0;  // the tensor that bytes belong to
   std::uint64_t left_bytes = 0;
-  std::unique_ptr<Hasher128> tensor_hasher = {};
+  std::unique_ptr<Hasher128> tensor_hasher;
 
   Result<void> write(std::span<const std::byte> bytes) {
     hasher.add(bytes);
@@ -105,8 +110,7 @@ Result<SafetensorsWriter> SafetensorsWriter::create(
     const std::map<std::string, std::string>& metadata,
     WorkCounter* work) {
   MOTLEY_ASSIGN(OutputFile file, OutputFile::create(path, work));
-  std::unique_ptr<Impl> impl(
-      new Impl{std::move(file), tensors, WrittenFile{.name = path.filename().string()}});
+  auto impl = std::make_unique<Impl>(std::move(file), path.filename().string(), tensors);
   const std::string header = format_safetensors_header(tensors, metadata);
   const std::uint64_t header_bytes = header.size();
   MOTLEY_TRY(impl->write(std::as_bytes(std::span(&header_bytes, 1))));

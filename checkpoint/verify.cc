@@ -24,7 +24,7 @@ Error differs(const fs::path& path, std::string cause) {
           std::move(cause), "use an earlier checkpoint, or copy this one again"};
 }
 
-Result<void> verify_file(const fs::path& folder, const WrittenFile& expected) {
+Result<void> verify_file(const fs::path& folder, const WrittenFile& expected, WorkWatch* watch) {
   MOTLEY_ASSIGN(const InputFile file, InputFile::open(folder / expected.name));
   if (file.bytes() != expected.bytes) {
     return differs(file.path(), fmt::format("it has {} bytes; the manifest says {}", file.bytes(),
@@ -38,6 +38,7 @@ Result<void> verify_file(const fs::path& folder, const WrittenFile& expected) {
     MOTLEY_TRY(file.read_at(done, part));
     hasher.add(part);
     done += part.size();
+    if (watch != nullptr) MOTLEY_TRY(watch->advance(part.size()));
   }
   if (hasher.hex() != expected.hash) {
     return differs(file.path(), fmt::format("its hash is {}; the manifest says {}", hasher.hex(),
@@ -60,27 +61,57 @@ Result<void> verify_no_extra_files(const fs::path& folder, const Manifest& manif
   return {};
 }
 
-}  // namespace
-
-Result<void> verify_checkpoint(const fs::path& folder) {
-  MOTLEY_ASSIGN(const Manifest manifest, read_manifest(folder));
+Result<void> verify_step(const fs::path& folder, const Manifest& manifest) {
   fs::path plain = fs::absolute(folder).lexically_normal();
   if (!plain.has_filename()) plain = plain.parent_path();  // it ended in '/'
   const auto name = parse_folder_name(plain.filename().string());
   if (name && name->step != manifest.state.step) {
     return differs(folder, fmt::format("the manifest is of step {}", manifest.state.step));
   }
+  return {};
+}
+
+Result<void> verify_parameter_hash(const fs::path& folder, const Manifest& manifest) {
   std::map<std::string, std::string> parameters;
   for (const WrittenFile& file : manifest.files) {
-    MOTLEY_TRY(verify_file(folder, file));
-    if (is_parameter_file(file.name)) {
-      parameters.insert(file.tensor_hashes.begin(), file.tensor_hashes.end());
-    }
+    if (!is_parameter_file(file.name)) continue;
+    parameters.insert(file.tensor_hashes.begin(), file.tensor_hashes.end());
   }
-  if (parameter_hash(parameters) != manifest.parameter_hash) {
-    return differs(folder / kManifestName, "parameter_hash is not that of the parameters");
-  }
+  if (parameter_hash(parameters) == manifest.parameter_hash) return {};
+  return differs(folder / kManifestName, "parameter_hash is not that of the parameters");
+}
+
+Result<void> verify_files(const fs::path& folder,
+                          const std::vector<const WrittenFile*>& files,
+                          WorkWatch* watch) {
+  std::uint64_t bytes = 0;
+  for (const WrittenFile* file : files) bytes += file->bytes;
+  if (watch != nullptr) watch->begin("verifying", bytes);
+  for (const WrittenFile* file : files) MOTLEY_TRY(verify_file(folder, *file, watch));
+  return {};
+}
+
+}  // namespace
+
+Result<void> verify_checkpoint(const fs::path& folder, WorkWatch* watch) {
+  MOTLEY_ASSIGN(const Manifest manifest, read_manifest(folder));
+  MOTLEY_TRY(verify_step(folder, manifest));
+  std::vector<const WrittenFile*> files;
+  for (const WrittenFile& file : manifest.files) files.push_back(&file);
+  MOTLEY_TRY(verify_files(folder, files, watch));
+  MOTLEY_TRY(verify_parameter_hash(folder, manifest));
   return verify_no_extra_files(folder, manifest);
+}
+
+Result<void> verify_parameters(const fs::path& folder, WorkWatch* watch) {
+  MOTLEY_ASSIGN(const Manifest manifest, read_manifest(folder));
+  MOTLEY_TRY(verify_step(folder, manifest));
+  std::vector<const WrittenFile*> files;
+  for (const WrittenFile& file : manifest.files) {
+    if (!is_optimizer_file(file.name)) files.push_back(&file);
+  }
+  MOTLEY_TRY(verify_files(folder, files, watch));
+  return verify_parameter_hash(folder, manifest);
 }
 
 }  // namespace motley

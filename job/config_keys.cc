@@ -190,6 +190,9 @@ std::vector<ConfigEntry> make_entries() {
        "steps between checkpoints; 0 = only at the end"},
       {"checkpoint.keep", kCheckpoint<&CheckpointConfig::keep>, IntegerRange{0, 1'000'000},
        "newest checkpoints kept; 0 = all"},
+      {"checkpoint.keep_every", kCheckpoint<&CheckpointConfig::keep_every>,
+       IntegerRange{0, kManySteps},
+       "checkpoints of steps that are multiples of it are kept besides the newest; 0 = none"},
 
       {"run.dir", kRun<&RunConfig::dir>, {}, "folder of everything that the run writes"},
       {"run.threads", kRun<&RunConfig::threads>, IntegerRange{0, 1024},

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
+#include <map>
 #include <sstream>
 
 #include <boost/program_options.hpp>
@@ -100,7 +102,7 @@ Result<void> check_operands(const CommandSpec& spec,
     return usage_error(spec, fmt::format("motley {} needs {}{}", spec.name, name,
                                          spec.instead.empty() ? "" : " or --" + spec.instead));
   }
-  if (operands.size() > wanted) {
+  if (operands.size() > wanted && !(spec.more && !has_instead)) {
     return usage_error(spec,
                        fmt::format("motley {}{} does not take '{}'", spec.name,
                                    has_instead ? " --" + spec.instead : "", operands[wanted]));
@@ -189,6 +191,7 @@ Result<Arguments> parse_arguments(const CommandSpec& spec,
 std::string help_text(const CommandSpec& spec) {
   std::string usage = fmt::format("motley {}", spec.name);
   for (const std::string& operand : spec.operands) usage += " " + operand;
+  if (spec.more) usage += "…";
   if (!spec.needs.empty()) usage += " " + spec.needs;
   std::string text = fmt::format("{}: {}\n\nUsage: {} [options]\n\n{}\nOptions\n{}", spec.name,
                                  spec.summary, usage, spec.text, options_text(spec));
@@ -213,6 +216,32 @@ Result<std::int64_t> integer_value(const Arguments& arguments,
                  fmt::format("it is '{}'", text), ""};
   }
   return value;
+}
+
+Result<std::uint64_t> bytes_value(const Arguments& arguments, const std::string& option) {
+  static const std::map<std::string, double> units = {
+      {"", 1},      {"B", 1},        {"KB", 1e3},     {"MB", 1e6},     {"GB", 1e9},
+      {"TB", 1e12}, {"KIB", 0x1p10}, {"MIB", 0x1p20}, {"GIB", 0x1p30}, {"TIB", 0x1p40}};
+  constexpr double kBytesMax = 0x1p62;
+  const std::string& text = arguments.value(option);
+  double number = 0;
+  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), number);
+  std::string unit(end, text.data() + text.size());
+  std::erase(unit, ' ');
+  std::ranges::transform(unit, unit.begin(), [](unsigned char c) { return std::toupper(c); });
+  const auto found = units.find(unit);
+  const double bytes = found == units.end() ? 0 : number * found->second;
+  if (code == std::errc{} && bytes >= 1 && bytes <= kBytesMax) {
+    return static_cast<std::uint64_t>(bytes);
+  }
+  return Error{ErrorCode::kUsage, fmt::format("--{} must be a size, as in 5GB or 500MiB", option),
+               fmt::format("it is '{}'", text), ""};
+}
+
+Result<std::string> required_value(const Arguments& arguments, const std::string& option) {
+  if (arguments.has(option) && !arguments.value(option).empty()) return arguments.value(option);
+  return Error{ErrorCode::kUsage, fmt::format("motley {} needs --{}", arguments.command(), option),
+               "", fmt::format("motley {} --help", arguments.command())};
 }
 
 Result<std::vector<std::pair<std::string, std::string>>> set_values(const Arguments& arguments) {

@@ -27,6 +27,7 @@ struct CommandSpec {
   std::string text;                   // what it does and examples, for --help
   std::string instead = {};           // … unless this option is given: then there are none
   std::string needs = {};             // options that must be given, "--cluster FILE", for the usage
+  bool more = false;                  // the last operand may be followed by others of its kind
 };
 
 class Arguments {
@@ -40,6 +41,10 @@ class Arguments {
   [[nodiscard]] std::vector<std::string> values(const std::string& option) const;
 
   [[nodiscard]] const std::string& operand(std::size_t index) const { return operands_[index]; }
+
+  [[nodiscard]] const std::vector<std::string>& operands() const { return operands_; }
+
+  [[nodiscard]] const std::string& command() const { return command_; }
 
   // The same command as one line for a shell: without the options `without`, with the flags `with`.
   [[nodiscard]] std::string command_line(const std::vector<std::string>& without,
@@ -70,6 +75,14 @@ class Arguments {
                                                  const std::string& option,
                                                  std::int64_t low,
                                                  std::int64_t high);
+
+// The value of an option as a number of bytes: "5GB", "500 MB", "2GiB", "1000"; kUsage otherwise.
+[[nodiscard]] Result<std::uint64_t> bytes_value(const Arguments& arguments,
+                                                const std::string& option);
+
+// The value of an option that must be given; kUsage otherwise.
+[[nodiscard]] Result<std::string> required_value(const Arguments& arguments,
+                                                 const std::string& option);
 
 // "key=value" pairs of --set. kUsage when there is no '='.
 [[nodiscard]] Result<std::vector<std::pair<std::string, std::string>>> set_values(

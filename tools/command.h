@@ -28,7 +28,7 @@ struct Command {
 [[nodiscard]] Command config_command();
 [[nodiscard]] std::vector<Command> bench_commands();  // bench codec, transport and allreduce
 [[nodiscard]] Command bench_allreduce_command();
-[[nodiscard]] std::vector<Command> checkpoint_commands();  // ckpt list, ckpt show, ckpt verify
+[[nodiscard]] std::vector<Command> checkpoint_commands();  // ckpt list, ckpt show, …
 [[nodiscard]] std::vector<Command> package_commands();     // package show, package verify
 
 // Every command in the order of the help.

@@ -12,6 +12,10 @@
 
 namespace motley {
 
+KeepRule keep_rule(const CheckpointConfig& config) {
+  return {.newest = config.keep, .every = config.keep_every};
+}
+
 CheckpointCommitter::CheckpointCommitter(std::filesystem::path run_dir,
                                          std::string launch,
                                          const Config& config,
@@ -74,7 +78,8 @@ std::optional<SaveOutcome> CheckpointCommitter::end_when_complete(std::int64_t s
   if (outcome.failure) {
     // All ranks have spoken, so none of them writes there any more.
     (void)discard_partial({run_dir_, launch_, step});
-  } else if (auto pruned = prune_checkpoints(run_dir_, config_.checkpoint.keep, launch_); !pruned) {
+  } else if (auto pruned = prune_checkpoints(run_dir_, keep_rule(config_.checkpoint), launch_);
+             !pruned) {
     outcome.stale = std::move(pruned).error();
   }
   return outcome;

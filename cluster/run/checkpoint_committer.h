@@ -28,6 +28,9 @@ struct SaveOutcome {
   std::optional<Error> stale;                   // older checkpoints could not be removed
 };
 
+// Which checkpoints of a run stay beside a new one.
+[[nodiscard]] KeepRule keep_rule(const CheckpointConfig& config);
+
 class CheckpointCommitter {
  public:
   // `launch`: as launch_text. `model`: for its hash and family.

@@ -15,6 +15,7 @@
 #include "cluster/launch/reachability.h"
 #include "cluster/launch/workers.h"
 #include "cluster/run/check_plan.h"
+#include "cluster/run/checkpoint_committer.h"
 #include "cluster/run/resume.h"
 #include "compression/codec_chain.h"
 #include "data/source.h"
@@ -141,7 +142,7 @@ Result<void> take_folder(PreparedRun& run,
     if (!created.ok()) return with_resume(std::move(created).error(), request);
   }
   // Nobody else writes here any more, so whatever is half-written is of a launch that has gone.
-  return prune_checkpoints(run.folder.dir(), /*keep=*/0, run.lock->launch());
+  return prune_checkpoints(run.folder.dir(), /*rule=*/{}, run.lock->launch());
 }
 
 // What a checkpoint tells of how its run was planned.
@@ -397,7 +398,8 @@ Result<PreparedRun> prepare_run(const TrainingRequest& request, Log& log) {
   if (request.dry_run) return run;
   // A lower number of checkpoints to keep makes room before the next save needs it. The newest one
   // was checked, and nothing is left that could refuse the run.
-  MOTLEY_TRY(prune_checkpoints(run.folder.dir(), run.config.checkpoint.keep, run.lock->launch()));
+  MOTLEY_TRY(
+      prune_checkpoints(run.folder.dir(), keep_rule(run.config.checkpoint), run.lock->launch()));
   MOTLEY_TRY(run.folder.write_config(run.config));
   MOTLEY_TRY(run.folder.write_plan(run.plan));
   return run;

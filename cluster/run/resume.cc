@@ -51,6 +51,12 @@ Result<void> check_resume(const CheckpointState& saved,
                  "its layers or sizes differ from those of [model] in the configuration",
                  "use the configuration of that run (config.toml in its folder), or another --run"};
   }
+  if (saved.optimizer == kNoOptimizer) {
+    return Error{
+        ErrorCode::kConfig, fmt::format("the checkpoint {} cannot be resumed", folder.string()),
+        "it is a mean of others and holds no optimizer's state",
+        fmt::format("train from it in another run: --set model.init_from={}", folder.string())};
+  }
   if (saved.optimizer != config.train.optimizer) {
     return Error{ErrorCode::kConfig,
                  fmt::format("the checkpoint {} holds the state of optimizer {}", folder.string(),

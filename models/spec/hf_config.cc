@@ -39,6 +39,11 @@ Json huggingface_config(const ModelConfig& model) {
               {"torch_dtype", "float32"}};
 }
 
+std::string huggingface_name(const ModelConfig& model, const std::string& parameter) {
+  const bool is_body = model.kind == "gpt2" && parameter != "lm_head.weight";
+  return is_body ? "transformer." + parameter : parameter;
+}
+
 namespace {
 
 constexpr std::int64_t kSizeMax = 1 << 28;  // of anything that a model has

@@ -4,11 +4,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
-#include <optional>
-#include <string_view>
+#include <limits>
 
 #include "base/json.h"
+#include "checkpoint/weight_names.h"
 #include "models/spec/hf_config.h"
 #include "models/spec/model_spec.h"
 
@@ -25,10 +24,12 @@ struct ComparedKey {
   std::string their_value;
 };
 
-Error other_model(std::vector<std::string> differences, const std::string& source) {
-  if (differences.size() > kNamedMax) {
-    const std::size_t more = differences.size() - kNamedMax;
-    differences.resize(kNamedMax);
+Error other_model(std::vector<std::string> differences,
+                  const std::string& source,
+                  std::size_t named_max = kNamedMax) {
+  if (differences.size() > named_max) {
+    const std::size_t more = differences.size() - named_max;
+    differences.resize(named_max);
     differences.push_back(fmt::format("and {} more", more));
   }
   return {ErrorCode::kConfig, fmt::format("the initial weights are of another model, {}", source),
@@ -51,10 +52,9 @@ std::vector<std::string> differing(const std::vector<ComparedKey>& keys,
 }
 
 // Dropout is left out: it says how to train, not what the weights are.
-Result<void> compare(const ModelConfig& model,
-                     const KeyOrigins& origins,
-                     const ModelConfig& theirs,
-                     const std::string& source) {
+std::vector<std::string> compare(const ModelConfig& model,
+                                 const KeyOrigins& origins,
+                                 const ModelConfig& theirs) {
   const bool is_gpt2 = theirs.kind == "gpt2";
   const auto text = [](auto value) { return fmt::format("{}", value); };
   std::vector<ComparedKey> keys = {{"model.kind", "the model", model.kind, theirs.kind}};
@@ -69,18 +69,7 @@ Result<void> compare(const ModelConfig& model,
     keys.push_back({"model.heads", "n_head", text(model.heads), text(theirs.heads)});
     keys.push_back({"model.tied", "tie_word_embeddings", text(model.tied), text(theirs.tied)});
   }
-  std::vector<std::string> differences = differing(keys, origins);
-  if (differences.empty()) return {};
-  return other_model(std::move(differences), source);
-}
-
-// The N of "h.N.…".
-std::optional<int> block_of(std::string_view name) {
-  if (!name.starts_with("h.")) return std::nullopt;
-  int block = 0;
-  const auto [end, code] = std::from_chars(name.data() + 2, name.data() + name.size(), block);
-  const bool is_number = code == std::errc{} && end != name.data() + name.size() && *end == '.';
-  return is_number && block >= 0 ? std::optional(block) : std::nullopt;
+  return differing(keys, origins);
 }
 
 // What the tensors of a GPT-2 say of their model, all but the heads. Left as it is where they do
@@ -106,44 +95,23 @@ ModelConfig model_of_tensors(ModelConfig model, const TensorShapes& tensors) {
   return model;
 }
 
-// Tensors that say nothing: masks that older versions of transformers saved, and a tied head saved
-// beside the embedding that it is.
-bool means_nothing(const std::string& name, bool tied) {
-  return (block_of(name) &&
-          (name.ends_with(".attn.bias") || name.ends_with(".attn.masked_bias"))) ||
-         (tied && name == "lm_head.weight");
+// The weights as config.json has them, or their tensors where there is none; a package's say what
+// they are by their names alone.
+Result<std::vector<std::string>> compare_kinds(const ModelConfig& model,
+                                               const KeyOrigins& origins,
+                                               const TensorShapes& tensors,
+                                               const Json& config,
+                                               const std::string& source) {
+  if (model.kind == "package") return std::vector<std::string>{};
+  if (config.is_null()) return compare(model, origins, model_of_tensors(model, tensors));
+  MOTLEY_ASSIGN(const ModelConfig theirs, model_of_huggingface(config, source));
+  return compare(model, origins, theirs);
 }
 
-std::string shape_text(const std::vector<std::int64_t>& shape) {
-  return fmt::format("[{}]", fmt::join(shape, ", "));
-}
-
-// Whether exactly the model's parameters are there.
-Result<void> compare_tensors(const ModelConfig& model,
-                             const TensorShapes& tensors,
-                             const std::string& source) {
-  MOTLEY_ASSIGN(const ModelSpec spec, describe_model(model));
-  TensorShapes wanted;
-  for (const LayerSpec& layer : spec.layers) {
-    for (const ParameterSpec& parameter : layer.parameters)
-      wanted[parameter.name] = parameter.shape;
-  }
-  std::vector<std::string> differences;
-  for (const auto& [name, shape] : wanted) {
-    const auto found = tensors.find(name);
-    if (found == tensors.end()) {
-      differences.push_back(fmt::format("'{}' is missing", name));
-    } else if (found->second != shape) {
-      differences.push_back(fmt::format("'{}' is {} for this configuration, and there {}", name,
-                                        shape_text(shape), shape_text(found->second)));
-    }
-  }
-  for (const auto& [name, shape] : tensors) {
-    if (wanted.contains(name) || means_nothing(name, model.tied)) continue;
-    differences.push_back(fmt::format("'{}' is nothing of this model", excerpt(name)));
-  }
-  if (differences.empty()) return {};
-  return other_model(std::move(differences), source);
+TensorShapes with_bare_names(const TensorShapes& tensors) {
+  TensorShapes bare;
+  for (const auto& [name, shape] : tensors) bare.emplace(bare_weight_name(name), shape);
+  return bare;
 }
 
 }  // namespace
@@ -153,13 +121,27 @@ Result<void> check_weights(const ModelConfig& model,
                            const TensorShapes& tensors,
                            const Json& config,
                            const std::string& source) {
-  if (config.is_null()) {
-    MOTLEY_TRY(compare(model, origins, model_of_tensors(model, tensors), source));
-  } else {
-    MOTLEY_ASSIGN(const ModelConfig theirs, model_of_huggingface(config, source));
-    MOTLEY_TRY(compare(model, origins, theirs, source));
-  }
-  return compare_tensors(model, tensors, source);
+  MOTLEY_ASSIGN(std::vector<std::string> kinds,
+                compare_kinds(model, origins, tensors, config, source));
+  if (!kinds.empty()) return other_model(std::move(kinds), source);
+  MOTLEY_ASSIGN(const ModelSpec spec, describe_model(model));
+  WeightMatch match = match_weights(spec, tensors, Layouts::kSame);
+  if (match.differences.empty()) return {};
+  return other_model(std::move(match.differences), source);
+}
+
+Result<WeightMatch> place_weights(const ModelConfig& model,
+                                  const KeyOrigins& origins,
+                                  const TensorShapes& tensors,
+                                  const Json& config,
+                                  const std::string& source) {
+  MOTLEY_ASSIGN(std::vector<std::string> differences,
+                compare_kinds(model, origins, with_bare_names(tensors), config, source));
+  MOTLEY_ASSIGN(const ModelSpec spec, describe_model(model));
+  WeightMatch match = match_weights(spec, tensors, Layouts::kMayBeTransposed);
+  differences.insert(differences.end(), match.differences.begin(), match.differences.end());
+  if (differences.empty()) return match;
+  return other_model(std::move(differences), source, std::numeric_limits<std::size_t>::max());
 }
 
 }  // namespace motley

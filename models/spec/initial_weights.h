@@ -2,19 +2,15 @@
 // which tensors they have. Pure functions; the values of the tensors are not looked at.
 #pragma once
 
-#include <cstdint>
 #include <map>
 #include <string>
-#include <vector>
 
 #include "base/json_fwd.h"
 #include "base/result.h"
 #include "job/config.h"
+#include "models/spec/weight_match.h"
 
 namespace motley {
-
-// By name, without the prefix "transformer.".
-using TensorShapes = std::map<std::string, std::vector<std::int64_t>>;
 
 // Where the values of a configuration came from, by key ("model.heads" -> "job.toml:7:1"); may lack
 // keys.
@@ -30,5 +26,13 @@ using KeyOrigins = std::map<std::string, std::string>;
                                          const TensorShapes& tensors,
                                          const Json& config,
                                          const std::string& source);
+
+// The same for weights that are to be converted: where each parameter lies, by its name there.
+// kConfig names everything that does not fit.
+[[nodiscard]] Result<WeightMatch> place_weights(const ModelConfig& model,
+                                                const KeyOrigins& origins,
+                                                const TensorShapes& tensors,
+                                                const Json& config,
+                                                const std::string& source);
 
 }  // namespace motley

@@ -112,7 +112,7 @@ class SharedCounts {
 Result<void> save_and_prune(const TestRun& run) {
   MOTLEY_TRY(run.save(10, 2, 2));
   MOTLEY_TRY(run.save(20, 3, 3));
-  return prune_checkpoints(run.dir(), 1, kLaunch);
+  return prune_checkpoints(run.dir(), {1}, kLaunch);
 }
 
 // Runs save_and_prune in a child that dies at operation `operation`; its exit status.
@@ -224,7 +224,7 @@ TEST(CheckpointDiskFull, LeavesEarlierCheckpointsAndIsCleanedUpLater) {
   EXPECT_TRUE(std::filesystem::exists(partial_folder({run.dir(), kLaunch, 20})));
 
   ASSERT_OK(run.save(30));
-  ASSERT_OK(prune_checkpoints(run.dir(), 0, kLaunch));
+  ASSERT_OK(prune_checkpoints(run.dir(), {0}, kLaunch));
   EXPECT_THAT(run.names(), ::testing::UnorderedElementsAre("step-000010", "step-000030"));
 }
 

@@ -8,7 +8,7 @@
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/launch_mark.h"
 #include "checkpoint/manifest.h"
-#include "checkpoint/space.h"
+#include "checkpoint/save/space.h"
 #include "tests/checkpoint/fixture.h"
 
 namespace motley {

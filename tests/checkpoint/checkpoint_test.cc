@@ -210,14 +210,25 @@ TEST(CheckpointList, IsSortedByStepAndHoldsOnlyCommittedOnes) {
 TEST(CheckpointPrune, KeepsTheNewest) {
   const TestRun run;
   for (const std::int64_t step : {1, 2, 3, 4}) ASSERT_OK(run.save(step));
-  ASSERT_OK(prune_checkpoints(run.dir(), 0, kLaunch));
+  ASSERT_OK(prune_checkpoints(run.dir(), {0}, kLaunch));
   EXPECT_THAT(run.steps(), ElementsAre(1, 2, 3, 4));
-  ASSERT_OK(prune_checkpoints(run.dir(), 9, kLaunch));
+  ASSERT_OK(prune_checkpoints(run.dir(), {9}, kLaunch));
   EXPECT_THAT(run.steps(), ElementsAre(1, 2, 3, 4));
-  ASSERT_OK(prune_checkpoints(run.dir(), 2, kLaunch));
+  ASSERT_OK(prune_checkpoints(run.dir(), {2}, kLaunch));
   EXPECT_THAT(run.steps(), ElementsAre(3, 4));
-  ASSERT_OK(prune_checkpoints(run.dir(), 1, kLaunch));
+  ASSERT_OK(prune_checkpoints(run.dir(), {1}, kLaunch));
   EXPECT_THAT(run.names(), ElementsAre("step-000004"));
+}
+
+TEST(CheckpointPrune, KeepsMultiplesAndOneThatIsNamed) {
+  const TestRun run;
+  for (const std::int64_t step : {5, 10, 12, 15, 20, 22}) ASSERT_OK(run.save(step));
+  ASSERT_OK(prune_checkpoints(run.dir(), {.newest = 0, .every = 10}, kLaunch));
+  EXPECT_EQ(run.steps().size(), 6U) << "all";
+  ASSERT_OK(prune_checkpoints(run.dir(), {.newest = 1, .every = 10, .always = 12}, kLaunch));
+  EXPECT_THAT(run.steps(), ElementsAre(10, 12, 20, 22));
+  ASSERT_OK(prune_checkpoints(run.dir(), {.newest = 2}, kLaunch));
+  EXPECT_THAT(run.steps(), ElementsAre(20, 22));
 }
 
 TEST(CheckpointPrune, RemovesStalePartialFoldersButNotOneBeingWritten) {
@@ -230,7 +241,7 @@ TEST(CheckpointPrune, RemovesStalePartialFoldersButNotOneBeingWritten) {
   // Of a launch before this one, and of a version that named no launch.
   std::filesystem::create_directory(root / ".step-000020.000002-0123456789abcdef.partial");
   std::filesystem::create_directory(root / ".step-000020.partial");
-  ASSERT_OK(prune_checkpoints(run.dir(), 3, kLaunch));
+  ASSERT_OK(prune_checkpoints(run.dir(), {3}, kLaunch));
   EXPECT_THAT(
       run.names(),
       UnorderedElementsAre("step-000010", ".step-000015.000003-0123456789abcdef.partial", "mine"));
@@ -238,9 +249,9 @@ TEST(CheckpointPrune, RemovesStalePartialFoldersButNotOneBeingWritten) {
 
 TEST(CheckpointPrune, WithoutAnyCheckpointRemovesNothingOfThisLaunch) {
   const TestRun run;
-  EXPECT_OK(prune_checkpoints(run.dir(), 3, kLaunch));
+  EXPECT_OK(prune_checkpoints(run.dir(), {3}, kLaunch));
   ASSERT_OK(run.write(5, 1, 1));
-  EXPECT_OK(prune_checkpoints(run.dir(), 3, kLaunch));
+  EXPECT_OK(prune_checkpoints(run.dir(), {3}, kLaunch));
   EXPECT_THAT(run.names(), ElementsAre(".step-000005.000003-0123456789abcdef.partial"));
 }
 

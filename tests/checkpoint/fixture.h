@@ -18,7 +18,7 @@
 #include "base/check.h"
 #include "base/json.h"
 #include "checkpoint/checkpoint.h"
-#include "checkpoint/shard_writer.h"
+#include "checkpoint/save/shard_writer.h"
 
 namespace motley::testing {
 

@@ -94,6 +94,65 @@ TEST(Safetensors, RandomTensorsComeBackBitForBit) {
   }));
 }
 
+// However its values come, the file is the same to the byte, and so are its hashes.
+TEST(Safetensors, TheSizeOfPiecesDoesNotShow) {
+  const TempFolder folder;
+  EXPECT_TRUE(rc::check([&] {
+    std::vector<OwnedTensor> tensors;
+    std::string data;
+    for (int i = 0; i < *rc::gen::inRange(0, 5); ++i) {
+      const auto values = *rc::gen::container<std::vector<float>>(rc::gen::map(
+          rc::gen::inRange(-99, 99), [](int value) { return static_cast<float>(value); }));
+      tensors.push_back(
+          {fmt::format("t{}", i), {static_cast<std::int64_t>(values.size())}, values});
+      data.append(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float));
+    }
+    const auto whole = write_safetensors(folder.path() / "a", views(tensors), {});
+    RC_ASSERT(whole.ok());
+    auto writer = SafetensorsWriter::create(folder.path() / "b", outlines_of(views(tensors)), {});
+    RC_ASSERT(writer.ok());
+    for (auto rest = std::as_bytes(std::span(data)); !rest.empty();) {
+      const auto piece = rest.first(*rc::gen::inRange<std::size_t>(1, rest.size() + 1));
+      RC_ASSERT(writer->append(piece).ok());
+      rest = rest.subspan(piece.size());
+    }
+    const auto pieces = writer->close();
+    RC_ASSERT(pieces.ok());
+    RC_ASSERT(read_bytes(folder.path() / "a") == read_bytes(folder.path() / "b"));
+    RC_ASSERT(pieces->hash == whole->hash && pieces->bytes == whole->bytes);
+    RC_ASSERT(pieces->tensor_hashes == whole->tensor_hashes);
+  }));
+}
+
+TEST(Safetensors, ReadsAnyPartOfATensor) {
+  const TempFolder folder;
+  for (const char* dtype : {"F16", "BF16"}) {
+    const auto values = all_16bit_values();
+    write_bytes(folder.path() / "f", file_of_16bit(dtype, values));
+    const auto file = SafetensorsFile::open(folder.path() / "f");
+    ASSERT_OK(file);
+    std::vector<float> whole(values.size());
+    ASSERT_OK(file->read("x", {1 << 16}, whole));
+    EXPECT_TRUE(rc::check([&] {
+      const auto first = *rc::gen::inRange<std::size_t>(0, whole.size());
+      std::vector<float> part(*rc::gen::inRange<std::size_t>(0, whole.size() - first + 1));
+      RC_ASSERT(file->read_part("x", first, part).ok());
+      RC_ASSERT(bits_of(part) ==
+                bits_of({whole.begin() + static_cast<std::ptrdiff_t>(first),
+                         whole.begin() + static_cast<std::ptrdiff_t>(first + part.size())}));
+    }));
+  }
+}
+
+TEST(SafetensorsDeathTest, AFileThatLacksValuesIsNotClosed) {
+  const TempFolder folder;
+  auto writer = SafetensorsWriter::create(folder.path() / "f", {{"a", "F32", {2}}}, {});
+  ASSERT_OK(writer);
+  const float value = 1;
+  ASSERT_OK(writer->append(std::as_bytes(std::span(&value, 1))));
+  EXPECT_DEATH((void)writer->close(), "'a' lacks 4 bytes");
+}
+
 TEST(Safetensors, WidensEveryHalfExactly) {
   const TempFolder folder;
   const auto halves = all_16bit_values();

@@ -1,5 +1,5 @@
 // Writing beside whoever changes what is written.
-#include "checkpoint/shard_writer.h"
+#include "checkpoint/save/shard_writer.h"
 
 #include <filesystem>
 #include <limits>

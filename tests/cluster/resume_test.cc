@@ -44,6 +44,14 @@ TEST_F(ResumeTest, RefusesWhatHoldsNoStateToGoOnFrom) {
   EXPECT_FALSE(check_resume(saved_, "step-000020", config, *describe_model(config.model)).ok());
 }
 
+TEST_F(ResumeTest, SaysWhatAMeanIsGoodFor) {
+  saved_.optimizer = kNoOptimizer;
+  const auto checked = check();
+  ASSERT_FALSE(checked.ok());
+  EXPECT_EQ(checked.error().code, ErrorCode::kConfig);
+  EXPECT_THAT(describe(checked.error()), HasSubstr("model.init_from=step-000020"));
+}
+
 TEST_F(ResumeTest, KeepsTheMicroBatchThatTheRunChose) {
   Config before = config_;
   before.train.micro_batch = 4;

@@ -117,13 +117,14 @@ TEST(InitialWeights, MustHaveExactlyTheModelsParameters) {
   tensors["lm_head.weight"] = {64, 32};  // the embedding once more
   EXPECT_EQ(said_of(small_gpt2(), tensors, config), "");
   tensors["h.2.ln_1.weight"] = {32};
-  EXPECT_THAT(said_of(small_gpt2(), tensors, config), HasSubstr("'h.2.ln_1.weight' is nothing"));
+  EXPECT_THAT(said_of(small_gpt2(), tensors, config),
+              HasSubstr("'h.2.ln_1.weight' [32] is nothing"));
   tensors.erase("h.2.ln_1.weight");
   tensors["ln_f.weight"] = {31};
   EXPECT_THAT(said_of(small_gpt2(), tensors, config),
               HasSubstr("'ln_f.weight' is [32] for this configuration, and there [31]"));
   tensors.erase("ln_f.weight");
-  EXPECT_THAT(said_of(small_gpt2(), tensors, config), HasSubstr("'ln_f.weight' is missing"));
+  EXPECT_THAT(said_of(small_gpt2(), tensors, config), HasSubstr("'ln_f.weight' [32] is missing"));
 }
 
 TEST(InitialWeights, OfAModelThatMotleyDoesNotComputeAreRefusedByName) {

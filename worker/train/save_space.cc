@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "checkpoint/space.h"
+#include "checkpoint/save/space.h"
 
 namespace motley {
 

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "checkpoint/finite.h"
+#include "checkpoint/save/finite.h"
 #include "protocol/shard_message.h"
 #include "worker/train/save_space.h"
 

@@ -12,7 +12,7 @@
 #include "base/result.h"
 #include "base/work_counter.h"
 #include "checkpoint/checkpoint.h"
-#include "checkpoint/shard_writer.h"
+#include "checkpoint/save/shard_writer.h"
 #include "comm/frames/frame_link.h"
 #include "protocol/launcher_channel.h"
 #include "training/stage_state.h"

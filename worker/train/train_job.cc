@@ -17,7 +17,7 @@
 #include "base/system/system_memory.h"
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/launch_mark.h"
-#include "checkpoint/shard_writer.h"
+#include "checkpoint/save/shard_writer.h"
 #include "models/device/compute_device.h"
 #include "models/device/device_standstill.h"
 #include "models/device/kinds/library_exception.h"

@@ -1,4 +1,4 @@
-#include "checkpoint/finite.h"
+#include "checkpoint/save/finite.h"
 
 #include <fmt/format.h>
 

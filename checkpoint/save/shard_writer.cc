@@ -1,4 +1,4 @@
-#include "checkpoint/shard_writer.h"
+#include "checkpoint/save/shard_writer.h"
 
 #include <algorithm>
 #include <condition_variable>
@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "base/system/own_pages.h"
-#include "checkpoint/shard_files.h"
+#include "checkpoint/save/shard_files.h"
 
 namespace motley {
 namespace {

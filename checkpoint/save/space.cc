@@ -1,4 +1,4 @@
-#include "checkpoint/space.h"
+#include "checkpoint/save/space.h"
 
 #include <fmt/format.h>
 

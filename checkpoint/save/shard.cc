@@ -7,11 +7,11 @@
 #include "base/check.h"
 #include "base/system/files.h"
 #include "checkpoint/checkpoint.h"
-#include "checkpoint/finite.h"
+#include "checkpoint/save/finite.h"
 #include "checkpoint/folders.h"
 #include "checkpoint/manifest.h"
 #include "checkpoint/safetensors_header.h"
-#include "checkpoint/shard_files.h"
+#include "checkpoint/save/shard_files.h"
 
 namespace motley {
 namespace {

@@ -1,0 +1,259 @@
+// The commands of `motley ckpt` as a person calls them.
+#include <fmt/format.h>
+
+#include <csignal>
+
+#include "cluster/lock/run_lock.h"
+#include "tests/tools/ckpt_fixture.h"
+
+namespace motley {
+namespace {
+
+using ::testing::AllOf;
+using testing::ckpt;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using testing::names_in;
+using testing::Said;
+using testing::save_run;
+using testing::small_config;
+using testing::TempFolder;
+
+class Ckpt : public ::testing::Test {
+ protected:
+  [[nodiscard]] std::string at(const std::string& name) const {
+    return (folder_.path() / name).string();
+  }
+
+  TempFolder folder_;
+};
+
+TEST_F(Ckpt, ShowListsLayersInTheModelsOrder) {
+  save_run(at("run"), small_config(), 10, 3);
+  const Said text = ckpt({"show", at("run"), "--tensors"});
+  ASSERT_EQ(text.status, 0) << text.err;
+  EXPECT_THAT(text.out, AllOf(HasSubstr("3 files of parameters"), HasSubstr("[64, 32]"),
+                              HasSubstr("model-00002-of-00003.safetensors")));
+  const Json json = Json::parse(ckpt({"show", at("run"), "--json"}).out);
+  std::vector<std::string> layers;
+  std::uint64_t bytes = 0;
+  for (const Json& layer : json["layers"]) {
+    layers.push_back(layer["layer"]);
+    for (const Json& tensor : layer["tensors"]) {
+      bytes += tensor["bytes"].get<std::uint64_t>();
+      EXPECT_EQ(tensor["optimizer_bytes"].get<std::uint64_t>(),
+                2 * tensor["bytes"].get<std::uint64_t>());
+    }
+  }
+  EXPECT_THAT(layers, ElementsAre("embed", "h.0.attn", "h.0.mlp", "h.1.attn", "h.1.mlp", "head"));
+  EXPECT_EQ(bytes, 4 * json["parameters"].get<std::uint64_t>());
+}
+
+TEST_F(Ckpt, ReshardExportAndDiffAgree) {
+  save_run(at("run"), small_config(), 10, 3);
+  ASSERT_EQ(ckpt({"reshard", at("run"), "--files", "2", "-o", at("two")}).status, 0);
+  EXPECT_EQ(ckpt({"verify", at("two")}).status, 0);
+  const Said same = ckpt({"diff", at("run"), at("two"), "--optimizer"});
+  EXPECT_THAT(same.out, HasSubstr("equal to the bit: 84 tensors"));
+  for (const std::string& from : {at("run"), at("two")}) {
+    ASSERT_EQ(ckpt({"export", from, "-o", at("file"), "--one-file"}).status, 0);
+    EXPECT_EQ(Json::parse(ckpt({"diff", from, at("file"), "--json"}).out)["equal"], true);
+    std::filesystem::remove(at("file"));
+  }
+  ASSERT_EQ(ckpt({"export", at("run"), "-o", at("half"), "--dtype", "bf16"}).status, 0);
+  const Json json = Json::parse(ckpt({"diff", at("run"), at("half"), "--json", "--top", "2"}).out);
+  EXPECT_EQ(json["equal"], false);
+  EXPECT_EQ(json["tensors"].size(), 2U);
+  EXPECT_EQ(json["compared"], 28);
+  EXPECT_LT(json["tensors"][0]["relative"].get<double>(), 0x1p-8);
+  EXPECT_GE(json["tensors"][0]["relative"].get<double>(),
+            json["tensors"][1]["relative"].get<double>());
+}
+
+TEST_F(Ckpt, ExportNamesWhatDoesNotGoIntoFp16) {
+  const Config config = small_config();
+  const auto folder = save_run(at("run"), config, 10, 1);
+  const std::vector<testing::OwnedTensor> large = {{"wte.weight", {2}, {1, 70000}}};
+  ASSERT_OK(write_safetensors(at("large.safetensors"), testing::views(large), {}));
+  const std::vector<std::string> words = {
+      "export", at("large.safetensors"), "-o", at("half"), "--one-file", "--dtype", "fp16"};
+  const Said refused = ckpt(words);
+  EXPECT_EQ(refused.status, 3);
+  EXPECT_THAT(refused.err, AllOf(HasSubstr("'wte.weight'"), HasSubstr("value number 1 is 70000"),
+                                 HasSubstr("65504"), HasSubstr("--saturate")));
+  EXPECT_FALSE(std::filesystem::exists(at("half")));
+  std::vector<std::string> saturating = words;
+  saturating.emplace_back("--saturate");
+  EXPECT_EQ(ckpt(saturating).status, 0);
+}
+
+TEST_F(Ckpt, WhatIsMadeOfAPrivateCheckpointIsPrivate) {
+  constexpr auto kAll = std::filesystem::perms::group_all | std::filesystem::perms::others_all;
+  const auto folder = save_run(at("run"), small_config(), 10, 1);
+  std::filesystem::permissions(folder, kAll, std::filesystem::perm_options::remove);
+  ASSERT_EQ(ckpt({"export", at("run"), "-o", at("out")}).status, 0);
+  ASSERT_EQ(ckpt({"reshard", at("run"), "--files", "2", "-o", at("cut")}).status, 0);
+  for (const std::string& made :
+       {at("out"), at("out") + "/model.safetensors", at("cut"), at("cut") + "/manifest.json"}) {
+    const auto rights = std::filesystem::status(made).permissions();
+    EXPECT_EQ(rights & kAll, std::filesystem::perms::none) << made;
+  }
+}
+
+TEST_F(Ckpt, ADamagedFileThatIsReadIsNamed) {
+  const auto folder = save_run(at("run"), small_config(), 10, 2);
+  for (const std::string& name : names_in(folder)) {
+    const std::string right = testing::read_bytes(folder / name);
+    for (const std::size_t place : {std::size_t{12}, right.size() - 3}) {
+      std::string wrong = right;
+      wrong[place] = static_cast<char>(wrong[place] ^ 4);
+      testing::write_bytes(folder / name, wrong);
+      const bool is_optimizer = name.starts_with("optimizer");
+      for (const std::vector<std::string>& words :
+           {std::vector<std::string>{"export", at("run"), "-o", at("out")},
+            {"diff", at("run"), at("run")},
+            {"average", at("run"), at("run"), "-o", at("out")},
+            {"diff", at("run"), at("run"), "--optimizer"},
+            {"reshard", at("run"), "--files", "1", "-o", at("out")}}) {
+        const bool reads_all = words[0] == "reshard" || words.back() == "--optimizer";
+        if (is_optimizer && !reads_all) continue;
+        const Said said = ckpt(words);
+        EXPECT_EQ(said.status, 7) << words[0] << name;
+        EXPECT_THAT(said.err, HasSubstr(name));
+        EXPECT_THAT(names_in(folder_.path()), ElementsAre("run"));
+      }
+    }
+    testing::write_bytes(folder / name, right);
+  }
+}
+
+TEST_F(Ckpt, ASignalLeavesNothingBehind) {
+  save_run(at("run"), small_config(), 10, 2);
+  save_run(at("run"), small_config(), 20, 2, /*version=*/2);
+  sigset_t stop;
+  sigset_t before;
+  sigemptyset(&stop);
+  sigaddset(&stop, SIGTERM);
+  ASSERT_EQ(pthread_sigmask(SIG_BLOCK, &stop, &before), 0);
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"export", at("run"), "-o", at("out")},
+        {"reshard", at("run"), "--files", "1", "-o", at("out")},
+        {"prune", at("run"), "--keep", "1"},
+        {"verify", at("run")},
+        {"average", at("run"), at("run"), "-o", at("out")}}) {
+    std::raise(SIGTERM);
+    EXPECT_EQ(ckpt(words).status, 143) << words[0];
+    EXPECT_THAT(names_in(folder_.path()), ElementsAre("run"));
+  }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  EXPECT_THAT(names_in(at("run") + "/checkpoints"), ElementsAre("step-000010", "step-000020"));
+}
+
+TEST_F(Ckpt, AverageOfCheckpointsIsOneWithoutMoments) {
+  const Config config = small_config();
+  const auto a = save_run(at("a"), config, 10, 2, 1);
+  const auto b = save_run(at("b"), config, 30, 3, 2);
+  const Said said = ckpt({"average", at("a"), at("b"), "-o", at("mean"), "--weights", "1,3"});
+  ASSERT_EQ(said.status, 0) << said.err;
+  EXPECT_EQ(ckpt({"verify", at("mean")}).status, 0);
+  const auto manifest = read_manifest(at("mean"));
+  ASSERT_OK(manifest);
+  EXPECT_EQ(manifest->state.step, 30);
+  EXPECT_EQ(manifest->state.optimizer, kNoOptimizer);
+  const auto reader = CheckpointReader::open(at("mean"));
+  for (const ParameterSpec& parameter : testing::parameters_of(*describe_model(config.model))) {
+    const auto count = static_cast<std::size_t>(parameter.count());
+    const auto first = testing::values_of(parameter.name, count, 1);
+    const auto second = testing::values_of(parameter.name, count, 2);
+    std::vector<float> mean(count);
+    ASSERT_OK(reader->read(parameter.name, parameter.shape, mean));
+    for (std::size_t i = 0; i < count; ++i) {
+      ASSERT_EQ(mean[i], static_cast<float>((first[i] + 3.0 * second[i]) / 4));
+    }
+  }
+  EXPECT_EQ(ckpt({"reshard", at("mean"), "--files", "2", "-o", at("cut")}).status, 0);
+  EXPECT_EQ(ckpt({"export", at("mean"), "-o", at("out")}).status, 0);
+  Config other = config;
+  other.model.heads = 2;
+  save_run(at("c"), other, 10, 1);
+  EXPECT_EQ(ckpt({"average", at("a"), at("c"), "-o", at("no")}).status, 3) << "other heads";
+  for (const char* weights : {"1", "1,2,3", "1,x", "-1,2", "0,0", "nan,1", ""}) {
+    EXPECT_EQ(ckpt({"average", at("a"), at("b"), "-o", at("no"), "--weights", weights}).status, 2)
+        << weights;
+  }
+}
+
+TEST_F(Ckpt, PruneKeepsTheLastGoodOne) {
+  const std::string run = at("run");
+  for (const std::int64_t step : {10, 20, 30, 40}) save_run(run, small_config(), step, 1);
+  const auto spoil = [&](std::int64_t step) {
+    const auto file = checkpoint_folder(run, step) / "model-00001-of-00001.safetensors";
+    std::string bytes = testing::read_bytes(file);
+    bytes.back() = static_cast<char>(bytes.back() ^ 1);
+    testing::write_bytes(file, bytes);
+  };
+  spoil(40);
+  spoil(30);
+  const Said dry = ckpt({"prune", run, "--keep", "1", "--dry-run"});
+  EXPECT_THAT(dry.out, AllOf(HasSubstr("step-000010"), HasSubstr("would remove 2 of 4")));
+  EXPECT_THAT(names_in(run), ElementsAre("checkpoints")) << "no lock was taken";
+  ASSERT_EQ(ckpt({"prune", run, "--keep", "1"}).status, 0);
+  EXPECT_THAT(names_in(run + "/checkpoints"), ElementsAre("step-000020", "step-000040"));
+  spoil(20);
+  const Said none = ckpt({"prune", run, "--keep", "1"});
+  EXPECT_EQ(none.status, 7);
+  EXPECT_THAT(none.err, HasSubstr("none was removed"));
+  EXPECT_THAT(names_in(run + "/checkpoints"), ElementsAre("step-000020", "step-000040"));
+}
+
+TEST_F(Ckpt, PruneFollowsTheRunsConfiguration) {
+  const std::string run = at("run");
+  for (const std::int64_t step : {10, 15, 20, 25, 30}) save_run(run, small_config(), step, 1);
+  Config config = small_config();
+  config.checkpoint.keep = 1;
+  config.checkpoint.keep_every = 20;
+  testing::write_bytes(run + "/config.toml", config_to_toml(config));
+  const Said said = ckpt({"prune", run, "--json"});
+  ASSERT_EQ(said.status, 0) << said.err;
+  EXPECT_EQ(Json::parse(said.out)["kept"], Json::array({20, 30}));
+  EXPECT_THAT(names_in(run + "/checkpoints"), ElementsAre("step-000020", "step-000030"));
+}
+
+TEST_F(Ckpt, PruneLeavesARunThatTrainsAlone) {
+  const std::string run = at("run");
+  for (const std::int64_t step : {10, 20}) save_run(run, small_config(), step, 1);
+  const Log log("");
+  const auto lock = RunLock::take(run, log);
+  ASSERT_OK(lock);
+  EXPECT_EQ(ckpt({"prune", run, "--keep", "1"}).status, 4);
+  EXPECT_EQ(ckpt({"prune", run, "--keep", "1", "--dry-run"}).status, 0);
+  EXPECT_THAT(names_in(run + "/checkpoints"), ElementsAre("step-000010", "step-000020"));
+}
+
+TEST_F(Ckpt, MistakesHaveTheirStatus) {
+  save_run(at("run"), small_config(), 10, 1);
+  std::filesystem::create_directory(at("empty"));
+  const auto expect = [&](int status, const std::vector<std::string>& words, const char* text) {
+    const Said said = ckpt(words);
+    EXPECT_EQ(said.status, status) << words[0] << ' ' << said.err;
+    EXPECT_THAT(said.err, HasSubstr(text));
+  };
+  expect(2, {"export", at("run")}, "needs --output");
+  expect(2, {"export", at("run"), "-o", at("x"), "--dtype", "fp8"}, "fp32, fp16 or bf16");
+  expect(2, {"export", at("run"), "-o", at("x"), "--one-file", "--max-file", "1GB"}, "go together");
+  expect(2, {"export", at("run"), "-o", at("x"), "--max-file", "many"}, "must be a size");
+  expect(2, {"reshard", at("run"), "-o", at("x")}, "needs --files");
+  expect(2, {"reshard", at("run"), "-o", at("x"), "--files", "0"}, "whole number");
+  expect(2, {"average", at("run"), "-o", at("x")}, "needs B");
+  expect(3, {"export", at("none"), "-o", at("x")}, "no such file");
+  expect(3, {"export", at("empty"), "-o", at("x")}, "holds no checkpoint");
+  expect(3, {"export", at("run"), "-o", at("empty")}, "is there already");
+  expect(3, {"export", at("run"), "-o", at("x"), "--tokenizer", at("empty")}, "no tokenizer");
+  expect(3, {"prune", at("empty")}, "no run's folder");
+  EXPECT_THAT(names_in(folder_.path()), ElementsAre("empty", "run"));
+}
+
+}  // namespace
+}  // namespace motley

@@ -1,0 +1,130 @@
+// motley ckpt list | show | verify, and the table of all that begin with ckpt.
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <utility>
+
+#include "base/json.h"
+#include "base/system/files.h"
+#include "checkpoint/folders.h"
+#include "checkpoint/inspect.h"
+#include "tools/ckpt/commands.h"
+#include "tools/ckpt/tensor_listing.h"
+#include "tools/ckpt/terminal_watch.h"
+#include "tools/ckpt/weights_inputs.h"
+#include "tools/inputs.h"
+
+namespace motley {
+namespace {
+
+// Prints the text for people, or the JSON twin.
+template <class Text, class Twin>
+Result<void> print(const Arguments& arguments, Text make_text, Twin make_json) {
+  if (arguments.has("json")) {
+    MOTLEY_ASSIGN(const Json json, make_json());
+    fmt::print("{}\n", json.dump(2));
+    return {};
+  }
+  MOTLEY_ASSIGN(const std::string text, make_text());
+  std::fputs(text.c_str(), stdout);
+  return {};
+}
+
+Result<void> run_list(const Arguments& arguments) {
+  const std::filesystem::path run = arguments.operand(0);
+  MOTLEY_TRY(check_exists(run));
+  MOTLEY_TRY(path_exists(checkpoint_folder(run, 0)));  // that it can be looked into
+  const auto checkpoints = list_checkpoints(run);
+  return print(
+      arguments, [&] { return Result<std::string>(format_checkpoint_list(checkpoints)); },
+      [&] { return Result<Json>(checkpoint_list_to_json(checkpoints)); });
+}
+
+// Weights that are no checkpoint of ours.
+Result<OpenedWeights> open_unverified(const std::filesystem::path& path) {
+  MOTLEY_ASSIGN(CheckpointReader reader, CheckpointReader::open(path));
+  return describe_weights(path, std::move(reader));
+}
+
+Result<void> show_foreign(const Arguments& arguments, const std::filesystem::path& path) {
+  MOTLEY_ASSIGN(const OpenedWeights weights, open_unverified(path));
+  return print(
+      arguments,
+      [&] {
+        return Result<std::string>(
+            fmt::format("weights  {}\n\n{}", path.string(), tensors_text(weights)));
+      },
+      [&] {
+        return Result<Json>({{"folder", path.string()}, {"layers", layers_to_json(weights)}});
+      });
+}
+
+Result<void> run_show(const Arguments& arguments) {
+  MOTLEY_ASSIGN(const std::filesystem::path path, named_weights(arguments.operand(0)));
+  if (!has_manifest(path)) return show_foreign(arguments, path);
+  const auto text = [&]() -> Result<std::string> {
+    MOTLEY_ASSIGN(std::string all, format_checkpoint(path));
+    if (!arguments.has("tensors")) return all;
+    MOTLEY_ASSIGN(const OpenedWeights weights, open_unverified(path));
+    return fmt::format("{}written as      {}\n\n{}", all, plan_text(*weights.reader.manifest()),
+                       tensors_text(weights));
+  };
+  const auto json = [&]() -> Result<Json> {
+    MOTLEY_ASSIGN(Json all, checkpoint_to_json(path));
+    MOTLEY_ASSIGN(const OpenedWeights weights, open_unverified(path));
+    all["plan"] = plan_mark_to_json(*weights.reader.manifest());
+    all["layers"] = layers_to_json(weights);
+    return all;
+  };
+  return print(arguments, text, json);
+}
+
+Result<void> run_verify(const Arguments& arguments) {
+  MOTLEY_ASSIGN(const std::filesystem::path folder, named_checkpoint(arguments.operand(0)));
+  TerminalWatch watch;
+  const auto quiet = [&watch](auto outcome) {
+    watch.clear();
+    return outcome;
+  };
+  return print(
+      arguments, [&] { return quiet(format_verification(folder, &watch)); },
+      [&] { return quiet(verification_to_json(folder, &watch)); });
+}
+
+}  // namespace
+
+std::vector<Command> checkpoint_commands() {
+  return {
+      {{"ckpt list",
+        "the checkpoints of a run",
+        {"RUN"},
+        {json_option()},
+        "Lists the committed checkpoints in a run's folder, oldest first.\n"},
+       run_list},
+      {{"ckpt show",
+        "what a checkpoint holds",
+        {"RUN"},
+        {{"tensors", "", "list the layers and their tensors too, and how the plan wrote them"},
+         json_option()},
+        "RUN is a run's folder, whose newest checkpoint is shown, a checkpoint, or a folder or\n"
+        "file of weights, of which the tensors are listed.\n"
+        "Prints step, model, sizes and the parameter hash, which is the same for the same\n"
+        "parameters however they were split over machines. --json has all of it.\n"},
+       run_show},
+      {{"ckpt verify",
+        "read every byte of a checkpoint and compare its hashes",
+        {"RUN"},
+        {json_option()},
+        "RUN is a run's folder, whose newest checkpoint is read, or a checkpoint.\n"
+        "Exit status 7 when a file is missing, cut short or changed.\n"},
+       run_verify},
+      ckpt_diff_command(),
+      ckpt_reshard_command(),
+      ckpt_export_command(),
+      ckpt_import_command(),
+      ckpt_average_command(),
+      ckpt_prune_command(),
+  };
+}
+
+}  // namespace motley

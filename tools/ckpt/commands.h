@@ -1,0 +1,15 @@
+// The commands of `motley ckpt` that have a file of their own.
+#pragma once
+
+#include "tools/command.h"
+
+namespace motley {
+
+[[nodiscard]] Command ckpt_diff_command();
+[[nodiscard]] Command ckpt_reshard_command();
+[[nodiscard]] Command ckpt_export_command();
+[[nodiscard]] Command ckpt_import_command();
+[[nodiscard]] Command ckpt_average_command();
+[[nodiscard]] Command ckpt_prune_command();
+
+}  // namespace motley

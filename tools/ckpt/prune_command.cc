@@ -1,0 +1,161 @@
+// motley ckpt prune.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <optional>
+#include <string_view>
+
+#include "base/json.h"
+#include "base/log.h"
+#include "base/system/files.h"
+#include "base/toml.h"
+#include "checkpoint/checkpoint.h"
+#include "cluster/lock/run_lock.h"
+#include "cluster/run/checkpoint_committer.h"
+#include "cluster/run/run_folder.h"
+#include "tools/ckpt/commands.h"
+#include "tools/ckpt/terminal_watch.h"
+#include "tools/inputs.h"
+
+namespace motley {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::int64_t kNewestMax = 1'000'000;
+constexpr std::int64_t kStepsMax = 1'000'000'000'000;
+
+// What the run itself keeps, as far as the command does not say.
+Result<KeepRule> rule_of(const Arguments& arguments, const fs::path& run) {
+  KeepRule rule = keep_rule({});
+  const fs::path config_path = RunFolder(run).config_path();
+  MOTLEY_ASSIGN(const bool has_config, path_exists(config_path));
+  if (has_config && !(arguments.has("keep") && arguments.has("keep-every"))) {
+    MOTLEY_ASSIGN(const std::string text, read_file(config_path, kTomlBytesMax));
+    MOTLEY_ASSIGN(const ResolvedConfig resolved,
+                  resolve_config(text, config_path.string(), {}, {}));
+    rule = keep_rule(resolved.config.checkpoint);
+  }
+  if (arguments.has("keep")) {
+    MOTLEY_ASSIGN(const std::int64_t newest, integer_value(arguments, "keep", 1, kNewestMax));
+    rule.newest = static_cast<int>(newest);
+  }
+  if (arguments.has("keep-every")) {
+    MOTLEY_ASSIGN(rule.every, integer_value(arguments, "keep-every", 0, kStepsMax));
+  }
+  return rule;
+}
+
+// The newest one that is whole. kCorrupt where there are some and none is.
+Result<std::optional<std::int64_t>> last_good(const std::vector<CheckpointInfo>& checkpoints,
+                                              WorkWatch& watch) {
+  std::optional<Error> first_fault;
+  for (auto info = checkpoints.rbegin(); info != checkpoints.rend(); ++info) {
+    const auto verified = verify_checkpoint(info->folder, &watch);
+    if (verified.ok()) return std::optional(info->step);
+    if (is_stop(verified.error())) return verified.error();
+    if (!first_fault) first_fault = verified.error();
+  }
+  if (!first_fault) return std::optional<std::int64_t>();
+  first_fault->remedy = "none of this run's checkpoints is whole, so none was removed";
+  return *first_fault;
+}
+
+std::uint64_t bytes_in(const fs::path& folder) {
+  std::uint64_t bytes = 0;
+  std::error_code code;
+  for (fs::directory_iterator it(folder, code); !code && it != fs::directory_iterator();
+       it.increment(code)) {
+    std::error_code ignored;
+    const std::uint64_t size = it->file_size(ignored);
+    if (!ignored) bytes += size;
+  }
+  return bytes;
+}
+
+void report_pruning(const Arguments& arguments,
+                    const std::vector<CheckpointInfo>& all,
+                    const std::vector<CheckpointInfo>& dropped,
+                    std::uint64_t bytes) {
+  const bool is_dry = arguments.has("dry-run");
+  const auto steps_of = [](const std::vector<CheckpointInfo>& list) {
+    Json steps = Json::array();
+    for (const CheckpointInfo& info : list) steps.push_back(info.step);
+    return steps;
+  };
+  std::vector<CheckpointInfo> kept;
+  for (const CheckpointInfo& info : all) {
+    const bool is_dropped =
+        std::ranges::find(dropped, info.step, &CheckpointInfo::step) != dropped.end();
+    if (!is_dropped) kept.push_back(info);
+  }
+  if (arguments.has("json")) {
+    fmt::print("{}\n", Json{{"dry_run", is_dry},
+                            {"removed", steps_of(dropped)},
+                            {"kept", steps_of(kept)},
+                            {"bytes", bytes}}
+                           .dump(2));
+    return;
+  }
+  for (const CheckpointInfo& info : dropped) {
+    fmt::print("{} {}\n", is_dry ? "would remove" : "removed", info.folder.string());
+  }
+  fmt::print("{} {} of {} checkpoints, {:.1f} MB\n", is_dry ? "would remove" : "removed",
+             dropped.size(), all.size(), static_cast<double>(bytes) / 1e6);
+}
+
+Result<void> run_prune(const Arguments& arguments) {
+  const fs::path run = arguments.operand(0);
+  MOTLEY_TRY(check_exists(run));
+  MOTLEY_ASSIGN(const bool is_run, path_exists(run / "checkpoints"));
+  if (!is_run) {
+    return Error{ErrorCode::kConfig, fmt::format("{} is no run's folder", run.string()),
+                 "it holds no checkpoints", "name the folder of a run (run.dir)"};
+  }
+  MOTLEY_ASSIGN(KeepRule rule, rule_of(arguments, run));
+  const Log log("");
+  std::optional<RunLock> lock;
+  if (!arguments.has("dry-run")) {
+    MOTLEY_ASSIGN(lock, RunLock::take(run, log));
+  }
+  const std::vector<CheckpointInfo> checkpoints = list_checkpoints(run);
+  std::vector<CheckpointInfo> dropped = dropped_checkpoints(checkpoints, rule);
+  std::uint64_t bytes = 0;
+  if (!dropped.empty()) {
+    TerminalWatch watch;
+    MOTLEY_ASSIGN(rule.always, last_good(checkpoints, watch));
+    dropped = dropped_checkpoints(checkpoints, rule);
+    for (const CheckpointInfo& info : dropped) bytes += bytes_in(info.folder);
+  }
+  if (lock) {
+    MOTLEY_TRY(lock->confirm());
+    MOTLEY_TRY(prune_checkpoints(run, rule, lock->launch()));
+  }
+  report_pruning(arguments, checkpoints, dropped, bytes);
+  return {};
+}
+
+}  // namespace
+
+Command ckpt_prune_command() {
+  return {{"ckpt prune",
+           "remove older checkpoints of a run",
+           {"RUN"},
+           {{"keep", "N", "the newest ones that stay (default: the run's checkpoint.keep)"},
+            {"keep-every", "K",
+             "checkpoints of steps that are multiples of K stay too (default: the run's "
+             "checkpoint.keep_every)"},
+            {"dry-run", "", "say what would go, and remove nothing"},
+            json_option()},
+           "RUN is a run's folder. The newest checkpoint that `ckpt verify` finds whole stays in\n"
+           "any case; if none is whole, none is removed, and the exit status is 7. What\n"
+           "interrupted saves have left goes too. A folder in which a training runs is refused,\n"
+           "exit status 4.\n\n"
+           "Examples\n"
+           "  motley ckpt prune runs/gpt --keep 1 --dry-run\n"
+           "  motley ckpt prune runs/gpt --keep 3 --keep-every 1000\n"},
+          run_prune};
+}
+
+}  // namespace motley
