@@ -99,9 +99,6 @@ Result<void> check_reachable(const Cluster& cluster,
   std::vector<MachineQuestion> questions;
   for (const Machine& machine : cluster.machines) {
     if (!machines.contains(machine.name)) continue;
-    if (!has_automatic_devices(machine)) {
-      for (const std::string& device : machine.devices) MOTLEY_TRY(check_device(device));
-    }
     if (machine.shell.empty() && machine.motley_dir.empty()) continue;
     questions.push_back({&machine, {"test", "-x", stage_program_on(machine, program).string()}});
   }
