@@ -39,9 +39,11 @@ Commands commands_of(const Arguments& arguments, const ResolvedConfig& resolved)
     const char* value = std::getenv(name.c_str());
     if (value != nullptr) environment += fmt::format("{}={} ", name, quote_for_shell(value));
   }
-  return {environment + arguments.command_line({"resume", "allow-changes", "dry-run"}, {}),
-          environment + arguments.command_line({"dry-run"}, {"resume"}),
-          environment + arguments.command_line({"dry-run", "stop-after"}, {"resume"})};
+  return {
+      environment + arguments.command_line({"resume", "allow-changes", "dry-run"}, {}),
+      environment + arguments.command_line({"dry-run"}, {"resume"}),
+      environment + arguments.command_line({"dry-run", "allow-changes"}, {"resume"}),
+      environment + arguments.command_line({"dry-run", "allow-changes", "stop-after"}, {"resume"})};
 }
 
 Result<void> check_options(const Arguments& arguments) {

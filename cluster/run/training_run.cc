@@ -302,7 +302,7 @@ Result<TrainingSummary> run_training(const PreparedRun& run,
   if (!reported.ok()) log.warn(fmt::format("no report: {}", reported.error().what));
   // A rehearsal saves nothing and cannot be resumed.
   if (is_virtual(run.plan)) return ended;
-  return with_way_on(std::move(ended).error(), run.folder.dir(), request.commands);
+  return with_way_on(std::move(ended).error(), run.folder.dir(), run.first_step, request.commands);
 }
 
 }  // namespace motley
