@@ -17,6 +17,7 @@
 #include "cluster/run/run_folder.h"
 #include "cluster/run/training_run.h"
 #include "partitioner/advise/explain.h"
+#include "partitioner/advise/numbers_text.h"
 #include "plan/quantity_text.h"
 #include "tools/command.h"
 #include "tools/inputs.h"
@@ -137,6 +138,9 @@ void print_summary(const PreparedRun& run, const TrainingSummary& summary) {
              run.model.unit, summary.median_step_s);
   if (summary.predicted_step_s > 0) fmt::print("; predicted {:.3f} s", summary.predicted_step_s);
   if (is_waited) fmt::print("\n{}", kVirtualNotice);
+  if (const std::string numbers = numbers_text(run.plan, summary.numbers); !numbers.empty()) {
+    fmt::print("\nnumbers     {}", numbers);
+  }
   fmt::print("\nmetrics     {}\n", run.folder.metrics_path().string());
   if (summary.has_trace) {
     fmt::print("trace       {} (opens in ui.perfetto.dev)\n", run.folder.trace_path().string());
@@ -188,6 +192,7 @@ Result<void> carry_out(const TrainingRequest& request,
                 {"loss", summary.last_loss},
                 {"median_step_s", summary.median_step_s},
                 {"predicted_step_s", summary.predicted_step_s},
+                {"numbers", summary.numbers},
                 {run.model.unit + "_per_s", summary.units_per_s}};
     if (is_virtual(run.plan)) {
       result["virtual"] = true;
@@ -274,8 +279,9 @@ Command launch_command() {
       "ends, for whatever reason, no process stays behind anywhere.\n\n"
       "Motley must be built on every machine; motley_dir in the cluster file says\n"
       "where. The run's folder must be reachable under the same path on all of them.\n\n"
-      "Example\n"
-      "  motley launch gpt.toml --cluster home.toml\n"};
+      "Examples\n"
+      "  motley launch gpt.toml --cluster home.toml\n"
+      "  motley launch gpt.toml --cluster home.toml --set train.precision=bf16\n"};
   spec.needs = "--cluster FILE";
   return {spec, [](const Arguments& arguments) -> Result<void> {
             if (!arguments.has("cluster")) {
