@@ -17,6 +17,7 @@ namespace {
 
 constexpr const char* kEnvironmentPrefix = "MOTLEY_";
 constexpr const char* kDefault = "default";
+constexpr const char* kSetOption = "--set";
 
 std::string list_keys_remedy() {
   return "`motley config` lists every key";
@@ -131,8 +132,8 @@ class Resolver {
   Result<void> apply_overrides(const Overrides& overrides) {
     for (const auto& [key, text] : overrides) {
       const ConfigEntry* entry = find_entry(key);
-      if (entry == nullptr) return unknown_key(key, "--set");
-      MOTLEY_TRY(apply_text(*entry, text, "--set"));
+      if (entry == nullptr) return unknown_key(key, fmt::format("given by {}", kSetOption));
+      MOTLEY_TRY(apply_text(*entry, text, kSetOption));
     }
     return {};
   }
@@ -153,10 +154,10 @@ class Resolver {
 
  private:
   // Where the person set one of the two.
-  [[nodiscard]] const std::string& place_of(const Conflict& conflict) const {
-    const std::string& place = resolved_.origins.at(conflict.key);
-    return place == kDefault && !conflict.other.empty() ? resolved_.origins.at(conflict.other)
-                                                        : place;
+  [[nodiscard]] std::string place_of(const Conflict& conflict) const {
+    const bool is_other = resolved_.origins.at(conflict.key) == kDefault && !conflict.other.empty();
+    const std::string& key = is_other ? conflict.other : conflict.key;
+    return place_text(resolved_.origins.at(key), key);
   }
 
   static Error unknown_variable(const std::string& name, const std::string& key) {
@@ -172,13 +173,19 @@ class Resolver {
                           const std::string& text,
                           const std::string& where) {
     resolved_.origins[entry.name] = where;
-    return set_value_from_text(resolved_.config, entry, text, where);
+    return set_value_from_text(resolved_.config, entry, text, place_text(where, entry.name));
   }
 
   ResolvedConfig resolved_;
 };
 
 }  // namespace
+
+std::string place_text(const std::string& origin, const std::string& key) {
+  if (origin == kSetOption) return fmt::format("given by {} {}", origin, key);
+  const bool is_file = origin.find(':') != std::string::npos;
+  return is_file ? origin : fmt::format("given by {}", origin);
+}
 
 Result<ResolvedConfig> resolve_config(std::string_view toml_text,
                                       const std::string& source,

@@ -22,6 +22,10 @@ struct ResolvedConfig {
       origins;  // "train.lr" -> "default", "gpt.toml:12:3", "MOTLEY_TRAIN_LR", "--set"
 };
 
+// Where a value came from, as a sentence about its key ends: "gpt.toml:12:3", "given by --set
+// train.lr", "given by MOTLEY_TRAIN_LR".
+[[nodiscard]] std::string place_text(const std::string& origin, const std::string& key);
+
 using Overrides =
     std::vector<std::pair<std::string, std::string>>;  // ("train.lr", "1e-3"), in order
 

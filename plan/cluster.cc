@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cctype>
 
 namespace motley {
 
@@ -65,15 +66,38 @@ Cluster local_cluster_of(int devices, const char* device) {
   return cluster;
 }
 
+bool is_device_name(std::string_view device) {
+  if (device == "cpu" || device == "mps" || device == "virtual") return true;
+  return is_numbered(device, "cuda") || is_numbered(device, kLibraryDeviceKind) ||
+         is_numbered(device, "virtual");
+}
+
+// What somebody who wrote that may have had in mind; "" where nothing is near.
+std::string device_meant_by(std::string_view device) {
+  std::string small(device);
+  std::ranges::transform(small, small.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  if (small == kAutomaticDevice || is_device_name(small)) return small;
+  const std::string kind = small.substr(0, small.find(':'));
+  if (kind == "cpu" || kind == "mps") return kind;
+  if (kind == "cuda" || kind == "gpu" || kind == "nvidia") return "cuda:0";
+  return "";
+}
+
 }  // namespace
 
 Result<void> check_device(const std::string& device) {
-  if (device == "cpu" || device == "mps" || is_virtual_device(device)) return {};
-  if (is_numbered(device, "cuda") || is_numbered(device, "privateuseone")) return {};
+  if (is_device_name(device)) return {};
+  const std::string meant = device_meant_by(device);
   return Error{
       ErrorCode::kConfig, fmt::format("there is no kind of device '{}'", excerpt(device)),
-      "\"cpu\", \"cuda:0\", \"mps\" and \"privateuseone:0\" compute, and \"virtual\" rehearses",
-      "set devices to some of these in the cluster file"};
+      R"("cpu", "cuda:0" or "cuda:1" computes, "auto" is all that there is, "virtual" rehearses)",
+      fmt::format("write {} in the cluster file; `motley devices` lists what a machine has",
+                  meant.empty() ? "one of these" : fmt::format("\"{}\"", meant))};
+}
+
+bool is_untried_device(std::string_view device) {
+  return device == "mps" || is_numbered(device, "cuda");
 }
 
 bool has_own_memory(const std::string& device) {

@@ -78,8 +78,15 @@ inline constexpr const char* kAutomaticDevice = "auto";
 // not computed but waited for.
 [[nodiscard]] bool is_virtual_device(std::string_view device);
 // kConfig for a name that no device has: "cpu", "cuda:N", "mps", "privateuseone:N" (what a library
-// registers with LibTorch) and the virtual ones. Whether a machine has it is seen there.
+// registers with LibTorch) and the virtual ones exist. Whether a machine has it is seen there.
 [[nodiscard]] Result<void> check_device(const std::string& device);
+// Whether it is of a kind that Motley has not run on yet.
+[[nodiscard]] bool is_untried_device(std::string_view device);
+inline constexpr const char* kUntriedNotice = "Motley has not run on such a device yet";
+inline constexpr const char* kUntriedRemedy =
+    "scripts/gpu-check tries the device and writes a report (docs/gpu-check.md)";
+// What a library registers with LibTorch, before the number.
+inline constexpr const char* kLibraryDeviceKind = "privateuseone";
 // Names the file of that library, on the machine that has it.
 inline constexpr const char* kDeviceLibraryVariable = "MOTLEY_DEVICE_LIBRARY";
 // Whether the device has memory of its own, beside the machine's.

@@ -176,6 +176,19 @@ Result<void> check_address(const TomlTable& table,
                    "write the address, and put a host name into 'ssh'");
 }
 
+Result<void> check_devices(const TomlTable& table, const Machine& machine) {
+  for (std::size_t d = 0; d < machine.devices.size(); ++d) {
+    if (machine.devices[d] == kAutomaticDevice) continue;
+    const auto checked = check_device(machine.devices[d]);
+    if (checked.ok()) continue;
+    const Error& error = checked.error();
+    return table.bad(fmt::format("devices[{}]", d),
+                     fmt::format("machine {}: {}; {}", machine.name, error.what, error.cause),
+                     error.remedy);
+  }
+  return {};
+}
+
 Result<Machine> read_machine(TomlTable& table, const ThisMachine& here) {
   Machine machine;
   MOTLEY_TRY(table.read("name", machine.name));
@@ -198,12 +211,7 @@ Result<Machine> read_machine(TomlTable& table, const ThisMachine& here) {
                      "rename the machine");
   }
   MOTLEY_TRY(check_address(table, here, machine.address));
-  for (std::size_t d = 0; d < machine.devices.size(); ++d) {
-    if (is_word(machine.devices[d], kDeviceNameOthers)) continue;
-    return table.bad(fmt::format("devices[{}]", d),
-                     fmt::format("'{}' does not name a device", excerpt(machine.devices[d])),
-                     "write auto, cpu, virtual, cuda:0, …");
-  }
+  MOTLEY_TRY(check_devices(table, machine));
   if (machine.devices.empty()) {
     return table.bad("devices", "it has no device", "list one, or remove the machine");
   }

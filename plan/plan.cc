@@ -33,6 +33,9 @@ Result<RankPlan> read_rank(const JsonFields& fields) {
   MOTLEY_ASSIGN(rank.compute_s, fields.quantity("compute_s", kStepSecondsMax));
   MOTLEY_ASSIGN(rank.memory_bytes, fields.integer("memory_bytes", 0, kMemoryBytesMax));
   MOTLEY_ASSIGN(rank.link_mbps, fields.integer("link_mbps", 0, kLinkMbpsMax));
+  if (fields.has("numbers")) {
+    MOTLEY_ASSIGN(rank.numbers, fields.word("numbers", ""));
+  }
   return rank;
 }
 
@@ -194,12 +197,11 @@ std::vector<Rank> micro_batch_owners(const ChunkPlan& chunk, int micro_batches) 
 Json plan_to_json(const Plan& plan) {
   Json ranks = Json::array();
   for (const RankPlan& rank : plan.ranks) {
-    ranks.push_back({{"machine", rank.machine},
-                     {"device", rank.device},
-                     {"threads", rank.threads},
-                     {"link_mbps", rank.link_mbps},
-                     {"compute_s", rank.compute_s},
-                     {"memory_bytes", rank.memory_bytes}});
+    Json json = {{"machine", rank.machine},     {"device", rank.device},
+                 {"threads", rank.threads},     {"link_mbps", rank.link_mbps},
+                 {"compute_s", rank.compute_s}, {"memory_bytes", rank.memory_bytes}};
+    if (rank.numbers != kPlainNumbers) json["numbers"] = rank.numbers;
+    ranks.push_back(std::move(json));
   }
   Json chunks = Json::array();
   for (const ChunkPlan& chunk : plan.chunks) {
@@ -264,6 +266,12 @@ Result<Plan> plan_from_json(const Json& json, const JsonSource& source) {
     return error;
   }
   return plan;
+}
+
+std::string precision_of(const Plan& plan) {
+  const auto asked = std::ranges::find_if(
+      plan.ranks, [](const RankPlan& rank) { return rank.numbers != kPlainNumbers; });
+  return asked == plan.ranks.end() ? kPlainNumbers : asked->numbers;
 }
 
 bool is_virtual(const Plan& plan) {

@@ -15,6 +15,8 @@
 namespace motley {
 
 inline constexpr std::int64_t kLinkMbpsMax = 1'000'000'000;
+// What every device computes products in, and all that nobody asks for more.
+inline constexpr const char* kPlainNumbers = "fp32";
 
 // A worker process and where it runs.
 struct RankPlan {
@@ -27,6 +29,9 @@ struct RankPlan {
   // Of the machine towards others, as the plan counts on it: sums are shared out by it. 0 =
   // unknown.
   std::int64_t link_mbps = 0;
+  // That its products are computed in, as far as the profile tells: "fp32", or those that
+  // train.precision asked for when the plan was made.
+  std::string numbers = kPlainNumbers;
 };
 
 // What one micro-batch takes of a rank's time in a chunk, in whole microseconds: the times by which
@@ -86,6 +91,9 @@ struct Plan {
 
   [[nodiscard]] int chunk_count() const { return static_cast<int>(chunks.size()); }
 };
+
+// The train.precision that the plan is made for.
+[[nodiscard]] std::string precision_of(const Plan& plan);
 
 // Whether the plan is a rehearsal: its devices are virtual (is_virtual_device).
 [[nodiscard]] bool is_virtual(const Plan& plan);

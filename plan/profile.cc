@@ -137,6 +137,7 @@ Json device_to_json(const DeviceProfile& device) {
                {"warnings", device.warnings}};
   if (!device.computer.empty()) json["computer"] = device.computer;
   if (device.precision != "fp32") json["precision"] = device.precision;
+  if (device.numbers != device.precision) json["numbers"] = device.numbers;
   if (device.rounded_bytes_per_parameter > 0) {
     json["rounded_bytes_per_parameter"] = device.rounded_bytes_per_parameter;
   }
@@ -159,6 +160,10 @@ Result<DeviceProfile> read_device(const JsonFields& fields) {
   MOTLEY_ASSIGN(device.baseline_bytes, fields.integer("baseline_bytes", 0, kMemoryBytesMax));
   if (fields.has("precision")) {
     MOTLEY_ASSIGN(device.precision, fields.word("precision", ""));
+  }
+  device.numbers = device.precision;
+  if (fields.has("numbers")) {
+    MOTLEY_ASSIGN(device.numbers, fields.word("numbers", ""));
   }
   if (fields.has("rounded_bytes_per_parameter")) {
     MOTLEY_ASSIGN(const std::int64_t bytes,

@@ -62,6 +62,7 @@ struct DeviceProfile {
   std::int64_t memory_bytes = 0;    // what was free there: the device's own, or the machine's part
   std::int64_t baseline_bytes = 0;  // resident without any layer
   std::string precision = "fp32";   // train.precision of the job that was measured
+  std::string numbers = "fp32";     // that products were computed in: of `precision`, or "fp32"
   int rounded_bytes_per_parameter = 0;        // of a copy of parameters for products, beside fp32
   double optimizer_s_per_parameter = 0;       // all that a step does for a parameter
   std::map<std::string, CodecSample> codecs;  // by Codec::name; "none" is always measured

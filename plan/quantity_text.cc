@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
 namespace motley {
 
 std::string bytes_text(double bytes) {
@@ -48,6 +50,11 @@ std::string percent_text(double share) {
 
 std::string change_text(double base, double value) {
   return base > 0 ? fmt::format("{:+.1f} %", 100 * (value / base - 1)) : "";
+}
+
+double rounded_up(double value) {
+  const double unit = std::pow(10, std::floor(std::log10(value)) - 2);
+  return std::ceil(value / unit * (1 - 1e-12)) * unit;
 }
 
 }  // namespace motley

@@ -21,4 +21,7 @@ namespace motley {
 // "+18.0 %": by how much `value` exceeds `base`; "" where base is not positive.
 [[nodiscard]] std::string change_text(double base, double value);
 
+// Rounded up to what a person would write: three digits. REQUIRES: value > 0.
+[[nodiscard]] double rounded_up(double value);
+
 }  // namespace motley

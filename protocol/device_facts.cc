@@ -14,12 +14,14 @@ constexpr std::size_t kKindsMax = 16;
 constexpr std::int64_t kBytesMax = std::numeric_limits<std::int64_t>::max();
 
 Json fault_to_json(const DeviceFault& fault) {
+  if (fault.cause.empty()) return nullptr;
   return {{"cause", fault.cause}, {"remedy", fault.remedy}};
 }
 
 Result<DeviceFault> read_fault(const JsonFields& fields) {
   MOTLEY_ASSIGN(const JsonFields member, fields.member("fault"));
   DeviceFault fault;
+  if (member.value().is_null()) return fault;
   MOTLEY_ASSIGN(fault.cause, member.text("cause"));
   MOTLEY_ASSIGN(fault.remedy, member.text("remedy"));
   return fault;

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstdio>
 #include <optional>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "base/json.h"
@@ -21,6 +23,7 @@ namespace {
 
 struct MachineDevices {
   std::string machine;
+  std::set<std::string> asked;  // devices that the cluster file names
   std::optional<DevicesFound> found;
   std::optional<Error> failure;  // why nothing was
 };
@@ -54,27 +57,48 @@ std::string faults_text(const DevicesFound& found) {
     text += fmt::format("{}: {}\n  try: {}\n", what, fault.cause, fault.remedy);
   };
   for (const DeviceFacts& device : found.devices) {
-    if (!device.fault.cause.empty())
+    if (!device.fault.cause.empty()) {
       add(fmt::format("nothing runs on {}", device.name), device.fault);
+    } else if (is_untried_device(device.name)) {
+      add(device.name, {kUntriedNotice, kUntriedRemedy});
+    }
   }
   for (const MissingKind& missing : found.missing) {
+    // One that needs a library which nobody has named is nothing that anybody misses.
+    if (missing.kind == kLibraryDeviceKind && !missing.is_shown) continue;
     add(fmt::format("no {}", missing.kind), missing.fault);
   }
   return text;
 }
 
+// Those that the cluster file names and that the machine does not have. REQUIRES: it answered.
+std::vector<std::string> absent_devices(const MachineDevices& each) {
+  std::vector<std::string> absent;
+  for (const std::string& device : each.asked) {
+    if (each.found->find(device) == nullptr) absent.push_back(device);
+  }
+  return absent;
+}
+
 std::string to_text(const MachineDevices& each, bool is_alone) {
   const std::string title = is_alone ? "" : each.machine + "\n";
   if (each.failure) return fmt::format("{}{}", title, describe(*each.failure));
-  return fmt::format("{}LibTorch {}\n\n{}\n{}", title, each.found->torch,
-                     devices_table(*each.found), faults_text(*each.found));
+  const std::vector<std::string> absent = absent_devices(each);
+  const std::string trouble =
+      absent.empty() ? ""
+                     : fmt::format("the cluster file asks for {}, which {} not here\n",
+                                   fmt::join(absent, ", "), absent.size() == 1 ? "is" : "are");
+  return fmt::format("{}LibTorch {}\n\n{}\n{}{}", title, each.found->torch,
+                     devices_table(*each.found), trouble, faults_text(*each.found));
 }
 
 Json to_json(const std::vector<MachineDevices>& all) {
   Json machines = Json::object();
   for (const MachineDevices& each : all) {
     machines[each.machine] = each.found ? devices_to_json(*each.found) : Json(nullptr);
-    if (each.found) machines[each.machine]["auto"] = automatic_devices(*each.found, 1);
+    if (!each.found) continue;
+    machines[each.machine]["auto"] = automatic_devices(*each.found, 1);
+    machines[each.machine]["absent"] = absent_devices(each);
   }
   return {{"machines", machines}};
 }
@@ -88,6 +112,9 @@ Result<void> devices(const Arguments& arguments) {
     if (machine.virtual_speed) continue;  // imagined
     MachineDevices& each = all.emplace_back();
     each.machine = machine.name;
+    if (!has_automatic_devices(machine)) {
+      each.asked = {machine.devices.begin(), machine.devices.end()};
+    }
     auto found =
         find_devices_of(machine, /*details=*/true, program, CommConfig().start_timeout_s, Log(""));
     if (found.ok()) {

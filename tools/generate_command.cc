@@ -55,7 +55,7 @@ Result<std::string> device_value(const Arguments& arguments) {
   if (check_device(device).ok() && !is_virtual_device(device)) return device;
   return Error{ErrorCode::kUsage, "--device names no device that computes",
                fmt::format("it is '{}'", excerpt(device)),
-               "'motley devices' lists those of this machine"};
+               "name cpu, cuda:0 or another that 'motley devices' lists"};
 }
 
 Result<void> check_prompt(const Json& prompt, std::int64_t vocabulary) {

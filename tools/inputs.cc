@@ -106,7 +106,7 @@ Error with_place_of_key(Error error, const ResolvedConfig& resolved) {
   const std::string key = error.what.substr(0, error.what.find_first_of(" :"));
   const auto origin = resolved.origins.find(key);
   if (origin == resolved.origins.end() || origin->second == "default") return error;
-  error.what += ", " + origin->second;
+  error.what += ", " + place_text(origin->second, key);
   return error;
 }
 

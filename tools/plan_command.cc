@@ -11,6 +11,7 @@
 #include "base/system/files.h"
 #include "cluster/examine/automatic_devices.h"
 #include "cluster/examine/measure.h"
+#include "cluster/examine/precision_check.h"
 #include "cluster/launch/workers.h"
 #include "cluster/run/check_plan.h"
 #include "cluster/run/prepare.h"
@@ -38,10 +39,17 @@ Result<void> learn(const std::vector<RunMeasurement>& runs, PlanningInput& input
   return {};
 }
 
-Result<PlanningInput> read_input(const Arguments& arguments) {
+struct Request {
+  PlanningInput input;
+  std::string precision;  // train.precision
+};
+
+Result<Request> read_request(const Arguments& arguments) {
   MOTLEY_ASSIGN(const ResolvedConfig resolved, read_config(arguments.operand(0), arguments));
   MOTLEY_TRY(validate_config(resolved.config));
-  PlanningInput input;
+  Request request;
+  request.precision = resolved.config.train.precision;
+  PlanningInput& input = request.input;
   MOTLEY_ASSIGN(input.model, describe_model(resolved.config.model));
   MOTLEY_TRY(check_initial_weights_here(resolved.config, resolved.origins));
   int stages = 0;
@@ -84,7 +92,7 @@ Result<PlanningInput> read_input(const Arguments& arguments) {
   MOTLEY_TRY(check_settled(input.cluster));
   warn_of(input.profile, Log(""));
   MOTLEY_TRY(learn(runs, input));
-  return input;
+  return request;
 }
 
 void print(const Arguments& arguments, const Json& json, const std::string& text) {
@@ -147,7 +155,8 @@ Result<void> plan(const Arguments& arguments) {
     MOTLEY_ASSIGN(const std::int64_t value, integer_value(arguments, "seconds", 1, 86'400));
     seconds = static_cast<double>(value);
   }
-  MOTLEY_ASSIGN(const PlanningInput input, read_input(arguments));
+  MOTLEY_ASSIGN(const Request request, read_request(arguments));
+  const PlanningInput& input = request.input;
   if (arguments.has("what-if")) return what_if(arguments, input);
   if (arguments.has("advise")) return print_advice(arguments, input);
   SearchBudget budget(seconds);
@@ -155,6 +164,7 @@ Result<void> plan(const Arguments& arguments) {
   watched.options.watch = &budget;
   MOTLEY_ASSIGN(const Planning planning, plan_or_remedy(watched));
   const Plan& made = planning.plan;
+  MOTLEY_TRY(check_plan_precision(request.precision, made, input.profile));
   const Json json = plan_to_json(made);
   if (arguments.has("output")) {
     MOTLEY_TRY(write_file_atomic(arguments.value("output"), json.dump(2) + "\n"));
@@ -215,7 +225,9 @@ Command plan_command() {
       "of work, so the same input gives the same plan however busy the computer is;\n"
       "--seconds are those of the clock. --what-if and --advise plan many times, each\n"
       "to the end. Kept profiles are checked by a new sample each time, so figures differ\n"
-      "a little from call to call: to compare plans give --profile FILE of motley profile.\n\n"
+      "a little from call to call: to compare plans give --profile FILE of motley profile.\n"
+      "A profile is of one train.precision; where a device of the plan computes in bf16 or\n"
+      "fp16, the line \"numbers\" says which.\n\n"
       "Machines that one does not have can stand in the cluster file beside real ones:\n"
       "device_model = \"rtx-3060\" (docs/devices.md). The plan says which are imagined.\n\n"
       "Changes for --what-if; several apply together, and x2.5 stands for 2.5 times\n"
@@ -229,6 +241,7 @@ Command plan_command() {
       "Examples\n"
       "  motley plan gpt.toml --cluster home.toml --output plan.json\n"
       "  motley plan gpt.toml --cluster home.toml --explain\n"
+      "  motley plan gpt.toml --cluster home.toml --set train.precision=bf16\n"
       "  motley plan gpt.toml --cluster home.toml --what-if add=box\n"
       "  motley plan gpt.toml --profile runs/gpt/profile.json --learn runs/gpt\n"};
   return {spec, [](const Arguments& arguments) -> Result<void> {

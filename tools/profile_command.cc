@@ -34,11 +34,12 @@ std::string profile_table(const Profile& profile, const ModelSpec& model) {
   }
   std::string text;
   for (const DeviceProfile& device : profile.devices) {
-    text +=
-        fmt::format("{} {}: {} thread{}, {:.1f} GiB available, optimizer {:.2f} ns a parameter\n",
-                    device.machine, device.device, device.threads, device.threads == 1 ? "" : "s",
-                    static_cast<double>(device.memory_bytes) / (1LL << 30),
-                    device.optimizer_s_per_parameter * 1e9);
+    text += fmt::format(
+        "{} {}: products in {}, {} thread{}, {:.1f} GiB available, "
+        "optimizer {:.2f} ns a parameter\n",
+        device.machine, device.device, device.numbers, device.threads,
+        device.threads == 1 ? "" : "s", static_cast<double>(device.memory_bytes) / (1LL << 30),
+        device.optimizer_s_per_parameter * 1e9);
     text += fmt::format("  {:<{}} {:>6} {:>12} {:>12} {:>10}\n", "layer", width, "batch",
                         "forward ms", "backward ms", "kept MiB");
     for (const auto& [signature, samples] : device.layers) {

@@ -17,6 +17,7 @@
 #include "cluster/run/prepare.h"
 #include "cluster/run/run_folder.h"
 #include "partitioner/advise/explain.h"
+#include "partitioner/advise/numbers_text.h"
 #include "plan/quantity_text.h"
 #include "tools/command.h"
 #include "tools/inputs.h"
@@ -39,9 +40,11 @@ Commands commands_of(const Arguments& arguments, const ResolvedConfig& resolved)
     const char* value = std::getenv(name.c_str());
     if (value != nullptr) environment += fmt::format("{}={} ", name, quote_for_shell(value));
   }
-  return {environment + arguments.command_line({"resume", "allow-changes", "dry-run"}, {}),
-          environment + arguments.command_line({"dry-run"}, {"resume"}),
-          environment + arguments.command_line({"dry-run", "stop-after"}, {"resume"})};
+  return {
+      environment + arguments.command_line({"resume", "allow-changes", "dry-run"}, {}),
+      environment + arguments.command_line({"dry-run"}, {"resume"}),
+      environment + arguments.command_line({"dry-run", "allow-changes"}, {"resume"}),
+      environment + arguments.command_line({"dry-run", "allow-changes", "stop-after"}, {"resume"})};
 }
 
 Result<void> check_options(const Arguments& arguments) {
@@ -135,6 +138,9 @@ void print_summary(const PreparedRun& run, const TrainingSummary& summary) {
              run.model.unit, summary.median_step_s);
   if (summary.predicted_step_s > 0) fmt::print("; predicted {:.3f} s", summary.predicted_step_s);
   if (is_waited) fmt::print("\n{}", kVirtualNotice);
+  if (const std::string numbers = numbers_text(run.plan, summary.numbers); !numbers.empty()) {
+    fmt::print("\nnumbers     {}", numbers);
+  }
   fmt::print("\nmetrics     {}\n", run.folder.metrics_path().string());
   if (summary.has_trace) {
     fmt::print("trace       {} (opens in ui.perfetto.dev)\n", run.folder.trace_path().string());
@@ -187,6 +193,7 @@ Result<void> carry_out(const TrainingRequest& request,
                 {"loss", summary.last_loss},
                 {"median_step_s", summary.median_step_s},
                 {"predicted_step_s", summary.predicted_step_s},
+                {"numbers", summary.numbers},
                 {run.model.unit + "_per_s", summary.units_per_s}};
     if (is_virtual(run.plan)) {
       result["virtual"] = true;
@@ -278,8 +285,9 @@ Command launch_command() {
       "machine that does not answer (run.restarts, 3 in a row).\n\n"
       "Motley must be built on every machine; motley_dir in the cluster file says\n"
       "where. The run's folder must be reachable under the same path on all of them.\n\n"
-      "Example\n"
-      "  motley launch gpt.toml --cluster home.toml\n"};
+      "Examples\n"
+      "  motley launch gpt.toml --cluster home.toml\n"
+      "  motley launch gpt.toml --cluster home.toml --set train.precision=bf16\n"};
   spec.needs = "--cluster FILE";
   return {spec, [](const Arguments& arguments) -> Result<void> {
             if (!arguments.has("cluster")) {

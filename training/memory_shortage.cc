@@ -50,6 +50,22 @@ std::string smaller_batch(std::int64_t left_bytes, std::int64_t sample_bytes, in
                      fitting);
 }
 
+// What another machine would take over; "" where the plan uses no other.
+std::string fewer_layers(const Plan& plan, const RankPlan& place) {
+  const bool is_alone = std::ranges::all_of(
+      plan.ranks, [&](const RankPlan& rank) { return rank.machine == place.machine; });
+  if (is_alone) return "";
+  return fmt::format("give it fewer layers (parallel.pins = [\"{} at most 70% memory\"]), ",
+                     place.machine);
+}
+
+// "" where the rank does so already.
+std::string recomputation(const Plan& plan, Rank self) {
+  const bool recomputes = std::ranges::any_of(
+      plan.chunks, [&](const ChunkPlan& chunk) { return chunk.is_on(self) && chunk.recompute; });
+  return recomputes ? "" : "set parallel.recompute = \"auto\", ";
+}
+
 }  // namespace
 
 Error error_of(const MemoryShortage& shortage,
@@ -77,10 +93,9 @@ Error error_of(const MemoryShortage& shortage,
           fmt::format("{} has not enough memory for {}", place.device, shortage.during),
           fmt::format("{} ({})", cause, shortage.said),
           fmt::format(
-              "{}end what else uses the device, give it fewer layers (parallel.pins = "
-              "[\"{} at most 70% memory\"]), or spread the model over more devices",
+              "{}end what else uses the device, {}{}or spread the model over more devices",
               smaller_batch(shortage.had_bytes - fixed_bytes, held.sample_bytes, plan.micro_batch),
-              place.machine)};
+              fewer_layers(plan, place), recomputation(plan, self))};
 }
 
 }  // namespace motley

@@ -11,14 +11,9 @@ class Build:
     def __init__(self, context):
         self.context = context
 
-    def is_there(self):
-        return self.context.motley.is_file()
-
     def make(self):
         context = self.context
         if context.given.build:
-            if not self.is_there():
-                raise Failed(f"there is no bin/motley in {context.build}")
             return "was there already"
         options = [f"-DMOTLEY_WITH_{name}={'ON' if has_header(header) else 'OFF'}"
                    for name, header in OPTIONAL.items()]

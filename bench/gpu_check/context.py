@@ -2,6 +2,7 @@
 outcome of a check is kept."""
 import dataclasses
 import getpass
+import math
 import os
 import pathlib
 import signal
@@ -9,6 +10,8 @@ import socket
 import subprocess
 import sys
 import time
+
+SIGN_EVERY_S = 30  # seconds
 
 OK, FAILED, NOT_RUN = "ok", "FAILED", "not run"
 
@@ -48,9 +51,11 @@ class Context:
         self.folder = folder  # of this run, goes away with it
         self.device = given.device
         self.short = given.short
-        self.end_s = time.monotonic() + 60 * given.minutes
+        self.end_s = math.inf          # of all checks; the build takes as long as it takes
         self.limit_end_s = self.end_s  # of the check under way
-        self.card = {}  # what PyTorch knows of it
+        self.check = ""                # its name
+        self.card = {}            # what PyTorch and Motley know of it
+        self.has_pytorch = False  # to compare with
         self.build = (given.build or root / "build/gpu-check").resolve()
 
     @property
@@ -61,9 +66,17 @@ class Context:
     def is_cuda(self):
         return self.device.startswith("cuda")
 
+    def begin_checks(self):
+        """From here on the time counts that the person gave."""
+        self.end_s = time.monotonic() + 60 * self.given.minutes
+
+    def say(self, text):
+        print(f"gpu-check: {self.check}: {text}", file=sys.stderr, flush=True)
+
     def attempt(self, name, run, limit_s):
         """The outcome of one check; whatever goes wrong in it stays there."""
-        print(f"gpu-check: {name} …", file=sys.stderr, flush=True)
+        self.check = name
+        self.say("…")
         start_s = time.monotonic()
         self.limit_end_s = min(self.end_s, start_s + limit_s)
         output = ""
@@ -77,7 +90,9 @@ class Context:
             state, figures, output = FAILED, str(failure), failure.output
         except Exception as mistake:  # a mistake in a check ends no other
             state, figures = FAILED, f"the check itself failed: {type(mistake).__name__}: {mistake}"
-        return Outcome(name, state, figures, time.monotonic() - start_s, output)
+        outcome = Outcome(name, state, figures, time.monotonic() - start_s, output)
+        self.say(f"{state}, {outcome.seconds:.0f} s; {figures}")
+        return outcome
 
     def environment(self, **more):
         """Nothing is found that other runs kept, and nothing stays."""
@@ -91,7 +106,7 @@ class Context:
                                    stderr=subprocess.PIPE, start_new_session=True,
                                    env=self.environment(**more))
         try:
-            out, err = process.communicate(timeout=max(1, self.limit_end_s - time.monotonic()))
+            out, err = self.wait_for(process)
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
             out, err = process.communicate()
@@ -105,6 +120,19 @@ class Context:
                    f"was ended by {signal.Signals(-process.returncode).name}")
             raise Failed(f"{pathlib.Path(words[0]).name} {how}", out + err)
         return out
+
+    def wait_for(self, process):
+        """What it says; a line now and then tells that it is still at work."""
+        start_s = time.monotonic()
+        end_s = max(self.limit_end_s, start_s + 1)
+        while True:
+            left_s = end_s - time.monotonic()
+            try:
+                return process.communicate(timeout=min(SIGN_EVERY_S, left_s))
+            except subprocess.TimeoutExpired:
+                if left_s <= SIGN_EVERY_S:
+                    raise
+                self.say(f"for {time.monotonic() - start_s:.0f} s")
 
     def private_words(self):
         """What must not be in a report, and what stands for it."""

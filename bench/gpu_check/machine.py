@@ -6,6 +6,10 @@ import platform
 import shutil
 import subprocess
 
+from .context import Failed
+
+LIBRARY_VARIABLE = "MOTLEY_DEVICE_LIBRARY"
+
 # Run by the Python whose PyTorch is asked.
 ASK_TORCH = """
 import json, torch
@@ -39,30 +43,75 @@ def torch_facts(python, device):
         return {}
 
 
-def device_trouble(device, python):
+def no_device(device):
+    return f"there is no device '{device}' to try"
+
+
+def device_trouble(given):
     """(what, cause, remedy) where there is no such device; None where there may be."""
-    what = f"there is no device '{device}' to try"
+    device, python = given.device, given.python
+    what = no_device(device)
     if device.startswith("privateuseone"):
-        library = os.environ.get("MOTLEY_DEVICE_LIBRARY", "")
+        library = os.environ.get(LIBRARY_VARIABLE, "")
         if not pathlib.Path(library).is_file():
-            return (what, f"MOTLEY_DEVICE_LIBRARY is no file: '{library}'",
+            return (what, f"{LIBRARY_VARIABLE} is no file: '{library}'",
                     "name the device's library for LibTorch; the far device of the tests is "
                     "lib*/libmotley_far_device.so of a build")
         return None
     if not device.startswith("cuda"):
         return None  # only Motley knows
-    if not first_lines("nvidia-smi", "-L"):
-        return (what, "nvidia-smi lists no card" if shutil.which("nvidia-smi") else
-                "there is no nvidia-smi, so no driver of NVIDIA's",
-                "run this on a machine with an NVIDIA card whose driver is installed")
-    facts = torch_facts(python, device)
+    if given.torch or given.build:
+        return card_trouble(what)
+    return card_trouble(what) or pytorch_trouble(what, torch_facts(python, device), python)
+
+
+def card_trouble(what):
+    if first_lines("nvidia-smi", "-L"):
+        return None
+    return (what, "nvidia-smi lists no card" if shutil.which("nvidia-smi") else
+            "there is no nvidia-smi, so no driver of NVIDIA's",
+            "run this on a machine with an NVIDIA card whose driver is installed")
+
+
+def pytorch_trouble(what, facts, python):
+    """Where it is to be built against the PyTorch that told these facts."""
     if not facts:
         return (what, f"{python} does not import torch",
-                "name the Python of your PyTorch: --python PROGRAM")
-    if "card" not in facts:
-        return (what, f"the PyTorch of {python} ({facts['PyTorch']}, CUDA {facts['its CUDA']}) "
-                      f"sees {facts.get('cards', 0)} cards",
-                "install a PyTorch for CUDA that fits the driver, or name its Python with --python")
+                "name the Python of your PyTorch by --python PROGRAM, or a LibTorch by "
+                "--torch FOLDER")
+    if "card" in facts:
+        return None
+    cards = facts.get("cards", 0)
+    if cards:
+        names = ", ".join(f"cuda:{index}" for index in range(cards))
+        return (what, f"the PyTorch of {python} sees {names}", "name one of these by --device")
+    return (what, f"the PyTorch of {python} ({facts['PyTorch']}, CUDA {facts['its CUDA']}) sees no "
+                  "card",
+            "install a PyTorch for CUDA that fits the driver, or name its Python by --python")
+
+
+def found_device_trouble(context):
+    """The same by the built Motley, which keeps in context.card what it knows of the device."""
+    try:
+        here = json.loads(context.run(context.motley, "devices", "--json"))["machines"]["local"]
+    except (Failed, ValueError, KeyError):
+        return None  # the checks will tell more
+    device = context.device
+    facts = next((each for each in here["devices"] if each["name"] == device), None)
+    if facts is None:
+        missing = [each["fault"] for each in here["missing"] if each["kind"] == device.split(":")[0]]
+        if missing and missing[0]:
+            return no_device(device), missing[0]["cause"], missing[0]["remedy"]
+        names = ", ".join(each["name"] for each in here["devices"])
+        return no_device(device), f"Motley finds {names}", "name one of these by --device"
+    if facts["fault"]:
+        return (f"nothing would run on {device}", facts["fault"]["cause"],
+                facts["fault"]["remedy"])
+    told = {"card": facts["model"], "compute capability": facts["capability"],
+            "memory of the card": facts["memory_bytes"] and
+            f"{facts['memory_bytes'] / 2**30:.1f} GiB"}
+    if device != "cpu":
+        context.card = {**{what: value for what, value in told.items() if value}, **context.card}
     return None
 
 
@@ -94,7 +143,7 @@ def machine_facts(context):
              "kernel": platform.release(), "processor": processor(),
              "cores": len(os.sched_getaffinity(0)), "memory": f"{memory_gib:.1f} GiB"}
     context.card = torch_facts(context.given.python, context.device)
-    facts.update(context.card)
+    context.has_pytorch = bool(context.card)
     drivers = first_lines("nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader")
     if drivers:
         facts["driver"] = drivers[0]

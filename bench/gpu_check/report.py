@@ -22,7 +22,9 @@ class Report:
     def summary(self):
         counts = {state: sum(outcome.state == state for outcome in self.outcomes)
                   for state in (OK, FAILED, NOT_RUN)}
-        return ", ".join(f"{count} {state}" for state, count in counts.items())
+        failed = ", ".join(each.name for each in self.outcomes if each.state == FAILED)
+        return ", ".join(f"{count} {state}" + (f" ({failed})" if state == FAILED and failed else "")
+                         for state, count in counts.items())
 
     def public(self, text):
         for private, word in self.private_words:

@@ -1,5 +1,6 @@
 """GPT-2 124M on the device, by Motley and by eager PyTorch in turn."""
 import json
+import pathlib
 import statistics
 
 from . import runs
@@ -54,9 +55,10 @@ def compare(context, precision):
     ours, theirs = [], []
     for turn in range(1 if context.short else ROUNDS):
         ours.append(by_motley(context, f"speed-{precision}-{turn}", model, precision))
-        theirs.append(by_pytorch(context, model, precision))
+        if context.has_pytorch:
+            theirs.append(by_pytorch(context, model, precision))
     return figures_text(context, model, precision, statistics.median(ours),
-                        statistics.median(theirs))
+                        statistics.median(theirs) if theirs else None)
 
 
 def by_motley(context, name, model, precision):
@@ -76,10 +78,12 @@ def by_pytorch(context, model, precision):
 
 
 def figures_text(context, model, precision, ours, theirs):
-    text = (f"{ours:,.0f} tokens/s, eager PyTorch {theirs:,.0f}: {ours / theirs:.2f} ×; "
+    beside = (f"eager PyTorch {theirs:,.0f}: {ours / theirs:.2f} ×" if theirs else
+              f"eager PyTorch not run: {pathlib.Path(context.given.python).name} has no torch")
+    text = (f"{ours:,.0f} tokens/s, {beside}; "
             f"{model['micro_batch']} × {model['context']} tokens a step")
     most = None if context.short else peak(context.card.get("card", ""), precision)
     if most is None:
         return text + "; share of peak not told"
-    return text + (f"; {ours * FLOP_PER_TOKEN / most:.1%} and {theirs * FLOP_PER_TOKEN / most:.1%} "
-                   f"of the card's {most / 1e12:g} Tflop/s")
+    shares = " and ".join(f"{rate * FLOP_PER_TOKEN / most:.1%}" for rate in (ours, theirs) if rate)
+    return text + f"; {shares} of the card's {most / 1e12:g} Tflop/s"

@@ -25,6 +25,9 @@ std::string device_text(const DeviceFacts& device) {
   if (!device.model.empty()) words.push_back(device.model);
   if (!device.capability.empty()) words.push_back("compute capability " + device.capability);
   if (!device.driver.empty()) words.push_back("driver " + device.driver);
+  if (!device.types.empty()) {
+    words.push_back(fmt::format("computes in {}", fmt::join(device.types, ", ")));
+  }
   if (device.memory_bytes > 0) {
     words.push_back(fmt::format("{} of {} free", bytes_text(static_cast<double>(device.free_bytes)),
                                 bytes_text(static_cast<double>(device.memory_bytes))));
@@ -45,9 +48,6 @@ Finding absence(const Machine& machine, const DevicesFound& found, const std::st
 }
 
 Finding judge(const Machine& machine, const DevicesFound& found, const std::string& device) {
-  if (const auto checked = check_device(device); !checked.ok()) {
-    return finding(Verdict::kProblem, machine, checked.error().what, checked.error().remedy);
-  }
   const DeviceFacts* const facts = found.find(device);
   if (facts == nullptr) return absence(machine, found, device);
   if (!facts->fault.cause.empty()) {
@@ -70,6 +70,11 @@ std::vector<Finding> diagnose_devices(const Machine& machine, const DevicesFound
     if (!is_virtual_device(device) && device != "cpu") {
       findings.push_back(judge(machine, found, device));
     }
+  }
+  if (const auto untried = std::ranges::find_if(listed, is_untried_device);
+      untried != listed.end() && found.find(*untried) != nullptr) {
+    findings.push_back(finding(Verdict::kNote, machine,
+                               fmt::format("{}: {}", *untried, kUntriedNotice), kUntriedRemedy));
   }
   for (const MissingKind& missing : found.missing) {
     if (!missing.is_shown || kinds.contains(missing.kind)) continue;

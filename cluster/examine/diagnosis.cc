@@ -10,11 +10,11 @@
 #include "base/system/system_cores.h"
 #include "cluster/examine/shared_computer.h"
 #include "plan/quantity_text.h"
+#include "plan/units.h"
 
 namespace motley {
 namespace {
 
-constexpr double kBytesPerGib = 1024.0 * 1024.0 * 1024.0;
 constexpr std::int64_t kDiskBytesFew = std::int64_t{1} << 30;
 constexpr double kClocksApart_s = 2;
 constexpr const char* kSameVersion = "install the same version of Motley on every machine";
@@ -36,9 +36,9 @@ class MachineFindings {
       problem(ErrorCode::kPeer, "version",
               fmt::format("{}; motley here is {}", own, examination.version), kSameVersion);
     } else if (facts_.build != examination.build) {
-      add(Verdict::kWarning, "version", own + ", but another build than the one here",
-          "build or copy the same sources to every machine; other processors need other builds, of "
-          "the same sources");
+      add(Verdict::kNote, "version",
+          own + ", another build than the one here, as another system, processor or LibTorch has",
+          "leave it so where both are built of the same sources (docs/portability.md)");
     } else {
       add(Verdict::kOk, "version", own + ", the same build as here");
     }
@@ -115,8 +115,21 @@ class MachineFindings {
                       machine_.memory_gib),
           "end what else runs there, or lower memory_gib: a plan may use all of it");
     } else {
-      add(Verdict::kOk, "memory", bytes_text(available) + " available");
+      add(Verdict::kOk, "memory", bytes_text(available) + " available" + memory_limit());
     }
+  }
+
+  [[nodiscard]] std::string memory_limit() const {
+    if (machine_.memory_gib == 0) return "";
+    return fmt::format(", memory_gib lets Motley use {}",
+                       bytes_text(machine_.memory_gib * kBytesPerGib));
+  }
+
+  // What the processor multiplies matrices of.
+  [[nodiscard]] std::string numbers() const {
+    const DeviceFacts* const processor = facts_.found.find("cpu");
+    if (processor == nullptr || processor->types.empty()) return "";
+    return fmt::format("; the processor computes in {}", fmt::join(processor->types, ", "));
   }
 
   // The reference implementation, which is what a system has before anybody chooses.
@@ -130,7 +143,7 @@ class MachineFindings {
           fmt::format("{} multiplies them: tens of times slower than need be", facts_.blas),
           "apt-get install libopenblas0-pthread (it becomes the system's choice by itself)");
     } else {
-      add(Verdict::kOk, "matrices", facts_.blas);
+      add(Verdict::kOk, "matrices", facts_.blas + numbers());
     }
   }
 

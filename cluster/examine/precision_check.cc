@@ -9,23 +9,50 @@
 #include "base/json.h"
 
 namespace motley {
+namespace {
+
+const char* what_has(const std::string& numbers) {
+  return numbers == "bf16" ? "bf16 takes a processor with AVX512-BF16 or AMX, or a GPU that has it "
+                             "(NVIDIA: from compute capability 8.0 on)"
+                           : "fp16 takes a GPU (NVIDIA: from compute capability 7.0 on)";
+}
+
+std::string numbers_text(const DeviceNumbers& device) {
+  if (device.types.empty()) return device.name;
+  return fmt::format("{}, which computes in {}", device.name, fmt::join(device.types, " and "));
+}
+
+// The devices that compute in numbers which are neither fp32 nor what is wanted.
+std::string other_numbers_text(const std::vector<DeviceNumbers>& here) {
+  for (const char* const other : {"bf16", "fp16"}) {
+    std::vector<std::string> names;
+    for (const DeviceNumbers& device : here) {
+      if (std::ranges::count(device.types, other) > 0) names.push_back(device.name);
+    }
+    if (names.empty()) continue;
+    return fmt::format("set train.precision = \"{}\", which {} {}, or ", other,
+                       fmt::join(names, ", "), names.size() == 1 ? "has" : "have");
+  }
+  return "";
+}
+
+}  // namespace
 
 PrecisionCheck::PrecisionCheck(std::string wanted, std::vector<std::string> names, bool refuses)
     : wanted_(std::move(wanted)),
       names_(std::move(names)),
       refuses_(refuses),
-      has_(names_.size()) {}
+      numbers_(names_.size()) {}
 
 Result<std::optional<std::string>> PrecisionCheck::add(int worker, const Json& event) {
   const auto index = static_cast<std::size_t>(worker);
-  MOTLEY_ASSIGN(const std::string numbers, json_get<std::string>(event, "numbers", names_[index]));
-  has_[index] = numbers == wanted_;
-  if (!std::ranges::all_of(has_, [](const auto& has) { return has.has_value(); })) {
+  MOTLEY_ASSIGN(numbers_[index], json_get<std::string>(event, "numbers", names_[index]));
+  if (!std::ranges::all_of(numbers_, [](const auto& told) { return told.has_value(); })) {
     return std::optional<std::string>();
   }
   std::vector<std::string> without;
   for (std::size_t i = 0; i < names_.size(); ++i) {
-    if (!*has_[i]) without.push_back(names_[i]);
+    if (*numbers_[i] != wanted_) without.push_back(names_[i]);
   }
   if (without.empty()) return std::optional<std::string>();
   if (without.size() < names_.size() || !refuses_) {
@@ -33,14 +60,58 @@ Result<std::optional<std::string>> PrecisionCheck::add(int worker, const Json& e
                                      wanted_,
                                      without.size() == 1 ? "it computes" : "they compute"));
   }
-  const char* const needs =
-      wanted_ == "bf16" ? "bf16 takes a processor with AVX512-BF16 or AMX, or a GPU that has it "
-                          "(NVIDIA: from compute capability 8.0 on)"
-                        : "fp16 takes a GPU (NVIDIA: from compute capability 7.0 on)";
-  return Error{ErrorCode::kConfig,
-               fmt::format("train.precision = \"{}\", and no device here computes in it", wanted_),
-               fmt::format("{}; here are {}", needs, fmt::join(names_, ", ")),
-               "leave train.precision at \"fp32\""};
+  has_refused_ = true;
+  std::vector<DeviceNumbers> here;
+  for (const std::string& name : names_) here.push_back({name, {}});
+  return nobody_computes_in(wanted_, here);
+}
+
+std::string PrecisionCheck::numbers_of(std::size_t worker) const {
+  return numbers_[worker].value_or(kPlainNumbers);
+}
+
+Error nobody_computes_in(const std::string& wanted, const std::vector<DeviceNumbers>& here) {
+  std::vector<std::string> texts;
+  for (const DeviceNumbers& device : here) texts.push_back(numbers_text(device));
+  return {ErrorCode::kConfig,
+          fmt::format("train.precision = \"{}\", and no device here computes in it", wanted),
+          fmt::format("{}; here {} {}", what_has(wanted), here.size() == 1 ? "is" : "are",
+                      fmt::join(texts, ", ")),
+          other_numbers_text(here) + "leave train.precision at \"fp32\""};
+}
+
+std::optional<std::string> plan_of_other_precision(const std::string& wanted, const Plan& plan) {
+  const std::string made_for = precision_of(plan);
+  if (made_for == wanted || plan.predicted_step_s == 0) return std::nullopt;
+  return fmt::format(
+      "the plan was made for train.precision = \"{}\", and the run trains in {}: its times and its "
+      "memory are not those of this run",
+      made_for, wanted);
+}
+
+Result<void> check_plan_precision(const std::string& wanted,
+                                  const Plan& plan,
+                                  const Profile& profile) {
+  if (wanted == kPlainNumbers || precision_of(plan) == wanted) return {};
+  std::vector<std::string> used;
+  for (const RankPlan& rank : plan.ranks) {
+    const std::string name = fmt::format("{} ({})", rank.machine, rank.device);
+    if (std::ranges::find(used, name) == used.end()) used.push_back(name);
+  }
+  std::vector<std::string> having;
+  for (const DeviceProfile& device : profile.devices) {
+    if (device.numbers != wanted) continue;
+    having.push_back(fmt::format("{} ({})", device.machine, device.device));
+  }
+  const std::string without = fmt::format("{}", fmt::join(used, ", "));
+  if (having.empty()) return nobody_computes_in(wanted, {{without, {}}});
+  return Error{
+      ErrorCode::kConfig,
+      fmt::format("train.precision = \"{}\", and no stage of the plan computes in it", wanted),
+      fmt::format("{} {} it, and the plan is faster on {} alone", fmt::join(having, ", "),
+                  having.size() == 1 ? "has" : "have", without),
+      fmt::format("leave {} out of the cluster file, or leave train.precision at \"fp32\"",
+                  without)};
 }
 
 }  // namespace motley

@@ -182,7 +182,7 @@ class LastingRun {
   }
 
   [[nodiscard]] Error with_way_on(Error error) const {
-    return motley::with_way_on(std::move(error), run_.folder.dir(), first_.commands);
+    return motley::with_way_on(std::move(error), run_.folder.dir(), run_.first_step, first_.commands);
   }
 
   static Error with_reason(Error error, const Decision& decision) {

@@ -12,6 +12,7 @@
 #include "checkpoint/checkpoint.h"
 #include "cluster/examine/automatic_devices.h"
 #include "cluster/examine/measure.h"
+#include "cluster/examine/precision_check.h"
 #include "cluster/launch/reachability.h"
 #include "cluster/launch/workers.h"
 #include "cluster/run/check_plan.h"
@@ -209,6 +210,10 @@ std::optional<Plan> plan_so_far(const SavedPlanning& saved,
                          (options.stages == 0 || options.stages == plan->rank_count()) &&
                          !plan_change(*saved.mark, plan_mark(*plan));
   if (!is_wanted || !check_plan(*plan, run.model, run.config, run.cluster)) return {};
+  for (RankPlan& rank : plan->ranks) {
+    const DeviceProfile* const device = run.profile.find(rank.machine, rank.device);
+    if (device != nullptr) rank.numbers = device->numbers;
+  }
   return std::move(plan).value();
 }
 
@@ -374,6 +379,8 @@ Result<PreparedRun> prepare_run(const TrainingRequest& request, Log& log) {
 
   if (request.plan.has_value()) {
     run.plan = *request.plan;
+    const auto other = plan_of_other_precision(run.config.train.precision, run.plan);
+    if (other) log.warn(*other);
   } else {
     const Config& config = is_resumed ? without_initial_weights(run.config) : run.config;
     const MeasureOptions measuring{.anew = request.measure_anew,
@@ -382,9 +389,9 @@ Result<PreparedRun> prepare_run(const TrainingRequest& request, Log& log) {
                                        run.model.parameter_count(), options.moments_per_parameter)};
     MOTLEY_ASSIGN(run.profile, measure_cluster(run.cluster, config, request.stage_program,
                                                request.known_profile, measuring, log));
-    run.is_measured = request.known_profile.devices.empty();
     warn_of(run.profile, log);
     MOTLEY_ASSIGN(run.plan, plan_like(saved, run, options));
+    MOTLEY_TRY(check_plan_precision(run.config.train.precision, run.plan, run.profile));
     if (!request.dry_run) {
       MOTLEY_TRY(run.lock->confirm());
       MOTLEY_TRY(run.folder.write_profile(run.profile));

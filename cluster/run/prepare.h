@@ -48,8 +48,7 @@ struct PreparedRun {
   Config config;
   Cluster cluster;
   ModelSpec model;
-  Profile profile;           // empty when the plan was given
-  bool is_measured = false;  // all of it by this start
+  Profile profile;  // empty when the plan was given
   Plan plan;
   TransportChoice transport;
   RunFolder folder{""};

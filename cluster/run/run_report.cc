@@ -9,6 +9,7 @@
 #include "plan/cluster.h"
 #include "plan/json_fields.h"
 #include "plan/limits.h"
+#include "plan/plan.h"
 #include "plan/quantity_text.h"
 
 namespace motley {
@@ -39,6 +40,9 @@ Result<RankReport> rank_from(const JsonFields& fields) {
   MOTLEY_ASSIGN(rank.name, fields.text("name"));
   MOTLEY_ASSIGN(rank.machine, fields.word("machine", kMachineNameOthers));
   MOTLEY_ASSIGN(rank.device, fields.word("device", kDeviceNameOthers));
+  if (fields.has("numbers")) {
+    MOTLEY_ASSIGN(rank.numbers, fields.word("numbers", ""));
+  }
   MOTLEY_ASSIGN(rank.compute_s, pair_from(fields, "compute_s", kSecondsMax));
   MOTLEY_ASSIGN(rank.wait_s, fields.quantity("wait_s", kSecondsMax));
   MOTLEY_ASSIGN(rank.memory_bytes, pair_from(fields, "memory_bytes", kReportedBytesMax));
@@ -66,6 +70,18 @@ TextRow row_of(const std::string& name,
           known ? change_text(pair.predicted, pair.measured) : ""};
 }
 
+// A process tells its host's memory and nothing of its device's.
+TextRow memory_row_of(const RankReport& rank) {
+  TextRow row = row_of("  memory", rank.memory_bytes, bytes_text);
+  if (has_own_memory(rank.device)) row[2] = "not measured on devices";
+  return row;
+}
+
+bool computes_in_other_numbers(const RunReport& report) {
+  return std::ranges::any_of(report.ranks,
+                             [](const RankReport& rank) { return rank.numbers != kPlainNumbers; });
+}
+
 bool is_virtual(const RunReport& report) {
   return std::ranges::any_of(report.ranks,
                              [](const RankReport& rank) { return is_virtual_device(rank.device); });
@@ -76,13 +92,15 @@ bool is_virtual(const RunReport& report) {
 Json report_to_json(const RunReport& report) {
   Json ranks = Json::array();
   for (const RankReport& rank : report.ranks) {
-    ranks.push_back({{"name", rank.name},
-                     {"machine", rank.machine},
-                     {"device", rank.device},
-                     {"compute_s", pair_to_json(rank.compute_s)},
-                     {"wait_s", rank.wait_s},
-                     {"memory_bytes", pair_to_json(rank.memory_bytes)},
-                     {"sent_bytes", pair_to_json(rank.sent_bytes)}});
+    Json json = {{"name", rank.name},
+                 {"machine", rank.machine},
+                 {"device", rank.device},
+                 {"compute_s", pair_to_json(rank.compute_s)},
+                 {"wait_s", rank.wait_s},
+                 {"memory_bytes", pair_to_json(rank.memory_bytes)},
+                 {"sent_bytes", pair_to_json(rank.sent_bytes)}};
+    if (rank.numbers != kPlainNumbers) json["numbers"] = rank.numbers;
+    ranks.push_back(std::move(json));
   }
   Json links = Json::array();
   for (const LinkReport& link : report.links) {
@@ -155,8 +173,9 @@ std::string report_text(const RunReport& report) {
                                row_of("step", report.step_s, seconds_text)};
   for (const RankReport& rank : report.ranks) {
     rows.push_back(row_of(rank.name + " computes", rank.compute_s, seconds_text));
+    if (computes_in_other_numbers(report)) rows.push_back({"  products in", "", rank.numbers});
     rows.push_back({"  waits", "", seconds_text(rank.wait_s)});
-    rows.push_back(row_of("  memory", rank.memory_bytes, bytes_text));
+    rows.push_back(memory_row_of(rank));
     rows.push_back(row_of("  sends a step", rank.sent_bytes, bytes_text));
   }
   text += aligned_table(rows);

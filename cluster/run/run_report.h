@@ -27,6 +27,7 @@ struct RankReport {
   double wait_s = 0;                  // measured
   PredictedAndMeasured memory_bytes;  // peak of the process
   PredictedAndMeasured sent_bytes;    // a step, to all peers
+  std::string numbers = "fp32";       // that its products were computed in
 };
 
 // The boundary between two chunks on different ranks.

@@ -45,7 +45,7 @@ class RunFollower {
         pace_(rank_names(run.plan)),
         trace_(rank_names(run.plan), trace_spans_max(run.plan.rank_count())),
         divergence_(run.config.train.max_skipped),
-        precision_(run.config.train.precision, rank_names(run.plan), /*refuses=*/false),
+        precision_(run.config.train.precision, rank_names(run.plan), /*refuses=*/true),
         progress_(progress),
         log_(log) {
     summary_.predicted_step_s = run.plan.predicted_step_s;
@@ -71,6 +71,9 @@ class RunFollower {
     write_trace();
     if (unsaved_) return unsaved_error();
     MOTLEY_TRY(metrics_file_.finish());
+    for (std::size_t r = 0; r < run_.plan.ranks.size(); ++r) {
+      summary_.numbers.push_back(precision_.numbers_of(r));
+    }
     summary_.is_finished = summary_.last_step >= run_.config.train.steps;
     // The first step touches all memory for the first time; it is not typical.
     if (step_s_.size() > 1) step_s_.erase(step_s_.begin());
@@ -87,6 +90,9 @@ class RunFollower {
 
   Result<void> write_report(const std::optional<EarlyEnd>& ended) const {
     MOTLEY_ASSIGN(RunReport report, report_.report(run_.plan, run_.model));
+    for (std::size_t r = 0; r < report.ranks.size(); ++r) {
+      report.ranks[r].numbers = precision_.numbers_of(r);
+    }
     report.ended = ended;
     return run_.folder.write_report(report);
   }
@@ -133,10 +139,10 @@ class RunFollower {
     failed_at_s_.reset();
   }
 
-  // Of devices that were measured it was said then.
+  // Also where it was said when the devices were measured: now the plan has taken them.
   Result<void> on_precision(int worker, const Json& event) {
     MOTLEY_ASSIGN(const auto line, precision_.add(worker, event));
-    if (line && !run_.is_measured) log_.info(*line);
+    if (line) warn(*line);
     return {};
   }
 
@@ -320,7 +326,7 @@ Result<TrainingSummary> train(const PreparedRun& run,
   if (!reported.ok()) log.warn(fmt::format("no report: {}", reported.error().what));
   // A rehearsal saves nothing and cannot be resumed.
   if (is_virtual(run.plan)) return ended;
-  return with_way_on(std::move(ended).error(), run.folder.dir(), request.commands);
+  return with_way_on(std::move(ended).error(), run.folder.dir(), run.first_step, request.commands);
 }
 
 }  // namespace

@@ -5,6 +5,8 @@
 #include <cstdio>
 #include <filesystem>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "base/log.h"
 #include "base/result.h"
@@ -20,6 +22,7 @@ struct TrainingSummary {
   double median_step_s = 0;                  // of this session's steps but the first
   double units_per_s = 0;                    // at the median step
   double predicted_step_s = 0;
+  std::vector<std::string> numbers;                 // by rank, that its products were computed in
   std::optional<std::filesystem::path> checkpoint;  // the newest committed in this session
   bool has_trace = false;                           // one was written in this session
   bool is_finished = false;                         // the run's last step is done

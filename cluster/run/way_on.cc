@@ -23,9 +23,14 @@ std::string way_on(ErrorCode code, const std::vector<CheckpointInfo>& checkpoint
 
 }  // namespace
 
-Error with_way_on(Error error, const std::filesystem::path& run_dir, const Commands& commands) {
+Error with_way_on(Error error,
+                  const std::filesystem::path& run_dir,
+                  std::int64_t first_step,
+                  const Commands& commands) {
   const auto checkpoints = list_checkpoints(run_dir);
-  const std::string& command = checkpoints.empty() ? commands.again : commands.resume;
+  const bool has_own = !checkpoints.empty() && checkpoints.back().step >= first_step;
+  const std::string& resume = has_own ? commands.resume_settled : commands.resume;
+  const std::string& command = checkpoints.empty() ? commands.again : resume;
   if (!error.remedy.empty()) error.remedy += command.empty() ? "; " : "\n";
   error.remedy += way_on(error.code, checkpoints);
   if (!command.empty()) error.remedy += "\n" + command;

@@ -2,6 +2,7 @@
 // tells whether there is anything to go on from.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 
@@ -13,13 +14,16 @@ namespace motley {
 struct Commands {
   std::string again;             // the same run from its beginning
   std::string resume;            // on from its newest checkpoint
-  std::string resume_past_stop;  // the same where the session ended at its --stop-after
+  std::string resume_settled;    // the same once a checkpoint has what --allow-changes let pass
+  std::string resume_past_stop;  // and where the session ended at its --stop-after
 };
 
 // The error of a run in the folder, with what the person can do next behind its own remedy: the
-// last line is the command, by itself. REQUIRES: the folder still is this launch's.
+// last line is the command, by itself. `first_step`: of this session. REQUIRES: the folder still is
+// this launch's.
 [[nodiscard]] Error with_way_on(Error error,
                                 const std::filesystem::path& run_dir,
+                                std::int64_t first_step,
                                 const Commands& commands);
 
 }  // namespace motley

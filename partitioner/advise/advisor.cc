@@ -9,6 +9,7 @@
 #include "partitioner/advise/text_table.h"
 #include "partitioner/advise/what_if.h"
 #include "plan/quantity_text.h"
+#include "plan/units.h"
 
 namespace motley {
 namespace {
@@ -34,13 +35,13 @@ std::vector<std::string> machines_by_use(const Cluster& cluster, const Plan& pla
 }
 
 bool memory_is_short(const PlanningInput& input, const Plan& plan, const std::string& machine) {
-  constexpr double kGib = 1024.0 * 1024.0 * 1024.0;
   double used_bytes = 0;
   for (const RankPlan& rank : plan.ranks) {
     if (rank.machine == machine) used_bytes += static_cast<double>(rank.memory_bytes);
   }
   // What is left out may be so for its memory.
-  return used_bytes == 0 || used_bytes >= kMemoryShort * kGib * machine_memory_gib(input, machine);
+  return used_bytes == 0 ||
+         used_bytes >= kMemoryShort * kBytesPerGib * machine_memory_gib(input, machine);
 }
 
 std::vector<Advice> changes_of(const PlanningInput& input,

@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 
+#include "partitioner/advise/numbers_text.h"
 #include "partitioner/advise/text_table.h"
 #include "partitioner/cost/cost_model.h"
 #include "partitioner/simulate/simulator.h"
@@ -244,6 +245,13 @@ std::string cores_line(const Plan& plan, const Cluster& cluster, const Profile& 
                      all, fmt::join(idle, ", "), crowded);
 }
 
+std::string numbers_line(const Plan& plan) {
+  std::vector<std::string> numbers;
+  for (const RankPlan& rank : plan.ranks) numbers.push_back(rank.numbers);
+  const std::string text = numbers_text(plan, numbers);
+  return text.empty() ? "" : fmt::format("numbers   {}\n", text);
+}
+
 }  // namespace
 
 std::string imagined_text(const Cluster& cluster) {
@@ -299,6 +307,7 @@ Result<std::string> explain_plan(const Plan& plan,
   if (in_flight > 0) text += fmt::format(", up to {} in flight", in_flight);
   text += queued_text(plan) + "\n";
   text += cores_line(plan, cluster, profile);
+  text += numbers_line(plan);
   text += links_line(plan, cluster);
   text += stage_notes(plan);
   if (is_virtual(plan) && !is_mixed(cluster)) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/check.h"
+#include "plan/units.h"
 
 namespace motley {
 namespace {
@@ -26,11 +27,14 @@ Result<Plan> make_plan(const PlanningInput& input) {
 }
 
 double machine_memory_gib(const PlanningInput& input, const std::string& machine) {
-  constexpr double kGib = 1024.0 * 1024.0 * 1024.0;
   const Machine& found = machine_named(input.cluster, machine);
-  if (found.memory_gib > 0) return found.memory_gib;
+  return found.memory_gib > 0 ? found.memory_gib : measured_memory_gib(input, machine);
+}
+
+double measured_memory_gib(const PlanningInput& input, const std::string& machine) {
+  const Machine& found = machine_named(input.cluster, machine);
   const DeviceProfile* profile = input.profile.find(machine, found.devices.front());
-  return profile == nullptr ? 0 : static_cast<double>(profile->memory_bytes) / kGib;
+  return profile == nullptr ? 0 : static_cast<double>(profile->memory_bytes) / kBytesPerGib;
 }
 
 PlanningInput without_machine(PlanningInput input, const std::string& machine) {

@@ -4,10 +4,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cmath>
 #include <optional>
 
 #include "partitioner/advise/what_if.h"
+#include "plan/quantity_text.h"
 
 namespace motley {
 namespace {
@@ -28,12 +28,6 @@ PlanningInput with_memory(PlanningInput input, const std::string& machine, doubl
     if (m.name == machine) m.memory_gib = gib;
   }
   return input;
-}
-
-// Rounded up to what a person would write: three digits.
-double rounded_up(double gib) {
-  const double unit = std::pow(10, std::floor(std::log10(gib)) - 2);
-  return std::ceil(gib / unit * (1 - 1e-12)) * unit;
 }
 
 struct ExtraMemory {
@@ -78,6 +72,12 @@ std::optional<std::string> more_memory(const PlanningInput& input) {
   std::optional<ExtraMemory> least = least_extra_memory(input);
   if (!least) return std::nullopt;
   least->needed_gib = rounded_up(least->needed_gib);
+  const Machine& machine = *input.cluster.find(least->machine);
+  const double free_gib = measured_memory_gib(input, least->machine);
+  if (machine.memory_gib > 0 && free_gib >= least->needed_gib) {
+    return fmt::format("set memory_gib of {} to {:.4g} ({:.4g} now; {:.4g} GiB are free there)",
+                       machine.name, least->needed_gib, machine.memory_gib, free_gib);
+  }
   return fmt::format("give {} {:.3g} GiB more memory ({:.4g} GiB in all)", least->machine,
                      rounded_up(least->extra_gib()), least->needed_gib);
 }

@@ -10,6 +10,7 @@
 #include "base/wire_sizes.h"
 #include "compression/codec/codec.h"
 #include "compression/codec_chain.h"
+#include "plan/units.h"
 
 namespace motley {
 namespace {
@@ -29,15 +30,15 @@ int threads_of(const Machine& machine, const DeviceProfile& measured, int defaul
 // for the whole machine, so its processes share them equally; one with memory of its own is shared
 // by those that compute on it.
 std::int64_t memory_limit(const Machine& machine, const DeviceProfile& profile) {
-  constexpr double kGib = 1024.0 * 1024.0 * 1024.0;
   if (has_own_memory(profile.device)) {
     return profile.memory_bytes / std::ranges::count(machine.devices, profile.device);
   }
   const auto own = std::ranges::count_if(machine.devices, has_own_memory);
   const auto processes = static_cast<std::int64_t>(machine.devices.size()) - own;
-  const std::int64_t total = machine.memory_gib > 0
-                                 ? static_cast<std::int64_t>(std::floor(machine.memory_gib * kGib))
-                                 : profile.memory_bytes;
+  const std::int64_t total =
+      machine.memory_gib > 0
+          ? static_cast<std::int64_t>(std::floor(machine.memory_gib * kBytesPerGib))
+          : profile.memory_bytes;
   return total / processes;
 }
 
@@ -88,7 +89,8 @@ Result<CostModel> CostModel::make(const ModelSpec& model,
       cost.slot_costs_.push_back(std::move(slot_cost));
       cost.machines_.push_back(machine_number);
       cost.slots_.push_back({machine.name, device, threads_of(machine, *measured, default_threads),
-                             memory_limit(machine, *measured), measured->alone_factor});
+                             memory_limit(machine, *measured), measured->alone_factor,
+                             measured->numbers});
     }
   }
   for (const DeviceSlot& from : cost.slots_) {

@@ -27,6 +27,7 @@ struct DeviceSlot {
   int threads = 1;
   std::int64_t memory_bytes = 0;  // limit for its process
   double alone_factor = 1;        // as in DeviceProfile
+  std::string numbers = "fp32";   // as in DeviceProfile
 };
 
 class CostModel {

@@ -86,8 +86,11 @@ class Description {
       if (rank == slots_.size()) {
         slots_.push_back(stage.slots[k]);
         const DeviceSlot& slot = device(rank);
-        plan_.ranks.push_back({slot.machine, slot.device, slot.threads, 0, 0,
-                               mbps_of(cost_.machine_bandwidth(stage.slots[k]))});
+        plan_.ranks.push_back({.machine = slot.machine,
+                               .device = slot.device,
+                               .threads = slot.threads,
+                               .link_mbps = mbps_of(cost_.machine_bandwidth(stage.slots[k])),
+                               .numbers = slot.numbers});
       }
       chunk.replicas.push_back({Rank{static_cast<std::int32_t>(rank)}, stage.shares[k]});
     }

@@ -29,10 +29,16 @@ class DeviceDiagnosis : public testing::Test {
                               .capability = "8.6",
                               .driver = "for CUDA 12.4",
                               .memory_bytes = std::int64_t{12} << 30,
-                              .free_bytes = std::int64_t{11} << 30});
+                              .free_bytes = std::int64_t{11} << 30,
+                              .types = {"fp32", "bf16"}});
   }
 
-  [[nodiscard]] std::vector<Finding> findings() const { return diagnose_devices(machine_, found_); }
+  // Without that its kind is an untried one.
+  [[nodiscard]] std::vector<Finding> findings() const {
+    std::vector<Finding> all = diagnose_devices(machine_, found_);
+    std::erase_if(all, [](const Finding& each) { return each.what.ends_with(kUntriedNotice); });
+    return all;
+  }
 
   // REQUIRES: there is one.
   [[nodiscard]] Finding only() const {
@@ -55,7 +61,7 @@ TEST_F(DeviceDiagnosis, SaysWhatACardIs) {
   EXPECT_EQ(only().verdict, Verdict::kOk);
   EXPECT_EQ(only().what,
             "cuda:0: NVIDIA GeForce RTX 3060, compute capability 8.6, driver for CUDA 12.4, "
-            "11.00 GiB of 12.00 GiB free");
+            "computes in fp32, bf16, 11.00 GiB of 12.00 GiB free");
 }
 
 TEST_F(DeviceDiagnosis, SaysWhyAKindIsMissingThatIsListed) {
@@ -93,10 +99,14 @@ TEST_F(DeviceDiagnosis, RefusesOneThatNothingRunsOn) {
   EXPECT_EQ(only().remedy, "an older LibTorch");
 }
 
-TEST_F(DeviceDiagnosis, RefusesANameThatNoDeviceHas) {
-  machine_.devices = {"gpu:0"};
-  EXPECT_EQ(only().verdict, Verdict::kProblem);
-  EXPECT_THAT(only().what, HasSubstr("gpu:0"));
+TEST_F(DeviceDiagnosis, NotesOnceAKindThatMotleyHasNotRunOn) {
+  add_card();
+  machine_.devices = {"cuda:0"};
+  const auto all = diagnose_devices(machine_, found_);
+  ASSERT_EQ(all.size(), 2U);
+  EXPECT_EQ(all.back().verdict, Verdict::kNote);
+  EXPECT_THAT(all.back().what, HasSubstr("has not run on such a device yet"));
+  EXPECT_THAT(all.back().remedy, HasSubstr("scripts/gpu-check"));
 }
 
 TEST_F(DeviceDiagnosis, NotesACardThatTheFileLeavesOut) {

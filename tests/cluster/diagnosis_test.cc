@@ -121,9 +121,9 @@ TEST_F(Diagnosing, SaysWhichMachinesAreOneComputer) {
   EXPECT_EQ(said("computer"), "");
 }
 
-TEST_F(Diagnosing, RefusesAnotherVersionAndWarnsOfAnotherBuild) {
+TEST_F(Diagnosing, RefusesAnotherVersionAndNotesAnotherBuild) {
   desk().build = "abd";
-  EXPECT_EQ(worst("version").verdict, Verdict::kWarning);
+  EXPECT_EQ(worst("version").verdict, Verdict::kNote);
   desk().version = "1.1";
   EXPECT_EQ(worst("version").verdict, Verdict::kProblem);
   EXPECT_EQ(worst("version").code, ErrorCode::kPeer);
@@ -190,6 +190,13 @@ TEST_F(Diagnosing, AsksNoCoresOrMemoryForVirtualDevices) {
   for (const char* check : {"cores", "memory", "matrices"}) {
     EXPECT_EQ(worst(check).verdict, Verdict::kOk) << check;
   }
+}
+
+TEST_F(Diagnosing, SaysWhatMemoryAndWhichNumbersThereAre) {
+  cluster.machines[0].memory_gib = 0.5;
+  desk().found.devices.front().types = {"fp32", "bf16"};
+  EXPECT_EQ(said("memory"), "8.00 GiB available, memory_gib lets Motley use 512.0 MiB");
+  EXPECT_THAT(said("matrices"), HasSubstr("the processor computes in fp32, bf16"));
 }
 
 TEST_F(Diagnosing, WarnsOfMemoryThatIsTaken) {

@@ -36,7 +36,76 @@ TEST(PrecisionCheck, RefusesWhatNobodyHas) {
     EXPECT_THAT(refused.error().what, HasSubstr(wanted));
     EXPECT_THAT(refused.error().cause, HasSubstr("laptop (cpu)"));
     EXPECT_THAT(refused.error().remedy, HasSubstr("fp32"));
+    EXPECT_TRUE(check.has_refused());
   }
+}
+
+TEST(PrecisionCheck, TellsWhatEachComputesIn) {
+  PrecisionCheck check("fp16", {"desktop (cuda:0)", "laptop (cpu)"}, true);
+  EXPECT_EQ(check.numbers_of(0), "fp32");
+  EXPECT_TRUE(check.add(0, says("fp16")).ok());
+  EXPECT_TRUE(check.add(1, says("fp32")).ok());
+  EXPECT_EQ(check.numbers_of(0), "fp16");
+  EXPECT_EQ(check.numbers_of(1), "fp32");
+  EXPECT_FALSE(check.has_refused());
+}
+
+TEST(NobodyComputesIn, NamesWhatIsThereInstead) {
+  const Error error =
+      nobody_computes_in("fp16", {{"vm (cpu)", {"fp32", "bf16"}}, {"box (cpu)", {"fp32"}}});
+  EXPECT_EQ(error.code, ErrorCode::kConfig);
+  EXPECT_THAT(error.cause, HasSubstr("here are vm (cpu), which computes in fp32 and bf16, box "
+                                     "(cpu), which computes in fp32"));
+  EXPECT_EQ(error.remedy,
+            "set train.precision = \"bf16\", which vm (cpu) has, or leave "
+            "train.precision at \"fp32\"");
+  EXPECT_EQ(nobody_computes_in("fp16", {{"box (cpu)", {"fp32"}}}).remedy,
+            "leave train.precision at \"fp32\"");
+}
+
+// A plan on the processor alone, beside a device that has fp16 and is left out.
+class PlanPrecision : public testing::Test {
+ protected:
+  PlanPrecision() {
+    plan_.ranks = {{.machine = "desk", .device = "cpu"}};
+    for (const char* device : {"cpu", "cuda:0"}) {
+      DeviceProfile& profile = profile_.devices.emplace_back();
+      profile.machine = "desk";
+      profile.device = device;
+      profile.precision = "fp16";
+      profile.numbers = profile.device == "cpu" ? "fp32" : "fp16";
+    }
+  }
+
+  Plan plan_;
+  Profile profile_;
+};
+
+TEST_F(PlanPrecision, IsRefusedWhereNoStageHasIt) {
+  const auto refused = check_plan_precision("fp16", plan_, profile_);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, ErrorCode::kConfig);
+  EXPECT_THAT(refused.error().what, HasSubstr("no stage of the plan computes in it"));
+  EXPECT_THAT(refused.error().cause, HasSubstr("desk (cuda:0)"));
+  EXPECT_THAT(refused.error().remedy, HasSubstr("leave desk (cpu) out of the cluster file"));
+  profile_.devices.pop_back();
+  EXPECT_THAT(check_plan_precision("fp16", plan_, profile_).error().what,
+              HasSubstr("no device here computes in it"));
+}
+
+TEST_F(PlanPrecision, IsThatOfThePlansFigures) {
+  EXPECT_EQ(plan_of_other_precision("fp16", plan_), std::nullopt) << "it has none";
+  plan_.predicted_step_s = 1;
+  EXPECT_EQ(plan_of_other_precision("fp32", plan_), std::nullopt);
+  EXPECT_THAT(plan_of_other_precision("fp16", plan_).value(),
+              HasSubstr("made for train.precision = "
+                        "\"fp32\""));
+}
+
+TEST_F(PlanPrecision, IsEnoughOnOneStage) {
+  EXPECT_TRUE(check_plan_precision("fp32", plan_, profile_).ok());
+  plan_.ranks.push_back({.machine = "desk", .device = "cuda:0", .numbers = "fp16"});
+  EXPECT_TRUE(check_plan_precision("fp16", plan_, profile_).ok());
 }
 
 // A plan may leave out the devices that have the numbers.

@@ -120,14 +120,6 @@ TEST(Reachability, OnlyTheNamedMachinesAreAsked) {
   EXPECT_TRUE(check_reachable(cluster, {"fine"}, kProgram).ok());
 }
 
-TEST(Reachability, ADeviceThatCannotComputeIsAMistake) {
-  Machine gpu = machine("gpu", {"false"});
-  gpu.devices = {"cpu", "gpu:0"};
-  const Error error = trouble_of({gpu});
-  EXPECT_EQ(error.code, ErrorCode::kConfig);
-  EXPECT_THAT(error.what, HasSubstr("gpu:0"));
-}
-
 TEST_F(PackageSeen, IsTheSameWhateverTheShellSaysBefore) {
   make_folder("copy");
   Machine greeting = seeing("copy");

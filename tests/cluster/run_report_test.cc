@@ -56,6 +56,23 @@ RunReport example() {
   return report_of(collector);
 }
 
+TEST(RunReport, SaysInWhichNumbersWhereTheyWereNotFp32) {
+  RunReport report = example();
+  EXPECT_THAT(report_text(report), testing::Not(HasSubstr("products in")));
+  report.ranks[1].numbers = "bf16";
+  const auto read = parse_report(report_to_json(report).dump(), "report.json");
+  ASSERT_TRUE(read.ok()) << describe(read.error());
+  EXPECT_EQ(read->ranks[0].numbers, "fp32");
+  EXPECT_EQ(read->ranks[1].numbers, "bf16");
+  EXPECT_THAT(report_text(*read), testing::ContainsRegex("products in +bf16"));
+}
+
+TEST(RunReport, SaysThatTheMemoryOfADeviceIsNotMeasured) {
+  RunReport report = example();
+  report.ranks[0].device = "cuda:0";
+  EXPECT_THAT(report_text(report), HasSubstr("not measured on devices"));
+}
+
 TEST(RunReport, SaysWhereDevicesWereVirtual) {
   ReportCollector collector(2);
   Plan rehearsed = plan();

@@ -67,7 +67,30 @@ TEST_F(Devices, ListsTheProcessorAndWhyOthersAreMissing) {
   ASSERT_EQ(outcome.status, 0) << outcome.err;
   EXPECT_THAT(outcome.out, AllOf(HasSubstr("LibTorch "), HasSubstr("*  cpu"), HasSubstr("fp32"),
                                  HasSubstr("no mps: "), HasSubstr("only a Mac has it"),
-                                 HasSubstr("MOTLEY_DEVICE_LIBRARY is not set")));
+                                 Not(HasSubstr("MOTLEY_DEVICE_LIBRARY"))));
+  const Json here = Json::parse(motley({"devices", "--json"}).out).at("machines").at("local");
+  EXPECT_TRUE(here.at("devices")[0].at("fault").is_null());
+}
+
+TEST_F(Devices, SaysWhatAClusterFileAsksForInVain) {
+  const std::string file = cluster("devices = [\"cpu\", \"cuda:7\", \"mps\"]\n");
+  const Outcome outcome = motley({"devices", "--cluster", file});
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("the cluster file asks for cuda:7, mps, which are not here"));
+  const Json machines =
+      Json::parse(motley({"devices", "--cluster", file, "--json"}).out).at("machines");
+  EXPECT_THAT(machines.at("desk").at("absent"), ElementsAre("cuda:7", "mps"));
+}
+
+// Before any machine is asked.
+TEST_F(Devices, ANameThatNoDeviceHasIsAMistakeOfTheFile) {
+  for (const char* verb : {"doctor", "devices"}) {
+    const Outcome outcome = motley({verb, "--cluster", cluster("devices = [\"gpu\"]\n")});
+    EXPECT_EQ(outcome.status, 3) << outcome.err;
+    EXPECT_THAT(outcome.err,
+                AllOf(HasSubstr("cluster.toml:3:"), HasSubstr("machine desk: there is no kind of"),
+                      HasSubstr("write \"cuda:0\"")));
+  }
 }
 
 TEST_F(Devices, ListsWhatAnAcceleratorIsAndHas) {
@@ -217,7 +240,7 @@ TEST_F(Devices, GenerateWhatTheProcessorGenerates) {
   for (const char* device : {"gpu", "auto", "virtual"}) {
     refused = motley({"generate", job_.run_dir("run"), "--device", device});
     EXPECT_EQ(refused.status, 2) << device << refused.err;
-    EXPECT_THAT(refused.err, HasSubstr("motley devices"));
+    EXPECT_THAT(refused.err, AllOf(HasSubstr("name cpu, cuda:0"), HasSubstr("motley devices")));
   }
 }
 

@@ -4,6 +4,9 @@
 usage: gpu_check_test.py BUILD FAR_LIBRARY
 """
 import argparse
+import contextlib
+import io
+import math
 import os
 import pathlib
 import socket
@@ -12,11 +15,13 @@ import sys
 import tempfile
 import time
 import unittest
+import unittest.mock
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(ROOT / "bench"))
-from gpu_check.context import Context, NotRun  # noqa: E402
+from gpu_check.context import FAILED, NOT_RUN, OK, Context, NotRun, Outcome  # noqa: E402
+from gpu_check import machine, speed           # noqa: E402
 from gpu_check.report import Report            # noqa: E402
 
 PEER = "/usr/bin/python3"  # whose PyTorch is the rival
@@ -62,10 +67,10 @@ class GpuCheck(unittest.TestCase):
         for private in (socket.gethostname(), str(ROOT), tempfile.gettempdir() + "/motley"):
             self.assertNotIn(private, report)
 
-    def test_without_a_build_that_alone_is_reported(self):
-        done, report = self.rehearse(build=self.report.parent)
-        self.assertEqual(done.returncode, 1)
-        self.assertEqual(self.rows(report), {"build": ("FAILED", "there is no bin/motley in BUILD")})
+    def test_a_check_tells_how_it_ended(self):
+        done, _ = self.rehearse("--minutes", "0.00001")
+        self.assertIn("gpu-check: build: ok, ", done.stderr)
+        self.assertIn("mixed plan: processor and device: not run, ", done.stderr)
 
     def test_what_there_is_no_time_for_is_left_out(self):
         done, report = self.rehearse("--minutes", "0.00001")
@@ -84,9 +89,53 @@ class GpuCheck(unittest.TestCase):
         self.assertEqual(done.returncode, 3)
         self.assertIn("there is no nvidia-smi", done.stderr)
 
+    def test_a_device_that_only_motley_knows_to_be_missing_is_said_before_the_checks(self):
+        done, report = self.rehearse("--device", "privateuseone:9")
+        self.assertEqual(done.returncode, 3, done.stderr)
+        self.assertIn("Motley finds cpu, privateuseone:0, privateuseone:1", done.stderr)
+        done, report = self.rehearse("--device", "mps")
+        self.assertEqual(done.returncode, 3, done.stderr)
+        self.assertIn("only a Mac has it", done.stderr)
+        self.assertEqual(report, "")
+
     def test_wrong_arguments_are_status_2(self):
-        for words in (["--minutes", "0"], ["--sideways"], ["--report", "/no/such/folder/a.md"]):
-            self.assertEqual(gpu_check(*words).returncode, 2, words)
+        for words in (["--minutes", "0"], ["--sideways"], ["--report", "/no/such/folder/a.md"],
+                      ["--device", "gpu"], ["--device", "cuda"], ["--build", "/nope"],
+                      ["--torch", "/nope"], ["--python", "no-such-python"]):
+            self.assertEqual(gpu_check("--report", self.report, *words).returncode, 2, words)
+            self.assertFalse(self.report.exists())
+
+
+class Troubles(unittest.TestCase):
+    SEES_ONE = {"PyTorch": "2.9", "its CUDA": "12.8", "cards": 1}
+
+    def test_an_index_that_is_not_there_names_those_that_are(self):
+        _, cause, remedy = machine.pytorch_trouble("", self.SEES_ONE, "python3")
+        self.assertEqual(cause, "the PyTorch of python3 sees cuda:0")
+        self.assertIn("--device", remedy)
+
+    def test_a_pytorch_is_needed_only_where_it_is_built_against(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        nvidia_smi = pathlib.Path(folder.name) / "nvidia-smi"
+        nvidia_smi.write_text("#!/bin/sh\necho GPU 0: a card\n")
+        nvidia_smi.chmod(0o755)
+        path = unittest.mock.patch.dict(os.environ, PATH=f"{folder.name}:{os.environ['PATH']}")
+        path.start()
+        self.addCleanup(path.stop)
+        given = argparse.Namespace(device="cuda:0", python="/bin/false", torch=None, build=None)
+        self.assertIn("does not import torch", machine.device_trouble(given)[1])
+        given.torch = ROOT
+        self.assertIsNone(machine.device_trouble(given))
+
+
+class Speed(unittest.TestCase):
+    def test_is_told_without_a_pytorch_to_compare_with(self):
+        context = argparse.Namespace(given=argparse.Namespace(python="/usr/bin/python3"),
+                                     short=True, card={})
+        text = speed.figures_text(context, {"micro_batch": 2, "context": 16}, "fp32", 1234.0, None)
+        self.assertTrue(text.startswith("1,234 tokens/s, eager PyTorch not run: python3 has no "
+                                        "torch"), text)
 
 
 class Attempts(unittest.TestCase):
@@ -95,6 +144,7 @@ class Attempts(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         given = argparse.Namespace(device="cpu", short=True, minutes=1, build=BUILD)
         self.context = Context(given, ROOT, pathlib.Path(folder.name))
+        self.context.begin_checks()
 
     def attempt(self, run, limit_s=30):
         outcome = self.context.attempt("a check", run, limit_s)
@@ -128,7 +178,28 @@ class Attempts(unittest.TestCase):
         self.assertEqual(self.attempt(lambda: "12 ms")[:2], ("ok", "12 ms"))
 
 
+    def test_the_build_takes_none_of_the_time(self):
+        context = Context(self.context.given, ROOT, self.context.folder)
+        self.assertEqual(context.attempt("build", lambda: "built", 1).state, OK)
+        self.assertEqual(context.end_s, math.inf)
+        context.begin_checks()
+        self.assertLess(context.end_s, time.monotonic() + 61)
+
+    def test_a_long_check_says_now_and_then_that_it_is_at_work(self):
+        said = io.StringIO()
+        with unittest.mock.patch("gpu_check.context.SIGN_EVERY_S", 0.2), \
+                contextlib.redirect_stderr(said):
+            self.attempt(lambda: self.context.run("sleep", "1"))
+        self.assertIn("gpu-check: a check: for ", said.getvalue())
+
+
 class Reports(unittest.TestCase):
+    def test_the_summary_names_what_failed(self):
+        report = Report({})
+        for name, state in (("a", OK), ("b", FAILED), ("c", NOT_RUN), ("d", FAILED)):
+            report.add(Outcome(name, state, "", 0.0))
+        self.assertEqual(report.summary(), "1 ok, 2 FAILED (b, d), 1 not run")
+
     def test_names_and_folders_are_taken_out(self):
         report = Report({"/home/anna": "HOME", "anna": "USER", "box": "HOST"})
         self.assertEqual(report.public("/home/anna/x anna@box: annas boxes box.lan"),

@@ -131,7 +131,7 @@ TEST_F(OfARun, MistakesHaveTheirPlace) {
     EXPECT_THAT(outcome.err, AllOf(HasSubstr("compression.gradients: "), HasSubstr("job3.toml:")));
   }
   EXPECT_THAT(job_.train("run", {"--set", "parallel.cuts=[9]"}).err,
-              HasSubstr("parallel.cuts: impossible cut at layer 9, --set"));
+              HasSubstr("parallel.cuts: impossible cut at layer 9, given by --set"));
 }
 
 // A machine that is off stands in nobody's way who does not want it.

@@ -307,6 +307,9 @@ TEST_F(OtherData, IsListedAndTakenWhenItIsAllowed) {
   const Outcome allowed = job_.train("run", set(words, changes));
   ASSERT_EQ(allowed.status, 0) << allowed.err;
   EXPECT_THAT(allowed.err, HasSubstr("the run goes on with data.holdout 0.2 -> 0.3"));
+  // The checkpoint of step 7 has them.
+  const std::string way_on = allowed.out.substr(allowed.out.find("go on with"));
+  EXPECT_THAT(way_on, AllOf(HasSubstr("--resume"), Not(HasSubstr("--allow-changes"))));
   EXPECT_THAT(metric_column(job_.run_dir("run"), "step"), testing::SizeIs(7));
 }
 

@@ -14,6 +14,8 @@
 namespace motley::test {
 namespace {
 
+using ::testing::AllOf;
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 
 constexpr double kLoss = 0.01;  // relative, of the last step
@@ -120,7 +122,26 @@ TEST_F(PrecisionRun, SaysWhoComputesInFp32) {
   const Outcome outcome = train("mixed", "fp16", kBoth, half);
   ASSERT_EQ(outcome.status, 0) << outcome.err;
   EXPECT_THAT(outcome.err, HasSubstr("desk (cpu): no fp16 there, so it computes in fp32"));
+  EXPECT_THAT(outcome.err, ContainsRegex("warning: stage . \\(desk\\): no fp16 there"));
+  const char* const told = "fp16 on desk/privateuseone:0; fp32 on desk/cpu";
+  EXPECT_THAT(outcome.out, HasSubstr(std::string("numbers   ") + told));
+  EXPECT_THAT(outcome.out, HasSubstr(std::string("numbers     ") + told));
   expect_near_fp32("mixed");
+  EXPECT_THAT(motley({"report", job_.run_dir("mixed")}).out,
+              AllOf(ContainsRegex("products in +fp16"), ContainsRegex("products in +fp32")));
+}
+
+TEST_F(PrecisionRun, SaysWhatWasComputedIn) {
+  const Outcome outcome = train("bf16", "bf16", kFar, {"--json"});
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_EQ(Json::parse(outcome.out).at("numbers"), Json::array({"bf16"}));
+  const Json plan = Json::parse(read_text(job_.run_dir("bf16") + "/plan.json"));
+  EXPECT_EQ(plan.at("ranks")[0].at("numbers"), "bf16");
+  // Its plan serves another precision, whose figures it does not tell.
+  const Outcome other =
+      train("fp32", "fp32", kFar, {"--plan", job_.run_dir("bf16") + "/plan.json", "--quiet"});
+  ASSERT_EQ(other.status, 0) << other.err;
+  EXPECT_THAT(other.err, HasSubstr("the plan was made for train.precision = \"bf16\""));
 }
 
 TEST_F(PrecisionRun, TakesNoProfileOfAnotherPrecision) {
@@ -135,7 +156,33 @@ TEST_F(PrecisionRun, IsRefusedWhereNoDeviceHasTheNumbers) {
   EXPECT_EQ(outcome.status, 3) << outcome.err;
   EXPECT_THAT(outcome.err, HasSubstr("no device here computes in it"));
   EXPECT_THAT(outcome.err, HasSubstr("leave train.precision at \"fp32\""));
+  EXPECT_THAT(outcome.err,
+              HasSubstr(processor_has_bf16() ? "desk (cpu), which computes in fp32 and bf16"
+                                             : "desk (cpu), which computes in fp32"));
   EXPECT_FALSE(std::filesystem::exists(job_.run_dir("none") + "/plan.json"));
+}
+
+// The planner leaves out the device that has them.
+TEST_F(PrecisionRun, IsRefusedWhereNoStageOfThePlanHasTheNumbers) {
+  const std::string cluster = job_.folder().write(
+      "two.toml",
+      "[[machine]]\nname = \"desk\"\naddress = \"127.0.0.1\"\n"
+      "[[machine]]\nname = \"box\"\naddress = \"127.0.0.1\"\ndevices = [\"privateuseone:0\"]\n");
+  const std::vector<std::string> words = {
+      "--cluster", cluster, "--set", "train.precision=fp16", "--set", "profile.seconds=2",
+      "--stages",  "1",     "--pin", "layer 0 on desk"};
+  const Outcome outcome = job_.train("none", words);
+  EXPECT_EQ(outcome.status, 3) << outcome.err;
+  EXPECT_THAT(outcome.err, AllOf(HasSubstr("no stage of the plan computes in it, given by --set"),
+                                 HasSubstr("box (privateuseone:0)"),
+                                 HasSubstr("leave desk (cpu) out of the cluster file")));
+  EXPECT_FALSE(std::filesystem::exists(job_.run_dir("none") + "/plan.json"));
+  // A plan that somebody gives is refused by its workers.
+  expect_trains("fp32", "fp32", kCpu);
+  const Outcome planned =
+      train("planned", "fp16", kCpu, {"--plan", job_.run_dir("fp32") + "/plan.json"});
+  EXPECT_EQ(planned.status, 3) << planned.err;
+  EXPECT_THAT(planned.err, HasSubstr("no device here computes in it"));
 }
 
 }  // namespace

@@ -123,7 +123,8 @@ TEST(ConfigErrors, NameTheItemThatIsOutOfRange) {
 
 TEST(ConfigErrors, RefuseWhatIsNotOneValue) {
   EXPECT_THAT(error_of("", {{"train.lr", "abc"}}).cause, HasSubstr("'abc' is not one TOML value"));
-  EXPECT_THAT(error_of("", {{"train.lr", ""}}).what, HasSubstr("train.lr must be a number, --set"));
+  EXPECT_THAT(error_of("", {{"train.lr", ""}}).what,
+              HasSubstr("train.lr must be a number, given by --set train.lr"));
   EXPECT_THAT(error_of("", {{"train.lr", "1\nextra = 2"}}).cause, HasSubstr("not one TOML value"));
 }
 
@@ -138,8 +139,13 @@ TEST(ConfigErrors, NameAMisspeltVariable) {
   EXPECT_EQ(error.remedy, "did you mean MOTLEY_TRAIN_STEPS?");
 }
 
+TEST(ConfigErrors, NameTheVariableOfABadValue) {
+  EXPECT_THAT(error_of("", {}, {{"MOTLEY_TRAIN_LR", "x"}}).what,
+              HasSubstr("train.lr must be a number, given by MOTLEY_TRAIN_LR"));
+}
+
 TEST(ConfigErrors, NameAMisspeltOverride) {
-  EXPECT_EQ(error_of("", {{"train.lrr", "1"}}).what, "unknown key train.lrr, --set");
+  EXPECT_EQ(error_of("", {{"train.lrr", "1"}}).what, "unknown key train.lrr, given by --set");
 }
 
 TEST(ConfigErrors, NameTheLineOfBadSyntax) {

@@ -54,6 +54,17 @@ TEST(ExplainPlan, ShowsStagesLinksAndNotes) {
   for (const std::string& note : plan->notes) EXPECT_THAT(text, HasSubstr(note));
 }
 
+TEST(ExplainPlan, SaysInWhichNumbersWhereTheyAreNotFp32) {
+  const Problem problem = three_machines();
+  Plan plan = problem.plan().value();
+  EXPECT_THAT(short_text(plan, problem), Not(HasSubstr("numbers")));
+  for (RankPlan& rank : plan.ranks) rank.numbers = "bf16";
+  EXPECT_THAT(short_text(plan, problem), HasSubstr("numbers   bf16\n"));
+  plan.ranks[1].numbers = "fp32";
+  EXPECT_THAT(short_text(plan, problem),
+              HasSubstr("numbers   bf16 on m0/cpu, m1/cpu; fp32 on m2/cpu\n"));
+}
+
 TEST(ExplainPlan, SaysWhichCoresComputeWhereProfilesTell) {
   const Problem problem = three_machines();
   const auto plan = problem.plan();

@@ -31,6 +31,13 @@ TEST(Remedy, NamesTheLeastMemoryOfTheMachineThatNeedsLeast) {
   EXPECT_THAT(changes, Contains("add another machine like m0"));
 }
 
+TEST(Remedy, IsAHigherLimitWhereMemoryIsFreeThatTheFileHolds) {
+  PlanningInput input = four_gib_on(3 * kGib / 2, 20 * kGib).input();
+  input.cluster.machines[1].memory_gib = 2.75;
+  EXPECT_THAT(changes_that_fit(input),
+              Contains("set memory_gib of m1 to 3.13 (2.75 now; 20 GiB are free there)"));
+}
+
 TEST(Remedy, ASmallerMicroBatchIsOneWhenItIsEnough) {
   Problem problem = four_gib_on(kGib, kGib);
   for (LayerSketch& layer : problem.layers) layer = {.work_s = 0.1, .saved_bytes = kGib / 8};

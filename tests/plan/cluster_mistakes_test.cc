@@ -91,7 +91,12 @@ INSTANTIATE_TEST_SUITE_P(
                     Mistake{"[[machine]]\nname = 7", "2:8", "a string was expected"},
                     Mistake{machine("adress = ''"), "3:10", "no such key"},
                     Mistake{machine("address = 'host'"), "3:11", "numeric IP"},
-                    Mistake{machine("devices = ['cpu', 'a b']"), "3:19", "'a b' does not name"},
+                    Mistake{machine("devices = ['cpu', 'a b']"), "3:19",
+                            "machine a: there is no kind of device 'a b'"},
+                    Mistake{machine("devices = ['cpu', 'gpu']"), "3:19", "kind of device 'gpu'"},
+                    Mistake{machine("devices = ['virtual:x']\nmemory_gib = 1\n"
+                                    "[machine.virtual]\ngflops = 1"),
+                            "3:12", "kind of device 'virtual:x'"},
                     Mistake{machine("devices = ['cpu', 3]"), "3:19", "a string was expected"},
                     Mistake{machine("devices = []"), "3:11", "no device"},
                     Mistake{machine("devices = 'cpu'"), "3:11", "a list of strings"},

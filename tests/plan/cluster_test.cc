@@ -174,6 +174,20 @@ TEST(CheckDevice, RefusesOtherNamesWithThoseThereAre) {
   }
 }
 
+TEST(CheckDevice, NamesTheDeviceThatIsNearWhatWasWritten) {
+  for (const auto& [written, meant] : {std::pair("cuda", "cuda:0"),
+                                       {"gpu", "cuda:0"},
+                                       {"cuda:-1", "cuda:0"},
+                                       {"CUDA:1", "cuda:1"},
+                                       {"Auto", "auto"},
+                                       {"cpu:0", "cpu"},
+                                       {"mps:1", "mps"}}) {
+    EXPECT_THAT(check_device(written).error().remedy,
+                HasSubstr(std::string("write \"") + meant + "\" "));
+  }
+  EXPECT_THAT(check_device("tpu:0").error().remedy, HasSubstr("write one of these"));
+}
+
 RC_GTEST_PROP(ParseCluster, SurvivesDamage, ()) {
   std::string text = kTwo;
   text[*rc::gen::inRange<std::size_t>(0, text.size())] = *rc::gen::arbitrary<char>();

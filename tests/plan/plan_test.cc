@@ -29,6 +29,20 @@ TEST(PlanJson, ReadsBackExactly) {
   EXPECT_EQ(plan_hash(*plan), plan_hash(two_stages()));
 }
 
+// They are told, not decided: an earlier reader takes the same plan.
+TEST(PlanJson, TellsTheNumbersOfARankWhereTheyAreNotFp32) {
+  Plan plan = two_stages();
+  EXPECT_FALSE(plan_to_json(plan)["ranks"][0].contains("numbers"));
+  EXPECT_EQ(precision_of(plan), "fp32");
+  plan.ranks[1].numbers = "bf16";
+  const auto read = plan_from_json(plan_to_json(plan), "p.json");
+  ASSERT_TRUE(read.ok()) << describe(read.error());
+  EXPECT_EQ(read->ranks[0].numbers, "fp32");
+  EXPECT_EQ(read->ranks[1].numbers, "bf16");
+  EXPECT_EQ(precision_of(*read), "bf16");
+  EXPECT_EQ(plan_hash(*read), plan_hash(two_stages()));
+}
+
 // Ranks on processors of every kind compare it.
 TEST(PlanJson, HasTheSameHashEverywhere) {
   EXPECT_EQ(plan_hash_text(two_stages()), "2f11f51455c45357");

@@ -45,6 +45,18 @@ TEST(ProfileJson, TellsTheComputerWhereItIsKnown) {
   EXPECT_EQ(profile_from_json(json, "p.json")->devices[0].computer, "b7e3-f0c4");
 }
 
+TEST(ProfileJson, ADeviceComputesInWhatItWasAskedForWhereNothingElseIsSaid) {
+  Profile profile = one_device();
+  profile.devices[0].precision = "fp16";
+  profile.devices[0].numbers = "fp16";
+  Json json = profile_to_json(profile);
+  EXPECT_FALSE(json["devices"][0].contains("numbers"));
+  EXPECT_EQ(profile_from_json(json, "p.json")->devices[0].numbers, "fp16");
+  profile.devices[0].numbers = "fp32";
+  json = profile_to_json(profile);
+  EXPECT_EQ(profile_from_json(json, "p.json")->devices[0].numbers, "fp32");
+}
+
 TEST(ProfileJson, RefusesImpossibleValues) {
   const auto sample = [](Json& j) -> Json& { return j["devices"][0]["layers"]["attn"][0]; };
   EXPECT_EQ(verdict([](Json&) {}), "accepted");

@@ -27,5 +27,12 @@ TEST(QuantityText, SaysByHowMuchAValueDiffers) {
   EXPECT_EQ(change_text(0, 1), "");
 }
 
+TEST(RoundedUp, HasThreeDigitsAndIsNotLess) {
+  EXPECT_DOUBLE_EQ(rounded_up(0.048312), 0.0484);
+  EXPECT_DOUBLE_EQ(rounded_up(3.1201), 3.13);
+  EXPECT_DOUBLE_EQ(rounded_up(3.12), 3.12);
+  EXPECT_DOUBLE_EQ(rounded_up(1234.5), 1240);
+}
+
 }  // namespace
 }  // namespace motley

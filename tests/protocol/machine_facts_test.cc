@@ -61,6 +61,7 @@ TEST(MachineFacts, RefuseDevicesThatAreNone) {
   EXPECT_FALSE(is_read([](Json& facts) { facts["devices"][1]["memory_bytes"] = -1; }));
   EXPECT_FALSE(is_read([](Json& facts) { facts["devices"][1]["types"] = "fp32"; }));
   EXPECT_FALSE(is_read([](Json& facts) { facts["devices"][2].erase("fault"); }));
+  EXPECT_TRUE(is_read([](Json& facts) { facts["devices"][2]["fault"] = nullptr; }));
   EXPECT_FALSE(is_read([](Json& facts) { facts["missing"][0]["is_shown"] = 1; }));
 }
 

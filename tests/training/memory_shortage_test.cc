@@ -50,6 +50,15 @@ TEST_F(Shortage, NamesDeviceLayersAndSizes) {
   EXPECT_THAT(error.remedy, HasSubstr("\"box at most 70% memory\""));
 }
 
+// A pin on the only machine could not be obeyed.
+TEST_F(Shortage, NamesNoPinWhereNoOtherMachineIsThere) {
+  EXPECT_THAT(error_with(1 << 10).remedy, HasSubstr("recompute"));
+  plan_.ranks[0].machine = plan_.ranks[1].machine;
+  EXPECT_THAT(error_with(1 << 10).remedy, Not(HasSubstr("at most")));
+  plan_.chunks[1].recompute = true;
+  EXPECT_THAT(error_with(1 << 10).remedy, Not(HasSubstr("recompute")));
+}
+
 TEST_F(Shortage, SaysWhichMicroBatchWouldFitAndOnlyWhereOneDoes) {
   EXPECT_THAT(error_with(std::int64_t{1} << 40).remedy,
               HasSubstr("set train.micro_batch to 4 or less"));

@@ -9,8 +9,8 @@ namespace motley {
 namespace {
 
 constexpr const char* kOtherLibTorch =
-    "build with a LibTorch for CUDA: Debian's libtorch-cuda-dev (contrib), or "
-    "-DMOTLEY_TORCH=python where PyTorch has it";
+    "build with a LibTorch for CUDA: Debian's libtorch-cuda-dev (contrib), or that of PyTorch's "
+    "wheel for CUDA (docs/portability.md; scripts/gpu-check does it)";
 
 constexpr int major_of(int version) {
   return version / 1000;
@@ -39,10 +39,8 @@ DeviceTrouble why_library_is_closed(const CudaFacts& facts) {
             "install the CUDA libraries that this LibTorch was built for", facts.cards_shown > 0};
   }
   if (facts.cards_shown == 0) {
-    return {fmt::format("this LibTorch is for processors ({}), and the system shows no card of "
-                        "NVIDIA's",
-                        facts.library_trouble),
-            fmt::format("{}; and see that `nvidia-smi` lists the card", kOtherLibTorch)};
+    return {"the system shows no card of NVIDIA's",
+            "name \"cpu\"; where there is a card, see first that `nvidia-smi` lists it"};
   }
   return {fmt::format("the system shows {}, and this LibTorch is for processors ({})",
                       cards_text(facts.cards_shown), facts.library_trouble),

@@ -31,7 +31,7 @@ constexpr DeviceKind kKinds[] = {
     {.name = "mps",
      .type = c10::DeviceType::MPS,
      .is_numbered = false,
-     .remedy = "only a Mac has it: use \"cpu\" or \"cuda:0\" here",
+     .remedy = "only a Mac has it, and Motley does not run there yet: use \"cpu\" or \"cuda:0\"",
      .computes_products_in = [](int /*index*/, at::ScalarType type) { return type == at::kHalf; }},
     {.name = "privateuseone",
      .type = c10::DeviceType::PrivateUse1,

@@ -1,0 +1,176 @@
+#include "cluster/examine/profile_follower.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <utility>
+
+#include "base/clock.h"
+#include "base/json.h"
+#include "cluster/examine/memory_check.h"
+#include "cluster/launch/event_fields.h"
+#include "cluster/process/status_line.h"
+#include "plan/units.h"
+
+namespace motley {
+namespace {
+
+double total_forward_s(const DeviceProfile& device) {
+  double sum_s = 0;
+  for (const auto& [signature, samples] : device.layers) sum_s += samples.back().forward_s;
+  return sum_s;
+}
+
+// Keeps the slower of two measurements of one kind of device.
+void merge(Profile& profile, DeviceProfile measured) {
+  for (DeviceProfile& known : profile.devices) {
+    if (known.machine != measured.machine || known.device != measured.device) continue;
+    if (total_forward_s(measured) > total_forward_s(known)) known = std::move(measured);
+    return;
+  }
+  profile.devices.push_back(std::move(measured));
+}
+
+}  // namespace
+
+ProfileFollower::ProfileFollower(const Cluster& cluster,
+                                 const std::vector<WorkerSpec>& workers,
+                                 const std::string& precision,
+                                 const Profile& known,
+                                 const MeasureOptions& options,
+                                 const Log& log)
+    : cluster_(cluster), profile_(known), options_(options), log_(log) {
+  for (const WorkerSpec& worker : workers) {
+    names_.push_back(worker.name);
+    machines_.push_back(worker.machine.name);
+    own_memory_.push_back(has_own_memory(worker.job.device));
+    devices_.push_back(fmt::format("{} ({})", worker.machine.name, worker.job.device));
+  }
+  memory_.resize(workers.size());
+  const bool are_all = known.devices.empty();
+  precision_.emplace(precision, devices_, are_all && !options.any_precision);
+  const bool live = !options.quiet && is_live_terminal(stderr, std::getenv("TERM"));
+  progress_.emplace(
+      devices_, [&log](const std::string& line) { log.info(line); }, live ? stderr : nullptr);
+}
+
+Result<void> ProfileFollower::on_event(int worker, const Json& event) {
+  const auto index = static_cast<std::size_t>(worker);
+  const std::string& source = names_[index];
+  MOTLEY_ASSIGN(const std::string kind, json_get<std::string>(event, "event", source));
+  if (kind == "memory") {
+    FoundMachine& found = memory_[index].emplace();
+    MOTLEY_ASSIGN(found.free_bytes, event_quantity(event, "bytes", source));
+    MOTLEY_ASSIGN(found.computer, json_get<std::string>(event, "computer", source));
+    MOTLEY_ASSIGN(found.computer_bytes, event_quantity(event, "computer_bytes", source));
+    return check_memory();
+  }
+  if (kind == "precision") {
+    MOTLEY_ASSIGN(const auto line, precision_->add(worker, event));
+    if (line) log_.info(*line);
+    return {};
+  }
+  if (kind == "measuring") {
+    MOTLEY_ASSIGN(const std::string what, json_get<std::string>(event, "what", source));
+    MOTLEY_ASSIGN(const double done, event_quantity(event, "done", source));
+    MOTLEY_ASSIGN(const double left_s, event_quantity(event, "left_s", source));
+    progress_->show(index, {excerpt(what), done, left_s}, now_s());
+  } else if (kind == "result") {
+    MOTLEY_ASSIGN(const Profile one,
+                  profile_from_json(event.value("profile", Json::object()), "a worker's profile"));
+    for (DeviceProfile device : one.devices) {
+      device.numbers = precision_->numbers_of(index);
+      merge(profile_, std::move(device));
+    }
+    kept_ += event.value("kept", false) ? 1 : 0;
+    progress_->done(index, now_s());
+  }
+  return {};
+}
+
+Result<Profile> ProfileFollower::finish(double took_s) {
+  progress_->clear();
+  for (const Machine& machine : cluster_.machines) {
+    for (const std::string& device : machine.devices) {
+      if (profile_.find(machine.name, device) != nullptr) continue;
+      return Error{ErrorCode::kInternal,
+                   fmt::format("machine {} sent no profile of {}", machine.name, device), "", ""};
+    }
+  }
+  log_.info(summary(took_s));
+  share_memory();
+  return std::move(profile_);
+}
+
+Result<void> ProfileFollower::check_memory() const {
+  const bool all_told =
+      std::ranges::all_of(memory_, [](const auto& each) { return each && each->free_bytes > 0; });
+  if (!all_told) return {};
+  const std::vector<FoundMachine> found = machines_found();
+  const std::vector<double> fair_bytes = fair_memory(found);
+  std::vector<MemoryThere> all;
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    if (fair_bytes[i] == 0) continue;  // its devices have memory of their own
+    all.push_back({found[i].name, fair_bytes[i], found[i].free_bytes,
+                   /*is_granted=*/found[i].granted_bytes > 0});
+  }
+  for (std::size_t i = 0; i < memory_.size(); ++i) {
+    if (!own_memory_[i]) continue;
+    all.push_back({devices_[i], memory_[i]->free_bytes, memory_[i]->free_bytes});
+  }
+  auto trouble = memory_trouble(all, static_cast<double>(options_.least_bytes));
+  if (trouble) return *std::move(trouble);
+  return {};
+}
+
+std::vector<FoundMachine> ProfileFollower::machines_found() const {
+  std::vector<FoundMachine> all;
+  for (const Machine& machine : cluster_.machines) {
+    FoundMachine& found = all.emplace_back();
+    for (const DeviceProfile& device : profile_.devices) {
+      if (device.machine != machine.name || has_own_memory(device.device)) continue;
+      found.free_bytes = static_cast<double>(device.memory_bytes);
+    }
+    for (std::size_t i = 0; i < memory_.size(); ++i) {
+      const bool is_its = machines_[i] == machine.name && !own_memory_[i];
+      if (is_its && memory_[i]) found = *memory_[i];
+    }
+    found.name = machine.name;
+    found.granted_bytes = machine.memory_gib * kBytesPerGib;
+  }
+  return all;
+}
+
+void ProfileFollower::share_memory() {
+  const std::vector<FoundMachine> found = machines_found();
+  for (const SharedComputer& computer : shared_computers(found)) {
+    const std::string text = shared_memory_text(computer, found);
+    computer.is_overdrawn() ? log_.warn(text) : log_.info(text);
+  }
+  const std::vector<double> fair_bytes = fair_memory(found);
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    if (found[i].granted_bytes > 0) continue;
+    for (DeviceProfile& device : profile_.devices) {
+      if (device.machine != found[i].name || has_own_memory(device.device)) continue;
+      device.memory_bytes = static_cast<std::int64_t>(fair_bytes[i]);
+    }
+  }
+}
+
+std::string ProfileFollower::summary(double took_s) const {
+  const std::size_t measured = names_.size() - kept_;
+  std::string words;
+  if (measured > 0) {
+    words = fmt::format("measured {} device{}", measured, measured == 1 ? "" : "s");
+  }
+  if (kept_ > 0) {
+    words += fmt::format("{}took {} kept profile{} that still hold{}", measured > 0 ? ", " : "",
+                         kept_, kept_ == 1 ? "" : "s", kept_ == 1 ? "s" : "");
+  }
+  return fmt::format("{} ({:.0f} s)", words, took_s);
+}
+
+}  // namespace motley

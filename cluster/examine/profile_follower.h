@@ -1,0 +1,67 @@
+// ProfileFollower: what the workers that measure a cluster say, gathered into its profile. One
+// owner thread.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/json_fwd.h"
+#include "base/log.h"
+#include "base/result.h"
+#include "cluster/examine/measure.h"
+#include "cluster/examine/measuring_progress.h"
+#include "cluster/examine/precision_check.h"
+#include "cluster/examine/shared_computer.h"
+#include "cluster/launch/workers.h"
+#include "plan/cluster.h"
+#include "plan/profile.h"
+
+namespace motley {
+
+class ProfileFollower {
+ public:
+  // `known`: devices that no worker measures. All references must outlive the follower.
+  ProfileFollower(const Cluster& cluster,
+                  const std::vector<WorkerSpec>& workers,
+                  const std::string& precision,
+                  const Profile& known,
+                  const MeasureOptions& options,
+                  const Log& log);
+
+  // An error ends the group: the devices do not hold the model, or none of them computes in
+  // train.precision.
+  Result<void> on_event(int worker, const Json& event);
+
+  void clear_line() { progress_->clear(); }
+
+  [[nodiscard]] bool has_refused_precision() const { return precision_->has_refused(); }
+
+  // Once every worker has ended well.
+  Result<Profile> finish(double took_s);
+
+ private:
+  // Once all have said how much they have.
+  [[nodiscard]] Result<void> check_memory() const;
+  // Every machine of the cluster, by what its workers say, else by the profile that was known.
+  [[nodiscard]] std::vector<FoundMachine> machines_found() const;
+  // What machines of one computer find free is there once.
+  void share_memory();
+  [[nodiscard]] std::string summary(double took_s) const;
+
+  const Cluster& cluster_;
+  Profile profile_;
+  const MeasureOptions& options_;
+  const Log& log_;
+  std::vector<std::string> names_;                   // by worker
+  std::vector<std::string> machines_;                // by worker
+  std::vector<std::string> devices_;                 // by worker, for people
+  std::vector<bool> own_memory_;                     // by worker: its device's
+  std::vector<std::optional<FoundMachine>> memory_;  // by worker: what it finds on its machine
+  std::optional<MeasuringProgress> progress_;
+  std::optional<PrecisionCheck> precision_;
+  std::size_t kept_ = 0;
+};
+
+}  // namespace motley
