@@ -221,5 +221,23 @@ TEST_F(Devices, GenerateWhatTheProcessorGenerates) {
   }
 }
 
+// One is listed as what it is, and the others beside it.
+TEST_F(Devices, OneThatHangsFromTheStartDoesNotAnswer) {
+  bring_far_device();
+  ::setenv("MOTLEY_FAR_DEVICES", "1", /*overwrite=*/1);
+  ::setenv("MOTLEY_FAR_HANGS_AFTER", "1", /*overwrite=*/1);
+  const Outcome listed = motley({"devices"});
+  const Outcome trained = job_.train(
+      "run",
+      {"--cluster", cluster("devices = [\"privateuseone:0\"]\n"), "--set", "comm.timeout_s=2"});
+  ::unsetenv("MOTLEY_FAR_HANGS_AFTER");
+  ::unsetenv("MOTLEY_FAR_DEVICES");
+  EXPECT_EQ(listed.status, 0) << listed.err;
+  EXPECT_THAT(listed.out, AllOf(HasSubstr("privateuseone:0"), HasSubstr("it does not answer")));
+  EXPECT_EQ(trained.status, 1) << trained.err;
+  EXPECT_THAT(trained.err, HasSubstr("waiting for device privateuseone:0 to finish its first "
+                                     "operation: it did not within 2 s"));
+}
+
 }  // namespace
 }  // namespace motley::test
