@@ -9,13 +9,11 @@
 namespace motley {
 namespace {
 
-// Far beyond what any training comes to.
-constexpr int kExponentMax = 100;
-
-bool is_power_of_two(double value) {
+bool occurs(const GradientScale& scale) {
   int exponent = 0;
-  return std::isfinite(value) && std::frexp(value, &exponent) == 0.5 &&
-         std::abs(exponent) <= kExponentMax;
+  return scale.value >= kLeastGradientScale && scale.value <= kLargestGradientScale &&
+         std::frexp(scale.value, &exponent) == 0.5 && scale.steps >= 0 &&
+         scale.steps < kStepsToGrow;
 }
 
 }  // namespace
@@ -28,7 +26,7 @@ Result<GradientScale> gradient_scale_from_json(const Json& json, const std::stri
   GradientScale scale;
   MOTLEY_ASSIGN(scale.value, json_get<double>(json, "value", source));
   MOTLEY_ASSIGN(scale.steps, json_get<std::int64_t>(json, "steps", source));
-  if (is_power_of_two(scale.value) && scale.steps >= 0) return scale;
+  if (occurs(scale)) return scale;
   return Error{ErrorCode::kCorrupt, fmt::format("an impossible gradient scale, {}", source),
                fmt::format("it is {} since {} steps", scale.value, scale.steps), ""};
 }

@@ -17,7 +17,7 @@ namespace motley {
 namespace {
 
 constexpr const char* kKeptFormat = "motley.kept-profile";
-constexpr int kKeptVersion = 3;
+constexpr int kKeptVersion = 4;
 constexpr std::uint64_t kKeptBytesMax = std::uint64_t{4} << 20;
 constexpr double kKeptSecondsMax = 1e6;
 constexpr std::int64_t kKeptSizeMax = 1 << 24;
@@ -85,6 +85,10 @@ Result<KeptProfile> parse_kept_profile(std::string_view text,
   MOTLEY_ASSIGN(Profile profile, profile_from_json(json["profile"], JsonSource(source)));
   if (profile.devices.size() != 1) return fields.bad("profile", "it is not of one device");
   kept.device = std::move(profile.devices.front());
+  if (kept.device.device != key.device || kept.device.threads != key.threads ||
+      kept.device.precision != key.numbers) {
+    return fields.bad("profile", "it is of another device, threads or numbers than its key");
+  }
   return kept;
 }
 

@@ -47,13 +47,14 @@ bool is_virtual_device(std::string_view device) {
 
 namespace {
 
-// Whether it is "<kind>:<number>".
+// Whether it is "<kind>:<number>". A number has one way of being written, or a device had two
+// names.
 bool is_numbered(std::string_view device, std::string_view kind) {
   constexpr std::size_t kDigitsMax = 3;
   if (!device.starts_with(kind) || device.size() <= kind.size() + 1) return false;
   if (device[kind.size()] != ':') return false;
   const std::string_view digits = device.substr(kind.size() + 1);
-  return digits.size() <= kDigitsMax &&
+  return digits.size() <= kDigitsMax && (digits.size() == 1 || digits.front() != '0') &&
          std::all_of(digits.begin(), digits.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 

@@ -124,6 +124,13 @@ class Continuation {
     std::fputc('\n', stdout);
   }
 
+  // Leaves the line that it began to whatever is said next.
+  void break_off() {
+    if (!was_shown_) return;
+    std::fputc('\n', stdout);
+    std::fflush(stdout);
+  }
+
  private:
   void show_prompt() {
     if (!was_shown_) std::fputs(prompt_.c_str(), stdout);
@@ -156,7 +163,11 @@ Result<void> generate(const Arguments& arguments) {
   };
   const Log log("");
   WorkerGroup group({worker}, {.start_timeout_s = config.comm.start_timeout_s}, log);
-  MOTLEY_TRY(group.run(on_event));
+  const Result<void> ran = group.run(on_event);
+  if (!ran.ok()) {
+    text.break_off();
+    return ran;
+  }
   if (is_json) {
     Json result{{"step", manifest.state.step}, {"tokens", tokens}};
     if (config.data.kind == "text") result["text"] = text_of(tokens);

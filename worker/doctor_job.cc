@@ -65,7 +65,8 @@ DeviceFacts processor_facts() {
 }
 
 void add_details(DeviceFacts& facts) {
-  const auto device = ComputeDevice::open(facts.name);
+  constexpr double kPatience_s = 10;  // for one number; a machine may have several that hang
+  const auto device = ComputeDevice::open(facts.name, kPatience_s);
   if (!device.ok()) {
     const Error& error = device.error();
     facts.fault = fault_of(error.cause.empty() ? error.what : error.cause, error.remedy);

@@ -93,7 +93,8 @@ Result<void> run_generate_job(const Job& job, WorkerChannel& channel, WorkCounte
   MOTLEY_TRY(check_writes_text(model));
   MOTLEY_ASSIGN(Sampling sampling, read_sampling(job, model.sample.input_limit));
   MOTLEY_ASSIGN(const CheckpointReader reader, CheckpointReader::open(job.resume_from, &work));
-  MOTLEY_ASSIGN(const ComputeDevice device, ComputeDevice::open(job.device));
+  MOTLEY_ASSIGN(const ComputeDevice device,
+                ComputeDevice::open(job.device, job.config.comm.timeout_s));
   LayerChain chain(job.config.model, model, 0, static_cast<int>(model.layers.size()),
                    {.device = device.torch()});
   MOTLEY_TRY(load_parameters(chain, reader, work));

@@ -14,9 +14,11 @@
 
 #include "base/clock.h"
 #include "base/system/computer_id.h"
+#include "base/system/privacy.h"
 #include "base/system/system_cores.h"
 #include "base/system/system_memory.h"
 #include "measure/computer_turn.h"
+#include "measure/kept_memory.h"
 #include "measure/profile_store.h"
 #include "models/device/number_types.h"
 #include "models/device/product_type.h"
@@ -155,6 +157,10 @@ class DeviceProfiler {
     ProfileStore::Found found = store_.find(key_);
     if (!found.trouble.empty()) say("a kept profile is of no use: " + found.trouble);
     if (!found.profile || !serves(*found.profile, sizes_, job_.config.profile.seconds)) return;
+    if (const auto wrong = impossible_memory(found.profile->device, model_)) {
+      return say(fmt::format("a kept profile is of no use: {}: {}", store_.path_of(key_).string(),
+                             *wrong));
+    }
     recalled_ = *std::move(found.profile);
     const std::string machine = std::exchange(device_, recalled_->device).machine;
     device_.machine = machine;                              // it may be called otherwise today
@@ -182,6 +188,7 @@ class DeviceProfiler {
     device_.machine = job_.options.value("machine", "");
     device_.device = job_.device;
     device_.threads = job_.threads;
+    device_.precision = key_.numbers;
     device_.rounded_bytes_per_parameter = rounded_bytes();
   }
 
@@ -310,6 +317,7 @@ Result<void> run_profile_job(const Job& job, WorkerChannel& channel) {
                                     : own_memory ? own_memory->free_bytes
                                                  : available_memory_bytes();
   const std::string computer = job.virtual_speed ? "" : computer_id();
+  keep_files_private({});  // what is kept lies in the folder of one person
   channel.send({{"event", "memory"},
                 {"bytes", memory_bytes},
                 {"computer", computer},

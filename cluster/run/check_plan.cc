@@ -1,8 +1,11 @@
 #include "cluster/run/check_plan.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <string>
+#include <vector>
 
 #include "compression/codec_chain.h"
 #include "compression/feedback/gradient_compressor.h"
@@ -25,6 +28,29 @@ Result<void> check_steps(const Plan& plan, const ModelSpec& model) {
   MOTLEY_ASSIGN(const Schedule schedule, make_schedule(plan, tied));
   MOTLEY_ASSIGN([[maybe_unused]] const ScheduleStats stats, validate_schedule(schedule, tied));
   return {};
+}
+
+// That the cluster has the device that the rank is to be on.
+Result<void> check_place(const RankPlan& rank, const Cluster& cluster) {
+  const char* const remedy = "give the cluster file that the plan was made for by --cluster";
+  const Machine* machine = cluster.find(rank.machine);
+  if (machine == nullptr) {
+    return Error{ErrorCode::kConfig, fmt::format("the plan uses machine {}", rank.machine),
+                 "the cluster has no machine of this name", remedy};
+  }
+  MOTLEY_TRY(check_device(rank.device));
+  const std::vector<std::string>& listed = machine->devices;
+  const bool is_virtual = machine->virtual_speed.has_value();
+  std::string devices;  // of the machine, where this one is none of them
+  if (is_virtual_device(rank.device) != is_virtual) {
+    devices = is_virtual ? "virtual" : "real";
+  } else if (std::ranges::find(listed, rank.device) == listed.end()) {
+    devices = fmt::format("{}", fmt::join(listed, ", "));
+  }
+  if (devices.empty()) return {};
+  return Error{ErrorCode::kConfig,
+               fmt::format("the plan uses device {} of machine {}", rank.device, rank.machine),
+               fmt::format("in the cluster file its devices are {}", devices), remedy};
 }
 
 bool is_covered(const Machine& machine, const Profile& known) {
@@ -72,21 +98,7 @@ Result<void> check_plan(const Plan& plan,
                  fmt::format("compression.gradients is '{}'", asked),
                  "make it again with motley plan, or leave compression.gradients out"};
   }
-  for (const RankPlan& rank : plan.ranks) {
-    const char* const remedy = "give the cluster file that the plan was made for by --cluster";
-    const Machine* machine = cluster.find(rank.machine);
-    if (machine == nullptr) {
-      return Error{ErrorCode::kConfig, fmt::format("the plan uses machine {}", rank.machine),
-                   "the cluster has no machine of this name", remedy};
-    }
-    MOTLEY_TRY(check_device(rank.device));
-    if (is_virtual_device(rank.device) == machine->virtual_speed.has_value()) continue;
-    return Error{ErrorCode::kConfig,
-                 fmt::format("the plan uses device {} of machine {}", rank.device, rank.machine),
-                 machine->virtual_speed ? "in the cluster file its devices are virtual"
-                                        : "in the cluster file its devices are real",
-                 remedy};
-  }
+  for (const RankPlan& rank : plan.ranks) MOTLEY_TRY(check_place(rank, cluster));
   return check_steps(plan, model);
 }
 

@@ -9,7 +9,9 @@
 #include <ATen/ATen.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 
+#include "models/device/device_copies.h"
 #include "models/device/device_event.h"
+#include "models/device/device_standstill.h"
 #include "models/device/kinds/device_kinds.h"
 #include "models/device/kinds/library_exception.h"
 #include "models/device/reproducible.h"
@@ -56,8 +58,10 @@ Result<ComputeDevice> ComputeDevice::open(const std::string& name, double patien
 // all of its memory.
 Result<void> ComputeDevice::try_out(const std::string& name) const {
   try {
-    at::ones({1}, at::device(device_)).add_(1).cpu();
+    DeviceCopies(*this).download(at::ones({1}, at::device(device_)).add_(1)).wait();
     return {};
+  } catch (const DeviceStandstill& stood) {
+    return stood.error("its first operation");
   } catch (const std::exception& thrown) {
     const std::string said = first_line_of(thrown);
     if (lacks_memory(thrown)) {

@@ -31,8 +31,8 @@ class ComputeDevice {
   // Makes the device ready for this thread and process, and has it compute a number; on any but the
   // processor it computes reproducibly (models/device/reproducible.h). kConfig for a name that
   // means none, or a device that this machine or this LibTorch does not have or that computes
-  // nothing, with what there is; kInfeasible for one whose memory is full. `patience_s`: the
-  // longest wait for it to finish what it was given.
+  // nothing, with what there is; kInfeasible for one whose memory is full, kInternal for one that
+  // does not finish the number. `patience_s`: the longest wait for it to finish what it was given.
   [[nodiscard]] static Result<ComputeDevice> open(const std::string& name,
                                                   double patience_s = kPatience_s);
 

@@ -1,11 +1,12 @@
 // DeviceStandstill: a device did not finish in time what it was given. Thrown by whoever waited,
-// since LibTorch's own failures come in this way too; what is said of it:
-// models/layers/failure_of.h.
+// since LibTorch's own failures come in this way too.
 #pragma once
 
 #include <stdexcept>
 #include <string>
 #include <utility>
+
+#include "base/result.h"
 
 namespace motley {
 
@@ -20,6 +21,9 @@ class DeviceStandstill final : public std::runtime_error {
   [[nodiscard]] const std::string& device() const { return device_; }
 
   [[nodiscard]] double waited_s() const { return waited_s_; }
+
+  // kInternal; `during` is what was waited for: "forward of micro-batch 3".
+  [[nodiscard]] Error error(const std::string& during) const;
 
  private:
   std::string device_;

@@ -11,12 +11,7 @@ namespace motley {
 Error failure_of(const std::exception& thrown, const std::string& during) {
   if (const auto* graph = dynamic_cast<const GraphFailure*>(&thrown)) return graph->error();
   if (const auto* stood = dynamic_cast<const DeviceStandstill*>(&thrown)) {
-    return {ErrorCode::kInternal,
-            fmt::format("waiting for device {} to finish {}: it did not within {:g} s",
-                        stood->device(), during, stood->waited_s()),
-            "a kernel on it does not end, or its driver hangs",
-            "see that machine's kernel log (sudo dmesg) and whether its driver still answers "
-            "(nvidia-smi for cuda); if not, restart the machine"};
+    return stood->error(during);
   }
   const std::string said = first_line_of(thrown);
   if (!lacks_memory(thrown)) {

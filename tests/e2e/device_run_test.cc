@@ -183,6 +183,32 @@ TEST_F(DeviceRun, ADeviceThatHangsEndsTheRun) {
   }
 }
 
+// What layers take while they compute is counted too, also what products in bf16 and fp16 take.
+TEST_F(DeviceRun, NeedsNoMoreMemoryThanItsPlanSays) {
+  const std::string cluster = cluster_of("\"privateuseone:0\"");
+  for (const std::string precision : {"fp32", "bf16", "fp16"}) {
+    const std::vector<std::string> words = {"--cluster", cluster,
+                                            "--set",     "train.precision=" + precision,
+                                            "--set",     "train.steps=3",
+                                            "--set",     "profile.seconds=3",
+                                            "--set",     "train.warmup_steps=1",
+                                            "--set",     "train.micro_batch=8",
+                                            "--set",     "model.width=256",
+                                            "--set",     "model.heads=8",
+                                            "--set",     "model.context=128",
+                                            "--set",     "model.vocab=8192"};
+    expect_trains(precision, words);
+    const std::string plan = job_.run_dir(precision) + "/plan.json";
+    const Json rank = Json::parse(read_text(plan)).at("ranks").at(0);
+    const auto bytes = rank.at("memory_bytes").get<std::int64_t>();
+    ::setenv("MOTLEY_FAR_MIB", std::to_string((bytes >> 20) + 1).c_str(), /*overwrite=*/1);
+    std::vector<std::string> again = words;
+    again.insert(again.end(), {"--plan", plan});
+    expect_trains(precision + "-planned", again);
+    ::unsetenv("MOTLEY_FAR_MIB");
+  }
+}
+
 // A plan that was made for more memory than there is now.
 TEST_F(DeviceRun, SaysWhatADeviceHoldsThatHasNoRoomWhileItTrains) {
   const std::vector<std::string> words = {"--cluster", cluster_of("\"privateuseone:0\""), "--set",

@@ -244,5 +244,35 @@ TEST_F(Devices, GenerateWhatTheProcessorGenerates) {
   }
 }
 
+TEST_F(Devices, GenerateEndsItsLineWhereTheDeviceHangs) {
+  bring_far_device();
+  ASSERT_EQ(job_.train("run", {"--stages", "1", "--set", "comm.timeout_s=2"}).status, 0);
+  ::setenv("MOTLEY_FAR_HANGS_AFTER", "1000", /*overwrite=*/1);
+  const Outcome outcome =
+      motley({"generate", job_.run_dir("run"), "--prompt", "1,2,3", "--device", "privateuseone:0"});
+  ::unsetenv("MOTLEY_FAR_HANGS_AFTER");
+  EXPECT_EQ(outcome.status, 1) << outcome.err;
+  EXPECT_THAT(outcome.out, AllOf(::testing::StartsWith("1,2,3,"), ::testing::EndsWith("\n")));
+  EXPECT_THAT(outcome.err, HasSubstr("waiting for device privateuseone:0 to finish"));
+}
+
+// One is listed as what it is, and the others beside it.
+TEST_F(Devices, OneThatHangsFromTheStartDoesNotAnswer) {
+  bring_far_device();
+  ::setenv("MOTLEY_FAR_DEVICES", "1", /*overwrite=*/1);
+  ::setenv("MOTLEY_FAR_HANGS_AFTER", "1", /*overwrite=*/1);
+  const Outcome listed = motley({"devices"});
+  const Outcome trained = job_.train(
+      "run",
+      {"--cluster", cluster("devices = [\"privateuseone:0\"]\n"), "--set", "comm.timeout_s=2"});
+  ::unsetenv("MOTLEY_FAR_HANGS_AFTER");
+  ::unsetenv("MOTLEY_FAR_DEVICES");
+  EXPECT_EQ(listed.status, 0) << listed.err;
+  EXPECT_THAT(listed.out, AllOf(HasSubstr("privateuseone:0"), HasSubstr("it does not answer")));
+  EXPECT_EQ(trained.status, 1) << trained.err;
+  EXPECT_THAT(trained.err, HasSubstr("waiting for device privateuseone:0 to finish its first "
+                                     "operation: it did not within 2 s"));
+}
+
 }  // namespace
 }  // namespace motley::test

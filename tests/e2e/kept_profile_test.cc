@@ -129,6 +129,22 @@ TEST_F(KeptProfile, ThatASampleContradictsIsMeasuredAnew) {
   EXPECT_THAT(measure(), HasSubstr(kTaken));
 }
 
+// Times are tried again, bytes cannot be.
+TEST_F(KeptProfile, ThatTakesImpossibleMemoryIsMeasuredAnew) {
+  EXPECT_THAT(measure(), HasSubstr(kMeasured));
+  allow_for_noise();
+  change_samples([](Json& sample) { sample["saved_bytes"] = std::int64_t{1} << 47; });
+  const std::string said = measure();
+  EXPECT_THAT(said, HasSubstr("a kept profile is of no use: " + kept().string()));
+  EXPECT_THAT(said, HasSubstr(kMeasured));
+}
+
+TEST_F(KeptProfile, CanBeReadByNobodyElse) {
+  EXPECT_THAT(measure(), HasSubstr(kMeasured));
+  using std::filesystem::perms;
+  EXPECT_EQ(std::filesystem::status(kept()).permissions(), perms::owner_read | perms::owner_write);
+}
+
 // Noise that a file claims, or no times at all, do not make every sample agree.
 TEST_F(KeptProfile, ThatCannotBeContradictedIsMeasuredAnew) {
   EXPECT_THAT(measure(), HasSubstr(kMeasured));

@@ -15,6 +15,7 @@ inline ProfileKey right_key() {
           .threads = 2,
           .cores = 0.5,
           .libraries = {"Motley 0.1.0, kernels 1", "LibTorch 1.13.1"},
+          .numbers = "fp32",
           .optimizer = "adamw",
           .transport = "auto, encrypted",
           .elsewhere_bytes = 1 << 20};
@@ -24,6 +25,7 @@ inline KeptProfile right_kept_profile() {
   KeptProfile kept{.seconds = 40, .smallest = 2, .largest = 16, .device = {}};
   kept.device.machine = "box";
   kept.device.device = "cpu";
+  kept.device.threads = 2;
   kept.device.codecs["none"] = {};
   kept.device.layers["gpt2.mlp(32)"] = {{.micro_batch = 1, .forward_s = 0.25}};
   return kept;

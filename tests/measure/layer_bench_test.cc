@@ -69,6 +69,20 @@ TEST_F(LayerBenchTest, TellsTheTimesAndBytesOfEachLayer) {
   }
 }
 
+// A Mac's allocator reports nothing, for one.
+TEST_F(LayerBenchTest, TellsWhatADeviceTakesBesideWhatItKeepsWhetherItsAllocatorReportsOrNot) {
+  const auto report = far_function<void(int)>("motley_far_report_memory");
+  if (device_.is_host() || report == nullptr) GTEST_SKIP() << "no far device";
+  for (int layer = 0; layer < static_cast<int>(model_.layers.size()); ++layer) {
+    const auto reported = static_cast<double>(measure(layer).sample.workspace_bytes);
+    report(0);
+    const auto shown = static_cast<double>(measure(layer).sample.workspace_bytes);
+    report(1);
+    EXPECT_GT(reported, 0) << layer;
+    EXPECT_NEAR(shown, reported, 0.1 * reported) << layer;
+  }
+}
+
 // Most operations of a run are the layer's: the rest copies its input and makes its gradient.
 TEST_F(LayerBenchTest, CountsADevicesTimeAlone) {
   const auto slow_down = far_function<void(double)>("motley_far_slow_down");

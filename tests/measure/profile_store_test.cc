@@ -101,6 +101,19 @@ TEST_F(Store, TakesNoFileOfAnotherKey) {
   EXPECT_THAT(found.trouble, HasSubstr("of another device, library or model"));
 }
 
+TEST_F(Store, TakesNoProfileOfAnotherThanItsKey) {
+  std::vector<KeptProfile> others(3, profile());
+  others[0].device.precision = "bf16";
+  others[1].device.device = "cuda:0";
+  others[2].device.threads = 1;
+  for (std::size_t i = 0; i < others.size(); ++i) {
+    ASSERT_TRUE(store().keep(key(), others[i]).ok());
+    const auto found = store().find(key());
+    EXPECT_FALSE(found.profile.has_value()) << i;
+    EXPECT_THAT(found.trouble, HasSubstr("than its key")) << i;
+  }
+}
+
 TEST_F(Store, ADamagedFileCountsAsNone) {
   ASSERT_TRUE(store().keep(key(), profile()).ok());
   std::ifstream in(store().path_of(key()));

@@ -91,6 +91,17 @@ TEST_F(FarDevice, IsNotOpenedWhileItsMemoryIsFull) {
   EXPECT_THAT(error.remedy, HasSubstr("end what else uses it"));
 }
 
+TEST_F(FarDevice, IsNotOpenedWhereItDoesNotComputeInTime) {
+  motley_far_hang(1);
+  const auto device = ComputeDevice::open("privateuseone:0", 0.05);
+  motley_far_hang(0);
+  ASSERT_FALSE(device.ok());
+  EXPECT_EQ(device.error().code, ErrorCode::kInternal);
+  EXPECT_THAT(device.error().what, HasSubstr("waiting for device privateuseone:0 to finish its "
+                                             "first operation: it did not within 0.05 s"));
+  EXPECT_THAT(device.error().cause, HasSubstr("does not answer"));
+}
+
 TEST_F(FarDevice, IsWhatItsLibraryCallsIt) {
   EXPECT_EQ(device_model("privateuseone:1"), "far device");
   EXPECT_EQ(device_model("cpu"), "");
@@ -110,6 +121,9 @@ TEST(ComputeDeviceNames, ALibraryThatIsNotNamedOrNotThereIsTheCause) {
   EXPECT_EQ(unnamed.code, ErrorCode::kConfig);
   EXPECT_THAT(unnamed.cause, HasSubstr("MOTLEY_DEVICE_LIBRARY is not set"));
   EXPECT_THAT(unnamed.remedy, HasSubstr("MOTLEY_DEVICE_LIBRARY"));
+
+  ::setenv("MOTLEY_DEVICE_LIBRARY", "", /*overwrite=*/1);
+  EXPECT_THAT(trouble_with("privateuseone:0").cause, HasSubstr("MOTLEY_DEVICE_LIBRARY is empty"));
 
   ::setenv("MOTLEY_DEVICE_LIBRARY", "/no/such/library.so", /*overwrite=*/1);
   const Error absent = trouble_with("privateuseone:0");

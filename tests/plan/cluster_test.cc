@@ -162,9 +162,9 @@ TEST(CheckDevice, KnowsTheKindsOfDevices) {
 }
 
 TEST(CheckDevice, RefusesOtherNamesWithThoseThereAre) {
-  for (const char* device :
-       {"", "gpu", "gpu:0", "cuda", "cuda:", "cuda:x", "cuda:-1", "cuda:1000", "cuda0", "cudax:0",
-        "auto", "cpu:0", "mps:0", "CUDA:0", "privateuseone"}) {
+  for (const char* device : {"", "gpu", "gpu:0", "cuda", "cuda:", "cuda:x", "cuda:-1", "cuda:1000",
+                             "cuda:00", "privateuseone:01", "cuda0", "cudax:0", "auto", "cpu:0",
+                             "mps:0", "CUDA:0", "privateuseone"}) {
     const auto checked = check_device(device);
     ASSERT_FALSE(checked.ok()) << device;
     EXPECT_EQ(checked.error().code, ErrorCode::kConfig);

@@ -15,6 +15,7 @@ TEST(GradientScaler, BeginsAtAPowerOfTwoThatFitsTheStep) {
   EXPECT_EQ(first_gradient_scale(8192).value, 8);
   EXPECT_EQ(first_gradient_scale(8193).value, 8);
   EXPECT_EQ(first_gradient_scale(std::int64_t{1} << 20).value, 0x1p-4);
+  EXPECT_EQ(first_gradient_scale(std::int64_t{1} << 62).value, kLeastGradientScale);
 }
 
 TEST(GradientScaler, HalvesAtOverflowAndDoublesAfterManySteps) {
@@ -41,7 +42,7 @@ RC_GTEST_PROP(GradientScaler, StaysAPowerOfTwoThatOccurs, ()) {
   const auto steps = *rc::gen::inRange(0, 200);
   const bool finite = *rc::gen::arbitrary<bool>();
   for (int i = 0; i < steps; ++i) {
-    scale = next_gradient_scale({scale.value, finite ? kStepsToGrow : scale.steps}, finite);
+    scale = next_gradient_scale({scale.value, finite ? kStepsToGrow - 1 : scale.steps}, finite);
   }
   const auto read = gradient_scale_from_json(gradient_scale_to_json(scale), "here");
   RC_ASSERT(read.ok());
@@ -49,10 +50,13 @@ RC_GTEST_PROP(GradientScaler, StaysAPowerOfTwoThatOccurs, ()) {
 }
 
 TEST(GradientScale, OfFilesIsCheckedBeforeUse) {
-  for (const char* text : {R"({"value": 3, "steps": 0})", R"({"value": 0, "steps": 0})",
-                           R"({"value": -2, "steps": 0})", R"({"value": 1e300, "steps": 0})",
-                           R"({"value": 2, "steps": -1})", R"({"value": 2})",
-                           R"({"value": "2", "steps": 0})", R"([])"}) {
+  for (const char* text :
+       {R"({"value": 3, "steps": 0})", R"({"value": 0, "steps": 0})",
+        R"({"value": -2, "steps": 0})", R"({"value": 1e300, "steps": 0})",
+        R"({"value": 2, "steps": -1})", R"({"value": 2})", R"({"value": 2, "steps": 2000})",
+        R"({"value": 2, "steps": 9223372036854775807})",
+        R"({"value": 4.547473508864641e-13, "steps": 0})",
+        R"({"value": 2199023255552, "steps": 0})", R"({"value": "2", "steps": 0})", R"([])"}) {
     const auto read = gradient_scale_from_json(*parse_json(text, "here"), "here");
     ASSERT_FALSE(read.ok()) << text;
     EXPECT_EQ(read.error().code, ErrorCode::kCorrupt) << text;

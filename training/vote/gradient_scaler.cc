@@ -1,7 +1,7 @@
 #include "training/vote/gradient_scaler.h"
 
+#include <algorithm>
 #include <bit>
-#include <cmath>
 
 #include "base/check.h"
 
@@ -9,21 +9,23 @@ namespace motley {
 namespace {
 
 constexpr double kOfMean = 0x1p16;
-constexpr double kLeast = 0x1p-40;
-constexpr double kLargest = 0x1p40;
+
+GradientScale begun_with(double value) {
+  return {std::clamp(value, kLeastGradientScale, kLargestGradientScale), 0};
+}
 
 }  // namespace
 
 GradientScale first_gradient_scale(std::int64_t tokens_per_step) {
   MOTLEY_CHECK(tokens_per_step > 0, "{} tokens", tokens_per_step);
   const auto tokens = std::bit_floor(static_cast<std::uint64_t>(tokens_per_step));
-  return {kOfMean / static_cast<double>(tokens), 0};
+  return begun_with(kOfMean / static_cast<double>(tokens));
 }
 
 GradientScale next_gradient_scale(const GradientScale& scale, bool finite) {
-  if (!finite) return {std::fmax(scale.value / 2, kLeast), 0};
+  if (!finite) return begun_with(scale.value / 2);
   if (scale.steps + 1 < kStepsToGrow) return {scale.value, scale.steps + 1};
-  return {std::fmin(scale.value * 2, kLargest), 0};
+  return begun_with(scale.value * 2);
 }
 
 std::optional<GradientScale> gradient_scale_of(const TrainConfig& train,

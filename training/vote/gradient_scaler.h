@@ -15,8 +15,6 @@
 
 namespace motley {
 
-inline constexpr std::int64_t kStepsToGrow = 2000;
-
 // Before the first step. Gradients are sums over the tokens of a step, of which a scale of 2^16
 // for their mean is as good a start as any.
 // REQUIRES: tokens_per_step > 0.

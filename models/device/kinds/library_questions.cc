@@ -6,6 +6,9 @@
 #include <cstdlib>
 #include <sstream>
 
+#include <c10/core/impl/DeviceGuardImplInterface.h>
+
+#include "models/device/kinds/library_file.h"
 #include "models/device/kinds/library_symbol.h"
 #include "models/device/kinds/number_type_name.h"
 #include "plan/cluster.h"
@@ -23,9 +26,15 @@ std::string words_of(const char* question, int index) {
 
 std::optional<std::string> open_device_library() {
   const char* const file = std::getenv(kDeviceLibraryVariable);
-  if (file == nullptr) return fmt::format("{} is not set", kDeviceLibraryVariable);
-  if (::dlopen(file, RTLD_NOW | RTLD_GLOBAL) != nullptr) return std::nullopt;
-  return std::string(::dlerror());
+  if (file == nullptr || *file == '\0') {
+    return fmt::format("{} is {}", kDeviceLibraryVariable, file == nullptr ? "not set" : "empty");
+  }
+  if (is_cut_short(file)) {
+    return fmt::format("{}: file too short: it ends before what its own headers announce", file);
+  }
+  if (::dlopen(file, RTLD_NOW | RTLD_GLOBAL) == nullptr) return std::string(::dlerror());
+  if (c10::impl::hasDeviceGuardImpl(c10::DeviceType::PrivateUse1)) return std::nullopt;
+  return fmt::format("{} registers no device with LibTorch", file);
 }
 
 DeviceTrouble device_library_why_none(const std::string& trouble) {

@@ -17,7 +17,7 @@
 
 namespace motley {
 
-// Says why it could not be opened.
+// Says why it could not be opened, or brings no device.
 [[nodiscard]] std::optional<std::string> open_device_library();
 
 // `trouble`: why it could not be opened, "" where it could.

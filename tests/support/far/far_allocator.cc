@@ -1,5 +1,7 @@
 #include "tests/support/far/far_allocator.h"
 
+#include <atomic>
+#include <cstdint>
 #include <cstring>
 #include <string>
 
@@ -12,8 +14,19 @@
 namespace motley::far {
 namespace {
 
+std::atomic<bool> reports = true;
+
+// `bytes` are negative when they are taken back.
+void report(void* shown, std::int64_t bytes, int device) {
+  if (!reports) return;
+  const auto in_use = static_cast<std::int64_t>(FarState::get().bytes_in_use(device));
+  c10::reportMemoryUsageToProfiler(shown, bytes, in_use, in_use, torch_device(device));
+}
+
 void free_far(void* shown) {
-  FarState::get().release(shown);
+  FarState& state = FarState::get();
+  const int device = state.device_of(shown);
+  report(shown, -static_cast<std::int64_t>(state.release(shown)), device);
 }
 
 std::string mib(std::size_t bytes) {
@@ -33,6 +46,7 @@ class FarAllocator final : public c10::Allocator {
                           std::to_string(device) + ", which has " + mib(state.bytes_limit(device)) +
                           " in all, " + mib(state.bytes_in_use(device)) + " of it in use");
     }
+    report(shown, static_cast<std::int64_t>(bytes), device);
     return {shown, shown, &free_far, torch_device(device)};
   }
 
@@ -54,6 +68,10 @@ const c10::AllocatorRegisterer<c10::DeviceType::PrivateUse1> registered(&the_all
 
 c10::Allocator* far_allocator() {
   return &the_allocator;
+}
+
+void report_memory(bool are_reported) {
+  reports = are_reported;
 }
 
 }  // namespace motley::far

@@ -7,4 +7,7 @@ namespace motley::far {
 
 [[nodiscard]] c10::Allocator* far_allocator();
 
+// Whether LibTorch's profiler is told from now on what is given and taken back.
+void report_memory(bool reports);
+
 }  // namespace motley::far

@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 
+#include "tests/support/far/far_allocator.h"
 #include "tests/support/far/far_state.h"
 #include "tests/support/far/here.h"
 
@@ -29,6 +30,10 @@ void motley_far_limit_memory(uint64_t bytes) {
 
 void motley_far_slow_down(double operation_s) {
   FarState::get().set_operation_s(operation_s);
+}
+
+void motley_far_report_memory(int reports) {
+  motley::far::report_memory(reports != 0);
 }
 
 void motley_far_hang(int hangs) {

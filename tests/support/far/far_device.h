@@ -13,8 +13,8 @@
 //     stream was recorded. The process aborts where it is not so, and says which operations met.
 //
 // Events have times, as a device's own clock gives them; a device can be made slow, which the host
-// does not notice before it waits, and can hang: then 1,000 operations more are taken, and who gives
-// another stands still with it.
+// does not notice before it waits, and can hang: then 1,000 operations more are taken, and who
+// gives another stands still with it.
 //
 // Environment: MOTLEY_FAR_DEVICES (2) devices of MOTLEY_FAR_MIB (4096) MiB each, which say that
 // they multiply matrices of the types MOTLEY_FAR_TYPES ("bf16 fp16") beside fp32, whose operations
@@ -51,6 +51,9 @@ void motley_far_limit_memory(uint64_t bytes);
 
 // From now on, of each operation and copy: what MOTLEY_FAR_OPERATION_US says in the beginning.
 void motley_far_slow_down(double operation_s);
+// Whether its allocator tells LibTorch's profiler from now on what it gives and takes back: CUDA's
+// does, a Mac's does not. It does in the beginning.
+void motley_far_report_memory(int reports);
 // Whether all streams stand still from now on.
 void motley_far_hang(int hangs);
 

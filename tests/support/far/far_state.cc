@@ -76,7 +76,7 @@ void* FarState::allocate(int device, std::size_t bytes, StreamNumber stream) {
   return shown;
 }
 
-void FarState::release(void* shown) {
+std::size_t FarState::release(void* shown) {
   const std::lock_guard lock(mutex_);
   const auto found = blocks_.find(static_cast<const char*>(shown));
   if (found == blocks_.end()) give_up("memory is freed that was not allocated");
@@ -95,7 +95,9 @@ void FarState::release(void* shown) {
   late_.carry_out_where([&](const LateCopy& copy) { return copy.device.meets(range); });
   memories_[static_cast<std::size_t>(block.device)]->release(static_cast<char*>(shown),
                                                              block.bytes);
+  const std::size_t bytes = block.bytes;
   blocks_.erase(found);
+  return bytes;
 }
 
 MappedMemory& FarState::memory_of(const void* shown) {

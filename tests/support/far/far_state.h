@@ -50,8 +50,8 @@ class FarState {
 
   // Memory for a stream. nullptr where the device has no room left.
   [[nodiscard]] void* allocate(int device, std::size_t bytes, StreamNumber stream);
-  // Ends the process where a stream that was not recorded may be using it.
-  void release(void* shown);
+  // Ends the process where a stream that was not recorded may be using it. Returns its bytes.
+  std::size_t release(void* shown);
   [[nodiscard]] char* hidden(const void* shown);
   [[nodiscard]] int device_of(const void* shown);
   // Memory that is freed may be in use by this stream.

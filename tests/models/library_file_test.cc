@@ -1,0 +1,62 @@
+// A library that lacks its end is found before the loader falls over it.
+#include "models/device/kinds/library_file.h"
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "models/device/compute_device.h"
+
+namespace motley {
+namespace {
+
+class LibraryFile : public testing::Test {
+ protected:
+  ~LibraryFile() override { std::filesystem::remove(copy_); }
+
+  // The far device's library, of which that many bytes are there.
+  void cut(std::uintmax_t bytes) const {
+    std::filesystem::copy_file(MOTLEY_FAR_LIBRARY, copy_,
+                               std::filesystem::copy_options::overwrite_existing);
+    std::filesystem::resize_file(copy_, bytes);
+  }
+
+  const std::uintmax_t bytes_ = std::filesystem::file_size(MOTLEY_FAR_LIBRARY);
+  const std::filesystem::path copy_ = testing::TempDir() + "/motley-cut-library.so";
+};
+
+TEST_F(LibraryFile, IsWholeOrLacksItsEnd) {
+  cut(bytes_);
+  EXPECT_FALSE(is_cut_short(copy_));
+  for (const std::uintmax_t bytes : {bytes_ / 2, bytes_ / 10, std::uintmax_t{100}}) {
+    cut(bytes);
+    EXPECT_TRUE(is_cut_short(copy_)) << bytes;
+  }
+}
+
+// What the loader says of these is better.
+TEST_F(LibraryFile, OnlyLibrariesAreJudged) {
+  cut(10);
+  EXPECT_FALSE(is_cut_short(copy_));
+  std::ofstream(copy_) << "no library at all";
+  EXPECT_FALSE(is_cut_short(copy_));
+  EXPECT_FALSE(is_cut_short("/no/such/library.so"));
+  EXPECT_FALSE(is_cut_short("/"));
+}
+
+TEST_F(LibraryFile, OneThatLacksItsEndBringsNoDevice) {
+  cut(bytes_ / 2);
+  ::setenv("MOTLEY_DEVICE_LIBRARY", copy_.c_str(), /*overwrite=*/1);
+  const auto device = ComputeDevice::open("privateuseone:0");
+  ::unsetenv("MOTLEY_DEVICE_LIBRARY");
+  ASSERT_FALSE(device.ok());
+  EXPECT_THAT(device.error().cause,
+              testing::AllOf(testing::HasSubstr(copy_.string()), testing::HasSubstr("too short")));
+}
+
+}  // namespace
+}  // namespace motley
