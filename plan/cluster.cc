@@ -79,7 +79,7 @@ std::string device_meant_by(std::string_view device) {
   std::ranges::transform(small, small.begin(),
                          [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   if (small == kAutomaticDevice || is_device_name(small)) return small;
-  const std::string kind = small.substr(0, small.find(':'));
+  std::string kind = small.substr(0, small.find(':'));
   if (kind == "cpu" || kind == "mps") return kind;
   if (kind == "cuda" || kind == "gpu" || kind == "nvidia") return "cuda:0";
   return "";

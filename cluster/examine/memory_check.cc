@@ -10,7 +10,7 @@ namespace motley {
 namespace {
 
 std::string memory_text(const MemoryThere& each) {
-  const std::string text = fmt::format("{} has {}", each.name, bytes_text(each.bytes));
+  std::string text = fmt::format("{} has {}", each.name, bytes_text(each.bytes));
   if (!each.is_granted) return text;
   return fmt::format("{} by memory_gib in the cluster file, where {} are free", text,
                      bytes_text(each.free_bytes));

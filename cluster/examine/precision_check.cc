@@ -72,6 +72,7 @@ std::string PrecisionCheck::numbers_of(std::size_t worker) const {
 
 Error nobody_computes_in(const std::string& wanted, const std::vector<DeviceNumbers>& here) {
   std::vector<std::string> texts;
+  texts.reserve(here.size());
   for (const DeviceNumbers& device : here) texts.push_back(numbers_text(device));
   return {ErrorCode::kConfig,
           fmt::format("train.precision = \"{}\", and no device here computes in it", wanted),

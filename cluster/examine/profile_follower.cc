@@ -82,6 +82,7 @@ Result<void> ProfileFollower::on_event(int worker, const Json& event) {
     MOTLEY_ASSIGN(const Profile one,
                   profile_from_json(event.value("profile", Json::object()), "a worker's profile"));
     for (DeviceProfile device : one.devices) {
+      // Told before it measured; the profile of a worker leaves it open.
       device.numbers = precision_->numbers_of(index);
       merge(profile_, std::move(device));
     }

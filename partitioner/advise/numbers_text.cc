@@ -20,6 +20,7 @@ std::string numbers_text(const Plan& plan, const std::vector<std::string>& numbe
     return all == kPlainNumbers ? "" : all;
   }
   std::vector<std::string> texts;
+  texts.reserve(places.size());
   for (const auto& [each, devices] : places) {
     texts.push_back(fmt::format("{} on {}", each, fmt::join(devices, ", ")));
   }
