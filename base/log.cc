@@ -61,6 +61,7 @@ Log::~Log() = default;
 
 Result<void> Log::keep_in(const std::filesystem::path& file) {
   try {
+    std::erase(logger_->sinks(), file_);
     file_ = std::make_shared<spdlog::sinks::basic_file_sink_mt>(file.string());
     file_->set_pattern("%Y-%m-%d %H:%M:%S %l: %v");
     logger_->sinks().push_back(file_);

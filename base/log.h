@@ -37,7 +37,8 @@ class Log {
   Log(const Log&) = delete;
   Log& operator=(const Log&) = delete;
 
-  // From now on all lines, of every level and with their time, are also added to this file.
+  // From now on all lines, of every level and with their time, are also added to this file, and to
+  // none that was named before.
   // kCorrupt when it cannot be opened. REQUIRES: no other thread uses the log.
   [[nodiscard]] Result<void> keep_in(const std::filesystem::path& file);
 

@@ -30,6 +30,12 @@ std::size_t steps_done(const SmallJob& job) {
   return static_cast<std::size_t>(std::ranges::count(text, '\n'));
 }
 
+std::size_t count_of(const std::string& text, const std::string& words) {
+  std::size_t count = 0;
+  for (std::size_t at = 0; (at = text.find(words, at)) != text.npos; at += words.size()) ++count;
+  return count;
+}
+
 class Recovery : public testing::Test {
  protected:
   // That of a run to which nothing happens.
@@ -66,6 +72,8 @@ TEST_F(Recovery, FromEachKilledStage) {
   EXPECT_THAT(outcome.err, HasSubstr("the run goes on from step 10"));
   EXPECT_THAT(outcome.err, HasSubstr("(restart 1 of 3)"));
   EXPECT_THAT(outcome.err, HasSubstr("s after the failure"));
+  const std::string kept = read_text(std::filesystem::path(job_.run_dir("run")) / "log/motley.log");
+  EXPECT_EQ(count_of(kept, "s after the failure"), count_of(outcome.err, "s after the failure"));
   expect_whole(hash);
   for (const pid_t pid : all) EXPECT_FALSE(process_exists(pid));
 }
