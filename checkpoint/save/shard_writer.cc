@@ -110,6 +110,7 @@ struct ShardWriter::Impl {
       // What failed reads nothing more.
       const std::lock_guard lock(mutex);
       values.clear();
+      contents = {};
       was_read.notify_all();
       if (is_given_up) return;
     }

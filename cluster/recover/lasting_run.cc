@@ -61,28 +61,9 @@ Profile profile_without(Profile profile, const std::vector<std::string>& machine
   return profile;
 }
 
-// What the next launch is asked for, by the one before it.
-TrainingRequest next_request(const TrainingRequest& first,
-                             const PreparedRun& run,
-                             const Profile& measured,
-                             const Decision& decision) {
-  TrainingRequest next = first;
-  next.resume = true;
-  next.measure_anew = false;
-  std::erase_if(next.cluster.machines,
-                [&](const Machine& machine) { return holds(decision.without, machine.name); });
-  next.config.parallel.pins = pins_without(next.config.parallel.pins, decision.without);
-  const bool has_all = std::ranges::none_of(
-      run.plan.ranks, [&](const RankPlan& rank) { return holds(decision.without, rank.machine); });
-  if (has_all) {
-    next.plan = run.plan;
-  } else {
-    next.plan.reset();
-    next.stages = 0;  // as many as are left
-    if (next.known_profile.devices.empty()) next.known_profile = measured;
-    next.known_profile = profile_without(std::move(next.known_profile), decision.without);
-  }
-  return next;
+bool uses_any(const Plan& plan, const std::vector<std::string>& machines) {
+  return std::ranges::any_of(plan.ranks,
+                             [&](const RankPlan& rank) { return holds(machines, rank.machine); });
 }
 
 std::string machines_text(const std::vector<std::string>& machines) {
@@ -116,7 +97,12 @@ std::int64_t newest_step(const PreparedRun& run) {
 class LastingRun {
  public:
   LastingRun(PreparedRun& run, const TrainingRequest& first, Log& log, std::FILE* progress_out)
-      : run_(run), first_(first), log_(log), progress_out_(progress_out), measured_(run.profile) {
+      : run_(run),
+        first_(first),
+        log_(log),
+        progress_out_(progress_out),
+        measured_(run.profile),
+        first_plan_(run.plan) {
     rules_.restarts = is_virtual(run.plan) ? 0 : run.config.run.restarts;
   }
 
@@ -155,11 +141,13 @@ class LastingRun {
       log_.warn(going_on_text(error, decision, rules_, last_step_, newest_step(run_)));
       Result<void> waited = wait(decision.wait_s);
       if (!waited.ok()) return with_way_on(std::move(waited).error());
-      request = next_request(first_, run_, measured_, decision);
-      request.failed_at_s = failed_at_s_;
+      request = next_request(decision.without);
       ++restarts_;
       Result<void> begun = begin(request);
-      if (begun.ok()) return {};
+      if (begun.ok()) {
+        left_out_ = decision.without;
+        return {};
+      }
       error = with_way_on(std::move(begun).error());
       // Without the machines that are away it may be impossible; they may come back.
       const bool may_work_later = !decision.without.empty() && !is_stop(error);
@@ -181,8 +169,35 @@ class LastingRun {
     return decide(now_s(), members, setbacks_, rules_);
   }
 
+  // The plan that can be carried out still, if there is one: that of the start wherever it can be,
+  // and the last launch's only where nobody it was made without has come back.
+  [[nodiscard]] std::optional<Plan> plan_to_keep(const std::vector<std::string>& without) const {
+    if (!uses_any(first_plan_, without)) return first_plan_;
+    const bool is_back = std::ranges::any_of(
+        left_out_, [&](const std::string& machine) { return !holds(without, machine); });
+    if (is_back || uses_any(run_.plan, without)) return {};
+    return run_.plan;
+  }
+
+  [[nodiscard]] TrainingRequest next_request(const std::vector<std::string>& without) const {
+    TrainingRequest next = first_;
+    next.resume = true;
+    next.measure_anew = false;
+    next.failed_at_s = failed_at_s_;
+    std::erase_if(next.cluster.machines,
+                  [&](const Machine& machine) { return holds(without, machine.name); });
+    next.config.parallel.pins = pins_without(next.config.parallel.pins, without);
+    next.plan = plan_to_keep(without);
+    if (next.plan) return next;
+    next.stages = 0;  // as many as are left
+    if (next.known_profile.devices.empty()) next.known_profile = measured_;
+    next.known_profile = profile_without(std::move(next.known_profile), without);
+    return next;
+  }
+
   [[nodiscard]] Error with_way_on(Error error) const {
-    return motley::with_way_on(std::move(error), run_.folder.dir(), run_.first_step, first_.commands);
+    return motley::with_way_on(std::move(error), run_.folder.dir(), run_.first_step,
+                               first_.commands);
   }
 
   static Error with_reason(Error error, const Decision& decision) {
@@ -212,6 +227,8 @@ class LastingRun {
   Log& log_;
   std::FILE* const progress_out_;
   const Profile measured_;
+  const Plan first_plan_;
+  std::vector<std::string> left_out_;  // of the last launch
   RecoveryRules rules_;
   std::vector<Setback> setbacks_;
   std::optional<double> failed_at_s_;  // the first setback since a step was done

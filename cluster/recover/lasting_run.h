@@ -16,10 +16,11 @@ struct LastingEnd {
 };
 
 // run_training, and after a launch that decide() (cluster/recover/decide.h) lets go on another one,
-// from the newest checkpoint: with the same plan where all of its machines answer; else with a new
-// one for those that do, made of the profiles that `run` has. What happened is said in one line,
-// and what it cost with the first step after it. Machines that were left out are asked again at
-// every restart. `run` is the last launch's when it returns. The error is that of the last launch.
+// from the newest checkpoint: with the plan of the start where all of its machines answer; else
+// with a new one for those that do, made of the profiles that `run` has. What happened is said in
+// one line, and what it cost with the first step after it. Machines that were left out are asked
+// again at every restart, and taken back. `run` is the last launch's when it returns. The error is
+// that of the last launch.
 [[nodiscard]] Result<LastingEnd> run_lasting_training(PreparedRun& run,
                                                       const TrainingRequest& request,
                                                       Log& log,

@@ -56,14 +56,4 @@ inline std::vector<NewTensor> new_tensors(const std::vector<OwnedTensor>& tensor
   return list;
 }
 
-// What lies in a folder, hidden things too, sorted.
-inline std::vector<std::string> names_in(const std::filesystem::path& folder) {
-  std::vector<std::string> names;
-  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
-    names.push_back(entry.path().filename().string());
-  }
-  std::ranges::sort(names);
-  return names;
-}
-
 }  // namespace motley::testing

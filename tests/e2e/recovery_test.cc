@@ -105,28 +105,60 @@ TEST_F(Recovery, EndsAfterItsRestarts) {
   EXPECT_THAT(outcome.err, Not(HasSubstr("restart 3")));
 }
 
-// One of two machines answers no more, and its worker goes with it.
-TEST_F(Recovery, WithoutAMachineThatIsGone) {
+// Of two machines one answers no more while a file "gone" is there.
+class RecoveryOfTwo : public Recovery {
+ protected:
+  RecoveryOfTwo()
+      : cluster_(job_.folder().write(
+            "cluster.toml",
+            fmt::format("[network]\ntrusted = true\n"
+                        "[[machine]]\nname = \"desk\"\naddress = \"127.0.0.1\"\nthreads = 1\n"
+                        "[[machine]]\nname = \"box\"\naddress = \"127.0.0.1\"\nthreads = 1\n"
+                        "shell = [\"sh\", \"-c\", "
+                        "\"test -e {} && exit 255; exec \\\"$0\\\" \\\"$@\\\"\"]\n",
+                        (job_.folder() / "gone").string()))) {}
+
+  [[nodiscard]] std::vector<std::string> words() const {
+    return job_.train_words("run", with(kJob, {"--cluster", cluster_, "--pin", "always desk",
+                                               "--pin", "always box", "--set", "run.restarts=3"}));
+  }
+
+  // With it goes its worker, the last one.
+  void take_box_away(const RunningMotley& run) const {
+    job_.folder().write("gone", "");
+    ::kill(run.workers().back(), SIGKILL);
+  }
+
+  void bring_box_back() const { std::filesystem::remove(job_.folder() / "gone"); }
+
+ private:
+  std::string cluster_;
+};
+
+TEST_F(RecoveryOfTwo, GoesOnWithoutAMachineThatIsGone) {
   const std::string hash = undisturbed_hash({"--stages", "2"});
-  const std::string gone = (job_.folder() / "gone").string();
-  const std::string cluster = job_.folder().write(
-      "cluster.toml",
-      fmt::format(
-          "[network]\ntrusted = true\n"
-          "[[machine]]\nname = \"desk\"\naddress = \"127.0.0.1\"\nthreads = 1\n"
-          "[[machine]]\nname = \"box\"\naddress = \"127.0.0.1\"\nthreads = 1\n"
-          "shell = [\"sh\", \"-c\", \"test -e {} && exit 255; exec \\\"$0\\\" \\\"$@\\\"\"]\n",
-          gone));
-  RunningMotley run(
-      job_.train_words("run", with(kJob, {"--cluster", cluster, "--pin", "always desk", "--pin",
-                                          "always box", "--set", "run.restarts=3"})));
+  RunningMotley run(words());
   ASSERT_TRUE(eventually([&] { return steps_done(job_) >= 12 && run.workers().size() == 2; }));
-  job_.folder().write("gone", "");
-  ::kill(run.workers()[1], SIGKILL);
+  take_box_away(run);
   const Outcome outcome = run.wait();
   EXPECT_EQ(outcome.status, 0) << outcome.err;
   EXPECT_THAT(outcome.err, HasSubstr("box does not answer and is left out"));
   EXPECT_THAT(outcome.err, HasSubstr("a new plan: one stage on desk"));
+  expect_whole(hash);
+}
+
+TEST_F(RecoveryOfTwo, TakesAMachineBackThatAnswersAgain) {
+  const std::string hash = undisturbed_hash({"--stages", "2"});
+  RunningMotley run(words());
+  ASSERT_TRUE(eventually([&] { return steps_done(job_) >= 12 && run.workers().size() == 2; }));
+  take_box_away(run);
+  ASSERT_TRUE(eventually([&] { return run.workers().size() == 1 && steps_done(job_) >= 22; }));
+  bring_box_back();
+  ::kill(run.workers()[0], SIGKILL);
+  const Outcome outcome = run.wait();
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr("a new plan: one stage on desk"));
+  EXPECT_THAT(outcome.err, HasSubstr("a new plan: 2 stages on box, desk"));
   expect_whole(hash);
 }
 

@@ -177,13 +177,4 @@ inline std::map<std::string, std::string> tensor_bytes_in(const std::filesystem:
   return tensors;
 }
 
-inline std::vector<std::string> names_in(const std::filesystem::path& folder) {
-  std::vector<std::string> names;
-  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
-    names.push_back(entry.path().filename().string());
-  }
-  std::ranges::sort(names);
-  return names;
-}
-
 }  // namespace motley::testing
