@@ -9,7 +9,7 @@
 #include <string>
 
 #include "base/json.h"
-#include "cluster/process/owned_fd.h"
+#include "base/system/owned_fd.h"
 
 namespace motley {
 

@@ -13,7 +13,7 @@
 #include <utility>
 
 #include "cluster/process/cpu_quota.h"
-#include "cluster/process/owned_fd.h"
+#include "base/system/owned_fd.h"
 
 namespace motley {
 namespace {

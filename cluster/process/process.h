@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "cluster/process/owned_fd.h"
+#include "base/system/owned_fd.h"
 
 namespace motley {
 

@@ -5,7 +5,7 @@
 #include <sys/types.h>
 
 #include "base/result.h"
-#include "cluster/process/owned_fd.h"
+#include "base/system/owned_fd.h"
 
 namespace motley {
 

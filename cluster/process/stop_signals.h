@@ -9,7 +9,7 @@
 #include <optional>
 
 #include "base/result.h"
-#include "cluster/process/owned_fd.h"
+#include "base/system/owned_fd.h"
 
 namespace motley {
 

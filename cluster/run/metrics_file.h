@@ -8,7 +8,7 @@
 
 #include "base/json.h"
 #include "base/result.h"
-#include "cluster/process/owned_fd.h"
+#include "base/system/owned_fd.h"
 
 namespace motley {
 

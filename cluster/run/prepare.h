@@ -12,7 +12,7 @@
 #include "base/log.h"
 #include "base/result.h"
 #include "cluster/launch/transport_choice.h"
-#include "cluster/lock/run_lock.h"
+#include "checkpoint/lock/run_lock.h"
 #include "cluster/run/run_folder.h"
 #include "cluster/run/way_on.h"
 #include "job/config_io.h"

@@ -3,7 +3,7 @@
 
 #include <csignal>
 
-#include "cluster/lock/run_lock.h"
+#include "checkpoint/lock/run_lock.h"
 #include "tests/tools/ckpt_fixture.h"
 
 namespace motley {

@@ -11,7 +11,7 @@
 #include "base/system/files.h"
 #include "base/toml.h"
 #include "checkpoint/checkpoint.h"
-#include "cluster/lock/run_lock.h"
+#include "checkpoint/lock/run_lock.h"
 #include "cluster/run/checkpoint_committer.h"
 #include "cluster/run/run_folder.h"
 #include "tools/ckpt/commands.h"

@@ -1,10 +1,8 @@
-#include "cluster/lock/run_lock.h"
+#include "checkpoint/lock/run_lock.h"
 
 #include <fcntl.h>
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <signal.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -12,7 +10,6 @@
 #include <cerrno>
 #include <chrono>
 #include <condition_variable>
-#include <ctime>
 #include <limits>
 #include <mutex>
 #include <optional>
@@ -25,9 +22,10 @@
 #include "base/hex.h"
 #include "base/secret.h"
 #include "base/system/files.h"
+#include "base/system/owned_fd.h"
 #include "checkpoint/launch_mark.h"
-#include "cluster/lock/launch_record.h"
-#include "cluster/process/owned_fd.h"
+#include "checkpoint/lock/folder_taker.h"
+#include "checkpoint/lock/launch_record.h"
 
 namespace motley {
 namespace {
@@ -41,7 +39,7 @@ double seconds_asleep_or_not() {
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
 }
 
-Result<LaunchRecord> record_of_launch_after(std::int64_t last, const fs::path& run_dir) {
+Result<LaunchId> launch_after(std::int64_t last, const fs::path& run_dir) {
   constexpr std::size_t kNonceBytes = 8;
   if (last >= std::numeric_limits<std::uint32_t>::max()) {
     return Error{ErrorCode::kCorrupt,
@@ -50,54 +48,15 @@ Result<LaunchRecord> record_of_launch_after(std::int64_t last, const fs::path& r
                  "remove that file, which no launcher has made"};
   }
   MOTLEY_ASSIGN(const std::string random, make_secret());
-  const LaunchId id{static_cast<std::uint32_t>(last + 1),
-                    to_hex(std::span(random).first(kNonceBytes))};
-  return LaunchRecord{
-      .number = id.number,
-      .launch = launch_text(id),
-      .process = this_process(),
-      .since = fmt::format("{:%Y-%m-%d %H:%M:%S} UTC", fmt::gmtime(std::time(nullptr)))};
+  return LaunchId{static_cast<std::uint32_t>(last + 1),
+                  to_hex(std::span(random).first(kNonceBytes))};
 }
 
-Error held_by(const fs::path& run_dir, const LaunchRecord& holder) {
-  return {ErrorCode::kPeer, fmt::format("another launcher runs in {}", run_dir.string()),
-          fmt::format("{}; a run folder has one launcher at a time", describe_launch(holder)),
-          "follow it in its metrics.jsonl, wait until it has ended or end it, or choose another "
-          "folder by --run"};
-}
-
-enum class Watched { kHeld, kGone, kChanged };
-
-// Looks for a sign of a launcher that cannot be seen from here; `holder` becomes what it says last.
-Watched watch(const fs::path& run_dir, LaunchRecord& holder, double stale_s) {
-  const Deadline deadline = Deadline::after_s(stale_s);
-  while (!deadline.passed()) {
-    std::this_thread::sleep_for(std::chrono::duration<double>(std::min(stale_s / 10, 0.5)));
-    const auto now = read_launch_record(run_dir, holder.number);
-    if (!now || now->is_free) return Watched::kChanged;
-    if (now->renewed.tv_sec == holder.renewed.tv_sec &&
-        now->renewed.tv_nsec == holder.renewed.tv_nsec) {
-      continue;
-    }
-    holder = *now;
-    return Watched::kHeld;
-  }
-  return Watched::kGone;
-}
-
-// True when the file is this launch's now; false when another launch was faster.
-Result<bool> make_launch_file(const fs::path& path, const LaunchRecord& record) {
-  const OwnedFd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
-  if (!fd.open()) {
-    if (errno == EEXIST) return false;
-    return file_error("make", path, errno);
-  }
-  const std::string text = launch_record_text(record);
-  const ssize_t written = ::write(fd.get(), text.data(), text.size());
-  if (written == static_cast<ssize_t>(text.size()) && ::fsync(fd.get()) == 0) return true;
-  const Error error = file_error("write", path, written < 0 ? errno : ENOSPC);
-  ::unlink(path.c_str());
-  return error;
+Error overtaken(const fs::path& run_dir, const LaunchId& id, const LaunchRecord& last) {
+  return {ErrorCode::kPeer, fmt::format("a later launch has been in {}", run_dir.string()),
+          fmt::format("launch {} by {}; this is launch {}", last.number, describe_launch(last),
+                      id.number),
+          "start again: the next launch takes a higher number"};
 }
 
 }  // namespace
@@ -191,51 +150,52 @@ Result<RunLock> RunLock::take(const fs::path& run_dir, const Log& log) {
 }
 
 Result<RunLock> RunLock::take(const fs::path& run_dir, const Log& log, Timing timing) {
-  constexpr int kAttemptsMax = 100;  // each is lost to a launcher that was faster
-  // A file is half-written for a moment only, unless its launcher died just then.
-  constexpr int kHalfWrittenMax = 20;
-  constexpr std::chrono::milliseconds kMoment(50);
-  MOTLEY_TRY(make_folders(launches_folder(run_dir)));
-  LaunchRecord holder;
-  int half_written = 0;
-  for (int attempt = 0; attempt < kAttemptsMax; ++attempt) {
-    const std::int64_t last = last_launch(run_dir);
-    if (last > 0) {
-      const auto found = read_launch_record(run_dir, last);
-      const fs::path theirs = launch_file(run_dir, last);
-      if (!found && ::access(theirs.c_str(), R_OK) != 0 && errno == EACCES) {
-        return file_error("read", theirs, EACCES);
-      }
-      if (!found) continue;
-      holder = *found;
-      if (!holder.is_known && ++half_written <= kHalfWrittenMax) {
-        std::this_thread::sleep_for(kMoment);
-        continue;
-      }
-      const ProcessFate fate = holder.is_free ? ProcessFate::kGone : fate_of(holder.process);
-      if (fate == ProcessFate::kRuns) return held_by(run_dir, holder);
-      if (fate == ProcessFate::kElsewhere) {
-        log.info(
-            fmt::format("{} was taken by {}, which cannot be seen from here; watching for {:g} "
-                        "s whether it still runs",
-                        run_dir.string(), describe_launch(holder), timing.stale_s));
-        const Watched watched = watch(run_dir, holder, timing.stale_s);
-        if (watched == Watched::kHeld) return held_by(run_dir, holder);
-        if (watched == Watched::kChanged) continue;
-      }
-    }
-    MOTLEY_ASSIGN(LaunchRecord mine, record_of_launch_after(last, run_dir));
-    const fs::path path = launch_file(run_dir, mine.number);
-    MOTLEY_ASSIGN(const bool made, make_launch_file(path, mine));
-    if (!made) continue;
-    if (last_launch(run_dir) > mine.number) {
-      ::unlink(path.c_str());  // the number had been given, and its file cleaned away
-      continue;
-    }
-    if (last > 0) ::unlink(launch_file(run_dir, last).c_str());
-    return RunLock(std::make_unique<Impl>(run_dir, std::move(mine), timing));
-  }
-  return held_by(run_dir, holder);
+  MOTLEY_ASSIGN(auto mine, FolderTaker(run_dir, log, timing)
+                               .take([&](std::int64_t last,
+                                         const LaunchRecord&) -> Result<std::optional<LaunchId>> {
+                                 MOTLEY_ASSIGN(LaunchId id, launch_after(last, run_dir));
+                                 return std::optional(std::move(id));
+                               }));
+  return RunLock(std::make_unique<Impl>(run_dir, *std::move(mine), timing));
+}
+
+Result<std::optional<RunLock>> RunLock::join(const fs::path& run_dir,
+                                             const std::string& launch,
+                                             const Log& log) {
+  return join(run_dir, launch, log, Timing{});
+}
+
+Result<std::optional<RunLock>> RunLock::join(const fs::path& run_dir,
+                                             const std::string& launch,
+                                             const Log& log,
+                                             Timing timing) {
+  MOTLEY_ASSIGN(const LaunchId id, parse_launch(launch));
+  MOTLEY_ASSIGN(auto mine,
+                FolderTaker(run_dir, log, timing)
+                    .take([&](std::int64_t last,
+                              const LaunchRecord& there) -> Result<std::optional<LaunchId>> {
+                      if (last < id.number) return std::optional(id);
+                      if (there.launch == launch) return std::optional<LaunchId>();
+                      return overtaken(run_dir, id, there);
+                    }));
+  if (!mine) return std::optional<RunLock>();
+  return std::optional(RunLock(std::make_unique<Impl>(run_dir, *std::move(mine), timing)));
+}
+
+Result<void> RunLock::rise_above(std::int64_t least, const Log& log) {
+  if (number() > least) return {};
+  const fs::path run_dir = impl_->run_dir;
+  const Timing timing = impl_->timing;
+  impl_.reset();  // gives the folder back
+  MOTLEY_ASSIGN(
+      auto mine,
+      FolderTaker(run_dir, log, timing)
+          .take([&](std::int64_t last, const LaunchRecord&) -> Result<std::optional<LaunchId>> {
+            MOTLEY_ASSIGN(LaunchId id, launch_after(std::max(last, least), run_dir));
+            return std::optional(std::move(id));
+          }));
+  impl_ = std::make_unique<Impl>(run_dir, *std::move(mine), timing);
+  return {};
 }
 
 const std::string& RunLock::launch() const {

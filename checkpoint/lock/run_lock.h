@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/log.h"
@@ -35,6 +36,17 @@ class RunLock {
                                             const Log& log,
                                             Timing timing);
   [[nodiscard]] static Result<RunLock> take(const std::filesystem::path& run_dir, const Log& log);
+
+  // Takes another folder for a launch that has its number already: one machine's own part of the
+  // run. Nothing when another process of that launch has taken it. kPeer as take(), and where a
+  // launch of this number or a later one has been there (the launcher then needs a higher one).
+  [[nodiscard]] static Result<std::optional<RunLock>> join(const std::filesystem::path& run_dir,
+                                                           const std::string& launch,
+                                                           const Log& log,
+                                                           Timing timing);
+  [[nodiscard]] static Result<std::optional<RunLock>> join(const std::filesystem::path& run_dir,
+                                                           const std::string& launch,
+                                                           const Log& log);
   RunLock(RunLock&&) noexcept;
   RunLock& operator=(RunLock&&) noexcept;
   ~RunLock();  // gives the folder back
@@ -42,6 +54,10 @@ class RunLock {
   // As launch_text.
   [[nodiscard]] const std::string& launch() const;
   [[nodiscard]] std::int64_t number() const;
+
+  // Goes on under a number above `least`, because other folders of the run have seen that one.
+  // kPeer as take().
+  [[nodiscard]] Result<void> rise_above(std::int64_t least, const Log& log);
 
   // kPeer when another launcher has taken the folder, or it is there no more. Looks only where the
   // last look is too long ago for nobody to have come since, so it costs nothing in a loop.

@@ -1,4 +1,4 @@
-#include "cluster/lock/run_lock.h"
+#include "checkpoint/lock/run_lock.h"
 
 #include <fmt/format.h>
 #include <sys/wait.h>
@@ -19,7 +19,7 @@
 #include "base/system/files.h"
 #include "base/system/process_identity.h"
 #include "checkpoint/launch_mark.h"
-#include "cluster/lock/launch_record.h"
+#include "checkpoint/lock/launch_record.h"
 
 namespace motley {
 namespace {
@@ -193,6 +193,43 @@ TEST_F(RunLockTest, GoesToOneOfManyThatComeAtOnce) {
   }
   for (std::thread& launcher : launchers) launcher.join();
   EXPECT_EQ(holders, 1);
+}
+
+TEST_F(RunLockTest, IsJoinedByOneProcessOfALaunchThatHasItsNumber) {
+  write_record(3, /*is_free=*/true);
+  const std::string launch = "000005-00112233445566ff";
+  const auto first = RunLock::join(dir_, launch, log_, kQuick);
+  ASSERT_TRUE(first.ok()) << describe(first.error());
+  ASSERT_TRUE(first->has_value());
+  EXPECT_EQ((*first)->launch(), launch);
+  EXPECT_TRUE(require_launch(dir_, launch).ok());
+  const auto second = RunLock::join(dir_, launch, log_, kQuick);
+  ASSERT_TRUE(second.ok()) << describe(second.error());
+  EXPECT_FALSE(second->has_value());
+  const auto other = RunLock::join(dir_, "000006-ffeeddccbbaa9988", log_, kQuick);
+  ASSERT_FALSE(other.ok());
+  EXPECT_THAT(other.error().what, HasSubstr("another launcher runs in"));
+}
+
+TEST_F(RunLockTest, IsNotJoinedWhereALaterLaunchHasBeen) {
+  write_record(7, /*is_free=*/true);
+  for (const char* launch : {"000006-00112233445566ff", "000007-00112233445566ff"}) {
+    const auto joined = RunLock::join(dir_, launch, log_, kQuick);
+    ASSERT_FALSE(joined.ok()) << launch;
+    EXPECT_EQ(joined.error().code, ErrorCode::kPeer);
+    EXPECT_THAT(joined.error().what, HasSubstr("a later launch has been in"));
+  }
+}
+
+TEST_F(RunLockTest, RisesAboveANumberThatOtherFoldersHaveSeen) {
+  Result<RunLock> lock = take();
+  ASSERT_TRUE(lock.ok()) << describe(lock.error());
+  ASSERT_TRUE(lock->rise_above(0, log_).ok());
+  EXPECT_EQ(lock->number(), 1);
+  ASSERT_TRUE(lock->rise_above(41, log_).ok());
+  EXPECT_EQ(lock->number(), 42);
+  EXPECT_TRUE(require_launch(dir_, lock->launch()).ok());
+  EXPECT_FALSE(take().ok());
 }
 
 TEST(ProcessIdentity, TellsARunningProcessFromOneThatHasGone) {

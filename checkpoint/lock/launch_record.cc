@@ -1,4 +1,4 @@
-#include "cluster/lock/launch_record.h"
+#include "checkpoint/lock/launch_record.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -12,8 +12,8 @@
 #include "base/json.h"
 #include "base/result.h"
 #include "base/system/files.h"
+#include "base/system/owned_fd.h"
 #include "checkpoint/launch_mark.h"
-#include "cluster/process/owned_fd.h"
 
 namespace motley {
 namespace {

@@ -1,0 +1,133 @@
+#include "checkpoint/lock/folder_taker.h"
+
+#include <fcntl.h>
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <ctime>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "base/clock.h"
+#include "base/system/files.h"
+#include "base/system/owned_fd.h"
+
+namespace motley {
+namespace {
+
+namespace fs = std::filesystem;
+
+LaunchRecord record_of(const LaunchId& id) {
+  return {.number = id.number,
+          .launch = launch_text(id),
+          .process = this_process(),
+          .since = fmt::format("{:%Y-%m-%d %H:%M:%S} UTC", fmt::gmtime(std::time(nullptr)))};
+}
+
+Error held_by(const fs::path& run_dir, const LaunchRecord& holder) {
+  return {ErrorCode::kPeer, fmt::format("another launcher runs in {}", run_dir.string()),
+          fmt::format("{}; a run folder has one launcher at a time", describe_launch(holder)),
+          "follow it in its metrics.jsonl, wait until it has ended or end it, or choose another "
+          "folder by --run"};
+}
+
+enum class Watched { kHeld, kGone, kChanged };
+
+// Looks for a sign of a launcher that cannot be seen from here; `holder` becomes what it says last.
+Watched watch(const fs::path& run_dir, LaunchRecord& holder, double stale_s) {
+  const Deadline deadline = Deadline::after_s(stale_s);
+  while (!deadline.passed()) {
+    std::this_thread::sleep_for(std::chrono::duration<double>(std::min(stale_s / 10, 0.5)));
+    const auto now = read_launch_record(run_dir, holder.number);
+    if (!now || now->is_free) return Watched::kChanged;
+    if (now->renewed.tv_sec == holder.renewed.tv_sec &&
+        now->renewed.tv_nsec == holder.renewed.tv_nsec) {
+      continue;
+    }
+    holder = *now;
+    return Watched::kHeld;
+  }
+  return Watched::kGone;
+}
+
+// True when the file is this launch's now; false when another launch was faster.
+Result<bool> make_launch_file(const fs::path& path, const LaunchRecord& record) {
+  const OwnedFd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
+  if (!fd.open()) {
+    if (errno == EEXIST) return false;
+    return file_error("make", path, errno);
+  }
+  const std::string text = launch_record_text(record);
+  const ssize_t written = ::write(fd.get(), text.data(), text.size());
+  if (written == static_cast<ssize_t>(text.size()) && ::fsync(fd.get()) == 0) return true;
+  const Error error = file_error("write", path, written < 0 ? errno : ENOSPC);
+  ::unlink(path.c_str());
+  return error;
+}
+
+}  // namespace
+
+Result<std::optional<LaunchRecord>> FolderTaker::take(const NextLaunch& next) {
+  constexpr int kAttemptsMax = 100;  // each is lost to a launcher that was faster
+  MOTLEY_TRY(make_folders(launches_folder(run_dir_)));
+  for (int attempt = 0; attempt < kAttemptsMax; ++attempt) {
+    const std::int64_t last = last_launch(run_dir_);
+    if (last > 0) {
+      MOTLEY_ASSIGN(const bool has_read, read_holder(last));
+      if (!has_read) continue;
+    }
+    MOTLEY_ASSIGN(const std::optional<LaunchId> id, next(last, holder_));
+    if (!id) return std::optional<LaunchRecord>();
+    if (last > 0) {
+      MOTLEY_ASSIGN(const bool is_free, await_free());
+      if (!is_free) continue;
+    }
+    LaunchRecord mine = record_of(*id);
+    const fs::path path = launch_file(run_dir_, mine.number);
+    MOTLEY_ASSIGN(const bool made, make_launch_file(path, mine));
+    if (!made) continue;
+    if (last_launch(run_dir_) > mine.number) {
+      ::unlink(path.c_str());  // the number had been given, and its file cleaned away
+      continue;
+    }
+    if (last > 0) ::unlink(launch_file(run_dir_, last).c_str());
+    return std::optional(std::move(mine));
+  }
+  return held_by(run_dir_, holder_);
+}
+
+Result<bool> FolderTaker::read_holder(std::int64_t last) {
+  // A file is half-written for a moment only, unless its launcher died just then.
+  constexpr int kHalfWrittenMax = 20;
+  constexpr std::chrono::milliseconds kMoment(50);
+  const auto found = read_launch_record(run_dir_, last);
+  const fs::path theirs = launch_file(run_dir_, last);
+  if (!found && ::access(theirs.c_str(), R_OK) != 0 && errno == EACCES) {
+    return file_error("read", theirs, EACCES);
+  }
+  if (!found) return false;
+  holder_ = *found;
+  if (holder_.is_known || ++half_written_ > kHalfWrittenMax) return true;
+  std::this_thread::sleep_for(kMoment);
+  return false;
+}
+
+Result<bool> FolderTaker::await_free() {
+  const ProcessFate fate = holder_.is_free ? ProcessFate::kGone : fate_of(holder_.process);
+  if (fate == ProcessFate::kRuns) return held_by(run_dir_, holder_);
+  if (fate == ProcessFate::kGone) return true;
+  log_.info(
+      fmt::format("{} was taken by {}, which cannot be seen from here; watching for {:g} "
+                  "s whether it still runs",
+                  run_dir_.string(), describe_launch(holder_), timing_.stale_s));
+  const Watched watched = watch(run_dir_, holder_, timing_.stale_s);
+  if (watched == Watched::kHeld) return held_by(run_dir_, holder_);
+  return watched == Watched::kGone;
+}
+
+}  // namespace motley
