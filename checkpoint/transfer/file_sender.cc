@@ -127,7 +127,8 @@ class FileSender {
     MOTLEY_ASSIGN(PartAnswer answer, read_answer(message.payload()));
     if (answer.kind == AnswerKind::kGone) {
       is_ended_ = true;
-      return refused(answer.why);
+      answer.why.code = ErrorCode::kPeer;
+      return with_context(std::move(answer.why), fmt::format("rank {} has gone", to_.value));
     }
     MOTLEY_ASSIGN(Buffer buffer, part.sent.wait(patience_.deadline(), what));
     buffers_.give(std::move(buffer));

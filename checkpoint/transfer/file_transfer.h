@@ -28,8 +28,8 @@ namespace motley {
 
 // What goes over. Both ends have the same.
 struct FileOrder {
-  // From 0 to 65,535: no two files have the same that one rank sends another in one epoch, unless
-  // the first one ended well or with kCorrupt.
+  // From 0 to 65,535: no two files that one rank sends another in one epoch have the same, unless
+  // the first one ended well.
   std::int32_t stream = 0;
   std::int64_t step = 0;
   WrittenFile file;  // what the manifest says of it
@@ -51,10 +51,10 @@ inline constexpr TransferPace kPaceBesideTraining{std::size_t{64} << 10, 1, true
 
 // Sends the file at `path`. When it returns without an error, the receiver has the file on its disk
 // with the manifest's hashes. kCorrupt when the file here is not what the order says, or with the
-// receiver's words, when that could not take it: its disk is full, or the hashes differ. The
-// connection and the stream can then be used again.
-// kPeer when the receiver is lost or says nothing for as long as `patience`; kInterrupted when
-// `stop` was asked for, at once. The receiver hears of it where that is possible.
+// receiver's words, when that could not take it: its disk is full, or the hashes differ.
+// kPeer when the receiver is lost, says nothing for as long as `patience` or ends before the file
+// does; kInterrupted when `stop` was asked for, at once. The receiver hears of it where that is
+// possible. Other files and frames go on whatever becomes of this one.
 // `work` counts the bytes that were answered; nullptr: nobody does. Its words are the caller's.
 [[nodiscard]] Result<void> send_file(FrameLink& link,
                                      Rank to,
@@ -69,8 +69,8 @@ inline constexpr TransferPace kPaceBesideTraining{std::size_t{64} << 10, 1, true
 // that were not ordered it has zeros, which take no room on most disks: their hashes are not the
 // manifest's, nor is the file's. After an error no such file is left.
 // kCorrupt with the sender's words when that cannot send it; or when what came is not what the
-// order says, or cannot be written here, which the sender is told. The connection and the stream
-// can then be used again. kPeer and kInterrupted as for send_file.
+// order says, or cannot be written here, which the sender is told. kPeer and kInterrupted as for
+// send_file.
 // `work` counts the bytes as they reach the disk.
 [[nodiscard]] Result<void> receive_file(FrameLink& link,
                                         Rank from,

@@ -10,7 +10,6 @@
 #include <gmock/gmock.h>
 
 #include "tests/checkpoint/fixture.h"
-#include "tests/support/damage.h"
 
 namespace motley {
 namespace {
@@ -27,11 +26,6 @@ std::string hex_of(const Buffer& buffer) {
 
 std::span<const std::byte> bytes_of(const std::string& text) {
   return std::as_bytes(std::span(text));
-}
-
-std::string text_of(const Buffer& buffer) {
-  const auto payload = buffer.payload();
-  return {reinterpret_cast<const char*>(payload.data()), payload.size()};
 }
 
 // What a person would read of words that came, and that they fit the room for them.
@@ -98,20 +92,6 @@ TEST(FileWords, AreRefusedWhereTheyAreNone) {
   for (const std::string& bytes : {""s, "\0"s, "\0abc"s, "\0abcde"s, "\1"s, "\1\0\0"s, "\3abcd"s}) {
     EXPECT_CORRUPT(read_answer(bytes_of(bytes)), "malformed answer");
   }
-}
-
-// Damaged words are refused, or read as words that can be said.
-RC_GTEST_PROP(DamagedFileWords, AreReadOrRefused, ()) {
-  const std::string right = text_of(given_up_part(kFullDisk));
-  const std::string damaged_words = damaged(right, telling_in_bytes());
-  const auto part = read_part(bytes_of(damaged_words));
-  if (!part.ok()) RC_ASSERT(part.error().code == ErrorCode::kCorrupt);
-  if (part.ok() && part->kind == PartKind::kGivenUp) {
-    RC_ASSERT(part->why.code == ErrorCode::kCorrupt);
-    RC_ASSERT(describe(part->why).size() < 2500U);
-  }
-  const auto answer = read_answer(bytes_of(damaged_words));
-  if (!answer.ok()) RC_ASSERT(answer.error().code == ErrorCode::kCorrupt);
 }
 
 }  // namespace

@@ -18,6 +18,7 @@ namespace {
 using testing::bytes_of_size;
 using testing::fault_of;
 using testing::GivenFile;
+using ::testing::HasSubstr;
 using testing::kGiver;
 using testing::kPartBytes;
 using testing::kSmallParts;
@@ -26,17 +27,18 @@ using testing::RankPair;
 using testing::TempFolder;
 
 constexpr std::int64_t kStep = 100;
+constexpr TransferPace kYielding{kPartBytes, 3, true};
 
 // A real end in a thread of its own, and how it ended.
 class PlayedTransfer : public ::testing::Test {
  protected:
   [[nodiscard]] std::filesystem::path target() const { return folder_.path() / "target"; }
 
-  void start_sender(const Patience& patience = Patience(20)) {
-    thread_ = std::jthread([this, patience](const std::stop_token& stop) {
+  void start_sender(const Patience& patience = Patience(20),
+                    const TransferPace& pace = kSmallParts) {
+    thread_ = std::jthread([this, patience, pace](const std::stop_token& stop) {
       FrameLink link = ranks_.link(kGiver);
-      outcome_ =
-          send_file(link, kTaker, file_.order, file_.path, kSmallParts, patience, stop, nullptr);
+      outcome_ = send_file(link, kTaker, file_.order, file_.path, pace, patience, stop, nullptr);
     });
   }
 
@@ -136,13 +138,31 @@ TEST_F(PlayedTransfer, OfASenderHasNoMorePartsUnderWayThanTheWindow) {
 }
 
 TEST_F(PlayedTransfer, OfASenderBesideTrainingHasOnePartUnderWay) {
-  thread_ = std::jthread([this](const std::stop_token& stop) {
-    FrameLink link = ranks_.link(kGiver);
-    outcome_ = send_file(link, kTaker, file_.order, file_.path, {kPartBytes, 3, true}, Patience(20),
-                         stop, nullptr);
-  });
+  start_sender(Patience(20), kYielding);
   EXPECT_EQ(hear(0), PartKind::kMoreFollow);
   EXPECT_EQ(hear(1, 0.05), std::nullopt);
+  thread_.request_stop();
+  EXPECT_FALSE(ended().ok());
+}
+
+// A part that is late behind others' frames; one that is late because the receiver's disk is slow.
+TEST_F(PlayedTransfer, OfASenderBesideTrainingStaysAwayFromABusyLink) {
+  start_sender(Patience(20), kYielding);
+  for (std::int64_t part = 0; part < 3; ++part) {
+    EXPECT_EQ(hear(part), PartKind::kMoreFollow);
+    answer(part, {});
+  }
+  constexpr double kLate_s = 0.1;
+  const auto answer_late = [&](std::int64_t part, std::uint32_t took_us) {
+    std::this_thread::sleep_for(std::chrono::duration<double>(kLate_s));
+    const double start_s = now_s();
+    answer(part, {.took_us = took_us});
+    EXPECT_EQ(hear(part + 1), PartKind::kMoreFollow);
+    return now_s() - start_s;
+  };
+  EXPECT_EQ(hear(3), PartKind::kMoreFollow);
+  EXPECT_GE(answer_late(3, 0), 4 * kLate_s);
+  EXPECT_LT(answer_late(4, 100'000), 4 * kLate_s);
   thread_.request_stop();
   EXPECT_FALSE(ended().ok());
 }
@@ -166,7 +186,10 @@ TEST_F(PlayedTransfer, OfASenderEndsAtOnceWhenTheReceiverIsGone) {
   start_sender();
   EXPECT_EQ(hear(0), PartKind::kMoreFollow);
   answer(0, {.kind = AnswerKind::kGone, .why = {ErrorCode::kCorrupt, "the end came", "", ""}});
-  EXPECT_CORRUPT(ended(), "rank 1 did not take it: the end came");
+  const auto outcome = ended();
+  ASSERT_FALSE(outcome.ok());
+  EXPECT_EQ(outcome.error().code, ErrorCode::kPeer);
+  EXPECT_THAT(outcome.error().what, HasSubstr("rank 1 has gone: the end came"));
 }
 
 TEST_F(PlayedTransfer, OfASenderEndsWithAMalformedAnswer) {

@@ -10,7 +10,6 @@
 
 #include "checkpoint/safetensors_header.h"
 #include "tests/checkpoint/transfer_fixture.h"
-#include "tests/support/damage.h"
 
 namespace motley {
 namespace {
@@ -179,21 +178,6 @@ TEST_F(ReceivedFileTest, RefusesASizeThatNoFileHas) {
   order.file.bytes = ~std::uint64_t{0};
   EXPECT_CORRUPT(receive(order, order.file.bytes, ""), "cannot write");
   expect_nothing_left();
-}
-
-RC_GTEST_FIXTURE_PROP(ReceivedFileTest, TakesADamagedFileOnlyWhereTheValuesAreRight, ()) {
-  const std::string right = read_bytes(given_.path);
-  const std::string other = damaged(right, telling_in_bytes());
-  const auto outcome = receive(given_.order, right.size(), other);
-  if (outcome.ok()) {
-    RC_ASSERT(other.size() == right.size());
-    RC_ASSERT(other.substr(other.size() - 12) == right.substr(right.size() - 12));
-    RC_ASSERT(read_bytes(target()) == other);
-    std::filesystem::remove(target());
-  } else {
-    RC_ASSERT(outcome.error().code == ErrorCode::kCorrupt);
-  }
-  RC_ASSERT(!std::filesystem::exists(target()));
 }
 
 }  // namespace
