@@ -80,13 +80,19 @@ TEST(FileWords, AreCutWhereTheyAreLong) {
 
 TEST(FileWords, HoldNothingThatWouldSpoilATerminal) {
   EXPECT_EQ(told({ErrorCode::kData, "a\x1b[2Jb", "c\nd", ""}), "a?[2Jb\n  cause: c?d\n");
+  // Nor where the other end does not mind what it says.
+  using namespace std::string_literals;
+  const auto part = read_part(bytes_of("\2\1\0\x1b\0\0\0\0"s));
+  ASSERT_OK(part);
+  EXPECT_EQ(part->why.what, "?");
 }
 
 TEST(FileWords, AreRefusedWhereTheyAreNone) {
   using namespace std::string_literals;
-  for (const std::string& bytes : {""s, "\0"s, "\1"s, "\3ab"s, "\2"s, "\2\1\0a\0\0\0"s,
-                                   "\2\1\0a\0\0\0\0x"s, "\2\2\0a\0\0\0\0"s, "\2\0\0\0\0\0\0"s,
-                                   "\2\xff\xff"s + std::string(70'000, 'a') + "\0\0\0\0"s}) {
+  for (const std::string& bytes :
+       {""s, "\0"s, "\1"s, "\3ab"s, "\2"s, "\2\1\0a\0\0\0"s, "\2\1\0a\0\0\0\0x"s,
+        "\2\2\0a\0\0\0\0"s, "\2\0\0\0\0\0\0"s, "\2\x59\x02"s + std::string(601, 'a') + "\0\0\0\0"s,
+        "\2\xff\xff"s + std::string(0xffff, 'a') + "\0\0\0\0"s}) {
     EXPECT_CORRUPT(read_part(bytes_of(bytes)), "malformed part of a file");
   }
   for (const std::string& bytes : {""s, "\0"s, "\0abc"s, "\0abcde"s, "\1"s, "\1\0\0"s, "\3abcd"s}) {
