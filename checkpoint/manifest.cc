@@ -21,24 +21,19 @@ constexpr std::string_view kHashEnd = "\"\n}\n";
 constexpr std::size_t kHashDigits = 32;
 constexpr std::uint64_t kManifestBytesMax = 64ULL << 20;
 
-Error bad_manifest(const std::string& source, std::string cause) {
-  return {ErrorCode::kCorrupt, fmt::format("damaged checkpoint, {}", source), std::move(cause),
-          "use an earlier checkpoint, or copy this one again"};
-}
-
 bool is_hash(const std::string& text) {
   return text.size() == kHashDigits && text.find_first_not_of("0123456789abcdef") == text.npos;
 }
 
 Result<std::int64_t> get_count(const Json& json, const char* key, const std::string& source) {
   MOTLEY_ASSIGN(const std::int64_t count, json_get<std::int64_t>(json, key, source));
-  if (count < 0) return bad_manifest(source, fmt::format("key '{}' is negative", key));
+  if (count < 0) return damaged_checkpoint(source, fmt::format("key '{}' is negative", key));
   return count;
 }
 
 Result<std::string> get_hash(const Json& json, const char* key, const std::string& source) {
   MOTLEY_ASSIGN(std::string hash, json_get<std::string>(json, key, source));
-  if (!is_hash(hash)) return bad_manifest(source, fmt::format("key '{}' is not a hash", key));
+  if (!is_hash(hash)) return damaged_checkpoint(source, fmt::format("key '{}' is not a hash", key));
   return hash;
 }
 
@@ -67,12 +62,12 @@ Result<PlanMark> plan_from_json(const Json& json, const std::string& source) {
   const auto list = [&](const char* key) -> Result<Json> {
     const auto found = json.find(key);
     if (found != json.end() && found->is_array()) return *found;
-    return bad_manifest(source, fmt::format("key '{}' is missing or not an array", key));
+    return damaged_checkpoint(source, fmt::format("key '{}' is missing or not an array", key));
   };
   const auto get_int = [&](const Json& object, const char* key) -> Result<int> {
     MOTLEY_ASSIGN(const std::int64_t count, get_count(object, key, source));
     if (!std::in_range<int>(count)) {
-      return bad_manifest(source, fmt::format("key '{}' is {}", key, count));
+      return damaged_checkpoint(source, fmt::format("key '{}' is {}", key, count));
     }
     return static_cast<int>(count);
   };
@@ -81,7 +76,7 @@ Result<PlanMark> plan_from_json(const Json& json, const std::string& source) {
   MOTLEY_ASSIGN(plan.gradient_codec, json_get<std::string>(json, "gradient_codec", source));
   MOTLEY_ASSIGN(const Json codecs, list("codecs"));
   for (const Json& codec : codecs) {
-    if (!codec.is_string()) return bad_manifest(source, "a codec is not a string");
+    if (!codec.is_string()) return damaged_checkpoint(source, "a codec is not a string");
     plan.codecs.push_back(codec.get<std::string>());
   }
   MOTLEY_ASSIGN(const Json replicas, list("replicas"));
@@ -117,6 +112,11 @@ Result<CheckpointState> state_from_json(const Json& json, const std::string& sou
 
 }  // namespace
 
+Error damaged_checkpoint(const std::string& source, std::string cause) {
+  return {ErrorCode::kCorrupt, fmt::format("damaged checkpoint, {}", source), std::move(cause),
+          "use an earlier checkpoint, or copy this one again"};
+}
+
 std::string parameter_hash(const std::map<std::string, std::string>& tensor_hashes) {
   Hasher128 hasher;
   for (const auto& [name, hash] : tensor_hashes) {
@@ -137,19 +137,19 @@ Result<WrittenFile> written_file_from_json(const Json& json, const std::string& 
   WrittenFile file;
   MOTLEY_ASSIGN(file.name, json_get<std::string>(json, "name", source));
   if (!is_plain_name(file.name)) {
-    return bad_manifest(source, "the name of a file is empty, hidden or leaves its folder");
+    return damaged_checkpoint(source, "the name of a file is empty, hidden or leaves its folder");
   }
   MOTLEY_ASSIGN(file.bytes, get_count(json, "bytes", source));
   MOTLEY_ASSIGN(file.hash, get_hash(json, "hash", source));
   const auto tensors = json.find("tensors");
   if (tensors == json.end() || !tensors->is_array()) {
-    return bad_manifest(source, "key 'tensors' is missing or not an array");
+    return damaged_checkpoint(source, "key 'tensors' is missing or not an array");
   }
   for (const Json& tensor : *tensors) {
     MOTLEY_ASSIGN(std::string name, json_get<std::string>(tensor, "name", source));
     MOTLEY_ASSIGN(std::string hash, get_hash(tensor, "hash", source));
     if (!file.tensor_hashes.emplace(name, std::move(hash)).second) {
-      return bad_manifest(source, fmt::format("tensor '{}' stands twice", excerpt(name)));
+      return damaged_checkpoint(source, fmt::format("tensor '{}' stands twice", excerpt(name)));
     }
   }
   return file;
@@ -188,7 +188,7 @@ Result<Manifest> parse_manifest(std::string_view text, const std::string& source
   MOTLEY_ASSIGN(const Json json, parse_json(text, source));
   // Format and version come first: a newer version may keep its hash elsewhere.
   MOTLEY_ASSIGN(const std::string format, json_get<std::string>(json, "format", source));
-  if (format != kFormat) return bad_manifest(source, "key 'format' is not motley.checkpoint");
+  if (format != kFormat) return damaged_checkpoint(source, "key 'format' is not motley.checkpoint");
   MOTLEY_ASSIGN(const std::int64_t version, json_get<std::int64_t>(json, "version", source));
   if (version != kManifestVersion) {
     return Error{
@@ -200,7 +200,7 @@ Result<Manifest> parse_manifest(std::string_view text, const std::string& source
   const std::string_view body = text.substr(0, text.size() - std::min(tail, text.size()));
   const std::string hash = hash128_hex(std::as_bytes(std::span(body)));
   if (text.substr(body.size()) != fmt::format("{}{}{}", kHashKey, hash, kHashEnd)) {
-    return bad_manifest(source, "its own hash does not match");
+    return damaged_checkpoint(source, "its own hash does not match");
   }
 
   Manifest manifest;
@@ -208,18 +208,18 @@ Result<Manifest> parse_manifest(std::string_view text, const std::string& source
   MOTLEY_ASSIGN(manifest.parameter_hash, get_hash(json, "parameter_hash", source));
   const auto files = json.find("files");
   if (files == json.end() || !files->is_array()) {
-    return bad_manifest(source, "key 'files' is missing or not an array");
+    return damaged_checkpoint(source, "key 'files' is missing or not an array");
   }
   std::set<std::string> names = {kManifestName};
   for (const Json& entry : *files) {
     MOTLEY_ASSIGN(WrittenFile file, written_file_from_json(entry, source));
     if (!names.insert(file.name).second) {
-      return bad_manifest(source, fmt::format("file '{}' stands twice", excerpt(file.name)));
+      return damaged_checkpoint(source, fmt::format("file '{}' stands twice", excerpt(file.name)));
     }
     manifest.files.push_back(std::move(file));
   }
   const auto config = json.find("config");
-  if (config == json.end()) return bad_manifest(source, "key 'config' is missing");
+  if (config == json.end()) return damaged_checkpoint(source, "key 'config' is missing");
   manifest.config = *config;
   return manifest;
 }

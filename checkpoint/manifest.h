@@ -23,6 +23,9 @@ inline constexpr int kManifestVersion = 1;
 [[nodiscard]] Result<WrittenFile> written_file_from_json(const Json& json,
                                                          const std::string& source);
 
+// kCorrupt: what lies at `source` is not what a manifest says, for this reason.
+[[nodiscard]] Error damaged_checkpoint(const std::string& source, std::string cause);
+
 // The text ends in a hash of all bytes before it.
 [[nodiscard]] std::string format_manifest(const Manifest& manifest);
 

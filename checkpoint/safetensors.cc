@@ -20,8 +20,6 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "safetensors data is little-endian");
 
-constexpr std::uint64_t kLengthBytes = 8;  // of the header's length, at the start of the file
-
 // IEEE 754 half to single: every half is a single, so this is exact; NaN payloads keep their bits.
 float widen_fp16(std::uint16_t half) {
   const std::uint32_t sign = static_cast<std::uint32_t>(half & 0x8000U) << 16;
@@ -171,25 +169,30 @@ SafetensorsFile::SafetensorsFile(SafetensorsFile&&) noexcept = default;
 SafetensorsFile& SafetensorsFile::operator=(SafetensorsFile&&) noexcept = default;
 SafetensorsFile::~SafetensorsFile() = default;
 
+Result<std::string> read_safetensors_head(const InputFile& file) {
+  const std::string source = file.path().string();
+  if (file.bytes() < kSafetensorsLengthBytes) {
+    return damaged_safetensors(source, fmt::format("it has {} bytes", file.bytes()));
+  }
+  std::array<std::byte, kSafetensorsLengthBytes> first;
+  MOTLEY_TRY(file.read_at(0, first));
+  MOTLEY_ASSIGN(const std::uint64_t header_bytes,
+                safetensors_header_bytes(first, file.bytes(), source));
+  std::string head(kSafetensorsLengthBytes + header_bytes, '\0');
+  const auto bytes = std::as_writable_bytes(std::span(head));
+  std::ranges::copy(first, bytes.begin());
+  MOTLEY_TRY(file.read_at(first.size(), bytes.subspan(first.size())));
+  return head;
+}
+
 Result<SafetensorsFile> SafetensorsFile::open(const std::filesystem::path& path,
                                               WorkCounter* work) {
   MOTLEY_ASSIGN(InputFile file, InputFile::open(path, work));
-  const auto damaged = [&](std::string cause) {
-    return Error{ErrorCode::kCorrupt, fmt::format("damaged safetensors file, {}", path.string()),
-                 std::move(cause), "copy or download the file again"};
-  };
-  if (file.bytes() < kLengthBytes) return damaged(fmt::format("it has {} bytes", file.bytes()));
-  std::uint64_t header_bytes = 0;
-  MOTLEY_TRY(file.read_at(0, std::as_writable_bytes(std::span(&header_bytes, 1))));
-  if (header_bytes > kSafetensorsHeaderBytesMax || header_bytes > file.bytes() - kLengthBytes) {
-    return damaged(fmt::format("its header of {} bytes does not fit the file's {} or the limit {}",
-                               header_bytes, file.bytes(), kSafetensorsHeaderBytesMax));
-  }
-  std::string text(header_bytes, '\0');
-  MOTLEY_TRY(file.read_at(kLengthBytes, std::as_writable_bytes(std::span(text))));
-  const std::uint64_t data_begin = kLengthBytes + header_bytes;
+  MOTLEY_ASSIGN(const std::string head, read_safetensors_head(file));
+  const std::uint64_t data_begin = head.size();
   MOTLEY_ASSIGN(SafetensorsHeader header,
-                parse_safetensors_header(text, file.bytes() - data_begin, path.string()));
+                parse_safetensors_header(std::string_view(head).substr(kSafetensorsLengthBytes),
+                                         file.bytes() - data_begin, path.string()));
   return SafetensorsFile(
       std::make_unique<Impl>(Impl{std::move(file), data_begin, std::move(header)}));
 }

@@ -13,6 +13,7 @@
 
 #include "base/result.h"
 #include "base/work_counter.h"
+#include "checkpoint/input_file.h"
 
 namespace motley {
 
@@ -75,6 +76,10 @@ class SafetensorsWriter {
   explicit SafetensorsWriter(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };
+
+// What a file begins with, as it lies there: the header's length and the header. kCorrupt when the
+// file or the limit has no room for it; the header is not looked at.
+[[nodiscard]] Result<std::string> read_safetensors_head(const InputFile& file);
 
 // An opened file: its header is checked whole before open() returns (sizes, overlaps, holes,
 // duplicate names, dtype). Reading copies, and counts the bytes in `work` if there is one. Safe to

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cstring>
 #include <limits>
 #include <optional>
 #include <set>
@@ -245,12 +246,31 @@ bool is_writable_name(const std::string& name) {
                      [](char c) { return static_cast<unsigned char>(c) < 0x80; });
 }
 
+Error damaged_safetensors(const std::string& source, std::string cause) {
+  return {ErrorCode::kCorrupt, fmt::format("damaged safetensors file, {}", source),
+          std::move(cause), "copy or download the file again"};
+}
+
+Result<std::uint64_t> safetensors_header_bytes(
+    std::span<const std::byte, kSafetensorsLengthBytes> first,
+    std::uint64_t file_bytes,
+    const std::string& source) {
+  std::uint64_t header_bytes = 0;
+  std::memcpy(&header_bytes, first.data(), sizeof header_bytes);
+  if (header_bytes > kSafetensorsHeaderBytesMax ||
+      header_bytes > file_bytes - kSafetensorsLengthBytes) {
+    return damaged_safetensors(
+        source, fmt::format("its header of {} bytes does not fit the file's {} or the limit {}",
+                            header_bytes, file_bytes, kSafetensorsHeaderBytesMax));
+  }
+  return header_bytes;
+}
+
 Result<SafetensorsHeader> parse_safetensors_header(std::string_view text,
                                                    std::uint64_t data_bytes,
                                                    const std::string& source) {
   const auto damaged = [&](std::string cause) {
-    return Error{ErrorCode::kCorrupt, fmt::format("damaged safetensors file, {}", source),
-                 std::move(cause), "copy or download the file again"};
+    return damaged_safetensors(source, std::move(cause));
   };
   // The JSON reader takes a zero byte for the end and would not look at what comes after it.
   if (text.empty() || text.front() != '{' || text.find('\0') != std::string_view::npos) {

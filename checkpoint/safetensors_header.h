@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,6 +22,20 @@ struct SafetensorsHeader {
   std::map<std::string, SafetensorsFile::Entry> entries;
   std::map<std::string, std::string> metadata;
 };
+
+// The length of the header, which the first bytes of a file say.
+inline constexpr std::size_t kSafetensorsLengthBytes = 8;
+
+// The header's bytes, by the untrusted first ones of a file (`source`) that has file_bytes in all.
+// kCorrupt when the file or the limit has no room for them. REQUIRES: file_bytes is at least
+// kSafetensorsLengthBytes.
+[[nodiscard]] Result<std::uint64_t> safetensors_header_bytes(
+    std::span<const std::byte, kSafetensorsLengthBytes> first,
+    std::uint64_t file_bytes,
+    const std::string& source);
+
+// kCorrupt: the file (`source`) is no whole safetensors file, for this reason.
+[[nodiscard]] Error damaged_safetensors(const std::string& source, std::string cause);
 
 // Parses untrusted header text of a file (`source`) with data_bytes bytes after the header, and
 // checks all of it: each tensor's size fits its shape and dtype, and the tensors fill the data

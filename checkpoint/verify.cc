@@ -20,8 +20,7 @@ namespace {
 namespace fs = std::filesystem;
 
 Error differs(const fs::path& path, std::string cause) {
-  return {ErrorCode::kCorrupt, fmt::format("damaged checkpoint, {}", path.string()),
-          std::move(cause), "use an earlier checkpoint, or copy this one again"};
+  return damaged_checkpoint(path.string(), std::move(cause));
 }
 
 Result<void> verify_file(const fs::path& folder, const WrittenFile& expected, WorkWatch* watch) {

@@ -131,7 +131,17 @@ Result<OutputFile> OutputFile::create(const std::filesystem::path& path) {
 }
 
 Result<OutputFile> OutputFile::create(const std::filesystem::path& path, WorkCounter* work) {
-  const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644);
+  return open(path, O_TRUNC, work);
+}
+
+Result<OutputFile> OutputFile::create_new(const std::filesystem::path& path, WorkCounter* work) {
+  return open(path, O_EXCL, work);
+}
+
+Result<OutputFile> OutputFile::open(const std::filesystem::path& path,
+                                    int flags,
+                                    WorkCounter* work) {
+  const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | flags, 0644);
   if (fd < 0) return file_error("write", path, errno);
   return OutputFile(fd, path, work);
 }
@@ -145,6 +155,20 @@ Result<void> OutputFile::write(std::span<const std::byte> bytes) {
     unsynced_bytes_ += static_cast<std::size_t>(written);
     if (work_ != nullptr) work_->add_bytes(static_cast<std::uint64_t>(written));
     if (unsynced_bytes_ >= piece_bytes_) MOTLEY_TRY(sync());
+  }
+  return {};
+}
+
+Result<void> OutputFile::set_bytes(std::uint64_t bytes) {
+  if (!std::in_range<off_t>(bytes)) return file_error("write", path_, EFBIG);
+  if (::ftruncate(fd_, static_cast<off_t>(bytes)) != 0) return file_error("write", path_, errno);
+  return {};
+}
+
+Result<void> OutputFile::go_to(std::uint64_t offset) {
+  if (!std::in_range<off_t>(offset)) return file_error("write", path_, EFBIG);
+  if (::lseek(fd_, static_cast<off_t>(offset), SEEK_SET) < 0) {
+    return file_error("write", path_, errno);
   }
   return {};
 }

@@ -53,6 +53,9 @@ class OutputFile {
   // The same, and counts what the system has taken and what has reached the disk.
   [[nodiscard]] static Result<OutputFile> create(const std::filesystem::path& path,
                                                  WorkCounter* work);
+  // Only where nothing of that name is.
+  [[nodiscard]] static Result<OutputFile> create_new(const std::filesystem::path& path,
+                                                     WorkCounter* work);
   OutputFile(OutputFile&& other) noexcept;
   OutputFile& operator=(OutputFile&& other) = delete;
   OutputFile(const OutputFile&) = delete;
@@ -60,11 +63,19 @@ class OutputFile {
   ~OutputFile();
 
   [[nodiscard]] Result<void> write(std::span<const std::byte> bytes);
+  // The file has so many bytes from now on; what was not written of them reads as zeros, and takes
+  // no room where the file system can leave it out.
+  [[nodiscard]] Result<void> set_bytes(std::uint64_t bytes);
+  // The next write begins there.
+  [[nodiscard]] Result<void> go_to(std::uint64_t offset);
   [[nodiscard]] Result<void> close();  // fsync, then close
 
  private:
   OutputFile(int fd, std::filesystem::path path, WorkCounter* work);
 
+  [[nodiscard]] static Result<OutputFile> open(const std::filesystem::path& path,
+                                               int flags,
+                                               WorkCounter* work);
   [[nodiscard]] Result<void> sync();  // what was written so far
 
   int fd_;

@@ -33,6 +33,9 @@ std::string what_of(const FrameId& id) {
                                                  : fmt::format("vote of rank {}", id.source());
     case FrameKind::kReplicaSum:
       return fmt::format("sum of the gradients of chunk {}, {}", id.source(), part());
+    case FrameKind::kFilePart:
+      return fmt::format("{}part {} of file {}", id.number() % 2 == 0 ? "" : "answer to ",
+                         id.number() / 2, id.source());
   }
   return fmt::format("frame of unknown kind {}", static_cast<int>(id.kind()));
 }

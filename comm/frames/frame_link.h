@@ -25,6 +25,7 @@ enum class FrameKind : std::uint8_t {
   kTiedGradient = 4,
   kVote = 5,
   kReplicaSum = 6,
+  kFilePart = 7,
 };
 
 // A message of a sum of gradients: a bucket in one of the phases of the sum.
@@ -66,6 +67,23 @@ class FrameId {
     return {FrameKind::kVote, 0, 1, step};
   }
 
+  // A part of a file, and the answer to it. Streams, from 0 to 65,535, tell the files apart that
+  // one rank sends another. Parts are counted from 0 and may be any number: kFileParts behind each
+  // other have one name, and only their order tells them apart.
+  [[nodiscard]] static constexpr FrameId file_part(std::int32_t stream,
+                                                   std::int64_t part,
+                                                   std::int64_t step) {
+    return {FrameKind::kFilePart, stream, number_of(part), step};
+  }
+
+  [[nodiscard]] static constexpr FrameId file_answer(std::int32_t stream,
+                                                     std::int64_t part,
+                                                     std::int64_t step) {
+    return {FrameKind::kFilePart, stream, number_of(part) + 1, step};
+  }
+
+  static constexpr std::int64_t kFileParts = std::int64_t{1} << 23;
+
   // What a header says, whatever that is.
   [[nodiscard]] static constexpr FrameId from_header(FrameKind kind,
                                                      std::int32_t source,
@@ -76,10 +94,11 @@ class FrameId {
 
   [[nodiscard]] constexpr FrameKind kind() const { return kind_; }
 
-  // The header's chunk field: the chunk that made the payload, or the rank that voted.
+  // The header's chunk field: the chunk that made the payload, the rank that voted, or the stream.
   [[nodiscard]] constexpr std::int32_t source() const { return source_; }
 
-  // The header's micro-batch field: the micro-batch, the part of the sum, or the turn of the vote.
+  // The header's micro-batch field: the micro-batch, the part of the sum, the turn of the vote, or
+  // the part of the file and whether this is the answer to it.
   [[nodiscard]] constexpr std::int32_t number() const { return number_; }
 
   [[nodiscard]] constexpr std::int64_t step() const { return step_; }
@@ -92,6 +111,11 @@ class FrameId {
 
   [[nodiscard]] static constexpr std::int32_t number_of(SumPart part) {
     return part.bucket * SumPart::kPhases + part.phase;
+  }
+
+  // Of a part of a file; the next number is that of its answer.
+  [[nodiscard]] static constexpr std::int32_t number_of(std::int64_t part) {
+    return static_cast<std::int32_t>(part % kFileParts * 2);
   }
 
   FrameKind kind_ = FrameKind::kActivation;

@@ -17,6 +17,13 @@ Error peer_unreachable(Rank peer, const std::string& cause) {
           "machines reach each other"};
 }
 
+Error nothing_came(const std::string& what, double seconds) {
+  return {ErrorCode::kPeer,
+          fmt::format("waiting for {}: nothing came within {:.3g} s", what, seconds),
+          "the other process stopped, is far behind, or the network lost it",
+          "look at that process's log and at the link to its machine"};
+}
+
 Error peer_refused(Rank peer, const std::string& cause) {
   return {
       ErrorCode::kUnauthorised,

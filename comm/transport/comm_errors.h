@@ -16,6 +16,9 @@ namespace motley {
 // kPeer: the rank could not be reached while connecting.
 [[nodiscard]] Error peer_unreachable(Rank peer, const std::string& cause);
 
+// kPeer: what was waited for did not come in so many seconds.
+[[nodiscard]] Error nothing_came(const std::string& what, double seconds);
+
 // kUnauthorised: the rank answered, and does not accept the secret of this launch.
 [[nodiscard]] Error peer_refused(Rank peer, const std::string& cause);
 

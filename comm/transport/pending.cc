@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/check.h"
+#include "comm/transport/comm_errors.h"
 
 namespace motley {
 
@@ -56,10 +57,7 @@ Result<Buffer> Completion::wait(Deadline deadline, const std::string& what) {
   std::unique_lock lock(mutex_);
   while (!changed_.wait_until(lock, deadline.time(), [&] { return outcome_.has_value(); })) {
     if (!deadline.passed()) continue;  // others of the group got on meanwhile
-    return Error{ErrorCode::kPeer,
-                 fmt::format("waiting for {}: nothing came within {:.3g} s", what, given_s),
-                 "the other process stopped, is far behind, or the network lost it",
-                 "look at that process's log and at the link to its machine"};
+    return nothing_came(what, given_s);
   }
   Result<Buffer> outcome = std::move(*outcome_);
   lock.unlock();

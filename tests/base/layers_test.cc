@@ -61,6 +61,7 @@ const std::vector<std::pair<std::string, std::set<std::string>>> kMayInclude = {
     {"comm/ucx", {"base", "comm/tcp", "comm/transport"}},
     {"comm", {"base", "comm/gloo", "comm/tcp", "comm/transport", "comm/ucx"}},
     {"comm/frames", {"base", "comm/transport"}},
+    {"checkpoint/transfer", {"base", "base/system", "checkpoint", "comm/frames", "comm/transport"}},
     {"pipeline/schedule", {"base", "plan"}},
     {"pipeline/execute",
      {"base", "comm/frames", "comm/transport", "compression", "compression/codec",

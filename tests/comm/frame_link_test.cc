@@ -99,6 +99,8 @@ TEST_F(FrameLinkTest, NamesEachKindByWhatItCarries) {
             "sum of the tied gradient, bucket 5, phase 2, step 7");
   EXPECT_EQ(to_words(FrameId::vote(Rank{4}, 7)), "vote of rank 4, step 7");
   EXPECT_EQ(to_words(FrameId::all_votes(7)), "all votes, step 7");
+  EXPECT_EQ(to_words(FrameId::file_part(3, 12, 7)), "part 12 of file 3, step 7");
+  EXPECT_EQ(to_words(FrameId::file_answer(3, 12, 7)), "answer to part 12 of file 3, step 7");
 }
 
 // The fields of docs/formats/frame.md.
@@ -109,6 +111,16 @@ TEST_F(FrameLinkTest, PutsRanksAndBucketsWhereTheFormatSays) {
   EXPECT_EQ(tied, FrameId::from_header(static_cast<FrameKind>(4), 0, 4, 7));
   EXPECT_EQ(FrameId::vote(Rank{9}, 7), FrameId::from_header(static_cast<FrameKind>(5), 9, 0, 7));
   EXPECT_EQ(FrameId::all_votes(7), FrameId::from_header(static_cast<FrameKind>(5), 0, 1, 7));
+}
+
+TEST_F(FrameLinkTest, PutsPartsOfFilesWhereTheFormatSays) {
+  constexpr auto kFilePart = static_cast<FrameKind>(7);
+  EXPECT_EQ(FrameId::file_part(65'535, 5, 7), FrameId::from_header(kFilePart, 65'535, 10, 7));
+  EXPECT_EQ(FrameId::file_answer(2, 5, 7), FrameId::from_header(kFilePart, 2, 11, 7));
+  // Behind the last number the first comes again.
+  EXPECT_EQ(FrameId::file_answer(2, (1 << 23) - 1, 7),
+            FrameId::from_header(kFilePart, 2, (1 << 24) - 1, 7));
+  EXPECT_EQ(FrameId::file_part(2, 3 * std::int64_t{1 << 23} + 1, 7), FrameId::file_part(2, 1, 7));
 }
 
 TEST_F(FrameLinkTest, SaysWhatDidNotComeAndFromWhom) {
@@ -125,7 +137,7 @@ TEST_F(FrameLinkTest, SaysWhatDidNotComeAndFromWhom) {
 TEST_F(FrameLinkTest, KeepsKindsChunksAndMicroBatchesApart) {
   EXPECT_TRUE(rc::check("frames with another kind, chunk or micro-batch do not meet", [&] {
     const auto id = [] {
-      return FrameId::from_header(static_cast<FrameKind>(*rc::gen::inRange(1, 6)),
+      return FrameId::from_header(static_cast<FrameKind>(*rc::gen::inRange(1, 8)),
                                   *rc::gen::inRange(0, 1 << 16), *rc::gen::inRange(0, 1 << 24), 1);
     };
     const FrameId sent = id();

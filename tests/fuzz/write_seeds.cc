@@ -17,6 +17,7 @@
 #include "tests/fuzz/codec_laws.h"
 #include "tests/fuzz/config_laws.h"
 #include "tests/fuzz/event_laws.h"
+#include "tests/fuzz/file_laws.h"
 #include "tests/fuzz/frames.h"
 #include "tests/fuzz/kept_profile_laws.h"
 #include "tests/fuzz/package_laws.h"
@@ -114,6 +115,8 @@ Result<void> add_messages(Seeds& seeds) {
   }
   seeds["zstd/content"] = "\x80\x02" + std::string(9, '\0');
   seeds["frame/right"] = frame_seed();
+  seeds["file/right"] = std::string(1, '\0') + file_input(99, OrderedFile().bytes());
+  seeds["file/words"] = "\1" + text_of(given_up_part(right_words()));
   seeds["tcp/hello"] = hello_seed();
   seeds["tcp/stream"] = stream_seed();
   seeds["tls/changed"] = std::string("\2\x30\0\1", 4);

@@ -1,0 +1,156 @@
+// The receiving end. What it cannot take it refuses and goes on listening up to the last part, so
+// that nothing is left on the connection; what it cannot understand ends the transfer at once.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <utility>
+
+#include "base/check.h"
+#include "checkpoint/transfer/file_transfer.h"
+#include "checkpoint/transfer/file_words.h"
+#include "checkpoint/transfer/received_file.h"
+#include "checkpoint/transfer/stoppable_wait.h"
+#include "comm/transport/buffer_pool.h"
+
+namespace motley {
+namespace {
+
+std::uint32_t microseconds(double seconds) {
+  constexpr double kMost = std::numeric_limits<std::uint32_t>::max();
+  return static_cast<std::uint32_t>(std::clamp(seconds * 1e6, 0.0, kMost));
+}
+
+class FileReceiver {
+ public:
+  FileReceiver(FrameLink& link,
+               Rank from,
+               const FileOrder& order,
+               const std::filesystem::path& path,
+               const TransferPace& pace,
+               const Patience& patience,
+               std::stop_token stop,
+               WorkCounter* work)
+      : link_(link),
+        from_(from),
+        order_(order),
+        pace_(pace),
+        patience_(patience),
+        stop_(std::move(stop)),
+        file_(order, path, work) {}
+
+  Result<void> run() {
+    if (auto in_step = receive_all(); !in_step.ok()) {
+      [[maybe_unused]] const Pending told =
+          answer({.kind = AnswerKind::kGone, .why = in_step.error()});
+      return in_step;
+    }
+    return fault_;
+  }
+
+ private:
+  // The error of a transfer that is out of step.
+  Result<void> receive_all() {
+    int refused_parts = 0;
+    for (PendingFrame next = post(0);; ++part_) {
+      MOTLEY_TRY(wait_until_done(next, patience_.deadline(), stop_,
+                                 fmt::format("part {} from rank {}", part_, from_.value)));
+      MOTLEY_ASSIGN(Buffer buffer, next.wait(patience_.deadline()));
+      const double came_s = now_s();
+      MOTLEY_ASSIGN(const FilePart part, read_part(std::as_const(buffer).payload()));
+      if (part.kind == PartKind::kGivenUp) {
+        if (fault_.ok()) fault_ = given_up(part.why);
+        return {};
+      }
+      const bool is_last = part.kind == PartKind::kLast;
+      if (!is_last) next = post(part_ + 1);  // it comes while this one is written
+      if (!fault_.ok() && ++refused_parts > pace_.window) return endless();
+      if (fault_.ok()) fault_ = take(part);
+      Pending told =
+          answer(fault_.ok() ? PartAnswer{.took_us = microseconds(now_s() - came_s)}
+                             : PartAnswer{.kind = AnswerKind::kNotWritten, .why = fault_.error()});
+      if (is_last) return let_go(std::move(told));
+      buffers_.give(std::move(buffer));
+    }
+  }
+
+  PendingFrame post(std::int64_t part) {
+    return link_.recv(from_, FrameId::file_part(order_.stream, part, order_.step),
+                      buffers_.take(part_room(pace_.part_bytes)));
+  }
+
+  Pending answer(const PartAnswer& answer) {
+    return link_.send(from_, FrameId::file_answer(order_.stream, part_, order_.step),
+                      answer_buffer(answer));
+  }
+
+  // The last answer leaves before the caller can leave. The file is here, or is not, whatever
+  // becomes of it.
+  Result<void> let_go(Pending told) {
+    [[maybe_unused]] const auto left =
+        wait_until_done(told, patience_.deadline(), stop_, "the last answer to leave");
+    return {};
+  }
+
+  Result<void> take(const FilePart& part) {
+    if (part_ > 0) {
+      MOTLEY_TRY(file_.take(part.content));
+    } else {
+      std::uint64_t file_bytes = 0;
+      if (part.content.size() != kFileSizeBytes) {
+        return Error{ErrorCode::kCorrupt, "a malformed part of a file came",
+                     fmt::format("the file's size has {} bytes", part.content.size()),
+                     "start all ranks from the same version of Motley"};
+      }
+      std::memcpy(&file_bytes, part.content.data(), kFileSizeBytes);
+      MOTLEY_TRY(file_.begin(file_bytes));
+    }
+    return part.kind == PartKind::kLast ? file_.finish() : Result<void>();
+  }
+
+  [[nodiscard]] Error given_up(const Error& why) const {
+    return with_context(why, fmt::format("rank {} could not send it", from_.value));
+  }
+
+  [[nodiscard]] Error endless() const {
+    return {ErrorCode::kCorrupt, fmt::format("rank {} goes on with what was refused", from_.value),
+            fmt::format("more than {} parts came", pace_.window),
+            "start all ranks from the same version of Motley"};
+  }
+
+  FrameLink& link_;
+  const Rank from_;
+  const FileOrder& order_;
+  const TransferPace& pace_;
+  const Patience& patience_;
+  const std::stop_token stop_;
+
+  std::int64_t part_ = 0;  // that is waited for, or was taken last
+  Result<void> fault_;     // the first one that left the transfer in step
+  ReceivedFile file_;
+  BufferPool buffers_;
+};
+
+}  // namespace
+
+Result<void> receive_file(FrameLink& link,
+                          Rank from,
+                          const FileOrder& order,
+                          const std::filesystem::path& path,
+                          const TransferPace& pace,
+                          const Patience& patience,
+                          std::stop_token stop,
+                          WorkCounter* work) {
+  MOTLEY_CHECK(pace.part_bytes > 0 && pace.window > 0, "parts of {} bytes, {} under way",
+               pace.part_bytes, pace.window);
+  auto received =
+      FileReceiver(link, from, order, path, pace, patience, std::move(stop), work).run();
+  if (received.ok()) return {};
+  return with_context(
+      std::move(received).error(),
+      fmt::format("receiving {} of step {} from rank {}", order.file.name, order.step, from.value));
+}
+
+}  // namespace motley

@@ -1,0 +1,188 @@
+// The sending end. A failure that both ends understand, its own or the receiver's, ends the
+// transfer in step: everything that was sent is answered, and nothing is left on the connection.
+// Any other one ends it at once.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <utility>
+
+#include "base/check.h"
+#include "checkpoint/transfer/file_source.h"
+#include "checkpoint/transfer/file_transfer.h"
+#include "checkpoint/transfer/file_words.h"
+#include "checkpoint/transfer/pace_keeper.h"
+#include "checkpoint/transfer/stoppable_wait.h"
+#include "comm/transport/buffer_pool.h"
+
+namespace motley {
+namespace {
+
+class FileSender {
+ public:
+  FileSender(FrameLink& link,
+             Rank to,
+             const FileOrder& order,
+             const TransferPace& pace,
+             const Patience& patience,
+             std::stop_token stop,
+             WorkCounter* work)
+      : link_(link),
+        to_(to),
+        order_(order),
+        pace_(pace),
+        window_(pace.yields ? 1 : static_cast<std::size_t>(pace.window)),
+        patience_(patience),
+        stop_(std::move(stop)),
+        work_(work) {}
+
+  Result<void> run(const std::filesystem::path& path) {
+    if (auto in_step = send_all(path); !in_step.ok()) {
+      if (!is_ended_) give_up(in_step.error());
+      return in_step;
+    }
+    return fault_;
+  }
+
+ private:
+  struct UnderWay {
+    std::int64_t part = 0;
+    std::size_t bytes = 0;  // of content
+    Pending sent;
+    PendingFrame answer;
+    double sent_s = 0;
+  };
+
+  // The error of a transfer that is out of step.
+  Result<void> send_all(const std::filesystem::path& path) {
+    auto source = FileSource::open(path, order_);
+    if (!source.ok()) {
+      fault_ = std::move(source).error();
+      give_up(fault_.error());
+      return {};
+    }
+    send_size(source->left_bytes() == 0);
+    while (fault_.ok() && !is_ended_) {
+      MOTLEY_TRY(make_room());
+      if (fault_.ok()) fault_ = send_next(*source);
+    }
+    if (!is_ended_) give_up(fault_.error());
+    while (!under_way_.empty()) MOTLEY_TRY(settle());
+    return {};
+  }
+
+  void send_size(bool is_last) {
+    Buffer buffer(part_room(kFileSizeBytes));
+    const auto content =
+        begin_part(buffer, is_last ? PartKind::kLast : PartKind::kMoreFollow, kFileSizeBytes);
+    std::ranges::copy(std::as_bytes(std::span(&order_.file.bytes, 1)), content.begin());
+    send(std::move(buffer), is_last);
+  }
+
+  Result<void> send_next(FileSource& source) {
+    const std::size_t bytes = std::min<std::uint64_t>(pace_.part_bytes, source.left_bytes());
+    const bool is_last = bytes == source.left_bytes();
+    Buffer buffer = buffers_.take(part_room(pace_.part_bytes));
+    MOTLEY_TRY(
+        source.read(begin_part(buffer, is_last ? PartKind::kLast : PartKind::kMoreFollow, bytes)));
+    send(std::move(buffer), is_last);
+    return {};
+  }
+
+  void send(Buffer buffer, bool is_last) {
+    UnderWay part{next_part_++, buffer.payload_bytes() - kPartHeadBytes};
+    part.answer = link_.recv(to_, FrameId::file_answer(order_.stream, part.part, order_.step),
+                             Buffer(answer_room()));
+    part.sent_s = now_s();
+    part.sent = link_.send(to_, FrameId::file_part(order_.stream, part.part, order_.step),
+                           std::move(buffer));
+    under_way_.push_back(std::move(part));
+    is_ended_ = is_last;
+  }
+
+  // Nobody answers that.
+  void give_up(const Error& why) {
+    [[maybe_unused]] const Pending told = link_.send(
+        to_, FrameId::file_part(order_.stream, next_part_++, order_.step), given_up_part(why));
+    is_ended_ = true;
+  }
+
+  // Until one more part may be under way.
+  Result<void> make_room() {
+    while (under_way_.size() >= window_) MOTLEY_TRY(settle());
+    if (pause_s_ == 0 || !fault_.ok()) return {};
+    return pause_for(std::exchange(pause_s_, 0), stop_, "the link to be idle");
+  }
+
+  // Waits for the answer to the oldest part.
+  Result<void> settle() {
+    UnderWay part = std::move(under_way_.front());
+    under_way_.pop_front();
+    const std::string what = fmt::format("rank {} to take part {}", to_.value, part.part);
+    MOTLEY_TRY(wait_until_done(part.answer, patience_.deadline(), stop_, what));
+    const double answered_s = now_s();
+    MOTLEY_ASSIGN(const Buffer message, part.answer.wait(patience_.deadline()));
+    MOTLEY_ASSIGN(PartAnswer answer, read_answer(message.payload()));
+    if (answer.kind == AnswerKind::kGone) {
+      is_ended_ = true;
+      answer.why.code = ErrorCode::kPeer;
+      return with_context(std::move(answer.why), fmt::format("rank {} has gone", to_.value));
+    }
+    MOTLEY_ASSIGN(Buffer buffer, part.sent.wait(patience_.deadline(), what));
+    buffers_.give(std::move(buffer));
+    if (answer.kind == AnswerKind::kNotWritten) {
+      if (fault_.ok()) fault_ = refused(answer.why);
+      return {};
+    }
+    if (work_ != nullptr) work_->add_bytes(part.bytes);
+    // A shorter part is faster on any link.
+    if (pace_.yields && part.bytes == pace_.part_bytes) {
+      const double took_s = answered_s - part.sent_s - 1e-6 * answer.took_us;
+      pause_s_ = keeper_.pause_after_s(std::max(took_s, 0.0), answered_s);
+    }
+    return {};
+  }
+
+  [[nodiscard]] Error refused(const Error& why) const {
+    return with_context(why, fmt::format("rank {} did not take it", to_.value));
+  }
+
+  FrameLink& link_;
+  const Rank to_;
+  const FileOrder& order_;
+  const TransferPace& pace_;
+  const std::size_t window_;
+  const Patience& patience_;
+  const std::stop_token stop_;
+  WorkCounter* const work_;
+
+  std::int64_t next_part_ = 0;
+  bool is_ended_ = false;  // the receiver waits for no further part
+  Result<void> fault_;     // the first one that left the transfer in step
+  std::deque<UnderWay> under_way_;
+  BufferPool buffers_;
+  PaceKeeper keeper_;
+  double pause_s_ = 0;  // before the next part
+};
+
+}  // namespace
+
+Result<void> send_file(FrameLink& link,
+                       Rank to,
+                       const FileOrder& order,
+                       const std::filesystem::path& path,
+                       const TransferPace& pace,
+                       const Patience& patience,
+                       std::stop_token stop,
+                       WorkCounter* work) {
+  MOTLEY_CHECK(pace.part_bytes > 0 && pace.window > 0, "parts of {} bytes, {} under way",
+               pace.part_bytes, pace.window);
+  auto sent = FileSender(link, to, order, pace, patience, std::move(stop), work).run(path);
+  if (sent.ok()) return {};
+  return with_context(std::move(sent).error(), fmt::format("sending {} of step {} to rank {}",
+                                                           order.file.name, order.step, to.value));
+}
+
+}  // namespace motley

@@ -1,0 +1,38 @@
+// FileSource: what a rank sends of a file, in the order in which it goes over. One owner thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <vector>
+
+#include "base/result.h"
+#include "checkpoint/input_file.h"
+#include "checkpoint/transfer/file_ranges.h"
+#include "checkpoint/transfer/file_transfer.h"
+
+namespace motley {
+
+class FileSource {
+ public:
+  // kCorrupt when there is no such file, it has another size than the order says, or, where tensors
+  // are ordered, it does not hold them.
+  [[nodiscard]] static Result<FileSource> open(const std::filesystem::path& path,
+                                               const FileOrder& order);
+
+  [[nodiscard]] std::uint64_t left_bytes() const { return left_bytes_; }
+
+  // The next bytes. kCorrupt when the file ends before. REQUIRES: into.size() <= left_bytes().
+  [[nodiscard]] Result<void> read(std::span<std::byte> into);
+
+ private:
+  FileSource(InputFile file, std::vector<FileRange> ranges);
+
+  InputFile file_;
+  std::vector<FileRange> ranges_;  // their unread parts, from `range_` on
+  std::size_t range_ = 0;
+  std::uint64_t left_bytes_ = 0;  // of all
+};
+
+}  // namespace motley

@@ -1,0 +1,48 @@
+// Waits of a transfer: they end at once when it is stopped.
+#pragma once
+
+#include <memory>
+#include <stop_token>
+#include <string>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "comm/transport/comm_errors.h"
+#include "comm/transport/pending.h"
+
+namespace motley {
+
+// kInterrupted.
+[[nodiscard]] inline Error stopped_waiting(const std::string& what) {
+  return {ErrorCode::kInterrupted, "stopped while waiting for " + what, "it was asked to stop", ""};
+}
+
+// Until the operation is done, a Pending or a PendingFrame, whose wait() then returns at once.
+// kPeer when the deadline passes, kInterrupted when stopped.
+template <class Operation>
+[[nodiscard]] Result<void> wait_until_done(Operation& operation,
+                                           Deadline deadline,
+                                           const std::stop_token& stop,
+                                           const std::string& what) {
+  const double given_s = deadline.left_s();
+  const auto bell = std::make_shared<Bell>();  // the transport may ring it after the wait
+  operation.tell(bell);
+  const std::stop_callback ring(stop, [&bell] { bell->ring(); });
+  for (;;) {
+    if (stop.stop_requested()) return stopped_waiting(what);
+    if (operation.done()) return {};
+    if (!bell->wait(deadline)) return nothing_came(what, given_s);
+  }
+}
+
+// kInterrupted when stopped before.
+[[nodiscard]] inline Result<void> pause_for(double seconds,
+                                            const std::stop_token& stop,
+                                            const std::string& what) {
+  Bell bell;
+  const std::stop_callback ring(stop, [&bell] { bell.ring(); });
+  if (bell.wait(Deadline::after_s(seconds))) return stopped_waiting(what);
+  return {};
+}
+
+}  // namespace motley

@@ -1,0 +1,138 @@
+// A transfer beside frames of a pipeline, on a link that is only numbers: what is sent waits for
+// what was sent before it.
+#include "checkpoint/transfer/pace_keeper.h"
+
+#include <algorithm>
+#include <functional>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace motley {
+namespace {
+
+constexpr double kPart_s = 0.0005;     // 64 KiB at 1 Gbit/s
+constexpr double kLatency_s = 0.0003;  // there and back
+
+// How a transfer did between two points of time.
+struct Share {
+  int parts = 0;
+  double link_share = 0;  // of all the time, that its parts took the link
+};
+
+// A link on which the pipeline sends frames of `frame_s` seconds whenever `next_frame_s` says: the
+// first not before the time that it is given.
+class SimulatedLink {
+ public:
+  SimulatedLink(double frame_s, std::function<double(double)> next_frame_s)
+      : frame_s_(frame_s), next_frame_s_(std::move(next_frame_s)), frame_at_s_(next_frame_s_(0)) {}
+
+  // When a part that is sent now has been answered.
+  double send_part(double now_s) {
+    while (frame_at_s_ <= now_s) {
+      free_at_s_ = std::max(free_at_s_, frame_at_s_) + frame_s_;
+      delayed_s_ += std::clamp(part_until_s_ - frame_at_s_, 0.0, kPart_s);
+      frame_at_s_ = next_frame_s_(frame_at_s_ + frame_s_);
+    }
+    free_at_s_ = std::max(free_at_s_, now_s) + kPart_s;
+    part_until_s_ = free_at_s_;
+    return free_at_s_ + kLatency_s;
+  }
+
+  [[nodiscard]] double delayed_s() const { return delayed_s_; }
+
+ private:
+  double frame_s_;
+  std::function<double(double)> next_frame_s_;
+  double frame_at_s_;
+  double free_at_s_ = 0;
+  double part_until_s_ = 0;  // when the link is done with the last part
+  double delayed_s_ = 0;     // of frames, by parts before them
+};
+
+Share run_until(PaceKeeper& keeper, SimulatedLink& link, double from_s, double until_s) {
+  Share share;
+  for (double now = from_s; now < until_s;) {
+    const double answered = link.send_part(now);
+    now = answered + keeper.pause_after_s(answered - now, answered);
+    ++share.parts;
+  }
+  share.link_share = share.parts * kPart_s / (until_s - from_s);
+  return share;
+}
+
+double never(double) {
+  return 1e9;
+}
+
+TEST(PaceKeeper, UsesAnIdleLinkForAtMostHalfOfTheTime) {
+  PaceKeeper keeper;
+  SimulatedLink link(0, never);
+  const Share share = run_until(keeper, link, 0, 10);
+  EXPECT_LE(share.link_share, 0.5);
+  EXPECT_GE(share.link_share, 0.3);  // an answer takes its time, too
+}
+
+TEST(PaceKeeper, HardlyUsesABusyLinkAndNeverLeavesIt) {
+  PaceKeeper keeper;
+  SimulatedLink idle(0, never);
+  (void)run_until(keeper, idle, 0, 1);
+  // Frames of 50 ms, one behind the other.
+  SimulatedLink busy(0.05, [](double from_s) { return from_s; });
+  const Share share = run_until(keeper, busy, 0, 60);
+  EXPECT_LE(share.link_share, 0.01);
+  // A part waits 50 ms at the most, and then pauses for as long as one may.
+  EXPECT_GE(share.parts, 60 / (PaceKeeper::kLongestPause_s + 0.06));
+}
+
+// A step of 400 ms that uses the link for the first half of it.
+TEST(PaceKeeper, WorksInThePausesOfThePipeline) {
+  PaceKeeper keeper;
+  constexpr double kStep_s = 0.4;
+  constexpr double kFrame_s = 0.02;
+  SimulatedLink link(kFrame_s, [&](double from_s) {
+    const double in_step_s = from_s - kStep_s * static_cast<int>(from_s / kStep_s);
+    return in_step_s < kStep_s / 2 ? from_s : from_s + kStep_s - in_step_s;
+  });
+  const Share share = run_until(keeper, link, 0, 60);
+  EXPECT_GE(share.link_share, 0.1);            // of 0.25 that an idle half has at the most
+  EXPECT_LE(link.delayed_s(), 0.01 * 60 / 2);  // 1 % of the time that frames take
+}
+
+TEST(PaceKeeper, StaysAwayForLongerEachTimeInARow) {
+  PaceKeeper keeper;
+  EXPECT_DOUBLE_EQ(keeper.pause_after_s(0.001, 0), 0.001);
+  EXPECT_DOUBLE_EQ(keeper.pause_after_s(0.01, 1), 0.04);
+  EXPECT_DOUBLE_EQ(keeper.pause_after_s(0.01, 2), 0.08);
+  EXPECT_DOUBLE_EQ(keeper.pause_after_s(0.01, 3), 0.16);
+  EXPECT_DOUBLE_EQ(keeper.pause_after_s(0.01, 4), 0.32);
+  EXPECT_DOUBLE_EQ(keeper.pause_after_s(0.01, 5), 0.32);
+  EXPECT_DOUBLE_EQ(keeper.pause_after_s(0.001, 6), 0.001);
+  EXPECT_DOUBLE_EQ(keeper.pause_after_s(0.01, 7), 0.04);
+}
+
+TEST(PaceKeeper, PausesForNoLongerThanTheFloorAllows) {
+  PaceKeeper keeper;
+  (void)keeper.pause_after_s(0.001, 0);
+  EXPECT_DOUBLE_EQ(keeper.pause_after_s(0.3, 1), PaceKeeper::kLongestPause_s);
+  // Half of the time belongs to others all the same.
+  EXPECT_DOUBLE_EQ(keeper.pause_after_s(4, 2), 4);
+}
+
+TEST(PaceKeeper, DoesNotTakeALateThreadForABusyLink) {
+  PaceKeeper keeper;
+  (void)keeper.pause_after_s(0.0002, 0);
+  EXPECT_DOUBLE_EQ(keeper.pause_after_s(0.002, 1), 0.002);
+  EXPECT_GT(keeper.pause_after_s(0.003, 2), 0.003);
+}
+
+TEST(PaceKeeper, ForgetsInTenMinutesHowFastTheLinkWas) {
+  PaceKeeper keeper;
+  (void)keeper.pause_after_s(0.001, 0);
+  for (double now = 1; now < 590; now += 1) EXPECT_GT(keeper.pause_after_s(0.01, now), 0.03);
+  for (double now = 590; now < 670; now += 1) (void)keeper.pause_after_s(0.01, now);
+  EXPECT_DOUBLE_EQ(keeper.pause_after_s(0.01, 670), 0.01);
+}
+
+}  // namespace
+}  // namespace motley

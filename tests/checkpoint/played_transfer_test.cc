@@ -1,0 +1,327 @@
+// One end of a transfer against another that the test plays, frame by frame.
+#include <cstring>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "checkpoint/transfer/file_words.h"
+#include "tests/checkpoint/transfer_fixture.h"
+
+namespace motley {
+namespace {
+
+using testing::bytes_of_size;
+using testing::fault_of;
+using testing::GivenFile;
+using ::testing::HasSubstr;
+using testing::kGiver;
+using testing::kPartBytes;
+using testing::kSmallParts;
+using testing::kTaker;
+using testing::RankPair;
+using testing::TempFolder;
+
+constexpr std::int64_t kStep = 100;
+constexpr TransferPace kYielding{kPartBytes, 3, true};
+
+// A real end in a thread of its own, and how it ended.
+class PlayedTransfer : public ::testing::Test {
+ protected:
+  [[nodiscard]] std::filesystem::path target() const { return folder_.path() / "target"; }
+
+  void start_sender(const Patience& patience = Patience(20),
+                    const TransferPace& pace = kSmallParts) {
+    thread_ = std::jthread([this, patience, pace](const std::stop_token& stop) {
+      FrameLink link = ranks_.link(kGiver);
+      outcome_ = send_file(link, kTaker, file_.order, file_.path, pace, patience, stop, nullptr);
+    });
+  }
+
+  void start_receiver(const Patience& patience = Patience(20)) {
+    thread_ = std::jthread([this, patience](const std::stop_token& stop) {
+      FrameLink link = ranks_.link(kTaker);
+      outcome_ =
+          receive_file(link, kGiver, file_.order, target(), kSmallParts, patience, stop, nullptr);
+    });
+  }
+
+  // REQUIRES: it has been started.
+  Result<void> ended() {
+    thread_.join();
+    return outcome_;
+  }
+
+  // As the sender: a part, by kind and content.
+  void say(std::int64_t part, PartKind kind, const std::string& content) {
+    Buffer buffer(part_room(content.size()));
+    std::ranges::copy(std::as_bytes(std::span(content)),
+                      begin_part(buffer, kind, content.size()).begin());
+    say_raw(part, std::move(buffer));
+  }
+
+  void say_raw(std::int64_t part, Buffer buffer) {
+    (void)giver_.send(kTaker, FrameId::file_part(0, part, kStep), std::move(buffer));
+  }
+
+  void say_size(std::uint64_t bytes) {
+    std::string content(sizeof bytes, '\0');
+    std::memcpy(content.data(), &bytes, sizeof bytes);
+    say(0, PartKind::kMoreFollow, content);
+  }
+
+  AnswerKind hear_answer(std::int64_t part) {
+    const auto message =
+        giver_.recv(kTaker, FrameId::file_answer(0, part, kStep), Buffer(answer_room()))
+            .wait(soon());
+    EXPECT_OK(message);
+    const auto answer = read_answer(message->payload());
+    EXPECT_OK(answer);
+    return answer->kind;
+  }
+
+  // As the receiver: the kind of a part; nothing when none comes within a while.
+  std::optional<PartKind> hear(std::int64_t part, double within_s = 20) {
+    auto message =
+        taker_.recv(kGiver, FrameId::file_part(0, part, kStep), Buffer(part_room(kPartBytes)))
+            .wait(Deadline::after_s(within_s));
+    if (!message.ok()) return {};
+    const auto read = read_part(std::as_const(*message).payload());
+    EXPECT_OK(read);
+    return read->kind;
+  }
+
+  void answer(std::int64_t part, const PartAnswer& words) {
+    answer_raw(part, answer_buffer(words));
+  }
+
+  void answer_raw(std::int64_t part, Buffer buffer) {
+    (void)taker_.send(kGiver, FrameId::file_answer(0, part, kStep), std::move(buffer));
+  }
+
+  // The receiver has ended with kCorrupt, has told the sender that it is gone, and left no file.
+  void expect_gone(std::int64_t part, const std::string& words) {
+    EXPECT_EQ(hear_answer(part), AnswerKind::kGone);
+    EXPECT_CORRUPT(ended(), words);
+    EXPECT_FALSE(std::filesystem::exists(target()));
+  }
+
+  RankPair ranks_{"inproc"};
+  FrameLink giver_ = ranks_.link(kGiver);
+  FrameLink taker_ = ranks_.link(kTaker);
+  TempFolder folder_;
+  GivenFile file_{folder_.path(), "file", bytes_of_size(20 * kPartBytes)};
+  Result<void> outcome_;  // once the thread has ended
+  std::jthread thread_;
+};
+
+// What bounds the memory of both ends.
+TEST_F(PlayedTransfer, OfASenderHasNoMorePartsUnderWayThanTheWindow) {
+  start_sender();
+  // On this transport a part is on its way until it is asked for; so ask for one too many.
+  for (std::int64_t part = 0; part < kSmallParts.window; ++part) {
+    EXPECT_EQ(hear(part), PartKind::kMoreFollow);
+  }
+  auto too_many = taker_.recv(kGiver, FrameId::file_part(0, kSmallParts.window, kStep),
+                              Buffer(part_room(kPartBytes)));
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  EXPECT_FALSE(too_many.done());
+  answer(0, {});
+  EXPECT_OK(too_many.wait(soon()));
+  EXPECT_EQ(hear(kSmallParts.window + 1, 0.05), std::nullopt);
+  thread_.request_stop();
+  EXPECT_FALSE(ended().ok());
+}
+
+TEST_F(PlayedTransfer, OfASenderBesideTrainingHasOnePartUnderWay) {
+  start_sender(Patience(20), kYielding);
+  EXPECT_EQ(hear(0), PartKind::kMoreFollow);
+  EXPECT_EQ(hear(1, 0.05), std::nullopt);
+  thread_.request_stop();
+  EXPECT_FALSE(ended().ok());
+}
+
+// A part that is late behind others' frames; one that is late because the receiver's disk is slow.
+TEST_F(PlayedTransfer, OfASenderBesideTrainingStaysAwayFromABusyLink) {
+  start_sender(Patience(20), kYielding);
+  for (std::int64_t part = 0; part < 3; ++part) {
+    EXPECT_EQ(hear(part), PartKind::kMoreFollow);
+    answer(part, {});
+  }
+  constexpr double kLate_s = 0.1;
+  const auto answer_late = [&](std::int64_t part, std::uint32_t took_us) {
+    std::this_thread::sleep_for(std::chrono::duration<double>(kLate_s));
+    const double start_s = now_s();
+    answer(part, {.took_us = took_us});
+    EXPECT_EQ(hear(part + 1), PartKind::kMoreFollow);
+    return now_s() - start_s;
+  };
+  EXPECT_EQ(hear(3), PartKind::kMoreFollow);
+  EXPECT_GE(answer_late(3, 0), 4 * kLate_s);
+  EXPECT_LT(answer_late(4, 100'000), 4 * kLate_s);
+  thread_.request_stop();
+  EXPECT_FALSE(ended().ok());
+}
+
+TEST_F(PlayedTransfer, OfASenderEndsWithTheReceiversWordsOnceAllIsAnswered) {
+  start_sender();
+  for (std::int64_t part = 0; part < 3; ++part) EXPECT_EQ(hear(part), PartKind::kMoreFollow);
+  const Error full{ErrorCode::kCorrupt, "cannot write x", "the disk is full", "free space"};
+  answer(0, {});
+  EXPECT_EQ(hear(3), PartKind::kMoreFollow);
+  for (std::int64_t part = 1; part < 4; ++part) {
+    answer(part, {.kind = AnswerKind::kNotWritten, .why = full});
+  }
+  EXPECT_EQ(hear(4), PartKind::kGivenUp);
+  EXPECT_CORRUPT(ended(), "rank 1 did not take it: cannot write x");
+  EXPECT_CORRUPT(outcome_, "the disk is full");
+  EXPECT_CORRUPT(outcome_, "free space");
+}
+
+TEST_F(PlayedTransfer, OfASenderEndsAtOnceWhenTheReceiverIsGone) {
+  start_sender();
+  EXPECT_EQ(hear(0), PartKind::kMoreFollow);
+  answer(0, {.kind = AnswerKind::kGone, .why = {ErrorCode::kCorrupt, "the end came", "", ""}});
+  const auto outcome = ended();
+  ASSERT_FALSE(outcome.ok());
+  EXPECT_EQ(outcome.error().code, ErrorCode::kPeer);
+  EXPECT_THAT(outcome.error().what, HasSubstr("rank 1 has gone: the end came"));
+}
+
+TEST_F(PlayedTransfer, OfASenderEndsWithAMalformedAnswer) {
+  start_sender();
+  EXPECT_EQ(hear(0), PartKind::kMoreFollow);
+  Buffer none(1);
+  none.set_payload_bytes(0);
+  answer_raw(0, std::move(none));
+  EXPECT_CORRUPT(ended(), "malformed answer");
+}
+
+TEST_F(PlayedTransfer, OfASenderWaitsForAnAnswerAsLongAsItsPatience) {
+  start_sender(Patience(0.05));
+  EXPECT_EQ(hear(0), PartKind::kMoreFollow);
+  const auto outcome = ended();
+  ASSERT_FALSE(outcome.ok());
+  EXPECT_EQ(outcome.error().code, ErrorCode::kPeer);
+  EXPECT_EQ(outcome.error().what,
+            "sending file of step 100 to rank 1: waiting for rank 1 to take part 0: nothing came "
+            "within 0.05 s");
+}
+
+TEST_F(PlayedTransfer, OfASenderEndsAtOnceWhenStopped) {
+  start_sender();
+  EXPECT_EQ(hear(0), PartKind::kMoreFollow);
+  const double start_s = now_s();
+  thread_.request_stop();
+  const auto outcome = ended();
+  EXPECT_LT(now_s() - start_s, 5);
+  ASSERT_FALSE(outcome.ok());
+  EXPECT_EQ(outcome.error().code, ErrorCode::kInterrupted);
+  for (std::int64_t part = 1; part < kSmallParts.window; ++part) {
+    EXPECT_EQ(hear(part), PartKind::kMoreFollow);
+  }
+  EXPECT_EQ(hear(kSmallParts.window), PartKind::kGivenUp);
+}
+
+TEST_F(PlayedTransfer, OfASenderWhoseFileShrinksSaysSo) {
+  start_sender();
+  EXPECT_EQ(hear(0), PartKind::kMoreFollow);
+  std::filesystem::resize_file(file_.path, 5000);
+  std::int64_t part = 0;
+  for (; !outcome_.ok() || part < 20; ++part) {
+    answer(part, {});
+    const auto kind = hear(part + 1);
+    ASSERT_TRUE(kind.has_value());
+    if (*kind == PartKind::kGivenUp) break;
+  }
+  EXPECT_LE(part, 5);
+  // What was under way is answered, or the sender would wait for it.
+  EXPECT_CORRUPT(ended(), "it ends at byte 5000");
+}
+
+TEST_F(PlayedTransfer, OfAReceiverEndsWithAMalformedPart) {
+  start_receiver();
+  Buffer empty(1);
+  empty.set_payload_bytes(0);
+  say_raw(0, std::move(empty));
+  expect_gone(0, "malformed part of a file");
+}
+
+TEST_F(PlayedTransfer, OfAReceiverEndsWithAPartWithoutBytes) {
+  start_receiver();
+  say_size(file_.order.file.bytes);
+  EXPECT_EQ(hear_answer(0), AnswerKind::kWritten);
+  say(1, PartKind::kMoreFollow, "");
+  expect_gone(1, "malformed part of a file");
+}
+
+TEST_F(PlayedTransfer, OfAReceiverEndsWithAPartThatIsTooLong) {
+  start_receiver();
+  say_size(file_.order.file.bytes);
+  EXPECT_EQ(hear_answer(0), AnswerKind::kWritten);
+  say(1, PartKind::kMoreFollow, std::string(part_room(kPartBytes), 'x'));
+  expect_gone(1, "is too long");
+}
+
+TEST_F(PlayedTransfer, OfAReceiverRefusesASizeThatIsNone) {
+  start_receiver();
+  say(0, PartKind::kLast, "1234567");
+  EXPECT_EQ(hear_answer(0), AnswerKind::kNotWritten);
+  EXPECT_CORRUPT(ended(), "the file's size has 7 bytes");
+}
+
+TEST_F(PlayedTransfer, OfAReceiverRefusesAnEndThatComesEarly) {
+  start_receiver();
+  say_size(file_.order.file.bytes);
+  EXPECT_EQ(hear_answer(0), AnswerKind::kWritten);
+  say(1, PartKind::kLast, bytes_of_size(10));
+  EXPECT_EQ(hear_answer(1), AnswerKind::kNotWritten);
+  EXPECT_CORRUPT(ended(), "19990 bytes of it did not come");
+  EXPECT_FALSE(std::filesystem::exists(target()));
+}
+
+TEST_F(PlayedTransfer, OfAReceiverListensToNoMoreThanWasUnderWayWhenItRefused) {
+  start_receiver();
+  say_size(1);
+  EXPECT_EQ(hear_answer(0), AnswerKind::kNotWritten);
+  for (std::int64_t part = 1; part <= kSmallParts.window; ++part) {
+    say(part, PartKind::kMoreFollow, "x");
+    EXPECT_EQ(hear_answer(part), AnswerKind::kNotWritten);
+  }
+  say(kSmallParts.window + 1, PartKind::kMoreFollow, "x");
+  expect_gone(kSmallParts.window + 1, "goes on with what was refused");
+}
+
+TEST_F(PlayedTransfer, OfAReceiverWaitsForAPartAsLongAsItsPatience) {
+  start_receiver(Patience(0.05));
+  say_size(file_.order.file.bytes);
+  EXPECT_EQ(hear_answer(0), AnswerKind::kWritten);
+  const auto outcome = ended();
+  ASSERT_FALSE(outcome.ok());
+  EXPECT_EQ(outcome.error().code, ErrorCode::kPeer);
+  EXPECT_EQ(outcome.error().what,
+            "receiving file of step 100 from rank 0: waiting for part 1 from rank 0: nothing came "
+            "within 0.05 s");
+  EXPECT_FALSE(std::filesystem::exists(target()));
+}
+
+TEST_F(PlayedTransfer, OfAReceiverEndsAtOnceWhenStopped) {
+  start_receiver();
+  say_size(file_.order.file.bytes);
+  EXPECT_EQ(hear_answer(0), AnswerKind::kWritten);
+  const double start_s = now_s();
+  thread_.request_stop();
+  EXPECT_EQ(hear_answer(1), AnswerKind::kGone);
+  const auto outcome = ended();
+  EXPECT_LT(now_s() - start_s, 5);
+  ASSERT_FALSE(outcome.ok());
+  EXPECT_EQ(outcome.error().code, ErrorCode::kInterrupted);
+  EXPECT_FALSE(std::filesystem::exists(target()));
+}
+
+}  // namespace
+}  // namespace motley

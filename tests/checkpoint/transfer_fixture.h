@@ -1,0 +1,117 @@
+// Two ranks that give each other files, and files to give.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <optional>
+#include <set>
+#include <span>
+#include <stop_token>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "base/hash.h"
+#include "checkpoint/safetensors.h"
+#include "checkpoint/transfer/file_transfer.h"
+#include "tests/checkpoint/fixture.h"
+#include "tests/support/rank_group.h"
+
+namespace motley::testing {
+
+inline constexpr Rank kGiver{0};
+inline constexpr Rank kTaker{1};
+inline constexpr std::size_t kPartBytes = 1000;
+inline constexpr TransferPace kSmallParts{kPartBytes, 3, false};
+
+inline std::string bytes_of_size(std::size_t size) {
+  std::string bytes(size, '\0');
+  for (std::size_t i = 0; i < size; ++i) bytes[i] = static_cast<char>(i * i / 7 + i);
+  return bytes;
+}
+
+// What a manifest says of a file with these bytes.
+inline WrittenFile written(const std::string& name, const std::string& bytes) {
+  return {name, bytes.size(), hash128_hex(std::as_bytes(std::span(bytes))), {}};
+}
+
+// A file of the giver, and the order for it.
+struct GivenFile {
+  GivenFile(const std::filesystem::path& folder, const std::string& name, const std::string& bytes)
+      : path(folder / name) {
+    write_bytes(path, bytes);
+    order = {.step = 100, .file = written(name, bytes)};
+  }
+
+  GivenFile(const std::filesystem::path& folder,
+            const std::vector<OwnedTensor>& tensors,
+            std::optional<std::set<std::string>> ordered)
+      : path(folder / "model.safetensors") {
+    auto file = write_safetensors(path, views(tensors), {{"format", "pt"}});
+    MOTLEY_CHECK(file.ok(), "{}", describe(file.error()));
+    order = {.step = 100, .file = *file, .tensors = std::move(ordered)};
+  }
+
+  std::filesystem::path path;
+  FileOrder order;
+};
+
+// Of several sizes, one of them without values, in an order that is not that of their names.
+inline std::vector<OwnedTensor> some_tensors() {
+  std::vector<OwnedTensor> tensors = {
+      {"m", {300}, {}}, {"b", {5}, {}}, {"none", {0}, {}}, {"z", {100, 70}, {}}, {"a", {1}, {}}};
+  float value = 0;
+  for (OwnedTensor& tensor : tensors) {
+    std::size_t count = 1;
+    for (const std::int64_t size : tensor.shape) count *= static_cast<std::size_t>(size);
+    for (std::size_t i = 0; i < count; ++i) tensor.values.push_back(value += 0.25F);
+  }
+  return tensors;
+}
+
+// How both ends of a transfer ended.
+struct Outcome {
+  Result<void> sent;
+  Result<void> received;
+};
+
+class RankPair {
+ public:
+  explicit RankPair(const std::string& kind) : group_(kind, 2) {}
+
+  // For one thread.
+  [[nodiscard]] FrameLink link(Rank self) { return {group_.at(self), self, 7, 0xABC}; }
+
+  [[nodiscard]] RankGroup& group() { return group_; }
+
+  Outcome give(const GivenFile& file,
+               const std::filesystem::path& target,
+               const TransferPace& pace = kSmallParts) {
+    return give(file.order, file.path, file.order, target, pace);
+  }
+
+  // Where the two ends do not agree.
+  Outcome give(const FileOrder& sent_order,
+               const std::filesystem::path& source,
+               const FileOrder& received_order,
+               const std::filesystem::path& target,
+               const TransferPace& pace = kSmallParts) {
+    Outcome outcome;
+    group_.run([&](Rank self) {
+      FrameLink own = link(self);
+      if (self == kGiver) {
+        outcome.sent = send_file(own, kTaker, sent_order, source, pace, Patience(20), {}, nullptr);
+      } else {
+        outcome.received =
+            receive_file(own, kGiver, received_order, target, pace, Patience(20), {}, nullptr);
+      }
+    });
+    return outcome;
+  }
+
+ private:
+  RankGroup group_;
+};
+
+}  // namespace motley::testing

@@ -1,0 +1,11 @@
+// What one end of a file's transfer hears from the other: the first byte says whether the bytes of
+// a file follow, or words.
+#include "tests/fuzz/file_laws.h"
+#include "tests/fuzz/one_input.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const char* data, std::size_t size) {
+  if (size == 0) return 0;
+  const std::string_view input(data + 1, size - 1);
+  return motley::ask_law(*data % 2 == 0 ? motley::wrong_with_file : motley::wrong_with_file_words,
+                         input);
+}
