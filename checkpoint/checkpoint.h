@@ -18,6 +18,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -115,16 +116,24 @@ struct SavePlace {
                                         const std::vector<TensorView>& moments,
                                         WorkCounter* work = nullptr);
 
+// Shards that lie in folders of other machines: what their ranks report of them is taken as it is.
+struct ShardsElsewhere {
+  std::set<int> ranks;
+  std::uint64_t parameter_bytes = 0;  // of all ranks, elsewhere or not
+};
+
 // Called once, by the launcher, with every rank's shard. Checks that each file is there with its
 // size and tensors and that no parameter lies in two, writes index, config.json (hf_config; none
 // when null) and manifest, syncs, renames. A committed checkpoint of the same step is replaced.
 // After a crash at any point the step's old or new checkpoint is listed, and whole.
-[[nodiscard]] Result<std::filesystem::path> commit_checkpoint(const std::filesystem::path& run_dir,
-                                                              const std::string& launch,
-                                                              const CheckpointState& state,
-                                                              const std::vector<Shard>& shards,
-                                                              const Json& config,
-                                                              const Json& hf_config);
+[[nodiscard]] Result<std::filesystem::path> commit_checkpoint(
+    const std::filesystem::path& run_dir,
+    const std::string& launch,
+    const CheckpointState& state,
+    const std::vector<Shard>& shards,
+    const Json& config,
+    const Json& hf_config,
+    const ShardsElsewhere& elsewhere = {});
 
 // kCorrupt, with the remedy, when folders of the run have checkpoints' names and do not count, or
 // cannot be looked into: what is there must not be taken for nothing.
@@ -149,12 +158,20 @@ struct KeepRule {
 [[nodiscard]] std::vector<CheckpointInfo> dropped_checkpoints(
     const std::vector<CheckpointInfo>& checkpoints, const KeepRule& rule);
 
-// Removes those, and what interrupted saves have left: partial folders of other launches, and of
-// this one for steps up to the newest checkpoint.
-// REQUIRES: the run folder is `launch`'s, and none of its ranks writes such a step.
+// The steps that stay.
+[[nodiscard]] std::set<std::int64_t> kept_steps(const std::vector<CheckpointInfo>& checkpoints,
+                                                const KeepRule& rule);
+
+// Removes those that do not, and what interrupted saves have left: partial folders of other
+// launches, and of this one for steps up to the newest checkpoint. REQUIRES: the run folder is
+// `launch`'s, and none of its ranks writes such a step.
 [[nodiscard]] Result<void> prune_checkpoints(const std::filesystem::path& run_dir,
                                              const KeepRule& rule,
                                              const std::string& launch);
+// The same where others have decided which steps stay.
+[[nodiscard]] Result<void> prune_to(const std::filesystem::path& run_dir,
+                                    const std::set<std::int64_t>& kept,
+                                    const std::string& launch);
 
 [[nodiscard]] Result<Manifest> read_manifest(const std::filesystem::path& folder);
 

@@ -15,6 +15,7 @@
 #include "checkpoint/folders.h"
 #include "checkpoint/input_file.h"
 #include "checkpoint/manifest.h"
+#include "checkpoint/publish.h"
 
 namespace motley {
 namespace {
@@ -77,11 +78,15 @@ struct Contents {
   std::map<std::string, std::string> parameter_hashes;  // by parameter
 };
 
-Result<Contents> check_parameters(const fs::path& folder, const std::vector<Shard>& shards) {
+Result<Contents> check_parameters(const fs::path& folder,
+                                  const std::vector<Shard>& shards,
+                                  const ShardsElsewhere& elsewhere) {
   Contents contents;
   for (const Shard& shard : shards) {
-    MOTLEY_ASSIGN(const std::uint64_t bytes, check_file(folder, shard.model));
-    contents.parameter_bytes += bytes;
+    if (!elsewhere.ranks.contains(shard.rank)) {
+      MOTLEY_ASSIGN(const std::uint64_t bytes, check_file(folder, shard.model));
+      contents.parameter_bytes += bytes;
+    }
     for (const auto& [name, hash] : shard.model.tensor_hashes) {
       const auto [it, is_new] = contents.parameter_files.emplace(name, shard.model.name);
       if (!is_new) {
@@ -91,15 +96,17 @@ Result<Contents> check_parameters(const fs::path& folder, const std::vector<Shar
       contents.parameter_hashes.emplace(name, hash);
     }
   }
+  if (!elsewhere.ranks.empty()) contents.parameter_bytes = elsewhere.parameter_bytes;
   return contents;
 }
 
 Result<void> check_moments(const fs::path& folder,
                            const std::vector<Shard>& shards,
+                           const ShardsElsewhere& elsewhere,
                            const Contents& contents) {
   std::map<std::string, std::string> files;  // by moment
   for (const Shard& shard : shards) {
-    MOTLEY_TRY(check_file(folder, shard.optimizer));
+    if (!elsewhere.ranks.contains(shard.rank)) MOTLEY_TRY(check_file(folder, shard.optimizer));
     for (const auto& [name, hash] : shard.optimizer.tensor_hashes) {
       const auto [it, is_new] = files.emplace(name, shard.optimizer.name);
       if (!is_new) {
@@ -115,53 +122,6 @@ Result<void> check_moments(const fs::path& folder,
   return {};
 }
 
-// Removes what an interrupted attempt at the same step has left, perhaps by other ranks.
-Result<void> remove_strays(const fs::path& folder, const std::set<std::string>& expected) {
-  std::vector<fs::path> strays;
-  std::error_code code;
-  fs::directory_iterator it(folder, code);
-  for (; !code && it != fs::directory_iterator(); it.increment(code)) {
-    if (!expected.contains(it->path().filename().string())) strays.push_back(it->path());
-  }
-  if (code) return file_error("list", folder, code.value());
-  for (const fs::path& stray : strays) {
-    fs::remove_all(stray, code);
-    if (code) return file_error("remove", stray, code.value());
-  }
-  return {};
-}
-
-Result<void> rename_folder(const fs::path& from, const fs::path& to) {
-  std::error_code code;
-  fs::rename(from, to, code);
-  if (code) return file_error("rename", from, code.value());
-  return sync_folder(to.parent_path());
-}
-
-// Of what has a checkpoint's name and is none, nobody knows what it is worth.
-Result<void> set_aside(const fs::path& found, const fs::path& aside) {
-  std::error_code code;
-  if (!fs::exists(fs::symlink_status(found, code))) return {};
-  MOTLEY_TRY(make_folders(aside));
-  return rename_folder(found, aside / found.filename());
-}
-
-// Gives the partial folder its final name. At every point between two operations, the step is
-// listed as its old or its new checkpoint.
-Result<void> publish(const fs::path& root, const SavePlace& place) {
-  const std::int64_t step = place.step;
-  const auto folder = [&](FolderKind kind) { return root / folder_name({step, kind, {}}); };
-  const fs::path committed = folder(FolderKind::kCommitted);
-  if (has_manifest(committed)) {
-    MOTLEY_TRY(discard_folder(root, {step, FolderKind::kReplaced, {}}));
-    MOTLEY_TRY(rename_folder(committed, folder(FolderKind::kReplaced)));
-  } else {
-    MOTLEY_TRY(set_aside(committed, root / fmt::format("not-a-checkpoint-{}", place.launch)));
-  }
-  MOTLEY_TRY(rename_folder(partial_folder(place), committed));
-  return discard_folder(root, {step, FolderKind::kReplaced, {}});
-}
-
 }  // namespace
 
 Result<fs::path> commit_checkpoint(const fs::path& run_dir,
@@ -169,13 +129,14 @@ Result<fs::path> commit_checkpoint(const fs::path& run_dir,
                                    const CheckpointState& state,
                                    const std::vector<Shard>& shards,
                                    const Json& config,
-                                   const Json& hf_config) {
+                                   const Json& hf_config,
+                                   const ShardsElsewhere& elsewhere) {
   MOTLEY_CHECK(state.step >= 0, "step {}", state.step);
   const SavePlace place{run_dir, launch, state.step};
   const fs::path partial = partial_folder(place);
   if (const auto fault = shards_fault(shards)) return cannot_commit(partial, *fault);
-  MOTLEY_ASSIGN(const Contents contents, check_parameters(partial, shards));
-  MOTLEY_TRY(check_moments(partial, shards, contents));
+  MOTLEY_ASSIGN(const Contents contents, check_parameters(partial, shards, elsewhere));
+  MOTLEY_TRY(check_moments(partial, shards, elsewhere, contents));
 
   Manifest manifest{.state = state,
                     .parameter_hash = parameter_hash(contents.parameter_hashes),
@@ -189,7 +150,8 @@ Result<fs::path> commit_checkpoint(const fs::path& run_dir,
   }
   std::sort(manifest.files.begin(), manifest.files.end(),
             [](const WrittenFile& a, const WrittenFile& b) { return a.name < b.name; });
-  MOTLEY_TRY(remove_strays(partial, names));
+  MOTLEY_TRY(make_folders(partial));
+  MOTLEY_TRY(keep_only(partial, names));
 
   const Json index = weights_index(contents.parameter_files, contents.parameter_bytes);
   MOTLEY_ASSIGN(WrittenFile index_file, write_json_file(partial, kIndexName, index));
@@ -201,10 +163,7 @@ Result<fs::path> commit_checkpoint(const fs::path& run_dir,
   // Syncs the folder too, and with it the names of all files above.
   MOTLEY_TRY(write_file_atomic(partial / kManifestName, format_manifest(manifest)));
 
-  const fs::path root = checkpoints_root(run_dir);
-  MOTLEY_TRY(publish(root, place));
-  // The root itself may be new.
-  MOTLEY_TRY(sync_folder(run_dir));
+  MOTLEY_TRY(publish_partial(place));
   return checkpoint_folder(run_dir, state.step);
 }
 

@@ -31,19 +31,14 @@ std::string_view suffix(FolderKind kind) {
       return ".replaced";
     case FolderKind::kRemoved:
       return ".removed";
+    case FolderKind::kRestored:
+      return ".restored";
   }
   MOTLEY_CHECK(false, "kind {}", static_cast<int>(kind));
 }
 
-// The folders of checkpoints under `root`, in no order. An absent root holds none.
-std::vector<FolderName> scan(const fs::path& root) {
-  std::vector<FolderName> names;
-  std::error_code code;
-  fs::directory_iterator it(root, code);
-  for (; !code && it != fs::directory_iterator(); it.increment(code)) {
-    if (const auto name = parse_folder_name(it->path().filename().string())) names.push_back(*name);
-  }
-  return names;
+bool has_launch(FolderKind kind) {
+  return kind == FolderKind::kPartial || kind == FolderKind::kRestored;
 }
 
 }  // namespace
@@ -59,7 +54,7 @@ std::string folder_name(const FolderName& name) {
 
 std::optional<FolderName> parse_folder_name(const std::string& text) {
   for (const auto kind : {FolderKind::kCommitted, FolderKind::kPartial, FolderKind::kReplaced,
-                          FolderKind::kRemoved}) {
+                          FolderKind::kRemoved, FolderKind::kRestored}) {
     std::string_view rest = text;
     if (kind != FolderKind::kCommitted && rest.starts_with('.')) rest.remove_prefix(1);
     if (!rest.starts_with(kPrefix) || !rest.ends_with(suffix(kind))) continue;
@@ -67,7 +62,7 @@ std::optional<FolderName> parse_folder_name(const std::string& text) {
     rest.remove_suffix(suffix(kind).size());
     FolderName name{.kind = kind};
     const std::size_t dot = rest.find('.');
-    if (kind == FolderKind::kPartial && dot != rest.npos) {
+    if (has_launch(kind) && dot != rest.npos) {
       name.launch = rest.substr(dot + 1);
       if (!parse_launch(name.launch)) continue;
     }
@@ -75,6 +70,16 @@ std::optional<FolderName> parse_folder_name(const std::string& text) {
     if (name.step >= 0 && folder_name(name) == text) return name;
   }
   return {};
+}
+
+std::vector<FolderName> folder_names(const fs::path& root) {
+  std::vector<FolderName> names;
+  std::error_code code;
+  fs::directory_iterator it(root, code);
+  for (; !code && it != fs::directory_iterator(); it.increment(code)) {
+    if (const auto name = parse_folder_name(it->path().filename().string())) names.push_back(*name);
+  }
+  return names;
 }
 
 bool has_manifest(const fs::path& folder) {
@@ -134,7 +139,7 @@ Result<void> discard_partial(const SavePlace& place) {
 std::vector<CheckpointInfo> list_checkpoints(const fs::path& run_dir) {
   const fs::path root = checkpoints_root(run_dir);
   std::map<std::int64_t, fs::path> by_step;
-  for (const FolderName& name : scan(root)) {
+  for (const FolderName& name : folder_names(root)) {
     const fs::path folder = root / folder_name(name);
     if (!has_manifest(folder)) continue;
     // A replaced checkpoint stands for its step only while its successor is not in place.
@@ -153,7 +158,7 @@ Result<void> require_all_count(const fs::path& run_dir) {
   if (fs::symlink_status(root, code).type() == fs::file_type::not_found) return {};
   const fs::directory_iterator readable(root, code);
   if (code) return file_error("look into", root, code.value());
-  for (const FolderName& name : scan(root)) {
+  for (const FolderName& name : folder_names(root)) {
     const fs::path folder = root / folder_name(name);
     if (name.kind != FolderKind::kCommitted || has_manifest(folder)) continue;
     return Error{ErrorCode::kCorrupt,
@@ -181,20 +186,34 @@ std::vector<CheckpointInfo> dropped_checkpoints(const std::vector<CheckpointInfo
 Result<void> prune_checkpoints(const fs::path& run_dir,
                                const KeepRule& rule,
                                const std::string& launch) {
-  const std::vector<CheckpointInfo> checkpoints = list_checkpoints(run_dir);
-  const std::vector<CheckpointInfo> dropped = dropped_checkpoints(checkpoints, rule);
-  const std::int64_t newest = checkpoints.empty() ? -1 : checkpoints.back().step;
+  return prune_to(run_dir, kept_steps(list_checkpoints(run_dir), rule), launch);
+}
 
+std::set<std::int64_t> kept_steps(const std::vector<CheckpointInfo>& checkpoints,
+                                  const KeepRule& rule) {
+  std::set<std::int64_t> kept;
+  for (const CheckpointInfo& checkpoint : checkpoints) kept.insert(checkpoint.step);
+  for (const CheckpointInfo& dropped : dropped_checkpoints(checkpoints, rule)) {
+    kept.erase(dropped.step);
+  }
+  return kept;
+}
+
+Result<void> prune_to(const fs::path& run_dir,
+                      const std::set<std::int64_t>& kept,
+                      const std::string& launch) {
+  const std::vector<CheckpointInfo> checkpoints = list_checkpoints(run_dir);
+  const std::int64_t newest = kept.empty() ? -1 : *kept.rbegin();
   const fs::path root = checkpoints_root(run_dir);
-  const auto is_in = [&](const std::vector<CheckpointInfo>& list, const FolderName& name) {
-    return std::ranges::find(list, root / folder_name(name), &CheckpointInfo::folder) != list.end();
-  };
-  for (const FolderName& name : scan(root)) {
-    const bool listed = is_in(checkpoints, name);
-    // A partial folder of this launch beyond the newest checkpoint may still be written to.
+  for (const FolderName& name : folder_names(root)) {
+    const bool listed = std::ranges::find(checkpoints, root / folder_name(name),
+                                          &CheckpointInfo::folder) != checkpoints.end();
+    // Of this launch: what may still be written to, and what it may still read.
     const bool is_written =
         name.kind == FolderKind::kPartial && name.launch == launch && name.step > newest;
-    const bool in_use = listed ? !is_in(dropped, name) : is_written;
+    const bool is_read =
+        name.kind == FolderKind::kRestored && name.launch == launch && name.step >= newest;
+    const bool in_use = listed ? kept.contains(name.step) : is_written || is_read;
     // A folder with a checkpoint's name and no manifest was not made here; it is left alone.
     const bool foreign = name.kind == FolderKind::kCommitted && !listed;
     if (!in_use && !foreign) MOTLEY_TRY(discard_folder(root, name));

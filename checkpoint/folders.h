@@ -5,12 +5,15 @@
 //   .step-000100.000007-9f3c5a1b2c3d4e5f.partial    being written, by that launch
 //   .step-000100.replaced   the committed one that a new one of the same step is about to replace
 //   .step-000100.removed    on its way out; its contents mean nothing
+//   .step-000100.000007-9f3c5a1b2c3d4e5f.restored   what that launch reads, of what it was begun
+//   from
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 
@@ -20,12 +23,13 @@ inline constexpr const char* kManifestName = "manifest.json";
 inline constexpr const char* kIndexName = "model.safetensors.index.json";
 inline constexpr const char* kModelConfigName = "config.json";
 
-enum class FolderKind { kCommitted, kPartial, kReplaced, kRemoved };
+enum class FolderKind { kCommitted, kPartial, kReplaced, kRemoved, kRestored };
 
 struct FolderName {
   std::int64_t step = 0;
   FolderKind kind = FolderKind::kCommitted;
-  std::string launch;  // kPartial: who writes it; "" = a version of Motley that did not say
+  // kPartial and kRestored: whose it is; "" = of a version of Motley that did not say.
+  std::string launch;
 };
 
 // run_dir/checkpoints
@@ -35,6 +39,9 @@ struct FolderName {
 
 // Nothing when `text` is not exactly what folder_name writes.
 [[nodiscard]] std::optional<FolderName> parse_folder_name(const std::string& text);
+
+// The folders of checkpoints under `root`, in no order. An absent root holds none.
+[[nodiscard]] std::vector<FolderName> folder_names(const std::filesystem::path& root);
 
 // True when the folder holds a manifest: with a committed or replaced name, it is whole.
 [[nodiscard]] bool has_manifest(const std::filesystem::path& folder);

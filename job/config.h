@@ -96,6 +96,8 @@ struct CheckpointConfig {
   int keep = 3;              // newest checkpoints kept; 0 = all
   // Checkpoints of a step that is a multiple of it are kept besides; 0 = none.
   std::int64_t keep_every = 0;
+  // Of each machine's files, on others, where machines have run folders of their own.
+  int copies = 1;
 };
 
 struct RunConfig {

@@ -193,6 +193,8 @@ std::vector<ConfigEntry> make_entries() {
       {"checkpoint.keep_every", kCheckpoint<&CheckpointConfig::keep_every>,
        IntegerRange{0, kManySteps},
        "checkpoints of steps that are multiples of it are kept besides the newest; 0 = none"},
+      {"checkpoint.copies", kCheckpoint<&CheckpointConfig::copies>, IntegerRange{0, 16},
+       "of each machine's part of a checkpoint, on other machines, where they share no run folder"},
 
       {"run.dir", kRun<&RunConfig::dir>, {}, "folder of everything that the run writes"},
       {"run.threads", kRun<&RunConfig::threads>, IntegerRange{0, 1024},

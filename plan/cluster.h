@@ -30,6 +30,7 @@ struct Machine {
   std::string interface;   // network interface; "" = the one that holds `address`
   double cpu_share = 0;    // cores granted to each of its processes; 0 = no limit
   std::string motley_dir;  // folder of motley-stage there; "" = the same as here
+  std::string runs_dir;    // absolute folder there for its parts of runs; "" = as run.dir lies here
   // Set where the devices are virtual: then all of the machine's are.
   std::optional<VirtualSpeed> virtual_speed;
   std::string device_model;  // that the cluster file names (plan/device_models.h); "" = none

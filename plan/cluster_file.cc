@@ -163,6 +163,7 @@ void take_out_of_the_network(std::vector<Machine>& machines) {
     machine.shell.clear();
     machine.interface.clear();
     machine.motley_dir.clear();
+    machine.runs_dir.clear();
   }
 }
 
@@ -201,6 +202,7 @@ Result<Machine> read_machine(TomlTable& table, const ThisMachine& here) {
   MOTLEY_TRY(table.read("interface", machine.interface));
   MOTLEY_TRY(table.read("cpu_share", machine.cpu_share, 0, kCpuShareMax));
   MOTLEY_TRY(table.read("motley_dir", machine.motley_dir));
+  MOTLEY_TRY(table.read("runs_dir", machine.runs_dir));
   MOTLEY_ASSIGN(machine.virtual_speed, read_virtual_speed(table, machine));
   MOTLEY_TRY(table.finish());
   if (!table.has("name"))
@@ -212,6 +214,9 @@ Result<Machine> read_machine(TomlTable& table, const ThisMachine& here) {
   }
   MOTLEY_TRY(check_address(table, here, machine.address));
   MOTLEY_TRY(check_devices(table, machine));
+  if (!machine.runs_dir.empty() && machine.runs_dir.front() != '/') {
+    return table.bad("runs_dir", "it is no absolute path", "begin it with '/'");
+  }
   if (machine.devices.empty()) {
     return table.bad("devices", "it has no device", "list one, or remove the machine");
   }

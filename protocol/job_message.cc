@@ -9,6 +9,7 @@
 #include "checkpoint/launch_mark.h"
 #include "job/config_io.h"
 #include "plan/limits.h"
+#include "protocol/message_fields.h"
 #include "protocol/protocol.h"
 
 namespace motley {
@@ -53,6 +54,39 @@ Result<std::optional<VirtualSpeed>> get_virtual_speed(const Json& json, const st
   return std::optional(speed);
 }
 
+Json ranks_to_json(const std::vector<Rank>& ranks) {
+  Json json = Json::array();
+  for (const Rank rank : ranks) json.push_back(rank.value);
+  return json;
+}
+
+// Other ranks of the plan.
+Result<std::vector<Rank>> get_ranks(const Json& json,
+                                    const char* key,
+                                    const Job& job,
+                                    const std::string& source) {
+  MOTLEY_ASSIGN(const std::vector<std::int64_t> numbers, counts_of(json, key, source));
+  std::vector<Rank> ranks;
+  for (const std::int64_t number : numbers) {
+    if (number >= job.plan.rank_count() || number == job.rank.value) {
+      return job_error(source, fmt::format("'{}' names rank {}", key, number));
+    }
+    ranks.push_back(Rank{static_cast<std::int32_t>(number)});
+  }
+  return ranks;
+}
+
+Result<std::optional<KeeperJob>> get_keeper(const Json& json,
+                                            const Job& job,
+                                            const std::string& source) {
+  const auto found = json.find("keeper");
+  if (found == json.end()) return std::optional<KeeperJob>();
+  KeeperJob keeper;
+  MOTLEY_ASSIGN(keeper.copies_to, get_ranks(*found, "copies_to", job, source));
+  MOTLEY_ASSIGN(keeper.copies_from, get_ranks(*found, "copies_from", job, source));
+  return std::optional(std::move(keeper));
+}
+
 }  // namespace
 
 std::uint32_t epoch_of(const Job& job) {
@@ -68,6 +102,11 @@ Json job_to_json(const Job& job) {
   }
   json["lease_s"] = job.lease_s;
   json["run_dir"] = job.run_dir;
+  json["store"] = job.store;
+  if (job.keeper) {
+    json["keeper"] = {{"copies_to", ranks_to_json(job.keeper->copies_to)},
+                      {"copies_from", ranks_to_json(job.keeper->copies_from)}};
+  }
   json["launch"] = job.launch;
   json["resume_from"] = job.resume_from;
   json["stop_after"] = job.stop_after;
@@ -95,8 +134,8 @@ Result<Job> job_from_json(const Json& json, const std::string& source) {
   }
   Job job;
   MOTLEY_ASSIGN(job.verb, json_get<std::string>(json, "verb", source));
-  constexpr std::array kVerbs = {"train",  "profile", "probe",   "allreduce",
-                                 "doctor", "devices", "generate"};
+  constexpr std::array kVerbs = {"train",  "profile", "probe",    "allreduce",
+                                 "doctor", "devices", "generate", "store"};
   if (std::ranges::find(kVerbs, job.verb) == kVerbs.end()) {
     return job_error(source, fmt::format("the verb '{}' is not known", excerpt(job.verb)));
   }
@@ -113,8 +152,10 @@ Result<Job> job_from_json(const Json& json, const std::string& source) {
     return job_error(source, fmt::format("'lease_s' is {}", job.lease_s));
   }
   MOTLEY_ASSIGN(job.run_dir, json_get<std::string>(json, "run_dir", source));
+  MOTLEY_ASSIGN(job.store, json_get<std::string>(json, "store", source));
+  MOTLEY_ASSIGN(job.keeper, get_keeper(json, job, source));
   MOTLEY_ASSIGN(job.launch, json_get<std::string>(json, "launch", source));
-  if (job.verb == "train" || !job.launch.empty()) {
+  if (job.verb == "train" || job.verb == "store" || !job.launch.empty()) {
     const Result<LaunchId> launch = parse_launch(job.launch);
     if (!launch) return job_error(source, launch.error().what);
   }

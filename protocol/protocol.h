@@ -5,8 +5,8 @@
 //   launcher -> worker   {"job": …}  {"addresses": […]}  {"lease": count}  {"finish": true}
 //                        {"stop": true}; end of file = stop at once
 //   worker -> launcher   {"event": "hello" | "address" | "ready" | "beat" | "step" | "shard" |
-//                          "shard_failed" | "data" | "trace" | "result" | "error" | "done",
-//                          …}
+//                          "shard_failed" | "keeper" | "kept" | "store" | "data" | "trace" |
+//                          "result" | "error" | "done", …}
 #pragma once
 
 #include <cstdint>
@@ -22,17 +22,25 @@
 
 namespace motley {
 
-inline constexpr int kProtocolVersion = 4;
+inline constexpr int kProtocolVersion = 5;
+
+// What a rank does that keeps its machine's run folder (worker/keep/folder_keeper.h).
+struct KeeperJob {
+  std::vector<Rank> copies_to;    // keepers that get copies of what lies in the folder
+  std::vector<Rank> copies_from;  // and those of which it gets some
+};
 
 // Everything a worker needs to start; sent first.
 struct Job {
-  std::string verb;  // train | profile | probe | allreduce | doctor | devices | generate
+  std::string verb;  // train | profile | probe | allreduce | doctor | devices | generate | store
   Config config;
-  Plan plan;                    // train
-  Rank rank;                    // train
-  double lease_s = 0;           // without a word from the launcher for so long, end; 0 = never
-  std::string run_dir;          // absolute
-  std::string launch;           // train: launch_text of this launch of the run; else empty
+  Plan plan;                        // train
+  Rank rank;                        // train
+  double lease_s = 0;               // without a word from the launcher for so long, end; 0 = never
+  std::string run_dir;              // absolute, as the launcher sees it, or of a folder of its own
+  std::string store;                // train: StorePlace::id of run_dir; "" = it is the launcher's
+  std::optional<KeeperJob> keeper;  // train
+  std::string launch;           // train, store: launch_text of this launch of the run; else empty
   std::string resume_from;      // checkpoint folder; "" = start fresh
   std::int64_t stop_after = 0;  // save and end after this step; 0 = run to the end
   std::string bind_address;     // "" = loopback

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "cluster/run/run_report.h"
+#include "cluster/follow/run_report.h"
 #include "job/config_io.h"
 #include "partitioner/advise/calibration.h"
 #include "plan/cluster.h"

@@ -5,7 +5,7 @@
 #include "base/system/files.h"
 #include "base/toml.h"
 #include "checkpoint/lock/launch_record.h"
-#include "cluster/run/metrics_file.h"
+#include "cluster/follow/metrics_file.h"
 #include "cluster/run/run_folder.h"
 #include "job/config_io.h"
 

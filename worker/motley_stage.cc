@@ -28,6 +28,7 @@
 #include "worker/generate_job.h"
 #include "worker/probe_job.h"
 #include "worker/profile_job.h"
+#include "worker/store/store_job.h"
 #include "worker/train/train_job.h"
 
 namespace motley {
@@ -45,6 +46,7 @@ Result<void> run_job(const Job& job, WorkerChannel& channel, Activity& activity)
   if (job.verb == "allreduce") return run_allreduce_job(job, channel);
   if (job.verb == "doctor") return run_doctor_job(job, channel);
   if (job.verb == "devices") return run_devices_job(job, channel);
+  if (job.verb == "store") return run_store_job(job, channel, activity.work());
   if (job.verb == "generate") return run_generate_job(job, channel, activity.work());
   return Error{ErrorCode::kInternal, "the launcher asks for '" + job.verb + "'",
                "this worker does not know it", "use the same version of Motley everywhere"};

@@ -7,10 +7,10 @@
 #include "base/check.h"
 #include "base/system/files.h"
 #include "checkpoint/checkpoint.h"
-#include "checkpoint/save/finite.h"
 #include "checkpoint/folders.h"
 #include "checkpoint/manifest.h"
 #include "checkpoint/safetensors_header.h"
+#include "checkpoint/save/finite.h"
 #include "checkpoint/save/shard_files.h"
 
 namespace motley {

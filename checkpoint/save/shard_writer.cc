@@ -8,7 +8,7 @@
 #include <thread>
 #include <utility>
 
-#include "base/system/own_pages.h"
+#include "checkpoint/save/own_pages.h"
 #include "checkpoint/save/shard_files.h"
 
 namespace motley {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <system_error>
 
 namespace motley {
@@ -16,20 +17,33 @@ std::uint64_t free_bytes(const std::filesystem::path& folder) {
 
 Result<void> require_space(const std::filesystem::path& folder,
                            std::span<const SpaceReport> reports) {
-  std::uint64_t needed = 0;
-  std::uint64_t free = kUnknownSpace;
+  struct Sum {
+    std::uint64_t needed_bytes = 0;
+    std::uint64_t free_bytes = kUnknownSpace;
+    int ranks = 0;
+  };
+
+  std::map<std::uint64_t, Sum> folders;
   for (const SpaceReport& report : reports) {
-    needed += std::min(report.needed_bytes, kUnknownSpace - needed);
-    free = std::min(free, report.free_bytes);
+    Sum& sum = folders[report.folder];
+    sum.needed_bytes += std::min(report.needed_bytes, kUnknownSpace - sum.needed_bytes);
+    sum.free_bytes = std::min(sum.free_bytes, report.free_bytes);
+    ++sum.ranks;
   }
-  if (needed <= free) return {};
-  return Error{
-      ErrorCode::kCorrupt,
-      fmt::format("the disk has no room for a checkpoint, {}", folder.string()),
-      fmt::format("the parts of all {} ranks need {} bytes and {} bytes are free: {} bytes are "
-                  "missing",
-                  reports.size(), needed, free, needed - free),
-      "free space on that disk; checkpoint.keep says how many checkpoints stay"};
+  for (const auto& [id, sum] : folders) {
+    if (sum.needed_bytes <= sum.free_bytes) continue;
+    const bool is_all = folders.size() == 1;
+    return Error{
+        ErrorCode::kCorrupt,
+        fmt::format("{} has no room for a checkpoint, {}", is_all ? "the disk" : "a machine's disk",
+                    folder.string()),
+        fmt::format("the parts of {} {} ranks need {} bytes and {} bytes are free: {} bytes are "
+                    "missing",
+                    is_all ? "all" : "its", sum.ranks, sum.needed_bytes, sum.free_bytes,
+                    sum.needed_bytes - sum.free_bytes),
+        "free space on that disk; checkpoint.keep says how many checkpoints stay"};
+  }
+  return {};
 }
 
 }  // namespace motley

@@ -12,6 +12,7 @@ namespace motley {
 
 // One rank's part of a checkpoint and the disk as its machine sees it.
 struct SpaceReport {
+  std::uint64_t folder = 0;  // equal for ranks that write into one folder
   std::uint64_t needed_bytes = 0;
   std::uint64_t free_bytes = 0;
 };
@@ -22,9 +23,10 @@ inline constexpr std::uint64_t kUnknownSpace = std::numeric_limits<std::uint64_t
 // system does not tell.
 [[nodiscard]] std::uint64_t free_bytes(const std::filesystem::path& folder);
 
-// kCorrupt, saying how much is missing, when the parts of all ranks together do not fit into
-// `folder`: each of them alone may, and the disk would fill half-way. All machines write into one
-// folder, so the smallest free space that any of them sees counts. `reports`: [Rank].
+// kCorrupt, saying how much is missing, when the parts of all ranks that write into one folder do
+// not fit there together: each of them alone may, and the disk would fill half-way. Of a folder's
+// free space the smallest that any of them sees counts. `folder`: as this rank names its own.
+// `reports`: [Rank].
 [[nodiscard]] Result<void> require_space(const std::filesystem::path& folder,
                                          std::span<const SpaceReport> reports);
 

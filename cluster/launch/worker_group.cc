@@ -339,6 +339,10 @@ WorkerGroup::WorkerGroup(std::vector<WorkerSpec> workers,
 
 WorkerGroup::~WorkerGroup() = default;
 
+void WorkerGroup::send(int worker, const Json& message) {
+  impl_->workers[static_cast<std::size_t>(worker)]->input().send(message);
+}
+
 const std::optional<Error>& WorkerGroup::finished_by() const {
   return impl_->finished_by;
 }

@@ -64,6 +64,10 @@ class WorkerGroup {
   // REQUIRES: called once.
   [[nodiscard]] Result<void> run(const EventHandler& on_event);
 
+  // A message to one worker, beside those that the group itself sends; nothing where it has ended.
+  // REQUIRES: called by the handler of run().
+  void send(int worker, const Json& message);
+
   // The signal after which the workers finished what they did, kInterrupted or kTerminated; nothing
   // where none came or where it ended them at once. REQUIRES: run() has returned.
   [[nodiscard]] const std::optional<Error>& finished_by() const;

@@ -20,11 +20,14 @@ CheckpointCommitter::CheckpointCommitter(std::filesystem::path run_dir,
                                          std::string launch,
                                          const Config& config,
                                          const ModelSpec& model,
-                                         const Plan& plan)
+                                         const Plan& plan,
+                                         std::set<int> elsewhere)
     : run_dir_(std::move(run_dir)),
       launch_(std::move(launch)),
       config_(config),
-      rank_count_(plan.rank_count()) {
+      rank_count_(plan.rank_count()),
+      elsewhere_{std::move(elsewhere),
+                 static_cast<std::uint64_t>(model.parameter_count()) * sizeof(float)} {
   common_.seed = config.train.seed;
   common_.model_hash = model.hash();
   common_.model_family = model.family;
@@ -78,8 +81,11 @@ std::optional<SaveOutcome> CheckpointCommitter::end_when_complete(std::int64_t s
   if (outcome.failure) {
     // All ranks have spoken, so none of them writes there any more.
     (void)discard_partial({run_dir_, launch_, step});
-  } else if (auto pruned = prune_checkpoints(run_dir_, keep_rule(config_.checkpoint), launch_);
-             !pruned) {
+    return outcome;
+  }
+  KeepRule rule = keep_rule(config_.checkpoint);
+  rule.always = always_kept_;
+  if (auto pruned = prune_checkpoints(run_dir_, rule, launch_); !pruned) {
     outcome.stale = std::move(pruned).error();
   }
   return outcome;
@@ -89,7 +95,7 @@ Result<std::filesystem::path> CheckpointCommitter::commit(Open& open) const {
   std::vector<Shard> shards;
   for (auto& [rank, shard] : open.shards) shards.push_back(std::move(shard));
   return commit_checkpoint(run_dir_, launch_, *open.state, shards, config_to_json(config_),
-                           huggingface_config(config_.model));
+                           huggingface_config(config_.model), elsewhere_);
 }
 
 }  // namespace motley

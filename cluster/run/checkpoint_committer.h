@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -33,15 +34,20 @@ struct SaveOutcome {
 
 class CheckpointCommitter {
  public:
-  // `launch`: as launch_text. `model`: for its hash and family.
+  // `launch`: as launch_text. `model`: for its hash, family and size. `elsewhere`: ranks that write
+  // into folders of other machines.
   CheckpointCommitter(std::filesystem::path run_dir,
                       std::string launch,
                       const Config& config,
                       const ModelSpec& model,
-                      const Plan& plan);
+                      const Plan& plan,
+                      std::set<int> elsewhere = {});
 
   // What the manifests say of the data from now on.
   void set_data(DataMark data) { common_.data = std::move(data); }
+
+  // Of all that is removed from now on, not this one: the last that no one machine's loss destroys.
+  void keep_always(std::int64_t step) { always_kept_ = step; }
 
   // Takes a worker's "shard" or "shard_failed" event. Returns how the save ended when it was the
   // last of its step. A disk that is full or cannot be written is an outcome, not an error.
@@ -64,6 +70,8 @@ class CheckpointCommitter {
   Config config_;
   CheckpointState common_;  // what does not change from step to step
   int rank_count_;
+  ShardsElsewhere elsewhere_;
+  std::optional<std::int64_t> always_kept_;
   std::map<std::int64_t, Open> open_;  // by step
 };
 

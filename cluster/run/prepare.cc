@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/json.h"
 #include "base/system/files.h"
 #include "checkpoint/checkpoint.h"
 #include "cluster/examine/automatic_devices.h"
@@ -17,52 +16,14 @@
 #include "cluster/launch/workers.h"
 #include "cluster/run/check_plan.h"
 #include "cluster/run/checkpoint_committer.h"
+#include "cluster/run/planning.h"
 #include "cluster/run/resume.h"
-#include "compression/codec_chain.h"
+#include "cluster/run/scattered.h"
 #include "data/source.h"
 #include "job/config_io.h"
-#include "partitioner/advise/remedy.h"
-#include "training/optimizer/optimizer.h"
 
 namespace motley {
 namespace {
-
-// What a boundary or a sum may be compressed with: "auto" leaves it to the planner. `key` is the
-// one of the configuration that says so.
-Result<std::vector<std::string>> codecs_to_plan_with(const char* key, const std::string& chain) {
-  if (chain == "auto") return std::vector<std::string>{"none", "fp16"};
-  const auto codec = make_codec(chain);
-  if (codec.ok()) return std::vector<std::string>{(*codec)->name()};
-  Error error = codec.error();
-  error.what = fmt::format("{}: {}", key, error.what);
-  return error;
-}
-
-// What "auto" may take besides where it pays: docs/compression.md has what each does to learning.
-// Sums make good what int4 leaves out, by error feedback; activations cannot.
-std::vector<CoarserCodecs> coarser_codecs(const CompressionConfig& compression) {
-  constexpr double kGain = 0.03;
-  constexpr double kGainForLoss = 0.15;
-  std::vector<CoarserCodecs> coarser = {{{}, {}, kGain}};
-  if (compression.gradients == "auto") {
-    coarser.front().gradient_codecs.push_back("int8");
-    if (compression.error_feedback) coarser.front().gradient_codecs.push_back("int4");
-  }
-  if (compression.activations == "auto") {
-    coarser.front().codecs.push_back("int8");
-    coarser.push_back({{"int4"}, {}, kGainForLoss});
-  }
-  return coarser;
-}
-
-Result<void> check_boundary_codec(const std::string& chain) {
-  const auto parsed = parse_codec_chain(chain);
-  if (!parsed.ok() || !parsed->for_gradients_only()) return {};
-  return Error{ErrorCode::kConfig, fmt::format("compression.activations cannot be '{}'", chain),
-               "topk and lowrank leave out most of a message, which only sums of gradients send "
-               "later",
-               "set compression.activations to none, fp16, bf16, int8 or int4"};
-}
 
 // The data is read by the stage with the first layers, initial weights by all. When all are started
 // here both must be here, so that a mistake shows before anything is measured. Nothing when they
@@ -81,17 +42,27 @@ Result<std::optional<DataIdentity>> check_data(const TrainingRequest& request,
   return std::optional(source->identity());
 }
 
-// The machines that the run may use; a transport that would be refused between them is refused
-// before anything is measured, whether the plan needs it or not.
+RunMachines machines_of(const TrainingRequest& request,
+                        const Cluster& cluster,
+                        const PlanOptions& options) {
+  RunMachines machines;
+  machines.names =
+      request.plan ? machines_in_use(*request.plan) : machines_to_plan_with(cluster, options.pins);
+  const auto checkpoints = list_checkpoints(request.config.run.dir);
+  machines.may_be_scattered =
+      !is_virtual(cluster) && (may_have_own_folders(cluster, machines.names) ||
+                               std::ranges::any_of(checkpoints, is_part, &CheckpointInfo::folder));
+  return machines;
+}
+
+// A transport that would be refused between the machines is refused before anything is measured,
+// whether the plan needs it or not.
 Result<void> check_machines(const TrainingRequest& request,
                             const PreparedRun& run,
-                            const PlanOptions& options) {
-  const Cluster& cluster = run.cluster;
-  const std::set<std::string> machines =
-      request.plan ? machines_in_use(*request.plan) : machines_to_plan_with(cluster, options.pins);
+                            const RunMachines& machines) {
   MOTLEY_ASSIGN([[maybe_unused]] const auto transport,
-                choose_transport(cluster, machines, request.config.comm));
-  return check_usable(cluster, machines, run.model, request.stage_program);
+                choose_transport(run.cluster, machines.names, request.config.comm));
+  return check_usable(run.cluster, machines.names, run.model, request.stage_program);
 }
 
 // What "auto" stands for, and whether there are devices enough.
@@ -107,8 +78,12 @@ Result<void> settle_devices(const TrainingRequest& request,
 
 // Whether there is something to go on from. A run that ended before its first checkpoint begins
 // anew, whether it is asked to resume or not.
-Result<bool> goes_on(const TrainingRequest& request, const RunFolder& folder, const Log& log) {
+Result<bool> goes_on(const TrainingRequest& request,
+                     const RunFolder& folder,
+                     const RunMachines& machines,
+                     const Log& log) {
   if (!request.resume) return false;
+  if (machines.may_be_scattered && !request.dry_run) return true;  // the machines will tell
   MOTLEY_ASSIGN(const bool is_run, path_exists(folder.config_path()));
   if (!is_run || !list_checkpoints(folder.dir()).empty()) return true;
   MOTLEY_TRY(require_all_count(folder.dir()));
@@ -132,9 +107,11 @@ Error with_resume(Error error, const TrainingRequest& request) {
 Result<void> take_folder(PreparedRun& run,
                          const TrainingRequest& request,
                          bool resumes,
+                         const RunMachines& machines,
                          const Log& log) {
   MOTLEY_ASSIGN(const bool exists, path_exists(run.folder.dir()));
-  if (resumes && !exists) return run.folder.newest_checkpoint().error();
+  if (resumes && !exists && !machines.may_be_scattered)
+    return run.folder.newest_checkpoint().error();
   MOTLEY_TRY(run.folder.make());
   MOTLEY_ASSIGN(RunLock lock, RunLock::take(run.folder.dir(), log));
   run.lock = std::make_unique<RunLock>(std::move(lock));
@@ -146,11 +123,21 @@ Result<void> take_folder(PreparedRun& run,
   return prune_checkpoints(run.folder.dir(), /*rule=*/{}, run.lock->launch());
 }
 
-// What a checkpoint tells of how its run was planned.
-struct SavedPlanning {
-  std::optional<PlanMark> mark;  // what decided how sums were rounded; older checkpoints lack it
-  Config config;
-};
+// Where no machine knows of a checkpoint, a run that has begun begins anew.
+Result<bool> look_for_checkpoint(PreparedRun& run,
+                                 const TrainingRequest& request,
+                                 const RunMachines& machines,
+                                 const Log& log) {
+  MOTLEY_TRY(check_machines(request, run, machines));
+  MOTLEY_TRY(look_for_parts(run, request, machines, log));
+  if (!request.resume || run.restore_point) return request.resume;
+  MOTLEY_ASSIGN(const bool is_run, path_exists(run.folder.config_path()));
+  if (!is_run) return run.folder.newest_checkpoint().error();
+  log.info(fmt::format("{} holds no checkpoint yet: the run begins with step 1",
+                       run.folder.dir().string()));
+  MOTLEY_TRY(run.folder.create(run.lock->number()));
+  return false;
+}
 
 // What the run would do otherwise than so far is asked back before anything is started.
 Result<void> check_changes(const SavedPlanning& saved,
@@ -167,12 +154,17 @@ Result<void> check_changes(const SavedPlanning& saved,
   return {};
 }
 
+Result<CheckpointInfo> checkpoint_to_resume(const PreparedRun& run) {
+  if (!run.restore_point) return run.folder.newest_checkpoint();
+  return CheckpointInfo{run.restore_point->texts.step(), run.restore_point->folder};
+}
+
 // Where the run goes on, once everything shows that it is the same run, and with what it chose.
 Result<SavedPlanning> resume(PreparedRun& run,
                              const std::optional<DataIdentity>& data,
                              const TrainingRequest& request,
                              const Log& log) {
-  MOTLEY_ASSIGN(run.resume_from, run.folder.newest_checkpoint());
+  MOTLEY_ASSIGN(run.resume_from, checkpoint_to_resume(run));
   MOTLEY_ASSIGN(const Manifest manifest, read_manifest(run.resume_from->folder));
   const CheckpointState& saved = manifest.state;
   MOTLEY_TRY(check_resume(saved, run.resume_from->folder, run.config, run.model));
@@ -193,62 +185,16 @@ Result<SavedPlanning> resume(PreparedRun& run,
   return planning;
 }
 
-// Whether both ask the planner for the same.
-bool ask_alike(const Config& a, const Config& b) {
-  const Json wishes[] = {config_to_json(a), config_to_json(b)};
-  const auto same = [&](const char* section) { return wishes[0][section] == wishes[1][section]; };
-  return same("parallel") && same("compression") && a.train.global_batch == b.train.global_batch &&
-         a.train.micro_batch == b.train.micro_batch && a.run.threads == b.run.threads;
-}
-
-// The plan that the run had, where it can be carried out still and nothing else is asked for.
-std::optional<Plan> plan_so_far(const SavedPlanning& saved,
-                                const PreparedRun& run,
-                                const PlanOptions& options) {
-  auto plan = read_plan(run.folder.plan_path());
-  const bool is_wanted = plan.ok() && ask_alike(saved.config, run.config) &&
-                         (options.stages == 0 || options.stages == plan->rank_count()) &&
-                         !plan_change(*saved.mark, plan_mark(*plan));
-  if (!is_wanted || !check_plan(*plan, run.model, run.config, run.cluster)) return {};
-  for (RankPlan& rank : plan->ranks) {
-    const DeviceProfile* const device = run.profile.find(rank.machine, rank.device);
-    if (device != nullptr) rank.numbers = device->numbers;
-  }
-  return std::move(plan).value();
-}
-
-// A resumed run keeps what decides how its sums are rounded, as far as a plan with that exists.
-Result<Plan> plan_like(const SavedPlanning& saved,
-                       const PreparedRun& run,
-                       const PlanOptions& options) {
-  if (saved.mark) {
-    auto planning = plan_in_full(run.model, run.cluster, run.profile,
-                                 options_like(*saved.mark, run.config, options));
-    if (planning.ok() && !plan_change(*saved.mark, plan_mark(planning->plan))) {
-      return std::move(planning->plan);
-    }
-    if (auto plan = plan_so_far(saved, run, options)) return *std::move(plan);
-    if (planning.ok()) return std::move(planning->plan);
-  }
-  MOTLEY_ASSIGN(Planning planning, plan_or_remedy({run.model, run.cluster, run.profile, options}));
-  return std::move(planning.plan);
-}
-
-// What the run so far did otherwise is said: from here on its numbers differ by rounding.
-void tell_change(const PlanMark& saved, const PreparedRun& run, const Log& log) {
-  const auto change = plan_change(saved, plan_mark(run.plan));
-  if (!change) return;
-  log.warn(fmt::format(
-      "the run goes on with {}, because the configuration or the machines are others than before; "
-      "sums are rounded otherwise",
-      *change));
-}
-
 // 0 where they differ: then the plan alone tells.
 int threads_of_all(const Plan& plan) {
   const int threads = plan.ranks.front().threads;
   const auto has_as_many = [&](const RankPlan& rank) { return rank.threads == threads; };
   return std::ranges::all_of(plan.ranks, has_as_many) ? threads : 0;
+}
+
+int stages_asked_for(const TrainingRequest& request) {
+  const int cuts = static_cast<int>(request.config.parallel.cuts.size());
+  return std::max(request.stages, cuts + 1);
 }
 
 // A rehearsal reads no data and trains nothing, so there is nothing to save or to go on from.
@@ -292,41 +238,6 @@ Result<void> check_usable(const Cluster& cluster,
   return package ? check_package_seen(cluster, machines, *package) : Result<void>();
 }
 
-Result<PlanOptions> plan_options(const Config& config, const ModelSpec& model, int stages) {
-  PlanOptions options;
-  options.global_batch = config.train.global_batch;
-  options.micro_batch = config.train.micro_batch;
-  options.usual_micro_batch = usual_micro_batch(model, config.train.global_batch);
-  // Not by the machines' speed, where it decides what is learned.
-  if (model.keeps_statistics() && options.micro_batch == 0) {
-    options.micro_batch = options.usual_micro_batch;
-  }
-  options.schedule = config.parallel.schedule;
-  options.stages = stages;
-  options.cuts = config.parallel.cuts;
-  MOTLEY_ASSIGN(options.pins, parse_pins(config.parallel.pins));
-  options.default_threads = config.run.threads;
-  options.replicas = config.parallel.replicas;
-  options.recompute = config.parallel.recompute;
-  MOTLEY_TRY(check_boundary_codec(config.compression.activations));
-  MOTLEY_ASSIGN(options.codecs,
-                codecs_to_plan_with("compression.activations", config.compression.activations));
-  MOTLEY_ASSIGN(options.gradient_codecs,
-                codecs_to_plan_with("compression.gradients", config.compression.gradients));
-  options.coarser = coarser_codecs(config.compression);
-  options.moments_per_parameter = moments_per_parameter(config.train);
-  return options;
-}
-
-namespace {
-
-int stages_asked_for(const TrainingRequest& request) {
-  const int cuts = static_cast<int>(request.config.parallel.cuts.size());
-  return std::max(request.stages, cuts + 1);
-}
-
-}  // namespace
-
 Result<PreparedRun> prepare_run(const TrainingRequest& request, Log& log) {
   PreparedRun run;
   run.config = request.config;
@@ -345,7 +256,8 @@ Result<PreparedRun> prepare_run(const TrainingRequest& request, Log& log) {
                               request.known_profile));
     leave_out_unmeasured(run.cluster, options.pins, request.known_profile);
   }
-  MOTLEY_ASSIGN(const bool is_resumed, goes_on(request, run.folder, log));
+  const RunMachines machines = machines_of(request, run.cluster, options);
+  MOTLEY_ASSIGN(bool is_resumed, goes_on(request, run.folder, machines, log));
   std::optional<DataIdentity> data;
   if (is_virtual(request.cluster)) {
     MOTLEY_TRY(check_rehearsal(request, log));
@@ -357,9 +269,13 @@ Result<PreparedRun> prepare_run(const TrainingRequest& request, Log& log) {
   if (request.dry_run) {
     if (!is_resumed) MOTLEY_TRY(run.folder.check_new());
   } else {
-    MOTLEY_TRY(take_folder(run, request, is_resumed, log));
+    MOTLEY_TRY(take_folder(run, request, is_resumed, machines, log));
     MOTLEY_TRY(make_folders(run.folder.log_dir()));
     MOTLEY_TRY(log.keep_in(run.folder.log_dir() / "motley.log"));
+  }
+  const bool is_scattered = machines.may_be_scattered && !request.dry_run;
+  if (is_scattered) {
+    MOTLEY_ASSIGN(is_resumed, look_for_checkpoint(run, request, machines, log));
   }
   SavedPlanning saved;
   if (is_resumed) {
@@ -374,7 +290,7 @@ Result<PreparedRun> prepare_run(const TrainingRequest& request, Log& log) {
                  fmt::format("the next step is {}", run.first_step), ""};
   }
   if (!request.dry_run) MOTLEY_TRY(check_can_write(run.folder.config_path()));
-  MOTLEY_TRY(check_machines(request, run, options));
+  if (!is_scattered) MOTLEY_TRY(check_machines(request, run, machines));
   MOTLEY_TRY(settle_devices(request, run, options, log));
 
   if (request.plan.has_value()) {
@@ -409,6 +325,7 @@ Result<PreparedRun> prepare_run(const TrainingRequest& request, Log& log) {
       prune_checkpoints(run.folder.dir(), keep_rule(run.config.checkpoint), run.lock->launch()));
   MOTLEY_TRY(run.folder.write_config(run.config));
   MOTLEY_TRY(run.folder.write_plan(run.plan));
+  MOTLEY_TRY(bring_parts(run, request, log));
   return run;
 }
 

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -11,10 +12,12 @@
 
 #include "base/log.h"
 #include "base/result.h"
-#include "cluster/launch/transport_choice.h"
 #include "checkpoint/lock/run_lock.h"
+#include "cluster/launch/transport_choice.h"
 #include "cluster/run/run_folder.h"
 #include "cluster/run/way_on.h"
+#include "cluster/stores/machine_stores.h"
+#include "cluster/stores/restore_point.h"
 #include "job/config_io.h"
 #include "models/spec/initial_weights.h"
 #include "models/spec/model_spec.h"
@@ -40,8 +43,8 @@ struct TrainingRequest {
   Commands commands;                    // by which the person can go on
   // When the launch before this one failed, as now_s(): the first step says how long ago.
   std::optional<double> failed_at_s;
-  bool quiet = false;                   // no progress
-  bool dry_run = false;                 // look and plan, and leave the folder as it is
+  bool quiet = false;    // no progress
+  bool dry_run = false;  // look and plan, and leave the folder as it is
 };
 
 struct PreparedRun {
@@ -54,6 +57,11 @@ struct PreparedRun {
   RunFolder folder{""};
   std::unique_ptr<RunLock> lock;  // of the folder; set unless it was a dry run
   std::optional<CheckpointInfo> resume_from;
+  // Where machines may have folders of their own: these, what is resumed, and the folders that
+  // their ranks read it from; those of a folder that is not named read resume_from.
+  Stores stores;
+  std::optional<RestorePoint> restore_point;
+  std::map<StoreId, std::filesystem::path> resume_folders;
   // Of the run that is resumed, where it is known and must be its data still.
   std::optional<DataMark> saved_data;
   std::int64_t first_step = 1;

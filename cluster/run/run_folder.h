@@ -9,7 +9,7 @@
 
 #include "base/result.h"
 #include "checkpoint/checkpoint.h"
-#include "cluster/run/run_report.h"
+#include "cluster/follow/run_report.h"
 #include "job/config_io.h"
 #include "plan/plan.h"
 #include "plan/profile.h"

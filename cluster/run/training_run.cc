@@ -11,28 +11,36 @@
 #include "base/median.h"
 #include "base/system/files.h"
 #include "cluster/examine/precision_check.h"
+#include "cluster/follow/divergence_watch.h"
+#include "cluster/follow/metrics.h"
+#include "cluster/follow/metrics_file.h"
+#include "cluster/follow/pace_watch.h"
+#include "cluster/follow/progress.h"
+#include "cluster/follow/report_collector.h"
+#include "cluster/follow/trace_collector.h"
 #include "cluster/launch/worker_group.h"
 #include "cluster/launch/workers.h"
 #include "cluster/run/checkpoint_committer.h"
-#include "cluster/run/divergence_watch.h"
-#include "cluster/run/metrics.h"
-#include "cluster/run/metrics_file.h"
-#include "cluster/run/pace_watch.h"
-#include "cluster/run/progress.h"
-#include "cluster/run/report_collector.h"
+#include "cluster/run/folder_keepers.h"
+#include "cluster/run/rank_folders.h"
 #include "cluster/run/resume.h"
-#include "cluster/run/trace_collector.h"
 #include "cluster/run/way_on.h"
 #include "protocol/data_message.h"
 
 namespace motley {
 namespace {
 
+std::optional<CheckpointTexts> resumed_texts(const PreparedRun& run) {
+  return run.restore_point ? std::optional(run.restore_point->texts) : std::nullopt;
+}
+
 // Takes the workers' events of one run.
 class RunFollower {
  public:
+  // `send`: a message to a worker of the run.
   RunFollower(const PreparedRun& run,
               std::optional<double> failed_at_s,
+              FolderKeepers::Send send,
               MetricsFile metrics_file,
               Progress& progress,
               const Log& log)
@@ -40,7 +48,13 @@ class RunFollower {
         failed_at_s_(failed_at_s),
         metrics_(run.plan.rank_count(), run.plan.predicted_step_s, is_virtual(run.plan)),
         metrics_file_(std::move(metrics_file)),
-        committer_(run.folder.dir(), run.lock->launch(), run.config, run.model, run.plan),
+        committer_(run.folder.dir(),
+                   run.lock->launch(),
+                   run.config,
+                   run.model,
+                   run.plan,
+                   ranks_elsewhere(run.plan, run.stores)),
+        keepers_(run, resumed_texts(run), std::move(send)),
         report_(run.plan.rank_count()),
         pace_(rank_names(run.plan)),
         trace_(rank_names(run.plan), trace_spans_max(run.plan.rank_count())),
@@ -61,6 +75,10 @@ class RunFollower {
     if (kind == "precision") return on_precision(worker, event);
     if (kind == "shard") return end_save(committer_.add_shard(worker, event));
     if (kind == "shard_failed") return end_save(committer_.add_failure(worker, event));
+    if (kind == "keeper") keepers_.add(worker);
+    if (kind == "keep_failed") return on_keep_failed(worker, event);
+    if (kind == "copied") return on_copied(worker, event);
+    if (kind == "copy_failed") return on_copy_failed(worker, event);
     if (kind == "trace") trace_.add(Rank{worker}, event);
     if (kind == "done") on_done(worker, event);
     return {};
@@ -186,7 +204,9 @@ class RunFollower {
     MOTLEY_ASSIGN(const std::optional<SaveOutcome> outcome, std::move(ended));
     if (!outcome) return {};
     unsaved_ = outcome->failure;
+    if (!outcome->folder) keepers_.tell_dropped(outcome->step);
     if (outcome->folder) {
+      MOTLEY_TRY(keepers_.tell_committed(*outcome->folder));
       summary_.checkpoint = *outcome->folder;
       progress_.clear();
       log_.info(fmt::format("saved {}", outcome->folder->string()));
@@ -200,6 +220,34 @@ class RunFollower {
       warn(fmt::format("an old checkpoint stays: {}: {}", outcome->stale->what,
                        outcome->stale->cause));
     }
+    return {};
+  }
+
+  // The files lie there all the same, under the names of a save under way, and are found.
+  Result<void> on_keep_failed(int worker, const Json& event) {
+    const Error error = error_from_json(event);
+    warn(fmt::format("{}: its part of a checkpoint could not be put in its place: {}: {}",
+                     rank_name(run_.plan, Rank{worker}), error.what, error.cause));
+    return {};
+  }
+
+  // From now on one machine may be lost: this checkpoint stays until a later one has its copies.
+  Result<void> on_copied(int worker, const Json& event) {
+    MOTLEY_ASSIGN(const auto step, keepers_.add_copied(worker, event));
+    if (!step) return {};
+    committer_.keep_always(*step);
+    log_.debug(fmt::format("the checkpoint of step {} is on two machines", *step));
+    return {};
+  }
+
+  // A later save tries again. A checkpoint that was removed meanwhile needs no copies.
+  Result<void> on_copy_failed(int worker, const Json& event) {
+    MOTLEY_ASSIGN(const std::int64_t step, json_get<std::int64_t>(event, "step", "a keeper"));
+    const auto stand = list_checkpoints(run_.folder.dir());
+    if (std::ranges::count(stand, step, &CheckpointInfo::step) == 0) return {};
+    const Error error = error_from_json(event);
+    warn(fmt::format("{}: step {} has no second copy of its part: {}: {}",
+                     rank_name(run_.plan, Rank{worker}), step, error.what, error.cause));
     return {};
   }
 
@@ -245,6 +293,7 @@ class RunFollower {
   MetricsCollector metrics_;
   MetricsFile metrics_file_;
   CheckpointCommitter committer_;
+  FolderKeepers keepers_;
   ReportCollector report_;
   PaceWatch pace_;
   TraceCollector trace_;
@@ -261,6 +310,30 @@ class RunFollower {
   TrainingSummary summary_;
 };
 
+// Where each rank writes, and what it goes on from.
+void give_folders(const PreparedRun& run, std::vector<WorkerSpec>& workers) {
+  const auto keepers =
+      plan_keepers(run.plan, run.stores, run.cluster, run.config.checkpoint.copies);
+  for (WorkerSpec& worker : workers) {
+    const auto keeper = keepers.find(worker.job.rank.value);
+    if (keeper != keepers.end()) worker.job.keeper = keeper->second;
+    worker.job.launch = run.lock->launch();
+    worker.job.store = run.stores.of(worker.machine.name);
+    if (const auto dir = run.stores.dirs.find(worker.machine.name); dir != run.stores.dirs.end()) {
+      worker.job.run_dir = dir->second.string();
+    }
+    if (!run.resume_from) continue;
+    const auto view = run.resume_folders.find(worker.job.store);
+    // As the machine sees it: a shared folder may have another path there.
+    const std::filesystem::path folder =
+        view != run.resume_folders.end()
+            ? view->second
+            : checkpoint_folder(worker.job.run_dir, run.resume_from->step).parent_path() /
+                  run.resume_from->folder.filename();
+    worker.job.resume_from = folder.string();
+  }
+}
+
 // `so_far`: what was trained, where it ends early.
 Result<TrainingSummary> train(const PreparedRun& run,
                               const TrainingRequest& request,
@@ -271,13 +344,8 @@ Result<TrainingSummary> train(const PreparedRun& run,
       training_workers(run.cluster, run.plan, run.config, request.stage_program, run.folder.dir());
   MOTLEY_TRY(apply_transport(run.transport, workers));
   if (workers.size() > 1) log.info(run.transport.reason);
-  for (WorkerSpec& worker : workers) {
-    worker.job.launch = run.lock->launch();
-    worker.job.stop_after = request.stop_after;
-    if (run.resume_from) {
-      worker.job.resume_from = std::filesystem::absolute(run.resume_from->folder).string();
-    }
-  }
+  for (WorkerSpec& worker : workers) worker.job.stop_after = request.stop_after;
+  give_folders(run, workers);
   MOTLEY_TRY(run.lock->confirm());
   MOTLEY_ASSIGN(auto metrics_file,
                 MetricsFile::open(run.folder.metrics_path(), run.first_step - 1));
@@ -288,7 +356,11 @@ Result<TrainingSummary> train(const PreparedRun& run,
     style.samples_a_step = run.config.train.global_batch;
   }
   Progress progress(progress_out, style, run.first_step - 1, last_step_of(run, request));
-  RunFollower follower(run, request.failed_at_s, std::move(metrics_file), progress, log);
+  std::optional<WorkerGroup> group;
+  RunFollower follower(
+      run, request.failed_at_s,
+      [&group](int worker, const Json& message) { group->send(worker, message); },
+      std::move(metrics_file), progress, log);
   WorkerGroupOptions options;
   options.start_timeout_s = run.config.comm.start_timeout_s;
   options.log_folder = run.folder.log_dir();
@@ -302,14 +374,14 @@ Result<TrainingSummary> train(const PreparedRun& run,
           stop.what));
     };
   }
-  WorkerGroup group(std::move(workers), options, log);
+  group.emplace(std::move(workers), options, log);
   const auto done =
-      group.run([&](int worker, const Json& event) { return follower.on_event(worker, event); });
+      group->run([&](int worker, const Json& event) { return follower.on_event(worker, event); });
   progress.finish();
   so_far = follower.summary();
   Result<TrainingSummary> ended = done.ok() ? follower.finish() : done.error();
-  if (ended.ok() && group.finished_by() && !ended->is_finished) {
-    Error stop = *group.finished_by();
+  if (ended.ok() && group->finished_by() && !ended->is_finished) {
+    Error stop = *group->finished_by();
     stop.what += fmt::format(", after step {} was saved", ended->last_step);
     ended = std::move(stop);
   }

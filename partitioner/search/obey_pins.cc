@@ -30,12 +30,14 @@ class PinChanges {
       }
     }
     for (const std::vector<int>& wanted : space_.must_use) {
-      if (uses_one_of(wanted)) continue;
+      if (uses_one_of(candidate_, wanted)) continue;
       for (std::size_t i = 0; i < candidate_.stages.size(); ++i) {
         for (int layer = candidate_.stages[i].first_layer; layer < end_of(i); ++layer) {
           for (const int slot : wanted) add(i, layer, layer + 1, slot);
         }
       }
+      // What takes one machine's last layer for another would go round in a circle.
+      std::erase_if(found_, [&](const Candidate& changed) { return !keeps_obeying(changed); });
       return std::move(found_);
     }
     return {};
@@ -52,6 +54,23 @@ class PinChanges {
 
   bool is_obeyed(const StageChoice& stage, int layer) const {
     return std::ranges::any_of(stage.slots, [&](int slot) { return may_hold(slot, layer); });
+  }
+
+  // All pins that the candidate obeys. REQUIRES: none of its layers is astray.
+  bool keeps_obeying(const Candidate& changed) const {
+    const auto is_kept = [&](const std::vector<int>& wanted) {
+      return !uses_one_of(candidate_, wanted) || uses_one_of(changed, wanted);
+    };
+    if (!std::ranges::all_of(space_.must_use, is_kept)) return false;
+    if (space_.may_hold.empty()) return true;
+    for (std::size_t i = 0; i < changed.stages.size(); ++i) {
+      const bool is_last = i + 1 == changed.stages.size();
+      const int end = is_last ? layers_ : changed.stages[i + 1].first_layer;
+      for (int layer = changed.stages[i].first_layer; layer < end; ++layer) {
+        if (!is_obeyed(changed.stages[i], layer)) return false;
+      }
+    }
+    return true;
   }
 
   // The first layers in a row of the stage that are pinned elsewhere, to one machine.
@@ -72,8 +91,8 @@ class PinChanges {
     return std::nullopt;
   }
 
-  bool uses_one_of(const std::vector<int>& wanted) const {
-    return std::ranges::any_of(candidate_.stages, [&](const StageChoice& stage) {
+  static bool uses_one_of(const Candidate& candidate, const std::vector<int>& wanted) {
+    return std::ranges::any_of(candidate.stages, [&](const StageChoice& stage) {
       return std::ranges::any_of(wanted, [&](int slot) { return has_slot(stage, slot); });
     });
   }

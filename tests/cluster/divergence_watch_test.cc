@@ -1,4 +1,4 @@
-#include "cluster/run/divergence_watch.h"
+#include "cluster/follow/divergence_watch.h"
 
 #include <limits>
 

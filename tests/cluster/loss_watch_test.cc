@@ -3,7 +3,7 @@
 
 #include <gmock/gmock.h>
 
-#include "cluster/run/divergence_watch.h"
+#include "cluster/follow/divergence_watch.h"
 
 namespace motley {
 namespace {

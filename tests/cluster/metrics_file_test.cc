@@ -1,4 +1,4 @@
-#include "cluster/run/metrics_file.h"
+#include "cluster/follow/metrics_file.h"
 
 #include <sys/resource.h>
 

@@ -1,4 +1,4 @@
-#include "cluster/run/pace_watch.h"
+#include "cluster/follow/pace_watch.h"
 
 #include <gtest/gtest.h>
 

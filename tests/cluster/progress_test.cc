@@ -1,4 +1,4 @@
-#include "cluster/run/progress.h"
+#include "cluster/follow/progress.h"
 
 #include <unistd.h>
 

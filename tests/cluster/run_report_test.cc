@@ -1,4 +1,4 @@
-#include "cluster/run/run_report.h"
+#include "cluster/follow/run_report.h"
 
 #include <map>
 #include <string>
@@ -6,7 +6,7 @@
 #include <gmock/gmock.h>
 
 #include "base/json.h"
-#include "cluster/run/report_collector.h"
+#include "cluster/follow/report_collector.h"
 #include "plan/cluster.h"
 
 namespace motley {

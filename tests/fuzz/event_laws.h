@@ -12,7 +12,7 @@
 #include "base/json.h"
 #include "cluster/launch/event_fields.h"
 #include "cluster/process/line_splitter.h"
-#include "cluster/run/metrics.h"
+#include "cluster/follow/metrics.h"
 #include "protocol/data_message.h"
 #include "protocol/machine_facts.h"
 #include "protocol/protocol.h"

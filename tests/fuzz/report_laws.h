@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "cluster/run/run_report.h"
+#include "cluster/follow/run_report.h"
 #include "tests/fuzz/laws.h"
 
 namespace motley {

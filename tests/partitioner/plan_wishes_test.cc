@@ -1,5 +1,7 @@
 // What a person asks of a plan: pins, a number of stages, an end of the search.
 #include <algorithm>
+#include <set>
+#include <string>
 
 #include <gtest/gtest.h>
 
@@ -89,6 +91,25 @@ TEST(Planner, HasAPlanWhenTheSearchIsEnded) {
   EXPECT_FALSE(ended.is_complete);
   EXPECT_FALSE(ended.bounds.proven);
   EXPECT_GE(ended.plan.predicted_step_s, whole.plan.predicted_step_s);
+}
+
+// Few layers, and each machine wants one: what obeys one pin may not take it from another.
+TEST(Planner, EndsWhereAllMachinesArePinned) {
+  for (const int layers : {3, 4, 6}) {
+    for (const double work_s : {1e-4, 1e-2}) {
+      Problem problem;
+      problem.layers.assign(static_cast<std::size_t>(layers),
+                            {.work_s = work_s, .output_floats = 1000});
+      for (int m = 0; m < 3; ++m) problem.machines.push_back({.speed = 1 + 0.01 * m});
+      problem.link = {1e8, 2e-4};
+      problem.options.pins.always = {"m0", "m1", "m2"};
+      const auto plan = problem.plan();
+      ASSERT_TRUE(plan.ok()) << describe(plan.error());
+      std::set<std::string> used;
+      for (const RankPlan& rank : plan->ranks) used.insert(rank.machine);
+      EXPECT_EQ(used.size(), 3U) << layers << " layers of " << work_s << " s";
+    }
+  }
 }
 
 // More machines than the exact search takes, all unlike, and cheap links.

@@ -103,6 +103,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Mistake{machine("ssh = ''"), "3:7", "not an ssh destination"},
                     Mistake{machine("ssh = 'b'\nshell = []"), "3:7", "both say how"},
                     Mistake{machine("motley_dir = \"a\\nb\""), "3:14", "one line"},
+                    Mistake{machine("runs_dir = 'runs'"), "3:12", "no absolute path"},
                     Mistake{"machine = 3", "1:11", "an array of tables"},
                     Mistake{"machine = [1]", "1:11", "an array of tables"},
                     Mistake{"network = 3", "1:11", "a table was expected"},

@@ -13,6 +13,7 @@
 #include "pipeline/schedule/schedules.h"
 #include "pipeline/schedule/validate.h"
 #include "worker/group/join_ranks.h"
+#include "worker/keep/file_copies.h"
 #include "worker/train/batches.h"
 
 namespace motley {
@@ -55,7 +56,8 @@ std::uint64_t early_bytes_of(const Job& job,
   const MessageSizes sizes{output_floats,
                            samples * static_cast<std::size_t>(model.sample.target.count()),
                            votes.vote_bytes_max()};
-  return std::min(kEarlyBytesMax, early_bytes_max(job.plan, schedule, sizes, job.rank));
+  return std::min(kEarlyBytesMax,
+                  early_bytes_max(job.plan, schedule, sizes, job.rank) + early_copy_bytes(job));
 }
 
 }  // namespace

@@ -14,8 +14,9 @@ Result<void> agree_on_space(const SavePlace& place,
                             int rank_count,
                             FrameLink& link,
                             Deadline deadline,
+                            std::uint64_t folder,
                             std::uint64_t needed_bytes) {
-  const SpaceReport mine{needed_bytes, free_bytes(place.run_dir)};
+  const SpaceReport mine{folder, needed_bytes, free_bytes(place.run_dir)};
   auto payloads = all_gather_small(link, rank, rank_count, place.step,
                                    std::as_bytes(std::span(&mine, 1)), sizeof mine, deadline);
   if (!payloads) {

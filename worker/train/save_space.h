@@ -12,13 +12,14 @@
 namespace motley {
 
 // REQUIRES: called by all ranks at the same step. They tell each other how much they need and how
-// much they see free, so that all of them leave the disk alone when it has no room (kCorrupt on
-// each). kPeer when a rank is lost.
+// much they see free in which folder (SpaceReport::folder), so that all of them leave the disk
+// alone when it has no room (kCorrupt on each). kPeer when a rank is lost.
 [[nodiscard]] Result<void> agree_on_space(const SavePlace& place,
                                           Rank rank,
                                           int rank_count,
                                           FrameLink& link,
                                           Deadline deadline,
+                                          std::uint64_t folder,
                                           std::uint64_t needed_bytes);
 
 }  // namespace motley

@@ -54,6 +54,7 @@ class ReadState final : public SteppedState {
 struct SavingRank {
   std::filesystem::path run_dir;
   std::string launch;
+  std::uint64_t folder = 0;  // as SpaceReport::folder
   Rank rank;
   int rank_count = 0;
 };
@@ -79,11 +80,15 @@ class StateSaver final : public ShardSaver {
 
   void finish() override { parts_.writer.finish(); }
 
+  // The last one that a save was asked for, whatever became of it; 0 = none.
+  [[nodiscard]] std::int64_t last_step() const { return last_step_; }
+
  private:
   Result<void> begin(ShardContents contents);
 
   const SavingRank self_;
   const Parts parts_;
+  std::int64_t last_step_ = 0;
 };
 
 }  // namespace motley

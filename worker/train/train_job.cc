@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cstdlib>
 #include <exception>
 #include <functional>
@@ -25,8 +26,8 @@
 #include "models/device/product_type.h"
 #include "models/layers/failure_of.h"
 #include "models/spec/model_spec.h"
-#include "pipeline/execute/executor.h"
 #include "partitioner/search/planner.h"
+#include "pipeline/execute/executor.h"
 #include "protocol/data_message.h"
 #include "rehearsal/virtual_compute.h"
 #include "training/device_stage_clock.h"
@@ -36,6 +37,7 @@
 #include "training/stage_state.h"
 #include "training/stage_trainer.h"
 #include "training/vote/step_voter.h"
+#include "worker/keep/folder_keeper.h"
 #include "worker/train/batches.h"
 #include "worker/train/rank_run.h"
 #include "worker/train/state_saver.h"
@@ -93,6 +95,13 @@ std::uint64_t spare_bytes_of(const Job& job) {
   return static_cast<std::uint64_t>(spare_memory_bytes() / here);
 }
 
+// As SpaceReport::folder: 0 for the launcher's.
+std::uint64_t folder_number(const Job& job) {
+  std::uint64_t number = 0;
+  std::from_chars(job.store.data(), job.store.data() + job.store.size(), number, 16);
+  return number;
+}
+
 // For a compute thread that does not come back: nothing of the process can end in order.
 std::function<void(const std::string&)> leave_with_error(LauncherChannel& launcher,
                                                          const Activity& activity,
@@ -138,12 +147,17 @@ Result<void> train(const Job& job,
       job, model, [&trainer] { return trainer->loss(); }, read_state, std::move(progress),
       launcher);
   const std::unique_ptr<StageClock> clock = stage_clock_of(device);
+  std::unique_ptr<FolderKeeper> keeper;
+  if (job.keeper) {
+    MOTLEY_ASSIGN(keeper, FolderKeeper::open(job, launcher, run.work()));
+  }
   MOTLEY_TRY(run.join({*trainer, state, voter, clock.get()}));
+  if (keeper) keeper->start(run.link(), run.patience());
   HeldOutBatches held_out(job.config.train.eval_batches, job.config.train.global_batch,
                           schedules.evaluation, source != nullptr ? source->bytes_per_token() : 0,
                           voter, run.executor());
   StateSaver saver(
-      {job.run_dir, job.launch, job.rank, job.plan.rank_count()},
+      {job.run_dir, job.launch, folder_number(job), job.rank, job.plan.rank_count()},
       {state, writer, run.link(), launcher, [&run] { return run.executor().add_residuals(); },
        [&voter]() -> const CheckpointState& { return voter.progress(); },
        [&run] { return run.patience().deadline(); }, spare_bytes});
@@ -155,7 +169,8 @@ Result<void> train(const Job& job,
   }
   const LeavesAtTheEnd leaves(run);  // before the trainer and the state go
   try {
-    return run.train(voter, held_out, saver);
+    MOTLEY_TRY(run.train(voter, held_out, saver));
+    return keeper ? keeper->finish(saver.last_step()) : Result<void>();
   } catch (const DeviceStandstill& stood) {
     // Where the host waited tells little: it runs ahead of the device.
     const auto under_way = run.executor().under_way();
@@ -196,8 +211,8 @@ Result<void> run_train_job(const Job& job, LauncherChannel& launcher, Activity& 
                  fmt::format("the package {} is another one here", job.config.model.path),
                  "copy the package to every machine, or keep it where all see it"};
   }
-  // Shards are written where the launcher commits them, so the run folder must be the same one.
-  MOTLEY_TRY(require_launch(job.run_dir, job.launch));
+  // Without a folder of its own, shards are written where the launcher commits them.
+  if (job.store.empty()) MOTLEY_TRY(require_launch(job.run_dir, job.launch));
   keep_files_private(job.run_dir);
   MOTLEY_ASSIGN(const Schedules schedules,
                 make_schedules(job.plan, tied_across_ranks(model, job.plan)));

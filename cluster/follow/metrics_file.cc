@@ -1,4 +1,4 @@
-#include "cluster/run/metrics_file.h"
+#include "cluster/follow/metrics_file.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>

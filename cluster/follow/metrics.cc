@@ -1,4 +1,4 @@
-#include "cluster/run/metrics.h"
+#include "cluster/follow/metrics.h"
 
 #include <fmt/format.h>
 

@@ -7,7 +7,7 @@
 
 #include "base/ids.h"
 #include "base/result.h"
-#include "cluster/run/run_report.h"
+#include "cluster/follow/run_report.h"
 #include "models/spec/model_spec.h"
 #include "plan/plan.h"
 #include "protocol/protocol.h"

@@ -1,4 +1,4 @@
-#include "cluster/run/trace_collector.h"
+#include "cluster/follow/trace_collector.h"
 
 #include <fmt/format.h>
 

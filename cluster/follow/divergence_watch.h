@@ -11,7 +11,7 @@
 #include <string>
 
 #include "base/result.h"
-#include "cluster/run/metrics.h"
+#include "cluster/follow/metrics.h"
 
 namespace motley {
 

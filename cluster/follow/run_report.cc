@@ -1,4 +1,4 @@
-#include "cluster/run/run_report.h"
+#include "cluster/follow/run_report.h"
 
 #include <fmt/format.h>
 

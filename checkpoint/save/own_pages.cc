@@ -1,4 +1,4 @@
-#include "base/system/own_pages.h"
+#include "checkpoint/save/own_pages.h"
 
 #include <sys/mman.h>
 

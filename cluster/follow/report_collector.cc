@@ -1,4 +1,4 @@
-#include "cluster/run/report_collector.h"
+#include "cluster/follow/report_collector.h"
 
 #include <algorithm>
 #include <map>

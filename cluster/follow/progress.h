@@ -15,7 +15,7 @@
 #include <string_view>
 
 #include "base/system/patient_writer.h"
-#include "cluster/run/metrics.h"
+#include "cluster/follow/metrics.h"
 
 namespace motley {
 

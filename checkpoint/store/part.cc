@@ -1,0 +1,86 @@
+#include "checkpoint/store/part.h"
+
+#include <set>
+#include <system_error>
+
+#include "base/system/files.h"
+#include "checkpoint/folders.h"
+#include "checkpoint/publish.h"
+#include "checkpoint/store/whole_file.h"
+
+namespace motley {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool is_kept(const fs::path& part, const CheckpointTexts& texts) {
+  if (!has_manifest(part)) return false;
+  const Result<CheckpointTexts> there = read_texts(part);
+  return there.ok() && there->files.at(kManifestName) == texts.files.at(kManifestName);
+}
+
+// The partial folder, with the files that it has already, becomes the part.
+Result<void> publish_with(const SavePlace& place, const CheckpointTexts& texts) {
+  const fs::path partial = partial_folder(place);
+  MOTLEY_TRY(make_folders(partial));
+  std::set<std::string> names;
+  for (const WrittenFile& file : tensor_files(texts.manifest)) names.insert(file.name);
+  MOTLEY_TRY(keep_only(partial, names));
+  for (const auto& [name, text] : texts.files) {
+    if (name != kManifestName) MOTLEY_TRY(write_file_atomic(partial / name, text));
+  }
+  MOTLEY_TRY(write_file_atomic(partial / kManifestName, texts.files.at(kManifestName)));
+  return publish_partial(place);
+}
+
+// What lies elsewhere stays there too: where it is a checkpoint's, that one stands until its
+// successor does.
+Result<void> link_into(const fs::path& folder, const fs::path& file) {
+  std::error_code code;
+  fs::create_hard_link(file, folder / file.filename(), code);
+  if (code == std::errc::operation_not_supported || code == std::errc::operation_not_permitted) {
+    fs::rename(file, folder / file.filename(), code);  // a file system without links
+  }
+  if (code) return file_error("link", file, code.value());
+  return {};
+}
+
+// Into `folder`, of what the step's other folders hold.
+Result<void> gather(const fs::path& folder,
+                    const SavePlace& place,
+                    const CheckpointTexts& texts,
+                    WorkCounter* work) {
+  std::error_code code;
+  for (const WrittenFile& file : tensor_files(texts.manifest)) {
+    const fs::path path = folder / file.name;
+    if (is_whole(path, file, work)) continue;
+    const FoundFile found = find_file(place.run_dir, place.step, file, work);
+    if (!found.whole) continue;
+    fs::remove(path, code);  // damaged, or not there
+    MOTLEY_TRY(link_into(folder, *found.whole));
+  }
+  return sync_folder(folder);
+}
+
+}  // namespace
+
+Result<void> keep_part(const fs::path& run_dir,
+                       const std::string& launch,
+                       const CheckpointTexts& texts) {
+  if (is_kept(checkpoint_folder(run_dir, texts.step()), texts)) return {};
+  return publish_with({run_dir, launch, texts.step()}, texts);
+}
+
+Result<void> adopt_part(const fs::path& run_dir,
+                        const std::string& launch,
+                        const CheckpointTexts& texts,
+                        WorkCounter* work) {
+  const SavePlace place{run_dir, launch, texts.step()};
+  const fs::path part = checkpoint_folder(run_dir, texts.step());
+  if (is_kept(part, texts)) return gather(part, place, texts, work);
+  MOTLEY_TRY(make_folders(partial_folder(place)));
+  MOTLEY_TRY(gather(partial_folder(place), place, texts, work));
+  return publish_with(place, texts);
+}
+
+}  // namespace motley

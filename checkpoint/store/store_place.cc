@@ -1,0 +1,89 @@
+#include "checkpoint/store/store_place.h"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <span>
+#include <string_view>
+#include <system_error>
+
+#include "base/hex.h"
+#include "base/json.h"
+#include "base/secret.h"
+#include "base/system/files.h"
+#include "base/system/privacy.h"
+#include "checkpoint/launch_mark.h"
+
+namespace motley {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kIdName = "store.json";
+constexpr std::uint64_t kIdBytesMax = 4096;
+constexpr std::size_t kIdBytes = 8;
+constexpr std::string_view kHome = "~/";
+
+Result<fs::path> with_home(const std::string& dir) {
+  if (!dir.starts_with(kHome)) return fs::path(dir);
+  const char* home = std::getenv("HOME");
+  if (home == nullptr || home[0] != '/') {
+    return Error{ErrorCode::kConfig, fmt::format("no folder for the run on this machine, {}", dir),
+                 "its user has no home folder here",
+                 "name a folder in the cluster file: runs_dir = \"/…\" in the machine's entry"};
+  }
+  return fs::path(home) / dir.substr(kHome.size());
+}
+
+bool is_launchers(const std::string& dir, const std::string& launch) {
+  return !dir.empty() && require_launch(dir, launch).ok();
+}
+
+Result<std::string> read_id(const fs::path& path) {
+  MOTLEY_ASSIGN(const std::string text, read_file(path, kIdBytesMax));
+  MOTLEY_ASSIGN(const Json json, parse_json(text, path.string()));
+  MOTLEY_ASSIGN(std::string id, json_get<std::string>(json, "id", path.string()));
+  const auto bytes = from_hex(id);
+  if (bytes && bytes->size() == kIdBytes) return id;
+  return Error{ErrorCode::kCorrupt, fmt::format("unusable mark of a folder, {}", path.string()),
+               "its 'id' is not 16 hexadecimal digits", "remove that file; the next run makes one"};
+}
+
+// Machines that see one folder find one id there, whoever makes it: the first name counts.
+Result<void> make_id(const fs::path& path) {
+  MOTLEY_ASSIGN(const std::string random, make_secret());
+  const std::string id = to_hex(std::span(random).first(kIdBytes));
+  const fs::path whole = path.parent_path() / fmt::format(".store-{}", id);
+  MOTLEY_TRY(write_file_atomic(whole, Json{{"format", "motley.store"}, {"id", id}}.dump() + "\n"));
+  std::error_code code;
+  fs::create_hard_link(whole, path, code);
+  const bool exists = code == std::errc::file_exists;
+  // Some file systems know no links; there two machines that begin at once may differ.
+  if (code && !exists) fs::rename(whole, path, code);
+  std::error_code ignored;
+  fs::remove(whole, ignored);
+  if (code && !exists) return file_error("make", path, code.value());
+  return sync_folder(path.parent_path());
+}
+
+}  // namespace
+
+Result<StorePlace> find_store(const LauncherFolder& launcher, IfAbsent if_absent) {
+  if (is_launchers(launcher.dir, launcher.launch)) return StorePlace{.dir = launcher.dir};
+  MOTLEY_ASSIGN(const fs::path own, with_home(launcher.own_dir));
+  if (is_launchers(own.string(), launcher.launch)) return StorePlace{.dir = own};
+  StorePlace place{.dir = own, .is_shared = false};
+  const fs::path id_path = own / kIdName;
+  MOTLEY_ASSIGN(const bool has_id, path_exists(id_path));
+  if (!has_id && if_absent == IfAbsent::kLeave) return place;
+  if (!has_id) {
+    MOTLEY_TRY(make_folders(own.parent_path()));
+    keep_files_private(own);
+    MOTLEY_TRY(make_folders(own));
+    MOTLEY_TRY(make_id(id_path));
+  }
+  MOTLEY_ASSIGN(place.id, read_id(id_path));
+  return place;
+}
+
+}  // namespace motley

@@ -1,0 +1,63 @@
+#include "checkpoint/store/whole_file.h"
+
+#include <algorithm>
+#include <system_error>
+#include <vector>
+
+#include "base/hash.h"
+#include "checkpoint/folders.h"
+#include "checkpoint/input_file.h"
+
+namespace motley {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool may_hold(FolderKind kind) {
+  return kind == FolderKind::kCommitted || kind == FolderKind::kReplaced ||
+         kind == FolderKind::kPartial;
+}
+
+}  // namespace
+
+bool is_whole(const fs::path& path, const WrittenFile& file, WorkCounter* work) {
+  const Result<InputFile> opened = InputFile::open(path, work);
+  if (!opened.ok() || opened->bytes() != file.bytes) return false;
+  Hasher128 hasher;
+  std::vector<std::byte> block(std::min<std::uint64_t>(file.bytes, 1 << 20));
+  for (std::uint64_t done = 0; done < file.bytes;) {
+    const auto part =
+        std::span(block).first(std::min<std::uint64_t>(block.size(), file.bytes - done));
+    if (!opened->read_at(done, part).ok()) return false;
+    hasher.add(part);
+    done += part.size();
+  }
+  return hasher.hex() == file.hash;
+}
+
+FoundFile find_file(const fs::path& run_dir,
+                    std::int64_t step,
+                    const WrittenFile& file,
+                    WorkCounter* work) {
+  FoundFile found;
+  if (!is_plain_name(file.name)) return found;
+  const fs::path root = checkpoints_root(run_dir);
+  std::vector<FolderName> folders = folder_names(root);
+  std::erase_if(folders, [&](const FolderName& folder) {
+    return folder.step != step || !may_hold(folder.kind);
+  });
+  std::ranges::sort(folders, {}, &FolderName::kind);
+  for (const FolderName& folder : folders) {
+    const fs::path path = root / folder_name(folder) / file.name;
+    std::error_code code;
+    if (fs::symlink_status(path, code).type() == fs::file_type::not_found) continue;
+    if (is_whole(path, file, work)) {
+      found.whole = path;
+      return found;
+    }
+    if (!found.damaged) found.damaged = path;
+  }
+  return found;
+}
+
+}  // namespace motley

@@ -1,0 +1,32 @@
+// Whether a file of a checkpoint lies whole in a run folder, wherever an interrupted save, commit
+// or copy has left it.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+
+#include "base/result.h"
+#include "base/work_counter.h"
+#include "checkpoint/safetensors.h"
+
+namespace motley {
+
+struct FoundFile {
+  std::optional<std::filesystem::path> whole;    // size and hash are those asked for
+  std::optional<std::filesystem::path> damaged;  // of that name, with others
+};
+
+// Looks into all folders of the step but those that mean nothing, the committed one first. Of
+// several whole ones it is the first. Reads every byte; `work` counts them (nullptr: nobody does).
+[[nodiscard]] FoundFile find_file(const std::filesystem::path& run_dir,
+                                  std::int64_t step,
+                                  const WrittenFile& file,
+                                  WorkCounter* work);
+
+// Whether that file is regular, and has the size and the hash.
+[[nodiscard]] bool is_whole(const std::filesystem::path& path,
+                            const WrittenFile& file,
+                            WorkCounter* work);
+
+}  // namespace motley

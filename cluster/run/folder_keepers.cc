@@ -1,0 +1,76 @@
+#include "cluster/run/folder_keepers.h"
+
+#include <utility>
+
+#include "base/json.h"
+#include "checkpoint/checkpoint.h"
+#include "cluster/run/rank_folders.h"
+#include "protocol/store_message.h"
+
+namespace motley {
+
+namespace {
+
+std::set<std::pair<int, int>> copies_of(const PreparedRun& run) {
+  std::set<std::pair<int, int>> copies;
+  for (const auto& [keeper, job] :
+       plan_keepers(run.plan, run.stores, run.cluster, run.config.checkpoint.copies)) {
+    for (const Rank to : job.copies_to) copies.emplace(keeper, to.value);
+  }
+  return copies;
+}
+
+}  // namespace
+
+FolderKeepers::FolderKeepers(const PreparedRun& run,
+                             std::optional<CheckpointTexts> resumed,
+                             Send send)
+    : run_dir_(run.folder.dir()),
+      resumed_(std::move(resumed)),
+      send_(std::move(send)),
+      files_of_(files_by_keeper(run.plan, run.stores)),
+      copies_(copies_of(run)) {}
+
+void FolderKeepers::add(int worker) {
+  workers_.insert(worker);
+  if (!resumed_) return;
+  for (const Json& message : keep_messages({*resumed_, kept_steps(), /*adopts=*/true, files_of_})) {
+    send_(worker, message);
+  }
+}
+
+Result<void> FolderKeepers::tell_committed(const std::filesystem::path& folder) {
+  if (workers_.empty()) return {};
+  MOTLEY_ASSIGN(CheckpointTexts texts, read_texts(folder));
+  const std::vector<Json> messages =
+      keep_messages({std::move(texts), kept_steps(), /*adopts=*/false, files_of_});
+  for (const int worker : workers_) {
+    for (const Json& message : messages) send_(worker, message);
+  }
+  return {};
+}
+
+void FolderKeepers::tell_dropped(std::int64_t step) {
+  for (const int worker : workers_) send_(worker, drop_message(step));
+}
+
+Result<std::optional<std::int64_t>> FolderKeepers::add_copied(int worker, const Json& event) {
+  MOTLEY_ASSIGN(const std::int64_t step, json_get<std::int64_t>(event, "step", "a keeper"));
+  MOTLEY_ASSIGN(const std::int64_t to, json_get<std::int64_t>(event, "to", "a keeper"));
+  const std::pair copy(worker, static_cast<int>(to));
+  if (!copies_.contains(copy)) return std::optional<std::int64_t>();
+  copied_[step].insert(copy);
+  if (copied_[step].size() < copies_.size()) return std::optional<std::int64_t>();
+  copied_.erase(copied_.begin(), copied_.upper_bound(step));
+  return std::optional(step);
+}
+
+std::vector<std::int64_t> FolderKeepers::kept_steps() const {
+  std::vector<std::int64_t> steps;
+  for (const CheckpointInfo& checkpoint : list_checkpoints(run_dir_)) {
+    steps.push_back(checkpoint.step);
+  }
+  return steps;
+}
+
+}  // namespace motley

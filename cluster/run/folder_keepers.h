@@ -1,0 +1,53 @@
+// FolderKeepers: those ranks of a run that keep their machine's folder, what they are told of each
+// save, and what they say of it. One owner thread.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/json_fwd.h"
+#include "base/result.h"
+#include "checkpoint/store/texts.h"
+#include "cluster/run/prepare.h"
+
+namespace motley {
+
+class FolderKeepers {
+ public:
+  using Send = std::function<void(int worker, const Json& message)>;
+
+  // `resumed`: the checkpoint that this launch goes on from, which a keeper is told of first, so
+  // that its folder has its part of it whatever it missed.
+  FolderKeepers(const PreparedRun& run, std::optional<CheckpointTexts> resumed, Send send);
+
+  // The worker has said that it is one.
+  void add(int worker);
+
+  // All are told. kCorrupt when what was committed cannot be read.
+  [[nodiscard]] Result<void> tell_committed(const std::filesystem::path& folder);
+  void tell_dropped(std::int64_t step);
+
+  // A keeper's "copied" event: all files of its folder are on another machine. The step, where that
+  // was the last copy of it that was awaited.
+  [[nodiscard]] Result<std::optional<std::int64_t>> add_copied(int worker, const Json& event);
+
+ private:
+  [[nodiscard]] std::vector<std::int64_t> kept_steps() const;
+
+  const std::filesystem::path run_dir_;
+  const std::optional<CheckpointTexts> resumed_;
+  const Send send_;
+  const std::map<int, std::vector<std::string>> files_of_;
+  const std::set<std::pair<int, int>> copies_;  // from keeper to keeper
+  std::set<int> workers_;
+  std::map<std::int64_t, std::set<std::pair<int, int>>> copied_;  // by step, until all are
+};
+
+}  // namespace motley

@@ -1,0 +1,77 @@
+#include "cluster/run/scattered.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+
+#include "cluster/launch/workers.h"
+#include "cluster/stores/move.h"
+#include "cluster/stores/plan_moves.h"
+
+namespace motley {
+namespace {
+
+StoresRequest stores_request(const PreparedRun& run,
+                             const TrainingRequest& request,
+                             const std::set<std::string>& machines) {
+  return {.cluster = run.cluster,
+          .machines = machines,
+          .run_dir = run.folder.dir(),
+          .launch = run.lock->launch(),
+          .program = request.stage_program,
+          .start_timeout_s = request.config.comm.start_timeout_s};
+}
+
+// A run that is there already is never mixed with another one.
+Result<void> require_no_run(const Stores& stores) {
+  for (const auto& [id, store] : stores.by_id) {
+    if (id.empty() || store.answer.steps.empty()) continue;
+    const std::string dir = store.answer.place.dir.string();
+    return Error{ErrorCode::kConfig,
+                 fmt::format("{} already holds a run, {}", store.machines.front(), dir),
+                 fmt::format("its part of step {} lies there; a run is never overwritten",
+                             store.answer.steps.back()),
+                 "go on with it by --resume, choose another folder by --run, or remove that folder "
+                 "there"};
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<void> look_for_parts(PreparedRun& run,
+                            const TrainingRequest& request,
+                            const RunMachines& machines,
+                            const Log& log) {
+  const StoresRequest whom = stores_request(run, request, machines.names);
+  const AskStores ask = [&](const StoreQuestion& question) -> Result<Stores> {
+    MOTLEY_ASSIGN(run.stores, look_into_stores(whom, question, log));
+    return run.stores;
+  };
+  if (request.resume) {
+    MOTLEY_ASSIGN(run.restore_point,
+                  find_restore_point(run.folder.dir(), run.lock->launch(), ask, log));
+  } else {
+    MOTLEY_ASSIGN(const Stores stores, ask({}));
+    MOTLEY_TRY(require_no_run(stores));
+  }
+  std::int64_t last = 0;
+  for (const auto& [id, store] : run.stores.by_id) {
+    if (!id.empty()) last = std::max(last, store.answer.last_launch);
+  }
+  return run.lock->rise_above(last, log);
+}
+
+Result<void> bring_parts(PreparedRun& run, const TrainingRequest& request, const Log& log) {
+  if (!run.restore_point) return {};
+  const auto parameters = parameters_by_store(run.plan, run.model, run.stores);
+  const auto moves = plan_moves(*run.restore_point, parameters, run.stores, run.cluster);
+  const std::set<std::string> machines = machines_in_use(run.plan);
+  MOTLEY_ASSIGN(run.resume_folders, move_files(moves, stores_request(run, request, machines),
+                                               run.stores, run.config, log));
+  return {};
+}
+
+}  // namespace motley

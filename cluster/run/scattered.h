@@ -1,0 +1,37 @@
+// What belongs to preparing a run whose machines may have run folders of their own: looking for the
+// checkpoint that it goes on from, wherever its parts lie, and bringing them to where they are
+// needed.
+#pragma once
+
+#include <set>
+#include <string>
+
+#include "base/log.h"
+#include "base/result.h"
+#include "cluster/run/prepare.h"
+
+namespace motley {
+
+// The machines that the run may use, and whether one of them could have a folder of its own, or the
+// launcher's holds only parts of checkpoints.
+struct RunMachines {
+  std::set<std::string> names;
+  bool may_be_scattered = false;
+};
+
+// Asks the machines for their folders, makes those that are absent, and raises the launch above all
+// that were in them. Sets run.stores and, where the run is to go on, run.restore_point; nothing of
+// it where no checkpoint is known anywhere. kConfig where a run is to begin and a machine's folder
+// holds one; kCorrupt where nothing can be used; kPeer where another launcher is at work.
+// REQUIRES: run.lock holds the launcher's folder; check_reachable() for the machines.
+[[nodiscard]] Result<void> look_for_parts(PreparedRun& run,
+                                          const TrainingRequest& request,
+                                          const RunMachines& machines,
+                                          const Log& log);
+
+// Sets run.resume_folders. REQUIRES: run.plan is made.
+[[nodiscard]] Result<void> bring_parts(PreparedRun& run,
+                                       const TrainingRequest& request,
+                                       const Log& log);
+
+}  // namespace motley

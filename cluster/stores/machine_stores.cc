@@ -1,0 +1,144 @@
+#include "cluster/stores/machine_stores.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <utility>
+
+#include "base/json.h"
+#include "cluster/launch/worker_group.h"
+#include "cluster/launch/workers.h"
+#include "protocol/pieces.h"
+#include "protocol/store_message.h"
+
+namespace motley {
+namespace {
+
+namespace fs = std::filesystem;
+
+fs::path whole_path(const fs::path& path) {
+  fs::path whole = fs::absolute(path).lexically_normal();
+  return whole.has_filename() ? whole : whole.parent_path();  // it ended in '/'
+}
+
+std::string home_here() {
+  const char* home = std::getenv("HOME");
+  return home == nullptr ? "" : home;
+}
+
+WorkerSpec look_worker(const Machine& machine,
+                       const StoresRequest& request,
+                       const StoreQuestion& question) {
+  WorkerSpec worker{machine.name, machine, stage_program_on(machine, request.program), {}};
+  const fs::path run_dir = whole_path(request.run_dir);
+  worker.job.verb = "store";
+  worker.job.launch = request.launch;
+  // Who was told where to keep its runs keeps them there.
+  worker.job.run_dir = machine.runs_dir.empty() ? run_dir.string() : "";
+  worker.job.options = Json{{"look", look_to_json({own_dir_of(machine, run_dir, home_here()),
+                                                   request.if_absent, question})}};
+  return worker;
+}
+
+// What a machine has said so far.
+struct Said {
+  std::optional<StoreAnswer> answer;
+  PieceJoiner texts;
+};
+
+Result<void> hear(const Json& event, const std::string& name, Said& said) {
+  const std::string source = fmt::format("the folder of {}", name);
+  const std::string kind = event.value("event", "");
+  if (kind == kStoreEvent) {
+    MOTLEY_ASSIGN(said.answer, read_store_event(event, source));
+  } else if (kind == kStoreTextsEvent && said.answer) {
+    MOTLEY_ASSIGN(const std::optional<std::string> text, said.texts.add(event));
+    if (!text) return {};
+    MOTLEY_ASSIGN(const Json json, parse_json(*text, source));
+    MOTLEY_ASSIGN(said.answer->texts, texts_from_json(json, source));
+  }
+  return {};
+}
+
+Result<void> add_to(Stores& stores, const std::string& machine, std::optional<StoreAnswer> answer) {
+  if (!answer) {
+    return Error{ErrorCode::kPeer, fmt::format("{} said nothing of its run folder", machine), "",
+                 "use the same version of Motley on every machine"};
+  }
+  if (!answer->held_by.empty()) {
+    return Error{
+        ErrorCode::kPeer,
+        fmt::format("another launcher runs in {} on {}", answer->place.dir.string(), machine),
+        fmt::format("{}; a run folder has one launcher at a time", answer->held_by),
+        "wait until it has ended or end it, or choose another folder by --run"};
+  }
+  // A dry run makes no folder, so it has no id yet; each machine then counts for itself.
+  const bool is_unmade = !answer->place.is_shared && answer->place.id.empty();
+  const StoreId id = is_unmade ? "on " + machine : answer->place.id;
+  stores.dirs[machine] = answer->place.dir;
+  Store& store = stores.by_id[id];
+  if (!answer->place.is_shared) store.answer = *std::move(answer);
+  store.machines.push_back(machine);
+  return {};
+}
+
+}  // namespace
+
+StoreId Stores::of(const std::string& machine) const {
+  for (const auto& [id, store] : by_id) {
+    if (std::ranges::count(store.machines, machine) > 0) return id;
+  }
+  return {};
+}
+
+bool may_have_own_folder(const Machine& machine) {
+  return !machine.shell.empty() || !machine.runs_dir.empty();
+}
+
+bool may_have_own_folders(const Cluster& cluster, const std::set<std::string>& machines) {
+  return std::ranges::any_of(cluster.machines, [&](const Machine& machine) {
+    return machines.contains(machine.name) && may_have_own_folder(machine);
+  });
+}
+
+std::string own_dir_of(const Machine& machine, const fs::path& run_dir, const std::string& home) {
+  if (!machine.runs_dir.empty()) return (fs::path(machine.runs_dir) / run_dir.filename()).string();
+  const fs::path from_home = run_dir.lexically_relative(home);
+  const bool is_below = fs::path(home).is_absolute() && !from_home.empty() &&
+                        *from_home.begin() != ".." && *from_home.begin() != ".";
+  return is_below ? "~/" + from_home.string() : run_dir.string();
+}
+
+Result<Stores> look_into_stores(const StoresRequest& request,
+                                const StoreQuestion& question,
+                                const Log& log) {
+  Stores stores;
+  Store& mine = stores.by_id[StoreId()];
+  MOTLEY_ASSIGN(mine.answer,
+                look_into_store({.dir = whole_path(request.run_dir)}, question, nullptr));
+  std::vector<WorkerSpec> workers;
+  std::vector<std::string> names;
+  for (const Machine& machine : request.cluster.machines) {
+    if (!request.machines.contains(machine.name)) continue;
+    if (!may_have_own_folder(machine)) {
+      mine.machines.push_back(machine.name);
+      continue;
+    }
+    workers.push_back(look_worker(machine, request, question));
+    names.push_back(machine.name);
+  }
+  if (workers.empty()) return stores;
+  std::vector<Said> said(workers.size());
+  WorkerGroup group(std::move(workers), {.start_timeout_s = request.start_timeout_s}, log);
+  MOTLEY_TRY(group.run([&](int worker, const Json& event) {
+    const auto index = static_cast<std::size_t>(worker);
+    return hear(event, names[index], said[index]);
+  }));
+  for (std::size_t i = 0; i < said.size(); ++i) {
+    MOTLEY_TRY(add_to(stores, names[i], std::move(said[i].answer)));
+  }
+  return stores;
+}
+
+}  // namespace motley

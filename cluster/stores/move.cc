@@ -1,0 +1,71 @@
+#include "cluster/stores/move.h"
+
+#include <fmt/format.h>
+
+#include <set>
+#include <string>
+#include <utility>
+
+#include "base/json.h"
+#include "checkpoint/store/view.h"
+#include "cluster/launch/worker_group.h"
+#include "cluster/launch/workers.h"
+
+namespace motley {
+namespace {
+
+WorkerSpec move_worker(const StoreMoves& moves,
+                       const StoresRequest& request,
+                       const Stores& stores,
+                       const Config& config) {
+  const Machine& machine = *request.cluster.find(moves.machine);
+  WorkerSpec worker{machine.name, machine, stage_program_on(machine, request.program), {}};
+  worker.job.verb = "store";
+  worker.job.config = config;
+  worker.job.launch = request.launch;
+  const auto dir = stores.dirs.find(machine.name);
+  worker.job.run_dir =
+      (dir != stores.dirs.end() ? dir->second : stores.by_id.at(moves.store).answer.place.dir)
+          .string();
+  worker.job.bind_address = machine.address;
+  worker.job.interface = machine.interface;
+  worker.job.options = Json{{"move", move_to_json(moves.order)}};
+  return worker;
+}
+
+}  // namespace
+
+Result<std::map<StoreId, std::filesystem::path>> move_files(const std::vector<StoreMoves>& moves,
+                                                            const StoresRequest& request,
+                                                            const Stores& stores,
+                                                            const Config& config,
+                                                            const Log& log) {
+  std::map<StoreId, std::filesystem::path> folders;
+  if (moves.empty()) return folders;
+  std::vector<WorkerSpec> workers;
+  std::set<std::string> machines;
+  std::size_t files = 0;
+  for (const StoreMoves& each : moves) {
+    workers.push_back(move_worker(each, request, stores, config));
+    machines.insert(each.machine);
+    files += each.order.incoming.size();
+    if (!each.order.makes_view) continue;
+    const SavePlace place{workers.back().job.run_dir, request.launch,
+                          each.order.manifest.state.step};
+    folders[each.store] = view_folder(place);
+  }
+  MOTLEY_ASSIGN(const TransportChoice transport,
+                choose_transport(request.cluster, machines, config.comm));
+  MOTLEY_TRY(apply_transport(transport, workers));
+  if (files > 0) {
+    log.info(
+        fmt::format("bringing what {} file{} of the checkpoint hold{} to the machines that "
+                    "need it",
+                    files, files == 1 ? "" : "s", files == 1 ? "s" : ""));
+  }
+  WorkerGroup group(std::move(workers), {.start_timeout_s = config.comm.start_timeout_s}, log);
+  MOTLEY_TRY(group.run([](int, const Json&) { return Result<void>(); }));
+  return folders;
+}
+
+}  // namespace motley

@@ -1,0 +1,85 @@
+#include "protocol/move_message.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/json.h"
+#include "checkpoint/manifest.h"
+#include "protocol/message_fields.h"
+
+namespace motley {
+namespace {
+
+constexpr std::int64_t kStreamsMax = 60'000;
+
+Json moves_to_json(const std::vector<FileMove>& moves) {
+  Json list = Json::array();
+  for (const FileMove& move : moves) {
+    list.push_back({{"stream", move.stream},
+                    {"peer", move.peer.value},
+                    {"file", move.file},
+                    {"tensors", move.tensors}});
+  }
+  return list;
+}
+
+Result<std::vector<FileMove>> moves_from_json(const Json& json,
+                                              const char* key,
+                                              const MoveOrder& order,
+                                              const std::string& source) {
+  MOTLEY_ASSIGN(const std::vector<Json> entries, objects_of(json, key, source));
+  std::vector<FileMove> moves;
+  for (const Json& entry : entries) {
+    MOTLEY_ASSIGN(const std::int64_t stream, json_get<std::int64_t>(entry, "stream", source));
+    MOTLEY_ASSIGN(const std::int64_t peer, json_get<std::int64_t>(entry, "peer", source));
+    if (stream < 0 || stream >= kStreamsMax || peer < 0 || peer >= order.rank_count ||
+        peer == order.self.value) {
+      return unusable_message(source, fmt::format("stream {} with worker {}", stream, peer));
+    }
+    FileMove move{.stream = static_cast<std::int32_t>(stream),
+                  .peer = Rank{static_cast<std::int32_t>(peer)}};
+    MOTLEY_ASSIGN(move.file, json_get<std::string>(entry, "file", source));
+    MOTLEY_ASSIGN(move.tensors, names_of(entry, "tensors", source));
+    const auto is_named = [&](const WrittenFile& file) { return file.name == move.file; };
+    if (std::ranges::none_of(order.manifest.files, is_named)) {
+      return unusable_message(source, fmt::format("nothing is known of the file '{}'", move.file));
+    }
+    moves.push_back(std::move(move));
+  }
+  return moves;
+}
+
+}  // namespace
+
+Json move_to_json(const MoveOrder& order) {
+  return {{"self", order.self.value},
+          {"rank_count", order.rank_count},
+          {"manifest", format_manifest(order.manifest)},
+          {"linked", order.linked},
+          {"incoming", moves_to_json(order.incoming)},
+          {"outgoing", moves_to_json(order.outgoing)},
+          {"makes_view", order.makes_view}};
+}
+
+Result<MoveOrder> move_from_json(const Json& json, const std::string& source) {
+  constexpr std::int64_t kMachinesMax = 4096;
+  MoveOrder order;
+  MOTLEY_ASSIGN(const std::int64_t count, json_get<std::int64_t>(json, "rank_count", source));
+  MOTLEY_ASSIGN(const std::int64_t self, json_get<std::int64_t>(json, "self", source));
+  if (count < 1 || count > kMachinesMax || self < 0 || self >= count) {
+    return unusable_message(source, fmt::format("worker {} of {}", self, count));
+  }
+  order.self = Rank{static_cast<std::int32_t>(self)};
+  order.rank_count = static_cast<int>(count);
+  MOTLEY_ASSIGN(const std::string manifest, json_get<std::string>(json, "manifest", source));
+  MOTLEY_ASSIGN(order.manifest, parse_manifest(manifest, source));
+  MOTLEY_ASSIGN(order.linked, names_of(json, "linked", source));
+  MOTLEY_ASSIGN(order.incoming, moves_from_json(json, "incoming", order, source));
+  MOTLEY_ASSIGN(order.outgoing, moves_from_json(json, "outgoing", order, source));
+  MOTLEY_ASSIGN(order.makes_view, json_get<bool>(json, "makes_view", source));
+  return order;
+}
+
+}  // namespace motley

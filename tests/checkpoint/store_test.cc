@@ -1,0 +1,189 @@
+// A checkpoint whose files lie in several folders: what each of them holds, and what is made of it.
+#include <fstream>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "checkpoint/fixture.h"
+#include "checkpoint/folders.h"
+#include "checkpoint/store/look.h"
+#include "checkpoint/store/part.h"
+#include "checkpoint/store/store_place.h"
+#include "checkpoint/store/view.h"
+#include "checkpoint/store/whole_file.h"
+
+namespace motley {
+namespace {
+
+namespace fs = std::filesystem;
+
+using motley::testing::kLaunch;
+using motley::testing::names_in;
+using motley::testing::TempFolder;
+using motley::testing::TestRun;
+using motley::testing::write_bytes;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+constexpr const char* kLater = "000004-0123456789abcdef";
+
+// A checkpoint of two ranks, and the folder of the machine that has the second one's files.
+class Scattered : public ::testing::Test {
+ protected:
+  Scattered() {
+    const auto committed = run_.save(10);
+    EXPECT_TRUE(committed.ok());
+    texts_ = *read_texts(*committed);
+    files_ = tensor_files(texts_.manifest);
+  }
+
+  // As a save under way leaves it there.
+  void write_part(const std::string& launch) const {
+    const fs::path partial = partial_folder({own(), launch, 10});
+    fs::create_directories(partial);
+    for (const char* part : {"model", "optimizer"}) {
+      const std::string name = shard_file_name(part, 1, 2);
+      fs::copy_file(checkpoint_folder(run_.dir(), 10) / name, partial / name);
+    }
+  }
+
+  [[nodiscard]] const fs::path& own() const { return own_.path(); }
+
+  [[nodiscard]] StoreAnswer look() const {
+    return *look_into_store({own(), false, "0011223344556677"}, {.wanted = WantedStep{10, files_}},
+                            nullptr);
+  }
+
+  TestRun run_;
+  TempFolder own_;
+  CheckpointTexts texts_;
+  std::vector<WrittenFile> files_;
+};
+
+TEST_F(Scattered, PartIsKeptOfWhatTheLaunchWrote) {
+  write_part(kLaunch);
+  EXPECT_THAT(look().whole, ElementsAre("model-00002-of-00002.safetensors",
+                                        "optimizer-00002-of-00002.safetensors"));
+  ASSERT_TRUE(keep_part(own(), kLaunch, texts_).ok());
+  EXPECT_THAT(names_in(checkpoints_root(own())), ElementsAre("step-000010"));
+  EXPECT_THAT(names_in(checkpoint_folder(own(), 10)),
+              ElementsAre("config.json", "manifest.json", "model-00002-of-00002.safetensors",
+                          "model.safetensors.index.json", "optimizer-00002-of-00002.safetensors"));
+  EXPECT_TRUE(keep_part(own(), kLaunch, texts_).ok()) << "done already";
+  const StoreAnswer answer = look();
+  EXPECT_THAT(answer.steps, ElementsAre(10));
+  EXPECT_EQ(answer.whole.size(), 2U);
+  EXPECT_THAT(answer.damaged, IsEmpty());
+}
+
+TEST_F(Scattered, PartIsAdoptedOfWhatAnEarlierLaunchLeft) {
+  write_part(kLaunch);
+  ASSERT_TRUE(adopt_part(own(), kLater, texts_, nullptr).ok());
+  EXPECT_EQ(look().whole.size(), 2U);
+  ASSERT_TRUE(prune_to(own(), {10}, kLater).ok());
+  EXPECT_THAT(names_in(checkpoints_root(own())), ElementsAre("step-000010"));
+  EXPECT_EQ(look().whole.size(), 2U) << "they did not go with the folder that they lay in";
+}
+
+TEST_F(Scattered, PartOfAnotherStateIsReplacedWithItsFilesThatStillCount) {
+  write_part(kLaunch);
+  ASSERT_TRUE(keep_part(own(), kLaunch, texts_).ok());
+  // The step was saved again by one rank of two that has other values.
+  const std::vector<Shard> shards = *run_.write(10, 2, 2);
+  const CheckpointTexts newer = *read_texts(*run_.commit(10, shards));
+  ASSERT_TRUE(adopt_part(own(), kLater, newer, nullptr).ok());
+  EXPECT_EQ(read_texts(checkpoint_folder(own(), 10))->manifest.parameter_hash,
+            newer.manifest.parameter_hash);
+  EXPECT_THAT(look().whole, IsEmpty()) << "of the older state nothing is left";
+}
+
+TEST_F(Scattered, DamagedFileIsNamedAndNeverAdopted) {
+  write_part(kLaunch);
+  const fs::path file = partial_folder({own(), kLaunch, 10}) / "model-00002-of-00002.safetensors";
+  std::string bytes = motley::testing::read_bytes(file);
+  bytes.back() ^= 1;
+  write_bytes(file, bytes);
+  EXPECT_THAT(look().damaged, ElementsAre("model-00002-of-00002.safetensors"));
+  ASSERT_TRUE(adopt_part(own(), kLater, texts_, nullptr).ok());
+  EXPECT_FALSE(fs::exists(checkpoint_folder(own(), 10) / "model-00002-of-00002.safetensors"));
+}
+
+TEST_F(Scattered, LinksAreNotFollowed) {
+  const fs::path partial = partial_folder({own(), kLaunch, 10});
+  fs::create_directories(partial);
+  const std::string name = "model-00002-of-00002.safetensors";
+  fs::create_symlink(checkpoint_folder(run_.dir(), 10) / name, partial / name);
+  EXPECT_THAT(look().whole, IsEmpty());
+  EXPECT_THAT(look().damaged, ElementsAre(name));
+}
+
+TEST_F(Scattered, ViewReadsWhatItsMachineNeeds) {
+  const SavePlace place{run_.dir(), kLater, 10};
+  // As dealt out by TestRun, rank 1 has these.
+  const std::vector<FileNeed> needs = needs_of(texts_.manifest, {"h.0.ln_1.bias", "ln_f.weight"});
+  ASSERT_EQ(needs.size(), 2U);
+  EXPECT_TRUE(needs[0].is_all());
+  ASSERT_TRUE(begin_view(place).ok());
+  for (const FileNeed& need : needs) {
+    ASSERT_TRUE(link_into_view(place, checkpoint_folder(run_.dir(), 10) / need.file.name).ok());
+  }
+  ASSERT_TRUE(end_view(place, texts_.manifest, needs).ok());
+  const auto reader = CheckpointReader::open(view_folder(place));
+  ASSERT_TRUE(reader.ok()) << describe(reader.error());
+  std::vector<float> values(2);
+  EXPECT_TRUE(reader->read("h.0.ln_1.bias", {2}, values).ok());
+  EXPECT_EQ(values[1], 1);
+  EXPECT_TRUE(reader->read("exp_avg/h.0.ln_1.bias", {2}, values).ok());
+  EXPECT_FALSE(reader->has("wte.weight"));
+  EXPECT_THAT(run_.steps(), ElementsAre(10)) << "a view is no checkpoint";
+  ASSERT_TRUE(prune_to(run_.dir(), {10}, kLater).ok());
+  EXPECT_TRUE(fs::exists(view_folder(place))) << "this launch may still read it";
+  ASSERT_TRUE(prune_to(run_.dir(), {10}, kLaunch).ok());
+  EXPECT_FALSE(fs::exists(view_folder(place)));
+}
+
+TEST_F(Scattered, NeedsAreTensorsOfFiles) {
+  const std::vector<FileNeed> needs = needs_of(texts_.manifest, {"h.0.ln_1.weight"});
+  ASSERT_EQ(needs.size(), 2U);
+  EXPECT_EQ(needs[0].file.name, "model-00001-of-00002.safetensors");
+  EXPECT_THAT(needs[0].tensors, ElementsAre("h.0.ln_1.weight"));
+  EXPECT_FALSE(needs[0].is_all());
+  EXPECT_THAT(needs[1].tensors, ElementsAre("exp_avg/h.0.ln_1.weight"));
+}
+
+TEST(StorePlace, IsTheLaunchersWhereItsMarkIsSeen) {
+  TempFolder launchers;
+  fs::create_directories(launches_folder(launchers.path()));
+  std::ofstream(launch_file(launchers.path(), 3)) << "{\"launch\":\"" << kLaunch << "\"}";
+  const TempFolder other;
+  const std::string dir = launchers.path().string();
+  const std::string own = (other.path() / "run").string();
+  const auto seen = find_store({dir, own, kLaunch}, IfAbsent::kMake);
+  ASSERT_TRUE(seen.ok());
+  EXPECT_TRUE(seen->is_shared);
+  EXPECT_FALSE(fs::exists(own));
+  const auto under_another_path = find_store({"", dir, kLaunch}, IfAbsent::kMake);
+  EXPECT_TRUE(under_another_path->is_shared);
+  const auto copy = find_store({dir, own, kLater}, IfAbsent::kLeave);
+  ASSERT_TRUE(copy.ok());
+  EXPECT_FALSE(copy->is_shared) << "a copy of the folder has another launch's mark";
+  EXPECT_FALSE(fs::exists(own));
+}
+
+TEST(StorePlace, HasOneIdForAllWhoSeeIt) {
+  const TempFolder other;
+  const std::string own = (other.path() / "runs/one").string();
+  const auto first = find_store({"/nowhere", own, kLaunch}, IfAbsent::kMake);
+  ASSERT_TRUE(first.ok()) << describe(first.error());
+  EXPECT_EQ(first->id.size(), 16U);
+  EXPECT_EQ(find_store({"/nowhere", own, kLater}, IfAbsent::kMake)->id, first->id);
+  EXPECT_NE(find_store({"/nowhere", own + "2", kLater}, IfAbsent::kMake)->id, first->id);
+  std::ofstream(fs::path(own) / "store.json") << "{\"id\":\"../../x\"}";
+  const auto forged = find_store({"/nowhere", own, kLaunch}, IfAbsent::kMake);
+  ASSERT_FALSE(forged.ok());
+  EXPECT_THAT(forged.error().what, HasSubstr("store.json"));
+}
+
+}  // namespace
+}  // namespace motley

@@ -1,0 +1,162 @@
+#include "protocol/store_message.h"
+
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/hash.h"
+#include "base/json.h"
+#include "checkpoint/manifest.h"
+#include "protocol/move_message.h"
+#include "protocol/pieces.h"
+
+namespace motley {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+constexpr const char* kSource = "a test";
+
+Manifest manifest_of(const std::vector<WrittenFile>& files) {
+  return {.state = {.step = 7,
+                    .model_hash = "aa",
+                    .model_family = "gpt2",
+                    .plan_hash = "bb",
+                    .optimizer = "adamw"},
+          .files = files,
+          .parameter_hash = std::string(32, '0'),
+          .config = Json::object()};
+}
+
+CheckpointTexts texts() {
+  CheckpointTexts texts;
+  const std::string index = "{}\n";
+  texts.manifest = manifest_of(
+      {{.name = "model-00001-of-00001.safetensors", .bytes = 5, .hash = std::string(32, '1')},
+       {.name = "model.safetensors.index.json",
+        .bytes = index.size(),
+        .hash = hash128_hex(std::as_bytes(std::span(index)))}});
+  texts.files = {{"manifest.json", format_manifest(texts.manifest)},
+                 {"model.safetensors.index.json", index}};
+  return texts;
+}
+
+std::string joined(const std::vector<Json>& pieces) {
+  PieceJoiner joiner;
+  std::optional<std::string> text;
+  for (const Json& piece : pieces) {
+    EXPECT_FALSE(text) << "whole before its last piece";
+    const auto added = joiner.add(piece);
+    EXPECT_TRUE(added.ok());
+    text = *added;
+  }
+  EXPECT_TRUE(text);
+  return text.value_or("");
+}
+
+TEST(Pieces, MakeTheTextAgainWhateverItsLength) {
+  for (const std::size_t length : {0, 1, 524'287, 524'288, 524'289, 3'000'000}) {
+    std::string text;
+    while (text.size() < length) text += "ö\x01x";
+    const std::vector<Json> pieces = in_pieces(text);
+    for (const Json& piece : pieces) {
+      EXPECT_LT(piece.dump().size(), std::size_t{4} << 20);
+      EXPECT_NO_THROW((void)piece.dump()) << "cut within a character";
+    }
+    EXPECT_EQ(joined(pieces), text);
+  }
+}
+
+TEST(Pieces, RefuseWhatIsNotTheNext) {
+  const std::vector<Json> pieces = in_pieces(std::string(1'500'000, 'x'));
+  ASSERT_EQ(pieces.size(), 3U);
+  PieceJoiner joiner;
+  EXPECT_FALSE(joiner.add(pieces[1]).ok());
+  EXPECT_TRUE(joiner.add(pieces[0]).ok());
+  EXPECT_FALSE(joiner.add(pieces[2]).ok());
+  EXPECT_FALSE(joiner.add(Json(3)).ok());
+  EXPECT_FALSE(joiner.add({{"part", 0}, {"of", 1'000'000'000}, {"text", "x"}}).ok());
+  EXPECT_FALSE(joiner.add({{"part", 0}, {"of", 0}, {"text", "x"}}).ok());
+  EXPECT_EQ(joined(pieces).size(), 1'500'000U);
+}
+
+TEST(StoreMessage, QuestionAndAnswerReadBack) {
+  const LookOrder order{
+      .own_dir = "~/runs/x",
+      .if_absent = IfAbsent::kLeave,
+      .question = {.wanted = WantedStep{7, texts().manifest.files}, .texts_of = 7}};
+  const auto read = look_from_json(look_to_json(order), kSource);
+  ASSERT_TRUE(read.ok()) << describe(read.error());
+  EXPECT_EQ(read->own_dir, order.own_dir);
+  EXPECT_EQ(read->if_absent, IfAbsent::kLeave);
+  EXPECT_EQ(read->question.wanted->files.at(0).hash, std::string(32, '1'));
+  EXPECT_EQ(read->question.texts_of, 7);
+
+  StoreAnswer answer{.place = {"/home/x/runs/x", false, "0011223344556677"},
+                     .free_bytes = 1ULL << 63,
+                     .last_launch = 3,
+                     .held_by = "process 3",
+                     .steps = {5, 7},
+                     .whole = {"a"},
+                     .damaged = {"b"},
+                     .texts = texts()};
+  const std::vector<Json> events = store_events(answer);
+  ASSERT_EQ(events.size(), 2U);
+  const auto first = read_store_event(events[0], kSource);
+  ASSERT_TRUE(first.ok()) << describe(first.error());
+  EXPECT_EQ(first->place.dir, answer.place.dir);
+  EXPECT_EQ(first->free_bytes, answer.free_bytes);
+  EXPECT_THAT(first->steps, ElementsAre(5, 7));
+  EXPECT_THAT(first->damaged, ElementsAre("b"));
+}
+
+TEST(StoreMessage, KeepOrderReadsBackAndIsChecked) {
+  const KeepOrder order{texts(), {3, 7}, true, {{0, {"a", "b"}}, {4, {"c"}}}};
+  std::vector<Json> pieces;
+  for (const Json& message : keep_messages(order)) pieces.push_back(message[kKeepKey]);
+  const std::string text = joined(pieces);
+  const auto read = keep_from_text(text, kSource);
+  ASSERT_TRUE(read.ok()) << describe(read.error());
+  EXPECT_EQ(read->texts.files, order.texts.files);
+  EXPECT_THAT(read->kept_steps, ElementsAre(3, 7));
+  EXPECT_TRUE(read->adopts);
+  EXPECT_EQ(read->files_of, order.files_of);
+
+  Json damaged = parse_json(text, kSource).value();
+  damaged["texts"]["model.safetensors.index.json"] = "{ }";
+  EXPECT_THAT(keep_from_text(damaged.dump(), kSource).error().cause,
+              HasSubstr("model.safetensors.index.json is not what the manifest says"));
+  damaged = parse_json(text, kSource).value();
+  damaged["texts"]["../x"] = "";
+  EXPECT_TRUE(keep_from_text(damaged.dump(), kSource).ok()) << "a name that leaves is left out";
+  damaged["texts"]["y"] = "";
+  EXPECT_FALSE(keep_from_text(damaged.dump(), kSource).ok());
+}
+
+TEST(MoveMessage, ReadsBackAndIsChecked) {
+  const MoveOrder order{.self = Rank{1},
+                        .rank_count = 3,
+                        .manifest = manifest_of(texts().manifest.files),
+                        .linked = {"model-00001-of-00001.safetensors"},
+                        .incoming = {{0, Rank{2}, "model-00001-of-00001.safetensors", {"a", "b"}}},
+                        .outgoing = {{5, Rank{0}, "model-00001-of-00001.safetensors", {}}},
+                        .makes_view = false};
+  const auto read = move_from_json(move_to_json(order), kSource);
+  ASSERT_TRUE(read.ok()) << describe(read.error());
+  EXPECT_EQ(read->incoming.at(0).peer, Rank{2});
+  EXPECT_THAT(read->incoming.at(0).tensors, ElementsAre("a", "b"));
+  EXPECT_EQ(read->outgoing.at(0).stream, 5);
+  EXPECT_FALSE(read->makes_view);
+  for (const auto& [key, value] : {std::pair{"peer", Json(1)}, std::pair{"peer", Json(3)},
+                                   std::pair{"stream", Json(-1)}, std::pair{"file", Json("x")}}) {
+    Json wrong = move_to_json(order);
+    wrong["incoming"][0][key] = value;
+    EXPECT_FALSE(move_from_json(wrong, kSource).ok()) << key;
+  }
+}
+
+}  // namespace
+}  // namespace motley

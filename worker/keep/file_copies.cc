@@ -1,0 +1,157 @@
+#include "worker/keep/file_copies.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+#include <stop_token>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "base/json.h"
+#include "base/system/files.h"
+#include "checkpoint/checkpoint.h"
+#include "checkpoint/store/texts.h"
+#include "checkpoint/store/whole_file.h"
+#include "checkpoint/transfer/file_transfer.h"
+#include "worker/keep/batch_thread.h"
+
+namespace motley {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::int32_t kStreams = 65'536;
+
+}  // namespace
+
+std::uint64_t early_copy_bytes(const Job& job) {
+  const bool gets_any = job.keeper && !job.keeper->copies_from.empty();
+  return gets_any ? 2 * kPaceBesideTraining.part_bytes : 0;  // one part at a time, and its words
+}
+
+struct FileCopies::Impl {
+  // The files between this rank and another, in one direction.
+  struct Stream {
+    Rank peer;
+    FrameLink link;
+    std::int32_t next = 0;                // the thread's
+    std::unique_ptr<BatchThread> thread;  // last, so that it ends first
+  };
+
+  Impl(const Job& given, const Patience& how_long, LauncherChannel& channel, WorkCounter& counter)
+      : job(given), patience(how_long), launcher(channel), work(counter) {}
+
+  void open(std::vector<std::unique_ptr<Stream>>& streams,
+            const std::vector<Rank>& peers,
+            const FrameLink& link,
+            bool sends) {
+    for (const Rank peer : peers) {
+      auto stream = std::make_unique<Stream>(Stream{peer, link, 0, nullptr});
+      Stream* const each = stream.get();
+      each->thread = std::make_unique<BatchThread>(
+          [this, each, sends](const FileBatch& batch, const std::stop_token& stop) {
+            sends ? send_all(*each, batch, stop) : receive_all(*each, batch, stop);
+          });
+      streams.push_back(std::move(stream));
+    }
+  }
+
+  // All files of a batch are tried whatever became of those before: both ends count them.
+  FileOrder next_order(Stream& stream, std::int64_t step, const WrittenFile& file) const {
+    const FileOrder order{stream.next, step, file, {}};
+    stream.next = (stream.next + 1) % kStreams;
+    return order;
+  }
+
+  // Who sends hears of what goes wrong at either end, and is the one to tell it.
+  void send_all(Stream& stream, const FileBatch& batch, const std::stop_token& stop) const {
+    std::optional<Error> failure;
+    for (const WrittenFile& file : batch.files) {
+      if (stop.stop_requested()) return;
+      const Result<void> sent = send(stream, next_order(stream, batch.step, file), stop);
+      if (!sent.ok() && !failure) failure = sent.error();
+    }
+    if (stop.stop_requested()) return;
+    failure ? fail(batch.step, stream.peer, *failure) : tell_copied(batch.step, stream.peer);
+  }
+
+  void receive_all(Stream& stream, const FileBatch& batch, const std::stop_token& stop) const {
+    for (const WrittenFile& file : batch.files) {
+      if (stop.stop_requested()) return;
+      (void)receive(stream, next_order(stream, batch.step, file), stop);
+    }
+  }
+
+  Result<void> send(Stream& stream, const FileOrder& order, const std::stop_token& stop) const {
+    const fs::path path = checkpoint_folder(job.run_dir, order.step) / order.file.name;
+    return send_file(stream.link, stream.peer, order, path, kPaceBesideTraining, patience, stop,
+                     &work);
+  }
+
+  Result<void> receive(Stream& stream, const FileOrder& order, const std::stop_token& stop) const {
+    const fs::path part = checkpoint_folder(job.run_dir, order.step);
+    const fs::path copy = part / fmt::format(".{}.{}", order.file.name, job.launch);
+    std::error_code code;
+    fs::remove(copy, code);  // of an attempt that was given up
+    MOTLEY_TRY(receive_file(stream.link, stream.peer, order, copy, kPaceBesideTraining, patience,
+                            stop, &work));
+    fs::rename(copy, part / order.file.name, code);
+    if (code) return file_error("rename", copy, code.value());
+    return sync_folder(part);
+  }
+
+  void tell_copied(std::int64_t step, Rank to) const {
+    launcher.send({{"event", "copied"}, {"step", step}, {"to", to.value}});
+  }
+
+  void fail(std::int64_t step, Rank peer, const Error& error) const {
+    Json event = error_to_json(error);
+    event["event"] = "copy_failed";
+    event["step"] = step;
+    event["peer"] = peer.value;
+    launcher.send(event);
+  }
+
+  const Job& job;
+  const Patience patience;
+  LauncherChannel& launcher;
+  WorkCounter& work;
+  std::vector<std::unique_ptr<Stream>> going;   // one a peer
+  std::vector<std::unique_ptr<Stream>> coming;  // one a peer
+};
+
+FileCopies::FileCopies(const Job& job,
+                       const FrameLink& link,
+                       const Patience& patience,
+                       LauncherChannel& launcher,
+                       WorkCounter& work)
+    : impl_(std::make_unique<Impl>(job, patience, launcher, work)) {
+  impl_->open(impl_->going, job.keeper->copies_to, link, /*sends=*/true);
+  impl_->open(impl_->coming, job.keeper->copies_from, link, /*sends=*/false);
+}
+
+FileCopies::~FileCopies() = default;
+
+void FileCopies::add(const KeepOrder& order) {
+  const auto files_of = [&](Rank keeper) {
+    FileBatch batch{order.texts.step(), {}};
+    const auto names = order.files_of.find(keeper.value);
+    if (names == order.files_of.end()) return batch;
+    for (WrittenFile& file : tensor_files(order.texts.manifest)) {
+      if (std::ranges::count(names->second, file.name) > 0) batch.files.push_back(std::move(file));
+    }
+    return batch;
+  };
+  for (const auto& stream : impl_->going) stream->thread->add(files_of(impl_->job.rank));
+  for (const auto& stream : impl_->coming) stream->thread->add(files_of(stream->peer));
+}
+
+void FileCopies::finish() {
+  for (const auto& stream : impl_->going) stream->thread->finish();
+  for (const auto& stream : impl_->coming) stream->thread->finish();
+}
+
+}  // namespace motley

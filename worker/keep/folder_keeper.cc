@@ -1,0 +1,137 @@
+#include "worker/keep/folder_keeper.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <condition_variable>
+#include <mutex>
+#include <optional>
+#include <stop_token>
+#include <thread>
+#include <utility>
+
+#include "base/json.h"
+#include "base/log.h"
+#include "checkpoint/checkpoint.h"
+#include "checkpoint/lock/run_lock.h"
+#include "checkpoint/store/part.h"
+#include "protocol/pieces.h"
+#include "protocol/store_message.h"
+#include "worker/keep/file_copies.h"
+
+namespace motley {
+
+struct FolderKeeper::Impl {
+  Impl(const Job& given, LauncherChannel& channel, WorkCounter& counter)
+      : job(given), launcher(channel), work(counter) {}
+
+  void listen(const std::stop_token& stop) {
+    constexpr double kListen_s = 0.1;
+    while (!stop.stop_requested()) {
+      const Result<Json> message =
+          launcher.receive(Deadline::after_s(kListen_s), "what becomes of a save");
+      if (message.ok()) hear(*message);
+    }
+  }
+
+  void hear(const Json& message) {
+    if (message.contains(kDropKey) && message[kDropKey].is_number_integer()) {
+      const auto step = message[kDropKey].get<std::int64_t>();
+      return done(step,
+                  is_own() ? discard_partial({job.run_dir, job.launch, step}) : Result<void>());
+    }
+    if (!message.contains(kKeepKey)) return;
+    const Result<std::optional<std::string>> text = pieces.add(message[kKeepKey]);
+    if (!text.ok()) return fail(0, text.error());
+    if (!*text) return;
+    const Result<KeepOrder> order = keep_from_text(**text, "what the launcher says of a save");
+    if (!order.ok()) return fail(0, order.error());
+    const Result<void> kept = is_own() ? keep(*order) : Result<void>();
+    if (!order->adopts) copies->add(*order);
+    done(order->texts.step(), kept);
+  }
+
+  // The launcher's folder is its own to look after.
+  [[nodiscard]] bool is_own() const { return lock.has_value(); }
+
+  [[nodiscard]] Result<void> keep(const KeepOrder& order) {
+    MOTLEY_TRY(lock->confirm());
+    MOTLEY_TRY(order.adopts ? adopt_part(job.run_dir, job.launch, order.texts, &work)
+                            : keep_part(job.run_dir, job.launch, order.texts));
+    return prune_to(job.run_dir, {order.kept_steps.begin(), order.kept_steps.end()}, job.launch);
+  }
+
+  void fail(std::int64_t step, const Error& error) {
+    Json event = error_to_json(error);
+    event["event"] = "keep_failed";
+    event["step"] = step;
+    launcher.send(event);
+  }
+
+  void done(std::int64_t step, const Result<void>& result) {
+    if (!result.ok()) fail(step, result.error());
+    const std::lock_guard lock_done(mutex);
+    done_step = std::max(done_step, step);
+    changed.notify_all();
+  }
+
+  const Job& job;
+  LauncherChannel& launcher;
+  WorkCounter& work;
+  const Log log{"", LogLevel::kWarn};
+  std::optional<RunLock> lock;       // of the machine's own folder
+  std::optional<FileCopies> copies;  // once started
+  std::optional<Patience> patience;  // once started
+  PieceJoiner pieces;                // the thread's
+
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::int64_t done_step = 0;  // guarded by mutex: the last of which the launcher has said its word
+  std::jthread thread;         // last, so that it ends first
+};
+
+FolderKeeper::FolderKeeper(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+
+FolderKeeper::~FolderKeeper() = default;
+
+Result<std::unique_ptr<FolderKeeper>> FolderKeeper::open(const Job& job,
+                                                         LauncherChannel& launcher,
+                                                         WorkCounter& work) {
+  auto impl = std::make_unique<Impl>(job, launcher, work);
+  if (!job.store.empty()) {
+    MOTLEY_ASSIGN(impl->lock, RunLock::join(job.run_dir, job.launch, impl->log));
+    if (!impl->lock) {
+      return Error{ErrorCode::kInternal, fmt::format("two ranks keep the folder {}", job.run_dir),
+                   "", ""};
+    }
+  }
+  return std::unique_ptr<FolderKeeper>(new FolderKeeper(std::move(impl)));
+}
+
+void FolderKeeper::start(const FrameLink& link, const Patience& patience) {
+  impl_->patience = patience;
+  impl_->copies.emplace(impl_->job, link, patience, impl_->launcher, impl_->work);
+  impl_->thread =
+      std::jthread([impl = impl_.get()](const std::stop_token& stop) { impl->listen(stop); });
+  impl_->launcher.send({{"event", "keeper"}});
+}
+
+Result<void> FolderKeeper::finish(std::int64_t last_saved_step) {
+  const Deadline deadline = impl_->patience->deadline();
+  {
+    std::unique_lock lock(impl_->mutex);
+    const auto is_done = [&] { return impl_->done_step >= last_saved_step; };
+    while (!impl_->changed.wait_until(lock, deadline.time(), is_done)) {
+      if (!deadline.passed()) continue;
+      return Error{ErrorCode::kPeer,
+                   fmt::format("the launcher did not say what became of the save of step {}",
+                               last_saved_step),
+                   "", "resume: what was written is found"};
+    }
+  }
+  const WorkCounter::Task copying(impl_->work, "copying the checkpoint between machines", 0);
+  impl_->copies->finish();
+  return {};
+}
+
+}  // namespace motley
