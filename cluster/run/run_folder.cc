@@ -31,9 +31,9 @@ Result<void> RunFolder::make() const {
   std::error_code code;
   const auto absolute = std::filesystem::absolute(dir_, code).lexically_normal();
   if (code) return file_error("find", dir_, code.value());  // the working folder is gone
-  MOTLEY_TRY(make_folders(absolute.parent_path()));
+  MOTLEY_TRY(make_lasting_folders(absolute.parent_path()));
   keep_files_private(dir_);
-  return make_folders(dir_);
+  return make_lasting_folders(dir_);
 }
 
 Result<void> RunFolder::check_new() const {
