@@ -16,7 +16,8 @@ constexpr std::uint64_t kReadBytesMax = 32 << 20;
 
 Error damaged(Error error, const std::vector<CheckpointInfo>& checkpoints) {
   const auto& newest = checkpoints.back();
-  error.remedy = fmt::format("put {} away", newest.folder.string());
+  error.remedy +=
+      fmt::format("{}put {} away", error.remedy.empty() ? "" : ", or ", newest.folder.string());
   if (checkpoints.size() > 1) {
     error.remedy += fmt::format(" and resume again: step {} is then the newest",
                                 checkpoints[checkpoints.size() - 2].step);
