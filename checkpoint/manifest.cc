@@ -211,10 +211,19 @@ Result<Manifest> parse_manifest(std::string_view text, const std::string& source
     return damaged_checkpoint(source, "key 'files' is missing or not an array");
   }
   std::set<std::string> names = {kManifestName};
+  std::map<std::string, std::string> tensor_files;  // by tensor
   for (const Json& entry : *files) {
     MOTLEY_ASSIGN(WrittenFile file, written_file_from_json(entry, source));
     if (!names.insert(file.name).second) {
       return damaged_checkpoint(source, fmt::format("file '{}' stands twice", excerpt(file.name)));
+    }
+    for (const auto& tensor : file.tensor_hashes) {
+      const auto [it, is_new] = tensor_files.emplace(tensor.first, file.name);
+      if (!is_new) {
+        return bad_manifest(source,
+                            fmt::format("tensor '{}' lies in {} and in {}", excerpt(tensor.first),
+                                        excerpt(it->second), excerpt(file.name)));
+      }
     }
     manifest.files.push_back(std::move(file));
   }

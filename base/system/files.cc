@@ -11,6 +11,7 @@
 #include <fstream>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "base/clock.h"
 
@@ -99,6 +100,23 @@ Result<void> make_folders(const std::filesystem::path& path) {
   std::error_code code;
   std::filesystem::create_directories(path, code);
   if (code) return file_error("make folder", path, code.value());
+  return {};
+}
+
+Result<void> make_lasting_folders(const std::filesystem::path& path) {
+  std::error_code code;
+  std::filesystem::path folder = std::filesystem::absolute(path, code).lexically_normal();
+  if (code) return file_error("find", path, code.value());
+  if (!folder.has_filename()) folder = folder.parent_path();  // it ended in '/'
+
+  // Of the folders that are not there, the innermost first.
+  std::vector<std::filesystem::path> parents;
+  while (!std::filesystem::exists(folder, code) && folder.has_relative_path()) {
+    folder = folder.parent_path();
+    parents.push_back(folder);
+  }
+  MOTLEY_TRY(make_folders(path));
+  for (const std::filesystem::path& parent : parents) MOTLEY_TRY(sync_folder(parent));
   return {};
 }
 

@@ -34,6 +34,10 @@ namespace motley {
 // Makes the folder and its parents. kCorrupt when that is impossible.
 [[nodiscard]] Result<void> make_folders(const std::filesystem::path& path);
 
+// The same, and the names of those that it makes are on the disk when it returns: what is synced
+// in a folder is lost all the same with the folder's own name, or that of one above it.
+[[nodiscard]] Result<void> make_lasting_folders(const std::filesystem::path& path);
+
 // Forces the names in a folder to the disk.
 [[nodiscard]] Result<void> sync_folder(const std::filesystem::path& path);
 

@@ -111,7 +111,7 @@ Result<NewOutput> NewOutput::begin(const fs::path& destination,
                                    std::uint64_t needed_bytes) {
   fs::path plain = plain_path(destination);
   MOTLEY_TRY(require_absent(plain));
-  MOTLEY_TRY(make_folders(plain.parent_path()));
+  MOTLEY_TRY(make_lasting_folders(plain.parent_path()));
   MOTLEY_TRY(require_room(plain.parent_path(), needed_bytes));
   fs::path partial = plain.parent_path() / fmt::format(".{}.partial", plain.filename().string());
   MOTLEY_ASSIGN(const int lock, take(partial));

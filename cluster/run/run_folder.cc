@@ -16,7 +16,8 @@ constexpr std::uint64_t kReadBytesMax = 32 << 20;
 
 Error damaged(Error error, const std::vector<CheckpointInfo>& checkpoints) {
   const auto& newest = checkpoints.back();
-  error.remedy = fmt::format("put {} away", newest.folder.string());
+  error.remedy +=
+      fmt::format("{}put {} away", error.remedy.empty() ? "" : ", or ", newest.folder.string());
   if (checkpoints.size() > 1) {
     error.remedy += fmt::format(" and resume again: step {} is then the newest",
                                 checkpoints[checkpoints.size() - 2].step);
@@ -31,9 +32,9 @@ Result<void> RunFolder::make() const {
   std::error_code code;
   const auto absolute = std::filesystem::absolute(dir_, code).lexically_normal();
   if (code) return file_error("find", dir_, code.value());  // the working folder is gone
-  MOTLEY_TRY(make_folders(absolute.parent_path()));
+  MOTLEY_TRY(make_lasting_folders(absolute.parent_path()));
   keep_files_private(dir_);
-  return make_folders(dir_);
+  return make_lasting_folders(dir_);
 }
 
 Result<void> RunFolder::check_new() const {
