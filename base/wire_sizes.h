@@ -16,7 +16,7 @@ inline constexpr std::size_t kFrameHeaderBytes = 64;
 using Target = std::int32_t;
 
 // A vote: the number of tokens, the sum of their losses, how many were predicted right, how many
-// of each follow and whether the session is to end; then each layer's number and the squared norm
+// of each follow and what follows the step; then each layer's number and the squared norm
 // of its gradient, the step's factors, and a hash for each copy of parameters.
 inline constexpr std::size_t kVoteHeadBytes = 8 + 8 + 8 + 4 * 4;
 inline constexpr std::size_t kVoteLayerBytes = 4 + 8;

@@ -6,7 +6,7 @@
 //     model.safetensors.index.json        which file holds which parameter
 //     model-00001-of-00003.safetensors    parameters, one file a rank
 //     optimizer-00001-of-00003.safetensors  "exp_avg/<name>", "exp_avg_sq/<name>" or
-//     "momentum/<name>"
+//     "momentum/<name>"; "residual.H/<name>" (checkpoint/residual_name.h)
 //
 // Each rank writes its own files into `.step-000100.LAUNCH.partial/`; when all have reported, the
 // launcher commits: manifest, sync, rename. Keyed by parameter name, never by rank, so any later

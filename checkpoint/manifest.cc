@@ -19,10 +19,16 @@ constexpr const char* kFormat = "motley.checkpoint";
 constexpr std::string_view kHashKey = ",\n  \"hash\": \"";
 constexpr std::string_view kHashEnd = "\"\n}\n";
 constexpr std::size_t kHashDigits = 32;
+constexpr int kOldestVersion = 1;
+constexpr std::size_t kMachineBytesMax = 256;
 constexpr std::uint64_t kManifestBytesMax = 64ULL << 20;
 
 bool is_hash(const std::string& text) {
   return text.size() == kHashDigits && text.find_first_not_of("0123456789abcdef") == text.npos;
+}
+
+bool is_control(char c) {
+  return static_cast<unsigned char>(c) < 0x20 || c == 0x7F;
 }
 
 Result<std::int64_t> get_count(const Json& json, const char* key, const std::string& source) {
@@ -130,7 +136,10 @@ Json written_file_to_json(const WrittenFile& file) {
   for (const auto& [name, hash] : file.tensor_hashes) {
     tensors.push_back({{"name", name}, {"hash", hash}});
   }
-  return {{"name", file.name}, {"bytes", file.bytes}, {"hash", file.hash}, {"tensors", tensors}};
+  Json json = {
+      {"name", file.name}, {"bytes", file.bytes}, {"hash", file.hash}, {"tensors", tensors}};
+  if (!file.machine.empty()) json["machine"] = file.machine;
+  return json;
 }
 
 Result<WrittenFile> written_file_from_json(const Json& json, const std::string& source) {
@@ -141,6 +150,12 @@ Result<WrittenFile> written_file_from_json(const Json& json, const std::string& 
   }
   MOTLEY_ASSIGN(file.bytes, get_count(json, "bytes", source));
   MOTLEY_ASSIGN(file.hash, get_hash(json, "hash", source));
+  if (json.contains("machine")) {
+    MOTLEY_ASSIGN(file.machine, json_get<std::string>(json, "machine", source));
+    if (file.machine.size() > kMachineBytesMax || std::ranges::any_of(file.machine, is_control)) {
+      return bad_manifest(source, "the name of a machine is too long or has control characters");
+    }
+  }
   const auto tensors = json.find("tensors");
   if (tensors == json.end() || !tensors->is_array()) {
     return damaged_checkpoint(source, "key 'tensors' is missing or not an array");
@@ -190,11 +205,11 @@ Result<Manifest> parse_manifest(std::string_view text, const std::string& source
   MOTLEY_ASSIGN(const std::string format, json_get<std::string>(json, "format", source));
   if (format != kFormat) return damaged_checkpoint(source, "key 'format' is not motley.checkpoint");
   MOTLEY_ASSIGN(const std::int64_t version, json_get<std::int64_t>(json, "version", source));
-  if (version != kManifestVersion) {
-    return Error{
-        ErrorCode::kCorrupt, fmt::format("unknown checkpoint version, {}", source),
-        fmt::format("its version is {}; this program reads version {}", version, kManifestVersion),
-        "read it with the version of Motley that wrote it"};
+  if (version < kOldestVersion || version > kManifestVersion) {
+    return Error{ErrorCode::kCorrupt, fmt::format("unknown checkpoint version, {}", source),
+                 fmt::format("its version is {}; this program reads versions {} to {}", version,
+                             kOldestVersion, kManifestVersion),
+                 "read it with the version of Motley that wrote it"};
   }
   const std::size_t tail = kHashKey.size() + kHashDigits + kHashEnd.size();
   const std::string_view body = text.substr(0, text.size() - std::min(tail, text.size()));

@@ -12,13 +12,14 @@
 
 namespace motley {
 
-inline constexpr int kManifestVersion = 1;
+// What is written. Version 1, which is read too, numbers residuals by rank and has no machines.
+inline constexpr int kManifestVersion = 2;
 
 // The hash of parameters by name: hash128 over the lines "<hash of the values> <name>\n", in the
 // order of the names' bytes.
 [[nodiscard]] std::string parameter_hash(const std::map<std::string, std::string>& tensor_hashes);
 
-// {"name", "bytes", "hash", "tensors": [{"name", "hash"}, …]}
+// {"name", "bytes", "hash", "tensors": [{"name", "hash"}, …], "machine" where there is one}
 [[nodiscard]] Json written_file_to_json(const WrittenFile& file);
 [[nodiscard]] Result<WrittenFile> written_file_from_json(const Json& json,
                                                          const std::string& source);
@@ -29,7 +30,8 @@ inline constexpr int kManifestVersion = 1;
 // The text ends in a hash of all bytes before it.
 [[nodiscard]] std::string format_manifest(const Manifest& manifest);
 
-// kCorrupt when the text is not what format_manifest wrote, byte for byte, or of a newer version.
+// kCorrupt when the text is not what format_manifest wrote, byte for byte, or of an unknown
+// version.
 [[nodiscard]] Result<Manifest> parse_manifest(std::string_view text, const std::string& source);
 
 // model.safetensors.index.json: which file holds which parameter, and the bytes of all values.

@@ -38,6 +38,8 @@ struct WrittenFile {
   std::uint64_t bytes = 0;
   std::string hash;                                  // hash128_hex of the whole file
   std::map<std::string, std::string> tensor_hashes;  // hash128_hex of each tensor's bytes
+  // In whose run folder it was written; empty where all files of a checkpoint lie in one.
+  std::string machine = {};
 };
 
 // Writes fp32 tensors in the given order, synced to the disk. `metadata` becomes __metadata__.

@@ -93,7 +93,9 @@ struct ProfileConfig {
 
 struct CheckpointConfig {
   std::int64_t every = 100;  // steps; 0 = only at the end
-  int keep = 3;              // newest checkpoints kept; 0 = all
+  // Besides, once so many minutes have passed since the last one or the start; 0 = not by time.
+  double every_minutes = 0;
+  int keep = 3;  // newest checkpoints kept; 0 = all
   // Checkpoints of a step that is a multiple of it are kept besides; 0 = none.
   std::int64_t keep_every = 0;
   // Of each machine's files, on others, where machines have run folders of their own.

@@ -10,6 +10,7 @@ namespace {
 
 constexpr std::int64_t kManySteps = 1'000'000'000'000;
 constexpr std::int64_t kManySamples = 1 << 24;
+constexpr double kManyMinutes = 1'000'000;
 
 template <auto kSection, auto kMember>
 auto& member(Config& config) {
@@ -188,6 +189,10 @@ std::vector<ConfigEntry> make_entries() {
 
       {"checkpoint.every", kCheckpoint<&CheckpointConfig::every>, IntegerRange{0, kManySteps},
        "steps between checkpoints; 0 = only at the end"},
+      {"checkpoint.every_minutes", kCheckpoint<&CheckpointConfig::every_minutes>,
+       non_negative(kManyMinutes),
+       "a checkpoint is saved besides once so many minutes have passed since the last one, or the "
+       "start; 0 = not by time"},
       {"checkpoint.keep", kCheckpoint<&CheckpointConfig::keep>, IntegerRange{0, 1'000'000},
        "newest checkpoints kept; 0 = all"},
       {"checkpoint.keep_every", kCheckpoint<&CheckpointConfig::keep_every>,

@@ -2,34 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <charconv>
-#include <string_view>
-
 #include "models/package/package.h"
 #include "models/spec/initial_weights.h"
 #include "training/vote/gradient_scaler.h"
 
 namespace motley {
 namespace {
-
-// One more than the highest rank whose residual is there. The number of files does not tell: they
-// may have become fewer since (`motley ckpt reshard`).
-int residual_rank_count(const Manifest& manifest) {
-  constexpr std::string_view kPrefix = "residual.";
-  constexpr int kRanksMax = 10'000;
-  int count = 0;
-  for (const WrittenFile& file : manifest.files) {
-    for (const auto& [name, hash] : file.tensor_hashes) {
-      if (!name.starts_with(kPrefix)) continue;
-      int rank = 0;
-      const auto parsed =
-          std::from_chars(name.data() + kPrefix.size(), name.data() + name.size(), rank);
-      if (parsed.ec == std::errc{} && rank < kRanksMax) count = std::max(count, rank + 1);
-    }
-  }
-  return count;
-}
 
 Result<CheckpointState> resume(StageState& state,
                                const ModelSpec& model,
@@ -44,7 +22,7 @@ Result<CheckpointState> resume(StageState& state,
   }
   MOTLEY_TRY(state.load_values(reader));
   MOTLEY_TRY(state.load_moments(reader));
-  MOTLEY_TRY(state.load_residuals(reader, residual_rank_count(*manifest)));
+  MOTLEY_TRY(state.load_residuals(reader));
   return manifest->state;
 }
 

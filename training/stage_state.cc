@@ -1,22 +1,17 @@
 #include "training/stage_state.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <map>
 #include <utility>
 
 #include "base/check.h"
 #include "base/hash.h"
+#include "checkpoint/residual_name.h"
 #include "models/spec/initialize.h"
 #include "training/host_memory.h"
 
 namespace motley {
 namespace {
-
-std::string residual_name(int rank, const std::string& parameter) {
-  return fmt::format("residual.{}/{}", rank, parameter);
-}
 
 StateArray values_of(std::size_t parameter) {
   return {StateArray::Kind::kValues, parameter};
@@ -62,7 +57,9 @@ StageState::StageState(const std::vector<HeldChunk>& held,
     chunks_.insert(chunk.chunk);
     voted_layers_.insert(voted_layers_.end(), chunk.voted_layers.begin(), chunk.voted_layers.end());
     for (const HeldParameter& parameter : chunk.parameters) {
-      Entry entry{chunk.chunk, parameter.layer, parameter.is_first, parameter.spec, 0, {}};
+      Entry entry{
+          chunk.chunk, parameter.layer, parameter.is_first, parameter.holder, parameter.spec, 0,
+          {}};
       if (parameter.spec.tied_use) {
         for (std::size_t i = 0; i < entries_.size(); ++i) {
           if (entries_[i].spec.name == parameter.spec.name) entry.owner = i;
@@ -122,15 +119,16 @@ Result<void> StageState::load_moments(const CheckpointReader& reader) {
   return {};
 }
 
-Result<void> StageState::load_residuals(const CheckpointReader& reader, int rank_count) {
+Result<void> StageState::load_residuals(const CheckpointReader& reader) {
+  const auto names = residual_names(*reader.manifest());
   std::vector<float> residual;
   for (std::size_t i = 0; i < entries_.size(); ++i) {
     const Entry& entry = entries_[i];
     if (entry.spec.tied_use || !entry.is_first) continue;
+    const auto found = names.find(entry.spec.name);
+    if (found == names.end()) continue;
     residual.resize(static_cast<std::size_t>(entry.spec.count()));
-    for (int rank = 0; rank < rank_count; ++rank) {
-      const std::string name = residual_name(rank, entry.spec.name);
-      if (!reader.has(name)) continue;
+    for (const std::string& name : found->second) {
       MOTLEY_TRY(reader.read(name, entry.spec.shape, residual));
       memory_->add_to_gradient(i, residual);
     }
@@ -232,12 +230,12 @@ std::vector<TensorView> StageState::moment_views() {
   return views;
 }
 
-std::vector<TensorView> StageState::residual_views(int rank) {
+std::vector<TensorView> StageState::residual_views() {
   std::vector<TensorView> views;
   for (std::size_t i = 0; i < entries_.size(); ++i) {
     const Entry& entry = entries_[i];
     if (entry.owner) continue;
-    views.push_back({residual_name(rank, entry.spec.name), entry.spec.shape,
+    views.push_back({residual_name(entry.holder, entry.spec.name), entry.spec.shape,
                      memory_->view({StateArray::Kind::kGradients, i})});
   }
   return views;

@@ -32,6 +32,8 @@ struct HeldParameter {
   int layer = 0;  // in the model
   // Of equal copies on several ranks, the one that counts in norms and is saved.
   bool is_first = true;
+  // Which of the ranks that sum its gradient this one is (plan/holders.h).
+  int holder = 0;
   ParameterSpec spec;
   std::span<float> values;
   std::span<float> gradients;
@@ -74,8 +76,9 @@ class StageState final : public StageGradients, public SteppedState {
   [[nodiscard]] Result<void> load_values(const CheckpointReader& reader);
   // The optimizer's moments.
   [[nodiscard]] Result<void> load_moments(const CheckpointReader& reader);
-  // Adds what the sums of `rank_count` ranks still owed to the gradients of first copies.
-  [[nodiscard]] Result<void> load_residuals(const CheckpointReader& reader, int rank_count);
+  // Adds what sums of gradients still owed, whoever held them, to the gradients of first copies.
+  // REQUIRES: the reader has a manifest.
+  [[nodiscard]] Result<void> load_residuals(const CheckpointReader& reader);
 
   std::span<float> gradients(ChunkId chunk) override;
   // Where it is updated: at its owner, or at its use on a rank without the owner.
@@ -95,13 +98,14 @@ class StageState final : public StageGradients, public SteppedState {
   [[nodiscard]] std::vector<TensorView> parameter_views();
   [[nodiscard]] std::vector<TensorView> moment_views();
   // The gradients of all that this rank updates, as what its compressed sums still owe.
-  [[nodiscard]] std::vector<TensorView> residual_views(int rank);
+  [[nodiscard]] std::vector<TensorView> residual_views();
 
  private:
   struct Entry {
     ChunkId chunk;
     int layer = 0;  // in the model
     bool is_first = true;
+    int holder = 0;
     ParameterSpec spec;
     std::size_t moments = 0;           // how many; none for a use tied to `owner`
     std::optional<std::size_t> owner;  // a tied use whose owner is on this rank

@@ -11,6 +11,7 @@
 #include "models/device/host_floats.h"
 #include "models/device/product_type.h"
 #include "partitioner/search/planner.h"
+#include "plan/holders.h"
 #include "training/device_memory.h"
 #include "training/trained_chunk.h"
 
@@ -42,10 +43,17 @@ StageTrainer::StageTrainer(const Config& config,
       held.voted_layers.resize(static_cast<std::size_t>(planned.layer_count));
       std::iota(held.voted_layers.begin(), held.voted_layers.end(), planned.first_layer);
     }
+    const int holder = holder_number(replica_ranks(planned), self);
     for (const LayerChain::Parameter& parameter : chunk->chain.parameters()) {
-      if (parameter.spec.name == shared) chunk->leave_out(parameter.gradient_tensor);
+      const bool is_shared = parameter.spec.name == shared;
+      if (is_shared) chunk->leave_out(parameter.gradient_tensor);
       held.parameters.push_back(
-          {parameter.layer, is_first, parameter.spec, parameter.values, parameter.gradients});
+          {.layer = parameter.layer,
+           .is_first = is_first,
+           .holder = is_shared ? holder_number(tied_holders(plan), self) : holder,
+           .spec = parameter.spec,
+           .values = parameter.values,
+           .gradients = parameter.gradients});
     }
     if (tensors_.on_host()) {
       held.summed_gradients = chunk->chain.gradients().subspan(chunk->own_first, chunk->own_count);

@@ -10,6 +10,7 @@
 #include "base/json.h"
 #include "checkpoint/convert/checkpoint_writer.h"
 #include "checkpoint/folders.h"
+#include "checkpoint/residual_name.h"
 #include "checkpoint/safetensors_header.h"
 
 namespace motley {
@@ -48,12 +49,26 @@ Contents contents_of(const CheckpointReader& reader, const std::vector<std::stri
   return contents;
 }
 
+// The names of residuals in the version that is written, by those that the checkpoint has: version
+// 1 has ranks in the place of holders, in the same order.
+std::map<std::string, std::string> new_names(const Manifest& manifest) {
+  std::map<std::string, std::string> names;
+  for (const auto& [parameter, residuals] : residual_names(manifest)) {
+    int holder = 0;
+    for (const std::string& name : residuals) names[name] = residual_name(holder++, parameter);
+  }
+  return names;
+}
+
 std::vector<NewTensor> copies_of(const CheckpointReader& reader,
                                  const std::vector<StoredTensor>& tensors) {
+  const auto renamed = new_names(*reader.manifest());
   std::vector<NewTensor> copies;
   copies.reserve(tensors.size());
   for (const StoredTensor& tensor : tensors) {
-    copies.push_back({tensor.outline.name, tensor.outline.shape, [&reader, &tensor] {
+    const auto found = renamed.find(tensor.outline.name);
+    const std::string& name = found == renamed.end() ? tensor.outline.name : found->second;
+    copies.push_back({name, tensor.outline.shape, [&reader, &tensor] {
                         return std::make_unique<StoredValues>(reader, tensor);
                       }});
   }

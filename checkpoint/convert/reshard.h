@@ -19,7 +19,8 @@ struct Resharding {
 };
 
 // Whole tensors, consecutive in that order, each file as light as can be; a parameter's moments lie
-// in the file of its number. Returns the new manifest, whose parameter hash is the old one's.
+// in the file of its number. It is written in the present version: residuals of version 1 are
+// renamed. Returns the new manifest, whose parameter hash is the old one's.
 // kCorrupt when the checkpoint is damaged, kConfig when the destination is there.
 [[nodiscard]] Result<Manifest> reshard(const Resharding& request, WorkWatch& watch);
 

@@ -7,6 +7,7 @@
 #include "base/wire_sizes.h"
 #include "pipeline/schedule/action_rules.h"
 #include "pipeline/schedule/sum_group.h"
+#include "plan/holders.h"
 
 namespace motley {
 namespace {

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "pipeline/execute/feedback_encoder.h"
+#include "plan/holders.h"
 
 namespace motley {
 namespace {

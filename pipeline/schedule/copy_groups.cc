@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "pipeline/schedule/sum_group.h"
+#include "plan/holders.h"
 
 namespace motley {
 

@@ -1,24 +1,15 @@
 #include "pipeline/schedule/sum_group.h"
 
-#include <algorithm>
-#include <iterator>
 #include <string>
 #include <utility>
 
 #include "pipeline/schedule/action.h"
+#include "plan/holders.h"
 
 namespace motley {
 
-std::vector<Rank> replica_ranks(const ChunkPlan& chunk) {
-  std::vector<Rank> ranks;
-  for (const Replica& replica : chunk.replicas) ranks.push_back(replica.rank);
-  return ranks;
-}
-
 std::vector<Rank> end_ranks(const Plan& plan) {
-  std::vector<Rank> ranks = replica_ranks(plan.chunks.front());
-  std::ranges::copy(replica_ranks(plan.chunks.back()), std::back_inserter(ranks));
-  return distinct_ranks(ranks);
+  return distinct_ranks(tied_holders(plan));
 }
 
 SumGroup sum_group(const Plan& plan, std::span<const Rank> ranks) {

@@ -16,11 +16,7 @@ struct SumGroup {
   std::vector<std::int64_t> link_speeds;  // [machine], in Mbit/s; empty where the plan has none
 };
 
-// The ranks that sum the gradient of a chunk with several replicas. Ascending.
-[[nodiscard]] std::vector<Rank> replica_ranks(const ChunkPlan& chunk);
-
-// Those that hold chunk 0 or the last one and sum the gradient of a tied parameter, where there is
-// one on several ranks. Ascending, each once.
+// The holders of a tied parameter (tied_holders), ascending.
 [[nodiscard]] std::vector<Rank> end_ranks(const Plan& plan);
 
 // As every rank has to see it. REQUIRES: ranks ascend.

@@ -1,4 +1,6 @@
 // Any damage to any file of a checkpoint is found, and the file is named.
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include <rapidcheck.h>
@@ -147,8 +149,13 @@ TEST_F(CheckpointDamage, ATruncatedFileIsNamedOnOpen) {
 }
 
 TEST(Manifest, OfAnotherVersionSaysSo) {
-  const std::string text = R"({"format": "motley.checkpoint", "version": 2})";
-  EXPECT_CORRUPT(parse_manifest(text, "manifest.json"), "version is 2");
+  for (const char* version : {"0", "3"}) {
+    const auto parsed =
+        parse_manifest(fmt::format(R"({{"format": "motley.checkpoint", "version": {}}})", version),
+                       "manifest.json");
+    EXPECT_CORRUPT(parsed, fmt::format("version is {}", version));
+    EXPECT_CORRUPT(parsed, "reads versions 1 to 2");
+  }
   EXPECT_CORRUPT(parse_manifest(R"({"format": "other", "version": 1})", "manifest.json"),
                  "not motley.checkpoint");
 }
@@ -174,6 +181,27 @@ TEST(Manifest, WithAFileThatLeavesItsFolderOrStandsTwiceIsRefused) {
   EXPECT_CORRUPT(with_files({"manifest.json"}), "stands twice");
   for (const char* name : {"", "..", "../a", "/etc/passwd", "a/b", ".a", "a\nb"}) {
     EXPECT_CORRUPT(with_files({name}), "leaves its folder");
+  }
+}
+
+TEST(Manifest, KeepsTheMachineOfAFile) {
+  Manifest manifest;
+  manifest.parameter_hash = parameter_hash({});
+  const auto with_machine = [&](const std::string& machine) {
+    manifest.files = {{.name = "a", .hash = manifest.parameter_hash, .machine = machine}};
+    return parse_manifest(format_manifest(manifest), "manifest.json");
+  };
+  for (const std::string& machine :
+       {std::string("box"), std::string(256, 'm'), std::string("bö x")}) {
+    const auto parsed = with_machine(machine);
+    ASSERT_OK(parsed);
+    EXPECT_EQ(parsed->files.at(0).machine, machine);
+  }
+  ASSERT_OK(with_machine(""));
+  EXPECT_EQ(format_manifest(manifest).find("machine"), std::string::npos);
+  for (const std::string& machine :
+       {std::string(257, 'm'), std::string("a\nb"), std::string("\x7f")}) {
+    EXPECT_CORRUPT(with_machine(machine), "too long or has control characters");
   }
 }
 

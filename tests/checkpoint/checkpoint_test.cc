@@ -148,6 +148,27 @@ TEST(CheckpointCommit, RefusesAParameterInTwoShards) {
   EXPECT_CORRUPT(run.commit(5, shards), "parameter 'h.0.ln_1.bias' lies in model-00001-of-00002");
 }
 
+// Two ranks that hold one parameter have numbers of their own.
+TEST(CheckpointCommit, RefusesAResidualInTwoShards) {
+  const TestRun run;
+  const auto tensors = TestRun::parameters(1);
+  std::vector<testing::OwnedTensor> residuals = {{"residual.0/ln_f.weight", {1}, {1}}};
+  std::vector<Shard> shards;
+  for (const int rank : {0, 1}) {
+    const auto shard =
+        write_shard({run.dir(), kLaunch, 5}, rank, 2,
+                    rank == 0 ? views(tensors) : std::vector<TensorView>(), views(residuals));
+    ASSERT_OK(shard);
+    shards.push_back(*shard);
+  }
+  EXPECT_CORRUPT(run.commit(5, shards),
+                 "moment 'residual.0/ln_f.weight' lies in optimizer-00001-of-00002");
+  residuals[0].name = "residual.1/ln_f.weight";
+  const auto other = write_shard({run.dir(), kLaunch, 5}, 1, 2, {}, views(residuals));
+  ASSERT_OK(other);
+  EXPECT_OK(run.commit(5, {shards[0], *other}));
+}
+
 TEST(CheckpointCommit, RefusesAMomentWithoutItsParameter) {
   const TestRun run;
   const std::vector<testing::OwnedTensor> moments = {{"exp_avg/elsewhere", {1}, {1}}};

@@ -41,7 +41,7 @@ def read_checkpoint(folder):
     """All parameters by name, and the names of the optimizer's tensors."""
     with open(os.path.join(folder, "manifest.json"), encoding="utf-8") as file:
         manifest = json.load(file)
-    assert (manifest["format"], manifest["version"]) == ("motley.checkpoint", 1)
+    assert manifest["format"] == "motley.checkpoint" and manifest["version"] in (1, 2)
     assert list(manifest)[-1] == "hash"
     named = {file["name"] for file in manifest["files"]}
     assert set(os.listdir(folder)) == named | {"manifest.json"}
@@ -65,8 +65,15 @@ def read_checkpoint(folder):
     assert set(index["weight_map"]) == set(parameters)
     total = sum(4 * len(values) for _, values in parameters.values())
     assert index["metadata"]["total_size"] == total
+    holders = {}
     for name in state:
-        assert name.split("/", 1)[1] in parameters, name
+        part, parameter = name.split("/", 1)
+        assert parameter in parameters, name
+        if part.startswith("residual."):
+            holders.setdefault(parameter, []).append(int(part[len("residual.") :]))
+    for parameter, numbers in holders.items():
+        assert len(set(numbers)) == len(numbers), parameter
+        assert manifest["version"] == 1 or sorted(numbers) == list(range(len(numbers))), parameter
     return parameters
 
 

@@ -8,7 +8,9 @@
 
 #include "base/json.h"
 #include "checkpoint/convert/tensor_writer.h"
+#include "checkpoint/manifest.h"
 #include "tests/checkpoint/convert_fixture.h"
+#include "tests/checkpoint/golden_checkpoint.h"
 #include "tests/support/property.h"
 
 namespace motley {
@@ -58,6 +60,21 @@ TEST(Reshard, ThereAndBackIsTheSameToTheByte) {
       EXPECT_EQ(testing::read_bytes(back / "config.json"),
                 testing::read_bytes(*folder / "config.json"));
     }
+  }
+}
+
+// What ranks owed in version 1 is then what holders owe, in the same order.
+TEST(Reshard, WritesThePresentVersionOfAnyOther) {
+  const std::map<std::string, std::string> present =
+      testing::golden_checkpoint(kManifestVersion).hashes;
+  for (int version = 1; version <= kManifestVersion; ++version) {
+    const testing::TempFolder folder;
+    const auto golden = testing::golden_checkpoint(version);
+    ASSERT_OK(reshard_into(golden.folder(), folder.path() / "new", 2));
+    EXPECT_OK(verify_checkpoint(folder.path() / "new"));
+    const auto manifest = read_manifest(folder.path() / "new");
+    ASSERT_OK(manifest);
+    EXPECT_EQ(all_hashes(*manifest), present) << version;
   }
 }
 

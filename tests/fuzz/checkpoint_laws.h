@@ -90,7 +90,7 @@ inline Manifest right_manifest() {
                     .optimizer = "adamw",
                     .data = DataMark{"tokens", 1024, hash, 0.1},
                     .plan = PlanMark{4, {"fp16"}, "int8", {1, 2}}};
-  manifest.files = {{"model-00001-of-00001.safetensors", 100, hash, {{"ln.bias", hash}}},
+  manifest.files = {{"model-00001-of-00001.safetensors", 100, hash, {{"ln.bias", hash}}, "box"},
                     {"model.safetensors.index.json", 20, hash, {}}};
   manifest.parameter_hash = hash;
   manifest.config = {{"train", {{"steps", 10}}}};

@@ -47,7 +47,7 @@ inline VoteInput vote_input(std::string_view bytes) {
 inline std::string right_votes() {
   std::string bytes = {3, 3};
   for (const Vote& vote :
-       {Vote{0, 0, {}, {{0, 1.5}, {1, 2.5}}, {1e-3, 0.1, 0.05}, {7}},
+       {Vote{0, 0, {}, {{0, 1.5}, {1, 2.5}}, {1e-3, 0.1, 0.05}, {7}, false, true},
         Vote{12, 30, 9, {{2, 4.0}}, {}, {7}}, Vote{4, 8.25, {}, {}, {}, {7}, true}}) {
     const std::vector<std::byte> encoded = encode_vote(vote);
     bytes += static_cast<char>(encoded.size());
@@ -69,7 +69,8 @@ inline Vote read_vote(std::span<const std::byte> bytes) {
   vote.layers.resize(counts[0]);
   vote.factors.resize(counts[1]);
   vote.copy_hashes.resize(counts[2]);
-  vote.ends = counts[3] == 1;
+  vote.ends = (counts[3] & 1) != 0;
+  vote.saves = (counts[3] & 2) != 0;
   const std::byte* at = bytes.data() + 40;
   for (LayerNorm2& layer : vote.layers) {
     std::memcpy(&layer.layer, at, 4);
@@ -99,6 +100,7 @@ inline Tally summed(const std::vector<Vote>& votes, int layer_count, bool for_st
     tally.tokens += vote.tokens;
     tally.loss_sum += vote.loss_sum;
     tally.ends = tally.ends || vote.ends;
+    tally.saves = tally.saves || vote.saves;
     for (const LayerNorm2& layer : vote.layers) {
       norms.at(static_cast<std::size_t>(layer.layer)) = layer.squared_norm;
     }
@@ -135,6 +137,7 @@ inline std::string wrong_with_votes(std::string_view bytes) {
   }
   const Tally expected = summed(votes, input.rules.layer_count, input.for_step);
   const bool same = tally->tokens == expected.tokens && tally->correct == expected.correct &&
+                    tally->ends == expected.ends && tally->saves == expected.saves &&
                     tally->finite == expected.finite &&
                     same_bits(tally->loss_sum, expected.loss_sum) &&
                     same_bits(tally->squared_norm, expected.squared_norm);

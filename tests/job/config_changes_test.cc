@@ -58,7 +58,7 @@ TEST(ResultChanges, LeaveOutWhatTheNumbersDoNotDependOn) {
   to.parallel.schedule = "gpipe";
   to.parallel.cuts = {3};
   to.comm.transport = "tcp";
-  to.checkpoint = {.every = 7, .keep = 9, .keep_every = 70};
+  to.checkpoint = {.every = 7, .every_minutes = 2.5, .keep = 9, .keep_every = 70};
   to.run = {.dir = "elsewhere", .threads = Config().run.threads, .trace_steps = 9};
   EXPECT_THAT(result_changes(Config(), to), IsEmpty());
 }

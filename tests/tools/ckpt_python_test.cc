@@ -55,5 +55,14 @@ TEST(CkptInPython, IsReadByThePublishedFormatAlone) {
   EXPECT_NE(read_in_python(cut).status, 0);
 }
 
+TEST(CkptInPython, IsReadInEveryVersion) {
+  if (!std::filesystem::exists("/usr/bin/python3")) GTEST_SKIP() << "needs python3";
+  const std::string golden = std::string(MOTLEY_SOURCE_DIR) + "/tests/checkpoint/golden/";
+  const Read first = read_in_python(golden + "version-1/step-000002");
+  EXPECT_EQ(first.status, 0) << first.out;
+  EXPECT_NE(first.out.find("head.weight"), std::string::npos);
+  EXPECT_EQ(read_in_python(golden + "version-2/step-000002").out, first.out);
+}
+
 }  // namespace
 }  // namespace motley

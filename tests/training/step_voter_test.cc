@@ -202,6 +202,8 @@ struct Copies {
   static constexpr int kRanks = 2;
   HeldValues held[kRanks];
   BatchLoss loss[kRanks] = {{8, 20}, {8, 20}};
+  bool is_save_due[kRanks] = {};
+  int asked[kRanks] = {};  // how often whether a save is due
   std::vector<StageState> states;
   std::vector<std::unique_ptr<StepVoter>> voters;
 
@@ -213,7 +215,11 @@ struct Copies {
       voters.push_back(std::make_unique<StepVoter>(
           plain_sgd(), 1, std::vector<CopyGroup>{{ChunkId{0}, {Rank{0}, Rank{1}}}}, Rank{rank},
           [this, rank] { return loss[rank]; }, states[static_cast<std::size_t>(rank)],
-          CheckpointState{.step = steps_done}));
+          CheckpointState{.step = steps_done}, [] { return false; },
+          [this, rank] {
+            ++asked[rank];
+            return is_save_due[rank];
+          }));
     }
   }
 
@@ -251,6 +257,30 @@ void expect_found(const std::vector<Result<void>>& counted) {
 
 void expect_taken(const std::vector<Result<void>>& counted) {
   for (const auto& each : counted) EXPECT_TRUE(each.ok()) << describe(each.error());
+}
+
+TEST(StepVoter, SavesOnAllRanksWhenRank0SaysSo) {
+  for (const bool on_first : {false, true}) {
+    for (const bool on_second : {false, true}) {
+      Copies copies;
+      copies.is_save_due[0] = on_first;
+      copies.is_save_due[1] = on_second;
+      expect_taken(copies.take(1));
+      for (const auto& voter : copies.voters) {
+        EXPECT_EQ(voter->outcome().saves, on_first);
+        EXPECT_FALSE(voter->outcome().ends);
+      }
+      EXPECT_EQ(copies.asked[0], 1);
+      EXPECT_EQ(copies.asked[1], 0);
+    }
+  }
+}
+
+TEST(StepVoter, AsksForNoSaveWithAnEvaluation) {
+  Copies copies;
+  copies.is_save_due[0] = true;
+  (void)copies.voters[0]->vote({.step = 1, .training = false});
+  EXPECT_EQ(copies.asked[0], 0);
 }
 
 TEST(StepVoter, FindsACopyThatDiffersAtTheFirstStepOfASession) {

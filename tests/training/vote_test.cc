@@ -153,6 +153,42 @@ TEST(Vote, EndsTheSessionForAllOnceOneRankSaysSo) {
                  "an evaluation ends no session");
 }
 
+TEST(Vote, CarriesThatACheckpointIsDueByTheClockOfRank0) {
+  TwoVotes votes;
+  EXPECT_FALSE(votes.tally()->saves);
+  votes.first.saves = true;
+  EXPECT_TRUE(votes.tally()->saves);
+  EXPECT_FALSE(votes.tally()->ends);
+  votes.first.ends = true;
+  EXPECT_TRUE(votes.tally()->saves && votes.tally()->ends);
+  Vote evaluation;
+  evaluation.saves = true;
+  votes.first = evaluation;
+  expect_corrupt(votes.tally(VoteKind::kEvaluation), "the vote of rank 0 is malformed",
+                 "a checkpoint is asked for by rank 0 alone, with a step");
+}
+
+TEST(Vote, LetsNoOtherRankAskForACheckpoint) {
+  TwoVotes votes;
+  votes.second.saves = true;
+  expect_corrupt(votes.tally(), "the vote of rank 1 is malformed",
+                 "a checkpoint is asked for by rank 0 alone, with a step");
+}
+
+TEST(Vote, SaysNothingElseOfTheSession) {
+  constexpr std::size_t kFollows = 36;  // the byte, by docs/formats/frame.md
+  const TwoVotes two;
+  Votes votes = two.encoded();
+  for (int bits = 0; bits < 8; ++bits) {
+    votes[0][kFollows] = static_cast<std::byte>(bits);
+    const auto tally = tally_votes(votes, two.rules, VoteKind::kStep);
+    EXPECT_EQ(tally.ok(), bits < 4) << bits;
+    if (!tally.ok()) continue;
+    EXPECT_EQ(tally->ends, (bits & 1) != 0);
+    EXPECT_EQ(tally->saves, (bits & 2) != 0);
+  }
+}
+
 TEST(Vote, IsMalformedAtEveryOtherLength) {
   const TwoVotes two;
   const Votes good = two.encoded();

@@ -81,7 +81,8 @@ class StateSaverTest : public testing::Test {
                       FrameLink& link,
                       EventSink& events) {
     return {{dir_, kLaunch, self, rank_count},
-            {state, writer, link, events, [this] { return adds_residuals_ && adds_residuals_(); },
+            {state, writer, timers_[self.index()], link, events,
+             [this] { return adds_residuals_ && adds_residuals_(); },
              [this]() -> const CheckpointState& { return progress_; }, [] { return soon(); },
              [this] { return spare_bytes_; }}};
   }
@@ -92,6 +93,8 @@ class StateSaverTest : public testing::Test {
 
   RankGroup group_;
   std::filesystem::path dir_;
+  double now_s_ = 0;
+  std::vector<SaveTimer> timers_{kRanks, SaveTimer(60, [this] { return now_s_; })};  // [Rank]
   CheckpointState progress_;
   Events events_[kRanks];
   std::function<bool()> adds_residuals_;
@@ -109,6 +112,16 @@ TEST_F(StateSaverTest, WritesThePartsOfAllRanks) {
   for (const auto& saved : save(held)) EXPECT_TRUE(saved->ok());
   for (Events& events : events_) EXPECT_EQ(events.only().at("event"), "shard");
   EXPECT_TRUE(std::filesystem::exists(partial() / "model-00003-of-00003.safetensors"));
+}
+
+TEST_F(StateSaverTest, IsDueAgainOnlyAfterTheTimeBetweenSaves) {
+  now_s_ = 75;
+  EXPECT_TRUE(timers_[0].is_due());
+  HeldValues held = one_parameter();
+  save(held);
+  EXPECT_FALSE(timers_[0].is_due());
+  now_s_ = 75 + 60;
+  EXPECT_TRUE(timers_[0].is_due());
 }
 
 TEST_F(StateSaverTest, FailsOnlyWhereADiskDoesNotTakeIt) {

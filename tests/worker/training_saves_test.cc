@@ -18,6 +18,7 @@ using testing::ElementsAre;
 class Rehearsed final : public StepRunner, public Evaluator, public ShardSaver, public EventSink {
  public:
   std::vector<std::int64_t> skipped;
+  std::vector<std::int64_t> due;  // by rank 0's clock, as its vote says
   std::int64_t full_at = 0;
   ErrorCode full_is = ErrorCode::kCorrupt;
   std::vector<std::string> saves;  // "saved 3", "shard_failed 4"
@@ -28,6 +29,7 @@ class Rehearsed final : public StepRunner, public Evaluator, public ShardSaver, 
     ++state_.step;
     TrainedStep step;
     step.outcome.skipped = std::ranges::find(skipped, state_.step) != skipped.end();
+    step.outcome.saves = std::ranges::find(due, state_.step) != due.end();
     return step;
   }
 
@@ -63,6 +65,15 @@ TEST(TrainingSaves, WaitForAStepThatIsNotSkipped) {
   run.skipped = {2, 4, 5};
   ASSERT_TRUE(run.run({.last_step = 9, .save_every = 2}).ok());
   EXPECT_THAT(run.saves, ElementsAre("saved 3", "saved 6", "saved 8", "saved 9", "finished"));
+}
+
+TEST(TrainingSaves, AreMadeWhenTheVoteSaysSo) {
+  Rehearsed run;
+  run.due = {2, 5, 6};
+  run.skipped = {6};
+  ASSERT_TRUE(run.run({.last_step = 9, .save_every = 4}).ok());
+  EXPECT_THAT(run.saves, ElementsAre("saved 2", "saved 4", "saved 5", "saved 7", "saved 8",
+                                     "saved 9", "finished"));
 }
 
 TEST(TrainingSaves, AreMadeAfterTheLastStepWhateverItWas) {

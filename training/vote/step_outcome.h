@@ -23,6 +23,7 @@ struct StepOutcome {
   bool skipped = false;
   std::optional<double> gradient_scale;  // that the step was computed with, in fp16
   bool ends = false;                     // some rank was asked to end the session after this step
+  bool saves = false;                    // by rank 0's clock a checkpoint is due after this step
 };
 
 }  // namespace motley

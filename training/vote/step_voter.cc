@@ -30,7 +30,8 @@ StepVoter::StepVoter(const TrainConfig& train,
                      std::function<BatchLoss()> loss,
                      SteppedState& state,
                      CheckpointState progress,
-                     std::function<bool()> is_to_end)
+                     std::function<bool()> is_to_end,
+                     std::function<bool()> is_save_due)
     : train_(train),
       optimizer_(make_optimizer(train)),
       rules_{layer_count, std::move(copies)},
@@ -39,6 +40,7 @@ StepVoter::StepVoter(const TrainConfig& train,
       state_(state),
       progress_(std::move(progress)),
       is_to_end_(std::move(is_to_end)),
+      is_save_due_(std::move(is_save_due)),
       first_step_(progress_.step + 1) {}
 
 bool StepVoter::is_compared() const {
@@ -65,7 +67,10 @@ std::vector<std::byte> StepVoter::vote(const BatchPosition& position) {
   vote.correct = loss.correct;
   if (!position.training) return encode_vote(vote);
   vote.ends = is_to_end_();
-  if (self_ == Rank{0}) vote.factors = flat(own_factors());
+  if (self_ == Rank{0}) {
+    vote.saves = is_save_due_();
+    vote.factors = flat(own_factors());
+  }
   if (is_compared()) {
     copy_hashes_.clear();
     for (const CopyGroup& group : rules_.copies) {
@@ -86,6 +91,7 @@ Result<void> StepVoter::count_votes(const std::vector<std::vector<std::byte>>& v
   outcome_.grad_norm = std::sqrt(tally_.squared_norm) / tokens;
   outcome_.skipped = !tally_.finite;
   outcome_.ends = tally_.ends;
+  outcome_.saves = tally_.saves;
   if (progress_.gradient_scale) outcome_.gradient_scale = progress_.gradient_scale->value;
   factors_ = factors_of(tally_.factors);
   outcome_.lr = factors_.lr;

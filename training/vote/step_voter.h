@@ -28,8 +28,9 @@ class StepVoter final : public StageVotes {
 
   // `loss`: of the batch on this rank; asked once a batch, when vote() is called. It and `state`
   // must outlive the voter. `progress`: after the last step of the session before. `is_to_end`:
-  // whether this rank was asked to end the session; asked once a step. REQUIRES: a validated
-  // configuration.
+  // whether this rank was asked to end the session; asked once a step. `is_save_due`: whether by
+  // this rank's clock it is time for a checkpoint; asked once a step on rank 0 and nowhere else.
+  // REQUIRES: a validated configuration.
   StepVoter(
       const TrainConfig& train,
       int layer_count,
@@ -38,7 +39,8 @@ class StepVoter final : public StageVotes {
       std::function<BatchLoss()> loss,
       SteppedState& state,
       CheckpointState progress,
-      std::function<bool()> is_to_end = [] { return false; });
+      std::function<bool()> is_to_end = [] { return false; },
+      std::function<bool()> is_save_due = [] { return false; });
 
   [[nodiscard]] std::size_t vote_bytes_max() const override;
   std::vector<std::byte> vote(const BatchPosition& position) override;
@@ -65,6 +67,7 @@ class StepVoter final : public StageVotes {
   SteppedState& state_;
   CheckpointState progress_;
   const std::function<bool()> is_to_end_;
+  const std::function<bool()> is_save_due_;
   const std::int64_t first_step_;
   BatchPosition position_;
   std::vector<std::uint64_t> copy_hashes_;  // when they were last compared

@@ -21,6 +21,9 @@ static_assert(std::endian::native == std::endian::little,
               "votes are written as they lie in memory");
 constexpr std::int64_t kTokensMax = std::int64_t{1} << 40;  // of one batch; keeps sums in range
 constexpr std::int64_t kNotCounted = -1;                    // in the place of Vote::correct
+// What follows the step, in bits.
+constexpr std::uint32_t kEnds = 1;
+constexpr std::uint32_t kSaves = 2;
 
 template <class T>
 void put(std::vector<std::byte>& bytes, T value) {
@@ -59,7 +62,7 @@ Result<Vote> decode_vote(std::span<const std::byte> bytes, Rank rank) {
   const std::size_t layers = take<std::uint32_t>(bytes);
   const std::size_t factors = take<std::uint32_t>(bytes);
   const std::size_t copies = take<std::uint32_t>(bytes);
-  const auto ends = take<std::uint32_t>(bytes);
+  const auto follows = take<std::uint32_t>(bytes);
   if (vote.tokens < 0 || vote.tokens > kTokensMax || size != vote_bytes(layers, factors, copies)) {
     return malformed(rank, "its length does not fit its content");
   }
@@ -67,8 +70,9 @@ Result<Vote> decode_vote(std::span<const std::byte> bytes, Rank rank) {
     return malformed(rank, "it has more predictions right than there are");
   }
   if (correct != kNotCounted) vote.correct = correct;
-  if (ends > 1) return malformed(rank, "it says neither that the session ends nor that it goes on");
-  vote.ends = ends == 1;
+  if (follows > (kEnds | kSaves)) return malformed(rank, "what it says of the session is unknown");
+  vote.ends = (follows & kEnds) != 0;
+  vote.saves = (follows & kSaves) != 0;
   for (std::size_t i = 0; i < layers; ++i) {
     const auto layer = static_cast<int>(take<std::uint32_t>(bytes));
     vote.layers.push_back({layer, take<double>(bytes)});
@@ -86,6 +90,9 @@ Result<void> check_extent(const Vote& vote, Rank rank, const VoteRules& rules, V
       rules.copies, [&](const CopyGroup& group) { return holds_copy(group, rank); }));
   const std::size_t hashes = is_step ? copies : 0;
   if (vote.ends && !is_step) return malformed(rank, "an evaluation ends no session");
+  if (vote.saves && (!is_step || rank.value != 0)) {
+    return malformed(rank, "a checkpoint is asked for by rank 0 alone, with a step");
+  }
   if (vote.factors.size() != factors) {
     return malformed(rank,
                      fmt::format("it has {} factors instead of {}", vote.factors.size(), factors));
@@ -152,7 +159,7 @@ std::vector<std::byte> encode_vote(const Vote& vote) {
   put(bytes, static_cast<std::uint32_t>(vote.layers.size()));
   put(bytes, static_cast<std::uint32_t>(vote.factors.size()));
   put(bytes, static_cast<std::uint32_t>(vote.copy_hashes.size()));
-  put(bytes, static_cast<std::uint32_t>(vote.ends ? 1 : 0));
+  put(bytes, (vote.ends ? kEnds : 0U) | (vote.saves ? kSaves : 0U));
   for (const LayerNorm2& layer : vote.layers) {
     put(bytes, static_cast<std::uint32_t>(layer.layer));
     put(bytes, layer.squared_norm);
@@ -179,6 +186,7 @@ Result<Tally> tally_votes(const std::vector<std::vector<std::byte>>& votes,
     right += vote.correct.value_or(0);
     all_count = all_count && (vote.tokens == 0 || vote.correct);
     tally.ends = tally.ends || vote.ends;
+    tally.saves = tally.saves || vote.saves;
     decoded.push_back(vote);
   }
   if (tally.tokens == 0) return incomplete("no rank voted a loss", votes.size());

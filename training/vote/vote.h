@@ -7,7 +7,8 @@
 // plan. Rank 0 also gives the factors that all take the step with, because pow and cos differ
 // between C libraries in their last bits, and each rank gives hashes of the parameters of which
 // others hold copies, which only stay equal as long as everybody computes the same. A rank that was
-// asked to end the session says so, so that all end it after the same step.
+// asked to end the session says so, so that all end it after the same step; rank 0 says when a
+// checkpoint is due by its clock, so that all save the same one.
 // Layout of the bytes: docs/formats/frame.md.
 #pragma once
 
@@ -35,6 +36,7 @@ struct Vote {
   std::vector<double> factors;             // of rank 0: kStepFactors
   std::vector<std::uint64_t> copy_hashes;  // of each group of copies that the rank has one of
   bool ends = false;                       // the session is to end after this step
+  bool saves = false;                      // of rank 0: a checkpoint is due after it
 };
 
 // What all ranks know of each other's votes.
@@ -56,6 +58,7 @@ struct Tally {
   bool finite = true;           // false: every rank skips the step
   std::vector<double> factors;  // of rank 0
   bool ends = false;            // some rank said so
+  bool saves = false;           // rank 0 said so
 };
 
 [[nodiscard]] std::size_t vote_bytes_max(const VoteRules& rules);

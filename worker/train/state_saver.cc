@@ -36,9 +36,10 @@ Json saved_event(const CheckpointState& state, const Result<Shard>& shard) {
 
 Result<void> StateSaver::save() {
   parts_.writer.finish();  // a disk that is slower than the steps holds them up
+  parts_.timer.restart();  // after that, or such a disk would never be caught up with
   // Between steps the gradients are 0, so that they have room for what the sums still owe.
   std::vector<TensorView> residuals;
-  if (parts_.add_residuals()) residuals = parts_.state.residual_views(self_.rank.value);
+  if (parts_.add_residuals()) residuals = parts_.state.residual_views();
   ShardContents contents;
   const bool is_copied = bytes_of(residuals) <= parts_.spare_bytes();
   if (is_copied) {

@@ -17,6 +17,7 @@
 #include "protocol/launcher_channel.h"
 #include "training/stage_state.h"
 #include "training/vote/stepped_state.h"
+#include "worker/train/save_timer.h"
 #include "worker/train/training_loop.h"
 
 namespace motley {
@@ -64,6 +65,7 @@ class StateSaver final : public ShardSaver {
   struct Parts {
     StageState& state;
     ShardWriter& writer;
+    SaveTimer& timer;  // begins anew with each save
     FrameLink& link;
     EventSink& events;
     // Adds what sums of gradients still owe to the gradients; false where they owe nothing.

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/json.h"
 #include "base/system/privacy.h"
 #include "base/system/system_memory.h"
@@ -40,6 +41,7 @@
 #include "worker/keep/folder_keeper.h"
 #include "worker/train/batches.h"
 #include "worker/train/rank_run.h"
+#include "worker/train/save_timer.h"
 #include "worker/train/state_saver.h"
 
 namespace motley {
@@ -64,7 +66,8 @@ StepVoter make_voter(const Job& job,
                      std::function<BatchLoss()> loss,
                      SteppedState& state,
                      CheckpointState progress,
-                     const LauncherChannel& launcher) {
+                     const LauncherChannel& launcher,
+                     const SaveTimer& timer) {
   return {job.config.train,
           static_cast<int>(model.layers.size()),
           copy_groups(job.plan, tied_across_ranks(model, job.plan)),
@@ -72,7 +75,8 @@ StepVoter make_voter(const Job& job,
           std::move(loss),
           state,
           std::move(progress),
-          [&launcher] { return launcher.is_to_finish(); }};
+          [&launcher] { return launcher.is_to_finish(); },
+          [&timer] { return timer.is_due(); }};
 }
 
 Result<void> rehearse(const Job& job,
@@ -81,8 +85,9 @@ Result<void> rehearse(const Job& job,
                       RankRun& run) {
   VirtualCompute compute(job.config.train, model, job.plan, job.rank, *job.virtual_speed,
                          system_wait_time());
+  const SaveTimer never(0, now_s);
   StepVoter voter = make_voter(
-      job, model, [&compute] { return compute.loss(); }, compute, {}, launcher);
+      job, model, [&compute] { return compute.loss(); }, compute, {}, launcher, never);
   NothingHeld nothing;
   MOTLEY_TRY(run.join({compute, compute, voter}));
   return run.train(voter, nothing, nothing);
@@ -143,9 +148,11 @@ Result<void> train(const Job& job,
   const auto spare_bytes = [&job] { return spare_bytes_of(job); };
   ShardWriter writer(spare_bytes, &run.work());
   ReadState read_state(state, [&writer] { writer.let_go(); });
+  constexpr double kMinute_s = 60;
+  SaveTimer timer(job.config.checkpoint.every_minutes * kMinute_s, now_s);
   StepVoter voter = make_voter(
-      job, model, [&trainer] { return trainer->loss(); }, read_state, std::move(progress),
-      launcher);
+      job, model, [&trainer] { return trainer->loss(); }, read_state, std::move(progress), launcher,
+      timer);
   const std::unique_ptr<StageClock> clock = stage_clock_of(device);
   std::unique_ptr<FolderKeeper> keeper;
   if (job.keeper) {
@@ -156,11 +163,11 @@ Result<void> train(const Job& job,
   HeldOutBatches held_out(job.config.train.eval_batches, job.config.train.global_batch,
                           schedules.evaluation, source != nullptr ? source->bytes_per_token() : 0,
                           voter, run.executor());
-  StateSaver saver(
-      {job.run_dir, job.launch, folder_number(job), job.rank, job.plan.rank_count()},
-      {state, writer, run.link(), launcher, [&run] { return run.executor().add_residuals(); },
-       [&voter]() -> const CheckpointState& { return voter.progress(); },
-       [&run] { return run.patience().deadline(); }, spare_bytes});
+  StateSaver saver({job.run_dir, job.launch, folder_number(job), job.rank, job.plan.rank_count()},
+                   {state, writer, timer, run.link(), launcher,
+                    [&run] { return run.executor().add_residuals(); },
+                    [&voter]() -> const CheckpointState& { return voter.progress(); },
+                    [&run] { return run.patience().deadline(); }, spare_bytes});
   std::optional<DeviceWatch> watch;
   if (!device.is_host()) {
     constexpr double kLater_s = 1;  // than waits that can tell more

@@ -64,6 +64,7 @@ Result<void> TrainingLoop::run_step(std::int64_t step) {
   MOTLEY_ASSIGN(const TrainedStep trained, steps_.run_step());
   StepReport report = report_of(step, trained);
   was_skipped_ = trained.outcome.skipped;
+  save_waits_ = save_waits_ || trained.outcome.saves;
   ends_ = trained.outcome.ends;
   if (is_evaluated(step)) {
     MOTLEY_ASSIGN(const auto evaluation, evaluator_.evaluate(step));

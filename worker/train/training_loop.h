@@ -68,7 +68,8 @@ struct TrainingLoopOptions {
   std::int64_t trace_steps = 0;  // how many are recorded, and
   std::size_t trace_spans = 0;   // the most spans that are kept of them
   std::int64_t eval_every = 0;   // and after the last step; 0 = never
-  std::int64_t save_every = 0;   // and after the last step; 0 = only then
+  // And after the last step, and where the vote says so; 0 = only then.
+  std::int64_t save_every = 0;
 };
 
 class TrainingLoop {
