@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 #include <span>
+#include <system_error>
 #include <utility>
 
 #include "base/hash.h"
@@ -153,7 +154,8 @@ Result<WrittenFile> written_file_from_json(const Json& json, const std::string& 
   if (json.contains("machine")) {
     MOTLEY_ASSIGN(file.machine, json_get<std::string>(json, "machine", source));
     if (file.machine.size() > kMachineBytesMax || std::ranges::any_of(file.machine, is_control)) {
-      return bad_manifest(source, "the name of a machine is too long or has control characters");
+      return damaged_checkpoint(source,
+                                "the name of a machine is too long or has control characters");
     }
   }
   const auto tensors = json.find("tensors");
@@ -235,9 +237,9 @@ Result<Manifest> parse_manifest(std::string_view text, const std::string& source
     for (const auto& tensor : file.tensor_hashes) {
       const auto [it, is_new] = tensor_files.emplace(tensor.first, file.name);
       if (!is_new) {
-        return bad_manifest(source,
-                            fmt::format("tensor '{}' lies in {} and in {}", excerpt(tensor.first),
-                                        excerpt(it->second), excerpt(file.name)));
+        return damaged_checkpoint(
+            source, fmt::format("tensor '{}' lies in {} and in {}", excerpt(tensor.first),
+                                excerpt(it->second), excerpt(file.name)));
       }
     }
     manifest.files.push_back(std::move(file));
@@ -246,6 +248,18 @@ Result<Manifest> parse_manifest(std::string_view text, const std::string& source
   if (config == json.end()) return damaged_checkpoint(source, "key 'config' is missing");
   manifest.config = *config;
   return manifest;
+}
+
+Result<InputFile> open_file_of(const std::filesystem::path& folder, const WrittenFile& file) {
+  Result<InputFile> opened = InputFile::open(folder / file.name);
+  std::error_code code;
+  const bool is_there = std::filesystem::symlink_status(folder / file.name, code).type() !=
+                        std::filesystem::file_type::not_found;
+  if (opened.ok() || is_there || file.machine.empty()) return opened;
+  Error error = opened.error();
+  error.cause = fmt::format("it lies on the machine {}, in a run folder of its own", file.machine);
+  error.remedy = "'motley ckpt gather RUN --cluster FILE' brings all files of the checkpoint here";
+  return error;
 }
 
 Result<Manifest> read_manifest(const std::filesystem::path& folder) {

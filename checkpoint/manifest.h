@@ -9,6 +9,7 @@
 
 #include "base/result.h"
 #include "checkpoint/checkpoint.h"
+#include "checkpoint/input_file.h"
 
 namespace motley {
 
@@ -26,6 +27,11 @@ inline constexpr int kManifestVersion = 2;
 
 // kCorrupt: what lies at `source` is not what a manifest says, for this reason.
 [[nodiscard]] Error damaged_checkpoint(const std::string& source, std::string cause);
+
+// The file of a checkpoint in that folder, which must be there: kCorrupt, saying where it lies
+// where the manifest tells that another machine wrote it.
+[[nodiscard]] Result<InputFile> open_file_of(const std::filesystem::path& folder,
+                                             const WrittenFile& file);
 
 // The text ends in a hash of all bytes before it.
 [[nodiscard]] std::string format_manifest(const Manifest& manifest);

@@ -13,6 +13,7 @@
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/folders.h"
 #include "checkpoint/input_file.h"
+#include "checkpoint/manifest.h"
 #include "checkpoint/weight_names.h"
 
 namespace motley {
@@ -149,7 +150,7 @@ Result<CheckpointReader> CheckpointReader::open(const fs::path& path, WorkCounte
     MOTLEY_ASSIGN(impl->manifest, read_manifest(path));
     for (const WrittenFile& expected : impl->manifest->files) {
       const fs::path file_path = path / expected.name;
-      MOTLEY_ASSIGN(const InputFile file, InputFile::open(file_path));
+      MOTLEY_ASSIGN(const InputFile file, open_file_of(path, expected));
       if (file.bytes() != expected.bytes) {
         return unreadable(
             file_path,

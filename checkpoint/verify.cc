@@ -24,7 +24,7 @@ Error differs(const fs::path& path, std::string cause) {
 }
 
 Result<void> verify_file(const fs::path& folder, const WrittenFile& expected, WorkWatch* watch) {
-  MOTLEY_ASSIGN(const InputFile file, InputFile::open(folder / expected.name));
+  MOTLEY_ASSIGN(const InputFile file, open_file_of(folder, expected));
   if (file.bytes() != expected.bytes) {
     return differs(file.path(), fmt::format("it has {} bytes; the manifest says {}", file.bytes(),
                                             expected.bytes));

@@ -54,13 +54,15 @@ Result<std::vector<FileMove>> moves_from_json(const Json& json,
 }  // namespace
 
 Json move_to_json(const MoveOrder& order) {
-  return {{"self", order.self.value},
-          {"rank_count", order.rank_count},
-          {"manifest", format_manifest(order.manifest)},
-          {"linked", order.linked},
-          {"incoming", moves_to_json(order.incoming)},
-          {"outgoing", moves_to_json(order.outgoing)},
-          {"makes_view", order.makes_view}};
+  Json json = {{"self", order.self.value},
+               {"rank_count", order.rank_count},
+               {"manifest", format_manifest(order.manifest)},
+               {"linked", order.linked},
+               {"incoming", moves_to_json(order.incoming)},
+               {"outgoing", moves_to_json(order.outgoing)},
+               {"makes_view", order.makes_view}};
+  if (order.texts) json["texts"] = texts_to_json(*order.texts);
+  return json;
 }
 
 Result<MoveOrder> move_from_json(const Json& json, const std::string& source) {
@@ -79,6 +81,9 @@ Result<MoveOrder> move_from_json(const Json& json, const std::string& source) {
   MOTLEY_ASSIGN(order.incoming, moves_from_json(json, "incoming", order, source));
   MOTLEY_ASSIGN(order.outgoing, moves_from_json(json, "outgoing", order, source));
   MOTLEY_ASSIGN(order.makes_view, json_get<bool>(json, "makes_view", source));
+  if (const auto texts = json.find("texts"); texts != json.end()) {
+    MOTLEY_ASSIGN(order.texts, texts_from_json(*texts, source));
+  }
   return order;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,7 @@
 #include "base/json_fwd.h"
 #include "base/result.h"
 #include "checkpoint/checkpoint.h"
+#include "checkpoint/store/texts.h"
 
 namespace motley {
 
@@ -28,8 +30,11 @@ struct MoveOrder {
   std::vector<std::string> linked;  // files that lie here and are needed here
   std::vector<FileMove> incoming;   // by peer and stream
   std::vector<FileMove> outgoing;   // in the order in which they are sent
-  bool makes_view = true;  // linked and incoming files become a view (checkpoint/store/view.h);
-                           // else incoming ones go into the part of the step
+  // Set: incoming files go into the part of the step, which these texts make where it is not there;
+  // else they and the linked ones become a view (checkpoint/store/view.h), where makes_view says
+  // so.
+  std::optional<CheckpointTexts> texts;
+  bool makes_view = true;
 };
 
 [[nodiscard]] Json move_to_json(const MoveOrder& order);

@@ -12,9 +12,9 @@ namespace motley {
 
 // One rank's part of a checkpoint and the disk as its machine sees it.
 struct SpaceReport {
-  std::uint64_t folder = 0;  // equal for ranks that write into one folder
   std::uint64_t needed_bytes = 0;
   std::uint64_t free_bytes = 0;
+  std::uint64_t folder = 0;  // equal for ranks that write into one folder
 };
 
 inline constexpr std::uint64_t kUnknownSpace = std::numeric_limits<std::uint64_t>::max();

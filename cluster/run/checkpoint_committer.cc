@@ -28,6 +28,7 @@ CheckpointCommitter::CheckpointCommitter(std::filesystem::path run_dir,
       rank_count_(plan.rank_count()),
       elsewhere_{std::move(elsewhere),
                  static_cast<std::uint64_t>(model.parameter_count()) * sizeof(float)} {
+  for (const RankPlan& rank : plan.ranks) machines_.push_back(rank.machine);
   common_.seed = config.train.seed;
   common_.model_hash = model.hash();
   common_.model_family = model.family;
@@ -93,7 +94,14 @@ std::optional<SaveOutcome> CheckpointCommitter::end_when_complete(std::int64_t s
 
 Result<std::filesystem::path> CheckpointCommitter::commit(Open& open) const {
   std::vector<Shard> shards;
-  for (auto& [rank, shard] : open.shards) shards.push_back(std::move(shard));
+  for (auto& [rank, shard] : open.shards) {
+    // Where all write into one folder, nobody needs to know who it was.
+    if (!elsewhere_.ranks.empty()) {
+      shard.model.machine = machines_[static_cast<std::size_t>(rank)];
+      shard.optimizer.machine = shard.model.machine;
+    }
+    shards.push_back(std::move(shard));
+  }
   return commit_checkpoint(run_dir_, launch_, *open.state, shards, config_to_json(config_),
                            huggingface_config(config_.model), elsewhere_);
 }

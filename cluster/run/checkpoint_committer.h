@@ -9,6 +9,7 @@
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/json.h"
 #include "base/result.h"
@@ -68,7 +69,8 @@ class CheckpointCommitter {
   std::filesystem::path run_dir_;
   std::string launch_;
   Config config_;
-  CheckpointState common_;  // what does not change from step to step
+  std::vector<std::string> machines_;  // by rank
+  CheckpointState common_;             // what does not change from step to step
   int rank_count_;
   ShardsElsewhere elsewhere_;
   std::optional<std::int64_t> always_kept_;

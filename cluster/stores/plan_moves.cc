@@ -39,11 +39,18 @@ class MovePlanner {
       const std::vector<StoreId>& holders = point_.holders.at(need.file.name);
       if (holds(holders, store)) {
         linked.push_back(std::move(need));
-        continue;
+      } else {
+        transfer(store, std::move(need));
       }
-      const StoreId from = best_of(holders, store);
-      given_bytes_[from] += bytes_of(need);
-      transfers_.push_back({from, store, std::move(need)});
+    }
+  }
+
+  void deliver(const StoreId& store, const std::set<std::string>& files) {
+    for (WrittenFile& file : tensor_files(point_.texts.manifest)) {
+      if (!files.contains(file.name)) continue;
+      FileNeed need{std::move(file), {}};
+      for (const auto& [tensor, hash] : need.file.tensor_hashes) need.tensors.insert(tensor);
+      transfer(store, std::move(need));
     }
   }
 
@@ -59,6 +66,12 @@ class MovePlanner {
   }
 
  private:
+  void transfer(const StoreId& to, FileNeed need) {
+    const StoreId from = best_of(point_.holders.at(need.file.name), to);
+    given_bytes_[from] += bytes_of(need);
+    transfers_.push_back({from, to, std::move(need)});
+  }
+
   [[nodiscard]] StoreId best_of(const std::vector<StoreId>& holders, const StoreId& to) const {
     MOTLEY_CHECK(!holders.empty(), "a file without a holder");
     return *std::ranges::min_element(holders, {}, [&](const StoreId& from) {
@@ -74,7 +87,7 @@ class MovePlanner {
   [[nodiscard]] std::set<StoreId> involved() const {
     std::set<StoreId> ids;
     for (const auto& [store, linked] : linked_) ids.insert(store);
-    for (const Transfer& transfer : transfers_) ids.insert(transfer.from);
+    for (const Transfer& transfer : transfers_) ids.insert({transfer.from, transfer.to});
     return ids;
   }
 
@@ -107,6 +120,7 @@ class MovePlanner {
         move.tensors.assign(transfer.need.tensors.begin(), transfer.need.tensors.end());
       }
       (is_mine ? order.outgoing : order.incoming).push_back(std::move(move));
+      if (!is_mine && !order.makes_view) order.texts = point_.texts;
       add_once(order.manifest.files, transfer.need.file);
     }
     return order;
@@ -125,6 +139,15 @@ class MovePlanner {
 };
 
 }  // namespace
+
+std::vector<StoreMoves> plan_deliveries(const RestorePoint& point,
+                                        const std::map<StoreId, std::set<std::string>>& files,
+                                        const Stores& stores,
+                                        const Cluster& cluster) {
+  MovePlanner planner(point, stores, cluster);
+  for (const auto& [store, names] : files) planner.deliver(store, names);
+  return planner.moves();
+}
 
 std::map<StoreId, std::set<std::string>> parameters_by_store(const Plan& plan,
                                                              const ModelSpec& model,

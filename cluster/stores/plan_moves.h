@@ -39,4 +39,12 @@ struct StoreMoves {
     const Stores& stores,
     const Cluster& cluster);
 
+// A worker for each folder that gets one of these whole files into its part of the checkpoint, or
+// gives one. Who gives is chosen as above. REQUIRES: each of them has a holder.
+[[nodiscard]] std::vector<StoreMoves> plan_deliveries(
+    const RestorePoint& point,
+    const std::map<StoreId, std::set<std::string>>& files,
+    const Stores& stores,
+    const Cluster& cluster);
+
 }  // namespace motley

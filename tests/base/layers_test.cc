@@ -205,8 +205,8 @@ const std::vector<std::pair<std::string, std::set<std::string>>> kMayInclude = {
       "protocol"}},
     {"tools/ckpt",
      {"base", "base/system", "checkpoint", "checkpoint/convert", "checkpoint/lock",
-      "cluster/process", "cluster/run", "job", "models/spec", "partitioner/advise", "plan",
-      "tools"}},
+      "checkpoint/store", "cluster/launch", "cluster/process", "cluster/run", "cluster/stores",
+      "job", "models/spec", "partitioner/advise", "plan", "tools"}},
 };
 
 // The one file that wraps each library; or, where it ends in an underscore, the family of files.

@@ -78,6 +78,9 @@ TEST(CheckpointSpace, CountsWhatAllRanksNeedTogether) {
   EXPECT_OK(space({{40, 100}, {60, 100}}));
   EXPECT_CORRUPT(space({{40, 100}, {61, 100}}), "2 ranks need 101 bytes and 100 bytes are free");
   EXPECT_CORRUPT(space({{40, 100}, {61, 100}}), ": 1 bytes are missing");
+  // Folders of their own are on disks of their own.
+  EXPECT_OK(space({{100, 100, 1}, {100, 100, 2}}));
+  EXPECT_CORRUPT(space({{40, 100, 1}, {70, 100, 2}, {31, 100, 2}}), "its 2 ranks need 101 bytes");
   // One machine sees less than the other, or nothing at all.
   EXPECT_CORRUPT(space({{40, 200}, {61, 70}}), "31 bytes are missing");
   EXPECT_OK(space({{40, kUnknownSpace}, {60, 100}}));

@@ -4,13 +4,14 @@
 #include <string>
 #include <vector>
 
-#include "checkpoint/fixture.h"
 #include "checkpoint/folders.h"
+#include "checkpoint/launch_mark.h"
 #include "checkpoint/store/look.h"
 #include "checkpoint/store/part.h"
 #include "checkpoint/store/store_place.h"
 #include "checkpoint/store/view.h"
 #include "checkpoint/store/whole_file.h"
+#include "tests/checkpoint/fixture.h"
 
 namespace motley {
 namespace {

@@ -169,6 +169,39 @@ TEST_F(OwnFolders, OfWhichOneIsGoneAreRestoredFromTheCopies) {
   EXPECT_THAT(two.err, HasSubstr("is on none of the machines that answer"));
 }
 
+TEST_F(OwnFolders, AreGatheredIntoOne) {
+  ASSERT_EQ(train(all_, {"--stop-after", "10", "--set", "checkpoint.copies=0"}).status, 0);
+  const Outcome in_parts = motley({"ckpt", "verify", job_.run_dir("run")});
+  EXPECT_EQ(in_parts.status, 7);
+  EXPECT_THAT(in_parts.err, AllOf(HasSubstr("it lies on the machine"), HasSubstr("ckpt gather")));
+  const Outcome gathered =
+      motley({"ckpt", "gather", job_.run_dir("run"), "--cluster", cluster_of(all_)});
+  ASSERT_EQ(gathered.status, 0) << gathered.err;
+  EXPECT_THAT(gathered.out, HasSubstr("step 10, 4 files brought"));
+  const Outcome whole = motley({"ckpt", "verify", job_.run_dir("run")});
+  EXPECT_EQ(whole.status, 0) << whole.err;
+}
+
+// Damage at home is mended from the copy; a file whose copy is gone gets another.
+TEST_F(OwnFolders, AreRepaired) {
+  const std::string hash = undisturbed_hash();
+  ASSERT_EQ(train(all_, {"--stop-after", "10"}).status, 0);
+  const fs::path part = folder_of("box") / "checkpoints/step-000010";
+  const std::string cluster = cluster_of(all_);
+  for (const auto& entry : fs::directory_iterator(part)) {
+    if (entry.path().extension() == ".safetensors") fs::resize_file(entry.path(), 100);
+  }
+  const Outcome repaired = motley({"ckpt", "repair", job_.run_dir("run"), "--cluster", cluster});
+  ASSERT_EQ(repaired.status, 0) << repaired.err;
+  EXPECT_THAT(repaired.out, HasSubstr("step 10, 4 files brought"));
+  const Outcome again = motley({"ckpt", "repair", job_.run_dir("run"), "--cluster", cluster});
+  EXPECT_THAT(again.out, HasSubstr("step 10, 0 files brought")) << again.err;
+  fs::remove_all(folder_of("lap"));
+  const Outcome resumed = train(all_, {"--resume"});
+  ASSERT_EQ(resumed.status, 0) << resumed.err;
+  EXPECT_EQ(job_.parameter_hash("run", 30), hash);
+}
+
 // A machine that is gone for good is left out, and what it had comes from its copy.
 TEST_F(OwnFolders, OutlastAMachine) {
   constexpr int kSteps = 300;

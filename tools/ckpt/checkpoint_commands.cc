@@ -124,6 +124,8 @@ std::vector<Command> checkpoint_commands() {
       ckpt_import_command(),
       ckpt_average_command(),
       ckpt_prune_command(),
+      ckpt_gather_command(),
+      ckpt_repair_command(),
   };
 }
 

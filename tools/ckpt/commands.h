@@ -11,5 +11,7 @@ namespace motley {
 [[nodiscard]] Command ckpt_import_command();
 [[nodiscard]] Command ckpt_average_command();
 [[nodiscard]] Command ckpt_prune_command();
+[[nodiscard]] Command ckpt_gather_command();
+[[nodiscard]] Command ckpt_repair_command();
 
 }  // namespace motley

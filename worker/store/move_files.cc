@@ -57,7 +57,8 @@ class Mover {
 
   // What lies here.
   Result<void> begin() {
-    if (!order_.makes_view) return make_folders(target());
+    if (order_.texts) return adopt_part(place_.run_dir, place_.launch, *order_.texts, &work_);
+    if (!order_.makes_view) return {};
     MOTLEY_TRY(begin_view(place_));
     for (const std::string& name : order_.linked) {
       MOTLEY_ASSIGN(const fs::path path, path_here(name));
@@ -84,7 +85,7 @@ class Mover {
   }
 
   Result<void> end() {
-    if (!order_.makes_view) return sync_folder(target());
+    if (!order_.makes_view) return order_.texts ? sync_folder(target()) : Result<void>();
     std::vector<FileNeed> needs;
     for (const WrittenFile& file : order_.manifest.files) {
       if (is_in_view(file.name)) needs.push_back({file, {}});

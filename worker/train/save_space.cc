@@ -14,9 +14,9 @@ Result<void> agree_on_space(const SavePlace& place,
                             int rank_count,
                             FrameLink& link,
                             Deadline deadline,
-                            std::uint64_t folder,
-                            std::uint64_t needed_bytes) {
-  const SpaceReport mine{folder, needed_bytes, free_bytes(place.run_dir)};
+                            std::uint64_t needed_bytes,
+                            std::uint64_t folder) {
+  const SpaceReport mine{needed_bytes, free_bytes(place.run_dir), folder};
   auto payloads = all_gather_small(link, rank, rank_count, place.step,
                                    std::as_bytes(std::span(&mine, 1)), sizeof mine, deadline);
   if (!payloads) {

@@ -19,7 +19,7 @@ namespace motley {
                                           int rank_count,
                                           FrameLink& link,
                                           Deadline deadline,
-                                          std::uint64_t folder,
-                                          std::uint64_t needed_bytes);
+                                          std::uint64_t needed_bytes,
+                                          std::uint64_t folder = 0);
 
 }  // namespace motley

@@ -62,7 +62,7 @@ Result<void> StateSaver::begin(ShardContents contents) {
   last_step_ = state.step;
   const SavePlace place{self_.run_dir, self_.launch, state.step};
   MOTLEY_TRY(agree_on_space(place, self_.rank, self_.rank_count, parts_.link, parts_.deadline(),
-                            self_.folder, shard_bytes_max(contents)));
+                            shard_bytes_max(contents), self_.folder));
   MOTLEY_TRY(require_finite(contents.parameters));
   parts_.writer.begin(place, self_.rank.value, self_.rank_count, std::move(contents),
                       [&events = parts_.events, state](const Result<Shard>& shard) {

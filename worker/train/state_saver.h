@@ -55,9 +55,9 @@ class ReadState final : public SteppedState {
 struct SavingRank {
   std::filesystem::path run_dir;
   std::string launch;
-  std::uint64_t folder = 0;  // as SpaceReport::folder
   Rank rank;
   int rank_count = 0;
+  std::uint64_t folder = 0;  // as SpaceReport::folder
 };
 
 class StateSaver final : public ShardSaver {

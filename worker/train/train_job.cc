@@ -163,7 +163,7 @@ Result<void> train(const Job& job,
   HeldOutBatches held_out(job.config.train.eval_batches, job.config.train.global_batch,
                           schedules.evaluation, source != nullptr ? source->bytes_per_token() : 0,
                           voter, run.executor());
-  StateSaver saver({job.run_dir, job.launch, folder_number(job), job.rank, job.plan.rank_count()},
+  StateSaver saver({job.run_dir, job.launch, job.rank, job.plan.rank_count(), folder_number(job)},
                    {state, writer, timer, run.link(), launcher,
                     [&run] { return run.executor().add_residuals(); },
                     [&voter]() -> const CheckpointState& { return voter.progress(); },

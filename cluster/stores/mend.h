@@ -1,0 +1,25 @@
+// What a checkpoint in several folders lacks: in one of them, or of what each should have. Pure
+// functions.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+
+#include "cluster/stores/machine_stores.h"
+#include "cluster/stores/restore_point.h"
+#include "plan/cluster.h"
+
+namespace motley {
+
+// The files that do not lie whole in the launcher's folder, under its id.
+[[nodiscard]] std::map<StoreId, std::set<std::string>> missing_here(const RestorePoint& point);
+
+// The files that the folders should get so that each lies where it was written, if that machine is
+// among those asked, and in so many others: those that follow it as plan_copies has it.
+[[nodiscard]] std::map<StoreId, std::set<std::string>> missing_copies(const RestorePoint& point,
+                                                                      const Stores& stores,
+                                                                      const Cluster& cluster,
+                                                                      int copies);
+
+}  // namespace motley

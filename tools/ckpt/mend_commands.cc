@@ -1,0 +1,172 @@
+// motley ckpt gather | repair: a checkpoint that lies in the folders of several machines.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cstdio>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "base/json.h"
+#include "base/log.h"
+#include "checkpoint/checkpoint.h"
+#include "checkpoint/lock/run_lock.h"
+#include "checkpoint/store/texts.h"
+#include "cluster/launch/reachability.h"
+#include "cluster/launch/workers.h"
+#include "cluster/stores/mend.h"
+#include "cluster/stores/move.h"
+#include "cluster/stores/plan_moves.h"
+#include "job/config_io.h"
+#include "tools/ckpt/commands.h"
+#include "tools/inputs.h"
+
+namespace motley {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A run, its machines that answer, and what they have of its newest checkpoint that can be used.
+struct FoundParts {
+  Cluster cluster;
+  std::set<std::string> machines;
+  fs::path program;
+  Config config;
+  Stores stores;
+  RestorePoint point;
+};
+
+Result<std::set<std::string>> answering_machines(const Cluster& cluster,
+                                                 const fs::path& program,
+                                                 const Log& log) {
+  std::set<std::string> machines = machine_names(cluster);
+  MOTLEY_ASSIGN(const auto unusable, find_unusable(cluster, machines, program, kAnswer_s));
+  for (const auto& [name, trouble] : unusable) {
+    machines.erase(name);
+    log.warn(fmt::format("without {}: {}", name, trouble));
+  }
+  return machines;
+}
+
+StoresRequest request_of(const FoundParts& found, const fs::path& run, const RunLock& lock) {
+  return {.cluster = found.cluster,
+          .machines = found.machines,
+          .run_dir = run,
+          .launch = lock.launch(),
+          .program = found.program,
+          .start_timeout_s = found.config.comm.start_timeout_s};
+}
+
+Result<void> find_parts(FoundParts& found, const fs::path& run, RunLock& lock, const Log& log) {
+  const AskStores ask = [&](const StoreQuestion& question) -> Result<Stores> {
+    MOTLEY_ASSIGN(found.stores, look_into_stores(request_of(found, run, lock), question, log));
+    return found.stores;
+  };
+  MOTLEY_ASSIGN(auto point, find_restore_point(run, lock.launch(), ask, log));
+  if (!point) {
+    return Error{ErrorCode::kConfig, fmt::format("{} holds no checkpoint", run.string()),
+                 "nor does a machine of the cluster file", "check the path and the cluster file"};
+  }
+  found.point = *std::move(point);
+  MOTLEY_ASSIGN(found.config,
+                saved_config_from_json(found.point.texts.manifest.config, run.string()));
+  std::int64_t last = 0;
+  for (const auto& [id, store] : found.stores.by_id) {
+    if (!id.empty()) last = std::max(last, store.answer.last_launch);
+  }
+  return lock.rise_above(last, log);
+}
+
+// What is to be brought where, of what was found.
+using Choose = Result<std::map<StoreId, std::set<std::string>>> (*)(const FoundParts& found);
+
+Result<void> mend(const Arguments& arguments, Choose choose) {
+  const fs::path run = arguments.operand(0);
+  MOTLEY_TRY(check_exists(run));
+  const Log log("", arguments.has("json") ? LogLevel::kWarn : LogLevel::kInfo);
+  FoundParts found;
+  MOTLEY_ASSIGN(found.cluster, read_cluster(arguments, 1));
+  MOTLEY_ASSIGN(found.program, stage_program());
+  MOTLEY_ASSIGN(RunLock lock, RunLock::take(run, log));
+  MOTLEY_ASSIGN(found.machines, answering_machines(found.cluster, found.program, log));
+  MOTLEY_TRY(find_parts(found, run, lock, log));
+  MOTLEY_ASSIGN(const auto files, choose(found));
+  std::size_t count = 0;
+  for (const auto& [store, names] : files) count += names.size();
+  MOTLEY_ASSIGN(const auto views,
+                move_files(plan_deliveries(found.point, files, found.stores, found.cluster),
+                           request_of(found, run, lock), found.stores, found.config, log));
+  const fs::path folder = checkpoint_folder(run, found.point.texts.step());
+  if (arguments.has("json")) {
+    fmt::print(
+        "{}\n",
+        Json{{"folder", folder.string()}, {"step", found.point.texts.step()}, {"files", count}}
+            .dump(2));
+  } else {
+    fmt::print("{}: step {}, {} file{} brought\n", folder.string(), found.point.texts.step(), count,
+               count == 1 ? "" : "s");
+  }
+  return {};
+}
+
+Result<std::map<StoreId, std::set<std::string>>> choose_to_gather(const FoundParts& found) {
+  auto files = missing_here(found.point);
+  if (!files.empty() && found.stores.by_id.at(StoreId()).machines.empty()) {
+    return Error{ErrorCode::kConfig, "this machine is not in the cluster file",
+                 "the others cannot send it what it lacks",
+                 "add an entry with this machine's address"};
+  }
+  return files;
+}
+
+Result<std::map<StoreId, std::set<std::string>>> choose_to_repair(const FoundParts& found) {
+  return missing_copies(found.point, found.stores, found.cluster, found.config.checkpoint.copies);
+}
+
+std::vector<OptionSpec> mend_options() {
+  return {cluster_option(), json_option()};
+}
+
+}  // namespace
+
+Command ckpt_gather_command() {
+  CommandSpec spec{
+      "ckpt gather",
+      "bring a checkpoint from its machines into one folder",
+      {"RUN"},
+      mend_options(),
+      "RUN is a run's folder here, of a run whose machines have folders of their own. The\n"
+      "files of its newest checkpoint that lie elsewhere are brought into RUN, every byte\n"
+      "compared; then it is a whole checkpoint, which all other commands take and Hugging\n"
+      "Face opens. The cluster file names this machine too, by its address.\n\n"
+      "Example\n"
+      "  motley ckpt gather runs/gpt --cluster home.toml\n"};
+  spec.needs = "--cluster FILE";
+  return {spec, [](const Arguments& arguments) -> Result<void> {
+            MOTLEY_TRY(required_value(arguments, "cluster"));
+            return mend(arguments, choose_to_gather);
+          }};
+}
+
+Command ckpt_repair_command() {
+  CommandSpec spec{
+      "ckpt repair",
+      "replace what is damaged or gone of a checkpoint by its copies",
+      {"RUN"},
+      mend_options(),
+      "RUN is a run's folder here, of a run whose machines have folders of their own. Every\n"
+      "byte of the newest checkpoint's files on all machines is compared; what is damaged\n"
+      "or missing where it was written comes from its copy, and what has fewer copies than\n"
+      "checkpoint.copies gets them again. Where nothing whole is left of a file the next\n"
+      "older checkpoint is taken, and said; exit status 7 where there is none.\n\n"
+      "Example\n"
+      "  motley ckpt repair runs/gpt --cluster home.toml\n"};
+  spec.needs = "--cluster FILE";
+  return {spec, [](const Arguments& arguments) -> Result<void> {
+            MOTLEY_TRY(required_value(arguments, "cluster"));
+            return mend(arguments, choose_to_repair);
+          }};
+}
+
+}  // namespace motley
