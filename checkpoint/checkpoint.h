@@ -149,9 +149,9 @@ struct CheckpointInfo {
 
 // Which checkpoints stay.
 struct KeepRule {
-  int newest = 0;                           // so many; 0 = all
-  std::int64_t every = 0;                   // and those of steps that are multiples of it; 0 = none
-  std::optional<std::int64_t> always = {};  // and that of this step
+  int newest = 0;                      // so many; 0 = all
+  std::int64_t every = 0;              // and those of steps that are multiples of it; 0 = none
+  std::set<std::int64_t> always = {};  // and those of these steps
 };
 
 // Those that the rule does not keep, oldest first. REQUIRES: `checkpoints` is a list_checkpoints.

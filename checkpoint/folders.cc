@@ -177,7 +177,7 @@ std::vector<CheckpointInfo> dropped_checkpoints(const std::vector<CheckpointInfo
   std::vector<CheckpointInfo> dropped;
   for (std::size_t i = 0; i + kept < checkpoints.size(); ++i) {
     const std::int64_t step = checkpoints[i].step;
-    const bool is_kept = (rule.every > 0 && step % rule.every == 0) || rule.always == step;
+    const bool is_kept = (rule.every > 0 && step % rule.every == 0) || rule.always.contains(step);
     if (!is_kept) dropped.push_back(checkpoints[i]);
   }
   return dropped;
@@ -211,9 +211,13 @@ Result<void> prune_to(const fs::path& run_dir,
     // Of this launch: what may still be written to, and what it may still read.
     const bool is_written =
         name.kind == FolderKind::kPartial && name.launch == launch && name.step > newest;
+    // What was committed elsewhere and is not yet in its place here.
+    const bool is_only_place =
+        name.kind == FolderKind::kPartial && kept.contains(name.step) &&
+        std::ranges::find(checkpoints, name.step, &CheckpointInfo::step) == checkpoints.end();
     const bool is_read =
         name.kind == FolderKind::kRestored && name.launch == launch && name.step >= newest;
-    const bool in_use = listed ? kept.contains(name.step) : is_written || is_read;
+    const bool in_use = listed ? kept.contains(name.step) : is_written || is_read || is_only_place;
     // A folder with a checkpoint's name and no manifest was not made here; it is left alone.
     const bool foreign = name.kind == FolderKind::kCommitted && !listed;
     if (!in_use && !foreign) MOTLEY_TRY(discard_folder(root, name));

@@ -12,6 +12,7 @@
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/folders.h"
 #include "checkpoint/input_file.h"
+#include "checkpoint/launch_mark.h"
 #include "checkpoint/manifest.h"
 
 namespace motley {
@@ -46,13 +47,21 @@ Result<void> verify_file(const fs::path& folder, const WrittenFile& expected, Wo
   return {};
 }
 
+// A copy of one of the files that a launch was receiving when it ended: ".NAME.LAUNCH".
+bool is_copy_given_up(const std::string& name, const std::set<std::string>& known) {
+  const std::size_t dot = name.rfind('.');
+  return name.starts_with('.') && dot > 0 && known.contains(name.substr(1, dot - 1)) &&
+         parse_launch(name.substr(dot + 1)).ok();
+}
+
 Result<void> verify_no_extra_files(const fs::path& folder, const Manifest& manifest) {
   std::set<std::string> known = {kManifestName};
   for (const WrittenFile& file : manifest.files) known.insert(file.name);
   std::error_code code;
   fs::directory_iterator it(folder, code);
   for (; !code && it != fs::directory_iterator(); it.increment(code)) {
-    if (!known.contains(it->path().filename().string())) {
+    const std::string name = it->path().filename().string();
+    if (!known.contains(name) && !is_copy_given_up(name, known)) {
       return differs(it->path(), "the manifest does not name it");
     }
   }

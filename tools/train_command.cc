@@ -284,7 +284,8 @@ Command launch_command() {
       "machine is lost it goes on by itself from the newest checkpoint, without a\n"
       "machine that does not answer (run.restarts, 3 in a row).\n\n"
       "Motley must be built on every machine; motley_dir in the cluster file says\n"
-      "where. The run's folder must be reachable under the same path on all of them.\n\n"
+      "where. A machine that does not see the run's folder keeps its part of it in a\n"
+      "folder of its own (docs/checkpoints.md).\n\n"
       "Examples\n"
       "  motley launch gpt.toml --cluster home.toml\n"
       "  motley launch gpt.toml --cluster home.toml --set train.precision=bf16\n"};

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/system/process_identity.h"
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/lock/launch_record.h"
 #include "checkpoint/save/space.h"
@@ -15,12 +16,18 @@ Result<StoreAnswer> look_into_store(const StorePlace& place,
   StoreAnswer answer{.place = place, .free_bytes = free_bytes(place.dir)};
   answer.last_launch = last_launch(place.dir);
   if (!place.is_shared) {
-    if (const auto held = launch_under_way(place.dir)) answer.held_by = describe_launch(*held);
+    // Of who cannot be seen from here, the rank that takes the folder finds out.
+    const auto last = read_launch_record(place.dir, answer.last_launch);
+    const bool is_held =
+        last && last->is_known && !last->is_free && fate_of(last->process) == ProcessFate::kRuns;
+    if (is_held) answer.held_by = describe_launch(*last);
   }
   for (const CheckpointInfo& checkpoint : list_checkpoints(place.dir)) {
     answer.steps.push_back(checkpoint.step);
     if (checkpoint.step != question.texts_of) continue;
-    MOTLEY_ASSIGN(answer.texts, read_texts(checkpoint.folder));
+    // Another folder may tell where this one's are damaged.
+    Result<CheckpointTexts> texts = read_texts(checkpoint.folder);
+    if (texts.ok()) answer.texts = *std::move(texts);
   }
   if (!question.wanted) return answer;
   const WantedStep& wanted = *question.wanted;

@@ -67,8 +67,13 @@ Result<void> gather(const fs::path& folder,
 Result<void> keep_part(const fs::path& run_dir,
                        const std::string& launch,
                        const CheckpointTexts& texts) {
-  if (is_kept(checkpoint_folder(run_dir, texts.step()), texts)) return {};
-  return publish_with({run_dir, launch, texts.step()}, texts);
+  const SavePlace place{run_dir, launch, texts.step()};
+  const fs::path part = checkpoint_folder(run_dir, texts.step());
+  if (!is_kept(part, texts)) return publish_with(place, texts);
+  // Saved again to the same bits: what is damaged or gone in the part is replaced.
+  std::error_code code;
+  const bool is_saved_again = fs::exists(partial_folder(place), code);
+  return is_saved_again ? gather(part, place, texts, nullptr) : Result<void>();
 }
 
 Result<void> adopt_part(const fs::path& run_dir,

@@ -150,11 +150,8 @@ class MachineFindings {
   void check_folder(const Examination& examination) {
     if (examination.mark_failure.has_value()) return;  // said once, of this machine
     if (!facts_.sees_mark) {
-      problem(ErrorCode::kConfig, "run folder",
-              "it is not there, or not the same one as here: every machine writes its part of a "
-              "checkpoint into it",
-              "share it between the machines under one path (NFS, for example), and choose it by "
-              "--run");
+      add(Verdict::kOk, "run folder",
+          "not the one here: its part of a run lies in a folder of its own");
     } else if (facts_.disk_bytes > 0 && facts_.disk_bytes < kDiskBytesFew) {
       add(Verdict::kWarning, "run folder",
           fmt::format("only {} are free", bytes_text(static_cast<double>(facts_.disk_bytes))),

@@ -16,6 +16,24 @@ KeepRule keep_rule(const CheckpointConfig& config) {
   return {.newest = config.keep, .every = config.keep_every};
 }
 
+std::set<std::int64_t> kept_beside(std::int64_t at,
+                                   const std::vector<CheckpointInfo>& checkpoints,
+                                   KeepRule rule) {
+  std::vector<CheckpointInfo> up_to;
+  std::set<std::int64_t> later;
+  for (const CheckpointInfo& each : checkpoints) {
+    if (each.step <= at) {
+      up_to.push_back(each);
+    } else {
+      later.insert(each.step);
+    }
+  }
+  rule.always.insert(at);
+  std::set<std::int64_t> kept = kept_steps(up_to, rule);
+  kept.merge(later);
+  return kept;
+}
+
 CheckpointCommitter::CheckpointCommitter(std::filesystem::path run_dir,
                                          std::string launch,
                                          const Config& config,
@@ -86,7 +104,10 @@ std::optional<SaveOutcome> CheckpointCommitter::end_when_complete(std::int64_t s
   }
   KeepRule rule = keep_rule(config_.checkpoint);
   rule.always = always_kept_;
-  if (auto pruned = prune_checkpoints(run_dir_, rule, launch_); !pruned) {
+  // Later ones are of a run that lost a machine and did these steps again.
+  std::vector<CheckpointInfo> checkpoints = list_checkpoints(run_dir_);
+  std::erase_if(checkpoints, [&](const CheckpointInfo& each) { return each.step > step; });
+  if (auto pruned = prune_to(run_dir_, kept_steps(checkpoints, rule), launch_); !pruned) {
     outcome.stale = std::move(pruned).error();
   }
   return outcome;

@@ -33,6 +33,12 @@ struct SaveOutcome {
 // Which checkpoints of a run stay beside a new one.
 [[nodiscard]] KeepRule keep_rule(const CheckpointConfig& config);
 
+// The steps that stay where a run goes on after step `at`, that one among them. Later ones are of
+// machines that were lost; they stay until the run has saved again.
+[[nodiscard]] std::set<std::int64_t> kept_beside(std::int64_t at,
+                                                 const std::vector<CheckpointInfo>& checkpoints,
+                                                 KeepRule rule);
+
 class CheckpointCommitter {
  public:
   // `launch`: as launch_text. `model`: for its hash, family and size. `elsewhere`: ranks that write
@@ -47,8 +53,9 @@ class CheckpointCommitter {
   // What the manifests say of the data from now on.
   void set_data(DataMark data) { common_.data = std::move(data); }
 
-  // Of all that is removed from now on, not this one: the last that no one machine's loss destroys.
-  void keep_always(std::int64_t step) { always_kept_ = step; }
+  // Of all that is removed from now on, not these: those that no one machine's loss destroys, or
+  // will not once they are copied.
+  void keep_always(std::set<std::int64_t> steps) { always_kept_ = std::move(steps); }
 
   // Takes a worker's "shard" or "shard_failed" event. Returns how the save ended when it was the
   // last of its step. A disk that is full or cannot be written is an outcome, not an error.
@@ -73,7 +80,7 @@ class CheckpointCommitter {
   CheckpointState common_;             // what does not change from step to step
   int rank_count_;
   ShardsElsewhere elsewhere_;
-  std::optional<std::int64_t> always_kept_;
+  std::set<std::int64_t> always_kept_;
   std::map<std::int64_t, Open> open_;  // by step
 };
 

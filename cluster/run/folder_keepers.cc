@@ -29,7 +29,10 @@ FolderKeepers::FolderKeepers(const PreparedRun& run,
       resumed_(std::move(resumed)),
       send_(std::move(send)),
       files_of_(files_by_keeper(run.plan, run.stores)),
-      copies_(copies_of(run)) {}
+      copies_(copies_of(run)) {
+  // What was there when the run went on is what is left until a later one has copies.
+  if (resumed_ && !copies_.empty()) safe_ = resumed_->step();
+}
 
 void FolderKeepers::add(int worker) {
   workers_.insert(worker);
@@ -42,6 +45,7 @@ void FolderKeepers::add(int worker) {
 Result<void> FolderKeepers::tell_committed(const std::filesystem::path& folder) {
   if (workers_.empty()) return {};
   MOTLEY_ASSIGN(CheckpointTexts texts, read_texts(folder));
+  if (!copies_.empty()) copied_[texts.step()] = {};
   const std::vector<Json> messages =
       keep_messages({std::move(texts), kept_steps(), /*adopts=*/false, files_of_});
   for (const int worker : workers_) {
@@ -54,15 +58,30 @@ void FolderKeepers::tell_dropped(std::int64_t step) {
   for (const int worker : workers_) send_(worker, drop_message(step));
 }
 
-Result<std::optional<std::int64_t>> FolderKeepers::add_copied(int worker, const Json& event) {
+Result<void> FolderKeepers::add_copied(int worker, const Json& event) {
   MOTLEY_ASSIGN(const std::int64_t step, json_get<std::int64_t>(event, "step", "a keeper"));
   MOTLEY_ASSIGN(const std::int64_t to, json_get<std::int64_t>(event, "to", "a keeper"));
   const std::pair copy(worker, static_cast<int>(to));
-  if (!copies_.contains(copy)) return std::optional<std::int64_t>();
-  copied_[step].insert(copy);
-  if (copied_[step].size() < copies_.size()) return std::optional<std::int64_t>();
+  const auto waits = copied_.find(step);
+  if (!copies_.contains(copy) || waits == copied_.end()) return {};
+  waits->second.insert(copy);
+  if (waits->second.size() < copies_.size()) return {};
+  safe_ = step;
   copied_.erase(copied_.begin(), copied_.upper_bound(step));
-  return std::optional(step);
+  return {};
+}
+
+Result<void> FolderKeepers::add_failed(const Json& event) {
+  MOTLEY_ASSIGN(const std::int64_t step, json_get<std::int64_t>(event, "step", "a keeper"));
+  copied_.erase(step);
+  return {};
+}
+
+std::set<std::int64_t> FolderKeepers::safe_steps() const {
+  std::set<std::int64_t> steps;
+  if (safe_) steps.insert(*safe_);
+  if (!copied_.empty()) steps.insert(copied_.begin()->first);
+  return steps;
 }
 
 std::vector<std::int64_t> FolderKeepers::kept_steps() const {

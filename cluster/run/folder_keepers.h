@@ -34,9 +34,14 @@ class FolderKeepers {
   [[nodiscard]] Result<void> tell_committed(const std::filesystem::path& folder);
   void tell_dropped(std::int64_t step);
 
-  // A keeper's "copied" event: all files of its folder are on another machine. The step, where that
-  // was the last copy of it that was awaited.
-  [[nodiscard]] Result<std::optional<std::int64_t>> add_copied(int worker, const Json& event);
+  // A keeper's "copied" event: all files of its folder are on another machine; and its
+  // "copy_failed" event.
+  [[nodiscard]] Result<void> add_copied(int worker, const Json& event);
+  [[nodiscard]] Result<void> add_failed(const Json& event);
+
+  // The checkpoints that must stay for one machine to be lost: the last that has all of its copies,
+  // and the one whose copies are under way.
+  [[nodiscard]] std::set<std::int64_t> safe_steps() const;
 
  private:
   [[nodiscard]] std::vector<std::int64_t> kept_steps() const;
@@ -47,7 +52,9 @@ class FolderKeepers {
   const std::map<int, std::vector<std::string>> files_of_;
   const std::set<std::pair<int, int>> copies_;  // from keeper to keeper
   std::set<int> workers_;
-  std::map<std::int64_t, std::set<std::pair<int, int>>> copied_;  // by step, until all are
+  // By step, of those that wait for copies: the copies that are there.
+  std::map<std::int64_t, std::set<std::pair<int, int>>> copied_;
+  std::optional<std::int64_t> safe_;  // the last that has all copies
 };
 
 }  // namespace motley

@@ -119,7 +119,9 @@ Result<void> take_folder(PreparedRun& run,
     Result<void> created = run.folder.create(run.lock->number());
     if (!created.ok()) return with_resume(std::move(created).error(), request);
   }
-  // Nobody else writes here any more, so whatever is half-written is of a launch that has gone.
+  // Nobody else writes here any more, so whatever is half-written is of a launch that has gone; but
+  // it may be all that is left of what was committed on another machine.
+  if (machines.may_be_scattered) return {};
   return prune_checkpoints(run.folder.dir(), /*rule=*/{}, run.lock->launch());
 }
 
@@ -154,7 +156,13 @@ Result<void> check_changes(const SavedPlanning& saved,
   return {};
 }
 
-Result<CheckpointInfo> checkpoint_to_resume(const PreparedRun& run) {
+Result<CheckpointInfo> checkpoint_to_resume(const PreparedRun& run,
+                                            const TrainingRequest& request) {
+  const auto checkpoints = list_checkpoints(run.folder.dir());
+  // A dry run asks no machine for what lies there.
+  if (request.dry_run && !checkpoints.empty() && is_part(checkpoints.back().folder)) {
+    return checkpoints.back();
+  }
   if (!run.restore_point) return run.folder.newest_checkpoint();
   return CheckpointInfo{run.restore_point->texts.step(), run.restore_point->folder};
 }
@@ -164,7 +172,7 @@ Result<SavedPlanning> resume(PreparedRun& run,
                              const std::optional<DataIdentity>& data,
                              const TrainingRequest& request,
                              const Log& log) {
-  MOTLEY_ASSIGN(run.resume_from, checkpoint_to_resume(run));
+  MOTLEY_ASSIGN(run.resume_from, checkpoint_to_resume(run, request));
   MOTLEY_ASSIGN(const Manifest manifest, read_manifest(run.resume_from->folder));
   const CheckpointState& saved = manifest.state;
   MOTLEY_TRY(check_resume(saved, run.resume_from->folder, run.config, run.model));
@@ -321,8 +329,10 @@ Result<PreparedRun> prepare_run(const TrainingRequest& request, Log& log) {
   if (request.dry_run) return run;
   // A lower number of checkpoints to keep makes room before the next save needs it. The newest one
   // was checked, and nothing is left that could refuse the run.
-  MOTLEY_TRY(
-      prune_checkpoints(run.folder.dir(), keep_rule(run.config.checkpoint), run.lock->launch()));
+  MOTLEY_TRY(prune_to(run.folder.dir(),
+                      kept_beside(run.first_step - 1, list_checkpoints(run.folder.dir()),
+                                  keep_rule(run.config.checkpoint)),
+                      run.lock->launch()));
   MOTLEY_TRY(run.folder.write_config(run.config));
   MOTLEY_TRY(run.folder.write_plan(run.plan));
   MOTLEY_TRY(bring_parts(run, request, log));

@@ -63,6 +63,7 @@ class RunFollower {
         progress_(progress),
         log_(log) {
     summary_.predicted_step_s = run.plan.predicted_step_s;
+    committer_.keep_always(keepers_.safe_steps());
   }
 
   Result<void> on_event(int worker, const Json& event) {
@@ -207,6 +208,7 @@ class RunFollower {
     if (!outcome->folder) keepers_.tell_dropped(outcome->step);
     if (outcome->folder) {
       MOTLEY_TRY(keepers_.tell_committed(*outcome->folder));
+      committer_.keep_always(keepers_.safe_steps());
       summary_.checkpoint = *outcome->folder;
       progress_.clear();
       log_.info(fmt::format("saved {}", outcome->folder->string()));
@@ -231,17 +233,16 @@ class RunFollower {
     return {};
   }
 
-  // From now on one machine may be lost: this checkpoint stays until a later one has its copies.
   Result<void> on_copied(int worker, const Json& event) {
-    MOTLEY_ASSIGN(const auto step, keepers_.add_copied(worker, event));
-    if (!step) return {};
-    committer_.keep_always(*step);
-    log_.debug(fmt::format("the checkpoint of step {} is on two machines", *step));
+    MOTLEY_TRY(keepers_.add_copied(worker, event));
+    committer_.keep_always(keepers_.safe_steps());
     return {};
   }
 
   // A later save tries again. A checkpoint that was removed meanwhile needs no copies.
   Result<void> on_copy_failed(int worker, const Json& event) {
+    MOTLEY_TRY(keepers_.add_failed(event));
+    committer_.keep_always(keepers_.safe_steps());
     MOTLEY_ASSIGN(const std::int64_t step, json_get<std::int64_t>(event, "step", "a keeper"));
     const auto stand = list_checkpoints(run_.folder.dir());
     if (std::ranges::count(stand, step, &CheckpointInfo::step) == 0) return {};

@@ -93,7 +93,9 @@ StoreId Stores::of(const std::string& machine) const {
 }
 
 bool may_have_own_folder(const Machine& machine) {
-  return !machine.shell.empty() || !machine.runs_dir.empty();
+  // Without an address it is this machine, however commands are started there.
+  const bool is_elsewhere = !machine.shell.empty() && !machine.address.empty();
+  return is_elsewhere || !machine.runs_dir.empty();
 }
 
 bool may_have_own_folders(const Cluster& cluster, const std::set<std::string>& machines) {

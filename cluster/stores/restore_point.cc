@@ -35,23 +35,31 @@ std::string words_of_missing(const std::string& file, const Stores& stores) {
   return fmt::format("{} is damaged in {}", file, fmt::join(damaged, " and in "));
 }
 
-// What the other folders know, where the launcher's knows nothing.
-Result<void> learn_newest(const fs::path& run_dir,
-                          const std::string& launch,
-                          const AskStores& ask,
-                          const Log& log) {
-  MOTLEY_ASSIGN(const Stores known, ask({}));
+// Steps that other folders have a part of and that are newer than all that the launcher's knows.
+std::set<std::int64_t> newer_steps(const Stores& stores, const std::vector<CheckpointInfo>& known) {
   std::set<std::int64_t> steps;
-  for (const auto& [id, store] : known.by_id) {
-    steps.insert(store.answer.steps.begin(), store.answer.steps.end());
+  for (const auto& [id, store] : stores.by_id) {
+    for (const std::int64_t step : store.answer.steps) {
+      if (known.empty() || step > known.back().step) steps.insert(step);
+    }
   }
-  for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
-    MOTLEY_ASSIGN(Stores told, ask({.texts_of = *step}));
-    for (auto& [id, store] : told.by_id) {
-      if (!store.answer.texts) continue;
-      log.info(fmt::format("{} knows of no checkpoint; {} knows of step {}", run_dir.string(),
-                           place_words(store), *step));
-      return adopt_part(run_dir, launch, *store.answer.texts, nullptr);
+  return steps;
+}
+
+// The launcher's folder gets the texts of those steps that another folder can tell.
+Result<void> learn(const std::set<std::int64_t>& steps,
+                   const fs::path& run_dir,
+                   const std::string& launch,
+                   const AskStores& ask,
+                   const Log& log) {
+  for (const std::int64_t step : steps) {
+    MOTLEY_ASSIGN(const Stores told, ask({.wanted = {}, .texts_of = step}));
+    for (const auto& [id, store] : told.by_id) {
+      if (!store.answer.texts || store.answer.texts->step() != step) continue;
+      log.info(fmt::format("{} does not know of step {}; {} does", run_dir.string(), step,
+                           place_words(store)));
+      MOTLEY_TRY(adopt_part(run_dir, launch, *store.answer.texts, nullptr));
+      break;
     }
   }
   return {};
@@ -75,12 +83,19 @@ Result<std::optional<RestorePoint>> find_restore_point(const fs::path& run_dir,
                                                        const std::string& launch,
                                                        const AskStores& ask,
                                                        const Log& log) {
-  if (list_checkpoints(run_dir).empty()) MOTLEY_TRY(learn_newest(run_dir, launch, ask, log));
+  MOTLEY_ASSIGN(const Stores known, ask({}));
+  MOTLEY_TRY(learn(newer_steps(known, list_checkpoints(run_dir)), run_dir, launch, ask, log));
   std::vector<CheckpointInfo> checkpoints = list_checkpoints(run_dir);
   std::ranges::reverse(checkpoints);
   std::vector<std::string> reasons;
   for (const CheckpointInfo& checkpoint : checkpoints) {
-    MOTLEY_ASSIGN(CheckpointTexts texts, read_texts(checkpoint.folder));
+    Result<CheckpointTexts> read = read_texts(checkpoint.folder);
+    if (!read.ok()) {
+      reasons.push_back(fmt::format("the checkpoint of step {} cannot be used: {}: {}",
+                                    checkpoint.step, read.error().what, read.error().cause));
+      continue;
+    }
+    CheckpointTexts texts = *std::move(read);
     std::vector<WrittenFile> files = tensor_files(texts.manifest);
     for (WrittenFile& file : files) file.tensor_hashes.clear();
     MOTLEY_ASSIGN(const Stores stores, ask({.wanted = WantedStep{checkpoint.step, files}}));

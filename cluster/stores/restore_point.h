@@ -31,9 +31,9 @@ struct RestorePoint {
 using AskStores = std::function<Result<Stores>(const StoreQuestion& question)>;
 
 // From the newest on, the first checkpoint that the launcher's folder knows of which nothing is
-// missing; of those before it that were passed over `log` is told. A folder that knows none has
-// been lost or is new: then the other folders' newest counts, and becomes known in it. Nothing
-// where nobody knows of a checkpoint; kCorrupt, naming what is missing, where none can be used.
+// missing; of those before it that were passed over `log` is told. What other folders have that is
+// newer becomes known in it first: it has been lost, is an old copy or is new. Nothing where nobody
+// knows of a checkpoint; kCorrupt, naming what is missing, where none can be used.
 // REQUIRES: the folder is `launch`'s.
 [[nodiscard]] Result<std::optional<RestorePoint>> find_restore_point(
     const std::filesystem::path& run_dir,

@@ -246,7 +246,7 @@ TEST(CheckpointPrune, KeepsMultiplesAndOneThatIsNamed) {
   for (const std::int64_t step : {5, 10, 12, 15, 20, 22}) ASSERT_OK(run.save(step));
   ASSERT_OK(prune_checkpoints(run.dir(), {.newest = 0, .every = 10}, kLaunch));
   EXPECT_EQ(run.steps().size(), 6U) << "all";
-  ASSERT_OK(prune_checkpoints(run.dir(), {.newest = 1, .every = 10, .always = 12}, kLaunch));
+  ASSERT_OK(prune_checkpoints(run.dir(), {.newest = 1, .every = 10, .always = {12}}, kLaunch));
   EXPECT_THAT(run.steps(), ElementsAre(10, 12, 20, 22));
   ASSERT_OK(prune_checkpoints(run.dir(), {.newest = 2}, kLaunch));
   EXPECT_THAT(run.steps(), ElementsAre(20, 22));

@@ -40,7 +40,7 @@ class OwnFolders : public testing::Test {
   [[nodiscard]] std::vector<std::string> words(const std::vector<std::string>& machines,
                                                const std::vector<std::string>& more = {}) const {
     std::vector<std::string> words = {"--cluster", cluster_of(machines)};
-    for (const char* setting : {"train.steps=30", "checkpoint.every=5"}) {
+    for (const char* setting : {"train.steps=30", "checkpoint.every=5", "profile.seconds=2"}) {
       words.insert(words.end(), {"--set", setting});
     }
     // What rounds alike whoever holds which layers.

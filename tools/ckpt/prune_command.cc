@@ -124,7 +124,8 @@ Result<void> run_prune(const Arguments& arguments) {
   std::uint64_t bytes = 0;
   if (!dropped.empty()) {
     TerminalWatch watch;
-    MOTLEY_ASSIGN(rule.always, last_good(checkpoints, watch));
+    MOTLEY_ASSIGN(const std::optional<std::int64_t> good, last_good(checkpoints, watch));
+    if (good) rule.always.insert(*good);
     dropped = dropped_checkpoints(checkpoints, rule);
     for (const CheckpointInfo& info : dropped) bytes += bytes_in(info.folder);
   }

@@ -42,10 +42,10 @@ struct FolderKeeper::Impl {
     }
     if (!message.contains(kKeepKey)) return;
     const Result<std::optional<std::string>> text = pieces.add(message[kKeepKey]);
-    if (!text.ok()) return fail(0, text.error());
+    if (!text.ok()) return end_with(text.error());
     if (!*text) return;
     const Result<KeepOrder> order = keep_from_text(**text, "what the launcher says of a save");
-    if (!order.ok()) return fail(0, order.error());
+    if (!order.ok()) return end_with(order.error());
     const Result<void> kept = is_own() ? keep(*order) : Result<void>();
     if (!order->adopts) copies->add(*order);
     done(order->texts.step(), kept);
@@ -59,6 +59,13 @@ struct FolderKeeper::Impl {
     MOTLEY_TRY(order.adopts ? adopt_part(job.run_dir, job.launch, order.texts, &work)
                             : keep_part(job.run_dir, job.launch, order.texts));
     return prune_to(job.run_dir, {order.kept_steps.begin(), order.kept_steps.end()}, job.launch);
+  }
+
+  // Who does not know which files are next cannot go on.
+  void end_with(const Error& error) {
+    Json event = error_to_json(error);
+    event["event"] = "error";
+    launcher.send(event);
   }
 
   void fail(std::int64_t step, const Error& error) {
