@@ -176,16 +176,16 @@ TEST_F(GuardedFolder, WithACheckpointOfANewerVersionSaysWhoReadsIt) {
   const fs::path newer = run() / "checkpoints/step-000004/manifest.json";
   const std::string right = read_text(newer);
   std::string text = right;
-  const std::string version = "\"version\": 1,";
+  const std::string version = "\"version\": 2,";
   ASSERT_NE(text.find(version), std::string::npos);
-  text.replace(text.find(version), version.size(), "\"version\": 2,");
+  text.replace(text.find(version), version.size(), "\"version\": 3,");
   const std::size_t tail = text.rfind(",\n  \"hash\": ");
   const std::string body = text.substr(0, tail);
   text = fmt::format("{},\n  \"hash\": \"{}\"\n}}\n", body,
                      hash128_hex(std::as_bytes(std::span(body))));
   job_.folder().write("run/checkpoints/step-000004/manifest.json", text);
   expect_refused(as_person(words({"--resume", "--stop-after", "6"})), 7,
-                 AllOf(HasSubstr(newer.string()), HasSubstr("its version is 2"),
+                 AllOf(HasSubstr(newer.string()), HasSubstr("its version is 3"),
                        HasSubstr("the version of Motley that wrote it"),
                        HasSubstr("step 2 is then the newest")));
   EXPECT_EQ(read_text(newer), text);
