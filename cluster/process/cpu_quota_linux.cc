@@ -12,8 +12,8 @@
 #include <thread>
 #include <utility>
 
-#include "cluster/process/cpu_quota.h"
 #include "base/system/owned_fd.h"
+#include "cluster/process/cpu_quota.h"
 
 namespace motley {
 namespace {
