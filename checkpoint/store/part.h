@@ -3,9 +3,7 @@
 // here decides only where the files are found.
 #pragma once
 
-#include <cstdint>
 #include <filesystem>
-#include <set>
 #include <string>
 
 #include "base/result.h"

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cstdint>
 #include <utility>
 
 #include "cluster/launch/workers.h"
@@ -57,11 +55,7 @@ Result<void> look_for_parts(PreparedRun& run,
     MOTLEY_ASSIGN(const Stores stores, ask({}));
     MOTLEY_TRY(require_no_run(stores));
   }
-  std::int64_t last = 0;
-  for (const auto& [id, store] : run.stores.by_id) {
-    if (!id.empty()) last = std::max(last, store.answer.last_launch);
-  }
-  return run.lock->rise_above(last, log);
+  return run.lock->rise_above(run.stores.last_launch(), log);
 }
 
 Result<void> bring_parts(PreparedRun& run, const TrainingRequest& request, const Log& log) {

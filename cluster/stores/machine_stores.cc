@@ -92,6 +92,14 @@ StoreId Stores::of(const std::string& machine) const {
   return {};
 }
 
+std::int64_t Stores::last_launch() const {
+  std::int64_t last = 0;
+  for (const auto& [id, store] : by_id) {
+    if (!id.empty()) last = std::max(last, store.answer.last_launch);
+  }
+  return last;
+}
+
 bool may_have_own_folder(const Machine& machine) {
   // Without an address it is this machine, however commands are started there.
   const bool is_elsewhere = !machine.shell.empty() && !machine.address.empty();

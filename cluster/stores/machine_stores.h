@@ -34,8 +34,8 @@ struct Stores {
 
   [[nodiscard]] const Store& at(const std::string& machine) const { return by_id.at(of(machine)); }
 
-  // Whether some machine has a folder of its own.
-  [[nodiscard]] bool are_several() const { return by_id.size() > 1; }
+  // The highest launch that was in a machine's own folder; 0 = none.
+  [[nodiscard]] std::int64_t last_launch() const;
 };
 
 // Whom to ask, and about which run.

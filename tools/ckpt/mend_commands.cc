@@ -1,6 +1,5 @@
 // motley ckpt gather | repair: a checkpoint that lies in the folders of several machines.
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <cstdio>
 #include <map>
@@ -71,11 +70,7 @@ Result<void> find_parts(FoundParts& found, const fs::path& run, RunLock& lock, c
   found.point = *std::move(point);
   MOTLEY_ASSIGN(found.config,
                 saved_config_from_json(found.point.texts.manifest.config, run.string()));
-  std::int64_t last = 0;
-  for (const auto& [id, store] : found.stores.by_id) {
-    if (!id.empty()) last = std::max(last, store.answer.last_launch);
-  }
-  return lock.rise_above(last, log);
+  return lock.rise_above(found.stores.last_launch(), log);
 }
 
 // What is to be brought where, of what was found.

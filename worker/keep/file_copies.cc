@@ -14,7 +14,6 @@
 #include "base/system/files.h"
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/store/texts.h"
-#include "checkpoint/store/whole_file.h"
 #include "checkpoint/transfer/file_transfer.h"
 #include "worker/keep/batch_thread.h"
 

@@ -38,7 +38,7 @@ class FileCopies {
 
   // The files of a save that is committed go and come, after those of the ones before. Returns at
   // once. The launcher hears ("copied") when all that were to go have arrived, and what could not
-  // be copied ("keep_failed").
+  // be copied ("copy_failed").
   void add(const KeepOrder& order);
 
   // Waits until nothing is left to do. Each wait within ends with the patience.
