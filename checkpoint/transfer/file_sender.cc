@@ -36,7 +36,8 @@ class FileSender {
         window_(pace.yields ? 1 : static_cast<std::size_t>(pace.window)),
         patience_(patience),
         stop_(std::move(stop)),
-        work_(work) {}
+        work_(work),
+        moved_bytes_(link.moved_bytes()) {}
 
   Result<void> run(const std::filesystem::path& path) {
     if (auto in_step = send_all(path); !in_step.ok()) {
@@ -140,9 +141,15 @@ class FileSender {
     // A shorter part is faster on any link.
     if (pace_.yields && part.bytes == pace_.part_bytes) {
       const double took_s = answered_s - part.sent_s - 1e-6 * answer.took_us;
-      pause_s_ = keeper_.pause_after_s(std::max(took_s, 0.0), answered_s);
+    pause_s_ = keeper_.pause_after_s({std::max(took_s, 0.0), frames_since_last()}, answered_s);
     }
     return {};
+  }
+
+  // In bytes of a part.
+  [[nodiscard]] double frames_since_last() {
+    const std::uint64_t before = std::exchange(moved_bytes_, link_.moved_bytes());
+    return static_cast<double>(moved_bytes_ - before) / static_cast<double>(pace_.part_bytes);
   }
 
   [[nodiscard]] Error refused(const Error& why) const {
@@ -164,7 +171,8 @@ class FileSender {
   std::deque<UnderWay> under_way_;
   BufferPool buffers_;
   PaceKeeper keeper_;
-  double pause_s_ = 0;  // before the next part
+  std::uint64_t moved_bytes_;  // the link's, as of the last answer
+  double pause_s_ = 0;         // before the next part
 };
 
 }  // namespace

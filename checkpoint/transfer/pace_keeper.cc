@@ -7,26 +7,26 @@ namespace {
 
 constexpr double kMinute_s = 60;
 constexpr double kMinutes = 10;
-// Others use the link when a part takes so many times the fastest, and so much longer: threads that
-// wait for a processor are late by less.
-constexpr double kBusyRatio = 2;
-constexpr double kBusyDelay_s = 0.002;
-// Pauses of parts in a row that met others, as multiples of what they took.
+// A part is late when it takes so many times the fastest, and so much longer.
+constexpr double kLateRatio = 2;
+constexpr double kLate_s = 0.002;
+// Pauses of parts in a row that met frames, as multiples of the time they met them.
 constexpr double kFirstMultiple = 4;
 constexpr double kLastMultiple = 32;
 
 }  // namespace
 
-double PaceKeeper::pause_after_s(double took_s, double now_s) {
-  remember(took_s, now_s);
+double PaceKeeper::pause_after_s(const Part& part, double now_s) {
+  remember(part.took_s, now_s);
   const double fastest = fastest_s();
-  const bool is_busy = took_s > kBusyRatio * fastest && took_s > fastest + kBusyDelay_s;
-  if (!is_busy) {
+  const bool is_late = part.took_s > kLateRatio * fastest && part.took_s > fastest + kLate_s;
+  const double explained_s = std::min(part.took_s, part.frames * fastest);
+  if (!is_late || explained_s < kLate_s) {
     multiple_ = 0;
-    return took_s;
+    return part.took_s;
   }
   multiple_ = multiple_ == 0 ? kFirstMultiple : std::min(2 * multiple_, kLastMultiple);
-  return std::max(took_s, std::min(multiple_ * took_s, kLongestPause_s));
+  return std::max(part.took_s, std::min(multiple_ * explained_s, kLongestPause_s));
 }
 
 void PaceKeeper::remember(double took_s, double now_s) {

@@ -96,6 +96,7 @@ Result<Buffer> PendingFrame::wait(Deadline deadline) {
   if (auto intact = check_frame(buffer, expected); !intact.ok()) {
     return with_context(std::move(intact).error(), fmt::format("waiting for {}", what));
   }
+  if (id_.kind() != FrameKind::kFilePart) carried_->received += buffer.message().size();
   return buffer;
 }
 
@@ -104,7 +105,7 @@ FrameLink::FrameLink(Transport& transport, Rank self, std::uint32_t epoch, std::
       self_(self),
       epoch_(epoch),
       plan_hash_(plan_hash),
-      wire_bytes_(std::make_shared<std::atomic<std::uint64_t>>(0)) {}
+      carried_(std::make_shared<CarriedBytes>()) {}
 
 Pending FrameLink::send(Rank to, const FrameId& id, Buffer buffer) {
   const FrameHeader header{epoch_,
@@ -114,7 +115,7 @@ Pending FrameLink::send(Rank to, const FrameId& id, Buffer buffer) {
                            buffer.payload_bytes(),
                            hash64(std::as_const(buffer).payload())};
   write_header(header, buffer.header().first<kFrameHeaderBytes>());
-  *wire_bytes_ += buffer.message().size();
+  if (id.kind() != FrameKind::kFilePart) carried_->sent += buffer.message().size();
   return transport_.send(to, tag_of(id), std::move(buffer));
 }
 
@@ -125,6 +126,7 @@ PendingFrame FrameLink::recv(Rank from, const FrameId& id, Buffer buffer) {
   frame.from_ = from;
   frame.epoch_ = epoch_;
   frame.plan_hash_ = plan_hash_;
+  frame.carried_ = carried_;
   return frame;
 }
 

@@ -127,6 +127,12 @@ class FrameId {
 // "activation of chunk 0, micro-batch 3, step 7", "vote of rank 2, step 7".
 [[nodiscard]] std::string to_words(const FrameId& id);
 
+// What the links of a rank have carried of the training: all but parts of files.
+struct CarriedBytes {
+  std::atomic<std::uint64_t> sent = 0;
+  std::atomic<std::uint64_t> received = 0;  // and waited for
+};
+
 // A receive that was posted, and what it expects. wait() checks the header and the checksum.
 class PendingFrame {
  public:
@@ -150,10 +156,11 @@ class PendingFrame {
   Rank from_;
   std::uint32_t epoch_ = 0;
   std::uint64_t plan_hash_ = 0;
+  std::shared_ptr<CarriedBytes> carried_;
 };
 
-// Not thread safe: one owner thread per link. A copy serves another thread; both count in
-// wire_bytes(). The transport must outlive them.
+// Not thread safe: one owner thread per link. A copy serves another thread; both count the same
+// bytes. The transport must outlive them.
 class FrameLink {
  public:
   FrameLink(Transport& transport, Rank self, std::uint32_t epoch, std::uint64_t plan_hash);
@@ -162,15 +169,18 @@ class FrameLink {
   [[nodiscard]] Pending send(Rank to, const FrameId& id, Buffer buffer);
   [[nodiscard]] PendingFrame recv(Rank from, const FrameId& id, Buffer buffer);
 
-  // Bytes sent so far, headers included.
-  [[nodiscard]] std::uint64_t wire_bytes() const { return *wire_bytes_; }
+  // Bytes of the training that were sent so far, headers included.
+  [[nodiscard]] std::uint64_t wire_bytes() const { return carried_->sent; }
+
+  // And of those that came, with any peer.
+  [[nodiscard]] std::uint64_t moved_bytes() const { return carried_->sent + carried_->received; }
 
  private:
   Transport& transport_;
   Rank self_;
   std::uint32_t epoch_;
   std::uint64_t plan_hash_;
-  std::shared_ptr<std::atomic<std::uint64_t>> wire_bytes_;  // of all threads' links
+  std::shared_ptr<CarriedBytes> carried_;  // of all threads' links
 };
 
 // Every rank gives a payload of at most `bytes_max`; every rank gets all of them, [Rank]. A star
