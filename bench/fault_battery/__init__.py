@@ -1,0 +1,1 @@
+"""What scripts/fault-battery does to runs, and where."""
