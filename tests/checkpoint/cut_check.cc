@@ -27,7 +27,7 @@ void CutCheck::run(const DiskTree& before,
 
 void CutCheck::look_at(const DiskModel& model, const Promises& promises, std::size_t place) {
   ++tally_.cuts;
-  try_cuts(place, random_states_, [&](Cut& cut, const std::string& words) {
+  try_cuts(place, {.random = random_states_}, [&](Cut& cut, const std::string& words) {
     look_at(model.after(cut), promises, place, words);
   });
 }

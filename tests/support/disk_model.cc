@@ -65,7 +65,7 @@ Cut::Bytes RandomCut::bytes() {
 }
 
 void try_cuts(std::size_t place,
-              int random_cuts,
+              const CutKinds& kinds,
               const std::function<void(Cut& cut, const std::string& words)>& attempt) {
   for (const bool names : {false, true}) {
     for (const bool bytes : {false, true}) {
@@ -75,13 +75,13 @@ void try_cuts(std::size_t place,
     }
   }
   int count = 1;
-  for (std::uint64_t bits = 0; bits < std::uint64_t{1} << count; ++bits) {
+  for (std::uint64_t bits = 0; kinds.combinations && bits < std::uint64_t{1} << count; ++bits) {
     CountedCut cut(bits);
     attempt(cut, fmt::format("combination {:b}", bits));
     count = cut.count();
     if (count > kAllCombinationsMax) break;
   }
-  for (int i = 0; i < random_cuts; ++i) {
+  for (int i = 0; i < kinds.random; ++i) {
     const std::uint64_t seed = place * 1'000'003 + static_cast<std::uint64_t>(i);
     RandomCut cut(seed);
     attempt(cut, fmt::format("seed {}", seed));

@@ -86,11 +86,16 @@ class RandomCut final : public Cut {
   double bytes_chance_;
 };
 
-// Cuts at one place of a log: those that keep all, nothing, only names or only bytes of what was
-// not synced; where little was not synced, every combination; and so many at random. `attempt` is
-// called with each, and with words for it, and asks the cut about everything once.
+// Which cuts are tried at one place of a log, besides those that keep all, nothing, only names or
+// only bytes of what was not synced.
+struct CutKinds {
+  bool combinations = true;  // where little was not synced, all of them
+  int random = 0;            // so many
+};
+
+// Calls `attempt` with each, and with words for it. It asks the cut about everything once.
 void try_cuts(std::size_t place,
-              int random_cuts,
+              const CutKinds& kinds,
               const std::function<void(Cut& cut, const std::string& words)>& attempt);
 
 class DiskModel {
