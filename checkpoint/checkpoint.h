@@ -168,10 +168,13 @@ struct KeepRule {
 [[nodiscard]] Result<void> prune_checkpoints(const std::filesystem::path& run_dir,
                                              const KeepRule& rule,
                                              const std::string& launch);
-// The same where others have decided which steps stay.
+// The same where others have decided which steps stay. `done`: the last step that this launch has
+// saved or gone on from, where later ones stay that are not its own: its next saves come before
+// them.
 [[nodiscard]] Result<void> prune_to(const std::filesystem::path& run_dir,
                                     const std::set<std::int64_t>& kept,
-                                    const std::string& launch);
+                                    const std::string& launch,
+                                    std::optional<std::int64_t> done = {});
 
 [[nodiscard]] Result<Manifest> read_manifest(const std::filesystem::path& folder);
 

@@ -201,22 +201,23 @@ std::set<std::int64_t> kept_steps(const std::vector<CheckpointInfo>& checkpoints
 
 Result<void> prune_to(const fs::path& run_dir,
                       const std::set<std::int64_t>& kept,
-                      const std::string& launch) {
+                      const std::string& launch,
+                      std::optional<std::int64_t> done) {
   const std::vector<CheckpointInfo> checkpoints = list_checkpoints(run_dir);
-  const std::int64_t newest = kept.empty() ? -1 : *kept.rbegin();
+  const std::int64_t last = done.value_or(kept.empty() ? -1 : *kept.rbegin());
   const fs::path root = checkpoints_root(run_dir);
   for (const FolderName& name : folder_names(root)) {
     const bool listed = std::ranges::find(checkpoints, root / folder_name(name),
                                           &CheckpointInfo::folder) != checkpoints.end();
     // Of this launch: what may still be written to, and what it may still read.
     const bool is_written =
-        name.kind == FolderKind::kPartial && name.launch == launch && name.step > newest;
+        name.kind == FolderKind::kPartial && name.launch == launch && name.step > last;
     // What was committed elsewhere and is not yet in its place here.
     const bool is_only_place =
         name.kind == FolderKind::kPartial && kept.contains(name.step) &&
         std::ranges::find(checkpoints, name.step, &CheckpointInfo::step) == checkpoints.end();
     const bool is_read =
-        name.kind == FolderKind::kRestored && name.launch == launch && name.step >= newest;
+        name.kind == FolderKind::kRestored && name.launch == launch && name.step >= last;
     const bool in_use = listed ? kept.contains(name.step) : is_written || is_read || is_only_place;
     // A folder with a checkpoint's name and no manifest was not made here; it is left alone.
     const bool foreign = name.kind == FolderKind::kCommitted && !listed;

@@ -82,6 +82,12 @@ Result<Shard> write_shard_files(const SavePlace& place,
   Shard shard{.rank = rank};
   MOTLEY_ASSIGN(shard.model, write("model", outline.parameters));
   MOTLEY_ASSIGN(shard.optimizer, write("optimizer", outline.moments));
+  // Whoever hears of the files may commit them on another machine, where nobody can sync the names
+  // that lead to them here; other ranks of this machine may have made some of the folders.
+  for (const std::filesystem::path& names :
+       {folder, folder.parent_path(), folder.parent_path().parent_path()}) {
+    MOTLEY_TRY(sync_folder(names));
+  }
   return shard;
 }
 

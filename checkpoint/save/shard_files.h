@@ -25,7 +25,8 @@ struct ShardOutline {
 // last moment, and asked for in this order. What it fails with ends the writing.
 using AddValues = std::function<Result<void>(std::size_t tensor, SafetensorsWriter& writer)>;
 
-// Makes the partial folder where it is absent, and the files in it, synced. kCorrupt when they
+// Makes the partial folder where it is absent, and the files in it, synced, and the names that lead
+// to them from the run folder on. kCorrupt when they
 // cannot be written whole. `work` as in write_shard.
 [[nodiscard]] Result<Shard> write_shard_files(const SavePlace& place,
                                               int rank,

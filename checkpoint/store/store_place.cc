@@ -77,9 +77,9 @@ Result<StorePlace> find_store(const LauncherFolder& launcher, IfAbsent if_absent
   MOTLEY_ASSIGN(const bool has_id, path_exists(id_path));
   if (!has_id && if_absent == IfAbsent::kLeave) return place;
   if (!has_id) {
-    MOTLEY_TRY(make_folders(own.parent_path()));
+    MOTLEY_TRY(make_lasting_folders(own.parent_path()));
     keep_files_private(own);
-    MOTLEY_TRY(make_folders(own));
+    MOTLEY_TRY(make_lasting_folders(own));
     MOTLEY_TRY(make_id(id_path));
   }
   MOTLEY_ASSIGN(place.id, read_id(id_path));

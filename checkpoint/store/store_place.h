@@ -23,7 +23,7 @@ struct LauncherFolder {
   std::string launch;   // launch_text
 };
 
-enum class IfAbsent { kLeave, kMake };
+enum class IfAbsent { kLeave, kMake };  // kMake: its name and those above it are on the disk then
 
 // kConfig where there is no home to stand for "~", kCorrupt where a folder cannot be read or made.
 [[nodiscard]] Result<StorePlace> find_store(const LauncherFolder& launcher, IfAbsent if_absent);

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <optional>
+#include <system_error>
 #include <utility>
 
 #include "base/check.h"
@@ -29,6 +31,7 @@ class FileReceiver {
                Rank from,
                const FileOrder& order,
                const std::filesystem::path& path,
+               std::optional<std::filesystem::path> name,
                const TransferPace& pace,
                const Patience& patience,
                std::stop_token stop,
@@ -39,9 +42,19 @@ class FileReceiver {
         pace_(pace),
         patience_(patience),
         stop_(std::move(stop)),
+        name_(std::move(name)),
         file_(order, path, work) {}
 
   Result<void> run() {
+    Result<void> received = receive_in_step();
+    if (received.ok()) return received;
+    return with_context(std::move(received).error(),
+                        fmt::format("receiving {} of step {} from rank {}", order_.file.name,
+                                    order_.step, from_.value));
+  }
+
+ private:
+  Result<void> receive_in_step() {
     if (auto in_step = receive_all(); !in_step.ok()) {
       [[maybe_unused]] const Pending told =
           answer({.kind = AnswerKind::kGone, .why = in_step.error()});
@@ -50,7 +63,6 @@ class FileReceiver {
     return fault_;
   }
 
- private:
   // The error of a transfer that is out of step.
   Result<void> receive_all() {
     int refused_parts = 0;
@@ -107,7 +119,8 @@ class FileReceiver {
       std::memcpy(&file_bytes, part.content.data(), kFileSizeBytes);
       MOTLEY_TRY(file_.begin(file_bytes));
     }
-    return part.kind == PartKind::kLast ? file_.finish() : Result<void>();
+    if (part.kind != PartKind::kLast) return {};
+    return name_ ? file_.finish_as(*name_) : file_.finish();
   }
 
   [[nodiscard]] Error given_up(const Error& why) const {
@@ -126,12 +139,18 @@ class FileReceiver {
   const TransferPace& pace_;
   const Patience& patience_;
   const std::stop_token stop_;
+  const std::optional<std::filesystem::path> name_;  // that it has once it is whole; none: its path
 
   std::int64_t part_ = 0;  // that is waited for, or was taken last
   Result<void> fault_;     // the first one that left the transfer in step
   ReceivedFile file_;
   BufferPool buffers_;
 };
+
+void check_pace(const TransferPace& pace) {
+  MOTLEY_CHECK(pace.part_bytes > 0 && pace.window > 0, "parts of {} bytes, {} under way",
+               pace.part_bytes, pace.window);
+}
 
 }  // namespace
 
@@ -143,14 +162,26 @@ Result<void> receive_file(FrameLink& link,
                           const Patience& patience,
                           std::stop_token stop,
                           WorkCounter* work) {
-  MOTLEY_CHECK(pace.part_bytes > 0 && pace.window > 0, "parts of {} bytes, {} under way",
-               pace.part_bytes, pace.window);
-  auto received =
-      FileReceiver(link, from, order, path, pace, patience, std::move(stop), work).run();
-  if (received.ok()) return {};
-  return with_context(
-      std::move(received).error(),
-      fmt::format("receiving {} of step {} from rank {}", order.file.name, order.step, from.value));
+  check_pace(pace);
+  return FileReceiver(link, from, order, path, {}, pace, patience, std::move(stop), work).run();
+}
+
+Result<void> receive_into_part(FrameLink& link,
+                               Rank from,
+                               const FileOrder& order,
+                               const PartFolder& part,
+                               const TransferPace& pace,
+                               const Patience& patience,
+                               std::stop_token stop,
+                               WorkCounter* work) {
+  check_pace(pace);
+  const std::filesystem::path path =
+      part.folder / fmt::format(".{}.{}", order.file.name, part.launch);
+  std::error_code ignored;
+  std::filesystem::remove(path, ignored);
+  return FileReceiver(link, from, order, path, part.folder / order.file.name, pace, patience,
+                      std::move(stop), work)
+      .run();
 }
 
 }  // namespace motley

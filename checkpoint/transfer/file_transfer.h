@@ -81,4 +81,22 @@ inline constexpr TransferPace kPaceBesideTraining{std::size_t{64} << 10, 1, true
                                         std::stop_token stop,
                                         WorkCounter* work);
 
+// A folder with a checkpoint's files, some of which are still to come.
+struct PartFolder {
+  std::filesystem::path folder;
+  std::string launch;  // launch_text of the one that receives
+};
+
+// The same, as the file of that name in the folder, in the place of what may be there. It is
+// written as `.NAME.LAUNCH`, in the place of an attempt that was given up. When the sender hears
+// that the file is here, it has its name, on the disk too.
+[[nodiscard]] Result<void> receive_into_part(FrameLink& link,
+                                             Rank from,
+                                             const FileOrder& order,
+                                             const PartFolder& part,
+                                             const TransferPace& pace,
+                                             const Patience& patience,
+                                             std::stop_token stop,
+                                             WorkCounter* work);
+
 }  // namespace motley

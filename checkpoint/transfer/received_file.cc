@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <system_error>
 #include <utility>
 
 #include "checkpoint/manifest.h"
@@ -100,13 +101,26 @@ Result<void> ReceivedFile::check_range() const {
 }
 
 Result<void> ReceivedFile::finish() {
+  MOTLEY_TRY(close());
+  is_kept_ = true;
+  return {};
+}
+
+Result<void> ReceivedFile::finish_as(const std::filesystem::path& name) {
+  MOTLEY_TRY(close());
+  std::error_code code;
+  std::filesystem::rename(path_, name, code);
+  if (code) return file_error("rename", path_, code.value());
+  is_kept_ = true;
+  return sync_folder(name.parent_path());
+}
+
+Result<void> ReceivedFile::close() {
   if (awaits_head()) return differs("its header did not come whole");
   if (range_ < ranges_.size()) {
     return differs(fmt::format("{} bytes of it did not come", left_bytes_));
   }
-  MOTLEY_TRY(file_->close());
-  is_kept_ = true;
-  return {};
+  return file_->close();
 }
 
 }  // namespace motley

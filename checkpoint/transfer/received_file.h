@@ -42,8 +42,13 @@ class ReceivedFile {
   // All has come: syncs it. kCorrupt when something is missing or the disk fails. REQUIRES: nothing
   // failed before.
   [[nodiscard]] Result<void> finish();
+  // The same, and the file is called `name` then, in the place of what was: synced too. kCorrupt
+  // also when that is impossible. REQUIRES: `name` is in the file's folder.
+  [[nodiscard]] Result<void> finish_as(const std::filesystem::path& name);
 
  private:
+  // All has come, and is on the disk.
+  [[nodiscard]] Result<void> close();
   // Takes what belongs to the header and returns the rest.
   [[nodiscard]] Result<std::span<const std::byte>> take_head(std::span<const std::byte> bytes);
   // From `range_` on, begins the first range that has bytes.

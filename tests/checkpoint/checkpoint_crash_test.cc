@@ -181,6 +181,8 @@ TEST(CheckpointCrash, SyncsAndRenamesFollowTheProtocol) {
               ::testing::ElementsAre(
                   "sync " + partial + "/model-00001-of-00001.safetensors",
                   "sync " + partial + "/optimizer-00001-of-00001.safetensors",
+                  // The rank's part is there; what follows is the launcher's.
+                  "sync " + partial, "sync " + root, "sync " + run.dir().string(),
                   "sync " + partial + "/model.safetensors.index.json",
                   "sync " + partial + "/config.json", "sync " + partial + "/manifest.json.tmp",
                   "rename " + partial + "/manifest.json.tmp " + partial + "/manifest.json",

@@ -3,61 +3,15 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <functional>
-#include <optional>
+#include <cstdint>
 
 namespace motley::testing {
 namespace {
 
-namespace fs = std::filesystem;
-
 constexpr std::size_t kFaultsMax = 8;
-constexpr int kAllCombinationsMax = 6;  // names and blocks
 constexpr std::size_t kKeptEvery = 97;  // states
 
-std::size_t fingerprint(const DiskTree& tree, const std::string& more) {
-  std::string text = more;
-  for (const auto& [path, bytes] : tree) {
-    text += fmt::format("\n{} {}\n", path, bytes ? static_cast<long>(bytes->size()) : -1L);
-    if (bytes) text += *bytes;
-  }
-  return std::hash<std::string>()(text);
-}
-
 }  // namespace
-
-void DiskCopy::show(const DiskTree& tree) {
-  // The longest paths first, so that folders are empty when it is their turn.
-  for (auto it = shown_.rbegin(); it != shown_.rend(); ++it) {
-    const auto wanted = tree.find(it->first);
-    const bool stays = wanted != tree.end() && wanted->second.has_value() == it->second.has_value();
-    if (!stays) fs::remove(path() / it->first);
-  }
-  for (const auto& [name, bytes] : tree) {
-    const auto shown = shown_.find(name);
-    if (shown != shown_.end() && shown->second == bytes) continue;
-    if (bytes) {
-      write_bytes(path() / name, *bytes);
-    } else {
-      fs::create_directory(path() / name);
-    }
-  }
-  shown_ = tree;
-}
-
-void DiskCopy::forget() {
-  for (const auto& entry : fs::directory_iterator(path())) fs::remove_all(entry.path());
-  shown_.clear();
-}
-
-DiskTree read_tree(const fs::path& folder) {
-  DiskTree tree;
-  for (const auto& entry : fs::recursive_directory_iterator(folder)) {
-    const std::string name = entry.path().lexically_relative(folder).string();
-    tree[name] = entry.is_directory() ? std::nullopt : std::optional(read_bytes(entry.path()));
-  }
-  return tree;
-}
 
 void CutCheck::run(const DiskTree& before,
                    const std::vector<DiskOperation>& log,
@@ -73,27 +27,9 @@ void CutCheck::run(const DiskTree& before,
 
 void CutCheck::look_at(const DiskModel& model, const Promises& promises, std::size_t place) {
   ++tally_.cuts;
-  for (const bool names : {false, true}) {
-    for (const bool bytes : {false, true}) {
-      EvenCut cut(names, bytes);
-      look_at(model.after(cut), promises, place,
-              fmt::format("{} names and {} bytes that were not synced", names ? "all" : "no",
-                          bytes ? "all" : "no"));
-    }
-  }
-  CountedCut nothing(0);
-  (void)model.after(nothing);
-  if (nothing.count() <= kAllCombinationsMax) {
-    for (std::uint64_t bits = 0; bits < std::uint64_t{1} << nothing.count(); ++bits) {
-      CountedCut cut(bits);
-      look_at(model.after(cut), promises, place, fmt::format("combination {:b}", bits));
-    }
-  }
-  for (int i = 0; i < random_states_; ++i) {
-    const std::uint64_t seed = place * 1'000'003 + static_cast<std::uint64_t>(i);
-    RandomCut cut(seed);
-    look_at(model.after(cut), promises, place, fmt::format("seed {}", seed));
-  }
+  try_cuts(place, {.random = random_states_}, [&](Cut& cut, const std::string& words) {
+    look_at(model.after(cut), promises, place, words);
+  });
 }
 
 void CutCheck::look_at(const DiskTree& tree,

@@ -2,32 +2,16 @@
 #pragma once
 
 #include <cstddef>
-#include <filesystem>
 #include <string>
 #include <unordered_set>
 #include <utility>
 #include <vector>
 
+#include "tests/checkpoint/disk_copy.h"
 #include "tests/checkpoint/saving_launch.h"
 #include "tests/support/disk_model.h"
 
 namespace motley::testing {
-
-// A folder that is made into one state of a disk after the other.
-class DiskCopy {
- public:
-  [[nodiscard]] const std::filesystem::path& path() const { return folder_.path(); }
-
-  void show(const DiskTree& tree);
-  // After others have changed it.
-  void forget();
-
- private:
-  TempFolder folder_;
-  DiskTree shown_;
-};
-
-[[nodiscard]] DiskTree read_tree(const std::filesystem::path& folder);
 
 struct CutTally {
   std::size_t cuts = 0;    // places in a log

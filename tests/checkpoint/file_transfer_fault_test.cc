@@ -111,6 +111,17 @@ TEST_P(FileTransferFault, TellsTheSenderWhatTheReceiverRefuses) {
                "rank 1 did not take it: damaged safetensors file", "does not fit");
 }
 
+// A sender that hears nothing of it would tell that there is a copy.
+TEST_P(FileTransferFault, TellsTheSenderThatAPartDoesNotTakeTheFile) {
+  const GivenFile file(folder_.path(), "file", bytes_of_size(4321));
+  const std::filesystem::path part = folder_.path() / "part";
+  std::filesystem::create_directories(part / "file" / "in the way");
+  const auto outcome = ranks_.give_into({part, testing::kLaunch}, file);
+  EXPECT_CORRUPT(outcome.received, "cannot rename");
+  EXPECT_CORRUPT(outcome.sent, "cannot rename");
+  EXPECT_EQ(testing::names_in(part), std::vector<std::string>{"file"});
+}
+
 TEST_P(FileTransferFault, EndsWhenTheReceiverCannotWrite) {
   const auto absent = folder_.path() / "absent" / "target";
   expect_fault(ranks_.give(file_, absent), "cannot write", "cannot write");

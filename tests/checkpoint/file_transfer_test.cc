@@ -19,6 +19,7 @@ namespace {
 using testing::bytes_of_size;
 using testing::GivenFile;
 using testing::kGiver;
+using testing::kLaunch;
 using testing::kPartBytes;
 using testing::kSmallParts;
 using testing::kTaker;
@@ -27,6 +28,7 @@ using testing::RankPair;
 using testing::read_bytes;
 using testing::some_tensors;
 using testing::TempFolder;
+using testing::write_bytes;
 
 constexpr std::size_t kSizes[] = {0,    1,    7,    8,    kPartBytes - 1, kPartBytes,
                                   1001, 2000, 2999, 3000, 3001,           123 * kPartBytes + 456};
@@ -50,6 +52,20 @@ TEST_P(FileTransfer, GivesWholeFilesOfAnySize) {
     EXPECT_EQ(read_bytes(target()), bytes_of_size(size));
     std::filesystem::remove(target());
   }
+}
+
+// What lies there is an attempt that was given up, and a file that is damaged.
+TEST_P(FileTransfer, PutsAFileIntoAPart) {
+  const GivenFile file(folder_.path(), "file", bytes_of_size(4321));
+  const std::filesystem::path part = folder_.path() / "part";
+  std::filesystem::create_directory(part);
+  write_bytes(part / (std::string(".file.") + kLaunch), "half");
+  write_bytes(part / "file", "damaged");
+  const auto outcome = ranks_.give_into({part, kLaunch}, file);
+  EXPECT_OK(outcome.sent);
+  ASSERT_OK(outcome.received);
+  EXPECT_EQ(read_bytes(part / "file"), bytes_of_size(4321));
+  EXPECT_EQ(names_in(part), std::vector<std::string>{"file"});
 }
 
 TEST_P(FileTransfer, GivesOneFileAfterTheOtherOnOneStream) {

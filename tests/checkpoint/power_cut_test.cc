@@ -4,13 +4,17 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <filesystem>
 
 #include "base/system/files.h"
 #include "checkpoint/convert/new_output.h"
+#include "checkpoint/store/store_place.h"
 #include "tests/checkpoint/cut_check.h"
 
 namespace motley::testing {
 namespace {
+
+namespace fs = std::filesystem;
 
 using ::testing::Contains;
 using ::testing::IsEmpty;
@@ -21,7 +25,7 @@ constexpr const char* kNextLaunch = "000004-fedcba9876543210";
 
 // What a run does over two launches: saves and prunes, saves a step once more, ends within a save,
 // and goes on by another launch.
-Result<void> two_launches(const std::filesystem::path& run_dir, int ranks) {
+Result<void> two_launches(const fs::path& run_dir, int ranks) {
   const SavingLaunch first(run_dir, kLaunch, ranks);
   MOTLEY_TRY(first.save(10, 1));
   MOTLEY_TRY(first.prune());
@@ -42,6 +46,14 @@ Result<void> two_launches(const std::filesystem::path& run_dir, int ranks) {
 
 class PowerCut : public ::testing::Test {
  protected:
+  // The least that a cut after all of them leaves.
+  [[nodiscard]] static DiskTree left_of(const std::vector<DiskOperation>& log) {
+    DiskModel model({});
+    for (const DiskOperation& operation : log) model.apply(operation);
+    EvenCut all_lost(false, false);
+    return model.after(all_lost);
+  }
+
   // The operations of two_launches.
   [[nodiscard]] std::vector<DiskOperation> record(int ranks) const {
     const TempFolder run_dir;
@@ -64,8 +76,7 @@ TEST_F(PowerCut, ThatLosesNothingLeavesWhatIsThere) {
   for (const DiskOperation& operation : log) model.apply(operation);
   EvenCut nothing_lost(true, true);
   EXPECT_EQ(model.after(nothing_lost), read_tree(run_dir.path()));
-  EvenCut all_lost(false, false);
-  EXPECT_EQ(model.after(all_lost).count("checkpoints/step-000050/manifest.json"), 1U);
+  EXPECT_EQ(left_of(log).count("checkpoints/step-000050/manifest.json"), 1U);
 }
 
 TEST_F(PowerCut, LosesNothingThatWasAcknowledged) {
@@ -89,11 +100,37 @@ TEST_F(PowerCut, LosesNoOutputInNewFolders) {
   const auto written = write();
   const std::vector<DiskOperation> log = end_recording();
   ASSERT_OK(written);
-  DiskModel model({});
-  for (const DiskOperation& operation : log) model.apply(operation);
-  EvenCut all_lost(false, false);
-  EXPECT_THAT(model.after(all_lost),
+  EXPECT_THAT(left_of(log),
               Contains(Pair("new/newer/weights/config.json", std::optional<std::string>("{}"))));
+}
+
+// Another machine may commit what this one's rank has reported.
+TEST_F(PowerCut, LosesNoShardThatWasReported) {
+  const TempFolder disk;
+  const fs::path run_dir = disk.path() / "run";
+  fs::create_directory(run_dir);
+  begin_recording(run_dir);
+  const auto written = SavingLaunch(run_dir, kLaunch, 2).write(10, 1);
+  const std::vector<DiskOperation> log = end_recording();
+  ASSERT_OK(written);
+  const DiskTree left = left_of(log);
+  for (const Shard& shard : *written) {
+    for (const WrittenFile* file : {&shard.model, &shard.optimizer}) {
+      const fs::path path = partial_folder({run_dir, kLaunch, 10}) / file->name;
+      EXPECT_THAT(left, Contains(Pair(path.lexically_relative(run_dir).string(),
+                                      std::optional(read_bytes(path)))));
+    }
+  }
+}
+
+// What is saved there would go with them.
+TEST_F(PowerCut, LosesNoFolderThatAMachineHasMadeForItsParts) {
+  const TempFolder disk;
+  begin_recording(disk.path());
+  const auto place = find_store({"", disk.path() / "runs" / "gpt", kLaunch}, IfAbsent::kMake);
+  const std::vector<DiskOperation> log = end_recording();
+  ASSERT_OK(place);
+  EXPECT_EQ(left_of(log).count("runs/gpt/store.json"), 1U);
 }
 
 // A sync that the protocol of a commit asks for; without it something acknowledged can be lost, or

@@ -2,45 +2,17 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <stdlib.h>
-#include <unistd.h>
 
 #include <cstring>
-#include <fstream>
 #include <optional>
 #include <sstream>
-#include <system_error>
 #include <thread>
 #include <utility>
-
-#include "tests/support/disk_model.h"
 
 namespace motley::testing {
 namespace {
 
 namespace fs = std::filesystem;
-
-// One a process: the recorder opens it once.
-class LogFile {
- public:
-  static const fs::path& path() {
-    static const LogFile file;
-    return file.path_;
-  }
-
-  ~LogFile() {
-    std::error_code ignored;
-    fs::remove(path_, ignored);
-  }
-
-  LogFile(const LogFile&) = delete;
-  LogFile& operator=(const LogFile&) = delete;
-
- private:
-  LogFile() = default;
-
-  const fs::path path_ = fs::temp_directory_path() / fmt::format("motley-disk-log-{}", ::getpid());
-};
 
 const std::vector<std::pair<std::string, std::vector<std::int64_t>>>& shapes() {
   static const std::vector<std::pair<std::string, std::vector<std::int64_t>>> shapes = {
@@ -71,24 +43,6 @@ Result<int> version_in(const fs::path& folder) {
 }
 
 }  // namespace
-
-void begin_recording(const fs::path& folder) {
-  ::setenv("MOTLEY_DISK_LOG", LogFile::path().c_str(), 1);
-  ::setenv("MOTLEY_DISK_ROOT", fs::canonical(folder).c_str(), 1);
-}
-
-std::vector<DiskOperation> end_recording() {
-  ::unsetenv("MOTLEY_DISK_ROOT");
-  std::vector<DiskOperation> log = parse_disk_log(read_bytes(LogFile::path()));
-  fs::resize_file(LogFile::path(), 0);
-  return log;
-}
-
-void mark(const std::string& text) {
-  if (::getenv("MOTLEY_DISK_ROOT") == nullptr) return;
-  std::ofstream(LogFile::path(), std::ios::app | std::ios::binary)
-      << format_record({.action = DiskAction::kMark, .path = {}, .other = text});
-}
 
 std::vector<OwnedTensor> SavingLaunch::tensors(int version) {
   std::vector<OwnedTensor> tensors;

@@ -10,15 +10,9 @@
 #include <vector>
 
 #include "tests/checkpoint/fixture.h"
-#include "tests/support/disk_log.h"
+#include "tests/support/disk_recording.h"
 
 namespace motley::testing {
-
-// What this process does below the folder is recorded from now on.
-void begin_recording(const std::filesystem::path& folder);
-[[nodiscard]] std::vector<DiskOperation> end_recording();
-// A note in the record, where there is one.
-void mark(const std::string& text);
 
 // A launch that saves: parameters of a given version, by ranks that write at the same time.
 class SavingLaunch {

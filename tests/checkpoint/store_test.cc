@@ -144,6 +144,21 @@ TEST_F(Scattered, ViewReadsWhatItsMachineNeeds) {
   EXPECT_FALSE(fs::exists(view_folder(place)));
 }
 
+// A launch that went back behind a step which others have left: its next save comes before that
+// one.
+TEST_F(Scattered, WhatTheLaunchWritesStaysBesideLaterStepsOfOthers) {
+  const SavePlace written{run_.dir(), kLater, 20};
+  fs::create_directories(partial_folder(written));
+  ASSERT_TRUE(run_.save(30).ok());
+  ASSERT_TRUE(begin_view({run_.dir(), kLater, 10}).ok());
+  ASSERT_TRUE(prune_to(run_.dir(), {10, 30}, kLater, 10).ok());
+  EXPECT_TRUE(fs::exists(partial_folder(written)));
+  EXPECT_TRUE(fs::exists(view_folder({run_.dir(), kLater, 10})));
+  ASSERT_TRUE(prune_to(run_.dir(), {10, 30}, kLater, 20).ok());
+  EXPECT_FALSE(fs::exists(partial_folder(written))) << "that save has ended";
+  EXPECT_FALSE(fs::exists(view_folder({run_.dir(), kLater, 10})));
+}
+
 TEST_F(Scattered, NeedsAreTensorsOfFiles) {
   const std::vector<FileNeed> needs = needs_of(texts_.manifest, {"h.0.ln_1.weight"});
   ASSERT_EQ(needs.size(), 2U);

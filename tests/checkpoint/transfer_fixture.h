@@ -110,6 +110,21 @@ class RankPair {
     return outcome;
   }
 
+  Outcome give_into(const PartFolder& part, const GivenFile& file) {
+    Outcome outcome;
+    group_.run([&](Rank self) {
+      FrameLink own = link(self);
+      if (self == kGiver) {
+        outcome.sent =
+            send_file(own, kTaker, file.order, file.path, kSmallParts, Patience(20), {}, nullptr);
+      } else {
+        outcome.received = receive_into_part(own, kGiver, file.order, part, kSmallParts,
+                                             Patience(20), {}, nullptr);
+      }
+    });
+    return outcome;
+  }
+
  private:
   RankGroup group_;
 };

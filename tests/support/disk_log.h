@@ -17,6 +17,7 @@ enum class DiskAction : std::uint32_t {
   kWrite,   // `bytes` at `offset`
   kSync,    // a file or a folder
   kRename,  // `path` becomes `other`
+  kLink,    // `path`, a file, has the name `other` too
   kRemove,  // a file or a folder
   kMark,    // nothing on the disk: a program says in `other` how far it is
 };

@@ -1,5 +1,7 @@
 #include "tests/support/disk_model.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -11,6 +13,7 @@ namespace {
 
 // What a disk writes whole or not at all.
 constexpr std::size_t kBlockBytes = 512;
+constexpr int kAllCombinationsMax = 6;  // names and blocks
 
 void put(std::string& file, std::size_t offset, std::string_view bytes) {
   if (file.size() < offset + bytes.size()) file.resize(offset + bytes.size(), '\0');
@@ -59,6 +62,30 @@ Cut::Bytes RandomCut::bytes() {
   if (happens(random_, bytes_chance_)) return Bytes::kThere;
   constexpr Bytes kOthers[] = {Bytes::kLost, Bytes::kLost, Bytes::kZeros, Bytes::kTorn};
   return kOthers[random_() % std::size(kOthers)];
+}
+
+void try_cuts(std::size_t place,
+              const CutKinds& kinds,
+              const std::function<void(Cut& cut, const std::string& words)>& attempt) {
+  for (const bool names : {false, true}) {
+    for (const bool bytes : {false, true}) {
+      EvenCut cut(names, bytes);
+      attempt(cut, fmt::format("{} names and {} bytes that were not synced", names ? "all" : "no",
+                               bytes ? "all" : "no"));
+    }
+  }
+  int count = 1;
+  for (std::uint64_t bits = 0; kinds.combinations && bits < std::uint64_t{1} << count; ++bits) {
+    CountedCut cut(bits);
+    attempt(cut, fmt::format("combination {:b}", bits));
+    count = cut.count();
+    if (count > kAllCombinationsMax) break;
+  }
+  for (int i = 0; i < kinds.random; ++i) {
+    const std::uint64_t seed = place * 1'000'003 + static_cast<std::uint64_t>(i);
+    RandomCut cut(seed);
+    attempt(cut, fmt::format("seed {}", seed));
+  }
 }
 
 DiskModel::DiskModel(const DiskTree& durable)
@@ -132,6 +159,14 @@ void DiskModel::apply(const DiskOperation& operation) {
                   .child = find(operation.path),
                   .former_owner = former_folder,
                   .former_name = former_name});
+      break;
+    }
+    case DiskAction::kLink: {
+      const auto [folder, name] = place(operation.other);
+      add_change({.kind = Change::Kind::kName,
+                  .owner = folder,
+                  .name = name,
+                  .child = find(operation.path)});
       break;
     }
     case DiskAction::kRemove: {

@@ -4,11 +4,12 @@
 // folder's sync the names in it; a name is on the disk only by its folder's sync, not by the file's
 // own. Of everything else any part may be there: a name before the bytes behind it, a later write
 // without an earlier one, half of a block, zeros where bytes were to be. A rename happens whole or
-// not, and counts as synced when both of its folders have been.
+// not, and counts as synced when both of its folders have been. A file with two names is one file.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <random>
@@ -84,6 +85,18 @@ class RandomCut final : public Cut {
   double name_chance_;
   double bytes_chance_;
 };
+
+// Which cuts are tried at one place of a log, besides those that keep all, nothing, only names or
+// only bytes of what was not synced.
+struct CutKinds {
+  bool combinations = true;  // where little was not synced, all of them
+  int random = 0;            // so many
+};
+
+// Calls `attempt` with each, and with words for it. It asks the cut about everything once.
+void try_cuts(std::size_t place,
+              const CutKinds& kinds,
+              const std::function<void(Cut& cut, const std::string& words)>& attempt);
 
 class DiskModel {
  public:

@@ -200,6 +200,16 @@ int rename(const char* from, const char* to) noexcept {
                [&] { return ::syscall(SYS_renameat, AT_FDCWD, from, AT_FDCWD, to); }));
 }
 
+int linkat(int folder, const char* from, int other, const char* to, int flags) noexcept {
+  return static_cast<int>(
+      recorded(within(folder, from), {DiskAction::kLink, {}, within(other, to).value_or("")},
+               [&] { return ::syscall(SYS_linkat, folder, from, other, to, flags); }));
+}
+
+int link(const char* from, const char* to) noexcept {
+  return linkat(AT_FDCWD, from, AT_FDCWD, to, 0);
+}
+
 int mkdir(const char* path, mode_t mode) noexcept {
   return static_cast<int>(recorded(within(AT_FDCWD, path), {DiskAction::kMakeFolder, {}},
                                    [&] { return ::syscall(SYS_mkdirat, AT_FDCWD, path, mode); }));

@@ -1,17 +1,13 @@
 #include "worker/keep/file_copies.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <filesystem>
 #include <optional>
 #include <stop_token>
-#include <system_error>
 #include <utility>
 #include <vector>
 
 #include "base/json.h"
-#include "base/system/files.h"
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/store/texts.h"
 #include "checkpoint/transfer/file_transfer.h"
@@ -91,15 +87,9 @@ struct FileCopies::Impl {
   }
 
   Result<void> receive(Stream& stream, const FileOrder& order, const std::stop_token& stop) const {
-    const fs::path part = checkpoint_folder(job.run_dir, order.step);
-    const fs::path copy = part / fmt::format(".{}.{}", order.file.name, job.launch);
-    std::error_code code;
-    fs::remove(copy, code);  // of an attempt that was given up
-    MOTLEY_TRY(receive_file(stream.link, stream.peer, order, copy, kPaceBesideTraining, patience,
-                            stop, &work));
-    fs::rename(copy, part / order.file.name, code);
-    if (code) return file_error("rename", copy, code.value());
-    return sync_folder(part);
+    return receive_into_part(stream.link, stream.peer, order,
+                             {checkpoint_folder(job.run_dir, order.step), job.launch},
+                             kPaceBesideTraining, patience, stop, &work);
   }
 
   void tell_copied(std::int64_t step, Rank to) const {

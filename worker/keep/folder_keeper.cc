@@ -58,7 +58,8 @@ struct FolderKeeper::Impl {
     MOTLEY_TRY(lock->confirm());
     MOTLEY_TRY(order.adopts ? adopt_part(job.run_dir, job.launch, order.texts, &work)
                             : keep_part(job.run_dir, job.launch, order.texts));
-    return prune_to(job.run_dir, {order.kept_steps.begin(), order.kept_steps.end()}, job.launch);
+    return prune_to(job.run_dir, {order.kept_steps.begin(), order.kept_steps.end()}, job.launch,
+                    order.texts.step());
   }
 
   // Who does not know which files are next cannot go on.

@@ -9,12 +9,10 @@
 #include <optional>
 #include <set>
 #include <string>
-#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
 
-#include "base/system/files.h"
 #include "checkpoint/store/part.h"
 #include "checkpoint/store/view.h"
 #include "checkpoint/store/whole_file.h"
@@ -85,7 +83,7 @@ class Mover {
   }
 
   Result<void> end() {
-    if (!order_.makes_view) return order_.texts ? sync_folder(target()) : Result<void>();
+    if (!order_.makes_view) return {};
     std::vector<FileNeed> needs;
     for (const WrittenFile& file : order_.manifest.files) {
       if (is_in_view(file.name)) needs.push_back({file, {}});
@@ -154,17 +152,12 @@ class Mover {
                        const FileMove& move,
                        const Patience& patience,
                        const std::stop_token& stop) const {
-    const fs::path path = target() / move.file;
-    // Into a part under another name until it is whole.
-    const fs::path written =
-        order_.makes_view ? path : target() / fmt::format(".{}.{}", move.file, place_.launch);
-    MOTLEY_TRY(receive_file(link, move.peer, order_of(move), written, TransferPace{}, patience,
-                            stop, &work_));
-    if (written == path) return {};
-    std::error_code code;
-    fs::rename(written, path, code);
-    if (code) return file_error("rename", written, code.value());
-    return {};
+    if (!order_.makes_view) {
+      return receive_into_part(link, move.peer, order_of(move), {target(), place_.launch},
+                               TransferPace{}, patience, stop, &work_);
+    }
+    return receive_file(link, move.peer, order_of(move), target() / move.file, TransferPace{},
+                        patience, stop, &work_);
   }
 
   const SavePlace place_;

@@ -1,0 +1,59 @@
+// The machines of a run without their processes: each has a folder that stands for its disk.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "checkpoint/store/look.h"
+#include "checkpoint/store/store_place.h"
+#include "cluster/stores/machine_stores.h"
+#include "models/spec/model_spec.h"
+#include "plan/cluster.h"
+#include "plan/plan.h"
+
+namespace motley::testing {
+
+inline constexpr const char* kDesk = "desk";  // the launcher's machine
+
+// Who computes, a rank each, and how many checkpoints stay.
+struct Layout {
+  std::string name;
+  std::vector<std::string> computing;  // [Rank]
+  int keep = 2;
+
+  [[nodiscard]] std::vector<std::string> machines() const;  // kDesk among them
+
+  // Copies of a checkpoint's parts, from machine to machine.
+  [[nodiscard]] std::size_t copies() const { return computing.size() > 1 ? computing.size() : 0; }
+};
+
+// Three layers of one parameter each, and who holds them.
+[[nodiscard]] ModelSpec three_layers();
+[[nodiscard]] Plan plan_of(const Layout& layout);
+
+class PlayedMachines {
+ public:
+  // `disks`: by machine, an empty folder or one that it has worked in.
+  PlayedMachines(Layout layout, std::map<std::string, std::filesystem::path> disks);
+
+  [[nodiscard]] const Layout& layout() const { return layout_; }
+
+  [[nodiscard]] const Cluster& cluster() const { return cluster_; }
+
+  [[nodiscard]] std::filesystem::path run_dir(const std::string& machine) const;
+
+  // What look_into_stores() finds out by a worker on each machine.
+  [[nodiscard]] Result<Stores> ask(const std::string& launch,
+                                   const StoreQuestion& question,
+                                   IfAbsent if_absent) const;
+
+ private:
+  Layout layout_;
+  std::map<std::string, std::filesystem::path> disks_;
+  Cluster cluster_;
+};
+
+}  // namespace motley::testing

@@ -1,0 +1,81 @@
+#include "tests/cluster/own_folders/played_moves.h"
+
+#include <deque>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "base/json.h"
+#include "base/work_counter.h"
+#include "checkpoint/store/view.h"
+#include "protocol/move_message.h"
+#include "protocol/protocol.h"
+#include "tests/cluster/own_folders/played_channel.h"
+#include "worker/store/store_job.h"
+
+namespace motley::testing {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Gives each worker the addresses of all when the last has told its own.
+class Meeting {
+ public:
+  explicit Meeting(std::size_t workers) : addresses_(workers) {
+    for (std::size_t i = 0; i < workers; ++i) {
+      channels_.emplace_back([this, i](const Json& event) { hear(i, event); });
+    }
+  }
+
+  [[nodiscard]] PlayedChannel& channel(std::size_t worker) { return channels_[worker]; }
+
+ private:
+  void hear(std::size_t worker, const Json& event) {
+    if (event.at("event") != "address") return;
+    const std::lock_guard lock(mutex_);
+    addresses_[worker] = event.at("address");
+    if (++told_ < addresses_.size()) return;
+    for (PlayedChannel& channel : channels_) channel.give({{"addresses", addresses_}});
+  }
+
+  std::mutex mutex_;
+  std::vector<Json> addresses_;  // guarded by mutex_
+  std::size_t told_ = 0;         // guarded by mutex_
+  std::deque<PlayedChannel> channels_;
+};
+
+}  // namespace
+
+Result<std::map<StoreId, fs::path>> play_moves(const std::vector<StoreMoves>& moves,
+                                               const Stores& stores,
+                                               const fs::path& launcher_dir,
+                                               const std::string& launch) {
+  std::map<StoreId, fs::path> folders;
+  Meeting meeting(moves.size());
+  std::vector<std::optional<Result<void>>> moved(moves.size());
+  {
+    std::vector<std::jthread> threads;
+    for (std::size_t i = 0; i < moves.size(); ++i) {
+      const auto dir = stores.dirs.find(moves[i].machine);
+      Job job;
+      job.verb = "store";
+      job.config.comm.transport = "tcp";
+      job.launch = launch;
+      job.run_dir = (dir == stores.dirs.end() ? launcher_dir : dir->second).string();
+      job.options = Json{{"move", move_to_json(moves[i].order)}};
+      if (moves[i].order.makes_view) {
+        folders[moves[i].store] =
+            view_folder({job.run_dir, launch, moves[i].order.manifest.state.step});
+      }
+      threads.emplace_back([&, i, job = std::move(job)] {
+        WorkCounter work;
+        moved[i] = run_store_job(job, meeting.channel(i), work);
+      });
+    }
+  }
+  for (const auto& each : moved) MOTLEY_TRY(*each);
+  return folders;
+}
+
+}  // namespace motley::testing
