@@ -52,6 +52,17 @@ TEST_F(OwnFolders, AreToldApartFromThoseOfAnotherRun) {
   EXPECT_THAT(fresh.err, AllOf(HasSubstr("already holds a run"), HasSubstr("--resume")));
 }
 
+TEST_F(OwnFolders, AreNotMadeForAMistypedName) {
+  std::vector<std::string> resume = words(all_, {"--resume"});
+  const Outcome refused = job_.train("mistyped", resume);
+  EXPECT_EQ(refused.status, 3) << refused.err;
+  EXPECT_THAT(refused.err,
+              AllOf(HasSubstr("there is no run " + job_.run_dir("mistyped") + " on any machine"),
+                    HasSubstr("those of box, desk, lap"), HasSubstr("check --run")));
+  EXPECT_FALSE(fs::exists(job_.run_dir("mistyped")));
+  for (const char* machine : {"box", "lap"}) EXPECT_FALSE(fs::exists(job_.folder() / machine));
+}
+
 TEST_F(OwnFolders, OfWhichOneIsGoneAreNamed) {
   ASSERT_EQ(train(all_, {"--stop-after", "10", "--set", "checkpoint.copies=0"}).status, 0);
   fs::remove_all(folder_of("lap"));
