@@ -4,10 +4,14 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
+#include <system_error>
 #include <utility>
 
 #include "base/json.h"
+#include "base/system/files.h"
 #include "checkpoint/folders.h"
+#include "checkpoint/manifest.h"
 
 namespace motley {
 namespace {
@@ -30,22 +34,89 @@ std::uint64_t total_bytes(const Manifest& manifest) {
   return bytes;
 }
 
+// Of its right size; what it holds is not looked at.
+bool lies_in(const std::filesystem::path& folder, const WrittenFile& file) {
+  std::error_code code;
+  const std::filesystem::path path = folder / file.name;
+  return std::filesystem::is_regular_file(std::filesystem::symlink_status(path, code)) &&
+         std::filesystem::file_size(path, code) == file.bytes && !code;
+}
+
+// The files that one machine wrote into a run folder of its own.
+struct MachineShare {
+  std::size_t files = 0;
+  std::uint64_t bytes = 0;
+  std::size_t files_here = 0;
+  std::uint64_t bytes_here = 0;
+};
+
+// By machine; empty where all files were written into one folder.
+std::map<std::string, MachineShare> machine_shares(const Manifest& manifest,
+                                                   const std::filesystem::path& folder) {
+  std::map<std::string, MachineShare> shares;
+  for (const WrittenFile& file : manifest.files) {
+    if (file.machine.empty()) continue;
+    MachineShare& share = shares[file.machine];
+    ++share.files;
+    share.bytes += file.bytes;
+    if (!lies_in(folder, file)) continue;
+    ++share.files_here;
+    share.bytes_here += file.bytes;
+  }
+  return shares;
+}
+
+std::string share_words(const MachineShare& share) {
+  const std::string all = fmt::format("{} in {} files", human_bytes(share.bytes), share.files);
+  if (share.files_here == share.files) return all + ", all here";
+  if (share.files_here == 0) return all + ", none here";
+  return fmt::format("{}, {} of them here", all, share.files_here);
+}
+
+Json share_to_json(const std::string& machine, const MachineShare& share) {
+  return {{"machine", machine},
+          {"files", share.files},
+          {"bytes", share.bytes},
+          {"files_here", share.files_here},
+          {"bytes_here", share.bytes_here}};
+}
+
+// Every part of a checkpoint has the index, whoever has the files.
+Result<std::uint64_t> indexed_parameters(const std::filesystem::path& folder) {
+  constexpr std::uint64_t kIndexBytesMax = 64 << 20;
+  const std::string path = (folder / kIndexName).string();
+  MOTLEY_ASSIGN(const std::string text, read_file(path, kIndexBytesMax));
+  MOTLEY_ASSIGN(const Json index, parse_json(text, path));
+  const bool has_metadata = index.is_object() && index.contains("metadata");
+  MOTLEY_ASSIGN(const auto bytes,
+                json_get<std::int64_t>(has_metadata ? index["metadata"] : Json::object(),
+                                       "total_size", path));
+  if (bytes < 0) return damaged_checkpoint(path, "its 'total_size' is negative");
+  return static_cast<std::uint64_t>(bytes) / sizeof(float);
+}
+
 struct Description {
   Manifest manifest;
   std::uint64_t tensors = 0;     // of parameters
   std::uint64_t parameters = 0;  // single values
+  std::map<std::string, MachineShare> machines;
 };
 
 Result<Description> describe_checkpoint(const std::filesystem::path& folder) {
   MOTLEY_ASSIGN(Manifest manifest, read_manifest(folder));
   Description description{.manifest = std::move(manifest)};
+  description.machines = machine_shares(description.manifest, folder);
   for (const WrittenFile& file : description.manifest.files) {
     if (!is_parameter_file(file.name)) continue;
+    description.tensors += file.tensor_hashes.size();
+    if (!file.machine.empty()) continue;
     MOTLEY_ASSIGN(const SafetensorsFile tensors, SafetensorsFile::open(folder / file.name));
     for (const auto& [name, entry] : tensors.entries()) {
-      ++description.tensors;
       description.parameters += (entry.end - entry.begin) / sizeof(float);
     }
+  }
+  if (!description.machines.empty()) {
+    MOTLEY_ASSIGN(description.parameters, indexed_parameters(folder));
   }
   return description;
 }
@@ -88,7 +159,7 @@ Json checkpoint_list_to_json(const std::vector<CheckpointInfo>& checkpoints) {
 
 Result<std::string> format_checkpoint(const std::filesystem::path& folder) {
   MOTLEY_ASSIGN(const Description description, describe_checkpoint(folder));
-  const auto& [manifest, tensors, parameters] = description;
+  const auto& [manifest, tensors, parameters, machines] = description;
   const CheckpointState& state = manifest.state;
   std::string text;
   const auto line = [&text](const char* label, const std::string& value) {
@@ -110,19 +181,30 @@ Result<std::string> format_checkpoint(const std::filesystem::path& folder) {
   line("plan", state.plan_hash);
   line("size",
        fmt::format("{} in {} files", human_bytes(total_bytes(manifest)), manifest.files.size()));
+  for (const auto& [machine, share] : machines) {
+    line("written on", fmt::format("{}: {}", machine, share_words(share)));
+  }
   for (const WrittenFile& file : manifest.files) {
-    text += fmt::format("  {:>10}  {}\n", human_bytes(file.bytes), file.name);
+    text += fmt::format("  {:>10}  {}{}\n", human_bytes(file.bytes), file.name,
+                        file.machine.empty() ? ""
+                                             : fmt::format("  ({}{})", file.machine,
+                                                           lies_in(folder, file) ? ", here" : ""));
   }
   return text;
 }
 
 Result<Json> checkpoint_to_json(const std::filesystem::path& folder) {
   MOTLEY_ASSIGN(const Description description, describe_checkpoint(folder));
-  const auto& [manifest, tensors, parameters] = description;
+  const auto& [manifest, tensors, parameters, machines] = description;
   const CheckpointState& state = manifest.state;
   Json files = Json::array();
   for (const WrittenFile& file : manifest.files) {
-    files.push_back({{"name", file.name}, {"bytes", file.bytes}, {"hash", file.hash}});
+    Json entry = {{"name", file.name}, {"bytes", file.bytes}, {"hash", file.hash}};
+    if (!file.machine.empty()) {
+      entry["machine"] = file.machine;
+      entry["here"] = lies_in(folder, file);
+    }
+    files.push_back(std::move(entry));
   }
   Json json = {{"folder", folder.string()},
                {"step", state.step},
@@ -139,6 +221,9 @@ Result<Json> checkpoint_to_json(const std::filesystem::path& folder) {
                {"parameter_hash", manifest.parameter_hash},
                {"bytes", total_bytes(manifest)},
                {"files", std::move(files)}};
+  for (const auto& [machine, share] : machines) {
+    json["machines"].push_back(share_to_json(machine, share));
+  }
   if (state.gradient_scale) {
     json["gradient_scale"] = gradient_scale_to_json(*state.gradient_scale);
   }

@@ -17,7 +17,8 @@ namespace motley {
 // [{"step", "folder", "tokens", "bytes"}, …]; {"step", "folder", "error"} for a damaged manifest.
 [[nodiscard]] Json checkpoint_list_to_json(const std::vector<CheckpointInfo>& checkpoints);
 
-// Step, model, tokens, parameters, optimizer, files with sizes, parameter hash.
+// Step, model, tokens, parameters, optimizer, files with sizes, parameter hash. Of a checkpoint
+// that lies in the folders of several machines also who wrote what, and what of it lies here.
 [[nodiscard]] Result<std::string> format_checkpoint(const std::filesystem::path& folder);
 
 // The same with every field of CheckpointState.

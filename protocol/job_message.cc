@@ -87,6 +87,11 @@ Result<std::optional<KeeperJob>> get_keeper(const Json& json,
   return std::optional(std::move(keeper));
 }
 
+// Who only looks at a machine's folder changes nothing there.
+bool needs_launch(const Job& job) {
+  return job.verb == "train" || (job.verb == "store" && !job.options.contains("look"));
+}
+
 }  // namespace
 
 std::uint32_t epoch_of(const Job& job) {
@@ -155,10 +160,6 @@ Result<Job> job_from_json(const Json& json, const std::string& source) {
   MOTLEY_ASSIGN(job.store, json_get<std::string>(json, "store", source));
   MOTLEY_ASSIGN(job.keeper, get_keeper(json, job, source));
   MOTLEY_ASSIGN(job.launch, json_get<std::string>(json, "launch", source));
-  if (job.verb == "train" || job.verb == "store" || !job.launch.empty()) {
-    const Result<LaunchId> launch = parse_launch(job.launch);
-    if (!launch) return job_error(source, launch.error().what);
-  }
   MOTLEY_ASSIGN(job.resume_from, json_get<std::string>(json, "resume_from", source));
   MOTLEY_ASSIGN(job.stop_after,
                 get_integer<std::int64_t>(json, "stop_after", 0, kStepsMax, source));
@@ -178,6 +179,10 @@ Result<Job> job_from_json(const Json& json, const std::string& source) {
     return job_error(source, "'options' is missing or not an object");
   }
   job.options = json["options"];
+  if (needs_launch(job) || !job.launch.empty()) {
+    const Result<LaunchId> launch = parse_launch(job.launch);
+    if (!launch) return job_error(source, launch.error().what);
+  }
   return job;
 }
 

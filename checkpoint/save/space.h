@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <limits>
 #include <span>
+#include <string>
 
 #include "base/result.h"
 
@@ -14,7 +15,7 @@ namespace motley {
 struct SpaceReport {
   std::uint64_t needed_bytes = 0;
   std::uint64_t free_bytes = 0;
-  std::uint64_t folder = 0;  // equal for ranks that write into one folder
+  std::uint64_t folder = 0;  // equal for ranks that write into one folder; 0 = the launcher's
 };
 
 inline constexpr std::uint64_t kUnknownSpace = std::numeric_limits<std::uint64_t>::max();
@@ -26,8 +27,9 @@ inline constexpr std::uint64_t kUnknownSpace = std::numeric_limits<std::uint64_t
 // kCorrupt, saying how much is missing, when the parts of all ranks that write into one folder do
 // not fit there together: each of them alone may, and the disk would fill half-way. Of a folder's
 // free space the smallest that any of them sees counts. `folder`: as this rank names its own.
-// `reports`: [Rank].
+// `reports`: [Rank]. `machines`: [Rank], whose names tell apart the disks of folders of their own.
 [[nodiscard]] Result<void> require_space(const std::filesystem::path& folder,
-                                         std::span<const SpaceReport> reports);
+                                         std::span<const SpaceReport> reports,
+                                         std::span<const std::string> machines);
 
 }  // namespace motley

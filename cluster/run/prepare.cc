@@ -103,6 +103,16 @@ Error with_resume(Error error, const TrainingRequest& request) {
   return error;
 }
 
+// The folder to go on from is not there: nobody makes one for a name that was mistyped.
+Result<void> require_run(const PreparedRun& run,
+                         const TrainingRequest& request,
+                         const RunMachines& machines,
+                         const Log& log) {
+  if (!machines.may_be_scattered) return run.folder.newest_checkpoint().error();
+  MOTLEY_TRY(check_machines(request, run, machines));
+  return require_run_somewhere(run, request, machines, log);
+}
+
 // Takes the folder for this launch, before anything in it is looked at for long or changed.
 Result<void> take_folder(PreparedRun& run,
                          const TrainingRequest& request,
@@ -110,8 +120,7 @@ Result<void> take_folder(PreparedRun& run,
                          const RunMachines& machines,
                          const Log& log) {
   MOTLEY_ASSIGN(const bool exists, path_exists(run.folder.dir()));
-  if (resumes && !exists && !machines.may_be_scattered)
-    return run.folder.newest_checkpoint().error();
+  if (resumes && !exists) MOTLEY_TRY(require_run(run, request, machines, log));
   MOTLEY_TRY(run.folder.make());
   MOTLEY_ASSIGN(RunLock lock, RunLock::take(run.folder.dir(), log));
   run.lock = std::make_unique<RunLock>(std::move(lock));

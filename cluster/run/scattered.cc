@@ -1,7 +1,9 @@
 #include "cluster/run/scattered.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "cluster/launch/workers.h"
@@ -11,13 +13,14 @@
 namespace motley {
 namespace {
 
+// Before the launcher's folder is taken there is no launch by which a machine would know it.
 StoresRequest stores_request(const PreparedRun& run,
                              const TrainingRequest& request,
                              const std::set<std::string>& machines) {
   return {.cluster = run.cluster,
           .machines = machines,
           .run_dir = run.folder.dir(),
-          .launch = run.lock->launch(),
+          .launch = run.lock ? run.lock->launch() : "",
           .program = request.stage_program,
           .start_timeout_s = request.config.comm.start_timeout_s};
 }
@@ -38,6 +41,22 @@ Result<void> require_no_run(const Stores& stores) {
 }
 
 }  // namespace
+
+Result<void> require_run_somewhere(const PreparedRun& run,
+                                   const TrainingRequest& request,
+                                   const RunMachines& machines,
+                                   const Log& log) {
+  StoresRequest whom = stores_request(run, request, machines.names);
+  whom.if_absent = IfAbsent::kLeave;
+  MOTLEY_ASSIGN(const Stores stores, look_into_stores(whom, {}, log));
+  const auto has_part = [](const auto& store) { return !store.second.answer.steps.empty(); };
+  if (std::ranges::any_of(stores.by_id, has_part)) return {};
+  return Error{ErrorCode::kConfig,
+               fmt::format("there is no run {} on any machine", run.folder.dir().string()),
+               fmt::format("that folder is not here, and no part of a checkpoint is in those of {}",
+                           fmt::join(machines.names, ", ")),
+               "check --run; a new run starts without --resume"};
+}
 
 Result<void> look_for_parts(PreparedRun& run,
                             const TrainingRequest& request,

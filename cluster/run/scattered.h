@@ -19,6 +19,14 @@ struct RunMachines {
   bool may_be_scattered = false;
 };
 
+// Where the launcher has no folder to go on from, a machine may: kConfig when none does, and
+// nothing is made anywhere. Errors as those of WorkerGroup. REQUIRES: check_reachable() for the
+// machines.
+[[nodiscard]] Result<void> require_run_somewhere(const PreparedRun& run,
+                                                 const TrainingRequest& request,
+                                                 const RunMachines& machines,
+                                                 const Log& log);
+
 // Asks the machines for their folders, makes those that are absent, and raises the launch above all
 // that were in them. Sets run.stores and, where the run is to go on, run.restore_point; nothing of
 // it where no checkpoint is known anywhere. kConfig where a run is to begin and a machine's folder

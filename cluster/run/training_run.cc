@@ -215,8 +215,10 @@ class RunFollower {
     } else {
       const std::string where =
           outcome->failed_rank ? rank_name(run_.plan, Rank{*outcome->failed_rank}) + ": " : "";
-      warn(fmt::format("step {} was not saved: {}{}: {}. {}, and the run goes on", outcome->step,
-                       where, unsaved_->what, unsaved_->cause, what_stands()));
+      const std::string way_out =
+          unsaved_->remedy.empty() ? "" : "; for the next save, " + unsaved_->remedy;
+      warn(fmt::format("step {} was not saved: {}{}: {}. {}, and the run goes on{}", outcome->step,
+                       where, unsaved_->what, unsaved_->cause, what_stands(), way_out));
     }
     if (outcome->stale) {
       warn(fmt::format("an old checkpoint stays: {}: {}", outcome->stale->what,

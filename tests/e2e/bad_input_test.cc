@@ -1,6 +1,5 @@
 // Each user's mistake gets the documented exit status, a message that names it and what to do, and
 // harms nothing.
-#include <sys/mount.h>
 
 #include <cstdlib>
 #include <fstream>
@@ -9,6 +8,7 @@
 
 #include <gtest/gtest.h>
 
+#include "e2e/small_disk.h"
 #include "e2e/small_job.h"
 
 namespace motley::test {
@@ -152,30 +152,8 @@ TEST_F(BadInput, APinOfAnUnknownMachine) {
                  {"h.0.atn", "did you mean 'h.0.attn'"});
 }
 
-// A disk of its own, small enough to fill.
-class SmallDisk {
- public:
-  explicit SmallDisk(std::string folder) : folder_(std::move(folder)) {
-    std::filesystem::create_directories(folder_);
-    mounted_ = ::mount("tmpfs", folder_.c_str(), "tmpfs", 0, "size=700k") == 0;
-  }
-
-  ~SmallDisk() {
-    if (mounted_) ::umount2(folder_.c_str(), MNT_DETACH);
-  }
-
-  SmallDisk(const SmallDisk&) = delete;
-  SmallDisk& operator=(const SmallDisk&) = delete;
-
-  [[nodiscard]] bool mounted() const { return mounted_; }
-
- private:
-  std::string folder_;
-  bool mounted_ = false;
-};
-
 TEST_F(BadInput, AFullDiskLosesNothing) {
-  const SmallDisk disk(job_.run_dir("run"));
+  const SmallDisk disk(job_.run_dir("run"), "700k");
   if (!disk.mounted()) GTEST_SKIP() << "mounting a small disk needs root";
   const Outcome first = job_.train("run", {"--stop-after", "2"});
   ASSERT_EQ(first.status, 0) << first.err;

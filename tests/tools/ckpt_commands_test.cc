@@ -51,6 +51,52 @@ TEST_F(Ckpt, ShowListsLayersInTheModelsOrder) {
   EXPECT_EQ(bytes, 4 * json["parameters"].get<std::uint64_t>());
 }
 
+// Of a checkpoint that lies in three machines' folders one holds its own files and one of
+// another's.
+TEST_F(Ckpt, ShowSaysWhoWroteWhatAndWhatLiesHere) {
+  const auto folder = save_run(at("run"), small_config(), 10, 3, 1, {"desk", "box", "lap"});
+  const Json whole = Json::parse(ckpt({"show", at("run"), "--json"}).out);
+  for (const char* name : {"model-00002-of-00003.safetensors", "model-00003-of-00003.safetensors",
+                           "optimizer-00003-of-00003.safetensors"}) {
+    std::filesystem::remove(folder / name);
+  }
+  const Said text = ckpt({"show", at("run")});
+  ASSERT_EQ(text.status, 0) << text.err;
+  EXPECT_THAT(
+      text.out,
+      AllOf(::testing::ContainsRegex("written on +desk: [0-9.]+ KiB in 2 files, all here"),
+            ::testing::ContainsRegex("box: [0-9.]+ KiB in 2 files, 1 of them here"),
+            ::testing::ContainsRegex("lap: [0-9.]+ KiB in 2 files, none here"),
+            HasSubstr("model-00001-of-00003.safetensors  (desk, here)\n"),
+            HasSubstr("model-00003-of-00003.safetensors  (lap)\n"), HasSubstr("  config.json\n")));
+
+  const Json json = Json::parse(ckpt({"show", at("run"), "--json"}).out);
+  EXPECT_EQ(json["parameters"], describe_model(small_config().model)->parameter_count());
+  EXPECT_EQ(json["tensors"], whole["tensors"]);
+  EXPECT_EQ(whole["layers"].size(), 6U);
+  EXPECT_FALSE(json.contains("layers")) << "they stand in files that are not here";
+  ASSERT_EQ(json["machines"].size(), 3U);
+  const Json& box = json["machines"][0];
+  EXPECT_EQ(box["machine"], "box");
+  EXPECT_EQ(box["files"], 2);
+  EXPECT_EQ(box["files_here"], 1);
+  std::map<std::string, std::uint64_t> bytes;
+  std::map<std::string, std::uint64_t> bytes_here;
+  for (const Json& file : json["files"]) {
+    if (!file.contains("machine")) continue;
+    const std::uint64_t size = file["bytes"].get<std::uint64_t>();
+    bytes[file["machine"]] += size;
+    if (file["here"]) bytes_here[file["machine"]] += size;
+  }
+  for (const Json& each : json["machines"]) {
+    EXPECT_EQ(each["bytes"], bytes[each["machine"]]) << each;
+    EXPECT_EQ(each["bytes_here"], bytes_here[each["machine"]]) << each;
+  }
+  const Said tensors = ckpt({"show", at("run"), "--tensors"});
+  EXPECT_EQ(tensors.status, 7);
+  EXPECT_THAT(tensors.err, HasSubstr("ckpt gather"));
+}
+
 TEST_F(Ckpt, ReshardExportAndDiffAgree) {
   save_run(at("run"), small_config(), 10, 3);
   ASSERT_EQ(ckpt({"reshard", at("run"), "--files", "2", "-o", at("two")}).status, 0);

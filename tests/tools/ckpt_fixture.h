@@ -85,12 +85,14 @@ inline std::vector<float> values_of(const std::string& name, std::size_t count, 
   return values;
 }
 
-// The folder of a checkpoint of a run in `run`, written by so many ranks.
+// The folder of a checkpoint of a run in `run`, written by so many ranks; `machines`: in whose
+// folders, by rank.
 inline std::filesystem::path save_run(const std::filesystem::path& run,
                                       const Config& config,
                                       std::int64_t step,
                                       int ranks,
-                                      int version = 1) {
+                                      int version = 1,
+                                      const std::vector<std::string>& machines = {}) {
   const ModelSpec model = *describe_model(config.model);
   const std::vector<ParameterSpec> parameters = parameters_of(model);
   std::vector<Shard> shards;
@@ -107,6 +109,9 @@ inline std::filesystem::path save_run(const std::filesystem::path& run,
       }
     }
     shards.push_back(*write_shard({run, kLaunch, step}, rank, ranks, views(own), views(moments)));
+    if (machines.empty()) continue;
+    shards.back().model.machine = machines[static_cast<std::size_t>(rank)];
+    shards.back().optimizer.machine = shards.back().model.machine;
   }
   CheckpointState state{.step = step,
                         .samples = 8,

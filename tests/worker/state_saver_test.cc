@@ -80,7 +80,7 @@ class StateSaverTest : public testing::Test {
                       ShardWriter& writer,
                       FrameLink& link,
                       EventSink& events) {
-    return {{dir_, kLaunch, self, rank_count},
+    return {{dir_, kLaunch, self, rank_count, 0, {}},
             {state, writer, timers_[self.index()], link, events,
              [this] { return adds_residuals_ && adds_residuals_(); },
              [this]() -> const CheckpointState& { return progress_; }, [] { return soon(); },
@@ -149,7 +149,7 @@ TEST_F(StateSaverTest, IsLeftByAllRanksWhereTheDiskHasNoRoomForOne) {
   group_.run([&](Rank self) {
     FrameLink link(group_.at(self), self, 1, 2);
     const std::uint64_t more_than_any_disk_has = std::uint64_t{1} << 45;
-    results[self.index()] = agree_on_space({dir_, kLaunch, 10}, self, kRanks, link, soon(),
+    results[self.index()] = agree_on_space({dir_, kLaunch, self, kRanks, 0, {}}, 10, link, soon(),
                                            self == Rank{1} ? more_than_any_disk_has : 1);
   });
   for (const auto& agreed : results) {

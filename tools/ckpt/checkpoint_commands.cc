@@ -8,6 +8,7 @@
 #include "base/system/files.h"
 #include "checkpoint/folders.h"
 #include "checkpoint/inspect.h"
+#include "checkpoint/store/texts.h"
 #include "tools/ckpt/commands.h"
 #include "tools/ckpt/tensor_listing.h"
 #include "tools/ckpt/terminal_watch.h"
@@ -71,8 +72,10 @@ Result<void> run_show(const Arguments& arguments) {
   };
   const auto json = [&]() -> Result<Json> {
     MOTLEY_ASSIGN(Json all, checkpoint_to_json(path));
+    MOTLEY_ASSIGN(const Manifest manifest, read_manifest(path));
+    all["plan"] = plan_mark_to_json(manifest);
+    if (is_part(path)) return all;  // shapes stand in files that are not here
     MOTLEY_ASSIGN(const OpenedWeights weights, open_unverified(path));
-    all["plan"] = plan_mark_to_json(*weights.reader.manifest());
     all["layers"] = layers_to_json(weights);
     return all;
   };
@@ -109,7 +112,9 @@ std::vector<Command> checkpoint_commands() {
         "RUN is a run's folder, whose newest checkpoint is shown, a checkpoint, or a folder or\n"
         "file of weights, of which the tensors are listed.\n"
         "Prints step, model, sizes and the parameter hash, which is the same for the same\n"
-        "parameters however they were split over machines. --json has all of it.\n"},
+        "parameters however they were split over machines. --json has all of it.\n"
+        "Where machines have folders of their own, it says which of them wrote what and\n"
+        "which files lie here, without asking them; --tensors then needs `ckpt gather`.\n"},
        run_show},
       {{"ckpt verify",
         "read every byte of a checkpoint and compare its hashes",

@@ -5,19 +5,18 @@
 #include <utility>
 #include <vector>
 
+#include "checkpoint/checkpoint.h"
 #include "checkpoint/save/space.h"
 
 namespace motley {
 
-Result<void> agree_on_space(const SavePlace& place,
-                            Rank rank,
-                            int rank_count,
+Result<void> agree_on_space(const SavingRank& self,
+                            std::int64_t step,
                             FrameLink& link,
                             Deadline deadline,
-                            std::uint64_t needed_bytes,
-                            std::uint64_t folder) {
-  const SpaceReport mine{needed_bytes, free_bytes(place.run_dir), folder};
-  auto payloads = all_gather_small(link, rank, rank_count, place.step,
+                            std::uint64_t needed_bytes) {
+  const SpaceReport mine{needed_bytes, free_bytes(self.run_dir), self.folder};
+  auto payloads = all_gather_small(link, self.rank, self.rank_count, step,
                                    std::as_bytes(std::span(&mine, 1)), sizeof mine, deadline);
   if (!payloads) {
     Error error = std::move(payloads).error();
@@ -33,7 +32,7 @@ Result<void> agree_on_space(const SavePlace& place,
     }
     std::memcpy(&reports.emplace_back(), payload.data(), sizeof mine);
   }
-  return require_space(checkpoint_folder(place.run_dir, place.step), reports);
+  return require_space(checkpoint_folder(self.run_dir, step), reports, self.machines);
 }
 
 }  // namespace motley

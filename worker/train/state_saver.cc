@@ -7,7 +7,6 @@
 
 #include "checkpoint/save/finite.h"
 #include "protocol/shard_message.h"
-#include "worker/train/save_space.h"
 
 namespace motley {
 namespace {
@@ -61,8 +60,8 @@ Result<void> StateSaver::begin(ShardContents contents) {
   const CheckpointState& state = parts_.progress();
   last_step_ = state.step;
   const SavePlace place{self_.run_dir, self_.launch, state.step};
-  MOTLEY_TRY(agree_on_space(place, self_.rank, self_.rank_count, parts_.link, parts_.deadline(),
-                            shard_bytes_max(contents), self_.folder));
+  MOTLEY_TRY(
+      agree_on_space(self_, state.step, parts_.link, parts_.deadline(), shard_bytes_max(contents)));
   MOTLEY_TRY(require_finite(contents.parameters));
   parts_.writer.begin(place, self_.rank.value, self_.rank_count, std::move(contents),
                       [&events = parts_.events, state](const Result<Shard>& shard) {

@@ -3,12 +3,9 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <functional>
-#include <string>
 
 #include "base/clock.h"
-#include "base/ids.h"
 #include "base/result.h"
 #include "base/work_counter.h"
 #include "checkpoint/checkpoint.h"
@@ -17,6 +14,7 @@
 #include "protocol/launcher_channel.h"
 #include "training/stage_state.h"
 #include "training/vote/stepped_state.h"
+#include "worker/train/save_space.h"
 #include "worker/train/save_timer.h"
 #include "worker/train/training_loop.h"
 
@@ -49,15 +47,6 @@ class ReadState final : public SteppedState {
  private:
   SteppedState& state_;
   const std::function<void()> before_change_;
-};
-
-// Who saves, and where.
-struct SavingRank {
-  std::filesystem::path run_dir;
-  std::string launch;
-  Rank rank;
-  int rank_count = 0;
-  std::uint64_t folder = 0;  // as SpaceReport::folder
 };
 
 class StateSaver final : public ShardSaver {

@@ -100,11 +100,11 @@ std::uint64_t spare_bytes_of(const Job& job) {
   return static_cast<std::uint64_t>(spare_memory_bytes() / here);
 }
 
-// As SpaceReport::folder: 0 for the launcher's.
-std::uint64_t folder_number(const Job& job) {
-  std::uint64_t number = 0;
-  std::from_chars(job.store.data(), job.store.data() + job.store.size(), number, 16);
-  return number;
+SavingRank saving_rank(const Job& job) {
+  SavingRank self{job.run_dir, job.launch, job.rank, job.plan.rank_count(), 0, {}};
+  std::from_chars(job.store.data(), job.store.data() + job.store.size(), self.folder, 16);
+  for (const RankPlan& rank : job.plan.ranks) self.machines.push_back(rank.machine);
+  return self;
 }
 
 // For a compute thread that does not come back: nothing of the process can end in order.
@@ -163,7 +163,7 @@ Result<void> train(const Job& job,
   HeldOutBatches held_out(job.config.train.eval_batches, job.config.train.global_batch,
                           schedules.evaluation, source != nullptr ? source->bytes_per_token() : 0,
                           voter, run.executor());
-  StateSaver saver({job.run_dir, job.launch, job.rank, job.plan.rank_count(), folder_number(job)},
+  StateSaver saver(saving_rank(job),
                    {state, writer, timer, run.link(), launcher,
                     [&run] { return run.executor().add_residuals(); },
                     [&voter]() -> const CheckpointState& { return voter.progress(); },

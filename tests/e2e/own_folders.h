@@ -1,0 +1,102 @@
+// A run whose machines have run folders of their own.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "e2e/small_job.h"
+
+namespace motley::test {
+
+// The machines are all this one; what makes them several is where each keeps its runs.
+class OwnFolders : public testing::Test {
+ protected:
+  // `names`: of "desk", which is where the launcher is, "box" and "lap".
+  [[nodiscard]] std::string cluster_of(const std::vector<std::string>& names) const {
+    std::string text = "[network]\ntrusted = true\n";
+    std::string file = "cluster";
+    for (const std::string& name : names) {
+      text +=
+          fmt::format("[[machine]]\nname = \"{}\"\naddress = \"127.0.0.1\"\nthreads = 1\n", name);
+      if (name != "desk")
+        text += fmt::format("runs_dir = \"{}\"\n", (job_.folder() / name).string());
+      file += "-" + name;
+    }
+    return job_.folder().write(file + ".toml", text);
+  }
+
+  // All of the machines compute.
+  [[nodiscard]] std::vector<std::string> words(const std::vector<std::string>& machines,
+                                               const std::vector<std::string>& more = {}) const {
+    std::vector<std::string> words = {"--cluster", cluster_of(machines)};
+    for (const char* setting : {"train.steps=30", "checkpoint.every=5", "profile.seconds=2"}) {
+      words.insert(words.end(), {"--set", setting});
+    }
+    // What rounds alike whoever holds which layers.
+    for (const char* setting : {"parallel.replicas=false", "compression.activations=none"}) {
+      words.insert(words.end(), {"--set", setting});
+    }
+    for (const std::string& machine : machines) {
+      words.insert(words.end(), {"--pin", "always " + machine});
+    }
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+  }
+
+  // Only the first one measures.
+  [[nodiscard]] Outcome train(const std::vector<std::string>& machines,
+                              const std::vector<std::string>& more = {}) const {
+    const std::filesystem::path measured = job_.folder() / "measured.json";
+    std::vector<std::string> all = words(machines, more);
+    if (std::filesystem::exists(measured)) all.insert(all.end(), {"--profile", measured.string()});
+    Outcome outcome = job_.train("run", all);
+    const std::filesystem::path profile =
+        std::filesystem::path(job_.run_dir("run")) / "profile.json";
+    if (outcome.status == 0 && !std::filesystem::exists(measured))
+      std::filesystem::copy_file(profile, measured);
+    return outcome;
+  }
+
+  // Of a run that nothing happens to, in one folder.
+  [[nodiscard]] std::string undisturbed_hash(int steps = 30) const {
+    EXPECT_EQ(job_.train("undisturbed", {"--set", fmt::format("train.steps={}", steps)}).status, 0);
+    return job_.parameter_hash("undisturbed", steps);
+  }
+
+  [[nodiscard]] std::filesystem::path folder_of(const std::string& machine) const {
+    return machine == "desk" ? std::filesystem::path(job_.run_dir("run"))
+                             : job_.folder() / machine / "run";
+  }
+
+  // How many files with tensors a machine has of a step.
+  [[nodiscard]] int files_of(const std::string& machine, int step) const {
+    int count = 0;
+    std::error_code code;
+    const std::filesystem::path part =
+        folder_of(machine) / fmt::format("checkpoints/step-{:06}", step);
+    for (const auto& entry : std::filesystem::directory_iterator(part, code)) {
+      count += entry.path().extension() == ".safetensors" ? 1 : 0;
+    }
+    return count;
+  }
+
+  // Whether the launcher has committed a step from this one on.
+  [[nodiscard]] bool has_part(int step) const {
+    std::error_code code;
+    const std::filesystem::path folder = folder_of("desk") / "checkpoints";
+    for (const auto& entry : std::filesystem::directory_iterator(folder, code)) {
+      if (entry.path().filename() >= fmt::format("step-{:06}", step)) return true;
+    }
+    return false;
+  }
+
+  const std::vector<std::string> all_ = {"desk", "box", "lap"};
+  SmallJob job_;
+};
+
+}  // namespace motley::test
