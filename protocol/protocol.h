@@ -22,7 +22,7 @@
 
 namespace motley {
 
-inline constexpr int kProtocolVersion = 5;
+inline constexpr int kProtocolVersion = 6;
 
 // What a rank does that keeps its machine's run folder (worker/keep/folder_keeper.h).
 struct KeeperJob {

@@ -1,7 +1,9 @@
 #include "checkpoint/store/store_place.h"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 
+#include <cerrno>
 #include <cstdlib>
 #include <span>
 #include <string_view>
@@ -41,12 +43,20 @@ bool is_launchers(const std::string& dir, const std::string& launch) {
 
 Result<std::string> read_id(const fs::path& path) {
   MOTLEY_ASSIGN(const std::string text, read_file(path, kIdBytesMax));
-  MOTLEY_ASSIGN(const Json json, parse_json(text, path.string()));
-  MOTLEY_ASSIGN(std::string id, json_get<std::string>(json, "id", path.string()));
-  const auto bytes = from_hex(id);
-  if (bytes && bytes->size() == kIdBytes) return id;
+  const Result<Json> json = parse_json(text, path.string());
+  if (json.ok()) {
+    Result<std::string> id = json_get<std::string>(*json, "id", path.string());
+    const auto bytes = id.ok() ? from_hex(*id) : std::nullopt;
+    if (bytes && bytes->size() == kIdBytes) return id;
+  }
   return Error{ErrorCode::kCorrupt, fmt::format("unusable mark of a folder, {}", path.string()),
                "its 'id' is not 16 hexadecimal digits", "remove that file; the next run makes one"};
+}
+
+Result<std::int64_t> changed_s(const fs::path& path) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0) return file_error("look at", path, errno);
+  return static_cast<std::int64_t>(status.st_ctime);
 }
 
 // Machines that see one folder find one id there, whoever makes it: the first name counts.
@@ -83,6 +93,7 @@ Result<StorePlace> find_store(const LauncherFolder& launcher, IfAbsent if_absent
     MOTLEY_TRY(make_id(id_path));
   }
   MOTLEY_ASSIGN(place.id, read_id(id_path));
+  MOTLEY_ASSIGN(place.id_changed_s, changed_s(id_path));
   return place;
 }
 

@@ -2,6 +2,7 @@
 // one, else in a folder of its own. Files: docs/formats/launches.md.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 
@@ -12,8 +13,10 @@ namespace motley {
 struct StorePlace {
   std::filesystem::path dir;  // absolute
   bool is_shared = true;      // it is the launcher's
-  std::string
-      id;  // 16 hexadecimal digits, of a folder that is there and not the launcher's; else ""
+  // Of a folder that is there and not the launcher's: 16 hexadecimal digits, and when the file with
+  // them last changed its place or name, by the disk's clock. A copy of the file has another time.
+  std::string id = {};
+  std::int64_t id_changed_s = 0;
 };
 
 // What a launcher tells of its run folder.

@@ -17,11 +17,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-fs::path whole_path(const fs::path& path) {
-  fs::path whole = fs::absolute(path).lexically_normal();
-  return whole.has_filename() ? whole : whole.parent_path();  // it ended in '/'
-}
-
 std::string home_here() {
   const char* home = std::getenv("HOME");
   return home == nullptr ? "" : home;
@@ -61,6 +56,25 @@ Result<void> hear(const Json& event, const std::string& name, Said& said) {
   return {};
 }
 
+// Two machines that see one folder see one file with its id. Where somebody has copied the folder
+// of one to the other, or the disk, each has a file of its own.
+Result<void> require_one_folder(const Store& store,
+                                const std::string& machine,
+                                const StorePlace& place) {
+  constexpr std::int64_t kClose_s = 2;  // some file systems round, and the file is made in two moves
+  const StorePlace& known = store.answer.place;
+  if (std::abs(known.id_changed_s - place.id_changed_s) <= kClose_s) return {};
+  const bool is_newer = place.id_changed_s > known.id_changed_s;
+  const std::string& copied = is_newer ? machine : store.machines.front();
+  return Error{ErrorCode::kConfig,
+               fmt::format("the run folders of {} and {} have one id and are two folders",
+                           store.machines.front(), machine),
+               fmt::format("{} on {} was copied from the other", (is_newer ? place : known).dir.string(),
+                           copied),
+               fmt::format("remove store.json there: the folder gets an id of its own, and what is in "
+                           "it counts as copies")};
+}
+
 Result<void> add_to(Stores& stores, const std::string& machine, std::optional<StoreAnswer> answer) {
   if (!answer) {
     return Error{ErrorCode::kPeer, fmt::format("{} said nothing of its run folder", machine), "",
@@ -78,12 +92,20 @@ Result<void> add_to(Stores& stores, const std::string& machine, std::optional<St
   const StoreId id = is_unmade ? "on " + machine : answer->place.id;
   stores.dirs[machine] = answer->place.dir;
   Store& store = stores.by_id[id];
+  if (!answer->place.is_shared && !store.machines.empty()) {
+    MOTLEY_TRY(require_one_folder(store, machine, answer->place));
+  }
   if (!answer->place.is_shared) store.answer = *std::move(answer);
   store.machines.push_back(machine);
   return {};
 }
 
 }  // namespace
+
+fs::path whole_path(const fs::path& path) {
+  fs::path whole = fs::absolute(path).lexically_normal();
+  return whole.has_filename() ? whole : whole.parent_path();  // it ended in '/'
+}
 
 StoreId Stores::of(const std::string& machine) const {
   for (const auto& [id, store] : by_id) {

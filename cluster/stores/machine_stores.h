@@ -49,6 +49,9 @@ struct StoresRequest {
   IfAbsent if_absent = IfAbsent::kMake;
 };
 
+// Absolute and normal, without a '/' at its end.
+[[nodiscard]] std::filesystem::path whole_path(const std::filesystem::path& path);
+
 // Whether one of the machines could have a folder of its own.
 [[nodiscard]] bool may_have_own_folder(const Machine& machine);
 [[nodiscard]] bool may_have_own_folders(const Cluster& cluster,

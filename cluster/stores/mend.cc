@@ -1,6 +1,7 @@
 #include "cluster/stores/mend.h"
 
 #include <algorithm>
+#include <optional>
 #include <vector>
 
 #include "cluster/stores/copy_plan.h"
@@ -59,6 +60,20 @@ std::map<StoreId, std::set<std::string>> missing_copies(const RestorePoint& poin
     }
   }
   return missing;
+}
+
+std::set<StoreId> without_texts(const RestorePoint& point, const Stores& told) {
+  const auto holds_any = [&](const StoreId& id) {
+    return std::ranges::any_of(point.holders,
+                               [&](const auto& file) { return lies_in(file.second, id); });
+  };
+  std::set<StoreId> without;
+  for (const StoreId& id : usable_stores(told)) {
+    const std::optional<CheckpointTexts>& texts = told.by_id.at(id).answer.texts;
+    const bool has_them = texts && texts->files == point.texts.files;
+    if (!has_them && holds_any(id)) without.insert(id);
+  }
+  return without;
 }
 
 }  // namespace motley

@@ -22,4 +22,8 @@ namespace motley {
                                                                       const Cluster& cluster,
                                                                       int copies);
 
+// The folders that have something of the checkpoint and not its texts, or damaged ones. `told`: all
+// were asked for them.
+[[nodiscard]] std::set<StoreId> without_texts(const RestorePoint& point, const Stores& told);
+
 }  // namespace motley

@@ -46,6 +46,7 @@ class MovePlanner {
   }
 
   void deliver(const StoreId& store, const std::set<std::string>& files) {
+    delivered_.insert(store);
     for (WrittenFile& file : tensor_files(point_.texts.manifest)) {
       if (!files.contains(file.name)) continue;
       FileNeed need{std::move(file), {}};
@@ -83,9 +84,9 @@ class MovePlanner {
     });
   }
 
-  // Those with a view to make or something to give.
+  // Those with a view to make, something to get or something to give.
   [[nodiscard]] std::set<StoreId> involved() const {
-    std::set<StoreId> ids;
+    std::set<StoreId> ids = delivered_;
     for (const auto& [store, linked] : linked_) ids.insert(store);
     for (const Transfer& transfer : transfers_) ids.insert({transfer.from, transfer.to});
     return ids;
@@ -102,6 +103,7 @@ class MovePlanner {
     order.manifest = point_.texts.manifest;
     order.manifest.files.clear();
     order.makes_view = linked_.contains(self);
+    if (delivered_.contains(self)) order.texts = point_.texts;
     if (const auto linked = linked_.find(self); linked != linked_.end()) {
       for (const FileNeed& need : linked->second) {
         order.linked.push_back(need.file.name);
@@ -120,7 +122,6 @@ class MovePlanner {
         move.tensors.assign(transfer.need.tensors.begin(), transfer.need.tensors.end());
       }
       (is_mine ? order.outgoing : order.incoming).push_back(std::move(move));
-      if (!is_mine && !order.makes_view) order.texts = point_.texts;
       add_once(order.manifest.files, transfer.need.file);
     }
     return order;
@@ -134,6 +135,7 @@ class MovePlanner {
   const Stores& stores_;
   const Cluster& cluster_;
   std::map<StoreId, std::vector<FileNeed>> linked_;
+  std::set<StoreId> delivered_;
   std::vector<Transfer> transfers_;
   std::map<StoreId, std::uint64_t> given_bytes_;
 };

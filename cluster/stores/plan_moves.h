@@ -39,8 +39,9 @@ struct StoreMoves {
     const Stores& stores,
     const Cluster& cluster);
 
-// A worker for each folder that gets one of these whole files into its part of the checkpoint, or
-// gives one. Who gives is chosen as above. REQUIRES: each of them has a holder.
+// A worker for each of these folders, whose part of the checkpoint gets the texts and the whole
+// files, if any, and for each that gives one. Who gives is chosen as above. REQUIRES: each of them
+// has a holder.
 [[nodiscard]] std::vector<StoreMoves> plan_deliveries(
     const RestorePoint& point,
     const std::map<StoreId, std::set<std::string>>& files,

@@ -4,9 +4,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "checkpoint/checkpoint.h"
+#include "checkpoint/folders.h"
 #include "checkpoint/store/part.h"
 
 namespace motley {
@@ -35,18 +37,24 @@ std::string words_of_missing(const std::string& file, const Stores& stores) {
   return fmt::format("{} is damaged in {}", file, fmt::join(damaged, " and in "));
 }
 
-// Steps that other folders have a part of and that are newer than all that the launcher's knows.
-std::set<std::int64_t> newer_steps(const Stores& stores, const std::vector<CheckpointInfo>& known) {
+// Steps that other folders have a part of and the launcher's does not know: those that are newer
+// than all that it knows, or the one that is asked for.
+std::set<std::int64_t> unknown_steps(const Stores& stores,
+                                     const std::vector<CheckpointInfo>& known,
+                                     std::optional<std::int64_t> only) {
+  const auto is_wanted = [&](std::int64_t step) {
+    if (!only) return known.empty() || step > known.back().step;
+    return step == *only && std::ranges::count(known, step, &CheckpointInfo::step) == 0;
+  };
   std::set<std::int64_t> steps;
   for (const auto& [id, store] : stores.by_id) {
-    for (const std::int64_t step : store.answer.steps) {
-      if (known.empty() || step > known.back().step) steps.insert(step);
-    }
+    std::ranges::copy_if(store.answer.steps, std::inserter(steps, steps.end()), is_wanted);
   }
   return steps;
 }
 
-// The launcher's folder gets the texts of those steps that another folder can tell.
+// The launcher's folder gets the texts of those steps, anew where its own are damaged, that another
+// folder can tell.
 Result<void> learn(const std::set<std::int64_t>& steps,
                    const fs::path& run_dir,
                    const std::string& launch,
@@ -56,7 +64,9 @@ Result<void> learn(const std::set<std::int64_t>& steps,
     MOTLEY_ASSIGN(const Stores told, ask({.wanted = {}, .texts_of = step}));
     for (const auto& [id, store] : told.by_id) {
       if (!store.answer.texts || store.answer.texts->step() != step) continue;
-      log.info(fmt::format("{} does not know of step {}; {} does", run_dir.string(), step,
+      const bool is_known = has_manifest(checkpoint_folder(run_dir, step));
+      log.info(fmt::format("{} {} step {}; {} does", run_dir.string(),
+                           is_known ? "cannot tell what belongs to" : "does not know of", step,
                            place_words(store)));
       MOTLEY_TRY(adopt_part(run_dir, launch, *store.answer.texts, nullptr));
       break;
@@ -82,14 +92,22 @@ std::map<std::string, std::vector<StoreId>> holders_of(const std::vector<Written
 Result<std::optional<RestorePoint>> find_restore_point(const fs::path& run_dir,
                                                        const std::string& launch,
                                                        const AskStores& ask,
-                                                       const Log& log) {
+                                                       const Log& log,
+                                                       std::optional<std::int64_t> only) {
   MOTLEY_ASSIGN(const Stores known, ask({}));
-  MOTLEY_TRY(learn(newer_steps(known, list_checkpoints(run_dir)), run_dir, launch, ask, log));
+  MOTLEY_TRY(
+      learn(unknown_steps(known, list_checkpoints(run_dir), only), run_dir, launch, ask, log));
   std::vector<CheckpointInfo> checkpoints = list_checkpoints(run_dir);
+  std::erase_if(checkpoints,
+                [&](const CheckpointInfo& each) { return only && each.step != *only; });
   std::ranges::reverse(checkpoints);
   std::vector<std::string> reasons;
   for (const CheckpointInfo& checkpoint : checkpoints) {
     Result<CheckpointTexts> read = read_texts(checkpoint.folder);
+    if (!read.ok()) {
+      MOTLEY_TRY(learn({checkpoint.step}, run_dir, launch, ask, log));
+      read = read_texts(checkpoint.folder);
+    }
     if (!read.ok()) {
       reasons.push_back(fmt::format("the checkpoint of step {} cannot be used: {}: {}",
                                     checkpoint.step, read.error().what, read.error().cause));

@@ -1,15 +1,21 @@
 // motley ckpt gather | repair: a checkpoint that lies in the folders of several machines.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <cstdint>
 #include <cstdio>
+#include <filesystem>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
+#include <system_error>
 #include <utility>
 
 #include "base/json.h"
 #include "base/log.h"
 #include "checkpoint/checkpoint.h"
+#include "checkpoint/folders.h"
 #include "checkpoint/lock/run_lock.h"
 #include "checkpoint/store/texts.h"
 #include "cluster/launch/reachability.h"
@@ -26,7 +32,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A run, its machines that answer, and what they have of its newest checkpoint that can be used.
+// What the person named: a run, or a checkpoint in one.
+struct Named {
+  fs::path run;
+  std::optional<std::int64_t> step;
+};
+
+// A run, its machines that answer, and what they have of the checkpoint named, or of its newest one
+// that can be used.
 struct FoundParts {
   Cluster cluster;
   std::set<std::string> machines;
@@ -57,14 +70,32 @@ StoresRequest request_of(const FoundParts& found, const fs::path& run, const Run
           .start_timeout_s = found.config.comm.start_timeout_s};
 }
 
-Result<void> find_parts(FoundParts& found, const fs::path& run, RunLock& lock, const Log& log) {
+// What is no run's folder is left as it is.
+Result<Named> named_by(const std::string& text) {
+  MOTLEY_TRY(check_exists(text));
+  const fs::path path = whole_path(text);
+  const auto name = parse_folder_name(path.filename().string());
+  const fs::path above = path.parent_path();
+  if (name && name->kind == FolderKind::kCommitted && above.filename() == checkpoints_root("")) {
+    return Named{above.parent_path(), name->step};
+  }
+  std::error_code code;
+  // An empty one is where a run that was lost here is to come back.
+  if (fs::exists(checkpoints_root(path), code) || fs::is_empty(path, code)) return Named{path, {}};
+  return Error{ErrorCode::kConfig, fmt::format("{} is no run's folder", path.string()),
+               "it has no checkpoints", "name the run's folder, or RUN/checkpoints/step-N"};
+}
+
+Result<void> find_parts(FoundParts& found, const Named& named, RunLock& lock, const Log& log) {
+  const fs::path& run = named.run;
   const AskStores ask = [&](const StoreQuestion& question) -> Result<Stores> {
     MOTLEY_ASSIGN(found.stores, look_into_stores(request_of(found, run, lock), question, log));
     return found.stores;
   };
-  MOTLEY_ASSIGN(auto point, find_restore_point(run, lock.launch(), ask, log));
+  MOTLEY_ASSIGN(auto point, find_restore_point(run, lock.launch(), ask, log, named.step));
   if (!point) {
-    return Error{ErrorCode::kConfig, fmt::format("{} holds no checkpoint", run.string()),
+    const std::string which = named.step ? fmt::format(" of step {}", *named.step) : "";
+    return Error{ErrorCode::kConfig, fmt::format("{} holds no checkpoint{}", run.string(), which),
                  "nor does a machine of the cluster file", "check the path and the cluster file"};
   }
   found.point = *std::move(point);
@@ -73,39 +104,52 @@ Result<void> find_parts(FoundParts& found, const fs::path& run, RunLock& lock, c
   return lock.rise_above(found.stores.last_launch(), log);
 }
 
-// What is to be brought where, of what was found.
-using Choose = Result<std::map<StoreId, std::set<std::string>>> (*)(const FoundParts& found);
+// What is to be brought where, of what was found: files, and the texts of the checkpoint in any
+// case.
+using Deliveries = std::map<StoreId, std::set<std::string>>;
+using Choose = Result<Deliveries> (*)(const FoundParts& found, const Stores& told);
+
+// One line a folder.
+void tell(const Deliveries& deliveries, const Stores& stores, const Log& log) {
+  for (const auto& [id, files] : deliveries) {
+    const Store& store = stores.by_id.at(id);
+    const std::string what =
+        files.empty() ? "its manifest" : fmt::format("{}", fmt::join(files, ", "));
+    log.info(fmt::format("{}, {}, gets {}", store.machines.front(),
+                         store.answer.place.dir.string(), what));
+  }
+}
 
 Result<void> mend(const Arguments& arguments, Choose choose) {
-  const fs::path run = arguments.operand(0);
-  MOTLEY_TRY(check_exists(run));
   const Log log("", arguments.has("json") ? LogLevel::kWarn : LogLevel::kInfo);
+  MOTLEY_ASSIGN(const Named named, named_by(arguments.operand(0)));
   FoundParts found;
   MOTLEY_ASSIGN(found.cluster, read_cluster(arguments, 1));
   MOTLEY_ASSIGN(found.program, stage_program());
-  MOTLEY_ASSIGN(RunLock lock, RunLock::take(run, log));
+  MOTLEY_ASSIGN(RunLock lock, RunLock::take(named.run, log));
   MOTLEY_ASSIGN(found.machines, answering_machines(found.cluster, found.program, log));
-  MOTLEY_TRY(find_parts(found, run, lock, log));
-  MOTLEY_ASSIGN(const auto files, choose(found));
+  MOTLEY_TRY(find_parts(found, named, lock, log));
+  const std::int64_t step = found.point.texts.step();
+  const StoresRequest request = request_of(found, named.run, lock);
+  MOTLEY_ASSIGN(const Stores told, look_into_stores(request, {{}, step}, log));
+  MOTLEY_ASSIGN(const Deliveries deliveries, choose(found, told));
+  tell(deliveries, found.stores, log);
   std::size_t count = 0;
-  for (const auto& [store, names] : files) count += names.size();
+  for (const auto& [store, names] : deliveries) count += names.size();
   MOTLEY_ASSIGN(const auto views,
-                move_files(plan_deliveries(found.point, files, found.stores, found.cluster),
-                           request_of(found, run, lock), found.stores, found.config, log));
-  const fs::path folder = checkpoint_folder(run, found.point.texts.step());
+                move_files(plan_deliveries(found.point, deliveries, found.stores, found.cluster),
+                           request, found.stores, found.config, log));
+  const fs::path folder = checkpoint_folder(named.run, step);
   if (arguments.has("json")) {
-    fmt::print(
-        "{}\n",
-        Json{{"folder", folder.string()}, {"step", found.point.texts.step()}, {"files", count}}
-            .dump(2));
+    fmt::print("{}\n", Json{{"folder", folder.string()}, {"step", step}, {"files", count}}.dump(2));
   } else {
-    fmt::print("{}: step {}, {} file{} brought\n", folder.string(), found.point.texts.step(), count,
+    fmt::print("{}: step {}, {} file{} brought\n", folder.string(), step, count,
                count == 1 ? "" : "s");
   }
   return {};
 }
 
-Result<std::map<StoreId, std::set<std::string>>> choose_to_gather(const FoundParts& found) {
+Result<Deliveries> choose_to_gather(const FoundParts& found, const Stores& /*told*/) {
   auto files = missing_here(found.point);
   if (!files.empty() && found.stores.by_id.at(StoreId()).machines.empty()) {
     return Error{ErrorCode::kConfig, "this machine is not in the cluster file",
@@ -115,8 +159,11 @@ Result<std::map<StoreId, std::set<std::string>>> choose_to_gather(const FoundPar
   return files;
 }
 
-Result<std::map<StoreId, std::set<std::string>>> choose_to_repair(const FoundParts& found) {
-  return missing_copies(found.point, found.stores, found.cluster, found.config.checkpoint.copies);
+Result<Deliveries> choose_to_repair(const FoundParts& found, const Stores& told) {
+  Deliveries deliveries = missing_copies(found.point, found.stores, found.cluster,
+                                         found.config.checkpoint.copies);
+  for (const StoreId& store : without_texts(found.point, told)) deliveries.try_emplace(store);
+  return deliveries;
 }
 
 std::vector<OptionSpec> mend_options() {
@@ -134,7 +181,9 @@ Command ckpt_gather_command() {
       "RUN is a run's folder here, of a run whose machines have folders of their own. The\n"
       "files of its newest checkpoint that lie elsewhere are brought into RUN, every byte\n"
       "compared; then it is a whole checkpoint, which all other commands take and Hugging\n"
-      "Face opens. The cluster file names this machine too, by its address.\n\n"
+      "Face opens. RUN/checkpoints/step-N stands for an older one. Where the folder was\n"
+      "lost, an empty one in its place is filled. The cluster file names this machine too,\n"
+      "by its address.\n\n"
       "Example\n"
       "  motley ckpt gather runs/gpt --cluster home.toml\n"};
   spec.needs = "--cluster FILE";
@@ -152,8 +201,9 @@ Command ckpt_repair_command() {
       mend_options(),
       "RUN is a run's folder here, of a run whose machines have folders of their own. Every\n"
       "byte of the newest checkpoint's files on all machines is compared; what is damaged\n"
-      "or missing where it was written comes from its copy, and what has fewer copies than\n"
-      "checkpoint.copies gets them again. Where nothing whole is left of a file the next\n"
+      "or missing where it was written comes from its copy, the manifest and what else\n"
+      "describes it from any machine, and what has fewer copies than checkpoint.copies\n"
+      "gets them again. RUN/checkpoints/step-N stands for an older one. Where nothing whole is left of a file the next\n"
       "older checkpoint is taken, and said; exit status 7 where there is none.\n\n"
       "Example\n"
       "  motley ckpt repair runs/gpt --cluster home.toml\n"};
