@@ -6,6 +6,7 @@
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/lock/launch_record.h"
 #include "checkpoint/save/space.h"
+#include "checkpoint/store/folder_id.h"
 #include "checkpoint/store/whole_file.h"
 
 namespace motley {
@@ -14,6 +15,7 @@ Result<StoreAnswer> look_into_store(const StorePlace& place,
                                     const StoreQuestion& question,
                                     WorkCounter* work) {
   StoreAnswer answer{.place = place, .free_bytes = free_bytes(place.dir)};
+  MOTLEY_ASSIGN(answer.run, read_run_id(place.dir));
   answer.last_launch = last_launch(place.dir);
   if (!place.is_shared) {
     // Of who cannot be seen from here, the rank that takes the folder finds out.

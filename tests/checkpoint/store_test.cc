@@ -6,6 +6,7 @@
 
 #include "checkpoint/folders.h"
 #include "checkpoint/launch_mark.h"
+#include "checkpoint/store/folder_id.h"
 #include "checkpoint/store/look.h"
 #include "checkpoint/store/part.h"
 #include "checkpoint/store/store_place.h"
@@ -61,6 +62,18 @@ class Scattered : public ::testing::Test {
   CheckpointTexts texts_;
   std::vector<WrittenFile> files_;
 };
+
+TEST_F(Scattered, SaysWhoseItIs) {
+  EXPECT_EQ(look().run, "");
+  const Result<std::string> id = make_folder_id();
+  ASSERT_TRUE(id.ok());
+  ASSERT_TRUE(write_run_id(own(), *id).ok());
+  EXPECT_EQ(look().run, *id);
+  write_bytes(own() / "run.json", "{\"format\": \"motley.run\", \"id\": \"desk\"}");
+  const Result<std::string> damaged = read_run_id(own());
+  ASSERT_FALSE(damaged.ok());
+  EXPECT_THAT(describe(damaged.error()), HasSubstr("not 16 hexadecimal digits"));
+}
 
 TEST_F(Scattered, PartIsKeptOfWhatTheLaunchWrote) {
   write_part(kLaunch);

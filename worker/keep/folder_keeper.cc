@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/lock/run_lock.h"
+#include "checkpoint/store/folder_id.h"
 #include "checkpoint/store/part.h"
 #include "protocol/pieces.h"
 #include "protocol/store_message.h"
@@ -111,6 +112,7 @@ Result<std::unique_ptr<FolderKeeper>> FolderKeeper::open(const Job& job,
       return Error{ErrorCode::kInternal, fmt::format("two ranks keep the folder {}", job.run_dir),
                    "", ""};
     }
+    MOTLEY_TRY(write_run_id(job.run_dir, job.run_id));
   }
   return std::unique_ptr<FolderKeeper>(new FolderKeeper(std::move(impl)));
 }

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/system/files.h"
+#include "checkpoint/store/folder_id.h"
 #include "checkpoint/store/part.h"
 #include "checkpoint/store/view.h"
 #include "checkpoint/store/whole_file.h"
@@ -53,11 +54,17 @@ class FirstError {
 class Mover {
  public:
   Mover(const Job& job, const MoveOrder& order, WorkCounter& work)
-      : place_{job.run_dir, job.launch, order.manifest.state.step}, order_(order), work_(work) {}
+      : place_{job.run_dir, job.launch, order.manifest.state.step},
+        run_id_(job.run_id),
+        order_(order),
+        work_(work) {}
 
   // What lies here.
   Result<void> begin() {
-    if (order_.texts) return adopt_part(place_.run_dir, place_.launch, *order_.texts, &work_);
+    if (order_.texts) {
+      if (!run_id_.empty()) MOTLEY_TRY(write_run_id(place_.run_dir, run_id_));
+      return adopt_part(place_.run_dir, place_.launch, *order_.texts, &work_);
+    }
     if (!order_.makes_view) return {};
     MOTLEY_TRY(begin_view(place_));
     for (const std::string& name : order_.linked) {
@@ -168,6 +175,7 @@ class Mover {
   }
 
   const SavePlace place_;
+  const std::string run_id_;
   const MoveOrder& order_;
   WorkCounter& work_;
 };
