@@ -34,7 +34,7 @@ Result<StoreAnswer> look_into_store(const StorePlace& place,
   if (!question.wanted) return answer;
   const WantedStep& wanted = *question.wanted;
   for (const WrittenFile& file : wanted.files) {
-    const FoundFile found = find_file(place.dir, wanted.step, file, work);
+    MOTLEY_ASSIGN(const FoundFile found, find_file(place.dir, wanted.step, file, work));
     if (found.whole) {
       answer.whole.push_back(file.name);
     } else if (found.damaged) {

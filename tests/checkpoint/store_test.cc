@@ -63,6 +63,22 @@ class Scattered : public ::testing::Test {
   std::vector<WrittenFile> files_;
 };
 
+TEST_F(Scattered, PartIsNotAdoptedOnceThatIsStopped) {
+  write_part(kLaunch);
+  std::stop_source stop;
+  stop.request_stop();
+  WorkCounter work;
+  const Result<void> stopped = adopt_part(own(), kLater, texts_, &work, stop.get_token());
+  ASSERT_FALSE(stopped.ok());
+  EXPECT_EQ(stopped.error().code, ErrorCode::kInterrupted);
+  EXPECT_EQ(work.count(), 0U) << "nothing is read any more";
+  EXPECT_EQ(look().whole.size(), 2U);
+  ASSERT_TRUE(adopt_part(own(), kLater, texts_, nullptr).ok());
+  // Nor is a file that was not looked at taken for a damaged one.
+  EXPECT_FALSE(adopt_part(own(), kLater, texts_, &work, stop.get_token()).ok());
+  EXPECT_EQ(look().whole.size(), 2U);
+}
+
 TEST_F(Scattered, SaysWhoseItIs) {
   EXPECT_EQ(look().run, "");
   const Result<std::string> id = make_folder_id();

@@ -120,11 +120,13 @@ class Mover {
     return bytes;
   }
 
-  [[nodiscard]] Result<fs::path> path_here(const std::string& name) const {
+  [[nodiscard]] Result<fs::path> path_here(const std::string& name,
+                                           const std::stop_token& stop = {}) const {
     const auto known = std::ranges::find(order_.manifest.files, name, &WrittenFile::name);
-    const FoundFile found = known == order_.manifest.files.end()
-                                ? FoundFile{}
-                                : find_file(place_.run_dir, place_.step, *known, &work_);
+    FoundFile found;
+    if (known != order_.manifest.files.end()) {
+      MOTLEY_ASSIGN(found, find_file(place_.run_dir, place_.step, *known, &work_, stop));
+    }
     if (found.whole) return *found.whole;
     return Error{ErrorCode::kCorrupt,
                  fmt::format("{} of step {} is not whole in {} any more", name, place_.step,
@@ -141,7 +143,7 @@ class Mover {
   void send_all(FrameLink& link, const Patience& patience, FirstError& failed) const {
     for (const FileMove& move : order_.outgoing) {
       if (failed.stop().stop_requested()) return;
-      const Result<fs::path> path = path_here(move.file);
+      const Result<fs::path> path = path_here(move.file, failed.stop());
       // The receiver is told what became of a file that is gone.
       const fs::path named = path.ok() ? *path : fs::path(place_.run_dir) / move.file;
       failed.take(send_file(link, move.peer, order_of(move), named, TransferPace{}, patience,
