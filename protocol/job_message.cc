@@ -113,6 +113,7 @@ Json job_to_json(const Job& job) {
                       {"copies_from", ranks_to_json(job.keeper->copies_from)}};
   }
   json["launch"] = job.launch;
+  json["run_id"] = job.run_id;
   json["resume_from"] = job.resume_from;
   json["stop_after"] = job.stop_after;
   json["bind_address"] = job.bind_address;
@@ -160,6 +161,7 @@ Result<Job> job_from_json(const Json& json, const std::string& source) {
   MOTLEY_ASSIGN(job.store, json_get<std::string>(json, "store", source));
   MOTLEY_ASSIGN(job.keeper, get_keeper(json, job, source));
   MOTLEY_ASSIGN(job.launch, json_get<std::string>(json, "launch", source));
+  MOTLEY_ASSIGN(job.run_id, json_get<std::string>(json, "run_id", source));
   MOTLEY_ASSIGN(job.resume_from, json_get<std::string>(json, "resume_from", source));
   MOTLEY_ASSIGN(job.stop_after,
                 get_integer<std::int64_t>(json, "stop_after", 0, kStepsMax, source));

@@ -63,6 +63,7 @@ std::vector<Json> store_events(const StoreAnswer& answer) {
                 {"shared", answer.place.is_shared},
                 {"id", answer.place.id},
                 {"id_changed_s", answer.place.id_changed_s},
+                {"run", answer.run},
                 {"free_bytes", answer.free_bytes},
                 {"last_launch", answer.last_launch},
                 {"held_by", answer.held_by},
@@ -86,6 +87,7 @@ Result<StoreAnswer> read_store_event(const Json& event, const std::string& sourc
   MOTLEY_ASSIGN(answer.place.is_shared, json_get<bool>(event, "shared", source));
   MOTLEY_ASSIGN(answer.place.id, json_get<std::string>(event, "id", source));
   MOTLEY_ASSIGN(answer.place.id_changed_s, count_of(event, "id_changed_s", source));
+  MOTLEY_ASSIGN(answer.run, json_get<std::string>(event, "run", source));
   const auto free = event.find("free_bytes");
   if (free == event.end() || !free->is_number_unsigned()) {
     return unusable_message(source, "'free_bytes' is missing or no number of bytes");

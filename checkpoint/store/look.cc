@@ -6,6 +6,7 @@
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/lock/launch_record.h"
 #include "checkpoint/save/space.h"
+#include "checkpoint/store/folder_id.h"
 #include "checkpoint/store/whole_file.h"
 
 namespace motley {
@@ -14,6 +15,7 @@ Result<StoreAnswer> look_into_store(const StorePlace& place,
                                     const StoreQuestion& question,
                                     WorkCounter* work) {
   StoreAnswer answer{.place = place, .free_bytes = free_bytes(place.dir)};
+  MOTLEY_ASSIGN(answer.run, read_run_id(place.dir));
   answer.last_launch = last_launch(place.dir);
   if (!place.is_shared) {
     // Of who cannot be seen from here, the rank that takes the folder finds out.
@@ -32,7 +34,7 @@ Result<StoreAnswer> look_into_store(const StorePlace& place,
   if (!question.wanted) return answer;
   const WantedStep& wanted = *question.wanted;
   for (const WrittenFile& file : wanted.files) {
-    const FoundFile found = find_file(place.dir, wanted.step, file, work);
+    MOTLEY_ASSIGN(const FoundFile found, find_file(place.dir, wanted.step, file, work));
     if (found.whole) {
       answer.whole.push_back(file.name);
     } else if (found.damaged) {

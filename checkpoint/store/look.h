@@ -27,6 +27,7 @@ struct StoreQuestion {
 
 struct StoreAnswer {
   StorePlace place;
+  std::string run;                       // as read_run_id()
   std::uint64_t free_bytes = 0;          // as free_bytes()
   std::int64_t last_launch = 0;          // that was in the folder
   std::string held_by;                   // who is at work there now, in words; "" = nobody

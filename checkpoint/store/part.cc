@@ -49,12 +49,14 @@ Result<void> link_into(const fs::path& folder, const fs::path& file) {
 Result<void> gather(const fs::path& folder,
                     const SavePlace& place,
                     const CheckpointTexts& texts,
-                    WorkCounter* work) {
+                    WorkCounter* work,
+                    const std::stop_token& stop) {
   std::error_code code;
   for (const WrittenFile& file : tensor_files(texts.manifest)) {
     const fs::path path = folder / file.name;
-    if (is_whole(path, file, work)) continue;
-    const FoundFile found = find_file(place.run_dir, place.step, file, work);
+    MOTLEY_ASSIGN(const bool is_there, is_whole(path, file, work, stop));
+    if (is_there) continue;
+    MOTLEY_ASSIGN(const FoundFile found, find_file(place.run_dir, place.step, file, work, stop));
     if (!found.whole) continue;
     fs::remove(path, code);  // damaged, or not there
     MOTLEY_TRY(link_into(folder, *found.whole));
@@ -73,18 +75,19 @@ Result<void> keep_part(const fs::path& run_dir,
   // Saved again to the same bits: what is damaged or gone in the part is replaced.
   std::error_code code;
   const bool is_saved_again = fs::exists(partial_folder(place), code);
-  return is_saved_again ? gather(part, place, texts, nullptr) : Result<void>();
+  return is_saved_again ? gather(part, place, texts, nullptr, {}) : Result<void>();
 }
 
 Result<void> adopt_part(const fs::path& run_dir,
                         const std::string& launch,
                         const CheckpointTexts& texts,
-                        WorkCounter* work) {
+                        WorkCounter* work,
+                        const std::stop_token& stop) {
   const SavePlace place{run_dir, launch, texts.step()};
   const fs::path part = checkpoint_folder(run_dir, texts.step());
-  if (is_kept(part, texts)) return gather(part, place, texts, work);
+  if (is_kept(part, texts)) return gather(part, place, texts, work, stop);
   MOTLEY_TRY(make_folders(partial_folder(place)));
-  MOTLEY_TRY(gather(partial_folder(place), place, texts, work));
+  MOTLEY_TRY(gather(partial_folder(place), place, texts, work, stop));
   return publish_with(place, texts);
 }
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <filesystem>
+#include <stop_token>
 #include <string>
 
 #include "base/result.h"
@@ -21,10 +22,12 @@ namespace motley {
                                      const CheckpointTexts& texts);
 
 // The same of what any launch has left of the step: of files with the manifest's sizes and hashes
-// alone. `work` counts the bytes that are read.
+// alone. `work` counts the bytes that are read. kInterrupted when stopped while it reads them: no
+// file is lost by that, and another launch can adopt them.
 [[nodiscard]] Result<void> adopt_part(const std::filesystem::path& run_dir,
                                       const std::string& launch,
                                       const CheckpointTexts& texts,
-                                      WorkCounter* work);
+                                      WorkCounter* work,
+                                      const std::stop_token& stop = {});
 
 }  // namespace motley

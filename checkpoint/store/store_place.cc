@@ -5,16 +5,13 @@
 
 #include <cerrno>
 #include <cstdlib>
-#include <span>
 #include <string_view>
 #include <system_error>
 
-#include "base/hex.h"
-#include "base/json.h"
-#include "base/secret.h"
 #include "base/system/files.h"
 #include "base/system/privacy.h"
 #include "checkpoint/launch_mark.h"
+#include "checkpoint/store/folder_id.h"
 
 namespace motley {
 namespace {
@@ -22,8 +19,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kIdName = "store.json";
-constexpr std::uint64_t kIdBytesMax = 4096;
-constexpr std::size_t kIdBytes = 8;
 constexpr std::string_view kHome = "~/";
 
 Result<fs::path> with_home(const std::string& dir) {
@@ -41,18 +36,6 @@ bool is_launchers(const std::string& dir, const std::string& launch) {
   return !dir.empty() && require_launch(dir, launch).ok();
 }
 
-Result<std::string> read_id(const fs::path& path) {
-  MOTLEY_ASSIGN(const std::string text, read_file(path, kIdBytesMax));
-  const Result<Json> json = parse_json(text, path.string());
-  if (json.ok()) {
-    Result<std::string> id = json_get<std::string>(*json, "id", path.string());
-    const auto bytes = id.ok() ? from_hex(*id) : std::nullopt;
-    if (bytes && bytes->size() == kIdBytes) return id;
-  }
-  return Error{ErrorCode::kCorrupt, fmt::format("unusable mark of a folder, {}", path.string()),
-               "its 'id' is not 16 hexadecimal digits", "remove that file; the next run makes one"};
-}
-
 Result<std::int64_t> changed_s(const fs::path& path) {
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0) return file_error("look at", path, errno);
@@ -61,10 +44,9 @@ Result<std::int64_t> changed_s(const fs::path& path) {
 
 // Machines that see one folder find one id there, whoever makes it: the first name counts.
 Result<void> make_id(const fs::path& path) {
-  MOTLEY_ASSIGN(const std::string random, make_secret());
-  const std::string id = to_hex(std::span(random).first(kIdBytes));
+  MOTLEY_ASSIGN(const std::string id, make_folder_id());
   const fs::path whole = path.parent_path() / fmt::format(".store-{}", id);
-  MOTLEY_TRY(write_file_atomic(whole, Json{{"format", "motley.store"}, {"id", id}}.dump() + "\n"));
+  MOTLEY_TRY(write_file_atomic(whole, folder_id_text("motley.store", id)));
   std::error_code code;
   fs::create_hard_link(whole, path, code);
   const bool exists = code == std::errc::file_exists;
@@ -92,7 +74,7 @@ Result<StorePlace> find_store(const LauncherFolder& launcher, IfAbsent if_absent
     MOTLEY_TRY(make_lasting_folders(own));
     MOTLEY_TRY(make_id(id_path));
   }
-  MOTLEY_ASSIGN(place.id, read_id(id_path));
+  MOTLEY_ASSIGN(place.id, read_folder_id(id_path));
   MOTLEY_ASSIGN(place.id_changed_s, changed_s(id_path));
   return place;
 }

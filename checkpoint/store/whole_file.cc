@@ -1,5 +1,7 @@
 #include "checkpoint/store/whole_file.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <system_error>
 #include <vector>
@@ -20,12 +22,19 @@ bool may_hold(FolderKind kind) {
 
 }  // namespace
 
-bool is_whole(const fs::path& path, const WrittenFile& file, WorkCounter* work) {
+Result<bool> is_whole(const fs::path& path,
+                      const WrittenFile& file,
+                      WorkCounter* work,
+                      const std::stop_token& stop) {
   const Result<InputFile> opened = InputFile::open(path, work);
   if (!opened.ok() || opened->bytes() != file.bytes) return false;
   Hasher128 hasher;
   std::vector<std::byte> block(std::min<std::uint64_t>(file.bytes, 1 << 20));
   for (std::uint64_t done = 0; done < file.bytes;) {
+    if (stop.stop_requested()) {
+      return Error{ErrorCode::kInterrupted, fmt::format("stopped while reading {}", path.string()),
+                   "it was asked to stop", ""};
+    }
     const auto part =
         std::span(block).first(std::min<std::uint64_t>(block.size(), file.bytes - done));
     if (!opened->read_at(done, part).ok()) return false;
@@ -35,10 +44,11 @@ bool is_whole(const fs::path& path, const WrittenFile& file, WorkCounter* work) 
   return hasher.hex() == file.hash;
 }
 
-FoundFile find_file(const fs::path& run_dir,
-                    std::int64_t step,
-                    const WrittenFile& file,
-                    WorkCounter* work) {
+Result<FoundFile> find_file(const fs::path& run_dir,
+                            std::int64_t step,
+                            const WrittenFile& file,
+                            WorkCounter* work,
+                            const std::stop_token& stop) {
   FoundFile found;
   if (!is_plain_name(file.name)) return found;
   const fs::path root = checkpoints_root(run_dir);
@@ -51,7 +61,8 @@ FoundFile find_file(const fs::path& run_dir,
     const fs::path path = root / folder_name(folder) / file.name;
     std::error_code code;
     if (fs::symlink_status(path, code).type() == fs::file_type::not_found) continue;
-    if (is_whole(path, file, work)) {
+    MOTLEY_ASSIGN(const bool whole, is_whole(path, file, work, stop));
+    if (whole) {
       found.whole = path;
       return found;
     }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <stop_token>
 
 #include "base/result.h"
 #include "base/work_counter.h"
@@ -19,14 +20,17 @@ struct FoundFile {
 
 // Looks into all folders of the step but those that mean nothing, the committed one first. Of
 // several whole ones it is the first. Reads every byte; `work` counts them (nullptr: nobody does).
-[[nodiscard]] FoundFile find_file(const std::filesystem::path& run_dir,
-                                  std::int64_t step,
-                                  const WrittenFile& file,
-                                  WorkCounter* work);
+// kInterrupted when stopped, within a block of 1 MiB.
+[[nodiscard]] Result<FoundFile> find_file(const std::filesystem::path& run_dir,
+                                          std::int64_t step,
+                                          const WrittenFile& file,
+                                          WorkCounter* work,
+                                          const std::stop_token& stop = {});
 
-// Whether that file is regular, and has the size and the hash.
-[[nodiscard]] bool is_whole(const std::filesystem::path& path,
-                            const WrittenFile& file,
-                            WorkCounter* work);
+// Whether that file is regular, and has the size and the hash. The same.
+[[nodiscard]] Result<bool> is_whole(const std::filesystem::path& path,
+                                    const WrittenFile& file,
+                                    WorkCounter* work,
+                                    const std::stop_token& stop = {});
 
 }  // namespace motley

@@ -342,6 +342,7 @@ Result<PreparedRun> prepare_run(const TrainingRequest& request, Log& log) {
                       kept_beside(run.first_step - 1, list_checkpoints(run.folder.dir()),
                                   keep_rule(run.config.checkpoint)),
                       run.lock->launch()));
+  MOTLEY_ASSIGN(run.id, run.folder.keep_run_id(run.stores.run));
   MOTLEY_TRY(run.folder.write_config(run.config));
   MOTLEY_TRY(run.folder.write_plan(run.plan));
   MOTLEY_TRY(bring_parts(run, request, log));

@@ -55,6 +55,7 @@ struct PreparedRun {
   Plan plan;
   TransportChoice transport;
   RunFolder folder{""};
+  std::string id;                 // RunFolder::keep_run_id; set unless it was a dry run
   std::unique_ptr<RunLock> lock;  // of the folder; set unless it was a dry run
   std::optional<CheckpointInfo> resume_from;
   // Where machines may have folders of their own: these, what is resumed, and the folders that

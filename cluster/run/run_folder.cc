@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "base/system/files.h"
 #include "base/system/privacy.h"
+#include "checkpoint/store/folder_id.h"
 
 namespace motley {
 namespace {
@@ -75,6 +76,14 @@ Result<CheckpointInfo> RunFolder::newest_checkpoint() const {
   auto checked = verify_checkpoint(checkpoints.back().folder);
   if (!checked.ok()) return damaged(std::move(checked).error(), checkpoints);
   return checkpoints.back();
+}
+
+Result<std::string> RunFolder::keep_run_id(const std::string& known) const {
+  MOTLEY_ASSIGN(std::string id, read_run_id(dir_));
+  if (!id.empty()) return id;
+  MOTLEY_ASSIGN(id, known.empty() ? make_folder_id() : known);
+  MOTLEY_TRY(write_run_id(dir_, id));
+  return id;
 }
 
 Result<void> RunFolder::write_config(const Config& config) const {

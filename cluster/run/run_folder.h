@@ -52,6 +52,9 @@ class RunFolder {
   // is damaged (the remedy names the one before it, if any).
   [[nodiscard]] Result<CheckpointInfo> newest_checkpoint() const;
 
+  // The id of the run (checkpoint/store/folder_id.h), which the folder keeps from now on: where it
+  // has none yet, `known`, and where that is "" a new one.
+  [[nodiscard]] Result<std::string> keep_run_id(const std::string& known) const;
   [[nodiscard]] Result<void> write_config(const Config& config) const;
   [[nodiscard]] Result<void> write_plan(const Plan& plan) const;
   [[nodiscard]] Result<void> write_profile(const Profile& profile) const;

@@ -322,6 +322,7 @@ void give_folders(const PreparedRun& run, std::vector<WorkerSpec>& workers) {
     if (keeper != keepers.end()) worker.job.keeper = keeper->second;
     worker.job.launch = run.lock->launch();
     worker.job.store = run.stores.of(worker.machine.name);
+    worker.job.run_id = run.id;
     if (const auto dir = run.stores.dirs.find(worker.machine.name); dir != run.stores.dirs.end()) {
       worker.job.run_dir = dir->second.string();
     }

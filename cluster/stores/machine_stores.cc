@@ -75,6 +75,22 @@ Result<void> require_one_folder(const Store& store,
                            "it counts as copies")};
 }
 
+// Runs of one name whose launchers do not see each other's folders may meet in a machine's.
+Result<void> require_same_run(Stores& stores,
+                              const std::string& machine,
+                              const StoreAnswer& answer) {
+  if (answer.run.empty() || answer.steps.empty()) return {};
+  if (stores.run.empty()) stores.run = answer.run;
+  if (stores.run == answer.run) return {};
+  return Error{
+      ErrorCode::kConfig,
+      fmt::format("{} on {} holds another run of the same name", answer.place.dir.string(),
+                  machine),
+      fmt::format("its part of step {} is of run {}; this is run {}", answer.steps.back(),
+                  answer.run, stores.run),
+      "give one of the two another name by --run, or another runs_dir in the cluster file"};
+}
+
 Result<void> add_to(Stores& stores, const std::string& machine, std::optional<StoreAnswer> answer) {
   if (!answer) {
     return Error{ErrorCode::kPeer, fmt::format("{} said nothing of its run folder", machine), "",
@@ -87,6 +103,7 @@ Result<void> add_to(Stores& stores, const std::string& machine, std::optional<St
         fmt::format("{}; a run folder has one launcher at a time", answer->held_by),
         "wait until it has ended or end it, or choose another folder by --run"};
   }
+  MOTLEY_TRY(require_same_run(stores, machine, *answer));
   // A dry run makes no folder, so it has no id yet; each machine then counts for itself.
   const bool is_unmade = !answer->place.is_shared && answer->place.id.empty();
   const StoreId id = is_unmade ? "on " + machine : answer->place.id;
@@ -149,6 +166,7 @@ Result<Stores> look_into_stores(const StoresRequest& request,
   Store& mine = stores.by_id[StoreId()];
   MOTLEY_ASSIGN(mine.answer,
                 look_into_store({.dir = whole_path(request.run_dir)}, question, nullptr));
+  stores.run = mine.answer.run;
   std::vector<WorkerSpec> workers;
   std::vector<std::string> names;
   for (const Machine& machine : request.cluster.machines) {

@@ -28,6 +28,7 @@ struct Stores {
   std::map<std::string, std::filesystem::path>
       dirs;                        // by machine that was asked: where it sees its
   std::map<StoreId, Store> by_id;  // the launcher's among them
+  std::string run;                 // as read_run_id(), of those with checkpoints; "" = none says
 
   // Of a machine that was asked; the launcher's for all others.
   [[nodiscard]] StoreId of(const std::string& machine) const;
@@ -43,7 +44,7 @@ struct StoresRequest {
   const Cluster& cluster;
   const std::set<std::string>& machines;
   std::filesystem::path run_dir;  // the launcher's
-  std::string launch;             // launch_text
+  std::string launch;             // launch_text; "" = the folder is not taken, or not there
   std::filesystem::path program;  // motley-stage here
   double start_timeout_s = 60;
   IfAbsent if_absent = IfAbsent::kMake;
@@ -63,7 +64,8 @@ struct StoresRequest {
                                      const std::string& home);
 
 // Asks the machines that may have their own, all at once, by a worker on each, and looks into the
-// launcher's. Errors as those of WorkerGroup; kPeer where another launch is at work in a folder.
+// launcher's. Errors as those of WorkerGroup; kPeer where another launch is at work in a folder,
+// kConfig where one holds checkpoints of another run than the launcher's or another machine's.
 // REQUIRES: check_reachable() for them; the launcher's folder is this launch's, where there is one.
 [[nodiscard]] Result<Stores> look_into_stores(const StoresRequest& request,
                                               const StoreQuestion& question,

@@ -23,6 +23,7 @@ WorkerSpec move_worker(const StoreMoves& moves,
   worker.job.verb = "store";
   worker.job.config = config;
   worker.job.launch = request.launch;
+  worker.job.run_id = stores.run;
   const auto dir = stores.dirs.find(machine.name);
   worker.job.run_dir =
       (dir != stores.dirs.end() ? dir->second : stores.by_id.at(moves.store).answer.place.dir)

@@ -6,6 +6,7 @@
 
 #include "checkpoint/folders.h"
 #include "checkpoint/launch_mark.h"
+#include "checkpoint/store/folder_id.h"
 #include "checkpoint/store/look.h"
 #include "checkpoint/store/part.h"
 #include "checkpoint/store/store_place.h"
@@ -61,6 +62,34 @@ class Scattered : public ::testing::Test {
   CheckpointTexts texts_;
   std::vector<WrittenFile> files_;
 };
+
+TEST_F(Scattered, PartIsNotAdoptedOnceThatIsStopped) {
+  write_part(kLaunch);
+  std::stop_source stop;
+  stop.request_stop();
+  WorkCounter work;
+  const Result<void> stopped = adopt_part(own(), kLater, texts_, &work, stop.get_token());
+  ASSERT_FALSE(stopped.ok());
+  EXPECT_EQ(stopped.error().code, ErrorCode::kInterrupted);
+  EXPECT_EQ(work.count(), 0U) << "nothing is read any more";
+  EXPECT_EQ(look().whole.size(), 2U);
+  ASSERT_TRUE(adopt_part(own(), kLater, texts_, nullptr).ok());
+  // Nor is a file that was not looked at taken for a damaged one.
+  EXPECT_FALSE(adopt_part(own(), kLater, texts_, &work, stop.get_token()).ok());
+  EXPECT_EQ(look().whole.size(), 2U);
+}
+
+TEST_F(Scattered, SaysWhoseItIs) {
+  EXPECT_EQ(look().run, "");
+  const Result<std::string> id = make_folder_id();
+  ASSERT_TRUE(id.ok());
+  ASSERT_TRUE(write_run_id(own(), *id).ok());
+  EXPECT_EQ(look().run, *id);
+  write_bytes(own() / "run.json", "{\"format\": \"motley.run\", \"id\": \"desk\"}");
+  const Result<std::string> damaged = read_run_id(own());
+  ASSERT_FALSE(damaged.ok());
+  EXPECT_THAT(describe(damaged.error()), HasSubstr("not 16 hexadecimal digits"));
+}
 
 TEST_F(Scattered, PartIsKeptOfWhatTheLaunchWrote) {
   write_part(kLaunch);

@@ -52,6 +52,28 @@ TEST_F(OwnFolders, AreToldApartFromThoseOfAnotherRun) {
   EXPECT_THAT(fresh.err, AllOf(HasSubstr("already holds a run"), HasSubstr("--resume")));
 }
 
+// Two launchers whose runs have one name, and meet in the folders of the same machines.
+TEST_F(OwnFolders, OfAnotherRunOfTheSameNameAreLeftAlone) {
+  ASSERT_EQ(train(all_, {"--stop-after", "10"}).status, 0);
+  ASSERT_EQ(job_.train("other/run", words({"desk"}, {"--stop-after", "5"})).status, 0);
+  const Outcome met = job_.train("other/run", words(all_, {"--resume"}));
+  EXPECT_EQ(met.status, 3) << met.err;
+  EXPECT_THAT(met.err, AllOf(HasSubstr((job_.folder() / "box/run").string() + " on box"),
+                             HasSubstr("holds another run of the same name"),
+                             HasSubstr("its part of step 10 is of run "), HasSubstr("by --run")));
+  EXPECT_FALSE(fs::exists(job_.folder() / "other/run/checkpoints/step-000010"));
+  const Outcome gathered = motley(
+      {"ckpt", "gather", (job_.folder() / "other/run").string(), "--cluster", cluster_of(all_)});
+  EXPECT_EQ(gathered.status, 3) << gathered.err;
+  // Neither is the worse for it.
+  for (const std::string& machine : all_) EXPECT_EQ(files_of(machine, 10), 4) << machine;
+  const Outcome first = train(all_, {"--resume", "--stop-after", "12"});
+  EXPECT_EQ(first.status, 0) << first.err;
+  const Outcome second =
+      job_.train("other/run", words({"desk"}, {"--resume", "--stop-after", "7"}));
+  EXPECT_EQ(second.status, 0) << second.err;
+}
+
 TEST_F(OwnFolders, AreNotMadeForAMistypedName) {
   std::vector<std::string> resume = words(all_, {"--resume"});
   const Outcome refused = job_.train("mistyped", resume);

@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/lock/run_lock.h"
+#include "checkpoint/store/folder_id.h"
 #include "checkpoint/store/part.h"
 #include "protocol/pieces.h"
 #include "protocol/store_message.h"
@@ -30,11 +31,11 @@ struct FolderKeeper::Impl {
     while (!stop.stop_requested()) {
       const Result<Json> message =
           launcher.receive(Deadline::after_s(kListen_s), "what becomes of a save");
-      if (message.ok()) hear(*message);
+      if (message.ok()) hear(*message, stop);
     }
   }
 
-  void hear(const Json& message) {
+  void hear(const Json& message, const std::stop_token& stop) {
     if (message.contains(kDropKey) && message[kDropKey].is_number_integer()) {
       const auto step = message[kDropKey].get<std::int64_t>();
       return done(step,
@@ -46,7 +47,9 @@ struct FolderKeeper::Impl {
     if (!*text) return;
     const Result<KeepOrder> order = keep_from_text(**text, "what the launcher says of a save");
     if (!order.ok()) return end_with(order.error());
-    const Result<void> kept = is_own() ? keep(*order) : Result<void>();
+    const Result<void> kept = is_own() ? keep(*order, stop) : Result<void>();
+    // What is not adopted stays where it lies, and is found there.
+    if (!kept.ok() && kept.error().code == ErrorCode::kInterrupted) return;
     if (!order->adopts) copies->add(*order);
     done(order->texts.step(), kept);
   }
@@ -54,9 +57,9 @@ struct FolderKeeper::Impl {
   // The launcher's folder is its own to look after.
   [[nodiscard]] bool is_own() const { return lock.has_value(); }
 
-  [[nodiscard]] Result<void> keep(const KeepOrder& order) {
+  [[nodiscard]] Result<void> keep(const KeepOrder& order, const std::stop_token& stop) {
     MOTLEY_TRY(lock->confirm());
-    MOTLEY_TRY(order.adopts ? adopt_part(job.run_dir, job.launch, order.texts, &work)
+    MOTLEY_TRY(order.adopts ? adopt_part(job.run_dir, job.launch, order.texts, &work, stop)
                             : keep_part(job.run_dir, job.launch, order.texts));
     return prune_to(job.run_dir, {order.kept_steps.begin(), order.kept_steps.end()}, job.launch,
                     order.texts.step());
@@ -112,6 +115,7 @@ Result<std::unique_ptr<FolderKeeper>> FolderKeeper::open(const Job& job,
       return Error{ErrorCode::kInternal, fmt::format("two ranks keep the folder {}", job.run_dir),
                    "", ""};
     }
+    MOTLEY_TRY(write_run_id(job.run_dir, job.run_id));
   }
   return std::unique_ptr<FolderKeeper>(new FolderKeeper(std::move(impl)));
 }

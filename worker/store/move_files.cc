@@ -13,6 +13,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/system/files.h"
+#include "checkpoint/store/folder_id.h"
 #include "checkpoint/store/part.h"
 #include "checkpoint/store/view.h"
 #include "checkpoint/store/whole_file.h"
@@ -51,11 +53,17 @@ class FirstError {
 class Mover {
  public:
   Mover(const Job& job, const MoveOrder& order, WorkCounter& work)
-      : place_{job.run_dir, job.launch, order.manifest.state.step}, order_(order), work_(work) {}
+      : place_{job.run_dir, job.launch, order.manifest.state.step},
+        run_id_(job.run_id),
+        order_(order),
+        work_(work) {}
 
   // What lies here.
   Result<void> begin() {
-    if (order_.texts) return adopt_part(place_.run_dir, place_.launch, *order_.texts, &work_);
+    if (order_.texts) {
+      if (!run_id_.empty()) MOTLEY_TRY(write_run_id(place_.run_dir, run_id_));
+      return adopt_part(place_.run_dir, place_.launch, *order_.texts, &work_);
+    }
     if (!order_.makes_view) return {};
     MOTLEY_TRY(begin_view(place_));
     for (const std::string& name : order_.linked) {
@@ -111,11 +119,13 @@ class Mover {
     return bytes;
   }
 
-  [[nodiscard]] Result<fs::path> path_here(const std::string& name) const {
+  [[nodiscard]] Result<fs::path> path_here(const std::string& name,
+                                           const std::stop_token& stop = {}) const {
     const auto known = std::ranges::find(order_.manifest.files, name, &WrittenFile::name);
-    const FoundFile found = known == order_.manifest.files.end()
-                                ? FoundFile{}
-                                : find_file(place_.run_dir, place_.step, *known, &work_);
+    FoundFile found;
+    if (known != order_.manifest.files.end()) {
+      MOTLEY_ASSIGN(found, find_file(place_.run_dir, place_.step, *known, &work_, stop));
+    }
     if (found.whole) return *found.whole;
     return Error{ErrorCode::kCorrupt,
                  fmt::format("{} of step {} is not whole in {} any more", name, place_.step,
@@ -132,7 +142,7 @@ class Mover {
   void send_all(FrameLink& link, const Patience& patience, FirstError& failed) const {
     for (const FileMove& move : order_.outgoing) {
       if (failed.stop().stop_requested()) return;
-      const Result<fs::path> path = path_here(move.file);
+      const Result<fs::path> path = path_here(move.file, failed.stop());
       // The receiver is told what became of a file that is gone.
       const fs::path named = path.ok() ? *path : fs::path(place_.run_dir) / move.file;
       failed.take(send_file(link, move.peer, order_of(move), named, TransferPace{}, patience,
@@ -161,6 +171,7 @@ class Mover {
   }
 
   const SavePlace place_;
+  const std::string run_id_;
   const MoveOrder& order_;
   WorkCounter& work_;
 };
