@@ -25,13 +25,21 @@ function(motley_add_module name)
           FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/motley)
 endfunction()
 
-# motley_add_test(NAME LABEL label SOURCES … LIBRARIES … [TIMEOUT seconds] [PRECOMPILED])
+# motley_test_computes(TEST…)
+#
+# Tests that take a core. scripts/test gives ctest a file of two (tests/cores.json), so that no more
+# of these run at once; ctest alone does not count them.
+function(motley_test_computes)
+  set_tests_properties(${ARGV} PROPERTIES RESOURCE_GROUPS "cores:1")
+endfunction()
+
+# motley_add_test(NAME LABEL label SOURCES … LIBRARIES … [TIMEOUT seconds] [PRECOMPILED] [IDLE])
 #
 # One GoogleTest program, one ctest entry. Labels: fast (no LibTorch, no processes), torch,
 # multiproc (starts worker processes), lan (needs root and network namespaces). PRECOMPILED shares
-# motley_torch's header (Torch.cmake).
+# motley_torch's header (Torch.cmake). IDLE: it waits nearly all of its time, and takes no core.
 function(motley_add_test name)
-  cmake_parse_arguments(ARG "PRECOMPILED" "LABEL;TIMEOUT" "SOURCES;LIBRARIES" ${ARGN})
+  cmake_parse_arguments(ARG "PRECOMPILED;IDLE" "LABEL;TIMEOUT" "SOURCES;LIBRARIES" ${ARGN})
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 300)
   endif()
@@ -50,4 +58,7 @@ function(motley_add_test name)
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES LABELS ${ARG_LABEL} TIMEOUT ${ARG_TIMEOUT}
                        SKIP_REGULAR_EXPRESSION "\\[  SKIPPED \\] [1-9][0-9]* test.*\n.*\\[  PASSED  \\] 0 tests")
+  if(NOT ARG_IDLE)
+    motley_test_computes(${name})
+  endif()
 endfunction()

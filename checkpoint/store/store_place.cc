@@ -38,6 +38,7 @@ bool is_launchers(const std::string& dir, const std::string& launch) {
 
 Result<std::int64_t> changed_s(const fs::path& path) {
   struct stat status {};
+
   if (::stat(path.c_str(), &status) != 0) return file_error("look at", path, errno);
   return static_cast<std::int64_t>(status.st_ctime);
 }

@@ -61,18 +61,20 @@ Result<void> hear(const Json& event, const std::string& name, Said& said) {
 Result<void> require_one_folder(const Store& store,
                                 const std::string& machine,
                                 const StorePlace& place) {
-  constexpr std::int64_t kClose_s = 2;  // some file systems round, and the file is made in two moves
+  constexpr std::int64_t kClose_s =
+      2;  // some file systems round, and the file is made in two moves
   const StorePlace& known = store.answer.place;
   if (std::abs(known.id_changed_s - place.id_changed_s) <= kClose_s) return {};
   const bool is_newer = place.id_changed_s > known.id_changed_s;
   const std::string& copied = is_newer ? machine : store.machines.front();
-  return Error{ErrorCode::kConfig,
-               fmt::format("the run folders of {} and {} have one id and are two folders",
-                           store.machines.front(), machine),
-               fmt::format("{} on {} was copied from the other", (is_newer ? place : known).dir.string(),
-                           copied),
-               fmt::format("remove store.json there: the folder gets an id of its own, and what is in "
-                           "it counts as copies")};
+  return Error{
+      ErrorCode::kConfig,
+      fmt::format("the run folders of {} and {} have one id and are two folders",
+                  store.machines.front(), machine),
+      fmt::format("{} on {} was copied from the other", (is_newer ? place : known).dir.string(),
+                  copied),
+      fmt::format("remove store.json there: the folder gets an id of its own, and what is in "
+                  "it counts as copies")};
 }
 
 // Runs of one name whose launchers do not see each other's folders may meet in a machine's.

@@ -25,6 +25,7 @@ using Hashes = std::map<std::string, std::string>;  // of tensors, by name
 using Words = std::vector<std::string>;
 
 constexpr int kStepsEach = 5;
+constexpr const char* kDropout = "model.dropout=0.1";
 
 bool is_residual(const std::string& tensor) {
   return tensor.starts_with("residual.");
@@ -32,14 +33,18 @@ bool is_residual(const std::string& tensor) {
 
 class AnyPlan : public testing::Test {
  protected:
+  [[nodiscard]] static Words stages(int count) {
+    Words words = SmallJob::measured_with({kDropout});
+    words.insert(words.end(), {"--stages", std::to_string(count)});
+    return words;
+  }
+
   // Trains with one plan after the other, five steps each.
   void train_by_turns(const std::string& run, const std::vector<Words>& plans) const {
     int stop = 0;
     for (const Words& plan : plans) {
-      Words words = {"--set",       fmt::format("train.steps={}", 5 * kStepsEach),
-                     "--set",       "model.dropout=0.1",
-                     "--set",       "checkpoint.keep=0",
-                     "--stop-after"};
+      Words words = {"--set", fmt::format("train.steps={}", 5 * kStepsEach), "--set",
+                     "checkpoint.keep=0", "--stop-after"};
       words.push_back(std::to_string(stop += kStepsEach));
       words.insert(words.end(), plan.begin(), plan.end());
       if (stop > kStepsEach) words.insert(words.end(), {"--resume", "--allow-changes"});
@@ -69,16 +74,11 @@ class AnyPlan : public testing::Test {
   SmallJob job_;
 };
 
-const Words kOne = {"--stages", "1"};
-const Words kTwo = {"--stages", "2"};
-const Words kThree = {"--stages", "3"};
-
 TEST_F(AnyPlan, OfOtherCutsGoesOnWithTheBitsOfAnUnbrokenRun) {
-  ASSERT_EQ(job_.train("unbroken",
-                       {"--set", "train.steps=25", "--set", "model.dropout=0.1", "--stages", "2"})
-                .status,
-            0);
-  train_by_turns("run", {kOne, kTwo, kThree, kTwo, kOne});
+  Words unbroken = stages(2);
+  unbroken.insert(unbroken.end(), {"--set", "train.steps=25"});
+  ASSERT_EQ(job_.train("unbroken", unbroken).status, 0);
+  train_by_turns("run", {stages(1), stages(2), stages(3), stages(2), stages(1)});
   EXPECT_EQ(metric_column(job_.run_dir("run"), "loss"),
             metric_column(job_.run_dir("unbroken"), "loss"));
   EXPECT_EQ(hashes("run", 25), hashes("unbroken", 25));
@@ -126,7 +126,7 @@ class ReplicatedPlan : public AnyPlan {
       plan["gradient_codec"] = "int4";
     });
     const std::string kept = job_.folder().write(name + ".json", read_text(changed));
-    return {"--plan", kept, "--cluster", cluster_};
+    return {"--plan", kept, "--cluster", cluster_, "--set", kDropout};
   }
 
   Words plain_;
@@ -154,8 +154,8 @@ TEST_F(ReplicatedPlan, GoesOnWithTheSameBitsWhateverNumbersItsRanksHave) {
 }
 
 TEST_F(ReplicatedPlan, HandsWhatItOwesToAnyCuts) {
-  train_by_turns("run", {plain_, kOne, kThree, turned_});
-  train_by_turns("other", {plain_, kThree, kOne, plain_});
+  train_by_turns("run", {plain_, stages(1), stages(3), turned_});
+  train_by_turns("other", {plain_, stages(3), stages(1), plain_});
   EXPECT_EQ(hashes("run", 2 * kStepsEach), hashes("other", 2 * kStepsEach));
   EXPECT_EQ(hashes("run", 3 * kStepsEach), hashes("other", 3 * kStepsEach));
   EXPECT_EQ(hashes_but_residuals("run", 4 * kStepsEach),

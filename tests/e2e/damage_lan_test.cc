@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <iterator>
 #include <memory>
 
 #include <gmock/gmock.h>
@@ -59,12 +60,12 @@ class DamageOnLan : public testing::TestWithParam<std::tuple<const char*, Promis
 
   // A run that takes hours, over both machines.
   [[nodiscard]] std::vector<std::string> words(const std::string& kind) const {
-    const std::string cluster =
-        job_.folder().write("cluster.toml", LanMachines::cluster_text(kind != "tls"));
-    auto words =
-        job_.train_words("run", {"--cluster", cluster, "--pin", "always m1", "--pin", "always m2",
-                                 "--set", "train.steps=1000000", "--set",
-                                 fmt::format("comm.transport={}", kind == "tls" ? "tcp" : kind)});
+    const std::string text = LanMachines::cluster_text(kind != "tls");
+    auto words = job_.train_words(
+        "run", {"--cluster", job_.folder().write("cluster.toml", text), "--pin", "always m1",
+                "--pin", "always m2", "--set", "train.steps=1000000", "--set",
+                fmt::format("comm.transport={}", kind == "tls" ? "tcp" : kind)});
+    std::ranges::copy(SmallJob::measured_with({}, text), std::back_inserter(words));
     words.front() = "launch";
     return words;
   }

@@ -22,6 +22,12 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
+using Words = std::vector<std::string>;
+
+constexpr const char* kFar = R"("privateuseone:0")";
+constexpr const char* kTwoFar = R"("privateuseone:0", "privateuseone:1")";
+constexpr const char* kBoth = R"("cpu", "privateuseone:0")";
+
 constexpr double kLoss = 1e-5;  // relative
 
 class DeviceRun : public testing::Test {
@@ -36,12 +42,23 @@ class DeviceRun : public testing::Test {
 
   // A cluster of one machine with these devices, as TOML has them.
   [[nodiscard]] std::string cluster_of(const std::string& devices) const {
-    return job_.folder().write(
-        std::to_string(std::hash<std::string>()(devices)) + ".toml",
-        "[[machine]]\nname = \"desk\"\nthreads = 1\ndevices = [" + devices + "]\n");
+    return job_.folder().write(std::to_string(std::hash<std::string>()(devices)) + ".toml",
+                               cluster_text(devices));
   }
 
-  void expect_trains(const std::string& run, const std::vector<std::string>& words) const {
+  static std::string cluster_text(const std::string& devices) {
+    return "[[machine]]\nname = \"desk\"\nthreads = 1\ndevices = [" + devices + "]\n";
+  }
+
+  // Words for a run on such a cluster, whose devices were measured before.
+  [[nodiscard]] Words on(const std::string& devices, const Words& more = {}) const {
+    Words words = SmallJob::measured_with({}, cluster_text(devices));
+    words.insert(words.end(), {"--cluster", cluster_of(devices)});
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+  }
+
+  void expect_trains(const std::string& run, const Words& words) const {
     const Outcome outcome = job_.train(run, words);
     ASSERT_EQ(outcome.status, 0) << outcome.err;
   }
@@ -69,11 +86,10 @@ class DeviceRun : public testing::Test {
 
 TEST_F(DeviceRun, LearnsWhatTheProcessorLearns) {
   expect_trains("processor", {"--stages", "1"});
-  expect_trains("device", {"--cluster", cluster_of("\"privateuseone:0\"")});
+  expect_trains("device", on(kFar));
   expect_close("device", "processor");
 
-  const std::string both = cluster_of(R"("cpu", "privateuseone:0")");
-  expect_trains("pipeline", {"--cluster", both, "--stages", "2"});
+  expect_trains("pipeline", on(kBoth, {"--stages", "2"}));
   expect_close("pipeline", "processor");
   const Json plan = Json::parse(read_text(job_.run_dir("pipeline") + "/plan.json"));
   EXPECT_NE(plan["ranks"][0]["device"], plan["ranks"][1]["device"]);
@@ -84,20 +100,19 @@ TEST_F(DeviceRun, LearnsWhatTheProcessorLearns) {
     chunk["replicas"] = {{{"rank", 0}, {"micro_batches", 2}}, {{"rank", 1}, {"micro_batches", 2}}};
     changed["chunks"] = Json::array({chunk});
   });
-  expect_trains("replicas", {"--cluster", both, "--plan", replicas});
+  expect_trains("replicas", {"--cluster", cluster_of(kBoth), "--plan", replicas});
   expect_close("replicas", "processor");
 }
 
 // What one end encodes on the device the other decodes on the processor, and back: the same numbers
 // as between two devices that leave it to the host, which zstd makes them do.
 TEST_F(DeviceRun, ExchangesMessagesThatTheDeviceMakes) {
-  const std::string both = cluster_of(R"("cpu", "privateuseone:0")");
-  expect_trains("pipeline", {"--cluster", both, "--stages", "2"});
+  expect_trains("pipeline", on(kBoth, {"--stages", "2"}));
   for (const std::string codec : {"fp16", "int8"}) {
     const auto train_with = [&](const std::string& run, const std::string& chain) {
       const std::string plan = job_.changed_plan(
           "pipeline", [&](Json& changed) { changed["chunks"][0]["codec"] = chain; });
-      expect_trains(run, {"--cluster", both, "--plan", plan});
+      expect_trains(run, {"--cluster", cluster_of(kBoth), "--plan", plan});
       return job_.parameter_hash(run, 50);
     };
     EXPECT_EQ(train_with(codec, codec), train_with(codec + "-host", codec + "|zstd(1)")) << codec;
@@ -105,28 +120,26 @@ TEST_F(DeviceRun, ExchangesMessagesThatTheDeviceMakes) {
 }
 
 TEST_F(DeviceRun, GivesTheSameBitsForAnyCut) {
-  expect_trains("one", {"--cluster", cluster_of("\"privateuseone:0\"")});
-  const std::string two = cluster_of(R"("privateuseone:0", "privateuseone:1")");
+  expect_trains("one", on(kFar));
   for (const char* schedule : {"gpipe", "1f1b", "split"}) {
-    expect_trains(schedule, {"--cluster", two, "--stages", "2", "--set",
-                             std::string("parallel.schedule=") + schedule});
+    expect_trains(schedule, on(kTwoFar, {"--stages", "2", "--set",
+                                         std::string("parallel.schedule=") + schedule}));
     EXPECT_EQ(job_.parameter_hash(schedule, 50), job_.parameter_hash("one", 50)) << schedule;
   }
   const std::string again = job_.changed_plan("1f1b", [](Json& plan) {
     for (Json& chunk : plan["chunks"]) chunk["recompute"] = true;
   });
-  expect_trains("again", {"--cluster", two, "--plan", again});
+  expect_trains("again", {"--cluster", cluster_of(kTwoFar), "--plan", again});
   EXPECT_EQ(job_.parameter_hash("again", 50), job_.parameter_hash("one", 50));
 }
 
 TEST_F(DeviceRun, GoesOnOnAnotherDevice) {
-  const std::string device = cluster_of("\"privateuseone:0\"");
-  expect_trains("whole", {"--cluster", device});
-  expect_trains("parts", {"--cluster", device, "--stop-after", "20"});
+  expect_trains("whole", on(kFar));
+  expect_trains("parts", on(kFar, {"--stop-after", "20"}));
   expect_trains("parts", {"--resume", "--stages", "2"});
   expect_close("parts", "whole");
   expect_trains("back", {"--stages", "2", "--stop-after", "20"});
-  expect_trains("back", {"--cluster", device, "--resume"});
+  expect_trains("back", on(kFar, {"--resume"}));
   expect_close("back", "whole");
 }
 
@@ -147,9 +160,8 @@ TEST_F(DeviceRun, IsRefusedWhereTheDeviceIsNot) {
 
 TEST_F(DeviceRun, SaysWhichLayerTheDeviceHasNoRoomForWhileItIsMeasured) {
   ::setenv("MOTLEY_FAR_MIB", "2", /*overwrite=*/1);
-  const Outcome outcome =
-      job_.train("full", {"--cluster", cluster_of("\"privateuseone:0\""), "--set",
-                          "train.micro_batch=8", "--set", "model.context=256"});
+  const Outcome outcome = job_.train("full", {"--cluster", cluster_of(kFar), "--set",
+                                              "train.micro_batch=8", "--set", "model.context=256"});
   EXPECT_EQ(outcome.status, 6) << outcome.err;
   EXPECT_THAT(outcome.err,
               AllOf(HasSubstr("privateuseone:0 has not enough memory for h.0.attn at 8 samples"),
@@ -160,21 +172,15 @@ TEST_F(DeviceRun, SaysWhichLayerTheDeviceHasNoRoomForWhileItIsMeasured) {
 // The processor's rank knows only that nothing came. Of a large batch the host gives what the queue
 // takes and does not come back from LibTorch.
 TEST_F(DeviceRun, ADeviceThatHangsEndsTheRun) {
-  const std::string one = cluster_of("\"privateuseone:0\"");
-  const std::string both = cluster_of(R"("cpu", "privateuseone:0")");
-  const std::vector<std::pair<std::string, std::vector<std::string>>> runs = {
-      {"one", {"--cluster", one}},
-      {"both", {"--cluster", both, "--stages", "2"}},
-      {"large", {"--cluster", one, "--set", "train.global_batch=64"}}};
+  const std::vector<std::pair<std::string, Words>> runs = {
+      {"one", on(kFar)},
+      {"both", on(kBoth, {"--stages", "2"})},
+      {"large", on(kFar, {"--set", "train.global_batch=64"})}};
   for (const auto& [run, words] : runs) {
-    std::vector<std::string> first = words;
-    first.insert(first.end(), {"--stop-after", "3"});
-    expect_trains(run, first);
-    std::vector<std::string> hasty = words;
-    for (const std::string& word : job_.as_measured_for(run)) hasty.push_back(word);
+    Words hasty = words;
     hasty.insert(hasty.end(), {"--set", "comm.timeout_s=2"});
     ::setenv("MOTLEY_FAR_HANGS_AFTER", "3000", /*overwrite=*/1);
-    const Outcome outcome = job_.train(run + "-hangs", hasty);
+    const Outcome outcome = job_.train(run, hasty);
     ::unsetenv("MOTLEY_FAR_HANGS_AFTER");
     EXPECT_EQ(outcome.status, 1) << run << outcome.err;
     EXPECT_THAT(outcome.err, HasSubstr("waiting for device privateuseone:0 to finish ")) << run;
@@ -185,24 +191,24 @@ TEST_F(DeviceRun, ADeviceThatHangsEndsTheRun) {
 
 // What layers take while they compute is counted too, also what products in bf16 and fp16 take.
 TEST_F(DeviceRun, NeedsNoMoreMemoryThanItsPlanSays) {
-  const std::string cluster = cluster_of("\"privateuseone:0\"");
+  const std::string cluster = cluster_of(kFar);
   for (const std::string precision : {"fp32", "bf16", "fp16"}) {
-    const std::vector<std::string> words = {"--cluster", cluster,
-                                            "--set",     "train.precision=" + precision,
-                                            "--set",     "train.steps=3",
-                                            "--set",     "profile.seconds=3",
-                                            "--set",     "train.warmup_steps=1",
-                                            "--set",     "train.micro_batch=8",
-                                            "--set",     "model.width=256",
-                                            "--set",     "model.heads=8",
-                                            "--set",     "model.context=128",
-                                            "--set",     "model.vocab=8192"};
+    const Words words = {"--cluster", cluster,
+                         "--set",     "train.precision=" + precision,
+                         "--set",     "train.steps=3",
+                         "--set",     "profile.seconds=3",
+                         "--set",     "train.warmup_steps=1",
+                         "--set",     "train.micro_batch=8",
+                         "--set",     "model.width=256",
+                         "--set",     "model.heads=8",
+                         "--set",     "model.context=128",
+                         "--set",     "model.vocab=8192"};
     expect_trains(precision, words);
     const std::string plan = job_.run_dir(precision) + "/plan.json";
     const Json rank = Json::parse(read_text(plan)).at("ranks").at(0);
     const auto bytes = rank.at("memory_bytes").get<std::int64_t>();
     ::setenv("MOTLEY_FAR_MIB", std::to_string((bytes >> 20) + 1).c_str(), /*overwrite=*/1);
-    std::vector<std::string> again = words;
+    Words again = words;
     again.insert(again.end(), {"--plan", plan});
     expect_trains(precision + "-planned", again);
     ::unsetenv("MOTLEY_FAR_MIB");
@@ -211,10 +217,9 @@ TEST_F(DeviceRun, NeedsNoMoreMemoryThanItsPlanSays) {
 
 // A plan that was made for more memory than there is now.
 TEST_F(DeviceRun, SaysWhatADeviceHoldsThatHasNoRoomWhileItTrains) {
-  const std::vector<std::string> words = {"--cluster", cluster_of("\"privateuseone:0\""), "--set",
-                                          "train.micro_batch=8"};
+  const Words words = {"--cluster", cluster_of(kFar), "--set", "train.micro_batch=8"};
   expect_trains("whole", words);
-  std::vector<std::string> planned = words;
+  Words planned = words;
   planned.insert(planned.end(), {"--plan", job_.run_dir("whole") + "/plan.json"});
   ::setenv("MOTLEY_FAR_MIB", "1", /*overwrite=*/1);
   const Outcome outcome = job_.train("full", planned);
@@ -229,8 +234,7 @@ TEST_F(DeviceRun, SaysWhatADeviceHoldsThatHasNoRoomWhileItTrains) {
 class StoppedDeviceRun : public DeviceRun, public testing::WithParamInterface<int> {};
 
 TEST_P(StoppedDeviceRun, GoesOnToTheSameBits) {
-  const std::vector<std::string> words = {"--cluster", cluster_of("\"privateuseone:0\""), "--set",
-                                          "train.steps=150"};
+  const Words words = on(kFar, {"--set", "train.steps=150"});
   expect_trains("straight", words);
   RunningMotley run(job_.train_words("stopped", words));
   ASSERT_TRUE(

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <memory>
 
 #include <gmock/gmock.h>
 
@@ -73,11 +74,20 @@ class Endings : public testing::Test {
   SmallJob job_;
 };
 
-class StopSignal : public Endings, public testing::WithParamInterface<std::pair<int, int>> {};
+class StopSignal : public Endings, public testing::WithParamInterface<std::pair<int, int>> {
+ protected:
+  static void SetUpTestSuite() {
+    straight_ = std::make_unique<SmallJob>();
+    ASSERT_EQ(straight_->train("run", two_stages()).status, 0);
+  }
+
+  static void TearDownTestSuite() { straight_.reset(); }
+
+  static inline std::unique_ptr<SmallJob> straight_;  // its run is not stopped
+};
 
 TEST_P(StopSignal, SavesTheLastStepAndPrintsTheCommandThatGoesOn) {
   const auto [signal, status] = GetParam();
-  ASSERT_EQ(job_.train("straight", two_stages()).status, 0);
   const std::string name = "it's a run";  // for a shell
   RunningMotley run(job_.train_words(name, two_stages()));
   ASSERT_TRUE(reaches(name, 5));
@@ -96,8 +106,8 @@ TEST_P(StopSignal, SavesTheLastStepAndPrintsTheCommandThatGoesOn) {
   EXPECT_THAT(command, AllOf(HasSubstr(" train "), HasSubstr("--stages 2"), HasSubstr("--resume")));
   ASSERT_EQ(run_in_shell(command, ""), 0) << command;
   EXPECT_EQ(metric_column(job_.run_dir(name), "loss"),
-            metric_column(job_.run_dir("straight"), "loss"));
-  EXPECT_EQ(job_.parameter_hash(name, kSteps), job_.parameter_hash("straight", kSteps));
+            metric_column(straight_->run_dir("run"), "loss"));
+  EXPECT_EQ(job_.parameter_hash(name, kSteps), straight_->parameter_hash("run", kSteps));
   EXPECT_FALSE(report(name).contains("ended"));
 }
 

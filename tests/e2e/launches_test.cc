@@ -168,19 +168,23 @@ TEST_F(Launches, ShowsNothingToOthers) {
 class FullDisk : public Launches {
  protected:
   Words words(const std::string& flag) {
-    std::string text = "[network]\ntrusted = true\n";
-    for (const char* name : {"a", "b", "c"}) {
-      const bool is_b = std::string(name) == "b";
-      text += fmt::format(
-          "[[machine]]\nname = \"{}\"\naddress = \"127.0.0.1\"\nthreads = 1\nshell = [{}]\n", name,
-          is_b ? fmt::format("\"env\", \"LD_PRELOAD={}\", "
-                             "\"MOTLEY_FULL_WHILE={}\"",
-                             MOTLEY_SLOW_DISK, flag)
-               : "");
-    }
-    const std::string cluster = job_.folder().write("cluster.toml", text);
-    return set({"--cluster", cluster}, {"train.steps=400", "checkpoint.every=20",
-                                        "checkpoint.keep=0", "parallel.cuts=[2, 4]"});
+    const auto cluster_text = [](const std::string& shell_of_b) {
+      std::string text = "[network]\ntrusted = true\n";
+      for (const std::string name : {"a", "b", "c"}) {
+        text += fmt::format(
+            "[[machine]]\nname = \"{}\"\naddress = \"127.0.0.1\"\nthreads = 1\nshell = [{}]\n",
+            name, name == "b" ? shell_of_b : "");
+      }
+      return text;
+    };
+    const std::string cluster =
+        job_.folder().write("cluster.toml", cluster_text(fmt::format("\"env\", \"LD_PRELOAD={}\", "
+                                                                     "\"MOTLEY_FULL_WHILE={}\"",
+                                                                     MOTLEY_SLOW_DISK, flag)));
+    Words words = SmallJob::measured_with({}, cluster_text(""));
+    words.insert(words.end(), {"--cluster", cluster});
+    return set(words, {"train.steps=400", "checkpoint.every=20", "checkpoint.keep=0",
+                       "parallel.cuts=[2, 4]"});
   }
 };
 
@@ -224,10 +228,11 @@ TEST_F(FullDisk, AtTheEndIsAnErrorAndTheCheckpointBeforeStands) {
 class Diverged : public Launches {
  protected:
   static Words words(const Words& more) {
-    Words keys = {"train.optimizer=sgd",  "train.lr=1e6",    "train.clip=0",
-                  "train.warmup_steps=0", "train.steps=600", "train.weight_decay=1"};
-    keys.insert(keys.end(), more.begin(), more.end());
-    return set({"--stages", "2"}, keys);
+    Words words = SmallJob::measured_with({"train.optimizer=sgd"});
+    words.insert(words.end(), {"--stages", "2"});
+    words = set(words, {"train.lr=1e6", "train.clip=0", "train.warmup_steps=0", "train.steps=600",
+                        "train.weight_decay=1"});
+    return set(words, more);
   }
 };
 

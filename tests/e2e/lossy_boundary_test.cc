@@ -18,8 +18,9 @@ class LossyBoundary : public testing::TestWithParam<LossyCase> {
  protected:
   // Trains 40 steps on two stages and returns the last step's loss.
   double loss_with(const std::string& run, const std::string& chain) const {
-    const Outcome outcome = job_.train(run, {"--stages", "2", "--set", "train.steps=40", "--set",
-                                             "compression.activations=" + chain});
+    auto words = SmallJob::measured_with({"compression.activations=" + chain});
+    words.insert(words.end(), {"--stages", "2", "--set", "train.steps=40"});
+    const Outcome outcome = job_.train(run, words);
     EXPECT_EQ(outcome.status, 0) << outcome.err;
     const auto losses = metric_column(job_.run_dir(run), "loss");
     EXPECT_EQ(losses.size(), 40U);

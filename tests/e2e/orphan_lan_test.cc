@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
+#include <iterator>
 #include <sstream>
 
 #include <gmock/gmock.h>
@@ -87,6 +88,7 @@ class Orphans : public testing::Test {
                                           "--pin", "always m2", "--pin", "always m3", "--set",
                                           "train.steps=1000000", "--set", "checkpoint.every=20"});
     words.front() = "launch";
+    std::ranges::copy(SmallJob::measured_with({}, text), std::back_inserter(words));
     return words;
   }
 

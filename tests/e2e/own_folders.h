@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 
 #include <filesystem>
+#include <map>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -18,11 +20,10 @@ class OwnFolders : public testing::Test {
  protected:
   // `names`: of "desk", which is where the launcher is, "box" and "lap".
   [[nodiscard]] std::string cluster_of(const std::vector<std::string>& names) const {
-    std::string text = "[network]\ntrusted = true\n";
+    std::string text = kNetwork;
     std::string file = "cluster";
     for (const std::string& name : names) {
-      text +=
-          fmt::format("[[machine]]\nname = \"{}\"\naddress = \"127.0.0.1\"\nthreads = 1\n", name);
+      text += entry(name);
       if (name != "desk")
         text += fmt::format("runs_dir = \"{}\"\n", (job_.folder() / name).string());
       file += "-" + name;
@@ -30,11 +31,18 @@ class OwnFolders : public testing::Test {
     return job_.folder().write(file + ".toml", text);
   }
 
+  static std::string entry(const std::string& name) {
+    return fmt::format("[[machine]]\nname = \"{}\"\naddress = \"127.0.0.1\"\nthreads = 1\n", name);
+  }
+
   // All of the machines compute.
   [[nodiscard]] std::vector<std::string> words(const std::vector<std::string>& machines,
                                                const std::vector<std::string>& more = {}) const {
-    std::vector<std::string> words = {"--cluster", cluster_of(machines)};
-    for (const char* setting : {"train.steps=30", "checkpoint.every=5", "profile.seconds=2"}) {
+    std::string all;
+    for (const std::string& machine : all_) all += entry(machine);
+    std::vector<std::string> words = SmallJob::measured_with({"profile.seconds=2"}, kNetwork + all);
+    words.insert(words.end(), {"--cluster", cluster_of(machines)});
+    for (const char* setting : {"train.steps=30", "checkpoint.every=5"}) {
       words.insert(words.end(), {"--set", setting});
     }
     // What rounds alike whoever holds which layers.
@@ -48,24 +56,21 @@ class OwnFolders : public testing::Test {
     return words;
   }
 
-  // Only the first one measures.
   [[nodiscard]] Outcome train(const std::vector<std::string>& machines,
                               const std::vector<std::string>& more = {}) const {
-    const std::filesystem::path measured = job_.folder() / "measured.json";
-    std::vector<std::string> all = words(machines, more);
-    if (std::filesystem::exists(measured)) all.insert(all.end(), {"--profile", measured.string()});
-    Outcome outcome = job_.train("run", all);
-    const std::filesystem::path profile =
-        std::filesystem::path(job_.run_dir("run")) / "profile.json";
-    if (outcome.status == 0 && !std::filesystem::exists(measured))
-      std::filesystem::copy_file(profile, measured);
-    return outcome;
+    return job_.train("run", words(machines, more));
   }
 
   // Of a run that nothing happens to, in one folder.
-  [[nodiscard]] std::string undisturbed_hash(int steps = 30) const {
-    EXPECT_EQ(job_.train("undisturbed", {"--set", fmt::format("train.steps={}", steps)}).status, 0);
-    return job_.parameter_hash("undisturbed", steps);
+  static std::string undisturbed_hash(int steps = 30) {
+    static std::map<int, std::string> hashes;
+    std::string& hash = hashes[steps];
+    if (hash.empty()) {
+      const SmallJob job;
+      EXPECT_EQ(job.train("run", {"--set", fmt::format("train.steps={}", steps)}).status, 0);
+      hash = job.parameter_hash("run", steps);
+    }
+    return hash;
   }
 
   [[nodiscard]] std::filesystem::path folder_of(const std::string& machine) const {
@@ -95,6 +100,7 @@ class OwnFolders : public testing::Test {
     return false;
   }
 
+  static inline const std::string kNetwork = "[network]\ntrusted = true\n";
   const std::vector<std::string> all_ = {"desk", "box", "lap"};
   SmallJob job_;
 };

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -167,12 +168,9 @@ TEST_F(OwnFolders, OutlastAMachine) {
   const std::string gone = (job_.folder() / "gone").string();
   const std::string cluster = job_.folder().write(
       "leaves.toml",
-      fmt::format("[network]\ntrusted = true\n"
-                  "[[machine]]\nname = \"desk\"\naddress = \"127.0.0.1\"\nthreads = 1\n"
-                  "[[machine]]\nname = \"box\"\naddress = \"127.0.0.1\"\nthreads = 1\n"
-                  "runs_dir = \"{}\"\nshell = [\"sh\", \"-c\", "
+      fmt::format("{}{}{}runs_dir = \"{}\"\nshell = [\"sh\", \"-c\", "
                   "\"test -e {} && exit 255; exec \\\"$0\\\" \\\"$@\\\"\"]\n",
-                  (job_.folder() / "box").string(), gone));
+                  kNetwork, entry("desk"), entry("box"), (job_.folder() / "box").string(), gone));
   std::vector<std::string> more =
       words({"desk", "box"}, {"--set", "run.restarts=3", "--set", "train.steps=300"});
   *std::ranges::find(more, cluster_of({"desk", "box"})) = cluster;

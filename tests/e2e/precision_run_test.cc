@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
+#include <iterator>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -19,6 +20,7 @@ using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 
 constexpr double kLoss = 0.01;  // relative, of the last step
+constexpr const char* kQuickly = "profile.seconds=2";
 
 bool processor_has_bf16() {
   const Json found = Json::parse(motley({"devices", "--json"}).out);
@@ -32,9 +34,8 @@ class PrecisionRun : public testing::Test {
 
   ~PrecisionRun() override { ::unsetenv("MOTLEY_DEVICE_LIBRARY"); }
 
-  [[nodiscard]] std::string cluster_of(const std::string& devices) const {
-    return job_.folder().write(
-        "cluster.toml", "[[machine]]\nname = \"desk\"\nthreads = 1\ndevices = [" + devices + "]\n");
+  static std::string cluster_text(const std::string& devices) {
+    return "[[machine]]\nname = \"desk\"\nthreads = 1\ndevices = [" + devices + "]\n";
   }
 
   // In that precision, on those devices.
@@ -42,15 +43,20 @@ class PrecisionRun : public testing::Test {
                 const std::string& precision,
                 const std::string& devices,
                 std::vector<std::string> words = {}) const {
-    words.insert(words.end(), {"--set", "train.precision=" + precision, "--set",
-                               "profile.seconds=2", "--cluster", cluster_of(devices)});
+    words.insert(words.end(),
+                 {"--set", "train.precision=" + precision, "--set", kQuickly, "--cluster",
+                  job_.folder().write("cluster.toml", cluster_text(devices))});
     return job_.train(run, words);
   }
 
+  // By what was measured before, where anything was.
   void expect_trains(const std::string& run,
                      const std::string& precision,
                      const std::string& devices,
-                     const std::vector<std::string>& words = {}) const {
+                     std::vector<std::string> words = {}) const {
+    std::ranges::copy(
+        SmallJob::measured_with({"train.precision=" + precision, kQuickly}, cluster_text(devices)),
+        std::back_inserter(words));
     const Outcome outcome = train(run, precision, devices, words);
     ASSERT_EQ(outcome.status, 0) << outcome.err;
   }

@@ -105,22 +105,26 @@ TEST_F(Recovery, EndsAfterItsRestarts) {
   EXPECT_THAT(outcome.err, Not(HasSubstr("restart 3")));
 }
 
-// Of two machines one answers no more while a file "gone" is there.
+constexpr const char* kTwoMachines =
+    "[network]\ntrusted = true\n"
+    "[[machine]]\nname = \"desk\"\naddress = \"127.0.0.1\"\nthreads = 1\n"
+    "[[machine]]\nname = \"box\"\naddress = \"127.0.0.1\"\nthreads = 1\n";
+
+// The second of two machines answers no more while a file "gone" is there.
 class RecoveryOfTwo : public Recovery {
  protected:
   RecoveryOfTwo()
       : cluster_(job_.folder().write(
             "cluster.toml",
-            fmt::format("[network]\ntrusted = true\n"
-                        "[[machine]]\nname = \"desk\"\naddress = \"127.0.0.1\"\nthreads = 1\n"
-                        "[[machine]]\nname = \"box\"\naddress = \"127.0.0.1\"\nthreads = 1\n"
-                        "shell = [\"sh\", \"-c\", "
+            fmt::format("{}shell = [\"sh\", \"-c\", "
                         "\"test -e {} && exit 255; exec \\\"$0\\\" \\\"$@\\\"\"]\n",
+                        kTwoMachines,
                         (job_.folder() / "gone").string()))) {}
 
   [[nodiscard]] std::vector<std::string> words() const {
-    return job_.train_words("run", with(kJob, {"--cluster", cluster_, "--pin", "always desk",
-                                               "--pin", "always box", "--set", "run.restarts=3"}));
+    return job_.train_words("run", with(with(kJob, SmallJob::measured_with({}, kTwoMachines)),
+                                        {"--cluster", cluster_, "--pin", "always desk", "--pin",
+                                         "always box", "--set", "run.restarts=3"}));
   }
 
   // With it goes its worker, the last one.

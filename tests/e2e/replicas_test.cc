@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstring>
 #include <map>
+#include <memory>
 
 #include <gtest/gtest.h>
 
@@ -46,15 +47,18 @@ Tensors parameters_of(const std::filesystem::path& checkpoint) {
 
 class Replicas : public testing::Test {
  protected:
-  void SetUp() override {
-    ASSERT_EQ(job_.train("alone", {"--stages", "1"}).status, 0);
-    ASSERT_EQ(job_.train("two", {"--stages", "2"}).status, 0);
-    ASSERT_EQ(job_.train("three", {"--stages", "3"}).status, 0);
+  static void SetUpTestSuite() {
+    single_ = std::make_unique<SmallJob>();
+    ASSERT_EQ(single_->train("alone", {"--stages", "1"}).status, 0);
+    ASSERT_EQ(single_->train("two", {"--stages", "2"}).status, 0);
+    ASSERT_EQ(single_->train("three", {"--stages", "3"}).status, 0);
   }
 
+  static void TearDownTestSuite() { single_.reset(); }
+
   // One chunk on two ranks, three micro-batches to one.
-  std::string data_parallel() const {
-    return job_.changed_plan("two", [](Json& plan) {
+  static std::string data_parallel() {
+    return single_->changed_plan("two", [](Json& plan) {
       Json chunk = plan["chunks"][0];
       chunk["layer_count"] = 6;
       chunk["replicas"] = {{{"rank", 0}, {"micro_batches", 3}},
@@ -64,8 +68,8 @@ class Replicas : public testing::Test {
   }
 
   // Two stages, the first on two ranks.
-  std::string shared_first_stage() const {
-    return job_.changed_plan("three", [](Json& plan) {
+  static std::string shared_first_stage() {
+    return single_->changed_plan("three", [](Json& plan) {
       Json first = plan["chunks"][0];
       Json last = plan["chunks"][2];
       first["layer_count"] = last["first_layer"];
@@ -76,8 +80,8 @@ class Replicas : public testing::Test {
   }
 
   // Two stages and between them a layer that both ranks have.
-  std::string shared_layer() const {
-    return job_.changed_plan("three", [](Json& plan) {
+  static std::string shared_layer() {
+    return single_->changed_plan("three", [](Json& plan) {
       plan["ranks"].erase(2);
       plan["schedule"] = "split";
       Json& chunks = plan["chunks"];
@@ -90,19 +94,20 @@ class Replicas : public testing::Test {
 
   void expect_near_alone(const std::string& run) const {
     const auto losses = metric_column(job_.run_dir(run), "loss");
-    const auto alone = metric_column(job_.run_dir("alone"), "loss");
+    const auto alone = metric_column(single_->run_dir("alone"), "loss");
     ASSERT_EQ(losses.size(), alone.size());
     for (std::size_t step = 0; step < alone.size(); ++step) {
       EXPECT_NEAR(std::stod(losses[step]) / std::stod(alone[step]), 1, kLoss) << step;
     }
     EXPECT_NE(losses.front(), losses.back()) << "nothing was learned";
-    const auto parameters = [&](const std::string& name) {
-      return parameters_of(job_.folder() / name / "checkpoints/step-000050");
-    };
-    const Tensors expected = parameters("alone");
-    const Tensors tensors = parameters(run);
+    const Tensors expected = parameters_of(saved_by(*single_, "alone"));
+    const Tensors tensors = parameters_of(saved_by(job_, run));
     ASSERT_EQ(tensors.size(), expected.size());
     for (const auto& [name, values] : expected) expect_near(tensors.at(name), values, name);
+  }
+
+  static std::filesystem::path saved_by(const SmallJob& job, const std::string& run) {
+    return job.folder() / run / "checkpoints/step-000050";
   }
 
   static void expect_near(const std::vector<float>& values,
@@ -118,6 +123,32 @@ class Replicas : public testing::Test {
     EXPECT_LE(difference, kParameters * largest) << name;
   }
 
+  // The last loss of two replicas on two machines whose gradients go through the codec, relative to
+  // that of one device.
+  double last_loss_with(const std::string& codec) const {
+    const std::string path = single_->changed_plan("two", [&](Json& plan) {
+      Json chunk = plan["chunks"][0];
+      chunk["layer_count"] = 6;
+      chunk["replicas"] = {{{"rank", 0}, {"micro_batches", 3}},
+                           {{"rank", 1}, {"micro_batches", 1}}};
+      plan["chunks"] = Json::array({chunk});
+      plan["ranks"][0]["machine"] = "here";
+      plan["ranks"][1]["machine"] = "there";
+      plan["gradient_codec"] = codec;
+    });
+    const std::string cluster =
+        job_.folder().write("two.toml",
+                            "[network]\ntrusted = true\n"
+                            "[[machine]]\nname = \"here\"\naddress = \"127.0.0.1\"\n"
+                            "[[machine]]\nname = \"there\"\naddress = \"127.0.0.1\"\n");
+    const Outcome outcome = job_.train(codec, {"--plan", path, "--cluster", cluster});
+    EXPECT_EQ(outcome.status, 0) << outcome.err;
+    const auto losses = metric_column(job_.run_dir(codec), "loss");
+    return std::stod(losses.back()) /
+           std::stod(metric_column(single_->run_dir("alone"), "loss").back());
+  }
+
+  static inline std::unique_ptr<SmallJob> single_;  // runs "alone", "two", "three": no replicas
   SmallJob job_;
 };
 
@@ -133,32 +164,9 @@ TEST_F(Replicas, OfALayerBetweenStagesLearnWhatOneDeviceLearns) {
   expect_near_alone("run");
 }
 
-// The last loss of two replicas on two machines whose gradients go through the codec, relative to
-// that of one device.
-double last_loss_with(const SmallJob& job, const std::string& codec) {
-  const std::string path = job.changed_plan("two", [&](Json& plan) {
-    Json chunk = plan["chunks"][0];
-    chunk["layer_count"] = 6;
-    chunk["replicas"] = {{{"rank", 0}, {"micro_batches", 3}}, {{"rank", 1}, {"micro_batches", 1}}};
-    plan["chunks"] = Json::array({chunk});
-    plan["ranks"][0]["machine"] = "here";
-    plan["ranks"][1]["machine"] = "there";
-    plan["gradient_codec"] = codec;
-  });
-  const std::string cluster =
-      job.folder().write("two.toml",
-                         "[network]\ntrusted = true\n"
-                         "[[machine]]\nname = \"here\"\naddress = \"127.0.0.1\"\n"
-                         "[[machine]]\nname = \"there\"\naddress = \"127.0.0.1\"\n");
-  const Outcome outcome = job.train(codec, {"--plan", path, "--cluster", cluster});
-  EXPECT_EQ(outcome.status, 0) << outcome.err;
-  const auto losses = metric_column(job.run_dir(codec), "loss");
-  return std::stod(losses.back()) / std::stod(metric_column(job.run_dir("alone"), "loss").back());
-}
-
 TEST_F(Replicas, LearnNearlyTheSameThroughCompressedSums) {
-  EXPECT_NEAR(last_loss_with(job_, "none"), 1, kLoss);
-  const double rounded = last_loss_with(job_, "int4");
+  EXPECT_NEAR(last_loss_with("none"), 1, kLoss);
+  const double rounded = last_loss_with("int4");
   EXPECT_NEAR(rounded, 1, 0.02);
   EXPECT_NE(rounded, 1) << "nothing was rounded";
 }

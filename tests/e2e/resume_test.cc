@@ -6,10 +6,9 @@
 namespace motley::test {
 namespace {
 
-const std::vector<std::string> kForty = {"--set", "train.steps=40", "--set", "model.dropout=0.1"};
-
 std::vector<std::string> forty_steps(const std::vector<std::string>& more) {
-  std::vector<std::string> words = kForty;
+  std::vector<std::string> words = SmallJob::measured_with({"model.dropout=0.1"});
+  words.insert(words.end(), {"--set", "train.steps=40"});
   words.insert(words.end(), more.begin(), more.end());
   return words;
 }
@@ -83,7 +82,7 @@ TEST(Resume, NeverOverwritesARun) {
   ASSERT_EQ(job.train("run", forty_steps({"--stop-after", "2"})).status, 0);
   const std::string metrics =
       read_text(std::filesystem::path(job.run_dir("run")) / "metrics.jsonl");
-  EXPECT_EQ(job.train("run", kForty).status, 3);
+  EXPECT_EQ(job.train("run", forty_steps({})).status, 3);
   EXPECT_EQ(read_text(std::filesystem::path(job.run_dir("run")) / "metrics.jsonl"), metrics);
 }
 

@@ -4,7 +4,10 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
+#include <map>
 #include <stdexcept>
+#include <utility>
 
 #include "base/json.h"
 
@@ -12,19 +15,32 @@ namespace motley::test {
 
 namespace {
 
+using Words = std::vector<std::string>;
+
+// The processor, whatever else is here, under the name that a run without a file uses.
+constexpr const char* kLocal = "[[machine]]\nname = \"local\"\ndevices = [\"cpu\"]\n";
+
+Words as_options(const Words& settings) {
+  Words words;
+  for (const std::string& setting : settings) words.insert(words.end(), {"--set", setting});
+  return words;
+}
+
 // Measured by the first who asks.
-const std::string& shared_profile() {
+const std::string& shared_profile(const Words& settings, const std::string& cluster_text) {
   static const TemporaryFolder folder;
-  static const std::string path = [] {
-    std::string file = (folder / "profile.json").string();
-    // Of the processor, whatever else is here, under the name that a run without a file uses.
-    const std::string cluster =
-        folder.write("cluster.toml", "[[machine]]\nname = \"local\"\ndevices = [\"cpu\"]\n");
-    const Outcome outcome = motley(
-        {"profile", folder.write("job.toml", kSmallJob), "--cluster", cluster, "--output", file});
+  static std::map<std::pair<Words, std::string>, std::string> paths;
+  std::string& path = paths[{settings, cluster_text}];
+  if (path.empty()) {
+    std::string file = (folder / fmt::format("profile-{}.json", paths.size())).string();
+    Words words = {"profile",   folder.write("job.toml", kSmallJob),
+                   "--cluster", folder.write("cluster.toml", cluster_text),
+                   "--output",  file};
+    std::ranges::copy(as_options(settings), std::back_inserter(words));
+    const Outcome outcome = motley(words);
     if (outcome.status != 0) throw std::runtime_error(outcome.err);
-    return file;
-  }();
+    path = file;
+  }
   return path;
 }
 
@@ -45,13 +61,23 @@ std::vector<std::string> SmallJob::train_words(const std::string& name,
   std::vector<std::string> words{"train", config_, "--run", run_dir(name)};
   words.insert(words.end(), extra.begin(), extra.end());
   if (std::ranges::none_of(extra, asks_for_more)) {
-    words.insert(words.end(), {"--profile", shared_profile()});
+    std::ranges::copy(measured_with({}), std::back_inserter(words));
   }
   return words;
 }
 
 std::vector<std::string> SmallJob::as_measured_for(const std::string& run) const {
   return {"--profile", run_dir(run) + "/profile.json"};
+}
+
+Words SmallJob::measured_with(const Words& settings) {
+  return measured_with(settings, kLocal);
+}
+
+Words SmallJob::measured_with(const Words& settings, const std::string& cluster_text) {
+  Words words = as_options(settings);
+  words.insert(words.end(), {"--profile", shared_profile(settings, cluster_text)});
+  return words;
 }
 
 std::string SmallJob::changed_plan(const std::string& run,

@@ -56,6 +56,14 @@ class SmallJob {
   // Words that let another run of the same model take what was measured for that one.
   [[nodiscard]] std::vector<std::string> as_measured_for(const std::string& run) const;
 
+  // Words that give a run these settings, and what was measured with them once for all tests of the
+  // program: of this machine's processor, or on the machines of a cluster file with this text. The
+  // run's own file may differ from it in what does not change how its machines compute.
+  [[nodiscard]] static std::vector<std::string> measured_with(
+      const std::vector<std::string>& settings);
+  [[nodiscard]] static std::vector<std::string> measured_with(
+      const std::vector<std::string>& settings, const std::string& cluster_text);
+
   // A plan file with the plan of a run, changed by hand. Returns its path.
   [[nodiscard]] std::string changed_plan(const std::string& run,
                                          const std::function<void(Json&)>& change) const;

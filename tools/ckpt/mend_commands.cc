@@ -115,8 +115,8 @@ void tell(const Deliveries& deliveries, const Stores& stores, const Log& log) {
     const Store& store = stores.by_id.at(id);
     const std::string what =
         files.empty() ? "its manifest" : fmt::format("{}", fmt::join(files, ", "));
-    log.info(fmt::format("{}, {}, gets {}", store.machines.front(),
-                         store.answer.place.dir.string(), what));
+    log.info(fmt::format("{}, {}, gets {}", store.machines.front(), store.answer.place.dir.string(),
+                         what));
   }
 }
 
@@ -160,8 +160,8 @@ Result<Deliveries> choose_to_gather(const FoundParts& found, const Stores& /*tol
 }
 
 Result<Deliveries> choose_to_repair(const FoundParts& found, const Stores& told) {
-  Deliveries deliveries = missing_copies(found.point, found.stores, found.cluster,
-                                         found.config.checkpoint.copies);
+  Deliveries deliveries =
+      missing_copies(found.point, found.stores, found.cluster, found.config.checkpoint.copies);
   for (const StoreId& store : without_texts(found.point, told)) deliveries.try_emplace(store);
   return deliveries;
 }
@@ -203,7 +203,8 @@ Command ckpt_repair_command() {
       "byte of the newest checkpoint's files on all machines is compared; what is damaged\n"
       "or missing where it was written comes from its copy, the manifest and what else\n"
       "describes it from any machine, and what has fewer copies than checkpoint.copies\n"
-      "gets them again. RUN/checkpoints/step-N stands for an older one. Where nothing whole is left of a file the next\n"
+      "gets them again. RUN/checkpoints/step-N stands for an older one. Where nothing whole is "
+      "left of a file the next\n"
       "older checkpoint is taken, and said; exit status 7 where there is none.\n\n"
       "Example\n"
       "  motley ckpt repair runs/gpt --cluster home.toml\n"};

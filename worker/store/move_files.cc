@@ -13,7 +13,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/system/files.h"
 #include "checkpoint/store/folder_id.h"
 #include "checkpoint/store/part.h"
 #include "checkpoint/store/view.h"
