@@ -53,7 +53,8 @@ def train(model: torch.nn.Module, loss: Any, data: Any, cluster: Optional[Path] 
 
     loss, layers  as for `motley.export`; without `layers` they are `motley.split(model)`
     data          (inputs, targets) as tensors or arrays, a dataset of such pairs, or a row of tokens, which needs `context`
-    cluster       docs/formats/cluster.md; all its machines must see the run folder and what lies beside it
+    cluster       docs/formats/cluster.md; RUN.setup must be under the same path on its machines, shared or copied: the package on all
+                  of them, the data on the one that gets the first layers
     run           the run folder; what is written for it (package, data, configuration) goes to RUN.setup
     resume        go on with the run from its newest checkpoint, with the package and the data that were written for it then;
                   settings that are given take the place of all of then. Those that change the run's numbers are refused but

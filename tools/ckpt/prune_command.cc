@@ -152,7 +152,7 @@ Command ckpt_prune_command() {
            "RUN is a run's folder. The newest checkpoint that `ckpt verify` finds whole stays in\n"
            "any case; if none is whole, none is removed, and the exit status is 7. What\n"
            "interrupted saves have left goes too. A folder in which a training runs is refused,\n"
-           "exit status 4.\n\n"
+           "exit status 4. Machines with folders of their own prune theirs while a run trains.\n\n"
            "Examples\n"
            "  motley ckpt prune runs/gpt --keep 1 --dry-run\n"
            "  motley ckpt prune runs/gpt --keep 3 --keep-every 1000\n"},
