@@ -62,7 +62,7 @@ std::vector<Json> store_events(const StoreAnswer& answer) {
                 {"dir", answer.place.dir.string()},
                 {"shared", answer.place.is_shared},
                 {"id", answer.place.id},
-                {"id_changed_s", answer.place.id_changed_s},
+                {"id_changed_ns", answer.place.id_changed_ns},
                 {"run", answer.run},
                 {"free_bytes", answer.free_bytes},
                 {"last_launch", answer.last_launch},
@@ -86,7 +86,7 @@ Result<StoreAnswer> read_store_event(const Json& event, const std::string& sourc
   if (!answer.place.dir.is_absolute()) return unusable_message(source, "'dir' is not absolute");
   MOTLEY_ASSIGN(answer.place.is_shared, json_get<bool>(event, "shared", source));
   MOTLEY_ASSIGN(answer.place.id, json_get<std::string>(event, "id", source));
-  MOTLEY_ASSIGN(answer.place.id_changed_s, count_of(event, "id_changed_s", source));
+  MOTLEY_ASSIGN(answer.place.id_changed_ns, count_of(event, "id_changed_ns", source));
   MOTLEY_ASSIGN(answer.run, json_get<std::string>(event, "run", source));
   const auto free = event.find("free_bytes");
   if (free == event.end() || !free->is_number_unsigned()) {

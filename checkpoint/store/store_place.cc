@@ -36,11 +36,12 @@ bool is_launchers(const std::string& dir, const std::string& launch) {
   return !dir.empty() && require_launch(dir, launch).ok();
 }
 
-Result<std::int64_t> changed_s(const fs::path& path) {
+Result<std::int64_t> changed_ns(const fs::path& path) {
   struct stat status {};
 
   if (::stat(path.c_str(), &status) != 0) return file_error("look at", path, errno);
-  return static_cast<std::int64_t>(status.st_ctime);
+  constexpr std::int64_t kSecond_ns = 1'000'000'000;
+  return status.st_ctim.tv_sec * kSecond_ns + status.st_ctim.tv_nsec;
 }
 
 // Machines that see one folder find one id there, whoever makes it: the first name counts.
@@ -76,7 +77,7 @@ Result<StorePlace> find_store(const LauncherFolder& launcher, IfAbsent if_absent
     MOTLEY_TRY(make_id(id_path));
   }
   MOTLEY_ASSIGN(place.id, read_folder_id(id_path));
-  MOTLEY_ASSIGN(place.id_changed_s, changed_s(id_path));
+  MOTLEY_ASSIGN(place.id_changed_ns, changed_ns(id_path));
   return place;
 }
 

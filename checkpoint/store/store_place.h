@@ -16,7 +16,7 @@ struct StorePlace {
   // Of a folder that is there and not the launcher's: 16 hexadecimal digits, and when the file with
   // them last changed its place or name, by the disk's clock. A copy of the file has another time.
   std::string id = {};
-  std::int64_t id_changed_s = 0;
+  std::int64_t id_changed_ns = 0;
 };
 
 // What a launcher tells of its run folder.

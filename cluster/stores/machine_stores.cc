@@ -56,16 +56,22 @@ Result<void> hear(const Json& event, const std::string& name, Said& said) {
   return {};
 }
 
+// Of one file, as two machines see it: in whole seconds where a network file system rounds. The
+// file is made in two moves, and one machine may look between them.
+bool is_one_time(std::int64_t a_ns, std::int64_t b_ns) {
+  constexpr std::int64_t kSecond_ns = 1'000'000'000;
+  const bool is_rounded = a_ns % kSecond_ns == 0 || b_ns % kSecond_ns == 0;
+  return std::abs(a_ns - b_ns) <= (is_rounded ? 2 * kSecond_ns : kSecond_ns / 10);
+}
+
 // Two machines that see one folder see one file with its id. Where somebody has copied the folder
 // of one to the other, or the disk, each has a file of its own.
 Result<void> require_one_folder(const Store& store,
                                 const std::string& machine,
                                 const StorePlace& place) {
-  constexpr std::int64_t kClose_s =
-      2;  // some file systems round, and the file is made in two moves
   const StorePlace& known = store.answer.place;
-  if (std::abs(known.id_changed_s - place.id_changed_s) <= kClose_s) return {};
-  const bool is_newer = place.id_changed_s > known.id_changed_s;
+  if (is_one_time(known.id_changed_ns, place.id_changed_ns)) return {};
+  const bool is_newer = place.id_changed_ns > known.id_changed_ns;
   const std::string& copied = is_newer ? machine : store.machines.front();
   return Error{
       ErrorCode::kConfig,

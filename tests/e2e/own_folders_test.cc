@@ -139,6 +139,54 @@ TEST_F(OwnFolders, AreGatheredIntoOne) {
   EXPECT_THAT(gathered.out, HasSubstr("step 10, 4 files brought"));
   const Outcome whole = motley({"ckpt", "verify", job_.run_dir("run")});
   EXPECT_EQ(whole.status, 0) << whole.err;
+  const std::string older = job_.run_dir("run") + "/checkpoints/step-000005";
+  const Outcome earlier = motley({"ckpt", "gather", older, "--cluster", cluster_of(all_)});
+  EXPECT_THAT(earlier.out, HasSubstr("step 5, 4 files brought")) << earlier.err;
+  EXPECT_EQ(motley({"ckpt", "verify", older}).status, 0);
+  // What is no run is not made one.
+  const std::string other = job_.run_dir("run") + "/checkpoints";
+  const Outcome none = motley({"ckpt", "gather", other, "--cluster", cluster_of(all_)});
+  EXPECT_EQ(none.status, 3);
+  EXPECT_THAT(none.err, HasSubstr("no run's folder"));
+  EXPECT_FALSE(fs::exists(other + "/launches"));
+}
+
+TEST_F(OwnFolders, AreGatheredWhereTheLaunchersWasLost) {
+  ASSERT_EQ(train(all_, {"--stop-after", "10"}).status, 0);
+  fs::remove_all(job_.run_dir("run"));
+  fs::create_directory(job_.run_dir("run"));
+  const Outcome gathered =
+      motley({"ckpt", "gather", job_.run_dir("run"), "--cluster", cluster_of(all_)});
+  EXPECT_EQ(gathered.status, 0) << gathered.err;
+  EXPECT_EQ(motley({"ckpt", "verify", job_.run_dir("run")}).status, 0);
+}
+
+// The launcher knows what its own folder cannot tell any more from the others'.
+TEST_F(OwnFolders, TellWhatBelongsToACheckpoint) {
+  const std::string hash = undisturbed_hash();
+  ASSERT_EQ(train(all_, {"--stop-after", "10"}).status, 0);
+  for (const auto& step : fs::directory_iterator(folder_of("desk") / "checkpoints")) {
+    fs::resize_file(step.path() / "manifest.json", 100);
+  }
+  const Outcome resumed = train(all_, {"--resume"});
+  ASSERT_EQ(resumed.status, 0) << resumed.err;
+  EXPECT_THAT(resumed.err, HasSubstr("cannot tell what belongs to step 10"));
+  EXPECT_EQ(job_.parameter_hash("run", 30), hash);
+}
+
+TEST_F(OwnFolders, AreNotOneBecauseOneWasCopied) {
+  const std::string hash = undisturbed_hash();
+  ASSERT_EQ(train(all_, {"--stop-after", "10"}).status, 0);
+  fs::remove_all(folder_of("lap"));
+  fs::copy(folder_of("box"), folder_of("lap"), fs::copy_options::recursive);
+  const Outcome refused = train(all_, {"--resume"});
+  EXPECT_EQ(refused.status, 3);
+  EXPECT_THAT(refused.err, AllOf(HasSubstr("have one id and are two folders"),
+                                 HasSubstr(folder_of("lap").string())));
+  fs::remove(folder_of("lap") / "store.json");
+  const Outcome resumed = train(all_, {"--resume"});
+  ASSERT_EQ(resumed.status, 0) << resumed.err;
+  EXPECT_EQ(job_.parameter_hash("run", 30), hash);
 }
 
 // Damage at home is mended from the copy; a file whose copy is gone gets another.
@@ -150,9 +198,16 @@ TEST_F(OwnFolders, AreRepaired) {
   for (const auto& entry : fs::directory_iterator(part)) {
     if (entry.path().extension() == ".safetensors") fs::resize_file(entry.path(), 100);
   }
+  // What describes the checkpoint is brought, too, by whoever has it.
+  const fs::path lap = folder_of("lap") / "checkpoints/step-000010";
+  for (const fs::path& text : {lap / "manifest.json", part / "config.json"}) {
+    fs::resize_file(text, 10);
+  }
   const Outcome repaired = motley({"ckpt", "repair", job_.run_dir("run"), "--cluster", cluster});
   ASSERT_EQ(repaired.status, 0) << repaired.err;
   EXPECT_THAT(repaired.out, HasSubstr("step 10, 4 files brought"));
+  EXPECT_GT(fs::file_size(lap / "manifest.json"), 10);
+  EXPECT_GT(fs::file_size(part / "config.json"), 10);
   const Outcome again = motley({"ckpt", "repair", job_.run_dir("run"), "--cluster", cluster});
   EXPECT_THAT(again.out, HasSubstr("step 10, 0 files brought")) << again.err;
   fs::remove_all(folder_of("lap"));

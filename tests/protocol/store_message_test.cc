@@ -95,7 +95,7 @@ TEST(StoreMessage, QuestionAndAnswerReadBack) {
   EXPECT_EQ(read->question.wanted->files.at(0).hash, std::string(32, '1'));
   EXPECT_EQ(read->question.texts_of, 7);
 
-  StoreAnswer answer{.place = {"/home/x/runs/x", false, "0011223344556677", 1'700'000'000},
+  StoreAnswer answer{.place = {"/home/x/runs/x", false, "0011223344556677", 1'700'000'000'000'000'000},
                      .run = "8899aabbccddeeff",
                      .free_bytes = 1ULL << 63,
                      .last_launch = 3,
@@ -109,7 +109,7 @@ TEST(StoreMessage, QuestionAndAnswerReadBack) {
   const auto first = read_store_event(events[0], kSource);
   ASSERT_TRUE(first.ok()) << describe(first.error());
   EXPECT_EQ(first->place.dir, answer.place.dir);
-  EXPECT_EQ(first->place.id_changed_s, answer.place.id_changed_s);
+  EXPECT_EQ(first->place.id_changed_ns, answer.place.id_changed_ns);
   EXPECT_EQ(first->run, answer.run);
   EXPECT_EQ(first->free_bytes, answer.free_bytes);
   EXPECT_THAT(first->steps, ElementsAre(5, 7));
