@@ -73,11 +73,9 @@ TEST_F(OwnDisks, OfWhichOneCannotSaveAreNamedAndAllSaveOnceItCan) {
   const auto saved = parts_of_step_5();
   ASSERT_EQ(saved.size(), 3U * 9U) << "six files and three texts on each";
 
-  const std::string measured = (job_.folder() / "measured.json").string();
   const fs::path filler = job_.folder() / "lap/filler";
   fill(filler);
-  RunningMotley run(
-      job_.train_words("run", words(all_, with_settings({"--resume", "--profile", measured}))));
+  RunningMotley run(job_.train_words("run", words(all_, with_settings({"--resume"}))));
   ASSERT_TRUE(passes_two_saves()) << run.wait().err;
   EXPECT_FALSE(has_part(kEvery));
   fs::remove(filler);
