@@ -55,6 +55,7 @@ struct PlayedLaunch::Impl {
                         kept_beside(run.first_step - 1, list_checkpoints(run.folder.dir()),
                                     keep_rule(run.config.checkpoint)),
                         run.lock->launch()));
+    MOTLEY_ASSIGN(run.id, run.folder.keep_run_id(run.stores.run));
     if (!run.restore_point) return {};
     const auto moves =
         plan_moves(*run.restore_point, parameters_by_store(run.plan, run.model, run.stores),
@@ -75,6 +76,7 @@ struct PlayedLaunch::Impl {
       played->job.run_dir = machines.run_dir(machine).string();
       played->job.store = run.stores.of(machine);
       played->job.launch = run.lock->launch();
+      played->job.run_id = run.id;
       if (const auto keeper = keepers.find(rank.value); keeper != keepers.end()) {
         played->job.keeper = keeper->second;
         MOTLEY_ASSIGN(played->keeper,

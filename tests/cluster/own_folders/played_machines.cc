@@ -60,6 +60,7 @@ Result<Stores> PlayedMachines::ask(const std::string& launch,
   Store& mine = stores.by_id[StoreId()];
   MOTLEY_ASSIGN(mine.answer, look_into_store({.dir = run_dir(kDesk)}, question, nullptr));
   mine.machines = {kDesk};
+  stores.run = mine.answer.run;
   for (const Machine& machine : cluster_.machines) {
     if (!may_have_own_folder(machine)) continue;
     const std::string own = own_dir_of(machine, run_dir(kDesk), "");
@@ -68,6 +69,7 @@ Result<Stores> PlayedMachines::ask(const std::string& launch,
     if (!answer.held_by.empty()) {
       return Error{ErrorCode::kPeer, fmt::format("{} is held by {}", own, answer.held_by), "", ""};
     }
+    if (stores.run.empty() && !answer.steps.empty()) stores.run = answer.run;
     stores.dirs[machine.name] = place.dir;
     // A folder that is not made has no id.
     stores.by_id[place.id.empty() ? "on " + machine.name : place.id] = {std::move(answer),

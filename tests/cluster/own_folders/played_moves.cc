@@ -62,6 +62,7 @@ Result<std::map<StoreId, fs::path>> play_moves(const std::vector<StoreMoves>& mo
       job.verb = "store";
       job.config.comm.transport = "tcp";
       job.launch = launch;
+      job.run_id = stores.run;
       job.run_dir = (dir == stores.dirs.end() ? launcher_dir : dir->second).string();
       job.options = Json{{"move", move_to_json(moves[i].order)}};
       if (moves[i].order.makes_view) {
