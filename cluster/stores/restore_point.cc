@@ -65,9 +65,12 @@ Result<void> learn(const std::set<std::int64_t>& steps,
     for (const auto& [id, store] : told.by_id) {
       if (!store.answer.texts || store.answer.texts->step() != step) continue;
       const bool is_known = has_manifest(checkpoint_folder(run_dir, step));
-      log.info(fmt::format("{} {} step {}; {} does", run_dir.string(),
-                           is_known ? "cannot tell what belongs to" : "does not know of", step,
-                           place_words(store)));
+      const std::string words = fmt::format(
+          "{} {} step {}; {} does", run_dir.string(),
+          is_known ? "cannot tell what belongs to" : "does not know of", step, place_words(store));
+      // A folder that was lost learns all anew. One that has an older history may have gone on by
+      // itself, and what comes back now takes its place.
+      list_checkpoints(run_dir).empty() ? log.info(words) : log.warn(words);
       MOTLEY_TRY(adopt_part(run_dir, launch, *store.answer.texts, nullptr));
       break;
     }
