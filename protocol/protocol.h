@@ -40,10 +40,10 @@ struct Job {
   std::string run_dir;              // absolute, as the launcher sees it, or of a folder of its own
   std::string store;                // train: StorePlace::id of run_dir; "" = it is the launcher's
   std::optional<KeeperJob> keeper;  // train
-  std::string launch;           // train, store: launch_text of this launch of the run; else empty,
-                                // also of a look before there is one
-  std::string run_id;           // train, store with "move": as read_run_id(), of the run; else empty
-  std::string resume_from;      // checkpoint folder; "" = start fresh
+  std::string launch;       // train, store: launch_text of this launch of the run; else empty,
+                            // also of a look before there is one
+  std::string run_id;       // train, store with "move": as read_run_id(), of the run; else empty
+  std::string resume_from;  // checkpoint folder; "" = start fresh
   std::int64_t stop_after = 0;  // save and end after this step; 0 = run to the end
   std::string bind_address;     // "" = loopback
   std::string interface;

@@ -141,7 +141,7 @@ class FileSender {
     // A shorter part is faster on any link.
     if (pace_.yields && part.bytes == pace_.part_bytes) {
       const double took_s = answered_s - part.sent_s - 1e-6 * answer.took_us;
-    pause_s_ = keeper_.pause_after_s({std::max(took_s, 0.0), frames_since_last()}, answered_s);
+      pause_s_ = keeper_.pause_after_s({std::max(took_s, 0.0), frames_since_last()}, answered_s);
     }
     return {};
   }

@@ -95,15 +95,16 @@ TEST(StoreMessage, QuestionAndAnswerReadBack) {
   EXPECT_EQ(read->question.wanted->files.at(0).hash, std::string(32, '1'));
   EXPECT_EQ(read->question.texts_of, 7);
 
-  StoreAnswer answer{.place = {"/home/x/runs/x", false, "0011223344556677", 1'700'000'000'000'000'000},
-                     .run = "8899aabbccddeeff",
-                     .free_bytes = 1ULL << 63,
-                     .last_launch = 3,
-                     .held_by = "process 3",
-                     .steps = {5, 7},
-                     .whole = {"a"},
-                     .damaged = {"b"},
-                     .texts = texts()};
+  StoreAnswer answer{
+      .place = {"/home/x/runs/x", false, "0011223344556677", 1'700'000'000'000'000'000},
+      .run = "8899aabbccddeeff",
+      .free_bytes = 1ULL << 63,
+      .last_launch = 3,
+      .held_by = "process 3",
+      .steps = {5, 7},
+      .whole = {"a"},
+      .damaged = {"b"},
+      .texts = texts()};
   const std::vector<Json> events = store_events(answer);
   ASSERT_EQ(events.size(), 2U);
   const auto first = read_store_event(events[0], kSource);
