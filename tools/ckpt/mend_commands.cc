@@ -107,7 +107,9 @@ Result<void> find_parts(FoundParts& found, const Named& named, RunLock& lock, co
 // What is to be brought where, of what was found: files, and the texts of the checkpoint in any
 // case.
 using Deliveries = std::map<StoreId, std::set<std::string>>;
-using Choose = Result<Deliveries> (*)(const FoundParts& found, const Stores& told);
+using Choose = Result<Deliveries> (*)(const FoundParts& found,
+                                      const StoresRequest& request,
+                                      const Log& log);
 
 // One line a folder.
 void tell(const Deliveries& deliveries, const Stores& stores, const Log& log) {
@@ -131,8 +133,7 @@ Result<void> mend(const Arguments& arguments, Choose choose) {
   MOTLEY_TRY(find_parts(found, named, lock, log));
   const std::int64_t step = found.point.texts.step();
   const StoresRequest request = request_of(found, named.run, lock);
-  MOTLEY_ASSIGN(const Stores told, look_into_stores(request, {{}, step}, log));
-  MOTLEY_ASSIGN(const Deliveries deliveries, choose(found, told));
+  MOTLEY_ASSIGN(const Deliveries deliveries, choose(found, request, log));
   tell(deliveries, found.stores, log);
   std::size_t count = 0;
   for (const auto& [store, names] : deliveries) count += names.size();
@@ -149,7 +150,9 @@ Result<void> mend(const Arguments& arguments, Choose choose) {
   return {};
 }
 
-Result<Deliveries> choose_to_gather(const FoundParts& found, const Stores& /*told*/) {
+Result<Deliveries> choose_to_gather(const FoundParts& found,
+                                    const StoresRequest& /*request*/,
+                                    const Log& /*log*/) {
   auto files = missing_here(found.point);
   if (!files.empty() && found.stores.by_id.at(StoreId()).machines.empty()) {
     return Error{ErrorCode::kConfig, "this machine is not in the cluster file",
@@ -159,7 +162,10 @@ Result<Deliveries> choose_to_gather(const FoundParts& found, const Stores& /*tol
   return files;
 }
 
-Result<Deliveries> choose_to_repair(const FoundParts& found, const Stores& told) {
+Result<Deliveries> choose_to_repair(const FoundParts& found,
+                                    const StoresRequest& request,
+                                    const Log& log) {
+  MOTLEY_ASSIGN(const Stores told, look_into_stores(request, {{}, found.point.texts.step()}, log));
   Deliveries deliveries =
       missing_copies(found.point, found.stores, found.cluster, found.config.checkpoint.copies);
   for (const StoreId& store : without_texts(found.point, told)) deliveries.try_emplace(store);
