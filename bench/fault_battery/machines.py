@@ -30,23 +30,25 @@ class Machines:
     """They are up as long as `with` lasts. Where the launcher has its runs, `folder`/runs, each of
     them sees a folder of its own."""
 
-    def __init__(self, folder, cpu):
+    def __init__(self, folder, cpu, mbps=1000):
         self.folder = folder
         self.cpu = cpu
+        self.mbps = mbps  # of each one's uplink, in each direction
         self.cluster = folder / "cluster.toml"
         self.namespaces = {}  # numbers, which outlast the names
 
     def __enter__(self):
         with uninterrupted():
-            up = subprocess.run([LAN, "up", "-n", str(len(NAMES)), "--cpu", self.cpu], check=False,
-                                stdout=subprocess.DEVNULL)
+            up = subprocess.run([LAN, "up", "-n", str(len(NAMES)), "--cpu", self.cpu, "--mbps",
+                                 str(self.mbps)], check=False, stdout=subprocess.DEVNULL)
             if up.returncode != 0:
                 raise Failed("scripts/lan up did not succeed")
             for name in NAMES:
                 self.namespaces[name] = os.stat(f"/run/netns/motley-{name}").st_ino
         for name in NAMES:
             self.disk(name).mkdir(exist_ok=True)
-        self.cluster.write_text("".join(self._section(name) for name in NAMES))
+        self.cluster.write_text(f"[network]\nbandwidth_mbps = {self.mbps}\n" +
+                                "".join(self._section(name) for name in NAMES))
         return self
 
     def __exit__(self, *_):

@@ -1,0 +1,98 @@
+#include "cluster/run/resumption.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <utility>
+#include <vector>
+
+#include "base/system/files.h"
+#include "checkpoint/checkpoint.h"
+#include "cluster/run/resume.h"
+#include "job/config_io.h"
+
+namespace motley {
+namespace {
+
+// What the run would do otherwise than so far is asked back before anything is started.
+Result<void> check_changes(const SavedPlanning& saved,
+                           const PreparedRun& run,
+                           const TrainingRequest& request,
+                           const Log& log) {
+  std::vector<std::string> changes = changes_of(saved.config, run.config);
+  if (saved.mark && request.plan) {
+    const auto change = plan_change(*saved.mark, plan_mark(*request.plan));
+    if (change) changes.push_back("the plan has " + *change);
+  }
+  if (!request.allow_changes) return refuse_changes(changes);
+  if (!changes.empty()) log.warn(fmt::format("the run goes on with {}", fmt::join(changes, ", ")));
+  return {};
+}
+
+Result<CheckpointInfo> checkpoint_to_resume(const PreparedRun& run,
+                                            const TrainingRequest& request) {
+  const auto checkpoints = list_checkpoints(run.folder.dir());
+  // A dry run asks no machine for what lies there.
+  if (request.dry_run && !checkpoints.empty() && is_part(checkpoints.back().folder)) {
+    return checkpoints.back();
+  }
+  if (!run.restore_point) return run.folder.newest_checkpoint();
+  return CheckpointInfo{run.restore_point->texts.step(), run.restore_point->folder};
+}
+
+}  // namespace
+
+Result<bool> goes_on(const TrainingRequest& request,
+                     const RunFolder& folder,
+                     const RunMachines& machines,
+                     const Log& log) {
+  if (!request.resume) return false;
+  if (machines.may_be_scattered && !request.dry_run) return true;  // the machines will tell
+  MOTLEY_ASSIGN(const bool is_run, path_exists(folder.config_path()));
+  if (!is_run || !list_checkpoints(folder.dir()).empty()) return true;
+  MOTLEY_TRY(require_all_count(folder.dir()));
+  log.info(
+      fmt::format("{} holds no checkpoint yet: the run begins with step 1", folder.dir().string()));
+  return false;
+}
+
+Result<bool> look_for_checkpoint(PreparedRun& run,
+                                 const TrainingRequest& request,
+                                 const RunMachines& machines,
+                                 const Log& log) {
+  MOTLEY_TRY(look_for_parts(run, request, machines, log));
+  if (!request.resume || run.restore_point) return request.resume;
+  MOTLEY_ASSIGN(const bool is_run, path_exists(run.folder.config_path()));
+  if (!is_run) return run.folder.newest_checkpoint().error();
+  log.info(fmt::format("{} holds no checkpoint yet: the run begins with step 1",
+                       run.folder.dir().string()));
+  MOTLEY_TRY(run.folder.create(run.lock->number()));
+  return false;
+}
+
+Result<SavedPlanning> resume(PreparedRun& run,
+                             const std::optional<DataIdentity>& data,
+                             const TrainingRequest& request,
+                             const Log& log) {
+  MOTLEY_ASSIGN(run.resume_from, checkpoint_to_resume(run, request));
+  MOTLEY_ASSIGN(const Manifest manifest, read_manifest(run.resume_from->folder));
+  const CheckpointState& saved = manifest.state;
+  MOTLEY_TRY(check_resume(saved, run.resume_from->folder, run.config, run.model));
+  run.first_step = saved.step + 1;
+  SavedPlanning planning{.mark = saved.plan};
+  MOTLEY_ASSIGN(planning.config,
+                saved_config_from_json(manifest.config, run.resume_from->folder.string()));
+  // Checkpoints of earlier versions have the plan's micro-batch in the mark alone.
+  if (saved.plan) planning.config.train.micro_batch = saved.plan->micro_batch;
+  run.config = with_choices_of(planning.config, run.config);
+  if (run.config.run.threads == 0) {  // machines that differ in this
+    const auto plan = read_plan(run.folder.plan_path());
+    if (plan.ok()) run.cluster = with_threads_of(*plan, std::move(run.cluster));
+  }
+  MOTLEY_TRY(check_changes(planning, run, request, log));
+  if (!request.allow_changes) run.saved_data = saved.data;
+  if (run.saved_data && data) MOTLEY_TRY(check_same_data(*run.saved_data, *data, run.config.data));
+  return planning;
+}
+
+}  // namespace motley
