@@ -180,7 +180,12 @@ const std::vector<std::pair<std::string, std::set<std::string>>> kMayInclude = {
       "protocol",
       "training/optimizer"}},
     {"cluster/recover",
-     {"base", "checkpoint", "cluster/launch", "cluster/process", "cluster/run", "plan"}},
+     {"base", "checkpoint", "cluster/follow", "cluster/launch", "cluster/process", "cluster/run",
+      "plan"}},
+    {"watch/view",
+     {"base", "base/system", "checkpoint/lock", "cluster/follow", "cluster/launch", "cluster/run",
+      "job", "plan"}},
+    {"watch/terminal", {"base", "base/system", "cluster/process", "plan", "watch/view"}},
     {"tools",
      {"base",
       "base/system",
@@ -207,6 +212,7 @@ const std::vector<std::pair<std::string, std::set<std::string>>> kMayInclude = {
      {"base", "base/system", "checkpoint", "checkpoint/convert", "checkpoint/lock",
       "checkpoint/store", "cluster/launch", "cluster/process", "cluster/run", "cluster/stores",
       "job", "models/spec", "partitioner/advise", "plan", "tools"}},
+    {"tools/watch", {"tools", "watch/terminal"}},
 };
 
 // The one file that wraps each library; or, where it ends in an underscore, the family of files.
