@@ -207,6 +207,7 @@ const std::vector<std::pair<std::string, std::set<std::string>>> kMayInclude = {
      {"base", "base/system", "checkpoint", "checkpoint/convert", "checkpoint/lock",
       "checkpoint/store", "cluster/launch", "cluster/process", "cluster/run", "cluster/stores",
       "job", "models/spec", "partitioner/advise", "plan", "tools"}},
+    {"tools/guide", {"base", "base/system", "job", "tools"}},
 };
 
 // The one file that wraps each library; or, where it ends in an underscore, the family of files.
