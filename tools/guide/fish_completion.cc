@@ -11,7 +11,7 @@ constexpr std::string_view kFishBegin =
 function __motley_words --description 'The words between motley and the one that is written'
     set -l words (commandline -opc)
     set -e words[1]
-    string join ' ' -- $words
+    printf "%s\n" "$words"
 end
 function __motley_after --description 'Whether these words stand before it, and no others'
     test (__motley_words) = "$argv"
