@@ -8,6 +8,9 @@ function(motley_require name package)
   endif()
 endfunction()
 
+# Debian wants manual pages and changelogs packed.
+find_program(MOTLEY_GZIP gzip REQUIRED)
+
 # A library without a CMake file that is right on every release: its header, and what it links. The
 # target is made where all of it is there.
 # motley_optional_library(TARGET HEADER [LIBRARY...])

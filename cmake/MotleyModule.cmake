@@ -4,6 +4,8 @@
 # package and each is checked to compile alone (MOTLEY_CHECK_HEADERS). PUBLIC and PRIVATE name the
 # modules and libraries it uses: the edges of ARCHITECTURE.md, tested by tests/base/layers_test.
 # COLD: nobody waits for what it computes, so it is compiled in two thirds of the time.
+# Those that use LibTorch, themselves or through another, are the package's component "torch"; a
+# program that finds the package without it needs no LibTorch.
 include(GNUInstallDirs)
 
 function(motley_add_module name)
@@ -21,8 +23,21 @@ function(motley_add_module name)
   endif()
   set_target_properties(${target} PROPERTIES EXPORT_NAME ${name}
                         VERIFY_INTERFACE_HEADER_SETS ${MOTLEY_CHECK_HEADERS})
-  install(TARGETS ${target} EXPORT motleyTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}/motley
-          FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/motley)
+  get_property(with_torch GLOBAL PROPERTY motley_with_torch)
+  set(export motleyTargets)
+  set(component dev)
+  foreach(used IN LISTS ARG_PUBLIC ARG_PRIVATE)
+    if(used STREQUAL "LibTorch::LibTorch" OR used IN_LIST with_torch)
+      set(export motleyTorchTargets)
+      set(component dev_torch)
+    endif()
+  endforeach()
+  if(export STREQUAL "motleyTorchTargets")
+    set_property(GLOBAL APPEND PROPERTY motley_with_torch motley::${name})
+  endif()
+  install(TARGETS ${target} EXPORT ${export}
+          ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}/motley COMPONENT ${component}
+          FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/motley COMPONENT ${component})
 endfunction()
 
 # motley_test_computes(TEST…)

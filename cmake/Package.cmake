@@ -1,14 +1,100 @@
-# The installed package: find_package(motley) brings motley::base, motley::plan, … without LibTorch;
-# the torch modules come along when this build had them.
+# What is installed besides programs and modules, and the packages that cpack makes of it: two .deb
+# and an archive. docs/install.md says what is in them; scripts/package makes and tries them.
 include(CMakePackageConfigHelpers)
 
+# find_package(motley): the modules.
 set(MOTLEY_PACKAGE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/motley)
-install(EXPORT motleyTargets NAMESPACE motley:: DESTINATION ${MOTLEY_PACKAGE_DIR})
-configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/motleyConfig.cmake.in
-                              ${PROJECT_BINARY_DIR}/motleyConfig.cmake
+install(EXPORT motleyTargets NAMESPACE motley:: DESTINATION ${MOTLEY_PACKAGE_DIR} COMPONENT dev)
+configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/motley-config.cmake.in
+                              ${PROJECT_BINARY_DIR}/motley-config.cmake
                               INSTALL_DESTINATION ${MOTLEY_PACKAGE_DIR})
-write_basic_package_version_file(${PROJECT_BINARY_DIR}/motleyConfigVersion.cmake
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/motley-config-version.cmake
                                  COMPATIBILITY SameMinorVersion)
-install(FILES ${PROJECT_BINARY_DIR}/motleyConfig.cmake
-              ${PROJECT_BINARY_DIR}/motleyConfigVersion.cmake
-              ${CMAKE_CURRENT_LIST_DIR}/FindLibTorch.cmake DESTINATION ${MOTLEY_PACKAGE_DIR})
+install(FILES ${PROJECT_BINARY_DIR}/motley-config.cmake ${PROJECT_BINARY_DIR}/motley-config-version.cmake
+        DESTINATION ${MOTLEY_PACKAGE_DIR} COMPONENT dev)
+if(MOTLEY_WITH_TORCH)
+  install(EXPORT motleyTorchTargets NAMESPACE motley:: DESTINATION ${MOTLEY_PACKAGE_DIR} COMPONENT dev_torch)
+  install(FILES ${CMAKE_CURRENT_LIST_DIR}/FindLibTorch.cmake DESTINATION ${MOTLEY_PACKAGE_DIR}
+          COMPONENT dev_torch)
+endif()
+
+# What people read. The help and the pages name configs/ and docs/, which lie here.
+set(doc ${CMAKE_INSTALL_DATADIR}/doc)
+install(FILES README.md DESTINATION ${doc}/motley COMPONENT programs)
+install(DIRECTORY docs DESTINATION ${doc}/motley COMPONENT programs PATTERN decisions EXCLUDE)
+install(DIRECTORY configs/ DESTINATION ${doc}/motley/examples COMPONENT programs)
+file(CREATE_LINK examples ${PROJECT_BINARY_DIR}/configs SYMBOLIC)
+install(FILES ${PROJECT_BINARY_DIR}/configs DESTINATION ${doc}/motley COMPONENT programs)
+install(FILES LICENSE CHANGELOG.md DESTINATION ${doc}/motley COMPONENT archive)
+
+if(NOT PROJECT_IS_TOP_LEVEL)
+  return()
+endif()
+
+set(CPACK_PACKAGE_NAME motley)
+set(CPACK_PACKAGE_VENDOR "Motley")
+set(CPACK_PACKAGE_CONTACT "Motley maintainers <maintainers@users.noreply.a-seed-bc603c7d.example>")
+# cpack would put one summary before both packages' descriptions, which have their own.
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "")
+set(CPACK_RESOURCE_FILE_LICENSE ${PROJECT_SOURCE_DIR}/LICENSE)
+set(CPACK_GENERATOR DEB TGZ)
+set(CPACK_STRIP_FILES ON)
+set(CPACK_VERBATIM_VARIABLES ON)
+set(CPACK_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS
+    OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
+set(CPACK_PROJECT_CONFIG_FILE ${CMAKE_CURRENT_LIST_DIR}/PackageKinds.cmake)
+set(CPACK_ARCHIVE_COMPONENT_INSTALL ON)
+set(CPACK_DEB_COMPONENT_INSTALL ON)
+# Whose LibTorch the worker uses, for PackageKinds.cmake: debian's, none, or the folder of another.
+set(CPACK_MOTLEY_LIBTORCH none)
+if(MOTLEY_WITH_TORCH AND LibTorch_OWN_LIBRARIES)
+  set(CPACK_MOTLEY_LIBTORCH ${LibTorch_folder})
+elseif(MOTLEY_WITH_TORCH)
+  set(CPACK_MOTLEY_LIBTORCH debian)
+endif()
+
+# A package of one release of Debian is none of another's: 1~deb12 sorts before 1~deb13.
+set(MOTLEY_DEBIAN_REVISION 1 CACHE STRING "Revision of Debian's packages")
+set(CPACK_DEBIAN_PACKAGE_RELEASE ${MOTLEY_DEBIAN_REVISION})
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
+set(CPACK_DEBIAN_MOTLEY_PACKAGE_NAME motley)
+set(CPACK_DEBIAN_MOTLEY_PACKAGE_SECTION science)
+set(CPACK_DEBIAN_MOTLEY_PACKAGE_SHLIBDEPS ON)
+# Any BLAS would do for LibTorch; without this one products are tens of times slower.
+set(CPACK_DEBIAN_MOTLEY_PACKAGE_DEPENDS libopenblas0-pthread)
+set(CPACK_DEBIAN_MOTLEY_PACKAGE_RECOMMENDS openssh-client)
+set(CPACK_DEBIAN_MOTLEY_DESCRIPTION "train one model on machines that do not match
+Motley measures how fast each machine computes each layer of a model and how
+fast the links are, plans who computes what, and trains the model as a
+pipeline over machines of any speed, joined by an ordinary network.")
+set(CPACK_DEBIAN_LIBMOTLEY_PACKAGE_NAME libmotley-dev)
+set(CPACK_DEBIAN_LIBMOTLEY_PACKAGE_SECTION libdevel)
+set(dev_packages libfmt-dev libspdlog-dev nlohmann-json3-dev libzstd-dev libboost-program-options-dev
+                 libssl-dev libxxhash-dev)
+if(MOTLEY_WITH_UCX)
+  list(APPEND dev_packages libucx-dev)
+endif()
+if(MOTLEY_WITH_GLOO)
+  list(APPEND dev_packages libgloo-dev)
+endif()
+if(TARGET motley_png)
+  list(APPEND dev_packages libpng-dev)
+endif()
+if(TARGET motley_jpeg)
+  list(APPEND dev_packages libturbojpeg0-dev)
+endif()
+list(JOIN dev_packages ", " CPACK_DEBIAN_LIBMOTLEY_PACKAGE_DEPENDS)
+set(CPACK_DEBIAN_LIBMOTLEY_DESCRIPTION "planner and checkpoint libraries of Motley
+Motley's planner, the formats of its plans and checkpoints and all else of it
+that needs no LibTorch, as static libraries with headers for C++20. CMake finds
+them by find_package(motley).")
+include(DebianTexts)
+
+include(CPack)
+cpack_add_component_group(motley)
+cpack_add_component_group(libmotley)
+cpack_add_component(programs GROUP motley)
+cpack_add_component(debian GROUP motley)
+cpack_add_component(dev GROUP libmotley)
+cpack_add_component(dev_debian GROUP libmotley)

@@ -60,8 +60,7 @@ std::string wrapped(const std::string& text, std::size_t column) {
 
 // One line or more for each option: "  -o, --output FILE   write the profile …".
 std::string options_text(const CommandSpec& spec) {
-  std::vector<OptionSpec> options = spec.options;
-  options.push_back({.name = "help", .value = "", .help = "show this text", .letter = 'h'});
+  const std::vector<OptionSpec> options = options_with_help(spec);
   std::vector<std::string> names;
   std::size_t widest = 0;
   for (const OptionSpec& option : options) {
@@ -188,18 +187,30 @@ Result<Arguments> parse_arguments(const CommandSpec& spec,
   return arguments;
 }
 
-std::string help_text(const CommandSpec& spec) {
+std::string usage_line(const CommandSpec& spec) {
   std::string usage = fmt::format("motley {}", spec.name);
   for (const std::string& operand : spec.operands) usage += " " + operand;
   if (spec.more) usage += "…";
   if (!spec.needs.empty()) usage += " " + spec.needs;
-  std::string text = fmt::format("{}: {}\n\nUsage: {} [options]\n\n{}\nOptions\n{}", spec.name,
-                                 spec.summary, usage, spec.text, options_text(spec));
-  if (std::ranges::find(spec.operands, "CONFIG") != spec.operands.end()) {
-    text +=
-        "\nCONFIG is a TOML file of the model, the data and the training: configs/ has examples,\n"
-        "docs/formats/config.md all keys, and `motley config CONFIG` shows what holds.\n";
-  }
+  return usage + " [options]";
+}
+
+std::vector<OptionSpec> options_with_help(const CommandSpec& spec) {
+  std::vector<OptionSpec> options = spec.options;
+  options.push_back({.name = "help", .value = "", .help = "show this text", .letter = 'h'});
+  return options;
+}
+
+std::string config_note(const CommandSpec& spec) {
+  if (std::ranges::find(spec.operands, "CONFIG") == spec.operands.end()) return "";
+  return "CONFIG is a TOML file of the model, the data and the training: configs/ has examples,\n"
+         "docs/formats/config.md all keys, and `motley config CONFIG` shows what holds.\n";
+}
+
+std::string help_text(const CommandSpec& spec) {
+  std::string text = fmt::format("{}: {}\n\nUsage: {}\n\n{}\nOptions\n{}", spec.name, spec.summary,
+                                 usage_line(spec), spec.text, options_text(spec));
+  if (const std::string note = config_note(spec); !note.empty()) text += "\n" + note;
   return text;
 }
 

@@ -70,6 +70,12 @@ class Arguments {
 
 [[nodiscard]] std::string help_text(const CommandSpec& spec);
 
+// What the help is made of, for others who show the same (tools/guide/): "motley plan CONFIG
+// [options]", the options with --help, and what CONFIG is ("" where a command takes none).
+[[nodiscard]] std::string usage_line(const CommandSpec& spec);
+[[nodiscard]] std::vector<OptionSpec> options_with_help(const CommandSpec& spec);
+[[nodiscard]] std::string config_note(const CommandSpec& spec);
+
 // The value of an option as a whole number in [low, high]; kUsage otherwise.
 [[nodiscard]] Result<std::int64_t> integer_value(const Arguments& arguments,
                                                  const std::string& option,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -27,10 +28,18 @@ struct Command {
 [[nodiscard]] Command report_command();
 [[nodiscard]] Command generate_command();
 [[nodiscard]] Command config_command();
+[[nodiscard]] Command completion_command();
 [[nodiscard]] std::vector<Command> bench_commands();  // bench codec, transport and allreduce
 [[nodiscard]] Command bench_allreduce_command();
 [[nodiscard]] std::vector<Command> checkpoint_commands();  // ckpt list, ckpt show, …
 [[nodiscard]] std::vector<Command> package_commands();     // package show, package verify
+
+// What the overview and the manual say of all of them.
+inline constexpr std::string_view kPurpose = "train one model on machines that do not match";
+inline constexpr std::string_view kExitStatuses =
+    "0 ok, 2 usage, 3 configuration, 4 a machine or process was lost, 5 not authorised,\n"
+    "6 no feasible plan, 7 damaged or unwritable file, 8 unusable data, 9 diverged,\n"
+    "130/143 signals\n";
 
 // Every command in the order of the help.
 [[nodiscard]] std::vector<Command> all_commands();

@@ -17,17 +17,17 @@ namespace motley {
 namespace {
 
 std::string overview() {
-  std::string text =
-      "motley: train one model on machines that do not match\n\n"
-      "Usage: motley COMMAND [options]       motley help COMMAND explains one\n\nCommands\n";
+  std::string text = fmt::format(
+      "motley: {}\n\n"
+      "Usage: motley COMMAND [options]       motley help COMMAND explains one\n\nCommands\n",
+      kPurpose);
   for (const Command& command : all_commands()) {
     text += fmt::format("  {:<16} {}\n", command.spec.name, command.spec.summary);
   }
-  text +=
+  text += fmt::format(
       "\nStart with: motley train configs/gpt-tiny.toml --set data.path=FILE --stages 2\n"
-      "Exit status: 0 ok, 2 usage, 3 configuration, 4 a machine or process was lost, "
-      "5 not authorised,\n6 no feasible plan, 7 damaged or unwritable file, 8 unusable data, "
-      "9 diverged,\n130/143 signals\n";
+      "Exit status: {}",
+      kExitStatuses);
   return text;
 }
 

@@ -278,9 +278,9 @@ Command launch_command() {
       "ends, for whatever reason, no process stays behind anywhere. When a process or a\n"
       "machine is lost it goes on by itself from the newest checkpoint, without a\n"
       "machine that does not answer (run.restarts, 3 in a row).\n\n"
-      "Motley must be built on every machine; motley_dir in the cluster file says\n"
-      "where. A machine that does not see the run's folder keeps its part of it in a\n"
-      "folder of its own (docs/checkpoints.md).\n\n"
+      "Motley must be there on every machine; motley_dir in the cluster file says where\n"
+      "it is not in the same folder as here. A machine that does not see the run's folder\n"
+      "keeps its part of it in a folder of its own (docs/checkpoints.md).\n\n"
       "Examples\n"
       "  motley launch gpt.toml --cluster home.toml\n"
       "  motley launch gpt.toml --cluster home.toml --set train.precision=bf16\n"};

@@ -32,7 +32,8 @@ run(${CMAKE_COMMAND} -S ${CONSUMER_DIR} -B ${consumer_build} -G ${GENERATOR}
     -D CMAKE_PREFIX_PATH=${prefix} -D CMAKE_FIND_USE_PACKAGE_REGISTRY=OFF)
 run(${CMAKE_COMMAND} --build ${consumer_build} --config ${CONFIG})
 
-execute_process(COMMAND ${EMULATOR} ${consumer_build}/consumer OUTPUT_VARIABLE printed COMMAND_ERROR_IS_FATAL ANY)
-if(NOT printed STREQUAL "1\n")
+execute_process(COMMAND ${EMULATOR} ${consumer_build}/consumer ${CHECKPOINT}
+                OUTPUT_VARIABLE printed COMMAND_ERROR_IS_FATAL ANY)
+if(NOT printed STREQUAL "2 ranks, step 2\n")
   message(FATAL_ERROR "the consumer printed '${printed}'")
 endif()

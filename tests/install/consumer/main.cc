@@ -1,8 +1,57 @@
+// What a program of others does with the installed package: plans a model for two machines that it
+// has only heard of, and looks into the checkpoint that it is given.
 #include <iostream>
 
+#include "checkpoint/checkpoint.h"
+#include "models/spec/model_spec.h"
+#include "partitioner/cost/virtual_profile.h"
 #include "partitioner/search/planner.h"
 #include "plan/cluster.h"
 
-int main() {
-  std::cout << motley::local_cluster(2).machines.size() << '\n';
+namespace {
+
+int fail(const motley::Error& error) {
+  std::cerr << motley::describe(error);
+  return static_cast<int>(error.code);
+}
+
+constexpr const char* kCluster = R"(
+[[machine]]
+name = "desktop"
+devices = ["virtual"]
+gflops = 200
+memory_gib = 8
+[[machine]]
+name = "laptop"
+devices = ["virtual"]
+gflops = 100
+memory_gib = 8
+)";
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const auto model = motley::describe_model(
+      {.kind = "gpt2", .layers = 4, .width = 128, .heads = 4, .context = 64, .vocab = 1000});
+  if (!model.ok()) return fail(model.error());
+  const auto cluster = motley::parse_cluster(kCluster, "the consumer's cluster");
+  if (!cluster.ok()) return fail(cluster.error());
+  motley::PlanOptions options;
+  motley::Profile profile;
+  for (const motley::Machine& machine : cluster->machines) {
+    motley::DeviceProfile device = motley::virtual_profile(
+        *model, *machine.virtual_speed, {.global_batch = options.global_batch}, {1, 4, 16});
+    device.machine = machine.name;
+    device.device = machine.devices.front();
+    device.codecs["none"] = {};
+    profile.devices.push_back(device);
+  }
+  const auto plan = motley::make_plan(*model, *cluster, profile, options);
+  if (!plan.ok()) return fail(plan.error());
+  std::cout << plan->ranks.size() << " ranks";
+
+  if (argc < 2) return 2;
+  const auto checkpoint = motley::CheckpointReader::open(argv[1]);
+  if (!checkpoint.ok()) return fail(checkpoint.error());
+  std::cout << ", step " << checkpoint->manifest()->step << '\n';
 }

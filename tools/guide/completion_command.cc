@@ -1,0 +1,43 @@
+// motley completion: what a shell reads to complete the command lines of motley.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cstdio>
+
+#include "base/toml.h"
+#include "tools/command.h"
+#include "tools/guide/guide.h"
+
+namespace motley {
+namespace {
+
+Result<void> completion(const Arguments& arguments) {
+  const std::string& shell = arguments.operand(0);
+  const std::vector<std::string>& shells = completed_shells();
+  if (std::ranges::find(shells, shell) == shells.end()) {
+    return Error{ErrorCode::kUsage, fmt::format("there is no completion for '{}'", excerpt(shell)),
+                 "", fmt::format("one of {}", fmt::join(shells, ", "))};
+  }
+  std::fputs(completion_script(shell, completion_table()).c_str(), stdout);
+  return {};
+}
+
+}  // namespace
+
+Command completion_command() {
+  CommandSpec spec{
+      "completion",
+      "print what a shell needs to complete command lines",
+      {"SHELL"},
+      {},
+      "SHELL is bash, zsh or fish. The script that is printed completes commands, options,\n"
+      "keys of --set and files. Motley's packages install it for all three; without them a\n"
+      "line in ~/.bashrc or ~/.zshrc (there after compinit), or a file of fish, does it.\n\n"
+      "Examples\n"
+      "  source <(motley completion bash)\n"
+      "  motley completion fish > ~/.config/fish/completions/motley.fish\n"};
+  return {spec, completion};
+}
+
+}  // namespace motley
