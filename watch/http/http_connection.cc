@@ -193,11 +193,9 @@ void HttpConnection::check(SteadyClock::time_point now) {
 // A browser sends nothing on a live stream; the end of it is how a page leaves.
 void HttpConnection::watch_for_end() {
   buffer_.clear();
-  stream_.async_read_some(
-      buffer_.prepare(1),
-      [self = shared_from_this()](const boost::system::error_code&, std::size_t) {
-        self->close();
-      });
+  stream_.async_read_some(buffer_.prepare(1),
+                          [self = shared_from_this()](const boost::system::error_code&,
+                                                      std::size_t) { self->close(); });
 }
 
 void HttpConnection::close() {

@@ -113,7 +113,8 @@ std::string HttpServer::address() const {
 Result<std::unique_ptr<HttpServer>> HttpServer::open(RunSource& source,
                                                      const HttpServerOptions& options) {
   MOTLEY_ASSIGN(std::string secret, make_secret());
-  std::string token = to_hex(std::span(secret).first(kTokenBytes));
+  std::string token =
+      options.token.empty() ? to_hex(std::span(secret).first(kTokenBytes)) : options.token;
   auto server = std::make_unique<BeastServer>(source, options, std::move(token));
   MOTLEY_TRY(server->listen());
   return std::unique_ptr<HttpServer>(std::move(server));

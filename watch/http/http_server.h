@@ -20,6 +20,7 @@ struct HttpServerOptions {
   double request_s = 10.0;
   double write_s = 20.0;
   std::size_t connections_max = 64;  // more are closed at once
+  std::string token = {};  // for a server that comes back at the same address; empty: a new one
 };
 
 class HttpServer {
@@ -30,7 +31,7 @@ class HttpServer {
   virtual ~HttpServer() = default;
 
   [[nodiscard]] virtual std::uint16_t port() const = 0;
-  // 128 random bits in hexadecimal; new ones each time.
+  // 128 random bits in hexadecimal.
   [[nodiscard]] virtual const std::string& token() const = 0;
   // "http://127.0.0.1:PORT/?token=…", which lets in whoever has it.
   [[nodiscard]] std::string address() const;

@@ -19,8 +19,9 @@ constexpr std::string_view kHeartbeat = ": still here\n\n";
 std::int64_t step_of(std::string_view id) {
   std::int64_t step = 0;
   const auto [stopped, failure] = std::from_chars(id.data(), id.data() + id.size(), step);
-  return failure == std::errc() && stopped == id.data() + id.size() ? std::max(step, std::int64_t{0})
-                                                                    : 0;
+  return failure == std::errc() && stopped == id.data() + id.size()
+             ? std::max(step, std::int64_t{0})
+             : 0;
 }
 
 // What cannot be told now is told at the next change; the page shows what it had.

@@ -8,15 +8,20 @@ import {ask} from './live.js';
 const POINTS = 2000;
 const POINTS_MAX = 2 * POINTS;
 
-// A value is [column, name, how it is written, name of a second line, of what]. `eval` is the held-out loss.
+// What can be chosen: a column, its name, how a value is written, also at the axis, and the name of a second line.
 const CHOICES = [
-  {key: 'loss', name: 'loss', text: format.value, other: 'held-out loss'},
+  {key: 'loss', name: 'loss', text: format.value, axis: format.short, other: 'held-out loss'},
   {key: 'step_s', name: 'seconds a step', text: format.seconds, other: 'predicted'},
   {key: 'tokens_per_s', name: 'tokens a second', text: format.count},
   {key: 'bubble', name: 'time not computed', text: format.percent},
-  {key: 'lr', name: 'learning rate', text: format.value},
+  {key: 'lr', name: 'learning rate', text: format.value, axis: format.short},
 ];
 const COLUMNS = ['loss', 'step_s', 'tokens_per_s', 'bubble', 'lr'];
+
+// The library's own legend writes styles into markup, which the page's rules forbid; what a point says
+// stands in the text beside the curve.
+const PLUGINS = window.Dygraph.PLUGINS.filter((plugin) => !/legend/i.test(plugin.prototype.toString()));
+window.Dygraph.PLUGINS = PLUGINS;
 
 function colour(name) {
   return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
@@ -108,7 +113,7 @@ export class Curves {
       },
       axes: {
         x: {axisLabelFormatter: (x) => (Number.isInteger(x) ? format.count(x) : '')},
-        y: {axisLabelFormatter: (y) => choice.text(y), axisLabelWidth: 72},
+        y: {axisLabelFormatter: (y) => (choice.axis ?? choice.text)(y), axisLabelWidth: 72},
       },
     };
   }
@@ -121,7 +126,6 @@ export class Curves {
     } else {
       this.graph = new window.Dygraph(this.chart, rows, {
         ...this.options(),
-        legend: 'never',
         connectSeparatedPoints: true,
         strokeWidth: 1.5,
         highlightCircleSize: 4,

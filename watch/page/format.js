@@ -18,6 +18,11 @@ export function value(x) {
   return x.toFixed(size >= 100 ? 1 : size >= 10 ? 2 : size >= 1 ? 3 : 4);
 }
 
+// Of an axis, whose marks are round.
+export function short(x) {
+  return isNumber(x) ? String(Number(x.toPrecision(5))) : DASH;
+}
+
 export function seconds(s) {
   if (!isNumber(s)) return DASH;
   if (s < 0.9995e-3) return `${(s * 1e6).toPrecision(3)} µs`;

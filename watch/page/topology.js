@@ -5,6 +5,9 @@ import * as format from './format.js';
 import {html, picture, svg} from './svg.js';
 
 const BOX_WIDTH = 128;
+const BEND = 34;
+const NARROW = 520;  // below so many pixels the machines stand in a column
+const COLUMN_STEP = 124;
 const LINE_HEIGHT = 16;
 const LABELS_MAX = 12;  // beyond it only the fullest links have theirs in the picture
 
@@ -44,12 +47,9 @@ function level(used) {
 }
 
 function places(machines, width, height) {
-  const narrow = width < 520;
   if (machines.length === 1) return [{x: width / 2, y: height / 2}];
-  if (machines.length === 2) {
-    return narrow ? [{x: width / 2, y: height * 0.2}, {x: width / 2, y: height * 0.8}]
-      : [{x: width * 0.16, y: height / 2}, {x: width * 0.84, y: height / 2}];
-  }
+  if (width < NARROW) return machines.map((machine, i) => ({x: width / 2, y: (i + 0.5) * COLUMN_STEP}));
+  if (machines.length === 2) return [{x: width * 0.16, y: height / 2}, {x: width * 0.84, y: height / 2}];
   return machines.map((machine, i) => {
     const angle = -Math.PI / 2 + (2 * Math.PI * i) / machines.length;
     return {
@@ -57,6 +57,12 @@ function places(machines, width, height) {
       y: height / 2 + (height / 2 - 44) * Math.sin(angle),
     };
   });
+}
+
+function heightFor(machines, width) {
+  if (machines.length <= 1) return 100;
+  if (width < NARROW) return machines.length * COLUMN_STEP;
+  return machines.length === 2 ? 170 : Math.max(300, machines.length * 44);
 }
 
 function box(machine, ranks, {x, y}) {
@@ -74,17 +80,18 @@ function box(machine, ranks, {x, y}) {
              svg('rect', {x: x - BOX_WIDTH / 2, y: top, width: BOX_WIDTH, height, rx: 6}), ...lines);
 }
 
-// Both directions bend away from each other, so that each has its own line and its own text.
-function line(pair, a, b, labelled) {
+// Both directions bend away from each other, so that each has its own line, and its own text on the
+// outer side. In a column a line goes around the machines between its ends.
+function line(pair, a, b, width, labelled) {
   const [dx, dy] = [b.x - a.x, b.y - a.y];
   const length = Math.hypot(dx, dy) || 1;
-  const [bx, by] = [(-dy / length) * 34, (dx / length) * 34];
-  const [cx, cy] = [(a.x + b.x) / 2 + bx, (a.y + b.y) / 2 + by];
+  const [nx, ny] = [-dy / length, dx / length];
+  const bend = width < NARROW && length > COLUMN_STEP * 1.5 ? BOX_WIDTH + 24 : BEND;
+  const [cx, cy] = [(a.x + b.x) / 2 + nx * bend, (a.y + b.y) / 2 + ny * bend];
   const along = (t) => ({
     x: (1 - t) ** 2 * a.x + 2 * t * (1 - t) * cx + t ** 2 * b.x,
     y: (1 - t) ** 2 * a.y + 2 * t * (1 - t) * cy + t ** 2 * b.y,
   });
-  const middle = along(0.5);
   const how = level(pair.used);
   const sign = how === 'full' ? '! ' : '';
   const parts = [
@@ -92,10 +99,13 @@ function line(pair, a, b, labelled) {
     arrow(along(0.62), along(0.66)),
   ];
   if (labelled) {
+    const out = Math.abs(nx) * 52 + Math.abs(ny) * 18;
+    const middle = along(0.5);
+    const x = Math.min(Math.max(middle.x + nx * out, 52), width - 52);
+    const y = middle.y + ny * out;
     parts.push(
-      svg('text', {x: middle.x, y: middle.y - 3, class: 'small halo', 'text-anchor': 'middle'},
-          `${sign}${format.rate(pair.sent)}`),
-      svg('text', {x: middle.x, y: middle.y + 11, class: 'small halo', 'text-anchor': 'middle'},
+      svg('text', {x, y: y - 3, class: 'small halo', 'text-anchor': 'middle'}, `${sign}${format.rate(pair.sent)}`),
+      svg('text', {x, y: y + 11, class: 'small halo', 'text-anchor': 'middle'},
           `${format.percent(pair.used)} · ${pair.codec}`));
   }
   return svg('g', {}, svg('title', {}, sentence(pair)), ...parts);
@@ -114,11 +124,11 @@ export function showGroup(place, table, description, state) {
   const machines = description.machines ?? [];
   const all = pairs(description, state);
   const width = Math.max(place.clientWidth, 280);
-  const height = machines.length <= 1 ? 100 : machines.length === 2 && width >= 520 ? 170 : Math.max(300, machines.length * 44);
+  const height = heightFor(machines, width);
   const at = places(machines, width, height);
   const where = new Map(machines.map((machine, i) => [machine.name, at[i]]));
   const lines = all.filter((pair) => where.has(pair.from) && where.has(pair.to))
-    .map((pair, i) => line(pair, where.get(pair.from), where.get(pair.to), i < LABELS_MAX));
+    .map((pair, i) => line(pair, where.get(pair.from), where.get(pair.to), width, i < LABELS_MAX));
   const boxes = machines.map((machine, i) => box(machine, description.ranks ?? [], at[i]));
   const label = `${machines.length} machine${machines.length === 1 ? '' : 's'}: ${machines.map((m) => m.name).join(', ')}. `
     + all.map(sentence).join('. ');
