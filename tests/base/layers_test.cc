@@ -179,10 +179,16 @@ const std::vector<std::pair<std::string, std::set<std::string>>> kMayInclude = {
       "plan",
       "protocol",
       "training/optimizer"}},
+    {"cluster/recover",
+     {"base", "checkpoint", "cluster/follow", "cluster/launch", "cluster/process", "cluster/run",
+      "plan"}},
+    {"watch/view",
+     {"base", "base/system", "checkpoint/lock", "cluster/follow", "cluster/launch", "cluster/run",
+      "job", "plan"}},
+    {"watch/terminal", {"base", "base/system", "cluster/process", "plan", "watch/view"}},
     {"watch/page", {"base"}},
     {"watch/http", {"base", "watch/page"}},
-    {"cluster/recover",
-     {"base", "checkpoint", "cluster/launch", "cluster/process", "cluster/run", "plan"}},
+    {"watch/browser", {"base", "cluster/process", "watch/http", "watch/view"}},
     {"tools",
      {"base",
       "base/system",
@@ -209,6 +215,7 @@ const std::vector<std::pair<std::string, std::set<std::string>>> kMayInclude = {
      {"base", "base/system", "checkpoint", "checkpoint/convert", "checkpoint/lock",
       "checkpoint/store", "cluster/launch", "cluster/process", "cluster/run", "cluster/stores",
       "job", "models/spec", "partitioner/advise", "plan", "tools"}},
+    {"tools/watch", {"base", "tools", "watch/browser", "watch/terminal"}},
 };
 
 // The one file that wraps each library; or, where it ends in an underscore, the family of files. A
