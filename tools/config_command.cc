@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "base/json.h"
+#include "checkpoint/checkpoint.h"
 #include "models/spec/hf_config.h"
 #include "models/spec/initial_weights.h"
 #include "tools/command.h"

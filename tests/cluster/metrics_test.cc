@@ -176,7 +176,7 @@ TEST(Metrics, DoNotDependOnTheOrderOfTheReports) {
     std::optional<StepMetrics> metrics;
     for (const int rank : order) {
       StepReport own = report(1);
-      own.wait_s.of(WaitCause::kVote) = 0.01 * rank;
+      own.wait_s = {{0.01 * rank}};
       auto added = collector.add(Rank{rank}, own);
       RC_ASSERT(added.ok());
       metrics = *added;

@@ -103,7 +103,8 @@ TEST_F(RunViewTest, TellsTheStateOfTheNewestSteps) {
   EXPECT_TRUE(state["eta_s"].is_null());  // nobody trains
   EXPECT_EQ(state["verdict"]["level"], "bad");
   EXPECT_EQ(state["ranks"][1]["wait_s"]["other"], 0.1);
-  EXPECT_TRUE(state["ranks"][1]["compute_s"].is_null());
+  EXPECT_EQ(state["ranks"][1]["compute_s"], 0.25 - 0.1);  // all but waiting
+  EXPECT_TRUE(state["ranks"][1]["codec_s"].is_null());
 }
 
 TEST_F(RunViewTest, FollowsWhatIsAdded) {

@@ -21,8 +21,7 @@ Json rank_of(const char* name, const char* machine, double planned_s) {
   return {{"name", name},
           {"machine", machine},
           {"device", "cpu"},
-          {"first_layer", 0},
-          {"last_layer", 3},
+          {"chunks", {{0, 3}, {8, 8}}},
           {"predicted", {{"compute_s", planned_s}, {"memory_bytes", 1 << 30}, {"sent_bytes", 0}}},
           {"memory_limit_bytes", nullptr}};
 }
@@ -92,7 +91,7 @@ TEST(Screen, ShowsTheVerdictBeforeTheFigures) {
 
 TEST(Screen, ShowsEachStageLinkAndEvent) {
   const std::string text = ShownRun().text();
-  EXPECT_THAT(text, HasSubstr("stage 1 (box)   cpu     0-3     500.00 ms  400.00 ms  +25 %"));
+  EXPECT_THAT(text, HasSubstr("stage 1 (box)   cpu     0-3,8   500.00 ms  400.00 ms  +25 %"));
   EXPECT_THAT(text, HasSubstr("desk → box  fp16   64.0 Mbit/s  100 Mbit/s"));
   EXPECT_THAT(text, HasSubstr("unequal work 30.0 %, links and filling 5.0 %, codecs 1.0 %"));
   EXPECT_THAT(text, HasSubstr("08:00:00  checkpoint  saved it"));

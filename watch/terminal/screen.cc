@@ -68,10 +68,16 @@ std::string over_text(double planned, double measured) {
              : "";
 }
 
+// "0-3", of a rank with several chunks "0-3,8-11".
 std::string layers_text(const Json& rank) {
-  const double first = number_at(rank, "first_layer");
-  const double last = number_at(rank, "last_layer");
-  return first == last ? fmt::format("{:.0f}", first) : fmt::format("{:.0f}-{:.0f}", first, last);
+  std::string text;
+  for (const Json& chunk : rank["chunks"]) {
+    const auto first = chunk[0].get<std::int64_t>();
+    const auto last = chunk[1].get<std::int64_t>();
+    text += text.empty() ? "" : ",";
+    text += first == last ? fmt::format("{}", first) : fmt::format("{}-{}", first, last);
+  }
+  return text;
 }
 
 Rows rank_rows(const Json& description, const Json& state) {
@@ -152,8 +158,9 @@ class Page {
 
   // The first line is a heading. Of more than fit the last ones are left out, and that is said.
   void add_table(const Rows& rows, std::size_t names, std::size_t rows_kept_free) {
-    if (rows.empty()) return;
+    constexpr std::size_t kLeast = 3;  // a heading, a line, and that there are more
     const std::size_t room = size_.rows - std::min(size_.rows, lines_.size() + rows_kept_free + 1);
+    if (rows.empty() || room < kLeast) return;
     const std::vector<std::string> lines = aligned_lines(rows, names);
     add("");
     for (std::size_t i = 0; i < lines.size(); ++i) {

@@ -131,7 +131,9 @@ Json RecentSteps::ranks_to_json() const {
                      : Json(nullptr);
     };
     const std::int64_t memory_bytes = is_told ? last.ranks[r].memory_bytes : 0;
-    ranks.push_back({{"compute_s", of(&StepMetrics::RankTimes::compute_s)},
+    const double compute_s =
+        median_of(all, [&](const StepMetrics& step) { return computed_s(step, r); });
+    ranks.push_back({{"compute_s", number_or_null(compute_s)},
                      {"codec_s", of(&StepMetrics::RankTimes::codec_s)},
                      {"optimizer_s", of(&StepMetrics::RankTimes::optimizer_s)},
                      {"wait_s", waits_to_json(all, r)},

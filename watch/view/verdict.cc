@@ -214,7 +214,7 @@ std::optional<Complaint> judge_saves(const JudgedRun& run) {
 
 Verdict in_order(const JudgedRun& run) {
   const Steps steps = lasting_steps(run);
-  const double measured_s = step_s(steps);
+  const double measured_s = step_s(run.steps);  // as it is shown beside
   if (!std::isfinite(measured_s))
     return {VerdictLevel::kGood, "the run does not tell its times", ""};
   const std::string text = seconds_text(measured_s) + " a step";

@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "base/clock.h"
 #include "base/system/system_memory.h"
 
 namespace motley {
@@ -28,7 +29,17 @@ Result<TrainedStep> Batches::run_step() {
   MOTLEY_ASSIGN(const RunTimes times, executor_.run(schedule_, {progress().step + 1, true,
                                                                 progress().samples, scale.value}));
   return TrainedStep{voter_.outcome(), times, link_.wire_bytes() - bytes_before,
-                     sent_between(sent_before, link_.sent_bytes()), resident_bytes()};
+                     sent_between(sent_before, link_.sent_bytes()), memory_bytes()};
+}
+
+std::int64_t Batches::memory_bytes() {
+  constexpr double kLook_s = 0.25;
+  const double time_s = now_s();
+  if (!looked_at_s_ || time_s - *looked_at_s_ >= kLook_s) {
+    memory_bytes_ = resident_bytes();
+    looked_at_s_ = time_s;
+  }
+  return memory_bytes_;
 }
 
 Result<std::optional<Evaluation>> HeldOutBatches::evaluate(std::int64_t step) {

@@ -28,10 +28,15 @@ class Batches final : public StepRunner {
   void record(TraceRecorder* trace) override { executor_.record(trace); }
 
  private:
+  // Resident bytes, as they were not long ago: asking the system each time would cost short steps.
+  [[nodiscard]] std::int64_t memory_bytes();
+
   const Schedule& schedule_;
   const StepVoter& voter_;
   FrameLink& link_;
   Executor& executor_;
+  std::int64_t memory_bytes_ = 0;
+  std::optional<double> looked_at_s_;
 };
 
 // The first held-out batches, the same ones every time.
