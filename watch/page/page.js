@@ -45,6 +45,7 @@ function showVerdict() {
     return say(at('verdict'), level, about.text || word);
   }
   say(at('verdict'), verdict?.level ?? 'none', verdict?.text ?? '');
+  if (verdict?.advice) at('verdict').append(html('small', {}, verdict.advice));
 }
 
 function showNumbers() {

@@ -62,7 +62,7 @@ function places(machines, width, height) {
 function heightFor(machines, width) {
   if (machines.length <= 1) return 100;
   if (width < NARROW) return machines.length * COLUMN_STEP;
-  return machines.length === 2 ? 170 : Math.max(300, machines.length * 44);
+  return machines.length === 2 ? 170 : Math.max(340, machines.length * 44);
 }
 
 function box(machine, ranks, {x, y}) {
@@ -103,10 +103,11 @@ function line(pair, a, b, width, labelled) {
     const middle = along(0.5);
     const x = Math.min(Math.max(middle.x + nx * out, 52), width - 52);
     const y = middle.y + ny * out;
-    parts.push(
-      svg('text', {x, y: y - 3, class: 'small halo', 'text-anchor': 'middle'}, `${sign}${format.rate(pair.sent)}`),
-      svg('text', {x, y: y + 11, class: 'small halo', 'text-anchor': 'middle'},
-          `${format.percent(pair.used)} · ${pair.codec}`));
+    const texts = [format.isNumber(pair.sent) && sign + format.rate(pair.sent),
+                   [format.isNumber(pair.used) && format.percent(pair.used), pair.codec !== 'none' && pair.codec]
+                     .filter(Boolean).join(' · ')].filter(Boolean);
+    parts.push(...texts.map((text, i) => svg(
+      'text', {x, y: y - 3 + 14 * i, class: 'small halo', 'text-anchor': 'middle'}, text)));
   }
   return svg('g', {}, svg('title', {}, sentence(pair)), ...parts);
 }
