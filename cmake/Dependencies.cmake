@@ -69,6 +69,12 @@ motley_require(zstd libzstd-dev)
 
 motley_plain_library(motley_tomlplusplus toml++/toml.h libtomlplusplus-dev)
 motley_plain_library(motley_xxhash xxhash.h libxxhash-dev xxhash)
+# What draws the curves of a run's page; the folder of its files can be given.
+find_path(MOTLEY_DYGRAPHS dygraph.min.js PATHS /usr/share/javascript/dygraphs NO_DEFAULT_PATH)
+if(NOT MOTLEY_DYGRAPHS)
+  message(FATAL_ERROR "dygraph.min.js is missing: apt-get install libjs-dygraphs  (scripts/setup installs all), or give the "
+                      "folder of its release with -DMOTLEY_DYGRAPHS=FOLDER")
+endif()
 # Without them pictures of these formats are refused with what to install.
 motley_optional_library(motley_png png.h png)
 motley_optional_library(motley_jpeg turbojpeg.h turbojpeg)

@@ -24,6 +24,7 @@
 #include "tests/fuzz/plan_laws.h"
 #include "tests/fuzz/metrics_laws.h"
 #include "tests/fuzz/report_laws.h"
+#include "tests/fuzz/request_laws.h"
 #include "tests/fuzz/token_laws.h"
 #include "tests/fuzz/vote_laws.h"
 #include "tests/plan/value_fixtures.h"
@@ -107,6 +108,7 @@ void add_documents(Seeds& seeds) {
 }
 
 Result<void> add_messages(Seeds& seeds) {
+  seeds["request/right"] = right_request();
   seeds["votes/right"] = right_votes();
   seeds["topk/gaps"] = message_input(kTopkChains, 0, some_values(600));
   seeds["topk/mask"] = message_input(kTopkChains, 1, some_values(5000));

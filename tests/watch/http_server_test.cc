@@ -1,0 +1,285 @@
+// The server as strangers and browsers meet it, over sockets.
+#include "watch/http/http_server.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/watch/plain_client.h"
+#include "tests/watch/played_run.h"
+
+namespace motley {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+using testing::StartsWith;
+
+class HttpServerTest : public testing::Test {
+ protected:
+  ~HttpServerTest() override { stop(); }
+
+  void serve(HttpServerOptions options = {}) {
+    options.look_every_s = 0.02;
+    auto opened = HttpServer::open(run_, options);
+    ASSERT_TRUE(opened.ok()) << describe(opened.error());
+    server_ = std::move(opened).value();
+    int ends[2];
+    ASSERT_EQ(::pipe(ends), 0);
+    stop_read_ = OwnedFd(ends[0]);
+    stop_write_ = OwnedFd(ends[1]);
+    thread_ = std::jthread([this] { server_->serve_until(stop_read_.get()); });
+  }
+
+  void stop() {
+    if (!thread_.joinable()) return;
+    EXPECT_EQ(::write(stop_write_.get(), "x", 1), 1);
+    thread_.join();
+  }
+
+  [[nodiscard]] std::string get(const std::string& target, const std::string& more = {}) const {
+    return fmt::format("GET {} HTTP/1.1\r\nHost: 127.0.0.1:{}\r\n{}\r\n", target, server_->port(),
+                       more);
+  }
+
+  [[nodiscard]] std::string cookie() const {
+    return fmt::format("Cookie: motley_{}={}\r\n", server_->port(), server_->token());
+  }
+
+  // What is answered to one request on a connection of its own.
+  [[nodiscard]] std::string asked(const std::string& request) const {
+    PlainClient client(server_->port());
+    EXPECT_TRUE(client.say(request));
+    return client.hear_all(5.0);
+  }
+
+  [[nodiscard]] std::string asked_last(const std::string& target,
+                                       const std::string& more = {}) const {
+    return asked(get(target, more + "Connection: close\r\n"));
+  }
+
+  PlayedRun run_{100000};
+  std::unique_ptr<HttpServer> server_;
+
+ private:
+  OwnedFd stop_read_;
+  OwnedFd stop_write_;
+  std::jthread thread_;
+};
+
+TEST_F(HttpServerTest, GivesThePageAndTheCookieToWhoHasTheToken) {
+  serve();
+  EXPECT_EQ(server_->address(),
+            fmt::format("http://127.0.0.1:{}/?token={}", server_->port(), server_->token()));
+  EXPECT_EQ(server_->token().size(), 32U);
+  const std::string page = asked_last("/?token=" + server_->token());
+  EXPECT_THAT(page, StartsWith("HTTP/1.1 200 OK\r\n"));
+  EXPECT_THAT(
+      page, HasSubstr(fmt::format("Set-Cookie: motley_{}={}; HttpOnly; SameSite=Strict; Path=/\r\n",
+                                  server_->port(), server_->token())));
+  EXPECT_THAT(page, HasSubstr("<title>Motley</title>"));
+  EXPECT_THAT(asked_last("/page.js", cookie()),
+              AllOf(HasSubstr("200 OK"), Not(HasSubstr("Set-Cookie"))));
+}
+
+TEST_F(HttpServerTest, EveryAnswerTellsTheBrowserItsRules) {
+  serve();
+  for (const std::string& answer : {asked_last("/", cookie()), asked_last("/api/state", cookie()),
+                                    asked_last("/nothing", cookie()), asked_last("/")}) {
+    for (const char* rule :
+         {"Content-Security-Policy: default-src 'self'; ", "X-Content-Type-Options: nosniff\r\n",
+          "Cache-Control: no-store\r\n", "Referrer-Policy: no-referrer\r\n",
+          "Cross-Origin-Resource-Policy: same-origin\r\n"}) {
+      EXPECT_THAT(answer, HasSubstr(rule));
+    }
+  }
+}
+
+TEST_F(HttpServerTest, AnswersSeveralRequestsOfAConnection) {
+  serve();
+  run_.play(3);
+  PlainClient client(server_->port());
+  client.say(get("/api/state", cookie()) + get("/api/history?points=10", cookie()));
+  EXPECT_THAT(client.hear_until("\"step\":[1,2,3]"), HasSubstr("\"verdict\""));
+  client.say(fmt::format("HEAD / HTTP/1.1\r\nHost: localhost:{}\r\n{}Connection: close\r\n\r\n",
+                         server_->port(), cookie()));
+  EXPECT_THAT(client.hear_all(), Not(HasSubstr("<title>")));
+  EXPECT_TRUE(client.closed());
+}
+
+TEST_F(HttpServerTest, RefusesStrangers) {
+  serve();
+  EXPECT_THAT(asked_last("/"), StartsWith("HTTP/1.1 401 "));
+  EXPECT_THAT(asked_last("/?token=00000000000000000000000000000000"), StartsWith("HTTP/1.1 401 "));
+  EXPECT_THAT(asked_last("/api/live"), StartsWith("HTTP/1.1 401 "));
+  EXPECT_THAT(asked_last("/page.js"), StartsWith("HTTP/1.1 401 "));
+  EXPECT_THAT(asked_last("/api/state", cookie() + "Origin: http://evil.example\r\n"),
+              StartsWith("HTTP/1.1 403 "));
+  EXPECT_THAT(asked_last("/api/state", cookie() + "Sec-Fetch-Site: same-site\r\n"),
+              StartsWith("HTTP/1.1 403 "));
+  EXPECT_THAT(asked_last("/api/state", cookie() + "Host: evil.example\r\n"),
+              StartsWith("HTTP/1.1 400 "));
+  EXPECT_THAT(asked(fmt::format("GET / HTTP/1.1\r\nHost: evil.example:{}\r\n{}\r\n",
+                                server_->port(), cookie())),
+              StartsWith("HTTP/1.1 403 "));
+  EXPECT_THAT(asked(fmt::format("GET / HTTP/1.0\r\n{}\r\n", cookie())),
+              StartsWith("HTTP/1.1 403 "));
+}
+
+TEST_F(HttpServerTest, RefusesWhatIsNoQuestion) {
+  serve();
+  const std::string host = fmt::format("Host: 127.0.0.1:{}\r\n", server_->port());
+  EXPECT_THAT(asked("POST / HTTP/1.1\r\n" + host + "Content-Length: 3\r\n\r\nabc"),
+              AllOf(StartsWith("HTTP/1.1 405 "), HasSubstr("Allow: GET, HEAD\r\n")));
+  EXPECT_THAT(asked(get("/", cookie() + "Content-Length: 1000000\r\n") + std::string(100000, 'x')),
+              StartsWith("HTTP/1.1 413 "));
+  EXPECT_THAT(asked(get("/", cookie() + "Transfer-Encoding: chunked\r\n")),
+              StartsWith("HTTP/1.1 413 "));
+  EXPECT_THAT(asked("\x16\x03\x01 what\r\n\r\n"), StartsWith("HTTP/1.1 400 "));
+  EXPECT_THAT(asked("GET / HTTP/9.9\r\n" + host + "\r\n"), StartsWith("HTTP/1.1 400 "));
+  EXPECT_THAT(asked(get("/" + std::string(2000, 'a'), cookie())), StartsWith("HTTP/1.1 414 "));
+}
+
+TEST_F(HttpServerTest, BoundsTheHeadOfARequest) {
+  serve();
+  const std::string padding = "X-Padding: " + std::string(7000, 'a') + "\r\n";
+  EXPECT_THAT(asked_last("/api/state", cookie() + padding), StartsWith("HTTP/1.1 200 "));
+  EXPECT_THAT(asked(get("/", cookie() + padding + padding)), StartsWith("HTTP/1.1 431 "));
+  // Without an end, and much of it.
+  PlainClient client(server_->port());
+  client.say("GET /" + std::string(3 << 20, 'a'));
+  EXPECT_THAT(client.hear_all(), testing::AnyOf(IsEmpty(), StartsWith("HTTP/1.1 431 ")));
+  EXPECT_TRUE(client.closed());
+}
+
+TEST_F(HttpServerTest, NoPathIsThatOfAFile) {
+  serve();
+  for (const char* path : {"/../../../../etc/passwd", "/%2e%2e/%2e%2e/etc/passwd", "//etc/passwd",
+                           "/page.js/..", "/metrics.jsonl", "/api/../page.js", "/api/state/"}) {
+    EXPECT_THAT(asked_last(path, cookie()), StartsWith("HTTP/1.1 404 ")) << path;
+  }
+}
+
+TEST_F(HttpServerTest, ASlowRequestIsGivenUp) {
+  serve({.request_s = 0.2});
+  PlainClient client(server_->port());
+  const std::string request = get("/", cookie());
+  // A byte now and then is no way to keep it waiting: the time is that of the whole head.
+  for (std::size_t at = 0; at < request.size() && client.say(request.substr(at, 1)); ++at) {
+    client.hear_until("x", 0.05);
+    if (client.closed()) break;
+  }
+  EXPECT_TRUE(client.closed());
+  EXPECT_THAT(client.hear_all(), IsEmpty());
+  EXPECT_THAT(asked_last("/api/state", cookie()), HasSubstr("200 OK"));
+}
+
+TEST_F(HttpServerTest, ManyConnectionsDoNoHarm) {
+  serve({.connections_max = 16});
+  PlainClient page(server_->port());
+  page.say(get("/api/live", cookie()));
+  page.hear_until("event: timeline");
+  std::vector<std::unique_ptr<PlainClient>> held;
+  for (int i = 0; i < 15; ++i) held.push_back(std::make_unique<PlainClient>(server_->port()));
+  for (int i = 0; i < 10000; ++i) PlainClient(server_->port()).say("GET / HT");
+  PlainClient refused(server_->port());
+  refused.say(get("/", cookie()));
+  EXPECT_THAT(refused.hear_all(), IsEmpty());
+  EXPECT_TRUE(refused.closed());
+  // Who was there first notices nothing of it, and there is room when others have gone.
+  page.forget();
+  run_.play(1);
+  EXPECT_THAT(page.hear_until("event: state"), HasSubstr("\"step\":[1]"));
+  held.clear();
+  std::string answer;
+  for (int i = 0; i < 100 && answer.empty(); ++i) answer = asked_last("/api/state", cookie());
+  EXPECT_THAT(answer, HasSubstr("200 OK"));
+}
+
+TEST_F(HttpServerTest, FollowsALiveRunAndGoesOnWhereAPageLeft) {
+  serve();
+  run_.play(2);
+  std::string id;
+  {
+    PlainClient page(server_->port());
+    page.say(get("/api/live", cookie()));
+    const std::string first = page.hear_until("event: timeline");
+    EXPECT_THAT(first, HasSubstr("Content-Type: text/event-stream\r\n"));
+    EXPECT_THAT(first, HasSubstr("\"step\":[1,2]"));
+    page.forget();
+    run_.play(1);
+    EXPECT_THAT(page.hear_until("id: 3\n"), HasSubstr("event: steps"));
+  }
+  run_.play(2);
+  PlainClient again(server_->port());
+  again.say(get("/api/live", cookie() + "Last-Event-ID: 3\r\n"));
+  EXPECT_THAT(again.hear_until("event: timeline"), HasSubstr("\"step\":[4,5]"));
+}
+
+TEST_F(HttpServerTest, APageThatDoesNotReadIsGivenUp) {
+  serve({.heartbeat_s = 0.01, .write_s = 0.3});
+  PlainClient page(server_->port());
+  page.say(get("/api/live", cookie()));
+  run_.play(100000);
+  for (int i = 0; i < 400; ++i) {
+    run_.happens("warning", std::string(20000, 'x'));
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  page.hear_all(30.0);
+  EXPECT_TRUE(page.closed());
+  EXPECT_THAT(asked_last("/api/state", cookie()), HasSubstr("200 OK"));
+}
+
+TEST_F(HttpServerTest, AFinishedRunIsShownAllTheSame) {
+  run_.play(100000);
+  run_.ends("ended", "all steps are done");
+  serve();
+  EXPECT_THAT(asked_last("/api/description", cookie()), HasSubstr("all steps are done"));
+  EXPECT_THAT(asked_last("/api/history?points=100", cookie()), HasSubstr("\"step\":[1,1001,"));
+  PlainClient page(server_->port());
+  page.say(get("/api/live", cookie()));
+  EXPECT_THAT(page.hear_until("event: timeline"),
+              AllOf(HasSubstr("id: 100000\n"), HasSubstr("\"state\":\"ended\"")));
+}
+
+TEST_F(HttpServerTest, APortThatIsTakenIsAnErrorWithItsRemedy) {
+  serve();
+  const auto other = HttpServer::open(run_, {.port = server_->port()});
+  ASSERT_FALSE(other.ok());
+  EXPECT_EQ(other.error().code, ErrorCode::kPeer);
+  EXPECT_THAT(other.error().remedy, HasSubstr("--port"));
+}
+
+TEST_F(HttpServerTest, IsNotReachedFromOtherMachines) {
+  serve();
+  // Any address of this machine but the loopback's own is one that others could use.
+  const OwnedFd fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(server_->port());
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK + 1);
+  EXPECT_NE(::connect(fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
+}
+
+TEST_F(HttpServerTest, EndsWhenItIsTold) {
+  serve();
+  PlainClient page(server_->port());
+  page.say(get("/api/live", cookie()));
+  page.hear_until("event: timeline");
+  stop();
+  server_.reset();
+  page.hear_all();
+  EXPECT_TRUE(page.closed());
+}
+
+}  // namespace
+}  // namespace motley

@@ -1,0 +1,51 @@
+// A run that tests play: three machines, whose steps come when a test says so. Its answers have the
+// form of docs/formats/watch.md. May be asked on one thread and played on another.
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+#include "watch/http/run_source.h"
+
+namespace motley {
+
+class PlayedRun : public RunSource {
+ public:
+  explicit PlayedRun(std::int64_t steps) : steps_(steps) {}
+
+  // `count` more steps are complete.
+  void play(std::int64_t count);
+  // The steps after it are gone, as after a resume.
+  void cut_to(std::int64_t step);
+  void happens(const std::string& kind, const std::string& text);
+  // "ended" or "failed".
+  void ends(const std::string& state, const std::string& text);
+  // What every question gets from now on.
+  void breaks(Error error);
+
+  RunChanges look() override;
+  Result<std::string> part(RunPart part) override;
+  Result<std::string> history(std::size_t points, std::int64_t after_step) override;
+  Result<std::string> events(std::size_t newest) override;
+
+  [[nodiscard]] int looks() const;
+
+ private:
+  [[nodiscard]] Json description() const;
+  [[nodiscard]] Json state() const;
+
+  mutable std::mutex mutex_;  // guards all below
+  std::int64_t steps_;
+  std::int64_t step_ = 0;
+  std::string run_state_ = "training";
+  std::string text_;
+  std::vector<Json> events_;
+  std::vector<Error> broken_;  // at most one
+  RunChanges changes_{.description = true, .state = true, .events = true, .timeline = true};
+  int looks_ = 0;
+};
+
+}  // namespace motley

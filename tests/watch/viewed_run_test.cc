@@ -1,0 +1,116 @@
+// What the page is told of a run's folder, which is written while it is looked at.
+#include "watch/browser/viewed_run.h"
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/json.h"
+#include "tests/plan/value_fixtures.h"
+
+namespace motley {
+namespace {
+
+using testing::AllOf;
+using testing::Ge;
+using testing::Le;
+
+class ViewedRunTest : public testing::Test {
+ protected:
+  ViewedRunTest() {
+    const testing::TestInfo* info = testing::UnitTest::GetInstance()->current_test_info();
+    dir_ = std::filesystem::path(testing::TempDir()) / (std::string("motley-page-") + info->name());
+    std::filesystem::remove_all(dir_);
+    std::filesystem::create_directories(dir_);
+    std::ofstream(dir_ / "config.toml")
+        << "[train]\nsteps = 100000\n[data]\nkind = \"synthetic\"\n";
+    std::ofstream(dir_ / "plan.json") << plan_text();
+  }
+
+  ~ViewedRunTest() override { std::filesystem::remove_all(dir_); }
+
+  void add_steps(std::int64_t first, std::int64_t last) const {
+    std::ofstream lines(dir_ / "metrics.jsonl", std::ios::app);
+    for (std::int64_t step = first; step <= last; ++step) {
+      StepMetrics metrics;
+      metrics.step = step;
+      metrics.loss = 2 + 1 / static_cast<double>(step);
+      metrics.tokens = 1000;
+      metrics.step_s = 0.25;
+      metrics.predicted_step_s = 0.3;
+      metrics.wait_s = {0.05, 0.1};
+      lines << metrics_to_json(metrics).dump() << '\n';
+    }
+  }
+
+  [[nodiscard]] ViewedRun open() const {
+    auto view = RunView::open(dir_, 1.8e9);
+    EXPECT_TRUE(view.ok());
+    return ViewedRun(*std::move(view));
+  }
+
+  static Json json(const Result<std::string>& text) {
+    EXPECT_TRUE(text.ok());
+    return Json::parse(text.ok() ? *text : "null");
+  }
+
+  std::filesystem::path dir_;
+};
+
+TEST_F(ViewedRunTest, TellsWhatIsNewOnce) {
+  add_steps(1, 3);
+  ViewedRun run = open();
+  run.look();
+  add_steps(4, 5);
+  const RunChanges changes = run.look();
+  EXPECT_TRUE(changes.state);
+  EXPECT_FALSE(changes.cut);
+  EXPECT_EQ(changes.last_step, 5);
+  EXPECT_EQ(json(run.history(100, 3))["step"], Json({4, 5}));
+  EXPECT_FALSE(run.look().state);
+}
+
+TEST_F(ViewedRunTest, ARunOfManyStepsFitsAPage) {
+  add_steps(1, 100000);
+  ViewedRun run = open();
+  EXPECT_EQ(run.look().last_step, 100000);
+  for (const std::size_t points : {std::size_t{1}, std::size_t{1000}, std::size_t{10000}}) {
+    const Json columns = json(run.history(points, 0));
+    const auto steps = columns["step"].get<std::vector<std::int64_t>>();
+    EXPECT_THAT(steps.size(), AllOf(Ge(2U), Le(std::max<std::size_t>(points, 4))));
+    EXPECT_EQ(steps.back(), 100000);
+    for (const char* column : {"loss", "step_s", "tokens_per_s", "bubble", "lr"}) {
+      EXPECT_EQ(columns[column].size(), steps.size()) << column;
+    }
+  }
+}
+
+TEST_F(ViewedRunTest, ACutRunBeginsAnew) {
+  add_steps(1, 9);
+  ViewedRun run = open();
+  run.look();
+  std::filesystem::remove(dir_ / "metrics.jsonl");
+  add_steps(1, 4);
+  const RunChanges changes = run.look();
+  EXPECT_TRUE(changes.cut);
+  EXPECT_EQ(changes.last_step, 4);
+}
+
+TEST_F(ViewedRunTest, HasWhatThePageAsksFor) {
+  add_steps(1, 9);
+  ViewedRun run = open();
+  run.look();
+  const Json about = json(run.part(RunPart::kDescription));
+  EXPECT_TRUE(about["run"]["state"].is_string());
+  EXPECT_EQ(about["machines"].size(), 2U);
+  EXPECT_EQ(about["ranks"].size(), 2U);
+  EXPECT_TRUE(json(run.part(RunPart::kState))["verdict"]["text"].is_string());
+  EXPECT_TRUE(json(run.part(RunPart::kTimeline)).contains("measured"));
+  EXPECT_TRUE(json(run.events(10)).is_array());
+}
+
+}  // namespace
+}  // namespace motley

@@ -1,0 +1,49 @@
+#include "watch/browser/viewed_run.h"
+
+#include <algorithm>
+#include <ctime>
+
+#include "base/json.h"
+
+namespace motley {
+namespace {
+
+// A run's texts are of its configuration and its machines: whatever bytes they have, a browser gets
+// UTF-8.
+std::string text_of(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace
+
+RunChanges ViewedRun::look() {
+  const RunView::Changes changes = view_.poll(static_cast<double>(std::time(nullptr)));
+  return {.description = changes.description,
+          .state = changes.state,
+          .events = changes.events > 0,
+          .timeline = changes.timeline,
+          .cut = changes.begins_anew,
+          .last_step = view_.last_step()};
+}
+
+Result<std::string> ViewedRun::part(RunPart part) {
+  switch (part) {
+    case RunPart::kDescription:
+      return text_of(view_.description());
+    case RunPart::kState:
+      return text_of(view_.state());
+    case RunPart::kTimeline:
+      break;
+  }
+  return text_of(view_.timeline());
+}
+
+Result<std::string> ViewedRun::history(std::size_t points, std::int64_t after_step) {
+  return text_of(view_.history(std::max(points, History::kPointsMin), after_step));
+}
+
+Result<std::string> ViewedRun::events(std::size_t newest) {
+  return text_of(view_.events(newest));
+}
+
+}  // namespace motley

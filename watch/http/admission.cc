@@ -1,0 +1,132 @@
+#include "watch/http/admission.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+
+namespace motley {
+namespace {
+
+// Takes as long for a wrong token as for the right one, so that guessing by time learns nothing.
+bool is_token(std::string_view given, std::string_view token) {
+  unsigned char differ = given.size() == token.size() ? 0 : 1;
+  for (std::size_t i = 0; i < token.size(); ++i) {
+    const char other = i < given.size() ? given[i] : '\0';
+    differ = static_cast<unsigned char>(differ | (token[i] ^ other));
+  }
+  return differ == 0 && !token.empty();
+}
+
+// The part before the separator; the rest is left in `text`.
+std::string_view take_part(std::string_view& text, char separator) {
+  const std::size_t end = std::min(text.find(separator), text.size());
+  const std::string_view part = text.substr(0, end);
+  text.remove_prefix(std::min(end + 1, text.size()));
+  return part;
+}
+
+std::optional<std::string_view> value_of(std::string_view pair, std::string_view key) {
+  if (!pair.starts_with(key) || pair.size() <= key.size() || pair[key.size()] != '=') return {};
+  return pair.substr(key.size() + 1);
+}
+
+bool is_own_name(std::string_view host, std::uint16_t port) {
+  return host == fmt::format("127.0.0.1:{}", port) || host == fmt::format("localhost:{}", port);
+}
+
+bool is_own_origin(std::string_view origin, std::uint16_t port) {
+  constexpr std::string_view kScheme = "http://";
+  return origin.starts_with(kScheme) && is_own_name(origin.substr(kScheme.size()), port);
+}
+
+bool is_plain(std::string_view target) {
+  return target.starts_with('/') &&
+         std::ranges::all_of(target, [](char c) { return c > ' ' && c < '\x7f'; });
+}
+
+bool has_cookie(std::string_view cookies, const Door& door) {
+  const std::string name = cookie_name(door);
+  bool found = false;
+  while (!cookies.empty()) {
+    std::string_view pair = take_part(cookies, ';');
+    while (pair.starts_with(' ')) pair.remove_prefix(1);
+    const auto value = value_of(pair, name);
+    found = found || (value && is_token(*value, door.token));
+  }
+  return found;
+}
+
+// Whether it may be looked at further at all, before anything about tokens.
+std::optional<Refused> malformed(const RequestHead& request, const Door& door) {
+  if (request.repeats_a_field) return Refused{400, "a field of the request came twice"};
+  if (!is_own_name(request.host, door.port)) {
+    return Refused{403, "this server answers to 127.0.0.1 and localhost with its port only"};
+  }
+  if (request.method != "GET" && request.method != "HEAD") {
+    return Refused{405, "this server only shows: GET and HEAD"};
+  }
+  if (request.has_body) return Refused{413, "a request has no body here"};
+  if (request.target.size() > kTargetBytesMax) return Refused{414, "the address is too long"};
+  if (!is_plain(request.target)) return Refused{400, "the address is not one of a path"};
+  if (!request.origin.empty() && !is_own_origin(request.origin, door.port)) {
+    return Refused{403, "other pages may not ask this server"};
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::string cookie_name(const Door& door) {
+  return fmt::format("motley_{}", door.port);
+}
+
+std::variant<Admitted, Refused> admit(const RequestHead& request, const Door& door) {
+  if (auto refused = malformed(request, door)) return *std::move(refused);
+  std::string_view query = request.target;
+  Admitted admitted;
+  admitted.path = take_part(query, '?');
+  admitted.head_only = request.method == "HEAD";
+  while (!query.empty()) {
+    const std::string_view pair = take_part(query, '&');
+    if (const auto token = value_of(pair, "token")) {
+      admitted.came_by_address = admitted.came_by_address || is_token(*token, door.token);
+    } else {
+      if (!admitted.query.empty()) admitted.query += '&';
+      admitted.query += pair;
+    }
+  }
+  if (admitted.came_by_address) return admitted;
+  // A page of another port of this machine is of the same site to a browser, which then adds the
+  // cookie; what caused the request tells them apart.
+  if (!request.fetch_site.empty() && request.fetch_site != "same-origin" &&
+      request.fetch_site != "none") {
+    return Refused{403, "other pages may not ask this server"};
+  }
+  if (!has_cookie(request.cookie, door)) {
+    return Refused{401, "open the address that motley watch printed: its token lets you in"};
+  }
+  return admitted;
+}
+
+std::variant<std::uint64_t, Refused> number_of_query(std::string_view query,
+                                                     std::string_view key,
+                                                     std::uint64_t fallback,
+                                                     std::uint64_t low,
+                                                     std::uint64_t high) {
+  while (!query.empty()) {
+    const auto value = value_of(take_part(query, '&'), key);
+    if (!value) continue;
+    std::uint64_t number = 0;
+    const char* end = value->data() + value->size();
+    const auto [stopped, failure] = std::from_chars(value->data(), end, number);
+    if (failure != std::errc() || stopped != end || number < low || number > high) {
+      return Refused{400, fmt::format("{} is a whole number from {} to {}", key, low, high)};
+    }
+    return number;
+  }
+  return fallback;
+}
+
+}  // namespace motley

@@ -1,0 +1,27 @@
+// What is answered to a request that was admitted. No path is ever that of a file: the pages' parts
+// are compiled in, the rest is asked of the run.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "watch/http/admission.h"
+#include "watch/http/run_source.h"
+
+namespace motley {
+
+struct Answer {
+  unsigned status = 200;
+  std::string_view type = "application/json";
+  std::string body;
+};
+
+// The one path whose answer does not end (watch/http/live_feed.h).
+inline constexpr std::string_view kLivePath = "/api/live";
+
+// REQUIRES: the path is not kLivePath.
+[[nodiscard]] Answer answer(const Admitted& request, RunSource& source);
+
+[[nodiscard]] Answer refusal(const Refused& refused);
+
+}  // namespace motley

@@ -1,0 +1,206 @@
+#include "watch/http/http_connection.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <sstream>
+#include <utility>
+#include <variant>
+
+#include <boost/asio/write.hpp>
+#include <boost/beast/http/error.hpp>
+#include <boost/beast/http/read.hpp>
+#include <boost/beast/http/write.hpp>
+
+namespace motley {
+namespace {
+
+namespace asio = boost::asio;
+namespace beast = boost::beast;
+namespace http = boost::beast::http;
+
+constexpr double kDrain_s = 1.0;
+constexpr std::size_t kDrainBytesMax = std::size_t{256} << 10;
+
+std::chrono::nanoseconds seconds(double s) {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<double>(s));
+}
+
+std::string_view text(boost::beast::string_view view) {
+  return {view.data(), view.size()};
+}
+
+// What every answer says to the browser: keep nothing, tell nobody where the person came from, and
+// let the page use only what comes from here.
+template <class Fields>
+void say_rules(Fields& fields) {
+  fields.set(http::field::cache_control, "no-store");
+  fields.set("Content-Security-Policy",
+             "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'");
+  fields.set("Cross-Origin-Opener-Policy", "same-origin");
+  fields.set("Cross-Origin-Resource-Policy", "same-origin");
+  fields.set("Referrer-Policy", "no-referrer");
+  fields.set("X-Content-Type-Options", "nosniff");
+}
+
+template <class Fields>
+void give_cookie(Fields& fields, const Door& door) {
+  fields.set(http::field::set_cookie,
+             cookie_name(door) + "=" + door.token + "; HttpOnly; SameSite=Strict; Path=/");
+}
+
+template <class Head>
+RequestHead decisive(const Head& head, bool has_body) {
+  const auto more_than_one = [&](auto field) { return head.count(field) > 1; };
+  return {.method = text(head.method_string()),
+          .target = text(head.target()),
+          .host = text(head[http::field::host]),
+          .origin = text(head[http::field::origin]),
+          .fetch_site = text(head["Sec-Fetch-Site"]),
+          .cookie = text(head[http::field::cookie]),
+          .has_body = has_body,
+          .repeats_a_field = more_than_one(http::field::host) ||
+                             more_than_one(http::field::origin) ||
+                             more_than_one("Sec-Fetch-Site") || more_than_one(http::field::cookie)};
+}
+
+}  // namespace
+
+HttpConnection::HttpConnection(asio::ip::tcp::socket socket, const SharedByConnections& shared)
+    : shared_(shared), stream_(std::move(socket)), buffer_(2 * shared.limits.head_bytes) {}
+
+void HttpConnection::start() {
+  read_head();
+}
+
+void HttpConnection::read_head() {
+  parser_.emplace();
+  parser_->header_limit(static_cast<std::uint32_t>(shared_.limits.head_bytes));
+  stream_.expires_after(seconds(shared_.limits.request_s));
+  http::async_read_header(stream_, buffer_, *parser_,
+                          [self = shared_from_this()](const boost::system::error_code& failure,
+                                                      std::size_t) { self->take(failure); });
+}
+
+void HttpConnection::take(boost::system::error_code failure) {
+  if (failure == http::error::header_limit || failure == http::error::buffer_overflow) {
+    return say_and_close({431, "the head of the request is too long"});
+  }
+  if (failure && failure.category() == make_error_code(http::error::bad_method).category() &&
+      failure != http::error::end_of_stream && failure != http::error::partial_message) {
+    return say_and_close({400, "this is no request of HTTP/1.1"});
+  }
+  if (failure) return close();
+  const Head& head = parser_->get();
+  const bool has_body = parser_->chunked() || parser_->content_length().value_or(0) > 0;
+  const auto decided = admit(decisive(head, has_body), shared_.door);
+  if (const auto* refused = std::get_if<Refused>(&decided)) return say_and_close(*refused);
+  respond(head, std::get<Admitted>(decided));
+}
+
+void HttpConnection::respond(const Head& head, const Admitted& admitted) {
+  if (admitted.path == kLivePath && !admitted.head_only) return go_live(head, admitted);
+  if (admitted.path == kLivePath) {
+    return write({200, "text/event-stream", ""}, head, &admitted);
+  }
+  shared_.feed->refresh();
+  write(answer(admitted, *shared_.source), head, &admitted);
+}
+
+void HttpConnection::write(Answer answer, const Head& head, const Admitted* admitted) {
+  response_.emplace(static_cast<http::status>(answer.status), 11);
+  Response& response = *response_;
+  say_rules(response);
+  response.set(http::field::content_type,
+               beast::string_view(answer.type.data(), answer.type.size()));
+  if (answer.status == 405) response.set(http::field::allow, "GET, HEAD");
+  if (admitted != nullptr && admitted->came_by_address) give_cookie(response, shared_.door);
+  response.keep_alive(!drains_ && head.keep_alive());
+  response.content_length(answer.body.size());
+  if (admitted == nullptr || !admitted->head_only) response.body() = std::move(answer.body);
+  stream_.expires_after(seconds(shared_.limits.write_s));
+  http::async_write(stream_, response,
+                    [self = shared_from_this()](const boost::system::error_code& failure,
+                                                std::size_t) { self->written(failure); });
+}
+
+void HttpConnection::written(boost::system::error_code failure) {
+  const bool goes_on = !failure && response_->keep_alive();
+  response_.reset();
+  if (goes_on) return read_head();
+  if (failure) return close();
+  boost::system::error_code ignored;
+  stream_.socket().shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
+  stream_.expires_after(seconds(kDrain_s));
+  drain();
+}
+
+void HttpConnection::say_and_close(const Refused& refused) {
+  drains_ = true;
+  const bool head_only = parser_->is_header_done() && parser_->get().method() == http::verb::head;
+  const Admitted nobody{.path = {}, .query = {}, .head_only = head_only};
+  write(refusal(refused), Head{}, &nobody);
+}
+
+// A socket that is closed with something unread in it takes the answer back from its reader.
+void HttpConnection::drain() {
+  buffer_.clear();
+  stream_.async_read_some(
+      buffer_.prepare(buffer_.max_size()),
+      [self = shared_from_this()](const boost::system::error_code& failure, std::size_t bytes) {
+        self->drained_bytes_ += bytes;
+        if (failure || self->drained_bytes_ > kDrainBytesMax) return self->close();
+        self->drain();
+      });
+}
+
+void HttpConnection::go_live(const Head& head, const Admitted& admitted) {
+  http::response<http::empty_body> response(http::status::ok, 11);
+  say_rules(response);
+  response.set(http::field::content_type, "text/event-stream");
+  if (admitted.came_by_address) give_cookie(response, shared_.door);
+  response.keep_alive(false);
+  std::ostringstream opening;
+  opening << response.base();
+  stream_.expires_never();  // check() and what the other end does are its ends
+  send(std::make_shared<const std::string>(opening.str()));
+  shared_.feed->add(shared_from_this(), text(head["Last-Event-ID"]));
+  watch_for_end();
+}
+
+void HttpConnection::send(std::shared_ptr<const std::string> text) {
+  unsent_bytes_ += text->size();
+  if (unsent_bytes_ > shared_.limits.unsent_bytes) return close();
+  unsent_.push_back(std::move(text));
+  if (unsent_.size() == 1) send_next();
+}
+
+void HttpConnection::send_next() {
+  began_writing_ = SteadyClock::now();
+  asio::async_write(
+      stream_, asio::buffer(*unsent_.front()),
+      [self = shared_from_this()](const boost::system::error_code& failure, std::size_t) {
+        if (failure) return self->close();
+        self->unsent_bytes_ -= self->unsent_.front()->size();
+        self->unsent_.pop_front();
+        if (!self->unsent_.empty()) self->send_next();
+      });
+}
+
+void HttpConnection::check(SteadyClock::time_point now) {
+  if (!unsent_.empty() && now - began_writing_ > seconds(shared_.limits.write_s)) close();
+}
+
+// A browser sends nothing on a live stream; the end of it is how a page leaves.
+void HttpConnection::watch_for_end() {
+  buffer_.clear();
+  stream_.async_read_some(buffer_.prepare(1),
+                          [self = shared_from_this()](const boost::system::error_code&,
+                                                      std::size_t) { self->close(); });
+}
+
+void HttpConnection::close() {
+  stream_.close();
+}
+
+}  // namespace motley

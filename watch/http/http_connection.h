@@ -1,0 +1,81 @@
+// One connection of a browser: requests one after the other, or a live stream to its end. Boost's
+// types stay in the http_* files. Owned by what it waits for; all on the server's one thread.
+//
+// Nothing that a stranger does keeps it for long: a request's head has to be there in `request_s`,
+// an answer taken in `write_s`, and what one has not taken of a live stream is bounded.
+#pragma once
+
+#include <cstddef>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/core/tcp_stream.hpp>
+#include <boost/beast/http/empty_body.hpp>
+#include <boost/beast/http/message.hpp>
+#include <boost/beast/http/parser.hpp>
+#include <boost/beast/http/string_body.hpp>
+
+#include "watch/http/admission.h"
+#include "watch/http/answers.h"
+#include "watch/http/live_feed.h"
+
+namespace motley {
+
+struct ConnectionLimits {
+  double request_s = 10.0;
+  double write_s = 20.0;
+  std::size_t head_bytes = 8192;
+  std::size_t unsent_bytes = std::size_t{8} << 20;  // of a live stream
+};
+
+// What all connections of a server share; outlives them.
+struct SharedByConnections {
+  Door door;
+  RunSource* source;
+  LiveFeed* feed;
+  ConnectionLimits limits;
+};
+
+class HttpConnection : public LiveStream, public std::enable_shared_from_this<HttpConnection> {
+ public:
+  HttpConnection(boost::asio::ip::tcp::socket socket, const SharedByConnections& shared);
+
+  void start();
+
+  void send(std::shared_ptr<const std::string> text) override;
+  void check(SteadyClock::time_point now) override;
+
+ private:
+  using Head = boost::beast::http::request<boost::beast::http::empty_body>;
+  using Response = boost::beast::http::response<boost::beast::http::string_body>;
+
+  void read_head();
+  void take(boost::system::error_code failure);
+  void respond(const Head& head, const Admitted& admitted);
+  void write(Answer answer, const Head& head, const Admitted* admitted);
+  void written(boost::system::error_code failure);
+  void go_live(const Head& head, const Admitted& admitted);
+  void send_next();
+  void watch_for_end();
+  void say_and_close(const Refused& refused);
+  void drain();
+  void close();
+
+  const SharedByConnections& shared_;
+  boost::beast::tcp_stream stream_;
+  boost::beast::flat_buffer buffer_;
+  std::optional<boost::beast::http::request_parser<boost::beast::http::empty_body>> parser_;
+  std::optional<Response> response_;  // while it is written
+  bool drains_ = false;               // nothing more is answered on this connection
+  std::size_t drained_bytes_ = 0;
+  // Of a live stream. The first is being written.
+  std::deque<std::shared_ptr<const std::string>> unsent_;
+  std::size_t unsent_bytes_ = 0;
+  SteadyClock::time_point began_writing_;
+};
+
+}  // namespace motley

@@ -1,0 +1,123 @@
+#include "watch/http/http_server.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <utility>
+#include <vector>
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/steady_timer.hpp>
+
+#include "base/hex.h"
+#include "base/secret.h"
+#include "watch/http/http_connection.h"
+
+namespace motley {
+namespace {
+
+namespace asio = boost::asio;
+using asio::ip::tcp;
+
+constexpr std::size_t kTokenBytes = 16;
+constexpr std::chrono::milliseconds kPause{100};  // when the system has no socket to give
+
+class BeastServer : public HttpServer {
+ public:
+  BeastServer(RunSource& source, const HttpServerOptions& options, std::string token)
+      : options_(options),
+        acceptor_(io_),
+        tick_(io_),
+        pause_(io_),
+        feed_(source, options.heartbeat_s),
+        shared_{.door = {0, std::move(token)},
+                .source = &source,
+                .feed = &feed_,
+                .limits = {.request_s = options.request_s, .write_s = options.write_s}} {}
+
+  Result<void> listen() {
+    boost::system::error_code failure;
+    const tcp::endpoint here(asio::ip::address_v4::loopback(), options_.port);
+    acceptor_.open(here.protocol(), failure);
+    if (!failure) acceptor_.set_option(tcp::acceptor::reuse_address(true), failure);
+    if (!failure) acceptor_.bind(here, failure);
+    if (!failure) acceptor_.listen(asio::socket_base::max_listen_connections, failure);
+    if (!failure) shared_.door.port = acceptor_.local_endpoint(failure).port();
+    if (!failure) return {};
+    return Error{ErrorCode::kPeer,
+                 fmt::format("cannot listen on port {} of this machine", options_.port),
+                 failure.message(), "leave --port out: a free one is taken"};
+  }
+
+  [[nodiscard]] std::uint16_t port() const override { return shared_.door.port; }
+
+  [[nodiscard]] const std::string& token() const override { return shared_.door.token; }
+
+  void serve_until(int stop_fd) override {
+    asio::posix::stream_descriptor stop(io_, stop_fd);
+    stop.async_wait(asio::posix::stream_descriptor::wait_read,
+                    [this](const boost::system::error_code&) { io_.stop(); });
+    accept_next();
+    tick();
+    io_.run();
+    stop.release();  // it is the caller's
+  }
+
+ private:
+  void accept_next() {
+    acceptor_.async_accept([this](const boost::system::error_code& failure, tcp::socket socket) {
+      if (failure) return pause();
+      take(std::move(socket));
+      accept_next();
+    });
+  }
+
+  void pause() {
+    pause_.expires_after(kPause);
+    pause_.async_wait([this](const boost::system::error_code&) { accept_next(); });
+  }
+
+  void take(tcp::socket socket) {
+    std::erase_if(connections_, [](const auto& connection) { return connection.expired(); });
+    if (connections_.size() >= options_.connections_max) return;  // closes it
+    const auto connection = std::make_shared<HttpConnection>(std::move(socket), shared_);
+    connections_.push_back(connection);
+    connection->start();
+  }
+
+  void tick() {
+    feed_.tick();
+    tick_.expires_after(std::chrono::duration_cast<std::chrono::nanoseconds>(
+        std::chrono::duration<double>(options_.look_every_s)));
+    tick_.async_wait([this](const boost::system::error_code&) { tick(); });
+  }
+
+  HttpServerOptions options_;
+  asio::io_context io_{1};
+  tcp::acceptor acceptor_;
+  asio::steady_timer tick_;
+  asio::steady_timer pause_;
+  LiveFeed feed_;
+  SharedByConnections shared_;
+  std::vector<std::weak_ptr<HttpConnection>> connections_;
+};
+
+}  // namespace
+
+std::string HttpServer::address() const {
+  return fmt::format("http://127.0.0.1:{}/?token={}", port(), token());
+}
+
+Result<std::unique_ptr<HttpServer>> HttpServer::open(RunSource& source,
+                                                     const HttpServerOptions& options) {
+  MOTLEY_ASSIGN(std::string secret, make_secret());
+  std::string token =
+      options.token.empty() ? to_hex(std::span(secret).first(kTokenBytes)) : options.token;
+  auto server = std::make_unique<BeastServer>(source, options, std::move(token));
+  MOTLEY_TRY(server->listen());
+  return std::unique_ptr<HttpServer>(std::move(server));
+}
+
+}  // namespace motley

@@ -1,0 +1,120 @@
+#include "watch/http/live_feed.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+namespace motley {
+namespace {
+
+constexpr std::size_t kPoints = 2000;
+constexpr std::size_t kEvents = 50;
+constexpr double kFresh_s = 0.5;
+
+// Browsers come back by themselves after so long.
+constexpr std::string_view kOpening = "retry: 1000\n\n";
+constexpr std::string_view kHeartbeat = ": still here\n\n";
+
+std::int64_t step_of(std::string_view id) {
+  std::int64_t step = 0;
+  const auto [stopped, failure] = std::from_chars(id.data(), id.data() + id.size(), step);
+  return failure == std::errc() && stopped == id.data() + id.size()
+             ? std::max(step, std::int64_t{0})
+             : 0;
+}
+
+// What cannot be told now is told at the next change; the page shows what it had.
+std::string message_of(std::string_view event, const Result<std::string>& data) {
+  return data.ok() ? live_message(event, *data) : std::string();
+}
+
+}  // namespace
+
+std::string live_message(std::string_view event, std::string_view data, std::string_view id) {
+  std::string message = fmt::format("event: {}\n", event);
+  if (!id.empty()) message += fmt::format("id: {}\n", id);
+  for (std::size_t at = 0; at <= data.size();) {
+    const std::size_t end = std::min(data.find_first_of("\r\n", at), data.size());
+    message += fmt::format("data: {}\n", data.substr(at, end - at));
+    at = end + 1;
+  }
+  return message + '\n';
+}
+
+std::string LiveFeed::steps_message(std::int64_t after_step, std::int64_t last_step) {
+  auto columns = source_.history(kPoints, after_step);
+  if (!columns.ok()) return {};
+  std::string text = std::move(columns).value();
+  if (after_step == 0 && text.starts_with("{\"")) text.insert(1, "\"whole\":true,");
+  return live_message("steps", text, std::to_string(last_step));
+}
+
+std::string LiveFeed::news(const RunChanges& changes) {
+  std::string news;
+  if (changes.description) {
+    news += message_of("description", source_.part(RunPart::kDescription));
+  }
+  const bool whole = changes.cut || changes.last_step < last_step_;
+  if (whole || changes.last_step > last_step_) {
+    const std::string steps = steps_message(whole ? 0 : last_step_, changes.last_step);
+    if (!steps.empty()) last_step_ = changes.last_step;
+    news += steps;
+  }
+  if (changes.state) news += message_of("state", source_.part(RunPart::kState));
+  if (changes.events) news += message_of("events", source_.events(kEvents));
+  if (changes.timeline) news += live_message("timeline", "{}");
+  return news;
+}
+
+bool LiveFeed::look() {
+  fresh_ = Deadline::after_s(kFresh_s);
+  const RunChanges changes = source_.look();
+  std::erase_if(streams_, [](const auto& stream) { return stream.expired(); });
+  if (streams_.empty()) {
+    last_step_ = changes.last_step;
+    return false;
+  }
+  std::string text = news(changes);
+  if (text.empty()) return false;
+  send_all(std::move(text));
+  return true;
+}
+
+void LiveFeed::refresh() {
+  if (fresh_.passed()) look();
+}
+
+void LiveFeed::add(const std::shared_ptr<LiveStream>& stream, std::string_view last_event_id) {
+  look();  // those who are here get what is new first, so that all have the same steps
+  std::int64_t had = step_of(last_event_id);
+  if (had > last_step_) had = 0;  // of steps that are no longer there
+  std::string all(kOpening);
+  all += message_of("description", source_.part(RunPart::kDescription));
+  if (had == 0 || had < last_step_) all += steps_message(had, last_step_);
+  all += message_of("state", source_.part(RunPart::kState));
+  all += message_of("events", source_.events(kEvents));
+  all += live_message("timeline", "{}");
+  stream->send(std::make_shared<const std::string>(std::move(all)));
+  streams_.push_back(stream);
+}
+
+void LiveFeed::tick() {
+  std::erase_if(streams_, [](const auto& stream) { return stream.expired(); });
+  if (streams_.empty()) return;
+  if (!look() && heartbeat_.passed()) send_all(std::string(kHeartbeat));
+  const auto now = SteadyClock::now();
+  for (const auto& weak : streams_) {
+    if (const auto stream = weak.lock()) stream->check(now);
+  }
+}
+
+void LiveFeed::send_all(std::string text) {
+  heartbeat_ = Deadline::after_s(heartbeat_s_);
+  const auto shared = std::make_shared<const std::string>(std::move(text));
+  for (const auto& weak : streams_) {
+    if (const auto stream = weak.lock()) stream->send(shared);
+  }
+}
+
+}  // namespace motley

@@ -1,0 +1,37 @@
+// What a server of the page asks about a run. All answers are JSON texts as docs/formats/watch.md
+// describes them. Asked on one thread; nothing here ever writes to the run's folder.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "base/result.h"
+
+namespace motley {
+
+// What a look found that was not there before.
+struct RunChanges {
+  bool description = false;
+  bool state = false;
+  bool events = false;
+  bool timeline = false;
+  bool cut = false;            // steps that were there are gone, as after a resume
+  std::int64_t last_step = 0;  // the newest that history() knows; 0 = none
+};
+
+enum class RunPart { kDescription, kState, kTimeline };
+
+class RunSource {
+ public:
+  virtual ~RunSource() = default;
+  // Reads what is new in the run's folder; the other questions are about what was read last.
+  virtual RunChanges look() = 0;
+  [[nodiscard]] virtual Result<std::string> part(RunPart part) = 0;
+  // Columns of the steps after `after_step`, of which at most about `points` are kept.
+  [[nodiscard]] virtual Result<std::string> history(std::size_t points,
+                                                    std::int64_t after_step) = 0;
+  [[nodiscard]] virtual Result<std::string> events(std::size_t newest) = 0;
+};
+
+}  // namespace motley

@@ -1,0 +1,142 @@
+// The page of a run: takes what the server tells and hands it to what draws it. Nothing is kept
+// elsewhere, and nothing is ever asked of another machine.
+
+import * as format from './format.js';
+import {Curves} from './curves.js';
+import {follow, ask} from './live.js';
+import {showMemory, showTime, showLosses} from './ranks.js';
+import {addPatterns, html} from './svg.js';
+import {showTimeline} from './timeline.js';
+import {showGroup} from './topology.js';
+
+const at = (id) => document.getElementById(id);
+const run = {description: null, state: null, timeline: null, heard: Date.now()};
+
+// A sign and a word for each level, so that no colour has to be told apart.
+const SIGNS = {good: '✓', watch: '!', bad: '✕', none: ''};
+const STATES = {
+  training: ['good', 'training'],
+  ended: ['good', 'ended'],
+  failed: ['bad', 'ended with an error'],
+  silent: ['watch', 'says nothing any more'],
+};
+
+function say(place, level, text) {
+  place.dataset.level = level;
+  place.replaceChildren(html('span', {class: 'sign', 'aria-hidden': true}, SIGNS[level] ?? ''), text);
+}
+
+function showHead() {
+  const {run: about, plan} = run.description;
+  at('name').textContent = about.name;
+  document.title = `${about.name} – Motley`;
+  const [, word] = STATES[about.state] ?? ['watch', about.state];
+  const schedule = plan?.schedule ? `${plan.schedule}, ${format.count(plan.micro_batches)} micro-batches` : '';
+  at('model').textContent = [about.model, schedule, word].filter(Boolean).join(' · ');
+  at('folder').textContent = [about.folder, plan?.hash && `plan ${plan.hash}`].filter(Boolean).join(' · ');
+}
+
+// How it ended comes before how fast it was.
+function showVerdict() {
+  const about = run.description?.run;
+  const verdict = run.state?.verdict;
+  if (about && about.state !== 'training') {
+    const [level, word] = STATES[about.state] ?? ['watch', about.state];
+    return say(at('verdict'), level, about.text || word);
+  }
+  say(at('verdict'), verdict?.level ?? 'none', verdict?.text ?? '');
+  if (verdict?.advice) at('verdict').append(html('small', {}, verdict.advice));
+}
+
+function showNumbers() {
+  const {state} = run;
+  const ended = run.description && run.description.run.state !== 'training';
+  at('step').textContent = `${format.count(state.step)} of ${format.count(state.steps)}`;
+  at('progress').max = state.steps || 1;
+  at('progress').value = state.step || 0;
+  at('loss').textContent = format.value(state.loss);
+  at('loss-note').textContent = format.isNumber(state.loss) ? 'of the last step' : '';
+  at('step-s').textContent = format.seconds(state.step_s);
+  const over = state.step_s / state.predicted_step_s - 1;
+  at('step-note').textContent = Number.isFinite(over)
+    ? `plan ${format.seconds(state.predicted_step_s)} (${over < 0 ? '−' : '+'}${Math.abs(over * 100).toFixed(0)} %)` : '';
+  at('tokens').textContent = format.count(state.tokens_per_s);
+  at('eta').textContent = ended ? '–' : format.span(state.eta_s);
+  at('eta-note').textContent = !ended && format.isNumber(state.eta_s)
+    ? `until about ${format.clock(Date.now() / 1000 + state.eta_s)}` : '';
+}
+
+function showEvents(events) {
+  const rows = [...events].reverse().map((event) => html(
+    'li', {'data-kind': event.kind},
+    html('time', {}, format.clock(event.time)),
+    html('span', {class: 'kind'}, String(event.kind).replaceAll('_', ' ')),
+    html('span', {}, [format.isNumber(event.step) && `step ${format.count(event.step)}: `, event.text]
+      .filter(Boolean).join(''))));
+  at('events').replaceChildren(...(rows.length ? rows : [html('li', {class: 'quiet'}, 'none so far')]));
+}
+
+// All that is drawn to the width there is.
+function draw() {
+  const {description, state, timeline} = run;
+  if (!description || !state) return;
+  showGroup(at('topology'), at('links').tBodies[0], description, state);
+  showTime(at('time'), at('time-legend'), description, state);
+  showMemory(at('memory'), description, state);
+  showLosses(at('losses'), state);
+  if (timeline) showTimeline(at('timeline'), at('timeline-note'), at('timeline-legend'), timeline, description);
+}
+
+function showConnection(connection) {
+  const since = format.clock(run.heard / 1000);
+  document.body.dataset.connection = connection;
+  if (connection === 'live') return say(at('connection'), 'good', 'live');
+  if (connection === 'lost') {
+    return say(at('connection'), 'watch', `connection lost, trying again; this is of ${since}`);
+  }
+  say(at('connection'), 'bad', `motley watch has ended or was started anew: open the address that it prints; this is of ${since}`);
+}
+
+const curves = new Curves({
+  chart: at('curve'), choice: at('curve-choice'), tools: at('curve-tools'), point: at('curve-point'),
+});
+
+async function askTimeline() {
+  run.timeline = await ask('api/timeline').catch(() => null);
+  draw();
+}
+
+function heard(show) {
+  return (data) => {
+    run.heard = Date.now();
+    show(data);
+  };
+}
+
+addPatterns();
+// The token has become a cookie: the address may be shown, and be kept in the browser's history.
+history.replaceState(null, '', location.pathname);
+follow({
+  connection: showConnection,
+  description: heard((data) => {
+    run.description = data;
+    showHead();
+    showVerdict();
+    draw();
+  }),
+  state: heard((data) => {
+    run.state = data;
+    showNumbers();
+    showVerdict();
+    draw();
+  }),
+  steps: heard((columns) => curves.add(columns)),
+  events: heard(showEvents),
+  timeline: heard(askTimeline),
+});
+
+let resized = 0;
+new ResizeObserver(() => {
+  cancelAnimationFrame(resized);
+  resized = requestAnimationFrame(draw);
+}).observe(document.body);
