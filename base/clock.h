@@ -14,6 +14,12 @@ using SteadyClock = std::chrono::steady_clock;
   return std::chrono::duration<double>(SteadyClock::now().time_since_epoch()).count();
 }
 
+// Seconds since 1970 UTC, as the system's clock has them: for what people read, and to compare with
+// other machines' and files' times.
+[[nodiscard]] inline double unix_time_s() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
 // Processor seconds that the calling thread has used; only differences mean anything.
 [[nodiscard]] double thread_cpu_s();
 

@@ -17,6 +17,7 @@
 #include "cluster/follow/pace_watch.h"
 #include "cluster/follow/progress.h"
 #include "cluster/follow/report_collector.h"
+#include "cluster/follow/tensorboard_log.h"
 #include "cluster/follow/trace_collector.h"
 #include "cluster/launch/worker_group.h"
 #include "cluster/launch/workers.h"
@@ -62,6 +63,7 @@ class RunFollower {
         precision_(run.config.train.precision, rank_names(run.plan), /*refuses=*/true),
         progress_(progress),
         log_(log) {
+    begin_tensorboard();
     summary_.predicted_step_s = run.plan.predicted_step_s;
     committer_.keep_always(keepers_.safe_steps());
   }
@@ -88,6 +90,7 @@ class RunFollower {
   Result<TrainingSummary> finish() {
     MOTLEY_TRY(run_.lock->confirm());
     write_trace();
+    end_tensorboard();
     if (unsaved_) return unsaved_error();
     MOTLEY_TRY(metrics_file_.finish());
     for (std::size_t r = 0; r < run_.plan.ranks.size(); ++r) {
@@ -117,14 +120,6 @@ class RunFollower {
   }
 
  private:
-  static std::vector<std::string> rank_names(const Plan& plan) {
-    std::vector<std::string> names;
-    for (Rank rank{0}; rank.value < plan.rank_count(); ++rank.value) {
-      names.push_back(rank_name(plan, rank));
-    }
-    return names;
-  }
-
   Result<void> on_step(int worker, const Json& event) {
     MOTLEY_ASSIGN(const StepReport report, step_from_json(event, "a worker's step"));
     MOTLEY_ASSIGN(const auto metrics, metrics_.add(Rank{worker}, report));
@@ -178,6 +173,25 @@ class RunFollower {
                        appended.error().what, appended.error().cause));
     }
     metrics_wait_ = !appended.ok();
+    if (!tensorboard_) return;
+    if (const auto waits = tensorboard_->append(metrics, unix_time_s())) warn(*waits);
+  }
+
+  // Nothing that stands in the way of it ends the run.
+  void begin_tensorboard() {
+    if (!run_.config.run.tensorboard) return;
+    auto begun = TensorboardLog::open(run_.folder.tensorboard_dir(), run_.first_step,
+                                      rank_names(run_.plan), unix_time_s());
+    if (begun.ok()) {
+      tensorboard_ = *std::move(begun);
+    } else {
+      warn(fmt::format("nothing for TensorBoard: {}: {}", begun.error().what, begun.error().cause));
+    }
+  }
+
+  void end_tensorboard() {
+    if (!tensorboard_) return;
+    if (const auto missing = tensorboard_->finish()) warn(*missing);
   }
 
   // The ranks with the data tell which it is before the first step.
@@ -295,6 +309,7 @@ class RunFollower {
   std::optional<double> failed_at_s_;  // the launch before this one; until that was told
   MetricsCollector metrics_;
   MetricsFile metrics_file_;
+  std::optional<TensorboardLog> tensorboard_;
   CheckpointCommitter committer_;
   FolderKeepers keepers_;
   ReportCollector report_;
