@@ -6,7 +6,7 @@
 #include "base/json.h"
 #include "base/system/files.h"
 #include "cluster/run/run_folder.h"
-#include "partitioner/simulate/svg_timeline.h"
+#include "pictures/timeline.h"
 #include "plan/trace_file.h"
 #include "tools/command.h"
 #include "tools/inputs.h"
@@ -30,8 +30,8 @@ Result<void> draw_traced_step(const std::string& run, const std::string& picture
   MOTLEY_ASSIGN(const std::string text, read_file(path, kTraceBytesMax));
   MOTLEY_ASSIGN(const TracedStep traced, last_traced_step(text, path));
   const std::string title = fmt::format("{}: step {}, as measured", run, traced.step);
-  return write_file_atomic(picture,
-                           svg_timeline(traced.spans, traced.rank_names, {.title = title}));
+  return write_file_atomic(
+      picture, svg_file(title, {timeline(traced.spans, traced.rank_names, {.title = title})}));
 }
 
 Result<void> report(const Arguments& arguments) {
