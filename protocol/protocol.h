@@ -19,10 +19,11 @@
 #include "job/config.h"
 #include "plan/cluster.h"
 #include "plan/plan.h"
+#include "plan/wait_times.h"
 
 namespace motley {
 
-inline constexpr int kProtocolVersion = 6;
+inline constexpr int kProtocolVersion = 7;
 
 // What a rank does that keeps its machine's run folder (worker/keep/folder_keeper.h).
 struct KeeperJob {
@@ -77,7 +78,18 @@ struct StepReport {
   double compute_s = 0;                  // all but waiting: of it
   double codec_s = 0;                    // encoding and decoding what crosses between stages
   double optimizer_s = 0;                // updating the parameters
-  double wait_s = 0;
+  WaitTimes wait_s;
+  std::int64_t memory_bytes = 0;  // resident after the step; 0 = unknown
+
+  // Of wire_bytes what one peer got.
+  struct Sent {
+    Rank to;
+    std::uint64_t bytes = 0;
+
+    friend bool operator==(const Sent&, const Sent&) = default;
+  };
+
+  std::vector<Sent> sent;  // ranks ascend
   bool evaluated = false;
   double eval_loss = 0;
   std::optional<double> eval_accuracy;

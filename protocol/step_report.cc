@@ -3,6 +3,8 @@
 #include <cmath>
 #include <limits>
 
+#include "plan/limits.h"
+#include "protocol/message_fields.h"
 #include "protocol/protocol.h"
 
 namespace motley {
@@ -50,6 +52,61 @@ Result<std::int64_t> get_count(const Json& object,
   return value;
 }
 
+Json waits_to_json(const WaitTimes& waits) {
+  Json json = Json::object();
+  for (std::size_t cause = 0; cause < kWaitCauseNames.size(); ++cause) {
+    json[kWaitCauseNames[cause]] = waits.seconds[cause];
+  }
+  return json;
+}
+
+Result<WaitTimes> waits_from_json(const Json& json, const std::string& source) {
+  WaitTimes waits;
+  if (!json.is_object() || !json.contains("wait_s")) {
+    return unusable_message(source, "'wait_s' is missing");
+  }
+  for (std::size_t cause = 0; cause < kWaitCauseNames.size(); ++cause) {
+    MOTLEY_ASSIGN(waits.seconds[cause],
+                  json_get<double>(json["wait_s"], kWaitCauseNames[cause], source + ", wait_s"));
+  }
+  return waits;
+}
+
+// Pairs of rank and bytes.
+Json sent_to_json(const std::vector<StepReport::Sent>& sent) {
+  Json list = Json::array();
+  for (const StepReport::Sent& each : sent) {
+    list.push_back(Json::array({each.to.value, each.bytes}));
+  }
+  return list;
+}
+
+bool is_count_up_to(const Json& value, std::uint64_t max) {
+  if (!value.is_number_integer()) return false;
+  if (!value.is_number_unsigned() && value.get<std::int64_t>() < 0) return false;
+  return value.get<std::uint64_t>() <= max;
+}
+
+Result<std::vector<StepReport::Sent>> sent_from_json(const Json& json, const std::string& source) {
+  constexpr std::uint64_t kBytesMax = std::uint64_t{1} << 62;
+  if (!json.is_object() || !json.contains("sent") || !json["sent"].is_array()) {
+    return unusable_message(source, "'sent' is no list");
+  }
+  std::vector<StepReport::Sent> sent;
+  for (const Json& pair : json["sent"]) {
+    const bool is_pair = pair.is_array() && pair.size() == 2 &&
+                         is_count_up_to(pair[0], kRanksMax - 1) &&
+                         is_count_up_to(pair[1], kBytesMax);
+    if (!is_pair) return unusable_message(source, "'sent' holds what is no rank and its bytes");
+    const Rank to{pair[0].get<std::int32_t>()};
+    if (!sent.empty() && !(sent.back().to < to)) {
+      return unusable_message(source, "the ranks of 'sent' do not ascend");
+    }
+    sent.push_back({to, pair[1].get<std::uint64_t>()});
+  }
+  return sent;
+}
+
 bool is_error_code(std::int64_t value) {
   switch (static_cast<ErrorCode>(value)) {
     case ErrorCode::kInternal:
@@ -83,7 +140,9 @@ Json step_to_json(const StepReport& report) {
                {"compute_s", report.compute_s},
                {"codec_s", report.codec_s},
                {"optimizer_s", report.optimizer_s},
-               {"wait_s", report.wait_s}};
+               {"wait_s", waits_to_json(report.wait_s)},
+               {"memory_bytes", report.memory_bytes},
+               {"sent", sent_to_json(report.sent)}};
   if (report.gradient_scale) json["gradient_scale"] = *report.gradient_scale;
   if (report.accuracy) json["accuracy"] = *report.accuracy;
   if (report.evaluated) {
@@ -112,7 +171,9 @@ Result<StepReport> step_from_json(const Json& json, const std::string& source) {
   MOTLEY_ASSIGN(report.compute_s, json_get<double>(json, "compute_s", source));
   MOTLEY_ASSIGN(report.codec_s, json_get<double>(json, "codec_s", source));
   MOTLEY_ASSIGN(report.optimizer_s, json_get<double>(json, "optimizer_s", source));
-  MOTLEY_ASSIGN(report.wait_s, json_get<double>(json, "wait_s", source));
+  MOTLEY_ASSIGN(report.wait_s, waits_from_json(json, source));
+  MOTLEY_ASSIGN(report.memory_bytes, get_count(json, "memory_bytes", 0, source));
+  MOTLEY_ASSIGN(report.sent, sent_from_json(json, source));
   report.evaluated = json.contains("eval_loss");
   if (report.evaluated) {
     MOTLEY_ASSIGN(report.eval_loss, get_number(json, "eval_loss", source));

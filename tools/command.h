@@ -23,6 +23,7 @@ struct Command {
 [[nodiscard]] Command devices_command();
 [[nodiscard]] Command plan_command();
 [[nodiscard]] Command simulate_command();
+[[nodiscard]] Command watch_command();
 [[nodiscard]] Command report_command();
 [[nodiscard]] Command generate_command();
 [[nodiscard]] Command config_command();

@@ -128,12 +128,7 @@ Json intention_to_json(const PreparedRun& run, const TrainingRequest& request) {
 
 void print_summary(const PreparedRun& run, const TrainingSummary& summary) {
   const bool is_waited = is_virtual(run.plan);
-  fmt::print("\nstep {} done", summary.last_step);
-  if (!is_waited) fmt::print(", loss {:.4f}", summary.last_loss);
-  if (summary.last_eval_loss) fmt::print(", held-out loss {:.4f}", *summary.last_eval_loss);
-  if (summary.last_eval_accuracy) {
-    fmt::print(", {:.2f} % of the held-out right", *summary.last_eval_accuracy * 100);
-  }
+  fmt::print("\n{}", done_text(summary, is_waited));
   fmt::print("\n{} {}/s, {:.3f} s a step (median)", per_second_text(summary.units_per_s),
              run.model.unit, summary.median_step_s);
   if (summary.predicted_step_s > 0) fmt::print("; predicted {:.3f} s", summary.predicted_step_s);

@@ -18,11 +18,6 @@ namespace {
 // one worker's reports well before another's when the machine is busy. Beyond this it is nonsense.
 constexpr std::size_t kOpenStepsMax = 1024;
 
-// People plot these: what is not a number is a gap.
-Json finite_or_null(double value) {
-  return std::isfinite(value) ? Json(value) : Json(nullptr);
-}
-
 bool same_bits(double a, double b) {
   return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b);
 }
@@ -42,42 +37,6 @@ double StepMetrics::wait_share() const {
   return ratio(sum_s, static_cast<double>(wait_s.size()) * step_s);
 }
 
-Json metrics_to_json(const StepMetrics& metrics) {
-  Json json = {{"step", metrics.step},
-               {"loss", finite_or_null(metrics.loss)},
-               {"tokens", metrics.tokens},
-               {"step_s", metrics.step_s},
-               {"tokens_per_s", metrics.tokens_per_s()},
-               {"predicted_step_s", metrics.predicted_step_s},
-               {"lr", metrics.lr},
-               {"grad_norm", finite_or_null(metrics.grad_norm)},
-               {"skipped", metrics.skipped},
-               {"wire_bytes", metrics.wire_bytes},
-               {"bubble", metrics.bubble},
-               {"losses",
-                {{"imbalance", metrics.losses.imbalance},
-                 {"links_and_filling", metrics.losses.links_and_filling},
-                 {"codec", metrics.losses.codec},
-                 {"optimizer", metrics.losses.optimizer}}},
-               {"wait_s", metrics.wait_s}};
-  if (metrics.is_virtual) {
-    json["virtual"] = true;
-    json["loss"] = nullptr;
-    json["grad_norm"] = nullptr;
-  }
-  if (metrics.gradient_scale) json["gradient_scale"] = *metrics.gradient_scale;
-  if (metrics.accuracy) json["accuracy"] = *metrics.accuracy;
-  if (metrics.eval_accuracy) json["eval_accuracy"] = *metrics.eval_accuracy;
-  if (metrics.eval_loss) {
-    json["eval_loss"] = finite_or_null(*metrics.eval_loss);
-    json["eval_perplexity"] = finite_or_null(std::exp(*metrics.eval_loss));
-  }
-  if (metrics.eval_bits_per_byte) {
-    json["eval_bits_per_byte"] = finite_or_null(*metrics.eval_bits_per_byte);
-  }
-  return json;
-}
-
 MetricsCollector::MetricsCollector(int rank_count, double predicted_step_s, bool is_virtual)
     : rank_count_(rank_count), predicted_step_s_(predicted_step_s), is_virtual_(is_virtual) {
   MOTLEY_CHECK(rank_count > 0, "{} ranks", rank_count);
@@ -94,6 +53,13 @@ Result<std::optional<StepMetrics>> MetricsCollector::add(Rank rank, const StepRe
   if (report.step <= last_complete_) return out_of_order("all ranks had reported it already");
   Reports& reports = open_[report.step];
   reports.resize(static_cast<std::size_t>(rank_count_));
+  if (!report.sent.empty() && report.sent.back().to.value >= rank_count_) {
+    return Error{ErrorCode::kPeer,
+                 fmt::format("rank {} sent something to rank {} in step {}", rank.value,
+                             report.sent.back().to.value, report.step),
+                 fmt::format("the plan has {} ranks", rank_count_),
+                 "use the same version of Motley on every machine"};
+  }
   if (reports[rank.index()]) return out_of_order("it reported it twice");
   reports[rank.index()] = report;
   if (open_.size() > kOpenStepsMax) return out_of_order("other ranks are several steps behind");
@@ -134,7 +100,12 @@ Result<StepMetrics> MetricsCollector::combine(const Reports& reports) const {
     }
     metrics.step_s = std::max(metrics.step_s, report.step_s);
     metrics.wire_bytes += report.wire_bytes;
-    metrics.wait_s.push_back(report.wait_s);
+    metrics.wait_s.push_back(report.wait_s.total());
+    metrics.ranks.push_back(
+        {report.compute_s, report.codec_s, report.optimizer_s, report.wait_s, report.memory_bytes});
+    for (const StepReport::Sent& sent : report.sent) {
+      metrics.links.push_back({Rank{static_cast<std::int32_t>(rank)}, sent.to, sent.bytes});
+    }
     compute_s += report.compute_s;
     longest_s = std::max(longest_s, report.compute_s);
     codec_s += report.codec_s;

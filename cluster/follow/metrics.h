@@ -5,11 +5,13 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "base/ids.h"
 #include "base/json.h"
 #include "base/result.h"
+#include "plan/wait_times.h"
 #include "protocol/protocol.h"
 
 namespace motley {
@@ -41,6 +43,26 @@ struct StepMetrics {
 
   Losses losses;
   std::vector<double> wait_s;  // [Rank]
+
+  // What a rank did with its time in the step.
+  struct RankTimes {
+    double compute_s = 0;  // all but waiting: of it
+    double codec_s = 0;
+    double optimizer_s = 0;
+    WaitTimes wait_s;
+    std::int64_t memory_bytes = 0;  // resident after the step; 0 = unknown
+  };
+
+  // What one rank sent another.
+  struct Sent {
+    Rank from;
+    Rank to;
+    std::uint64_t bytes = 0;
+  };
+
+  double time_s = 0;             // since 1970 UTC, when the step was complete; 0 = unknown
+  std::vector<RankTimes> ranks;  // [Rank]; empty in files of earlier versions
+  std::vector<Sent> links;       // of pairs that sent anything
   std::optional<double> eval_loss;
   std::optional<double> eval_accuracy;
   std::optional<double> eval_bits_per_byte;  // when the data tells bytes per token
@@ -50,6 +72,9 @@ struct StepMetrics {
 };
 
 [[nodiscard]] Json metrics_to_json(const StepMetrics& metrics);
+// Of a line that may be of any version of Motley, or damaged: what it does not say is not a number,
+// empty or 0. kCorrupt, naming the source, where it says no step or what cannot be.
+[[nodiscard]] Result<StepMetrics> metrics_from_json(const Json& json, const std::string& source);
 
 // Gathers the reports of all ranks; one owner thread.
 class MetricsCollector {

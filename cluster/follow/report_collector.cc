@@ -1,15 +1,12 @@
 #include "cluster/follow/report_collector.h"
 
 #include <algorithm>
-#include <map>
-#include <memory>
 #include <string>
 #include <utility>
 
 #include "base/median.h"
+#include "cluster/follow/codec_bounds.h"
 #include "cluster/launch/workers.h"
-#include "compression/codec/codec.h"
-#include "compression/codec_chain.h"
 #include "partitioner/cost/step_bytes.h"
 #include "pipeline/schedule/action_rules.h"
 
@@ -27,27 +24,10 @@ std::string machines_of(const Plan& plan, const ChunkPlan& chunk) {
   return names;
 }
 
-using Codecs = std::map<std::string, std::unique_ptr<const Codec>>;
-
-// Those that the plan names, and "none", as which gradients are summed inside a machine.
-Result<Codecs> codecs_of(const Plan& plan) {
-  Codecs codecs;
-  MOTLEY_ASSIGN(codecs["none"], make_codec("none"));
-  MOTLEY_ASSIGN(codecs[plan.gradient_codec], make_codec(plan.gradient_codec));
-  for (const ChunkPlan& chunk : plan.chunks) {
-    MOTLEY_ASSIGN(codecs[chunk.codec], make_codec(chunk.codec));
-  }
-  return codecs;
-}
-
-double payload_bytes(const Codecs& codecs, const std::string& codec, std::int64_t values) {
-  return static_cast<double>(codecs.at(codec)->bytes_max(static_cast<std::size_t>(values)));
-}
-
 // Each boundary between ranks.
 std::vector<LinkReport> predict_links(const Plan& plan,
                                       const ModelSizes& sizes,
-                                      const Codecs& codecs) {
+                                      const CodecBounds& codecs) {
   std::vector<LinkReport> links;
   const auto owners = owners_of(plan);
   const ActionRules rules(owners);
@@ -64,8 +44,8 @@ std::vector<LinkReport> predict_links(const Plan& plan,
     const std::string& codec = plan.chunks[c].codec;
     links.push_back({static_cast<int>(c), machines_of(plan, plan.chunks[c]),
                      machines_of(plan, plan.chunks[c + 1]), codec,
-                     messages * payload_bytes(codecs, codec, floats),
-                     messages * payload_bytes(codecs, "none", floats)});
+                     messages * codecs.payload_bytes(codec, floats),
+                     messages * codecs.payload_bytes("none", floats)});
   }
   return links;
 }
@@ -79,7 +59,7 @@ void ReportCollector::add_step(Rank rank, const StepReport& report) {
     own.first_step = report.step;
     return;
   }
-  const StepTimes times{report.step_s, report.compute_s, report.wait_s,
+  const StepTimes times{report.step_s, report.compute_s, report.wait_s.total(),
                         static_cast<double>(report.wire_bytes)};
   if (own.count - 1 <= kStepsKept) {
     own.steps.push_back(times);
@@ -106,12 +86,12 @@ Result<RunReport> ReportCollector::report(const Plan& plan, const ModelSpec& mod
   report.measured_steps = static_cast<std::int64_t>(ranks_.front().steps.size());
   report.plan_hash = plan_hash_text(plan);
   report.step_s.predicted = plan.predicted_step_s;
-  MOTLEY_ASSIGN(const Codecs codecs, codecs_of(plan));
+  MOTLEY_ASSIGN(const CodecBounds codecs, CodecBounds::of(plan));
   const ModelSizes sizes(model);
   report.links = predict_links(plan, sizes, codecs);
   const StepBytes bytes(plan, sizes,
                         [&](Rank /*from*/, std::int64_t values, const std::string& codec) {
-                          return payload_bytes(codecs, codec, values);
+                          return codecs.payload_bytes(codec, values);
                         });
   const std::vector<double> sent = sent_bytes(plan, bytes);
   for (std::size_t r = 0; r < ranks_.size(); ++r) {

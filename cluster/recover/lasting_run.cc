@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "checkpoint/checkpoint.h"
+#include "cluster/follow/run_teller.h"
 #include "cluster/launch/reachability.h"
 #include "cluster/launch/workers.h"
 #include "cluster/process/stop_signals.h"
@@ -138,7 +139,9 @@ class LastingRun {
         if (!waited.ok()) return with_way_on(waited.error());
         continue;
       }
-      log_.warn(going_on_text(error, decision, rules_, last_step_, newest_step(run_)));
+      tell(RunEventKind::kLost, last_step_,
+           going_on_text(error, decision, rules_, last_step_, newest_step(run_)),
+           decision.without.size() == 1 ? decision.without.front() : "");
       Result<void> waited = wait(decision.wait_s);
       if (!waited.ok()) return with_way_on(std::move(waited).error());
       request = next_request(decision.without);
@@ -153,6 +156,13 @@ class LastingRun {
       const bool may_work_later = !decision.without.empty() && !is_stop(error);
       note_setback({.code = may_work_later ? ErrorCode::kPeer : error.code});
     }
+  }
+
+  void tell(RunEventKind kind,
+            std::int64_t step,
+            const std::string& text,
+            const std::string& machine = "") const {
+    RunTeller(run_.folder.events_path(), log_).tell(kind, step, text, machine);
   }
 
   void note_setback(Setback setback) {
@@ -212,11 +222,12 @@ class LastingRun {
     run_.lock.reset();  // the next launch takes the folder for itself
     MOTLEY_ASSIGN(PreparedRun next, prepare_run(request, log_));
     if (plan_hash_text(next.plan) != plan_hash_text(run_.plan)) {
-      log_.info(fmt::format(
-          "a new plan: {} on {}, {:.3f} s a step predicted",
-          next.plan.rank_count() == 1 ? std::string("one stage")
-                                      : fmt::format("{} stages", next.plan.rank_count()),
-          fmt::join(machines_in_use(next.plan), ", "), next.plan.predicted_step_s));
+      tell(RunEventKind::kReplanned, next.first_step - 1,
+           fmt::format("a new plan: {} on {}, {:.3f} s a step predicted",
+                       next.plan.rank_count() == 1
+                           ? std::string("one stage")
+                           : fmt::format("{} stages", next.plan.rank_count()),
+                       fmt::join(machines_in_use(next.plan), ", "), next.plan.predicted_step_s));
     }
     run_ = std::move(next);
     return {};
@@ -242,7 +253,16 @@ Result<LastingEnd> run_lasting_training(PreparedRun& run,
                                         const TrainingRequest& request,
                                         Log& log,
                                         std::FILE* progress_out) {
-  return LastingRun(run, request, log, progress_out).train();
+  Result<LastingEnd> end = LastingRun(run, request, log, progress_out).train();
+  // Another launcher's folder is left alone.
+  if (run.lock != nullptr && run.lock->confirm().ok()) {
+    const std::int64_t step = end.ok() ? end->summary.last_step : 0;
+    const std::string text =
+        end.ok() ? done_text(end->summary, is_virtual(run.plan))
+                 : fmt::format("ended early: {}: {}", end.error().what, end.error().cause);
+    RunTeller(run.folder.events_path(), log).tell(RunEventKind::kEnded, step, text);
+  }
+  return end;
 }
 
 }  // namespace motley

@@ -17,6 +17,7 @@
 #include "cluster/run/check_plan.h"
 #include "cluster/run/checkpoint_committer.h"
 #include "cluster/run/planning.h"
+#include "cluster/run/predict.h"
 #include "cluster/run/resume.h"
 #include "cluster/run/scattered.h"
 #include "data/source.h"
@@ -345,6 +346,7 @@ Result<PreparedRun> prepare_run(const TrainingRequest& request, Log& log) {
   MOTLEY_ASSIGN(run.id, run.folder.keep_run_id(run.stores.run));
   MOTLEY_TRY(run.folder.write_config(run.config));
   MOTLEY_TRY(run.folder.write_plan(run.plan));
+  leave_prediction(run, options, log);
   MOTLEY_TRY(bring_parts(run, request, log));
   return run;
 }

@@ -30,7 +30,16 @@ class RunFolder {
 
   [[nodiscard]] std::filesystem::path metrics_path() const { return dir_ / "metrics.jsonl"; }
 
+  [[nodiscard]] std::filesystem::path events_path() const { return dir_ / "events.jsonl"; }
+
   [[nodiscard]] std::filesystem::path trace_path() const { return dir_ / "trace.json"; }
+
+  [[nodiscard]] std::filesystem::path prediction_path() const { return dir_ / "prediction.json"; }
+
+  // A step as it was predicted, in the format of trace.json.
+  [[nodiscard]] std::filesystem::path predicted_trace_path() const {
+    return dir_ / "trace-predicted.json";
+  }
 
   [[nodiscard]] std::filesystem::path report_path() const { return dir_ / "report.json"; }
 

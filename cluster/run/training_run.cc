@@ -1,6 +1,7 @@
 #include "cluster/run/training_run.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -17,7 +18,7 @@
 #include "cluster/follow/pace_watch.h"
 #include "cluster/follow/progress.h"
 #include "cluster/follow/report_collector.h"
-#include "cluster/follow/tensorboard_log.h"
+#include "cluster/follow/run_teller.h"
 #include "cluster/follow/trace_collector.h"
 #include "cluster/launch/worker_group.h"
 #include "cluster/launch/workers.h"
@@ -26,6 +27,7 @@
 #include "cluster/run/rank_folders.h"
 #include "cluster/run/resume.h"
 #include "cluster/run/way_on.h"
+#include "cluster/tensorboard/tensorboard_log.h"
 #include "protocol/data_message.h"
 
 namespace motley {
@@ -62,10 +64,19 @@ class RunFollower {
         divergence_(run.config.train.max_skipped),
         precision_(run.config.train.precision, rank_names(run.plan), /*refuses=*/true),
         progress_(progress),
-        log_(log) {
+        log_(log),
+        teller_(run.folder.events_path(), log, [&progress] { progress.clear(); }) {
     begin_tensorboard();
     summary_.predicted_step_s = run.plan.predicted_step_s;
     committer_.keep_always(keepers_.safe_steps());
+  }
+
+  void tell_start(std::int64_t last_step) const {
+    const bool is_resumed = run_.first_step > 1;
+    tell(is_resumed ? RunEventKind::kResumed : RunEventKind::kStarted, run_.first_step - 1,
+         fmt::format("{} step {}, to step {}, on {}: {:.3f} s a step predicted",
+                     is_resumed ? "goes on with" : "begins with", run_.first_step, last_step,
+                     fmt::join(machines_in_use(run_.plan), ", "), run_.plan.predicted_step_s));
   }
 
   Result<void> on_event(int worker, const Json& event) {
@@ -121,13 +132,15 @@ class RunFollower {
 
  private:
   Result<void> on_step(int worker, const Json& event) {
-    MOTLEY_ASSIGN(const StepReport report, step_from_json(event, "a worker's step"));
-    MOTLEY_ASSIGN(const auto metrics, metrics_.add(Rank{worker}, report));
+    MOTLEY_ASSIGN(StepReport report, step_from_json(event, "a worker's step"));
+    if (!tells_memory(worker)) report.memory_bytes = 0;
+    MOTLEY_ASSIGN(auto metrics, metrics_.add(Rank{worker}, report));
     report_.add_step(Rank{worker}, report);
     if (const auto slow = pace_.add(Rank{worker}, report.step, report.compute_s, now_s())) {
-      warn(*slow);
+      warn(*slow, worker);
     }
     if (!metrics.has_value()) return {};
+    metrics->time_s = unix_time_s();
     append(*metrics);
     if (failed_at_s_) tell_recovered(metrics->step);
     summary_.last_step = metrics->step;
@@ -147,22 +160,27 @@ class RunFollower {
 
   // What the setback before this launch has cost is known with its first step.
   void tell_recovered(std::int64_t step) {
-    progress_.clear();
-    log_.info(fmt::format("going on: step {} was done {:.1f} s after the failure", step,
-                          now_s() - *failed_at_s_));
+    tell(RunEventKind::kRestarted, step,
+         fmt::format("going on: step {} was done {:.1f} s after the failure", step,
+                     now_s() - *failed_at_s_));
     failed_at_s_.reset();
   }
 
   // Also where it was said when the devices were measured: now the plan has taken them.
   Result<void> on_precision(int worker, const Json& event) {
     MOTLEY_ASSIGN(const auto line, precision_.add(worker, event));
-    if (line) warn(*line);
+    if (line) warn(*line, worker);
     return {};
   }
 
-  void warn(const std::string& line) {
-    progress_.clear();
-    log_.warn(line);
+  // rank: that it is about; -1 = none in particular.
+  void warn(const std::string& line, int rank = -1) const {
+    tell(RunEventKind::kWarning, summary_.last_step, line, rank);
+  }
+
+  void tell(RunEventKind kind, std::int64_t step, const std::string& line, int rank = -1) const {
+    teller_.tell(kind, step, line,
+                 rank < 0 ? "" : run_.plan.ranks[static_cast<std::size_t>(rank)].machine);
   }
 
   // A full disk does not end the run: what cannot be written now is written when there is room.
@@ -174,7 +192,7 @@ class RunFollower {
     }
     metrics_wait_ = !appended.ok();
     if (!tensorboard_) return;
-    if (const auto waits = tensorboard_->append(metrics, unix_time_s())) warn(*waits);
+    if (const auto waits = tensorboard_->append(metrics, metrics.time_s)) warn(*waits);
   }
 
   // Nothing that stands in the way of it ends the run.
@@ -224,15 +242,17 @@ class RunFollower {
       MOTLEY_TRY(keepers_.tell_committed(*outcome->folder));
       committer_.keep_always(keepers_.safe_steps());
       summary_.checkpoint = *outcome->folder;
-      progress_.clear();
-      log_.info(fmt::format("saved {}", outcome->folder->string()));
+      tell(RunEventKind::kCheckpoint, outcome->step,
+           fmt::format("saved {}", outcome->folder->string()));
     } else {
       const std::string where =
           outcome->failed_rank ? rank_name(run_.plan, Rank{*outcome->failed_rank}) + ": " : "";
       const std::string way_out =
           unsaved_->remedy.empty() ? "" : "; for the next save, " + unsaved_->remedy;
-      warn(fmt::format("step {} was not saved: {}{}: {}. {}, and the run goes on{}", outcome->step,
-                       where, unsaved_->what, unsaved_->cause, what_stands(), way_out));
+      tell(RunEventKind::kCheckpointFailed, outcome->step,
+           fmt::format("step {} was not saved: {}{}: {}. {}, and the run goes on{}", outcome->step,
+                       where, unsaved_->what, unsaved_->cause, what_stands(), way_out),
+           outcome->failed_rank.value_or(-1));
     }
     if (outcome->stale) {
       warn(fmt::format("an old checkpoint stays: {}: {}", outcome->stale->what,
@@ -245,7 +265,8 @@ class RunFollower {
   Result<void> on_keep_failed(int worker, const Json& event) {
     const Error error = error_from_json(event);
     warn(fmt::format("{}: its part of a checkpoint could not be put in its place: {}: {}",
-                     rank_name(run_.plan, Rank{worker}), error.what, error.cause));
+                     rank_name(run_.plan, Rank{worker}), error.what, error.cause),
+         worker);
     return {};
   }
 
@@ -264,7 +285,8 @@ class RunFollower {
     if (std::ranges::count(stand, step, &CheckpointInfo::step) == 0) return {};
     const Error error = error_from_json(event);
     warn(fmt::format("{}: step {} has no second copy of its part: {}: {}",
-                     rank_name(run_.plan, Rank{worker}), step, error.what, error.cause));
+                     rank_name(run_.plan, Rank{worker}), step, error.what, error.cause),
+         worker);
     return {};
   }
 
@@ -296,13 +318,15 @@ class RunFollower {
   // A worker that does not know its peak leaves it out; the report then says so. Of a virtual
   // device the process holds only a part.
   void on_done(int worker, const Json& event) {
-    if (is_virtual(run_.plan)) return;
     const auto peak_bytes = json_get<std::int64_t>(event, "peak_bytes", "a worker");
-    // A process tells its host's memory, which is not what a device of its own has to hold.
-    const bool is_the_hosts =
-        !has_own_memory(run_.plan.ranks[static_cast<std::size_t>(worker)].device);
-    if (peak_bytes.ok() && *peak_bytes > 0 && is_the_hosts)
+    if (peak_bytes.ok() && *peak_bytes > 0 && tells_memory(worker))
       report_.add_peak(Rank{worker}, *peak_bytes);
+  }
+
+  // A process tells its host's memory, which is not what a device of its own has to hold.
+  [[nodiscard]] bool tells_memory(int worker) const {
+    return !is_virtual(run_.plan) &&
+           !has_own_memory(run_.plan.ranks[static_cast<std::size_t>(worker)].device);
   }
 
   const PreparedRun& run_;
@@ -323,6 +347,7 @@ class RunFollower {
   bool metrics_wait_ = false;                                // for room on the disk
   Progress& progress_;
   const Log& log_;
+  RunTeller teller_;
   std::vector<double> step_s_;
   std::int64_t tokens_a_step_ = 0;
   TrainingSummary summary_;
@@ -394,6 +419,7 @@ Result<TrainingSummary> train(const PreparedRun& run,
     };
   }
   group.emplace(std::move(workers), options, log);
+  follower.tell_start(last_step_of(run, request));
   const auto done =
       group->run([&](int worker, const Json& event) { return follower.on_event(worker, event); });
   progress.finish();
@@ -421,6 +447,17 @@ Result<TrainingSummary> train(const PreparedRun& run,
 }
 
 }  // namespace
+
+std::string done_text(const TrainingSummary& summary, bool is_virtual) {
+  std::string text = fmt::format("step {} done", summary.last_step);
+  if (!is_virtual) text += fmt::format(", loss {:.4f}", summary.last_loss);
+  if (summary.last_eval_loss)
+    text += fmt::format(", held-out loss {:.4f}", *summary.last_eval_loss);
+  if (summary.last_eval_accuracy) {
+    text += fmt::format(", {:.2f} % of the held-out right", *summary.last_eval_accuracy * 100);
+  }
+  return text;
+}
 
 TrainingEnd run_training(const PreparedRun& run,
                          const TrainingRequest& request,

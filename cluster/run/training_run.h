@@ -34,6 +34,9 @@ struct TrainingEnd {
   std::optional<Error> early;  // why it ended before its last step
 };
 
+// "step 40 done, loss 2.3140, held-out loss 2.4000, 45.10 % of the held-out right": in one line.
+[[nodiscard]] std::string done_text(const TrainingSummary& summary, bool is_virtual);
+
 // Starts a worker for each rank of the plan and follows them to the end. Every step's metrics go to
 // metrics.jsonl, each checkpoint is committed when all ranks have written their shard, the recorded
 // steps become trace.json, as far as they came, and a report is written, also of a run that fails.

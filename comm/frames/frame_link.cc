@@ -89,6 +89,18 @@ std::string to_words(const FrameId& id) {
   return fmt::format("{}, step {}", what_of(id), id.step());
 }
 
+void CarriedBytes::add_sent(Rank to, std::uint64_t bytes) {
+  sent_ += bytes;
+  const std::lock_guard lock(mutex_);
+  if (sent_to_.size() <= to.index()) sent_to_.resize(to.index() + 1);
+  sent_to_[to.index()] += bytes;
+}
+
+std::vector<std::uint64_t> CarriedBytes::sent_to() const {
+  const std::lock_guard lock(mutex_);
+  return sent_to_;
+}
+
 Result<Buffer> PendingFrame::wait(Deadline deadline) {
   const std::string what = fmt::format("{} from rank {}", to_words(id_), from_.value);
   MOTLEY_ASSIGN(Buffer buffer, pending_.wait(deadline, what));
@@ -96,7 +108,7 @@ Result<Buffer> PendingFrame::wait(Deadline deadline) {
   if (auto intact = check_frame(buffer, expected); !intact.ok()) {
     return with_context(std::move(intact).error(), fmt::format("waiting for {}", what));
   }
-  if (id_.kind() != FrameKind::kFilePart) carried_->received += buffer.message().size();
+  if (id_.kind() != FrameKind::kFilePart) carried_->add_received(buffer.message().size());
   return buffer;
 }
 
@@ -115,7 +127,7 @@ Pending FrameLink::send(Rank to, const FrameId& id, Buffer buffer) {
                            buffer.payload_bytes(),
                            hash64(std::as_const(buffer).payload())};
   write_header(header, buffer.header().first<kFrameHeaderBytes>());
-  if (id.kind() != FrameKind::kFilePart) carried_->sent += buffer.message().size();
+  if (id.kind() != FrameKind::kFilePart) carried_->add_sent(to, buffer.message().size());
   return transport_.send(to, tag_of(id), std::move(buffer));
 }
 

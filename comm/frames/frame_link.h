@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 #include <utility>
@@ -127,10 +128,24 @@ class FrameId {
 // "activation of chunk 0, micro-batch 3, step 7", "vote of rank 2, step 7".
 [[nodiscard]] std::string to_words(const FrameId& id);
 
-// What the links of a rank have carried of the training: all but parts of files.
-struct CarriedBytes {
-  std::atomic<std::uint64_t> sent = 0;
-  std::atomic<std::uint64_t> received = 0;  // and waited for
+// What the links of a rank have carried of the training: all but parts of files. Any thread.
+class CarriedBytes {
+ public:
+  void add_sent(Rank to, std::uint64_t bytes);
+
+  void add_received(std::uint64_t bytes) { received_ += bytes; }
+
+  [[nodiscard]] std::uint64_t sent() const { return sent_; }
+
+  [[nodiscard]] std::uint64_t received() const { return received_; }  // and waited for
+
+  [[nodiscard]] std::vector<std::uint64_t> sent_to() const;
+
+ private:
+  std::atomic<std::uint64_t> sent_ = 0;
+  std::atomic<std::uint64_t> received_ = 0;
+  mutable std::mutex mutex_;
+  std::vector<std::uint64_t> sent_to_;  // [Rank]; guarded by mutex_
 };
 
 // A receive that was posted, and what it expects. wait() checks the header and the checksum.
@@ -170,10 +185,15 @@ class FrameLink {
   [[nodiscard]] PendingFrame recv(Rank from, const FrameId& id, Buffer buffer);
 
   // Bytes of the training that were sent so far, headers included.
-  [[nodiscard]] std::uint64_t wire_bytes() const { return carried_->sent; }
+  [[nodiscard]] std::uint64_t wire_bytes() const { return carried_->sent(); }
+
+  // The same by who got them, [Rank], up to the last that got any.
+  [[nodiscard]] std::vector<std::uint64_t> sent_bytes() const { return carried_->sent_to(); }
 
   // And of those that came, with any peer.
-  [[nodiscard]] std::uint64_t moved_bytes() const { return carried_->sent + carried_->received; }
+  [[nodiscard]] std::uint64_t moved_bytes() const {
+    return carried_->sent() + carried_->received();
+  }
 
  private:
   Transport& transport_;

@@ -76,6 +76,34 @@ std::vector<SumBytes> count_sum(const Plan& plan,
   return SumCount(plan, ranks, values, payload).messages();
 }
 
+// Calls `add(from, to, bytes)` for all that is sent in a step, pieces of sums taken together.
+template <class Add>
+void for_each_message(const Plan& plan, const StepBytes& bytes, const Add& add) {
+  const auto owners = owners_of(plan);
+  const ActionRules rules(owners);
+  const auto add_message = [&](const Value& value, double message_bytes) {
+    if (rules.crosses(value)) add(rules.maker(value), rules.user(value), message_bytes);
+  };
+  for (MicroId micro{0}; micro.index() < rules.micro_batches(); ++micro.value) {
+    for (ChunkId chunk{0}; chunk < rules.last_chunk(); ++chunk.value) {
+      const double boundary = bytes.boundary(chunk.index());
+      add_message({ValueKind::kActivation, {chunk.value + 1}, micro}, boundary);
+      add_message({ValueKind::kGradient, chunk, micro}, boundary);
+    }
+    add_message({ValueKind::kTargets, rules.last_chunk(), micro}, bytes.targets());
+  }
+  const auto add_sum = [&](const std::vector<SumBytes>& messages) {
+    for (const SumBytes& sum : messages) add(sum.message.from, sum.message.to, sum.bytes);
+  };
+  for (std::size_t c = 0; c < owners.size(); ++c) add_sum(bytes.sum(c));
+  add_sum(bytes.tied_sum());
+  constexpr Rank kCounts{0};
+  for (Rank rank{1}; rank.index() < plan.ranks.size(); ++rank.value) {
+    add(rank, kCounts, bytes.vote(rank.index()));
+    add(kCounts, rank, bytes.verdict());
+  }
+}
+
 }  // namespace
 
 StepBytes::StepBytes(const Plan& plan, const ModelSizes& model, const PayloadBytes& payload)
@@ -114,29 +142,18 @@ void StepBytes::count_votes(const Plan& plan, const std::vector<CopyGroup>& copi
 
 std::vector<double> sent_bytes(const Plan& plan, const StepBytes& bytes) {
   std::vector<double> sent(plan.ranks.size(), 0);
-  const auto owners = owners_of(plan);
-  const ActionRules rules(owners);
-  const auto add_message = [&](const Value& value, double message_bytes) {
-    if (rules.crosses(value)) sent[rules.maker(value).index()] += message_bytes;
-  };
-  for (MicroId micro{0}; micro.index() < rules.micro_batches(); ++micro.value) {
-    for (ChunkId chunk{0}; chunk < rules.last_chunk(); ++chunk.value) {
-      const double boundary = bytes.boundary(chunk.index());
-      add_message({ValueKind::kActivation, {chunk.value + 1}, micro}, boundary);
-      add_message({ValueKind::kGradient, chunk, micro}, boundary);
-    }
-    add_message({ValueKind::kTargets, rules.last_chunk(), micro}, bytes.targets());
-  }
-  const auto add_sum = [&](const std::vector<SumBytes>& messages) {
-    for (const SumBytes& sum : messages) sent[sum.message.from.index()] += sum.bytes;
-  };
-  for (std::size_t c = 0; c < owners.size(); ++c) add_sum(bytes.sum(c));
-  add_sum(bytes.tied_sum());
-  for (std::size_t r = 1; r < sent.size(); ++r) {
-    sent[r] += bytes.vote(r);
-    sent[0] += bytes.verdict();
-  }
+  for_each_message(plan, bytes, [&](Rank from, Rank /*to*/, double message_bytes) {
+    sent[from.index()] += message_bytes;
+  });
   return sent;
+}
+
+std::map<std::pair<Rank, Rank>, double> pair_bytes(const Plan& plan, const StepBytes& bytes) {
+  std::map<std::pair<Rank, Rank>, double> pairs;
+  for_each_message(plan, bytes, [&](Rank from, Rank to, double message_bytes) {
+    pairs[{from, to}] += message_bytes;
+  });
+  return pairs;
 }
 
 }  // namespace motley

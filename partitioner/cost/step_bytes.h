@@ -7,7 +7,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/ids.h"
@@ -64,5 +66,8 @@ class StepBytes {
 
 // What each rank sends in a step. [Rank]
 [[nodiscard]] std::vector<double> sent_bytes(const Plan& plan, const StepBytes& bytes);
+// The same by who sends to whom, of the pairs that send anything.
+[[nodiscard]] std::map<std::pair<Rank, Rank>, double> pair_bytes(const Plan& plan,
+                                                                 const StepBytes& bytes);
 
 }  // namespace motley

@@ -6,6 +6,27 @@
 #include "base/clock.h"
 
 namespace motley {
+namespace {
+
+// What a part of the action waits for, where it waits.
+WaitCause cause_of(const Action& action) {
+  switch (action.kind) {
+    case ActionKind::kForward:
+      return WaitCause::kActivation;
+    case ActionKind::kBackward:
+    case ActionKind::kBackwardInput:
+      return WaitCause::kGradient;
+    case ActionKind::kReduce:
+    case ActionKind::kReduceTied:
+      return WaitCause::kSum;
+    case ActionKind::kVote:
+      return WaitCause::kVote;
+    default:
+      return WaitCause::kOther;
+  }
+}
+
+}  // namespace
 
 void ActionTimes::begin(const BatchPosition& position) {
   position_ = position;
@@ -63,7 +84,7 @@ void ActionTimes::resolve(const Part& part, double end_s) {
   }
   const double wait_end_s = start_s + std::min(part.waited_s, end_s - start_s);
   Sums& sums = sums_[part.training ? 1 : 0];
-  sums.wait_s += wait_end_s - start_s;
+  sums.wait_s.of(cause_of(*part.action)) += wait_end_s - start_s;
   sums.compute_s += end_s - wait_end_s;
   if (part.action->kind == ActionKind::kStep) sums.optimizer_s += end_s - wait_end_s;
   if (part.waited_s > 0) {

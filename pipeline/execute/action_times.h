@@ -16,6 +16,7 @@
 #include "pipeline/execute/stage_clock.h"
 #include "pipeline/schedule/action.h"
 #include "plan/trace.h"
+#include "plan/wait_times.h"
 
 namespace motley {
 
@@ -35,7 +36,7 @@ class ActionTimes {
 
   struct Sums {
     double compute_s = 0;  // all but waiting
-    double wait_s = 0;
+    WaitTimes wait_s;
     double optimizer_s = 0;  // of it the step
   };
 

@@ -30,6 +30,7 @@
 #include "pipeline/schedule/action.h"
 #include "plan/plan.h"
 #include "plan/trace.h"
+#include "plan/wait_times.h"
 
 namespace motley {
 
@@ -58,7 +59,7 @@ struct RunTimes {
   double compute_s = 0;    // all but waiting: of it
   double codec_s = 0;      // on what crosses between chunks: encoding, decoding, handing over
   double optimizer_s = 0;  // the step
-  double wait_s = 0;       // for messages, with nothing to compute
+  WaitTimes wait_s;        // for messages, with nothing to compute
 };
 
 class Executor {

@@ -22,5 +22,10 @@ RC_GTEST_PROP(DamagedFile, OfAReportIsReadOrRefused, ()) {
   RC_ASSERT(wrong_with_report(damaged(right_report(), telling_in_text())) == "");
 }
 
+RC_GTEST_PROP(DamagedFile, OfAPredictionIsReadOrRefused, ()) {
+  RC_ASSERT(wrong_with_prediction(right_prediction()) == "");
+  RC_ASSERT(wrong_with_prediction(damaged(right_prediction(), telling_in_text())) == "");
+}
+
 }  // namespace
 }  // namespace motley

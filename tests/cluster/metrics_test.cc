@@ -17,7 +17,7 @@ StepReport report(std::int64_t step) {
           .step_s = 0.5,
           .wire_bytes = 10,
           .compute_s = 0.25,
-          .wait_s = 0.1};
+          .wait_s = {{0.1}}};
 }
 
 // The account of one step from these reports, one a rank.
@@ -44,7 +44,7 @@ TEST(Metrics, OfVirtualDevicesHaveNoLoss) {
 TEST(Metrics, AddUpWhatAddsUpAndTakeTheSlowestForTime) {
   StepReport slow = report(1);
   slow.step_s = 1.0;
-  slow.wait_s = 0.5;
+  slow.wait_s = {{0.25, 0.25}};
   slow.wire_bytes = 7;
   const auto metrics = account_of({report(1), slow});
   ASSERT_TRUE(metrics.ok());
@@ -53,8 +53,35 @@ TEST(Metrics, AddUpWhatAddsUpAndTakeTheSlowestForTime) {
   EXPECT_EQ(metrics->wire_bytes, 17U);
   EXPECT_EQ(metrics->bubble, 0.75);
   EXPECT_EQ(metrics->wait_s, (std::vector{0.1, 0.5}));
+  ASSERT_EQ(metrics->ranks.size(), 2U);
+  EXPECT_EQ(metrics->ranks[1].wait_s.of(WaitCause::kGradient), 0.25);
   EXPECT_EQ(metrics->wait_share(), 0.3);
   EXPECT_EQ(metrics->predicted_step_s, 0.4);
+}
+
+TEST(Metrics, SayWhoWaitedForWhatAndWhoSentWhom) {
+  StepReport first = report(1);
+  first.compute_s = 0.4;
+  first.wait_s.of(WaitCause::kSum) = 0.2;
+  first.memory_bytes = 4096;
+  first.sent = {{Rank{1}, 10}};
+  auto metrics = account_of({first, report(1)});
+  ASSERT_TRUE(metrics.ok());
+  metrics->time_s = 1.8e9;
+  const Json json = metrics_to_json(*metrics);
+  EXPECT_EQ(json["time"], 1.8e9);
+  EXPECT_EQ(json["ranks"][0]["compute_s"], 0.4);
+  EXPECT_EQ(json["ranks"][0]["memory_bytes"], 4096);
+  EXPECT_EQ(json["ranks"][0]["wait_s"].dump(), R"({"activation":0.1,"sum":0.2})");
+  EXPECT_EQ(json["links"].dump(), R"([{"from":0,"to":1,"bytes":10}])");
+}
+
+TEST(Metrics, RefuseBytesForARankThatIsNotThere) {
+  StepReport strange = report(1);
+  strange.sent = {{Rank{2}, 10}};
+  const auto metrics = account_of({report(1), strange});
+  ASSERT_FALSE(metrics.ok());
+  EXPECT_EQ(metrics.error().code, ErrorCode::kPeer);
 }
 
 TEST(Metrics, SayWhereTheTimeWent) {
@@ -149,7 +176,7 @@ TEST(Metrics, DoNotDependOnTheOrderOfTheReports) {
     std::optional<StepMetrics> metrics;
     for (const int rank : order) {
       StepReport own = report(1);
-      own.wait_s = 0.01 * rank;
+      own.wait_s.of(WaitCause::kVote) = 0.01 * rank;
       auto added = collector.add(Rank{rank}, own);
       RC_ASSERT(added.ok());
       metrics = *added;

@@ -37,7 +37,7 @@ StepReport step(std::int64_t number, double compute_s) {
           .step_s = 2 * compute_s,
           .wire_bytes = 160,
           .compute_s = compute_s,
-          .wait_s = compute_s / 2};
+          .wait_s = {{compute_s / 2}}};
 }
 
 RunReport report_of(const ReportCollector& collector) {

@@ -1,4 +1,4 @@
-#include "cluster/follow/tensorboard_log.h"
+#include "cluster/tensorboard/tensorboard_log.h"
 
 #include <fmt/format.h>
 #include <sys/resource.h>

@@ -76,6 +76,7 @@ TEST_F(FrameLinkTest, DeliversAnEmptyPayload) {
   auto sent = link.send(kRank1, kFrame, Buffer(0));
   EXPECT_EQ(text_of(*receive()), "");
   EXPECT_EQ(link.wire_bytes(), kFrameHeaderBytes);
+  EXPECT_EQ(link.sent_bytes(), (std::vector<std::uint64_t>{0, kFrameHeaderBytes}));
 }
 
 TEST_F(FrameLinkTest, NamesWhatDiffers) {

@@ -47,6 +47,8 @@ inline std::vector<Json> right_messages() {
   step.loss = std::nan("");
   step.tokens = 512;
   step.step_s = 0.5;
+  step.wait_s.of(WaitCause::kSum) = 0.1;
+  step.sent = {{Rank{0}, 77}};
   step.evaluated = true;
   step.eval_loss = 2.5;
   const WrittenFile file{"model-00001-of-00001.safetensors", 100, hash, {{"ln.bias", hash}}};

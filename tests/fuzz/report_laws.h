@@ -1,9 +1,10 @@
-// The laws of a run's report, and one that is right.
+// The laws of a run's report and of its prediction, and one of each that is right.
 #pragma once
 
 #include <string>
 #include <string_view>
 
+#include "cluster/follow/run_prediction.h"
 #include "cluster/follow/run_report.h"
 #include "tests/fuzz/laws.h"
 
@@ -20,6 +21,16 @@ inline std::string right_report() {
   report.links = {{0, "desktop", "box", "fp16|zstd(1)", 160, 320}};
   report.ended = EarlyEnd{4, "machine box was lost"};
   return report_to_json(report).dump(2);
+}
+
+inline std::string right_prediction() {
+  const RunPrediction prediction{
+      "9f3c5a1b", {{320, 1 << 30}, {160, 0}}, {{Rank{0}, Rank{1}, 320, 12.5e6}}};
+  return prediction_to_json(prediction).dump(2);
+}
+
+inline std::string wrong_with_prediction(std::string_view text) {
+  return wrong_with_json(text, parse_prediction, prediction_to_json);
 }
 
 // What is read can also be shown, and no number makes a table long.

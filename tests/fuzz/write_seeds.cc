@@ -22,6 +22,7 @@
 #include "tests/fuzz/kept_profile_laws.h"
 #include "tests/fuzz/package_laws.h"
 #include "tests/fuzz/plan_laws.h"
+#include "tests/fuzz/metrics_laws.h"
 #include "tests/fuzz/report_laws.h"
 #include "tests/fuzz/token_laws.h"
 #include "tests/fuzz/vote_laws.h"
@@ -93,6 +94,8 @@ void add_documents(Seeds& seeds) {
   seeds["manifest/body"] = '\1' + right_manifest_body();
   seeds["package/right.json"] = right_package();
   seeds["report/right.json"] = right_report();
+  seeds["prediction/right.json"] = right_prediction();
+  seeds["metrics/right"] = right_run_lines();
   seeds["tokens/short"] = right_short_tokens();
   seeds["tokens/long"] = right_long_tokens();
   seeds["npy/right"] = right_npy();

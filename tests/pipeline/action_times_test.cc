@@ -83,7 +83,7 @@ TEST_F(ActionTimesTest, CountADevicesTimeNotTheHosts) {
   clock_.device_at(5);
   const ActionTimes::Sums sums = times_.take_sums(kTraining);
   EXPECT_EQ(sums.compute_s, 5);
-  EXPECT_EQ(sums.wait_s, 0);
+  EXPECT_EQ(sums.wait_s.total(), 0);
   EXPECT_THAT(spans(), ElementsAre("F0.0 compute 3", "F0.1 compute 2"));
 }
 
@@ -100,7 +100,7 @@ TEST_F(ActionTimesTest, WaitingBeginsWhenADeviceHasDoneItsWork) {
   clock_.device_at(7);
   const ActionTimes::Sums sums = times_.take_sums(kTraining);
   EXPECT_EQ(sums.compute_s, 5);
-  EXPECT_EQ(sums.wait_s, 2);
+  EXPECT_EQ(sums.wait_s.total(), 2);
   EXPECT_THAT(spans(), ElementsAre("F0.0 compute 4", "F0.1 wait 2", "F0.1 compute 1"));
 }
 
@@ -130,7 +130,8 @@ TEST_F(ActionTimesTest, APartWaitsNoLongerThanTheHostDid) {
   clock_.device_at(4);
   const ActionTimes::Sums sums = times_.take_sums(kTraining);
   EXPECT_EQ(sums.compute_s, 2);
-  EXPECT_EQ(sums.wait_s, 2);
+  EXPECT_EQ(sums.wait_s.total(), 2);
+  EXPECT_EQ(sums.wait_s.of(WaitCause::kActivation), 2);
   EXPECT_THAT(spans(), ElementsAre("F0.0 wait 2", "F0.0 compute 2"));
 }
 

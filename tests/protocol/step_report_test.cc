@@ -25,7 +25,9 @@ StepReport report() {
           .compute_s = 0.3,
           .codec_s = 0.02,
           .optimizer_s = 0.01,
-          .wait_s = 0.2};
+          .wait_s = {{0.1, 0.05, 0, 0.05}},
+          .memory_bytes = 4096,
+          .sent = {{Rank{1}, 600}, {Rank{3}, 400}}};
 }
 
 // As it comes out on the other side of the pipe.
@@ -50,6 +52,9 @@ TEST(StepReport, ArrivesWithTheSameBits) {
     RC_ASSERT(same_bits(copy->loss, loss));
     RC_ASSERT(same_bits(copy->lr, lr));
     RC_ASSERT(copy->wire_bytes == bytes);
+    RC_ASSERT(copy->wait_s == original.wait_s);
+    RC_ASSERT(copy->memory_bytes == original.memory_bytes);
+    RC_ASSERT(copy->sent == original.sent);
   }));
 }
 
@@ -116,6 +121,15 @@ TEST(StepReport, RefusesWrongTypesAndRanges) {
   EXPECT_FALSE(with("wire_bytes", -1));
   EXPECT_FALSE(with("loss", "about two"));
   EXPECT_FALSE(with("skipped", 1));
+  EXPECT_FALSE(with("wait_s", 0.5));
+  EXPECT_FALSE(with("wait_s", {{"activation", "long"}}));
+  EXPECT_FALSE(with("memory_bytes", -1));
+  EXPECT_TRUE(with("sent", Json::array()));
+  EXPECT_TRUE(with("sent", Json::parse("[[0,5],[2,7]]")));
+  for (const char* sent : {"7", "[7]", "[[1]]", "[[1,2,3]]", "[[-1,2]]", "[[1,-2]]",
+                           "[[1,2],[1,2]]", "[[2,2],[1,2]]", "[[4096,2]]", "[[1,1e3]]"}) {
+    EXPECT_FALSE(with("sent", Json::parse(sent))) << sent;
+  }
   EXPECT_FALSE(step_from_json(Json::array(), "stage 0").ok());
 }
 

@@ -61,18 +61,33 @@ std::vector<double> really_sent(const Plan& plan, const ModelSpec& model) {
     sent[self.index()] =
         static_cast<double>(std::accumulate(frames.begin(), frames.end(), std::uint64_t{0}));
     EXPECT_EQ(static_cast<double>(rank.link().wire_bytes()), sent[self.index()]);
+    const auto to = rank.link().sent_bytes();
+    EXPECT_EQ(std::accumulate(to.begin(), to.end(), std::uint64_t{0}), rank.link().wire_bytes());
   });
   return sent;
 }
 
+StepBytes predicted_bytes(const Plan& plan, const ModelSpec& model) {
+  return {plan, ModelSizes(model),
+          [](Rank /*from*/, std::int64_t values, const std::string& codec) {
+            return static_cast<double>(
+                make_codec(codec).value()->bytes_max(static_cast<std::size_t>(values)));
+          }};
+}
+
 // As the report predicts it, from the codecs alone. [Rank]
 std::vector<double> predicted(const Plan& plan, const ModelSpec& model) {
-  const StepBytes bytes(
-      plan, ModelSizes(model), [](Rank /*from*/, std::int64_t values, const std::string& codec) {
-        return static_cast<double>(
-            make_codec(codec).value()->bytes_max(static_cast<std::size_t>(values)));
-      });
-  return sent_bytes(plan, bytes);
+  return sent_bytes(plan, predicted_bytes(plan, model));
+}
+
+// The same, as a prediction says it of each pair. [Rank]
+std::vector<double> predicted_of_pairs(const Plan& plan, const ModelSpec& model) {
+  std::vector<double> sent(plan.ranks.size(), 0);
+  for (const auto& [pair, bytes] : pair_bytes(plan, predicted_bytes(plan, model))) {
+    EXPECT_NE(pair.first, pair.second);
+    sent[pair.first.index()] += bytes;
+  }
+  return sent;
 }
 
 // Of all messages of the simulated step. [Rank] The profile measured every codec at a rate that
@@ -110,10 +125,12 @@ void expect_agreement(const Layout& layout) {
   const Plan plan = plan_of(model, layout);
   const std::vector<double> counted = really_sent(plan, model);
   const std::vector<double> planned = predicted(plan, model);
+  const std::vector<double> of_pairs = predicted_of_pairs(plan, model);
   const std::vector<double> timed = simulated(plan, model);
   for (std::size_t r = 0; r < counted.size(); ++r) {
     SCOPED_TRACE("rank " + std::to_string(r) + ", " + layout.codec + ", " + layout.gradient_codec);
     EXPECT_NEAR(planned[r], counted[r], 1e-6);
+    EXPECT_NEAR(of_pairs[r], counted[r], 1e-6);
     EXPECT_NEAR(timed[r], counted[r], 1e-6);
   }
 }

@@ -38,8 +38,10 @@ class Script final : public StepRunner, public Evaluator, public ShardSaver, pub
                                    .lr = 0.25,
                                    .skipped = skips,
                                    .ends = state.step == ends_after},
-                       .times = {.total_s = 3, .wait_s = 1},
-                       .wire_bytes = 99};
+                       .times = {.total_s = 3, .wait_s = {{0.25, 0, 0.75}}},
+                       .wire_bytes = 99,
+                       .sent = {{Rank{1}, 99}},
+                       .memory_bytes = 4096};
   }
 
   void record(TraceRecorder* to) override { trace = to; }
@@ -119,8 +121,11 @@ TEST(TrainingLoop, ReportsWhatTheStepWas) {
   EXPECT_EQ(report->lr, 0.25);
   EXPECT_TRUE(report->skipped);
   EXPECT_EQ(report->step_s, 3);
-  EXPECT_EQ(report->wait_s, 1);
+  EXPECT_EQ(report->wait_s.total(), 1);
+  EXPECT_EQ(report->wait_s.of(WaitCause::kSum), 0.75);
   EXPECT_EQ(report->wire_bytes, 99U);
+  EXPECT_EQ(report->sent, (std::vector<StepReport::Sent>{{Rank{1}, 99}}));
+  EXPECT_EQ(report->memory_bytes, 4096);
   EXPECT_TRUE(report->evaluated);
   EXPECT_EQ(report->eval_loss, 1.5);
   EXPECT_EQ(report->eval_bytes_per_token, 4);

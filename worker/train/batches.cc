@@ -1,13 +1,34 @@
 #include "worker/train/batches.h"
 
+#include <vector>
+
+#include "base/system/system_memory.h"
+
 namespace motley {
+
+namespace {
+
+// What went between the two counts, to whom anything went.
+std::vector<StepReport::Sent> sent_between(const std::vector<std::uint64_t>& before,
+                                           const std::vector<std::uint64_t>& after) {
+  std::vector<StepReport::Sent> sent;
+  for (Rank to{0}; to.index() < after.size(); ++to.value) {
+    const std::uint64_t had = to.index() < before.size() ? before[to.index()] : 0;
+    if (after[to.index()] > had) sent.push_back({to, after[to.index()] - had});
+  }
+  return sent;
+}
+
+}  // namespace
 
 Result<TrainedStep> Batches::run_step() {
   const std::uint64_t bytes_before = link_.wire_bytes();
+  const std::vector<std::uint64_t> sent_before = link_.sent_bytes();
   const GradientScale scale = progress().gradient_scale.value_or(GradientScale{});
   MOTLEY_ASSIGN(const RunTimes times, executor_.run(schedule_, {progress().step + 1, true,
                                                                 progress().samples, scale.value}));
-  return TrainedStep{voter_.outcome(), times, link_.wire_bytes() - bytes_before};
+  return TrainedStep{voter_.outcome(), times, link_.wire_bytes() - bytes_before,
+                     sent_between(sent_before, link_.sent_bytes()), resident_bytes()};
 }
 
 Result<std::optional<Evaluation>> HeldOutBatches::evaluate(std::int64_t step) {

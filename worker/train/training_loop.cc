@@ -23,6 +23,8 @@ StepReport report_of(std::int64_t step, const TrainedStep& trained) {
   report.optimizer_s = trained.times.optimizer_s;
   report.wait_s = trained.times.wait_s;
   report.wire_bytes = trained.wire_bytes;
+  report.sent = trained.sent;
+  report.memory_bytes = trained.memory_bytes;
   return report;
 }
 

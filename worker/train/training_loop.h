@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "base/result.h"
 #include "checkpoint/checkpoint.h"
@@ -21,7 +22,9 @@ namespace motley {
 struct TrainedStep {
   StepOutcome outcome;
   RunTimes times;
-  std::uint64_t wire_bytes = 0;  // sent by this rank
+  std::uint64_t wire_bytes = 0;        // sent by this rank
+  std::vector<StepReport::Sent> sent;  // of it, by who got it
+  std::int64_t memory_bytes = 0;       // resident after it; 0 = unknown
 };
 
 class StepRunner {

@@ -1,4 +1,4 @@
-#include "cluster/follow/event_records.h"
+#include "cluster/tensorboard/event_records.h"
 
 #include <bit>
 #include <string_view>

@@ -10,8 +10,8 @@
 
 #include "base/result.h"
 #include "cluster/follow/appended_file.h"
-#include "cluster/follow/event_records.h"
 #include "cluster/follow/metrics.h"
+#include "cluster/tensorboard/event_records.h"
 
 namespace motley {
 

@@ -1,0 +1,6 @@
+#include "tests/fuzz/metrics_laws.h"
+#include "tests/fuzz/one_input.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const char* data, std::size_t size) {
+  return motley::ask_law(motley::wrong_with_run_lines, {data, size});
+}

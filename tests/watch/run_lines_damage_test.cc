@@ -1,0 +1,15 @@
+// Lines of a run's files with random damage are read or left out, and never more than that;
+// tests/fuzz/ searches further with the same laws.
+#include "tests/fuzz/metrics_laws.h"
+#include "tests/support/damage.h"
+
+namespace motley {
+namespace {
+
+RC_GTEST_PROP(DamagedRunLines, AreReadOrLeftOut, ()) {
+  RC_ASSERT(wrong_with_run_lines(right_run_lines()) == "");
+  RC_ASSERT(wrong_with_run_lines(damaged(right_run_lines(), telling_in_text())) == "");
+}
+
+}  // namespace
+}  // namespace motley

@@ -1,0 +1,55 @@
+#include "watch/view/run_state.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace motley {
+namespace {
+
+using testing::HasSubstr;
+
+RunSigns at_work() {
+  return {
+      .launcher = "process 7 on desk", .quiet_s = 1, .step_s = 0.5, .last_step = 40, .steps = 100};
+}
+
+TEST(RunState, IsTrainingWhileALauncherTells) {
+  EXPECT_EQ(run_state_of(at_work()).phase, RunPhase::kTraining);
+  RunSigns planning = at_work();
+  planning.last_step = 0;
+  planning.quiet_s = 600;
+  EXPECT_EQ(run_state_of(planning).phase, RunPhase::kTraining);
+}
+
+TEST(RunState, IsSilentWhenNothingComesForManySteps) {
+  RunSigns signs = at_work();
+  signs.quiet_s = kQuiet_s + 1;
+  EXPECT_EQ(run_state_of(signs).phase, RunPhase::kSilent);
+  EXPECT_THAT(run_state_of(signs).text, HasSubstr("step 40 of 100"));
+  signs.step_s = 10;
+  EXPECT_EQ(run_state_of(signs).phase, RunPhase::kTraining);
+}
+
+TEST(RunState, IsWhatTheReportSaysOnceTheLauncherIsGone) {
+  RunSigns signs = at_work();
+  signs.launcher.clear();
+  signs.report = ReportedEnd{40, {}};
+  EXPECT_EQ(run_state_of(signs).phase, RunPhase::kEnded);
+  EXPECT_EQ(run_state_of(signs).status, 0);
+  signs.report = ReportedEnd{40, EarlyEnd{4, "machine box was lost"}};
+  EXPECT_EQ(run_state_of(signs).phase, RunPhase::kFailed);
+  EXPECT_EQ(run_state_of(signs).status, 4);
+  EXPECT_THAT(run_state_of(signs).text, HasSubstr("machine box was lost"));
+}
+
+// A resumed run whose launcher was killed: the report is of the session before.
+TEST(RunState, IsSilentWhereStepsWereDoneSinceTheReport) {
+  RunSigns signs = at_work();
+  signs.launcher.clear();
+  EXPECT_EQ(run_state_of(signs).phase, RunPhase::kSilent);
+  signs.report = ReportedEnd{30, {}};
+  EXPECT_EQ(run_state_of(signs).phase, RunPhase::kSilent);
+}
+
+}  // namespace
+}  // namespace motley

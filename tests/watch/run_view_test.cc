@@ -1,0 +1,203 @@
+#include "watch/view/run_view.h"
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/json.h"
+#include "base/system/files.h"
+#include "tests/plan/value_fixtures.h"
+
+namespace motley {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr double kNow_s = 1.8e9;
+
+// A run's folder as a launcher writes it.
+class RunViewTest : public testing::Test {
+ protected:
+  RunViewTest() {
+    const testing::TestInfo* info = testing::UnitTest::GetInstance()->current_test_info();
+    dir_ = std::filesystem::path(testing::TempDir()) / (std::string("motley-view-") + info->name());
+    std::filesystem::remove_all(dir_);
+    std::filesystem::create_directories(dir_);
+  }
+
+  ~RunViewTest() override { std::filesystem::remove_all(dir_); }
+
+  void write(const std::string& name, const std::string& text) const {
+    ASSERT_TRUE(write_file_atomic(dir_ / name, text).ok());
+  }
+
+  void add(const std::string& name, const std::string& text) const {
+    std::ofstream(dir_ / name, std::ios::app) << text;
+  }
+
+  void add_steps(std::int64_t first, std::int64_t last, double loss = 2) const {
+    for (std::int64_t step = first; step <= last; ++step) {
+      StepMetrics metrics;
+      metrics.step = step;
+      metrics.loss = loss;
+      metrics.tokens = 1000;
+      metrics.step_s = 0.25;
+      metrics.predicted_step_s = 0.3;
+      metrics.wait_s = {0.05, 0.1};
+      add("metrics.jsonl", metrics_to_json(metrics).dump() + "\n");
+    }
+  }
+
+  void write_run() const {
+    write("config.toml", "[train]\nsteps = 100\n[data]\nkind = \"synthetic\"\n");
+    write("plan.json", plan_text());
+    add_steps(1, 10);
+  }
+
+  [[nodiscard]] RunView open() const {
+    Result<RunView> view = RunView::open(dir_, kNow_s);
+    EXPECT_TRUE(view.ok());
+    return *std::move(view);
+  }
+
+  std::filesystem::path dir_;
+};
+
+TEST_F(RunViewTest, RefusesWhatIsNoRun) {
+  const auto empty = RunView::open(dir_, kNow_s);
+  ASSERT_FALSE(empty.ok());
+  EXPECT_EQ(empty.error().code, ErrorCode::kConfig);
+  EXPECT_FALSE(RunView::open(dir_ / "none", kNow_s).ok());
+}
+
+TEST_F(RunViewTest, DescribesThePlan) {
+  write_run();
+  const Json shown = open().description();
+  EXPECT_EQ(shown["run"]["steps"], 100);
+  EXPECT_EQ(shown["run"]["state"], "silent");
+  EXPECT_EQ(shown["machines"][0]["name"], "fast");
+  EXPECT_EQ(shown["ranks"][1]["machine"], "slow");
+  EXPECT_EQ(shown["ranks"][1]["device"], "cuda:0");
+  EXPECT_EQ(shown["ranks"][0]["first_layer"], 0);
+  EXPECT_EQ(shown["ranks"][1]["first_layer"], 3);
+  EXPECT_EQ(shown["ranks"][1]["last_layer"], 4);
+  EXPECT_EQ(shown["ranks"][1]["predicted"]["compute_s"], 0.25);
+  EXPECT_TRUE(shown["ranks"][1]["predicted"]["sent_bytes"].is_null());
+  EXPECT_EQ(shown["links"][0]["from_machine"], "fast");
+  EXPECT_EQ(shown["plan"]["schedule"], "1f1b");
+  EXPECT_EQ(shown["plan"]["micro_batches"], 8);
+}
+
+TEST_F(RunViewTest, TellsTheStateOfTheNewestSteps) {
+  write_run();
+  const Json state = open().state();
+  EXPECT_EQ(state["step"], 10);
+  EXPECT_EQ(state["steps"], 100);
+  EXPECT_EQ(state["loss"], 2);
+  EXPECT_EQ(state["step_s"], 0.25);
+  EXPECT_EQ(state["predicted_step_s"], 0.3);
+  EXPECT_EQ(state["tokens_per_s"], 4000);
+  EXPECT_TRUE(state["eta_s"].is_null());  // nobody trains
+  EXPECT_EQ(state["verdict"]["level"], "bad");
+  EXPECT_EQ(state["ranks"][1]["wait_s"]["other"], 0.1);
+  EXPECT_TRUE(state["ranks"][1]["compute_s"].is_null());
+}
+
+TEST_F(RunViewTest, FollowsWhatIsAdded) {
+  write_run();
+  RunView view = open();
+  EXPECT_FALSE(view.poll(kNow_s).state);
+  add_steps(11, 12);
+  add("metrics.jsonl", "{\"step\":13,");  // not whole yet
+  const auto changes = view.poll(kNow_s + 1);
+  EXPECT_EQ(changes.steps, 2);
+  EXPECT_TRUE(changes.state);
+  EXPECT_FALSE(changes.begins_anew);
+  EXPECT_EQ(view.last_step(), 12);
+  EXPECT_EQ(view.history(100, 10)["step"].dump(), "[11,12]");
+}
+
+TEST_F(RunViewTest, GoesBackWithAResumedRun) {
+  write_run();
+  RunView view = open();
+  std::filesystem::remove(dir_ / "metrics.jsonl");
+  add_steps(1, 6, 2);
+  add_steps(7, 8, 5);
+  EXPECT_TRUE(view.poll(kNow_s + 1).begins_anew);
+  EXPECT_EQ(view.last_step(), 8);
+  EXPECT_EQ(view.state()["loss"], 5);
+  EXPECT_EQ(view.history(100)["step"].size(), 8U);
+}
+
+TEST_F(RunViewTest, TakesAPlanThatWasReplaced) {
+  write_run();
+  RunView view = open();
+  Plan plan = two_stages();
+  plan.ranks[0].machine = "third";
+  write("plan.json", plan_to_json(plan).dump());
+  EXPECT_TRUE(view.poll(kNow_s).description);
+  EXPECT_EQ(view.description()["ranks"][0]["machine"], "third");
+  write("plan.json", "{\"half\":");
+  EXPECT_TRUE(view.poll(kNow_s).description);
+  EXPECT_TRUE(view.description()["plan"].is_null());
+}
+
+TEST_F(RunViewTest, TellsHowTheRunEnded) {
+  write_run();
+  RunReport report;
+  report.last_step = 10;
+  report.ranks = {{"stage 0 (fast)", "fast", "cpu", {}, 0, {}, {}}};
+  write("report.json", report_to_json(report).dump());
+  RunView view = open();
+  EXPECT_EQ(view.description()["run"]["state"], "ended");
+  EXPECT_EQ(view.description()["run"]["status"], 0);
+  EXPECT_EQ(view.state()["verdict"]["level"], "good");
+  report.ended = EarlyEnd{4, "machine slow was lost"};
+  write("report.json", report_to_json(report).dump());
+  EXPECT_TRUE(view.poll(kNow_s).description);
+  EXPECT_EQ(view.description()["run"]["state"], "failed");
+  EXPECT_THAT(view.state()["verdict"]["text"].get<std::string>(), HasSubstr("slow was lost"));
+}
+
+TEST_F(RunViewTest, KeepsTheNewestEvents) {
+  write_run();
+  for (int i = 1; i <= 5; ++i) {
+    const RunEvent event{kNow_s, i, RunEventKind::kWarning, "warning " + std::to_string(i), ""};
+    add("events.jsonl", run_event_to_json(event).dump() + "\n");
+  }
+  add("events.jsonl", "nonsense\n{\"kind\":\"unheard\"}\n");
+  const Json events = open().events(2);
+  ASSERT_EQ(events.size(), 2U);
+  EXPECT_EQ(events[0]["text"], "warning 4");
+  EXPECT_EQ(events[1]["text"], "warning 5");
+  EXPECT_EQ(events[1]["kind"], "warning");
+}
+
+TEST_F(RunViewTest, ShowsTheLastStepThatWasTraced) {
+  write_run();
+  RunView view = open();
+  EXPECT_TRUE(view.timeline()["measured"].is_null());
+  EXPECT_FALSE(view.poll(kNow_s).timeline);
+  write("trace.json", trace_text({{Rank{1}, "compute", "F1.0", 0.5, 0.1, 3}}, {"a", "b"}));
+  EXPECT_TRUE(view.poll(kNow_s).timeline);
+  const Json measured = view.timeline()["measured"];
+  EXPECT_EQ(measured["step"], 3);
+  EXPECT_EQ(measured["spans"][0]["name"], "F1.0");
+  EXPECT_EQ(measured["spans"][0]["rank"], 1);
+  EXPECT_TRUE(view.timeline()["simulated"].is_null());
+}
+
+TEST_F(RunViewTest, LeavesOutLinesThatCannotBeRead) {
+  write_run();
+  add("metrics.jsonl", "\n{}\n[]\n{\"step\":-1}\n{\"step\":11,\"loss\":\"low\"}\n\xff\xfe\n");
+  add_steps(11, 11);
+  RunView view = open();
+  EXPECT_EQ(view.last_step(), 11);
+  EXPECT_EQ(view.history(100)["step"].size(), 11U);
+}
+
+}  // namespace
+}  // namespace motley

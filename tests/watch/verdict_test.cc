@@ -1,0 +1,211 @@
+#include "watch/view/verdict.h"
+
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/support/property.h"
+
+namespace motley {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr double kPlannedStep_s = 0.4;
+
+// Three machines in a row that compute as planned; the first and the last are held up by the
+// second.
+JudgedRun as_planned() {
+  JudgedRun run;
+  run.predicted_step_s = kPlannedStep_s;
+  run.ranks = {{"desk", 0.2, 8'000'000'000}, {"box", 0.38, 8'000'000'000}, {"mini", 0.1, 0}};
+  run.links = {{Rank{0}, Rank{1}, 125e6}, {Rank{1}, Rank{2}, 12.5e6}};
+  for (int i = 1; i <= 10; ++i) {
+    StepMetrics step;
+    step.step = i;
+    step.loss = 2;
+    step.tokens = 1000;
+    step.step_s = kPlannedStep_s;
+    for (const JudgedRank& rank : run.ranks) {
+      StepMetrics::RankTimes times;
+      times.compute_s = rank.predicted_compute_s;
+      times.wait_s.of(WaitCause::kActivation) = kPlannedStep_s - rank.predicted_compute_s;
+      times.memory_bytes = 1'000'000'000;
+      step.wait_s.push_back(times.wait_s.total());
+      step.ranks.push_back(times);
+    }
+    step.links = {{Rank{0}, Rank{1}, 4'000'000}, {Rank{1}, Rank{2}, 4'000'000}};
+    run.steps.push_back(std::move(step));
+  }
+  return run;
+}
+
+// From now on that rank computes so many seconds longer, and all others wait for it.
+void slow_down(StepMetrics& step, std::size_t rank, double by_s) {
+  step.step_s += by_s;
+  for (std::size_t r = 0; r < step.ranks.size(); ++r) {
+    if (r == rank) {
+      step.ranks[r].compute_s += by_s;
+    } else {
+      step.ranks[r].wait_s.of(WaitCause::kGradient) += by_s;
+      step.wait_s[r] += by_s;
+    }
+  }
+}
+
+void hold_up(StepMetrics& step, double by_s) {
+  step.step_s += by_s;
+  for (std::size_t r = 0; r < step.ranks.size(); ++r) {
+    step.ranks[r].wait_s.of(WaitCause::kActivation) += by_s;
+    step.wait_s[r] += by_s;
+  }
+}
+
+TEST(Verdict, IsAsPlannedWhereAllIs) {
+  const Verdict verdict = judge(as_planned());
+  EXPECT_EQ(verdict.level, VerdictLevel::kGood);
+  EXPECT_EQ(verdict.text, "as planned: 400.00 ms a step");
+  EXPECT_EQ(verdict.advice, "");
+}
+
+TEST(Verdict, NamesTheMachineThatComputesLonger) {
+  JudgedRun run = as_planned();
+  for (StepMetrics& step : run.steps) slow_down(step, 1, 0.09 * 0.38);
+  const Verdict verdict = judge(run);
+  EXPECT_EQ(verdict.level, VerdictLevel::kWatch);
+  EXPECT_EQ(verdict.text, "box is the bottleneck: +9 % over plan");
+  EXPECT_NE(verdict.advice, "");
+}
+
+TEST(Verdict, KnowsItOfFilesThatOnlyTellWaits) {
+  JudgedRun run = as_planned();
+  for (StepMetrics& step : run.steps) {
+    slow_down(step, 1, 0.2);
+    step.ranks.clear();
+    step.links.clear();
+  }
+  EXPECT_EQ(judge(run).level, VerdictLevel::kBad);
+  EXPECT_THAT(judge(run).text, HasSubstr("box is the bottleneck"));
+}
+
+TEST(Verdict, NamesTheBusiestLinkWhereAllWait) {
+  JudgedRun run = as_planned();
+  for (StepMetrics& step : run.steps) hold_up(step, 0.08);
+  const Verdict verdict = judge(run);
+  EXPECT_EQ(verdict.level, VerdictLevel::kWatch);
+  EXPECT_EQ(verdict.text,
+            "the link box → mini is below its rate: steps take +20 % over plan in waiting, for 3.8 "
+            "MiB a step at 100 Mbit/s");
+}
+
+TEST(Verdict, BlamesNoLinkInsideAMachine) {
+  JudgedRun run = as_planned();
+  for (JudgedRank& rank : run.ranks) rank.machine = "desk";
+  for (StepMetrics& step : run.steps) hold_up(step, 0.08);
+  EXPECT_EQ(judge(run).text, "steps take +20 % over plan, and no machine computes longer");
+}
+
+TEST(Verdict, SaysWhenMemoryRunsOut) {
+  JudgedRun run = as_planned();
+  for (StepMetrics& step : run.steps) step.ranks[1].memory_bytes = 7'500'000'000;
+  EXPECT_EQ(judge(run).level, VerdictLevel::kWatch);
+  EXPECT_EQ(judge(run).text, "box is near the end of its memory: 6.98 GiB of 7.45 GiB");
+  // What costs time now comes first, unless memory is all but gone.
+  for (StepMetrics& step : run.steps) slow_down(step, 0, 0.3);
+  EXPECT_THAT(judge(run).text, HasSubstr("desk is the bottleneck"));
+  for (StepMetrics& step : run.steps) step.ranks[1].memory_bytes = 7'900'000'000;
+  EXPECT_THAT(judge(run).text, HasSubstr("memory"));
+  EXPECT_EQ(judge(run).level, VerdictLevel::kBad);
+}
+
+TEST(Verdict, SaysWhenSavingIsInTheWay) {
+  JudgedRun run = as_planned();
+  for (int i = 0; i < 40; ++i) run.paces.push_back({i % 10 == 0 ? 1.4 : 0.4, i % 10 == 0});
+  EXPECT_EQ(judge(run).text, "saving takes 20 % of the time");
+  for (StepPace& pace : run.paces) pace.saving = false;
+  EXPECT_THAT(judge(run).text, HasSubstr("as planned"));
+}
+
+TEST(Verdict, SaysWhenStepsAreSkipped) {
+  JudgedRun run = as_planned();
+  for (std::size_t i = run.steps.size() - 4; i < run.steps.size(); ++i) run.steps[i].skipped = true;
+  EXPECT_EQ(judge(run).level, VerdictLevel::kBad);
+  EXPECT_THAT(judge(run).text, HasSubstr("4 of the last 6 steps were skipped"));
+}
+
+TEST(Verdict, SaysWhenItIsFaster) {
+  JudgedRun run = as_planned();
+  for (StepMetrics& step : run.steps) step.step_s = 0.3;
+  EXPECT_EQ(judge(run).text, "faster than planned: 300.00 ms a step, -25 %");
+  EXPECT_EQ(judge(run).level, VerdictLevel::kGood);
+}
+
+TEST(Verdict, WaitsForSomeSteps) {
+  JudgedRun run = as_planned();
+  run.steps.resize(kLastingSteps - 1);
+  for (StepMetrics& step : run.steps) slow_down(step, 1, 1);
+  EXPECT_EQ(judge(run).text, "too few steps yet to judge");
+  run.steps.clear();
+  EXPECT_EQ(judge(run).level, VerdictLevel::kGood);
+}
+
+TEST(Verdict, NeedsAPredictionToCompareWith) {
+  JudgedRun run = as_planned();
+  run.predicted_step_s = 0;
+  for (StepMetrics& step : run.steps) slow_down(step, 1, 1);
+  EXPECT_EQ(judge(run).text, "1.400 s a step; no prediction");
+}
+
+// One step that went wrong is no reason to say anything, whatever went wrong in it.
+RC_GTEST_PROP(VerdictLaw, OneStepDecidesNothing, ()) {
+  JudgedRun run = as_planned();
+  const auto at = *rc::gen::inRange<std::size_t>(0, run.steps.size());
+  const auto rank = *rc::gen::inRange<std::size_t>(0, run.ranks.size());
+  const double by_s = *rc::gen::inRange(1, 10'000) * 0.01;
+  if (*rc::gen::arbitrary<bool>()) hold_up(run.steps[at], by_s);
+  slow_down(run.steps[at], rank, by_s);
+  run.steps[at].skipped = *rc::gen::arbitrary<bool>();
+  RC_ASSERT(judge(run) == judge(as_planned()));
+}
+
+// Who is slow is who computes longer, in whatever order the ranks stand and whatever unit the times
+// have.
+RC_GTEST_PROP(VerdictLaw, NamesWhoIsSlow, ()) {
+  JudgedRun run = as_planned();
+  const auto rank = *rc::gen::inRange<std::size_t>(0, run.ranks.size());
+  const double share = *rc::gen::inRange(10, 500) * 0.01;
+  const double by_s = share * run.ranks[rank].predicted_compute_s;
+  RC_PRE(by_s > 1.1 * kWorthSaying * kPlannedStep_s);
+  for (StepMetrics& step : run.steps) slow_down(step, rank, by_s);
+  const Verdict verdict = judge(run);
+  RC_ASSERT(verdict.text.starts_with(run.ranks[rank].machine + " is the bottleneck"));
+
+  JudgedRun scaled = run;
+  constexpr double kUnit = 8;
+  scaled.predicted_step_s *= kUnit;
+  for (JudgedRank& each : scaled.ranks) each.predicted_compute_s *= kUnit;
+  for (StepMetrics& step : scaled.steps) {
+    step.step_s *= kUnit;
+    for (auto& times : step.ranks) times.compute_s *= kUnit;
+  }
+  RC_ASSERT(judge(scaled) == verdict);
+
+  JudgedRun turned = run;
+  turned.links.clear();
+  std::ranges::reverse(turned.ranks);
+  for (StepMetrics& step : turned.steps) std::ranges::reverse(step.ranks);
+  RC_ASSERT(judge(turned) == verdict);
+}
+
+// Nobody is blamed who computes as planned.
+RC_GTEST_PROP(VerdictLaw, BlamesNobodyWhoIsOnPlan, ()) {
+  JudgedRun run = as_planned();
+  const double by_s = *rc::gen::inRange(0, 400) * 0.01;
+  for (StepMetrics& step : run.steps) hold_up(step, by_s);
+  RC_ASSERT(judge(run).text.find("bottleneck") == std::string::npos);
+  RC_ASSERT((judge(run).level == VerdictLevel::kGood) == (by_s <= kWorthSaying * kPlannedStep_s));
+}
+
+}  // namespace
+}  // namespace motley

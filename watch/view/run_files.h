@@ -1,0 +1,81 @@
+// RunFiles: what lies in a run's folder beside its lines: the configuration, the plan, the report
+// and the traces, read again when somebody has replaced them. What is not there, not readable or
+// being replaced is nothing.
+#pragma once
+
+#include <sys/stat.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "cluster/follow/run_prediction.h"
+#include "cluster/run/run_folder.h"
+#include "job/config.h"
+#include "plan/plan.h"
+#include "plan/trace_file.h"
+#include "watch/view/run_state.h"
+
+namespace motley {
+
+// Whether a file is another than at the last look.
+class FileStamp {
+ public:
+  explicit FileStamp(std::filesystem::path path) : path_(std::move(path)) {}
+
+  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+
+  [[nodiscard]] bool changed();
+
+ private:
+  std::filesystem::path path_;
+  bool exists_ = false;
+
+  struct stat seen_ {};
+};
+
+class RunFiles {
+ public:
+  explicit RunFiles(const RunFolder& folder);
+
+  // Whether anything of it changed.
+  bool poll();
+
+  [[nodiscard]] const std::optional<Config>& config() const { return config_; }
+
+  [[nodiscard]] const std::optional<Plan>& plan() const { return plan_; }
+
+  // Of plan().
+  [[nodiscard]] const std::optional<RunPrediction>& prediction() const { return prediction_; }
+
+  [[nodiscard]] const std::optional<ReportedEnd>& report() const { return report_; }
+
+ private:
+  FileStamp config_file_;
+  FileStamp plan_file_;
+  FileStamp prediction_file_;
+  FileStamp report_file_;
+  std::optional<Config> config_;
+  std::optional<Plan> plan_;
+  std::optional<RunPrediction> prediction_;
+  std::optional<ReportedEnd> report_;
+};
+
+// The last step of a trace file, read when it is asked for and has changed.
+class TracedFile {
+ public:
+  explicit TracedFile(std::filesystem::path path) : file_(std::move(path)) {}
+
+  // Whether it is another file than at the last poll.
+  bool poll();
+  // nullptr where there is none.
+  [[nodiscard]] const TracedStep* step();
+
+ private:
+  FileStamp file_;
+  bool is_read_ = false;
+  std::optional<TracedStep> step_;
+};
+
+}  // namespace motley

@@ -1,0 +1,44 @@
+// RunLayout: who computes what in a run and who sends to whom, made of its plan; what is shown
+// around the numbers.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/json_fwd.h"
+#include "cluster/follow/run_prediction.h"
+#include "job/config.h"
+#include "plan/plan.h"
+#include "watch/view/verdict.h"
+
+namespace motley {
+
+struct LayoutLink {
+  Rank from;
+  Rank to;
+  std::string codec;
+  double bandwidth_bytes_per_s = 0;  // 0 = unknown
+  double predicted_bytes = 0;        // of a step; 0 = unknown
+};
+
+struct RunLayout {
+  std::vector<JudgedRank> ranks;   // [Rank]
+  std::vector<double> sent_bytes;  // [Rank] predicted, of a step; empty = unknown
+  std::vector<LayoutLink> links;
+};
+
+// Ranks of neighbouring chunks, in both directions, and ranks that share a chunk; where there is a
+// prediction, which is of that plan, those of them that send anything.
+[[nodiscard]] RunLayout layout_of(const Plan& plan, const std::optional<RunPrediction>& prediction);
+
+// "gpt2, 4 layers of width 128".
+[[nodiscard]] std::string model_text(const ModelConfig& model);
+
+// The members "machines", "ranks", "links" and "plan" of a description; null where there is no
+// plan.
+[[nodiscard]] Json layout_to_json(const Plan& plan, const RunLayout& layout);
+
+}  // namespace motley

@@ -1,0 +1,281 @@
+#include "watch/view/run_view.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "base/json.h"
+#include "base/system/files.h"
+#include "checkpoint/lock/launch_record.h"
+#include "watch/view/json_number.h"
+
+namespace motley {
+namespace {
+
+// Of a run of 4,096 ranks.
+constexpr std::size_t kLineBytesMax = std::size_t{4} << 20;
+constexpr double kLookForLauncher_s = 1;
+// Of a file in one poll; the next one goes on with what is left.
+constexpr int kPiecesMax = 64;
+
+Json spans_to_json(const TracedStep* traced) {
+  if (traced == nullptr) return nullptr;
+  std::vector<TraceSpan> spans = traced->spans;
+  if (spans.size() > RunView::kSpansMax) {
+    const auto end = spans.begin() + static_cast<std::ptrdiff_t>(RunView::kSpansMax);
+    std::nth_element(spans.begin(), end, spans.end(), [](const TraceSpan& a, const TraceSpan& b) {
+      return a.duration_s > b.duration_s;
+    });
+    spans.erase(end, spans.end());
+  }
+  std::ranges::sort(spans, {}, [](const TraceSpan& s) { return std::pair(s.rank, s.start_s); });
+  Json list = Json::array();
+  for (const TraceSpan& span : spans) {
+    list.push_back({{"rank", span.rank.value},
+                    {"lane", span.lane},
+                    {"name", span.name},
+                    {"start_s", number_or_null(span.start_s)},
+                    {"duration_s", number_or_null(span.duration_s)}});
+  }
+  return {{"step", traced->step}, {"spans", std::move(list)}};
+}
+
+// A path may be any bytes; a document is UTF-8.
+std::string readable(const std::string& text) {
+  return Json::parse(Json(text).dump(-1, ' ', false, Json::error_handler_t::replace));
+}
+
+std::string name_of(const std::filesystem::path& run) {
+  const std::filesystem::path path = run.lexically_normal();
+  return readable((path.has_filename() ? path : path.parent_path()).filename().string());
+}
+
+bool holds_run(const RunFolder& folder) {
+  std::error_code code;
+  for (const auto& path : {folder.config_path(), folder.plan_path(), folder.metrics_path()}) {
+    if (std::filesystem::exists(path, code)) return true;
+  }
+  return last_launch(folder.dir()) > 0;
+}
+
+}  // namespace
+
+Result<RunView> RunView::open(const std::filesystem::path& run, double now_s) {
+  MOTLEY_ASSIGN(const bool exists, path_exists(run));
+  if (!exists || !holds_run(RunFolder(run))) {
+    return Error{ErrorCode::kConfig, fmt::format("there is no run in {}", run.string()),
+                 exists ? "the folder holds none of a run's files" : "there is no such folder",
+                 "name the folder of a run, as --run or run.dir had it"};
+  }
+  RunView view(run);
+  view.poll(now_s);
+  return view;
+}
+
+RunView::RunView(const std::filesystem::path& run)
+    : folder_(run),
+      files_(folder_),
+      measured_(folder_.trace_path()),
+      predicted_(folder_.predicted_trace_path()),
+      metrics_lines_(folder_.metrics_path(), kLineBytesMax),
+      event_lines_(folder_.events_path(), kLineBytesMax) {}
+
+RunView::Changes RunView::poll(double now_s) {
+  Changes changes;
+  if (files_.poll()) {
+    changes.description = true;
+    layout_.reset();
+    if (files_.plan()) layout_ = layout_of(*files_.plan(), files_.prediction());
+  }
+  const bool is_measured = measured_.poll();
+  const bool is_predicted = predicted_.poll();
+  changes.timeline = is_measured || is_predicted;
+  read_events(changes);
+  read_metrics(changes);
+  look_at_state(now_s, changes);
+  changes.state = changes.state || changes.steps > 0 || changes.events > 0 || changes.description;
+  return changes;
+}
+
+void RunView::read_metrics(Changes& changes) {
+  bool has_more = true;
+  for (int pieces = 0; has_more && pieces < kPiecesMax; ++pieces) {
+    const LineFollower::News news = metrics_lines_.poll();
+    has_more = news.has_more;
+    if (news.begins_anew) {
+      changes.begins_anew = true;
+      changes.state = true;
+      history_.clear();
+      recent_.clear();
+    }
+    for (const std::string& line : news.lines) {
+      const Result<Json> json = parse_json(line, "metrics");
+      if (!json.ok()) continue;
+      Result<StepMetrics> metrics = metrics_from_json(*json, "metrics");
+      if (!metrics.ok()) continue;
+      if (metrics->step <= last_step()) changes.begins_anew = true;
+      history_.add(*metrics);
+      recent_.add(*std::move(metrics));
+      ++changes.steps;
+    }
+  }
+}
+
+void RunView::read_events(Changes& changes) {
+  bool has_more = true;
+  for (int pieces = 0; has_more && pieces < kPiecesMax; ++pieces) {
+    const LineFollower::News news = event_lines_.poll();
+    has_more = news.has_more;
+    if (news.begins_anew) {
+      events_.clear();
+      changes.state = true;
+    }
+    for (const std::string& line : news.lines) {
+      const Result<Json> json = parse_json(line, "events");
+      if (!json.ok()) continue;
+      Result<RunEvent> event = run_event_from_json(*json, "events");
+      if (!event.ok()) continue;
+      if (event->kind == RunEventKind::kCheckpoint) recent_.add_save(event->step, event->time_s);
+      events_.push_back(*std::move(event));
+      if (events_.size() > kEventsMax) events_.pop_front();
+      ++changes.events;
+    }
+  }
+}
+
+void RunView::look_at_state(double now_s, Changes& changes) {
+  if (std::abs(now_s - looked_at_s_) >= kLookForLauncher_s || changes.description) {
+    const auto launch = launch_under_way(folder_.dir());
+    std::string launcher = launch ? describe_launch(*launch) : "";
+    if (launcher != launcher_) launcher_since_s_ = now_s;
+    launcher_ = std::move(launcher);
+    looked_at_s_ = now_s;
+  }
+  const double step_s = recent_.step_s();
+  // What a launcher before this one has told says nothing of this one, which may measure and plan.
+  const double told_at_s =
+      std::max({metrics_lines_.written_at_s(), event_lines_.written_at_s(), launcher_since_s_});
+  RunState state = run_state_of({.launcher = launcher_,
+                                 .quiet_s = now_s - told_at_s,
+                                 .step_s = std::isfinite(step_s) ? step_s : 0,
+                                 .last_step = last_step(),
+                                 .steps = files_.config() ? files_.config()->train.steps : 0,
+                                 .report = files_.report()});
+  if (state.phase == state_.phase && state.status == state_.status) {
+    state_ = std::move(state);
+    return;
+  }
+  state_ = std::move(state);
+  changes.description = true;
+}
+
+std::int64_t RunView::last_step() const {
+  return recent_.last() == nullptr ? 0 : recent_.last()->step;
+}
+
+Json RunView::description() const {
+  const auto& config = files_.config();
+  Json json = {{"run",
+                {{"name", name_of(folder_.dir())},
+                 {"folder", readable(folder_.dir().string())},
+                 {"model", config ? Json(model_text(config->model)) : Json(nullptr)},
+                 {"steps", config ? Json(config->train.steps) : Json(nullptr)},
+                 {"state", run_phase_word(state_.phase)},
+                 {"status", state_.status ? Json(*state_.status) : Json(nullptr)},
+                 {"text", state_.text}}}};
+  if (layout_) {
+    json.update(layout_to_json(*files_.plan(), *layout_));
+  } else {
+    for (const char* list : {"machines", "ranks", "links"}) json[list] = Json::array();
+    json["plan"] = nullptr;
+  }
+  return json;
+}
+
+JudgedRun RunView::judged() const {
+  JudgedRun run;
+  run.steps = recent_.steps();
+  run.paces = recent_.paces();
+  if (!layout_) return run;
+  const std::size_t ranks = layout_->ranks.size();
+  const bool is_of_plan =
+      !run.steps.empty() &&
+      (run.steps.back().ranks.size() == ranks ||
+       (run.steps.back().ranks.empty() && run.steps.back().wait_s.size() == ranks));
+  // A new plan was written, and no step of it is done yet.
+  if (!is_of_plan) return run;
+  run.ranks = layout_->ranks;
+  run.predicted_step_s = files_.plan()->predicted_step_s;
+  for (const LayoutLink& link : layout_->links) {
+    run.links.push_back({link.from, link.to, link.bandwidth_bytes_per_s});
+  }
+  return run;
+}
+
+Verdict RunView::verdict() const {
+  switch (state_.phase) {
+    case RunPhase::kFailed:
+      return {VerdictLevel::kBad, state_.text, "motley train … --resume goes on"};
+    case RunPhase::kSilent:
+      return {VerdictLevel::kBad, state_.text, "look into log/motley.log; --resume goes on"};
+    case RunPhase::kTraining:
+    case RunPhase::kEnded:
+      return judge(judged());
+  }
+  return judge(judged());
+}
+
+double RunView::eta_s() const {
+  if (state_.phase != RunPhase::kTraining || !files_.config()) {
+    return std::numeric_limits<double>::quiet_NaN();
+  }
+  const std::int64_t left = files_.config()->train.steps - last_step();
+  return recent_.pace_s() * static_cast<double>(std::max<std::int64_t>(left, 0));
+}
+
+Json RunView::state() const {
+  const StepMetrics* const last = recent_.last();
+  const Verdict verdict = this->verdict();
+  const double predicted_s = last == nullptr ? 0 : last->predicted_step_s;
+  return {{"step", last_step()},
+          {"steps", files_.config() ? Json(files_.config()->train.steps) : Json(nullptr)},
+          {"loss", last == nullptr ? Json(nullptr) : number_or_null(last->loss)},
+          {"step_s", number_or_null(recent_.step_s())},
+          {"predicted_step_s", predicted_s > 0 ? number_or_null(predicted_s) : Json(nullptr)},
+          {"tokens_per_s", number_or_null(recent_.tokens_per_s())},
+          {"eta_s", number_or_null(eta_s())},
+          {"verdict",
+           {{"level", verdict_word(verdict.level)},
+            {"text", verdict.text},
+            {"advice", verdict.advice.empty() ? Json(nullptr) : Json(verdict.advice)}}},
+          {"ranks", recent_.ranks_to_json()},
+          {"links", recent_.links_to_json()},
+          {"losses", recent_.losses_to_json()}};
+}
+
+Json RunView::history(std::size_t points, std::int64_t after) const {
+  Json json = history_.columns(std::clamp(points, History::kPointsMin, History::kRowsMax), after);
+  const StepMetrics* const last = recent_.last();
+  const double predicted_s = last == nullptr ? 0 : last->predicted_step_s;
+  json["predicted_step_s"] = predicted_s > 0 ? number_or_null(predicted_s) : Json(nullptr);
+  return json;
+}
+
+Json RunView::events(std::size_t count) const {
+  Json list = Json::array();
+  const std::size_t first = events_.size() - std::min(count, events_.size());
+  for (std::size_t at = first; at < events_.size(); ++at) {
+    list.push_back(run_event_to_json(events_[at]));
+  }
+  return list;
+}
+
+Json RunView::timeline() {
+  return {{"measured", spans_to_json(measured_.step())},
+          {"simulated", spans_to_json(predicted_.step())}};
+}
+
+}  // namespace motley

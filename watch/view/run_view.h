@@ -1,0 +1,89 @@
+// RunView: a run as its folder tells of it, while it is written and afterwards. Reads files and
+// never writes one, so that looking cannot hurt a training. What pages and terminals show is made
+// here.
+//
+// Whatever stands in the folder is checked: a line that cannot be read is left out, and memory is
+// bounded however long the run is. One owner thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <filesystem>
+#include <string>
+
+#include "base/json_fwd.h"
+#include "base/result.h"
+#include "cluster/follow/run_event.h"
+#include "cluster/run/run_folder.h"
+#include "watch/view/history.h"
+#include "watch/view/line_follower.h"
+#include "watch/view/recent_steps.h"
+#include "watch/view/run_files.h"
+#include "watch/view/run_layout.h"
+#include "watch/view/run_state.h"
+
+namespace motley {
+
+class RunView {
+ public:
+  // Reads all that is there. kConfig where the folder holds no run. `now_s`: since 1970 UTC.
+  [[nodiscard]] static Result<RunView> open(const std::filesystem::path& run, double now_s);
+
+  struct Changes {
+    bool description = false;
+    bool timeline = false;
+    bool state = false;        // also when steps or events came
+    bool begins_anew = false;  // steps that were given are no longer so: ask for all of history
+    std::int64_t steps = 0;    // that came
+    std::size_t events = 0;    // that came
+  };
+
+  // Reads what came. Some times a second is often enough; nothing is read twice.
+  Changes poll(double now_s);
+
+  [[nodiscard]] Json description() const;
+  [[nodiscard]] Json state() const;
+  // Of the steps after `after`, at most so many points, and no fewer than History::kPointsMin.
+  [[nodiscard]] Json history(std::size_t points, std::int64_t after = 0) const;
+  // The newest `count`, in order.
+  [[nodiscard]] Json events(std::size_t count) const;
+  // The last step that was traced, and one as it was predicted.
+  [[nodiscard]] Json timeline();
+
+  // The number of the last step that is done; 0 = none.
+  [[nodiscard]] std::int64_t last_step() const;
+
+  // Whether more is to come, as far as can be seen.
+  [[nodiscard]] bool is_training() const { return state_.phase == RunPhase::kTraining; }
+
+  static constexpr std::size_t kEventsMax = 1000;
+  static constexpr std::size_t kSpansMax = 20'000;  // of a timeline: the longest
+
+ private:
+  explicit RunView(const std::filesystem::path& run);
+
+  void read_metrics(Changes& changes);
+  void read_events(Changes& changes);
+  void look_at_state(double now_s, Changes& changes);
+  [[nodiscard]] JudgedRun judged() const;
+  [[nodiscard]] Verdict verdict() const;
+  [[nodiscard]] double eta_s() const;
+
+  RunFolder folder_;
+  RunFiles files_;
+  TracedFile measured_;
+  TracedFile predicted_;
+  LineFollower metrics_lines_;
+  LineFollower event_lines_;
+  History history_;
+  RecentSteps recent_;
+  std::deque<RunEvent> events_;
+  std::optional<RunLayout> layout_;
+  RunState state_;
+  std::string launcher_;
+  double launcher_since_s_ = 0;  // that it was seen first
+  double looked_at_s_ = 0;       // for a launcher
+};
+
+}  // namespace motley
