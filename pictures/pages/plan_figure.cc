@@ -123,12 +123,11 @@ class PlanDrawing {
     pen_.box({kTimeX + computes * kTimeWidth, y, codes * kTimeWidth, kBarHeight}, "codec");
     pen_.box({kTimeX, y, kTimeWidth, kBarHeight}, "frame");
     const double stage_s = rank.time.fill_s + rank.time.drain_s + rank.time.wait_stage_s;
-    pen_.text_in(
-        kTimeWidth, {kTimeX, y + 30},
-        fmt::format("computes {}; waits {} for stages, {} for links", percent_text(computes),
-                    percent_text(share_of(stage_s, sketch_.step_s)),
-                    percent_text(share_of(rank.time.wait_link_s, sketch_.step_s))),
-        "faint");
+    pen_.text_in(kMemoryX - kTimeX - 8, {kTimeX, y + 30},
+                 fmt::format("{}; waits {} for stages, {} for links", percent_text(computes),
+                             percent_text(share_of(stage_s, sketch_.step_s)),
+                             percent_text(share_of(rank.time.wait_link_s, sketch_.step_s))),
+                 "faint");
   }
 
   // Where the limit is not known, or the plan goes beyond it, what is used fills the bar.

@@ -34,9 +34,12 @@ Result<void> write_page(const Arguments& arguments) {
 
 Result<void> report(const Arguments& arguments) {
   MOTLEY_TRY(check_outputs(arguments, {"svg", "html"}));
-  if (arguments.has("html")) MOTLEY_TRY(write_page(arguments));
-  const auto exists = path_exists(RunFolder(arguments.operand(0)).report_path());
-  if (arguments.has("html") && exists.ok() && !*exists) return {};
+  if (arguments.has("html")) {
+    MOTLEY_TRY(write_page(arguments));
+    MOTLEY_ASSIGN(const bool exists, path_exists(RunFolder(arguments.operand(0)).report_path()));
+    // Whoever asks for the page alone has it.
+    if (!exists && !arguments.has("svg") && !arguments.has("json")) return {};
+  }
   MOTLEY_ASSIGN(const RunReport report, read_named_report(arguments.operand(0)));
   if (arguments.has("svg")) {
     MOTLEY_TRY(draw_traced_step(arguments.operand(0), arguments.value("svg")));

@@ -15,6 +15,7 @@
 #include "cluster/run/check_plan.h"
 #include "cluster/run/prepare.h"
 #include "cluster/run/run_folder.h"
+#include "partitioner/advise/explain.h"
 #include "partitioner/search/simulate_plan.h"
 #include "pictures/timeline.h"
 #include "tools/command.h"
@@ -34,10 +35,9 @@ Result<void> write_pictures(const Arguments& arguments,
     MOTLEY_TRY(write_file_atomic(arguments.value("trace"), trace_text(spans, names)));
   }
   if (arguments.has("svg")) {
-    const std::string title = fmt::format(
-        "{}: a step of {:.4f} s{}, {}, {} micro-batches of {} samples", arguments.operand(0),
-        simulated.step.step_s, is_virtual(plan) ? " (virtual)" : "", plan.schedule,
-        plan.micro_batches, plan.micro_batch);
+    const std::string title =
+        fmt::format("{}: a step of {:.4f} s{}, {}", arguments.operand(0), simulated.step.step_s,
+                    is_virtual(plan) ? " (virtual)" : "", schedule_text(plan));
     MOTLEY_TRY(write_file_atomic(arguments.value("svg"),
                                  svg_file(title, {timeline(spans, names, {.title = title})})));
   }
