@@ -37,7 +37,7 @@ double number_or_gap(const Json& value) {
   return value.is_number() ? value.get<double>() : std::numeric_limits<double>::quiet_NaN();
 }
 
-std::string text_of(const Json& object, const char* key) {
+std::string text_at(const Json& object, const char* key) {
   const auto member = object.find(key);
   return member != object.end() && member->is_string() ? member->get<std::string>() : "";
 }
@@ -89,7 +89,7 @@ std::vector<TextRow> events_of(const Json& events) {
   for (const Json& event : events) {
     const double time_s = number_or_gap(event.value("time", Json()));
     rows.push_back({std::isfinite(time_s) ? date_text(time_s) : "",
-                    event.value("step", Json()).dump(), text_of(event, "text")});
+                    event.value("step", Json()).dump(), text_at(event, "text")});
   }
   return rows;
 }
@@ -97,8 +97,8 @@ std::vector<TextRow> events_of(const Json& events) {
 std::vector<TextRow> facts_of(const Json& description, const Json& state) {
   std::vector<TextRow> rows = {{"run", ""}};
   const Json& run = description.at("run");
-  rows.push_back({"model", text_of(run, "model")});
-  rows.push_back({"state", text_of(run, "state") + ", " + text_of(run, "text")});
+  rows.push_back({"model", text_at(run, "model")});
+  rows.push_back({"state", text_at(run, "state") + ", " + text_at(run, "text")});
   rows.push_back({"step", fmt::format("{} of {}", state.value("step", Json()).dump(),
                                       state.value("steps", Json()).dump())});
   const auto add = [&](const char* name, const char* key, std::string (*text)(double)) {
@@ -113,7 +113,7 @@ std::vector<TextRow> facts_of(const Json& description, const Json& state) {
 }
 
 // The machines of the plan on the links that it counts on.
-Cluster cluster_of(const Plan& plan) {
+Cluster planned_cluster(const Plan& plan) {
   Cluster cluster;
   cluster.machines.clear();
   for (const RankPlan& rank : plan.ranks) {
@@ -149,7 +149,7 @@ Result<PlanningInput> planning_input(const RunFolder& folder,
   MOTLEY_ASSIGN(input.profile, read_profile(folder.profile_path()));
   MOTLEY_ASSIGN(input.options, plan_options(resolved.config, input.model, 0));
   if (!arguments.has("cluster")) {
-    input.cluster = cluster_of(plan);
+    input.cluster = planned_cluster(plan);
     return input;
   }
   MOTLEY_ASSIGN(input.cluster, read_cluster(arguments, plan.rank_count(), Mixture::kAllowed));
@@ -218,9 +218,9 @@ Result<RunToShow> run_to_show(const std::filesystem::path& run, const Arguments&
   const Json state = view.state();
   const Json verdict = state.at("verdict");
   RunToShow shown{.name = "Run " + run.string(),
-                  .level = text_of(verdict, "level"),
-                  .verdict = text_of(verdict, "text"),
-                  .advice = text_of(verdict, "advice"),
+                  .level = text_at(verdict, "level"),
+                  .verdict = text_at(verdict, "text"),
+                  .advice = text_at(verdict, "advice"),
                   .facts = facts_of(description, state),
                   .curves = curves_of(view.history(kPointsShown)),
                   .losses = losses_of(state),
