@@ -35,6 +35,13 @@ Range widened(Range range) {
   return {range.least - half, range.most + half};
 }
 
+// With all digits before the point: 12000 and not 1.2e+04.
+std::string axis_text(double value) {
+  constexpr double kManyDigits = 1000;
+  return std::abs(value) >= kManyDigits ? fmt::format("{:.0f}", value)
+                                        : fmt::format("{:.4g}", value);
+}
+
 class CurvesDrawing {
  public:
   CurvesDrawing(const std::vector<Curve>& drawn, const CurvesOptions& options)
@@ -97,7 +104,7 @@ class CurvesDrawing {
     for (double i = std::ceil(y_.least / y_tick); i * y_tick <= y_.most; ++i) {
       const double y = y_of(i * y_tick);
       pen_.line({kPlotLeft, y}, {kFigureWidth - kPlotRight, y}, "grid");
-      pen_.text({kPlotLeft - 6, y + 4}, fmt::format("{:.4g}", i * y_tick), "small end");
+      pen_.text({kPlotLeft - 6, y + 4}, axis_text(i * y_tick), "small end");
     }
     const double x_tick = std::max(1.0, tick_of(x_.most - x_.least, 10));
     for (double i = std::ceil(x_.least / x_tick); i * x_tick <= x_.most; ++i) {

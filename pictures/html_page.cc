@@ -19,7 +19,7 @@ h2 { font-size: 1.15rem; margin: 1.8rem 0 .4rem; }
 .wide > svg { display: block; width: 100%; min-width: 900px; height: auto; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
 th, td { text-align: left; padding: .15rem .9rem .15rem 0; border-bottom: 1px solid #d9dce0;
-         white-space: nowrap; vertical-align: top; }
+         white-space: pre; vertical-align: top; }
 pre { font-size: 13px; line-height: 1.35; }
 .headline { border-left: .5rem solid #1e7a55; padding: .4rem .8rem; background: #f1f2f4; }
 .headline.watch { border-left-style: dashed; border-color: #a05a00; }

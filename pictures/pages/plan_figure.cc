@@ -124,7 +124,7 @@ class PlanDrawing {
     pen_.box({kTimeX, y, kTimeWidth, kBarHeight}, "frame");
     const double stage_s = rank.time.fill_s + rank.time.drain_s + rank.time.wait_stage_s;
     pen_.text_in(kMemoryX - kTimeX - 8, {kTimeX, y + 30},
-                 fmt::format("{}; waits {} for stages, {} for links", percent_text(computes),
+                 fmt::format("{}; waits: stages {}, links {}", percent_text(computes),
                              percent_text(share_of(stage_s, sketch_.step_s)),
                              percent_text(share_of(rank.time.wait_link_s, sketch_.step_s))),
                  "faint");

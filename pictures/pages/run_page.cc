@@ -62,7 +62,7 @@ void add_bubble(HtmlPage& page, const RunToShow& run) {
     page.figure("shares of the devices' time by cause", losses_figure(run.losses));
   }
   page.figure("the share without computing by step",
-              curves({{"bubble: share without computing", run.curves.bubble}},
+              curves({{"without computing", run.curves.bubble}},
                      {.title = "Bubble by step", .unit = "share", .from_zero = true}));
 }
 

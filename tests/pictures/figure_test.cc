@@ -14,6 +14,7 @@
 namespace motley {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -63,6 +64,11 @@ TEST(Curves, DrawsGapsAndBeyondTheScale) {
   EXPECT_EQ(count_of(svg, "<polyline"), 3U);  // two parts and the legend
   EXPECT_THAT(svg, HasSubstr("1 points lie above the scale"));
   EXPECT_THAT(svg, Not(HasSubstr("nan")));
+}
+
+TEST(Curves, WritesTheNumbersOfItsAxesInFull) {
+  const Figure figure = curves({{"tokens", {{1, 0}, {2, 20'000}}}}, {.title = "t"});
+  EXPECT_THAT(figure.body, AllOf(HasSubstr(">20000<"), Not(HasSubstr("e+"))));
 }
 
 TEST(Curves, SaysThatNothingWasRecorded) {

@@ -98,7 +98,7 @@ std::vector<TextRow> facts_of(const Json& description, const Json& state) {
   std::vector<TextRow> rows = {{"run", ""}};
   const Json& run = description.at("run");
   rows.push_back({"model", text_at(run, "model")});
-  rows.push_back({"state", text_at(run, "state") + ", " + text_at(run, "text")});
+  rows.push_back({"state", text_at(run, "text")});
   rows.push_back({"step", fmt::format("{} of {}", state.value("step", Json()).dump(),
                                       state.value("steps", Json()).dump())});
   const auto add = [&](const char* name, const char* key, std::string (*text)(double)) {
