@@ -111,6 +111,7 @@ struct RunConfig {
   // reached a new checkpoint; 0 = it ends.
   int restarts = 3;
   std::int64_t trace_steps = 5;  // steps recorded in trace.json, after two for warming up
+  bool tensorboard = false;      // whether steps are also written as TensorBoard reads them
 };
 
 struct Config {

@@ -212,30 +212,36 @@ Result<RunReport> read_named_report(const std::filesystem::path& run) {
                "name the folder of a run (run.dir) that has ended"};
 }
 
+Result<RunMeasurement> read_measurement(const std::filesystem::path& folder) {
+  MOTLEY_ASSIGN(const RunReport report, read_named_report(folder));
+  RunMeasurement run;
+  MOTLEY_ASSIGN(run.plan, read_named_plan(RunFolder(folder).plan_path()));
+  if (report.ranks.size() != run.plan.ranks.size()) {
+    return Error{ErrorCode::kConfig,
+                 fmt::format("the report in {} is of another plan", folder.string()),
+                 fmt::format("it has {} ranks, plan.json has {}", report.ranks.size(),
+                             run.plan.ranks.size()),
+                 "name a run whose files were not changed"};
+  }
+  if (!report.plan_hash.empty() && report.plan_hash != plan_hash_text(run.plan)) {
+    return Error{
+        ErrorCode::kConfig,
+        fmt::format("the report in {} is of an earlier session with another plan", folder.string()),
+        "plan.json is of the session that was resumed, which has not ended",
+        "wait for its end, or name another run"};
+  }
+  run.step_s = report.step_s.measured;
+  for (const RankReport& rank : report.ranks) {
+    run.busy_s.push_back(rank.compute_s.measured);
+    run.peak_bytes.push_back(static_cast<std::int64_t>(rank.memory_bytes.measured));
+  }
+  return run;
+}
+
 Result<std::vector<RunMeasurement>> read_measurements(const Arguments& arguments) {
   std::vector<RunMeasurement> runs;
   for (const std::string& folder : arguments.values("learn")) {
-    MOTLEY_ASSIGN(const RunReport report, read_named_report(folder));
-    RunMeasurement run;
-    MOTLEY_ASSIGN(run.plan, read_named_plan(RunFolder(folder).plan_path()));
-    if (report.ranks.size() != run.plan.ranks.size()) {
-      return Error{ErrorCode::kConfig, fmt::format("the report in {} is of another plan", folder),
-                   fmt::format("it has {} ranks, plan.json has {}", report.ranks.size(),
-                               run.plan.ranks.size()),
-                   "name a run whose files were not changed"};
-    }
-    if (!report.plan_hash.empty() && report.plan_hash != plan_hash_text(run.plan)) {
-      return Error{
-          ErrorCode::kConfig,
-          fmt::format("the report in {} is of an earlier session with another plan", folder),
-          "plan.json is of the session that was resumed, which has not ended",
-          "wait for its end, or name another run"};
-    }
-    run.step_s = report.step_s.measured;
-    for (const RankReport& rank : report.ranks) {
-      run.busy_s.push_back(rank.compute_s.measured);
-      run.peak_bytes.push_back(static_cast<std::int64_t>(rank.memory_bytes.measured));
-    }
+    MOTLEY_ASSIGN(RunMeasurement run, read_measurement(folder));
     runs.push_back(std::move(run));
   }
   return runs;

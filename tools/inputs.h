@@ -61,6 +61,10 @@ namespace motley {
 // The report of a run, by its folder; kConfig when the run has not ended or there is none.
 [[nodiscard]] Result<RunReport> read_named_report(const std::filesystem::path& run);
 
+// What a run measured of its plan, by its folder; kConfig as read_named_report, and where its files
+// are not of one plan.
+[[nodiscard]] Result<RunMeasurement> read_measurement(const std::filesystem::path& run);
+
 // What the runs of --learn measured.
 [[nodiscard]] Result<std::vector<RunMeasurement>> read_measurements(const Arguments& arguments);
 

@@ -2,12 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <chrono>
 #include <filesystem>
 #include <string>
 
 #include <torch/version.h>
 
+#include "base/clock.h"
 #include "base/system/computer_id.h"
 #include "base/system/files.h"
 #include "base/system/program_path.h"
@@ -160,8 +160,7 @@ Result<void> run_doctor_job(const Job& job, WorkerChannel& channel) {
   facts.disk_bytes = mark.empty() ? 0 : free_disk_bytes(std::filesystem::path(mark).parent_path());
   facts.sees_mark = sees(mark, job.options.value("mark_text", ""));
   MOTLEY_TRY(find_ways(job.options.value("peers", Json::array()), facts));
-  facts.unix_s =
-      std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+  facts.unix_s = unix_time_s();
   Json event = facts_to_json(facts);
   event["event"] = "facts";
   channel.send(event);

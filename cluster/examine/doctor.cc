@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <utility>
 
+#include "base/clock.h"
 #include "base/hex.h"
 #include "base/secret.h"
 #include "base/system/files.h"
@@ -23,10 +23,6 @@ namespace {
 
 // Of each direction of each pair: enough to see a link that is far from what the file says.
 constexpr double kLink_s = 0.3;
-
-double unix_now_s() {
-  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
 
 // A file in the run folder by which a worker knows that its folder of that name is the same one.
 // Goes away with this object.
@@ -123,7 +119,7 @@ Result<void> examine_one(WorkerSpec worker,
   const auto examined = group.run([&](int, const Json& event) -> Result<void> {
     if (event.value("event", "") != "facts") return {};
     MOTLEY_ASSIGN(machine.facts, facts_from_json(event, fmt::format("the facts of {}", name)));
-    machine.clock_ahead_s = machine.facts->unix_s - unix_now_s();
+    machine.clock_ahead_s = machine.facts->unix_s - unix_time_s();
     return {};
   });
   if (!examined.ok()) {

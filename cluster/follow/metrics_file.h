@@ -4,11 +4,11 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <string>
+#include <utility>
 
 #include "base/json.h"
 #include "base/result.h"
-#include "base/system/owned_fd.h"
+#include "cluster/follow/appended_file.h"
 
 namespace motley {
 
@@ -21,24 +21,14 @@ class MetricsFile {
   [[nodiscard]] static Result<MetricsFile> open(const std::filesystem::path& path,
                                                 std::int64_t resumed_step);
 
-  // Hands one line to the system at once, so others can follow the run. kCorrupt when it cannot be
-  // written whole: the file then ends in its last whole line, and this one waits in memory for the
-  // next call, so that a disk that is full for a while costs no line.
+  // As AppendedFile's: a disk that is full for a while costs no line.
   [[nodiscard]] Result<void> append(const Json& metrics);
-
-  // Tries a last time to write what waits. kCorrupt when lines are missing from the file.
   [[nodiscard]] Result<void> finish();
 
  private:
-  MetricsFile(OwnedFd fd, std::filesystem::path path, std::int64_t whole_bytes);
+  explicit MetricsFile(AppendedFile file) : file_(std::move(file)) {}
 
-  [[nodiscard]] Result<void> write_waiting();
-
-  OwnedFd fd_;
-  std::filesystem::path path_;
-  std::int64_t whole_bytes_;   // of the lines in the file
-  std::string waiting_;        // whole lines that are not in it yet
-  std::int64_t left_out_ = 0;  // lines that had no room in memory either
+  AppendedFile file_;
 };
 
 // The last step that the file tells of, also while a run writes it; 0 where there is none.

@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "base/json.h"
-#include "partitioner/advise/text_table.h"
 #include "plan/cluster.h"
 #include "plan/json_fields.h"
 #include "plan/limits.h"
@@ -158,6 +157,29 @@ Result<RunReport> parse_report(std::string_view text, const std::string& source)
   return report;
 }
 
+std::vector<TextRow> report_rows(const RunReport& report) {
+  std::vector<TextRow> rows = {{"", "predicted", "measured", "off by"},
+                               row_of("step", report.step_s, seconds_text)};
+  for (const RankReport& rank : report.ranks) {
+    rows.push_back(row_of(rank.name + " computes", rank.compute_s, seconds_text));
+    if (computes_in_other_numbers(report)) rows.push_back({"  products in", "", rank.numbers});
+    rows.push_back({"  waits", "", seconds_text(rank.wait_s)});
+    rows.push_back(memory_row_of(rank));
+    rows.push_back(row_of("  sends a step", rank.sent_bytes, bytes_text));
+  }
+  return rows;
+}
+
+std::vector<TextRow> report_link_rows(const RunReport& report) {
+  if (report.links.empty()) return {};
+  std::vector<TextRow> rows = {{"link", "from", "to", "codec", "a step", "without codec"}};
+  for (const LinkReport& link : report.links) {
+    rows.push_back({fmt::format("{} → {}", link.chunk, link.chunk + 1), link.from, link.to,
+                    link.codec, bytes_text(link.payload_bytes), bytes_text(link.original_bytes)});
+  }
+  return rows;
+}
+
 std::string report_text(const RunReport& report) {
   const std::string resumed =
       report.first_step > 1 ? fmt::format(" (resumed after step {})", report.first_step - 1) : "";
@@ -169,23 +191,9 @@ std::string report_text(const RunReport& report) {
            text;
   }
   if (is_virtual(report)) text += fmt::format("{}\n\n", kVirtualNotice);
-  std::vector<TextRow> rows = {{"", "predicted", "measured", "off by"},
-                               row_of("step", report.step_s, seconds_text)};
-  for (const RankReport& rank : report.ranks) {
-    rows.push_back(row_of(rank.name + " computes", rank.compute_s, seconds_text));
-    if (computes_in_other_numbers(report)) rows.push_back({"  products in", "", rank.numbers});
-    rows.push_back({"  waits", "", seconds_text(rank.wait_s)});
-    rows.push_back(memory_row_of(rank));
-    rows.push_back(row_of("  sends a step", rank.sent_bytes, bytes_text));
-  }
-  text += aligned_table(rows);
-  if (report.links.empty()) return text;
-  rows = {{"link", "from", "to", "codec", "a step", "without codec"}};
-  for (const LinkReport& link : report.links) {
-    rows.push_back({fmt::format("{} → {}", link.chunk, link.chunk + 1), link.from, link.to,
-                    link.codec, bytes_text(link.payload_bytes), bytes_text(link.original_bytes)});
-  }
-  return text + '\n' + aligned_table(rows);
+  text += aligned_table(report_rows(report));
+  const std::vector<TextRow> links = report_link_rows(report);
+  return links.empty() ? text : text + '\n' + aligned_table(links);
 }
 
 }  // namespace motley

@@ -10,6 +10,7 @@
 
 #include "base/json_fwd.h"
 #include "base/result.h"
+#include "partitioner/advise/text_table.h"
 
 namespace motley {
 
@@ -63,7 +64,11 @@ struct RunReport {
 // kCorrupt, naming the source, line and column, when the text is not a report of a version we read.
 [[nodiscard]] Result<RunReport> parse_report(std::string_view text, const std::string& source);
 
-// Tables for people.
+// Rows of tables for people: the step and each rank, predicted beside measured, and the links, none
+// where there are none.
+[[nodiscard]] std::vector<TextRow> report_rows(const RunReport& report);
+[[nodiscard]] std::vector<TextRow> report_link_rows(const RunReport& report);
+// The same as text, with how the run ended.
 [[nodiscard]] std::string report_text(const RunReport& report);
 
 }  // namespace motley

@@ -39,6 +39,14 @@ std::string rank_name(const Plan& plan, Rank rank) {
                      is_virtual_device(place.device) ? ", virtual" : "");
 }
 
+std::vector<std::string> rank_names(const Plan& plan) {
+  std::vector<std::string> names;
+  for (Rank rank{0}; rank.value < plan.rank_count(); ++rank.value) {
+    names.push_back(rank_name(plan, rank));
+  }
+  return names;
+}
+
 std::set<std::string> machines_in_use(const Plan& plan) {
   std::set<std::string> names;
   for (const RankPlan& rank : plan.ranks) names.insert(rank.machine);

@@ -17,6 +17,8 @@ namespace motley {
 // "stage 1 (box)"; with several chunks "stages 0 and 3 (box)", of a virtual
 // device "stage 1 (box, virtual)".
 [[nodiscard]] std::string rank_name(const Plan& plan, Rank rank);
+// All of them, [Rank].
+[[nodiscard]] std::vector<std::string> rank_names(const Plan& plan);
 
 [[nodiscard]] std::set<std::string> machines_in_use(const Plan& plan);
 

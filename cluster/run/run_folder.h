@@ -43,6 +43,8 @@ class RunFolder {
 
   [[nodiscard]] std::filesystem::path report_path() const { return dir_ / "report.json"; }
 
+  [[nodiscard]] std::filesystem::path tensorboard_dir() const { return dir_ / "tensorboard"; }
+
   [[nodiscard]] std::filesystem::path log_dir() const { return dir_ / "log"; }
 
   // Makes the folder where it is absent, for this person alone; what this process makes from now on

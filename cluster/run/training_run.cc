@@ -27,6 +27,7 @@
 #include "cluster/run/rank_folders.h"
 #include "cluster/run/resume.h"
 #include "cluster/run/way_on.h"
+#include "cluster/tensorboard/tensorboard_log.h"
 #include "protocol/data_message.h"
 
 namespace motley {
@@ -65,6 +66,7 @@ class RunFollower {
         progress_(progress),
         log_(log),
         teller_(run.folder.events_path(), log, [&progress] { progress.clear(); }) {
+    begin_tensorboard();
     summary_.predicted_step_s = run.plan.predicted_step_s;
     committer_.keep_always(keepers_.safe_steps());
   }
@@ -99,6 +101,7 @@ class RunFollower {
   Result<TrainingSummary> finish() {
     MOTLEY_TRY(run_.lock->confirm());
     write_trace();
+    end_tensorboard();
     if (unsaved_) return unsaved_error();
     MOTLEY_TRY(metrics_file_.finish());
     for (std::size_t r = 0; r < run_.plan.ranks.size(); ++r) {
@@ -128,14 +131,6 @@ class RunFollower {
   }
 
  private:
-  static std::vector<std::string> rank_names(const Plan& plan) {
-    std::vector<std::string> names;
-    for (Rank rank{0}; rank.value < plan.rank_count(); ++rank.value) {
-      names.push_back(rank_name(plan, rank));
-    }
-    return names;
-  }
-
   Result<void> on_step(int worker, const Json& event) {
     MOTLEY_ASSIGN(StepReport report, step_from_json(event, "a worker's step"));
     if (!tells_memory(worker)) report.memory_bytes = 0;
@@ -196,6 +191,25 @@ class RunFollower {
                        appended.error().what, appended.error().cause));
     }
     metrics_wait_ = !appended.ok();
+    if (!tensorboard_) return;
+    if (const auto waits = tensorboard_->append(metrics, metrics.time_s)) warn(*waits);
+  }
+
+  // Nothing that stands in the way of it ends the run.
+  void begin_tensorboard() {
+    if (!run_.config.run.tensorboard) return;
+    auto begun = TensorboardLog::open(run_.folder.tensorboard_dir(), run_.first_step,
+                                      rank_names(run_.plan), unix_time_s());
+    if (begun.ok()) {
+      tensorboard_ = *std::move(begun);
+    } else {
+      warn(fmt::format("nothing for TensorBoard: {}: {}", begun.error().what, begun.error().cause));
+    }
+  }
+
+  void end_tensorboard() {
+    if (!tensorboard_) return;
+    if (const auto missing = tensorboard_->finish()) warn(*missing);
   }
 
   // The ranks with the data tell which it is before the first step.
@@ -319,6 +333,7 @@ class RunFollower {
   std::optional<double> failed_at_s_;  // the launch before this one; until that was told
   MetricsCollector metrics_;
   MetricsFile metrics_file_;
+  std::optional<TensorboardLog> tensorboard_;
   CheckpointCommitter committer_;
   FolderKeepers keepers_;
   ReportCollector report_;

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "partitioner/advise/numbers_text.h"
+#include "partitioner/advise/plan_comparison.h"
 #include "partitioner/advise/text_table.h"
 #include "partitioner/cost/cost_model.h"
 #include "partitioner/simulate/simulator.h"
@@ -19,14 +20,6 @@ namespace {
 // 0 for a plan without a prediction.
 double share_of(double part_s, double step_s) {
   return step_s > 0 ? part_s / step_s : 0;
-}
-
-std::string layers_text(const ModelSpec& model, const ChunkPlan& chunk) {
-  const auto first = static_cast<std::size_t>(chunk.first_layer);
-  const auto count = static_cast<std::size_t>(chunk.layer_count);
-  if (count == 1) return model.layers[first].name;
-  return fmt::format("{} … {} ({})", model.layers[first].name, model.layers[first + count - 1].name,
-                     count);
 }
 
 std::int64_t parameters_of(const CostModel& cost, const ChunkPlan& chunk) {
@@ -268,6 +261,20 @@ std::string imagined_text(const Cluster& cluster) {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
+std::string layers_text(const ModelSpec& model, const ChunkPlan& chunk) {
+  const auto first = static_cast<std::size_t>(chunk.first_layer);
+  const auto count = static_cast<std::size_t>(chunk.layer_count);
+  if (count == 1) return model.layers[first].name;
+  return fmt::format("{} … {} ({})", model.layers[first].name, model.layers[first + count - 1].name,
+                     count);
+}
+
+std::string schedule_text(const Plan& plan) {
+  return fmt::format("{}, {} micro-batch{} of {} sample{}", plan.schedule, plan.micro_batches,
+                     plan.micro_batches == 1 ? "" : "es", plan.micro_batch,
+                     plan.micro_batch == 1 ? "" : "s");
+}
+
 std::string stage_name(const Plan& plan, std::size_t chunk, std::size_t replica) {
   if (plan.chunks[chunk].replicas.size() == 1) return fmt::format("{}", chunk);
   constexpr std::size_t kLetters = 26;
@@ -293,16 +300,12 @@ Result<std::string> explain_plan(const Plan& plan,
                  "plan again"};
   }
   std::string text = stage_table(plan, model, cost, slots) + link_table(plan, cost, slots);
-  const double units =
-      static_cast<double>(model.units_per_sample()) * plan.micro_batch * plan.micro_batches;
   text += '\n';
   text += model_line(plan, model, cost);
   text += fmt::format("step      {} predicted{}, {} {}/s\n", seconds_text(plan.predicted_step_s),
                       is_virtual(plan) ? " (virtual)" : "",
-                      per_second_text(share_of(units, plan.predicted_step_s)), model.unit);
-  text += fmt::format("schedule  {}, {} micro-batch{} of {} sample{}", plan.schedule,
-                      plan.micro_batches, plan.micro_batches == 1 ? "" : "es", plan.micro_batch,
-                      plan.micro_batch == 1 ? "" : "s");
+                      per_second_text(units_per_s(plan, model)), model.unit);
+  text += fmt::format("schedule  {}", schedule_text(plan));
   const int in_flight = plan.chunks.front().in_flight;
   if (in_flight > 0) text += fmt::format(", up to {} in flight", in_flight);
   text += queued_text(plan) + "\n";

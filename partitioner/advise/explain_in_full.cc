@@ -144,19 +144,8 @@ std::string binding_section(const Plan& plan, const PlanAnalysis& analysis) {
 
 // `step_s`: of the plan.
 std::string worth_section(const PlanAnalysis& analysis, double step_s) {
-  if (analysis.machines.size() < 2) return "";
-  std::vector<TextRow> rows;
-  for (const MachineWorth& worth : analysis.machines) {
-    const std::string name = (worth.used ? "without " : "also with ") + worth.machine;
-    if (worth.forbidden) {
-      rows.push_back({name, "left out by a pin"});
-    } else if (!worth.step_s) {
-      rows.push_back({name, fmt::format("no plan: {}", worth.why_not)});
-    } else {
-      rows.push_back({name, fmt::format("{} a step, {}", seconds_text(*worth.step_s),
-                                        change_text(step_s, *worth.step_s))});
-    }
-  }
+  const std::vector<TextRow> rows = worth_rows(analysis, step_s);
+  if (rows.empty()) return "";
   std::string text = fmt::format("\nWhat each machine adds\n{}", aligned_table(rows, 2));
   if (!analysis.not_tried.empty()) {
     text += fmt::format("  not tried: {} more machines\n", analysis.not_tried.size());
@@ -204,6 +193,23 @@ std::string bounds_section(const PlanBounds& bounds) {
 
 }  // namespace
 
+std::vector<TextRow> worth_rows(const PlanAnalysis& analysis, double step_s) {
+  std::vector<TextRow> rows;
+  if (analysis.machines.size() < 2) return rows;
+  for (const MachineWorth& worth : analysis.machines) {
+    const std::string name = (worth.used ? "without " : "also with ") + worth.machine;
+    if (worth.forbidden) {
+      rows.push_back({name, "left out by a pin"});
+    } else if (!worth.step_s) {
+      rows.push_back({name, fmt::format("no plan: {}", worth.why_not)});
+    } else {
+      rows.push_back({name, fmt::format("{} a step, {}", seconds_text(*worth.step_s),
+                                        change_text(step_s, *worth.step_s))});
+    }
+  }
+  return rows;
+}
+
 std::string search_line(const Planning& planning) {
   const PlanBounds& bounds = planning.bounds;
   if (!planning.is_complete) {
@@ -226,8 +232,14 @@ std::string search_line(const Planning& planning) {
 }
 
 Result<std::string> explain_in_full(const PlanningInput& input, const Planning& planning) {
+  MOTLEY_ASSIGN(const PlanAnalysis analysis, analyse_plan(input, planning.plan));
+  return explain_in_full(input, planning, analysis);
+}
+
+Result<std::string> explain_in_full(const PlanningInput& input,
+                                    const Planning& planning,
+                                    const PlanAnalysis& analysis) {
   const Plan& plan = planning.plan;
-  MOTLEY_ASSIGN(const PlanAnalysis analysis, analyse_plan(input, plan));
   MOTLEY_ASSIGN(const std::string short_form,
                 explain_plan(plan, input.model, input.cluster, input.profile));
   return short_form + "\n" + time_section(plan, analysis) + link_section(analysis) +

@@ -153,11 +153,11 @@ MachineWorth worth_of(const PlanningInput& input, const std::string& machine, bo
 
 }  // namespace
 
-Result<PlanAnalysis> analyse_plan(const PlanningInput& input, const Plan& plan) {
+Result<PlanAnalysis> analyse_step(const PlanningInput& input, const Plan& plan) {
   const PlanOptions& options = input.options;
   SimulateOptions how;
   how.spans = true;
-  MOTLEY_ASSIGN(const SimulatedPlan simulated,
+  MOTLEY_ASSIGN(SimulatedPlan simulated,
                 simulate_plan(plan, input.model, input.cluster, input.profile, options, how));
   MOTLEY_ASSIGN(const CostModel cost,
                 CostModel::make(input.model, input.cluster, input.profile, options.default_threads,
@@ -168,6 +168,12 @@ Result<PlanAnalysis> analyse_plan(const PlanningInput& input, const Plan& plan) 
   analysis.step_s = simulated.step.step_s;
   analysis.ranks = rank_times(simulated.step);
   analysis.links = LinkUses(plan, simulated.schedule, prices).with_times(simulated.step.spans);
+  analysis.spans = std::move(simulated.step.spans);
+  return analysis;
+}
+
+Result<PlanAnalysis> analyse_plan(const PlanningInput& input, const Plan& plan) {
+  MOTLEY_ASSIGN(PlanAnalysis analysis, analyse_step(input, plan));
   for (const Machine& machine : input.cluster.machines) {
     if (analysis.machines.size() == kMachinesWeighed) {
       analysis.not_tried.push_back(machine.name);

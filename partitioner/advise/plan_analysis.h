@@ -9,6 +9,7 @@
 #include "base/result.h"
 #include "partitioner/advise/planning_input.h"
 #include "plan/plan.h"
+#include "plan/trace.h"
 
 namespace motley {
 
@@ -41,13 +42,17 @@ struct MachineWorth {
 
 struct PlanAnalysis {
   double step_s = 0;
-  std::vector<RankTime> ranks;  // [Rank]
-  std::vector<LinkUse> links;   // most used first
+  std::vector<RankTime> ranks;   // [Rank]
+  std::vector<LinkUse> links;    // most used first
+  std::vector<TraceSpan> spans;  // what each rank and link does when
   std::vector<MachineWorth> machines;
   std::vector<std::string> not_tried;  // machines beyond the number that is tried
 };
 
 // Errors of simulate_plan.
 [[nodiscard]] Result<PlanAnalysis> analyse_plan(const PlanningInput& input, const Plan& plan);
+
+// The same without what each machine is worth: plans nothing.
+[[nodiscard]] Result<PlanAnalysis> analyse_step(const PlanningInput& input, const Plan& plan);
 
 }  // namespace motley

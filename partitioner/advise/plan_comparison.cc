@@ -4,20 +4,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <vector>
 
-#include "partitioner/advise/text_table.h"
 #include "plan/quantity_text.h"
 
 namespace motley {
 namespace {
-
-double units_per_s(const Plan& plan, const ModelSpec& model) {
-  const auto samples = static_cast<double>(plan.micro_batch) * plan.micro_batches;
-  return plan.predicted_step_s > 0
-             ? static_cast<double>(model.units_per_sample()) * samples / plan.predicted_step_s
-             : 0;
-}
 
 std::string shape_text(const Plan& plan) {
   return fmt::format("{}, {} x {} samples", plan.schedule, plan.micro_batches, plan.micro_batch);
@@ -58,11 +49,25 @@ std::vector<std::string> machines_of(const Plan& before, const Plan& after) {
 
 }  // namespace
 
+double units_per_s(const Plan& plan, const ModelSpec& model) {
+  const auto samples = static_cast<double>(plan.micro_batch) * plan.micro_batches;
+  return plan.predicted_step_s > 0
+             ? static_cast<double>(model.units_per_sample()) * samples / plan.predicted_step_s
+             : 0;
+}
+
 std::string compare_plans(const Plan& before, const Plan& after, const ModelSpec& model) {
+  return aligned_table(comparison_rows(before, after, model, {"now", "then"}));
+}
+
+std::vector<TextRow> comparison_rows(const Plan& before,
+                                     const Plan& after,
+                                     const ModelSpec& model,
+                                     const std::pair<std::string, std::string>& names) {
   const double before_rate = units_per_s(before, model);
   const double after_rate = units_per_s(after, model);
   std::vector<TextRow> rows = {
-      {"", "now", "then", "change"},
+      {"", names.first, names.second, "change"},
       {is_virtual(after) ? "step (virtual)" : "step", seconds_text(before.predicted_step_s),
        seconds_text(after.predicted_step_s),
        change_text(before.predicted_step_s, after.predicted_step_s)},
@@ -75,7 +80,7 @@ std::string compare_plans(const Plan& before, const Plan& after, const ModelSpec
     const std::string then = share_text(after, machine);
     rows.push_back({machine, now, then, now == then ? "same" : ""});
   }
-  return aligned_table(rows);
+  return rows;
 }
 
 }  // namespace motley

@@ -95,6 +95,25 @@ TEST_F(AfterRun, AStepIsDrawnWhereOneWasRecorded) {
   EXPECT_THAT(read_text(picture), HasSubstr("step 3, as measured"));
 }
 
+TEST_F(AfterRun, APageTellsAllOfTheRunAndTensorboardHasItsSteps) {
+  std::vector<std::string> words = short_run("3");
+  words.insert(words.end(), {"--set", "run.tensorboard=true"});
+  ASSERT_EQ(job_.train("run", words).status, 0);
+  const std::string page = (job_.folder() / "run.html").string();
+  const Outcome outcome = motley({"report", run_, "--html", page});
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_THAT(read_text(page),
+              AllOf(HasSubstr("Predicted beside measured"), HasSubstr("Step 3, as measured"),
+                    HasSubstr("A step, as simulated"), Not(HasSubstr("<script"))));
+  // A run that was lost has none.
+  fs::remove(fs::path(run_) / "report.json");
+  EXPECT_EQ(motley({"report", run_, "--html", page}).status, 0);
+  EXPECT_THAT(read_text(page), Not(HasSubstr("Predicted beside measured")));
+  const auto files = fs::directory_iterator(fs::path(run_) / "tensorboard");
+  ASSERT_NE(files, fs::directory_iterator());
+  EXPECT_THAT(read_text(files->path()), AllOf(HasSubstr("brain.Event:2"), HasSubstr("train/loss")));
+}
+
 TEST_F(AfterRun, TextIsGeneratedAsTextForProgramsToo) {
   const std::string text = job_.folder().write("text", std::string(3000, 'a'));
   ASSERT_EQ(job_.train("run", {"--set", "train.steps=40", "--set", "data.kind=text", "--set",

@@ -15,8 +15,9 @@
 #include "cluster/run/check_plan.h"
 #include "cluster/run/prepare.h"
 #include "cluster/run/run_folder.h"
+#include "partitioner/advise/explain.h"
 #include "partitioner/search/simulate_plan.h"
-#include "partitioner/simulate/svg_timeline.h"
+#include "pictures/timeline.h"
 #include "tools/command.h"
 #include "tools/inputs.h"
 
@@ -28,21 +29,17 @@ Result<void> write_pictures(const Arguments& arguments,
                             const Plan& plan,
                             const SimulatedPlan& simulated) {
   if (arguments.has("schedule")) std::fputs(to_text(simulated.schedule).c_str(), stdout);
-  std::vector<std::string> names;
-  for (int rank = 0; rank < plan.rank_count(); ++rank) {
-    names.push_back(rank_name(plan, Rank{rank}));
-  }
+  const std::vector<std::string> names = rank_names(plan);
   const std::vector<TraceSpan>& spans = simulated.step.spans;
   if (arguments.has("trace")) {
     MOTLEY_TRY(write_file_atomic(arguments.value("trace"), trace_text(spans, names)));
   }
   if (arguments.has("svg")) {
-    const std::string title = fmt::format(
-        "{}: a step of {:.4f} s{}, {}, {} micro-batches of {} samples", arguments.operand(0),
-        simulated.step.step_s, is_virtual(plan) ? " (virtual)" : "", plan.schedule,
-        plan.micro_batches, plan.micro_batch);
-    MOTLEY_TRY(
-        write_file_atomic(arguments.value("svg"), svg_timeline(spans, names, {.title = title})));
+    const std::string title =
+        fmt::format("{}: a step of {:.4f} s{}, {}", arguments.operand(0), simulated.step.step_s,
+                    is_virtual(plan) ? " (virtual)" : "", schedule_text(plan));
+    MOTLEY_TRY(write_file_atomic(arguments.value("svg"),
+                                 svg_file(title, {timeline(spans, names, {.title = title})})));
   }
   return {};
 }

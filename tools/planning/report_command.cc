@@ -6,10 +6,11 @@
 #include "base/json.h"
 #include "base/system/files.h"
 #include "cluster/run/run_folder.h"
-#include "partitioner/simulate/svg_timeline.h"
-#include "plan/trace_file.h"
+#include "pictures/pages/run_page.h"
+#include "pictures/timeline.h"
 #include "tools/command.h"
 #include "tools/inputs.h"
+#include "tools/planning/run_to_show.h"
 #include "tools/under_way.h"
 
 namespace motley {
@@ -17,25 +18,28 @@ namespace {
 
 // The last step that the run traced, as `motley simulate --svg` draws the predicted one.
 Result<void> draw_traced_step(const std::string& run, const std::string& picture) {
-  constexpr std::uint64_t kTraceBytesMax = 256 << 20;
-  const RunFolder folder(run);
-  const std::string path = folder.trace_path().string();
-  MOTLEY_ASSIGN(const bool exists, path_exists(path));
-  if (!exists) {
-    return Error{ErrorCode::kConfig, fmt::format("the run in {} recorded no step to draw", run),
-                 "its first two steps, which warm up, are not recorded, nor is any with "
-                 "run.trace_steps = 0; a run that was lost leaves no record",
-                 "train 3 steps or more"};
-  }
-  MOTLEY_ASSIGN(const std::string text, read_file(path, kTraceBytesMax));
-  MOTLEY_ASSIGN(const TracedStep traced, last_traced_step(text, path));
+  MOTLEY_ASSIGN(const TracedStep traced, read_traced_step(run));
   const std::string title = fmt::format("{}: step {}, as measured", run, traced.step);
-  return write_file_atomic(picture,
-                           svg_timeline(traced.spans, traced.rank_names, {.title = title}));
+  return write_file_atomic(
+      picture, svg_file(title, {timeline(traced.spans, traced.rank_names, {.title = title})}));
+}
+
+// Also of a run that is under way, or was lost before it could write its report.
+Result<void> write_page(const Arguments& arguments) {
+  MOTLEY_ASSIGN(const RunToShow shown, run_to_show(arguments.operand(0), arguments));
+  MOTLEY_TRY(write_file_atomic(arguments.value("html"), run_page(shown)));
+  fmt::print(stderr, "wrote {}\n", arguments.value("html"));
+  return {};
 }
 
 Result<void> report(const Arguments& arguments) {
-  MOTLEY_TRY(check_outputs(arguments, {"svg"}));
+  MOTLEY_TRY(check_outputs(arguments, {"svg", "html"}));
+  if (arguments.has("html")) {
+    MOTLEY_TRY(write_page(arguments));
+    MOTLEY_ASSIGN(const bool exists, path_exists(RunFolder(arguments.operand(0)).report_path()));
+    // Whoever asks for the page alone has it.
+    if (!exists && !arguments.has("svg") && !arguments.has("json")) return {};
+  }
   MOTLEY_ASSIGN(const RunReport report, read_named_report(arguments.operand(0)));
   if (arguments.has("svg")) {
     MOTLEY_TRY(draw_traced_step(arguments.operand(0), arguments.value("svg")));
@@ -70,6 +74,8 @@ Command report_command() {
       "compare a run with what its plan predicted",
       {"RUN"},
       {{"svg", "FILE", "draw the last traced step as a picture that any browser shows"},
+       {"html", "FILE", "write all of the run as a page that is one file, to keep or to send"},
+       cluster_option(),
        json_option()},
       "RUN is a run's folder. At its end, however it ends, a run writes report.json, of\n"
       "the session since it was started or last resumed; while one is under way it says\n"
@@ -77,8 +83,14 @@ Command report_command() {
       "predicted and the measured time of a step, and for each stage its computing,\n"
       "waiting, peak memory and bytes sent. `motley plan --learn RUN` corrects the\n"
       "next plan by it.\n\n"
-      "Example\n"
-      "  motley report runs/gpt\n"};
+      "The page of --html has no scripts and fetches nothing. It shows the loss and the\n"
+      "speed, predicted beside measured, a step as measured and as simulated, where time\n"
+      "went, the plan, and what would help most. It is made of any run, also of one that is\n"
+      "under way or was lost. With --cluster its links are those of that file, else as the\n"
+      "plan counts on them.\n\n"
+      "Examples\n"
+      "  motley report runs/gpt\n"
+      "  motley report runs/gpt --html gpt.html --cluster home.toml\n"};
   return {spec, report};
 }
 

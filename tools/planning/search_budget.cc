@@ -1,4 +1,4 @@
-#include "tools/search_budget.h"
+#include "tools/planning/search_budget.h"
 
 #include <fmt/format.h>
 

@@ -18,12 +18,14 @@
 #include "partitioner/advise/advisor.h"
 #include "partitioner/advise/calibration.h"
 #include "partitioner/advise/explain.h"
+#include "partitioner/advise/plan_analysis.h"
 #include "partitioner/advise/plan_comparison.h"
 #include "partitioner/advise/remedy.h"
 #include "partitioner/advise/what_if.h"
 #include "tools/command.h"
 #include "tools/inputs.h"
-#include "tools/search_budget.h"
+#include "tools/planning/plan_pictures.h"
+#include "tools/planning/search_budget.h"
 #include "tools/this_machine.h"
 
 namespace motley {
@@ -41,7 +43,8 @@ Result<void> learn(const std::vector<RunMeasurement>& runs, PlanningInput& input
 
 struct Request {
   PlanningInput input;
-  std::string precision;  // train.precision
+  std::string precision;      // train.precision
+  std::optional<Plan> other;  // of --compare
 };
 
 Result<Request> read_request(const Arguments& arguments) {
@@ -70,7 +73,10 @@ Result<Request> read_request(const Arguments& arguments) {
   if (!checked.ok()) return with_place_of_key(checked.error(), resolved);
   leave_out_unmeasured(input.cluster, input.options.pins, input.profile);
   MOTLEY_ASSIGN(const auto runs, read_measurements(arguments));
-  MOTLEY_TRY(check_outputs(arguments, {"output"}));
+  MOTLEY_TRY(check_outputs(arguments, {"output", "svg", "html"}));
+  if (arguments.has("compare")) {
+    MOTLEY_ASSIGN(request.other, read_named_plan(arguments.value("compare")));
+  }
   // A misspelt change shows before anything is measured.
   if (arguments.has("what-if")) MOTLEY_TRY(apply_changes(input, arguments.values("what-if")));
   if (input.profile.devices.empty()) {
@@ -90,6 +96,9 @@ Result<Request> read_request(const Arguments& arguments) {
                                   Log("")));
   }
   MOTLEY_TRY(check_settled(input.cluster));
+  if (request.other) {
+    MOTLEY_TRY(check_plan(*request.other, input.model, resolved.config, input.cluster));
+  }
   warn_of(input.profile, Log(""));
   MOTLEY_TRY(learn(runs, input));
   return request;
@@ -170,8 +179,15 @@ Result<void> plan(const Arguments& arguments) {
     MOTLEY_TRY(write_file_atomic(arguments.value("output"), json.dump(2) + "\n"));
   }
   std::string text;
+  std::optional<PlanAnalysis> analysis;
+  if (draws(arguments) || arguments.has("explain")) {
+    MOTLEY_ASSIGN(analysis, analyse_plan(input, made));
+  }
+  if (draws(arguments)) {
+    MOTLEY_TRY(write_plan_pictures(arguments, input, planning, *analysis, request.other));
+  }
   if (arguments.has("explain")) {
-    MOTLEY_ASSIGN(text, explain_in_full(input, planning));
+    MOTLEY_ASSIGN(text, explain_in_full(input, planning, *analysis));
   } else {
     MOTLEY_ASSIGN(text, explain_plan(made, input.model, input.cluster, input.profile));
   }
@@ -185,11 +201,20 @@ Result<void> plan(const Arguments& arguments) {
 
 // What prints something else than the plan goes alone.
 Result<void> check_together(const Arguments& arguments) {
-  for (const auto& [one, other] :
-       {std::pair("what-if", "advise"), {"what-if", "output"}, {"advise", "output"}}) {
+  for (const auto& [one, other] : {std::pair("what-if", "advise"),
+                                   {"what-if", "output"},
+                                   {"advise", "output"},
+                                   {"what-if", "svg"},
+                                   {"advise", "svg"},
+                                   {"what-if", "html"},
+                                   {"advise", "html"}}) {
     if (!arguments.has(one) || !arguments.has(other)) continue;
     return Error{ErrorCode::kUsage, fmt::format("--{} and --{} do not go together", one, other), "",
                  "leave one of them out"};
+  }
+  if (arguments.has("compare") && !arguments.has("html")) {
+    return Error{ErrorCode::kUsage, "--compare PLAN is for the page of --html FILE", "",
+                 "give --html too"};
   }
   return {};
 }
@@ -212,6 +237,9 @@ Command plan_command() {
        {"what-if", "CHANGE", "plan with a change of the machines beside the plan without", true},
        {"advise", "", "try a list of upgrades and name those that shorten the step most"},
        {"seconds", "N", "end the search by the clock, with the best so far (default: by its work)"},
+       {"svg", "FILE", "draw the plan: who holds what, its links and its simulated step"},
+       {"html", "FILE", "write the same as a page that is one file, with the plan in words"},
+       {"compare", "PLAN", "with --html: beside that plan of the same model"},
        {"output", "FILE", "write the plan for `motley train --plan`", false, 'o'},
        set_option(),
        json_option()},
@@ -241,6 +269,7 @@ Command plan_command() {
       "Examples\n"
       "  motley plan gpt.toml --cluster home.toml --output plan.json\n"
       "  motley plan gpt.toml --cluster home.toml --explain\n"
+      "  motley plan gpt.toml --cluster home.toml --html plan.html --compare runs/gpt/plan.json\n"
       "  motley plan gpt.toml --cluster home.toml --set train.precision=bf16\n"
       "  motley plan gpt.toml --cluster home.toml --what-if add=box\n"
       "  motley plan gpt.toml --profile runs/gpt/profile.json --learn runs/gpt\n"};

@@ -1,0 +1,69 @@
+#include "pictures/pages/plan_page.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "partitioner/advise/explain.h"
+#include "partitioner/advise/plan_comparison.h"
+#include "partitioner/advise/plan_sketch.h"
+#include "pictures/html_page.h"
+#include "pictures/pages/plan_figure.h"
+#include "pictures/timeline.h"
+
+namespace motley {
+namespace {
+
+Figure simulated_step(const PlanToShow& shown, double whole_s) {
+  return timeline(shown.analysis.spans, shown.rank_names,
+                  {.title = "A step, as simulated: time goes to the right", .whole_s = whole_s});
+}
+
+Result<Figure> drawn(const PlanToShow& shown) {
+  MOTLEY_ASSIGN(const PlanSketch sketch, sketch_plan(shown.input, shown.plan, shown.analysis));
+  return plan_figure(sketch, shown.rank_names, shown.name);
+}
+
+std::vector<TextRow> with_head(TextRow head, const std::vector<TextRow>& rows) {
+  std::vector<TextRow> table = {std::move(head)};
+  table.insert(table.end(), rows.begin(), rows.end());
+  return table;
+}
+
+}  // namespace
+
+Result<std::string> plan_picture(const PlanToShow& shown) {
+  MOTLEY_ASSIGN(const Figure figure, drawn(shown));
+  const auto worth = worth_rows(shown.analysis, shown.plan.predicted_step_s);
+  return svg_file(shown.name, {figure, simulated_step(shown, 0), worth_figure(worth)});
+}
+
+Result<std::string> plan_page(const PlanToShow& shown,
+                              const std::string& explanation,
+                              const std::optional<PlanToShow>& other) {
+  HtmlPage page(shown.name);
+  if (other) {
+    page.section("Beside " + other->name);
+    page.table(
+        comparison_rows(other->plan, shown.plan, shown.input.model, {other->name, shown.name}));
+  }
+  const double whole_s =
+      std::max(end_of(shown.analysis.spans), other ? end_of(other->analysis.spans) : 0);
+  for (const PlanToShow* plan : {&shown, other ? &*other : nullptr}) {
+    if (plan == nullptr) continue;
+    page.section(plan == &shown ? "The plan" : other->name);
+    MOTLEY_ASSIGN(const Figure figure, drawn(*plan));
+    page.figure("who holds which layers, and how busy and full each device is", figure);
+    page.figure("a step as it is simulated", simulated_step(*plan, whole_s));
+  }
+  const auto worth = worth_rows(shown.analysis, shown.plan.predicted_step_s);
+  if (!worth.empty()) {
+    page.section("What each machine adds");
+    page.table(with_head({"", "the best plan then"}, worth));
+  }
+  page.section("In words");
+  page.lines(explanation);
+  return page.text();
+}
+
+}  // namespace motley
