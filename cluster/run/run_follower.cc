@@ -1,0 +1,228 @@
+#include "cluster/run/run_follower.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/median.h"
+#include "base/system/files.h"
+#include "cluster/run/resume.h"
+
+namespace motley {
+
+RunFollower::RunFollower(const PreparedRun& run,
+                         std::optional<double> failed_at_s,
+                         FolderKeepers::Send send,
+                         MetricsFile metrics_file,
+                         Progress& progress,
+                         const Log& log)
+    : run_(run),
+      failed_at_s_(failed_at_s),
+      metrics_(run.plan.rank_count(), run.plan.predicted_step_s, is_virtual(run.plan)),
+      metrics_file_(std::move(metrics_file)),
+      report_(run.plan.rank_count()),
+      pace_(rank_names(run.plan)),
+      trace_(rank_names(run.plan), trace_spans_max(run.plan.rank_count())),
+      divergence_(run.config.train.max_skipped),
+      precision_(run.config.train.precision, rank_names(run.plan), /*refuses=*/true),
+      progress_(progress),
+      log_(log),
+      teller_(run.folder.events_path(), log, [&progress] { progress.clear(); }),
+      saves_(run,
+             std::move(send),
+             [this](RunEventKind kind,
+                    std::optional<std::int64_t> step,
+                    const std::string& line,
+                    int rank) { tell(kind, step.value_or(summary_.last_step), line, rank); }) {
+  begin_tensorboard();
+  summary_.predicted_step_s = run.plan.predicted_step_s;
+}
+
+void RunFollower::tell_start(std::int64_t last_step) const {
+  const bool is_resumed = run_.first_step > 1;
+  tell(is_resumed ? RunEventKind::kResumed : RunEventKind::kStarted, run_.first_step - 1,
+       fmt::format("{} step {}, to step {}, on {}: {:.3f} s a step predicted",
+                   is_resumed ? "goes on with" : "begins with", run_.first_step, last_step,
+                   fmt::join(machines_in_use(run_.plan), ", "), run_.plan.predicted_step_s));
+}
+
+Result<void> RunFollower::on_event(int worker, const Json& event) {
+  MOTLEY_TRY(run_.lock->confirm());
+  const Result<std::string> read = json_get<std::string>(event, "event", "a worker");
+  if (!read.ok()) return read.error();
+  const std::string& kind = *read;
+  if (kind == "step") return on_step(worker, event);
+  if (kind == "data") return on_data(worker, event);
+  if (kind == "precision") return on_precision(worker, event);
+  if (kind == "trace") trace_.add(Rank{worker}, event);
+  if (kind == "done") on_done(worker, event);
+  MOTLEY_TRY(saves_.on_event(worker, kind, event));
+  summary_.checkpoint = saves_.checkpoint();
+  return {};
+}
+
+Result<TrainingSummary> RunFollower::finish() {
+  MOTLEY_TRY(run_.lock->confirm());
+  write_trace();
+  end_tensorboard();
+  if (const auto unsaved = saves_.unsaved()) return *unsaved;
+  MOTLEY_TRY(metrics_file_.finish());
+  for (std::size_t r = 0; r < run_.plan.ranks.size(); ++r) {
+    summary_.numbers.push_back(precision_.numbers_of(r));
+  }
+  summary_.is_finished = summary_.last_step >= run_.config.train.steps;
+  // The first step touches all memory for the first time; it is not typical.
+  if (step_s_.size() > 1) step_s_.erase(step_s_.begin());
+  if (!step_s_.empty()) summary_.median_step_s = median(step_s_);
+  if (summary_.median_step_s > 0) {
+    const std::int64_t units =
+        run_.model.unit == "tokens" ? tokens_a_step_ : run_.config.train.global_batch;
+    summary_.units_per_s = static_cast<double>(units) / summary_.median_step_s;
+  }
+  return summary_;
+}
+
+Result<void> RunFollower::write_report(const std::optional<EarlyEnd>& ended) const {
+  MOTLEY_ASSIGN(RunReport report, report_.report(run_.plan, run_.model));
+  for (std::size_t r = 0; r < report.ranks.size(); ++r) {
+    report.ranks[r].numbers = precision_.numbers_of(r);
+  }
+  report.ended = ended;
+  return run_.folder.write_report(report);
+}
+
+Result<void> RunFollower::on_step(int worker, const Json& event) {
+  MOTLEY_ASSIGN(StepReport report, step_from_json(event, "a worker's step"));
+  if (!tells_memory(worker)) report.memory_bytes = 0;
+  MOTLEY_ASSIGN(auto metrics, metrics_.add(Rank{worker}, report));
+  report_.add_step(Rank{worker}, report);
+  if (const auto slow = pace_.add(Rank{worker}, report.step, report.compute_s, now_s())) {
+    warn(*slow, worker);
+  }
+  if (!metrics.has_value()) return {};
+  metrics->time_s = unix_time_s();
+  append(*metrics);
+  if (failed_at_s_) tell_recovered(metrics->step);
+  summary_.last_step = metrics->step;
+  summary_.last_loss = metrics->loss;
+  if (metrics->eval_loss) {
+    summary_.last_eval_loss = metrics->eval_loss;
+    summary_.last_eval_accuracy = metrics->eval_accuracy;
+  }
+  step_s_.push_back(metrics->step_s);
+  tokens_a_step_ = metrics->tokens;
+  progress_.show(*metrics, now_s());
+  if (const auto jump = loss_.add(*metrics)) warn(*jump);
+  MOTLEY_ASSIGN(const auto skipped, divergence_.add(*metrics));
+  if (skipped) warn(*skipped);
+  return {};
+}
+
+// What the setback before this launch has cost is known with its first step.
+void RunFollower::tell_recovered(std::int64_t step) {
+  tell(RunEventKind::kRestarted, step,
+       fmt::format("going on: step {} was done {:.1f} s after the failure", step,
+                   now_s() - *failed_at_s_));
+  failed_at_s_.reset();
+}
+
+// Also where it was said when the devices were measured: now the plan has taken them.
+Result<void> RunFollower::on_precision(int worker, const Json& event) {
+  MOTLEY_ASSIGN(const auto line, precision_.add(worker, event));
+  if (line) warn(*line, worker);
+  return {};
+}
+
+// rank: that it is about; -1 = none in particular.
+void RunFollower::warn(const std::string& line, int rank) const {
+  tell(RunEventKind::kWarning, summary_.last_step, line, rank);
+}
+
+void RunFollower::tell(RunEventKind kind,
+                       std::int64_t step,
+                       const std::string& line,
+                       int rank) const {
+  teller_.tell(kind, step, line,
+               rank < 0 ? "" : run_.plan.ranks[static_cast<std::size_t>(rank)].machine);
+}
+
+// A full disk does not end the run: what cannot be written now is written when there is room.
+void RunFollower::append(const StepMetrics& metrics) {
+  const Result<void> appended = metrics_file_.append(metrics_to_json(metrics));
+  if (!appended && !metrics_wait_) {
+    warn(fmt::format("{}: {}; what belongs there waits in memory, and the run goes on",
+                     appended.error().what, appended.error().cause));
+  }
+  metrics_wait_ = !appended.ok();
+  if (!tensorboard_) return;
+  if (const auto waits = tensorboard_->append(metrics, metrics.time_s)) warn(*waits);
+}
+
+// Nothing that stands in the way of it ends the run.
+void RunFollower::begin_tensorboard() {
+  if (!run_.config.run.tensorboard) return;
+  auto begun = TensorboardLog::open(run_.folder.tensorboard_dir(), run_.first_step,
+                                    rank_names(run_.plan), unix_time_s());
+  if (begun.ok()) {
+    tensorboard_ = *std::move(begun);
+  } else {
+    warn(fmt::format("nothing for TensorBoard: {}: {}", begun.error().what, begun.error().cause));
+  }
+}
+
+void RunFollower::end_tensorboard() {
+  if (!tensorboard_) return;
+  if (const auto missing = tensorboard_->finish()) warn(*missing);
+}
+
+// The ranks with the data tell which it is before the first step.
+Result<void> RunFollower::on_data(int worker, const Json& event) {
+  MOTLEY_ASSIGN(const DataMessage message, read_data_event(event));
+  const std::string name = rank_name(run_.plan, Rank{worker});
+  if (data_ && data_->second != message) {
+    return Error{ErrorCode::kData,
+                 fmt::format("{} and {} do not read the same data", data_->first, name),
+                 fmt::format("{} bytes of data here, {} there, or others among them",
+                             data_->second.bytes, message.bytes),
+                 "copy the file of data.path from one of the machines to the other"};
+  }
+  if (data_) return {};
+  data_ = {name, message};
+  const DataIdentity found{message.bytes, message.hash};
+  saves_.set_data(data_mark(found, run_.config.data));
+  if (!run_.saved_data) return {};
+  const Result<void> same = check_same_data(*run_.saved_data, found, run_.config.data);
+  if (!same) return with_context(same.error(), name);
+  return {};
+}
+
+// The training is done and saved: whatever is wrong with the trace is said, and ends nothing.
+void RunFollower::write_trace() {
+  for (const std::string& note : trace_.notes()) log_.warn("the trace is not whole: " + note);
+  if (trace_.empty()) return;
+  const auto written = write_file_atomic(run_.folder.trace_path(), trace_.text());
+  if (!written.ok()) {
+    log_.warn(fmt::format("no trace: {}: {}", written.error().what, written.error().cause));
+  }
+  summary_.has_trace = written.ok();
+}
+
+// A worker that does not know its peak leaves it out; the report then says so. Of a virtual
+// device the process holds only a part.
+void RunFollower::on_done(int worker, const Json& event) {
+  const auto peak_bytes = json_get<std::int64_t>(event, "peak_bytes", "a worker");
+  if (peak_bytes.ok() && *peak_bytes > 0 && tells_memory(worker))
+    report_.add_peak(Rank{worker}, *peak_bytes);
+}
+
+// A process tells its host's memory, which is not what a device of its own has to hold.
+bool RunFollower::tells_memory(int worker) const {
+  return !is_virtual(run_.plan) &&
+         !has_own_memory(run_.plan.ranks[static_cast<std::size_t>(worker)].device);
+}
+
+}  // namespace motley

@@ -1,0 +1,98 @@
+// RunFollower: takes what the workers of a run say of it. Keeps the run's account (metrics, report,
+// trace, events) and shows its progress; what it says of saves goes on to SaveFollower.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/json_fwd.h"
+#include "base/log.h"
+#include "base/result.h"
+#include "cluster/examine/precision_check.h"
+#include "cluster/follow/divergence_watch.h"
+#include "cluster/follow/metrics.h"
+#include "cluster/follow/metrics_file.h"
+#include "cluster/follow/pace_watch.h"
+#include "cluster/follow/progress.h"
+#include "cluster/follow/report_collector.h"
+#include "cluster/follow/run_teller.h"
+#include "cluster/follow/trace_collector.h"
+#include "cluster/run/folder_keepers.h"
+#include "cluster/run/prepare.h"
+#include "cluster/run/save_follower.h"
+#include "cluster/run/training_run.h"
+#include "cluster/tensorboard/tensorboard_log.h"
+#include "protocol/data_message.h"
+
+namespace motley {
+
+// One owner thread. What it is given by reference must outlive it.
+class RunFollower {
+ public:
+  // `failed_at_s`: when the launch before this one failed, until the first step tells what that has
+  // cost. `send`: a message to a worker of the run.
+  RunFollower(const PreparedRun& run,
+              std::optional<double> failed_at_s,
+              FolderKeepers::Send send,
+              MetricsFile metrics_file,
+              Progress& progress,
+              const Log& log);
+  RunFollower(const RunFollower&) = delete;
+  RunFollower& operator=(const RunFollower&) = delete;
+
+  void tell_start(std::int64_t last_step) const;
+
+  // An error ends the run: kPeer for what makes no sense, kData where ranks do not read the same
+  // data, kConfig for a type that a device refuses, kDiverged for too many skipped steps, and those
+  // of RunLock::confirm().
+  [[nodiscard]] Result<void> on_event(int worker, const Json& event);
+
+  // After the last event of a run that came to its end: the last save's failure is its error.
+  [[nodiscard]] Result<TrainingSummary> finish();
+
+  // Of what was trained so far.
+  [[nodiscard]] const TrainingSummary& summary() const { return summary_; }
+
+  [[nodiscard]] Result<void> write_report(const std::optional<EarlyEnd>& ended) const;
+
+ private:
+  [[nodiscard]] Result<void> on_step(int worker, const Json& event);
+  [[nodiscard]] Result<void> on_precision(int worker, const Json& event);
+  [[nodiscard]] Result<void> on_data(int worker, const Json& event);
+  void on_done(int worker, const Json& event);
+  void append(const StepMetrics& metrics);
+  void begin_tensorboard();
+  void end_tensorboard();
+  void write_trace();
+  void tell_recovered(std::int64_t step);
+  // rank: that it is about; -1 = none in particular.
+  void warn(const std::string& line, int rank = -1) const;
+  void tell(RunEventKind kind, std::int64_t step, const std::string& line, int rank = -1) const;
+  [[nodiscard]] bool tells_memory(int worker) const;
+
+  const PreparedRun& run_;
+  std::optional<double> failed_at_s_;
+  MetricsCollector metrics_;
+  MetricsFile metrics_file_;
+  std::optional<TensorboardLog> tensorboard_;
+  ReportCollector report_;
+  PaceWatch pace_;
+  TraceCollector trace_;
+  LossWatch loss_;
+  DivergenceWatch divergence_;
+  PrecisionCheck precision_;
+  std::optional<std::pair<std::string, DataMessage>> data_;  // of the first rank that told, by name
+  bool metrics_wait_ = false;                                // for room on the disk
+  Progress& progress_;
+  const Log& log_;
+  RunTeller teller_;
+  std::vector<double> step_s_;
+  std::int64_t tokens_a_step_ = 0;
+  TrainingSummary summary_;
+  SaveFollower saves_;
+};
+
+}  // namespace motley

@@ -1,0 +1,118 @@
+#include "cluster/run/save_follower.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/json.h"
+#include "cluster/run/rank_folders.h"
+#include "protocol/protocol.h"
+
+namespace motley {
+namespace {
+
+std::optional<CheckpointTexts> resumed_texts(const PreparedRun& run) {
+  return run.restore_point ? std::optional(run.restore_point->texts) : std::nullopt;
+}
+
+}  // namespace
+
+SaveFollower::SaveFollower(const PreparedRun& run, FolderKeepers::Send send, Tell tell)
+    : run_(run),
+      tell_(std::move(tell)),
+      committer_(run.folder.dir(),
+                 run.lock->launch(),
+                 run.config,
+                 run.model,
+                 run.plan,
+                 ranks_elsewhere(run.plan, run.stores)),
+      keepers_(run, resumed_texts(run), std::move(send)) {
+  committer_.keep_always(keepers_.safe_steps());
+}
+
+Result<void> SaveFollower::on_event(int worker, const std::string& kind, const Json& event) {
+  if (kind == "shard") return end_save(committer_.add_shard(worker, event));
+  if (kind == "shard_failed") return end_save(committer_.add_failure(worker, event));
+  if (kind == "copied") return on_copied(worker, event);
+  if (kind == "copy_failed") return on_copy_failed(worker, event);
+  if (kind == "keep_failed") on_keep_failed(worker, event);
+  if (kind == "keeper") keepers_.add(worker);
+  return {};
+}
+
+Result<void> SaveFollower::end_save(Result<std::optional<SaveOutcome>> ended) {
+  MOTLEY_ASSIGN(const std::optional<SaveOutcome> outcome, std::move(ended));
+  if (!outcome) return {};
+  unsaved_ = outcome->failure;
+  if (!outcome->folder) keepers_.tell_dropped(outcome->step);
+  if (outcome->folder) {
+    MOTLEY_TRY(keepers_.tell_committed(*outcome->folder));
+    committer_.keep_always(keepers_.safe_steps());
+    checkpoint_ = *outcome->folder;
+    tell_(RunEventKind::kCheckpoint, outcome->step,
+          fmt::format("saved {}", outcome->folder->string()), -1);
+  } else {
+    const std::string where =
+        outcome->failed_rank ? rank_name(run_.plan, Rank{*outcome->failed_rank}) + ": " : "";
+    const std::string way_out =
+        unsaved_->remedy.empty() ? "" : "; for the next save, " + unsaved_->remedy;
+    tell_(RunEventKind::kCheckpointFailed, outcome->step,
+          fmt::format("step {} was not saved: {}{}: {}. {}, and the run goes on{}", outcome->step,
+                      where, unsaved_->what, unsaved_->cause, what_stands(), way_out),
+          outcome->failed_rank.value_or(-1));
+  }
+  if (outcome->stale) {
+    warn(fmt::format("an old checkpoint stays: {}: {}", outcome->stale->what,
+                     outcome->stale->cause));
+  }
+  return {};
+}
+
+// The files lie there all the same, under the names of a save under way, and are found.
+void SaveFollower::on_keep_failed(int worker, const Json& event) const {
+  const Error error = error_from_json(event);
+  warn(fmt::format("{}: its part of a checkpoint could not be put in its place: {}: {}",
+                   rank_name(run_.plan, Rank{worker}), error.what, error.cause),
+       worker);
+}
+
+Result<void> SaveFollower::on_copied(int worker, const Json& event) {
+  MOTLEY_TRY(keepers_.add_copied(worker, event));
+  committer_.keep_always(keepers_.safe_steps());
+  return {};
+}
+
+// A later save tries again. A checkpoint that was removed meanwhile needs no copies.
+Result<void> SaveFollower::on_copy_failed(int worker, const Json& event) {
+  MOTLEY_TRY(keepers_.add_failed(event));
+  committer_.keep_always(keepers_.safe_steps());
+  MOTLEY_ASSIGN(const std::int64_t step, json_get<std::int64_t>(event, "step", "a keeper"));
+  const auto stand = list_checkpoints(run_.folder.dir());
+  if (std::ranges::count(stand, step, &CheckpointInfo::step) == 0) return {};
+  const Error error = error_from_json(event);
+  warn(fmt::format("{}: step {} has no second copy of its part: {}: {}",
+                   rank_name(run_.plan, Rank{worker}), step, error.what, error.cause),
+       worker);
+  return {};
+}
+
+std::string SaveFollower::what_stands() const {
+  const auto checkpoints = list_checkpoints(run_.folder.dir());
+  if (checkpoints.empty()) return "No checkpoint stands yet";
+  return fmt::format("The checkpoint of step {} stands", checkpoints.back().step);
+}
+
+std::optional<Error> SaveFollower::unsaved() const {
+  if (!unsaved_) return {};
+  Error error = *unsaved_;
+  error.what = fmt::format("the last step was done and could not be saved: {}", error.what);
+  error.cause += ". " + what_stands();
+  return error;
+}
+
+void SaveFollower::warn(const std::string& line, int rank) const {
+  tell_(RunEventKind::kWarning, std::nullopt, line, rank);
+}
+
+}  // namespace motley

@@ -1,0 +1,63 @@
+// SaveFollower: what becomes of a run's saves. Commits a checkpoint when all ranks have written
+// their shard, tells those who keep machines' folders, and says what was saved and what was not.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "base/json_fwd.h"
+#include "base/result.h"
+#include "checkpoint/checkpoint.h"
+#include "cluster/follow/run_event.h"
+#include "cluster/run/checkpoint_committer.h"
+#include "cluster/run/folder_keepers.h"
+#include "cluster/run/prepare.h"
+
+namespace motley {
+
+// One owner thread.
+class SaveFollower {
+ public:
+  // `step`: nothing = the last one that was done. `rank`: that it is about; -1 = none in
+  // particular.
+  using Tell = std::function<void(
+      RunEventKind kind, std::optional<std::int64_t> step, const std::string& line, int rank)>;
+
+  // The run must outlive it. `send`: a message to a worker of the run.
+  SaveFollower(const PreparedRun& run, FolderKeepers::Send send, Tell tell);
+
+  // The data that the run reads, for manifests. REQUIRES: no save has ended.
+  void set_data(DataMark mark) { committer_.set_data(std::move(mark)); }
+
+  // An event of any kind; those that are not of saves are left alone. A save that fails is said and
+  // is no error; what makes no sense is.
+  [[nodiscard]] Result<void> on_event(int worker, const std::string& kind, const Json& event);
+
+  // The newest that was committed by this launch.
+  [[nodiscard]] const std::optional<std::filesystem::path>& checkpoint() const {
+    return checkpoint_;
+  }
+
+  // Why the last save was none: of a run's end, the one that matters.
+  [[nodiscard]] std::optional<Error> unsaved() const;
+
+ private:
+  [[nodiscard]] Result<void> end_save(Result<std::optional<SaveOutcome>> ended);
+  void on_keep_failed(int worker, const Json& event) const;
+  [[nodiscard]] Result<void> on_copied(int worker, const Json& event);
+  [[nodiscard]] Result<void> on_copy_failed(int worker, const Json& event);
+  void warn(const std::string& line, int rank = -1) const;
+  [[nodiscard]] std::string what_stands() const;
+
+  const PreparedRun& run_;
+  const Tell tell_;
+  CheckpointCommitter committer_;
+  FolderKeepers keepers_;
+  std::optional<Error> unsaved_;
+  std::optional<std::filesystem::path> checkpoint_;
+};
+
+}  // namespace motley
