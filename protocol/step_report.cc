@@ -88,7 +88,7 @@ bool is_count_up_to(const Json& value, std::uint64_t max) {
 }
 
 Result<std::vector<StepReport::Sent>> sent_from_json(const Json& json, const std::string& source) {
-  constexpr std::uint64_t kBytesMax = std::uint64_t{1} << 62;
+  constexpr std::uint64_t kSentBytesMax = std::uint64_t{1} << 62;
   if (!json.is_object() || !json.contains("sent") || !json["sent"].is_array()) {
     return unusable_message(source, "'sent' is no list");
   }
@@ -96,7 +96,7 @@ Result<std::vector<StepReport::Sent>> sent_from_json(const Json& json, const std
   for (const Json& pair : json["sent"]) {
     const bool is_pair = pair.is_array() && pair.size() == 2 &&
                          is_count_up_to(pair[0], kRanksMax - 1) &&
-                         is_count_up_to(pair[1], kBytesMax);
+                         is_count_up_to(pair[1], kSentBytesMax);
     if (!is_pair) return unusable_message(source, "'sent' holds what is no rank and its bytes");
     const Rank to{pair[0].get<std::int32_t>()};
     if (!sent.empty() && !(sent.back().to < to)) {

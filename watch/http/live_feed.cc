@@ -8,8 +8,8 @@
 namespace motley {
 namespace {
 
-constexpr std::size_t kPoints = 2000;
-constexpr std::size_t kEvents = 50;
+constexpr std::size_t kPointsSent = 2000;
+constexpr std::size_t kEventsSent = 50;
 constexpr double kFresh_s = 0.5;
 
 // Browsers come back by themselves after so long.
@@ -43,7 +43,7 @@ std::string live_message(std::string_view event, std::string_view data, std::str
 }
 
 std::string LiveFeed::steps_message(std::int64_t after_step, std::int64_t last_step) {
-  auto columns = source_.history(kPoints, after_step);
+  auto columns = source_.history(kPointsSent, after_step);
   if (!columns.ok()) return {};
   std::string text = std::move(columns).value();
   if (after_step == 0 && text.starts_with("{\"")) text.insert(1, "\"whole\":true,");
@@ -62,7 +62,7 @@ std::string LiveFeed::news(const RunChanges& changes) {
     news += steps;
   }
   if (changes.state) news += message_of("state", source_.part(RunPart::kState));
-  if (changes.events) news += message_of("events", source_.events(kEvents));
+  if (changes.events) news += message_of("events", source_.events(kEventsSent));
   if (changes.timeline) news += live_message("timeline", "{}");
   return news;
 }
@@ -93,7 +93,7 @@ void LiveFeed::add(const std::shared_ptr<LiveStream>& stream, std::string_view l
   all += message_of("description", source_.part(RunPart::kDescription));
   if (had == 0 || had < last_step_) all += steps_message(had, last_step_);
   all += message_of("state", source_.part(RunPart::kState));
-  all += message_of("events", source_.events(kEvents));
+  all += message_of("events", source_.events(kEventsSent));
   all += live_message("timeline", "{}");
   stream->send(std::make_shared<const std::string>(std::move(all)));
   streams_.push_back(stream);
