@@ -2,14 +2,13 @@
 #include "watch/browser/viewed_run.h"
 
 #include <filesystem>
-#include <fstream>
 #include <string>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "base/json.h"
-#include "tests/plan/value_fixtures.h"
+#include "tests/watch/written_run.h"
 
 namespace motley {
 namespace {
@@ -18,34 +17,8 @@ using testing::AllOf;
 using testing::Ge;
 using testing::Le;
 
-class ViewedRunTest : public testing::Test {
+class ViewedRunTest : public WrittenRun {
  protected:
-  ViewedRunTest() {
-    const testing::TestInfo* info = testing::UnitTest::GetInstance()->current_test_info();
-    dir_ = std::filesystem::path(testing::TempDir()) / (std::string("motley-page-") + info->name());
-    std::filesystem::remove_all(dir_);
-    std::filesystem::create_directories(dir_);
-    std::ofstream(dir_ / "config.toml")
-        << "[train]\nsteps = 100000\n[data]\nkind = \"synthetic\"\n";
-    std::ofstream(dir_ / "plan.json") << plan_text();
-  }
-
-  ~ViewedRunTest() override { std::filesystem::remove_all(dir_); }
-
-  void add_steps(std::int64_t first, std::int64_t last) const {
-    std::ofstream lines(dir_ / "metrics.jsonl", std::ios::app);
-    for (std::int64_t step = first; step <= last; ++step) {
-      StepMetrics metrics;
-      metrics.step = step;
-      metrics.loss = 2 + 1 / static_cast<double>(step);
-      metrics.tokens = 1000;
-      metrics.step_s = 0.25;
-      metrics.predicted_step_s = 0.3;
-      metrics.wait_s = {0.05, 0.1};
-      lines << metrics_to_json(metrics).dump() << '\n';
-    }
-  }
-
   [[nodiscard]] ViewedRun open() const {
     auto view = RunView::open(dir_, 1.8e9);
     EXPECT_TRUE(view.ok());
@@ -56,8 +29,6 @@ class ViewedRunTest : public testing::Test {
     EXPECT_TRUE(text.ok());
     return Json::parse(text.ok() ? *text : "null");
   }
-
-  std::filesystem::path dir_;
 };
 
 TEST_F(ViewedRunTest, TellsWhatIsNewOnce) {
