@@ -9,6 +9,7 @@ const BEND = 34;
 const NARROW = 520;  // below so many pixels the machines stand in a column
 const COLUMN_STEP = 124;
 const LINE_HEIGHT = 16;
+const LABEL_PLACES = [0.5, 0.4, 0.6, 0.3, 0.7];  // along the line; the first that is free
 const LABELS_MAX = 12;  // beyond it only the fullest links have theirs in the picture
 
 function layers(rank) {
@@ -82,7 +83,7 @@ function box(machine, ranks, {x, y}) {
 
 // Both directions bend away from each other, so that each has its own line, and its own text on the
 // outer side. In a column a line goes around the machines between its ends.
-function line(pair, a, b, width, labelled) {
+function line(pair, a, b, width, taken) {
   const [dx, dy] = [b.x - a.x, b.y - a.y];
   const length = Math.hypot(dx, dy) || 1;
   const [nx, ny] = [-dy / length, dx / length];
@@ -98,11 +99,14 @@ function line(pair, a, b, width, labelled) {
     svg('path', {d: `M${a.x} ${a.y}Q${cx} ${cy} ${b.x} ${b.y}`, class: `link ${how}`}),
     arrow(along(0.62), along(0.66)),
   ];
-  if (labelled) {
+  if (taken.length < LABELS_MAX) {
     const out = Math.abs(nx) * 52 + Math.abs(ny) * 18;
-    const middle = along(0.5);
-    const x = Math.min(Math.max(middle.x + nx * out, 52), width - 52);
-    const y = middle.y + ny * out;
+    const spots = LABEL_PLACES.map(along).map((spot) => ({
+      x: Math.min(Math.max(spot.x + nx * out, 52), width - 52), y: spot.y + ny * out,
+    }));
+    const isFree = (spot) => taken.every((other) => Math.abs(other.x - spot.x) > 96 || Math.abs(other.y - spot.y) > 30);
+    const {x, y} = spots.find(isFree) ?? spots[0];
+    taken.push({x, y});
     const texts = [format.isNumber(pair.sent) && sign + format.rate(pair.sent),
                    [format.isNumber(pair.used) && format.percent(pair.used), pair.codec !== 'none' && pair.codec]
                      .filter(Boolean).join(' · ')].filter(Boolean);
@@ -128,8 +132,9 @@ export function showGroup(place, table, description, state) {
   const height = heightFor(machines, width);
   const at = places(machines, width, height);
   const where = new Map(machines.map((machine, i) => [machine.name, at[i]]));
+  const taken = [];
   const lines = all.filter((pair) => where.has(pair.from) && where.has(pair.to))
-    .map((pair, i) => line(pair, where.get(pair.from), where.get(pair.to), width, i < LABELS_MAX));
+    .map((pair) => line(pair, where.get(pair.from), where.get(pair.to), width, taken));
   const boxes = machines.map((machine, i) => box(machine, description.ranks ?? [], at[i]));
   const label = `${machines.length} machine${machines.length === 1 ? '' : 's'}: ${machines.map((m) => m.name).join(', ')}. `
     + all.map(sentence).join('. ');
