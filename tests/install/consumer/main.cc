@@ -53,5 +53,5 @@ int main(int argc, char** argv) {
   if (argc < 2) return 2;
   const auto checkpoint = motley::CheckpointReader::open(argv[1]);
   if (!checkpoint.ok()) return fail(checkpoint.error());
-  std::cout << ", step " << checkpoint->manifest()->step << '\n';
+  std::cout << ", step " << checkpoint->manifest()->state.step << '\n';
 }
