@@ -19,13 +19,15 @@ constexpr const char* kCluster = R"(
 [[machine]]
 name = "desktop"
 devices = ["virtual"]
-gflops = 200
 memory_gib = 8
+[machine.virtual]
+gflops = 200
 [[machine]]
 name = "laptop"
 devices = ["virtual"]
-gflops = 100
 memory_gib = 8
+[machine.virtual]
+gflops = 100
 )";
 
 }  // namespace
