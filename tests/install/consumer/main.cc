@@ -19,13 +19,15 @@ constexpr const char* kCluster = R"(
 [[machine]]
 name = "desktop"
 devices = ["virtual"]
-gflops = 200
 memory_gib = 8
+[machine.virtual]
+gflops = 200
 [[machine]]
 name = "laptop"
 devices = ["virtual"]
-gflops = 100
 memory_gib = 8
+[machine.virtual]
+gflops = 100
 )";
 
 }  // namespace
@@ -53,5 +55,5 @@ int main(int argc, char** argv) {
   if (argc < 2) return 2;
   const auto checkpoint = motley::CheckpointReader::open(argv[1]);
   if (!checkpoint.ok()) return fail(checkpoint.error());
-  std::cout << ", step " << checkpoint->manifest()->step << '\n';
+  std::cout << ", step " << checkpoint->manifest()->state.step << '\n';
 }
