@@ -15,7 +15,7 @@ constexpr std::array<std::string_view, 3> kSectionsOfSpeed = {"parallel", "comm"
 constexpr std::array<std::string_view, 12> kKeysWithoutEffect = {
     "model.path",   "model.init_from",   "data.path",        "data.suffixes",
     "data.changed", "train.max_skipped", "train.eval_every", "train.eval_batches",
-    "run.dir",      "run.restarts",      "run.trace_steps", "run.tensorboard"};
+    "run.dir",      "run.restarts",      "run.trace_steps",  "run.tensorboard"};
 constexpr std::array<std::string_view, 3> kKeysOfAdamw = {"train.beta1", "train.beta2",
                                                           "train.epsilon"};
 

@@ -210,7 +210,9 @@ std::vector<ConfigEntry> make_entries() {
        "reached a new checkpoint; 0 = it ends with an error"},
       {"run.trace_steps", kRun<&RunConfig::trace_steps>, IntegerRange{0, 100'000},
        "steps recorded in trace.json, after two for warming up"},
-      {"run.tensorboard", kRun<&RunConfig::tensorboard>, {},
+      {"run.tensorboard",
+       kRun<&RunConfig::tensorboard>,
+       {},
        "also write each step for TensorBoard, into the run folder's tensorboard/"},
   };
 }
