@@ -9,7 +9,8 @@ const BEND = 34;
 const NARROW = 520;  // below so many pixels the machines stand in a column
 const COLUMN_STEP = 124;
 const LINE_HEIGHT = 16;
-const LABEL_PLACES = [0.5, 0.4, 0.6, 0.3, 0.7];  // along the line; the first that is free
+// Along the line: the first that is free. Where none is, the table below has to do.
+const LABEL_PLACES = [0.5, 0.4, 0.6, 0.3, 0.7, 0.22, 0.78];
 const LABELS_MAX = 12;  // beyond it only the fullest links have theirs in the picture
 
 function layers(rank) {
@@ -99,14 +100,15 @@ function line(pair, a, b, width, taken) {
     svg('path', {d: `M${a.x} ${a.y}Q${cx} ${cy} ${b.x} ${b.y}`, class: `link ${how}`}),
     arrow(along(0.62), along(0.66)),
   ];
-  if (taken.length < LABELS_MAX) {
-    const out = Math.abs(nx) * 52 + Math.abs(ny) * 18;
-    const spots = LABEL_PLACES.map(along).map((spot) => ({
-      x: Math.min(Math.max(spot.x + nx * out, 52), width - 52), y: spot.y + ny * out,
-    }));
-    const isFree = (spot) => taken.every((other) => Math.abs(other.x - spot.x) > 96 || Math.abs(other.y - spot.y) > 30);
-    const {x, y} = spots.find(isFree) ?? spots[0];
-    taken.push({x, y});
+  const out = Math.abs(nx) * 52 + Math.abs(ny) * 18;
+  const spots = LABEL_PLACES.map(along).map((spot) => ({
+    x: Math.min(Math.max(spot.x + nx * out, 52), width - 52), y: spot.y + ny * out,
+  }));
+  const isFree = (spot) => taken.every((other) => Math.abs(other.x - spot.x) > 100 || Math.abs(other.y - spot.y) > 32);
+  const place = taken.length < LABELS_MAX && spots.find(isFree);
+  if (place) {
+    const {x, y} = place;
+    taken.push(place);
     const texts = [format.isNumber(pair.sent) && sign + format.rate(pair.sent),
                    [format.isNumber(pair.used) && format.percent(pair.used), pair.codec !== 'none' && pair.codec]
                      .filter(Boolean).join(' · ')].filter(Boolean);
