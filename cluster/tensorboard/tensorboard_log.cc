@@ -98,6 +98,10 @@ std::vector<Scalar> scalars_of(const StepMetrics& metrics,
       std::min({metrics.wait_s.size(), rank_names.size(), kTensorboardRanksMax});
   for (std::size_t r = 0; r < ranks; ++r) {
     scalars.push_back({"waiting_s/" + rank_names[r], metrics.wait_s[r]});
+    if (r < metrics.ranks.size() && metrics.ranks[r].memory_bytes > 0) {
+      scalars.push_back(
+          {"memory_bytes/" + rank_names[r], static_cast<double>(metrics.ranks[r].memory_bytes)});
+    }
   }
   return scalars;
 }

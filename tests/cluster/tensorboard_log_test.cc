@@ -127,6 +127,19 @@ TEST_F(TensorboardLogTest, LeavesOutWhatAStepHasNot) {
   EXPECT_THAT(tags, Not(testing::Contains("train/loss")));
   EXPECT_THAT(tags, Not(testing::Contains("eval/loss")));
   EXPECT_THAT(tags, testing::Contains("waiting_s/stage 0 (box)"));
+  EXPECT_THAT(tags, Not(testing::Contains("memory_bytes/stage 0 (box)")));
+}
+
+TEST_F(TensorboardLogTest, TellsTheMemoryOfStagesThatIsKnown) {
+  StepMetrics metrics = step(1);
+  metrics.wait_s = {0.5, 0.25};
+  metrics.ranks.resize(2);
+  metrics.ranks[1].memory_bytes = 1 << 20;
+  std::vector<std::string> told;
+  for (const Scalar& scalar : scalars_of(metrics, {"a", "b"})) {
+    if (scalar.tag.starts_with("memory")) told.push_back(scalar.tag);
+  }
+  EXPECT_THAT(told, testing::ElementsAre("memory_bytes/b"));
 }
 
 // With Google's protobuf and TensorFlow's schema.
