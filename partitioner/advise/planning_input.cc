@@ -2,6 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+
 #include "base/check.h"
 #include "plan/units.h"
 
@@ -20,6 +24,10 @@ std::string free_name(const Cluster& cluster, const std::string& name) {
   return fmt::format("{}-{}", name, number);
 }
 
+bool all_have_own_memory(const Machine& machine) {
+  return std::ranges::all_of(machine.devices, has_own_memory);
+}
+
 }  // namespace
 
 Result<Plan> make_plan(const PlanningInput& input) {
@@ -28,12 +36,28 @@ Result<Plan> make_plan(const PlanningInput& input) {
 
 double machine_memory_gib(const PlanningInput& input, const std::string& machine) {
   const Machine& found = machine_named(input.cluster, machine);
-  return found.memory_gib > 0 ? found.memory_gib : measured_memory_gib(input, machine);
+  const bool is_set = found.memory_gib > 0 && !all_have_own_memory(found);
+  return is_set ? found.memory_gib : measured_memory_gib(input, machine);
+}
+
+PlanningInput with_machine_memory(PlanningInput input, const std::string& machine, double gib) {
+  const bool is_own = all_have_own_memory(machine_named(input.cluster, machine));
+  for (Machine& each : input.cluster.machines) {
+    if (each.name == machine) each.memory_gib = gib;
+  }
+  for (DeviceProfile& each : input.profile.devices) {
+    if (is_own && each.machine == machine) {
+      each.memory_bytes = static_cast<std::int64_t>(gib * kBytesPerGib);
+    }
+  }
+  return input;
 }
 
 double measured_memory_gib(const PlanningInput& input, const std::string& machine) {
   const Machine& found = machine_named(input.cluster, machine);
-  const DeviceProfile* profile = input.profile.find(machine, found.devices.front());
+  const auto shared = std::ranges::find_if_not(found.devices, has_own_memory);
+  const DeviceProfile* profile =
+      input.profile.find(machine, shared != found.devices.end() ? *shared : found.devices.front());
   return profile == nullptr ? 0 : static_cast<double>(profile->memory_bytes) / kBytesPerGib;
 }
 

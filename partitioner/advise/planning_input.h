@@ -22,9 +22,16 @@ struct PlanningInput {
 // Errors as make_plan's above.
 [[nodiscard]] Result<Plan> make_plan(const PlanningInput& input);
 
-// The memory of a machine for all its devices together: as set, else as measured. 0 when neither
-// is known. REQUIRES: the cluster has the machine.
+// The memory of a machine that all its devices share: as set, else as measured; where each of them
+// has memory of its own, what was measured of the first. 0 when it is not known. REQUIRES: the
+// cluster has the machine.
 [[nodiscard]] double machine_memory_gib(const PlanningInput& input, const std::string& machine);
+
+// The same input with so much of it; where each device has memory of its own, with so much in each.
+// REQUIRES: as above.
+[[nodiscard]] PlanningInput with_machine_memory(PlanningInput input,
+                                                const std::string& machine,
+                                                double gib);
 
 // What was free on it when it was measured; 0 where that is not known. REQUIRES: as above.
 [[nodiscard]] double measured_memory_gib(const PlanningInput& input, const std::string& machine);

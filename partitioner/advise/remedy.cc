@@ -23,13 +23,6 @@ bool fits(PlanningInput input) {
   return make_plan(input).ok();
 }
 
-PlanningInput with_memory(PlanningInput input, const std::string& machine, double gib) {
-  for (Machine& m : input.cluster.machines) {
-    if (m.name == machine) m.memory_gib = gib;
-  }
-  return input;
-}
-
 struct ExtraMemory {
   std::string machine;
   double now_gib = 0;
@@ -45,7 +38,7 @@ std::optional<ExtraMemory> least_memory(const PlanningInput& input, const std::s
   constexpr double kLeastGib = 1e-6;
   const double now_gib = machine_memory_gib(input, machine);
   double extra_gib = std::max(kLeastGib, now_gib / 64);
-  while (!fits(with_memory(input, machine, now_gib + extra_gib))) {
+  while (!fits(with_machine_memory(input, machine, now_gib + extra_gib))) {
     if (extra_gib > kMostGib) return std::nullopt;
     extra_gib *= 2;
   }
@@ -53,7 +46,8 @@ std::optional<ExtraMemory> least_memory(const PlanningInput& input, const std::s
   if (extra_gib <= std::max(kLeastGib, now_gib / 64)) low_gib = 0;
   while (extra_gib - low_gib > 0.01 * extra_gib) {
     const double middle_gib = (low_gib + extra_gib) / 2;
-    (fits(with_memory(input, machine, now_gib + middle_gib)) ? extra_gib : low_gib) = middle_gib;
+    (fits(with_machine_memory(input, machine, now_gib + middle_gib)) ? extra_gib : low_gib) =
+        middle_gib;
   }
   return ExtraMemory{machine, now_gib, now_gib + extra_gib};
 }

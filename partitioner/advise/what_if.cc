@@ -90,9 +90,7 @@ class Change {
     MOTLEY_ASSIGN(const Value value, read_value());
     if (field == "memory_gib") {
       const double gib = value.of(machine_memory_gib(input_, name), 1);
-      for (Machine& machine : input_.cluster.machines) {
-        if (machine.name == name) machine.memory_gib = gib;
-      }
+      input_ = with_machine_memory(std::move(input_), name, gib);
       return {};
     }
     for (DeviceProfile& device : input_.profile.devices) {

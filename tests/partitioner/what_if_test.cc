@@ -60,6 +60,21 @@ TEST(WhatIf, AFactorIsOfWhatIsThere) {
   EXPECT_DOUBLE_EQ(machine_memory_gib(input, "m0"), 2 * 1024.0);
 }
 
+TEST(WhatIf, TheMemoryOfAMachineOfCardsIsTheirs) {
+  PlanningInput input = three_machines();
+  input.cluster.machines[1].devices = {"cuda:0"};
+  input.cluster.machines[1].memory_gib = 11;
+  for (DeviceProfile& device : input.profile.devices) {
+    if (device.machine == "m1") device.device = "cuda:0";
+  }
+  const double before_gib = machine_memory_gib(input, "m1");
+  const auto more = apply_changes(input, {"machine.m1.memory_gib=x2"});
+  ASSERT_TRUE(more.ok());
+  EXPECT_DOUBLE_EQ(machine_memory_gib(*more, "m1"), 2 * before_gib);
+  EXPECT_EQ(more->profile.find("m1", "cuda:0")->memory_bytes,
+            2 * input.profile.find("m1", "cuda:0")->memory_bytes);
+}
+
 TEST(WhatIf, SpeedDividesTheTimesOfOneMachine) {
   const PlanningInput input = changed({"machine.m1.speed=2"});
   EXPECT_DOUBLE_EQ(work_s(input, "m1"), work_s(three_machines(), "m1") / 2);
