@@ -63,11 +63,7 @@ Result<std::string> predicted_trace(const PreparedRun& run, const PlanOptions& o
   MOTLEY_ASSIGN(
       const SimulatedPlan simulated,
       simulate_plan(run.plan, run.model, run.cluster, run.profile, options, {.spans = true}));
-  std::vector<std::string> names;
-  for (Rank rank{0}; rank.value < run.plan.rank_count(); ++rank.value) {
-    names.push_back(rank_name(run.plan, rank));
-  }
-  return trace_text(simulated.step.spans, names);
+  return trace_text(simulated.step.spans, rank_names(run.plan));
 }
 
 // The file, or none where there is nothing to say; never that of another plan.

@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <cstdio>
-#include <ctime>
 #include <utility>
 
+#include "base/clock.h"
 #include "cluster/process/stop_signals.h"
 #include "watch/browser/viewed_run.h"
 #include "watch/http/http_server.h"
@@ -13,7 +13,7 @@
 namespace motley {
 
 Result<void> watch_in_browser(const std::filesystem::path& run, std::uint16_t port) {
-  MOTLEY_ASSIGN(RunView view, RunView::open(run, static_cast<double>(std::time(nullptr))));
+  MOTLEY_ASSIGN(RunView view, RunView::open(run, unix_time_s()));
   StopSignals signals;
   ViewedRun source(std::move(view));
   MOTLEY_ASSIGN(const auto server, HttpServer::open(source, {.port = port}));

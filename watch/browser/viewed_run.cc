@@ -1,8 +1,8 @@
 #include "watch/browser/viewed_run.h"
 
 #include <algorithm>
-#include <ctime>
 
+#include "base/clock.h"
 #include "base/json.h"
 
 namespace motley {
@@ -17,7 +17,7 @@ std::string text_of(const Json& json) {
 }  // namespace
 
 RunChanges ViewedRun::look() {
-  const RunView::Changes changes = view_.poll(static_cast<double>(std::time(nullptr)));
+  const RunView::Changes changes = view_.poll(unix_time_s());
   return {.description = changes.description,
           .state = changes.state,
           .events = changes.events > 0,
