@@ -26,6 +26,10 @@ namespace motley {
 // The same on this machine, for this process and its like.
 [[nodiscard]] int default_threads(int processes);
 
+// From here on the calling thread gets about a tenth of a core that other threads want, and all of
+// one that nobody wants. Where the system has no such priority of a thread nothing changes.
+void leave_cores_to_others();
+
 // The least quota of the process's control groups, as least_group_limit(); infinity without one.
 [[nodiscard]] double control_group_cores(const std::filesystem::path& own_groups,
                                          const std::filesystem::path& top);

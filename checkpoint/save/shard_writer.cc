@@ -8,6 +8,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/system/system_cores.h"
 #include "checkpoint/save/own_pages.h"
 #include "checkpoint/save/shard_files.h"
 
@@ -98,8 +99,10 @@ struct ShardWriter::Impl {
     }
   }
 
-  // On the thread.
+  // On the thread. No step may take much longer because of it: the values are safe from changes, so
+  // that the writing is spread over the steps that follow where all cores compute.
   void write(const SavePlace& place, int rank, int rank_count, const Done& done) {
+    leave_cores_to_others();
     const Result<Shard> shard = write_shard_files(
         place, rank, rank_count, outline_of(contents),
         [this](std::size_t tensor, SafetensorsWriter& writer) {

@@ -1,11 +1,14 @@
 // On made-up control group trees, as the kernel shows them.
 #include "base/system/system_cores.h"
 
+#include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <fstream>
 #include <limits>
 #include <string>
+#include <thread>
 
 #include <gtest/gtest.h>
 
@@ -92,6 +95,20 @@ TEST(DefaultThreads, ShareTheCoresWithinTheQuota) {
   EXPECT_EQ(threads_of_each(4, 2, 2), 1);
   EXPECT_EQ(threads_of_each(1, 8, 0.25), 1);
 }
+
+#ifdef __linux__
+TEST(LeaveCoresToOthers, ConcernsTheCallingThreadAlone) {
+  constexpr int kLast = 19;
+  const int before = getpriority(PRIO_PROCESS, 0);
+  int there = before;
+  std::thread([&there] {
+    leave_cores_to_others();
+    there = getpriority(PRIO_PROCESS, 0);
+  }).join();
+  EXPECT_EQ(there, std::min(before + 10, kLast));
+  EXPECT_EQ(getpriority(PRIO_PROCESS, 0), before);
+}
+#endif
 
 TEST(ProcessorName, IsPartOfWhatTellsModelsApart) {
   EXPECT_NE(processor_model().find(processor_name()), std::string::npos);
