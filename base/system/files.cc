@@ -172,7 +172,12 @@ Result<void> OutputFile::write(std::span<const std::byte> bytes) {
     bytes = bytes.subspan(static_cast<std::size_t>(written));
     unsynced_bytes_ += static_cast<std::size_t>(written);
     if (work_ != nullptr) work_->add_bytes(static_cast<std::uint64_t>(written));
-    if (unsynced_bytes_ >= piece_bytes_) MOTLEY_TRY(sync());
+    if (unsynced_bytes_ >= piece_bytes_) {
+      MOTLEY_TRY(sync());
+      // Nobody reads it soon: a save of many GB would push out of memory what others read, and
+      // memory that was not used for long is slow to get on a virtual machine.
+      ::posix_fadvise(fd_, 0, 0, POSIX_FADV_DONTNEED);
+    }
   }
   return {};
 }
