@@ -176,7 +176,9 @@ Result<void> OutputFile::write(std::span<const std::byte> bytes) {
       MOTLEY_TRY(sync());
       // Nobody reads it soon: a save of many GB would push out of memory what others read, and
       // memory that was not used for long is slow to get on a virtual machine.
+#ifdef POSIX_FADV_DONTNEED
       ::posix_fadvise(fd_, 0, 0, POSIX_FADV_DONTNEED);
+#endif
     }
   }
   return {};
