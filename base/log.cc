@@ -1,12 +1,17 @@
 #include "base/log.h"
 
+#include <fcntl.h>
 #include <spdlog/logger.h>
 #include <spdlog/sinks/base_sink.h>
 #include <spdlog/sinks/basic_file_sink.h>
 #include <spdlog/sinks/stdout_sinks.h>
 
 #include <mutex>
+#include <system_error>
 #include <utility>
+
+#include "base/system/files.h"
+#include "base/system/owned_fd.h"
 
 namespace motley {
 namespace {
@@ -55,11 +60,21 @@ Log::Log(std::string_view prefix, LogLevel level, Output output)
   logger_->set_level(spdlog::level::debug);
   logger_->sinks().front()->set_level(to_spdlog(level));
   logger_->flush_on(spdlog::level::debug);
+  // Its own words would break into what is on the screen. A file that takes no more lines is no
+  // news that helps: who fills the disk hears of it from what matters there.
+  logger_->set_error_handler([](const std::string&) {});
 }
 
 Log::~Log() = default;
 
 Result<void> Log::keep_in(const std::filesystem::path& file) {
+  // The library would write through a link to wherever it leads, and wait at a pipe.
+  std::error_code ignored;
+  if (std::filesystem::symlink_status(file, ignored).type() !=
+      std::filesystem::file_type::not_found) {
+    MOTLEY_ASSIGN([[maybe_unused]] const OwnedFd opened,
+                  open_file(file, O_WRONLY | O_APPEND | O_NOFOLLOW));
+  }
   try {
     std::erase(logger_->sinks(), file_);
     file_ = std::make_shared<spdlog::sinks::basic_file_sink_mt>(file.string());
@@ -76,8 +91,12 @@ void Log::keep(const Error& ending) const {
   std::string text = in_full(ending);
   text.pop_back();  // the line gets its end below
   const auto level = is_stop(ending) ? spdlog::level::info : spdlog::level::err;
-  file_->log(spdlog::details::log_msg("", level, text));
-  file_->flush();
+  try {
+    file_->log(spdlog::details::log_msg("", level, text));
+    file_->flush();
+  } catch (const spdlog::spdlog_ex&) {
+    // A full disk: what ended the run is what people have to read, and they get it.
+  }
 }
 
 void Log::debug(const std::string& line) const {

@@ -3,6 +3,24 @@
 #include <algorithm>
 
 namespace motley {
+namespace {
+
+// How many bytes at the beginning of the text tell a terminal to do something: control characters
+// of ASCII and of Latin-1, and marks that turn the direction of writing. 0 = none.
+std::size_t length_of_command(std::string_view text) {
+  const auto byte = [&](std::size_t i) {
+    return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U;
+  };
+  if (byte(0) < 0x20 || byte(0) == 0x7f) return 1;
+  if (byte(0) == 0xc2 && byte(1) >= 0x80 && byte(1) < 0xa0) return 2;
+  if (byte(0) != 0xe2) return 0;
+  const bool turns = (byte(1) == 0x80 && (byte(2) == 0x8e || byte(2) == 0x8f ||
+                                          (byte(2) >= 0xaa && byte(2) <= 0xae))) ||
+                     (byte(1) == 0x81 && byte(2) >= 0xa6 && byte(2) <= 0xa9);
+  return turns ? 3 : 0;
+}
+
+}  // namespace
 
 bool is_stop(const Error& error) {
   return error.code == ErrorCode::kInterrupted || error.code == ErrorCode::kTerminated;
@@ -27,8 +45,9 @@ std::string excerpt(std::string_view text, std::size_t bytes_max) {
   // Not within a character of UTF-8.
   while (length < text.size() && length > 0 && continues(text[length])) --length;
   std::string quoted(text.substr(0, length));
-  for (char& c : quoted) {
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
+  for (std::size_t i = 0; i < quoted.size(); ++i) {
+    const std::size_t commands = length_of_command(std::string_view(quoted).substr(i));
+    for (std::size_t k = 0; k < commands; ++k) quoted[i + k] = '?';
   }
   return length < text.size() ? quoted + "…" : quoted;
 }

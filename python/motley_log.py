@@ -13,17 +13,29 @@ import argparse
 import importlib
 import json
 import os
+import stat
 import sys
 import time
-from typing import Any, Callable, Dict, Iterator, List, Optional
+from typing import Any, BinaryIO, Callable, Dict, Iterator, List, Optional
 
 PACKAGES = ("wandb", "trackio")
 LINE_BYTES_MAX = 16 << 20
+STEP_MAX = 1 << 52
+RECENT_S = 60
 POLL_S = 1.0
 
 
 class Unusable(Exception):
     """What, why, and what to do."""
+
+
+def open_file(path: str) -> BinaryIO:
+    """To be read. Whatever else has the name, as a pipe that would be waited for, is refused."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(f"{path} is not a regular file")
+    return os.fdopen(descriptor, "rb")
 
 
 class MetricsFollower:
@@ -40,7 +52,7 @@ class MetricsFollower:
     def new_steps(self) -> Iterator[Dict[str, Any]]:
         """Those of whole lines that were added since the last call."""
         try:
-            file = open(self.path, "rb")
+            file = open_file(self.path)
         except FileNotFoundError:
             return
         with file:
@@ -62,7 +74,7 @@ class MetricsFollower:
     def _step(self, line: bytes) -> Optional[Dict[str, Any]]:
         try:
             step = json.loads(line)
-            if isinstance(step, dict) and type(step.get("step")) is int and step["step"] > 0:
+            if isinstance(step, dict) and type(step.get("step")) is int and 0 < step["step"] <= STEP_MAX:
                 return step
         except (ValueError, RecursionError):
             pass
@@ -96,7 +108,7 @@ def values_of(step: Dict[str, Any], ranks: List[str]) -> Dict[str, float]:
 def read_json(path: str) -> Dict[str, Any]:
     """The object in a file; nothing where there is none that can be read."""
     try:
-        with open(path, encoding="utf-8") as file:
+        with open_file(path) as file:
             found = json.load(file)
     except (OSError, ValueError, RecursionError):
         return {}
@@ -115,7 +127,7 @@ def configuration(run: str) -> Dict[str, Any]:
     config: Dict[str, Any] = {}
     try:
         toml = importlib.import_module("tomllib")
-        with open(os.path.join(run, "config.toml"), "rb") as file:
+        with open_file(os.path.join(run, "config.toml")) as file:
             config = toml.load(file)
     except (ImportError, OSError, ValueError):
         pass
@@ -133,7 +145,7 @@ def is_under_way(run: str) -> bool:
         if newest is None:
             return False
         path = os.path.join(folder, newest)
-        return read_json(path).get("state") == "held" and time.time() - os.path.getmtime(path) < 60
+        return read_json(path).get("state") == "held" and abs(time.time() - os.path.getmtime(path)) < RECENT_S
     except OSError:
         return False
 
@@ -170,7 +182,10 @@ def main(words: Optional[List[str]] = None) -> int:
         except ImportError as error:
             raise Unusable(f"this Python cannot import {asked.to}: {error}. `pip install {asked.to}`") from error
         name = asked.name or os.path.basename(os.path.abspath(asked.run))
-        follower = send(asked.run, package, asked.project, name)
+        try:
+            follower = send(asked.run, package, asked.project, name)
+        except Exception as error:  # its own kinds: no key, no network
+            raise Unusable(f"{asked.to} did not take the run: {type(error).__name__}: {error}") from error
     except Unusable as error:
         print(f"motley_log: error: {error}", file=sys.stderr)
         return 3

@@ -31,7 +31,7 @@ std::map<std::string, std::string> motley_environment() {
 
 // A TOML file that the user named on the command line: an unreadable one is a configuration error.
 Result<std::string> read_toml_file(const std::filesystem::path& path) {
-  auto text = read_file(path, kTomlBytesMax);
+  auto text = read_input(path, kTomlBytesMax);
   if (!text.ok()) {
     Error error = std::move(text).error();
     error.code = ErrorCode::kConfig;
@@ -124,7 +124,7 @@ Result<Cluster> read_cluster(const Arguments& arguments, int devices, Mixture mi
   if (arguments.has("links")) {
     const std::string& links_path = arguments.value("links");
     MOTLEY_TRY(check_exists(links_path));
-    MOTLEY_ASSIGN(const std::string links_text, read_file(links_path, kLinksBytesMax));
+    MOTLEY_ASSIGN(const std::string links_text, read_input(links_path, kLinksBytesMax));
     MOTLEY_ASSIGN(const Links links, parse_links(links_text, links_path));
     MOTLEY_TRY(apply_links(cluster, links));
   }
@@ -249,7 +249,7 @@ Result<std::vector<RunMeasurement>> read_measurements(const Arguments& arguments
 
 Result<void> check_outputs(const Arguments& arguments, std::initializer_list<const char*> options) {
   for (const char* option : options) {
-    if (arguments.has(option)) MOTLEY_TRY(check_can_write(arguments.value(option)));
+    if (arguments.has(option)) MOTLEY_TRY(check_output(arguments.value(option)));
   }
   return {};
 }

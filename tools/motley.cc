@@ -2,9 +2,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <exception>
 
+#include "base/system/files.h"
 #include "base/system/privacy.h"
 #include "base/system/standard_streams.h"
 #include "base/system/version.h"
@@ -128,6 +130,15 @@ std::string nothing_asked(const std::vector<std::string>& words) {
   return words.size() == 1 && !family.empty() ? family_help(words[0], family) : "";
 }
 
+// That all of standard output is where it should be. Nobody reads on where a pipe was closed, which
+// is the reader's business.
+Result<void> printed() {
+  errno = 0;
+  const bool is_through = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
+  if (is_through || errno == EPIPE) return {};
+  return file_error("write", "standard output", errno != 0 ? errno : EIO);
+}
+
 int run_motley(const std::string& program, const std::vector<std::string>& words) {
   if (const std::string text = nothing_asked(words); !text.empty()) {
     std::fputs(text.c_str(), stderr);
@@ -137,7 +148,8 @@ int run_motley(const std::string& program, const std::vector<std::string>& words
     fmt::print("motley {}\n", motley_version());
     return 0;
   }
-  const auto done = run_command(program, words);
+  auto done = run_command(program, words);
+  if (done.ok()) done = printed();
   if (done.ok()) return 0;
   std::fputs(describe(done.error()).c_str(), stderr);
   return static_cast<int>(done.error().code);

@@ -5,10 +5,10 @@
 
 #include "base/json.h"
 #include "base/log.h"
-#include "base/system/files.h"
 #include "cluster/examine/probe.h"
 #include "tools/command.h"
 #include "tools/inputs.h"
+#include "tools/output_file.h"
 
 namespace motley {
 namespace {
@@ -42,7 +42,7 @@ Result<void> probe(const Arguments& arguments) {
   MOTLEY_ASSIGN(const auto program, stage_program());
   MOTLEY_ASSIGN(const ProbeReport report, probe_links(cluster, options, program, Log("")));
   const std::string text = links_to_json(report.links).dump(2) + "\n";
-  if (arguments.has("output")) MOTLEY_TRY(write_file_atomic(arguments.value("output"), text));
+  if (arguments.has("output")) MOTLEY_TRY(write_output(arguments.value("output"), text));
   std::fputs((arguments.has("json") ? text : probe_table(cluster, report)).c_str(), stdout);
   return {};
 }

@@ -6,7 +6,6 @@
 
 #include "base/json.h"
 #include "base/log.h"
-#include "base/system/files.h"
 #include "cluster/examine/automatic_devices.h"
 #include "cluster/examine/measure.h"
 #include "cluster/launch/workers.h"
@@ -14,6 +13,7 @@
 #include "models/spec/model_spec.h"
 #include "tools/command.h"
 #include "tools/inputs.h"
+#include "tools/output_file.h"
 
 namespace motley {
 namespace {
@@ -82,7 +82,7 @@ Result<void> profile(const Arguments& arguments) {
                       Log("")));
   warn_of(measured, Log(""));
   const std::string text = profile_to_json(measured).dump(2) + "\n";
-  if (arguments.has("output")) MOTLEY_TRY(write_file_atomic(arguments.value("output"), text));
+  if (arguments.has("output")) MOTLEY_TRY(write_output(arguments.value("output"), text));
   std::fputs((arguments.has("json") ? text : profile_table(measured, model)).c_str(), stdout);
   return {};
 }

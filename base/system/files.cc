@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <fstream>
+#include <string>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -24,6 +24,34 @@ constexpr std::size_t kPieceBytesMax = std::size_t{64} << 20;
 constexpr double kShortSync_s = 0.2;
 constexpr double kLongSync_s = 1;
 
+Error not_a_file(const char* verb, const std::filesystem::path& path) {
+  return {ErrorCode::kCorrupt, fmt::format("cannot {} {}", verb, path.string()),
+          "it is not a regular file", "remove it, or name another one"};
+}
+
+std::filesystem::path temporary_of(std::filesystem::path path) {
+  path += ".tmp";
+  return path;
+}
+
+Result<std::string> read_all(const OwnedFd& fd,
+                             const std::filesystem::path& path,
+                             std::uint64_t max_bytes) {
+  std::string text;
+  char block[1 << 16];
+  for (;;) {
+    const ssize_t count = ::read(fd.get(), block, sizeof block);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return file_error("read", path, errno);
+    if (count == 0) return text;
+    text.append(block, static_cast<std::size_t>(count));
+    if (text.size() > max_bytes) {
+      return Error{ErrorCode::kCorrupt, fmt::format("cannot read {}", path.string()),
+                   fmt::format("it is larger than {} bytes", max_bytes), "check the path"};
+    }
+  }
+}
+
 }  // namespace
 
 Error file_error(const std::string& verb, const std::filesystem::path& path, int errno_value) {
@@ -34,34 +62,49 @@ Error file_error(const std::string& verb, const std::filesystem::path& path, int
     remedy = "check the path";
   } else if (errno_value == EACCES || errno_value == EROFS) {
     remedy = "check the permissions of the file and its folder";
+  } else if (errno_value == ELOOP) {
+    remedy = "a symbolic link of that name is not followed: remove it";
+  } else if (errno_value == ENOTDIR) {
+    remedy = "what should be a folder on the way there is none: remove it, or name another place";
+  } else if (errno_value == EFBIG) {
+    remedy =
+        "raise the limit of a file's size (ulimit -f), or use a file system that takes larger ones";
+  } else if (errno_value == EMFILE || errno_value == ENFILE) {
+    remedy = "raise the limit of open files (ulimit -n)";
   }
   return {ErrorCode::kCorrupt, fmt::format("cannot {} {}", verb, path.string()),
           std::generic_category().message(errno_value), remedy};
 }
 
-Result<std::string> read_file(const std::filesystem::path& path, std::uint64_t max_bytes) {
+Result<OwnedFd> open_file(const std::filesystem::path& path, int flags) {
+  // O_NONBLOCK: opening a pipe that nobody has at the other end would wait for somebody.
+  const char* const verb = (flags & O_ACCMODE) == O_RDONLY ? "read" : "write";
+  OwnedFd fd(::open(path.c_str(), flags | O_CLOEXEC | O_NONBLOCK, 0644));
+  if (!fd.open() && errno == ENXIO) return not_a_file(verb, path);
+  if (!fd.open()) return file_error(verb, path, errno);
+
   struct stat info {};
 
-  if (::stat(path.c_str(), &info) != 0) return file_error("read", path, errno);
-  if (S_ISDIR(info.st_mode)) return file_error("read", path, EISDIR);
-  std::ifstream in(path, std::ios::binary);
-  if (!in) return file_error("read", path, errno);
-  std::string text;
-  char block[1 << 16];
-  while (in.read(block, sizeof block) || in.gcount() > 0) {
-    text.append(block, static_cast<std::size_t>(in.gcount()));
-    if (text.size() > max_bytes) {
-      return Error{ErrorCode::kCorrupt, fmt::format("cannot read {}", path.string()),
-                   fmt::format("it is larger than {} bytes", max_bytes), "check the path"};
-    }
-  }
-  if (in.bad()) return file_error("read", path, EIO);
-  return text;
+  if (::fstat(fd.get(), &info) != 0) return file_error(verb, path, errno);
+  if (S_ISDIR(info.st_mode)) return file_error(verb, path, EISDIR);
+  if (!S_ISREG(info.st_mode)) return not_a_file(verb, path);
+  return fd;
 }
 
-Result<void> write_file_atomic(const std::filesystem::path& path, std::string_view text) {
-  std::filesystem::path temporary = path;
-  temporary += ".tmp";
+Result<std::string> read_file(const std::filesystem::path& path, std::uint64_t max_bytes) {
+  MOTLEY_ASSIGN(const OwnedFd fd, open_file(path, O_RDONLY));
+  return read_all(fd, path, max_bytes);
+}
+
+Result<std::string> read_input(const std::filesystem::path& path, std::uint64_t max_bytes) {
+  const OwnedFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd.open()) return file_error("read", path, errno);
+  return read_all(fd, path, max_bytes);
+}
+
+Result<void> replace_file(const std::filesystem::path& path,
+                          const std::filesystem::path& temporary,
+                          std::string_view text) {
   const auto write_all = [&]() -> Result<void> {
     MOTLEY_ASSIGN(auto file, OutputFile::create(temporary));
     MOTLEY_TRY(file.write(std::as_bytes(std::span(text))));
@@ -79,13 +122,15 @@ Result<void> write_file_atomic(const std::filesystem::path& path, std::string_vi
   return sync_folder(path.has_parent_path() ? path.parent_path() : std::filesystem::path("."));
 }
 
+Result<void> write_file_atomic(const std::filesystem::path& path, std::string_view text) {
+  return replace_file(path, temporary_of(path), text);
+}
+
 Result<void> check_can_write(const std::filesystem::path& path) {
   std::error_code ignored;
   if (std::filesystem::is_directory(path, ignored)) return file_error("write", path, EISDIR);
-  std::filesystem::path temporary = path;
-  temporary += ".tmp";
-  MOTLEY_ASSIGN([[maybe_unused]] const auto file, OutputFile::create(temporary));
-  ::unlink(temporary.c_str());
+  MOTLEY_ASSIGN([[maybe_unused]] const auto file, OutputFile::create(temporary_of(path)));
+  ::unlink(temporary_of(path).c_str());
   return {};
 }
 
@@ -159,9 +204,8 @@ Result<OutputFile> OutputFile::create_new(const std::filesystem::path& path, Wor
 Result<OutputFile> OutputFile::open(const std::filesystem::path& path,
                                     int flags,
                                     WorkCounter* work) {
-  const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | flags, 0644);
-  if (fd < 0) return file_error("write", path, errno);
-  return OutputFile(fd, path, work);
+  MOTLEY_ASSIGN(OwnedFd fd, open_file(path, O_WRONLY | O_CREAT | O_NOFOLLOW | flags));
+  return OutputFile(fd.release(), path, work);
 }
 
 Result<void> OutputFile::write(std::span<const std::byte> bytes) {

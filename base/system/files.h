@@ -9,19 +9,34 @@
 #include <string_view>
 
 #include "base/result.h"
+#include "base/system/owned_fd.h"
 #include "base/work_counter.h"
 
 namespace motley {
 
-// The whole file as text. kCorrupt when it cannot be read or is larger than max_bytes.
+// Opens a regular file, by the flags of open(2); without O_NOFOLLOW also through a link. kCorrupt
+// when that is impossible, and for whatever else has the name: a pipe would be waited for.
+[[nodiscard]] Result<OwnedFd> open_file(const std::filesystem::path& path, int flags);
+
+// The whole file as text. kCorrupt when it cannot be read, is not a regular file or is larger than
+// max_bytes.
 [[nodiscard]] Result<std::string> read_file(const std::filesystem::path& path,
                                             std::uint64_t max_bytes = 64ULL << 20);
+
+// The same of what the user names, which may be a pipe, as of `<(command)`: it is read to its end.
+[[nodiscard]] Result<std::string> read_input(const std::filesystem::path& path,
+                                             std::uint64_t max_bytes);
 
 // Replaces `path` by `text`: written beside it, synced, renamed, folder synced. After a crash at
 // any point the old file or the new one is there, never a mixture. kCorrupt when it cannot be
 // written (the cause says why, such as a full disk); the old file then still stands.
 [[nodiscard]] Result<void> write_file_atomic(const std::filesystem::path& path,
                                              std::string_view text);
+
+// The same by way of a file of that name, which must be in the same folder.
+[[nodiscard]] Result<void> replace_file(const std::filesystem::path& path,
+                                        const std::filesystem::path& temporary,
+                                        std::string_view text);
 
 // Whether write_file_atomic would find the place to write it: a folder that takes files, and
 // nothing of the name but a file. Leaves nothing. For finding a mistake before the work whose

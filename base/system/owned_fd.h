@@ -29,6 +29,9 @@ class OwnedFd {
 
   [[nodiscard]] bool open() const { return fd_ >= 0; }
 
+  // Who closes it from now on is the caller.
+  [[nodiscard]] int release() { return std::exchange(fd_, -1); }
+
   void reset() {
     if (fd_ >= 0) ::close(fd_);
     fd_ = -1;

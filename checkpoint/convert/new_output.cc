@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/system/files.h"
+#include "checkpoint/folders.h"
 #include "checkpoint/save/space.h"
 
 namespace motley {
@@ -103,14 +104,22 @@ NewOutput::~NewOutput() {
 }
 
 Result<void> NewOutput::check_free(const fs::path& destination) {
-  return require_absent(plain_path(destination));
+  const fs::path plain = plain_path(destination);
+  if (parse_folder_name(plain.parent_path().filename().string()) &&
+      has_manifest(plain.parent_path())) {
+    return Error{ErrorCode::kConfig, fmt::format("cannot write {}", plain.string()),
+                 fmt::format("{} is a checkpoint, and holds what belongs to it and nothing else",
+                             plain.parent_path().string()),
+                 "name another place"};
+  }
+  return require_absent(plain);
 }
 
 Result<NewOutput> NewOutput::begin(const fs::path& destination,
                                    Kind kind,
                                    std::uint64_t needed_bytes) {
   fs::path plain = plain_path(destination);
-  MOTLEY_TRY(require_absent(plain));
+  MOTLEY_TRY(check_free(plain));
   MOTLEY_TRY(make_lasting_folders(plain.parent_path()));
   MOTLEY_TRY(require_room(plain.parent_path(), needed_bytes));
   fs::path partial = plain.parent_path() / fmt::format(".{}.partial", plain.filename().string());

@@ -37,11 +37,11 @@ std::optional<LaunchRecord> read_launch_record(const std::filesystem::path& run_
                                                std::int64_t number) {
   const std::filesystem::path path = launch_file(run_dir, number);
   // NFS asks the server for a file's times when it is opened, not when it is merely looked at.
-  const OwnedFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  const Result<OwnedFd> fd = open_file(path, O_RDONLY);
 
   struct stat info {};
 
-  if (!fd.open() || ::fstat(fd.get(), &info) != 0) return {};
+  if (!fd.ok() || ::fstat(fd->get(), &info) != 0) return {};
   LaunchRecord record{.number = number, .renewed = info.st_mtim};
   const Result<std::string> text = read_file(path, kFileBytesMax);
   const Result<Json> json = text ? parse_json(*text, path.string()) : text.error();
@@ -81,7 +81,8 @@ std::optional<LaunchRecord> launch_under_way(const std::filesystem::path& run_di
   auto record = read_launch_record(run_dir, last_launch(run_dir));
   if (!record || !record->is_known || record->is_free) return {};
   const ProcessFate fate = fate_of(record->process);
-  const bool is_recent = std::time(nullptr) - record->renewed.tv_sec < kRecent_s;
+  // A clock that was set back leaves times of the future behind.
+  const bool is_recent = std::abs(std::time(nullptr) - record->renewed.tv_sec) < kRecent_s;
   if (fate == ProcessFate::kGone || (fate == ProcessFate::kElsewhere && !is_recent)) return {};
   return record;
 }

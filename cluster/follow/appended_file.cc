@@ -13,8 +13,8 @@ namespace motley {
 Result<AppendedFile> AppendedFile::open(const std::filesystem::path& path,
                                         std::int64_t whole_bytes,
                                         std::size_t waiting_bytes_max) {
-  OwnedFd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
-  if (!fd.open()) return file_error("open", path, errno);
+  // A link that somebody else put there would have its target cut off.
+  MOTLEY_ASSIGN(OwnedFd fd, open_file(path, O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW));
   if (::ftruncate(fd.get(), whole_bytes) != 0) return file_error("shorten", path, errno);
   return AppendedFile(std::move(fd), path, whole_bytes, waiting_bytes_max);
 }

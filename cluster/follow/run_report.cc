@@ -20,6 +20,7 @@ constexpr std::size_t kLinksMax = 65536;
 constexpr std::int64_t kStepsMax = std::int64_t{1} << 52;
 constexpr double kSecondsMax = 1e9;
 constexpr double kReportedBytesMax = 1e18;
+constexpr std::size_t kNameBytesMax = 256;
 constexpr const char* kMachinesOthers = "._-+";
 
 Json pair_to_json(const PredictedAndMeasured& pair) {
@@ -36,7 +37,8 @@ Result<PredictedAndMeasured> pair_from(const JsonFields& fields, const char* key
 
 Result<RankReport> rank_from(const JsonFields& fields) {
   RankReport rank;
-  MOTLEY_ASSIGN(rank.name, fields.text("name"));
+  MOTLEY_ASSIGN(const std::string name, fields.text("name"));
+  rank.name = excerpt(name, kNameBytesMax);  // it goes to a terminal
   MOTLEY_ASSIGN(rank.machine, fields.word("machine", kMachineNameOthers));
   MOTLEY_ASSIGN(rank.device, fields.word("device", kDeviceNameOthers));
   if (fields.has("numbers")) {

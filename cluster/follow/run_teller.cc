@@ -26,8 +26,7 @@ bool ends_within_a_line(int fd) {
 }
 
 Result<void> append_line(const std::filesystem::path& path, const std::string& line) {
-  const OwnedFd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
-  if (!fd.open()) return file_error("open", path, errno);
+  MOTLEY_ASSIGN(const OwnedFd fd, open_file(path, O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW));
   const std::string whole = (ends_within_a_line(fd.get()) ? "\n" : "") + line + "\n";
   const ssize_t written = ::write(fd.get(), whole.data(), whole.size());
   if (written == static_cast<ssize_t>(whole.size())) return {};

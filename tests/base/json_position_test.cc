@@ -98,6 +98,7 @@ RC_GTEST_PROP(JsonPosition, SurvivesAnyText, (const std::string& text)) {
 
 TEST(Excerpt, IsShortAndOneLine) {
   EXPECT_EQ(excerpt("a\nb\x7f"), "a?b?");
+  EXPECT_EQ(excerpt("a\xc2\x9bü\xe2\x80\xae\xe2\x81\xa6→"), "a??ü??????→");
   EXPECT_EQ(excerpt("aaaaü", 5), "aaaa…");
   EXPECT_EQ(excerpt("aaaü", 5), "aaaü");
   EXPECT_LT(excerpt(std::string(1000, '\x80')).size(), 100U);

@@ -166,6 +166,19 @@ TEST(NewOutput, FollowsNoLinkInThePlaceOfItsFolder) {
   EXPECT_THAT(names_in(folder.path() / "theirs"), ElementsAre("kept"));
 }
 
+TEST(NewOutput, IsNotMadeWithinACheckpoint) {
+  const TempFolder folder;
+  const auto checkpoint = folder.path() / "step-000007";
+  std::filesystem::create_directory(checkpoint);
+  testing::write_bytes(checkpoint / "manifest.json", "{}");
+  const auto output = NewOutput::begin(checkpoint / "hf", NewOutput::Kind::kFolder, 1);
+  ASSERT_FALSE(output.ok());
+  EXPECT_EQ(output.error().code, ErrorCode::kConfig);
+  EXPECT_FALSE(NewOutput::check_free(checkpoint / "hf").ok());
+  EXPECT_THAT(names_in(checkpoint), ElementsAre("manifest.json"));
+  EXPECT_OK(NewOutput::begin(folder.path() / "hf", NewOutput::Kind::kFolder, 1));
+}
+
 TEST(Mean, IsRoundedOnceFromDoubles) {
   EXPECT_TRUE(rc::check([] {
     const auto inputs = *rc::gen::inRange<std::size_t>(1, 5);

@@ -1,6 +1,7 @@
 #include "cluster/follow/metrics_file.h"
 
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 #include <csignal>
 #include <fstream>
@@ -126,6 +127,33 @@ TEST_F(MetricsFileTest, TellsTheLastStepAlsoOfALongFileThatIsBeingWritten) {
   EXPECT_EQ(last_metrics_step(path_), 3);
   write(0, 1, 10'000);
   EXPECT_EQ(last_metrics_step(path_), 10'000);
+}
+
+TEST_F(MetricsFileTest, TellsTheLastStepOfLinesThatAreLong) {
+  Result<MetricsFile> file = MetricsFile::open(path_, 0);
+  ASSERT_TRUE(file.ok());
+  const std::string rest(100'000, 'x');
+  for (int step = 1; step <= 20; ++step) {
+    ASSERT_TRUE(file->append({{"step", step}, {"run", 0}, {"rest", rest}}).ok());
+  }
+  EXPECT_EQ(last_metrics_step(path_), 20);
+  write(7, 8, 8);
+  EXPECT_EQ(last_metrics_step(path_), 8);
+}
+
+TEST_F(MetricsFileTest, NeverCutsOffWhatALinkLeadsTo) {
+  const std::filesystem::path notes = path_.string() + ".notes";
+  std::ofstream(notes) << "mine";
+  std::filesystem::create_symlink(notes, path_);
+  EXPECT_FALSE(MetricsFile::open(path_, 0).ok());
+  EXPECT_EQ(std::filesystem::file_size(notes), 4U);
+  std::filesystem::remove(notes);
+}
+
+TEST_F(MetricsFileTest, DoesNotWaitAtAPipe) {
+  ASSERT_EQ(mkfifo(path_.c_str(), 0600), 0);
+  EXPECT_FALSE(MetricsFile::open(path_, 0).ok());
+  EXPECT_EQ(last_metrics_step(path_), 0);
 }
 
 }  // namespace

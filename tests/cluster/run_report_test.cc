@@ -168,6 +168,14 @@ TEST(RunReport, ReadsBackAsItWasWritten) {
   EXPECT_EQ(report_to_json(*copy).dump(), json.dump());
 }
 
+TEST(RunReport, GivesTheTerminalNoCommands) {
+  Json json = report_to_json(example());
+  json["ranks"][0]["name"] = "stage 0\x1b]0;owned\x07 \xc2\x9b1m \xe2\x80\xae (desktop)";
+  const auto report = parse_report(json.dump(), "report.json");
+  ASSERT_TRUE(report.ok()) << describe(report.error());
+  EXPECT_EQ(report->ranks[0].name, "stage 0?]0;owned? ??1m ??? (desktop)");
+}
+
 struct Damage {
   const char* path;
   Json value;

@@ -93,7 +93,7 @@ TEST_F(RunTellerTest, WarnsOnceWhereItCannotWrite) {
   const RunTeller teller(file_ / "not a folder", log_);
   teller.tell(RunEventKind::kEnded, 1, "one");
   teller.tell(RunEventKind::kEnded, 2, "two");
-  EXPECT_THAT(said_, ElementsAre(AllOf(HasSubstr("cannot open"), HasSubstr("the run goes on"))));
+  EXPECT_THAT(said_, ElementsAre(AllOf(HasSubstr("cannot write"), HasSubstr("the run goes on"))));
 }
 
 }  // namespace

@@ -94,6 +94,36 @@ class Log(unittest.TestCase):
         self.assertEqual(follower.damaged, 5)
         self.assertEqual([step for step, _ in self.recorder.logged], [7])
 
+    def test_takes_no_step_that_no_run_reaches(self) -> None:
+        self.write("metrics.jsonl", '{"step": 99999999999999999999999}\n' + line(1) + line(2))
+        follower = self.send()
+        self.assertEqual((follower.damaged, follower.last_step), (1, 2))
+
+    def test_waits_at_no_pipe(self) -> None:
+        for name in ("plan.json", "config.toml"):
+            os.mkfifo(os.path.join(self.run_folder, name))
+        self.write("metrics.jsonl", line(1))
+        self.assertEqual(self.send().last_step, 1)
+
+    def test_ends_with_a_launcher_whose_clock_was_ahead(self) -> None:
+        self.write("launches/000001.json", '{"state": "held"}')
+        os.utime(os.path.join(self.run_folder, "launches/000001.json"), (1 << 33, 1 << 33))
+        self.write("metrics.jsonl", line(1))
+        self.assertEqual(self.send().last_step, 1)
+
+    def test_says_why_a_package_refused(self) -> None:
+        def refuse(**_: Any) -> None:
+            raise RuntimeError("no API key")
+
+        self.write("metrics.jsonl", line(1))
+        self.recorder.init = refuse  # type: ignore[method-assign]
+        sys.modules["trackio"] = self.recorder  # type: ignore[assignment]
+        self.addCleanup(sys.modules.pop, "trackio")
+        said = io.StringIO()
+        with contextlib.redirect_stderr(said):
+            self.assertEqual(motley_log.main([self.run_folder, "--to", "trackio"]), 3)
+        self.assertIn("no API key", said.getvalue())
+
     def test_says_what_is_missing(self) -> None:
         for words in ([self.run_folder, "--to", "wandb"], ["/nowhere", "--to", "trackio"]):
             said = io.StringIO()

@@ -8,7 +8,6 @@
 
 #include "base/json.h"
 #include "base/log.h"
-#include "base/system/files.h"
 #include "cluster/examine/automatic_devices.h"
 #include "cluster/examine/measure.h"
 #include "cluster/examine/precision_check.h"
@@ -24,6 +23,7 @@
 #include "partitioner/advise/what_if.h"
 #include "tools/command.h"
 #include "tools/inputs.h"
+#include "tools/output_file.h"
 #include "tools/planning/plan_pictures.h"
 #include "tools/planning/search_budget.h"
 #include "tools/this_machine.h"
@@ -176,7 +176,7 @@ Result<void> plan(const Arguments& arguments) {
   MOTLEY_TRY(check_plan_precision(request.precision, made, input.profile));
   const Json json = plan_to_json(made);
   if (arguments.has("output")) {
-    MOTLEY_TRY(write_file_atomic(arguments.value("output"), json.dump(2) + "\n"));
+    MOTLEY_TRY(write_output(arguments.value("output"), json.dump(2) + "\n"));
   }
   std::string text;
   std::optional<PlanAnalysis> analysis;

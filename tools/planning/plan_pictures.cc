@@ -5,10 +5,10 @@
 #include <cstdio>
 #include <string>
 
-#include "base/system/files.h"
 #include "cluster/launch/workers.h"
 #include "partitioner/advise/explain.h"
 #include "pictures/pages/plan_page.h"
+#include "tools/output_file.h"
 
 namespace motley {
 namespace {
@@ -17,7 +17,7 @@ Result<void> write_picture(const Arguments& arguments,
                            const char* option,
                            const std::string& text) {
   const std::string& path = arguments.value(option);
-  MOTLEY_TRY(write_file_atomic(path, text));
+  MOTLEY_TRY(write_output(path, text));
   fmt::print(stderr, "wrote {}\n", path);
   return {};
 }

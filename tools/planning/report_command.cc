@@ -10,6 +10,7 @@
 #include "pictures/timeline.h"
 #include "tools/command.h"
 #include "tools/inputs.h"
+#include "tools/output_file.h"
 #include "tools/planning/run_to_show.h"
 #include "tools/under_way.h"
 
@@ -20,14 +21,14 @@ namespace {
 Result<void> draw_traced_step(const std::string& run, const std::string& picture) {
   MOTLEY_ASSIGN(const TracedStep traced, read_traced_step(run));
   const std::string title = fmt::format("{}: step {}, as measured", run, traced.step);
-  return write_file_atomic(
+  return write_output(
       picture, svg_file(title, {timeline(traced.spans, traced.rank_names, {.title = title})}));
 }
 
 // Also of a run that is under way, or was lost before it could write its report.
 Result<void> write_page(const Arguments& arguments) {
   MOTLEY_ASSIGN(const RunToShow shown, run_to_show(arguments.operand(0), arguments));
-  MOTLEY_TRY(write_file_atomic(arguments.value("html"), run_page(shown)));
+  MOTLEY_TRY(write_output(arguments.value("html"), run_page(shown)));
   fmt::print(stderr, "wrote {}\n", arguments.value("html"));
   return {};
 }

@@ -9,7 +9,6 @@
 
 #include "base/json.h"
 #include "base/median.h"
-#include "base/system/files.h"
 #include "cluster/examine/automatic_devices.h"
 #include "cluster/launch/workers.h"
 #include "cluster/run/check_plan.h"
@@ -20,6 +19,7 @@
 #include "pictures/timeline.h"
 #include "tools/command.h"
 #include "tools/inputs.h"
+#include "tools/output_file.h"
 
 namespace motley {
 namespace {
@@ -32,14 +32,14 @@ Result<void> write_pictures(const Arguments& arguments,
   const std::vector<std::string> names = rank_names(plan);
   const std::vector<TraceSpan>& spans = simulated.step.spans;
   if (arguments.has("trace")) {
-    MOTLEY_TRY(write_file_atomic(arguments.value("trace"), trace_text(spans, names)));
+    MOTLEY_TRY(write_output(arguments.value("trace"), trace_text(spans, names)));
   }
   if (arguments.has("svg")) {
     const std::string title =
         fmt::format("{}: a step of {:.4f} s{}, {}", arguments.operand(0), simulated.step.step_s,
                     is_virtual(plan) ? " (virtual)" : "", schedule_text(plan));
-    MOTLEY_TRY(write_file_atomic(arguments.value("svg"),
-                                 svg_file(title, {timeline(spans, names, {.title = title})})));
+    MOTLEY_TRY(write_output(arguments.value("svg"),
+                            svg_file(title, {timeline(spans, names, {.title = title})})));
   }
   return {};
 }
