@@ -34,6 +34,10 @@ Error file_error(const std::string& verb, const std::filesystem::path& path, int
     remedy = "check the path";
   } else if (errno_value == EACCES || errno_value == EROFS) {
     remedy = "check the permissions of the file and its folder";
+  } else if (errno_value == ENOTDIR) {
+    remedy = "a file lies where a folder is needed: put it away, or choose another place";
+  } else if (errno_value == EISDIR) {
+    remedy = "a folder lies where a file is needed: put it away, or choose another place";
   }
   return {ErrorCode::kCorrupt, fmt::format("cannot {} {}", verb, path.string()),
           std::generic_category().message(errno_value), remedy};
