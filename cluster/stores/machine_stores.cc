@@ -25,7 +25,7 @@ std::string home_here() {
 WorkerSpec look_worker(const Machine& machine,
                        const StoresRequest& request,
                        const StoreQuestion& question) {
-  WorkerSpec worker{machine.name, machine, stage_program_on(machine, request.program), {}};
+  WorkerSpec worker{machine.name, machine, store_program_on(machine, request.program), {}};
   const fs::path run_dir = whole_path(request.run_dir);
   worker.job.verb = "store";
   worker.job.launch = request.launch;
