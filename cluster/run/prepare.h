@@ -43,6 +43,9 @@ struct TrainingRequest {
   std::filesystem::path stage_program;  // motley-stage
   Commands commands;                    // by which the person can go on
   bool have_answered = false;           // all machines of the cluster, just now: can be used
+  // Machines that were left out of the cluster as they do not answer: the run then goes on from its
+  // newest checkpoint or not at all.
+  std::vector<std::string> away;
   // When the launch before this one failed, as now_s(): the first step says how long ago.
   std::optional<double> failed_at_s;
   bool quiet = false;    // no progress

@@ -139,6 +139,14 @@ StoreId Stores::of(const std::string& machine) const {
   return {};
 }
 
+std::set<std::string> Stores::machines() const {
+  std::set<std::string> machines;
+  for (const auto& [id, store] : by_id) {
+    machines.insert(store.machines.begin(), store.machines.end());
+  }
+  return machines;
+}
+
 std::int64_t Stores::last_launch() const {
   std::int64_t last = 0;
   for (const auto& [id, store] : by_id) {

@@ -220,15 +220,8 @@ TEST_F(OwnFolders, AreRepaired) {
 TEST_F(OwnFolders, OutlastAMachine) {
   constexpr int kSteps = 300;
   const std::string hash = undisturbed_hash(kSteps);
-  const std::string gone = (job_.folder() / "gone").string();
-  const std::string cluster = job_.folder().write(
-      "leaves.toml",
-      fmt::format("{}{}{}runs_dir = \"{}\"\nshell = [\"sh\", \"-c\", "
-                  "\"test -e {} && exit 255; exec \\\"$0\\\" \\\"$@\\\"\"]\n",
-                  kNetwork, entry("desk"), entry("box"), (job_.folder() / "box").string(), gone));
-  std::vector<std::string> more =
-      words({"desk", "box"}, {"--set", "run.restarts=3", "--set", "train.steps=300"});
-  *std::ranges::find(more, cluster_of({"desk", "box"})) = cluster;
+  const std::vector<std::string> more =
+      words_with_leaving_box({"--set", "run.restarts=3", "--set", "train.steps=300"});
   RunningMotley run(job_.train_words("run", more));
   ASSERT_TRUE(eventually([&] { return has_part(20) && run.workers().size() == 2; }));
   job_.folder().write("gone", "");
