@@ -9,6 +9,7 @@
 #include "cluster/launch/workers.h"
 #include "cluster/stores/move.h"
 #include "cluster/stores/plan_moves.h"
+#include "cluster/stores/prune.h"
 
 namespace motley {
 namespace {
@@ -116,6 +117,15 @@ Result<void> bring_parts(PreparedRun& run, const TrainingRequest& request, const
   MOTLEY_ASSIGN(run.resume_folders, move_files(moves, stores_request(run, request, machines),
                                                run.stores, run.config, log));
   return {};
+}
+
+Result<void> prune_parts(const PreparedRun& run, const TrainingRequest& request, const Log& log) {
+  std::set<std::int64_t> kept;
+  for (const CheckpointInfo& checkpoint : list_checkpoints(run.folder.dir())) {
+    kept.insert(checkpoint.step);
+  }
+  const std::set<std::string> machines = machines_in_use(run.plan);
+  return prune_stores(kept, stores_request(run, request, machines), run.stores, log);
 }
 
 }  // namespace motley

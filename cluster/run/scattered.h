@@ -44,4 +44,10 @@ struct RunMachines {
                                        const TrainingRequest& request,
                                        const Log& log);
 
+// Leaves of the checkpoints on machines with folders of their own those that the launcher's folder
+// holds. Errors as those of WorkerGroup. REQUIRES: the run's training has ended.
+[[nodiscard]] Result<void> prune_parts(const PreparedRun& run,
+                                       const TrainingRequest& request,
+                                       const Log& log);
+
 }  // namespace motley

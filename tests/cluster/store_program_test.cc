@@ -5,8 +5,10 @@
 
 #include <gmock/gmock.h>
 
+#include "checkpoint/lock/run_lock.h"
 #include "checkpoint/store/part.h"
 #include "cluster/stores/machine_stores.h"
+#include "cluster/stores/prune.h"
 #include "tests/checkpoint/fixture.h"
 
 namespace motley {
@@ -75,6 +77,29 @@ TEST_F(StoreProgram, TellsWhatIsWhole) {
   ASSERT_TRUE(looked.ok()) << describe(looked.error());
   EXPECT_THAT(looked->at("box").answer.whole, ElementsAre(file));
   EXPECT_EQ(looked->at("desk").answer.whole.size(), 4U);
+}
+
+TEST_F(StoreProgram, LeavesWhatTheLauncherHas) {
+  ASSERT_TRUE(look(IfAbsent::kMake).ok());
+  for (const std::int64_t step : {10, 20, 30}) {
+    ASSERT_TRUE(run_.save(step).ok());
+    const CheckpointTexts texts = *read_texts(checkpoint_folder(run_.dir(), step));
+    ASSERT_TRUE(adopt_part(own(), kLaunch, texts, nullptr).ok());
+  }
+  const Result<Stores> stores = look(IfAbsent::kLeave);
+  ASSERT_TRUE(stores.ok()) << describe(stores.error());
+  const Log log("test", LogLevel::kError);
+  const auto pruned = prune_stores({20, 30}, request(), *stores, log);
+  ASSERT_TRUE(pruned.ok()) << describe(pruned.error());
+  EXPECT_THAT(names_in(own() / "checkpoints"), ElementsAre("step-000020", "step-000030"));
+  EXPECT_EQ(run_.steps().size(), 3U) << "the launcher looks after its own";
+  // Where a later launch was, this one removes nothing more.
+  const Result<RunLock> later = RunLock::take(own(), log);
+  ASSERT_TRUE(later.ok());
+  const auto refused = prune_stores({30}, request(), *stores, log);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, ErrorCode::kPeer);
+  EXPECT_THAT(names_in(own() / "checkpoints"), ElementsAre("step-000020", "step-000030"));
 }
 
 TEST_F(StoreProgram, ThatIsMissingIsNamed) {

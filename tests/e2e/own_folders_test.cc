@@ -190,6 +190,16 @@ TEST_F(OwnFolders, AreNotOneBecauseOneWasCopied) {
 }
 
 // Damage at home is mended from the copy; a file whose copy is gone gets another.
+TEST_F(OwnFolders, HoldNoMoreThanAreKeptOnceTheRunHasEnded) {
+  const Outcome done = train(all_, {"--set", "checkpoint.keep=2"});
+  ASSERT_EQ(done.status, 0) << done.err;
+  for (const std::string& machine : all_) {
+    EXPECT_EQ(files_of(machine, 20), 0) << machine;
+    EXPECT_GE(files_of(machine, 25), 2) << machine;
+    EXPECT_EQ(files_of(machine, 30), 4) << machine;
+  }
+}
+
 TEST_F(OwnFolders, AreRepaired) {
   const std::string hash = undisturbed_hash();
   ASSERT_EQ(train(all_, {"--stop-after", "10"}).status, 0);
