@@ -213,6 +213,12 @@ TEST_F(OwnFolders, AreRepaired) {
   for (const fs::path& text : {lap / "manifest.json", part / "config.json"}) {
     fs::resize_file(text, 10);
   }
+  const std::vector<std::string> verify = {"ckpt", "verify", job_.run_dir("run"), "--cluster",
+                                           cluster};
+  const Outcome damaged = motley(verify);
+  EXPECT_EQ(damaged.status, 7) << damaged.err;
+  EXPECT_THAT(damaged.out, HasSubstr("  box\n")) << "where it is damaged, at the end of a line";
+  EXPECT_THAT(damaged.err, AllOf(HasSubstr("of which there are copies"), HasSubstr("ckpt repair")));
   const Outcome repaired = motley({"ckpt", "repair", job_.run_dir("run"), "--cluster", cluster});
   ASSERT_EQ(repaired.status, 0) << repaired.err;
   EXPECT_THAT(repaired.out, HasSubstr("step 10, 4 files brought"));
@@ -220,6 +226,9 @@ TEST_F(OwnFolders, AreRepaired) {
   EXPECT_GT(fs::file_size(part / "config.json"), 10);
   const Outcome again = motley({"ckpt", "repair", job_.run_dir("run"), "--cluster", cluster});
   EXPECT_THAT(again.out, HasSubstr("step 10, 0 files brought")) << again.err;
+  const Outcome whole = motley(verify);
+  EXPECT_EQ(whole.status, 0) << whole.err;
+  EXPECT_THAT(whole.out, HasSubstr("step 10: all 6 files are whole\n"));
   fs::remove_all(folder_of("lap"));
   const Outcome resumed = train(all_, {"--resume"});
   ASSERT_EQ(resumed.status, 0) << resumed.err;
