@@ -13,6 +13,7 @@
 #include "base/system/patient_writer.h"
 #include "base/system/shell_word.h"
 #include "cluster/launch/workers.h"
+#include "cluster/recover/begin_run.h"
 #include "cluster/recover/lasting_run.h"
 #include "cluster/run/prepare.h"
 #include "cluster/run/run_folder.h"
@@ -156,7 +157,7 @@ Result<void> carry_out(const TrainingRequest& request,
                        const ResolvedConfig& resolved,
                        bool json,
                        Log& log) {
-  auto prepared = prepare_run(request, log);
+  auto prepared = begin_run(request, log);
   if (!prepared.ok()) {
     return with_same_command(with_place_of_key(std::move(prepared).error(), resolved), request);
   }

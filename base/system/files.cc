@@ -62,10 +62,12 @@ Error file_error(const std::string& verb, const std::filesystem::path& path, int
     remedy = "check the path";
   } else if (errno_value == EACCES || errno_value == EROFS) {
     remedy = "check the permissions of the file and its folder";
+  } else if (errno_value == ENOTDIR) {
+    remedy = "a file lies where a folder is needed: put it away, or choose another place";
+  } else if (errno_value == EISDIR) {
+    remedy = "a folder lies where a file is needed: put it away, or choose another place";
   } else if (errno_value == ELOOP) {
     remedy = "a symbolic link of that name is not followed: remove it";
-  } else if (errno_value == ENOTDIR) {
-    remedy = "what should be a folder on the way there is none: remove it, or name another place";
   } else if (errno_value == EFBIG) {
     remedy =
         "raise the limit of a file's size (ulimit -f), or use a file system that takes larger ones";

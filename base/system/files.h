@@ -56,8 +56,8 @@ namespace motley {
 // Forces the names in a folder to the disk.
 [[nodiscard]] Result<void> sync_folder(const std::filesystem::path& path);
 
-// The error for a failed system call on `path`: "cannot <verb> <path>" with errno's text and, for
-// a full disk, what to do.
+// The error for a failed system call on `path`: "cannot <verb> <path>" with errno's text and, where
+// a person can do something about it, what that is.
 [[nodiscard]] Error file_error(const std::string& verb,
                                const std::filesystem::path& path,
                                int errno_value);

@@ -93,7 +93,8 @@ class Battery:
         self._strike_stages("kills", "killed", list(STAGES) * self.options.kills, signal.SIGKILL)
 
     def freeze(self):
-        self._strike_stages("freeze", "frozen", STAGES, signal.SIGSTOP)
+        self._strike_stages("freeze", "frozen", list(STAGES) * self.options.freezes,
+                            signal.SIGSTOP)
 
     def power(self):
         for machine in NAMES:

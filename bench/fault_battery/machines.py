@@ -13,6 +13,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 LAN = ROOT / "scripts/lan"
 SWITCH = "motley-sw"
 NAMES = ["m1", "m2", "m3"]
+WORKERS = ["motley-stage", "motley-store"]
 
 
 @contextlib.contextmanager
@@ -79,7 +80,7 @@ class Machines:
     def workers(self, *names):
         """Process ids on the named machines, or on all."""
         return [pid for name in names or NAMES for pid, program in self._processes(name)
-                if program == "motley-stage"]
+                if program in WORKERS]
 
     def signal(self, name, number):
         for pid, _ in self._processes(name):

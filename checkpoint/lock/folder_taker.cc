@@ -64,17 +64,19 @@ Result<bool> make_launch_file(const fs::path& path, const LaunchRecord& record) 
   }
   const std::string text = launch_record_text(record);
   const ssize_t written = ::write(fd.get(), text.data(), text.size());
-  if (written == static_cast<ssize_t>(text.size()) && ::fsync(fd.get()) == 0) return true;
-  const Error error = file_error("write", path, written < 0 ? errno : ENOSPC);
+  Result<void> kept = written == static_cast<ssize_t>(text.size()) && ::fsync(fd.get()) == 0
+                          ? sync_folder(path.parent_path())
+                          : file_error("write", path, written < 0 ? errno : ENOSPC);
+  if (kept.ok()) return true;
   ::unlink(path.c_str());
-  return error;
+  return std::move(kept).error();
 }
 
 }  // namespace
 
 Result<std::optional<LaunchRecord>> FolderTaker::take(const NextLaunch& next) {
   constexpr int kAttemptsMax = 100;  // each is lost to a launcher that was faster
-  MOTLEY_TRY(make_folders(launches_folder(run_dir_)));
+  MOTLEY_TRY(make_lasting_folders(launches_folder(run_dir_)));
   for (int attempt = 0; attempt < kAttemptsMax; ++attempt) {
     const std::int64_t last = last_launch(run_dir_);
     if (last > 0) {

@@ -11,6 +11,12 @@
 
 namespace motley {
 
+WantedStep wanted_of(const CheckpointTexts& texts) {
+  WantedStep wanted{texts.step(), tensor_files(texts.manifest)};
+  for (WrittenFile& file : wanted.files) file.tensor_hashes.clear();
+  return wanted;
+}
+
 Result<StoreAnswer> look_into_store(const StorePlace& place,
                                     const StoreQuestion& question,
                                     WorkCounter* work) {

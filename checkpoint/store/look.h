@@ -20,6 +20,8 @@ struct WantedStep {
   std::vector<WrittenFile> files;  // of tensors; what they hold is left out
 };
 
+[[nodiscard]] WantedStep wanted_of(const CheckpointTexts& texts);
+
 struct StoreQuestion {
   std::optional<WantedStep> wanted;      // files to look for, every byte compared
   std::optional<std::int64_t> texts_of;  // a step whose texts are asked for

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/system/system_cores.h"
+#include "cluster/examine/folder_check.h"
 #include "cluster/examine/shared_computer.h"
 #include "plan/quantity_text.h"
 #include "plan/units.h"
@@ -15,7 +16,6 @@
 namespace motley {
 namespace {
 
-constexpr std::int64_t kDiskBytesFew = std::int64_t{1} << 30;
 constexpr double kClocksApart_s = 2;
 constexpr const char* kSameVersion = "install the same version of Motley on every machine";
 
@@ -149,16 +149,7 @@ class MachineFindings {
 
   void check_folder(const Examination& examination) {
     if (examination.mark_failure.has_value()) return;  // said once, of this machine
-    if (!facts_.sees_mark) {
-      add(Verdict::kOk, "run folder",
-          "not the one here: its part of a run lies in a folder of its own");
-    } else if (facts_.disk_bytes > 0 && facts_.disk_bytes < kDiskBytesFew) {
-      add(Verdict::kWarning, "run folder",
-          fmt::format("only {} are free", bytes_text(static_cast<double>(facts_.disk_bytes))),
-          "make room: a checkpoint has three times the parameters");
-    } else {
-      say_same_folder(examination.asked);
-    }
+    findings_.push_back(judge_folder(machine_, facts_, examination.asked));
   }
 
   void check_clock(double ahead_s) {
@@ -173,18 +164,6 @@ class MachineFindings {
   std::vector<Finding> take() { return std::move(findings_); }
 
  private:
-  void say_same_folder(const DoctorOptions& asked) {
-    const std::string room = bytes_text(static_cast<double>(facts_.disk_bytes)) + " free";
-    if (asked.missing_folder.empty()) {
-      add(Verdict::kOk, "run folder", fmt::format("the same as here, {}", room));
-      return;
-    }
-    add(Verdict::kNote, "run folder",
-        fmt::format("{} is not there yet; {}, which would hold it, is the same as here, {}",
-                    asked.missing_folder.string(), asked.run_folder.string(), room),
-        "check the name; a run makes the folder when it starts");
-  }
-
   void add(Verdict verdict, const char* check, std::string what, std::string remedy = "") {
     findings_.push_back({verdict, machine_.name, check, std::move(what), std::move(remedy)});
   }

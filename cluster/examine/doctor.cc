@@ -57,6 +57,12 @@ class Mark {
   std::string text_;
 };
 
+// Where the machine looks for it: a machine that was told where to keep its runs keeps them there.
+std::filesystem::path place_of(const Mark& mark, const Machine& machine) {
+  if (machine.runs_dir.empty()) return mark.path();
+  return std::filesystem::path(machine.runs_dir) / mark.path().filename();
+}
+
 WorkerSpec doctor_worker(const Cluster& cluster,
                          const Machine& machine,
                          const std::filesystem::path& program,
@@ -68,7 +74,7 @@ WorkerSpec doctor_worker(const Cluster& cluster,
     if (peer.name != machine.name && !peer.address.empty()) peers.push_back(peer.address);
   }
   worker.job.options = Json{{"peers", peers},
-                            {"mark", mark != nullptr ? mark->path().string() : ""},
+                            {"mark", mark != nullptr ? place_of(*mark, machine).string() : ""},
                             {"mark_text", mark != nullptr ? mark->text() : ""}};
   return worker;
 }

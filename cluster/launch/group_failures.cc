@@ -1,5 +1,7 @@
 #include "cluster/launch/group_failures.h"
 
+#include <algorithm>
+#include <optional>
 #include <utility>
 
 namespace motley {
@@ -7,16 +9,23 @@ namespace {
 
 // News of one worker's death and its peers' complaints arrive within this time of each other.
 constexpr double kSettle_s = 0.3;
-// How long news of the end of a worker that others have lost may be on its way through ssh.
+// How long news of the end of a worker that others have lost may be on its way through ssh, after
+// its last sign of life.
 constexpr double kSettleLost_s = 1;
 
 }  // namespace
 
 void GroupFailures::add(Failure failure) {
-  if (failures_.empty()) {
-    settle_deadline_ = Deadline::after_s(lost_worker(failure.error) ? kSettleLost_s : kSettle_s);
-  }
+  if (failures_.empty()) settle_deadline_ = Deadline::after_s(settle_s(failure.error));
   failures_.push_back(std::move(failure));
+}
+
+// One that has been silent for long is frozen or cut off: it did not end, so there is no such news.
+double GroupFailures::settle_s(const Error& error) const {
+  const std::optional<int> lost = lost_worker(error);
+  if (!lost || *lost >= static_cast<int>(workers_.size())) return kSettle_s;
+  const double silent_s = now_s() - workers_[static_cast<std::size_t>(*lost)]->heard_at_s;
+  return std::max(kSettle_s, kSettleLost_s - silent_s);
 }
 
 bool GroupFailures::are_settled() const {

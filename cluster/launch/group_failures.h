@@ -32,6 +32,9 @@ class GroupFailures {
   [[nodiscard]] Error first_error() const;
 
  private:
+  // How long after the first failure others may still come that say more.
+  [[nodiscard]] double settle_s(const Error& error) const;
+
   const std::vector<std::unique_ptr<Worker>>& workers_;
   std::vector<Failure> failures_;                    // in the order of their arrival
   Deadline settle_deadline_ = Deadline::after_s(0);  // meaningful once there is a failure

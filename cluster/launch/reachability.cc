@@ -111,14 +111,19 @@ Result<std::map<std::string, std::string>> find_unusable(const Cluster& cluster,
   return unusable;
 }
 
-Result<void> check_reachable(const Cluster& cluster,
-                             const std::set<std::string>& machines,
-                             const std::filesystem::path& program,
-                             double answer_s) {
+Result<void> check_devices(const Cluster& cluster, const std::set<std::string>& machines) {
   for (const Machine& machine : cluster.machines) {
     if (!machines.contains(machine.name) || has_automatic_devices(machine)) continue;
     for (const std::string& device : machine.devices) MOTLEY_TRY(check_device(device));
   }
+  return {};
+}
+
+Result<void> check_reachable(const Cluster& cluster,
+                             const std::set<std::string>& machines,
+                             const std::filesystem::path& program,
+                             double answer_s) {
+  MOTLEY_TRY(check_devices(cluster, machines));
   MOTLEY_ASSIGN(const auto unusable, find_unusable(cluster, machines, program, answer_s));
   if (unusable.empty()) return {};
   Troubles troubles;

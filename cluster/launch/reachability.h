@@ -13,11 +13,15 @@
 
 namespace motley {
 
+// Whether this version computes on the devices of these machines; "auto" is none yet. kConfig.
+[[nodiscard]] Result<void> check_devices(const Cluster& cluster,
+                                         const std::set<std::string>& machines);
+
 // Runs `test -x <the machine's motley-stage>` on each of these machines of the cluster, all at the
 // same time, as a worker would be started there; what is this machine, with this program, is not
-// asked. No worker starts. kConfig for a device that this version does not compute on ("auto" is
-// none yet); kPeer, which names every machine that does not answer within `answer_s` or lacks the
-// program; kInterrupted and kTerminated. `program` is motley-stage here.
+// asked. No worker starts. kConfig as check_devices(); kPeer, which names every machine that does
+// not answer within `answer_s` or lacks the program; kInterrupted and kTerminated. `program` is
+// motley-stage here.
 [[nodiscard]] Result<void> check_reachable(const Cluster& cluster,
                                            const std::set<std::string>& machines,
                                            const std::filesystem::path& program,

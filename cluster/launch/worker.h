@@ -16,7 +16,7 @@
 #include "base/result.h"
 #include "cluster/launch/failure.h"
 #include "cluster/launch/worker_group.h"
-#include "cluster/launch/worker_input.h"
+#include "cluster/lease/worker_input.h"
 #include "cluster/process/cpu_quota.h"
 #include "cluster/process/line_splitter.h"
 #include "cluster/process/process.h"

@@ -11,10 +11,11 @@
 #include "base/system/files.h"
 #include "cluster/launch/failure.h"
 #include "cluster/launch/group_failures.h"
-#include "cluster/launch/lease_keeper.h"
+#include "cluster/launch/group_waits.h"
 #include "cluster/launch/starter.h"
 #include "cluster/launch/worker.h"
 #include "cluster/launch/worker_poll.h"
+#include "cluster/lease/lease_keeper.h"
 #include "cluster/process/process.h"
 #include "cluster/process/stop_signals.h"
 
@@ -24,8 +25,6 @@ namespace {
 // One wish to end the run may come as several signals: timeout(1) sends its own to the process and
 // to its group, a terminal that closes both the kernel's and the shell's.
 constexpr double kOneWish_s = 0.3;
-// From the last "done" to the exit of all: what a process needs to take itself down.
-constexpr double kExitAfterDone_s = 5;
 // Bound on what is still read from a process that has ended: more than any pipe holds.
 constexpr int kDrainReads = 64;
 
@@ -59,10 +58,6 @@ struct WorkerGroup::Impl {
   void got_on(Worker& worker);
   int index_of(const Worker& worker) const;
 
-  // What the group waits for now, until when, and what it means when that does not come.
-  Deadline next_deadline() const;
-  Result<void> handle_deadline();
-
   template <class Predicate>
   bool all(Predicate predicate) const {
     return std::all_of(workers.begin(), workers.end(),
@@ -75,10 +70,6 @@ struct WorkerGroup::Impl {
 
   bool all_ended() const {
     return all([](const Worker& worker) { return !worker.running() && !worker.to_start; });
-  }
-
-  bool all_done() const {
-    return all([](const Worker& worker) { return worker.done; });
   }
 
   void say(const std::string& line) const {
@@ -105,10 +96,9 @@ struct WorkerGroup::Impl {
       workers,
       options,
       {[this](const auto& line) { say(line); }, [this](const auto& line) { warn_once(line); }}};
+  GroupWaits waits{workers, options, starter, [this](const auto& line) { warn(line); }};
   GroupFailures failures{workers};
-  Deadline exit_deadline = Deadline::after_s(0);  // meaningful once all are done
   bool addresses_sent = false;
-  bool started = false;               // all were ready
   bool ending = false;                // events no longer count
   std::optional<Error> finished_by;   // the signal after which they finish what they do
   double finish_asked_at_s = 0;       // meaningful with finished_by
@@ -139,9 +129,9 @@ Result<void> WorkerGroup::Impl::supervise() {
     } else {
       MOTLEY_TRY(starter.start_due());
     }
-    const Deadline deadline = next_deadline();
+    const Deadline deadline = failures.empty() ? waits.next() : failures.settle_deadline();
     MOTLEY_TRY(wait_and_handle(deadline));
-    if (deadline.passed()) MOTLEY_TRY(handle_deadline());
+    if (failures.empty() && deadline.passed()) MOTLEY_TRY(waits.passed(quiet));
   }
   return {};
 }
@@ -153,9 +143,10 @@ void WorkerGroup::Impl::end_all() {
     worker->input().close();
   }
   const Deadline grace = Deadline::after_s(options.kill_grace_s);
-  while (!none_runs() && !grace.passed()) {
+  for (;;) {
+    const double wait_s = std::min(grace.left_s(), waits.may_end_alone_s());
     // The only error while ending is a second signal: somebody is in a hurry.
-    if (!wait_and_handle(grace)) break;
+    if (wait_s <= 0 || !wait_and_handle(Deadline::after_s(wait_s))) break;
   }
   for (const auto& worker : workers) worker->kill();
   const Deadline gone = Deadline::after_s(1);
@@ -216,11 +207,7 @@ Result<void> WorkerGroup::Impl::handle_event(Worker& worker, const Json& event) 
   } else if (kind == "ready" || kind == "done") {
     worker.activity.ready = true;
     worker.done = worker.done || kind == "done";
-    if (all_done()) exit_deadline = Deadline::after_s(kExitAfterDone_s);
-    const bool all_ready = all([](const Worker& other) { return other.activity.ready; });
-    if (all_ready && !std::exchange(started, true)) {
-      for (const auto& other : workers) other->heard_at_s = now_s();
-    }
+    waits.one_got_further();
     if (kind == "done") return hand_on(worker, event);
   } else if (kind == "beat") {
     if (worker.take_beat(event)) got_on(worker);
@@ -278,7 +265,7 @@ Result<void> WorkerGroup::Impl::handle_signal() {
   std::optional<Error> stop = signals->take();
   if (!stop) return {};
   if (finished_by && !ending && now_s() - finish_asked_at_s < kOneWish_s) return {};
-  if (!options.on_finish || !started || ending || finished_by) return *std::move(stop);
+  if (!options.on_finish || !waits.started() || ending || finished_by) return *std::move(stop);
   finished_by = std::move(stop);
   finish_asked_at_s = now_s();
   options.on_finish(*finished_by);
@@ -290,46 +277,6 @@ int WorkerGroup::Impl::index_of(const Worker& worker) const {
   const auto found =
       std::ranges::find_if(workers, [&](const auto& other) { return other.get() == &worker; });
   return static_cast<int>(found - workers.begin());
-}
-
-Deadline WorkerGroup::Impl::next_deadline() const {
-  if (!failures.empty()) return failures.settle_deadline();
-  if (!started) return Deadline::after_s(starter.idle_s());
-  if (all_done()) return exit_deadline;
-  double longest_silence_s = 0;
-  for (const auto& worker : workers) {
-    if (!worker->done)
-      longest_silence_s = std::max(longest_silence_s, now_s() - worker->heard_at_s);
-  }
-  return Deadline::after_s(std::max(0.0, options.silence_timeout_s - longest_silence_s));
-}
-
-Result<void> WorkerGroup::Impl::handle_deadline() {
-  if (!failures.empty()) return {};
-  if (!started) {
-    if (!quiet) return {};
-    const std::optional<Error> late = starter.look();
-    return late ? Result<void>(*late) : Result<void>();
-  }
-  if (all_done()) {
-    for (const auto& worker : workers) {
-      if (worker->running()) warn(fmt::format("{} did not end by itself", worker->spec().name));
-      worker->kill();
-    }
-    exit_deadline = Deadline::after_s(kExitAfterDone_s);
-    return {};
-  }
-  // What came while a handler took its time (a checkpoint on a slow disk) is still to be read.
-  if (!quiet) return {};
-  for (const auto& worker : workers) {
-    if (worker->done || now_s() - worker->heard_at_s < options.silence_timeout_s) continue;
-    return Error{ErrorCode::kPeer,
-                 fmt::format("{} gave no sign of life for {:g} s, {}", worker->spec().name,
-                             options.silence_timeout_s, describe_activity(worker->activity)),
-                 "its process is stopped, or its machine sleeps, is overloaded or cut off",
-                 "wake the machine or check its network"};
-  }
-  return {};
 }
 
 WorkerGroup::WorkerGroup(std::vector<WorkerSpec> workers,

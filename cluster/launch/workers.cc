@@ -65,6 +65,11 @@ std::filesystem::path stage_program_on(const Machine& machine,
   return std::filesystem::path(machine.motley_dir) / program.filename();
 }
 
+std::filesystem::path store_program_on(const Machine& machine,
+                                       const std::filesystem::path& program) {
+  return stage_program_on(machine, program).parent_path() / "motley-store";
+}
+
 Config with_absolute_paths(Config config) {
   config.data.path = absolute_path(config.data.path);
   config.model.path = absolute_path(config.model.path);

@@ -37,6 +37,9 @@ namespace motley {
 // motley-stage on that machine.
 [[nodiscard]] std::filesystem::path stage_program_on(const Machine& machine,
                                                      const std::filesystem::path& program);
+// motley-store, which lies beside it.
+[[nodiscard]] std::filesystem::path store_program_on(const Machine& machine,
+                                                     const std::filesystem::path& program);
 
 // The config with data.path and model.init_from absolute.
 [[nodiscard]] Config with_absolute_paths(Config config);

@@ -43,9 +43,11 @@ Decision decide(double now_s,
     if (now_s - last.at_s > rules.silence_max_s) return {.reason = "no machine answers any more"};
     return {.move = NextMove::kAskAgain, .wait_s = rules.ask_again_s};
   }
-  const double after_s =
-      std::min(rules.wait_s * std::pow(RecoveryRules::kLonger, row - 1), rules.longest_wait_s);
-  decision.wait_s = std::max(0.0, last.at_s + after_s - now_s);
+  if (row > 1) {
+    const double after_s =
+        std::min(rules.wait_s * std::pow(RecoveryRules::kLonger, row - 2), rules.longest_wait_s);
+    decision.wait_s = std::max(0.0, last.at_s + after_s - now_s);
+  }
   return decision;
 }
 

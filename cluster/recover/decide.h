@@ -27,8 +27,9 @@ struct Member {
 
 struct RecoveryRules {
   int restarts = 3;  // run.restarts
-  // Between a setback and going on; each further one in a row waits kLonger times as long.
-  double wait_s = 0.5;
+  // Between the second setback in a row and going on; each further one waits kLonger times as long.
+  // After the first nothing speaks for waiting.
+  double wait_s = 2;
   double longest_wait_s = 60;
   double ask_again_s = 5;      // between two questions to machines of which none answers
   double silence_max_s = 300;  // after which none of them is asked any more

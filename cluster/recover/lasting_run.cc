@@ -14,18 +14,14 @@
 #include "base/clock.h"
 #include "checkpoint/checkpoint.h"
 #include "cluster/follow/run_teller.h"
-#include "cluster/launch/reachability.h"
 #include "cluster/launch/workers.h"
 #include "cluster/process/stop_signals.h"
 #include "cluster/recover/decide.h"
+#include "cluster/recover/members.h"
 #include "cluster/run/way_on.h"
-#include "plan/pins.h"
 
 namespace motley {
 namespace {
-
-// A login takes a second or two on a busy machine; one that is off never answers.
-constexpr double kRecoveryAnswer_s = 8;
 
 // Returns early with a signal.
 Result<void> wait(double seconds) {
@@ -39,27 +35,9 @@ Result<void> wait(double seconds) {
   return {};
 }
 
-// All machines of the cluster, asked now.
-Result<std::vector<Member>> ask_members(const TrainingRequest& request) {
-  MOTLEY_ASSIGN(const auto unusable, find_unusable(request.cluster, machine_names(request.cluster),
-                                                   request.stage_program, kRecoveryAnswer_s));
-  std::vector<Member> members;
-  for (const Machine& machine : request.cluster.machines) {
-    const auto found = unusable.find(machine.name);
-    members.push_back({machine.name, found == unusable.end() ? "" : found->second});
-  }
-  return members;
-}
-
 template <class List>
 bool holds(const List& list, const std::string& name) {
   return std::ranges::find(list, name) != list.end();
-}
-
-Profile profile_without(Profile profile, const std::vector<std::string>& machines) {
-  std::erase_if(profile.devices,
-                [&](const DeviceProfile& device) { return holds(machines, device.machine); });
-  return profile;
 }
 
 bool uses_any(const Plan& plan, const std::vector<std::string>& machines) {
@@ -67,27 +45,23 @@ bool uses_any(const Plan& plan, const std::vector<std::string>& machines) {
                              [&](const RankPlan& rank) { return holds(machines, rank.machine); });
 }
 
-std::string machines_text(const std::vector<std::string>& machines) {
-  return fmt::format("{}", fmt::join(machines, ", "));
-}
-
-std::string going_on_text(const Error& error,
-                          const Decision& decision,
-                          const RecoveryRules& rules,
-                          std::int64_t last_step,
-                          std::int64_t saved_step) {
+std::string loss_text(const Error& error, const Decision& decision, const RecoveryRules& rules) {
   std::string text = error.what;
   if (!error.cause.empty()) text += ": " + error.cause;
-  if (!decision.without.empty()) {
-    text += fmt::format("; {} {} not answer and {} left out", machines_text(decision.without),
-                        decision.without.size() == 1 ? "does" : "do",
-                        decision.without.size() == 1 ? "is" : "are");
+  if (!decision.without.empty()) text += "; " + left_out_text(decision.without);
+  return text + fmt::format("; the run goes on from its newest checkpoint (restart {} of {})",
+                            decision.restart, rules.restarts);
+}
+
+// Which checkpoint that is, is known once all machines were asked for their parts.
+std::string going_on_text(std::int64_t saved_step, std::int64_t last_step) {
+  if (saved_step == 0) return "the run begins anew";
+  std::string text = fmt::format("the run goes on from step {}", saved_step);
+  if (last_step > saved_step) {
+    text += fmt::format(", {} step{} done again", last_step - saved_step,
+                        last_step - saved_step == 1 ? " is" : "s are");
   }
-  text += saved_step == 0 ? std::string("; the run begins anew")
-                          : fmt::format("; the run goes on from step {}", saved_step);
-  if (last_step > saved_step)
-    text += fmt::format(", {} steps are done again", last_step - saved_step);
-  return text + fmt::format(" (restart {} of {})", decision.restart, rules.restarts);
+  return text;
 }
 
 std::int64_t newest_step(const PreparedRun& run) {
@@ -139,8 +113,7 @@ class LastingRun {
         if (!waited.ok()) return with_way_on(waited.error());
         continue;
       }
-      tell(RunEventKind::kLost, last_step_,
-           going_on_text(error, decision, rules_, last_step_, newest_step(run_)),
+      tell(RunEventKind::kLost, last_step_, loss_text(error, decision, rules_),
            decision.without.size() == 1 ? decision.without.front() : "");
       Result<void> waited = wait(decision.wait_s);
       if (!waited.ok()) return with_way_on(std::move(waited).error());
@@ -175,7 +148,8 @@ class LastingRun {
     // Nobody is asked where that decides nothing.
     Decision decision = decide(now_s(), {}, setbacks_, rules_);
     if (decision.move == NextMove::kEnd) return decision;
-    MOTLEY_ASSIGN(const std::vector<Member> members, ask_members(first_));
+    MOTLEY_ASSIGN(const std::vector<Member> members,
+                  ask_members(first_.cluster, machine_names(first_.cluster), first_.stage_program));
     return decide(now_s(), members, setbacks_, rules_);
   }
 
@@ -191,17 +165,14 @@ class LastingRun {
 
   [[nodiscard]] TrainingRequest next_request(const std::vector<std::string>& without) const {
     TrainingRequest next = first_;
+    if (next.known_profile.devices.empty()) next.known_profile = measured_;
+    next = request_without(std::move(next), without);
     next.resume = true;
     next.measure_anew = false;
+    next.have_answered = true;
     next.failed_at_s = failed_at_s_;
-    std::erase_if(next.cluster.machines,
-                  [&](const Machine& machine) { return holds(without, machine.name); });
-    next.config.parallel.pins = pins_without(next.config.parallel.pins, without);
     next.plan = plan_to_keep(without);
-    if (next.plan) return next;
-    next.stages = 0;  // as many as are left
-    if (next.known_profile.devices.empty()) next.known_profile = measured_;
-    next.known_profile = profile_without(std::move(next.known_profile), without);
+    if (!next.plan) next.stages = 0;  // as many as are left
     return next;
   }
 
@@ -230,6 +201,7 @@ class LastingRun {
                        fmt::join(machines_in_use(next.plan), ", "), next.plan.predicted_step_s));
     }
     run_ = std::move(next);
+    log_.info(going_on_text(run_.first_step - 1, last_step_));
     return {};
   }
 

@@ -102,15 +102,19 @@ std::optional<SaveOutcome> CheckpointCommitter::end_when_complete(std::int64_t s
     (void)discard_partial({run_dir_, launch_, step});
     return outcome;
   }
+  newest_ = step;
+  if (auto pruned = prune(); !pruned.ok()) outcome.stale = std::move(pruned).error();
+  return outcome;
+}
+
+Result<void> CheckpointCommitter::prune() const {
+  if (!newest_) return {};
   KeepRule rule = keep_rule(config_.checkpoint);
   rule.always = always_kept_;
   // Later ones are of a run that lost a machine and did these steps again.
   std::vector<CheckpointInfo> checkpoints = list_checkpoints(run_dir_);
-  std::erase_if(checkpoints, [&](const CheckpointInfo& each) { return each.step > step; });
-  if (auto pruned = prune_to(run_dir_, kept_steps(checkpoints, rule), launch_); !pruned) {
-    outcome.stale = std::move(pruned).error();
-  }
-  return outcome;
+  std::erase_if(checkpoints, [&](const CheckpointInfo& each) { return each.step > *newest_; });
+  return prune_to(run_dir_, kept_steps(checkpoints, rule), launch_);
 }
 
 Result<std::filesystem::path> CheckpointCommitter::commit(Open& open) const {

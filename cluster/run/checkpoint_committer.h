@@ -57,6 +57,10 @@ class CheckpointCommitter {
   // will not once they are copied.
   void keep_always(std::set<std::int64_t> steps) { always_kept_ = std::move(steps); }
 
+  // Removes what need not stay beside the newest that was committed here; nothing before there is
+  // one. Each commit does.
+  [[nodiscard]] Result<void> prune() const;
+
   // Takes a worker's "shard" or "shard_failed" event. Returns how the save ended when it was the
   // last of its step. A disk that is full or cannot be written is an outcome, not an error.
   // kCorrupt when the event is malformed, kInternal when ranks disagree about the state.
@@ -81,7 +85,8 @@ class CheckpointCommitter {
   int rank_count_;
   ShardsElsewhere elsewhere_;
   std::set<std::int64_t> always_kept_;
-  std::map<std::int64_t, Open> open_;  // by step
+  std::optional<std::int64_t> newest_;  // committed here
+  std::map<std::int64_t, Open> open_;   // by step
 };
 
 }  // namespace motley

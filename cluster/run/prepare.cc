@@ -62,7 +62,8 @@ Result<void> check_machines(const TrainingRequest& request,
                             const RunMachines& machines) {
   MOTLEY_ASSIGN([[maybe_unused]] const auto transport,
                 choose_transport(run.cluster, machines.names, request.config.comm));
-  return check_usable(run.cluster, machines.names, run.model, request.stage_program);
+  return check_usable(run.cluster, machines.names, run.model, request.stage_program,
+                      request.have_answered);
 }
 
 // What "auto" stands for, and whether there are devices enough.
@@ -165,8 +166,10 @@ Config without_initial_weights(Config config) {
 Result<void> check_usable(const Cluster& cluster,
                           const std::set<std::string>& machines,
                           const ModelSpec& model,
-                          const std::filesystem::path& program) {
-  MOTLEY_TRY(check_reachable(cluster, machines, program));
+                          const std::filesystem::path& program,
+                          bool have_answered) {
+  MOTLEY_TRY(have_answered ? check_devices(cluster, machines)
+                           : check_reachable(cluster, machines, program));
   const auto package = model.package_mark();
   return package ? check_package_seen(cluster, machines, *package) : Result<void>();
 }

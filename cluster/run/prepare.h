@@ -9,6 +9,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "base/log.h"
 #include "base/result.h"
@@ -41,6 +42,10 @@ struct TrainingRequest {
   std::int64_t stop_after = 0;          // save and end after this step; 0 = run to the end
   std::filesystem::path stage_program;  // motley-stage
   Commands commands;                    // by which the person can go on
+  bool have_answered = false;           // all machines of the cluster, just now: can be used
+  // Machines that were left out of the cluster as they do not answer: the run then goes on from its
+  // newest checkpoint or not at all.
+  std::vector<std::string> away;
   // When the launch before this one failed, as now_s(): the first step says how long ago.
   std::optional<double> failed_at_s;
   bool quiet = false;    // no progress
@@ -85,12 +90,14 @@ struct PreparedRun {
                                                const ModelSpec& model,
                                                int stages);
 
-// Whether these machines can be used for the model: each has the program and, where the model is a
-// package, sees it as this one does. Errors are those of check_reachable and check_package_seen.
+// Whether these machines can be used for the model: each has the program, which is not asked where
+// they `have_answered` before, and, where the model is a package, sees it as this one does. Errors
+// are those of check_reachable and check_package_seen.
 [[nodiscard]] Result<void> check_usable(const Cluster& cluster,
                                         const std::set<std::string>& machines,
                                         const ModelSpec& model,
-                                        const std::filesystem::path& program);
+                                        const std::filesystem::path& program,
+                                        bool have_answered = false);
 
 // Checks the config, the plan or what is asked of it and the data, takes the run folder for this
 // launch (kPeer when another launcher has it), and looks whether every machine answers; only then

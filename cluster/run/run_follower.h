@@ -53,6 +53,9 @@ class RunFollower {
   // After the last event of a run that came to its end: the last save's failure is its error.
   [[nodiscard]] Result<TrainingSummary> finish();
 
+  // As SaveFollower::machines_hold_more().
+  [[nodiscard]] bool machines_hold_more() const { return saves_.machines_hold_more(); }
+
   // Of what was trained so far.
   [[nodiscard]] const TrainingSummary& summary() const { return summary_; }
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/json.h"
+#include "cluster/launch/workers.h"
 #include "cluster/run/rank_folders.h"
 #include "protocol/protocol.h"
 
@@ -48,6 +49,7 @@ Result<void> SaveFollower::end_save(Result<std::optional<SaveOutcome>> ended) {
   if (!outcome->folder) keepers_.tell_dropped(outcome->step);
   if (outcome->folder) {
     MOTLEY_TRY(keepers_.tell_committed(*outcome->folder));
+    machines_hold_more_ = false;
     committer_.keep_always(keepers_.safe_steps());
     checkpoint_ = *outcome->folder;
     tell_(RunEventKind::kCheckpoint, outcome->step,
@@ -62,11 +64,12 @@ Result<void> SaveFollower::end_save(Result<std::optional<SaveOutcome>> ended) {
                       where, unsaved_->what, unsaved_->cause, what_stands(), way_out),
           outcome->failed_rank.value_or(-1));
   }
-  if (outcome->stale) {
-    warn(fmt::format("an old checkpoint stays: {}: {}", outcome->stale->what,
-                     outcome->stale->cause));
-  }
+  if (outcome->stale) warn_of_stale(*outcome->stale);
   return {};
+}
+
+void SaveFollower::warn_of_stale(const Error& error) const {
+  warn(fmt::format("an old checkpoint stays: {}: {}", error.what, error.cause));
 }
 
 // The files lie there all the same, under the names of a save under way, and are found.
@@ -78,8 +81,14 @@ void SaveFollower::on_keep_failed(int worker, const Json& event) const {
 }
 
 Result<void> SaveFollower::on_copied(int worker, const Json& event) {
+  const auto before = keepers_.safe_steps();
   MOTLEY_TRY(keepers_.add_copied(worker, event));
+  if (keepers_.safe_steps() == before) return {};
+  // The one that stood in for it may go.
   committer_.keep_always(keepers_.safe_steps());
+  const std::size_t stood = list_checkpoints(run_.folder.dir()).size();
+  if (const Result<void> pruned = committer_.prune(); !pruned.ok()) warn_of_stale(pruned.error());
+  if (list_checkpoints(run_.folder.dir()).size() < stood) machines_hold_more_ = true;
   return {};
 }
 

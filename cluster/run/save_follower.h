@@ -41,6 +41,10 @@ class SaveFollower {
     return checkpoint_;
   }
 
+  // Whether checkpoints were removed from the launcher's folder after machines with folders of
+  // their own were told what stays.
+  [[nodiscard]] bool machines_hold_more() const { return machines_hold_more_; }
+
   // Why the last save was none: of a run's end, the one that matters.
   [[nodiscard]] std::optional<Error> unsaved() const;
 
@@ -49,6 +53,7 @@ class SaveFollower {
   void on_keep_failed(int worker, const Json& event) const;
   [[nodiscard]] Result<void> on_copied(int worker, const Json& event);
   [[nodiscard]] Result<void> on_copy_failed(int worker, const Json& event);
+  void warn_of_stale(const Error& error) const;
   void warn(const std::string& line, int rank = -1) const;
   [[nodiscard]] std::string what_stands() const;
 
@@ -56,6 +61,7 @@ class SaveFollower {
   const Tell tell_;
   CheckpointCommitter committer_;
   FolderKeepers keepers_;
+  bool machines_hold_more_ = false;
   std::optional<Error> unsaved_;
   std::optional<std::filesystem::path> checkpoint_;
 };

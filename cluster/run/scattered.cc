@@ -9,6 +9,7 @@
 #include "cluster/launch/workers.h"
 #include "cluster/stores/move.h"
 #include "cluster/stores/plan_moves.h"
+#include "cluster/stores/prune.h"
 
 namespace motley {
 namespace {
@@ -40,6 +41,30 @@ Result<void> require_no_run(const Stores& stores) {
   return {};
 }
 
+// Whoever could switch a machine on may not want to do steps again.
+Result<void> require_newest(const PreparedRun& run, const std::vector<std::string>& away) {
+  const auto known = list_checkpoints(run.folder.dir());
+  if (away.empty() || known.empty() || !run.restore_point) return {};
+  const std::int64_t step = run.restore_point->texts.step();
+  if (step >= known.back().step) return {};
+  return Error{ErrorCode::kPeer,
+               fmt::format("the checkpoint of step {} needs a machine that does not answer: {}",
+                           known.back().step, fmt::join(away, ", ")),
+               "some of its files are on none of the others; checkpoint.copies says how many "
+               "machines have them",
+               fmt::format("switch it on; without it in the cluster file the run goes on from step "
+                           "{}",
+                           step)};
+}
+
+// Whether a machine has no folder for the run yet.
+bool has_absent(const Stores& stores) {
+  return std::ranges::any_of(stores.by_id, [](const auto& store) {
+    const StorePlace& place = store.second.answer.place;
+    return !place.is_shared && place.id.empty();
+  });
+}
+
 }  // namespace
 
 Result<void> require_run_somewhere(const PreparedRun& run,
@@ -62,7 +87,9 @@ Result<void> look_for_parts(PreparedRun& run,
                             const TrainingRequest& request,
                             const RunMachines& machines,
                             const Log& log) {
-  const StoresRequest whom = stores_request(run, request, machines.names);
+  StoresRequest whom = stores_request(run, request, machines.names);
+  // A run that cannot go on leaves nothing where it was not.
+  if (request.resume) whom.if_absent = IfAbsent::kLeave;
   const AskStores ask = [&](const StoreQuestion& question) -> Result<Stores> {
     MOTLEY_ASSIGN(run.stores, look_into_stores(whom, question, log));
     return run.stores;
@@ -70,6 +97,7 @@ Result<void> look_for_parts(PreparedRun& run,
   if (request.resume) {
     MOTLEY_ASSIGN(run.restore_point,
                   find_restore_point(run.folder.dir(), run.lock->launch(), ask, log));
+    MOTLEY_TRY(require_newest(run, request.away));
   } else {
     MOTLEY_ASSIGN(const Stores stores, ask({}));
     MOTLEY_TRY(require_no_run(stores));
@@ -78,6 +106,10 @@ Result<void> look_for_parts(PreparedRun& run,
 }
 
 Result<void> bring_parts(PreparedRun& run, const TrainingRequest& request, const Log& log) {
+  if (has_absent(run.stores)) {
+    const std::set<std::string> asked = run.stores.machines();
+    MOTLEY_ASSIGN(run.stores, look_into_stores(stores_request(run, request, asked), {}, log));
+  }
   if (!run.restore_point) return {};
   const auto parameters = parameters_by_store(run.plan, run.model, run.stores);
   const auto moves = plan_moves(*run.restore_point, parameters, run.stores, run.cluster);
@@ -85,6 +117,15 @@ Result<void> bring_parts(PreparedRun& run, const TrainingRequest& request, const
   MOTLEY_ASSIGN(run.resume_folders, move_files(moves, stores_request(run, request, machines),
                                                run.stores, run.config, log));
   return {};
+}
+
+Result<void> prune_parts(const PreparedRun& run, const TrainingRequest& request, const Log& log) {
+  std::set<std::int64_t> kept;
+  for (const CheckpointInfo& checkpoint : list_checkpoints(run.folder.dir())) {
+    kept.insert(checkpoint.step);
+  }
+  const std::set<std::string> machines = machines_in_use(run.plan);
+  return prune_stores(kept, stores_request(run, request, machines), run.stores, log);
 }
 
 }  // namespace motley

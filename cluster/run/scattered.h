@@ -27,18 +27,26 @@ struct RunMachines {
                                                  const RunMachines& machines,
                                                  const Log& log);
 
-// Asks the machines for their folders, makes those that are absent, and raises the launch above all
-// that were in them. Sets run.stores and, where the run is to go on, run.restore_point; nothing of
-// it where no checkpoint is known anywhere. kConfig where a run is to begin and a machine's folder
-// holds one; kCorrupt where nothing can be used; kPeer where another launcher is at work.
+// Asks the machines for their folders, makes those that are absent where a run is to begin, and
+// raises the launch above all that were in them. Sets run.stores and, where the run is to go on,
+// run.restore_point; nothing of it where no checkpoint is known anywhere. kConfig where a run is to
+// begin and a machine's folder holds one; kCorrupt where nothing can be used; kPeer where another
+// launcher is at work, or a machine that is away has what the newest checkpoint needs.
 // REQUIRES: run.lock holds the launcher's folder; check_reachable() for the machines.
 [[nodiscard]] Result<void> look_for_parts(PreparedRun& run,
                                           const TrainingRequest& request,
                                           const RunMachines& machines,
                                           const Log& log);
 
-// Sets run.resume_folders. REQUIRES: run.plan is made.
+// Makes the machines' folders that are still absent, and sets run.resume_folders. REQUIRES:
+// run.plan is made.
 [[nodiscard]] Result<void> bring_parts(PreparedRun& run,
+                                       const TrainingRequest& request,
+                                       const Log& log);
+
+// Leaves of the checkpoints on machines with folders of their own those that the launcher's folder
+// holds. Errors as those of WorkerGroup. REQUIRES: the run's training has ended.
+[[nodiscard]] Result<void> prune_parts(const PreparedRun& run,
                                        const TrainingRequest& request,
                                        const Log& log);
 

@@ -16,6 +16,7 @@
 #include "cluster/run/folder_keepers.h"
 #include "cluster/run/rank_folders.h"
 #include "cluster/run/run_follower.h"
+#include "cluster/run/scattered.h"
 #include "cluster/run/way_on.h"
 
 namespace motley {
@@ -44,6 +45,14 @@ void give_folders(const PreparedRun& run, std::vector<WorkerSpec>& workers) {
                   run.resume_from->folder.filename();
     worker.job.resume_from = folder.string();
   }
+}
+
+// The run is done, whatever becomes of what need not stay.
+void prune_machines(const PreparedRun& run, const TrainingRequest& request, const Log& log) {
+  const Result<void> pruned = prune_parts(run, request, log);
+  if (pruned.ok()) return;
+  log.warn(fmt::format("old checkpoints stay on other machines: {}: {}", pruned.error().what,
+                       pruned.error().cause));
 }
 
 // `so_far`: what was trained, where it ends early.
@@ -106,6 +115,7 @@ Result<TrainingSummary> train(const PreparedRun& run,
   const Result<void> reported = follower.write_report(early);
   if (ended.ok()) {
     MOTLEY_TRY(reported);
+    if (follower.machines_hold_more()) prune_machines(run, request, log);
     return ended;
   }
   if (!reported.ok()) log.warn(fmt::format("no report: {}", reported.error().what));

@@ -25,7 +25,7 @@ std::string home_here() {
 WorkerSpec look_worker(const Machine& machine,
                        const StoresRequest& request,
                        const StoreQuestion& question) {
-  WorkerSpec worker{machine.name, machine, stage_program_on(machine, request.program), {}};
+  WorkerSpec worker{machine.name, machine, store_program_on(machine, request.program), {}};
   const fs::path run_dir = whole_path(request.run_dir);
   worker.job.verb = "store";
   worker.job.launch = request.launch;
@@ -137,6 +137,14 @@ StoreId Stores::of(const std::string& machine) const {
     if (std::ranges::count(store.machines, machine) > 0) return id;
   }
   return {};
+}
+
+std::set<std::string> Stores::machines() const {
+  std::set<std::string> machines;
+  for (const auto& [id, store] : by_id) {
+    machines.insert(store.machines.begin(), store.machines.end());
+  }
+  return machines;
 }
 
 std::int64_t Stores::last_launch() const {

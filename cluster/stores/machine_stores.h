@@ -35,6 +35,9 @@ struct Stores {
 
   [[nodiscard]] const Store& at(const std::string& machine) const { return by_id.at(of(machine)); }
 
+  // Those that see one of the folders.
+  [[nodiscard]] std::set<std::string> machines() const;
+
   // The highest launch that was in a machine's own folder; 0 = none.
   [[nodiscard]] std::int64_t last_launch() const;
 };

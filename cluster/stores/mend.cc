@@ -24,6 +24,19 @@ std::vector<StoreId> usable_stores(const Stores& stores) {
 
 }  // namespace
 
+std::vector<Whereabouts> whereabouts_of(const std::vector<WrittenFile>& files,
+                                        const Stores& stores) {
+  std::vector<Whereabouts> all;
+  for (const WrittenFile& file : files) {
+    Whereabouts& found = all.emplace_back(Whereabouts{.file = file.name});
+    for (const auto& [id, store] : stores.by_id) {
+      if (std::ranges::count(store.answer.whole, file.name) > 0) found.whole.push_back(id);
+      if (std::ranges::count(store.answer.damaged, file.name) > 0) found.damaged.push_back(id);
+    }
+  }
+  return all;
+}
+
 std::map<StoreId, std::set<std::string>> missing_here(const RestorePoint& point) {
   std::map<StoreId, std::set<std::string>> missing;
   for (const auto& [file, holders] : point.holders) {

@@ -5,12 +5,24 @@
 #include <map>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "cluster/stores/machine_stores.h"
 #include "cluster/stores/restore_point.h"
 #include "plan/cluster.h"
 
 namespace motley {
+
+// Where a file of a checkpoint lies.
+struct Whereabouts {
+  std::string file;
+  std::vector<StoreId> whole;
+  std::vector<StoreId> damaged;
+};
+
+// Of these files, in their order. `stores`: all were asked for them.
+[[nodiscard]] std::vector<Whereabouts> whereabouts_of(const std::vector<WrittenFile>& files,
+                                                      const Stores& stores);
 
 // The files that do not lie whole in the launcher's folder, under its id.
 [[nodiscard]] std::map<StoreId, std::set<std::string>> missing_here(const RestorePoint& point);

@@ -19,7 +19,7 @@ WorkerSpec move_worker(const StoreMoves& moves,
                        const Stores& stores,
                        const Config& config) {
   const Machine& machine = *request.cluster.find(moves.machine);
-  WorkerSpec worker{machine.name, machine, stage_program_on(machine, request.program), {}};
+  WorkerSpec worker{machine.name, machine, store_program_on(machine, request.program), {}};
   worker.job.verb = "store";
   worker.job.config = config;
   worker.job.launch = request.launch;

@@ -53,6 +53,18 @@ std::set<std::int64_t> unknown_steps(const Stores& stores,
   return steps;
 }
 
+// What will be asked for in the end, unless a folder knows of something newer: the launcher's
+// newest, or the one that is asked for. Nothing where it cannot be told here.
+std::optional<WantedStep> likely_step(const std::vector<CheckpointInfo>& known,
+                                      std::optional<std::int64_t> only) {
+  for (auto it = known.rbegin(); it != known.rend(); ++it) {
+    if (only && it->step != *only) continue;
+    const Result<CheckpointTexts> texts = read_texts(it->folder);
+    return texts.ok() ? std::optional(wanted_of(*texts)) : std::nullopt;
+  }
+  return {};
+}
+
 // The launcher's folder gets the texts of those steps, anew where its own are damaged, that another
 // folder can tell.
 Result<void> learn(const std::set<std::int64_t>& steps,
@@ -97,9 +109,11 @@ Result<std::optional<RestorePoint>> find_restore_point(const fs::path& run_dir,
                                                        const AskStores& ask,
                                                        const Log& log,
                                                        std::optional<std::int64_t> only) {
-  MOTLEY_ASSIGN(const Stores known, ask({}));
-  MOTLEY_TRY(
-      learn(unknown_steps(known, list_checkpoints(run_dir), only), run_dir, launch, ask, log));
+  // Each question starts a worker on every machine, so the first one asks for all that is likely.
+  const auto before = list_checkpoints(run_dir);
+  const std::optional<WantedStep> likely = likely_step(before, only);
+  MOTLEY_ASSIGN(const Stores known, ask({.wanted = likely}));
+  MOTLEY_TRY(learn(unknown_steps(known, before, only), run_dir, launch, ask, log));
   std::vector<CheckpointInfo> checkpoints = list_checkpoints(run_dir);
   std::erase_if(checkpoints,
                 [&](const CheckpointInfo& each) { return only && each.step != *only; });
@@ -117,10 +131,12 @@ Result<std::optional<RestorePoint>> find_restore_point(const fs::path& run_dir,
       continue;
     }
     CheckpointTexts texts = *std::move(read);
-    std::vector<WrittenFile> files = tensor_files(texts.manifest);
-    for (WrittenFile& file : files) file.tensor_hashes.clear();
-    MOTLEY_ASSIGN(const Stores stores, ask({.wanted = WantedStep{checkpoint.step, files}}));
-    auto holders = holders_of(files, stores);
+    const WantedStep wanted = wanted_of(texts);
+    Stores stores = known;
+    if (!likely || likely->step != wanted.step) {
+      MOTLEY_ASSIGN(stores, ask({.wanted = wanted}));
+    }
+    auto holders = holders_of(wanted.files, stores);
     std::vector<std::string> missing;
     for (const auto& [file, where] : holders) {
       if (where.empty()) missing.push_back(words_of_missing(file, stores));

@@ -20,6 +20,7 @@ constexpr int kRanks = 3;
 Config small_config() {
   Config config;
   config.model = {.kind = "mlp", .layers = 1, .width = 8, .context = 2, .vocab = 4};
+  config.checkpoint.keep = 1;
   return config;
 }
 
@@ -112,6 +113,20 @@ TEST_F(CommitterTest, SurvivesACommitThatFails) {
   EXPECT_TRUE((*outcome)->failure.has_value());
   EXPECT_FALSE(partial_exists(10));
   EXPECT_TRUE(list_checkpoints(dir_).empty());
+}
+
+TEST_F(CommitterTest, OneThatStandsInForAnotherGoesOnceThatHasItsCopies) {
+  ASSERT_TRUE(committer_.prune().ok()) << "nothing is there yet";
+  for (int rank = 0; rank < kRanks; ++rank) ASSERT_TRUE(save(10, rank).ok());
+  committer_.keep_always({10});
+  for (int rank = 0; rank < kRanks; ++rank) ASSERT_TRUE(save(20, rank).ok());
+  EXPECT_EQ(list_checkpoints(dir_).size(), 2U);
+  ASSERT_TRUE(save(30, 0).ok());
+  committer_.keep_always({20});
+  ASSERT_TRUE(committer_.prune().ok());
+  ASSERT_EQ(list_checkpoints(dir_).size(), 1U);
+  EXPECT_EQ(list_checkpoints(dir_).front().step, 20);
+  EXPECT_TRUE(partial_exists(30)) << "a save under way is left alone";
 }
 
 TEST_F(CommitterTest, EndsTheRunWhereRanksDisagree) {

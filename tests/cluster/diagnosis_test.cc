@@ -222,6 +222,26 @@ TEST_F(Diagnosing, SaysThatAMachineHasARunFolderOfItsOwn) {
   }));
 }
 
+TEST_F(Diagnosing, LooksWhereAMachineWasToldToKeepItsRuns) {
+  cluster.machines[1].runs_dir = "/big/runs";
+  MachineFacts& box = *examination.machines[1].facts;
+  box.sees_mark = false;
+  const auto folder = [this] {
+    const auto all = diagnosed().findings;
+    return *std::ranges::find_if(all, [](const Finding& finding) {
+      return finding.subject == "box" && finding.check == "run folder";
+    });
+  };
+  EXPECT_EQ(folder().verdict, Verdict::kOk);
+  EXPECT_THAT(folder().what, HasSubstr("lies in /big/runs, "));
+  box.disk_bytes = kGib / 2;
+  EXPECT_EQ(folder().verdict, Verdict::kWarning);
+  EXPECT_THAT(folder().what, HasSubstr("free in /big/runs"));
+  box.disk_bytes = 0;
+  EXPECT_EQ(folder().verdict, Verdict::kNote);
+  EXPECT_THAT(folder().remedy, HasSubstr("runs_dir"));
+}
+
 TEST_F(Diagnosing, SaysOnceThatTheRunFolderCannotBeWritten) {
   examination.mark_failure = Error{ErrorCode::kCorrupt, "cannot write", "Read-only", ""};
   desk().sees_mark = false;

@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "cluster/run/rank_folders.h"
 #include "cluster/stores/copy_plan.h"
+#include "cluster/stores/mend.h"
 #include "cluster/stores/plan_moves.h"
 #include "models/spec/model_spec.h"
 
@@ -129,6 +130,19 @@ TEST(PlanMoves, TheWholeCheckpointInTheLaunchersFolderIsReadAsItLies) {
   const auto moves = moves_for(point_of({{0, {""}}, {1, {"", "b"}}, {2, {"", "l"}}}),
                                plan_on({"desk", "desk", "desk"}));
   EXPECT_THAT(moves, IsEmpty());
+}
+
+TEST(Whereabouts, SayWhereEachFileIsWholeAndWhereItIsDamaged) {
+  Stores stores = three_stores();
+  stores.by_id["b"].answer.whole = {"model", "optimizer"};
+  stores.by_id["l"].answer.whole = {"model"};
+  stores.by_id[""].answer.damaged = {"optimizer"};
+  const auto all = whereabouts_of({{"model"}, {"optimizer"}, {"other"}}, stores);
+  ASSERT_EQ(all.size(), 3U);
+  EXPECT_THAT(all[0].whole, ElementsAre("b", "l"));
+  EXPECT_THAT(all[1].whole, ElementsAre("b"));
+  EXPECT_THAT(all[1].damaged, ElementsAre(""));
+  EXPECT_THAT(all[2].whole, IsEmpty());
 }
 
 TEST(PlanCopies, GoAroundARing) {

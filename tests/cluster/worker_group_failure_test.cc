@@ -137,6 +137,18 @@ TEST_F(WorkerGroupFailureTest, KillsWorkersThatIgnoreItsRequests) {
   EXPECT_EQ(pids_.size(), 3U);
 }
 
+// A test that waits for it does not end in time.
+TEST_F(WorkerGroupFailureTest, DoesNotAskAFrozenWorkerToEnd) {
+  options_.kill_grace_s = 3600;
+  add(R"([["await", "FIFO"], ["error", 4, "receiving: rank 1 was lost"], ["exit", 4]])");
+  add(R"([["pid"], ["release", "FIFO"], ["kill", 19]])");
+  const std::string fifo = meeting_point();
+  specs_[0].job.options["script"][0][1] = fifo;
+  specs_[1].job.options["script"][1][1] = fifo;
+  EXPECT_THAT(run_failing().what, HasSubstr("stage 1 (test) was lost"));
+  EXPECT_EQ(pids_.size(), 1U);
+}
+
 TEST_F(WorkerGroupFailureTest, SurvivesAWorkerThatClosesItsInput) {
   WorkerSpec& spec = add("[]");
   spec.machine.shell = {"sh", "-c", "exec 0<&-; kill -9 $$"};

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <string>
@@ -29,6 +30,24 @@ class OwnFolders : public testing::Test {
       file += "-" + name;
     }
     return job_.folder().write(file + ".toml", text);
+  }
+
+  // Of desk and of box, which answers no more once a file "gone" is there.
+  [[nodiscard]] std::string cluster_with_leaving_box() const {
+    return job_.folder().write(
+        "leaves.toml",
+        fmt::format("{}{}{}runs_dir = \"{}\"\nshell = [\"sh\", \"-c\", "
+                    "\"test -e {} && exit 255; exec \\\"$0\\\" \\\"$@\\\"\"]\n",
+                    kNetwork, entry("desk"), entry("box"), (job_.folder() / "box").string(),
+                    (job_.folder() / "gone").string()));
+  }
+
+  // words() of these two.
+  [[nodiscard]] std::vector<std::string> words_with_leaving_box(
+      const std::vector<std::string>& more) const {
+    std::vector<std::string> words = this->words({"desk", "box"}, more);
+    *std::ranges::find(words, cluster_of({"desk", "box"})) = cluster_with_leaving_box();
+    return words;
   }
 
   static std::string entry(const std::string& name) {

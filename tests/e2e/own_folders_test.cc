@@ -190,6 +190,16 @@ TEST_F(OwnFolders, AreNotOneBecauseOneWasCopied) {
 }
 
 // Damage at home is mended from the copy; a file whose copy is gone gets another.
+TEST_F(OwnFolders, HoldNoMoreThanAreKeptOnceTheRunHasEnded) {
+  const Outcome done = train(all_, {"--set", "checkpoint.keep=2"});
+  ASSERT_EQ(done.status, 0) << done.err;
+  for (const std::string& machine : all_) {
+    EXPECT_EQ(files_of(machine, 20), 0) << machine;
+    EXPECT_GE(files_of(machine, 25), 2) << machine;
+    EXPECT_EQ(files_of(machine, 30), 4) << machine;
+  }
+}
+
 TEST_F(OwnFolders, AreRepaired) {
   const std::string hash = undisturbed_hash();
   ASSERT_EQ(train(all_, {"--stop-after", "10"}).status, 0);
@@ -203,6 +213,12 @@ TEST_F(OwnFolders, AreRepaired) {
   for (const fs::path& text : {lap / "manifest.json", part / "config.json"}) {
     fs::resize_file(text, 10);
   }
+  const std::vector<std::string> verify = {"ckpt", "verify", job_.run_dir("run"), "--cluster",
+                                           cluster};
+  const Outcome damaged = motley(verify);
+  EXPECT_EQ(damaged.status, 7) << damaged.err;
+  EXPECT_THAT(damaged.out, HasSubstr("  box\n")) << "where it is damaged, at the end of a line";
+  EXPECT_THAT(damaged.err, AllOf(HasSubstr("of which there are copies"), HasSubstr("ckpt repair")));
   const Outcome repaired = motley({"ckpt", "repair", job_.run_dir("run"), "--cluster", cluster});
   ASSERT_EQ(repaired.status, 0) << repaired.err;
   EXPECT_THAT(repaired.out, HasSubstr("step 10, 4 files brought"));
@@ -210,6 +226,9 @@ TEST_F(OwnFolders, AreRepaired) {
   EXPECT_GT(fs::file_size(part / "config.json"), 10);
   const Outcome again = motley({"ckpt", "repair", job_.run_dir("run"), "--cluster", cluster});
   EXPECT_THAT(again.out, HasSubstr("step 10, 0 files brought")) << again.err;
+  const Outcome whole = motley(verify);
+  EXPECT_EQ(whole.status, 0) << whole.err;
+  EXPECT_THAT(whole.out, HasSubstr("step 10: all 6 files are whole\n"));
   fs::remove_all(folder_of("lap"));
   const Outcome resumed = train(all_, {"--resume"});
   ASSERT_EQ(resumed.status, 0) << resumed.err;
@@ -220,15 +239,8 @@ TEST_F(OwnFolders, AreRepaired) {
 TEST_F(OwnFolders, OutlastAMachine) {
   constexpr int kSteps = 300;
   const std::string hash = undisturbed_hash(kSteps);
-  const std::string gone = (job_.folder() / "gone").string();
-  const std::string cluster = job_.folder().write(
-      "leaves.toml",
-      fmt::format("{}{}{}runs_dir = \"{}\"\nshell = [\"sh\", \"-c\", "
-                  "\"test -e {} && exit 255; exec \\\"$0\\\" \\\"$@\\\"\"]\n",
-                  kNetwork, entry("desk"), entry("box"), (job_.folder() / "box").string(), gone));
-  std::vector<std::string> more =
-      words({"desk", "box"}, {"--set", "run.restarts=3", "--set", "train.steps=300"});
-  *std::ranges::find(more, cluster_of({"desk", "box"})) = cluster;
+  const std::vector<std::string> more =
+      words_with_leaving_box({"--set", "run.restarts=3", "--set", "train.steps=300"});
   RunningMotley run(job_.train_words("run", more));
   ASSERT_TRUE(eventually([&] { return has_part(20) && run.workers().size() == 2; }));
   job_.folder().write("gone", "");

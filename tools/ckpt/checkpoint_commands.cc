@@ -1,4 +1,4 @@
-// motley ckpt list | show | verify, and the table of all that begin with ckpt.
+// motley ckpt list | show, and the table of all that begin with ckpt.
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -11,7 +11,6 @@
 #include "checkpoint/store/texts.h"
 #include "tools/ckpt/commands.h"
 #include "tools/ckpt/tensor_listing.h"
-#include "tools/ckpt/terminal_watch.h"
 #include "tools/ckpt/weights_inputs.h"
 #include "tools/inputs.h"
 
@@ -82,18 +81,6 @@ Result<void> run_show(const Arguments& arguments) {
   return print(arguments, text, json);
 }
 
-Result<void> run_verify(const Arguments& arguments) {
-  MOTLEY_ASSIGN(const std::filesystem::path folder, named_checkpoint(arguments.operand(0)));
-  TerminalWatch watch;
-  const auto quiet = [&watch](auto outcome) {
-    watch.clear();
-    return outcome;
-  };
-  return print(
-      arguments, [&] { return quiet(format_verification(folder, &watch)); },
-      [&] { return quiet(verification_to_json(folder, &watch)); });
-}
-
 }  // namespace
 
 std::vector<Command> checkpoint_commands() {
@@ -116,13 +103,7 @@ std::vector<Command> checkpoint_commands() {
         "Where machines have folders of their own, it says which of them wrote what and\n"
         "which files lie here, without asking them; --tensors then needs `ckpt gather`.\n"},
        run_show},
-      {{"ckpt verify",
-        "read every byte of a checkpoint and compare its hashes",
-        {"RUN"},
-        {json_option()},
-        "RUN is a run's folder, whose newest checkpoint is read, or a checkpoint.\n"
-        "Exit status 7 when a file is missing, cut short or changed.\n"},
-       run_verify},
+      ckpt_verify_command(),
       ckpt_diff_command(),
       ckpt_reshard_command(),
       ckpt_export_command(),

@@ -5,6 +5,7 @@
 
 namespace motley {
 
+[[nodiscard]] Command ckpt_verify_command();
 [[nodiscard]] Command ckpt_diff_command();
 [[nodiscard]] Command ckpt_reshard_command();
 [[nodiscard]] Command ckpt_export_command();

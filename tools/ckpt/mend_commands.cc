@@ -9,34 +9,24 @@
 #include <optional>
 #include <set>
 #include <string>
-#include <system_error>
 #include <utility>
 
 #include "base/json.h"
 #include "base/log.h"
 #include "checkpoint/checkpoint.h"
-#include "checkpoint/folders.h"
 #include "checkpoint/lock/run_lock.h"
-#include "checkpoint/store/texts.h"
-#include "cluster/launch/reachability.h"
-#include "cluster/launch/workers.h"
 #include "cluster/stores/mend.h"
 #include "cluster/stores/move.h"
 #include "cluster/stores/plan_moves.h"
 #include "job/config_io.h"
 #include "tools/ckpt/commands.h"
+#include "tools/ckpt/run_parts.h"
 #include "tools/inputs.h"
 
 namespace motley {
 namespace {
 
 namespace fs = std::filesystem;
-
-// What the person named: a run, or a checkpoint in one.
-struct Named {
-  fs::path run;
-  std::optional<std::int64_t> step;
-};
 
 // A run, its machines that answer, and what they have of the checkpoint named, or of its newest one
 // that can be used.
@@ -49,18 +39,6 @@ struct FoundParts {
   RestorePoint point;
 };
 
-Result<std::set<std::string>> answering_machines(const Cluster& cluster,
-                                                 const fs::path& program,
-                                                 const Log& log) {
-  std::set<std::string> machines = machine_names(cluster);
-  MOTLEY_ASSIGN(const auto unusable, find_unusable(cluster, machines, program, kAnswer_s));
-  for (const auto& [name, trouble] : unusable) {
-    machines.erase(name);
-    log.warn(fmt::format("without {}: {}", name, trouble));
-  }
-  return machines;
-}
-
 StoresRequest request_of(const FoundParts& found, const fs::path& run, const RunLock& lock) {
   return {.cluster = found.cluster,
           .machines = found.machines,
@@ -70,23 +48,7 @@ StoresRequest request_of(const FoundParts& found, const fs::path& run, const Run
           .start_timeout_s = found.config.comm.start_timeout_s};
 }
 
-// What is no run's folder is left as it is.
-Result<Named> named_by(const std::string& text) {
-  MOTLEY_TRY(check_exists(text));
-  const fs::path path = whole_path(text);
-  const auto name = parse_folder_name(path.filename().string());
-  const fs::path above = path.parent_path();
-  if (name && name->kind == FolderKind::kCommitted && above.filename() == checkpoints_root("")) {
-    return Named{above.parent_path(), name->step};
-  }
-  std::error_code code;
-  // An empty one is where a run that was lost here is to come back.
-  if (fs::exists(checkpoints_root(path), code) || fs::is_empty(path, code)) return Named{path, {}};
-  return Error{ErrorCode::kConfig, fmt::format("{} is no run's folder", path.string()),
-               "it has no checkpoints", "name the run's folder, or RUN/checkpoints/step-N"};
-}
-
-Result<void> find_parts(FoundParts& found, const Named& named, RunLock& lock, const Log& log) {
+Result<void> find_parts(FoundParts& found, const NamedRun& named, RunLock& lock, const Log& log) {
   const fs::path& run = named.run;
   const AskStores ask = [&](const StoreQuestion& question) -> Result<Stores> {
     MOTLEY_ASSIGN(found.stores, look_into_stores(request_of(found, run, lock), question, log));
@@ -124,7 +86,7 @@ void tell(const Deliveries& deliveries, const Stores& stores, const Log& log) {
 
 Result<void> mend(const Arguments& arguments, Choose choose) {
   const Log log("", arguments.has("json") ? LogLevel::kWarn : LogLevel::kInfo);
-  MOTLEY_ASSIGN(const Named named, named_by(arguments.operand(0)));
+  MOTLEY_ASSIGN(const NamedRun named, named_run(arguments.operand(0)));
   FoundParts found;
   MOTLEY_ASSIGN(found.cluster, read_cluster(arguments, 1));
   MOTLEY_ASSIGN(found.program, stage_program());

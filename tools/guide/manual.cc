@@ -99,18 +99,21 @@ std::string overview_page(const std::vector<CommandSpec>& commands, const std::s
   return text + ".SH SEE ALSO\n\\fBmotley\\-stage\\fR(1), \\fBssh\\fR(1)\n";
 }
 
-std::string stage_page(const std::string& version) {
-  return head("motley-stage", version, "one worker of a training by motley") +
-         ".SH SYNOPSIS\n.B motley\\-stage\n.SH DESCRIPTION\n" +
-         body(
-             "`motley` starts one for each rank of a plan, here or by ssh on other machines, and "
-             "tells it\n"
-             "over standard input what to do. It takes no arguments, and ends when that input "
-             "does.\n"
-             "\n"
-             "`motley` looks for it in the folder that it lies in itself, and on other machines "
-             "in\n"
-             "the folder of the same name, or in motley_dir of the cluster file.\n") +
+// Of a program that only `motley` starts. `starts`: when it does so.
+std::string worker_page(const std::string& program,
+                        const std::string& version,
+                        const std::string& summary,
+                        const std::string& starts) {
+  return head(program, version, summary) + ".SH SYNOPSIS\n.B " + troff_text(program) +
+         "\n.SH DESCRIPTION\n" +
+         body(starts +
+              " and tells it\n"
+              "over standard input what to do. It takes no arguments, and ends when that input "
+              "does.\n"
+              "\n"
+              "`motley` looks for it in the folder that it lies in itself, and on other machines "
+              "in\n"
+              "the folder of the same name, or in motley_dir of the cluster file.\n") +
          ".SH SEE ALSO\n\\fBmotley\\fR(1), \\fBmotley\\-launch\\fR(1)\n";
 }
 
@@ -136,8 +139,17 @@ std::string troff_text(std::string_view text) {
 
 std::vector<ManualPage> manual_pages(const std::vector<CommandSpec>& commands,
                                      const std::string& version) {
-  std::vector<ManualPage> pages = {{"motley.1", overview_page(commands, version)},
-                                   {"motley-stage.1", stage_page(version)}};
+  std::vector<ManualPage> pages = {
+      {"motley.1", overview_page(commands, version)},
+      {"motley-stage.1",
+       worker_page(
+           "motley-stage", version, "one worker of a training by motley",
+           "`motley` starts one for each rank of a plan, here or by ssh on other machines,")},
+      {"motley-store.1",
+       worker_page(
+           "motley-store", version, "looks after a machine's part of a run for motley",
+           "`motley` starts one on each machine that keeps its part of a run in a folder of "
+           "its own,\nbefore a training goes on and for `motley ckpt`,")}};
   for (const CommandSpec& spec : commands) {
     pages.push_back({page_name(spec) + ".1", command_page(spec, version)});
   }

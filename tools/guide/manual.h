@@ -14,7 +14,8 @@ struct ManualPage {
   std::string text;  // for troff with the macros of man(7); UTF-8
 };
 
-// motley.1, motley-stage.1, and one page for each command. The same arguments give the same bytes.
+// motley.1, motley-stage.1, motley-store.1, and one page for each command. The same arguments give
+// the same bytes.
 [[nodiscard]] std::vector<ManualPage> manual_pages(const std::vector<CommandSpec>& commands,
                                                    const std::string& version);
 

@@ -134,6 +134,31 @@ TEST_F(MachinesPowerCut, ThatLosesNothingLeavesWhatIsThere) {
   EXPECT_GT(links, 0U);
 }
 
+// A number that was lost would be given to another launch, which would take what comes late of the
+// first one for its own.
+TEST_F(MachinesPowerCut, KeepsTheNumberOfEachLaunchBeforeItIsUsed) {
+  std::map<std::string, std::string> unsynced;  // by machine: a launch whose name may be lost
+  std::size_t launches = 0;
+  for (const DiskOperation& operation : record(two_machines(), {}, two_launches)) {
+    const std::string machine = machine_of(operation.path);
+    const auto open = unsynced.find(machine);
+    const fs::path folder = fs::path(operation.path).parent_path();
+    if (operation.action == DiskAction::kMakeFile && folder.filename() == "launches") {
+      EXPECT_EQ(open, unsynced.end());
+      unsynced[machine] = operation.path;
+      ++launches;
+    } else if (open == unsynced.end() || operation.path == open->second) {
+      continue;
+    } else {
+      EXPECT_EQ(operation.action, DiskAction::kSync) << operation.path << " before the name";
+      EXPECT_EQ(operation.path, fs::path(open->second).parent_path());
+      unsynced.erase(open);
+    }
+  }
+  EXPECT_TRUE(unsynced.empty());
+  EXPECT_GE(launches, 4U);
+}
+
 TEST_F(MachinesPowerCut, LosesNothingThatWasTold) {
   EXPECT_THAT(faults_of(two_machines(),
                         {.kinds = {.combinations = false}, .place_every = 16, .restart_every = 80}),

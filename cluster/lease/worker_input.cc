@@ -1,4 +1,4 @@
-#include "cluster/launch/worker_input.h"
+#include "cluster/lease/worker_input.h"
 
 #include <unistd.h>
 

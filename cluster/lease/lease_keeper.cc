@@ -1,4 +1,4 @@
-#include "cluster/launch/lease_keeper.h"
+#include "cluster/lease/lease_keeper.h"
 
 #include <fmt/format.h>
 

@@ -1,0 +1,80 @@
+#include "cluster/launch/group_waits.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "cluster/launch/failure.h"
+
+namespace motley {
+namespace {
+
+// From the last "done" to the exit of all: what a process needs to take itself down.
+constexpr double kExitAfterDone_s = 5;
+// Four times as long as between two beats.
+constexpr double kNoLongerHeard_s = 1;
+
+}  // namespace
+
+bool GroupWaits::all_done() const {
+  return std::ranges::all_of(workers_, [](const auto& worker) { return worker->done; });
+}
+
+void GroupWaits::one_got_further() {
+  if (all_done()) exit_deadline_ = Deadline::after_s(kExitAfterDone_s);
+  const bool all_ready =
+      std::ranges::all_of(workers_, [](const auto& worker) { return worker->activity.ready; });
+  if (!all_ready || std::exchange(started_, true)) return;
+  for (const auto& worker : workers_) worker->heard_at_s = now_s();
+}
+
+Deadline GroupWaits::next() const {
+  if (!started_) return Deadline::after_s(starter_.idle_s());
+  if (all_done()) return exit_deadline_;
+  double longest_silence_s = 0;
+  for (const auto& worker : workers_) {
+    if (worker->done) continue;
+    longest_silence_s = std::max(longest_silence_s, now_s() - worker->heard_at_s);
+  }
+  return Deadline::after_s(std::max(0.0, options_.silence_timeout_s - longest_silence_s));
+}
+
+Result<void> GroupWaits::passed(bool quiet) {
+  if (!started_) {
+    if (!quiet) return {};
+    const std::optional<Error> late = starter_.look();
+    return late ? Result<void>(*late) : Result<void>();
+  }
+  if (all_done()) {
+    for (const auto& worker : workers_) {
+      if (worker->running()) warn_(fmt::format("{} did not end by itself", worker->spec().name));
+      worker->kill();
+    }
+    exit_deadline_ = Deadline::after_s(kExitAfterDone_s);
+    return {};
+  }
+  // What came while a handler took its time (a checkpoint on a slow disk) is still to be read.
+  if (!quiet) return {};
+  for (const auto& worker : workers_) {
+    if (worker->done || now_s() - worker->heard_at_s < options_.silence_timeout_s) continue;
+    return Error{ErrorCode::kPeer,
+                 fmt::format("{} gave no sign of life for {:g} s, {}", worker->spec().name,
+                             options_.silence_timeout_s, describe_activity(worker->activity)),
+                 "its process is stopped, or its machine sleeps, is overloaded or cut off",
+                 "wake the machine or check its network"};
+  }
+  return {};
+}
+
+double GroupWaits::may_end_alone_s() const {
+  double longest_s = 0;
+  for (const auto& worker : workers_) {
+    if (!worker->running()) continue;
+    longest_s = std::max(longest_s, worker->heard_at_s + kNoLongerHeard_s - now_s());
+  }
+  return longest_s;
+}
+
+}  // namespace motley

@@ -1,0 +1,64 @@
+#include "cluster/recover/begin_run.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/clock.h"
+#include "cluster/launch/workers.h"
+#include "cluster/recover/decide.h"
+#include "cluster/recover/members.h"
+#include "job/config_io.h"
+
+namespace motley {
+namespace {
+
+// "box: no answer within 8 s; attic: …"
+std::string troubles_text(const std::vector<Member>& members) {
+  std::vector<std::string> troubles;
+  for (const Member& member : members) {
+    if (member.trouble.empty()) continue;
+    troubles.push_back(fmt::format("{}: {}", member.machine, member.trouble));
+  }
+  return fmt::format("{}", fmt::join(troubles, "; "));
+}
+
+// What is asked for, of who answers. Nothing changes where that is not enough, or nobody may be
+// left out: the error is then that of a run which begins.
+Result<TrainingRequest> of_who_answers(TrainingRequest request, const Log& log) {
+  const auto machines =
+      request.plan ? machines_in_use(*request.plan) : machine_names(request.cluster);
+  MOTLEY_ASSIGN(const std::vector<Member> members,
+                ask_members(request.cluster, machines, request.stage_program));
+  const std::vector<Setback> setbacks = {{.at_s = now_s(), .code = ErrorCode::kPeer}};
+  const Decision decision =
+      decide(setbacks.back().at_s, members, setbacks, {.restarts = request.config.run.restarts});
+  if (decision.move != NextMove::kGoOn) return request;
+  if (decision.without.empty()) {
+    request.have_answered = true;
+    return request;
+  }
+  if (request.plan) return request;
+  log.warn(fmt::format("{} ({}); the run goes on with what the others have",
+                       left_out_text(decision.without), troubles_text(members)));
+  request = request_without(std::move(request), decision.without);
+  request.have_answered = true;
+  request.away = decision.without;
+  return request;
+}
+
+}  // namespace
+
+Result<PreparedRun> begin_run(const TrainingRequest& request, Log& log) {
+  MOTLEY_TRY(validate_config(request.config));
+  const bool asks = request.resume && !is_virtual(request.cluster);
+  if (!asks) return prepare_run(request, log);
+  MOTLEY_ASSIGN(const TrainingRequest possible, of_who_answers(request, log));
+  return prepare_run(possible, log);
+}
+
+}  // namespace motley

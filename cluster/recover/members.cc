@@ -1,0 +1,45 @@
+#include "cluster/recover/members.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "cluster/launch/reachability.h"
+#include "plan/pins.h"
+
+namespace motley {
+
+Result<std::vector<Member>> ask_members(const Cluster& cluster,
+                                        const std::set<std::string>& machines,
+                                        const std::filesystem::path& program) {
+  MOTLEY_ASSIGN(const auto unusable, find_unusable(cluster, machines, program, kMemberAnswer_s));
+  std::vector<Member> members;
+  for (const std::string& machine : machines) {
+    const auto found = unusable.find(machine);
+    members.push_back({machine, found == unusable.end() ? "" : found->second});
+  }
+  return members;
+}
+
+std::string left_out_text(const std::vector<std::string>& machines) {
+  const bool is_one = machines.size() == 1;
+  return fmt::format("{} {} not answer and {} left out", fmt::join(machines, ", "),
+                     is_one ? "does" : "do", is_one ? "is" : "are");
+}
+
+TrainingRequest request_without(TrainingRequest request, const std::vector<std::string>& machines) {
+  if (machines.empty()) return request;
+  const auto is_left_out = [&](const std::string& name) {
+    return std::ranges::count(machines, name) > 0;
+  };
+  std::erase_if(request.cluster.machines,
+                [&](const Machine& machine) { return is_left_out(machine.name); });
+  std::erase_if(request.known_profile.devices,
+                [&](const DeviceProfile& device) { return is_left_out(device.machine); });
+  request.config.parallel.pins = pins_without(request.config.parallel.pins, machines);
+  request.stages = 0;
+  return request;
+}
+
+}  // namespace motley

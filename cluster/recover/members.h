@@ -1,0 +1,33 @@
+// The machines that a run counts on: who of them answers, and what is asked for without the others.
+#pragma once
+
+#include <filesystem>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "cluster/recover/decide.h"
+#include "cluster/run/prepare.h"
+#include "plan/cluster.h"
+
+namespace motley {
+
+// A login takes a second or two on a busy machine; one that is off never answers.
+inline constexpr double kMemberAnswer_s = 8;
+
+// These machines of the cluster, all asked now, each with kMemberAnswer_s to answer. kInterrupted
+// and kTerminated.
+[[nodiscard]] Result<std::vector<Member>> ask_members(const Cluster& cluster,
+                                                      const std::set<std::string>& machines,
+                                                      const std::filesystem::path& program);
+
+// "box does not answer and is left out".
+[[nodiscard]] std::string left_out_text(const std::vector<std::string>& machines);
+
+// The request for those that are left: without these machines, what is known of them, the pins that
+// name them and the number of stages, which held for all.
+[[nodiscard]] TrainingRequest request_without(TrainingRequest request,
+                                              const std::vector<std::string>& machines);
+
+}  // namespace motley

@@ -1,0 +1,117 @@
+// Which checkpoint a run goes on from, and how often the machines are asked until that is known.
+#include "cluster/stores/restore_point.h"
+
+#include <string>
+#include <vector>
+
+#include "checkpoint/store/part.h"
+#include "tests/checkpoint/fixture.h"
+
+namespace motley {
+namespace {
+
+using motley::testing::kLaunch;
+using motley::testing::TempFolder;
+using motley::testing::TestRun;
+using motley::testing::write_bytes;
+using ::testing::HasSubstr;
+
+constexpr const char* kLater = "000004-0123456789abcdef";
+
+// The launcher's machine, desk, with its own disk, and box with another.
+class RestorePointTest : public ::testing::Test {
+ protected:
+  // What a worker on box and the launcher itself would answer.
+  AskStores ask() {
+    return [this](const StoreQuestion& question) -> Result<Stores> {
+      ++questions_;
+      Stores stores;
+      for (const bool is_box : {false, true}) {
+        Store store{.machines = {is_box ? "box" : "desk"}};
+        const StorePlace place{is_box ? box_.path() : run_.dir(), !is_box, is_box ? "b" : ""};
+        MOTLEY_ASSIGN(store.answer, look_into_store(place, question, nullptr));
+        stores.by_id[place.id] = std::move(store);
+      }
+      return stores;
+    };
+  }
+
+  // The launcher's folder keeps of it what is the same on all machines.
+  void move_to_box(std::int64_t step) const {
+    const std::filesystem::path folder = checkpoint_folder(run_.dir(), step);
+    const CheckpointTexts texts = *read_texts(folder);
+    EXPECT_TRUE(adopt_part(box_.path(), kLaunch, texts, nullptr).ok());
+    for (const WrittenFile& file : tensor_files(texts.manifest)) {
+      std::filesystem::rename(folder / file.name, checkpoint_folder(box_.path(), step) / file.name);
+    }
+  }
+
+  Result<std::optional<RestorePoint>> find() {
+    return find_restore_point(run_.dir(), kLater, ask(), Log("test", LogLevel::kError));
+  }
+
+  TestRun run_;
+  TempFolder box_;
+  int questions_ = 0;
+};
+
+TEST_F(RestorePointTest, OneQuestionIsEnoughWhereNobodyKnowsMore) {
+  ASSERT_TRUE(run_.save(10).ok());
+  ASSERT_TRUE(run_.save(20).ok());
+  move_to_box(20);
+  const auto found = find();
+  ASSERT_TRUE(found.ok() && *found);
+  EXPECT_EQ((*found)->texts.step(), 20);
+  EXPECT_EQ(questions_, 1);
+}
+
+TEST_F(RestorePointTest, WhatAnotherFolderHasNewerIsAskedForAnew) {
+  ASSERT_TRUE(run_.save(10).ok());
+  ASSERT_TRUE(run_.save(20).ok());
+  move_to_box(20);
+  std::filesystem::remove_all(checkpoint_folder(run_.dir(), 20));
+  const auto found = find();
+  ASSERT_TRUE(found.ok() && *found);
+  EXPECT_EQ((*found)->texts.step(), 20);
+  for (const auto& [file, holders] : (*found)->holders) {
+    EXPECT_EQ(holders, std::vector<StoreId>{"b"}) << file;
+  }
+}
+
+TEST_F(RestorePointTest, TheOneBeforeStandsForOneOfWhichSomethingIsMissing) {
+  ASSERT_TRUE(run_.save(10).ok());
+  ASSERT_TRUE(run_.save(20).ok());
+  move_to_box(20);
+  std::filesystem::remove(checkpoint_folder(box_.path(), 20) / "model-00001-of-00002.safetensors");
+  const auto found = find();
+  ASSERT_TRUE(found.ok() && *found);
+  EXPECT_EQ((*found)->texts.step(), 10);
+  EXPECT_EQ(questions_, 2);
+}
+
+TEST_F(RestorePointTest, DamagedTextsComeFromAnotherFolder) {
+  ASSERT_TRUE(run_.save(20).ok());
+  move_to_box(20);
+  write_bytes(checkpoint_folder(run_.dir(), 20) / "manifest.json", "{");
+  const auto found = find();
+  ASSERT_TRUE(found.ok() && *found);
+  EXPECT_EQ((*found)->texts.step(), 20);
+}
+
+TEST_F(RestorePointTest, NothingIsFoundWhereNobodyHasSaved) {
+  const auto found = find();
+  ASSERT_TRUE(found.ok());
+  EXPECT_FALSE(found->has_value());
+}
+
+TEST_F(RestorePointTest, SaysWhatIsMissingWhereNoneCanBeUsed) {
+  ASSERT_TRUE(run_.save(20).ok());
+  std::filesystem::remove(checkpoint_folder(run_.dir(), 20) / "model-00001-of-00002.safetensors");
+  const auto found = find();
+  ASSERT_FALSE(found.ok());
+  EXPECT_EQ(found.error().code, ErrorCode::kCorrupt);
+  EXPECT_THAT(found.error().cause, HasSubstr("model-00001-of-00002.safetensors is on none"));
+}
+
+}  // namespace
+}  // namespace motley

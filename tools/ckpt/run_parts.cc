@@ -1,0 +1,46 @@
+#include "tools/ckpt/run_parts.h"
+
+#include <fmt/format.h>
+
+#include <system_error>
+
+#include "checkpoint/checkpoint.h"
+#include "checkpoint/folders.h"
+#include "cluster/launch/reachability.h"
+#include "cluster/launch/workers.h"
+#include "cluster/stores/machine_stores.h"
+#include "tools/inputs.h"
+
+namespace motley {
+
+namespace fs = std::filesystem;
+
+Result<NamedRun> named_run(const std::string& text) {
+  MOTLEY_TRY(check_exists(text));
+  const fs::path path = whole_path(text);
+  const auto name = parse_folder_name(path.filename().string());
+  const fs::path above = path.parent_path();
+  if (name && name->kind == FolderKind::kCommitted && above.filename() == checkpoints_root("")) {
+    return NamedRun{above.parent_path(), name->step};
+  }
+  std::error_code code;
+  // An empty one is where a run that was lost here is to come back.
+  if (fs::exists(checkpoints_root(path), code) || fs::is_empty(path, code))
+    return NamedRun{path, {}};
+  return Error{ErrorCode::kConfig, fmt::format("{} is no run's folder", path.string()),
+               "it has no checkpoints", "name the run's folder, or RUN/checkpoints/step-N"};
+}
+
+Result<std::set<std::string>> answering_machines(const Cluster& cluster,
+                                                 const fs::path& program,
+                                                 const Log& log) {
+  std::set<std::string> machines = machine_names(cluster);
+  MOTLEY_ASSIGN(const auto unusable, find_unusable(cluster, machines, program, kAnswer_s));
+  for (const auto& [name, trouble] : unusable) {
+    machines.erase(name);
+    log.warn(fmt::format("without {}: {}", name, trouble));
+  }
+  return machines;
+}
+
+}  // namespace motley

@@ -1,0 +1,200 @@
+// motley ckpt verify: every byte of a checkpoint, here or on all machines of its run.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/json.h"
+#include "base/log.h"
+#include "checkpoint/checkpoint.h"
+#include "checkpoint/inspect.h"
+#include "checkpoint/lock/run_lock.h"
+#include "checkpoint/store/look.h"
+#include "checkpoint/store/texts.h"
+#include "cluster/stores/machine_stores.h"
+#include "cluster/stores/mend.h"
+#include "job/config_io.h"
+#include "partitioner/advise/text_table.h"
+#include "tools/ckpt/commands.h"
+#include "tools/ckpt/run_parts.h"
+#include "tools/ckpt/terminal_watch.h"
+#include "tools/ckpt/weights_inputs.h"
+#include "tools/inputs.h"
+
+namespace motley {
+namespace {
+
+namespace fs = std::filesystem;
+
+Result<void> verify_here(const Arguments& arguments) {
+  MOTLEY_ASSIGN(const fs::path folder, named_checkpoint(arguments.operand(0)));
+  TerminalWatch watch;
+  if (arguments.has("json")) {
+    const Result<Json> json = verification_to_json(folder, &watch);
+    watch.clear();
+    if (!json.ok()) return json.error();
+    fmt::print("{}\n", json->dump(2));
+    return {};
+  }
+  const Result<std::string> text = format_verification(folder, &watch);
+  watch.clear();
+  if (!text.ok()) return text.error();
+  std::fputs(text->c_str(), stdout);
+  return {};
+}
+
+// The newest that the folder knows of, or the one that was named.
+Result<CheckpointTexts> texts_to_verify(const NamedRun& named) {
+  const auto known = list_checkpoints(named.run);
+  for (auto it = known.rbegin(); it != known.rend(); ++it) {
+    if (!named.step || *named.step == it->step) return read_texts(it->folder);
+  }
+  return Error{ErrorCode::kConfig,
+               fmt::format("{} knows of no checkpoint{}", named.run.string(),
+                           named.step ? fmt::format(" of step {}", *named.step) : ""),
+               "its manifest is not here",
+               "check the path; `motley ckpt gather` brings back what this folder has lost"};
+}
+
+// A checkpoint on all machines that answer.
+struct FoundFiles {
+  fs::path run;
+  std::int64_t step = 0;
+  int copies = 0;  // that each file should have besides
+  Stores stores;
+  std::vector<Whereabouts> files;
+
+  [[nodiscard]] std::string name_of(const StoreId& id) const {
+    const Store& store = stores.by_id.at(id);
+    return store.machines.empty() ? "here" : store.machines.front();
+  }
+
+  [[nodiscard]] std::vector<std::string> names_of(const std::vector<StoreId>& ids) const {
+    std::vector<std::string> names;
+    for (const StoreId& id : ids) names.push_back(name_of(id));
+    return names;
+  }
+};
+
+// The folder is held for as long, so that no training changes what is read.
+Result<FoundFiles> look_everywhere(const Arguments& arguments) {
+  const Log log("", arguments.has("json") ? LogLevel::kWarn : LogLevel::kInfo);
+  MOTLEY_ASSIGN(const NamedRun named, named_run(arguments.operand(0)));
+  MOTLEY_ASSIGN(const Cluster cluster, read_cluster(arguments, 1));
+  MOTLEY_ASSIGN(const fs::path program, stage_program());
+  MOTLEY_ASSIGN(const CheckpointTexts texts, texts_to_verify(named));
+  MOTLEY_ASSIGN(const Config config,
+                saved_config_from_json(texts.manifest.config, named.run.string()));
+  MOTLEY_ASSIGN(const RunLock lock, RunLock::take(named.run, log));
+  MOTLEY_ASSIGN(const auto machines, answering_machines(cluster, program, log));
+  FoundFiles found{.run = named.run, .step = texts.step(), .copies = config.checkpoint.copies};
+  const WantedStep wanted = wanted_of(texts);
+  const StoresRequest request{.cluster = cluster,
+                              .machines = machines,
+                              .run_dir = named.run,
+                              .launch = lock.launch(),
+                              .program = program,
+                              .start_timeout_s = config.comm.start_timeout_s,
+                              .if_absent = IfAbsent::kLeave};
+  MOTLEY_ASSIGN(found.stores, look_into_stores(request, {.wanted = wanted}, log));
+  found.files = whereabouts_of(wanted.files, found.stores);
+  return found;
+}
+
+std::string files_table(const FoundFiles& found) {
+  std::vector<TextRow> rows = {{"file", "whole on", "damaged on"}};
+  for (const Whereabouts& each : found.files) {
+    rows.push_back({each.file, fmt::format("{}", fmt::join(found.names_of(each.whole), ", ")),
+                    fmt::format("{}", fmt::join(found.names_of(each.damaged), ", "))});
+  }
+  return aligned_table(rows);
+}
+
+Json files_to_json(const FoundFiles& found) {
+  Json files = Json::array();
+  for (const Whereabouts& each : found.files) {
+    files.push_back({{"file", each.file},
+                     {"whole", found.names_of(each.whole)},
+                     {"damaged", found.names_of(each.damaged)}});
+  }
+  return {{"folder", checkpoint_folder(found.run, found.step).string()},
+          {"step", found.step},
+          {"copies", found.copies},
+          {"files", files}};
+}
+
+// As many folders as there are can have it.
+std::size_t wanted_places(const FoundFiles& found) {
+  const auto usable = std::ranges::count_if(
+      found.stores.by_id, [](const auto& store) { return !store.second.machines.empty(); });
+  return std::min(static_cast<std::size_t>(found.copies) + 1, static_cast<std::size_t>(usable));
+}
+
+Result<void> judge_files(const FoundFiles& found) {
+  std::vector<std::string> lost;
+  std::vector<std::string> damaged;
+  for (const Whereabouts& each : found.files) {
+    if (each.whole.empty()) lost.push_back(each.file);
+    if (!each.damaged.empty()) damaged.push_back(each.file);
+  }
+  const std::string which = fmt::format("the checkpoint of step {}", found.step);
+  if (!lost.empty()) {
+    return Error{ErrorCode::kCorrupt, which + " is not whole on the machines that answer",
+                 fmt::format("nowhere whole: {}", fmt::join(lost, ", ")),
+                 "switch on or put back the machines that have these files, or name an earlier "
+                 "checkpoint"};
+  }
+  if (damaged.empty()) return {};
+  return Error{ErrorCode::kCorrupt, which + " has damaged files, of which there are copies",
+               fmt::format("{}", fmt::join(damaged, ", ")),
+               fmt::format("replace them: motley ckpt repair {} --cluster FILE",
+                           checkpoint_folder(found.run, found.step).string())};
+}
+
+Result<void> verify_everywhere(const Arguments& arguments) {
+  MOTLEY_ASSIGN(const FoundFiles found, look_everywhere(arguments));
+  const Result<void> judged = judge_files(found);
+  if (arguments.has("json")) {
+    fmt::print("{}\n", files_to_json(found).dump(2));
+    return judged;
+  }
+  std::fputs(files_table(found).c_str(), stdout);
+  if (!judged.ok()) return judged;
+  const auto few = std::ranges::count_if(found.files, [&](const Whereabouts& each) {
+    return each.whole.size() < wanted_places(found);
+  });
+  fmt::print("step {}: all {} files are whole", found.step, found.files.size());
+  if (few > 0) {
+    fmt::print(
+        "; {} with fewer copies than checkpoint.copies = {}, which `motley ckpt repair` makes", few,
+        found.copies);
+  }
+  fmt::print("\n");
+  return {};
+}
+
+}  // namespace
+
+Command ckpt_verify_command() {
+  return {{"ckpt verify",
+           "read every byte of a checkpoint and compare its hashes",
+           {"RUN"},
+           {cluster_option(), json_option()},
+           "RUN is a run's folder, whose newest checkpoint is read, or a checkpoint.\n"
+           "Exit status 7 when a file is missing, cut short or changed.\n\n"
+           "With --cluster, of a run whose machines have folders of their own: each machine\n"
+           "reads what it has, and a line for each file says where it is whole and where it is\n"
+           "damaged. Nothing is changed; `ckpt repair` mends it.\n\n"
+           "Example\n"
+           "  motley ckpt verify runs/gpt --cluster home.toml\n"},
+          [](const Arguments& arguments) {
+            return arguments.has("cluster") ? verify_everywhere(arguments) : verify_here(arguments);
+          }};
+}
+
+}  // namespace motley

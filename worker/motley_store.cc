@@ -1,0 +1,40 @@
+// motley-store: the worker that looks after its machine's folder of a run while nothing trains.
+// Started by `motley`, as motley-stage is, and without LibTorch, whose loading takes longer than
+// all that is done here.
+#include <cstdio>
+#include <cstring>
+
+#include "base/system/standard_streams.h"
+#include "comm/make_transport.h"
+#include "worker/serve.h"
+#include "worker/store/store_job.h"
+
+namespace motley {
+namespace {
+
+Result<void> run_job(const Job& job, WorkerChannel& channel, Activity& activity) {
+  if (job.verb == "store") return run_store_job(job, channel, activity.work());
+  return Error{ErrorCode::kInternal, "the launcher asks a machine's folder for '" + job.verb + "'",
+               "motley-store does not know it", "use the same version of Motley everywhere"};
+}
+
+Error failure_of(const std::exception& thrown, const std::string& during) {
+  return {ErrorCode::kInternal, "motley-store failed during " + during, thrown.what(),
+          "see its log; if its machine has room, this is a mistake in Motley: please report it"};
+}
+
+}  // namespace
+}  // namespace motley
+
+int main(int argc, char** argv) {
+  motley::open_standard_streams();
+  motley::outlive_file_limits();
+  motley::quiet_transports();
+  if (argc > 1) {
+    std::fputs(
+        "motley-store is started by motley and takes no arguments; see motley train --help\n",
+        stderr);
+    return std::strcmp(argv[1], "--help") == 0 ? 0 : 2;
+  }
+  return motley::serve_launcher({motley::run_job, motley::failure_of});
+}
