@@ -40,6 +40,25 @@ class Oracle {
     return best_;
   }
 
+  // Of a process that holds the stage's layers with so many micro-batches in flight.
+  double memory_bytes(const OracleStage& stage, int held) const {
+    double bytes = static_cast<double>(parameters(stage)) * 4 * (1 + 1 + 2);
+    if (is_tied() && (stage.first == 0 || stage.last == layer_count())) {
+      // With one use the frames of its sum, that go and that come; with both the value and the
+      // gradient of the second.
+      bytes += 2 * static_cast<double>(p_.layers[0].parameters) * 4;
+    }
+    double saved = 0;
+    for (int l = stage.first; l < stage.last; ++l) {
+      saved += static_cast<double>(p_.layers[at(l)].saved_bytes) * shape_.micro_batch;
+    }
+    bytes += stage.recompute ? saved : held * saved;
+    double floats = stage.last < layer_count() ? boundary_floats(stage.last - 1) : 0;
+    if (stage.first > 0) floats += boundary_floats(stage.first - 1);
+    bytes += (held + 2) * 4 * floats;
+    return bytes + std::floor(bytes * 4 / 100);  // the allocator's own
+  }
+
  private:
   int layer_count() const { return static_cast<int>(p_.layers.size()); }
 
@@ -117,26 +136,10 @@ class Oracle {
     const int m = shape_.micro_batches;
     const int pipeline = shape_.gpipe ? m : std::min(m, 1 + shape_.warm_up * stages_behind);
     const int held = std::min({share, pipeline, share * pipeline / m + 2});
-    double bytes = static_cast<double>(parameters(stage)) * 4 * (1 + 1 + 2);
-    const bool has_first = stage.first == 0;
-    const bool has_last = stage.last == layer_count();
-    if (is_tied() && (has_first || has_last)) {
-      const int copies = has_first && has_last ? 1 : 2;
-      bytes += copies * static_cast<double>(p_.layers[0].parameters) * 4;
-    }
-    double saved = 0;
-    for (int l = stage.first; l < stage.last; ++l) {
-      saved += static_cast<double>(p_.layers[at(l)].saved_bytes) * shape_.micro_batch;
-    }
-    bytes += stage.recompute ? saved : held * saved;
-    double floats = stage.last < layer_count() ? boundary_floats(stage.last - 1) : 0;
-    if (stage.first > 0) floats += boundary_floats(stage.first - 1);
-    bytes += (held + 2) * 4 * floats;
-    bytes += std::floor(bytes * 4 / 100);  // the allocator's own
     const auto share_of = p_.options.pins.memory_share.find(name(machine));
     const double limit = static_cast<double>(p_.machines[at(machine)].memory_bytes) *
                          (share_of == p_.options.pins.memory_share.end() ? 1 : share_of->second);
-    return bytes <= std::floor(limit);
+    return memory_bytes(stage, held) <= std::floor(limit);
   }
 
   bool obeys_pins() const {
