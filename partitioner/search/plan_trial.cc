@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "partitioner/cost/plan_memory.h"
+#include "partitioner/cost/step_estimate.h"
 #include "partitioner/search/planner.h"
 #include "partitioner/simulate/simulator.h"
 #include "pipeline/schedule/schedules.h"
@@ -35,7 +36,11 @@ class Description {
               const SearchSpace& space,
               const StepShape& shape,
               const Candidate& candidate)
-      : cost_(cost), space_(space), shape_(shape), stages_(candidate.stages) {
+      : cost_(cost),
+        space_(space),
+        shape_(shape),
+        stages_(candidate.stages),
+        in_flight_(in_flight_of(candidate.stages, shape)) {
     plan_.micro_batch = shape.micro_batch;
     plan_.micro_batches = shape.micro_batches;
     plan_.schedule = shape.gpipe ? "gpipe" : shape.split ? "split" : "1f1b";
@@ -45,6 +50,9 @@ class Description {
   // The ranks of a stage follow those of the stages before it, in the order of their slots.
   Result<Plan> describe() {
     for (std::size_t i = 0; i < stages_.size(); ++i) add_chunk(i);
+    if (!shape_.gpipe && !is_plain_1f1b()) {
+      for (std::size_t i = 0; i < stages_.size(); ++i) plan_.chunks[i].in_flight = in_flight_[i];
+    }
     if (shape_.split) add_times();
     MOTLEY_TRY(fit_memory());
     return std::move(plan_);
@@ -60,7 +68,15 @@ class Description {
     return is_last(i) ? cost_.layer_count() : stages_[i + 1].first_layer;
   }
 
-  int depth_of(std::size_t i) const { return static_cast<int>(stages_.size() - i); }
+  // Whether every stage has one micro-batch more in flight than the one behind it, as plans that do
+  // not say otherwise.
+  bool is_plain_1f1b() const {
+    for (std::size_t i = 0; i < stages_.size(); ++i) {
+      const int plain = static_cast<int>(stages_.size() - i);
+      if (in_flight_[i] != std::min(plain, shape_.micro_batches)) return false;
+    }
+    return true;
+  }
 
   std::size_t rank_of(int slot) const {
     return static_cast<std::size_t>(std::ranges::find(slots_, slot) - slots_.begin());
@@ -77,7 +93,6 @@ class Description {
     chunk.layer_count = end_of(i) - stage.first_layer;
     chunk.codec = is_last(i) ? "none" : space_.codecs[static_cast<std::size_t>(stage.codec)];
     chunk.recompute = stage.recompute;
-    if (!shape_.gpipe && shape_.warm_up > 1) chunk.in_flight = shape_.in_flight(depth_of(i));
     if (shape_.split) {
       chunk.queued_weights = shape_.in_flight(static_cast<int>(stages_.size()));
     }
@@ -183,6 +198,7 @@ class Description {
   const SearchSpace& space_;
   const StepShape& shape_;
   const std::vector<StageChoice>& stages_;
+  const std::vector<int> in_flight_;  // [stage]
   Plan plan_;
   std::vector<int> slots_;  // [Rank]
 };

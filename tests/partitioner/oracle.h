@@ -132,10 +132,9 @@ class Oracle {
     return static_cast<double>(p_.layers[at(layer)].output_floats * shape_.micro_batch);
   }
 
-  bool fits(const OracleStage& stage, int machine, int share, int stages_behind) const {
-    const int m = shape_.micro_batches;
-    const int pipeline = shape_.gpipe ? m : std::min(m, 1 + shape_.warm_up * stages_behind);
-    const int held = std::min({share, pipeline, share * pipeline / m + 2});
+  // window: of the stage, on all its machines.
+  bool fits(const OracleStage& stage, int machine, int share, int window) const {
+    const int held = std::min({share, window, share * window / shape_.micro_batches + 2});
     const auto share_of = p_.options.pins.memory_share.find(name(machine));
     const double limit = static_cast<double>(p_.machines[at(machine)].memory_bytes) *
                          (share_of == p_.options.pins.memory_share.end() ? 1 : share_of->second);
@@ -211,17 +210,24 @@ class Oracle {
     double sum_s = 0;
     double period_s = 0;
     std::vector<double> link_s(at(count) + 1, 0);  // [boundary before stage]
+    int under_way = 0;                             // micro-batches, from the stage on
     for (int i = count - 1; i >= 0; --i) {
       const OracleStage& stage = pipeline_[at(i)];
       const std::vector<int> shares = deal(stage);
       double busy_s = 0;
-      double replicas = static_cast<double>(stage.machines.size());
+      const int replicas = static_cast<int>(stage.machines.size());
+      const bool is_last = i + 1 == count;
+      // A micro-batch on each machine of the last stage; warm_up more for each machine before it.
+      under_way += (is_last ? 1 : shape_.warm_up) * replicas;
+      const int most =
+          shape_.gpipe ? shape_.micro_batches : std::min(under_way, shape_.micro_batches);
+      const int window = is_last && !shape_.gpipe ? 1 : most;
       const bool has_tied = is_tied() && (stage.first == 0 || stage.last == layer_count());
       const double reduce_s =
           all_sum_s(stage.machines, parameters(stage) - (has_tied ? p_.layers[0].parameters : 0));
       for (std::size_t k = 0; k < shares.size(); ++k) {
         const int machine = stage.machines[k];
-        if (shares[k] == 0 || !fits(stage, machine, shares[k], count - 1 - i)) return;
+        if (shares[k] == 0 || !fits(stage, machine, shares[k], window)) return;
         double micro_s = pass_s(machine, stage);
         if (i > 0) micro_s += crossing_s(machine, stage.first - 1, pipeline_[at(i - 1)].half);
         if (i + 1 < count) micro_s += crossing_s(machine, stage.last - 1, stage.half);
@@ -235,12 +241,9 @@ class Oracle {
         sum_s += 2 * slowest_s(stage.machines, next, bytes, true);
         link_s[at(i + 1)] = slowest_s(stage.machines, next, bytes, false);
       }
-      double in_flight =
-          shape_.gpipe ? m : std::min<double>(m, 1 + shape_.warm_up * (count - 1 - i));
-      in_flight = std::max(in_flight, replicas);
       period_s = std::max(period_s, busy_s);
-      if (m > in_flight && i + 1 < count) {
-        period_s = std::max(period_s, sum_s * (m - in_flight) / (in_flight * (m - 1)));
+      if (m > window && !is_last) {
+        period_s = std::max(period_s, sum_s * (m - window) / (window * (m - 1)));
       }
     }
     for (int i = 1; i < count; ++i) {  // a stage has the traffic of both its sides
