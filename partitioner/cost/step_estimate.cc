@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "partitioner/cost/at.h"
+#include "plan/turns.h"
 
 namespace motley {
 namespace {
@@ -96,11 +97,17 @@ std::optional<StageFit> StepEstimate::dealt(std::span<const int> slots,
 
 bool StepEstimate::fits(
     std::span<const int> slots, const StageFit& fit, int first, int last, int in_flight) const {
-  for (std::size_t i = 0; i < slots.size(); ++i) {
-    const int own = in_flight_of_share(in_flight, fit.shares[i], table_.shape().micro_batches);
-    if (!table_.fits(slots[i], first, last, own, fit.recompute)) return false;
-  }
-  return true;
+  const auto fit_with = [&](const auto& own) {
+    for (std::size_t i = 0; i < slots.size(); ++i) {
+      if (!table_.fits(slots[i], first, last, own(i), fit.recompute)) return false;
+    }
+    return true;
+  };
+  // Most often there is room for more than a replica can have.
+  if (fit_with([&](std::size_t i) { return std::min(fit.shares[i], in_flight); })) return true;
+  if (slots.size() == 1) return false;
+  const std::vector<int> own = most_in_a_row(turns(fit.shares), slots.size(), in_flight);
+  return fit_with([&](std::size_t i) { return own[i]; });
 }
 
 std::optional<StageFit> StepEstimate::fit(std::span<const int> slots,

@@ -119,6 +119,26 @@ class Oracle {
     return shares;
   }
 
+  // The most of `window` micro-batches in a row that come to machine k of a stage, where each goes
+  // to the machine that is furthest behind its share.
+  int held(const std::vector<int>& shares, std::size_t k, int window) const {
+    const int m = shape_.micro_batches;
+    std::vector<int> given(shares.size(), 0);
+    std::vector<int> is_ours;
+    for (int micro = 0; micro < m; ++micro) {
+      std::size_t next = 0;
+      const auto behind = [&](std::size_t i) { return shares[i] * (micro + 1) - given[i] * m; };
+      for (std::size_t i = 1; i < shares.size(); ++i) next = behind(i) > behind(next) ? i : next;
+      ++given[next];
+      is_ours.push_back(next == k ? 1 : 0);
+    }
+    int most = 0;
+    for (auto from = is_ours.begin(); is_ours.end() - from >= window; ++from) {
+      most = std::max(most, static_cast<int>(std::count(from, from + window, 1)));
+    }
+    return most;
+  }
+
   std::int64_t parameters(const OracleStage& stage) const {
     std::int64_t count = 0;
     for (int l = stage.first; l < stage.last; ++l) count += p_.layers[at(l)].parameters;
@@ -132,9 +152,7 @@ class Oracle {
     return static_cast<double>(p_.layers[at(layer)].output_floats * shape_.micro_batch);
   }
 
-  // window: of the stage, on all its machines.
-  bool fits(const OracleStage& stage, int machine, int share, int window) const {
-    const int held = std::min({share, window, share * window / shape_.micro_batches + 2});
+  bool fits(const OracleStage& stage, int machine, int held) const {
     const auto share_of = p_.options.pins.memory_share.find(name(machine));
     const double limit = static_cast<double>(p_.machines[at(machine)].memory_bytes) *
                          (share_of == p_.options.pins.memory_share.end() ? 1 : share_of->second);
@@ -227,7 +245,7 @@ class Oracle {
           all_sum_s(stage.machines, parameters(stage) - (has_tied ? p_.layers[0].parameters : 0));
       for (std::size_t k = 0; k < shares.size(); ++k) {
         const int machine = stage.machines[k];
-        if (shares[k] == 0 || !fits(stage, machine, shares[k], window)) return;
+        if (shares[k] == 0 || !fits(stage, machine, held(shares, k, window))) return;
         double micro_s = pass_s(machine, stage);
         if (i > 0) micro_s += crossing_s(machine, stage.first - 1, pipeline_[at(i - 1)].half);
         if (i + 1 < count) micro_s += crossing_s(machine, stage.last - 1, stage.half);
