@@ -9,6 +9,7 @@
 #include "plan/cluster.h"
 #include "plan/json_fields.h"
 #include "plan/limits.h"
+#include "plan/turns.h"
 
 namespace motley {
 namespace {
@@ -174,23 +175,11 @@ bool ChunkPlan::is_on(Rank rank) const {
                      [&](const Replica& replica) { return replica.rank == rank; });
 }
 
-int in_flight_of_share(int in_flight, int share, int micro_batches) {
-  const std::int64_t own = std::int64_t{share} * in_flight / micro_batches + 2;
-  return static_cast<int>(std::min({std::int64_t{share}, std::int64_t{in_flight}, own}));
-}
-
-// Smooth weighted round robin: what a replica is owed grows by its share with each micro-batch and
-// falls by the whole when it takes one.
-std::vector<Rank> micro_batch_owners(const ChunkPlan& chunk, int micro_batches) {
-  std::vector<std::int64_t> owed(chunk.replicas.size(), 0);
+std::vector<Rank> micro_batch_owners(const ChunkPlan& chunk) {
+  std::vector<int> shares;
+  for (const Replica& replica : chunk.replicas) shares.push_back(replica.micro_batches);
   std::vector<Rank> owners;
-  owners.reserve(static_cast<std::size_t>(micro_batches));
-  for (int m = 0; m < micro_batches; ++m) {
-    for (std::size_t i = 0; i < owed.size(); ++i) owed[i] += chunk.replicas[i].micro_batches;
-    const auto next = std::max_element(owed.begin(), owed.end());
-    *next -= micro_batches;
-    owners.push_back(chunk.replicas[static_cast<std::size_t>(next - owed.begin())].rank);
-  }
+  for (const std::size_t replica : turns(shares)) owners.push_back(chunk.replicas[replica].rank);
   return owners;
 }
 

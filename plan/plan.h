@@ -98,14 +98,8 @@ struct Plan {
 // Whether the plan is a rehearsal: its devices are virtual (is_virtual_device).
 [[nodiscard]] bool is_virtual(const Plan& plan);
 
-// Of a chunk's `in_flight` micro-batches the most that a replica with `share` of `micro_batches`
-// holds: its part of any row of so many, which the dealing in turns keeps within 2 of its share.
-[[nodiscard]] int in_flight_of_share(int in_flight, int share, int micro_batches);
-
-// Who computes each micro-batch of the chunk, [MicroId]. The replicas take turns in proportion to
-// their shares: each micro-batch goes to the replica that is furthest behind its share, the lower
-// rank when two are.
-[[nodiscard]] std::vector<Rank> micro_batch_owners(const ChunkPlan& chunk, int micro_batches);
+// Who computes each micro-batch of the chunk, [MicroId]: its replicas in turns (plan/turns.h).
+[[nodiscard]] std::vector<Rank> micro_batch_owners(const ChunkPlan& chunk);
 
 [[nodiscard]] Json plan_to_json(const Plan& plan);
 // Reads a plan file's text. kCorrupt when it is not JSON, kConfig as plan_from_json; with line and

@@ -11,7 +11,6 @@
 #include "base/median.h"
 #include "partitioner/advise/scaled_profile.h"
 #include "partitioner/cost/cost_model.h"
-#include "partitioner/cost/plan_memory.h"
 #include "partitioner/search/simulate_plan.h"
 #include "plan/quantity_text.h"
 
@@ -66,10 +65,9 @@ Result<std::vector<Prediction>> predict(const PlanningInput& input, const Plan& 
   // The executor encodes and decodes where it computes, and reports both as one.
   std::vector<Prediction> predictions;
   for (std::size_t r = 0; r < plan.ranks.size(); ++r) {
-    const Rank rank{static_cast<std::int32_t>(r)};
     predictions.push_back(
         {cost.pace_of(slots) * (simulated.step.compute_s[r] + simulated.step.codec_s[r]),
-         rank_memory_bytes(plan, cost, slots[r], rank)});
+         simulated.memory_bytes[r]});
   }
   return predictions;
 }

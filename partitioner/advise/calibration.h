@@ -30,8 +30,7 @@ struct DeviceCalibration {
   // The times of the profile that the runs were planned with over those of the one that is
   // corrected, the median; 0 = unknown.
   double planned_with = 0;
-  // Measured less predicted, the largest; never below 0: a prediction is a bound that the schedule
-  // of that run need not have reached, and the next plan's may.
+  // Measured less predicted, the largest; never below 0: what one run did not need another may.
   std::int64_t memory_offset_bytes = 0;
 };
 

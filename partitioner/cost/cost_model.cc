@@ -353,13 +353,10 @@ CostModel::MemoryParts CostModel::fixed_memory(int slot,
   return parts;
 }
 
-std::int64_t CostModel::memory_bytes(int slot,
-                                     int first,
-                                     int last,
-                                     int micro_batch,
-                                     int in_flight,
-                                     bool recompute,
-                                     int queued_weights) const {
+CostModel::MemoryParts CostModel::memory_parts(int slot,
+                                               int first,
+                                               int last,
+                                               int micro_batch) const {
   MemoryParts parts = fixed_memory(slot, first, last, micro_batch);
   for (int l = first; l < last; ++l) {
     const LayerSample sample = layer(slot, l, micro_batch);
@@ -367,7 +364,17 @@ std::int64_t CostModel::memory_bytes(int slot,
     if (sample.split) parts.queued_bytes += sample.split->queued_bytes;
     parts.workspace_bytes = std::max(parts.workspace_bytes, sample.workspace_bytes);
   }
-  return parts.total(in_flight, recompute, queued_weights);
+  return parts;
+}
+
+std::int64_t CostModel::memory_bytes(int slot,
+                                     int first,
+                                     int last,
+                                     int micro_batch,
+                                     int in_flight,
+                                     bool recompute,
+                                     int queued_weights) const {
+  return memory_parts(slot, first, last, micro_batch).total(in_flight, recompute, queued_weights);
 }
 
 }  // namespace motley

@@ -162,16 +162,20 @@ class CostModel {
     std::int64_t queued_bytes = 0;     // of one micro-batch between the two parts of backward
     std::int64_t workspace_bytes = 0;  // the most of one layer
 
-    [[nodiscard]] std::int64_t total(int in_flight, bool recompute, int queued_weights = 0) const {
-      const std::int64_t needed = fixed_bytes + (in_flight + 2) * boundary_bytes +
-                                  (recompute ? 1 : in_flight) * saved_bytes +
-                                  queued_weights * queued_bytes + workspace_bytes;
-      // What the allocator holds beyond that, in measured runs (docs/planning.md).
+    // With what the allocator holds beyond what is needed, in measured runs (docs/planning.md).
+    [[nodiscard]] static std::int64_t resident(std::int64_t needed) {
       constexpr std::int64_t kOverheadPercent = 4;
-      return baseline_bytes + needed + needed * kOverheadPercent / 100;
+      return needed + needed * kOverheadPercent / 100;
+    }
+
+    [[nodiscard]] std::int64_t total(int in_flight, bool recompute, int queued_weights = 0) const {
+      return baseline_bytes + resident(fixed_bytes + (in_flight + 2) * boundary_bytes +
+                                       (recompute ? 1 : in_flight) * saved_bytes +
+                                       queued_weights * queued_bytes + workspace_bytes);
     }
   };
 
+  [[nodiscard]] MemoryParts memory_parts(int slot, int first, int last, int micro_batch) const;
   // Without saved, queued and workspace bytes, which depend on the layers one by one.
   [[nodiscard]] MemoryParts fixed_memory(int slot, int first, int last, int micro_batch) const;
 

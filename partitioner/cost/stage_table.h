@@ -18,20 +18,29 @@ struct StepShape {
   int micro_batch = 1;    // samples
   int micro_batches = 1;  // per step
   bool gpipe = false;     // else 1F1B
-  int warm_up = 1;        // 1F1B: micro-batches in flight for each stage that follows
+  int warm_up = 1;        // 1F1B: micro-batches that a replica has under way beside those behind it
   bool split = false;     // 1F1B with backward in two parts
 
   friend bool operator==(const StepShape&, const StepShape&) = default;
 
-  // Micro-batches between forward and backward in the stage that is `depth`-th from the end (the
-  // last is 1).
-  [[nodiscard]] int in_flight(int depth) const {
-    return gpipe ? micro_batches : std::min(1 + warm_up * (depth - 1), micro_batches);
+  // Micro-batches under way from a stage of so many replicas on to the end of the model, where
+  // `behind` are from the stage behind it on; 0: it is the last, where each replica has one. More
+  // of a stage keep more replicas busy, so windows are theirs and not the stage's.
+  [[nodiscard]] int under_way(int replicas, int behind) const {
+    if (gpipe) return micro_batches;
+    return std::min(behind == 0 ? replicas : behind + warm_up * replicas, micro_batches);
   }
 
-  // The most of them that a replica with that share of the stage's micro-batches holds.
-  [[nodiscard]] int in_flight(int depth, int share) const {
-    return in_flight_of_share(in_flight(depth), share, micro_batches);
+  // Of those that may be between forward and backward in the stage itself. The last one computes
+  // both of a micro-batch at once.
+  [[nodiscard]] int in_flight(int replicas, int behind) const {
+    return behind == 0 && !gpipe ? 1 : under_way(replicas, behind);
+  }
+
+  // The same in a pipeline of single slots, of the stage that is `depth`-th from the end (the last
+  // is 1).
+  [[nodiscard]] int in_flight(int depth) const {
+    return gpipe ? micro_batches : std::min(1 + warm_up * (depth - 1), micro_batches);
   }
 };
 

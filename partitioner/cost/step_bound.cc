@@ -81,6 +81,7 @@ std::vector<StepBound::Stage> StepBound::stages_of(const Candidate& candidate) c
 double StepBound::ways_s(const Candidate& candidate, const std::vector<Stage>& stages) const {
   const StepShape& shape = estimate_.table().shape();
   const int others = shape.micro_batches - 1;
+  const std::vector<int> in_flight = in_flight_of(candidate.stages, shape);
   // Of one micro-batch: from its forward in stage i, to the end and back until backward is done
   // there; and from there until it is done in the first stage.
   std::vector<double> round_s(stages.size(), 0);
@@ -99,8 +100,7 @@ double StepBound::ways_s(const Candidate& candidate, const std::vector<Stage>& s
     double others_s = others * std::max(stages[i].load_s, stages[i].back_load_s);
     if (candidate.stages[i].slots.size() == 1) {
       // As many as are in flight have come back before another one begins.
-      const int in_flight = shape.in_flight(static_cast<int>(stages.size() - i));
-      others_s = std::max(others_s, others / in_flight * round_s[i]);
+      others_s = std::max(others_s, others / in_flight[i] * round_s[i]);
     }
     least_s = std::max(least_s, begins_s + round_s[i] + others_s + back_s[i]);
     begins_s += stages[i].forward_s + stages[i].hop_s();

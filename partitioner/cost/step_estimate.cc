@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "partitioner/cost/at.h"
+#include "plan/turns.h"
 
 namespace motley {
 namespace {
@@ -84,35 +85,38 @@ std::vector<int> StepEstimate::deal(std::span<const int> slots,
   return shares;
 }
 
+std::optional<StageFit> StepEstimate::dealt(std::span<const int> slots,
+                                            int first,
+                                            int last,
+                                            bool recompute) const {
+  if (!may_recompute(recompute) || !allows(slots, first, last)) return std::nullopt;
+  StageFit fit{deal(slots, first, last, recompute), recompute};
+  if (std::ranges::any_of(fit.shares, [](int share) { return share < 1; })) return std::nullopt;
+  return fit;
+}
+
+bool StepEstimate::fits(
+    std::span<const int> slots, const StageFit& fit, int first, int last, int in_flight) const {
+  const auto fit_with = [&](const auto& own) {
+    for (std::size_t i = 0; i < slots.size(); ++i) {
+      if (!table_.fits(slots[i], first, last, own(i), fit.recompute)) return false;
+    }
+    return true;
+  };
+  // Most often there is room for more than a replica can have.
+  if (fit_with([&](std::size_t i) { return std::min(fit.shares[i], in_flight); })) return true;
+  if (slots.size() == 1) return false;
+  const std::vector<int> own = most_in_a_row(turns(fit.shares), slots.size(), in_flight);
+  return fit_with([&](std::size_t i) { return own[i]; });
+}
+
 std::optional<StageFit> StepEstimate::fit(std::span<const int> slots,
                                           int first,
                                           int last,
-                                          int depth) const {
-  if (!allows(slots, first, last)) return std::nullopt;
+                                          int in_flight) const {
   for (const bool recompute : {false, true}) {
-    if (!may_recompute(recompute)) continue;
-    StageFit fit{deal(slots, first, last, recompute), recompute};
-    bool fits = true;
-    for (std::size_t i = 0; i < slots.size() && fits; ++i) {
-      if (fit.shares[i] < 1) return std::nullopt;
-      fits = table_.fits(slots[i], first, last, table_.shape().in_flight(depth, fit.shares[i]),
-                         recompute);
-    }
-    if (fits) return fit;
-  }
-  return std::nullopt;
-}
-
-std::optional<bool> StepEstimate::recompute(
-    std::span<const int> slots, std::span<const int> shares, int first, int last, int depth) const {
-  for (const bool recompute : {false, true}) {
-    if (!may_recompute(recompute)) continue;
-    bool fits = true;
-    for (std::size_t i = 0; i < slots.size() && fits; ++i) {
-      fits =
-          table_.fits(slots[i], first, last, table_.shape().in_flight(depth, shares[i]), recompute);
-    }
-    if (fits) return recompute;
+    auto found = dealt(slots, first, last, recompute);
+    if (found && fits(slots, *found, first, last, in_flight)) return found;
   }
   return std::nullopt;
 }
@@ -172,9 +176,9 @@ Hop StepEstimate::hop(std::span<const int> from,
 
 // With w micro-batches in flight a stage gets through w of them per round trip to the end and back,
 // so m of them take at least (m / w) S. As a period that is S (m - w) / (w (m - 1)).
-double StepEstimate::round_trip_share(int depth, int replicas) const {
+double StepEstimate::round_trip_share(int in_flight) const {
   const double m = table_.shape().micro_batches;
-  const double w = std::max(table_.shape().in_flight(depth), replicas);
+  const double w = in_flight;
   return m > w ? (m - w) / (w * (m - 1)) : 0;
 }
 
@@ -208,27 +212,32 @@ bool StepEstimate::obeys_pins(const Candidate& candidate) const {
 
 bool StepEstimate::rate(Candidate& candidate) const {
   return uses_all_it_must(candidate) &&
-         rate(candidate, [&](const StageChoice& stage, int last, int depth) {
-           return fit(stage.slots, stage.first_layer, last, depth);
+         rate(candidate, [&](const StageChoice& stage, int last, int in_flight) {
+           return fit(stage.slots, stage.first_layer, last, in_flight);
          });
 }
 
 bool StepEstimate::rate_dealt(Candidate& candidate) const {
-  return rate(candidate, [&](const StageChoice& stage, int last, int depth) {
-    const auto recomputes = recompute(stage.slots, stage.shares, stage.first_layer, last, depth);
-    return recomputes ? std::optional(StageFit{stage.shares, *recomputes}) : std::nullopt;
+  return rate(candidate, [&](const StageChoice& stage, int last, int in_flight) {
+    for (const bool recompute : {false, true}) {
+      const StageFit given{stage.shares, recompute};
+      if (!may_recompute(recompute)) continue;
+      if (fits(stage.slots, given, stage.first_layer, last, in_flight)) return std::optional(given);
+    }
+    return std::optional<StageFit>();
   });
 }
 
 template <typename FitOf>
 bool StepEstimate::rate(Candidate& candidate, const FitOf& fit_of) const {
   const int stages = static_cast<int>(candidate.stages.size());
+  const std::vector<int> in_flight = in_flight_of(candidate.stages, table_.shape());
   Tail tail;
   for (int i = stages - 1; i >= 0; --i) {
     StageChoice& stage = candidate.stages[at(i)];
     const bool is_last = i + 1 == stages;
     const int last = is_last ? table_.layer_count() : candidate.stages[at(i + 1)].first_layer;
-    const auto found = fit_of(stage, last, stages - i);
+    const auto found = fit_of(stage, last, in_flight[at(i)]);
     if (!found) return false;
     stage.shares = found->shares;
     stage.recompute = found->recompute;
@@ -239,12 +248,23 @@ bool StepEstimate::rate(Candidate& candidate, const FitOf& fit_of) const {
                ? last_stage(taken)
                : prepend(taken,
                          hop(stage.slots, candidate.stages[at(i + 1)].slots, last - 1, stage.codec),
-                         round_trip_share(stages - i, static_cast<int>(stage.slots.size())), tail);
+                         round_trip_share(in_flight[at(i)]), tail);
   }
   candidate.period_s = tail.period_s;
   candidate.estimate_s = step_s(tail);
   candidate.estimate_s += tied_s(candidate.stages.front().slots, candidate.stages.back().slots);
   return true;
+}
+
+std::vector<int> in_flight_of(const std::vector<StageChoice>& stages, const StepShape& shape) {
+  std::vector<int> in_flight(stages.size());
+  int under_way = 0;
+  for (std::size_t i = stages.size(); i-- > 0;) {
+    const int replicas = static_cast<int>(stages[i].slots.size());
+    in_flight[i] = shape.in_flight(replicas, under_way);
+    under_way = shape.under_way(replicas, under_way);
+  }
+  return in_flight;
 }
 
 }  // namespace motley

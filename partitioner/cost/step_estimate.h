@@ -73,12 +73,20 @@ class StepEstimate {
   // Whether pins let these slots, as one stage, hold the layers.
   [[nodiscard]] bool allows(std::span<const int> slots, int first, int last) const;
 
-  // nullopt when the layers do not fit, a pin forbids it, or a replica would get nothing to do.
-  // depth: of the stage, counted from the end of the model (the last is 1).
+  // How the slots share the stage, once or twice forward. nullopt when a pin or the space forbids
+  // it, or a replica would get nothing to do; memory is not asked.
+  [[nodiscard]] std::optional<StageFit> dealt(std::span<const int> slots,
+                                              int first,
+                                              int last,
+                                              bool recompute) const;
+  // Whether they have the memory for it with so many micro-batches in flight in the stage.
+  [[nodiscard]] bool fits(
+      std::span<const int> slots, const StageFit& fit, int first, int last, int in_flight) const;
+  // The first of these that fits; nullopt when none does.
   [[nodiscard]] std::optional<StageFit> fit(std::span<const int> slots,
                                             int first,
                                             int last,
-                                            int depth) const;
+                                            int in_flight) const;
 
   // What a stage does for its layers, which does not depend on its neighbours.
   [[nodiscard]] StageWork work(std::span<const int> slots,
@@ -93,7 +101,7 @@ class StepEstimate {
                         int boundary,
                         int codec) const;
   // The part of S, from a stage to the end, below which limits in flight let no period be.
-  [[nodiscard]] double round_trip_share(int depth, int replicas) const;
+  [[nodiscard]] double round_trip_share(int in_flight) const;
 
   [[nodiscard]] static Tail last_stage(const StageTime& time) {
     return {time.work_s, time.busy_s, 0};
@@ -142,12 +150,6 @@ class StepEstimate {
            recompute == (space_.recompute == Recompute::kAlways);
   }
 
-  // Whether it recomputes with these shares; nullopt as fit.
-  [[nodiscard]] std::optional<bool> recompute(std::span<const int> slots,
-                                              std::span<const int> shares,
-                                              int first,
-                                              int last,
-                                              int depth) const;
   [[nodiscard]] bool uses_all_it_must(const Candidate& candidate) const;
   template <typename FitOf>
   [[nodiscard]] bool rate(Candidate& candidate, const FitOf& fit_of) const;
@@ -156,5 +158,9 @@ class StepEstimate {
   BoundaryPrices prices_;
   std::vector<int> pinned_layers_;  // ascending
 };
+
+// [stage] How many micro-batches may be between forward and backward in each, on all its replicas.
+[[nodiscard]] std::vector<int> in_flight_of(const std::vector<StageChoice>& stages,
+                                            const StepShape& shape);
 
 }  // namespace motley

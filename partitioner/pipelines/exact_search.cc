@@ -31,12 +31,14 @@ struct PartialPipeline {
   int next = kEndOfModel;  // the PartialPipeline behind it
 };
 
-// All tails that use the same slots, have the same stage in front and as many stages, and, where
-// the ends of a pipeline exchange a tied gradient, the same stage at the end.
+// All tails that use the same slots, have the same stage in front and as many micro-batches under
+// way; where a number of stages is asked for, as many of these; and where the ends of a pipeline
+// exchange a tied gradient, the same stage at the end.
 struct TailState {
   SlotMask front = 0;
   SlotMask last = 0;
-  int depth = 0;
+  int under_way = 0;
+  int depth = 0;                           // 0 where any number of stages will do
   std::vector<std::vector<int>> frontier;  // [first layer x codec before it] PartialPipelines
 };
 
@@ -58,7 +60,7 @@ class ExactSearch {
     all_ = (SlotMask{1} << slots_.size()) - 1;
     for (SlotMask group = 0; group <= all_; ++group) members_.push_back(members_of(group));
     states_.resize(members_.size());
-    works_.resize(members_.size() * at(stages_max_ + 1));
+    works_.resize(members_.size());
     front_bound_.emplace(estimate_, slots_, members_);
   }
 
@@ -88,7 +90,7 @@ class ExactSearch {
 
   // Puts every possible stage in front of the state's tails; the last stage where nothing is used.
   void extend(const TailState& state, SlotMask used) {
-    if (state.depth == stages_max_) return;
+    if (space_.stages != 0 && state.depth == stages_max_) return;
     for (SlotMask group = 1; group <= all_; ++group) {
       if ((group & used) != 0 || !is_first_of_its_like(group, used)) continue;
       if (!space_.replicas && std::popcount(group) > 1) continue;
@@ -114,12 +116,16 @@ class ExactSearch {
     target_ = nullptr;
     group_ = group;
     used_ = used | group;
-    depth_ = state.depth + 1;
-    last_group_ = state.depth == 0 ? group : state.last;
+    depth_ = space_.stages == 0 ? 0 : state.depth + 1;
+    const bool is_last = state.front == 0;
+    const int replicas = std::popcount(group);
+    in_flight_ = table_.shape().in_flight(replicas, state.under_way);
+    under_way_ = table_.shape().under_way(replicas, state.under_way);
+    last_group_ = is_last ? group : state.last;
     behind_ = state.front;
     front_bound_->set_tail(group, last_group_, depth_ == stages_max_ ? 0 : all_ & ~used_);
     const int layers = table_.layer_count();
-    if (state.depth == 0) {
+    if (is_last) {
       for (int first = layers - 1; first >= 0; --first) {
         const StageWork* work = work_of(first, layers);
         if (work == nullptr) continue;
@@ -130,8 +136,7 @@ class ExactSearch {
       }
       return;
     }
-    const double turn =
-        estimate_.round_trip_share(depth_, static_cast<int>(members_[group].size()));
+    const double turn = estimate_.round_trip_share(in_flight_);
     const int codecs = static_cast<int>(space_.codecs.size());
     for (int last = 1; last < layers; ++last) {
       for (int codec = 0; codec < codecs; ++codec) {
@@ -174,9 +179,9 @@ class ExactSearch {
   }
 
   const StageWork* work_of(int first, int last) {
-    std::unique_ptr<StageWorks>& works = works_[group_ * at(stages_max_ + 1) + at(depth_)];
-    if (!works) works = std::make_unique<StageWorks>(estimate_, members_[group_], depth_);
-    return works->of(first, last);
+    std::unique_ptr<StageWorks>& works = works_[group_];
+    if (!works) works = std::make_unique<StageWorks>(estimate_, members_[group_]);
+    return works->of(first, last, in_flight_);
   }
 
   int codecs_before(int first) const {
@@ -195,11 +200,12 @@ class ExactSearch {
     const SlotMask last = table_.cost().sizes().tied_parameters() == 0 ? 0 : last_group_;
     std::deque<TailState>& states = states_[used_];
     const auto found = std::ranges::find_if(states, [&](const TailState& state) {
-      return state.front == group_ && state.last == last && state.depth == depth_;
+      return state.front == group_ && state.last == last && state.under_way == under_way_ &&
+             state.depth == depth_;
     });
     if (found != states.end()) return *(target_ = &*found);
     const std::size_t cells = at(table_.layer_count()) * space_.codecs.size();
-    states.push_back({group_, last, depth_, std::vector<std::vector<int>>(cells)});
+    states.push_back({group_, last, under_way_, depth_, std::vector<std::vector<int>>(cells)});
     return *(target_ = &states.back());
   }
 
@@ -252,7 +258,7 @@ class ExactSearch {
   SlotMask all_ = 0;
   std::vector<std::vector<int>> members_;  // [mask] slots, ascending
   std::optional<FrontBound> front_bound_;
-  std::vector<std::unique_ptr<StageWorks>> works_;  // [mask x depth]
+  std::vector<std::unique_ptr<StageWorks>> works_;  // [mask]
   std::vector<std::deque<TailState>> states_;       // [mask of used slots]
   std::deque<PartialPipeline> partials_;
 
@@ -262,6 +268,8 @@ class ExactSearch {
   SlotMask used_ = 0;  // with the group
   SlotMask behind_ = 0;
   SlotMask last_group_ = 0;
+  int in_flight_ = 0;
+  int under_way_ = 0;  // with it
   int depth_ = 0;
 };
 

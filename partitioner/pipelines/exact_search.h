@@ -2,10 +2,10 @@
 // every cut, every codec of every boundary.
 //
 // A dynamic programme from the last stage backwards: for each set of slots in use, stage in front,
-// last stage, number of stages, first layer and codec of the boundary before it, it keeps every
-// tail that no other beats in sum, period and load. All three only grow when a stage is put in
-// front, and nothing else of a tail matters for what can be put there, so nothing better is lost.
-// Tails whose lower bound (free_slots_bound.h) exceeds what is wanted are dropped.
+// number of micro-batches under way, last stage, first layer and codec of the boundary before it,
+// it keeps every tail that no other beats in sum, period and load. All three only grow when a stage
+// is put in front, and nothing else of a tail matters for what can be put there, so nothing better
+// is lost. Tails whose lower bound (free_slots_bound.h) exceeds what is wanted are dropped.
 #pragma once
 
 #include <cstddef>

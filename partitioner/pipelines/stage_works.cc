@@ -3,29 +3,42 @@
 #include <utility>
 
 namespace motley {
-namespace {
 
-constexpr std::int32_t kNotAsked = -1;
-constexpr std::int32_t kDoesNotFit = -2;
-
-}  // namespace
-
-StageWorks::StageWorks(const StepEstimate& estimate, std::vector<int> slots, int depth)
+StageWorks::StageWorks(const StepEstimate& estimate, std::vector<int> slots)
     : estimate_(estimate),
       slots_(std::move(slots)),
-      depth_(depth),
       layers_(static_cast<std::size_t>(estimate.table().layer_count())),
-      known_(layers_ * (layers_ + 1), kNotAsked) {}
+      ranges_(layers_ * (layers_ + 1)) {}
 
-const StageWork* StageWorks::of(int first, int last) {
-  std::int32_t& known =
-      known_[static_cast<std::size_t>(first) * (layers_ + 1) + static_cast<std::size_t>(last)];
-  if (known == kNotAsked) {
-    const auto fit = estimate_.fit(slots_, first, last, depth_);
-    known = fit ? static_cast<std::int32_t>(works_.size()) : kDoesNotFit;
-    if (fit) works_.push_back(estimate_.work(slots_, *fit, first, last));
+const StageWork* StageWorks::of(int first, int last, int in_flight) {
+  Range& range =
+      ranges_[static_cast<std::size_t>(first) * (layers_ + 1) + static_cast<std::size_t>(last)];
+  for (const bool recompute : {false, true}) {
+    Work* work = dealt(range, first, last, recompute);
+    if (work != nullptr && fits(*work, in_flight)) return &work->work;
   }
-  return known == kDoesNotFit ? nullptr : &works_[static_cast<std::size_t>(known)];
+  return nullptr;
+}
+
+StageWorks::Work* StageWorks::dealt(Range& range, int first, int last, bool recompute) {
+  std::int32_t& known = range.works[recompute ? 1 : 0];
+  if (known == kNotAsked) {
+    auto fit = estimate_.dealt(slots_, first, last, recompute);
+    known = fit ? static_cast<std::int32_t>(works_.size()) : kImpossible;
+    if (fit) {
+      StageWork work = estimate_.work(slots_, *fit, first, last);
+      works_.push_back({*std::move(fit), std::move(work)});
+    }
+  }
+  return known == kImpossible ? nullptr : &works_[static_cast<std::size_t>(known)];
+}
+
+bool StageWorks::fits(Work& work, int in_flight) const {
+  if (in_flight <= work.fits) return true;
+  if (in_flight >= work.fails) return false;
+  const bool found = estimate_.fits(slots_, work.fit, work.work.first, work.work.last, in_flight);
+  (found ? work.fits : work.fails) = in_flight;
+  return found;
 }
 
 }  // namespace motley

@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <ranges>
 #include <utility>
 
 #include "partitioner/cost/plan_memory.h"
+#include "partitioner/cost/step_estimate.h"
 #include "partitioner/search/planner.h"
 #include "partitioner/simulate/simulator.h"
 #include "pipeline/schedule/schedules.h"
@@ -31,24 +33,43 @@ std::int64_t mbps_of(double bytes_per_s) {
 // A candidate becoming a plan. A slot that several stages have is one rank with several chunks.
 class Description {
  public:
-  Description(const CostModel& cost,
+  // The ranks of a stage follow those of the stages before it, in the order of their slots.
+  Description(const ModelSpec& model,
+              const CostModel& cost,
               const SearchSpace& space,
               const StepShape& shape,
               const Candidate& candidate)
-      : cost_(cost), space_(space), shape_(shape), stages_(candidate.stages) {
+      : cost_(cost),
+        space_(space),
+        shape_(shape),
+        stages_(candidate.stages),
+        in_flight_(in_flight_of(candidate.stages, shape)) {
     plan_.micro_batch = shape.micro_batch;
     plan_.micro_batches = shape.micro_batches;
     plan_.schedule = shape.gpipe ? "gpipe" : shape.split ? "split" : "1f1b";
     plan_.gradient_codec = cost.gradient_codec();
+    for (std::size_t i = 0; i < stages_.size(); ++i) add_chunk(i);
+    if (!shape_.gpipe && !is_plain_1f1b()) {
+      for (std::size_t i = 0; i < stages_.size(); ++i) plan_.chunks[i].in_flight = in_flight_[i];
+    }
+    if (shape_.split) add_times();
+    is_tied_ = tied_across_ranks(model, plan_);
   }
 
-  // The ranks of a stage follow those of the stages before it, in the order of their slots.
-  Result<Plan> describe() {
-    for (std::size_t i = 0; i < stages_.size(); ++i) add_chunk(i);
-    if (shape_.split) add_times();
-    MOTLEY_TRY(fit_memory());
-    return std::move(plan_);
+  // With as many weight parts queued as are wanted, or as the ranks have room for.
+  Result<Schedule> schedule_that_fits() {
+    for (;;) {
+      MOTLEY_ASSIGN(Schedule found, schedule());
+      const auto ranks = std::views::iota(std::size_t{0}, slots_.size());
+      const auto short_of =
+          std::ranges::find_if(ranks, [&](std::size_t r) { return is_short_of_memory(r); });
+      if (short_of == ranks.end()) return found;
+      MOTLEY_TRY(queue_less(*short_of));
+    }
   }
+
+  // Of the schedule that was found last.
+  const Plan& plan() const { return plan_; }
 
   // [Rank]
   const std::vector<int>& slots() const { return slots_; }
@@ -60,7 +81,15 @@ class Description {
     return is_last(i) ? cost_.layer_count() : stages_[i + 1].first_layer;
   }
 
-  int depth_of(std::size_t i) const { return static_cast<int>(stages_.size() - i); }
+  // Whether every stage has one micro-batch more in flight than the one behind it, as plans that do
+  // not say otherwise.
+  bool is_plain_1f1b() const {
+    for (std::size_t i = 0; i < stages_.size(); ++i) {
+      const int plain = static_cast<int>(stages_.size() - i);
+      if (in_flight_[i] != std::min(plain, shape_.micro_batches)) return false;
+    }
+    return true;
+  }
 
   std::size_t rank_of(int slot) const {
     return static_cast<std::size_t>(std::ranges::find(slots_, slot) - slots_.begin());
@@ -77,7 +106,6 @@ class Description {
     chunk.layer_count = end_of(i) - stage.first_layer;
     chunk.codec = is_last(i) ? "none" : space_.codecs[static_cast<std::size_t>(stage.codec)];
     chunk.recompute = stage.recompute;
-    if (!shape_.gpipe && shape_.warm_up > 1) chunk.in_flight = shape_.in_flight(depth_of(i));
     if (shape_.split) {
       chunk.queued_weights = shape_.in_flight(static_cast<int>(stages_.size()));
     }
@@ -98,37 +126,56 @@ class Description {
     plan_.chunks.push_back(std::move(chunk));
   }
 
-  // As many weight parts queued as are wanted, or as the ranks have room for.
-  Result<void> fit_memory() {
-    for (std::size_t r = 0; r < slots_.size(); ++r) {
-      std::int64_t& bytes = plan_.ranks[r].memory_bytes;
-      const Rank rank{static_cast<std::int32_t>(r)};
-      while ((bytes = rank_memory_bytes(plan_, cost_, slots_[r], rank)) > device(r).memory_bytes) {
-        MOTLEY_TRY(queue_one_less(r));
-      }
+  bool is_short_of_memory(std::size_t r) const {
+    return plan_.ranks[r].memory_bytes > device(r).memory_bytes;
+  }
+
+  Result<Schedule> schedule() {
+    MOTLEY_ASSIGN(Schedule schedule, make_schedule(plan_, is_tied_));
+    const std::vector<std::int64_t> bytes = peak_memory_bytes(schedule, plan_, cost_, slots_);
+    for (std::size_t r = 0; r < bytes.size(); ++r) plan_.ranks[r].memory_bytes = bytes[r];
+    return schedule;
+  }
+
+  // [of the rank's chunks]
+  std::vector<int*> queues_of(std::size_t r) {
+    std::vector<int*> queues;
+    for (ChunkPlan& chunk : plan_.chunks) {
+      if (chunk.is_on(Rank{static_cast<std::int32_t>(r)})) queues.push_back(&chunk.queued_weights);
     }
+    return queues;
+  }
+
+  // Lets the rank queue as many weight parts of each chunk as it has room for.
+  Result<void> queue_less(std::size_t r) {
+    const std::vector<int*> queues = queues_of(r);
+    std::vector<int> wanted;
+    for (const int* queue : queues) wanted.push_back(*queue);
+    int fits = 0;
+    int fails = std::ranges::max(wanted);
+    const auto limit_to = [&](int most) {
+      for (std::size_t i = 0; i < queues.size(); ++i) *queues[i] = std::min(wanted[i], most);
+    };
+    while (fails - fits > 1) {
+      const int most = fits + (fails - fits) / 2;
+      limit_to(most);
+      MOTLEY_TRY(schedule());
+      (is_short_of_memory(r) ? fails : fits) = most;
+    }
+    if (fits == 0) return no_memory(device(r));
+    limit_to(fits);
     return {};
   }
 
-  Result<void> queue_one_less(std::size_t r) {
-    ChunkPlan* most = nullptr;
-    for (ChunkPlan& chunk : plan_.chunks) {
-      if (!chunk.is_on(Rank{static_cast<std::int32_t>(r)})) continue;
-      if (most == nullptr || chunk.queued_weights > most->queued_weights) most = &chunk;
-    }
-    if (most->queued_weights > 1) {
-      --most->queued_weights;
-      return {};
-    }
-    const std::string name = fmt::format("{}/{}", device(r).machine, device(r).device);
+  Error no_memory(const DeviceSlot& slot) const {
+    const std::string name = fmt::format("{}/{}", slot.machine, slot.device);
     if (!shape_.split) {
-      return Error{ErrorCode::kInfeasible, fmt::format("{} has no memory for its chunks", name), "",
-                   "add memory"};
+      return {ErrorCode::kInfeasible, fmt::format("{} has no memory for its chunks", name), "",
+              "add memory"};
     }
-    return Error{
-        ErrorCode::kInfeasible, fmt::format("{} has no memory to split backward", name),
-        "beside the micro-batches in flight it has to hold one whose weight part is put off",
-        "use schedule auto or 1f1b, or add memory"};
+    return {ErrorCode::kInfeasible, fmt::format("{} has no memory to split backward", name),
+            "beside the micro-batches in flight it has to hold one whose weight part is put off",
+            "use schedule auto or 1f1b, or add memory"};
   }
 
   void add_times() {
@@ -183,7 +230,9 @@ class Description {
   const SearchSpace& space_;
   const StepShape& shape_;
   const std::vector<StageChoice>& stages_;
+  const std::vector<int> in_flight_;  // [stage]
   Plan plan_;
+  bool is_tied_ = false;    // a parameter, over several ranks
   std::vector<int> slots_;  // [Rank]
 };
 
@@ -195,10 +244,9 @@ Result<PlanTrial> try_candidate(const ModelSpec& model,
                                 const StepShape& shape,
                                 Candidate candidate) {
   PlanTrial trial{shape, std::move(candidate), {}};
-  Description description(cost, space, shape, trial.candidate);
-  MOTLEY_ASSIGN(trial.plan, description.describe());
-  MOTLEY_ASSIGN(const Schedule schedule,
-                make_schedule(trial.plan, tied_across_ranks(model, trial.plan)));
+  Description description(model, cost, space, shape, trial.candidate);
+  MOTLEY_ASSIGN(const Schedule schedule, description.schedule_that_fits());
+  trial.plan = description.plan();
   MOTLEY_ASSIGN(const SimulatedStep step,
                 simulate_step(schedule, trial.plan, model, cost, description.slots()));
   const double pace = cost.pace_of(description.slots());

@@ -20,7 +20,7 @@ constexpr ChunkId kFirstChunk{0};
 std::vector<std::vector<Rank>> owners_of(const Plan& plan) {
   std::vector<std::vector<Rank>> owners;
   for (const ChunkPlan& chunk : plan.chunks) {
-    owners.push_back(micro_batch_owners(chunk, plan.micro_batches));
+    owners.push_back(micro_batch_owners(chunk));
   }
   return owners;
 }

@@ -11,6 +11,7 @@
 
 #include "base/check.h"
 #include "pipeline/schedule/action_rules.h"
+#include "plan/turns.h"
 
 namespace motley {
 namespace {
@@ -54,16 +55,16 @@ class ListRun {
         track.queued_weights_max = queued_weights_max[c];
         if (!input.times.empty()) track.times = input.times[c].replicas[k];
       }
+      std::vector<std::size_t> numbers;
       for (std::size_t m = 0; m < micros_; ++m) {
         const auto owner = std::ranges::lower_bound(owners, input.owners[c][m]);
-        const std::size_t t = first + static_cast<std::size_t>(owner - owners.begin());
+        numbers.push_back(static_cast<std::size_t>(owner - owners.begin()));
+        const std::size_t t = first + numbers.back();
         track_at_[c * micros_ + m] = t;
         tracks_[t].micros.push_back(MicroId{static_cast<std::int32_t>(m)});
       }
-      for (std::size_t t = first; t < tracks_.size(); ++t) {
-        tracks_[t].window = in_flight_of_share(
-            windows[c], static_cast<int>(tracks_[t].micros.size()), input.micro_batches);
-      }
+      const std::vector<int> own_windows = most_in_a_row(numbers, owners.size(), windows[c]);
+      for (std::size_t k = 0; k < owners.size(); ++k) tracks_[first + k].window = own_windows[k];
     }
   }
 

@@ -26,7 +26,7 @@
 namespace motley {
 
 // F, BI and BW of every rank, [Rank]. windows, queued_weights_max: [ChunkId], from 1; of a replica
-// its share of the window (in_flight_of_share).
+// its own of any row of so many (most_in_a_row).
 // O(actions x log actions).
 [[nodiscard]] std::vector<std::vector<Action>> list_schedule(
     const ScheduleInput& input,

@@ -1,8 +1,7 @@
 #include "partitioner/cost/cost_model.h"
 
-#include <gtest/gtest.h>
-
-#include "tests/partitioner/planning_fixtures.h"
+#include "tests/partitioner/oracle.h"
+#include "tests/partitioner/random_problem.h"
 
 namespace motley {
 namespace {
@@ -37,6 +36,20 @@ TEST(CostModel, CountsMemoryOfParametersAndMicroBatchesInFlight) {
   // Value, gradient and two moments; three saved micro-batches; five buffers of the boundary.
   EXPECT_EQ(cost->memory_bytes(0, 0, 1, 1, 3), resident(1000 * 4 * 4 + 3 * 100 + 5 * 50 * 4));
   EXPECT_EQ(cost->memory_bytes(0, 0, 2, 1, 1), resident(3000 * 4 * 4 + 300));
+}
+
+RC_GTEST_PROP(CostModel, NeedsTheMemoryThatTheOracleCounts, ()) {
+  const Problem problem = random_problem();
+  const StepShape shape{*rc::gen::inRange(1, 4), 8};
+  const int layers = static_cast<int>(problem.layers.size());
+  const int first = *rc::gen::inRange(0, layers);
+  const int last = *rc::gen::inRange(first + 1, layers + 1);
+  const int held = *rc::gen::inRange(1, 9);
+  const bool recompute = *rc::gen::arbitrary<bool>();
+  const auto oracle_bytes = static_cast<std::int64_t>(
+      Oracle(problem, shape).memory_bytes({{0}, first, last, recompute}, held));
+  RC_ASSERT(problem.cost()->memory_bytes(0, first, last, shape.micro_batch, held, recompute) ==
+            oracle_bytes);
 }
 
 TEST(CostModel, CountsACopyOfTiedParametersOnTheOtherRank) {

@@ -40,6 +40,25 @@ class Oracle {
     return best_;
   }
 
+  // Of a process that holds the stage's layers with so many micro-batches in flight.
+  double memory_bytes(const OracleStage& stage, int held) const {
+    double bytes = static_cast<double>(parameters(stage)) * 4 * (1 + 1 + 2);
+    if (is_tied() && (stage.first == 0 || stage.last == layer_count())) {
+      // With one use the frames of its sum, that go and that come; with both the value and the
+      // gradient of the second.
+      bytes += 2 * static_cast<double>(p_.layers[0].parameters) * 4;
+    }
+    double saved = 0;
+    for (int l = stage.first; l < stage.last; ++l) {
+      saved += static_cast<double>(p_.layers[at(l)].saved_bytes) * shape_.micro_batch;
+    }
+    bytes += stage.recompute ? saved : held * saved;
+    double floats = stage.last < layer_count() ? boundary_floats(stage.last - 1) : 0;
+    if (stage.first > 0) floats += boundary_floats(stage.first - 1);
+    bytes += (held + 2) * 4 * floats;
+    return bytes + std::floor(bytes * 4 / 100);  // the allocator's own
+  }
+
  private:
   int layer_count() const { return static_cast<int>(p_.layers.size()); }
 
@@ -100,6 +119,26 @@ class Oracle {
     return shares;
   }
 
+  // The most of `window` micro-batches in a row that come to machine k of a stage, where each goes
+  // to the machine that is furthest behind its share.
+  int held(const std::vector<int>& shares, std::size_t k, int window) const {
+    const int m = shape_.micro_batches;
+    std::vector<int> given(shares.size(), 0);
+    std::vector<int> is_ours;
+    for (int micro = 0; micro < m; ++micro) {
+      std::size_t next = 0;
+      const auto behind = [&](std::size_t i) { return shares[i] * (micro + 1) - given[i] * m; };
+      for (std::size_t i = 1; i < shares.size(); ++i) next = behind(i) > behind(next) ? i : next;
+      ++given[next];
+      is_ours.push_back(next == k ? 1 : 0);
+    }
+    int most = 0;
+    for (auto from = is_ours.begin(); is_ours.end() - from >= window; ++from) {
+      most = std::max(most, static_cast<int>(std::count(from, from + window, 1)));
+    }
+    return most;
+  }
+
   std::int64_t parameters(const OracleStage& stage) const {
     std::int64_t count = 0;
     for (int l = stage.first; l < stage.last; ++l) count += p_.layers[at(l)].parameters;
@@ -113,30 +152,11 @@ class Oracle {
     return static_cast<double>(p_.layers[at(layer)].output_floats * shape_.micro_batch);
   }
 
-  bool fits(const OracleStage& stage, int machine, int share, int stages_behind) const {
-    const int m = shape_.micro_batches;
-    const int pipeline = shape_.gpipe ? m : std::min(m, 1 + shape_.warm_up * stages_behind);
-    const int held = std::min({share, pipeline, share * pipeline / m + 2});
-    double bytes = static_cast<double>(parameters(stage)) * 4 * (1 + 1 + 2);
-    const bool has_first = stage.first == 0;
-    const bool has_last = stage.last == layer_count();
-    if (is_tied() && (has_first || has_last)) {
-      const int copies = has_first && has_last ? 1 : 2;
-      bytes += copies * static_cast<double>(p_.layers[0].parameters) * 4;
-    }
-    double saved = 0;
-    for (int l = stage.first; l < stage.last; ++l) {
-      saved += static_cast<double>(p_.layers[at(l)].saved_bytes) * shape_.micro_batch;
-    }
-    bytes += stage.recompute ? saved : held * saved;
-    double floats = stage.last < layer_count() ? boundary_floats(stage.last - 1) : 0;
-    if (stage.first > 0) floats += boundary_floats(stage.first - 1);
-    bytes += (held + 2) * 4 * floats;
-    bytes += std::floor(bytes * 4 / 100);  // the allocator's own
+  bool fits(const OracleStage& stage, int machine, int held) const {
     const auto share_of = p_.options.pins.memory_share.find(name(machine));
     const double limit = static_cast<double>(p_.machines[at(machine)].memory_bytes) *
                          (share_of == p_.options.pins.memory_share.end() ? 1 : share_of->second);
-    return bytes <= std::floor(limit);
+    return memory_bytes(stage, held) <= std::floor(limit);
   }
 
   bool obeys_pins() const {
@@ -208,17 +228,24 @@ class Oracle {
     double sum_s = 0;
     double period_s = 0;
     std::vector<double> link_s(at(count) + 1, 0);  // [boundary before stage]
+    int under_way = 0;                             // micro-batches, from the stage on
     for (int i = count - 1; i >= 0; --i) {
       const OracleStage& stage = pipeline_[at(i)];
       const std::vector<int> shares = deal(stage);
       double busy_s = 0;
-      double replicas = static_cast<double>(stage.machines.size());
+      const int replicas = static_cast<int>(stage.machines.size());
+      const bool is_last = i + 1 == count;
+      // A micro-batch on each machine of the last stage; warm_up more for each machine before it.
+      under_way += (is_last ? 1 : shape_.warm_up) * replicas;
+      const int most =
+          shape_.gpipe ? shape_.micro_batches : std::min(under_way, shape_.micro_batches);
+      const int window = is_last && !shape_.gpipe ? 1 : most;
       const bool has_tied = is_tied() && (stage.first == 0 || stage.last == layer_count());
       const double reduce_s =
           all_sum_s(stage.machines, parameters(stage) - (has_tied ? p_.layers[0].parameters : 0));
       for (std::size_t k = 0; k < shares.size(); ++k) {
         const int machine = stage.machines[k];
-        if (shares[k] == 0 || !fits(stage, machine, shares[k], count - 1 - i)) return;
+        if (shares[k] == 0 || !fits(stage, machine, held(shares, k, window))) return;
         double micro_s = pass_s(machine, stage);
         if (i > 0) micro_s += crossing_s(machine, stage.first - 1, pipeline_[at(i - 1)].half);
         if (i + 1 < count) micro_s += crossing_s(machine, stage.last - 1, stage.half);
@@ -232,12 +259,9 @@ class Oracle {
         sum_s += 2 * slowest_s(stage.machines, next, bytes, true);
         link_s[at(i + 1)] = slowest_s(stage.machines, next, bytes, false);
       }
-      double in_flight =
-          shape_.gpipe ? m : std::min<double>(m, 1 + shape_.warm_up * (count - 1 - i));
-      in_flight = std::max(in_flight, replicas);
       period_s = std::max(period_s, busy_s);
-      if (m > in_flight && i + 1 < count) {
-        period_s = std::max(period_s, sum_s * (m - in_flight) / (in_flight * (m - 1)));
+      if (m > window && !is_last) {
+        period_s = std::max(period_s, sum_s * (m - window) / (window * (m - 1)));
       }
     }
     for (int i = 1; i < count; ++i) {  // a stage has the traffic of both its sides

@@ -53,6 +53,24 @@ RC_GTEST_PROP(PeriodSearch, FindsTheLeastPeriodOfAllPipelinesAndProvesIt, ()) {
   }
 }
 
+// With both uses of a tied parameter here the device has room only where it computes again; without
+// the value of the second one there would be some.
+TEST(PeriodSearch, ProvesThePeriodOfADeviceThatBothUsesOfATiedParameterFill) {
+  Problem problem;
+  problem.layers = {{0.001, 100, 20, 1000}, {0.002, 50, 0, 1000}};
+  problem.machines = {{1, 7200}};
+  problem.tied = true;
+  const StepShape shape{1, 2, true};
+  const auto cost = problem.cost();
+  const SearchSpace space = search_space(problem.options, problem.model(), *cost);
+  const PeriodSearchResult found = search_period(StageTable(*cost, shape), space, 4);
+  const double least_s = Oracle(problem, shape).best(0).single_slot_period_s;
+  EXPECT_NEAR(least_s, 0.004, 1e-9);
+  EXPECT_NEAR(found.bounds.proven_s, least_s, 1e-6 * least_s);
+  ASSERT_FALSE(found.candidates.empty());
+  EXPECT_TRUE(found.candidates.front().stages.front().recompute);
+}
+
 RC_GTEST_PROP(PeriodSearch, NeverClaimsMoreThanTheTruth, ()) {
   const Problem problem = random_pinned_problem({.layers_max = 8, .machines_max = 4});
   const StepShape shape{1, *rc::gen::inRange(1, 17), *rc::gen::arbitrary<bool>(),

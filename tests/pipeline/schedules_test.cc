@@ -6,6 +6,7 @@
 #include <map>
 
 #include "pipeline/schedule/validate.h"
+#include "plan/turns.h"
 #include "tests/pipeline/schedule_fixtures.h"
 
 namespace motley {
@@ -146,6 +147,25 @@ RC_GTEST_PROP(Schedules, AreValidForAnyMapOfChunksToRanks, ()) {
   for (const int posted : stats->peak_posted_receives) RC_ASSERT(posted <= 6);
   // Each send stands right behind what makes the value.
   for (const int unsent : stats->peak_unsent) RC_ASSERT(unsent <= 1);
+}
+
+// What planning counts on (plan/turns.h).
+RC_GTEST_PROP(OneFOneB, HoldsWhatComesToAReplicaInAnyRowOfItsWindow, ()) {
+  const ScheduleInput input = random_input();
+  const auto stats = validate_schedule(one_f_one_b_schedule(input), input.tied_across_ranks);
+  if (!stats.ok()) RC_FAIL(describe(stats.error()));
+  for (std::size_t c = 0; c < input.owners.size(); ++c) {
+    const std::vector<Rank> replicas = distinct_ranks(input.owners[c]);
+    std::vector<std::size_t> owners;
+    for (const Rank owner : input.owners[c]) {
+      const auto replica = std::ranges::lower_bound(replicas, owner);
+      owners.push_back(static_cast<std::size_t>(replica - replicas.begin()));
+    }
+    const int window =
+        input.in_flight.empty() ? static_cast<int>(input.owners.size() - c) : input.in_flight[c];
+    RC_ASSERT(stats->peak_in_flight[c] ==
+              std::ranges::max(most_in_a_row(owners, replicas.size(), window)));
+  }
 }
 
 RC_GTEST_PROP(Split, HoldsNoMoreThanItsBounds, ()) {

@@ -173,28 +173,26 @@ TEST(PlanHash, CountsDecisionsAndNotPredictions) {
 }
 
 TEST(MicroBatchOwners, TakeTurnsInProportionToTheirShares) {
-  const auto owners = [](std::vector<Replica> replicas, int micro_batches) {
+  const auto owners = [](std::vector<Replica> replicas) {
     std::string text;
-    for (const Rank rank : micro_batch_owners({0, 1, std::move(replicas)}, micro_batches)) {
+    for (const Rank rank : micro_batch_owners({0, 1, std::move(replicas)})) {
       text += std::to_string(rank.value);
     }
     return text;
   };
-  EXPECT_EQ(owners({{Rank{4}, 3}}, 3), "444");
-  EXPECT_EQ(owners({{Rank{0}, 2}, {Rank{1}, 2}}, 4), "0101");
-  EXPECT_EQ(owners({{Rank{0}, 3}, {Rank{1}, 1}}, 4), "0010");
-  EXPECT_EQ(owners({{Rank{0}, 1}, {Rank{1}, 5}, {Rank{2}, 2}}, 8), "12101121");
+  EXPECT_EQ(owners({{Rank{4}, 3}}), "444");
+  EXPECT_EQ(owners({{Rank{0}, 2}, {Rank{1}, 2}}), "0101");
+  EXPECT_EQ(owners({{Rank{0}, 3}, {Rank{1}, 1}}), "0010");
+  EXPECT_EQ(owners({{Rank{0}, 1}, {Rank{1}, 5}, {Rank{2}, 2}}), "12101121");
 }
 
 RC_GTEST_PROP(MicroBatchOwners, GiveEachReplicaItsShare, ()) {
   ChunkPlan chunk;
-  int micro_batches = 0;
   const int replicas = *rc::gen::inRange(1, 9);
   for (int r = 0; r < replicas; ++r) {
     chunk.replicas.push_back({Rank{r}, *rc::gen::inRange(1, 9)});
-    micro_batches += chunk.replicas.back().micro_batches;
   }
-  const std::vector<Rank> owners = micro_batch_owners(chunk, micro_batches);
+  const std::vector<Rank> owners = micro_batch_owners(chunk);
   for (const Replica& replica : chunk.replicas) {
     RC_ASSERT(std::ranges::count(owners, replica.rank) == replica.micro_batches);
   }

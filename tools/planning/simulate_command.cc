@@ -17,6 +17,7 @@
 #include "partitioner/advise/explain.h"
 #include "partitioner/search/simulate_plan.h"
 #include "pictures/timeline.h"
+#include "plan/quantity_text.h"
 #include "tools/command.h"
 #include "tools/inputs.h"
 #include "tools/output_file.h"
@@ -44,15 +45,17 @@ Result<void> write_pictures(const Arguments& arguments,
   return {};
 }
 
-void print_step(const Plan& plan, const SimulatedStep& step) {
+void print_step(const Plan& plan, const SimulatedPlan& simulated) {
+  const SimulatedStep& step = simulated.step;
   fmt::print("a step takes {:.4f} s{}\n", step.step_s, is_virtual(plan) ? " (virtual)" : "");
   for (int rank = 0; rank < plan.rank_count(); ++rank) {
     const auto index = static_cast<std::size_t>(rank);
     fmt::print(
         "  {:<24} computes {:.4f} s, codecs and messages {:.4f} s, waits {:.4f} s "
-        "({:.4f} s for ranks, {:.4f} s for links)\n",
+        "({:.4f} s for ranks, {:.4f} s for links), needs {}\n",
         rank_name(plan, Rank{rank}), step.compute_s[index], step.codec_s[index], step.wait_s[index],
-        step.wait_sender_s[index], step.wait_link_s[index]);
+        step.wait_sender_s[index], step.wait_link_s[index],
+        bytes_text(static_cast<double>(simulated.memory_bytes[index])));
   }
 }
 
@@ -93,12 +96,13 @@ Result<void> simulate(const Arguments& arguments) {
               {"codec_s", step.codec_s},
               {"wait_s", step.wait_s},
               {"wait_sender_s", step.wait_sender_s},
-              {"wait_link_s", step.wait_link_s}};
+              {"wait_link_s", step.wait_link_s},
+              {"memory_bytes", simulated.memory_bytes}};
     if (repeat > 0) json["drawn_step_s"] = steps_s;
     fmt::print("{}\n", json.dump());
     return {};
   }
-  print_step(plan, step);
+  print_step(plan, simulated);
   if (repeat > 0) {
     const MedianAndSpread drawn = median_and_spread(steps_s);
     fmt::print("{} steps with drawn times: median {:.4f} s, spread {:.4f} s\n", repeat,
@@ -126,7 +130,9 @@ Command simulate_command() {
        set_option(),
        json_option()},
       "Needs no hardware: link speeds come from the cluster file, layer times from\n"
-      "profiles. The trace has the format of a real run's trace.json, so predicted\n"
+      "profiles. What a rank needs is the peak of its process's memory in a step, by\n"
+      "the order of its actions. The trace has the format of a real run's trace.json, so "
+      "predicted\n"
       "and measured can be laid over each other. The spread of drawn steps is their\n"
       "median absolute deviation.\n\n"
       "Example\n"

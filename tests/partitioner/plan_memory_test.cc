@@ -1,0 +1,132 @@
+#include "partitioner/cost/plan_memory.h"
+
+#include <algorithm>
+
+#include "partitioner/search/planner.h"
+#include "partitioner/simulate/simulator.h"
+#include "pipeline/schedule/schedules.h"
+#include "pipeline/schedule/validate.h"
+#include "plan/turns.h"
+#include "tests/partitioner/random_step.h"
+
+namespace motley {
+namespace {
+
+std::vector<std::size_t> chunks_of(const Plan& plan, Rank rank) {
+  std::vector<std::size_t> chunks;
+  for (std::size_t c = 0; c < plan.chunks.size(); ++c) {
+    if (plan.chunks[c].is_on(rank)) chunks.push_back(c);
+  }
+  return chunks;
+}
+
+// A random step whose layers keep something, and what is asked of it.
+struct MemoryCase {
+  RandomStep step;
+  CostModel cost;
+  std::vector<int> slots;
+  Schedule schedule;
+  ScheduleStats stats;
+
+  [[nodiscard]] std::vector<std::int64_t> peaks() const {
+    return peak_memory_bytes(schedule, step.plan, cost, slots);
+  }
+
+  // Of a process that holds the chunk alone.
+  [[nodiscard]] std::int64_t bytes_of(std::size_t c,
+                                      Rank rank,
+                                      int in_flight,
+                                      int queued_weights) const {
+    const ChunkPlan& chunk = step.plan.chunks[c];
+    return cost.memory_bytes(slots[rank.index()], chunk.first_layer,
+                             chunk.first_layer + chunk.layer_count, step.plan.micro_batch,
+                             in_flight, chunk.recompute, queued_weights);
+  }
+};
+
+MemoryCase random_case() {
+  RandomStep step = random_step();
+  for (Rank rank{0}; rank.value < step.plan.rank_count(); ++rank.value) {
+    RC_PRE(!chunks_of(step.plan, rank).empty());
+  }
+  for (DeviceProfile& device : step.profile.devices) {
+    device.baseline_bytes = *rc::gen::inRange(0, 1000);
+    for (auto& [signature, samples] : device.layers) {
+      samples[0].saved_bytes = *rc::gen::inRange(0, 10'000);
+      samples[0].workspace_bytes = *rc::gen::inRange(0, 10'000);
+      samples[0].split->queued_bytes = *rc::gen::inRange(0, 10'000);
+    }
+  }
+  auto cost = CostModel::make(step.model, step.cluster, step.profile, 1, 2);
+  const auto slots = slots_of_ranks(step.plan, *cost);
+  const bool tied = tied_across_ranks(step.model, step.plan);
+  const auto schedule = make_schedule(step.plan, tied);
+  const auto stats = validate_schedule(*schedule, tied);
+  return {std::move(step), *std::move(cost), *slots, *schedule, *stats};
+}
+
+RC_GTEST_PROP(PlanMemory, IsWhatTheChunkKeepsWhereARankHasOne, ()) {
+  const MemoryCase c = random_case();
+  const Plan& plan = c.step.plan;
+  const std::vector<std::int64_t> peaks = c.peaks();
+  for (Rank rank{0}; rank.value < plan.rank_count(); ++rank.value) {
+    const std::vector<std::size_t> chunks = chunks_of(plan, rank);
+    if (chunks.size() != 1) continue;
+    // Of the replica that holds most, so of others a bound.
+    const int in_flight = c.stats.peak_in_flight[chunks[0]];
+    const int queued = c.stats.peak_queued_weights[chunks[0]];
+    RC_ASSERT(peaks[rank.index()] <= c.bytes_of(chunks[0], rank, in_flight, queued));
+    if (plan.chunks[chunks[0]].replicas.size() > 1) continue;
+    RC_ASSERT(peaks[rank.index()] >= c.bytes_of(chunks[0], rank, in_flight, 0));
+    if (plan.schedule != "split") {
+      RC_ASSERT(peaks[rank.index()] == c.bytes_of(chunks[0], rank, in_flight, 0));
+    }
+  }
+}
+
+// Chunks of one rank are not at their peaks at once.
+RC_GTEST_PROP(PlanMemory, IsAtMostTheSumOfItsChunks, ()) {
+  const MemoryCase c = random_case();
+  const Plan& plan = c.step.plan;
+  const std::vector<std::int64_t> peaks = c.peaks();
+  for (Rank rank{0}; rank.value < plan.rank_count(); ++rank.value) {
+    std::int64_t sum = 0;
+    std::int64_t most = 0;
+    for (const std::size_t chunk : chunks_of(plan, rank)) {
+      const std::int64_t bytes = c.bytes_of(chunk, rank, c.stats.peak_in_flight[chunk],
+                                            c.stats.peak_queued_weights[chunk]);
+      sum += bytes + 1;  // for rounding
+      most = std::max(most, c.bytes_of(chunk, rank, 0, 0));
+    }
+    RC_ASSERT(peaks[rank.index()] <= sum);
+    RC_ASSERT(peaks[rank.index()] >= most);
+  }
+}
+
+// 100 bytes of each micro-batch, 60 of each weight part that is put off; the order is written out.
+TEST(PlanMemory, FollowsTheOrderOfTheSchedule) {
+  Problem problem;
+  problem.layers = {{.parameters = 0, .saved_bytes = 100, .queued_bytes = 60}};
+  problem.machines = {{}};
+  const auto cost = problem.cost();
+  Plan plan;
+  plan.ranks = {{.machine = "m0", .device = "cpu"}};
+  plan.chunks = {{.layer_count = 1, .replicas = {{Rank{0}, 4}}}};
+  plan.micro_batches = 4;
+  const auto peak = [&](const std::string& actions) {
+    const auto schedule =
+        parse_schedule("schedule split micro_batches=4 owners=0\nrank 0: " + actions, "s");
+    EXPECT_TRUE(schedule.ok());
+    return peak_memory_bytes(*schedule, plan, *cost, {0}).front();
+  };
+  const auto resident = CostModel::MemoryParts::resident;
+  EXPECT_EQ(peak("F0.0 B0.0 F0.1 B0.1 F0.2 B0.2 F0.3 B0.3 V S"), resident(100));
+  EXPECT_EQ(peak("F0.0 F0.1 F0.2 B0.0 B0.1 B0.2 F0.3 B0.3 V S"), resident(300));
+  EXPECT_EQ(peak("F0.0 F0.1 BI0.0 BI0.1 F0.2 BW0.0 BW0.1 BI0.2 BW0.2 F0.3 B0.3 V S"),
+            resident(2 * 60 + 100));
+  EXPECT_EQ(peak("F0.0 F0.1 BI0.0 BW0.0 BI0.1 F0.2 BI0.2 BW0.1 BW0.2 F0.3 B0.3 V S"),
+            resident(200));
+}
+
+}  // namespace
+}  // namespace motley
