@@ -1,6 +1,5 @@
 #include "base/log.h"
 
-#include <fcntl.h>
 #include <spdlog/logger.h>
 #include <spdlog/sinks/base_sink.h>
 #include <spdlog/sinks/basic_file_sink.h>
@@ -9,9 +8,6 @@
 #include <mutex>
 #include <system_error>
 #include <utility>
-
-#include "base/system/files.h"
-#include "base/system/owned_fd.h"
 
 namespace motley {
 namespace {
@@ -70,10 +66,11 @@ Log::~Log() = default;
 Result<void> Log::keep_in(const std::filesystem::path& file) {
   // The library would write through a link to wherever it leads, and wait at a pipe.
   std::error_code ignored;
-  if (std::filesystem::symlink_status(file, ignored).type() !=
-      std::filesystem::file_type::not_found) {
-    MOTLEY_ASSIGN([[maybe_unused]] const OwnedFd opened,
-                  open_file(file, O_WRONLY | O_APPEND | O_NOFOLLOW));
+  const auto type = std::filesystem::symlink_status(file, ignored).type();
+  if (type != std::filesystem::file_type::not_found &&
+      type != std::filesystem::file_type::regular) {
+    return Error{ErrorCode::kCorrupt, "cannot write " + file.string(), "it is not a regular file",
+                 "remove it"};
   }
   try {
     std::erase(logger_->sinks(), file_);

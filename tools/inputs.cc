@@ -11,6 +11,7 @@
 #include "checkpoint/checkpoint.h"
 #include "cluster/run/run_folder.h"
 #include "plan/links.h"
+#include "tools/output_file.h"
 #include "tools/this_machine.h"
 #include "tools/under_way.h"
 

@@ -136,7 +136,9 @@ Result<void> printed() {
   errno = 0;
   const bool is_through = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
   if (is_through || errno == EPIPE) return {};
-  return file_error("write", "standard output", errno != 0 ? errno : EIO);
+  Error error = file_error("write", "standard output", errno != 0 ? errno : EIO);
+  error.remedy = "what was printed is not whole: make room where it goes";
+  return error;
 }
 
 int run_motley(const std::string& program, const std::vector<std::string>& words) {
