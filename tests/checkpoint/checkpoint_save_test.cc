@@ -71,7 +71,7 @@ TEST(CheckpointShard, HoldsNoParameterThatIsNotFinite) {
 }
 
 TEST(CheckpointShard, MakesNoRunThatIsGone) {
-  const TempFolder folder;
+  const testing::TempFolder folder;
   const SavePlace place{folder.path() / "moved", "", 7};
   const auto shard = write_shard(place, 0, 1, {}, {});
   EXPECT_CORRUPT(shard, "not there any more");
