@@ -13,6 +13,7 @@
 #include "base/json.h"
 #include "base/system/files.h"
 #include "base/toml.h"
+#include "cluster/examine/automatic_devices.h"
 #include "cluster/launch/workers.h"
 #include "cluster/run/prepare.h"
 #include "cluster/run/run_folder.h"
