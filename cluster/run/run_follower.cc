@@ -10,6 +10,7 @@
 #include "base/json.h"
 #include "base/median.h"
 #include "base/system/files.h"
+#include "cluster/launch/workers.h"
 #include "cluster/run/resume.h"
 
 namespace motley {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/json.h"
+#include "cluster/launch/workers.h"
 #include "cluster/run/rank_folders.h"
 #include "protocol/protocol.h"
 
