@@ -142,7 +142,7 @@ Result<void> tell_until_end(RunView& view) {
   RawTerminal no_terminal;
   Lines lines(view);
   lines.say_state();
-  while (view.is_training()) {
+  while (view.is_under_way()) {
     MOTLEY_ASSIGN(const bool leaving, is_leaving(signals, no_terminal, kLook_s));
     if (leaving) return {};
     lines.say(view.poll(unix_time_s()));

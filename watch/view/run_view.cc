@@ -163,13 +163,12 @@ void RunView::look_at_state(double now_s, Changes& changes) {
                                  .step_s = std::isfinite(step_s) ? step_s : 0,
                                  .last_step = last_step(),
                                  .steps = files_.config() ? files_.config()->train.steps : 0,
-                                 .report = files_.report()});
-  if (state.phase == state_.phase && state.status == state_.status) {
-    state_ = std::move(state);
-    return;
-  }
+                                 .report = files_.report(),
+                                 .goes_on = said_to_go_on(events_, now_s)});
+  const bool is_same = state.phase == state_.phase && state.status == state_.status &&
+                       (state.phase != RunPhase::kRestarting || state.text == state_.text);
+  changes.description = changes.description || !is_same;
   state_ = std::move(state);
-  changes.description = true;
 }
 
 std::int64_t RunView::last_step() const {
@@ -221,6 +220,8 @@ Verdict RunView::verdict() const {
       return {VerdictLevel::kBad, state_.text, "motley train … --resume goes on"};
     case RunPhase::kSilent:
       return {VerdictLevel::kBad, state_.text, "look into log/motley.log; --resume goes on"};
+    case RunPhase::kRestarting:
+      return {VerdictLevel::kWatch, state_.text, ""};
     case RunPhase::kTraining:
     case RunPhase::kEnded:
       return judge(judged());

@@ -55,7 +55,9 @@ class RunView {
   [[nodiscard]] std::int64_t last_step() const;
 
   // Whether more is to come, as far as can be seen.
-  [[nodiscard]] bool is_training() const { return state_.phase == RunPhase::kTraining; }
+  [[nodiscard]] bool is_under_way() const {
+    return state_.phase == RunPhase::kTraining || state_.phase == RunPhase::kRestarting;
+  }
 
   static constexpr std::size_t kEventsMax = 1000;
   static constexpr std::size_t kSpansMax = 20'000;  // of a timeline: the longest
