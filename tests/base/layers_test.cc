@@ -199,7 +199,7 @@ const std::vector<std::pair<std::string, std::set<std::string>>> kMayInclude = {
       "comm/transport", "compression/feedback", "job", "models/package", "models/spec",
       "partitioner/advise", "plan", "protocol"}},
     {"tools/planning",
-     {"base", "base/system", "cluster/examine", "cluster/launch", "cluster/run", "job",
+     {"base", "base/system", "cluster/examine", "cluster/follow", "cluster/launch", "cluster/run", "job",
       "partitioner/advise", "partitioner/search", "pictures", "pictures/pages", "plan", "tools",
       "watch/view"}},
     {"tools/ckpt",

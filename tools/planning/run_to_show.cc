@@ -13,6 +13,7 @@
 #include "base/json.h"
 #include "base/system/files.h"
 #include "base/toml.h"
+#include "cluster/examine/automatic_devices.h"
 #include "cluster/launch/workers.h"
 #include "cluster/run/prepare.h"
 #include "cluster/run/run_folder.h"
@@ -20,8 +21,9 @@
 #include "partitioner/advise/calibration.h"
 #include "partitioner/advise/plan_analysis.h"
 #include "plan/quantity_text.h"
-#include "plan/units.h"
 #include "tools/inputs.h"
+#include "tools/planning/planned_cluster.h"
+#include "watch/view/run_files.h"
 #include "watch/view/run_view.h"
 
 namespace motley {
@@ -112,32 +114,6 @@ std::vector<TextRow> facts_of(const Json& description, const Json& state) {
   return rows;
 }
 
-// The machines of the plan on the links that it counts on.
-Cluster planned_cluster(const Plan& plan) {
-  Cluster cluster;
-  cluster.machines.clear();
-  for (const RankPlan& rank : plan.ranks) {
-    const auto known = std::ranges::find(cluster.machines, rank.machine, &Machine::name);
-    if (known != cluster.machines.end()) {
-      known->devices.push_back(rank.device);
-      continue;
-    }
-    Machine& machine = cluster.machines.emplace_back();
-    machine.name = rank.machine;
-    machine.devices = {rank.device};
-  }
-  for (const RankPlan& from : plan.ranks) {
-    if (from.link_mbps <= 0) continue;
-    for (const Machine& to : cluster.machines) {
-      if (to.name == from.machine) continue;
-      LinkSpeed speed = cluster.network;
-      speed.bandwidth_bytes_per_s = static_cast<double>(from.link_mbps) * kBytesPerMegabit;
-      cluster.links.push_back({from.machine, to.name, speed});
-    }
-  }
-  return cluster;
-}
-
 Result<PlanningInput> planning_input(const RunFolder& folder,
                                      const Plan& plan,
                                      const Arguments& arguments) {
@@ -149,7 +125,10 @@ Result<PlanningInput> planning_input(const RunFolder& folder,
   MOTLEY_ASSIGN(input.profile, read_profile(folder.profile_path()));
   MOTLEY_ASSIGN(input.options, plan_options(resolved.config, input.model, 0));
   if (!arguments.has("cluster")) {
-    input.cluster = planned_cluster(plan);
+    RunFiles files(folder);
+    files.poll();
+    const bool is_same = files.plan() && plan_hash(*files.plan()) == plan_hash(plan);
+    input.cluster = planned_cluster(plan, is_same ? files.prediction() : std::nullopt);
     return input;
   }
   MOTLEY_ASSIGN(input.cluster, read_cluster(arguments, plan.rank_count(), Mixture::kAllowed));
