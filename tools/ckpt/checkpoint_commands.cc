@@ -11,9 +11,9 @@
 #include "checkpoint/store/texts.h"
 #include "tools/ckpt/commands.h"
 #include "tools/ckpt/tensor_listing.h"
-#include "tools/ckpt/terminal_watch.h"
 #include "tools/ckpt/weights_inputs.h"
 #include "tools/inputs.h"
+#include "tools/terminal_watch.h"
 
 namespace motley {
 namespace {

@@ -153,6 +153,7 @@ Result<AdvisorReport> advice_for(const std::filesystem::path& run, PlanningInput
 
 Result<void> add_plan(const std::filesystem::path& run,
                       const Arguments& arguments,
+                      WorkLine& line,
                       RunToShow& shown) {
   const RunFolder folder(run);
   MOTLEY_ASSIGN(const Plan plan, read_named_plan(folder.plan_path()));
@@ -167,6 +168,7 @@ Result<void> add_plan(const std::filesystem::path& run,
         kMachinesAdvised, run.string());
     return {};
   }
+  line.say("trying what would help");
   auto advised = advice_for(run, input);
   if (advised.ok()) {
     shown.advised = *std::move(advised);
@@ -191,7 +193,9 @@ Result<TracedStep> read_traced_step(const std::filesystem::path& run) {
   return traced_step_in(path);
 }
 
-Result<RunToShow> run_to_show(const std::filesystem::path& run, const Arguments& arguments) {
+Result<RunToShow> run_to_show(const std::filesystem::path& run,
+                              const Arguments& arguments,
+                              WorkLine& line) {
   MOTLEY_ASSIGN(RunView view, RunView::open(run, unix_time_s()));
   const Json description = view.description();
   const Json state = view.state();
@@ -213,7 +217,7 @@ Result<RunToShow> run_to_show(const std::filesystem::path& run, const Arguments&
   } else {
     shown.not_traced = traced.error().what + ": " + traced.error().cause;
   }
-  if (const auto added = add_plan(run, arguments, shown); !added.ok()) {
+  if (const auto added = add_plan(run, arguments, line, shown); !added.ok()) {
     shown.not_advised = "Not known: " + added.error().what;
   }
   // As the run was planned, where its folder tells.
