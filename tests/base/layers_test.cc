@@ -209,7 +209,7 @@ const std::vector<std::pair<std::string, std::set<std::string>>> kMayInclude = {
       "checkpoint/store", "cluster/launch", "cluster/process", "cluster/run", "cluster/stores",
       "job", "models/spec", "partitioner/advise", "plan", "tools"}},
     {"tools/guide", {"base", "base/system", "job", "tools"}},
-    {"tools/watch", {"base", "tools", "watch/browser", "watch/terminal"}},
+    {"tools/watch", {"base", "base/system", "tools", "watch/browser", "watch/terminal"}},
 };
 
 // The one file that wraps each library; or, where it ends in an underscore, the family of files. A

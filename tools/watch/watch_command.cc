@@ -5,8 +5,10 @@
 #include <cstdlib>
 
 #include "base/result.h"
+#include "base/system/program_path.h"
 #include "tools/command.h"
 #include "watch/browser/browser_watch.h"
+#include "watch/browser/elsewhere.h"
 #include "watch/terminal/terminal_watch.h"
 
 namespace motley {
@@ -21,6 +23,9 @@ Result<void> serve(const Arguments& arguments) {
   }
   if (arguments.has("token-file")) options.token_file = arguments.value("token-file");
   options.until_eof = arguments.has("until-eof");
+  if (const auto elsewhere = run_elsewhere(arguments.operand(0))) {
+    return watch_elsewhere(*elsewhere, options, program_path());
+  }
   return watch_in_browser(arguments.operand(0), options);
 }
 
@@ -32,6 +37,9 @@ Result<void> watch(const Arguments& arguments) {
                  "a terminal is served nothing", "leave one of them out"};
   }
   const char* const no_color = std::getenv("NO_COLOR");
+  if (const auto elsewhere = run_elsewhere(arguments.operand(0))) {
+    return become_screen_elsewhere(*elsewhere, program_path(), no_color);
+  }
   return watch_in_terminal(arguments.operand(0),
                            {.term = std::getenv("TERM"), .no_color = no_color});
 }
@@ -48,15 +56,16 @@ Command watch_command() {
        {"token-file", "FILE", "keep the token there, so that it stays the same; made if absent"},
        {"until-eof", "", "end with standard input too: for who starts it by ssh"},
        {"tui", "", "on this terminal, redrawn as the run goes on; q or Ctrl-C leaves"}},
-      "RUN is a run's folder, of a training that is under way or of one that has ended.\n"
+      "RUN is a run's folder, of a training that is under way or of one that has ended, or\n"
+      "HOST:FOLDER, one on another machine that ssh reaches and that has Motley.\n"
       "It is only read: a training is never held up by who looks, and nothing ends with\n"
       "the watching. The first line says whether the run goes as planned, or which\n"
       "machine or link holds it up, since at least some steps, and what can be done.\n\n"
       "Without --tui it serves a page to a browser on this machine, to nobody else, and\n"
       "prints its address, which has a token in it: whoever has that may look. The page\n"
       "shows curves, machines and links, a step beside its plan, time, memory and events,\n"
-      "live. Ctrl-C ends it. To look from another machine, bring the port there by\n"
-      "ssh -L PORT:127.0.0.1:PORT MACHINE; docs/formats/watch.md says what it answers.\n\n"
+      "live. Ctrl-C ends it. docs/watching.md has ways to look from other machines,\n"
+      "docs/formats/watch.md what it answers.\n\n"
       "Under /metrics the same server has the run's numbers as OpenMetrics, or as the text of\n"
       "Prometheus. --metrics prints that address, and on standard error what to add to\n"
       "prometheus.yml. With --port and --token-file the address stays the same from start to\n"
@@ -66,6 +75,7 @@ Command watch_command() {
       "Examples\n"
       "  motley watch runs/gpt\n"
       "  motley watch runs/gpt --tui\n"
+      "  motley watch anna@desktop:runs/gpt\n"
       "  motley watch runs/gpt --metrics --port 9464 --token-file motley.token\n"};
   return {spec, watch};
 }
