@@ -43,6 +43,10 @@ execute_process(COMMAND ${MOTLEY_GZIP} -9nc ${texts}/changelog
 execute_process(COMMAND ${MOTLEY_GZIP} -9nc ${changelog}
                 OUTPUT_FILE ${texts}/changelog.gz COMMAND_ERROR_IS_FATAL ANY)
 
+# README.md names LICENSE, whose text is in the copyright.
+file(CREATE_LINK copyright ${texts}/LICENSE SYMBOLIC)
+install(FILES ${texts}/LICENSE DESTINATION ${doc}/motley COMPONENT debian)
+
 foreach(part debian:motley dev_debian:libmotley-dev)
   string(REGEX MATCH "^(.*):(.*)$" whole ${part})
   install(FILES ${PROJECT_SOURCE_DIR}/cmake/debian-copyright RENAME copyright

@@ -20,9 +20,18 @@ endif()
 
 # What people read. The help and the pages name configs/ and docs/, which lie here.
 set(doc ${CMAKE_INSTALL_DATADIR}/doc)
-install(FILES README.md DESTINATION ${doc}/motley COMPONENT programs)
+# README.md without its links to what stays with the sources.
+set(readme ${PROJECT_SOURCE_DIR}/README.md)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${readme})
+file(READ ${readme} readme_text)
+foreach(absent ARCHITECTURE.md CONTRIBUTING.md docs/decisions/)
+  string(REPLACE "[${absent}](${absent})" "${absent}" readme_text "${readme_text}")
+endforeach()
+file(WRITE ${PROJECT_BINARY_DIR}/installed/README.md "${readme_text}")
+install(FILES ${PROJECT_BINARY_DIR}/installed/README.md DESTINATION ${doc}/motley COMPONENT programs)
 install(DIRECTORY docs DESTINATION ${doc}/motley COMPONENT programs PATTERN decisions EXCLUDE)
-install(DIRECTORY configs/ DESTINATION ${doc}/motley/examples COMPONENT programs)
+install(DIRECTORY configs/ examples/ DESTINATION ${doc}/motley/examples COMPONENT programs
+        PATTERN __pycache__ EXCLUDE)
 file(CREATE_LINK examples ${PROJECT_BINARY_DIR}/configs SYMBOLIC)
 install(FILES ${PROJECT_BINARY_DIR}/configs DESTINATION ${doc}/motley COMPONENT programs)
 install(FILES LICENSE CHANGELOG.md DESTINATION ${doc}/motley COMPONENT archive)

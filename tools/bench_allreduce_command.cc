@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "cluster/examine/allreduce.h"
 #include "cluster/examine/automatic_devices.h"
+#include "cluster/process/work_line.h"
 #include "partitioner/advise/text_table.h"
 #include "plan/quantity_text.h"
 #include "tools/command.h"
@@ -92,8 +93,12 @@ Result<void> bench_allreduce(const Arguments& arguments) {
   }
   MOTLEY_ASSIGN(const AllreduceOptions options, read_options(arguments));
   MOTLEY_ASSIGN(const auto program, stage_program());
-  MOTLEY_TRY(settle_by_asking(cluster, program, options.comm.start_timeout_s, Log("")));
-  MOTLEY_ASSIGN(const auto all, measure_allreduces(cluster, options, program, Log("")));
+  WorkLine line("asking the machines for their devices");
+  const Log log("", LogLevel::kInfo, line.log_output());
+  MOTLEY_TRY(settle_by_asking(cluster, program, options.comm.start_timeout_s, log));
+  line.say("summing with each codec");
+  MOTLEY_ASSIGN(const auto all, measure_allreduces(cluster, options, program, log));
+  line.clear();
   if (arguments.has("json")) {
     std::puts(sums_to_json(all, options, has_limit).dump(2).c_str());
     return {};

@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "cluster/examine/probe.h"
+#include "cluster/process/work_line.h"
 #include "comm/make_transport.h"
 #include "comm/transport/transport.h"
 #include "compression/feedback/codec_rates.h"
@@ -104,10 +105,13 @@ Result<void> bench_transports(const Arguments& arguments) {
   std::vector<TextRow> rows = {{"transport", "from", "to", "MB/s", "of the link", "latency us",
                                 "jitter us", "send ns/byte", "receive ns/byte"}};
   Json json = Json::array();
+  WorkLine line("");
+  const Log log("", LogLevel::kInfo, line.log_output());
   for (const CommConfig& comm : usable_transports(cluster)) {
     ProbeOptions options;
     options.comm = comm;
-    MOTLEY_ASSIGN(const ProbeReport report, probe_links(cluster, options, program, Log("")));
+    line.say("measuring " + name_of(comm));
+    MOTLEY_ASSIGN(const ProbeReport report, probe_links(cluster, options, program, log));
     for (std::size_t i = 0; i < report.links.size(); ++i) {
       const MeasuredLink& link = report.links[i];
       const double nominal = cluster.link(link.from, link.to).bandwidth_bytes_per_s;

@@ -12,6 +12,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "cluster/examine/automatic_devices.h"
+#include "cluster/process/work_line.h"
 #include "partitioner/advise/text_table.h"
 #include "plan/quantity_text.h"
 #include "protocol/device_facts.h"
@@ -108,15 +109,18 @@ Result<void> devices(const Arguments& arguments) {
   MOTLEY_ASSIGN(const auto program, stage_program());
   std::vector<MachineDevices> all;
   Result<void> outcome;
+  WorkLine line("");
+  const Log log("", LogLevel::kInfo, line.log_output());
   for (const Machine& machine : cluster.machines) {
     if (machine.virtual_speed) continue;  // imagined
+    line.say(fmt::format("asking {}; a first start may take a minute", machine.name));
     MachineDevices& each = all.emplace_back();
     each.machine = machine.name;
     if (!has_automatic_devices(machine)) {
       each.asked = {machine.devices.begin(), machine.devices.end()};
     }
     auto found =
-        find_devices_of(machine, /*details=*/true, program, CommConfig().start_timeout_s, Log(""));
+        find_devices_of(machine, /*details=*/true, program, CommConfig().start_timeout_s, log);
     if (found.ok()) {
       each.found = *std::move(found);
       continue;
@@ -125,6 +129,7 @@ Result<void> devices(const Arguments& arguments) {
     each.failure = found.error();
     if (outcome.ok()) outcome = found.error();
   }
+  line.clear();
   std::string text;
   for (const MachineDevices& each : all) {
     text += (text.empty() ? "" : "\n") + to_text(each, all.size() == 1);

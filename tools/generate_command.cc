@@ -9,10 +9,12 @@
 #include "base/log.h"
 #include "base/system/files.h"
 #include "cluster/launch/worker_group.h"
+#include "cluster/process/work_line.h"
 #include "cluster/run/run_folder.h"
 #include "job/config_io.h"
 #include "tools/command.h"
 #include "tools/inputs.h"
+#include "tools/terminal_watch.h"
 
 namespace motley {
 namespace {
@@ -20,8 +22,10 @@ namespace {
 // What is generated from is checked first.
 Result<std::filesystem::path> sound_checkpoint(const std::filesystem::path& path) {
   MOTLEY_ASSIGN(const std::filesystem::path folder, named_checkpoint(path));
-  if (const auto checked = verify_checkpoint(folder); !checked) {
+  TerminalWatch watch;
+  if (const auto checked = verify_checkpoint(folder, &watch); !checked) {
     Error error = checked.error();
+    if (is_stop(error)) return error;
     error.remedy = "name another checkpoint; 'motley ckpt list RUN' shows what a run has saved";
     return error;
   }
@@ -156,14 +160,17 @@ Result<void> generate(const Arguments& arguments) {
   const bool is_json = arguments.has("json");
   Continuation text(config, arguments.has("prompt") ? arguments.value("prompt") : "");
   Json tokens = Json::array();
+  WorkLine line("starting motley-stage and loading the model");
   const auto on_event = [&](int, const Json& event) -> Result<void> {
+    if (!is_json && event.contains("token")) line.clear();
     if (event.contains("tokens")) tokens = event["tokens"];
     if (!is_json && event.contains("token")) text.add(event["token"].get<int>());
     return {};
   };
-  const Log log("");
+  const Log log("", LogLevel::kInfo, line.log_output());
   WorkerGroup group({worker}, {.start_timeout_s = config.comm.start_timeout_s}, log);
   const Result<void> ran = group.run(on_event);
+  line.clear();
   if (!ran.ok()) {
     text.break_off();
     return ran;

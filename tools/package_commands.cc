@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/json.h"
+#include "cluster/process/work_line.h"
 #include "models/package/package.h"
 #include "models/spec/model_spec.h"
 #include "partitioner/advise/text_table.h"
@@ -98,7 +99,9 @@ Result<void> show(const Arguments& arguments) {
 
 Result<void> verify(const Arguments& arguments) {
   MOTLEY_ASSIGN(const ModelSpec model, described(arguments.operand(0)));
+  WorkLine line("reading every byte of the weights");
   MOTLEY_TRY(verify_package(*model.package));
+  line.clear();
   const double megabytes = static_cast<double>(model.package->weights.bytes) / 1e6;
   if (arguments.has("json")) {
     fmt::print("{}\n", Json{{"hash", model.package->hash}, {"sound", true}}.dump());

@@ -6,6 +6,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "cluster/examine/probe.h"
+#include "cluster/process/work_line.h"
 #include "tools/command.h"
 #include "tools/inputs.h"
 #include "tools/output_file.h"
@@ -40,7 +41,13 @@ Result<void> probe(const Arguments& arguments) {
   }
   MOTLEY_TRY(check_outputs(arguments, {"output"}));
   MOTLEY_ASSIGN(const auto program, stage_program());
-  MOTLEY_ASSIGN(const ProbeReport report, probe_links(cluster, options, program, Log("")));
+  WorkLine line("starting the machines' workers");
+  options.on_link = [&line](std::size_t done, std::size_t of) {
+    line.say(fmt::format("measuring links: {} of {} directions", done, of));
+  };
+  const Log log("", LogLevel::kInfo, line.log_output());
+  MOTLEY_ASSIGN(const ProbeReport report, probe_links(cluster, options, program, log));
+  line.clear();
   const std::string text = links_to_json(report.links).dump(2) + "\n";
   if (arguments.has("output")) MOTLEY_TRY(write_output(arguments.value("output"), text));
   std::fputs((arguments.has("json") ? text : probe_table(cluster, report)).c_str(), stdout);

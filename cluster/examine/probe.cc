@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <utility>
+
 #include "base/json.h"
 #include "cluster/launch/event_fields.h"
 #include "cluster/launch/reachability.h"
@@ -45,7 +48,10 @@ std::vector<WorkerSpec> probe_workers(const Cluster& cluster,
 // Puts together what the two ends of each pair say.
 class ProbeFollower {
  public:
-  ProbeFollower(const Cluster& cluster, const std::string& transport) : cluster_(cluster) {
+  ProbeFollower(const Cluster& cluster,
+                const std::string& transport,
+                std::function<void(std::size_t, std::size_t)> on_link)
+      : cluster_(cluster), on_link_(std::move(on_link)) {
     report_.transport = transport;
     report_.networks.resize(cluster.machines.size());
     for (const Machine& from : cluster.machines) {
@@ -72,6 +78,7 @@ class ProbeFollower {
       MOTLEY_ASSIGN(link.jitter_p95_s, event_quantity(event, "jitter_p95_s", source));
       MOTLEY_ASSIGN(report_.cpu[index].send_s_per_byte,
                     event_quantity(event, "cpu_s_per_byte", source));
+      if (on_link_) on_link_(measured(), report_.links.size());
     } else if (kind == "served") {
       MOTLEY_ASSIGN(const std::size_t from, peer_of(event, "from", self, source));
       MOTLEY_ASSIGN(report_.cpu[index_of(from, self)].receive_s_per_byte,
@@ -106,7 +113,13 @@ class ProbeFollower {
     return event_error(source, fmt::format("{} = {}", key, peer), "that is itself");
   }
 
+  [[nodiscard]] std::size_t measured() const {
+    return static_cast<std::size_t>(std::ranges::count_if(
+        report_.links, [](const MeasuredLink& l) { return l.speed.bandwidth_bytes_per_s > 0; }));
+  }
+
   const Cluster& cluster_;
+  const std::function<void(std::size_t, std::size_t)> on_link_;
   ProbeReport report_;
 };
 
@@ -120,7 +133,7 @@ Result<ProbeReport> probe_links(const Cluster& cluster,
   MOTLEY_TRY(check_reachable(cluster, machine_names(cluster), program));
   auto workers = probe_workers(cluster, options, program);
   MOTLEY_TRY(apply_transport(transport, workers));
-  ProbeFollower follower(cluster, transport.reason);
+  ProbeFollower follower(cluster, transport.reason, options.on_link);
   WorkerGroup group(
       std::move(workers),
       {.start_timeout_s = options.comm.start_timeout_s, .before_log = options.before_log}, log);

@@ -1,6 +1,7 @@
 // Measuring the links of a cluster by the transport that the training will use.
 #pragma once
 
+#include <cstddef>
 #include <filesystem>
 #include <functional>
 #include <string>
@@ -19,6 +20,8 @@ struct ProbeOptions {
   double seconds = 1;  // for each direction of each pair; 0 < seconds <= 60
   // Called before each line that goes to the log; a live line clears itself here.
   std::function<void()> before_log = {};
+  // Called as each direction was measured, with how many are, of how many.
+  std::function<void(std::size_t done, std::size_t of)> on_link = {};
 };
 
 // What a message costs the processors at the two ends of a link, for each byte.

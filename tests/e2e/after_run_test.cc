@@ -104,7 +104,8 @@ TEST_F(AfterRun, APageTellsAllOfTheRunAndTensorboardHasItsSteps) {
   EXPECT_EQ(outcome.status, 0) << outcome.err;
   EXPECT_THAT(read_text(page),
               AllOf(HasSubstr("Predicted beside measured"), HasSubstr("Step 3, as measured"),
-                    HasSubstr("A step, as simulated"), Not(HasSubstr("<script"))));
+                    HasSubstr("A step, as simulated"), HasSubstr("What would help most"),
+                    Not(HasSubstr("Not known: ")), Not(HasSubstr("<script"))));
   // A run that was lost has none.
   fs::remove(fs::path(run_) / "report.json");
   EXPECT_EQ(motley({"report", run_, "--html", page}).status, 0);

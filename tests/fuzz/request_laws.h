@@ -1,5 +1,5 @@
 // The laws of requests to the server of a run's page. An input is a request's method, address,
-// host, origin, what caused it and its cookies, a line each.
+// host, origin, what caused it, its cookies and its authorization, a line each.
 #pragma once
 
 #include <algorithm>
@@ -22,7 +22,8 @@ inline Door law_door() {
 
 inline std::string right_request() {
   return "GET\n/api/history?points=100&token=" + law_door().token + "\n" + std::string(kLawHost) +
-         "\nhttp://localhost:4711\nsame-origin\na=b; " + std::string(kLawCookie) + "\n";
+         "\nhttp://localhost:4711\nsame-origin\na=b; " + std::string(kLawCookie) + "\nBearer " +
+         law_door().token + "\n";
 }
 
 inline const std::vector<std::string>& telling_in_requests() {
@@ -39,6 +40,7 @@ inline const std::vector<std::string>& telling_in_requests() {
                                                    "%00",
                                                    "token=",
                                                    "motley_4711=",
+                                                   "Bearer ",
                                                    "points=",
                                                    "HEAD",
                                                    "POST",
@@ -54,7 +56,7 @@ inline const std::vector<std::string>& telling_in_requests() {
 }
 
 inline RequestHead request_head(std::string_view text) {
-  std::array<std::string_view, 6> lines;
+  std::array<std::string_view, 7> lines;
   for (std::string_view& line : lines) {
     const std::size_t end = std::min(text.find('\n'), text.size());
     line = text.substr(0, end);
@@ -65,7 +67,8 @@ inline RequestHead request_head(std::string_view text) {
           .host = lines[2],
           .origin = lines[3],
           .fetch_site = lines[4],
-          .cookie = lines[5]};
+          .cookie = lines[5],
+          .authorization = lines[6]};
 }
 
 // What a request that is let in must be, read from its texts alone.
@@ -73,7 +76,8 @@ inline std::string wrong_with_admitted(const RequestHead& request, const Admitte
   const std::string token = law_door().token;
   const bool in_address = request.target.find("token=" + token) != std::string_view::npos;
   const bool in_cookie = request.cookie.find("motley_4711=" + token) != std::string_view::npos;
-  if (!in_address && !in_cookie) return "let in without the token";
+  const bool in_authorization = request.authorization == "Bearer " + token;
+  if (!in_address && !in_cookie && !in_authorization) return "let in without the token";
   if (admitted.came_by_address && !in_address) return "a token that the address does not have";
   if (request.host != kLawHost && request.host != "localhost:4711") return "another host let in";
   if (request.method != "GET" && request.method != "HEAD") return "another method let in";

@@ -27,6 +27,21 @@ foreach(package_file IN LISTS package_files)
   endforeach()
 endforeach()
 
+# What the installed README.md leads to is there.
+set(pages ${prefix}/share/doc/motley)
+file(READ ${pages}/README.md text)
+string(REPLACE "](" "\nleads to " text "${text}")
+string(REGEX MATCHALL "\nleads to [^)#\n]+" links "${text}")
+if(NOT links)
+  message(FATAL_ERROR "no links were found in ${pages}/README.md")
+endif()
+foreach(link IN LISTS links)
+  string(REPLACE "\nleads to " "" link "${link}")
+  if(NOT EXISTS ${pages}/${link})
+    message(FATAL_ERROR "${pages}/README.md leads to ${link}, which is not installed")
+  endif()
+endforeach()
+
 run(${CMAKE_COMMAND} -S ${CONSUMER_DIR} -B ${consumer_build} -G ${GENERATOR}
     -D CMAKE_BUILD_TYPE=${CONFIG} -D CMAKE_CXX_COMPILER=${COMPILER} -D CMAKE_TOOLCHAIN_FILE=${TOOLCHAIN}
     -D CMAKE_PREFIX_PATH=${prefix} -D CMAKE_FIND_USE_PACKAGE_REGISTRY=OFF)

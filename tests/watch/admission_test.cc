@@ -23,7 +23,8 @@ RequestHead right() {
           .host = kLawHost,
           .origin = {},
           .fetch_site = {},
-          .cookie = kLawCookie};
+          .cookie = kLawCookie,
+          .authorization = {}};
 }
 
 template <class Change>
@@ -47,6 +48,19 @@ TEST(Admission, LetsInWhoHasTheCookieOrTheToken) {
   EXPECT_EQ(std::get<Admitted>(decided).path, "/");
   EXPECT_EQ(std::get<Admitted>(decided).query, "points=3&n=1");
   EXPECT_TRUE(std::get<Admitted>(decided).came_by_address);
+}
+
+TEST(Admission, LetsInAProgramWithTheToken) {
+  const std::string right_one = "Bearer " + law_door().token;
+  const auto with = [](std::string_view authorization) {
+    return status_with([&](auto& r) { r.cookie = {}, r.authorization = authorization; });
+  };
+  EXPECT_EQ(with(right_one), 200U);
+  for (const std::string& other :
+       {std::string("Bearer "), "Basic " + law_door().token, "Bearer" + law_door().token,
+        right_one + " ", right_one.substr(0, right_one.size() - 1), law_door().token}) {
+    EXPECT_EQ(with(other), 401U) << other;
+  }
 }
 
 TEST(Admission, FindsItsCookieAmongOthers) {

@@ -1,6 +1,7 @@
 // The page as `motley watch` serves it: a process of its own over a run's folder, until a signal.
 #include "watch/browser/browser_watch.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -23,14 +24,20 @@ using testing::StartsWith;
 class BrowserWatchTest : public WrittenRun {
  protected:
   // Serves in a child, whose exit status is that of the error's code, and waits for its address.
-  void watch() {
+  void watch(bool until_eof = false) {
     int ends[2];
+    int input[2];
     ASSERT_EQ(::pipe(ends), 0);
+    ASSERT_EQ(::pipe2(input, O_CLOEXEC), 0);
+    input_ = OwnedFd(input[1]);
+    const OwnedFd their_input(input[0]);
     child_ = ::fork();
     ASSERT_GE(child_, 0);
     if (child_ == 0) {
       ::dup2(ends[1], STDOUT_FILENO);
-      const auto watched = watch_in_browser(dir_, 0);
+      ::dup2(their_input.get(), STDIN_FILENO);
+      input_.reset();
+      const auto watched = watch_in_browser(dir_, {.until_eof = until_eof});
       ::_exit(watched.ok() ? 0 : static_cast<int>(watched.error().code));
     }
     ::close(ends[1]);
@@ -47,12 +54,17 @@ class BrowserWatchTest : public WrittenRun {
   // The child's exit status after the signal.
   [[nodiscard]] int status_after(int signal) const {
     ::kill(child_, signal);
+    return end_status();
+  }
+
+  [[nodiscard]] int end_status() const {
     int status = 0;
     ::waitpid(child_, &status, 0);
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   }
 
   pid_t child_ = -1;
+  OwnedFd input_;
   std::string address_;
 };
 
@@ -73,8 +85,15 @@ TEST_F(BrowserWatchTest, AnotherSignalIsToldAsSuch) {
   EXPECT_EQ(status_after(SIGTERM), static_cast<int>(ErrorCode::kTerminated));
 }
 
+TEST_F(BrowserWatchTest, EndsWithItsInputWhereItWasAskedTo) {
+  watch(/*until_eof=*/true);
+  ASSERT_THAT(address_, StartsWith("http://127.0.0.1:"));
+  input_.reset();
+  EXPECT_EQ(end_status(), 0);
+}
+
 TEST_F(BrowserWatchTest, AFolderWithoutARunIsRefused) {
-  const auto watched = watch_in_browser(dir_ / "none", 0);
+  const auto watched = watch_in_browser(dir_ / "none", {});
   ASSERT_FALSE(watched.ok());
   EXPECT_EQ(watched.error().code, ErrorCode::kConfig);
 }

@@ -37,7 +37,7 @@ class HttpServerTest : public testing::Test {
     ASSERT_EQ(::pipe(ends), 0);
     stop_read_ = OwnedFd(ends[0]);
     stop_write_ = OwnedFd(ends[1]);
-    thread_ = std::jthread([this] { server_->serve_until(stop_read_.get()); });
+    thread_ = std::jthread([this] { server_->serve_until({stop_read_.get()}); });
   }
 
   void stop() {
@@ -89,6 +89,24 @@ TEST_F(HttpServerTest, GivesThePageAndTheCookieToWhoHasTheToken) {
   EXPECT_THAT(page, HasSubstr("<title>Motley</title>"));
   EXPECT_THAT(asked_last("/page.js", cookie()),
               AllOf(HasSubstr("200 OK"), Not(HasSubstr("Set-Cookie"))));
+}
+
+TEST_F(HttpServerTest, GivesMetricsInTheFormatThatIsAskedFor) {
+  serve();
+  run_.play(7);
+  const std::string bearer = "Authorization: Bearer " + server_->token() + "\r\n";
+  EXPECT_THAT(asked_last("/metrics", bearer),
+              AllOf(HasSubstr("Content-Type: text/plain; version=0.0.4; charset=utf-8\r\n"),
+                    HasSubstr("motley_run_last_step 7\n"), Not(HasSubstr("# EOF"))));
+  EXPECT_THAT(
+      asked_last("/metrics", bearer + "Accept: application/openmetrics-text; version=1.0.0\r\n"),
+      AllOf(
+          HasSubstr("Content-Type: application/openmetrics-text; version=1.0.0; charset=utf-8\r\n"),
+          HasSubstr("# EOF\n")));
+  EXPECT_THAT(asked_last("/metrics"), StartsWith("HTTP/1.1 401 "));
+  EXPECT_THAT(asked_last("/metrics", bearer + bearer), StartsWith("HTTP/1.1 400 "));
+  EXPECT_EQ(server_->address("/metrics"),
+            fmt::format("http://127.0.0.1:{}/metrics?token={}", server_->port(), server_->token()));
 }
 
 TEST_F(HttpServerTest, EveryAnswerTellsTheBrowserItsRules) {

@@ -73,7 +73,7 @@ TEST(PageParts, HaveTheTypesThatBrowsersInsistOn) {
 class AnswersTest : public testing::Test {
  protected:
   Answer asked(const std::string& path, const std::string& query = {}) {
-    return answer({.path = path, .query = query}, run_);
+    return answer({.path = path, .query = query}, "", run_);
   }
 
   PlayedRun run_{100};

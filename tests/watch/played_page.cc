@@ -57,7 +57,7 @@ int serve(const char* port, const char* token, const char* steps) {
     for (std::string line; std::getline(std::cin, line);) obey(run, line);
     told_to_stop.reset();
   });
-  (*server)->serve_until(stop.get());
+  (*server)->serve_until({stop.get()});
   return 0;
 }
 

@@ -243,4 +243,11 @@ Result<std::string> PlayedRun::events(std::size_t newest) {
       .dump();
 }
 
+Result<std::string> PlayedRun::metrics(MetricsFormat format) {
+  const std::lock_guard lock(mutex_);
+  if (!broken_.empty()) return broken_.front();
+  const std::string sample = "motley_run_last_step " + std::to_string(step_) + "\n";
+  return format == MetricsFormat::kOpenMetrics ? sample + "# EOF\n" : sample;
+}
+
 }  // namespace motley

@@ -1,5 +1,8 @@
 #include "watch/view/run_state.h"
 
+#include <deque>
+#include <vector>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -40,6 +43,38 @@ TEST(RunState, IsWhatTheReportSaysOnceTheLauncherIsGone) {
   EXPECT_EQ(run_state_of(signs).phase, RunPhase::kFailed);
   EXPECT_EQ(run_state_of(signs).status, 4);
   EXPECT_THAT(run_state_of(signs).text, HasSubstr("machine box was lost"));
+}
+
+TEST(RunState, IsRestartingFromTheLossToTheNextLaunch) {
+  RunSigns signs = at_work();
+  signs.report = ReportedEnd{40, EarlyEnd{4, "machine box was lost"}};
+  signs.goes_on = SaidToGoOn{"machine box was lost; the run goes on from step 30", 500};
+  EXPECT_EQ(run_state_of(signs).phase, RunPhase::kRestarting);
+  EXPECT_THAT(run_state_of(signs).text, HasSubstr("goes on from step 30"));
+  // Between two launches there is no launcher for a moment.
+  signs.launcher.clear();
+  signs.goes_on->ago_s = 1;
+  EXPECT_EQ(run_state_of(signs).phase, RunPhase::kRestarting);
+  signs.goes_on->ago_s = kGap_s + 1;
+  EXPECT_EQ(run_state_of(signs).phase, RunPhase::kFailed);
+}
+
+TEST(RunState, TheNewestWordOfLaunchesSaysWhetherItGoesOn) {
+  const auto said = [](const std::vector<RunEventKind>& kinds) {
+    std::deque<RunEvent> events;
+    for (const RunEventKind kind : kinds) events.push_back({100, 7, kind, "why", ""});
+    return said_to_go_on(events, 103);
+  };
+  using enum RunEventKind;
+  ASSERT_TRUE(said({kStarted, kLost}).has_value());
+  EXPECT_EQ(said({kStarted, kLost})->ago_s, 3);
+  EXPECT_EQ(said({kStarted, kLost})->text, "why");
+  EXPECT_TRUE(said({kLost, kReplanned, kWarning}).has_value());
+  for (const RunEventKind kind : {kStarted, kResumed, kRestarted, kEnded}) {
+    EXPECT_FALSE(said({kLost, kind, kWarning}).has_value());
+  }
+  EXPECT_FALSE(said({}).has_value());
+  EXPECT_FALSE(said({kCheckpoint}).has_value());
 }
 
 // A resumed run whose launcher was killed: the report is of the session before.

@@ -163,6 +163,26 @@ TEST_F(RunViewTest, TellsHowTheRunEnded) {
   EXPECT_THAT(view.state()["verdict"]["text"].get<std::string>(), HasSubstr("slow was lost"));
 }
 
+TEST_F(RunViewTest, BetweenTwoLaunchesItIsRestarting) {
+  write_run();
+  RunReport report;
+  report.last_step = 10;
+  report.ranks = {{"stage 0 (fast)", "fast", "cpu", {}, 0, {}, {}}};
+  report.ended = EarlyEnd{4, "machine slow was lost"};
+  write("report.json", report_to_json(report).dump());
+  const RunEvent lost{kNow_s - 1, 10, RunEventKind::kLost, "slow was lost; it goes on", "slow"};
+  add("events.jsonl", run_event_to_json(lost).dump() + "\n");
+  RunView view = open();
+  EXPECT_TRUE(view.is_under_way());
+  EXPECT_EQ(view.description()["run"]["state"], "restarting");
+  EXPECT_EQ(view.state()["verdict"]["level"], "watch");
+  EXPECT_THAT(view.state()["verdict"]["text"].get<std::string>(), HasSubstr("it goes on"));
+  EXPECT_TRUE(view.state()["eta_s"].is_null());
+  // Nobody has come back for long: it was the end.
+  EXPECT_TRUE(view.poll(kNow_s + kGap_s).description);
+  EXPECT_EQ(view.description()["run"]["state"], "failed");
+}
+
 TEST_F(RunViewTest, KeepsTheNewestEvents) {
   write_run();
   for (int i = 1; i <= 5; ++i) {

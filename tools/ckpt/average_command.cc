@@ -13,9 +13,9 @@
 #include "checkpoint/convert/weights_folder.h"
 #include "plan/quantity_text.h"
 #include "tools/ckpt/commands.h"
-#include "tools/ckpt/terminal_watch.h"
 #include "tools/ckpt/weights_inputs.h"
 #include "tools/inputs.h"
+#include "tools/terminal_watch.h"
 
 namespace motley {
 namespace {

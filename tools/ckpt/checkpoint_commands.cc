@@ -13,6 +13,7 @@
 #include "tools/ckpt/tensor_listing.h"
 #include "tools/ckpt/weights_inputs.h"
 #include "tools/inputs.h"
+#include "tools/terminal_watch.h"
 
 namespace motley {
 namespace {

@@ -10,9 +10,9 @@
 #include "checkpoint/convert/difference.h"
 #include "partitioner/advise/text_table.h"
 #include "tools/ckpt/commands.h"
-#include "tools/ckpt/terminal_watch.h"
 #include "tools/ckpt/weights_inputs.h"
 #include "tools/inputs.h"
+#include "tools/terminal_watch.h"
 
 namespace motley {
 namespace {

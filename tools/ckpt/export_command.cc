@@ -14,9 +14,9 @@
 #include "models/spec/initial_weights.h"
 #include "plan/quantity_text.h"
 #include "tools/ckpt/commands.h"
-#include "tools/ckpt/terminal_watch.h"
 #include "tools/ckpt/weights_inputs.h"
 #include "tools/inputs.h"
+#include "tools/terminal_watch.h"
 
 namespace motley {
 namespace {

@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/lock/run_lock.h"
+#include "cluster/process/work_line.h"
 #include "cluster/stores/mend.h"
 #include "cluster/stores/move.h"
 #include "cluster/stores/plan_moves.h"
@@ -85,13 +86,15 @@ void tell(const Deliveries& deliveries, const Stores& stores, const Log& log) {
 }
 
 Result<void> mend(const Arguments& arguments, Choose choose) {
-  const Log log("", arguments.has("json") ? LogLevel::kWarn : LogLevel::kInfo);
+  WorkLine line("asking which machines answer");
+  const Log log("", arguments.has("json") ? LogLevel::kWarn : LogLevel::kInfo, line.log_output());
   MOTLEY_ASSIGN(const NamedRun named, named_run(arguments.operand(0)));
   FoundParts found;
   MOTLEY_ASSIGN(found.cluster, read_cluster(arguments, 1));
   MOTLEY_ASSIGN(found.program, stage_program());
   MOTLEY_ASSIGN(RunLock lock, RunLock::take(named.run, log));
   MOTLEY_ASSIGN(found.machines, answering_machines(found.cluster, found.program, log));
+  line.say("looking for the checkpoint's parts on all machines");
   MOTLEY_TRY(find_parts(found, named, lock, log));
   const std::int64_t step = found.point.texts.step();
   const StoresRequest request = request_of(found, named.run, lock);
@@ -99,9 +102,11 @@ Result<void> mend(const Arguments& arguments, Choose choose) {
   tell(deliveries, found.stores, log);
   std::size_t count = 0;
   for (const auto& [store, names] : deliveries) count += names.size();
+  line.say(fmt::format("bringing {} file{}", count, count == 1 ? "" : "s"));
   MOTLEY_ASSIGN(const auto views,
                 move_files(plan_deliveries(found.point, deliveries, found.stores, found.cluster),
                            request, found.stores, found.config, log));
+  line.clear();
   const fs::path folder = checkpoint_folder(named.run, step);
   if (arguments.has("json")) {
     fmt::print("{}\n", Json{{"folder", folder.string()}, {"step", step}, {"files", count}}.dump(2));

@@ -15,8 +15,8 @@
 #include "cluster/run/checkpoint_committer.h"
 #include "cluster/run/run_folder.h"
 #include "tools/ckpt/commands.h"
-#include "tools/ckpt/terminal_watch.h"
 #include "tools/inputs.h"
+#include "tools/terminal_watch.h"
 
 namespace motley {
 namespace {

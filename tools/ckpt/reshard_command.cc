@@ -7,9 +7,9 @@
 #include "base/system/privacy.h"
 #include "checkpoint/convert/reshard.h"
 #include "tools/ckpt/commands.h"
-#include "tools/ckpt/terminal_watch.h"
 #include "tools/ckpt/weights_inputs.h"
 #include "tools/inputs.h"
+#include "tools/terminal_watch.h"
 
 namespace motley {
 namespace {

@@ -12,6 +12,7 @@
 #include "cluster/examine/measure.h"
 #include "cluster/examine/precision_check.h"
 #include "cluster/launch/workers.h"
+#include "cluster/process/work_line.h"
 #include "cluster/run/check_plan.h"
 #include "cluster/run/prepare.h"
 #include "partitioner/advise/advisor.h"
@@ -113,8 +114,11 @@ void print(const Arguments& arguments, const Json& json, const std::string& text
 Result<void> what_if(const Arguments& arguments, const PlanningInput& input) {
   const std::vector<std::string> changes = arguments.values("what-if");
   MOTLEY_ASSIGN(const PlanningInput changed, apply_changes(input, changes));
+  WorkLine line("planning as things are");
   const Result<Plan> now = make_plan(input);
+  line.say("planning with the change");
   MOTLEY_ASSIGN(const Planning planning, plan_or_remedy(changed));
+  line.clear();
   const Plan& then = planning.plan;
   Json json{{"changes", changes}, {"then", plan_to_json(then)}};
   std::string text = fmt::format("what if {}\n\n", fmt::join(changes, " and "));
@@ -139,7 +143,9 @@ Json advice_to_json(const std::vector<Advice>& list) {
 }
 
 Result<void> print_advice(const Arguments& arguments, const PlanningInput& input) {
+  WorkLine line("planning with each upgrade");
   MOTLEY_ASSIGN(const AdvisorReport report, advise(input));
+  line.clear();
   const Json json{{"step_s", report.step_s},
                   {"helpful", advice_to_json(report.helpful)},
                   {"without_gain", advice_to_json(report.without_gain)}};
@@ -168,7 +174,8 @@ Result<void> plan(const Arguments& arguments) {
   const PlanningInput& input = request.input;
   if (arguments.has("what-if")) return what_if(arguments, input);
   if (arguments.has("advise")) return print_advice(arguments, input);
-  SearchBudget budget(seconds);
+  WorkLine line("planning");
+  SearchBudget budget(seconds, now_s, &line);
   PlanningInput watched = input;
   watched.options.watch = &budget;
   MOTLEY_ASSIGN(const Planning planning, plan_or_remedy(watched));
@@ -181,8 +188,10 @@ Result<void> plan(const Arguments& arguments) {
   std::string text;
   std::optional<PlanAnalysis> analysis;
   if (draws(arguments) || arguments.has("explain")) {
+    line.say("planning without each machine, and with each other choice");
     MOTLEY_ASSIGN(analysis, analyse_plan(input, made));
   }
+  line.clear();
   if (draws(arguments)) {
     MOTLEY_TRY(write_plan_pictures(arguments, input, planning, *analysis, request.other));
   }
@@ -248,8 +257,8 @@ Command plan_command() {
       "the cluster is measured first (its motley-stage is started there), or takes the\n"
       "profile that it has kept; with profiles no LibTorch and no machine is needed.\n\n"
       "The last line says whether the plan is proven to be the best, and whether the\n"
-      "search was ended; one that takes longer than a second says on standard error\n"
-      "how it goes. Without --seconds it ends by what it has done, about ten seconds\n"
+      "search was ended; on a terminal, what takes a while says how far it is.\n"
+      "Without --seconds it ends by what it has done, about ten seconds\n"
       "of work, so the same input gives the same plan however busy the computer is;\n"
       "--seconds are those of the clock. --what-if and --advise plan many times, each\n"
       "to the end. Kept profiles are checked by a new sample each time, so figures differ\n"

@@ -5,6 +5,7 @@
 
 #include "base/json.h"
 #include "base/system/files.h"
+#include "cluster/process/work_line.h"
 #include "cluster/run/run_folder.h"
 #include "pictures/pages/run_page.h"
 #include "pictures/timeline.h"
@@ -27,7 +28,9 @@ Result<void> draw_traced_step(const std::string& run, const std::string& picture
 
 // Also of a run that is under way, or was lost before it could write its report.
 Result<void> write_page(const Arguments& arguments) {
-  MOTLEY_ASSIGN(const RunToShow shown, run_to_show(arguments.operand(0), arguments));
+  WorkLine line("reading the run");
+  MOTLEY_ASSIGN(const RunToShow shown, run_to_show(arguments.operand(0), arguments, line));
+  line.clear();
   MOTLEY_TRY(write_output(arguments.value("html"), run_page(shown)));
   fmt::print(stderr, "wrote {}\n", arguments.value("html"));
   return {};

@@ -21,8 +21,9 @@
 #include "partitioner/advise/calibration.h"
 #include "partitioner/advise/plan_analysis.h"
 #include "plan/quantity_text.h"
-#include "plan/units.h"
 #include "tools/inputs.h"
+#include "tools/planning/planned_cluster.h"
+#include "watch/view/run_files.h"
 #include "watch/view/run_view.h"
 
 namespace motley {
@@ -113,32 +114,6 @@ std::vector<TextRow> facts_of(const Json& description, const Json& state) {
   return rows;
 }
 
-// The machines of the plan on the links that it counts on.
-Cluster planned_cluster(const Plan& plan) {
-  Cluster cluster;
-  cluster.machines.clear();
-  for (const RankPlan& rank : plan.ranks) {
-    const auto known = std::ranges::find(cluster.machines, rank.machine, &Machine::name);
-    if (known != cluster.machines.end()) {
-      known->devices.push_back(rank.device);
-      continue;
-    }
-    Machine& machine = cluster.machines.emplace_back();
-    machine.name = rank.machine;
-    machine.devices = {rank.device};
-  }
-  for (const RankPlan& from : plan.ranks) {
-    if (from.link_mbps <= 0) continue;
-    for (const Machine& to : cluster.machines) {
-      if (to.name == from.machine) continue;
-      LinkSpeed speed = cluster.network;
-      speed.bandwidth_bytes_per_s = static_cast<double>(from.link_mbps) * kBytesPerMegabit;
-      cluster.links.push_back({from.machine, to.name, speed});
-    }
-  }
-  return cluster;
-}
-
 Result<PlanningInput> planning_input(const RunFolder& folder,
                                      const Plan& plan,
                                      const Arguments& arguments) {
@@ -150,7 +125,10 @@ Result<PlanningInput> planning_input(const RunFolder& folder,
   MOTLEY_ASSIGN(input.profile, read_profile(folder.profile_path()));
   MOTLEY_ASSIGN(input.options, plan_options(resolved.config, input.model, 0));
   if (!arguments.has("cluster")) {
-    input.cluster = planned_cluster(plan);
+    RunFiles files(folder);
+    files.poll();
+    const bool is_same = files.plan() && plan_hash(*files.plan()) == plan_hash(plan);
+    input.cluster = planned_cluster(plan, is_same ? files.prediction() : std::nullopt);
     return input;
   }
   MOTLEY_ASSIGN(input.cluster, read_cluster(arguments, plan.rank_count(), Mixture::kAllowed));
@@ -175,6 +153,7 @@ Result<AdvisorReport> advice_for(const std::filesystem::path& run, PlanningInput
 
 Result<void> add_plan(const std::filesystem::path& run,
                       const Arguments& arguments,
+                      WorkLine& line,
                       RunToShow& shown) {
   const RunFolder folder(run);
   MOTLEY_ASSIGN(const Plan plan, read_named_plan(folder.plan_path()));
@@ -189,6 +168,7 @@ Result<void> add_plan(const std::filesystem::path& run,
         kMachinesAdvised, run.string());
     return {};
   }
+  line.say("trying what would help");
   auto advised = advice_for(run, input);
   if (advised.ok()) {
     shown.advised = *std::move(advised);
@@ -213,7 +193,9 @@ Result<TracedStep> read_traced_step(const std::filesystem::path& run) {
   return traced_step_in(path);
 }
 
-Result<RunToShow> run_to_show(const std::filesystem::path& run, const Arguments& arguments) {
+Result<RunToShow> run_to_show(const std::filesystem::path& run,
+                              const Arguments& arguments,
+                              WorkLine& line) {
   MOTLEY_ASSIGN(RunView view, RunView::open(run, unix_time_s()));
   const Json description = view.description();
   const Json state = view.state();
@@ -235,7 +217,7 @@ Result<RunToShow> run_to_show(const std::filesystem::path& run, const Arguments&
   } else {
     shown.not_traced = traced.error().what + ": " + traced.error().cause;
   }
-  if (const auto added = add_plan(run, arguments, shown); !added.ok()) {
+  if (const auto added = add_plan(run, arguments, line, shown); !added.ok()) {
     shown.not_advised = "Not known: " + added.error().what;
   }
   // As the run was planned, where its folder tells.

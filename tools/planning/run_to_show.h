@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/result.h"
+#include "cluster/process/work_line.h"
 #include "pictures/pages/run_page.h"
 #include "plan/trace_file.h"
 #include "tools/arguments.h"
@@ -16,8 +17,9 @@ namespace motley {
 
 // All that there is of the run; what is missing or cannot be read is said in its place. With
 // --cluster, the links are those of its file; else as the plan counts on them. kConfig when the
-// folder holds no run.
+// folder holds no run. `line` says what is being done.
 [[nodiscard]] Result<RunToShow> run_to_show(const std::filesystem::path& run,
-                                            const Arguments& arguments);
+                                            const Arguments& arguments,
+                                            WorkLine& line);
 
 }  // namespace motley

@@ -1,12 +1,14 @@
-// SearchBudget: ends a search for a plan when it has had its work or its seconds, and says on
-// standard error how it goes when it takes longer than a second.
+// SearchBudget: ends a search for a plan when it has had its work or its seconds, and says to who
+// waits how it goes.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <string>
 
 #include "base/clock.h"
+#include "cluster/process/work_line.h"
 #include "partitioner/search/plan_options.h"
 
 namespace motley {
@@ -17,7 +19,10 @@ class SearchBudget : public SearchWatch {
 
   // Of work alone where there are no seconds: counted, so that the same search ends at the same
   // place however slow or busy the computer is.
-  explicit SearchBudget(std::optional<double> seconds, Clock clock = now_s);
+  // `line` outlives it; nullptr: nobody waits.
+  explicit SearchBudget(std::optional<double> seconds,
+                        Clock clock = now_s,
+                        WorkLine* line = nullptr);
 
   bool goes_on(double step_s) override;
 
@@ -28,10 +33,11 @@ class SearchBudget : public SearchWatch {
 
  private:
   [[nodiscard]] bool is_spent(double taken_s) const;
-  void tell(double taken_s) const;
+  [[nodiscard]] std::string words() const;
 
   std::optional<double> seconds_;
   Clock clock_;
+  WorkLine* line_;
   double start_s_;
   double told_s_;  // after the start
   double step_s_;

@@ -11,6 +11,7 @@
 #include "base/median.h"
 #include "cluster/examine/automatic_devices.h"
 #include "cluster/launch/workers.h"
+#include "cluster/process/work_line.h"
 #include "cluster/run/check_plan.h"
 #include "cluster/run/prepare.h"
 #include "cluster/run/run_folder.h"
@@ -82,12 +83,15 @@ Result<void> simulate(const Arguments& arguments) {
   MOTLEY_ASSIGN(const SimulatedPlan simulated,
                 simulate_plan(plan, model, cluster, profile, options, {.spans = spans}));
   std::vector<double> steps_s;
+  WorkLine line("");
   for (std::int64_t i = 0; i < repeat; ++i) {
+    line.say(fmt::format("simulating: step {} of {}", i + 1, repeat));
     const SimulateOptions how{.seed = static_cast<std::uint64_t>(seed + i), .draw_times = true};
     MOTLEY_ASSIGN(const SimulatedPlan drawn,
                   simulate_plan(plan, model, cluster, profile, options, how));
     steps_s.push_back(drawn.step.step_s);
   }
+  line.clear();
   MOTLEY_TRY(write_pictures(arguments, plan, simulated));
   const SimulatedStep& step = simulated.step;
   if (arguments.has("json")) {

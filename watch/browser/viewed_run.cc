@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/json.h"
+#include "watch/metrics/run_metrics.h"
 
 namespace motley {
 namespace {
@@ -44,6 +45,12 @@ Result<std::string> ViewedRun::history(std::size_t points, std::int64_t after_st
 
 Result<std::string> ViewedRun::events(std::size_t newest) {
   return text_of(view_.events(newest));
+}
+
+Result<std::string> ViewedRun::metrics(MetricsFormat format) {
+  const auto families = run_metrics(view_);
+  return format == MetricsFormat::kOpenMetrics ? openmetrics_text(families)
+                                               : prometheus_text(families);
 }
 
 }  // namespace motley

@@ -46,6 +46,13 @@ bool is_plain(std::string_view target) {
          std::ranges::all_of(target, [](char c) { return c > ' ' && c < '\x7f'; });
 }
 
+// No page can have a browser add this to a request to another one's server.
+bool has_bearer(std::string_view authorization, const Door& door) {
+  constexpr std::string_view kScheme = "Bearer ";
+  return authorization.starts_with(kScheme) &&
+         is_token(authorization.substr(kScheme.size()), door.token);
+}
+
 bool has_cookie(std::string_view cookies, const Door& door) {
   const std::string name = cookie_name(door);
   bool found = false;
@@ -97,7 +104,7 @@ std::variant<Admitted, Refused> admit(const RequestHead& request, const Door& do
       admitted.query += pair;
     }
   }
-  if (admitted.came_by_address) return admitted;
+  if (admitted.came_by_address || has_bearer(request.authorization, door)) return admitted;
   // A page of another port of this machine is of the same site to a browser, which then adds the
   // cookie; what caused the request tells them apart.
   if (!request.fetch_site.empty() && request.fetch_site != "same-origin" &&

@@ -2,10 +2,10 @@
 // web page of somebody else in the person's own browser, may not do is decided here and nowhere
 // else, and tested without a socket.
 //
-// The token is what lets in. It comes in the address that was printed, and in a cookie afterwards.
-// Besides, the name that the browser asked for must be this machine's own (a page of another name
-// that resolves to 127.0.0.1 is refused), and a request that another page caused is refused even
-// where the browser adds the cookie.
+// The token is what lets in. It comes in the address that was printed, in a cookie afterwards, or
+// from programs as "Authorization: Bearer TOKEN". Besides, the name that the browser asked for must
+// be this machine's own (a page of another name that resolves to 127.0.0.1 is refused), and a
+// request that another page caused is refused even where the browser adds the cookie.
 #pragma once
 
 #include <cstddef>
@@ -26,6 +26,7 @@ struct RequestHead {
   std::string_view origin;      // empty: none was sent
   std::string_view fetch_site;  // Sec-Fetch-Site; empty: none was sent
   std::string_view cookie;
+  std::string_view authorization;
   bool has_body = false;
   bool repeats_a_field = false;  // one of those above came twice
 };

@@ -11,8 +11,8 @@ constexpr std::uint64_t kPointsMax = 10000;
 constexpr std::uint64_t kEvents = 50;
 constexpr std::uint64_t kEventsMax = 1000;
 
-Answer of_run(Result<std::string> text) {
-  if (text.ok()) return {200, "application/json", std::move(text).value()};
+Answer of_run(Result<std::string> text, std::string_view type = "application/json") {
+  if (text.ok()) return {200, type, std::move(text).value()};
   const Error& error = text.error();
   const Json body{{"error", error.what}, {"cause", error.cause}, {"remedy", error.remedy}};
   return {503, "application/json", body.dump(-1, ' ', false, Json::error_handler_t::replace)};
@@ -36,7 +36,7 @@ Answer refusal(const Refused& refused) {
   return {refused.status, "text/plain; charset=utf-8", refused.why + "\n"};
 }
 
-Answer answer(const Admitted& request, RunSource& source) {
+Answer answer(const Admitted& request, std::string_view accept, RunSource& source) {
   const std::string& path = request.path;
   if (path == "/api/description") return of_run(source.part(RunPart::kDescription));
   if (path == "/api/state") return of_run(source.part(RunPart::kState));
@@ -48,6 +48,10 @@ Answer answer(const Admitted& request, RunSource& source) {
   if (path == "/api/events") {
     return with_number(request, "n", kEvents, kEventsMax,
                        [&](std::uint64_t newest) { return source.events(newest); });
+  }
+  if (path == "/metrics") {
+    const MetricsFormat format = metrics_format_for(accept);
+    return of_run(source.metrics(format), content_type(format));
   }
   if (const PagePart* part = find_page_part(path)) {
     return {200, part->type, std::string(part->text)};

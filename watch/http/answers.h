@@ -19,8 +19,9 @@ struct Answer {
 // The one path whose answer does not end (watch/http/live_feed.h).
 inline constexpr std::string_view kLivePath = "/api/live";
 
-// REQUIRES: the path is not kLivePath.
-[[nodiscard]] Answer answer(const Admitted& request, RunSource& source);
+// `accept`: what the request says that it takes; metrics come in two formats. REQUIRES: the path is
+// not kLivePath.
+[[nodiscard]] Answer answer(const Admitted& request, std::string_view accept, RunSource& source);
 
 [[nodiscard]] Answer refusal(const Refused& refused);
 

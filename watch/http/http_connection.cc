@@ -52,16 +52,18 @@ void give_cookie(Fields& fields, const Door& door) {
 template <class Head>
 RequestHead decisive(const Head& head, bool has_body) {
   const auto more_than_one = [&](auto field) { return head.count(field) > 1; };
-  return {.method = text(head.method_string()),
-          .target = text(head.target()),
-          .host = text(head[http::field::host]),
-          .origin = text(head[http::field::origin]),
-          .fetch_site = text(head["Sec-Fetch-Site"]),
-          .cookie = text(head[http::field::cookie]),
-          .has_body = has_body,
-          .repeats_a_field = more_than_one(http::field::host) ||
-                             more_than_one(http::field::origin) ||
-                             more_than_one("Sec-Fetch-Site") || more_than_one(http::field::cookie)};
+  return {
+      .method = text(head.method_string()),
+      .target = text(head.target()),
+      .host = text(head[http::field::host]),
+      .origin = text(head[http::field::origin]),
+      .fetch_site = text(head["Sec-Fetch-Site"]),
+      .cookie = text(head[http::field::cookie]),
+      .authorization = text(head[http::field::authorization]),
+      .has_body = has_body,
+      .repeats_a_field = more_than_one(http::field::host) || more_than_one(http::field::origin) ||
+                         more_than_one("Sec-Fetch-Site") || more_than_one(http::field::cookie) ||
+                         more_than_one(http::field::authorization)};
 }
 
 }  // namespace
@@ -104,7 +106,7 @@ void HttpConnection::respond(const Head& head, const Admitted& admitted) {
     return write({200, "text/event-stream", ""}, head, &admitted);
   }
   shared_.feed->refresh();
-  write(answer(admitted, *shared_.source), head, &admitted);
+  write(answer(admitted, text(head[http::field::accept]), *shared_.source), head, &admitted);
 }
 
 void HttpConnection::write(Answer answer, const Head& head, const Admitted* admitted) {

@@ -55,17 +55,31 @@ class BeastServer : public HttpServer {
 
   [[nodiscard]] const std::string& token() const override { return shared_.door.token; }
 
-  void serve_until(int stop_fd) override {
-    asio::posix::stream_descriptor stop(io_, stop_fd);
-    stop.async_wait(asio::posix::stream_descriptor::wait_read,
-                    [this](const boost::system::error_code&) { io_.stop(); });
+  void serve_until(const std::vector<int>& stop_fds) override {
+    std::vector<asio::posix::stream_descriptor> stops;
+    stops.reserve(stop_fds.size());
+    for (const int fd : stop_fds) {
+      boost::system::error_code failure;
+      stops.emplace_back(io_).assign(fd, failure);
+      // What cannot be waited for, as a file, can be read at once.
+      if (failure) return let_go(stops);
+      stops.back().async_wait(asio::posix::stream_descriptor::wait_read,
+                              [this](const boost::system::error_code&) { io_.stop(); });
+    }
     accept_next();
     tick();
     io_.run();
-    stop.release();  // it is the caller's
+    let_go(stops);
   }
 
  private:
+  // They are the caller's.
+  static void let_go(std::vector<asio::posix::stream_descriptor>& stops) {
+    for (auto& stop : stops) {
+      if (stop.is_open()) stop.release();
+    }
+  }
+
   void accept_next() {
     acceptor_.async_accept([this](const boost::system::error_code& failure, tcp::socket socket) {
       if (failure) return pause();
@@ -106,15 +120,21 @@ class BeastServer : public HttpServer {
 
 }  // namespace
 
-std::string HttpServer::address() const {
-  return fmt::format("http://127.0.0.1:{}/?token={}", port(), token());
+std::string HttpServer::address(std::string_view path) const {
+  return fmt::format("http://127.0.0.1:{}{}?token={}", port(), path, token());
+}
+
+Result<std::string> make_token() {
+  MOTLEY_ASSIGN(const std::string secret, make_secret());
+  return to_hex(std::span(secret).first(kTokenBytes));
 }
 
 Result<std::unique_ptr<HttpServer>> HttpServer::open(RunSource& source,
                                                      const HttpServerOptions& options) {
-  MOTLEY_ASSIGN(std::string secret, make_secret());
-  std::string token =
-      options.token.empty() ? to_hex(std::span(secret).first(kTokenBytes)) : options.token;
+  std::string token = options.token;
+  if (token.empty()) {
+    MOTLEY_ASSIGN(token, make_token());
+  }
   auto server = std::make_unique<BeastServer>(source, options, std::move(token));
   MOTLEY_TRY(server->listen());
   return std::unique_ptr<HttpServer>(std::move(server));

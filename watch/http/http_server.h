@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "base/result.h"
 #include "watch/http/run_source.h"
@@ -23,6 +25,9 @@ struct HttpServerOptions {
   std::string token = {};  // for a server that comes back at the same address; empty: a new one
 };
 
+// 128 random bits in hexadecimal.
+[[nodiscard]] Result<std::string> make_token();
+
 class HttpServer {
  public:
   // kPeer where the port is taken. `source` must outlive the server.
@@ -31,13 +36,12 @@ class HttpServer {
   virtual ~HttpServer() = default;
 
   [[nodiscard]] virtual std::uint16_t port() const = 0;
-  // 128 random bits in hexadecimal.
   [[nodiscard]] virtual const std::string& token() const = 0;
-  // "http://127.0.0.1:PORT/?token=…", which lets in whoever has it.
-  [[nodiscard]] std::string address() const;
+  // "http://127.0.0.1:PORT/?token=…", of that path, which lets in whoever has it.
+  [[nodiscard]] std::string address(std::string_view path = "/") const;
 
-  // Serves until `stop_fd` can be read, which it is not.
-  virtual void serve_until(int stop_fd) = 0;
+  // Serves until one of them can be read, or is at its end; nothing is read of it.
+  virtual void serve_until(const std::vector<int>& stop_fds) = 0;
 };
 
 }  // namespace motley

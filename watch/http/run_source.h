@@ -1,5 +1,6 @@
-// What a server of the page asks about a run. All answers are JSON texts as docs/formats/watch.md
-// describes them. Asked on one thread; nothing here ever writes to the run's folder.
+// What a server of the page asks about a run. All answers are texts as docs/formats/watch.md
+// describes them: metrics those of their format, all others JSON. Asked on one thread; nothing here
+// ever writes to the run's folder.
 #pragma once
 
 #include <cstddef>
@@ -7,6 +8,7 @@
 #include <string>
 
 #include "base/result.h"
+#include "watch/http/metrics_format.h"
 
 namespace motley {
 
@@ -32,6 +34,7 @@ class RunSource {
   [[nodiscard]] virtual Result<std::string> history(std::size_t points,
                                                     std::int64_t after_step) = 0;
   [[nodiscard]] virtual Result<std::string> events(std::size_t newest) = 0;
+  [[nodiscard]] virtual Result<std::string> metrics(MetricsFormat format) = 0;
 };
 
 }  // namespace motley

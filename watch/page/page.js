@@ -16,6 +16,7 @@ const run = {description: null, state: null, timeline: null, heard: Date.now()};
 const SIGNS = {good: '✓', watch: '!', bad: '✕', none: ''};
 const STATES = {
   training: ['good', 'training'],
+  restarting: ['watch', 'restarting'],
   ended: ['good', 'ended'],
   failed: ['bad', 'ended with an error'],
   silent: ['watch', 'says nothing any more'],

@@ -14,6 +14,7 @@
 #include "base/system/patient_writer.h"
 #include "cluster/process/status_line.h"
 #include "cluster/process/stop_signals.h"
+#include "cluster/process/work_line.h"
 #include "watch/terminal/raw_terminal.h"
 #include "watch/terminal/screen.h"
 #include "watch/view/run_view.h"
@@ -70,6 +71,12 @@ std::string screen_of(const RunView& view, bool in_colour) {
   return drawing(
       screen_lines({description, state, history, events}, {terminal.columns, terminal.rows}),
       in_colour);
+}
+
+// A long one takes a while to read.
+Result<RunView> opened(const std::filesystem::path& run) {
+  const WorkLine line("reading the run");
+  return RunView::open(run, unix_time_s());
 }
 
 // Waits for a look's time, a key or a signal. Whether the person wants to leave, or why it must.
@@ -142,7 +149,7 @@ Result<void> tell_until_end(RunView& view) {
   RawTerminal no_terminal;
   Lines lines(view);
   lines.say_state();
-  while (view.is_training()) {
+  while (view.is_under_way()) {
     MOTLEY_ASSIGN(const bool leaving, is_leaving(signals, no_terminal, kLook_s));
     if (leaving) return {};
     lines.say(view.poll(unix_time_s()));
@@ -155,7 +162,7 @@ Result<void> tell_until_end(RunView& view) {
 
 Result<void> watch_in_terminal(const std::filesystem::path& run,
                                const TerminalWatchOptions& options) {
-  MOTLEY_ASSIGN(RunView view, RunView::open(run, unix_time_s()));
+  MOTLEY_ASSIGN(RunView view, opened(run));
   if (!is_live_terminal(stdout, options.term)) return tell_until_end(view);
   const bool in_colour = options.no_color == nullptr || *options.no_color == '\0';
   return redraw_until_left(view, in_colour);

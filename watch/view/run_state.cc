@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 namespace motley {
 namespace {
@@ -27,6 +28,8 @@ const char* run_phase_word(RunPhase phase) {
   switch (phase) {
     case RunPhase::kTraining:
       return "training";
+    case RunPhase::kRestarting:
+      return "restarting";
     case RunPhase::kEnded:
       return "ended";
     case RunPhase::kFailed:
@@ -37,7 +40,30 @@ const char* run_phase_word(RunPhase phase) {
   return "silent";
 }
 
+std::optional<SaidToGoOn> said_to_go_on(const std::deque<RunEvent>& events, double now_s) {
+  for (auto event = events.rbegin(); event != events.rend(); ++event) {
+    switch (event->kind) {
+      case RunEventKind::kLost:
+        return SaidToGoOn{event->text, std::abs(now_s - event->time_s)};
+      case RunEventKind::kStarted:
+      case RunEventKind::kResumed:
+      case RunEventKind::kRestarted:
+      case RunEventKind::kEnded:
+        return {};
+      case RunEventKind::kCheckpoint:
+      case RunEventKind::kCheckpointFailed:
+      case RunEventKind::kReplanned:
+      case RunEventKind::kWarning:
+        break;
+    }
+  }
+  return {};
+}
+
 RunState run_state_of(const RunSigns& signs) {
+  if (signs.goes_on && (!signs.launcher.empty() || signs.goes_on->ago_s <= kGap_s)) {
+    return {RunPhase::kRestarting, {}, "restarting: " + signs.goes_on->text};
+  }
   if (!signs.launcher.empty()) {
     const double patience_s = std::max(kQuiet_s, kQuietSteps * signs.step_s);
     if (signs.last_step > 0 && signs.quiet_s > patience_s) {

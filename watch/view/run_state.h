@@ -2,16 +2,18 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <optional>
 #include <string>
 
+#include "cluster/follow/run_event.h"
 #include "cluster/follow/run_report.h"
 
 namespace motley {
 
-enum class RunPhase { kTraining, kEnded, kFailed, kSilent };
+enum class RunPhase { kTraining, kRestarting, kEnded, kFailed, kSilent };
 
-// "training", "ended", "failed", "silent".
+// "training", "restarting", "ended", "failed", "silent".
 [[nodiscard]] const char* run_phase_word(RunPhase phase);
 
 struct RunState {
@@ -21,6 +23,17 @@ struct RunState {
 
   friend bool operator==(const RunState&, const RunState&) = default;
 };
+
+// A launch that failed, whose launcher has said that the run goes on, and which nothing followed.
+struct SaidToGoOn {
+  std::string text;  // what it said
+  double ago_s = 0;
+};
+
+// Of a run's events, in order. Nothing where the newest of those about launches says something
+// else.
+[[nodiscard]] std::optional<SaidToGoOn> said_to_go_on(const std::deque<RunEvent>& events,
+                                                      double now_s);
 
 // How a session came to its end, as its report says.
 struct ReportedEnd {
@@ -35,13 +48,16 @@ struct RunSigns {
   std::int64_t last_step = 0;  // that is done; 0 = none
   std::int64_t steps = 0;      // of the whole run; 0 = unknown
   std::optional<ReportedEnd> report;
+  std::optional<SaidToGoOn> goes_on;
 };
 
-// A launcher that tells nothing for as long as kQuietSteps steps take, and for kQuiet_s, is silent;
-// before the first step it measures and plans. Without a launcher the report decides, unless steps
-// were done since.
+// A run that goes on by itself has no launcher for a moment, between two launches, for kGap_s at
+// the most. A launcher that tells nothing for as long as kQuietSteps steps take, and for kQuiet_s,
+// is silent; before the first step it measures and plans. Without a launcher the report decides,
+// unless steps were done since.
 [[nodiscard]] RunState run_state_of(const RunSigns& signs);
 
+inline constexpr double kGap_s = 30;
 inline constexpr double kQuiet_s = 60;
 inline constexpr double kQuietSteps = 20;
 

@@ -48,11 +48,6 @@ std::string readable(const std::string& text) {
   return Json::parse(Json(text).dump(-1, ' ', false, Json::error_handler_t::replace));
 }
 
-std::string name_of(const std::filesystem::path& run) {
-  const std::filesystem::path path = run.lexically_normal();
-  return readable((path.has_filename() ? path : path.parent_path()).filename().string());
-}
-
 bool holds_run(const RunFolder& folder) {
   std::error_code code;
   for (const auto& path : {folder.config_path(), folder.plan_path(), folder.metrics_path()}) {
@@ -118,6 +113,7 @@ void RunView::read_metrics(Changes& changes) {
       if (!metrics.ok()) continue;
       if (metrics->step <= last_step()) changes.begins_anew = true;
       history_.add(*metrics);
+      totals_.add(*metrics);
       recent_.add(*std::move(metrics));
       ++changes.steps;
     }
@@ -131,6 +127,7 @@ void RunView::read_events(Changes& changes) {
     has_more = news.has_more;
     if (news.begins_anew) {
       events_.clear();
+      totals_.forget_events();
       changes.state = true;
     }
     for (const std::string& line : news.lines) {
@@ -139,6 +136,7 @@ void RunView::read_events(Changes& changes) {
       Result<RunEvent> event = run_event_from_json(*json, "events");
       if (!event.ok()) continue;
       if (event->kind == RunEventKind::kCheckpoint) recent_.add_save(event->step, event->time_s);
+      totals_.add(*event);
       events_.push_back(*std::move(event));
       if (events_.size() > kEventsMax) events_.pop_front();
       ++changes.events;
@@ -163,13 +161,17 @@ void RunView::look_at_state(double now_s, Changes& changes) {
                                  .step_s = std::isfinite(step_s) ? step_s : 0,
                                  .last_step = last_step(),
                                  .steps = files_.config() ? files_.config()->train.steps : 0,
-                                 .report = files_.report()});
-  if (state.phase == state_.phase && state.status == state_.status) {
-    state_ = std::move(state);
-    return;
-  }
+                                 .report = files_.report(),
+                                 .goes_on = said_to_go_on(events_, now_s)});
+  const bool is_same = state.phase == state_.phase && state.status == state_.status &&
+                       (state.phase != RunPhase::kRestarting || state.text == state_.text);
+  changes.description = changes.description || !is_same;
   state_ = std::move(state);
-  changes.description = true;
+}
+
+std::string RunView::name() const {
+  const std::filesystem::path path = folder_.dir().lexically_normal();
+  return readable((path.has_filename() ? path : path.parent_path()).filename().string());
 }
 
 std::int64_t RunView::last_step() const {
@@ -179,7 +181,7 @@ std::int64_t RunView::last_step() const {
 Json RunView::description() const {
   const auto& config = files_.config();
   Json json = {{"run",
-                {{"name", name_of(folder_.dir())},
+                {{"name", name()},
                  {"folder", readable(folder_.dir().string())},
                  {"model", config ? Json(model_text(config->model)) : Json(nullptr)},
                  {"steps", config ? Json(config->train.steps) : Json(nullptr)},
@@ -221,6 +223,8 @@ Verdict RunView::verdict() const {
       return {VerdictLevel::kBad, state_.text, "motley train … --resume goes on"};
     case RunPhase::kSilent:
       return {VerdictLevel::kBad, state_.text, "look into log/motley.log; --resume goes on"};
+    case RunPhase::kRestarting:
+      return {VerdictLevel::kWatch, state_.text, ""};
     case RunPhase::kTraining:
     case RunPhase::kEnded:
       return judge(judged());

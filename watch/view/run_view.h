@@ -22,6 +22,7 @@
 #include "watch/view/run_files.h"
 #include "watch/view/run_layout.h"
 #include "watch/view/run_state.h"
+#include "watch/view/run_totals.h"
 
 namespace motley {
 
@@ -55,7 +56,26 @@ class RunView {
   [[nodiscard]] std::int64_t last_step() const;
 
   // Whether more is to come, as far as can be seen.
-  [[nodiscard]] bool is_training() const { return state_.phase == RunPhase::kTraining; }
+  [[nodiscard]] bool is_under_way() const {
+    return state_.phase == RunPhase::kTraining || state_.phase == RunPhase::kRestarting;
+  }
+
+  // What the views above are made of, as typed values.
+  [[nodiscard]] std::string name() const;
+  [[nodiscard]] Verdict verdict() const;
+
+  [[nodiscard]] RunPhase phase() const { return state_.phase; }
+
+  [[nodiscard]] const std::optional<Config>& config() const { return files_.config(); }
+
+  // Of layout().
+  [[nodiscard]] const std::optional<Plan>& plan() const { return files_.plan(); }
+
+  [[nodiscard]] const std::optional<RunLayout>& layout() const { return layout_; }
+
+  [[nodiscard]] const RecentSteps& recent() const { return recent_; }
+
+  [[nodiscard]] const RunTotals& totals() const { return totals_; }
 
   static constexpr std::size_t kEventsMax = 1000;
   static constexpr std::size_t kSpansMax = 20'000;  // of a timeline: the longest
@@ -67,7 +87,6 @@ class RunView {
   void read_events(Changes& changes);
   void look_at_state(double now_s, Changes& changes);
   [[nodiscard]] JudgedRun judged() const;
-  [[nodiscard]] Verdict verdict() const;
   [[nodiscard]] double eta_s() const;
 
   RunFolder folder_;
@@ -78,6 +97,7 @@ class RunView {
   LineFollower event_lines_;
   History history_;
   RecentSteps recent_;
+  RunTotals totals_;
   std::deque<RunEvent> events_;
   std::optional<RunLayout> layout_;
   RunState state_;

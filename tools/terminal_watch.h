@@ -7,32 +7,26 @@
 
 #include "base/work_counter.h"
 #include "checkpoint/work_watch.h"
-#include "cluster/process/status_line.h"
 #include "cluster/process/stop_signals.h"
+#include "cluster/process/work_line.h"
 
 namespace motley {
 
 // REQUIRES: as of StopSignals.
 class TerminalWatch final : public WorkWatch {
  public:
-  TerminalWatch();
-  ~TerminalWatch() override;
-  TerminalWatch(const TerminalWatch&) = delete;
-  TerminalWatch& operator=(const TerminalWatch&) = delete;
-
   void begin(const char* what, std::uint64_t bytes_total) override;
   // kInterrupted or kTerminated when a signal has arrived.
   [[nodiscard]] Result<void> advance(std::uint64_t bytes) override;
 
   // Takes the line off the screen, before something is printed.
-  void clear();
+  void clear() { line_.clear(); }
 
  private:
   StopSignals signals_;
   WorkCounter counter_;
   std::optional<WorkCounter::Task> task_;
-  std::optional<StatusLine> live_;  // only on a terminal
-  double next_draw_s_;
+  WorkLine line_{""};
 };
 
 }  // namespace motley

@@ -1,0 +1,91 @@
+#include "cluster/process/work_line.h"
+
+#include <fmt/format.h>
+#include <signal.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <utility>
+
+#include "base/clock.h"
+
+namespace motley {
+namespace {
+
+constexpr double kQuiet_s = 0.5;  // what is over sooner draws nothing
+constexpr double kRedraw_s = 0.2;
+
+// Signals are for the threads that look for them.
+std::thread thread_without_signals(auto work) {
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  std::thread thread(std::move(work));
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return thread;
+}
+
+}  // namespace
+
+std::FILE* live_standard_error() {
+  return is_live_terminal(stderr, std::getenv("TERM")) ? stderr : nullptr;
+}
+
+WorkLine::WorkLine(std::string what, std::FILE* live)
+    : began_s_(now_s()), what_(std::move(what)), next_draw_s_(began_s_ + kQuiet_s) {
+  if (live == nullptr) return;
+  line_.emplace(live);
+  drawer_ = thread_without_signals([this] { draw_until_end(); });
+}
+
+WorkLine::~WorkLine() {
+  if (!line_) return;
+  {
+    const std::lock_guard lock(mutex_);
+    ends_ = true;
+    line_->clear();
+  }
+  changed_.notify_all();
+  drawer_.join();
+}
+
+void WorkLine::say(std::string what) {
+  if (!line_) return;
+  const std::lock_guard lock(mutex_);
+  if (what_.empty()) changed_.notify_all();
+  what_ = std::move(what);
+  if (what_.empty()) line_->clear();
+}
+
+void WorkLine::step_aside() {
+  if (!line_) return;
+  const std::lock_guard lock(mutex_);
+  line_->clear();
+  next_draw_s_ = now_s() + kQuiet_s;
+}
+
+Log::Output WorkLine::log_output() {
+  return [this](std::string_view text) {
+    step_aside();
+    std::fwrite(text.data(), 1, text.size(), stderr);
+  };
+}
+
+void WorkLine::draw_until_end() {
+  std::unique_lock lock(mutex_);
+  while (!ends_) {
+    if (what_.empty()) {
+      changed_.wait(lock);
+      continue;
+    }
+    const double at_s = now_s();
+    if (at_s >= next_draw_s_) {
+      next_draw_s_ = at_s + kRedraw_s;
+      line_->show(fmt::format("{}, {:.0f} s", what_, at_s - began_s_));
+    }
+    changed_.wait_for(lock, std::chrono::duration<double>(next_draw_s_ - at_s));
+  }
+}
+
+}  // namespace motley

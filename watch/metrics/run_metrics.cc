@@ -1,0 +1,234 @@
+#include "watch/metrics/run_metrics.h"
+
+#include <array>
+#include <cmath>
+#include <limits>
+#include <string>
+#include <utility>
+
+#include "base/system/version.h"
+#include "cluster/launch/workers.h"
+#include "plan/wait_times.h"
+
+namespace motley {
+namespace {
+
+using Labels = std::vector<std::pair<std::string, std::string>>;
+
+constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
+
+// Gathers families; what is not known is left out, as a gap says more than a number that is none.
+class Gathering {
+ public:
+  // The family that the samples from here on are of.
+  Gathering& family(MetricType type, const char* name, const char* unit, const char* help) {
+    families_.push_back({name, type, unit, help, {}});
+    return *this;
+  }
+
+  Gathering& sample(double value, Labels labels = {}, const char* suffix = "") {
+    if (std::isfinite(value)) {
+      families_.back().samples.push_back({std::move(labels), value, suffix});
+    }
+    return *this;
+  }
+
+  Gathering& count(std::int64_t value, Labels labels = {}, const char* suffix = "") {
+    return sample(static_cast<double>(value), std::move(labels), suffix);
+  }
+
+  // One state of all, of which only this one holds.
+  Gathering& states(const char* name, const char* help, const auto& all, const std::string& now) {
+    family(MetricType::kStateSet, name, "", help);
+    for (const char* state : all) sample(state == now ? 1 : 0, {{name, state}});
+    return *this;
+  }
+
+  [[nodiscard]] std::vector<MetricFamily> done() && {
+    std::erase_if(families_, [](const MetricFamily& family) { return family.samples.empty(); });
+    return std::move(families_);
+  }
+
+ private:
+  std::vector<MetricFamily> families_;
+};
+
+double known(double value) {
+  return value > 0 ? value : kUnknown;
+}
+
+Labels of_rank(std::size_t rank) {
+  return {{"rank", std::to_string(rank)}};
+}
+
+Labels of_link(Rank from, Rank to) {
+  return {{"from", std::to_string(from.value)}, {"to", std::to_string(to.value)}};
+}
+
+void tell_run(const RunView& view, Gathering& all) {
+  all.family(MetricType::kInfo, "motley_build", "", "The program that tells this.")
+      .sample(1, {{"version", motley_version()}});
+  all.family(MetricType::kInfo, "motley_run", "", "The run that this is of.")
+      .sample(1, {{"run", view.name()},
+                  {"model", view.config() ? model_text(view.config()->model) : ""}});
+  constexpr std::array kPhases = {RunPhase::kTraining, RunPhase::kRestarting, RunPhase::kEnded,
+                                  RunPhase::kFailed, RunPhase::kSilent};
+  std::array<const char*, kPhases.size()> phases{};
+  for (std::size_t p = 0; p < phases.size(); ++p) phases[p] = run_phase_word(kPhases[p]);
+  all.states("motley_run_state", "Whether the run is under way, or how it ended.", phases,
+             run_phase_word(view.phase()));
+  constexpr std::array kLevels = {VerdictLevel::kGood, VerdictLevel::kWatch, VerdictLevel::kBad};
+  std::array<const char*, kLevels.size()> levels{};
+  for (std::size_t l = 0; l < levels.size(); ++l) levels[l] = verdict_word(kLevels[l]);
+  all.states("motley_verdict", "The verdict on how the run goes, as its page says it.", levels,
+             verdict_word(view.verdict().level));
+  if (view.config()) {
+    all.family(MetricType::kGauge, "motley_run_planned_steps", "", "Steps that the run is to do.")
+        .count(view.config()->train.steps);
+  }
+}
+
+void tell_last_step(const RunView& view, Gathering& all) {
+  all.family(MetricType::kGauge, "motley_run_last_step", "", "Number of the last step done.")
+      .count(view.last_step());
+  const StepMetrics* const last = view.recent().last();
+  if (last == nullptr) return;
+  const auto gauge = [&all](const char* name, const char* unit, const char* help, double value) {
+    all.family(MetricType::kGauge, name, unit, help).sample(value);
+  };
+  gauge("motley_last_step_timestamp_seconds", "seconds", "When the last step was done.",
+        known(last->time_s));
+  gauge("motley_loss", "", "Training loss of the last step, in nats.", last->loss);
+  gauge("motley_learning_rate", "", "Learning rate of the last step.", last->lr);
+  gauge("motley_gradient_norm", "", "Norm of the last step's gradient before clipping.",
+        last->grad_norm);
+  gauge("motley_step_predicted_seconds", "seconds", "What the plan predicts for a step.",
+        known(last->predicted_step_s));
+  gauge("motley_bubble_ratio", "ratio", "Share of the ranks' time without computing, last step.",
+        last->bubble);
+  all.family(MetricType::kGauge, "motley_time_lost_ratio", "ratio",
+             "Share of the ranks' time that was not spent in layers, by cause, last step.")
+      .sample(last->losses.imbalance, {{"cause", "imbalance"}})
+      .sample(last->losses.links_and_filling, {{"cause", "links_and_filling"}})
+      .sample(last->losses.codec, {{"cause", "codec"}})
+      .sample(last->losses.optimizer, {{"cause", "optimizer"}});
+}
+
+void tell_sums(const RunView& view, Gathering& all) {
+  const RunTotals::Sums& sums = view.totals().sums();
+  all.family(MetricType::kSummary, "motley_step_seconds", "seconds",
+             "Time of a step: the median of the newest, and the sum over all steps done.")
+      .sample(view.recent().step_s(), {{"quantile", "0.5"}})
+      .sample(sums.step_s, {}, "_sum")
+      .count(sums.steps, {}, "_count");
+  const auto counter = [&all](const char* name, const char* unit, const char* help, double value) {
+    all.family(MetricType::kCounter, name, unit, help).sample(value);
+  };
+  counter("motley_tokens", "", "Tokens that were trained on.", sums.tokens);
+  counter("motley_steps_skipped", "", "Steps whose gradient was not finite.",
+          static_cast<double>(sums.skipped));
+  counter("motley_sent_bytes", "bytes", "What the ranks sent each other.", sums.sent_bytes);
+  all.family(MetricType::kCounter, "motley_events", "", "What happened beside the steps, by kind.");
+  for (const auto& [kind, count] : sums.events) {
+    all.count(count, {{"kind", run_event_word(kind)}});
+  }
+  all.family(MetricType::kGauge, "motley_eval_loss", "", "Loss of the last evaluation, in nats.")
+      .sample(sums.eval_loss.value_or(kUnknown));
+  if (!sums.saved) return;
+  all.family(MetricType::kGauge, "motley_checkpoint_last_step", "", "Step of the last checkpoint.")
+      .count(sums.saved->first);
+  all.family(MetricType::kGauge, "motley_checkpoint_timestamp_seconds", "seconds",
+             "When the last checkpoint was committed.")
+      .sample(sums.saved->second);
+}
+
+void tell_rank_sums(const RunTotals::Sums& sums, Gathering& all) {
+  const auto counter = [&](const char* name, const char* help, double RunTotals::RankSums::*field) {
+    all.family(MetricType::kCounter, name, "seconds", help);
+    for (std::size_t r = 0; r < sums.ranks.size(); ++r) {
+      all.sample(sums.ranks[r].*field, of_rank(r));
+    }
+  };
+  counter("motley_rank_compute_seconds", "Time in which the rank did not wait.",
+          &RunTotals::RankSums::compute_s);
+  counter("motley_rank_codec_seconds", "Of its computing: encoding and decoding.",
+          &RunTotals::RankSums::codec_s);
+  counter("motley_rank_optimizer_seconds", "Of its computing: the update.",
+          &RunTotals::RankSums::optimizer_s);
+  all.family(MetricType::kCounter, "motley_rank_wait_seconds", "seconds",
+             "Time in which the rank waited, by what for.");
+  for (std::size_t r = 0; r < sums.ranks.size(); ++r) {
+    for (std::size_t cause = 0; cause < kWaitCauseNames.size(); ++cause) {
+      Labels labels = of_rank(r);
+      labels.emplace_back("cause", kWaitCauseNames[cause]);
+      all.sample(sums.ranks[r].wait_s[cause], std::move(labels));
+    }
+  }
+  all.family(MetricType::kCounter, "motley_link_sent_bytes", "bytes",
+             "What one rank sent another.");
+  for (const auto& [link, bytes] : sums.link_bytes) {
+    all.sample(bytes, of_link(link.first, link.second));
+  }
+}
+
+void tell_memory(const RunView& view, Gathering& all) {
+  const StepMetrics* const last = view.recent().last();
+  if (last == nullptr) return;
+  all.family(MetricType::kGauge, "motley_rank_memory_bytes", "bytes",
+             "What the rank's process holds in memory.");
+  for (std::size_t r = 0; r < last->ranks.size(); ++r) {
+    all.sample(known(static_cast<double>(last->ranks[r].memory_bytes)), of_rank(r));
+  }
+}
+
+void tell_plan(const Plan& plan, const RunLayout& layout, Gathering& all) {
+  all.family(MetricType::kInfo, "motley_plan", "", "The plan that is carried out.")
+      .sample(1, {{"hash", plan_hash_text(plan)}, {"schedule", plan.schedule}});
+  const std::vector<std::string> names = rank_names(plan);
+  all.family(MetricType::kInfo, "motley_rank", "", "Where a rank is, and what it holds.");
+  for (std::size_t r = 0; r < plan.ranks.size(); ++r) {
+    Labels labels = of_rank(r);
+    labels.emplace_back("stage", names[r]);
+    labels.emplace_back("machine", plan.ranks[r].machine);
+    labels.emplace_back("device", plan.ranks[r].device);
+    all.sample(1, std::move(labels));
+  }
+  all.family(MetricType::kGauge, "motley_rank_predicted_compute_seconds", "seconds",
+             "What the plan predicts that the rank computes in a step.");
+  for (std::size_t r = 0; r < layout.ranks.size(); ++r) {
+    all.sample(known(layout.ranks[r].predicted_compute_s), of_rank(r));
+  }
+  all.family(MetricType::kGauge, "motley_rank_memory_limit_bytes", "bytes",
+             "What the rank's process may take, as the planner counts on it.");
+  for (std::size_t r = 0; r < layout.ranks.size(); ++r) {
+    all.sample(known(static_cast<double>(layout.ranks[r].memory_limit_bytes)), of_rank(r));
+  }
+  all.family(MetricType::kInfo, "motley_link", "", "The machines of a link, and its codec.");
+  for (const LayoutLink& link : layout.links) {
+    Labels labels = of_link(link.from, link.to);
+    labels.emplace_back("from_machine", plan.ranks[link.from.index()].machine);
+    labels.emplace_back("to_machine", plan.ranks[link.to.index()].machine);
+    labels.emplace_back("codec", link.codec);
+    all.sample(1, std::move(labels));
+  }
+  all.family(MetricType::kGauge, "motley_link_bandwidth_bytes_per_second", "bytes_per_second",
+             "What the plan counts on.");
+  for (const LayoutLink& link : layout.links) {
+    all.sample(known(link.bandwidth_bytes_per_s), of_link(link.from, link.to));
+  }
+}
+
+}  // namespace
+
+std::vector<MetricFamily> run_metrics(const RunView& view) {
+  Gathering all;
+  tell_run(view, all);
+  tell_last_step(view, all);
+  tell_sums(view, all);
+  tell_rank_sums(view.totals().sums(), all);
+  tell_memory(view, all);
+  if (view.layout()) tell_plan(*view.plan(), *view.layout(), all);
+  return std::move(all).done();
+}
+
+}  // namespace motley

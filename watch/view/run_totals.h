@@ -1,0 +1,70 @@
+// RunTotals: sums over all steps that a run has done, for counters that never fall, in bounded
+// memory. A step that is done again after a resume counts again; a line that is given once more,
+// because its file was cut or replaced, does not.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "base/ids.h"
+#include "cluster/follow/metrics.h"
+#include "cluster/follow/run_event.h"
+#include "plan/wait_times.h"
+
+namespace motley {
+
+class RunTotals {
+ public:
+  struct RankSums {
+    double compute_s = 0;  // all but waiting: of it
+    double codec_s = 0;
+    double optimizer_s = 0;
+    std::array<double, kWaitCauseNames.size()> wait_s{};  // [WaitCause]
+  };
+
+  struct Sums {
+    std::int64_t steps = 0;
+    std::int64_t skipped = 0;  // of them
+    double step_s = 0;
+    double tokens = 0;
+    double sent_bytes = 0;
+    std::vector<RankSums> ranks;                           // [Rank], of every plan that there was
+    std::map<std::pair<Rank, Rank>, double> link_bytes;    // by sender and receiver
+    std::map<RunEventKind, std::int64_t> events = {};      // by kind
+    std::optional<double> eval_loss = {};                  // of the last evaluation
+    std::optional<std::pair<std::int64_t, double>> saved;  // the last checkpoint, and when
+  };
+
+  void add(const StepMetrics& metrics);
+  void add(const RunEvent& event);
+
+  // Another file of events is there: those of it are added from its beginning.
+  void forget_events() { sums_.events.clear(); }
+
+  [[nodiscard]] const Sums& sums() const { return sums_; }
+
+  // So many steps are told apart from those that are given again.
+  static constexpr std::size_t kRemembered = std::size_t{1} << 16;
+  static constexpr std::size_t kLinksMax = 4096;
+
+ private:
+  struct Counted {
+    std::int64_t step = 0;
+    double time_s = 0;
+  };
+
+  // Whether the step was not counted yet; it is then.
+  bool take(const StepMetrics& metrics);
+
+  Sums sums_;
+  std::deque<Counted> counted_;  // steps ascend
+  bool has_forgotten_ = false;   // steps before the first of them were counted too
+};
+
+}  // namespace motley
