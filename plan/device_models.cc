@@ -25,6 +25,15 @@ constexpr auto kDeviceModels = std::to_array<DeviceModel>({
     {"xeon-e5-2680-v4", 750, 0}, {"epyc-7302", 1100, 0},     {"epyc-7763", 3500, 0},
 });
 
+// "rtx-3090" of "RTX 3090".
+std::string as_names_are_spelt(std::string name) {
+  for (char& c : name) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+    if (c == ' ' || c == '_') c = '-';
+  }
+  return name;
+}
+
 }  // namespace
 
 std::span<const DeviceModel> device_models() {
@@ -37,9 +46,15 @@ const DeviceModel* find_device_model(std::string_view name) {
 }
 
 std::string closest_device_model(const std::string& name) {
+  const std::string spelt = as_names_are_spelt(name);
   std::vector<std::string> names;
-  for (const DeviceModel& model : kDeviceModels) names.emplace_back(model.name);
-  return closest_word(name, names);
+  std::string within;  // the longest that a vendor's words stand around
+  for (const DeviceModel& model : kDeviceModels) {
+    names.emplace_back(model.name);
+    const bool is_within = ("-" + spelt + "-").find("-" + names.back() + "-") != std::string::npos;
+    if (is_within && model.name.size() > within.size()) within = model.name;
+  }
+  return within.empty() ? closest_word(spelt, names) : within;
 }
 
 }  // namespace motley

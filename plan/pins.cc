@@ -131,6 +131,17 @@ std::string first_of(std::vector<std::string> names) {
   return fmt::format("{}{}", fmt::join(names, ", "), more ? ", …" : "");
 }
 
+// "h.*.attn" of "h.11.attn".
+std::string without_numbers(const std::string& name) {
+  std::string kind;
+  for (const char c : name) {
+    const bool is_digit = c >= '0' && c <= '9';
+    if (!is_digit) kind += c;
+    if (is_digit && !kind.ends_with('*')) kind += '*';
+  }
+  return kind;
+}
+
 Error unknown(const std::string& what,
               const std::string& name,
               const std::vector<std::string>& known,
@@ -139,6 +150,18 @@ Error unknown(const std::string& what,
   return {ErrorCode::kConfig, fmt::format("a pin names the unknown {} '{}'", what, name), cause,
           close.empty() ? fmt::format("use one of: {}", first_of(known))
                         : fmt::format("did you mean '{}'?", close)};
+}
+
+Error unknown_layer(const std::string& name, const std::vector<std::string>& layer_names) {
+  const std::string cause =
+      fmt::format("the model has {} layers, counted from 0", layer_names.size());
+  std::vector<std::string> alike;  // with another number
+  for (const std::string& layer : layer_names) {
+    if (without_numbers(layer) == without_numbers(name)) alike.push_back(layer);
+  }
+  if (alike.size() < 2 || layer_index(name)) return unknown("layer", name, layer_names, cause);
+  return {ErrorCode::kConfig, fmt::format("a pin names the unknown layer '{}'", name), cause,
+          fmt::format("layers of this kind are {} to {}", alike.front(), alike.back())};
 }
 
 Error contradiction(const std::string& what, const std::string& cause) {
@@ -172,6 +195,29 @@ Result<Pins> parse_pins(const std::vector<std::string>& texts) {
   PinReader reader;
   for (const std::string& text : texts) MOTLEY_TRY(reader.read(text));
   return std::move(reader).pins();
+}
+
+std::vector<std::string> pin_texts(const Pins& pins) {
+  std::vector<std::string> texts;
+  for (std::size_t i = 0; i < pins.layers.size(); ++i) {
+    const auto& [layer, machine] = pins.layers[i];
+    const auto first = layer_index(layer);
+    int last = first.value_or(0);
+    while (first && i + 1 < pins.layers.size() && pins.layers[i + 1].machine == machine &&
+           pins.layers[i + 1].layer == std::to_string(last + 1)) {
+      ++last;
+      ++i;
+    }
+    texts.push_back(first && last > *first
+                        ? fmt::format("layers {}-{} on {}", *first, last, machine)
+                        : fmt::format("layer {} on {}", layer, machine));
+  }
+  for (const std::string& machine : pins.never) texts.push_back("never " + machine);
+  for (const std::string& machine : pins.always) texts.push_back("always " + machine);
+  for (const auto& [machine, part] : pins.memory_share) {
+    texts.push_back(fmt::format("{} at most {:.6g}% memory", machine, 100 * part));
+  }
+  return texts;
 }
 
 std::vector<std::string> pins_without(const std::vector<std::string>& texts,
@@ -217,8 +263,7 @@ Result<void> check_pins(const Pins& pins,
   for (const auto& pin : pins.layers) {
     const auto layer = pinned_layer(pin.layer, layer_names);
     if (!layer) {
-      return unknown("layer", pin.layer, layer_names,
-                     fmt::format("the model has {} layers, counted from 0", layer_names.size()));
+      return unknown_layer(pin.layer, layer_names);
     }
     const auto [it, added] = machine_of_layer.emplace(*layer, pin.machine);
     if (!added && it->second != pin.machine) {

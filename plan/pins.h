@@ -31,6 +31,9 @@ struct Pins {
 // One sentence a text, such as "layers 0-4 on box". kConfig for any other, quoting it.
 [[nodiscard]] Result<Pins> parse_pins(const std::vector<std::string>& texts);
 
+// The pins as sentences, layers with following numbers as ranges: what parse_pins would take.
+[[nodiscard]] std::vector<std::string> pin_texts(const Pins& pins);
+
 // The sentences that name none of these machines. REQUIRES: parse_pins takes them.
 [[nodiscard]] std::vector<std::string> pins_without(const std::vector<std::string>& texts,
                                                     const std::vector<std::string>& machines);

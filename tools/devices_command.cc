@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <optional>
 #include <set>
 #include <string>
@@ -13,6 +14,7 @@
 #include "base/log.h"
 #include "cluster/examine/automatic_devices.h"
 #include "cluster/process/work_line.h"
+#include "partitioner/advise/explain.h"
 #include "partitioner/advise/text_table.h"
 #include "plan/quantity_text.h"
 #include "protocol/device_facts.h"
@@ -24,6 +26,7 @@ namespace {
 
 struct MachineDevices {
   std::string machine;
+  std::string imagined;         // what its virtual devices stand for; "" = they are real
   std::set<std::string> asked;  // devices that the cluster file names
   std::optional<DevicesFound> found;
   std::optional<Error> failure;  // why nothing was
@@ -82,6 +85,7 @@ std::vector<std::string> absent_devices(const MachineDevices& each) {
 }
 
 std::string to_text(const MachineDevices& each, bool is_alone) {
+  if (!each.imagined.empty()) return fmt::format("virtual, nobody is asked: {}\n", each.imagined);
   const std::string title = is_alone ? "" : each.machine + "\n";
   if (each.failure) return fmt::format("{}{}", title, describe(*each.failure));
   const std::vector<std::string> absent = absent_devices(each);
@@ -97,6 +101,7 @@ Json to_json(const std::vector<MachineDevices>& all) {
   Json machines = Json::object();
   for (const MachineDevices& each : all) {
     machines[each.machine] = each.found ? devices_to_json(*each.found) : Json(nullptr);
+    if (!each.imagined.empty()) machines[each.machine] = {{"virtual", each.imagined}};
     if (!each.found) continue;
     machines[each.machine]["auto"] = automatic_devices(*each.found, 1);
     machines[each.machine]["absent"] = absent_devices(each);
@@ -106,16 +111,26 @@ Json to_json(const std::vector<MachineDevices>& all) {
 
 Result<void> devices(const Arguments& arguments) {
   MOTLEY_ASSIGN(const Cluster cluster, read_cluster(arguments, 1, Mixture::kAllowed));
-  MOTLEY_ASSIGN(const auto program, stage_program());
+  const bool are_imagined = std::ranges::all_of(
+      cluster.machines, [](const Machine& machine) { return machine.virtual_speed.has_value(); });
+  std::filesystem::path program;
+  if (!are_imagined) {
+    MOTLEY_ASSIGN(program, stage_program());
+  }
   std::vector<MachineDevices> all;
   Result<void> outcome;
   WorkLine line("");
   const Log log("", LogLevel::kInfo, line.log_output());
   for (const Machine& machine : cluster.machines) {
-    if (machine.virtual_speed) continue;  // imagined
-    line.say(fmt::format("asking {}; a first start may take a minute", machine.name));
     MachineDevices& each = all.emplace_back();
     each.machine = machine.name;
+    if (machine.virtual_speed) {
+      Cluster alone;
+      alone.machines = {machine};
+      each.imagined = fmt::format("{} with {:.4g} GiB", imagined_text(alone), machine.memory_gib);
+      continue;
+    }
+    line.say(fmt::format("asking {}; a first start may take a minute", machine.name));
     if (!has_automatic_devices(machine)) {
       each.asked = {machine.devices.begin(), machine.devices.end()};
     }
@@ -151,7 +166,8 @@ Command devices_command() {
       "files take, what they are, their memory, the numbers that they multiply matrices\n"
       "of, a card's compute capability and the CUDA that its driver serves. For a kind\n"
       "of device that is missing: why, and what to install. A star marks what\n"
-      "devices = [\"auto\"] stands for: the accelerators, else the processor.\n\n"
+      "devices = [\"auto\"] stands for: the accelerators, else the processor. Of virtual\n"
+      "machines it says what the cluster file imagines.\n\n"
       "Exit status: 0 where every machine answered, else that of the first one's error.\n\n"
       "Examples\n"
       "  motley devices\n"

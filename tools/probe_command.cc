@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "cluster/examine/probe.h"
 #include "cluster/process/work_line.h"
+#include "plan/quantity_text.h"
 #include "tools/command.h"
 #include "tools/inputs.h"
 #include "tools/output_file.h"
@@ -15,14 +16,16 @@ namespace motley {
 namespace {
 
 std::string probe_table(const Cluster& cluster, const ProbeReport& report) {
-  std::string text = fmt::format("{:<12} {:<12} {:>10} {:>12} {:>12} {:>14} {:>14}\n", "from", "to",
-                                 "MB/s", "latency us", "jitter us", "send ns/byte", "recv ns/byte");
+  std::string text =
+      fmt::format("{:<12} {:<12} {:>12} {:>12} {:>12} {:>14} {:>14}\n", "from", "to", "speed",
+                  "latency us", "jitter us", "send ns/byte", "recv ns/byte");
   for (std::size_t i = 0; i < report.links.size(); ++i) {
     const MeasuredLink& link = report.links[i];
-    text += fmt::format(
-        "{:<12} {:<12} {:>10.2f} {:>12.1f} {:>12.1f} {:>14.3f} {:>14.3f}\n", link.from, link.to,
-        link.speed.bandwidth_bytes_per_s / 1e6, link.speed.latency_s * 1e6, link.jitter_p95_s * 1e6,
-        report.cpu[i].send_s_per_byte * 1e9, report.cpu[i].receive_s_per_byte * 1e9);
+    text +=
+        fmt::format("{:<12} {:<12} {:>12} {:>12.1f} {:>12.1f} {:>14.3f} {:>14.3f}\n", link.from,
+                    link.to, link_rate_text(link.speed.bandwidth_bytes_per_s),
+                    link.speed.latency_s * 1e6, link.jitter_p95_s * 1e6,
+                    report.cpu[i].send_s_per_byte * 1e9, report.cpu[i].receive_s_per_byte * 1e9);
   }
   for (std::size_t i = 0; i < report.networks.size(); ++i) {
     text += fmt::format("{} uses {}\n", cluster.machines[i].name, report.networks[i]);

@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/system/patient_writer.h"
 #include "base/system/shell_word.h"
+#include "cluster/follow/run_report.h"
 #include "cluster/launch/workers.h"
 #include "cluster/recover/begin_run.h"
 #include "cluster/recover/lasting_run.h"
@@ -133,7 +134,7 @@ void print_summary(const PreparedRun& run, const TrainingSummary& summary) {
   fmt::print("\n{} {}/s, {:.3f} s a step (median)", per_second_text(summary.units_per_s),
              run.model.unit, summary.median_step_s);
   if (summary.predicted_step_s > 0) fmt::print("; predicted {:.3f} s", summary.predicted_step_s);
-  if (is_waited) fmt::print("\n{}", kVirtualNotice);
+  if (is_waited) fmt::print("\n{}\n{}", kVirtualNotice, kRehearsedLinksNotice);
   if (const std::string numbers = numbers_text(run.plan, summary.numbers); !numbers.empty()) {
     fmt::print("\nnumbers     {}", numbers);
   }

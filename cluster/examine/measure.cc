@@ -4,18 +4,21 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
 
 #include "base/clock.h"
 #include "cluster/examine/automatic_devices.h"
+#include "cluster/examine/computed_devices.h"
 #include "cluster/examine/precision_check.h"
 #include "cluster/examine/profile_follower.h"
 #include "cluster/examine/shared_computer.h"
 #include "cluster/launch/transport_choice.h"
 #include "cluster/launch/worker_group.h"
 #include "cluster/launch/workers.h"
+#include "models/spec/model_spec.h"
 #include "plan/units.h"
 
 namespace motley {
@@ -46,6 +49,48 @@ WorkerSpec profile_worker(const Cluster& cluster,
         static_cast<std::int64_t>(machine.memory_gib * kBytesPerGib);
   }
   return worker;
+}
+
+// Who profiles the devices of a cluster.
+struct Profilers {
+  std::vector<WorkerSpec> workers;
+  std::vector<ComputedDevice> computed;
+};
+
+// The worker of a virtual device that is started as the machine's would be.
+std::optional<std::size_t> worker_alike(const std::vector<WorkerSpec>& workers,
+                                        const Machine& machine) {
+  const auto found = std::ranges::find_if(workers, [&](const WorkerSpec& worker) {
+    return worker.job.virtual_speed && are_started_alike(worker.machine, machine);
+  });
+  if (found == workers.end()) return std::nullopt;
+  return static_cast<std::size_t>(found - workers.begin());
+}
+
+Result<Profilers> profilers(const Cluster& cluster,
+                            const Config& config,
+                            const std::filesystem::path& program,
+                            const Profile& known,
+                            const MeasureOptions& options) {
+  Profilers all;
+  std::optional<ModelSpec> model;
+  for (const Machine& machine : cluster.machines) {
+    for (const std::string& device : machine.devices) {
+      if (known.find(machine.name, device) != nullptr) continue;
+      const auto alike = machine.virtual_speed ? worker_alike(all.workers, machine) : std::nullopt;
+      if (!alike) {
+        all.workers.push_back(profile_worker(cluster, machine, device, config, options, program));
+        continue;
+      }
+      if (!model) {
+        MOTLEY_ASSIGN(model, describe_model(config.model));
+      }
+      all.computed.push_back(
+          {computed_part(machine, device, *model, config.train, sizes_to_measure(config.train)),
+           *alike});
+    }
+  }
+  return all;
 }
 
 // Imagined machines join nothing: what goes between the real ones decides.
@@ -129,18 +174,14 @@ Result<Profile> measure_cluster(const Cluster& cluster,
                                 const Profile& known,
                                 const MeasureOptions& options,
                                 const Log& log) {
-  std::vector<WorkerSpec> workers;
-  for (const Machine& machine : cluster.machines) {
-    for (const std::string& device : machine.devices) {
-      if (known.find(machine.name, device) != nullptr) continue;
-      workers.push_back(profile_worker(cluster, machine, device, config, options, program));
-    }
-  }
+  MOTLEY_ASSIGN(Profilers all, profilers(cluster, config, program, known, options));
+  std::vector<WorkerSpec>& workers = all.workers;
   if (workers.empty()) return known;
   for (WorkerSpec& worker : workers) worker.job.options["company"] = workers.size() > 1;
   MOTLEY_TRY(apply_likely_transport(cluster, config.comm, workers));
   const double start_s = now_s();
-  ProfileFollower follower(cluster, workers, config.train.precision, known, options, log);
+  ProfileFollower follower(cluster, workers, std::move(all.computed), config.train.precision, known,
+                           options, log);
   WorkerGroup group(std::move(workers),
                     {.start_timeout_s = config.comm.start_timeout_s,
                      .before_log = [&follower] { follower.clear_line(); }},

@@ -27,7 +27,8 @@ struct MeasureOptions {
 [[nodiscard]] std::int64_t least_memory_bytes(std::int64_t parameters, int moments_per_parameter);
 
 // Runs a profiling worker on every device of every machine of the cluster at the same time, as the
-// training will, and returns what they measured or had kept. Tells how far it is, by the log or on
+// training will, and returns what they measured or had kept; of virtual devices on one worker for
+// all that are started alike. Tells how far it is, by the log or on
 // a terminal. Several equal devices of one machine give one entry, the slowest. Devices that
 // `known` already covers are not measured again. kInfeasible when the devices have less memory than
 // options.least_bytes, kConfig when none of them computes in train.precision. REQUIRES:

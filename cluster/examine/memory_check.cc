@@ -12,6 +12,7 @@ namespace {
 std::string memory_text(const MemoryThere& each) {
   std::string text = fmt::format("{} has {}", each.name, bytes_text(each.bytes));
   if (!each.is_granted) return text;
+  if (each.is_imagined) return fmt::format("{} by the cluster file", text);
   return fmt::format("{} by memory_gib in the cluster file, where {} are free", text,
                      bytes_text(each.free_bytes));
 }
@@ -19,7 +20,8 @@ std::string memory_text(const MemoryThere& each) {
 // The first machine whose limit, and nothing else, keeps the model out.
 std::string raised_limit(const std::vector<MemoryThere>& all, double short_bytes) {
   for (const MemoryThere& each : all) {
-    if (!each.is_granted || each.free_bytes < each.bytes + short_bytes) continue;
+    const bool is_free = each.is_imagined || each.free_bytes >= each.bytes + short_bytes;
+    if (!each.is_granted || !is_free) continue;
     return fmt::format("set memory_gib of {} to at least {:.3g}, or leave it out; else ", each.name,
                        rounded_up((each.bytes + short_bytes) / kBytesPerGib));
   }

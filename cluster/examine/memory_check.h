@@ -11,10 +11,11 @@ namespace motley {
 
 // What a machine, or a device with memory of its own, may hold.
 struct MemoryThere {
-  std::string name;         // for people
-  double bytes = 0;         // that a plan may use
-  double free_bytes = 0;    // that are there
-  bool is_granted = false;  // `bytes` is the cluster file's memory_gib
+  std::string name;          // for people
+  double bytes = 0;          // that a plan may use
+  double free_bytes = 0;     // that are there
+  bool is_granted = false;   // `bytes` is the cluster file's memory_gib
+  bool is_imagined = false;  // what the file says is all that there is to say
 };
 
 // kInfeasible where all of it together is less than `least_bytes`: says what each has, by how much

@@ -153,6 +153,13 @@ Finding judge_link(const Cluster& cluster, const MeasuredLink& link) {
       fmt::format("{}, {:.0f} us one way", link_rate_text(link.speed.bandwidth_bytes_per_s),
                   link.speed.latency_s * 1e6),
       ""};
+  // A rehearsal is planned with the links of the cluster that it stands for.
+  if (cluster.find(link.from)->virtual_speed || cluster.find(link.to)->virtual_speed) {
+    finding.verdict = Verdict::kNote;
+    finding.what += fmt::format("; rehearsed with, where {} are planned with",
+                                link_rate_text(said.bandwidth_bytes_per_s));
+    return finding;
+  }
   constexpr const char* kMeasure =
       "motley probe --cluster FILE --output links.json measures all links; plan with --links "
       "links.json";

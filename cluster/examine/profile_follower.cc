@@ -38,15 +38,21 @@ void merge(Profile& profile, DeviceProfile measured) {
 
 ProfileFollower::ProfileFollower(const Cluster& cluster,
                                  const std::vector<WorkerSpec>& workers,
+                                 std::vector<ComputedDevice> computed,
                                  const std::string& precision,
                                  const Profile& known,
                                  const MeasureOptions& options,
                                  const Log& log)
-    : cluster_(cluster), profile_(known), options_(options), log_(log) {
+    : cluster_(cluster),
+      computed_(std::move(computed)),
+      profile_(known),
+      options_(options),
+      log_(log) {
   for (const WorkerSpec& worker : workers) {
     names_.push_back(worker.name);
     machines_.push_back(worker.machine.name);
     own_memory_.push_back(has_own_memory(worker.job.device));
+    virtual_workers_ += worker.job.virtual_speed ? 1 : 0;
     devices_.push_back(fmt::format("{} ({})", worker.machine.name, worker.job.device));
   }
   memory_.resize(workers.size());
@@ -84,12 +90,19 @@ Result<void> ProfileFollower::on_event(int worker, const Json& event) {
     for (DeviceProfile device : one.devices) {
       // Told before it measured; the profile of a worker leaves it open.
       device.numbers = precision_->numbers_of(index);
-      merge(profile_, std::move(device));
+      add_profile(index, std::move(device));
     }
     kept_ += event.value("kept", false) ? 1 : 0;
     progress_->done(index, now_s());
   }
   return {};
+}
+
+void ProfileFollower::add_profile(std::size_t worker, DeviceProfile measured) {
+  for (const ComputedDevice& alike : computed_) {
+    if (alike.worker == worker) merge(profile_, with_measured_part(alike.profile, measured));
+  }
+  merge(profile_, std::move(measured));
 }
 
 Result<Profile> ProfileFollower::finish(double took_s) {
@@ -116,7 +129,8 @@ Result<void> ProfileFollower::check_memory() const {
   for (std::size_t i = 0; i < found.size(); ++i) {
     if (fair_bytes[i] == 0) continue;  // its devices have memory of their own
     all.push_back({found[i].name, fair_bytes[i], found[i].free_bytes,
-                   /*is_granted=*/found[i].granted_bytes > 0});
+                   /*is_granted=*/found[i].granted_bytes > 0,
+                   /*is_imagined=*/cluster_.machines[i].virtual_speed.has_value()});
   }
   for (std::size_t i = 0; i < memory_.size(); ++i) {
     if (!own_memory_[i]) continue;
@@ -141,6 +155,7 @@ std::vector<FoundMachine> ProfileFollower::machines_found() const {
     }
     found.name = machine.name;
     found.granted_bytes = machine.memory_gib * kBytesPerGib;
+    if (machine.virtual_speed) found.free_bytes = found.granted_bytes;
   }
   return all;
 }
@@ -162,16 +177,21 @@ void ProfileFollower::share_memory() {
 }
 
 std::string ProfileFollower::summary(double took_s) const {
-  const std::size_t measured = names_.size() - kept_;
-  std::string words;
+  const std::size_t measured = names_.size() - virtual_workers_ - kept_;
+  const std::size_t computed = virtual_workers_ + computed_.size();
+  std::vector<std::string> parts;
   if (measured > 0) {
-    words = fmt::format("measured {} device{}", measured, measured == 1 ? "" : "s");
+    parts.push_back(fmt::format("measured {} device{}", measured, measured == 1 ? "" : "s"));
   }
   if (kept_ > 0) {
-    words += fmt::format("{}took {} kept profile{} that still hold{}", measured > 0 ? ", " : "",
-                         kept_, kept_ == 1 ? "" : "s", kept_ == 1 ? "s" : "");
+    parts.push_back(fmt::format("took {} kept profile{} that still hold{}", kept_,
+                                kept_ == 1 ? "" : "s", kept_ == 1 ? "s" : ""));
   }
-  return fmt::format("{} ({:.0f} s)", words, took_s);
+  if (computed > 0) {
+    parts.push_back(
+        fmt::format("computed {} virtual device{}", computed, computed == 1 ? "" : "s"));
+  }
+  return fmt::format("{} ({:.0f} s)", fmt::join(parts, ", "), took_s);
 }
 
 }  // namespace motley

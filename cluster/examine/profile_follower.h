@@ -10,6 +10,7 @@
 #include "base/json_fwd.h"
 #include "base/log.h"
 #include "base/result.h"
+#include "cluster/examine/computed_devices.h"
 #include "cluster/examine/measure.h"
 #include "cluster/examine/measuring_progress.h"
 #include "cluster/examine/precision_check.h"
@@ -22,9 +23,11 @@ namespace motley {
 
 class ProfileFollower {
  public:
-  // `known`: devices that no worker measures. All references must outlive the follower.
+  // `known`: devices that are not to be profiled. `computed`: those whose worker is another's. All
+  // references must outlive the follower.
   ProfileFollower(const Cluster& cluster,
                   const std::vector<WorkerSpec>& workers,
+                  std::vector<ComputedDevice> computed,
                   const std::string& precision,
                   const Profile& known,
                   const MeasureOptions& options,
@@ -42,6 +45,8 @@ class ProfileFollower {
   Result<Profile> finish(double took_s);
 
  private:
+  // What the worker's device, and those that are started alike, are like.
+  void add_profile(std::size_t worker, DeviceProfile measured);
   // Once all have said how much they have.
   [[nodiscard]] Result<void> check_memory() const;
   // Every machine of the cluster, by what its workers say, else by the profile that was known.
@@ -51,13 +56,15 @@ class ProfileFollower {
   [[nodiscard]] std::string summary(double took_s) const;
 
   const Cluster& cluster_;
+  const std::vector<ComputedDevice> computed_;
   Profile profile_;
   const MeasureOptions& options_;
   const Log& log_;
-  std::vector<std::string> names_;                   // by worker
-  std::vector<std::string> machines_;                // by worker
-  std::vector<std::string> devices_;                 // by worker, for people
-  std::vector<bool> own_memory_;                     // by worker: its device's
+  std::vector<std::string> names_;     // by worker
+  std::vector<std::string> machines_;  // by worker
+  std::vector<std::string> devices_;   // by worker, for people
+  std::vector<bool> own_memory_;       // by worker: its device's
+  std::size_t virtual_workers_ = 0;
   std::vector<std::optional<FoundMachine>> memory_;  // by worker: what it finds on its machine
   std::optional<MeasuringProgress> progress_;
   std::optional<PrecisionCheck> precision_;

@@ -83,12 +83,12 @@ bool computes_in_other_numbers(const RunReport& report) {
                              [](const RankReport& rank) { return rank.numbers != kPlainNumbers; });
 }
 
+}  // namespace
+
 bool is_virtual(const RunReport& report) {
   return std::ranges::any_of(report.ranks,
                              [](const RankReport& rank) { return is_virtual_device(rank.device); });
 }
-
-}  // namespace
 
 Json report_to_json(const RunReport& report) {
   Json ranks = Json::array();
@@ -192,7 +192,9 @@ std::string report_text(const RunReport& report) {
                        excerpt(report.ended->what, kEarlyEndBytesMax)) +
            text;
   }
-  if (is_virtual(report)) text += fmt::format("{}\n\n", kVirtualNotice);
+  if (is_virtual(report)) {
+    text += fmt::format("{}\n{}\n\n", kVirtualNotice, kRehearsedLinksNotice);
+  }
   text += aligned_table(report_rows(report));
   const std::vector<TextRow> links = report_link_rows(report);
   return links.empty() ? text : text + '\n' + aligned_table(links);

@@ -68,6 +68,13 @@ struct RunReport {
 // where there are none.
 [[nodiscard]] std::vector<TextRow> report_rows(const RunReport& report);
 [[nodiscard]] std::vector<TextRow> report_link_rows(const RunReport& report);
+// Beside every time of a rehearsal.
+inline constexpr const char* kRehearsedLinksNotice =
+    "what is sent goes over the links that are there, not at the speeds that the cluster file "
+    "gives";
+// Whether it was a rehearsal, on virtual devices.
+[[nodiscard]] bool is_virtual(const RunReport& report);
+
 // The same as text, with how the run ended.
 [[nodiscard]] std::string report_text(const RunReport& report);
 

@@ -47,13 +47,15 @@ std::optional<std::string> trouble_of(const MachineAnswer& answer,
 }
 
 Error cannot_be_used(const Troubles& troubles) {
-  std::string ssh_remedy;
+  std::vector<std::string> commands;
   for (const Machine* machine : troubles.machines) {
     if (!is_ssh(machine->shell)) continue;
-    ssh_remedy = fmt::format("'{} true' must work without asking for a password; ",
-                             fmt::join(machine->shell, " "));
-    break;
+    commands.push_back(fmt::format("'{} true'", fmt::join(machine->shell, " ")));
   }
+  const std::string ssh_remedy = commands.empty()
+                                     ? ""
+                                     : fmt::format("{} must work without asking for a password; ",
+                                                   fmt::join(commands, " and "));
   return {
       ErrorCode::kPeer,
       fmt::format("{} cannot be used: {}",

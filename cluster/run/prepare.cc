@@ -11,6 +11,7 @@
 #include "cluster/examine/automatic_devices.h"
 #include "cluster/examine/measure.h"
 #include "cluster/examine/precision_check.h"
+#include "cluster/follow/run_report.h"
 #include "cluster/launch/reachability.h"
 #include "cluster/launch/workers.h"
 #include "cluster/run/check_plan.h"
@@ -25,6 +26,11 @@
 namespace motley {
 namespace {
 
+// Names the key where the error names the file only.
+Error with_key_of_path(const Error& error) {
+  return error.what.starts_with("data.") ? error : with_context(error, "data.path");
+}
+
 // The data is read by the stage with the first layers, initial weights by all. When all are started
 // here both must be here, so that a mistake shows before anything is measured. Nothing when they
 // are not.
@@ -35,11 +41,12 @@ Result<std::optional<DataIdentity>> check_data(const TrainingRequest& request,
     if (!machine.shell.empty()) return std::optional<DataIdentity>();
   }
   const Config config = with_absolute_paths(request.config);
-  MOTLEY_ASSIGN(const auto source, open_source(config.data, model.sample, config.train.seed));
+  const auto source = open_source(config.data, model.sample, config.train.seed);
+  if (!source.ok()) return with_key_of_path(source.error());
   if (!config.model.init_from.empty() && !resumes) {
     MOTLEY_ASSIGN(const auto weights, CheckpointReader::open(config.model.init_from));
   }
-  return std::optional(source->identity());
+  return std::optional((*source)->identity());
 }
 
 RunMachines machines_of(const TrainingRequest& request,
@@ -139,6 +146,7 @@ Result<void> check_rehearsal(const TrainingRequest& request, const Log& log) {
   }
   log.info(
       fmt::format("{}; no data is read, no loss computed, no checkpoint saved", kVirtualNotice));
+  log.info(kRehearsedLinksNotice);
   return {};
 }
 

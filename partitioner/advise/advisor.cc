@@ -85,7 +85,8 @@ std::vector<Advice> codec_changes(const PlanningInput& input) {
 
 }  // namespace
 
-Result<AdvisorReport> advise(const PlanningInput& input) {
+Result<AdvisorReport> advise(const PlanningInput& input,
+                             const std::function<void(std::size_t tried, std::size_t of)>& tells) {
   MOTLEY_ASSIGN(const Planning planning, plan_or_remedy(input));
   const Plan& plan = planning.plan;
   AdvisorReport report;
@@ -99,7 +100,9 @@ Result<AdvisorReport> advise(const PlanningInput& input) {
   for (const std::string& machine : machines) {
     for (Advice& advice : changes_of(input, plan, machine)) changes.push_back(std::move(advice));
   }
-  for (Advice& advice : changes) {
+  for (std::size_t i = 0; i < changes.size(); ++i) {
+    Advice& advice = changes[i];
+    if (tells) tells(i, changes.size());
     MOTLEY_ASSIGN(const PlanningInput changed, apply_changes(input, {advice.change}));
     MOTLEY_ASSIGN(const Plan with, make_plan(changed));
     advice.step_s = with.predicted_step_s;

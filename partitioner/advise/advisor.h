@@ -1,6 +1,8 @@
 // Advisor: which single change of the machines or links would shorten the step most.
 #pragma once
 
+#include <cstddef>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -27,7 +29,12 @@ struct AdvisorReport {
 // twice as fast, with twice the memory where that is short, and one more like it, in a large
 // cluster only for the first 16 machines that the plan uses; and the codecs fp16 and bf16 where
 // none is used and both ends were measured with them. Errors of plan_or_remedy.
-[[nodiscard]] Result<AdvisorReport> advise(const PlanningInput& input);
+//
+// `tells`, if any, is called before each plan that is made with a change: how many were tried, of
+// how many.
+[[nodiscard]] Result<AdvisorReport> advise(
+    const PlanningInput& input,
+    const std::function<void(std::size_t tried, std::size_t of)>& tells = nullptr);
 
 // The best ten as a table, the rest in a line.
 [[nodiscard]] std::string advice_text(const AdvisorReport& report);

@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 
+#include "partitioner/advise/links_text.h"
 #include "partitioner/advise/numbers_text.h"
 #include "partitioner/advise/plan_comparison.h"
 #include "partitioner/advise/text_table.h"
@@ -193,28 +194,6 @@ std::vector<ComputerCores> cores_of(const Plan& plan,
   return computers;
 }
 
-// Where the speeds between the plan's machines come from, as long as nobody has measured them; ""
-// for machines without addresses, which are processes of one computer, or imagined.
-std::string links_line(const Plan& plan, const Cluster& cluster) {
-  for (const RankPlan& from : plan.ranks) {
-    for (const RankPlan& to : plan.ranks) {
-      const Machine* const one = cluster.find(from.machine);
-      const Machine* const other = cluster.find(to.machine);
-      if (one == nullptr || other == nullptr || one == other) continue;
-      if (one->address.empty() || one->virtual_speed || other->virtual_speed) continue;
-      const bool is_known = std::ranges::any_of(cluster.links, [&](const LinkOverride& link) {
-        return link.from == one->name && link.to == other->name;
-      });
-      if (is_known) continue;
-      return fmt::format(
-          "links     taken as {}, as the cluster file has it; `motley probe --output links.json` "
-          "measures them, --links plans with that\n",
-          link_rate_text(cluster.network.bandwidth_bytes_per_s));
-    }
-  }
-  return "";
-}
-
 // How much of their machines' processors the plan's ranks use; "" where no profile tells.
 std::string cores_line(const Plan& plan, const Cluster& cluster, const Profile& profile) {
   double all = 0;
@@ -311,7 +290,7 @@ Result<std::string> explain_plan(const Plan& plan,
   text += queued_text(plan) + "\n";
   text += cores_line(plan, cluster, profile);
   text += numbers_line(plan);
-  text += links_line(plan, cluster);
+  text += links_text(plan, model, cluster);
   text += stage_notes(plan);
   if (is_virtual(plan) && !is_mixed(cluster)) {
     text += fmt::format("note      {}\n", kVirtualNotice);

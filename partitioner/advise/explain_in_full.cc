@@ -167,7 +167,17 @@ std::string alternatives_section(const Planning& planning) {
   return fmt::format("\nOther plans\n{}", aligned_table(rows, 2));
 }
 
-std::string bounds_section(const PlanBounds& bounds) {
+// What is proven of plans with one stage a device. The prediction is of the simulator, and may be
+// below every estimate of the search; that no plan is below some estimate would not tell then.
+std::string estimate_proof(const PlanBounds& bounds, double predicted_step_s) {
+  if (predicted_step_s < bounds.step_bound_s) {
+    return "no other plan with one stage a device is estimated to be faster";
+  }
+  return fmt::format("no plan with one stage a device is estimated below {}",
+                     seconds_text(bounds.step_bound_s));
+}
+
+std::string bounds_section(const PlanBounds& bounds, double predicted_step_s) {
   std::string text = "\nHow good it is\n";
   if (bounds.period_bound_s > 0) {
     text +=
@@ -179,8 +189,7 @@ std::string bounds_section(const PlanBounds& bounds) {
                         seconds_text(bounds.period_s), seconds_text(bounds.fluid_period_s));
   }
   if (bounds.method == "exact" && bounds.proven) {
-    text += fmt::format("  no plan with one stage a device is estimated to take less than {}\n",
-                        seconds_text(bounds.step_bound_s));
+    text += fmt::format("  {}\n", estimate_proof(bounds, predicted_step_s));
   } else if (bounds.proven) {
     text += fmt::format("  the least such time was found and proven: {}\n",
                         seconds_text(bounds.least_period_s));
@@ -217,14 +226,8 @@ std::string search_line(const Planning& planning) {
   }
   if (!bounds.proven) return "search    complete; not proven that no plan is better\n";
   if (bounds.method == "exact") {
-    // The prediction is of the simulator, and may be below every estimate of the search.
-    if (planning.plan.predicted_step_s < bounds.step_bound_s) {
-      return "search    complete; proven: no other plan with one stage a device is estimated to be "
-             "faster\n";
-    }
-    return fmt::format(
-        "search    complete; proven: no plan with one stage a device is estimated below {}\n",
-        seconds_text(bounds.step_bound_s));
+    return fmt::format("search    complete; proven: {}\n",
+                       estimate_proof(bounds, planning.plan.predicted_step_s));
   }
   return fmt::format(
       "search    complete; proven: no pipeline ends a micro-batch more often than every {}\n",
@@ -244,7 +247,7 @@ Result<std::string> explain_in_full(const PlanningInput& input,
                 explain_plan(plan, input.model, input.cluster, input.profile));
   return short_form + "\n" + time_section(plan, analysis) + link_section(analysis) +
          binding_section(plan, analysis) + worth_section(analysis, plan.predicted_step_s) +
-         alternatives_section(planning) + bounds_section(planning.bounds);
+         alternatives_section(planning) + bounds_section(planning.bounds, plan.predicted_step_s);
 }
 
 }  // namespace motley

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "base/toml.h"
+#include "compression/codec_chain.h"
 #include "partitioner/advise/scaled_profile.h"
 #include "plan/units.h"
 
@@ -77,7 +78,9 @@ class Change {
       if (device.codecs.contains(value_)) continue;
       std::vector<std::string> names;
       for (const auto& [name, sample] : device.codecs) names.push_back(name);
-      return bad(fmt::format("{}/{} was not measured with it", device.machine, device.device),
+      return bad(parse_codec_chain(value_).ok()
+                     ? fmt::format("{}/{} was not measured with it", device.machine, device.device)
+                     : "there is no such codec",
                  fmt::format("measured there: {}", fmt::join(names, ", ")));
     }
     input_.options.codecs = {value_};
@@ -197,6 +200,18 @@ class Change {
 Result<PlanningInput> apply_changes(PlanningInput input, const std::vector<std::string>& changes) {
   for (const std::string& text : changes) MOTLEY_TRY(Change(input, text).apply());
   return input;
+}
+
+std::vector<std::string> pins_given_up(const PlanningInput& before, const PlanningInput& after) {
+  const auto is_there = [&](const std::string& machine) {
+    return after.cluster.find(machine) != nullptr;
+  };
+  Pins gone = before.options.pins;
+  gone.never.clear();
+  std::erase_if(gone.layers, [&](const Pins::LayerPin& pin) { return is_there(pin.machine); });
+  std::erase_if(gone.always, is_there);
+  std::erase_if(gone.memory_share, [&](const auto& share) { return is_there(share.first); });
+  return pin_texts(gone);
 }
 
 }  // namespace motley

@@ -25,4 +25,9 @@ namespace motley {
 [[nodiscard]] Result<PlanningInput> apply_changes(PlanningInput input,
                                                   const std::vector<std::string>& changes);
 
+// The sentences of pins on machines that the changes have taken away, which decide nothing any
+// more; but that a machine is never used holds without it too.
+[[nodiscard]] std::vector<std::string> pins_given_up(const PlanningInput& before,
+                                                     const PlanningInput& after);
+
 }  // namespace motley

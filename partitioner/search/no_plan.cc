@@ -1,8 +1,12 @@
 #include "partitioner/search/no_plan.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "partitioner/search/candidates.h"
 #include "partitioner/search/shortfall.h"
@@ -11,6 +15,8 @@
 namespace motley {
 namespace {
 
+constexpr std::size_t kPinsShown = 8;
+
 // Of a model that fits.
 Error unwanted(const PlanOptions& options) {
   if (options.pins == Pins{}) {
@@ -18,8 +24,14 @@ Error unwanted(const PlanOptions& options) {
             "the model would fit, but no cut into so many stages was found that fits everywhere",
             "ask for another number of stages, or say where they begin (parallel.cuts)"};
   }
+  std::vector<std::string> pins = pin_texts(options.pins);
+  const bool is_long = pins.size() > kPinsShown;
+  pins.resize(std::min(pins.size(), kPinsShown));
   return {ErrorCode::kConfig, "no plan obeys the pins",
-          "the model would fit without them, but not so", "take a pin away"};
+          "the model would fit without them, but not so",
+          pins.size() == 1 ? fmt::format("take the pin '{}' away", pins.front())
+                           : fmt::format("take one of these pins away: '{}'{}",
+                                         fmt::join(pins, "', '"), is_long ? ", …" : "")};
 }
 
 }  // namespace

@@ -225,6 +225,19 @@ Result<std::vector<int>> slots_of_ranks(const Plan& plan, const CostModel& cost)
       ++s;
     }
     if (s == used.size()) {
+      const auto is_there = [&](const auto& each) {
+        return each.machine == rank.machine && each.device == rank.device;
+      };
+      const auto needed = std::ranges::count_if(plan.ranks, is_there);
+      if (const auto there = std::ranges::count_if(cost.slots(), is_there); there > 0) {
+        return Error{ErrorCode::kConfig,
+                     fmt::format("the plan needs {}/{} {} times, which the cluster has {} time{}",
+                                 rank.machine, rank.device, needed, there, there == 1 ? "" : "s"),
+                     "each of its stages there is a process of its own",
+                     fmt::format("list the device {} times in the cluster file; without one, "
+                                 "--stages {} makes this machine stand for as many",
+                                 needed, needed)};
+      }
       return Error{ErrorCode::kConfig,
                    fmt::format("the plan needs {}/{}, which the cluster does not have",
                                rank.machine, rank.device),

@@ -364,6 +364,20 @@ TEST_F(Diagnosing, ComparesLinksWithTheClusterFile) {
   EXPECT_EQ(worst("speed").verdict, Verdict::kWarning);
 }
 
+// Who rehearses is not to plan with the links of the rehearsal.
+TEST_F(Diagnosing, DoesNotAdviseToPlanWithTheLinksOfARehearsal) {
+  for (Machine& machine : cluster.machines) {
+    machine.devices = {"virtual"};
+    machine.virtual_speed = {.gflops = 1000};
+  }
+  for (MeasuredLink& link : examination.links->links) {
+    link.speed.bandwidth_bytes_per_s = 87 * cluster.network.bandwidth_bytes_per_s;
+  }
+  EXPECT_EQ(worst("speed").verdict, Verdict::kNote);
+  EXPECT_THAT(worst("speed").what, HasSubstr("rehearsed with, where 1.00 Gbit/s are planned with"));
+  EXPECT_EQ(worst("speed").remedy, "");
+}
+
 TEST_F(Diagnosing, OfOneMachineNeedsNoAddress) {
   cluster = local_cluster(1);
   examination.machines.pop_back();

@@ -33,6 +33,15 @@ TEST(MemoryTrouble, NamesTheLimitThatAPersonHasSet) {
   EXPECT_THAT(error->remedy, HasSubstr("set memory_gib of vm to at least 0.0486, or leave it out"));
 }
 
+// Of a machine that is not there, any memory is a line of the cluster file.
+TEST(MemoryTrouble, NamesTheAmountThatAnImaginedMachineNeeds) {
+  const auto error = memory_trouble({{"card", kGib / 2, kGib / 2, true, true}}, 2 * kGib);
+  ASSERT_TRUE(error);
+  EXPECT_THAT(error->cause, HasSubstr("card has 512.0 MiB by the cluster file"));
+  EXPECT_THAT(error->cause, Not(HasSubstr("free")));
+  EXPECT_THAT(error->remedy, HasSubstr("set memory_gib of card to at least 2"));
+}
+
 TEST(MemoryTrouble, ALimitThatWouldNotBeEnoughIsNoRemedy) {
   const auto error = memory_trouble({{"vm", kMib, 2 * kMib, true}}, kGib);
   ASSERT_TRUE(error);

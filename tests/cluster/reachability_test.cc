@@ -76,6 +76,13 @@ class PackageSeen : public testing::Test {
       std::filesystem::temp_directory_path() / fmt::format("motley-seen-{}", ::getpid());
 };
 
+// Nobody listens there, so the answer is at once, and the same where there is no ssh.
+TEST(Reachability, NamesTheCommandThatMustWorkForEachMachineBehindSsh) {
+  const Error error = trouble_of({machine("left", {"ssh", "-p", "1", "127.0.0.1"}),
+                                  machine("right", {"ssh", "-p", "1", "127.0.0.2"})});
+  EXPECT_THAT(error.remedy, HasSubstr("'ssh -p 1 127.0.0.1 true' and 'ssh -p 1 127.0.0.2 true'"));
+}
+
 TEST(Reachability, MachinesThatAnswerAreFine) {
   Cluster cluster;
   cluster.machines = {machine("here", {}), machine("there", {"env", "A=b"})};

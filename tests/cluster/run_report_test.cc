@@ -81,7 +81,9 @@ TEST(RunReport, SaysWhereDevicesWereVirtual) {
   ASSERT_TRUE(report.ok());
   EXPECT_EQ(report->ranks[1].name, "stage 1 (box, virtual)");
   EXPECT_THAT(report_text(*report), HasSubstr(kVirtualNotice));
+  EXPECT_THAT(report_text(*report), HasSubstr(kRehearsedLinksNotice));
   EXPECT_THAT(report_text(example()), testing::Not(HasSubstr("virtual")));
+  EXPECT_THAT(report_text(example()), testing::Not(HasSubstr("cluster file")));
 }
 
 TEST(RunReport, TakesMediansWithoutTheFirstStep) {

@@ -96,7 +96,10 @@ TEST_F(EarlyMistakes, OfWhatThePlanIsToBe) {
 TEST_F(EarlyMistakes, OfFilesAndFolders) {
   job_.folder().write("report.json", "{}");  // what a finished run leaves
   expect_found_early({
-      {"data", train({"--set", "data.kind=text", "--set", "data.path=/none.txt"}), 8, {"/none"}},
+      {"data",
+       train({"--set", "data.kind=text", "--set", "data.path=/none.txt"}),
+       8,
+       {"data.path: ", "/none"}},
       {"initial weights", train({"--set", "model.init_from=/no/weights"}), 7, {"/no/weights"}},
       {"nothing to resume", train({"--resume"}), 3, {"no checkpoint"}},
       {"no folder", {"train", config(), "--run", "/proc/no/run"}, 7, {"/proc/no"}},

@@ -47,6 +47,13 @@ TEST_F(Imagined, ArePlannedWithAndNamed) {
   EXPECT_THAT(advice.out, HasSubstr("imagined: card (rtx-3060, 4200 Gflop/s)"));
 }
 
+TEST_F(Imagined, AreSaidToBeSoAmongDevices) {
+  const Outcome listed = motley(with_cluster({"devices"}));
+  EXPECT_EQ(listed.status, 0) << listed.err;
+  EXPECT_THAT(listed.out, HasSubstr("LibTorch"));
+  EXPECT_THAT(listed.out, HasSubstr("virtual, nobody is asked: card (rtx-3060, 4200 Gflop/s)"));
+}
+
 TEST_F(Imagined, AreNotRunBesideRealOnes) {
   const MotleyWithoutWorker program;
   for (const std::vector<std::string>& words :

@@ -59,6 +59,7 @@ TEST_F(Virtual, PipelinesStepAndSaySo) {
   EXPECT_THAT(run.out, HasSubstr("step 5/5  virtual"));
   EXPECT_THAT(run.out, HasSubstr("virtual devices: computing is waited for"));
   EXPECT_THAT(run.err, HasSubstr("no checkpoint saved"));
+  EXPECT_THAT(run.err, HasSubstr("not at the speeds that the cluster file gives"));
   EXPECT_THAT(metric_column(job_.run_dir("run"), "tokens"), Each("128"));
   EXPECT_THAT(metric_column(job_.run_dir("run"), "loss"), SizeIs(5));
   EXPECT_THAT(metric_column(job_.run_dir("run"), "loss"), Each("null"));
@@ -72,6 +73,8 @@ TEST_F(Virtual, PipelinesStepAndSaySo) {
   const Outcome shown = motley({"report", job_.run_dir("run")});
   EXPECT_EQ(shown.status, 0) << shown.err;
   EXPECT_THAT(shown.out, HasSubstr("virtual devices"));
+  EXPECT_THAT(shown.out, HasSubstr("not at the speeds that the cluster file gives"));
+  EXPECT_THAT(shown.out, Not(HasSubstr("--learn")));
 }
 
 TEST_F(Virtual, ReplicasSumTheirGradients) {
@@ -124,7 +127,10 @@ TEST_F(Virtual, PlansDoNotRunOnRealDevices) {
 TEST_F(Virtual, ProfilesAreComputedFromTheSpeed) {
   const std::string file = job_.run_dir("profile.json");
   const std::string config = job_.folder().write("job2.toml", kSmallJob);
-  ASSERT_EQ(motley({"profile", config, "--cluster", cluster_, "--output", file}).status, 0);
+  const Outcome profiled = motley({"profile", config, "--cluster", cluster_, "--output", file});
+  ASSERT_EQ(profiled.status, 0) << profiled.err;
+  // The second by the launcher, by the rule of the worker that the first has.
+  EXPECT_THAT(profiled.err, HasSubstr("computed 2 virtual devices"));
   const Json devices = parse_json(read_text(file), file).value()["devices"];
   ASSERT_EQ(devices.size(), 2U);
   for (const auto& [signature, samples] : devices[0]["layers"].items()) {

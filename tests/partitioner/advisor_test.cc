@@ -46,6 +46,17 @@ TEST(Advisor, OneMachineHasNoLinksToImprove) {
   EXPECT_EQ(report.helpful.front().change, "machine.m0.speed=2");
 }
 
+TEST(Advisor, TellsHowManyChangesItHasTried) {
+  std::vector<std::pair<std::size_t, std::size_t>> told;
+  const auto report = advise(two_machines().input(), [&](std::size_t tried, std::size_t of) {
+    told.emplace_back(tried, of);
+  });
+  ASSERT_TRUE(report.ok()) << describe(report.error());
+  const std::size_t all = report->helpful.size() + report->without_gain.size();
+  ASSERT_EQ(told.size(), all);
+  for (std::size_t i = 0; i < all; ++i) EXPECT_EQ(told[i], std::pair(i, all));
+}
+
 TEST(Advisor, SaysWhenNothingHelps) {
   EXPECT_THAT(advice_text({.step_s = 1}), HasSubstr("No single change"));
 }

@@ -110,6 +110,30 @@ TEST(ExplainPlan, SaysWhereTheSpeedsOfLinksComeFromUntilTheyAreMeasured) {
   EXPECT_THAT(text(), Not(HasSubstr("links ")));
 }
 
+// That the first stage and the third have no entry concerns nobody.
+TEST(ExplainPlan, SaysNothingOfTheSpeedsOfLinksThatThePlanDoesNotUse) {
+  const Problem problem = three_machines();
+  const auto plan = problem.plan();
+  ASSERT_TRUE(plan.ok());
+  ASSERT_EQ(plan->chunks.size(), 3U);
+  Cluster cluster = problem.cluster();
+  for (Machine& machine : cluster.machines) machine.address = "192.0.2.1";
+  const auto machine_of = [&](std::size_t chunk) {
+    return plan->ranks[plan->chunks[chunk].replicas.front().rank.index()].machine;
+  };
+  for (std::size_t c = 0; c + 1 < plan->chunks.size(); ++c) {
+    cluster.links.push_back({machine_of(c), machine_of(c + 1), cluster.network});
+    cluster.links.push_back({machine_of(c + 1), machine_of(c), cluster.network});
+  }
+  const auto text = [&](const ModelSpec& model) {
+    return explain_plan(*plan, model, cluster, problem.profile()).value();
+  };
+  EXPECT_THAT(text(problem.model()), Not(HasSubstr("links ")));
+  ModelSpec tied = problem.model();
+  tie(tied);
+  EXPECT_THAT(text(tied), HasSubstr("links     taken as")) << "ends that sum a gradient";
+}
+
 TEST(ExplainPlan, ShowsTheLinkOfAStageThatIsSharedWithItsNeighbour) {
   const Problem problem = three_machines();
   const auto plan = problem.plan();
@@ -145,6 +169,18 @@ TEST(ExplainPlan, RefusesAPlanForOtherMachines) {
   EXPECT_EQ(refused.error().code, ErrorCode::kConfig);
   EXPECT_THAT(describe(refused.error()),
               HasSubstr("elsewhere/cpu, which the cluster does not have"));
+}
+
+TEST(ExplainPlan, CountsHowOftenAPlanNeedsADevice) {
+  const Problem problem = three_machines();
+  auto plan = problem.plan();
+  ASSERT_TRUE(plan.ok());
+  ASSERT_EQ(plan->ranks.size(), 3U);
+  for (RankPlan& rank : plan->ranks) rank.machine = "m0";
+  const auto refused = explain_plan(*plan, problem.model(), problem.cluster(), problem.profile());
+  ASSERT_FALSE(refused.ok()) << *refused;
+  EXPECT_THAT(refused.error().what, HasSubstr("m0/cpu 3 times, which the cluster has 1 time"));
+  EXPECT_THAT(refused.error().remedy, HasSubstr("--stages 3"));
 }
 
 TEST(ExplainPlan, RefusesAPlanOfAnotherModel) {
@@ -275,6 +311,20 @@ TEST(PlanAnalysis, CountsTheBytesOfEachDirection) {
     EXPECT_LE(link.bytes, 32 * 100 * 4 + 32 * 200);
     EXPECT_NEAR(link.busy_s, link.bytes / 1e6, 0.001);
   }
+}
+
+// The simulator may predict less than any estimate of the search.
+TEST(ExplainInFull, DoesNotSetAnEstimateAboveThePrediction) {
+  const PlanningInput input = three_machines().input();
+  Planning planning = planning_of(input);
+  const auto text = [&] { return explain_in_full(input, planning).value(); };
+  planning.bounds.method = "exact";
+  planning.bounds.proven = true;
+  planning.bounds.step_bound_s = 2 * planning.plan.predicted_step_s;
+  EXPECT_THAT(text(), HasSubstr("no other plan with one stage a device is estimated to be faster"));
+  EXPECT_THAT(text(), Not(HasSubstr("is estimated below")));
+  planning.bounds.step_bound_s = planning.plan.predicted_step_s / 2;
+  EXPECT_THAT(text(), HasSubstr("no plan with one stage a device is estimated below "));
 }
 
 }  // namespace

@@ -73,6 +73,16 @@ TEST(Planner, ObeysAPinOfALayerAsCheaplyAsItCan) {
   }
 }
 
+TEST(Planner, NamesThePinsThatNoPlanObeys) {
+  Problem problem = problem_with_a_laptop();
+  problem.options.pins.always = {"m1"};
+  problem.options.pins.memory_share = {{"m1", 1e-12}};
+  const auto plan = problem.plan();
+  ASSERT_FALSE(plan.ok());
+  EXPECT_EQ(plan.error().what, "no plan obeys the pins");
+  EXPECT_THAT(plan.error().remedy, testing::HasSubstr("'always m1', 'm1 at most "));
+}
+
 class EndsAtOnce : public SearchWatch {
  public:
   bool goes_on(double) override { return false; }

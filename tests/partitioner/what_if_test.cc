@@ -9,7 +9,9 @@
 namespace motley {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using ::testing::Not;
 
 PlanningInput three_machines() {
@@ -100,6 +102,8 @@ TEST(WhatIf, ForgetsWhatWasPinnedOnADroppedMachine) {
   const auto dropped = apply_changes(input, {"drop=m2"});
   ASSERT_TRUE(dropped.ok());
   EXPECT_EQ(dropped->options.pins, Pins{.always = {"m1"}});
+  EXPECT_THAT(pins_given_up(input, *dropped), ElementsAre("layer l3 on m2", "always m2"));
+  EXPECT_THAT(pins_given_up(input, input), IsEmpty());
 }
 
 TEST(WhatIf, FindsMachinesWithDotsInTheirNames) {
@@ -124,6 +128,8 @@ TEST(WhatIf, NamesWhatItDoesNotUnderstand) {
            {"add=m01", "did you mean"},
            {"speed=2", "possible are"},
            {"codec=zip", "measured there: half, none"},
+           {"codec=zip", "there is no such codec"},
+           {"codec=fp16", "m0/cpu was not measured with it"},
            {"machine.m0.colour=2", "possible are"},
            {"link.m0.m0.latency_us=1", "no machine is named 'm0.m0'"},
            {"link.m0.latency=1", "possible are"},

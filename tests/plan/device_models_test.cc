@@ -79,6 +79,11 @@ TEST(DeviceModels, MistakesAreNamedWithTheirPlace) {
   const auto cut_short = read_one("device_model = 'gtx-1080'\n");
   ASSERT_FALSE(cut_short.ok());
   EXPECT_THAT(cut_short.error().remedy, HasSubstr("did you mean 'gtx-1080-ti'"));
+  for (const char* spelt : {"RTX 3090", "rtx3090", "NVIDIA GeForce RTX 3090"}) {
+    EXPECT_EQ(closest_device_model(spelt), "rtx-3090") << spelt;
+  }
+  EXPECT_EQ(closest_device_model("Apple M2 Max"), "apple-m2-max");
+  EXPECT_EQ(closest_device_model("abacus"), "");
   const auto memory = read_one("device_model = 'apple-m2'\n");
   ASSERT_FALSE(memory.ok());
   EXPECT_THAT(memory.error().remedy, HasSubstr("memory_gib"));

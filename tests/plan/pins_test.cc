@@ -71,6 +71,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Mistake{{"labtop at most 50% memory"}, "unknown machine 'labtop'"},
                     Mistake{{"layer 0 on lap"}, "unknown machine 'lap'"},
                     Mistake{{"layer h.0.atn on laptop"}, "did you mean 'h.0.attn'?"},
+                    Mistake{{"layer h.50.attn on laptop"}, "of this kind are h.0.attn to h.1.attn"},
                     Mistake{{"layer 5 on laptop"}, "the model has 5 layers"}));
 
 INSTANTIATE_TEST_SUITE_P(
@@ -90,6 +91,18 @@ TEST(ParsePins, RefusesRangesThatTogetherAreTooLong) {
   ASSERT_FALSE(pins.ok());
   EXPECT_EQ(pins.error().code, ErrorCode::kConfig);
   EXPECT_EQ(pins.error().cause, "the pins place more than 100000 layers");
+}
+
+TEST(PinTexts, AreTheSentencesAgain) {
+  const std::vector<std::string> texts = {"layer h.0.attn on laptop",
+                                          "layers 3-5 on desktop",
+                                          "layer 7 on desktop",
+                                          "layers 8-9 on laptop",
+                                          "never old",
+                                          "always desktop",
+                                          "laptop at most 62.5% memory"};
+  EXPECT_EQ(pin_texts(parse_pins(texts).value()), texts);
+  EXPECT_THAT(pin_texts({}), testing::IsEmpty());
 }
 
 TEST(CheckPins, TakesPinsThatAgree) {

@@ -82,9 +82,11 @@ Result<Request> read_request(const Arguments& arguments) {
   if (arguments.has("what-if")) MOTLEY_TRY(apply_changes(input, arguments.values("what-if")));
   if (input.profile.devices.empty()) {
     MOTLEY_ASSIGN(const auto program, stage_program());
+    WorkLine line("asking the machines");
     MOTLEY_TRY(check_usable(input.cluster, machine_names(input.cluster), input.model, program));
-    MOTLEY_TRY(
-        settle_by_asking(input.cluster, program, resolved.config.comm.start_timeout_s, Log("")));
+    MOTLEY_TRY(settle_by_asking(input.cluster, program, resolved.config.comm.start_timeout_s,
+                                Log("", LogLevel::kInfo, line.log_output())));
+    line.clear();
     MOTLEY_TRY(check_planning(input.options, input.model, input.cluster, input.profile));
     const std::int64_t least_bytes =
         least_memory_bytes(input.model.parameter_count(), input.options.moments_per_parameter);
@@ -120,8 +122,13 @@ Result<void> what_if(const Arguments& arguments, const PlanningInput& input) {
   MOTLEY_ASSIGN(const Planning planning, plan_or_remedy(changed));
   line.clear();
   const Plan& then = planning.plan;
-  Json json{{"changes", changes}, {"then", plan_to_json(then)}};
+  const std::vector<std::string> given_up = pins_given_up(input, changed);
+  Json json{{"changes", changes}, {"given_up_pins", given_up}, {"then", plan_to_json(then)}};
   std::string text = fmt::format("what if {}\n\n", fmt::join(changes, " and "));
+  if (!given_up.empty()) {
+    text += fmt::format("without the machine, these pins are given up: {}\n\n",
+                        fmt::join(given_up, "; "));
+  }
   if (now.ok()) {
     json["now"] = plan_to_json(*now);
     text += compare_plans(*now, then, input.model);
@@ -143,8 +150,11 @@ Json advice_to_json(const std::vector<Advice>& list) {
 }
 
 Result<void> print_advice(const Arguments& arguments, const PlanningInput& input) {
-  WorkLine line("planning with each upgrade");
-  MOTLEY_ASSIGN(const AdvisorReport report, advise(input));
+  WorkLine line("planning as things are, before upgrades are tried");
+  const auto tells = [&line](std::size_t tried, std::size_t of) {
+    line.say(fmt::format("planning with each upgrade: tried {} of {}", tried, of));
+  };
+  MOTLEY_ASSIGN(const AdvisorReport report, advise(input, tells));
   line.clear();
   const Json json{{"step_s", report.step_s},
                   {"helpful", advice_to_json(report.helpful)},
@@ -273,7 +283,7 @@ Command plan_command() {
       "  link.desktop.laptop.latency_us=80 the links between two machines\n"
       "  network.bandwidth_mbps=x10        links without an entry of their own\n"
       "  machine.box.memory_gib=32         machine.box.speed=2 (twice as fast)\n"
-      "  drop=laptop                       add=box (another one like it)\n"
+      "  drop=laptop (gives up pins on it) add=box (another one like it)\n"
       "  codec=fp16                        for what crosses between stages\n\n"
       "Examples\n"
       "  motley plan gpt.toml --cluster home.toml --output plan.json\n"

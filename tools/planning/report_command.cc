@@ -65,8 +65,11 @@ Result<void> report(const Arguments& arguments) {
         "under way: {}\nits report comes when it ends; this is of the session before it:\n\n",
         under_way->text());
   }
-  fmt::print("{}\nmotley plan CONFIG --learn {} makes a plan from what was measured\n",
-             report_text(report), arguments.operand(0));
+  fmt::print("{}", report_text(report));
+  // A rehearsal measures neither the devices nor the links that its plan is for.
+  if (is_virtual(report)) return {};
+  fmt::print("\nmotley plan CONFIG --learn {} makes a plan from what was measured\n",
+             arguments.operand(0));
   return {};
 }
 

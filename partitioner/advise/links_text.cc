@@ -1,0 +1,69 @@
+#include "partitioner/advise/links_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "partitioner/search/planner.h"
+#include "plan/holders.h"
+#include "plan/quantity_text.h"
+
+namespace motley {
+namespace {
+
+using MachinePairs = std::set<std::pair<std::string, std::string>>;
+
+void add_each_way(const Plan& plan,
+                  const std::vector<Rank>& some,
+                  const std::vector<Rank>& others,
+                  MachinePairs& pairs) {
+  for (const Rank one : some) {
+    for (const Rank other : others) {
+      const std::string& from = plan.ranks[one.index()].machine;
+      const std::string& to = plan.ranks[other.index()].machine;
+      if (from == to) continue;
+      pairs.emplace(from, to);
+      pairs.emplace(to, from);
+    }
+  }
+}
+
+// The machines between which the plan sends anything: from stage to stage, and for sums.
+MachinePairs links_in_use(const Plan& plan, const ModelSpec& model) {
+  MachinePairs pairs;
+  for (std::size_t c = 0; c < plan.chunks.size(); ++c) {
+    const std::vector<Rank> ranks = replica_ranks(plan.chunks[c]);
+    add_each_way(plan, ranks, ranks, pairs);
+    if (c > 0) add_each_way(plan, replica_ranks(plan.chunks[c - 1]), ranks, pairs);
+  }
+  if (tied_across_ranks(model, plan)) {
+    const std::vector<Rank> holders = tied_holders(plan);
+    add_each_way(plan, holders, holders, pairs);
+  }
+  return pairs;
+}
+
+}  // namespace
+
+std::string links_text(const Plan& plan, const ModelSpec& model, const Cluster& cluster) {
+  for (const auto& [from, to] : links_in_use(plan, model)) {
+    const Machine* const one = cluster.find(from);
+    const Machine* const other = cluster.find(to);
+    if (one == nullptr || other == nullptr) continue;
+    if (one->address.empty() || one->virtual_speed || other->virtual_speed) continue;
+    const bool is_known = std::ranges::any_of(cluster.links, [&](const LinkOverride& link) {
+      return link.from == one->name && link.to == other->name;
+    });
+    if (is_known) continue;
+    return fmt::format(
+        "links     taken as {}, as the cluster file has it; `motley probe --output links.json` "
+        "measures them, --links plans with that\n",
+        link_rate_text(cluster.network.bandwidth_bytes_per_s));
+  }
+  return "";
+}
+
+}  // namespace motley
