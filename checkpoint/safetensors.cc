@@ -53,6 +53,14 @@ Result<void> read_widened(const InputFile& file,
   return {};
 }
 
+// Behind the length of its header, which is one JSON object; what is cut off before counts as one.
+Result<bool> begins_a_header(const InputFile& file) {
+  if (file.bytes() <= kSafetensorsLengthBytes) return true;
+  std::array<std::byte, 1> first;
+  MOTLEY_TRY(file.read_at(kSafetensorsLengthBytes, first));
+  return first.front() == std::byte{'{'};
+}
+
 }  // namespace
 
 std::vector<TensorOutline> outlines_of(const std::vector<TensorView>& tensors) {
@@ -176,9 +184,13 @@ Result<std::string> read_safetensors_head(const InputFile& file) {
   }
   std::array<std::byte, kSafetensorsLengthBytes> first;
   MOTLEY_TRY(file.read_at(0, first));
-  MOTLEY_ASSIGN(const std::uint64_t header_bytes,
-                safetensors_header_bytes(first, file.bytes(), source));
-  std::string head(kSafetensorsLengthBytes + header_bytes, '\0');
+  const auto header_bytes = safetensors_header_bytes(first, file.bytes(), source);
+  if (!header_bytes.ok()) {
+    // Neither a length nor a header: a text, say.
+    MOTLEY_ASSIGN(const bool is_damaged, begins_a_header(file));
+    return is_damaged ? header_bytes.error() : no_safetensors(source);
+  }
+  std::string head(kSafetensorsLengthBytes + *header_bytes, '\0');
   const auto bytes = std::as_writable_bytes(std::span(head));
   std::ranges::copy(first, bytes.begin());
   MOTLEY_TRY(file.read_at(first.size(), bytes.subspan(first.size())));

@@ -251,6 +251,12 @@ Error damaged_safetensors(const std::string& source, std::string cause) {
           std::move(cause), "copy or download the file again"};
 }
 
+Error no_safetensors(const std::string& source) {
+  return {ErrorCode::kCorrupt, fmt::format("{} is no safetensors file", source),
+          "it begins neither with the length of a header nor with a header",
+          "name weights in that format, a file or the folder with it"};
+}
+
 Result<std::uint64_t> safetensors_header_bytes(
     std::span<const std::byte, kSafetensorsLengthBytes> first,
     std::uint64_t file_bytes,

@@ -37,6 +37,9 @@ inline constexpr std::size_t kSafetensorsLengthBytes = 8;
 // kCorrupt: the file (`source`) is no whole safetensors file, for this reason.
 [[nodiscard]] Error damaged_safetensors(const std::string& source, std::string cause);
 
+// kCorrupt: it is another kind of file.
+[[nodiscard]] Error no_safetensors(const std::string& source);
+
 // Parses untrusted header text of a file (`source`) with data_bytes bytes after the header, and
 // checks all of it: each tensor's size fits its shape and dtype, and the tensors fill the data
 // section without hole or overlap. kCorrupt says what is wrong. Memory stays within a few times

@@ -67,6 +67,26 @@ TEST(CheckpointReader, OpensOneFile) {
   EXPECT_EQ(read_one(*reader, "a"), 3);
 }
 
+// A damaged one is told from what never was one.
+TEST(CheckpointReader, SaysWhatIsNoSafetensorsFile) {
+  const TempFolder folder;
+  const auto path = folder.path() / "any.safetensors";
+  for (const char* text : {"# Words, and no weights\n", "{\"model_type\": \"gpt2\"}\n",
+                           "PK\x03\x04\x50\x4b\x08\x08\x50\x4b\x03\x04"}) {
+    write_bytes(path, text);
+    EXPECT_CORRUPT(CheckpointReader::open(path), "any.safetensors is no safetensors file");
+  }
+  write_foreign(path, {{"a", 3}});
+  const std::string right = testing::read_bytes(path);
+  std::string wrong = right;
+  wrong[7] = 1;
+  for (const std::string& bytes :
+       {wrong, right.substr(0, 12), right.substr(0, 8), right.substr(0, 3)}) {
+    write_bytes(path, bytes);
+    EXPECT_CORRUPT(CheckpointReader::open(path), "damaged safetensors file");
+  }
+}
+
 TEST(CheckpointReader, OpensAFolderWithOneFileUnderAnyName) {
   const TempFolder folder;
   write_foreign(folder.path() / "weights.safetensors", {{"a", 3}});
