@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <limits>
 
 #include "base/json.h"
 #include "checkpoint/weight_names.h"
@@ -14,7 +13,7 @@
 namespace motley {
 namespace {
 
-constexpr std::size_t kNamedMax = 8;  // differences that an error lists
+constexpr std::size_t kNamedMax = 3;  // tensors of one kind of difference that an error names
 
 // One size or choice of a model: ours and theirs, as text.
 struct ComparedKey {
@@ -24,14 +23,24 @@ struct ComparedKey {
   std::string their_value;
 };
 
+// Appends the first ones of `tensors`, and how many more there are.
+void name_some(std::vector<std::string>& differences,
+               const std::vector<std::string>& tensors,
+               const char* more_are) {
+  const std::size_t named = std::min(tensors.size(), kNamedMax);
+  differences.insert(differences.end(), tensors.begin(),
+                     tensors.begin() + static_cast<std::ptrdiff_t>(named));
+  if (named == tensors.size()) return;
+  differences.push_back(fmt::format("and {} more {}", tensors.size() - named, more_are));
+}
+
+// `differences`: of the models' keys.
 Error other_model(std::vector<std::string> differences,
-                  const std::string& source,
-                  std::size_t named_max = kNamedMax) {
-  if (differences.size() > named_max) {
-    const std::size_t more = differences.size() - named_max;
-    differences.resize(named_max);
-    differences.push_back(fmt::format("and {} more", more));
-  }
+                  const WeightMatch& match,
+                  const std::string& source) {
+  name_some(differences, match.missing, "are missing");
+  name_some(differences, match.reshaped, "are of another shape");
+  name_some(differences, match.strange, "are nothing of this model");
   return {ErrorCode::kConfig, fmt::format("the initial weights are of another model, {}", source),
           fmt::format("{}", fmt::join(differences, "; ")),
           "`motley config --from` and their folder prints the [model] section that fits them; or "
@@ -123,11 +132,11 @@ Result<void> check_weights(const ModelConfig& model,
                            const std::string& source) {
   MOTLEY_ASSIGN(std::vector<std::string> kinds,
                 compare_kinds(model, origins, tensors, config, source));
-  if (!kinds.empty()) return other_model(std::move(kinds), source);
+  if (!kinds.empty()) return other_model(std::move(kinds), {}, source);
   MOTLEY_ASSIGN(const ModelSpec spec, describe_model(model));
-  WeightMatch match = match_weights(spec, tensors, Layouts::kSame);
-  if (match.differences.empty()) return {};
-  return other_model(std::move(match.differences), source);
+  const WeightMatch match = match_weights(spec, tensors, Layouts::kSame);
+  if (match.is_exact()) return {};
+  return other_model({}, match, source);
 }
 
 Result<WeightMatch> place_weights(const ModelConfig& model,
@@ -139,9 +148,8 @@ Result<WeightMatch> place_weights(const ModelConfig& model,
                 compare_kinds(model, origins, with_bare_names(tensors), config, source));
   MOTLEY_ASSIGN(const ModelSpec spec, describe_model(model));
   WeightMatch match = match_weights(spec, tensors, Layouts::kMayBeTransposed);
-  differences.insert(differences.end(), match.differences.begin(), match.differences.end());
-  if (differences.empty()) return match;
-  return other_model(std::move(differences), source, std::numeric_limits<std::size_t>::max());
+  if (differences.empty() && match.is_exact()) return match;
+  return other_model(std::move(differences), match, source);
 }
 
 }  // namespace motley

@@ -16,7 +16,8 @@ namespace motley {
 // keys.
 using KeyOrigins = std::map<std::string, std::string>;
 
-// kConfig, naming each difference with both values and both places, when the weights are not of
+// kConfig, naming each key that differs with both values and both places, and some of the tensors
+// that do and how many more, when the weights are not of
 // `model`; or when config.json asks for what Motley does not compute (model_of_huggingface).
 // `config` is that config.json, null where there is none; then the tensors tell what they can,
 // which is all but the number of heads. `source` names it, or the weights without it. REQUIRES:
@@ -28,7 +29,7 @@ using KeyOrigins = std::map<std::string, std::string>;
                                          const std::string& source);
 
 // The same for weights that are to be converted: where each parameter lies, by its name there.
-// kConfig names everything that does not fit.
+// kConfig, the same of keys and tensors together.
 [[nodiscard]] Result<WeightMatch> place_weights(const ModelConfig& model,
                                                 const KeyOrigins& origins,
                                                 const TensorShapes& tensors,

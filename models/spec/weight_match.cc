@@ -63,9 +63,9 @@ class Matcher {
       place.transposed = is_transposed_ && is_linear_of_gpt2(place.name);
       const std::vector<std::int64_t>& found = tensors_.at(place.stored);
       if (place.transposed ? is_transpose(place.shape, found) : place.shape == found) continue;
-      match_.differences.push_back(fmt::format("'{}' is {} for this configuration, and there {}",
-                                               place.name, shape_text(place.shape),
-                                               shape_text(found)));
+      match_.reshaped.push_back(fmt::format("'{}' is {} for this configuration, and there {}",
+                                            place.name, shape_text(place.shape),
+                                            shape_text(found)));
     }
     for (const auto& [name, shape] : tensors_) look_at_rest(name, shape);
     return std::move(match_);
@@ -78,7 +78,7 @@ class Matcher {
       match_.places.push_back({parameter.name, parameter.shape, form});
       return;
     }
-    match_.differences.push_back(
+    match_.missing.push_back(
         fmt::format("'{}' {} is missing", parameter.name, shape_text(parameter.shape)));
   }
 
@@ -101,7 +101,7 @@ class Matcher {
       match_.tied_copy = WeightPlace{std::string(kHead), shape, name};
       return;
     }
-    match_.differences.push_back(
+    match_.strange.push_back(
         fmt::format("'{}' {} is nothing of this model", excerpt(name), shape_text(shape)));
   }
 

@@ -25,9 +25,15 @@ struct WeightMatch {
   std::vector<WeightPlace> places;  // in the model's order, a tied parameter once
   // The head of a tied model, saved beside the embedding that it is: must have the same values.
   std::optional<WeightPlace> tied_copy;
-  // What is missing, of another shape, or nothing of the model, each with names and shapes; empty
-  // when the tensors are exactly the model's parameters. Buffers that say nothing are left out.
-  std::vector<std::string> differences;
+  // Each with names and shapes; all three empty when the tensors are exactly the model's
+  // parameters. Buffers that say nothing are left out.
+  std::vector<std::string> missing;
+  std::vector<std::string> reshaped;
+  std::vector<std::string> strange;  // nothing of the model
+
+  [[nodiscard]] bool is_exact() const {
+    return missing.empty() && reshaped.empty() && strange.empty();
+  }
 };
 
 enum class Layouts {

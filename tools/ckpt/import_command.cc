@@ -154,7 +154,7 @@ Command ckpt_import_command() {
       "there, with the tokenizer's files. Masks and other buffers are left out; a head that is\n"
       "tied may be absent or be there once more. The linear weights of a GPT-2 are transposed\n"
       "where the model stores them the other way, which those that are not square show. What\n"
-      "does not fit is listed in one error, exit status 3.\n\n"
+      "does not fit is named in one error, exit status 3.\n\n"
       "Examples\n"
       "  motley ckpt import gpt2 gpt2.toml -o gpt2-weights\n"
       "  motley train gpt2.toml --set model.init_from=gpt2-weights\n"};
