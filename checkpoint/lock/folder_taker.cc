@@ -32,8 +32,9 @@ LaunchRecord record_of(const LaunchId& id) {
 Error held_by(const fs::path& run_dir, const LaunchRecord& holder) {
   return {ErrorCode::kPeer, fmt::format("another launcher runs in {}", run_dir.string()),
           fmt::format("{}; a run folder has one launcher at a time", describe_launch(holder)),
-          "follow it in its metrics.jsonl, wait until it has ended or end it, or choose another "
-          "folder by --run"};
+          fmt::format("see how it goes by `motley watch {}`, wait until it has ended or end it, or "
+                      "choose another folder by --run",
+                      run_dir.string())};
 }
 
 enum class Watched { kHeld, kGone, kChanged };

@@ -113,7 +113,9 @@ struct RunLock::Impl {
           fmt::format("{}; this one gave no sign of life for a while: it or its machine "
                       "slept, or its disk was away",
                       describe_launch(read_launch_record(run_dir, last).value_or(LaunchRecord{}))),
-          "nothing more is written there; follow the other launcher in its metrics.jsonl"};
+          fmt::format(
+              "nothing more is written there; `motley watch {}` shows how the other one goes",
+              run_dir.string())};
     } else if (problem == ENOENT || problem == ESTALE) {
       lost = Error{ErrorCode::kPeer,
                    fmt::format("the run folder {} has been taken away", run_dir.string()),

@@ -209,6 +209,7 @@ TEST_F(RunLockTest, IsJoinedByOneProcessOfALaunchThatHasItsNumber) {
   const auto other = RunLock::join(dir_, "000006-ffeeddccbbaa9988", log_, kQuick);
   ASSERT_FALSE(other.ok());
   EXPECT_THAT(other.error().what, HasSubstr("another launcher runs in"));
+  EXPECT_THAT(other.error().remedy, HasSubstr("motley watch " + dir_.string()));
 }
 
 TEST_F(RunLockTest, IsNotJoinedWhereALaterLaunchHasBeen) {
