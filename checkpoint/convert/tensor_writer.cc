@@ -147,6 +147,7 @@ Result<WrittenFile> write_tensors(const std::filesystem::path& path,
   std::vector<TensorOutline> outlines;
   outlines.reserve(tensors.size());
   for (const NewTensor& tensor : tensors) outlines.push_back(outline_of(tensor, rule.format));
+  MOTLEY_TRY(watch.advance(0));  // a file without tensors costs time too
   // transformers refuses a file without this key; it says how tensors are laid out.
   MOTLEY_ASSIGN(SafetensorsWriter writer,
                 SafetensorsWriter::create(path, outlines, {{"format", "pt"}}));

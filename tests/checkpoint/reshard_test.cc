@@ -179,6 +179,21 @@ TEST(Reshard, EndedAtAnyPieceLeavesNothing) {
   EXPECT_GT(pieces, 8);
 }
 
+// However many files there are, and however little each of them holds.
+TEST(Reshard, AsksBeforeEachFileWhetherToGoOn) {
+  constexpr int kFiles = 50;  // of four tensors
+  const TestRun run;
+  const auto folder = run.save(20, 1);
+  ASSERT_OK(folder);
+  const auto is_done_within = [&](int pieces, const std::string& name) {
+    Allowance watch(pieces);
+    return reshard({*folder, run.dir() / name, kFiles, kOrder}, watch).ok();
+  };
+  EXPECT_FALSE(is_done_within(2 * kFiles, "new"));
+  EXPECT_THAT(names_in(run.dir()), ElementsAre("checkpoints"));
+  EXPECT_TRUE(is_done_within(3 * kFiles, "new"));
+}
+
 TEST(Reshard, WritesOverNothing) {
   const TestRun run;
   const auto folder = run.save(20, 2);
