@@ -14,6 +14,7 @@ namespace motley {
 namespace {
 
 constexpr std::size_t kBlockValues = std::size_t{1} << 16;
+constexpr std::size_t kNamedMax = 8;  // differences that an error names
 
 using Parameters = std::map<std::string, StoredTensor>;
 
@@ -97,6 +98,10 @@ Result<std::vector<NewTensor>> mean_of(const std::vector<CheckpointReader>& read
     partners.push_back(partners_of(first, readers[i], names[i], differences));
   }
   if (!differences.empty()) {
+    if (const std::size_t all = differences.size(); all > kNamedMax) {
+      differences.resize(kNamedMax);
+      differences.push_back(fmt::format("and {} more", all - kNamedMax));
+    }
     return Error{ErrorCode::kConfig, "these are not weights of one model",
                  fmt::format("beside {}: {}", names.front(), fmt::join(differences, "; ")),
                  "a mean is taken of runs of one model"};

@@ -30,7 +30,7 @@ class MeanValues final : public ValueStream {
   std::vector<double> sums_;
 };
 
-// The mean's tensors, named as the first one's parameters. kConfig, naming all that differs, when
+// The mean's tensors, named as the first one's parameters. kConfig, naming what differs, when
 // they do not have the same parameters of the same shapes. `names`: of the readers, for errors.
 // REQUIRES: as many weights as readers, of which there is one; the readers outlive what is
 // returned.
