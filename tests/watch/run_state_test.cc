@@ -21,7 +21,11 @@ TEST(RunState, IsTrainingWhileALauncherTells) {
   RunSigns planning = at_work();
   planning.last_step = 0;
   planning.quiet_s = 600;
-  EXPECT_EQ(run_state_of(planning).phase, RunPhase::kTraining);
+  EXPECT_EQ(run_state_of(planning).phase, RunPhase::kPreparing);
+  EXPECT_THAT(run_state_of(planning).text, HasSubstr("machines are asked and measured"));
+  planning.is_planned = true;
+  EXPECT_EQ(run_state_of(planning).phase, RunPhase::kPreparing);
+  EXPECT_THAT(run_state_of(planning).text, HasSubstr("planned"));
 }
 
 TEST(RunState, IsSilentWhenNothingComesForManySteps) {
@@ -43,6 +47,22 @@ TEST(RunState, IsWhatTheReportSaysOnceTheLauncherIsGone) {
   EXPECT_EQ(run_state_of(signs).phase, RunPhase::kFailed);
   EXPECT_EQ(run_state_of(signs).status, 4);
   EXPECT_THAT(run_state_of(signs).text, HasSubstr("machine box was lost"));
+}
+
+TEST(RunState, WhoeverIsToldToEndHasNotFailed) {
+  RunSigns signs = at_work();
+  signs.launcher.clear();
+  signs.report = ReportedEnd{40, EarlyEnd{130, "interrupted"}};
+  EXPECT_EQ(run_state_of(signs),
+            (RunState{RunPhase::kStopped, 130, "stopped by Ctrl-C: step 40 of 100 is done"}));
+  signs.report = ReportedEnd{40, EarlyEnd{143, "terminated"}};
+  EXPECT_EQ(run_state_of(signs).phase, RunPhase::kStopped);
+}
+
+TEST(RunState, AFolderThatCannotBeReadTellsNothing) {
+  RunSigns signs = at_work();
+  signs.unreadable = "cannot look for runs/a: Permission denied";
+  EXPECT_EQ(run_state_of(signs), (RunState{RunPhase::kSilent, {}, signs.unreadable}));
 }
 
 TEST(RunState, IsRestartingFromTheLossToTheNextLaunch) {

@@ -146,6 +146,76 @@ TEST_F(RunViewTest, TakesAPlanThatWasReplaced) {
   EXPECT_TRUE(view.description()["plan"].is_null());
 }
 
+TEST_F(RunViewTest, NamesTheRunsInside) {
+  std::filesystem::create_directories(dir_ / "second");
+  std::filesystem::create_directories(dir_ / "first");
+  std::filesystem::create_directories(dir_ / "other");
+  write("first/config.toml", "");
+  write("second/metrics.jsonl", "");
+  const auto inside = RunView::open(dir_, kNow_s);
+  ASSERT_FALSE(inside.ok());
+  EXPECT_EQ(inside.error().remedy, "name one of the runs in it: " + (dir_ / "first").string() +
+                                       ", " + (dir_ / "second").string());
+  const auto file = RunView::open(dir_ / "first/config.toml", kNow_s);
+  ASSERT_FALSE(file.ok());
+  EXPECT_EQ(file.error().cause, "it is a file and no folder");
+}
+
+TEST_F(RunViewTest, SaysThatItsFolderIsGone) {
+  write_run();
+  RunView view = open();
+  const std::filesystem::path away = dir_.string() + "-away";
+  std::filesystem::remove_all(away);
+  std::filesystem::rename(dir_, away);
+  EXPECT_TRUE(view.poll(kNow_s + 1).description);
+  EXPECT_EQ(view.readable().error().cause, "there is no such folder");
+  EXPECT_EQ(view.description()["run"]["state"], "silent");
+  EXPECT_THAT(view.state()["verdict"]["text"].get<std::string>(), HasSubstr("no such folder"));
+  std::filesystem::rename(away, dir_);
+  EXPECT_TRUE(view.poll(kNow_s + 2).description);
+  EXPECT_TRUE(view.readable().ok());
+  EXPECT_EQ(view.last_step(), 10);
+}
+
+TEST_F(RunViewTest, ARehearsalIsVirtualWhereverFiguresAre) {
+  write_run();
+  EXPECT_EQ(open().state()["virtual"], false);
+  Plan plan = two_stages();
+  for (RankPlan& rank : plan.ranks) rank.device = "virtual";
+  write("plan.json", plan_to_json(plan).dump());
+  const RunView view = open();
+  EXPECT_EQ(view.state()["virtual"], true);
+  EXPECT_EQ(view.description()["run"]["virtual"], true);
+}
+
+// Between the last step before a launch and the first one of it nobody computes and nobody saves.
+TEST_F(RunViewTest, APauseBetweenTwoLaunchesIsNoSaving) {
+  write_run();
+  const auto add_step = [&](std::int64_t step, double time_s) {
+    StepMetrics metrics;
+    metrics.step = step;
+    metrics.loss = 2;
+    metrics.step_s = 1;
+    metrics.wait_s = {0, 0};
+    metrics.time_s = time_s;
+    add("metrics.jsonl", metrics_to_json(metrics).dump() + "\n");
+  };
+  const auto add_event = [&](std::int64_t step, RunEventKind kind, double time_s) {
+    add("events.jsonl", run_event_to_json({time_s, step, kind, "it was so", ""}).dump() + "\n");
+  };
+  double at_s = kNow_s - 1000;
+  for (std::int64_t step = 11; step <= 40; ++step) {
+    add_step(step, at_s += 1);
+    if (step % 10 != 0) continue;
+    add_event(step, RunEventKind::kCheckpoint, at_s + 0.5);
+    add_event(step, RunEventKind::kResumed, at_s + 50);
+    at_s += 60;
+  }
+  const std::vector<StepPace> paces = open().recent().paces();
+  EXPECT_EQ(paces.size(), 27U);
+  for (const StepPace& pace : paces) EXPECT_EQ(pace.taken_s, 1);
+}
+
 TEST_F(RunViewTest, TellsHowTheRunEnded) {
   write_run();
   RunReport report;
@@ -156,6 +226,8 @@ TEST_F(RunViewTest, TellsHowTheRunEnded) {
   EXPECT_EQ(view.description()["run"]["state"], "ended");
   EXPECT_EQ(view.description()["run"]["status"], 0);
   EXPECT_EQ(view.state()["verdict"]["level"], "good");
+  EXPECT_EQ(view.state()["verdict"]["text"], "ended: step 10 of 100 is done");
+  EXPECT_TRUE(view.state()["verdict"]["advice"].is_null());
   report.ended = EarlyEnd{4, "machine slow was lost"};
   write("report.json", report_to_json(report).dump());
   EXPECT_TRUE(view.poll(kNow_s).description);

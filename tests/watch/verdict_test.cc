@@ -157,6 +157,23 @@ TEST(Verdict, NeedsAPredictionToCompareWith) {
   EXPECT_EQ(judge(run).text, "1.400 s a step; no prediction");
 }
 
+TEST(Verdict, OneMachineIsNoBottleneckOfOthers) {
+  JudgedRun run = as_planned();
+  for (JudgedRank& rank : run.ranks) rank.machine = "local";
+  for (StepMetrics& step : run.steps) slow_down(step, 1, 0.74 * 0.38);
+  EXPECT_EQ(judge(run).text, "local computes 74 % longer than planned");
+}
+
+TEST(Verdict, OfAnEndedRunSaysWhatIsLearnt) {
+  JudgedRun run = as_planned();
+  EXPECT_EQ(lesson_of(run), "");
+  for (StepMetrics& step : run.steps) slow_down(step, 1, 0.74 * 0.38);
+  EXPECT_EQ(lesson_of(run), "box computed 74 % longer than planned");
+  run = as_planned();
+  for (StepMetrics& step : run.steps) hold_up(step, 0.2);
+  EXPECT_THAT(lesson_of(run), HasSubstr("was below its rate: steps took 50 % longer than planned"));
+}
+
 // One step that went wrong is no reason to say anything, whatever went wrong in it.
 RC_GTEST_PROP(VerdictLaw, OneStepDecidesNothing, ()) {
   JudgedRun run = as_planned();

@@ -71,8 +71,9 @@ void tell_run(const RunView& view, Gathering& all) {
   all.family(MetricType::kInfo, "motley_run", "", "The run that this is of.")
       .sample(1, {{"run", view.name()},
                   {"model", view.config() ? model_text(view.config()->model) : ""}});
-  constexpr std::array kPhases = {RunPhase::kTraining, RunPhase::kRestarting, RunPhase::kEnded,
-                                  RunPhase::kFailed, RunPhase::kSilent};
+  constexpr std::array kPhases = {RunPhase::kPreparing, RunPhase::kTraining, RunPhase::kRestarting,
+                                  RunPhase::kEnded,     RunPhase::kStopped,  RunPhase::kFailed,
+                                  RunPhase::kSilent};
   std::array<const char*, kPhases.size()> phases{};
   for (std::size_t p = 0; p < phases.size(); ++p) phases[p] = run_phase_word(kPhases[p]);
   all.states("motley_run_state", "Whether the run is under way, or how it ended.", phases,
@@ -151,7 +152,8 @@ void tell_rank_sums(const RunTotals::Sums& sums, Gathering& all) {
   };
   counter("motley_rank_compute_seconds", "Time in which the rank did not wait.",
           &RunTotals::RankSums::compute_s);
-  counter("motley_rank_codec_seconds", "Of its computing: encoding and decoding.",
+  counter("motley_rank_codec_seconds",
+          "Of its computing: encoding, decoding and handing over messages.",
           &RunTotals::RankSums::codec_s);
   counter("motley_rank_optimizer_seconds", "Of its computing: the update.",
           &RunTotals::RankSums::optimizer_s);

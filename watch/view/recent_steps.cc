@@ -13,6 +13,7 @@ namespace motley {
 namespace {
 
 constexpr std::size_t kSavesMax = 64;
+constexpr std::size_t kLaunchesMax = 64;
 
 template <class Of>
 double median_of(const std::vector<StepMetrics>& steps, const Of& of) {
@@ -60,6 +61,11 @@ void RecentSteps::add_save(std::int64_t step, double committed_at_s) {
   if (saves_.size() > kSavesMax) saves_.pop_front();
 }
 
+void RecentSteps::add_launch(double began_at_s) {
+  launches_s_.push_back(began_at_s);
+  if (launches_s_.size() > kLaunchesMax) launches_s_.pop_front();
+}
+
 void RecentSteps::clear() {
   window_.clear();
   ended_.clear();
@@ -84,6 +90,9 @@ std::vector<StepPace> RecentSteps::paces() const {
     const Ended& now = ended_[i];
     // A gap in the steps is a session that ended.
     if (now.evaluated || now.step != before.step + 1 || now.at_s < before.at_s) continue;
+    const bool is_broken = std::ranges::any_of(
+        launches_s_, [&](double at_s) { return before.at_s < at_s && at_s <= now.at_s; });
+    if (is_broken) continue;
     const bool saving = std::ranges::any_of(saves_, [&](const Save& save) {
       const auto saved = std::ranges::find(ended_, save.step, &Ended::step);
       return saved != ended_.end() && saved->at_s < now.at_s && save.committed_at_s > before.at_s;

@@ -19,13 +19,15 @@ class RecentSteps {
   void add(StepMetrics metrics);
   // The checkpoint of that step was committed then.
   void add_save(std::int64_t step, double committed_at_s);
+  // A launch began then: the time before its first step is no step's.
+  void add_launch(double began_at_s);
 
   void clear();
 
   // The newest kWindow at most, all of as many ranks as the newest.
   [[nodiscard]] std::vector<StepMetrics> steps() const;
-  // From each step to the next of the last kPaces, but for those that evaluated; empty where the
-  // steps do not tell their times.
+  // From each step to the next of the last kPaces, but for those that evaluated and those between
+  // which a launch began; empty where the steps do not tell their times.
   [[nodiscard]] std::vector<StepPace> paces() const;
 
   [[nodiscard]] const StepMetrics* last() const {
@@ -62,6 +64,7 @@ class RecentSteps {
   std::deque<StepMetrics> window_;
   std::deque<Ended> ended_;
   std::deque<Save> saves_;
+  std::deque<double> launches_s_;
 };
 
 }  // namespace motley

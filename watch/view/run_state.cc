@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/result.h"
+
 namespace motley {
 namespace {
 
@@ -14,8 +16,18 @@ std::string step_text(const RunSigns& signs) {
                          : fmt::format("step {} is done", signs.last_step);
 }
 
+// nullptr: nobody asked for that end.
+const char* who_stopped(int status) {
+  if (status == static_cast<int>(ErrorCode::kInterrupted)) return "Ctrl-C";
+  return status == static_cast<int>(ErrorCode::kTerminated) ? "SIGTERM" : nullptr;
+}
+
 RunState state_of_report(const ReportedEnd& report, const RunSigns& signs) {
   if (report.early) {
+    if (const char* const by = who_stopped(report.early->status)) {
+      return {RunPhase::kStopped, report.early->status,
+              fmt::format("stopped by {}: {}", by, step_text(signs))};
+    }
     return {RunPhase::kFailed, report.early->status,
             fmt::format("ended early: {}", report.early->what)};
   }
@@ -26,12 +38,16 @@ RunState state_of_report(const ReportedEnd& report, const RunSigns& signs) {
 
 const char* run_phase_word(RunPhase phase) {
   switch (phase) {
+    case RunPhase::kPreparing:
+      return "preparing";
     case RunPhase::kTraining:
       return "training";
     case RunPhase::kRestarting:
       return "restarting";
     case RunPhase::kEnded:
       return "ended";
+    case RunPhase::kStopped:
+      return "stopped";
     case RunPhase::kFailed:
       return "failed";
     case RunPhase::kSilent:
@@ -61,6 +77,7 @@ std::optional<SaidToGoOn> said_to_go_on(const std::deque<RunEvent>& events, doub
 }
 
 RunState run_state_of(const RunSigns& signs) {
+  if (!signs.unreadable.empty()) return {RunPhase::kSilent, {}, signs.unreadable};
   if (signs.goes_on && (!signs.launcher.empty() || signs.goes_on->ago_s <= kGap_s)) {
     return {RunPhase::kRestarting, {}, "restarting: " + signs.goes_on->text};
   }
@@ -71,6 +88,13 @@ RunState run_state_of(const RunSigns& signs) {
               {},
               fmt::format("{}, told nothing for {:.0f} s: {}", signs.launcher, signs.quiet_s,
                           step_text(signs))};
+    }
+    if (signs.last_step == 0) {
+      return {RunPhase::kPreparing,
+              {},
+              fmt::format("not begun yet: {}", signs.is_planned
+                                                   ? "planned, and the first step is not done"
+                                                   : "machines are asked and measured")};
     }
     return {RunPhase::kTraining, {}, signs.launcher};
   }

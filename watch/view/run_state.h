@@ -11,9 +11,9 @@
 
 namespace motley {
 
-enum class RunPhase { kTraining, kRestarting, kEnded, kFailed, kSilent };
+enum class RunPhase { kPreparing, kTraining, kRestarting, kEnded, kStopped, kFailed, kSilent };
 
-// "training", "restarting", "ended", "failed", "silent".
+// "preparing", "training", "restarting", "ended", "stopped", "failed", "silent".
 [[nodiscard]] const char* run_phase_word(RunPhase phase);
 
 struct RunState {
@@ -42,19 +42,22 @@ struct ReportedEnd {
 };
 
 struct RunSigns {
+  std::string unreadable;      // why the run's folder cannot be read; "" = it can be
   std::string launcher;        // that seems to be at work there; "" = none
   double quiet_s = 0;          // since the run's folder told anything
   double step_s = 0;           // that a step takes; 0 = unknown
   std::int64_t last_step = 0;  // that is done; 0 = none
   std::int64_t steps = 0;      // of the whole run; 0 = unknown
+  bool is_planned = false;
   std::optional<ReportedEnd> report;
   std::optional<SaidToGoOn> goes_on;
 };
 
 // A run that goes on by itself has no launcher for a moment, between two launches, for kGap_s at
 // the most. A launcher that tells nothing for as long as kQuietSteps steps take, and for kQuiet_s,
-// is silent; before the first step it measures and plans. Without a launcher the report decides,
-// unless steps were done since.
+// is silent; before the first step it measures and plans: the run is being prepared. Without a
+// launcher the report decides, unless steps were done since. Who was told to end early, by Ctrl-C
+// or SIGTERM, has stopped and not failed.
 [[nodiscard]] RunState run_state_of(const RunSigns& signs);
 
 inline constexpr double kGap_s = 30;

@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "base/json.h"
-#include "base/system/files.h"
 #include "checkpoint/lock/launch_record.h"
 #include "watch/view/json_number.h"
+#include "watch/view/run_place.h"
 
 namespace motley {
 namespace {
@@ -43,28 +43,20 @@ Json spans_to_json(const TracedStep* traced) {
   return {{"step", traced->step}, {"spans", std::move(list)}};
 }
 
-// A path may be any bytes; a document is UTF-8.
-std::string readable(const std::string& text) {
-  return Json::parse(Json(text).dump(-1, ' ', false, Json::error_handler_t::replace));
+// Whether the text of that phase may change while it lasts, and not by every poll.
+bool tells_more(RunPhase phase) {
+  return phase == RunPhase::kRestarting || phase == RunPhase::kPreparing;
 }
 
-bool holds_run(const RunFolder& folder) {
-  std::error_code code;
-  for (const auto& path : {folder.config_path(), folder.plan_path(), folder.metrics_path()}) {
-    if (std::filesystem::exists(path, code)) return true;
-  }
-  return last_launch(folder.dir()) > 0;
+bool begins_launch(RunEventKind kind) {
+  return kind == RunEventKind::kStarted || kind == RunEventKind::kResumed ||
+         kind == RunEventKind::kRestarted;
 }
 
 }  // namespace
 
 Result<RunView> RunView::open(const std::filesystem::path& run, double now_s) {
-  MOTLEY_ASSIGN(const bool exists, path_exists(run));
-  if (!exists || !holds_run(RunFolder(run))) {
-    return Error{ErrorCode::kConfig, fmt::format("there is no run in {}", run.string()),
-                 exists ? "the folder holds none of a run's files" : "there is no such folder",
-                 "name the folder of a run, as --run or run.dir had it"};
-  }
+  MOTLEY_TRY(check_holds_run(RunFolder(run)));
   RunView view(run);
   view.poll(now_s);
   return view;
@@ -77,6 +69,10 @@ RunView::RunView(const std::filesystem::path& run)
       predicted_(folder_.predicted_trace_path()),
       metrics_lines_(folder_.metrics_path(), kLineBytesMax),
       event_lines_(folder_.events_path(), kLineBytesMax) {}
+
+Result<void> RunView::readable() const {
+  return check_holds_run(folder_);
+}
 
 RunView::Changes RunView::poll(double now_s) {
   Changes changes;
@@ -136,6 +132,7 @@ void RunView::read_events(Changes& changes) {
       Result<RunEvent> event = run_event_from_json(*json, "events");
       if (!event.ok()) continue;
       if (event->kind == RunEventKind::kCheckpoint) recent_.add_save(event->step, event->time_s);
+      if (begins_launch(event->kind)) recent_.add_launch(event->time_s);
       totals_.add(*event);
       events_.push_back(*std::move(event));
       if (events_.size() > kEventsMax) events_.pop_front();
@@ -156,22 +153,26 @@ void RunView::look_at_state(double now_s, Changes& changes) {
   // What a launcher before this one has told says nothing of this one, which may measure and plan.
   const double told_at_s =
       std::max({metrics_lines_.written_at_s(), event_lines_.written_at_s(), launcher_since_s_});
-  RunState state = run_state_of({.launcher = launcher_,
-                                 .quiet_s = now_s - told_at_s,
-                                 .step_s = std::isfinite(step_s) ? step_s : 0,
-                                 .last_step = last_step(),
-                                 .steps = files_.config() ? files_.config()->train.steps : 0,
-                                 .report = files_.report(),
-                                 .goes_on = said_to_go_on(events_, now_s)});
+  const Result<void> found = readable();
+  RunState state =
+      run_state_of({.unreadable = found.ok() ? "" : found.error().what + ": " + found.error().cause,
+                    .launcher = launcher_,
+                    .quiet_s = now_s - told_at_s,
+                    .step_s = std::isfinite(step_s) ? step_s : 0,
+                    .last_step = last_step(),
+                    .steps = files_.config() ? files_.config()->train.steps : 0,
+                    .is_planned = files_.plan().has_value(),
+                    .report = files_.report(),
+                    .goes_on = said_to_go_on(events_, now_s)});
   const bool is_same = state.phase == state_.phase && state.status == state_.status &&
-                       (state.phase != RunPhase::kRestarting || state.text == state_.text);
+                       (!tells_more(state.phase) || state.text == state_.text);
   changes.description = changes.description || !is_same;
   state_ = std::move(state);
 }
 
 std::string RunView::name() const {
   const std::filesystem::path path = folder_.dir().lexically_normal();
-  return readable((path.has_filename() ? path : path.parent_path()).filename().string());
+  return readable_text((path.has_filename() ? path : path.parent_path()).filename().string());
 }
 
 std::int64_t RunView::last_step() const {
@@ -182,12 +183,13 @@ Json RunView::description() const {
   const auto& config = files_.config();
   Json json = {{"run",
                 {{"name", name()},
-                 {"folder", readable(folder_.dir().string())},
+                 {"folder", readable_text(folder_.dir().string())},
                  {"model", config ? Json(model_text(config->model)) : Json(nullptr)},
                  {"steps", config ? Json(config->train.steps) : Json(nullptr)},
                  {"state", run_phase_word(state_.phase)},
                  {"status", state_.status ? Json(*state_.status) : Json(nullptr)},
-                 {"text", state_.text}}}};
+                 {"text", state_.text},
+                 {"virtual", is_rehearsal()}}}};
   if (layout_) {
     json.update(layout_to_json(*files_.plan(), *layout_));
   } else {
@@ -218,18 +220,32 @@ JudgedRun RunView::judged() const {
 }
 
 Verdict RunView::verdict() const {
+  const auto text_and = [&](const std::string& lesson) {
+    return lesson.empty() ? state_.text : state_.text + "; " + lesson;
+  };
   switch (state_.phase) {
+    case RunPhase::kPreparing:
+      return {VerdictLevel::kGood, state_.text, ""};
+    case RunPhase::kTraining:
+      break;
+    case RunPhase::kRestarting:
+      return {VerdictLevel::kWatch, state_.text, ""};
+    case RunPhase::kEnded:
+      return {VerdictLevel::kGood, text_and(lesson_of(judged())), ""};
+    case RunPhase::kStopped:
+      return {VerdictLevel::kGood, text_and(lesson_of(judged())),
+              "motley train … --resume goes on"};
     case RunPhase::kFailed:
       return {VerdictLevel::kBad, state_.text, "motley train … --resume goes on"};
     case RunPhase::kSilent:
-      return {VerdictLevel::kBad, state_.text, "look into log/motley.log; --resume goes on"};
-    case RunPhase::kRestarting:
-      return {VerdictLevel::kWatch, state_.text, ""};
-    case RunPhase::kTraining:
-    case RunPhase::kEnded:
-      return judge(judged());
+      return {VerdictLevel::kBad, state_.text,
+              readable().ok() ? "look into log/motley.log; --resume goes on" : ""};
   }
   return judge(judged());
+}
+
+bool RunView::is_rehearsal() const {
+  return files_.plan() && is_virtual(*files_.plan());
 }
 
 double RunView::eta_s() const {
@@ -246,6 +262,7 @@ Json RunView::state() const {
   const double predicted_s = last == nullptr ? 0 : last->predicted_step_s;
   return {{"step", last_step()},
           {"steps", files_.config() ? Json(files_.config()->train.steps) : Json(nullptr)},
+          {"virtual", is_rehearsal()},
           {"loss", last == nullptr ? Json(nullptr) : number_or_null(last->loss)},
           {"step_s", number_or_null(recent_.step_s())},
           {"predicted_step_s", predicted_s > 0 ? number_or_null(predicted_s) : Json(nullptr)},

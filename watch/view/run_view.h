@@ -28,7 +28,7 @@ namespace motley {
 
 class RunView {
  public:
-  // Reads all that is there. kConfig where the folder holds no run. `now_s`: since 1970 UTC.
+  // Reads all that is there. As readable() where that says no. `now_s`: since 1970 UTC.
   [[nodiscard]] static Result<RunView> open(const std::filesystem::path& run, double now_s);
 
   struct Changes {
@@ -39,6 +39,10 @@ class RunView {
     std::int64_t steps = 0;    // that came
     std::size_t events = 0;    // that came
   };
+
+  // Whether the run's folder is there and can be read: kConfig where it holds no run, kCorrupt
+  // where this process may not look.
+  [[nodiscard]] Result<void> readable() const;
 
   // Reads what came. Some times a second is often enough; nothing is read twice.
   Changes poll(double now_s);
@@ -57,11 +61,13 @@ class RunView {
 
   // Whether more is to come, as far as can be seen.
   [[nodiscard]] bool is_under_way() const {
-    return state_.phase == RunPhase::kTraining || state_.phase == RunPhase::kRestarting;
+    return state_.phase == RunPhase::kPreparing || state_.phase == RunPhase::kTraining ||
+           state_.phase == RunPhase::kRestarting;
   }
 
   // What the views above are made of, as typed values.
   [[nodiscard]] std::string name() const;
+  // Of how it goes; of a run that is not under way, how it ended, and what is learnt of it.
   [[nodiscard]] Verdict verdict() const;
 
   [[nodiscard]] RunPhase phase() const { return state_.phase; }
@@ -88,6 +94,7 @@ class RunView {
   void look_at_state(double now_s, Changes& changes);
   [[nodiscard]] JudgedRun judged() const;
   [[nodiscard]] double eta_s() const;
+  [[nodiscard]] bool is_rehearsal() const;
 
   RunFolder folder_;
   RunFiles files_;

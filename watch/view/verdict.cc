@@ -46,19 +46,36 @@ std::string percent_over(double base, double value) {
   return fmt::format("{:+.0f} %", (value / base - 1) * 100);
 }
 
-std::optional<Verdict> judge_skipped(const JudgedRun& run) {
+// A verdict while the run goes on, and what stays true of it when it has ended.
+struct Finding {
+  Verdict verdict;
+  std::string lesson;
+};
+
+std::string percent_longer(double base, double value) {
+  return fmt::format("{:.0f} % longer than planned", (value / base - 1) * 100);
+}
+
+// Whether anything waits for anything.
+bool is_of_several_machines(const JudgedRun& run) {
+  return std::ranges::any_of(
+      run.ranks, [&](const JudgedRank& rank) { return rank.machine != run.ranks.front().machine; });
+}
+
+std::optional<Finding> judge_skipped(const JudgedRun& run) {
   const Steps steps = lasting_steps(run);
   const auto skipped = static_cast<std::size_t>(
       std::ranges::count_if(steps, [](const StepMetrics& step) { return step.skipped; }));
   if (skipped < kSkippedBad) return {};
-  return Verdict{VerdictLevel::kBad,
-                 fmt::format("{} of the last {} steps were skipped: the gradient is not finite",
-                             skipped, steps.size()),
-                 "stop it and go on from an earlier checkpoint with a smaller train.lr"};
+  const std::string text = fmt::format(
+      "{} of the last {} steps were skipped: the gradient is not finite", skipped, steps.size());
+  return Finding{{VerdictLevel::kBad, text,
+                  "stop it and go on from an earlier checkpoint with a smaller train.lr"},
+                 text};
 }
 
 // The rank that is nearest to its limit.
-std::optional<Verdict> judge_memory(const JudgedRun& run) {
+std::optional<Finding> judge_memory(const JudgedRun& run) {
   const StepMetrics& last = run.steps.back();
   double nearest = 0;
   std::size_t at = 0;
@@ -71,18 +88,21 @@ std::optional<Verdict> judge_memory(const JudgedRun& run) {
     at = r;
   }
   if (nearest < kMemoryNear) return {};
-  return Verdict{nearest >= kMemoryBad ? VerdictLevel::kBad : VerdictLevel::kWatch,
-                 fmt::format("{} is near the end of its memory: {} of {}", run.ranks[at].machine,
-                             bytes_text(static_cast<double>(last.ranks[at].memory_bytes)),
-                             bytes_text(static_cast<double>(run.ranks[at].memory_limit_bytes))),
-                 "end other programs there, or plan with a smaller train.micro_batch or "
-                 "parallel.recompute = \"all\""};
+  const std::string& machine = run.ranks[at].machine;
+  const std::string used =
+      fmt::format("{} of {}", bytes_text(static_cast<double>(last.ranks[at].memory_bytes)),
+                  bytes_text(static_cast<double>(run.ranks[at].memory_limit_bytes)));
+  return Finding{{nearest >= kMemoryBad ? VerdictLevel::kBad : VerdictLevel::kWatch,
+                  fmt::format("{} is near the end of its memory: {}", machine, used),
+                  "end other programs there, or plan with a smaller train.micro_batch or "
+                  "parallel.recompute = \"all\""},
+                 fmt::format("{} was near the end of its memory: {}", machine, used)};
 }
 
-// A verdict, and what its reason costs of a step.
+// A finding, and what its reason costs of a step.
 struct Complaint {
   double lost_s = 0;
-  Verdict verdict;
+  Finding finding;
 };
 
 struct SlowRank {
@@ -110,13 +130,17 @@ std::optional<SlowRank> slowest_rank(const JudgedRun& run) {
 
 Complaint complain_of(const JudgedRun& run, const SlowRank& slow, double over_plan) {
   const JudgedRank& rank = run.ranks[slow.rank];
-  return {
-      slow.over_s,
-      {level_of(over_plan),
-       fmt::format("{} is the bottleneck: {} over plan", rank.machine,
-                   percent_over(rank.predicted_compute_s, rank.predicted_compute_s + slow.over_s)),
-       "end other programs there and look at its cooling and mains, or stop and resume the "
-       "run: it is planned anew"}};
+  const double taken_s = rank.predicted_compute_s + slow.over_s;
+  const std::string longer = percent_longer(rank.predicted_compute_s, taken_s);
+  const std::string text = is_of_several_machines(run)
+                               ? fmt::format("{} is the bottleneck: {} over plan", rank.machine,
+                                             percent_over(rank.predicted_compute_s, taken_s))
+                               : fmt::format("{} computes {}", rank.machine, longer);
+  return {slow.over_s,
+          {{level_of(over_plan), text,
+            "end other programs there and look at its cooling and mains, or stop and resume the "
+            "run: it is planned anew"},
+           fmt::format("{} computed {}", rank.machine, longer)}};
 }
 
 struct BusyLink {
@@ -152,21 +176,27 @@ Complaint complain_of_links(const JudgedRun& run, double waited_s, double over_p
   const BusyLink busiest = busiest_link(run);
   const double measured_s = step_s(lasting_steps(run));
   const std::string over = percent_over(run.predicted_step_s, measured_s);
+  const std::string longer = percent_longer(run.predicted_step_s, measured_s);
   if (busiest.link == nullptr) {
     return {waited_s,
-            {level_of(over_plan),
-             fmt::format("steps take {} over plan, and no machine computes longer", over),
-             "motley report shows where the time went; motley doctor looks for what slows "
-             "messages"}};
+            {{level_of(over_plan),
+              fmt::format("steps take {} over plan, and no machine computes longer", over),
+              "motley report shows where the time went; motley doctor looks for what slows "
+              "messages"},
+             fmt::format("steps took {}, and no machine computed longer", longer)}};
   }
   const JudgedLink& link = *busiest.link;
+  const std::string name = fmt::format("{} → {}", run.ranks[link.from.index()].machine,
+                                       run.ranks[link.to.index()].machine);
+  const std::string load = fmt::format("{} a step at {}", bytes_text(busiest.bytes),
+                                       link_rate_text(link.bandwidth_bytes_per_s));
   return {waited_s,
-          {level_of(over_plan),
-           fmt::format("the link {} → {} is below its rate: steps take {} over plan in waiting, "
-                       "for {} a step at {}",
-                       run.ranks[link.from.index()].machine, run.ranks[link.to.index()].machine,
-                       over, bytes_text(busiest.bytes), link_rate_text(link.bandwidth_bytes_per_s)),
-           "end other transfers on it, or measure it by motley probe and plan with --links"}};
+          {{level_of(over_plan),
+            fmt::format("the link {} is below its rate: steps take {} over plan in waiting, for {}",
+                        name, over, load),
+            "end other transfers on it, or measure it by motley probe and plan with --links"},
+           fmt::format("the link {} was below its rate: steps took {}, waiting for {}", name,
+                       longer, load)}};
 }
 
 // Why steps take longer than planned.
@@ -208,8 +238,9 @@ std::optional<Complaint> judge_saves(const JudgedRun& run) {
   const double share = lost_s / all_s;
   if (!(share >= kWorthSaying)) return {};
   return Complaint{lost_s / static_cast<double>(run.paces.size()),
-                   {level_of(share), fmt::format("saving takes {:.0f} % of the time", share * 100),
-                    "raise checkpoint.every, or save to a faster disk"}};
+                   {{level_of(share), fmt::format("saving takes {:.0f} % of the time", share * 100),
+                     "raise checkpoint.every, or save to a faster disk"},
+                    fmt::format("saving took {:.0f} % of the time", share * 100)}};
 }
 
 Verdict in_order(const JudgedRun& run) {
@@ -227,6 +258,18 @@ Verdict in_order(const JudgedRun& run) {
           fmt::format("faster than planned: {}, {}", text,
                       percent_over(run.predicted_step_s, measured_s)),
           ""};
+}
+
+// What is most worth saying of the run; nothing where all is in order.
+std::optional<Finding> worst_of(const JudgedRun& run) {
+  if (auto skipped = judge_skipped(run)) return skipped;
+  auto memory = judge_memory(run);
+  if (memory && memory->verdict.level == VerdictLevel::kBad) return memory;
+  auto pace = judge_pace(run);
+  auto saves = judge_saves(run);
+  if (pace && (!saves || pace->lost_s >= saves->lost_s)) return std::move(pace->finding);
+  if (saves) return std::move(saves->finding);
+  return memory;
 }
 
 }  // namespace
@@ -252,14 +295,14 @@ Verdict judge(const JudgedRun& run) {
   if (run.steps.size() < kLastingSteps) {
     return {VerdictLevel::kGood, "too few steps yet to judge", ""};
   }
-  if (auto skipped = judge_skipped(run)) return *std::move(skipped);
-  const auto memory = judge_memory(run);
-  if (memory && memory->level == VerdictLevel::kBad) return *memory;
-  auto pace = judge_pace(run);
-  auto saves = judge_saves(run);
-  if (pace && (!saves || pace->lost_s >= saves->lost_s)) return std::move(pace->verdict);
-  if (saves) return std::move(saves->verdict);
-  return memory ? *memory : in_order(run);
+  if (auto found = worst_of(run)) return std::move(found->verdict);
+  return in_order(run);
+}
+
+std::string lesson_of(const JudgedRun& run) {
+  if (run.steps.size() < kLastingSteps) return "";
+  const auto found = worst_of(run);
+  return found ? found->lesson : "";
 }
 
 }  // namespace motley

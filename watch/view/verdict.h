@@ -57,6 +57,10 @@ struct JudgedRun {
 
 [[nodiscard]] Verdict judge(const JudgedRun& run);
 
+// What can still be learnt of a run that has ended, where nobody can help it any more: "local
+// computed 74 % longer than planned"; "" where it went as it should.
+[[nodiscard]] std::string lesson_of(const JudgedRun& run);
+
 // What a rank computed, or the step without its waiting where the file does not tell; not a number
 // where it tells neither.
 [[nodiscard]] double computed_s(const StepMetrics& step, std::size_t rank);
