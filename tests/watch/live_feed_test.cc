@@ -122,6 +122,16 @@ TEST_F(LiveFeedTest, WhatCannotBeReadIsNotTold) {
   EXPECT_THAT(stream->heard(), IsEmpty());
 }
 
+TEST_F(LiveFeedTest, ARunThatCannotBeReadAnyMoreSaysSo) {
+  const auto stream = enters();
+  stream->heard();
+  run_.ends("silent", "");
+  run_.breaks({ErrorCode::kConfig, "there is no run in runs/a", "there is no such folder", ""});
+  feed_.tick();
+  EXPECT_THAT(stream->heard(),
+              HasSubstr("event: unreadable\ndata: {\"error\":\"there is no run in runs/a\""));
+}
+
 TEST_F(LiveFeedTest, NobodyLooksOnAndNothingIsRead) {
   feed_.tick();
   EXPECT_EQ(run_.looks(), 0);

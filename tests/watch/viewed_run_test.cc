@@ -70,6 +70,19 @@ TEST_F(ViewedRunTest, ACutRunBeginsAnew) {
   EXPECT_EQ(changes.last_step, 4);
 }
 
+TEST_F(ViewedRunTest, OfAFolderThatIsGoneNothingIsTold) {
+  add_steps(1, 9);
+  ViewedRun run = open();
+  run.look();
+  std::filesystem::remove_all(dir_);
+  EXPECT_TRUE(run.look().description);
+  EXPECT_FALSE(run.part(RunPart::kDescription).ok());
+  EXPECT_FALSE(run.part(RunPart::kState).ok());
+  EXPECT_FALSE(run.history(100, 0).ok());
+  EXPECT_FALSE(run.events(10).ok());
+  EXPECT_FALSE(run.metrics(MetricsFormat::kOpenMetrics).ok());
+}
+
 TEST_F(ViewedRunTest, HasWhatThePageAsksFor) {
   add_steps(1, 9);
   ViewedRun run = open();

@@ -28,6 +28,7 @@ RunChanges ViewedRun::look() {
 }
 
 Result<std::string> ViewedRun::part(RunPart part) {
+  MOTLEY_TRY(view_.readable());
   switch (part) {
     case RunPart::kDescription:
       return text_of(view_.description());
@@ -40,14 +41,17 @@ Result<std::string> ViewedRun::part(RunPart part) {
 }
 
 Result<std::string> ViewedRun::history(std::size_t points, std::int64_t after_step) {
+  MOTLEY_TRY(view_.readable());
   return text_of(view_.history(std::max(points, History::kPointsMin), after_step));
 }
 
 Result<std::string> ViewedRun::events(std::size_t newest) {
+  MOTLEY_TRY(view_.readable());
   return text_of(view_.events(newest));
 }
 
 Result<std::string> ViewedRun::metrics(MetricsFormat format) {
+  MOTLEY_TRY(view_.readable());
   const auto families = run_metrics(view_);
   return format == MetricsFormat::kOpenMetrics ? openmetrics_text(families)
                                                : prometheus_text(families);

@@ -13,9 +13,7 @@ constexpr std::uint64_t kEventsMax = 1000;
 
 Answer of_run(Result<std::string> text, std::string_view type = "application/json") {
   if (text.ok()) return {200, type, std::move(text).value()};
-  const Error& error = text.error();
-  const Json body{{"error", error.what}, {"cause", error.cause}, {"remedy", error.remedy}};
-  return {503, "application/json", body.dump(-1, ' ', false, Json::error_handler_t::replace)};
+  return {503, "application/json", error_json(text.error())};
 }
 
 // `ask` with the number that the query has under `key`.
@@ -31,6 +29,11 @@ Answer with_number(const Admitted& request,
 }
 
 }  // namespace
+
+std::string error_json(const Error& error) {
+  const Json body{{"error", error.what}, {"cause", error.cause}, {"remedy", error.remedy}};
+  return body.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
 
 Answer refusal(const Refused& refused) {
   return {refused.status, "text/plain; charset=utf-8", refused.why + "\n"};

@@ -23,6 +23,9 @@ inline constexpr std::string_view kLivePath = "/api/live";
 // not kLivePath.
 [[nodiscard]] Answer answer(const Admitted& request, std::string_view accept, RunSource& source);
 
+// {"error", "cause", "remedy"}.
+[[nodiscard]] std::string error_json(const Error& error);
+
 [[nodiscard]] Answer refusal(const Refused& refused);
 
 }  // namespace motley

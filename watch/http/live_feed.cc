@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <charconv>
 
+#include "watch/http/answers.h"
+
 namespace motley {
 namespace {
 
@@ -24,7 +26,14 @@ std::int64_t step_of(std::string_view id) {
              : 0;
 }
 
-// What cannot be told now is told at the next change; the page shows what it had.
+// Why the run cannot be read: the page says it beside what it had.
+std::string description_message(RunSource& source) {
+  const auto data = source.part(RunPart::kDescription);
+  return data.ok() ? live_message("description", *data)
+                   : live_message("unreadable", error_json(data.error()));
+}
+
+// What else cannot be told now is told at the next change.
 std::string message_of(std::string_view event, const Result<std::string>& data) {
   return data.ok() ? live_message(event, *data) : std::string();
 }
@@ -53,7 +62,7 @@ std::string LiveFeed::steps_message(std::int64_t after_step, std::int64_t last_s
 std::string LiveFeed::news(const RunChanges& changes) {
   std::string news;
   if (changes.description) {
-    news += message_of("description", source_.part(RunPart::kDescription));
+    news += description_message(source_);
   }
   const bool whole = changes.cut || changes.last_step < last_step_;
   if (whole || changes.last_step > last_step_) {
@@ -90,7 +99,7 @@ void LiveFeed::add(const std::shared_ptr<LiveStream>& stream, std::string_view l
   std::int64_t had = step_of(last_event_id);
   if (had > last_step_) had = 0;  // of steps that are no longer there
   std::string all(kOpening);
-  all += message_of("description", source_.part(RunPart::kDescription));
+  all += description_message(source_);
   if (had == 0 || had < last_step_) all += steps_message(had, last_step_);
   all += message_of("state", source_.part(RunPart::kState));
   all += message_of("events", source_.events(kEventsSent));
