@@ -93,7 +93,8 @@ TEST(Screen, ShowsEachStageLinkAndEvent) {
   const std::string text = ShownRun().text();
   EXPECT_THAT(text, HasSubstr("stage 1 (box)   cpu     0-3,8   500.00 ms  400.00 ms  +25 %"));
   EXPECT_THAT(text, HasSubstr("desk → box  fp16   64.0 Mbit/s  100 Mbit/s"));
-  EXPECT_THAT(text, HasSubstr("unequal work 30.0 %, links and filling 5.0 %, codecs 1.0 %"));
+  EXPECT_THAT(text,
+              HasSubstr("unequal work 30.0 %, links and filling 5.0 %, messages and codecs 1.0 %"));
   EXPECT_THAT(text, HasSubstr("08:00:00  checkpoint  saved it"));
   EXPECT_THAT(text, HasSubstr("loss  █ ▁"));
 }
@@ -110,6 +111,23 @@ TEST(Screen, ShowsARunThatTellsNothingYet) {
   run.events = Json::array();
   EXPECT_THAT(run.text(), HasSubstr("stage 0 (desk)"));
   EXPECT_EQ(one_line(run.state), "step 0  good: too few steps yet");
+}
+
+TEST(Screen, ALowOneHasTheStagesAndAllOfTheAdvice) {
+  ShownRun run;
+  run.state["verdict"]["advice"] = "end other programs there and look at its cooling and mains";
+  std::string text;
+  for (const ScreenLine& line : run.lines({40, 14})) text += line.text + "\n";
+  EXPECT_THAT(text, HasSubstr("end other programs there and look at its\ncooling and mains\n"));
+  EXPECT_THAT(text, HasSubstr("stage 1 (box)"));
+}
+
+TEST(Screen, ARehearsalSaysSoAndHasNoCurve) {
+  ShownRun run;
+  run.state["virtual"] = true;
+  run.history["loss"] = {nullptr, nullptr, nullptr};
+  EXPECT_THAT(one_line(run.state), HasSubstr("step 120/1000  virtual  "));
+  EXPECT_THAT(run.text(), testing::Not(HasSubstr("\nloss")));
 }
 
 // No line is wider than the screen and no screen higher, and nothing of a run moves the cursor.
@@ -153,6 +171,12 @@ TEST(ScreenText, ClipsAtCharacters) {
   EXPECT_EQ(clipped("→→→", 2), "→→");
   EXPECT_EQ(clipped("ab", 5), "ab");
   EXPECT_EQ(clipped("ab", 0), "");
+}
+
+TEST(ScreenText, WrapsAtSpaces) {
+  EXPECT_THAT(wrapped("one two three", 7), ElementsAre("one two", "three"));
+  EXPECT_THAT(wrapped("→→→→ b", 3), ElementsAre("→→→", "→ b"));
+  EXPECT_TRUE(wrapped("", 3).empty());
 }
 
 TEST(ScreenText, DrawsProgressAndCurves) {

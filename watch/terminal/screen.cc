@@ -29,6 +29,7 @@ std::string step_text(const Json& state) {
 // Without what is not known.
 std::string figures_text(const Json& state) {
   std::string text = step_text(state);
+  if (state.value("virtual", false)) text += "  virtual";
   const double loss = number_at(state, "loss");
   if (std::isfinite(loss)) text += fmt::format("  loss {:.3f}", loss);
   const double rate = number_at(state, "tokens_per_s");
@@ -124,7 +125,7 @@ std::string losses_text(const Json& losses) {
   const std::vector<std::pair<const char*, const char*>> parts = {
       {"imbalance", "unequal work"},
       {"links_and_filling", "links and filling"},
-      {"codec", "codecs"},
+      {"codec", "messages and codecs"},
       {"optimizer", "optimizer"}};
   std::string text;
   for (const auto& [key, words] : parts) {
@@ -156,6 +157,13 @@ class Page {
     if (lines_.size() < size_.rows) lines_.push_back({clipped(text, size_.columns), style});
   }
 
+  // In as many lines as it needs.
+  void add_wrapped(const std::string& text, LineStyle style) {
+    for (const std::string& line : wrapped(text, std::max<std::size_t>(size_.columns, 1))) {
+      add(line, style);
+    }
+  }
+
   // The first line is a heading. Of more than fit the last ones are left out, and that is said.
   void add_table(const Rows& rows, std::size_t names, std::size_t rows_kept_free) {
     constexpr std::size_t kLeast = 3;  // a heading, a line, and that there are more
@@ -181,30 +189,36 @@ class Page {
   std::vector<ScreenLine> lines_;
 };
 
-void add_head(const ScreenDocuments& run, std::size_t columns, Page& page) {
+// Below that a screen has no room for pictures beside the stages.
+constexpr std::size_t kRowsOfLowScreen = 20;
+
+void add_head(const ScreenDocuments& run, ScreenSize size, Page& page) {
   const Json& about = run.description["run"];
   page.add(fmt::format("{}  {}  {}", text_at(about, "name"), text_at(about, "model"),
                        text_at(about, "state")),
            LineStyle::kStrong);
   const Json& verdict = run.state["verdict"];
-  page.add(verdict_text(verdict), style_of(verdict));
-  page.add(text_at(verdict, "advice"), LineStyle::kFaint);
+  page.add_wrapped(verdict_text(verdict), style_of(verdict));
+  page.add_wrapped(text_at(verdict, "advice"), LineStyle::kFaint);
   page.add(figures_text(run.state));
-  page.add(progress_bar(number_at(run.state, "step") / number_at(run.state, "steps"), columns),
+  if (size.rows < kRowsOfLowScreen) return;
+  page.add(progress_bar(number_at(run.state, "step") / number_at(run.state, "steps"), size.columns),
            LineStyle::kFaint);
-  const std::string curve = loss_line(run.history, columns - std::min<std::size_t>(columns, 6));
-  if (!curve.empty()) page.add("loss  " + curve);
+  const std::string curve =
+      loss_line(run.history, size.columns - std::min<std::size_t>(size.columns, 6));
+  if (curve.find_first_not_of(' ') != std::string::npos) page.add("loss  " + curve);
 }
 
 }  // namespace
 
 std::vector<ScreenLine> screen_lines(const ScreenDocuments& run, ScreenSize size) {
-  constexpr std::size_t kLinesBelowRanks = 6;
-  constexpr std::size_t kLinesBelowLinks = 4;
+  const bool is_low = size.rows < kRowsOfLowScreen;
+  const std::size_t below_ranks = is_low ? 0 : 6;
+  const std::size_t below_links = is_low ? 0 : 4;
   Page page(size);
-  add_head(run, size.columns, page);
-  page.add_table(rank_rows(run.description, run.state), 3, kLinesBelowRanks);
-  page.add_table(link_rows(run.description, run.state), 2, kLinesBelowLinks);
+  add_head(run, size, page);
+  page.add_table(rank_rows(run.description, run.state), 3, below_ranks);
+  page.add_table(link_rows(run.description, run.state), 2, below_links);
   page.add("");
   page.add(losses_text(run.state["losses"]), LineStyle::kFaint);
   const std::size_t count = std::min(run.events.size(), page.room());

@@ -34,8 +34,9 @@ struct ScreenSize {
   std::size_t rows = 24;
 };
 
-// As many lines as fit at most, none wider than the screen. What is left out where it is low: first
-// events, then links and ranks that do not fit.
+// As many lines as fit at most, none wider than the screen; the verdict and its advice are whole,
+// in as many lines as they need. What is left out where it is low: first events, the bar and the
+// curve, then links and ranks that do not fit.
 [[nodiscard]] std::vector<ScreenLine> screen_lines(const ScreenDocuments& run, ScreenSize size);
 
 // The same in one line, for where nothing can be redrawn:

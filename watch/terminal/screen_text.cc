@@ -88,6 +88,23 @@ std::string clipped(std::string_view text, std::size_t columns) {
   return std::string(text.substr(0, at));
 }
 
+std::vector<std::string> wrapped(std::string_view text, std::size_t columns) {
+  std::vector<std::string> lines;
+  while (!text.empty()) {
+    std::string line = clipped(text, columns);
+    if (line.size() < text.size() && text[line.size()] != ' ') {
+      // A word that is longer than a line is cut.
+      if (const std::size_t space = line.rfind(' '); space != std::string::npos && space > 0) {
+        line.resize(space);
+      }
+    }
+    text.remove_prefix(line.size());
+    if (!text.empty() && text.front() == ' ') text.remove_prefix(1);
+    lines.push_back(std::move(line));
+  }
+  return lines;
+}
+
 std::vector<std::string> aligned_lines(const std::vector<std::vector<std::string>>& rows,
                                        std::size_t names) {
   std::vector<std::size_t> widths;

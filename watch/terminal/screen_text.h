@@ -21,6 +21,10 @@ namespace motley {
 // The beginning of a text that takes so many columns at most.
 [[nodiscard]] std::string clipped(std::string_view text, std::size_t columns);
 
+// The text in lines of so many columns at most, broken at spaces where there are any; none of "".
+// REQUIRES: columns > 0.
+[[nodiscard]] std::vector<std::string> wrapped(std::string_view text, std::size_t columns);
+
 // Columns two apart, each as wide as its widest cell; the first one flush left, numbers flush
 // right.
 [[nodiscard]] std::vector<std::string> aligned_lines(
