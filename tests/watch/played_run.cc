@@ -100,7 +100,7 @@ void PlayedRun::ends(const std::string& state, const std::string& text) {
   const std::lock_guard lock(mutex_);
   run_state_ = state;
   text_ = text;
-  changes_.description = true;
+  changes_.description = changes_.state = true;
 }
 
 void PlayedRun::breaks(Error error) {
@@ -164,6 +164,16 @@ Json PlayedRun::description() const {
             {"predicted_step_s", kPlanned_s}}}};
 }
 
+Json PlayedRun::verdict() const {
+  if (run_state_ != "training") {
+    return {
+        {"level", run_state_ == "ended" ? "good" : "bad"}, {"text", text_}, {"advice", nullptr}};
+  }
+  return {{"level", "watch"},
+          {"text", "desktop is the bottleneck: +9 % over plan"},
+          {"advice", "see what else runs there, or plan anew with motley plan --learn"}};
+}
+
 Json PlayedRun::state() const {
   Json ranks = Json::array();
   for (int rank = 0; rank < kRanks; ++rank) {
@@ -185,10 +195,7 @@ Json PlayedRun::state() const {
       {"predicted_step_s", kPlanned_s},
       {"tokens_per_s", any ? Json(4096 / step_s_at(step_)) : Json()},
       {"eta_s", any ? Json(static_cast<double>(steps_ - step_) * kPlanned_s) : Json()},
-      {"verdict",
-       {{"level", "watch"},
-        {"text", "desktop is the bottleneck: +9 % over plan"},
-        {"advice", "see what else runs there, or plan anew with motley plan --learn"}}},
+      {"verdict", verdict()},
       {"ranks", ranks},
       {"links", Json::array({{{"from", 0}, {"to", 1}, {"bytes_s", 5.6e6}},
                              {{"from", 1}, {"to", 0}, {"bytes_s", 2.9e6}},

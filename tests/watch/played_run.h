@@ -37,6 +37,7 @@ class PlayedRun : public RunSource {
  private:
   [[nodiscard]] Json description() const;
   [[nodiscard]] Json state() const;
+  [[nodiscard]] Json verdict() const;
 
   mutable std::mutex mutex_;  // guards all below
   std::int64_t steps_;

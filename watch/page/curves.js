@@ -127,6 +127,7 @@ export class Curves {
       this.graph = new window.Dygraph(this.chart, rows, {
         ...this.options(),
         connectSeparatedPoints: true,
+        xRangePad: 8,
         strokeWidth: 1.5,
         highlightCircleSize: 4,
         highlightCallback: (event, x, points, row) => this.tell(row),
@@ -159,9 +160,19 @@ export class Curves {
     if (this.graph) this.graph.updateOptions(this.options());
   }
 
+  // On virtual devices there is no loss: another curve is shown first.
+  rehearses(yes) {
+    const loss = this.inputs.get('loss');
+    if (loss.disabled === yes) return;
+    loss.disabled = yes;
+    if (yes && this.choice.key === 'loss') this.inputs.get('step_s').click();
+  }
+
   offerChoices(form) {
+    this.inputs = new Map();
     for (const choice of CHOICES) {
       const input = html('input', {type: 'radio', name: 'curve', value: choice.key, checked: choice === this.choice && ''});
+      this.inputs.set(choice.key, input);
       form.append(html('label', {}, input, choice.name));
       input.addEventListener('change', () => {
         this.choice = choice;

@@ -1,7 +1,7 @@
 // The connection to motley watch. Says what comes, and whether anything can come: a page that looks
 // alive and is not would be worse than none.
 
-const PARTS = ['description', 'state', 'steps', 'events', 'timeline'];
+const PARTS = ['description', 'unreadable', 'state', 'steps', 'events', 'timeline'];
 
 // `on` has a function for each part, and `connection(state)`: "live", "lost" (it tries again by
 // itself) or "refused" (it will not come back).

@@ -14,10 +14,13 @@ const run = {description: null, state: null, timeline: null, heard: Date.now()};
 
 // A sign and a word for each level, so that no colour has to be told apart.
 const SIGNS = {good: '✓', watch: '!', bad: '✕', none: ''};
+const UNDER_WAY = ['preparing', 'training', 'restarting'];
 const STATES = {
+  preparing: ['good', 'not begun yet'],
   training: ['good', 'training'],
   restarting: ['watch', 'restarting'],
   ended: ['good', 'ended'],
+  stopped: ['good', 'stopped'],
   failed: ['bad', 'ended with an error'],
   silent: ['watch', 'says nothing any more'],
 };
@@ -32,19 +35,13 @@ function showHead() {
   at('name').textContent = about.name;
   document.title = `${about.name} – Motley`;
   const [, word] = STATES[about.state] ?? ['watch', about.state];
-  const schedule = plan?.schedule ? `${plan.schedule}, ${format.count(plan.micro_batches)} micro-batches` : '';
-  at('model').textContent = [about.model, schedule, word].filter(Boolean).join(' · ');
+  const schedule = plan?.schedule ? `${plan.schedule}, ${format.count(plan.micro_batches)} micro-batch${plan.micro_batches === 1 ? '' : 'es'}` : '';
+  at('model').textContent = [about.model, schedule, about.virtual && 'virtual devices: nothing is computed', word].filter(Boolean).join(' · ');
   at('folder').textContent = [about.folder, plan?.hash && `plan ${plan.hash}`].filter(Boolean).join(' · ');
 }
 
-// How it ended comes before how fast it was.
 function showVerdict() {
-  const about = run.description?.run;
   const verdict = run.state?.verdict;
-  if (about && about.state !== 'training') {
-    const [level, word] = STATES[about.state] ?? ['watch', about.state];
-    return say(at('verdict'), level, about.text || word);
-  }
   say(at('verdict'), verdict?.level ?? 'none', verdict?.text ?? '');
   if (verdict?.advice) at('verdict').append(html('small', {}, verdict.advice));
 }
@@ -85,13 +82,16 @@ function draw() {
   showTime(at('time'), at('time-legend'), description, state);
   showMemory(at('memory'), description, state);
   showLosses(at('losses'), state);
-  if (timeline) showTimeline(at('timeline'), at('timeline-note'), at('timeline-legend'), timeline, description);
+  showTimeline(at('timeline'), at('timeline-note'), at('timeline-legend'), timeline, description);
 }
 
 function showConnection(connection) {
   const since = format.clock(run.heard / 1000);
   document.body.dataset.connection = connection;
-  if (connection === 'live') return say(at('connection'), 'good', 'live');
+  if (connection === 'live') {
+    const goesOn = UNDER_WAY.includes(run.description?.run.state ?? 'training');
+    return say(at('connection'), 'good', goesOn ? 'live' : 'connected');
+  }
   if (connection === 'lost') {
     return say(at('connection'), 'watch', `connection lost, trying again; this is of ${since}`);
   }
@@ -105,6 +105,11 @@ const curves = new Curves({
 async function askTimeline() {
   run.timeline = await ask('api/timeline').catch(() => null);
   draw();
+}
+
+// The run's folder is gone, or nobody lets us look: what is shown is what was.
+function showUnreadable({error, cause}) {
+  say(at('connection'), 'bad', `${[error, cause].filter(Boolean).join(': ')}; this is of ${format.clock(run.heard / 1000)}`);
 }
 
 function heard(show) {
@@ -121,10 +126,13 @@ follow({
   connection: showConnection,
   description: heard((data) => {
     run.description = data;
+    if (document.body.dataset.connection !== 'lost') showConnection('live');
+    curves.rehearses(Boolean(data.run.virtual));
     showHead();
     showVerdict();
     draw();
   }),
+  unreadable: showUnreadable,
   state: heard((data) => {
     run.state = data;
     showNumbers();

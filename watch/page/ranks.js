@@ -6,9 +6,11 @@ import {KINDS, block, html, picture, showLegend, svg} from './svg.js';
 const BAR = 20;
 const CAUSES = ['activation', 'gradient', 'sum', 'vote'];
 
-// What a rank's seconds of a step went into, in the order in which it is drawn.
+// What a rank's seconds of a step went into, in the order in which it is drawn. Messages and the update are told
+// apart from its computing, which the document gives with them.
 export function shares(rank) {
-  const parts = [['compute', rank.compute_s], ['codec', rank.codec_s], ['update', rank.optimizer_s]];
+  const layers = rank.compute_s - (rank.codec_s ?? 0) - (rank.optimizer_s ?? 0);
+  const parts = [['compute', layers], ['codec', rank.codec_s], ['update', rank.optimizer_s]];
   let others = 0;
   for (const [cause, seconds] of Object.entries(rank.wait_s ?? {})) {
     if (CAUSES.includes(cause)) parts.push([cause, seconds]);
@@ -69,7 +71,7 @@ export function showMemory(place, description, state) {
 }
 
 const LOSSES = {
-  imbalance: 'unequal stages', links_and_filling: 'links and filling', codec: 'encoding', optimizer: 'update',
+  imbalance: 'unequal stages', links_and_filling: 'links and filling', codec: 'messages, codecs', optimizer: 'update',
 };
 
 export function showLosses(place, state) {

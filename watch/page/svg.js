@@ -33,7 +33,7 @@ export const KINDS = {
   weights: 'weight part',
   compute: 'computing',
   update: 'update, vote',
-  codec: 'encoding',
+  codec: 'messages, codecs',
   link: 'link, sum',
   activation: 'waits for activations',
   gradient: 'waits for gradients',

@@ -72,15 +72,25 @@ function drawn(step, ranks, whole, width, title) {
                                picture(width, TOP + count * ROW + 2, label, ...parts))};
 }
 
+// Why no step is drawn that was measured.
+function untraced(state) {
+  if (['preparing', 'training', 'restarting'].includes(state)) return 'No step was traced yet: the first two warm up, and none is with run.trace_steps = 0.';
+  return 'No step was traced: the first two warm up, none is with run.trace_steps = 0, and a run that is lost leaves none.';
+}
+
 export function showTimeline(place, note, legend, timeline, description) {
-  const {measured, simulated} = timeline;
+  const {measured, simulated} = timeline ?? {};
+  const why = untraced(description.run?.state);
   const whole = Math.max(length(measured), length(simulated));
   if (!(whole > 0)) {
-    note.textContent = 'No step is there to draw: the first two warm up, and none is traced with run.trace_steps = 0.';
+    note.textContent = why;
+    place.hidden = true;
+    legend.replaceChildren();
     return place.replaceChildren();
   }
+  place.hidden = false;
   const ratio = length(measured) / length(simulated);
-  note.textContent = !measured ? 'No step was traced yet; this is the plan.'
+  note.textContent = !measured ? `${why} This is the plan.`
     : Number.isFinite(ratio) ? `Both have one scale: step ${format.count(measured.step)} took ${format.percent(ratio)} of its planned time.` : '';
   const width = Math.max(place.clientWidth, 300);
   const pictures = [];
