@@ -66,6 +66,7 @@ class CurvesDrawing {
     std::nth_element(ys.begin(), most, ys.end());
     y_ = {*std::min_element(ys.begin(), most + 1), *most};
     if (options.from_zero) y_.least = std::min(y_.least, 0.0);
+    if (options.most_at_least > 0) y_.most = std::max(y_.most, options.most_at_least);
     y_ = widened(y_);
     above_ = std::ranges::count_if(ys, [&](double y) { return y > y_.most; });
   }

@@ -24,7 +24,8 @@ struct CurvesOptions {
   std::string title;
   std::string unit;  // of y
   std::string x_name = "step";
-  bool from_zero = false;  // whether the axis of y begins there
+  bool from_zero = false;    // whether the axis of y begins there
+  double most_at_least = 0;  // that the axis of y reaches, however low all values are
   // The share of the points, from the lowest, that the scale of y is chosen for: what lies above is
   // drawn at the upper edge, and the figure says how many do.
   double share_in_scale = 1;

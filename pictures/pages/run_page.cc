@@ -61,9 +61,12 @@ void add_bubble(HtmlPage& page, const RunToShow& run) {
   if (!run.losses.empty()) {
     page.figure("shares of the devices' time by cause", losses_figure(run.losses));
   }
-  page.figure("the share without computing by step",
-              curves({{"without computing", run.curves.bubble}},
-                     {.title = "Bubble by step", .unit = "share", .from_zero = true}));
+  std::vector<CurvePoint> percent = run.curves.bubble;
+  for (CurvePoint& point : percent) point.y *= 100;
+  page.figure(
+      "the share without computing by step",
+      curves({{"without computing", std::move(percent)}},
+             {.title = "Bubble by step", .unit = "%", .from_zero = true, .most_at_least = 1}));
 }
 
 void add_report(HtmlPage& page, const RunReport& report) {
@@ -95,6 +98,12 @@ void add_steps(HtmlPage& page, const RunToShow& run) {
 void add_advice(HtmlPage& page, const RunToShow& run) {
   page.section("What would help most");
   if (!run.advised) return page.paragraph(run.not_advised);
+  page.paragraph(
+      run.step_s > 0
+          ? fmt::format("By the planner, for which a step takes {} as things are; the run measured "
+                        "{}. Where these differ much, so may what is saved.",
+                        seconds_text(run.advised->step_s), seconds_text(run.step_s))
+          : "By the planner; the run has measured no step.");
   page.lines(advice_text(*run.advised));
 }
 
@@ -102,7 +111,8 @@ void add_advice(HtmlPage& page, const RunToShow& run) {
 
 std::string run_page(const RunToShow& run) {
   HtmlPage page(run.name);
-  page.headline(run.level, run.verdict + (run.advice.empty() ? "" : ". " + run.advice));
+  page.headline(run.level, run.verdict);
+  if (!run.advice.empty()) page.paragraph("What can be done: " + run.advice);
   page.table(run.facts);
   add_curves(page, run.curves);
   if (run.report) add_report(page, *run.report);

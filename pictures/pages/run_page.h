@@ -37,6 +37,7 @@ struct RunToShow {
   std::string level;  // good, watch or bad
   std::string verdict;
   std::string advice;          // what to do about it; "" = nothing
+  double step_s = 0;           // as measured; 0 = unknown
   std::vector<TextRow> facts;  // a name and a value each
   RunCurves curves;
   std::vector<TimeShare> losses;  // where the devices' time went that was not spent in layers

@@ -21,6 +21,7 @@ RunToShow whole_run() {
                 .facts = {{"run", ""}, {"step", "2 of 10"}},
                 .losses = {{"unequal work", 0.25}},
                 .events = {{"when", "step", "what"}, {"2026-11-24", "2", "saved & sound"}}};
+  run.step_s = 0.4;
   run.curves = {.loss = {{1, 5}, {2, 4}},
                 .eval_loss = {{2, 4.5}},
                 .tokens_per_s = {{1, 100}, {2, 110}},
@@ -49,13 +50,20 @@ TEST(RunPage, TellsAllOfARun) {
   const std::string page = run_page(whole_run());
   EXPECT_TRUE(is_well_formed(page)) << page;
   for (const char* words :
-       {"Run runs/&lt;gpt&gt;", "headline watch",
-        "box is the bottleneck: +9 % over plan. plan again", "held-out loss", "predicted",
-        "unequal work", "stage 0 (box) computes", "Step 7, as measured", "A step, as simulated",
-        "box twice as fast", "saved &amp; sound"}) {
+       {"Run runs/&lt;gpt&gt;", "headline watch", "box is the bottleneck: +9 % over plan",
+        "What can be done: plan again",
+        "a step takes 450.00 ms as things are; the run measured 400.00 ms", "held-out loss",
+        "predicted", "unequal work", "stage 0 (box) computes", "Step 7, as measured",
+        "A step, as simulated", "box twice as fast", "saved &amp; sound"}) {
     EXPECT_THAT(page, HasSubstr(words));
   }
   for (const char* no : {"<script", "src=", "href=", "nan"}) EXPECT_THAT(page, Not(HasSubstr(no)));
+}
+
+TEST(RunPage, AScaleHasNoExponents) {
+  RunToShow run = whole_run();
+  run.curves.bubble = {{1, 2e-7}, {2, 4e-7}};
+  EXPECT_THAT(run_page(run), Not(HasSubstr("e-0")));
 }
 
 TEST(RunPage, SaysWhatIsNotThere) {
