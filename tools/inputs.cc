@@ -208,8 +208,11 @@ Result<RunReport> read_named_report(const std::filesystem::path& run) {
                  fmt::format("{} is written when it ends; until then {} tells of each step",
                              path.filename().string(), RunFolder(run).metrics_path().string())};
   }
+  MOTLEY_ASSIGN(const bool is_there, path_exists(run));
   return Error{ErrorCode::kConfig, fmt::format("there is no report of a run in {}", run.string()),
-               fmt::format("{} is written when a training ends", path.filename().string()),
+               is_there
+                   ? fmt::format("{} is written when a training ends", path.filename().string())
+                   : "there is no such folder",
                "name the folder of a run (run.dir) that has ended"};
 }
 

@@ -167,7 +167,8 @@ std::vector<TextRow> report_rows(const RunReport& report) {
     if (computes_in_other_numbers(report)) rows.push_back({"  products in", "", rank.numbers});
     rows.push_back({"  waits", "", seconds_text(rank.wait_s)});
     rows.push_back(memory_row_of(rank));
-    rows.push_back(row_of("  sends a step", rank.sent_bytes, bytes_text));
+    const bool sends = rank.sent_bytes.predicted > 0 || rank.sent_bytes.measured > 0;
+    if (sends) rows.push_back(row_of("  sends a step", rank.sent_bytes, bytes_text));
   }
   return rows;
 }

@@ -202,6 +202,13 @@ TEST(RunReport, RefusesWhatIsDamaged) {
   }
 }
 
+TEST(RunReport, WhoSendsNothingHasNoRowOfIt) {
+  RunReport report = example();
+  EXPECT_THAT(report_text(report), HasSubstr("sends a step"));
+  for (RankReport& rank : report.ranks) rank.sent_bytes = {};
+  EXPECT_THAT(report_text(report), testing::Not(HasSubstr("sends a step")));
+}
+
 TEST(RunReport, ShowsHowFarThePredictionIsOff) {
   const std::string text = report_text(example());
   for (const char* part : {"steps 1 to 4", "stage 0 (desktop) computes", "+150.0 %", "fp16"}) {

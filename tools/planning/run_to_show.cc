@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <ctime>
 #include <limits>
 #include <utility>
@@ -20,6 +21,7 @@
 #include "job/config_io.h"
 #include "partitioner/advise/calibration.h"
 #include "partitioner/advise/plan_analysis.h"
+#include "plan/cluster.h"
 #include "plan/quantity_text.h"
 #include "tools/inputs.h"
 #include "tools/planning/planned_cluster.h"
@@ -71,7 +73,7 @@ std::vector<TimeShare> losses_of(const Json& state) {
   if (found == state.end() || !found->is_object()) return losses;
   for (const auto& [key, words] : {std::pair("imbalance", "unequal work"),
                                    {"links_and_filling", "links, filling the pipeline"},
-                                   {"codec", "codecs"},
+                                   {"codec", "messages and codecs"},
                                    {"optimizer", "the optimizer"}}) {
     const double share = number_or_gap(found->value(key, Json()));
     if (std::isfinite(share)) losses.push_back({words, share});
@@ -100,6 +102,7 @@ std::vector<TextRow> facts_of(const Json& description, const Json& state) {
   std::vector<TextRow> rows = {{"run", ""}};
   const Json& run = description.at("run");
   rows.push_back({"model", text_at(run, "model")});
+  if (run.value("virtual", false)) rows.push_back({"devices", kVirtualNotice});
   rows.push_back({"state", text_at(run, "text")});
   rows.push_back({"step", fmt::format("{} of {}", state.value("step", Json()).dump(),
                                       state.value("steps", Json()).dump())});
@@ -208,6 +211,8 @@ Result<RunToShow> run_to_show(const std::filesystem::path& run,
                   .curves = curves_of(view.history(kPointsShown)),
                   .losses = losses_of(state),
                   .events = events_of(view.events(kEventsShown))};
+  const double step_s = number_or_gap(state.value("step_s", Json()));
+  if (std::isfinite(step_s)) shown.step_s = step_s;
   const double predicted_s = number_or_gap(state.value("predicted_step_s", Json()));
   if (std::isfinite(predicted_s)) shown.curves.predicted_step_s = predicted_s;
   if (auto report = read_named_report(run); report.ok()) shown.report = *std::move(report);
@@ -219,6 +224,8 @@ Result<RunToShow> run_to_show(const std::filesystem::path& run,
   }
   if (const auto added = add_plan(run, arguments, line, shown); !added.ok()) {
     shown.not_advised = "Not known: " + added.error().what;
+    line.clear();
+    fmt::print(stderr, "the page has no plan and no advice: {}\n", added.error().what);
   }
   // As the run was planned, where its folder tells.
   auto predicted = traced_step_in(RunFolder(run).predicted_trace_path());
