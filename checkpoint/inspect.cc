@@ -174,7 +174,9 @@ Result<std::string> format_checkpoint(const std::filesystem::path& folder) {
   line("data", fmt::format("{} samples{}, seed {}", state.samples, tokens, state.seed));
   line("parameters", fmt::format("{} in {} tensors", parameters, tensors));
   line("parameter hash", manifest.parameter_hash);
-  line("optimizer", state.optimizer);
+  const bool is_mean = state.optimizer == kNoOptimizer;
+  line("optimizer",
+       is_mean ? "none: a mean of checkpoints, which no training goes on from" : state.optimizer);
   if (state.gradient_scale) {
     line("gradient scale", fmt::format("{} (fp16)", state.gradient_scale->value));
   }

@@ -115,11 +115,7 @@ Result<Wishes> ask_all(Wishes wishes) {
     }
   }
   MOTLEY_ASSIGN(wishes.data, ask_for_data(wishes.data));
-  MOTLEY_ASSIGN(
-      const std::string run_dir,
-      ask(wishes.machines.empty() ? "Folder of the run"
-                                  : "Folder of the run, which all machines see under this path",
-          wishes.run_dir));
+  MOTLEY_ASSIGN(const std::string run_dir, ask("Folder of the run", wishes.run_dir));
   wishes.run_dir = with_home(run_dir);
   return wishes;
 }
@@ -239,7 +235,7 @@ Command init_command() {
       {},
       {{"machine", "NAME=ADDRESS", "another machine: NAME=ADDRESS or NAME=USER@ADDRESS", true},
        {"data", "PATH", "text to train on, or a .bin of tokens (default: synthetic tokens)"},
-       {"run", "DIR", "the run's folder, which all machines see (default: runs/first)"},
+       {"run", "DIR", "the run's folder (default: runs/first)"},
        {"cluster", "FILE", "where the cluster file goes (default: cluster.toml)"},
        {"config", "FILE", "where the configuration goes (default: train.toml)"},
        {"ask", "", "ask for what is needed, as without --machine on a terminal"}},

@@ -9,6 +9,8 @@
 #include "base/system/program_path.h"
 #include "base/toml.h"
 #include "checkpoint/checkpoint.h"
+#include "checkpoint/folders.h"
+#include "checkpoint/lock/launch_record.h"
 #include "cluster/run/run_folder.h"
 #include "plan/links.h"
 #include "tools/output_file.h"
@@ -48,6 +50,15 @@ Result<void> check_exists(const std::filesystem::path& path) {
   if (exists) return {};
   return Error{ErrorCode::kConfig, fmt::format("cannot read {}", path.string()),
                "there is no such file or folder", "check the path"};
+}
+
+Result<void> check_is_run(const std::filesystem::path& path) {
+  MOTLEY_TRY(check_exists(path));
+  MOTLEY_ASSIGN(const bool has_checkpoints, path_exists(checkpoints_root(path)));
+  if (has_checkpoints || last_launch(path) > 0) return {};
+  return Error{ErrorCode::kConfig, fmt::format("{} is no run's folder", path.string()),
+               "it holds no checkpoints, and no training has run in it",
+               "name the folder of a run (run.dir)"};
 }
 
 OptionSpec set_option() {

@@ -51,6 +51,10 @@ namespace motley {
 // kConfig when there is nothing of that name, kCorrupt where this process may not look.
 [[nodiscard]] Result<void> check_exists(const std::filesystem::path& path);
 
+// kConfig when that is no folder of a run: it has no checkpoints, and no launcher has ever been in
+// it.
+[[nodiscard]] Result<void> check_is_run(const std::filesystem::path& path);
+
 // A plan named on the command line; kConfig when there is no such file, else as read_plan.
 [[nodiscard]] Result<Plan> read_named_plan(const std::filesystem::path& path);
 

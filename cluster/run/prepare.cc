@@ -201,7 +201,7 @@ Result<PreparedRun> prepare_run(const TrainingRequest& request, Log& log) {
     leave_out_unmeasured(run.cluster, options.pins, request.known_profile);
   }
   const RunMachines machines = machines_of(request, run.cluster, options);
-  MOTLEY_ASSIGN(bool is_resumed, goes_on(request, run.folder, machines, log));
+  MOTLEY_ASSIGN(bool is_resumed, goes_on(request, run.folder, machines));
   std::optional<DataIdentity> data;
   if (is_virtual(request.cluster)) {
     MOTLEY_TRY(check_rehearsal(request, log));
@@ -221,6 +221,10 @@ Result<PreparedRun> prepare_run(const TrainingRequest& request, Log& log) {
   if (is_scattered) {
     MOTLEY_TRY(check_machines(request, run, machines));
     MOTLEY_ASSIGN(is_resumed, look_for_checkpoint(run, request, machines, log));
+  }
+  if (request.resume && !is_resumed) {
+    log.info(fmt::format("{} holds no checkpoint yet: the run begins with step 1",
+                         run.folder.dir().string()));
   }
   SavedPlanning saved;
   if (is_resumed) {

@@ -44,15 +44,12 @@ Result<CheckpointInfo> checkpoint_to_resume(const PreparedRun& run,
 
 Result<bool> goes_on(const TrainingRequest& request,
                      const RunFolder& folder,
-                     const RunMachines& machines,
-                     const Log& log) {
+                     const RunMachines& machines) {
   if (!request.resume) return false;
   if (machines.may_be_scattered && !request.dry_run) return true;  // the machines will tell
   MOTLEY_ASSIGN(const bool is_run, path_exists(folder.config_path()));
   if (!is_run || !list_checkpoints(folder.dir()).empty()) return true;
   MOTLEY_TRY(require_all_count(folder.dir()));
-  log.info(
-      fmt::format("{} holds no checkpoint yet: the run begins with step 1", folder.dir().string()));
   return false;
 }
 
@@ -64,8 +61,6 @@ Result<bool> look_for_checkpoint(PreparedRun& run,
   if (!request.resume || run.restore_point) return request.resume;
   MOTLEY_ASSIGN(const bool is_run, path_exists(run.folder.config_path()));
   if (!is_run) return run.folder.newest_checkpoint().error();
-  log.info(fmt::format("{} holds no checkpoint yet: the run begins with step 1",
-                       run.folder.dir().string()));
   MOTLEY_TRY(run.folder.create(run.lock->number()));
   return false;
 }

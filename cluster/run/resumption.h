@@ -18,8 +18,7 @@ namespace motley {
 // is not known yet, and true stands for it.
 [[nodiscard]] Result<bool> goes_on(const TrainingRequest& request,
                                    const RunFolder& folder,
-                                   const RunMachines& machines,
-                                   const Log& log);
+                                   const RunMachines& machines);
 
 // What goes_on() could not know: look_for_parts(), with its errors, tells. False, and the folder
 // made for a new run, where no machine knows of a checkpoint of a run that has begun. REQUIRES:

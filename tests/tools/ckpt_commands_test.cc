@@ -103,6 +103,8 @@ TEST_F(Ckpt, ReshardExportAndDiffAgree) {
   EXPECT_EQ(ckpt({"verify", at("two")}).status, 0);
   const Said same = ckpt({"diff", at("run"), at("two"), "--optimizer"});
   EXPECT_THAT(same.out, HasSubstr("equal to the bit: 84 tensors"));
+  ASSERT_EQ(ckpt({"reshard", at("run"), "--files", "28", "-o", at("each")}).status, 0);
+  EXPECT_EQ(ckpt({"verify", at("each")}).status, 0) << "a file a tensor";
   for (const std::string& from : {at("run"), at("two")}) {
     ASSERT_EQ(ckpt({"export", from, "-o", at("file"), "--one-file"}).status, 0);
     EXPECT_EQ(Json::parse(ckpt({"diff", from, at("file"), "--json"}).out)["equal"], true);
@@ -219,6 +221,14 @@ TEST_F(Ckpt, AverageOfCheckpointsIsOneWithoutMoments) {
       ASSERT_EQ(mean[i], static_cast<float>((first[i] + 3.0 * second[i]) / 4));
     }
   }
+  EXPECT_THAT(ckpt({"show", at("mean")}).out,
+              HasSubstr("none: a mean of checkpoints, which no training goes on from"));
+  EXPECT_EQ(Json::parse(ckpt({"show", at("mean"), "--json"}).out)["optimizer"], kNoOptimizer);
+  // Only one of the two has moments.
+  const Said moments = ckpt({"diff", at("b"), at("mean"), "--optimizer", "--top", "1"});
+  EXPECT_THAT(moments.out,
+              AllOf(HasSubstr("not compared: 55 more\n"), HasSubstr("; 56 not compared")));
+  EXPECT_EQ(std::ranges::count(moments.out, '\n'), 5) << moments.out;
   EXPECT_EQ(ckpt({"reshard", at("mean"), "--files", "2", "-o", at("cut")}).status, 0);
   EXPECT_EQ(ckpt({"export", at("mean"), "-o", at("out")}).status, 0);
   Config other = config;
@@ -243,10 +253,18 @@ TEST_F(Ckpt, PruneKeepsTheLastGoodOne) {
   spoil(40);
   spoil(30);
   const Said dry = ckpt({"prune", run, "--keep", "1", "--dry-run"});
-  EXPECT_THAT(dry.out, AllOf(HasSubstr("step-000010"), HasSubstr("would remove 2 of 4")));
+  EXPECT_THAT(dry.out, AllOf(HasSubstr("steps 40, 30 are damaged, so step 20 stays\n"),
+                             HasSubstr("step-000010"),
+                             HasSubstr("would remove 2 of 4 checkpoints, "), HasSubstr("KiB\n")));
   EXPECT_THAT(names_in(run), ElementsAre("checkpoints")) << "no lock was taken";
   ASSERT_EQ(ckpt({"prune", run, "--keep", "1"}).status, 0);
   EXPECT_THAT(names_in(run + "/checkpoints"), ElementsAre("step-000020", "step-000040"));
+  const Said again = ckpt({"prune", run, "--keep", "1"});
+  EXPECT_EQ(again.status, 0) << again.err;
+  EXPECT_EQ(again.out,
+            "step 40 is damaged, so step 20 stays\nremoved 0 of 2 checkpoints, 0.0 KiB\n");
+  EXPECT_EQ(Json::parse(ckpt({"prune", run, "--keep", "1", "--json"}).out)["damaged"],
+            Json::array({40}));
   spoil(20);
   const Said none = ckpt({"prune", run, "--keep", "1"});
   EXPECT_EQ(none.status, 7);
@@ -278,8 +296,21 @@ TEST_F(Ckpt, PruneLeavesARunThatTrainsAlone) {
   EXPECT_THAT(names_in(run + "/checkpoints"), ElementsAre("step-000010", "step-000020"));
 }
 
+TEST_F(Ckpt, ARunThatHasSavedNothingYetIsOne) {
+  const std::string run = at("run");
+  const Log log("");
+  {
+    const auto lock = RunLock::take(run, log);
+    ASSERT_OK(lock);
+    EXPECT_EQ(ckpt({"prune", run}).status, 4) << "it trains";
+    EXPECT_EQ(ckpt({"list", run}).out, "no checkpoints\n");
+  }
+  EXPECT_EQ(ckpt({"prune", run}).out, "removed 0 of 0 checkpoints, 0.0 KiB\n");
+}
+
 TEST_F(Ckpt, MistakesHaveTheirStatus) {
   save_run(at("run"), small_config(), 10, 1);
+  testing::write_bytes(at("words"), "# Words\n\nThis is a text and no weights.\n");
   std::filesystem::create_directory(at("empty"));
   const auto expect = [&](int status, const std::vector<std::string>& words, const char* text) {
     const Said said = ckpt(words);
@@ -297,8 +328,14 @@ TEST_F(Ckpt, MistakesHaveTheirStatus) {
   expect(3, {"export", at("empty"), "-o", at("x")}, "holds no checkpoint");
   expect(3, {"export", at("run"), "-o", at("empty")}, "is there already");
   expect(3, {"export", at("run"), "-o", at("x"), "--tokenizer", at("empty")}, "no tokenizer");
-  expect(3, {"prune", at("empty")}, "no run's folder");
-  EXPECT_THAT(names_in(folder_.path()), ElementsAre("empty", "run"));
+  expect(2, {"reshard", at("run"), "-o", at("x"), "--files", "29"}, "take --files 28 at most");
+  expect(2, {"export", at("run"), "-o", at("x.safetensors")}, "add --one-file");
+  for (const std::string& place : {at("empty"), at("words"), folder_.path().string()}) {
+    expect(3, {"prune", place}, "no run's folder");
+    expect(3, {"list", place}, "no run's folder");
+  }
+  expect(7, {"show", at("words")}, "words is no safetensors file");
+  EXPECT_THAT(names_in(folder_.path()), ElementsAre("empty", "run", "words"));
 }
 
 }  // namespace

@@ -33,7 +33,7 @@ Result<void> print(const Arguments& arguments, Text make_text, Twin make_json) {
 
 Result<void> run_list(const Arguments& arguments) {
   const std::filesystem::path run = arguments.operand(0);
-  MOTLEY_TRY(check_exists(run));
+  MOTLEY_TRY(check_is_run(run));
   MOTLEY_TRY(path_exists(checkpoint_folder(run, 0)));  // that it can be looked into
   const auto checkpoints = list_checkpoints(run);
   return print(

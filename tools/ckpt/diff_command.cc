@@ -2,9 +2,11 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <optional>
+#include <span>
 
 #include "base/json.h"
 #include "checkpoint/convert/difference.h"
@@ -88,11 +90,15 @@ std::string difference_text(const Difference& difference, std::size_t top) {
                     fmt::format("[{}]", fmt::join(each.shape, ", ")), each.name});
   }
   if (rows.size() > 1) text += aligned_table(rows);
-  for (const OddTensor& each : difference.odd) {
+  const std::size_t listed = std::min(difference.odd.size(), top);
+  for (const OddTensor& each : std::span(difference.odd).first(listed)) {
     const char* const absent = "absent";
     text +=
         fmt::format("not compared: {}, in A {}, in B {}\n", each.name,
                     each.in_a.empty() ? absent : each.in_a, each.in_b.empty() ? absent : each.in_b);
+  }
+  if (listed > 0 && listed < difference.odd.size()) {
+    text += fmt::format("not compared: {} more\n", difference.odd.size() - listed);
   }
   return text + summary_of(difference);
 }
@@ -125,7 +131,7 @@ Command ckpt_diff_command() {
       "how far the tensors of two checkpoints or models lie apart",
       {"A", "B"},
       {{"optimizer", "", "compare the optimizer's state too"},
-       {"top", "N", "list the N tensors that differ most (default 20)"},
+       {"top", "N", "list the N tensors that differ most, and N not compared (default 20)"},
        json_option()},
       "A and B are runs' folders, whose newest checkpoints are read, checkpoints, or folders or\n"
       "files of Hugging Face; \"transformer.\" or \"model.\" before a name does not count.\n"

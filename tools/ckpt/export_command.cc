@@ -23,6 +23,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr const char* kFileEnding = ".safetensors";
+
 Result<NumberRule> number_rule(const Arguments& arguments) {
   NumberRule rule{.saturates = arguments.has("saturate")};
   if (!arguments.has("dtype")) return rule;
@@ -145,6 +147,12 @@ Result<void> run_export(const Arguments& arguments) {
       return Error{ErrorCode::kUsage, fmt::format("--one-file and --{} do not go together", other),
                    "a file holds tensors alone, all of them", "leave one of the two out"};
     }
+  }
+  if (!one_file && destination.extension() == kFileEnding) {
+    return Error{
+        ErrorCode::kUsage,
+        fmt::format("{} has the name of a file, and is to be a folder", destination.string()),
+        "a file is written only with --one-file", "add --one-file, or name a folder"};
   }
   MOTLEY_ASSIGN(const std::uint64_t file_bytes_max, max_file_bytes(arguments));
   TerminalWatch watch;

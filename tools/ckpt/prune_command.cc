@@ -1,5 +1,6 @@
 // motley ckpt prune.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -14,6 +15,7 @@
 #include "checkpoint/lock/run_lock.h"
 #include "cluster/run/checkpoint_committer.h"
 #include "cluster/run/run_folder.h"
+#include "plan/quantity_text.h"
 #include "tools/ckpt/commands.h"
 #include "tools/inputs.h"
 #include "tools/terminal_watch.h"
@@ -47,19 +49,34 @@ Result<KeepRule> rule_of(const Arguments& arguments, const fs::path& run) {
   return rule;
 }
 
-// The newest one that is whole. kCorrupt where there are some and none is.
-Result<std::optional<std::int64_t>> last_good(const std::vector<CheckpointInfo>& checkpoints,
-                                              WorkWatch& watch) {
+struct Soundness {
+  std::int64_t last_good = 0;         // the newest step that is whole
+  std::vector<std::int64_t> damaged;  // later ones, the newest first
+};
+
+// kCorrupt where none is whole. REQUIRES: there is one.
+Result<Soundness> soundness_of(const std::vector<CheckpointInfo>& checkpoints, WorkWatch& watch) {
+  Soundness found;
   std::optional<Error> first_fault;
   for (auto info = checkpoints.rbegin(); info != checkpoints.rend(); ++info) {
     const auto verified = verify_checkpoint(info->folder, &watch);
-    if (verified.ok()) return std::optional(info->step);
+    if (verified.ok()) {
+      found.last_good = info->step;
+      return found;
+    }
     if (is_stop(verified.error())) return verified.error();
     if (!first_fault) first_fault = verified.error();
+    found.damaged.push_back(info->step);
   }
-  if (!first_fault) return std::optional<std::int64_t>();
   first_fault->remedy = "none of this run's checkpoints is whole, so none was removed";
   return *first_fault;
+}
+
+// "step 40 is damaged, so step 30 stays".
+std::string damage_text(const Soundness& found) {
+  return fmt::format("{} {} {} damaged, so step {} stays\n",
+                     found.damaged.size() == 1 ? "step" : "steps", fmt::join(found.damaged, ", "),
+                     found.damaged.size() == 1 ? "is" : "are", found.last_good);
 }
 
 std::uint64_t bytes_in(const fs::path& folder) {
@@ -77,6 +94,7 @@ std::uint64_t bytes_in(const fs::path& folder) {
 void report_pruning(const Arguments& arguments,
                     const std::vector<CheckpointInfo>& all,
                     const std::vector<CheckpointInfo>& dropped,
+                    const Soundness& found,
                     std::uint64_t bytes) {
   const bool is_dry = arguments.has("dry-run");
   const auto steps_of = [](const std::vector<CheckpointInfo>& list) {
@@ -94,25 +112,22 @@ void report_pruning(const Arguments& arguments,
     fmt::print("{}\n", Json{{"dry_run", is_dry},
                             {"removed", steps_of(dropped)},
                             {"kept", steps_of(kept)},
+                            {"damaged", found.damaged},
                             {"bytes", bytes}}
                            .dump(2));
     return;
   }
+  if (!found.damaged.empty()) fmt::print("{}", damage_text(found));
   for (const CheckpointInfo& info : dropped) {
     fmt::print("{} {}\n", is_dry ? "would remove" : "removed", info.folder.string());
   }
-  fmt::print("{} {} of {} checkpoints, {:.1f} MB\n", is_dry ? "would remove" : "removed",
-             dropped.size(), all.size(), static_cast<double>(bytes) / 1e6);
+  fmt::print("{} {} of {} checkpoints, {}\n", is_dry ? "would remove" : "removed", dropped.size(),
+             all.size(), bytes_text(static_cast<double>(bytes)));
 }
 
 Result<void> run_prune(const Arguments& arguments) {
   const fs::path run = arguments.operand(0);
-  MOTLEY_TRY(check_exists(run));
-  MOTLEY_ASSIGN(const bool is_run, path_exists(run / "checkpoints"));
-  if (!is_run) {
-    return Error{ErrorCode::kConfig, fmt::format("{} is no run's folder", run.string()),
-                 "it holds no checkpoints", "name the folder of a run (run.dir)"};
-  }
+  MOTLEY_TRY(check_is_run(run));
   MOTLEY_ASSIGN(KeepRule rule, rule_of(arguments, run));
   const Log log("");
   std::optional<RunLock> lock;
@@ -121,11 +136,12 @@ Result<void> run_prune(const Arguments& arguments) {
   }
   const std::vector<CheckpointInfo> checkpoints = list_checkpoints(run);
   std::vector<CheckpointInfo> dropped = dropped_checkpoints(checkpoints, rule);
+  Soundness found;
   std::uint64_t bytes = 0;
   if (!dropped.empty()) {
     TerminalWatch watch;
-    MOTLEY_ASSIGN(const std::optional<std::int64_t> good, last_good(checkpoints, watch));
-    if (good) rule.always.insert(*good);
+    MOTLEY_ASSIGN(found, soundness_of(checkpoints, watch));
+    rule.always.insert(found.last_good);
     dropped = dropped_checkpoints(checkpoints, rule);
     for (const CheckpointInfo& info : dropped) bytes += bytes_in(info.folder);
   }
@@ -133,7 +149,7 @@ Result<void> run_prune(const Arguments& arguments) {
     MOTLEY_TRY(lock->confirm());
     MOTLEY_TRY(prune_checkpoints(run, rule, lock->launch()));
   }
-  report_pruning(arguments, checkpoints, dropped, bytes);
+  report_pruning(arguments, checkpoints, dropped, found, bytes);
   return {};
 }
 
@@ -150,7 +166,8 @@ Command ckpt_prune_command() {
             {"dry-run", "", "say what would go, and remove nothing"},
             json_option()},
            "RUN is a run's folder. The newest checkpoint that `ckpt verify` finds whole stays in\n"
-           "any case; if none is whole, none is removed, and the exit status is 7. What\n"
+           "any case, and later ones that are damaged are named; if none is whole, none is "
+           "removed, and the exit status is 7. What\n"
            "interrupted saves have left goes too. A folder in which a training runs is refused,\n"
            "exit status 4. Machines with folders of their own prune theirs while a run trains.\n\n"
            "Examples\n"

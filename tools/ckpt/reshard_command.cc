@@ -6,6 +6,7 @@
 #include "base/json.h"
 #include "base/system/privacy.h"
 #include "checkpoint/convert/reshard.h"
+#include "checkpoint/folders.h"
 #include "tools/ckpt/commands.h"
 #include "tools/ckpt/weights_inputs.h"
 #include "tools/inputs.h"
@@ -16,11 +17,23 @@ namespace {
 
 constexpr std::int64_t kFilesMax = 10'000;
 
-std::optional<ModelConfig> model_of_checkpoint(const std::filesystem::path& checkpoint) {
-  const auto manifest = read_manifest(checkpoint);
-  if (!manifest.ok()) return {};
-  const auto config = saved_config_from_json(manifest->config, checkpoint.string());
+std::optional<ModelConfig> model_of_checkpoint(const Manifest& manifest,
+                                               const std::string& source) {
+  const auto config = saved_config_from_json(manifest.config, source);
   return config.ok() ? std::optional(config->model) : std::nullopt;
+}
+
+// A tensor is not divided, so more files than tensors would be empty ones.
+Result<void> check_files(std::int64_t files, const Manifest& manifest) {
+  std::size_t tensors = 0;
+  for (const WrittenFile& file : manifest.files) {
+    if (is_parameter_file(file.name)) tensors += file.tensor_hashes.size();
+  }
+  if (files <= static_cast<std::int64_t>(tensors)) return {};
+  return Error{ErrorCode::kUsage,
+               fmt::format("--files {} is more than the checkpoint has tensors", files),
+               fmt::format("it has {} tensors of parameters, and a file holds whole ones", tensors),
+               fmt::format("take --files {} at most", tensors)};
 }
 
 Result<void> run_reshard(const Arguments& arguments) {
@@ -31,7 +44,9 @@ Result<void> run_reshard(const Arguments& arguments) {
   request.files = static_cast<int>(files);
   MOTLEY_ASSIGN(request.checkpoint, named_checkpoint(arguments.operand(0)));
   keep_files_private(request.checkpoint);
-  request.order = parameter_order(model_of_checkpoint(request.checkpoint));
+  MOTLEY_ASSIGN(const Manifest saved, read_manifest(request.checkpoint));
+  MOTLEY_TRY(check_files(files, saved));
+  request.order = parameter_order(model_of_checkpoint(saved, request.checkpoint.string()));
   TerminalWatch watch;
   MOTLEY_ASSIGN(const Manifest manifest, reshard(request, watch));
   watch.clear();
@@ -61,7 +76,9 @@ Command ckpt_reshard_command() {
       "the same checkpoint in another number of files",
       {"RUN"},
       {output_option("FOLDER", "the new checkpoint; nothing may be there yet"),
-       {"files", "N", "how many files of parameters, and as many of the optimizer's state"},
+       {"files", "N",
+        "how many files of parameters, at most one a tensor, and as many of the optimizer's "
+        "state"},
        json_option()},
       "RUN is a run's folder, whose newest checkpoint is read, or a checkpoint. Whole tensors\n"
       "are divided in the model's order so that the largest file is as small as can be; the\n"

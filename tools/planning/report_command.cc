@@ -84,12 +84,12 @@ Command report_command() {
        {"html", "FILE", "write all of the run as a page that is one file, to keep or to send"},
        cluster_option(),
        json_option()},
-      "RUN is a run's folder. At its end, however it ends, a run writes report.json, of\n"
-      "the session since it was started or last resumed; while one is under way it says\n"
-      "so, and how far that is, before the report of the session before. It holds the\n"
-      "predicted and the measured time of a step, and for each stage its computing,\n"
-      "waiting, peak memory and bytes sent. `motley plan --learn RUN` corrects the\n"
-      "next plan by it.\n\n"
+      "RUN is a run's folder. At its end, however it ends, a run whose ranks were started\n"
+      "writes report.json, of the session since it was started or last resumed; while one\n"
+      "is under way it says so, and how far that is, before the report of the session\n"
+      "before. It holds the predicted and the measured time of a step, and for each\n"
+      "stage its computing, waiting, peak memory and bytes sent. `motley plan --learn\n"
+      "RUN` corrects the next plan by it.\n\n"
       "The page of --html has no scripts and fetches nothing. It shows the loss and the\n"
       "speed, predicted beside measured, a step as measured and as simulated, where time\n"
       "went, the plan, and what would help most. It is made of any run, also of one that is\n"
