@@ -26,12 +26,6 @@ std::uint64_t file_bytes_max(const std::vector<TensorOutline>& tensors) {
   return bytes;
 }
 
-// A new one would be in the way of the old one when that is put back.
-Error run_is_gone(const std::filesystem::path& run_dir) {
-  return {ErrorCode::kCorrupt, fmt::format("cannot save into {}", run_dir.string()),
-          "the run's folder is not there any more", "put it back where it was"};
-}
-
 }  // namespace
 
 Json shard_to_json(const Shard& shard) {
@@ -70,8 +64,6 @@ Result<Shard> write_shard_files(const SavePlace& place,
                                 WorkCounter* work) {
   MOTLEY_CHECK(place.step >= 0 && rank >= 0 && rank < rank_count, "step {}, rank {} of {}",
                place.step, rank, rank_count);
-  MOTLEY_ASSIGN(const bool has_run, path_exists(place.run_dir));
-  if (!has_run) return run_is_gone(place.run_dir);
   const std::filesystem::path folder = partial_folder(place);
   MOTLEY_TRY(make_folders(folder));
 

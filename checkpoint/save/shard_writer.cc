@@ -1,5 +1,7 @@
 #include "checkpoint/save/shard_writer.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <condition_variable>
 #include <mutex>
@@ -8,6 +10,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/system/files.h"
 #include "base/system/system_cores.h"
 #include "checkpoint/save/own_pages.h"
 #include "checkpoint/save/shard_files.h"
@@ -23,6 +26,14 @@ ShardOutline outline_of(const ShardContents& contents) {
     outline.moments.push_back({residual.name, "F32", residual.shape});
   }
   return outline;
+}
+
+// A new folder would be in the way of the old one when that is put back.
+Result<void> check_run_is_there(const std::filesystem::path& run_dir) {
+  MOTLEY_ASSIGN(const bool is_there, path_exists(run_dir));
+  if (is_there) return {};
+  return Error{ErrorCode::kCorrupt, fmt::format("cannot save into {}", run_dir.string()),
+               "the run's folder is not there any more", "put it back where it was"};
 }
 
 }  // namespace
@@ -99,16 +110,21 @@ struct ShardWriter::Impl {
     }
   }
 
-  // On the thread. No step may take much longer because of it: the values are safe from changes, so
-  // that the writing is spread over the steps that follow where all cores compute.
-  void write(const SavePlace& place, int rank, int rank_count, const Done& done) {
-    leave_cores_to_others();
-    const Result<Shard> shard = write_shard_files(
+  Result<Shard> write_files(const SavePlace& place, int rank, int rank_count) {
+    MOTLEY_TRY(check_run_is_there(place.run_dir));
+    return write_shard_files(
         place, rank, rank_count, outline_of(contents),
         [this](std::size_t tensor, SafetensorsWriter& writer) {
           return add_values(tensor, writer);
         },
         work);
+  }
+
+  // On the thread. No step may take much longer because of it: the values are safe from changes, so
+  // that the writing is spread over the steps that follow where all cores compute.
+  void write(const SavePlace& place, int rank, int rank_count, const Done& done) {
+    leave_cores_to_others();
+    const Result<Shard> shard = write_files(place, rank, rank_count);
     {
       // What failed reads nothing more.
       const std::lock_guard lock(mutex);

@@ -70,14 +70,6 @@ TEST(CheckpointShard, HoldsNoParameterThatIsNotFinite) {
   EXPECT_OK(write_shard({run.dir(), kLaunch, 5}, 0, 1, views(tensors), {}));
 }
 
-TEST(CheckpointShard, MakesNoRunThatIsGone) {
-  const testing::TempFolder folder;
-  const SavePlace place{folder.path() / "moved", "", 7};
-  const auto shard = write_shard(place, 0, 1, {}, {});
-  EXPECT_CORRUPT(shard, "not there any more");
-  EXPECT_FALSE(std::filesystem::exists(place.run_dir));
-}
-
 TEST(CheckpointSpace, CountsWhatAllRanksNeedTogether) {
   const testing::TempFolder folder;
   const auto space = [&](const std::vector<SpaceReport>& reports) {

@@ -150,5 +150,17 @@ TEST(ShardWriter, GivesUpWhereItGoes) {
   EXPECT_LE(saved.count(), 20U);
 }
 
+TEST(ShardWriter, MakesNoRunThatIsGone) {
+  const TempFolder folder;
+  const SavePlace place{folder.path() / "moved", "", 7};
+  std::optional<Result<Shard>> told;
+  ShardWriter writer([] { return kAllMemory; }, nullptr);
+  writer.begin(place, 0, 1, {}, [&told](const Result<Shard>& shard) { told = shard; });
+  writer.finish();
+  ASSERT_TRUE(told && !told->ok());
+  EXPECT_THAT(told->error().cause, HasSubstr("not there any more"));
+  EXPECT_FALSE(std::filesystem::exists(place.run_dir));
+}
+
 }  // namespace
 }  // namespace motley
