@@ -172,7 +172,9 @@ TEST(RunReport, ReadsBackAsItWasWritten) {
 
 TEST(RunReport, GivesTheTerminalNoCommands) {
   Json json = report_to_json(example());
-  json["ranks"][0]["name"] = "stage 0\x1b]0;owned\x07 \xc2\x9b1m \xe2\x80\xae (desktop)";
+  json["ranks"][0]["name"] =
+      "stage 0\x1b]0;owned\x07 \xc2\x9b"
+      "1m \xe2\x80\xae (desktop)";
   const auto report = parse_report(json.dump(), "report.json");
   ASSERT_TRUE(report.ok()) << describe(report.error());
   EXPECT_EQ(report->ranks[0].name, "stage 0?]0;owned? ??1m ??? (desktop)");
