@@ -283,6 +283,16 @@ TEST_F(RunViewTest, ShowsTheLastStepThatWasTraced) {
   EXPECT_TRUE(view.timeline()["simulated"].is_null());
 }
 
+// A hole of zeros stands for the lines of a run that went on for weeks.
+TEST_F(RunViewTest, ReadsAllThatIsThereHoweverMuch) {
+  write_run();
+  const auto begun = std::filesystem::file_size(dir_ / "metrics.jsonl");
+  std::filesystem::resize_file(dir_ / "metrics.jsonl", begun + (std::uintmax_t{300} << 20));
+  add("metrics.jsonl", "\n");
+  add_steps(11, 12);
+  EXPECT_EQ(open().state()["step"], 12);
+}
+
 TEST_F(RunViewTest, LeavesOutLinesThatCannotBeRead) {
   write_run();
   add("metrics.jsonl", "\n{}\n[]\n{\"step\":-1}\n{\"step\":11,\"loss\":\"low\"}\n\xff\xfe\n");

@@ -58,7 +58,8 @@ bool begins_launch(RunEventKind kind) {
 Result<RunView> RunView::open(const std::filesystem::path& run, double now_s) {
   MOTLEY_TRY(check_holds_run(RunFolder(run)));
   RunView view(run);
-  view.poll(now_s);
+  while (view.poll(now_s).has_more) {
+  }
   return view;
 }
 
@@ -114,6 +115,7 @@ void RunView::read_metrics(Changes& changes) {
       ++changes.steps;
     }
   }
+  changes.has_more = changes.has_more || has_more;
 }
 
 void RunView::read_events(Changes& changes) {
@@ -139,6 +141,7 @@ void RunView::read_events(Changes& changes) {
       ++changes.events;
     }
   }
+  changes.has_more = changes.has_more || has_more;
 }
 
 void RunView::look_at_state(double now_s, Changes& changes) {

@@ -38,6 +38,7 @@ class RunView {
     bool begins_anew = false;  // steps that were given are no longer so: ask for all of history
     std::int64_t steps = 0;    // that came
     std::size_t events = 0;    // that came
+    bool has_more = false;     // of what was there already
   };
 
   // Whether the run's folder is there and can be read: kConfig where it holds no run, kCorrupt
