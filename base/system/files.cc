@@ -26,7 +26,7 @@ constexpr double kLongSync_s = 1;
 
 Error not_a_file(const char* verb, const std::filesystem::path& path) {
   return {ErrorCode::kCorrupt, fmt::format("cannot {} {}", verb, path.string()),
-          "it is not a regular file", "remove it, or name another one"};
+          "it is not a regular file", "name a file, or put it away where one is to be"};
 }
 
 std::filesystem::path temporary_of(std::filesystem::path path) {
