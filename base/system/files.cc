@@ -26,7 +26,8 @@ constexpr double kLongSync_s = 1;
 
 Error not_a_file(const char* verb, const std::filesystem::path& path) {
   return {ErrorCode::kCorrupt, fmt::format("cannot {} {}", verb, path.string()),
-          "it is not a regular file", "name a file, or put it away where one is to be"};
+          "it is a pipe or a socket, and not a file",
+          "name a file, or put it away where one is to be"};
 }
 
 std::filesystem::path temporary_of(std::filesystem::path path) {
@@ -89,7 +90,7 @@ Result<OwnedFd> open_file(const std::filesystem::path& path, int flags) {
 
   if (::fstat(fd.get(), &info) != 0) return file_error(verb, path, errno);
   if (S_ISDIR(info.st_mode)) return file_error(verb, path, EISDIR);
-  if (!S_ISREG(info.st_mode)) return not_a_file(verb, path);
+  if (S_ISFIFO(info.st_mode) || S_ISSOCK(info.st_mode)) return not_a_file(verb, path);
   return fd;
 }
 

@@ -14,11 +14,11 @@
 
 namespace motley {
 
-// Opens a regular file, by the flags of open(2); without O_NOFOLLOW also through a link. kCorrupt
-// when that is impossible, and for whatever else has the name: a pipe would be waited for.
+// Opens a file, by the flags of open(2); without O_NOFOLLOW also through a link. kCorrupt when that
+// is impossible, and where a pipe or a socket has the name: somebody would have to be waited for.
 [[nodiscard]] Result<OwnedFd> open_file(const std::filesystem::path& path, int flags);
 
-// The whole file as text. kCorrupt when it cannot be read, is not a regular file or is larger than
+// The whole file as text. kCorrupt when it cannot be read, is a pipe or is larger than
 // max_bytes.
 [[nodiscard]] Result<std::string> read_file(const std::filesystem::path& path,
                                             std::uint64_t max_bytes = 64ULL << 20);

@@ -24,7 +24,8 @@ std::set<std::string> source_folders(const fs::path& root) {
   std::set<std::string> folders;
   for (const auto& entry : fs::directory_iterator(root)) {
     const std::string name = entry.path().filename();
-    if (entry.is_directory() && !name.starts_with('.') && name != "build") folders.insert(name);
+    const bool is_made = name == "build" || name == "runs";
+    if (entry.is_directory() && !name.starts_with('.') && !is_made) folders.insert(name);
   }
   return folders;
 }

@@ -93,7 +93,7 @@ TEST_P(FileTransferFault, NamesAFileThatIsNoSafetensors) {
   GivenFile file(folder_.path(), some_tensors(), {{"m"}});
   const std::size_t size = read_bytes(file.path).size();
   write_bytes(file.path, std::string(size, '\xff'));
-  expect_fault(ranks_.give(file, target()), "does not fit", "does not fit");
+  expect_fault(ranks_.give(file, target()), "no safetensors file", "no safetensors file");
   write_bytes(file.path, std::string(8, '\0') + std::string(size - 8, '{'));
   expect_fault(ranks_.give(file, target()), "does not start", "does not start");
 }

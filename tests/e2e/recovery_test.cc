@@ -59,7 +59,12 @@ TEST_F(Recovery, FromEachKilledStage) {
   std::vector<pid_t> all;
   for (std::size_t stage = 0; stage < 3; ++stage) {
     const std::size_t from = 12 + 15 * stage;
-    ASSERT_TRUE(eventually([&] { return steps_done(job_) >= from && run.workers().size() == 3; }));
+    const std::filesystem::path saved =
+        fmt::format("{}/checkpoints/step-{:06}", job_.run_dir("run"), from / 10 * 10);
+    ASSERT_TRUE(eventually([&] {
+      return steps_done(job_) >= from && std::filesystem::exists(saved) &&
+             run.workers().size() == 3;
+    }));
     const std::vector<pid_t> workers = run.workers();
     all.insert(all.end(), workers.begin(), workers.end());
     ::kill(workers[stage], SIGKILL);
