@@ -65,6 +65,15 @@ bool has_absent(const Stores& stores) {
   });
 }
 
+// A folder gets its id when it is made: what had none before is found by its machine.
+void take_new_ids(RestorePoint& point, const Stores& before, const Stores& now) {
+  for (auto& [file, holders] : point.holders) {
+    for (StoreId& id : holders) {
+      if (!now.by_id.contains(id)) id = now.of(before.by_id.at(id).machines.front());
+    }
+  }
+}
+
 }  // namespace
 
 Result<void> require_run_somewhere(const PreparedRun& run,
@@ -107,8 +116,10 @@ Result<void> look_for_parts(PreparedRun& run,
 
 Result<void> bring_parts(PreparedRun& run, const TrainingRequest& request, const Log& log) {
   if (has_absent(run.stores)) {
-    const std::set<std::string> asked = run.stores.machines();
-    MOTLEY_ASSIGN(run.stores, look_into_stores(stores_request(run, request, asked), {}, log));
+    const Stores before = std::move(run.stores);
+    MOTLEY_ASSIGN(run.stores,
+                  look_into_stores(stores_request(run, request, before.machines()), {}, log));
+    if (run.restore_point) take_new_ids(*run.restore_point, before, run.stores);
   }
   if (!run.restore_point) return {};
   const auto parameters = parameters_by_store(run.plan, run.model, run.stores);
