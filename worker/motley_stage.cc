@@ -1,7 +1,5 @@
 // motley-stage: the worker. Started by `motley`, which tells it over standard input what to do
 // (protocol/protocol.h). It holds layers and computes; when it dies, nothing else does.
-#include <cstdio>
-#include <cstring>
 #include <string>
 
 #include <c10/core/InferenceMode.h>
@@ -51,11 +49,6 @@ int main(int argc, char** argv) {
   motley::outlive_file_limits();
   motley::quiet_transports();
   motley::restart_for_better_blas(argv);
-  if (argc > 1) {
-    std::fputs(
-        "motley-stage is started by motley and takes no arguments; see motley train --help\n",
-        stderr);
-    return std::strcmp(argv[1], "--help") == 0 ? 0 : 2;
-  }
+  if (argc > 1) return motley::explain_no_arguments("motley-stage", argv[1]);
   return motley::serve_launcher({motley::run_job, motley::failure_of});
 }

@@ -1,9 +1,6 @@
 // motley-store: the worker that looks after its machine's folder of a run while nothing trains.
 // Started by `motley`, as motley-stage is, and without LibTorch, whose loading takes longer than
 // all that is done here.
-#include <cstdio>
-#include <cstring>
-
 #include "base/system/standard_streams.h"
 #include "comm/make_transport.h"
 #include "worker/serve.h"
@@ -30,11 +27,6 @@ int main(int argc, char** argv) {
   motley::open_standard_streams();
   motley::outlive_file_limits();
   motley::quiet_transports();
-  if (argc > 1) {
-    std::fputs(
-        "motley-store is started by motley and takes no arguments; see motley train --help\n",
-        stderr);
-    return std::strcmp(argv[1], "--help") == 0 ? 0 : 2;
-  }
+  if (argc > 1) return motley::explain_no_arguments("motley-store", argv[1]);
   return motley::serve_launcher({motley::run_job, motley::failure_of});
 }

@@ -1,5 +1,6 @@
 #include "worker/serve.h"
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -62,6 +63,12 @@ int serve_launcher(const WorkerTrade& trade) {
   }
   channel.send({{"event", "done"}, {"peak_bytes", peak_resident_bytes()}});
   return 0;
+}
+
+int explain_no_arguments(const std::string& program, const std::string& first) {
+  fmt::print(stderr, "{} is started by motley and takes no arguments; see motley train --help\n",
+             program);
+  return first == "--help" ? 0 : static_cast<int>(ErrorCode::kUsage);
 }
 
 }  // namespace motley

@@ -25,4 +25,7 @@ struct WorkerTrade {
 // launcher's.
 [[nodiscard]] int serve_launcher(const WorkerTrade& trade);
 
+// For a person who starts the program with arguments: says who starts it. The exit status.
+[[nodiscard]] int explain_no_arguments(const std::string& program, const std::string& first);
+
 }  // namespace motley

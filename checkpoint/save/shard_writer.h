@@ -4,7 +4,8 @@
 // What is saved is borrowed, not copied: until its optimizer runs, a step only reads parameters and
 // moments, and that is most of the step. The thread takes piece after piece through a small buffer.
 // Whoever is about to change what was borrowed calls let_go() first; what is not yet written then
-// is copied as far as memory has room, and the disk is waited for only with the rest.
+// is copied as far as memory has room, and the disk is waited for only with the rest. The thread
+// stands behind those that compute: where all cores are busy a shard is written over several steps.
 #pragma once
 
 #include <cstdint>
