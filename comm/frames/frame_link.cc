@@ -40,14 +40,20 @@ std::string what_of(const FrameId& id) {
   return fmt::format("frame of unknown kind {}", static_cast<int>(id.kind()));
 }
 
+// What nobody computes with before it is whole: it lets the values of micro-batches go first.
+bool is_bulk(FrameKind kind) {
+  return kind == FrameKind::kReplicaSum || kind == FrameKind::kTiedGradient ||
+         kind == FrameKind::kFilePart;
+}
+
 // The kind and the two numbers in 8 + 16 + 24 bits. The step is not in it, so it is checked
 // instead.
 Tag tag_of(const FrameId& id) {
   MOTLEY_CHECK(
       id.source() >= 0 && id.source() < (1 << 16) && id.number() >= 0 && id.number() < (1 << 24),
       "{} does not fit a tag", to_words(id));
-  return static_cast<Tag>(id.kind()) << 40 | static_cast<Tag>(id.source()) << 24 |
-         static_cast<Tag>(id.number());
+  return (is_bulk(id.kind()) ? kBulkTag : 0) | static_cast<Tag>(id.kind()) << 40 |
+         static_cast<Tag>(id.source()) << 24 | static_cast<Tag>(id.number());
 }
 
 Error mismatch(const std::string& cause, const std::string& remedy) {

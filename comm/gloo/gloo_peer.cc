@@ -84,7 +84,7 @@ Pending GlooPeer::send(Tag tag, Buffer buffer) {
   Pending pending(operation.completion);
   const std::lock_guard lock(mutex_);
   if (lost_.empty()) {
-    sends_.emplace_back(tag, std::move(operation));
+    sends_.push(tag, {tag, std::move(operation)});
     changed_.notify_all();
   } else {
     operation.completion->finish(peer_lost(rank_, lost_));
@@ -122,11 +122,10 @@ void GlooPeer::lose(const std::string& cause) {
     const std::lock_guard lock(mutex_);
     if (reading_.buffer != nullptr) reading_.buffer->abortWaitRecv();
     if (writing_.buffer != nullptr) writing_.buffer->abortWaitSend();
-    for (auto& [tag, operation] : sends_) dropped.push_back(std::move(operation));
+    for (auto& [tag, operation] : sends_.drain()) dropped.push_back(std::move(operation));
     for (auto& [tag, operations] : receives_) {
       for (auto& operation : operations) dropped.push_back(std::move(operation));
     }
-    sends_.clear();
     receives_.clear();
     changed_.notify_all();
   }
@@ -245,9 +244,7 @@ std::optional<std::pair<Tag, GlooPeer::Operation>> GlooPeer::next_send() {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [&] { return !sends_.empty() || !lost_.empty(); });
   if (!lost_.empty()) return std::nullopt;
-  std::optional next(std::move(sends_.front()));
-  sends_.pop_front();
-  return next;
+  return sends_.pop();
 }
 
 bool GlooPeer::receive(void* bytes, std::size_t count, Slot slot, Deadline deadline) {

@@ -4,7 +4,7 @@
 // header (tag, length), then the message, and the matching of tags is done here. A pair has three
 // threads, asleep while nothing moves:
 //   reader   takes headers, finds or makes the place for each message, receives it there
-//   writer   sends what is queued, in order
+//   writer   sends what is queued, in the order of comm/transport/send_order.h
 //   watcher  connects, then waits on a receive that nobody sends to. Gloo tells a lost connection
 //            only to operations that did not begin yet; the watcher's is one, and wakes the others.
 // Each pair has a context of its own, because one wait that times out closes all pairs of a
@@ -33,6 +33,7 @@
 #include "base/result.h"
 #include "comm/transport/buffer.h"
 #include "comm/transport/pending.h"
+#include "comm/transport/send_order.h"
 #include "comm/transport/transport.h"
 
 namespace motley {
@@ -131,7 +132,7 @@ class GlooPeer {
   // Guarded by mutex_.
   bool connected_ = false;
   std::string lost_;  // why; empty while the peer is there
-  std::deque<std::pair<Tag, Operation>> sends_;
+  SendOrder<std::pair<Tag, Operation>> sends_;
   std::map<Tag, std::deque<Operation>> receives_;
   std::map<Tag, std::deque<Buffer>> early_;  // came before their receive
   EarlyShare early_share_;

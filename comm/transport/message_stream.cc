@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <deque>
 #include <utility>
 
 #include "base/check.h"
@@ -49,7 +50,7 @@ SendQueue::Pushed SendQueue::push(Tag tag, Buffer buffer) {
   Pushed pushed{Pending(send.completion)};
   const std::lock_guard lock(mutex_);
   if (lost_.empty()) {
-    waiting_.push_back(std::move(send));
+    waiting_.push(tag, std::move(send));
     pushed.wakes_writer = std::exchange(idle_, false);
   } else {
     send.completion->finish(peer_lost(to_, lost_));
@@ -74,8 +75,7 @@ std::array<std::span<const std::byte>, 2> SendQueue::pieces() {
     const std::lock_guard lock(mutex_);
     idle_ = waiting_.empty();
     if (idle_) return {};
-    current_ = std::move(waiting_.front());
-    waiting_.pop_front();
+    current_ = waiting_.pop();
     has_current_ = true;
     written_ = 0;
     const bool is_beat = current_.completion == nullptr;
@@ -107,7 +107,7 @@ void SendQueue::lose(const std::string& cause) {
     const std::lock_guard lock(mutex_);
     if (!lost_.empty()) return;
     lost_ = cause;
-    dropped.swap(waiting_);
+    dropped = waiting_.drain();
   }
   if (std::exchange(has_current_, false)) dropped.push_front(std::move(current_));
   for (Send& send : dropped) {

@@ -7,7 +7,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -18,6 +17,7 @@
 #include "comm/transport/buffer.h"
 #include "comm/transport/mailbox.h"
 #include "comm/transport/pending.h"
+#include "comm/transport/send_order.h"
 #include "comm/transport/transport.h"
 
 namespace motley {
@@ -30,8 +30,8 @@ void write_stream_header(Tag tag,
                          std::uint64_t message_bytes,
                          std::span<std::byte, kStreamHeaderBytes> bytes);
 
-// SendQueue holds what is to be sent to one peer, in order. Any thread may call push(); one thread
-// at a time, the writer, calls the others.
+// SendQueue holds what is to be sent to one peer, in the order of send_order.h. Any thread may call
+// push(); one thread at a time, the writer, calls the others.
 class SendQueue {
  public:
   explicit SendQueue(Rank to) : to_(to) {}
@@ -71,7 +71,7 @@ class SendQueue {
 
   std::mutex mutex_;
   // Guarded by mutex_.
-  std::deque<Send> waiting_;
+  SendOrder<Send> waiting_;
   bool idle_ = true;
   std::string lost_;  // why; empty while the peer is there
 

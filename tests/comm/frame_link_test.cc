@@ -2,6 +2,8 @@
 
 #include <cstring>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -34,6 +36,48 @@ std::string text_of(const Buffer& buffer) {
 
 std::span<const std::byte> bytes_of(const std::string& text) {
   return std::as_bytes(std::span(text));
+}
+
+// Keeps the tag of what it is given, and sends nothing.
+class TagKeeper final : public Transport {
+ public:
+  [[nodiscard]] std::string address() const override { return ""; }
+
+  Result<void> connect(const std::vector<std::string>&, Deadline) override { return {}; }
+
+  Pending send(Rank, Tag tag, Buffer) override {
+    last = tag;
+    return {};
+  }
+
+  Pending recv(Rank, Tag tag, Buffer) override {
+    last = tag;
+    return {};
+  }
+
+  Tag last = 0;
+};
+
+TEST(FrameLink, ValuesOfMicroBatchesAndVotesGoBeforeSumsAndFiles) {
+  TagKeeper transport;
+  FrameLink link(transport, kRank0, kEpoch, kPlan);
+  const auto is_bulk = [&](const FrameId& id) {
+    (void)link.send(kRank1, id, payload("x"));
+    const Tag sent = transport.last;
+    (void)link.recv(kRank1, id, Buffer(1));
+    EXPECT_EQ(transport.last, sent) << to_words(id);
+    EXPECT_LT(sent, kTagsEnd);
+    return (sent & kBulkTag) != 0;
+  };
+  for (const FrameKind kind : {FrameKind::kActivation, FrameKind::kGradient, FrameKind::kTargets}) {
+    EXPECT_FALSE(is_bulk({kind, ChunkId{(1 << 16) - 1}, MicroId{(1 << 24) - 1}, 7}));
+  }
+  EXPECT_FALSE(is_bulk(FrameId::vote(kRank0, 7)));
+  EXPECT_FALSE(is_bulk(FrameId::all_votes(7)));
+  EXPECT_TRUE(is_bulk(FrameId::replica_sum(ChunkId{2}, {5, 1}, 7)));
+  EXPECT_TRUE(is_bulk(FrameId::tied_sum({5, 1}, 7)));
+  EXPECT_TRUE(is_bulk(FrameId::file_part(3, 9, 7)));
+  EXPECT_TRUE(is_bulk(FrameId::file_answer(3, 9, 7)));
 }
 
 // Rank 1 receives kFrame with the default link while rank 0 sends what the test wants.

@@ -132,6 +132,70 @@ TEST(MessageStream, GivesTheBufferBackOnceItHasBeenTaken) {
   expect_message(sent.pending, 100, 1);
 }
 
+// Returns its first payload byte.
+std::uint8_t write_one(SendQueue& queue) {
+  const auto pieces = queue.pieces();
+  const auto fill = std::to_integer<std::uint8_t>(pieces[1].back());
+  queue.taken(pieces[0].size() + pieces[1].size());
+  return fill;
+}
+
+TEST(MessageStream, BulkLetsAllElseGoFirstButForWhatIsUnderWay) {
+  SendQueue queue(Rank{1});
+  (void)queue.push(kBulkTag | 3, message(1000, 1));
+  (void)queue.push(kBulkTag | 3, message(1000, 2));
+  queue.taken(queue.pieces()[0].size());  // a part of the first has left
+  (void)queue.push(3, message(10, 3));
+  (void)queue.push(2, message(10, 4));
+  (void)queue.push(kBulkTag | 2, message(1000, 5));
+  std::vector<int> order(5);
+  for (int& fill : order) fill = write_one(queue);
+  EXPECT_EQ(order, (std::vector{1, 3, 4, 2, 5}));
+  EXPECT_TRUE(queue.pieces()[0].empty());
+}
+
+TEST(MessageStream, EndsBulkToo) {
+  SendQueue queue(Rank{1});
+  auto bulk = queue.push(kBulkTag | 3, message(1000, 1));
+  auto urgent = queue.push(3, message(1000, 2));
+  queue.lose("it left");
+  EXPECT_FALSE(bulk.pending.wait(soon(), "a send").ok());
+  EXPECT_FALSE(urgent.pending.wait(soon(), "a send").ok());
+}
+
+// Pushed and written in any order: each tag keeps its order, and no bulk begins while anything else
+// waits.
+RC_GTEST_PROP(MessageStreamProperty, KeepsTheOrderOfEachTagAndBulkLast, ()) {
+  struct Sent {
+    Tag tag = 0;
+    std::uint8_t number = 0;
+  };
+
+  SendQueue queue(Rank{1});
+  std::vector<Sent> waiting;
+  std::uint8_t pushed = 0;
+  const auto write = [&] {
+    const std::uint8_t number = write_one(queue);
+    const auto it = std::ranges::find(waiting, number, &Sent::number);
+    RC_ASSERT(it != waiting.end());
+    RC_ASSERT(std::ranges::find(waiting, it->tag, &Sent::tag) == it);
+    RC_ASSERT((it->tag & kBulkTag) == 0 ||
+              std::ranges::all_of(waiting, [](const Sent& s) { return (s.tag & kBulkTag) != 0; }));
+    waiting.erase(it);
+  };
+  for (const int act : *rc::gen::container<std::vector<int>>(40, rc::gen::inRange(0, 6))) {
+    if (act < 4) {
+      const Tag tag = static_cast<Tag>(act / 2) | (act % 2 == 0 ? kBulkTag : 0);
+      waiting.push_back({tag, pushed});
+      (void)queue.push(tag, message(1, pushed++));
+    } else if (!waiting.empty()) {
+      write();
+    }
+  }
+  while (!waiting.empty()) write();
+  RC_ASSERT(queue.pieces()[0].empty());
+}
+
 RC_GTEST_PROP(MessageStreamProperty, ArrivesHoweverItIsCut, ()) {
   const auto sizes =
       *rc::gen::container<std::vector<std::uint16_t>>(8, rc::gen::arbitrary<std::uint16_t>());
