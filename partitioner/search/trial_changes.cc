@@ -6,10 +6,10 @@
 #include <numeric>
 #include <utility>
 
-#include "partitioner/cost/share.h"
 #include "partitioner/cost/step_bound.h"
 #include "partitioner/cost/step_estimate.h"
 #include "partitioner/pipelines/polish.h"
+#include "partitioner/pipelines/share.h"
 #include "partitioner/search/obey_pins.h"
 #include "partitioner/search/trial_memo.h"
 

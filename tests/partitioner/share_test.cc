@@ -1,4 +1,4 @@
-#include "partitioner/cost/share.h"
+#include "partitioner/pipelines/share.h"
 
 #include <algorithm>
 
