@@ -4,9 +4,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <map>
 #include <optional>
 
+#include "partitioner/advise/cores_text.h"
 #include "partitioner/advise/links_text.h"
 #include "partitioner/advise/numbers_text.h"
 #include "partitioner/advise/plan_comparison.h"
@@ -146,77 +146,6 @@ Result<void> check_codecs(const Plan& plan, const CostModel& cost) {
   return {};
 }
 
-// The cores of one computer, and what the plan's ranks make of them.
-struct ComputerCores {
-  std::vector<std::string> machines;  // that it is
-  double granted = 0;                 // to processes with a share of their own
-  double granted_busy = 0;
-  double common = 0;  // that all other processes find
-  int workers = 0;    // of these
-  int threads = 0;
-
-  void add(const Machine& machine, const RankPlan& rank, double cores) {
-    if (std::ranges::find(machines, machine.name) == machines.end()) {
-      machines.push_back(machine.name);
-    }
-    if (machine.cpu_share > 0) {
-      granted += cores;
-      granted_busy += std::min<double>(cores, rank.threads);
-      return;
-    }
-    common = std::max(common, cores);
-    workers += 1;
-    threads += rank.threads;
-  }
-
-  [[nodiscard]] double all() const { return granted + common; }
-
-  [[nodiscard]] double busy() const { return granted_busy + std::min<double>(common, threads); }
-};
-
-// In the order of the cluster; machines whose computer is not known are one each.
-std::vector<ComputerCores> cores_of(const Plan& plan,
-                                    const Cluster& cluster,
-                                    const Profile& profile) {
-  std::vector<ComputerCores> computers;
-  std::map<std::string, std::size_t> index_of;
-  for (const Machine& machine : cluster.machines) {
-    for (const RankPlan& rank : plan.ranks) {
-      const DeviceProfile* device = profile.find(rank.machine, rank.device);
-      if (rank.machine != machine.name || device == nullptr || machine.virtual_speed) continue;
-      const std::string id =
-          device->computer.empty() ? "machine " + machine.name : device->computer;
-      const auto [known, is_new] = index_of.emplace(id, computers.size());
-      if (is_new) computers.emplace_back();
-      computers[known->second].add(machine, rank, device->cores);
-    }
-  }
-  return computers;
-}
-
-// How much of their machines' processors the plan's ranks use; "" where no profile tells.
-std::string cores_line(const Plan& plan, const Cluster& cluster, const Profile& profile) {
-  double all = 0;
-  double busy = 0;
-  std::vector<std::string> idle;
-  std::string crowded;
-  for (const ComputerCores& computer : cores_of(plan, cluster, profile)) {
-    all += computer.all();
-    busy += computer.busy();
-    const std::string who = fmt::format("{}", fmt::join(computer.machines, ", "));
-    const double left = computer.all() - computer.busy();
-    if (left >= 1) idle.push_back(fmt::format("{:g} of {}", left, who));
-    if (computer.common > 0 && computer.threads > computer.common) {
-      crowded +=
-          fmt::format("; {} workers share the {:g} of {}", computer.workers, computer.common, who);
-    }
-  }
-  if (all == 0) return "";
-  if (idle.empty()) return fmt::format("cores     all {:g} compute{}\n", all, crowded);
-  return fmt::format("cores     {:g} of {:g} compute; unused: {} (run.threads, threads){}\n", busy,
-                     all, fmt::join(idle, ", "), crowded);
-}
-
 std::string numbers_line(const Plan& plan) {
   std::vector<std::string> numbers;
   for (const RankPlan& rank : plan.ranks) numbers.push_back(rank.numbers);
@@ -288,7 +217,7 @@ Result<std::string> explain_plan(const Plan& plan,
   const int in_flight = plan.chunks.front().in_flight;
   if (in_flight > 0) text += fmt::format(", up to {} in flight", in_flight);
   text += queued_text(plan) + "\n";
-  text += cores_line(plan, cluster, profile);
+  text += cores_text(plan, cluster, profile);
   text += numbers_line(plan);
   text += links_text(plan, model, cluster);
   text += stage_notes(plan);
