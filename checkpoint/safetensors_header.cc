@@ -5,176 +5,16 @@
 
 #include <algorithm>
 #include <cstring>
-#include <limits>
 #include <optional>
 #include <set>
 #include <utility>
 
 #include "base/check.h"
 #include "base/json.h"
+#include "checkpoint/safetensors_entries.h"
 
 namespace motley {
 namespace {
-
-constexpr const char* kMetadataKey = "__metadata__";
-
-bool is_control(char c) {
-  return static_cast<unsigned char>(c) < 0x20 || c == 0x7F;
-}
-
-bool is_readable_name(const std::string& name) {
-  return !name.empty() && std::none_of(name.begin(), name.end(), is_control);
-}
-
-// Takes the header apart while it is read. A document tree would need many times the memory of
-// the text, look keys up in linear time, and keep the last of two equal keys without a word.
-class HeaderReader final : public nlohmann::json_sax<Json> {
- public:
-  [[nodiscard]] SafetensorsHeader take() { return std::move(header_); }
-
-  [[nodiscard]] const std::string& cause() const { return cause_; }
-
-  bool null() override { return unexpected("null"); }
-
-  bool boolean(bool /*value*/) override { return unexpected("a boolean"); }
-
-  bool number_integer(std::int64_t /*value*/) override { return unexpected("a negative number"); }
-
-  bool number_float(double /*value*/, const std::string& /*text*/) override {
-    return unexpected("a number that is not whole");
-  }
-
-  bool binary(Json::binary_t& /*value*/) override { return unexpected("binary data"); }
-
-  bool number_unsigned(std::uint64_t value) override {
-    if (place_ == Place::kShape) {
-      if (entry_.shape.size() == kSafetensorsDimsMax) {
-        return fail(fmt::format("tensor '{}' has more than {} dimensions", excerpt(tensor_),
-                                kSafetensorsDimsMax));
-      }
-      if (value > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())) {
-        return fail(fmt::format("tensor '{}' has a dimension of {}", excerpt(tensor_), value));
-      }
-      entry_.shape.push_back(static_cast<std::int64_t>(value));
-      return true;
-    }
-    if (place_ == Place::kOffsets) {
-      if (offset_count_ == 2) return unexpected("a third offset");
-      (offset_count_++ == 0 ? entry_.begin : entry_.end) = value;
-      return true;
-    }
-    return unexpected("a number");
-  }
-
-  bool string(std::string& value) override {
-    if (place_ == Place::kMetadata) {
-      header_.metadata[field_] = value;
-      return true;
-    }
-    if (place_ == Place::kTensor && field_ == "dtype") {
-      entry_.dtype = value;
-      return true;
-    }
-    return unexpected("a string");
-  }
-
-  bool start_object(std::size_t /*count*/) override {
-    if (place_ == Place::kStart) {
-      place_ = Place::kTop;
-    } else if (place_ == Place::kTop) {
-      place_ = tensor_ == kMetadataKey ? Place::kMetadata : Place::kTensor;
-      entry_ = {};
-      offset_count_ = 0;
-      fields_.clear();
-    } else {
-      return unexpected("an object");
-    }
-    return true;
-  }
-
-  bool key(std::string& name) override {
-    if (place_ == Place::kTop) return top_key(name);
-    if (!fields_.insert(name).second) {
-      return fail(fmt::format("'{}' has the key '{}' twice", excerpt(tensor_), excerpt(name)));
-    }
-    field_ = name;
-    if (place_ == Place::kTensor && name != "dtype" && name != "shape" && name != "data_offsets") {
-      return fail(
-          fmt::format("tensor '{}' has the unknown key '{}'", excerpt(tensor_), excerpt(name)));
-    }
-    return true;
-  }
-
-  bool end_object() override {
-    if (place_ == Place::kTensor) {
-      if (fields_.size() != 3 || offset_count_ != 2) {
-        return fail(
-            fmt::format("tensor '{}' needs dtype, shape and two data_offsets", excerpt(tensor_)));
-      }
-      header_.entries.emplace(tensor_, std::move(entry_));
-    }
-    place_ = place_ == Place::kTop ? Place::kEnd : Place::kTop;
-    return true;
-  }
-
-  bool start_array(std::size_t /*count*/) override {
-    if (place_ != Place::kTensor || field_ == "dtype") return unexpected("an array");
-    place_ = field_ == "shape" ? Place::kShape : Place::kOffsets;
-    return true;
-  }
-
-  bool end_array() override {
-    place_ = Place::kTensor;
-    return true;
-  }
-
-  bool parse_error(std::size_t position,
-                   const std::string& /*token*/,
-                   const nlohmann::detail::exception& /*error*/) override {
-    return fail(fmt::format("the header is not JSON in UTF-8, at byte {} of it", position));
-  }
-
- private:
-  enum class Place { kStart, kTop, kMetadata, kTensor, kShape, kOffsets, kEnd };
-
-  bool fail(std::string cause) {
-    cause_ = std::move(cause);
-    return false;
-  }
-
-  bool unexpected(const char* what) {
-    return fail(tensor_.empty()
-                    ? fmt::format("the header has {} where none belongs", what)
-                    : fmt::format("'{}' has {} where none belongs", excerpt(tensor_), what));
-  }
-
-  bool top_key(const std::string& name) {
-    tensor_ = name;
-    if (name == kMetadataKey) {
-      if (std::exchange(has_metadata_, true)) return fail("__metadata__ stands twice");
-      return true;
-    }
-    if (!is_readable_name(name)) {
-      return fail("a tensor's name is empty or has control characters");
-    }
-    if (header_.entries.contains(name))
-      return fail(fmt::format("tensor '{}' stands twice", excerpt(name)));
-    if (header_.entries.size() == kSafetensorsTensorsMax) {
-      return fail(fmt::format("there are more than {} tensors", kSafetensorsTensorsMax));
-    }
-    return true;
-  }
-
-  SafetensorsHeader header_;
-  std::string cause_;
-  Place place_ = Place::kStart;
-  bool has_metadata_ = false;
-  std::string tensor_;  // the last key of the outer object
-  std::string field_;   // the last key inside it
-  std::set<std::string> fields_;
-  SafetensorsFile::Entry entry_;
-  int offset_count_ = 0;
-};
 
 // The bytes of a tensor by its shape; nothing when that is more than 2^64 - 1.
 std::optional<std::uint64_t> shape_bytes(const SafetensorsFile::Entry& entry) {
@@ -241,7 +81,7 @@ std::uint64_t tensor_bytes(const TensorOutline& tensor) {
 }
 
 bool is_writable_name(const std::string& name) {
-  return is_readable_name(name) && name != kMetadataKey &&
+  return is_readable_tensor_name(name) && name != kSafetensorsMetadataKey &&
          std::all_of(name.begin(), name.end(),
                      [](char c) { return static_cast<unsigned char>(c) < 0x80; });
 }
@@ -282,16 +122,15 @@ Result<SafetensorsHeader> parse_safetensors_header(std::string_view text,
   if (text.empty() || text.front() != '{' || text.find('\0') != std::string_view::npos) {
     return damaged("the header does not start with '{' or holds a zero byte");
   }
-  HeaderReader reader;
-  if (!Json::sax_parse(text, &reader)) return damaged(reader.cause());
-  SafetensorsHeader header = reader.take();
+  SafetensorsHeader header;
+  if (std::string fault = read_header_entries(text, header); !fault.empty()) return damaged(fault);
   if (std::string fault = layout_fault(header, data_bytes); !fault.empty()) return damaged(fault);
   return header;
 }
 
 std::string format_safetensors_header(const std::vector<TensorOutline>& tensors,
                                       const std::map<std::string, std::string>& metadata) {
-  std::string text = fmt::format("{{\"{}\":{{", kMetadataKey);
+  std::string text = fmt::format("{{\"{}\":{{", kSafetensorsMetadataKey);
   for (const auto& [key, value] : metadata) {
     text += fmt::format("{}:{},", quoted(key), quoted(value));
   }
