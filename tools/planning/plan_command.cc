@@ -15,16 +15,15 @@
 #include "cluster/process/work_line.h"
 #include "cluster/run/check_plan.h"
 #include "cluster/run/prepare.h"
-#include "partitioner/advise/advisor.h"
 #include "partitioner/advise/calibration.h"
 #include "partitioner/advise/explain.h"
 #include "partitioner/advise/plan_analysis.h"
-#include "partitioner/advise/plan_comparison.h"
 #include "partitioner/advise/remedy.h"
 #include "partitioner/advise/what_if.h"
 #include "tools/command.h"
 #include "tools/inputs.h"
 #include "tools/output_file.h"
+#include "tools/planning/plan_changes.h"
 #include "tools/planning/plan_pictures.h"
 #include "tools/planning/search_budget.h"
 #include "tools/this_machine.h"
@@ -107,64 +106,6 @@ Result<Request> read_request(const Arguments& arguments) {
   return request;
 }
 
-void print(const Arguments& arguments, const Json& json, const std::string& text) {
-  std::fputs(arguments.has("json") ? (json.dump(2) + "\n").c_str() : text.c_str(), stdout);
-}
-
-// The plan as things are beside the plan with the changes. A plan that is only possible with them
-// is shown alone.
-Result<void> what_if(const Arguments& arguments, const PlanningInput& input) {
-  const std::vector<std::string> changes = arguments.values("what-if");
-  MOTLEY_ASSIGN(const PlanningInput changed, apply_changes(input, changes));
-  WorkLine line("planning as things are");
-  const Result<Plan> now = make_plan(input);
-  line.say("planning with the change");
-  MOTLEY_ASSIGN(const Planning planning, plan_or_remedy(changed));
-  line.clear();
-  const Plan& then = planning.plan;
-  const std::vector<std::string> given_up = pins_given_up(input, changed);
-  Json json{{"changes", changes}, {"given_up_pins", given_up}, {"then", plan_to_json(then)}};
-  std::string text = fmt::format("what if {}\n\n", fmt::join(changes, " and "));
-  if (!given_up.empty()) {
-    text += fmt::format("without the machine, these pins are given up: {}\n\n",
-                        fmt::join(given_up, "; "));
-  }
-  if (now.ok()) {
-    json["now"] = plan_to_json(*now);
-    text += compare_plans(*now, then, input.model);
-  } else {
-    MOTLEY_ASSIGN(const std::string explanation,
-                  explain_plan(then, changed.model, changed.cluster, changed.profile));
-    text += "now: " + now.error().what + "\nthen:\n" + explanation;
-  }
-  print(arguments, json, text);
-  return {};
-}
-
-Json advice_to_json(const std::vector<Advice>& list) {
-  Json json = Json::array();
-  for (const Advice& advice : list) {
-    json.push_back({{"change", advice.change}, {"step_s", advice.step_s}});
-  }
-  return json;
-}
-
-Result<void> print_advice(const Arguments& arguments, const PlanningInput& input) {
-  WorkLine line("planning as things are, before upgrades are tried");
-  const auto tells = [&line](std::size_t tried, std::size_t of) {
-    line.say(fmt::format("planning with each upgrade: tried {} of {}", tried, of));
-  };
-  MOTLEY_ASSIGN(const AdvisorReport report, advise(input, tells));
-  line.clear();
-  const Json json{{"step_s", report.step_s},
-                  {"helpful", advice_to_json(report.helpful)},
-                  {"without_gain", advice_to_json(report.without_gain)}};
-  const std::string imagined = imagined_text(input.cluster);
-  print(arguments, json,
-        (imagined.empty() ? "" : fmt::format("imagined: {}\n", imagined)) + advice_text(report));
-  return {};
-}
-
 // The machines that hold something.
 Cluster cluster_of(const Plan& plan, Cluster cluster) {
   std::erase_if(cluster.machines, [&](const Machine& machine) {
@@ -182,8 +123,8 @@ Result<void> plan(const Arguments& arguments) {
   }
   MOTLEY_ASSIGN(const Request request, read_request(arguments));
   const PlanningInput& input = request.input;
-  if (arguments.has("what-if")) return what_if(arguments, input);
-  if (arguments.has("advise")) return print_advice(arguments, input);
+  if (arguments.has("what-if")) return show_what_if(arguments, input);
+  if (arguments.has("advise")) return show_advice(arguments, input);
   WorkLine line("planning");
   SearchBudget budget(seconds, now_s, &line);
   PlanningInput watched = input;
@@ -214,7 +155,7 @@ Result<void> plan(const Arguments& arguments) {
       !places.empty()) {
     text += fmt::format("starts    {}\n", places);
   }
-  print(arguments, json, text + search_line(planning));
+  print_planned(arguments, json, text + search_line(planning));
   return {};
 }
 
