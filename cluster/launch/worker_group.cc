@@ -13,6 +13,7 @@
 #include "cluster/launch/group_failures.h"
 #include "cluster/launch/group_waits.h"
 #include "cluster/launch/starter.h"
+#include "cluster/launch/stop_wishes.h"
 #include "cluster/launch/worker.h"
 #include "cluster/launch/worker_poll.h"
 #include "cluster/lease/lease_keeper.h"
@@ -22,9 +23,6 @@
 namespace motley {
 namespace {
 
-// One wish to end the run may come as several signals: timeout(1) sends its own to the process and
-// to its group, a terminal that closes both the kernel's and the shell's.
-constexpr double kOneWish_s = 0.3;
 // Bound on what is still read from a process that has ended: more than any pipe holds.
 constexpr int kDrainReads = 64;
 
@@ -99,9 +97,8 @@ struct WorkerGroup::Impl {
   GroupWaits waits{workers, options, starter, [this](const auto& line) { warn(line); }};
   GroupFailures failures{workers};
   bool addresses_sent = false;
-  bool ending = false;                // events no longer count
-  std::optional<Error> finished_by;   // the signal after which they finish what they do
-  double finish_asked_at_s = 0;       // meaningful with finished_by
+  bool ending = false;  // events no longer count
+  StopWishes wishes;
   bool quiet = false;                 // there was nothing to handle when last looked
   std::optional<LeaseKeeper> keeper;  // ends before the workers do
 };
@@ -264,11 +261,12 @@ void WorkerGroup::Impl::fail(Worker& worker, FailureKind kind, Error error) {
 Result<void> WorkerGroup::Impl::handle_signal() {
   std::optional<Error> stop = signals->take();
   if (!stop) return {};
-  if (finished_by && !ending && now_s() - finish_asked_at_s < kOneWish_s) return {};
-  if (!options.on_finish || !waits.started() || ending || finished_by) return *std::move(stop);
-  finished_by = std::move(stop);
-  finish_asked_at_s = now_s();
-  options.on_finish(*finished_by);
+  if (ending) return *std::move(stop);
+  const bool can_finish = options.on_finish && waits.started();
+  const StopWishes::Wish wish = wishes.take(*stop, can_finish, now_s());
+  if (wish == StopWishes::Wish::kEndAtOnce) return *std::move(stop);
+  if (wish == StopWishes::Wish::kKnown) return {};
+  options.on_finish(*stop);
   for (const auto& worker : workers) worker->input().send({{"finish", true}});
   return {};
 }
@@ -291,7 +289,7 @@ void WorkerGroup::send(int worker, const Json& message) {
 }
 
 const std::optional<Error>& WorkerGroup::finished_by() const {
-  return impl_->finished_by;
+  return impl_->wishes.finished_by();
 }
 
 Result<void> WorkerGroup::run(const EventHandler& on_event) {
