@@ -10,6 +10,7 @@
 
 #include "base/hash.h"
 #include "base/system/files.h"
+#include "base/system/shell_word.h"
 #include "checkpoint/folders.h"
 #include "checkpoint/input_file.h"
 
@@ -258,7 +259,11 @@ Result<InputFile> open_file_of(const std::filesystem::path& folder, const Writte
   if (opened.ok() || is_there || file.machine.empty()) return opened;
   Error error = opened.error();
   error.cause = fmt::format("it lies on the machine {}, in a run folder of its own", file.machine);
-  error.remedy = "'motley ckpt gather RUN --cluster FILE' brings all files of the checkpoint here";
+  error.remedy = fmt::format(
+      "all files of the checkpoint come here by\nmotley ckpt gather {} --cluster FILE\nwhere FILE "
+      "is "
+      "the run's cluster file",
+      quote_for_shell(folder.string()));
   return error;
 }
 

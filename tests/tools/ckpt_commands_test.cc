@@ -95,6 +95,14 @@ TEST_F(Ckpt, ShowSaysWhoWroteWhatAndWhatLiesHere) {
   const Said tensors = ckpt({"show", at("run"), "--tensors"});
   EXPECT_EQ(tensors.status, 7);
   EXPECT_THAT(tensors.err, HasSubstr("ckpt gather"));
+  for (const auto& command : {std::vector<std::string>{"diff", at("run"), at("run")},
+                              {"average", at("run"), at("run"), "-o", at("mean")}}) {
+    const Said refused = ckpt(command);
+    EXPECT_EQ(refused.status, 7);
+    EXPECT_THAT(refused.err, HasSubstr("\n         motley ckpt gather " +
+                                       at("run/checkpoints/step-000010") + " --cluster FILE"))
+        << command.front();
+  }
 }
 
 TEST_F(Ckpt, ReshardExportAndDiffAgree) {
