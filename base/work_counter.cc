@@ -6,6 +6,15 @@
 
 namespace motley {
 
+std::string work_text(std::string_view what, const WorkBytes& bytes) {
+  constexpr std::uint64_t kGiga = 1'000'000'000;
+  const bool is_large = std::max(bytes.done, bytes.total) >= kGiga;
+  const double unit = is_large ? 1e9 : 1e6;
+  std::string text = fmt::format("{}: {:.1f}", what, static_cast<double>(bytes.done) / unit);
+  if (bytes.total > 0) text += fmt::format(" of {:.1f}", static_cast<double>(bytes.total) / unit);
+  return text + (is_large ? " GB" : " MB");
+}
+
 WorkCounter::Task::Task(WorkCounter& counter, const char* what, std::uint64_t bytes_total)
     : counter_(counter) {
   counter_.done_bytes_.store(0, std::memory_order_relaxed);
@@ -21,15 +30,13 @@ WorkCounter::Task::~Task() {
 
 std::string WorkCounter::words() const {
   const char* const what = what_.load(std::memory_order_relaxed);
-  if (what == nullptr) return {};
-  constexpr std::uint64_t kGiga = 1'000'000'000;
-  const std::uint64_t done_bytes = done_bytes_.load(std::memory_order_relaxed);
-  const std::uint64_t total_bytes = total_bytes_.load(std::memory_order_relaxed);
-  const bool is_large = std::max(done_bytes, total_bytes) >= kGiga;
-  const double unit = is_large ? 1e9 : 1e6;
-  std::string words = fmt::format("{}: {:.1f}", what, static_cast<double>(done_bytes) / unit);
-  if (total_bytes > 0) words += fmt::format(" of {:.1f}", static_cast<double>(total_bytes) / unit);
-  return words + (is_large ? " GB" : " MB");
+  return what == nullptr ? std::string() : work_text(what, bytes());
+}
+
+WorkBytes WorkCounter::bytes() const {
+  if (what_.load(std::memory_order_relaxed) == nullptr) return {};
+  return {done_bytes_.load(std::memory_order_relaxed),
+          total_bytes_.load(std::memory_order_relaxed)};
 }
 
 }  // namespace motley

@@ -6,11 +6,27 @@
 #include <atomic>
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 namespace motley {
 
+// How far a task is. total = 0: nobody knows of how many.
+struct WorkBytes {
+  std::uint64_t done = 0;
+  std::uint64_t total = 0;
+};
+
+// "loading parameters: 3.2 of 20.1 GB".
+[[nodiscard]] std::string work_text(std::string_view what, const WorkBytes& bytes);
+
 class WorkCounter {
  public:
+  WorkCounter() = default;
+
+  // What is done here is beside the task of `whole`, which only sees that something was finished.
+  // `whole` outlives it.
+  explicit WorkCounter(WorkCounter& whole) : whole_(&whole) {}
+
   // While it lives, the counter's words are `what` and how many of `bytes_total` are done (0 =
   // their number is unknown). One at a time. REQUIRES: `what` is a literal.
   class Task {
@@ -25,7 +41,10 @@ class WorkCounter {
   };
 
   // Something was finished.
-  void add_one() { count_.fetch_add(1, std::memory_order_relaxed); }
+  void add_one() {
+    count_.fetch_add(1, std::memory_order_relaxed);
+    if (whole_ != nullptr) whole_->add_one();
+  }
 
   // So many bytes of the task were finished.
   void add_bytes(std::uint64_t bytes) {
@@ -38,8 +57,11 @@ class WorkCounter {
 
   // "loading parameters: 3.2 of 20.1 GB"; empty without a task.
   [[nodiscard]] std::string words() const;
+  // The same as numbers; 0 of 0 without a task.
+  [[nodiscard]] WorkBytes bytes() const;
 
  private:
+  WorkCounter* const whole_ = nullptr;
   std::atomic<std::uint64_t> count_{0};
   std::atomic<const char*> what_{nullptr};
   std::atomic<std::uint64_t> done_bytes_{0};

@@ -1,6 +1,5 @@
 // motley train and motley launch: the same run, on this machine or on several.
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -14,16 +13,16 @@
 #include "base/system/shell_word.h"
 #include "cluster/follow/run_report.h"
 #include "cluster/launch/workers.h"
+#include "cluster/process/work_line.h"
 #include "cluster/recover/begin_run.h"
 #include "cluster/recover/lasting_run.h"
 #include "cluster/run/prepare.h"
 #include "cluster/run/run_folder.h"
 #include "partitioner/advise/explain.h"
-#include "partitioner/advise/numbers_text.h"
-#include "plan/quantity_text.h"
 #include "tools/command.h"
 #include "tools/inputs.h"
 #include "tools/this_machine.h"
+#include "tools/train_words.h"
 
 namespace motley {
 namespace {
@@ -101,51 +100,6 @@ Result<TrainingRequest> read_request(const Arguments& arguments, ResolvedConfig&
   return request;
 }
 
-// What a dry run would have started.
-void print_intention(const PreparedRun& run, const TrainingRequest& request) {
-  fmt::print("\nwould run steps {} to {} in {}\n", run.first_step, last_step_of(run, request),
-             run.folder.dir().string());
-  if (run.resume_from) fmt::print("from        {}\n", run.resume_from->folder.string());
-  for (Rank rank{0}; rank.value < run.plan.rank_count(); ++rank.value) {
-    const RankPlan& place = run.plan.ranks[rank.index()];
-    const Machine* machine = run.cluster.find(place.machine);
-    const bool is_here = machine == nullptr || machine->shell.empty();
-    fmt::print("{}: {}, {} thread{}, {}\n", rank_name(run.plan, rank), place.device, place.threads,
-               place.threads == 1 ? "" : "s",
-               is_here ? "on this machine" : fmt::format("by {}", fmt::join(machine->shell, " ")));
-  }
-  if (run.plan.rank_count() > 1) fmt::print("{}\n", run.transport.reason);
-  fmt::print("nothing was trained or written; this starts it:\n{}\n",
-             request.resume ? request.commands.resume : request.commands.again);
-}
-
-Json intention_to_json(const PreparedRun& run, const TrainingRequest& request) {
-  return {{"dry_run", true},
-          {"run", run.folder.dir().string()},
-          {"first_step", run.first_step},
-          {"last_step", last_step_of(run, request)},
-          {"predicted_step_s", run.plan.predicted_step_s},
-          {"plan", plan_to_json(run.plan)}};
-}
-
-void print_summary(const PreparedRun& run, const TrainingSummary& summary) {
-  const bool is_waited = is_virtual(run.plan);
-  fmt::print("\n{}", done_text(summary, is_waited));
-  fmt::print("\n{} {}/s, {:.3f} s a step (median)", per_second_text(summary.units_per_s),
-             run.model.unit, summary.median_step_s);
-  if (summary.predicted_step_s > 0) fmt::print("; predicted {:.3f} s", summary.predicted_step_s);
-  if (is_waited) fmt::print("\n{}\n{}", kVirtualNotice, kRehearsedLinksNotice);
-  if (const std::string numbers = numbers_text(run.plan, summary.numbers); !numbers.empty()) {
-    fmt::print("\nnumbers     {}", numbers);
-  }
-  fmt::print("\nmetrics     {}\n", run.folder.metrics_path().string());
-  if (summary.has_trace) {
-    fmt::print("trace       {} (opens in ui.perfetto.dev)\n", run.folder.trace_path().string());
-  }
-  if (summary.checkpoint) fmt::print("checkpoint  {}\n", summary.checkpoint->string());
-  fmt::print("next        motley report {}\n", run.folder.dir().string());
-}
-
 // A signal while nothing was trained yet.
 Error with_same_command(Error error, const TrainingRequest& request) {
   if (!is_stop(error) || !error.remedy.empty()) return error;
@@ -211,10 +165,15 @@ Result<void> carry_out(const TrainingRequest& request,
 
 Result<void> train(const Arguments& arguments) {
   ResolvedConfig resolved;
-  MOTLEY_ASSIGN(const TrainingRequest request, read_request(arguments, resolved));
+  MOTLEY_ASSIGN(TrainingRequest request, read_request(arguments, resolved));
+  WorkLine line("", request.quiet ? nullptr : live_standard_error());
+  request.line = &line;
   // Whoever stops reading does not stop the training.
   PatientWriter errors(STDERR_FILENO);
-  Log log("", log_level(arguments), [&](std::string_view line) { errors.write(line); });
+  Log log("", log_level(arguments), [&](std::string_view text) {
+    line.step_aside();
+    errors.write(text);
+  });
   Result<void> done = carry_out(request, resolved, arguments.has("json"), log);
   // The person reads it on the terminal, after all else.
   if (!done.ok()) log.keep(done.error());

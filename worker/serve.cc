@@ -27,6 +27,10 @@ std::function<void(const std::string&)> log_for_last_words(const Job& job) {
   };
 }
 
+Json bytes_json(const WorkBytes& bytes) {
+  return Json{bytes.done, bytes.total};
+}
+
 Result<void> serve(const WorkerTrade& trade, WorkerChannel& channel, Activity& activity) {
   channel.send({{"event", "hello"}, {"pid", ::getpid()}, {"protocol", kProtocolVersion}});
   MOTLEY_ASSIGN(const Json message, channel.receive(Deadline::after_s(kFirstMessage_s), "the job"));
@@ -36,7 +40,8 @@ Result<void> serve(const WorkerTrade& trade, WorkerChannel& channel, Activity& a
                 {"step", activity.step()},
                 {"doing", activity.words()},
                 {"task", activity.work().words()},
-                {"progress", activity.work().count()}};
+                {"progress", activity.work().count()},
+                {"bytes", bytes_json(activity.work().bytes())}};
   });
   if (job.lease_s > 0) channel.hold_lease(job.lease_s, log_for_last_words(job));
   return trade.run_job(std::move(job), channel, activity);

@@ -1,5 +1,6 @@
 #include "checkpoint/store/look.h"
 
+#include <optional>
 #include <utility>
 
 #include "base/system/process_identity.h"
@@ -39,6 +40,11 @@ Result<StoreAnswer> look_into_store(const StorePlace& place,
   }
   if (!question.wanted) return answer;
   const WantedStep& wanted = *question.wanted;
+  std::optional<WorkCounter::Task> verifying;
+  if (work != nullptr) {
+    verifying.emplace(*work, "verifying its part of the checkpoint",
+                      bytes_to_read(place.dir, wanted.step, wanted.files));
+  }
   for (const WrittenFile& file : wanted.files) {
     MOTLEY_ASSIGN(const FoundFile found, find_file(place.dir, wanted.step, file, work));
     if (found.whole) {

@@ -39,7 +39,7 @@ struct StoreAnswer {
   std::optional<CheckpointTexts> texts;  // those asked for, where they are there
 };
 
-// `work` counts the bytes that are read.
+// `work` counts the bytes that are read, of those that there are to be read.
 [[nodiscard]] Result<StoreAnswer> look_into_store(const StorePlace& place,
                                                   const StoreQuestion& question,
                                                   WorkCounter* work);

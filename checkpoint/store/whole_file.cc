@@ -20,6 +20,19 @@ bool may_hold(FolderKind kind) {
          kind == FolderKind::kPartial;
 }
 
+// In the order in which files of the step are looked for there.
+std::vector<fs::path> folders_of(const fs::path& run_dir, std::int64_t step) {
+  const fs::path root = checkpoints_root(run_dir);
+  std::vector<FolderName> names = folder_names(root);
+  std::erase_if(names, [&](const FolderName& folder) {
+    return folder.step != step || !may_hold(folder.kind);
+  });
+  std::ranges::sort(names, {}, &FolderName::kind);
+  std::vector<fs::path> folders;
+  for (const FolderName& name : names) folders.push_back(root / folder_name(name));
+  return folders;
+}
+
 }  // namespace
 
 Result<bool> is_whole(const fs::path& path,
@@ -44,6 +57,23 @@ Result<bool> is_whole(const fs::path& path,
   return hasher.hex() == file.hash;
 }
 
+std::uint64_t bytes_to_read(const fs::path& run_dir,
+                            std::int64_t step,
+                            const std::vector<WrittenFile>& files) {
+  std::uint64_t bytes = 0;
+  const std::vector<fs::path> folders = folders_of(run_dir, step);
+  for (const WrittenFile& file : files) {
+    if (!is_plain_name(file.name)) continue;
+    // A file of another size is not read.
+    const bool is_there = std::ranges::any_of(folders, [&](const fs::path& folder) {
+      std::error_code code;
+      return fs::file_size(folder / file.name, code) == file.bytes && !code;
+    });
+    if (is_there) bytes += file.bytes;
+  }
+  return bytes;
+}
+
 Result<FoundFile> find_file(const fs::path& run_dir,
                             std::int64_t step,
                             const WrittenFile& file,
@@ -51,14 +81,8 @@ Result<FoundFile> find_file(const fs::path& run_dir,
                             const std::stop_token& stop) {
   FoundFile found;
   if (!is_plain_name(file.name)) return found;
-  const fs::path root = checkpoints_root(run_dir);
-  std::vector<FolderName> folders = folder_names(root);
-  std::erase_if(folders, [&](const FolderName& folder) {
-    return folder.step != step || !may_hold(folder.kind);
-  });
-  std::ranges::sort(folders, {}, &FolderName::kind);
-  for (const FolderName& folder : folders) {
-    const fs::path path = root / folder_name(folder) / file.name;
+  for (const fs::path& folder : folders_of(run_dir, step)) {
+    const fs::path path = folder / file.name;
     std::error_code code;
     if (fs::symlink_status(path, code).type() == fs::file_type::not_found) continue;
     MOTLEY_ASSIGN(const bool whole, is_whole(path, file, work, stop));

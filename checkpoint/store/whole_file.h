@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <optional>
 #include <stop_token>
+#include <vector>
 
 #include "base/result.h"
 #include "base/work_counter.h"
@@ -26,6 +27,11 @@ struct FoundFile {
                                           const WrittenFile& file,
                                           WorkCounter* work,
                                           const std::stop_token& stop = {});
+
+// How many bytes find_file() reads of these files, where all of them are whole that are there.
+[[nodiscard]] std::uint64_t bytes_to_read(const std::filesystem::path& run_dir,
+                                          std::int64_t step,
+                                          const std::vector<WrittenFile>& files);
 
 // Whether that file is regular, and has the size and the hash. The same.
 [[nodiscard]] Result<bool> is_whole(const std::filesystem::path& path,

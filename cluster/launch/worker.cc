@@ -127,7 +127,17 @@ bool Worker::take_beat(const Json& beat) {
   if (step) activity.step = *step;
   if (doing) activity.doing = *doing;
   if (task) activity.task = *task;
+  take_bytes(beat);
   return count && std::exchange(progress, *count) != *count;
+}
+
+// The last word of a task stands once that has ended: it is as far as it came.
+void Worker::take_bytes(const Json& beat) {
+  const auto bytes = beat.find("bytes");
+  if (bytes == beat.end() || !bytes->is_array() || bytes->size() != 2) return;
+  if (!bytes->at(0).is_number_unsigned() || !bytes->at(1).is_number_unsigned()) return;
+  const WorkBytes told{bytes->at(0).get<std::uint64_t>(), bytes->at(1).get<std::uint64_t>()};
+  if (told.total > 0) task_bytes = told;
 }
 
 void Worker::read_errors() {

@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/result.h"
+#include "base/work_counter.h"
 #include "cluster/launch/failure.h"
 #include "cluster/launch/worker_group.h"
 #include "cluster/lease/worker_input.h"
@@ -82,6 +83,7 @@ class Worker {
 
   // What the worker has said so far; kept by WorkerGroup.
   Activity activity;
+  WorkBytes task_bytes;          // of its last beat that told of a task's bytes
   std::int64_t progress = 0;     // of its last beat
   double got_on_at_s = now_s();  // when that last changed, or it took another step to be ready
   std::optional<std::string> address;
@@ -93,6 +95,7 @@ class Worker {
   [[nodiscard]] Result<void> take_line(const std::string& line, std::vector<Json>& events);
   [[nodiscard]] Error protocol_error(const std::string& cause) const;
   void log_line(const std::string& line);
+  void take_bytes(const Json& beat);
 
   WorkerSpec spec_;
   LineSink on_line_;

@@ -208,6 +208,7 @@ Result<void> WorkerGroup::Impl::handle_event(Worker& worker, const Json& event) 
     if (kind == "done") return hand_on(worker, event);
   } else if (kind == "beat") {
     if (worker.take_beat(event)) got_on(worker);
+    if (options.on_task) options.on_task(index_of(worker), worker.task_bytes);
   } else if (kind == "error") {
     Error error = error_from_json(event);
     const FailureKind failure = failure_kind(error);

@@ -16,6 +16,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/result.h"
+#include "base/work_counter.h"
 #include "plan/cluster.h"
 #include "protocol/protocol.h"
 
@@ -36,6 +37,8 @@ struct WorkerGroupOptions {
   double kill_grace_s = 0.5;     // from asking a worker to end to killing it
   std::filesystem::path
       log_folder;  // each worker's stderr is added to <folder>/<rank>.log; "" = none
+  // Called with each beat of a worker: how many bytes of how many its task has done so far.
+  std::function<void(int worker, const WorkBytes& bytes)> on_task;
   // Called before each line that goes to the log; a live progress line clears itself here.
   std::function<void()> before_log;
   // Set: once all are ready, the first signal only asks the workers to finish what they do and to

@@ -53,8 +53,20 @@ WorkLine::~WorkLine() {
 void WorkLine::say(std::string what) {
   if (!line_) return;
   const std::lock_guard lock(mutex_);
+  set(std::move(what), {});
+}
+
+void WorkLine::follow(std::function<std::string()> what) {
+  if (!line_) return;
+  const std::lock_guard lock(mutex_);
+  std::string now = what();
+  set(std::move(now), std::move(what));
+}
+
+void WorkLine::set(std::string what, std::function<std::string()> followed) {
   if (what_.empty()) changed_.notify_all();
   what_ = std::move(what);
+  followed_ = std::move(followed);
   if (what_.empty()) line_->clear();
 }
 
@@ -82,6 +94,7 @@ void WorkLine::draw_until_end() {
     const double at_s = now_s();
     if (at_s >= next_draw_s_) {
       next_draw_s_ = at_s + kRedraw_s;
+      if (followed_) what_ = followed_();
       line_->show(fmt::format("{}, {:.0f} s", what_, at_s - began_s_));
     }
     changed_.wait_for(lock, std::chrono::duration<double>(next_draw_s_ - at_s));

@@ -7,6 +7,7 @@
 
 #include <condition_variable>
 #include <cstdio>
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -33,21 +34,30 @@ class WorkLine {
   // From now on the line says that.
   void say(std::string what);
 
+  // From now on the line says what `what` does at each drawing, which a thread of its own asks for.
+  // REQUIRES: `what` never says ""; what it looks at stays until something else is said.
+  void follow(std::function<std::string()> what);
+
   // Takes the line off the screen for good, or until something is said again.
   void clear() { say(""); }
+
+  // Takes the line off the screen for what somebody else prints now; it comes back.
+  void step_aside();
 
   // For a log to standard error, whose lines the line makes room for. Not to be used after it.
   [[nodiscard]] Log::Output log_output();
 
  private:
   void draw_until_end();
-  void step_aside();
+  // REQUIRES: mutex_ is held.
+  void set(std::string what, std::function<std::string()> followed);
 
   const double began_s_;
   std::mutex mutex_;  // guards all below but the thread
   std::condition_variable changed_;
   std::string what_;
-  std::optional<StatusLine> line_;  // only on a terminal
+  std::function<std::string()> followed_;  // says what_ anew, where it is set
+  std::optional<StatusLine> line_;         // only on a terminal
   double next_draw_s_;
   bool ends_ = false;
   std::thread drawer_;

@@ -29,6 +29,8 @@
 
 namespace motley {
 
+class WorkLine;
+
 struct TrainingRequest {
   Config config;
   KeyOrigins origins = {};  // of the config's values
@@ -48,7 +50,9 @@ struct TrainingRequest {
   std::vector<std::string> away;
   // When the launch before this one failed, as now_s(): the first step says how long ago.
   std::optional<double> failed_at_s;
-  bool quiet = false;    // no progress
+  bool quiet = false;  // no progress
+  // Where a person sees how far work on a checkpoint's files is; nullptr = nowhere.
+  WorkLine* line = nullptr;
   bool dry_run = false;  // look and plan, and leave the folder as it is
 };
 

@@ -9,6 +9,7 @@
 #include "base/system/files.h"
 #include "checkpoint/checkpoint.h"
 #include "cluster/run/resume.h"
+#include "cluster/stores/parts_progress.h"
 #include "job/config_io.h"
 
 namespace motley {
@@ -36,7 +37,8 @@ Result<CheckpointInfo> checkpoint_to_resume(const PreparedRun& run,
   if (request.dry_run && !checkpoints.empty() && is_part(checkpoints.back().folder)) {
     return checkpoints.back();
   }
-  if (!run.restore_point) return run.folder.newest_checkpoint();
+  FilesProgress progress(request.line);
+  if (!run.restore_point) return run.folder.newest_checkpoint(&progress);
   return CheckpointInfo{run.restore_point->texts.step(), run.restore_point->folder};
 }
 

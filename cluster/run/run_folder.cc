@@ -65,7 +65,7 @@ Result<void> RunFolder::create(std::int64_t launch) const {
   return {};
 }
 
-Result<CheckpointInfo> RunFolder::newest_checkpoint() const {
+Result<CheckpointInfo> RunFolder::newest_checkpoint(WorkWatch* watch) const {
   const std::vector<CheckpointInfo> checkpoints = list_checkpoints(dir_);
   if (checkpoints.empty()) {
     MOTLEY_TRY(require_all_count(dir_));
@@ -73,7 +73,7 @@ Result<CheckpointInfo> RunFolder::newest_checkpoint() const {
                  "there is nothing to resume from",
                  "check --run; a new run starts without --resume"};
   }
-  auto checked = verify_checkpoint(checkpoints.back().folder);
+  auto checked = verify_checkpoint(checkpoints.back().folder, watch);
   if (!checked.ok()) return damaged(std::move(checked).error(), checkpoints);
   return checkpoints.back();
 }

@@ -61,7 +61,8 @@ class RunFolder {
 
   // The newest checkpoint, every byte of it checked. kConfig when there is none, kCorrupt when it
   // is damaged (the remedy names the one before it, if any).
-  [[nodiscard]] Result<CheckpointInfo> newest_checkpoint() const;
+  // `watch` is told of the bytes; nullptr: nobody is.
+  [[nodiscard]] Result<CheckpointInfo> newest_checkpoint(WorkWatch* watch = nullptr) const;
 
   // The id of the run (checkpoint/store/folder_id.h), which the folder keeps from now on: where it
   // has none yet, `known`, and where that is "" a new one.

@@ -23,7 +23,8 @@ StoresRequest stores_request(const PreparedRun& run,
           .run_dir = run.folder.dir(),
           .launch = run.lock ? run.lock->launch() : "",
           .program = request.stage_program,
-          .start_timeout_s = request.config.comm.start_timeout_s};
+          .start_timeout_s = request.config.comm.start_timeout_s,
+          .line = request.line};
 }
 
 // A run that is there already is never mixed with another one.

@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "cluster/launch/worker_group.h"
 #include "cluster/launch/workers.h"
+#include "cluster/stores/parts_progress.h"
 #include "protocol/pieces.h"
 #include "protocol/store_message.h"
 
@@ -180,8 +181,11 @@ Result<Stores> look_into_stores(const StoresRequest& request,
                                 const Log& log) {
   Stores stores;
   Store& mine = stores.by_id[StoreId()];
+  WorkCounter here;
+  PartsProgress progress("verifying the checkpoint", question.wanted ? request.line : nullptr);
+  progress.follow(here);
   MOTLEY_ASSIGN(mine.answer,
-                look_into_store({.dir = whole_path(request.run_dir)}, question, nullptr));
+                look_into_store({.dir = whole_path(request.run_dir)}, question, &here));
   stores.run = mine.answer.run;
   std::vector<WorkerSpec> workers;
   std::vector<std::string> names;
@@ -196,7 +200,10 @@ Result<Stores> look_into_stores(const StoresRequest& request,
   }
   if (workers.empty()) return stores;
   std::vector<Said> said(workers.size());
-  WorkerGroup group(std::move(workers), {.start_timeout_s = request.start_timeout_s}, log);
+  const WorkerGroupOptions options{
+      .start_timeout_s = request.start_timeout_s,
+      .on_task = [&](int worker, const WorkBytes& bytes) { progress.take(worker, bytes); }};
+  WorkerGroup group(std::move(workers), options, log);
   MOTLEY_TRY(group.run([&](int worker, const Json& event) {
     const auto index = static_cast<std::size_t>(worker);
     return hear(event, names[index], said[index]);

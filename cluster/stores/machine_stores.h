@@ -16,6 +16,8 @@
 
 namespace motley {
 
+class WorkLine;
+
 // Of one folder: its id, and "" of the launcher's.
 using StoreId = std::string;
 
@@ -51,6 +53,7 @@ struct StoresRequest {
   std::filesystem::path program;  // motley-stage here
   double start_timeout_s = 60;
   IfAbsent if_absent = IfAbsent::kMake;
+  WorkLine* line = nullptr;  // where a person sees how far they are; nullptr = nowhere
 };
 
 // Absolute and normal, without a '/' at its end.

@@ -27,5 +27,24 @@ TEST(WorkCounter, SaysHowFarItsTaskIs) {
   EXPECT_EQ(work.words(), "saving: 1.5 MB");
 }
 
+TEST(WorkCounter, TellsItsTasksBytesAsNumbers) {
+  WorkCounter work;
+  EXPECT_EQ(work.bytes().total, 0U);
+  const WorkCounter::Task task(work, "loading", 20);
+  work.add_bytes(7);
+  EXPECT_EQ(work.bytes().done, 7U);
+  EXPECT_EQ(work.bytes().total, 20U);
+}
+
+TEST(WorkCounter, SeesThatWhatIsBesideItsTaskMoves) {
+  WorkCounter work;
+  WorkCounter beside(work);
+  const WorkCounter::Task task(work, "receiving", 20);
+  const std::uint64_t before = work.count();
+  beside.add_bytes(9);
+  EXPECT_GT(work.count(), before);
+  EXPECT_EQ(work.bytes().done, 0U);
+}
+
 }  // namespace
 }  // namespace motley

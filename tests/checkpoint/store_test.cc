@@ -173,6 +173,16 @@ TEST_F(Scattered, ViewReadsWhatItsMachineNeeds) {
   EXPECT_FALSE(fs::exists(view_folder(place)));
 }
 
+TEST_F(Scattered, OnlyWhatIsThereIsToBeRead) {
+  EXPECT_EQ(bytes_to_read(own(), 10, files_), 0U);
+  write_part(kLaunch);
+  std::uint64_t bytes = 0;
+  for (const WrittenFile& file : files_) {
+    if (file.name.find("00002-of") != std::string::npos) bytes += file.bytes;
+  }
+  EXPECT_EQ(bytes_to_read(own(), 10, files_), bytes);
+}
+
 // A launch that went back behind a step which others have left: its next save comes before that
 // one.
 TEST_F(Scattered, WhatTheLaunchWritesStaysBesideLaterStepsOfOthers) {

@@ -3,6 +3,7 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdio>
 #include <optional>
 #include <string>
@@ -81,6 +82,18 @@ TEST_F(WorkLineTest, GoesOffTheScreenForWhatIsPrinted) {
   line->log_output()("a warning\n");
   EXPECT_THAT(drawn_until(kErased), HasSubstr(kErased));
   drawn_until("measuring, ");  // and comes back
+  line->clear();
+  line.reset();
+  EXPECT_THAT(drawn(), EndsWith(kErased));
+}
+
+TEST_F(WorkLineTest, AsksForWhatItFollowsAtEachDrawing) {
+  std::atomic<int> done = 1;
+  std::optional<WorkLine> line(std::in_place, "", terminal_);
+  line->follow([&] { return "read " + std::to_string(done.load()) + " of 9"; });
+  drawn_until("read 1 of 9, ");
+  done = 5;
+  EXPECT_THAT(drawn_until("read 5 of 9, "), HasSubstr("read 5 of 9, "));
   line->clear();
   line.reset();
   EXPECT_THAT(drawn(), EndsWith(kErased));

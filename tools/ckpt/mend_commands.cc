@@ -20,6 +20,7 @@
 #include "cluster/stores/move.h"
 #include "cluster/stores/plan_moves.h"
 #include "job/config_io.h"
+#include "plan/quantity_text.h"
 #include "tools/ckpt/commands.h"
 #include "tools/ckpt/run_parts.h"
 #include "tools/inputs.h"
@@ -40,19 +41,25 @@ struct FoundParts {
   RestorePoint point;
 };
 
-StoresRequest request_of(const FoundParts& found, const fs::path& run, const RunLock& lock) {
+StoresRequest request_of(const FoundParts& found,
+                         const fs::path& run,
+                         const RunLock& lock,
+                         WorkLine& line) {
   return {.cluster = found.cluster,
           .machines = found.machines,
           .run_dir = run,
           .launch = lock.launch(),
           .program = found.program,
-          .start_timeout_s = found.config.comm.start_timeout_s};
+          .start_timeout_s = found.config.comm.start_timeout_s,
+          .line = &line};
 }
 
-Result<void> find_parts(FoundParts& found, const NamedRun& named, RunLock& lock, const Log& log) {
+Result<void> find_parts(
+    FoundParts& found, const NamedRun& named, RunLock& lock, WorkLine& line, const Log& log) {
   const fs::path& run = named.run;
   const AskStores ask = [&](const StoreQuestion& question) -> Result<Stores> {
-    MOTLEY_ASSIGN(found.stores, look_into_stores(request_of(found, run, lock), question, log));
+    MOTLEY_ASSIGN(found.stores,
+                  look_into_stores(request_of(found, run, lock, line), question, log));
     return found.stores;
   };
   MOTLEY_ASSIGN(auto point, find_restore_point(run, lock.launch(), ask, log, named.step));
@@ -74,12 +81,24 @@ using Choose = Result<Deliveries> (*)(const FoundParts& found,
                                       const StoresRequest& request,
                                       const Log& log);
 
+// Of the tensors' files that are brought.
+std::uint64_t bytes_of(const Deliveries& deliveries, const Manifest& manifest) {
+  std::uint64_t bytes = 0;
+  for (const auto& [store, names] : deliveries) {
+    for (const WrittenFile& file : manifest.files)
+      bytes += names.contains(file.name) ? file.bytes : 0;
+  }
+  return bytes;
+}
+
 // One line a folder.
-void tell(const Deliveries& deliveries, const Stores& stores, const Log& log) {
+void tell(const Deliveries& deliveries, const FoundParts& found, const Log& log) {
   for (const auto& [id, files] : deliveries) {
-    const Store& store = stores.by_id.at(id);
-    const std::string what =
-        files.empty() ? "its manifest" : fmt::format("{}", fmt::join(files, ", "));
+    const Store& store = found.stores.by_id.at(id);
+    const std::uint64_t bytes = bytes_of({{id, files}}, found.point.texts.manifest);
+    const std::string what = files.empty() ? "its manifest"
+                                           : fmt::format("{} ({})", fmt::join(files, ", "),
+                                                         bytes_text(static_cast<double>(bytes)));
     log.info(fmt::format("{}, {}, gets {}", store.machines.front(), store.answer.place.dir.string(),
                          what));
   }
@@ -95,24 +114,27 @@ Result<void> mend(const Arguments& arguments, Choose choose) {
   MOTLEY_ASSIGN(RunLock lock, RunLock::take(named.run, log));
   MOTLEY_ASSIGN(found.machines, answering_machines(found.cluster, found.program, log));
   line.say("looking for the checkpoint's parts on all machines");
-  MOTLEY_TRY(find_parts(found, named, lock, log));
+  MOTLEY_TRY(find_parts(found, named, lock, line, log));
   const std::int64_t step = found.point.texts.step();
-  const StoresRequest request = request_of(found, named.run, lock);
+  const StoresRequest request = request_of(found, named.run, lock, line);
   MOTLEY_ASSIGN(const Deliveries deliveries, choose(found, request, log));
-  tell(deliveries, found.stores, log);
+  tell(deliveries, found, log);
   std::size_t count = 0;
   for (const auto& [store, names] : deliveries) count += names.size();
-  line.say(fmt::format("bringing {} file{}", count, count == 1 ? "" : "s"));
+  const std::uint64_t bytes = bytes_of(deliveries, found.point.texts.manifest);
   MOTLEY_ASSIGN(const auto views,
                 move_files(plan_deliveries(found.point, deliveries, found.stores, found.cluster),
                            request, found.stores, found.config, log));
   line.clear();
   const fs::path folder = checkpoint_folder(named.run, step);
   if (arguments.has("json")) {
-    fmt::print("{}\n", Json{{"folder", folder.string()}, {"step", step}, {"files", count}}.dump(2));
+    fmt::print(
+        "{}\n",
+        Json{{"folder", folder.string()}, {"step", step}, {"files", count}, {"bytes", bytes}}.dump(
+            2));
   } else {
-    fmt::print("{}: step {}, {} file{} brought\n", folder.string(), step, count,
-               count == 1 ? "" : "s");
+    fmt::print("{}: step {}, {} file{} brought, {}\n", folder.string(), step, count,
+               count == 1 ? "" : "s", bytes_text(static_cast<double>(bytes)));
   }
   return {};
 }

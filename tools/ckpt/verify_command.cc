@@ -16,6 +16,7 @@
 #include "checkpoint/lock/run_lock.h"
 #include "checkpoint/store/look.h"
 #include "checkpoint/store/texts.h"
+#include "cluster/process/work_line.h"
 #include "cluster/stores/machine_stores.h"
 #include "cluster/stores/mend.h"
 #include "job/config_io.h"
@@ -83,7 +84,8 @@ struct FoundFiles {
 
 // The folder is held for as long, so that no training changes what is read.
 Result<FoundFiles> look_everywhere(const Arguments& arguments) {
-  const Log log("", arguments.has("json") ? LogLevel::kWarn : LogLevel::kInfo);
+  WorkLine line("");
+  const Log log("", arguments.has("json") ? LogLevel::kWarn : LogLevel::kInfo, line.log_output());
   MOTLEY_ASSIGN(const NamedRun named, named_run(arguments.operand(0)));
   MOTLEY_ASSIGN(const Cluster cluster, read_cluster(arguments, 1));
   MOTLEY_ASSIGN(const fs::path program, stage_program());
@@ -100,7 +102,8 @@ Result<FoundFiles> look_everywhere(const Arguments& arguments) {
                               .launch = lock.launch(),
                               .program = program,
                               .start_timeout_s = config.comm.start_timeout_s,
-                              .if_absent = IfAbsent::kLeave};
+                              .if_absent = IfAbsent::kLeave,
+                              .line = &line};
   MOTLEY_ASSIGN(found.stores, look_into_stores(request, {.wanted = wanted}, log));
   found.files = whereabouts_of(wanted.files, found.stores);
   return found;

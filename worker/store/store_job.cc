@@ -24,11 +24,6 @@ Result<void> look(const Job& job, LauncherChannel& launcher, WorkCounter& work) 
   MOTLEY_ASSIGN(const StorePlace place,
                 find_store({job.run_dir, order.own_dir, job.launch}, order.if_absent));
   if (place.is_shared) order.question = {};  // the launcher looks there itself
-  std::uint64_t bytes = 0;
-  if (order.question.wanted) {
-    for (const WrittenFile& file : order.question.wanted->files) bytes += file.bytes;
-  }
-  const WorkCounter::Task verifying(work, "verifying its part of the checkpoint", bytes);
   MOTLEY_ASSIGN(const StoreAnswer answer, look_into_store(place, order.question, &work));
   for (const Json& event : store_events(answer)) launcher.send(event);
   return {};
