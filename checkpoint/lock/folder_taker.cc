@@ -56,20 +56,34 @@ Watched watch(const fs::path& run_dir, LaunchRecord& holder, double stale_s) {
   return Watched::kGone;
 }
 
-// True when the file is this launch's now; false when another launch was faster.
-Result<bool> make_launch_file(const fs::path& path, const LaunchRecord& record) {
+// On a full disk the record of the launch before, which has gone, makes room for this one's.
+ssize_t write_in_place_of(const fs::path& before, const OwnedFd& fd, const std::string& text) {
+  const ssize_t written = ::write(fd.get(), text.data(), text.size());
+  const bool is_full = written >= 0 ? static_cast<std::size_t>(written) < text.size()
+                                    : errno == ENOSPC || errno == EDQUOT;
+  if (!is_full || before.empty()) return written;
+  ::unlink(before.c_str());
+  return ::pwrite(fd.get(), text.data(), text.size(), 0);
+}
+
+// True when the file is this launch's now; false when another launch was faster. `before`: of the
+// launch whose place it takes; empty = there was none.
+Result<bool> make_launch_file(const fs::path& path,
+                              const fs::path& before,
+                              const LaunchRecord& record) {
   const OwnedFd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
   if (!fd.open()) {
     if (errno == EEXIST) return false;
     return file_error("make", path, errno);
   }
   const std::string text = launch_record_text(record);
-  const ssize_t written = ::write(fd.get(), text.data(), text.size());
+  const ssize_t written = write_in_place_of(before, fd, text);
   Result<void> kept = written == static_cast<ssize_t>(text.size()) && ::fsync(fd.get()) == 0
                           ? sync_folder(path.parent_path())
                           : file_error("write", path, written < 0 ? errno : ENOSPC);
   if (kept.ok()) return true;
-  ::unlink(path.c_str());
+  // One of the two stays, so that no number is ever given twice.
+  if (before.empty() || ::access(before.c_str(), F_OK) == 0) ::unlink(path.c_str());
   return std::move(kept).error();
 }
 
@@ -92,13 +106,14 @@ Result<std::optional<LaunchRecord>> FolderTaker::take(const NextLaunch& next) {
     }
     LaunchRecord mine = record_of(*id);
     const fs::path path = launch_file(run_dir_, mine.number);
-    MOTLEY_ASSIGN(const bool made, make_launch_file(path, mine));
+    const fs::path before = last > 0 ? launch_file(run_dir_, last) : fs::path();
+    MOTLEY_ASSIGN(const bool made, make_launch_file(path, before, mine));
     if (!made) continue;
     if (last_launch(run_dir_) > mine.number) {
       ::unlink(path.c_str());  // the number had been given, and its file cleaned away
       continue;
     }
-    if (last > 0) ::unlink(launch_file(run_dir_, last).c_str());
+    if (last > 0) ::unlink(before.c_str());
     return std::optional(std::move(mine));
   }
   return held_by(run_dir_, holder_);

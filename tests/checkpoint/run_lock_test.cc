@@ -20,6 +20,7 @@
 #include "base/system/process_identity.h"
 #include "checkpoint/launch_mark.h"
 #include "checkpoint/lock/launch_record.h"
+#include "tests/e2e/small_disk.h"
 
 namespace motley {
 namespace {
@@ -55,6 +56,19 @@ class RunLockTest : public testing::Test {
   std::filesystem::path dir_;
   const Log log_{"", LogLevel::kError};
 };
+
+TEST_F(RunLockTest, IsTakenOnAFullDiskInThePlaceOfTheLaunchBefore) {
+  const test::SmallDisk disk(dir_, "64k");
+  if (!disk.mounted()) GTEST_SKIP() << "mounting a small disk needs root";
+  { ASSERT_TRUE(take().ok()); }
+  std::ofstream filler(dir_ / "filler");
+  for (int i = 0; i < 64 && filler; ++i) filler << std::string(4096, 'x') << std::flush;
+  ASSERT_EQ(std::filesystem::space(dir_).available, 0U);
+  const Result<RunLock> next = take();
+  ASSERT_TRUE(next.ok()) << next.error().what << ": " << next.error().cause;
+  EXPECT_EQ(next->number(), 2);
+  EXPECT_FALSE(take().ok()) << "its record is whole: it is known to run";
+}
 
 TEST_F(RunLockTest, IsHeldByOneLauncherAtATime) {
   const Result<RunLock> first = take();
