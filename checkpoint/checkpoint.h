@@ -211,6 +211,10 @@ class CheckpointReader {
   // `work` counts the bytes that are read, and must then outlive the reader.
   [[nodiscard]] static Result<CheckpointReader> open(const std::filesystem::path& path,
                                                      WorkCounter* work = nullptr);
+  // The same of a checkpoint of which a run folder has a part: its files that other machines have
+  // and that are not here are left out, and what they hold with them.
+  [[nodiscard]] static Result<CheckpointReader> open_part(const std::filesystem::path& path,
+                                                          WorkCounter* work = nullptr);
   CheckpointReader(CheckpointReader&&) noexcept;
   CheckpointReader& operator=(CheckpointReader&&) noexcept;
   ~CheckpointReader();

@@ -127,6 +127,24 @@ struct CheckpointReader::Impl {
     return {};
   }
 
+  // Those that the manifest names, which lie in the folder that was named.
+  Result<void> add_manifests_files(WorkCounter* work) {
+    for (const WrittenFile& expected : manifest->files) {
+      const fs::path file_path = named / expected.name;
+      MOTLEY_ASSIGN(const InputFile file, open_file_of(named, expected));
+      if (file.bytes() != expected.bytes) {
+        return unreadable(
+            file_path,
+            fmt::format("it has {} bytes; the manifest says {}", file.bytes(), expected.bytes),
+            "use an earlier checkpoint, or copy this one again");
+      }
+      if (file_path.extension() != kExtension) continue;
+      MOTLEY_ASSIGN(SafetensorsFile tensors, SafetensorsFile::open(file_path, work));
+      MOTLEY_TRY(add(file_path, std::move(tensors), &expected.tensor_hashes));
+    }
+    return {};
+  }
+
   [[nodiscard]] std::map<std::string, Tensor>::const_iterator find(const std::string& name) const {
     for (const std::string& form : weight_name_forms(name)) {
       if (const auto found = tensors.find(form); found != tensors.end()) return found;
@@ -141,6 +159,19 @@ CheckpointReader::CheckpointReader(CheckpointReader&&) noexcept = default;
 CheckpointReader& CheckpointReader::operator=(CheckpointReader&&) noexcept = default;
 CheckpointReader::~CheckpointReader() = default;
 
+Result<CheckpointReader> CheckpointReader::open_part(const fs::path& path, WorkCounter* work) {
+  auto impl = std::make_unique<Impl>();
+  impl->named = path;
+  MOTLEY_ASSIGN(impl->manifest, read_manifest(path));
+  std::erase_if(impl->manifest->files, [&](const WrittenFile& file) {
+    std::error_code code;
+    return !file.machine.empty() &&
+           fs::symlink_status(path / file.name, code).type() == fs::file_type::not_found;
+  });
+  MOTLEY_TRY(impl->add_manifests_files(work));
+  return CheckpointReader(std::move(impl));
+}
+
 Result<CheckpointReader> CheckpointReader::open(const fs::path& path, WorkCounter* work) {
   auto impl = std::make_unique<Impl>();
   impl->named = path;
@@ -148,19 +179,7 @@ Result<CheckpointReader> CheckpointReader::open(const fs::path& path, WorkCounte
   const bool is_folder = fs::is_directory(path, code);
   if (is_folder && has_manifest(path)) {
     MOTLEY_ASSIGN(impl->manifest, read_manifest(path));
-    for (const WrittenFile& expected : impl->manifest->files) {
-      const fs::path file_path = path / expected.name;
-      MOTLEY_ASSIGN(const InputFile file, open_file_of(path, expected));
-      if (file.bytes() != expected.bytes) {
-        return unreadable(
-            file_path,
-            fmt::format("it has {} bytes; the manifest says {}", file.bytes(), expected.bytes),
-            "use an earlier checkpoint, or copy this one again");
-      }
-      if (file_path.extension() != kExtension) continue;
-      MOTLEY_ASSIGN(SafetensorsFile tensors, SafetensorsFile::open(file_path, work));
-      MOTLEY_TRY(impl->add(file_path, std::move(tensors), &expected.tensor_hashes));
-    }
+    MOTLEY_TRY(impl->add_manifests_files(work));
     return CheckpointReader(std::move(impl));
   }
 

@@ -37,6 +37,10 @@ struct MoveOrder {
   bool makes_view = true;
 };
 
+// The event of a worker that could not make a view, on a full disk, and found that what is needed
+// there lies in the machine's part of the step, which can be read as it lies: with "cause".
+inline constexpr const char* kReadsPartEvent = "reads_part";
+
 [[nodiscard]] Json move_to_json(const MoveOrder& order);
 [[nodiscard]] Result<MoveOrder> move_from_json(const Json& json, const std::string& source);
 

@@ -14,7 +14,7 @@ Result<CheckpointState> resume(StageState& state,
                                const std::string& folder,
                                WorkCounter& work) {
   const WorkCounter::Task loading(work, "loading parameters and moments", state.saved_bytes());
-  MOTLEY_ASSIGN(const CheckpointReader reader, CheckpointReader::open(folder, &work));
+  MOTLEY_ASSIGN(const CheckpointReader reader, CheckpointReader::open_part(folder, &work));
   const Manifest* manifest = reader.manifest();
   if (manifest == nullptr || manifest->state.model_hash != model.hash()) {
     return Error{ErrorCode::kConfig, fmt::format("{} is not of this model", folder), "",

@@ -1,5 +1,6 @@
 #include "checkpoint/store/view.h"
 
+#include <algorithm>
 #include <system_error>
 #include <utility>
 
@@ -37,9 +38,26 @@ fs::path view_folder(const SavePlace& place) {
          folder_name({place.step, FolderKind::kRestored, place.launch});
 }
 
+Result<void> discard_view(const SavePlace& place) {
+  return discard_folder(checkpoints_root(place.run_dir),
+                        {place.step, FolderKind::kRestored, place.launch});
+}
+
+bool is_in_part(const SavePlace& place, const Manifest& described) {
+  const fs::path part = checkpoint_folder(place.run_dir, place.step);
+  Result<Manifest> there = read_manifest(part);
+  if (!there.ok()) return false;
+  Manifest wanted = described;
+  std::ranges::sort(wanted.files, {}, &WrittenFile::name);
+  std::erase_if(there->files, [&](const WrittenFile& file) {
+    return std::ranges::count(wanted.files, file.name, &WrittenFile::name) == 0;
+  });
+  std::ranges::sort(there->files, {}, &WrittenFile::name);
+  return format_manifest(*there) == format_manifest(wanted);
+}
+
 Result<void> begin_view(const SavePlace& place) {
-  MOTLEY_TRY(discard_folder(checkpoints_root(place.run_dir),
-                            {place.step, FolderKind::kRestored, place.launch}));
+  MOTLEY_TRY(discard_view(place));
   return make_folders(view_folder(place));
 }
 

@@ -34,6 +34,11 @@ struct FileNeed {
 // Takes a file of this machine in.
 [[nodiscard]] Result<void> link_into_view(const SavePlace& place,
                                           const std::filesystem::path& file);
+// Removes what there is of it.
+[[nodiscard]] Result<void> discard_view(const SavePlace& place);
+// Whether the committed part of the step can be read in its place: it has these files, as they are
+// described, and tells of the same state. That they are whole was found before.
+[[nodiscard]] bool is_in_part(const SavePlace& place, const Manifest& described);
 // Names what lies in it; then it can be read.
 [[nodiscard]] Result<void> end_view(const SavePlace& place,
                                     Manifest manifest,

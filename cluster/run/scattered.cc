@@ -10,6 +10,8 @@
 #include "cluster/stores/move.h"
 #include "cluster/stores/plan_moves.h"
 #include "cluster/stores/prune.h"
+#include "cluster/stores/room.h"
+#include "training/optimizer/optimizer.h"
 
 namespace motley {
 namespace {
@@ -126,6 +128,11 @@ Result<void> bring_parts(PreparedRun& run, const TrainingRequest& request, const
   const auto parameters = parameters_by_store(run.plan, run.model, run.stores);
   const auto moves = plan_moves(*run.restore_point, parameters, run.stores, run.cluster);
   const std::set<std::string> machines = machines_in_use(run.plan);
+  for (const std::string& line : saves_without_room(
+           save_bytes(parameters, run.model, moments_per_parameter(run.config.train)),
+           run.stores)) {
+    log.warn(line);
+  }
   MOTLEY_ASSIGN(run.resume_folders, move_files(moves, stores_request(run, request, machines),
                                                run.stores, run.config, log));
   return {};

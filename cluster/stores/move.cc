@@ -10,9 +10,14 @@
 #include "checkpoint/store/view.h"
 #include "cluster/launch/worker_group.h"
 #include "cluster/launch/workers.h"
+#include "cluster/stores/parts_progress.h"
+#include "cluster/stores/room.h"
+#include "protocol/move_message.h"
 
 namespace motley {
 namespace {
+
+namespace fs = std::filesystem;
 
 WorkerSpec move_worker(const StoreMoves& moves,
                        const StoresRequest& request,
@@ -43,11 +48,14 @@ Result<std::map<StoreId, std::filesystem::path>> move_files(const std::vector<St
                                                             const Log& log) {
   std::map<StoreId, std::filesystem::path> folders;
   if (moves.empty()) return folders;
+  MOTLEY_TRY(require_room(moves, stores));
   std::vector<WorkerSpec> workers;
+  std::vector<fs::path> run_dirs;  // by worker: its run folder
   std::set<std::string> machines;
   std::size_t files = 0;
   for (const StoreMoves& each : moves) {
     workers.push_back(move_worker(each, request, stores, config));
+    run_dirs.emplace_back(workers.back().job.run_dir);
     machines.insert(each.machine);
     files += each.order.incoming.size();
     if (!each.order.makes_view) continue;
@@ -64,8 +72,20 @@ Result<std::map<StoreId, std::filesystem::path>> move_files(const std::vector<St
                     "need it",
                     files, files == 1 ? "" : "s", files == 1 ? "s" : ""));
   }
-  WorkerGroup group(std::move(workers), {.start_timeout_s = config.comm.start_timeout_s}, log);
-  MOTLEY_TRY(group.run([](int, const Json&) { return Result<void>(); }));
+  PartsProgress progress("getting the checkpoint ready", request.line);
+  const WorkerGroupOptions options{
+      .start_timeout_s = config.comm.start_timeout_s,
+      .on_task = [&](int worker, const WorkBytes& bytes) { progress.take(worker, bytes); }};
+  WorkerGroup group(std::move(workers), options, log);
+  MOTLEY_TRY(group.run([&](int worker, const Json& event) -> Result<void> {
+    if (event.value("event", "") != kReadsPartEvent) return {};
+    const StoreMoves& reader = moves[static_cast<std::size_t>(worker)];
+    const fs::path dir = run_dirs[static_cast<std::size_t>(worker)];
+    folders[reader.store] = checkpoint_folder(dir, reader.order.manifest.state.step);
+    log.warn(fmt::format("{} reads its part of the checkpoint as it lies: {}", reader.machine,
+                         excerpt(event.value("cause", ""))));
+    return {};
+  }));
   return folders;
 }
 

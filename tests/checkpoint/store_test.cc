@@ -173,6 +173,21 @@ TEST_F(Scattered, ViewReadsWhatItsMachineNeeds) {
   EXPECT_FALSE(fs::exists(view_folder(place)));
 }
 
+TEST_F(Scattered, PartIsReadInThePlaceOfAView) {
+  write_part(kLaunch);
+  ASSERT_TRUE(adopt_part(own(), kLater, texts_, nullptr).ok());
+  const fs::path part = checkpoint_folder(own(), 10);
+  Manifest needed = texts_.manifest;
+  std::erase_if(needed.files,
+                [](const WrittenFile& file) { return !file.name.starts_with("model-00002"); });
+  EXPECT_TRUE(is_in_part({own(), kLater, 10}, needed));
+  needed.state.step = 9;
+  EXPECT_FALSE(is_in_part({own(), kLater, 10}, needed)) << "it tells of another state";
+  needed.state.step = 10;
+  needed.files[0].hash = std::string(32, '0');
+  EXPECT_FALSE(is_in_part({own(), kLater, 10}, needed)) << "it is another file";
+}
+
 TEST_F(Scattered, OnlyWhatIsThereIsToBeRead) {
   EXPECT_EQ(bytes_to_read(own(), 10, files_), 0U);
   write_part(kLaunch);

@@ -57,11 +57,13 @@ class OwnDisks : public OwnFolders {
   }
 };
 
-// Leaves room on the disk of a folder for the marks of a launch, and not for a shard.
-void fill(const fs::path& filler) {
-  constexpr std::uint64_t kLeft_bytes = 60'000;
+// Enough for the marks of a launch, and not for a shard.
+constexpr std::uint64_t kMarks_bytes = 60'000;
+
+// Leaves so much room on the disk of a folder.
+void fill(const fs::path& filler, std::uint64_t left_bytes) {
   const std::uint64_t room = fs::space(filler.parent_path()).available;
-  std::ofstream(filler) << std::string(room - kLeft_bytes, 'x');
+  std::ofstream(filler) << std::string(room - left_bytes, 'x');
 }
 
 TEST_F(OwnDisks, OfWhichOneCannotSaveAreNamedAndAllSaveOnceItCan) {
@@ -74,7 +76,7 @@ TEST_F(OwnDisks, OfWhichOneCannotSaveAreNamedAndAllSaveOnceItCan) {
   ASSERT_EQ(saved.size(), 3U * 9U) << "six files and three texts on each";
 
   const fs::path filler = job_.folder() / "lap/filler";
-  fill(filler);
+  fill(filler, kMarks_bytes);
   RunningMotley run(job_.train_words("run", words(all_, with_settings({"--resume"}))));
   ASSERT_TRUE(passes_two_saves()) << run.wait().err;
   EXPECT_FALSE(has_part(kEvery));
@@ -98,6 +100,30 @@ TEST_F(OwnDisks, OfWhichOneCannotSaveAreNamedAndAllSaveOnceItCan) {
     EXPECT_EQ(files_of(machine, kEvery), 0) << machine;
     EXPECT_EQ(files_of(machine, kSteps), 6) << machine;
   }
+  EXPECT_EQ(job_.parameter_hash("run", kSteps), hash);
+}
+
+// Not even the marks of a launch find room, and all that is to be read lies there.
+TEST_F(OwnDisks, OfWhichOneIsFullToTheLastByteAreGoneOnFrom) {
+  const SmallDisk disk(job_.folder() / "lap", "64m");
+  if (!disk.mounted()) GTEST_SKIP() << "mounting a small disk needs root";
+  const std::string hash = undisturbed_hash(kSteps);
+  const Outcome begun = train(all_, with_settings({"--stop-after", "5"}));
+  ASSERT_EQ(begun.status, 0) << begun.err;
+  const auto saved = parts_of_step_5();
+  const fs::path filler = job_.folder() / "lap/filler";
+  fill(filler, 0);
+  ASSERT_EQ(fs::space(filler.parent_path()).available, 0U);
+  RunningMotley run(job_.train_words("run", words(all_, with_settings({"--resume"}))));
+  ASSERT_TRUE(passes_two_saves()) << run.wait().err;
+  EXPECT_EQ(parts_of_step_5(), saved);
+  fs::remove(filler);
+  const Outcome outcome = run.wait();
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_THAT(outcome.err, AllOf(HasSubstr("the disk of lap has no room for a save: about"),
+                                 HasSubstr("lap reads its part of the checkpoint as it lies"),
+                                 HasSubstr(fmt::format("step {} was not saved", kEvery))));
+  EXPECT_EQ(files_of("lap", kSteps), 6);
   EXPECT_EQ(job_.parameter_hash("run", kSteps), hash);
 }
 

@@ -55,26 +55,23 @@ class Mover {
       : place_{job.run_dir, job.launch, order.manifest.state.step},
         run_id_(job.run_id),
         order_(order),
-        work_(work) {}
+        work_(work),
+        task_(work, "getting its part of the checkpoint ready", own_bytes()) {}
 
   // What lies here.
   Result<void> begin() {
     if (order_.texts) {
       if (!run_id_.empty()) MOTLEY_TRY(write_run_id(place_.run_dir, run_id_));
-      return adopt_part(place_.run_dir, place_.launch, *order_.texts, &work_);
+      return adopt_part(place_.run_dir, place_.launch, *order_.texts, &giving_);
     }
-    if (!order_.makes_view) return {};
-    MOTLEY_TRY(begin_view(place_));
-    for (const std::string& name : order_.linked) {
-      MOTLEY_ASSIGN(const fs::path path, path_here(name));
-      MOTLEY_TRY(link_into_view(place_, path));
-    }
-    return {};
+    return order_.makes_view ? begin_to_read() : Result<void>();
   }
+
+  // Why the part is read as it lies, where a view could not be made; "" = there is a view.
+  [[nodiscard]] const std::string& no_view() const { return no_view_; }
 
   // One thread sends; one for each of the others receives, so that nobody waits for a third.
   Result<void> move(FrameLink& link, const Patience& patience) {
-    const WorkCounter::Task moving(work_, "moving parts of the checkpoint", incoming_bytes());
     FirstError failed;
     {
       std::vector<std::jthread> threads;
@@ -90,15 +87,46 @@ class Mover {
   }
 
   Result<void> end() {
-    if (!order_.makes_view) return {};
-    std::vector<FileNeed> needs;
-    for (const WrittenFile& file : order_.manifest.files) {
-      if (is_in_view(file.name)) needs.push_back({file, {}});
-    }
-    return end_view(place_, order_.manifest, needs);
+    return order_.makes_view && !order_.incoming.empty() ? name_files() : Result<void>();
   }
 
  private:
+  // A view of files that are all here is whole at once. Where it cannot be made, on a full disk,
+  // the part that they lie in is read instead: reading needs no room.
+  Result<void> begin_to_read() {
+    bool is_part_enough = order_.incoming.empty();
+    const fs::path part = checkpoint_folder(place_.run_dir, place_.step);
+    std::vector<fs::path> linked;
+    for (const std::string& name : order_.linked) {
+      MOTLEY_ASSIGN(linked.emplace_back(), path_here(name, work_));
+      is_part_enough = is_part_enough && linked.back().parent_path() == part;
+    }
+    const Result<void> made = make_view(linked);
+    if (made.ok() || !is_part_enough || !is_in_part(place_, needed_manifest())) return made;
+    MOTLEY_TRY(discard_view(place_));
+    no_view_ = fmt::format("{}: {}", made.error().what, made.error().cause);
+    return {};
+  }
+
+  Result<void> make_view(const std::vector<fs::path>& linked) {
+    MOTLEY_TRY(begin_view(place_));
+    for (const fs::path& path : linked) MOTLEY_TRY(link_into_view(place_, path));
+    return order_.incoming.empty() ? name_files() : Result<void>();
+  }
+
+  [[nodiscard]] Manifest needed_manifest() const {
+    Manifest manifest = order_.manifest;
+    std::erase_if(manifest.files, [&](const WrittenFile& file) { return !is_in_view(file.name); });
+    return manifest;
+  }
+
+  [[nodiscard]] Result<void> name_files() const {
+    Manifest manifest = needed_manifest();
+    std::vector<FileNeed> needs;
+    for (const WrittenFile& file : manifest.files) needs.push_back({file, {}});
+    return end_view(place_, std::move(manifest), needs);
+  }
+
   [[nodiscard]] fs::path target() const {
     return order_.makes_view ? view_folder(place_) : checkpoint_folder(place_.run_dir, place_.step);
   }
@@ -112,18 +140,22 @@ class Mover {
            std::ranges::count(order_.incoming, name, &FileMove::file) > 0;
   }
 
-  [[nodiscard]] std::uint64_t incoming_bytes() const {
+  // Of what lies here and is read, and of what comes.
+  [[nodiscard]] std::uint64_t own_bytes() const {
     std::uint64_t bytes = 0;
-    for (const FileMove& move : order_.incoming) bytes += file_of(move.file).bytes;
+    for (const WrittenFile& file : order_.manifest.files) {
+      if (is_in_view(file.name)) bytes += file.bytes;
+    }
     return bytes;
   }
 
   [[nodiscard]] Result<fs::path> path_here(const std::string& name,
+                                           WorkCounter& counter,
                                            const std::stop_token& stop = {}) const {
     const auto known = std::ranges::find(order_.manifest.files, name, &WrittenFile::name);
     FoundFile found;
     if (known != order_.manifest.files.end()) {
-      MOTLEY_ASSIGN(found, find_file(place_.run_dir, place_.step, *known, &work_, stop));
+      MOTLEY_ASSIGN(found, find_file(place_.run_dir, place_.step, *known, &counter, stop));
     }
     if (found.whole) return *found.whole;
     return Error{ErrorCode::kCorrupt,
@@ -138,14 +170,14 @@ class Mover {
     return order;
   }
 
-  void send_all(FrameLink& link, const Patience& patience, FirstError& failed) const {
+  void send_all(FrameLink& link, const Patience& patience, FirstError& failed) {
     for (const FileMove& move : order_.outgoing) {
       if (failed.stop().stop_requested()) return;
-      const Result<fs::path> path = path_here(move.file, failed.stop());
+      const Result<fs::path> path = path_here(move.file, giving_, failed.stop());
       // The receiver is told what became of a file that is gone.
       const fs::path named = path.ok() ? *path : fs::path(place_.run_dir) / move.file;
       failed.take(send_file(link, move.peer, order_of(move), named, TransferPace{}, patience,
-                            failed.stop(), &work_));
+                            failed.stop(), &giving_));
     }
   }
 
@@ -173,6 +205,9 @@ class Mover {
   const std::string run_id_;
   const MoveOrder& order_;
   WorkCounter& work_;
+  WorkCounter giving_{work_};  // what is no part of the task: others count what they get
+  const WorkCounter::Task task_;
+  std::string no_view_;
 };
 
 }  // namespace
@@ -183,6 +218,9 @@ Result<void> move_files(const Job& job,
                         WorkCounter& work) {
   Mover mover(job, order, work);
   MOTLEY_TRY(mover.begin());
+  if (!mover.no_view().empty()) {
+    launcher.send({{"event", kReadsPartEvent}, {"cause", mover.no_view()}});
+  }
   const double timeout_s = job.config.comm.timeout_s;
   MOTLEY_ASSIGN(const auto transport,
                 join_ranks(job, order.self, order.rank_count, launcher, timeout_s));
