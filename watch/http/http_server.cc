@@ -32,9 +32,11 @@ class BeastServer : public HttpServer {
         tick_(io_),
         pause_(io_),
         feed_(source, options.heartbeat_s),
+        places_(options.connections_max, options.strangers_max),
         shared_{.door = {0, std::move(token)},
                 .source = &source,
                 .feed = &feed_,
+                .places = &places_,
                 .limits = {.request_s = options.request_s, .write_s = options.write_s}} {}
 
   Result<void> listen() {
@@ -94,10 +96,8 @@ class BeastServer : public HttpServer {
   }
 
   void take(tcp::socket socket) {
-    std::erase_if(connections_, [](const auto& connection) { return connection.expired(); });
-    if (connections_.size() >= options_.connections_max) return;  // closes it
     const auto connection = std::make_shared<HttpConnection>(std::move(socket), shared_);
-    connections_.push_back(connection);
+    places_.enter(connection);
     connection->start();
   }
 
@@ -114,8 +114,8 @@ class BeastServer : public HttpServer {
   asio::steady_timer tick_;
   asio::steady_timer pause_;
   LiveFeed feed_;
+  ConnectionPlaces places_;
   SharedByConnections shared_;
-  std::vector<std::weak_ptr<HttpConnection>> connections_;
 };
 
 }  // namespace
