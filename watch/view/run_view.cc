@@ -222,7 +222,7 @@ JudgedRun RunView::judged() const {
   return run;
 }
 
-Verdict RunView::verdict() const {
+RunVerdict RunView::verdict() const {
   const auto text_and = [&](const std::string& lesson) {
     return lesson.empty() ? state_.text : state_.text + "; " + lesson;
   };
@@ -261,7 +261,7 @@ double RunView::eta_s() const {
 
 Json RunView::state() const {
   const StepMetrics* const last = recent_.last();
-  const Verdict verdict = this->verdict();
+  const RunVerdict verdict = this->verdict();
   const double predicted_s = last == nullptr ? 0 : last->predicted_step_s;
   return {{"step", last_step()},
           {"steps", files_.config() ? Json(files_.config()->train.steps) : Json(nullptr)},

@@ -69,7 +69,7 @@ class RunView {
   // What the views above are made of, as typed values.
   [[nodiscard]] std::string name() const;
   // Of how it goes; of a run that is not under way, how it ended, and what is learnt of it.
-  [[nodiscard]] Verdict verdict() const;
+  [[nodiscard]] RunVerdict verdict() const;
 
   [[nodiscard]] RunPhase phase() const { return state_.phase; }
 
