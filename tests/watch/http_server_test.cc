@@ -256,6 +256,20 @@ TEST_F(HttpServerTest, ManyPagesAreToldThatTheyAreTooMany) {
   EXPECT_THAT(answer, HasSubstr("200 OK"));
 }
 
+// A run that never comes to its end: whoever asks is answered between two pieces of it.
+TEST_F(HttpServerTest, AnswersWhileItReads) {
+  run_.is_long();
+  serve();
+  EXPECT_THAT(asked_last("/api/state", cookie()), HasSubstr("200 OK"));
+  const int looks = run_.looks();
+  const Deadline deadline = Deadline::after_s(20);
+  while (run_.looks() < looks + 1000 && !deadline.passed()) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  EXPECT_GE(run_.looks(), looks + 1000);  // although nobody looks on
+  EXPECT_THAT(asked_last("/", cookie()), HasSubstr("<title>Motley</title>"));
+}
+
 TEST_F(HttpServerTest, FollowsALiveRunAndGoesOnWhereAPageLeft) {
   serve();
   run_.play(2);

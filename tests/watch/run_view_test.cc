@@ -293,6 +293,39 @@ TEST_F(RunViewTest, ReadsAllThatIsThereHoweverMuch) {
   EXPECT_EQ(open().state()["step"], 12);
 }
 
+TEST_F(RunViewTest, ReadsALotInPiecesAndSaysHowFarItIs) {
+  write_run();
+  RunView view = open();
+  EXPECT_TRUE(view.state()["reading"].is_null());
+  const auto begun = std::filesystem::file_size(dir_ / "metrics.jsonl");
+  std::filesystem::resize_file(dir_ / "metrics.jsonl", begun + (std::uintmax_t{100} << 20));
+  add("metrics.jsonl", "\n");
+  add_steps(11, 12);
+  auto changes = view.poll(kNow_s);
+  EXPECT_TRUE(changes.has_more);
+  EXPECT_TRUE(changes.state);
+  Json state = view.state();
+  EXPECT_EQ(state["step"], 10);
+  EXPECT_LE(state["reading"]["read_bytes"], 10 << 20);
+  EXPECT_GT(state["reading"]["bytes"], 100 << 20);
+  EXPECT_EQ(state["verdict"]["text"], "reading the run: 1 % of 100.0 MiB");
+  EXPECT_EQ(state["verdict"]["level"], "good");
+  while (changes.has_more) changes = view.poll(kNow_s);
+  EXPECT_TRUE(changes.state);
+  state = view.state();
+  EXPECT_EQ(state["step"], 12);
+  EXPECT_TRUE(state["reading"].is_null());
+}
+
+// What comes between two looks is news, however large its lines.
+TEST_F(RunViewTest, AFewPiecesThatCameAreNoLongRead) {
+  write_run();
+  RunView view = open();
+  add("metrics.jsonl", std::string(3 << 20, ' ') + "\n");
+  EXPECT_TRUE(view.poll(kNow_s).has_more);
+  EXPECT_TRUE(view.state()["reading"].is_null());
+}
+
 TEST_F(RunViewTest, LeavesOutLinesThatCannotBeRead) {
   write_run();
   add("metrics.jsonl", "\n{}\n[]\n{\"step\":-1}\n{\"step\":11,\"loss\":\"low\"}\n\xff\xfe\n");

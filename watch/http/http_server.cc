@@ -9,6 +9,7 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 
 #include "base/hex.h"
@@ -101,8 +102,20 @@ class BeastServer : public HttpServer {
     connection->start();
   }
 
+  // A long run is read piece by piece; what has come meanwhile is answered in between.
+  void read_on() {
+    if (is_reading_on_ || !feed_.has_more()) return;
+    is_reading_on_ = true;
+    asio::post(io_, [this] {
+      is_reading_on_ = false;
+      feed_.go_on();
+      read_on();
+    });
+  }
+
   void tick() {
     feed_.tick();
+    read_on();
     tick_.expires_after(std::chrono::duration_cast<std::chrono::nanoseconds>(
         std::chrono::duration<double>(options_.look_every_s)));
     tick_.async_wait([this](const boost::system::error_code&) { tick(); });
@@ -114,6 +127,7 @@ class BeastServer : public HttpServer {
   asio::steady_timer tick_;
   asio::steady_timer pause_;
   LiveFeed feed_;
+  bool is_reading_on_ = false;
   ConnectionPlaces places_;
   SharedByConnections shared_;
 };
