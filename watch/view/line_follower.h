@@ -32,6 +32,9 @@ class LineFollower {
   // file, or it cannot be read.
   [[nodiscard]] News poll();
 
+  // Whether there is one that can be read.
+  [[nodiscard]] bool has_file() const { return fd_.open(); }
+
   // How much of the file was read, and how long it was then; 0 where there is none.
   [[nodiscard]] std::int64_t read_bytes() const { return read_bytes_; }
 

@@ -65,6 +65,7 @@ void RunLines::read_events(News& news) {
     news.events_begin_anew = true;
     events_.clear();
     totals_.forget_events();
+    launch_step_.reset();
   }
   for (const std::string& line : lines.lines) {
     const Result<Json> json = parse_json(line, "events");
@@ -77,6 +78,7 @@ void RunLines::read_events(News& news) {
 }
 
 void RunLines::take(StepMetrics metrics) {
+  told_step_ = std::max(told_step_, metrics.step);
   history_.add(metrics);
   totals_.add(metrics);
   recent_.add(std::move(metrics));
@@ -84,7 +86,12 @@ void RunLines::take(StepMetrics metrics) {
 
 void RunLines::take(RunEvent event) {
   if (event.kind == RunEventKind::kCheckpoint) recent_.add_save(event.step, event.time_s);
-  if (begins_launch(event.kind)) recent_.add_launch(event.time_s);
+  if (begins_launch(event.kind)) {
+    recent_.add_launch(event.time_s);
+    launch_step_ = told_step_ = event.step;
+  }
+  if (event.kind == RunEventKind::kEnded) launch_step_.reset();
+  told_step_ = std::max(told_step_, event.step);
   totals_.add(event);
   events_.push_back(std::move(event));
   if (events_.size() > kEventsMax) events_.pop_front();
@@ -99,6 +106,10 @@ void RunLines::see_how_far(const News& news) {
   const bool is_behind =
       news.has_more && (is_begun || progress.bytes - progress.read_bytes > kBehindBytes);
   reading_ = is_behind ? std::optional(progress) : std::nullopt;
+}
+
+bool RunLines::lacks_metrics() const {
+  return !metrics_lines_.has_file() && launch_step_ && told_step_ > *launch_step_;
 }
 
 double RunLines::written_at_s() const {

@@ -49,6 +49,9 @@ class RunLines {
   // While all that was there is read for the first time, or more than kBehindBytes are left.
   [[nodiscard]] const std::optional<ReadingProgress>& reading() const { return reading_; }
 
+  // Whether steps were done in the launch that the events tell of, and their file is not there.
+  [[nodiscard]] bool lacks_metrics() const;
+
   // When either file was last written, since 1970 UTC; 0 where there is none.
   [[nodiscard]] double written_at_s() const;
 
@@ -82,6 +85,9 @@ class RunLines {
   std::deque<RunEvent> events_;
   std::optional<ReadingProgress> reading_;
   bool has_caught_up_ = false;
+  // Of the launch that is told of last: the step that it began after, and the last it is known of.
+  std::optional<std::int64_t> launch_step_;
+  std::int64_t told_step_ = 0;
 };
 
 }  // namespace motley

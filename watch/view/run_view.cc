@@ -38,6 +38,14 @@ Json spans_to_json(const TracedStep* traced) {
   return {{"step", traced->step}, {"spans", std::move(list)}};
 }
 
+// Of a file system that does not tell, no.
+bool is_disk_full(const std::filesystem::path& folder) {
+  constexpr std::uintmax_t kFull_bytes = std::uintmax_t{64} << 10;
+  std::error_code code;
+  const auto space = std::filesystem::space(folder, code);
+  return !code && space.capacity > 0 && space.available < kFull_bytes;
+}
+
 // Whether the text of that phase may change while it lasts, and not by every poll.
 bool tells_more(RunPhase phase) {
   return phase == RunPhase::kRestarting || phase == RunPhase::kPreparing;
@@ -107,6 +115,7 @@ void RunView::look_at_state(double now_s, Changes& changes) {
     launcher_ = std::move(launcher);
     looked_at_s_ = now_s;
   }
+  look_at_folder(now_s);
   const double step_s = recent().step_s();
   // What a launcher before this one has told says nothing of this one, which may measure and plan.
   const double told_at_s = std::max(lines_.written_at_s(), launcher_since_s_);
@@ -119,6 +128,7 @@ void RunView::look_at_state(double now_s, Changes& changes) {
                     .last_step = last_step(),
                     .steps = files_.config() ? files_.config()->train.steps : 0,
                     .is_planned = files_.plan().has_value(),
+                    .lacks_metrics = folder_signs_.metrics_gone_since_s.has_value(),
                     .report = files_.report(),
                     .goes_on = said_to_go_on(lines_.events(), now_s)});
   const bool is_same = state.phase == state_.phase && state.status == state_.status &&
@@ -130,6 +140,20 @@ void RunView::look_at_state(double now_s, Changes& changes) {
 std::string RunView::name() const {
   const std::filesystem::path path = folder_.dir().lexically_normal();
   return readable_text((path.has_filename() ? path : path.parent_path()).filename().string());
+}
+
+// Who trains there writes there; of a folder in which nobody is at work this is no trouble.
+void RunView::look_at_folder(double now_s) {
+  const auto see = [&](std::optional<double>& since_s, bool is_so) {
+    if (!is_so) {
+      since_s.reset();
+    } else if (!since_s) {
+      since_s = now_s;
+    }
+  };
+  const bool is_at_work = !launcher_.empty();
+  see(folder_signs_.metrics_gone_since_s, is_at_work && lines_.lacks_metrics());
+  see(folder_signs_.disk_full_since_s, is_at_work && is_disk_full(folder_.dir()));
 }
 
 Json RunView::description() const {
@@ -179,23 +203,30 @@ RunVerdict RunView::verdict() const {
   };
   switch (state_.phase) {
     case RunPhase::kPreparing:
-      return {VerdictLevel::kGood, state_.text, ""};
+      return with_troubles({VerdictLevel::kGood, state_.text, ""});
     case RunPhase::kTraining:
       break;
     case RunPhase::kRestarting:
       return {VerdictLevel::kWatch, state_.text, ""};
     case RunPhase::kEnded:
-      return {VerdictLevel::kGood, text_and(lesson_of(judged())), ""};
+      return with_troubles({VerdictLevel::kGood, text_and(lesson_of(judged())), ""});
     case RunPhase::kStopped:
-      return {VerdictLevel::kGood, text_and(lesson_of(judged())),
-              "motley train … --resume goes on"};
+      return with_troubles(
+          {VerdictLevel::kGood, text_and(lesson_of(judged())), "motley train … --resume goes on"});
     case RunPhase::kFailed:
       return {VerdictLevel::kBad, state_.text, "motley train … --resume goes on"};
-    case RunPhase::kSilent:
-      return {VerdictLevel::kBad, state_.text,
-              readable().ok() ? "look into log/motley.log; --resume goes on" : ""};
+    case RunPhase::kSilent: {
+      const RunVerdict silent{VerdictLevel::kBad, state_.text,
+                              readable().ok() ? "look into log/motley.log; --resume goes on" : ""};
+      // Why nothing is told, where somebody is at work.
+      return launcher_.empty() ? silent : with_troubles(silent);
+    }
   }
-  return judge(judged());
+  return with_troubles(judge(judged()));
+}
+
+RunVerdict RunView::with_troubles(RunVerdict verdict) const {
+  return beside(std::move(verdict), troubles_of(lines_.events(), last_step(), folder_signs_));
 }
 
 bool RunView::is_rehearsal() const {

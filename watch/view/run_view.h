@@ -18,6 +18,7 @@
 #include "watch/view/run_layout.h"
 #include "watch/view/run_lines.h"
 #include "watch/view/run_state.h"
+#include "watch/view/run_troubles.h"
 
 namespace motley {
 
@@ -94,7 +95,10 @@ class RunView {
 
   void read_lines(Changes& changes);
   void look_at_state(double now_s, Changes& changes);
+  // `now_s`: since when it is seen, where that is new.
+  void look_at_folder(double now_s);
   [[nodiscard]] JudgedRun judged() const;
+  [[nodiscard]] RunVerdict with_troubles(RunVerdict verdict) const;
   [[nodiscard]] double eta_s() const;
   [[nodiscard]] bool is_rehearsal() const;
 
@@ -108,6 +112,7 @@ class RunView {
   std::string launcher_;
   double launcher_since_s_ = 0;  // that it was seen first
   double looked_at_s_ = 0;       // for a launcher
+  FolderSigns folder_signs_;
 };
 
 }  // namespace motley
