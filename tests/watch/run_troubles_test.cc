@@ -60,6 +60,15 @@ TEST_F(RunTroublesTest, StepsThatAreNotWrittenAreOneUntilTheyAre) {
   EXPECT_EQ(troubles[0].text, "no step after 7 is in metrics.jsonl, since 12:00:07 UTC");
   EXPECT_THAT(troubles[0].advice, HasSubstr("no space; make room there"));
   EXPECT_THAT(troubles_of(events_, 8, {}), IsEmpty());
+  EXPECT_THAT(troubles_of(events_, {}, {}), IsEmpty());  // as of a run that is over
+}
+
+TEST_F(RunTroublesTest, TheSameRemedyIsNotSaidTwice) {
+  happens(RunEventKind::kMetricsFailed, 7, "cannot write metrics.jsonl: no space");
+  const auto troubles = troubles_of(events_, 7, {.disk_full_since_s = kNoon_s});
+  ASSERT_EQ(troubles.size(), 2U);
+  EXPECT_EQ(troubles[0].advice, "cannot write metrics.jsonl: no space");
+  EXPECT_THAT(troubles[1].advice, HasSubstr("make room there"));
 }
 
 TEST_F(RunTroublesTest, WhatIsSeenOfTheFolderIsSaidSinceWhen) {

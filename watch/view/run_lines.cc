@@ -109,7 +109,7 @@ void RunLines::see_how_far(const News& news) {
 }
 
 bool RunLines::lacks_metrics() const {
-  return !metrics_lines_.has_file() && launch_step_ && told_step_ > *launch_step_;
+  return !has_metrics() && launch_step_ && told_step_ > *launch_step_;
 }
 
 double RunLines::written_at_s() const {

@@ -52,6 +52,9 @@ class RunLines {
   // Whether steps were done in the launch that the events tell of, and their file is not there.
   [[nodiscard]] bool lacks_metrics() const;
 
+  // Whether there is a file of steps that can be read.
+  [[nodiscard]] bool has_metrics() const { return metrics_lines_.has_file(); }
+
   // When either file was last written, since 1970 UTC; 0 where there is none.
   [[nodiscard]] double written_at_s() const;
 

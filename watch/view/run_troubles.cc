@@ -55,13 +55,13 @@ std::optional<RunTrouble> unwritten_steps(const std::deque<RunEvent>& events,
   if (failed == nullptr || last_step > failed->step) return {};
   return RunTrouble{
       fmt::format("no step after {} is in metrics.jsonl, {}", failed->step, since(failed->time_s)),
-      excerpt(failed->text, kAdviceBytesMax) + "; make room there"};
+      excerpt(failed->text, kAdviceBytesMax)};
 }
 
 }  // namespace
 
 std::vector<RunTrouble> troubles_of(const std::deque<RunEvent>& events,
-                                    std::int64_t last_step,
+                                    std::optional<std::int64_t> last_step,
                                     const FolderSigns& folder) {
   std::vector<RunTrouble> troubles;
   if (auto saves = failing_saves(events)) troubles.push_back(*std::move(saves));
@@ -70,7 +70,8 @@ std::vector<RunTrouble> troubles_of(const std::deque<RunEvent>& events,
         {"metrics.jsonl is gone, " + since(*folder.metrics_gone_since_s) + " at the latest",
          "the training goes on, and its steps are not shown: stop it, and motley train … "
          "--resume writes them again from its newest checkpoint on"});
-  } else if (auto steps = unwritten_steps(events, last_step)) {
+  } else if (auto steps = last_step ? unwritten_steps(events, *last_step) : std::nullopt) {
+    if (!folder.disk_full_since_s) steps->advice += "; make room there";
     troubles.push_back(*std::move(steps));
   }
   if (folder.disk_full_since_s) {

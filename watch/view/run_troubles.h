@@ -26,9 +26,9 @@ struct RunTrouble {
   friend bool operator==(const RunTrouble&, const RunTrouble&) = default;
 };
 
-// `events`: in order. `last_step`: that metrics.jsonl tells of.
+// `events`: in order. `last_step`: that metrics.jsonl tells of; nothing where it is not there.
 [[nodiscard]] std::vector<RunTrouble> troubles_of(const std::deque<RunEvent>& events,
-                                                  std::int64_t last_step,
+                                                  std::optional<std::int64_t> last_step,
                                                   const FolderSigns& folder);
 
 // What they add: a good verdict becomes one that somebody should look at.

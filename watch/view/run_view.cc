@@ -226,7 +226,8 @@ RunVerdict RunView::verdict() const {
 }
 
 RunVerdict RunView::with_troubles(RunVerdict verdict) const {
-  return beside(std::move(verdict), troubles_of(lines_.events(), last_step(), folder_signs_));
+  const auto last = lines_.has_metrics() ? std::optional(last_step()) : std::nullopt;
+  return beside(std::move(verdict), troubles_of(lines_.events(), last, folder_signs_));
 }
 
 bool RunView::is_rehearsal() const {
