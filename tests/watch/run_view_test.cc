@@ -1,89 +1,18 @@
 #include "watch/view/run_view.h"
 
 #include <filesystem>
-#include <fstream>
 #include <string>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "base/json.h"
-#include "base/system/files.h"
-#include "checkpoint/launch_mark.h"
-#include "checkpoint/lock/launch_record.h"
-#include "tests/plan/value_fixtures.h"
+#include "tests/watch/viewed_folder.h"
 
 namespace motley {
 namespace {
 
 using testing::HasSubstr;
-using testing::Not;
-using testing::StartsWith;
-
-constexpr double kNow_s = 1.8e9;
-
-// A run's folder as a launcher writes it.
-class RunViewTest : public testing::Test {
- protected:
-  RunViewTest() {
-    const testing::TestInfo* info = testing::UnitTest::GetInstance()->current_test_info();
-    dir_ = std::filesystem::path(testing::TempDir()) / (std::string("motley-view-") + info->name());
-    std::filesystem::remove_all(dir_);
-    std::filesystem::create_directories(dir_);
-  }
-
-  ~RunViewTest() override { std::filesystem::remove_all(dir_); }
-
-  void write(const std::string& name, const std::string& text) const {
-    ASSERT_TRUE(write_file_atomic(dir_ / name, text).ok());
-  }
-
-  void add(const std::string& name, const std::string& text) const {
-    std::ofstream(dir_ / name, std::ios::app) << text;
-  }
-
-  void add_steps(std::int64_t first, std::int64_t last, double loss = 2) const {
-    for (std::int64_t step = first; step <= last; ++step) {
-      StepMetrics metrics;
-      metrics.step = step;
-      metrics.loss = loss;
-      metrics.tokens = 1000;
-      metrics.step_s = 0.25;
-      metrics.predicted_step_s = 0.3;
-      metrics.wait_s = {0.05, 0.1};
-      add("metrics.jsonl", metrics_to_json(metrics).dump() + "\n");
-    }
-  }
-
-  void write_run() const {
-    write("config.toml", "[train]\nsteps = 100\n[data]\nkind = \"synthetic\"\n");
-    write("plan.json", plan_text());
-    add_steps(1, 10);
-  }
-
-  void happens(RunEventKind kind, std::int64_t step, const std::string& text = "it was so") const {
-    add("events.jsonl", run_event_to_json({kNow_s, step, kind, text, ""}).dump() + "\n");
-  }
-
-  // A launcher is at work there: this process.
-  void begin_launch() const {
-    std::filesystem::create_directories(launches_folder(dir_));
-    const LaunchRecord record{
-        .number = 1, .launch = "1", .process = this_process(), .since = "now"};
-    write(launch_file(dir_, 1).lexically_relative(dir_).string(), launch_record_text(record));
-    happens(RunEventKind::kStarted, 0);
-  }
-
-  static std::string verdict_text(const RunView& view) { return view.verdict().text; }
-
-  [[nodiscard]] RunView open() const {
-    Result<RunView> view = RunView::open(dir_, kNow_s);
-    EXPECT_TRUE(view.ok());
-    return *std::move(view);
-  }
-
-  std::filesystem::path dir_;
-};
 
 TEST_F(RunViewTest, RefusesWhatIsNoRun) {
   const auto empty = RunView::open(dir_, kNow_s);
@@ -272,61 +201,6 @@ TEST_F(RunViewTest, BetweenTwoLaunchesItIsRestarting) {
   // Nobody has come back for long: it was the end.
   EXPECT_TRUE(view.poll(kNow_s + kGap_s).description);
   EXPECT_EQ(view.description()["run"]["state"], "failed");
-}
-
-TEST_F(RunViewTest, ASaveThatFailedIsSaidBesideTheVerdict) {
-  write_run();
-  begin_launch();
-  RunView view = open();
-  const RunVerdict before = view.verdict();
-  EXPECT_EQ(before.level, VerdictLevel::kGood);
-  happens(RunEventKind::kCheckpointFailed, 8, "step 8 was not saved: the disk is full");
-  EXPECT_TRUE(view.poll(kNow_s + 1).state);
-  EXPECT_THAT(verdict_text(view), StartsWith(before.text + "; the save of step 8 failed, since "));
-  EXPECT_EQ(view.verdict().level, VerdictLevel::kWatch);
-  EXPECT_EQ(view.state()["verdict"]["advice"], "step 8 was not saved: the disk is full");
-  // Not instead of what is worse.
-  happens(RunEventKind::kLost, 10, "machine slow was lost; the run goes on");
-  view.poll(kNow_s + 2);
-  EXPECT_EQ(verdict_text(view), "restarting: machine slow was lost; the run goes on");
-}
-
-TEST_F(RunViewTest, StepsWhoseFileWasRemovedUnderTheRunAreMissed) {
-  write_run();
-  begin_launch();
-  RunView view = open();
-  EXPECT_THAT(verdict_text(view), Not(HasSubstr("metrics.jsonl")));
-  std::filesystem::remove(dir_ / "metrics.jsonl");
-  view.poll(kNow_s + 1);
-  EXPECT_EQ(view.phase(), RunPhase::kTraining);
-  EXPECT_THAT(verdict_text(view), HasSubstr("; metrics.jsonl is gone, since "));
-  EXPECT_THAT(view.verdict().advice, HasSubstr("--resume"));
-  // Who comes later knows it of the events.
-  happens(RunEventKind::kCheckpoint, 10);
-  EXPECT_THAT(verdict_text(open()), HasSubstr("; metrics.jsonl is gone, since "));
-  add_steps(1, 11);
-  view.poll(kNow_s + 2);
-  EXPECT_THAT(verdict_text(view), Not(HasSubstr("metrics.jsonl")));
-}
-
-TEST_F(RunViewTest, StepsThatAreNotWrittenAreMissedUntilTheyAre) {
-  write_run();
-  begin_launch();
-  happens(RunEventKind::kMetricsFailed, 10, "cannot write metrics.jsonl");
-  RunView view = open();
-  EXPECT_THAT(verdict_text(view), HasSubstr("; no step after 10 is in metrics.jsonl, since "));
-  add_steps(11, 12);
-  view.poll(kNow_s + 1);
-  EXPECT_THAT(verdict_text(view), Not(HasSubstr("metrics.jsonl")));
-}
-
-// Where nobody is at work, nothing is missed.
-TEST_F(RunViewTest, AFolderWithoutALauncherLacksNoSteps) {
-  write_run();
-  happens(RunEventKind::kStarted, 0);
-  happens(RunEventKind::kCheckpoint, 10);
-  std::filesystem::remove(dir_ / "metrics.jsonl");
-  EXPECT_THAT(verdict_text(open()), Not(HasSubstr("metrics.jsonl")));
 }
 
 TEST_F(RunViewTest, KeepsTheNewestEvents) {
