@@ -16,25 +16,25 @@
 namespace motley {
 namespace {
 
-std::ptrdiff_t count_of(const Diagnosis& diagnosis, Verdict verdict) {
-  return std::ranges::count(diagnosis.findings, verdict, &Finding::verdict);
+std::ptrdiff_t count_of(const Diagnosis& diagnosis, FindingLevel level) {
+  return std::ranges::count(diagnosis.findings, level, &Finding::level);
 }
 
 std::string summary(const Diagnosis& diagnosis) {
-  const auto counted = [&](Verdict verdict, const char* word) {
-    const std::ptrdiff_t count = count_of(diagnosis, verdict);
+  const auto counted = [&](FindingLevel level, const char* word) {
+    const std::ptrdiff_t count = count_of(diagnosis, level);
     if (count == 0) return fmt::format("no {}s", word);
     return fmt::format("{} {}{}", count, word, count == 1 ? "" : "s");
   };
-  return fmt::format("{}, {}", counted(Verdict::kProblem, "problem"),
-                     counted(Verdict::kWarning, "warning"));
+  return fmt::format("{}, {}", counted(FindingLevel::kProblem, "problem"),
+                     counted(FindingLevel::kWarning, "warning"));
 }
 
 std::string findings_table(const Diagnosis& diagnosis) {
   std::vector<TextRow> rows = {{"", "where", "what", "found"}};
   for (const Finding& finding : diagnosis.findings) {
-    rows.push_back({to_text(finding.verdict), finding.subject, finding.check, finding.what});
-    const bool is_good = finding.verdict == Verdict::kOk;
+    rows.push_back({to_text(finding.level), finding.subject, finding.check, finding.what});
+    const bool is_good = finding.level == FindingLevel::kOk;
     if (!is_good && !finding.remedy.empty()) rows.push_back({"", "", "", "try: " + finding.remedy});
   }
   return aligned_table(rows);
@@ -68,12 +68,12 @@ std::string to_text(const Diagnosis& diagnosis) {
 Json to_json(const Cluster& cluster, const Examination& examination, const Diagnosis& diagnosis) {
   Json findings = Json::array();
   for (const Finding& each : diagnosis.findings) {
-    Json finding = {{"verdict", to_text(each.verdict)},
+    Json finding = {{"verdict", to_text(each.level)},
                     {"where", each.subject},
                     {"what", each.check},
                     {"found", each.what},
                     {"try", each.remedy}};
-    if (each.verdict == Verdict::kProblem) finding["status"] = static_cast<int>(each.code);
+    if (each.level == FindingLevel::kProblem) finding["status"] = static_cast<int>(each.code);
     findings.push_back(std::move(finding));
   }
   Json addresses = Json::array();
@@ -96,8 +96,8 @@ Json to_json(const Cluster& cluster, const Examination& examination, const Diagn
     const auto& facts = examination.machines[i].facts;
     machines[cluster.machines[i].name] = facts ? facts_to_json(*facts) : Json(nullptr);
   }
-  return {{"problems", count_of(diagnosis, Verdict::kProblem)},
-          {"warnings", count_of(diagnosis, Verdict::kWarning)},
+  return {{"problems", count_of(diagnosis, FindingLevel::kProblem)},
+          {"warnings", count_of(diagnosis, FindingLevel::kWarning)},
           {"findings", findings},
           {"addresses", addresses},
           {"transports", pairs},
@@ -106,7 +106,7 @@ Json to_json(const Cluster& cluster, const Examination& examination, const Diagn
 
 // The exit status is that of a run that meets the first problem.
 Result<void> verdict_of(const Diagnosis& diagnosis) {
-  const auto first = std::ranges::find(diagnosis.findings, Verdict::kProblem, &Finding::verdict);
+  const auto first = std::ranges::find(diagnosis.findings, FindingLevel::kProblem, &Finding::level);
   if (first == diagnosis.findings.end()) return {};
   return Error{first->code, fmt::format("a run would fail: {}", summary(diagnosis)),
                fmt::format("{}, {}: {}", first->subject, first->check, first->what), first->remedy};

@@ -27,7 +27,7 @@
 namespace motley {
 namespace {
 
-constexpr std::int64_t kStepsMax = std::int64_t{1} << 40;
+constexpr std::int64_t kStopAfterMax = std::int64_t{1} << 40;
 
 // How the person goes on with this run: the command as it was given, with what the environment
 // said.
@@ -83,7 +83,7 @@ Result<TrainingRequest> read_request(const Arguments& arguments, ResolvedConfig&
     request.stages = static_cast<int>(stages);
   }
   if (arguments.has("stop-after")) {
-    MOTLEY_ASSIGN(request.stop_after, integer_value(arguments, "stop-after", 1, kStepsMax));
+    MOTLEY_ASSIGN(request.stop_after, integer_value(arguments, "stop-after", 1, kStopAfterMax));
   }
   const int cuts = static_cast<int>(request.config.parallel.cuts.size());
   const int devices = request.stages > 0 ? request.stages : cuts + 1;

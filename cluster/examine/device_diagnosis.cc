@@ -15,8 +15,8 @@ std::string kind_of(const std::string& device) {
   return device.substr(0, device.find(':'));
 }
 
-Finding finding(Verdict verdict, const Machine& machine, std::string what, std::string remedy) {
-  return {verdict, machine.name, "devices", std::move(what), std::move(remedy), ErrorCode::kConfig};
+Finding finding(FindingLevel level, const Machine& machine, std::string what, std::string remedy) {
+  return {level, machine.name, "devices", std::move(what), std::move(remedy), ErrorCode::kConfig};
 }
 
 // "cuda:0: NVIDIA …, compute capability 8.6, driver for CUDA 12.4, 11.2 of 12.0 GiB free".
@@ -39,11 +39,11 @@ Finding absence(const Machine& machine, const DevicesFound& found, const std::st
   const auto missing = std::ranges::find(found.missing, kind_of(device), &MissingKind::kind);
   const std::string what = fmt::format("there is no device '{}'", device);
   if (missing != found.missing.end()) {
-    return finding(Verdict::kProblem, machine, fmt::format("{}: {}", what, missing->fault.cause),
-                   missing->fault.remedy);
+    return finding(FindingLevel::kProblem, machine,
+                   fmt::format("{}: {}", what, missing->fault.cause), missing->fault.remedy);
   }
   return finding(
-      Verdict::kProblem, machine, what,
+      FindingLevel::kProblem, machine, what,
       fmt::format("it has {}: name these in the cluster file", fmt::join(found.names(), ", ")));
 }
 
@@ -51,11 +51,11 @@ Finding judge(const Machine& machine, const DevicesFound& found, const std::stri
   const DeviceFacts* const facts = found.find(device);
   if (facts == nullptr) return absence(machine, found, device);
   if (!facts->fault.cause.empty()) {
-    return finding(Verdict::kProblem, machine,
+    return finding(FindingLevel::kProblem, machine,
                    fmt::format("nothing would run on {}: {}", device, facts->fault.cause),
                    facts->fault.remedy);
   }
-  return finding(Verdict::kOk, machine, device_text(*facts), "");
+  return finding(FindingLevel::kOk, machine, device_text(*facts), "");
 }
 
 }  // namespace
@@ -73,24 +73,24 @@ std::vector<Finding> diagnose_devices(const Machine& machine, const DevicesFound
   }
   if (const auto untried = std::ranges::find_if(listed, is_untried_device);
       untried != listed.end() && found.find(*untried) != nullptr) {
-    findings.push_back(finding(Verdict::kNote, machine,
+    findings.push_back(finding(FindingLevel::kNote, machine,
                                fmt::format("{}: {}", *untried, kUntriedNotice), kUntriedRemedy));
   }
   for (const MissingKind& missing : found.missing) {
     if (!missing.is_shown || kinds.contains(missing.kind)) continue;
     findings.push_back(
-        finding(Verdict::kWarning, machine, missing.fault.cause, missing.fault.remedy));
+        finding(FindingLevel::kWarning, machine, missing.fault.cause, missing.fault.remedy));
   }
   for (const DeviceFacts& device : found.devices) {
     if (device.name == "cpu" || listed.contains(device.name)) continue;
     if (!device.fault.cause.empty()) {
       findings.push_back(finding(
-          Verdict::kWarning, machine,
+          FindingLevel::kWarning, machine,
           fmt::format("nothing would run on {}: {}", device_text(device), device.fault.cause),
           device.fault.remedy));
       continue;
     }
-    findings.push_back(finding(Verdict::kNote, machine, "not used: " + device_text(device),
+    findings.push_back(finding(FindingLevel::kNote, machine, "not used: " + device_text(device),
                                "name it in the cluster file, or write devices = [\"auto\"]"));
   }
   return findings;

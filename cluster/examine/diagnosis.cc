@@ -26,7 +26,7 @@ class MachineFindings {
       : cluster_(cluster), machine_(machine), facts_(facts) {}
 
   void check_way() {
-    if (cluster_.machines.size() > 1) add(Verdict::kOk, "reached", starting_place(machine_));
+    if (cluster_.machines.size() > 1) add(FindingLevel::kOk, "reached", starting_place(machine_));
   }
 
   void check_version(const Examination& examination) {
@@ -36,18 +36,18 @@ class MachineFindings {
       problem(ErrorCode::kPeer, "version",
               fmt::format("{}; motley here is {}", own, examination.version), kSameVersion);
     } else if (facts_.build != examination.build) {
-      add(Verdict::kNote, "version",
+      add(FindingLevel::kNote, "version",
           own + ", another build than the one here, as another system, processor or LibTorch has",
           "leave it so where both are built of the same sources (docs/portability.md)");
     } else {
-      add(Verdict::kOk, "version", own + ", the same build as here");
+      add(FindingLevel::kOk, "version", own + ", the same build as here");
     }
   }
 
   // What computes nothing needs neither cores nor memory nor a fast matrix product.
   void check_computing() {
     if (machine_.virtual_speed) {
-      add(Verdict::kNote, "devices",
+      add(FindingLevel::kNote, "devices",
           "virtual: what they compute is waited for, what they send is real");
       return;
     }
@@ -63,21 +63,21 @@ class MachineFindings {
     const double share = machine_.cpu_share;
     const std::string have = fmt::format("{:.4g} usable", facts_.cores);
     if (share > 0 && threads > std::max(1.0, std::ceil(share))) {
-      add(Verdict::kWarning, "cores",
+      add(FindingLevel::kWarning, "cores",
           fmt::format("{:g} threads wait for each other where cpu_share grants {:g} cores", threads,
                       share),
           fmt::format("set threads = {:g}, or raise cpu_share", std::ceil(share)));
     } else if (share > facts_.cores) {
-      add(Verdict::kWarning, "cores",
+      add(FindingLevel::kWarning, "cores",
           fmt::format("{}, and cpu_share grants {:g} to each process", have, share),
           "leave cpu_share out: there is nothing to hold back");
     } else if (processes * (share > 0 ? std::min(threads, share) : threads) > facts_.cores + 1e-9) {
-      add(Verdict::kWarning, "cores",
+      add(FindingLevel::kWarning, "cores",
           fmt::format("{}, and {:g} threads are to compute there", have, processes * threads),
           share > 0 ? "lower cpu_share or threads, or list fewer devices"
                     : "lower threads, or list fewer devices");
     } else {
-      add(Verdict::kOk, "cores", have + cores_used());
+      add(FindingLevel::kOk, "cores", have + cores_used());
     }
   }
 
@@ -108,14 +108,14 @@ class MachineFindings {
   void check_memory() {
     const auto available = static_cast<double>(facts_.memory_bytes);
     if (facts_.memory_bytes == 0) {
-      add(Verdict::kNote, "memory", "the system does not tell how much is available");
+      add(FindingLevel::kNote, "memory", "the system does not tell how much is available");
     } else if (machine_.memory_gib * kBytesPerGib > available) {
-      add(Verdict::kWarning, "memory",
+      add(FindingLevel::kWarning, "memory",
           fmt::format("{} available, less than memory_gib = {:g}", bytes_text(available),
                       machine_.memory_gib),
           "end what else runs there, or lower memory_gib: a plan may use all of it");
     } else {
-      add(Verdict::kOk, "memory", bytes_text(available) + " available" + memory_limit());
+      add(FindingLevel::kOk, "memory", bytes_text(available) + " available" + memory_limit());
     }
   }
 
@@ -137,13 +137,13 @@ class MachineFindings {
     const bool is_slow = facts_.blas.find("/blas/libblas") != std::string::npos ||
                          facts_.blas.find("/lapack/") != std::string::npos;
     if (facts_.blas.empty()) {
-      add(Verdict::kNote, "matrices", "which library multiplies them is not known");
+      add(FindingLevel::kNote, "matrices", "which library multiplies them is not known");
     } else if (is_slow) {
-      add(Verdict::kWarning, "matrices",
+      add(FindingLevel::kWarning, "matrices",
           fmt::format("{} multiplies them: tens of times slower than need be", facts_.blas),
           "apt-get install libopenblas0-pthread (it becomes the system's choice by itself)");
     } else {
-      add(Verdict::kOk, "matrices", facts_.blas + numbers());
+      add(FindingLevel::kOk, "matrices", facts_.blas + numbers());
     }
   }
 
@@ -154,7 +154,7 @@ class MachineFindings {
 
   void check_clock(double ahead_s) {
     if (std::abs(ahead_s) < kClocksApart_s) return;
-    add(Verdict::kNote, "clock",
+    add(FindingLevel::kNote, "clock",
         fmt::format(
             "{:.1f} s {} of this machine's: times in logs differ; nothing else depends on it",
             std::abs(ahead_s), ahead_s > 0 ? "ahead" : "behind"),
@@ -164,12 +164,12 @@ class MachineFindings {
   std::vector<Finding> take() { return std::move(findings_); }
 
  private:
-  void add(Verdict verdict, const char* check, std::string what, std::string remedy = "") {
-    findings_.push_back({verdict, machine_.name, check, std::move(what), std::move(remedy)});
+  void add(FindingLevel level, const char* check, std::string what, std::string remedy = "") {
+    findings_.push_back({level, machine_.name, check, std::move(what), std::move(remedy)});
   }
 
   void problem(ErrorCode code, const char* check, std::string what, std::string remedy) {
-    add(Verdict::kProblem, check, std::move(what), std::move(remedy));
+    add(FindingLevel::kProblem, check, std::move(what), std::move(remedy));
     findings_.back().code = code;
   }
 
@@ -202,7 +202,7 @@ std::vector<Finding> diagnose_computers(const Cluster& cluster, const Examinatio
       cores = std::max(cores, examination.machines[i].facts->cores);
     }
     findings.push_back(
-        {computer.is_overdrawn() ? Verdict::kWarning : Verdict::kNote, "all", "computer",
+        {computer.is_overdrawn() ? FindingLevel::kWarning : FindingLevel::kNote, "all", "computer",
          fmt::format("{}; {} workers share its {:.4g} cores", shared_memory_text(computer, found),
                      workers, cores),
          computer.is_overdrawn() ? "lower memory_gib: a plan may use all of it" : ""});
@@ -212,8 +212,8 @@ std::vector<Finding> diagnose_computers(const Cluster& cluster, const Examinatio
 
 Finding cannot_start(const Machine& machine, const Error& failure) {
   const std::string cause = failure.cause.empty() ? "" : fmt::format(" ({})", failure.cause);
-  return {Verdict::kProblem,    machine.name,   "start",
-          failure.what + cause, failure.remedy, failure.code};
+  return {FindingLevel::kProblem, machine.name,   "start",
+          failure.what + cause,   failure.remedy, failure.code};
 }
 
 void append(std::vector<Finding>& all, std::vector<Finding> more) {
@@ -222,15 +222,15 @@ void append(std::vector<Finding>& all, std::vector<Finding> more) {
 
 }  // namespace
 
-const char* to_text(Verdict verdict) {
-  switch (verdict) {
-    case Verdict::kOk:
+const char* to_text(FindingLevel level) {
+  switch (level) {
+    case FindingLevel::kOk:
       return "ok";
-    case Verdict::kNote:
+    case FindingLevel::kNote:
       return "note";
-    case Verdict::kWarning:
+    case FindingLevel::kWarning:
       return "warning";
-    case Verdict::kProblem:
+    case FindingLevel::kProblem:
       return "PROBLEM";
   }
   return "";
@@ -258,7 +258,7 @@ Diagnosis diagnose(const Cluster& cluster, const CommConfig& comm, const Examina
   Diagnosis diagnosis;
   if (examination.mark_failure.has_value()) {
     const Error& failure = *examination.mark_failure;
-    diagnosis.findings.push_back({Verdict::kProblem, "here", "run folder",
+    diagnosis.findings.push_back({FindingLevel::kProblem, "here", "run folder",
                                   fmt::format("{} ({})", failure.what, failure.cause),
                                   "choose a folder that this program can write to by --run",
                                   failure.code});

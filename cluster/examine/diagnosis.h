@@ -13,17 +13,17 @@
 
 namespace motley {
 
-enum class Verdict {
+enum class FindingLevel {
   kOk,
   kNote,     // good to know
   kWarning,  // it will run, but not as well as it could
   kProblem,  // a run would fail
 };
 
-[[nodiscard]] const char* to_text(Verdict verdict);  // "ok", "note", "warning", "PROBLEM"
+[[nodiscard]] const char* to_text(FindingLevel level);  // "ok", "note", "warning", "PROBLEM"
 
 struct Finding {
-  Verdict verdict = Verdict::kOk;
+  FindingLevel level = FindingLevel::kOk;
   std::string subject;  // "laptop", "desktop -> laptop", "all"
   std::string check;    // "version", "address"
   std::string what;

@@ -13,10 +13,10 @@ namespace {
 constexpr std::int64_t kDiskBytesFew = std::int64_t{1} << 30;
 
 Finding finding_of(const Machine& machine,
-                   Verdict verdict,
+                   FindingLevel level,
                    std::string what,
                    std::string remedy = "") {
-  return {verdict, machine.name, "run folder", std::move(what), std::move(remedy)};
+  return {level, machine.name, "run folder", std::move(what), std::move(remedy)};
 }
 
 // As a sentence of what was said before it; "" where it is not known.
@@ -33,28 +33,28 @@ Finding judge_folder(const Machine& machine,
   if (facts.disk_bytes > 0 && facts.disk_bytes < kDiskBytesFew) {
     const std::string where = machine.runs_dir.empty() ? "" : " in " + machine.runs_dir;
     return finding_of(
-        machine, Verdict::kWarning,
+        machine, FindingLevel::kWarning,
         fmt::format("only {} are free{}", bytes_text(static_cast<double>(facts.disk_bytes)), where),
         "make room: a checkpoint has three times the parameters");
   }
   if (!machine.runs_dir.empty() && facts.disk_bytes == 0) {
-    return finding_of(machine, Verdict::kNote, machine.runs_dir + " is not there yet",
+    return finding_of(machine, FindingLevel::kNote, machine.runs_dir + " is not there yet",
                       "check runs_dir; a run makes the folder when it starts");
   }
   if (!machine.runs_dir.empty()) {
     return finding_of(
-        machine, Verdict::kOk,
+        machine, FindingLevel::kOk,
         fmt::format("its part of a run lies in {}{}", machine.runs_dir, room_text(facts)));
   }
   if (!facts.sees_mark) {
-    return finding_of(machine, Verdict::kOk,
+    return finding_of(machine, FindingLevel::kOk,
                       "not the one here: its part of a run lies in a folder of its own");
   }
   if (asked.missing_folder.empty()) {
-    return finding_of(machine, Verdict::kOk, "the same as here" + room_text(facts));
+    return finding_of(machine, FindingLevel::kOk, "the same as here" + room_text(facts));
   }
   return finding_of(
-      machine, Verdict::kNote,
+      machine, FindingLevel::kNote,
       fmt::format("{} is not there yet; {}, which would hold it, is the same as here{}",
                   asked.missing_folder.string(), asked.run_folder.string(), room_text(facts)),
       "check the name; a run makes the folder when it starts");

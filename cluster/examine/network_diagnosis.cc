@@ -77,7 +77,8 @@ Finding address_problem(const Machine& machine,
                         std::string what,
                         std::string remedy,
                         ErrorCode code) {
-  return {Verdict::kProblem, machine.name, "address", std::move(what), std::move(remedy), code};
+  return {FindingLevel::kProblem, machine.name,      "address",
+          std::move(what),        std::move(remedy), code};
 }
 
 std::vector<Finding> diagnose_routes(const Cluster& cluster,
@@ -89,7 +90,7 @@ std::vector<Finding> diagnose_routes(const Cluster& cluster,
     if (route == nullptr) continue;
     const std::string where = fmt::format("{} -> {}", machine.name, peer.name);
     if (route->from.empty()) {
-      findings.push_back({Verdict::kProblem, where, "route",
+      findings.push_back({FindingLevel::kProblem, where, "route",
                           fmt::format("{} has no way to {}", machine.name, route->to),
                           "check both addresses in the cluster file, and that both machines are on "
                           "the same network or routed",
@@ -97,7 +98,7 @@ std::vector<Finding> diagnose_routes(const Cluster& cluster,
     } else if (route->from != machine.address) {
       const AddressCandidate* way = candidate_of(facts, route->from);
       findings.push_back(
-          {Verdict::kWarning, where, "route",
+          {FindingLevel::kWarning, where, "route",
            fmt::format("the system goes there from {} ({}), not from {}", route->from,
                        way != nullptr ? way->interface : "?", machine.address),
            "if that is the faster network, write its address into the cluster file"});
@@ -117,7 +118,7 @@ std::vector<Finding> diagnose_transport(const Cluster& cluster,
                                         const Examination& examination) {
   const auto choice = choose_transport(cluster, machine_names(cluster), comm);
   if (!choice.ok()) {
-    return {{Verdict::kProblem, "all", "transport",
+    return {{FindingLevel::kProblem, "all", "transport",
              fmt::format("{} ({})", choice.error().what, choice.error().cause),
              choice.error().remedy, choice.error().code}};
   }
@@ -129,7 +130,7 @@ std::vector<Finding> diagnose_transport(const Cluster& cluster,
     const std::string kind = taken_transport(*choice, *facts);
     kinds.insert(kind);
     if (std::ranges::find(facts->transports, kind) != facts->transports.end()) continue;
-    findings.push_back({Verdict::kProblem, cluster.machines[i].name, "transport",
+    findings.push_back({FindingLevel::kProblem, cluster.machines[i].name, "transport",
                         fmt::format("its build has no transport '{}', only {}", kind,
                                     fmt::join(facts->transports, ", ")),
                         "choose one that all have by comm.transport, or build with it",
@@ -137,11 +138,12 @@ std::vector<Finding> diagnose_transport(const Cluster& cluster,
   }
   if (kinds.size() > 1) {
     findings.push_back(
-        {Verdict::kProblem, "all", "transport",
+        {FindingLevel::kProblem, "all", "transport",
          fmt::format("the machines' builds would take different ones: {}", fmt::join(kinds, ", ")),
          "set comm.transport to one that all have; every build has tcp", ErrorCode::kConfig});
   }
-  if (findings.empty()) findings.push_back({Verdict::kOk, "all", "transport", choice->reason, ""});
+  if (findings.empty())
+    findings.push_back({FindingLevel::kOk, "all", "transport", choice->reason, ""});
   return findings;
 }
 
@@ -149,13 +151,13 @@ Finding judge_link(const Cluster& cluster, const MeasuredLink& link) {
   const LinkSpeed said = cluster.link(link.from, link.to);
   const double share = link.speed.bandwidth_bytes_per_s / said.bandwidth_bytes_per_s;
   Finding finding{
-      Verdict::kOk, fmt::format("{} -> {}", link.from, link.to), "speed",
+      FindingLevel::kOk, fmt::format("{} -> {}", link.from, link.to), "speed",
       fmt::format("{}, {:.0f} us one way", link_rate_text(link.speed.bandwidth_bytes_per_s),
                   link.speed.latency_s * 1e6),
       ""};
   // A rehearsal is planned with the links of the cluster that it stands for.
   if (cluster.find(link.from)->virtual_speed || cluster.find(link.to)->virtual_speed) {
-    finding.verdict = Verdict::kNote;
+    finding.level = FindingLevel::kNote;
     finding.what += fmt::format("; rehearsed with, where {} are planned with",
                                 link_rate_text(said.bandwidth_bytes_per_s));
     return finding;
@@ -164,16 +166,16 @@ Finding judge_link(const Cluster& cluster, const MeasuredLink& link) {
       "motley probe --cluster FILE --output links.json measures all links; plan with --links "
       "links.json";
   if (share < 1 / kFarOff) {
-    finding.verdict = Verdict::kWarning;
+    finding.level = FindingLevel::kWarning;
     finding.what += fmt::format(", {:.0f} % of what is planned with", share * 100);
     finding.remedy = fmt::format("look for Wi-Fi, a bad cable or other traffic; {}", kMeasure);
   } else if (link.speed.latency_s > kLatencyMatters_s &&
              link.speed.latency_s > kFarOff * said.latency_s) {
-    finding.verdict = Verdict::kWarning;
+    finding.level = FindingLevel::kWarning;
     finding.what += fmt::format(", {:.0f} us are planned with", said.latency_s * 1e6);
     finding.remedy = kMeasure;
   } else if (share > kFarOff) {
-    finding.verdict = Verdict::kNote;
+    finding.level = FindingLevel::kNote;
     finding.what += fmt::format(", {:.1f} times what is planned with", share);
     finding.remedy = kMeasure;
   }
@@ -239,12 +241,12 @@ std::vector<Finding> diagnose_address(const Cluster& cluster,
   }
   std::vector<Finding> findings = diagnose_routes(cluster, machine, facts);
   if (own->kind == "wireless") {
-    findings.push_back({Verdict::kNote, machine.name, "address",
+    findings.push_back({FindingLevel::kNote, machine.name, "address",
                         fmt::format("{} on {}, which is wireless: its speed changes with time",
                                     machine.address, own->interface),
                         "use a cable where there is one"});
   } else if (findings.empty()) {
-    findings.push_back({Verdict::kOk, machine.name, "address",
+    findings.push_back({FindingLevel::kOk, machine.name, "address",
                         fmt::format("{} on {}", machine.address, own->interface), ""});
   }
   return findings;
@@ -279,7 +281,8 @@ std::vector<Finding> diagnose_links(const Cluster& cluster,
   if (examination.links_failure.has_value()) {
     const Error& failure = *examination.links_failure;
     findings.push_back(
-        {Verdict::kProblem, "all", "connect", fmt::format("{} ({})", failure.what, failure.cause),
+        {FindingLevel::kProblem, "all", "connect",
+         fmt::format("{} ({})", failure.what, failure.cause),
          failure.remedy.empty() ? "let firewalls pass the machines' programs" : failure.remedy,
          failure.code});
   }

@@ -12,9 +12,9 @@
 namespace motley {
 namespace {
 
-constexpr std::array<const char*, 9> kKindWords = {
-    "started",   "resumed", "checkpoint", "checkpoint_failed", "lost", "restarted",
-    "replanned", "warning", "ended"};  // [RunEventKind]
+constexpr std::array<const char*, 10> kKindWords = {
+    "started", "resumed",   "checkpoint", "checkpoint_failed", "metrics_failed",
+    "lost",    "restarted", "replanned",  "warning",           "ended"};  // [RunEventKind]
 constexpr double kTimeMax_s = 1e12;
 constexpr std::int64_t kEventStepMax = std::int64_t{1} << 52;
 

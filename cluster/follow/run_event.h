@@ -14,6 +14,7 @@ enum class RunEventKind {
   kResumed,
   kCheckpoint,
   kCheckpointFailed,
+  kMetricsFailed,
   kLost,
   kRestarted,
   kReplanned,

@@ -52,6 +52,7 @@ void RunTeller::tell(RunEventKind kind,
       log_.info(text);
       break;
     case RunEventKind::kCheckpointFailed:
+    case RunEventKind::kMetricsFailed:
     case RunEventKind::kLost:
     case RunEventKind::kWarning:
       log_.warn(text);

@@ -155,8 +155,10 @@ void RunFollower::tell(RunEventKind kind,
 void RunFollower::append(const StepMetrics& metrics) {
   const Result<void> appended = metrics_file_.append(metrics_to_json(metrics));
   if (!appended && !metrics_wait_) {
-    warn(fmt::format("{}: {}; what belongs there waits in memory, and the run goes on",
-                     appended.error().what, appended.error().cause));
+    tell(RunEventKind::kMetricsFailed, summary_.last_step,
+         fmt::format("{}: {}; what belongs there waits in memory, and the run goes on",
+                     appended.error().what, appended.error().cause),
+         -1);
   }
   metrics_wait_ = !appended.ok();
   if (!tensorboard_) return;

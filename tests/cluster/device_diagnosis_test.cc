@@ -58,7 +58,7 @@ TEST_F(DeviceDiagnosis, SaysNothingOfKindsThatNobodyWants) {
 TEST_F(DeviceDiagnosis, SaysWhatACardIs) {
   add_card();
   machine_.devices = {"cuda:0"};
-  EXPECT_EQ(only().verdict, Verdict::kOk);
+  EXPECT_EQ(only().level, FindingLevel::kOk);
   EXPECT_EQ(only().what,
             "cuda:0: NVIDIA GeForce RTX 3060, compute capability 8.6, driver for CUDA 12.4, "
             "computes in fp32, bf16, 11.00 GiB of 12.00 GiB free");
@@ -66,7 +66,7 @@ TEST_F(DeviceDiagnosis, SaysWhatACardIs) {
 
 TEST_F(DeviceDiagnosis, SaysWhyAKindIsMissingThatIsListed) {
   machine_.devices = {"cpu", "cuda:0"};
-  EXPECT_EQ(only().verdict, Verdict::kProblem);
+  EXPECT_EQ(only().level, FindingLevel::kProblem);
   EXPECT_EQ(only().code, ErrorCode::kConfig);
   EXPECT_THAT(only().what, AllOf(HasSubstr("'cuda:0'"), HasSubstr("is for processors")));
   EXPECT_EQ(only().remedy, "another LibTorch");
@@ -74,17 +74,17 @@ TEST_F(DeviceDiagnosis, SaysWhyAKindIsMissingThatIsListed) {
 
 TEST_F(DeviceDiagnosis, WarnsOfACardThatLibTorchCannotUse) {
   found_.missing.front().is_shown = true;
-  EXPECT_EQ(only().verdict, Verdict::kWarning);
+  EXPECT_EQ(only().level, FindingLevel::kWarning);
   EXPECT_EQ(only().remedy, "another LibTorch");
   machine_.devices = {"cuda:0"};
-  EXPECT_EQ(only().verdict, Verdict::kProblem);
+  EXPECT_EQ(only().level, FindingLevel::kProblem);
 }
 
 TEST_F(DeviceDiagnosis, NamesThoseThereAreForAnIndexThatIsNot) {
   add_card();
   machine_.devices = {"cuda:0", "cuda:3"};
   const auto all = findings();
-  const auto problem = std::ranges::find(all, Verdict::kProblem, &Finding::verdict);
+  const auto problem = std::ranges::find(all, FindingLevel::kProblem, &Finding::level);
   ASSERT_NE(problem, all.end());
   EXPECT_THAT(problem->what, HasSubstr("cuda:3"));
   EXPECT_THAT(problem->remedy, HasSubstr("cpu, cuda:0"));
@@ -94,7 +94,7 @@ TEST_F(DeviceDiagnosis, RefusesOneThatNothingRunsOn) {
   add_card();
   found_.devices.back().fault = {"its compute capability is 3.5", "an older LibTorch"};
   machine_.devices = {"cuda:0"};
-  EXPECT_EQ(only().verdict, Verdict::kProblem);
+  EXPECT_EQ(only().level, FindingLevel::kProblem);
   EXPECT_THAT(only().what, HasSubstr("3.5"));
   EXPECT_EQ(only().remedy, "an older LibTorch");
 }
@@ -104,14 +104,14 @@ TEST_F(DeviceDiagnosis, NotesOnceAKindThatMotleyHasNotRunOn) {
   machine_.devices = {"cuda:0"};
   const auto all = diagnose_devices(machine_, found_);
   ASSERT_EQ(all.size(), 2U);
-  EXPECT_EQ(all.back().verdict, Verdict::kNote);
+  EXPECT_EQ(all.back().level, FindingLevel::kNote);
   EXPECT_THAT(all.back().what, HasSubstr("has not run on such a device yet"));
   EXPECT_THAT(all.back().remedy, HasSubstr("scripts/gpu-check"));
 }
 
 TEST_F(DeviceDiagnosis, NotesACardThatTheFileLeavesOut) {
   add_card();
-  EXPECT_EQ(only().verdict, Verdict::kNote);
+  EXPECT_EQ(only().level, FindingLevel::kNote);
   EXPECT_THAT(only().what, HasSubstr("not used: cuda:0"));
   EXPECT_THAT(only().remedy, HasSubstr("auto"));
 }

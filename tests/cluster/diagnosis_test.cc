@@ -50,11 +50,11 @@ class Diagnosing : public testing::Test {
 
   Diagnosis diagnosed() { return diagnose(cluster, comm, examination); }
 
-  // The worst finding of that check; its verdict is kOk when nothing is wrong.
+  // The worst finding of that check; its level is kOk when nothing is wrong.
   Finding worst(const std::string& check) {
     Finding worst;
     for (const Finding& finding : diagnosed().findings) {
-      if (finding.check == check && finding.verdict > worst.verdict) worst = finding;
+      if (finding.check == check && finding.level > worst.level) worst = finding;
     }
     return worst;
   }
@@ -83,7 +83,7 @@ class Diagnosing : public testing::Test {
 TEST_F(Diagnosing, FindsNothingWhereAllIsWell) {
   const Diagnosis diagnosis = diagnosed();
   for (const Finding& finding : diagnosis.findings) {
-    EXPECT_EQ(finding.verdict, Verdict::kOk) << finding.check << ": " << finding.what;
+    EXPECT_EQ(finding.level, FindingLevel::kOk) << finding.check << ": " << finding.what;
   }
   ASSERT_EQ(diagnosis.pairs.size(), 1U);
   EXPECT_EQ(diagnosis.pairs[0].transport, "tcp with TLS");
@@ -96,7 +96,7 @@ TEST_F(Diagnosing, NamesTheMachineThatDoesNotAnswerAndItsStatus) {
       Error{ErrorCode::kPeer, "box: ssh could not connect", "No route to host", "turn it on"};
   examination.links.reset();
   const Finding finding = worst("start");
-  EXPECT_EQ(finding.verdict, Verdict::kProblem);
+  EXPECT_EQ(finding.level, FindingLevel::kProblem);
   EXPECT_EQ(finding.subject, "box");
   EXPECT_EQ(finding.code, ErrorCode::kPeer);
   EXPECT_THAT(finding.what, HasSubstr("No route to host"));
@@ -109,13 +109,13 @@ TEST_F(Diagnosing, SaysWhichMachinesAreOneComputer) {
     machine.facts->computer = "one";
     machine.facts->computer_memory_bytes = 8 * kGib;
   }
-  EXPECT_EQ(worst("computer").verdict, Verdict::kNote);
+  EXPECT_EQ(worst("computer").level, FindingLevel::kNote);
   EXPECT_EQ(worst("computer").what,
             "desk, box are one computer, and share its 8.00 GiB of free memory; 2 workers share "
             "its 4 cores");
   for (Machine& machine : cluster.machines) machine.memory_gib = 5;
-  EXPECT_EQ(worst("memory").verdict, Verdict::kOk);
-  EXPECT_EQ(worst("computer").verdict, Verdict::kWarning);
+  EXPECT_EQ(worst("memory").level, FindingLevel::kOk);
+  EXPECT_EQ(worst("computer").level, FindingLevel::kWarning);
   EXPECT_THAT(worst("computer").what, HasSubstr("10.00 GiB that memory_gib grants"));
   examination.machines[1].facts->computer = "another";
   EXPECT_EQ(said("computer"), "");
@@ -123,9 +123,9 @@ TEST_F(Diagnosing, SaysWhichMachinesAreOneComputer) {
 
 TEST_F(Diagnosing, RefusesAnotherVersionAndNotesAnotherBuild) {
   desk().build = "abd";
-  EXPECT_EQ(worst("version").verdict, Verdict::kNote);
+  EXPECT_EQ(worst("version").level, FindingLevel::kNote);
   desk().version = "1.1";
-  EXPECT_EQ(worst("version").verdict, Verdict::kProblem);
+  EXPECT_EQ(worst("version").level, FindingLevel::kProblem);
   EXPECT_EQ(worst("version").code, ErrorCode::kPeer);
 }
 
@@ -138,9 +138,9 @@ TEST_F(Diagnosing, RefusesADeviceThatCannotCompute) {
 TEST_F(Diagnosing, CountsThreadsOfAllDevicesAgainstTheCores) {
   cluster.machines[0].devices = {"cpu", "cpu"};
   cluster.machines[0].threads = 2;
-  EXPECT_EQ(worst("cores").verdict, Verdict::kOk);
+  EXPECT_EQ(worst("cores").level, FindingLevel::kOk);
   desk().cores = 3.5;
-  EXPECT_EQ(worst("cores").verdict, Verdict::kWarning);
+  EXPECT_EQ(worst("cores").level, FindingLevel::kWarning);
 }
 
 TEST_F(Diagnosing, SaysHowManyCoresAreUsedAndLeft) {
@@ -170,9 +170,9 @@ TEST_F(Diagnosing, CountsNoMoreCoresThanAShareGrants) {
   machine.devices = {"cpu", "cpu"};
   desk().cores = 1;
   machine.cpu_share = 0.5;
-  EXPECT_EQ(worst("cores").verdict, Verdict::kOk);
+  EXPECT_EQ(worst("cores").level, FindingLevel::kOk);
   machine.cpu_share = 1;
-  EXPECT_EQ(worst("cores").verdict, Verdict::kWarning);
+  EXPECT_EQ(worst("cores").level, FindingLevel::kWarning);
   machine.devices = {"cpu"};
   machine.threads = 4;
   EXPECT_THAT(worst("cores").what, HasSubstr("4 threads wait for each other"));
@@ -186,9 +186,9 @@ TEST_F(Diagnosing, AsksNoCoresOrMemoryForVirtualDevices) {
   machine.virtual_speed = {.gflops = 1000};
   desk().blas = "/usr/lib/x86_64-linux-gnu/blas/libblas.so.3.11.0";
   EXPECT_THAT(worst("devices").what, HasSubstr("virtual"));
-  EXPECT_EQ(worst("devices").verdict, Verdict::kNote);
+  EXPECT_EQ(worst("devices").level, FindingLevel::kNote);
   for (const char* check : {"cores", "memory", "matrices"}) {
-    EXPECT_EQ(worst(check).verdict, Verdict::kOk) << check;
+    EXPECT_EQ(worst(check).level, FindingLevel::kOk) << check;
   }
 }
 
@@ -201,20 +201,20 @@ TEST_F(Diagnosing, SaysWhatMemoryAndWhichNumbersThereAre) {
 
 TEST_F(Diagnosing, WarnsOfMemoryThatIsTaken) {
   cluster.machines[0].memory_gib = 8;
-  EXPECT_EQ(worst("memory").verdict, Verdict::kOk);
+  EXPECT_EQ(worst("memory").level, FindingLevel::kOk);
   cluster.machines[0].memory_gib = 9;
-  EXPECT_EQ(worst("memory").verdict, Verdict::kWarning);
+  EXPECT_EQ(worst("memory").level, FindingLevel::kWarning);
 }
 
 TEST_F(Diagnosing, WarnsOfTheSlowLibraryForMatrices) {
   desk().blas = "/usr/lib/x86_64-linux-gnu/blas/libblas.so.3.11.0";
-  EXPECT_EQ(worst("matrices").verdict, Verdict::kWarning);
+  EXPECT_EQ(worst("matrices").level, FindingLevel::kWarning);
   EXPECT_THAT(worst("matrices").remedy, HasSubstr("openblas"));
 }
 
 TEST_F(Diagnosing, SaysThatAMachineHasARunFolderOfItsOwn) {
   desk().sees_mark = false;
-  EXPECT_EQ(worst("run folder").verdict, Verdict::kOk);
+  EXPECT_EQ(worst("run folder").level, FindingLevel::kOk);
   const auto all = diagnosed().findings;
   EXPECT_TRUE(std::ranges::any_of(all, [](const Finding& finding) {
     return finding.subject == "desk" &&
@@ -232,13 +232,13 @@ TEST_F(Diagnosing, LooksWhereAMachineWasToldToKeepItsRuns) {
       return finding.subject == "box" && finding.check == "run folder";
     });
   };
-  EXPECT_EQ(folder().verdict, Verdict::kOk);
+  EXPECT_EQ(folder().level, FindingLevel::kOk);
   EXPECT_THAT(folder().what, HasSubstr("lies in /big/runs, "));
   box.disk_bytes = kGib / 2;
-  EXPECT_EQ(folder().verdict, Verdict::kWarning);
+  EXPECT_EQ(folder().level, FindingLevel::kWarning);
   EXPECT_THAT(folder().what, HasSubstr("free in /big/runs"));
   box.disk_bytes = 0;
-  EXPECT_EQ(folder().verdict, Verdict::kNote);
+  EXPECT_EQ(folder().level, FindingLevel::kNote);
   EXPECT_THAT(folder().remedy, HasSubstr("runs_dir"));
 }
 
@@ -253,7 +253,7 @@ TEST_F(Diagnosing, SaysOnceThatTheRunFolderCannotBeWritten) {
 TEST_F(Diagnosing, TellsOfARunFolderThatIsNotThereYet) {
   examination.asked.run_folder = "/shared";
   examination.asked.missing_folder = "/shared/rnus";
-  EXPECT_EQ(worst("run folder").verdict, Verdict::kNote);
+  EXPECT_EQ(worst("run folder").level, FindingLevel::kNote);
   EXPECT_THAT(worst("run folder").what, HasSubstr("/shared/rnus is not there yet; /shared, which"));
 }
 
@@ -268,14 +268,14 @@ TEST_F(Diagnosing, GivesSpeedsInUnitsForPeople) {
 
 TEST_F(Diagnosing, WarnsOfAFullDisk) {
   desk().disk_bytes = kGib / 2;
-  EXPECT_EQ(worst("run folder").verdict, Verdict::kWarning);
+  EXPECT_EQ(worst("run folder").level, FindingLevel::kWarning);
 }
 
 TEST_F(Diagnosing, NotesAClockThatIsApart) {
   examination.machines[1].clock_ahead_s = -0.5;
-  EXPECT_EQ(worst("clock").verdict, Verdict::kOk);
+  EXPECT_EQ(worst("clock").level, FindingLevel::kOk);
   examination.machines[1].clock_ahead_s = -90;
-  EXPECT_EQ(worst("clock").verdict, Verdict::kNote);
+  EXPECT_EQ(worst("clock").level, FindingLevel::kNote);
   EXPECT_THAT(worst("clock").what, HasSubstr("90.0 s behind"));
 }
 
@@ -293,7 +293,7 @@ TEST_F(Diagnosing, JudgesEveryAddress) {
 TEST_F(Diagnosing, ProposesTheAddressThatReachesThePeersInPlaceOfOneThatIsNotThere) {
   cluster.machines[0].address = "10.0.0.9";
   const Finding finding = worst("address");
-  EXPECT_EQ(finding.verdict, Verdict::kProblem);
+  EXPECT_EQ(finding.level, FindingLevel::kProblem);
   EXPECT_EQ(finding.code, ErrorCode::kPeer);
   EXPECT_THAT(finding.what, HasSubstr("no interface there has 10.0.0.9"));
   EXPECT_THAT(finding.remedy, HasSubstr("write address = \"10.0.0.1\" (eth0)"));
@@ -312,24 +312,24 @@ TEST_F(Diagnosing, RefusesAnAddressWithoutACable) {
 
 TEST_F(Diagnosing, WarnsWhenTheSystemGoesAnotherWay) {
   desk().routes[0].from = "172.17.0.1";
-  EXPECT_EQ(worst("route").verdict, Verdict::kWarning);
+  EXPECT_EQ(worst("route").level, FindingLevel::kWarning);
   EXPECT_EQ(worst("route").subject, "desk -> box");
   EXPECT_THAT(worst("route").what, HasSubstr("docker0"));
   desk().routes[0].from = "";
-  EXPECT_EQ(worst("route").verdict, Verdict::kProblem);
+  EXPECT_EQ(worst("route").level, FindingLevel::kProblem);
 }
 
 TEST_F(Diagnosing, NotesAWirelessAddress) {
   desk().candidates[1].kind = "wireless";
-  EXPECT_EQ(worst("address").verdict, Verdict::kNote);
+  EXPECT_EQ(worst("address").level, FindingLevel::kNote);
 }
 
 TEST_F(Diagnosing, RefusesATransportThatWouldExposeThem) {
   comm.transport = "ucx";
-  EXPECT_EQ(worst("transport").verdict, Verdict::kProblem);
+  EXPECT_EQ(worst("transport").level, FindingLevel::kProblem);
   EXPECT_EQ(diagnosed().pairs[0].transport, "");
   cluster.trusted = true;
-  EXPECT_EQ(worst("transport").verdict, Verdict::kOk);
+  EXPECT_EQ(worst("transport").level, FindingLevel::kOk);
   EXPECT_EQ(diagnosed().pairs[0].transport, "ucx");
 }
 
@@ -346,7 +346,7 @@ TEST_F(Diagnosing, RefusesBuildsThatWouldNotTakeTheSameTransport) {
 TEST_F(Diagnosing, SaysWhyTheMachinesDoNotConnect) {
   examination.links.reset();
   examination.links_failure = Error{ErrorCode::kPeer, "cannot connect to rank 1", "timed out", ""};
-  EXPECT_EQ(worst("connect").verdict, Verdict::kProblem);
+  EXPECT_EQ(worst("connect").level, FindingLevel::kProblem);
   EXPECT_EQ(worst("connect").code, ErrorCode::kPeer);
   EXPECT_THAT(worst("connect").remedy, HasSubstr("firewall"));
 }
@@ -354,14 +354,14 @@ TEST_F(Diagnosing, SaysWhyTheMachinesDoNotConnect) {
 TEST_F(Diagnosing, ComparesLinksWithTheClusterFile) {
   LinkSpeed& speed = examination.links->links[1].speed;
   speed.bandwidth_bytes_per_s = 0.4 * cluster.network.bandwidth_bytes_per_s;
-  EXPECT_EQ(worst("speed").verdict, Verdict::kWarning);
+  EXPECT_EQ(worst("speed").level, FindingLevel::kWarning);
   EXPECT_EQ(worst("speed").subject, "box -> desk");
   EXPECT_THAT(worst("speed").what, HasSubstr("40 % of what is planned with"));
   speed.bandwidth_bytes_per_s = 3 * cluster.network.bandwidth_bytes_per_s;
-  EXPECT_EQ(worst("speed").verdict, Verdict::kNote);
+  EXPECT_EQ(worst("speed").level, FindingLevel::kNote);
   speed.bandwidth_bytes_per_s = cluster.network.bandwidth_bytes_per_s;
   speed.latency_s = 0.02;
-  EXPECT_EQ(worst("speed").verdict, Verdict::kWarning);
+  EXPECT_EQ(worst("speed").level, FindingLevel::kWarning);
 }
 
 // Who rehearses is not to plan with the links of the rehearsal.
@@ -373,7 +373,7 @@ TEST_F(Diagnosing, DoesNotAdviseToPlanWithTheLinksOfARehearsal) {
   for (MeasuredLink& link : examination.links->links) {
     link.speed.bandwidth_bytes_per_s = 87 * cluster.network.bandwidth_bytes_per_s;
   }
-  EXPECT_EQ(worst("speed").verdict, Verdict::kNote);
+  EXPECT_EQ(worst("speed").level, FindingLevel::kNote);
   EXPECT_THAT(worst("speed").what, HasSubstr("rehearsed with, where 1.00 Gbit/s are planned with"));
   EXPECT_EQ(worst("speed").remedy, "");
 }
@@ -383,7 +383,7 @@ TEST_F(Diagnosing, OfOneMachineNeedsNoAddress) {
   examination.machines.pop_back();
   examination.links.reset();
   for (const Finding& finding : diagnosed().findings) {
-    EXPECT_EQ(finding.verdict, Verdict::kOk) << finding.check << ": " << finding.what;
+    EXPECT_EQ(finding.level, FindingLevel::kOk) << finding.check << ": " << finding.what;
   }
   EXPECT_TRUE(diagnosed().pairs.empty());
 }

@@ -12,7 +12,7 @@
 #include "tests/fuzz/laws.h"
 #include "watch/view/history.h"
 #include "watch/view/recent_steps.h"
-#include "watch/view/verdict.h"
+#include "watch/view/run_verdict.h"
 
 namespace motley {
 

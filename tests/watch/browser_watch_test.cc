@@ -80,6 +80,19 @@ TEST_F(BrowserWatchTest, ServesARunUntilThePersonHasSeenEnough) {
   EXPECT_EQ(status_after(SIGINT), 0);
 }
 
+TEST_F(BrowserWatchTest, ServesWhileALongRunIsBeingRead) {
+  add_steps(1, 7);
+  std::filesystem::resize_file(dir_ / "metrics.jsonl", std::uintmax_t{1} << 40);
+  watch();
+  ASSERT_THAT(address_, StartsWith("http://127.0.0.1:"));
+  const std::string token = address_.substr(address_.find("token="));
+  PlainClient client(port());
+  client.say("GET /api/state?" + token + " HTTP/1.1\r\nHost: 127.0.0.1:" + std::to_string(port()) +
+             "\r\n\r\n");
+  EXPECT_THAT(client.hear_until("\"verdict\""), HasSubstr("reading the run: "));
+  EXPECT_EQ(status_after(SIGINT), 0);
+}
+
 TEST_F(BrowserWatchTest, AnotherSignalIsToldAsSuch) {
   watch();
   EXPECT_EQ(status_after(SIGTERM), static_cast<int>(ErrorCode::kTerminated));

@@ -132,6 +132,24 @@ TEST_F(LiveFeedTest, ARunThatCannotBeReadAnyMoreSaysSo) {
               HasSubstr("event: unreadable\ndata: {\"error\":\"there is no run in runs/a\""));
 }
 
+TEST_F(LiveFeedTest, WhatIsReadBetweenTwoTicksIsToldAtTheNext) {
+  EXPECT_TRUE(feed_.has_more());  // what nobody has looked for yet
+  const auto stream = enters();
+  EXPECT_FALSE(feed_.has_more());
+  stream->heard();
+  run_.is_long();
+  run_.play(2);
+  feed_.go_on();
+  run_.happens("warning", "the disk is slow");
+  feed_.go_on();
+  EXPECT_TRUE(feed_.has_more());
+  EXPECT_THAT(stream->heard(), IsEmpty());
+  feed_.tick();
+  const std::string news = stream->heard();
+  EXPECT_THAT(news, HasSubstr("\"step\":[1,2]"));
+  EXPECT_THAT(news, HasSubstr("the disk is slow"));
+}
+
 TEST_F(LiveFeedTest, NobodyLooksOnAndNothingIsRead) {
   feed_.tick();
   EXPECT_EQ(run_.looks(), 0);

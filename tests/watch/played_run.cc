@@ -103,6 +103,11 @@ void PlayedRun::ends(const std::string& state, const std::string& text) {
   changes_.description = changes_.state = true;
 }
 
+void PlayedRun::is_long() {
+  const std::lock_guard lock(mutex_);
+  is_long_ = true;
+}
+
 void PlayedRun::breaks(Error error) {
   const std::lock_guard lock(mutex_);
   broken_.assign(1, std::move(error));
@@ -116,6 +121,7 @@ int PlayedRun::looks() const {
 RunChanges PlayedRun::look() {
   const std::lock_guard lock(mutex_);
   ++looks_;
+  changes_.has_more = is_long_;
   return std::exchange(changes_, RunChanges{.last_step = step_});
 }
 

@@ -23,6 +23,8 @@ class PlayedRun : public RunSource {
   void happens(const std::string& kind, const std::string& text);
   // "ended" or "failed".
   void ends(const std::string& state, const std::string& text);
+  // Every look leaves something to read from now on.
+  void is_long();
   // What every question gets from now on.
   void breaks(Error error);
 
@@ -47,6 +49,7 @@ class PlayedRun : public RunSource {
   std::vector<Json> events_;
   std::vector<Error> broken_;  // at most one
   RunChanges changes_{.description = true, .state = true, .events = true, .timeline = true};
+  bool is_long_ = false;
   int looks_ = 0;
 };
 

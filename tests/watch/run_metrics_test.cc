@@ -91,6 +91,19 @@ TEST_F(RunMetricsTest, ARunWithoutAStepSaysWhatItIs) {
   EXPECT_THAT(text, Not(HasSubstr("NaN")));
 }
 
+// Sums that grow while they are read would be taken for steps that were just done.
+TEST_F(RunMetricsTest, ARunThatIsBeingReadTellsNoSums) {
+  add_told_steps(1, 3);
+  std::filesystem::resize_file(dir_ / "metrics.jsonl", std::uintmax_t{64} << 30);
+  const auto view = RunView::begin(dir_, 1.8e9);
+  ASSERT_TRUE(view.ok());
+  const std::string text = openmetrics_text(run_metrics(*view));
+  EXPECT_THAT(text, HasSubstr("motley_run_read_ratio 0."));
+  EXPECT_THAT(text, HasSubstr("motley_run_info{"));
+  EXPECT_THAT(text, Not(HasSubstr("motley_tokens")));
+  EXPECT_THAT(text, Not(HasSubstr("motley_loss")));
+}
+
 TEST_F(RunMetricsTest, NamesItsUnitsAndNoMoreSeriesForMoreSteps) {
   add_told_steps(1, 3);
   std::size_t series = 0;

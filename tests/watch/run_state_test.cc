@@ -65,6 +65,14 @@ TEST(RunState, AFolderThatCannotBeReadTellsNothing) {
   EXPECT_EQ(run_state_of(signs), (RunState{RunPhase::kSilent, {}, signs.unreadable}));
 }
 
+TEST(RunState, StepsThatAreNotKnownAreNoSignThatNoneIsDone) {
+  RunSigns signs = at_work();
+  signs.last_step = 0;
+  EXPECT_EQ(run_state_of(signs).phase, RunPhase::kPreparing);
+  signs.lacks_metrics = true;
+  EXPECT_EQ(run_state_of(signs).phase, RunPhase::kTraining);
+}
+
 TEST(RunState, IsRestartingFromTheLossToTheNextLaunch) {
   RunSigns signs = at_work();
   signs.report = ReportedEnd{40, EarlyEnd{4, "machine box was lost"}};

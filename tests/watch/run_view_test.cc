@@ -1,70 +1,18 @@
 #include "watch/view/run_view.h"
 
 #include <filesystem>
-#include <fstream>
 #include <string>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "base/json.h"
-#include "base/system/files.h"
-#include "tests/plan/value_fixtures.h"
+#include "tests/watch/viewed_folder.h"
 
 namespace motley {
 namespace {
 
 using testing::HasSubstr;
-
-constexpr double kNow_s = 1.8e9;
-
-// A run's folder as a launcher writes it.
-class RunViewTest : public testing::Test {
- protected:
-  RunViewTest() {
-    const testing::TestInfo* info = testing::UnitTest::GetInstance()->current_test_info();
-    dir_ = std::filesystem::path(testing::TempDir()) / (std::string("motley-view-") + info->name());
-    std::filesystem::remove_all(dir_);
-    std::filesystem::create_directories(dir_);
-  }
-
-  ~RunViewTest() override { std::filesystem::remove_all(dir_); }
-
-  void write(const std::string& name, const std::string& text) const {
-    ASSERT_TRUE(write_file_atomic(dir_ / name, text).ok());
-  }
-
-  void add(const std::string& name, const std::string& text) const {
-    std::ofstream(dir_ / name, std::ios::app) << text;
-  }
-
-  void add_steps(std::int64_t first, std::int64_t last, double loss = 2) const {
-    for (std::int64_t step = first; step <= last; ++step) {
-      StepMetrics metrics;
-      metrics.step = step;
-      metrics.loss = loss;
-      metrics.tokens = 1000;
-      metrics.step_s = 0.25;
-      metrics.predicted_step_s = 0.3;
-      metrics.wait_s = {0.05, 0.1};
-      add("metrics.jsonl", metrics_to_json(metrics).dump() + "\n");
-    }
-  }
-
-  void write_run() const {
-    write("config.toml", "[train]\nsteps = 100\n[data]\nkind = \"synthetic\"\n");
-    write("plan.json", plan_text());
-    add_steps(1, 10);
-  }
-
-  [[nodiscard]] RunView open() const {
-    Result<RunView> view = RunView::open(dir_, kNow_s);
-    EXPECT_TRUE(view.ok());
-    return *std::move(view);
-  }
-
-  std::filesystem::path dir_;
-};
 
 TEST_F(RunViewTest, RefusesWhatIsNoRun) {
   const auto empty = RunView::open(dir_, kNow_s);
@@ -291,6 +239,39 @@ TEST_F(RunViewTest, ReadsAllThatIsThereHoweverMuch) {
   add("metrics.jsonl", "\n");
   add_steps(11, 12);
   EXPECT_EQ(open().state()["step"], 12);
+}
+
+TEST_F(RunViewTest, ReadsALotInPiecesAndSaysHowFarItIs) {
+  write_run();
+  RunView view = open();
+  EXPECT_TRUE(view.state()["reading"].is_null());
+  const auto begun = std::filesystem::file_size(dir_ / "metrics.jsonl");
+  std::filesystem::resize_file(dir_ / "metrics.jsonl", begun + (std::uintmax_t{100} << 20));
+  add("metrics.jsonl", "\n");
+  add_steps(11, 12);
+  auto changes = view.poll(kNow_s);
+  EXPECT_TRUE(changes.has_more);
+  EXPECT_TRUE(changes.state);
+  Json state = view.state();
+  EXPECT_EQ(state["step"], 10);
+  EXPECT_LE(state["reading"]["read_bytes"], 10 << 20);
+  EXPECT_GT(state["reading"]["bytes"], 100 << 20);
+  EXPECT_EQ(state["verdict"]["text"], "reading the run: 1 % of 100.0 MiB");
+  EXPECT_EQ(state["verdict"]["level"], "good");
+  while (changes.has_more) changes = view.poll(kNow_s);
+  EXPECT_TRUE(changes.state);
+  state = view.state();
+  EXPECT_EQ(state["step"], 12);
+  EXPECT_TRUE(state["reading"].is_null());
+}
+
+// What comes between two looks is news, however large its lines.
+TEST_F(RunViewTest, AFewPiecesThatCameAreNoLongRead) {
+  write_run();
+  RunView view = open();
+  add("metrics.jsonl", std::string(3 << 20, ' ') + "\n");
+  EXPECT_TRUE(view.poll(kNow_s).has_more);
+  EXPECT_TRUE(view.state()["reading"].is_null());
 }
 
 TEST_F(RunViewTest, LeavesOutLinesThatCannotBeRead) {

@@ -13,6 +13,7 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <string_view>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -74,6 +75,39 @@ class TerminalWatchTest : public testing::Test {
     ::_exit(watched.ok() ? 0 : static_cast<int>(watched.error().code));
   }
 
+  // The same as a job of a shell: when it stops, the shell says how it found the terminal, and has
+  // it go on.
+  void start_as_job(const TerminalWatchOptions& options) {
+    const std::string name = ::ptsname(master_.get());
+    child_ = ::fork();
+    ASSERT_GE(child_, 0);
+    if (child_ > 0) return;
+    ::setsid();
+    const int terminal = ::open(name.c_str(), O_RDWR);
+    for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) ::dup2(terminal, fd);
+    ::signal(SIGTTOU, SIG_IGN);
+    const pid_t job = ::fork();
+    if (job == 0) {
+      ::setpgid(0, 0);
+      ::tcsetpgrp(STDIN_FILENO, ::getpid());
+      ::signal(SIGTTOU, SIG_DFL);
+      const auto watched = watch_in_terminal(run_, options);
+      ::_exit(watched.ok() ? 0 : static_cast<int>(watched.error().code));
+    }
+    int status = 0;
+    while (::waitpid(job, &status, WUNTRACED) == job && WIFSTOPPED(status)) {
+      ::tcsetpgrp(STDIN_FILENO, ::getpid());
+      termios found{};
+      ::tcgetattr(STDIN_FILENO, &found);
+      const std::string_view words =
+          (found.c_lflag & ICANON) != 0 ? "stopped in order\n" : "stopped raw\n";
+      if (::write(STDOUT_FILENO, words.data(), words.size()) < 0) ::_exit(1);
+      ::tcsetpgrp(STDIN_FILENO, job);
+      ::kill(-job, SIGCONT);
+    }
+    ::_exit(WIFEXITED(status) ? WEXITSTATUS(status) : 1);
+  }
+
   // All that was drawn until it holds the words.
   std::string drawn_until(const std::string& words) {
     const Deadline deadline = Deadline::after_s(kPatience_s);
@@ -133,6 +167,23 @@ TEST_F(TerminalWatchTest, FollowsTheRunAndLeavesWithControlC) {
   EXPECT_THAT(drawn_, HasSubstr("\x1b[?1049l"));
 }
 
+// A hole of zeros stands for the lines of a run that take long to read.
+TEST_F(TerminalWatchTest, SaysThatItIsStillReadingAndLeavesAllTheSame) {
+  std::filesystem::resize_file(run_ / "metrics.jsonl", std::uintmax_t{1} << 40);
+  start({.term = "xterm"});
+  drawn_until("reading the run: ");
+  press('q');
+  EXPECT_EQ(exit_status(), 0);
+}
+
+TEST_F(TerminalWatchTest, SaysInALineThatItIsStillReading) {
+  std::filesystem::resize_file(run_ / "metrics.jsonl", std::uintmax_t{1} << 40);
+  start({.term = "dumb"});
+  drawn_until("reading the run: ");
+  ASSERT_EQ(::kill(child_, SIGTERM), 0);
+  EXPECT_EQ(exit_status(), static_cast<int>(ErrorCode::kTerminated));
+}
+
 TEST_F(TerminalWatchTest, HasNoColoursWhereNobodyWantsThem) {
   start({.term = "xterm", .no_color = "1"});
   drawn_until("step 7/30");
@@ -148,6 +199,19 @@ TEST_F(TerminalWatchTest, SaysItInALineWhereNothingCanBeRedrawn) {
   drawn_until("step 7/30  loss 2.500");
   EXPECT_EQ(exit_status(), 0);
   EXPECT_THAT(drawn_, Not(HasSubstr("\x1b")));
+}
+
+TEST_F(TerminalWatchTest, GivesTheTerminalBackWhileItIsStopped) {
+  start_as_job({.term = "xterm"});
+  drawn_until("step 7/30");
+  drawn_.clear();
+  press('\x1a');
+  EXPECT_THAT(drawn_until("stopped "), HasSubstr("\x1b[?25h\x1b[?1049l"));
+  drawn_until("stopped in order");
+  drawn_.clear();
+  EXPECT_THAT(drawn_until("step 7/30"), HasSubstr("\x1b[?1049h"));
+  press('q');  // comes as a key again, without the end of a line
+  EXPECT_EQ(exit_status(), 0);
 }
 
 TEST_F(TerminalWatchTest, LeavesTheTerminalInOrderWhenItIsEnded) {

@@ -59,6 +59,15 @@ TEST_F(ViewedRunTest, ARunOfManyStepsFitsAPage) {
   }
 }
 
+TEST_F(ViewedRunTest, ALotIsReadByManyLooks) {
+  add_steps(1, 3);
+  ViewedRun run = open();
+  EXPECT_FALSE(run.look().has_more);
+  std::filesystem::resize_file(dir_ / "metrics.jsonl", std::uintmax_t{64} << 20);
+  EXPECT_TRUE(run.look().has_more);
+  EXPECT_TRUE(json(run.part(RunPart::kState))["reading"].is_object());
+}
+
 TEST_F(ViewedRunTest, ACutRunBeginsAnew) {
   add_steps(1, 9);
   ViewedRun run = open();

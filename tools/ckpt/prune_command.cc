@@ -26,7 +26,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::int64_t kNewestMax = 1'000'000;
-constexpr std::int64_t kStepsMax = 1'000'000'000'000;
+constexpr std::int64_t kKeepEveryMax = 1'000'000'000'000;
 
 // What the run itself keeps, as far as the command does not say.
 Result<KeepRule> rule_of(const Arguments& arguments, const fs::path& run) {
@@ -44,7 +44,7 @@ Result<KeepRule> rule_of(const Arguments& arguments, const fs::path& run) {
     rule.newest = static_cast<int>(newest);
   }
   if (arguments.has("keep-every")) {
-    MOTLEY_ASSIGN(rule.every, integer_value(arguments, "keep-every", 0, kStepsMax));
+    MOTLEY_ASSIGN(rule.every, integer_value(arguments, "keep-every", 0, kKeepEveryMax));
   }
   return rule;
 }

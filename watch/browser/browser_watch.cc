@@ -10,18 +10,12 @@
 
 #include "base/clock.h"
 #include "cluster/process/stop_signals.h"
-#include "cluster/process/work_line.h"
 #include "watch/browser/token_file.h"
 #include "watch/browser/viewed_run.h"
 #include "watch/http/http_server.h"
 
 namespace motley {
 namespace {
-
-Result<RunView> opened(const std::filesystem::path& run) {
-  const WorkLine line("reading the run");
-  return RunView::open(run, unix_time_s());
-}
 
 void advise_on_page(const HttpServer& server) {
   fmt::print(stderr,
@@ -71,7 +65,7 @@ std::string scrape_config(std::uint16_t port,
 
 Result<void> watch_in_browser(const std::filesystem::path& run,
                               const BrowserWatchOptions& options) {
-  MOTLEY_ASSIGN(RunView view, opened(run));
+  MOTLEY_ASSIGN(RunView view, RunView::begin(run, unix_time_s()));
   std::string token;
   if (!options.token_file.empty()) {
     MOTLEY_ASSIGN(token, kept_token(options.token_file));

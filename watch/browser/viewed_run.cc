@@ -24,7 +24,8 @@ RunChanges ViewedRun::look() {
           .events = changes.events > 0,
           .timeline = changes.timeline,
           .cut = changes.begins_anew,
-          .last_step = view_.last_step()};
+          .last_step = view_.last_step(),
+          .has_more = changes.has_more};
 }
 
 Result<std::string> ViewedRun::part(RunPart part) {

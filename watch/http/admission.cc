@@ -74,7 +74,7 @@ std::optional<Refused> malformed(const RequestHead& request, const Door& door) {
   if (request.method != "GET" && request.method != "HEAD") {
     return Refused{405, "this server only shows: GET and HEAD"};
   }
-  if (request.has_body) return Refused{413, "a request has no body here"};
+  if (request.has_body) return refused_body();
   if (request.target.size() > kTargetBytesMax) return Refused{414, "the address is too long"};
   if (!is_plain(request.target)) return Refused{400, "the address is not one of a path"};
   if (!request.origin.empty() && !is_own_origin(request.origin, door.port)) {
@@ -87,6 +87,10 @@ std::optional<Refused> malformed(const RequestHead& request, const Door& door) {
 
 std::string cookie_name(const Door& door) {
   return fmt::format("motley_{}", door.port);
+}
+
+Refused refused_body() {
+  return {413, "a request has no body here"};
 }
 
 std::variant<Admitted, Refused> admit(const RequestHead& request, const Door& door) {

@@ -48,6 +48,8 @@ struct Refused {
   std::string why;  // one sentence for a person
 };
 
+[[nodiscard]] Refused refused_body();
+
 [[nodiscard]] std::variant<Admitted, Refused> admit(const RequestHead& request, const Door& door);
 
 // What the browser keeps: "motley_PORT". Cookies do not tell ports apart, so the name does.

@@ -88,6 +88,7 @@ void HttpConnection::take(boost::system::error_code failure) {
   if (failure == http::error::header_limit || failure == http::error::buffer_overflow) {
     return say_and_close({431, "the head of the request is too long"});
   }
+  if (failure == http::error::body_limit) return say_and_close(refused_body());
   if (failure && failure.category() == make_error_code(http::error::bad_method).category() &&
       failure != http::error::end_of_stream && failure != http::error::partial_message) {
     return say_and_close({400, "this is no request of HTTP/1.1"});
@@ -97,6 +98,9 @@ void HttpConnection::take(boost::system::error_code failure) {
   const bool has_body = parser_->chunked() || parser_->content_length().value_or(0) > 0;
   const auto decided = admit(decisive(head, has_body), shared_.door);
   if (const auto* refused = std::get_if<Refused>(&decided)) return say_and_close(*refused);
+  if (!shared_.places->admit(shared_from_this())) {
+    return say_and_close({503, "too many pages of this run are open: close some of them"});
+  }
   respond(head, std::get<Admitted>(decided));
 }
 
@@ -199,6 +203,10 @@ void HttpConnection::watch_for_end() {
   stream_.async_read_some(buffer_.prepare(1),
                           [self = shared_from_this()](const boost::system::error_code&,
                                                       std::size_t) { self->close(); });
+}
+
+void HttpConnection::leave() {
+  close();
 }
 
 void HttpConnection::close() {

@@ -21,6 +21,7 @@
 
 #include "watch/http/admission.h"
 #include "watch/http/answers.h"
+#include "watch/http/connection_places.h"
 #include "watch/http/live_feed.h"
 
 namespace motley {
@@ -37,10 +38,13 @@ struct SharedByConnections {
   Door door;
   RunSource* source;
   LiveFeed* feed;
+  ConnectionPlaces* places;
   ConnectionLimits limits;
 };
 
-class HttpConnection : public LiveStream, public std::enable_shared_from_this<HttpConnection> {
+class HttpConnection : public LiveStream,
+                       public Guest,
+                       public std::enable_shared_from_this<HttpConnection> {
  public:
   HttpConnection(boost::asio::ip::tcp::socket socket, const SharedByConnections& shared);
 
@@ -48,6 +52,7 @@ class HttpConnection : public LiveStream, public std::enable_shared_from_this<Ht
 
   void send(std::shared_ptr<const std::string> text) override;
   void check(SteadyClock::time_point now) override;
+  void leave() override;
 
  private:
   using Head = boost::beast::http::request<boost::beast::http::empty_body>;

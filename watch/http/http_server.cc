@@ -9,6 +9,7 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 
 #include "base/hex.h"
@@ -32,9 +33,11 @@ class BeastServer : public HttpServer {
         tick_(io_),
         pause_(io_),
         feed_(source, options.heartbeat_s),
+        places_(options.connections_max, options.strangers_max),
         shared_{.door = {0, std::move(token)},
                 .source = &source,
                 .feed = &feed_,
+                .places = &places_,
                 .limits = {.request_s = options.request_s, .write_s = options.write_s}} {}
 
   Result<void> listen() {
@@ -94,15 +97,25 @@ class BeastServer : public HttpServer {
   }
 
   void take(tcp::socket socket) {
-    std::erase_if(connections_, [](const auto& connection) { return connection.expired(); });
-    if (connections_.size() >= options_.connections_max) return;  // closes it
     const auto connection = std::make_shared<HttpConnection>(std::move(socket), shared_);
-    connections_.push_back(connection);
+    places_.enter(connection);
     connection->start();
+  }
+
+  // A long run is read piece by piece; what has come meanwhile is answered in between.
+  void read_on() {
+    if (is_reading_on_ || !feed_.has_more()) return;
+    is_reading_on_ = true;
+    asio::post(io_, [this] {
+      is_reading_on_ = false;
+      feed_.go_on();
+      read_on();
+    });
   }
 
   void tick() {
     feed_.tick();
+    read_on();
     tick_.expires_after(std::chrono::duration_cast<std::chrono::nanoseconds>(
         std::chrono::duration<double>(options_.look_every_s)));
     tick_.async_wait([this](const boost::system::error_code&) { tick(); });
@@ -114,8 +127,9 @@ class BeastServer : public HttpServer {
   asio::steady_timer tick_;
   asio::steady_timer pause_;
   LiveFeed feed_;
+  bool is_reading_on_ = false;
+  ConnectionPlaces places_;
   SharedByConnections shared_;
-  std::vector<std::weak_ptr<HttpConnection>> connections_;
 };
 
 }  // namespace

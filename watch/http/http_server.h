@@ -21,7 +21,8 @@ struct HttpServerOptions {
   double heartbeat_s = 15.0;
   double request_s = 10.0;
   double write_s = 20.0;
-  std::size_t connections_max = 64;  // more are closed at once
+  std::size_t connections_max = 64;  // of those that have shown the token
+  std::size_t strangers_max = 256;   // of the others: the oldest gives way to one more
   std::string token = {};  // for a server that comes back at the same address; empty: a new one
 };
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <utility>
 
 #include "watch/http/answers.h"
 
@@ -76,9 +77,21 @@ std::string LiveFeed::news(const RunChanges& changes) {
   return news;
 }
 
-bool LiveFeed::look() {
+void LiveFeed::gather() {
   fresh_ = Deadline::after_s(kFresh_s);
-  const RunChanges changes = source_.look();
+  const RunChanges found = source_.look();
+  untold_.description |= found.description;
+  untold_.state |= found.state;
+  untold_.events |= found.events;
+  untold_.timeline |= found.timeline;
+  untold_.cut |= found.cut;
+  untold_.last_step = found.last_step;
+  has_more_ = found.has_more;
+}
+
+bool LiveFeed::look() {
+  gather();
+  const RunChanges changes = std::exchange(untold_, {});
   std::erase_if(streams_, [](const auto& stream) { return stream.expired(); });
   if (streams_.empty()) {
     last_step_ = changes.last_step;

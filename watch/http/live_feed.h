@@ -1,6 +1,7 @@
 // What is sent, as it happens, to every page that looks on: server-sent events as browsers read
 // them. Here is the one place that looks at the run: once a tick for all pages, not at all where
-// nobody looks on, and where somebody asks for a single answer.
+// nobody looks on, and where somebody asks for a single answer. What takes long to read is read in
+// pieces, by go_on(), and told at the next tick.
 //
 // A page that comes gets description, state, events and the steps so far; one that comes back says
 // the last step it has (Last-Event-ID), and gets those after it. `steps` carries the columns of
@@ -41,9 +42,17 @@ class LiveFeed {
   // Before a single answer: looks, unless that was done just now.
   void refresh();
 
+  // Whether the last look, or that of who opened the run, has left something to read.
+  [[nodiscard]] bool has_more() const { return has_more_; }
+
+  // Reads a piece of it. Between two calls requests are answered.
+  void go_on() { gather(); }
+
   [[nodiscard]] std::size_t streams() const { return streams_.size(); }
 
  private:
+  // Looks, and keeps what it finds until it is told.
+  void gather();
   // Looks, and sends what is new to those who are here. Whether there was anything to send.
   bool look();
   void send_all(std::string text);
@@ -53,6 +62,8 @@ class LiveFeed {
 
   RunSource& source_;
   std::vector<std::weak_ptr<LiveStream>> streams_;
+  RunChanges untold_;
+  bool has_more_ = true;
   std::int64_t last_step_ = 0;  // every stream has the steps to here
   double heartbeat_s_;
   Deadline heartbeat_;

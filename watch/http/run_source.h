@@ -20,6 +20,7 @@ struct RunChanges {
   bool timeline = false;
   bool cut = false;            // steps that were there are gone, as after a resume
   std::int64_t last_step = 0;  // the newest that history() knows; 0 = none
+  bool has_more = false;       // there is more to read: to be asked for soon
 };
 
 enum class RunPart { kDescription, kState, kTimeline };
@@ -27,7 +28,8 @@ enum class RunPart { kDescription, kState, kTimeline };
 class RunSource {
  public:
   virtual ~RunSource() = default;
-  // Reads what is new in the run's folder; the other questions are about what was read last.
+  // Reads what is new in the run's folder, of a lot of it a piece; the other questions are about
+  // what was read last.
   virtual RunChanges look() = 0;
   [[nodiscard]] virtual Result<std::string> part(RunPart part) = 0;
   // Columns of the steps after `after_step`, of which at most about `points` are kept.

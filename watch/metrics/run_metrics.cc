@@ -89,6 +89,17 @@ void tell_run(const RunView& view, Gathering& all) {
   }
 }
 
+// What sums and steps a long run has is not known until all of it was read.
+void tell_reading(const RunView& view, Gathering& all) {
+  const auto& reading = view.reading();
+  const double read = reading && reading->bytes > 0 ? static_cast<double>(reading->read_bytes) /
+                                                          static_cast<double>(reading->bytes)
+                                                    : 1;
+  all.family(MetricType::kGauge, "motley_run_read_ratio", "ratio",
+             "Share of the run's files that was read; what they tell comes when it is 1.")
+      .sample(read);
+}
+
 void tell_last_step(const RunView& view, Gathering& all) {
   all.family(MetricType::kGauge, "motley_run_last_step", "", "Number of the last step done.")
       .count(view.last_step());
@@ -225,6 +236,8 @@ void tell_plan(const Plan& plan, const RunLayout& layout, Gathering& all) {
 std::vector<MetricFamily> run_metrics(const RunView& view) {
   Gathering all;
   tell_run(view, all);
+  tell_reading(view, all);
+  if (view.reading()) return std::move(all).done();
   tell_last_step(view, all);
   tell_sums(view, all);
   tell_rank_sums(view.totals().sums(), all);

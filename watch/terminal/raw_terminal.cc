@@ -9,14 +9,24 @@ RawTerminal::RawTerminal() {
   termios now{};
   if (::isatty(STDIN_FILENO) != 1 || ::tcgetattr(STDIN_FILENO, &now) != 0) return;
   before_ = now;
-  now.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO);
-  now.c_cc[VMIN] = 0;
-  now.c_cc[VTIME] = 0;
-  ::tcsetattr(STDIN_FILENO, TCSANOW, &now);
+  take();
 }
 
 RawTerminal::~RawTerminal() {
+  give_back();
+}
+
+void RawTerminal::give_back() const {
   if (before_) ::tcsetattr(STDIN_FILENO, TCSANOW, &*before_);
+}
+
+void RawTerminal::take() const {
+  if (!before_) return;
+  termios raw = *before_;
+  raw.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO);
+  raw.c_cc[VMIN] = 0;
+  raw.c_cc[VTIME] = 0;
+  ::tcsetattr(STDIN_FILENO, TCSANOW, &raw);
 }
 
 int RawTerminal::fd() const {

@@ -1,6 +1,6 @@
 // RawTerminal: while it lives, keys of the terminal on standard input come one by one and are not
 // shown; signals still come by their keys. What was before is restored. Where standard input is no
-// terminal there are no keys.
+// terminal there are no keys. give_back() and take() let others have the terminal for a while.
 #pragma once
 
 #include <termios.h>
@@ -16,6 +16,10 @@ class RawTerminal {
   ~RawTerminal();
   RawTerminal(const RawTerminal&) = delete;
   RawTerminal& operator=(const RawTerminal&) = delete;
+
+  void give_back() const;
+  // Again, as the constructor did.
+  void take() const;
 
   // To wait for a key with poll(); -1 = there are none.
   [[nodiscard]] int fd() const;

@@ -4,12 +4,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <ctime>
 #include <utility>
 
 #include "base/json.h"
 #include "plan/quantity_text.h"
 #include "watch/terminal/screen_text.h"
+#include "watch/view/utc_clock.h"
 
 namespace motley {
 namespace {
@@ -233,15 +233,7 @@ std::string one_line(const Json& state) {
 }
 
 std::string event_line(const Json& event) {
-  const double at_s = number_at(event, "time");
-  std::string time = "--:--:--";
-  if (std::isfinite(at_s)) {
-    const auto seconds = static_cast<std::time_t>(at_s);
-    std::tm utc{};
-    if (::gmtime_r(&seconds, &utc) != nullptr) {
-      time = fmt::format("{:02}:{:02}:{:02}", utc.tm_hour, utc.tm_min, utc.tm_sec);
-    }
-  }
+  const std::string time = clock_text(number_at(event, "time")).value_or("--:--:--");
   return fmt::format("{}  {}  {}", time, text_at(event, "kind"), text_at(event, "text"));
 }
 

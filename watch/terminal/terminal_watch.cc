@@ -5,8 +5,11 @@
 
 #include <cmath>
 #include <cstdio>
+#include <functional>
+#include <iterator>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
@@ -14,7 +17,7 @@
 #include "base/system/patient_writer.h"
 #include "cluster/process/status_line.h"
 #include "cluster/process/stop_signals.h"
-#include "cluster/process/work_line.h"
+#include "watch/terminal/pause_signals.h"
 #include "watch/terminal/raw_terminal.h"
 #include "watch/terminal/screen.h"
 #include "watch/view/run_view.h"
@@ -73,56 +76,93 @@ std::string screen_of(const RunView& view, bool in_colour) {
       in_colour);
 }
 
-// A long one takes a while to read.
-Result<RunView> opened(const std::filesystem::path& run) {
-  const WorkLine line("reading the run");
-  return RunView::open(run, unix_time_s());
+// How long to wait before the next look: not at all where the last one has left something to read.
+double pause_s(const RunView::Changes& changes) {
+  return changes.has_more ? 0 : kLook_s;
 }
 
-// Waits for a look's time, a key or a signal. Whether the person wants to leave, or why it must.
-Result<bool> is_leaving(StopSignals& signals, RawTerminal& terminal, double seconds) {
-  pollfd fds[] = {{signals.fd(), POLLIN, 0}, {terminal.fd(), POLLIN, 0}};
-  ::poll(fds, 2, static_cast<int>(std::ceil(seconds * 1000)));
-  if (auto stop = signals.take()) {
-    if (stop->code == ErrorCode::kInterrupted) return true;
+// Whoever looks on, by what comes of them.
+struct Person {
+  StopSignals stops;
+  PauseSignals pauses;
+  RawTerminal terminal;
+};
+
+enum class Wish { kNothing, kToLeave, kScreenAgain };
+
+// After ^Z others have the terminal until SIGCONT. Who was stopped otherwise notices only that.
+Wish wish_after(PauseSignal signal, Person& person, const std::function<void()>& leave_screen) {
+  if (signal == PauseSignal::kPause) {
+    leave_screen();
+    person.terminal.give_back();
+    person.pauses.pause();
+    while (person.pauses.take()) {
+    }
+  }
+  person.terminal.take();
+  return Wish::kScreenAgain;
+}
+
+// Waits for so long, or for a key or a signal. What the person wants, or why this has to end.
+Result<Wish> wish_within(double seconds,
+                         Person& person,
+                         const std::function<void()>& leave_screen) {
+  pollfd fds[] = {{person.terminal.fd(), POLLIN, 0},
+                  {person.stops.fd(), POLLIN, 0},
+                  {person.pauses.fd(), POLLIN, 0}};
+  ::poll(fds, std::size(fds), static_cast<int>(std::ceil(seconds * 1000)));
+  if (auto stop = person.stops.take()) {
+    if (stop->code == ErrorCode::kInterrupted) return Wish::kToLeave;
     return *std::move(stop);
   }
+  if (const auto signal = person.pauses.take()) return wish_after(*signal, person, leave_screen);
   constexpr char kControlC = 3;
-  while (const auto key = terminal.key()) {
-    if (*key == 'q' || *key == 'Q' || *key == kControlC) return true;
+  while (const auto key = person.terminal.key()) {
+    if (*key == 'q' || *key == 'Q' || *key == kControlC) return Wish::kToLeave;
   }
   // A terminal that was closed is always readable, and has no keys.
-  if ((fds[1].revents & (POLLHUP | POLLERR | POLLNVAL)) != 0) return true;
-  return false;
+  if ((fds[0].revents & (POLLHUP | POLLERR | POLLNVAL)) != 0) return Wish::kToLeave;
+  return Wish::kNothing;
 }
 
 Result<void> redraw_until_left(RunView& view, bool in_colour) {
-  StopSignals signals;
-  RawTerminal terminal;
+  Person person;
   PatientWriter out(STDOUT_FILENO);
-  out.write(kEnter);
+  const auto leave_screen = [&out] { out.write(kLeave); };
   std::string drawn;
-  Result<bool> leaving = false;
-  while (leaving.ok() && !*leaving) {
-    view.poll(unix_time_s());
-    std::string screen = screen_of(view, in_colour);
-    // What was not taken is drawn again.
-    if (screen != drawn && out.write(screen)) drawn = std::move(screen);
-    leaving = is_leaving(signals, terminal, kLook_s);
+  Deadline drawn_lately = Deadline::after_s(0);
+  Result<Wish> wish = Wish::kScreenAgain;
+  while (wish.ok() && *wish != Wish::kToLeave) {
+    if (*wish == Wish::kScreenAgain) {
+      out.write(kEnter);
+      drawn.clear();
+    }
+    const RunView::Changes changes = view.poll(unix_time_s());
+    if (!changes.has_more || drawn_lately.passed()) {
+      std::string screen = screen_of(view, in_colour);
+      // What was not taken is drawn again.
+      if (screen != drawn && out.write(screen)) drawn = std::move(screen);
+      drawn_lately = Deadline::after_s(kLook_s);
+    }
+    wish = wish_within(pause_s(changes), person, leave_screen);
   }
   out.write(std::string(kLeave) + one_line(view.state()) + "\n");
-  if (!leaving.ok()) return leaving.error();
+  if (!wish.ok()) return wish.error();
   return {};
 }
 
 // What is to be said of a run that cannot be redrawn.
 class Lines {
  public:
-  explicit Lines(const RunView& view) : view_(view) {}
+  explicit Lines(const RunView& view) : view_(view), is_reading_(view.reading().has_value()) {}
 
   void say(const RunView::Changes& changes) {
-    const Json events = view_.events(changes.events);
-    for (const Json& event : events) say(event_line(event));
+    // What happened before this began is no news.
+    const bool was_reading = std::exchange(is_reading_, view_.reading().has_value());
+    if (!was_reading && !is_reading_) {
+      const Json events = view_.events(changes.events);
+      for (const Json& event : events) say(event_line(event));
+    }
     const bool is_due = !said_at_s_ || now_s() - *said_at_s_ >= kLine_s;
     if (changes.state && is_due) say_state();
   }
@@ -139,20 +179,23 @@ class Lines {
   void say(const std::string& line) { out_.write(line + "\n"); }
 
   const RunView& view_;
+  bool is_reading_;
   PatientWriter out_{STDOUT_FILENO};
   std::optional<double> said_at_s_;
   std::string last_;
 };
 
 Result<void> tell_until_end(RunView& view) {
-  StopSignals signals;
-  RawTerminal no_terminal;
+  Person person;
+  const auto no_screen = [] {};
   Lines lines(view);
   lines.say_state();
-  while (view.is_under_way()) {
-    MOTLEY_ASSIGN(const bool leaving, is_leaving(signals, no_terminal, kLook_s));
-    if (leaving) return {};
-    lines.say(view.poll(unix_time_s()));
+  RunView::Changes changes{.has_more = view.reading().has_value()};
+  while (view.is_under_way() || changes.has_more) {
+    MOTLEY_ASSIGN(const Wish wish, wish_within(pause_s(changes), person, no_screen));
+    if (wish == Wish::kToLeave) return {};
+    changes = view.poll(unix_time_s());
+    lines.say(changes);
   }
   lines.say_state();
   return {};
@@ -162,7 +205,7 @@ Result<void> tell_until_end(RunView& view) {
 
 Result<void> watch_in_terminal(const std::filesystem::path& run,
                                const TerminalWatchOptions& options) {
-  MOTLEY_ASSIGN(RunView view, opened(run));
+  MOTLEY_ASSIGN(RunView view, RunView::begin(run, unix_time_s()));
   if (!is_live_terminal(stdout, options.term)) return tell_until_end(view);
   const bool in_colour = options.no_color == nullptr || *options.no_color == '\0';
   return redraw_until_left(view, in_colour);

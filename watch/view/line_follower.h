@@ -32,12 +32,20 @@ class LineFollower {
   // file, or it cannot be read.
   [[nodiscard]] News poll();
 
+  // Whether there is one that can be read.
+  [[nodiscard]] bool has_file() const { return fd_.open(); }
+
+  // How much of the file was read, and how long it was then; 0 where there is none.
+  [[nodiscard]] std::int64_t read_bytes() const { return read_bytes_; }
+
+  [[nodiscard]] std::int64_t file_bytes() const { return fd_.open() ? seen_.st_size : 0; }
+
   [[nodiscard]] std::int64_t left_out() const { return left_out_; }  // lines
 
   // When the file was last written, since 1970 UTC; 0 where there is none.
   [[nodiscard]] double written_at_s() const;
 
-  static constexpr std::size_t kPieceBytes = std::size_t{4} << 20;
+  static constexpr std::size_t kPieceBytes = std::size_t{1} << 20;
 
  private:
   // Opens the file that is there now; true where it is another one than before.

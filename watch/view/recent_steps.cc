@@ -8,21 +8,13 @@
 #include "base/json.h"
 #include "base/median.h"
 #include "watch/view/json_number.h"
+#include "watch/view/run_finding.h"
 
 namespace motley {
 namespace {
 
 constexpr std::size_t kSavesMax = 64;
 constexpr std::size_t kLaunchesMax = 64;
-
-template <class Of>
-double median_of(const std::vector<StepMetrics>& steps, const Of& of) {
-  std::vector<double> values;
-  for (const StepMetrics& step : steps) {
-    if (const double value = of(step); std::isfinite(value)) values.push_back(value);
-  }
-  return values.empty() ? std::nan("") : median(std::move(values));
-}
 
 std::size_t rank_count(const StepMetrics& step) {
   return std::max(step.ranks.size(), step.wait_s.size());

@@ -9,7 +9,7 @@
 
 #include "base/json_fwd.h"
 #include "cluster/follow/metrics.h"
-#include "watch/view/verdict.h"
+#include "watch/view/run_verdict.h"
 
 namespace motley {
 

@@ -12,7 +12,7 @@
 #include "cluster/follow/run_prediction.h"
 #include "job/config.h"
 #include "plan/plan.h"
-#include "watch/view/verdict.h"
+#include "watch/view/run_verdict.h"
 
 namespace motley {
 

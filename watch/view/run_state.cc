@@ -68,6 +68,7 @@ std::optional<SaidToGoOn> said_to_go_on(const std::deque<RunEvent>& events, doub
         return {};
       case RunEventKind::kCheckpoint:
       case RunEventKind::kCheckpointFailed:
+      case RunEventKind::kMetricsFailed:
       case RunEventKind::kReplanned:
       case RunEventKind::kWarning:
         break;
@@ -89,7 +90,7 @@ RunState run_state_of(const RunSigns& signs) {
               fmt::format("{}, told nothing for {:.0f} s: {}", signs.launcher, signs.quiet_s,
                           step_text(signs))};
     }
-    if (signs.last_step == 0) {
+    if (signs.last_step == 0 && !signs.lacks_metrics) {
       return {RunPhase::kPreparing,
               {},
               fmt::format("not begun yet: {}", signs.is_planned

@@ -49,6 +49,7 @@ struct RunSigns {
   std::int64_t last_step = 0;  // that is done; 0 = none
   std::int64_t steps = 0;      // of the whole run; 0 = unknown
   bool is_planned = false;
+  bool lacks_metrics = false;  // steps were done, and their file is gone: which ones is not known
   std::optional<ReportedEnd> report;
   std::optional<SaidToGoOn> goes_on;
 };

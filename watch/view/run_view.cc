@@ -1,12 +1,11 @@
 #include "watch/view/run_view.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <utility>
 
+#include "base/clock.h"
 #include "base/json.h"
 #include "checkpoint/lock/launch_record.h"
 #include "watch/view/json_number.h"
@@ -15,11 +14,7 @@
 namespace motley {
 namespace {
 
-// Of a run of 4,096 ranks.
-constexpr std::size_t kLineBytesMax = std::size_t{4} << 20;
 constexpr double kLookForLauncher_s = 1;
-// Of a file in one poll; the next one goes on with what is left.
-constexpr int kPiecesMax = 64;
 
 Json spans_to_json(const TracedStep* traced) {
   if (traced == nullptr) return nullptr;
@@ -43,22 +38,33 @@ Json spans_to_json(const TracedStep* traced) {
   return {{"step", traced->step}, {"spans", std::move(list)}};
 }
 
+// Of a file system that does not tell, no.
+bool is_disk_full(const std::filesystem::path& folder) {
+  constexpr std::uintmax_t kFull_bytes = std::uintmax_t{64} << 10;
+  std::error_code code;
+  const auto space = std::filesystem::space(folder, code);
+  return !code && space.capacity > 0 && space.available < kFull_bytes;
+}
+
 // Whether the text of that phase may change while it lasts, and not by every poll.
 bool tells_more(RunPhase phase) {
   return phase == RunPhase::kRestarting || phase == RunPhase::kPreparing;
 }
 
-bool begins_launch(RunEventKind kind) {
-  return kind == RunEventKind::kStarted || kind == RunEventKind::kResumed ||
-         kind == RunEventKind::kRestarted;
-}
-
 }  // namespace
 
 Result<RunView> RunView::open(const std::filesystem::path& run, double now_s) {
+  MOTLEY_ASSIGN(RunView view, begin(run, now_s));
+  while (view.poll(now_s).has_more) {
+  }
+  return view;
+}
+
+Result<RunView> RunView::begin(const std::filesystem::path& run, double now_s) {
   MOTLEY_TRY(check_holds_run(RunFolder(run)));
   RunView view(run);
-  while (view.poll(now_s).has_more) {
+  const Deadline enough = Deadline::after_s(kBegin_s);
+  while (view.poll(now_s).has_more && !enough.passed()) {
   }
   return view;
 }
@@ -68,8 +74,7 @@ RunView::RunView(const std::filesystem::path& run)
       files_(folder_),
       measured_(folder_.trace_path()),
       predicted_(folder_.predicted_trace_path()),
-      metrics_lines_(folder_.metrics_path(), kLineBytesMax),
-      event_lines_(folder_.events_path(), kLineBytesMax) {}
+      lines_(folder_) {}
 
 Result<void> RunView::readable() const {
   return check_holds_run(folder_);
@@ -85,63 +90,21 @@ RunView::Changes RunView::poll(double now_s) {
   const bool is_measured = measured_.poll();
   const bool is_predicted = predicted_.poll();
   changes.timeline = is_measured || is_predicted;
-  read_events(changes);
-  read_metrics(changes);
+  read_lines(changes);
   look_at_state(now_s, changes);
-  changes.state = changes.state || changes.steps > 0 || changes.events > 0 || changes.description;
+  changes.state = changes.state || changes.description;
   return changes;
 }
 
-void RunView::read_metrics(Changes& changes) {
-  bool has_more = true;
-  for (int pieces = 0; has_more && pieces < kPiecesMax; ++pieces) {
-    const LineFollower::News news = metrics_lines_.poll();
-    has_more = news.has_more;
-    if (news.begins_anew) {
-      changes.begins_anew = true;
-      changes.state = true;
-      history_.clear();
-      recent_.clear();
-    }
-    for (const std::string& line : news.lines) {
-      const Result<Json> json = parse_json(line, "metrics");
-      if (!json.ok()) continue;
-      Result<StepMetrics> metrics = metrics_from_json(*json, "metrics");
-      if (!metrics.ok()) continue;
-      if (metrics->step <= last_step()) changes.begins_anew = true;
-      history_.add(*metrics);
-      totals_.add(*metrics);
-      recent_.add(*std::move(metrics));
-      ++changes.steps;
-    }
-  }
-  changes.has_more = changes.has_more || has_more;
-}
-
-void RunView::read_events(Changes& changes) {
-  bool has_more = true;
-  for (int pieces = 0; has_more && pieces < kPiecesMax; ++pieces) {
-    const LineFollower::News news = event_lines_.poll();
-    has_more = news.has_more;
-    if (news.begins_anew) {
-      events_.clear();
-      totals_.forget_events();
-      changes.state = true;
-    }
-    for (const std::string& line : news.lines) {
-      const Result<Json> json = parse_json(line, "events");
-      if (!json.ok()) continue;
-      Result<RunEvent> event = run_event_from_json(*json, "events");
-      if (!event.ok()) continue;
-      if (event->kind == RunEventKind::kCheckpoint) recent_.add_save(event->step, event->time_s);
-      if (begins_launch(event->kind)) recent_.add_launch(event->time_s);
-      totals_.add(*event);
-      events_.push_back(*std::move(event));
-      if (events_.size() > kEventsMax) events_.pop_front();
-      ++changes.events;
-    }
-  }
-  changes.has_more = changes.has_more || has_more;
+void RunView::read_lines(Changes& changes) {
+  const bool was_reading = reading().has_value();
+  const RunLines::News news = lines_.poll();
+  changes.begins_anew = news.steps_begin_anew;
+  changes.steps = news.steps;
+  changes.events = news.events;
+  changes.has_more = news.has_more;
+  changes.state = news.steps_begin_anew || news.events_begin_anew || news.steps > 0 ||
+                  news.events > 0 || was_reading || reading().has_value();
 }
 
 void RunView::look_at_state(double now_s, Changes& changes) {
@@ -152,10 +115,10 @@ void RunView::look_at_state(double now_s, Changes& changes) {
     launcher_ = std::move(launcher);
     looked_at_s_ = now_s;
   }
-  const double step_s = recent_.step_s();
+  look_at_folder(now_s);
+  const double step_s = recent().step_s();
   // What a launcher before this one has told says nothing of this one, which may measure and plan.
-  const double told_at_s =
-      std::max({metrics_lines_.written_at_s(), event_lines_.written_at_s(), launcher_since_s_});
+  const double told_at_s = std::max(lines_.written_at_s(), launcher_since_s_);
   const Result<void> found = readable();
   RunState state =
       run_state_of({.unreadable = found.ok() ? "" : found.error().what + ": " + found.error().cause,
@@ -165,8 +128,9 @@ void RunView::look_at_state(double now_s, Changes& changes) {
                     .last_step = last_step(),
                     .steps = files_.config() ? files_.config()->train.steps : 0,
                     .is_planned = files_.plan().has_value(),
+                    .lacks_metrics = folder_signs_.metrics_gone_since_s.has_value(),
                     .report = files_.report(),
-                    .goes_on = said_to_go_on(events_, now_s)});
+                    .goes_on = said_to_go_on(lines_.events(), now_s)});
   const bool is_same = state.phase == state_.phase && state.status == state_.status &&
                        (!tells_more(state.phase) || state.text == state_.text);
   changes.description = changes.description || !is_same;
@@ -178,8 +142,18 @@ std::string RunView::name() const {
   return readable_text((path.has_filename() ? path : path.parent_path()).filename().string());
 }
 
-std::int64_t RunView::last_step() const {
-  return recent_.last() == nullptr ? 0 : recent_.last()->step;
+// Who trains there writes there; of a folder in which nobody is at work this is no trouble.
+void RunView::look_at_folder(double now_s) {
+  const auto see = [&](std::optional<double>& since_s, bool is_so) {
+    if (!is_so) {
+      since_s.reset();
+    } else if (!since_s) {
+      since_s = now_s;
+    }
+  };
+  const bool is_at_work = !launcher_.empty();
+  see(folder_signs_.metrics_gone_since_s, is_at_work && lines_.lacks_metrics());
+  see(folder_signs_.disk_full_since_s, is_at_work && is_disk_full(folder_.dir()));
 }
 
 Json RunView::description() const {
@@ -204,8 +178,8 @@ Json RunView::description() const {
 
 JudgedRun RunView::judged() const {
   JudgedRun run;
-  run.steps = recent_.steps();
-  run.paces = recent_.paces();
+  run.steps = recent().steps();
+  run.paces = recent().paces();
   if (!layout_) return run;
   const std::size_t ranks = layout_->ranks.size();
   const bool is_of_plan =
@@ -222,29 +196,38 @@ JudgedRun RunView::judged() const {
   return run;
 }
 
-Verdict RunView::verdict() const {
+RunVerdict RunView::verdict() const {
+  if (reading()) return {VerdictLevel::kGood, reading_text(*reading()), ""};
   const auto text_and = [&](const std::string& lesson) {
     return lesson.empty() ? state_.text : state_.text + "; " + lesson;
   };
   switch (state_.phase) {
     case RunPhase::kPreparing:
-      return {VerdictLevel::kGood, state_.text, ""};
+      return with_troubles({VerdictLevel::kGood, state_.text, ""});
     case RunPhase::kTraining:
       break;
     case RunPhase::kRestarting:
       return {VerdictLevel::kWatch, state_.text, ""};
     case RunPhase::kEnded:
-      return {VerdictLevel::kGood, text_and(lesson_of(judged())), ""};
+      return with_troubles({VerdictLevel::kGood, text_and(lesson_of(judged())), ""});
     case RunPhase::kStopped:
-      return {VerdictLevel::kGood, text_and(lesson_of(judged())),
-              "motley train … --resume goes on"};
+      return with_troubles(
+          {VerdictLevel::kGood, text_and(lesson_of(judged())), "motley train … --resume goes on"});
     case RunPhase::kFailed:
       return {VerdictLevel::kBad, state_.text, "motley train … --resume goes on"};
-    case RunPhase::kSilent:
-      return {VerdictLevel::kBad, state_.text,
-              readable().ok() ? "look into log/motley.log; --resume goes on" : ""};
+    case RunPhase::kSilent: {
+      const RunVerdict silent{VerdictLevel::kBad, state_.text,
+                              readable().ok() ? "look into log/motley.log; --resume goes on" : ""};
+      // Why nothing is told, where somebody is at work.
+      return launcher_.empty() ? silent : with_troubles(silent);
+    }
   }
-  return judge(judged());
+  return with_troubles(judge(judged()));
+}
+
+RunVerdict RunView::with_troubles(RunVerdict verdict) const {
+  const auto last = lines_.has_metrics() ? std::optional(last_step()) : std::nullopt;
+  return beside(std::move(verdict), troubles_of(lines_.events(), last, folder_signs_));
 }
 
 bool RunView::is_rehearsal() const {
@@ -256,33 +239,37 @@ double RunView::eta_s() const {
     return std::numeric_limits<double>::quiet_NaN();
   }
   const std::int64_t left = files_.config()->train.steps - last_step();
-  return recent_.pace_s() * static_cast<double>(std::max<std::int64_t>(left, 0));
+  return recent().pace_s() * static_cast<double>(std::max<std::int64_t>(left, 0));
 }
 
 Json RunView::state() const {
-  const StepMetrics* const last = recent_.last();
-  const Verdict verdict = this->verdict();
+  const StepMetrics* const last = recent().last();
+  const RunVerdict verdict = this->verdict();
   const double predicted_s = last == nullptr ? 0 : last->predicted_step_s;
   return {{"step", last_step()},
           {"steps", files_.config() ? Json(files_.config()->train.steps) : Json(nullptr)},
           {"virtual", is_rehearsal()},
+          {"reading", reading()
+                          ? Json{{"read_bytes", reading()->read_bytes}, {"bytes", reading()->bytes}}
+                          : Json(nullptr)},
           {"loss", last == nullptr ? Json(nullptr) : number_or_null(last->loss)},
-          {"step_s", number_or_null(recent_.step_s())},
+          {"step_s", number_or_null(recent().step_s())},
           {"predicted_step_s", predicted_s > 0 ? number_or_null(predicted_s) : Json(nullptr)},
-          {"tokens_per_s", number_or_null(recent_.tokens_per_s())},
+          {"tokens_per_s", number_or_null(recent().tokens_per_s())},
           {"eta_s", number_or_null(eta_s())},
           {"verdict",
            {{"level", verdict_word(verdict.level)},
             {"text", verdict.text},
             {"advice", verdict.advice.empty() ? Json(nullptr) : Json(verdict.advice)}}},
-          {"ranks", recent_.ranks_to_json()},
-          {"links", recent_.links_to_json()},
-          {"losses", recent_.losses_to_json()}};
+          {"ranks", recent().ranks_to_json()},
+          {"links", recent().links_to_json()},
+          {"losses", recent().losses_to_json()}};
 }
 
 Json RunView::history(std::size_t points, std::int64_t after) const {
-  Json json = history_.columns(std::clamp(points, History::kPointsMin, History::kRowsMax), after);
-  const StepMetrics* const last = recent_.last();
+  Json json =
+      lines_.history().columns(std::clamp(points, History::kPointsMin, History::kRowsMax), after);
+  const StepMetrics* const last = recent().last();
   const double predicted_s = last == nullptr ? 0 : last->predicted_step_s;
   json["predicted_step_s"] = predicted_s > 0 ? number_or_null(predicted_s) : Json(nullptr);
   return json;
@@ -290,9 +277,10 @@ Json RunView::history(std::size_t points, std::int64_t after) const {
 
 Json RunView::events(std::size_t count) const {
   Json list = Json::array();
-  const std::size_t first = events_.size() - std::min(count, events_.size());
-  for (std::size_t at = first; at < events_.size(); ++at) {
-    list.push_back(run_event_to_json(events_[at]));
+  const std::deque<RunEvent>& events = lines_.events();
+  const std::size_t first = events.size() - std::min(count, events.size());
+  for (std::size_t at = first; at < events.size(); ++at) {
+    list.push_back(run_event_to_json(events[at]));
   }
   return list;
 }

@@ -17,12 +17,12 @@ namespace motley {
 
 enum class VerdictLevel { kGood, kWatch, kBad };
 
-struct Verdict {
+struct RunVerdict {
   VerdictLevel level = VerdictLevel::kGood;
   std::string text;    // "box is the bottleneck: +9 % over plan"
   std::string advice;  // what to do about it; "" = nothing needs to be done
 
-  friend bool operator==(const Verdict&, const Verdict&) = default;
+  friend bool operator==(const RunVerdict&, const RunVerdict&) = default;
 };
 
 // "good", "watch", "bad".
@@ -55,7 +55,7 @@ struct JudgedRun {
   std::vector<StepPace> paces;     // of more of them, without evaluations
 };
 
-[[nodiscard]] Verdict judge(const JudgedRun& run);
+[[nodiscard]] RunVerdict judge(const JudgedRun& run);
 
 // What can still be learnt of a run that has ended, where nobody can help it any more: "local
 // computed 74 % longer than planned"; "" where it went as it should.

@@ -1,4 +1,4 @@
-#include "watch/view/verdict.h"
+#include "watch/view/run_verdict.h"
 
 #include <string>
 
@@ -62,23 +62,23 @@ void hold_up(StepMetrics& step, double by_s) {
   }
 }
 
-TEST(Verdict, IsAsPlannedWhereAllIs) {
-  const Verdict verdict = judge(as_planned());
+TEST(RunVerdict, IsAsPlannedWhereAllIs) {
+  const RunVerdict verdict = judge(as_planned());
   EXPECT_EQ(verdict.level, VerdictLevel::kGood);
   EXPECT_EQ(verdict.text, "as planned: 400.00 ms a step");
   EXPECT_EQ(verdict.advice, "");
 }
 
-TEST(Verdict, NamesTheMachineThatComputesLonger) {
+TEST(RunVerdict, NamesTheMachineThatComputesLonger) {
   JudgedRun run = as_planned();
   for (StepMetrics& step : run.steps) slow_down(step, 1, 0.09 * 0.38);
-  const Verdict verdict = judge(run);
+  const RunVerdict verdict = judge(run);
   EXPECT_EQ(verdict.level, VerdictLevel::kWatch);
   EXPECT_EQ(verdict.text, "box is the bottleneck: +9 % over plan");
   EXPECT_NE(verdict.advice, "");
 }
 
-TEST(Verdict, KnowsItOfFilesThatOnlyTellWaits) {
+TEST(RunVerdict, KnowsItOfFilesThatOnlyTellWaits) {
   JudgedRun run = as_planned();
   for (StepMetrics& step : run.steps) {
     slow_down(step, 1, 0.2);
@@ -89,24 +89,24 @@ TEST(Verdict, KnowsItOfFilesThatOnlyTellWaits) {
   EXPECT_THAT(judge(run).text, HasSubstr("box is the bottleneck"));
 }
 
-TEST(Verdict, NamesTheBusiestLinkWhereAllWait) {
+TEST(RunVerdict, NamesTheBusiestLinkWhereAllWait) {
   JudgedRun run = as_planned();
   for (StepMetrics& step : run.steps) hold_up(step, 0.08);
-  const Verdict verdict = judge(run);
+  const RunVerdict verdict = judge(run);
   EXPECT_EQ(verdict.level, VerdictLevel::kWatch);
   EXPECT_EQ(verdict.text,
             "the link box → mini is below its rate: steps take +20 % over plan in waiting, for 3.8 "
             "MiB a step at 100 Mbit/s");
 }
 
-TEST(Verdict, BlamesNoLinkInsideAMachine) {
+TEST(RunVerdict, BlamesNoLinkInsideAMachine) {
   JudgedRun run = as_planned();
   for (JudgedRank& rank : run.ranks) rank.machine = "desk";
   for (StepMetrics& step : run.steps) hold_up(step, 0.08);
   EXPECT_EQ(judge(run).text, "steps take +20 % over plan, and no machine computes longer");
 }
 
-TEST(Verdict, SaysWhenMemoryRunsOut) {
+TEST(RunVerdict, SaysWhenMemoryRunsOut) {
   JudgedRun run = as_planned();
   for (StepMetrics& step : run.steps) step.ranks[1].memory_bytes = 7'500'000'000;
   EXPECT_EQ(judge(run).level, VerdictLevel::kWatch);
@@ -119,7 +119,7 @@ TEST(Verdict, SaysWhenMemoryRunsOut) {
   EXPECT_EQ(judge(run).level, VerdictLevel::kBad);
 }
 
-TEST(Verdict, SaysWhenSavingIsInTheWay) {
+TEST(RunVerdict, SaysWhenSavingIsInTheWay) {
   JudgedRun run = as_planned();
   for (int i = 0; i < 40; ++i) run.paces.push_back({i % 10 == 0 ? 1.4 : 0.4, i % 10 == 0});
   EXPECT_EQ(judge(run).text, "saving takes 20 % of the time");
@@ -127,21 +127,21 @@ TEST(Verdict, SaysWhenSavingIsInTheWay) {
   EXPECT_THAT(judge(run).text, HasSubstr("as planned"));
 }
 
-TEST(Verdict, SaysWhenStepsAreSkipped) {
+TEST(RunVerdict, SaysWhenStepsAreSkipped) {
   JudgedRun run = as_planned();
   for (std::size_t i = run.steps.size() - 4; i < run.steps.size(); ++i) run.steps[i].skipped = true;
   EXPECT_EQ(judge(run).level, VerdictLevel::kBad);
   EXPECT_THAT(judge(run).text, HasSubstr("4 of the last 6 steps were skipped"));
 }
 
-TEST(Verdict, SaysWhenItIsFaster) {
+TEST(RunVerdict, SaysWhenItIsFaster) {
   JudgedRun run = as_planned();
   for (StepMetrics& step : run.steps) step.step_s = 0.3;
   EXPECT_EQ(judge(run).text, "faster than planned: 300.00 ms a step, -25 %");
   EXPECT_EQ(judge(run).level, VerdictLevel::kGood);
 }
 
-TEST(Verdict, WaitsForSomeSteps) {
+TEST(RunVerdict, WaitsForSomeSteps) {
   JudgedRun run = as_planned();
   run.steps.resize(kLastingSteps - 1);
   for (StepMetrics& step : run.steps) slow_down(step, 1, 1);
@@ -150,21 +150,21 @@ TEST(Verdict, WaitsForSomeSteps) {
   EXPECT_EQ(judge(run).level, VerdictLevel::kGood);
 }
 
-TEST(Verdict, NeedsAPredictionToCompareWith) {
+TEST(RunVerdict, NeedsAPredictionToCompareWith) {
   JudgedRun run = as_planned();
   run.predicted_step_s = 0;
   for (StepMetrics& step : run.steps) slow_down(step, 1, 1);
   EXPECT_EQ(judge(run).text, "1.400 s a step; no prediction");
 }
 
-TEST(Verdict, OneMachineIsNoBottleneckOfOthers) {
+TEST(RunVerdict, OneMachineIsNoBottleneckOfOthers) {
   JudgedRun run = as_planned();
   for (JudgedRank& rank : run.ranks) rank.machine = "local";
   for (StepMetrics& step : run.steps) slow_down(step, 1, 0.74 * 0.38);
   EXPECT_EQ(judge(run).text, "local computes 74 % longer than planned");
 }
 
-TEST(Verdict, OfAnEndedRunSaysWhatIsLearnt) {
+TEST(RunVerdict, OfAnEndedRunSaysWhatIsLearnt) {
   JudgedRun run = as_planned();
   EXPECT_EQ(lesson_of(run), "");
   for (StepMetrics& step : run.steps) slow_down(step, 1, 0.74 * 0.38);
@@ -195,7 +195,7 @@ RC_GTEST_PROP(VerdictLaw, NamesWhoIsSlow, ()) {
   const double by_s = share * run.ranks[rank].predicted_compute_s;
   RC_PRE(by_s > 1.1 * kWorthSaying * kPlannedStep_s);
   for (StepMetrics& step : run.steps) slow_down(step, rank, by_s);
-  const Verdict verdict = judge(run);
+  const RunVerdict verdict = judge(run);
   RC_ASSERT(verdict.text.starts_with(run.ranks[rank].machine + " is the bottleneck"));
 
   JudgedRun scaled = run;

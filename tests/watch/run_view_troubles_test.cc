@@ -1,0 +1,74 @@
+// What fails beside a training, as whoever looks at its folder learns it.
+#include <filesystem>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/watch/viewed_folder.h"
+
+namespace motley {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
+
+class RunViewTroublesTest : public RunViewTest {};
+
+TEST_F(RunViewTroublesTest, ASaveThatFailedIsSaidBesideTheVerdict) {
+  write_run();
+  begin_launch();
+  RunView view = open();
+  const RunVerdict before = view.verdict();
+  EXPECT_EQ(before.level, VerdictLevel::kGood);
+  happens(RunEventKind::kCheckpointFailed, 8, "step 8 was not saved: the disk is full");
+  EXPECT_TRUE(view.poll(kNow_s + 1).state);
+  EXPECT_THAT(verdict_text(view), StartsWith(before.text + "; the save of step 8 failed, since "));
+  EXPECT_EQ(view.verdict().level, VerdictLevel::kWatch);
+  EXPECT_EQ(view.state()["verdict"]["advice"], "step 8 was not saved: the disk is full");
+  // Not instead of what is worse.
+  happens(RunEventKind::kLost, 10, "machine slow was lost; the run goes on");
+  view.poll(kNow_s + 2);
+  EXPECT_EQ(verdict_text(view), "restarting: machine slow was lost; the run goes on");
+}
+
+TEST_F(RunViewTroublesTest, StepsWhoseFileWasRemovedUnderTheRunAreMissed) {
+  write_run();
+  begin_launch();
+  RunView view = open();
+  EXPECT_THAT(verdict_text(view), Not(HasSubstr("metrics.jsonl")));
+  std::filesystem::remove(dir_ / "metrics.jsonl");
+  view.poll(kNow_s + 1);
+  EXPECT_EQ(view.phase(), RunPhase::kTraining);
+  EXPECT_THAT(verdict_text(view), HasSubstr("; metrics.jsonl is gone, since "));
+  EXPECT_THAT(view.verdict().advice, HasSubstr("--resume"));
+  // Who comes later knows it of the events.
+  happens(RunEventKind::kCheckpoint, 10);
+  EXPECT_THAT(verdict_text(open()), HasSubstr("; metrics.jsonl is gone, since "));
+  add_steps(1, 11);
+  view.poll(kNow_s + 2);
+  EXPECT_THAT(verdict_text(view), Not(HasSubstr("metrics.jsonl")));
+}
+
+TEST_F(RunViewTroublesTest, StepsThatAreNotWrittenAreMissedUntilTheyAre) {
+  write_run();
+  begin_launch();
+  happens(RunEventKind::kMetricsFailed, 10, "cannot write metrics.jsonl");
+  RunView view = open();
+  EXPECT_THAT(verdict_text(view), HasSubstr("; no step after 10 is in metrics.jsonl, since "));
+  add_steps(11, 12);
+  view.poll(kNow_s + 1);
+  EXPECT_THAT(verdict_text(view), Not(HasSubstr("metrics.jsonl")));
+}
+
+// Where nobody is at work, nothing is missed.
+TEST_F(RunViewTroublesTest, AFolderWithoutALauncherLacksNoSteps) {
+  write_run();
+  happens(RunEventKind::kStarted, 0);
+  happens(RunEventKind::kCheckpoint, 10);
+  std::filesystem::remove(dir_ / "metrics.jsonl");
+  EXPECT_THAT(verdict_text(open()), Not(HasSubstr("metrics.jsonl")));
+}
+
+}  // namespace
+}  // namespace motley

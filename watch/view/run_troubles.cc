@@ -1,0 +1,95 @@
+#include "watch/view/run_troubles.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "base/result.h"
+#include "watch/view/utc_clock.h"
+
+namespace motley {
+namespace {
+
+constexpr std::size_t kAdviceBytesMax = 400;
+
+std::string since(double time_s) {
+  const auto clock = clock_text(time_s);
+  return clock ? fmt::format("since {} UTC", *clock) : "for some time";
+}
+
+// A launch may have mended what failed in the one before.
+bool begins_afresh(const RunEvent& event) {
+  return event.kind == RunEventKind::kStarted || event.kind == RunEventKind::kResumed;
+}
+
+std::optional<RunTrouble> failing_saves(const std::deque<RunEvent>& events) {
+  const RunEvent* first = nullptr;
+  const RunEvent* last = nullptr;
+  int failed = 0;
+  for (const RunEvent& event : events) {
+    if (event.kind == RunEventKind::kCheckpoint || begins_afresh(event)) {
+      first = nullptr;
+      failed = 0;
+    }
+    if (event.kind != RunEventKind::kCheckpointFailed) continue;
+    if (first == nullptr) first = &event;
+    last = &event;
+    ++failed;
+  }
+  if (first == nullptr) return {};
+  const std::string what =
+      failed == 1 ? fmt::format("the save of step {} failed", first->step)
+                  : fmt::format("all {} saves from step {} on failed", failed, first->step);
+  return RunTrouble{fmt::format("{}, {}", what, since(first->time_s)),
+                    excerpt(last->text, kAdviceBytesMax)};
+}
+
+// The step of such an event is the last one in the file: more of them there, and it is mended.
+std::optional<RunTrouble> unwritten_steps(const std::deque<RunEvent>& events,
+                                          std::int64_t last_step) {
+  const RunEvent* failed = nullptr;
+  for (const RunEvent& event : events) {
+    if (begins_afresh(event)) failed = nullptr;
+    if (event.kind == RunEventKind::kMetricsFailed) failed = &event;
+  }
+  if (failed == nullptr || last_step > failed->step) return {};
+  return RunTrouble{
+      fmt::format("no step after {} is in metrics.jsonl, {}", failed->step, since(failed->time_s)),
+      excerpt(failed->text, kAdviceBytesMax)};
+}
+
+}  // namespace
+
+std::vector<RunTrouble> troubles_of(const std::deque<RunEvent>& events,
+                                    std::optional<std::int64_t> last_step,
+                                    const FolderSigns& folder) {
+  std::vector<RunTrouble> troubles;
+  if (auto saves = failing_saves(events)) troubles.push_back(*std::move(saves));
+  if (folder.metrics_gone_since_s) {
+    troubles.push_back(
+        {"metrics.jsonl is gone, " + since(*folder.metrics_gone_since_s) + " at the latest",
+         "the training goes on, and its steps are not shown: stop it, and motley train … "
+         "--resume writes them again from its newest checkpoint on"});
+  } else if (auto steps = last_step ? unwritten_steps(events, *last_step) : std::nullopt) {
+    if (!folder.disk_full_since_s) steps->advice += "; make room there";
+    troubles.push_back(*std::move(steps));
+  }
+  if (folder.disk_full_since_s) {
+    troubles.push_back(
+        {"the disk of the run's folder is full, " + since(*folder.disk_full_since_s) +
+             " at the latest",
+         "make room there: steps wait in memory, and events and saves are lost meanwhile"});
+  }
+  return troubles;
+}
+
+RunVerdict beside(RunVerdict verdict, const std::vector<RunTrouble>& troubles) {
+  for (const RunTrouble& trouble : troubles) {
+    if (verdict.level == VerdictLevel::kGood) verdict.level = VerdictLevel::kWatch;
+    verdict.text += "; " + trouble.text;
+    verdict.advice += (verdict.advice.empty() ? "" : "; ") + trouble.advice;
+  }
+  return verdict;
+}
+
+}  // namespace motley

@@ -1,0 +1,146 @@
+#include "watch/view/run_verdict.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "base/median.h"
+#include "plan/quantity_text.h"
+#include "watch/view/run_finding.h"
+#include "watch/view/slow_steps.h"
+
+namespace motley {
+namespace {
+
+std::optional<RunFinding> judge_skipped(const JudgedRun& run) {
+  const Steps steps = lasting_steps(run);
+  const auto skipped = static_cast<std::size_t>(
+      std::ranges::count_if(steps, [](const StepMetrics& step) { return step.skipped; }));
+  if (skipped < kSkippedBad) return {};
+  const std::string text = fmt::format(
+      "{} of the last {} steps were skipped: the gradient is not finite", skipped, steps.size());
+  return RunFinding{{VerdictLevel::kBad, text,
+                     "stop it and go on from an earlier checkpoint with a smaller train.lr"},
+                    text};
+}
+
+// The rank that is nearest to its limit.
+std::optional<RunFinding> judge_memory(const JudgedRun& run) {
+  const StepMetrics& last = run.steps.back();
+  double nearest = 0;
+  std::size_t at = 0;
+  for (std::size_t r = 0; r < std::min(last.ranks.size(), run.ranks.size()); ++r) {
+    const auto limit = static_cast<double>(run.ranks[r].memory_limit_bytes);
+    if (limit <= 0) continue;
+    const double share = static_cast<double>(last.ranks[r].memory_bytes) / limit;
+    if (share <= nearest) continue;
+    nearest = share;
+    at = r;
+  }
+  if (nearest < kMemoryNear) return {};
+  const std::string& machine = run.ranks[at].machine;
+  const std::string used =
+      fmt::format("{} of {}", bytes_text(static_cast<double>(last.ranks[at].memory_bytes)),
+                  bytes_text(static_cast<double>(run.ranks[at].memory_limit_bytes)));
+  return RunFinding{{nearest >= kMemoryBad ? VerdictLevel::kBad : VerdictLevel::kWatch,
+                     fmt::format("{} is near the end of its memory: {}", machine, used),
+                     "end other programs there, or plan with a smaller train.micro_batch or "
+                     "parallel.recompute = \"all\""},
+                    fmt::format("{} was near the end of its memory: {}", machine, used)};
+}
+
+// What saving costs, as far as the steps beside it take longer than others.
+std::optional<Complaint> judge_saves(const JudgedRun& run) {
+  constexpr std::size_t kOthers = 5;
+  std::vector<double> others_s;
+  std::size_t saving = 0;
+  double all_s = 0;
+  for (const StepPace& pace : run.paces) {
+    all_s += pace.taken_s;
+    if (pace.saving) {
+      ++saving;
+    } else {
+      others_s.push_back(pace.taken_s);
+    }
+  }
+  if (saving < 2 || others_s.size() < kOthers) return {};
+  const double usual_s = median(others_s);
+  double lost_s = 0;
+  for (const StepPace& pace : run.paces) {
+    if (pace.saving) lost_s += std::max(0.0, pace.taken_s - usual_s);
+  }
+  const double share = lost_s / all_s;
+  if (!(share >= kWorthSaying)) return {};
+  return Complaint{lost_s / static_cast<double>(run.paces.size()),
+                   {{level_of(share), fmt::format("saving takes {:.0f} % of the time", share * 100),
+                     "raise checkpoint.every, or save to a faster disk"},
+                    fmt::format("saving took {:.0f} % of the time", share * 100)}};
+}
+
+RunVerdict in_order(const JudgedRun& run) {
+  const Steps steps = lasting_steps(run);
+  const double measured_s = median_step_s(run.steps);  // as it is shown beside
+  if (!std::isfinite(measured_s))
+    return {VerdictLevel::kGood, "the run does not tell its times", ""};
+  const std::string text = seconds_text(measured_s) + " a step";
+  if (run.predicted_step_s <= 0) return {VerdictLevel::kGood, text + "; no prediction", ""};
+  const bool is_faster = lasts(steps, [&](const StepMetrics& step) {
+    return step.step_s < run.predicted_step_s * (1 - kWorthSaying);
+  });
+  if (!is_faster) return {VerdictLevel::kGood, "as planned: " + text, ""};
+  return {VerdictLevel::kGood,
+          fmt::format("faster than planned: {}, {}", text,
+                      percent_over(run.predicted_step_s, measured_s)),
+          ""};
+}
+
+// What is most worth saying of the run; nothing where all is in order.
+std::optional<RunFinding> worst_of(const JudgedRun& run) {
+  if (auto skipped = judge_skipped(run)) return skipped;
+  auto memory = judge_memory(run);
+  if (memory && memory->verdict.level == VerdictLevel::kBad) return memory;
+  auto pace = why_slow(run);
+  auto saves = judge_saves(run);
+  if (pace && (!saves || pace->lost_s >= saves->lost_s)) return std::move(pace->finding);
+  if (saves) return std::move(saves->finding);
+  return memory;
+}
+
+}  // namespace
+
+const char* verdict_word(VerdictLevel level) {
+  switch (level) {
+    case VerdictLevel::kGood:
+      return "good";
+    case VerdictLevel::kWatch:
+      return "watch";
+    case VerdictLevel::kBad:
+      return "bad";
+  }
+  return "bad";
+}
+
+double computed_s(const StepMetrics& step, std::size_t rank) {
+  if (rank < step.ranks.size()) return step.ranks[rank].compute_s;
+  return rank < step.wait_s.size() ? step.step_s - step.wait_s[rank] : std::nan("");
+}
+
+RunVerdict judge(const JudgedRun& run) {
+  if (run.steps.size() < kLastingSteps) {
+    return {VerdictLevel::kGood, "too few steps yet to judge", ""};
+  }
+  if (auto found = worst_of(run)) return std::move(found->verdict);
+  return in_order(run);
+}
+
+std::string lesson_of(const JudgedRun& run) {
+  if (run.steps.size() < kLastingSteps) return "";
+  const auto found = worst_of(run);
+  return found ? found->lesson : "";
+}
+
+}  // namespace motley

@@ -1,0 +1,134 @@
+#include "watch/view/slow_steps.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+
+#include "plan/quantity_text.h"
+
+namespace motley {
+namespace {
+
+std::string percent_longer(double base, double value) {
+  return fmt::format("{:.0f} % longer than planned", (value / base - 1) * 100);
+}
+
+// Whether anything waits for anything.
+bool is_of_several_machines(const JudgedRun& run) {
+  return std::ranges::any_of(
+      run.ranks, [&](const JudgedRank& rank) { return rank.machine != run.ranks.front().machine; });
+}
+
+struct SlowRank {
+  std::size_t rank = 0;
+  double over_s = 0;  // what its computing is over its plan
+};
+
+// The rank whose computing is most over its plan, for long enough to say so.
+std::optional<SlowRank> slowest_rank(const JudgedRun& run) {
+  const Steps steps = lasting_steps(run);
+  std::optional<SlowRank> slowest;
+  for (std::size_t r = 0; r < run.ranks.size(); ++r) {
+    const double planned_s = run.ranks[r].predicted_compute_s;
+    if (planned_s <= 0) continue;
+    const bool is_over = lasts(steps, [&](const StepMetrics& step) {
+      return computed_s(step, r) > planned_s * (1 + kWorthSaying);
+    });
+    if (!is_over) continue;
+    const double over_s =
+        median_of(steps, [&](const StepMetrics& step) { return computed_s(step, r); }) - planned_s;
+    if (!slowest || over_s > slowest->over_s) slowest = SlowRank{r, over_s};
+  }
+  return slowest;
+}
+
+Complaint complain_of(const JudgedRun& run, const SlowRank& slow, double over_plan) {
+  const JudgedRank& rank = run.ranks[slow.rank];
+  const double taken_s = rank.predicted_compute_s + slow.over_s;
+  const std::string longer = percent_longer(rank.predicted_compute_s, taken_s);
+  const std::string text = is_of_several_machines(run)
+                               ? fmt::format("{} is the bottleneck: {} over plan", rank.machine,
+                                             percent_over(rank.predicted_compute_s, taken_s))
+                               : fmt::format("{} computes {}", rank.machine, longer);
+  return {slow.over_s,
+          {{level_of(over_plan), text,
+            "end other programs there and look at its cooling and mains, or stop and resume the "
+            "run: it is planned anew"},
+           fmt::format("{} computed {}", rank.machine, longer)}};
+}
+
+struct BusyLink {
+  const JudgedLink* link = nullptr;
+  double bytes = 0;  // of a step
+};
+
+// Of the links between machines the one that what was sent keeps busy for longest.
+BusyLink busiest_link(const JudgedRun& run) {
+  BusyLink busiest;
+  double longest_s = 0;
+  for (const JudgedLink& link : run.links) {
+    const bool is_known =
+        link.from.index() < run.ranks.size() && link.to.index() < run.ranks.size();
+    if (!is_known || run.ranks[link.from.index()].machine == run.ranks[link.to.index()].machine) {
+      continue;
+    }
+    const double bytes = median_of(lasting_steps(run), [&](const StepMetrics& step) {
+      for (const StepMetrics::Sent& sent : step.links) {
+        if (sent.from == link.from && sent.to == link.to) return static_cast<double>(sent.bytes);
+      }
+      return 0.0;
+    });
+    const double busy_s = link.bandwidth_bytes_per_s > 0 ? bytes / link.bandwidth_bytes_per_s : 0;
+    if (!(busy_s > longest_s)) continue;
+    longest_s = busy_s;
+    busiest = {&link, bytes};
+  }
+  return busiest;
+}
+
+Complaint complain_of_links(const JudgedRun& run, double waited_s, double over_plan) {
+  const BusyLink busiest = busiest_link(run);
+  const double measured_s = median_step_s(lasting_steps(run));
+  const std::string over = percent_over(run.predicted_step_s, measured_s);
+  const std::string longer = percent_longer(run.predicted_step_s, measured_s);
+  if (busiest.link == nullptr) {
+    return {waited_s,
+            {{level_of(over_plan),
+              fmt::format("steps take {} over plan, and no machine computes longer", over),
+              "motley report shows where the time went; motley doctor looks for what slows "
+              "messages"},
+             fmt::format("steps took {}, and no machine computed longer", longer)}};
+  }
+  const JudgedLink& link = *busiest.link;
+  const std::string name = fmt::format("{} → {}", run.ranks[link.from.index()].machine,
+                                       run.ranks[link.to.index()].machine);
+  const std::string load = fmt::format("{} a step at {}", bytes_text(busiest.bytes),
+                                       link_rate_text(link.bandwidth_bytes_per_s));
+  return {waited_s,
+          {{level_of(over_plan),
+            fmt::format("the link {} is below its rate: steps take {} over plan in waiting, for {}",
+                        name, over, load),
+            "end other transfers on it, or measure it by motley probe and plan with --links"},
+           fmt::format("the link {} was below its rate: steps took {}, waiting for {}", name,
+                       longer, load)}};
+}
+
+}  // namespace
+
+std::optional<Complaint> why_slow(const JudgedRun& run) {
+  const double planned_s = run.predicted_step_s;
+  if (planned_s <= 0) return {};
+  const Steps steps = lasting_steps(run);
+  const bool is_over = lasts(
+      steps, [&](const StepMetrics& step) { return step.step_s > planned_s * (1 + kWorthSaying); });
+  if (!is_over) return {};
+  const double over_s = median_step_s(steps) - planned_s;
+  const auto slow = slowest_rank(run);
+  // What is not one machine's computing is waiting, and all do it.
+  const double waited_s = over_s - (slow ? slow->over_s : 0);
+  if (slow && slow->over_s >= waited_s) return complain_of(run, *slow, over_s / planned_s);
+  return complain_of_links(run, waited_s, over_s / planned_s);
+}
+
+}  // namespace motley
