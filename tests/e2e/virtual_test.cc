@@ -97,7 +97,9 @@ TEST_F(Virtual, ReplicasSumTheirGradients) {
   const Outcome run = rehearse("run", {"--plan", plan});
   ASSERT_EQ(run.status, 0) << run.err;
   EXPECT_THAT(metric_column(job_.run_dir("run"), "tokens"), Each("128"));
-  for (const Json& rank : file_of("run", "report.json")["ranks"]) {
+  const Json report = file_of("run", "report.json");
+  EXPECT_EQ(report.at("ranks").size(), 2U);
+  for (const Json& rank : report["ranks"]) {
     EXPECT_GT(rank["sent_bytes"]["measured"], 4 * 25'000);
     EXPECT_EQ(rank["sent_bytes"]["measured"], rank["sent_bytes"]["predicted"]);
   }
