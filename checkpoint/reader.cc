@@ -139,8 +139,8 @@ struct CheckpointReader::Impl {
             "use an earlier checkpoint, or copy this one again");
       }
       if (file_path.extension() != kExtension) continue;
-      MOTLEY_ASSIGN(SafetensorsFile tensors, SafetensorsFile::open(file_path, work));
-      MOTLEY_TRY(add(file_path, std::move(tensors), &expected.tensor_hashes));
+      MOTLEY_ASSIGN(SafetensorsFile opened, SafetensorsFile::open(file_path, work));
+      MOTLEY_TRY(add(file_path, std::move(opened), &expected.tensor_hashes));
     }
     return {};
   }
