@@ -1,6 +1,6 @@
 // Discrete events. Only what enters a link has to happen in the order of time, so a rank runs on
-// its own up to its next send; that send and each message's coming to a downlink are the events.
-// O(actions + messages x log ranks).
+// its own up to its next send; that send and what the links do are the events.
+// O(actions + messages x log ranks), and of messages of sums as often as values interrupt them.
 #include "partitioner/simulate/simulator.h"
 
 #include <fmt/format.h>
@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "base/check.h"
-#include "partitioner/cost/shared_links.h"
+#include "partitioner/simulate/shared_links.h"
 #include "partitioner/simulate/step_program.h"
 
 namespace motley {
@@ -27,7 +27,7 @@ class Simulation {
              bool with_spans)
       : schedule_(schedule),
         program_(program),
-        links_(cost, rank_slots),
+        links_(cost, rank_slots, program.messages),
         ranks_(make_ranks(cost, rank_slots)),
         messages_(program.messages.size()),
         with_spans_(with_spans) {
@@ -42,14 +42,16 @@ class Simulation {
       ranks_[r].next = program_.first_op[r];
       advance(r);
     }
-    while (!events_.empty()) {
-      const auto [now_s, id] = events_.top();
-      events_.pop();
-      if (id < ranks_.size()) {
-        leave(id, now_s);
-        advance(id);
+    while (true) {
+      if (!sends_.empty() && sends_.top().first <= links_.next_s()) {
+        const auto [now_s, r] = sends_.top();
+        sends_.pop();
+        send(r, now_s);
+        advance(r);
+      } else if (links_.next_s() < std::numeric_limits<double>::infinity()) {
+        if (const auto number = links_.run_next()) reach(*number);
       } else {
-        reach(id - ranks_.size(), now_s);
+        break;
       }
     }
     for (std::size_t r = 0; r < ranks_.size(); ++r) {
@@ -83,18 +85,15 @@ class Simulation {
     return ranks;
   }
 
-  enum class MessageStage : std::uint8_t { kUnsent, kUnderWay, kArrived };
-
   struct MessageState {
     double sent_s = 0;
-    double arrival_s = 0;  // while under way: without the receiver's downlink
+    std::size_t send = 0;  // the operation
     std::uint32_t waiting = kNobody;
-    MessageStage stage = MessageStage::kUnsent;
+    bool arrives = false;  // when is known
   };
 
-  // A time and what happens: below the number of ranks, that rank's send; above, the message with
-  // the rest as its number comes to its downlink. Ties go to the lower.
-  using Event = std::pair<double, std::size_t>;
+  // A time and the rank that sends then. Ties go to the lower.
+  using Send = std::pair<double, std::size_t>;
 
   // Runs the rank up to its next send, or until it must wait for what was not sent yet.
   void advance(std::size_t r) {
@@ -106,15 +105,15 @@ class Simulation {
         continue;
       }
       if (op.kind == OpKind::kSend) {
-        events_.emplace(encode(r, op), r);
+        sends_.emplace(encode(r, op), r);
         return;
       }
       MessageState& message = messages_[op.message];
-      if (message.stage != MessageStage::kArrived) {
+      if (!message.arrives) {
         message.waiting = static_cast<std::uint32_t>(r);
         return;
       }
-      decode(r, op, message);
+      decode(r, op);
     }
   }
 
@@ -129,15 +128,15 @@ class Simulation {
     return state.encoder_free_s;
   }
 
-  void decode(std::size_t r, const StepOp& op, const MessageState& message) {
+  void decode(std::size_t r, const StepOp& op) {
     RankState& state = ranks_[r];
+    const double arrival_s = links_.crossing(op.message).arrival_s;
     if (!state.codecs_beside) {
-      wait(r, op, message, message.arrival_s);
+      wait(r, op, arrival_s);
       return spend(r, op, result_.codec_s, "codec");
     }
-    state.decoder_free_s =
-        run_beside(r, op, "decode", std::max(message.arrival_s, state.decoder_free_s));
-    wait(r, op, message, state.decoder_free_s);
+    state.decoder_free_s = run_beside(r, op, "decode", std::max(arrival_s, state.decoder_free_s));
+    wait(r, op, state.decoder_free_s);
   }
 
   // Returns its end.
@@ -154,35 +153,32 @@ class Simulation {
   }
 
   // Until the message can be used.
-  void wait(std::size_t r, const StepOp& op, const MessageState& message, double ready_s) {
+  void wait(std::size_t r, const StepOp& op, double ready_s) {
     double& now_s = ranks_[r].now_s;
     if (ready_s <= now_s) return;
-    const double sent_s = std::max(now_s, message.sent_s);
+    const double sent_s = std::max(now_s, messages_[op.message].sent_s);
     result_.wait_sender_s[r] += sent_s - now_s;
     result_.wait_link_s[r] += ready_s - sent_s;
     if (with_spans_) add_span(r, op, "wait", now_s, ready_s);
     now_s = ready_s;
   }
 
-  void leave(std::size_t r, double now_s) {
-    const StepOp& op = program_.ops[ranks_[r].next++];
-    const StepMessage& what = program_.messages[op.message];
-    const SharedLinks::Passage passage = links_.leave(what.from, what.to, what.bytes, now_s);
-    MessageState& message = messages_[op.message];
-    message.sent_s = now_s;
-    message.arrival_s = passage.last_byte_s;
-    message.stage = MessageStage::kUnderWay;
-    events_.emplace(passage.first_byte_s, ranks_.size() + op.message);
-    if (with_spans_) {
-      add_span(r, op, fmt::format("link to {}", what.to), passage.start_s, passage.end_s);
-    }
+  void send(std::size_t r, double now_s) {
+    const std::size_t number = program_.ops[ranks_[r].next].message;
+    messages_[number].sent_s = now_s;
+    messages_[number].send = ranks_[r].next++;
+    links_.send(number, now_s);
   }
 
-  void reach(std::size_t number, double now_s) {
-    const StepMessage& what = program_.messages[number];
+  void reach(std::size_t number) {
     MessageState& message = messages_[number];
-    message.arrival_s = links_.reach(what.from, what.to, what.bytes, message.arrival_s, now_s);
-    message.stage = MessageStage::kArrived;
+    message.arrives = true;
+    if (with_spans_) {
+      const StepMessage& what = program_.messages[number];
+      const SharedLinks::Crossing& crossing = links_.crossing(number);
+      add_span(what.from, program_.ops[message.send], fmt::format("link to {}", what.to),
+               crossing.start_s, crossing.end_s);
+    }
     if (message.waiting != kNobody) advance(std::exchange(message.waiting, kNobody));
   }
 
@@ -208,7 +204,7 @@ class Simulation {
   SharedLinks links_;
   std::vector<RankState> ranks_;        // [Rank]
   std::vector<MessageState> messages_;  // [number of the message]
-  std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
+  std::priority_queue<Send, std::vector<Send>, std::greater<>> sends_;
   const bool with_spans_;
   SimulatedStep result_;
 };

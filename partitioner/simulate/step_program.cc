@@ -206,6 +206,7 @@ class Compiler {
 
   void send_part(const Sum& sum, std::size_t number, const ReducePrice& it) {
     send(sum.first_message + number, it.message.to.index(), it.bytes, it.price.send_s);
+    program_.messages[sum.first_message + number].is_bulk = true;
   }
 
   // Rank 0 answers the votes once it has them all.

@@ -31,6 +31,7 @@ struct StepMessage {
   double bytes = 0;
   std::uint32_t from = 0;  // rank
   std::uint32_t to = 0;    // rank
+  bool is_bulk = false;    // part of a sum over replicas, which lets the others go first
 };
 
 struct StepProgram {

@@ -8,6 +8,8 @@
 #include <string>
 #include <tuple>
 
+#include "tests/partitioner/reference_links.h"
+
 namespace motley {
 namespace {
 
@@ -19,15 +21,7 @@ struct Task {
   std::string message;
   int to = 0;
   double bytes = 0;
-};
-
-struct Letter {
-  int from = 0;
-  int to = 0;
-  double bytes = 0;
-  double sent_s = 0;
-  double start_s = 0;  // on the link between the machines
-  double arrival_s = 0;
+  bool is_bulk = false;  // a sum, which lets the others go first
 };
 
 // What the executor does for each action, in order. Without tied parameters.
@@ -214,6 +208,7 @@ class Tasks {
           const double floats = size;
           if (sending) {
             send(name, to, payload_bytes(floats, codec), cost_.encode_s(slot(), floats, codec));
+            tasks_.back().is_bulk = true;
           } else {
             receive(name, cost_.decode_s(slot(), floats, codec));
           }
@@ -300,7 +295,14 @@ class Tasks {
   std::vector<Task> tasks_;
 };
 
-using Letters = std::map<std::string, Letter>;
+void post(const Task& task, int from, double now_s, Letters& letters) {
+  Letter& letter = letters[task.message];
+  letter.from = from;
+  letter.to = task.to;
+  letter.bytes = task.bytes;
+  letter.sent_s = now_s;
+  letter.is_bulk = task.is_bulk;
+}
 
 // Sends each rank's letters at the times that follow from the arrivals.
 // beside: [rank] messages are encoded and decoded by two further workers of the rank.
@@ -324,12 +326,7 @@ ReferenceStep run_ranks(const std::vector<std::vector<Task>>& tasks,
       }
       if (beside[r] && task.kind == TaskKind::kSend) {
         encoded_s = std::max(encoded_s, now_s) + task.seconds;
-        letters[task.message] = {static_cast<int>(r),
-                                 task.to,
-                                 task.bytes,
-                                 encoded_s,
-                                 letters[task.message].start_s,
-                                 letters[task.message].arrival_s};
+        post(task, static_cast<int>(r), encoded_s, letters);
         continue;
       }
       if (task.kind == TaskKind::kReceive) {
@@ -339,13 +336,7 @@ ReferenceStep run_ranks(const std::vector<std::vector<Task>>& tasks,
       }
       now_s += task.seconds;
       (task.kind == TaskKind::kWork ? compute_s : codec_s) += task.seconds;
-      if (task.kind == TaskKind::kSend) {
-        Letter& letter = letters[task.message];
-        letter.from = static_cast<int>(r);
-        letter.to = task.to;
-        letter.bytes = task.bytes;
-        letter.sent_s = now_s;
-      }
+      if (task.kind == TaskKind::kSend) post(task, static_cast<int>(r), now_s, letters);
     }
     step.step_s = std::max(step.step_s, now_s);
     step.compute_s.push_back(compute_s);
@@ -353,63 +344,6 @@ ReferenceStep run_ranks(const std::vector<std::vector<Task>>& tasks,
     step.wait_s.push_back(wait_s);
   }
   return step;
-}
-
-template <class Key>
-std::vector<Letter*> sorted_by(Letters& letters, const Key& key) {
-  std::vector<Letter*> sorted;
-  for (auto& [name, letter] : letters) sorted.push_back(&letter);
-  std::stable_sort(sorted.begin(), sorted.end(),
-                   [&](const Letter* a, const Letter* b) { return key(*a) < key(*b); });
-  return sorted;
-}
-
-// Every letter's arrival from the times of sending: through its sender's uplink and the link of
-// the two machines in the order of sending, then through the downlink in the order of coming there.
-void run_links(Letters& letters, const CostModel& cost, const std::vector<int>& slots) {
-  const auto slot_of = [&](int rank) { return slots[static_cast<std::size_t>(rank)]; };
-  const auto machine_of = [&](int slot) {
-    return cost.slots()[static_cast<std::size_t>(slot)].machine;
-  };
-  const auto fastest = [&](const std::string& machine, bool outwards) {
-    double best = 0;
-    const int count = static_cast<int>(cost.slots().size());
-    for (int a = 0; a < count; ++a) {
-      for (int b = 0; b < count; ++b) {
-        if (machine_of(a) == machine_of(b) || machine_of(outwards ? a : b) != machine) continue;
-        best = std::max(best, cost.link(a, b).bandwidth_bytes_per_s);
-      }
-    }
-    return best;
-  };
-  std::map<std::string, double> free_s;  // when each uplink, pair and downlink has room again
-  const auto enter = [&](const std::string& what, double now_s, double duration_s) {
-    const double start_s = std::max(now_s, free_s[what]);
-    free_s[what] = start_s + duration_s;
-    return start_s;
-  };
-  for (Letter* letter : sorted_by(letters, [](const Letter& l) { return l.sent_s; })) {
-    const std::string from = machine_of(slot_of(letter->from));
-    const std::string to = machine_of(slot_of(letter->to));
-    const LinkSpeed speed = cost.link(slot_of(letter->from), slot_of(letter->to));
-    letter->start_s = letter->sent_s;
-    if (from != to) {
-      letter->start_s = enter("up " + from, letter->sent_s, letter->bytes / fastest(from, true));
-    }
-    const double pair_s = letter->bytes / speed.bandwidth_bytes_per_s;
-    letter->start_s = enter(from + " to " + to, letter->start_s, pair_s);
-    letter->arrival_s = letter->start_s + pair_s + speed.latency_s;
-  }
-  const auto comes_s = [&](const Letter& l) {
-    return l.start_s + cost.link(slot_of(l.from), slot_of(l.to)).latency_s;
-  };
-  for (Letter* letter : sorted_by(letters, comes_s)) {
-    const std::string to = machine_of(slot_of(letter->to));
-    if (machine_of(slot_of(letter->from)) == to) continue;
-    const double duration_s = letter->bytes / fastest(to, false);
-    const double start_s = enter("down " + to, comes_s(*letter), duration_s);
-    letter->arrival_s = std::max(letter->arrival_s, start_s + duration_s);
-  }
 }
 
 }  // namespace

@@ -1,4 +1,9 @@
-#include "partitioner/cost/shared_links.h"
+#include "partitioner/simulate/shared_links.h"
+
+#include <limits>
+#include <map>
+#include <optional>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -19,65 +24,108 @@ class SharedLinksTest : public testing::Test {
     for (Machine& machine : cluster_.machines) machine.devices = {"cpu", "cpu"};
   }
 
-  SharedLinks links() {
+  // When each of them is there: [message]. All are sent at the times that `sent_s_` has for them.
+  std::vector<double> arrivals(const std::vector<StepMessage>& messages) {
     cost_ = *CostModel::make(problem_.model(), cluster_, problem_.profile(), 1, 2);
-    return {*cost_, slots_};
+    SharedLinks shared(*cost_, slots_, messages);
+    std::vector<double> arrivals(messages.size());
+    std::size_t next = 0;
+    const auto sent_s = [&](std::size_t n) { return n < sent_s_.size() ? sent_s_[n] : 0; };
+    while (next < messages.size() || shared.next_s() < kNever) {
+      if (next < messages.size() && sent_s(next) <= shared.next_s()) {
+        shared.send(next, sent_s(next));
+        ++next;
+      } else if (const auto number = shared.run_next()) {
+        arrivals[*number] = shared.crossing(*number).arrival_s;
+        crossings_[*number] = shared.crossing(*number);
+      }
+    }
+    return arrivals;
   }
 
-  static double arrival_s(SharedLinks& links, std::size_t from, std::size_t to, double bytes) {
-    const SharedLinks::Passage passage = links.leave(from, to, bytes, 0);
-    return links.reach(from, to, bytes, passage.last_byte_s, passage.first_byte_s);
-  }
+  static constexpr double kNever = std::numeric_limits<double>::infinity();
 
   Problem problem_;
   Cluster cluster_;
   std::optional<CostModel> cost_;
   const std::vector<int> slots_ = {0, 1, 2, 3, 4, 5};
+  std::vector<double> sent_s_;  // [message] in order; 0 for those behind its end
+  std::map<std::size_t, SharedLinks::Crossing> crossings_;
 };
 
+StepMessage value(std::uint32_t from, std::uint32_t to) {
+  return {80, from, to};
+}
+
+StepMessage sum(std::uint32_t from, std::uint32_t to) {
+  return {80, from, to, true};
+}
+
+using Times = std::vector<double>;
+
 TEST_F(SharedLinksTest, OneMessageTakesItsBytesAndTheLatency) {
-  SharedLinks shared = links();
-  EXPECT_DOUBLE_EQ(arrival_s(shared, 0, 2, 80), 10.5);
+  EXPECT_EQ(arrivals({value(0, 2)}), Times({10.5}));
+  EXPECT_EQ(arrivals({sum(0, 2)}), Times({10.5}));
 }
 
 TEST_F(SharedLinksTest, TwoSendersShareTheReceiversDownlink) {
-  SharedLinks shared = links();
-  EXPECT_DOUBLE_EQ(arrival_s(shared, 0, 4, 80), 10.5);
-  EXPECT_DOUBLE_EQ(arrival_s(shared, 2, 5, 80), 20.5);
+  EXPECT_EQ(arrivals({value(0, 4), value(2, 5)}), Times({10.5, 20.5}));
+  EXPECT_EQ(arrivals({sum(0, 4), sum(2, 5)}), Times({10.5, 20.5}));
 }
 
 TEST_F(SharedLinksTest, TwoReceiversShareTheSendersUplink) {
-  SharedLinks shared = links();
-  EXPECT_DOUBLE_EQ(arrival_s(shared, 0, 2, 80), 10.5);
-  EXPECT_DOUBLE_EQ(arrival_s(shared, 1, 4, 80), 20.5);
+  EXPECT_EQ(arrivals({value(0, 2), value(1, 4)}), Times({10.5, 20.5}));
+  EXPECT_EQ(arrivals({sum(0, 2), sum(1, 4)}), Times({10.5, 20.5}));
 }
 
 TEST_F(SharedLinksTest, BothDirectionsAreFree) {
-  SharedLinks shared = links();
-  EXPECT_DOUBLE_EQ(arrival_s(shared, 0, 2, 80), 10.5);
-  EXPECT_DOUBLE_EQ(arrival_s(shared, 2, 0, 80), 10.5);
+  EXPECT_EQ(arrivals({value(0, 2), value(2, 0)}), Times({10.5, 10.5}));
 }
 
 TEST_F(SharedLinksTest, ASlowPairHoldsBackItsOwnMessagesOnly) {
   cluster_.links = {{"m0", "m1", {1, 0.5}}};
-  SharedLinks shared = links();
-  EXPECT_DOUBLE_EQ(arrival_s(shared, 0, 2, 80), 80.5);
-  EXPECT_DOUBLE_EQ(arrival_s(shared, 0, 2, 80), 160.5);
-  EXPECT_DOUBLE_EQ(arrival_s(shared, 0, 4, 80), 30.5);  // behind two on the uplink
+  // The third is behind two on the uplink.
+  EXPECT_EQ(arrivals({value(0, 2), value(0, 2), value(0, 4)}), Times({80.5, 160.5, 30.5}));
+  EXPECT_EQ(arrivals({sum(0, 2), sum(0, 2), sum(0, 4)}), Times({80.5, 160.5, 30.5}));
 }
 
 TEST_F(SharedLinksTest, APortIsAsFastAsItsFastestLink) {
   cluster_.links = {{"m0", "m2", {16, 0.5}}};
-  SharedLinks shared = links();
-  EXPECT_DOUBLE_EQ(arrival_s(shared, 0, 2, 80), 10.5);  // takes the uplink for 5 s
-  EXPECT_DOUBLE_EQ(arrival_s(shared, 0, 4, 80), 10.5);
+  // The first takes the uplink for 5 s.
+  EXPECT_EQ(arrivals({value(0, 2), value(0, 4)}), Times({10.5, 10.5}));
 }
 
 TEST_F(SharedLinksTest, OneMachinesProcessesUseTheirLocalLinkOnly) {
-  SharedLinks shared = links();
-  EXPECT_DOUBLE_EQ(arrival_s(shared, 0, 1, 80), 1.25);
-  EXPECT_DOUBLE_EQ(arrival_s(shared, 1, 0, 80), 2.25);
-  EXPECT_DOUBLE_EQ(arrival_s(shared, 0, 2, 80), 10.5);
+  EXPECT_EQ(arrivals({value(0, 1), value(1, 0), value(0, 2)}), Times({1.25, 2.25, 10.5}));
+}
+
+TEST_F(SharedLinksTest, AValuePassesASumThatIsUnderWay) {
+  sent_s_ = {0, 4};
+  EXPECT_EQ(arrivals({sum(0, 2), value(1, 3)}), Times({20.5, 14.5}));
+  EXPECT_EQ(crossings_[0].start_s, 0);
+  EXPECT_EQ(crossings_[0].end_s, 20);
+}
+
+TEST_F(SharedLinksTest, AValueThatComesToTheDownlinkPassesTheSumThere) {
+  sent_s_ = {0, 4};
+  EXPECT_EQ(arrivals({sum(0, 4), value(2, 5)}), Times({20.5, 14.5}));
+  EXPECT_EQ(crossings_[0].end_s, 10);  // it is past its own uplink by then
+}
+
+TEST_F(SharedLinksTest, ASumHasWhatSeveralValuesLeave) {
+  // 0 to 4 and 24 to 30 s, behind the values of 4 and 14 s.
+  sent_s_ = {0, 4, 5};
+  EXPECT_EQ(arrivals({sum(0, 2), value(0, 2), value(0, 2)}), Times({30.5, 14.5, 24.5}));
+}
+
+TEST_F(SharedLinksTest, SumsKeepTheirOrder) {
+  sent_s_ = {0, 1, 5};
+  EXPECT_EQ(arrivals({sum(0, 2), sum(0, 2), value(0, 2)}), Times({20.5, 30.5, 15.5}));
+}
+
+TEST_F(SharedLinksTest, WhatIsPastALinkIsNotHeldUpByWhatComesThere) {
+  sent_s_ = {0, 10.25};
+  EXPECT_EQ(arrivals({sum(0, 2), value(0, 4)}), Times({10.5, 20.75}));
 }
 
 }  // namespace

@@ -1,0 +1,58 @@
+// LinkQueue: one direction of a link, which carries one message at a time. Values of micro-batches
+// are first come, first served, as if nothing else were there. Bulk - the sums over replicas - has
+// the time that they leave, first come, first served among itself, and lets each value interrupt
+// it.
+//
+// The bulk clock is the time that the link had left for bulk so far: it stands still while values
+// pass. What comes as bulk begins and ends at readings of that clock that are known at once; at
+// what time it shows them depends on the values that come until then.
+#pragma once
+
+#include <algorithm>
+
+namespace motley {
+
+// REQUIRES of all: now_s does not go back from call to call.
+class LinkQueue {
+ public:
+  // A value comes. Returns when it begins.
+  double take(double duration_s, double now_s) {
+    const double start_s = std::max(now_s, values_end_s_);
+    values_end_s_ = start_s + duration_s;
+    values_s_ += duration_s;
+    return start_s;
+  }
+
+  [[nodiscard]] double values_end_s() const { return values_end_s_; }
+
+  // Readings of the bulk clock.
+  struct Turn {
+    double begin = 0;
+    double end = 0;
+  };
+
+  // Bulk comes.
+  Turn queue(double duration_s, double now_s) {
+    const double begin = std::max(clock(now_s), bulk_end_);
+    bulk_end_ = begin + duration_s;
+    return {begin, bulk_end_};
+  }
+
+  // When the bulk clock shows the reading, unless a value comes before. Not before `now_s`: what it
+  // showed in the past is not known any more.
+  [[nodiscard]] double when_s(double reading, double now_s) const {
+    return reading <= clock(now_s) ? now_s : reading + values_s_;
+  }
+
+ private:
+  // Values that have come pass without a gap, so that from `values_end_s_` on it goes again.
+  [[nodiscard]] double clock(double now_s) const {
+    return std::max(now_s, values_end_s_) - values_s_;
+  }
+
+  double values_end_s_ = 0;
+  double values_s_ = 0;  // that all of them take
+  double bulk_end_ = 0;  // of the bulk clock
+};
+
+}  // namespace motley
