@@ -5,6 +5,7 @@
 // runs both.
 #include <fmt/format.h>
 
+#include <array>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
@@ -18,6 +19,7 @@
 #include "base/secret.h"
 #include "base/system/files.h"
 #include "bench/socket_ping.h"
+#include "bench/urgent_wait.h"
 #include "comm/make_transport.h"
 #include "measure/link_bench.h"
 #ifdef MOTLEY_WITH_GLOO
@@ -33,6 +35,7 @@ constexpr std::size_t kStreamBytes = std::size_t{4} << 20;
 constexpr std::size_t kStreamWindow = 8;  // messages under way
 constexpr Tag kStream = 11;
 constexpr Tag kWait = 12;
+constexpr std::array kWays = {ValueWay::kAlone, ValueWay::kBesideBulk, ValueWay::kAsBulk};
 
 Result<std::string> read_when_there(const std::filesystem::path& path) {
   const Deadline deadline = Deadline::after_s(kPatience_s);
@@ -116,6 +119,7 @@ Result<void> run_ends(Transport& transport, Rank self, double seconds) {
     MOTLEY_TRY(serve_stream(transport, peer));
     MOTLEY_ASSIGN(const double share, waiting_share(transport, peer, seconds, false));
     MOTLEY_TRY(waiting_share(transport, peer, seconds, true));
+    for (const ValueWay way : kWays) MOTLEY_TRY(serve_urgent_wait(transport, peer, way));
     fmt::print("{{\"receive_ns_per_byte\": {:.4f}, \"waiting_share\": {:.5f}}}\n",
                cpu_s_per_byte * 1e9, share);
     return {};
@@ -124,11 +128,19 @@ Result<void> run_ends(Transport& transport, Rank self, double seconds) {
   MOTLEY_ASSIGN(const double stream, stream_bytes_per_s(transport, peer, seconds));
   MOTLEY_TRY(waiting_share(transport, peer, seconds, true));
   MOTLEY_ASSIGN(const double share, waiting_share(transport, peer, seconds, false));
+  std::vector<UrgentWait> waits;
+  for (const ValueWay way : kWays) {
+    MOTLEY_ASSIGN(const UrgentWait wait, measure_urgent_wait(transport, peer, seconds, way));
+    waits.push_back(wait);
+  }
   fmt::print(
       "{{\"bytes_per_s\": {:.0f}, \"stream_bytes_per_s\": {:.0f}, \"latency_us\": {:.2f}, "
-      "\"send_ns_per_byte\": {:.4f}, \"waiting_share\": {:.5f}}}\n",
+      "\"send_ns_per_byte\": {:.4f}, \"waiting_share\": {:.5f}, \"value_alone_ms\": {:.3f}, "
+      "\"value_ms\": {:.3f}, \"value_longest_ms\": {:.3f}, \"value_as_bulk_ms\": {:.3f}, "
+      "\"value_as_bulk_longest_ms\": {:.3f}, \"bulk_bytes_per_s\": {:.0f}}}\n",
       link.bandwidth_bytes_per_s, stream, link.latency_s * 1e6, link.send_cpu_s_per_byte * 1e9,
-      share);
+      share, waits[0].median_s * 1e3, waits[1].median_s * 1e3, waits[1].longest_s * 1e3,
+      waits[2].median_s * 1e3, waits[2].longest_s * 1e3, waits[1].bulk_bytes_per_s);
   return {};
 }
 

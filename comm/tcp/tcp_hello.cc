@@ -13,7 +13,7 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "hellos are little-endian");
 
 constexpr std::uint32_t kHelloMagic = 0x484C544D;  // "MTLH"
-constexpr std::uint16_t kHelloVersion = 5;
+constexpr std::uint16_t kHelloVersion = 6;
 
 // The hello as it lies in memory and on the wire.
 struct HelloLayout {

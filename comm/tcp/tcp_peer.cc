@@ -20,6 +20,10 @@ constexpr std::chrono::seconds kSilenceMax{4};
 constexpr int kTurnsMax = 32;  // of one peer, before the others have theirs
 // What a sender writes itself: encrypting it takes less time than waking the I/O thread.
 constexpr std::size_t kDirectBytesMax = std::size_t{16} << 10;
+// Of a piece of bulk. A shorter one would pass no sooner than the system's own packets.
+constexpr std::chrono::milliseconds kPieceTime{4};
+constexpr std::size_t kPieceBytesMin = std::size_t{8} << 10;
+constexpr std::size_t kPieceBytesMax = std::size_t{1} << 20;
 
 }  // namespace
 
@@ -98,7 +102,7 @@ void TcpPeer::write() {
 void TcpPeer::write_up_to(std::size_t bytes_max) {
   for (int turn = 0; turn < kTurnsMax; ++turn) {
     if (!stream_ || awaits_writable_) return;
-    const auto pieces = queue_.pieces();
+    const auto pieces = queue_.next();
     const std::size_t bytes = pieces[0].size() + pieces[1].size();
     if (bytes > bytes_max) break;
     const auto count = stream_->write(pieces);
@@ -158,6 +162,7 @@ void TcpPeer::tick(SteadyClock::time_point now, bool overslept) {
     return lose(fmt::format("nothing was heard of it for {} s: it is frozen, or the network is cut",
                             kSilenceMax.count()));
   }
+  keep_pace(now);
   const bool has_moved = overslept || stream_->sent_bytes() != sent_bytes_;
   const bool is_idle = queue_.idle() && !stream_->blocked();
   if (has_moved || is_idle) {
@@ -173,6 +178,12 @@ void TcpPeer::tick(SteadyClock::time_point now, bool overslept) {
     queue_.push_beat();
     write();
   }
+}
+
+void TcpPeer::keep_pace(SteadyClock::time_point now) {
+  pace_.look(now, stream_->sent_bytes(), stream_->blocked());
+  if (!pace_.bytes_per_s()) return;
+  queue_.set_piece_bytes(pace_.bytes_in(kPieceTime, kPieceBytesMin, kPieceBytesMax));
 }
 
 void TcpPeer::lose(const std::string& cause) {

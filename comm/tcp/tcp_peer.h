@@ -20,6 +20,7 @@
 
 #include "base/clock.h"
 #include "base/ids.h"
+#include "comm/tcp/link_pace.h"
 #include "comm/tcp/tcp_stream.h"
 #include "comm/transport/mailbox.h"
 #include "comm/transport/message_stream.h"
@@ -56,6 +57,8 @@ class TcpPeer {
   void wait_readable();
   void wait_writable();
   void wait_for_bell();
+  // Makes what an urgent message may have to wait for as short as the link is slow.
+  void keep_pace(SteadyClock::time_point now);
   void lose(const std::string& cause);
 
   boost::asio::io_context& io_;
@@ -72,6 +75,8 @@ class TcpPeer {
   bool awaits_writable_ = false;
   bool awaits_bell_ = false;     // which ends both
   bool awaits_receive_ = false;  // nothing is read before one is posted
+
+  LinkPace pace_;
 
   // These are as of the last tick that saw a difference.
   std::uint64_t received_bytes_ = 0;

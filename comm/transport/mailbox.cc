@@ -72,6 +72,20 @@ void Mailbox::fill(std::size_t count) {
   if (arrival_->filled == arrival_->bytes) deliver(*std::exchange(arrival_, std::nullopt));
 }
 
+void Mailbox::cut() {
+  MOTLEY_CHECK(arrival_ && !cut_, "nothing has begun, or something was cut");
+  cut_ = std::exchange(arrival_, std::nullopt);
+}
+
+std::uint64_t Mailbox::cut_bytes() const {
+  return cut_ ? cut_->bytes - cut_->filled : 0;
+}
+
+void Mailbox::go_on() {
+  MOTLEY_CHECK(cut_ && !arrival_, "nothing was cut, or something has begun");
+  arrival_ = std::exchange(cut_, std::nullopt);
+}
+
 // The receive of an early message may have been posted while it came.
 void Mailbox::deliver(Arrival arrival) {
   if (!arrival.is_kept) return;
@@ -106,10 +120,12 @@ void Mailbox::lose(const std::string& cause) {
     lost_ = cause;
     dropped.swap(receives_);
   }
-  if (arrival_ && arrival_->completion != nullptr) {
-    arrival_->completion->finish(peer_lost(from_, cause));
+  for (auto* begun : {&arrival_, &cut_}) {
+    if (*begun && (*begun)->completion != nullptr) {
+      (*begun)->completion->finish(peer_lost(from_, cause));
+    }
+    begun->reset();
   }
-  arrival_.reset();
   for (auto& [tag, receives] : dropped) {
     for (auto& receive : receives) receive.completion->finish(peer_lost(from_, cause));
   }

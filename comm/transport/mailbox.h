@@ -42,12 +42,19 @@ class Mailbox {
   // --- the reader's ---
 
   // Makes the place of a message whose header has come. False: there is none before another recv().
-  // REQUIRES: the one before is complete; message_bytes >= kFrameHeaderBytes.
+  // REQUIRES: the one before is complete, or was cut; message_bytes >= kFrameHeaderBytes.
   [[nodiscard]] bool begin(Tag tag, std::uint64_t message_bytes);
   // Returns where its next bytes go: nowhere once it is complete, and when none has begun.
   [[nodiscard]] std::span<std::byte> room();
   // So many bytes have been put there. The last ones deliver the message.
   void fill(std::size_t count);
+  // Others may come before the rest of the message that has begun. REQUIRES: room() is not empty,
+  // and no other message is cut.
+  void cut();
+  // How many bytes of a message that was cut are still to come; 0: none was.
+  [[nodiscard]] std::uint64_t cut_bytes() const;
+  // It goes on. REQUIRES: cut_bytes() > 0, and the message before is complete.
+  void go_on();
   // Ends every receive, now and later, with kPeer and this cause. The first cause stays.
   void lose(const std::string& cause);
 
@@ -82,6 +89,7 @@ class Mailbox {
 
   // The reader's.
   std::optional<Arrival> arrival_;
+  std::optional<Arrival> cut_;
   std::vector<std::byte> dropped_;
 };
 

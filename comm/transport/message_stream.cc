@@ -70,34 +70,53 @@ bool SendQueue::idle() {
   return idle_;
 }
 
-std::array<std::span<const std::byte>, 2> SendQueue::pieces() {
-  if (!has_current_) {
+std::size_t SendQueue::message_bytes(Send& send) {
+  return send.completion == nullptr ? 0 : send.buffer.message().size();
+}
+
+bool SendQueue::begin_next() {
+  {
     const std::lock_guard lock(mutex_);
-    idle_ = waiting_.empty();
-    if (idle_) return {};
-    current_ = waiting_.pop();
-    has_current_ = true;
-    written_ = 0;
-    const bool is_beat = current_.completion == nullptr;
-    write_stream_header(current_.tag, is_beat ? 0 : current_.buffer.message().size(), header_);
+    idle_ = waiting_.empty() && !cut_;
+    if (idle_) return false;
+    if (!cut_ || waiting_.has_urgent()) current_ = waiting_.pop();
   }
-  std::span<const std::byte> message;
-  if (current_.completion != nullptr) message = current_.buffer.message();
-  const std::size_t of_header = std::min(written_, kStreamHeaderBytes);
-  return {std::span<const std::byte>(header_).subspan(of_header),
-          message.subspan(written_ - of_header)};
+  const bool goes_on = !current_;
+  if (goes_on) current_ = *std::exchange(cut_, std::nullopt);
+  const bool is_bulk = (current_->tag & kBulkTag) != 0 && current_->completion != nullptr;
+  const std::size_t left = message_bytes(*current_) - current_->sent;
+  piece_bytes_ = is_bulk ? std::min(left, piece_bytes_max_) : left;
+  headers_bytes_ = written_ = 0;
+  const auto add_header = [&](Tag tag, std::uint64_t bytes) {
+    write_stream_header(tag, bytes,
+                        std::span(headers_).subspan(headers_bytes_).first<kStreamHeaderBytes>());
+    headers_bytes_ += kStreamHeaderBytes;
+  };
+  if (!goes_on) add_header(current_->tag, left);
+  if (is_bulk) add_header(kPieceTag, piece_bytes_);
+  return true;
+}
+
+std::array<std::span<const std::byte>, 2> SendQueue::next() {
+  if (!current_ && !begin_next()) return {};
+  std::span<const std::byte> piece;
+  if (piece_bytes_ > 0) piece = current_->buffer.message().subspan(current_->sent, piece_bytes_);
+  const std::size_t of_headers = std::min(written_, headers_bytes_);
+  return {std::span<const std::byte>(headers_).first(headers_bytes_).subspan(of_headers),
+          piece.subspan(written_ - of_headers)};
 }
 
 void SendQueue::taken(std::size_t count) {
-  if (!has_current_) return;
+  if (!current_) return;
   written_ += count;
-  const std::size_t message_bytes =
-      current_.completion == nullptr ? 0 : current_.buffer.message().size();
-  MOTLEY_CHECK(written_ <= kStreamHeaderBytes + message_bytes, "{} bytes", written_);
-  if (written_ < kStreamHeaderBytes + message_bytes) return;
-  has_current_ = false;
-  if (current_.completion != nullptr) {
-    std::exchange(current_.completion, nullptr)->finish(std::move(current_.buffer));
+  MOTLEY_CHECK(written_ <= headers_bytes_ + piece_bytes_, "{} bytes", written_);
+  if (written_ < headers_bytes_ + piece_bytes_) return;
+  Send send = *std::exchange(current_, std::nullopt);
+  send.sent += piece_bytes_;
+  if (send.sent < message_bytes(send)) {
+    cut_ = std::move(send);
+  } else if (send.completion != nullptr) {
+    send.completion->finish(std::move(send.buffer));
   }
 }
 
@@ -109,41 +128,58 @@ void SendQueue::lose(const std::string& cause) {
     lost_ = cause;
     dropped = waiting_.drain();
   }
-  if (std::exchange(has_current_, false)) dropped.push_front(std::move(current_));
+  for (auto* begun : {&cut_, &current_}) {
+    if (*begun) dropped.push_front(*std::exchange(*begun, std::nullopt));
+  }
   for (Send& send : dropped) {
     if (send.completion != nullptr) send.completion->finish(peer_lost(to_, cause));
   }
 }
 
-Result<std::span<std::byte>> MessageReader::room() {
-  if (const auto room = mailbox_.room(); !room.empty()) return room;
-  if (header_filled_ == kStreamHeaderBytes) {
-    Layout layout{};
-    std::memcpy(&layout, header_.data(), kStreamHeaderBytes);
-    const Tag tag = layout.tag_and_check & kBeatTag;
-    if (layout.tag_and_check != (tag | check_of(tag, layout.message_bytes))) {
-      return broken_stream("what it sent was damaged on the way");
-    }
-    const bool is_beat = tag == kBeatTag && layout.message_bytes == 0;
-    if (!is_beat) {
-      if (tag >= kTagsEnd || layout.message_bytes < kFrameHeaderBytes ||
-          layout.message_bytes > kMessageBytesMax) {
-        return broken_stream("it sent a message that makes no sense");
-      }
-      if (!mailbox_.begin(tag, layout.message_bytes)) return std::span<std::byte>();
-    }
-    header_filled_ = 0;
-    if (!is_beat) return mailbox_.room();
+Result<bool> MessageReader::begin() {
+  Layout layout{};
+  std::memcpy(&layout, header_.data(), kStreamHeaderBytes);
+  const Tag tag = layout.tag_and_check & kBeatTag;
+  const std::uint64_t bytes = layout.message_bytes;
+  if (layout.tag_and_check != (tag | check_of(tag, bytes))) {
+    return broken_stream("what it sent was damaged on the way");
   }
-  return std::span(header_).subspan(header_filled_);
+  const bool is_bulk = tag != kPieceTag && (tag & kBulkTag) != 0;
+  const auto expected = [&] {
+    if (tag == kPieceTag) return bytes <= mailbox_.cut_bytes();  // none: a beat
+    return bytes >= kFrameHeaderBytes && bytes <= kMessageBytesMax &&
+           !(is_bulk && mailbox_.cut_bytes() > 0);
+  };
+  if (!expected()) return broken_stream("it sent a message that makes no sense");
+  left_bytes_ = is_bulk ? 0 : bytes;
+  if (tag == kPieceTag) {
+    if (bytes > 0) mailbox_.go_on();
+    return true;
+  }
+  if (!mailbox_.begin(tag, bytes)) return false;
+  if (is_bulk) mailbox_.cut();
+  return true;
+}
+
+Result<std::span<std::byte>> MessageReader::room() {
+  if (header_filled_ == kStreamHeaderBytes) {
+    MOTLEY_ASSIGN(const bool has_place, begin());
+    if (!has_place) return std::span<std::byte>();
+    header_filled_ = 0;
+  }
+  const auto room = mailbox_.room();
+  if (room.empty()) return std::span(header_).subspan(header_filled_);
+  return room.first(std::min<std::uint64_t>(room.size(), left_bytes_));
 }
 
 void MessageReader::fill(std::size_t count) {
   if (mailbox_.room().empty()) {
     header_filled_ += count;
-  } else {
-    mailbox_.fill(count);
+    return;
   }
+  mailbox_.fill(count);
+  left_bytes_ -= count;
+  if (left_bytes_ == 0 && !mailbox_.room().empty()) mailbox_.cut();
 }
 
 }  // namespace motley

@@ -1,7 +1,8 @@
 // How messages follow each other in the byte stream to one peer: 16 bytes of header (tag, length
-// and a check of both), then the message (docs/formats/tcp.md). A header without a message is a
-// beat: a sign of life. SendQueue gives the bytes to write, MessageReader takes those that came.
-// Neither touches a socket.
+// and a check of both), then the message (docs/formats/tcp.md). Bulk comes in pieces with a header
+// each, between which there is room for what is urgent. A header without a message is a beat: a
+// sign of life. SendQueue gives the bytes to write, MessageReader takes those that came. Neither
+// touches a socket.
 #pragma once
 
 #include <array>
@@ -9,6 +10,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -23,12 +25,16 @@
 namespace motley {
 
 inline constexpr std::size_t kStreamHeaderBytes = 16;
-inline constexpr Tag kBeatTag = kTagsEnd;  // beyond the callers' tags; all kTagBits set
+inline constexpr Tag kBeatTag = kTagsEnd;   // beyond the callers' tags; all kTagBits set
+inline constexpr Tag kPieceTag = kBeatTag;  // with bytes: of the message of bulk that has begun
 
 // REQUIRES: tag <= kBeatTag.
 void write_stream_header(Tag tag,
                          std::uint64_t message_bytes,
                          std::span<std::byte, kStreamHeaderBytes> bytes);
+
+// Until it is known what a link takes: 5 ms of 100 Mbit/s.
+inline constexpr std::size_t kFirstPieceBytes = std::size_t{64} << 10;
 
 // SendQueue holds what is to be sent to one peer, in the order of send_order.h. Any thread may call
 // push(); one thread at a time, the writer, calls the others.
@@ -38,23 +44,26 @@ class SendQueue {
 
   struct Pushed {
     Pending pending;
-    bool wakes_writer = false;  // pieces() was empty before
+    bool wakes_writer = false;  // next() was empty before
   };
 
   [[nodiscard]] Pushed push(Tag tag, Buffer buffer);
 
   // --- the writer's ---
 
-  // The next bytes to write, as two pieces because header and message lie apart; both empty when
+  // The next bytes to write, as two spans because header and message lie apart; both empty when
   // there is nothing. They stay where they are until taken() has covered them.
-  [[nodiscard]] std::array<std::span<const std::byte>, 2> pieces();
-  // The first `count` bytes of pieces() have been written. Gives the buffer of a whole message
-  // back.
+  [[nodiscard]] std::array<std::span<const std::byte>, 2> next();
+  // The first `count` bytes of next() have been written. Gives the buffer of a whole message back.
   void taken(std::size_t count);
-  // The next bytes are a beat. REQUIRES: pieces() gave nothing.
+
+  // Of the pieces of bulk that begin from now on. REQUIRES: bytes > 0.
+  void set_piece_bytes(std::size_t bytes) { piece_bytes_max_ = bytes; }
+
+  // The next bytes are a beat. REQUIRES: next() gave nothing.
   void push_beat();
 
-  // Returns whether pieces() was empty when it was last called.
+  // Returns whether next() was empty when it was last called.
   [[nodiscard]] bool idle();
 
   // Ends every send, now and later, with kPeer and this cause. The first cause stays.
@@ -65,7 +74,12 @@ class SendQueue {
     Tag tag = 0;
     Buffer buffer;
     std::shared_ptr<Completion> completion;  // null: a beat
+    std::size_t sent = 0;                    // bytes of the message in pieces before
   };
+
+  [[nodiscard]] static std::size_t message_bytes(Send& send);
+  // False: there is nothing to write.
+  bool begin_next();
 
   const Rank to_;
 
@@ -75,11 +89,14 @@ class SendQueue {
   bool idle_ = true;
   std::string lost_;  // why; empty while the peer is there
 
-  // The writer's: the message that is being written.
-  bool has_current_ = false;
-  Send current_;
-  std::array<std::byte, kStreamHeaderBytes> header_{};
-  std::size_t written_ = 0;  // of header and message together
+  // The writer's.
+  std::optional<Send> current_;  // of which a message or a piece is being written
+  std::optional<Send> cut_;      // bulk between two of its pieces
+  std::size_t piece_bytes_max_ = kFirstPieceBytes;
+  std::array<std::byte, 2 * kStreamHeaderBytes> headers_{};  // the message's, the piece's, or both
+  std::size_t headers_bytes_ = 0;
+  std::size_t piece_bytes_ = 0;  // behind the headers
+  std::size_t written_ = 0;      // of headers and piece together
 };
 
 // Parses the stream of one peer into its mailbox. Used by one thread at a time.
@@ -95,9 +112,13 @@ class MessageReader {
   void fill(std::size_t count);
 
  private:
+  // What the whole header begins. False: there is no place for it yet.
+  [[nodiscard]] Result<bool> begin();
+
   Mailbox& mailbox_;
   std::array<std::byte, kStreamHeaderBytes> header_{};
   std::size_t header_filled_ = 0;
+  std::uint64_t left_bytes_ = 0;  // of the message, or of the piece, that is being read
 };
 
 }  // namespace motley

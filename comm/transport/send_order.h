@@ -23,6 +23,8 @@ class SendOrder {
 
   [[nodiscard]] bool empty() const { return urgent_.empty() && bulk_.empty(); }
 
+  [[nodiscard]] bool has_urgent() const { return !urgent_.empty(); }
+
   // REQUIRES: !empty().
   [[nodiscard]] Send pop() {
     std::deque<Send>& from = urgent_.empty() ? bulk_ : urgent_;

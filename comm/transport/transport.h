@@ -34,7 +34,7 @@ using Tag = std::uint64_t;
 inline constexpr int kTagBits = 48;
 inline constexpr Tag kTagsEnd = (Tag{1} << kTagBits) - 1;  // REQUIRES: tag < kTagsEnd
 // Of what is long and not waited for yet: gloo and tcp send whatever lacks this bit before all that
-// has it, but for the message that they are in the midst of.
+// has it, but for the message (gloo) or the piece (tcp) that they are in the midst of.
 inline constexpr Tag kBulkTag = Tag{1} << (kTagBits - 1);
 // By which the ends of a connection greet each other, where the transport underneath knows only
 // tags.

@@ -38,10 +38,15 @@ class LinkQueue {
     return {begin, bulk_end_};
   }
 
-  // When the bulk clock shows the reading, unless a value comes before. Not before `now_s`: what it
-  // showed in the past is not known any more.
-  [[nodiscard]] double when_s(double reading, double now_s) const {
-    return reading <= clock(now_s) ? now_s : reading + values_s_;
+  // When it begins, unless a value comes before. REQUIRES: it has not begun.
+  [[nodiscard]] double begin_s(const Turn& turn) const { return turn.begin + values_s_; }
+
+  // When it is past, unless a value comes before; `now_s` where it is past already.
+  [[nodiscard]] double end_s(const Turn& turn, double now_s) const {
+    // A value that comes as it ends does not hold it up, whatever was rounded.
+    constexpr double kRounded = 1e-12;
+    const double clock_s = clock(now_s);
+    return turn.end <= clock_s + kRounded * clock_s ? now_s : turn.end + values_s_;
   }
 
  private:

@@ -39,7 +39,7 @@ void SharedLinks::send(std::size_t number, double now_s) {
   double leaves_s = 0;
   if (messages_[number].is_bulk) {
     states_[number].uplink = way.uplink->queue(way.uplink_s, now_s);
-    leaves_s = way.uplink->when_s(states_[number].uplink.begin, now_s);
+    leaves_s = way.uplink->begin_s(states_[number].uplink);
   } else {
     leaves_s = way.uplink->take(way.uplink_s, now_s);
   }
@@ -83,7 +83,7 @@ void SharedLinks::enter_pair(std::size_t number, double now_s) {
     return expect(number, Next::kEnterDownlink, start_s + way.latency_s);
   }
   if (way.uplink != nullptr) {
-    const double leaves_s = way.uplink->when_s(state.uplink.begin, now_s);
+    const double leaves_s = way.uplink->begin_s(state.uplink);
     if (leaves_s > now_s) return expect(number, Next::kEnterPair, leaves_s);
   }
   state.pair = way.pair->queue(way.pair_s, now_s);
@@ -93,7 +93,7 @@ void SharedLinks::enter_pair(std::size_t number, double now_s) {
 void SharedLinks::begin_bulk(std::size_t number, double now_s) {
   const Route way = route(number);
   State& state = states_[number];
-  const double start_s = way.pair->when_s(state.pair.begin, now_s);
+  const double start_s = way.pair->begin_s(state.pair);
   if (start_s > now_s) return expect(number, Next::kBegin, start_s);
   state.crossing.start_s = now_s;
   expect(number, Next::kEnterDownlink, now_s + way.latency_s);
@@ -103,9 +103,9 @@ void SharedLinks::begin_bulk(std::size_t number, double now_s) {
 void SharedLinks::leave_bulk(std::size_t number, double now_s) {
   const Route way = route(number);
   State& state = states_[number];
-  double end_s = way.pair->when_s(state.pair.end, now_s);
+  double end_s = way.pair->end_s(state.pair, now_s);
   if (way.uplink != nullptr) {
-    end_s = std::max(end_s, way.uplink->when_s(state.uplink.end, now_s));
+    end_s = std::max(end_s, way.uplink->end_s(state.uplink, now_s));
   }
   if (end_s > now_s) {
     events_.emplace(end_s, messages_.size() + number);
@@ -147,7 +147,7 @@ double SharedLinks::bulk_arrival_s(std::size_t number, double now_s) {
   const State& state = states_[number];
   const double last_byte_s = std::max(now_s, state.crossing.end_s + way.latency_s);
   if (way.downlink == nullptr) return last_byte_s;
-  return std::max(last_byte_s, way.downlink->when_s(state.downlink.end, now_s));
+  return std::max(last_byte_s, way.downlink->end_s(state.downlink, now_s));
 }
 
 }  // namespace motley

@@ -2,100 +2,20 @@
 #include "comm/transport/message_stream.h"
 
 #include <algorithm>
-#include <cstring>
-#include <string>
+#include <map>
+#include <span>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
 
+#include "comm/streams.h"
 #include "support/property.h"
-#include "support/rank_group.h"
 
 namespace motley {
 namespace {
 
 using testing::HasSubstr;
-
-using Bytes = std::vector<std::byte>;
-
-Buffer message(std::size_t payload_bytes, std::uint8_t fill) {
-  Buffer buffer(payload_bytes);
-  buffer.set_payload_bytes(payload_bytes);
-  std::ranges::fill(buffer.message(), std::byte{fill});
-  return buffer;
-}
-
-Bytes stream_of(SendQueue& queue) {
-  Bytes stream;
-  for (auto pieces = queue.pieces(); !pieces[0].empty() || !pieces[1].empty();
-       pieces = queue.pieces()) {
-    for (const auto& piece : pieces) stream.insert(stream.end(), piece.begin(), piece.end());
-    queue.taken(pieces[0].size() + pieces[1].size());
-  }
-  return stream;
-}
-
-class Receiver {
- public:
-  explicit Receiver(std::uint64_t early_bytes_max = 1 << 20) : mailbox_(Rank{0}, early_bytes_max) {}
-
-  Pending recv(Tag tag, std::size_t payload_bytes_max) {
-    auto posted = mailbox_.recv(tag, Buffer(payload_bytes_max));
-    woken_ = woken_ || posted.wakes_reader;
-    return std::move(posted.pending);
-  }
-
-  // Feeds the stream in pieces of at most `step` bytes; returns what there was no place for.
-  Bytes feed(const Bytes& stream, std::size_t step = 1 << 20) {
-    std::size_t at = 0;
-    while (at < stream.size()) {
-      const auto room = reader_.room();
-      if (!room.ok()) {
-        error_ = room.error().cause;
-        break;
-      }
-      if (room->empty()) break;
-      const std::size_t count = std::min({step, room->size(), stream.size() - at});
-      std::memcpy(room->data(), stream.data() + at, count);
-      reader_.fill(count);
-      at += count;
-    }
-    return {stream.begin() + static_cast<std::ptrdiff_t>(at), stream.end()};
-  }
-
-  Mailbox& mailbox() { return mailbox_; }
-
-  [[nodiscard]] bool woken() const { return woken_; }
-
-  [[nodiscard]] const std::string& error() const { return error_; }
-
- private:
-  Mailbox mailbox_;
-  MessageReader reader_{mailbox_};
-  bool woken_ = false;
-  std::string error_;
-};
-
-Bytes stream_with(Tag tag, std::size_t payload_bytes, std::uint8_t fill) {
-  SendQueue queue(Rank{1});
-  (void)queue.push(tag, message(payload_bytes, fill));
-  return stream_of(queue);
-}
-
-Bytes stream_of_a_beat() {
-  SendQueue queue(Rank{1});
-  queue.push_beat();
-  return stream_of(queue);
-}
-
-void expect_message(Pending& pending, std::size_t payload_bytes, std::uint8_t fill) {
-  ASSERT_TRUE(pending.done());
-  auto outcome = pending.wait(soon(), "a message");
-  ASSERT_TRUE(outcome.ok()) << describe(outcome.error());
-  EXPECT_EQ(outcome->payload_bytes(), payload_bytes);
-  EXPECT_TRUE(std::ranges::all_of(outcome->message(),
-                                  [&](std::byte byte) { return byte == std::byte{fill}; }));
-}
 
 // The example of docs/formats/tcp.md.
 TEST(MessageStream, HasTheDocumentedBytes) {
@@ -104,6 +24,19 @@ TEST(MessageStream, HasTheDocumentedBytes) {
   const std::vector<int> header = {5, 4, 3, 2, 1, 0, 0x41, 0x57, 65, 0, 0, 0, 0, 0, 0, 0};
   for (std::size_t i = 0; i < header.size(); ++i) {
     EXPECT_EQ(std::to_integer<int>(stream[i]), header[i]) << i;
+  }
+}
+
+// And the second one.
+TEST(MessageStream, GivesEachPieceOfBulkAHeader) {
+  const Bytes stream = stream_with(kBulkTag | 1, 1, 9);
+  ASSERT_EQ(stream.size(), 2 * 16U + 64 + 1);
+  const std::vector<int> headers = {1,    0,    0,    0,    0,    0x80, 0x68, 0x3a,  //
+                                    65,   0,    0,    0,    0,    0,    0,    0,     //
+                                    0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xa3, 0xf6,  //
+                                    65,   0,    0,    0,    0,    0,    0,    0};
+  for (std::size_t i = 0; i < headers.size(); ++i) {
+    EXPECT_EQ(std::to_integer<int>(stream[i]), headers[i]) << i;
   }
 }
 
@@ -126,15 +59,15 @@ TEST(MessageStream, GivesTheBufferBackOnceItHasBeenTaken) {
   auto sent = queue.push(3, message(100, 1));
   EXPECT_TRUE(sent.wakes_writer);
   EXPECT_FALSE(queue.push(3, message(100, 1)).wakes_writer);
-  queue.taken(queue.pieces()[0].size());
+  queue.taken(queue.next()[0].size());
   EXPECT_FALSE(sent.pending.done());
-  queue.taken(queue.pieces()[1].size());
+  queue.taken(queue.next()[1].size());
   expect_message(sent.pending, 100, 1);
 }
 
 // Returns its first payload byte.
 std::uint8_t write_one(SendQueue& queue) {
-  const auto pieces = queue.pieces();
+  const auto pieces = queue.next();
   const auto fill = std::to_integer<std::uint8_t>(pieces[1].back());
   queue.taken(pieces[0].size() + pieces[1].size());
   return fill;
@@ -144,21 +77,70 @@ TEST(MessageStream, BulkLetsAllElseGoFirstButForWhatIsUnderWay) {
   SendQueue queue(Rank{1});
   (void)queue.push(kBulkTag | 3, message(1000, 1));
   (void)queue.push(kBulkTag | 3, message(1000, 2));
-  queue.taken(queue.pieces()[0].size());  // a part of the first has left
+  queue.taken(queue.next()[0].size());  // a part of the first has left
   (void)queue.push(3, message(10, 3));
   (void)queue.push(2, message(10, 4));
   (void)queue.push(kBulkTag | 2, message(1000, 5));
   std::vector<int> order(5);
   for (int& fill : order) fill = write_one(queue);
   EXPECT_EQ(order, (std::vector{1, 3, 4, 2, 5}));
-  EXPECT_TRUE(queue.pieces()[0].empty());
+  EXPECT_TRUE(queue.next()[0].empty());
+}
+
+TEST(MessageStream, WhatIsUrgentPassesBetweenTwoPiecesOfBulk) {
+  SendQueue queue(Rank{1});
+  queue.set_piece_bytes(500);
+  Receiver receiver;
+  auto bulk = receiver.recv(kBulkTag | 3, 1000);
+  auto urgent = receiver.recv(3, 1000);
+  (void)queue.push(kBulkTag | 3, message(1000, 1));
+  EXPECT_TRUE(receiver.feed(stream_of_one(queue)).empty());
+  (void)queue.push(3, message(1000, 2));
+  EXPECT_TRUE(receiver.feed(stream_of_one(queue)).empty());
+  expect_message(urgent, 1000, 2);
+  EXPECT_FALSE(bulk.done());
+  EXPECT_TRUE(receiver.feed(stream_of(queue)).empty());
+  expect_message(bulk, 1000, 1);
+  EXPECT_TRUE(queue.idle());
+}
+
+TEST(MessageStream, ABeatPassesBetweenTwoPiecesOfBulk) {
+  SendQueue queue(Rank{1});
+  queue.set_piece_bytes(500);
+  Receiver receiver;
+  auto bulk = receiver.recv(kBulkTag | 3, 1000);
+  (void)queue.push(kBulkTag | 3, message(1000, 1));
+  EXPECT_TRUE(receiver.feed(stream_of_one(queue)).empty());
+  EXPECT_TRUE(receiver.feed(stream_of_a_beat()).empty());
+  EXPECT_TRUE(receiver.feed(stream_of(queue)).empty());
+  expect_message(bulk, 1000, 1);
+}
+
+TEST(MessageStream, BulkThatIsLongerThanItsRoomIsDroppedInPiecesToo) {
+  SendQueue queue(Rank{1});
+  queue.set_piece_bytes(500);
+  Receiver receiver;
+  auto bulk = receiver.recv(kBulkTag | 3, 10);
+  (void)queue.push(kBulkTag | 3, message(1000, 1));
+  EXPECT_TRUE(receiver.feed(stream_of(queue), 77).empty());
+  EXPECT_FALSE(bulk.wait(soon(), "a message").ok());
+  auto next = receiver.recv(3, 10);
+  EXPECT_TRUE(receiver.feed(stream_with(3, 10, 2)).empty());
+  expect_message(next, 10, 2);
 }
 
 TEST(MessageStream, EndsBulkToo) {
   SendQueue queue(Rank{1});
+  queue.set_piece_bytes(500);
+  Receiver receiver;
+  auto received = receiver.recv(kBulkTag | 3, 1000);
   auto bulk = queue.push(kBulkTag | 3, message(1000, 1));
+  EXPECT_TRUE(receiver.feed(stream_of_one(queue)).empty());
   auto urgent = queue.push(3, message(1000, 2));
   queue.lose("it left");
+  receiver.mailbox().lose("it left");
+  EXPECT_TRUE(queue.next()[0].empty());
+  EXPECT_FALSE(received.wait(soon(), "a message").ok());
   EXPECT_FALSE(bulk.pending.wait(soon(), "a send").ok());
   EXPECT_FALSE(urgent.pending.wait(soon(), "a send").ok());
 }
@@ -193,111 +175,45 @@ RC_GTEST_PROP(MessageStreamProperty, KeepsTheOrderOfEachTagAndBulkLast, ()) {
     }
   }
   while (!waiting.empty()) write();
-  RC_ASSERT(queue.pieces()[0].empty());
+  RC_ASSERT(queue.next()[0].empty());
 }
 
+// Urgent messages and bulk, of which more are pushed while pieces of others are written.
 RC_GTEST_PROP(MessageStreamProperty, ArrivesHoweverItIsCut, ()) {
-  const auto sizes =
-      *rc::gen::container<std::vector<std::uint16_t>>(8, rc::gen::arbitrary<std::uint16_t>());
-  const auto tags =
-      *rc::gen::container<std::vector<std::uint8_t>>(8, rc::gen::inRange<std::uint8_t>(0, 3));
+  constexpr std::size_t kMessages = 8;
+  const auto sizes = *rc::gen::container<std::vector<std::uint16_t>>(
+      kMessages, rc::gen::arbitrary<std::uint16_t>());
+  const auto tags = *rc::gen::container<std::vector<Tag>>(
+      kMessages, rc::gen::elementOf(std::vector<Tag>{0, 1, kBulkTag, kBulkTag | 1}));
   const auto step = *rc::gen::inRange<std::size_t>(1, 5000);
-  const auto posted_before =
-      *rc::gen::container<std::vector<std::uint8_t>>(8, rc::gen::inRange<std::uint8_t>(0, 2));
+  const auto posted_before = *rc::gen::container<std::vector<std::uint8_t>>(
+      kMessages, rc::gen::inRange<std::uint8_t>(0, 2));
+  const auto written_between =
+      *rc::gen::container<std::vector<int>>(kMessages, rc::gen::inRange(0, 4));
   SendQueue queue(Rank{1});
+  queue.set_piece_bytes(*rc::gen::inRange<std::size_t>(500, 70'000));
   Receiver receiver;
-  std::vector<Pending> receives(8);
-  for (std::size_t i = 0; i < 8; ++i) {
-    (void)queue.push(tags[i], message(sizes[i], static_cast<std::uint8_t>(i)));
-  }
+  std::vector<Pending> receives(kMessages);
   // Within a tag receives are posted in order: those before come first.
-  std::vector<bool> late_tag(3, false);
-  for (std::size_t i = 0; i < 8; ++i) {
+  std::map<Tag, bool> late_tag;
+  for (std::size_t i = 0; i < kMessages; ++i) {
     late_tag[tags[i]] = late_tag[tags[i]] || posted_before[i] == 0;
     if (!late_tag[tags[i]]) receives[i] = receiver.recv(tags[i], 70'000);
   }
+  for (std::size_t i = 0; i < kMessages; ++i) {
+    (void)queue.push(tags[i], message(sizes[i], static_cast<std::uint8_t>(i)));
+    for (int written = 0; written < written_between[i]; ++written) {
+      RC_ASSERT(receiver.feed(stream_of_one(queue), step).empty());
+    }
+  }
   RC_ASSERT(receiver.feed(stream_of(queue), step).empty());
-  for (std::size_t i = 0; i < 8; ++i) {
+  for (std::size_t i = 0; i < kMessages; ++i) {
     if (!receives[i].valid()) receives[i] = receiver.recv(tags[i], 70'000);
     auto outcome = receives[i].wait(soon(), "a message");
     RC_ASSERT(outcome.ok());
     RC_ASSERT(outcome->payload_bytes() == sizes[i]);
     RC_ASSERT(outcome->message().back() == static_cast<std::byte>(i));
   }
-}
-
-TEST(Mailbox, WaitsWhileEarlyMessagesFillTheirShare) {
-  Receiver receiver(/*early_bytes_max=*/3000 + 2 * kEarlyMessageBytes);
-  EXPECT_TRUE(receiver.feed(stream_with(1, 1000, 1)).empty());
-  EXPECT_TRUE(receiver.feed(stream_with(2, 1000, 2)).empty());
-  const Bytes left = receiver.feed(stream_with(3, 1000, 3));
-  EXPECT_EQ(left.size(), 1064U);  // its header was read
-  EXPECT_FALSE(receiver.woken());
-  auto first = receiver.recv(1, 1000);
-  EXPECT_TRUE(receiver.woken());
-  expect_message(first, 1000, 1);
-  EXPECT_TRUE(receiver.feed(left).empty());
-  auto third = receiver.recv(3, 1000);
-  expect_message(third, 1000, 3);
-}
-
-// Whoever has the secret and sends messages that nobody asked for, of whatever size and tag, fills
-// the share and then waits.
-TEST(Mailbox, KeepsNoMoreOfAnyPeerThanItsShare) {
-  constexpr std::size_t kShare = 1 << 20;
-  for (const std::size_t payload : {0, 1, 1000, 100'000, 1 << 20}) {
-    Receiver receiver(kShare);
-    std::size_t taken = 0;
-    while (receiver.feed(stream_with(taken, payload, 1)).empty()) ++taken;
-    EXPECT_LE(taken * (payload + kFrameHeaderBytes + kEarlyMessageBytes), kShare) << payload;
-    EXPECT_GE((taken + 1) * (payload + kFrameHeaderBytes + kEarlyMessageBytes), kShare) << payload;
-  }
-}
-
-TEST(Mailbox, TakesAMessageLargerThanThatShareOnceItIsAskedFor) {
-  Receiver receiver(/*early_bytes_max=*/100);
-  const Bytes left = receiver.feed(stream_with(1, 1000, 1));
-  EXPECT_EQ(left.size(), 1064U);
-  auto receive = receiver.recv(1, 1000);
-  EXPECT_TRUE(receiver.woken());
-  EXPECT_TRUE(receiver.feed(left).empty());
-  expect_message(receive, 1000, 1);
-}
-
-TEST(Mailbox, TakesNoMemoryForAMessageThatIsTooLong) {
-  Receiver receiver(/*early_bytes_max=*/100);
-  auto receive = receiver.recv(1, 10);
-  EXPECT_TRUE(receiver.feed(stream_with(1, 1 << 20, 1)).empty());
-  const auto outcome = receive.wait(soon(), "a message");
-  ASSERT_FALSE(outcome.ok());
-  EXPECT_EQ(outcome.error().code, ErrorCode::kCorrupt);
-  auto next = receiver.recv(1, 10);
-  receiver.feed(stream_with(1, 10, 2));
-  expect_message(next, 10, 2);
-}
-
-TEST(Mailbox, DeliversAMessageThatWasAskedForWhileItCame) {
-  Receiver receiver;
-  const Bytes stream = stream_with(1, 1000, 1);
-  const auto half = stream.begin() + 500;
-  receiver.feed({stream.begin(), half});
-  auto receive = receiver.recv(1, 1000);
-  EXPECT_FALSE(receive.done());
-  receiver.feed({half, stream.end()});
-  expect_message(receive, 1000, 1);
-}
-
-TEST(Mailbox, KeepsWhatCameBeforeThePeerWasLost) {
-  Receiver receiver;
-  receiver.feed(stream_with(1, 10, 1));
-  auto waiting = receiver.recv(2, 10);
-  receiver.mailbox().lose("it closed the connection");
-  const auto outcome = waiting.wait(soon(), "a message");
-  ASSERT_FALSE(outcome.ok());
-  EXPECT_EQ(outcome.error().cause, "it closed the connection");
-  auto early = receiver.recv(1, 10);
-  expect_message(early, 10, 1);
-  EXPECT_FALSE(receiver.recv(1, 10).wait(soon(), "a message").ok());
 }
 
 TEST(MessageStream, EndsAtEveryFlippedBitOfAHeader) {
@@ -324,6 +240,23 @@ TEST_P(SenselessHeader, EndsTheStream) {
   Receiver receiver;
   EXPECT_EQ(receiver.feed(stream).size(), 1U);
   EXPECT_THAT(receiver.error(), HasSubstr("makes no sense"));
+}
+
+// A piece that is longer than what is left, or other bulk.
+TEST(MessageStream, EndsAtWhatMakesNoSenseInTheMidstOfBulk) {
+  const std::vector<std::pair<Tag, std::uint64_t>> senseless = {
+      {kPieceTag, 565}, {kBulkTag | 3, 64}, {kBulkTag | 4, 64}};
+  for (const auto& [tag, bytes] : senseless) {
+    SendQueue queue(Rank{1});
+    queue.set_piece_bytes(500);
+    (void)queue.push(kBulkTag | 3, message(1000, 1));
+    Receiver receiver;
+    EXPECT_TRUE(receiver.feed(stream_of_one(queue)).empty());
+    Bytes stream(kStreamHeaderBytes + 1);
+    write_stream_header(tag, bytes, std::span(stream).first<kStreamHeaderBytes>());
+    EXPECT_EQ(receiver.feed(stream).size(), 1U);
+    EXPECT_THAT(receiver.error(), HasSubstr("makes no sense"));
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(,

@@ -35,7 +35,7 @@ TEST(TcpHello, HasTheDocumentedBytes) {
   const HelloBytes bytes = written(kExample);
   EXPECT_EQ(to_hex({reinterpret_cast<const char*>(bytes.data()), bytes.size()}),
             "4d544c48"  // MTLH
-            "05000100"  // version, local
+            "06000100"  // version, local
             "04030201"  // epoch
             "05000000"  // ranks
             "03000000"  // from
@@ -43,7 +43,7 @@ TEST(TcpHello, HasTheDocumentedBytes) {
             "d2040000"  // the memory's process
             "11000000"  // and file
             "0102030405060708"
-            "a95699266d8cf70d");
+            "bc9f4957117d4063");
 }
 
 TEST(TcpHello, ReadsBack) {

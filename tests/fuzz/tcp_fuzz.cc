@@ -80,7 +80,7 @@ void read_as_stream(Bytes stream, std::size_t step) {
   MessageReader reader(mailbox);
   std::vector<Pending> receives;
   const auto post = [&](Tag tag) { receives.push_back(mailbox.recv(tag, Buffer(kRoom)).pending); };
-  for (const Tag tag : {0, 1, 1, 2}) post(tag);
+  for (const Tag tag : {Tag{0}, Tag{1}, Tag{1}, Tag{2}, kBulkTag, kBulkTag | 1}) post(tag);
   while (!stream.empty()) {
     const auto room = reader.room();
     if (!room.ok()) {

@@ -118,6 +118,17 @@ TEST_F(SharedLinksTest, ASumHasWhatSeveralValuesLeave) {
   EXPECT_EQ(arrivals({sum(0, 2), value(0, 2), value(0, 2)}), Times({30.5, 14.5, 24.5}));
 }
 
+TEST_F(SharedLinksTest, ASumThatComesWhileAValuePassesBeginsBehindIt) {
+  sent_s_ = {0, 4};
+  EXPECT_EQ(arrivals({value(0, 2), sum(0, 2)}), Times({10.5, 20.5}));
+  EXPECT_EQ(crossings_[1].start_s, 10);
+}
+
+TEST_F(SharedLinksTest, AValueThatComesAsASumEndsDoesNotHoldItUp) {
+  sent_s_ = {0, 10};
+  EXPECT_EQ(arrivals({sum(0, 2), value(0, 2)}), Times({10.5, 20.5}));
+}
+
 TEST_F(SharedLinksTest, SumsKeepTheirOrder) {
   sent_s_ = {0, 1, 5};
   EXPECT_EQ(arrivals({sum(0, 2), sum(0, 2), value(0, 2)}), Times({20.5, 30.5, 15.5}));
