@@ -46,8 +46,9 @@ struct TransferPace {
   bool yields = false;
 };
 
-// What is small enough that a frame of the pipeline does not wait for it long.
-inline constexpr TransferPace kPaceBesideTraining{std::size_t{64} << 10, 1, true};
+// The pipeline's frames pass between the pieces of a part (docs/formats/tcp.md); it is small enough
+// that they do not wait for it long where the transport cuts no pieces.
+inline constexpr TransferPace kPaceBesideTraining{std::size_t{256} << 10, 1, true};
 
 // Sends the file at `path`. When it returns without an error, the receiver has the file on its disk
 // with the manifest's hashes. kCorrupt when the file here is not what the order says, or with the
