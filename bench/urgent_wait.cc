@@ -83,11 +83,13 @@ Result<UrgentWait> measure_urgent_wait(Transport& transport,
     std::this_thread::sleep_for(kLook);
   }
   const double bulk_bytes_per_s = bulk_bytes / (now_s() - start_s);
+  Pending over = transport.recv(peer, tags.answer, Buffer(0));
   Pending end = transport.send(peer, tags.end, zeros(0));
   for (Pending& bucket : buckets) {
     MOTLEY_TRY(bucket.wait(Deadline::after_s(kPatience_s), "a bucket to leave"));
   }
   MOTLEY_TRY(end.wait(Deadline::after_s(kPatience_s), "the end to leave"));
+  MOTLEY_TRY(over.wait(Deadline::after_s(kPatience_s), "the answer to the end"));
   if (waits.empty()) return Error{ErrorCode::kPeer, "no value was answered", "", ""};
   std::ranges::sort(waits);
   return UrgentWait{waits[waits.size() / 2], waits.back(), bulk_bytes_per_s};
@@ -116,6 +118,8 @@ Result<void> serve_urgent_wait(Transport& transport, Rank peer, ValueWay way) {
     std::this_thread::sleep_for(kLook);
   }
   MOTLEY_TRY(end.wait(Deadline::after_s(0), "the end"));
+  Pending over = transport.send(peer, tags.answer, zeros(0));
+  MOTLEY_TRY(over.wait(Deadline::after_s(kPatience_s), "the answer to leave"));
   return {};
 }
 

@@ -24,6 +24,10 @@ constexpr std::size_t kDirectBytesMax = std::size_t{16} << 10;
 constexpr std::chrono::milliseconds kPieceTime{4};
 constexpr std::size_t kPieceBytesMin = std::size_t{8} << 10;
 constexpr std::size_t kPieceBytesMax = std::size_t{1} << 20;
+// Of what the system holds unsent: long enough that the link has work until this thread comes
+// again.
+constexpr std::chrono::milliseconds kUnsentTime{4};
+constexpr std::size_t kUnsentMin = std::size_t{16} << 10;
 
 }  // namespace
 
@@ -184,6 +188,7 @@ void TcpPeer::keep_pace(SteadyClock::time_point now) {
   pace_.look(now, stream_->sent_bytes(), stream_->blocked());
   if (!pace_.bytes_per_s()) return;
   queue_.set_piece_bytes(pace_.bytes_in(kPieceTime, kPieceBytesMin, kPieceBytesMax));
+  stream_->keep_unsent(pace_.bytes_in(kUnsentTime, kUnsentMin, kUnsentMax));
 }
 
 void TcpPeer::lose(const std::string& cause) {

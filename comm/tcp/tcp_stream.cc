@@ -26,19 +26,6 @@ constexpr std::size_t kSharedMax = std::size_t{128} << 10;
 // To encrypt, or to copy, before others have their turn.
 constexpr std::size_t kTakenMax = std::size_t{1} << 20;
 
-// What the system may hold that has not left yet: whatever comes later waits for it, even what is
-// urgent. 10 ms of 100 Mbit/s; without it the system takes megabytes on a slow link.
-constexpr int kUnsentMax = 128 << 10;
-
-void keep_little_unsent(int socket) {
-#ifdef TCP_NOTSENT_LOWAT
-  // Where it fails, urgent messages only come later.
-  (void)setsockopt(socket, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &kUnsentMax, sizeof kUnsentMax);
-#else
-  (void)socket;
-#endif
-}
-
 bool is_would_block(const boost::system::error_code& failure) {
   return failure == asio::error::would_block || failure == asio::error::try_again ||
          failure == asio::error::interrupted;
@@ -57,7 +44,17 @@ TcpStream::TcpStream(asio::ip::tcp::socket socket, std::unique_ptr<TlsSession> t
   boost::system::error_code ignored;  // of a socket that is gone; its next operation says so
   socket_.non_blocking(true, ignored);
   socket_.set_option(asio::ip::tcp::no_delay(true), ignored);
-  keep_little_unsent(socket_.native_handle());
+  keep_unsent(kUnsentMax);
+}
+
+void TcpStream::keep_unsent(std::size_t bytes_max) {
+#ifdef TCP_NOTSENT_LOWAT
+  // Where it fails, urgent messages only come later.
+  const int bytes = static_cast<int>(std::min(bytes_max, kUnsentMax));
+  (void)setsockopt(socket_.native_handle(), IPPROTO_TCP, TCP_NOTSENT_LOWAT, &bytes, sizeof bytes);
+#else
+  (void)bytes_max;
+#endif
 }
 
 bool TcpStream::ends_share_address() const {

@@ -20,6 +20,9 @@
 
 namespace motley {
 
+// Without a bound the system takes megabytes on a slow link.
+inline constexpr std::size_t kUnsentMax = std::size_t{128} << 10;
+
 class TcpStream {
  public:
   // `tls`: null for none. Takes the socket as it is connected.
@@ -58,6 +61,10 @@ class TcpStream {
   [[nodiscard]] bool waits_for_bells() const { return rings_.has_value(); }
 
   void hear_bells();
+
+  // What the system may hold at most that has not left yet: whatever comes later waits for it, even
+  // what is urgent.
+  void keep_unsent(std::size_t bytes_max);
 
   // Lets the stream buffer more: the other end has shown who it is.
   void grow();
