@@ -95,7 +95,8 @@ class Simulation {
   // A time and the rank that sends then. Ties go to the lower.
   using Send = std::pair<double, std::size_t>;
 
-  // Runs the rank up to its next send, or until it must wait for what was not sent yet.
+  // Runs the rank up to its next send, or until it needs a message of which is not known yet when
+  // it is there.
   void advance(std::size_t r) {
     RankState& state = ranks_[r];
     for (; state.next < program_.first_op[r + 1]; ++state.next) {
