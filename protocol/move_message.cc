@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <ranges>
 #include <utility>
 
 #include "base/json.h"
@@ -25,6 +26,14 @@ Json moves_to_json(const std::vector<FileMove>& moves) {
   return list;
 }
 
+Result<void> check_named(const Manifest& manifest,
+                         const std::string& file,
+                         const std::string& source) {
+  const auto names = std::views::transform(manifest.files, &WrittenFile::name);
+  if (std::ranges::find(names, file) != names.end()) return {};
+  return unusable_message(source, fmt::format("nothing is known of the file '{}'", file));
+}
+
 Result<std::vector<FileMove>> moves_from_json(const Json& json,
                                               const char* key,
                                               const MoveOrder& order,
@@ -42,10 +51,7 @@ Result<std::vector<FileMove>> moves_from_json(const Json& json,
                   .peer = Rank{static_cast<std::int32_t>(peer)}};
     MOTLEY_ASSIGN(move.file, json_get<std::string>(entry, "file", source));
     MOTLEY_ASSIGN(move.tensors, names_of(entry, "tensors", source));
-    const auto is_named = [&](const WrittenFile& file) { return file.name == move.file; };
-    if (std::ranges::none_of(order.manifest.files, is_named)) {
-      return unusable_message(source, fmt::format("nothing is known of the file '{}'", move.file));
-    }
+    MOTLEY_TRY(check_named(order.manifest, move.file, source));
     moves.push_back(std::move(move));
   }
   return moves;
@@ -78,6 +84,9 @@ Result<MoveOrder> move_from_json(const Json& json, const std::string& source) {
   MOTLEY_ASSIGN(const std::string manifest, json_get<std::string>(json, "manifest", source));
   MOTLEY_ASSIGN(order.manifest, parse_manifest(manifest, source));
   MOTLEY_ASSIGN(order.linked, names_of(json, "linked", source));
+  for (const std::string& file : order.linked) {
+    MOTLEY_TRY(check_named(order.manifest, file, source));
+  }
   MOTLEY_ASSIGN(order.incoming, moves_from_json(json, "incoming", order, source));
   MOTLEY_ASSIGN(order.outgoing, moves_from_json(json, "outgoing", order, source));
   MOTLEY_ASSIGN(order.makes_view, json_get<bool>(json, "makes_view", source));

@@ -160,6 +160,9 @@ TEST(MoveMessage, ReadsBackAndIsChecked) {
     wrong["incoming"][0][key] = value;
     EXPECT_FALSE(move_from_json(wrong, kSource).ok()) << key;
   }
+  Json wrong = move_to_json(order);
+  wrong["linked"][0] = "x";
+  EXPECT_FALSE(move_from_json(wrong, kSource).ok());
 }
 
 }  // namespace
