@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <ranges>
 #include <utility>
 
 #include "base/json.h"
@@ -29,8 +28,8 @@ Json moves_to_json(const std::vector<FileMove>& moves) {
 Result<void> check_named(const Manifest& manifest,
                          const std::string& file,
                          const std::string& source) {
-  const auto names = std::views::transform(manifest.files, &WrittenFile::name);
-  if (std::ranges::find(names, file) != names.end()) return {};
+  const auto named = std::ranges::find(manifest.files, file, &WrittenFile::name);
+  if (named != manifest.files.end()) return {};
   return unusable_message(source, fmt::format("nothing is known of the file '{}'", file));
 }
 

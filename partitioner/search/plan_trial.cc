@@ -4,7 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <ranges>
+#include <optional>
 #include <utility>
 
 #include "partitioner/cost/plan_memory.h"
@@ -60,10 +60,8 @@ class Description {
   Result<Schedule> schedule_that_fits() {
     for (;;) {
       MOTLEY_ASSIGN(Schedule found, schedule());
-      const auto ranks = std::views::iota(std::size_t{0}, slots_.size());
-      const auto short_of =
-          std::ranges::find_if(ranks, [&](std::size_t r) { return is_short_of_memory(r); });
-      if (short_of == ranks.end()) return found;
+      const auto short_of = rank_short_of_memory();
+      if (!short_of) return found;
       MOTLEY_TRY(queue_less(*short_of));
     }
   }
@@ -124,6 +122,13 @@ class Description {
     }
     std::ranges::sort(chunk.replicas, {}, &Replica::rank);
     plan_.chunks.push_back(std::move(chunk));
+  }
+
+  std::optional<std::size_t> rank_short_of_memory() const {
+    for (std::size_t r = 0; r < slots_.size(); ++r) {
+      if (is_short_of_memory(r)) return r;
+    }
+    return {};
   }
 
   bool is_short_of_memory(std::size_t r) const {

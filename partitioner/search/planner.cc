@@ -7,7 +7,6 @@
 #include <iterator>
 #include <limits>
 #include <optional>
-#include <ranges>
 #include <set>
 #include <utility>
 
@@ -44,6 +43,15 @@ bool sends_no_more(const CostModel& cost, const CostModel& other) {
     }
   }
   return true;
+}
+
+// Whether another one is never estimated longer, so that there is no need to search with this one.
+bool is_beaten(const CostModels& costs, std::size_t i) {
+  for (std::size_t k = 0; k < costs.size(); ++k) {
+    if (k == i || !sends_no_more(*costs[k], *costs[i])) continue;
+    if (k > i || !sends_no_more(*costs[i], *costs[k])) return true;
+  }
+  return false;
 }
 
 std::size_t cluster_devices(const Cluster& cluster) {
@@ -151,13 +159,7 @@ class ChoiceSearch {
     MOTLEY_CHECK(!costs.empty(), "no codec of gradients to plan with");
     std::optional<Planning> best;
     for (std::size_t i = 0; i < costs.size(); ++i) {
-      // What another one is never estimated longer with needs no search.
-      const auto is_beaten_by = [&](std::size_t k) {
-        return k != i && sends_no_more(*costs[k], *costs[i]) &&
-               (k > i || !sends_no_more(*costs[i], *costs[k]));
-      };
-      const auto others = std::views::iota(std::size_t{0}, costs.size());
-      if (std::ranges::any_of(others, is_beaten_by)) continue;
+      if (is_beaten(costs, i)) continue;
       const SearchSpace space = search_space(options, model_, *costs[i]);
       MOTLEY_ASSIGN(auto planning,
                     plan_with_costs({model_, *costs[i], costs, space, options, memo_}, wanted_s));
