@@ -61,7 +61,12 @@ std::map<StoreId, std::set<std::string>> missing_copies(const RestorePoint& poin
     const StoreId home = answers ? stores.of(file.machine) : holders.front();
     std::size_t wanted = static_cast<std::size_t>(copies) + 1;
     std::vector<StoreId> places = {home};
-    // Copies that are there count first.
+    // What is damaged is replaced, wherever it lies; then copies that are there count.
+    for (const StoreId& store : usable) {
+      const auto& damaged = stores.by_id.at(store).answer.damaged;
+      const bool is_damaged = std::ranges::count(damaged, file.name) > 0;
+      if (is_damaged && !lies_in(places, store)) places.push_back(store);
+    }
     for (const StoreId& holder : holders) {
       if (places.size() < wanted && !lies_in(places, holder)) places.push_back(holder);
     }

@@ -28,7 +28,8 @@ struct Whereabouts {
 [[nodiscard]] std::map<StoreId, std::set<std::string>> missing_here(const RestorePoint& point);
 
 // The files that the folders should get so that each lies where it was written, if that machine is
-// among those asked, and in so many others: those that follow it as plan_copies has it.
+// among those asked, and in so many others: those that follow it as plan_copies has it. And those
+// that are damaged where they lie.
 [[nodiscard]] std::map<StoreId, std::set<std::string>> missing_copies(const RestorePoint& point,
                                                                       const Stores& stores,
                                                                       const Cluster& cluster,

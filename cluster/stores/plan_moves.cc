@@ -175,12 +175,13 @@ std::vector<StoreMoves> plan_moves(const RestorePoint& point,
                                    const Stores& stores,
                                    const Cluster& cluster) {
   MovePlanner planner(point, stores, cluster);
-  for (const auto& [store, names] : parameters) {
+  for (const auto& needed : parameters) {
+    const StoreId& store = needed.first;
     const bool has_all = store.empty() && std::ranges::all_of(point.holders, [&](const auto& file) {
                            return holds(file.second, store);
                          });
     // The launcher's folder may hold the whole checkpoint, which is then read as it lies.
-    if (!has_all) planner.add(store, names);
+    if (!has_all) planner.add(store, needed.second);
   }
   return planner.moves();
 }

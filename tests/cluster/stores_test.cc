@@ -145,6 +145,22 @@ TEST(Whereabouts, SayWhereEachFileIsWholeAndWhereItIsDamaged) {
   EXPECT_THAT(all[2].whole, IsEmpty());
 }
 
+// A copy that is whole elsewhere does not make up for it: what is damaged stands in the way of who
+// asks that folder.
+TEST(MissingCopies, OfADamagedFileGoWhereItIsDamaged) {
+  const RestorePoint point = point_of({{0, {"", "l"}}});
+  const std::string model = "model-00001-of-00003.safetensors";
+  for (const char* damaged : {"b", "l"}) {
+    Stores stores = three_stores();
+    stores.by_id[damaged].answer.damaged = {model};
+    RestorePoint found = point;
+    std::erase(found.holders[model], damaged);
+    EXPECT_THAT(missing_copies(found, stores, cluster_of_three(), 1),
+                ElementsAre(Pair(damaged, ElementsAre(model))));
+  }
+  EXPECT_THAT(missing_copies(point, three_stores(), cluster_of_three(), 1), IsEmpty());
+}
+
 TEST(PlanCopies, GoAroundARing) {
   const auto copies = plan_copies({"", "b", "l"}, three_stores(), cluster_of_three(), 1);
   std::map<StoreId, int> given;
