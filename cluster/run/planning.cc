@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -85,7 +86,7 @@ Result<Plan> plan_like(const SavedPlanning& saved,
   if (saved.mark) {
     auto planning = plan_in_full(run.model, run.cluster, run.profile,
                                  options_like(*saved.mark, run.config, options));
-    if (planning.ok() && !plan_change(*saved.mark, plan_mark(planning->plan))) {
+    if (planning.ok() && !rounding_change(*saved.mark, run.folder, planning->plan)) {
       return std::move(planning->plan);
     }
     if (auto plan = plan_so_far(saved, run, options)) return *std::move(plan);
@@ -95,8 +96,20 @@ Result<Plan> plan_like(const SavedPlanning& saved,
   return std::move(planning.plan);
 }
 
+std::optional<std::string> rounding_change(const PlanMark& saved,
+                                           const RunFolder& folder,
+                                           const Plan& plan) {
+  const PlanMark now = plan_mark(plan);
+  if (auto change = plan_change(saved, now)) return change;
+  if (std::ranges::max(now.replicas) == 1) return {};
+  // A checkpoint does not keep which replicas share what.
+  const auto before = read_plan(folder.plan_path());
+  if (!before.ok() || sums_alike(*before, plan)) return {};
+  return "other layers or other parts of the batch on its replicas";
+}
+
 void tell_change(const PlanMark& saved, const PreparedRun& run, const Log& log) {
-  const auto change = plan_change(saved, plan_mark(run.plan));
+  const auto change = rounding_change(saved, run.folder, run.plan);
   if (!change) return;
   log.warn(fmt::format(
       "the run goes on with {}, because the configuration or the machines are others than before; "

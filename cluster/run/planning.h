@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 
 #include "base/log.h"
 #include "base/result.h"
@@ -25,6 +26,12 @@ struct SavedPlanning {
 [[nodiscard]] Result<Plan> plan_like(const SavedPlanning& saved,
                                      const PreparedRun& run,
                                      const PlanOptions& options);
+
+// What the plan rounds otherwise than the run did so far, as plan_change says it, and where it has
+// replicas also than the plan in the run's folder does; nothing where it does not.
+[[nodiscard]] std::optional<std::string> rounding_change(const PlanMark& saved,
+                                                         const RunFolder& folder,
+                                                         const Plan& plan);
 
 // What the run so far did otherwise is said: from here on its numbers differ by rounding.
 void tell_change(const PlanMark& saved, const PreparedRun& run, const Log& log);

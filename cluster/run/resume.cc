@@ -183,4 +183,27 @@ std::optional<std::string> plan_change(const PlanMark& saved, const PlanMark& no
   return fmt::format("{}", fmt::join(changes, ", "));
 }
 
+bool sums_alike(const Plan& a, const Plan& b) {
+  // [layer][machine][replica]: micro-batches
+  const auto shares_of = [](const Plan& plan) {
+    std::vector<std::vector<std::vector<int>>> shares;
+    for (const ChunkPlan& chunk : plan.chunks) {
+      std::vector<std::string> machines;
+      std::vector<std::vector<int>> by_machine;
+      for (const Replica& replica : chunk.replicas) {
+        const std::string& machine = plan.ranks[replica.rank.index()].machine;
+        const auto at = std::ranges::find(machines, machine) - machines.begin();
+        if (at == std::ssize(machines)) {
+          machines.push_back(machine);
+          by_machine.emplace_back();
+        }
+        by_machine[static_cast<std::size_t>(at)].push_back(replica.micro_batches);
+      }
+      shares.insert(shares.end(), static_cast<std::size_t>(chunk.layer_count), by_machine);
+    }
+    return shares;
+  };
+  return shares_of(a) == shares_of(b);
+}
+
 }  // namespace motley

@@ -57,4 +57,8 @@ namespace motley {
 // not.
 [[nodiscard]] std::optional<std::string> plan_change(const PlanMark& saved, const PlanMark& now);
 
+// Whether both add each layer's gradient in the same order: the same parts of the batch on as many
+// replicas, which stand in the same way on machines. True of plans without replicas.
+[[nodiscard]] bool sums_alike(const Plan& a, const Plan& b);
+
 }  // namespace motley

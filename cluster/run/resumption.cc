@@ -22,7 +22,7 @@ Result<void> check_changes(const SavedPlanning& saved,
                            const Log& log) {
   std::vector<std::string> changes = changes_of(saved.config, run.config);
   if (saved.mark && request.plan) {
-    const auto change = plan_change(*saved.mark, plan_mark(*request.plan));
+    const auto change = rounding_change(*saved.mark, run.folder, *request.plan);
     if (change) changes.push_back("the plan has " + *change);
   }
   if (!request.allow_changes) return refuse_changes(changes);

@@ -196,5 +196,33 @@ TEST(PlanMarks, TellWhatRoundsOtherwise) {
             "sums of gradients through none instead of int8");
 }
 
+// Four layers; chunk i has layers[i] of them and the shares[i] of its replicas, each with the
+// number of the machine that its rank stands on.
+Plan shared_plan(const std::vector<int>& layers,
+                 const std::vector<std::vector<std::pair<int, int>>>& shares) {
+  Plan plan;
+  for (std::size_t i = 0; i < layers.size(); ++i) {
+    ChunkPlan& chunk = plan.chunks.emplace_back(ChunkPlan{.layer_count = layers[i]});
+    for (const auto& [machine, micro_batches] : shares[i]) {
+      chunk.replicas.push_back({Rank{static_cast<std::int32_t>(plan.ranks.size())}, micro_batches});
+      plan.ranks.push_back({.machine = "m" + std::to_string(machine), .device = "cpu"});
+    }
+  }
+  return plan;
+}
+
+TEST(SumsAlike, AreThoseOfAnyCutsWithoutReplicas) {
+  EXPECT_TRUE(sums_alike(shared_plan({1, 3}, {{{0, 8}}, {{1, 8}}}),
+                         shared_plan({2, 1, 1}, {{{2, 8}}, {{0, 8}}, {{1, 8}}})));
+}
+
+TEST(SumsAlike, AreThoseOfTheSameSharesOnOtherMachines) {
+  const Plan plan = shared_plan({1, 3}, {{{0, 5}, {1, 3}}, {{2, 8}}});
+  EXPECT_TRUE(sums_alike(plan, shared_plan({1, 1, 2}, {{{2, 5}, {0, 3}}, {{0, 8}}, {{1, 8}}})));
+  EXPECT_FALSE(sums_alike(plan, shared_plan({1, 3}, {{{0, 4}, {1, 4}}, {{2, 8}}}))) << "parts";
+  EXPECT_FALSE(sums_alike(plan, shared_plan({2, 2}, {{{0, 5}, {1, 3}}, {{2, 8}}}))) << "layers";
+  EXPECT_FALSE(sums_alike(plan, shared_plan({1, 3}, {{{0, 5}, {0, 3}}, {{2, 8}}}))) << "machines";
+}
+
 }  // namespace
 }  // namespace motley
