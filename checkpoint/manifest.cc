@@ -22,15 +22,11 @@ constexpr std::string_view kHashKey = ",\n  \"hash\": \"";
 constexpr std::string_view kHashEnd = "\"\n}\n";
 constexpr std::size_t kHashDigits = 32;
 constexpr int kOldestVersion = 1;
-constexpr std::size_t kMachineBytesMax = 256;
+constexpr std::size_t kWordsBytesMax = 256;
 constexpr std::uint64_t kManifestBytesMax = 64ULL << 20;
 
 bool is_hash(const std::string& text) {
   return text.size() == kHashDigits && text.find_first_not_of("0123456789abcdef") == text.npos;
-}
-
-bool is_control(char c) {
-  return static_cast<unsigned char>(c) < 0x20 || c == 0x7F;
 }
 
 Result<std::int64_t> get_count(const Json& json, const char* key, const std::string& source) {
@@ -45,6 +41,14 @@ Result<std::string> get_hash(const Json& json, const char* key, const std::strin
   return hash;
 }
 
+// What is printed as it stands: nothing in it tells a terminal to do something.
+Result<std::string> get_words(const Json& json, const char* key, const std::string& source) {
+  MOTLEY_ASSIGN(std::string words, json_get<std::string>(json, key, source));
+  if (excerpt(words, kWordsBytesMax) == words) return words;
+  return damaged_checkpoint(source,
+                            fmt::format("key '{}' is too long or has control characters", key));
+}
+
 Json data_to_json(const DataMark& data) {
   return {
       {"kind", data.kind}, {"bytes", data.bytes}, {"hash", data.hash}, {"holdout", data.holdout}};
@@ -52,7 +56,7 @@ Json data_to_json(const DataMark& data) {
 
 Result<DataMark> data_from_json(const Json& json, const std::string& source) {
   DataMark data;
-  MOTLEY_ASSIGN(data.kind, json_get<std::string>(json, "kind", source));
+  MOTLEY_ASSIGN(data.kind, get_words(json, "kind", source));
   MOTLEY_ASSIGN(data.bytes, get_count(json, "bytes", source));
   MOTLEY_ASSIGN(data.hash, get_hash(json, "hash", source));
   MOTLEY_ASSIGN(data.holdout, json_get<double>(json, "holdout", source));
@@ -81,11 +85,10 @@ Result<PlanMark> plan_from_json(const Json& json, const std::string& source) {
   };
   PlanMark plan;
   MOTLEY_ASSIGN(plan.micro_batch, get_int(json, "micro_batch"));
-  MOTLEY_ASSIGN(plan.gradient_codec, json_get<std::string>(json, "gradient_codec", source));
+  MOTLEY_ASSIGN(plan.gradient_codec, get_words(json, "gradient_codec", source));
   MOTLEY_ASSIGN(const Json codecs, list("codecs"));
   for (const Json& codec : codecs) {
-    if (!codec.is_string()) return damaged_checkpoint(source, "a codec is not a string");
-    plan.codecs.push_back(codec.get<std::string>());
+    MOTLEY_ASSIGN(plan.codecs.emplace_back(), get_words({{"codecs", codec}}, "codecs", source));
   }
   MOTLEY_ASSIGN(const Json replicas, list("replicas"));
   for (const Json& count : replicas) {
@@ -102,10 +105,10 @@ Result<CheckpointState> state_from_json(const Json& json, const std::string& sou
   MOTLEY_ASSIGN(state.tokens, get_count(json, "tokens", source));
   MOTLEY_ASSIGN(state.optimizer_updates, get_count(json, "optimizer_updates", source));
   MOTLEY_ASSIGN(state.seed, json_get<std::int64_t>(json, "seed", source));
-  MOTLEY_ASSIGN(state.model_hash, json_get<std::string>(json, "model_hash", source));
-  MOTLEY_ASSIGN(state.model_family, json_get<std::string>(json, "model_family", source));
-  MOTLEY_ASSIGN(state.plan_hash, json_get<std::string>(json, "plan_hash", source));
-  MOTLEY_ASSIGN(state.optimizer, json_get<std::string>(json, "optimizer", source));
+  MOTLEY_ASSIGN(state.model_hash, get_words(json, "model_hash", source));
+  MOTLEY_ASSIGN(state.model_family, get_words(json, "model_family", source));
+  MOTLEY_ASSIGN(state.plan_hash, get_words(json, "plan_hash", source));
+  MOTLEY_ASSIGN(state.optimizer, get_words(json, "optimizer", source));
   if (json.contains("data")) {
     MOTLEY_ASSIGN(state.data, data_from_json(json["data"], source));
   }
@@ -153,11 +156,7 @@ Result<WrittenFile> written_file_from_json(const Json& json, const std::string& 
   MOTLEY_ASSIGN(file.bytes, get_count(json, "bytes", source));
   MOTLEY_ASSIGN(file.hash, get_hash(json, "hash", source));
   if (json.contains("machine")) {
-    MOTLEY_ASSIGN(file.machine, json_get<std::string>(json, "machine", source));
-    if (file.machine.size() > kMachineBytesMax || std::ranges::any_of(file.machine, is_control)) {
-      return damaged_checkpoint(source,
-                                "the name of a machine is too long or has control characters");
-    }
+    MOTLEY_ASSIGN(file.machine, get_words(json, "machine", source));
   }
   const auto tensors = json.find("tensors");
   if (tensors == json.end() || !tensors->is_array()) {
@@ -165,6 +164,9 @@ Result<WrittenFile> written_file_from_json(const Json& json, const std::string& 
   }
   for (const Json& tensor : *tensors) {
     MOTLEY_ASSIGN(std::string name, json_get<std::string>(tensor, "name", source));
+    if (excerpt(name, name.size()) != name) {
+      return damaged_checkpoint(source, "the name of a tensor has control characters");
+    }
     MOTLEY_ASSIGN(std::string hash, get_hash(tensor, "hash", source));
     if (!file.tensor_hashes.emplace(name, std::move(hash)).second) {
       return damaged_checkpoint(source, fmt::format("tensor '{}' stands twice", excerpt(name)));

@@ -1,7 +1,9 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <string_view>
 
 #include "plan/limits.h"
 #include "protocol/message_fields.h"
@@ -193,9 +195,18 @@ Json error_to_json(const Error& error) {
 }
 
 Error error_from_json(const Json& json) {
+  constexpr std::size_t kLineBytesMax = 4096;
+  // Lines of another machine, without what would tell a terminal to do something.
   const auto text = [&](const char* key) {
     const Result<std::string> value = json_get<std::string>(json, key, "error event");
-    return value.ok() ? *value : std::string();
+    std::string lines;
+    for (std::size_t at = 0; value.ok() && at < value->size();) {
+      const std::size_t end = std::min(value->find('\n', at), value->size());
+      lines += excerpt(std::string_view(*value).substr(at, end - at), kLineBytesMax);
+      if (end < value->size()) lines += '\n';
+      at = end + 1;
+    }
+    return lines;
   };
   Error error{ErrorCode::kInternal, text("what"), text("cause"), text("remedy")};
   const Result<std::int64_t> code = json_get<std::int64_t>(json, "code", "error event");

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 
 #include <rapidcheck.h>
 
@@ -203,6 +204,36 @@ TEST(Manifest, KeepsTheMachineOfAFile) {
        {std::string(257, 'm'), std::string("a\nb"), std::string("\x7f")}) {
     EXPECT_CORRUPT(with_machine(machine), "too long or has control characters");
   }
+}
+
+// All of it is printed somewhere.
+TEST(Manifest, SaysNothingToATerminal) {
+  Manifest plain;
+  plain.parameter_hash = parameter_hash({});
+  plain.files = {{.name = "a", .hash = plain.parameter_hash}};
+  plain.state.plan.emplace();
+  ASSERT_OK(parse_manifest(format_manifest(plain), "manifest.json"));
+  const std::vector<std::function<std::string&(Manifest&)>> texts = {
+      [](Manifest& m) -> std::string& { return m.state.model_hash; },
+      [](Manifest& m) -> std::string& { return m.state.model_family; },
+      [](Manifest& m) -> std::string& { return m.state.plan_hash; },
+      [](Manifest& m) -> std::string& { return m.state.optimizer; },
+      [](Manifest& m) -> std::string& { return m.state.plan->gradient_codec; },
+      [](Manifest& m) -> std::string& { return m.state.plan->codecs.emplace_back(); }};
+  for (const auto& text_of : texts) {
+    for (const char* words : {"\x1b[2J",
+                              "\xc2\x9b"
+                              "2J",
+                              "\xe2\x80\xae"}) {
+      Manifest hostile = plain;
+      text_of(hostile) = words;
+      EXPECT_CORRUPT(parse_manifest(format_manifest(hostile), "manifest.json"),
+                     "too long or has control characters");
+    }
+  }
+  plain.files[0].tensor_hashes["w\x1b"] = plain.parameter_hash;
+  EXPECT_CORRUPT(parse_manifest(format_manifest(plain), "manifest.json"),
+                 "the name of a tensor has control characters");
 }
 
 }  // namespace

@@ -142,6 +142,14 @@ TEST(ErrorEvent, ArrivesUnchanged) {
   EXPECT_EQ(copy.remedy, "remedy");
 }
 
+TEST(ErrorEvent, SaysNothingToATerminal) {
+  const Error copy = error_from_json(
+      error_to_json({ErrorCode::kData, "a\x1b[2J", "one\ntwo\xc2\x9b", std::string(5000, 'r')}));
+  EXPECT_EQ(copy.what, "a?[2J");
+  EXPECT_EQ(copy.cause, "one\ntwo??");
+  EXPECT_LT(copy.remedy.size(), 5000);
+}
+
 TEST(ErrorEvent, OfUnknownShapeIsStillAnError) {
   for (const Json& damaged : {Json::object(), Json::array(), Json{{"code", 77}, {"what", 5}}}) {
     const Error error = error_from_json(damaged);
