@@ -34,13 +34,16 @@ void ActionTimes::begin(const BatchPosition& position) {
 }
 
 void ActionTimes::end_part(const Action& action, double waited_s) {
-  mark({action, waited_s, /*is_last=*/false, position_.training, recorder_ != nullptr,
-        position_.step});
+  mark({action, waited_s, /*is_last=*/false, position_.training, records(), position_.step});
 }
 
 void ActionTimes::end(const Action& action, double waited_s) {
-  mark({action, waited_s, /*is_last=*/true, position_.training, recorder_ != nullptr,
-        position_.step});
+  mark({action, waited_s, /*is_last=*/true, position_.training, records(), position_.step});
+}
+
+// An evaluation is no part of the step that it comes after.
+bool ActionTimes::records() const {
+  return recorder_ != nullptr && position_.training;
 }
 
 void ActionTimes::mark(Part part) {
@@ -106,8 +109,7 @@ void ActionTimes::add_span(const char* lane, const Part& part, double start_s, d
 }
 
 void ActionTimes::add_span(const char* lane, const Action& action, double start_s, double end_s) {
-  add_span(lane, {action, 0, true, position_.training, recorder_ != nullptr, position_.step},
-           start_s, end_s);
+  add_span(lane, {action, 0, true, position_.training, records(), position_.step}, start_s, end_s);
 }
 
 }  // namespace motley

@@ -43,8 +43,8 @@ class ActionTimes {
   // Of actions of training, or of evaluation, that are over and were not told yet.
   [[nodiscard]] Sums take_sums(bool training);
 
-  // From now on spans go to the recorder, with time counted from here, until the next call, which
-  // waits for a device to have done what they are of.
+  // From now on spans of training go to the recorder, with time counted from here, until the next
+  // call, which waits for a device to have done what they are of.
   void record(TraceRecorder* recorder);
 
   // Another thread's work that belongs to the run.
@@ -70,6 +70,7 @@ class ActionTimes {
   };
 
   void mark(Part part);
+  [[nodiscard]] bool records() const;
   void resolve();
   void resolve(const Part& part, double end_s);
   void add_span(const char* lane, const Part& part, double start_s, double end_s);

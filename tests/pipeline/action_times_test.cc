@@ -104,6 +104,22 @@ TEST_F(ActionTimesTest, WaitingBeginsWhenADeviceHasDoneItsWork) {
   EXPECT_THAT(spans(), ElementsAre("F0.0 compute 4", "F0.1 wait 2", "F0.1 compute 1"));
 }
 
+// An evaluation has the number of the step that it comes after.
+TEST_F(ActionTimesTest, NothingIsRecordedOfEvaluations) {
+  times_.record(&recorder_);
+  times_.begin({1, kEvaluation, 0});
+  clock_.give(3);
+  times_.end(kForward);
+  clock_.device_at(3);
+  EXPECT_EQ(times_.take_sums(kEvaluation).compute_s, 3);
+  times_.begin({2, kTraining, 0});
+  clock_.give(2);
+  times_.end(kNext);
+  clock_.device_at(5);
+  EXPECT_EQ(times_.take_sums(kTraining).compute_s, 2);
+  EXPECT_THAT(spans(), ElementsAre("F0.1 compute 2"));
+}
+
 // Who records is gone by the time that a failed run is asked what it was at.
 TEST_F(ActionTimesTest, NothingIsRecordedOfARunThatFailed) {
   times_.record(&recorder_);

@@ -2,11 +2,13 @@
 
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "base/json.h"
+#include "cluster/launch/workers.h"
 #include "tests/watch/viewed_folder.h"
 
 namespace motley {
@@ -222,13 +224,21 @@ TEST_F(RunViewTest, ShowsTheLastStepThatWasTraced) {
   RunView view = open();
   EXPECT_TRUE(view.timeline()["measured"].is_null());
   EXPECT_FALSE(view.poll(kNow_s).timeline);
-  write("trace.json", trace_text({{Rank{1}, "compute", "F1.0", 0.5, 0.1, 3}}, {"a", "b"}));
+  const std::vector<TraceSpan> spans = {{Rank{1}, "compute", "F1.0", 0.5, 0.1, 3}};
+  const auto plan = read_plan(dir_ / "plan.json");
+  ASSERT_TRUE(plan.ok());
+  std::vector<std::string> names = rank_names(*plan);
+  write("trace.json", trace_text(spans, names));
   EXPECT_TRUE(view.poll(kNow_s).timeline);
   const Json measured = view.timeline()["measured"];
   EXPECT_EQ(measured["step"], 3);
   EXPECT_EQ(measured["spans"][0]["name"], "F1.0");
   EXPECT_EQ(measured["spans"][0]["rank"], 1);
   EXPECT_TRUE(view.timeline()["simulated"].is_null());
+  names.back() = "of a plan before";
+  write("trace.json", trace_text(spans, names));
+  EXPECT_TRUE(view.poll(kNow_s).timeline);
+  EXPECT_TRUE(view.timeline()["measured"].is_null());
 }
 
 // A hole of zeros stands for the lines of a run that went on for weeks.

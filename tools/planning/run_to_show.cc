@@ -227,6 +227,10 @@ Result<RunToShow> run_to_show(const std::filesystem::path& run,
     line.clear();
     fmt::print(stderr, "the page has no plan and no advice: {}\n", added.error().what);
   }
+  if (shown.traced && !shown.rank_names.empty() && shown.traced->rank_names != shown.rank_names) {
+    shown.traced.reset();
+    shown.not_traced = "the trace is of a launch before, which had another plan";
+  }
   // As the run was planned, where its folder tells.
   auto predicted = traced_step_in(RunFolder(run).predicted_trace_path());
   if (predicted.ok()) shown.simulated = std::move(predicted->spans);

@@ -74,8 +74,8 @@ function drawn(step, ranks, whole, width, title) {
 
 // Why no step is drawn that was measured.
 function untraced(state) {
-  if (['preparing', 'training', 'restarting'].includes(state)) return 'No step was traced yet: the first two warm up, and none is with run.trace_steps = 0.';
-  return 'No step was traced: the first two warm up, none is with run.trace_steps = 0, and a run that is lost leaves none.';
+  if (['preparing', 'training', 'restarting'].includes(state)) return 'The last step that was traced is drawn here when the run ends; none is traced with run.trace_steps = 0.';
+  return 'No step of this plan was traced: the first two warm up, none is with run.trace_steps = 0, and a run that is lost leaves none.';
 }
 
 export function showTimeline(place, note, legend, timeline, description) {

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "checkpoint/lock/launch_record.h"
+#include "cluster/launch/workers.h"
 #include "watch/view/json_number.h"
 #include "watch/view/run_place.h"
 
@@ -286,7 +287,11 @@ Json RunView::events(std::size_t count) const {
 }
 
 Json RunView::timeline() {
-  return {{"measured", spans_to_json(measured_.step())},
+  const TracedStep* measured = measured_.step();
+  // A launch before may have left the trace of another plan.
+  const bool is_of_plan =
+      measured == nullptr || !files_.plan() || measured->rank_names == rank_names(*files_.plan());
+  return {{"measured", spans_to_json(is_of_plan ? measured : nullptr)},
           {"simulated", spans_to_json(predicted_.step())}};
 }
 
