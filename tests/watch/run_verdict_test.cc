@@ -99,6 +99,15 @@ TEST(RunVerdict, NamesTheBusiestLinkWhereAllWait) {
             "MiB a step at 100 Mbit/s");
 }
 
+TEST(RunVerdict, BlamesNoLinkThatHasLittleToCarry) {
+  JudgedRun run = as_planned();
+  for (StepMetrics& step : run.steps) {
+    for (StepMetrics::Sent& sent : step.links) sent.bytes /= 10;
+    hold_up(step, 0.08);
+  }
+  EXPECT_EQ(judge(run).text, "steps take +20 % over plan, and no machine computes longer");
+}
+
 TEST(RunVerdict, BlamesNoLinkInsideAMachine) {
   JudgedRun run = as_planned();
   for (JudgedRank& rank : run.ranks) rank.machine = "desk";

@@ -63,10 +63,11 @@ struct BusyLink {
   double bytes = 0;  // of a step
 };
 
-// Of the links between machines the one that what was sent keeps busy for longest.
-BusyLink busiest_link(const JudgedRun& run) {
+// Of the links between machines the one that what was sent keeps busy for longest, and at least for
+// as long as is waited: at half its rate it explains that. A link with less to carry does not.
+BusyLink busiest_link(const JudgedRun& run, double waited_s) {
   BusyLink busiest;
-  double longest_s = 0;
+  double longest_s = waited_s;
   for (const JudgedLink& link : run.links) {
     const bool is_known =
         link.from.index() < run.ranks.size() && link.to.index() < run.ranks.size();
@@ -88,7 +89,7 @@ BusyLink busiest_link(const JudgedRun& run) {
 }
 
 Complaint complain_of_links(const JudgedRun& run, double waited_s, double over_plan) {
-  const BusyLink busiest = busiest_link(run);
+  const BusyLink busiest = busiest_link(run, waited_s);
   const double measured_s = median_step_s(lasting_steps(run));
   const std::string over = percent_over(run.predicted_step_s, measured_s);
   const std::string longer = percent_longer(run.predicted_step_s, measured_s);
