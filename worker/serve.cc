@@ -1,13 +1,18 @@
 #include "worker/serve.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include <filesystem>
-#include <fstream>
+#include <optional>
+#include <string>
+#include <system_error>
 #include <utility>
 
 #include "base/json.h"
+#include "base/system/files.h"
+#include "base/system/owned_fd.h"
 #include "base/system/privacy.h"
 #include "base/system/system_memory.h"
 
@@ -23,7 +28,11 @@ std::function<void(const std::string&)> log_for_last_words(const Job& job) {
   if (job.verb != "train") return {};
   return [path = std::filesystem::path(job.run_dir) / "log" /
                  (std::to_string(job.rank.value) + ".log")](const std::string& words) {
-    std::ofstream(path, std::ios::app) << words << '\n';
+    const std::string text = words + '\n';
+    // Where this fails, standard error has them.
+    const Result<OwnedFd> log = open_regular_file(path, O_WRONLY | O_CREAT | O_APPEND);
+    if (!log.ok()) return;
+    [[maybe_unused]] const ssize_t written = ::write(log->get(), text.data(), text.size());
   };
 }
 
@@ -47,26 +56,48 @@ Result<void> serve(const WorkerTrade& trade, WorkerChannel& channel, Activity& a
   return trade.run_job(std::move(job), channel, activity);
 }
 
+Error error_of(const WorkerTrade& trade, const std::exception& thrown, const Activity& activity) {
+  const auto* const refused = dynamic_cast<const std::system_error*>(&thrown);
+  if (refused == nullptr || refused->code() != std::errc::resource_unavailable_try_again) {
+    return trade.failure_of(thrown, activity.words());
+  }
+  return {ErrorCode::kInternal, "cannot start another thread", thrown.what(),
+          "raise the limit of processes (ulimit -u, or the container's)"};
+}
+
+// Where no channel came about, which takes standard output over before it fails.
+void say_without_channel(const OwnedFd& output, const Json& event) {
+  const std::string line = event.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  [[maybe_unused]] const ssize_t written = ::write(output.get(), line.data(), line.size());
+}
+
 }  // namespace
 
 int serve_launcher(const WorkerTrade& trade) {
   keep_freed_memory();
   forbid_core_dumps();
   Activity activity;
-  WorkerChannel channel;
+  OwnedFd output(::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
+  std::optional<WorkerChannel> channel;
   Result<void> served;
   try {
-    served = serve(trade, channel, activity);
+    channel.emplace();
+    output.reset();
+    served = serve(trade, *channel, activity);
   } catch (const std::exception& thrown) {
-    served = trade.failure_of(thrown, activity.words());
+    served = error_of(trade, thrown, activity);
   }
   if (!served.ok()) {
     Json event = error_to_json(served.error());
     event["event"] = "error";
-    channel.send(event);
+    if (channel) {
+      channel->send(event);
+    } else {
+      say_without_channel(output, event);
+    }
     return static_cast<int>(served.error().code);
   }
-  channel.send({{"event", "done"}, {"peak_bytes", peak_resident_bytes()}});
+  channel->send({{"event", "done"}, {"peak_bytes", peak_resident_bytes()}});
   return 0;
 }
 

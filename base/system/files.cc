@@ -30,6 +30,15 @@ Error not_a_file(const char* verb, const std::filesystem::path& path) {
           "name a file, or put it away where one is to be"};
 }
 
+Error not_a_regular_file(const char* verb, const std::filesystem::path& path) {
+  return {ErrorCode::kCorrupt, fmt::format("cannot {} {}", verb, path.string()),
+          "it is not a regular file", "remove it"};
+}
+
+const char* verb_of(int flags) {
+  return (flags & O_ACCMODE) == O_RDONLY ? "read" : "write";
+}
+
 std::filesystem::path temporary_of(std::filesystem::path path) {
   path += ".tmp";
   return path;
@@ -81,7 +90,7 @@ Error file_error(const std::string& verb, const std::filesystem::path& path, int
 
 Result<OwnedFd> open_file(const std::filesystem::path& path, int flags) {
   // O_NONBLOCK: opening a pipe that nobody has at the other end would wait for somebody.
-  const char* const verb = (flags & O_ACCMODE) == O_RDONLY ? "read" : "write";
+  const char* const verb = verb_of(flags);
   OwnedFd fd(::open(path.c_str(), flags | O_CLOEXEC | O_NONBLOCK, 0644));
   if (!fd.open() && errno == ENXIO) return not_a_file(verb, path);
   if (!fd.open()) return file_error(verb, path, errno);
@@ -91,6 +100,21 @@ Result<OwnedFd> open_file(const std::filesystem::path& path, int flags) {
   if (::fstat(fd.get(), &info) != 0) return file_error(verb, path, errno);
   if (S_ISDIR(info.st_mode)) return file_error(verb, path, EISDIR);
   if (S_ISFIFO(info.st_mode) || S_ISSOCK(info.st_mode)) return not_a_file(verb, path);
+  return fd;
+}
+
+Result<OwnedFd> open_regular_file(const std::filesystem::path& path, int flags) {
+  const char* const verb = verb_of(flags);
+  OwnedFd fd(::open(path.c_str(), flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0644));
+  // A link; a socket, or a pipe that nobody reads; a folder.
+  const bool is_another_kind = !fd.open() && (errno == ELOOP || errno == ENXIO || errno == EISDIR);
+  if (is_another_kind) return not_a_regular_file(verb, path);
+  if (!fd.open()) return file_error(verb, path, errno);
+
+  struct stat info {};
+
+  if (::fstat(fd.get(), &info) != 0) return file_error(verb, path, errno);
+  if (!S_ISREG(info.st_mode)) return not_a_regular_file(verb, path);
   return fd;
 }
 

@@ -18,6 +18,10 @@ namespace motley {
 // is impossible, and where a pipe or a socket has the name: somebody would have to be waited for.
 [[nodiscard]] Result<OwnedFd> open_file(const std::filesystem::path& path, int flags);
 
+// The same of a file that this program keeps in a folder where others can write too. kCorrupt where
+// anything else has the name, a link too: what is written would go wherever it leads.
+[[nodiscard]] Result<OwnedFd> open_regular_file(const std::filesystem::path& path, int flags);
+
 // The whole file as text. kCorrupt when it cannot be read, is a pipe or is larger than
 // max_bytes.
 [[nodiscard]] Result<std::string> read_file(const std::filesystem::path& path,

@@ -1,6 +1,5 @@
 #include "base/system/patient_writer.h"
 
-#include <signal.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -8,7 +7,10 @@
 #include <condition_variable>
 #include <mutex>
 #include <string>
+#include <system_error>
 #include <thread>
+
+#include "base/system/blocked_signals.h"
 
 namespace motley {
 
@@ -38,19 +40,24 @@ bool PatientWriter::write(std::string_view text) {
   if (!state_->text.empty()) return false;
   if (text.empty()) return true;
   state_->text = text;
+  if (!state_->started) state_->started = start();
   if (!state_->started) {
-    state_->started = true;
-    // Signals are for the threads that look for them.
-    sigset_t all;
-    sigset_t before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    std::thread([state = state_] { write_texts(state); }).detach();
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    state_->text.clear();
+    return false;
   }
   state_->changed.notify_all();
   state_->changed.wait_for(lock, std::chrono::duration<double>(kPatience_s),
                            [this] { return state_->text.empty(); });
+  return true;
+}
+
+bool PatientWriter::start() {
+  const BlockedSignals no_signals;
+  try {
+    std::thread([state = state_] { write_texts(state); }).detach();
+  } catch (const std::system_error&) {
+    return false;  // the limit of threads; what matters more will say so
+  }
   return true;
 }
 

@@ -17,7 +17,8 @@ class PatientWriter {
   PatientWriter(const PatientWriter&) = delete;
   PatientWriter& operator=(const PatientWriter&) = delete;
 
-  // Whether the text was taken; false: an earlier one is not through. One thread at a time.
+  // Whether the text was taken; false: an earlier one is not through, or there is no thread that
+  // could write it, which the next text tries to start again. One thread at a time.
   bool write(std::string_view text);
 
  private:
@@ -25,6 +26,7 @@ class PatientWriter {
   static constexpr double kLastPatience_s = 1;
 
   struct State;
+  [[nodiscard]] bool start();  // the thread; false where none can be started
   static void write_texts(const std::shared_ptr<State>& state);
 
   std::shared_ptr<State> state_;  // a thread that is stuck outlives this

@@ -10,6 +10,7 @@
 #include <chrono>
 #include <ctime>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -87,6 +88,14 @@ Result<bool> make_launch_file(const fs::path& path,
   return std::move(kept).error();
 }
 
+// Whether the name is a pipe's, say, or that of a link that leads nowhere.
+bool is_another_kind(const fs::path& path) {
+  std::error_code code;
+  const fs::file_type type = fs::symlink_status(path, code).type();
+  return type != fs::file_type::none && type != fs::file_type::not_found &&
+         type != fs::file_type::regular;
+}
+
 }  // namespace
 
 Result<std::optional<LaunchRecord>> FolderTaker::take(const NextLaunch& next) {
@@ -127,6 +136,10 @@ Result<bool> FolderTaker::read_holder(std::int64_t last) {
   const fs::path theirs = launch_file(run_dir_, last);
   if (!found && ::access(theirs.c_str(), R_OK) != 0 && errno == EACCES) {
     return file_error("read", theirs, EACCES);
+  }
+  if (!found && is_another_kind(theirs)) {
+    return Error{ErrorCode::kCorrupt, fmt::format("cannot read {}", theirs.string()),
+                 "it is not a regular file", "put an empty file in its place, and start again"};
   }
   if (!found) return false;
   holder_ = *found;

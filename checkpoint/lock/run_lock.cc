@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <signal.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -12,16 +11,19 @@
 #include <chrono>
 #include <condition_variable>
 #include <limits>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <span>
 #include <stop_token>
+#include <system_error>
 #include <thread>
 #include <utility>
 
 #include "base/clock.h"
 #include "base/hex.h"
 #include "base/secret.h"
+#include "base/system/blocked_signals.h"
 #include "base/system/files.h"
 #include "base/system/owned_fd.h"
 #include "checkpoint/launch_mark.h"
@@ -60,6 +62,24 @@ Error overtaken(const fs::path& run_dir, const LaunchId& id, const LaunchRecord&
           "start again: the next launch takes a higher number"};
 }
 
+// Why a launch whose record cannot be opened holds its folder no more; nothing where that may pass.
+std::optional<Error> loss_of(const fs::path& run_dir, const fs::path& record) {
+  std::error_code code;
+  const fs::file_type found = fs::symlink_status(record, code).type();
+  if (found == fs::file_type::not_found ||
+      code == std::error_code(ESTALE, std::generic_category())) {
+    return Error{ErrorCode::kPeer,
+                 fmt::format("the run folder {} has been taken away", run_dir.string()),
+                 fmt::format("{} is not there any more", record.string()),
+                 "put the folder back, or start again"};
+  }
+  if (found == fs::file_type::none || found == fs::file_type::regular) return {};
+  return Error{ErrorCode::kPeer,
+               fmt::format("something else lies in the place of {}", record.string()),
+               "it is not a regular file: no other launcher sees that this one is at work",
+               "put an empty file in its place, and start again"};
+}
+
 }  // namespace
 
 struct RunLock::Impl {
@@ -68,25 +88,41 @@ struct RunLock::Impl {
         record(std::move(mine)),
         timing(how_long),
         path(launch_file(run_dir, record.number)),
-        seen_at_s(seconds_asleep_or_not()) {
-    sigset_t all;
-    sigset_t before;
-    sigfillset(&all);
-    // Signals are for the launcher's own thread (cluster/process/stop_signals.h).
-    ::pthread_sigmask(SIG_SETMASK, &all, &before);
-    renewer = std::jthread([this](const std::stop_token& stop) { renew_until(stop); });
-    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+        seen_at_s(seconds_asleep_or_not()) {}
+
+  // Holds the folder from now on, and gives it back where that needs a thread that cannot be
+  // started.
+  static Result<std::unique_ptr<Impl>> hold(fs::path dir, LaunchRecord mine, Timing how_long) {
+    auto impl = std::make_unique<Impl>(std::move(dir), std::move(mine), how_long);
+    MOTLEY_TRY(impl->start_renewing());
+    return impl;
   }
 
   ~Impl() {
     renewer.request_stop();
-    renewer.join();
-    const OwnedFd fd(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+    if (renewer.joinable()) renewer.join();
     record.is_free = true;
     const std::string text = launch_record_text(record);
     // Where this fails, the next launcher finds out by itself that this one has gone.
-    if (!fd.open()) return;
-    [[maybe_unused]] const ssize_t written = ::write(fd.get(), text.data(), text.size());
+    const Result<OwnedFd> fd = open_record();
+    if (!fd.ok()) return;
+    [[maybe_unused]] const ssize_t written = ::write(fd->get(), text.data(), text.size());
+  }
+
+  // Never what somebody has put in its place: a pipe would be waited at, a link lead elsewhere.
+  [[nodiscard]] Result<OwnedFd> open_record() const { return open_regular_file(path, O_WRONLY); }
+
+  Result<void> start_renewing() {
+    const BlockedSignals blocked;  // they are for the launcher's own thread
+    try {
+      renewer = std::jthread([this](const std::stop_token& stop) { renew_until(stop); });
+    } catch (const std::system_error& refused) {
+      return Error{ErrorCode::kInternal,
+                   fmt::format("cannot start the thread that holds {}", run_dir.string()),
+                   refused.code().message(),
+                   "raise the limit of processes (ulimit -u, or the container's)"};
+    }
+    return {};
   }
 
   void renew_until(const std::stop_token& stop) {
@@ -104,8 +140,7 @@ struct RunLock::Impl {
   void renew() {
     const std::lock_guard lock(mutex);
     if (lost) return;
-    const OwnedFd fd(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
-    const int problem = fd.open() ? 0 : errno;
+    const Result<OwnedFd> fd = open_record();
     const std::int64_t last = last_launch(run_dir);
     if (last > record.number) {
       lost = Error{
@@ -116,12 +151,9 @@ struct RunLock::Impl {
           fmt::format(
               "nothing more is written there; `motley watch {}` shows how the other one goes",
               run_dir.string())};
-    } else if (problem == ENOENT || problem == ESTALE) {
-      lost = Error{ErrorCode::kPeer,
-                   fmt::format("the run folder {} has been taken away", run_dir.string()),
-                   fmt::format("{} is not there any more", path.string()),
-                   "put the folder back, or start again"};
-    } else if (fd.open() && ::futimens(fd.get(), nullptr) == 0) {
+    } else if (!fd.ok()) {
+      lost = loss_of(run_dir, path);
+    } else if (::futimens(fd->get(), nullptr) == 0) {
       // A file's times need no room on the disk, so a full one does not make this launch look dead.
       seen_at_s = seconds_asleep_or_not();
     }
@@ -159,7 +191,8 @@ Result<RunLock> RunLock::take(const fs::path& run_dir, const Log& log, Timing ti
                                  MOTLEY_ASSIGN(LaunchId id, launch_after(last, run_dir));
                                  return std::optional(std::move(id));
                                }));
-  return RunLock(std::make_unique<Impl>(run_dir, *std::move(mine), timing));
+  MOTLEY_ASSIGN(auto impl, Impl::hold(run_dir, *std::move(mine), timing));
+  return RunLock(std::move(impl));
 }
 
 Result<std::optional<RunLock>> RunLock::join(const fs::path& run_dir,
@@ -182,7 +215,8 @@ Result<std::optional<RunLock>> RunLock::join(const fs::path& run_dir,
                       return overtaken(run_dir, id, there);
                     }));
   if (!mine) return std::optional<RunLock>();
-  return std::optional(RunLock(std::make_unique<Impl>(run_dir, *std::move(mine), timing)));
+  MOTLEY_ASSIGN(auto impl, Impl::hold(run_dir, *std::move(mine), timing));
+  return std::optional(RunLock(std::move(impl)));
 }
 
 Result<void> RunLock::rise_above(std::int64_t least, const Log& log) {
@@ -197,7 +231,7 @@ Result<void> RunLock::rise_above(std::int64_t least, const Log& log) {
             MOTLEY_ASSIGN(LaunchId id, launch_after(std::max(last, least), run_dir));
             return std::optional(std::move(id));
           }));
-  impl_ = std::make_unique<Impl>(run_dir, *std::move(mine), timing);
+  MOTLEY_ASSIGN(impl_, Impl::hold(run_dir, *std::move(mine), timing));
   return {};
 }
 

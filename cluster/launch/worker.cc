@@ -1,5 +1,6 @@
 #include "cluster/launch/worker.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -36,12 +37,15 @@ Worker::Worker(WorkerSpec spec, LineSink on_line)
       events_(kEventBytesMax),
       errors_(kErrorLineBytesMax) {}
 
+Result<void> Worker::open_log(const std::filesystem::path& log_folder) {
+  if (log_folder.empty() || log_file_.open()) return {};
+  const auto path = log_folder / fmt::format("{}.log", spec_.job.rank.value);
+  MOTLEY_ASSIGN(log_file_, open_regular_file(path, O_WRONLY | O_CREAT | O_APPEND));
+  return {};
+}
+
 Result<void> Worker::start(const std::filesystem::path& log_folder, double lease_s) {
-  if (!log_folder.empty() && !log_file_.is_open()) {
-    const auto path = log_folder / fmt::format("{}.log", spec_.job.rank.value);
-    log_file_.open(path, std::ios::app);
-    if (!log_file_) return file_error("write", path, errno);
-  }
+  MOTLEY_TRY(open_log(log_folder));
   Result<Process> process =
       Process::start(worker_command(spec_.machine.shell, spec_.program, spec_.job.threads));
   if (!process) return with_context(std::move(process).error(), spec_.name);
@@ -150,10 +154,16 @@ void Worker::read_errors() {
 }
 
 void Worker::log_line(const std::string& line) {
-  if (log_file_.is_open()) log_file_ << line << std::endl;
-  last_lines_.push_back(line);
+  if (log_file_.open()) {
+    const std::string text = line + '\n';
+    // At once, so that a worker's own last words do not break into it. A full disk shows elsewhere.
+    [[maybe_unused]] const ssize_t written = ::write(log_file_.get(), text.data(), text.size());
+  }
+  // For people: without what would tell their terminal to do something.
+  const std::string words = excerpt(line, kErrorLineBytesMax);
+  last_lines_.push_back(words);
   if (last_lines_.size() > kLastLines) last_lines_.pop_front();
-  on_line_(line);
+  on_line_(words);
 }
 
 ProcessExit Worker::reap() {

@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <deque>
-#include <fstream>
 #include <functional>
 #include <optional>
 #include <string>
@@ -14,6 +13,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/result.h"
+#include "base/system/owned_fd.h"
 #include "base/work_counter.h"
 #include "cluster/launch/failure.h"
 #include "cluster/launch/worker_group.h"
@@ -31,7 +31,10 @@ class Worker {
   // on_line gets each line of the worker's stderr.
   Worker(WorkerSpec spec, LineSink on_line);
 
-  // Starts the process and queues its job. Both as in WorkerGroupOptions.
+  // Opens its log, unless that is open: before any process is started, so that a log that cannot be
+  // written ends no work. As in WorkerGroupOptions.
+  [[nodiscard]] Result<void> open_log(const std::filesystem::path& log_folder);
+  // Starts the process, with its log open, and queues its job. Both as in WorkerGroupOptions.
   [[nodiscard]] Result<void> start(const std::filesystem::path& log_folder, double lease_s);
   // Forgets a process that has ended before it greeted: start() is to be called again.
   void start_over(double at_s);
@@ -99,7 +102,7 @@ class Worker {
 
   WorkerSpec spec_;
   LineSink on_line_;
-  std::ofstream log_file_;
+  OwnedFd log_file_;
   std::optional<CpuQuota> quota_;  // removed after the process has gone
   std::optional<Process> process_;
   bool running_ = false;

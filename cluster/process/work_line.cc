@@ -1,30 +1,19 @@
 #include "cluster/process/work_line.h"
 
 #include <fmt/format.h>
-#include <signal.h>
 
 #include <chrono>
 #include <cstdlib>
 #include <utility>
 
 #include "base/clock.h"
+#include "base/system/blocked_signals.h"
 
 namespace motley {
 namespace {
 
 constexpr double kQuiet_s = 0.5;  // what is over sooner draws nothing
 constexpr double kRedraw_s = 0.2;
-
-// Signals are for the threads that look for them.
-std::thread thread_without_signals(auto work) {
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  std::thread thread(std::move(work));
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  return thread;
-}
 
 }  // namespace
 
@@ -36,7 +25,8 @@ WorkLine::WorkLine(std::string what, std::FILE* live)
     : began_s_(now_s()), what_(std::move(what)), next_draw_s_(began_s_ + kQuiet_s) {
   if (live == nullptr) return;
   line_.emplace(live);
-  drawer_ = thread_without_signals([this] { draw_until_end(); });
+  const BlockedSignals no_signals;
+  drawer_ = std::thread([this] { draw_until_end(); });
 }
 
 WorkLine::~WorkLine() {

@@ -1,6 +1,7 @@
 // What a person is told of a file that cannot be read or written.
 #include "base/system/files.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 
@@ -77,6 +78,33 @@ TEST_F(FilesTest, NothingIsWrittenThroughALink) {
   ASSERT_FALSE(written.ok());
   EXPECT_THAT(written.error().remedy, HasSubstr("symbolic link"));
   EXPECT_EQ(*read_file(folder_ / "notes"), "mine");
+}
+
+TEST_F(FilesTest, NothingButARegularFileIsOpenedAsOne) {
+  std::ofstream(folder_ / "notes") << "mine";
+  fs::create_symlink(folder_ / "notes", folder_ / "link");
+  fs::create_symlink(folder_ / "nothing", folder_ / "dangling");
+  fs::create_directory(folder_ / "folder");
+  ASSERT_EQ(::mkfifo((folder_ / "pipe").c_str(), 0600), 0);
+  for (const char* name : {"link", "dangling", "folder", "pipe"}) {
+    for (const int flags : {O_RDONLY, O_WRONLY | O_CREAT | O_APPEND}) {
+      const Result<OwnedFd> fd = open_regular_file(folder_ / name, flags);
+      ASSERT_FALSE(fd.ok()) << name;
+      EXPECT_EQ(fd.error().cause, "it is not a regular file") << name;
+    }
+  }
+  EXPECT_FALSE(fs::exists(folder_ / "nothing"));
+  EXPECT_TRUE(open_regular_file(folder_ / "notes", O_WRONLY).ok());
+  EXPECT_FALSE(open_regular_file(folder_ / "new", O_WRONLY).ok());
+  EXPECT_TRUE(open_regular_file(folder_ / "new", O_WRONLY | O_CREAT).ok());
+}
+
+// Opening one for writing succeeds while somebody reads.
+TEST_F(FilesTest, APipeThatSomebodyReadsIsNoRegularFile) {
+  ASSERT_EQ(::mkfifo((folder_ / "pipe").c_str(), 0600), 0);
+  const OwnedFd reader(::open((folder_ / "pipe").c_str(), O_RDONLY | O_NONBLOCK));
+  ASSERT_TRUE(reader.open());
+  EXPECT_FALSE(open_regular_file(folder_ / "pipe", O_WRONLY).ok());
 }
 
 }  // namespace

@@ -1,13 +1,16 @@
 #include "base/system/patient_writer.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <unistd.h>
 
+#include <optional>
 #include <string>
 
 #include <gtest/gtest.h>
 
 #include "base/clock.h"
+#include "tests/base/no_more_threads.h"
 
 namespace motley {
 namespace {
@@ -63,6 +66,19 @@ TEST_F(PatientWriterTest, DropsWhatNobodyReadsAndGoesOnWhenSomebodyDoes) {
   EXPECT_EQ(got, more_than_a_pipe_holds);
   // The thread may not have taken note yet.
   while (!writer.write("again")) ::usleep(1000);
+  char some[64];
+  EXPECT_EQ(::read(pipe_[0], some, sizeof some), 5);
+}
+
+TEST_F(PatientWriterTest, DropsWhatNoThreadCanWriteAndLeavesTheSignalsAsTheyWere) {
+  PatientWriter writer(pipe_[1]);
+  std::optional<test::NoMoreThreads> no_more_threads(std::in_place);
+  EXPECT_FALSE(writer.write("lost"));
+  no_more_threads.reset();
+  sigset_t blocked;
+  ASSERT_EQ(pthread_sigmask(SIG_BLOCK, nullptr, &blocked), 0);
+  EXPECT_EQ(sigismember(&blocked, SIGTERM), 0);
+  EXPECT_TRUE(writer.write("again"));
   char some[64];
   EXPECT_EQ(::read(pipe_[0], some, sizeof some), 5);
 }

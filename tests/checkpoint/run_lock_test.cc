@@ -1,6 +1,8 @@
 #include "checkpoint/lock/run_lock.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -11,15 +13,19 @@
 #include <cstdlib>
 #include <fstream>
 #include <limits>
+#include <optional>
 #include <thread>
 #include <vector>
 
 #include <gmock/gmock.h>
 
 #include "base/system/files.h"
+#include "base/system/owned_fd.h"
 #include "base/system/process_identity.h"
 #include "checkpoint/launch_mark.h"
 #include "checkpoint/lock/launch_record.h"
+#include "tests/base/no_more_threads.h"
+#include "tests/checkpoint/run_lock_fixture.h"
 #include "tests/e2e/small_disk.h"
 
 namespace motley {
@@ -28,34 +34,7 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-constexpr RunLock::Timing kQuick{.renew_s = 0.02, .stale_s = 0.5};
-
-class RunLockTest : public testing::Test {
- protected:
-  RunLockTest() {
-    std::string name = (std::filesystem::temp_directory_path() / "motley-lock-XXXXXX").string();
-    EXPECT_NE(::mkdtemp(name.data()), nullptr);
-    dir_ = name;
-  }
-
-  ~RunLockTest() override { std::filesystem::remove_all(dir_); }
-
-  Result<RunLock> take() { return RunLock::take(dir_, log_, kQuick); }
-
-  // As a launcher on another machine leaves it.
-  void write_record(std::int64_t number, bool is_free = false) const {
-    const LaunchRecord record{.number = number,
-                              .launch = fmt::format("{:06}-0123456789abcdef", number),
-                              .process = {"box", "another table of processes", 77, 5},
-                              .since = "2026-11-22 16:40:11 UTC",
-                              .is_free = is_free};
-    ASSERT_TRUE(make_folders(launches_folder(dir_)).ok());
-    std::ofstream(launch_file(dir_, number)) << launch_record_text(record);
-  }
-
-  std::filesystem::path dir_;
-  const Log log_{"", LogLevel::kError};
-};
+class RunLockTest : public RunLockFixture {};
 
 TEST_F(RunLockTest, IsTakenOnAFullDiskInThePlaceOfTheLaunchBefore) {
   const test::SmallDisk disk(dir_, "64k");
@@ -165,11 +144,7 @@ TEST_F(RunLockTest, ThatAnotherTookOverIsLost) {
   ASSERT_TRUE(lock.ok()) << describe(lock.error());
   ASSERT_TRUE(lock->confirm().ok());
   write_record(2);
-  Result<void> confirmed;
-  for (int i = 0; i < 500 && confirmed.ok(); ++i) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    confirmed = lock->confirm();
-  }
+  const Result<void> confirmed = confirm_until_lost(*lock);
   ASSERT_FALSE(confirmed.ok());
   EXPECT_EQ(confirmed.error().code, ErrorCode::kPeer);
   EXPECT_THAT(confirmed.error().what, HasSubstr("another launcher has taken"));
@@ -181,13 +156,74 @@ TEST_F(RunLockTest, IsLostWithItsFolder) {
   Result<RunLock> lock = take();
   ASSERT_TRUE(lock.ok()) << describe(lock.error());
   std::filesystem::remove_all(dir_);
-  Result<void> confirmed;
-  for (int i = 0; i < 500 && confirmed.ok(); ++i) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    confirmed = lock->confirm();
-  }
+  const Result<void> confirmed = confirm_until_lost(*lock);
   ASSERT_FALSE(confirmed.ok());
   EXPECT_THAT(confirmed.error().what, HasSubstr("has been taken away"));
+}
+
+// A lock that waited at the pipe would keep this test from ending.
+TEST_F(RunLockTest, IsLostWhereAPipeLiesInThePlaceOfItsRecord) {
+  for (const bool is_read : {false, true}) {
+    Result<RunLock> lock = take();
+    ASSERT_TRUE(lock.ok()) << describe(lock.error());
+    const std::filesystem::path record = launch_file(dir_, lock->number());
+    std::filesystem::remove(record);
+    ASSERT_EQ(::mkfifo(record.c_str(), 0600), 0);
+    const OwnedFd reader(is_read ? ::open(record.c_str(), O_RDONLY | O_NONBLOCK) : -1);
+    const Result<void> confirmed = confirm_until_lost(*lock);
+    ASSERT_FALSE(confirmed.ok());
+    EXPECT_EQ(confirmed.error().code, ErrorCode::kPeer);
+    EXPECT_THAT(confirmed.error().cause, HasSubstr("not a regular file"));
+    lock = confirmed.error();  // gives it back
+    char some[64];
+    EXPECT_LE(::read(reader.get(), some, sizeof some), 0) << "it was written to";
+    std::filesystem::remove(record);
+  }
+}
+
+TEST_F(RunLockTest, IsLostWhereALinkLiesInThePlaceOfItsRecord) {
+  Result<RunLock> lock = take();
+  ASSERT_TRUE(lock.ok()) << describe(lock.error());
+  const std::filesystem::path target = link_record_elsewhere();
+  const Result<void> confirmed = confirm_until_lost(*lock);
+  ASSERT_FALSE(confirmed.ok());
+  EXPECT_THAT(confirmed.error().what, HasSubstr("something else lies in the place of"));
+  expect_untouched(target);
+}
+
+TEST_F(RunLockTest, IsNotGivenBackThroughALink) {
+  std::optional<Result<RunLock>> lock(RunLock::take(dir_, log_, {.renew_s = 3600, .stale_s = 1}));
+  ASSERT_TRUE(lock->ok()) << describe(lock->error());
+  const std::filesystem::path target = link_record_elsewhere();
+  lock.reset();
+  expect_untouched(target);
+}
+
+TEST_F(RunLockTest, IsRefusedWhereTheLastRecordIsNone) {
+  ASSERT_TRUE(make_folders(launches_folder(dir_)).ok());
+  ASSERT_EQ(::mkfifo(launch_file(dir_, 3).c_str(), 0600), 0);
+  const Result<RunLock> refused = take();
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, ErrorCode::kCorrupt);
+  EXPECT_EQ(refused.error().cause, "it is not a regular file");
+  // What the remedy says keeps the numbers rising.
+  std::filesystem::remove(launch_file(dir_, 3));
+  std::ofstream(launch_file(dir_, 3)).flush();
+  const Result<RunLock> lock = take();
+  ASSERT_TRUE(lock.ok()) << describe(lock.error());
+  EXPECT_EQ(lock->number(), 4);
+}
+
+TEST_F(RunLockTest, IsGivenBackWhereNoThreadCanHoldIt) {
+  std::optional<test::NoMoreThreads> no_more_threads(std::in_place);
+  const Result<RunLock> refused = take();
+  no_more_threads.reset();
+  ASSERT_FALSE(refused.ok());
+  EXPECT_THAT(refused.error().remedy, HasSubstr("ulimit -u"));
+  sigset_t blocked;
+  ASSERT_EQ(pthread_sigmask(SIG_BLOCK, nullptr, &blocked), 0);
+  EXPECT_EQ(sigismember(&blocked, SIGTERM), 0);
+  EXPECT_TRUE(take().ok());
 }
 
 TEST_F(RunLockTest, GoesToOneOfManyThatComeAtOnce) {

@@ -145,5 +145,33 @@ TEST_F(WorkerGroupStartTest, StartsMoreThanTheSoftLimitOfFilesAllows) {
   ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
 }
 
+TEST_F(WorkerGroupStartTest, RefusesALogThatIsAPipe) {
+  add(R"([["pid"], ["done"]])");
+  std::filesystem::create_directories(options_.log_folder);
+  ASSERT_EQ(::mkfifo((options_.log_folder / "0.log").c_str(), 0600), 0);
+  const Error error = run_failing();
+  EXPECT_EQ(error.code, ErrorCode::kCorrupt);
+  EXPECT_EQ(error.what, "cannot write " + (options_.log_folder / "0.log").string());
+  EXPECT_EQ(error.cause, "it is not a regular file");
+  EXPECT_TRUE(pids_.empty()) << "a worker was started";
+}
+
+TEST_F(WorkerGroupStartTest, AddsToNoLogThroughALink) {
+  add(R"([["complain", "words"], ["done"]])");
+  std::filesystem::create_directories(options_.log_folder);
+  std::ofstream(folder_ / "notes") << "mine";
+  std::filesystem::create_symlink(folder_ / "notes", options_.log_folder / "0.log");
+  EXPECT_EQ(run_failing().cause, "it is not a regular file");
+  EXPECT_EQ(log_of(0), "mine");
+}
+
+TEST_F(WorkerGroupStartTest, AddsToTheLogThatIsThere) {
+  add(R"([["complain", "words"], ["done"]])");
+  std::filesystem::create_directories(options_.log_folder);
+  std::ofstream(options_.log_folder / "0.log") << "earlier\n";
+  ASSERT_TRUE(run().ok());
+  EXPECT_EQ(log_of(0), "earlier\nwords\n");
+}
+
 }  // namespace
 }  // namespace motley
