@@ -170,7 +170,8 @@ struct KeepRule {
                                              const std::string& launch);
 // The same where others have decided which steps stay. `done`: the last step that this launch has
 // saved or gone on from, where later ones stay that are not its own: its next saves come before
-// them.
+// them. Nor is a checkpoint of a later step removed of which the folder cannot tell what belongs to
+// it.
 [[nodiscard]] Result<void> prune_to(const std::filesystem::path& run_dir,
                                     const std::set<std::int64_t>& kept,
                                     const std::string& launch,

@@ -37,6 +37,14 @@ std::string_view suffix(FolderKind kind) {
   MOTLEY_CHECK(false, "kind {}", static_cast<int>(kind));
 }
 
+// What a run passed over that went on before it, because what belongs to it cannot be told: its
+// tensors may be whole, and a manifest put back makes it a checkpoint again.
+bool may_be_mended(const fs::path& root, const FolderName& name, std::int64_t last_saved) {
+  if (name.step <= last_saved) return false;
+  const Result<Manifest> manifest = read_manifest(root / folder_name(name));
+  return !manifest.ok() || manifest->state.step != name.step;
+}
+
 bool has_launch(FolderKind kind) {
   return kind == FolderKind::kPartial || kind == FolderKind::kRestored;
 }
@@ -218,7 +226,8 @@ Result<void> prune_to(const fs::path& run_dir,
         std::ranges::find(checkpoints, name.step, &CheckpointInfo::step) == checkpoints.end();
     const bool is_read =
         name.kind == FolderKind::kRestored && name.launch == launch && name.step >= last;
-    const bool in_use = listed ? kept.contains(name.step) : is_written || is_read || is_only_place;
+    const bool in_use = listed ? kept.contains(name.step) || may_be_mended(root, name, last)
+                               : is_written || is_read || is_only_place;
     // A folder with a checkpoint's name and no manifest was not made here; it is left alone.
     const bool foreign = name.kind == FolderKind::kCommitted && !listed;
     if (!in_use && !foreign) MOTLEY_TRY(discard_folder(root, name));

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cstddef>
 #include <utility>
 
 #include "base/json.h"
@@ -10,6 +11,8 @@
 
 namespace motley {
 namespace {
+
+constexpr std::size_t kUntoldBytesMax = 1024;
 
 Json wanted_to_json(const WantedStep& wanted) {
   Json files = Json::array();
@@ -70,6 +73,7 @@ std::vector<Json> store_events(const StoreAnswer& answer) {
                 {"steps", answer.steps},
                 {"whole", answer.whole},
                 {"damaged", answer.damaged}};
+  if (!answer.untold.empty()) first["untold"] = answer.untold;
   std::vector<Json> events = {std::move(first)};
   if (!answer.texts) return events;
   for (Json& piece : in_pieces(texts_to_json(*answer.texts).dump())) {
@@ -98,6 +102,12 @@ Result<StoreAnswer> read_store_event(const Json& event, const std::string& sourc
   MOTLEY_ASSIGN(answer.steps, counts_of(event, "steps", source));
   MOTLEY_ASSIGN(answer.whole, names_of(event, "whole", source));
   MOTLEY_ASSIGN(answer.damaged, names_of(event, "damaged", source));
+  if (event.contains("untold")) {
+    MOTLEY_ASSIGN(answer.untold, json_get<std::string>(event, "untold", source));
+    if (excerpt(answer.untold, kUntoldBytesMax) != answer.untold) {
+      return unusable_message(source, "'untold' is too long or has control characters");
+    }
+  }
   return answer;
 }
 

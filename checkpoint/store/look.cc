@@ -1,5 +1,8 @@
 #include "checkpoint/store/look.h"
 
+#include <fmt/format.h>
+
+#include <cstddef>
 #include <optional>
 #include <utility>
 
@@ -11,6 +14,23 @@
 #include "checkpoint/store/whole_file.h"
 
 namespace motley {
+namespace {
+
+// Into the answer: the step's texts, or why it cannot tell them.
+void tell_texts(const CheckpointInfo& checkpoint, StoreAnswer& answer) {
+  constexpr std::size_t kReasonBytesMax = 200;
+  Result<CheckpointTexts> texts = read_texts(checkpoint.folder);
+  if (!texts.ok()) {
+    const Error& error = texts.error();
+    answer.untold = excerpt(error.cause.empty() ? error.what : error.cause, kReasonBytesMax);
+  } else if (texts->step() != checkpoint.step) {
+    answer.untold = fmt::format("it is the one of step {}", texts->step());
+  } else {
+    answer.texts = *std::move(texts);
+  }
+}
+
+}  // namespace
 
 WantedStep wanted_of(const CheckpointTexts& texts) {
   WantedStep wanted{texts.step(), tensor_files(texts.manifest)};
@@ -33,10 +53,8 @@ Result<StoreAnswer> look_into_store(const StorePlace& place,
   }
   for (const CheckpointInfo& checkpoint : list_checkpoints(place.dir)) {
     answer.steps.push_back(checkpoint.step);
-    if (checkpoint.step != question.texts_of) continue;
     // Another folder may tell where this one's are damaged.
-    Result<CheckpointTexts> texts = read_texts(checkpoint.folder);
-    if (texts.ok()) answer.texts = *std::move(texts);
+    if (checkpoint.step == question.texts_of) tell_texts(checkpoint, answer);
   }
   if (!question.wanted) return answer;
   const WantedStep& wanted = *question.wanted;

@@ -37,6 +37,8 @@ struct StoreAnswer {
   std::vector<std::string> whole;        // of the wanted files
   std::vector<std::string> damaged;      // of the wanted files: there, and not as they should be
   std::optional<CheckpointTexts> texts;  // those asked for, where they are there
+  // Why they are not, where it has that step's manifest: an excerpt of one line.
+  std::string untold;
 };
 
 // `work` counts the bytes that are read, of those that there are to be read.

@@ -4,7 +4,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <functional>
 #include <iterator>
+#include <map>
+#include <set>
 #include <utility>
 
 #include "checkpoint/checkpoint.h"
@@ -65,15 +68,32 @@ std::optional<WantedStep> likely_step(const std::vector<CheckpointInfo>& known,
   return {};
 }
 
+// By step: why it cannot be used, where parts of it lie somewhere and nobody can tell what belongs
+// to it.
+using Untold = std::map<std::int64_t, std::string>;
+
+std::string words_of_damage(const Stores& told) {
+  std::vector<std::string> places;
+  for (const auto& [id, store] : told.by_id) {
+    if (store.answer.untold.empty()) continue;
+    places.push_back(fmt::format("{} ({})", place_words(store), store.answer.untold));
+  }
+  if (places.empty()) return "nobody has its manifest any more";
+  return fmt::format("its manifest is damaged or cannot be read in {}",
+                     fmt::join(places, " and in "));
+}
+
 // The launcher's folder gets the texts of those steps, anew where its own are damaged, that another
-// folder can tell.
-Result<void> learn(const std::set<std::int64_t>& steps,
-                   const fs::path& run_dir,
-                   const std::string& launch,
-                   const AskStores& ask,
-                   const Log& log) {
+// folder can tell. Returns the others.
+Result<Untold> learn(const std::set<std::int64_t>& steps,
+                     const fs::path& run_dir,
+                     const std::string& launch,
+                     const AskStores& ask,
+                     const Log& log) {
+  Untold untold;
   for (const std::int64_t step : steps) {
     MOTLEY_ASSIGN(const Stores told, ask({.wanted = {}, .texts_of = step}));
+    untold[step] = words_of_damage(told);
     for (const auto& [id, store] : told.by_id) {
       if (!store.answer.texts || store.answer.texts->step() != step) continue;
       const bool is_known = has_manifest(checkpoint_folder(run_dir, step));
@@ -84,10 +104,44 @@ Result<void> learn(const std::set<std::int64_t>& steps,
       // itself, and what comes back now takes its place.
       list_checkpoints(run_dir).empty() ? log.info(words) : log.warn(words);
       MOTLEY_TRY(adopt_part(run_dir, launch, *store.answer.texts, nullptr));
+      untold.erase(step);
       break;
     }
   }
-  return {};
+  return untold;
+}
+
+// `read`: why the launcher's folder cannot tell it.
+std::string words_of_untold(std::int64_t step, const Untold& untold, const Error& read) {
+  const auto reason = untold.find(step);
+  const std::string words =
+      reason != untold.end() ? reason->second : fmt::format("{}: {}", read.what, read.cause);
+  return fmt::format("the checkpoint of step {} cannot be used: {}", step, words);
+}
+
+// What may be gone on from, the newest first: what the launcher's folder knows, and what is untold.
+std::vector<CheckpointInfo> candidates_of(const fs::path& run_dir,
+                                          const Untold& untold,
+                                          std::optional<std::int64_t> only) {
+  std::vector<CheckpointInfo> candidates = list_checkpoints(run_dir);
+  for (const auto& [step, reason] : untold) {
+    if (std::ranges::count(candidates, step, &CheckpointInfo::step) > 0) continue;
+    candidates.push_back({step, checkpoint_folder(run_dir, step)});
+  }
+  std::erase_if(candidates, [&](const CheckpointInfo& each) { return only && each.step != *only; });
+  std::ranges::sort(candidates, std::ranges::greater(), &CheckpointInfo::step);
+  return candidates;
+}
+
+// Of checkpoints before which the run goes on, and of what stays of them (prune_to).
+void warn_of_passed(const std::vector<std::string>& reasons,
+                    const std::vector<std::int64_t>& untold,
+                    const Log& log) {
+  for (const std::string& reason : reasons) log.warn(reason);
+  if (untold.empty()) return;
+  log.warn(fmt::format(
+      "what lies there of step {} stays until the run has saved that step or a later one",
+      fmt::join(untold, ", ")));
 }
 
 }  // namespace
@@ -113,21 +167,20 @@ Result<std::optional<RestorePoint>> find_restore_point(const fs::path& run_dir,
   const auto before = list_checkpoints(run_dir);
   const std::optional<WantedStep> likely = likely_step(before, only);
   MOTLEY_ASSIGN(const Stores known, ask({.wanted = likely}));
-  MOTLEY_TRY(learn(unknown_steps(known, before, only), run_dir, launch, ask, log));
-  std::vector<CheckpointInfo> checkpoints = list_checkpoints(run_dir);
-  std::erase_if(checkpoints,
-                [&](const CheckpointInfo& each) { return only && each.step != *only; });
-  std::ranges::reverse(checkpoints);
+  MOTLEY_ASSIGN(Untold untold,
+                learn(unknown_steps(known, before, only), run_dir, launch, ask, log));
   std::vector<std::string> reasons;
-  for (const CheckpointInfo& checkpoint : checkpoints) {
+  std::vector<std::int64_t> untold_passed;
+  for (const CheckpointInfo& checkpoint : candidates_of(run_dir, untold, only)) {
     Result<CheckpointTexts> read = read_texts(checkpoint.folder);
-    if (!read.ok()) {
-      MOTLEY_TRY(learn({checkpoint.step}, run_dir, launch, ask, log));
+    if (!read.ok() && !untold.contains(checkpoint.step)) {
+      MOTLEY_ASSIGN(const Untold still, learn({checkpoint.step}, run_dir, launch, ask, log));
+      untold.insert(still.begin(), still.end());
       read = read_texts(checkpoint.folder);
     }
     if (!read.ok()) {
-      reasons.push_back(fmt::format("the checkpoint of step {} cannot be used: {}: {}",
-                                    checkpoint.step, read.error().what, read.error().cause));
+      reasons.push_back(words_of_untold(checkpoint.step, untold, read.error()));
+      untold_passed.push_back(checkpoint.step);
       continue;
     }
     CheckpointTexts texts = *std::move(read);
@@ -142,7 +195,7 @@ Result<std::optional<RestorePoint>> find_restore_point(const fs::path& run_dir,
       if (where.empty()) missing.push_back(words_of_missing(file, stores));
     }
     if (missing.empty()) {
-      for (const std::string& reason : reasons) log.warn(reason);
+      warn_of_passed(reasons, untold_passed, log);
       return std::optional(RestorePoint{std::move(texts), checkpoint.folder, std::move(holders)});
     }
     reasons.push_back(fmt::format("the checkpoint of step {} cannot be used: {}", checkpoint.step,

@@ -32,8 +32,9 @@ using AskStores = std::function<Result<Stores>(const StoreQuestion& question)>;
 
 // From the newest on, the first checkpoint that the launcher's folder knows of which nothing is
 // missing; of those before it that were passed over `log` is told. What other folders have that is
-// newer becomes known in it first: it has been lost, is an old copy or is new. Nothing where nobody
-// knows of a checkpoint; kCorrupt, naming what is missing, where none can be used. `only`: no
+// newer becomes known in it first: it has been lost, is an old copy or is new; where none of them
+// can tell what belongs to it, it is passed over too. Nothing where nobody knows of a checkpoint;
+// kCorrupt, naming what is missing or damaged and where, where none can be used. `only`: no
 // checkpoint but that step's.
 // REQUIRES: the folder is `launch`'s.
 [[nodiscard]] Result<std::optional<RestorePoint>> find_restore_point(

@@ -213,6 +213,19 @@ TEST_F(Scattered, WhatTheLaunchWritesStaysBesideLaterStepsOfOthers) {
   EXPECT_FALSE(fs::exists(view_folder({run_.dir(), kLater, 10})));
 }
 
+// Of a step that a launch passed over, because nobody could tell what belongs to it.
+TEST_F(Scattered, WhatCannotBeToldStaysUntilItsStepIsDoneAgain) {
+  ASSERT_TRUE(run_.save(20).ok());
+  ASSERT_TRUE(run_.save(30).ok());
+  write_bytes(checkpoint_folder(run_.dir(), 30) / "manifest.json", "{");
+  ASSERT_TRUE(prune_to(run_.dir(), {10}, kLater, 10).ok());
+  EXPECT_THAT(run_.steps(), ElementsAre(10, 30)) << "one that can be told is removed";
+  EXPECT_EQ(names_in(checkpoint_folder(run_.dir(), 30)).size(), 7U);
+  ASSERT_TRUE(run_.save(40).ok());
+  ASSERT_TRUE(prune_to(run_.dir(), {10, 40}, kLater).ok());
+  EXPECT_THAT(run_.steps(), ElementsAre(10, 40));
+}
+
 TEST_F(Scattered, NeedsAreTensorsOfFiles) {
   const std::vector<FileNeed> needs = needs_of(texts_.manifest, {"h.0.ln_1.weight"});
   ASSERT_EQ(needs.size(), 2U);

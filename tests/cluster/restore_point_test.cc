@@ -1,7 +1,9 @@
 // Which checkpoint a run goes on from, and how often the machines are asked until that is known.
 #include "cluster/stores/restore_point.h"
 
+#include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "checkpoint/store/part.h"
@@ -14,7 +16,10 @@ using motley::testing::kLaunch;
 using motley::testing::TempFolder;
 using motley::testing::TestRun;
 using motley::testing::write_bytes;
+using ::testing::AllOf;
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr const char* kLater = "000004-0123456789abcdef";
 
@@ -47,12 +52,23 @@ class RestorePointTest : public ::testing::Test {
   }
 
   Result<std::optional<RestorePoint>> find() {
-    return find_restore_point(run_.dir(), kLater, ask(), Log("test", LogLevel::kError));
+    return find_restore_point(run_.dir(), kLater, ask(), log_);
+  }
+
+  // The folder knows nothing of it, or not any more.
+  void lose_here(std::int64_t step) const {
+    std::filesystem::remove_all(checkpoint_folder(run_.dir(), step));
+  }
+
+  static void damage_manifest(const std::filesystem::path& run_dir, std::int64_t step) {
+    write_bytes(checkpoint_folder(run_dir, step) / "manifest.json", "{");
   }
 
   TestRun run_;
   TempFolder box_;
   int questions_ = 0;
+  std::string warnings_;
+  Log log_{"test", LogLevel::kWarn, [this](std::string_view line) { warnings_ += line; }};
 };
 
 TEST_F(RestorePointTest, OneQuestionIsEnoughWhereNobodyKnowsMore) {
@@ -92,10 +108,70 @@ TEST_F(RestorePointTest, TheOneBeforeStandsForOneOfWhichSomethingIsMissing) {
 TEST_F(RestorePointTest, DamagedTextsComeFromAnotherFolder) {
   ASSERT_TRUE(run_.save(20).ok());
   move_to_box(20);
-  write_bytes(checkpoint_folder(run_.dir(), 20) / "manifest.json", "{");
+  damage_manifest(run_.dir(), 20);
   const auto found = find();
   ASSERT_TRUE(found.ok() && *found);
   EXPECT_EQ((*found)->texts.step(), 20);
+}
+
+TEST_F(RestorePointTest, TheOneBeforeIsNotTakenWithoutAWordWhereNobodyCanTellTheNewest) {
+  ASSERT_TRUE(run_.save(10).ok());
+  ASSERT_TRUE(run_.save(20).ok());
+  move_to_box(20);
+  lose_here(20);
+  damage_manifest(box_.path(), 20);
+  const auto found = find();
+  ASSERT_TRUE(found.ok() && *found);
+  EXPECT_EQ((*found)->texts.step(), 10);
+  EXPECT_THAT(warnings_,
+              AllOf(HasSubstr("the checkpoint of step 20 cannot be used: its manifest is damaged"),
+                    HasSubstr(box_.path().string() + " on box (")));
+  EXPECT_FALSE(std::filesystem::exists(checkpoint_folder(run_.dir(), 20)));
+}
+
+TEST_F(RestorePointTest, NamesAllFoldersWhereWhatBelongsToTheOnlyOneIsDamaged) {
+  ASSERT_TRUE(run_.save(20).ok());
+  move_to_box(20);
+  damage_manifest(run_.dir(), 20);
+  damage_manifest(box_.path(), 20);
+  const auto found = find();
+  ASSERT_FALSE(found.ok());
+  EXPECT_EQ(found.error().code, ErrorCode::kCorrupt);
+  EXPECT_THAT(found.error().cause, AllOf(HasSubstr("step 20 cannot be used"),
+                                         HasSubstr("in " + run_.dir().string() + " ("),
+                                         HasSubstr(" and in " + box_.path().string() + " on box")));
+}
+
+TEST_F(RestorePointTest, ALostFolderDoesNotMakeDamagedCheckpointsNone) {
+  ASSERT_TRUE(run_.save(10).ok());
+  ASSERT_TRUE(run_.save(20).ok());
+  for (const std::int64_t step : {10, 20}) {
+    move_to_box(step);
+    lose_here(step);
+    damage_manifest(box_.path(), step);
+  }
+  const auto all = find();
+  ASSERT_FALSE(all.ok());
+  EXPECT_EQ(all.error().code, ErrorCode::kCorrupt);
+  EXPECT_THAT(all.error().cause,
+              ContainsRegex("step 20 cannot .* on box .*step 10 cannot .* on box"));
+  const auto one = find_restore_point(run_.dir(), kLater, ask(), log_, 10);
+  ASSERT_FALSE(one.ok());
+  EXPECT_EQ(one.error().code, ErrorCode::kCorrupt);
+  EXPECT_THAT(one.error().cause, AllOf(HasSubstr("step 10"), Not(HasSubstr("step 20"))));
+}
+
+TEST_F(RestorePointTest, AManifestOfAnotherStepTellsNothing) {
+  ASSERT_TRUE(run_.save(10).ok());
+  ASSERT_TRUE(run_.save(20).ok());
+  move_to_box(20);
+  lose_here(20);
+  const std::filesystem::path root = checkpoint_folder(box_.path(), 20).parent_path();
+  std::filesystem::rename(root / "step-000020", root / "step-000030");
+  const auto found = find();
+  ASSERT_TRUE(found.ok() && *found);
+  EXPECT_EQ((*found)->texts.step(), 10);
+  EXPECT_THAT(warnings_, HasSubstr("(it is the one of step 20)"));
 }
 
 TEST_F(RestorePointTest, NothingIsFoundWhereNobodyHasSaved) {

@@ -174,6 +174,40 @@ TEST_F(OwnFolders, TellWhatBelongsToACheckpoint) {
   EXPECT_EQ(job_.parameter_hash("run", 30), hash);
 }
 
+// The newest checkpoint, which the launcher does not know and nobody can tell any more, is not
+// passed over without a word.
+TEST_F(OwnFolders, OfWhichNoneCanTellTheNewestCheckpointAreNamed) {
+  const std::string hash = undisturbed_hash();
+  ASSERT_EQ(train(all_, {"--stop-after", "10"}).status, 0);
+  fs::remove_all(folder_of("desk") / "checkpoints/step-000010");
+  for (const char* machine : {"box", "lap"}) {
+    fs::resize_file(folder_of(machine) / "checkpoints/step-000010/manifest.json", 100);
+  }
+  const Outcome earlier = train(all_, {"--resume", "--stop-after", "7"});
+  ASSERT_EQ(earlier.status, 0) << earlier.err;
+  EXPECT_THAT(earlier.err, AllOf(HasSubstr("the checkpoint of step 10 cannot be used: its manifest "
+                                           "is damaged"),
+                                 HasSubstr(folder_of("box").string() + " on box ("),
+                                 HasSubstr(folder_of("lap").string() + " on lap (")));
+  EXPECT_THAT(earlier.err, HasSubstr("of step 10 stays until the run has saved that step"));
+  for (const char* machine : {"box", "lap"}) EXPECT_EQ(files_of(machine, 10), 4) << machine;
+  const Outcome resumed = train(all_, {"--resume"});
+  ASSERT_EQ(resumed.status, 0) << resumed.err;
+  EXPECT_EQ(job_.parameter_hash("run", 30), hash);
+}
+
+TEST_F(OwnFolders, OfWhichNoneCanTellAnyCheckpointAreNamed) {
+  ASSERT_EQ(train(all_, {"--stop-after", "5"}).status, 0);
+  fs::remove_all(folder_of("desk"));
+  for (const char* machine : {"box", "lap"}) {
+    fs::resize_file(folder_of(machine) / "checkpoints/step-000005/manifest.json", 100);
+  }
+  const Outcome refused = train(all_, {"--resume"});
+  EXPECT_EQ(refused.status, 7) << refused.err;
+  EXPECT_THAT(refused.err,
+              AllOf(HasSubstr("no checkpoint of"), HasSubstr(" on box ("), HasSubstr(" on lap (")));
+}
+
 TEST_F(OwnFolders, AreNotOneBecauseOneWasCopied) {
   const std::string hash = undisturbed_hash();
   ASSERT_EQ(train(all_, {"--stop-after", "10"}).status, 0);

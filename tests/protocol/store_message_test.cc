@@ -115,6 +115,23 @@ TEST(StoreMessage, QuestionAndAnswerReadBack) {
   EXPECT_EQ(first->free_bytes, answer.free_bytes);
   EXPECT_THAT(first->steps, ElementsAre(5, 7));
   EXPECT_THAT(first->damaged, ElementsAre("b"));
+  EXPECT_EQ(first->untold, "");
+}
+
+TEST(StoreMessage, WhyTextsCannotBeToldIsCheckedBeforeItIsShown) {
+  StoreAnswer answer{.place = {"/home/x/runs/x", false, "0011223344556677", 1},
+                     .steps = {7},
+                     .untold = "key 'files' is missing"};
+  const std::vector<Json> events = store_events(answer);
+  ASSERT_EQ(events.size(), 1U);
+  const auto read = read_store_event(events[0], kSource);
+  ASSERT_TRUE(read.ok()) << describe(read.error());
+  EXPECT_EQ(read->untold, answer.untold);
+  for (const Json& wrong : {Json(3), Json("a\x1b[2J"), Json(std::string(5000, 'x'))}) {
+    Json event = events[0];
+    event["untold"] = wrong;
+    EXPECT_FALSE(read_store_event(event, kSource).ok());
+  }
 }
 
 TEST(StoreMessage, KeepOrderReadsBackAndIsChecked) {

@@ -1,12 +1,18 @@
 #include "worker/store/store_job.h"
 
+#include <fmt/format.h>
+
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "base/json.h"
 #include "base/log.h"
+#include "base/result.h"
 #include "base/system/privacy.h"
 #include "checkpoint/checkpoint.h"
+#include "checkpoint/lock/launch_record.h"
 #include "checkpoint/lock/run_lock.h"
 #include "checkpoint/store/look.h"
 #include "protocol/message_fields.h"
@@ -38,6 +44,27 @@ Result<void> prune(const Job& job, LauncherChannel& launcher) {
   return prune_to(job.run_dir, {kept.begin(), kept.end()}, job.launch);
 }
 
+// Whose the folder is. A machine's own is not taken before the launch trains: a launch takes a
+// folder once, and the rank that keeps it does (FolderKeeper::open).
+std::optional<LaunchRecord> holder_of(const std::string& run_dir) {
+  return read_launch_record(run_dir, last_launch(run_dir));
+}
+
+// Where another launch takes the folder meanwhile, it removes what is being brought for this one.
+Result<void> move_parts(const Job& job, LauncherChannel& launcher, WorkCounter& work) {
+  MOTLEY_ASSIGN(const MoveOrder order, move_from_json(job.options["move"], kSource));
+  const auto before = holder_of(job.run_dir);
+  keep_files_private(job.run_dir);
+  Result<void> moved = move_files(job, order, launcher, work);
+  const auto after = holder_of(job.run_dir);
+  const bool has_come =
+      after && after->launch != job.launch && (!before || before->launch != after->launch);
+  if (moved.ok() || !has_come) return moved;
+  return Error{ErrorCode::kPeer, fmt::format("another launcher has come to {}", job.run_dir),
+               fmt::format("{}; a run folder has one launcher at a time", describe_launch(*after)),
+               "wait until it has ended or end it, or choose another folder by --run"};
+}
+
 }  // namespace
 
 Result<void> run_store_job(const Job& job, LauncherChannel& launcher, WorkCounter& work) {
@@ -47,9 +74,7 @@ Result<void> run_store_job(const Job& job, LauncherChannel& launcher, WorkCounte
     return Error{ErrorCode::kCorrupt, "an order to a store is none", "",
                  "use the same version of Motley on every machine"};
   }
-  MOTLEY_ASSIGN(const MoveOrder order, move_from_json(job.options["move"], kSource));
-  keep_files_private(job.run_dir);
-  return move_files(job, order, launcher, work);
+  return move_parts(job, launcher, work);
 }
 
 }  // namespace motley
