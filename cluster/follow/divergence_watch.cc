@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "base/median.h"
 
@@ -39,7 +40,7 @@ Result<std::optional<std::string>> DivergenceWatch::add(const StepMetrics& metri
 
 std::optional<std::string> LossWatch::add(const StepMetrics& metrics) {
   if (metrics.is_virtual || metrics.skipped) return std::nullopt;
-  std::optional<std::string> line;
+  std::optional<std::string> line = judge_begin(metrics);
   bool is_high = false;
   if (last_.size() == kWindow) {
     const double usual = median({last_.begin(), last_.end()});
@@ -60,6 +61,18 @@ std::optional<std::string> LossWatch::add(const StepMetrics& metrics) {
   last_.push_back(metrics.loss);
   if (last_.size() > kWindow) last_.pop_front();
   return line;
+}
+
+std::optional<std::string> LossWatch::judge_begin(const StepMetrics& metrics) {
+  if (metrics.step == 1) first_ = metrics.loss;
+  if (!first_ || last_.size() == kWindow) return {};
+  risen_steps_ = *first_ > 0 && metrics.loss > kRise * *first_ ? risen_steps_ + 1 : 0;
+  if (risen_steps_ < kRisenSteps) return {};
+  const double before = *std::exchange(first_, std::nullopt);
+  return fmt::format(
+      "the loss has risen to {:.3f} at step {}, from {:.3f} at the first; gradient norm {:.3g}, "
+      "learning rate {:.3g}: lower train.lr or lengthen train.warmup_steps",
+      metrics.loss, metrics.step, before, metrics.grad_norm, metrics.lr);
 }
 
 }  // namespace motley

@@ -30,23 +30,31 @@ class DivergenceWatch {
 };
 
 // Notices when the loss jumps. Judged by the run's own noise, so that a run whose loss varies as it
-// did before is left in peace. One owner thread.
+// did before is left in peace; before so many steps are known, by the loss that it began with. One
+// owner thread.
 class LossWatch {
  public:
   // A line for people at the first step of a spike: when the loss lies above the median of the last
   // kWindow steps by kNoises times as much as any of them is away from it, and by a tenth of it and
   // kLeast nats. The spike is over when the loss is back, or after kWindow steps, when it is what
-  // is usual.
+  // is usual. Before kWindow steps are known, one line when it
+  // was kRise times that of step 1 for kRisenSteps in a row.
   [[nodiscard]] std::optional<std::string> add(const StepMetrics& metrics);
 
   static constexpr std::size_t kWindow = 32;  // steps
   static constexpr double kNoises = 4;
   static constexpr double kLeastShare = 0.1;
   static constexpr double kLeast = 0.05;
+  static constexpr double kRise = 2;
+  static constexpr int kRisenSteps = 3;
 
  private:
+  [[nodiscard]] std::optional<std::string> judge_begin(const StepMetrics& metrics);
+
   std::deque<double> last_;      // losses of the steps before, without a spike's
   std::size_t spike_steps_ = 0;  // of the spike that is on; 0 = none is
+  std::optional<double> first_;  // loss of step 1, until a rise was said
+  int risen_steps_ = 0;          // in a row
 };
 
 }  // namespace motley

@@ -40,6 +40,20 @@ TEST(LossWatch, SaysASpikeOnceWithItsStepAndValues) {
   EXPECT_TRUE(run.add(6).has_value()) << "another";
 }
 
+// What diverges from the beginning on has no usual loss.
+TEST(LossWatch, SaysARiseFromTheFirstStepOnOnce) {
+  Watched run;
+  EXPECT_EQ(run.run(1, 5.5), 0);
+  EXPECT_EQ(run.run(2, 18.9), 0) << "it may come back";
+  EXPECT_EQ(run.run(1, 5), 0);
+  EXPECT_EQ(run.run(2, 18.9), 0);
+  const auto line = run.add(136);
+  ASSERT_TRUE(line.has_value());
+  EXPECT_THAT(*line, HasSubstr("has risen to 136.000 at step 7, from 5.500 at the first"));
+  EXPECT_THAT(*line, HasSubstr("lower train.lr"));
+  EXPECT_EQ(run.run(20, 200), 0);
+}
+
 TEST(LossWatch, TakesALossThatStaysHighForTheUsual) {
   Watched run;
   EXPECT_EQ(run.run(40, 2), 0);
