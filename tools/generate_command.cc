@@ -23,12 +23,7 @@ namespace {
 Result<std::filesystem::path> sound_checkpoint(const std::filesystem::path& path) {
   MOTLEY_ASSIGN(const std::filesystem::path folder, named_checkpoint(path));
   TerminalWatch watch;
-  if (const auto checked = verify_checkpoint(folder, &watch); !checked) {
-    Error error = checked.error();
-    if (is_stop(error)) return error;
-    error.remedy = "name another checkpoint; 'motley ckpt list RUN' shows what a run has saved";
-    return error;
-  }
+  MOTLEY_TRY(verify_checkpoint(folder, &watch));
   return folder;
 }
 
