@@ -31,8 +31,8 @@ class Worker {
   // on_line gets each line of the worker's stderr.
   Worker(WorkerSpec spec, LineSink on_line);
 
-  // Opens its log, unless that is open: before any process is started, so that a log that cannot be
-  // written ends no work. As in WorkerGroupOptions.
+  // Opens its log, unless that is open. kCorrupt where something else than a file has its name. As
+  // in WorkerGroupOptions.
   [[nodiscard]] Result<void> open_log(const std::filesystem::path& log_folder);
   // Starts the process, with its log open, and queues its job. Both as in WorkerGroupOptions.
   [[nodiscard]] Result<void> start(const std::filesystem::path& log_folder, double lease_s);

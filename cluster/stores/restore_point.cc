@@ -140,7 +140,8 @@ void warn_of_passed(const std::vector<std::string>& reasons,
   for (const std::string& reason : reasons) log.warn(reason);
   if (untold.empty()) return;
   log.warn(fmt::format(
-      "what lies there of step {} stays until the run has saved that step or a later one",
+      "what lies beside a damaged manifest of step {} stays until the run has saved that step or a "
+      "later one",
       fmt::join(untold, ", ")));
 }
 
