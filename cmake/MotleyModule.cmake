@@ -48,13 +48,13 @@ function(motley_test_computes)
   set_tests_properties(${ARGV} PROPERTIES RESOURCE_GROUPS "cores:1")
 endfunction()
 
-# motley_add_test(NAME LABEL label SOURCES … LIBRARIES … [TIMEOUT seconds] [PRECOMPILED] [IDLE])
+# motley_add_test(NAME LABEL label SOURCES … LIBRARIES … [DEFINITIONS …] [TIMEOUT seconds] [PRECOMPILED] [IDLE])
 #
 # One GoogleTest program, one ctest entry. Labels: fast (no LibTorch, no processes), torch,
 # multiproc (starts worker processes), lan (needs root and network namespaces). PRECOMPILED shares
 # motley_torch's header (Torch.cmake). IDLE: it waits nearly all of its time, and takes no core.
 function(motley_add_test name)
-  cmake_parse_arguments(ARG "PRECOMPILED;IDLE" "LABEL;TIMEOUT" "SOURCES;LIBRARIES" ${ARGN})
+  cmake_parse_arguments(ARG "PRECOMPILED;IDLE" "LABEL;TIMEOUT" "SOURCES;LIBRARIES;DEFINITIONS" ${ARGN})
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 300)
   endif()
@@ -63,6 +63,7 @@ function(motley_add_test name)
   endif()
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE ${ARG_LIBRARIES} motley_warnings GTest::gmock_main)
+  target_compile_definitions(${name} PRIVATE ${ARG_DEFINITIONS})
   if(ARG_PRECOMPILED)
     # At the optimisation that the header was made with: GCC 14 warns of it at another, and reads all anew.
     target_precompile_headers(${name} REUSE_FROM motley_torch)
