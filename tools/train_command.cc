@@ -53,6 +53,10 @@ Result<void> check_options(const Arguments& arguments) {
     return Error{ErrorCode::kUsage, "--plan and --stages exclude each other",
                  "a plan says how many stages there are", "leave one of them out"};
   }
+  if (arguments.has("plan") && arguments.has("adapt")) {
+    return Error{ErrorCode::kUsage, "--plan and --adapt exclude each other",
+                 "a plan that is given is carried out as it is", "leave one of them out"};
+  }
   if (arguments.has("quiet") && arguments.has("verbose")) {
     return Error{ErrorCode::kUsage, "--quiet and --verbose exclude each other", "",
                  "leave one of them out"};
@@ -92,6 +96,16 @@ Result<TrainingRequest> read_request(const Arguments& arguments, ResolvedConfig&
   if (arguments.has("plan")) {
     MOTLEY_ASSIGN(request.plan, read_named_plan(arguments.value("plan")));
     if (!arguments.has("cluster")) request.cluster = automatic_cluster(request.plan->rank_count());
+  }
+  if (request.plan) request.learning = Learning::kOff;
+  if (arguments.has("adapt")) {
+    if (is_virtual(request.cluster)) {
+      return Error{
+          ErrorCode::kConfig, "--adapt needs devices that compute",
+          "a rehearsal on virtual devices saves nothing that another plan could go on from",
+          "leave --adapt out, or name a cluster of real devices"};
+    }
+    request.learning = Learning::kMove;
   }
   request.measure_anew = arguments.has("measure");
   request.resume = arguments.has("resume");
@@ -153,6 +167,7 @@ Result<void> carry_out(const TrainingRequest& request,
     if (summary.last_eval_loss) result["eval_loss"] = *summary.last_eval_loss;
     if (summary.last_eval_accuracy) result["eval_accuracy"] = *summary.last_eval_accuracy;
     if (end.restarts > 0) result["restarts"] = end.restarts;
+    if (end.moves > 0) result["moves"] = end.moves;
     if (summary.checkpoint) result["checkpoint"] = summary.checkpoint->string();
     fmt::print("{}\n", result.dump());
   } else if (tells) {
@@ -189,6 +204,8 @@ std::vector<OptionSpec> run_options() {
       profile_option(),
       measure_option(),
       pin_option(),
+      {"adapt", "",
+       "when its first steps show a plan that is faster by more than 5 %, move the layers to it"},
       {"run", "DIR", "the run's folder (run.dir)"},
       {"resume", "", "go on from the newest checkpoint of that folder"},
       {"allow-changes", "",
@@ -219,6 +236,9 @@ Command train_command() {
       "one launcher at a time: a second one ends with status 4 and says who holds it.\n\n"
       "When a process or a machine is lost it goes on by itself from the newest\n"
       "checkpoint, without a machine that does not answer (run.restarts, 3 in a row).\n\n"
+      "What the steps show corrects what was measured before: after the 8th, and ever\n"
+      "more rarely, it plans again, and says where another plan would be faster. With\n"
+      "--adapt it saves the step under way and goes on with that plan.\n\n"
       "Examples\n"
       "  motley train gpt.toml                      one process\n"
       "  motley train gpt.toml --stages 3           a pipeline of three processes\n"

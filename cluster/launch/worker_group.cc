@@ -51,6 +51,7 @@ struct WorkerGroup::Impl {
   Result<void> hand_on(const Worker& worker, const Json& event);
   Result<void> handle_exit(Worker& worker);
   Result<void> handle_signal();
+  void finish();
   void send_addresses_when_complete();
   void fail(Worker& worker, FailureKind kind, Error error);
   void got_on(Worker& worker);
@@ -268,8 +269,12 @@ Result<void> WorkerGroup::Impl::handle_signal() {
   if (wish == StopWishes::Wish::kEndAtOnce) return *std::move(stop);
   if (wish == StopWishes::Wish::kKnown) return {};
   options.on_finish(*stop);
-  for (const auto& worker : workers) worker->input().send({{"finish", true}});
+  finish();
   return {};
+}
+
+void WorkerGroup::Impl::finish() {
+  for (const auto& worker : workers) worker->input().send({{"finish", true}});
 }
 
 int WorkerGroup::Impl::index_of(const Worker& worker) const {
@@ -287,6 +292,10 @@ WorkerGroup::~WorkerGroup() = default;
 
 void WorkerGroup::send(int worker, const Json& message) {
   impl_->workers[static_cast<std::size_t>(worker)]->input().send(message);
+}
+
+void WorkerGroup::finish() {
+  impl_->finish();
 }
 
 const std::optional<Error>& WorkerGroup::finished_by() const {

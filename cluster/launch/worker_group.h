@@ -71,6 +71,10 @@ class WorkerGroup {
   // REQUIRES: called by the handler of run().
   void send(int worker, const Json& message);
 
+  // Asks all workers to finish what they do and to save, as a first signal does; run() then returns
+  // once they have. REQUIRES: called by the handler of run().
+  void finish();
+
   // The signal after which the workers finished what they did, kInterrupted or kTerminated; nothing
   // where none came or where it ended them at once. REQUIRES: run() has returned.
   [[nodiscard]] const std::optional<Error>& finished_by() const;

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -17,6 +18,7 @@
 #include "cluster/launch/workers.h"
 #include "cluster/process/stop_signals.h"
 #include "cluster/recover/decide.h"
+#include "cluster/recover/learning.h"
 #include "cluster/recover/members.h"
 #include "cluster/run/way_on.h"
 
@@ -69,6 +71,11 @@ std::int64_t newest_step(const PreparedRun& run) {
   return checkpoints.empty() ? 0 : checkpoints.back().step;
 }
 
+StepWish wish_of(Adaptation& adaptation, Rank rank, const StepReport& report) {
+  auto line = adaptation.on_step(rank, report);
+  return {line ? *std::move(line) : "", adaptation.move().has_value()};
+}
+
 class LastingRun {
  public:
   LastingRun(PreparedRun& run, const TrainingRequest& first, Log& log, std::FILE* progress_out)
@@ -84,8 +91,16 @@ class LastingRun {
   Result<LastingEnd> train() {
     TrainingRequest request = first_;
     for (;;) {
-      TrainingEnd end = run_training(run_, request, log_, progress_out_);
-      if (!end.early) return LastingEnd{std::move(end.summary), restarts_};
+      MOTLEY_ASSIGN(const std::unique_ptr<Adaptation> adaptation,
+                    adaptation_of(run_, request, log_));
+      TrainingEnd end = run_training(
+          run_, request, log_, progress_out_,
+          [&](Rank rank, const StepReport& report) { return wish_of(*adaptation, rank, report); });
+      if (!end.early && !end.summary.is_finished && adaptation->move()) {
+        MOTLEY_TRY(move(*adaptation->move(), end.summary.last_step, request));
+        continue;
+      }
+      if (!end.early) return LastingEnd{std::move(end.summary), restarts_, moves_};
       Error error = *std::move(end.early);
       // Another launcher's folder is left alone.
       if (!run_.lock->confirm().ok()) return error;
@@ -101,6 +116,26 @@ class LastingRun {
   }
 
  private:
+  // To a plan that the launch before, which ended with this step, has learned of.
+  Result<void> move(const BetterPlan& better, std::int64_t step, TrainingRequest& request) {
+    last_step_ = step;
+    failed_at_s_.reset();
+    ++moves_;
+    // Where a machine is away, the plan of the start waits for it.
+    if (left_out_.empty()) first_plan_ = better.plan;
+    measured_ = better.profile;
+    request = next_request(left_out_);
+    request.plan = better.plan;
+    Result<void> begun = begin(request);
+    if (!begun.ok()) {
+      Error error = with_way_on(std::move(begun).error());
+      note_setback({.code = error.code, .has_trained = true, .has_saved = true});
+      return start_again(std::move(error), request);
+    }
+    run_.profile = measured_;
+    return run_.folder.write_profile(measured_);
+  }
+
   // Until a launch is ready, or the run ends.
   Result<void> start_again(Error error, TrainingRequest& request) {
     for (;;) {
@@ -165,11 +200,12 @@ class LastingRun {
 
   [[nodiscard]] TrainingRequest next_request(const std::vector<std::string>& without) const {
     TrainingRequest next = first_;
-    if (next.known_profile.devices.empty()) next.known_profile = measured_;
+    if (next.known_profile.devices.empty() || moves_ > 0) next.known_profile = measured_;
     next = request_without(std::move(next), without);
     next.resume = true;
     next.measure_anew = false;
     next.have_answered = true;
+    next.moves_done = moves_;
     next.failed_at_s = failed_at_s_;
     next.plan = plan_to_keep(without);
     if (!next.plan) next.stages = 0;  // as many as are left
@@ -209,14 +245,15 @@ class LastingRun {
   const TrainingRequest& first_;
   Log& log_;
   std::FILE* const progress_out_;
-  const Profile measured_;
-  const Plan first_plan_;
+  Profile measured_;                   // or learned since, with a move
+  Plan first_plan_;                    // of the start, or of the last move
   std::vector<std::string> left_out_;  // of the last launch
   RecoveryRules rules_;
   std::vector<Setback> setbacks_;
   std::optional<double> failed_at_s_;  // the first setback since a step was done
   std::int64_t last_step_ = 0;         // that was ever done
   int restarts_ = 0;
+  int moves_ = 0;
 };
 
 }  // namespace

@@ -31,6 +31,13 @@ namespace motley {
 
 class WorkLine;
 
+// What a run does with what its own steps show of its plan (cluster/learn/adaptation.h).
+enum class Learning {
+  kOff,
+  kTell,  // of a better plan
+  kMove,  // to a better plan
+};
+
 struct TrainingRequest {
   Config config;
   KeyOrigins origins = {};  // of the config's values
@@ -50,6 +57,8 @@ struct TrainingRequest {
   std::vector<std::string> away;
   // When the launch before this one failed, as now_s(): the first step says how long ago.
   std::optional<double> failed_at_s;
+  Learning learning = Learning::kTell;
+  int moves_done = 0;  // to better plans, by launches before this one
   bool quiet = false;  // no progress
   // Where a person sees how far work on a checkpoint's files is; nullptr = nowhere.
   WorkLine* line = nullptr;

@@ -18,11 +18,13 @@ namespace motley {
 RunFollower::RunFollower(const PreparedRun& run,
                          std::optional<double> failed_at_s,
                          FolderKeepers::Send send,
+                         StepListener on_rank_step,
                          MetricsFile metrics_file,
                          Progress& progress,
                          const Log& log)
     : run_(run),
       failed_at_s_(failed_at_s),
+      on_rank_step_(std::move(on_rank_step)),
       metrics_(run.plan.rank_count(), run.plan.predicted_step_s, is_virtual(run.plan)),
       metrics_file_(std::move(metrics_file)),
       report_(run.plan.rank_count()),
@@ -101,6 +103,7 @@ Result<void> RunFollower::on_step(int worker, const Json& event) {
   if (!tells_memory(worker)) report.memory_bytes = 0;
   MOTLEY_ASSIGN(auto metrics, metrics_.add(Rank{worker}, report));
   report_.add_step(Rank{worker}, report);
+  on_rank_step_(Rank{worker}, report);
   if (const auto slow = pace_.add(Rank{worker}, report.step, report.compute_s, now_s())) {
     warn(*slow, worker);
   }

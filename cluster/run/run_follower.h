@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -29,6 +30,9 @@
 
 namespace motley {
 
+// Hears of each step of each rank. Memory is 0 where the rank's is not what its device holds.
+using StepListener = std::function<void(Rank rank, const StepReport& report)>;
+
 // One owner thread. What it is given by reference must outlive it.
 class RunFollower {
  public:
@@ -37,6 +41,7 @@ class RunFollower {
   RunFollower(const PreparedRun& run,
               std::optional<double> failed_at_s,
               FolderKeepers::Send send,
+              StepListener on_rank_step,
               MetricsFile metrics_file,
               Progress& progress,
               const Log& log);
@@ -78,6 +83,7 @@ class RunFollower {
 
   const PreparedRun& run_;
   std::optional<double> failed_at_s_;
+  const StepListener on_rank_step_;
   MetricsCollector metrics_;
   MetricsFile metrics_file_;
   std::optional<TensorboardLog> tensorboard_;

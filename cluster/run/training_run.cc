@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
@@ -11,6 +12,7 @@
 #include "base/system/files.h"
 #include "cluster/follow/metrics_file.h"
 #include "cluster/follow/progress.h"
+#include "cluster/follow/run_teller.h"
 #include "cluster/launch/worker_group.h"
 #include "cluster/launch/workers.h"
 #include "cluster/run/folder_keepers.h"
@@ -55,11 +57,26 @@ void prune_machines(const PreparedRun& run, const TrainingRequest& request, cons
                        pruned.error().cause));
 }
 
+// A person can do something about what does not happen by itself.
+void tell_wish(const StepWish& wish,
+               std::int64_t step,
+               const PreparedRun& run,
+               Progress& progress,
+               const Log& log) {
+  progress.clear();
+  if (wish.finish) {
+    log.info(wish.line);
+  } else {
+    RunTeller(run.folder.events_path(), log).tell(RunEventKind::kWarning, step, wish.line);
+  }
+}
+
 // `so_far`: what was trained, where it ends early.
 Result<TrainingSummary> train(const PreparedRun& run,
                               const TrainingRequest& request,
                               const Log& log,
                               std::FILE* progress_out,
+                              const StepWatch& watch,
                               TrainingSummary& so_far) {
   auto workers =
       training_workers(run.cluster, run.plan, run.config, request.stage_program, run.folder.dir());
@@ -78,9 +95,17 @@ Result<TrainingSummary> train(const PreparedRun& run,
   }
   Progress progress(progress_out, style, run.first_step - 1, last_step_of(run, request));
   std::optional<WorkerGroup> group;
+  bool finishes = false;
+  const auto on_rank_step = [&](Rank rank, const StepReport& report) {
+    const StepWish wish = watch(rank, report);
+    if (!wish.line.empty()) tell_wish(wish, report.step, run, progress, log);
+    if (!wish.finish || finishes) return;
+    finishes = true;
+    group->finish();
+  };
   RunFollower follower(
       run, request.failed_at_s,
-      [&group](int worker, const Json& message) { group->send(worker, message); },
+      [&group](int worker, const Json& message) { group->send(worker, message); }, on_rank_step,
       std::move(metrics_file), progress, log);
   WorkerGroupOptions options;
   options.start_timeout_s = run.config.comm.start_timeout_s;
@@ -140,9 +165,10 @@ std::string done_text(const TrainingSummary& summary, bool is_virtual) {
 TrainingEnd run_training(const PreparedRun& run,
                          const TrainingRequest& request,
                          const Log& log,
-                         std::FILE* progress_out) {
+                         std::FILE* progress_out,
+                         const StepWatch& watch) {
   TrainingEnd end;
-  Result<TrainingSummary> trained = train(run, request, log, progress_out, end.summary);
+  Result<TrainingSummary> trained = train(run, request, log, progress_out, watch, end.summary);
   if (trained.ok()) {
     end.summary = *std::move(trained);
   } else {

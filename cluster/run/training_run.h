@@ -4,13 +4,16 @@
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "base/ids.h"
 #include "base/log.h"
 #include "base/result.h"
 #include "cluster/run/prepare.h"
+#include "protocol/protocol.h"
 
 namespace motley {
 
@@ -34,6 +37,15 @@ struct TrainingEnd {
   std::optional<Error> early;  // why it ended before its last step
 };
 
+// What somebody who looks at the steps wants.
+struct StepWish {
+  std::string line;     // that people are told; "" = nothing
+  bool finish = false;  // the step under way is saved, and the launch ends as if it were its last
+};
+
+// Sees each step of each rank; memory is 0 where the rank's is not what its device holds.
+using StepWatch = std::function<StepWish(Rank rank, const StepReport& report)>;
+
 // "step 40 done, loss 2.3140, held-out loss 2.4000, 45.10 % of the held-out right": in one line.
 [[nodiscard]] std::string done_text(const TrainingSummary& summary, bool is_virtual);
 
@@ -42,10 +54,12 @@ struct TrainingEnd {
 // steps become trace.json, as far as they came, and a report is written, also of a run that fails.
 // Progress goes to `progress_out`. SIGINT, SIGTERM and SIGHUP let the step under way end and be
 // saved, and are the error then (kInterrupted, kTerminated); a second one ends everything at once.
-// When it returns no process is left; `early` is the first cause, and ends with the way on.
+// `watch` may end the launch early, without an error. When it returns no process is left; `early`
+// is the first cause, and ends with the way on.
 [[nodiscard]] TrainingEnd run_training(const PreparedRun& run,
                                        const TrainingRequest& request,
                                        const Log& log,
-                                       std::FILE* progress_out);
+                                       std::FILE* progress_out,
+                                       const StepWatch& watch);
 
 }  // namespace motley

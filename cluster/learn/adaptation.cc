@@ -1,0 +1,72 @@
+#include "cluster/learn/adaptation.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "base/clock.h"
+
+namespace motley {
+
+Adaptation::Adaptation(
+    PlanningInput input, Plan plan, AdaptationRules rules, IsAlike is_alike, const Log& log)
+    : plan_(std::move(plan)),
+      rules_(rules),
+      is_alike_(std::move(is_alike)),
+      log_(log),
+      began_at_s_(now_s()),
+      steps_(plan_),
+      is_over_(input.profile.devices.empty()),
+      search_(std::move(input)) {}
+
+double Adaptation::least_gain() const {
+  return rules_.least_gain * (1 + rules_.moves_done);
+}
+
+std::optional<std::string> Adaptation::on_step(Rank rank, const StepReport& report) {
+  if (is_over_) return {};
+  if (start_s_ == 0) start_s_ = now_s() - began_at_s_;
+  // The search takes a core of this machine for a while: steps beside it are not the plan's.
+  if (search_.is_busy()) {
+    auto found = search_.take();
+    if (!found) return {};
+    steps_.begin_anew();
+    if (found->ok()) {
+      return **found ? judge(**std::move(*found), report.step) : std::optional<std::string>();
+    }
+    log_.debug(fmt::format("nothing is learned of the plan: {}: {}", found->error().what,
+                           found->error().cause));
+    is_over_ = true;
+    return {};
+  }
+  auto measured = steps_.add(rank, report);
+  if (!measured) return {};
+  measured->plan = plan_;
+  const Result<void> begun = search_.begin(*std::move(measured), least_gain());
+  if (!begun.ok()) {
+    log_.debug(fmt::format("{}: {}", begun.error().what, begun.error().cause));
+    is_over_ = true;
+  }
+  return {};
+}
+
+std::optional<std::string> Adaptation::judge(BetterPlan better, std::int64_t step) {
+  const double saved_s = (better.present_step_s - better.plan.predicted_step_s) *
+                         static_cast<double>(rules_.last_step - step);
+  if (saved_s < rules_.least_return * start_s_ || !is_alike_(better.plan)) return {};
+  is_over_ = true;
+  std::string shown = fmt::format(
+      "what the steps have shown: {} takes {:.3f} s a step where this plan, {}, takes "
+      "{:.3f}, {:.0f} % less",
+      cut_text(better.plan), better.plan.predicted_step_s, cut_text(plan_), better.present_step_s,
+      better.gain() * 100);
+  if (!rules_.moves) {
+    return shown +
+           "; end the run (Ctrl-C) and go on with --resume --adapt: it then moves the layers "
+           "by itself";
+  }
+  move_ = std::move(better);
+  return shown + "; the layers are moved once the step under way is saved";
+}
+
+}  // namespace motley

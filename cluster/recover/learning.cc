@@ -1,0 +1,39 @@
+#include "cluster/recover/learning.h"
+
+#include <utility>
+
+#include "cluster/run/planning.h"
+#include "cluster/run/resume.h"
+#include "partitioner/advise/planning_input.h"
+
+namespace motley {
+namespace {
+
+// What the run's plan would be made from again, narrowed to plans that round as it does.
+Result<PlanningInput> input_of(const PreparedRun& run, const TrainingRequest& request) {
+  PlanningInput input{.model = run.model, .cluster = run.cluster, .profile = {}, .options = {}};
+  if (request.learning == Learning::kOff || is_virtual(run.plan)) return input;
+  // A plan that was kept from the launch before was made from what that launch knew.
+  input.profile = run.profile.devices.empty() ? request.known_profile : run.profile;
+  MOTLEY_ASSIGN(PlanOptions options, plan_options(run.config, run.model, request.stages));
+  options.micro_batch = run.plan.micro_batch;
+  input.options = options_like(plan_mark(run.plan), run.config, std::move(options));
+  return input;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Adaptation>> adaptation_of(const PreparedRun& run,
+                                                  const TrainingRequest& request,
+                                                  const Log& log) {
+  MOTLEY_ASSIGN(PlanningInput input, input_of(run, request));
+  const AdaptationRules rules{.moves = request.learning == Learning::kMove,
+                              .moves_done = request.moves_done,
+                              .last_step = last_step_of(run, request)};
+  auto is_alike = [&run](const Plan& plan) {
+    return !rounding_change(plan_mark(run.plan), run.folder, plan);
+  };
+  return std::make_unique<Adaptation>(std::move(input), run.plan, rules, std::move(is_alike), log);
+}
+
+}  // namespace motley
