@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "base/hash.h"
+#include "compression/kernels/squared_norm.h"
 
 namespace motley {
 
