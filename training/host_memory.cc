@@ -57,6 +57,10 @@ std::span<float> HostMemory::summed_gradients(ChunkId chunk) {
   return summed->second;
 }
 
+std::span<float> HostMemory::summed_gradient(std::size_t parameter) {
+  return parameters_[parameter].gradients;
+}
+
 std::span<float> HostMemory::lent_gradient(std::size_t parameter) {
   return parameters_[parameter].gradients;
 }

@@ -47,6 +47,9 @@ struct CompressorOptions {
 // What a compressor keeps from step to step.
 enum class Kept : std::uint8_t { kResidual, kVelocity };
 
+// Whose, where several compressors of the same values share a sum: of one, or of all together.
+enum class KeptBy : std::uint8_t { kSelf, kAll };
+
 class GradientCompressor {
  public:
   // For slices of `count` values. kConfig for what is not a chain, and for momentum or warm-up

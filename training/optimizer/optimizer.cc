@@ -92,6 +92,13 @@ class Sgd final : public Optimizer {
     float* __restrict p = values_N.data();
     float* __restrict b = moments[0].data();
     const float* __restrict gradients = gradients_N.data();
+    if (arguments.pushed) {
+      for (std::size_t i = 0; i < values_N.size(); ++i) {
+        b[i] = b[i] * momentum + decay * p[i];
+        p[i] = p[i] - lr * (b[i] + gradients[i] * scale);
+      }
+      return;
+    }
     for (std::size_t i = 0; i < values_N.size(); ++i) {
       const float g = gradients[i] * scale + decay * p[i];
       b[i] = b[i] * momentum + g;

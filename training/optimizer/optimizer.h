@@ -26,6 +26,9 @@ struct UpdateArguments {
   StepFactors factors;
   float gradient_scale = 1;  // multiplies each gradient first: 1/tokens × clip factor
   bool decayed = true;       // whether weight decay applies to this range
+  // Whether the gradient is a sum of pushes, which hold the momentum already (sgd): then only that
+  // of weight decay is applied here.
+  bool pushed = false;
 };
 
 // Stateless: what persists between updates is the moments, which the caller keeps and saves.
@@ -56,6 +59,8 @@ class Optimizer {
 //     p = p - lr / (1 - beta1^t) m / (sqrt(v) / sqrt(1 - beta2^t) + epsilon)
 //   "sgd", with moment momentum b:
 //     g = g + decay p;  b = momentum b + g;  p = p - lr b
+//   and where the gradient is a push:
+//     b = momentum b + decay p;  p = p - lr (b + g)
 // REQUIRES: a validated configuration.
 [[nodiscard]] std::unique_ptr<const Optimizer> make_optimizer(const TrainConfig& train);
 
