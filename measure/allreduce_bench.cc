@@ -61,6 +61,10 @@ class CountingEncoder final : public SliceEncoder {
     return bytes;
   }
 
+  void begin_sum(const WireSlice& slice, std::span<float> values_N) override {
+    encoder_.begin_sum(slice, values_N);
+  }
+
   Result<void> decode(std::span<const std::byte> wire_B, std::span<float> values_N) const override {
     return encoder_.decode(wire_B, values_N);
   }
@@ -138,7 +142,7 @@ class AllreduceBench {
   // Adds what all ranks kept for later, summed without compression.
   Result<void> add_left_over(FeedbackEncoder& feedback, std::span<float> all_runs) {
     std::ranges::fill(values_, 0.0F);
-    feedback.add_residuals(values_);
+    feedback.add_kept(Kept::kResidual, values_);
     MOTLEY_ASSIGN(const auto exact, FeedbackEncoder::make({}));
     const AllreducePlan plan(plan_.machines(), all_runs.size(), kBucketValues);
     MOTLEY_ASSIGN(const auto sum,

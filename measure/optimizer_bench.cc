@@ -58,7 +58,7 @@ double measure_optimizer(const TrainConfig& train,
     if (others) others->run();
     watch.mark();
     [[maybe_unused]] const auto norms = state.layer_norms();
-    state.update({1e-9, optimizer->corrections(run + 2)}, 1.0F);
+    state.update({1e-9, optimizer->corrections(run + 2)}, {});
     state.clear_gradients();
     watch.mark();
   }

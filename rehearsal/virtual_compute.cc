@@ -265,7 +265,7 @@ std::uint64_t VirtualCompute::copy_hash(const CopyGroup& /*group*/) {
   return 0;
 }
 
-void VirtualCompute::update(const StepFactors& /*factors*/, float /*gradient_scale*/) {
+void VirtualCompute::update(const StepFactors& /*factors*/, const GradientScales& /*scales*/) {
   clock_.begin();
   double seconds = 0;
   for (const auto& chunk : chunks_) {

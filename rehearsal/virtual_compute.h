@@ -69,7 +69,7 @@ class VirtualCompute final : public StageCompute, public StageGradients, public 
   [[nodiscard]] std::vector<LayerNorm2> layer_norms() override;
   [[nodiscard]] std::uint64_t copy_hash(const CopyGroup& group) override;
   // Waits.
-  void update(const StepFactors& factors, float gradient_scale) override;
+  void update(const StepFactors& factors, const GradientScales& scales) override;
   void clear_gradients() override;
 
   // Of the batch so far; stays where it is.

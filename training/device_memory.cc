@@ -78,6 +78,11 @@ std::span<float> DeviceMemory::summed_gradients(ChunkId chunk) {
   return mirror->second->host();
 }
 
+std::span<float> DeviceMemory::summed_gradient(std::size_t parameter) {
+  const std::span<float> mirrored = parameters_[parameter].mirrored;
+  return mirrored.empty() ? lent_gradient(parameter) : mirrored;
+}
+
 std::span<float> DeviceMemory::lent_gradient(std::size_t parameter) {
   std::unique_ptr<GradientMirror>& lent = lent_[parameter];
   if (lent == nullptr) {

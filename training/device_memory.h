@@ -44,6 +44,7 @@ class DeviceMemory final : public StateMemory {
   std::span<const float> view(const StateArray& array) override;
   std::uint64_t hash_values(std::size_t parameter) override;
   std::span<float> summed_gradients(ChunkId chunk) override;
+  std::span<float> summed_gradient(std::size_t parameter) override;
   std::span<float> lent_gradient(std::size_t parameter) override;
   void lend_gradient(std::size_t parameter) override;
   std::vector<double> squared_norms(const std::vector<std::size_t>& parameters) override;

@@ -59,10 +59,17 @@ void DeviceOptimizer::sgd(at::Tensor& values,
                           std::span<at::Tensor> moments,
                           const UpdateArguments& arguments) const {
   const auto decay = static_cast<float>(arguments.decayed ? train_.weight_decay : 0);
-  gradients.add_(values * decay);
+  const auto momentum = static_cast<float>(train_.momentum);
+  const auto lr = static_cast<float>(arguments.factors.lr);
   at::Tensor& b = moments[0];
-  b.mul_(static_cast<float>(train_.momentum)).add_(gradients);
-  values.sub_(b * static_cast<float>(arguments.factors.lr));
+  if (arguments.pushed) {
+    b.mul_(momentum).add_(values * decay);
+    values.sub_(gradients.add_(b).mul_(lr));
+    return;
+  }
+  gradients.add_(values * decay);
+  b.mul_(momentum).add_(gradients);
+  values.sub_(b * lr);
 }
 
 }  // namespace motley

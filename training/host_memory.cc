@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "base/hash.h"
+#include "compression/kernels/squared_norm.h"
 
 namespace motley {
 
@@ -54,6 +55,10 @@ std::span<float> HostMemory::summed_gradients(ChunkId chunk) {
   const auto summed = summed_.find(chunk);
   MOTLEY_CHECK(summed != summed_.end(), "chunk {} is on another rank", chunk.value);
   return summed->second;
+}
+
+std::span<float> HostMemory::summed_gradient(std::size_t parameter) {
+  return parameters_[parameter].gradients;
 }
 
 std::span<float> HostMemory::lent_gradient(std::size_t parameter) {

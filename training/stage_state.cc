@@ -6,7 +6,6 @@
 
 #include "base/check.h"
 #include "base/hash.h"
-#include "checkpoint/residual_name.h"
 #include "models/spec/initialize.h"
 #include "training/host_memory.h"
 
@@ -57,9 +56,15 @@ StageState::StageState(const std::vector<HeldChunk>& held,
     chunks_.insert(chunk.chunk);
     voted_layers_.insert(voted_layers_.end(), chunk.voted_layers.begin(), chunk.voted_layers.end());
     for (const HeldParameter& parameter : chunk.parameters) {
-      Entry entry{
-          chunk.chunk, parameter.layer, parameter.is_first, parameter.holder, parameter.spec, 0,
-          {}};
+      Entry entry{chunk.chunk,
+                  parameter.layer,
+                  parameter.is_first,
+                  parameter.holder,
+                  parameter.pushed,
+                  parameter.spec,
+                  0,
+                  {}};
+      has_pushes_ = has_pushes_ || entry.pushed;
       if (parameter.spec.tied_use) {
         for (std::size_t i = 0; i < entries_.size(); ++i) {
           if (entries_[i].spec.name == parameter.spec.name) entry.owner = i;
@@ -189,7 +194,7 @@ std::uint64_t StageState::copy_hash(const CopyGroup& group) {
   return hash64(std::as_bytes(std::span(hashes)));
 }
 
-void StageState::update(const StepFactors& factors, float gradient_scale) {
+void StageState::update(const StepFactors& factors, const GradientScales& scales) {
   for (std::size_t i = 0; i < entries_.size(); ++i) {
     const Entry& entry = entries_[i];
     if (entry.owner) {
@@ -198,7 +203,8 @@ void StageState::update(const StepFactors& factors, float gradient_scale) {
       memory_->move_statistic(i, static_cast<float>(*entry.spec.statistic_momentum),
                               static_cast<float>(micro_batches_));
     } else {
-      memory_->update(i, {factors, gradient_scale, entry.spec.decayed});
+      memory_->update(i, {factors, entry.pushed ? scales.pushed : scales.clipped,
+                          entry.spec.decayed, entry.pushed});
     }
   }
 }
@@ -226,17 +232,6 @@ std::vector<TensorView> StageState::moment_views() {
       views.push_back({moment_names_[k] + "/" + entry.spec.name, entry.spec.shape,
                        memory_->view(moment_of(i, k))});
     }
-  }
-  return views;
-}
-
-std::vector<TensorView> StageState::residual_views() {
-  std::vector<TensorView> views;
-  for (std::size_t i = 0; i < entries_.size(); ++i) {
-    const Entry& entry = entries_[i];
-    if (entry.owner) continue;
-    views.push_back({residual_name(entry.holder, entry.spec.name), entry.spec.shape,
-                     memory_->view({StateArray::Kind::kGradients, i})});
   }
   return views;
 }

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -17,6 +18,8 @@
 #include "base/result.h"
 #include "base/work_counter.h"
 #include "checkpoint/checkpoint.h"
+#include "checkpoint/residual_name.h"
+#include "compression/feedback/gradient_compressor.h"
 #include "models/spec/model_spec.h"
 #include "pipeline/execute/stage_gradients.h"
 #include "training/optimizer/optimizer.h"
@@ -34,6 +37,7 @@ struct HeldParameter {
   bool is_first = true;
   // Which of the ranks that sum its gradient this one is (plan/holders.h).
   int holder = 0;
+  bool pushed = false;  // that sum is of pushes (training/pushes/pushed_sums.h)
   ParameterSpec spec;
   std::span<float> values;
   std::span<float> gradients;
@@ -79,6 +83,14 @@ class StageState final : public StageGradients, public SteppedState {
   // Adds what sums of gradients still owed, whoever held them, to the gradients of first copies.
   // REQUIRES: the reader has a manifest.
   [[nodiscard]] Result<void> load_residuals(const CheckpointReader& reader);
+  // Writes what was kept of pushes to the gradients of all whose sums are pushes: `owed` of this
+  // holder or, added in their order, of all. REQUIRES: the reader has a manifest; between steps.
+  [[nodiscard]] Result<void> load_pushes(const CheckpointReader& reader, Owed owed, KeptBy whose);
+  // What was kept of pushes whose sums are none any more goes on as the optimizer's momentum:
+  // `tokens` of a step, as gradients are multiplied with 1/tokens.
+  [[nodiscard]] Result<void> end_pushes(const CheckpointReader& reader,
+                                        float momentum,
+                                        double tokens);
 
   std::span<float> gradients(ChunkId chunk) override;
   // Where it is updated: at its owner, or at its use on a rank without the owner.
@@ -90,15 +102,20 @@ class StageState final : public StageGradients, public SteppedState {
   [[nodiscard]] std::vector<LayerNorm2> layer_norms() override;
   // REQUIRES: this rank is in the group.
   [[nodiscard]] std::uint64_t copy_hash(const CopyGroup& group) override;
-  void update(const StepFactors& factors, float gradient_scale) override;
+  void update(const StepFactors& factors, const GradientScales& scales) override;
   void clear_gradients() override;
 
   // What this rank saves: first copies of what it owns. The views are valid until the next update
   // or clear_gradients().
   [[nodiscard]] std::vector<TensorView> parameter_views();
   [[nodiscard]] std::vector<TensorView> moment_views();
-  // The gradients of all that this rank updates, as what its compressed sums still owe.
+  // The gradients of all that this rank updates, as what its compressed sums still owe; where sums
+  // are of pushes, of those alone.
   [[nodiscard]] std::vector<TensorView> residual_views();
+  // The gradients of all whose sums are of pushes, as the velocities of these.
+  [[nodiscard]] std::vector<TensorView> velocity_views();
+
+  [[nodiscard]] bool has_pushes() const { return has_pushes_; }
 
  private:
   struct Entry {
@@ -106,6 +123,7 @@ class StageState final : public StageGradients, public SteppedState {
     int layer = 0;  // in the model
     bool is_first = true;
     int holder = 0;
+    bool pushed = false;
     ParameterSpec spec;
     std::size_t moments = 0;           // how many; none for a use tied to `owner`
     std::optional<std::size_t> owner;  // a tied use whose owner is on this rank
@@ -114,6 +132,14 @@ class StageState final : public StageGradients, public SteppedState {
       return static_cast<std::uint64_t>(spec.count()) * sizeof(float);
     }
   };
+
+  [[nodiscard]] std::vector<TensorView> gradient_views(Owed owed, bool pushed);
+  // Adds all that is owed of the parameter to `sum`; false where nothing is.
+  [[nodiscard]] static Result<bool> add_owed(
+      const CheckpointReader& reader,
+      const std::map<std::string, std::vector<std::string>>& names,
+      const ParameterSpec& spec,
+      std::vector<float>& sum);
 
   // Where the tied parameter is updated. REQUIRES: a use of it is here.
   [[nodiscard]] std::size_t tied_entry() const;
@@ -125,6 +151,7 @@ class StageState final : public StageGradients, public SteppedState {
   std::vector<int> voted_layers_;  // in the order of `entries_`
   std::vector<std::string> moment_names_;
   std::string tied_parameter_;
+  bool has_pushes_ = false;
 };
 
 }  // namespace motley

@@ -13,6 +13,7 @@
 #include "partitioner/search/planner.h"
 #include "plan/holders.h"
 #include "training/device_memory.h"
+#include "training/pushes/pushed_sums.h"
 #include "training/trained_chunk.h"
 
 namespace motley {
@@ -26,8 +27,9 @@ StageTrainer::StageTrainer(const Config& config,
       plans_(plan.chunks),
       micro_batch_(plan.micro_batch),
       tensors_(device) {
-  const std::string shared =
-      tied_across_ranks(model, plan) ? model.tied_pair()->parameter : std::string();
+  const bool is_tied_across = tied_across_ranks(model, plan);
+  const std::string shared = is_tied_across ? model.tied_pair()->parameter : std::string();
+  const PushedSums pushed = pushed_sums(config, plan, model, is_tied_across);
   for (ChunkId id{0}; id.value < plan.chunk_count(); ++id.value) {
     const ChunkPlan& planned = plans_[id.index()];
     chunks_.emplace_back();
@@ -51,6 +53,7 @@ StageTrainer::StageTrainer(const Config& config,
           {.layer = parameter.layer,
            .is_first = is_first,
            .holder = is_shared ? holder_number(tied_holders(plan), self) : holder,
+           .pushed = is_shared ? pushed.tied : pushed.chunks[id.index()],
            .spec = parameter.spec,
            .values = parameter.values,
            .gradients = parameter.gradients});

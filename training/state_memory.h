@@ -49,6 +49,8 @@ class StateMemory {
   // Memory of the host where the chunk's gradients are summed over its replicas, as
   // StageGradients::gradients().
   [[nodiscard]] virtual std::span<float> summed_gradients(ChunkId chunk) = 0;
+  // The parameter's part of that, or of what lent_gradient() lends. REQUIRES: it is summed.
+  [[nodiscard]] virtual std::span<float> summed_gradient(std::size_t parameter) = 0;
   // The same for one parameter's, once they are all there (lend_gradient).
   [[nodiscard]] virtual std::span<float> lent_gradient(std::size_t parameter) = 0;
   // What was added to the parameter's gradient so far stands in lent_gradient(), where anybody

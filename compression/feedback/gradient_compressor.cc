@@ -88,14 +88,36 @@ double GradientCompressor::density(std::int64_t step) const {
 std::size_t GradientCompressor::encode(std::span<const float> gradient_N,
                                        std::int64_t step,
                                        std::span<std::byte> wire_B) {
-  MOTLEY_CHECK(gradient_N.size() == count_, "{} values of a slice of {}", gradient_N.size(),
-               count_);
+  return encode(gradient_N, step, /*is_gathered=*/false, wire_B);
+}
+
+void GradientCompressor::push(std::span<float> gradient_N) {
+  MOTLEY_CHECK(options_.momentum > 0 && gradient_N.size() == count_,
+               "{} values of a slice of {}, momentum {}", gradient_N.size(), count_,
+               options_.momentum);
+  for (std::size_t i = 0; i < count_; ++i) {
+    velocity_N_[i] = options_.momentum * velocity_N_[i] + gradient_N[i];
+    gradient_N[i] = velocity_N_[i];
+  }
+}
+
+std::size_t GradientCompressor::encode_pushes(std::span<const float> pushes_N,
+                                              std::int64_t step,
+                                              std::span<std::byte> wire_B) {
+  return encode(pushes_N, step, /*is_gathered=*/true, wire_B);
+}
+
+std::size_t GradientCompressor::encode(std::span<const float> values_N,
+                                       std::int64_t step,
+                                       bool is_gathered,
+                                       std::span<std::byte> wire_B) {
+  MOTLEY_CHECK(values_N.size() == count_, "{} values of a slice of {}", values_N.size(), count_);
   MOTLEY_CHECK(step >= 0, "step {}", step);
   MOTLEY_CHECK(wire_B.size() >= bytes_max(), "{} bytes of room for {}", wire_B.size(), bytes_max());
-  if (!sparse_ && residual_N_.empty()) return codec_->encode(gradient_N, wire_B);
-  if (!packer_) return encode_fed_back(gradient_N, step, wire_B);
+  if (!sparse_ && residual_N_.empty()) return codec_->encode(values_N, wire_B);
+  if (!packer_) return encode_fed_back(values_N, step, is_gathered, wire_B);
   unpacked_B_.resize(std::max(unpacked_B_.size(), unpacked_bytes_max(step)));
-  const std::size_t bytes = encode_fed_back(gradient_N, step, unpacked_B_);
+  const std::size_t bytes = encode_fed_back(values_N, step, is_gathered, unpacked_B_);
   return packer_->pack(std::span(unpacked_B_).first(bytes), wire_B);
 }
 
@@ -104,19 +126,23 @@ std::size_t GradientCompressor::unpacked_bytes_max(std::int64_t step) const {
   return low_rank_ ? low_rank_->bytes(count_) : chain_.format.bytes(count_);
 }
 
-std::size_t GradientCompressor::encode_fed_back(std::span<const float> gradient_N,
+std::size_t GradientCompressor::encode_fed_back(std::span<const float> values_N,
                                                 std::int64_t step,
+                                                bool is_gathered,
                                                 std::span<std::byte> wire_B) {
   if (low_rank_) {
-    low_rank_->encode_feedback(gradient_N, residual_N_, wire_B.data());
+    low_rank_->encode_feedback(values_N, residual_N_, wire_B.data());
     return low_rank_->bytes(count_);
   }
   if (!sparse_) {
-    chain_.format.encode_feedback(gradient_N, residual_N_, wire_B.data());
+    chain_.format.encode_feedback(values_N, residual_N_, wire_B.data());
     return chain_.format.bytes(count_);
   }
-  const Feedback feedback = {residual_N_, velocity_N_, options_.momentum};
-  return sparse_->encode(gradient_N, density(step), feedback, wire_B);
+  const double share = density(step);
+  // An exact threshold is that of the slice, whatever the last one was.
+  if (options_.momentum > 0 && !SparseThreshold::is_exact(count_, share)) sparse_->reset();
+  const Feedback feedback = {residual_N_, velocity_N_, options_.momentum, is_gathered};
+  return sparse_->encode(values_N, share, feedback, wire_B);
 }
 
 void GradientCompressor::reset() {

@@ -35,13 +35,20 @@ struct CompressorOptions {
 
   // With topk and error feedback only, 0 to below 1. The sender then applies the optimizer's
   // momentum itself, before it selects: a value that is sent late brings the pushes of all the
-  // steps that it waited. The optimizer should have none.
+  // steps that it waited. The optimizer should have none. Messages then follow from gradients,
+  // residual and velocity alone, so that these are all the state there is.
   float momentum = 0;
 
   // With topk only. So many steps begin denser: with 1/4 of the values, then 1/16 and so on down to
   // the density of the chain, each for as many steps.
   std::int64_t warmup_steps = 0;
 };
+
+// What a compressor keeps from step to step.
+enum class Kept : std::uint8_t { kResidual, kVelocity };
+
+// Whose, where several compressors of the same values share a sum: of one, or of all together.
+enum class KeptBy : std::uint8_t { kSelf, kAll };
 
 class GradientCompressor {
  public:
@@ -66,11 +73,25 @@ class GradientCompressor {
                      std::int64_t step,
                      std::span<std::byte> wire_B);
 
+  // Applies the momentum to a gradient whose push is added to others before it is sent: leaves the
+  // push in gradient_N. Then encode_pushes() sends the sum of them; where it sends a value, this
+  // push's velocity starts anew. REQUIRES: momentum > 0, gradient_N.size() is the count.
+  void push(std::span<float> gradient_N);
+  // As encode(), of a sum of pushes.
+  std::size_t encode_pushes(std::span<const float> pushes_N,
+                            std::int64_t step,
+                            std::span<std::byte> wire_B);
+
   // What the messages left out, and the momentum that is not yet sent. Empty spans where the
   // options need none.
   [[nodiscard]] std::span<const float> residual() const { return residual_N_; }
 
   [[nodiscard]] std::span<const float> velocity() const { return velocity_N_; }
+
+  // The same, also to go on from what another compressor of the same options had.
+  [[nodiscard]] std::span<float> kept(Kept what) {
+    return what == Kept::kResidual ? residual_N_ : velocity_N_;
+  }
 
   // Forgets the state, as of a sender that has sent nothing yet.
   void reset();
@@ -81,8 +102,14 @@ class GradientCompressor {
   // The upper bound of a message of that step before it is packed.
   [[nodiscard]] std::size_t unpacked_bytes_max(std::int64_t step) const;
 
-  std::size_t encode_fed_back(std::span<const float> gradient_N,
+  // `is_gathered`: as Feedback's.
+  std::size_t encode(std::span<const float> values_N,
+                     std::int64_t step,
+                     bool is_gathered,
+                     std::span<std::byte> wire_B);
+  std::size_t encode_fed_back(std::span<const float> values_N,
                               std::int64_t step,
+                              bool is_gathered,
                               std::span<std::byte> wire_B);
 
   CompressorOptions options_;

@@ -35,7 +35,7 @@ void add_and_mark(const SelectKernels& kernels,
                   std::uint64_t* words) {
   if (feedback.residual_N.empty()) {
     kernels.mark(values_N, threshold_bits, words);
-  } else if (feedback.velocity_N.empty()) {
+  } else if (!feedback.gathers()) {
     kernels.add_and_mark(values_N, feedback.residual_N, threshold_bits, words);
   } else {
     kernels.gather_and_mark(values_N, feedback.momentum, feedback.velocity_N, feedback.residual_N,
@@ -107,7 +107,7 @@ Selection SparseEncoder::select(std::span<const float> values_N,
   if (feedback.residual_N.empty()) {
     return threshold_.select(count, density, [=](std::size_t i) { return values[i]; });
   }
-  if (feedback.velocity_N.empty()) {
+  if (!feedback.gathers()) {
     return threshold_.select(count, density,
                              [=](std::size_t i) { return residual[i] + values[i]; });
   }

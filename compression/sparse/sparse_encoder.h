@@ -31,6 +31,10 @@ struct Feedback {
   std::span<float> residual_N;  // not sent yet
   std::span<float> velocity_N;  // needs residual_N; the gradients' decaying sum
   float momentum = 0;           // what is left of the velocity after a step, from 0 to below 1
+  // The values hold the velocity already: it only starts anew where one is sent.
+  bool is_gathered = false;
+
+  [[nodiscard]] bool gathers() const { return !velocity_N.empty() && !is_gathered; }
 };
 
 // One thread at a time. What it keeps from call to call is the threshold.

@@ -28,7 +28,7 @@ Result<std::unique_ptr<Executor>> Executor::make(Rank self,
     codecs.push_back(std::move(codec));
   }
   MOTLEY_ASSIGN(auto sums, GradientSums::make(self, plan, link, stage.gradients, options.gradients,
-                                              options.patience));
+                                              options.patience, options.local_clip));
   return std::unique_ptr<Executor>(
       new Executor(self, link, stage, activity, options, std::move(codecs), std::move(sums)));
 }
@@ -166,8 +166,12 @@ void Executor::step() {
   if (!updated) sums_->forget();
 }
 
-bool Executor::add_residuals() {
-  return sums_->add_residuals();
+bool Executor::add_kept(Kept what) {
+  return sums_->add_kept(what);
+}
+
+Result<void> Executor::set_kept(Kept what, KeptBy whose, const Schedule& schedule) {
+  return sums_->set_kept(what, whose, schedule);
 }
 
 }  // namespace motley

@@ -36,6 +36,8 @@ namespace motley {
 
 struct ExecutorOptions {
   CompressorOptions gradients;  // of sums of gradients between machines; changes the result
+  // Changes the result: the largest norm of what this rank gives to those sums; 0 = any.
+  double local_clip = 0;
   // Changes nothing but when it gives up: the longest wait for one message.
   Patience patience = 60;
   // Changes nothing but the time: encodes and decodes on threads of its own.
@@ -78,10 +80,13 @@ class Executor {
   // is then abandoned, parameters unchanged unless the step was already voted.
   [[nodiscard]] Result<RunTimes> run(const Schedule& schedule, const BatchPosition& position);
 
-  // Adds to the stage's gradients what compressed sums of this rank have left out so far: what
-  // the sums of later steps still owe. False, and adds nothing, where sums are exact or there are
-  // none. Between steps.
-  [[nodiscard]] bool add_residuals();
+  // Adds to the stage's gradients what this rank kept of its compressed sums so far. The residuals
+  // are what the sums of later steps still owe. False, and adds nothing, where nothing of the kind
+  // is kept or there are no sums. Between steps.
+  [[nodiscard]] bool add_kept(Kept what);
+  // Before the first step: goes on from what stands in the stage's gradients of the schedule's sums
+  // (GradientReducer::set_kept). They are to be cleared then.
+  [[nodiscard]] Result<void> set_kept(Kept what, KeptBy whose, const Schedule& schedule);
 
   // After a run that a device did not come to the end of: what of it the device has yet to do
   // first.

@@ -14,11 +14,23 @@ Result<std::unique_ptr<FeedbackEncoder>> FeedbackEncoder::make(const CompressorO
 std::size_t FeedbackEncoder::encode(const WireSlice& slice,
                                     std::span<float> values_N,
                                     std::span<std::byte> wire_B) {
-  const std::size_t bytes = compressor_of(slice).encode(values_N, slice.step - 1, wire_B);
+  GradientCompressor& compressor = compressor_of(slice);
+  const std::size_t bytes = begins_sum(slice)
+                                ? compressor.encode_pushes(values_N, slice.step - 1, wire_B)
+                                : compressor.encode(values_N, slice.step - 1, wire_B);
   const auto decoded = codec_->decode(wire_B.first(bytes), values_N);
   MOTLEY_CHECK(decoded.ok(), "'{}' cannot read what it wrote: {}", options_.chain,
                decoded.error().what);
   return bytes;
+}
+
+void FeedbackEncoder::begin_sum(const WireSlice& slice, std::span<float> values_N) {
+  if (begins_sum(slice)) compressor_of(slice).push(values_N);
+}
+
+// Whether pushes were summed in the slice before encode() gets it.
+bool FeedbackEncoder::begins_sum(const WireSlice& slice) const {
+  return options_.momentum > 0 && slice.phase == ReducePhase::kCrossAllGather;
 }
 
 Result<void> FeedbackEncoder::decode(std::span<const std::byte> wire_B,
@@ -35,11 +47,16 @@ void FeedbackEncoder::forget() {
   for (auto& [slice, compressor] : compressors_) compressor->reset();
 }
 
-void FeedbackEncoder::add_residuals(std::span<float> values_N) {
+void FeedbackEncoder::add_kept(Kept what, std::span<float> values_N) {
   for (auto& [slice, compressor] : compressors_) {
-    const std::span<const float> residual = compressor->residual();
-    for (std::size_t i = 0; i < residual.size(); ++i) values_N[slice.second + i] += residual[i];
+    const std::span<const float> kept = compressor->kept(what);
+    for (std::size_t i = 0; i < kept.size(); ++i) values_N[slice.second + i] += kept[i];
   }
+}
+
+void FeedbackEncoder::set_kept(Kept what, const WireSlice& slice, std::span<const float> values_N) {
+  const std::span<float> kept = compressor_of(slice).kept(what);
+  std::ranges::copy(values_N.subspan(slice.values.first, kept.size()), kept.begin());
 }
 
 GradientCompressor& FeedbackEncoder::compressor_of(const WireSlice& slice) {

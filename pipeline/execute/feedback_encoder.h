@@ -1,6 +1,9 @@
 // FeedbackEncoder: sums of gradients compressed with error feedback on their way between machines.
 // Each slice that this rank encodes has a GradientCompressor of its own, which keeps what its
 // messages left out and adds it to the next step's. One encoder serves one chunk.
+//
+// With momentum (CompressorOptions) each machine's own gradient becomes a push before it is summed
+// with others: where it is encoded, or where the rank that sums for all begins with it.
 #pragma once
 
 #include <cstdint>
@@ -28,21 +31,25 @@ class FeedbackEncoder final : public SliceEncoder {
   std::size_t encode(const WireSlice& slice,
                      std::span<float> values_N,
                      std::span<std::byte> wire_B) override;
+  void begin_sum(const WireSlice& slice, std::span<float> values_N) override;
   Result<void> decode(std::span<const std::byte> wire_B, std::span<float> values_N) const override;
   Result<void> decode_add(std::span<const std::byte> wire_B, std::span<float> sum_N) const override;
 
   // Drops what was left out so far.
   void forget();
 
-  // Adds what was left out so far to values_N, which are the chunk's. A checkpoint keeps the
-  // result: its sum over all ranks is what the gradients of coming steps still owe.
-  void add_residuals(std::span<float> values_N);
+  // Adds what is kept so far to values_N, which are the chunk's. A checkpoint keeps the result: the
+  // sum of the residuals over all ranks is what coming steps still owe.
+  void add_kept(Kept what, std::span<float> values_N);
+  // Sets what is kept of a slice to its part of values_N, which are the chunk's.
+  void set_kept(Kept what, const WireSlice& slice, std::span<const float> values_N);
 
  private:
   FeedbackEncoder(CompressorOptions options, std::unique_ptr<const Codec> codec)
       : options_(std::move(options)), codec_(std::move(codec)) {}
 
   GradientCompressor& compressor_of(const WireSlice& slice);
+  [[nodiscard]] bool begins_sum(const WireSlice& slice) const;
 
   const CompressorOptions options_;
   const std::unique_ptr<const Codec> codec_;

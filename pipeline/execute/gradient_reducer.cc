@@ -1,29 +1,37 @@
 #include "pipeline/execute/gradient_reducer.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "base/check.h"
 #include "base/clock.h"
+#include "compression/kernels/squared_norm.h"
 
 namespace motley {
 
 Result<std::unique_ptr<GradientReducer>> GradientReducer::make(const FrameLink& link,
                                                                Rank self,
                                                                const CompressorOptions& options,
-                                                               Patience patience) {
+                                                               Patience patience,
+                                                               double local_clip) {
   // Refused now rather than at the end of the first step.
   MOTLEY_TRY(FeedbackEncoder::make(options));
-  return std::unique_ptr<GradientReducer>(new GradientReducer(link, self, options, patience));
+  return std::unique_ptr<GradientReducer>(
+      new GradientReducer(link, self, options, patience, local_clip));
 }
 
 GradientReducer::GradientReducer(const FrameLink& link,
                                  Rank self,
                                  CompressorOptions options,
-                                 Patience patience)
-    : self_(self), options_(std::move(options)), patience_(patience), link_(link), thread_([this] {
-        work();
-      }) {}
+                                 Patience patience,
+                                 double local_clip)
+    : self_(self),
+      options_(std::move(options)),
+      patience_(patience),
+      local_clip_(local_clip),
+      link_(link),
+      thread_([this] { work(); }) {}
 
 GradientReducer::~GradientReducer() {
   {
@@ -39,7 +47,8 @@ Result<void> GradientReducer::begin(std::int64_t step, const std::vector<Task>& 
   std::vector<Running> running;
   for (const Task& task : tasks) {
     MOTLEY_ASSIGN(Sum* const sum, sum_for(task));
-    running.push_back({task.id, sum->sum.get(), task.values,
+    const bool is_clipped = local_clip_ > 0 && task.holders.machines.size() > 1;
+    running.push_back({task.id, sum->sum.get(), task.values, is_clipped,
                        std::make_unique<FinalMark>(sum->sum->bell()), 0, std::nullopt});
   }
   {
@@ -87,9 +96,18 @@ void GradientReducer::forget() {
   for (auto& [id, sum] : sums_) sum.encoder->forget();
 }
 
-void GradientReducer::add_residuals(const SumId& id, std::span<float> values) {
+void GradientReducer::add_kept(Kept what, const SumId& id, std::span<float> values) {
   const auto sum = sums_.find(id);
-  if (sum != sums_.end()) sum->second.encoder->add_residuals(values);
+  if (sum != sums_.end()) sum->second.encoder->add_kept(what, values);
+}
+
+Result<void> GradientReducer::set_kept(Kept what, KeptBy whose, const Task& task) {
+  MOTLEY_ASSIGN(Sum* const sum, sum_for(task));
+  for (const EncodedSlice& encoded : sum->sum->encoded_slices()) {
+    if (whose == KeptBy::kAll && !encoded.takes_over) continue;
+    sum->encoder->set_kept(what, encoded.slice, task.values);
+  }
+  return {};
 }
 
 // The vector does not change while a sum of it is under way.
@@ -106,13 +124,36 @@ void GradientReducer::work() {
     if (ending_) return;
     Running& now = running_[next_];
     // After one that failed the messages of the next would not fit either.
-    const bool failed = next_ > 0 && !running_[next_ - 1].outcome->ok();
+    const bool is_first = next_ == 0;
+    const bool failed = !is_first && !running_[next_ - 1].outcome->ok();
     lock.unlock();
+    if (is_first) clip();
     Result<double> outcome = failed ? *running_[next_ - 1].outcome : carry_out(now);
     lock.lock();
     now.outcome = std::move(outcome);
     ++next_;
     changed_.notify_all();
+  }
+}
+
+void GradientReducer::clip() {
+  double norm2 = 0;
+  for (const Running& each : running_) {
+    if (!each.is_clipped) continue;
+    // The computing thread has deadlines of its own and abandons the mark when one passes.
+    while (each.mark->first() > 0 && !each.mark->abandoned()) {
+      (void)each.sum->bell()->wait(patience_.deadline());
+    }
+    if (each.mark->abandoned()) return;
+    norm2 += squared_norm(each.values);
+  }
+  const double norm = std::sqrt(norm2);
+  // What is not finite stays so, for the vote to see.
+  if (!(norm > local_clip_) || !std::isfinite(norm)) return;
+  const auto factor = static_cast<float>(local_clip_ / norm);
+  for (const Running& each : running_) {
+    if (!each.is_clipped) continue;
+    for (float& value : each.values) value *= factor;
   }
 }
 

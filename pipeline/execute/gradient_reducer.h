@@ -5,6 +5,9 @@
 // ranks wait for each other. Each sum follows a mark that the compute thread moves; what lies
 // behind it is this thread's until wait() returns. Encoding, adding and waiting for messages
 // happen here: the compute thread waits only for what is left when it has nothing else to do.
+//
+// Where this rank's gradients are clipped before they are summed, none of a step's sums begins
+// before all that are clipped are final: their norm is one.
 #pragma once
 
 #include <condition_variable>
@@ -43,9 +46,15 @@ class GradientReducer {
     double end_s = 0;
   };
 
-  // The link's transport must outlive it. kConfig when the options name no codec.
+  // The link's transport must outlive it. local_clip: the largest norm of all this rank's gradients
+  // that are summed over machines; larger ones are scaled down to it, 0 = none are. kConfig when
+  // the options name no codec.
   [[nodiscard]] static Result<std::unique_ptr<GradientReducer>> make(
-      const FrameLink& link, Rank self, const CompressorOptions& options, Patience patience);
+      const FrameLink& link,
+      Rank self,
+      const CompressorOptions& options,
+      Patience patience,
+      double local_clip = 0);
 
   // Abandons what is under way.
   ~GradientReducer();
@@ -70,9 +79,13 @@ class GradientReducer {
   // Drops what compressed messages left out so far. REQUIRES: no sum is under way.
   void forget();
 
-  // Adds to `values` what this rank's messages of that sum left out so far. Over all ranks that is
-  // what the sums still owe. REQUIRES: no sum is under way; as many values as the sum has.
-  void add_residuals(const SumId& id, std::span<float> values);
+  // Adds to `values` what this rank kept of its messages of that sum so far. The residuals over all
+  // ranks are what the sums still owe. REQUIRES: no sum is under way; as many values as the sum
+  // has.
+  void add_kept(Kept what, const SumId& id, std::span<float> values);
+  // Goes on from task.values as kept: by this rank, where all ranks kept the same slices as they do
+  // now, or by all. kConfig as begin(). REQUIRES: no sum is under way.
+  [[nodiscard]] Result<void> set_kept(Kept what, KeptBy whose, const Task& task);
 
  private:
   // Made at its first step.
@@ -85,21 +98,29 @@ class GradientReducer {
     SumId id;
     HierarchicalSum* sum = nullptr;
     std::span<float> values;
+    bool is_clipped = false;
     std::unique_ptr<FinalMark> mark;
     double start_s = 0;                     // the compute thread's; 0: nothing is final
     std::optional<Result<double>> outcome;  // guarded by mutex_: when it ended
   };
 
-  GradientReducer(const FrameLink& link, Rank self, CompressorOptions options, Patience patience);
+  GradientReducer(const FrameLink& link,
+                  Rank self,
+                  CompressorOptions options,
+                  Patience patience,
+                  double local_clip);
 
   Result<Sum*> sum_for(const Task& task);
   Running& running(const SumId& id);
   void work();
+  // Of the step's sums before the first.
+  void clip();
   [[nodiscard]] Result<double> carry_out(Running& running) const;
 
   const Rank self_;
   const CompressorOptions options_;
   const Patience patience_;
+  const double local_clip_;
   FrameLink link_;  // of the thread
   std::map<SumId, Sum> sums_;
 

@@ -21,8 +21,10 @@ Result<std::unique_ptr<GradientSums>> GradientSums::make(Rank self,
                                                          FrameLink& link,
                                                          StageGradients& gradients,
                                                          const CompressorOptions& options,
-                                                         Patience patience) {
-  std::unique_ptr<GradientSums> sums(new GradientSums(self, link, gradients, options, patience));
+                                                         Patience patience,
+                                                         double local_clip) {
+  std::unique_ptr<GradientSums> sums(
+      new GradientSums(self, link, gradients, options, patience, local_clip));
   for (const ChunkPlan& chunk : plan.chunks) {
     sums->holders_.push_back(sum_group(plan, replica_ranks(chunk)));
   }
@@ -36,12 +38,17 @@ GradientSums::GradientSums(Rank self,
                            FrameLink& link,
                            StageGradients& gradients,
                            const CompressorOptions& options,
-                           Patience patience)
-    : self_(self), link_(link), gradients_(gradients), options_(options), patience_(patience) {}
+                           Patience patience,
+                           double local_clip)
+    : self_(self),
+      link_(link),
+      gradients_(gradients),
+      options_(options),
+      patience_(patience),
+      local_clip_(local_clip) {}
 
-Result<void> GradientSums::begin(const Schedule& schedule, std::int64_t step) {
-  const std::vector<Action>& actions = schedule.ranks[self_.index()];
-  last_changes_ = ActionRules(schedule.owners).last_changes(actions);
+Result<std::vector<GradientReducer::Task>> GradientSums::tasks_of(
+    const std::vector<Action>& actions) {
   std::vector<GradientReducer::Task> tasks;
   for (const Action& action : actions) {
     if (action.kind == ActionKind::kReduce) {
@@ -51,11 +58,17 @@ Result<void> GradientSums::begin(const Schedule& schedule, std::int64_t step) {
       tasks.push_back({kTiedSum, end_holders_, gradients_.tied_gradient()});
     }
   }
-  if (tasks.empty()) return {};
-  if (reducer_ == nullptr) {
-    MOTLEY_ASSIGN(reducer_, GradientReducer::make(link_, self_, options_, patience_));
+  if (!tasks.empty() && reducer_ == nullptr) {
+    MOTLEY_ASSIGN(reducer_, GradientReducer::make(link_, self_, options_, patience_, local_clip_));
   }
-  return reducer_->begin(step, tasks);
+  return tasks;
+}
+
+Result<void> GradientSums::begin(const Schedule& schedule, std::int64_t step) {
+  const std::vector<Action>& actions = schedule.ranks[self_.index()];
+  last_changes_ = ActionRules(schedule.owners).last_changes(actions);
+  MOTLEY_ASSIGN(const auto tasks, tasks_of(actions));
+  return tasks.empty() ? Result<void>() : reducer_->begin(step, tasks);
 }
 
 StageCompute::OnFinal GradientSums::on_final(const Action& action, std::size_t at) {
@@ -80,15 +93,24 @@ void GradientSums::forget() {
   if (reducer_ != nullptr) reducer_->forget();
 }
 
-bool GradientSums::add_residuals() {
+bool GradientSums::add_kept(Kept what) {
   const bool owes = options_.error_feedback && options_.chain != "none";
-  if (!owes || reducer_ == nullptr) return false;
+  const bool keeps = what == Kept::kResidual ? owes : options_.momentum > 0;
+  if (!keeps || reducer_ == nullptr) return false;
   for (ChunkId chunk{0}; chunk.index() < holders_.size(); ++chunk.value) {
     const SumId sum = sum_of(chunk);
-    if (reducer_->has(sum)) reducer_->add_residuals(sum, gradients_.gradients(chunk));
+    if (reducer_->has(sum)) reducer_->add_kept(what, sum, gradients_.gradients(chunk));
   }
-  if (reducer_->has(kTiedSum)) reducer_->add_residuals(kTiedSum, gradients_.tied_gradient());
+  if (reducer_->has(kTiedSum)) reducer_->add_kept(what, kTiedSum, gradients_.tied_gradient());
   return true;
+}
+
+Result<void> GradientSums::set_kept(Kept what, KeptBy whose, const Schedule& schedule) {
+  MOTLEY_ASSIGN(const auto tasks, tasks_of(schedule.ranks[self_.index()]));
+  for (const GradientReducer::Task& task : tasks) {
+    MOTLEY_TRY(reducer_->set_kept(what, whose, task));
+  }
+  return {};
 }
 
 bool GradientSums::runs(const SumId& sum) const {

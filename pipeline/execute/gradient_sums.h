@@ -29,7 +29,8 @@ class GradientSums {
                                                                   FrameLink& link,
                                                                   StageGradients& gradients,
                                                                   const CompressorOptions& options,
-                                                                  Patience patience);
+                                                                  Patience patience,
+                                                                  double local_clip = 0);
 
   // Before the first action of a step: all sums of the step, in the order of the schedule, which
   // must have passed validate_schedule and is then the same on all ranks.
@@ -47,15 +48,20 @@ class GradientSums {
   // Drops what compressed messages left out so far.
   void forget();
 
-  // As Executor::add_residuals.
-  [[nodiscard]] bool add_residuals();
+  // As Executor's.
+  [[nodiscard]] bool add_kept(Kept what);
+  [[nodiscard]] Result<void> set_kept(Kept what, KeptBy whose, const Schedule& schedule);
 
  private:
   GradientSums(Rank self,
                FrameLink& link,
                StageGradients& gradients,
                const CompressorOptions& options,
-               Patience patience);
+               Patience patience,
+               double local_clip);
+
+  // The sums of a step, in their order, and the thread for them if there are any.
+  Result<std::vector<GradientReducer::Task>> tasks_of(const std::vector<Action>& actions);
 
   [[nodiscard]] bool runs(const SumId& sum) const;
 
@@ -64,6 +70,7 @@ class GradientSums {
   StageGradients& gradients_;
   const CompressorOptions options_;
   const Patience patience_;
+  const double local_clip_;
   std::vector<SumGroup> holders_;             // [ChunkId]
   SumGroup end_holders_;                      // of the first chunk or the last
   std::unique_ptr<GradientReducer> reducer_;  // made for the first step that sums

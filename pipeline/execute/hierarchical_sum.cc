@@ -84,7 +84,8 @@ HierarchicalSum::HierarchicalSum(FrameLink& link,
       plain_(std::move(plain)),
       value_count_(plan.value_count()),
       machine_(plan.machine_of(self)),
-      place_(plan.place_of(self)) {
+      place_(plan.place_of(self)),
+      has_owners_(plan.machines().size() > 2) {
   for (const ReduceBucket& bucket : plan.buckets()) {
     first_values_.push_back(bucket.values.first);
     roles_.push_back(role_in(plan, bucket, self));
@@ -96,6 +97,7 @@ HierarchicalSum::Role HierarchicalSum::role_in(const AllreducePlan& plan,
                                                const ReduceBucket& bucket,
                                                Rank self) {
   Role role;
+  role.is_owners = plan.machine_of(self) == bucket.owner;
   for (const ReduceMessage& message : plan.messages(bucket)) {
     const auto phase = static_cast<std::size_t>(message.phase);
     if (message.from == self) role.sends[phase].push_back(message);
@@ -113,6 +115,21 @@ HierarchicalSum::Role HierarchicalSum::role_in(const AllreducePlan& plan,
   std::ranges::stable_sort(role.sends[static_cast<std::size_t>(ReducePhase::kCrossAllGather)], {},
                            [](const ReduceMessage& m) { return m.values.first; });
   return role;
+}
+
+std::vector<EncodedSlice> HierarchicalSum::encoded_slices() const {
+  std::vector<EncodedSlice> slices;
+  for (const Role& role : roles_) {
+    for (const ReducePhase phase :
+         {ReducePhase::kCrossReduceScatter, ReducePhase::kCrossAllGather}) {
+      const auto& sends = role.sends[static_cast<std::size_t>(phase)];
+      for (std::size_t i = 0; i < sends.size(); ++i) {
+        if (i > 0 && sends[i].values == sends[i - 1].values) continue;
+        slices.push_back({{phase, sends[i].values}, role.is_owners});
+      }
+    }
+  }
+  return slices;
 }
 
 Result<double> HierarchicalSum::run(std::int64_t step, std::span<float> values) {
@@ -270,7 +287,11 @@ Result<void> HierarchicalSum::end_phase(Active& active) {
 // Makes this rank's values the sum of its own and those that came for the same range, in their
 // order. Two terms may be added either way round.
 Result<void> HierarchicalSum::add_up(ReducePhase phase, std::span<const Incoming> terms) {
-  const std::span<float> own = at(terms.front().expected->message.values);
+  const ValueRange range = terms.front().expected->message.values;
+  const std::span<float> own = at(range);
+  if (phase == ReducePhase::kCrossReduceScatter && has_owners_) {
+    encoder_.begin_sum({ReducePhase::kCrossAllGather, range, step_}, own);
+  }
   const std::size_t own_order = is_inside(phase) ? place_ : machine_;
   const auto behind = std::ranges::find_if(
       terms, [&](const Incoming& term) { return term.expected->order > own_order; });

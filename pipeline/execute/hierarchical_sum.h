@@ -44,6 +44,14 @@ struct SumId {
 
 [[nodiscard]] std::string to_words(const SumId& id);  // "chunk 3", "the tied gradients"
 
+// A slice that a rank encodes in every step.
+struct EncodedSlice {
+  WireSlice slice;
+  // Of all slices of these values, on whatever rank, the one that goes on with what all of them
+  // kept, where they are no longer the same.
+  bool takes_over = false;
+};
+
 struct HierarchicalSumOptions {
   int window = 12;  // buckets under way at once; messages of each take about 4 buckets' memory
   Patience patience = 60;  // longest wait for one message
@@ -75,6 +83,9 @@ class HierarchicalSum {
 
   [[nodiscard]] const std::shared_ptr<Bell>& bell() const { return bell_; }
 
+  // What this rank gives its encoder: no value in two of them.
+  [[nodiscard]] std::vector<EncodedSlice> encoded_slices() const;
+
  private:
   struct Expected {
     ReduceMessage message;
@@ -83,6 +94,7 @@ class HierarchicalSum {
 
   // A role is what this rank sends and receives of a bucket, the same in every step.
   struct Role {
+    bool is_owners = false;  // the rank is on the machine that owns the bucket
     std::array<std::vector<ReduceMessage>, kReducePhases> sends;
     std::array<std::vector<Expected>, kReducePhases> receives;  // by range, then in order
   };
@@ -152,9 +164,10 @@ class HierarchicalSum {
   const std::size_t value_count_;
   const std::size_t machine_;  // of this rank
   const std::size_t place_;
-  std::vector<std::size_t> first_values_;                        // [bucket]
-  std::vector<Role> roles_;                                      // [bucket]
-  std::vector<Active> actives_;                                  // [bucket % window]
+  const bool has_owners_;                  // else the machines add up everything alike
+  std::vector<std::size_t> first_values_;  // [bucket]
+  std::vector<Role> roles_;                // [bucket]
+  std::vector<Active> actives_;            // [bucket % window]
   const std::shared_ptr<Bell> bell_ = std::make_shared<Bell>();  // of all that is under way
   BufferPool buffers_;
   SumKernels sums_ = best_sum_kernels();

@@ -38,6 +38,11 @@ class SliceEncoder {
                              std::span<float> values_N,
                              std::span<std::byte> wire_B) = 0;
 
+  // Where a rank adds up a slice for all machines (kCrossAllGather): before it adds those of the
+  // others, which went through encode(), to its own machine's. Does to that one what encode() does
+  // to a machine's sums but for rounding them.
+  virtual void begin_sum(const WireSlice& slice, std::span<float> values_N) = 0;
+
   // Behaves as Codec::decode.
   virtual Result<void> decode(std::span<const std::byte> wire_B,
                               std::span<float> values_N) const = 0;
@@ -56,6 +61,9 @@ class CodecEncoder final : public SliceEncoder {
   std::size_t encode(const WireSlice& slice,
                      std::span<float> values_N,
                      std::span<std::byte> wire_B) override;
+
+  void begin_sum(const WireSlice& /*slice*/, std::span<float> /*values_N*/) override {}
+
   Result<void> decode(std::span<const std::byte> wire_B, std::span<float> values_N) const override;
   Result<void> decode_add(std::span<const std::byte> wire_B, std::span<float> sum_N) const override;
 

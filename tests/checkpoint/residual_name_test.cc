@@ -17,10 +17,19 @@ TEST(ResidualName, IsReadAsItIsWritten) {
   EXPECT_EQ(parsed->parameter, "h.0.attn.weight");
 }
 
+TEST(ResidualName, TellsWhatIsOwed) {
+  EXPECT_EQ(residual_name(3, "w", Owed::kUnsent), "unsent.3/w");
+  EXPECT_EQ(residual_name(0, "w", Owed::kVelocity), "velocity.0/w");
+  EXPECT_EQ(parse_residual_name("unsent.3/w")->owed, Owed::kUnsent);
+  EXPECT_EQ(parse_residual_name("velocity.0/w")->owed, Owed::kVelocity);
+  EXPECT_EQ(parse_residual_name("residual.0/w")->owed, Owed::kResidual);
+}
+
 TEST(ResidualName, IsNothingElse) {
   for (const char* name :
        {"exp_avg/w", "residual/w", "residual./w", "residual.01/w", "residual.-1/w", "residual.1",
-        "residual.1x/w", "residual. 1/w", "residual.4294967296/w", "Residual.1/w", ""}) {
+        "residual.1x/w", "residual. 1/w", "velocity/w", "unsent.x/w", "residual.4294967296/w",
+        "Residual.1/w", ""}) {
     EXPECT_FALSE(parse_residual_name(name).has_value()) << name;
   }
 }
@@ -37,6 +46,10 @@ TEST(ResidualName, IsListedInTheOrderOfTheHolders) {
   EXPECT_THAT(residual_names(manifest),
               ElementsAre(Pair("v", ElementsAre("residual.0/v")),
                           Pair("w", ElementsAre("residual.2/w", "residual.10/w"))));
+  manifest.files[0].tensor_hashes["velocity.1/w"] = "";
+  EXPECT_THAT(residual_names(manifest, Owed::kVelocity),
+              ElementsAre(Pair("w", ElementsAre("velocity.1/w"))));
+  EXPECT_EQ(residual_names(manifest).size(), 2U);
 }
 
 }  // namespace

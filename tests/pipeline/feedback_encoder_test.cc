@@ -46,7 +46,7 @@ std::vector<double> sent_in(FeedbackEncoder& encoder, int steps) {
 double missing_after(FeedbackEncoder& encoder, int steps) {
   std::vector<double> sum = sent_in(encoder, steps);
   std::vector<float> left_N(kCount);
-  encoder.add_residuals(left_N);
+  encoder.add_kept(Kept::kResidual, left_N);
   double largest = 0;
   for (std::size_t i = 0; i < kCount; ++i) {
     double expected = 0;

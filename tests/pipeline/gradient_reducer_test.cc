@@ -129,7 +129,7 @@ TEST(GradientReducer, KnowsWhatItsCompressedMessagesLeftOut) {
     ASSERT_TRUE((*reducer)->begin(1, {{SumId{}, pair, values}}).ok());
     (*reducer)->set_final(SumId{}, 0);
     ASSERT_TRUE((*reducer)->wait(SumId{}).ok());
-    (*reducer)->add_residuals(SumId{}, owed[self.index()]);
+    (*reducer)->add_kept(Kept::kResidual, SumId{}, owed[self.index()]);
   });
   float most = 0;
   for (std::size_t i = 0; i < kCount; ++i) {

@@ -63,7 +63,8 @@ TEST_P(DeviceOptimizerTest, TakesTheStepsOfTheHost) {
   for (std::size_t k = 0; k < moments.size(); ++k) tensors.push_back(at::zeros_like(tensor));
   for (int step = 1; step <= 5; ++step) {
     const std::vector<float> gradients = floats(wave(step));
-    const UpdateArguments arguments{{1e-2, host->corrections(step)}, 0.25F, step % 2 == 0};
+    const UpdateArguments arguments{
+        {1e-2, host->corrections(step)}, 0.25F, step % 2 == 0, /*pushed=*/step % 3 == 0};
     const std::vector<std::span<float>> spans(moments.begin(), moments.end());
     host->update(values, gradients, spans, arguments);
     device.update(tensor, wave(step).to(there), tensors, arguments, DeviceOptimizer::Way::kExact);

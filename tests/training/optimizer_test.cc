@@ -67,6 +67,26 @@ class EachOptimizer : public testing::TestWithParam<const char*> {};
 
 INSTANTIATE_TEST_SUITE_P(Optimizer, EachOptimizer, testing::Values("adamw", "sgd"));
 
+// Who applies the momentum makes no difference, as long as one does; weight decay has it always.
+TEST(Sgd, MovesByPushesAsByTheirGradients) {
+  const auto sgd = make_optimizer(config_of("sgd"));
+  constexpr std::size_t kCount = 50;
+  State plain(*sgd, kCount);
+  State pushed = plain;
+  std::vector<float> velocity(kCount);
+  for (int step = 1; step <= 30; ++step) {
+    const std::vector<float> gradients = noise(kCount, static_cast<std::uint64_t>(step));
+    for (std::size_t i = 0; i < kCount; ++i) velocity[i] = 0.9F * velocity[i] + gradients[i];
+    UpdateArguments arguments{.factors = factors_of(*sgd, 0.1), .gradient_scale = 0.5F};
+    plain.update(*sgd, gradients, arguments);
+    arguments.pushed = true;
+    pushed.update(*sgd, velocity, arguments);
+  }
+  for (std::size_t i = 0; i < kCount; ++i) {
+    ASSERT_NEAR(pushed.values[i], plain.values[i], 1e-5) << i;
+  }
+}
+
 TEST_P(EachOptimizer, GivesTheSameBitsForAnySplit) {
   const auto optimizer = make_optimizer(config_of(GetParam()));
   rc::check("split", [&] {

@@ -50,7 +50,7 @@ TEST(StageState, UpdatesEachParameterByItsGradient) {
   StageState state = state_of(held);
   held.gradients(0) = {2, 0, 0};
   held.gradients(1) = {0, 0, 4};
-  state.update({.lr = 0.5}, /*gradient_scale=*/0.5F);
+  state.update({.lr = 0.5}, {.clipped = 0.5F});
   EXPECT_EQ(held.values(0), (Floats{0.5F, -2, 3}));
   EXPECT_EQ(held.values(1), (Floats{1, -2, 2}));
   state.clear_gradients();
@@ -65,7 +65,7 @@ TEST(StageState, MovesAStatisticToTheMeanOfWhatTheMicroBatchesObserved) {
   held.gradients(1) = {8, 0, 16};  // sums of four
   const Floats before = held.values(1);
   EXPECT_EQ(state.layer_norms().front().squared_norm, 0);  // no gradient
-  state.update({.lr = 0.5}, /*gradient_scale=*/0.5F);
+  state.update({.lr = 0.5}, {.clipped = 0.5F});
   EXPECT_EQ(held.values(1),
             (Floats{0.75F * before[0] + 0.5F, 0.75F * before[1], 0.75F * before[2] + 1}));
   EXPECT_THAT(names(state.parameter_views()), ElementsAre("weight", "running_mean"));
@@ -96,7 +96,7 @@ TEST(StageState, GivesTheUseTheValuesOfItsOwner) {
   StageState state = state_of(both.held, "wte");
   both.held.gradients(0) = {2, 2, 2};
   both.held.gradients(1) = {100, 100, 100};  // counts only in the sum
-  state.update({.lr = 0.5}, 1);
+  state.update({.lr = 0.5}, {});
   EXPECT_EQ(both.held.values(0), (Floats{0, -3, 2}));
   EXPECT_EQ(both.held.values(1), both.held.values(0));
 }
@@ -106,7 +106,7 @@ TEST(StageState, UpdatesAUseWithoutItsOwnerByItself) {
   StageState state = state_of(use.held, "wte");
   use.held.gradients(0) = {2, 2, 2};
   EXPECT_EQ(state.tied_gradient().data(), use.held.gradients(0).data());
-  state.update({.lr = 0.5}, 1);
+  state.update({.lr = 0.5}, {});
   EXPECT_EQ(use.held.values(0), (Floats{0, -3, 2}));
   EXPECT_THAT(names(state.parameter_views()), IsEmpty());
 }
@@ -144,7 +144,7 @@ TEST(StageState, LoadsWhatAnotherPlanHasSaved) {
   StageState saved(whole.chunks(), adamw(), "");
   whole.gradients(0) = {1, 2, 3};
   whole.gradients(1) = {-1, 0, 5};
-  saved.update({0.1, {0.1, 0.001}}, 1);
+  saved.update({0.1, {0.1, 0.001}}, {});
   // What its sums still owe lies where the gradients do.
   whole.gradients(1) = {7, 0, 0};
   auto moments = saved.moment_views();

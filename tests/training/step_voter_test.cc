@@ -24,15 +24,17 @@ class Remembering final : public SteppedState {
   double squared_norm = 4;
   std::vector<StepFactors> updates;
   std::vector<float> scales;
+  std::vector<float> pushed_scales;
   int cleared = 0;
 
   [[nodiscard]] std::vector<LayerNorm2> layer_norms() override { return {{0, squared_norm}}; }
 
   [[nodiscard]] std::uint64_t copy_hash(const CopyGroup& /*group*/) override { return 7; }
 
-  void update(const StepFactors& factors, float gradient_scale) override {
+  void update(const StepFactors& factors, const GradientScales& step_scales) override {
     updates.push_back(factors);
-    scales.push_back(gradient_scale);
+    scales.push_back(step_scales.clipped);
+    pushed_scales.push_back(step_scales.pushed);
   }
 
   void clear_gradients() override { ++cleared; }
@@ -62,6 +64,40 @@ struct Alone {
     return voter.step();
   }
 };
+
+// Pushes hold many steps' gradients: their norm says nothing of the step's, and is not clipped.
+TEST(StepVoter, ClipsOnlyWhatIsNotPushed) {
+  TrainConfig train = plain_sgd();
+  train.clip = 0.25;
+
+  struct TwoLayers final : SteppedState {
+    GradientScales scales;
+
+    [[nodiscard]] std::vector<LayerNorm2> layer_norms() override { return {{0, 64}, {1, 4e6}}; }
+
+    [[nodiscard]] std::uint64_t copy_hash(const CopyGroup& /*group*/) override { return 7; }
+
+    void update(const StepFactors& /*factors*/, const GradientScales& step_scales) override {
+      scales = step_scales;
+    }
+
+    void clear_gradients() override {}
+  } state;
+
+  StepVoter voter(
+      train, 2, {}, Rank{0},
+      [] {
+        return BatchLoss{8, 20, 6};
+      },
+      state, {}, [] { return false; }, [] { return false; },
+      {.layers = {false, true}, .parameter_share = 0.75});
+  ASSERT_TRUE(voter.count_votes({voter.vote(step_at(1))}).ok());
+  EXPECT_TRUE(voter.step());
+  // A quarter of the parameters have half of the bound; the norm of their mean gradient is 1.
+  EXPECT_EQ(state.scales.clipped, 0.125F / 8);
+  EXPECT_EQ(state.scales.pushed, 1.0F / 8);
+  EXPECT_DOUBLE_EQ(voter.outcome().grad_norm, std::sqrt(4e6 + 64) / 8);
+}
 
 TEST(StepVoter, TakesTheStepThatWasVoted) {
   Alone rank;

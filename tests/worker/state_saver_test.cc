@@ -82,7 +82,9 @@ class StateSaverTest : public testing::Test {
                       EventSink& events) {
     return {{dir_, kLaunch, self, rank_count, 0, {}},
             {state, writer, timers_[self.index()], link, events,
-             [this] { return adds_residuals_ && adds_residuals_(); },
+             [this](Kept what) {
+               return what == Kept::kResidual && adds_residuals_ && adds_residuals_();
+             },
              [this]() -> const CheckpointState& { return progress_; }, [] { return soon(); },
              [this] { return spare_bytes_; }}};
   }
@@ -179,7 +181,7 @@ class SaveWithResiduals : public StateSaverTest {
     EXPECT_TRUE(saver.save().ok());
     EXPECT_THAT(held.gradients(0), testing::Each(0)) << "the next step adds to them";
     held.gradients(0) = {1, 1, 1};
-    read_state.update({0.5, {}}, 1);
+    read_state.update({0.5, {}}, {});
     read_state.clear_gradients();
     EXPECT_THAT(held.values(0), testing::ElementsAre(0.5F, -2.5F, 2.5F));
     saver.finish();

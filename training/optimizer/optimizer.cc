@@ -9,8 +9,6 @@
 namespace motley {
 namespace {
 
-constexpr std::size_t kNormLanes = 16;
-
 class AdamW final : public Optimizer {
  public:
   explicit AdamW(const TrainConfig& train)
@@ -94,6 +92,13 @@ class Sgd final : public Optimizer {
     float* __restrict p = values_N.data();
     float* __restrict b = moments[0].data();
     const float* __restrict gradients = gradients_N.data();
+    if (arguments.pushed) {
+      for (std::size_t i = 0; i < values_N.size(); ++i) {
+        b[i] = b[i] * momentum + decay * p[i];
+        p[i] = p[i] - lr * (b[i] + gradients[i] * scale);
+      }
+      return;
+    }
     for (std::size_t i = 0; i < values_N.size(); ++i) {
       const float g = gradients[i] * scale + decay * p[i];
       b[i] = b[i] * momentum + g;
@@ -116,24 +121,6 @@ std::unique_ptr<const Optimizer> make_optimizer(const TrainConfig& train) {
 
 int moments_per_parameter(const TrainConfig& train) {
   return static_cast<int>(make_optimizer(train)->moment_names().size());
-}
-
-double squared_norm(std::span<const float> values_N) {
-  std::array<double, kNormLanes> lanes{};
-  const std::size_t whole = values_N.size() - values_N.size() % kNormLanes;
-  for (std::size_t i = 0; i < whole; i += kNormLanes) {
-    for (std::size_t lane = 0; lane < kNormLanes; ++lane) {
-      const double value = values_N[i + lane];
-      lanes[lane] += value * value;
-    }
-  }
-  for (std::size_t i = whole; i < values_N.size(); ++i) {
-    const double value = values_N[i];
-    lanes[i - whole] += value * value;
-  }
-  double sum = 0;
-  for (const double lane : lanes) sum += lane;
-  return sum;
 }
 
 }  // namespace motley

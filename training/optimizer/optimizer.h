@@ -26,6 +26,9 @@ struct UpdateArguments {
   StepFactors factors;
   float gradient_scale = 1;  // multiplies each gradient first: 1/tokens × clip factor
   bool decayed = true;       // whether weight decay applies to this range
+  // Whether the gradient is a sum of pushes, which hold the momentum already (sgd): then only that
+  // of weight decay is applied here.
+  bool pushed = false;
 };
 
 // Stateless: what persists between updates is the moments, which the caller keeps and saves.
@@ -56,15 +59,12 @@ class Optimizer {
 //     p = p - lr / (1 - beta1^t) m / (sqrt(v) / sqrt(1 - beta2^t) + epsilon)
 //   "sgd", with moment momentum b:
 //     g = g + decay p;  b = momentum b + g;  p = p - lr b
+//   and where the gradient is a push:
+//     b = momentum b + decay p;  p = p - lr (b + g)
 // REQUIRES: a validated configuration.
 [[nodiscard]] std::unique_ptr<const Optimizer> make_optimizer(const TrainConfig& train);
 
 // How many moments it keeps, each as large as its parameter: what plans count as memory.
 [[nodiscard]] int moments_per_parameter(const TrainConfig& train);
-
-// Sum of the squares, in double: value i is added to lane i mod 16, then the lanes are added in
-// order. The result depends on where the span begins and ends, so call it on whole parameters.
-// Cannot overflow for finite values; NaN or infinite when a value is.
-[[nodiscard]] double squared_norm(std::span<const float> values_N);
 
 }  // namespace motley

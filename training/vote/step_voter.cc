@@ -31,10 +31,13 @@ StepVoter::StepVoter(const TrainConfig& train,
                      SteppedState& state,
                      CheckpointState progress,
                      std::function<bool()> is_to_end,
-                     std::function<bool()> is_save_due)
+                     std::function<bool()> is_save_due,
+                     PushedPart pushed)
     : train_(train),
       optimizer_(make_optimizer(train)),
-      rules_{layer_count, std::move(copies)},
+      rules_{layer_count, std::move(copies), std::move(pushed.layers)},
+      clip_(rules_.pushed.empty() ? train.clip
+                                  : train.clip * std::sqrt(1 - pushed.parameter_share)),
       self_(self),
       loss_(std::move(loss)),
       state_(state),
@@ -120,12 +123,12 @@ Result<void> StepVoter::check_factors(const StepFactors& factors) const {
 
 bool StepVoter::step() {
   if (tally_.finite) {
-    double scale = 1.0 / static_cast<double>(tally_.tokens);
-    if (train_.clip > 0 && outcome_.grad_norm > train_.clip) {
-      scale *= train_.clip / outcome_.grad_norm;
-    }
+    const auto tokens = static_cast<double>(tally_.tokens);
+    const double scale = 1.0 / tokens;
+    const double norm = std::sqrt(tally_.clipped_squared_norm) / tokens;
+    const double factor = clip_ > 0 && norm > clip_ ? clip_ / norm : 1;
     ++progress_.optimizer_updates;
-    state_.update(factors_, static_cast<float>(scale));
+    state_.update(factors_, {static_cast<float>(scale * factor), static_cast<float>(scale)});
   }
   if (progress_.gradient_scale) {
     progress_.gradient_scale = next_gradient_scale(*progress_.gradient_scale, tally_.finite);

@@ -22,6 +22,14 @@
 
 namespace motley {
 
+// Of a model, what has gradients that are pushes (training/pushes/pushed_sums.h): they were clipped
+// before they were summed. What is left of train.clip by the share of the parameters, the root of
+// it, is for the rest.
+struct PushedPart {
+  std::vector<bool> layers = {};  // [layer]; empty = none has
+  double parameter_share = 0;
+};
+
 class StepVoter final : public StageVotes {
  public:
   static constexpr std::int64_t kCompareEvery = 100;  // steps
@@ -30,6 +38,7 @@ class StepVoter final : public StageVotes {
   // must outlive the voter. `progress`: after the last step of the session before. `is_to_end`:
   // whether this rank was asked to end the session; asked once a step. `is_save_due`: whether by
   // this rank's clock it is time for a checkpoint; asked once a step on rank 0 and nowhere else.
+  // `pushed`: the same on all ranks.
   // REQUIRES: a validated configuration.
   StepVoter(
       const TrainConfig& train,
@@ -40,7 +49,8 @@ class StepVoter final : public StageVotes {
       SteppedState& state,
       CheckpointState progress,
       std::function<bool()> is_to_end = [] { return false; },
-      std::function<bool()> is_save_due = [] { return false; });
+      std::function<bool()> is_save_due = [] { return false; },
+      PushedPart pushed = {});
 
   [[nodiscard]] std::size_t vote_bytes_max() const override;
   std::vector<std::byte> vote(const BatchPosition& position) override;
@@ -62,6 +72,7 @@ class StepVoter final : public StageVotes {
   const TrainConfig train_;
   const std::unique_ptr<const Optimizer> optimizer_;
   const VoteRules rules_;
+  const double clip_;  // of what is not pushed; 0 = none
   const Rank self_;
   const std::function<BatchLoss()> loss_;
   SteppedState& state_;

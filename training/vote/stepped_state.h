@@ -10,6 +10,12 @@
 
 namespace motley {
 
+// What gradients are multiplied by in a step: both times by 1/tokens.
+struct GradientScales {
+  float clipped = 1;  // and by the clip factor
+  float pushed = 1;   // of pushes, whose gradients were clipped before they were summed
+};
+
 class SteppedState {
  public:
   virtual ~SteppedState() = default;
@@ -20,7 +26,7 @@ class SteppedState {
   [[nodiscard]] virtual std::uint64_t copy_hash(const CopyGroup& group) = 0;
 
   // Updates every parameter.
-  virtual void update(const StepFactors& factors, float gradient_scale) = 0;
+  virtual void update(const StepFactors& factors, const GradientScales& scales) = 0;
   virtual void clear_gradients() = 0;
 };
 

@@ -43,6 +43,7 @@ struct Vote {
 struct VoteRules {
   int layer_count = 0;
   std::vector<CopyGroup> copies;  // of ranks that vote
+  std::vector<bool> pushed = {};  // [layer]: has gradients that are pushes; empty = none has
 };
 
 enum class VoteKind {
@@ -55,10 +56,11 @@ struct Tally {
   double loss_sum = 0;
   std::optional<std::int64_t> correct;  // where every rank with tokens counted
   double squared_norm = 0;
-  bool finite = true;           // false: every rank skips the step
-  std::vector<double> factors;  // of rank 0
-  bool ends = false;            // some rank said so
-  bool saves = false;           // rank 0 said so
+  double clipped_squared_norm = 0;  // of the layers whose gradients are no pushes
+  bool finite = true;               // false: every rank skips the step
+  std::vector<double> factors;      // of rank 0
+  bool ends = false;                // some rank said so
+  bool saves = false;               // rank 0 said so
 };
 
 [[nodiscard]] std::size_t vote_bytes_max(const VoteRules& rules);

@@ -5,8 +5,6 @@
 #include <utility>
 #include <vector>
 
-#include "compression/codec_chain.h"
-#include "compression/feedback/gradient_compressor.h"
 #include "models/device/compute_device.h"
 #include "partitioner/search/planner.h"
 #include "pipeline/execute/early_bytes.h"
@@ -28,16 +26,6 @@ TrainingLoopOptions loop_options(const Job& job) {
   options.trace_spans = trace_spans_max(job.plan.rank_count());
   options.save_every = config.checkpoint.every;
   options.eval_every = config.train.eval_every;
-  return options;
-}
-
-// Only topk has a density to warm up.
-CompressorOptions gradient_compression(const CompressionConfig& config, const std::string& codec) {
-  CompressorOptions options;
-  options.chain = codec;
-  options.error_feedback = config.error_feedback;
-  const auto chain = parse_codec_chain(codec);
-  if (chain.ok() && chain->density) options.warmup_steps = config.warmup_steps;
   return options;
 }
 
@@ -72,7 +60,7 @@ Result<Schedules> make_schedules(const Plan& plan, bool tied) {
   return schedules;
 }
 
-Result<void> RankRun::join(const StageParts& stage) {
+Result<void> RankRun::join(const StageParts& stage, const PushedSums& pushed) {
   const Plan& plan = job_.plan;
   const std::uint64_t early_bytes = early_bytes_of(job_, model_, schedules_.training, stage.votes);
   MOTLEY_ASSIGN(transport_, join_ranks(job_, job_.rank, plan.rank_count(), launcher_,
@@ -81,8 +69,9 @@ Result<void> RankRun::join(const StageParts& stage) {
   MOTLEY_ASSIGN(
       executor_,
       Executor::make(job_.rank, plan, *link_, stage, activity_,
-                     {gradient_compression(job_.config.compression, plan.gradient_codec),
-                      patience(), leaves_processor_free(plan.ranks[job_.rank.index()].device)}));
+                     {sum_compression(pushed, job_.config.compression, plan),
+                      local_clip(pushed, job_.config, plan, model_, job_.rank), patience(),
+                      leaves_processor_free(plan.ranks[job_.rank.index()].device)}));
   launcher_.send({{"event", "ready"}});
   return {};
 }

@@ -16,6 +16,7 @@
 #include "pipeline/schedule/action.h"
 #include "protocol/launcher_channel.h"
 #include "protocol/protocol.h"
+#include "training/pushes/pushed_sums.h"
 #include "training/vote/step_voter.h"
 #include "worker/train/training_loop.h"
 
@@ -40,7 +41,7 @@ class RankRun {
       : job_(job), model_(model), launcher_(launcher), activity_(activity), schedules_(schedules) {}
 
   // Connects to all other ranks and says that this one is ready.
-  [[nodiscard]] Result<void> join(const StageParts& stage);
+  [[nodiscard]] Result<void> join(const StageParts& stage, const PushedSums& pushed);
 
   // Ends what computes and sends beside the compute thread, before what it was lent goes.
   void leave() { executor_.reset(); }

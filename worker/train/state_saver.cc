@@ -36,13 +36,18 @@ Json saved_event(const CheckpointState& state, const Result<Shard>& shard) {
 Result<void> StateSaver::save() {
   parts_.writer.finish();  // a disk that is slower than the steps holds them up
   parts_.timer.restart();  // after that, or such a disk would never be caught up with
-  // Between steps the gradients are 0, so that they have room for what the sums still owe.
-  std::vector<TensorView> residuals;
-  if (parts_.add_residuals()) residuals = parts_.state.residual_views();
+  // Between steps the gradients are 0, so that they have room for what the sums keep. Of two kinds
+  // one is copied whatever memory there is.
   ShardContents contents;
+  if (parts_.add_kept(Kept::kVelocity)) {
+    contents.residuals = copies_of(parts_.state.velocity_views());
+    parts_.state.clear_gradients();
+  }
+  std::vector<TensorView> residuals;
+  if (parts_.add_kept(Kept::kResidual)) residuals = parts_.state.residual_views();
   const bool is_copied = bytes_of(residuals) <= parts_.spare_bytes();
   if (is_copied) {
-    contents.residuals = copies_of(residuals);
+    std::ranges::move(copies_of(residuals), std::back_inserter(contents.residuals));
     if (!residuals.empty()) parts_.state.clear_gradients();
   }
   contents.parameters = parts_.state.parameter_views();

@@ -11,6 +11,7 @@
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/save/shard_writer.h"
 #include "comm/frames/frame_link.h"
+#include "compression/feedback/gradient_compressor.h"
 #include "protocol/launcher_channel.h"
 #include "training/stage_state.h"
 #include "training/vote/stepped_state.h"
@@ -33,9 +34,9 @@ class ReadState final : public SteppedState {
     return state_.copy_hash(group);
   }
 
-  void update(const StepFactors& factors, float gradient_scale) override {
+  void update(const StepFactors& factors, const GradientScales& scales) override {
     before_change_();
-    state_.update(factors, gradient_scale);
+    state_.update(factors, scales);
   }
 
   // On a device it ends the views of all that is held.
@@ -57,8 +58,8 @@ class StateSaver final : public ShardSaver {
     SaveTimer& timer;  // begins anew with each save
     FrameLink& link;
     EventSink& events;
-    // Adds what sums of gradients still owe to the gradients; false where they owe nothing.
-    std::function<bool()> add_residuals;
+    // Adds to the gradients what sums of gradients kept; false where they keep nothing of the kind.
+    std::function<bool(Kept)> add_kept;
     std::function<const CheckpointState&()> progress;
     std::function<Deadline()> deadline;          // of what the ranks tell each other
     std::function<std::uint64_t()> spare_bytes;  // of memory

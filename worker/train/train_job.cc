@@ -34,7 +34,9 @@
 #include "training/device_stage_clock.h"
 #include "training/device_watch.h"
 #include "training/first_state.h"
+#include "training/kept_pushes.h"
 #include "training/memory_shortage.h"
+#include "training/pushes/pushed_sums.h"
 #include "training/stage_state.h"
 #include "training/stage_trainer.h"
 #include "training/vote/step_voter.h"
@@ -61,13 +63,18 @@ class LeavesAtTheEnd {
   RankRun& run_;
 };
 
+PushedSums pushed_sums_of(const Job& job, const ModelSpec& model) {
+  return pushed_sums(job.config, job.plan, model, tied_across_ranks(model, job.plan));
+}
+
 StepVoter make_voter(const Job& job,
                      const ModelSpec& model,
                      std::function<BatchLoss()> loss,
                      SteppedState& state,
                      CheckpointState progress,
                      const LauncherChannel& launcher,
-                     const SaveTimer& timer) {
+                     const SaveTimer& timer,
+                     const PushedSums& pushed) {
   return {job.config.train,
           static_cast<int>(model.layers.size()),
           copy_groups(job.plan, tied_across_ranks(model, job.plan)),
@@ -76,7 +83,8 @@ StepVoter make_voter(const Job& job,
           state,
           std::move(progress),
           [&launcher] { return launcher.is_to_finish(); },
-          [&timer] { return timer.is_due(); }};
+          [&timer] { return timer.is_due(); },
+          {pushed.layers, pushed.parameter_share}};
 }
 
 Result<void> rehearse(const Job& job,
@@ -86,10 +94,11 @@ Result<void> rehearse(const Job& job,
   VirtualCompute compute(job.config.train, model, job.plan, job.rank, *job.virtual_speed,
                          system_wait_time());
   const SaveTimer never(0, now_s);
+  const PushedSums pushed = pushed_sums_of(job, model);
   StepVoter voter = make_voter(
-      job, model, [&compute] { return compute.loss(); }, compute, {}, launcher, never);
+      job, model, [&compute] { return compute.loss(); }, compute, {}, launcher, never, pushed);
   NothingHeld nothing;
-  MOTLEY_TRY(run.join({compute, compute, voter}));
+  MOTLEY_TRY(run.join({compute, compute, voter}, pushed));
   return run.train(voter, nothing, nothing);
 }
 
@@ -145,6 +154,7 @@ Result<void> train(const Job& job,
                    job.plan.micro_batches);
   MOTLEY_ASSIGN(CheckpointState progress,
                 fill_state(state, job.config, model, job.resume_from, run.work()));
+  const PushedSums pushed = pushed_sums_of(job, model);
   const auto spare_bytes = [&job] { return spare_bytes_of(job); };
   ShardWriter writer(spare_bytes, &run.work());
   ReadState read_state(state, [&writer] { writer.let_go(); });
@@ -152,20 +162,20 @@ Result<void> train(const Job& job,
   SaveTimer timer(job.config.checkpoint.every_minutes * kMinute_s, now_s);
   StepVoter voter = make_voter(
       job, model, [&trainer] { return trainer->loss(); }, read_state, std::move(progress), launcher,
-      timer);
+      timer, pushed);
   const std::unique_ptr<StageClock> clock = stage_clock_of(device);
   std::unique_ptr<FolderKeeper> keeper;
   if (job.keeper) {
     MOTLEY_ASSIGN(keeper, FolderKeeper::open(job, launcher, run.work()));
   }
-  MOTLEY_TRY(run.join({*trainer, state, voter, clock.get()}));
+  MOTLEY_TRY(run.join({*trainer, state, voter, clock.get()}, pushed));
   if (keeper) keeper->start(run.link(), run.patience());
   HeldOutBatches held_out(job.config.train.eval_batches, job.config.train.global_batch,
                           schedules.evaluation, source != nullptr ? source->bytes_per_token() : 0,
                           voter, run.executor());
   StateSaver saver(saving_rank(job),
                    {state, writer, timer, run.link(), launcher,
-                    [&run] { return run.executor().add_residuals(); },
+                    [&run](Kept what) { return run.executor().add_kept(what); },
                     [&voter]() -> const CheckpointState& { return voter.progress(); },
                     [&run] { return run.patience().deadline(); }, spare_bytes});
   std::optional<DeviceWatch> watch;
@@ -175,6 +185,12 @@ Result<void> train(const Job& job,
                   leave_with_error(launcher, activity, device));
   }
   const LeavesAtTheEnd leaves(run);  // before the trainer and the state go
+  if (!job.resume_from.empty()) {
+    MOTLEY_ASSIGN(const CheckpointReader reader,
+                  CheckpointReader::open_part(job.resume_from, &run.work()));
+    MOTLEY_TRY(restore_pushes(reader, job.config.train, model, job.plan, schedules.training, state,
+                              run.executor()));
+  }
   try {
     MOTLEY_TRY(run.train(voter, held_out, saver));
     return keeper ? keeper->finish(saver.last_step()) : Result<void>();

@@ -1,3 +1,5 @@
+#include "compression/kernels/squared_norm.h"
+
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -7,8 +9,6 @@
 
 #include <rapidcheck.h>
 #include <rapidcheck/gtest.h>
-
-#include "training/optimizer/optimizer.h"
 
 namespace motley {
 namespace {

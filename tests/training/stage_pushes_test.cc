@@ -1,0 +1,112 @@
+// StageState where sums are of pushes.
+#include <gmock/gmock.h>
+
+#include "tests/checkpoint/fixture.h"
+#include "tests/training/held_values.h"
+#include "training/stage_state.h"
+
+namespace motley {
+namespace {
+
+using Floats = std::vector<float>;
+using ::testing::ElementsAre;
+
+TrainConfig momentum_sgd() {
+  TrainConfig train = plain_sgd();
+  train.momentum = 0.5;
+  return train;
+}
+
+StageState state_of(const HeldValues& held) {
+  return {held.chunks(), make_optimizer(momentum_sgd()), ""};
+}
+
+std::vector<std::string> names(const std::vector<TensorView>& views) {
+  std::vector<std::string> names;
+  for (const TensorView& view : views) names.push_back(view.name);
+  return names;
+}
+
+// Two holders of "a" have kept these, beside a moment of 1.
+class StagePushes : public ::testing::Test {
+ protected:
+  StagePushes() {
+    const std::vector<TensorView> parameters = {{"a", {3}, values_}};
+    const std::vector<TensorView> moments = {{"momentum/a", {3}, moment_},
+                                             {"unsent.0/a", {3}, unsent_[0]},
+                                             {"unsent.1/a", {3}, unsent_[1]},
+                                             {"velocity.0/a", {3}, velocity_[0]},
+                                             {"velocity.1/a", {3}, velocity_[1]}};
+    const auto shard = write_shard({folder_.path(), "", 1}, 0, 1, parameters, moments);
+    EXPECT_TRUE(shard.ok());
+    const auto committed =
+        commit_checkpoint(folder_.path(), "", {.step = 1}, {*shard}, Json(), Json());
+    EXPECT_TRUE(committed.ok());
+    reader_.emplace(CheckpointReader::open(*committed).value());
+  }
+
+  const Floats values_ = {0, 0, 0};
+  const Floats moment_ = {1, 1, 1};
+  const Floats unsent_[2] = {{4, 0, 0}, {0, 8, 0}};
+  const Floats velocity_[2] = {{2, 0, 0}, {2, 0, 6}};
+  testing::TempFolder folder_;
+  std::optional<CheckpointReader> reader_;
+};
+
+TEST_F(StagePushes, AreSavedByHolderBesideThoseThatAreNone) {
+  HeldValues held;
+  HeldParameter& pushed = held.add(ChunkId{0}, 0, "a");
+  pushed.pushed = true;
+  pushed.holder = 2;
+  held.add(ChunkId{1}, 1, "b");
+  StageState state = state_of(held);
+  EXPECT_TRUE(state.has_pushes());
+  EXPECT_THAT(names(state.residual_views()), ElementsAre("unsent.2/a"));
+  EXPECT_THAT(names(state.velocity_views()), ElementsAre("velocity.2/a"));
+}
+
+TEST_F(StagePushes, ComeBackToTheirHolderOrAsTheSumOfAll) {
+  HeldValues held;
+  HeldParameter& pushed = held.add(ChunkId{0}, 0, "a");
+  pushed.pushed = true;
+  pushed.holder = 1;
+  StageState state = state_of(held);
+  ASSERT_TRUE(state.load_pushes(*reader_, Owed::kVelocity, KeptBy::kSelf).ok());
+  EXPECT_EQ(held.gradients(0), velocity_[1]);
+  ASSERT_TRUE(state.load_pushes(*reader_, Owed::kUnsent, KeptBy::kAll).ok());
+  EXPECT_EQ(held.gradients(0), (Floats{4, 8, 0}));
+}
+
+// Whatever the gradients of the coming steps are, they move as far as with the pushes in the sums:
+// by what waited once, and by what a velocity still pushes.
+TEST_F(StagePushes, GoOnAsTheOptimizersMomentumWhereSumsAreNone) {
+  HeldValues held;
+  held.add(ChunkId{0}, 0, "a");
+  held.values(0) = values_;
+  StageState state = state_of(held);
+  ASSERT_TRUE(state.load_moments(*reader_).ok());
+  ASSERT_TRUE(state.end_pushes(*reader_, 0.5F, /*tokens=*/2).ok());
+  // The velocities sum up to 4, 0, 6, and a gradient is multiplied with a half.
+  EXPECT_THAT(state.moment_views().front().values, ElementsAre(3, 1, 4));
+  for (int step = 0; step < 40; ++step) {
+    state.update({.lr = 1}, {.clipped = 0.5F});
+    state.clear_gradients();
+  }
+  EXPECT_THAT(held.values(0), ElementsAre(::testing::FloatEq(-3 - 4 / 2),
+                                          ::testing::FloatEq(-1 - 8 / 2), ::testing::FloatEq(-4)));
+}
+
+TEST_F(StagePushes, MoveAsFarAsTheyAreWithWeightDecaysMomentumAlone) {
+  HeldValues held;
+  held.add(ChunkId{0}, 0, "a").pushed = true;
+  StageState state = state_of(held);
+  for (int step = 0; step < 2; ++step) {
+    held.gradients(0) = {8, 0, 4};
+    state.update({.lr = 0.5}, {.clipped = 1000, .pushed = 0.25});
+  }
+  // From 1, -2, 3; a momentum would make it 2.5 times as far.
+  EXPECT_THAT(held.values(0), ElementsAre(-1, -2, 2));
+}
+
+}  // namespace
+}  // namespace motley

@@ -1,0 +1,131 @@
+#include "training/pushes/pushed_sums.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <string>
+
+#include "compression/codec_chain.h"
+#include "pipeline/schedule/sum_group.h"
+#include "plan/holders.h"
+
+namespace motley {
+namespace {
+
+// A statistic travels with the gradients, and a momentum would make another number of it.
+float sent_momentum(const Config& config, const Plan& plan, const ModelSpec& model) {
+  if (config.train.optimizer != "sgd" || model.keeps_statistics()) return 0;
+  const auto chain = parse_codec_chain(plan.gradient_codec);
+  const bool waits = chain.ok() && chain->density.has_value() && config.compression.error_feedback;
+  return waits ? static_cast<float>(config.train.momentum) : 0;
+}
+
+bool leaves_machine(const Plan& plan, std::span<const Rank> ranks) {
+  return ranks.size() > 1 && sum_group(plan, ranks).machines.size() > 1;
+}
+
+// The parameter that a sum of its own is for; "" where none has one.
+std::string apart(const ModelSpec& model, bool tied_across_ranks) {
+  return tied_across_ranks ? model.tied_pair()->parameter : std::string();
+}
+
+std::int64_t values_of(const ModelSpec& model, int layer, const std::string& without) {
+  std::int64_t count = 0;
+  for (const ParameterSpec& parameter : model.layers[static_cast<std::size_t>(layer)].parameters) {
+    if (!parameter.tied_use && parameter.name != without) count += parameter.count();
+  }
+  return count;
+}
+
+std::int64_t values_of(const ModelSpec& model, const ChunkPlan& chunk, const std::string& without) {
+  std::int64_t count = 0;
+  for (int i = 0; i < chunk.layer_count; ++i) {
+    count += values_of(model, chunk.first_layer + i, without);
+  }
+  return count;
+}
+
+std::int64_t tied_values(const ModelSpec& model) {
+  const ModelSpec::TiedPair pair = *model.tied_pair();
+  const LayerSpec& owner = model.layers[static_cast<std::size_t>(pair.owner_layer)];
+  return std::ranges::find(owner.parameters, pair.parameter, &ParameterSpec::name)->count();
+}
+
+// Of a step's micro-batches.
+double share_of(const ChunkPlan& chunk, const Plan& plan, Rank self) {
+  const auto replica = std::ranges::find(chunk.replicas, self, &Replica::rank);
+  if (replica == chunk.replicas.end()) return 0;
+  return static_cast<double>(replica->micro_batches) / plan.micro_batches;
+}
+
+}  // namespace
+
+PushedSums pushed_sums(const Config& config,
+                       const Plan& plan,
+                       const ModelSpec& model,
+                       bool tied_across_ranks) {
+  PushedSums sums;
+  sums.chunks.resize(plan.chunks.size(), false);
+  const float momentum = sent_momentum(config, plan, model);
+  if (momentum == 0) return sums;
+  std::vector<bool> layers(model.layers.size(), false);
+  std::int64_t values = 0;
+  const std::string tied = apart(model, tied_across_ranks);
+  for (std::size_t c = 0; c < plan.chunks.size(); ++c) {
+    const ChunkPlan& chunk = plan.chunks[c];
+    if (!leaves_machine(plan, replica_ranks(chunk))) continue;
+    sums.chunks[c] = true;
+    values += values_of(model, chunk, tied);
+    std::fill_n(layers.begin() + chunk.first_layer, chunk.layer_count, true);
+  }
+  if (tied_across_ranks && leaves_machine(plan, end_ranks(plan))) {
+    sums.tied = true;
+    values += tied_values(model);
+    layers[static_cast<std::size_t>(model.tied_pair()->owner_layer)] = true;
+  }
+  if (values == 0) return sums;
+  sums.momentum = momentum;
+  sums.layers = std::move(layers);
+  sums.parameter_share = static_cast<double>(values) / static_cast<double>(model.parameter_count());
+  return sums;
+}
+
+CompressorOptions sum_compression(const PushedSums& sums,
+                                  const CompressionConfig& config,
+                                  const Plan& plan) {
+  CompressorOptions options;
+  options.chain = plan.gradient_codec;
+  options.error_feedback = config.error_feedback;
+  options.momentum = sums.momentum;
+  // Only topk has a density to warm up.
+  const auto chain = parse_codec_chain(plan.gradient_codec);
+  if (chain.ok() && chain->density) options.warmup_steps = config.warmup_steps;
+  return options;
+}
+
+double local_clip(const PushedSums& sums,
+                  const Config& config,
+                  const Plan& plan,
+                  const ModelSpec& model,
+                  Rank self) {
+  if (sums.momentum == 0) return 0;
+  const std::string tied = apart(model, sums.tied);
+  double values = 0;
+  for (std::size_t c = 0; c < plan.chunks.size(); ++c) {
+    if (!sums.chunks[c]) continue;
+    values += share_of(plan.chunks[c], plan, self) *
+              static_cast<double>(values_of(model, plan.chunks[c], tied));
+  }
+  if (sums.tied) {
+    // Half of what it gets comes from each end.
+    values +=
+        (share_of(plan.chunks.front(), plan, self) + share_of(plan.chunks.back(), plan, self)) / 2 *
+        static_cast<double>(tied_values(model));
+  }
+  const double share = values / static_cast<double>(model.parameter_count());
+  const auto tokens =
+      static_cast<double>(config.train.global_batch) * static_cast<double>(model.tokens_per_sample);
+  return config.train.clip * tokens * std::sqrt(share);
+}
+
+}  // namespace motley

@@ -1,0 +1,91 @@
+// Of StageState, what sums over ranks keep from step to step: as it is saved, and as another
+// session goes on from it.
+#include <algorithm>
+#include <functional>
+
+#include "training/stage_state.h"
+
+namespace motley {
+
+Result<bool> StageState::add_owed(const CheckpointReader& reader,
+                                  const std::map<std::string, std::vector<std::string>>& names,
+                                  const ParameterSpec& spec,
+                                  std::vector<float>& sum) {
+  sum.assign(static_cast<std::size_t>(spec.count()), 0);
+  const auto found = names.find(spec.name);
+  if (found == names.end()) return false;
+  std::vector<float> owed(sum.size());
+  for (const std::string& name : found->second) {
+    MOTLEY_TRY(reader.read(name, spec.shape, owed));
+    std::ranges::transform(sum, owed, sum.begin(), std::plus<>{});
+  }
+  return true;
+}
+
+Result<void> StageState::load_pushes(const CheckpointReader& reader, Owed owed, KeptBy whose) {
+  const auto names = residual_names(*reader.manifest(), owed);
+  std::vector<float> sum;
+  for (std::size_t i = 0; i < entries_.size(); ++i) {
+    const Entry& entry = entries_[i];
+    if (!entry.pushed || entry.owner) continue;
+    const std::string own = residual_name(entry.holder, entry.spec.name, owed);
+    if (whose == KeptBy::kAll) {
+      MOTLEY_ASSIGN([[maybe_unused]] const bool any, add_owed(reader, names, entry.spec, sum));
+      std::ranges::copy(sum, memory_->summed_gradient(i).begin());
+    } else if (reader.has(own)) {
+      MOTLEY_TRY(reader.read(own, entry.spec.shape, memory_->summed_gradient(i)));
+    }
+  }
+  return {};
+}
+
+// A velocity u pushes on by momentum u, momentum² u and so on, as if it were the optimizer's. What
+// waited is to be pushed once: of what is added to a gradient, the optimizer makes
+// 1/(1 - momentum) times as much over the steps.
+Result<void> StageState::end_pushes(const CheckpointReader& reader, float momentum, double tokens) {
+  const auto unsent = residual_names(*reader.manifest(), Owed::kUnsent);
+  const auto velocities = residual_names(*reader.manifest(), Owed::kVelocity);
+  std::vector<float> sum;
+  for (std::size_t i = 0; i < entries_.size(); ++i) {
+    const Entry& entry = entries_[i];
+    if (entry.pushed || entry.moments == 0) continue;
+    MOTLEY_ASSIGN(const bool moves, add_owed(reader, velocities, entry.spec, sum));
+    if (moves) {
+      const StateArray moment{StateArray::Kind::kMoment, i, 0};
+      const std::span<const float> had = memory_->view(moment);
+      for (std::size_t k = 0; k < sum.size(); ++k) {
+        sum[k] = had[k] + static_cast<float>(sum[k] / tokens);
+      }
+      MOTLEY_TRY(memory_->fill(moment, [&](std::span<float> values) -> Result<void> {
+        std::ranges::copy(sum, values.begin());
+        return {};
+      }));
+    }
+    if (entry.spec.tied_use || !entry.is_first) continue;
+    MOTLEY_ASSIGN(const bool waits, add_owed(reader, unsent, entry.spec, sum));
+    for (float& value : sum) value *= 1 - momentum;
+    if (waits) memory_->add_to_gradient(i, sum);
+  }
+  return {};
+}
+
+std::vector<TensorView> StageState::residual_views() {
+  return gradient_views(has_pushes_ ? Owed::kUnsent : Owed::kResidual, has_pushes_);
+}
+
+std::vector<TensorView> StageState::velocity_views() {
+  return gradient_views(Owed::kVelocity, /*pushed=*/true);
+}
+
+std::vector<TensorView> StageState::gradient_views(Owed owed, bool pushed) {
+  std::vector<TensorView> views;
+  for (std::size_t i = 0; i < entries_.size(); ++i) {
+    const Entry& entry = entries_[i];
+    if (entry.owner || entry.pushed != pushed) continue;
+    views.push_back({residual_name(entry.holder, entry.spec.name, owed), entry.spec.shape,
+                     memory_->view({StateArray::Kind::kGradients, i})});
+  }
+  return views;
+}
+
+}  // namespace motley
