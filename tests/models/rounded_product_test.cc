@@ -11,6 +11,7 @@
 #include <ATen/ATen.h>
 
 #include "base/philox.h"
+#include "bf16_sums.h"
 #include "package_chain.h"
 #include "tests/support/tested_device.h"
 
@@ -52,6 +53,9 @@ TEST(RoundedProduct, KnowsProducts) {
 }
 
 TEST(RoundedProduct, RoundsWhatGoesIn) {
+  if (!bf16_sums_are_wide()) {
+    GTEST_SKIP() << "LibTorch adds up products of bf16 in bf16 on this processor";
+  }
   const c10::InferenceMode guard;
   const at::Tensor a = floats({17, 33}, 1, 1);
   const at::Tensor b = floats({33, 9}, 2, 1);
