@@ -8,11 +8,14 @@
 
 namespace motley {
 
-Adaptation::Adaptation(
-    PlanningInput input, Plan plan, AdaptationRules rules, IsAlike is_alike, const Log& log)
+Adaptation::Adaptation(PlanningInput input,
+                       Plan plan,
+                       AdaptationRules rules,
+                       RoundingChange rounding_change,
+                       const Log& log)
     : plan_(std::move(plan)),
       rules_(rules),
-      is_alike_(std::move(is_alike)),
+      rounding_change_(std::move(rounding_change)),
       log_(log),
       began_at_s_(now_s()),
       steps_(plan_),
@@ -53,13 +56,16 @@ std::optional<std::string> Adaptation::on_step(Rank rank, const StepReport& repo
 std::optional<std::string> Adaptation::judge(BetterPlan better, std::int64_t step) {
   const double saved_s = (better.present_step_s - better.plan.predicted_step_s) *
                          static_cast<double>(rules_.last_step - step);
-  if (saved_s < rules_.least_return * start_s_ || !is_alike_(better.plan)) return {};
+  if (saved_s < rules_.least_return * start_s_) return {};
   is_over_ = true;
   std::string shown = fmt::format(
       "what the steps have shown: {} takes {:.3f} s a step where this plan, {}, takes "
       "{:.3f}, {:.0f} % less",
       cut_text(better.plan), better.plan.predicted_step_s, cut_text(plan_), better.present_step_s,
       better.gain() * 100);
+  if (const auto change = rounding_change_(better.plan)) {
+    shown += fmt::format(", with {}, which rounds sums otherwise", *change);
+  }
   if (!rules_.moves) {
     return shown +
            "; end the run (Ctrl-C) and go on with --resume --adapt: it then moves the layers "

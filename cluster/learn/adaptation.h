@@ -32,12 +32,16 @@ struct AdaptationRules {
 // One owner thread.
 class Adaptation {
  public:
-  // May this plan be taken in the place of the run's? Not where sums would be rounded otherwise.
-  using IsAlike = std::function<bool(const Plan&)>;
+  // What this plan rounds otherwise than the run's, "other layers on its replicas"; nothing where
+  // it does not.
+  using RoundingChange = std::function<std::optional<std::string>(const Plan&)>;
   // The launch starts now. input: as the run's own plan would be made again; its profile may be
   // empty, and nothing is learned then.
-  Adaptation(
-      PlanningInput input, Plan plan, AdaptationRules rules, IsAlike is_alike, const Log& log);
+  Adaptation(PlanningInput input,
+             Plan plan,
+             AdaptationRules rules,
+             RoundingChange rounding_change,
+             const Log& log);
 
   // What a rank told of a step. Returns what there is to tell people of it, once. Steps of one rank
   // come in order.
@@ -53,7 +57,7 @@ class Adaptation {
 
   const Plan plan_;
   const AdaptationRules rules_;
-  const IsAlike is_alike_;
+  const RoundingChange rounding_change_;
   const Log& log_;
   const double began_at_s_;
   double start_s_ = 0;  // until the first step was done; 0 = it is not

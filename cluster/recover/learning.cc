@@ -9,7 +9,7 @@
 namespace motley {
 namespace {
 
-// What the run's plan would be made from again, narrowed to plans that round as it does.
+// What the run's plan would be made from again, with what it chose of that decides rounding.
 Result<PlanningInput> input_of(const PreparedRun& run, const TrainingRequest& request) {
   PlanningInput input{.model = run.model, .cluster = run.cluster, .profile = {}, .options = {}};
   if (request.learning == Learning::kOff || is_virtual(run.plan)) return input;
@@ -30,10 +30,10 @@ Result<std::unique_ptr<Adaptation>> adaptation_of(const PreparedRun& run,
   const AdaptationRules rules{.moves = request.learning == Learning::kMove,
                               .moves_done = request.moves_done,
                               .last_step = last_step_of(run, request)};
-  auto is_alike = [&run](const Plan& plan) {
-    return !rounding_change(plan_mark(run.plan), run.folder, plan);
+  auto rounding = [&run](const Plan& plan) {
+    return rounding_change(plan_mark(run.plan), run.folder, plan);
   };
-  return std::make_unique<Adaptation>(std::move(input), run.plan, rules, std::move(is_alike), log);
+  return std::make_unique<Adaptation>(std::move(input), run.plan, rules, std::move(rounding), log);
 }
 
 }  // namespace motley

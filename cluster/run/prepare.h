@@ -58,8 +58,9 @@ struct TrainingRequest {
   // When the launch before this one failed, as now_s(): the first step says how long ago.
   std::optional<double> failed_at_s;
   Learning learning = Learning::kTell;
-  int moves_done = 0;  // to better plans, by launches before this one
-  bool quiet = false;  // no progress
+  int moves_done = 0;                // to better plans, by launches before this one
+  bool may_round_otherwise = false;  // the plan that is given, than the run so far: it was told
+  bool quiet = false;                // no progress
   // Where a person sees how far work on a checkpoint's files is; nullptr = nowhere.
   WorkLine* line = nullptr;
   bool dry_run = false;  // look and plan, and leave the folder as it is

@@ -21,7 +21,7 @@ Result<void> check_changes(const SavedPlanning& saved,
                            const TrainingRequest& request,
                            const Log& log) {
   std::vector<std::string> changes = changes_of(saved.config, run.config);
-  if (saved.mark && request.plan) {
+  if (saved.mark && request.plan && !request.may_round_otherwise) {
     const auto change = rounding_change(*saved.mark, run.folder, *request.plan);
     if (change) changes.push_back("the plan has " + *change);
   }
