@@ -96,7 +96,8 @@ class LastingRun {
       TrainingEnd end = run_training(
           run_, request, log_, progress_out_,
           [&](Rank rank, const StepReport& report) { return wish_of(*adaptation, rank, report); });
-      if (!end.early && !end.summary.is_finished && adaptation->move()) {
+      const bool has_steps_left = end.summary.last_step < last_step_of(run_, request);
+      if (!end.early && has_steps_left && adaptation->move()) {
         MOTLEY_TRY(move(*adaptation->move(), end.summary.last_step, request));
         continue;
       }

@@ -17,6 +17,7 @@
 
 #include "base/json.h"
 #include "e2e/small_job.h"
+#include "e2e/tensor_hashes.h"
 
 namespace motley::test {
 namespace {
@@ -54,15 +55,7 @@ class AnyPlan : public testing::Test {
   }
 
   [[nodiscard]] Hashes hashes(const std::string& run, int step) const {
-    const auto folder = job_.folder() / run / fmt::format("checkpoints/step-{:06}", step);
-    const Json manifest = Json::parse(read_text(folder / "manifest.json"));
-    Hashes hashes;
-    for (const Json& file : manifest.at("files")) {
-      for (const Json& tensor : file.at("tensors")) {
-        hashes[tensor.at("name").get<std::string>()] = tensor.at("hash").get<std::string>();
-      }
-    }
-    return hashes;
+    return tensor_hashes(job_.run_dir(run), step);
   }
 
   [[nodiscard]] Hashes hashes_but_residuals(const std::string& run, int step) const {

@@ -8,6 +8,7 @@
 
 #include "base/json.h"
 #include "e2e/small_job.h"
+#include "e2e/tensor_hashes.h"
 
 namespace motley::test {
 namespace {
@@ -68,15 +69,7 @@ class PushedSumsRun : public testing::Test {
   }
 
   [[nodiscard]] Hashes hashes(const std::string& run, int step) const {
-    const auto folder = job_.folder() / run / fmt::format("checkpoints/step-{:06}", step);
-    const Json manifest = Json::parse(read_text(folder / "manifest.json"));
-    Hashes hashes;
-    for (const Json& file : manifest.at("files")) {
-      for (const Json& tensor : file.at("tensors")) {
-        hashes[tensor.at("name").get<std::string>()] = tensor.at("hash").get<std::string>();
-      }
-    }
-    return hashes;
+    return tensor_hashes(job_.run_dir(run), step);
   }
 
   [[nodiscard]] Words losses(const std::string& run) const {
