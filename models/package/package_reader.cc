@@ -1,5 +1,6 @@
 // package.json as the untrusted text that it is.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <map>
 #include <utility>

@@ -1,6 +1,7 @@
 // What disks and copying do to a checkpoint of three ranks: every case is found, the file that
 // suffered is named, and the reader gives no value that was not saved.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cstring>
