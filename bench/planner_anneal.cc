@@ -116,7 +116,8 @@ int run(const ScaleCase& c, double seconds) {
   const ScaleProblem problem = make_problem(c);
   const auto planning =
       plan_in_full(problem.model, problem.cluster, problem.profile, problem.options);
-  const auto cost = CostModel::make(problem.model, problem.cluster, problem.profile, 1, 2);
+  const auto cost = CostModel::make(problem.model, problem.cluster, problem.profile, 1,
+                                    {.moments_per_parameter = 2});
   if (!planning.ok() || !cost.ok()) return 1;
   const double planned_s = planning->bounds.least_period_s;
   Annealing annealing(*cost, {1, c.micro_batches, false}, planned_s * 1.2);

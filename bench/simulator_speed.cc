@@ -69,8 +69,8 @@ Result<void> measure(int ranks, int micro_batches) {
   const ModelSpec model = made_up_model(ranks);
   const Cluster cluster = made_up_cluster(ranks);
   const Plan plan = chain(cluster, micro_batches);
-  MOTLEY_ASSIGN(const CostModel cost,
-                CostModel::make(model, cluster, made_up_profile(cluster), 1, 2));
+  MOTLEY_ASSIGN(const CostModel cost, CostModel::make(model, cluster, made_up_profile(cluster), 1,
+                                                      {.moments_per_parameter = 2}));
   MOTLEY_ASSIGN(const std::vector<int> slots, slots_of_ranks(plan, cost));
 
   const double schedule_start_s = now_s();

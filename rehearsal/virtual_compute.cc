@@ -26,7 +26,8 @@ CostModel device_costs(const ModelSpec& model,
   Cluster cluster;
   cluster.machines.emplace_back().name = device.machine;
   cluster.machines.front().devices = {device.device};
-  auto cost = CostModel::make(model, cluster, {{std::move(device)}}, 1, job.moments_per_parameter);
+  auto cost = CostModel::make(model, cluster, {{std::move(device)}}, 1,
+                              {.moments_per_parameter = job.moments_per_parameter});
   MOTLEY_CHECK(cost.ok(), "{}", describe(cost.error()));
   return std::move(cost).value();
 }

@@ -111,8 +111,8 @@ Result<void> check_planning(const PlanOptions& options,
   if (covered.machines.empty()) return {};
   // Further codecs are taken only where they were measured.
   MOTLEY_ASSIGN(const CostModel cost,
-                CostModel::make(model, covered, known, options.default_threads,
-                                options.moments_per_parameter, options.gradient_codecs.front()));
+                CostModel::make(model, covered, known, options.default_threads, options.kept,
+                                options.gradient_codecs.front()));
   return check_measured(options, cost);
 }
 

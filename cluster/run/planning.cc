@@ -45,6 +45,12 @@ std::vector<CoarserCodecs> coarser_codecs(const CompressionConfig& compression) 
   return coarser;
 }
 
+KeptState kept_state(const Config& config, const ModelSpec& model) {
+  return {.moments_per_parameter = moments_per_parameter(config.train),
+          .unsent = config.compression.error_feedback,
+          .velocity = momentum_of_senders(config, model.keeps_statistics()) > 0};
+}
+
 Result<void> check_boundary_codec(const std::string& chain) {
   const auto parsed = parse_codec_chain(chain);
   if (!parsed.ok() || !parsed->for_gradients_only()) return {};
@@ -139,7 +145,7 @@ Result<PlanOptions> plan_options(const Config& config, const ModelSpec& model, i
   MOTLEY_ASSIGN(options.gradient_codecs,
                 codecs_to_plan_with("compression.gradients", config.compression.gradients));
   options.coarser = coarser_codecs(config.compression);
-  options.moments_per_parameter = moments_per_parameter(config.train);
+  options.kept = kept_state(config, model);
   return options;
 }
 

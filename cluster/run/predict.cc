@@ -26,7 +26,7 @@ Result<std::vector<std::int64_t>> memory_limits(const PreparedRun& run,
                                                 const PlanOptions& options) {
   MOTLEY_ASSIGN(const CostModel cost,
                 CostModel::make(run.model, run.cluster, run.profile, options.default_threads,
-                                options.moments_per_parameter, run.plan.gradient_codec));
+                                options.kept, run.plan.gradient_codec));
   MOTLEY_ASSIGN(const std::vector<int> slots, slots_of_ranks(run.plan, cost));
   std::vector<std::int64_t> limits;
   for (const int slot : slots) {

@@ -59,7 +59,7 @@ Result<std::vector<Prediction>> predict(const PlanningInput& input, const Plan& 
                 simulate_plan(plan, input.model, input.cluster, input.profile, options));
   MOTLEY_ASSIGN(const CostModel cost,
                 CostModel::make(input.model, input.cluster, input.profile, options.default_threads,
-                                options.moments_per_parameter, plan.gradient_codec));
+                                options.kept, plan.gradient_codec));
   MOTLEY_ASSIGN(const std::vector<int> slots, slots_of_ranks(plan, cost));
   MOTLEY_TRY(check_threads(plan, cost, slots));
   // The executor encodes and decodes where it computes, and reports both as one.

@@ -196,8 +196,7 @@ Result<std::string> explain_plan(const Plan& plan,
                                  const Profile& profile) {
   // The memory that it tells of is the plan's, so that no optimizer is asked for.
   MOTLEY_ASSIGN(const CostModel cost,
-                CostModel::make(model, cluster, profile, plan.ranks.front().threads,
-                                /*moments_per_parameter=*/0));
+                CostModel::make(model, cluster, profile, plan.ranks.front().threads, KeptState{}));
   MOTLEY_ASSIGN(const std::vector<int> slots, slots_of_ranks(plan, cost));
   MOTLEY_TRY(check_codecs(plan, cost));
   const ChunkPlan& last = plan.chunks.back();

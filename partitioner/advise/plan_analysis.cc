@@ -161,7 +161,7 @@ Result<PlanAnalysis> analyse_step(const PlanningInput& input, const Plan& plan) 
                 simulate_plan(plan, input.model, input.cluster, input.profile, options, how));
   MOTLEY_ASSIGN(const CostModel cost,
                 CostModel::make(input.model, input.cluster, input.profile, options.default_threads,
-                                options.moments_per_parameter, plan.gradient_codec));
+                                options.kept, plan.gradient_codec));
   MOTLEY_ASSIGN(const std::vector<int> slots, slots_of_ranks(plan, cost));
   const StepPrices prices(plan, cost, slots);
   PlanAnalysis analysis;

@@ -37,10 +37,9 @@ std::map<MachinePair, std::set<std::string>> boundary_codecs(const Plan& plan) {
 Result<PlanSketch> sketch_plan(const PlanningInput& input,
                                const Plan& plan,
                                const PlanAnalysis& analysis) {
-  MOTLEY_ASSIGN(
-      const CostModel cost,
-      CostModel::make(input.model, input.cluster, input.profile, input.options.default_threads,
-                      input.options.moments_per_parameter, plan.gradient_codec));
+  MOTLEY_ASSIGN(const CostModel cost, CostModel::make(input.model, input.cluster, input.profile,
+                                                      input.options.default_threads,
+                                                      input.options.kept, plan.gradient_codec));
   MOTLEY_ASSIGN(const std::vector<int> slots, slots_of_ranks(plan, cost));
   PlanSketch sketch{.step_s = analysis.step_s,
                     .units_per_s = units_per_s(plan, input.model),

@@ -164,6 +164,18 @@ double CostModel::sum_s(std::span<const int> slots, std::int64_t parameters) con
   return inside_s + phases * phase_s;
 }
 
+std::int64_t CostModel::encoder_bytes(std::span<const int> slots,
+                                      int slot,
+                                      int first,
+                                      int last) const {
+  if (kept_per_encoded_ == 0) return 0;
+  const auto here = std::ranges::count_if(slots, [&](int it) { return same_machine(it, slot); });
+  if (here == std::ssize(slots)) return 0;
+  // The ranks of a machine divide what it sends: its part of what others sum, and the sum of its
+  // own part.
+  return MemoryParts::resident(encoder_bytes(sizes_.summed_parameters(first, last) / here));
+}
+
 CostModel CostModel::without_tied() const {
   CostModel cost = *this;
   cost.sizes_.untie();
@@ -179,7 +191,7 @@ CostModel::MemoryParts CostModel::fixed_memory(int slot,
   parts.baseline_bytes = costs.baseline_bytes;
   parts.fixed_bytes =
       sizes_.updated_parameters(first, last) *
-      ((2 + moments_per_parameter_) * kFloatBytes + costs.rounded_bytes_per_parameter);
+      ((2 + kept_.moments_per_parameter) * kFloatBytes + costs.rounded_bytes_per_parameter);
   const std::int64_t tied_bytes = sizes_.tied_parameters() * kFloatBytes;
   const int tied_uses = sizes_.tied_uses(first, last);
   if (tied_uses == 1) {

@@ -12,6 +12,7 @@
 
 #include "base/result.h"
 #include "models/spec/model_spec.h"
+#include "partitioner/cost/kept_state.h"
 #include "partitioner/cost/model_sizes.h"
 #include "plan/cluster.h"
 #include "plan/profile.h"
@@ -33,13 +34,12 @@ struct DeviceSlot {
 class CostModel {
  public:
   // kConfig when the cluster names a device that the profile lacks, or a profile lacks a layer or
-  // the codec. moments_per_parameter: floats that the optimizer keeps for each parameter.
-  // gradient_codec: of sums of gradients between machines.
+  // the codec. gradient_codec: of sums of gradients between machines.
   [[nodiscard]] static Result<CostModel> make(const ModelSpec& model,
                                               const Cluster& cluster,
                                               const Profile& profile,
                                               int default_threads,
-                                              int moments_per_parameter,
+                                              const KeptState& kept,
                                               const std::string& gradient_codec = "none");
 
   // Lowers the limit of every slot of the machine to that share of it. REQUIRES: 0 < share <= 1.
@@ -138,6 +138,18 @@ class CostModel {
   // pipeline/schedule/allreduce_plan.h; 0 on one. Without the time of codecs.
   [[nodiscard]] double sum_s(std::span<const int> slots, std::int64_t parameters) const;
 
+  // What a rank keeps from step to step of so many values that it encodes for other machines.
+  [[nodiscard]] std::int64_t encoder_bytes(std::int64_t encoded_values) const {
+    return encoded_values * kept_per_encoded_ * static_cast<std::int64_t>(sizeof(float));
+  }
+
+  // The same of each of those slots that sum the gradients of layers [first, last), with what the
+  // allocator holds beyond it; 0 on one machine.
+  [[nodiscard]] std::int64_t encoder_bytes(std::span<const int> slots,
+                                           int slot,
+                                           int first,
+                                           int last) const;
+
   // As if every use of a tied parameter were one of its own.
   [[nodiscard]] CostModel without_tied() const;
 
@@ -205,7 +217,8 @@ class CostModel {
   std::vector<MachineNetwork> networks_;  // [machine]
   std::vector<LinkSpeed> links_;          // [from slot * slots + to slot]
   std::vector<std::size_t> kinds_;        // [layer] index into the slots' samples
-  int moments_per_parameter_ = 0;
+  KeptState kept_;
+  int kept_per_encoded_ = 0;  // of kept_, with the codec
   std::string gradient_codec_;
   std::vector<double> gradient_bytes_per_float_;  // [slot]
   // The codecs that the profiles name and whose size is the same for all values.

@@ -48,11 +48,11 @@ Result<CostModel> CostModel::make(const ModelSpec& model,
                                   const Cluster& cluster,
                                   const Profile& profile,
                                   int default_threads,
-                                  int moments_per_parameter,
+                                  const KeptState& kept,
                                   const std::string& gradient_codec) {
   CostModel cost(model);
   cost.gradient_codec_ = gradient_codec;
-  cost.moments_per_parameter_ = moments_per_parameter;
+  cost.kept_ = kept;
 
   std::map<std::string, std::size_t> kinds;
   for (const LayerSpec& layer : model.layers) {
@@ -96,6 +96,7 @@ Result<CostModel> CostModel::make(const ModelSpec& model,
   cost.find_networks(cluster.machines.size());
   cost.find_fixed_sizes();
   MOTLEY_TRY(cost.check_codec(gradient_codec));
+  cost.kept_per_encoded_ = kept_per_encoded(kept, gradient_codec);
   for (const SlotCost& slot : cost.slot_costs_) {
     cost.gradient_bytes_per_float_.push_back(slot.codecs.at(gradient_codec).bytes_per_float);
   }

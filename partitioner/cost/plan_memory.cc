@@ -1,8 +1,14 @@
 #include "partitioner/cost/plan_memory.h"
 
 #include <algorithm>
+#include <set>
+#include <tuple>
 
 #include "base/check.h"
+#include "partitioner/cost/model_sizes.h"
+#include "pipeline/schedule/allreduce_plan.h"
+#include "pipeline/schedule/sum_group.h"
+#include "plan/holders.h"
 
 namespace motley {
 namespace {
@@ -64,8 +70,46 @@ std::int64_t most_in_a_step(const std::vector<HeldChunk>& chunks,
   return most;
 }
 
-std::int64_t peak_of(const std::vector<HeldChunk>& chunks, const std::vector<Action>& actions) {
-  std::int64_t always = 0;
+// Adds to [Rank] how many values each encodes for the other machines in a sum over `ranks`.
+void add_encoded(const Plan& plan,
+                 const std::vector<Rank>& ranks,
+                 std::int64_t values,
+                 std::vector<std::int64_t>& encoded) {
+  if (ranks.size() < 2 || values == 0) return;
+  const SumGroup group = sum_group(plan, ranks);
+  if (group.machines.size() < 2) return;
+  const AllreducePlan sum(group.machines, static_cast<std::size_t>(values), AllreducePlan::kWhole,
+                          group.link_speeds);
+  // What goes to several machines is encoded once.
+  std::set<std::tuple<ReducePhase, Rank, std::size_t>> seen;
+  for (const ReduceMessage& message : sum.all_messages()) {
+    const bool leaves = message.phase == ReducePhase::kCrossReduceScatter ||
+                        message.phase == ReducePhase::kCrossAllGather;
+    if (leaves && seen.insert({message.phase, message.from, message.values.first}).second) {
+      encoded[message.from.index()] += static_cast<std::int64_t>(message.values.count);
+    }
+  }
+}
+
+// [Rank]
+std::vector<std::int64_t> encoder_bytes(const Plan& plan, const CostModel& cost) {
+  const ModelSizes& sizes = cost.sizes();
+  std::vector<std::int64_t> encoded(plan.ranks.size(), 0);
+  if (cost.encoder_bytes(1) == 0) return encoded;
+  for (const ChunkPlan& chunk : plan.chunks) {
+    const int end = chunk.first_layer + chunk.layer_count;
+    add_encoded(plan, replica_ranks(chunk), sizes.summed_parameters(chunk.first_layer, end),
+                encoded);
+  }
+  add_encoded(plan, end_ranks(plan), sizes.tied_parameters(), encoded);
+  for (std::int64_t& each : encoded) each = cost.encoder_bytes(each);
+  return encoded;
+}
+
+std::int64_t peak_of(const std::vector<HeldChunk>& chunks,
+                     const std::vector<Action>& actions,
+                     std::int64_t encoder_bytes) {
+  std::int64_t always = encoder_bytes;
   for (const HeldChunk& chunk : chunks) {
     always += chunk.parts.fixed_bytes + 2 * chunk.parts.boundary_bytes;
   }
@@ -90,9 +134,10 @@ std::vector<std::int64_t> peak_memory_bytes(const Schedule& schedule,
            cost.memory_parts(rank_slots[r], chunk.first_layer, last, plan.micro_batch)});
     }
   }
+  const std::vector<std::int64_t> of_encoders = encoder_bytes(plan, cost);
   std::vector<std::int64_t> peaks;
   for (std::size_t r = 0; r < plan.ranks.size(); ++r) {
-    peaks.push_back(peak_of(chunks_of[r], schedule.ranks[r]));
+    peaks.push_back(peak_of(chunks_of[r], schedule.ranks[r], of_encoders[r]));
   }
   return peaks;
 }

@@ -99,7 +99,9 @@ bool StepEstimate::fits(
     std::span<const int> slots, const StageFit& fit, int first, int last, int in_flight) const {
   const auto fit_with = [&](const auto& own) {
     for (std::size_t i = 0; i < slots.size(); ++i) {
-      if (!table_.fits(slots[i], first, last, own(i), fit.recompute)) return false;
+      const std::int64_t bytes = table_.memory_bytes(slots[i], first, last, own(i), fit.recompute) +
+                                 table_.cost().encoder_bytes(slots, slots[i], first, last);
+      if (bytes > table_.cost().slots()[at(slots[i])].memory_bytes) return false;
     }
     return true;
   };

@@ -8,6 +8,7 @@
 #include "base/result.h"
 #include "models/spec/model_spec.h"
 #include "partitioner/cost/cost_model.h"
+#include "partitioner/cost/kept_state.h"
 #include "partitioner/cost/search_space.h"
 #include "plan/cluster.h"
 #include "plan/pins.h"
@@ -57,9 +58,7 @@ struct PlanOptions {
   std::vector<std::string> gradient_codecs = {"none"};
   std::vector<CoarserCodecs> coarser = {};  // each besides those before it
   int default_threads = 1;  // of devices whose machine does not say; 0 = as they were measured
-  // Floats that the optimizer keeps for each parameter, as it says
-  // (training/optimizer/optimizer.h).
-  int moments_per_parameter = 0;
+  KeptState kept = {};
   SearchWatch* watch = nullptr;  // outlives the search; nullptr: it goes on to its end
 
   [[nodiscard]] bool goes_on(double step_s) const {

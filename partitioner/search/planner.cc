@@ -173,7 +173,7 @@ class ChoiceSearch {
     if (known != costs_.end()) return &*known;
     MOTLEY_ASSIGN(CostModel cost,
                   CostModel::make(model_, cluster_, profile_, options_.default_threads,
-                                  options_.moments_per_parameter, gradient_codec));
+                                  options_.kept, gradient_codec));
     for (const auto& [machine, share] : options_.pins.memory_share) {
       cost.limit_memory(machine, share);
     }

@@ -82,10 +82,21 @@ TEST(PlanOptions, CountTheMomentsThatTheOptimizerKeeps) {
     config.train.optimizer = optimizer;
     const auto options = plan_options(config, *describe_model(config.model), 0);
     ASSERT_TRUE(options.ok()) << describe(options.error());
-    EXPECT_EQ(options->moments_per_parameter,
+    EXPECT_EQ(options->kept.moments_per_parameter,
               static_cast<int>(make_optimizer(config.train)->moment_names().size()))
         << optimizer;
   }
+}
+
+TEST(PlanOptions, CountTheMomentumThatSendersKeepInstead) {
+  Config config;
+  const ModelSpec model = *describe_model(config.model);
+  EXPECT_FALSE(plan_options(config, model, 0)->kept.velocity);
+  config.train.optimizer = "sgd";
+  EXPECT_TRUE(plan_options(config, model, 0)->kept.velocity);
+  config.compression.error_feedback = false;
+  EXPECT_FALSE(plan_options(config, model, 0)->kept.velocity);
+  EXPECT_FALSE(plan_options(config, model, 0)->kept.unsent);
 }
 
 }  // namespace

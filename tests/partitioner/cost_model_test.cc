@@ -56,7 +56,8 @@ TEST(CostModel, CountsACopyOfTiedParametersOnTheOtherRank) {
   const Problem problem = two_layers();
   ModelSpec model = problem.model();
   tie(model);
-  const auto cost = CostModel::make(model, problem.cluster(), problem.profile(), 1, 2);
+  const auto cost =
+      CostModel::make(model, problem.cluster(), problem.profile(), 1, {.moments_per_parameter = 2});
   ASSERT_TRUE(cost.ok());
   EXPECT_EQ(cost->sizes().tied_parameters(), 1000);
   EXPECT_EQ(cost->sizes().summed_parameters(0, 1), 0);
@@ -75,7 +76,8 @@ TEST(CostModel, CountsRoundedCopiesOfParameters) {
   tie(model);
   Profile profile = problem.profile();
   for (DeviceProfile& device : profile.devices) device.rounded_bytes_per_parameter = 2;
-  const auto cost = CostModel::make(model, problem.cluster(), profile, 1, 2);
+  const auto cost =
+      CostModel::make(model, problem.cluster(), profile, 1, {.moments_per_parameter = 2});
   ASSERT_TRUE(cost.ok());
   EXPECT_EQ(cost->memory_bytes(0, 0, 2, 1, 1),
             resident(3000 * (4 * 4 + 2) + 1000 * (2 * 4 + 2) + 300));
@@ -86,7 +88,8 @@ TEST(CostModel, SplitsTheMemoryOfAMachineOverItsDevices) {
   Cluster cluster = problem.cluster();
   cluster.machines[0].devices = {"cpu", "cpu"};
   cluster.machines[1].memory_gib = 2;
-  const auto cost = CostModel::make(problem.model(), cluster, problem.profile(), 3, 2);
+  const auto cost =
+      CostModel::make(problem.model(), cluster, problem.profile(), 3, {.moments_per_parameter = 2});
   ASSERT_TRUE(cost.ok());
   EXPECT_EQ(cost->slots()[1].memory_bytes, 1 << 19);
   EXPECT_EQ(cost->slots()[2].memory_bytes, std::int64_t{2} << 30);
@@ -102,7 +105,8 @@ TEST(CostModel, SplitsTheMemoryOfADeviceOverTheProcessesOnIt) {
   profile.devices[0].device = "cuda:0";
   profile.devices.push_back(profile.devices[0]);
   profile.devices.back().device = "cuda:1";
-  const auto cost = CostModel::make(problem.model(), cluster, profile, 3, 2);
+  const auto cost =
+      CostModel::make(problem.model(), cluster, profile, 3, {.moments_per_parameter = 2});
   ASSERT_TRUE(cost.ok());
   EXPECT_EQ(cost->slots()[0].memory_bytes, 1 << 19);
   EXPECT_EQ(cost->slots()[1].memory_bytes, 1 << 20);
@@ -118,7 +122,8 @@ Result<CostModel> three_machines(const std::string& gradient_codec) {
   cluster.machines[0].devices = {"cpu", "cpu"};
   Profile profile = problem.profile();
   for (DeviceProfile& device : profile.devices) device.codecs["fp16"] = {2, 0, 0};
-  return CostModel::make(problem.model(), cluster, profile, 1, 2, gradient_codec);
+  return CostModel::make(problem.model(), cluster, profile, 1, {.moments_per_parameter = 2},
+                         gradient_codec);
 }
 
 TEST(CostModel, SumsOverReplicasInsideMachinesAndThenBetweenThem) {
@@ -175,7 +180,8 @@ TEST(CostModel, NamesTheMachineThatWasNotMeasured) {
   const Problem problem = two_layers();
   Profile profile = problem.profile();
   profile.devices.pop_back();
-  const auto cost = CostModel::make(problem.model(), problem.cluster(), profile, 1, 2);
+  const auto cost =
+      CostModel::make(problem.model(), problem.cluster(), profile, 1, {.moments_per_parameter = 2});
   ASSERT_FALSE(cost.ok());
   EXPECT_EQ(cost.error().what, "no profile of m1/cpu");
   EXPECT_NE(cost.error().remedy.find("motley profile"), std::string::npos);
@@ -185,7 +191,8 @@ TEST(CostModel, NamesTheLayerThatWasNotMeasured) {
   const Problem problem = two_layers();
   Profile profile = problem.profile();
   profile.devices[1].layers.erase("l1");
-  const auto cost = CostModel::make(problem.model(), problem.cluster(), profile, 1, 2);
+  const auto cost =
+      CostModel::make(problem.model(), problem.cluster(), profile, 1, {.moments_per_parameter = 2});
   ASSERT_FALSE(cost.ok());
   EXPECT_EQ(cost.error().what, "the profile of m1/cpu lacks layer 'l1'");
 }

@@ -1,6 +1,7 @@
 #include "partitioner/cost/plan_memory.h"
 
 #include <algorithm>
+#include <set>
 
 #include "partitioner/search/planner.h"
 #include "partitioner/simulate/simulator.h"
@@ -57,7 +58,8 @@ MemoryCase random_case() {
       samples[0].split->queued_bytes = *rc::gen::inRange(0, 10'000);
     }
   }
-  auto cost = CostModel::make(step.model, step.cluster, step.profile, 1, 2);
+  auto cost =
+      CostModel::make(step.model, step.cluster, step.profile, 1, {.moments_per_parameter = 2});
   const auto slots = slots_of_ranks(step.plan, *cost);
   const bool tied = tied_across_ranks(step.model, step.plan);
   const auto schedule = make_schedule(step.plan, tied);
@@ -101,6 +103,51 @@ RC_GTEST_PROP(PlanMemory, IsAtMostTheSumOfItsChunks, ()) {
     RC_ASSERT(peaks[rank.index()] <= sum);
     RC_ASSERT(peaks[rank.index()] >= most);
   }
+}
+
+// Each machine keeps, of each value that it sums with others, what its message left out: of its
+// part or of the sum.
+RC_GTEST_PROP(PlanMemory, CountsWhatMessagesOfSumsLeaveOut, ()) {
+  const MemoryCase c = random_case();
+  const Plan& plan = c.step.plan;
+  const auto peaks_with = [&](const std::string& codec, bool error_feedback) {
+    const auto cost =
+        CostModel::make(c.step.model, c.step.cluster, c.step.profile, 1,
+                        {.moments_per_parameter = 2, .unsent = error_feedback}, codec);
+    return peak_memory_bytes(c.schedule, plan, *cost, c.slots);
+  };
+  RC_ASSERT(peaks_with("none", true) == c.peaks());
+  const std::vector<std::int64_t> forgets = peaks_with("fp16", false);
+  RC_ASSERT(forgets == c.peaks());
+  const std::vector<std::int64_t> keeps = peaks_with("fp16", true);
+
+  std::int64_t sent_values = 0;  // by all machines
+  for (const ChunkPlan& chunk : plan.chunks) {
+    std::set<std::string> machines;
+    for (const Replica& replica : chunk.replicas) {
+      machines.insert(plan.ranks[replica.rank.index()].machine);
+    }
+    if (machines.size() == 1) continue;
+    sent_values +=
+        std::ssize(machines) *
+        c.cost.sizes().summed_parameters(chunk.first_layer, chunk.first_layer + chunk.layer_count);
+  }
+  std::int64_t more_bytes = 0;
+  for (std::size_t r = 0; r < keeps.size(); ++r) {
+    RC_ASSERT(keeps[r] >= forgets[r]);
+    more_bytes += keeps[r] - forgets[r];
+  }
+  const std::int64_t expected = CostModel::MemoryParts::resident(sent_values * 4);
+  RC_ASSERT(std::abs(more_bytes - expected) <= plan.rank_count() + 1);  // for rounding
+}
+
+TEST(PlanMemory, CountsTheMomentumOfSendersWithTopk) {
+  EXPECT_EQ(kept_per_encoded({}, "none"), 0);
+  EXPECT_EQ(kept_per_encoded({}, "int8"), 1);
+  EXPECT_EQ(kept_per_encoded({.unsent = false}, "int8"), 0);
+  EXPECT_EQ(kept_per_encoded({.velocity = true}, "int8"), 1);
+  EXPECT_EQ(kept_per_encoded({}, "topk(0.01)"), 1);
+  EXPECT_EQ(kept_per_encoded({.velocity = true}, "topk(0.01)|fp16"), 2);
 }
 
 // 100 bytes of each micro-batch, 60 of each weight part that is put off; the order is written out.

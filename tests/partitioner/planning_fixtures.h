@@ -104,7 +104,7 @@ struct Problem {
   LinkSpeed link{1e18, 0};
   std::vector<LinkOverride> links;
   bool tied = false;  // the first layer and the last share a parameter
-  PlanOptions options{.moments_per_parameter = 2};
+  PlanOptions options{.kept = {.moments_per_parameter = 2}};
 
   [[nodiscard]] ModelSpec model() const {
     ModelSpec model = sketch_model(layers);
@@ -121,7 +121,7 @@ struct Problem {
   [[nodiscard]] Profile profile() const { return sketch_profile(layers, machines); }
 
   [[nodiscard]] Result<CostModel> cost() const {
-    return CostModel::make(model(), cluster(), profile(), 1, 2);
+    return CostModel::make(model(), cluster(), profile(), 1, {.moments_per_parameter = 2});
   }
 
   [[nodiscard]] PlanningInput input() const { return {model(), cluster(), profile(), options}; }

@@ -21,7 +21,7 @@ RC_GTEST_PROP(Simulator, AgreesWithASecondOne, ()) {
   const RandomStep random =
       *rc::gen::noShrink(rc::gen::resize(rc::kNominalSize, rc::gen::exec(random_step)));
   const auto cost = CostModel::make(random.model, random.cluster, random.profile, 1,
-                                    /*moments_per_parameter=*/2, random.plan.gradient_codec);
+                                    {.moments_per_parameter = 2}, random.plan.gradient_codec);
   RC_ASSERT(cost.ok());
   const auto slots = slots_of_ranks(random.plan, *cost);
   RC_ASSERT(slots.ok());

@@ -26,7 +26,8 @@ class SharedLinksTest : public testing::Test {
 
   // When each of them is there: [message]. All are sent at the times that `sent_s_` has for them.
   std::vector<double> arrivals(const std::vector<StepMessage>& messages) {
-    cost_ = *CostModel::make(problem_.model(), cluster_, problem_.profile(), 1, 2);
+    cost_ = *CostModel::make(problem_.model(), cluster_, problem_.profile(), 1,
+                             {.moments_per_parameter = 2});
     SharedLinks shared(*cost_, slots_, messages);
     std::vector<double> arrivals(messages.size());
     std::size_t next = 0;

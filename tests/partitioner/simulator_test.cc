@@ -137,7 +137,8 @@ TEST(Simulator, CostsTheExchangeOfTiedGradients) {
   problem.link = {1e6, 0};
   ModelSpec model = problem.model();
   tie(model);
-  const auto cost = CostModel::make(model, problem.cluster(), problem.profile(), 1, 2);
+  const auto cost =
+      CostModel::make(model, problem.cluster(), problem.profile(), 1, {.moments_per_parameter = 2});
   ASSERT_TRUE(cost.ok());
   const Plan plan = one_layer_each(2, 1, "1f1b");
   ASSERT_TRUE(tied_across_ranks(model, plan));
@@ -166,7 +167,8 @@ TEST(Simulator, SpendsTheCodecsTimeOnTheComputeStream) {
   Profile profile = problem.profile();
   profile.devices[0].codecs["fp16"] = {2, 0.01, 0.02};
   profile.devices[1].codecs["fp16"] = {2, 0.03, 0.04};
-  const auto cost = CostModel::make(problem.model(), problem.cluster(), profile, 1, 2);
+  const auto cost =
+      CostModel::make(problem.model(), problem.cluster(), profile, 1, {.moments_per_parameter = 2});
   ASSERT_TRUE(cost.ok());
   Plan plan = one_layer_each(2, 1, "1f1b");
   plan.chunks[0].codec = "fp16";
@@ -183,7 +185,8 @@ TEST(Simulator, SendsAsManyBytesAsTheCodecMakes) {
   problem.link = {1, 0};
   Profile profile = problem.profile();
   profile.devices[0].codecs["fp16"] = profile.devices[1].codecs["fp16"] = {2, 0, 0};
-  const auto cost = CostModel::make(problem.model(), problem.cluster(), profile, 1, 2);
+  const auto cost =
+      CostModel::make(problem.model(), problem.cluster(), profile, 1, {.moments_per_parameter = 2});
   ASSERT_TRUE(cost.ok());
   Plan plan = one_layer_each(2, 1, "1f1b");
   const Schedule schedule = *make_schedule(plan, false);
@@ -248,8 +251,8 @@ Result<SimulatedStep> drawn_step(double spread_s, std::uint64_t seed, int micro_
   Profile profile = problem.profile();
   LayerSample& sample = profile.devices[0].layers["l0"][0];
   sample.forward_spread_s = sample.backward_spread_s = spread_s;
-  MOTLEY_ASSIGN(const CostModel cost,
-                CostModel::make(problem.model(), problem.cluster(), profile, 1, 2));
+  MOTLEY_ASSIGN(const CostModel cost, CostModel::make(problem.model(), problem.cluster(), profile,
+                                                      1, {.moments_per_parameter = 2}));
   const Plan plan = one_layer_each(1, micro_batches, "1f1b");
   return simulate_step(*make_schedule(plan, false), plan, problem.model(), cost, {0},
                        {.seed = seed, .draw_times = true});
@@ -290,7 +293,8 @@ TEST(SlotsOfRanks, TakeDevicesOfOneNameInTurn) {
   Problem problem = chain_of(1);
   Cluster cluster = problem.cluster();
   cluster.machines[0].devices = {"cpu", "cpu"};
-  const auto cost = CostModel::make(problem.model(), cluster, problem.profile(), 1, 2);
+  const auto cost =
+      CostModel::make(problem.model(), cluster, problem.profile(), 1, {.moments_per_parameter = 2});
   ASSERT_TRUE(cost.ok());
   Plan plan;
   plan.ranks = {{"m0", "cpu"}, {"m0", "cpu"}};

@@ -50,8 +50,9 @@ RC_GTEST_PROP(StepBound, IsNeverLongerThanTheSimulatedStep, ()) {
                   *rc::gen::inRange(1, 4)};
   shape.split = !shape.gpipe && *rc::gen::arbitrary<bool>();
   const ModelSpec model = problem.model();
-  const auto cost = CostModel::make(model, problem.cluster(), problem.profile(), 1, 2,
-                                    *rc::gen::element<std::string>("none", kHalf));
+  const auto cost =
+      CostModel::make(model, problem.cluster(), problem.profile(), 1, {.moments_per_parameter = 2},
+                      *rc::gen::element<std::string>("none", kHalf));
   const SearchSpace space = search_space(problem.options, model, *cost);
   const StageTable table(*cost, shape);
   const StepEstimate estimate(table, space);

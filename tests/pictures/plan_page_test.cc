@@ -19,7 +19,7 @@ const Problem kProblem = {.layers = {{.work_s = 1, .output_floats = 1000},
                                      {.work_s = 1}},
                           .machines = {{.speed = 1}, {.speed = 0.5}},
                           .link = {1e6, 1e-4},
-                          .options = {.global_batch = 8, .moments_per_parameter = 2}};
+                          .options = {.global_batch = 8, .kept = {.moments_per_parameter = 2}}};
 
 struct Shown {
   PlanningInput input = kProblem.input();

@@ -110,8 +110,8 @@ std::vector<double> simulated(const Plan& plan, const ModelSpec& model) {
     profile.devices.push_back(std::move(device));
     slots.push_back(static_cast<int>(r));
   }
-  const auto cost =
-      CostModel::make(model, cluster, profile, 1, /*moments_per_parameter=*/2, plan.gradient_codec);
+  const auto cost = CostModel::make(model, cluster, profile, 1, {.moments_per_parameter = 2},
+                                    plan.gradient_codec);
   EXPECT_TRUE(cost.ok()) << describe(cost.error());
   const auto schedule = make_schedule(plan, tied_across_ranks(model, plan));
   std::vector<double> sent(plan.ranks.size(), 0);

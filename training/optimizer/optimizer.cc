@@ -123,4 +123,9 @@ int moments_per_parameter(const TrainConfig& train) {
   return static_cast<int>(make_optimizer(train)->moment_names().size());
 }
 
+float momentum_of_senders(const Config& config, bool keeps_statistics) {
+  const bool pushes = config.train.optimizer == "sgd" && config.compression.error_feedback;
+  return pushes && !keeps_statistics ? static_cast<float>(config.train.momentum) : 0;
+}
+
 }  // namespace motley

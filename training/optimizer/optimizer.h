@@ -67,4 +67,9 @@ class Optimizer {
 // How many moments it keeps, each as large as its parameter: what plans count as memory.
 [[nodiscard]] int moments_per_parameter(const TrainConfig& train);
 
+// The momentum that senders apply in place of the optimizer where sums between machines are by topk
+// (training/pushes/pushed_sums.h); 0 = none. keeps_statistics: of the model's layers; one travels
+// with the gradients, and a momentum would make another number of it.
+[[nodiscard]] float momentum_of_senders(const Config& config, bool keeps_statistics);
+
 }  // namespace motley

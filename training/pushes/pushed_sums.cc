@@ -8,17 +8,10 @@
 #include "compression/codec_chain.h"
 #include "pipeline/schedule/sum_group.h"
 #include "plan/holders.h"
+#include "training/optimizer/optimizer.h"
 
 namespace motley {
 namespace {
-
-// A statistic travels with the gradients, and a momentum would make another number of it.
-float sent_momentum(const Config& config, const Plan& plan, const ModelSpec& model) {
-  if (config.train.optimizer != "sgd" || model.keeps_statistics()) return 0;
-  const auto chain = parse_codec_chain(plan.gradient_codec);
-  const bool waits = chain.ok() && chain->density.has_value() && config.compression.error_feedback;
-  return waits ? static_cast<float>(config.train.momentum) : 0;
-}
 
 bool leaves_machine(const Plan& plan, std::span<const Rank> ranks) {
   return ranks.size() > 1 && sum_group(plan, ranks).machines.size() > 1;
@@ -66,7 +59,9 @@ PushedSums pushed_sums(const Config& config,
                        bool tied_across_ranks) {
   PushedSums sums;
   sums.chunks.resize(plan.chunks.size(), false);
-  const float momentum = sent_momentum(config, plan, model);
+  const auto chain = parse_codec_chain(plan.gradient_codec);
+  const bool is_topk = chain.ok() && chain->density.has_value();
+  const float momentum = is_topk ? momentum_of_senders(config, model.keeps_statistics()) : 0;
   if (momentum == 0) return sums;
   std::vector<bool> layers(model.layers.size(), false);
   std::int64_t values = 0;
