@@ -207,6 +207,10 @@ class Collector {
     Candidate whole;
     whole.stages.push_back({std::move(slots), {}, 0, false, 0});
     if (!estimate.rate(whole)) return;
+    // Its replicas begin at once. In a pipeline the first micro-batch goes through every stage
+    // before there is another for each replica of the last, which is what the estimate reckons
+    // with.
+    whole.estimate_s = whole.period_s * shape.micro_batches;
     if (!best || whole.estimate_s < best->candidate.estimate_s) best = {shape, std::move(whole)};
   }
 

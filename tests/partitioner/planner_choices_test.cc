@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 
+#include "partitioner/pipelines/exact_search.h"
 #include "partitioner/search/planner.h"
 #include "tests/partitioner/pipelines.h"
 #include "tests/partitioner/random_problem.h"
@@ -71,6 +72,28 @@ TEST(MakePlan, TakesASmallerMicroBatchWhereTheUsualOneDoesNotFit) {
   EXPECT_THAT(plan->notes, Contains(HasSubstr("a plan with those does not fit")));
 }
 
+// Of more devices than replicas are searched for, all layers on all of them is one plan of each
+// size.
+TEST(MakePlan, TakesTheSizeThatIsBestForManyReplicas) {
+  Problem problem;
+  problem.layers = {{.work_s = 1}};
+  problem.machines.resize(kExactSlotsMax + 4);
+  problem.options.global_batch = 4 * static_cast<int>(problem.machines.size());
+  Profile profile = problem.profile();
+  for (DeviceProfile& device : profile.devices) {
+    LayerSample of_four = device.layers["l0"].front();
+    of_four.micro_batch = 4;
+    of_four.forward_s *= 3;
+    of_four.backward_s *= 3;
+    device.layers["l0"].push_back(of_four);
+  }
+  const auto plan = make_plan(problem.model(), problem.cluster(), profile, problem.options);
+  ASSERT_TRUE(plan.ok()) << describe(plan.error());
+  EXPECT_EQ(plan->micro_batch, 4);
+  EXPECT_EQ(plan->chunks.front().replicas.size(), problem.machines.size());
+  EXPECT_NEAR(plan->predicted_step_s, 3, 1e-9);
+}
+
 TEST(UsualMicroBatch, DependsOnTheModelAndTheGlobalBatchAlone) {
   EXPECT_EQ(usual_micro_batch(128, 32), 2);
   EXPECT_EQ(usual_micro_batch(256, 16), 2);
@@ -90,6 +113,26 @@ TEST(MakePlan, ChoosesTheCodecOfGradientsByTime) {
   const auto exact = problem.plan();
   ASSERT_TRUE(exact.ok());
   EXPECT_NEAR(exact->predicted_step_s - plan->predicted_step_s, 2, 0.01);
+}
+
+TEST(MakePlan, HasReplicasOnlyWhereWhatSumsLeaveOutFitsToo) {
+  Problem problem = one_shared_layer();
+  problem.link = {1e9, 0};  // two are faster
+  problem.options.gradient_codecs = {kHalf};
+  const auto cost = problem.cost();
+  ASSERT_TRUE(cost.ok()) << describe(cost.error());
+  const std::int64_t without = cost->memory_bytes(0, 0, 1, 1, 1);
+  const std::int64_t left_out = CostModel::MemoryParts::resident(4 * 1'000'000);
+  const auto ranks_with = [&](std::int64_t memory_bytes) {
+    for (MachineSketch& machine : problem.machines) machine.memory_bytes = memory_bytes;
+    const auto plan = problem.plan();
+    EXPECT_TRUE(plan.ok()) << describe(plan.error());
+    return plan.ok() ? plan->rank_count() : 0;
+  };
+  EXPECT_EQ(ranks_with(without + left_out + 1), 2);
+  EXPECT_EQ(ranks_with(without + left_out - 2), 1);
+  problem.options.kept.unsent = false;
+  EXPECT_EQ(ranks_with(without + 1), 2);
 }
 
 TEST(MakePlan, LeavesGradientsAloneWhereACodecTakesLongerOrWasNotMeasured) {
