@@ -100,7 +100,8 @@ class Context:
 
     def run(self, *words, cwd=None, **more):
         """What the program says on standard output. Failed where it ends with another status than
-        0 or is not over within the time of the check; then it and its children are ended."""
+        0 or is not over within the time of the check, NotRun where that of all checks ends; then it
+        and its children are ended."""
         process = subprocess.Popen([str(word) for word in words], cwd=cwd or self.folder, text=True,
                                    stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                    stderr=subprocess.PIPE, start_new_session=True,
@@ -110,6 +111,8 @@ class Context:
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
             out, err = process.communicate()
+            if time.monotonic() >= self.end_s:
+                raise NotRun("the time was over (--minutes)") from None
             raise Failed(f"{pathlib.Path(words[0]).name} was not over in time", out + err) from None
         except BaseException:  # also where a person ends this program
             os.killpg(process.pid, signal.SIGKILL)

@@ -148,6 +148,7 @@ class DeviceGuard final : public c10::impl::DeviceGuardImplInterface {
  private:
   static bool is_done(const Mark& mark, int& denials_left) {
     FarState& state = FarState::get();
+    state.count_question();
     if (state.is_seen(mark)) return true;
     // Threads may ask at once.
     if (std::atomic_ref(denials_left).fetch_sub(1) > 0) return false;

@@ -38,6 +38,7 @@ struct MotleyFarCounters {
   uint64_t copies_from_device;
   uint64_t bytes_from_device;
   uint64_t operations;  // that computed; views and copies are none
+  uint64_t questions;   // whether an event or a stream is done yet
 };
 
 void motley_far_counters(struct MotleyFarCounters* counters);

@@ -307,6 +307,11 @@ void FarState::hang(bool hangs) {
   queued_ = 0;
 }
 
+void FarState::count_question() {
+  const std::lock_guard lock(mutex_);
+  ++counters_.questions;
+}
+
 MotleyFarCounters FarState::counters() {
   const std::lock_guard lock(mutex_);
   return counters_;

@@ -90,6 +90,7 @@ class FarState {
   // From now on no stream gets on, or all do again.
   void hang(bool hangs);
 
+  void count_question();
   [[nodiscard]] MotleyFarCounters counters();
   void reset_counters();
 

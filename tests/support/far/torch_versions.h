@@ -1,5 +1,5 @@
-// What differs between the versions of LibTorch that the far device is compiled with, 1.13 to 2.15, beyond
-// what differs for the program (models/device/torch_compat.h).
+// What differs between the versions of LibTorch that the far device is compiled with, 1.13 to 2.15,
+// beyond what differs for the program (models/device/torch_compat.h).
 #pragma once
 
 #include <optional>
