@@ -47,8 +47,9 @@ class Run(NamedTuple):
 
 def train(model: torch.nn.Module, loss: Any, data: Any, cluster: Optional[Path] = None, *, eval_data: Any = None,
           layers: Optional[Union[Layers, Iterable[Tuple[str, Call]]]] = None, context: Optional[int] = None,
-          run: Optional[Path] = None, resume: bool = False, allow_changes: bool = False, links: Optional[Path] = None, motley: Optional[Path] = None,
-          export_options: Optional[Dict[str, Any]] = None, follow: Callable[[str], None] = print, **settings: Any) -> Run:
+          run: Optional[Path] = None, resume: bool = False, allow_changes: bool = False, links: Optional[Path] = None,
+          adapt: bool = False, motley: Optional[Path] = None, export_options: Optional[Dict[str, Any]] = None,
+          follow: Callable[[str], None] = print, **settings: Any) -> Run:
     """Trains `model` with Motley, on this machine or on the machines of a cluster file, and returns when it has ended.
 
     loss, layers  as for `motley.export`; without `layers` they are `motley.split(model)`
@@ -59,6 +60,7 @@ def train(model: torch.nn.Module, loss: Any, data: Any, cluster: Optional[Path] 
     resume        go on with the run from its newest checkpoint, with the package and the data that were written for it then;
                   settings that are given take the place of all of then. Those that change the run's numbers are refused but
                   with `allow_changes`. A run that has ended is left as it is
+    adapt         move the layers to where the run's own steps show that they run faster
     motley        the program; without it the one on PATH
     follow        is called with each line that Motley prints
     links         what `motley probe --output` wrote: how fast the links of the cluster are
@@ -94,6 +96,7 @@ def train(model: torch.nn.Module, loss: Any, data: Any, cluster: Optional[Path] 
         command = [program, "launch" if cluster is not None else "train", setup.config]
         command += ["--cluster", os.fspath(cluster)] if cluster is not None else []
         command += ["--links", os.fspath(links)] if links is not None else []
+        command += ["--adapt"] if adapt else []
         command += ["--resume"] if resume else []
         command += ["--allow-changes"] if resume and allow_changes else []
         try:

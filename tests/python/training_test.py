@@ -253,8 +253,8 @@ class Training(unittest.TestCase):
             with open(run.config) as file:
                 self.assertEqual(file.read(), before)
         os.rename(os.path.join(run.run, "checkpoints"), self.folder.path("old"))
-        again(steps=11, allow_changes=True)
-        self.assertEqual(self.lines[-2], 'got ["train", "--resume", "--allow-changes"]')
+        again(steps=11, allow_changes=True, adapt=True)
+        self.assertEqual(self.lines[-2], 'got ["train", "--adapt", "--resume", "--allow-changes"]')
         os.remove(self.folder.path("run.setup/data.json"))
         with self.assertRaisesRegex(motley.MotleyError, "data.json cannot be read"):
             again(steps=12)
