@@ -6,7 +6,7 @@
 As people train it without compiling: scaled_dot_product_attention, autocast for bf16 and fp16 (with
 a gradient scaler), AdamW fused where the device has that, and no wait for the device between steps.
 TF32 is off, as in Motley's fp32. --device takes any name that PyTorch knows; one of privateuseone
-after loading MOTLEY_DEVICE_LIBRARY. The model is that of bench/solo_step_peer.py but for attention.
+after loading MOTLEY_DEVICE_LIBRARY. The model is that of bench/solo_step_peer.py.
 """
 import argparse
 import contextlib
@@ -18,16 +18,7 @@ import types
 import torch
 import torch.nn.functional as F
 
-from solo_step_peer import Attention, Gpt
-
-
-class FusedAttention(Attention):
-    def forward(self, x):
-        batch, length, width = x.shape
-        q, k, v = (t.view(batch, length, self.heads, -1).transpose(1, 2)
-                   for t in self.project_in(x).split(width, dim=2))
-        mixed = F.scaled_dot_product_attention(q, k, v, is_causal=True)
-        return self.project_out(mixed.transpose(1, 2).reshape(batch, length, width))
+from solo_step_peer import Gpt
 
 
 def arguments():
@@ -39,6 +30,7 @@ def arguments():
     parser.add_argument("--precision", choices=["fp32", "bf16", "fp16"], default="fp32")
     given = parser.parse_args()
     given.dropout = 0.0
+    given.fused = hasattr(F, "scaled_dot_product_attention")
     return given
 
 
@@ -56,9 +48,6 @@ def autocast(device, low):
 
 def make_step(a, device):
     model = Gpt(a)
-    if hasattr(F, "scaled_dot_product_attention"):  # since PyTorch 2
-        for block in model.blocks:
-            block.attention.__class__ = FusedAttention
     model = model.to(device)
     model.head.weight = model.tokens.weight  # which are two again on devices that share no memory so
     optimizer = optimizer_for(model, device)

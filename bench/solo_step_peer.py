@@ -6,6 +6,7 @@
 
 An independent GPT-2 in the usual style (nn.Linear, one matrix product for all heads, masked
 softmax, F.cross_entropy). Timed: zero_grad, forward and backward; --optimizer adds AdamW's step.
+As PyTorch 2 would be used: --fused takes its fused attention, --compiled torch.compile besides.
 """
 import argparse
 import json
@@ -21,6 +22,7 @@ class Attention(nn.Module):
     def __init__(self, a):
         super().__init__()
         self.heads = a.heads
+        self.fused = getattr(a, "fused", False)  # since PyTorch 2
         self.project_in = nn.Linear(a.width, 3 * a.width)
         self.project_out = nn.Linear(a.width, a.width)
         self.drop = nn.Dropout(a.dropout)
@@ -31,6 +33,9 @@ class Attention(nn.Module):
         batch, length, width = x.shape
         q, k, v = (t.view(batch, length, self.heads, -1).transpose(1, 2)
                    for t in self.project_in(x).split(width, dim=2))
+        if self.fused:
+            mixed = F.scaled_dot_product_attention(q, k, v, dropout_p=self.drop.p if self.training else 0.0, is_causal=True)
+            return self.drop(self.project_out(mixed.transpose(1, 2).reshape(batch, length, width)))
         scores = (q @ k.transpose(-2, -1)) * (1.0 / math.sqrt(k.size(-1)))
         scores = scores.masked_fill(self.mask[:, :, :length, :length] == 0, float("-inf"))
         mixed = self.drop(F.softmax(scores, dim=-1)) @ v
@@ -75,19 +80,23 @@ def main():
         parser.add_argument("--" + name, type=int, default=value)
     parser.add_argument("--dropout", type=float, default=0.0)
     parser.add_argument("--optimizer", action="store_true")
+    parser.add_argument("--fused", action="store_true")
+    parser.add_argument("--compiled", action="store_true")
     a = parser.parse_args()
+    a.fused = a.fused or a.compiled
     if a.threads > 0:
         torch.set_num_threads(a.threads)
     torch.manual_seed(1)
     model = Gpt(a)
     optimizer = torch.optim.AdamW(model.parameters(), lr=3e-4)
+    forward = torch.compile(model) if a.compiled else model
     ids = torch.randint(a.vocab, (a.batch, a.context))
     targets = torch.randint(a.vocab, (a.batch, a.context))
     seconds = []
     for _ in range(a.warmup + a.steps):
         start = time.perf_counter()
         optimizer.zero_grad(set_to_none=True)
-        loss = model(ids, targets)
+        loss = forward(ids, targets)
         loss.backward()
         if a.optimizer:
             optimizer.step()
