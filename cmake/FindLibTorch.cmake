@@ -5,7 +5,7 @@
 # MOTLEY_TORCH says whose: "debian" (the system's packages), "python" (the PyTorch that MOTLEY_PYTHON, else
 # python3, imports), or a folder: an unpacked libtorch or Python's torch package.
 # Makes LibTorch::LibTorch, LibTorch_VERSION, and LibTorch_OWN_LIBRARIES: true where LibTorch comes with a
-# oneDNN, a BLAS and an OpenMP of its own, beside which none of the system's may be loaded (two copies
+# oneDNN, a BLAS, an OpenMP and a Gloo of its own, beside which none of the system's may be loaded (two copies
 # answer each other's calls). LibTorch_HAS_CUDA: whether it can compute on GPUs of NVIDIA.
 set(MOTLEY_TORCH "debian" CACHE STRING "debian, python or the folder of a LibTorch")
 set(MOTLEY_PYTHON "python3" CACHE STRING "The Python that is asked where MOTLEY_TORCH is python")
