@@ -52,8 +52,8 @@ set(motley_fmt fmt::fmt)
 set(motley_spdlog spdlog::spdlog)
 if(MOTLEY_LIBCXX)
   # Debian's compiled C++ libraries are of GNU's: these two are used as headers, and what has no other
-  # form (Boost's program options, RapidCheck) is done without.
-  add_compile_options(-stdlib=libc++ -fexperimental-library)
+  # form (Boost's program options, RapidCheck) is done without. fmt 11.1 calls free() undeclared.
+  add_compile_options(-stdlib=libc++ -fexperimental-library -include stdlib.h)
   add_link_options(-stdlib=libc++ -fexperimental-library)
   set(motley_fmt fmt::fmt-header-only)
   set(motley_spdlog spdlog::spdlog_header_only)

@@ -207,8 +207,9 @@ class LastingRun {
     next.measure_anew = false;
     next.have_answered = true;
     next.moves_done = moves_;
-    // Also where the launch before a move has saved last.
-    next.may_round_otherwise = moves_ > 0;
+    // The plan of the start, when a machine is back, or that of a move: also where a launch by
+    // another one has saved last.
+    next.may_round_otherwise = true;
     next.failed_at_s = failed_at_s_;
     next.plan = plan_to_keep(without);
     if (!next.plan) next.stages = 0;  // as many as are left

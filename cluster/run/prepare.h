@@ -59,7 +59,7 @@ struct TrainingRequest {
   std::optional<double> failed_at_s;
   Learning learning = Learning::kTell;
   int moves_done = 0;                // to better plans, by launches before this one
-  bool may_round_otherwise = false;  // the plan that is given, than the run so far: it was told
+  bool may_round_otherwise = false;  // the plan that is given, than the run so far; it is told
   bool quiet = false;                // no progress
   // Where a person sees how far work on a checkpoint's files is; nullptr = nowhere.
   WorkLine* line = nullptr;

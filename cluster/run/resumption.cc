@@ -21,9 +21,13 @@ Result<void> check_changes(const SavedPlanning& saved,
                            const TrainingRequest& request,
                            const Log& log) {
   std::vector<std::string> changes = changes_of(saved.config, run.config);
-  if (saved.mark && request.plan && !request.may_round_otherwise) {
+  if (saved.mark && request.plan) {
     const auto change = rounding_change(*saved.mark, run.folder, *request.plan);
-    if (change) changes.push_back("the plan has " + *change);
+    if (change && request.may_round_otherwise) {
+      log.warn(fmt::format("the plan has {}: from here on sums are rounded otherwise", *change));
+    } else if (change) {
+      changes.push_back("the plan has " + *change);
+    }
   }
   if (!request.allow_changes) return refuse_changes(changes);
   if (!changes.empty()) log.warn(fmt::format("the run goes on with {}", fmt::join(changes, ", ")));

@@ -24,8 +24,8 @@ from gpu_check.context import FAILED, NOT_RUN, OK, Context, NotRun, Outcome  # n
 from gpu_check import machine, speed           # noqa: E402
 from gpu_check.report import Report            # noqa: E402
 
-PEER = "/usr/bin/python3"  # whose PyTorch is the rival
 BUILD, LIBRARY = map(pathlib.Path, (sys.argv.pop(1), sys.argv.pop(1)))
+PEER = sys.argv.pop(1)  # whose PyTorch is the rival: one that may load the library
 
 
 def gpu_check(*words, **environment):

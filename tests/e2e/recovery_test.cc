@@ -127,10 +127,13 @@ class RecoveryOfTwo : public Recovery {
                         (job_.folder() / "gone").string()))) {}
 
   [[nodiscard]] std::vector<std::string> words() const {
-    return job_.train_words("run", with(with(kJob, SmallJob::measured_with({}, kTwoMachines)),
-                                        {"--cluster", cluster_, "--pin", "always desk", "--pin",
-                                         "always box", "--set", "run.restarts=3"}));
+    return job_.train_words(
+        "run", with(with(kJob, SmallJob::measured_with({}, kTwoMachines)),
+                    {"--cluster", cluster_, "--pin", "always desk", "--pin", "always box", "--set",
+                     "parallel.replicas=false", "--set", "run.restarts=3"}));
   }
+
+  [[nodiscard]] const std::string& cluster() const { return cluster_; }
 
   // With it goes its worker, the last one.
   void take_box_away(const RunningMotley& run) const {
@@ -169,6 +172,39 @@ TEST_F(RecoveryOfTwo, TakesAMachineBackThatAnswersAgain) {
   EXPECT_THAT(outcome.err, HasSubstr("a new plan: one stage on desk"));
   EXPECT_THAT(outcome.err, HasSubstr("a new plan: 2 stages on box, desk"));
   expect_whole(hash);
+}
+
+// The launch without it has no replicas and saves; the plan of the start does then round otherwise.
+TEST_F(RecoveryOfTwo, TakesAMachineBackForItsReplicasAndSaysThatSumsAreRoundedOtherwise) {
+  const Outcome planned = job_.train("planned", {"--stages", "2", "--stop-after", "1"});
+  ASSERT_EQ(planned.status, 0) << planned.err;
+  const std::string replicas = job_.changed_plan("planned", [](Json& plan) {
+    Json chunk = plan["chunks"][0];
+    chunk["layer_count"] =
+        chunk["layer_count"].get<int>() + plan["chunks"][1]["layer_count"].get<int>();
+    const int micro_batches = plan["micro_batches"];
+    chunk["replicas"] = {{{"rank", 0}, {"micro_batches", micro_batches / 2}},
+                         {{"rank", 1}, {"micro_batches", micro_batches - micro_batches / 2}}};
+    plan["chunks"] = Json::array({chunk});
+    plan["ranks"][0]["machine"] = "desk";
+    plan["ranks"][1]["machine"] = "box";
+  });
+  const std::vector<std::string> more = {
+      "--cluster", cluster(),        "--plan", replicas,
+      "--set",     "run.restarts=3", "--set",  "checkpoint.every=10"};
+  RunningMotley run(job_.train_words("run", with({"--set", "train.steps=60"}, more)));
+  ASSERT_TRUE(eventually([&] { return steps_done(job_) >= 2 && run.workers().size() == 2; }));
+  take_box_away(run);
+  ASSERT_TRUE(eventually([&] { return run.workers().size() == 1 && steps_done(job_) >= 22; }));
+  bring_box_back();
+  ::kill(run.workers()[0], SIGKILL);
+  const Outcome outcome = run.wait();
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr("a new plan: one stage on desk"));
+  EXPECT_THAT(outcome.err,
+              HasSubstr("warning: the plan has 2 replicas instead of no replicas: from "
+                        "here on sums are rounded otherwise"));
+  EXPECT_EQ(steps_done(job_), 60U);
 }
 
 }  // namespace
