@@ -4,8 +4,6 @@ import subprocess
 
 from .context import Failed
 
-OPTIONAL = {"UCX": "ucp/api/ucp.h", "GLOO": "gloo/config.h"}  # option: a header of it
-
 
 class Build:
     def __init__(self, context):
@@ -15,8 +13,7 @@ class Build:
         context = self.context
         if context.given.build:
             return "was there already"
-        options = [f"-DMOTLEY_WITH_{name}={'ON' if has_header(header) else 'OFF'}"
-                   for name, header in OPTIONAL.items()]
+        options = [f"-DMOTLEY_WITH_UCX={'ON' if has_header('ucp/api/ucp.h') else 'OFF'}"]
         options += ([f"-DMOTLEY_TORCH={context.given.torch.resolve()}"] if context.given.torch else
                     ["-DMOTLEY_TORCH=python", f"-DMOTLEY_PYTHON={context.given.python}"])
         if shutil.which("cmake") is None:
@@ -34,9 +31,8 @@ class Build:
         values = dict(line.split("=", 1) for line in cache.read_text().splitlines()
                       if "=" in line and not line.startswith(("#", "//")))
         by_name = {name.partition(":")[0]: value for name, value in values.items()}
-        has = [name for name in ("UCX", "GLOO") if by_name.get(f"MOTLEY_WITH_{name}") == "ON"]
         return {"LibTorch of": by_name.get("MOTLEY_TORCH", "unknown"),
-                "built with": ", ".join(has) or "TCP alone"}
+                "built with": "UCX" if by_name.get("MOTLEY_WITH_UCX") == "ON" else "TCP alone"}
 
 
 def has_header(header):
