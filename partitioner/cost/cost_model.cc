@@ -191,7 +191,7 @@ CostModel::MemoryParts CostModel::fixed_memory(int slot,
   parts.baseline_bytes = costs.baseline_bytes;
   parts.fixed_bytes =
       sizes_.updated_parameters(first, last) *
-      ((2 + kept_.moments_per_parameter) * kFloatBytes + costs.rounded_bytes_per_parameter);
+      ((2 + moments_per_parameter_) * kFloatBytes + costs.rounded_bytes_per_parameter);
   const std::int64_t tied_bytes = sizes_.tied_parameters() * kFloatBytes;
   const int tied_uses = sizes_.tied_uses(first, last);
   if (tied_uses == 1) {

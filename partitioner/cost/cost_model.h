@@ -217,8 +217,8 @@ class CostModel {
   std::vector<MachineNetwork> networks_;  // [machine]
   std::vector<LinkSpeed> links_;          // [from slot * slots + to slot]
   std::vector<std::size_t> kinds_;        // [layer] index into the slots' samples
-  KeptState kept_;
-  int kept_per_encoded_ = 0;  // of kept_, with the codec
+  int moments_per_parameter_ = 0;
+  int kept_per_encoded_ = 0;
   std::string gradient_codec_;
   std::vector<double> gradient_bytes_per_float_;  // [slot]
   // The codecs that the profiles name and whose size is the same for all values.

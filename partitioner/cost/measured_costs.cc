@@ -52,7 +52,7 @@ Result<CostModel> CostModel::make(const ModelSpec& model,
                                   const std::string& gradient_codec) {
   CostModel cost(model);
   cost.gradient_codec_ = gradient_codec;
-  cost.kept_ = kept;
+  cost.moments_per_parameter_ = kept.moments_per_parameter;
 
   std::map<std::string, std::size_t> kinds;
   for (const LayerSpec& layer : model.layers) {

@@ -141,7 +141,17 @@ class RecoveryOfTwo : public Recovery {
     ::kill(run.workers().back(), SIGKILL);
   }
 
-  void bring_box_back() const { std::filesystem::remove(job_.folder() / "gone"); }
+  // The other machine goes on alone meanwhile, and loses its worker then.
+  Outcome without_box_for_a_while(RunningMotley& run) const {
+    take_box_away(run);
+    EXPECT_TRUE(eventually([&] { return run.workers().size() == 1 && steps_done(job_) >= 22; }));
+    std::filesystem::remove(job_.folder() / "gone");
+    for (const pid_t worker : run.workers()) ::kill(worker, SIGKILL);
+    const Outcome outcome = run.wait();
+    EXPECT_EQ(outcome.status, 0) << outcome.err;
+    EXPECT_THAT(outcome.err, HasSubstr("a new plan: one stage on desk"));
+    return outcome;
+  }
 
  private:
   std::string cluster_;
@@ -163,13 +173,7 @@ TEST_F(RecoveryOfTwo, TakesAMachineBackThatAnswersAgain) {
   const std::string hash = undisturbed_hash({"--stages", "2"});
   RunningMotley run(words());
   ASSERT_TRUE(eventually([&] { return steps_done(job_) >= 12 && run.workers().size() == 2; }));
-  take_box_away(run);
-  ASSERT_TRUE(eventually([&] { return run.workers().size() == 1 && steps_done(job_) >= 22; }));
-  bring_box_back();
-  ::kill(run.workers()[0], SIGKILL);
-  const Outcome outcome = run.wait();
-  EXPECT_EQ(outcome.status, 0) << outcome.err;
-  EXPECT_THAT(outcome.err, HasSubstr("a new plan: one stage on desk"));
+  const Outcome outcome = without_box_for_a_while(run);
   EXPECT_THAT(outcome.err, HasSubstr("a new plan: 2 stages on box, desk"));
   expect_whole(hash);
 }
@@ -194,13 +198,7 @@ TEST_F(RecoveryOfTwo, TakesAMachineBackForItsReplicasAndSaysThatSumsAreRoundedOt
       "--set",     "run.restarts=3", "--set",  "checkpoint.every=10"};
   RunningMotley run(job_.train_words("run", with({"--set", "train.steps=60"}, more)));
   ASSERT_TRUE(eventually([&] { return steps_done(job_) >= 2 && run.workers().size() == 2; }));
-  take_box_away(run);
-  ASSERT_TRUE(eventually([&] { return run.workers().size() == 1 && steps_done(job_) >= 22; }));
-  bring_box_back();
-  ::kill(run.workers()[0], SIGKILL);
-  const Outcome outcome = run.wait();
-  EXPECT_EQ(outcome.status, 0) << outcome.err;
-  EXPECT_THAT(outcome.err, HasSubstr("a new plan: one stage on desk"));
+  const Outcome outcome = without_box_for_a_while(run);
   EXPECT_THAT(outcome.err,
               HasSubstr("warning: the plan has 2 replicas instead of no replicas: from "
                         "here on sums are rounded otherwise"));
