@@ -37,14 +37,16 @@ def share_kernels(folder):
         os.environ["OPENBLAS_CORETYPE"] = core
 
 
-def write_cluster(path, machines, memory_gib=None):
-    """memory_gib: what each of them declares; None = nothing."""
+def write_cluster(path, machines, memory_gib=None, tokens_per_s=None):
+    """memory_gib: what each of them declares; None = nothing. tokens_per_s: of each, whose device is then a virtual one."""
     text = "[network]\ntrusted = true\n"
     for k, name in enumerate(machines):
         text += (f'\n[[machine]]\nname = "{name}"\naddress = "10.77.0.{name[1:]}"\n'
                  f'shell = ["{LAN}", "exec", "{name}"]\n')
         if memory_gib:
             text += f"memory_gib = {memory_gib[k]}\n"
+        if tokens_per_s:
+            text += f'devices = ["virtual"]\n[machine.virtual]\ntokens_per_s = {tokens_per_s[k]}\n'
     path.write_text(text)
 
 
@@ -66,6 +68,23 @@ def write_config(path, model, samples, steps, activations="auto"):
 
 def report_of(folder):
     return json.loads((folder / "report.json").read_text())
+
+
+def sent_bytes(machines):
+    return [int(run(LAN, "exec", name, "sh", "-c", "cat /sys/class/net/[!l]*/statistics/tx_bytes"))
+            for name in machines]
+
+
+def stolen():
+    """Seconds of all cores that the host took, and all seconds, since the computer started; in ticks."""
+    ticks = [int(word) for word in open("/proc/stat").readline().split()[1:]]
+    return ticks[7], sum(ticks[:8])
+
+
+def steal_since(before):
+    """The share of time that the host took since `before`, in percent."""
+    taken, all_ticks = (now - then for now, then in zip(stolen(), before))
+    return 100 * taken / max(all_ticks, 1)
 
 
 def shape_of(plan):
