@@ -89,6 +89,22 @@ TEST_P(Chain, GivesTheSameBitsInFreshAndInReusedMemory) {
   EXPECT_EQ(step(another, tokens(), targets(), {}), first);
 }
 
+// One row is where a tensor that was expanded over rows is still the parameter itself.
+TEST_P(Chain, LeavesItsParametersAsTheyAre) {
+  for (const int context : {1, 2, config().context}) {
+    for (const std::int64_t samples : {1, 2}) {
+      ModelConfig changed = config();
+      changed.context = context;
+      LayerChain chain = whole_model(changed);
+      const std::vector<float> before = copy_of(chain.values());
+      static_cast<void>(
+          step(chain, some_tokens(changed, samples, 1), some_tokens(changed, samples, 2), {}));
+      static_cast<void>(chain.logits_at(some_tokens(changed, samples, 3), 0, {.training = false}));
+      EXPECT_EQ(copy_of(chain.values()), before) << samples << " samples of " << context;
+    }
+  }
+}
+
 TEST_P(Chain, GivesTheSameBitsWhereverItIsCut) {
   LayerChain chain = whole_model(config());
   const StepResult whole = step(chain, tokens(), targets(), {});
