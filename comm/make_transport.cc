@@ -19,12 +19,11 @@
 namespace motley {
 namespace {
 
-// A kind that was named carries everything.
 [[maybe_unused]] Result<std::unique_ptr<Transport>> watched(
     Result<std::unique_ptr<WatchableTransport>> made, const TransportOptions& options) {
   MOTLEY_ASSIGN(auto transport, std::move(made));
   TransportOptions beside = options;
-  beside.local_shortcut = options.local_shortcut && options.kind == "auto";
+  beside.local_shortcut = false;  // a kind that was named carries everything
   MOTLEY_ASSIGN(auto tcp, make_tcp_transport(beside));
   return make_watched_transport(std::move(transport), std::move(tcp), options.rank);
 }
@@ -39,21 +38,20 @@ void quiet_transports() {
 
 std::vector<std::string> transport_kinds() {
   return {
+      "tcp",
 #ifdef MOTLEY_WITH_UCX
       "ucx",
 #endif
 #ifdef MOTLEY_WITH_GLOO
       "gloo",
 #endif
-      "tcp",
   };
 }
 
 Result<std::unique_ptr<Transport>> make_transport(const TransportOptions& options) {
   const std::vector<std::string> kinds = transport_kinds();
   const bool is_secret = !options.secret.empty();
-  const std::string best = is_secret ? "tcp" : kinds.front();
-  const std::string kind = options.kind == "auto" ? best : options.kind;
+  const std::string& kind = options.kind == "auto" ? kinds.front() : options.kind;
   if (kind == "tcp") {
     MOTLEY_ASSIGN(auto tcp, make_tcp_transport(options));
     return std::unique_ptr<Transport>(std::move(tcp));

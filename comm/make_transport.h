@@ -10,16 +10,16 @@
 
 namespace motley {
 
-// "auto" takes TCP where there is a secret; else UCX, or Gloo, between machines and TCP inside;
-// else TCP. One that is named carries everything. kConfig, naming what this build has, for one that
-// it lacks, and for one that cannot keep a secret; kPeer when the address cannot be bound.
+// "auto" is TCP (decision 0040). One that is named carries everything. kConfig, naming what this
+// build has, for one that it lacks, and for one that cannot keep a secret; kPeer when the address
+// cannot be bound.
 [[nodiscard]] Result<std::unique_ptr<Transport>> make_transport(const TransportOptions& options);
 
 // What the transports' libraries do to a process by being loaded is undone: its signals are its own
 // again, and they write nothing to standard error. To be called where a program starts.
 void quiet_transports();
 
-// The kinds that this build has, best first.
+// The kinds that this build has, that of "auto" first.
 [[nodiscard]] std::vector<std::string> transport_kinds();
 
 }  // namespace motley

@@ -170,9 +170,7 @@ std::vector<ConfigEntry> make_entries() {
        "steps in which topk sends more: 1/4 of the values, then 1/16, down to its own share"},
 
       {"comm.transport", kComm<&CommConfig::transport>, Choices{{"auto", "ucx", "gloo", "tcp"}},
-       "how stages exchange data; auto = ucx or gloo between machines where only trusted people "
-       "can "
-       "listen, else tcp"},
+       "how stages exchange data; auto = tcp"},
       {"comm.encrypt", kComm<&CommConfig::encrypt>, Choices{{"auto", "always", "never"}},
        "whether tcp encrypts; auto = between machines, unless the network is declared trusted; "
        "always = inside a machine too"},

@@ -270,7 +270,7 @@ Diagnosis diagnose(const Cluster& cluster, const CommConfig& comm, const Examina
     diagnosis.addresses.insert(diagnosis.addresses.end(), judged.begin(), judged.end());
     for (std::size_t peer = i + 1; peer < cluster.machines.size(); ++peer) {
       if (!examination.machines[peer].facts) continue;
-      diagnosis.pairs.push_back(choose_for_pair(cluster, i, peer, comm, examination));
+      diagnosis.pairs.push_back(choose_for_pair(cluster, i, peer, comm));
     }
   }
   append(diagnosis.findings, diagnose_computers(cluster, examination));

@@ -75,8 +75,7 @@ struct Diagnosis {
 [[nodiscard]] PairChoice choose_for_pair(const Cluster& cluster,
                                          std::size_t from,
                                          std::size_t to,
-                                         const CommConfig& comm,
-                                         const Examination& examination);
+                                         const CommConfig& comm);
 [[nodiscard]] std::vector<Finding> diagnose_links(const Cluster& cluster,
                                                   const CommConfig& comm,
                                                   const Examination& examination);

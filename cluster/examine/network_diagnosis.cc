@@ -107,12 +107,6 @@ std::vector<Finding> diagnose_routes(const Cluster& cluster,
   return findings;
 }
 
-// What the ranks of these machines take between them for "auto": each the best of its own build.
-std::string taken_transport(const TransportChoice& choice, const MachineFacts& facts) {
-  if (choice.kind != "auto") return choice.kind;
-  return facts.transports.empty() ? "" : facts.transports.front();
-}
-
 std::vector<Finding> diagnose_transport(const Cluster& cluster,
                                         const CommConfig& comm,
                                         const Examination& examination) {
@@ -123,24 +117,15 @@ std::vector<Finding> diagnose_transport(const Cluster& cluster,
              choice.error().remedy, choice.error().code}};
   }
   std::vector<Finding> findings;
-  std::set<std::string> kinds;
   for (std::size_t i = 0; i < cluster.machines.size(); ++i) {
     const auto& facts = examination.machines[i].facts;
     if (!facts) continue;
-    const std::string kind = taken_transport(*choice, *facts);
-    kinds.insert(kind);
-    if (std::ranges::find(facts->transports, kind) != facts->transports.end()) continue;
+    if (std::ranges::find(facts->transports, choice->kind) != facts->transports.end()) continue;
     findings.push_back({FindingLevel::kProblem, cluster.machines[i].name, "transport",
-                        fmt::format("its build has no transport '{}', only {}", kind,
+                        fmt::format("its build has no transport '{}', only {}", choice->kind,
                                     fmt::join(facts->transports, ", ")),
                         "choose one that all have by comm.transport, or build with it",
                         ErrorCode::kConfig});
-  }
-  if (kinds.size() > 1) {
-    findings.push_back(
-        {FindingLevel::kProblem, "all", "transport",
-         fmt::format("the machines' builds would take different ones: {}", fmt::join(kinds, ", ")),
-         "set comm.transport to one that all have; every build has tcp", ErrorCode::kConfig});
   }
   if (findings.empty())
     findings.push_back({FindingLevel::kOk, "all", "transport", choice->reason, ""});
@@ -255,22 +240,15 @@ std::vector<Finding> diagnose_address(const Cluster& cluster,
 PairChoice choose_for_pair(const Cluster& cluster,
                            std::size_t from,
                            std::size_t to,
-                           const CommConfig& comm,
-                           const Examination& examination) {
+                           const CommConfig& comm) {
   PairChoice pair{cluster.machines[from].name, cluster.machines[to].name, "", ""};
   const auto choice = choose_transport(cluster, {pair.from, pair.to}, comm);
   if (!choice.ok()) {
     pair.why = choice.error().what;
     return pair;
   }
-  const std::string ours = taken_transport(*choice, *examination.machines[from].facts);
-  const std::string theirs = taken_transport(*choice, *examination.machines[to].facts);
   pair.why = choice->reason;
-  if (ours == theirs) {
-    pair.transport = choice->encrypts() ? ours + " with TLS" : ours;
-  } else {
-    pair.why = fmt::format("one would take {}, the other {}", ours, theirs);
-  }
+  pair.transport = choice->encrypts() ? choice->kind + " with TLS" : choice->kind;
   return pair;
 }
 

@@ -72,16 +72,11 @@ Result<TransportChoice> choose_transport(const Cluster& cluster,
     return choice;
   }
   const bool is_trusted = !choice.is_local && cluster.trusted;
-  choice.kind = comm.transport == "auto" && is_trusted && comm.encrypt != "always" ? "auto" : "tcp";
+  choice.kind = "tcp";
   if (comm.encrypt == "always") {
     choice.has_secret = true;
     choice.local_shortcut = false;
     choice.reason = "transport tcp with TLS 1.3: comm.encrypt is always";
-  } else if (choice.kind == "auto") {
-    choice.reason = fmt::format(
-        "transport as the workers have it (ucx, gloo or tcp) between "
-        "machines, tcp inside, unencrypted: {}",
-        where);
   } else if (comm.encrypt == "never" || is_trusted) {
     choice.reason = fmt::format("transport tcp, unencrypted: {}", where);
   } else {

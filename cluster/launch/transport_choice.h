@@ -1,10 +1,9 @@
 // By which transport the ranks of a launch talk, and whether what they say is encrypted: a pure
 // function of the configuration and of where the ranks are.
 //
-//   comm.transport   UCX and Gloo neither encrypt nor authenticate, so they are for one machine and
-//                    for networks declared trusted. "auto" takes them between the machines of such
-//                    a network, TCP with TLS between others, and TCP inside a machine, where it is
-//                    the fastest (decision 0013). A named one carries everything.
+//   comm.transport   "auto" is TCP, the fastest of them (decision 0040). UCX and Gloo neither
+//                    encrypt nor authenticate, so they are for one machine and for networks
+//                    declared trusted. A named one carries everything.
 //   comm.encrypt     "auto": TCP is encrypted between machines unless the network is declared
 //                    trusted; inside a machine ranks only prove who they are (decision 0012).
 //                    "always": everywhere, which leaves only TCP. "never": neither, where nobody

@@ -21,7 +21,7 @@ constexpr double kGrace_s = 0.2;
 class WatchedTransport : public Transport {
  public:
   WatchedTransport(std::unique_ptr<WatchableTransport> watched,
-                   std::unique_ptr<LocatingTransport> beside,
+                   std::unique_ptr<Transport> beside,
                    Rank self)
       : self_(self), beside_(std::move(beside)), watched_(std::move(watched)) {}
 
@@ -52,7 +52,7 @@ class WatchedTransport : public Transport {
     MOTLEY_TRY(beside_->connect(of_beside, deadline));
     losses_.resize(addresses.size());
     for (Rank peer{0}; peer.index() < losses_.size(); ++peer.value) {
-      if (peer == self_ || beside_->is_local(peer)) continue;
+      if (peer == self_) continue;
       losses_[peer.index()] = beside_->recv(peer, kNeverSent, Buffer(0));
       losses_[peer.index()].tell(heard_);
     }
@@ -61,20 +61,14 @@ class WatchedTransport : public Transport {
   }
 
   Pending send(Rank to, Tag tag, Buffer buffer) override {
-    return way_to(to).send(to, tag, std::move(buffer));
+    return watched_->send(to, tag, std::move(buffer));
   }
 
   Pending recv(Rank from, Tag tag, Buffer buffer) override {
-    return way_to(from).recv(from, tag, std::move(buffer));
+    return watched_->recv(from, tag, std::move(buffer));
   }
 
  private:
-  // The peer takes the same.
-  Transport& way_to(Rank peer) {
-    if (beside_->is_local(peer)) return *beside_;
-    return *watched_;
-  }
-
   void watch() {
     while (!stopping_) {
       if (!heard_->wait(Deadline::after_s(kBetweenLooks_s))) continue;
@@ -90,9 +84,9 @@ class WatchedTransport : public Transport {
   }
 
   const Rank self_;
-  const std::unique_ptr<LocatingTransport> beside_;
+  const std::unique_ptr<Transport> beside_;
   std::unique_ptr<WatchableTransport> watched_;
-  std::vector<Pending> losses_;  // [Rank], of those on other machines; the watcher's once it runs
+  std::vector<Pending> losses_;  // [Rank]; the watcher's once it runs
   const std::shared_ptr<Bell> heard_ = std::make_shared<Bell>();
   Bell stopped_;
   std::atomic<bool> stopping_ = false;
@@ -102,7 +96,7 @@ class WatchedTransport : public Transport {
 }  // namespace
 
 std::unique_ptr<Transport> make_watched_transport(std::unique_ptr<WatchableTransport> watched,
-                                                  std::unique_ptr<LocatingTransport> beside,
+                                                  std::unique_ptr<Transport> beside,
                                                   Rank self) {
   return std::make_unique<WatchedTransport>(std::move(watched), std::move(beside), self);
 }

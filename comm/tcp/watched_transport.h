@@ -1,9 +1,7 @@
 // A watched transport serves transports that cannot tell a peer that is frozen, or behind a cut
 // cable, from one that has nothing to say. It adds connections of plain TCP beside theirs, on which
 // the ranks give each other signs of life (comm/tcp/tcp_peer.h). Whom those lose is lost for the
-// transport too. With ranks on the same machine, where the short way is open
-// (TransportOptions::local_shortcut), everything goes by TCP: there it is the faster one (decision
-// 0013).
+// transport too.
 //
 // Beside, not through it: a beat that waits behind a large message would come too late, and how far
 // such a message has come UCX and Gloo do not say.
@@ -27,8 +25,6 @@ class WatchableTransport : public Transport {
 
 // `beside`: of the same rank and group, and nobody else's. Its address becomes part of the address.
 [[nodiscard]] std::unique_ptr<Transport> make_watched_transport(
-    std::unique_ptr<WatchableTransport> watched,
-    std::unique_ptr<LocatingTransport> beside,
-    Rank self);
+    std::unique_ptr<WatchableTransport> watched, std::unique_ptr<Transport> beside, Rank self);
 
 }  // namespace motley

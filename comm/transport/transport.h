@@ -78,8 +78,8 @@ struct TransportOptions {
   std::string secret;
   // Two ranks whose connection has one address at both ends are on one machine, and what they say
   // never leaves it. true: it takes the short way, unencrypted by tcp once both have shown the
-  // secret, through memory that they share where they can, and by tcp also under "auto". false: as
-  // between machines. Ranks that differ in this go the long way.
+  // secret, through memory that they share where they can. false: as between machines. Ranks that
+  // differ in this go the long way. tcp alone: ucx and gloo carry everything.
   bool local_shortcut = true;
 };
 

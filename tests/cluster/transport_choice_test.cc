@@ -61,8 +61,8 @@ TEST(TransportChoice, EncryptsBetweenMachinesThatOthersReach) {
   }
 }
 
-TEST(TransportChoice, TakesTheFastOnesWhereTheNetworkIsTrusted) {
-  EXPECT_EQ(chosen(kTrusted, "auto", "auto"), "auto");
+TEST(TransportChoice, TakesWhatIsNamedWhereTheNetworkIsTrusted) {
+  EXPECT_EQ(chosen(kTrusted, "auto", "auto"), "tcp");
   EXPECT_EQ(chosen(kTrusted, "auto", "always"), "tcp + TLS");
   EXPECT_EQ(chosen(kTrusted, "ucx", "auto"), "ucx");
   EXPECT_EQ(chosen(kTrusted, "gloo", "never"), "gloo");
@@ -107,8 +107,7 @@ TEST(TransportChoice, SaysWhy) {
   EXPECT_EQ(choose(kOpen, "auto")->reason,
             "transport tcp with TLS 1.3 between machines: the network is not declared trusted");
   EXPECT_EQ(choose(kTrusted, "auto")->reason,
-            "transport as the workers have it (ucx, gloo or tcp) between machines, tcp inside, "
-            "unencrypted: the network is declared trusted");
+            "transport tcp, unencrypted: the network is declared trusted");
   EXPECT_EQ(choose(kHere, "auto")->reason,
             "transport tcp, unencrypted: all ranks are on this machine");
   EXPECT_THAT(choose(kHere, "auto", "never")->reason, HasSubstr("transport tcp, unencrypted: all"));
@@ -155,7 +154,7 @@ TEST(ApplyTransport, GivesAllRanksOneSecretAndEveryLaunchItsOwn) {
 TEST(ApplyTransport, MakesNoSecretWhereNobodyElseIs) {
   std::vector<WorkerSpec> workers(1);
   ASSERT_TRUE(apply_transport(choice_for(kTrusted, "auto"), workers).ok());
-  EXPECT_EQ(workers[0].job.config.comm.transport, "auto");
+  EXPECT_EQ(workers[0].job.config.comm.transport, "tcp");
   EXPECT_EQ(workers[0].job.secret, "");
 }
 
