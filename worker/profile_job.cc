@@ -3,11 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
-#include <cstdio>
-#include <cstdlib>
 #include <exception>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,52 +11,19 @@
 #include "base/clock.h"
 #include "base/system/computer_id.h"
 #include "base/system/privacy.h"
-#include "base/system/system_cores.h"
 #include "base/system/system_memory.h"
-#include "measure/computer_turn.h"
-#include "measure/kept_memory.h"
-#include "measure/profile_store.h"
 #include "models/device/number_types.h"
 #include "models/device/product_type.h"
 #include "models/layers/failure_of.h"
 #include "models/spec/model_spec.h"
 #include "plan/profile.h"
 #include "plan/quantity_text.h"
-#include "rehearsal/virtual_compute.h"
 #include "training/first_state.h"
-#include "worker/device_bench.h"
+#include "worker/device_profiler.h"
 #include "worker/measuring_report.h"
-#include "worker/profile_key.h"
 
 namespace motley {
 namespace {
-
-// What the process of a stage holds beyond this one and its layers: connections, threads and their
-// malloc arenas. Chosen from measured runs (docs/planning.md).
-constexpr std::int64_t kStageBytes = std::int64_t{16} << 20;
-
-// A quota is dealt out in periods of up to a tenth of a second: fewer of them tell no share.
-constexpr double kSample_s = 1.5;
-// What a kept profile may be off by, besides noise.
-constexpr double kSampleTolerance = 0.15;
-// Beyond it, noise excuses nothing: what was measured so badly, or a file that claims it, says
-// little of the device.
-constexpr double kNoiseMax = 1;
-// A device that is faster alone by less is as fast as beside the others.
-constexpr double kAloneTolerance = 0.05;
-constexpr double kTurn_s = 300;  // for the others of this computer, who may still measure
-
-void scale_times(DeviceProfile& device, double factor) {
-  device.optimizer_s_per_parameter *= factor;
-  device.message_s *= factor;
-  for (auto& [name, codec] : device.codecs) {
-    codec.encode_s_per_float *= factor;
-    codec.decode_s_per_float *= factor;
-  }
-  for (auto& [signature, samples] : device.layers) {
-    for (LayerSample& sample : samples) sample.scale_times(factor);
-  }
-}
 
 Result<std::vector<int>> read_sizes(const Job& job) {
   std::vector<int> sizes;
@@ -73,22 +36,6 @@ Result<std::vector<int>> read_sizes(const Job& job) {
   return sizes;
 }
 
-// Every codec that needs no parameter, the cheapest chains with zstd where they are asked for,
-// since no plan takes them by itself, and what this run is set to.
-std::vector<std::string> codecs_to_measure(const Job& job) {
-  std::vector<std::string> chains = {"fp16", "bf16", "int8", "int4"};
-  if (job.options.value("all_codecs", false)) {
-    for (const char* chain : {"fp16|zstd(1)", "bf16|zstd(1)", "int8|zstd(1)", "int4|zstd(1)"}) {
-      chains.emplace_back(chain);
-    }
-  }
-  const CompressionConfig& compression = job.config.compression;
-  for (const std::string& chain : {compression.activations, compression.gradients}) {
-    if (chain != "auto") chains.push_back(chain);  // which chooses among those above
-  }
-  return chains;
-}
-
 // Workers measure beside each other from here on, as they will compute.
 Result<void> meet_others(const Job& job, WorkerChannel& channel) {
   channel.send({{"event", "address"}, {"address", ""}});
@@ -97,193 +44,6 @@ Result<void> meet_others(const Job& job, WorkerChannel& channel) {
   MOTLEY_ASSIGN([[maybe_unused]] const Json all, channel.receive(deadline, "the other devices"));
   channel.send({{"event", "ready"}});
   return {};
-}
-
-void say(const std::string& line) {
-  std::fputs((line + "\n").c_str(), stderr);
-}
-
-// A profile of a device that computes.
-class DeviceProfiler {
- public:
-  DeviceProfiler(const Job& job,
-                 const ModelSpec& model,
-                 const std::vector<int>& sizes,
-                 MeasuringReport& report,
-                 const ComputeDevice& computes)
-      : job_(job),
-        model_(model),
-        sizes_(sizes),
-        store_(profile_folder(std::getenv("XDG_CACHE_HOME"), std::getenv("HOME"))),
-        key_(profile_key(job, model, computes)),
-        turn_(store_.path_of(key_).parent_path()),
-        report_(report),
-        computes_(computes),
-        bench_(job, model, sizes, report_, computes) {
-    clear();
-  }
-
-  // Times are those of the clock.
-  Result<DeviceProfile> profile() {
-    const double start_s = now_s();
-    turn_.beside_others(kTurn_s, [&] { report_.tick(); });
-    recall();
-    MOTLEY_TRY(bench_.add_codecs(codecs_to_measure(job_), device_));
-    if (bench_.lacks_layers(device_)) {
-      bench_.add_layers(device_, job_.config.profile.seconds - (now_s() - start_s));
-      if (!together_)
-        together_ = DeviceBench::Sample{.seconds_per_cpu_second = bench_.seconds_per_cpu_second()};
-    }
-    if (device_.baseline_bytes == 0) {
-      // At the end: by now the libraries have loaded what they use and keep their own buffers.
-      release_freed_memory();
-      // What a device's own context takes is not free there.
-      device_.baseline_bytes = (computes_.is_host() ? resident_bytes() : 0) + kStageBytes;
-    }
-    keep();
-    if (job_.options.value("company", false)) device_.alone_factor = alone_factor();
-    scale_times(device_, together_->seconds_per_cpu_second);
-    device_.cores = std::min<double>(physical_cores(), usable_cores());
-    return std::move(device_);
-  }
-
-  // Whether nothing had to be measured.
-  [[nodiscard]] bool was_kept() const { return was_kept_; }
-
- private:
-  // Takes what is kept, where it still holds.
-  void recall() {
-    if (job_.options.value("measure", false)) return;
-    ProfileStore::Found found = store_.find(key_);
-    if (!found.trouble.empty()) say("a kept profile is of no use: " + found.trouble);
-    if (!found.profile || !serves(*found.profile, sizes_, job_.config.profile.seconds)) return;
-    if (const auto wrong = impossible_memory(found.profile->device, model_)) {
-      return say(fmt::format("a kept profile is of no use: {}: {}", store_.path_of(key_).string(),
-                             *wrong));
-    }
-    recalled_ = *std::move(found.profile);
-    const std::string machine = std::exchange(device_, recalled_->device).machine;
-    device_.machine = machine;                              // it may be called otherwise today
-    device_.rounded_bytes_per_parameter = rounded_bytes();  // packages have none
-    device_.warnings.clear();                               // of then
-    const auto is_kept = [&](const LayerSpec& layer) {
-      return device_.layers.contains(layer.signature);
-    };
-    if (std::ranges::none_of(model_.layers, is_kept)) return;
-    report_.begin("whether the kept profile still holds", 0.01);
-    together_ = bench_.sample(device_, kSample_s);
-    // Once more: it may have been a burst of something else.
-    if (is_off(*together_)) together_ = bench_.sample(device_, kSample_s);
-    was_kept_ = !is_off(*together_);
-    if (was_kept_) return;
-    say(fmt::format("a layer takes {:.2f} times as long as in the kept profile: measuring anew",
-                    together_->ratio));
-    clear();
-    recalled_.reset();
-    together_.reset();
-  }
-
-  void clear() {
-    device_ = {};
-    device_.machine = job_.options.value("machine", "");
-    device_.device = job_.device;
-    device_.threads = job_.threads;
-    device_.precision = key_.numbers;
-    device_.rounded_bytes_per_parameter = rounded_bytes();
-  }
-
-  // Packages round what goes into each product instead of keeping a copy of parameters.
-  [[nodiscard]] int rounded_bytes() const {
-    const at::ScalarType products = product_type(computes_, job_.config.train.precision);
-    if (products == at::kFloat || model_.package != nullptr) return 0;
-    return static_cast<int>(c10::elementSize(products));
-  }
-
-  static bool is_off(const DeviceBench::Sample& sample) {
-    // A profile without times has no ratio to them: it is off too.
-    const double tolerance = kSampleTolerance + std::min(kNoiseMax, sample.noise);
-    return !(std::abs(std::log(sample.ratio)) <= std::log1p(tolerance));
-  }
-
-  // What is new in the profile. With a kind of layer that was measured for what is asked for now,
-  // the whole tells no more than that.
-  void keep() {
-    KeptProfile now{job_.config.profile.seconds, sizes_.front(), sizes_.back(), device_};
-    if (recalled_ && recalled_->device.layers.size() == device_.layers.size()) {
-      if (recalled_->device.codecs.size() == device_.codecs.size()) return;
-      now = *recalled_;
-      now.device = device_;
-    }
-    was_kept_ = false;
-    if (!store_.keeps()) say("the profile is not kept: neither HOME nor XDG_CACHE_HOME is set");
-    const Result<void> kept = store_.keep(key_, now);
-    if (!kept.ok()) {
-      say(fmt::format("the profile is not kept: {}: {}; XDG_CACHE_HOME names another folder",
-                      kept.error().what, kept.error().cause));
-    }
-  }
-
-  // Of the time that the device takes beside the others of its computer, what it takes while they
-  // rest: one after the other they have the computer to themselves.
-  double alone_factor() {
-    report_.begin("how fast the device is alone", 1);
-    if (!turn_.alone(kTurn_s, [&] { report_.tick(); })) return 1;
-    const DeviceBench::Sample alone = bench_.sample(device_, kSample_s);
-    const double factor = alone.ratio * alone.seconds_per_cpu_second /
-                          (together_->ratio * together_->seconds_per_cpu_second);
-    return factor < 1 - kAloneTolerance ? factor : 1;
-  }
-
-  const Job& job_;
-  const ModelSpec& model_;
-  const std::vector<int>& sizes_;
-  ProfileStore store_;
-  ProfileKey key_;
-  ComputerTurn turn_;
-  MeasuringReport& report_;
-  const ComputeDevice computes_;
-  DeviceBench bench_;
-  DeviceProfile device_;
-  std::optional<KeptProfile> recalled_;          // what of it was kept, where that still holds
-  std::optional<DeviceBench::Sample> together_;  // beside the other devices
-  bool was_kept_ = false;
-};
-
-// Layers are computed from the cluster file; what crosses between stages this processor encodes.
-Result<DeviceProfile> profile_virtual(const Job& job,
-                                      const ModelSpec& model,
-                                      const std::vector<int>& sizes,
-                                      MeasuringReport& report) {
-  DeviceProfile device = profile_in_job(model, *job.virtual_speed, job.config.train, sizes);
-  DeviceBench bench(job, model, sizes, report);
-  MOTLEY_TRY(bench.add_codecs(codecs_to_measure(job), device));
-  release_freed_memory();
-  device.baseline_bytes = resident_bytes() + kStageBytes;
-  device.machine = job.options.value("machine", "");
-  device.device = job.device;
-  device.threads = job.threads;
-  return device;
-}
-
-struct Measured {
-  DeviceProfile device;
-  bool was_kept = false;
-};
-
-Result<Measured> measure(const Job& job,
-                         const ModelSpec& model,
-                         const std::vector<int>& sizes,
-                         MeasuringReport& report,
-                         const ComputeDevice& computes) {
-  Measured measured;
-  if (job.virtual_speed) {
-    MOTLEY_ASSIGN(measured.device, profile_virtual(job, model, sizes, report));
-    return measured;
-  }
-  DeviceProfiler profiler(job, model, sizes, report, computes);
-  MOTLEY_ASSIGN(measured.device, profiler.profile());
-  measured.was_kept = profiler.was_kept();
-  return measured;
 }
 
 // A layer that the device has no memory for. What is measured first is the smallest micro-batch.
@@ -329,9 +89,9 @@ Result<void> run_profile_job(const Job& job, WorkerChannel& channel) {
   MOTLEY_TRY(meet_others(job, channel));
 
   MeasuringReport report(channel, job.config.profile.seconds);
-  Result<Measured> measured = Measured{};
+  Result<MeasuredDevice> measured = MeasuredDevice{};
   try {
-    measured = measure(job, model, sizes, report, computes);
+    measured = measure_device(job, model, sizes, report, computes);
   } catch (const std::exception& thrown) {
     const Error error = failure_of(thrown, "measuring " + report.what());
     return error.code == ErrorCode::kInfeasible ? too_large(job, error, report.what(), memory_bytes)

@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <tuple>
 #include <utility>
 
 #include "base/check.h"
@@ -20,15 +19,6 @@ namespace {
 
 constexpr std::size_t kNumbersMax = std::size_t{1} << 24;  // that a frame tells apart
 static_assert(kReducePhases == SumPart::kPhases);
-
-bool is_inside(ReducePhase phase) {
-  return phase == ReducePhase::kLocalReduceScatter || phase == ReducePhase::kLocalAllGather;
-}
-
-// Whether what comes is added up; else it takes the place of this rank's values.
-bool is_added(ReducePhase phase) {
-  return phase == ReducePhase::kLocalReduceScatter || phase == ReducePhase::kCrossReduceScatter;
-}
 
 const char* to_words(ReducePhase phase) {
   switch (phase) {
@@ -93,33 +83,9 @@ HierarchicalSum::HierarchicalSum(FrameLink& link,
   actives_.resize(std::min(roles_.size(), static_cast<std::size_t>(options.window)));
 }
 
-HierarchicalSum::Role HierarchicalSum::role_in(const AllreducePlan& plan,
-                                               const ReduceBucket& bucket,
-                                               Rank self) {
-  Role role;
-  role.is_owners = plan.machine_of(self) == bucket.owner;
-  for (const ReduceMessage& message : plan.messages(bucket)) {
-    const auto phase = static_cast<std::size_t>(message.phase);
-    if (message.from == self) role.sends[phase].push_back(message);
-    if (message.to != self) continue;
-    const std::size_t order =
-        is_inside(message.phase) ? plan.place_of(message.from) : plan.machine_of(message.from);
-    role.receives[phase].push_back({message, order});
-  }
-  for (auto& expected : role.receives) {
-    std::ranges::sort(expected, {}, [](const Expected& e) {
-      return std::tuple(e.message.values.first, e.order);
-    });
-  }
-  // The same sums for several machines are encoded once.
-  std::ranges::stable_sort(role.sends[static_cast<std::size_t>(ReducePhase::kCrossAllGather)], {},
-                           [](const ReduceMessage& m) { return m.values.first; });
-  return role;
-}
-
 std::vector<EncodedSlice> HierarchicalSum::encoded_slices() const {
   std::vector<EncodedSlice> slices;
-  for (const Role& role : roles_) {
+  for (const BucketRole& role : roles_) {
     for (const ReducePhase phase :
          {ReducePhase::kCrossReduceScatter, ReducePhase::kCrossAllGather}) {
       const auto& sends = role.sends[static_cast<std::size_t>(phase)];
@@ -188,7 +154,7 @@ void HierarchicalSum::begin(std::size_t bucket) {
   for (std::size_t p = 0; p < kReducePhases; ++p) {
     const auto phase = static_cast<ReducePhase>(p);
     active.incoming[p].clear();
-    for (const Expected& expected : roles_[bucket].receives[p]) {
+    for (const ExpectedMessage& expected : roles_[bucket].receives[p]) {
       Buffer room = buffers_.take(bytes_max(phase, expected.message.values.count));
       active.incoming[p].push_back(
           {&expected, link_.recv(expected.message.from, id(bucket, phase), std::move(room)), {}});

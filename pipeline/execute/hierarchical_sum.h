@@ -30,6 +30,7 @@
 #include "pipeline/execute/final_mark.h"
 #include "pipeline/execute/slice_encoder.h"
 #include "pipeline/schedule/allreduce_plan.h"
+#include "pipeline/schedule/bucket_role.h"
 
 namespace motley {
 
@@ -87,20 +88,8 @@ class HierarchicalSum {
   [[nodiscard]] std::vector<EncodedSlice> encoded_slices() const;
 
  private:
-  struct Expected {
-    ReduceMessage message;
-    std::size_t order = 0;  // of the sender's term: its place, or its machine
-  };
-
-  // A role is what this rank sends and receives of a bucket, the same in every step.
-  struct Role {
-    bool is_owners = false;  // the rank is on the machine that owns the bucket
-    std::array<std::vector<ReduceMessage>, kReducePhases> sends;
-    std::array<std::vector<Expected>, kReducePhases> receives;  // by range, then in order
-  };
-
   struct Incoming {
-    const Expected* expected = nullptr;
+    const ExpectedMessage* expected = nullptr;
     PendingFrame frame;  // until it was waited for
     Buffer buffer;       // from then on
   };
@@ -127,10 +116,6 @@ class HierarchicalSum {
                   SliceEncoder& encoder,
                   const HierarchicalSumOptions& options,
                   std::unique_ptr<const Codec> plain);
-
-  [[nodiscard]] static Role role_in(const AllreducePlan& plan,
-                                    const ReduceBucket& bucket,
-                                    Rank self);
 
   [[nodiscard]] bool may_begin(std::size_t bucket, const FinalMark& mark) const;
   void begin(std::size_t bucket);
@@ -166,7 +151,7 @@ class HierarchicalSum {
   const std::size_t place_;
   const bool has_owners_;                  // else the machines add up everything alike
   std::vector<std::size_t> first_values_;  // [bucket]
-  std::vector<Role> roles_;                // [bucket]
+  std::vector<BucketRole> roles_;          // [bucket]
   std::vector<Active> actives_;            // [bucket % window]
   const std::shared_ptr<Bell> bell_ = std::make_shared<Bell>();  // of all that is under way
   BufferPool buffers_;
