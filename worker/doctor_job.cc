@@ -115,12 +115,6 @@ DevicesFound find_devices(DeviceDetails details) {
   return found;
 }
 
-std::int64_t free_disk_bytes(const std::filesystem::path& folder) {
-  std::error_code code;
-  const auto space = std::filesystem::space(folder, code);
-  return code ? 0 : static_cast<std::int64_t>(space.available);
-}
-
 bool sees(const std::string& mark, const std::string& text) {
   constexpr std::size_t kMarkBytesMax = 4096;
   if (mark.empty()) return false;
@@ -157,7 +151,10 @@ Result<void> run_doctor_job(const Job& job, WorkerChannel& channel) {
   facts.memory_bytes = available_memory_bytes();
   facts.computer = computer_id();
   facts.computer_memory_bytes = computer_memory_bytes();
-  facts.disk_bytes = mark.empty() ? 0 : free_disk_bytes(std::filesystem::path(mark).parent_path());
+  if (!mark.empty()) {
+    const auto free = free_disk_bytes(std::filesystem::path(mark).parent_path());
+    facts.disk_bytes = static_cast<std::int64_t>(free.value_or(0));
+  }
   facts.sees_mark = sees(mark, job.options.value("mark_text", ""));
   MOTLEY_TRY(find_ways(job.options.value("peers", Json::array()), facts));
   facts.unix_s = unix_time_s();

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -168,11 +169,21 @@ Result<bool> path_exists(const std::filesystem::path& path) {
   return exists;
 }
 
+// Not std::filesystem::space: LLVM's library says of a full disk that it has all the bytes there
+// can be.
+std::optional<std::uint64_t> free_disk_bytes(const std::filesystem::path& folder) {
+  struct statvfs disk {};
+
+  if (::statvfs(folder.c_str(), &disk) != 0 || disk.f_blocks == 0) return std::nullopt;
+  return std::uint64_t{disk.f_bavail} * disk.f_frsize;
+}
+
 Result<void> make_folders(const std::filesystem::path& path) {
   std::error_code code;
   std::filesystem::create_directories(path, code);
-  if (code) return file_error("make folder", path, code.value());
-  return {};
+  if (!code) return {};
+  // What is no folder is there already, says LLVM's library, and GNU's that it is none.
+  return file_error("make folder", path, code.value() == EEXIST ? ENOTDIR : code.value());
 }
 
 Result<void> make_lasting_folders(const std::filesystem::path& path) {

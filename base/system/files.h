@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -49,6 +50,10 @@ namespace motley {
 
 // Whether there is anything of that name. kCorrupt where this process may not look.
 [[nodiscard]] Result<bool> path_exists(const std::filesystem::path& path);
+
+// Free bytes on the disk that holds the folder, for who is not root; nothing where the file system
+// does not tell.
+[[nodiscard]] std::optional<std::uint64_t> free_disk_bytes(const std::filesystem::path& folder);
 
 // Makes the folder and its parents. kCorrupt when that is impossible.
 [[nodiscard]] Result<void> make_folders(const std::filesystem::path& path);

@@ -4,15 +4,13 @@
 
 #include <algorithm>
 #include <map>
-#include <system_error>
+
+#include "base/system/files.h"
 
 namespace motley {
 
 std::uint64_t free_bytes(const std::filesystem::path& folder) {
-  std::error_code code;
-  const std::filesystem::space_info space = std::filesystem::space(folder, code);
-  const bool is_known = !code && space.capacity > 0;
-  return is_known ? space.available : kUnknownSpace;
+  return free_disk_bytes(folder).value_or(kUnknownSpace);
 }
 
 Result<void> require_space(const std::filesystem::path& folder,

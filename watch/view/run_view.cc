@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/json.h"
+#include "base/system/files.h"
 #include "checkpoint/lock/launch_record.h"
 #include "cluster/launch/workers.h"
 #include "watch/view/json_number.h"
@@ -41,10 +42,8 @@ Json spans_to_json(const TracedStep* traced) {
 
 // Of a file system that does not tell, no.
 bool is_disk_full(const std::filesystem::path& folder) {
-  constexpr std::uintmax_t kFull_bytes = std::uintmax_t{64} << 10;
-  std::error_code code;
-  const auto space = std::filesystem::space(folder, code);
-  return !code && space.capacity > 0 && space.available < kFull_bytes;
+  constexpr std::uint64_t kFull_bytes = std::uint64_t{64} << 10;
+  return free_disk_bytes(folder).value_or(kFull_bytes) < kFull_bytes;
 }
 
 // Whether the text of that phase may change while it lasts, and not by every poll.
