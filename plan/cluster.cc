@@ -81,7 +81,8 @@ std::string device_meant_by(std::string_view device) {
   if (small == kAutomaticDevice || is_device_name(small)) return small;
   std::string kind = small.substr(0, small.find(':'));
   if (kind == "cpu" || kind == "mps") return kind;
-  if (kind == "cuda" || kind == "gpu" || kind == "nvidia") return "cuda:0";
+  if (kind == "metal") return "mps";
+  if (kind.starts_with("cud") || kind == "gpu" || kind == "nvidia") return "cuda:0";
   return "";
 }
 
@@ -92,7 +93,7 @@ Result<void> check_device(const std::string& device) {
   const std::string meant = device_meant_by(device);
   return Error{
       ErrorCode::kConfig, fmt::format("there is no kind of device '{}'", excerpt(device)),
-      R"("cpu", "cuda:0" or "cuda:1" computes, "auto" is all that there is, "virtual" rehearses)",
+      R"("cpu", "mps", "cuda:0" to "cuda:999" compute, "auto" is all that there is, "virtual" rehearses)",
       fmt::format("write {} in the cluster file; `motley devices` lists what a machine has",
                   meant.empty() ? "one of these" : fmt::format("\"{}\"", meant))};
 }

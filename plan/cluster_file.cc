@@ -152,7 +152,8 @@ Result<void> check_all_virtual(const std::vector<Machine>& machines,
   if (first == machines.end() || real == machines.end()) return {};
   return tables[static_cast<std::size_t>(real - machines.begin())].bad(
       "", fmt::format("'{}' has real devices and '{}' virtual ones", real->name, first->name),
-      "make all machines virtual, or none: only motley plan, profile and simulate take both");
+      "make all machines virtual, or none: only motley plan, profile, simulate and devices take "
+      "both");
 }
 
 // Imagined machines are nowhere, whatever their entries say.

@@ -54,7 +54,13 @@ std::string closest_device_model(const std::string& name) {
     const bool is_within = ("-" + spelt + "-").find("-" + names.back() + "-") != std::string::npos;
     if (is_within && model.name.size() > within.size()) within = model.name;
   }
-  return within.empty() ? closest_word(spelt, names) : within;
+  if (!within.empty()) return within;
+  // Rather the first kind of "h100", or Apple's "m2", than a name with a letter changed: that is
+  // another device.
+  const auto longer = std::ranges::find_if(names, [&](const std::string& other) {
+    return ("-" + other + "-").find("-" + spelt + "-") != std::string::npos;
+  });
+  return longer != names.end() ? *longer : closest_word(spelt, names);
 }
 
 }  // namespace motley

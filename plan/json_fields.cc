@@ -1,6 +1,7 @@
 #include "plan/json_fields.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -64,6 +65,16 @@ Result<std::string> JsonFields::word(const char* key, const char* others) const 
                                  excerpt(value), others));
   }
   return value;
+}
+
+Result<std::string> JsonFields::one_of(const char* key, std::span<const char* const> words) const {
+  MOTLEY_ASSIGN(const JsonFields field, member(key));
+  MOTLEY_ASSIGN(std::string value, field.as_text());
+  if (std::ranges::any_of(words, [&](std::string_view word) { return word == value; })) {
+    return value;
+  }
+  return field.bad(
+      fmt::format("it is '{}'; {} may stand here", excerpt(value), fmt::join(words, ", ")));
 }
 
 Result<std::vector<JsonFields>> JsonFields::items(const char* key,

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -31,6 +32,10 @@ class JsonFields {
   [[nodiscard]] Result<std::string> text(const char* key) const;
   // Letters, digits and the given other characters only (is_word below).
   [[nodiscard]] Result<std::string> word(const char* key, const char* others) const;
+
+  // One of these.
+  [[nodiscard]] Result<std::string> one_of(const char* key,
+                                           std::span<const char* const> words) const;
 
   // The items of the member that must be an array of that many.
   [[nodiscard]] Result<std::vector<JsonFields>> items(const char* key,

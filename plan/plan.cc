@@ -35,7 +35,7 @@ Result<RankPlan> read_rank(const JsonFields& fields) {
   MOTLEY_ASSIGN(rank.memory_bytes, fields.integer("memory_bytes", 0, kMemoryBytesMax));
   MOTLEY_ASSIGN(rank.link_mbps, fields.integer("link_mbps", 0, kLinkMbpsMax));
   if (fields.has("numbers")) {
-    MOTLEY_ASSIGN(rank.numbers, fields.word("numbers", ""));
+    MOTLEY_ASSIGN(rank.numbers, fields.one_of("numbers", kProductNumbers));
   }
   return rank;
 }

@@ -2,6 +2,7 @@
 // Format: docs/formats/plan.md.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -17,6 +18,8 @@ namespace motley {
 inline constexpr std::int64_t kLinkMbpsMax = 1'000'000'000;
 // What every device computes products in, and all that nobody asks for more.
 inline constexpr const char* kPlainNumbers = "fp32";
+// What products can be computed in.
+inline constexpr std::array<const char*, 3> kProductNumbers = {kPlainNumbers, "bf16", "fp16"};
 
 // A worker process and where it runs.
 struct RankPlan {

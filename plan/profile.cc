@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "plan/json_fields.h"
 #include "plan/limits.h"
+#include "plan/plan.h"
 
 namespace motley {
 namespace {
@@ -159,11 +160,11 @@ Result<DeviceProfile> read_device(const JsonFields& fields) {
   MOTLEY_ASSIGN(device.memory_bytes, fields.integer("memory_bytes", 0, kMemoryBytesMax));
   MOTLEY_ASSIGN(device.baseline_bytes, fields.integer("baseline_bytes", 0, kMemoryBytesMax));
   if (fields.has("precision")) {
-    MOTLEY_ASSIGN(device.precision, fields.word("precision", ""));
+    MOTLEY_ASSIGN(device.precision, fields.one_of("precision", kProductNumbers));
   }
   device.numbers = device.precision;
   if (fields.has("numbers")) {
-    MOTLEY_ASSIGN(device.numbers, fields.word("numbers", ""));
+    MOTLEY_ASSIGN(device.numbers, fields.one_of("numbers", kProductNumbers));
   }
   if (fields.has("rounded_bytes_per_parameter")) {
     MOTLEY_ASSIGN(const std::int64_t bytes,

@@ -151,20 +151,21 @@ Command doctor_command() {
       "check everything that commonly goes wrong, and print the fix",
       {},
       {cluster_option(),
-       {"run", "DIR", "folder of the coming runs, which all machines must see (default: this one)"},
+       {"run", "DIR",
+        "folder of the coming runs, shared or of each machine's own (default: this one)"},
        {"transport", "KIND", "auto, ucx, gloo or tcp (default auto, as comm.transport)"},
        {"encrypt", "WHEN", "auto, always or never (default auto, as comm.encrypt)"},
        json_option()},
       "Starts a worker on each machine, as a run would, and lets it look around: version, cores,\n"
       "memory, devices, their drivers and the numbers that they compute in, the library for\n"
-      "matrices, network addresses, whether the run folder is the same one. Then the machines\n"
-      "connect to each other for a moment. Says of each address why it is used or not, and of\n"
-      "each pair of machines which transport it would take and why.\n"
+      "matrices, network addresses, whether the run folder is shared or each machine's own.\n"
+      "Then the machines connect to each other for a moment. Says of each address why it is\n"
+      "used or not, and of each pair of machines which transport it would take and why.\n"
       "Without --cluster it looks at this machine alone.\n\n"
       "  PROBLEM  a run would fail      warning  it would run, but not as well as it could\n\n"
       "Exit status: 0 without problems, else that of a run which meets the first of them.\n\n"
       "Example\n"
-      "  motley doctor --cluster home.toml --run /shared/runs\n"};
+      "  motley doctor --cluster home.toml --run ~/runs\n"};
   return {spec, doctor};
 }
 

@@ -58,11 +58,22 @@ def device_trouble(given):
                     "name the device's library for LibTorch; the far device of the tests is "
                     "lib*/libmotley_far_device.so of a build")
         return None
+    if device == "mps":
+        return (what, f"this is {platform.system()}", "only a Mac has it, and Motley does not run there yet")
     if not device.startswith("cuda"):
-        return None  # only Motley knows
+        return no_pytorch(what, given) if device == "cpu" else None  # only Motley knows
     if given.torch or given.build:
         return card_trouble(what)
-    return card_trouble(what) or pytorch_trouble(what, torch_facts(python, device), python)
+    return (card_trouble(what) or no_pytorch(what, given) or
+            pytorch_trouble(what, torch_facts(python, device), python))
+
+
+def no_pytorch(what, given):
+    """Where it is to be built against a PyTorch that is not there."""
+    if given.torch or given.build or torch_facts(given.python, given.device):
+        return None
+    return (what, f"{given.python} does not import torch",
+            "name the Python of your PyTorch by --python PROGRAM, or a LibTorch by --torch FOLDER")
 
 
 def card_trouble(what):
@@ -74,11 +85,7 @@ def card_trouble(what):
 
 
 def pytorch_trouble(what, facts, python):
-    """Where it is to be built against the PyTorch that told these facts."""
-    if not facts:
-        return (what, f"{python} does not import torch",
-                "name the Python of your PyTorch by --python PROGRAM, or a LibTorch by "
-                "--torch FOLDER")
+    """REQUIRES: it is to be built against the PyTorch that told these facts."""
     if "card" in facts:
         return None
     cards = facts.get("cards", 0)

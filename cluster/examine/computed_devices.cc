@@ -28,7 +28,6 @@ DeviceProfile with_measured_part(DeviceProfile computed, const DeviceProfile& me
   computed.threads = measured.threads;
   computed.baseline_bytes = measured.baseline_bytes;
   computed.precision = measured.precision;
-  computed.numbers = measured.numbers;
   computed.codecs = measured.codecs;
   computed.message_s = measured.message_s;
   return computed;

@@ -83,7 +83,7 @@ Error nobody_computes_in(const std::string& wanted, const std::vector<DeviceNumb
 
 std::optional<std::string> plan_of_other_precision(const std::string& wanted, const Plan& plan) {
   const std::string made_for = precision_of(plan);
-  if (made_for == wanted || plan.predicted_step_s == 0) return std::nullopt;
+  if (made_for == wanted || plan.predicted_step_s == 0 || is_virtual(plan)) return std::nullopt;
   return fmt::format(
       "the plan was made for train.precision = \"{}\", and the run trains in {}: its times and its "
       "memory are not those of this run",
@@ -93,7 +93,7 @@ std::optional<std::string> plan_of_other_precision(const std::string& wanted, co
 Result<void> check_plan_precision(const std::string& wanted,
                                   const Plan& plan,
                                   const Profile& profile) {
-  if (wanted == kPlainNumbers || precision_of(plan) == wanted) return {};
+  if (wanted == kPlainNumbers || precision_of(plan) == wanted || is_virtual(plan)) return {};
   std::vector<std::string> used;
   for (const RankPlan& rank : plan.ranks) {
     const std::string name = fmt::format("{} ({})", rank.machine, rank.device);

@@ -13,6 +13,7 @@
 #include "cluster/examine/memory_check.h"
 #include "cluster/launch/event_fields.h"
 #include "cluster/process/status_line.h"
+#include "plan/cluster.h"
 #include "plan/units.h"
 
 namespace motley {
@@ -88,8 +89,10 @@ Result<void> ProfileFollower::on_event(int worker, const Json& event) {
     MOTLEY_ASSIGN(const Profile one,
                   profile_from_json(event.value("profile", Json::object()), "a worker's profile"));
     for (DeviceProfile device : one.devices) {
-      // Told before it measured; the profile of a worker leaves it open.
-      device.numbers = precision_->numbers_of(index);
+      // Told before it measured; the profile of a worker leaves it open. What is computed for a
+      // virtual device is of fp32.
+      device.numbers =
+          is_virtual_device(device.device) ? kPlainNumbers : precision_->numbers_of(index);
       add_profile(index, std::move(device));
     }
     kept_ += event.value("kept", false) ? 1 : 0;
@@ -114,6 +117,11 @@ Result<Profile> ProfileFollower::finish(double took_s) {
                    fmt::format("machine {} sent no profile of {}", machine.name, device), "", ""};
     }
   }
+  // In the order of the cluster file, rather than that in which they were done.
+  std::ranges::stable_sort(profile_.devices, {}, [&](const DeviceProfile& device) {
+    return std::ranges::find(cluster_.machines, device.machine, &Machine::name) -
+           cluster_.machines.begin();
+  });
   log_.info(summary(took_s));
   share_memory();
   return std::move(profile_);

@@ -37,10 +37,20 @@ struct Observations {
   int rank_count = 0;
 };
 
-// Times of so many threads say nothing of other numbers of them.
-Result<void> check_threads(const Plan& plan, const CostModel& cost, const std::vector<int>& slots) {
+// Times in other numbers, or of other numbers of threads, say nothing of what is planned.
+Result<void> check_computing(const Plan& plan,
+                             const CostModel& cost,
+                             const std::vector<int>& slots) {
   for (std::size_t r = 0; r < plan.ranks.size(); ++r) {
     const DeviceSlot& slot = cost.slots()[static_cast<std::size_t>(slots[r])];
+    if (const std::string& numbers = plan.ranks[r].numbers; numbers != slot.numbers) {
+      return Error{
+          ErrorCode::kConfig, "cannot learn from a run in another precision",
+          fmt::format("{}/{} computed in {} there and would now in {}", slot.machine, slot.device,
+                      numbers, slot.numbers),
+          "--set train.precision to that run's, with profiles that were measured so, plans as the "
+          "run did; or name another run"};
+    }
     const int threads = plan.ranks[r].threads;
     if (threads == slot.threads) continue;
     return Error{ErrorCode::kConfig, "cannot learn from a run with other numbers of threads",
@@ -61,7 +71,7 @@ Result<std::vector<Prediction>> predict(const PlanningInput& input, const Plan& 
                 CostModel::make(input.model, input.cluster, input.profile, options.default_threads,
                                 options.kept, plan.gradient_codec));
   MOTLEY_ASSIGN(const std::vector<int> slots, slots_of_ranks(plan, cost));
-  MOTLEY_TRY(check_threads(plan, cost, slots));
+  MOTLEY_TRY(check_computing(plan, cost, slots));
   // The executor encodes and decodes where it computes, and reports both as one.
   std::vector<Prediction> predictions;
   for (std::size_t r = 0; r < plan.ranks.size(); ++r) {

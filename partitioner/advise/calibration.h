@@ -38,8 +38,8 @@ using Calibration = std::vector<DeviceCalibration>;
 
 // Compares each run with what *this* profile predicts for its plan, so that learning from a run
 // that was itself planned with something learned does not forget it. One entry a device that ran.
-// kConfig when a run is of another model, used a machine that the cluster lacks, or computed with
-// another number of threads than the next plan would.
+// kConfig when a run is of another model, used a machine that the cluster lacks, or computed in
+// other numbers or with another number of threads than the next plan would.
 // REQUIRES: the vectors of a run are as long as its plan's ranks.
 [[nodiscard]] Result<Calibration> calibrate(const PlanningInput& input,
                                             const std::vector<RunMeasurement>& runs);

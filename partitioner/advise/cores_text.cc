@@ -73,8 +73,9 @@ std::string cores_text(const Plan& plan, const Cluster& cluster, const Profile& 
     const double left = computer.all() - computer.busy();
     if (left >= 1) idle.push_back(fmt::format("{:g} of {}", left, who));
     if (computer.common > 0 && computer.threads > computer.common) {
-      crowded +=
-          fmt::format("; {} workers share the {:g} of {}", computer.workers, computer.common, who);
+      crowded += fmt::format("; {} worker{} the {:g} of {}", computer.workers,
+                             computer.workers == 1 ? " of more threads has" : "s share",
+                             computer.common, who);
     }
   }
   if (all == 0) return "";

@@ -153,6 +153,12 @@ std::string numbers_line(const Plan& plan) {
   return text.empty() ? "" : fmt::format("numbers   {}\n", text);
 }
 
+bool has_apple(const Cluster& cluster) {
+  return std::ranges::any_of(cluster.machines, [](const Machine& machine) {
+    return machine.device_model.starts_with("apple-");
+  });
+}
+
 }  // namespace
 
 std::string imagined_text(const Cluster& cluster) {
@@ -224,7 +230,14 @@ Result<std::string> explain_plan(const Plan& plan,
     text += fmt::format("note      {}\n", kVirtualNotice);
   }
   if (is_virtual(cluster)) {
-    text += fmt::format("imagined  {}: computed, not measured\n", imagined_text(cluster));
+    text +=
+        fmt::format("imagined  {}: computed, not measured, and alike in every train.precision\n",
+                    imagined_text(cluster));
+    if (has_apple(cluster)) {
+      text +=
+          "note      Motley does not run on macOS yet (docs/portability.md): a plan with a Mac "
+          "only tells what one would add\n";
+    }
   }
   for (const std::string& note : plan.notes) text += fmt::format("note      {}\n", note);
   return text;

@@ -72,7 +72,9 @@ std::optional<std::string> more_memory(const PlanningInput& input) {
     return fmt::format("set memory_gib of {} to {:.4g} ({:.4g} now; {:.4g} GiB are free there)",
                        machine.name, least->needed_gib, machine.memory_gib, free_gib);
   }
-  return fmt::format("give {} {:.3g} GiB more memory ({:.4g} GiB in all)", least->machine,
+  const bool is_theirs = std::ranges::all_of(machine.devices, has_own_memory);
+  return fmt::format("give {}{} {:.3g} GiB more memory ({:.4g} GiB in all)",
+                     is_theirs ? "a device of " : "", least->machine,
                      rounded_up(least->extra_gib()), least->needed_gib);
 }
 

@@ -9,6 +9,7 @@
 namespace motley::test {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::Each;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -51,6 +52,15 @@ class Virtual : public testing::Test {
   SmallJob job_;
   std::string cluster_ = job_.folder().write("cluster.toml", kTwoVirtual);
 };
+
+// Their times are of fp32, so that none of them claims other numbers.
+TEST_F(Virtual, ClaimNoOtherNumbers) {
+  const Outcome run = rehearse("rounded", {"--stages", "2", "--set", "train.precision=bf16"});
+  ASSERT_EQ(run.status, 0) << run.err;
+  EXPECT_THAT(run.out,
+              AllOf(HasSubstr("alike in every train.precision"), Not(HasSubstr("numbers "))));
+  EXPECT_FALSE(file_of("rounded", "plan.json")["ranks"][0].contains("numbers"));
+}
 
 TEST_F(Virtual, PipelinesStepAndSaySo) {
   const Outcome run = rehearse("run", {"--stages", "2"});

@@ -1,6 +1,8 @@
 // A library that lacks its end is found before the loader falls over it.
 #include "models/device/kinds/library_file.h"
 
+#include <sys/stat.h>
+
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -23,6 +25,13 @@ class LibraryFile : public testing::Test {
     std::filesystem::copy_file(MOTLEY_FAR_LIBRARY, copy_,
                                std::filesystem::copy_options::overwrite_existing);
     std::filesystem::resize_file(copy_, bytes);
+  }
+
+  [[nodiscard]] Result<ComputeDevice> open_by_copy() const {
+    ::setenv("MOTLEY_DEVICE_LIBRARY", copy_.c_str(), /*overwrite=*/1);
+    auto device = ComputeDevice::open("privateuseone:0");
+    ::unsetenv("MOTLEY_DEVICE_LIBRARY");
+    return device;
   }
 
   const std::uintmax_t bytes_ = std::filesystem::file_size(MOTLEY_FAR_LIBRARY);
@@ -50,12 +59,17 @@ TEST_F(LibraryFile, OnlyLibrariesAreJudged) {
 
 TEST_F(LibraryFile, OneThatLacksItsEndBringsNoDevice) {
   cut(bytes_ / 2);
-  ::setenv("MOTLEY_DEVICE_LIBRARY", copy_.c_str(), /*overwrite=*/1);
-  const auto device = ComputeDevice::open("privateuseone:0");
-  ::unsetenv("MOTLEY_DEVICE_LIBRARY");
+  const auto device = open_by_copy();
   ASSERT_FALSE(device.ok());
   EXPECT_THAT(device.error().cause,
               testing::AllOf(testing::HasSubstr(copy_.string()), testing::HasSubstr("too short")));
+}
+
+TEST_F(LibraryFile, NobodyWaitsForAWriterOfANamedPipe) {
+  ASSERT_EQ(::mkfifo(copy_.c_str(), 0600), 0);
+  const auto device = open_by_copy();
+  ASSERT_FALSE(device.ok());
+  EXPECT_THAT(device.error().cause, testing::HasSubstr(copy_.string() + " is no file"));
 }
 
 }  // namespace

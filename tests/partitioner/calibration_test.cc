@@ -146,6 +146,18 @@ TEST(Calibration, RefusesARunWithAnotherNumberOfThreads) {
   EXPECT_THAT(calibration.error().what, HasSubstr("threads"));
 }
 
+TEST(Calibration, RefusesARunInAnotherPrecision) {
+  PlanningInput input = two_machines().input();
+  RunMeasurement run = run_of(input, 1, 0);
+  run.plan.ranks[0].numbers = "bf16";
+  const auto calibration = calibrate(input, {run});
+  ASSERT_FALSE(calibration.ok());
+  EXPECT_EQ(calibration.error().code, ErrorCode::kConfig);
+  EXPECT_THAT(calibration.error().cause, HasSubstr("computed in bf16 there"));
+  for (DeviceProfile& device : input.profile.devices) device.numbers = "bf16";
+  EXPECT_TRUE(calibrate(input, {run}).ok());
+}
+
 // Whatever the truth, a plan made with what its own run taught predicts that run.
 RC_GTEST_PROP(Calibration, MakesTheNextPredictionTrue, ()) {
   const Problem truth = random_problem();

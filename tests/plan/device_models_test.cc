@@ -83,6 +83,8 @@ TEST(DeviceModels, MistakesAreNamedWithTheirPlace) {
     EXPECT_EQ(closest_device_model(spelt), "rtx-3090") << spelt;
   }
   EXPECT_EQ(closest_device_model("Apple M2 Max"), "apple-m2-max");
+  EXPECT_EQ(closest_device_model("h100"), "h100-pcie");
+  EXPECT_EQ(closest_device_model("m2"), "apple-m2");
   EXPECT_EQ(closest_device_model("abacus"), "");
   const auto memory = read_one("device_model = 'apple-m2'\n");
   ASSERT_FALSE(memory.ok());

@@ -41,6 +41,10 @@ TEST(PlanJson, TellsTheNumbersOfARankWhereTheyAreNotFp32) {
   EXPECT_EQ(read->ranks[1].numbers, "bf16");
   EXPECT_EQ(precision_of(*read), "bf16");
   EXPECT_EQ(plan_hash(*read), plan_hash(two_stages()));
+  EXPECT_NE(verdict([](Json& json) {
+              json["ranks"][1]["numbers"] = "int3";
+            }).find("it is 'int3'; fp32, bf16, fp16 may stand here"),
+            std::string::npos);
 }
 
 // Ranks on processors of every kind compare it.

@@ -9,8 +9,9 @@ namespace motley {
 namespace {
 
 constexpr const char* kOtherLibTorch =
-    "build with a LibTorch for CUDA: Debian's libtorch-cuda-dev (contrib), or that of PyTorch's "
-    "wheel for CUDA (docs/portability.md; scripts/gpu-check does it)";
+    "build with a LibTorch for CUDA: that of PyTorch's wheel (docs/portability.md; "
+    "scripts/gpu-check "
+    "does it), or Debian's libtorch-cuda-dev (contrib), which nobody has tried";
 
 constexpr int major_of(int version) {
   return version / 1000;

@@ -31,7 +31,7 @@ constexpr DeviceKind kKinds[] = {
     {.name = "mps",
      .type = c10::DeviceType::MPS,
      .is_numbered = false,
-     .remedy = "only a Mac has it, and Motley does not run there yet: use \"cpu\" or \"cuda:0\"",
+     .remedy = "only a Mac has it, and Motley does not run there yet: leave it out",
      .computes_products_in = [](int /*index*/, at::ScalarType type) { return type == at::kHalf; }},
     {.name = "privateuseone",
      .type = c10::DeviceType::PrivateUse1,

@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <sstream>
+#include <system_error>
 
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 
@@ -28,6 +30,12 @@ std::optional<std::string> open_device_library() {
   const char* const file = std::getenv(kDeviceLibraryVariable);
   if (file == nullptr || *file == '\0') {
     return fmt::format("{} is {}", kDeviceLibraryVariable, file == nullptr ? "not set" : "empty");
+  }
+  std::error_code unknown;  // the loader also looks where no path says
+  const auto status = std::filesystem::status(file, unknown);
+  // Of a named pipe the loader would wait for a writer.
+  if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
+    return fmt::format("{} is no file", file);
   }
   if (is_cut_short(file)) {
     return fmt::format("{}: file too short: it ends before what its own headers announce", file);
