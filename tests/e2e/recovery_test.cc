@@ -74,7 +74,8 @@ TEST_F(Recovery, FromEachKilledStage) {
   const Outcome outcome = run.wait();
   EXPECT_EQ(outcome.status, 0) << outcome.err;
   EXPECT_THAT(outcome.err, HasSubstr("was killed by signal 9"));
-  EXPECT_THAT(outcome.err, HasSubstr("the run goes on from step 10"));
+  // On a busy computer the next one is saved between this process's look and its signal.
+  EXPECT_THAT(outcome.err, ::testing::ContainsRegex("the run goes on from step [12]0[^0-9]"));
   EXPECT_THAT(outcome.err, HasSubstr("(restart 1 of 3)"));
   EXPECT_THAT(outcome.err, HasSubstr("s after the failure"));
   const std::string kept = read_text(std::filesystem::path(job_.run_dir("run")) / "log/motley.log");

@@ -154,6 +154,7 @@ TEST(Calibration, RefusesARunInAnotherPrecision) {
   ASSERT_FALSE(calibration.ok());
   EXPECT_EQ(calibration.error().code, ErrorCode::kConfig);
   EXPECT_THAT(calibration.error().cause, HasSubstr("computed in bf16 there"));
+  for (RankPlan& rank : run.plan.ranks) rank.numbers = "bf16";
   for (DeviceProfile& device : input.profile.devices) device.numbers = "bf16";
   EXPECT_TRUE(calibrate(input, {run}).ok());
 }
