@@ -243,6 +243,18 @@ void LayerSample::scale_times(double factor) {
   split->weight_s *= factor;
 }
 
+void DeviceProfile::scale_times(double factor) {
+  optimizer_s_per_parameter *= factor;
+  message_s *= factor;
+  for (auto& [name, codec] : codecs) {
+    codec.encode_s_per_float *= factor;
+    codec.decode_s_per_float *= factor;
+  }
+  for (auto& [signature, samples] : layers) {
+    for (LayerSample& sample : samples) sample.scale_times(factor);
+  }
+}
+
 LayerSample interpolate(const std::vector<LayerSample>& samples, int micro_batch) {
   MOTLEY_CHECK(!samples.empty(), "no samples for micro-batch {}", micro_batch);
   const auto at_or_above =

@@ -73,6 +73,9 @@ struct DeviceProfile {
   // group. Alone it takes this share of them; 1 = as long.
   double alone_factor = 1;
   std::vector<std::string> warnings;  // why not to trust it, for people
+
+  // Every time of computing; bytes stay.
+  void scale_times(double factor);
 };
 
 struct Profile {

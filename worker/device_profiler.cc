@@ -40,18 +40,6 @@ constexpr double kNoiseMax = 1;
 constexpr double kAloneTolerance = 0.05;
 constexpr double kTurn_s = 300;  // for the others of this computer, who may still measure
 
-void scale_times(DeviceProfile& device, double factor) {
-  device.optimizer_s_per_parameter *= factor;
-  device.message_s *= factor;
-  for (auto& [name, codec] : device.codecs) {
-    codec.encode_s_per_float *= factor;
-    codec.decode_s_per_float *= factor;
-  }
-  for (auto& [signature, samples] : device.layers) {
-    for (LayerSample& sample : samples) sample.scale_times(factor);
-  }
-}
-
 // Every codec that needs no parameter, the cheapest chains with zstd where they are asked for,
 // since no plan takes them by itself, and what this run is set to.
 std::vector<std::string> codecs_to_measure(const Job& job) {
@@ -111,7 +99,7 @@ class DeviceProfiler {
     }
     keep();
     if (job_.options.value("company", false)) device_.alone_factor = alone_factor();
-    scale_times(device_, together_->seconds_per_cpu_second);
+    device_.scale_times(together_->seconds_per_cpu_second);
     device_.cores = std::min<double>(physical_cores(), usable_cores());
     return std::move(device_);
   }
