@@ -34,6 +34,9 @@ class ProductNumbers {
   // so that no gradient loses a bit.
   void set_gradient_scale(double scale);
 
+  // 1 but for fp16.
+  [[nodiscard]] double gradient_scale() const { return *scale_; }
+
   // fp32 values as a product takes them; themselves in fp32.
   [[nodiscard]] at::Tensor rounded(const at::Tensor& values) const;
   // fp32 gradients as a product takes them.

@@ -1,8 +1,10 @@
 // The head of both families on any device: norm, then scores against each row of a [V, D] matrix,
 // and the summed cross entropy of the next token. The scores are turned into their gradient in
-// their own memory; without backward only a slice of rows exists at a time. The loss stays on the
-// device.
+// their own memory, some rows at a time, so that fp32 values of them exist for these rows alone.
+// The loss stays on the device.
 #include <algorithm>
+#include <exception>
+#include <limits>
 #include <utility>
 
 #include <ATen/ATen.h>
@@ -14,34 +16,22 @@
 namespace motley {
 namespace {
 
-// Rows whose scores take about 64 MiB, but enough for an efficient product.
+// Rows whose scores take about 256 MiB in fp32, but enough for an efficient product.
 std::int64_t device_rows_at_once(std::int64_t vocab) {
-  return std::max<std::int64_t>(128, (std::int64_t{16} << 20) / vocab);
+  return std::max<std::int64_t>(128, (std::int64_t{64} << 20) / vocab);
 }
 
-// The summed cross entropy of the rows of logits_RV against targets_R. Leaves in the rows the
-// powers of their distance to their largest, which to_gradient turns into the gradient.
-struct CrossEntropy {
-  at::Tensor loss;
-  at::Tensor sums;  // of the rows' powers, [R, 1]
-};
-
-CrossEntropy cross_entropy_in_place(const at::Tensor& logits, const at::Tensor& targets) {
-  const at::ScalarType exact = exact_type(logits.device());
-  logits.sub_(logits.amax({1}, /*keepdim=*/true));
-  const at::Tensor of_targets = logits.gather(1, targets.view({-1, 1}));
-  at::Tensor sums = logits.exp_().sum({1}, /*keepdim=*/true);
-  at::Tensor losses = at::log(sums.to(exact)).sub_(of_targets);
-  return {losses.sum(), std::move(sums)};
-}
-
-// From there to their gradient, softmax - one_hot.
-void to_gradient(const at::Tensor& logits, const at::Tensor& sums, const at::Tensor& targets) {
-  logits.div_(sums);
-  const at::Tensor first_of_rows =
-      at::arange(logits.size(0), targets.options()).mul_(logits.size(1));
-  logits.view({-1}).index_add_(0, first_of_rows + targets,
-                               at::full({logits.size(0)}, -1.0, logits.options()));
+// Whether the logarithms of rounded numbers' softmax can be had in fp32 at once. Processors, for
+// one, refuse that.
+bool widens_softmax(c10::Device device, at::ScalarType type) {
+  if (type == at::kFloat) return false;
+  try {
+    static_cast<void>(at::_log_softmax(at::zeros({1, 8}, at::TensorOptions(device).dtype(type)), 1,
+                                       /*half_to_float=*/true));
+    return true;
+  } catch (const std::exception&) {
+    return false;
+  }
 }
 
 class DeviceHead final : public LossLayer {
@@ -50,7 +40,8 @@ class DeviceHead final : public LossLayer {
       : numbers_(context.numbers),
         norm_(parameters, 0),
         weight_(parameters.rounded[2]),
-        grad_weight_(parameters.gradients[2]) {}
+        grad_weight_(parameters.gradients[2]),
+        widens_softmax_(widens_softmax(context.device, context.numbers.type())) {}
 
   LossNumbers forward(at::Tensor x,
                       const at::Tensor& targets,
@@ -63,12 +54,10 @@ class DeviceHead final : public LossLayer {
     Norm::Output normed = norm_.forward(x_rows);
     normed.y = numbers_.rounded(normed.y);
     if (!micro.training) return loss_numbers(loss_in_slices(normed.y, ids), rows);
-    const at::Tensor logits = scores(normed.y);
-    const CrossEntropy entropy = cross_entropy_in_place(logits, ids);
-    to_gradient(logits, entropy.sums, ids);
-    saved = {std::move(x), normed.mean, normed.inverse_deviation, normed.y,
-             numbers_.scaled(logits)};
-    return loss_numbers(entropy.loss, rows);
+    at::Tensor scores = scores_of(normed.y, padded_weight());
+    const at::Tensor loss = loss_and_gradient(scores, ids);
+    saved = {std::move(x), normed.mean, normed.inverse_deviation, normed.y, std::move(scores)};
+    return loss_numbers(loss, rows);
   }
 
   Outcome read(const at::Tensor& host_numbers) const override { return outcome_of(host_numbers); }
@@ -78,41 +67,94 @@ class DeviceHead final : public LossLayer {
     const at::Tensor& x = kept[0];
     const at::Tensor& grad_logits = kept[4];
     saved = {kept[3], grad_logits};
-    const at::Tensor grad_normed = numbers_.unscaled(at::mm(grad_logits, weight_));
+    const at::Tensor grad_normed = numbers_.unscaled(at::mm(grad_logits, padded_weight()));
     return norm_.backward(grad_normed, as_matrix(x), kept[1], kept[2]).view_as(x);
   }
 
   void backward_weight(SavedTensors& saved) override {
     const SavedTensors kept = std::exchange(saved, {});
-    numbers_.add_product(grad_weight_, kept[1].t(), kept[0]);
+    numbers_.add_product(grad_weight_, kept[1].narrow(1, 0, vocab()).t(), kept[0]);
   }
 
   at::Tensor logits_at(at::Tensor x, std::int64_t position) override {
-    return scores(numbers_.rounded(norm_.forward(x.select(1, position).contiguous()).y));
+    const at::Tensor normed = norm_.forward(x.select(1, position).contiguous()).y;
+    return numbers_.widened(at::mm(numbers_.rounded(normed), weight_.t()));
   }
 
  private:
-  // fp32.
-  at::Tensor scores(const at::Tensor& normed) const {
-    return numbers_.widened(at::mm(normed, weight_.t()));
+  [[nodiscard]] std::int64_t vocab() const { return weight_.size(0); }
+
+  // With rows of zeros up to score_row(V). A copy for each product takes less than 1 % of it.
+  [[nodiscard]] at::Tensor padded_weight() const {
+    return at::constant_pad_nd(weight_, {0, 0, 0, score_row(vocab()) - vocab()});
+  }
+
+  // [R, score_row(V)], where what no token stands for has no chance.
+  [[nodiscard]] at::Tensor scores_of(const at::Tensor& normed, const at::Tensor& padded) const {
+    at::Tensor scores = at::mm(normed, padded.t());
+    constexpr double kNever = -std::numeric_limits<double>::infinity();
+    scores.narrow(1, vocab(), scores.size(1) - vocab()).fill_(kNever);
+    return scores;
+  }
+
+  // The logarithms of what the rows of scores give each token, fp32, and in of_targets those of the
+  // rows' targets.
+  [[nodiscard]] at::Tensor logarithms(const at::Tensor& scores,
+                                      const at::Tensor& targets,
+                                      at::Tensor of_targets) const {
+    const at::Tensor logarithms =
+        at::_log_softmax(widens_softmax_ ? scores : numbers_.widened(scores), 1, widens_softmax_);
+    of_targets.copy_(logarithms.gather(1, targets.view({-1, 1})).view({-1}));
+    return logarithms;
+  }
+
+  // Turns scores into the scaled gradient of their summed cross entropy, softmax - one_hot.
+  at::Tensor loss_and_gradient(const at::Tensor& scores, const at::Tensor& targets) const {
+    const at::Tensor of_targets = at::empty({targets.size(0)}, scores.options().dtype(at::kFloat));
+    for_each_slice(targets.size(0), [&](std::int64_t first, std::int64_t count) {
+      at::Tensor rows = scores.narrow(0, first, count);
+      const at::Tensor logs =
+          logarithms(rows, targets.narrow(0, first, count), of_targets.narrow(0, first, count));
+      if (numbers_.gradient_scale() == 1.0) {
+        at::exp_out(rows, logs);
+      } else {
+        rows.copy_(numbers_.scaled(logs.exp()));
+      }
+    });
+    const at::Tensor loss = of_targets.sum(exact_type(scores.device())).neg_();
+    // In fp32: what is left of 1 where a target is nearly certain has no digits in bf16.
+    const at::Tensor gradients = numbers_.scaled(of_targets.exp().sub_(1));
+    const at::Tensor row_starts =
+        at::arange(targets.size(0), targets.options()).mul_(scores.size(1));
+    scores.view({-1}).index_copy_(0, row_starts + targets, gradients);
+    return loss;
   }
 
   at::Tensor loss_in_slices(const at::Tensor& normed, const at::Tensor& ids) const {
-    const std::int64_t slice = device_rows_at_once(weight_.size(0));
-    at::Tensor loss = at::zeros({}, normed.options().dtype(exact_type(normed.device())));
-    for (std::int64_t first = 0; first < ids.size(0); first += slice) {
-      const std::int64_t count = std::min(slice, ids.size(0) - first);
-      loss.add_(cross_entropy_in_place(scores(normed.narrow(0, first, count)),
-                                       ids.narrow(0, first, count))
-                    .loss);
+    const at::Tensor of_targets = at::empty({ids.size(0)}, normed.options().dtype(at::kFloat));
+    const at::Tensor padded = padded_weight();
+    for_each_slice(ids.size(0), [&](std::int64_t first, std::int64_t count) {
+      static_cast<void>(logarithms(scores_of(normed.narrow(0, first, count), padded),
+                                   ids.narrow(0, first, count),
+                                   of_targets.narrow(0, first, count)));
+    });
+    return of_targets.sum(exact_type(normed.device())).neg_();
+  }
+
+  // body(first row, rows).
+  template <class Body>
+  void for_each_slice(std::int64_t rows, const Body& body) const {
+    const std::int64_t slice = device_rows_at_once(vocab());
+    for (std::int64_t first = 0; first < rows; first += slice) {
+      body(first, std::min(slice, rows - first));
     }
-    return loss;
   }
 
   ProductNumbers numbers_;
   Norm norm_;
   at::Tensor weight_;
   at::Tensor grad_weight_;
+  bool widens_softmax_;
 };
 
 }  // namespace

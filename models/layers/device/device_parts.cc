@@ -19,6 +19,11 @@ at::Tensor tanh_gelu_backward(const at::Tensor& grad, const at::Tensor& u) {
   return at::gelu_backward(grad, u, "tanh");
 }
 
+std::int64_t score_row(std::int64_t vocab) {
+  constexpr std::int64_t kMultiple = 64;  // 128 bytes in bf16 and fp16
+  return (vocab + kMultiple - 1) / kMultiple * kMultiple;
+}
+
 DeviceLinear::DeviceLinear(const LayerContext& context,
                            const LayerParameters& parameters,
                            std::size_t first)
@@ -44,7 +49,9 @@ at::Tensor DeviceLinear::input_gradient(const at::Tensor& grad_y) const {
 at::Tensor DeviceResidualLinear::forward(const at::Tensor& x,
                                          const at::Tensor& h,
                                          const MicroContext& micro) const {
-  at::Tensor y = numbers_.widened(linear_.forward(h));
+  at::Tensor y = linear_.forward(h);
+  if (p_ == 0.0 || !micro.training) return at::add(x, y);  // in fp32, of which y is made there
+  y = numbers_.widened(y);
   drop_output_in_place(y, p_, micro, layer_);
   return y.add_(x);
 }
