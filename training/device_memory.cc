@@ -104,10 +104,9 @@ std::vector<double> DeviceMemory::squared_norms(const std::vector<std::size_t>& 
   for (const std::size_t parameter : parameters) {
     const at::Tensor& gradients = parameters_[parameter].gradients;
     norms.push_back(at::linalg_vector_norm(gradients, 2, at::OptionalIntArrayRef(), false,
-                                           exact_type(gradients.device()))
-                        .square_());
+                                           exact_type(gradients.device())));
   }
-  const at::Tensor host = on_host(at::stack(norms)).to(at::kDouble);
+  const at::Tensor host = on_host(at::stack(norms).square_()).to(at::kDouble);
   const double* const first = host.data_ptr<double>();
   return {first, first + parameters.size()};
 }
@@ -120,12 +119,18 @@ void DeviceMemory::copy_values(std::size_t from, std::size_t to) {
   parameters_[to].values.copy_(parameters_[from].values);
 }
 
-void DeviceMemory::update(std::size_t parameter, const UpdateArguments& arguments) {
+void DeviceMemory::update(const std::vector<std::size_t>& parameters,
+                          const UpdateArguments& arguments) {
   viewed_.clear();
-  const Parameter& updated = parameters_[parameter];
-  optimizer_.update(
-      updated.values, updated.gradients, moments_[parameter], arguments,
-      updated.has_copies ? DeviceOptimizer::Way::kExact : DeviceOptimizer::Way::kFast);
+  std::vector<TrainedArrays> alone;
+  std::vector<TrainedArrays> copied;
+  for (const std::size_t index : parameters) {
+    const Parameter& parameter = parameters_[index];
+    (parameter.has_copies ? copied : alone)
+        .push_back({parameter.values, parameter.gradients, moments_[index]});
+  }
+  optimizer_.update(alone, arguments, DeviceOptimizer::Way::kFast);
+  optimizer_.update(copied, arguments, DeviceOptimizer::Way::kExact);
 }
 
 void DeviceMemory::move_statistic(std::size_t parameter, float share, float count) {

@@ -14,27 +14,30 @@ DeviceOptimizer::DeviceOptimizer(const TrainConfig& train, c10::Device device)
       moment_names_(make_optimizer(train)->moment_names()),
       fused_(FusedAdamw::find(train, device)) {}
 
-void DeviceOptimizer::update(at::Tensor values,
-                             const at::Tensor& gradients,
-                             std::span<at::Tensor> moments,
+void DeviceOptimizer::update(std::span<const TrainedArrays> parameters,
                              const UpdateArguments& arguments,
                              Way way) const {
-  MOTLEY_CHECK(moments.size() == moment_names_.size(), "{} moments for {}", moments.size(),
-               train_.optimizer);
-  at::Tensor scaled = gradients * arguments.gradient_scale;
-  if (way == Way::kFast && fused_) {
-    fused_->update(values, scaled, moments, arguments);
-  } else if (train_.optimizer == "sgd") {
-    sgd(values, std::move(scaled), moments, arguments);
+  if (parameters.empty()) return;
+  if (way == Way::kFast && fused_) return fused_->update(parameters, arguments);
+  for (const TrainedArrays& parameter : parameters) update_exactly(parameter, arguments);
+}
+
+void DeviceOptimizer::update_exactly(const TrainedArrays& parameter,
+                                     const UpdateArguments& arguments) const {
+  MOTLEY_CHECK(parameter.moments.size() == moment_names_.size(), "{} moments for {}",
+               parameter.moments.size(), train_.optimizer);
+  at::Tensor scaled = parameter.gradients * arguments.gradient_scale;
+  if (train_.optimizer == "sgd") {
+    sgd(parameter.values, std::move(scaled), parameter.moments[0], arguments);
   } else {
-    adamw(values, std::move(scaled), moments, arguments);
+    adamw(parameter.values, std::move(scaled), parameter.moments, arguments);
   }
 }
 
 // Sums take products that stand alone: `add` with a factor may be one rounding or two.
-void DeviceOptimizer::adamw(at::Tensor& values,
+void DeviceOptimizer::adamw(at::Tensor values,
                             at::Tensor gradients,
-                            std::span<at::Tensor> moments,
+                            std::vector<at::Tensor> moments,
                             const UpdateArguments& arguments) const {
   const auto& [lr, corrections] = arguments.factors;
   const double decay = arguments.decayed ? train_.weight_decay : 0;
@@ -54,14 +57,13 @@ void DeviceOptimizer::adamw(at::Tensor& values,
   values.mul_(static_cast<float>(1 - lr * decay)).sub_(change);
 }
 
-void DeviceOptimizer::sgd(at::Tensor& values,
+void DeviceOptimizer::sgd(const at::Tensor& values,
                           at::Tensor gradients,
-                          std::span<at::Tensor> moments,
+                          const at::Tensor& b,
                           const UpdateArguments& arguments) const {
   const auto decay = static_cast<float>(arguments.decayed ? train_.weight_decay : 0);
   const auto momentum = static_cast<float>(train_.momentum);
   const auto lr = static_cast<float>(arguments.factors.lr);
-  at::Tensor& b = moments[0];
   if (arguments.pushed) {
     b.mul_(momentum).add_(values * decay);
     values.sub_(gradients.add_(b).mul_(lr));

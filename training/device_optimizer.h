@@ -29,21 +29,21 @@ class DeviceOptimizer {
   // As Optimizer::moment_names().
   [[nodiscard]] const std::vector<std::string>& moment_names() const { return moment_names_; }
 
-  // As Optimizer::update. REQUIRES: all of one size, on the device.
-  void update(at::Tensor values,
-              const at::Tensor& gradients,
-              std::span<at::Tensor> moments,
+  // As Optimizer::update for each of the parameters; their gradients may be changed. REQUIRES:
+  // arrays on the device.
+  void update(std::span<const TrainedArrays> parameters,
               const UpdateArguments& arguments,
               Way way) const;
 
  private:
-  void adamw(at::Tensor& values,
+  void update_exactly(const TrainedArrays& parameter, const UpdateArguments& arguments) const;
+  void adamw(at::Tensor values,
              at::Tensor gradients,
-             std::span<at::Tensor> moments,
+             std::vector<at::Tensor> moments,
              const UpdateArguments& arguments) const;
-  void sgd(at::Tensor& values,
+  void sgd(const at::Tensor& values,
            at::Tensor gradients,
-           std::span<at::Tensor> moments,
+           const at::Tensor& b,
            const UpdateArguments& arguments) const;
 
   const TrainConfig train_;

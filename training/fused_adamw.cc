@@ -12,8 +12,12 @@ namespace {
 // So many that no beta's power is left, and what the operation corrects moments by is 1.
 constexpr double kEndlessSteps = 1e30;
 
-c10::List<at::Tensor> list_of(const at::Tensor& tensor) {
-  return c10::List<at::Tensor>({tensor});
+template <class Part>
+c10::List<at::Tensor> list_of(std::span<const TrainedArrays> parameters, const Part& part) {
+  c10::List<at::Tensor> list;
+  list.reserve(parameters.size());
+  for (const TrainedArrays& parameter : parameters) list.push_back(part(parameter));
+  return list;
 }
 
 }  // namespace
@@ -32,16 +36,14 @@ std::optional<FusedAdamw> FusedAdamw::find(const TrainConfig& train, c10::Device
   try {
     FusedAdamw fused(train, *operation, device);
     const at::Tensor zeros = at::zeros({4, 1}, fused.steps_.options());
-    fused.update(zeros[0], zeros[1], std::array{zeros[2], zeros[3]}, {});
+    fused.update(std::array{TrainedArrays{zeros[0], zeros[1], {zeros[2], zeros[3]}}}, {});
     return fused;
   } catch (const std::exception&) {
     return std::nullopt;  // it takes other arguments or another device than this one's
   }
 }
 
-void FusedAdamw::update(const at::Tensor& values,
-                        const at::Tensor& gradients,
-                        std::span<const at::Tensor> moments,
+void FusedAdamw::update(std::span<const TrainedArrays> parameters,
                         const UpdateArguments& arguments) const {
   // Corrections are those that all ranks use, and stand in rate and epsilon:
   //   lr / c1 m / (√v / √c2 + ε)  =  (lr √c2 / c1) m / (√v + ε √c2)
@@ -52,9 +54,14 @@ void FusedAdamw::update(const at::Tensor& values,
   const c10::List<at::Tensor> no_maxima;
   constexpr bool kAmsgrad = false;
   constexpr bool kMaximize = false;
-  operation_({list_of(values), list_of(gradients), list_of(moments[0]), list_of(moments[1]),
-              no_maxima, list_of(steps_), lr * rate, train_.beta1, train_.beta2, decay,
-              train_.epsilon * root, kAmsgrad, kMaximize});
+  // The operation divides gradients by what a scaler multiplied the loss with.
+  const at::Tensor inverse_scale = at::full({}, 1.0 / arguments.gradient_scale, steps_.options());
+  operation_({list_of(parameters, [](const auto& each) { return each.values; }),
+              list_of(parameters, [](const auto& each) { return each.gradients; }),
+              list_of(parameters, [](const auto& each) { return each.moments[0]; }),
+              list_of(parameters, [](const auto& each) { return each.moments[1]; }), no_maxima,
+              list_of(parameters, [this](const auto&) { return steps_; }), lr * rate, train_.beta1,
+              train_.beta2, decay, train_.epsilon * root, kAmsgrad, kMaximize, inverse_scale});
 }
 
 }  // namespace motley

@@ -1,5 +1,5 @@
-// FusedAdamw: a step of AdamW in one operation of LibTorch (2.4 and later), where the device has
-// it: one pass over values, gradients and moments instead of ten.
+// FusedAdamw: a step of AdamW in one operation of LibTorch (2.4 and later) for all parameters,
+// where the device has it: one pass over values, gradients and moments instead of ten.
 //
 // The same formulas as Optimizer's and the same factors, but its own roundings: values and moments
 // are near Optimizer's and not equal to them (docs/numerics.md).
@@ -13,6 +13,7 @@
 #include "job/config.h"
 #include "models/device/device_operation.h"
 #include "training/optimizer/optimizer.h"
+#include "training/trained_arrays.h"
 
 namespace motley {
 
@@ -21,12 +22,8 @@ class FusedAdamw {
   // Nothing where this LibTorch has no such operation for the device, or train another optimizer.
   [[nodiscard]] static std::optional<FusedAdamw> find(const TrainConfig& train, c10::Device device);
 
-  // `gradients` are scaled already: arguments.gradient_scale is not looked at. REQUIRES: all of one
-  // size, on the device; two moments.
-  void update(const at::Tensor& values,
-              const at::Tensor& gradients,
-              std::span<const at::Tensor> moments,
-              const UpdateArguments& arguments) const;
+  // Leaves scaled gradients. REQUIRES: arrays on the device, with two moments.
+  void update(std::span<const TrainedArrays> parameters, const UpdateArguments& arguments) const;
 
  private:
   FusedAdamw(const TrainConfig& train, const DeviceOperation& operation, c10::Device device);

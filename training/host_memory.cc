@@ -84,11 +84,13 @@ void HostMemory::copy_values(std::size_t from, std::size_t to) {
   std::ranges::copy(parameters_[from].values, parameters_[to].values.begin());
 }
 
-void HostMemory::update(std::size_t parameter, const UpdateArguments& arguments) {
-  auto& own = moments_[parameter];
-  const std::vector<std::span<float>> moments(own.begin(), own.end());
-  optimizer_->update(parameters_[parameter].values, parameters_[parameter].gradients, moments,
-                     arguments);
+void HostMemory::update(const std::vector<std::size_t>& parameters,
+                        const UpdateArguments& arguments) {
+  for (const std::size_t index : parameters) {
+    auto& own = moments_[index];
+    const std::vector<std::span<float>> moments(own.begin(), own.end());
+    optimizer_->update(parameters_[index].values, parameters_[index].gradients, moments, arguments);
+  }
 }
 
 void HostMemory::move_statistic(std::size_t parameter, float share, float count) {

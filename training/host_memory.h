@@ -36,7 +36,8 @@ class HostMemory final : public StateMemory {
   std::vector<double> squared_norms(const std::vector<std::size_t>& parameters) override;
   void add_gradient(std::size_t from, std::size_t to) override;
   void copy_values(std::size_t from, std::size_t to) override;
-  void update(std::size_t parameter, const UpdateArguments& arguments) override;
+  void update(const std::vector<std::size_t>& parameters,
+              const UpdateArguments& arguments) override;
   void move_statistic(std::size_t parameter, float share, float count) override;
   void clear_gradients() override;
 

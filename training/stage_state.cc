@@ -195,17 +195,24 @@ std::uint64_t StageState::copy_hash(const CopyGroup& group) {
 }
 
 void StageState::update(const StepFactors& factors, const GradientScales& scales) {
+  // All that take the same arguments at once: devices are given few operations.
+  std::map<std::pair<bool, bool>, std::vector<std::size_t>> trained;  // [pushed, decayed]
   for (std::size_t i = 0; i < entries_.size(); ++i) {
     const Entry& entry = entries_[i];
-    if (entry.owner) {
-      memory_->copy_values(*entry.owner, i);
-    } else if (entry.spec.statistic_momentum) {
+    if (entry.owner) continue;
+    if (entry.spec.statistic_momentum) {
       memory_->move_statistic(i, static_cast<float>(*entry.spec.statistic_momentum),
                               static_cast<float>(micro_batches_));
     } else {
-      memory_->update(i, {factors, entry.pushed ? scales.pushed : scales.clipped,
-                          entry.spec.decayed, entry.pushed});
+      trained[{entry.pushed, entry.spec.decayed}].push_back(i);
     }
+  }
+  for (const auto& [kind, alike] : trained) {
+    const auto [pushed, decayed] = kind;
+    memory_->update(alike, {factors, pushed ? scales.pushed : scales.clipped, decayed, pushed});
+  }
+  for (std::size_t i = 0; i < entries_.size(); ++i) {
+    if (entries_[i].owner) memory_->copy_values(*entries_[i].owner, i);
   }
 }
 

@@ -63,8 +63,9 @@ class StateMemory {
       const std::vector<std::size_t>& parameters) = 0;
   virtual void add_gradient(std::size_t from, std::size_t to) = 0;
   virtual void copy_values(std::size_t from, std::size_t to) = 0;
-  // One optimizer's step. REQUIRES: the parameter has moments.
-  virtual void update(std::size_t parameter, const UpdateArguments& arguments) = 0;
+  // One optimizer's step of each. REQUIRES: the parameters have moments.
+  virtual void update(const std::vector<std::size_t>& parameters,
+                      const UpdateArguments& arguments) = 0;
   // values = (1 - share) values + share (gradients / count)
   virtual void move_statistic(std::size_t parameter, float share, float count) = 0;
   virtual void clear_gradients() = 0;

@@ -67,7 +67,8 @@ TEST_P(DeviceOptimizerTest, TakesTheStepsOfTheHost) {
         {1e-2, host->corrections(step)}, 0.25F, step % 2 == 0, /*pushed=*/step % 3 == 0};
     const std::vector<std::span<float>> spans(moments.begin(), moments.end());
     host->update(values, gradients, spans, arguments);
-    device.update(tensor, wave(step).to(there), tensors, arguments, DeviceOptimizer::Way::kExact);
+    device.update(std::array{TrainedArrays{tensor, wave(step).to(there), tensors}}, arguments,
+                  DeviceOptimizer::Way::kExact);
     SCOPED_TRACE(step);
     expect_near(floats(tensor), values);
     for (std::size_t k = 0; k < moments.size(); ++k) ASSERT_EQ(floats(tensors[k]), moments[k]);
@@ -81,7 +82,8 @@ void expect_close(const at::Tensor& actual, const at::Tensor& expected, double t
             tolerance * there.abs().max().item<float>());
 }
 
-// Each step may round each sum to the other side, by 6e-8 of it.
+// Each step may round each sum to the other side, by 6e-8 of it. Two parameters at once, of unlike
+// sizes: to the bit what each becomes alone.
 TEST_P(DeviceOptimizerTest, GoesTheSameWayFast) {
   const TrainConfig train = train_of(GetParam());
   const auto host = make_optimizer(train);
@@ -89,27 +91,34 @@ TEST_P(DeviceOptimizerTest, GoesTheSameWayFast) {
   const DeviceOptimizer device(train, there);
   if (!FusedAdamw::find(train, there)) GTEST_SKIP() << "there is no faster way here";
 
-  struct Trained {
-    at::Tensor values;
-    std::vector<at::Tensor> moments;
-  };
-
-  const auto run = [&](DeviceOptimizer::Way way) {
-    Trained trained{wave(0).to(there), {}};
-    for (std::size_t k = 0; k < host->moment_names().size(); ++k) {
-      trained.moments.push_back(at::zeros_like(trained.values));
+  const auto run = [&](DeviceOptimizer::Way way, const std::vector<std::int64_t>& sizes) {
+    std::vector<TrainedArrays> trained;
+    for (const std::int64_t size : sizes) {
+      const at::Tensor values = wave(0).narrow(0, 0, size).to(there);
+      trained.push_back({values, {}, {}});
+      for (std::size_t k = 0; k < host->moment_names().size(); ++k) {
+        trained.back().moments.push_back(at::zeros_like(values));
+      }
     }
     for (int step = 1; step <= 20; ++step) {
       const UpdateArguments arguments{{1e-2, host->corrections(step)}, 0.25F, step % 2 == 0};
-      device.update(trained.values, wave(step).to(there), trained.moments, arguments, way);
+      for (std::size_t i = 0; i < sizes.size(); ++i) {
+        trained[i].gradients = wave(step).narrow(0, 0, sizes[i]).to(there);
+      }
+      device.update(trained, arguments, way);
     }
     return trained;
   };
-  const Trained exact = run(DeviceOptimizer::Way::kExact);
-  const Trained fast = run(DeviceOptimizer::Way::kFast);
-  expect_close(fast.values, exact.values, 2e-6);
-  for (std::size_t k = 0; k < exact.moments.size(); ++k) {
-    expect_close(fast.moments[k], exact.moments[k], 1e-6);
+  const std::vector<std::int64_t> sizes = {kCount, kCount / 3};
+  const std::vector<TrainedArrays> exact = run(DeviceOptimizer::Way::kExact, sizes);
+  const std::vector<TrainedArrays> fast = run(DeviceOptimizer::Way::kFast, sizes);
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    const TrainedArrays alone = run(DeviceOptimizer::Way::kFast, {sizes[i]}).front();
+    EXPECT_TRUE(fast[i].values.cpu().equal(alone.values.cpu()));
+    expect_close(fast[i].values, exact[i].values, 2e-6);
+    for (std::size_t k = 0; k < exact[i].moments.size(); ++k) {
+      expect_close(fast[i].moments[k], exact[i].moments[k], 1e-6);
+    }
   }
 }
 
