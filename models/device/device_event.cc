@@ -45,7 +45,7 @@ bool DeviceEvent::is_done() const {
 // LibTorch's own wait knows no deadline, and CUDA's takes a whole core.
 void DeviceEvent::wait(double patience_s) const {
   constexpr double kShortest_s = 20e-6;
-  constexpr double kLongest_s = 2e-3;  // so that a look takes 1 % of a core at the most
+  constexpr double kLongest_s = 0.5e-3;  // so that a look takes 2 % of a core at the most
   constexpr double kShare = 0.125;  // of what was waited so far
   // A thread that only waits has not chosen this device, and CUDA's questions would make a context
   // on the one that it has.

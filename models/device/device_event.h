@@ -29,7 +29,7 @@ class DeviceEvent {
 
   // Whether all before the mark is done.
   [[nodiscard]] bool is_done() const;
-  // Returns when it is, having slept until then, at most some 1 ms or an eighth of the wait too
+  // Returns when it is, having slept until then, at most some 0.5 ms or an eighth of the wait too
   // long. Throws DeviceStandstill after `patience_s`.
   void wait(double patience_s) const;
 

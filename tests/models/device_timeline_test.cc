@@ -105,9 +105,9 @@ TEST_F(SlowDevice, WaitingLeavesTheProcessorFree) {
   const Waited waited = waited_in([&] { device_.finish(); });
   EXPECT_FALSE(waited.stood);
   EXPECT_GT(waited.clock_s, 40 * kOperation_s);
-  // It looks less and less often, in the end every two milliseconds.
+  // It looks less and less often, in the end every half a millisecond.
   EXPECT_GT(counters().questions, 0U);
-  EXPECT_LT(static_cast<double>(counters().questions), 60 + waited.clock_s / 2e-3);
+  EXPECT_LT(static_cast<double>(counters().questions), 60 + waited.clock_s / 0.5e-3);
 }
 
 TEST_F(SlowDevice, OneThatHangsIsWaitedForNoLongerThanPatienceLasts) {
