@@ -7,15 +7,22 @@
 
 #include <optional>
 #include <span>
+#include <vector>
 
 #include <ATen/core/Tensor.h>
 
 #include "job/config.h"
 #include "models/device/device_operation.h"
 #include "training/optimizer/optimizer.h"
-#include "training/trained_arrays.h"
 
 namespace motley {
+
+// What a step takes of a parameter, all of one size.
+struct TrainedArrays {
+  at::Tensor values;
+  at::Tensor gradients;
+  std::vector<at::Tensor> moments;
+};
 
 class FusedAdamw {
  public:
