@@ -5,8 +5,9 @@
 
 As people train it without compiling: scaled_dot_product_attention, autocast for bf16 and fp16 (with
 a gradient scaler), AdamW fused where the device has that, and no wait for the device between steps.
-TF32 is off, as in Motley's fp32. --device takes any name that PyTorch knows; one of privateuseone
-after loading MOTLEY_DEVICE_LIBRARY. The model is that of bench/solo_step_peer.py.
+TF32 is off, as in Motley's fp32. --compiled takes torch.compile besides. --device takes any name
+that PyTorch knows; one of privateuseone after loading MOTLEY_DEVICE_LIBRARY. The model is that of
+bench/solo_step_peer.py.
 """
 import argparse
 import contextlib
@@ -28,6 +29,7 @@ def arguments():
         parser.add_argument("--" + name, type=int, default=value)
     parser.add_argument("--device", default="cuda:0")
     parser.add_argument("--precision", choices=["fp32", "bf16", "fp16"], default="fp32")
+    parser.add_argument("--compiled", action="store_true")
     given = parser.parse_args()
     given.dropout = 0.0
     given.fused = hasattr(F, "scaled_dot_product_attention")
@@ -55,11 +57,12 @@ def make_step(a, device):
     targets = torch.randint(a.vocab, (a.batch, a.context)).to(device)
     low = {"bf16": torch.bfloat16, "fp16": torch.float16}.get(a.precision)
     scaler = torch.cuda.amp.GradScaler() if low is torch.float16 else None
+    forward = torch.compile(model) if a.compiled else model
 
     def step():
         optimizer.zero_grad(set_to_none=True)
         with autocast(device, low):
-            loss = model(ids, targets)
+            loss = forward(ids, targets)
         if scaler is None:
             loss.backward()
             optimizer.step()

@@ -99,7 +99,7 @@ Result<void> check_device(const std::string& device) {
 }
 
 bool is_untried_device(std::string_view device) {
-  return device == "mps" || is_numbered(device, "cuda");
+  return device == "mps";
 }
 
 bool has_own_memory(const std::string& device) {

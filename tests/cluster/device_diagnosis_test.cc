@@ -33,12 +33,7 @@ class DeviceDiagnosis : public testing::Test {
                               .types = {"fp32", "bf16"}});
   }
 
-  // Without that its kind is an untried one.
-  [[nodiscard]] std::vector<Finding> findings() const {
-    std::vector<Finding> all = diagnose_devices(machine_, found_);
-    std::erase_if(all, [](const Finding& each) { return each.what.ends_with(kUntriedNotice); });
-    return all;
-  }
+  [[nodiscard]] std::vector<Finding> findings() const { return diagnose_devices(machine_, found_); }
 
   // REQUIRES: there is one.
   [[nodiscard]] Finding only() const {
@@ -100,9 +95,9 @@ TEST_F(DeviceDiagnosis, RefusesOneThatNothingRunsOn) {
 }
 
 TEST_F(DeviceDiagnosis, NotesOnceAKindThatMotleyHasNotRunOn) {
-  add_card();
-  machine_.devices = {"cuda:0"};
-  const auto all = diagnose_devices(machine_, found_);
+  found_.devices.push_back({.name = "mps", .types = {"fp32"}});
+  machine_.devices = {"mps"};
+  const auto all = findings();
   ASSERT_EQ(all.size(), 2U);
   EXPECT_EQ(all.back().level, FindingLevel::kNote);
   EXPECT_THAT(all.back().what, HasSubstr("has not run on such a device yet"));
