@@ -35,16 +35,16 @@ void DeviceOptimizer::update_exactly(const TrainedArrays& parameter,
 }
 
 // Sums take products that stand alone: `add` with a factor may be one rounding or two.
-void DeviceOptimizer::adamw(at::Tensor values,
+void DeviceOptimizer::adamw(const at::Tensor& values,
                             at::Tensor gradients,
-                            std::vector<at::Tensor> moments,
+                            const std::vector<at::Tensor>& moments,
                             const UpdateArguments& arguments) const {
   const auto& [lr, corrections] = arguments.factors;
   const double decay = arguments.decayed ? train_.weight_decay : 0;
   const auto rest1 = static_cast<float>(1 - train_.beta1);
   const auto rest2 = static_cast<float>(1 - train_.beta2);
-  at::Tensor& m = moments[0];
-  at::Tensor& v = moments[1];
+  const at::Tensor& m = moments[0];
+  const at::Tensor& v = moments[1];
   m.mul_(static_cast<float>(train_.beta1)).add_(gradients * rest1);
   v.mul_(static_cast<float>(train_.beta2)).add_((gradients * rest2).mul_(gradients));
   // A quotient by a number may be a product with its inverse, so that it is one by a tensor.

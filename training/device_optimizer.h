@@ -37,9 +37,9 @@ class DeviceOptimizer {
 
  private:
   void update_exactly(const TrainedArrays& parameter, const UpdateArguments& arguments) const;
-  void adamw(at::Tensor values,
+  void adamw(const at::Tensor& values,
              at::Tensor gradients,
-             std::vector<at::Tensor> moments,
+             const std::vector<at::Tensor>& moments,
              const UpdateArguments& arguments) const;
   void sgd(const at::Tensor& values,
            at::Tensor gradients,

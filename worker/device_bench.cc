@@ -83,8 +83,7 @@ void DeviceBench::add_layers(DeviceProfile& device, double seconds) {
     weight_left += weight_of(model_.layers[static_cast<std::size_t>(layer)]);
   }
   const double weight_all = weight_left;
-  const bool lacks_optimizer = device.optimizer_s_per_parameter <= 0;
-  if (lacks_optimizer) {
+  if (device.optimizer_s_per_parameter <= 0) {
     report_.begin("the optimizer", kCodecShare + kOptimizerShare);
     device.optimizer_s_per_parameter =
         measure_optimizer(job_.config.train, model_.parameter_count(), device_);
@@ -100,12 +99,6 @@ void DeviceBench::add_layers(DeviceProfile& device, double seconds) {
         kEnoughShare * job_.config.profile.seconds * static_cast<double>(sizes_.size());
     const double part_s = std::max(least_s, left_s * weight / (weight_left + weight));
     device.layers[signature(layer)] = measure_kind(layer, part_s);
-  }
-  if (lacks_optimizer) {
-    // It is over in a moment, in which another device of the computer may have been starting.
-    device.optimizer_s_per_parameter =
-        std::min(device.optimizer_s_per_parameter,
-                 measure_optimizer(job_.config.train, model_.parameter_count(), device_));
   }
   device.warnings = noise_warnings(device);
   // Again what was measured at the start. A layer may be a look-up that is over at once; the next

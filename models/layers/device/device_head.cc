@@ -84,8 +84,8 @@ class DeviceHead final : public LossLayer {
  private:
   [[nodiscard]] std::int64_t vocab() const { return weight_.size(0); }
 
-  // With rows of zeros up to score_row(V). The copy for each product takes what it would with some
-  // hundred rows more; without it GPT-2's would take five times as long.
+  // With rows of zeros up to score_row(V). The copy takes as long as some hundred rows of the
+  // product.
   [[nodiscard]] at::Tensor padded_weight() const {
     const std::int64_t lacking = score_row(vocab()) - vocab();
     return lacking == 0 ? weight_ : at::constant_pad_nd(weight_, {0, 0, 0, lacking});
