@@ -203,7 +203,8 @@ std::vector<ConfigEntry> make_entries() {
       {"run.dir", kRun<&RunConfig::dir>, {}, "folder of everything that the run writes"},
       {"run.threads", kRun<&RunConfig::threads>, IntegerRange{0, 1024},
        "compute threads per stage process; 0 = the physical cores of its machine, within its "
-       "quota, shared among its devices; kept on resume"},
+       "quota, shared among its devices, of which one with memory of its own takes one core beside "
+       "a processor; kept on resume"},
       {"run.restarts", kRun<&RunConfig::restarts>, IntegerRange{0, 1000},
        "how often in a row a run that lost a process or a machine goes on by itself without having "
        "reached a new checkpoint; 0 = it ends with an error"},

@@ -10,6 +10,7 @@
 #include "comm/make_transport.h"
 #include "models/kernels/torch_threads.h"
 #include "models/layers/failure_of.h"
+#include "plan/cluster.h"
 #include "worker/allreduce_job.h"
 #include "worker/doctor_job.h"
 #include "worker/generate_job.h"
@@ -25,7 +26,8 @@ Result<void> run_job(Job job, WorkerChannel& channel, Activity& activity) {
   MOTLEY_TRY(check_device(job.device));
   // The launcher need not know the machine's cores.
   if (job.threads == 0) {
-    job.threads = job.virtual_speed ? 1 : default_threads(job.options.value("processes", 1));
+    const CoreSharers sharers{job.options.value("computing", 1), job.options.value("serving", 0)};
+    job.threads = job.virtual_speed ? 1 : default_threads(sharers, has_own_memory(job.device));
   }
   set_compute_threads(job.threads);
   // Layers compute their own gradients; nothing is recorded (models/layers/layer.h).

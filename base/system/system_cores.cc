@@ -114,13 +114,17 @@ int physical_cores() {
   return physical_cores("/sys/devices/system/cpu", allowed_processors());
 }
 
-int threads_of_each(int processes, int physical, double usable) {
+int threads_of_one(const CoreSharers& sharers, bool is_serving, int physical, double usable) {
   const double cores = std::min(static_cast<double>(physical), usable);
-  return std::max(1, static_cast<int>(cores / std::max(1, processes)));
+  if (sharers.computing == 0) {
+    return std::max(1, static_cast<int>(cores / std::max(1, sharers.serving)));
+  }
+  if (is_serving) return 1;
+  return std::max(1, static_cast<int>((cores - sharers.serving) / sharers.computing));
 }
 
-int default_threads(int processes) {
-  return threads_of_each(processes, physical_cores(), usable_cores());
+int default_threads(const CoreSharers& sharers, bool is_serving) {
+  return threads_of_one(sharers, is_serving, physical_cores(), usable_cores());
 }
 
 std::string processor_model() {

@@ -19,12 +19,24 @@ namespace motley {
 // The same of this machine and this process.
 [[nodiscard]] int physical_cores();
 
-// How many threads each of so many processes is to compute with, where nobody says otherwise: their
-// share of that many physical cores, of which they can get `usable` cores' worth of time.
-[[nodiscard]] int threads_of_each(int processes, int physical, double usable);
+// The processes that share a machine's cores.
+struct CoreSharers {
+  int computing = 0;  // that compute with the cores themselves
+  int serving = 0;    // that compute on a device of its own, for which one core starts operations
 
-// The same on this machine, for this process and its like.
-[[nodiscard]] int default_threads(int processes);
+  bool operator==(const CoreSharers&) const = default;
+};
+
+// How many threads one of them is to have where nobody says otherwise, of that many physical cores,
+// of which all of them can get `usable` cores' worth of time: one that serves a device has one
+// beside any that compute, and these have equal shares of the rest.
+[[nodiscard]] int threads_of_one(const CoreSharers& sharers,
+                                 bool is_serving,
+                                 int physical,
+                                 double usable);
+
+// The same for this process on this machine.
+[[nodiscard]] int default_threads(const CoreSharers& sharers, bool is_serving);
 
 // From here on the calling thread gets about a tenth of a core that other threads want, and all of
 // one that nobody wants. Where the system has no such priority of a thread nothing changes.

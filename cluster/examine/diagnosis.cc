@@ -19,6 +19,11 @@ namespace {
 constexpr double kClocksApart_s = 2;
 constexpr const char* kSameVersion = "install the same version of Motley on every machine";
 
+std::string processes_text(int processes, int threads) {
+  return fmt::format("{} process{} of {} thread{}", processes, processes == 1 ? "" : "es", threads,
+                     threads == 1 ? "" : "s");
+}
+
 // The findings of one machine, as they are made.
 class MachineFindings {
  public:
@@ -58,9 +63,11 @@ class MachineFindings {
 
   // A process keeps as many cores busy as it has threads, or fewer where its share is smaller.
   void check_cores() {
-    const auto processes = static_cast<double>(machine_.devices.size());
-    const double threads = threads_of_a_process();
+    const CoreSharers own = processes_of(machine_);
+    const double threads = threads_of(own.computing == 0);
     const double share = machine_.cpu_share;
+    const int wanted = own.computing * threads_of(false) + own.serving * threads_of(true);
+    const double granted = share > 0 ? share * (own.computing + own.serving) : wanted;
     const std::string have = fmt::format("{:.4g} usable", facts_.cores);
     if (share > 0 && threads > std::max(1.0, std::ceil(share))) {
       add(FindingLevel::kWarning, "cores",
@@ -71,36 +78,40 @@ class MachineFindings {
       add(FindingLevel::kWarning, "cores",
           fmt::format("{}, and cpu_share grants {:g} to each process", have, share),
           "leave cpu_share out: there is nothing to hold back");
-    } else if (processes * (share > 0 ? std::min(threads, share) : threads) > facts_.cores + 1e-9) {
+    } else if (std::min<double>(wanted, granted) > facts_.cores + 1e-9) {
       add(FindingLevel::kWarning, "cores",
-          fmt::format("{}, and {:g} threads are to compute there", have, processes * threads),
+          fmt::format("{}, and {} threads are to compute there", have, wanted),
           share > 0 ? "lower cpu_share or threads, or list fewer devices"
                     : "lower threads, or list fewer devices");
     } else {
-      add(FindingLevel::kOk, "cores", have + cores_used());
+      add(FindingLevel::kOk, "cores", have + cores_used(own));
     }
   }
 
-  [[nodiscard]] int threads_of_a_process() const {
+  [[nodiscard]] int threads_of(bool is_serving) const {
     if (machine_.threads > 0) return machine_.threads;
-    if (machine_.cpu_share > 0) {
-      return threads_of_each(1, facts_.physical_cores, machine_.cpu_share);
-    }
-    return threads_of_each(static_cast<int>(sharing_processes(cluster_, machine_)),
-                           facts_.physical_cores, facts_.cores);
+    const double usable = machine_.cpu_share > 0 ? machine_.cpu_share : facts_.cores;
+    return threads_of_one(core_sharers(cluster_, machine_), is_serving, facts_.physical_cores,
+                          usable);
   }
 
   // What computes on those that are usable, and what is left of them.
-  [[nodiscard]] std::string cores_used() const {
-    const std::size_t processes = machine_.devices.size();
-    const int threads = threads_of_a_process();
+  [[nodiscard]] std::string cores_used(const CoreSharers& own) const {
+    const int computing = threads_of(false);
+    const int serving = threads_of(true);
+    const bool are_alike = own.computing == 0 || own.serving == 0 || computing == serving;
+    const std::string processes =
+        are_alike
+            ? processes_text(own.computing + own.serving, own.computing > 0 ? computing : serving)
+            : fmt::format("{}, {} for devices with memory of their own",
+                          processes_text(own.computing, computing),
+                          processes_text(own.serving, serving));
+    const CoreSharers sharers = machine_.cpu_share > 0 ? own : core_sharers(cluster_, machine_);
     const double cores = std::min(facts_.cores, static_cast<double>(facts_.physical_cores));
-    const std::size_t sharing =
-        machine_.cpu_share > 0 ? processes : sharing_processes(cluster_, machine_);
-    const double unused = std::floor(cores - static_cast<double>(sharing) * threads);
+    const double unused =
+        std::floor(cores - sharers.computing * computing - sharers.serving * serving);
     return fmt::format(
-        ", {} physical: {} process{} of {} thread{}{}{}", facts_.physical_cores, processes,
-        processes == 1 ? "" : "es", threads, threads == 1 ? "" : "s",
+        ", {} physical: {}{}{}", facts_.physical_cores, processes,
         machine_.threads > 0 ? "" : " (run.threads changes that)",
         unused >= 1 ? fmt::format("; {:g} unused, as each process gets as many", unused) : "");
   }

@@ -39,11 +39,10 @@ WorkerSpec profile_worker(const Cluster& cluster,
   worker.job.device = device;
   worker.job.threads = machine.threads > 0 ? machine.threads : config.run.threads;
   worker.job.virtual_speed = machine.virtual_speed;
-  worker.job.options = Json{{"machine", machine.name},
-                            {"processes", sharing_processes(cluster, machine)},
-                            {"sizes", sizes_to_measure(config.train)},
-                            {"measure", options.anew},
-                            {"all_codecs", options.all_codecs}};
+  const CoreSharers sharers = core_sharers(cluster, machine);
+  worker.job.options = Json{{"machine", machine.name},    {"computing", sharers.computing},
+                            {"serving", sharers.serving}, {"sizes", sizes_to_measure(config.train)},
+                            {"measure", options.anew},    {"all_codecs", options.all_codecs}};
   if (machine.virtual_speed) {
     worker.job.options["memory_bytes"] =
         static_cast<std::int64_t>(machine.memory_gib * kBytesPerGib);

@@ -10,15 +10,23 @@
 
 namespace motley {
 
-std::size_t sharing_processes(const Cluster& cluster, const Machine& machine) {
-  if (machine.cpu_share > 0) return 1;
-  if (!machine.shell.empty()) return machine.devices.size();
-  std::size_t count = 0;
+CoreSharers processes_of(const Machine& machine) {
+  const auto serving = static_cast<int>(std::ranges::count_if(machine.devices, has_own_memory));
+  return {static_cast<int>(machine.devices.size()) - serving, serving};
+}
+
+CoreSharers core_sharers(const Cluster& cluster, const Machine& machine) {
+  if (machine.cpu_share > 0) return {.computing = 1};
+  if (!machine.shell.empty()) return processes_of(machine);
+  CoreSharers sharers;
   for (const Machine& other : cluster.machines) {
     const bool computes_here = other.shell.empty() && !other.virtual_speed;
-    if (computes_here && other.cpu_share == 0) count += other.devices.size();
+    if (!computes_here || other.cpu_share > 0) continue;
+    const CoreSharers its = processes_of(other);
+    sharers.computing += its.computing;
+    sharers.serving += its.serving;
   }
-  return count;
+  return sharers;
 }
 
 std::vector<SharedComputer> shared_computers(const std::vector<FoundMachine>& found) {

@@ -6,13 +6,17 @@
 #include <string>
 #include <vector>
 
+#include "base/system/system_cores.h"
 #include "plan/cluster.h"
 
 namespace motley {
 
-// How many processes share the cores that a worker of the machine finds: all that are started here,
-// whatever machine they stand for, but those with a quota of their own.
-[[nodiscard]] std::size_t sharing_processes(const Cluster& cluster, const Machine& machine);
+// The processes of one machine.
+[[nodiscard]] CoreSharers processes_of(const Machine& machine);
+
+// Who shares the cores that a worker of the machine finds: the machine's processes, and of one that
+// is started here all that are, whatever machine they stand for; with a quota of its own nobody.
+[[nodiscard]] CoreSharers core_sharers(const Cluster& cluster, const Machine& machine);
 
 // One machine as its worker found it.
 struct FoundMachine {

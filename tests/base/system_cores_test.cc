@@ -89,11 +89,20 @@ TEST_F(Topology, CountsTheThreadsOfACoreOnce) {
 }
 
 TEST(DefaultThreads, ShareTheCoresWithinTheQuota) {
-  EXPECT_EQ(threads_of_each(1, 8, 16), 8);
-  EXPECT_EQ(threads_of_each(3, 8, 16), 2);
-  EXPECT_EQ(threads_of_each(1, 8, 2.5), 2);
-  EXPECT_EQ(threads_of_each(4, 2, 2), 1);
-  EXPECT_EQ(threads_of_each(1, 8, 0.25), 1);
+  EXPECT_EQ(threads_of_one({.computing = 1}, false, 8, 16), 8);
+  EXPECT_EQ(threads_of_one({.computing = 3}, false, 8, 16), 2);
+  EXPECT_EQ(threads_of_one({.computing = 1}, false, 8, 2.5), 2);
+  EXPECT_EQ(threads_of_one({.computing = 4}, false, 2, 2), 1);
+  EXPECT_EQ(threads_of_one({.computing = 1}, false, 8, 0.25), 1);
+}
+
+// A graphics card needs one core to be told what to do, and nothing of what the others compute.
+TEST(DefaultThreads, LeaveACoreToEachProcessThatServesADevice) {
+  EXPECT_EQ(threads_of_one({.computing = 1, .serving = 1}, false, 16, 16), 15);
+  EXPECT_EQ(threads_of_one({.computing = 2, .serving = 2}, false, 8, 16), 3);
+  EXPECT_EQ(threads_of_one({.computing = 1, .serving = 4}, false, 2, 2), 1);
+  EXPECT_EQ(threads_of_one({.serving = 2}, true, 8, 16), 4);
+  EXPECT_EQ(threads_of_one({.computing = 1, .serving = 1}, true, 16, 16), 1);
 }
 
 #ifdef __linux__

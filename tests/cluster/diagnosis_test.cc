@@ -159,6 +159,15 @@ TEST_F(Diagnosing, SaysHowManyCoresAreUsedAndLeft) {
             "4 usable, 2 physical: 1 process of 1 thread (run.threads changes that)");
 }
 
+TEST_F(Diagnosing, LeavesTheCoresToTheProcessorBesideACard) {
+  cluster.machines[0].devices = {"cpu", "cuda:0"};
+  desk().cores = 16;
+  desk().physical_cores = 8;
+  EXPECT_EQ(said("cores"),
+            "16 usable, 8 physical: 1 process of 7 threads, 1 process of 1 thread for devices with "
+            "memory of their own (run.threads changes that)");
+}
+
 TEST_F(Diagnosing, WarnsOfACpuShareThatIsNotThere) {
   cluster.machines[0].cpu_share = 6;
   EXPECT_THAT(worst("cores").what, HasSubstr("cpu_share"));

@@ -41,16 +41,20 @@ TEST(FairMemory, TakesFirstWhatTheClusterFileGrants) {
 }
 
 // Two machines here are each given the cores that both find.
-TEST(SharingProcesses, AreAllThatAreStartedHereWithoutAQuota) {
+TEST(CoreSharers, AreAllThatAreStartedHereWithoutAQuota) {
   Cluster cluster;
-  cluster.machines.resize(4);
+  cluster.machines.resize(5);
   cluster.machines[0].devices = {"cpu", "cpu"};
   cluster.machines[2].cpu_share = 0.5;
   cluster.machines[3].shell = {"ssh", "box"};
-  EXPECT_EQ(sharing_processes(cluster, cluster.machines[0]), 3U);
-  EXPECT_EQ(sharing_processes(cluster, cluster.machines[1]), 3U);
-  EXPECT_EQ(sharing_processes(cluster, cluster.machines[2]), 1U);
-  EXPECT_EQ(sharing_processes(cluster, cluster.machines[3]), 1U);
+  cluster.machines[4].shell = {"ssh", "desk"};
+  cluster.machines[4].devices = {"cuda:0", "cpu", "cuda:1"};
+  EXPECT_EQ(core_sharers(cluster, cluster.machines[0]), CoreSharers{.computing = 3});
+  EXPECT_EQ(core_sharers(cluster, cluster.machines[1]), CoreSharers{.computing = 3});
+  EXPECT_EQ(core_sharers(cluster, cluster.machines[2]), CoreSharers{.computing = 1});
+  EXPECT_EQ(core_sharers(cluster, cluster.machines[3]), CoreSharers{.computing = 1});
+  EXPECT_EQ(core_sharers(cluster, cluster.machines[4]),
+            (CoreSharers{.computing = 1, .serving = 2}));
 }
 
 }  // namespace
