@@ -13,6 +13,7 @@ namespace {
 
 constexpr Tag kToServer = 1;
 constexpr Tag kToClient = 2;
+constexpr Tag kBothWays = 3;
 constexpr double kMessageWait_s = 30;
 constexpr std::size_t kSmallBytes = 8;
 constexpr int kSmallMax = 500;
@@ -105,6 +106,22 @@ Result<void> measure_bandwidth(Transport& transport,
   return end_serving(transport, peer);
 }
 
+// Agrees with the other end on whether both send once more.
+Result<bool> begin_round(Transport& transport, Rank peer, bool is_leader, bool wants_more) {
+  Pending word = transport.recv(peer, is_leader ? kToClient : kToServer, Buffer(kSmallBytes));
+  if (is_leader) {
+    Pending asked = transport.send(peer, kToServer, message_of(wants_more ? kSmallBytes : 0));
+    MOTLEY_TRY(asked.wait(Deadline::after_s(kMessageWait_s), "the probe's word to leave"));
+  }
+  MOTLEY_ASSIGN(const Buffer heard,
+                word.wait(Deadline::after_s(kMessageWait_s), "the word of the probe's other end"));
+  if (is_leader) return wants_more;
+  const bool goes_on = heard.payload_bytes() > 0;
+  Pending answered = transport.send(peer, kToClient, message_of(kSmallBytes));
+  MOTLEY_TRY(answered.wait(Deadline::after_s(kMessageWait_s), "the probe's answer to leave"));
+  return goes_on;
+}
+
 // Answers until an empty message; returns the bytes that came.
 Result<double> answer_all(Transport& transport, Rank peer) {
   double bytes = 0;
@@ -129,6 +146,33 @@ Result<LinkSample> measure_link(Transport& transport, Rank peer, double seconds)
   MOTLEY_TRY(measure_latency(transport, peer, seconds / 4, sample));
   MOTLEY_TRY(measure_bandwidth(transport, peer, seconds * 3 / 4, sample));
   return sample;
+}
+
+Result<BothWays> measure_both_ways(
+    Transport& transport, Rank peer, bool is_leader, const LinkSample& alone, double seconds) {
+  const double wanted_bytes = 2 * kLargeLong_s * alone.bandwidth_bytes_per_s;
+  const auto bytes = static_cast<std::size_t>(
+      std::clamp(wanted_bytes, static_cast<double>(kLargeFirst), static_cast<double>(kLargeMax)));
+  const double alone_s = alone.latency_s + static_cast<double>(bytes) / alone.bandwidth_bytes_per_s;
+  const Deadline until = Deadline::after_s(seconds);
+  std::vector<double> times_s;
+  Buffer own = message_of(bytes);
+  Buffer room(kLargeMax);
+  while (true) {
+    const bool wants_more = std::ssize(times_s) < kLargeRunsMin || !until.passed();
+    Pending theirs = transport.recv(peer, kBothWays, std::move(room));
+    MOTLEY_ASSIGN(const bool goes_on, begin_round(transport, peer, is_leader, wants_more));
+    const double start_s = now_s();
+    Pending sent = transport.send(peer, kBothWays, goes_on ? std::move(own) : message_of(0));
+    MOTLEY_ASSIGN(room, theirs.wait(Deadline::after_s(kMessageWait_s),
+                                    "the message of the probe's other end"));
+    times_s.push_back(now_s() - start_s);
+    MOTLEY_ASSIGN(own,
+                  sent.wait(Deadline::after_s(kMessageWait_s), "the probe's message to leave"));
+    if (!goes_on) break;
+  }
+  times_s.pop_back();  // of the empty ones
+  return BothWays{alone_s, median(std::move(times_s))};
 }
 
 Result<double> serve_link(Transport& transport, Rank peer) {

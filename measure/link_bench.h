@@ -22,6 +22,17 @@ struct LinkSample {
 // lost or an answer takes longer than half a minute.
 [[nodiscard]] Result<LinkSample> measure_link(Transport& transport, Rank peer, double seconds);
 
+// What one end of a pair saw while both sent to each other at once.
+struct BothWays {
+  double alone_s = 0;     // that one of this end's messages takes when nothing else is under way
+  double together_s = 0;  // median time from when both begin until the other's message is there
+};
+
+// Both ends call it, one of them as the leader; takes about `seconds`. `alone`: what measure_link()
+// found from here to the peer. kPeer as above.
+[[nodiscard]] Result<BothWays> measure_both_ways(
+    Transport& transport, Rank peer, bool is_leader, const LinkSample& alone, double seconds);
+
 // Serves until the peer has measured. Returns this process's processor seconds per byte of the
 // large messages that came. kPeer as above.
 [[nodiscard]] Result<double> serve_link(Transport& transport, Rank peer);

@@ -27,7 +27,11 @@ struct Machine {
   std::vector<std::string> devices = {"cpu"};  // one stage process each
   double memory_gib = 0;                       // for all its devices together; 0 = as measured
   int threads = 0;                             // per device; 0 = run.threads
-  std::string interface;   // network interface; "" = the one that holds `address`
+  std::string interface;  // network interface; "" = the one that holds `address`
+  // What it reaches the others by, where several share that or its two directions do, as over
+  // Wi-Fi: all that machines of one medium send and receive takes turns. "" = a way of its own in
+  // each direction, as a cable to a switch is.
+  std::string medium;
   double cpu_share = 0;    // cores granted to each of its processes; 0 = no limit
   std::string motley_dir;  // folder of motley-stage there; "" = the same as here
   std::string runs_dir;    // absolute folder there for its parts of runs; "" = as run.dir lies here

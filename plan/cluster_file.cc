@@ -201,6 +201,7 @@ Result<Machine> read_machine(TomlTable& table, const ThisMachine& here) {
   MOTLEY_TRY(table.read("memory_gib", machine.memory_gib, 0, kMemoryMaxGib));
   MOTLEY_TRY(table.read("threads", machine.threads, 0, kThreadsMax));
   MOTLEY_TRY(table.read("interface", machine.interface));
+  MOTLEY_TRY(table.read("medium", machine.medium));
   MOTLEY_TRY(table.read("cpu_share", machine.cpu_share, 0, kCpuShareMax));
   MOTLEY_TRY(table.read("motley_dir", machine.motley_dir));
   MOTLEY_TRY(table.read("runs_dir", machine.runs_dir));
@@ -212,6 +213,10 @@ Result<Machine> read_machine(TomlTable& table, const ThisMachine& here) {
     return table.bad("name",
                      "a name is 1 to 200 letters, digits, '.', '_' and '-', and nothing else",
                      "rename the machine");
+  }
+  if (!machine.medium.empty() && !is_word(machine.medium, kMachineNameOthers)) {
+    return table.bad("medium", "a medium is 1 to 200 letters, digits, '.', '_' and '-'",
+                     "write medium = \"wifi\" for each machine on one Wi-Fi");
   }
   MOTLEY_TRY(check_address(table, here, machine.address));
   MOTLEY_TRY(check_devices(table, machine));

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
+#include <utility>
 
 #include "base/json.h"
 #include "plan/json_fields.h"
@@ -29,19 +31,80 @@ Result<MeasuredLink> read_link(const JsonFields& fields) {
   }
   MOTLEY_ASSIGN(link.speed.latency_s, fields.quantity("latency_s", kLatencyMax_s));
   MOTLEY_ASSIGN(link.jitter_p95_s, fields.quantity("jitter_p95_s", kLatencyMax_s));
+  if (fields.has("turns")) {
+    MOTLEY_ASSIGN(link.turns, fields.quantity("turns", 1));
+  }
   return link;
+}
+
+// Whether the two directions take turns rather than not.
+bool takes_turns(const MeasuredLink& link) {
+  return link.turns.value_or(0) > 0.5;
+}
+
+// What machines on media of their own reach with each other: what both of them reach of others that
+// have none. 0 where nobody else is.
+double fastest_apart(const Links& links,
+                     const std::set<std::string>& wireless,
+                     const std::string& machine,
+                     bool is_sender) {
+  double fastest = 0;
+  for (const MeasuredLink& link : links) {
+    if ((is_sender ? link.from : link.to) != machine) continue;
+    if (wireless.contains(is_sender ? link.to : link.from)) continue;
+    fastest = std::max(fastest, link.speed.bandwidth_bytes_per_s);
+  }
+  return fastest;
+}
+
+// Bytes between two machines on one medium pass it twice, through its access point, and between two
+// on media of their own both at once, so that the slower one decides. The link is nearer to one.
+bool is_one_medium(const Links& links,
+                   const std::set<std::string>& wireless,
+                   const MeasuredLink& link) {
+  const double up = fastest_apart(links, wireless, link.from, true);
+  const double down = fastest_apart(links, wireless, link.to, false);
+  if (up == 0 || down == 0) return true;
+  const double in_turn = 1 / (1 / up + 1 / down);
+  return link.speed.bandwidth_bytes_per_s < (in_turn + std::min(up, down)) / 2;
 }
 
 }  // namespace
 
+std::map<std::string, std::string> media_of(const Links& links) {
+  std::set<std::string> wireless;
+  for (const MeasuredLink& link : links) {
+    if (takes_turns(link)) wireless.insert({link.from, link.to});
+  }
+  // Who has a cable shows it with whoever else has one.
+  for (const MeasuredLink& link : links) {
+    if (!link.turns || takes_turns(link)) continue;
+    wireless.erase(link.from);
+    wireless.erase(link.to);
+  }
+  std::map<std::string, std::string> media;
+  for (const std::string& name : wireless) media[name] = name;
+  for (const MeasuredLink& link : links) {
+    if (!media.contains(link.from) || !media.contains(link.to)) continue;
+    if (!is_one_medium(links, wireless, link)) continue;
+    const std::string joined = media[link.to];
+    for (auto& [name, medium] : media) {
+      if (medium == joined) medium = media[link.from];
+    }
+  }
+  return media;
+}
+
 Json links_to_json(const Links& links) {
   Json list = Json::array();
   for (const MeasuredLink& link : links) {
-    list.push_back({{"from", link.from},
-                    {"to", link.to},
-                    {"bandwidth_bytes_per_s", link.speed.bandwidth_bytes_per_s},
-                    {"latency_s", link.speed.latency_s},
-                    {"jitter_p95_s", link.jitter_p95_s}});
+    Json& written =
+        list.emplace_back(Json{{"from", link.from},
+                               {"to", link.to},
+                               {"bandwidth_bytes_per_s", link.speed.bandwidth_bytes_per_s},
+                               {"latency_s", link.speed.latency_s},
+                               {"jitter_p95_s", link.jitter_p95_s}});
+    if (link.turns) written["turns"] = *link.turns;
   }
   return {{"format", kLinksFormat}, {"version", kLinksVersion}, {"links", std::move(list)}};
 }
@@ -75,6 +138,15 @@ Result<void> apply_links(Cluster& cluster, const Links& links) {
       return known.from == link.from && known.to == link.to;
     });
     cluster.links.push_back({link.from, link.to, link.speed});
+  }
+  const std::map<std::string, std::string> media = media_of(links);
+  for (Machine& machine : cluster.machines) {
+    const auto tells = [&](const MeasuredLink& link) {
+      return link.turns && (link.from == machine.name || link.to == machine.name);
+    };
+    if (std::ranges::none_of(links, tells)) continue;
+    const auto medium = media.find(machine.name);
+    machine.medium = medium == media.end() ? "" : medium->second;
   }
   return {};
 }

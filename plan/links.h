@@ -2,6 +2,8 @@
 // Format: docs/formats/links.md.
 #pragma once
 
+#include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,6 +20,10 @@ struct MeasuredLink {
   std::string to;
   LinkSpeed speed;
   double jitter_p95_s = 0;  // by how much the slowest twentieth of small messages was later
+  // With the other direction in use at the same time: 0 = both are as fast as each alone, as over a
+  // cable; 1 = they take turns, as over Wi-Fi. The same for both; nothing where it was not
+  // measured.
+  std::optional<double> turns;
 
   friend bool operator==(const MeasuredLink&, const MeasuredLink&) = default;
 };
@@ -29,8 +35,13 @@ using Links = std::vector<MeasuredLink>;
 // impossible values.
 [[nodiscard]] Result<Links> parse_links(std::string_view text, const std::string& source);
 
-// Lays measured speeds over those of the cluster. kConfig when they name a machine that the cluster
-// lacks.
+// Which machines share a medium, by the names that they then have in common (Machine::medium):
+// those both of whose directions take turns whomever they reach, and of these in one those between
+// which bytes take as long as the ways of both to somebody else together.
+[[nodiscard]] std::map<std::string, std::string> media_of(const Links& links);
+
+// Lays measured speeds over those of the cluster, and the media that the links show over its
+// machines' where links tell. kConfig when they name a machine that the cluster lacks.
 [[nodiscard]] Result<void> apply_links(Cluster& cluster, const Links& links);
 
 }  // namespace motley

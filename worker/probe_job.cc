@@ -73,7 +73,8 @@ class Prober {
       : task_(task),
         transport_(transport),
         barrier_(transport, task.self, 1, 0),
-        channel_(channel) {}
+        channel_(channel),
+        measured_(task.machines.size()) {}
 
   Result<void> run() {
     const int count = static_cast<int>(task_.machines.size());
@@ -81,6 +82,9 @@ class Prober {
       for (int to = 0; to < count; ++to) {
         if (from == to) continue;
         MOTLEY_TRY(run_pair(Rank{from}, Rank{to}));
+        MOTLEY_TRY(meet());
+        if (from < to) continue;
+        MOTLEY_TRY(run_both_ways(Rank{from}, Rank{to}));
         MOTLEY_TRY(meet());
       }
     }
@@ -92,6 +96,7 @@ class Prober {
   Result<void> run_pair(Rank from, Rank to) {
     if (from == task_.self) {
       MOTLEY_ASSIGN(const LinkSample link, measure_link(transport_, to, task_.seconds));
+      measured_[to.index()] = link;
       channel_.send({{"event", "link"},
                      {"to", to.value},
                      {"bandwidth_bytes_per_s", link.bandwidth_bytes_per_s},
@@ -104,6 +109,20 @@ class Prober {
       channel_.send(
           {{"event", "served"}, {"from", from.value}, {"cpu_s_per_byte", cpu_s_per_byte}});
     }
+    return {};
+  }
+
+  // When each direction has been measured alone.
+  Result<void> run_both_ways(Rank leader, Rank other) {
+    if (task_.self != leader && task_.self != other) return {};
+    const Rank peer = task_.self == leader ? other : leader;
+    MOTLEY_ASSIGN(const BothWays both,
+                  measure_both_ways(transport_, peer, task_.self == leader, measured_[peer.index()],
+                                    task_.seconds / 2));
+    channel_.send({{"event", "both_ways"},
+                   {"with", peer.value},
+                   {"alone_s", both.alone_s},
+                   {"together_s", both.together_s}});
     return {};
   }
 
@@ -120,6 +139,7 @@ class Prober {
   Transport& transport_;
   FrameLink barrier_;
   WorkerChannel& channel_;
+  std::vector<LinkSample> measured_;  // [Rank] from here to there
   std::int64_t meetings_ = 0;
 };
 

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <optional>
 #include <utility>
 
 #include "base/json.h"
@@ -56,7 +58,7 @@ class ProbeFollower {
     report_.networks.resize(cluster.machines.size());
     for (const Machine& from : cluster.machines) {
       for (const Machine& to : cluster.machines) {
-        if (from.name != to.name) report_.links.push_back({from.name, to.name, {0, 0}, 0});
+        if (from.name != to.name) report_.links.push_back({from.name, to.name, {0, 0}, 0, {}});
       }
     }
     report_.cpu.resize(report_.links.size());
@@ -83,6 +85,16 @@ class ProbeFollower {
       MOTLEY_ASSIGN(const std::size_t from, peer_of(event, "from", self, source));
       MOTLEY_ASSIGN(report_.cpu[index_of(from, self)].receive_s_per_byte,
                     event_quantity(event, "cpu_s_per_byte", source));
+    } else if (kind == "both_ways") {
+      MOTLEY_ASSIGN(const std::size_t peer, peer_of(event, "with", self, source));
+      PairTimes& pair = pairs_[std::minmax(self, peer)];
+      MOTLEY_ASSIGN(const double alone_s, event_quantity(event, "alone_s", source));
+      MOTLEY_ASSIGN(const double together_s, event_quantity(event, "together_s", source));
+      (self < peer ? pair.alone_s : pair.back_alone_s) = alone_s;
+      pair.together_s = std::max(pair.together_s, together_s);
+      const std::optional<double> turns = pair.turns();
+      report_.links[index_of(self, peer)].turns = turns;
+      report_.links[index_of(peer, self)].turns = turns;
     }
     return {};
   }
@@ -98,6 +110,19 @@ class ProbeFollower {
   }
 
  private:
+  // Of a pair whose ends sent to each other at once.
+  struct PairTimes {
+    double alone_s = 0;  // of each end's message; 0 = not told yet
+    double back_alone_s = 0;
+    double together_s = 0;  // of both
+
+    [[nodiscard]] std::optional<double> turns() const {
+      const double shorter_s = std::min(alone_s, back_alone_s);
+      if (shorter_s <= 0) return std::nullopt;
+      return std::clamp((together_s - std::max(alone_s, back_alone_s)) / shorter_s, 0.0, 1.0);
+    }
+  };
+
   // Links stand in the order of (from, to), without the pairs of one machine with itself.
   [[nodiscard]] std::size_t index_of(std::size_t from, std::size_t to) const {
     return from * (cluster_.machines.size() - 1) + to - (to > from ? 1 : 0);
@@ -121,6 +146,7 @@ class ProbeFollower {
   const Cluster& cluster_;
   const std::function<void(std::size_t, std::size_t)> on_link_;
   ProbeReport report_;
+  std::map<std::pair<std::size_t, std::size_t>, PairTimes> pairs_;  // the lower machine first
 };
 
 }  // namespace

@@ -1,9 +1,12 @@
 #include "partitioner/advise/links_text.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -46,10 +49,28 @@ MachinePairs links_in_use(const Plan& plan, const ModelSpec& model) {
   return pairs;
 }
 
+// Of the machines that those links join, who shares what.
+std::string media_text(const MachinePairs& pairs, const Cluster& cluster) {
+  std::map<std::string, std::set<std::string>> members;  // by medium
+  for (const auto& [from, to] : pairs) {
+    const Machine* const machine = cluster.find(from);
+    if (machine != nullptr && !machine->medium.empty()) members[machine->medium].insert(from);
+  }
+  std::string text;
+  for (const auto& [medium, machines] : members) {
+    text +=
+        fmt::format("medium    {}: what {} takes turns, as over Wi-Fi\n", fmt::join(machines, ", "),
+                    machines.size() == 1 ? "it sends and receives" : "they send and receive");
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string links_text(const Plan& plan, const ModelSpec& model, const Cluster& cluster) {
-  for (const auto& [from, to] : links_in_use(plan, model)) {
+  const MachinePairs pairs = links_in_use(plan, model);
+  const std::string media = media_text(pairs, cluster);
+  for (const auto& [from, to] : pairs) {
     const Machine* const one = cluster.find(from);
     const Machine* const other = cluster.find(to);
     if (one == nullptr || other == nullptr) continue;
@@ -60,10 +81,10 @@ std::string links_text(const Plan& plan, const ModelSpec& model, const Cluster& 
     if (is_known) continue;
     return fmt::format(
         "links     taken as {}, as the cluster file has it; `motley probe --output links.json` "
-        "measures them, --links plans with that\n",
-        link_rate_text(cluster.network.bandwidth_bytes_per_s));
+        "measures them, --links plans with that\n{}",
+        link_rate_text(cluster.network.bandwidth_bytes_per_s), media);
   }
-  return "";
+  return media;
 }
 
 }  // namespace motley

@@ -11,6 +11,7 @@
 #include "base/toml.h"
 #include "compression/codec_chain.h"
 #include "partitioner/advise/scaled_profile.h"
+#include "plan/json_fields.h"
 #include "plan/units.h"
 
 namespace motley {
@@ -18,9 +19,8 @@ namespace {
 
 constexpr const char* kPossible =
     "possible are link.MACHINE.bandwidth_mbps=N, link.A.B.latency_us=N, network.bandwidth_mbps=N, "
-    "machine.NAME.memory_gib=N, machine.NAME.speed=FACTOR, codec=CHAIN, drop=NAME and add=NAME; N "
-    "may be x2.5 "
-    "for two and a half times as much";
+    "machine.NAME.memory_gib=N, machine.NAME.speed=FACTOR, machine.NAME.medium=cable, codec=CHAIN, "
+    "drop=NAME and add=NAME; N may be x2.5 for two and a half times as much";
 
 // A value as it was written: a number, or a factor on what is there.
 struct Value {
@@ -88,8 +88,9 @@ class Change {
   }
 
   Result<void> set_machine(const std::string& name, const std::string& field) {
-    if (field != "memory_gib" && field != "speed") return not_understood();
+    if (field != "memory_gib" && field != "speed" && field != "medium") return not_understood();
     MOTLEY_TRY(check_machine(name));
+    if (field == "medium") return set_medium(name);
     MOTLEY_ASSIGN(const Value value, read_value());
     if (field == "memory_gib") {
       const double gib = value.of(machine_memory_gib(input_, name), 1);
@@ -98,6 +99,16 @@ class Change {
     }
     for (DeviceProfile& device : input_.profile.devices) {
       if (device.machine == name) device = with_times_scaled(std::move(device), 1 / value.number);
+    }
+    return {};
+  }
+
+  Result<void> set_medium(const std::string& name) {
+    if (!is_word(value_, kMachineNameOthers)) {
+      return bad("a medium is a word, such as wifi; cable is none", "");
+    }
+    for (Machine& machine : input_.cluster.machines) {
+      if (machine.name == name) machine.medium = value_ == "cable" ? "" : value_;
     }
     return {};
   }

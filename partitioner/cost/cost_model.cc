@@ -113,6 +113,11 @@ double CostModel::boundary_floats(int layer, int micro_batch) const {
   return static_cast<double>(sizes_.boundary_floats(layer, micro_batch));
 }
 
+bool CostModel::takes_turns(int slot, int other) const {
+  return !same_machine(slot, other) && !(networks_[machine_of(slot)].medium.empty() &&
+                                         networks_[machine_of(other)].medium.empty());
+}
+
 double CostModel::transfer_s(int from_slot, int to_slot, double bytes) const {
   const LinkSpeed& speed = link(from_slot, to_slot);
   return speed.latency_s + bytes / speed.bandwidth_bytes_per_s;
@@ -156,9 +161,10 @@ double CostModel::sum_s(std::span<const int> slots, std::int64_t parameters) con
   for (const int from : slots) {
     const double bytes = share * floats * gradient_bytes_per_float_[static_cast<std::size_t>(from)];
     for (const int to : slots) {
-      if (machine_of(from) != machine_of(to)) {
-        phase_s = std::max(phase_s, transfer_s(from, to, bytes));
-      }
+      if (machine_of(from) == machine_of(to)) continue;
+      // Each sends as it receives.
+      const double both_ways = takes_turns(from, to) ? 2 : 1;
+      phase_s = std::max(phase_s, transfer_s(from, to, both_ways * bytes));
     }
   }
   return inside_s + phases * phase_s;

@@ -118,6 +118,7 @@ class CostModel {
   struct MachineNetwork {
     double up_bytes_per_s = 0;
     double down_bytes_per_s = 0;
+    std::string medium;  // plan/cluster.h; "" = each direction has a way of its own
   };
 
   // [machine], numbered as the cluster lists them.
@@ -126,6 +127,9 @@ class CostModel {
   [[nodiscard]] std::size_t machine_of(int slot) const {
     return machines_[static_cast<std::size_t>(slot)];
   }
+
+  // Whether what goes from one to the other and what comes back takes turns.
+  [[nodiscard]] bool takes_turns(int slot, int other) const;
 
   [[nodiscard]] double transfer_s(int from_slot, int to_slot, double bytes) const;
   // Bytes per second of the slot's machine with the machine to which it has the fastest link, in
@@ -195,7 +199,7 @@ class CostModel {
   explicit CostModel(const ModelSpec& model) : sizes_(model) {}
 
   void find_fixed_sizes();
-  void find_networks(std::size_t machines);
+  void find_networks(const Cluster& cluster);
 
   struct SlotCost {
     std::int64_t baseline_bytes = 0;

@@ -93,7 +93,7 @@ Result<CostModel> CostModel::make(const ModelSpec& model,
       cost.links_.push_back(cluster.link(from.machine, to.machine));
     }
   }
-  cost.find_networks(cluster.machines.size());
+  cost.find_networks(cluster);
   cost.find_fixed_sizes();
   MOTLEY_TRY(cost.check_codec(gradient_codec));
   cost.kept_per_encoded_ = kept_per_encoded(kept, gradient_codec);
@@ -119,8 +119,8 @@ bool CostModel::same_costs(int slot, int other) const {
          codecs_beside(slot) == codecs_beside(other) && slot_costs_[a] == slot_costs_[b];
 }
 
-void CostModel::find_networks(std::size_t machines) {
-  networks_.resize(machines);
+void CostModel::find_networks(const Cluster& cluster) {
+  for (const Machine& machine : cluster.machines) networks_.push_back({0, 0, machine.medium});
   for (int from = 0; from < static_cast<int>(slots_.size()); ++from) {
     for (int to = 0; to < static_cast<int>(slots_.size()); ++to) {
       if (same_machine(from, to)) continue;

@@ -167,9 +167,13 @@ Hop StepEstimate::hop(std::span<const int> from,
         const double load_s = price_a.bytes / speed.bandwidth_bytes_per_s;
         hop.load_s = std::max(hop.load_s, load_s);
         hop.transfer_s = std::max(hop.transfer_s, speed.latency_s + load_s + beside_s);
+        return load_s;
       };
-      take(cost.link(a, b), price_a.beside_send_s + price_b.beside_receive_s);
-      take(cost.link(b, a), price_b.beside_send_s + price_a.beside_receive_s);
+      const double there_s =
+          take(cost.link(a, b), price_a.beside_send_s + price_b.beside_receive_s);
+      const double back_s = take(cost.link(b, a), price_b.beside_send_s + price_a.beside_receive_s);
+      // An activation there and a gradient back, for each micro-batch.
+      if (cost.takes_turns(a, b)) hop.load_s = std::max(hop.load_s, there_s + back_s);
       hop.remote = hop.remote || !cost.same_machine(a, b);
     }
   }

@@ -8,6 +8,9 @@ namespace {
 
 bool same_links(const CostModel& cost, int a, int b) {
   if (cost.link(a, b) != cost.link(b, a)) return false;
+  if (cost.networks()[cost.machine_of(a)].medium != cost.networks()[cost.machine_of(b)].medium) {
+    return false;
+  }
   for (int c = 0; c < static_cast<int>(cost.slots().size()); ++c) {
     if (c == a || c == b) continue;
     if (cost.link(a, c) != cost.link(b, c) || cost.link(c, a) != cost.link(c, b)) return false;

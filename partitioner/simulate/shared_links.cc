@@ -1,6 +1,8 @@
 #include "partitioner/simulate/shared_links.h"
 
 #include <algorithm>
+#include <map>
+#include <string>
 
 namespace motley {
 
@@ -10,10 +12,21 @@ SharedLinks::SharedLinks(const CostModel& cost,
     : cost_(cost),
       rank_slots_(rank_slots),
       messages_(messages),
-      ports_(cost.networks().size()),
-      pairs_(ports_.size() * ports_.size()),
+      pairs_(cost.networks().size() * cost.networks().size()),
       states_(messages.size()) {
   for (const int slot : rank_slots) machine_of_.push_back(cost.machine_of(slot));
+  std::map<std::string, std::size_t> media;
+  for (const CostModel::MachineNetwork& network : cost.networks()) {
+    const std::size_t next = ways_.size();
+    if (network.medium.empty()) {
+      ports_.push_back({next, next + 1});
+      ways_.resize(next + 2);
+      continue;
+    }
+    const auto [medium, is_new] = media.emplace(network.medium, next);
+    ports_.push_back({medium->second, medium->second});
+    if (is_new) ways_.emplace_back();
+  }
 }
 
 SharedLinks::Route SharedLinks::route(std::size_t number) {
@@ -26,9 +39,13 @@ SharedLinks::Route SharedLinks::route(std::size_t number) {
   route.pair_s = message.bytes / speed.bandwidth_bytes_per_s;
   route.latency_s = speed.latency_s;
   if (here == there) return route;
-  route.uplink = &ports_[here].up;
+  route.uplink = &ways_[ports_[here].up];
+  if (ports_[here].up == ports_[there].down) {
+    route.uplink_s = route.pair_s;
+    return route;
+  }
   route.uplink_s = message.bytes / cost_.networks()[here].up_bytes_per_s;
-  route.downlink = &ports_[there].down;
+  route.downlink = &ways_[ports_[there].down];
   route.downlink_s = message.bytes / cost_.networks()[there].down_bytes_per_s;
   return route;
 }

@@ -1,10 +1,11 @@
 // SharedLinks: the time that messages take on links which they share. Each machine has one uplink
-// and one downlink, as fast as its fastest link in that direction; each directed pair of machines
-// may be slower. All are queues (partitioner/simulate/link_queue.h), and a message cuts through: it
-// begins on the pair when it begins to leave the machine, and on the downlink a latency later; it
-// is there when it has passed all three. Processes of one machine share one local link and touch
-// neither uplink nor downlink. A discrete simulation of its own, which its caller runs in step with
-// the one of the ranks.
+// and one downlink, as fast as its fastest link in that direction, and machines of one medium have
+// one queue for all of theirs, which a message between two of them passes once, at the speed of
+// their pair; each directed pair of machines may be slower. All are queues
+// (partitioner/simulate/link_queue.h), and a message cuts through: it begins on the pair when it
+// begins to leave the machine, and on the downlink a latency later; it is there when it has passed
+// all three. Processes of one machine share one local link and touch neither uplink nor downlink. A
+// discrete simulation of its own, which its caller runs in step with the one of the ranks.
 #pragma once
 
 #include <cstddef>
@@ -67,10 +68,10 @@ class SharedLinks {
     bool has_left = false;  // bulk that is past uplink and pair
   };
 
-  // A machine's two directions towards all others.
+  // A machine's two directions towards all others: those of a medium are one and the same.
   struct Port {
-    LinkQueue up;
-    LinkQueue down;
+    std::size_t up = 0;  // index in ways_
+    std::size_t down = 0;
   };
 
   struct Route {
@@ -105,6 +106,7 @@ class SharedLinks {
   const std::vector<StepMessage>& messages_;
   std::vector<std::size_t> machine_of_;  // [Rank]
   std::vector<Port> ports_;              // [machine]
+  std::vector<LinkQueue> ways_;          // those into the network and out of it
   std::vector<LinkQueue> pairs_;         // [from machine * machines + to machine]
   std::vector<State> states_;            // [message]
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;

@@ -17,7 +17,7 @@ fail() {
 
 leftovers() {
   find /run/netns /sys/fs/cgroup /run/motley-lan -maxdepth 2 \
-    \( -name 'motley-m[0-9]*' -o -name motley-sw -o -path '*/motley-lan*' \) 2>/dev/null || true
+    \( -name 'motley-m[0-9]*' -o -name motley-sw -o -name motley-air -o -name motley-echo -o -path '*/motley-lan*' \) 2>/dev/null || true
 }
 
 [[ $(id -u) == 0 ]] || skip "network namespaces need root"
@@ -57,4 +57,11 @@ read -r pid <&"${COPROC[0]}"
 [[ ! -e /proc/$pid ]] || grep -q 'State:.Z' "/proc/$pid/status" || fail "process $pid is left"
 [[ -z $(leftovers) ]] || fail "'down' left $(leftovers)"
 "$lan" down || fail "a second 'down' failed"
+
+"$lan" up -n 2 --mbps 100 --wifi m3x 2>/dev/null && fail "--wifi m3x was accepted"
+"$lan" up -n 2 --mbps 100 --wifi m2
+ip netns exec motley-air tc qdisc show dev out | grep -q 'tbf.*rate 100Mbit' ||
+  fail "the air is not shaped"
+"$lan" down
+[[ -z $(leftovers) ]] || fail "'down' left $(leftovers)"
 echo "passed"

@@ -1,5 +1,7 @@
 #include "measure/link_bench.h"
 
+#include <vector>
+
 #include <gtest/gtest.h>
 
 #include "tests/support/rank_group.h"
@@ -27,6 +29,22 @@ TEST_P(LinkBench, MeasuresOneEndWhileTheOtherServes) {
   EXPECT_GE(link->jitter_p95_s, 0);
   EXPECT_GT(link->send_cpu_s_per_byte, 0);
   EXPECT_GT(*served, 0);
+}
+
+TEST_P(LinkBench, MeasuresBothEndsAtOnce) {
+  RankGroup group(GetParam(), 2);
+  // So slow that the least message is sent: it takes 65.536 s alone.
+  const LinkSample alone{.bandwidth_bytes_per_s = 1000, .latency_s = 0.5};
+  std::vector<Result<BothWays>> both(2, Error{});
+  group.run([&](Rank rank) {
+    both[rank.index()] =
+        measure_both_ways(group.at(rank), Rank{1 - rank.value}, rank.value == 0, alone, 0.05);
+  });
+  for (const Result<BothWays>& end : both) {
+    ASSERT_TRUE(end.ok()) << describe(end.error());
+    EXPECT_NEAR(end->alone_s, 66.036, 1e-9);
+    EXPECT_GT(end->together_s, 0);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Kinds,

@@ -194,18 +194,44 @@ class Oracle {
   }
 
   // The slowest of all ways between two sets of machines.
-  double slowest_s(const std::vector<int>& from,
-                   const std::vector<int>& to,
-                   double bytes,
-                   bool with_latency) const {
+  double slowest_s(const std::vector<int>& from, const std::vector<int>& to, double bytes) const {
     double slowest = 0;
     for (const int a : from) {
       for (const int b : to) {
         if (a == b) continue;
         for (const LinkSpeed& speed : {link(a, b), link(b, a)}) {
-          slowest = std::max(
-              slowest, bytes / speed.bandwidth_bytes_per_s + (with_latency ? speed.latency_s : 0));
+          slowest = std::max(slowest, bytes / speed.bandwidth_bytes_per_s + speed.latency_s);
         }
+      }
+    }
+    return slowest;
+  }
+
+  bool takes_turns(int a, int b) const {
+    return !p_.machines[at(a)].medium.empty() || !p_.machines[at(b)].medium.empty();
+  }
+
+  // How long the busiest of these links is in use when so much goes each way.
+  double load_s(const std::vector<int>& from, const std::vector<int>& to, double bytes) const {
+    double most_s = 0;
+    for (const int a : from) {
+      for (const int b : to) {
+        if (a == b) continue;
+        const double there_s = bytes / link(a, b).bandwidth_bytes_per_s;
+        const double back_s = bytes / link(b, a).bandwidth_bytes_per_s;
+        most_s = std::max(most_s, takes_turns(a, b) ? there_s + back_s : std::max(there_s, back_s));
+      }
+    }
+    return most_s;
+  }
+
+  // The slowest of all ways between any two when they send to each other at once.
+  double exchange_s(const std::vector<int>& machines, double bytes) const {
+    double slowest = 0;
+    for (const int a : machines) {
+      for (const int b : machines) {
+        if (a == b) continue;
+        slowest = std::max(slowest, slowest_s({a}, {b}, takes_turns(a, b) ? 2 * bytes : bytes));
       }
     }
     return slowest;
@@ -216,8 +242,8 @@ class Oracle {
     const double bytes = static_cast<double>(parameters) * 4;
     const auto count = static_cast<double>(machines.size());
     if (machines.size() < 2) return 0;
-    if (machines.size() == 2) return slowest_s(machines, machines, bytes, true);
-    return 2 * slowest_s(machines, machines, bytes - bytes / count, true);
+    if (machines.size() == 2) return exchange_s(machines, bytes);
+    return 2 * exchange_s(machines, bytes - bytes / count);
   }
 
   void rate() {
@@ -256,8 +282,8 @@ class Oracle {
         // A frame has a header of 64 bytes.
         const double bytes = 64 + boundary_floats(stage.last - 1) * (stage.half ? 2 : 4);
         const auto& next = pipeline_[at(i + 1)].machines;
-        sum_s += 2 * slowest_s(stage.machines, next, bytes, true);
-        link_s[at(i + 1)] = slowest_s(stage.machines, next, bytes, false);
+        sum_s += 2 * slowest_s(stage.machines, next, bytes);
+        link_s[at(i + 1)] = load_s(stage.machines, next, bytes);
       }
       period_s = std::max(period_s, busy_s);
       if (m > window && !is_last) {

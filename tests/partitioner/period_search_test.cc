@@ -18,6 +18,7 @@ constexpr double kInfinite = std::numeric_limits<double>::infinity();
 Problem random_uniform_problem() {
   Problem problem = random_problem({.layers_max = 8, .machines_max = 4});
   for (LayerSketch& layer : problem.layers) layer.output_floats = 20;
+  for (MachineSketch& machine : problem.machines) machine.medium.clear();
   problem.links.clear();
   problem.options.codecs = {"none"};
   problem.options.replicas = false;

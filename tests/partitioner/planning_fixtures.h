@@ -29,6 +29,7 @@ struct MachineSketch {
   std::vector<double> layer_speeds;  // [layer] on top of `speed`; empty = 1 for all
   double message_s = 0;
   double half_s_per_float = 0;  // of encoding, and of decoding, with the codec "half"
+  std::string medium;
 
   [[nodiscard]] double speed_of(std::size_t layer) const {
     return layer_speeds.empty() ? speed : speed * layer_speeds[layer];
@@ -59,7 +60,9 @@ inline Cluster sketch_cluster(const std::vector<MachineSketch>& machines, LinkSp
   cluster.network = link;
   cluster.machines.clear();
   for (std::size_t m = 0; m < machines.size(); ++m) {
-    cluster.machines.emplace_back().name = fmt::format("m{}", m);
+    Machine& machine = cluster.machines.emplace_back();
+    machine.name = fmt::format("m{}", m);
+    machine.medium = machines[m].medium;
   }
   return cluster;
 }

@@ -31,6 +31,7 @@ inline MachineSketch machine(std::size_t layers) {
       machine.layer_speeds.push_back(0.5 * *rc::gen::inRange(1, 5));
     }
   }
+  machine.medium = *rc::gen::element("", "", "", "wifi", "radio");
   machine.message_s = *rc::gen::element(0.0, 0.0, 0.001);
   machine.half_s_per_float = *rc::gen::element(0.0, 1e-5, 1e-3);
   return machine;

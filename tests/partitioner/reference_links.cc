@@ -1,6 +1,10 @@
 #include "tests/partitioner/reference_links.h"
 
 #include <algorithm>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
 
 namespace motley {
 namespace {
@@ -10,6 +14,7 @@ struct Passing {
   Letter* letter = nullptr;
   double comes_s = 0;
   double duration_s = 0;
+  bool is_inwards = false;
   double start_s = 0;
   double end_s = 0;
 };
@@ -68,46 +73,69 @@ void run_links(Letters& letters, const CostModel& cost, const std::vector<int>& 
     }
     return best;
   };
-  std::map<std::string, std::vector<Passing>> uplinks;
-  std::map<std::string, std::vector<Passing>> pairs;
-  std::map<std::string, std::vector<Passing>> downlinks;
-  const auto enter_pair = [&](Letter& letter, double comes_s) {
-    pairs[machine_of(letter.from) + " to " + machine_of(letter.to)].push_back(
-        {&letter, comes_s, letter.bytes / link_of(letter).bandwidth_bytes_per_s});
+  // A medium has one name for all ways into the network and out of it.
+  const auto medium_of = [&](int rank) {
+    return cost.networks()[cost.machine_of(slot_of(rank))].medium;
   };
-  for (auto& [name, letter] : letters) {
-    const std::string from = machine_of(letter.from);
-    letter.arrival_s = 0;
-    if (from == machine_of(letter.to)) {
-      enter_pair(letter, letter.sent_s);
-    } else {
-      uplinks[from].push_back({&letter, letter.sent_s, letter.bytes / fastest(from, true)});
-    }
-  }
+  const auto way_out = [&](int rank) {
+    return medium_of(rank).empty() ? machine_of(rank) + " out" : "medium " + medium_of(rank);
+  };
+  const auto way_in = [&](int rank) {
+    return medium_of(rank).empty() ? machine_of(rank) + " in" : "medium " + medium_of(rank);
+  };
+  const auto pair_s = [&](const Letter& letter) {
+    return letter.bytes / link_of(letter).bandwidth_bytes_per_s;
+  };
   const auto is_there = [](Letter& letter, double at_s) {
     letter.arrival_s = std::max(letter.arrival_s, at_s);
   };
-  for (auto& [from, all] : uplinks) {
-    pass(all);
-    for (const Passing& each : all) {
-      enter_pair(*each.letter, each.start_s);
-      is_there(*each.letter, each.end_s + link_of(*each.letter).latency_s);
+  // When letters come to the ways into their machines, which in a medium is among those on the way
+  // out: of the last round, until that tells nothing new. What comes first is right first.
+  std::map<Letter*, double> comes_in_s;
+  while (true) {
+    std::map<std::string, std::vector<Passing>> ways;
+    std::map<std::string, std::vector<Passing>> pairs;
+    const auto enter_pair = [&](Letter& letter, double comes_s) {
+      pairs[machine_of(letter.from) + " to " + machine_of(letter.to)].push_back(
+          {&letter, comes_s, pair_s(letter)});
+    };
+    for (auto& [name, letter] : letters) {
+      const std::string from = machine_of(letter.from);
+      letter.arrival_s = 0;
+      if (from == machine_of(letter.to)) {
+        enter_pair(letter, letter.sent_s);
+        continue;
+      }
+      const bool is_once = way_out(letter.from) == way_in(letter.to);
+      ways[way_out(letter.from)].push_back(
+          {&letter, letter.sent_s, is_once ? pair_s(letter) : letter.bytes / fastest(from, true)});
     }
-  }
-  for (auto& [names, all] : pairs) {
-    pass(all);
-    for (const Passing& each : all) {
-      const double latency_s = link_of(*each.letter).latency_s;
-      const std::string to = machine_of(each.letter->to);
-      is_there(*each.letter, each.end_s + latency_s);
-      if (machine_of(each.letter->from) == to) continue;
-      downlinks[to].push_back(
-          {each.letter, each.start_s + latency_s, each.letter->bytes / fastest(to, false)});
+    for (const auto& [letter, at_s] : comes_in_s) {
+      ways[way_in(letter->to)].push_back(
+          {letter, at_s, letter->bytes / fastest(machine_of(letter->to), false), true});
     }
-  }
-  for (auto& [to, all] : downlinks) {
-    pass(all);
-    for (const Passing& each : all) is_there(*each.letter, each.end_s);
+    for (auto& [way, all] : ways) {
+      pass(all);
+      for (const Passing& each : all) {
+        const double latency_s = each.is_inwards ? 0 : link_of(*each.letter).latency_s;
+        is_there(*each.letter, each.end_s + latency_s);
+        if (!each.is_inwards) enter_pair(*each.letter, each.start_s);
+      }
+    }
+    std::map<Letter*, double> came_in_s;
+    for (auto& [names, all] : pairs) {
+      pass(all);
+      for (const Passing& each : all) {
+        const Letter& letter = *each.letter;
+        const double latency_s = link_of(letter).latency_s;
+        is_there(*each.letter, each.end_s + latency_s);
+        if (machine_of(letter.from) == machine_of(letter.to)) continue;
+        if (way_out(letter.from) == way_in(letter.to)) continue;
+        came_in_s[each.letter] = each.start_s + latency_s;
+      }
+    }
+    if (came_in_s == comes_in_s) return;
+    comes_in_s = std::move(came_in_s);
   }
 }
 

@@ -140,5 +140,22 @@ TEST_F(SharedLinksTest, WhatIsPastALinkIsNotHeldUpByWhatComesThere) {
   EXPECT_EQ(arrivals({sum(0, 2), value(0, 4)}), Times({10.5, 20.75}));
 }
 
+TEST_F(SharedLinksTest, WhatAMachineOfAMediumSendsAndReceivesTakesTurns) {
+  cluster_.machines[0].medium = "wifi";
+  EXPECT_EQ(arrivals({value(0, 2), value(2, 0)}), Times({10.5, 20}));
+  EXPECT_EQ(arrivals({sum(0, 2), sum(2, 0)}), Times({10.5, 20}));
+  EXPECT_EQ(arrivals({value(2, 4), value(4, 2)}), Times({10.5, 10.5})) << "these have cables";
+}
+
+TEST_F(SharedLinksTest, MachinesOfOneMediumShareIt) {
+  cluster_.machines[0].medium = cluster_.machines[1].medium = "wifi";
+  // What goes from one of them to the other passes it once.
+  EXPECT_EQ(arrivals({value(0, 2), value(2, 4)}), Times({10.5, 20.5}));
+  EXPECT_EQ(arrivals({sum(0, 2), sum(2, 4)}), Times({10.5, 20.5}));
+  cluster_.machines[1].medium = "another";
+  EXPECT_EQ(arrivals({value(0, 2), value(4, 2)}), Times({10.5, 20.5})) << "in turn at its end";
+  EXPECT_EQ(arrivals({value(0, 4), value(2, 5)}), Times({10.5, 20.5})) << "one cable at the end";
+}
+
 }  // namespace
 }  // namespace motley

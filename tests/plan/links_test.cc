@@ -1,6 +1,9 @@
 #include "plan/links.h"
 
 #include <functional>
+#include <map>
+#include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -62,6 +65,81 @@ TEST(Links, MustNameMachinesOfTheCluster) {
   ASSERT_FALSE(applied.ok());
   EXPECT_EQ(applied.error().code, ErrorCode::kConfig);
   EXPECT_NE(applied.error().what.find("gone"), std::string::npos);
+}
+
+TEST(Links, SayWhetherDirectionsTakeTurns) {
+  Links links = both_ways();
+  for (MeasuredLink& link : links) link.turns = 0.25;
+  EXPECT_EQ(*parse_links(links_to_json(links).dump(), "l.json"), links);
+  const auto link = [](Json& j) -> Json& { return j["links"][0]; };
+  EXPECT_EQ(verdict([&](Json& j) { link(j)["turns"] = 1; }), "accepted");
+  EXPECT_NE(verdict([&](Json& j) { link(j)["turns"] = 1.5; }), "accepted");
+  EXPECT_NE(verdict([&](Json& j) { link(j)["turns"] = "yes"; }), "accepted");
+}
+
+// Bytes per second by pair, the same both ways; `turns` of each pair.
+struct MeasuredPair {
+  std::string one;
+  std::string other;
+  double speed = 0;
+  double turns = 0;
+};
+
+Links links_of(const std::vector<MeasuredPair>& pairs) {
+  Links links;
+  for (const MeasuredPair& pair : pairs) {
+    links.push_back({pair.one, pair.other, {pair.speed, 0}, 0, pair.turns});
+    links.push_back({pair.other, pair.one, {pair.speed, 0}, 0, pair.turns});
+  }
+  return links;
+}
+
+using Media = std::map<std::string, std::string>;
+
+TEST(MediaOf, AreThoseOfMachinesAllOfWhoseWaysTakeTurns) {
+  EXPECT_EQ(media_of(links_of({{"a", "b", 100, 0.1}, {"a", "c", 30, 0.9}, {"b", "c", 30, 0.9}})),
+            Media({{"c", "c"}}));
+  EXPECT_EQ(media_of(links_of({{"a", "b", 100, 0.1}, {"a", "c", 100, 0.2}, {"b", "c", 90, 0}})),
+            Media());
+  Links not_measured = links_of({{"a", "b", 100, 1}});
+  for (MeasuredLink& link : not_measured) link.turns.reset();
+  EXPECT_EQ(media_of(not_measured), Media());
+}
+
+TEST(MediaOf, AreOneWithoutACable) {
+  const Media media = media_of(links_of({{"a", "b", 30, 1}}));
+  ASSERT_EQ(media.size(), 2U);
+  EXPECT_EQ(media.at("a"), media.at("b"));
+}
+
+// By one access point bytes between the two pass the air twice.
+TEST(MediaOf, TellOneAccessPointFromTwo) {
+  const auto between = [](double speed) {
+    return media_of(links_of({{"desk", "nas", 110, 0},
+                              {"desk", "a", 40, 1},
+                              {"nas", "a", 40, 1},
+                              {"desk", "b", 20, 0.9},
+                              {"nas", "b", 20, 0.9},
+                              {"a", "b", speed, 1}}));
+  };
+  const Media one = between(13.4);
+  ASSERT_EQ(one.size(), 2U);
+  EXPECT_EQ(one.at("a"), one.at("b"));
+  const Media two = between(19.5);
+  ASSERT_EQ(two.size(), 2U);
+  EXPECT_NE(two.at("a"), two.at("b"));
+}
+
+TEST(Links, PutTheirMediaInPlaceOfTheClusters) {
+  Cluster cluster = two_machines();
+  cluster.machines[0].medium = "told";
+  ASSERT_TRUE(apply_links(cluster, both_ways()).ok());
+  EXPECT_EQ(cluster.machines[0].medium, "told") << "they do not tell";
+  ASSERT_TRUE(apply_links(cluster, links_of({{"fast", "slow", 1, 0}})).ok());
+  EXPECT_EQ(cluster.machines[0].medium, "");
+  ASSERT_TRUE(apply_links(cluster, links_of({{"fast", "slow", 1, 1}})).ok());
+  EXPECT_NE(cluster.machines[0].medium, "");
+  EXPECT_EQ(cluster.machines[0].medium, cluster.machines[1].medium);
 }
 
 }  // namespace

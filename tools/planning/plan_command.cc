@@ -224,6 +224,7 @@ Command plan_command() {
       "  link.desktop.laptop.latency_us=80 the links between two machines\n"
       "  network.bandwidth_mbps=x10        links without an entry of their own\n"
       "  machine.box.memory_gib=32         machine.box.speed=2 (twice as fast)\n"
+      "  machine.laptop.medium=cable       instead of the Wi-Fi that the cluster file has\n"
       "  drop=laptop (gives up pins on it) add=box (another one like it)\n"
       "  codec=fp16                        for what crosses between stages\n\n"
       "Examples\n"
