@@ -37,9 +37,12 @@ Result<MeasuredLink> read_link(const JsonFields& fields) {
   return link;
 }
 
-// Whether the two directions take turns rather than not.
+// Whether the two directions take turns rather than not. No radio is that fast: beyond it, what
+// both share is the processors and the memory of their ends, as on one computer.
 bool takes_turns(const MeasuredLink& link) {
-  return link.turns.value_or(0) > 0.5;
+  constexpr double kFastestRadio_bytes_per_s = 1.25e9;
+  return link.turns.value_or(0) > 0.5 &&
+         link.speed.bandwidth_bytes_per_s < kFastestRadio_bytes_per_s;
 }
 
 // What machines on media of their own reach with each other: what both of them reach of others that

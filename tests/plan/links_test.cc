@@ -101,6 +101,7 @@ TEST(MediaOf, AreThoseOfMachinesAllOfWhoseWaysTakeTurns) {
             Media({{"c", "c"}}));
   EXPECT_EQ(media_of(links_of({{"a", "b", 100, 0.1}, {"a", "c", 100, 0.2}, {"b", "c", 90, 0}})),
             Media());
+  EXPECT_EQ(media_of(links_of({{"a", "b", 7e9, 1}})), Media()) << "one computer";
   Links not_measured = links_of({{"a", "b", 100, 1}});
   for (MeasuredLink& link : not_measured) link.turns.reset();
   EXPECT_EQ(media_of(not_measured), Media());
