@@ -45,8 +45,7 @@ bool takes_turns(const MeasuredLink& link) {
          link.speed.bandwidth_bytes_per_s < kFastestRadio_bytes_per_s;
 }
 
-// What machines on media of their own reach with each other: what both of them reach of others that
-// have none. 0 where nobody else is.
+// The most that a machine sends to one with a cable, or receives from it; 0 where nobody has one.
 double fastest_apart(const Links& links,
                      const std::set<std::string>& wireless,
                      const std::string& machine,
