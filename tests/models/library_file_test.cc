@@ -41,7 +41,8 @@ class LibraryFile : public testing::Test {
 TEST_F(LibraryFile, IsWholeOrLacksItsEnd) {
   cut(bytes_);
   EXPECT_FALSE(is_cut_short(copy_));
-  for (const std::uintmax_t bytes : {bytes_ / 2, bytes_ / 10, std::uintmax_t{100}}) {
+  // More than half may be what debuggers read, behind all that is loaded.
+  for (const std::uintmax_t bytes : {bytes_ / 10, bytes_ / 20, std::uintmax_t{100}}) {
     cut(bytes);
     EXPECT_TRUE(is_cut_short(copy_)) << bytes;
   }
@@ -58,7 +59,7 @@ TEST_F(LibraryFile, OnlyLibrariesAreJudged) {
 }
 
 TEST_F(LibraryFile, OneThatLacksItsEndBringsNoDevice) {
-  cut(bytes_ / 2);
+  cut(bytes_ / 10);
   const auto device = open_by_copy();
   ASSERT_FALSE(device.ok());
   EXPECT_THAT(device.error().cause,
