@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
-#include "pipeline/execute/feedback_encoder.h"
+#include "pipeline/reduce/feedback_encoder.h"
 
 namespace motley {
 namespace {

@@ -8,7 +8,7 @@
 #include "base/result.h"
 #include "comm/frames/frame_link.h"
 #include "compression/feedback/gradient_compressor.h"
-#include "pipeline/execute/hierarchical_sum.h"
+#include "pipeline/reduce/hierarchical_sum.h"
 #include "pipeline/schedule/allreduce_plan.h"
 
 namespace motley {

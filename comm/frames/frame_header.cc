@@ -13,7 +13,7 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "frames are little-endian");
 
 constexpr std::uint32_t kMagic = 0x464C544D;  // "MTLF"
-constexpr std::uint16_t kVersion = 4;
+constexpr std::uint16_t kVersion = 5;
 
 // The header as it lies in memory and on the wire.
 struct FrameLayout {

@@ -36,6 +36,11 @@ std::string what_of(const FrameId& id) {
     case FrameKind::kFilePart:
       return fmt::format("{}part {} of file {}", id.number() % 2 == 0 ? "" : "answer to ",
                          id.number() / 2, id.source());
+    case FrameKind::kMemory:
+      return fmt::format("{}offer of memory to sum the {}",
+                         id.number() % 2 == 0 ? "" : "answer to ",
+                         id.number() / 2 == 1 ? "tied gradient"
+                                              : fmt::format("gradients of chunk {}", id.source()));
   }
   return fmt::format("frame of unknown kind {}", static_cast<int>(id.kind()));
 }
@@ -44,6 +49,11 @@ std::string what_of(const FrameId& id) {
 bool is_bulk(FrameKind kind) {
   return kind == FrameKind::kReplicaSum || kind == FrameKind::kTiedGradient ||
          kind == FrameKind::kFilePart;
+}
+
+// What is of the training, whatever the way it takes.
+bool is_counted(FrameKind kind) {
+  return kind != FrameKind::kFilePart && kind != FrameKind::kMemory;
 }
 
 // The kind and the two numbers in 8 + 16 + 24 bits. The step is not in it, so it is checked
@@ -114,7 +124,7 @@ Result<Buffer> PendingFrame::wait(Deadline deadline) {
   if (auto intact = check_frame(buffer, expected); !intact.ok()) {
     return with_context(std::move(intact).error(), fmt::format("waiting for {}", what));
   }
-  if (id_.kind() != FrameKind::kFilePart) carried_->add_received(buffer.message().size());
+  if (is_counted(id_.kind())) carried_->add_received(buffer.message().size() + shown_bytes_);
   return buffer;
 }
 
@@ -125,7 +135,7 @@ FrameLink::FrameLink(Transport& transport, Rank self, std::uint32_t epoch, std::
       plan_hash_(plan_hash),
       carried_(std::make_shared<CarriedBytes>()) {}
 
-Pending FrameLink::send(Rank to, const FrameId& id, Buffer buffer) {
+Pending FrameLink::send(Rank to, const FrameId& id, Buffer buffer, std::size_t shown_bytes) {
   const FrameHeader header{epoch_,
                            plan_hash_,
                            self_,
@@ -133,17 +143,18 @@ Pending FrameLink::send(Rank to, const FrameId& id, Buffer buffer) {
                            buffer.payload_bytes(),
                            hash64(std::as_const(buffer).payload())};
   write_header(header, buffer.header().first<kFrameHeaderBytes>());
-  if (id.kind() != FrameKind::kFilePart) carried_->add_sent(to, buffer.message().size());
+  if (is_counted(id.kind())) carried_->add_sent(to, buffer.message().size() + shown_bytes);
   return transport_.send(to, tag_of(id), std::move(buffer));
 }
 
-PendingFrame FrameLink::recv(Rank from, const FrameId& id, Buffer buffer) {
+PendingFrame FrameLink::recv(Rank from, const FrameId& id, Buffer buffer, std::size_t shown_bytes) {
   PendingFrame frame;
   frame.pending_ = transport_.recv(from, tag_of(id), std::move(buffer));
   frame.id_ = id;
   frame.from_ = from;
   frame.epoch_ = epoch_;
   frame.plan_hash_ = plan_hash_;
+  frame.shown_bytes_ = shown_bytes;
   frame.carried_ = carried_;
   return frame;
 }

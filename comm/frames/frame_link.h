@@ -27,6 +27,7 @@ enum class FrameKind : std::uint8_t {
   kVote = 5,
   kReplicaSum = 6,
   kFilePart = 7,
+  kMemory = 8,
 };
 
 // A message of a sum of gradients: a bucket in one of the phases of the sum.
@@ -85,6 +86,18 @@ class FrameId {
 
   static constexpr std::int64_t kFileParts = std::int64_t{1} << 23;
 
+  // Which memory the sender shows to another rank of its machine for the sum of the chunk's
+  // gradient, or of the tied parameter's, and the answer to that.
+  [[nodiscard]] static constexpr FrameId memory(ChunkId chunk, bool is_tied, std::int64_t step) {
+    return {FrameKind::kMemory, is_tied ? 0 : chunk.value, is_tied ? 2 : 0, step};
+  }
+
+  [[nodiscard]] static constexpr FrameId memory_answer(ChunkId chunk,
+                                                       bool is_tied,
+                                                       std::int64_t step) {
+    return {FrameKind::kMemory, is_tied ? 0 : chunk.value, is_tied ? 3 : 1, step};
+  }
+
   // What a header says, whatever that is.
   [[nodiscard]] static constexpr FrameId from_header(FrameKind kind,
                                                      std::int32_t source,
@@ -95,11 +108,13 @@ class FrameId {
 
   [[nodiscard]] constexpr FrameKind kind() const { return kind_; }
 
-  // The header's chunk field: the chunk that made the payload, the rank that voted, or the stream.
+  // The header's chunk field: the chunk that made the payload or whose gradients are summed, the
+  // rank that voted, or the stream.
   [[nodiscard]] constexpr std::int32_t source() const { return source_; }
 
-  // The header's micro-batch field: the micro-batch, the part of the sum, the turn of the vote, or
-  // the part of the file and whether this is the answer to it.
+  // The header's micro-batch field: the micro-batch, the part of the sum, the turn of the vote, the
+  // part of the file and whether this is the answer to it, or which sum's memory and whether this
+  // is the answer.
   [[nodiscard]] constexpr std::int32_t number() const { return number_; }
 
   [[nodiscard]] constexpr std::int64_t step() const { return step_; }
@@ -128,7 +143,8 @@ class FrameId {
 // "activation of chunk 0, micro-batch 3, step 7", "vote of rank 2, step 7".
 [[nodiscard]] std::string to_words(const FrameId& id);
 
-// What the links of a rank have carried of the training: all but parts of files. Any thread.
+// What the links of a rank have carried of the training: all but parts of files and offers of
+// memory. Values that a message only points to count as if they were in it. Any thread.
 class CarriedBytes {
  public:
   void add_sent(Rank to, std::uint64_t bytes);
@@ -171,6 +187,7 @@ class PendingFrame {
   Rank from_;
   std::uint32_t epoch_ = 0;
   std::uint64_t plan_hash_ = 0;
+  std::size_t shown_bytes_ = 0;
   std::shared_ptr<CarriedBytes> carried_;
 };
 
@@ -181,8 +198,17 @@ class FrameLink {
   FrameLink(Transport& transport, Rank self, std::uint32_t epoch, std::uint64_t plan_hash);
 
   // Writes the header (with the payload's checksum) and sends. The pending returns the buffer.
-  [[nodiscard]] Pending send(Rank to, const FrameId& id, Buffer buffer);
-  [[nodiscard]] PendingFrame recv(Rank from, const FrameId& id, Buffer buffer);
+  // shown_bytes: of values that the frame says stand in memory which both ranks see.
+  [[nodiscard]] Pending send(Rank to,
+                             const FrameId& id,
+                             Buffer buffer,
+                             std::size_t shown_bytes = 0);
+  [[nodiscard]] PendingFrame recv(Rank from,
+                                  const FrameId& id,
+                                  Buffer buffer,
+                                  std::size_t shown_bytes = 0);
+
+  [[nodiscard]] bool shares_memory(Rank peer) const { return transport_.shares_memory(peer); }
 
   // Bytes of the training that were sent so far, headers included.
   [[nodiscard]] std::uint64_t wire_bytes() const { return carried_->sent(); }

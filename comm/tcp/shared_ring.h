@@ -13,7 +13,7 @@
 #include <span>
 
 #include "base/result.h"
-#include "comm/tcp/shared_memory.h"
+#include "comm/transport/shared_memory.h"
 
 namespace motley {
 

@@ -13,7 +13,7 @@
 #include <optional>
 
 #include "base/result.h"
-#include "comm/tcp/shared_memory.h"
+#include "comm/transport/shared_memory.h"
 #include "comm/tcp/tcp_hello.h"
 #include "comm/tcp/tcp_stream.h"
 

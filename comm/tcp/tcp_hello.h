@@ -10,7 +10,7 @@
 
 #include "base/ids.h"
 #include "base/result.h"
-#include "comm/tcp/shared_memory.h"
+#include "comm/transport/shared_memory.h"
 
 namespace motley {
 

@@ -125,7 +125,7 @@ void TcpPeer::write_up_to(std::size_t bytes_max) {
 
 void TcpPeer::wait_readable() {
   awaits_readable_ = true;
-  if (stream_->waits_for_bells()) return wait_for_bell();
+  if (stream_->shares_memory()) return wait_for_bell();
   stream_->socket().async_wait(Socket::wait_read, [this](const boost::system::error_code&) {
     const std::lock_guard lock(mutex_);
     awaits_readable_ = false;
@@ -135,7 +135,7 @@ void TcpPeer::wait_readable() {
 
 void TcpPeer::wait_writable() {
   awaits_writable_ = true;
-  if (stream_->waits_for_bells()) return wait_for_bell();
+  if (stream_->shares_memory()) return wait_for_bell();
   stream_->socket().async_wait(Socket::wait_write, [this](const boost::system::error_code&) {
     const std::lock_guard lock(mutex_);
     awaits_writable_ = false;

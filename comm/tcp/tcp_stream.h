@@ -58,7 +58,7 @@ class TcpStream {
 
   // Returns whether share() was called. Both directions then wait for a bell, which makes the
   // socket readable; the caller hears the bells first, and both may be able to go on.
-  [[nodiscard]] bool waits_for_bells() const { return rings_.has_value(); }
+  [[nodiscard]] bool shares_memory() const { return rings_.has_value(); }
 
   void hear_bells();
 

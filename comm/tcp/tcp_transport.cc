@@ -69,6 +69,7 @@ class TcpTransport : public LocatingTransport {
     joined_.resize(peers_.size());
     joined_[self_.index()] = true;
     local_.resize(peers_.size());
+    sharing_.resize(peers_.size());
     connectors_.resize(self_.index());
   }
 
@@ -134,6 +135,12 @@ class TcpTransport : public LocatingTransport {
     const std::lock_guard lock(mutex_);
     MOTLEY_CHECK(peer.value >= 0 && peer.index() < local_.size(), "rank {}", peer.value);
     return local_[peer.index()];
+  }
+
+  bool shares_memory(Rank peer) const override {
+    const std::lock_guard lock(mutex_);
+    MOTLEY_CHECK(peer.value >= 0 && peer.index() < sharing_.size(), "rank {}", peer.value);
+    return sharing_[peer.index()];
   }
 
  private:
@@ -209,6 +216,7 @@ class TcpTransport : public LocatingTransport {
       if (joined_[rank.index()]) return;  // it came twice at the same moment
       joined_[rank.index()] = true;
       local_[rank.index()] = stream.is_local();
+      sharing_[rank.index()] = stream.shares_memory();
       all_came = std::find(joined_.begin() + self_.value, joined_.end(), false) == joined_.end();
     }
     if (all_came) acceptor_->close();
@@ -242,8 +250,9 @@ class TcpTransport : public LocatingTransport {
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   // Guarded by mutex_.
-  std::vector<bool> joined_;  // [Rank]
-  std::vector<bool> local_;   // [Rank]; false before it joins
+  std::vector<bool> joined_;   // [Rank]
+  std::vector<bool> local_;    // [Rank]; false before it joins
+  std::vector<bool> sharing_;  // [Rank]; likewise
   std::optional<Error> refusal_;
 
   std::thread thread_;

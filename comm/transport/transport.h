@@ -59,6 +59,11 @@ class Transport {
   // Receives into buffer.message_room(); on success payload_bytes() is what came. kCorrupt for a
   // message that is longer than the room or shorter than a header.
   [[nodiscard]] virtual Pending recv(Rank from, Tag tag, Buffer buffer) = 0;
+
+  // Returns whether this rank and the peer may show each other memory
+  // (comm/transport/shared_memory.h): they are on one machine and talk that way already. The peer
+  // gives the same answer. Any thread may ask, after connect().
+  [[nodiscard]] virtual bool shares_memory(Rank /*peer*/) const { return false; }
 };
 
 struct TransportOptions {

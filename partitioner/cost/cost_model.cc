@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::int64_t kFloatBytes = 4;
 // Of a sum over ranks, the frames under way in each direction
-// (pipeline/execute/hierarchical_sum.h).
+// (pipeline/reduce/hierarchical_sum.h).
 constexpr std::int64_t kSumWindowBytes = 12 << 18;
 
 }  // namespace

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "pipeline/execute/feedback_encoder.h"
+#include "pipeline/reduce/feedback_encoder.h"
 #include "plan/holders.h"
 
 namespace motley {

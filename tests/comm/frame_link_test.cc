@@ -168,6 +168,29 @@ TEST_F(FrameLinkTest, PutsPartsOfFilesWhereTheFormatSays) {
   EXPECT_EQ(FrameId::file_part(2, 3 * std::int64_t{1 << 23} + 1, 7), FrameId::file_part(2, 1, 7));
 }
 
+TEST_F(FrameLinkTest, PutsOffersOfMemoryWhereTheFormatSays) {
+  constexpr auto kMemory = static_cast<FrameKind>(8);
+  constexpr ChunkId kChunk{2};
+  EXPECT_EQ(FrameId::memory(kChunk, false, 7), FrameId::from_header(kMemory, 2, 0, 7));
+  EXPECT_EQ(FrameId::memory_answer(kChunk, false, 7), FrameId::from_header(kMemory, 2, 1, 7));
+  EXPECT_EQ(FrameId::memory(kChunk, true, 7), FrameId::from_header(kMemory, 0, 2, 7));
+  EXPECT_EQ(FrameId::memory_answer(kChunk, true, 7), FrameId::from_header(kMemory, 0, 3, 7));
+}
+
+TEST_F(FrameLinkTest, CountsWhatAFrameSaysIsInMemory) {
+  FrameLink to(group_.at(kRank0), kRank0, kEpoch, kPlan);
+  FrameLink from(group_.at(kRank1), kRank1, kEpoch, kPlan);
+  auto sent = to.send(kRank1, kFrame, Buffer(0), 1000);
+  ASSERT_TRUE(from.recv(kRank0, kFrame, Buffer(0), 1000).wait(soon()).ok());
+  EXPECT_EQ(to.wire_bytes(), kFrameHeaderBytes + 1000);
+  EXPECT_EQ(from.moved_bytes(), kFrameHeaderBytes + 1000);
+
+  const FrameId offer = FrameId::memory(ChunkId{0}, false, 7);
+  auto offered = to.send(kRank1, offer, Buffer(0));
+  ASSERT_TRUE(from.recv(kRank0, offer, Buffer(0)).wait(soon()).ok());
+  EXPECT_EQ(to.wire_bytes(), kFrameHeaderBytes + 1000) << "it is not of the training";
+}
+
 TEST_F(FrameLinkTest, SaysWhatDidNotComeAndFromWhom) {
   FrameLink link(group_.at(kRank1), kRank1, kEpoch, kPlan);
   const auto outcome = link.recv(kRank0, kFrame, Buffer(100)).wait(Deadline::after_s(0.5));

@@ -48,7 +48,7 @@ void rehash(HeaderBytes& bytes) {
 TEST(FrameHeader, HasTheDocumentedBytes) {
   const HeaderBytes bytes = written(example());
   EXPECT_EQ(std::memcmp(bytes.data(), "MTLF", 4), 0);
-  EXPECT_EQ(number_at(bytes, 4, 2), 4U);  // version
+  EXPECT_EQ(number_at(bytes, 4, 2), 5U);  // version
   EXPECT_EQ(number_at(bytes, 6, 1), 2U);  // kind
   EXPECT_EQ(number_at(bytes, 7, 1), 0U);
   EXPECT_EQ(number_at(bytes, 8, 4), 0x01020304U);
@@ -68,9 +68,9 @@ TEST(FrameHeader, MatchesTheGoldenExample) {
     hex += fmt::format("{:02x}", std::to_integer<int>(byte));
   }
   EXPECT_EQ(hex,
-            "4d544c46040002000403020102000000181716151413121103000000050000"
+            "4d544c46050002000403020102000000181716151413121103000000050000"
             "00bc0200000000000009000000000000002827262524232221"
-            "d16942307342ed3f");
+            "998722d4afef8979");
 }
 
 TEST(FrameHeader, ComesBackAsItWasWritten) {

@@ -9,7 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "comm/frames/frame_link.h"
-#include "pipeline/execute/gradient_reducer.h"
+#include "pipeline/reduce/gradient_reducer.h"
 #include "tests/support/rank_group.h"
 
 namespace motley {

@@ -13,9 +13,10 @@ namespace motley {
 
 class CountingTransport final : public Transport {
  public:
-  // The other one must outlive it.
-  CountingTransport(Transport& other, int rank_count)
+  // The other one must outlive it. shares_memory: as the other one does; else everything is sent.
+  CountingTransport(Transport& other, int rank_count, bool shares_memory = false)
       : other_(other),
+        shares_memory_(shares_memory),
         payload_bytes_(static_cast<std::size_t>(rank_count), 0),
         message_bytes_(static_cast<std::size_t>(rank_count), 0) {}
 
@@ -44,8 +45,13 @@ class CountingTransport final : public Transport {
     return other_.recv(from, tag, std::move(buffer));
   }
 
+  [[nodiscard]] bool shares_memory(Rank peer) const override {
+    return shares_memory_ && other_.shares_memory(peer);
+  }
+
  private:
   Transport& other_;
+  const bool shares_memory_;
   std::mutex mutex_;
   std::vector<std::uint64_t> payload_bytes_;
   std::vector<std::uint64_t> message_bytes_;

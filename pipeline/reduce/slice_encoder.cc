@@ -1,4 +1,4 @@
-#include "pipeline/execute/slice_encoder.h"
+#include "pipeline/reduce/slice_encoder.h"
 
 #include "base/check.h"
 

@@ -24,9 +24,9 @@
 #include "base/result.h"
 #include "comm/frames/frame_link.h"
 #include "compression/feedback/gradient_compressor.h"
-#include "pipeline/execute/feedback_encoder.h"
-#include "pipeline/execute/final_mark.h"
-#include "pipeline/execute/hierarchical_sum.h"
+#include "pipeline/reduce/feedback_encoder.h"
+#include "pipeline/reduce/final_mark.h"
+#include "pipeline/reduce/hierarchical_sum.h"
 #include "pipeline/schedule/sum_group.h"
 
 namespace motley {

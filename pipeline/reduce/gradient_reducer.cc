@@ -1,4 +1,4 @@
-#include "pipeline/execute/gradient_reducer.h"
+#include "pipeline/reduce/gradient_reducer.h"
 
 #include <algorithm>
 #include <cmath>

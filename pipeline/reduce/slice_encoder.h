@@ -1,6 +1,6 @@
 // SliceEncoder: what sums of gradients are made into for their way between machines. The seam
 // between the sum over replicas and compression: a codec without memory comes in by CodecEncoder,
-// one that keeps what it did not send by FeedbackEncoder (pipeline/execute/feedback_encoder.h).
+// one that keeps what it did not send by FeedbackEncoder (pipeline/reduce/feedback_encoder.h).
 //
 // Used by one thread.
 #pragma once

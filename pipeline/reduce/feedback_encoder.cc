@@ -1,4 +1,4 @@
-#include "pipeline/execute/feedback_encoder.h"
+#include "pipeline/reduce/feedback_encoder.h"
 
 #include <algorithm>
 

@@ -14,7 +14,7 @@
 #include <utility>
 
 #include "base/secret.h"
-#include "comm/tcp/shared_memory.h"
+#include "comm/transport/shared_memory.h"
 
 namespace motley {
 namespace {

@@ -1,6 +1,6 @@
 // FinalMark: from which value on a gradient changes no more. A backward writes a chunk's gradient
 // from its end to its beginning; the thread that computes it moves the mark, and the thread that
-// sums it over the replicas (pipeline/execute/gradient_reducer.h) follows.
+// sums it over the replicas (pipeline/reduce/gradient_reducer.h) follows.
 //
 // Whoever sees a set() may read what was written before it.
 #pragma once

@@ -14,7 +14,7 @@
 
 #include "base/result.h"
 #include "compression/feedback/gradient_compressor.h"
-#include "pipeline/execute/slice_encoder.h"
+#include "pipeline/reduce/slice_encoder.h"
 
 namespace motley {
 

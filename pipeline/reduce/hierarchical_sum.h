@@ -3,7 +3,8 @@
 //
 // Several buckets are under way at once, each in a phase of its own, so that a wire has work in
 // both directions while this rank adds up, encodes or waits for somebody else. Inside a machine
-// values travel as fp32; between machines as the encoder makes them.
+// values are fp32, and from the second step on ranks that share memory read them in place; between
+// machines they travel as the encoder makes them (SumWire).
 //
 // The order of adding is fixed: the ranks of a machine as they are numbered, then the machines in
 // the order of their first ranks. So the sum has the same bits on all ranks, whichever message
@@ -25,25 +26,14 @@
 #include "base/result.h"
 #include "comm/frames/frame_link.h"
 #include "comm/transport/buffer_pool.h"
-#include "compression/codec/codec.h"
-#include "compression/kernels/sum_kernels.h"
-#include "pipeline/execute/final_mark.h"
-#include "pipeline/execute/slice_encoder.h"
+#include "pipeline/reduce/final_mark.h"
+#include "pipeline/reduce/slice_encoder.h"
+#include "pipeline/reduce/sum_id.h"
+#include "pipeline/reduce/sum_wire.h"
 #include "pipeline/schedule/allreduce_plan.h"
 #include "pipeline/schedule/bucket_role.h"
 
 namespace motley {
-
-// SumId names the gradients that a rank sums with others; several such sums may be under way
-// between two ranks.
-struct SumId {
-  FrameKind kind = FrameKind::kReplicaSum;  // or kTiedGradient
-  ChunkId chunk;                            // of kReplicaSum
-
-  friend auto operator<=>(const SumId&, const SumId&) = default;
-};
-
-[[nodiscard]] std::string to_words(const SumId& id);  // "chunk 3", "the tied gradients"
 
 // A slice that a rank encodes in every step.
 struct EncodedSlice {
@@ -60,8 +50,8 @@ struct HierarchicalSumOptions {
 
 class HierarchicalSum {
  public:
-  // All holders make it with the same name and plan. What is lent must outlive it. kConfig when
-  // there are more buckets than frames can number. REQUIRES: self is in the plan; window > 0.
+  // All holders make it with the same name, plan and window. What is lent must outlive it. kConfig
+  // when there are more buckets than frames can number. REQUIRES: self is in the plan; window > 0.
   [[nodiscard]] static Result<std::unique_ptr<HierarchicalSum>> make(
       FrameLink& link,
       Rank self,
@@ -115,7 +105,7 @@ class HierarchicalSum {
                   const AllreducePlan& plan,
                   SliceEncoder& encoder,
                   const HierarchicalSumOptions& options,
-                  std::unique_ptr<const Codec> plain);
+                  std::unique_ptr<SumWire> wire);
 
   [[nodiscard]] bool may_begin(std::size_t bucket, const FinalMark& mark) const;
   void begin(std::size_t bucket);
@@ -128,24 +118,19 @@ class HierarchicalSum {
   [[nodiscard]] static bool all_came(const Active& active);
 
   Result<void> end_phase(Active& active);
-  Result<void> add_up(ReducePhase phase, std::span<const Incoming> terms);
   void send_phase(Active& active);
+  void send_alike(Active& active, std::span<const ReduceMessage> messages);
 
-  [[nodiscard]] std::size_t bytes_max(ReducePhase phase, std::size_t count) const;
-  std::size_t encode(ReducePhase phase, ValueRange range, std::span<std::byte> wire);
-  Result<void> decode(ReducePhase phase, const Buffer& buffer, std::span<float> values) const;
-  Result<void> decode_add(ReducePhase phase, const Buffer& buffer, std::span<float> sum) const;
-
+  [[nodiscard]] SumWire::Message on_wire(const Active& active, const ReduceMessage& message) const;
   [[nodiscard]] Active& slot(std::size_t bucket);
   [[nodiscard]] std::span<float> at(ValueRange range) const;
-  [[nodiscard]] FrameId id(std::size_t bucket, ReducePhase phase) const;
   [[nodiscard]] std::string words(const Active& active) const;
 
   FrameLink& link_;
   const SumId name_;
   SliceEncoder& encoder_;
   const HierarchicalSumOptions options_;
-  const std::unique_ptr<const Codec> plain_;  // inside a machine
+  const std::unique_ptr<SumWire> wire_;
   const std::size_t value_count_;
   const std::size_t machine_;  // of this rank
   const std::size_t place_;
@@ -155,8 +140,7 @@ class HierarchicalSum {
   std::vector<Active> actives_;            // [bucket % window]
   const std::shared_ptr<Bell> bell_ = std::make_shared<Bell>();  // of all that is under way
   BufferPool buffers_;
-  SumKernels sums_ = best_sum_kernels();
-  std::vector<float> total_;
+  std::vector<SumWire::Came> came_;  // for one range of values, while they are taken
 
   std::int64_t step_ = 0;  // of the run under way
   std::span<float> values_;

@@ -2,7 +2,7 @@
 // would keep this rank from sending what others wait for. It cannot hang: of the oldest bucket of
 // all ranks every message is sent by a rank for which it is the oldest too, or which is done with
 // it.
-#include "pipeline/execute/hierarchical_sum.h"
+#include "pipeline/reduce/hierarchical_sum.h"
 
 #include <fmt/format.h>
 
@@ -12,13 +12,9 @@
 
 #include "base/check.h"
 #include "base/clock.h"
-#include "compression/codec_chain.h"
 
 namespace motley {
 namespace {
-
-constexpr std::size_t kNumbersMax = std::size_t{1} << 24;  // that a frame tells apart
-static_assert(kReducePhases == SumPart::kPhases);
 
 const char* to_words(ReducePhase phase) {
   switch (phase) {
@@ -36,11 +32,6 @@ const char* to_words(ReducePhase phase) {
 
 }  // namespace
 
-std::string to_words(const SumId& id) {
-  return id.kind == FrameKind::kTiedGradient ? "the tied gradients"
-                                             : fmt::format("chunk {}", id.chunk.value);
-}
-
 Result<std::unique_ptr<HierarchicalSum>> HierarchicalSum::make(
     FrameLink& link,
     Rank self,
@@ -49,15 +40,19 @@ Result<std::unique_ptr<HierarchicalSum>> HierarchicalSum::make(
     SliceEncoder& encoder,
     const HierarchicalSumOptions& options) {
   MOTLEY_CHECK(options.window > 0, "a window of {} buckets", options.window);
-  if (plan.buckets().size() > kNumbersMax / kReducePhases) {
+  if (plan.buckets().size() > kBucketsMax) {
     return Error{ErrorCode::kConfig,
                  fmt::format("the sum of {} has {} buckets", to_words(name), plan.buckets().size()),
-                 fmt::format("a frame numbers at most {}", kNumbersMax / kReducePhases),
+                 fmt::format("frames number at most {}", kBucketsMax),
                  "cut the model into more stages"};
   }
-  MOTLEY_ASSIGN(auto plain, make_codec("none"));
-  return std::unique_ptr<HierarchicalSum>(
-      new HierarchicalSum(link, self, name, plan, encoder, options, std::move(plain)));
+  const std::size_t window =
+      std::min(plan.buckets().size(), static_cast<std::size_t>(options.window));
+  MOTLEY_ASSIGN(auto wire, SumWire::make(link, self, plan, encoder, window));
+  std::unique_ptr<HierarchicalSum> sum(
+      new HierarchicalSum(link, self, name, plan, encoder, options, std::move(wire)));
+  sum->actives_.resize(window);
+  return sum;
 }
 
 HierarchicalSum::HierarchicalSum(FrameLink& link,
@@ -66,12 +61,12 @@ HierarchicalSum::HierarchicalSum(FrameLink& link,
                                  const AllreducePlan& plan,
                                  SliceEncoder& encoder,
                                  const HierarchicalSumOptions& options,
-                                 std::unique_ptr<const Codec> plain)
+                                 std::unique_ptr<SumWire> wire)
     : link_(link),
       name_(name),
       encoder_(encoder),
       options_(options),
-      plain_(std::move(plain)),
+      wire_(std::move(wire)),
       value_count_(plan.value_count()),
       machine_(plan.machine_of(self)),
       place_(plan.place_of(self)),
@@ -80,7 +75,6 @@ HierarchicalSum::HierarchicalSum(FrameLink& link,
     first_values_.push_back(bucket.values.first);
     roles_.push_back(role_in(plan, bucket, self));
   }
-  actives_.resize(std::min(roles_.size(), static_cast<std::size_t>(options.window)));
 }
 
 std::vector<EncodedSlice> HierarchicalSum::encoded_slices() const {
@@ -135,6 +129,9 @@ Result<double> HierarchicalSum::run(std::int64_t step,
       MOTLEY_TRY(wait_for_any(slot(oldest)));
     }
   }
+  // After the first run, whose end all neighbours reach together: before it one might have to wait
+  // for another that is not there yet.
+  MOTLEY_TRY(wire_->share_memory(name_, step_, options_.patience));
   return wait_s_;
 }
 
@@ -155,9 +152,12 @@ void HierarchicalSum::begin(std::size_t bucket) {
     const auto phase = static_cast<ReducePhase>(p);
     active.incoming[p].clear();
     for (const ExpectedMessage& expected : roles_[bucket].receives[p]) {
-      Buffer room = buffers_.take(bytes_max(phase, expected.message.values.count));
+      Buffer room = buffers_.take(wire_->bytes_max(expected.message));
       active.incoming[p].push_back(
-          {&expected, link_.recv(expected.message.from, id(bucket, phase), std::move(room)), {}});
+          {&expected,
+           link_.recv(expected.message.from, frame_of(name_, bucket, phase, step_), std::move(room),
+                      wire_->shown_bytes(expected.message)),
+           {}});
       active.incoming[p].back().frame.tell(bell_);
     }
   }
@@ -237,93 +237,77 @@ Result<void> HierarchicalSum::end_phase(Active& active) {
     const ValueRange range = rest.front().expected->message.values;
     const auto end = std::ranges::find_if(
         rest, [&](const Incoming& i) { return i.expected->message.values != range; });
-    const auto terms = rest.first(static_cast<std::size_t>(end - rest.begin()));
-    const auto fits =
-        is_added(phase) ? add_up(phase, terms) : decode(phase, terms.front().buffer, at(range));
+    const auto alike = rest.first(static_cast<std::size_t>(end - rest.begin()));
+    came_.clear();
+    for (const Incoming& incoming : alike) {
+      came_.push_back({on_wire(active, incoming.expected->message), incoming.expected->order,
+                       std::as_const(incoming.buffer).payload()});
+    }
+    if (phase == ReducePhase::kCrossReduceScatter && has_owners_) {
+      encoder_.begin_sum({ReducePhase::kCrossAllGather, range, step_}, at(range));
+    }
+    const auto fits = is_added(phase)
+                          ? wire_->add(came_, is_inside(phase) ? place_ : machine_, at(range))
+                          : wire_->decode(came_.front(), at(range));
     if (!fits.ok()) {
       return with_context(fits.error(), fmt::format("{}, from rank {}", words(active),
-                                                    terms.front().expected->message.from.value));
+                                                    alike.front().expected->message.from.value));
     }
-    for (Incoming& term : terms) buffers_.give(std::move(term.buffer));
-    rest = rest.subspan(terms.size());
-  }
-  return {};
-}
-
-// Makes this rank's values the sum of its own and those that came for the same range, in their
-// order. Two terms may be added either way round.
-Result<void> HierarchicalSum::add_up(ReducePhase phase, std::span<const Incoming> terms) {
-  const ValueRange range = terms.front().expected->message.values;
-  const std::span<float> own = at(range);
-  if (phase == ReducePhase::kCrossReduceScatter && has_owners_) {
-    encoder_.begin_sum({ReducePhase::kCrossAllGather, range, step_}, own);
-  }
-  const std::size_t own_order = is_inside(phase) ? place_ : machine_;
-  const auto behind = std::ranges::find_if(
-      terms, [&](const Incoming& term) { return term.expected->order > own_order; });
-  const auto before = terms.first(static_cast<std::size_t>(behind - terms.begin()));
-  if (before.size() == 1) {
-    MOTLEY_TRY(decode_add(phase, before.front().buffer, own));
-  } else if (before.size() > 1) {
-    total_.resize(own.size());
-    MOTLEY_TRY(decode(phase, before.front().buffer, total_));
-    for (const Incoming& term : before.subspan(1)) {
-      MOTLEY_TRY(decode_add(phase, term.buffer, total_));
-    }
-    sums_.add(total_, own);
-  }
-  for (const Incoming& term : terms.subspan(before.size())) {
-    MOTLEY_TRY(decode_add(phase, term.buffer, own));
+    for (Incoming& incoming : alike) buffers_.give(std::move(incoming.buffer));
+    rest = rest.subspan(alike.size());
   }
   return {};
 }
 
 void HierarchicalSum::send_phase(Active& active) {
-  const auto phase = static_cast<ReducePhase>(active.phase);
-  const auto& sends = roles_[active.bucket].sends[active.phase];
-  const auto send = [&](Rank to, Buffer buffer) {
-    active.outgoing.push_back({link_.send(to, id(active.bucket, phase), std::move(buffer)), to});
-    active.outgoing.back().pending.tell(bell_);
-  };
-  for (std::size_t i = 0; i < sends.size();) {
-    const ValueRange range = sends[i].values;
-    const std::size_t room = bytes_max(phase, range.count);
-    Buffer buffer = buffers_.take(room);
-    buffer.set_payload_bytes(encode(phase, range, buffer.payload_room()));
-    const Rank to = sends[i].to;
-    for (++i; i < sends.size() && sends[i].values == range; ++i) {
-      Buffer copy = buffers_.take(room);
-      copy.set_payload_bytes(buffer.payload_bytes());
-      std::ranges::copy(buffer.payload(), copy.payload().begin());
-      send(sends[i].to, std::move(copy));
-    }
-    send(to, std::move(buffer));
+  std::span<const ReduceMessage> rest(roles_[active.bucket].sends[active.phase]);
+  while (!rest.empty()) {
+    const auto end = std::ranges::find_if(
+        rest, [&](const ReduceMessage& m) { return m.values != rest.front().values; });
+    const auto alike = rest.first(static_cast<std::size_t>(end - rest.begin()));
+    send_alike(active, alike);
+    rest = rest.subspan(alike.size());
   }
 }
 
-std::size_t HierarchicalSum::bytes_max(ReducePhase phase, std::size_t count) const {
-  return is_inside(phase) ? plain_->bytes_max(count) : encoder_.bytes_max(count);
+// Messages of the same values, which are written or encoded once.
+void HierarchicalSum::send_alike(Active& active, std::span<const ReduceMessage> messages) {
+  const auto phase = static_cast<ReducePhase>(active.phase);
+  const ValueRange range = messages.front().values;
+  const auto send = [&](const ReduceMessage& message, Buffer buffer) {
+    active.outgoing.push_back({link_.send(message.to, frame_of(name_, active.bucket, phase, step_),
+                                          std::move(buffer), wire_->shown_bytes(message)),
+                               message.to});
+    active.outgoing.back().pending.tell(bell_);
+  };
+  bool is_shown = false;
+  std::vector<const ReduceMessage*> sent;
+  for (const ReduceMessage& message : messages) {
+    if (!wire_->is_shown(message)) {
+      sent.push_back(&message);
+      continue;
+    }
+    if (!is_shown) wire_->show(on_wire(active, message), at(range));
+    is_shown = true;
+    send(message, buffers_.take(0));
+  }
+  if (sent.empty()) return;
+  const std::size_t room = wire_->bytes_max(*sent.front());
+  Buffer buffer = buffers_.take(room);
+  buffer.set_payload_bytes(
+      wire_->encode(on_wire(active, *sent.front()), at(range), buffer.payload_room()));
+  for (const ReduceMessage* message : std::span(sent).subspan(1)) {
+    Buffer copy = buffers_.take(room);
+    copy.set_payload_bytes(buffer.payload_bytes());
+    std::ranges::copy(buffer.payload(), copy.payload().begin());
+    send(*message, std::move(copy));
+  }
+  send(*sent.front(), std::move(buffer));
 }
 
-std::size_t HierarchicalSum::encode(ReducePhase phase,
-                                    ValueRange range,
-                                    std::span<std::byte> wire) {
-  return is_inside(phase) ? plain_->encode(at(range), wire)
-                          : encoder_.encode({phase, range, step_}, at(range), wire);
-}
-
-Result<void> HierarchicalSum::decode(ReducePhase phase,
-                                     const Buffer& buffer,
-                                     std::span<float> values) const {
-  return is_inside(phase) ? plain_->decode(buffer.payload(), values)
-                          : encoder_.decode(buffer.payload(), values);
-}
-
-Result<void> HierarchicalSum::decode_add(ReducePhase phase,
-                                         const Buffer& buffer,
-                                         std::span<float> sum) const {
-  return is_inside(phase) ? plain_->decode_add(buffer.payload(), sum)
-                          : encoder_.decode_add(buffer.payload(), sum);
+SumWire::Message HierarchicalSum::on_wire(const Active& active,
+                                          const ReduceMessage& message) const {
+  return {message, active.bucket, step_};
 }
 
 HierarchicalSum::Active& HierarchicalSum::slot(std::size_t bucket) {
@@ -332,14 +316,6 @@ HierarchicalSum::Active& HierarchicalSum::slot(std::size_t bucket) {
 
 std::span<float> HierarchicalSum::at(ValueRange range) const {
   return values_.subspan(range.first, range.count);
-}
-
-// A bucket has one message from each rank to each other in a phase, but for segments, which come in
-// their order.
-FrameId HierarchicalSum::id(std::size_t bucket, ReducePhase phase) const {
-  const SumPart part{static_cast<std::int32_t>(bucket), static_cast<std::int32_t>(phase)};
-  return name_.kind == FrameKind::kTiedGradient ? FrameId::tied_sum(part, step_)
-                                                : FrameId::replica_sum(name_.chunk, part, step_);
 }
 
 std::string HierarchicalSum::words(const Active& active) const {
