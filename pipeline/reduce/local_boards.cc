@@ -92,7 +92,7 @@ Result<LocalBoards> LocalBoards::agree(FrameLink& link,
                 exchange(link, sharing, FrameId::memory_answer(sum.chunk, is_tied, step), verdicts,
                          patience));
   for (std::size_t i = 0; i < sharing.size(); ++i) {
-    if (answers[i] == Verdict::kOpened) boards.readers_.insert(sharing[i]);
+    if (boards.own_ && answers[i] == Verdict::kOpened) boards.readers_.insert(sharing[i]);
   }
   if (boards.own_) boards.own_->withdraw();
   return boards;
