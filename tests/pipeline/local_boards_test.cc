@@ -1,11 +1,13 @@
 #include "pipeline/reduce/local_boards.h"
 
-#include <chrono>
-#include <cstring>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -93,8 +95,26 @@ Buffer buffer_of(std::span<const std::byte> bytes) {
   return buffer;
 }
 
+// While it lives this process can open no file, and so make no memory.
+class NoMoreFiles {
+ public:
+  NoMoreFiles() {
+    EXPECT_EQ(::getrlimit(RLIMIT_NOFILE, &before_), 0);
+    const rlimit none{0, before_.rlim_max};
+    EXPECT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+  }
+
+  ~NoMoreFiles() { ::setrlimit(RLIMIT_NOFILE, &before_); }
+
+  NoMoreFiles(const NoMoreFiles&) = delete;
+  NoMoreFiles& operator=(const NoMoreFiles&) = delete;
+
+ private:
+  rlimit before_{};
+};
+
 // Rank 0 agrees with a rank 1 that is played.
-Result<LocalBoards> agreed_with(const Played& played) {
+Result<LocalBoards> agreed_with(const Played& played, bool can_make_memory = true) {
   RankGroup group("local", 2);
   FrameLink theirs = link_of(group, kRank1);
   auto offer = theirs.send(kRank0, kOffer, buffer_of(played.offer));
@@ -103,6 +123,8 @@ Result<LocalBoards> agreed_with(const Played& played) {
   auto heard_offer = theirs.recv(kRank0, kOffer, Buffer(100));
   auto heard_verdict = theirs.recv(kRank0, kAnswer, Buffer(100));
   FrameLink ours = link_of(group, kRank0);
+  std::optional<NoMoreFiles> no_more_files;
+  if (!can_make_memory) no_more_files.emplace();
   return agree(ours, {kRank1});
 }
 
@@ -136,6 +158,12 @@ TEST(LocalBoards, AreNotReadWhereTheyHaveAnotherSize) {
   const auto boards = agreed_with({bytes_of(memory->offer()), 1});
   ASSERT_TRUE(boards.ok()) << describe(boards.error());
   EXPECT_FALSE(boards->reads(kRank1));
+}
+
+TEST(LocalBoards, AreNotReadByWhoSaysSoWhereNoneWasOffered) {
+  const auto boards = agreed_with({bytes_of({}), 1}, /*can_make_memory=*/false);
+  ASSERT_TRUE(boards.ok()) << describe(boards.error());
+  EXPECT_FALSE(boards->is_read_by(kRank1));
 }
 
 TEST(LocalBoards, RefuseAnOfferThatIsNone) {
