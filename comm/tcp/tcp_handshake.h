@@ -13,9 +13,9 @@
 #include <optional>
 
 #include "base/result.h"
-#include "comm/transport/shared_memory.h"
 #include "comm/tcp/tcp_hello.h"
 #include "comm/tcp/tcp_stream.h"
+#include "comm/transport/shared_memory.h"
 
 namespace motley {
 

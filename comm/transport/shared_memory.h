@@ -1,8 +1,7 @@
-// SharedMemory: pages that two processes of one user on one machine both see. One makes them and
-// tells the other by an offer; the other opens what was offered, or finds that it cannot, as
-// between containers. Nothing of it has a name in a file system, so nothing is left behind by
-// whoever is killed. Its size can never change: neither process can take pages from under the
-// other.
+// SharedMemory: pages that processes of one user on one machine all see. One makes them and tells
+// others by an offer; each of these opens what was offered, or finds that it cannot, as between
+// containers. Nothing of it has a name in a file system, so nothing is left behind by whoever is
+// killed. Its size can never change: none of them can take pages from under the others.
 #pragma once
 
 #include <cstddef>

@@ -61,8 +61,8 @@ class Transport {
   [[nodiscard]] virtual Pending recv(Rank from, Tag tag, Buffer buffer) = 0;
 
   // Returns whether this rank and the peer may show each other memory
-  // (comm/transport/shared_memory.h): they are on one machine and talk that way already. The peer
-  // gives the same answer. Any thread may ask, after connect().
+  // (comm/transport/shared_memory.h): they are one process, or of one machine and share memory
+  // already. The peer gives the same answer. Any thread may ask, after connect().
   [[nodiscard]] virtual bool shares_memory(Rank /*peer*/) const { return false; }
 };
 

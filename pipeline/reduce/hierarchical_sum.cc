@@ -129,9 +129,12 @@ Result<double> HierarchicalSum::run(std::int64_t step,
       MOTLEY_TRY(wait_for_any(slot(oldest)));
     }
   }
-  // After the first run, whose end all neighbours reach together: before it one might have to wait
-  // for another that is not there yet.
-  MOTLEY_TRY(wire_->share_memory(name_, step_, options_.patience));
+  if (mark.abandoned()) return abandoned();
+  // Here and not before the first run: nobody comes to its end before all have begun it.
+  if (!wire_->has_agreed()) {
+    MOTLEY_TRY(wire_->share_memory(name_, step_, options_.patience));
+    buffers_ = {};  // most of them were for what is no longer sent
+  }
   return wait_s_;
 }
 

@@ -64,7 +64,8 @@ class HierarchicalSum {
   // writes no value before the mark says that it is final: `mark` rings bell(). Returns the seconds
   // spent waiting for messages. kPeer when a rank is lost or late, kCorrupt when a message does not
   // fit, kInternal when the mark was abandoned; the values are then worthless, and so is this
-  // object.
+  // object. The first run ends with an agreement on memory, which an abandoned mark does not cut
+  // short: it waits for neighbours that have begun the run too.
   [[nodiscard]] Result<double> run(std::int64_t step,
                                    std::span<float> values,
                                    const FinalMark& mark);

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <iterator>
 #include <utility>
 #include <vector>
 
@@ -41,10 +42,11 @@ Result<std::vector<T>> exchange(FrameLink& link,
     receives.push_back(link.recv(neighbours[i], name, Buffer(sizeof(T))));
     sends.push_back(link.send(neighbours[i], name, buffer_of(told[i])));
   }
+  const Deadline deadline = patience.deadline();
   std::vector<T> heard(neighbours.size());
   for (std::size_t i = 0; i < neighbours.size(); ++i) {
     const std::int32_t rank = neighbours[i].value;
-    MOTLEY_ASSIGN(const Buffer buffer, receives[i].wait(patience.deadline()));
+    MOTLEY_ASSIGN(const Buffer buffer, receives[i].wait(deadline));
     if (buffer.payload_bytes() != sizeof(T)) {
       return Error{ErrorCode::kCorrupt,
                    fmt::format("what rank {} says about the memory that it shares", rank),
@@ -52,8 +54,7 @@ Result<std::vector<T>> exchange(FrameLink& link,
                    "start all ranks from the same version"};
     }
     std::memcpy(&heard[i], buffer.payload().data(), sizeof(T));
-    MOTLEY_TRY(sends[i].wait(patience.deadline(),
-                             fmt::format("rank {} to take an offer of memory", rank)));
+    MOTLEY_TRY(sends[i].wait(deadline, fmt::format("rank {} to take an offer of memory", rank)));
   }
   return heard;
 }
@@ -92,6 +93,13 @@ Result<LocalBoards> LocalBoards::agree(FrameLink& link,
                 exchange(link, sharing, FrameId::memory_answer(sum.chunk, is_tied, step), verdicts,
                          patience));
   for (std::size_t i = 0; i < sharing.size(); ++i) {
+    if (answers[i] > Verdict::kOpened) {
+      return Error{
+          ErrorCode::kCorrupt,
+          fmt::format("what rank {} says about the memory that it shares", sharing[i].value),
+          fmt::format("{} is neither yes nor no", static_cast<int>(answers[i])),
+          "start all ranks from the same version"};
+    }
     if (boards.own_ && answers[i] == Verdict::kOpened) boards.readers_.insert(sharing[i]);
   }
   if (boards.own_) boards.own_->withdraw();

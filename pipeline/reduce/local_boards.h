@@ -1,12 +1,12 @@
 // LocalBoards: how the ranks of one machine hand each other the values of a sum without sending
 // them. Each rank has a board, memory that its neighbours see (comm/transport/shared_memory.h). It
 // writes values there once, tells by an empty message that they stand there, and the neighbours
-// read them in place: one copy, where a message through a ring is copied three times and hashed
-// twice.
+// read them in place: one copy or two, where a message through a ring is copied four times and
+// hashed twice.
 //
 // A board has slots as long as the longest bucket, in which a value has the place that it has in
 // its bucket. Which slot is whose, and when it may be written again, is for the sum to know
-// (hierarchical_sum.cc). What stands on a board is not trusted and need not be: every pattern of
+// (sum_wire.cc). What stands on a board is not trusted and need not be: every pattern of
 // bits is a float.
 //
 // Used by one thread.

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/check.h"
 #include "compression/codec_chain.h"
 #include "pipeline/schedule/bucket_role.h"
 
@@ -44,7 +45,11 @@ SumWire::SumWire(FrameLink& link,
 }
 
 Result<void> SumWire::share_memory(const SumId& name, std::int64_t step, Patience patience) {
-  if (boards_ || first_values_.empty()) return {};
+  MOTLEY_CHECK(!boards_, "memory to sum {} was agreed on before", to_words(name));
+  if (first_values_.empty()) {
+    boards_.emplace();
+    return {};
+  }
   auto agreed =
       LocalBoards::agree(link_, neighbours_, name, step,
                          {.slots = 2 * window_, .slot_values = longest_bucket_}, patience);

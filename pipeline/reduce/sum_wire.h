@@ -48,9 +48,11 @@ class SumWire {
                                                              SliceEncoder& encoder,
                                                              std::size_t window);
 
-  // From now on goes through memory what can. All holders call it after the same run; later calls
-  // do nothing. Errors as LocalBoards::agree.
+  // What can is shown instead of sent from the next message on. All of a machine call it after the
+  // same run, once. Errors as LocalBoards::agree.
   [[nodiscard]] Result<void> share_memory(const SumId& name, std::int64_t step, Patience patience);
+
+  [[nodiscard]] bool has_agreed() const { return boards_.has_value(); }
 
   // Whether the message is empty: its values are read where the sender shows them.
   [[nodiscard]] bool is_shown(const ReduceMessage& message) const;

@@ -173,6 +173,12 @@ TEST(LocalBoards, RefuseAnOfferThatIsNone) {
   EXPECT_THAT(boards.error().what, HasSubstr("what rank 1 says about the memory that it shares"));
 }
 
+TEST(LocalBoards, RefuseAnAnswerThatIsNone) {
+  const auto boards = agreed_with({bytes_of({}), 2});
+  ASSERT_FALSE(boards.ok());
+  EXPECT_EQ(boards.error().code, ErrorCode::kCorrupt);
+}
+
 TEST(LocalBoards, EndTheWaitForANeighbourThatSaysNothing) {
   RankGroup group("local", 2);
   FrameLink link = link_of(group, kRank0);
