@@ -35,7 +35,7 @@ struct Promise {
 
 constexpr Promise kPromises[] = {
     {"killed", Happening::kKilled, 1,
-     "stage [0-9a-z]+ .m[12]. was killed by signal 9 .Killed., while it did "},
+     "stages? [0-9a-z ]+ .m[12]. was killed by signal 9 .Killed., while it did "},
     {"frozen", Happening::kFrozen, 10, "machine m[12] was lost, "},
     {"cut", Happening::kCut, 6, "machine m[12] was lost, |lost each other"},
 };
