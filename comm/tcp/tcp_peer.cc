@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <limits>
 #include <utility>
 
@@ -31,11 +32,16 @@ constexpr std::size_t kUnsentMin = std::size_t{16} << 10;
 
 }  // namespace
 
-TcpPeer::TcpPeer(asio::io_context& io, Rank rank, Patience patience, std::uint64_t early_bytes_max)
+TcpPeer::TcpPeer(asio::io_context& io,
+                 Rank rank,
+                 SendTurns& turns,
+                 Patience patience,
+                 std::uint64_t early_bytes_max)
     : io_(io),
       patience_(patience),
       mailbox_(rank, early_bytes_max),
       queue_(rank),
+      turns_(turns),
       reader_(mailbox_) {}
 
 Pending TcpPeer::send(Tag tag, Buffer buffer) {
@@ -61,6 +67,7 @@ void TcpPeer::join(TcpStream stream) {
   const std::lock_guard lock(mutex_);
   stream_.emplace(std::move(stream));
   stream_->grow();
+  if (!stream_->is_local()) queue_.take_turns(turns_);
   received_at_ = sent_at_ = SteadyClock::now();
   stuck_until_ = patience_.deadline();
   read();
@@ -182,6 +189,13 @@ void TcpPeer::tick(SteadyClock::time_point now, bool overslept) {
     queue_.push_beat();
     write();
   }
+}
+
+SendTurns::Sent TcpPeer::sent() {
+  const std::lock_guard lock(mutex_);
+  if (!stream_ || stream_->is_local()) return {acknowledged_bytes_, 0};
+  acknowledged_bytes_ = std::max(acknowledged_bytes_, stream_->acknowledged_bytes());
+  return {acknowledged_bytes_, stream_->sent_bytes() - acknowledged_bytes_};
 }
 
 void TcpPeer::keep_pace(SteadyClock::time_point now) {

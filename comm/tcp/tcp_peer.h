@@ -7,7 +7,7 @@
 // sends it, if the mutex is free, because waking another one costs more than the write; a large one
 // is left to the I/O thread, so that a thread that computes encrypts and copies no megabytes. A
 // sender never waits for the mutex. Locks are taken in this order: mutex_, then those of mailbox,
-// queue and completions, none of which calls back.
+// queue, completions and turns, none of which calls back.
 #pragma once
 
 #include <cstddef>
@@ -29,8 +29,13 @@ namespace motley {
 
 class TcpPeer {
  public:
-  // As in TransportOptions.
-  TcpPeer(boost::asio::io_context& io, Rank rank, Patience patience, std::uint64_t early_bytes_max);
+  // patience and early_bytes_max: as in TransportOptions. `turns`: of all peers that are reached
+  // through the network.
+  TcpPeer(boost::asio::io_context& io,
+          Rank rank,
+          SendTurns& turns,
+          Patience patience,
+          std::uint64_t early_bytes_max);
 
   [[nodiscard]] Pending send(Tag tag, Buffer buffer);
   [[nodiscard]] Pending recv(Tag tag, Buffer buffer);
@@ -40,6 +45,12 @@ class TcpPeer {
   // Looks for signs of life and gives them. To be called twice a second. `overslept`: this process
   // itself did nothing for a while, so that silence is no sign of the peer's.
   void tick(SteadyClock::time_point now, bool overslept);
+
+  // It need not wait for its turn any more.
+  void go_on() { write_later(); }
+
+  // Of what was sent through the network.
+  [[nodiscard]] SendTurns::Sent sent();
   // Ends the stream and every operation: this rank leaves. No more is called afterwards.
   void leave();
 
@@ -65,6 +76,7 @@ class TcpPeer {
   const Patience patience_;
   Mailbox mailbox_;  // recv() needs no mutex_
   SendQueue queue_;  // nor does push()
+  SendTurns& turns_;
 
   std::mutex mutex_;
   // Guarded by mutex_, with the reader's side of the mailbox and the writer's of the queue.
@@ -77,6 +89,7 @@ class TcpPeer {
   bool awaits_receive_ = false;  // nothing is read before one is posted
 
   LinkPace pace_;
+  std::uint64_t acknowledged_bytes_ = 0;  // as sent() last saw it
 
   // These are as of the last tick that saw a difference.
   std::uint64_t received_bytes_ = 0;

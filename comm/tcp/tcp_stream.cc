@@ -2,6 +2,7 @@
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -55,6 +56,18 @@ void TcpStream::keep_unsent(std::size_t bytes_max) {
 #else
   (void)bytes_max;
 #endif
+}
+
+std::uint64_t TcpStream::acknowledged_bytes() {
+  int on_the_way = 0;
+#if defined(SO_NWRITE)  // macOS
+  socklen_t size = sizeof on_the_way;
+  const int failed = getsockopt(socket_.native_handle(), SOL_SOCKET, SO_NWRITE, &on_the_way, &size);
+#else
+  const int failed = ioctl(socket_.native_handle(), TIOCOUTQ, &on_the_way);
+#endif
+  if (failed != 0) return sent_bytes_;
+  return sent_bytes_ - std::min(sent_bytes_, static_cast<std::uint64_t>(on_the_way));
 }
 
 bool TcpStream::ends_share_address() const {

@@ -60,11 +60,16 @@ std::optional<Endpoint> parse_endpoint(std::string_view text) {
 class TcpTransport : public LocatingTransport {
  public:
   TcpTransport(const TransportOptions& options, TcpGroup group)
-      : self_(options.rank), group_(std::move(group)), ticker_(io_) {
+      : self_(options.rank),
+        group_(std::move(group)),
+        turns_(options.rank_count, [this] { look_soon(); }),
+        turns_timer_(io_),
+        ticker_(io_) {
     for (Rank rank{0}; rank.value < options.rank_count; ++rank.value) {
-      peers_.push_back(rank == self_ ? nullptr
-                                     : std::make_unique<TcpPeer>(io_, rank, options.patience,
-                                                                 options.early_bytes_max));
+      peers_.push_back(rank == self_
+                           ? nullptr
+                           : std::make_unique<TcpPeer>(io_, rank, turns_, options.patience,
+                                                       options.early_bytes_max));
     }
     joined_.resize(peers_.size());
     joined_[self_.index()] = true;
@@ -224,6 +229,25 @@ class TcpTransport : public LocatingTransport {
     changed_.notify_all();
   }
 
+  // From any thread.
+  void look_soon() {
+    asio::post(io_, [this] { look_at_turns(); });
+  }
+
+  void look_at_turns() {
+    std::vector<SendTurns::Sent> sent;
+    for (const auto& each : peers_) {
+      sent.push_back(each == nullptr ? SendTurns::Sent{} : each->sent());
+    }
+    const auto seen = turns_.look(SteadyClock::now(), sent);
+    for (const Rank rank : seen.released) peers_[rank.index()]->go_on();
+    if (!seen.anyone_waits) return;
+    turns_timer_.expires_after(SendTurns::kBetweenLooks);  // which ends an earlier wait
+    turns_timer_.async_wait([this](const boost::system::error_code& ended) {
+      if (!ended) look_at_turns();
+    });
+  }
+
   void tick_later() {
     ticker_.expires_after(kTick);
     ticker_.async_wait([this](const boost::system::error_code&) {
@@ -241,6 +265,8 @@ class TcpTransport : public LocatingTransport {
   const Rank self_;
   const TcpGroup group_;
   asio::io_context io_{1};
+  SendTurns turns_;
+  asio::steady_timer turns_timer_;
   std::vector<std::unique_ptr<TcpPeer>> peers_;            // [Rank]; no entry for this rank
   std::vector<std::unique_ptr<TcpConnector>> connectors_;  // [Rank]; of the lower ranks
   std::unique_ptr<TcpAcceptor> acceptor_;

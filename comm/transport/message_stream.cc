@@ -45,11 +45,19 @@ void write_stream_header(Tag tag,
   std::memcpy(bytes.data(), &layout, kStreamHeaderBytes);
 }
 
+void SendQueue::take_turns(SendTurns& turns) {
+  const std::lock_guard lock(mutex_);
+  turns_ = &turns;
+}
+
 SendQueue::Pushed SendQueue::push(Tag tag, Buffer buffer) {
   Send send{tag, std::move(buffer), std::make_shared<Completion>()};
   Pushed pushed{Pending(send.completion)};
+  const bool is_long = !is_bulk(send) && message_bytes(send) >= SendTurns::kMessageBytesMin;
   const std::lock_guard lock(mutex_);
   if (lost_.empty()) {
+    send.has_place = is_long && turns_ != nullptr;
+    if (send.has_place) turns_->enter(to_);
     waiting_.push(tag, std::move(send));
     pushed.wakes_writer = std::exchange(idle_, false);
   } else {
@@ -74,18 +82,31 @@ std::size_t SendQueue::message_bytes(Send& send) {
   return send.completion == nullptr ? 0 : send.buffer.message().size();
 }
 
+// A beat has all bits of a tag.
+bool SendQueue::is_bulk(const Send& send) {
+  return (send.tag & kBulkTag) != 0 && send.completion != nullptr;
+}
+
+bool SendQueue::has_turn() const {
+  if (turns_ == nullptr) return true;
+  const bool goes_on = cut_ && !waiting_.has_urgent();
+  const Send& next = goes_on ? *cut_ : waiting_.front();
+  if (next.has_place) return turns_->may_begin(to_, SendTurns::Kind::kUrgent);
+  return !is_bulk(next) || turns_->may_begin(to_, SendTurns::Kind::kBulk);
+}
+
 bool SendQueue::begin_next() {
   {
     const std::lock_guard lock(mutex_);
-    idle_ = waiting_.empty() && !cut_;
+    idle_ = (waiting_.empty() && !cut_) || !has_turn();
     if (idle_) return false;
     if (!cut_ || waiting_.has_urgent()) current_ = waiting_.pop();
   }
   const bool goes_on = !current_;
   if (goes_on) current_ = *std::exchange(cut_, std::nullopt);
-  const bool is_bulk = (current_->tag & kBulkTag) != 0 && current_->completion != nullptr;
+  const bool in_pieces = is_bulk(*current_);
   const std::size_t left = message_bytes(*current_) - current_->sent;
-  piece_bytes_ = is_bulk ? std::min(left, piece_bytes_max_) : left;
+  piece_bytes_ = in_pieces ? std::min(left, piece_bytes_max_) : left;
   headers_bytes_ = written_ = 0;
   const auto add_header = [&](Tag tag, std::uint64_t bytes) {
     write_stream_header(tag, bytes,
@@ -93,7 +114,7 @@ bool SendQueue::begin_next() {
     headers_bytes_ += kStreamHeaderBytes;
   };
   if (!goes_on) add_header(current_->tag, left);
-  if (is_bulk) add_header(kPieceTag, piece_bytes_);
+  if (in_pieces) add_header(kPieceTag, piece_bytes_);
   return true;
 }
 
@@ -113,6 +134,7 @@ void SendQueue::taken(std::size_t count) {
   if (written_ < headers_bytes_ + piece_bytes_) return;
   Send send = *std::exchange(current_, std::nullopt);
   send.sent += piece_bytes_;
+  if (send.has_place) turns_->leave(to_);
   if (send.sent < message_bytes(send)) {
     cut_ = std::move(send);
   } else if (send.completion != nullptr) {
@@ -127,6 +149,7 @@ void SendQueue::lose(const std::string& cause) {
     if (!lost_.empty()) return;
     lost_ = cause;
     dropped = waiting_.drain();
+    if (turns_ != nullptr) turns_->leave_all(to_);
   }
   for (auto* begun : {&cut_, &current_}) {
     if (*begun) dropped.push_front(*std::exchange(*begun, std::nullopt));

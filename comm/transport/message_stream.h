@@ -20,6 +20,7 @@
 #include "comm/transport/mailbox.h"
 #include "comm/transport/pending.h"
 #include "comm/transport/send_order.h"
+#include "comm/transport/send_turns.h"
 #include "comm/transport/transport.h"
 
 namespace motley {
@@ -42,6 +43,10 @@ class SendQueue {
  public:
   explicit SendQueue(Rank to) : to_(to) {}
 
+  // From now on, the peer takes turns with others, and next() gives nothing while it waits for its
+  // own. `turns` must outlive the queue.
+  void take_turns(SendTurns& turns);
+
   struct Pushed {
     Pending pending;
     bool wakes_writer = false;  // next() was empty before
@@ -52,7 +57,8 @@ class SendQueue {
   // --- the writer's ---
 
   // The next bytes to write, as two spans because header and message lie apart; both empty when
-  // there is nothing. They stay where they are until taken() has covered them.
+  // there is nothing, or nothing whose turn it is. They stay where they are until taken() has
+  // covered them.
   [[nodiscard]] std::array<std::span<const std::byte>, 2> next();
   // The first `count` bytes of next() have been written. Gives the buffer of a whole message back.
   void taken(std::size_t count);
@@ -75,16 +81,21 @@ class SendQueue {
     Buffer buffer;
     std::shared_ptr<Completion> completion;  // null: a beat
     std::size_t sent = 0;                    // bytes of the message in pieces before
+    bool has_place = false;                  // among turns_
   };
 
   [[nodiscard]] static std::size_t message_bytes(Send& send);
+  [[nodiscard]] static bool is_bulk(const Send& send);
   // False: there is nothing to write.
   bool begin_next();
+  // Of what would begin next. REQUIRES: mutex_ is held; something waits or is cut.
+  [[nodiscard]] bool has_turn() const;
 
   const Rank to_;
 
   std::mutex mutex_;
   // Guarded by mutex_.
+  SendTurns* turns_ = nullptr;  // null: the peer takes none
   SendOrder<Send> waiting_;
   bool idle_ = true;
   std::string lost_;  // why; empty while the peer is there

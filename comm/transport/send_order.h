@@ -25,6 +25,9 @@ class SendOrder {
 
   [[nodiscard]] bool has_urgent() const { return !urgent_.empty(); }
 
+  // What pop() would take. REQUIRES: !empty().
+  [[nodiscard]] const Send& front() const { return (urgent_.empty() ? bulk_ : urgent_).front(); }
+
   // REQUIRES: !empty().
   [[nodiscard]] Send pop() {
     std::deque<Send>& from = urgent_.empty() ? bulk_ : urgent_;

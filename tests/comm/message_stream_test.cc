@@ -54,6 +54,41 @@ TEST(MessageStream, ABeatIsNothingToTheReceiver) {
   expect_message(receive, 10, 2);
 }
 
+// Small messages and beats wait for no turn.
+TEST(MessageStream, AQueueThatWaitsForItsTurnGivesNothingLong) {
+  SendTurns turns(3, [] {});
+  SendQueue queue(Rank{1});
+  queue.take_turns(turns);
+  turns.enter(Rank{2});
+  EXPECT_TRUE(queue.push(kBulkTag | 1, message(1000, 1)).wakes_writer);
+  EXPECT_TRUE(queue.next()[0].empty());
+  EXPECT_TRUE(queue.idle());
+  EXPECT_TRUE(queue.push(3, message(100, 2)).wakes_writer);
+  EXPECT_EQ(stream_of(queue).size(), 16U + 64 + 100);
+  EXPECT_TRUE(queue.push(3, message(SendTurns::kMessageBytesMin, 3)).wakes_writer);
+  EXPECT_TRUE(queue.next()[0].empty());
+  queue.push_beat();
+  EXPECT_EQ(stream_of(queue).size(), 16U);
+  EXPECT_TRUE(queue.next()[0].empty());
+  turns.leave(Rank{2});
+  EXPECT_TRUE(queue.next()[0].empty());
+  const std::vector<SendTurns::Sent> all_is_there(3);
+  EXPECT_EQ(turns.look({}, all_is_there).released.size(), 1U);
+  EXPECT_EQ(stream_of(queue).size(), 16U + 64 + SendTurns::kMessageBytesMin + 2 * 16U + 64 + 1000);
+}
+
+TEST(MessageStream, AQueueThatIsLostKeepsNoTurn) {
+  SendTurns turns(3, [] {});
+  SendQueue queue(Rank{1});
+  queue.take_turns(turns);
+  auto sent = queue.push(3, message(SendTurns::kMessageBytesMin, 1));
+  EXPECT_FALSE(turns.may_begin(Rank{2}, SendTurns::Kind::kBulk));
+  queue.lose("its end");
+  EXPECT_TRUE(turns.may_begin(Rank{2}, SendTurns::Kind::kBulk));
+  EXPECT_FALSE(queue.push(3, message(SendTurns::kMessageBytesMin, 1)).wakes_writer);
+  EXPECT_TRUE(turns.may_begin(Rank{2}, SendTurns::Kind::kBulk));
+}
+
 TEST(MessageStream, GivesTheBufferBackOnceItHasBeenTaken) {
   SendQueue queue(Rank{1});
   auto sent = queue.push(3, message(100, 1));

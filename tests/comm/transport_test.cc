@@ -209,6 +209,28 @@ TEST_P(EveryTransport, EndsEverySendOfManyThreadsWhenThePeerLeaves) {
   EXPECT_EQ(lost, 3);
 }
 
+// More than it may send unasked, so that the first stand still.
+TEST_P(EveryTransport, APeerThatTakesNothingHoldsUpNoOther) {
+  RankGroup group(GetParam(), 3);
+  constexpr std::uint32_t kCount = 6;
+  constexpr std::size_t kBytes = 48 * kMiB;
+  std::vector<Pending> sends;
+  for (std::uint32_t i = 0; i < kCount; ++i) {
+    sends.push_back(group.at(kRank0).send(kRank1, i, message(kBytes, i)));
+  }
+  for (const Tag tag : {Tag{1}, kBulkTag | 2}) {
+    auto received = group.at(Rank{2}).recv(kRank0, tag, Buffer(kMiB));
+    sends.push_back(group.at(kRank0).send(Rank{2}, tag, message(kMiB, 7)));
+    auto outcome = received.wait(soon(), "what was sent to rank 2");
+    EXPECT_TRUE(is_message(outcome, kMiB, 7));
+  }
+  for (std::uint32_t i = 0; i < kCount; ++i) {
+    auto outcome = group.at(kRank1).recv(kRank0, i, Buffer(kBytes)).wait(soon(), "a message");
+    EXPECT_TRUE(is_message(outcome, kBytes, i));
+  }
+  for (auto& send : sends) EXPECT_TRUE(send.wait(soon(), "its receiver").ok());
+}
+
 TEST_P(EveryTransport, AnswersItsOwnWaitersWhenItIsDestroyed) {
   RankGroup group(GetParam(), 2);
   auto receive = group.at(kRank0).recv(kRank1, 1, Buffer(10));
