@@ -70,6 +70,16 @@ std::uint64_t TcpStream::acknowledged_bytes() {
   return sent_bytes_ - std::min(sent_bytes_, static_cast<std::uint64_t>(on_the_way));
 }
 
+std::chrono::microseconds TcpStream::round_trip() {
+#ifdef __linux__
+  tcp_info info{};
+  socklen_t size = sizeof info;
+  const bool told = getsockopt(socket_.native_handle(), IPPROTO_TCP, TCP_INFO, &info, &size) == 0;
+  if (told) return std::chrono::microseconds(info.tcpi_rtt);
+#endif
+  return {};
+}
+
 bool TcpStream::ends_share_address() const {
   boost::system::error_code gone;  // then the next operation says so
   const auto here = socket_.local_endpoint(gone).address();

@@ -54,20 +54,37 @@ void SendTurns::leave_all(Rank to) {
   look_soon_();
 }
 
-bool SendTurns::may_begin(Rank to, Kind kind) {
-  {
-    const std::lock_guard lock(mutex_);
-    if (may(to.index(), kind)) return true;
-    if (std::exchange(peers_[to.index()].is_waiting, true)) return false;
-    if (++waiting_ > 1) return false;
-  }
-  look_soon_();
-  return false;
+SendTurns::Answer SendTurns::may_begin_urgent(Rank to) {
+  return ask(to, Kind::kUrgent, 0);
 }
 
-bool SendTurns::may(std::size_t peer, Kind kind) const {
-  if (kind == Kind::kUrgent && peers_[peer].passed_over_until) return true;
-  return first().value_or(peer) == peer && leaving_.value_or(peer) == peer;
+SendTurns::Answer SendTurns::may_begin_bulk(Rank to, std::uint64_t bytes) {
+  return ask(to, Kind::kBulk, bytes);
+}
+
+SendTurns::Answer SendTurns::ask(Rank to, Kind kind, std::uint64_t bytes) {
+  Answer answer{};
+  {
+    const std::lock_guard lock(mutex_);
+    Peer& peer = peers_[to.index()];
+    answer = may(to.index(), kind);
+    if (answer == Answer::kYes) peer.bulk_bytes += bytes;
+    if (answer == Answer::kYes || std::exchange(peer.is_waiting, true)) return answer;
+    if (++waiting_ > 1) return answer;
+  }
+  look_soon_();
+  return answer;
+}
+
+SendTurns::Answer SendTurns::may(std::size_t number, Kind kind) const {
+  const Peer& peer = peers_[number];
+  if (kind == Kind::kUrgent && peer.passed_over_until) return Answer::kYes;
+  if (first().value_or(number) != number || leaving_.value_or(number) != number) {
+    return Answer::kNotItsTurn;
+  }
+  const bool is_full =
+      kind == Kind::kBulk && peer.room_bytes && peer.bulk_bytes >= *peer.room_bytes;
+  return is_full ? Answer::kNoRoom : Answer::kYes;
 }
 
 std::optional<std::size_t> SendTurns::first() const {
@@ -106,8 +123,10 @@ SendTurns::Look SendTurns::look(SteadyClock::time_point now, std::span<const Sen
   Look seen;
   for (std::size_t number = 0; number < peers_.size(); ++number) {
     Peer& peer = peers_[number];
+    peer.bulk_bytes = sent[number].on_the_way_bytes;
+    peer.room_bytes = sent[number].room_bytes;
     const Kind kind = peer.places.empty() ? Kind::kBulk : Kind::kUrgent;
-    if (!peer.is_waiting || !may(number, kind)) continue;
+    if (!peer.is_waiting || may(number, kind) != Answer::kYes) continue;
     peer.is_waiting = false;
     --waiting_;
     seen.released.push_back(Rank{static_cast<std::int32_t>(number)});

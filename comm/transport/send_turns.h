@@ -11,6 +11,9 @@
 // waits, it is measured what leaves altogether in whose turn, and a peer with less than kFull of
 // the most seen is passed over for kPassedOver. It sends as before, and the next has its turn.
 //
+// Bulk waits for room too: of what is on the way, an urgent message that comes waits for all, and
+// on a connection that always has more a network keeps as much as it can.
+//
 // Any thread may call. Its lock is taken last, and it calls back without it.
 #pragma once
 
@@ -50,10 +53,11 @@ class SendTurns {
   // All of them are gone, with the peer.
   void leave_all(Rank to);
 
-  enum class Kind { kUrgent, kBulk };
-  // Returns whether the first of them, or a piece of bulk, may begin. If not, the peer waits until
-  // a look() returns it, and asks again.
-  [[nodiscard]] bool may_begin(Rank to, Kind kind);
+  enum class Answer { kYes, kNotItsTurn, kNoRoom };
+  // Whether the first of them, or a piece of bulk, may begin. If not, the peer waits until a look()
+  // returns it, and asks again.
+  [[nodiscard]] Answer may_begin_urgent(Rank to);
+  [[nodiscard]] Answer may_begin_bulk(Rank to, std::uint64_t bytes);
 
   struct Look {
     std::vector<Rank> released;  // they need not wait
@@ -64,6 +68,8 @@ class SendTurns {
   struct Sent {
     std::uint64_t acknowledged_bytes = 0;
     std::uint64_t on_the_way_bytes = 0;
+    // Of bulk on the way; nothing as long as nobody knows what the link takes.
+    std::optional<std::uint64_t> room_bytes;
   };
 
   // sent: [Rank]; what was acknowledged is never less than before.
@@ -73,6 +79,8 @@ class SendTurns {
   struct Peer {
     std::deque<std::uint64_t> places;  // in the order of enter(), of all peers together
     bool is_waiting = false;
+    std::uint64_t bulk_bytes = 0;             // since the last look, or on the way then
+    std::optional<std::uint64_t> room_bytes;  // for them
     // Of its turns since it was last judged.
     std::uint64_t moved_bytes = 0;
     SteadyClock::duration turns{};
@@ -85,7 +93,10 @@ class SendTurns {
   [[nodiscard]] std::optional<std::size_t> first() const;
   // The peer that fills the link: which is sent to, or whose message has not all got there.
   [[nodiscard]] std::optional<std::size_t> whose_turn() const;
-  [[nodiscard]] bool may(std::size_t peer, Kind kind) const;
+  enum class Kind { kUrgent, kBulk };
+  [[nodiscard]] Answer may(std::size_t peer, Kind kind) const;
+  // The answer for a peer that waits if it is not kYes. Unlike the others, takes mutex_ itself.
+  [[nodiscard]] Answer ask(Rank to, Kind kind, std::uint64_t bytes);
   void judge(Peer& peer, SteadyClock::time_point now);
 
   const std::function<void()> look_soon_;

@@ -82,11 +82,11 @@ TEST(MessageStream, AQueueThatIsLostKeepsNoTurn) {
   SendQueue queue(Rank{1});
   queue.take_turns(turns);
   auto sent = queue.push(3, message(SendTurns::kMessageBytesMin, 1));
-  EXPECT_FALSE(turns.may_begin(Rank{2}, SendTurns::Kind::kBulk));
+  EXPECT_EQ(turns.may_begin_bulk(Rank{2}, 1), SendTurns::Answer::kNotItsTurn);
   queue.lose("its end");
-  EXPECT_TRUE(turns.may_begin(Rank{2}, SendTurns::Kind::kBulk));
+  EXPECT_EQ(turns.may_begin_bulk(Rank{2}, 1), SendTurns::Answer::kYes);
   EXPECT_FALSE(queue.push(3, message(SendTurns::kMessageBytesMin, 1)).wakes_writer);
-  EXPECT_TRUE(turns.may_begin(Rank{2}, SendTurns::Kind::kBulk));
+  EXPECT_EQ(turns.may_begin_bulk(Rank{2}, 1), SendTurns::Answer::kYes);
 }
 
 TEST(MessageStream, GivesTheBufferBackOnceItHasBeenTaken) {

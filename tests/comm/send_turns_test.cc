@@ -18,7 +18,7 @@ namespace {
 using namespace std::chrono_literals;
 using testing::ElementsAre;
 using testing::IsEmpty;
-using Kind = SendTurns::Kind;
+using Answer = SendTurns::Answer;
 
 constexpr std::uint64_t kRate = 100;  // bytes a microsecond that the machine can send
 
@@ -28,9 +28,9 @@ const Rank kThird{3};
 
 class Turns : public testing::Test {
  protected:
-  bool may_send(Rank to) { return turns_.may_begin(to, Kind::kUrgent); }
+  bool may_send(Rank to) { return turns_.may_begin_urgent(to) == Answer::kYes; }
 
-  bool may_send_bulk(Rank to) { return turns_.may_begin(to, Kind::kBulk); }
+  bool may_send_bulk(Rank to) { return turns_.may_begin_bulk(to, 1000) == Answer::kYes; }
 
   // The time passes, and all peers together take so many bytes a microsecond.
   std::vector<Rank> pass(std::chrono::microseconds time, std::uint64_t rate = kRate) {
@@ -109,6 +109,25 @@ TEST_F(Turns, GiveTheLinkWorkUntilTheNextLook) {
   sent_[kFirst.index()].on_the_way_bytes = kRate * 7000;
   turns_.leave(kFirst);
   EXPECT_THAT(look(), ElementsAre(kSecond));
+}
+
+TEST_F(Turns, LetBulkWaitForRoom) {
+  const auto bulk = [&](std::uint64_t bytes) { return turns_.may_begin_bulk(kFirst, bytes); };
+  EXPECT_EQ(bulk(1'000'000), Answer::kYes) << "nobody knows what the link takes";
+  sent_[kFirst.index()] = {0, 1'000'000, 150'000};
+  look();
+  EXPECT_EQ(bulk(50'000), Answer::kNoRoom);
+  EXPECT_EQ(looks_asked_, 1);
+  EXPECT_TRUE(may_send_bulk(kSecond)) << "it has room of its own";
+  turns_.enter(kFirst);
+  EXPECT_TRUE(may_send(kFirst));
+  turns_.leave(kFirst);
+  sent_[kFirst.index()] = {950'000, 60'000, 150'000};
+  EXPECT_THAT(look(), ElementsAre(kFirst));
+  EXPECT_EQ(bulk(50'000), Answer::kYes);
+  EXPECT_EQ(bulk(50'000), Answer::kYes);
+  EXPECT_EQ(bulk(50'000), Answer::kNoRoom);
+  EXPECT_THAT(look(), ElementsAre(kFirst)) << "as much is on the way as was then";
 }
 
 TEST_F(Turns, AreNotKeptForAPeerThatIsGone) {
@@ -206,7 +225,7 @@ class PlayedNetwork {
     for (std::size_t to = 0; to < peers_.size(); ++to) {
       Peer& peer = peers_[to];
       if (peer.messages.empty() || peer.has_begun || peer.waits) continue;
-      peer.has_begun = turns_.may_begin(rank(to), Kind::kUrgent);
+      peer.has_begun = turns_.may_begin_urgent(rank(to)) == Answer::kYes;
       peer.waits = !peer.has_begun;
     }
   }
