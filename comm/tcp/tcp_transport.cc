@@ -12,7 +12,6 @@
 #include <future>
 #include <mutex>
 #include <optional>
-#include <string_view>
 #include <thread>
 #include <utility>
 
@@ -24,6 +23,7 @@
 #include "base/secret.h"
 #include "comm/tcp/derived_key.h"
 #include "comm/tcp/tcp_acceptor.h"
+#include "comm/tcp/tcp_address.h"
 #include "comm/tcp/tcp_connector.h"
 #include "comm/tcp/tcp_peer.h"
 #include "comm/transport/comm_errors.h"
@@ -36,26 +36,6 @@ using Endpoint = asio::ip::tcp::endpoint;
 
 constexpr std::chrono::milliseconds kTick{500};
 constexpr std::chrono::seconds kOversleptBy{2};
-
-std::string_view prefix_of(const TcpGroup& group) {
-  return group.tls == nullptr ? "tcp:" : "tls:";
-}
-
-std::optional<Endpoint> parse_endpoint(std::string_view text) {
-  const auto colon = text.rfind(':');
-  if (colon == std::string_view::npos) return std::nullopt;
-  std::string_view host = text.substr(0, colon);
-  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
-  boost::system::error_code failure;
-  const auto address = asio::ip::make_address(std::string(host), failure);
-  unsigned port = 0;
-  for (const char digit : text.substr(colon + 1)) {
-    if (digit < '0' || digit > '9' || port > 65'535) return std::nullopt;
-    port = 10 * port + static_cast<unsigned>(digit - '0');
-  }
-  if (failure || port == 0 || port > 65'535) return std::nullopt;
-  return Endpoint(address, static_cast<unsigned short>(port));
-}
 
 class TcpTransport : public LocatingTransport {
  public:
@@ -102,25 +82,18 @@ class TcpTransport : public LocatingTransport {
     return {};
   }
 
-  std::string address() const override {
-    const Endpoint& at = acceptor_->address();
-    const std::string host = at.address().to_string();
-    return fmt::format("{}{}:{}", prefix_of(group_),
-                       at.address().is_v6() ? fmt::format("[{}]", host) : host, at.port());
-  }
+  std::string address() const override { return tcp_address_text(acceptor_->address(), is_tls()); }
 
   Result<void> connect(const std::vector<std::string>& addresses, Deadline deadline) override {
     MOTLEY_CHECK(addresses.size() == peers_.size(), "{} addresses for {} ranks", addresses.size(),
                  peers_.size());
     std::vector<Endpoint> targets;
     for (std::size_t rank = 0; rank < addresses.size(); ++rank) {
-      std::string_view text = addresses[rank];
-      const bool same_kind = text.starts_with(prefix_of(group_));
-      const auto target = parse_endpoint(same_kind ? text.substr(prefix_of(group_).size()) : "");
+      const auto target = parse_tcp_address(addresses[rank], is_tls());
       if (!target) {
-        return peer_unreachable(Rank{static_cast<std::int32_t>(rank)},
-                                fmt::format("its address is not one of TCP {} TLS",
-                                            group_.tls == nullptr ? "without" : "with"));
+        return peer_unreachable(
+            Rank{static_cast<std::int32_t>(rank)},
+            fmt::format("its address is not one of TCP {} TLS", is_tls() ? "with" : "without"));
       }
       targets.push_back(*target);
     }
@@ -149,6 +122,8 @@ class TcpTransport : public LocatingTransport {
   }
 
  private:
+  bool is_tls() const { return group_.tls != nullptr; }
+
   TcpPeer& peer(Rank rank, Tag tag) {
     MOTLEY_CHECK(rank != self_ && rank.value >= 0 && rank.index() < peers_.size() && tag < kTagsEnd,
                  "rank {}, tag {:#x}", rank.value, tag);
