@@ -29,12 +29,6 @@ constexpr std::size_t kPieceBytesMax = std::size_t{1} << 20;
 // again.
 constexpr std::chrono::milliseconds kUnsentTime{4};
 constexpr std::size_t kUnsentMin = std::size_t{16} << 10;
-// Of bulk on the way, beyond what fills the link itself: the more, the longer an urgent message
-// waits for it in the network's own queues; the less, the sooner the link has nothing to do when
-// this thread comes late.
-constexpr std::chrono::milliseconds kQueueTime{16};
-constexpr std::size_t kQueueMin = std::size_t{128} << 10;
-constexpr std::size_t kQueueMax = std::size_t{64} << 20;
 
 }  // namespace
 
@@ -74,7 +68,6 @@ void TcpPeer::join(TcpStream stream) {
   stream_.emplace(std::move(stream));
   stream_->grow();
   if (!stream_->is_local()) queue_.take_turns(turns_);
-  round_trip_ = stream_->round_trip();
   received_at_ = sent_at_ = SteadyClock::now();
   stuck_until_ = patience_.deadline();
   read();
@@ -200,18 +193,17 @@ void TcpPeer::tick(SteadyClock::time_point now, bool overslept) {
 
 SendTurns::Sent TcpPeer::sent() {
   const std::lock_guard lock(mutex_);
-  if (!stream_ || stream_->is_local()) return {acknowledged_bytes_, 0, {}};
-  acknowledged_bytes_ = std::max(acknowledged_bytes_, stream_->acknowledged_bytes());
-  SendTurns::Sent sent{acknowledged_bytes_, stream_->sent_bytes() - acknowledged_bytes_, {}};
-  if (pace_.bytes_per_s()) {
-    sent.room_bytes = pace_.bytes_in(kQueueTime + round_trip_, kQueueMin, kQueueMax);
+  if (stream_ && !stream_->is_local()) {
+    sent_.sent_bytes = stream_->sent_bytes();
+    sent_.acknowledged_bytes = std::max(sent_.acknowledged_bytes, stream_->acknowledged_bytes());
+  } else {
+    sent_.sent_bytes = sent_.acknowledged_bytes;  // nothing is under way to a peer that is gone
   }
-  return sent;
+  return sent_;
 }
 
 void TcpPeer::keep_pace(SteadyClock::time_point now) {
-  pace_.look(now, stream_->sent_bytes(), stream_->blocked() || queue_.lacks_room());
-  round_trip_ = std::min(round_trip_, stream_->round_trip());
+  pace_.look(now, stream_->sent_bytes(), stream_->blocked());
   if (!pace_.bytes_per_s()) return;
   queue_.set_piece_bytes(pace_.bytes_in(kPieceTime, kPieceBytesMin, kPieceBytesMax));
   stream_->keep_unsent(pace_.bytes_in(kUnsentTime, kUnsentMin, kUnsentMax));

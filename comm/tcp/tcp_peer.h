@@ -89,8 +89,7 @@ class TcpPeer {
   bool awaits_receive_ = false;  // nothing is read before one is posted
 
   LinkPace pace_;
-  std::chrono::microseconds round_trip_{};  // the shortest that was seen
-  std::uint64_t acknowledged_bytes_ = 0;    // as sent() last saw it
+  SendTurns::Sent sent_;  // as last seen
 
   // These are as of the last tick that saw a difference.
   std::uint64_t received_bytes_ = 0;

@@ -59,25 +59,13 @@ void TcpStream::keep_unsent(std::size_t bytes_max) {
 }
 
 std::uint64_t TcpStream::acknowledged_bytes() {
-  int on_the_way = 0;
-#if defined(SO_NWRITE)  // macOS
-  socklen_t size = sizeof on_the_way;
-  const int failed = getsockopt(socket_.native_handle(), SOL_SOCKET, SO_NWRITE, &on_the_way, &size);
-#else
-  const int failed = ioctl(socket_.native_handle(), TIOCOUTQ, &on_the_way);
-#endif
-  if (failed != 0) return sent_bytes_;
-  return sent_bytes_ - std::min(sent_bytes_, static_cast<std::uint64_t>(on_the_way));
-}
-
-std::chrono::microseconds TcpStream::round_trip() {
 #ifdef __linux__
-  tcp_info info{};
-  socklen_t size = sizeof info;
-  const bool told = getsockopt(socket_.native_handle(), IPPROTO_TCP, TCP_INFO, &info, &size) == 0;
-  if (told) return std::chrono::microseconds(info.tcpi_rtt);
+  int on_the_way = 0;
+  if (ioctl(socket_.native_handle(), TIOCOUTQ, &on_the_way) == 0) {
+    return sent_bytes_ - std::min(sent_bytes_, static_cast<std::uint64_t>(on_the_way));
+  }
 #endif
-  return {};
+  return sent_bytes_;
 }
 
 bool TcpStream::ends_share_address() const {

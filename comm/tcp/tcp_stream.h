@@ -4,7 +4,6 @@
 #pragma once
 
 #include <array>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -62,10 +61,6 @@ class TcpStream {
   [[nodiscard]] bool shares_memory() const { return rings_.has_value(); }
 
   void hear_bells();
-
-  // How long it is at present from a byte's leaving to its acknowledgement; 0 where the system does
-  // not tell.
-  [[nodiscard]] std::chrono::microseconds round_trip();
 
   // What the system may hold at most that has not left yet: whatever comes later waits for it, even
   // what is urgent.

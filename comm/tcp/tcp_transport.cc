@@ -216,7 +216,7 @@ class TcpTransport : public LocatingTransport {
     }
     const auto seen = turns_.look(SteadyClock::now(), sent);
     for (const Rank rank : seen.released) peers_[rank.index()]->go_on();
-    if (!seen.anyone_waits) return;
+    if (!seen.is_due_again) return;
     turns_timer_.expires_after(SendTurns::kBetweenLooks);  // which ends an earlier wait
     turns_timer_.async_wait([this](const boost::system::error_code& ended) {
       if (!ended) look_at_turns();
@@ -233,6 +233,7 @@ class TcpTransport : public LocatingTransport {
       for (const auto& each : peers_) {
         if (each != nullptr) each->tick(now, overslept);
       }
+      look_at_turns();
       tick_later();
     });
   }

@@ -87,22 +87,18 @@ bool SendQueue::is_bulk(const Send& send) {
   return (send.tag & kBulkTag) != 0 && send.completion != nullptr;
 }
 
-SendTurns::Answer SendQueue::ask_for_turn() {
-  if (turns_ == nullptr) return SendTurns::Answer::kYes;
+bool SendQueue::has_turn() const {
+  if (turns_ == nullptr) return true;
   const bool goes_on = cut_ && !waiting_.has_urgent();
-  Send& next = goes_on ? *cut_ : waiting_.front();
-  if (next.has_place) return turns_->may_begin_urgent(to_);
-  if (!is_bulk(next)) return SendTurns::Answer::kYes;
-  return turns_->may_begin_bulk(to_, std::min(message_bytes(next) - next.sent, piece_bytes_max_));
+  const Send& next = goes_on ? *cut_ : waiting_.front();
+  if (next.has_place) return turns_->may_begin(to_, SendTurns::Kind::kUrgent);
+  return !is_bulk(next) || turns_->may_begin(to_, SendTurns::Kind::kBulk);
 }
 
 bool SendQueue::begin_next() {
   {
     const std::lock_guard lock(mutex_);
-    const bool has_any = !waiting_.empty() || cut_;
-    const auto answer = has_any ? ask_for_turn() : SendTurns::Answer::kYes;
-    lacks_room_ = answer == SendTurns::Answer::kNoRoom;
-    idle_ = !has_any || answer != SendTurns::Answer::kYes;
+    idle_ = (waiting_.empty() && !cut_) || !has_turn();
     if (idle_) return false;
     if (!cut_ || waiting_.has_urgent()) current_ = waiting_.pop();
   }

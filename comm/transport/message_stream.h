@@ -72,9 +72,6 @@ class SendQueue {
   // Returns whether next() was empty when it was last called.
   [[nodiscard]] bool idle();
 
-  // Returns whether next() gave nothing for want of room when it was last called.
-  [[nodiscard]] bool lacks_room() const { return lacks_room_; }
-
   // Ends every send, now and later, with kPeer and this cause. The first cause stays.
   void lose(const std::string& cause);
 
@@ -91,8 +88,8 @@ class SendQueue {
   [[nodiscard]] static bool is_bulk(const Send& send);
   // False: there is nothing to write.
   bool begin_next();
-  // Whether what is next may begin. REQUIRES: mutex_ is held; something waits or is cut.
-  [[nodiscard]] SendTurns::Answer ask_for_turn();
+  // Of what would begin next. REQUIRES: mutex_ is held; something waits or is cut.
+  [[nodiscard]] bool has_turn() const;
 
   const Rank to_;
 
@@ -106,7 +103,6 @@ class SendQueue {
   // The writer's.
   std::optional<Send> current_;  // of which a message or a piece is being written
   std::optional<Send> cut_;      // bulk between two of its pieces
-  bool lacks_room_ = false;
   std::size_t piece_bytes_max_ = kFirstPieceBytes;
   std::array<std::byte, 2 * kStreamHeaderBytes> headers_{};  // the message's, the piece's, or both
   std::size_t headers_bytes_ = 0;

@@ -26,7 +26,7 @@ class SendOrder {
   [[nodiscard]] bool has_urgent() const { return !urgent_.empty(); }
 
   // What pop() would take. REQUIRES: !empty().
-  [[nodiscard]] Send& front() { return (urgent_.empty() ? bulk_ : urgent_).front(); }
+  [[nodiscard]] const Send& front() const { return (urgent_.empty() ? bulk_ : urgent_).front(); }
 
   // REQUIRES: !empty().
   [[nodiscard]] Send pop() {

@@ -8,19 +8,28 @@
 namespace motley {
 namespace {
 
-// A judgement needs so much, or nothing else in so long: less says more about when bytes are
-// acknowledged, and about what a link lets pass at once after a rest, than about its rate.
-constexpr std::chrono::milliseconds kTurnsMin{10};
+// To know a rate takes so much, or nothing else in so long: less says more about when bytes are
+// acknowledged, and about what a link lets pass at once after a rest.
+constexpr std::chrono::milliseconds kTimeMin{10};
 constexpr std::uint64_t kBytesMin = std::uint64_t{512} << 10;
-constexpr std::chrono::milliseconds kTurnsMax{400};
-constexpr std::chrono::milliseconds kStandstill{50};
-// One that is off must not count for much: what a link lets pass is found by steps in this
-// direction, forgotten by and by in the other, and one judgement passes nobody over.
-constexpr double kRise = 0.3;
-constexpr double kKept = 0.99;
-constexpr int kSlowMax = 2;
+constexpr std::chrono::milliseconds kTimeMax{400};
+// A try in which no two peers have enough to send for it; the next ones go on where it ended.
+constexpr std::chrono::milliseconds kTryMax{500};
+constexpr std::chrono::milliseconds kStandstillMax{200};  // more than a distant peer needs
+constexpr int kSlowMax = 2;  // one judgement that is off passes nobody over
+
+double seconds(SteadyClock::duration time) {
+  return std::chrono::duration<double>(time).count();
+}
 
 }  // namespace
+
+std::optional<double> SendTurns::Share::take_rate() {
+  if ((time < kTimeMin || bytes < kBytesMin) && time < kTimeMax) return std::nullopt;
+  const double rate = static_cast<double>(bytes) / seconds(time);
+  *this = {};
+  return rate;
+}
 
 SendTurns::SendTurns(int rank_count, std::function<void()> look_soon)
     : look_soon_(std::move(look_soon)), peers_(static_cast<std::size_t>(rank_count)) {}
@@ -33,10 +42,9 @@ void SendTurns::enter(Rank to) {
 void SendTurns::leave(Rank to) {
   {
     const std::lock_guard lock(mutex_);
-    Peer& peer = peers_[to.index()];
-    MOTLEY_CHECK(!peer.places.empty(), "rank {} has no turn", to.value);
-    peer.places.pop_front();
-    if (!peer.passed_over_until) leaving_ = to.index();
+    auto& places = peers_[to.index()].places;
+    MOTLEY_CHECK(!places.empty(), "rank {} has no turn", to.value);
+    places.pop_front();
     if (waiting_ == 0) return;
   }
   look_soon_();
@@ -47,47 +55,29 @@ void SendTurns::leave_all(Rank to) {
     const std::lock_guard lock(mutex_);
     Peer& peer = peers_[to.index()];
     peer.places.clear();
-    if (leaving_ == to.index()) leaving_.reset();
     if (std::exchange(peer.is_waiting, false)) --waiting_;
     if (waiting_ == 0) return;
   }
   look_soon_();
 }
 
-SendTurns::Answer SendTurns::may_begin_urgent(Rank to) {
-  return ask(to, Kind::kUrgent, 0);
-}
-
-SendTurns::Answer SendTurns::may_begin_bulk(Rank to, std::uint64_t bytes) {
-  return ask(to, Kind::kBulk, bytes);
-}
-
-SendTurns::Answer SendTurns::ask(Rank to, Kind kind, std::uint64_t bytes) {
-  Answer answer{};
+bool SendTurns::may_begin(Rank to, Kind kind) {
   {
     const std::lock_guard lock(mutex_);
-    Peer& peer = peers_[to.index()];
-    answer = may(to.index(), kind);
-    if (answer == Answer::kYes) peer.bulk_bytes += bytes;
-    if (answer == Answer::kYes || std::exchange(peer.is_waiting, true)) return answer;
-    if (++waiting_ > 1) return answer;
+    if (may(to.index(), kind)) return true;
+    if (std::exchange(peers_[to.index()].is_waiting, true)) return false;
+    if (++waiting_ > 1) return false;
   }
   look_soon_();
-  return answer;
+  return false;
 }
 
-SendTurns::Answer SendTurns::may(std::size_t number, Kind kind) const {
-  const Peer& peer = peers_[number];
-  if (kind == Kind::kUrgent && peer.passed_over_until) return Answer::kYes;
-  if (first().value_or(number) != number || leaving_.value_or(number) != number) {
-    return Answer::kNotItsTurn;
-  }
-  const bool is_full =
-      kind == Kind::kBulk && peer.room_bytes && peer.bulk_bytes >= *peer.room_bytes;
-  return is_full ? Answer::kNoRoom : Answer::kYes;
+bool SendTurns::may(std::size_t peer, Kind kind) const {
+  if (trying_since_ || (kind == Kind::kUrgent && peers_[peer].passed_over_until)) return true;
+  return whose_turn().value_or(peer) == peer;
 }
 
-std::optional<std::size_t> SendTurns::first() const {
+std::optional<std::size_t> SendTurns::whose_turn() const {
   std::optional<std::size_t> first;
   for (std::size_t number = 0; number < peers_.size(); ++number) {
     const Peer& peer = peers_[number];
@@ -97,58 +87,85 @@ std::optional<std::size_t> SendTurns::first() const {
   return first;
 }
 
-std::optional<std::size_t> SendTurns::whose_turn() const {
-  return leaving_ ? leaving_ : first();
-}
-
 SendTurns::Look SendTurns::look(SteadyClock::time_point now, std::span<const Sent> sent) {
   const std::lock_guard lock(mutex_);
-  std::uint64_t acknowledged_bytes = 0;
-  for (const Sent& each : sent) acknowledged_bytes += each.acknowledged_bytes;
-  for (Peer& peer : peers_) {
-    if (peer.passed_over_until && *peer.passed_over_until <= now) peer.passed_over_until.reset();
-  }
-  if (looked_at_ && turn_of_) {
-    Peer& peer = peers_[*turn_of_];
-    peer.moved_bytes += acknowledged_bytes - acknowledged_bytes_;
-    peer.turns += now - *looked_at_;
-    judge(peer, now);
-  }
-  if (leaving_) {
-    const double left = bytes_per_s_ * std::chrono::duration<double>(kHandOver).count();
-    const bool is_there = sent[*leaving_].on_the_way_bytes <=
-                          std::max(kHandOverBytesMin, static_cast<std::uint64_t>(left));
-    if (is_there || peers_[*leaving_].passed_over_until) leaving_.reset();
-  }
+  measure(now, sent);
+  end_what_is_over(now);
+  try_if_due(now);
   Look seen;
   for (std::size_t number = 0; number < peers_.size(); ++number) {
     Peer& peer = peers_[number];
-    peer.bulk_bytes = sent[number].on_the_way_bytes;
-    peer.room_bytes = sent[number].room_bytes;
     const Kind kind = peer.places.empty() ? Kind::kBulk : Kind::kUrgent;
-    if (!peer.is_waiting || may(number, kind) != Answer::kYes) continue;
+    if (!peer.is_waiting || !may(number, kind)) continue;
     peer.is_waiting = false;
     --waiting_;
     seen.released.push_back(Rank{static_cast<std::int32_t>(number)});
   }
-  seen.anyone_waits = waiting_ > 0;
+  seen.is_due_again = waiting_ > 0 || trying_since_;
   looked_at_.reset();
-  if (seen.anyone_waits) looked_at_ = now;
+  if (seen.is_due_again) looked_at_ = now;
   turn_of_ = whose_turn();
-  acknowledged_bytes_ = acknowledged_bytes;
   return seen;
 }
 
+void SendTurns::measure(SteadyClock::time_point now, std::span<const Sent> sent) {
+  std::uint64_t moved_bytes = 0;
+  int were_under_way = 0;
+  int are_under_way = 0;
+  std::uint64_t moved_of_turn = 0;
+  for (std::size_t number = 0; number < peers_.size(); ++number) {
+    Peer& peer = peers_[number];
+    const std::uint64_t acknowledged = sent[number].acknowledged_bytes;
+    const std::uint64_t moved = acknowledged - std::exchange(peer.acknowledged_bytes, acknowledged);
+    const bool is_under_way = sent[number].sent_bytes > acknowledged;
+    moved_bytes += moved;
+    if (turn_of_ == number) moved_of_turn = moved;
+    were_under_way += std::exchange(peer.was_under_way, is_under_way) ? 1 : 0;
+    are_under_way += is_under_way ? 1 : 0;
+  }
+  if (!looked_at_) return;
+  const auto passed = now - *looked_at_;
+  if (trying_since_) {
+    if (were_under_way < 2 || are_under_way < 2) return;
+    try_.bytes += moved_bytes;
+    try_.time += passed;
+  } else if (turn_of_) {
+    Peer& peer = peers_[*turn_of_];
+    peer.turns.bytes += moved_bytes;
+    peer.turns.time += passed;
+    peer.standstill = moved_of_turn > 0 ? SteadyClock::duration{} : peer.standstill + passed;
+    judge(peer, now);
+  }
+}
+
 void SendTurns::judge(Peer& peer, SteadyClock::time_point now) {
-  const bool stands_still = peer.moved_bytes == 0 && peer.turns >= kStandstill;
-  const bool has_shown = peer.turns >= kTurnsMin && peer.moved_bytes >= kBytesMin;
-  if (!stands_still && !has_shown && peer.turns < kTurnsMax) return;
-  const double rate = static_cast<double>(std::exchange(peer.moved_bytes, 0)) /
-                      std::chrono::duration<double>(std::exchange(peer.turns, {})).count();
-  peer.slow_in_a_row = rate < kFull * bytes_per_s_ ? peer.slow_in_a_row + 1 : 0;
-  if (stands_still || peer.slow_in_a_row >= kSlowMax) peer.passed_over_until = now + kPassedOver;
-  if (bytes_per_s_ == 0) bytes_per_s_ = rate;
-  bytes_per_s_ = std::max(kKept * bytes_per_s_, bytes_per_s_ + kRise * (rate - bytes_per_s_));
+  const bool stands_still = peer.standstill >= kStandstillMax;
+  const auto rate = peer.turns.take_rate();
+  if (rate) {
+    const bool is_slow = bytes_per_s_ && *rate < kFull * *bytes_per_s_;
+    peer.slow_in_a_row = is_slow ? peer.slow_in_a_row + 1 : 0;
+  }
+  if (!stands_still && peer.slow_in_a_row < kSlowMax) return;
+  peer.passed_over_until = now + kPassedOver;
+  peer.standstill = {};
+  peer.slow_in_a_row = 0;
+}
+
+void SendTurns::end_what_is_over(SteadyClock::time_point now) {
+  for (Peer& peer : peers_) {
+    if (peer.passed_over_until && *peer.passed_over_until <= now) peer.passed_over_until.reset();
+  }
+  if (!trying_since_) return;
+  const auto rate = try_.take_rate();
+  if (rate) bytes_per_s_ = rate;
+  if (!rate && now - *trying_since_ < kTryMax) return;
+  trying_since_.reset();
+  tried_at_ = now;
+}
+
+void SendTurns::try_if_due(SteadyClock::time_point now) {
+  if (waiting_ == 0 || trying_since_ || (tried_at_ && now - *tried_at_ < kBetweenTries)) return;
+  trying_since_ = now;
 }
 
 }  // namespace motley

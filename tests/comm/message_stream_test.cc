@@ -70,11 +70,20 @@ TEST(MessageStream, AQueueThatWaitsForItsTurnGivesNothingLong) {
   queue.push_beat();
   EXPECT_EQ(stream_of(queue).size(), 16U);
   EXPECT_TRUE(queue.next()[0].empty());
-  turns.leave(Rank{2});
-  EXPECT_TRUE(queue.next()[0].empty());
-  const std::vector<SendTurns::Sent> all_is_there(3);
-  EXPECT_EQ(turns.look({}, all_is_there).released.size(), 1U);
+  turns.leave_all(Rank{2});
   EXPECT_EQ(stream_of(queue).size(), 16U + 64 + SendTurns::kMessageBytesMin + 2 * 16U + 64 + 1000);
+}
+
+TEST(MessageStream, AMessageThatHasBeenTakenHasHadItsTurn) {
+  SendTurns turns(3, [] {});
+  SendQueue queue(Rank{1});
+  queue.take_turns(turns);
+  (void)queue.push(3, message(SendTurns::kMessageBytesMin, 1));
+  const auto pieces = queue.next();
+  queue.taken(pieces[0].size());
+  EXPECT_FALSE(turns.may_begin(Rank{2}, SendTurns::Kind::kBulk));
+  queue.taken(pieces[1].size());
+  EXPECT_TRUE(turns.may_begin(Rank{2}, SendTurns::Kind::kBulk));
 }
 
 TEST(MessageStream, AQueueThatIsLostKeepsNoTurn) {
@@ -82,11 +91,11 @@ TEST(MessageStream, AQueueThatIsLostKeepsNoTurn) {
   SendQueue queue(Rank{1});
   queue.take_turns(turns);
   auto sent = queue.push(3, message(SendTurns::kMessageBytesMin, 1));
-  EXPECT_EQ(turns.may_begin_bulk(Rank{2}, 1), SendTurns::Answer::kNotItsTurn);
+  EXPECT_FALSE(turns.may_begin(Rank{2}, SendTurns::Kind::kBulk));
   queue.lose("its end");
-  EXPECT_EQ(turns.may_begin_bulk(Rank{2}, 1), SendTurns::Answer::kYes);
+  EXPECT_TRUE(turns.may_begin(Rank{2}, SendTurns::Kind::kBulk));
   EXPECT_FALSE(queue.push(3, message(SendTurns::kMessageBytesMin, 1)).wakes_writer);
-  EXPECT_EQ(turns.may_begin_bulk(Rank{2}, 1), SendTurns::Answer::kYes);
+  EXPECT_TRUE(turns.may_begin(Rank{2}, SendTurns::Kind::kBulk));
 }
 
 TEST(MessageStream, GivesTheBufferBackOnceItHasBeenTaken) {
