@@ -33,7 +33,7 @@ class SendTurns {
  public:
   // Whoever is behind less than this is not worth a turn.
   static constexpr std::size_t kMessageBytesMin = std::size_t{16} << 10;
-  static constexpr double kFull = 0.6;
+  static constexpr double kFull = 0.8;
   static constexpr std::chrono::seconds kPassedOver{4};
   static constexpr std::chrono::seconds kBetweenTries{20};
   static constexpr std::chrono::milliseconds kBetweenLooks{5};

@@ -185,7 +185,7 @@ TEST_F(Turns, PassOverAPeerThatTakesLessThanTheMachineCanSend) {
     return released;
   };
   EXPECT_THAT(give_turns(kFirst, kRate), IsEmpty());
-  EXPECT_THAT(give_turns(kFirst, kRate * 7 / 10), IsEmpty());
+  EXPECT_THAT(give_turns(kFirst, kRate * 9 / 10), IsEmpty());
   EXPECT_THAT(give_turns(kSecond, kRate / 2), ElementsAre(kThird));
   EXPECT_THAT(give_turns(kFirst, kRate), IsEmpty()) << "others keep their turns";
 }
