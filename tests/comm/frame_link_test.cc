@@ -23,19 +23,16 @@ constexpr std::uint32_t kEpoch = 4;
 constexpr std::uint64_t kPlan = 0xABCDEF;
 constexpr FrameId kFrame{FrameKind::kActivation, ChunkId{0}, MicroId{3}, 7};
 
-Buffer payload(const std::string& text) {
-  Buffer buffer(text.size());
-  buffer.set_payload_bytes(text.size());
-  if (!text.empty()) std::memcpy(buffer.payload().data(), text.data(), text.size());
-  return buffer;
-}
-
 std::string text_of(const Buffer& buffer) {
   return {reinterpret_cast<const char*>(buffer.payload().data()), buffer.payload().size()};
 }
 
 std::span<const std::byte> bytes_of(const std::string& text) {
   return std::as_bytes(std::span(text));
+}
+
+Buffer payload(const std::string& text) {
+  return buffer_with(bytes_of(text));
 }
 
 // Keeps the tag of what it is given, and sends nothing.

@@ -88,13 +88,6 @@ struct Played {
   std::uint8_t verdict = 0;
 };
 
-Buffer buffer_of(std::span<const std::byte> bytes) {
-  Buffer buffer(bytes.size());
-  buffer.set_payload_bytes(bytes.size());
-  std::ranges::copy(bytes, buffer.payload().begin());
-  return buffer;
-}
-
 // While it lives this process can open no file, and so make no memory.
 class NoMoreFiles {
  public:
@@ -117,9 +110,9 @@ class NoMoreFiles {
 Result<LocalBoards> agreed_with(const Played& played, bool can_make_memory = true) {
   RankGroup group("local", 2);
   FrameLink theirs = link_of(group, kRank1);
-  auto offer = theirs.send(kRank0, kOffer, buffer_of(played.offer));
+  auto offer = theirs.send(kRank0, kOffer, buffer_with(played.offer));
   auto verdict =
-      theirs.send(kRank0, kAnswer, buffer_of(std::as_bytes(std::span(&played.verdict, 1))));
+      theirs.send(kRank0, kAnswer, buffer_with(std::as_bytes(std::span(&played.verdict, 1))));
   auto heard_offer = theirs.recv(kRank0, kOffer, Buffer(100));
   auto heard_verdict = theirs.recv(kRank0, kAnswer, Buffer(100));
   FrameLink ours = link_of(group, kRank0);
