@@ -71,6 +71,8 @@ TEST(FrameLink, ValuesOfMicroBatchesAndVotesGoBeforeSumsAndFiles) {
   }
   EXPECT_FALSE(is_bulk(FrameId::vote(kRank0, 7)));
   EXPECT_FALSE(is_bulk(FrameId::all_votes(7)));
+  EXPECT_FALSE(is_bulk(FrameId::memory(ChunkId{2}, /*is_tied=*/false, 7)));
+  EXPECT_FALSE(is_bulk(FrameId::memory_answer(ChunkId{2}, /*is_tied=*/false, 7)));
   EXPECT_TRUE(is_bulk(FrameId::replica_sum(ChunkId{2}, {5, 1}, 7)));
   EXPECT_TRUE(is_bulk(FrameId::tied_sum({5, 1}, 7)));
   EXPECT_TRUE(is_bulk(FrameId::file_part(3, 9, 7)));
@@ -143,6 +145,14 @@ TEST_F(FrameLinkTest, NamesEachKindByWhatItCarries) {
   EXPECT_EQ(to_words(FrameId::all_votes(7)), "all votes, step 7");
   EXPECT_EQ(to_words(FrameId::file_part(3, 12, 7)), "part 12 of file 3, step 7");
   EXPECT_EQ(to_words(FrameId::file_answer(3, 12, 7)), "answer to part 12 of file 3, step 7");
+  EXPECT_EQ(to_words(FrameId::memory(ChunkId{2}, /*is_tied=*/false, 7)),
+            "offer of memory to sum the gradients of chunk 2, step 7");
+  EXPECT_EQ(to_words(FrameId::memory_answer(ChunkId{2}, /*is_tied=*/false, 7)),
+            "answer to offer of memory to sum the gradients of chunk 2, step 7");
+  EXPECT_EQ(to_words(FrameId::memory(ChunkId{0}, /*is_tied=*/true, 7)),
+            "offer of memory to sum the tied gradient, step 7");
+  EXPECT_EQ(to_words(FrameId::memory_answer(ChunkId{0}, /*is_tied=*/true, 7)),
+            "answer to offer of memory to sum the tied gradient, step 7");
 }
 
 // The fields of docs/formats/frame.md.
@@ -202,7 +212,7 @@ TEST_F(FrameLinkTest, SaysWhatDidNotComeAndFromWhom) {
 TEST_F(FrameLinkTest, KeepsKindsChunksAndMicroBatchesApart) {
   EXPECT_TRUE(rc::check("frames with another kind, chunk or micro-batch do not meet", [&] {
     const auto id = [] {
-      return FrameId::from_header(static_cast<FrameKind>(*rc::gen::inRange(1, 8)),
+      return FrameId::from_header(static_cast<FrameKind>(*rc::gen::inRange(1, 9)),
                                   *rc::gen::inRange(0, 1 << 16), *rc::gen::inRange(0, 1 << 24), 1);
     };
     const FrameId sent = id();
