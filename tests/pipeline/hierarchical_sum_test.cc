@@ -6,7 +6,6 @@
 #include <mutex>
 #include <optional>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -16,6 +15,7 @@
 #include "comm/transport/inproc_transport.h"
 #include "compression/codec_chain.h"
 #include "tests/support/counting_transport.h"
+#include "tests/support/late_transport.h"
 #include "tests/support/property.h"
 #include "tests/support/rank_group.h"
 
@@ -240,34 +240,6 @@ TEST(HierarchicalSum, RoundsNothingInsideAMachine) {
   for (const Summed& each : sum(group, c, small_values_of)) EXPECT_EQ(each.values, expected);
 }
 
-// A transport that takes its time over some of the messages, or over all.
-class SlowTransport final : public Transport {
- public:
-  SlowTransport(Transport& other, int every) : other_(other), every_(every) {}
-
-  [[nodiscard]] std::string address() const override { return other_.address(); }
-
-  Result<void> connect(const std::vector<std::string>& addresses, Deadline deadline) override {
-    return other_.connect(addresses, deadline);
-  }
-
-  Pending send(Rank to, Tag tag, Buffer buffer) override {
-    if (++sent_ % every_ == 0) std::this_thread::sleep_for(std::chrono::microseconds(200));
-    return other_.send(to, tag, std::move(buffer));
-  }
-
-  Pending recv(Rank from, Tag tag, Buffer buffer) override {
-    return other_.recv(from, tag, std::move(buffer));
-  }
-
-  [[nodiscard]] bool shares_memory(Rank peer) const override { return other_.shares_memory(peer); }
-
- private:
-  Transport& other_;
-  const int every_;
-  int sent_ = 0;
-};
-
 // Boards have few slots here, which are written again as soon as that may be.
 TEST(HierarchicalSum, WritesNoSlotThatIsStillRead) {
   for (const int window : {1, 2, 3}) {
@@ -275,8 +247,8 @@ TEST(HierarchicalSum, WritesNoSlotThatIsStillRead) {
     RankGroup group("local", rank_count(c.machines));
     const Values expected = reference(c, values_of).sum;
     group.run([&](Rank self) {
-      SlowTransport slow(group.at(self), 1 + self.value * 3 % 7);
-      const Summed summed = sum_on(slow, self, c, values_of(self, c.count));
+      LateTransport late(group.at(self), std::chrono::microseconds(200), 1 + self.value * 3 % 7);
+      const Summed summed = sum_on(late, self, c, values_of(self, c.count));
       ASSERT_FALSE(summed.error) << describe(*summed.error);
       EXPECT_EQ(summed.values, expected);
     });
@@ -289,7 +261,7 @@ TEST(HierarchicalSum, SendsNoValuesInsideAMachineAfterTheFirstStep) {
     RankGroup group("inproc", 2);
     std::uint64_t bytes = 0;
     group.run([&](Rank self) {
-      CountingTransport counted(group.at(self), 2, /*shares_memory=*/true);
+      CountingTransport counted(group.at(self), 2);
       EXPECT_FALSE(sum_on(counted, self, c, values_of(self, c.count)).error);
       if (self.value == 0) bytes = counted.payload_bytes()[1];
     });
