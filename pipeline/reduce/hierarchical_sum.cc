@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
+#include <optional>
 #include <utility>
 
 #include "base/check.h"
@@ -28,6 +28,15 @@ const char* to_words(ReducePhase phase) {
       return "gathering the sums inside a machine";
   }
   return "ending";
+}
+
+// Of messages those at the front that are of the same values. REQUIRES: there is one.
+template <typename Message, typename ValuesOf>
+std::span<Message> leading_alike(std::span<Message> messages, ValuesOf values_of) {
+  const ValueRange values = values_of(messages.front());
+  const auto end = std::ranges::find_if(
+      messages, [&](const Message& message) { return values_of(message) != values; });
+  return messages.first(static_cast<std::size_t>(end - messages.begin()));
 }
 
 }  // namespace
@@ -238,9 +247,8 @@ Result<void> HierarchicalSum::end_phase(Active& active) {
   std::span<Incoming> rest(active.incoming[active.phase]);
   while (!rest.empty()) {
     const ValueRange range = rest.front().expected->message.values;
-    const auto end = std::ranges::find_if(
-        rest, [&](const Incoming& i) { return i.expected->message.values != range; });
-    const auto alike = rest.first(static_cast<std::size_t>(end - rest.begin()));
+    const auto alike =
+        leading_alike(rest, [](const Incoming& i) { return i.expected->message.values; });
     came_.clear();
     for (const Incoming& incoming : alike) {
       came_.push_back({on_wire(active, incoming.expected->message), incoming.expected->order,
@@ -265,9 +273,7 @@ Result<void> HierarchicalSum::end_phase(Active& active) {
 void HierarchicalSum::send_phase(Active& active) {
   std::span<const ReduceMessage> rest(roles_[active.bucket].sends[active.phase]);
   while (!rest.empty()) {
-    const auto end = std::ranges::find_if(
-        rest, [&](const ReduceMessage& m) { return m.values != rest.front().values; });
-    const auto alike = rest.first(static_cast<std::size_t>(end - rest.begin()));
+    const auto alike = leading_alike(rest, [](const ReduceMessage& m) { return m.values; });
     send_alike(active, alike);
     rest = rest.subspan(alike.size());
   }
@@ -276,36 +282,40 @@ void HierarchicalSum::send_phase(Active& active) {
 // Messages of the same values, which are written or encoded once.
 void HierarchicalSum::send_alike(Active& active, std::span<const ReduceMessage> messages) {
   const auto phase = static_cast<ReducePhase>(active.phase);
-  const ValueRange range = messages.front().values;
   const auto send = [&](const ReduceMessage& message, Buffer buffer) {
     active.outgoing.push_back({link_.send(message.to, frame_of(name_, active.bucket, phase, step_),
                                           std::move(buffer), wire_->shown_bytes(message)),
                                message.to});
     active.outgoing.back().pending.tell(bell_);
   };
+  auto left = std::ranges::count_if(
+      messages, [&](const ReduceMessage& message) { return !wire_->is_shown(message); });
   bool is_shown = false;
-  std::vector<const ReduceMessage*> sent;
+  std::optional<Buffer> encoded;  // copies of it are sent, and at last it itself
   for (const ReduceMessage& message : messages) {
-    if (!wire_->is_shown(message)) {
-      sent.push_back(&message);
-      continue;
+    if (wire_->is_shown(message)) {
+      if (!is_shown) wire_->show(on_wire(active, message), at(message.values));
+      is_shown = true;
+      send(message, buffers_.take(0));
+    } else {
+      if (!encoded) encoded = encode(active, message);
+      send(message, --left == 0 ? std::move(*encoded) : copy_of(*encoded));
     }
-    if (!is_shown) wire_->show(on_wire(active, message), at(range));
-    is_shown = true;
-    send(message, buffers_.take(0));
   }
-  if (sent.empty()) return;
-  const std::size_t room = wire_->bytes_max(*sent.front());
-  Buffer buffer = buffers_.take(room);
+}
+
+Buffer HierarchicalSum::encode(const Active& active, const ReduceMessage& message) {
+  Buffer buffer = buffers_.take(wire_->bytes_max(message));
   buffer.set_payload_bytes(
-      wire_->encode(on_wire(active, *sent.front()), at(range), buffer.payload_room()));
-  for (const ReduceMessage* message : std::span(sent).subspan(1)) {
-    Buffer copy = buffers_.take(room);
-    copy.set_payload_bytes(buffer.payload_bytes());
-    std::ranges::copy(buffer.payload(), copy.payload().begin());
-    send(*message, std::move(copy));
-  }
-  send(*sent.front(), std::move(buffer));
+      wire_->encode(on_wire(active, message), at(message.values), buffer.payload_room()));
+  return buffer;
+}
+
+Buffer HierarchicalSum::copy_of(const Buffer& buffer) {
+  Buffer copy = buffers_.take(buffer.payload_bytes_max());
+  copy.set_payload_bytes(buffer.payload_bytes());
+  std::ranges::copy(buffer.payload(), copy.payload().begin());
+  return copy;
 }
 
 SumWire::Message HierarchicalSum::on_wire(const Active& active,

@@ -122,6 +122,9 @@ class HierarchicalSum {
   void send_phase(Active& active);
   void send_alike(Active& active, std::span<const ReduceMessage> messages);
 
+  [[nodiscard]] Buffer encode(const Active& active, const ReduceMessage& message);
+  [[nodiscard]] Buffer copy_of(const Buffer& buffer);
+
   [[nodiscard]] SumWire::Message on_wire(const Active& active, const ReduceMessage& message) const;
   [[nodiscard]] Active& slot(std::size_t bucket);
   [[nodiscard]] std::span<float> at(ValueRange range) const;
