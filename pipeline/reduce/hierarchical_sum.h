@@ -44,7 +44,9 @@ struct EncodedSlice {
 };
 
 struct HierarchicalSumOptions {
-  int window = 12;  // buckets under way at once; messages of each take about 4 buckets' memory
+  // Buckets under way at once. Messages of each take about 4 buckets' memory. Between ranks that
+  // share memory they take none after the first step, but what a board shows of a bucket takes one.
+  int window = 12;
   Patience patience = 60;  // longest wait for one message
 };
 
