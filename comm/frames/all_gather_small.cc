@@ -17,13 +17,6 @@ using Payloads = std::vector<std::vector<std::byte>>;  // [Rank]
 
 constexpr Rank kCentre{0};
 
-Buffer buffer_with(std::span<const std::byte> payload) {
-  Buffer buffer(payload.size());
-  buffer.set_payload_bytes(payload.size());
-  if (!payload.empty()) std::memcpy(buffer.payload().data(), payload.data(), payload.size());
-  return buffer;
-}
-
 std::vector<std::byte> payload_of(const Buffer& buffer) {
   return {buffer.payload().begin(), buffer.payload().end()};
 }

@@ -1,5 +1,6 @@
 #include "comm/transport/buffer.h"
 
+#include <algorithm>
 #include <new>
 #include <utility>
 
@@ -71,6 +72,13 @@ std::span<std::byte> Buffer::message() {
 std::span<std::byte> Buffer::message_room() {
   MOTLEY_CHECK(bytes_.get() != nullptr, "a buffer without memory cannot travel");
   return {bytes_.get(), kFrameHeaderBytes + payload_bytes_max_};
+}
+
+Buffer buffer_with(std::span<const std::byte> payload) {
+  Buffer buffer(payload.size());
+  buffer.set_payload_bytes(payload.size());
+  std::ranges::copy(payload, buffer.payload().begin());
+  return buffer;
 }
 
 }  // namespace motley

@@ -47,4 +47,7 @@ class Buffer {
   std::size_t payload_bytes_ = 0;
 };
 
+// Returns a buffer with a copy of these bytes as its payload, and room for no more.
+[[nodiscard]] Buffer buffer_with(std::span<const std::byte> payload);
+
 }  // namespace motley

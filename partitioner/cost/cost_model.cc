@@ -11,8 +11,9 @@ namespace motley {
 namespace {
 
 constexpr std::int64_t kFloatBytes = 4;
-// Of a sum over ranks, the frames under way in each direction
-// (pipeline/reduce/hierarchical_sum.h).
+// Of a sum over ranks, what is under way in each direction: frames, or what ranks that share memory
+// show each other, of which the system counts what was read too
+// (pipeline/reduce/hierarchical_sum.h, decision 0042).
 constexpr std::int64_t kSumWindowBytes = 12 << 18;
 
 }  // namespace
@@ -201,7 +202,8 @@ CostModel::MemoryParts CostModel::fixed_memory(int slot,
   const std::int64_t tied_bytes = sizes_.tied_parameters() * kFloatBytes;
   const int tied_uses = sizes_.tied_uses(first, last);
   if (tied_uses == 1) {
-    // The frames of the sum over the ranks that hold a use, those that go and those that come.
+    // Of the sum over the ranks that hold a use: the frames that go and those that come, or this
+    // rank's board and the other's.
     parts.fixed_bytes += 2 * std::min(tied_bytes, kSumWindowBytes);
   } else if (tied_uses == 2) {
     // The second use has values and gradients of its own.

@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
+#include <optional>
 #include <utility>
 
 #include "base/check.h"
@@ -30,6 +30,15 @@ const char* to_words(ReducePhase phase) {
   return "ending";
 }
 
+// Of messages those at the front that are of the same values. REQUIRES: there is one.
+template <typename Message, typename ValuesOf>
+std::span<Message> leading_alike(std::span<Message> messages, ValuesOf values_of) {
+  const ValueRange values = values_of(messages.front());
+  const auto end = std::ranges::find_if(
+      messages, [&](const Message& message) { return values_of(message) != values; });
+  return messages.first(static_cast<std::size_t>(end - messages.begin()));
+}
+
 }  // namespace
 
 Result<std::unique_ptr<HierarchicalSum>> HierarchicalSum::make(
@@ -48,11 +57,14 @@ Result<std::unique_ptr<HierarchicalSum>> HierarchicalSum::make(
   }
   const std::size_t window =
       std::min(plan.buckets().size(), static_cast<std::size_t>(options.window));
-  MOTLEY_ASSIGN(auto wire, SumWire::make(link, self, plan, encoder, window));
-  std::unique_ptr<HierarchicalSum> sum(
-      new HierarchicalSum(link, self, name, plan, encoder, options, std::move(wire)));
-  sum->actives_.resize(window);
-  return sum;
+  std::vector<BucketRole> roles;
+  for (const ReduceBucket& bucket : plan.buckets()) roles.push_back(role_in(plan, bucket, self));
+  // The wire goes on reading these roles: a vector that is moved leaves them where they lie.
+  MOTLEY_ASSIGN(auto wire, SumWire::make(self, plan, roles, encoder, window));
+  return std::unique_ptr<HierarchicalSum>(
+      new HierarchicalSum(link, self, name, plan, encoder,
+                          {.window = static_cast<int>(window), .patience = options.patience},
+                          std::move(roles), std::move(wire)));
 }
 
 HierarchicalSum::HierarchicalSum(FrameLink& link,
@@ -61,21 +73,19 @@ HierarchicalSum::HierarchicalSum(FrameLink& link,
                                  const AllreducePlan& plan,
                                  SliceEncoder& encoder,
                                  const HierarchicalSumOptions& options,
+                                 std::vector<BucketRole> roles,
                                  std::unique_ptr<SumWire> wire)
     : link_(link),
       name_(name),
       encoder_(encoder),
-      options_(options),
+      patience_(options.patience),
+      roles_(std::move(roles)),
       wire_(std::move(wire)),
       value_count_(plan.value_count()),
       machine_(plan.machine_of(self)),
       place_(plan.place_of(self)),
-      has_owners_(plan.machines().size() > 2) {
-  for (const ReduceBucket& bucket : plan.buckets()) {
-    first_values_.push_back(bucket.values.first);
-    roles_.push_back(role_in(plan, bucket, self));
-  }
-}
+      has_owners_(plan.machines().size() > 2),
+      actives_(static_cast<std::size_t>(options.window)) {}
 
 std::vector<EncodedSlice> HierarchicalSum::encoded_slices() const {
   std::vector<EncodedSlice> slices;
@@ -115,7 +125,7 @@ Result<double> HierarchicalSum::run(std::int64_t step,
     }
     if (next == oldest) {
       // The computing thread has deadlines of its own and abandons the mark when one passes.
-      (void)bell_->wait(options_.patience.deadline());
+      (void)bell_->wait(patience_.deadline());
       continue;
     }
     bool moved = false;
@@ -132,14 +142,14 @@ Result<double> HierarchicalSum::run(std::int64_t step,
   if (mark.abandoned()) return abandoned();
   // Here and not before the first run: nobody comes to its end before all have begun it.
   if (!wire_->has_agreed()) {
-    MOTLEY_TRY(wire_->share_memory(name_, step_, options_.patience));
-    buffers_ = {};  // most of them were for what is no longer sent
+    MOTLEY_TRY(wire_->share_memory(link_, name_, step_, patience_));
+    if (wire_->shows_any()) buffers_ = {};  // most of them were for what is no longer sent
   }
   return wait_s_;
 }
 
 bool HierarchicalSum::may_begin(std::size_t bucket, const FinalMark& mark) const {
-  return first_values_[bucket] >= mark.first();
+  return roles_[bucket].values.first >= mark.first();
 }
 
 Error HierarchicalSum::abandoned() const {
@@ -195,12 +205,12 @@ bool HierarchicalSum::all_came(const Active& active) {
 // only once it does.
 Result<void> HierarchicalSum::wait_for_any(const Active& oldest) {
   const double start_s = now_s();
-  const bool rang = bell_->wait(options_.patience.deadline());
+  const bool rang = bell_->wait(patience_.deadline());
   wait_s_ += now_s() - start_s;
   if (rang) return {};
   return Error{ErrorCode::kPeer,
                fmt::format("{}: waiting for rank {}: nothing came within {:.3g} s", words(oldest),
-                           missing_from(oldest).value, options_.patience.timeout_s()),
+                           missing_from(oldest).value, patience_.timeout_s()),
                "the other process stopped, is far behind, or the network lost it",
                "look at that process's log and at the link to its machine"};
 }
@@ -217,16 +227,15 @@ Rank HierarchicalSum::missing_from(const Active& active) {
 
 Result<void> HierarchicalSum::take(const Active& active, Incoming& incoming) {
   if (!incoming.frame.valid()) return {};
-  auto buffer = incoming.frame.wait(options_.patience.deadline());
+  auto buffer = incoming.frame.wait(patience_.deadline());
   if (!buffer.ok()) return with_context(std::move(buffer).error(), words(active));
   incoming.buffer = std::move(buffer).value();
   return {};
 }
 
 Result<void> HierarchicalSum::take_back(const Active& active, Outgoing& outgoing) {
-  auto buffer =
-      outgoing.pending.wait(options_.patience.deadline(),
-                            fmt::format("rank {} to take what was sent", outgoing.to.value));
+  auto buffer = outgoing.pending.wait(
+      patience_.deadline(), fmt::format("rank {} to take what was sent", outgoing.to.value));
   if (!buffer.ok()) return with_context(std::move(buffer).error(), words(active));
   buffers_.give(std::move(buffer).value());
   return {};
@@ -238,24 +247,22 @@ Result<void> HierarchicalSum::end_phase(Active& active) {
   std::span<Incoming> rest(active.incoming[active.phase]);
   while (!rest.empty()) {
     const ValueRange range = rest.front().expected->message.values;
-    const auto end = std::ranges::find_if(
-        rest, [&](const Incoming& i) { return i.expected->message.values != range; });
-    const auto alike = rest.first(static_cast<std::size_t>(end - rest.begin()));
-    came_.clear();
+    const auto alike =
+        leading_alike(rest, [](const Incoming& i) { return i.expected->message.values; });
     for (const Incoming& incoming : alike) {
-      came_.push_back({on_wire(active, incoming.expected->message), incoming.expected->order,
-                       std::as_const(incoming.buffer).payload()});
+      came_.push_back({incoming.expected, std::as_const(incoming.buffer).payload()});
     }
     if (phase == ReducePhase::kCrossReduceScatter && has_owners_) {
       encoder_.begin_sum({ReducePhase::kCrossAllGather, range, step_}, at(range));
     }
-    const auto fits = is_added(phase)
-                          ? wire_->add(came_, is_inside(phase) ? place_ : machine_, at(range))
-                          : wire_->decode(came_.front(), at(range));
+    const auto fits = is_added(phase) ? wire_->add(active.bucket, came_,
+                                                   is_inside(phase) ? place_ : machine_, at(range))
+                                      : wire_->decode(active.bucket, came_.front(), at(range));
     if (!fits.ok()) {
       return with_context(fits.error(), fmt::format("{}, from rank {}", words(active),
                                                     alike.front().expected->message.from.value));
     }
+    came_.clear();
     for (Incoming& incoming : alike) buffers_.give(std::move(incoming.buffer));
     rest = rest.subspan(alike.size());
   }
@@ -265,9 +272,7 @@ Result<void> HierarchicalSum::end_phase(Active& active) {
 void HierarchicalSum::send_phase(Active& active) {
   std::span<const ReduceMessage> rest(roles_[active.bucket].sends[active.phase]);
   while (!rest.empty()) {
-    const auto end = std::ranges::find_if(
-        rest, [&](const ReduceMessage& m) { return m.values != rest.front().values; });
-    const auto alike = rest.first(static_cast<std::size_t>(end - rest.begin()));
+    const auto alike = leading_alike(rest, [](const ReduceMessage& m) { return m.values; });
     send_alike(active, alike);
     rest = rest.subspan(alike.size());
   }
@@ -276,41 +281,40 @@ void HierarchicalSum::send_phase(Active& active) {
 // Messages of the same values, which are written or encoded once.
 void HierarchicalSum::send_alike(Active& active, std::span<const ReduceMessage> messages) {
   const auto phase = static_cast<ReducePhase>(active.phase);
-  const ValueRange range = messages.front().values;
   const auto send = [&](const ReduceMessage& message, Buffer buffer) {
     active.outgoing.push_back({link_.send(message.to, frame_of(name_, active.bucket, phase, step_),
                                           std::move(buffer), wire_->shown_bytes(message)),
                                message.to});
     active.outgoing.back().pending.tell(bell_);
   };
+  auto left = std::ranges::count_if(
+      messages, [&](const ReduceMessage& message) { return !wire_->is_shown(message); });
   bool is_shown = false;
-  std::vector<const ReduceMessage*> sent;
+  std::optional<Buffer> encoded;  // copies of it are sent, and at last it itself
   for (const ReduceMessage& message : messages) {
-    if (!wire_->is_shown(message)) {
-      sent.push_back(&message);
-      continue;
+    if (wire_->is_shown(message)) {
+      if (!is_shown) wire_->show(active.bucket, message, at(message.values));
+      is_shown = true;
+      send(message, buffers_.take(0));
+    } else {
+      if (!encoded) encoded = encode(message);
+      send(message, --left == 0 ? std::move(*encoded) : copy_of(*encoded));
     }
-    if (!is_shown) wire_->show(on_wire(active, message), at(range));
-    is_shown = true;
-    send(message, buffers_.take(0));
   }
-  if (sent.empty()) return;
-  const std::size_t room = wire_->bytes_max(*sent.front());
-  Buffer buffer = buffers_.take(room);
-  buffer.set_payload_bytes(
-      wire_->encode(on_wire(active, *sent.front()), at(range), buffer.payload_room()));
-  for (const ReduceMessage* message : std::span(sent).subspan(1)) {
-    Buffer copy = buffers_.take(room);
-    copy.set_payload_bytes(buffer.payload_bytes());
-    std::ranges::copy(buffer.payload(), copy.payload().begin());
-    send(*message, std::move(copy));
-  }
-  send(*sent.front(), std::move(buffer));
 }
 
-SumWire::Message HierarchicalSum::on_wire(const Active& active,
-                                          const ReduceMessage& message) const {
-  return {message, active.bucket, step_};
+Buffer HierarchicalSum::encode(const ReduceMessage& message) {
+  Buffer buffer = buffers_.take(wire_->bytes_max(message));
+  buffer.set_payload_bytes(
+      wire_->encode(message, step_, at(message.values), buffer.payload_room()));
+  return buffer;
+}
+
+Buffer HierarchicalSum::copy_of(const Buffer& buffer) {
+  Buffer copy = buffers_.take(buffer.payload_bytes_max());
+  copy.set_payload_bytes(buffer.payload_bytes());
+  std::ranges::copy(buffer.payload(), copy.payload().begin());
+  return copy;
 }
 
 HierarchicalSum::Active& HierarchicalSum::slot(std::size_t bucket) {

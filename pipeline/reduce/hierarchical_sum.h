@@ -44,7 +44,9 @@ struct EncodedSlice {
 };
 
 struct HierarchicalSumOptions {
-  int window = 12;  // buckets under way at once; messages of each take about 4 buckets' memory
+  // Buckets under way at once. Messages of each take about 4 buckets' memory. Between ranks that
+  // share memory they take none after the first step, but what a board shows of a bucket takes one.
+  int window = 12;
   Patience patience = 60;  // longest wait for one message
 };
 
@@ -106,6 +108,7 @@ class HierarchicalSum {
                   const AllreducePlan& plan,
                   SliceEncoder& encoder,
                   const HierarchicalSumOptions& options,
+                  std::vector<BucketRole> roles,
                   std::unique_ptr<SumWire> wire);
 
   [[nodiscard]] bool may_begin(std::size_t bucket, const FinalMark& mark) const;
@@ -122,7 +125,9 @@ class HierarchicalSum {
   void send_phase(Active& active);
   void send_alike(Active& active, std::span<const ReduceMessage> messages);
 
-  [[nodiscard]] SumWire::Message on_wire(const Active& active, const ReduceMessage& message) const;
+  [[nodiscard]] Buffer encode(const ReduceMessage& message);
+  [[nodiscard]] Buffer copy_of(const Buffer& buffer);
+
   [[nodiscard]] Active& slot(std::size_t bucket);
   [[nodiscard]] std::span<float> at(ValueRange range) const;
   [[nodiscard]] std::string words(const Active& active) const;
@@ -130,15 +135,14 @@ class HierarchicalSum {
   FrameLink& link_;
   const SumId name_;
   SliceEncoder& encoder_;
-  const HierarchicalSumOptions options_;
-  const std::unique_ptr<SumWire> wire_;
+  const Patience patience_;
+  const std::vector<BucketRole> roles_;  // [bucket]
+  const std::unique_ptr<SumWire> wire_;  // reads the roles
   const std::size_t value_count_;
   const std::size_t machine_;  // of this rank
   const std::size_t place_;
-  const bool has_owners_;                  // else the machines add up everything alike
-  std::vector<std::size_t> first_values_;  // [bucket]
-  std::vector<BucketRole> roles_;          // [bucket]
-  std::vector<Active> actives_;            // [bucket % window]
+  const bool has_owners_;        // else the machines add up everything alike
+  std::vector<Active> actives_;  // [bucket % window]
   const std::shared_ptr<Bell> bell_ = std::make_shared<Bell>();  // of all that is under way
   BufferPool buffers_;
   std::vector<SumWire::Came> came_;  // for one range of values, while they are taken

@@ -8,6 +8,7 @@
 #include <bit>
 #include <cstring>
 #include <iterator>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -21,12 +22,10 @@ static_assert(sizeof(MemoryOffer) == 16, "as docs/formats/frame.md has it");
 
 enum class Verdict : std::uint8_t { kNotOpened = 0, kOpened = 1 };
 
-template <typename T>
-Buffer buffer_of(const T& said) {
-  Buffer buffer(sizeof said);
-  buffer.set_payload_bytes(sizeof said);
-  std::memcpy(buffer.payload().data(), &said, sizeof said);
-  return buffer;
+Error nonsense(Rank from, std::string cause) {
+  return {ErrorCode::kCorrupt,
+          fmt::format("what rank {} says about the memory that it shares", from.value),
+          std::move(cause), "start all ranks from the same version"};
 }
 
 // Tells every neighbour something and returns what each of them told. [neighbour]
@@ -40,21 +39,20 @@ Result<std::vector<T>> exchange(FrameLink& link,
   std::vector<Pending> sends;
   for (std::size_t i = 0; i < neighbours.size(); ++i) {
     receives.push_back(link.recv(neighbours[i], name, Buffer(sizeof(T))));
-    sends.push_back(link.send(neighbours[i], name, buffer_of(told[i])));
+    sends.push_back(
+        link.send(neighbours[i], name, buffer_with(std::as_bytes(std::span(&told[i], 1)))));
   }
   const Deadline deadline = patience.deadline();
   std::vector<T> heard(neighbours.size());
   for (std::size_t i = 0; i < neighbours.size(); ++i) {
-    const std::int32_t rank = neighbours[i].value;
     MOTLEY_ASSIGN(const Buffer buffer, receives[i].wait(deadline));
     if (buffer.payload_bytes() != sizeof(T)) {
-      return Error{ErrorCode::kCorrupt,
-                   fmt::format("what rank {} says about the memory that it shares", rank),
-                   fmt::format("it has {} bytes instead of {}", buffer.payload_bytes(), sizeof(T)),
-                   "start all ranks from the same version"};
+      return nonsense(neighbours[i], fmt::format("it has {} bytes instead of {}",
+                                                 buffer.payload_bytes(), sizeof(T)));
     }
     std::memcpy(&heard[i], buffer.payload().data(), sizeof(T));
-    MOTLEY_TRY(sends[i].wait(deadline, fmt::format("rank {} to take an offer of memory", rank)));
+    MOTLEY_TRY(sends[i].wait(
+        deadline, fmt::format("rank {} to take an offer of memory", neighbours[i].value)));
   }
   return heard;
 }
@@ -94,11 +92,8 @@ Result<LocalBoards> LocalBoards::agree(FrameLink& link,
                          patience));
   for (std::size_t i = 0; i < sharing.size(); ++i) {
     if (answers[i] > Verdict::kOpened) {
-      return Error{
-          ErrorCode::kCorrupt,
-          fmt::format("what rank {} says about the memory that it shares", sharing[i].value),
-          fmt::format("{} is neither yes nor no", static_cast<int>(answers[i])),
-          "start all ranks from the same version"};
+      return nonsense(sharing[i],
+                      fmt::format("{} is neither yes nor no", static_cast<int>(answers[i])));
     }
     if (boards.own_ && answers[i] == Verdict::kOpened) boards.readers_.insert(sharing[i]);
   }

@@ -53,6 +53,9 @@ class LocalBoards {
 
   [[nodiscard]] bool reads(Rank neighbour) const { return theirs_.contains(neighbour); }
 
+  // Whether anybody reads anybody's.
+  [[nodiscard]] bool are_read() const { return !readers_.empty() || !theirs_.empty(); }
+
   // A slot of this rank's board. REQUIRES: somebody reads it.
   [[nodiscard]] std::span<float> own(std::size_t slot) const;
 

@@ -3,6 +3,10 @@
 // them up tells its sums afterwards, without which this rank's bucket would not be done, nor the
 // later one begun. Sums: every neighbour reads them before it begins the later bucket, and this
 // rank writes sums of that one only once every neighbour's values of it have come.
+//
+// Within a bucket one slot would do for both: values go where the others' slices lie, sums where
+// this rank's own does. But slices lie elsewhere in a bucket of another length, and this rank may
+// begin such a one, and write values where its sums stand, while a neighbour still reads them.
 #include "pipeline/reduce/sum_wire.h"
 
 #include <fmt/format.h>
@@ -12,47 +16,49 @@
 
 #include "base/check.h"
 #include "compression/codec_chain.h"
-#include "pipeline/schedule/bucket_role.h"
 
 namespace motley {
 
-Result<std::unique_ptr<SumWire>> SumWire::make(FrameLink& link,
-                                               Rank self,
+Result<std::unique_ptr<SumWire>> SumWire::make(Rank self,
                                                const AllreducePlan& plan,
+                                               std::span<const BucketRole> roles,
                                                SliceEncoder& encoder,
                                                std::size_t window) {
   MOTLEY_ASSIGN(auto plain, make_codec("none"));
-  return std::unique_ptr<SumWire>(new SumWire(link, self, plan, encoder, window, std::move(plain)));
+  return std::unique_ptr<SumWire>(
+      new SumWire(self, plan, roles, encoder, window, std::move(plain)));
 }
 
-SumWire::SumWire(FrameLink& link,
-                 Rank self,
+SumWire::SumWire(Rank self,
                  const AllreducePlan& plan,
+                 std::span<const BucketRole> roles,
                  SliceEncoder& encoder,
                  std::size_t window,
                  std::unique_ptr<const Codec> plain)
-    : link_(link),
-      self_(self),
+    : self_(self),
+      roles_(roles),
       encoder_(encoder),
       window_(window),
       plain_(std::move(plain)),
       neighbours_(plan.machines()[plan.machine_of(self)]) {
   std::erase(neighbours_, self);
-  for (const ReduceBucket& bucket : plan.buckets()) {
-    first_values_.push_back(bucket.values.first);
-    longest_bucket_ = std::max(longest_bucket_, bucket.values.count);
-  }
 }
 
-Result<void> SumWire::share_memory(const SumId& name, std::int64_t step, Patience patience) {
+Result<void> SumWire::share_memory(FrameLink& link,
+                                   const SumId& name,
+                                   std::int64_t step,
+                                   Patience patience) {
   MOTLEY_CHECK(!boards_, "memory to sum {} was agreed on before", to_words(name));
-  if (first_values_.empty()) {
+  // An empty sum has no messages, so that its end does not mean that the neighbours have begun it:
+  // this rank would wait for them.
+  if (roles_.empty()) {
     boards_.emplace();
     return {};
   }
-  auto agreed =
-      LocalBoards::agree(link_, neighbours_, name, step,
-                         {.slots = 2 * window_, .slot_values = longest_bucket_}, patience);
+  std::size_t longest = 0;
+  for (const BucketRole& role : roles_) longest = std::max(longest, role.values.count);
+  auto agreed = LocalBoards::agree(link, neighbours_, name, step,
+                                   {.slots = 2 * window_, .slot_values = longest}, patience);
   if (!agreed.ok()) {
     return with_context(std::move(agreed).error(),
                         fmt::format("sharing memory to sum {}", to_words(name)));
@@ -76,34 +82,33 @@ std::size_t SumWire::bytes_max(const ReduceMessage& message) const {
                                   : encoder_.bytes_max(message.values.count);
 }
 
-void SumWire::show(const Message& shown, std::span<const float> values) {
-  const auto slot = boards_->own(slot_of(shown));
-  std::ranges::copy(values, slot.subspan(place_of(shown)).begin());
+void SumWire::show(std::size_t bucket, const ReduceMessage& shown, std::span<const float> values) {
+  const auto slot = boards_->own(slot_of(bucket, shown.phase));
+  std::ranges::copy(values, slot.subspan(place_of(bucket, shown.values)).begin());
 }
 
-std::size_t SumWire::encode(const Message& sent,
+std::size_t SumWire::encode(const ReduceMessage& sent,
+                            std::int64_t step,
                             std::span<float> values,
                             std::span<std::byte> wire) {
-  const ReduceMessage& message = sent.message;
-  return is_inside(message.phase)
-             ? plain_->encode(values, wire)
-             : encoder_.encode({message.phase, message.values, sent.step}, values, wire);
+  return is_inside(sent.phase) ? plain_->encode(values, wire)
+                               : encoder_.encode({sent.phase, sent.values, step}, values, wire);
 }
 
-Result<void> SumWire::decode(const Came& came, std::span<float> values) const {
-  const ReduceMessage& message = came.message.message;
+Result<void> SumWire::decode(std::size_t bucket, const Came& came, std::span<float> values) const {
+  const ReduceMessage& message = came.expected->message;
   if (is_shown(message)) {
-    std::ranges::copy(shown(came.message), values.begin());
+    std::ranges::copy(on_board_of(bucket, message), values.begin());
     return {};
   }
   return is_inside(message.phase) ? plain_->decode(came.payload, values)
                                   : encoder_.decode(came.payload, values);
 }
 
-Result<void> SumWire::add_one(const Came& came, std::span<float> sum) const {
-  const ReduceMessage& message = came.message.message;
+Result<void> SumWire::add_one(std::size_t bucket, const Came& came, std::span<float> sum) const {
+  const ReduceMessage& message = came.expected->message;
   if (is_shown(message)) {
-    sums_.add(shown(came.message), sum);
+    sums_.add(on_board_of(bucket, message), sum);
     return {};
   }
   return is_inside(message.phase) ? plain_->decode_add(came.payload, sum)
@@ -111,35 +116,37 @@ Result<void> SumWire::add_one(const Came& came, std::span<float> sum) const {
 }
 
 // Two terms may be added either way round.
-Result<void> SumWire::add(std::span<const Came> came, std::size_t own_order, std::span<float> own) {
+Result<void> SumWire::add(std::size_t bucket,
+                          std::span<const Came> came,
+                          std::size_t own_order,
+                          std::span<float> own) {
   const auto behind =
-      std::ranges::find_if(came, [&](const Came& c) { return c.order > own_order; });
+      std::ranges::find_if(came, [&](const Came& c) { return c.expected->order > own_order; });
   const auto before = came.first(static_cast<std::size_t>(behind - came.begin()));
   if (before.size() == 1) {
-    MOTLEY_TRY(add_one(before.front(), own));
+    MOTLEY_TRY(add_one(bucket, before.front(), own));
   } else if (before.size() > 1) {
     total_.resize(own.size());
-    MOTLEY_TRY(decode(before.front(), total_));
-    for (const Came& term : before.subspan(1)) MOTLEY_TRY(add_one(term, total_));
+    MOTLEY_TRY(decode(bucket, before.front(), total_));
+    for (const Came& term : before.subspan(1)) MOTLEY_TRY(add_one(bucket, term, total_));
     sums_.add(total_, own);
   }
-  for (const Came& term : came.subspan(before.size())) MOTLEY_TRY(add_one(term, own));
+  for (const Came& term : came.subspan(before.size())) MOTLEY_TRY(add_one(bucket, term, own));
   return {};
 }
 
-std::span<const float> SumWire::shown(const Message& came) const {
-  const auto slot = boards_->of(came.message.from, slot_of(came));
-  return slot.subspan(place_of(came), came.message.values.count);
+std::span<const float> SumWire::on_board_of(std::size_t bucket, const ReduceMessage& came) const {
+  const auto slot = boards_->of(came.from, slot_of(bucket, came.phase));
+  return slot.subspan(place_of(bucket, came.values), came.values.count);
 }
 
 // The system gives pages only to what is written of a slot.
-std::size_t SumWire::slot_of(const Message& message) const {
-  const bool has_sums = message.message.phase == ReducePhase::kLocalAllGather;
-  return 2 * (message.bucket % window_) + (has_sums ? 1 : 0);
+std::size_t SumWire::slot_of(std::size_t bucket, ReducePhase phase) const {
+  return 2 * (bucket % window_) + (phase == ReducePhase::kLocalAllGather ? 1 : 0);
 }
 
-std::size_t SumWire::place_of(const Message& message) const {
-  return message.message.values.first - first_values_[message.bucket];
+std::size_t SumWire::place_of(std::size_t bucket, ValueRange values) const {
+  return values.first - roles_[bucket].values.first;
 }
 
 }  // namespace motley

@@ -16,43 +16,42 @@
 #include "base/ids.h"
 #include "base/result.h"
 #include "comm/frames/frame_link.h"
-#include "comm/transport/buffer.h"
 #include "compression/codec/codec.h"
 #include "compression/kernels/sum_kernels.h"
 #include "pipeline/reduce/local_boards.h"
 #include "pipeline/reduce/slice_encoder.h"
 #include "pipeline/reduce/sum_id.h"
 #include "pipeline/schedule/allreduce_plan.h"
+#include "pipeline/schedule/bucket_role.h"
 
 namespace motley {
 
 class SumWire {
  public:
-  // A message of a bucket in a step.
-  struct Message {
-    const ReduceMessage& message;
-    std::size_t bucket = 0;
-    std::int64_t step = 1;
-  };
-
   struct Came {
-    Message message;
-    std::size_t order = 0;  // of the sender's term
+    const ExpectedMessage* expected = nullptr;
     std::span<const std::byte> payload;
   };
 
-  // Of a sum of which at most `window` buckets are under way. What is lent must outlive it.
-  [[nodiscard]] static Result<std::unique_ptr<SumWire>> make(FrameLink& link,
-                                                             Rank self,
+  // Of a sum of which at most `window` buckets are under way. roles: this rank's, [bucket]. What is
+  // lent must outlive it, the roles included.
+  [[nodiscard]] static Result<std::unique_ptr<SumWire>> make(Rank self,
                                                              const AllreducePlan& plan,
+                                                             std::span<const BucketRole> roles,
                                                              SliceEncoder& encoder,
                                                              std::size_t window);
 
   // What can is shown instead of sent from the next message on. All of a machine call it after the
   // same run, once. Errors as LocalBoards::agree.
-  [[nodiscard]] Result<void> share_memory(const SumId& name, std::int64_t step, Patience patience);
+  [[nodiscard]] Result<void> share_memory(FrameLink& link,
+                                          const SumId& name,
+                                          std::int64_t step,
+                                          Patience patience);
 
   [[nodiscard]] bool has_agreed() const { return boards_.has_value(); }
+
+  // Whether any message inside the machine is empty from now on.
+  [[nodiscard]] bool shows_any() const { return boards_ && boards_->are_read(); }
 
   // Whether the message is empty: its values are read where the sender shows them.
   [[nodiscard]] bool is_shown(const ReduceMessage& message) const;
@@ -62,44 +61,51 @@ class SumWire {
   [[nodiscard]] std::size_t bytes_max(const ReduceMessage& message) const;
 
   // Shows the values, which are the message's, to all who read this rank's board. REQUIRES:
-  // is_shown(message).
-  void show(const Message& shown, std::span<const float> values);
+  // is_shown(shown), and it is of the bucket.
+  void show(std::size_t bucket, const ReduceMessage& shown, std::span<const float> values);
   // Writes them to `wire`, returns the bytes written and leaves in `values` what the receiver makes
-  // of them. REQUIRES: wire.size() >= bytes_max(message).
-  std::size_t encode(const Message& sent, std::span<float> values, std::span<std::byte> wire);
+  // of them. REQUIRES: wire.size() >= bytes_max(sent).
+  std::size_t encode(const ReduceMessage& sent,
+                     std::int64_t step,
+                     std::span<float> values,
+                     std::span<std::byte> wire);
 
-  // Sets `values` to what came. kCorrupt when the payload does not fit.
-  [[nodiscard]] Result<void> decode(const Came& came, std::span<float> values) const;
+  // Sets `values` to what came of the bucket. kCorrupt when the payload does not fit.
+  [[nodiscard]] Result<void> decode(std::size_t bucket,
+                                    const Came& came,
+                                    std::span<float> values) const;
   // Makes `own`, this rank's term of the same values, the sum of it and of all that came, in their
   // order. Fails as decode(). REQUIRES: `came` ascends in order and is not empty.
-  [[nodiscard]] Result<void> add(std::span<const Came> came,
+  [[nodiscard]] Result<void> add(std::size_t bucket,
+                                 std::span<const Came> came,
                                  std::size_t own_order,
                                  std::span<float> own);
 
  private:
-  SumWire(FrameLink& link,
-          Rank self,
+  SumWire(Rank self,
           const AllreducePlan& plan,
+          std::span<const BucketRole> roles,
           SliceEncoder& encoder,
           std::size_t window,
           std::unique_ptr<const Codec> plain);
 
-  [[nodiscard]] std::size_t slot_of(const Message& message) const;
-  [[nodiscard]] std::size_t place_of(const Message& message) const;
-  [[nodiscard]] std::span<const float> shown(const Message& came) const;
-  [[nodiscard]] Result<void> add_one(const Came& came, std::span<float> sum) const;
+  [[nodiscard]] std::size_t slot_of(std::size_t bucket, ReducePhase phase) const;
+  [[nodiscard]] std::size_t place_of(std::size_t bucket, ValueRange values) const;
+  [[nodiscard]] std::span<const float> on_board_of(std::size_t bucket,
+                                                   const ReduceMessage& came) const;
+  [[nodiscard]] Result<void> add_one(std::size_t bucket,
+                                     const Came& came,
+                                     std::span<float> sum) const;
 
-  FrameLink& link_;
   const Rank self_;
+  const std::span<const BucketRole> roles_;  // [bucket]
   SliceEncoder& encoder_;
   const std::size_t window_;
   const std::unique_ptr<const Codec> plain_;  // inside a machine
   const SumKernels sums_ = best_sum_kernels();
-  std::vector<float> total_;               // of terms before this rank's
-  std::vector<Rank> neighbours_;           // on this rank's machine
-  std::vector<std::size_t> first_values_;  // [bucket]
-  std::size_t longest_bucket_ = 0;         // in values
-  std::optional<LocalBoards> boards_;      // once share_memory() was called
+  std::vector<float> total_;           // of terms before this rank's
+  std::vector<Rank> neighbours_;       // on this rank's machine
+  std::optional<LocalBoards> boards_;  // once share_memory() was called
 };
 
 }  // namespace motley

@@ -16,6 +16,7 @@ bool is_added(ReducePhase phase) {
 
 BucketRole role_in(const AllreducePlan& plan, const ReduceBucket& bucket, Rank self) {
   BucketRole role;
+  role.values = bucket.values;
   role.is_owners = plan.machine_of(self) == bucket.owner;
   for (const ReduceMessage& message : plan.messages(bucket)) {
     const auto phase = static_cast<std::size_t>(message.phase);

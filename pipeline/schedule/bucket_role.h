@@ -23,6 +23,7 @@ struct ExpectedMessage {
 };
 
 struct BucketRole {
+  ValueRange values;       // the bucket's
   bool is_owners = false;  // the rank is on the machine that owns the bucket
   // Of kCrossAllGather those of the same values stand together: they are encoded once.
   std::array<std::vector<ReduceMessage>, kReducePhases> sends;

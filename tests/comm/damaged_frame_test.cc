@@ -35,9 +35,7 @@ FrameId id_with(FrameKind kind, std::int32_t source, std::int32_t number) {
 
 // A whole message whose header fits its payload.
 Buffer message(const FrameHeader& header, std::span<const std::byte> payload) {
-  Buffer buffer(payload.size());
-  buffer.set_payload_bytes(payload.size());
-  if (!payload.empty()) std::memcpy(buffer.payload().data(), payload.data(), payload.size());
+  Buffer buffer = buffer_with(payload);
   FrameHeader whole = header;
   whole.payload_bytes = payload.size();
   whole.payload_hash = hash64(payload);

@@ -23,19 +23,16 @@ constexpr std::uint32_t kEpoch = 4;
 constexpr std::uint64_t kPlan = 0xABCDEF;
 constexpr FrameId kFrame{FrameKind::kActivation, ChunkId{0}, MicroId{3}, 7};
 
-Buffer payload(const std::string& text) {
-  Buffer buffer(text.size());
-  buffer.set_payload_bytes(text.size());
-  if (!text.empty()) std::memcpy(buffer.payload().data(), text.data(), text.size());
-  return buffer;
-}
-
 std::string text_of(const Buffer& buffer) {
   return {reinterpret_cast<const char*>(buffer.payload().data()), buffer.payload().size()};
 }
 
 std::span<const std::byte> bytes_of(const std::string& text) {
   return std::as_bytes(std::span(text));
+}
+
+Buffer payload(const std::string& text) {
+  return buffer_with(bytes_of(text));
 }
 
 // Keeps the tag of what it is given, and sends nothing.
@@ -74,6 +71,8 @@ TEST(FrameLink, ValuesOfMicroBatchesAndVotesGoBeforeSumsAndFiles) {
   }
   EXPECT_FALSE(is_bulk(FrameId::vote(kRank0, 7)));
   EXPECT_FALSE(is_bulk(FrameId::all_votes(7)));
+  EXPECT_FALSE(is_bulk(FrameId::memory(ChunkId{2}, /*is_tied=*/false, 7)));
+  EXPECT_FALSE(is_bulk(FrameId::memory_answer(ChunkId{2}, /*is_tied=*/false, 7)));
   EXPECT_TRUE(is_bulk(FrameId::replica_sum(ChunkId{2}, {5, 1}, 7)));
   EXPECT_TRUE(is_bulk(FrameId::tied_sum({5, 1}, 7)));
   EXPECT_TRUE(is_bulk(FrameId::file_part(3, 9, 7)));
@@ -146,6 +145,14 @@ TEST_F(FrameLinkTest, NamesEachKindByWhatItCarries) {
   EXPECT_EQ(to_words(FrameId::all_votes(7)), "all votes, step 7");
   EXPECT_EQ(to_words(FrameId::file_part(3, 12, 7)), "part 12 of file 3, step 7");
   EXPECT_EQ(to_words(FrameId::file_answer(3, 12, 7)), "answer to part 12 of file 3, step 7");
+  EXPECT_EQ(to_words(FrameId::memory(ChunkId{2}, /*is_tied=*/false, 7)),
+            "offer of memory to sum the gradients of chunk 2, step 7");
+  EXPECT_EQ(to_words(FrameId::memory_answer(ChunkId{2}, /*is_tied=*/false, 7)),
+            "answer to offer of memory to sum the gradients of chunk 2, step 7");
+  EXPECT_EQ(to_words(FrameId::memory(ChunkId{0}, /*is_tied=*/true, 7)),
+            "offer of memory to sum the tied gradient, step 7");
+  EXPECT_EQ(to_words(FrameId::memory_answer(ChunkId{0}, /*is_tied=*/true, 7)),
+            "answer to offer of memory to sum the tied gradient, step 7");
 }
 
 // The fields of docs/formats/frame.md.
@@ -205,7 +212,7 @@ TEST_F(FrameLinkTest, SaysWhatDidNotComeAndFromWhom) {
 TEST_F(FrameLinkTest, KeepsKindsChunksAndMicroBatchesApart) {
   EXPECT_TRUE(rc::check("frames with another kind, chunk or micro-batch do not meet", [&] {
     const auto id = [] {
-      return FrameId::from_header(static_cast<FrameKind>(*rc::gen::inRange(1, 8)),
+      return FrameId::from_header(static_cast<FrameKind>(*rc::gen::inRange(1, 9)),
                                   *rc::gen::inRange(0, 1 << 16), *rc::gen::inRange(0, 1 << 24), 1);
     };
     const FrameId sent = id();

@@ -120,8 +120,10 @@ TEST(Group, KnowsWhichRanksAreOnThisMachine) {
   }
   for (int a = 0; a < kRanks; ++a) {
     for (int b = 0; b < kRanks; ++b) {
-      EXPECT_EQ(ranks[static_cast<std::size_t>(a)]->is_local(Rank{b}), a != b && a % 2 == b % 2)
-          << a << " " << b;
+      const LocatingTransport& rank = *ranks[static_cast<std::size_t>(a)];
+      const bool is_neighbour = a != b && a % 2 == b % 2;
+      EXPECT_EQ(rank.is_local(Rank{b}), is_neighbour) << a << " " << b;
+      EXPECT_EQ(rank.shares_memory(Rank{b}), is_neighbour) << a << " " << b;
     }
   }
 }

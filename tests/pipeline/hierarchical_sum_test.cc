@@ -6,7 +6,6 @@
 #include <mutex>
 #include <optional>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -16,6 +15,7 @@
 #include "comm/transport/inproc_transport.h"
 #include "compression/codec_chain.h"
 #include "tests/support/counting_transport.h"
+#include "tests/support/late_transport.h"
 #include "tests/support/property.h"
 #include "tests/support/rank_group.h"
 
@@ -30,7 +30,7 @@ struct Case {
   std::size_t bucket_values = 1000;
   int window = 4;
   std::string codec = "none";
-  int steps = 1;
+  int steps = 1;  // more only of a codec that loses nothing
 };
 
 const RanksByMachine kTwoByTwo = {{Rank{0}, Rank{2}}, {Rank{1}, Rank{3}}};
@@ -90,24 +90,37 @@ Reference reference(const Case& c, MakeValues make) {
 }
 
 struct Summed {
-  Values values;
+  std::vector<Values> steps;  // [step - 1]
   std::optional<Error> error;
+
+  [[nodiscard]] const Values& first() const { return steps.front(); }
 };
 
-// One rank's part.
-Summed sum_on(Transport& transport, Rank self, const Case& c, Values values) {
-  Summed summed{std::move(values), std::nullopt};
+std::vector<Values> in_every_step(const Case& c, const Values& sum) {
+  return std::vector<Values>(static_cast<std::size_t>(c.steps), sum);
+}
+
+Values times(Values values, float factor) {
+  for (float& value : values) value *= factor;
+  return values;
+}
+
+// One rank's part. No value is the same in two steps, so that one which a step before left
+// somewhere cannot pass for the right one: each step sums twice what the last one did, which rounds
+// alike, and what it gives is told as if it had been the first.
+Summed sum_on(Transport& transport, Rank self, const Case& c, const Values& values) {
+  Summed summed;
   FrameLink link(transport, self, /*epoch=*/1, /*plan_hash=*/2);
-  const AllreducePlan plan(c.machines, summed.values.size(), c.bucket_values);
+  const AllreducePlan plan(c.machines, values.size(), c.bucket_values);
   const auto codec = make_codec(c.codec);
   CodecEncoder encoder(**codec);
   const auto summing = HierarchicalSum::make(link, self, SumId{.chunk = ChunkId{3}}, plan, encoder,
                                              {.window = c.window, .patience = 1});
-  const Values first = summed.values;
   for (int step = 1; step <= c.steps && !summed.error; ++step) {
-    summed.values = first;
-    const auto waited = (*summing)->run(step, summed.values);
+    Values& sums = summed.steps.emplace_back(times(values, std::ldexp(1.0F, step - 1)));
+    const auto waited = (*summing)->run(step, sums);
     if (!waited.ok()) summed.error = waited.error();
+    sums = times(std::move(sums), std::ldexp(1.0F, 1 - step));
   }
   return summed;
 }
@@ -136,10 +149,10 @@ RC_GTEST_PROP(HierarchicalSum, AddsInTheOrderOfRanksAndMachines, ()) {
   c.window = *rc::gen::inRange(1, 10);
   c.steps = *rc::gen::inRange(1, 4);
   RankGroup group("inproc", next);
-  const Values expected = reference(c, values_of).sum;
+  const std::vector<Values> expected = in_every_step(c, reference(c, values_of).sum);
   for (const Summed& each : sum(group, c)) {
     RC_ASSERT(!each.error);
-    RC_ASSERT(each.values == expected);
+    RC_ASSERT(each.steps == expected);
   }
 }
 
@@ -149,10 +162,10 @@ TEST_P(HierarchicalSums, AreTheSameOnEveryRankStepAfterStep) {
   for (const auto& machines : {kTwoByTwo, kOneTwoThree, kThreeAndOne}) {
     const Case c{.machines = machines, .count = 100'001, .bucket_values = 4096, .steps = 3};
     RankGroup group(GetParam(), rank_count(machines));
-    const Values expected = reference(c, values_of).sum;
+    const std::vector<Values> expected = in_every_step(c, reference(c, values_of).sum);
     for (const Summed& each : sum(group, c)) {
       ASSERT_FALSE(each.error) << describe(*each.error);
-      EXPECT_EQ(each.values, expected);
+      EXPECT_EQ(each.steps, expected);
     }
   }
 }
@@ -190,8 +203,8 @@ TEST(HierarchicalSum, LeavesOtherRanksAlone) {
   RankGroup group("inproc", 4);
   const auto summed = sum(group, {.machines = {{Rank{1}}, {Rank{3}}}});
   ASSERT_FALSE(summed[1].error) << describe(*summed[1].error);
-  EXPECT_EQ(summed[1].values, summed[3].values);
-  EXPECT_EQ(summed[1].values[0], values_of(Rank{1}, 1)[0] + values_of(Rank{3}, 1)[0]);
+  EXPECT_EQ(summed[1].first(), summed[3].first());
+  EXPECT_EQ(summed[1].first()[0], values_of(Rank{1}, 1)[0] + values_of(Rank{3}, 1)[0]);
 }
 
 double largest(const Values& values) {
@@ -211,9 +224,9 @@ void expect_rounded(const Case& c, double share) {
   double most = 0;
   for (const Summed& each : summed) {
     ASSERT_FALSE(each.error) << describe(*each.error);
-    EXPECT_EQ(each.values, summed[0].values) << "all ranks have the same bits";
+    EXPECT_EQ(each.first(), summed[0].first()) << "all ranks have the same bits";
     for (std::size_t i = 0; i < c.count; ++i) {
-      most = std::max(most, std::abs(static_cast<double>(each.values[i]) - expected.sum[i]));
+      most = std::max(most, std::abs(static_cast<double>(each.first()[i]) - expected.sum[i]));
     }
   }
   constexpr double kFp32 = 1e-6;  // the sums' own roundings
@@ -237,50 +250,44 @@ TEST(HierarchicalSum, RoundsNothingInsideAMachine) {
   const Case c{.machines = {{Rank{0}, Rank{1}, Rank{2}}}, .codec = "int4"};
   RankGroup group("inproc", 3);
   const Values expected = reference(c, small_values_of).sum;
-  for (const Summed& each : sum(group, c, small_values_of)) EXPECT_EQ(each.values, expected);
+  for (const Summed& each : sum(group, c, small_values_of)) {
+    ASSERT_FALSE(each.error) << describe(*each.error);
+    EXPECT_EQ(each.first(), expected);
+  }
 }
 
-// A transport that takes its time over some of the messages, or over all.
-class SlowTransport final : public Transport {
- public:
-  SlowTransport(Transport& other, int every) : other_(other), every_(every) {}
+// The ranks wait after each message, or after some, in which the others go on: [Rank].
+void expect_sums_of_late_ranks(const Case& c, const std::vector<int>& late_every) {
+  RankGroup group("local", rank_count(c.machines));
+  const std::vector<Values> expected = in_every_step(c, reference(c, values_of).sum);
+  group.run([&](Rank self) {
+    LateTransport late(group.at(self), std::chrono::microseconds(200), late_every[self.index()]);
+    const Summed summed = sum_on(late, self, c, values_of(self, c.count));
+    ASSERT_FALSE(summed.error) << describe(*summed.error);
+    EXPECT_EQ(summed.steps, expected) << self.value;
+  });
+}
 
-  [[nodiscard]] std::string address() const override { return other_.address(); }
-
-  Result<void> connect(const std::vector<std::string>& addresses, Deadline deadline) override {
-    return other_.connect(addresses, deadline);
-  }
-
-  Pending send(Rank to, Tag tag, Buffer buffer) override {
-    if (++sent_ % every_ == 0) std::this_thread::sleep_for(std::chrono::microseconds(200));
-    return other_.send(to, tag, std::move(buffer));
-  }
-
-  Pending recv(Rank from, Tag tag, Buffer buffer) override {
-    return other_.recv(from, tag, std::move(buffer));
-  }
-
-  [[nodiscard]] bool shares_memory(Rank peer) const override { return other_.shares_memory(peer); }
-
- private:
-  Transport& other_;
-  const int every_;
-  int sent_ = 0;
-};
-
-// Boards have few slots here, which are written again as soon as that may be.
+// Boards have few slots here, which are written again as soon as that may be, and at last one for
+// each bucket, in which the bucket's values of the step before stand.
 TEST(HierarchicalSum, WritesNoSlotThatIsStillRead) {
-  for (const int window : {1, 2, 3}) {
-    const Case c{.machines = kOneTwoThree, .bucket_values = 400, .window = window, .steps = 8};
-    RankGroup group("local", rank_count(c.machines));
-    const Values expected = reference(c, values_of).sum;
-    group.run([&](Rank self) {
-      SlowTransport slow(group.at(self), 1 + self.value * 3 % 7);
-      const Summed summed = sum_on(slow, self, c, values_of(self, c.count));
-      ASSERT_FALSE(summed.error) << describe(*summed.error);
-      EXPECT_EQ(summed.values, expected);
-    });
+  for (const int window : {1, 2, 3, 100}) {
+    expect_sums_of_late_ranks(
+        {.machines = kOneTwoThree, .bucket_values = 400, .window = window, .steps = 8},
+        {1, 4, 7, 3, 6, 2});
   }
+}
+
+// A bucket of 3 grains after one of 8, and so on: who has a place of the slot is another rank each
+// time.
+TEST(HierarchicalSum, WritesNoSlotThatIsStillReadOfALongerBucket) {
+  constexpr std::size_t kGrain = AllreducePlan::kGrain;
+  expect_sums_of_late_ranks({.machines = {{Rank{0}, Rank{1}, Rank{2}}},
+                             .count = 11 * kGrain,
+                             .bucket_values = 8 * kGrain,
+                             .window = 1,
+                             .steps = 30},
+                            {100, 2, 1});
 }
 
 TEST(HierarchicalSum, SendsNoValuesInsideAMachineAfterTheFirstStep) {
@@ -289,7 +296,7 @@ TEST(HierarchicalSum, SendsNoValuesInsideAMachineAfterTheFirstStep) {
     RankGroup group("inproc", 2);
     std::uint64_t bytes = 0;
     group.run([&](Rank self) {
-      CountingTransport counted(group.at(self), 2, /*shares_memory=*/true);
+      CountingTransport counted(group.at(self), 2);
       EXPECT_FALSE(sum_on(counted, self, c, values_of(self, c.count)).error);
       if (self.value == 0) bytes = counted.payload_bytes()[1];
     });

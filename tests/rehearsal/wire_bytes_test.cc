@@ -17,6 +17,7 @@
 #include "tests/rehearsal/rehearsed_rank.h"
 #include "tests/support/counting_transport.h"
 #include "tests/support/dealt_plan.h"
+#include "tests/support/forwarding_transport.h"
 #include "tests/support/rank_group.h"
 
 namespace motley {
@@ -49,12 +50,22 @@ Plan plan_of(const ModelSpec& model, const Layout& layout) {
   return plan;
 }
 
+// Ranks that share memory offer it to each other at the end of a first step, by messages that are
+// not of the training and are not predicted.
+class UnsharedTransport final : public ForwardingTransport {
+ public:
+  using ForwardingTransport::ForwardingTransport;
+
+  [[nodiscard]] bool shares_memory(Rank /*peer*/) const override { return false; }
+};
+
 // What each rank gave its transport to send in one step. [Rank]
 std::vector<double> really_sent(const Plan& plan, const ModelSpec& model) {
   std::vector<double> sent(plan.ranks.size(), 0);
   RankGroup group("inproc", plan.rank_count());
   group.run([&](Rank self) {
-    CountingTransport transport(group.at(self), plan.rank_count());
+    UnsharedTransport unshared(group.at(self));
+    CountingTransport transport(unshared, plan.rank_count());
     RehearsedRank rank(plan, model, self, kSpeed, transport);
     rank.run(1);
     const auto& frames = transport.message_bytes();

@@ -16,8 +16,8 @@
 #include "models/spec/model_spec.h"
 #include "plan/plan.h"
 #include "protocol/protocol.h"
-#include "tests/cluster/own_folders/late_transport.h"
 #include "tests/cluster/own_folders/played_channel.h"
+#include "tests/support/late_transport.h"
 #include "worker/keep/folder_keeper.h"
 
 namespace motley::testing {
