@@ -67,7 +67,9 @@ void TcpPeer::join(TcpStream stream) {
   const std::lock_guard lock(mutex_);
   stream_.emplace(std::move(stream));
   stream_->grow();
-  if (!stream_->is_local()) queue_.take_turns(turns_);
+  // Without that, turns could not be kept from holding others up.
+  const bool is_measured = !stream_->is_local() && TcpStream::tells_acknowledged();
+  if (is_measured) queue_.take_turns(turns_);
   received_at_ = sent_at_ = SteadyClock::now();
   stuck_until_ = patience_.deadline();
   read();

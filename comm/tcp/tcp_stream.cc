@@ -58,14 +58,20 @@ void TcpStream::keep_unsent(std::size_t bytes_max) {
 #endif
 }
 
-std::uint64_t TcpStream::acknowledged_bytes() {
+bool TcpStream::tells_acknowledged() {
 #ifdef __linux__
-  int on_the_way = 0;
-  if (ioctl(socket_.native_handle(), TIOCOUTQ, &on_the_way) == 0) {
-    return sent_bytes_ - std::min(sent_bytes_, static_cast<std::uint64_t>(on_the_way));
-  }
+  return true;
+#else
+  return false;
 #endif
-  return sent_bytes_;
+}
+
+std::uint64_t TcpStream::acknowledged_bytes() {
+  int on_the_way = 0;
+#ifdef __linux__
+  if (ioctl(socket_.native_handle(), TIOCOUTQ, &on_the_way) != 0) on_the_way = 0;
+#endif
+  return sent_bytes_ - std::min(sent_bytes_, static_cast<std::uint64_t>(on_the_way));
 }
 
 bool TcpStream::ends_share_address() const {

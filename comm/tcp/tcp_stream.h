@@ -77,7 +77,9 @@ class TcpStream {
   // The bytes that went out and came in so far are the signs of life.
   [[nodiscard]] std::uint64_t sent_bytes() const { return sent_bytes_; }
 
-  // Of these, what the other end is known to have; all of them where the system does not tell.
+  // Returns whether this system tells what the other end is known to have.
+  [[nodiscard]] static bool tells_acknowledged();
+  // Of sent_bytes(), that. REQUIRES: tells_acknowledged().
   [[nodiscard]] std::uint64_t acknowledged_bytes();
 
   [[nodiscard]] std::uint64_t received_bytes() const { return received_bytes_; }
