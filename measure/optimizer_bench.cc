@@ -12,6 +12,7 @@
 #include "measure/stopwatch.h"
 #include "models/device/device_copies.h"
 #include "models/device/host_floats.h"
+#include "models/kernels/in_parts.h"
 #include "training/device_memory.h"
 #include "training/host_memory.h"
 #include "training/optimizer/optimizer.h"
@@ -41,7 +42,7 @@ double measure_optimizer(const TrainConfig& train,
   if (device.is_host()) {
     memory = std::make_unique<HostMemory>(
         std::vector<HostMemory::Parameter>{{floats_of(values), floats_of(gradients)}},
-        std::map<ChunkId, std::span<float>>{}, make_optimizer(train));
+        std::map<ChunkId, std::span<float>>{}, make_optimizer(train), kernels::in_parts);
   } else {
     copies.emplace(device);
     memory = std::make_unique<DeviceMemory>(

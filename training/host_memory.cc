@@ -8,13 +8,32 @@
 #include "compression/kernels/squared_norm.h"
 
 namespace motley {
+namespace {
+
+// As much as pays a thread's start; a norm is one parameter's.
+constexpr std::int64_t kPartFloats = 1 << 16;
+
+template <class T>
+std::span<T> part_of(std::span<T> values, std::int64_t first, std::int64_t last) {
+  return values.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(last - first));
+}
+
+}  // namespace
+
+void in_one_part(std::int64_t count,
+                 std::int64_t /*grain*/,
+                 const std::function<void(std::int64_t, std::int64_t)>& body) {
+  if (count > 0) body(0, count);
+}
 
 HostMemory::HostMemory(std::vector<Parameter> parameters,
                        std::map<ChunkId, std::span<float>> summed,
-                       std::unique_ptr<const Optimizer> optimizer)
+                       std::unique_ptr<const Optimizer> optimizer,
+                       InParts in_parts)
     : parameters_(std::move(parameters)),
       summed_(std::move(summed)),
       optimizer_(std::move(optimizer)),
+      in_parts_(std::move(in_parts)),
       moments_(parameters_.size()) {}
 
 void HostMemory::make_moments(std::size_t parameter) {
@@ -69,10 +88,12 @@ std::span<float> HostMemory::lent_gradient(std::size_t parameter) {
 void HostMemory::lend_gradient(std::size_t /*parameter*/) {}
 
 std::vector<double> HostMemory::squared_norms(const std::vector<std::size_t>& parameters) {
-  std::vector<double> norms;
-  for (const std::size_t parameter : parameters) {
-    norms.push_back(squared_norm(parameters_[parameter].gradients));
-  }
+  std::vector<double> norms(parameters.size());
+  in_parts_(std::ssize(parameters), 1, [&](std::int64_t first, std::int64_t last) {
+    for (auto i = static_cast<std::size_t>(first); i < static_cast<std::size_t>(last); ++i) {
+      norms[i] = squared_norm(parameters_[parameters[i]].gradients);
+    }
+  });
   return norms;
 }
 
@@ -87,9 +108,15 @@ void HostMemory::copy_values(std::size_t from, std::size_t to) {
 void HostMemory::update(const std::vector<std::size_t>& parameters,
                         const UpdateArguments& arguments) {
   for (const std::size_t index : parameters) {
-    auto& own = moments_[index];
-    const std::vector<std::span<float>> moments(own.begin(), own.end());
-    optimizer_->update(parameters_[index].values, parameters_[index].gradients, moments, arguments);
+    const auto& [values, gradients] = parameters_[index];
+    in_parts_(std::ssize(values), kPartFloats, [&](std::int64_t first, std::int64_t last) {
+      std::vector<std::span<float>> moments;
+      for (std::vector<float>& moment : moments_[index]) {
+        moments.push_back(part_of(std::span(moment), first, last));
+      }
+      optimizer_->update(part_of(values, first, last), part_of(gradients, first, last), moments,
+                         arguments);
+    });
   }
 }
 
@@ -101,7 +128,12 @@ void HostMemory::move_statistic(std::size_t parameter, float share, float count)
 }
 
 void HostMemory::clear_gradients() {
-  for (const Parameter& parameter : parameters_) std::ranges::fill(parameter.gradients, 0.0F);
+  for (const Parameter& parameter : parameters_) {
+    in_parts_(std::ssize(parameter.gradients), kPartFloats,
+              [&](std::int64_t first, std::int64_t last) {
+                std::ranges::fill(part_of(parameter.gradients, first, last), 0.0F);
+              });
+  }
 }
 
 }  // namespace motley

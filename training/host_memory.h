@@ -1,12 +1,25 @@
 // HostMemory: a rank's state in this process's own memory, stepped by Optimizer's loops.
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 
 #include "training/state_memory.h"
 
 namespace motley {
+
+// Calls body(first, last) for ranges that together are 0 … count and begin at multiples of `grain`,
+// each once, perhaps at the same time: models/kernels/in_parts.h, without LibTorch.
+using InParts = std::function<void(std::int64_t count,
+                                   std::int64_t grain,
+                                   const std::function<void(std::int64_t, std::int64_t)>& body)>;
+
+// All of it on the calling thread.
+void in_one_part(std::int64_t count,
+                 std::int64_t grain,
+                 const std::function<void(std::int64_t, std::int64_t)>& body);
 
 class HostMemory final : public StateMemory {
  public:
@@ -15,10 +28,12 @@ class HostMemory final : public StateMemory {
     std::span<float> gradients;
   };
 
-  // The spans must outlive it. `summed`: of each chunk.
+  // The spans must outlive it. `summed`: of each chunk. `in_parts` divides what a step does for
+  // each parameter, which changes no bit of it.
   HostMemory(std::vector<Parameter> parameters,
              std::map<ChunkId, std::span<float>> summed,
-             std::unique_ptr<const Optimizer> optimizer);
+             std::unique_ptr<const Optimizer> optimizer,
+             InParts in_parts = in_one_part);
 
   [[nodiscard]] std::vector<std::string> moment_names() const override {
     return optimizer_->moment_names();
@@ -47,6 +62,7 @@ class HostMemory final : public StateMemory {
   std::vector<Parameter> parameters_;
   std::map<ChunkId, std::span<float>> summed_;
   std::unique_ptr<const Optimizer> optimizer_;
+  InParts in_parts_;
   std::vector<std::vector<std::vector<float>>> moments_;  // [parameter][moment]
 };
 

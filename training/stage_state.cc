@@ -7,7 +7,6 @@
 #include "base/check.h"
 #include "base/hash.h"
 #include "models/spec/initialize.h"
-#include "training/host_memory.h"
 
 namespace motley {
 namespace {
@@ -23,7 +22,8 @@ StateArray moment_of(std::size_t parameter, std::size_t moment) {
 }  // namespace
 
 std::unique_ptr<StateMemory> host_memory(const std::vector<HeldChunk>& held,
-                                         std::unique_ptr<const Optimizer> optimizer) {
+                                         std::unique_ptr<const Optimizer> optimizer,
+                                         InParts in_parts) {
   std::vector<HostMemory::Parameter> parameters;
   std::map<ChunkId, std::span<float>> summed;
   for (const HeldChunk& chunk : held) {
@@ -33,7 +33,7 @@ std::unique_ptr<StateMemory> host_memory(const std::vector<HeldChunk>& held,
     }
   }
   return std::make_unique<HostMemory>(std::move(parameters), std::move(summed),
-                                      std::move(optimizer));
+                                      std::move(optimizer), std::move(in_parts));
 }
 
 StageState::StageState(const std::vector<HeldChunk>& held,

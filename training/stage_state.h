@@ -22,6 +22,7 @@
 #include "compression/feedback/gradient_compressor.h"
 #include "models/spec/model_spec.h"
 #include "pipeline/execute/stage_gradients.h"
+#include "training/host_memory.h"
 #include "training/optimizer/optimizer.h"
 #include "training/state_memory.h"
 #include "training/vote/stepped_state.h"
@@ -51,9 +52,10 @@ struct HeldChunk {
   std::vector<int> voted_layers;
 };
 
-// The state's memory where the spans of `held` are; they must outlive it.
+// The state's memory where the spans of `held` are; they must outlive it. `in_parts`: HostMemory's.
 [[nodiscard]] std::unique_ptr<StateMemory> host_memory(const std::vector<HeldChunk>& held,
-                                                       std::unique_ptr<const Optimizer> optimizer);
+                                                       std::unique_ptr<const Optimizer> optimizer,
+                                                       InParts in_parts = in_one_part);
 
 class StageState final : public StageGradients, public SteppedState {
  public:

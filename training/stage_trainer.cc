@@ -10,6 +10,7 @@
 #include "base/check.h"
 #include "models/device/host_floats.h"
 #include "models/device/product_type.h"
+#include "models/kernels/in_parts.h"
 #include "partitioner/search/planner.h"
 #include "plan/holders.h"
 #include "training/device_memory.h"
@@ -85,7 +86,9 @@ Result<std::unique_ptr<StageTrainer>> StageTrainer::make(const Config& config,
 }
 
 std::unique_ptr<StateMemory> StageTrainer::make_memory() {
-  if (tensors_.on_host()) return host_memory(held_, make_optimizer(config_.train));
+  if (tensors_.on_host()) {
+    return host_memory(held_, make_optimizer(config_.train), kernels::in_parts);
+  }
   const auto tied = model_.tied_pair();
   std::vector<DeviceMemory::Parameter> parameters;
   std::map<ChunkId, GradientMirror*> mirrors;

@@ -1,0 +1,96 @@
+// However a step is divided, its bits are the same.
+#include "training/host_memory.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace motley {
+namespace {
+
+// The last part first, of one grain each.
+void backwards(std::int64_t count,
+               std::int64_t grain,
+               const std::function<void(std::int64_t, std::int64_t)>& body) {
+  for (std::int64_t first = (count - 1) / grain * grain; first >= 0; first -= grain) {
+    body(first, std::min(count, first + grain));
+  }
+}
+
+struct Held {
+  std::vector<std::vector<float>> values;
+  std::vector<std::vector<float>> gradients;
+
+  friend bool operator==(const Held&, const Held&) = default;
+};
+
+Held held() {
+  Held held;
+  for (const std::size_t count : {std::size_t{3}, std::size_t{200'001}, std::size_t{65'536}}) {
+    std::vector<float> values(count);
+    std::vector<float> gradients(count);
+    for (std::size_t i = 0; i < count; ++i) {
+      values[i] = std::sin(static_cast<float>(i));
+      gradients[i] = std::cos(static_cast<float>(3 * i));
+    }
+    held.values.push_back(std::move(values));
+    held.gradients.push_back(std::move(gradients));
+  }
+  return held;
+}
+
+struct Stepped {
+  Held held;
+  std::vector<double> norms;
+  std::vector<float> moments;
+
+  friend bool operator==(const Stepped&, const Stepped&) = default;
+};
+
+// Two steps, the second with gradients of zero.
+Stepped stepped(const TrainConfig& train, InParts in_parts) {
+  Stepped stepped{held(), {}, {}};
+  std::vector<HostMemory::Parameter> parameters;
+  for (std::size_t p = 0; p < stepped.held.values.size(); ++p) {
+    parameters.push_back({stepped.held.values[p], stepped.held.gradients[p]});
+  }
+  const auto optimizer = make_optimizer(train);
+  HostMemory memory(parameters, {}, make_optimizer(train), std::move(in_parts));
+  const std::vector<std::size_t> all = {0, 1, 2};
+  for (const std::size_t parameter : all) memory.make_moments(parameter);
+  for (int step = 1; step <= 2; ++step) {
+    stepped.norms = memory.squared_norms(all);
+    memory.update(all, {{1e-2, optimizer->corrections(step)}});
+    memory.clear_gradients();
+    if (step == 1) {
+      EXPECT_GT(stepped.norms[1], 1000);
+    }
+  }
+  for (const std::size_t parameter : all) {
+    for (std::size_t moment = 0; moment < optimizer->moment_names().size(); ++moment) {
+      const auto view = memory.view({StateArray::Kind::kMoment, parameter, moment});
+      stepped.moments.insert(stepped.moments.end(), view.begin(), view.end());
+    }
+  }
+  return stepped;
+}
+
+TEST(HostMemory, StepsToTheSameBitsInParts) {
+  for (const char* optimizer : {"adamw", "sgd"}) {
+    TrainConfig train;
+    train.optimizer = optimizer;
+    train.momentum = 0.9;
+    train.weight_decay = 0.1;
+    const Stepped whole = stepped(train, in_one_part);
+    EXPECT_NE(whole.held.values, held().values);
+    EXPECT_TRUE(whole == stepped(train, backwards)) << optimizer;
+  }
+}
+
+}  // namespace
+}  // namespace motley
