@@ -4,17 +4,18 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
 #include <utility>
 
 #include "base/clock.h"
 #include "base/system/system_memory.h"
 #include "measure/codec_bench.h"
-#include "measure/layer_bench.h"
 #include "measure/layer_effort.h"
 #include "measure/optimizer_bench.h"
 #include "measure/profile_warnings.h"
 #include "measure/sizes_with_room.h"
+#include "measure/undisturbed.h"
 
 namespace motley {
 namespace {
@@ -22,7 +23,10 @@ namespace {
 // Of all work: codecs come first, then the optimizer and the layers; the rest follows them.
 constexpr double kCodecShare = 0.1;
 constexpr double kOptimizerShare = 0.05;
-constexpr double kLayersShare = 0.8;
+constexpr double kLayersShare = 0.6;
+constexpr double kAgainShare = 0.2;  // layers at another moment
+// Of the time for layers, what is left for measuring them at another moment.
+constexpr double kLaterShare = 0.3;
 // Of all time, for one size after its first ten runs: there are more kinds and sizes than that.
 constexpr double kEnoughShare = 1.0 / 80;
 constexpr double kDrift_s = 0.2;
@@ -88,9 +92,10 @@ void DeviceBench::add_layers(DeviceProfile& device, double seconds) {
     device.optimizer_s_per_parameter =
         measure_optimizer(job_.config.train, model_.parameter_count(), device_);
   }
+  std::map<int, std::vector<LayerBench::Measured>> measured;  // by layer
   for (const int layer : missing) {
     const double weight = weight_of(model_.layers[static_cast<std::size_t>(layer)]);
-    const double left_s = std::max(0.0, seconds - (now_s() - start_s));
+    const double left_s = std::max(0.0, (1 - kLaterShare) * seconds - (now_s() - start_s));
     weight_left -= weight;
     report_.begin(name(layer),
                   kCodecShare + kOptimizerShare + kLayersShare * (1 - weight_left / weight_all));
@@ -98,15 +103,21 @@ void DeviceBench::add_layers(DeviceProfile& device, double seconds) {
     const double least_s =
         kEnoughShare * job_.config.profile.seconds * static_cast<double>(sizes_.size());
     const double part_s = std::max(least_s, left_s * weight / (weight_left + weight));
-    device.layers[signature(layer)] = measure_kind(layer, part_s);
+    measured[layer] = measure_kind(layer, part_s);
   }
-  device.warnings = noise_warnings(device);
   // Again what was measured at the start. A layer may be a look-up that is over at once; the next
   // one computes.
-  const int again = missing.empty() ? -1 : missing[std::min<std::size_t>(1, missing.size() - 1)];
-  if (again >= 0) {
-    const LayerSample& before = device.layers.at(signature(again)).front();
-    LayerBench bench(job_, model_, again, device_);
+  const int second = missing.empty() ? -1 : missing[std::min<std::size_t>(1, missing.size() - 1)];
+  const LayerSample before = second < 0 ? LayerSample{} : measured[second].front().sample;
+  measure_again(measured, start_s + seconds);
+  for (const auto& [layer, sizes] : measured) {
+    for (const LayerBench::Measured& one : sizes) {
+      device.layers[signature(layer)].push_back(one.sample);
+    }
+  }
+  device.warnings = noise_warnings(device);
+  if (second >= 0) {
+    LayerBench bench(job_, model_, second, device_);
     const LayerSample after = bench.measure(before.micro_batch, {kDrift_s, kDrift_s}).sample;
     const std::string drift = drift_warning(before, after);
     if (!drift.empty()) device.warnings.push_back(drift);
@@ -115,21 +126,23 @@ void DeviceBench::add_layers(DeviceProfile& device, double seconds) {
   watch_s_ += watch_.read_now_s() - start_watch_s;
 }
 
-std::vector<LayerSample> DeviceBench::measure_kind(int layer, double seconds) {
+std::vector<LayerBench::Measured> DeviceBench::measure_kind(int layer, double seconds) {
   LayerBench bench(job_, model_, layer, device_);
-  std::vector<LayerSample> measured;
+  std::vector<LayerBench::Measured> measured;
+  std::vector<LayerSample> samples;
   const double until_s = now_s() + seconds;
   std::size_t end = sizes_.size();
   for (std::size_t i = 0; i < end; ++i) {
     release_freed_memory();  // what other sizes left is in pieces that do not serve this one
-    if (!has_room(measured, sizes_[i], free_bytes())) break;
+    if (!has_room(samples, sizes_[i], free_bytes())) break;
     const double left_s = std::max(0.0, until_s - now_s());
     const double enough_s = kEnoughShare * job_.config.profile.seconds;
     const double slice_s = std::max(enough_s, share_of_size(sizes_, i, end, left_s));
     report_.say(fmt::format("{} at {}", name(layer), samples_words(sizes_[i])));
     const auto on_run = [&] { report_.advance(1 - std::max(0.0, until_s - now_s()) / seconds); };
     const LayerBench::Measured one = bench.measure(sizes_[i], {slice_s, enough_s}, on_run);
-    measured.push_back(one.sample);
+    measured.push_back(one);
+    samples.push_back(one.sample);
     if (i > 0) continue;
     std::vector<int> larger(sizes_.begin() + 1, sizes_.end());
     if (larger.empty()) break;
@@ -140,6 +153,30 @@ std::vector<LayerSample> DeviceBench::measure_kind(int layer, double seconds) {
     end = 1 + affordable_sizes(larger, next_s, LayerBench::kRunsMin, dear_s);
   }
   return measured;
+}
+
+// What disturbs a computer for some seconds falls on all that is measured meanwhile. Small sizes
+// first: the usual micro-batch is small.
+void DeviceBench::measure_again(std::map<int, std::vector<LayerBench::Measured>>& measured,
+                                double until_s) {
+  report_.begin("layers at another moment",
+                kCodecShare + kOptimizerShare + kLayersShare + kAgainShare);
+  const double start_s = now_s();
+  const double enough_s = kEnoughShare * job_.config.profile.seconds;
+  for (std::size_t i = 0; i < sizes_.size(); ++i) {
+    for (auto& [layer, sizes] : measured) {
+      if (i >= sizes.size()) continue;
+      const double least_s = LayerBench::kRunsMin * sizes[i].run_s;
+      if (now_s() + least_s > until_s) continue;
+      report_.say(fmt::format("{} at {} once more", name(layer), samples_words(sizes_[i])));
+      report_.advance((now_s() - start_s) / (until_s - start_s));
+      release_freed_memory();
+      LayerBench bench(job_, model_, layer, device_);
+      const auto on_run = [&] { report_.tick(); };
+      const LayerBench::Measured again = bench.measure(sizes_[i], {enough_s, enough_s}, on_run);
+      sizes[i].sample = undisturbed(sizes[i].sample, again.sample);
+    }
+  }
 }
 
 std::int64_t DeviceBench::free_bytes() const {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "measure/layer_bench.h"
 #include "measure/stopwatch.h"
 #include "models/device/compute_device.h"
 #include "models/spec/model_spec.h"
@@ -52,7 +53,10 @@ class DeviceBench {
  private:
   // A layer of each kind, in the order of the model.
   [[nodiscard]] std::vector<int> kinds() const;
-  [[nodiscard]] std::vector<LayerSample> measure_kind(int layer, double seconds);
+  // At each size that there is room and time for.
+  [[nodiscard]] std::vector<LayerBench::Measured> measure_kind(int layer, double seconds);
+  // The small sizes of all kinds at another moment, as far as the time goes.
+  void measure_again(std::map<int, std::vector<LayerBench::Measured>>& measured, double until_s);
   [[nodiscard]] std::int64_t free_bytes() const;           // where tensors lie
   [[nodiscard]] const std::string& name(int layer) const;  // for people
   [[nodiscard]] const std::string& signature(int layer) const;
