@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <numbers>
+#include <span>
 #include <thread>
 
 #include "base/clock.h"
@@ -12,8 +13,11 @@
 #include "base/philox.h"
 #include "comm/frames/frame_link.h"
 #include "comm/make_transport.h"
+#include "comm/transport/shared_memory.h"
 #include "compression/codec/codec.h"
 #include "compression/codec_chain.h"
+#include "compression/kernels/sum_kernels.h"
+#include "pipeline/schedule/allreduce_plan.h"
 
 namespace motley {
 namespace {
@@ -127,6 +131,35 @@ Result<double> measure_message(Loopback& loopback) {
   return median(message_s);
 }
 
+// As values of a sum pass over a board (pipeline/reduce/local_boards.h): a bucket of a gradient,
+// which the caches do not hold, is copied to a window of shared memory and added from there to the
+// other's. One core does both here; in a run the reader is another core, whose caches do not hold
+// the board.
+Result<double> measure_shared() {
+  constexpr std::size_t kBuckets = 128;
+  constexpr std::size_t kWindow = 12;
+  MOTLEY_ASSIGN(const SharedMemory memory,
+                SharedMemory::make(kWindow * kBucketValues * sizeof(float)));
+  const std::span board(reinterpret_cast<float*>(memory.bytes().data()), kWindow * kBucketValues);
+  const SumKernels sums = best_sum_kernels();
+  std::vector<float> gradient(kBuckets * kBucketValues, 1.0F);
+  std::vector<float> sum(gradient.size());
+  std::vector<double> shared_s;
+  for (int run = -1; run < kRuns; ++run) {
+    const double start_s = process_cpu_s();
+    for (std::size_t bucket = 0; bucket < kBuckets; ++bucket) {
+      const auto shown = board.subspan(bucket % kWindow * kBucketValues, kBucketValues);
+      const auto of = [&](std::vector<float>& all) {
+        return std::span(all).subspan(bucket * kBucketValues, kBucketValues);
+      };
+      std::ranges::copy(of(gradient), shown.begin());
+      sums.add(shown, of(sum));
+    }
+    if (run >= 0) shared_s.push_back(process_cpu_s() - start_s);
+  }
+  return median(shared_s) / static_cast<double>(2 * gradient.size());
+}
+
 }  // namespace
 
 Result<WireCost> measure_wire_cost(const std::vector<std::string>& chains,
@@ -142,6 +175,7 @@ Result<WireCost> measure_wire_cost(const std::vector<std::string>& chains,
     MOTLEY_ASSIGN(cost.codecs[codec->name()], measure_codec(*codec, loopback, values_N));
   }
   MOTLEY_ASSIGN(cost.message_s, measure_message(loopback));
+  MOTLEY_ASSIGN(cost.shared_s_per_float, measure_shared());
   return cost;
 }
 

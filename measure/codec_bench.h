@@ -14,6 +14,7 @@ namespace motley {
 struct WireCost {
   std::map<std::string, CodecSample> codecs;  // by Codec::name
   double message_s = 0;                       // as in DeviceProfile
+  double shared_s_per_float = 0;              // likewise, whatever the transport
 };
 
 // Measures "none" and every given chain on normally distributed values, sent over this machine's

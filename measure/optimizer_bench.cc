@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <memory>
 #include <optional>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include <ATen/ATen.h>
@@ -22,6 +24,7 @@ namespace motley {
 namespace {
 
 constexpr std::int64_t kParametersMax = std::int64_t{1} << 23;  // 128 MiB with AdamW
+constexpr std::int64_t kParameters = 16;
 constexpr int kRuns = 7;
 
 }  // namespace
@@ -33,23 +36,37 @@ double measure_optimizer(const TrainConfig& train,
   const auto there = at::TensorOptions(device.torch()).dtype(at::kFloat);
   const at::Tensor values = at::full({count}, 0.5, there);
   at::Tensor gradients = at::zeros({count}, there);
-  HeldParameter held;
-  held.spec.name = "measured";
-  held.spec.shape = {count};
-  held.spec.decayed = true;
+  // Several: compute threads share a step's norms parameter by parameter.
+  std::vector<HeldParameter> held;
+  std::vector<HostMemory::Parameter> on_host;
+  std::vector<DeviceMemory::Parameter> on_device;
+  for (std::int64_t p = 0; p < kParameters; ++p) {
+    const std::int64_t first = count * p / kParameters;
+    const std::int64_t length = count * (p + 1) / kParameters - first;
+    if (length == 0) continue;
+    HeldParameter& parameter = held.emplace_back();
+    parameter.spec.name = "measured" + std::to_string(p);
+    parameter.spec.shape = {length};
+    parameter.spec.decayed = true;
+    const at::Tensor its_values = values.narrow(0, first, length);
+    const at::Tensor its_gradients = gradients.narrow(0, first, length);
+    if (device.is_host()) {
+      on_host.push_back({floats_of(its_values), floats_of(its_gradients)});
+    } else {
+      on_device.push_back({its_values, its_gradients, {}});
+    }
+  }
   std::optional<DeviceCopies> copies;
   std::unique_ptr<StateMemory> memory;
   if (device.is_host()) {
-    memory = std::make_unique<HostMemory>(
-        std::vector<HostMemory::Parameter>{{floats_of(values), floats_of(gradients)}},
-        std::map<ChunkId, std::span<float>>{}, make_optimizer(train), kernels::in_parts);
+    memory = std::make_unique<HostMemory>(std::move(on_host), std::map<ChunkId, std::span<float>>{},
+                                          make_optimizer(train), kernels::in_parts);
   } else {
     copies.emplace(device);
-    memory = std::make_unique<DeviceMemory>(
-        std::vector<DeviceMemory::Parameter>{{values, gradients, {}}},
-        std::map<ChunkId, GradientMirror*>{}, train, *copies);
+    memory = std::make_unique<DeviceMemory>(std::move(on_device),
+                                            std::map<ChunkId, GradientMirror*>{}, train, *copies);
   }
-  StageState state({{ChunkId{0}, {}, {held}, {0}}}, std::move(memory), "");
+  StageState state({{ChunkId{0}, {}, std::move(held), {0}}}, std::move(memory), "");
   const auto optimizer = make_optimizer(train);
   std::optional<CacheEviction> others;
   if (device.is_host()) others.emplace(count * static_cast<std::int64_t>(sizeof(float)));

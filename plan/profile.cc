@@ -136,6 +136,7 @@ Json device_to_json(const DeviceProfile& device) {
                {"alone_factor", device.alone_factor},
                {"layers", std::move(layers)},
                {"warnings", device.warnings}};
+  if (device.shared_s_per_float > 0) json["shared_s_per_float"] = device.shared_s_per_float;
   if (!device.computer.empty()) json["computer"] = device.computer;
   if (device.precision != "fp32") json["precision"] = device.precision;
   if (device.numbers != device.precision) json["numbers"] = device.numbers;
@@ -175,6 +176,10 @@ Result<DeviceProfile> read_device(const JsonFields& fields) {
                 fields.quantity("optimizer_s_per_parameter", kMeasuredSecondsMax));
   MOTLEY_ASSIGN(device.codecs, read_codecs(fields));
   MOTLEY_ASSIGN(device.message_s, fields.quantity("message_s", kMeasuredSecondsMax));
+  if (fields.has("shared_s_per_float")) {
+    MOTLEY_ASSIGN(device.shared_s_per_float,
+                  fields.quantity("shared_s_per_float", kMeasuredSecondsMax));
+  }
   if (fields.has("alone_factor")) {
     MOTLEY_ASSIGN(device.alone_factor, fields.quantity("alone_factor", 1));
     if (device.alone_factor == 0) return fields.bad("alone_factor", "it is 0");
@@ -246,6 +251,7 @@ void LayerSample::scale_times(double factor) {
 void DeviceProfile::scale_times(double factor) {
   optimizer_s_per_parameter *= factor;
   message_s *= factor;
+  shared_s_per_float *= factor;
   for (auto& [name, codec] : codecs) {
     codec.encode_s_per_float *= factor;
     codec.decode_s_per_float *= factor;

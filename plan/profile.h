@@ -67,6 +67,9 @@ struct DeviceProfile {
   double optimizer_s_per_parameter = 0;       // all that a step does for a parameter
   std::map<std::string, CodecSample> codecs;  // by Codec::name; "none" is always measured
   double message_s = 0;  // a processor's time for sending, or receiving, one small message
+  // For a value that ranks of one machine sum through memory that they share, at each end; 0 =
+  // unknown, or they send it as it is.
+  double shared_s_per_float = 0;
   std::map<std::string, std::vector<LayerSample>>
       layers;  // by LayerSpec::signature; ascending size
   // Its times were measured while the other devices of its computer computed too, as they will in a

@@ -58,6 +58,10 @@ std::string profile_table(const Profile& profile, const ModelSpec& model) {
                           codec.bytes_per_float);
     }
     text += fmt::format("  a message costs {:.1f} us of processor time\n", device.message_s * 1e6);
+    if (device.shared_s_per_float > 0) {
+      text += fmt::format("  a value that ranks of the machine sum costs each {:.3f} ns\n",
+                          device.shared_s_per_float * 1e9);
+    }
   }
   return text;
 }

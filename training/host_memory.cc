@@ -10,7 +10,7 @@
 namespace motley {
 namespace {
 
-// As much as pays a thread's start; a norm is one parameter's.
+// As much as pays a thread's start.
 constexpr std::int64_t kPartFloats = 1 << 16;
 
 template <class T>
@@ -88,6 +88,7 @@ std::span<float> HostMemory::lent_gradient(std::size_t parameter) {
 void HostMemory::lend_gradient(std::size_t /*parameter*/) {}
 
 std::vector<double> HostMemory::squared_norms(const std::vector<std::size_t>& parameters) {
+  // One parameter's norm is one sum, whose order counts.
   std::vector<double> norms(parameters.size());
   in_parts_(std::ssize(parameters), 1, [&](std::int64_t first, std::int64_t last) {
     for (auto i = static_cast<std::size_t>(first); i < static_cast<std::size_t>(last); ++i) {

@@ -11,7 +11,8 @@
 namespace motley {
 
 // Calls body(first, last) for ranges that together are 0 … count and begin at multiples of `grain`,
-// each once, perhaps at the same time: models/kernels/in_parts.h, without LibTorch.
+// each once, perhaps at the same time, and throws what a part throws once all have ended:
+// models/kernels/in_parts.h, without LibTorch.
 using InParts = std::function<void(std::int64_t count,
                                    std::int64_t grain,
                                    const std::function<void(std::int64_t, std::int64_t)>& body)>;

@@ -23,10 +23,10 @@ namespace {
 // Of all work: codecs come first, then the optimizer and the layers; the rest follows them.
 constexpr double kCodecShare = 0.1;
 constexpr double kOptimizerShare = 0.05;
-constexpr double kLayersShare = 0.6;
-constexpr double kAgainShare = 0.2;  // layers at another moment
 // Of the time for layers, what is left for measuring them at another moment.
 constexpr double kLaterShare = 0.3;
+constexpr double kAgainShare = kLaterShare * 0.8;
+constexpr double kLayersShare = 0.8 - kAgainShare;
 // Of all time, for one size after its first ten runs: there are more kinds and sizes than that.
 constexpr double kEnoughShare = 1.0 / 80;
 constexpr double kDrift_s = 0.2;
@@ -107,8 +107,8 @@ void DeviceBench::add_layers(DeviceProfile& device, double seconds) {
   }
   // Again what was measured at the start. A layer may be a look-up that is over at once; the next
   // one computes.
-  const int second = missing.empty() ? -1 : missing[std::min<std::size_t>(1, missing.size() - 1)];
-  const LayerSample before = second < 0 ? LayerSample{} : measured[second].front().sample;
+  const int checked = missing.empty() ? -1 : missing[std::min<std::size_t>(1, missing.size() - 1)];
+  const LayerSample before = checked < 0 ? LayerSample{} : measured.at(checked).front().sample;
   measure_again(measured, start_s + seconds);
   for (const auto& [layer, sizes] : measured) {
     for (const LayerBench::Measured& one : sizes) {
@@ -116,8 +116,8 @@ void DeviceBench::add_layers(DeviceProfile& device, double seconds) {
     }
   }
   device.warnings = noise_warnings(device);
-  if (second >= 0) {
-    LayerBench bench(job_, model_, second, device_);
+  if (checked >= 0) {
+    LayerBench bench(job_, model_, checked, device_);
     const LayerSample after = bench.measure(before.micro_batch, {kDrift_s, kDrift_s}).sample;
     const std::string drift = drift_warning(before, after);
     if (!drift.empty()) device.warnings.push_back(drift);
@@ -166,15 +166,16 @@ void DeviceBench::measure_again(std::map<int, std::vector<LayerBench::Measured>>
   for (std::size_t i = 0; i < sizes_.size(); ++i) {
     for (auto& [layer, sizes] : measured) {
       if (i >= sizes.size()) continue;
-      const double least_s = LayerBench::kRunsMin * sizes[i].run_s;
-      if (now_s() + least_s > until_s) continue;
+      LayerBench::Measured& first = sizes[i];
+      if (now_s() + LayerBench::kRunsMin * first.run_s > until_s) continue;
+      release_freed_memory();
+      if (!has_room({first.sample}, sizes_[i], free_bytes())) continue;
       report_.say(fmt::format("{} at {} once more", name(layer), samples_words(sizes_[i])));
       report_.advance((now_s() - start_s) / (until_s - start_s));
-      release_freed_memory();
       LayerBench bench(job_, model_, layer, device_);
       const auto on_run = [&] { report_.tick(); };
       const LayerBench::Measured again = bench.measure(sizes_[i], {enough_s, enough_s}, on_run);
-      sizes[i].sample = undisturbed(sizes[i].sample, again.sample);
+      first.sample = undisturbed(first.sample, again.sample, again.runs);
     }
   }
 }
@@ -188,7 +189,8 @@ Result<void> DeviceBench::add_codecs(const std::vector<std::string>& chains,
                                      DeviceProfile& device) {
   std::vector<std::string> missing = chains;
   std::erase_if(missing, [&](const std::string& chain) { return device.codecs.contains(chain); });
-  if (missing.empty() && device.codecs.contains("none")) return {};
+  const bool has_all = device.codecs.contains("none") && device.shared_s_per_float > 0;
+  if (missing.empty() && has_all) return {};
   report_.begin("codecs and messages", kCodecShare);
   // A virtual device too has its values encoded and sent by this processor.
   TransportOptions transport;
@@ -198,6 +200,7 @@ Result<void> DeviceBench::add_codecs(const std::vector<std::string>& chains,
   MOTLEY_ASSIGN(WireCost wire, measure_wire_cost(missing, transport));
   device.codecs.merge(wire.codecs);
   device.message_s = wire.message_s;
+  device.shared_s_per_float = wire.shared_s_per_float;
   return {};
 }
 

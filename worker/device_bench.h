@@ -55,7 +55,7 @@ class DeviceBench {
   [[nodiscard]] std::vector<int> kinds() const;
   // At each size that there is room and time for.
   [[nodiscard]] std::vector<LayerBench::Measured> measure_kind(int layer, double seconds);
-  // The small sizes of all kinds at another moment, as far as the time goes.
+  // The sizes of all kinds at another moment, small ones first, as far as the time goes.
   void measure_again(std::map<int, std::vector<LayerBench::Measured>>& measured, double until_s);
   [[nodiscard]] std::int64_t free_bytes() const;           // where tensors lie
   [[nodiscard]] const std::string& name(int layer) const;  // for people

@@ -99,6 +99,7 @@ class DeviceProfiler {
     }
     keep();
     if (job_.options.value("company", false)) device_.alone_factor = alone_factor();
+    if (!job_.options.value("shares_memory", false)) device_.shared_s_per_float = 0;
     device_.scale_times(together_->seconds_per_cpu_second);
     device_.cores = std::min<double>(physical_cores(), usable_cores());
     return std::move(device_);
@@ -214,6 +215,7 @@ Result<DeviceProfile> profile_virtual(const Job& job,
   DeviceProfile device = profile_in_job(model, *job.virtual_speed, job.config.train, sizes);
   DeviceBench bench(job, model, sizes, report);
   MOTLEY_TRY(bench.add_codecs(codecs_to_measure(job), device));
+  if (!job.options.value("shares_memory", false)) device.shared_s_per_float = 0;
   release_freed_memory();
   device.baseline_bytes = resident_bytes() + kStageBytes;
   device.machine = job.options.value("machine", "");

@@ -30,6 +30,7 @@ DeviceProfile with_measured_part(DeviceProfile computed, const DeviceProfile& me
   computed.precision = measured.precision;
   computed.codecs = measured.codecs;
   computed.message_s = measured.message_s;
+  computed.shared_s_per_float = measured.shared_s_per_float;
   return computed;
 }
 

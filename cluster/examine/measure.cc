@@ -110,6 +110,9 @@ Result<void> apply_likely_transport(const Cluster& cluster,
                                     std::vector<WorkerSpec>& workers) {
   auto choice = choose_transport(cluster, joined_machines(cluster), comm);
   if (!choice.ok()) return {};
+  for (WorkerSpec& worker : workers) {
+    worker.job.options["shares_memory"] = choice->shares_memory();
+  }
   choice->local_shortcut = choice->local_shortcut && choice->is_local;
   return apply_transport(*choice, workers);
 }

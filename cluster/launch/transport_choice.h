@@ -28,6 +28,9 @@ struct TransportChoice {
   bool is_local = false;       // all ranks are on one machine
   std::string reason;          // a line for the log
 
+  // Whether ranks of one machine share memory.
+  [[nodiscard]] bool shares_memory() const { return kind == "tcp" && local_shortcut; }
+
   // Whether anything travels encrypted.
   [[nodiscard]] bool encrypts() const { return has_secret && !(is_local && local_shortcut); }
 };

@@ -14,9 +14,9 @@
 
 namespace motley::kernels {
 
-// To be raised when kernels or layers become faster or slower: profiles that machines keep
-// (measure/profile_store.h) are of one version.
-inline constexpr int kVersion = 1;
+// To be raised when kernels, layers or the optimizer become faster or slower: profiles that
+// machines keep (measure/profile_store.h) are of one version.
+inline constexpr int kVersion = 2;
 
 // u_RN += bias_N; g_RN = gelu(u_RN), GELU in its tanh form.
 void bias_gelu(float* u, const float* bias, float* g, std::int64_t rows, std::int64_t columns);

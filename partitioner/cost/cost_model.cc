@@ -78,6 +78,22 @@ double CostModel::message_s(int slot) const {
   return slot_costs_[static_cast<std::size_t>(slot)].message_s;
 }
 
+bool CostModel::shares_memory(int slot) const {
+  return slot_costs_[static_cast<std::size_t>(slot)].shared_s_per_float > 0;
+}
+
+double CostModel::hand_s(int slot, double floats) const {
+  return shares_memory(slot)
+             ? floats * slot_costs_[static_cast<std::size_t>(slot)].shared_s_per_float
+             : encode_s(slot, floats, "none");
+}
+
+double CostModel::take_s(int slot, double floats) const {
+  return shares_memory(slot)
+             ? floats * slot_costs_[static_cast<std::size_t>(slot)].shared_s_per_float
+             : decode_s(slot, floats, "none");
+}
+
 bool CostModel::codecs_beside(int slot) const {
   return leaves_processor_free(slots_[static_cast<std::size_t>(slot)].device);
 }

@@ -85,6 +85,11 @@ class CostModel {
   [[nodiscard]] double encode_s(int slot, double floats, const std::string& codec) const;
   [[nodiscard]] double decode_s(int slot, double floats, const std::string& codec) const;
   [[nodiscard]] double message_s(int slot) const;  // sending or receiving any message
+  // Handing values of a sum to another rank of the machine, and taking them: through memory that
+  // they share where that was measured, else by messages of fp32.
+  [[nodiscard]] bool shares_memory(int slot) const;
+  [[nodiscard]] double hand_s(int slot, double floats) const;
+  [[nodiscard]] double take_s(int slot, double floats) const;
   // Of that many floats behind a frame's header: exact where the codec's size depends on nothing
   // else, otherwise as the profile measured it.
   [[nodiscard]] double payload_bytes(int slot, double floats, const std::string& codec) const;
@@ -206,6 +211,7 @@ class CostModel {
     std::int64_t rounded_bytes_per_parameter = 0;
     double optimizer_s_per_parameter = 0;
     double message_s = 0;
+    double shared_s_per_float = 0;
     std::map<std::string, CodecSample> codecs;
     std::vector<std::vector<LayerSample>> samples;  // [kind]
 

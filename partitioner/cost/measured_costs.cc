@@ -69,6 +69,7 @@ Result<CostModel> CostModel::make(const ModelSpec& model,
                          measured->rounded_bytes_per_parameter,
                          measured->optimizer_s_per_parameter,
                          measured->message_s,
+                         measured->shared_s_per_float,
                          measured->codecs,
                          {}};
       slot_cost.codecs.try_emplace("none");

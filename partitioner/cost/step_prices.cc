@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
+#include <utility>
 
 #include "base/check.h"
+#include "pipeline/schedule/bucket_role.h"
 
 namespace motley {
 namespace {
@@ -95,14 +98,22 @@ void StepPrices::price_chunk(const Plan& plan, std::size_t chunk) {
 
 std::vector<ReducePrice> StepPrices::price_sum(const std::vector<SumBytes>& messages) const {
   std::vector<ReducePrice> prices;
+  std::set<std::pair<Rank, std::size_t>> shown;  // sums that a rank hands out, by their first value
   for (const SumBytes& sum : messages) {
     const auto floats = static_cast<double>(sum.message.values.count);
     const int from = rank_slots_[sum.message.from.index()];
     const int to = rank_slots_[sum.message.to.index()];
-    prices.push_back(
-        {sum.message,
-         sum.bytes,
-         {message(from, floats, sum.codec).send_s, message(to, floats, sum.codec).receive_s}});
+    MessagePrice price{message(from, floats, sum.codec).send_s,
+                       message(to, floats, sum.codec).receive_s};
+    if (is_inside(sum.message.phase)) {
+      // Written once for all who read it.
+      const bool stands_there = cost_.shares_memory(from) &&
+                                sum.message.phase == ReducePhase::kLocalAllGather &&
+                                !shown.emplace(sum.message.from, sum.message.values.first).second;
+      price = {cost_.message_s(from) + (stands_there ? 0 : cost_.hand_s(from, floats)),
+               cost_.message_s(to) + cost_.take_s(to, floats)};
+    }
+    prices.push_back({sum.message, sum.bytes, price});
   }
   return prices;
 }

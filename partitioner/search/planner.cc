@@ -117,13 +117,13 @@ class ChoiceSearch {
     of_usual.micro_batch = usual;
     Found found = with_any_codec(of_usual, wanted_s);
     if (!found.ok() && found.error().code != ErrorCode::kInfeasible) return found;
-    const double usual_s = found.ok() ? step_of(*found) : kAny;
-    usual_s_ = std::min(usual_s_, usual_s);
+    if (found.ok()) usual_s_ = std::min(usual_s_, step_of(*found));
     PlanOptions of_others = options;
     of_others.micro_batch_left_out = usual;
-    if (!micro_batch_sizes(of_others).empty() && options.goes_on(usual_s)) {
-      Found other = with_any_codec(of_others,
-                                   std::min(wanted_s, (usual_s - kUsualLoss_s) / (1 + kUsualLoss)));
+    if (!micro_batch_sizes(of_others).empty() && options.goes_on(usual_s_)) {
+      // Of the usual one's best, also where that was found with other codecs and is not wanted now.
+      Found other = with_any_codec(
+          of_others, std::min(wanted_s, (usual_s_ - kUsualLoss_s) / (1 + kUsualLoss)));
       if (other.ok() ? other->has_value() : other.error().code != ErrorCode::kInfeasible) {
         return other;
       }

@@ -54,6 +54,7 @@ class FollowedProfiles : public testing::Test {
     device.threads = 1;
     device.baseline_bytes = 1000;
     device.message_s = 3e-6;
+    device.shared_s_per_float = 3e-10;
     device.codecs["none"] = {4, 1e-9, 2e-9};
     Profile profile;
     profile.devices = {device};
@@ -82,6 +83,7 @@ TEST_F(FollowedProfiles, OfVirtualDevicesComeFromOneThatIsStartedAlike) {
     const DeviceProfile* other = profile->find(name, "virtual");
     ASSERT_NE(other, nullptr) << name;
     EXPECT_EQ(other->message_s, 3e-6);
+    EXPECT_EQ(other->shared_s_per_float, 3e-10);
     EXPECT_EQ(other->baseline_bytes, 1000);
     EXPECT_EQ(other->codecs.at("none").encode_s_per_float, 1e-9);
     EXPECT_EQ(other->memory_bytes, 4 * kGib);

@@ -14,7 +14,7 @@ inline ProfileKey right_key() {
           .processor = "AMD EPYC, 25",
           .threads = 2,
           .cores = 0.5,
-          .libraries = {"Motley 0.1.0, kernels 1", "LibTorch 1.13.1"},
+          .libraries = {"Motley 0.1.0, kernels 2", "LibTorch 1.13.1"},
           .numbers = "fp32",
           .optimizer = "adamw",
           .transport = "auto, encrypted",

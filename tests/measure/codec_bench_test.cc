@@ -19,6 +19,7 @@ TEST_P(WireCostOver, CoversNoneAndEveryChainAskedFor) {
   EXPECT_EQ(cost->codecs.at("fp16").bytes_per_float, 2);
   EXPECT_LT(cost->codecs.at("bf16|zstd(1)").bytes_per_float, 2);
   EXPECT_GT(cost->message_s, 0);
+  EXPECT_GT(cost->shared_s_per_float, 0);
   for (const auto& [name, codec] : cost->codecs) {
     EXPECT_GT(codec.encode_s_per_float, 0) << name;
     EXPECT_GT(codec.decode_s_per_float, 0) << name;

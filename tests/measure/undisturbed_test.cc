@@ -15,29 +15,54 @@ LayerSample sample(double forward_s, double backward_s, double input_s, double w
 }
 
 TEST(Undisturbed, IsTheMeanOfWhatIsAlike) {
-  const LayerSample both = undisturbed(sample(1.0, 2.0, 1.0, 1.2), sample(1.1, 2.1, 1.1, 1.1));
-  EXPECT_DOUBLE_EQ(both.forward_s, 1.05);
+  LayerSample first = sample(1.0, 2.0, 1.0, 1.2);
+  first.forward_spread_s = 0.02;
+  LayerSample again = sample(1.09, 2.1, 1.09, 1.1);
+  again.forward_spread_s = 0.04;
+  const LayerSample both = undisturbed(first, again, kManyRuns);
+  EXPECT_DOUBLE_EQ(both.forward_s, 1.045);
+  EXPECT_DOUBLE_EQ(both.forward_spread_s, 0.03);
   EXPECT_DOUBLE_EQ(both.backward_s, 2.05);
-  EXPECT_DOUBLE_EQ(both.split->input_s, 1.05);
+  EXPECT_DOUBLE_EQ(both.split->input_s, 1.045);
   EXPECT_DOUBLE_EQ(both.split->weight_s, 1.15);
 }
 
 TEST(Undisturbed, LeavesOutWhatADisturbanceMadeLonger) {
-  const LayerSample quiet = sample(1.0, 2.0, 1.0, 1.1);
-  const LayerSample busy = sample(1.3, 2.5, 1.2, 1.6);
-  for (const LayerSample& both : {undisturbed(quiet, busy), undisturbed(busy, quiet)}) {
+  LayerSample quiet = sample(1.0, 2.0, 1.0, 1.1);
+  quiet.forward_spread_s = 0.05;
+  LayerSample busy = sample(1.3, 2.5, 1.2, 1.6);
+  busy.forward_spread_s = 0.001;
+  for (const LayerSample& both :
+       {undisturbed(quiet, busy, kManyRuns), undisturbed(busy, quiet, kManyRuns)}) {
     EXPECT_EQ(both, quiet);
   }
 }
 
+TEST(Undisturbed, TakesWhatSpreadsAsMuchForNoise) {
+  LayerSample first = sample(1.0, 2.0, 1.0, 1.0);
+  first.forward_spread_s = 0.12;
+  LayerSample again = sample(1.2, 2.0, 1.0, 1.0);
+  again.forward_spread_s = 0.1;
+  EXPECT_DOUBLE_EQ(undisturbed(first, again, kManyRuns).forward_s, 1.1);
+}
+
 // Only one of its times may have been disturbed, or the first at one moment and the other later.
 TEST(Undisturbed, LooksAtEachTimeByItself) {
-  const LayerSample both = undisturbed(sample(1.0, 2.6, 1.0, 1.7), sample(1.5, 2.0, 1.0, 1.1));
+  const LayerSample both =
+      undisturbed(sample(1.0, 2.6, 1.0, 1.7), sample(1.5, 2.0, 1.0, 1.1), kManyRuns);
   EXPECT_EQ(both, sample(1.0, 2.0, 1.0, 1.1));
 }
 
+TEST(Undisturbed, HeedsFewRunsOnlyWhereTheyAreMuchShorter) {
+  const LayerSample first = sample(1.0, 2.0, 1.0, 1.5);
+  const LayerSample again = sample(0.9, 2.1, 0.9, 1.1);
+  LayerSample expected = first;
+  expected.split->weight_s = 1.1;
+  EXPECT_EQ(undisturbed(first, again, kManyRuns - 1), expected);
+}
+
 TEST(Undisturbed, KeepsTheInputPartWithinBackward) {
-  const LayerSample both = undisturbed(sample(1, 1.0, 1.0, 0), sample(1, 1.2, 1.08, 0));
+  const LayerSample both = undisturbed(sample(1, 1.0, 1.0, 0), sample(1, 1.2, 1.08, 0), kManyRuns);
   EXPECT_DOUBLE_EQ(both.backward_s, 1.0);
   EXPECT_DOUBLE_EQ(both.split->input_s, 1.0);
 }
@@ -48,7 +73,7 @@ TEST(Undisturbed, TakesTheLargerBytes) {
   first.saved_bytes = 5;
   again.workspace_bytes = 7;
   again.split->queued_bytes = 200;
-  const LayerSample both = undisturbed(first, again);
+  const LayerSample both = undisturbed(first, again, kManyRuns);
   EXPECT_EQ(both.saved_bytes, 5);
   EXPECT_EQ(both.workspace_bytes, 7);
   EXPECT_EQ(both.split->queued_bytes, 200);

@@ -48,6 +48,24 @@ TEST(MakePlan, TakesTheUsualMicroBatchUnlessItCostsMuch) {
   EXPECT_THAT(refused->notes, Contains(HasSubstr("instead of the usual 16: a step takes")));
 }
 
+// Not even together with a coarser codec, which by itself gains less than is asked for.
+TEST(MakePlan, TakesTheUsualMicroBatchWhateverACoarserCodecIsToGain) {
+  Problem problem{.layers = {{1, 1000, 1}, {1, 1000, 1}}, .machines = {{}, {}}};
+  problem.options.stages = 2;
+  problem.options.global_batch = 32;
+  const auto best = problem.plan();
+  ASSERT_TRUE(best.ok()) << describe(best.error());
+  problem.options.usual_micro_batch = 4;
+  const auto usual = problem.plan();
+  ASSERT_TRUE(usual.ok()) << describe(usual.error());
+  ASSERT_LT(best->predicted_step_s, 0.95 * usual->predicted_step_s);
+  problem.options.coarser = {{{kHalf}, {}, 0.03}};
+  const auto plan = problem.plan();
+  ASSERT_TRUE(plan.ok()) << describe(plan.error());
+  EXPECT_EQ(plan->micro_batch, 4);
+  EXPECT_EQ(plan->predicted_step_s, usual->predicted_step_s);
+}
+
 TEST(MakePlan, TakesTheUsualMicroBatchForTheShortestStepsWhateverItsShare) {
   Problem problem{.layers = {{1e-4, 1000, 1}, {1e-4, 1000, 1}}, .machines = {{}, {}}};
   problem.options.stages = 2;

@@ -59,6 +59,7 @@ inline DeviceProfile random_device(const std::string& machine,
   device.memory_bytes = std::int64_t{1} << 40;
   device.optimizer_s_per_parameter = random_real(0, 1e-3);
   device.message_s = random_real(1e-4, 1e-2);
+  if (*rc::gen::arbitrary<bool>()) device.shared_s_per_float = random_real(0, 1e-3);
   device.codecs["none"] = {4, random_real(0, 1e-3), random_real(0, 1e-3)};
   device.codecs["fp16"] = {2, random_real(0, 1e-3), random_real(0, 1e-3)};
   for (std::size_t l = 0; l < layers; ++l) {

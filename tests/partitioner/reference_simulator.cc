@@ -202,15 +202,18 @@ class Tasks {
           const auto& [its_phase, from, distance, first, to] = parcel;
           if (its_phase != phase || (sending ? from : to) != rank_) continue;
           if ((sending && phase <= first_received) != early) continue;
-          const std::string codec = phase == 0 || phase == 3 ? "none" : cost_.gradient_codec();
+          const bool inside = phase == 0 || phase == 3;
+          const std::string codec = inside ? "none" : cost_.gradient_codec();
           const std::string name =
               fmt::format("sum {}, {} from {} to {} at {}", c, phase, from, to, first);
           const double floats = size;
           if (sending) {
-            send(name, to, payload_bytes(floats, codec), cost_.encode_s(slot(), floats, codec));
+            send(name, to, payload_bytes(floats, codec),
+                 inside ? cost_.hand_s(slot(), floats) : cost_.encode_s(slot(), floats, codec));
             tasks_.back().is_bulk = true;
           } else {
-            receive(name, cost_.decode_s(slot(), floats, codec));
+            receive(name,
+                    inside ? cost_.take_s(slot(), floats) : cost_.decode_s(slot(), floats, codec));
           }
         }
       }

@@ -37,6 +37,18 @@ TEST(ProfileJson, ADeviceIsAsFastAloneWhereNothingIsSaid) {
   }
 }
 
+TEST(ProfileJson, TellsWhatSharedMemoryCostsWhereItIsKnown) {
+  Profile profile = one_device();
+  EXPECT_FALSE(profile_to_json(profile)["devices"][0].contains("shared_s_per_float"));
+  profile.devices[0].shared_s_per_float = 1e-9;
+  Json json = profile_to_json(profile);
+  EXPECT_EQ(profile_from_json(json, "p.json")->devices[0].shared_s_per_float, 1e-9);
+  profile.devices[0].scale_times(3);
+  EXPECT_DOUBLE_EQ(profile.devices[0].shared_s_per_float, 3e-9);
+  json["devices"][0]["shared_s_per_float"] = -1;
+  EXPECT_FALSE(profile_from_json(json, "p.json").ok());
+}
+
 TEST(ProfileJson, TellsTheComputerWhereItIsKnown) {
   Profile profile = one_device();
   EXPECT_FALSE(profile_to_json(profile)["devices"][0].contains("computer"));
