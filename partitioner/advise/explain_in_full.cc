@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <string_view>
 #include <utility>
 
 #include "partitioner/advise/explain.h"
@@ -84,13 +85,16 @@ std::string link_section(const PlanAnalysis& analysis) {
   return text;
 }
 
-// The time that all ranks together do not compute, with its parts from the largest.
-std::string bubble_text(const PlanAnalysis& analysis) {
-  std::vector<std::pair<double, const char*>> parts = {{0, "the codec"},
-                                                       {0, "filling the pipeline"},
-                                                       {0, "draining it"},
-                                                       {0, "unequal stages"},
-                                                       {0, "links"}};
+constexpr std::string_view kLinks = "links";
+
+// What the time goes to that all ranks together do not compute: shares of all their time, the
+// largest first.
+std::vector<std::pair<double, std::string_view>> bubble_parts(const PlanAnalysis& analysis) {
+  std::vector<std::pair<double, std::string_view>> parts = {{0, "the codec"},
+                                                            {0, "filling the pipeline"},
+                                                            {0, "draining it"},
+                                                            {0, "unequal stages"},
+                                                            {0, kLinks}};
   const double all_s = analysis.step_s * static_cast<double>(analysis.ranks.size());
   for (const RankTime& time : analysis.ranks) {
     const double shares[] = {time.codec_s, time.fill_s, time.drain_s, time.wait_stage_s,
@@ -99,9 +103,13 @@ std::string bubble_text(const PlanAnalysis& analysis) {
   }
   std::stable_sort(parts.begin(), parts.end(),
                    [](const auto& a, const auto& b) { return a.first > b.first; });
+  return parts;
+}
+
+std::string bubble_text(const PlanAnalysis& analysis) {
   double sum = 0;
   std::vector<std::string> texts;
-  for (const auto& [share, cause] : parts) {
+  for (const auto& [share, cause] : bubble_parts(analysis)) {
     sum += share;
     if (share >= 0.005) texts.push_back(fmt::format("{} {}", percent_text(share), cause));
   }
@@ -134,10 +142,20 @@ std::string binding_section(const Plan& plan, const PlanAnalysis& analysis) {
     text +=
         fmt::format("  {}, {} of the step; see --what-if {}\n", what, percent_text(share), change);
   } else {
-    text += fmt::format(
-        "  Nothing is busy for long: the busiest is {}, {} of the step. The rest is waiting\n"
-        "  in turn; more and smaller micro-batches or shorter latencies would help.\n",
-        what, percent_text(share));
+    const auto waits_most = std::ranges::max_element(analysis.ranks, {}, &RankTime::wait_link_s);
+    const auto r = static_cast<std::size_t>(waits_most - analysis.ranks.begin());
+    const std::string rest =
+        bubble_parts(analysis).front().second == kLinks
+            ? fmt::format(
+                  "waiting for\n  links, most on {}; see --what-if "
+                  "link.{}.bandwidth_mbps=x10, and\n  --set compression.gradients=auto where sums "
+                  "wait.\n",
+                  rank_text(plan, r), plan.ranks[r].machine)
+            : "waiting\n  in turn; more and smaller micro-batches or shorter latencies would "
+              "help.\n";
+    text +=
+        fmt::format("  Nothing is busy for long: the busiest is {}, {} of the step. The rest is {}",
+                    what, percent_text(share), rest);
   }
   return text + "  " + bubble_text(analysis);
 }

@@ -261,6 +261,21 @@ TEST(ExplainInFull, NamesTheLinkWhereItBinds) {
   EXPECT_THAT(full_text(three_machines().input()), HasSubstr("computing on stage"));
 }
 
+// Two machines compute for 4 s each and then wait for a sum of 3 s.
+TEST(ExplainInFull, SaysThatLinksKeepRanksWaitingWhereNothingIsBusyForLong) {
+  Problem problem;
+  problem.layers = {{.work_s = 1, .parameters = 1'000'000}};
+  problem.machines = {{1}, {1}};
+  problem.link = {4e6 / 3, 0};
+  problem.options.global_batch = 8;
+  problem.options.micro_batch = 1;
+  const std::string text = full_text(problem.input());
+  EXPECT_THAT(text, HasSubstr("Nothing is busy for long"));
+  EXPECT_THAT(text, HasSubstr("The rest is waiting for\n  links, most on stage 0"));
+  EXPECT_THAT(text, HasSubstr("--set compression.gradients=auto where sums wait"));
+  EXPECT_THAT(text, Not(HasSubstr("smaller micro-batches")));
+}
+
 TEST(ExplainInFull, OneMachineNeedsNoComparison) {
   Problem problem = three_machines();
   problem.machines.resize(1);
