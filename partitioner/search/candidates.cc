@@ -200,17 +200,18 @@ class Collector {
     return found->second.reshaped(shape);
   }
 
-  static void keep_best(const StepEstimate& estimate,
-                        std::vector<int> slots,
-                        const StepShape& shape,
-                        std::optional<ShapedCandidate>& best) {
+  void keep_best(const StepEstimate& estimate,
+                 std::vector<int> slots,
+                 const StepShape& shape,
+                 std::optional<ShapedCandidate>& best) const {
+    const double pace = cost_.pace_of(slots);
     Candidate whole;
     whole.stages.push_back({std::move(slots), {}, 0, false, 0});
     if (!estimate.rate(whole)) return;
     // Its replicas begin at once. In a pipeline the first micro-batch goes through every stage
     // before there is another for each replica of the last, which is what the estimate reckons
     // with.
-    whole.estimate_s = whole.period_s * shape.micro_batches;
+    whole.estimate_s = whole.period_s * shape.micro_batches * pace;
     if (!best || whole.estimate_s < best->candidate.estimate_s) best = {shape, std::move(whole)};
   }
 

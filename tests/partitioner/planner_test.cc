@@ -205,6 +205,19 @@ TEST(MakePlan, ComparesAGroupWithADeviceThatHasItsComputerToItself) {
   EXPECT_DOUBLE_EQ(plan->ranks.front().compute_s, plan->predicted_step_s);
 }
 
+// The fastest beside the others is not the fastest alone.
+TEST(MakePlan, ComparesAGroupWithTheDeviceThatIsTheFastestAlone) {
+  Problem problem = three_machines();
+  problem.machines[0].speed = 1;
+  problem.machines[1].speed = 0.8;
+  Profile profile = problem.profile();
+  profile.devices[1].alone_factor = 0.7;
+  const auto plan = make_plan(problem.model(), problem.cluster(), profile, problem.options);
+  ASSERT_TRUE(plan.ok());
+  EXPECT_GT(plan->rank_count(), 1);
+  EXPECT_THAT(plan->notes, Contains(HasSubstr("times as fast as m1/cpu alone")));
+}
+
 TEST(MakePlan, TakesFixedCutsAsTheyAre) {
   Problem problem = three_machines();
   problem.options.cuts = {2, 7};
