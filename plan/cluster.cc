@@ -4,7 +4,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
+
+#include "plan/json_fields.h"
 
 namespace motley {
 
@@ -39,6 +42,27 @@ std::vector<std::string> ssh_shell(const std::string& destination) {
 
 bool has_automatic_devices(const Machine& machine) {
   return std::ranges::find(machine.devices, kAutomaticDevice) != machine.devices.end();
+}
+
+Result<std::string> medium_of_word(std::string_view word) {
+  constexpr std::array<std::string_view, 4> kOtherWordsForCables{"ethernet", "lan", "wired",
+                                                                 "none"};
+  std::string medium(word);
+  if (!is_word(medium, kMachineNameOthers)) {
+    return Error{ErrorCode::kConfig, fmt::format("'{}' is no medium", word),
+                 "a medium is a word, 1 to 200 letters, digits, '.', '_' and '-'; cable is none",
+                 "write wifi for each machine on one Wi-Fi"};
+  }
+  std::ranges::transform(medium, medium.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  if (medium == "cable") return std::string();
+  if (std::ranges::find(kOtherWordsForCables, medium) != kOtherWordsForCables.end()) {
+    return Error{
+        ErrorCode::kConfig, fmt::format("'{}' is no medium", word),
+        fmt::format("a medium is what machines share, such as one Wi-Fi; '{}' shares none", word),
+        "write cable, or leave medium out"};
+  }
+  return medium;
 }
 
 bool is_virtual_device(std::string_view device) {

@@ -32,6 +32,7 @@ struct Machine {
   // Wi-Fi: all that machines of one medium send and receive takes turns. "" = a way of its own in
   // each direction, as a cable to a switch is.
   std::string medium;
+  bool says_cable = false;  // the cluster file does, whatever links seem to show
   double cpu_share = 0;    // cores granted to each of its processes; 0 = no limit
   std::string motley_dir;  // folder of motley-stage there; "" = the same as here
   std::string runs_dir;    // absolute folder there for its parts of runs; "" = as run.dir lies here
@@ -78,6 +79,10 @@ struct Cluster {
 // stands beside it.
 inline constexpr const char* kAutomaticDevice = "auto";
 [[nodiscard]] bool has_automatic_devices(const Machine& machine);
+
+// Machine::medium by the word that a person writes for it, in any case of letters: "cable" is none.
+// kConfig for what is no word, and for other words for cables, which would pass for a radio.
+[[nodiscard]] Result<std::string> medium_of_word(std::string_view word);
 
 // Whether a device's name ("virtual", "virtual:1") is that of a virtual one: what it computes is
 // not computed but waited for.

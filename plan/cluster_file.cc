@@ -191,6 +191,16 @@ Result<void> check_devices(const TomlTable& table, const Machine& machine) {
   return {};
 }
 
+// Puts what the word means in its place.
+Result<void> read_medium(const TomlTable& table, Machine& machine) {
+  if (machine.medium.empty()) return {};
+  auto medium = medium_of_word(machine.medium);
+  if (!medium.ok()) return table.bad("medium", medium.error().cause, medium.error().remedy);
+  machine.medium = *std::move(medium);
+  machine.says_cable = machine.medium.empty();
+  return {};
+}
+
 Result<Machine> read_machine(TomlTable& table, const ThisMachine& here) {
   Machine machine;
   MOTLEY_TRY(table.read("name", machine.name));
@@ -214,10 +224,7 @@ Result<Machine> read_machine(TomlTable& table, const ThisMachine& here) {
                      "a name is 1 to 200 letters, digits, '.', '_' and '-', and nothing else",
                      "rename the machine");
   }
-  if (!machine.medium.empty() && !is_word(machine.medium, kMachineNameOthers)) {
-    return table.bad("medium", "a medium is 1 to 200 letters, digits, '.', '_' and '-'",
-                     "write medium = \"wifi\" for each machine on one Wi-Fi");
-  }
+  MOTLEY_TRY(read_medium(table, machine));
   MOTLEY_TRY(check_address(table, here, machine.address));
   MOTLEY_TRY(check_devices(table, machine));
   if (!machine.runs_dir.empty() && machine.runs_dir.front() != '/') {

@@ -104,11 +104,10 @@ class Change {
   }
 
   Result<void> set_medium(const std::string& name) {
-    if (!is_word(value_, kMachineNameOthers)) {
-      return bad("a medium is a word, such as wifi; cable is none", "");
-    }
+    const auto medium = medium_of_word(value_);
+    if (!medium.ok()) return bad(medium.error().cause, medium.error().remedy);
     for (Machine& machine : input_.cluster.machines) {
-      if (machine.name == name) machine.medium = value_ == "cable" ? "" : value_;
+      if (machine.name == name) machine.medium = *medium;
     }
     return {};
   }

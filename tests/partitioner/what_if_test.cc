@@ -65,6 +65,15 @@ TEST(WhatIf, PutsAMachineOnACable) {
   EXPECT_EQ(changed({"machine.m0.medium=wifi"}).cluster.machines[0].medium, "wifi");
 }
 
+TEST(WhatIf, KnowsACableInAnyCaseOfLetters) {
+  PlanningInput input = three_machines();
+  input.cluster.machines[1].medium = "wifi";
+  const auto cabled = apply_changes(input, {"machine.m1.medium=Cable", "machine.m0.medium=WiFi"});
+  ASSERT_TRUE(cabled.ok());
+  EXPECT_EQ(cabled->cluster.machines[1].medium, "");
+  EXPECT_EQ(cabled->cluster.machines[0].medium, "wifi");
+}
+
 TEST(WhatIf, AFactorIsOfWhatIsThere) {
   const PlanningInput input = changed({"network.bandwidth_mbps=x2.5", "machine.m0.memory_gib=x2"});
   EXPECT_DOUBLE_EQ(input.cluster.network.bandwidth_bytes_per_s, 2.5e6);
@@ -144,6 +153,7 @@ TEST(WhatIf, NamesWhatItDoesNotUnderstand) {
            {"link.m0.latency=1", "possible are"},
            {"network.m0.latency_us=1", "possible are"},
            {"machine.m0.medium=", "cable is none"},
+           {"machine.m0.medium=Ethernet", "write cable, or leave medium out"},
            {"machine.m3.medium=cable", "no machine is named 'm3'"},
            {"machine.m0.speed=0", "'0' is not a number"},
            {"machine.m0.speed=nan", "'nan' is not a number"},

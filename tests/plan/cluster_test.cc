@@ -53,6 +53,20 @@ TEST(ParseCluster, ReadsMachinesAndLinks) {
   EXPECT_EQ(cluster->link("fast", "fast"), cluster->local);
 }
 
+TEST(ParseCluster, TakesACableForNoMedium) {
+  const auto medium_of = [](const std::string& word) {
+    const auto cluster = parse_cluster(machine("medium = '" + word + "'"), "c.toml");
+    return cluster.ok() ? cluster->machines[0].medium : describe(cluster.error());
+  };
+  EXPECT_EQ(medium_of("cable"), "");
+  EXPECT_EQ(medium_of("Cable"), "");
+  EXPECT_EQ(medium_of("WiFi"), "wifi");
+  EXPECT_EQ(medium_of("home.5GHz"), "home.5ghz");
+  for (const char* other : {"ethernet", "Ethernet", "lan", "wired", "none"}) {
+    EXPECT_THAT(medium_of(other), HasSubstr("write cable, or leave medium out"));
+  }
+}
+
 TEST(ParseCluster, ReadsVirtualDevices) {
   const auto cluster = parse_cluster(machine("devices = [\"virtual:0\", \"virtual:1\"]\n"
                                              "memory_gib = 48\n[machine.virtual]\n"
