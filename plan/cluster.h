@@ -33,6 +33,8 @@ struct Machine {
   // each direction, as a cable to a switch is.
   std::string medium;
   bool says_cable = false;  // the cluster file does, whatever links seem to show
+  // Links show that machines of the medium take turns, and not which of them are on it.
+  bool medium_is_supposed = false;
   double cpu_share = 0;    // cores granted to each of its processes; 0 = no limit
   std::string motley_dir;  // folder of motley-stage there; "" = the same as here
   std::string runs_dir;    // absolute folder there for its parts of runs; "" = as run.dir lies here

@@ -1,6 +1,7 @@
 #include "plan/links.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <set>
@@ -69,6 +70,65 @@ bool is_one_medium(const Links& links,
   if (up == 0 || down == 0) return true;
   const double in_turn = 1 / (1 / up + 1 / down);
   return link.speed.bandwidth_bytes_per_s < (in_turn + std::min(up, down)) / 2;
+}
+
+// Whether a link between a machine of the medium and one with a cable shows who of its machines are
+// on it. Without such a link one of them may have a cable, and take turns because the other has
+// none.
+bool tells_members(const Links& links,
+                   const std::map<std::string, std::string>& media,
+                   const std::string& medium) {
+  const auto is_member = [&](const std::string& name) {
+    const auto found = media.find(name);
+    return found != media.end() && found->second == medium;
+  };
+  return std::ranges::any_of(links, [&](const MeasuredLink& link) {
+    return link.turns && ((is_member(link.from) && !media.contains(link.to)) ||
+                          (is_member(link.to) && !media.contains(link.from)));
+  });
+}
+
+// Of machines that were found to share a medium those are on it that the cluster file says it of,
+// where it does of any.
+void lay_medium(const std::string& medium, bool is_told, const std::vector<Machine*>& members) {
+  const bool is_named =
+      std::ranges::any_of(members, [](const Machine* m) { return !m->medium.empty(); });
+  const bool is_silent = !is_named && std::ranges::none_of(members, &Machine::says_cable);
+  for (Machine* const machine : members) {
+    if (!is_named && !machine->says_cable) machine->medium = medium;
+    machine->medium_is_supposed = is_silent && !is_told;
+  }
+}
+
+void lay_media(Cluster& cluster, const Links& links) {
+  const std::map<std::string, std::string> media = media_of(links);
+  std::map<std::string, std::vector<Machine*>> members;
+  for (Machine& machine : cluster.machines) {
+    const auto tells = [&](const MeasuredLink& link) {
+      return link.turns && (link.from == machine.name || link.to == machine.name);
+    };
+    const auto medium = media.find(machine.name);
+    if (medium != media.end()) {
+      members[medium->second].push_back(&machine);
+    } else if (std::ranges::any_of(links, tells)) {
+      machine.medium.clear();
+    }
+  }
+  for (const auto& [medium, machines] : members) {
+    lay_medium(medium, tells_members(links, media, medium), machines);
+  }
+}
+
+std::string medium_line(const std::vector<std::string>& machines, bool is_supposed) {
+  const std::string names = fmt::format("{}", fmt::join(machines, ", "));
+  if (machines.size() == 1) return names + ": what it sends and receives takes turns";
+  const std::string line =
+      names + ": what they send and receive takes turns" + (is_supposed ? "" : " on one medium");
+  if (!is_supposed) return line;
+  return fmt::format(
+      "{}: {} on Wi-Fi; medium = \"wifi\" in the cluster file, on {}, decides", line,
+      machines.size() == 2 ? "one of them, or both, is" : "all of them, or all but one, are",
+      machines.size() == 2 ? "the one or both" : "those that are");
 }
 
 }  // namespace
@@ -141,16 +201,25 @@ Result<void> apply_links(Cluster& cluster, const Links& links) {
     });
     cluster.links.push_back({link.from, link.to, link.speed});
   }
-  const std::map<std::string, std::string> media = media_of(links);
-  for (Machine& machine : cluster.machines) {
-    const auto tells = [&](const MeasuredLink& link) {
-      return link.turns && (link.from == machine.name || link.to == machine.name);
-    };
-    if (std::ranges::none_of(links, tells)) continue;
-    const auto medium = media.find(machine.name);
-    machine.medium = medium == media.end() ? "" : medium->second;
-  }
+  lay_media(cluster, links);
   return {};
+}
+
+std::vector<std::string> media_lines(Cluster cluster, const Links& links) {
+  lay_media(cluster, links);
+  const std::map<std::string, std::string> found = media_of(links);
+  std::map<std::string, std::vector<std::string>> members;
+  std::set<std::string> supposed;
+  for (const Machine& machine : cluster.machines) {
+    if (machine.medium.empty() || !found.contains(machine.name)) continue;
+    members[machine.medium].push_back(machine.name);
+    if (machine.medium_is_supposed) supposed.insert(machine.medium);
+  }
+  std::vector<std::string> lines;
+  for (const auto& [medium, machines] : members) {
+    lines.push_back(medium_line(machines, supposed.contains(medium)));
+  }
+  return lines;
 }
 
 }  // namespace motley

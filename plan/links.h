@@ -41,7 +41,12 @@ using Links = std::vector<MeasuredLink>;
 [[nodiscard]] std::map<std::string, std::string> media_of(const Links& links);
 
 // Lays measured speeds over those of the cluster, and the media that the links show over its
-// machines' where links tell. kConfig when they name a machine that the cluster lacks.
+// machines' where links tell; who is on a medium the cluster file decides where it says a word of
+// any of those that were found on it. kConfig when they name a machine that the cluster lacks.
 [[nodiscard]] Result<void> apply_links(Cluster& cluster, const Links& links);
+
+// "laptop: what it sends and receives takes turns": a line for each medium that apply_links finds,
+// with what to write into the cluster file where links cannot tell who is on it.
+[[nodiscard]] std::vector<std::string> media_lines(Cluster cluster, const Links& links);
 
 }  // namespace motley

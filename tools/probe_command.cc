@@ -1,16 +1,14 @@
 // motley probe: measures the links between the machines of a cluster.
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <cstdio>
-#include <map>
 #include <string>
-#include <vector>
 
 #include "base/json.h"
 #include "base/log.h"
 #include "cluster/examine/probe.h"
 #include "cluster/process/work_line.h"
+#include "plan/links.h"
 #include "plan/quantity_text.h"
 #include "tools/command.h"
 #include "tools/inputs.h"
@@ -25,20 +23,6 @@ std::string both_ways_text(const MeasuredLink& link) {
   return fmt::format("{:.0f} %", 100 / (1 + *link.turns));
 }
 
-// "laptop, box share one medium: ..."
-std::vector<std::string> media_lines(const Links& links) {
-  std::map<std::string, std::vector<std::string>> members;
-  for (const auto& [machine, medium] : media_of(links)) members[medium].push_back(machine);
-  std::vector<std::string> lines;
-  for (const auto& [medium, machines] : members) {
-    lines.push_back(machines.size() == 1
-                        ? machines.front() + ": what it sends and receives takes turns"
-                        : fmt::format("{}: what they send and receive takes turns on one medium",
-                                      fmt::join(machines, ", ")));
-  }
-  return lines;
-}
-
 std::string probe_table(const Cluster& cluster, const ProbeReport& report) {
   std::string text =
       fmt::format("{:<12} {:<12} {:>12} {:>12} {:>12} {:>10} {:>14} {:>14}\n", "from", "to",
@@ -51,7 +35,7 @@ std::string probe_table(const Cluster& cluster, const ProbeReport& report) {
                     link.speed.latency_s * 1e6, link.jitter_p95_s * 1e6, both_ways_text(link),
                     report.cpu[i].send_s_per_byte * 1e9, report.cpu[i].receive_s_per_byte * 1e9);
   }
-  for (const std::string& line : media_lines(report.links)) text += line + "\n";
+  for (const std::string& line : media_lines(cluster, report.links)) text += line + "\n";
   for (std::size_t i = 0; i < report.networks.size(); ++i) {
     text += fmt::format("{} uses {}\n", cluster.machines[i].name, report.networks[i]);
   }

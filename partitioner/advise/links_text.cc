@@ -52,15 +52,19 @@ MachinePairs links_in_use(const Plan& plan, const ModelSpec& model) {
 // Of the machines that those links join, who shares what.
 std::string media_text(const MachinePairs& pairs, const Cluster& cluster) {
   std::map<std::string, std::set<std::string>> members;  // by medium
+  std::set<std::string> supposed;
   for (const auto& [from, to] : pairs) {
     const Machine* const machine = cluster.find(from);
-    if (machine != nullptr && !machine->medium.empty()) members[machine->medium].insert(from);
+    if (machine == nullptr || machine->medium.empty()) continue;
+    members[machine->medium].insert(from);
+    if (machine->medium_is_supposed) supposed.insert(machine->medium);
   }
   std::string text;
   for (const auto& [medium, machines] : members) {
-    text +=
-        fmt::format("medium    {}: what {} takes turns, as over Wi-Fi\n", fmt::join(machines, ", "),
-                    machines.size() == 1 ? "it sends and receives" : "they send and receive");
+    text += fmt::format("medium    {}: what {} takes turns, as over Wi-Fi{}\n",
+                        fmt::join(machines, ", "),
+                        machines.size() == 1 ? "it sends and receives" : "they send and receive",
+                        supposed.contains(medium) ? ", though one of them may be on a cable" : "");
   }
   return text;
 }

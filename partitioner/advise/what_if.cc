@@ -107,9 +107,25 @@ class Change {
     const auto medium = medium_of_word(value_);
     if (!medium.ok()) return bad(medium.error().cause, medium.error().remedy);
     for (Machine& machine : input_.cluster.machines) {
-      if (machine.name == name) machine.medium = *medium;
+      if (machine.name != name) continue;
+      if (medium->empty()) take_for_the_only_one(machine);
+      machine.medium = *medium;
+      machine.medium_is_supposed = false;
     }
     return {};
+  }
+
+  // Of two machines that take turns either may be the one on a radio: who asks for a cable for one
+  // means that one. Of more at most one is not on it.
+  void take_for_the_only_one(const Machine& machine) {
+    if (!machine.medium_is_supposed) return;
+    std::vector<Machine*> others;
+    for (Machine& other : input_.cluster.machines) {
+      if (&other != &machine && other.medium == machine.medium) others.push_back(&other);
+    }
+    if (others.size() != 1 || !others.front()->medium_is_supposed) return;
+    others.front()->medium.clear();
+    others.front()->medium_is_supposed = false;
   }
 
   // `name` is a machine, or two with a dot between; names may hold dots themselves.

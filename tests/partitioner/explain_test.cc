@@ -54,6 +54,21 @@ TEST(ExplainPlan, ShowsStagesLinksAndNotes) {
   for (const std::string& note : plan->notes) EXPECT_THAT(text, HasSubstr(note));
 }
 
+TEST(ExplainPlan, SaysWhoTakesTurnsAndWhereThatIsNotKnown) {
+  const Problem problem = three_machines();
+  const auto plan = problem.plan();
+  ASSERT_TRUE(plan.ok());
+  ASSERT_GT(plan->rank_count(), 1);
+  Cluster cluster = problem.cluster();
+  for (Machine& machine : cluster.machines) machine.medium = "wifi";
+  const auto text = [&] {
+    return explain_plan(*plan, problem.model(), cluster, problem.profile()).value();
+  };
+  EXPECT_THAT(text(), HasSubstr("takes turns, as over Wi-Fi\n"));
+  for (Machine& machine : cluster.machines) machine.medium_is_supposed = true;
+  EXPECT_THAT(text(), HasSubstr("as over Wi-Fi, though one of them may be on a cable\n"));
+}
+
 TEST(ExplainPlan, SaysInWhichNumbersWhereTheyAreNotFp32) {
   const Problem problem = three_machines();
   Plan plan = problem.plan().value();

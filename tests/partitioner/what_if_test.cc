@@ -74,6 +74,26 @@ TEST(WhatIf, KnowsACableInAnyCaseOfLetters) {
   EXPECT_EQ(cabled->cluster.machines[0].medium, "wifi");
 }
 
+// Links between two that take turns do not say which of them has the radio.
+TEST(WhatIf, TakesTheOneThatGetsACableForTheOneOnTheRadio) {
+  PlanningInput input = three_machines();
+  std::vector<Machine>& machines = input.cluster.machines;
+  for (Machine& machine : machines) {
+    machine.medium = "m0";
+    machine.medium_is_supposed = true;
+  }
+  const auto of_three = apply_changes(input, {"machine.m1.medium=cable"});
+  EXPECT_EQ(of_three->cluster.machines[0].medium, "m0");
+  EXPECT_EQ(of_three->cluster.machines[2].medium, "m0");
+  machines.pop_back();
+  const auto of_two = apply_changes(input, {"machine.m1.medium=cable"});
+  EXPECT_EQ(of_two->cluster.machines[0].medium, "");
+  EXPECT_EQ(of_two->cluster.machines[1].medium, "");
+  for (Machine& machine : machines) machine.medium_is_supposed = false;
+  const auto known = apply_changes(input, {"machine.m1.medium=cable"});
+  EXPECT_EQ(known->cluster.machines[0].medium, "m0");
+}
+
 TEST(WhatIf, AFactorIsOfWhatIsThere) {
   const PlanningInput input = changed({"network.bandwidth_mbps=x2.5", "machine.m0.memory_gib=x2"});
   EXPECT_DOUBLE_EQ(input.cluster.network.bandwidth_bytes_per_s, 2.5e6);

@@ -141,6 +141,59 @@ TEST(Links, PutTheirMediaInPlaceOfTheClusters) {
   ASSERT_TRUE(apply_links(cluster, links_of({{"fast", "slow", 1, 1}})).ok());
   EXPECT_NE(cluster.machines[0].medium, "");
   EXPECT_EQ(cluster.machines[0].medium, cluster.machines[1].medium);
+  EXPECT_TRUE(cluster.machines[0].medium_is_supposed && cluster.machines[1].medium_is_supposed);
+}
+
+TEST(Links, LeaveItToTheClusterFileWhoIsOnAMedium) {
+  const Links links = links_of({{"fast", "slow", 1, 1}});
+  Cluster wifi = two_machines();
+  wifi.machines[1].medium = "wifi";
+  ASSERT_TRUE(apply_links(wifi, links).ok());
+  EXPECT_EQ(wifi.machines[0].medium, "");
+  EXPECT_EQ(wifi.machines[1].medium, "wifi");
+  EXPECT_FALSE(wifi.machines[1].medium_is_supposed);
+  Cluster cabled = two_machines();
+  cabled.machines[0].says_cable = true;
+  ASSERT_TRUE(apply_links(cabled, links).ok());
+  EXPECT_EQ(cabled.machines[0].medium, "");
+  EXPECT_NE(cabled.machines[1].medium, "");
+  EXPECT_FALSE(cabled.machines[1].medium_is_supposed);
+}
+
+TEST(Links, TellWhoIsOnAMediumByAThirdMachineWithACable) {
+  Cluster cluster = two_machines();
+  for (const char* name : {"box", "nas"}) {
+    cluster.machines.push_back(cluster.machines.front());
+    cluster.machines.back().name = name;
+  }
+  const std::vector<MeasuredPair> without{{"fast", "slow", 15, 1}};
+  std::vector<MeasuredPair> with = without;
+  for (const char* name : {"box", "nas"}) {
+    with.push_back({"fast", name, 30, 1});
+    with.push_back({"slow", name, 30, 1});
+  }
+  with.push_back({"box", "nas", 100, 0});
+  Cluster told = cluster;
+  ASSERT_TRUE(apply_links(told, links_of(with)).ok());
+  EXPECT_EQ(told.machines[0].medium, told.machines[1].medium);
+  EXPECT_FALSE(told.machines[0].medium_is_supposed);
+  EXPECT_EQ(
+      media_lines(cluster, links_of(with)),
+      std::vector<std::string>{"fast, slow: what they send and receive takes turns on one medium"});
+  ASSERT_TRUE(apply_links(cluster, links_of(without)).ok());
+  EXPECT_TRUE(cluster.machines[0].medium_is_supposed);
+}
+
+TEST(MediaLines, SayWhatLinksCannotTell) {
+  const Links links = links_of({{"fast", "slow", 1, 1}});
+  Cluster cluster = two_machines();
+  EXPECT_EQ(media_lines(cluster, links),
+            std::vector<std::string>{
+                "fast, slow: what they send and receive takes turns: one of them, or both, is on "
+                "Wi-Fi; medium = \"wifi\" in the cluster file, on the one or both, decides"});
+  cluster.machines[1].medium = "wifi";
+  EXPECT_EQ(media_lines(cluster, links),
+            std::vector<std::string>{"slow: what it sends and receives takes turns"});
 }
 
 }  // namespace
