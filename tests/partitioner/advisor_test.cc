@@ -1,5 +1,7 @@
 #include "partitioner/advise/advisor.h"
 
+#include <algorithm>
+
 #include <gmock/gmock.h>
 
 #include "partitioner/advise/what_if.h"
@@ -35,6 +37,19 @@ TEST(Advisor, FindsNoUseInFasterLinksThatAreIdle) {
   const AdvisorReport report = advice_on(two_machines());
   EXPECT_THAT(report.helpful.front().change, HasSubstr("speed=2"));
   EXPECT_THAT(advice_text(report), HasSubstr("less than 1 %: links of m0 2.5 times as fast"));
+}
+
+TEST(Advisor, TriesACableForWhoHasNone) {
+  Problem problem = two_machines();
+  problem.link = {8000, 0};  // an activation takes half a second, and its gradient the next
+  problem.machines[1].medium = "wifi";
+  const AdvisorReport report = advice_on(problem);
+  const auto saves = [&](const char* change) {
+    return std::ranges::find(report.helpful, change, &Advice::change) != report.helpful.end();
+  };
+  EXPECT_TRUE(saves("machine.m1.medium=cable"));
+  EXPECT_THAT(advice_text(report), HasSubstr("m1 on a cable as fast as its Wi-Fi"));
+  EXPECT_THAT(advice_text(report), Not(HasSubstr("m0 on a cable")));
 }
 
 TEST(Advisor, OneMachineHasNoLinksToImprove) {
