@@ -72,31 +72,40 @@ bool is_one_medium(const Links& links,
   return link.speed.bandwidth_bytes_per_s < (in_turn + std::min(up, down)) / 2;
 }
 
-// Whether a link between a machine of the medium and one with a cable shows who of its machines are
-// on it. Without such a link one of them may have a cable, and take turns because the other has
-// none.
+// Whether links show who of the medium's machines are on it: those that also take turns with a
+// machine on a cable. Of two others one may have a cable itself, and take turns because the other
+// has none; beside machines that are surely on it a single other one may.
 bool tells_members(const Links& links,
                    const std::map<std::string, std::string>& media,
                    const std::string& medium) {
-  const auto is_member = [&](const std::string& name) {
-    const auto found = media.find(name);
-    return found != media.end() && found->second == medium;
-  };
-  return std::ranges::any_of(links, [&](const MeasuredLink& link) {
-    return link.turns && ((is_member(link.from) && !media.contains(link.to)) ||
-                          (is_member(link.to) && !media.contains(link.from)));
-  });
+  std::set<std::string> members;
+  for (const auto& [machine, its_medium] : media) {
+    if (its_medium == medium) members.insert(machine);
+  }
+  std::set<std::string> shown;
+  for (const MeasuredLink& link : links) {
+    if (!link.turns) continue;
+    if (members.contains(link.from) && !media.contains(link.to)) shown.insert(link.from);
+    if (members.contains(link.to) && !media.contains(link.from)) shown.insert(link.to);
+  }
+  return shown == members;
 }
 
-// Of machines that were found to share a medium those are on it that the cluster file says it of,
-// where it does of any.
+// The machines were found to share a medium. What the cluster file says of some decides about the
+// one that it says nothing of, unless links have shown that one to be on it. Of several it says
+// nothing of, all or all but one are on it, and are taken to be.
 void lay_medium(const std::string& medium, bool is_told, const std::vector<Machine*>& members) {
-  const bool is_named =
-      std::ranges::any_of(members, [](const Machine* m) { return !m->medium.empty(); });
-  const bool is_silent = !is_named && std::ranges::none_of(members, &Machine::says_cable);
+  std::set<std::string> words;
+  std::vector<Machine*> silent;
   for (Machine* const machine : members) {
-    if (!is_named && !machine->says_cable) machine->medium = medium;
-    machine->medium_is_supposed = is_silent && !is_told;
+    if (!machine->medium.empty()) words.insert(machine->medium);
+    if (machine->medium.empty() && !machine->says_cable) silent.push_back(machine);
+  }
+  const bool have_cables = !words.empty() && silent.size() == 1 && !is_told;
+  const std::string& shared = words.size() == 1 ? *words.begin() : medium;
+  for (Machine* const machine : silent) {
+    if (!have_cables) machine->medium = shared;
+    machine->medium_is_supposed = !is_told && silent.size() == members.size();
   }
 }
 

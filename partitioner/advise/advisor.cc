@@ -57,7 +57,7 @@ std::vector<Advice> changes_of(const PlanningInput& input,
   const Machine* const it = input.cluster.find(machine);
   if (it != nullptr && !it->medium.empty()) {
     changes.push_back({fmt::format("machine.{}.medium=cable", machine),
-                       fmt::format("{} on a cable as fast as its Wi-Fi", machine), 0});
+                       fmt::format("{} on a cable as fast as what it has now", machine), 0});
   }
   changes.push_back(
       {fmt::format("machine.{}.speed=2", machine), fmt::format("{} twice as fast", machine), 0});

@@ -144,13 +144,17 @@ std::string binding_section(const Plan& plan, const PlanAnalysis& analysis) {
   } else {
     const auto waits_most = std::ranges::max_element(analysis.ranks, {}, &RankTime::wait_link_s);
     const auto r = static_cast<std::size_t>(waits_most - analysis.ranks.begin());
+    const bool waits = !analysis.links.empty() && bubble_parts(analysis).front().second == kLinks;
+    const bool sums = plan.gradient_codec == "none" &&
+                      std::ranges::any_of(plan.chunks, [](const ChunkPlan& chunk) {
+                        return chunk.replicas.size() > 1;
+                      });
     const std::string rest =
-        bubble_parts(analysis).front().second == kLinks
+        waits
             ? fmt::format(
-                  "waiting for\n  links, most on {}; see --what-if "
-                  "link.{}.bandwidth_mbps=x10, and\n  --set compression.gradients=auto where sums "
-                  "wait.\n",
-                  rank_text(plan, r), plan.ranks[r].machine)
+                  "waiting for\n  links, most on {}; see --what-if link.{}.bandwidth_mbps=x10{}.\n",
+                  rank_text(plan, r), plan.ranks[r].machine,
+                  sums ? ", and\n  --set compression.gradients=auto for sums" : "")
             : "waiting\n  in turn; more and smaller micro-batches or shorter latencies would "
               "help.\n";
     text +=

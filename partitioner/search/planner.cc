@@ -115,13 +115,17 @@ class ChoiceSearch {
     if (options.micro_batch > 0 || usual == 0) return with_any_codec(options, wanted_s);
     PlanOptions of_usual = options;
     of_usual.micro_batch = usual;
-    Found found = with_any_codec(of_usual, wanted_s);
+    // Its best with these codecs is what other sizes are held against, also where it is not wanted.
+    Found found =
+        with_any_codec(of_usual, usual_s_ < kAny ? std::max(wanted_s, usual_s_) : wanted_s);
     if (!found.ok() && found.error().code != ErrorCode::kInfeasible) return found;
-    if (found.ok()) usual_s_ = std::min(usual_s_, step_of(*found));
+    if (found.ok()) {
+      usual_s_ = std::min(usual_s_, step_of(*found));
+      if (step_of(*found) > wanted_s) found = std::optional<Planning>();
+    }
     PlanOptions of_others = options;
     of_others.micro_batch_left_out = usual;
     if (!micro_batch_sizes(of_others).empty() && options.goes_on(usual_s_)) {
-      // Of the usual one's best, also where that was found with other codecs and is not wanted now.
       Found other = with_any_codec(
           of_others, std::min(wanted_s, (usual_s_ - kUsualLoss_s) / (1 + kUsualLoss)));
       if (other.ok() ? other->has_value() : other.error().code != ErrorCode::kInfeasible) {

@@ -287,7 +287,7 @@ TEST(ExplainInFull, SaysThatLinksKeepRanksWaitingWhereNothingIsBusyForLong) {
   const std::string text = full_text(problem.input());
   EXPECT_THAT(text, HasSubstr("Nothing is busy for long"));
   EXPECT_THAT(text, HasSubstr("The rest is waiting for\n  links, most on stage 0"));
-  EXPECT_THAT(text, HasSubstr("--set compression.gradients=auto where sums wait"));
+  EXPECT_THAT(text, HasSubstr("--set compression.gradients=auto for sums"));
   EXPECT_THAT(text, Not(HasSubstr("smaller micro-batches")));
 }
 

@@ -40,6 +40,7 @@ inline Cluster random_cluster() {
     machine.name = fmt::format("m{}", m);
     machine.devices = {"cpu"};
     if (*rc::gen::arbitrary<bool>()) machine.devices.emplace_back("virtual");
+    if (*rc::gen::inRange(0, 4) == 0) machine.devices.emplace_back("virtual:1");
     machine.medium = *rc::gen::element("", "", "wifi", "radio");
     for (int from = 0; from < m; ++from) {
       if (*rc::gen::arbitrary<bool>()) continue;

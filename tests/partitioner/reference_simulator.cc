@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 #include <string>
 #include <tuple>
 
@@ -190,6 +191,7 @@ class Tasks {
   void reduce(int c, bool early) {
     if (at(c).replicas.size() < 2) return;
     const std::map<Parcel, int> all = parcels(c);
+    std::set<int> handed;  // by their first grain
     const auto phase_of = [](const auto& entry) { return std::get<0>(entry.first); };
     int first_received = 4;
     for (const auto& entry : all) {
@@ -208,8 +210,11 @@ class Tasks {
               fmt::format("sum {}, {} from {} to {} at {}", c, phase, from, to, first);
           const double floats = size;
           if (sending) {
+            const bool again =
+                phase == 3 && cost_.shares_memory(slot()) && !handed.insert(first).second;
+            const double hand_s = again ? 0 : cost_.hand_s(slot(), floats);
             send(name, to, payload_bytes(floats, codec),
-                 inside ? cost_.hand_s(slot(), floats) : cost_.encode_s(slot(), floats, codec));
+                 inside ? hand_s : cost_.encode_s(slot(), floats, codec));
             tasks_.back().is_bulk = true;
           } else {
             receive(name,
@@ -362,7 +367,7 @@ ReferenceStep reference_step(const Schedule& schedule,
   }
   std::vector<bool> beside;
   for (const int slot : slots) {
-    beside.push_back(cost.slots()[static_cast<std::size_t>(slot)].device == "virtual");
+    beside.push_back(cost.slots()[static_cast<std::size_t>(slot)].device.starts_with("virtual"));
   }
   Letters letters;
   ReferenceStep step = run_ranks(tasks, beside, letters);

@@ -180,8 +180,26 @@ TEST(Links, TellWhoIsOnAMediumByAThirdMachineWithACable) {
   EXPECT_EQ(
       media_lines(cluster, links_of(with)),
       std::vector<std::string>{"fast, slow: what they send and receive takes turns on one medium"});
+  // What the file says of one is not all there is to say of another that was seen on it.
+  told = cluster;
+  told.machines[1].medium = "wifi";
+  ASSERT_TRUE(apply_links(told, links_of(with)).ok());
+  EXPECT_EQ(told.machines[0].medium, "wifi");
   ASSERT_TRUE(apply_links(cluster, links_of(without)).ok());
   EXPECT_TRUE(cluster.machines[0].medium_is_supposed);
+}
+
+// Two of them would not take turns if both had cables.
+TEST(Links, LeaveAtMostOneToTheClusterFile) {
+  Cluster cluster = two_machines();
+  cluster.machines.push_back(cluster.machines.front());
+  cluster.machines.back().name = "box";
+  cluster.machines[1].medium = "wifi";
+  ASSERT_TRUE(apply_links(cluster, links_of({{"fast", "slow", 15, 1},
+                                             {"fast", "box", 15, 1},
+                                             {"slow", "box", 15, 1}}))
+                  .ok());
+  for (const Machine& machine : cluster.machines) EXPECT_EQ(machine.medium, "wifi");
 }
 
 TEST(MediaLines, SayWhatLinksCannotTell) {
