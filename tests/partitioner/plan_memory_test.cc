@@ -46,7 +46,7 @@ struct MemoryCase {
 };
 
 MemoryCase random_case() {
-  RandomStep step = random_step();
+  RandomStep step = random_step(2);
   for (Rank rank{0}; rank.value < step.plan.rank_count(); ++rank.value) {
     RC_PRE(!chunks_of(step.plan, rank).empty());
   }

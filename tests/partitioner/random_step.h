@@ -29,7 +29,8 @@ inline double random_real(double low, double high) {
   return low + (high - low) * *rc::gen::noShrink(rc::gen::inRange(1, kSteps)) / kSteps;
 }
 
-inline Cluster random_cluster() {
+// Of up to so many devices a machine, at most three.
+inline Cluster random_cluster(int devices) {
   Cluster cluster;
   cluster.network = {random_real(1e3, 1e5), random_real(0, 0.1)};
   cluster.local = {random_real(1e4, 1e6), random_real(0, 0.01)};
@@ -40,7 +41,7 @@ inline Cluster random_cluster() {
     machine.name = fmt::format("m{}", m);
     machine.devices = {"cpu"};
     if (*rc::gen::arbitrary<bool>()) machine.devices.emplace_back("virtual");
-    if (*rc::gen::inRange(0, 4) == 0) machine.devices.emplace_back("virtual:1");
+    if (devices > 2 && *rc::gen::inRange(0, 4) == 0) machine.devices.emplace_back("virtual:1");
     machine.medium = *rc::gen::element("", "", "wifi", "radio");
     for (int from = 0; from < m; ++from) {
       if (*rc::gen::arbitrary<bool>()) continue;
@@ -96,7 +97,8 @@ inline std::vector<Replica> random_replicas(int ranks, int micro_batches) {
   return replicas;
 }
 
-inline RandomStep random_step() {
+// `devices`: random_cluster's.
+inline RandomStep random_step(int devices) {
   RandomStep step;
   std::vector<LayerSketch> layers(*rc::gen::inRange<std::size_t>(1, 6));
   for (LayerSketch& layer : layers) {
@@ -105,7 +107,7 @@ inline RandomStep random_step() {
              .output_floats = *rc::gen::inRange(1, 2000)};
   }
   step.model = sketch_model(layers);
-  step.cluster = random_cluster();
+  step.cluster = random_cluster(devices);
   step.profile = random_profile(step.cluster, layers.size());
   for (const Machine& machine : step.cluster.machines) {
     for (const std::string& device : machine.devices) {

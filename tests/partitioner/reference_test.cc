@@ -18,8 +18,8 @@ void expect_near(const std::vector<double>& simulated, const std::vector<double>
 
 RC_GTEST_PROP(Simulator, AgreesWithASecondOne, ()) {
   // At full size: most plans then have replicas and share links.
-  const RandomStep random =
-      *rc::gen::noShrink(rc::gen::resize(rc::kNominalSize, rc::gen::exec(random_step)));
+  const RandomStep random = *rc::gen::noShrink(
+      rc::gen::resize(rc::kNominalSize, rc::gen::exec([] { return random_step(3); })));
   const auto cost = CostModel::make(random.model, random.cluster, random.profile, 1,
                                     {.moments_per_parameter = 2}, random.plan.gradient_codec);
   RC_ASSERT(cost.ok());
