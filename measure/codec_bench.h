@@ -14,7 +14,7 @@ namespace motley {
 struct WireCost {
   std::map<std::string, CodecSample> codecs;  // by Codec::name
   double message_s = 0;                       // as in DeviceProfile
-  double shared_s_per_float = 0;              // likewise, whatever the transport
+  double shared_s_per_float = 0;              // likewise, whatever the transport shares
 };
 
 // Measures "none" and every given chain on normally distributed values, sent over this machine's

@@ -141,7 +141,7 @@ LayerBench::Measured LayerBench::measure(int samples,
   sample.backward_spread_s = backward.spread;
   sample.split->input_s = std::min(median(std::move(input_s)), sample.backward_s);
   sample.split->weight_s = median(std::move(weight_s));
-  return {sample, run_s, runs};
+  return {sample, run_s};
 }
 
 LayerBench::KeptBytes LayerBench::run_once(const at::Tensor& input,

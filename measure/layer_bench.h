@@ -38,7 +38,6 @@ class LayerBench {
   struct Measured {
     LayerSample sample;
     double run_s = 0;  // on the clock, of one run with all that goes with it
-    int runs = 0;
   };
 
   struct Effort {

@@ -41,8 +41,8 @@ using Links = std::vector<MeasuredLink>;
 [[nodiscard]] std::map<std::string, std::string> media_of(const Links& links);
 
 // Lays measured speeds over those of the cluster, and the media that the links show over its
-// machines' where links tell; who is on a medium the cluster file decides where it says a word of
-// any of those that were found on it. kConfig when they name a machine that the cluster lacks.
+// machines' where links tell; of machines that share one and that no link with a machine on a cable
+// shows to be on it, the cluster file decides (docs/formats/links.md). kConfig when they name a machine that the cluster lacks.
 [[nodiscard]] Result<void> apply_links(Cluster& cluster, const Links& links);
 
 // "laptop: what it sends and receives takes turns": a line for each medium that apply_links finds,

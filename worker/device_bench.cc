@@ -175,7 +175,7 @@ void DeviceBench::measure_again(std::map<int, std::vector<LayerBench::Measured>>
       LayerBench bench(job_, model_, layer, device_);
       const auto on_run = [&] { report_.tick(); };
       const LayerBench::Measured again = bench.measure(sizes_[i], {enough_s, enough_s}, on_run);
-      first.sample = undisturbed(first.sample, again.sample, again.runs);
+      first.sample = undisturbed(first.sample, again.sample);
     }
   }
 }

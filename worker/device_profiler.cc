@@ -99,7 +99,6 @@ class DeviceProfiler {
     }
     keep();
     if (job_.options.value("company", false)) device_.alone_factor = alone_factor();
-    if (!job_.options.value("shares_memory", false)) device_.shared_s_per_float = 0;
     device_.scale_times(together_->seconds_per_cpu_second);
     device_.cores = std::min<double>(physical_cores(), usable_cores());
     return std::move(device_);
@@ -215,7 +214,6 @@ Result<DeviceProfile> profile_virtual(const Job& job,
   DeviceProfile device = profile_in_job(model, *job.virtual_speed, job.config.train, sizes);
   DeviceBench bench(job, model, sizes, report);
   MOTLEY_TRY(bench.add_codecs(codecs_to_measure(job), device));
-  if (!job.options.value("shares_memory", false)) device.shared_s_per_float = 0;
   release_freed_memory();
   device.baseline_bytes = resident_bytes() + kStageBytes;
   device.machine = job.options.value("machine", "");
@@ -234,11 +232,13 @@ Result<MeasuredDevice> measure_device(const Job& job,
   MeasuredDevice measured;
   if (job.virtual_speed) {
     MOTLEY_ASSIGN(measured.device, profile_virtual(job, model, sizes, report));
-    return measured;
+  } else {
+    DeviceProfiler profiler(job, model, sizes, report, computes);
+    MOTLEY_ASSIGN(measured.device, profiler.profile());
+    measured.was_kept = profiler.was_kept();
   }
-  DeviceProfiler profiler(job, model, sizes, report, computes);
-  MOTLEY_ASSIGN(measured.device, profiler.profile());
-  measured.was_kept = profiler.was_kept();
+  // What is kept tells of the machine; this is of a run, which may send all values.
+  if (!job.options.value("shares_memory", false)) measured.device.shared_s_per_float = 0;
   return measured;
 }
 

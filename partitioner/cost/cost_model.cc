@@ -83,15 +83,13 @@ bool CostModel::shares_memory(int slot) const {
 }
 
 double CostModel::hand_s(int slot, double floats) const {
-  return shares_memory(slot)
-             ? floats * slot_costs_[static_cast<std::size_t>(slot)].shared_s_per_float
-             : encode_s(slot, floats, "none");
+  const double shared_s = slot_costs_[static_cast<std::size_t>(slot)].shared_s_per_float;
+  return shared_s > 0 ? floats * shared_s : encode_s(slot, floats, "none");
 }
 
 double CostModel::take_s(int slot, double floats) const {
-  return shares_memory(slot)
-             ? floats * slot_costs_[static_cast<std::size_t>(slot)].shared_s_per_float
-             : decode_s(slot, floats, "none");
+  const double shared_s = slot_costs_[static_cast<std::size_t>(slot)].shared_s_per_float;
+  return shared_s > 0 ? floats * shared_s : decode_s(slot, floats, "none");
 }
 
 bool CostModel::codecs_beside(int slot) const {

@@ -85,9 +85,11 @@ class CostModel {
   [[nodiscard]] double encode_s(int slot, double floats, const std::string& codec) const;
   [[nodiscard]] double decode_s(int slot, double floats, const std::string& codec) const;
   [[nodiscard]] double message_s(int slot) const;  // sending or receiving any message
-  // Handing values of a sum to another rank of the machine, and taking them: through memory that
-  // they share where that was measured, else by messages of fp32.
+  // Whether it is measured what passing values to another rank of the machine through memory that
+  // they share costs.
   [[nodiscard]] bool shares_memory(int slot) const;
+  // Handing values of a sum to another rank of the machine, and taking them: through that memory,
+  // else by messages of fp32.
   [[nodiscard]] double hand_s(int slot, double floats) const;
   [[nodiscard]] double take_s(int slot, double floats) const;
   // Of that many floats behind a frame's header: exact where the codec's size depends on nothing

@@ -19,7 +19,7 @@ TEST(Undisturbed, IsTheMeanOfWhatIsAlike) {
   first.forward_spread_s = 0.02;
   LayerSample again = sample(1.09, 2.1, 1.09, 1.1);
   again.forward_spread_s = 0.04;
-  const LayerSample both = undisturbed(first, again, kManyRuns);
+  const LayerSample both = undisturbed(first, again);
   EXPECT_DOUBLE_EQ(both.forward_s, 1.045);
   EXPECT_DOUBLE_EQ(both.forward_spread_s, 0.03);
   EXPECT_DOUBLE_EQ(both.backward_s, 2.05);
@@ -32,37 +32,19 @@ TEST(Undisturbed, LeavesOutWhatADisturbanceMadeLonger) {
   quiet.forward_spread_s = 0.05;
   LayerSample busy = sample(1.3, 2.5, 1.2, 1.6);
   busy.forward_spread_s = 0.001;
-  for (const LayerSample& both :
-       {undisturbed(quiet, busy, kManyRuns), undisturbed(busy, quiet, kManyRuns)}) {
+  for (const LayerSample& both : {undisturbed(quiet, busy), undisturbed(busy, quiet)}) {
     EXPECT_EQ(both, quiet);
   }
 }
 
-TEST(Undisturbed, TakesWhatSpreadsAsMuchForNoise) {
-  LayerSample first = sample(1.0, 2.0, 1.0, 1.0);
-  first.forward_spread_s = 0.12;
-  LayerSample again = sample(1.2, 2.0, 1.0, 1.0);
-  again.forward_spread_s = 0.1;
-  EXPECT_DOUBLE_EQ(undisturbed(first, again, kManyRuns).forward_s, 1.1);
-}
-
 // Only one of its times may have been disturbed, or the first at one moment and the other later.
 TEST(Undisturbed, LooksAtEachTimeByItself) {
-  const LayerSample both =
-      undisturbed(sample(1.0, 2.6, 1.0, 1.7), sample(1.5, 2.0, 1.0, 1.1), kManyRuns);
+  const LayerSample both = undisturbed(sample(1.0, 2.6, 1.0, 1.7), sample(1.5, 2.0, 1.0, 1.1));
   EXPECT_EQ(both, sample(1.0, 2.0, 1.0, 1.1));
 }
 
-TEST(Undisturbed, HeedsFewRunsOnlyWhereTheyAreMuchShorter) {
-  const LayerSample first = sample(1.0, 2.0, 1.0, 1.5);
-  const LayerSample again = sample(0.9, 2.1, 0.9, 1.1);
-  LayerSample expected = first;
-  expected.split->weight_s = 1.1;
-  EXPECT_EQ(undisturbed(first, again, kManyRuns - 1), expected);
-}
-
 TEST(Undisturbed, KeepsTheInputPartWithinBackward) {
-  const LayerSample both = undisturbed(sample(1, 1.0, 1.0, 0), sample(1, 1.2, 1.08, 0), kManyRuns);
+  const LayerSample both = undisturbed(sample(1, 1.0, 1.0, 0), sample(1, 1.2, 1.08, 0));
   EXPECT_DOUBLE_EQ(both.backward_s, 1.0);
   EXPECT_DOUBLE_EQ(both.split->input_s, 1.0);
 }
@@ -73,7 +55,7 @@ TEST(Undisturbed, TakesTheLargerBytes) {
   first.saved_bytes = 5;
   again.workspace_bytes = 7;
   again.split->queued_bytes = 200;
-  const LayerSample both = undisturbed(first, again, kManyRuns);
+  const LayerSample both = undisturbed(first, again);
   EXPECT_EQ(both.saved_bytes, 5);
   EXPECT_EQ(both.workspace_bytes, 7);
   EXPECT_EQ(both.split->queued_bytes, 200);

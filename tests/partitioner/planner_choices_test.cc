@@ -27,12 +27,17 @@ Problem one_shared_layer() {
   return problem;
 }
 
-TEST(MakePlan, TakesTheUsualMicroBatchUnlessItCostsMuch) {
-  // The bubble of a pipeline makes the smallest micro-batch the best by itself, and messages none
-  // smaller than it pays.
-  Problem problem{.layers = {{1, 1000, 1}, {1, 1000, 1}}, .machines = {{}, {}}};
+// The bubble of a pipeline makes the smallest micro-batch the best by itself, and messages none
+// smaller than it pays. `work_s`: of each of two layers.
+Problem pipeline_with_a_bubble(double work_s) {
+  Problem problem{.layers = {{work_s, 1000, 1}, {work_s, 1000, 1}}, .machines = {{}, {}}};
   problem.options.stages = 2;
   problem.options.global_batch = 32;
+  return problem;
+}
+
+TEST(MakePlan, TakesTheUsualMicroBatchUnlessItCostsMuch) {
+  Problem problem = pipeline_with_a_bubble(1);
   const auto best = problem.plan();
   ASSERT_TRUE(best.ok()) << describe(best.error());
   EXPECT_EQ(best->micro_batch, 1);
@@ -50,9 +55,7 @@ TEST(MakePlan, TakesTheUsualMicroBatchUnlessItCostsMuch) {
 
 // Not even together with a coarser codec, which by itself gains less than is asked for.
 TEST(MakePlan, TakesTheUsualMicroBatchWhateverACoarserCodecIsToGain) {
-  Problem problem{.layers = {{1, 1000, 1}, {1, 1000, 1}}, .machines = {{}, {}}};
-  problem.options.stages = 2;
-  problem.options.global_batch = 32;
+  Problem problem = pipeline_with_a_bubble(1);
   const auto best = problem.plan();
   ASSERT_TRUE(best.ok()) << describe(best.error());
   problem.options.usual_micro_batch = 4;
@@ -67,9 +70,7 @@ TEST(MakePlan, TakesTheUsualMicroBatchWhateverACoarserCodecIsToGain) {
 }
 
 TEST(MakePlan, TakesTheUsualMicroBatchForTheShortestStepsWhateverItsShare) {
-  Problem problem{.layers = {{1e-4, 1000, 1}, {1e-4, 1000, 1}}, .machines = {{}, {}}};
-  problem.options.stages = 2;
-  problem.options.global_batch = 32;
+  Problem problem = pipeline_with_a_bubble(1e-4);
   const auto best = problem.plan();
   ASSERT_TRUE(best.ok()) << describe(best.error());
   problem.options.usual_micro_batch = 16;
