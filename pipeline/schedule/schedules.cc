@@ -99,22 +99,29 @@ void check_input(const ScheduleInput& input) {
                "weight parts that may not be queued");
 }
 
+// Whether chunk 0 is done with a tied parameter before it is with the rest, or after it.
+enum class TiedEnds { kFirst, kLast };
+
 // After all computing, so that no rank holds up another's computing. They come in one order on all
-// ranks, else two ranks could wait for each other: backwards, as their gradients are ready. That of
-// a tied parameter is ready in chunk 0 before the rest of that chunk.
-void add_reductions(Schedule& schedule, bool tied_across_ranks) {
+// ranks, else two ranks could wait for each other, and run one at a time: backwards, as their
+// gradients are ready. A whole backward ends with the tied parameter, that of the embedding; the
+// sum of the rest, which gets ready layer by layer before, must not stand behind it.
+void add_reductions(Schedule& schedule, bool tied_across_ranks, TiedEnds tied_ends) {
   const auto add = [&](const std::vector<Rank>& holders, const Action& action) {
     for (const Rank rank : holders) schedule.ranks[rank.index()].push_back(action);
   };
+  const auto add_tied = [&](TiedEnds when) {
+    if (!tied_across_ranks || when != tied_ends) return;
+    const std::vector<Rank> ends = schedule.end_holders();
+    MOTLEY_CHECK(ends.size() > 1, "tied parameters on one rank");
+    add(ends, {ActionKind::kReduceTied, {}, {}});
+  };
   for (ChunkId chunk{schedule.chunk_count() - 1}; chunk.value >= 0; --chunk.value) {
-    if (chunk == ChunkId{0} && tied_across_ranks) {
-      const std::vector<Rank> ends = schedule.end_holders();
-      MOTLEY_CHECK(ends.size() > 1, "tied parameters on one rank");
-      add(ends, {ActionKind::kReduceTied, {}, {}});
-    }
+    if (chunk == ChunkId{0}) add_tied(TiedEnds::kFirst);
     const std::vector<Rank> holders = schedule.holders(chunk);
     if (holders.size() > 1) add(holders, {ActionKind::kReduce, chunk, {}});
   }
+  add_tied(TiedEnds::kLast);
 }
 
 // computing: [Rank] F, B, BI and BW in order.
@@ -129,9 +136,10 @@ Schedule assemble(std::string name,
 
 Schedule training_schedule(std::string name,
                            const ScheduleInput& input,
-                           const std::vector<Actions>& computing) {
+                           const std::vector<Actions>& computing,
+                           TiedEnds tied_ends) {
   Schedule schedule = assemble(std::move(name), input, computing);
-  add_reductions(schedule, input.tied_across_ranks);
+  add_reductions(schedule, input.tied_across_ranks, tied_ends);
   for (Actions& actions : schedule.ranks) {
     actions.push_back({ActionKind::kVote, {}, {}});
     actions.push_back({ActionKind::kStep, {}, {}});
@@ -162,11 +170,11 @@ std::vector<int> windows_of(const ScheduleInput& input) {
 
 Schedule gpipe_schedule(const ScheduleInput& input) {
   const std::vector<int> windows(input.owners.size(), input.micro_batches);
-  return training_schedule("gpipe", input, by_windows(input, windows));
+  return training_schedule("gpipe", input, by_windows(input, windows), TiedEnds::kLast);
 }
 
 Schedule one_f_one_b_schedule(const ScheduleInput& input) {
-  return training_schedule("1f1b", input, by_windows(input, windows_of(input)));
+  return training_schedule("1f1b", input, by_windows(input, windows_of(input)), TiedEnds::kLast);
 }
 
 Schedule split_schedule(const ScheduleInput& input) {
@@ -175,7 +183,9 @@ Schedule split_schedule(const ScheduleInput& input) {
   const std::vector<int> queued_weights = input.queued_weights.empty()
                                               ? std::vector(windows.size(), windows.front())
                                               : input.queued_weights;
-  return training_schedule("split", input, list_schedule(input, windows, queued_weights));
+  // The input parts of chunk 0 end before its weight parts, those of the last chunk do not.
+  return training_schedule("split", input, list_schedule(input, windows, queued_weights),
+                           input.owners.size() > 1 ? TiedEnds::kFirst : TiedEnds::kLast);
 }
 
 Schedule forward_schedule(const ScheduleInput& input) {

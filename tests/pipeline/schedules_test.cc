@@ -120,6 +120,16 @@ TEST(Schedules, SumTiedGradientsOnTheTwoOuterRanks) {
   EXPECT_TRUE(rank_text(schedule, 2).ends_with("SG2.1 T V S"));
 }
 
+// Sums run one after the other.
+TEST(Schedules, SumFirstWhatIsReadyFirst) {
+  ScheduleInput input{{{Rank{0}, Rank{1}}, {Rank{2}, Rank{2}}}, 3, 2, true};
+  EXPECT_TRUE(rank_text(gpipe_schedule(input), 1).ends_with("B0.1 R0 T V S"));
+  EXPECT_TRUE(rank_text(one_f_one_b_schedule(input), 0).ends_with("B0.0 R0 T V S"));
+  EXPECT_TRUE(rank_text(split_schedule(input), 0).ends_with("BI0.0 BW0.0 T R0 V S"));
+  input = {{{Rank{0}, Rank{1}}}, 2, 2, true};
+  EXPECT_TRUE(rank_text(split_schedule(input), 0).ends_with("BI0.0 BW0.0 R0 T V S"));
+}
+
 TEST(Schedules, ForwardOnlyEndsWithTheVote) {
   const Schedule schedule = forward_schedule(chain(2, 2));
   EXPECT_EQ(rank_text(schedule, 0), "L0 ST0 F0.0 SA0.0 L1 ST1 F0.1 SA0.1 V");
