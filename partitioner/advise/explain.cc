@@ -202,7 +202,8 @@ Result<std::string> explain_plan(const Plan& plan,
                                  const Profile& profile) {
   // The memory that it tells of is the plan's, so that no optimizer is asked for.
   MOTLEY_ASSIGN(const CostModel cost,
-                CostModel::make(model, cluster, profile, plan.ranks.front().threads, KeptState{}));
+                CostModel::make(model, cluster, profile, plan.ranks.front().threads, KeptState{},
+                                plan.gradient_codec));
   MOTLEY_ASSIGN(const std::vector<int> slots, slots_of_ranks(plan, cost));
   MOTLEY_TRY(check_codecs(plan, cost));
   const ChunkPlan& last = plan.chunks.back();
@@ -212,7 +213,8 @@ Result<std::string> explain_plan(const Plan& plan,
                              model.layers.size()),
                  "plan again"};
   }
-  std::string text = stage_table(plan, model, cost, slots) + link_table(plan, cost, slots);
+  std::string text = stage_table(plan, model, cost, slots) + link_table(plan, cost, slots) +
+                     sums_table(plan, cost, slots);
   text += '\n';
   text += model_line(plan, model, cost);
   text += fmt::format("step      {} predicted{}, {} {}/s\n", seconds_text(plan.predicted_step_s),

@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "partitioner/advise/text_table.h"
+#include "partitioner/cost/step_prices.h"
 #include "partitioner/search/planner.h"
 #include "plan/holders.h"
 #include "plan/quantity_text.h"
@@ -69,6 +71,22 @@ std::string media_text(const MachinePairs& pairs, const Cluster& cluster) {
   return text;
 }
 
+// What the machine sends others that sends most; of ranks of one machine the same by rank.
+double most_sent(const std::vector<ReducePrice>& messages, const Plan& plan, bool is_inside_one) {
+  std::map<std::string, double> sent;
+  for (const ReducePrice& it : messages) {
+    const std::string& from = plan.ranks[it.message.from.index()].machine;
+    if (is_inside_one) {
+      sent[fmt::format("{}", it.message.from.value)] += it.bytes;
+    } else if (from != plan.ranks[it.message.to.index()].machine) {
+      sent[from] += it.bytes;
+    }
+  }
+  double most = 0;
+  for (const auto& [from, bytes] : sent) most = std::max(most, bytes);
+  return most;
+}
+
 }  // namespace
 
 std::string links_text(const Plan& plan, const ModelSpec& model, const Cluster& cluster) {
@@ -89,6 +107,34 @@ std::string links_text(const Plan& plan, const ModelSpec& model, const Cluster& 
         link_rate_text(cluster.network.bandwidth_bytes_per_s), media);
   }
   return media;
+}
+
+std::string sums_table(const Plan& plan, const CostModel& cost, const std::vector<int>& slots) {
+  const StepPrices prices(plan, cost, slots);
+  std::vector<TextRow> rows = {{"sum", "over", "codec", "each sends", "takes"}};
+  const auto add = [&](const std::string& name, const std::vector<Rank>& ranks,
+                       const std::vector<ReducePrice>& messages, std::int64_t parameters) {
+    if (messages.empty()) return;
+    std::vector<std::string> machines;
+    std::vector<int> holders;
+    for (const Rank rank : ranks) {
+      const std::string& machine = plan.ranks[rank.index()].machine;
+      if (std::ranges::find(machines, machine) == machines.end()) machines.push_back(machine);
+      holders.push_back(slots[rank.index()]);
+    }
+    const bool is_inside_one = machines.size() == 1;
+    rows.push_back({name, fmt::format("{}", fmt::join(machines, " + ")),
+                    is_inside_one ? "none" : plan.gradient_codec,
+                    bytes_text(most_sent(messages, plan, is_inside_one)),
+                    seconds_text(cost.sum_time(holders, parameters).all_s)});
+  };
+  for (std::size_t c = 0; c < plan.chunks.size(); ++c) {
+    const ChunkPlan& chunk = plan.chunks[c];
+    add(fmt::format("stage {}", c), replica_ranks(chunk), prices.reduce(c),
+        cost.sizes().summed_parameters(chunk.first_layer, chunk.first_layer + chunk.layer_count));
+  }
+  add("tied", tied_holders(plan), prices.reduce_tied(), cost.sizes().tied_parameters());
+  return rows.size() == 1 ? "" : fmt::format("\n{}", aligned_table(rows));
 }
 
 }  // namespace motley

@@ -150,8 +150,8 @@ double CostModel::machine_bandwidth(int slot) const {
 
 // Buckets overlap, so that the phases inside machines and those between them each keep their links
 // busy to the end; only what comes first and last stands alone, and is short.
-double CostModel::sum_s(std::span<const int> slots, std::int64_t parameters) const {
-  if (slots.size() < 2) return 0;
+SumTime CostModel::sum_time(std::span<const int> slots, std::int64_t parameters) const {
+  if (slots.size() < 2) return {};
   const auto floats = static_cast<double>(parameters);
   std::size_t machines = 0;
   double inside_s = 0;
@@ -167,7 +167,7 @@ double CostModel::sum_s(std::span<const int> slots, std::int64_t parameters) con
           std::max(inside_s, 2 * transfer_s(slots[i], slots[i], others * floats * kFloatBytes));
     }
   }
-  if (machines < 2) return inside_s;
+  if (machines < 2) return {inside_s / 2, inside_s};
   // Two machines exchange everything at once; more of them do so in two phases, each part by part.
   const double phases = machines == 2 ? 1 : 2;
   const auto count = static_cast<double>(machines);
@@ -182,7 +182,7 @@ double CostModel::sum_s(std::span<const int> slots, std::int64_t parameters) con
       phase_s = std::max(phase_s, transfer_s(from, to, both_ways * bytes));
     }
   }
-  return inside_s + phases * phase_s;
+  return {inside_s > 0 ? inside_s / 2 : phase_s, inside_s + phases * phase_s};
 }
 
 std::int64_t CostModel::encoder_bytes(std::span<const int> slots,

@@ -14,6 +14,7 @@
 #include "models/spec/model_spec.h"
 #include "partitioner/cost/kept_state.h"
 #include "partitioner/cost/model_sizes.h"
+#include "partitioner/cost/sum_time.h"
 #include "plan/cluster.h"
 #include "plan/profile.h"
 
@@ -147,7 +148,7 @@ class CostModel {
 
   // Of summing so many gradients over the ranks on those slots, by the messages of
   // pipeline/schedule/allreduce_plan.h; 0 on one. Without the time of codecs.
-  [[nodiscard]] double sum_s(std::span<const int> slots, std::int64_t parameters) const;
+  [[nodiscard]] SumTime sum_time(std::span<const int> slots, std::int64_t parameters) const;
 
   // What a rank keeps from step to step of so many values that it encodes for other machines.
   [[nodiscard]] std::int64_t encoder_bytes(std::int64_t encoded_values) const {

@@ -129,14 +129,22 @@ StageWork StepEstimate::work(std::span<const int> slots,
                              int last) const {
   const double m = table_.shape().micro_batches;
   const CostModel& cost = table_.cost();
-  const double reduce_s = cost.sum_s(slots, cost.sizes().summed_parameters(first, last));
+  const SumTime sum = cost.sum_time(slots, cost.sizes().summed_parameters(first, last));
   StageWork work{{}, first, last};
   for (std::size_t i = 0; i < slots.size(); ++i) {
     const int slot = slots[i];
-    work.slots.push_back({slot, fit.shares[i] / m, table_.pass_s(slot, first, last, fit.recompute),
-                          (table_.update_s(slot, first, last) + reduce_s) / m});
+    work.slots.push_back(
+        {slot, fit.shares[i] / m, table_.pass_s(slot, first, last, fit.recompute),
+         (table_.update_s(slot, first, last) + sum.left_s(last_backward_s(slot, first, last))) /
+             m});
   }
   return work;
+}
+
+double StepEstimate::last_backward_s(int slot, int first, int last) const {
+  if (table_.shape().split) return table_.backward_weight_s(slot, first, last);
+  return table_.pass_s(slot, first, last, /*recompute=*/false) -
+         table_.forward_s(slot, first, last);
 }
 
 StageTime StepEstimate::time(const StageWork& work, int codec_before, int codec_behind) const {
@@ -194,7 +202,7 @@ double StepEstimate::tied_s(std::span<const int> first_slots,
   if (parameters == 0) return 0;
   std::set<int> slots(first_slots.begin(), first_slots.end());
   slots.insert(last_slots.begin(), last_slots.end());
-  return table_.cost().sum_s(std::vector<int>(slots.begin(), slots.end()), parameters);
+  return table_.cost().sum_time(std::vector<int>(slots.begin(), slots.end()), parameters).all_s;
 }
 
 bool StepEstimate::uses_all_it_must(const Candidate& candidate) const {

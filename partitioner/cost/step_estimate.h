@@ -140,6 +140,8 @@ class StepEstimate {
   [[nodiscard]] bool obeys_pins(const Candidate& candidate) const;
 
  private:
+  // Of the pass that makes the gradients of these layers final.
+  [[nodiscard]] double last_backward_s(int slot, int first, int last) const;
   [[nodiscard]] std::vector<int> deal(std::span<const int> slots,
                                       int first,
                                       int last,

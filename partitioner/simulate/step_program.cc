@@ -7,6 +7,8 @@
 
 #include "base/philox.h"
 #include "partitioner/cost/step_prices.h"
+#include "partitioner/cost/sum_time.h"
+#include "partitioner/simulate/sum_messages.h"
 #include "pipeline/schedule/action_rules.h"
 
 namespace motley {
@@ -30,6 +32,7 @@ class Compiler {
            const StepPrices& prices,
            std::optional<std::uint64_t> draw_seed)
       : schedule_(schedule),
+        plan_(plan),
         rules_(schedule.owners),
         prices_(prices),
         draw_seed_(draw_seed),
@@ -55,7 +58,7 @@ class Compiler {
       for (action_ = 0; action_ < schedule_.ranks[rank_].size(); ++action_) {
         add(schedule_.ranks[rank_][action_]);
         for (std::size_t s = 0; s < sums_.size(); ++s) {
-          if (last_changes_[s] == action_) send_early(sums_[s]);
+          if (last_sends_[s] == action_) send_early(sums_[s], sums_[s].pieces() - 1);
         }
       }
     }
@@ -64,14 +67,6 @@ class Compiler {
   }
 
  private:
-  struct Sum {
-    const std::vector<ReducePrice>* prices = nullptr;
-    std::size_t first_message = 0;
-    // [Rank] its messages, counted from the first: of a phase what it sends, then what it gets.
-    std::vector<std::vector<std::size_t>> of_rank;
-    std::size_t sent_early = 0;  // of the rank being compiled
-  };
-
   // Numbers: activations and gradients by receiving chunk and micro-batch, then targets, votes,
   // verdicts by rank, then those of each R and of T.
   void number_messages() {
@@ -80,54 +75,39 @@ class Compiler {
     first_vote_ = first_target_ + micros_;
     first_verdict_ = first_vote_ + ranks_;
     std::size_t next = first_verdict_ + ranks_;
-    for (std::size_t c = 0; c < chunks_; ++c) next = add_sum(prices_.reduce(c), next);
-    next = add_sum(prices_.reduce_tied(), next);
+    const auto add_sum = [&](const std::vector<ReducePrice>& prices, std::size_t pieces) {
+      sums_.emplace_back(prices, ranks_, next, pieces);
+      next = sums_.back().end_number();
+    };
+    for (std::size_t c = 0; c < chunks_; ++c) add_sum(prices_.reduce(c), kSumPieces);
+    add_sum(prices_.reduce_tied(), 1);
     program_.messages.resize(next);
   }
 
-  // Returns the number of the message behind its own.
-  std::size_t add_sum(const std::vector<ReducePrice>& all, std::size_t first) {
-    Sum& sum = sums_.emplace_back();
-    sum.prices = &all;
-    sum.first_message = first;
-    sum.of_rank.resize(ranks_);
-    for (std::size_t begin = 0; begin < all.size();) {
-      std::size_t end = begin;
-      for (; end < all.size() && all[end].message.phase == all[begin].message.phase; ++end) {
-        sum.of_rank[all[end].message.from.index()].push_back(end);
-      }
-      for (; begin < end; ++begin) sum.of_rank[all[begin].message.to.index()].push_back(begin);
-    }
-    return first + all.size();
-  }
-
-  // After which action of the rank what each sum is of changes no more, and the gradient that the
-  // action made has left; past the end: the rank has no such sum.
+  // After which action of the rank what each sum is of changes no more, and after which its last
+  // values go, as the gradient that the former has made leaves before them; past the end: the rank
+  // has no such sum.
   void find_last_changes() {
     const std::vector<Action>& actions = schedule_.ranks[rank_];
     const LastChanges last = rules_.last_changes(actions);
-    const auto behind = [&](std::size_t at) {
+    const auto note = [&](std::size_t sum, std::size_t at) {
       const bool sends =
           at + 1 < actions.size() && actions[at + 1].kind == ActionKind::kSendGradient;
-      return sends ? at + 1 : at;
+      last_changes_[sum] = at;
+      last_sends_[sum] = sends ? at + 1 : at;
     };
     last_changes_.assign(sums_.size(), actions.size());
+    last_sends_ = last_changes_;
     for (const Action& action : actions) {
       const std::size_t c = action.chunk.index();
-      if (action.kind == ActionKind::kReduce) last_changes_[c] = behind(last.chunks[c]);
-      if (action.kind == ActionKind::kReduceTied) last_changes_.back() = behind(last.tied);
+      if (action.kind == ActionKind::kReduce) note(c, last.chunks[c]);
+      if (action.kind == ActionKind::kReduceTied) note(chunks_, last.tied);
     }
-    for (Sum& sum : sums_) sum.sent_early = 0;
   }
 
-  // What a rank sends before it needs anything of the others goes as soon as it is there.
-  void send_early(Sum& sum) {
-    for (const std::size_t number : sum.of_rank[rank_]) {
-      const ReducePrice& it = (*sum.prices)[number];
-      if (it.message.from.index() != rank_) return;
-      send_part(sum, number, it);
-      ++sum.sent_early;
-    }
+  // A piece of all that a rank sends before it needs anything of the others.
+  void send_early(const SumMessages& sum, std::size_t piece) {
+    for (const SumMessages::Message& it : sum.early(rank_)) send_piece(it, piece);
   }
 
   void add(const Action& action) {
@@ -146,11 +126,11 @@ class Compiler {
       case ActionKind::kForward:
         return compute(price(c).forward);
       case ActionKind::kBackward:
-        return compute(price(c).backward);
+        return backward(c, price(c).backward, again_share(c));
       case ActionKind::kBackwardInput:
         return compute(price(c).backward_input);
       case ActionKind::kBackwardWeight:
-        return compute(price(c).backward_weight);
+        return backward(c, price(c).backward_weight, 0);
       case ActionKind::kReduce:
         return reduce(sums_[c]);
       case ActionKind::kReduceTied:
@@ -192,21 +172,43 @@ class Compiler {
     return first + value.chunk.index() * micros_ + value.micro.index();
   }
 
-  void reduce(const Sum& sum) {
-    const std::vector<std::size_t>& numbers = sum.of_rank[rank_];
-    for (std::size_t n = sum.sent_early; n < numbers.size(); ++n) {
-      const ReducePrice& it = (*sum.prices)[numbers[n]];
-      if (it.message.from.index() == rank_) {
-        send_part(sum, numbers[n], it);
-      } else {
-        receive(sum.first_message + numbers[n], it.price.receive_s);
+  // The part of a chunk's backward that is its second forward.
+  double again_share(std::size_t c) const {
+    const double backward_s = price(c).backward.median_s;
+    return plan_.chunks[c].recompute && backward_s > 0 ? price(c).forward.median_s / backward_s : 0;
+  }
+
+  // One that adds to the gradients of the chunk's parameters, from `lead` of its time on. The last
+  // one hands over to the sum what is final already.
+  void backward(std::size_t c, const PricedTime& time, double lead) {
+    const SumMessages& sum = sums_[c];
+    if (last_changes_[c] != action_ || sum.early(rank_).empty()) return compute(time);
+    const double whole_s = seconds(time);
+    const double piece_s = (1 - lead) * whole_s / static_cast<double>(sum.pieces());
+    add_op(OpKind::kCompute, lead * whole_s + piece_s, 0);
+    for (std::size_t piece = 0; piece + 1 < sum.pieces(); ++piece) {
+      send_early(sum, piece);
+      add_op(OpKind::kCompute, piece_s, 0);
+    }
+  }
+
+  void reduce(const SumMessages& sum) {
+    for (const SumMessages::Message& it : sum.later(rank_)) {
+      if (it.price->message.from.index() == rank_) {
+        send_piece(it, 0);
+        continue;
+      }
+      for (std::size_t piece = 0; piece < it.pieces; ++piece) {
+        receive(it.number + piece, it.price->price.receive_s / static_cast<double>(it.pieces));
       }
     }
   }
 
-  void send_part(const Sum& sum, std::size_t number, const ReducePrice& it) {
-    send(sum.first_message + number, it.message.to.index(), it.bytes, it.price.send_s);
-    program_.messages[sum.first_message + number].is_bulk = true;
+  void send_piece(const SumMessages::Message& it, std::size_t piece) {
+    const auto pieces = static_cast<double>(it.pieces);
+    send(it.number + piece, it.price->message.to.index(), it.price->bytes / pieces,
+         it.price->price.send_s / pieces);
+    program_.messages[it.number + piece].is_bulk = true;
   }
 
   // Rank 0 answers the votes once it has them all.
@@ -222,9 +224,11 @@ class Compiler {
     }
   }
 
-  void compute(const PricedTime& time) {
+  void compute(const PricedTime& time) { add_op(OpKind::kCompute, seconds(time), 0); }
+
+  double seconds(const PricedTime& time) const {
     const bool draw = draw_seed_ && time.sigma_s > 0;
-    add_op(OpKind::kCompute, draw ? drawn_s(time, *draw_seed_, rank_, action_) : time.median_s, 0);
+    return draw ? drawn_s(time, *draw_seed_, rank_, action_) : time.median_s;
   }
 
   void send(std::size_t message, std::size_t to, double bytes, double seconds) {
@@ -243,6 +247,7 @@ class Compiler {
   const HolderPrice& price(std::size_t chunk) const { return prices_.of(chunk, rank_); }
 
   const Schedule& schedule_;
+  const Plan& plan_;
   const ActionRules rules_;
   const StepPrices& prices_;
   const std::optional<std::uint64_t> draw_seed_;
@@ -250,8 +255,9 @@ class Compiler {
   const std::size_t micros_;
   const std::size_t ranks_;
   std::vector<double> optimizer_s_;        // [Rank]
-  std::vector<Sum> sums_;                  // [ChunkId] of R, and of T
+  std::vector<SumMessages> sums_;          // [ChunkId] of R, and of T
   std::vector<std::size_t> last_changes_;  // beside sums_, of the rank being compiled
+  std::vector<std::size_t> last_sends_;    // the same
   std::size_t first_gradient_ = 0;
   std::size_t first_target_ = 0;
   std::size_t first_vote_ = 0;

@@ -130,7 +130,7 @@ TEST(CostModel, SumsOverReplicasInsideMachinesAndThenBetweenThem) {
   const auto cost = three_machines("none");
   ASSERT_TRUE(cost.ok());
   const auto reduce_s = [&](const std::vector<int>& slots) {
-    return cost->sum_s(slots, cost->sizes().summed_parameters(0, 2));
+    return cost->sum_time(slots, cost->sizes().summed_parameters(0, 2)).all_s;
   };
   const double inside_s = 2 * (0.25 + 12'000 / 1e5);
   EXPECT_DOUBLE_EQ(reduce_s({1}), 0);
@@ -143,9 +143,9 @@ TEST(CostModel, SumsOverReplicasInsideMachinesAndThenBetweenThem) {
 TEST(CostModel, CountsTheBytesOfTheGradientCodecBetweenMachinesOnly) {
   const auto cost = three_machines("fp16");
   ASSERT_TRUE(cost.ok());
-  EXPECT_DOUBLE_EQ(cost->sum_s(std::vector{0, 1}, cost->sizes().summed_parameters(0, 2)),
+  EXPECT_DOUBLE_EQ(cost->sum_time(std::vector{0, 1}, cost->sizes().summed_parameters(0, 2)).all_s,
                    2 * (0.25 + 12'000 / 1e5));
-  EXPECT_DOUBLE_EQ(cost->sum_s(std::vector{0, 2}, cost->sizes().summed_parameters(0, 2)),
+  EXPECT_DOUBLE_EQ(cost->sum_time(std::vector{0, 2}, cost->sizes().summed_parameters(0, 2)).all_s,
                    0.5 + 6'000 / 1e3);
   EXPECT_FALSE(three_machines("int8").ok()) << "it was not measured";
 }

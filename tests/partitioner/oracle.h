@@ -103,6 +103,12 @@ class Oracle {
     return sum_s;
   }
 
+  // Two thirds of a layer's work; in two parts the second is half of that.
+  double last_backward_s(int machine, const OracleStage& stage) const {
+    const OracleStage once{.first = stage.first, .last = stage.last};
+    return pass_s(machine, once) * (shape_.split ? 1 : 2) / 3;
+  }
+
   // One micro-batch after the other goes to whoever would be done with it first.
   std::vector<int> deal(const OracleStage& stage) const {
     std::vector<int> shares(stage.machines.size(), 0);
@@ -276,7 +282,10 @@ class Oracle {
         if (i > 0) micro_s += crossing_s(machine, stage.first - 1, pipeline_[at(i - 1)].half);
         if (i + 1 < count) micro_s += crossing_s(machine, stage.last - 1, stage.half);
         sum_s += shares[k] / m * micro_s;
-        busy_s = std::max(busy_s, shares[k] / m * micro_s + reduce_s / m);
+        // What goes first of it, all or half, leaves as the last backward goes on, in quarters.
+        const double first_s = replicas > 2 ? reduce_s / 2 : reduce_s;
+        const double beside_s = std::min(first_s, last_backward_s(machine, stage)) * 3 / 4;
+        busy_s = std::max(busy_s, shares[k] / m * micro_s + (reduce_s - beside_s) / m);
       }
       if (i + 1 < count) {
         // A frame has a header of 64 bytes.

@@ -45,14 +45,15 @@ class Tasks {
           actions[a].kind != ActionKind::kBackwardWeight) {
         continue;
       }
-      // The gradient of the input goes before them.
-      if (actions[a + 1].kind == ActionKind::kSendGradient) add(actions[a + 1]);
       const bool more =
           std::any_of(actions.begin() + static_cast<std::ptrdiff_t>(a) + 1, actions.end(),
                       [&](const Action& later) {
                         return later.chunk.value == c && later.kind == actions[a].kind;
                       });
-      if (!more) reduce(c, /*early=*/true);
+      if (!more) sum_beside_layers(c);
+      // The gradient of the input goes before the last of them.
+      if (actions[a + 1].kind == ActionKind::kSendGradient) add(actions[a + 1]);
+      if (!more) reduce(c, /*early=*/true, kPieces - 1);
       if (actions[a + 1].kind == ActionKind::kSendGradient) ++a;
     }
     return tasks_;
@@ -61,6 +62,8 @@ class Tasks {
  private:
   // The bytes of frames, from docs/formats/frame.md: none of them is asked of the code.
   static constexpr double kHeader = 64;
+  // Of what goes early of a sum (docs/algorithms.md).
+  static constexpr int kPieces = 4;
 
   static double payload_bytes(double floats, const std::string& codec) {
     return floats * (codec == "none" ? 4 : 2);
@@ -187,23 +190,41 @@ class Tasks {
     return longer + (n - longer * (each + 1)) / each;
   }
 
-  // What a rank sends before anything reaches it goes early, the rest at the end.
-  void reduce(int c, bool early) {
+  // The time that the layers of the last backward take, in equal parts with a piece of what goes
+  // early between them.
+  void sum_beside_layers(int c) {
+    double seconds = 0;
+    for (int l = first(c); l < end(c); ++l) {
+      seconds += tasks_.back().seconds;
+      tasks_.pop_back();
+    }
+    for (int piece = 0; piece < kPieces; ++piece) {
+      work(seconds / kPieces);
+      if (piece + 1 < kPieces) reduce(c, /*early=*/true, piece);
+    }
+  }
+
+  // In which phase something first reaches the rank.
+  static int first_received(const std::map<Parcel, int>& all, int rank) {
+    int first = 4;
+    for (const auto& entry : all) {
+      if (std::get<4>(entry.first) == rank) first = std::min(first, std::get<0>(entry.first));
+    }
+    return first;
+  }
+
+  // What a rank sends before anything reaches it goes early and in pieces, the rest at the end.
+  void reduce(int c, bool early, int piece = 0) {
     if (at(c).replicas.size() < 2) return;
     const std::map<Parcel, int> all = parcels(c);
     std::set<int> handed;  // by their first grain
-    const auto phase_of = [](const auto& entry) { return std::get<0>(entry.first); };
-    int first_received = 4;
-    for (const auto& entry : all) {
-      if (std::get<4>(entry.first) == rank_)
-        first_received = std::min(first_received, phase_of(entry));
-    }
     for (int phase = 0; phase < 4; ++phase) {
       for (const bool sending : {true, false}) {
         for (const auto& [parcel, size] : all) {
           const auto& [its_phase, from, distance, first, to] = parcel;
           if (its_phase != phase || (sending ? from : to) != rank_) continue;
-          if ((sending && phase <= first_received) != early) continue;
+          const bool is_early = phase <= first_received(all, from);
+          if ((sending && is_early) != early) continue;
           const bool inside = phase == 0 || phase == 3;
           const std::string codec = inside ? "none" : cost_.gradient_codec();
           const std::string name =
@@ -213,12 +234,20 @@ class Tasks {
             const bool again =
                 phase == 3 && cost_.shares_memory(slot()) && !handed.insert(first).second;
             const double hand_s = again ? 0 : cost_.hand_s(slot(), floats);
-            send(name, to, payload_bytes(floats, codec),
+            send(fmt::format("{}, {}", name, piece), to, payload_bytes(floats, codec),
                  inside ? hand_s : cost_.encode_s(slot(), floats, codec));
             tasks_.back().is_bulk = true;
-          } else {
-            receive(name,
+            if (is_early) {
+              tasks_.back().seconds /= kPieces;
+              tasks_.back().bytes /= kPieces;
+            }
+            continue;
+          }
+          const int pieces = is_early ? kPieces : 1;
+          for (int p = 0; p < pieces; ++p) {
+            receive(fmt::format("{}, {}", name, p),
                     inside ? cost_.take_s(slot(), floats) : cost_.decode_s(slot(), floats, codec));
+            tasks_.back().seconds /= pieces;
           }
         }
       }
