@@ -59,8 +59,11 @@ void ReportCollector::add_step(Rank rank, const StepReport& report) {
     own.first_step = report.step;
     return;
   }
-  const StepTimes times{report.step_s, report.compute_s, report.wait_s.total(),
-                        static_cast<double>(report.wire_bytes)};
+  const StepTimes times{.step_s = report.step_s,
+                        .compute_s = report.compute_s,
+                        .wait_s = report.wait_s.total(),
+                        .sum_wait_s = report.wait_s.of(WaitCause::kSum),
+                        .sent_bytes = static_cast<double>(report.wire_bytes)};
   if (own.count - 1 <= kStepsKept) {
     own.steps.push_back(times);
   } else {
@@ -104,6 +107,7 @@ Result<RunReport> ReportCollector::report(const Plan& plan, const ModelSpec& mod
                             .device = planned.device,
                             .compute_s = {planned.compute_s, median(own, &StepTimes::compute_s)},
                             .wait_s = median(own, &StepTimes::wait_s),
+                            .sum_wait_s = median(own, &StepTimes::sum_wait_s),
                             .memory_bytes = {static_cast<double>(planned.memory_bytes),
                                              static_cast<double>(own.peak_bytes)},
                             .sent_bytes = {sent[r], median(own, &StepTimes::sent_bytes)}});

@@ -32,6 +32,7 @@ class ReportCollector {
     double step_s = 0;
     double compute_s = 0;
     double wait_s = 0;
+    double sum_wait_s = 0;
     double sent_bytes = 0;
   };
 

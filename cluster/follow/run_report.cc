@@ -46,6 +46,9 @@ Result<RankReport> rank_from(const JsonFields& fields) {
   }
   MOTLEY_ASSIGN(rank.compute_s, pair_from(fields, "compute_s", kSecondsMax));
   MOTLEY_ASSIGN(rank.wait_s, fields.quantity("wait_s", kSecondsMax));
+  if (fields.has("sum_wait_s")) {
+    MOTLEY_ASSIGN(rank.sum_wait_s, fields.quantity("sum_wait_s", kSecondsMax));
+  }
   MOTLEY_ASSIGN(rank.memory_bytes, pair_from(fields, "memory_bytes", kReportedBytesMax));
   MOTLEY_ASSIGN(rank.sent_bytes, pair_from(fields, "sent_bytes", kReportedBytesMax));
   return rank;
@@ -101,6 +104,7 @@ Json report_to_json(const RunReport& report) {
                  {"memory_bytes", pair_to_json(rank.memory_bytes)},
                  {"sent_bytes", pair_to_json(rank.sent_bytes)}};
     if (rank.numbers != kPlainNumbers) json["numbers"] = rank.numbers;
+    if (rank.sum_wait_s > 0) json["sum_wait_s"] = rank.sum_wait_s;
     ranks.push_back(std::move(json));
   }
   Json links = Json::array();
@@ -166,6 +170,9 @@ std::vector<TextRow> report_rows(const RunReport& report) {
     rows.push_back(row_of(rank.name + " computes", rank.compute_s, seconds_text));
     if (computes_in_other_numbers(report)) rows.push_back({"  products in", "", rank.numbers});
     rows.push_back({"  waits", "", seconds_text(rank.wait_s)});
+    if (rank.sum_wait_s > 0) {
+      rows.push_back({"    for sums", "", seconds_text(rank.sum_wait_s)});
+    }
     rows.push_back(memory_row_of(rank));
     const bool sends = rank.sent_bytes.predicted > 0 || rank.sent_bytes.measured > 0;
     if (sends) rows.push_back(row_of("  sends a step", rank.sent_bytes, bytes_text));

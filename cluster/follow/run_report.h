@@ -26,6 +26,7 @@ struct RankReport {
   std::string device;
   PredictedAndMeasured compute_s;     // all but waiting
   double wait_s = 0;                  // measured
+  double sum_wait_s = 0;              // of that, for sums of gradients
   PredictedAndMeasured memory_bytes;  // peak of the process
   PredictedAndMeasured sent_bytes;    // a step, to all peers
   std::string numbers = "fp32";       // that its products were computed in

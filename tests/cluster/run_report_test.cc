@@ -67,6 +67,22 @@ TEST(RunReport, SaysInWhichNumbersWhereTheyWereNotFp32) {
   EXPECT_THAT(report_text(*read), testing::ContainsRegex("products in +bf16"));
 }
 
+TEST(RunReport, NamesTheWaitForSums) {
+  EXPECT_THAT(report_text(example()), testing::Not(HasSubstr("for sums")));
+  ReportCollector collector(2);
+  for (std::int64_t number = 1; number <= 3; ++number) {
+    StepReport waiting = step(number, 0.5);
+    waiting.wait_s.of(WaitCause::kSum) = 0.125;
+    for (const Rank rank : {Rank{0}, Rank{1}}) collector.add_step(rank, waiting);
+  }
+  const auto read = parse_report(report_to_json(report_of(collector)).dump(), "report.json");
+  ASSERT_TRUE(read.ok()) << describe(read.error());
+  EXPECT_EQ(read->ranks[1].sum_wait_s, 0.125);
+  EXPECT_EQ(read->ranks[1].wait_s, 0.375);
+  EXPECT_THAT(report_text(*read),
+              testing::ContainsRegex("waits +375.00 ms\n +for sums +125.00 ms"));
+}
+
 TEST(RunReport, SaysThatTheMemoryOfADeviceIsNotMeasured) {
   RunReport report = example();
   report.ranks[0].device = "cuda:0";

@@ -16,8 +16,9 @@ inline std::string right_report() {
   report.last_step = 40;
   report.measured_steps = 39;
   report.step_s = {0.4, 0.5};
-  report.ranks = {{"stage 1 (desktop)", "desktop", "cpu", {0.3, 0.31}, 0.1, {1000, 0}, {160, 160}},
-                  {"stage 2 (box)", "box", "virtual:0", {0.2, 0.4}, 0.1, {500, 777}, {0, 160}}};
+  report.ranks = {
+      {"stage 1 (desktop)", "desktop", "cpu", {0.3, 0.31}, 0.1, 0.05, {1000, 0}, {160, 160}},
+      {"stage 2 (box)", "box", "virtual:0", {0.2, 0.4}, 0.1, 0, {500, 777}, {0, 160}}};
   report.links = {{0, "desktop", "box", "fp16|zstd(1)", 160, 320}};
   report.ended = EarlyEnd{4, "machine box was lost"};
   return report_to_json(report).dump(2);
