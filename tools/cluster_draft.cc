@@ -83,7 +83,7 @@ Result<std::string> config_draft(const std::string& data, const std::string& run
       "[model]\nkind = \"gpt2\"\nlayers = 4\nwidth = 256\nheads = 4\ncontext = 128\n"
       "vocab = {}\n\n"
       "[data]\nkind = {}{}\n{}\n"
-      "[train]\nsteps = 300\nglobal_batch = 32\nlr = 1e-3\nwarmup_steps = 30\neval_every = 50\n\n"
+      "[train]\nsteps = 300\nglobal_batch = 32\nlr = 1e-3\neval_every = 50\n\n"
       "[compression]\nactivations = \"none\"   # \"auto\": rounded where that is faster, as on "
       "slow links\n"
       "gradients = \"none\"     # the same\n\n"

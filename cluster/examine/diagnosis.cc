@@ -214,8 +214,8 @@ std::vector<Finding> diagnose_computers(const Cluster& cluster, const Examinatio
     }
     findings.push_back(
         {computer.is_overdrawn() ? FindingLevel::kWarning : FindingLevel::kNote, "all", "computer",
-         fmt::format("{}; {} workers share its {:.4g} cores", shared_memory_text(computer, found),
-                     workers, cores),
+         fmt::format("{}; {} workers share its {:.4g} core{}", shared_memory_text(computer, found),
+                     workers, cores, cores == 1 ? "" : "s"),
          computer.is_overdrawn() ? "lower memory_gib: a plan may use all of it" : ""});
   }
   return findings;

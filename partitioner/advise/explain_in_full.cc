@@ -200,7 +200,7 @@ std::string estimate_proof(const PlanBounds& bounds, double predicted_step_s) {
 }
 
 std::string bounds_section(const PlanBounds& bounds, double predicted_step_s) {
-  std::string text = "\nHow good it is\n";
+  std::string text;
   if (bounds.period_bound_s > 0) {
     text +=
         fmt::format("  no pipeline of single devices ends a micro-batch more often than every {}\n",
@@ -219,7 +219,7 @@ std::string bounds_section(const PlanBounds& bounds, double predicted_step_s) {
     text += fmt::format("  the least such time found is {}, not proven to be the least\n",
                         seconds_text(bounds.least_period_s));
   }
-  return text;
+  return text.empty() ? "" : "\nHow good it is\n" + text;
 }
 
 }  // namespace

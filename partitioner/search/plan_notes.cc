@@ -107,7 +107,7 @@ void note_coarser(const CoarserCodecs& coarser, double step_s, Plan& plan) {
     taken.push_back("gradients as " + plan.gradient_codec);
   }
   plan.notes.push_back(
-      fmt::format("crossing with more rounding: {}; without it a step takes {} "
+      fmt::format("crossing with more rounding: {}; with finer codecs a step takes {} "
                   "(docs/compression.md tells what it does to learning; [compression] forbids it)",
                   fmt::join(taken, ", "), step_text(step_s)));
 }

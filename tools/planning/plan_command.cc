@@ -162,6 +162,8 @@ Result<void> plan(const Arguments& arguments) {
 // What prints something else than the plan goes alone.
 Result<void> check_together(const Arguments& arguments) {
   for (const auto& [one, other] : {std::pair("what-if", "advise"),
+                                   {"what-if", "explain"},
+                                   {"advise", "explain"},
                                    {"what-if", "output"},
                                    {"advise", "output"},
                                    {"what-if", "svg"},
