@@ -215,7 +215,7 @@ std::vector<Finding> diagnose_computers(const Cluster& cluster, const Examinatio
     findings.push_back(
         {computer.is_overdrawn() ? FindingLevel::kWarning : FindingLevel::kNote, "all", "computer",
          fmt::format("{}; {} workers share its {:.4g} core{}", shared_memory_text(computer, found),
-                     workers, cores, cores == 1 ? "" : "s"),
+                     workers, cores, cores < 1.05 ? "" : "s"),
          computer.is_overdrawn() ? "lower memory_gib: a plan may use all of it" : ""});
   }
   return findings;

@@ -99,6 +99,17 @@ std::string link_table(const Plan& plan, const CostModel& cost, const std::vecto
   return rows.size() == 1 ? "" : fmt::format("\n{}", aligned_table(rows));
 }
 
+// The sums where their codec was measured.
+std::string sums_text(const Plan& plan,
+                      const ModelSpec& model,
+                      const Cluster& cluster,
+                      const Profile& profile,
+                      const std::vector<int>& slots) {
+  const auto cost = CostModel::make(model, cluster, profile, plan.ranks.front().threads,
+                                    KeptState{}, plan.gradient_codec);
+  return cost.ok() ? sums_table(plan, *cost, slots) : "";
+}
+
 // What the stages' parameters add up to, less the copy that a stage keeps of a tied one.
 std::string model_line(const Plan& plan, const ModelSpec& model, const CostModel& cost) {
   std::int64_t stored = 0;
@@ -202,8 +213,7 @@ Result<std::string> explain_plan(const Plan& plan,
                                  const Profile& profile) {
   // The memory that it tells of is the plan's, so that no optimizer is asked for.
   MOTLEY_ASSIGN(const CostModel cost,
-                CostModel::make(model, cluster, profile, plan.ranks.front().threads, KeptState{},
-                                plan.gradient_codec));
+                CostModel::make(model, cluster, profile, plan.ranks.front().threads, KeptState{}));
   MOTLEY_ASSIGN(const std::vector<int> slots, slots_of_ranks(plan, cost));
   MOTLEY_TRY(check_codecs(plan, cost));
   const ChunkPlan& last = plan.chunks.back();
@@ -214,7 +224,7 @@ Result<std::string> explain_plan(const Plan& plan,
                  "plan again"};
   }
   std::string text = stage_table(plan, model, cost, slots) + link_table(plan, cost, slots) +
-                     sums_table(plan, cost, slots);
+                     sums_text(plan, model, cluster, profile, slots);
   text += '\n';
   text += model_line(plan, model, cost);
   text += fmt::format("step      {} predicted{}, {} {}/s\n", seconds_text(plan.predicted_step_s),

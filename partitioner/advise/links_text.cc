@@ -111,7 +111,7 @@ std::string links_text(const Plan& plan, const ModelSpec& model, const Cluster& 
 
 std::string sums_table(const Plan& plan, const CostModel& cost, const std::vector<int>& slots) {
   const StepPrices prices(plan, cost, slots);
-  std::vector<TextRow> rows = {{"sum", "over", "codec", "each sends", "takes"}};
+  std::vector<TextRow> rows = {{"sum", "over", "codec", "sends at most", "takes"}};
   const auto add = [&](const std::string& name, const std::vector<Rank>& ranks,
                        const std::vector<ReducePrice>& messages, std::int64_t parameters) {
     if (messages.empty()) return;

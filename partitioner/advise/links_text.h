@@ -18,7 +18,7 @@ namespace motley {
                                      const Cluster& cluster);
 
 // A table of the sums of gradients over ranks: who sums, what the busiest of them sends in a step,
-// and how long that takes where nothing else crosses; "" where there are none.
+// and how long that takes where nothing else crosses, without codecs; "" where there are none.
 // cost: for the plan's codec of gradients; slots: as slots_of_ranks gives them.
 [[nodiscard]] std::string sums_table(const Plan& plan,
                                      const CostModel& cost,

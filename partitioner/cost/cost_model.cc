@@ -155,6 +155,7 @@ SumTime CostModel::sum_time(std::span<const int> slots, std::int64_t parameters)
   const auto floats = static_cast<double>(parameters);
   std::size_t machines = 0;
   double inside_s = 0;
+  double inside_busy_s = 0;  // in the first of the two
   for (std::size_t i = 0; i < slots.size(); ++i) {
     const auto shares = [&](int slot) { return machine_of(slot) == machine_of(slots[i]); };
     if (std::none_of(slots.begin(), slots.begin() + static_cast<std::ptrdiff_t>(i), shares)) {
@@ -163,26 +164,30 @@ SumTime CostModel::sum_time(std::span<const int> slots, std::int64_t parameters)
     const auto others = static_cast<double>(std::count_if(slots.begin(), slots.end(), shares) - 1);
     // In each of two phases every rank of the machine has a slice for each other one.
     if (others > 0) {
-      inside_s =
-          std::max(inside_s, 2 * transfer_s(slots[i], slots[i], others * floats * kFloatBytes));
+      const double there_s = transfer_s(slots[i], slots[i], others * floats * kFloatBytes);
+      inside_s = std::max(inside_s, 2 * there_s);
+      inside_busy_s = std::max(inside_busy_s, there_s - link(slots[i], slots[i]).latency_s);
     }
   }
-  if (machines < 2) return {inside_s / 2, inside_s};
+  if (machines < 2) return {inside_busy_s, inside_s};
   // Two machines exchange everything at once; more of them do so in two phases, each part by part.
   const double phases = machines == 2 ? 1 : 2;
   const auto count = static_cast<double>(machines);
   const double share = machines == 2 ? 1 : (count - 1) / count;
   double phase_s = 0;
+  double phase_busy_s = 0;
   for (const int from : slots) {
     const double bytes = share * floats * gradient_bytes_per_float_[static_cast<std::size_t>(from)];
     for (const int to : slots) {
       if (machine_of(from) == machine_of(to)) continue;
       // Each sends as it receives.
       const double both_ways = takes_turns(from, to) ? 2 : 1;
-      phase_s = std::max(phase_s, transfer_s(from, to, both_ways * bytes));
+      const double there_s = transfer_s(from, to, both_ways * bytes);
+      phase_s = std::max(phase_s, there_s);
+      phase_busy_s = std::max(phase_busy_s, there_s - link(from, to).latency_s);
     }
   }
-  return {inside_s > 0 ? inside_s / 2 : phase_s, inside_s + phases * phase_s};
+  return {inside_s > 0 ? inside_busy_s : phase_busy_s, inside_s + phases * phase_s};
 }
 
 std::int64_t CostModel::encoder_bytes(std::span<const int> slots,

@@ -49,6 +49,15 @@ std::int64_t ModelSizes::summed_parameters(int first, int last) const {
   return updated_parameters(first, last) - (tied_uses(first, last) > 0 ? tied_->parameters : 0);
 }
 
+int ModelSizes::sum_pieces(int first, int last) const {
+  constexpr int kMost = 4;
+  int pieces = 0;
+  for (int layer = first; layer < last && pieces < kMost; ++layer) {
+    if (summed_parameters(layer, layer + 1) > 0) ++pieces;
+  }
+  return std::max(pieces, 1);
+}
+
 int ModelSizes::tied_uses(int first, int last) const {
   if (!tied_) return 0;
   return (lies_in(tied_->owner_layer, first, last) ? 1 : 0) +

@@ -28,6 +28,10 @@ class ModelSizes {
   // The parameters that the replicas of layers [first, last) sum: all but a tied one.
   [[nodiscard]] std::int64_t summed_parameters(int first, int last) const;
 
+  // In how many equal pieces their gradient is taken to become final in a backward: one for each
+  // layer that has such parameters, at least one and at most four.
+  [[nodiscard]] int sum_pieces(int first, int last) const;
+
   // The parameters that all ranks with a use of them sum besides; 0 when nothing is tied.
   [[nodiscard]] std::int64_t tied_parameters() const { return tied_ ? tied_->parameters : 0; }
 

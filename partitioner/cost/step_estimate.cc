@@ -130,13 +130,13 @@ StageWork StepEstimate::work(std::span<const int> slots,
   const double m = table_.shape().micro_batches;
   const CostModel& cost = table_.cost();
   const SumTime sum = cost.sum_time(slots, cost.sizes().summed_parameters(first, last));
+  const int pieces = cost.sizes().sum_pieces(first, last);
   StageWork work{{}, first, last};
   for (std::size_t i = 0; i < slots.size(); ++i) {
     const int slot = slots[i];
-    work.slots.push_back(
-        {slot, fit.shares[i] / m, table_.pass_s(slot, first, last, fit.recompute),
-         (table_.update_s(slot, first, last) + sum.left_s(last_backward_s(slot, first, last))) /
-             m});
+    const double left_s = sum.left_s(last_backward_s(slot, first, last), pieces);
+    work.slots.push_back({slot, fit.shares[i] / m, table_.pass_s(slot, first, last, fit.recompute),
+                          (table_.update_s(slot, first, last) + left_s) / m});
   }
   return work;
 }

@@ -7,7 +7,6 @@
 
 #include "base/philox.h"
 #include "partitioner/cost/step_prices.h"
-#include "partitioner/cost/sum_time.h"
 #include "partitioner/simulate/sum_messages.h"
 #include "pipeline/schedule/action_rules.h"
 
@@ -29,6 +28,7 @@ class Compiler {
  public:
   Compiler(const Schedule& schedule,
            const Plan& plan,
+           const ModelSizes& model,
            const StepPrices& prices,
            std::optional<std::uint64_t> draw_seed)
       : schedule_(schedule),
@@ -45,7 +45,7 @@ class Compiler {
         optimizer_s_[replica.rank.index()] += prices.of(c, replica.rank.index()).optimizer_s;
       }
     }
-    number_messages();
+    number_messages(model);
   }
 
   StepProgram compile() {
@@ -69,7 +69,7 @@ class Compiler {
  private:
   // Numbers: activations and gradients by receiving chunk and micro-batch, then targets, votes,
   // verdicts by rank, then those of each R and of T.
-  void number_messages() {
+  void number_messages(const ModelSizes& model) {
     first_gradient_ = chunks_ * micros_;
     first_target_ = 2 * first_gradient_;
     first_vote_ = first_target_ + micros_;
@@ -79,7 +79,12 @@ class Compiler {
       sums_.emplace_back(prices, ranks_, next, pieces);
       next = sums_.back().end_number();
     };
-    for (std::size_t c = 0; c < chunks_; ++c) add_sum(prices_.reduce(c), kSumPieces);
+    for (std::size_t c = 0; c < chunks_; ++c) {
+      const ChunkPlan& chunk = plan_.chunks[c];
+      const int end = chunk.first_layer + chunk.layer_count;
+      add_sum(prices_.reduce(c),
+              static_cast<std::size_t>(model.sum_pieces(chunk.first_layer, end)));
+    }
     add_sum(prices_.reduce_tied(), 1);
     program_.messages.resize(next);
   }
@@ -275,7 +280,7 @@ StepProgram compile_step(const Schedule& schedule,
                          const std::vector<int>& rank_slots,
                          std::optional<std::uint64_t> draw_seed) {
   const StepPrices prices(plan, cost, rank_slots);
-  return Compiler(schedule, plan, prices, draw_seed).compile();
+  return Compiler(schedule, plan, cost.sizes(), prices, draw_seed).compile();
 }
 
 }  // namespace motley

@@ -200,13 +200,17 @@ class Oracle {
   }
 
   // The slowest of all ways between two sets of machines.
-  double slowest_s(const std::vector<int>& from, const std::vector<int>& to, double bytes) const {
+  double slowest_s(const std::vector<int>& from,
+                   const std::vector<int>& to,
+                   double bytes,
+                   double latencies = 1) const {
     double slowest = 0;
     for (const int a : from) {
       for (const int b : to) {
         if (a == b) continue;
         for (const LinkSpeed& speed : {link(a, b), link(b, a)}) {
-          slowest = std::max(slowest, bytes / speed.bandwidth_bytes_per_s + speed.latency_s);
+          slowest =
+              std::max(slowest, bytes / speed.bandwidth_bytes_per_s + latencies * speed.latency_s);
         }
       }
     }
@@ -232,12 +236,13 @@ class Oracle {
   }
 
   // The slowest of all ways between any two when they send to each other at once.
-  double exchange_s(const std::vector<int>& machines, double bytes) const {
+  double exchange_s(const std::vector<int>& machines, double bytes, double latencies = 1) const {
     double slowest = 0;
     for (const int a : machines) {
       for (const int b : machines) {
         if (a == b) continue;
-        slowest = std::max(slowest, slowest_s({a}, {b}, takes_turns(a, b) ? 2 * bytes : bytes));
+        slowest = std::max(slowest,
+                           slowest_s({a}, {b}, takes_turns(a, b) ? 2 * bytes : bytes, latencies));
       }
     }
     return slowest;
@@ -250,6 +255,26 @@ class Oracle {
     if (machines.size() < 2) return 0;
     if (machines.size() == 2) return exchange_s(machines, bytes);
     return 2 * exchange_s(machines, bytes - bytes / count);
+  }
+
+  // Of layer 0 where it is tied the parameters are summed by themselves.
+  std::int64_t summed(int layer) const {
+    return layer == 0 && is_tied() ? 0 : p_.layers[at(layer)].parameters;
+  }
+
+  int pieces(const OracleStage& stage) const {
+    int layers = 0;
+    for (int l = stage.first; l < stage.last; ++l) layers += summed(l) > 0 ? 1 : 0;
+    return std::clamp(layers, 1, 4);
+  }
+
+  // Of all that a machine sends first, without latency.
+  double first_busy_s(const OracleStage& stage) const {
+    std::int64_t parameters = 0;
+    for (int l = stage.first; l < stage.last; ++l) parameters += summed(l);
+    const auto count = static_cast<double>(stage.machines.size());
+    const double bytes = 4 * static_cast<double>(parameters);
+    return exchange_s(stage.machines, count > 2 ? bytes - bytes / count : bytes, /*latencies=*/0);
   }
 
   void rate() {
@@ -282,9 +307,9 @@ class Oracle {
         if (i > 0) micro_s += crossing_s(machine, stage.first - 1, pipeline_[at(i - 1)].half);
         if (i + 1 < count) micro_s += crossing_s(machine, stage.last - 1, stage.half);
         sum_s += shares[k] / m * micro_s;
-        // What goes first of it, all or half, leaves as the last backward goes on, in quarters.
-        const double first_s = replicas > 2 ? reduce_s / 2 : reduce_s;
-        const double beside_s = std::min(first_s, last_backward_s(machine, stage)) * 3 / 4;
+        // What goes first of it leaves as the last backward goes on, layer by layer.
+        const double beside_s = std::min(first_busy_s(stage), last_backward_s(machine, stage)) *
+                                (1 - 1.0 / pieces(stage));
         busy_s = std::max(busy_s, shares[k] / m * micro_s + (reduce_s - beside_s) / m);
       }
       if (i + 1 < count) {

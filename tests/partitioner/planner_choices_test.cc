@@ -22,7 +22,7 @@ Problem one_shared_layer() {
   Problem problem;
   problem.layers = {{.work_s = 1, .parameters = 1'000'000}};
   problem.machines = {{1}, {1}};
-  problem.link = {5e5, 0};
+  problem.link = {1e6, 0};
   problem.options.gradient_codecs = {"none", kHalf};
   return problem;
 }
@@ -131,8 +131,7 @@ TEST(MakePlan, ChoosesTheCodecOfGradientsByTime) {
   problem.options.gradient_codecs = {"none"};
   const auto exact = problem.plan();
   ASSERT_TRUE(exact.ok());
-  // 8 and 4 s, of which the last backward, of 8 s, leaves 2 and 1.
-  EXPECT_NEAR(exact->predicted_step_s - plan->predicted_step_s, 1, 0.01);
+  EXPECT_NEAR(exact->predicted_step_s - plan->predicted_step_s, 2, 0.01);
 }
 
 TEST(MakePlan, HasReplicasOnlyWhereWhatSumsLeaveOutFitsToo) {
@@ -157,7 +156,7 @@ TEST(MakePlan, HasReplicasOnlyWhereWhatSumsLeaveOutFitsToo) {
 
 TEST(MakePlan, LeavesGradientsAloneWhereACodecTakesLongerOrWasNotMeasured) {
   Problem slow = one_shared_layer();
-  for (MachineSketch& machine : slow.machines) machine.half_s_per_float = 4e-6;
+  for (MachineSketch& machine : slow.machines) machine.half_s_per_float = 2e-6;
   EXPECT_EQ(slow.plan()->gradient_codec, "none");
   Problem unknown = one_shared_layer();
   unknown.options.gradient_codecs = {"none", "int8"};

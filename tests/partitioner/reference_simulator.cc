@@ -53,7 +53,7 @@ class Tasks {
       if (!more) sum_beside_layers(c);
       // The gradient of the input goes before the last of them.
       if (actions[a + 1].kind == ActionKind::kSendGradient) add(actions[a + 1]);
-      if (!more) reduce(c, /*early=*/true, kPieces - 1);
+      if (!more) reduce(c, /*early=*/true, pieces(c) - 1);
       if (actions[a + 1].kind == ActionKind::kSendGradient) ++a;
     }
     return tasks_;
@@ -62,8 +62,6 @@ class Tasks {
  private:
   // The bytes of frames, from docs/formats/frame.md: none of them is asked of the code.
   static constexpr double kHeader = 64;
-  // Of what goes early of a sum (docs/algorithms.md).
-  static constexpr int kPieces = 4;
 
   static double payload_bytes(double floats, const std::string& codec) {
     return floats * (codec == "none" ? 4 : 2);
@@ -116,6 +114,9 @@ class Tasks {
       }
     }
   }
+
+  // Of what goes early of a chunk's sum. Every layer has parameters.
+  int pieces(int c) const { return std::min(4, at(c).layer_count); }
 
   // What one rank gives another in a phase of a sum over replicas: by phase (reducing inside a
   // machine, over machines, giving to machines, giving inside), sender, how far behind the sender
@@ -198,9 +199,9 @@ class Tasks {
       seconds += tasks_.back().seconds;
       tasks_.pop_back();
     }
-    for (int piece = 0; piece < kPieces; ++piece) {
-      work(seconds / kPieces);
-      if (piece + 1 < kPieces) reduce(c, /*early=*/true, piece);
+    for (int piece = 0; piece < pieces(c); ++piece) {
+      work(seconds / pieces(c));
+      if (piece + 1 < pieces(c)) reduce(c, /*early=*/true, piece);
     }
   }
 
@@ -238,16 +239,16 @@ class Tasks {
                  inside ? hand_s : cost_.encode_s(slot(), floats, codec));
             tasks_.back().is_bulk = true;
             if (is_early) {
-              tasks_.back().seconds /= kPieces;
-              tasks_.back().bytes /= kPieces;
+              tasks_.back().seconds /= pieces(c);
+              tasks_.back().bytes /= pieces(c);
             }
             continue;
           }
-          const int pieces = is_early ? kPieces : 1;
-          for (int p = 0; p < pieces; ++p) {
+          const int parts = is_early ? pieces(c) : 1;
+          for (int p = 0; p < parts; ++p) {
             receive(fmt::format("{}, {}", name, p),
                     inside ? cost_.take_s(slot(), floats) : cost_.decode_s(slot(), floats, codec));
-            tasks_.back().seconds /= pieces;
+            tasks_.back().seconds /= parts;
           }
         }
       }
