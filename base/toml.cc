@@ -115,6 +115,38 @@ class Converter {
   TomlDocument& document_;
 };
 
+std::string_view trimmed(std::string_view text) {
+  constexpr const char* kSpace = " \t\r";
+  const std::size_t begin = text.find_first_not_of(kSpace);
+  if (begin == std::string_view::npos) return {};
+  return text.substr(begin, text.find_last_not_of(kSpace) - begin + 1);
+}
+
+// Of a line that the parser refuses; what people forget most are the quotes of a word or a path.
+std::string remedy_of_line(std::string_view line) {
+  constexpr const char* kPlain = "correct this line";
+  line = line.substr(0, line.find('#'));
+  const std::size_t equals = line.find('=');
+  if (equals == std::string_view::npos) return kPlain;
+  const std::string_view key = trimmed(line.substr(0, equals));
+  const std::string_view value = trimmed(line.substr(equals + 1));
+  const bool is_word = !value.empty() && key.find_first_of(" \t") == std::string_view::npos &&
+                       value.find_first_of("\"'[]{}=,") == std::string_view::npos &&
+                       value.find_first_not_of("+-.0123456789") == 0;
+  if (!is_word) return kPlain;
+  if (value == "True" || value == "False") {
+    return fmt::format("write {} = {}", excerpt(key), value == "True" ? "true" : "false");
+  }
+  return fmt::format("text stands in quotes: {} = \"{}\"", excerpt(key), excerpt(value));
+}
+
+std::string_view line_of(std::string_view text, std::size_t line) {
+  for (std::size_t i = 1; i < line && !text.empty(); ++i) {
+    text.remove_prefix(std::min(text.find('\n'), text.size() - 1) + 1);
+  }
+  return text.substr(0, text.find('\n'));
+}
+
 std::size_t edit_distance(const std::string& a, const std::string& b) {
   std::vector<std::size_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), std::size_t{0});
@@ -156,7 +188,7 @@ Result<TomlDocument> parse_toml(std::string_view text, const std::string& source
     const auto begin = e.source().begin;
     return Error{ErrorCode::kConfig,
                  fmt::format("bad TOML, {}:{}:{}", source, begin.line, begin.column),
-                 excerpt(e.description(), 300), "correct this line"};
+                 excerpt(e.description(), 300), remedy_of_line(line_of(text, begin.line))};
   }
   return document;
 }

@@ -138,7 +138,11 @@ Result<Cluster> read_cluster(const Arguments& arguments, int devices, Mixture mi
     MOTLEY_TRY(check_exists(links_path));
     MOTLEY_ASSIGN(const std::string links_text, read_input(links_path, kLinksBytesMax));
     MOTLEY_ASSIGN(const Links links, parse_links(links_text, links_path));
-    MOTLEY_TRY(apply_links(cluster, links));
+    if (const auto applied = apply_links(cluster, links); !applied.ok()) {
+      Error error = applied.error();
+      error.what += ", " + links_path;
+      return error;
+    }
   }
   return cluster;
 }

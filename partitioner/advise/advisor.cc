@@ -57,7 +57,9 @@ std::vector<Advice> changes_of(const PlanningInput& input,
   const Machine* const it = input.cluster.find(machine);
   if (it != nullptr && !it->medium.empty()) {
     changes.push_back({fmt::format("machine.{}.medium=cable", machine),
-                       fmt::format("{} on a cable as fast as what it has now", machine), 0});
+                       fmt::format("{}{} on a cable as fast as what it has now", machine,
+                                   it->medium_is_supposed ? ", if it has none," : ""),
+                       0});
   }
   changes.push_back(
       {fmt::format("machine.{}.speed=2", machine), fmt::format("{} twice as fast", machine), 0});
@@ -75,16 +77,20 @@ bool measured_everywhere(const Profile& profile, const std::string& codec) {
                      [&](const DeviceProfile& device) { return device.codecs.contains(codec); });
 }
 
-// Half the bytes on every link, where nothing shortens them yet.
+// Half the bytes on every link, and of every sum between machines, where nothing shortens them yet.
 std::vector<Advice> codec_changes(const PlanningInput& input) {
   std::vector<Advice> changes;
   if (input.cluster.machines.size() == 1) return changes;
-  if (input.options.codecs != std::vector<std::string>{"none"}) return changes;
-  for (const char* codec : {"fp16", "bf16"}) {
-    if (!measured_everywhere(input.profile, codec)) continue;
-    changes.push_back({fmt::format("codec={}", codec),
-                       fmt::format("compression.activations = \"{}\"", codec), 0});
-  }
+  const auto add = [&](const char* what, const char* key, const std::vector<std::string>& now) {
+    if (now != std::vector<std::string>{"none"}) return;
+    for (const char* codec : {"fp16", "bf16"}) {
+      if (!measured_everywhere(input.profile, codec)) continue;
+      changes.push_back({fmt::format("{}={}", what, codec),
+                         fmt::format("compression.{} = \"{}\"", key, codec), 0});
+    }
+  };
+  add("codec", "activations", input.options.codecs);
+  if (input.options.replicas) add("gradients", "gradients", input.options.gradient_codecs);
   return changes;
 }
 

@@ -27,12 +27,14 @@ std::int64_t parameters_of(const CostModel& cost, const ChunkPlan& chunk) {
   return cost.sizes().updated_parameters(chunk.first_layer, chunk.first_layer + chunk.layer_count);
 }
 
+// What a device computes and keeps is of all its stages, and stands beside the first of them.
 std::string stage_table(const Plan& plan,
                         const ModelSpec& model,
                         const CostModel& cost,
                         const std::vector<int>& slots) {
   std::vector<TextRow> rows = {
       {"stage", "machine", "device", "layers", "parameters", "compute", "busy", "memory / limit"}};
+  std::vector<std::string> first_stage(plan.ranks.size());
   for (std::size_t c = 0; c < plan.chunks.size(); ++c) {
     const ChunkPlan& chunk = plan.chunks[c];
     for (std::size_t i = 0; i < chunk.replicas.size(); ++i) {
@@ -40,10 +42,17 @@ std::string stage_table(const Plan& plan,
       const RankPlan& rank = plan.ranks[r];
       const DeviceSlot& slot = cost.slots()[static_cast<std::size_t>(slots[r])];
       rows.push_back({stage_name(plan, c, i), rank.machine, rank.device, layers_text(model, chunk),
-                      count_text(parameters_of(cost, chunk)), seconds_text(rank.compute_s),
-                      percent_text(share_of(rank.compute_s, plan.predicted_step_s)),
-                      fmt::format("{} / {}", bytes_text(static_cast<double>(rank.memory_bytes)),
-                                  bytes_text(static_cast<double>(slot.memory_bytes)))});
+                      count_text(parameters_of(cost, chunk))});
+      TextRow& row = rows.back();
+      if (!first_stage[r].empty()) {
+        row.push_back(fmt::format("in {}", first_stage[r]));
+        continue;
+      }
+      first_stage[r] = row.front();
+      row.push_back(seconds_text(rank.compute_s));
+      row.push_back(percent_text(share_of(rank.compute_s, plan.predicted_step_s)));
+      row.push_back(fmt::format("{} / {}", bytes_text(static_cast<double>(rank.memory_bytes)),
+                                bytes_text(static_cast<double>(slot.memory_bytes))));
     }
   }
   return aligned_table(rows);

@@ -207,8 +207,9 @@ std::string bounds_section(const PlanBounds& bounds, double predicted_step_s) {
                     seconds_text(bounds.period_bound_s));
   }
   if (bounds.fluid_period_s > 0) {
-    text += fmt::format("  a micro-batch every {}; every {} if layers could be cut anywhere\n",
-                        seconds_text(bounds.period_s), seconds_text(bounds.fluid_period_s));
+    text += fmt::format(
+        "  the slowest stage or link takes {} a micro-batch; {} if layers could be cut anywhere\n",
+        seconds_text(bounds.period_s), seconds_text(bounds.fluid_period_s));
   }
   if (bounds.method == "exact" && bounds.proven) {
     text += fmt::format("  {}\n", estimate_proof(bounds, predicted_step_s));

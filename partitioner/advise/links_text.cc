@@ -51,6 +51,12 @@ MachinePairs links_in_use(const Plan& plan, const ModelSpec& model) {
   return pairs;
 }
 
+// Whether the file of the cluster, or of measured links, has an entry for that direction.
+bool has_entry(const Cluster& cluster, const std::string& from, const std::string& to) {
+  return std::ranges::any_of(
+      cluster.links, [&](const LinkOverride& link) { return link.from == from && link.to == to; });
+}
+
 // Of the machines that those links join, who shares what.
 std::string media_text(const MachinePairs& pairs, const Cluster& cluster) {
   std::map<std::string, std::set<std::string>> members;  // by medium
@@ -91,22 +97,30 @@ double most_sent(const std::vector<ReducePrice>& messages, const Plan& plan, boo
 
 std::string links_text(const Plan& plan, const ModelSpec& model, const Cluster& cluster) {
   const MachinePairs pairs = links_in_use(plan, model);
-  const std::string media = media_text(pairs, cluster);
+  std::vector<std::string> unknown;
+  bool is_any_known = false;
   for (const auto& [from, to] : pairs) {
     const Machine* const one = cluster.find(from);
     const Machine* const other = cluster.find(to);
     if (one == nullptr || other == nullptr) continue;
     if (one->address.empty() || one->virtual_speed || other->virtual_speed) continue;
-    const bool is_known = std::ranges::any_of(cluster.links, [&](const LinkOverride& link) {
-      return link.from == one->name && link.to == other->name;
-    });
-    if (is_known) continue;
-    return fmt::format(
-        "links     taken as {}, as the cluster file has it; `motley probe --output links.json` "
-        "measures them, --links plans with that\n{}",
-        link_rate_text(cluster.network.bandwidth_bytes_per_s), media);
+    if (has_entry(cluster, from, to)) {
+      is_any_known = true;
+    } else if (has_entry(cluster, to, from)) {
+      unknown.push_back(fmt::format("{} → {}", from, to));
+    } else if (from < to) {
+      unknown.push_back(fmt::format("{} – {}", from, to));
+    }
   }
-  return media;
+  std::string text;
+  if (!unknown.empty()) {
+    text = fmt::format(
+        "links     {}taken as {}, as the cluster file has it; `motley probe --output links.json` "
+        "measures them, --links plans with that\n",
+        is_any_known ? fmt::format("{} ", fmt::join(unknown, ", ")) : "",
+        link_rate_text(cluster.network.bandwidth_bytes_per_s));
+  }
+  return text + media_text(pairs, cluster);
 }
 
 std::string sums_table(const Plan& plan, const CostModel& cost, const std::vector<int>& slots) {

@@ -20,7 +20,7 @@ namespace {
 constexpr const char* kPossible =
     "possible are link.MACHINE.bandwidth_mbps=N, link.A.B.latency_us=N, network.bandwidth_mbps=N, "
     "machine.NAME.memory_gib=N, machine.NAME.speed=FACTOR, machine.NAME.medium=cable, codec=CHAIN, "
-    "drop=NAME and add=NAME; N may be x2.5 for two and a half times as much";
+    "gradients=CHAIN, drop=NAME and add=NAME; N may be x2.5 for two and a half times as much";
 
 // A value as it was written: a number, or a factor on what is there.
 struct Value {
@@ -45,6 +45,7 @@ class Change {
     if (key_ == "drop") return drop();
     if (key_ == "add") return add();
     if (key_ == "codec") return set_codec();
+    if (key_ == "gradients") return set_gradient_codec();
     const std::size_t first = key_.find('.');
     const std::size_t last = key_.rfind('.');
     if (first == std::string::npos) return not_understood();
@@ -73,7 +74,26 @@ class Change {
     return {};
   }
 
+  // Also nothing coarser, where the choice was the planner's.
   Result<void> set_codec() {
+    MOTLEY_TRY(check_codec());
+    if (const auto chain = parse_codec_chain(value_); chain.ok() && chain->for_gradients_only()) {
+      return bad("stages need every value of what crosses between them",
+                 fmt::format("sums of gradients may leave some out: gradients={}", value_));
+    }
+    input_.options.codecs = {value_};
+    for (CoarserCodecs& coarser : input_.options.coarser) coarser.codecs.clear();
+    return {};
+  }
+
+  Result<void> set_gradient_codec() {
+    MOTLEY_TRY(check_codec());
+    input_.options.gradient_codecs = {value_};
+    for (CoarserCodecs& coarser : input_.options.coarser) coarser.gradient_codecs.clear();
+    return {};
+  }
+
+  [[nodiscard]] Result<void> check_codec() const {
     for (const DeviceProfile& device : input_.profile.devices) {
       if (device.codecs.contains(value_)) continue;
       std::vector<std::string> names;
@@ -83,7 +103,6 @@ class Change {
                      : "there is no such codec",
                  fmt::format("measured there: {}", fmt::join(names, ", ")));
     }
-    input_.options.codecs = {value_};
     return {};
   }
 

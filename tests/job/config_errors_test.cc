@@ -27,6 +27,18 @@ TEST(ConfigErrors, NameAMisspeltKeyAndTheRightOne) {
   EXPECT_EQ(error.remedy, "did you mean train.lr?");
 }
 
+TEST(ConfigErrors, NameForgottenQuotes) {
+  EXPECT_EQ(error_of("[train]\noptimizer = sgd  # plain\nlr = 1").remedy,
+            "text stands in quotes: optimizer = \"sgd\"");
+  EXPECT_EQ(error_of("[data]\npath = /data/text.txt").remedy,
+            "text stands in quotes: path = \"/data/text.txt\"");
+  EXPECT_EQ(error_of("[model]\ntied = True").remedy, "write tied = true");
+  EXPECT_EQ(error_of("[train]\nlr = 1e\n").remedy, "correct this line");
+  EXPECT_EQ(error_of("[train]\nlr = ").remedy, "correct this line");
+  EXPECT_EQ(error_of("[train]\nname = \"a").remedy, "correct this line");
+  EXPECT_EQ(error_of("[train]\nlr # a = b").remedy, "correct this line");
+}
+
 TEST(ConfigErrors, FindAKeyInAnotherSection) {
   EXPECT_EQ(error_of("[model]\nsteps = 1").remedy, "did you mean train.steps?");
   EXPECT_EQ(error_of("batch_size = 1").remedy, "did you mean train.global_batch?");

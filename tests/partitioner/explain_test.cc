@@ -1,5 +1,7 @@
 #include "partitioner/advise/explain.h"
 
+#include <fmt/format.h>
+
 #include <gmock/gmock.h>
 
 #include "partitioner/advise/plan_analysis.h"
@@ -139,6 +141,13 @@ TEST(ExplainPlan, SaysWhereTheSpeedsOfLinksComeFromUntilTheyAreMeasured) {
     }
   }
   EXPECT_THAT(text(), Not(HasSubstr("links ")));
+  const std::string& first = plan->ranks[0].machine;
+  const std::string& second = plan->ranks[1].machine;
+  std::erase_if(cluster.links,
+                [&](const LinkOverride& link) { return link.from == second && link.to == first; });
+  EXPECT_THAT(text(),
+              HasSubstr(fmt::format("links     {} → {} taken as 100 Mbit/s, ", second, first)))
+      << "one direction";
 }
 
 // That the first stage and the third have no entry concerns nobody.
@@ -162,7 +171,7 @@ TEST(ExplainPlan, SaysNothingOfTheSpeedsOfLinksThatThePlanDoesNotUse) {
   EXPECT_THAT(text(problem.model()), Not(HasSubstr("links ")));
   ModelSpec tied = problem.model();
   tie(tied);
-  EXPECT_THAT(text(tied), HasSubstr("links     taken as")) << "ends that sum a gradient";
+  EXPECT_THAT(text(tied), HasSubstr(" taken as ")) << "ends that sum a gradient";
 }
 
 TEST(ExplainPlan, ShowsTheLinkOfAStageThatIsSharedWithItsNeighbour) {

@@ -133,6 +133,33 @@ TEST(WhatIf, TakesACodecThatWasMeasured) {
   EXPECT_EQ(changed({"codec=half"}).options.codecs, std::vector<std::string>{"half"});
 }
 
+// With "auto" the planner may round more where that pays: who names a codec wants that one.
+TEST(WhatIf, ACodecThatIsNamedIsTheOnlyOne) {
+  PlanningInput input = three_machines();
+  input.options.coarser = {{{"half"}, {"half"}, 0.03}};
+  const auto boundary = apply_changes(input, {"codec=none"});
+  ASSERT_TRUE(boundary.ok());
+  EXPECT_EQ(boundary->options.codecs, std::vector<std::string>{"none"});
+  EXPECT_THAT(boundary->options.coarser.front().codecs, IsEmpty());
+  EXPECT_THAT(boundary->options.coarser.front().gradient_codecs, ElementsAre("half"));
+  const auto sums = apply_changes(input, {"gradients=half"});
+  ASSERT_TRUE(sums.ok());
+  EXPECT_EQ(sums->options.gradient_codecs, std::vector<std::string>{"half"});
+  EXPECT_THAT(sums->options.coarser.front().gradient_codecs, IsEmpty());
+  EXPECT_THAT(sums->options.coarser.front().codecs, ElementsAre("half"));
+}
+
+TEST(WhatIf, OnlySumsMayLeaveValuesOut) {
+  PlanningInput input = three_machines();
+  for (DeviceProfile& device : input.profile.devices) {
+    device.codecs["topk(0.01)"] = device.codecs.at("half");
+  }
+  const auto boundary = apply_changes(input, {"codec=topk(0.01)"});
+  ASSERT_FALSE(boundary.ok());
+  EXPECT_THAT(describe(boundary.error()), HasSubstr("gradients=topk(0.01)"));
+  EXPECT_TRUE(apply_changes(input, {"gradients=topk(0.01)"}).ok());
+}
+
 TEST(WhatIf, ForgetsWhatWasPinnedOnADroppedMachine) {
   PlanningInput input = three_machines();
   input.options.pins.always = {"m1", "m2"};
@@ -168,6 +195,7 @@ TEST(WhatIf, NamesWhatItDoesNotUnderstand) {
            {"codec=zip", "measured there: half, none"},
            {"codec=zip", "there is no such codec"},
            {"codec=fp16", "m0/cpu was not measured with it"},
+           {"gradients=fp16", "m0/cpu was not measured with it"},
            {"machine.m0.colour=2", "possible are"},
            {"link.m0.m0.latency_us=1", "no machine is named 'm0.m0'"},
            {"link.m0.latency=1", "possible are"},
