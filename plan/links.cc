@@ -199,12 +199,21 @@ Result<Links> parse_links(std::string_view text, const std::string& source) {
 }
 
 Result<void> apply_links(Cluster& cluster, const Links& links) {
+  const auto joins_two_of_it = [&](const MeasuredLink& link) {
+    return cluster.find(link.from) != nullptr && cluster.find(link.to) != nullptr;
+  };
+  if (cluster.machines.size() > 1 && !links.empty() &&
+      std::ranges::none_of(links, joins_two_of_it)) {
+    return Error{
+        ErrorCode::kConfig,
+        fmt::format("no measured link is between two machines of the cluster (the first is "
+                    "{} → {})",
+                    links.front().from, links.front().to),
+        "they were measured in another cluster, or the machines have other names now",
+        "measure again with motley probe"};
+  }
   for (const MeasuredLink& link : links) {
-    for (const std::string& name : {link.from, link.to}) {
-      if (cluster.find(name) != nullptr) continue;
-      return Error{ErrorCode::kConfig, fmt::format("the measured links name machine {}", name),
-                   "the cluster has no machine of this name", "measure again with motley probe"};
-    }
+    if (!joins_two_of_it(link)) continue;
     std::erase_if(cluster.links, [&](const LinkOverride& known) {
       return known.from == link.from && known.to == link.to;
     });

@@ -154,10 +154,11 @@ Profile calibrated(Profile profile, const Calibration& calibration) {
 std::string calibration_text(const Calibration& calibration) {
   std::string text;
   for (const DeviceCalibration& device : calibration) {
-    text += fmt::format("learned   {}/{}: times x {:.2f}{}, {} more memory (from {} rank{})\n",
-                        device.machine, device.device, device.time_factor,
+    const auto more = static_cast<double>(device.memory_offset_bytes);
+    text += fmt::format("learned   {}/{}: times x {:.2f}{}{} (from {} rank{})\n", device.machine,
+                        device.device, device.time_factor,
                         device.clamped ? " (the most that is believed)" : "",
-                        bytes_text(static_cast<double>(device.memory_offset_bytes)),
+                        more > 0 ? fmt::format(", {} more memory", bytes_text(more)) : "",
                         device.rank_count, device.rank_count == 1 ? "" : "s");
     text += other_base_text(device);
   }

@@ -207,9 +207,10 @@ std::string bounds_section(const PlanBounds& bounds, double predicted_step_s) {
                     seconds_text(bounds.period_bound_s));
   }
   if (bounds.fluid_period_s > 0) {
+    const double longer = std::max(0.0, bounds.period_s / bounds.fluid_period_s - 1);
     text += fmt::format(
-        "  the slowest stage or link takes {} a micro-batch; {} if layers could be cut anywhere\n",
-        seconds_text(bounds.period_s), seconds_text(bounds.fluid_period_s));
+        "  the slowest stage or link takes {} longer than if layers could be cut anywhere\n",
+        percent_text(longer));
   }
   if (bounds.method == "exact" && bounds.proven) {
     text += fmt::format("  {}\n", estimate_proof(bounds, predicted_step_s));
@@ -235,8 +236,8 @@ std::vector<TextRow> worth_rows(const PlanAnalysis& analysis, double step_s) {
     } else if (!worth.step_s) {
       rows.push_back({name, fmt::format("no plan: {}", worth.why_not)});
     } else {
-      rows.push_back({name, fmt::format("{} a step, {}", seconds_text(*worth.step_s),
-                                        change_text(step_s, *worth.step_s))});
+      rows.push_back({name, fmt::format("{} a step, {}{}", seconds_text(*worth.step_s),
+                                        change_text(step_s, *worth.step_s), worth.how)});
     }
   }
   return rows;

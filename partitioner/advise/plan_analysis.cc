@@ -131,7 +131,10 @@ bool contains(const std::vector<std::string>& names, const std::string& name) {
 }
 
 // The best step without a machine that is used, or with one that is not.
-MachineWorth worth_of(const PlanningInput& input, const std::string& machine, bool used) {
+MachineWorth worth_of(const PlanningInput& input,
+                      const Plan& present,
+                      const std::string& machine,
+                      bool used) {
   MachineWorth worth{.machine = machine, .used = used};
   const Pins& pins = input.options.pins;
   worth.forbidden = contains(pins.never, machine);
@@ -145,6 +148,9 @@ MachineWorth worth_of(const PlanningInput& input, const std::string& machine, bo
   const Result<Plan> plan = make_plan(varied);
   if (plan.ok()) {
     worth.step_s = plan->predicted_step_s;
+    if (plan->micro_batch != present.micro_batch) {
+      worth.how = fmt::format(" (by train.micro_batch = {})", plan->micro_batch);
+    }
   } else {
     worth.why_not = plan.error().what;
   }
@@ -182,7 +188,7 @@ Result<PlanAnalysis> analyse_plan(const PlanningInput& input, const Plan& plan) 
     const bool used = std::any_of(plan.ranks.begin(), plan.ranks.end(), [&](const RankPlan& rank) {
       return rank.machine == machine.name;
     });
-    analysis.machines.push_back(worth_of(input, machine.name, used));
+    analysis.machines.push_back(worth_of(input, plan, machine.name, used));
   }
   return analysis;
 }

@@ -37,6 +37,7 @@ struct MachineWorth {
   bool used = false;
   bool forbidden = false;        // by a pin
   std::optional<double> step_s;  // used: of the best plan without it; else: of the best with it
+  std::string how;               // what else that plan does otherwise; "" = nothing
   std::string why_not;           // where there is no such plan
 };
 

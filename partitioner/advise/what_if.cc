@@ -52,7 +52,7 @@ class Change {
     const std::string kind = key_.substr(0, first);
     const std::string field = key_.substr(last + 1);
     const std::string name = first < last ? key_.substr(first + 1, last - first - 1) : "";
-    if (kind == "network" && name.empty()) return set_speed(input_.cluster.network, field);
+    if (kind == "network" && name.empty()) return set_network(field);
     if (kind == "link") return set_links(name, field);
     if (kind == "machine") return set_machine(name, field);
     return not_understood();
@@ -147,6 +147,22 @@ class Change {
     others.front()->medium_is_supposed = false;
   }
 
+  Result<void> set_network(const std::string& field) {
+    Cluster& cluster = input_.cluster;
+    std::size_t own = 0;  // links with an entry of their own
+    for (const LinkOverride& link : cluster.links) {
+      own += static_cast<std::size_t>(link.from != link.to && cluster.find(link.from) != nullptr &&
+                                      cluster.find(link.to) != nullptr);
+    }
+    const std::size_t machines = cluster.machines.size();
+    if (machines > 1 && own == machines * (machines - 1)) {
+      return bad("every link has a speed of its own, measured or of the cluster file",
+                 fmt::format("change them by machine: link.{}.{}={}", cluster.machines.front().name,
+                             field, value_));
+    }
+    return set_speed(cluster.network, field);
+  }
+
   // `name` is a machine, or two with a dot between; names may hold dots themselves.
   Result<void> set_links(const std::string& name, const std::string& field) {
     const Cluster& cluster = input_.cluster;
@@ -211,7 +227,7 @@ class Change {
     if (!whole || !((value.number >= kLeast && value.number <= kMost) || no_latency)) {
       return bad(fmt::format("'{}' is not a number from {} to {:.0f}, or x and such a factor",
                              value_, kLeast, kMost),
-                 "");
+                 fmt::format("write {}=2, or {}=x2 for twice what it is", key_, key_));
     }
     return value;
   }

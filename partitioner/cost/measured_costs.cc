@@ -148,8 +148,11 @@ void CostModel::find_fixed_sizes() {
 Result<void> CostModel::check_codec(const std::string& codec) const {
   for (std::size_t s = 0; s < slots_.size(); ++s) {
     if (slot_costs_[s].codecs.contains(codec)) continue;
-    return missing_profile(fmt::format("the profile of {}/{} lacks codec '{}'", slots_[s].machine,
-                                       slots_[s].device, codec));
+    return Error{ErrorCode::kConfig,
+                 fmt::format("the profile of {}/{} lacks codec '{}'", slots_[s].machine,
+                             slots_[s].device, codec),
+                 "it was measured for a configuration that names other codecs",
+                 "measure for this one: `motley profile` takes the same CONFIG and --set"};
   }
   return {};
 }

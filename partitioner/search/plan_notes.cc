@@ -61,6 +61,11 @@ std::string left_out_names(const CostModel& cost, const Pins& pins, const Plan& 
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
+// Whether pins rule out all but one machine alone, where they allow that.
+bool names_machines(const Pins& pins) {
+  return !pins.always.empty() || !pins.layers.empty();
+}
+
 // Whether what is asked for rules out one device alone, however much it can hold.
 bool asks_for_several(const PlanOptions& options) {
   std::set<std::string> machines(options.pins.always.begin(), options.pins.always.end());
@@ -78,10 +83,11 @@ void add_notes(const CostModel& cost,
   if (plan.rank_count() > 1 && trials.single) {
     const double speed = trials.single->plan.predicted_step_s / plan.predicted_step_s;
     plan.notes.push_back(fmt::format(
-        "the group is {} {} alone ({} a step instead of {})",
+        "the group is {} {} alone ({} a step instead of {}{})",
         speed >= 1 ? fmt::format("{:.2f} times as fast as", speed) : "slower than",
         device_name(trials.single->plan.ranks.front()), step_text(plan.predicted_step_s),
-        step_text(trials.single->plan.predicted_step_s)));
+        step_text(trials.single->plan.predicted_step_s),
+        names_machines(options.pins) ? "; the pins rule out any other alone" : ""));
   } else if (plan.rank_count() > 1 && !asks_for_several(options)) {
     plan.notes.push_back("no single device can hold the whole model");
   } else if (plan.rank_count() == 1 && cost.slots().size() > 1) {

@@ -53,13 +53,16 @@ Result<void> check_stages(const PlanOptions& options, int layers, int slots) {
     return contradiction(fmt::format("parallel.cuts: {} stages and {} cuts", options.stages, cuts),
                          "n cuts make n + 1 stages", "leave one of the two out");
   }
+  const std::string fewer = fmt::format("ask for at most {}", std::min(layers, slots));
   if (stages > layers) {
     return contradiction(fmt::format("{} stages for {} layers", stages, layers),
-                         "each stage needs a layer", fmt::format("ask for at most {}", layers));
+                         "each stage needs a layer", fewer);
   }
   if (stages > slots) {
     return contradiction(fmt::format("{} stages for {} devices", stages, slots),
-                         "each stage needs a device", "add devices, or ask for fewer stages");
+                         "each stage needs a device of its own, though a plan may cut layers into "
+                         "more parts than that by itself",
+                         "add devices, or " + fewer);
   }
   std::int64_t previous = 0;
   for (const std::int64_t cut : options.cuts) {

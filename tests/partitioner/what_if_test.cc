@@ -100,6 +100,20 @@ TEST(WhatIf, AFactorIsOfWhatIsThere) {
   EXPECT_DOUBLE_EQ(machine_memory_gib(input, "m0"), 2 * 1024.0);
 }
 
+TEST(WhatIf, TheNetworkIsOfLinksWithoutASpeedOfTheirOwn) {
+  PlanningInput input = three_machines();
+  for (const Machine& from : input.cluster.machines) {
+    for (const Machine& to : input.cluster.machines) {
+      if (from.name != to.name) input.cluster.links.push_back({from.name, to.name, {1e6, 0}});
+    }
+  }
+  const auto refused = apply_changes(input, {"network.bandwidth_mbps=x2"});
+  ASSERT_FALSE(refused.ok());
+  EXPECT_THAT(describe(refused.error()), HasSubstr("link.m0.bandwidth_mbps=x2"));
+  input.cluster.links.pop_back();
+  EXPECT_TRUE(apply_changes(input, {"network.bandwidth_mbps=x2"}).ok());
+}
+
 TEST(WhatIf, TheMemoryOfAMachineOfCardsIsTheirs) {
   PlanningInput input = three_machines();
   input.cluster.machines[1].devices = {"cuda:0"};
@@ -230,8 +244,16 @@ std::string made(const PlanningInput& input) {
 
 RC_GTEST_PROP(WhatIf, ChangesThatChangeNothingGiveTheSamePlan, ()) {
   const PlanningInput input = random_problem().input();
-  const auto same = apply_changes(input, {"network.bandwidth_mbps=x1", "network.latency_us=x1",
-                                          "machine.m0.speed=1", "machine.m0.speed=x1"});
+  std::vector<std::string> changes = {"machine.m0.speed=1", "machine.m0.speed=x1"};
+  for (const char* key : {"network.bandwidth_mbps=x1", "network.latency_us=x1"}) {
+    const auto alone = apply_changes(input, {key});
+    if (alone.ok()) {
+      changes.emplace_back(key);
+    } else {
+      RC_ASSERT(describe(alone.error()).find("a speed of its own") != std::string::npos);
+    }
+  }
+  const auto same = apply_changes(input, changes);
   RC_ASSERT(same.ok());
   RC_ASSERT(made(*same) == made(input));
 }
@@ -258,7 +280,7 @@ RC_GTEST_PROP(WhatIf, MoreBandwidthNeverMakesTheStepLonger, ()) {
   const auto now = make_plan(problem.input());
   if (!now.ok()) return;
   const auto input = apply_changes(
-      problem.input(), {fmt::format("network.bandwidth_mbps=x{}", *rc::gen::inRange(2, 100))});
+      problem.input(), {fmt::format("link.m0.bandwidth_mbps=x{}", *rc::gen::inRange(2, 100))});
   RC_ASSERT(input.ok());
   const auto then = make_plan(*input);
   RC_ASSERT(then.ok());

@@ -59,6 +59,19 @@ TEST(Links, ReplaceTheFiguresOfTheCluster) {
   EXPECT_EQ(cluster.link("slow", "fast"), both_ways()[1].speed);
 }
 
+// Whoever takes a machine away need not measure the others again.
+TEST(Links, OfMachinesThatAreGoneArePassedOver) {
+  Cluster cluster = two_machines();
+  Links links = both_ways();
+  links.push_back({"gone", "fast", {1, 1}, 0});
+  ASSERT_TRUE(apply_links(cluster, links).ok());
+  EXPECT_EQ(cluster.links.size(), 2U);
+  cluster.machines.pop_back();
+  cluster.links.clear();
+  ASSERT_TRUE(apply_links(cluster, links).ok()) << "one that is left has no links";
+  EXPECT_TRUE(cluster.links.empty());
+}
+
 TEST(Links, MustNameMachinesOfTheCluster) {
   Cluster cluster = two_machines();
   const auto applied = apply_links(cluster, {{"fast", "gone", {1, 1}, 0}});

@@ -106,6 +106,7 @@ TEST(RunVerdict, BlamesNoLinkThatHasLittleToCarry) {
     hold_up(step, 0.08);
   }
   EXPECT_EQ(judge(run).text, "steps take +20 % over plan, and no machine computes longer");
+  EXPECT_THAT(judge(run).advice, HasSubstr("most crosses box → mini: motley probe"));
 }
 
 TEST(RunVerdict, BlamesNoLinkInsideAMachine) {
@@ -113,6 +114,7 @@ TEST(RunVerdict, BlamesNoLinkInsideAMachine) {
   for (JudgedRank& rank : run.ranks) rank.machine = "desk";
   for (StepMetrics& step : run.steps) hold_up(step, 0.08);
   EXPECT_EQ(judge(run).text, "steps take +20 % over plan, and no machine computes longer");
+  EXPECT_THAT(judge(run).advice, Not(HasSubstr("crosses")));
 }
 
 TEST(RunVerdict, SaysWhenMemoryRunsOut) {

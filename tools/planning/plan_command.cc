@@ -192,7 +192,7 @@ Command plan_command() {
        links_option(),
        profile_option(),
        measure_option(),
-       {"stages", "N", "exactly N stages (default: what is fastest)"},
+       {"stages", "N", "N stages, each on devices of its own (default: what is fastest)"},
        pin_option(),
        {"learn", "RUN", "correct the profile by what that run measured (motley report)", true},
        {"explain", "", "also where the time goes, what binds, what each machine adds, and more"},

@@ -1,7 +1,10 @@
 // motley report: what was predicted of a run beside what it measured.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
+#include <set>
+#include <string>
 
 #include "base/json.h"
 #include "base/system/files.h"
@@ -36,6 +39,25 @@ Result<void> write_page(const Arguments& arguments) {
   return {};
 }
 
+// Whether steps take much longer than predicted, and no rank computes for as much longer: learning
+// corrects what devices take, not what links do.
+bool waits_beyond_plan(const RunReport& report) {
+  constexpr double kMuch = 0.2;
+  const auto over_s = [](const PredictedAndMeasured& time) {
+    return time.measured - time.predicted;
+  };
+  const double step_over_s = over_s(report.step_s);
+  if (report.step_s.predicted <= 0 || step_over_s < kMuch * report.step_s.predicted) return false;
+  const std::set<std::string> machines = [&] {
+    std::set<std::string> names;
+    for (const RankReport& rank : report.ranks) names.insert(rank.machine);
+    return names;
+  }();
+  return machines.size() > 1 && std::ranges::none_of(report.ranks, [&](const RankReport& rank) {
+           return over_s(rank.compute_s) > step_over_s / 2;
+         });
+}
+
 Result<void> report(const Arguments& arguments) {
   MOTLEY_TRY(check_outputs(arguments, {"svg", "html"}));
   if (arguments.has("html")) {
@@ -68,6 +90,13 @@ Result<void> report(const Arguments& arguments) {
   fmt::print("{}", report_text(report));
   // A rehearsal measures neither the devices nor the links that its plan is for.
   if (is_virtual(report)) return {};
+  if (waits_beyond_plan(report)) {
+    fmt::print(
+        "\nsteps take longer than planned in waiting, not in computing: `motley probe --cluster "
+        "FILE --output links.json` measures the links, `motley plan CONFIG --links links.json` "
+        "plans by that\n");
+    return {};
+  }
   fmt::print("\nmotley plan CONFIG --learn {} makes a plan from what was measured\n",
              arguments.operand(0));
   return {};
@@ -83,6 +112,7 @@ Command report_command() {
       {{"svg", "FILE", "draw the last traced step as a picture that any browser shows"},
        {"html", "FILE", "write all of the run as a page that is one file, to keep or to send"},
        cluster_option(),
+       links_option(),
        json_option()},
       "RUN is a run's folder. At its end, however it ends, a run whose ranks were started\n"
       "writes report.json, of the session since it was started or last resumed; while one\n"
@@ -93,11 +123,11 @@ Command report_command() {
       "The page of --html has no scripts and fetches nothing. It shows the loss and the\n"
       "speed, predicted beside measured, a step as measured and as simulated, where time\n"
       "went, the plan, and what would help most. It is made of any run, also of one that is\n"
-      "under way or was lost. With --cluster its links are those of that file, else as the\n"
-      "plan counts on them.\n\n"
+      "under way or was lost. With --cluster its links are those of that file, or of\n"
+      "--links, else as the plan counts on them.\n\n"
       "Examples\n"
       "  motley report runs/gpt\n"
-      "  motley report runs/gpt --html gpt.html --cluster home.toml\n"};
+      "  motley report runs/gpt --html gpt.html\n"};
   return {spec, report};
 }
 

@@ -60,14 +60,13 @@ Complaint complain_of(const JudgedRun& run, const SlowRank& slow, double over_pl
 
 struct BusyLink {
   const JudgedLink* link = nullptr;
-  double bytes = 0;  // of a step
+  double bytes = 0;   // of a step
+  double busy_s = 0;  // of a step, at its rate
 };
 
-// Of the links between machines the one that what was sent keeps busy for longest, and at least for
-// as long as is waited: at half its rate it explains that. A link with less to carry does not.
-BusyLink busiest_link(const JudgedRun& run, double waited_s) {
+// Of the links between machines the one that what is sent keeps busy for longest.
+BusyLink busiest_link(const JudgedRun& run) {
   BusyLink busiest;
-  double longest_s = waited_s;
   for (const JudgedLink& link : run.links) {
     const bool is_known =
         link.from.index() < run.ranks.size() && link.to.index() < run.ranks.size();
@@ -81,38 +80,54 @@ BusyLink busiest_link(const JudgedRun& run, double waited_s) {
       return 0.0;
     });
     const double busy_s = link.bandwidth_bytes_per_s > 0 ? bytes / link.bandwidth_bytes_per_s : 0;
-    if (!(busy_s > longest_s)) continue;
-    longest_s = busy_s;
-    busiest = {&link, bytes};
+    if (busy_s > busiest.busy_s) busiest = {&link, bytes, busy_s};
   }
   return busiest;
 }
 
-Complaint complain_of_links(const JudgedRun& run, double waited_s, double over_plan) {
-  const BusyLink busiest = busiest_link(run, waited_s);
+std::string link_name(const JudgedRun& run, const JudgedLink& link) {
+  return fmt::format("{} → {}", run.ranks[link.from.index()].machine,
+                     run.ranks[link.to.index()].machine);
+}
+
+// Of waiting that no link explains at half its rate. One that is far slower still may be the cause,
+// and a frozen process or a message that was lost as well.
+Complaint complain_of_waiting(const JudgedRun& run,
+                              const BusyLink& busiest,
+                              double waited_s,
+                              double over_plan) {
   const double measured_s = median_step_s(lasting_steps(run));
-  const std::string over = percent_over(run.predicted_step_s, measured_s);
-  const std::string longer = percent_longer(run.predicted_step_s, measured_s);
-  if (busiest.link == nullptr) {
-    return {waited_s,
-            {{level_of(over_plan),
-              fmt::format("steps take {} over plan, and no machine computes longer", over),
-              "motley report shows where the time went; motley doctor looks for what slows "
-              "messages"},
-             fmt::format("steps took {}, and no machine computed longer", longer)}};
-  }
-  const JudgedLink& link = *busiest.link;
-  const std::string name = fmt::format("{} → {}", run.ranks[link.from.index()].machine,
-                                       run.ranks[link.to.index()].machine);
+  const std::string probe =
+      busiest.link == nullptr
+          ? ""
+          : fmt::format("; most crosses {}: motley probe measures how fast it is",
+                        link_name(run, *busiest.link));
+  return {waited_s,
+          {{level_of(over_plan),
+            fmt::format("steps take {} over plan, and no machine computes longer",
+                        percent_over(run.predicted_step_s, measured_s)),
+            "motley report shows where the time went, and motley doctor looks for what slows "
+            "messages" +
+                probe},
+           fmt::format("steps took {}, and no machine computed longer",
+                       percent_longer(run.predicted_step_s, measured_s))}};
+}
+
+// A link explains what is waited for if it would at half its rate: then it is busy for as long.
+Complaint complain_of_links(const JudgedRun& run, double waited_s, double over_plan) {
+  const BusyLink busiest = busiest_link(run);
+  if (busiest.busy_s <= waited_s) return complain_of_waiting(run, busiest, waited_s, over_plan);
+  const double measured_s = median_step_s(lasting_steps(run));
+  const std::string name = link_name(run, *busiest.link);
   const std::string load = fmt::format("{} a step at {}", bytes_text(busiest.bytes),
-                                       link_rate_text(link.bandwidth_bytes_per_s));
+                                       link_rate_text(busiest.link->bandwidth_bytes_per_s));
   return {waited_s,
           {{level_of(over_plan),
             fmt::format("the link {} is below its rate: steps take {} over plan in waiting, for {}",
-                        name, over, load),
+                        name, percent_over(run.predicted_step_s, measured_s), load),
             "end other transfers on it, or measure it by motley probe and plan with --links"},
            fmt::format("the link {} was below its rate: steps took {}, waiting for {}", name,
-                       longer, load)}};
+                       percent_longer(run.predicted_step_s, measured_s), load)}};
 }
 
 }  // namespace
