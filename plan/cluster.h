@@ -65,7 +65,8 @@ struct Cluster {
   LinkSpeed network;                // between machines, unless overridden
   LinkSpeed local{4e9, 20e-6};      // between processes of one machine
   bool trusted = false;             // the network's users are trusted: plain transports allowed
-  std::vector<LinkOverride> links;  // directed
+  // Directed. Those with a machine that is gone tell how fast the network of the other one is.
+  std::vector<LinkOverride> links;
 
   [[nodiscard]] const Machine* find(const std::string& name) const;  // nullptr when absent
   // Speed from one machine to another (or within one when the names are equal).

@@ -213,7 +213,7 @@ Result<void> apply_links(Cluster& cluster, const Links& links) {
         "measure again with motley probe"};
   }
   for (const MeasuredLink& link : links) {
-    if (!joins_two_of_it(link)) continue;
+    if (cluster.find(link.from) == nullptr && cluster.find(link.to) == nullptr) continue;
     std::erase_if(cluster.links, [&](const LinkOverride& known) {
       return known.from == link.from && known.to == link.to;
     });

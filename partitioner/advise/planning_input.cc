@@ -20,7 +20,13 @@ const Machine& machine_named(const Cluster& cluster, const std::string& name) {
 
 std::string free_name(const Cluster& cluster, const std::string& name) {
   int number = 2;
-  while (cluster.find(fmt::format("{}-{}", name, number)) != nullptr) ++number;
+  const auto is_taken = [&](const std::string& free) {
+    return cluster.find(free) != nullptr ||
+           std::ranges::any_of(cluster.links, [&](const auto& link) {
+             return link.from == free || link.to == free;
+           });
+  };
+  while (is_taken(fmt::format("{}-{}", name, number))) ++number;
   return fmt::format("{}-{}", name, number);
 }
 
@@ -66,8 +72,14 @@ PlanningInput without_machine(PlanningInput input, const std::string& machine) {
   MOTLEY_CHECK(cluster.find(machine) != nullptr && cluster.machines.size() > 1,
                "cannot take '{}' out of {} machines", machine, cluster.machines.size());
   std::erase_if(cluster.machines, [&](const Machine& m) { return m.name == machine; });
-  std::erase_if(cluster.links,
-                [&](const LinkOverride& l) { return l.from == machine || l.to == machine; });
+  // Its links tell how fast the networks of the others are.
+  for (const Machine& other : cluster.machines) {
+    for (const auto& [from, to] : {std::pair(machine, other.name), {other.name, machine}}) {
+      const auto is_it = [&](const LinkOverride& l) { return l.from == from && l.to == to; };
+      if (std::ranges::any_of(cluster.links, is_it)) continue;
+      cluster.links.push_back({from, to, cluster.network});
+    }
+  }
   // What was decided about a machine that is gone decides nothing.
   Pins& pins = input.options.pins;
   std::erase_if(pins.layers, [&](const Pins::LayerPin& pin) { return pin.machine == machine; });

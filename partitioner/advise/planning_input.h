@@ -36,7 +36,7 @@ struct PlanningInput {
 // What was free on it when it was measured; 0 where that is not known. REQUIRES: as above.
 [[nodiscard]] double measured_memory_gib(const PlanningInput& input, const std::string& machine);
 
-// The same input without a machine, its links and what was pinned on it. REQUIRES: the cluster has
+// The same input without a machine and what was pinned on it. REQUIRES: the cluster has
 // it, and another.
 [[nodiscard]] PlanningInput without_machine(PlanningInput input, const std::string& machine);
 

@@ -172,6 +172,13 @@ class Change {
       for (const Machine& other : machines) {
         if (other.name != name) MOTLEY_TRY(set_both_ways(name, other.name, field));
       }
+      // With machines that are gone: what they tell of this one's network changes with it.
+      for (LinkOverride& link : input_.cluster.links) {
+        if (link.from != name && link.to != name) continue;
+        if (cluster.find(link.from) == nullptr || cluster.find(link.to) == nullptr) {
+          MOTLEY_TRY(set_speed(link.speed, field));
+        }
+      }
       return {};
     }
     for (std::size_t dot = name.find('.'); dot != std::string::npos;

@@ -121,7 +121,23 @@ bool CostModel::same_costs(int slot, int other) const {
 }
 
 void CostModel::find_networks(const Cluster& cluster) {
-  for (const Machine& machine : cluster.machines) networks_.push_back({0, 0, machine.medium});
+  std::map<std::string, std::size_t> numbers;  // of machines
+  for (const Machine& machine : cluster.machines) {
+    numbers.emplace(machine.name, networks_.size());
+    networks_.push_back({0, 0, machine.medium});
+  }
+  // Also what a machine had with one that is gone tells how fast its network is.
+  for (const LinkOverride& link : cluster.links) {
+    const double bandwidth = link.speed.bandwidth_bytes_per_s;
+    if (const auto from = numbers.find(link.from); from != numbers.end()) {
+      double& up = networks_[from->second].up_bytes_per_s;
+      up = std::max(up, bandwidth);
+    }
+    if (const auto to = numbers.find(link.to); to != numbers.end()) {
+      double& down = networks_[to->second].down_bytes_per_s;
+      down = std::max(down, bandwidth);
+    }
+  }
   for (int from = 0; from < static_cast<int>(slots_.size()); ++from) {
     for (int to = 0; to < static_cast<int>(slots_.size()); ++to) {
       if (same_machine(from, to)) continue;

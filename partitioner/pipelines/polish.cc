@@ -37,6 +37,7 @@ class Descent {
         better = exchange(i) || better;
         better = drop(i) || better;
         better = replace(i) || better;
+        better = recode(i) || better;
       }
     }
   }
@@ -90,6 +91,21 @@ class Descent {
       if (is_taken(slot) || work_ >= work_max_) continue;
       Candidate trial = best_;
       trial.stages[i].slots = {slot};
+      better = take(std::move(trial)) || better;
+    }
+    return better;
+  }
+
+  // With another codec behind stage i: one that sends less may leave memory to keep what a stage
+  // would compute twice, and one that costs less time may be hidden worse or better.
+  bool recode(std::size_t i) {
+    if (i + 1 >= best_.stages.size()) return false;
+    bool better = false;
+    const int codecs = static_cast<int>(estimate_.space().codecs.size());
+    for (int codec = 0; codec < codecs; ++codec) {
+      if (codec == best_.stages[i].codec || work_ >= work_max_) continue;
+      Candidate trial = best_;
+      trial.stages[i].codec = codec;
       better = take(std::move(trial)) || better;
     }
     return better;

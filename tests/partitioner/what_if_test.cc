@@ -4,6 +4,7 @@
 
 #include "base/json.h"
 #include "partitioner/advise/plan_comparison.h"
+#include "partitioner/cost/cost_model.h"
 #include "tests/partitioner/random_problem.h"
 
 namespace motley {
@@ -183,6 +184,24 @@ TEST(WhatIf, ForgetsWhatWasPinnedOnADroppedMachine) {
   EXPECT_EQ(dropped->options.pins, Pins{.always = {"m1"}});
   EXPECT_THAT(pins_given_up(input, *dropped), ElementsAre("layer l3 on m2", "always m2"));
   EXPECT_THAT(pins_given_up(input, input), IsEmpty());
+}
+
+// A radio that reaches one machine fast is no slower for all others once that machine is gone.
+TEST(WhatIf, ADroppedMachineStillTellsHowFastANetworkIs) {
+  PlanningInput input = three_machines();
+  const auto up_of_m1 = [](const PlanningInput& of) {
+    const auto cost = CostModel::make(of.model, of.cluster, of.profile, 1, KeptState{});
+    return cost.ok() ? cost->networks()[1].up_bytes_per_s : 0;
+  };
+  input.cluster.links = {{"m1", "m0", {1e4, 0}}, {"m1", "m2", {5e6, 0}}};
+  EXPECT_DOUBLE_EQ(up_of_m1(input), 5e6);
+  EXPECT_DOUBLE_EQ(up_of_m1(without_machine(input, "m2")), 5e6);
+  input.cluster.links.pop_back();
+  input.cluster.network.bandwidth_bytes_per_s = 7e6;
+  EXPECT_DOUBLE_EQ(up_of_m1(without_machine(input, "m2")), 7e6);
+  const auto slower = apply_changes(input, {"drop=m2", "link.m1.bandwidth_mbps=x0.5"});
+  ASSERT_TRUE(slower.ok());
+  EXPECT_DOUBLE_EQ(up_of_m1(*slower), 3.5e6);
 }
 
 TEST(WhatIf, FindsMachinesWithDotsInTheirNames) {

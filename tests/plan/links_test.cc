@@ -65,11 +65,9 @@ TEST(Links, OfMachinesThatAreGoneArePassedOver) {
   Links links = both_ways();
   links.push_back({"gone", "fast", {1, 1}, 0});
   ASSERT_TRUE(apply_links(cluster, links).ok());
-  EXPECT_EQ(cluster.links.size(), 2U);
+  EXPECT_EQ(cluster.link("fast", "slow"), both_ways()[0].speed);
   cluster.machines.pop_back();
-  cluster.links.clear();
-  ASSERT_TRUE(apply_links(cluster, links).ok()) << "one that is left has no links";
-  EXPECT_TRUE(cluster.links.empty());
+  EXPECT_TRUE(apply_links(cluster, links).ok()) << "one that is left has no links";
 }
 
 TEST(Links, MustNameMachinesOfTheCluster) {
