@@ -96,10 +96,11 @@ class Descent {
     return better;
   }
 
-  // With another codec behind stage i: one that sends less may leave memory to keep what a stage
-  // would compute twice, and one that costs less time may be hidden worse or better.
+  // With another codec behind a stage that computes twice, or before one: what sends less may leave
+  // memory to keep what it needs. Else the estimate tells codecs apart well.
   bool recode(std::size_t i) {
     if (i + 1 >= best_.stages.size()) return false;
+    if (!best_.stages[i].recompute && !best_.stages[i + 1].recompute) return false;
     bool better = false;
     const int codecs = static_cast<int>(estimate_.space().codecs.size());
     for (int codec = 0; codec < codecs; ++codec) {
