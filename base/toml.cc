@@ -1,12 +1,32 @@
 #include "base/toml.h"
 
 #include <fmt/format.h>
-#include <toml++/toml.h>
 
 #include <algorithm>
 #include <numeric>
 #include <optional>
 #include <vector>
+
+namespace motley {
+namespace {
+
+// The parser (toml++ 3.3) takes some things about the text for granted, as that a name follows
+// '[['. It asserts them, and without assertions goes on with what is wrong. Here each is tested in
+// every build, and is an error of the text.
+struct BrokenAssumption {};
+
+constexpr void test_assumption(bool holds) {
+  if (!holds) throw BrokenAssumption();
+}
+
+}  // namespace
+}  // namespace motley
+
+#define TOML_ASSERT(expression) motley::test_assumption(static_cast<bool>(expression))
+#pragma push_macro("NDEBUG")
+#undef NDEBUG
+#include <toml++/toml.h>
+#pragma pop_macro("NDEBUG")
 
 namespace motley {
 namespace {
@@ -115,6 +135,24 @@ class Converter {
   TomlDocument& document_;
 };
 
+// The shortest beginning of the text that breaks an assumption of the parser ends with the culprit.
+SourcePlace place_of_broken_assumption(std::string_view text) {
+  std::size_t sound = 0;
+  std::size_t broken = text.size();
+  while (broken - sound > 1) {
+    const std::size_t middle = sound + (broken - sound) / 2;
+    bool is_broken = false;
+    try {
+      (void)toml::parse(text.substr(0, middle));
+    } catch (const toml::parse_error&) {
+    } catch (const BrokenAssumption&) {
+      is_broken = true;
+    }
+    (is_broken ? broken : sound) = middle;
+  }
+  return place_of(text, sound);
+}
+
 std::string_view trimmed(std::string_view text) {
   constexpr const char* kSpace = " \t\r";
   const std::size_t begin = text.find_first_not_of(kSpace);
@@ -189,6 +227,11 @@ Result<TomlDocument> parse_toml(std::string_view text, const std::string& source
     return Error{ErrorCode::kConfig,
                  fmt::format("bad TOML, {}:{}:{}", source, begin.line, begin.column),
                  excerpt(e.description(), 300), remedy_of_line(line_of(text, begin.line))};
+  } catch (const BrokenAssumption&) {
+    const SourcePlace place = place_of_broken_assumption(text);
+    return Error{ErrorCode::kConfig, fmt::format("bad TOML, {}", at_place(source, place)),
+                 "a name or a value is missing here",
+                 remedy_of_line(line_of(text, static_cast<std::size_t>(place.line)))};
   }
   return document;
 }

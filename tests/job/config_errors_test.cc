@@ -39,6 +39,17 @@ TEST(ConfigErrors, NameForgottenQuotes) {
   EXPECT_EQ(error_of("[train]\nlr # a = b").remedy, "correct this line");
 }
 
+// The parser only asserts these.
+TEST(ConfigErrors, NameSectionsAndValuesThatAreMissing) {
+  for (const char* text : {"[[=]]", "a = [}", "a = [1,}", "[train]\na = [1, # one\n }"}) {
+    EXPECT_EQ(error_of(text).cause, "a name or a value is missing here") << text;
+  }
+  EXPECT_EQ(error_of("[train]\na = [1, # one\n }\n[data]").what, "bad TOML, gpt.toml:3:2");
+  const auto nested =
+      resolve_config("[parallel]\ncuts = [\n  1, # one\n 2\n]\n[ train ]\n", "g.toml", {}, {});
+  EXPECT_TRUE(nested.ok()) << describe(nested.error());
+}
+
 TEST(ConfigErrors, FindAKeyInAnotherSection) {
   EXPECT_EQ(error_of("[model]\nsteps = 1").remedy, "did you mean train.steps?");
   EXPECT_EQ(error_of("batch_size = 1").remedy, "did you mean train.global_batch?");
