@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <iterator>
 
 #include "partitioner/advise/remedy.h"
 #include "partitioner/advise/text_table.h"
@@ -94,6 +95,18 @@ std::vector<Advice> codec_changes(const PlanningInput& input) {
   return changes;
 }
 
+// The fastest size where the planner took the usual one (docs/decisions/0024). Layers that keep
+// statistics take them of a micro-batch, so that another size trains another model.
+std::vector<Advice> size_changes(const PlanningInput& input, const Plan& plan) {
+  if (input.options.micro_batch > 0 || input.model.keeps_statistics()) return {};
+  PlanningInput of_any_size = input;
+  of_any_size.options.usual_micro_batch = 0;
+  const Result<Plan> fastest = make_plan(of_any_size);
+  if (!fastest.ok() || fastest->micro_batch == plan.micro_batch) return {};
+  return {{fmt::format("micro_batch={}", fastest->micro_batch),
+           fmt::format("train.micro_batch = {}", fastest->micro_batch), 0}};
+}
+
 }  // namespace
 
 Result<AdvisorReport> advise(const PlanningInput& input,
@@ -108,6 +121,7 @@ Result<AdvisorReport> advise(const PlanningInput& input,
     machines.resize(kMachinesMax);
   }
   std::vector<Advice> changes = codec_changes(input);
+  std::ranges::move(size_changes(input, plan), std::back_inserter(changes));
   for (const std::string& machine : machines) {
     for (Advice& advice : changes_of(input, plan, machine)) changes.push_back(std::move(advice));
   }

@@ -1,4 +1,4 @@
-// Advisor: which single change of the machines or links would shorten the step most.
+// Advisor: which single change of the machines, links or settings would shorten the step most.
 #pragma once
 
 #include <cstddef>
@@ -27,8 +27,9 @@ struct AdvisorReport {
 
 // Plans again for each of a fixed list: each machine's links 2.5 and 10 times as fast, each machine
 // twice as fast, with twice the memory where that is short, and one more like it, in a large
-// cluster only for the first 16 machines that the plan uses; and the codecs fp16 and bf16 where
-// none is used and both ends were measured with them. Errors of plan_or_remedy.
+// cluster only for the first 16 machines that the plan uses; the codecs fp16 and bf16 where none is
+// used and both ends were measured with them; and the fastest micro-batch where its size was left
+// to the planner. Errors of plan_or_remedy.
 //
 // `tells`, if any, is called before each plan that is made with a change: how many were tried, of
 // how many.

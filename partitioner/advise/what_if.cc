@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <optional>
@@ -20,7 +21,9 @@ namespace {
 constexpr const char* kPossible =
     "possible are link.MACHINE.bandwidth_mbps=N, link.A.B.latency_us=N, network.bandwidth_mbps=N, "
     "machine.NAME.memory_gib=N, machine.NAME.speed=FACTOR, machine.NAME.medium=cable, codec=CHAIN, "
-    "gradients=CHAIN, drop=NAME and add=NAME; N may be x2.5 for two and a half times as much";
+    "gradients=CHAIN, micro_batch=N, drop=NAME and add=NAME; N may be x2.5 for two and a half "
+    "times "
+    "as much";
 
 // A value as it was written: a number, or a factor on what is there.
 struct Value {
@@ -46,6 +49,7 @@ class Change {
     if (key_ == "add") return add();
     if (key_ == "codec") return set_codec();
     if (key_ == "gradients") return set_gradient_codec();
+    if (key_ == "micro_batch") return set_micro_batch();
     const std::size_t first = key_.find('.');
     const std::size_t last = key_.rfind('.');
     if (first == std::string::npos) return not_understood();
@@ -90,6 +94,19 @@ class Change {
     MOTLEY_TRY(check_codec());
     input_.options.gradient_codecs = {value_};
     for (CoarserCodecs& coarser : input_.options.coarser) coarser.gradient_codecs.clear();
+    return {};
+  }
+
+  Result<void> set_micro_batch() {
+    const std::vector<int> possible =
+        micro_batch_sizes({.global_batch = input_.options.global_batch});
+    const auto size =
+        std::ranges::find_if(possible, [&](int each) { return fmt::to_string(each) == value_; });
+    if (size == possible.end()) {
+      return bad(fmt::format("a step's {} samples cannot be cut so", input_.options.global_batch),
+                 fmt::format("possible are {}", fmt::join(possible, ", ")));
+    }
+    input_.options.micro_batch = *size;
     return {};
   }
 

@@ -8,6 +8,7 @@
 //   machine.NAME.speed=FACTOR           2 = twice as fast
 //   codec=CHAIN                         of every boundary between stages, as "fp16"
 //   gradients=CHAIN                     of sums of gradients between machines, as "int8"
+//   micro_batch=N                       samples that cross the stages at a time
 //   drop=NAME, add=NAME                 without that machine; with another like it
 //
 // VALUE is a number, or x and a factor: "x2.5" is two and a half times what it is now.

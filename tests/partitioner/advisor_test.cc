@@ -52,6 +52,17 @@ TEST(Advisor, TriesACableForWhoHasNone) {
   EXPECT_THAT(advice_text(report), Not(HasSubstr("m0 on a cable")));
 }
 
+TEST(Advisor, TriesTheFastestMicroBatchWhereTheUsualOneWasTaken) {
+  Problem problem = two_machines();
+  problem.options.replicas = false;
+  problem.options.usual_micro_batch = 8;  // the second machine waits for a fifth of the step
+  const AdvisorReport report = advice_on(problem);
+  EXPECT_THAT(advice_text(report), HasSubstr("train.micro_batch = 1"));
+  EXPECT_THAT(advice_text(report), HasSubstr("micro_batch=1\n"));
+  problem.options.micro_batch = 8;
+  EXPECT_THAT(advice_text(advice_on(problem)), Not(HasSubstr("micro_batch")));
+}
+
 TEST(Advisor, OneMachineHasNoLinksToImprove) {
   Problem problem = two_machines();
   problem.link = {4000, 0};  // a second machine would be worth less than one that is twice as fast

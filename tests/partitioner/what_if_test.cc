@@ -164,6 +164,16 @@ TEST(WhatIf, ACodecThatIsNamedIsTheOnlyOne) {
   EXPECT_THAT(sums->options.coarser.front().codecs, ElementsAre("half"));
 }
 
+TEST(WhatIf, AMicroBatchIsTakenInsteadOfTheUsualOne) {
+  PlanningInput input = three_machines();
+  input.options.usual_micro_batch = 2;
+  const auto changed = apply_changes(input, {"micro_batch=4"});
+  ASSERT_TRUE(changed.ok());
+  const auto plan = make_plan(*changed);
+  ASSERT_TRUE(plan.ok());
+  EXPECT_EQ(plan->micro_batch, 4);
+}
+
 TEST(WhatIf, OnlySumsMayLeaveValuesOut) {
   PlanningInput input = three_machines();
   for (DeviceProfile& device : input.profile.devices) {
@@ -229,6 +239,8 @@ TEST(WhatIf, NamesWhatItDoesNotUnderstand) {
            {"codec=zip", "there is no such codec"},
            {"codec=fp16", "m0/cpu was not measured with it"},
            {"gradients=fp16", "m0/cpu was not measured with it"},
+           {"micro_batch=0", "possible are 1, 2, 4, 8, 16, 32"},
+           {"micro_batch=3", "a step's 32 samples cannot be cut so"},
            {"machine.m0.colour=2", "possible are"},
            {"link.m0.m0.latency_us=1", "no machine is named 'm0.m0'"},
            {"link.m0.latency=1", "possible are"},
