@@ -60,6 +60,7 @@ class Collector {
       for (const auto& of_one_size : promising(shapes, kLargeSizes)) {
         if (goes_on()) search_large(of_one_size);
       }
+      add_whole();
     }
     sort(found_.all);
     sort(found_.untied);
@@ -119,11 +120,15 @@ class Collector {
         if (estimate.rate(candidate) && candidate.estimate_s <= ceiling_s_)
           found_.all.push_back({shape, std::move(candidate)});
       }
-      // Searches know no replicas here; data parallelism over the fastest devices stands for them.
-      if (space_.stages <= 1 && found_.data_parallel && found_.data_parallel->shape == shape &&
-          found_.data_parallel->candidate.estimate_s <= ceiling_s_) {
-        found_.all.push_back(*found_.data_parallel);
-      }
+    }
+  }
+
+  // Searches know no replicas among many slots: data parallelism over the fastest devices stands
+  // for them. What they find may leave out a slot that must be used, where that slot alone does.
+  void add_whole() {
+    if (space_.stages > 1) return;
+    for (const auto& whole : {found_.single, found_.data_parallel}) {
+      if (whole && whole->candidate.estimate_s <= ceiling_s_) found_.all.push_back(*whole);
     }
   }
 

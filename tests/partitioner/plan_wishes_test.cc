@@ -142,6 +142,20 @@ TEST(Planner, HasAsManyStagesAsAreAskedFor) {
   }
 }
 
+// With fewer layers than machines the search finds nothing that has it.
+TEST(Planner, UsesAPinnedMachineOfManyHoweverSlow) {
+  Problem problem = nine_machines();
+  problem.layers.resize(4);
+  problem.machines[0].speed = 0.05;
+  const auto free = problem.plan();
+  ASSERT_TRUE(free.ok()) << describe(free.error());
+  problem.options.pins.always = {"m0"};
+  const auto plan = problem.plan();
+  ASSERT_TRUE(plan.ok()) << describe(plan.error());
+  EXPECT_TRUE(std::ranges::any_of(plan->ranks, [](const auto& r) { return r.machine == "m0"; }));
+  EXPECT_GE(plan->predicted_step_s, free->predicted_step_s);
+}
+
 // The slowest machine would be the last to be taken.
 TEST(Planner, HasAsManyStagesAsAreAskedForWithAPinnedMachine) {
   Problem problem = nine_machines();
