@@ -29,7 +29,7 @@ struct RankPlan {
   // Predicted:
   double compute_s = 0;           // busy time in a step
   std::int64_t memory_bytes = 0;  // peak
-  // Of the machine towards others, as the plan counts on it: sums are shared out by it. 0 =
+  // Of the machine towards others of the plan, as it counts on it: sums are shared out by it. 0 =
   // unknown.
   std::int64_t link_mbps = 0;
   // That its products are computed in, as far as the profile tells: "fp32", or those that

@@ -25,6 +25,10 @@ constexpr const char* kPossible =
     "times "
     "as much";
 
+// Wide enough for any machine and link, and narrow enough that no time and no size overflows.
+constexpr double kLeast = 1e-3;
+constexpr double kMost = 1e9;
+
 // A value as it was written: a number, or a factor on what is there.
 struct Value {
   double number = 0;
@@ -130,6 +134,9 @@ class Change {
     MOTLEY_ASSIGN(const Value value, read_value());
     if (field == "memory_gib") {
       const double gib = value.of(machine_memory_gib(input_, name), 1);
+      if (gib > kMost) {
+        return bad("no machine has so much", fmt::format("write {}=x2 for twice what it is", key_));
+      }
       input_ = with_machine_memory(std::move(input_), name, gib);
       return {};
     }
@@ -166,6 +173,8 @@ class Change {
 
   Result<void> set_network(const std::string& field) {
     Cluster& cluster = input_.cluster;
+    LinkSpeed changed = cluster.network;
+    MOTLEY_TRY(set_speed(changed, field));
     std::size_t own = 0;  // links with an entry of their own
     for (const LinkOverride& link : cluster.links) {
       own += static_cast<std::size_t>(link.from != link.to && cluster.find(link.from) != nullptr &&
@@ -177,7 +186,8 @@ class Change {
                  fmt::format("change them by machine: link.{}.{}={}", cluster.machines.front().name,
                              field, value_));
     }
-    return set_speed(cluster.network, field);
+    cluster.network = changed;
+    return {};
   }
 
   // `name` is a machine, or two with a dot between; names may hold dots themselves.
@@ -234,10 +244,7 @@ class Change {
     return {};
   }
 
-  // Wide enough for any machine and link, and narrow enough that no time overflows.
   [[nodiscard]] Result<Value> read_value() const {
-    constexpr double kLeast = 1e-3;
-    constexpr double kMost = 1e9;
     Value value;
     std::string_view digits = value_;
     if (digits.starts_with('x')) {

@@ -138,9 +138,9 @@ double CostModel::transfer_s(int from_slot, int to_slot, double bytes) const {
   return speed.latency_s + bytes / speed.bandwidth_bytes_per_s;
 }
 
-double CostModel::machine_bandwidth(int slot) const {
+double CostModel::machine_bandwidth(int slot, std::span<const int> slots) const {
   double fastest = 0;
-  for (int other = 0; other < static_cast<int>(slots_.size()); ++other) {
+  for (const int other : slots) {
     if (machine_of(other) == machine_of(slot)) continue;
     fastest = std::max(fastest, std::min(link(slot, other).bandwidth_bytes_per_s,
                                          link(other, slot).bandwidth_bytes_per_s));

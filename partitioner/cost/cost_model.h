@@ -140,9 +140,9 @@ class CostModel {
   [[nodiscard]] bool takes_turns(int slot, int other) const;
 
   [[nodiscard]] double transfer_s(int from_slot, int to_slot, double bytes) const;
-  // Bytes per second of the slot's machine with the machine to which it has the fastest link, in
-  // the slower direction; 0 when there is no other.
-  [[nodiscard]] double machine_bandwidth(int slot) const;
+  // Bytes per second of the slot's machine with that machine of `slots` to which it has the fastest
+  // link, in the slower direction; 0 when there is no other.
+  [[nodiscard]] double machine_bandwidth(int slot, std::span<const int> slots) const;
 
   [[nodiscard]] const std::string& gradient_codec() const { return gradient_codec_; }
 

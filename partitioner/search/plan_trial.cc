@@ -49,6 +49,9 @@ class Description {
     plan_.schedule = shape.gpipe ? "gpipe" : shape.split ? "split" : "1f1b";
     plan_.gradient_codec = cost.gradient_codec();
     for (std::size_t i = 0; i < stages_.size(); ++i) add_chunk(i);
+    for (std::size_t r = 0; r < slots_.size(); ++r) {
+      plan_.ranks[r].link_mbps = mbps_of(cost_.machine_bandwidth(slots_[r], slots_));
+    }
     if (!shape_.gpipe && !is_plain_1f1b()) {
       for (std::size_t i = 0; i < stages_.size(); ++i) plan_.chunks[i].in_flight = in_flight_[i];
     }
@@ -115,7 +118,6 @@ class Description {
         plan_.ranks.push_back({.machine = slot.machine,
                                .device = slot.device,
                                .threads = slot.threads,
-                               .link_mbps = mbps_of(cost_.machine_bandwidth(stage.slots[k])),
                                .numbers = slot.numbers});
       }
       chunk.replicas.push_back({Rank{static_cast<std::int32_t>(rank)}, stage.shares[k]});

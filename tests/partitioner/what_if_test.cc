@@ -251,7 +251,9 @@ TEST(WhatIf, NamesWhatItDoesNotUnderstand) {
            {"machine.m0.speed=0", "'0' is not a number"},
            {"machine.m0.speed=nan", "'nan' is not a number"},
            {"machine.m0.speed=2x", "'2x' is not a number"},
+           {"machine.m0.memory_gib=x1e9", "no machine has so much"},
            {"machine.m0.memory_gib=-1", "'-1' is not a number"},
+           {"network.bandwidth=x2", "possible are"},
            {"network.bandwidth_mbps=1e300", "'1e300' is not a number"},
            {"network.bandwidth_mbps=x", "'x' is not a number"},
        }) {
@@ -287,6 +289,23 @@ RC_GTEST_PROP(WhatIf, ChangesThatChangeNothingGiveTheSamePlan, ()) {
   const auto same = apply_changes(input, changes);
   RC_ASSERT(same.ok());
   RC_ASSERT(made(*same) == made(input));
+}
+
+// Three copies, whose sum is shared out by the speed of each one's link to the others.
+TEST(WhatIf, AFastLinkToAMachineThatIsNotUsedChangesNothing) {
+  Problem problem;
+  problem.layers = {{.work_s = 0.1, .parameters = 1000}};
+  problem.machines.resize(4);
+  problem.link = {1e6, 0};
+  problem.options.pins.never = {"m3"};
+  const auto now = make_plan(problem.input());
+  ASSERT_TRUE(now.ok()) << describe(now.error());
+  ASSERT_EQ(now->ranks.size(), 3U);
+  const auto input = apply_changes(problem.input(), {"link.m0.m3.bandwidth_mbps=x100"});
+  ASSERT_TRUE(input.ok());
+  const auto then = make_plan(*input);
+  ASSERT_TRUE(then.ok());
+  for (std::size_t r = 0; r < 3; ++r) EXPECT_EQ(then->ranks[r].link_mbps, 8) << r;
 }
 
 RC_GTEST_PROP(WhatIf, DroppingAMachineThatIsNotUsedChangesNoStep, ()) {
