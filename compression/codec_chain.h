@@ -12,6 +12,10 @@
 
 namespace motley {
 
+// Why such a chain may not be a boundary's, as errors say it.
+inline constexpr const char* kWhyForGradientsOnly =
+    "topk and lowrank leave out most of a message, which only sums of gradients send later";
+
 struct CodecChain {
   std::optional<double> density;    // of topk, 0 < density <= 1; without it every value is sent
   std::optional<std::size_t> rank;  // of lowrank, 1 to kRankMax; not together with a density

@@ -15,7 +15,7 @@ namespace {
 
 constexpr const char* kLinksFormat = "motley.links";
 constexpr int kLinksVersion = 1;
-constexpr std::size_t kMeasuredLinksMax = 4096;  // 64 machines, each with each
+constexpr std::size_t kMeasuredLinksMax = 65'536;  // 256 machines, each with each
 constexpr double kBandwidthMin_bytes_per_s = 1;
 constexpr double kBandwidthMax_bytes_per_s = 1e15;
 constexpr double kLatencyMax_s = 60;

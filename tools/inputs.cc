@@ -225,10 +225,12 @@ Result<RunReport> read_named_report(const std::filesystem::path& run) {
   }
   MOTLEY_ASSIGN(const bool is_there, path_exists(run));
   return Error{ErrorCode::kConfig, fmt::format("there is no report of a run in {}", run.string()),
-               is_there
-                   ? fmt::format("{} is written when a training ends", path.filename().string())
-                   : "there is no such folder",
-               "name the folder of a run (run.dir) that has ended"};
+               is_there ? fmt::format("{} is written when a training ends: this one's launcher was "
+                                      "killed, or its disk was full",
+                                      path.filename().string())
+                        : "there is no such folder",
+               is_there ? "go on with the run (--resume), or name the folder of one that has ended"
+                        : "name the folder of a run (run.dir) that has ended"};
 }
 
 Result<RunMeasurement> read_measurement(const std::filesystem::path& folder) {

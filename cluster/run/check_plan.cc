@@ -21,6 +21,11 @@ namespace {
 Result<void> check_steps(const Plan& plan, const ModelSpec& model) {
   for (const ChunkPlan& chunk : plan.chunks) {
     MOTLEY_ASSIGN([[maybe_unused]] const auto codec, make_codec(chunk.codec));
+    MOTLEY_ASSIGN(const CodecChain chain, parse_codec_chain(chunk.codec));
+    if (!chain.for_gradients_only()) continue;
+    return Error{ErrorCode::kConfig, fmt::format("the plan sends {} between stages", chunk.codec),
+                 kWhyForGradientsOnly,
+                 "make the codec of each boundary none, fp16, bf16, int8 or int4"};
   }
   MOTLEY_ASSIGN([[maybe_unused]] const auto codec,
                 make_gradient_codec({.chain = plan.gradient_codec}));

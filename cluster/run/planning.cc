@@ -55,8 +55,7 @@ Result<void> check_boundary_codec(const std::string& chain) {
   const auto parsed = parse_codec_chain(chain);
   if (!parsed.ok() || !parsed->for_gradients_only()) return {};
   return Error{ErrorCode::kConfig, fmt::format("compression.activations cannot be '{}'", chain),
-               "topk and lowrank leave out most of a message, which only sums of gradients send "
-               "later",
+               kWhyForGradientsOnly,
                "set compression.activations to none, fp16, bf16, int8 or int4"};
 }
 

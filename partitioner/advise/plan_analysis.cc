@@ -152,7 +152,7 @@ MachineWorth worth_of(const PlanningInput& input,
       worth.how = fmt::format(" (by train.micro_batch = {})", plan->micro_batch);
     }
   } else {
-    worth.why_not = plan.error().what;
+    worth.why_not = used ? plan.error().what : "none was found that uses it";
   }
   return worth;
 }

@@ -186,6 +186,11 @@ class Change {
                  fmt::format("change them by machine: link.{}.{}={}", cluster.machines.front().name,
                              field, value_));
     }
+    // Those with machines that are gone stand for the network as it was (without_machine).
+    for (LinkOverride& link : cluster.links) {
+      const bool is_gone = cluster.find(link.from) == nullptr || cluster.find(link.to) == nullptr;
+      if (is_gone && link.speed == cluster.network) link.speed = changed;
+    }
     cluster.network = changed;
     return {};
   }

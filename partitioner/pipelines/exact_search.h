@@ -18,8 +18,10 @@
 
 namespace motley {
 
-// Above this many usable slots (or classes, with equal ones) use period_search.h.
+// Above so many usable slots, or so many layers, use period_search.h: the work grows with the
+// orders of the slots and with the square of the layers.
 inline constexpr std::size_t kExactSlotsMax = 6;
+inline constexpr int kExactLayersMax = 512;
 
 struct ExactSearchOptions {
   std::size_t keep = 1;

@@ -50,7 +50,7 @@ class Collector {
     for (const StepShape& shape : shapes) add_single_and_data_parallel(shape);
     if (!options_.cuts.empty()) {
       for (const StepShape& shape : shapes) add_given(shape);
-    } else if (usable_.size() <= kExactSlotsMax) {
+    } else if (usable_.size() <= kExactSlotsMax && cost_.layer_count() <= kExactLayersMax) {
       for (const auto& of_one_size : promising(shapes, shapes.size())) {
         for (const StepShape& shape : of_one_size) {
           if (goes_on()) search_small(shape);
@@ -59,6 +59,9 @@ class Collector {
     } else {
       for (const auto& of_one_size : promising(shapes, kLargeSizes)) {
         if (goes_on()) search_large(of_one_size);
+        for (const StepShape& shape : of_one_size) {
+          if (goes_on()) search_fastest(shape);
+        }
       }
       add_whole();
     }
@@ -117,10 +120,52 @@ class Collector {
       const StageTable own_table = table_of(shape);
       const StepEstimate estimate(own_table, space_);
       for (Candidate candidate : result.candidates) {
-        if (estimate.rate(candidate) && candidate.estimate_s <= ceiling_s_)
-          found_.all.push_back({shape, std::move(candidate)});
+        if (!estimate.rate(candidate) || candidate.estimate_s > ceiling_s_) continue;
+        shortest_s_ = std::min(shortest_s_, candidate.estimate_s);
+        found_.all.push_back({shape, std::move(candidate)});
       }
     }
+  }
+
+  // Of a few much faster slots the exact search finds stages of several replicas too.
+  void search_fastest(const StepShape& shape) {
+    if (cost_.layer_count() > kExactLayersMax) return;
+    const StageTable table = table_of(shape);
+    const SearchSpace fastest = space_of_fastest(table);
+    const double ceiling_s = std::min(ceiling_s_, kSpread * shortest_s_);
+    if (Pace(table, fastest).step_bound_s(0, shape.micro_batches) > ceiling_s) return;
+    std::int64_t tails = 0;
+    std::vector<Candidate> candidates = search_exactly(
+        table, fastest,
+        {.keep = kKeptPerShape, .ceiling_s = ceiling_s, .spread = kSpread, .tails = &tails});
+    options_.count_work(tails * kActionsOfATail);
+    for (Candidate& candidate : candidates) found_.all.push_back({shape, std::move(candidate)});
+  }
+
+  // So many that searching them takes little beside the search of all.
+  std::size_t fastest_slots() const {
+    constexpr int kFewLayers = 10;
+    constexpr std::size_t kSlotsOfMany = 4;
+    return cost_.layer_count() <= kFewLayers ? kExactSlotsMax : kSlotsOfMany;
+  }
+
+  // Those that must be used first, then the fastest.
+  SearchSpace space_of_fastest(const StageTable& table) const {
+    const Pace pace(table, space_);
+    const auto is_wanted = [&](int slot) {
+      return std::ranges::any_of(space_.must_use, [&](const std::vector<int>& wanted) {
+        return std::ranges::find(wanted, slot) != wanted.end();
+      });
+    };
+    std::vector<int> order = usable_;
+    std::ranges::stable_sort(order, {},
+                             [&](int slot) { return std::pair(!is_wanted(slot), -pace.of(slot)); });
+    SearchSpace few = space_;
+    few.usable.assign(cost_.slots().size(), false);
+    for (std::size_t i = 0; i < std::min(fastest_slots(), order.size()); ++i) {
+      few.usable[static_cast<std::size_t>(order[i])] = true;
+    }
+    return few;
   }
 
   // Searches know no replicas among many slots: data parallelism over the fastest devices stands

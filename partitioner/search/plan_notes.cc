@@ -89,7 +89,8 @@ void add_notes(const CostModel& cost,
         step_text(trials.single->plan.predicted_step_s),
         names_machines(options.pins) ? "; the pins rule out any other alone" : ""));
   } else if (plan.rank_count() > 1 && !asks_for_several(options)) {
-    plan.notes.push_back("no single device can hold the whole model");
+    plan.notes.push_back(fmt::format("no single device can hold the whole model{}",
+                                     options.pins == Pins{} ? "" : " as the pins have it"));
   } else if (plan.rank_count() == 1 && cost.slots().size() > 1) {
     plan.notes.push_back(
         fmt::format("{} alone is faster than any group", device_name(plan.ranks.front())));
@@ -99,7 +100,7 @@ void add_notes(const CostModel& cost,
   const bool chosen = options.stages == 0 && options.cuts.empty();
   plan.notes.push_back(
       fmt::format("left out: {} ({})", left_out,
-                  chosen ? "the step is not shorter with it" : "the number of stages was given"));
+                  chosen ? "no shorter step was found with it" : "the number of stages was given"));
 }
 
 void note_coarser(const CoarserCodecs& coarser, double step_s, Plan& plan) {

@@ -177,7 +177,8 @@ class Description {
   Error no_memory(const DeviceSlot& slot) const {
     const std::string name = fmt::format("{}/{}", slot.machine, slot.device);
     if (!shape_.split) {
-      return {ErrorCode::kInfeasible, fmt::format("{} has no memory for its chunks", name), "",
+      return {ErrorCode::kInfeasible, fmt::format("{} has no memory for its chunks", name),
+              "with as few micro-batches in flight as can be they still take more than it has",
               "add memory"};
     }
     return {ErrorCode::kInfeasible, fmt::format("{} has no memory to split backward", name),

@@ -136,11 +136,13 @@ class ChoiceSearch {
     return found.ok() ? found : with_any_codec(options, wanted_s);
   }
 
-  // Of those for boundaries. The search for many devices knows what each boundary costs only where
-  // there is one codec, so the last of them is also tried for all.
+  // Of those for boundaries. The search for many devices or layers knows what each boundary costs
+  // only where there is one codec, so the last of them is also tried for all.
   Found with_any_codec(const PlanOptions& options, double wanted_s) {
     MOTLEY_ASSIGN(auto found, with_any_gradient_codec(options, wanted_s));
-    if (!adds_boundary_codec_ || cluster_devices(cluster_) <= kExactSlotsMax) return found;
+    const bool is_small = cluster_devices(cluster_) <= kExactSlotsMax &&
+                          model_.layers.size() <= std::size_t{kExactLayersMax};
+    if (!adds_boundary_codec_ || is_small) return found;
     PlanOptions of_last = options;
     of_last.codecs = {options.codecs.back()};
     MOTLEY_ASSIGN(auto other, with_any_gradient_codec(of_last, std::min(wanted_s, step_of(found))));

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <utility>
 
+#include "partitioner/cost/at.h"
 #include "partitioner/cost/step_bound.h"
 #include "partitioner/cost/step_estimate.h"
 #include "partitioner/pipelines/polish.h"
@@ -20,9 +21,12 @@ namespace {
 constexpr std::int64_t kRefinedActionsMax = 1'000'000;
 constexpr std::int64_t kSharedActionsMax = 1'000'000;
 constexpr std::int64_t kObeyedActionsMax = 1'000'000;
+constexpr std::int64_t kIdleActionsMax = 100'000;
 // What rating a candidate and its bound take, for each of its stages.
 constexpr std::int64_t kActionsOfABound = 4;
 constexpr long kRefinedWorkMax = 100'000;
+// So many slots that are left out are tried on each layer.
+constexpr std::size_t kIdleMax = 8;
 // Of a step as long as another, by rounding (is_better).
 constexpr double kSameStep = 1 + 1e-8;
 
@@ -146,22 +150,57 @@ bool TrialChanges::share(const CostModel& cost, PlanTrial& best, std::int64_t& a
       std::ranges::move(shared_layers(best.candidate, setting_.cost.layer_count(), taken),
                         std::back_inserter(changes));
     }
-    better = take_best(cost, changes, kSharingGain, actions, best);
+    better = take_best(cost, changes, kSharingGain, kSharedActionsMax, actions, best);
   }
-  if (layers == 0) return false;
+  if (layers > 0) shift(cost, best, actions);
+  return layers > 0;
+}
+
+bool TrialChanges::use_idle(const CostModel& cost, PlanTrial& best, std::int64_t& actions) {
+  int taken = 0;
+  for (bool better = true; better && actions < kIdleActionsMax; taken += better ? 1 : 0) {
+    std::vector<Candidate> changes;
+    for (const int slot : idle_slots(best.candidate)) {
+      SearchSpace space = setting_.space;
+      space.must_use = {{slot}};
+      std::ranges::move(changes_to_obey(best.candidate, space, setting_.cost.layer_count()),
+                        std::back_inserter(changes));
+    }
+    better = take_best(cost, changes, kSharingGain, kIdleActionsMax, actions, best);
+  }
+  if (taken > 0) shift(cost, best, actions);
+  return taken > 0;
+}
+
+// Other shares and cuts as long as they make the step shorter.
+void TrialChanges::shift(const CostModel& cost, PlanTrial& best, std::int64_t& actions) {
+  std::vector<Candidate> changes;
   do {
-    std::vector<Candidate> changes = shifted_shares(best.candidate);
+    changes = shifted_shares(best.candidate);
     std::ranges::move(moved_cuts(best.candidate, setting_.cost.layer_count()),
                       std::back_inserter(changes));
-    better = take_best(cost, changes, 0, actions, best);
-  } while (better);
-  return true;
+  } while (take_best(cost, changes, 0, kSharedActionsMax, actions, best));
+}
+
+// Usable ones that the candidate leaves out; none where they are many.
+std::vector<int> TrialChanges::idle_slots(const Candidate& candidate) const {
+  std::vector<int> idle;
+  for (int slot = 0; slot < static_cast<int>(setting_.cost.slots().size()); ++slot) {
+    const bool is_usable = setting_.space.usable.empty() || setting_.space.usable[at(slot)];
+    const bool is_taken = std::ranges::any_of(candidate.stages, [&](const StageChoice& stage) {
+      return std::ranges::find(stage.slots, slot) != stage.slots.end();
+    });
+    if (is_usable && !is_taken) idle.push_back(slot);
+  }
+  if (idle.size() > kIdleMax) idle.clear();
+  return idle;
 }
 
 // Goes on from the best of the changes where it makes the step shorter by that share.
 bool TrialChanges::take_best(const CostModel& cost,
                              const std::vector<Candidate>& changes,
                              double gain,
+                             std::int64_t actions_max,
                              std::int64_t& actions,
                              PlanTrial& best) {
   const StepEstimate& estimate = estimates_.of(cost, best.shape);
@@ -177,7 +216,7 @@ bool TrialChanges::take_best(const CostModel& cost,
   // A short one that comes early saves the others.
   std::ranges::stable_sort(by_bound, {}, [](const auto& entry) { return entry.first; });
   for (const auto& [bound_s, changed] : by_bound) {
-    if (actions >= kSharedActionsMax) break;
+    if (actions >= actions_max) break;
     const double limit_s = found ? found->plan.predicted_step_s : least_s;
     auto trial = try_change(cost, best.shape, changed, kSameStep * limit_s, actions);
     if (trial && is_better(*trial, found ? *found : best)) found = *std::move(trial);

@@ -42,6 +42,9 @@ class TrialChanges {
   // anything did. cost: one of with_each_codec.
   [[nodiscard]] bool share(const CostModel& cost, PlanTrial& best, std::int64_t& actions);
 
+  // The same with a layer, or a part of its micro-batches, for a slot that was left out.
+  [[nodiscard]] bool use_idle(const CostModel& cost, PlanTrial& best, std::int64_t& actions);
+
  private:
   std::optional<PlanTrial> try_change(const CostModel& cost,
                                       const StepShape& shape,
@@ -49,10 +52,13 @@ class TrialChanges {
                                       double limit_s,
                                       std::int64_t& actions);
   void refine_stages(PlanTrial& best, std::int64_t& actions);
+  [[nodiscard]] std::vector<int> idle_slots(const Candidate& candidate) const;
+  void shift(const CostModel& cost, PlanTrial& best, std::int64_t& actions);
   bool take_best_order(PlanTrial& best, std::int64_t& actions);
   bool take_best(const CostModel& cost,
                  const std::vector<Candidate>& changes,
                  double gain,
+                 std::int64_t actions_max,
                  std::int64_t& actions,
                  PlanTrial& best);
 

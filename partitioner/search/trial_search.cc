@@ -54,6 +54,7 @@ class TrialSearch {
       fold_the_best();
       MOTLEY_TRY(obey_with_the_best());
       share_the_best();
+      use_idle_with_the_best();
     }
     const bool free = setting_.options.cuts.empty() && setting_.options.stages <= 1;
     if (candidates_.single) {
@@ -219,6 +220,23 @@ class TrialSearch {
       }
     }
     std::move(found.begin(), found.end(), std::back_inserter(found_.all));
+  }
+
+  // A machine with little memory, or with few layers to choose from, fits in no pipeline that the
+  // searches know, and may still hold one layer.
+  void use_idle_with_the_best() {
+    if (setting_.options.stages != 0) return;
+    std::ranges::stable_sort(found_.all, is_better);
+    const auto best =
+        std::ranges::find_if(found_.all, [](const PlanTrial& trial) { return trial.shape.split; });
+    if (best == found_.all.end() || is_far(*best) || !goes_on()) return;
+    std::vector<PlanTrial> found;
+    std::int64_t actions = 0;
+    for (const CostModel* cost : setting_.with_each_codec) {
+      PlanTrial changed = *best;
+      if (changes_.use_idle(*cost, changed, actions)) found.push_back(std::move(changed));
+    }
+    std::ranges::move(found, std::back_inserter(found_.all));
   }
 
   // The searches have taken the codec whose messages are smallest; what it costs at both ends may

@@ -47,6 +47,16 @@ class CheckPlan : public testing::Test {
   Plan plan_;
 };
 
+TEST_F(CheckPlan, RefusesBoundariesThatLeaveValuesOut) {
+  for (const char* codec : {"topk(0.01)", "lowrank(4)|fp16"}) {
+    plan_.chunks.front().codec = codec;
+    const auto error = wrong_with("cpu", {"cpu"});
+    ASSERT_TRUE(error.has_value()) << codec;
+    EXPECT_EQ(error->code, ErrorCode::kConfig);
+    EXPECT_THAT(error->cause, HasSubstr("only sums of gradients send later"));
+  }
+}
+
 TEST_F(CheckPlan, TakesDevicesThatTheClusterFileLists) {
   for (const char* device : {"cpu", "privateuseone:0", "cuda:3"}) {
     const auto wrong = wrong_with(device, {"cpu", "privateuseone:0", "cuda:3"});

@@ -142,6 +142,39 @@ TEST(Planner, HasAsManyStagesAsAreAskedFor) {
   }
 }
 
+// Stages of several machines are found among six of them, and are not lost with one more.
+TEST(Planner, IsNotSlowerWithOneMachineMore) {
+  for (const int layers : {2, 3, 4, 6}) {
+    for (const std::int64_t floats : {1000, 10'000, 30'000}) {
+      Problem problem;
+      problem.layers.assign(static_cast<std::size_t>(layers),
+                            {.work_s = 0.1, .parameters = floats, .output_floats = floats / 10});
+      for (const double speed : {4.0, 2.0, 2.0, 1.0, 1.0, 0.5}) {
+        problem.machines.push_back({.speed = speed});
+      }
+      problem.link = {1e6, 1e-4};
+      problem.options.micro_batch = 4;
+      const auto six = problem.plan();
+      ASSERT_TRUE(six.ok()) << describe(six.error());
+      problem.machines.push_back({.speed = 0.01});
+      const auto seven = problem.plan();
+      ASSERT_TRUE(seven.ok()) << describe(seven.error());
+      EXPECT_LE(seven->predicted_step_s, six->predicted_step_s * 1.01) << layers << " " << floats;
+    }
+  }
+}
+
+// The exact search would take minutes.
+TEST(Planner, EndsForThousandsOfLayersOnFewMachines) {
+  Problem problem;
+  problem.layers.assign(3000, {.work_s = 0.001, .parameters = 100, .output_floats = 100});
+  problem.machines = {{.speed = 1}, {.speed = 2}, {.speed = 3}};
+  problem.link = {1e9, 1e-5};
+  const auto plan = problem.plan();
+  ASSERT_TRUE(plan.ok()) << describe(plan.error());
+  EXPECT_LT(plan->predicted_step_s, 1.1 * 32 * 3000 * 0.001 / 6);
+}
+
 // With fewer layers than machines the search finds nothing that has it.
 TEST(Planner, UsesAPinnedMachineOfManyHoweverSlow) {
   Problem problem = nine_machines();

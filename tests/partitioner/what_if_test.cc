@@ -291,6 +291,21 @@ RC_GTEST_PROP(WhatIf, ChangesThatChangeNothingGiveTheSamePlan, ()) {
   RC_ASSERT(made(*same) == made(input));
 }
 
+// Its links tell how fast the others' networks are, and so follow the network that they stood for.
+RC_GTEST_PROP(WhatIf, ANetworkAndAMachineLessGiveTheSameInAnyOrder, ()) {
+  const PlanningInput input = random_problem().input();
+  if (input.cluster.machines.size() < 2) return;
+  const std::string network = "network.bandwidth_mbps=x0.25";
+  const auto before = apply_changes(input, {network, "drop=m1"});
+  if (!before.ok()) return;
+  const auto after = apply_changes(input, {"drop=m1", network});
+  if (!after.ok()) return;
+  const auto one = make_plan(*before);
+  const auto other = make_plan(*after);
+  RC_ASSERT(one.ok() == other.ok());
+  if (one.ok()) RC_ASSERT(one->predicted_step_s == other->predicted_step_s);
+}
+
 // Three copies, whose sum is shared out by the speed of each one's link to the others.
 TEST(WhatIf, AFastLinkToAMachineThatIsNotUsedChangesNothing) {
   Problem problem;
