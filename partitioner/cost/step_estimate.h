@@ -19,6 +19,11 @@
 
 namespace motley {
 
+struct ShapedCandidate {
+  StepShape shape;
+  Candidate candidate;
+};
+
 // How a stage's micro-batches are dealt to its slots, and whether it recomputes.
 struct StageFit {
   std::vector<int> shares;  // [of slots]

@@ -11,6 +11,7 @@
 #include "partitioner/cost/step_estimate.h"
 #include "partitioner/pipelines/exact_search.h"
 #include "partitioner/pipelines/period_search.h"
+#include "partitioner/pipelines/whole_models.h"
 
 namespace motley {
 namespace {
@@ -24,8 +25,14 @@ constexpr std::size_t kLargeSizes = 3;
 // more it takes too long, and those are rated that the search with it has found.
 constexpr std::size_t kOwnUntiedMax = 12;
 // Simulated steps of candidates that are estimated longer than the best by more than this are
-// not the shortest.
+// not the shortest. Of few micro-batches filling and draining are much, of which the estimate knows
+// least.
 constexpr double kSpread = 1.2;
+constexpr double kSpreadOfFew = 1.5;
+constexpr int kFewMicroBatches = 8;
+// So many numbers of devices are simulated with data parallelism. What the estimate knows least of
+// are sums.
+constexpr std::size_t kDataParallelMax = 8;
 // What a tail takes in a search, about (SearchWatch::count_work).
 constexpr std::int64_t kActionsOfATail = 1;
 // Three in flight for each stage that follows hide hops of as much time as a stage computes.
@@ -47,7 +54,7 @@ class Collector {
 
   Candidates collect() {
     const std::vector<StepShape> shapes = step_shapes(options_);
-    for (const StepShape& shape : shapes) add_single_and_data_parallel(shape);
+    for (const StepShape& shape : shapes) whole_.add(table_of(shape), space_, usable_);
     if (!options_.cuts.empty()) {
       for (const StepShape& shape : shapes) add_given(shape);
     } else if (usable_.size() <= kExactSlotsMax && cost_.layer_count() <= kExactLayersMax) {
@@ -67,6 +74,12 @@ class Collector {
     }
     sort(found_.all);
     sort(found_.untied);
+    found_.single = whole_.single();
+    found_.data_parallel = whole_.data_parallel();
+    sort(found_.data_parallel);
+    if (found_.data_parallel.size() > kDataParallelMax) {
+      found_.data_parallel.resize(kDataParallelMax);
+    }
     return std::move(found_);
   }
 
@@ -84,14 +97,18 @@ class Collector {
     });
   }
 
+  static double spread(const StepShape& shape) {
+    return shape.micro_batches > kFewMicroBatches ? kSpread : kSpreadOfFew;
+  }
+
   void search_small(const StepShape& shape) {
     const StageTable table = table_of(shape);
-    const double ceiling_s = std::min(ceiling_s_, kSpread * shortest_s_);
+    const double ceiling_s = std::min(ceiling_s_, spread(shape) * shortest_s_);
     std::int64_t tails = 0;
     std::vector<Candidate> candidates = search_exactly(table, space_,
                                                        {.keep = kKeptPerShape,
                                                         .ceiling_s = ceiling_s,
-                                                        .spread = kSpread,
+                                                        .spread = spread(shape),
                                                         .known = known(table),
                                                         .tails = &tails});
     options_.count_work(tails * kActionsOfATail);
@@ -132,12 +149,12 @@ class Collector {
     if (cost_.layer_count() > kExactLayersMax) return;
     const StageTable table = table_of(shape);
     const SearchSpace fastest = space_of_fastest(table);
-    const double ceiling_s = std::min(ceiling_s_, kSpread * shortest_s_);
+    const double ceiling_s = std::min(ceiling_s_, spread(shape) * shortest_s_);
     if (Pace(table, fastest).step_bound_s(0, shape.micro_batches) > ceiling_s) return;
     std::int64_t tails = 0;
     std::vector<Candidate> candidates = search_exactly(
         table, fastest,
-        {.keep = kKeptPerShape, .ceiling_s = ceiling_s, .spread = kSpread, .tails = &tails});
+        {.keep = kKeptPerShape, .ceiling_s = ceiling_s, .spread = spread(shape), .tails = &tails});
     options_.count_work(tails * kActionsOfATail);
     for (Candidate& candidate : candidates) found_.all.push_back({shape, std::move(candidate)});
   }
@@ -172,8 +189,8 @@ class Collector {
   // for them. What they find may leave out a slot that must be used, where that slot alone does.
   void add_whole() {
     if (space_.stages > 1) return;
-    for (const auto& whole : {found_.single, found_.data_parallel}) {
-      if (whole && whole->candidate.estimate_s <= ceiling_s_) found_.all.push_back(*whole);
+    for (const auto& whole : whole_.best()) {
+      if (whole.candidate.estimate_s <= ceiling_s_) found_.all.push_back(whole);
     }
   }
 
@@ -213,9 +230,7 @@ class Collector {
       if (estimate.rate(candidate)) known.push_back(std::move(candidate));
     };
     for (const Candidate& other : last_found_) add(other);
-    for (const auto& whole : {found_.single, found_.data_parallel}) {
-      if (whole) add(whole->candidate);
-    }
+    for (const auto& whole : whole_.best()) add(whole.candidate);
     return known;
   }
 
@@ -227,42 +242,10 @@ class Collector {
     for (Candidate& candidate : candidates) found_.all.push_back({shape, std::move(candidate)});
   }
 
-  void add_single_and_data_parallel(const StepShape& shape) {
-    const StageTable table = table_of(shape);
-    const StepEstimate estimate(table, space_);
-    const Pace pace(table, space_);
-    for (const int slot : usable_) keep_best(estimate, {slot}, shape, found_.single);
-    if (!space_.replicas) return;
-    std::vector<int> fastest_first = usable_;
-    std::stable_sort(fastest_first.begin(), fastest_first.end(),
-                     [&](int a, int b) { return pace.of(a) > pace.of(b); });
-    for (std::size_t count = 2; count <= fastest_first.size(); ++count) {
-      std::vector<int> slots(fastest_first.begin(),
-                             fastest_first.begin() + static_cast<std::ptrdiff_t>(count));
-      std::sort(slots.begin(), slots.end());
-      keep_best(estimate, std::move(slots), shape, found_.data_parallel);
-    }
-  }
-
   // Its costs are added up once for each micro-batch size.
   StageTable table_of(const StepShape& shape) {
     const auto found = tables_.try_emplace(shape.micro_batch, cost_, shape).first;
     return found->second.reshaped(shape);
-  }
-
-  void keep_best(const StepEstimate& estimate,
-                 std::vector<int> slots,
-                 const StepShape& shape,
-                 std::optional<ShapedCandidate>& best) const {
-    const double pace = cost_.pace_of(slots);
-    Candidate whole;
-    whole.stages.push_back({std::move(slots), {}, 0, false, 0});
-    if (!estimate.rate(whole)) return;
-    // Its replicas begin at once. In a pipeline the first micro-batch goes through every stage
-    // before there is another for each replica of the last, which is what the estimate reckons
-    // with.
-    whole.estimate_s = whole.period_s * shape.micro_batches * pace;
-    if (!best || whole.estimate_s < best->candidate.estimate_s) best = {shape, std::move(whole)};
   }
 
   // The shapes of the micro-batch sizes with the least bounds on the step, so many at most.
@@ -290,6 +273,7 @@ class Collector {
   const double ceiling_s_;
   std::vector<int> usable_;
   double shortest_s_ = std::numeric_limits<double>::infinity();  // estimate found
+  WholeModels whole_;
   std::vector<Candidate> last_found_;  // of the last shape for which there are any
   std::map<int, StageTable> tables_;   // by micro-batch size
   std::unique_ptr<const CostModel> untied_cost_;

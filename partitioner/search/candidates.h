@@ -10,14 +10,10 @@
 #include "partitioner/cost/cost_model.h"
 #include "partitioner/cost/search_space.h"
 #include "partitioner/cost/stage_table.h"
+#include "partitioner/cost/step_estimate.h"
 #include "partitioner/search/plan_options.h"
 
 namespace motley {
-
-struct ShapedCandidate {
-  StepShape shape;
-  Candidate candidate;
-};
 
 struct ShapeBounds {
   StepShape shape;
@@ -35,8 +31,9 @@ struct Candidates {
   // Of many slots, with a tied parameter: pipelines that are best, and rated, without it.
   std::vector<ShapedCandidate> untied;
   std::optional<ShapedCandidate> single;
-  std::optional<ShapedCandidate> data_parallel;  // all layers on two devices or more
-  std::vector<ShapeBounds> bounds;               // [searched shape]
+  // All layers on two devices or more, the best for each number of them; best estimate first.
+  std::vector<ShapedCandidate> data_parallel;
+  std::vector<ShapeBounds> bounds;  // [searched shape]
 };
 
 // Those that are estimated longer than the ceiling are not wanted, though some may be there, and

@@ -48,22 +48,25 @@ class TrialSearch {
     if (found_.all.empty() && !candidates_.all.empty() && std::isinf(wanted_s_)) {
       return changes_.try_one(setting_.cost, candidates_.all.front()).error();
     }
-    if (setting_.options.schedule == "auto" && setting_.cost.check_split().ok()) split_the_best();
+    const bool free = setting_.options.cuts.empty() && setting_.options.stages <= 1;
+    if (candidates_.single) {
+      MOTLEY_ASSIGN(found_.single, try_if_it_fits(*candidates_.single));
+      if (free && found_.single) found_.all.push_back(*found_.single);
+    }
+    for (const ShapedCandidate& candidate : candidates_.data_parallel) {
+      MOTLEY_ASSIGN(std::optional<PlanTrial> trial, try_if_it_fits(candidate));
+      if (!trial) continue;
+      if (free) found_.all.push_back(*trial);
+      std::optional<PlanTrial>& best = found_.data_parallel;
+      if (!best || is_better(*trial, *best)) best = std::move(trial);
+    }
+    if (setting_.options.schedule == "auto" && may_split()) split_the_best();
     if (setting_.options.cuts.empty()) {
       refine();
       fold_the_best();
       MOTLEY_TRY(obey_with_the_best());
       share_the_best();
       use_idle_with_the_best();
-    }
-    const bool free = setting_.options.cuts.empty() && setting_.options.stages <= 1;
-    if (candidates_.single) {
-      MOTLEY_ASSIGN(found_.single, try_if_it_fits(*candidates_.single));
-      if (free && found_.single) found_.all.push_back(*found_.single);
-    }
-    if (candidates_.data_parallel) {
-      MOTLEY_ASSIGN(found_.data_parallel, try_if_it_fits(*candidates_.data_parallel));
-      if (free && found_.data_parallel) found_.all.push_back(*found_.data_parallel);
     }
     std::stable_sort(found_.all.begin(), found_.all.end(), is_better);
     choose_gradient_codecs();
@@ -85,6 +88,11 @@ class TrialSearch {
       if (split.ok()) found.push_back(*std::move(split));
     }
     std::move(found.begin(), found.end(), std::back_inserter(found_.all));
+  }
+
+  bool may_split() const {
+    const std::string& schedule = setting_.options.schedule;
+    return (schedule == "auto" || schedule == "split") && setting_.cost.check_split().ok();
   }
 
   // A search that is ended early has a trial, where there is one.
@@ -109,9 +117,7 @@ class TrialSearch {
   // boundary more: less on slow links. Only list scheduling runs two chunks of one rank well. The
   // searches know no such stages, so it is tried on what they find where nothing is tied.
   void fold_the_best() {
-    const bool may_split =
-        setting_.options.schedule == "auto" || setting_.options.schedule == "split";
-    if (!may_split || !setting_.cost.check_split().ok()) return;
+    if (!may_split()) return;
     if (setting_.cost.sizes().tied_parameters() == 0 || setting_.options.stages != 0) return;
     // A fold adds a boundary to what it starts from, and both its ends are on one slot.
     SearchSpace pipelines = setting_.space;
@@ -225,15 +231,16 @@ class TrialSearch {
   // A machine with little memory, or with few layers to choose from, fits in no pipeline that the
   // searches know, and may still hold one layer.
   void use_idle_with_the_best() {
-    if (setting_.options.stages != 0) return;
+    if (setting_.options.stages != 0 || !may_split()) return;
     std::ranges::stable_sort(found_.all, is_better);
     const auto best =
-        std::ranges::find_if(found_.all, [](const PlanTrial& trial) { return trial.shape.split; });
+        std::ranges::find_if(found_.all, [](const PlanTrial& trial) { return !trial.shape.gpipe; });
     if (best == found_.all.end() || is_far(*best) || !goes_on()) return;
     std::vector<PlanTrial> found;
     std::int64_t actions = 0;
     for (const CostModel* cost : setting_.with_each_codec) {
       PlanTrial changed = *best;
+      changed.shape.split = true;
       if (changes_.use_idle(*cost, changed, actions)) found.push_back(std::move(changed));
     }
     std::ranges::move(found, std::back_inserter(found_.all));
