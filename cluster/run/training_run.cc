@@ -71,6 +71,15 @@ void tell_wish(const StepWish& wish,
   }
 }
 
+// Whoever asked for the end gets it, also where what was under way is lost with a worker: a start
+// again is nothing for them. What else is wrong they are told.
+Error ended_by(Error stop, const Error& found) {
+  if (found.code != ErrorCode::kPeer && found.code != ErrorCode::kInternal) return found;
+  stop.cause = fmt::format("the step under way was not saved: {}", found.what);
+  if (!found.cause.empty()) stop.cause += ": " + found.cause;
+  return stop;
+}
+
 // `so_far`: what was trained, where it ends early.
 Result<TrainingSummary> train(const PreparedRun& run,
                               const TrainingRequest& request,
@@ -127,10 +136,12 @@ Result<TrainingSummary> train(const PreparedRun& run,
   progress.finish();
   so_far = follower.summary();
   Result<TrainingSummary> ended = done.ok() ? follower.finish() : done.error();
-  if (ended.ok() && group->finished_by() && !ended->is_finished) {
-    Error stop = *group->finished_by();
-    stop.what += fmt::format(", after step {} was saved", ended->last_step);
-    ended = std::move(stop);
+  if (const auto& stop = group->finished_by(); stop && !ended.ok()) {
+    ended = ended_by(*stop, ended.error());
+  } else if (stop && !ended->is_finished) {
+    Error saved = *stop;
+    saved.what += fmt::format(", after step {} was saved", ended->last_step);
+    ended = std::move(saved);
   }
   // A folder that another launcher has taken is its.
   if (!run.lock->confirm().ok()) return ended;

@@ -147,6 +147,27 @@ TEST_F(Endings, OfTwoSignalsInOneMomentSaveTheLastStep) {
               AllOf(HasSubstr("ended by SIGTERM, after step "), HasSubstr("was saved")));
 }
 
+// As a service manager or a shutdown does it, which signals all processes: the workers die before
+// they can finish.
+TEST_F(Endings, BySignalsToAllProcessesStartNothingAgain) {
+  RunningMotley run(job_.train_words(
+      "run", two_stages({"--set", "train.steps=1000000", "--set", "run.restarts=3"})));
+  ASSERT_TRUE(reaches("run", 5));
+  const std::vector<pid_t> workers = run.workers();
+  ASSERT_EQ(workers.size(), 2U);
+  ASSERT_EQ(::kill(workers[1], SIGSTOP), 0);  // so that the step under way does not end
+  ASSERT_EQ(::kill(run.pid(), SIGTERM), 0);
+  ::usleep(100'000);
+  for (const pid_t worker : workers) ASSERT_EQ(::kill(worker, SIGKILL), 0);
+  const Outcome outcome = run.wait();
+  EXPECT_EQ(outcome.status, 143) << outcome.err;
+  EXPECT_THAT(outcome.err,
+              AllOf(HasSubstr("motley: stopped: ended by SIGTERM"),
+                    ContainsRegex("the step under way was not saved: .*was killed by signal 9"),
+                    Not(HasSubstr("goes on from"))));
+  EXPECT_EQ(report("run").at("ended").at("status"), 143);
+}
+
 TEST_F(Endings, OfALostMachineNameItAndTheSameCommandStartsAgain) {
   const Words words = {"--cluster", cluster(),    "--pin", "always desk",
                        "--pin",     "always box", "--set", "train.steps=1000000"};
