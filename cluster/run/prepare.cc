@@ -84,12 +84,16 @@ Result<void> settle_devices(const TrainingRequest& request,
   return check_planning(options, run.model, run.cluster, request.known_profile);
 }
 
-// A run that is there already is not written over; the person may have meant to go on with it.
-Error with_resume(Error error, const TrainingRequest& request) {
+// A run that is there already is not written over; the person may have meant to go on with it,
+// where it has steps left.
+Error with_resume(Error error, const RunFolder& folder, const TrainingRequest& request) {
   if (error.code != ErrorCode::kConfig) return error;
+  const auto checkpoints = list_checkpoints(folder.dir());
+  const bool is_done =
+      !checkpoints.empty() && checkpoints.back().step >= request.config.train.steps;
   if (is_virtual(request.cluster)) {
     error.remedy = "choose another folder by --run: a rehearsal cannot be resumed";
-  } else if (!request.commands.resume.empty()) {
+  } else if (!is_done && !request.commands.resume.empty()) {
     error.remedy += "\n" + request.commands.resume;
   }
   return error;
@@ -118,7 +122,7 @@ Result<void> take_folder(PreparedRun& run,
   run.lock = std::make_unique<RunLock>(std::move(lock));
   if (!resumes) {
     Result<void> created = run.folder.create(run.lock->number());
-    if (!created.ok()) return with_resume(std::move(created).error(), request);
+    if (!created.ok()) return with_resume(std::move(created).error(), run.folder, request);
   }
   // Nobody else writes here any more, so whatever is half-written is of a launch that has gone; but
   // it may be all that is left of what was committed on another machine.

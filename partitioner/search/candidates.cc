@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <map>
-#include <memory>
 #include <optional>
 #include <utility>
 
@@ -11,6 +9,7 @@
 #include "partitioner/cost/step_estimate.h"
 #include "partitioner/pipelines/exact_search.h"
 #include "partitioner/pipelines/period_search.h"
+#include "partitioner/pipelines/shape_tables.h"
 #include "partitioner/pipelines/whole_models.h"
 
 namespace motley {
@@ -44,7 +43,7 @@ class Collector {
             const SearchSpace& space,
             const PlanOptions& options,
             double ceiling_s)
-      : cost_(cost), space_(space), options_(options), ceiling_s_(ceiling_s) {
+      : cost_(cost), space_(space), options_(options), ceiling_s_(ceiling_s), tables_(cost, space) {
     for (int slot = 0; slot < static_cast<int>(cost.slots().size()); ++slot) {
       if (space.usable.empty() || space.usable[static_cast<std::size_t>(slot)]) {
         usable_.push_back(slot);
@@ -54,17 +53,17 @@ class Collector {
 
   Candidates collect() {
     const std::vector<StepShape> shapes = step_shapes(options_);
-    for (const StepShape& shape : shapes) whole_.add(table_of(shape), space_, usable_);
+    for (const StepShape& shape : shapes) whole_.add(tables_.of(shape), space_, usable_);
     if (!options_.cuts.empty()) {
       for (const StepShape& shape : shapes) add_given(shape);
     } else if (usable_.size() <= kExactSlotsMax && cost_.layer_count() <= kExactLayersMax) {
-      for (const auto& of_one_size : promising(shapes, shapes.size())) {
+      for (const auto& of_one_size : tables_.promising(shapes, shapes.size(), ceiling_s_)) {
         for (const StepShape& shape : of_one_size) {
           if (goes_on()) search_small(shape);
         }
       }
     } else {
-      for (const auto& of_one_size : promising(shapes, kLargeSizes)) {
+      for (const auto& of_one_size : tables_.promising(shapes, kLargeSizes, ceiling_s_)) {
         if (goes_on()) search_large(of_one_size);
         for (const StepShape& shape : of_one_size) {
           if (goes_on()) search_fastest(shape);
@@ -102,7 +101,7 @@ class Collector {
   }
 
   void search_small(const StepShape& shape) {
-    const StageTable table = table_of(shape);
+    const StageTable table = tables_.of(shape);
     const double ceiling_s = std::min(ceiling_s_, spread(shape) * shortest_s_);
     std::int64_t tails = 0;
     std::vector<Candidate> candidates = search_exactly(table, space_,
@@ -122,7 +121,7 @@ class Collector {
   // The shapes of one micro-batch size share a search: with 1F1B, where it is allowed, since it
   // needs no more memory than GPipe.
   void search_large(const std::vector<StepShape>& shapes) {
-    const StageTable table = table_of(shapes.front());
+    const StageTable table = tables_.of(shapes.front());
     const auto untied_table = untied_table_of(shapes.front());
     const PeriodSearchResult result =
         search_period(table, space_, kKeptPerShape, untied_table ? &*untied_table : nullptr);
@@ -134,7 +133,7 @@ class Collector {
                                result.bounds.proven_s, result.period_s,
                                pace.step_bound_s(result.bounds.proven_s, shape.micro_batches)});
       if (untied_table) add_untied(shape, result.untied);
-      const StageTable own_table = table_of(shape);
+      const StageTable own_table = tables_.of(shape);
       const StepEstimate estimate(own_table, space_);
       for (Candidate candidate : result.candidates) {
         if (!estimate.rate(candidate) || candidate.estimate_s > ceiling_s_) continue;
@@ -147,7 +146,7 @@ class Collector {
   // Of a few much faster slots the exact search finds stages of several replicas too.
   void search_fastest(const StepShape& shape) {
     if (cost_.layer_count() > kExactLayersMax) return;
-    const StageTable table = table_of(shape);
+    const StageTable table = tables_.of(shape);
     const SearchSpace fastest = space_of_fastest(table);
     const double ceiling_s = std::min(ceiling_s_, spread(shape) * shortest_s_);
     if (Pace(table, fastest).step_bound_s(0, shape.micro_batches) > ceiling_s) return;
@@ -207,13 +206,11 @@ class Collector {
     if (cost_.sizes().tied_parameters() == 0 || usable_.size() <= kOwnUntiedMax) {
       return std::nullopt;
     }
-    if (!untied_cost_) untied_cost_ = std::make_unique<const CostModel>(cost_.without_tied());
-    const auto found = untied_tables_.try_emplace(shape.micro_batch, *untied_cost_, shape).first;
-    return found->second.reshaped(shape);
+    return tables_.untied(shape);
   }
 
   void add_given(const StepShape& shape) {
-    const StageTable table = table_of(shape);
+    const StageTable table = tables_.of(shape);
     const StepEstimate estimate(table, space_);
     Candidate given = given_stages(options_);
     if (!estimate.rate(given)) return;
@@ -242,31 +239,6 @@ class Collector {
     for (Candidate& candidate : candidates) found_.all.push_back({shape, std::move(candidate)});
   }
 
-  // Its costs are added up once for each micro-batch size.
-  StageTable table_of(const StepShape& shape) {
-    const auto found = tables_.try_emplace(shape.micro_batch, cost_, shape).first;
-    return found->second.reshaped(shape);
-  }
-
-  // The shapes of the micro-batch sizes with the least bounds on the step, so many at most.
-  std::vector<std::vector<StepShape>> promising(const std::vector<StepShape>& shapes,
-                                                std::size_t count) {
-    std::map<int, std::vector<StepShape>> by_size;
-    for (const StepShape& shape : shapes) by_size[shape.micro_batch].push_back(shape);
-    std::vector<std::pair<double, int>> order;
-    for (const auto& [size, of_one_size] : by_size) {
-      const StageTable table = table_of(of_one_size.front());
-      const double bound_s = Pace(table, space_).step_bound_s(0, of_one_size.front().micro_batches);
-      order.emplace_back(bound_s, size);
-    }
-    std::sort(order.begin(), order.end());
-    std::erase_if(order, [&](const auto& size) { return size.first > ceiling_s_; });
-    if (order.size() > count) order.resize(count);
-    std::vector<std::vector<StepShape>> best;
-    for (const auto& [bound_s, size] : order) best.push_back(by_size[size]);
-    return best;
-  }
-
   const CostModel& cost_;
   const SearchSpace& space_;
   const PlanOptions& options_;
@@ -275,9 +247,7 @@ class Collector {
   double shortest_s_ = std::numeric_limits<double>::infinity();  // estimate found
   WholeModels whole_;
   std::vector<Candidate> last_found_;  // of the last shape for which there are any
-  std::map<int, StageTable> tables_;   // by micro-batch size
-  std::unique_ptr<const CostModel> untied_cost_;
-  std::map<int, StageTable> untied_tables_;  // by micro-batch size
+  ShapeTables tables_;
   Candidates found_;
 };
 

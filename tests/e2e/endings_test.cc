@@ -203,7 +203,9 @@ TEST_F(Endings, AsAskedToPrintTheCommandThatGoesOn) {
   EXPECT_THAT(command, AllOf(HasSubstr("--resume"), Not(HasSubstr("--stop-after"))));
   EXPECT_EQ(run_in_shell(command, ""), 0);
   EXPECT_EQ(metric_column(job_.run_dir("run"), "step").size(), std::size_t{kSteps});
-  EXPECT_THAT(motley(job_.train_words("run", two_stages())).err, HasSubstr("already holds a run"));
+  const std::string refused = motley(job_.train_words("run", two_stages())).err;
+  EXPECT_THAT(refused, HasSubstr("already holds a run"));
+  EXPECT_THAT(last_line(refused), Not(HasSubstr(" train "))) << "no step is left to go on with";
 }
 
 // As a pager or a stopped terminal.
