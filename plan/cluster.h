@@ -1,9 +1,7 @@
 // Cluster: the machines, their devices and the links between them, as a value.
-// Format: docs/formats/cluster.md.
 #pragma once
 
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -40,7 +38,7 @@ struct Machine {
   std::string runs_dir;    // absolute folder there for its parts of runs; "" = as run.dir lies here
   // Set where the devices are virtual: then all of the machine's are.
   std::optional<VirtualSpeed> virtual_speed;
-  std::string device_model;  // that the cluster file names (plan/device_models.h); "" = none
+  std::string device_model;  // that the cluster file names (plan/cluster/device_models.h); "" = none
 
   friend bool operator==(const Machine&, const Machine&) = default;
 };
@@ -114,24 +112,6 @@ inline constexpr const char* kDeviceLibraryVariable = "MOTLEY_DEVICE_LIBRARY";
 // Beside every figure of virtual devices.
 inline constexpr const char* kVirtualNotice =
     "virtual devices: computing is waited for, not done, as long as the cluster file says";
-
-// How a cluster file may name the machine that reads it.
-struct ThisMachine {
-  std::string name;                 // host name; "" = unknown
-  std::set<std::string> addresses;  // numeric, as the system writes them
-};
-
-// Whether real and virtual machines may stand in one file. Where they do, the virtual ones are
-// imagined: they have no address, and what is measured of them is measured here.
-enum class Mixture { kRefused, kAllowed };
-
-// Parses and checks a cluster file. A machine with neither 'ssh' nor 'shell' is started here where
-// its address is one of `here` or a loopback, else by ssh. An address may be `here`'s name, and
-// then stays it: it is for the caller to make it numeric. kConfig with line and column.
-[[nodiscard]] Result<Cluster> parse_cluster(std::string_view toml_text,
-                                            const std::string& source,
-                                            const ThisMachine& here = {},
-                                            Mixture mixture = Mixture::kRefused);
 
 // "here" or "by `ssh anna@laptop`": how commands are started on the machine.
 [[nodiscard]] std::string starting_place(const Machine& machine);

@@ -13,6 +13,7 @@
 #include "base/toml.h"
 #include "job/config_io.h"
 #include "plan/cluster.h"
+#include "plan/cluster/cluster_file.h"
 #include "tools/cluster_draft.h"
 #include "tools/command.h"
 #include "tools/inputs.h"

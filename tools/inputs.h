@@ -11,6 +11,7 @@
 #include "job/config_io.h"
 #include "partitioner/advise/calibration.h"
 #include "plan/cluster.h"
+#include "plan/cluster/cluster_file.h"
 #include "plan/plan.h"
 #include "plan/profile.h"
 #include "tools/arguments.h"

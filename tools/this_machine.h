@@ -6,6 +6,7 @@
 
 #include "base/result.h"
 #include "plan/cluster.h"
+#include "plan/cluster/cluster_file.h"
 
 namespace motley {
 

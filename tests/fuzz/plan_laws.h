@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "plan/cluster.h"
+#include "plan/cluster/cluster_file.h"
 #include "plan/links.h"
 #include "plan/pins.h"
 #include "plan/plan.h"

@@ -8,6 +8,7 @@
 #include "base/system/files.h"
 #include "job/config_io.h"
 #include "plan/cluster.h"
+#include "plan/cluster/cluster_file.h"
 
 namespace motley {
 namespace {

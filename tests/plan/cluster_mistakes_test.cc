@@ -5,6 +5,7 @@
 
 #include "base/toml.h"
 #include "plan/cluster.h"
+#include "plan/cluster/cluster_file.h"
 
 namespace motley {
 namespace {

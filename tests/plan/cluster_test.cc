@@ -4,6 +4,7 @@
 
 #include "base/result.h"
 #include "base/system/files.h"
+#include "plan/cluster/cluster_file.h"
 #include "tests/support/property.h"
 
 namespace motley {

@@ -1,5 +1,5 @@
 // The table of usual devices, and clusters that name them.
-#include "plan/device_models.h"
+#include "plan/cluster/device_models.h"
 
 #include <fmt/format.h>
 
@@ -10,6 +10,7 @@
 #include <gmock/gmock.h>
 
 #include "plan/cluster.h"
+#include "plan/cluster/cluster_file.h"
 
 namespace motley {
 namespace {

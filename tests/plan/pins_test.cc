@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "base/result.h"
+#include "plan/cluster/cluster_file.h"
 #include "tests/support/property.h"
 
 namespace motley {

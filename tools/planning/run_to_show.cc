@@ -22,6 +22,7 @@
 #include "partitioner/advise/calibration.h"
 #include "partitioner/advise/plan_analysis.h"
 #include "plan/cluster.h"
+#include "plan/cluster/cluster_file.h"
 #include "plan/quantity_text.h"
 #include "tools/inputs.h"
 #include "tools/planning/planned_cluster.h"

@@ -7,6 +7,7 @@
 #include "partitioner/cost/virtual_profile.h"
 #include "partitioner/search/planner.h"
 #include "plan/cluster.h"
+#include "plan/cluster/cluster_file.h"
 
 namespace {
 

@@ -1,4 +1,4 @@
-#include "plan/device_models.h"
+#include "plan/cluster/device_models.h"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,5 @@
-// Reads a cluster file: docs/formats/cluster.md.
+#include "plan/cluster/cluster_file.h"
+
 #include <arpa/inet.h>
 #include <fmt/format.h>
 
@@ -7,8 +8,7 @@
 #include <set>
 
 #include "base/toml.h"
-#include "plan/cluster.h"
-#include "plan/device_models.h"
+#include "plan/cluster/virtual_machines.h"
 #include "plan/json_fields.h"
 #include "plan/limits.h"
 #include "plan/toml_table.h"
@@ -22,9 +22,6 @@ constexpr double kBandwidthMaxMbps = 1e9;
 constexpr double kLatencyMaxUs = 60e6;
 constexpr double kMemoryMaxGib = 1e6;
 constexpr double kCpuShareMax = 4096;
-// Wide enough for any device, and narrow enough that no time overflows.
-constexpr double kSpeedMin = 1e-3;
-constexpr double kSpeedMax = 1e12;
 constexpr std::size_t kMachinesMax = 4096;
 constexpr std::size_t kLinksMax = 65'536;
 
@@ -67,105 +64,6 @@ Result<void> read_shell(TomlTable& table, const ThisMachine& here, Machine& mach
     machine.shell = ssh_shell(machine.address);
   }
   return {};
-}
-
-// The device that the machine's virtual ones are to be like; nullptr where none is named. It makes
-// them virtual, and says how much memory they have, where the file does not.
-Result<const DeviceModel*> read_device_model(TomlTable& table, Machine& machine) {
-  MOTLEY_TRY(table.read("device_model", machine.device_model));
-  if (!table.has("device_model")) return nullptr;
-  const DeviceModel* model = find_device_model(machine.device_model);
-  if (model == nullptr) {
-    const std::string close = closest_device_model(machine.device_model);
-    return table.bad(
-        "device_model",
-        fmt::format("no device of the table is named '{}'", excerpt(machine.device_model)),
-        (close.empty() ? "" : fmt::format("did you mean '{}'? ", close)) +
-            "docs/devices.md lists them; for another, write [machine.virtual]");
-  }
-  if (!table.has("devices")) machine.devices = {"virtual"};
-  if (!std::ranges::all_of(machine.devices, is_virtual_device)) {
-    return table.bad("device_model", "it tells how fast virtual devices are, and others stand here",
-                     "write devices = [\"virtual\"], or leave device_model out");
-  }
-  if (!table.has("memory_gib")) {
-    if (model->memory_gib == 0) {
-      return table.bad("device_model",
-                       fmt::format("'{}' is sold with various sizes of memory", model->name),
-                       "add memory_gib to the machine, for all its devices together");
-    }
-    machine.memory_gib = model->memory_gib * static_cast<double>(machine.devices.size());
-  }
-  return model;
-}
-
-// What [machine.virtual] says; nothing where it leaves it to the model.
-Result<std::optional<VirtualSpeed>> read_own_speed(TomlTable& own, const DeviceModel* model) {
-  VirtualSpeed speed;
-  MOTLEY_TRY(own.read("tokens_per_s", speed.tokens_per_s, kSpeedMin, kSpeedMax));
-  MOTLEY_TRY(own.read("gflops", speed.gflops, kSpeedMin, kSpeedMax));
-  MOTLEY_TRY(own.finish());
-  const bool says_neither = !own.has("tokens_per_s") && !own.has("gflops");
-  if (says_neither && model != nullptr) return std::optional<VirtualSpeed>();
-  if (own.has("tokens_per_s") == own.has("gflops")) {
-    return own.bad("",
-                   own.has("gflops") ? "'tokens_per_s' and 'gflops' both say how fast it is"
-                                     : "it does not say how fast a device is",
-                   "give one of tokens_per_s and gflops");
-  }
-  return std::optional(speed);
-}
-
-// How fast the machine's devices are, where they are virtual: the table [machine.virtual], which
-// stands nowhere else, goes before the model.
-Result<std::optional<VirtualSpeed>> read_virtual_speed(TomlTable& table, Machine& machine) {
-  MOTLEY_ASSIGN(const DeviceModel* model, read_device_model(table, machine));
-  MOTLEY_ASSIGN(auto own, table.table("virtual"));
-  const auto count = std::ranges::count_if(machine.devices, is_virtual_device);
-  if (!own) {
-    if (count == 0) return std::optional<VirtualSpeed>();
-    if (model != nullptr) return std::optional(VirtualSpeed{.gflops = model->gflops});
-    return table.bad("devices", "nothing says how fast its virtual devices are",
-                     "add device_model = \"…\" (docs/devices.md), or [machine.virtual] with "
-                     "tokens_per_s or gflops below it");
-  }
-  MOTLEY_ASSIGN(auto speed, read_own_speed(*own, model));
-  if (!speed) speed = VirtualSpeed{.gflops = model->gflops};
-  if (count != std::ssize(machine.devices)) {
-    return own->bad(
-        "", count == 0 ? "the machine has no virtual device" : "the machine has other devices too",
-        "write devices = [\"virtual\"], or leave [machine.virtual] out");
-  }
-  if (machine.memory_gib == 0) {
-    return own->bad("", "nothing says how much memory the virtual devices have",
-                    "add memory_gib to the machine, for all its devices together");
-  }
-  return speed;
-}
-
-// What a virtual device hands on is noise: nothing real can be trained on it.
-Result<void> check_all_virtual(const std::vector<Machine>& machines,
-                               const std::vector<TomlTable>& tables) {
-  const auto is_waited = [](const Machine& machine) { return machine.virtual_speed.has_value(); };
-  const auto first = std::ranges::find_if(machines, is_waited);
-  const auto real = std::ranges::find_if_not(machines, is_waited);
-  if (first == machines.end() || real == machines.end()) return {};
-  return tables[static_cast<std::size_t>(real - machines.begin())].bad(
-      "", fmt::format("'{}' has real devices and '{}' virtual ones", real->name, first->name),
-      "make all machines virtual, or none: only motley plan, profile, simulate and devices take "
-      "both");
-}
-
-// Imagined machines are nowhere, whatever their entries say.
-void take_out_of_the_network(std::vector<Machine>& machines) {
-  for (Machine& machine : machines) {
-    if (!machine.virtual_speed) continue;
-    machine.address.clear();
-    machine.shell.clear();
-    machine.interface.clear();
-    machine.motley_dir.clear();
-    machine.runs_dir.clear();
-  }
 }
 
 Result<void> check_address(const TomlTable& table,
