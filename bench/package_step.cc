@@ -21,6 +21,7 @@
 
 #include "base/clock.h"
 #include "base/system/system_memory.h"
+#include "models/device/tensor_memory.h"
 #include "models/kernels/torch_threads.h"
 #include "models/layers/chain.h"
 #include "models/package/package.h"
@@ -112,6 +113,7 @@ int main(int argc, char** argv) {
   }
   motley::set_compute_threads(1);
   motley::keep_freed_memory();
+  motley::reuse_tensor_memory();
   try {
     motley::run(argv[1], argv[2]);
   } catch (const std::exception& failure) {

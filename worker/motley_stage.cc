@@ -8,6 +8,7 @@
 #include "base/system/standard_streams.h"
 #include "base/system/system_cores.h"
 #include "comm/make_transport.h"
+#include "models/device/tensor_memory.h"
 #include "models/kernels/torch_threads.h"
 #include "models/layers/failure_of.h"
 #include "plan/cluster.h"
@@ -52,5 +53,6 @@ int main(int argc, char** argv) {
   motley::quiet_transports();
   motley::restart_for_better_blas(argv);
   if (argc > 1) return motley::explain_no_arguments("motley-stage", argv[1]);
+  motley::reuse_tensor_memory();
   return motley::serve_launcher({motley::run_job, motley::failure_of});
 }

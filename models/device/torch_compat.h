@@ -15,6 +15,15 @@
   (TORCH_VERSION_MAJOR > (major) ||      \
    (TORCH_VERSION_MAJOR == (major) && TORCH_VERSION_MINOR >= (minor)))
 
+// Allocators change when they allocate, and copy, since 2.3.
+#if MOTLEY_TORCH_SINCE(2, 3)
+#define MOTLEY_ALLOCATE_CONST
+#define MOTLEY_ALLOCATORS_COPY 1
+#else
+#define MOTLEY_ALLOCATE_CONST const
+#define MOTLEY_ALLOCATORS_COPY 0
+#endif
+
 namespace motley::torch_compat {
 
 // A total in what allocators report (c10::MemoryReportingInfoBase): without a sign since 2.0.

@@ -35,7 +35,7 @@ std::string mib(std::size_t bytes) {
 
 class FarAllocator final : public c10::Allocator {
  public:
-  c10::DataPtr allocate(std::size_t bytes) MOTLEY_FAR_ALLOCATE_CONST override {
+  c10::DataPtr allocate(std::size_t bytes) MOTLEY_ALLOCATE_CONST override {
     const int device = current_device();
     if (bytes == 0) return {nullptr, torch_device(device)};
     FarState& state = FarState::get();
@@ -52,7 +52,7 @@ class FarAllocator final : public c10::Allocator {
 
   c10::DeleterFnPtr raw_deleter() const override { return &free_far; }
 
-#if MOTLEY_FAR_ALLOCATORS_COPY
+#if MOTLEY_ALLOCATORS_COPY
   void copy_data(void* target, const void* source, std::size_t bytes) const override {
     FarState& state = FarState::get();
     std::memcpy(state.hidden(target), state.hidden(source), bytes);

@@ -8,15 +8,6 @@
 
 #include "models/device/torch_compat.h"
 
-// Allocators change when they allocate, and copy, since 2.3.
-#if MOTLEY_TORCH_SINCE(2, 3)
-#define MOTLEY_FAR_ALLOCATE_CONST
-#define MOTLEY_FAR_ALLOCATORS_COPY 1
-#else
-#define MOTLEY_FAR_ALLOCATE_CONST const
-#define MOTLEY_FAR_ALLOCATORS_COPY 0
-#endif
-
 // The host waits for an event since 2.5, for a whole device since 2.6.
 #define MOTLEY_FAR_EVENTS_ARE_WAITED_FOR MOTLEY_TORCH_SINCE(2, 5)
 #define MOTLEY_FAR_DEVICES_ARE_WAITED_FOR MOTLEY_TORCH_SINCE(2, 6)

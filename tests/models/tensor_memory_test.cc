@@ -1,0 +1,71 @@
+#include "models/device/tensor_memory.h"
+
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <ATen/ATen.h>
+
+#include "base/system/system_memory.h"
+#include "models/device/kinds/library_exception.h"
+
+namespace motley {
+namespace {
+
+class TensorMemory : public testing::Test {
+ protected:
+  TensorMemory() {
+    keep_freed_memory();
+    reuse_tensor_memory();
+  }
+};
+
+TEST_F(TensorMemory, IsAligned) {
+  for (const std::int64_t floats : {1, 3, 1000, 4096, 1'000'003}) {
+    const at::Tensor tensor = at::ones({floats});
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(tensor.data_ptr()) % 64, 0U) << floats;
+    EXPECT_EQ(tensor.sum().item<double>(), static_cast<double>(floats));
+  }
+}
+
+TEST_F(TensorMemory, OfNoValueIsNone) {
+  EXPECT_EQ(at::empty({0}).data_ptr(), nullptr);
+}
+
+TEST_F(TensorMemory, IsGivenBackWhoeverSharesIt) {
+  at::Tensor tensor = at::arange(1000, at::kFloat);
+  const at::Tensor part = tensor.narrow(0, 500, 10);
+  tensor = at::Tensor();
+  EXPECT_EQ(part.sum().item<float>(), 5045);
+}
+
+// The allocator of a sanitizer keeps what is freed from the next use.
+#if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+TEST_F(TensorMemory, ServesTheNextTensorOfItsSize) {
+  constexpr std::int64_t kFloats = 2'097'152;
+  at::Tensor tensor = at::empty({kFloats});
+  // Its neighbours stay, so that its place does not grow.
+  std::vector<at::Tensor> neighbours = {at::empty({1000})};
+  for (int i = 0; i < 8; ++i) {
+    const void* const place = tensor.data_ptr();
+    tensor = at::Tensor();
+    tensor = at::empty({kFloats});
+    EXPECT_EQ(tensor.data_ptr(), place) << i;
+    neighbours.push_back(at::empty({1000}));
+  }
+}
+#endif
+
+TEST_F(TensorMemory, ThatIsNotThereIsToldAsMissing) {
+  try {
+    at::empty({std::numeric_limits<std::int64_t>::max() / 8}, at::kFloat);
+    FAIL() << "so much memory was there";
+  } catch (const std::exception& thrown) {
+    EXPECT_TRUE(lacks_memory(thrown)) << thrown.what();
+  }
+}
+
+}  // namespace
+}  // namespace motley
