@@ -38,7 +38,8 @@ struct Machine {
   std::string runs_dir;    // absolute folder there for its parts of runs; "" = as run.dir lies here
   // Set where the devices are virtual: then all of the machine's are.
   std::optional<VirtualSpeed> virtual_speed;
-  std::string device_model;  // that the cluster file names (plan/cluster/device_models.h); "" = none
+  // That the cluster file names (plan/cluster/device_models.h); "" = none.
+  std::string device_model;
 
   friend bool operator==(const Machine&, const Machine&) = default;
 };
