@@ -151,6 +151,11 @@ std::optional<int> lost_worker(const Error& error) {
   return worker;
 }
 
+bool says_silence(const Error& error) {
+  return error.code == ErrorCode::kPeer &&
+         error.what.find(": nothing came within ") != std::string::npos;
+}
+
 std::string describe_activity(const Activity& activity) {
   if (!activity.ready) {
     return activity.task.empty() ? "before it was ready"

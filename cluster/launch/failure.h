@@ -40,6 +40,10 @@ struct Failure {
 // has for it (comm/transport/comm_errors.h). Nothing where it says no such thing.
 [[nodiscard]] std::optional<int> lost_worker(const Error& error);
 
+// Whether an error says only that what another owes did not come in time, in the words that every
+// wait has for it (comm/transport/comm_errors.h): whoever owes it may know why.
+[[nodiscard]] bool says_silence(const Error& error);
+
 // What a worker last told us about itself.
 struct Activity {
   bool ready = false;

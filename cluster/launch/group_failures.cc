@@ -12,6 +12,10 @@ constexpr double kSettle_s = 0.3;
 // How long news of the end of a worker that others have lost may be on its way through ssh, after
 // its last sign of life.
 constexpr double kSettleLost_s = 1;
+// How much later than those who wait for it a worker may find that it stands still, whose deadline
+// is as long as theirs: it began to wait after its last message, and may look only now and then
+// (training/device_watch.h).
+constexpr double kSettleSilence_s = 2;
 
 }  // namespace
 
@@ -22,6 +26,7 @@ void GroupFailures::add(Failure failure) {
 
 // One that has been silent for long is frozen or cut off: it did not end, so there is no such news.
 double GroupFailures::settle_s(const Error& error) const {
+  if (says_silence(error)) return kSettleSilence_s;
   const std::optional<int> lost = lost_worker(error);
   if (!lost || *lost >= static_cast<int>(workers_.size())) return kSettle_s;
   const double silent_s = now_s() - workers_[static_cast<std::size_t>(*lost)]->heard_at_s;

@@ -12,6 +12,7 @@
 
 #include "base/check.h"
 #include "base/clock.h"
+#include "comm/transport/comm_errors.h"
 
 namespace motley {
 namespace {
@@ -208,11 +209,9 @@ Result<void> HierarchicalSum::wait_for_any(const Active& oldest) {
   const bool rang = bell_->wait(patience_.deadline());
   wait_s_ += now_s() - start_s;
   if (rang) return {};
-  return Error{ErrorCode::kPeer,
-               fmt::format("{}: waiting for rank {}: nothing came within {:.3g} s", words(oldest),
-                           missing_from(oldest).value, patience_.timeout_s()),
-               "the other process stopped, is far behind, or the network lost it",
-               "look at that process's log and at the link to its machine"};
+  return with_context(
+      nothing_came(fmt::format("rank {}", missing_from(oldest).value), patience_.timeout_s()),
+      words(oldest));
 }
 
 // REQUIRES: the bucket is not done.

@@ -7,6 +7,8 @@
 
 #include <gtest/gtest.h>
 
+#include "comm/transport/comm_errors.h"
+
 namespace motley {
 namespace {
 
@@ -46,6 +48,15 @@ TEST_F(GroupFailuresTest, AnErrorThatNamesNobodyIsCheckedAgainstOthersFirst) {
   failures_.add({FailureKind::kUnclear, {ErrorCode::kInternal, "a library failed"}, 0});
   EXPECT_GE(failures_.settle_deadline().time(), before + milliseconds(299));
   EXPECT_FALSE(failures_.empty());
+}
+
+TEST_F(GroupFailuresTest, WhoeverIsWaitedForHasTimeToFindWhatItStandsIn) {
+  const auto before = SteadyClock::now();
+  workers_[1]->heard_at_s = now_s() - 4;
+  failures_.add({FailureKind::kPeerLost, nothing_came("gradient of chunk 1 from rank 1", 2), 0});
+  EXPECT_GE(failures_.settle_deadline().time(), before + milliseconds(1999));
+  failures_.add({FailureKind::kUnclear, {ErrorCode::kInternal, "its device stands still"}, 1});
+  EXPECT_EQ(failures_.first_error().what, "its device stands still");
 }
 
 TEST_F(GroupFailuresTest, ACertainCauseSettlesThem) {
