@@ -19,9 +19,12 @@ namespace {
 
 constexpr double kLeastFactor = 0.2;
 constexpr double kMostFactor = 5;
-// A device that mostly waits may compute faster than it could all the time: it is cool, or has not
-// used up what a limit gives it. Below this share of the step it is not believed to be fast.
+// A device that mostly waits may compute faster than it could all the time: it is cool, for one.
+// Below this share of the step it is not believed to be fast.
 constexpr double kBusyShareMin = 0.5;
+// Where the system limits its processor time each wait saves some of that up, which the next pass
+// then has at full speed: it is believed where it hardly waits.
+constexpr double kLimitedBusyShareMin = 0.95;
 
 // What the profile says of one rank of a run.
 struct Prediction {
@@ -93,6 +96,21 @@ Result<void> check_run(const PlanningInput& input, const RunMeasurement& run) {
                "name a run of this model"};
 }
 
+bool has_limited_time(const Cluster& cluster, const RankPlan& rank) {
+  const Machine* machine = cluster.find(rank.machine);
+  return machine != nullptr && rank.device == "cpu" && machine->cpu_share > 0 &&
+         machine->cpu_share < rank.threads;
+}
+
+// Measured over predicted. A device that is not believed to be fast still did its work within the
+// step, and would also without a wait.
+double believed_factor(double measured_s, double predicted_s, double step_s, bool is_limited) {
+  const double factor = measured_s / predicted_s;
+  const double share = is_limited ? kLimitedBusyShareMin : kBusyShareMin;
+  if (measured_s >= share * step_s) return factor;
+  return std::max(factor, std::min(1.0, step_s / predicted_s));
+}
+
 // Why the run's report says another factor than the one that was learned. Two measurements of one
 // device differ by less.
 std::string other_base_text(const DeviceCalibration& device) {
@@ -117,9 +135,8 @@ Result<Calibration> calibrate(const PlanningInput& input, const std::vector<RunM
       Observations& device = seen[{rank.machine, rank.device}];
       ++device.rank_count;
       if (run.busy_s[r] > 0 && busy_s > 0) {
-        const double factor = run.busy_s[r] / busy_s;
-        const bool is_idle = run.busy_s[r] < kBusyShareMin * run.step_s;
-        device.factors.push_back(is_idle ? std::max(1.0, factor) : factor);
+        device.factors.push_back(believed_factor(run.busy_s[r], busy_s, run.step_s,
+                                                 has_limited_time(input.cluster, rank)));
         if (rank.compute_s > 0) device.planned_with.push_back(rank.compute_s / busy_s);
       }
       if (run.peak_bytes[r] > 0) {
