@@ -24,9 +24,11 @@ struct RunMeasurement {
 struct DeviceCalibration {
   std::string machine;
   std::string device;
-  int rank_count = 0;      // of all runs together, that ran on it
-  double time_factor = 1;  // measured over predicted, the median; 0.2 to 5
-  bool clamped = false;    // the factor lay outside
+  int rank_count = 0;  // of all runs together, that ran on it
+  // Measured over predicted, the median; 0.2 to 5. Of a rank that mostly waits, or waits and has a
+  // limited share of a core, a factor below 1 counts only as far as the step proves it.
+  double time_factor = 1;
+  bool clamped = false;  // the factor lay outside
   // The times of the profile that the runs were planned with over those of the one that is
   // corrected, the median; 0 = unknown.
   double planned_with = 0;
