@@ -121,10 +121,10 @@ TEST_F(WorkerGroupFailureTest, DoesNotTakeItsOwnAbsenceForSilence) {
 }
 
 TEST_F(WorkerGroupFailureTest, NamesTheWorkersThatDoNotGetReady) {
-  options_.start_timeout_s = 0.2;
+  options_.start_timeout_s = 2;
   add(R"([["hello"], ["ready"], ["wait"]])", true);
   add(R"([["hello"], ["wait"]])", true);
-  EXPECT_EQ(run_failing().what, "not ready, and no progress for 0.2 s: stage 1 (test)");
+  EXPECT_EQ(run_failing().what, "not ready, and no progress for 2 s: stage 1 (test)");
 }
 
 TEST_F(WorkerGroupFailureTest, KillsWorkersThatIgnoreItsRequests) {

@@ -22,21 +22,21 @@ class WorkerGroupStartTest : public WorkerGroupFixture {
 };
 
 TEST_F(WorkerGroupStartTest, WaitsForOneThatLoadsForAsLongAsItGetsOn) {
-  options_.start_timeout_s = 0.5;
+  options_.start_timeout_s = 1.5;
   add(R"([["hello"], ["load", 10, 0.2, 10], ["ready"], ["done"]])", true);
   const Result<void> outcome = run();
   EXPECT_TRUE(outcome.ok()) << describe(outcome.error());
 }
 
 TEST_F(WorkerGroupStartTest, DoesNotTakeABeatForProgress) {
-  options_.start_timeout_s = 0.5;
+  options_.start_timeout_s = 1.5;
   add(R"([["hello"], ["load", 100, 0.1, 0], ["ready"], ["done"]])", true);
   EXPECT_EQ(run_failing().what,
-            "not ready, and no progress for 0.5 s: stage 0 (test) (loading: 0 %)");
+            "not ready, and no progress for 1.5 s: stage 0 (test) (loading: 0 %)");
 }
 
 TEST_F(WorkerGroupStartTest, BlamesNobodyWhoWaitsForAnother) {
-  options_.start_timeout_s = 0.5;
+  options_.start_timeout_s = 1.5;
   add(R"([["hello"], ["address", "a"], ["message"], ["ready"], ["done"]])", true);
   add(R"([["hello"], ["load", 10, 0.2, 10], ["address", "b"], ["message"], ["ready"], ["done"]])",
       true);
