@@ -39,22 +39,55 @@ Candidate share_first(Candidate candidate, std::size_t i, int end, int slot, int
   return candidate;
 }
 
+int end_of(const std::vector<StageChoice>& stages, std::size_t i, int layer_count) {
+  return i + 1 < stages.size() ? stages[i + 1].first_layer : layer_count;
+}
+
+// Whether a layer at the boundary behind stage i may be shared: by two slots, each alone so far.
+bool may_share(const std::vector<StageChoice>& stages, std::size_t i) {
+  const StageChoice& before = stages[i];
+  const StageChoice& behind = stages[i + 1];
+  return before.slots.size() == 1 && behind.slots.size() == 1 && before.slots != behind.slots;
+}
+
 }  // namespace
 
 std::vector<Candidate> shared_layers(const Candidate& candidate, int layer_count, int taken) {
   std::vector<Candidate> found;
   const std::vector<StageChoice>& stages = candidate.stages;
-  const auto end_of = [&](std::size_t i) {
-    return i + 1 < stages.size() ? stages[i + 1].first_layer : layer_count;
-  };
   for (std::size_t i = 0; i + 1 < stages.size(); ++i) {
-    const StageChoice& before = stages[i];
-    const StageChoice& behind = stages[i + 1];
-    if (before.slots.size() != 1 || behind.slots.size() != 1 || before.slots == behind.slots) {
-      continue;
-    }
-    found.push_back(share_last(candidate, i, end_of(i), behind.slots.front(), taken));
-    found.push_back(share_first(candidate, i + 1, end_of(i + 1), before.slots.front(), taken));
+    if (!may_share(stages, i)) continue;
+    const int before = stages[i].slots.front();
+    const int behind = stages[i + 1].slots.front();
+    found.push_back(share_last(candidate, i, end_of(stages, i, layer_count), behind, taken));
+    found.push_back(
+        share_first(candidate, i + 1, end_of(stages, i + 1, layer_count), before, taken));
+  }
+  return found;
+}
+
+std::vector<Candidate> layers_shared_on_both_sides(const Candidate& candidate,
+                                                   int layer_count,
+                                                   int first,
+                                                   int second) {
+  std::vector<Candidate> found;
+  const std::vector<StageChoice>& stages = candidate.stages;
+  for (std::size_t i = 0; i + 2 < stages.size(); ++i) {
+    if (!may_share(stages, i) || !may_share(stages, i + 1)) continue;
+    const int front = stages[i].slots.front();
+    const int middle = stages[i + 1].slots.front();
+    const int back = stages[i + 2].slots.front();
+    const int front_end = stages[i + 1].first_layer;
+    const int middle_end = stages[i + 2].first_layer;
+    const int back_end = end_of(stages, i + 2, layer_count);
+    // What is behind comes first, so that the places before it stay as they are.
+    found.push_back(share_last(share_first(candidate, i + 2, back_end, middle, second), i,
+                               front_end, middle, first));
+    if (middle_end - front_end < 2) continue;  // it has no layer left to give
+    found.push_back(share_last(share_last(candidate, i + 1, middle_end, back, second), i, front_end,
+                               middle, first));
+    found.push_back(share_first(share_first(candidate, i + 2, back_end, middle, first), i + 1,
+                                middle_end, front, second));
   }
   return found;
 }

@@ -18,6 +18,15 @@ namespace motley {
                                                    int layer_count,
                                                    int taken);
 
+// The candidates that share two layers more, one on each side of a device between two others, which
+// may pay only together. It takes `first` of the micro-batches of a layer of one neighbour, and
+// either gives `second` of one of its own to the other or takes `second` of one of the other's too.
+// Not rated. REQUIRES: as shared_layers(), of both numbers.
+[[nodiscard]] std::vector<Candidate> layers_shared_on_both_sides(const Candidate& candidate,
+                                                                 int layer_count,
+                                                                 int first,
+                                                                 int second);
+
 // The candidates in which, of one stage on two slots, one takes a micro-batch more and the other
 // one less. Not rated.
 [[nodiscard]] std::vector<Candidate> shifted_shares(const Candidate& candidate);

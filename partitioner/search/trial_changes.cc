@@ -20,6 +20,7 @@ namespace {
 // Budgets of actions, and of stages rated in a descent.
 constexpr std::int64_t kRefinedActionsMax = 1'000'000;
 constexpr std::int64_t kSharedActionsMax = 1'000'000;
+constexpr std::int64_t kBothSidesActionsMax = 50'000;
 constexpr std::int64_t kObeyedActionsMax = 1'000'000;
 constexpr std::int64_t kIdleActionsMax = 100'000;
 // What rating a candidate and its bound take, for each of its stages.
@@ -142,18 +143,33 @@ bool TrialChanges::obey(PlanTrial& best, std::int64_t& actions) {
 }
 
 bool TrialChanges::share(const CostModel& cost, PlanTrial& best, std::int64_t& actions) {
-  bool better = true;
-  int layers = 0;
-  for (; better; layers += better ? 1 : 0) {
-    std::vector<Candidate> changes;
-    for (int taken = 1; taken < best.shape.micro_batches; taken += (taken + 1) / 2) {
-      std::ranges::move(shared_layers(best.candidate, setting_.cost.layer_count(), taken),
+  int shared = 0;
+  while (share_once(cost, best, actions)) ++shared;
+  if (shared > 0) shift(cost, best, actions);
+  return shared > 0;
+}
+
+bool TrialChanges::share_once(const CostModel& cost, PlanTrial& best, std::int64_t& actions) {
+  const int layer_count = setting_.cost.layer_count();
+  std::vector<int> parts;
+  for (int taken = 1; taken < best.shape.micro_batches; taken += (taken + 1) / 2) {
+    parts.push_back(taken);
+  }
+  std::vector<Candidate> changes;
+  for (const int taken : parts) {
+    std::ranges::move(shared_layers(best.candidate, layer_count, taken),
+                      std::back_inserter(changes));
+  }
+  if (take_best(cost, changes, kSharingGain, kSharedActionsMax, actions, best)) return true;
+  if (both_sides_actions_ >= kBothSidesActionsMax) return false;
+  changes.clear();
+  for (const int first : parts) {
+    for (const int second : parts) {
+      std::ranges::move(layers_shared_on_both_sides(best.candidate, layer_count, first, second),
                         std::back_inserter(changes));
     }
-    better = take_best(cost, changes, kSharingGain, kSharedActionsMax, actions, best);
   }
-  if (layers > 0) shift(cost, best, actions);
-  return layers > 0;
+  return take_best(cost, changes, kSharingGain, kBothSidesActionsMax, both_sides_actions_, best);
 }
 
 bool TrialChanges::use_idle(const CostModel& cost, PlanTrial& best, std::int64_t& actions) {

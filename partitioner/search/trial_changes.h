@@ -38,8 +38,8 @@ class TrialChanges {
   // Pin after pin by the change that makes the step shortest; whether all are obeyed then.
   [[nodiscard]] bool obey(PlanTrial& best, std::int64_t& actions);
 
-  // A layer more on two neighbours as long as that pays, then other shares and cuts; whether
-  // anything did. cost: one of with_each_codec.
+  // A layer more on two neighbours, or one on each side of a device, as long as that pays, then
+  // other shares and cuts; whether anything did. cost: one of with_each_codec.
   [[nodiscard]] bool share(const CostModel& cost, PlanTrial& best, std::int64_t& actions);
 
   // The same with a layer, or a part of its micro-batches, for a slot that was left out.
@@ -52,6 +52,7 @@ class TrialChanges {
                                       double limit_s,
                                       std::int64_t& actions);
   void refine_stages(PlanTrial& best, std::int64_t& actions);
+  bool share_once(const CostModel& cost, PlanTrial& best, std::int64_t& actions);
   [[nodiscard]] std::vector<int> idle_slots(const Candidate& candidate) const;
   void shift(const CostModel& cost, PlanTrial& best, std::int64_t& actions);
   bool take_best_order(PlanTrial& best, std::int64_t& actions);
@@ -64,6 +65,7 @@ class TrialChanges {
 
   const TrialSetting setting_;
   EstimateCache estimates_;
+  std::int64_t both_sides_actions_ = 0;  // of all share() together
 };
 
 }  // namespace motley

@@ -52,6 +52,48 @@ TEST(SharedLayers, AreNotSharedOnceMore) {
   EXPECT_TRUE(shared_layers(candidate, 6, 1).empty());
 }
 
+TEST(LayersSharedOnBothSides, AreTakenFromOneAndGivenToTheOtherOrTakenFromBoth) {
+  Candidate candidate = three_stages();
+  candidate.stages[2].first_layer = 4;  // two layers in the middle
+  const std::vector<Candidate> found = layers_shared_on_both_sides(candidate, 6, 3, 2);
+  ASSERT_EQ(found.size(), 3U);
+  const auto shared = [&](int front_share, int back_share, int front_layer, int back_layer) {
+    // Slot 0 is the middle, between 1 and 2; what is left of its own is in between.
+    std::vector<StageChoice> stages = {candidate.stages[0]};
+    if (front_layer == 2) {
+      stages.push_back({.slots = {0, 1},
+                        .shares = {8 - front_share, front_share},
+                        .first_layer = 2,
+                        .codec = 1});
+      stages.push_back({.slots = {0}, .shares = {8}, .first_layer = 3, .codec = 2});
+    } else {
+      stages.push_back({.slots = {0, 1},
+                        .shares = {front_share, 8 - front_share},
+                        .first_layer = 1,
+                        .codec = 1});
+      stages.push_back({.slots = {0}, .shares = {8}, .first_layer = 2, .codec = 2});
+    }
+    if (back_layer == 3) {
+      stages.push_back(
+          {.slots = {0, 2}, .shares = {8 - back_share, back_share}, .first_layer = 3, .codec = 2});
+      stages.push_back({.slots = {2}, .shares = {8}, .first_layer = 4});
+    } else {
+      stages.push_back(
+          {.slots = {0, 2}, .shares = {back_share, 8 - back_share}, .first_layer = 4, .codec = 2});
+      stages.push_back({.slots = {2}, .shares = {8}, .first_layer = 5});
+    }
+    return stages;
+  };
+  EXPECT_EQ(found[0].stages, shared(3, 2, 1, 4));
+  EXPECT_EQ(found[1].stages, shared(3, 2, 1, 3));
+  EXPECT_EQ(found[2].stages, shared(2, 3, 2, 4));
+
+  // One layer can only be shared with one of them.
+  EXPECT_EQ(layers_shared_on_both_sides(three_stages(), 6, 3, 2).size(), 1U);
+  candidate.stages.resize(2);
+  EXPECT_TRUE(layers_shared_on_both_sides(candidate, 6, 3, 2).empty());
+}
+
 TEST(ShiftedShares, LeaveEverybodyAMicroBatch) {
   Candidate candidate = three_stages();
   EXPECT_TRUE(shifted_shares(candidate).empty());
@@ -83,6 +125,24 @@ TEST(MakePlan, SharesALayerWhereWholeOnesFitBadly) {
 
   problem.options.replicas = false;
   EXPECT_GE(problem.plan()->predicted_step_s, 16 * 3 * 2);
+}
+
+// Five equal layers on three equal machines: 2, 2 and 1, or 1⅔ each. A layer shared at one boundary
+// leaves one machine with two.
+TEST(MakePlan, SharesALayerOnEachSideOfAMachineWhereOneAloneSavesNothing) {
+  Problem problem;
+  problem.layers.assign(5, {.work_s = 3, .output_floats = 10, .queued_bytes = 1000});
+  problem.machines.resize(3);
+  problem.link = {1e9, 0};
+  problem.options.global_batch = 48;
+  problem.options.micro_batch = 1;
+  problem.layers[0].parameters = problem.layers[4].parameters = 2'000'000'000;
+  const auto plan = problem.plan();
+  ASSERT_TRUE(plan.ok()) << describe(plan.error());
+  const auto shared = std::ranges::count_if(
+      plan->chunks, [](const ChunkPlan& chunk) { return chunk.replicas.size() == 2; });
+  EXPECT_EQ(shared, 2);
+  EXPECT_LT(plan->predicted_step_s, 48 * 3 * 1.85);
 }
 
 }  // namespace
