@@ -13,8 +13,8 @@
 
 namespace motley {
 
-// A layer is shared only where that makes the step shorter by this share: half of that gain was
-// measured, and a shared layer costs memory twice and the bits that one machine would have.
+// Layers are shared only where that makes the step shorter by this share: it costs memory twice and
+// the bits that one machine would have, and on virtual devices half of the gain was measured.
 inline constexpr double kSharingGain = 0.02;
 
 // How many actions it takes about to simulate a candidate; the budgets of searches are in these.

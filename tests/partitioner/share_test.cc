@@ -104,16 +104,22 @@ TEST(ShiftedShares, LeaveEverybodyAMicroBatch) {
   EXPECT_EQ(found[0].stages[1].shares, (std::vector{6, 2}));
 }
 
-// Three equal layers on two equal machines: 2 and 1, or 1½ each.
-TEST(MakePlan, SharesALayerWhereWholeOnesFitBadly) {
+// Equal layers on equal machines. First and last are so large that the whole model on all would
+// take longer to sum.
+Problem equal_layers(std::size_t layers, std::size_t machines, int global_batch) {
   Problem problem;
-  problem.layers.assign(3, {.work_s = 3, .output_floats = 10, .queued_bytes = 1000});
-  problem.machines.resize(2);
+  problem.layers.assign(layers, {.work_s = 3, .output_floats = 10, .queued_bytes = 1000});
+  problem.layers.front().parameters = problem.layers.back().parameters = 2'000'000'000;
+  problem.machines.resize(machines);
   problem.link = {1e9, 0};
-  problem.options.global_batch = 16;
+  problem.options.global_batch = global_batch;
   problem.options.micro_batch = 1;
-  // So large that the whole model on both would take longer to sum.
-  problem.layers[0].parameters = problem.layers[2].parameters = 2'000'000'000;
+  return problem;
+}
+
+// Three layers on two machines: 2 and 1, or 1½ each.
+TEST(MakePlan, SharesALayerWhereWholeOnesFitBadly) {
+  Problem problem = equal_layers(3, 2, 16);
   const auto plan = problem.plan();
   ASSERT_TRUE(plan.ok()) << describe(plan.error());
   const auto shared = std::ranges::find_if(
@@ -127,16 +133,10 @@ TEST(MakePlan, SharesALayerWhereWholeOnesFitBadly) {
   EXPECT_GE(problem.plan()->predicted_step_s, 16 * 3 * 2);
 }
 
-// Five equal layers on three equal machines: 2, 2 and 1, or 1⅔ each. A layer shared at one boundary
+// Five layers on three machines: 2, 2 and 1, or 1⅔ each. A layer shared at one boundary
 // leaves one machine with two.
 TEST(MakePlan, SharesALayerOnEachSideOfAMachineWhereOneAloneSavesNothing) {
-  Problem problem;
-  problem.layers.assign(5, {.work_s = 3, .output_floats = 10, .queued_bytes = 1000});
-  problem.machines.resize(3);
-  problem.link = {1e9, 0};
-  problem.options.global_batch = 48;
-  problem.options.micro_batch = 1;
-  problem.layers[0].parameters = problem.layers[4].parameters = 2'000'000'000;
+  const Problem problem = equal_layers(5, 3, 48);
   const auto plan = problem.plan();
   ASSERT_TRUE(plan.ok()) << describe(plan.error());
   const auto shared = std::ranges::count_if(
