@@ -20,11 +20,13 @@ namespace motley {
 namespace {
 
 [[maybe_unused]] Result<std::unique_ptr<Transport>> watched(
-    Result<std::unique_ptr<WatchableTransport>> made, const TransportOptions& options) {
+    Result<std::unique_ptr<WatchableTransport>> made,
+    const TransportOptions& options,
+    OnMissing on_missing) {
   MOTLEY_ASSIGN(auto transport, std::move(made));
   TransportOptions beside = options;
   beside.local_shortcut = false;  // a kind that was named carries everything
-  MOTLEY_ASSIGN(auto tcp, make_tcp_transport(beside));
+  MOTLEY_ASSIGN(auto tcp, make_tcp_transport(beside, std::move(on_missing)));
   return make_watched_transport(std::move(transport), std::move(tcp), options.rank);
 }
 
@@ -48,12 +50,13 @@ std::vector<std::string> transport_kinds() {
   };
 }
 
-Result<std::unique_ptr<Transport>> make_transport(const TransportOptions& options) {
+Result<std::unique_ptr<Transport>> make_transport(const TransportOptions& options,
+                                                  OnMissing on_missing) {
   const std::vector<std::string> kinds = transport_kinds();
   const bool is_secret = !options.secret.empty();
   const std::string& kind = options.kind == "auto" ? kinds.front() : options.kind;
   if (kind == "tcp") {
-    MOTLEY_ASSIGN(auto tcp, make_tcp_transport(options));
+    MOTLEY_ASSIGN(auto tcp, make_tcp_transport(options, std::move(on_missing)));
     return std::unique_ptr<Transport>(std::move(tcp));
   }
   if (is_secret && std::ranges::find(kinds, kind) != kinds.end()) {
@@ -61,10 +64,10 @@ Result<std::unique_ptr<Transport>> make_transport(const TransportOptions& option
                  "what the ranks exchange is to be secret", "set comm.transport to auto or tcp"};
   }
 #ifdef MOTLEY_WITH_UCX
-  if (kind == "ucx") return watched(make_ucx_transport(options), options);
+  if (kind == "ucx") return watched(make_ucx_transport(options), options, std::move(on_missing));
 #endif
 #ifdef MOTLEY_WITH_GLOO
-  if (kind == "gloo") return watched(make_gloo_transport(options), options);
+  if (kind == "gloo") return watched(make_gloo_transport(options), options, std::move(on_missing));
 #endif
   return Error{ErrorCode::kConfig, fmt::format("this build has no transport '{}'", options.kind),
                fmt::format("it has {}", fmt::join(kinds, " and ")),

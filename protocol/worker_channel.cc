@@ -35,6 +35,8 @@ WorkerChannel::WorkerChannel() {
   output_fd_ = ::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
   MOTLEY_CHECK(output_fd_ >= 0, "cannot duplicate standard output: errno {}", errno);
   ::dup2(STDERR_FILENO, STDOUT_FILENO);
+  // What a shell has printed before, without an end of its line, is no part of the first event.
+  [[maybe_unused]] const ssize_t begun = ::write(output_fd_, "\n", 1);
   MOTLEY_CHECK(::pipe2(wake_fds_, O_CLOEXEC) == 0, "cannot make a pipe: errno {}", errno);
   reader_ = std::jthread([this](const std::stop_token& stop) { read_lines(stop); });
 }

@@ -4,17 +4,21 @@
 // sits on the way to it, can say that. Lives on the thread that runs the io_context.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/steady_timer.hpp>
 
+#include "base/clock.h"
 #include "base/ids.h"
 #include "comm/tcp/tcp_group.h"
 #include "comm/tcp/tcp_handshake.h"
+#include "comm/transport/missing_peer.h"
 
 namespace motley {
 
@@ -23,13 +27,14 @@ class TcpConnector {
   using Reached = std::function<void(Rank, TcpStream)>;
   using Refused = std::function<void(Rank, const std::string& cause)>;
 
-  // Connects from `source` (port 0: any) to `target`. One of `reached` and `refused` is called, at
-  // most once.
+  // Connects from `source` (port 0: any) to `target`, again `pause` after each attempt. One of
+  // `reached` and `refused` is called, at most once.
   TcpConnector(boost::asio::io_context& io,
                const TcpGroup& group,
                Rank peer,
                boost::asio::ip::tcp::endpoint source,
                boost::asio::ip::tcp::endpoint target,
+               std::chrono::milliseconds pause,
                Reached reached,
                Refused refused);
   ~TcpConnector();
@@ -37,24 +42,41 @@ class TcpConnector {
   TcpConnector& operator=(const TcpConnector&) = delete;
 
   void start();
+  // No more is tried, and nobody is called any more.
+  void stop();
+
+  // Whether the other end has been told which rank this is: it may have taken the connection.
+  [[nodiscard]] bool is_in_handshake() const { return handshake_ != nullptr; }
 
   // Why the last attempt failed; "" before one did.
   [[nodiscard]] const std::string& last_failure() const { return last_failure_; }
 
+  // What comes of its attempts. Nothing before the first one and after it was stopped or `reached`
+  // was called.
+  [[nodiscard]] std::optional<MissingPeer> missing(SteadyClock::time_point now) const;
+
  private:
   void on_connected(const boost::system::error_code& failure);
   void try_again(const std::string& why);
+  void note(ConnectState state, const std::string& words);
 
   const TcpGroup& group_;
   const Rank peer_;
   const boost::asio::ip::tcp::endpoint source_;
   const boost::asio::ip::tcp::endpoint target_;
+  const std::chrono::milliseconds pause_;
   const Reached reached_;
   const Refused refused_;
   boost::asio::ip::tcp::socket socket_;
   boost::asio::steady_timer timer_;
   std::shared_ptr<TcpHandshake> handshake_;
   std::string last_failure_;
+  bool is_over_ = false;                             // stopped, or there
+  std::optional<SteadyClock::time_point> calls_at_;  // since when an attempt waits for an answer
+  // Of the attempts that have ended.
+  ConnectState state_ = ConnectState::kSilent;
+  std::string words_;
+  std::optional<SteadyClock::time_point> since_;
 };
 
 }  // namespace motley

@@ -1,7 +1,9 @@
 // One thread runs the io_context and with it the acceptor, the connectors and all peers; it sleeps
 // while nothing moves, but for two looks at the clock a second. The higher rank connects to the
-// lower, so each pair has one connection. Once all higher ranks have come the acceptor is closed
-// for good.
+// lower. Where that has not come about after a second, as with a firewall or NAT before the lower
+// one, the lower one of another machine connects too. Each pair still has one connection: the
+// higher rank stops its own attempts before it takes the other's, and takes none while it is itself
+// in a handshake. Once all ranks are there the acceptor is closed for good.
 #include "comm/tcp/tcp_transport.h"
 
 #include <fmt/format.h>
@@ -27,6 +29,7 @@
 #include "comm/tcp/tcp_connector.h"
 #include "comm/tcp/tcp_peer.h"
 #include "comm/transport/comm_errors.h"
+#include "comm/transport/missing_peer.h"
 
 namespace motley {
 namespace {
@@ -36,15 +39,22 @@ using Endpoint = asio::ip::tcp::endpoint;
 
 constexpr std::chrono::milliseconds kTick{500};
 constexpr std::chrono::seconds kOversleptBy{2};
+constexpr std::chrono::milliseconds kBetweenAttempts{100};
+// From lower to higher ranks: when they begin, and how often they are made.
+constexpr std::chrono::seconds kOtherWayAfter{1};
+constexpr std::chrono::milliseconds kBetweenOtherWays{500};
+constexpr std::chrono::seconds kBetweenTellings{1};  // of who is missing
 
 class TcpTransport : public LocatingTransport {
  public:
-  TcpTransport(const TransportOptions& options, TcpGroup group)
+  TcpTransport(const TransportOptions& options, TcpGroup group, OnMissing on_missing)
       : self_(options.rank),
         group_(std::move(group)),
         turns_(options.rank_count, [this] { look_soon(); }),
         turns_timer_(io_),
-        ticker_(io_) {
+        other_way_timer_(io_),
+        ticker_(io_),
+        on_missing_(std::move(on_missing)) {
     for (Rank rank{0}; rank.value < options.rank_count; ++rank.value) {
       peers_.push_back(rank == self_
                            ? nullptr
@@ -55,7 +65,7 @@ class TcpTransport : public LocatingTransport {
     joined_[self_.index()] = true;
     local_.resize(peers_.size());
     sharing_.resize(peers_.size());
-    connectors_.resize(self_.index());
+    connectors_.resize(peers_.size());
   }
 
   // Ends what is under way on this thread, when nobody else touches it any more.
@@ -134,7 +144,13 @@ class TcpTransport : public LocatingTransport {
     const auto missing = [this] { return std::ranges::find(joined_, false); };
     std::unique_lock lock(mutex_);
     const auto decided = [&] { return refusal_ || missing() == joined_.end(); };
-    while (!changed_.wait_until(lock, deadline.time(), decided) && !deadline.passed()) {
+    bool has_told = false;
+    while (!decided() && !deadline.passed()) {
+      const auto next = SteadyClock::now() + kBetweenTellings;
+      if (changed_.wait_until(lock, std::min(next, deadline.time()), decided)) break;
+      lock.unlock();
+      has_told = tell_missing(has_told);
+      lock.lock();
     }
     if (decided()) return refusal_ ? Result<void>(*refusal_) : Result<void>();
     const Rank rank{static_cast<std::int32_t>(missing() - joined_.begin())};
@@ -147,8 +163,9 @@ class TcpTransport : public LocatingTransport {
     std::promise<std::string> answer;
     asio::post(io_, [&] {
       std::string why = "nothing came within the time given";
-      if (rank < self_ && !connectors_[rank.index()]->last_failure().empty()) {
-        why = connectors_[rank.index()]->last_failure();
+      const auto& connector = connectors_[rank.index()];
+      if (connector != nullptr && !connector->last_failure().empty()) {
+        why = connector->last_failure();
       }
       if (rank > self_ && !acceptor_->last_refusal().empty()) {
         why += fmt::format("; the last one who came was refused, {}", acceptor_->last_refusal());
@@ -158,17 +175,54 @@ class TcpTransport : public LocatingTransport {
     return answer.get_future().get();
   }
 
+  // Returns whether there was something to tell.
+  bool tell_missing(bool has_told) {
+    if (!on_missing_) return false;
+    std::promise<std::vector<MissingPeer>> answer;
+    asio::post(io_, [&] {
+      std::vector<MissingPeer> all;
+      for (const auto& connector : connectors_) {
+        if (connector == nullptr) continue;
+        if (auto peer = connector->missing(SteadyClock::now())) all.push_back(*std::move(peer));
+      }
+      answer.set_value(std::move(all));
+    });
+    const std::vector<MissingPeer> all = answer.get_future().get();
+    if (!all.empty() || has_told) on_missing_(all);
+    return !all.empty();
+  }
+
   // --- on the I/O thread ---
 
   void connect_to(const std::vector<Endpoint>& targets) {
-    const Endpoint source(acceptor_->address().address(), 0);
     for (Rank rank{0}; rank < self_; ++rank.value) {
-      connectors_[rank.index()] = std::make_unique<TcpConnector>(
-          io_, group_, rank, source, targets[rank.index()],
-          [this](Rank reached, TcpStream stream) { join(reached, std::move(stream)); },
-          [this](Rank refusing, const std::string& cause) { give_up(refusing, cause); });
-      connectors_[rank.index()]->start();
+      start_connector(rank, targets[rank.index()], kBetweenAttempts);
     }
+    other_way_timer_.expires_after(kOtherWayAfter);
+    other_way_timer_.async_wait([this, targets](const boost::system::error_code& stopped) {
+      if (stopped) return;
+      const auto here = acceptor_->address().address();
+      for (std::size_t rank = self_.index() + 1; rank < targets.size(); ++rank) {
+        // On one machine the ways are one.
+        if (targets[rank].address() == here) continue;
+        start_connector(Rank{static_cast<std::int32_t>(rank)}, targets[rank], kBetweenOtherWays);
+      }
+    });
+  }
+
+  void start_connector(Rank rank, const Endpoint& target, std::chrono::milliseconds pause) {
+    if (is_joined(rank)) return;
+    const Endpoint source(acceptor_->address().address(), 0);
+    connectors_[rank.index()] = std::make_unique<TcpConnector>(
+        io_, group_, rank, source, target, pause,
+        [this](Rank reached, TcpStream stream) { join(reached, std::move(stream)); },
+        [this](Rank refusing, const std::string& cause) { give_up(refusing, cause); });
+    connectors_[rank.index()]->start();
+  }
+
+  bool is_joined(Rank rank) const {
+    const std::lock_guard lock(mutex_);
+    return joined_[rank.index()];
   }
 
   void give_up(Rank refusing, const std::string& cause) {
@@ -179,25 +233,30 @@ class TcpTransport : public LocatingTransport {
     changed_.notify_all();
   }
 
-  // Higher ranks connect, each once.
+  // Each rank once. What a lower one gets is the end of this one's own attempts to reach it.
   Result<void> accept(const Hello& hello) {
-    const std::lock_guard lock(mutex_);
-    if (hello.from > self_ && !joined_[hello.from.index()]) return {};
-    return Error{ErrorCode::kPeer, "a hello that cannot be accepted",
-                 fmt::format("rank {} {}", hello.from.value,
-                             hello.from > self_ ? "is connected already" : "is to be called"),
-                 ""};
+    const auto refuse = [&](const char* why) {
+      return Error{ErrorCode::kPeer, "a hello that cannot be accepted",
+                   fmt::format("rank {} {}", hello.from.value, why), ""};
+    };
+    if (is_joined(hello.from)) return refuse("is connected already");
+    const auto& own = connectors_[hello.from.index()];
+    if (hello.from > self_ || own == nullptr) return {};
+    if (own->is_in_handshake()) return refuse("is being connected to");
+    own->stop();
+    return {};
   }
 
   void join(Rank rank, TcpStream stream) {
     bool all_came = false;
+    if (const auto& own = connectors_[rank.index()]; own != nullptr) own->stop();
     {
       const std::lock_guard lock(mutex_);
       if (joined_[rank.index()]) return;  // it came twice at the same moment
       joined_[rank.index()] = true;
       local_[rank.index()] = stream.is_local();
       sharing_[rank.index()] = stream.shares_memory();
-      all_came = std::find(joined_.begin() + self_.value, joined_.end(), false) == joined_.end();
+      all_came = std::ranges::find(joined_, false) == joined_.end();
     }
     if (all_came) acceptor_->close();
     peers_[rank.index()]->join(std::move(stream));
@@ -244,9 +303,11 @@ class TcpTransport : public LocatingTransport {
   SendTurns turns_;
   asio::steady_timer turns_timer_;
   std::vector<std::unique_ptr<TcpPeer>> peers_;            // [Rank]; no entry for this rank
-  std::vector<std::unique_ptr<TcpConnector>> connectors_;  // [Rank]; of the lower ranks
+  std::vector<std::unique_ptr<TcpConnector>> connectors_;  // [Rank]; not of all
   std::unique_ptr<TcpAcceptor> acceptor_;
+  asio::steady_timer other_way_timer_;
   asio::steady_timer ticker_;
+  const OnMissing on_missing_;
   SteadyClock::time_point ticked_at_;
 
   mutable std::mutex mutex_;
@@ -274,7 +335,8 @@ Result<TcpGroup> make_group(const TransportOptions& options) {
 
 }  // namespace
 
-Result<std::unique_ptr<LocatingTransport>> make_tcp_transport(const TransportOptions& options) {
+Result<std::unique_ptr<LocatingTransport>> make_tcp_transport(const TransportOptions& options,
+                                                              OnMissing on_missing) {
   const std::string host = options.bind_address.empty() ? "127.0.0.1" : options.bind_address;
   boost::system::error_code failure;
   const auto address = asio::ip::make_address(host, failure);
@@ -283,7 +345,7 @@ Result<std::unique_ptr<LocatingTransport>> make_tcp_transport(const TransportOpt
                  failure.message(), "give the machine's own numeric address in the cluster file"};
   }
   MOTLEY_ASSIGN(TcpGroup group, make_group(options));
-  auto transport = std::make_unique<TcpTransport>(options, std::move(group));
+  auto transport = std::make_unique<TcpTransport>(options, std::move(group), std::move(on_missing));
   MOTLEY_TRY(transport->open(Endpoint(address, 0)));
   return std::unique_ptr<LocatingTransport>(std::move(transport));
 }

@@ -7,6 +7,7 @@
 
 #include <memory>
 
+#include "comm/transport/missing_peer.h"
 #include "comm/transport/transport.h"
 
 namespace motley {
@@ -20,8 +21,8 @@ class LocatingTransport : public Transport {
   [[nodiscard]] virtual bool is_local(Rank peer) const = 0;
 };
 
-// kPeer when the address cannot be bound.
+// kPeer when the address cannot be bound. `on_missing` may be empty.
 [[nodiscard]] Result<std::unique_ptr<LocatingTransport>> make_tcp_transport(
-    const TransportOptions& options);
+    const TransportOptions& options, OnMissing on_missing = {});
 
 }  // namespace motley

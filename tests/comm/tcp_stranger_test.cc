@@ -176,7 +176,6 @@ INSTANTIATE_TEST_SUITE_P(,
                                          Hello{1, 4, Rank{2}, Rank{1}},  // size of the group
                                          Hello{1, 3, Rank{2}, Rank{0}},  // for another rank
                                          Hello{1, 3, Rank{1}, Rank{1}},  // from itself
-                                         Hello{1, 3, Rank{0}, Rank{1}},  // this one is called
                                          Hello{1, 3, Rank{3}, Rank{1}},  // no such rank
                                          Hello{1, 3, Rank{-1}, Rank{1}}));
 

@@ -6,9 +6,32 @@
 
 #include "comm/make_transport.h"
 #include "comm/transport/inproc_transport.h"
+#include "protocol/link_message.h"
 
 namespace motley {
 namespace {
+
+LinkState link_state(ConnectState state) {
+  switch (state) {
+    case ConnectState::kAnswers:
+      return LinkState::kAnswers;
+    case ConnectState::kSilent:
+      return LinkState::kSilent;
+    case ConnectState::kRefused:
+      return LinkState::kRefused;
+    case ConnectState::kNoRoute:
+      break;
+  }
+  return LinkState::kNoRoute;
+}
+
+Json unreached_event_of(const std::vector<MissingPeer>& missing) {
+  std::vector<UnreachedPeer> peers;
+  for (const MissingPeer& peer : missing) {
+    peers.push_back({peer.rank, peer.address, link_state(peer.state), peer.words, peer.since_s});
+  }
+  return unreached_event(peers);
+}
 
 Result<std::vector<std::string>> receive_addresses(LauncherChannel& launcher,
                                                    int rank_count,
@@ -46,7 +69,10 @@ Result<std::unique_ptr<Transport>> join_ranks(const Job& job,
   options.early_bytes_max = early_bytes_max;
   options.secret = job.secret;
   options.local_shortcut = job.local_shortcut;
-  MOTLEY_ASSIGN(auto transport, make_transport(options));
+  MOTLEY_ASSIGN(auto transport,
+                make_transport(options, [&launcher](const std::vector<MissingPeer>& missing) {
+                  launcher.send(unreached_event_of(missing));
+                }));
   launcher.send({{"event", "address"}, {"address", transport->address()}});
   // The launcher gives up on a rank that does not get on after half of this, and names it.
   const Patience start = options.patience.with_s(2 * job.config.comm.start_timeout_s);

@@ -14,10 +14,10 @@
 namespace motley {
 
 // Makes the transport that the job names for rank `self` of `rank_count` (the only one needs none:
-// it gets memory), sends an "address" event, waits for "addresses", and connects. The others may
-// still load for as long as they get on with it. `timeout_s`: TransportOptions::patience, with the
-// channel's group; `early_bytes_max` as there. kPeer when the launcher or a rank does not answer in
-// time.
+// it gets memory), sends an "address" event, waits for "addresses", and connects; "unreached"
+// events tell meanwhile which peers it cannot connect to. The others may still load for as long as
+// they get on with it. `timeout_s`: TransportOptions::patience, with the channel's group;
+// `early_bytes_max` as there. kPeer when the launcher or a rank does not answer in time.
 [[nodiscard]] Result<std::unique_ptr<Transport>> join_ranks(
     const Job& job,
     Rank self,
