@@ -23,19 +23,21 @@ namespace {
 
 namespace fs = std::filesystem;
 
-LaunchRecord record_of(const LaunchId& id) {
+LaunchRecord record_of(const LaunchId& id, bool is_worker) {
   return {.number = id.number,
           .launch = launch_text(id),
           .process = this_process(),
-          .since = fmt::format("{:%Y-%m-%d %H:%M:%S} UTC", fmt::gmtime(std::time(nullptr)))};
+          .since = fmt::format("{:%Y-%m-%d %H:%M:%S} UTC", fmt::gmtime(std::time(nullptr))),
+          .is_of_worker = is_worker};
 }
 
 Error held_by(const fs::path& run_dir, const LaunchRecord& holder) {
   return {ErrorCode::kPeer, fmt::format("another launcher runs in {}", run_dir.string()),
           fmt::format("{}; a run folder has one launcher at a time", describe_launch(holder)),
-          fmt::format("see how it goes by `motley watch {}`, wait until it has ended or end it, or "
-                      "choose another folder by --run",
-                      run_dir.string())};
+          fmt::format(
+              "see how it goes by `motley watch {}`, wait until it has ended or end it{}, or "
+              "choose another folder by --run",
+              run_dir.string(), holder.is_of_worker ? " on the machine where it was started" : "")};
 }
 
 enum class Watched { kHeld, kGone, kChanged };
@@ -113,7 +115,7 @@ Result<std::optional<LaunchRecord>> FolderTaker::take(const NextLaunch& next) {
       MOTLEY_ASSIGN(const bool is_free, await_free());
       if (!is_free) continue;
     }
-    LaunchRecord mine = record_of(*id);
+    LaunchRecord mine = record_of(*id, is_worker_);
     const fs::path path = launch_file(run_dir_, mine.number);
     const fs::path before = last > 0 ? launch_file(run_dir_, last) : fs::path();
     MOTLEY_ASSIGN(const bool made, make_launch_file(path, before, mine));

@@ -17,9 +17,12 @@ namespace motley {
 
 class FolderTaker {
  public:
-  // What is given must outlive it.
-  FolderTaker(const std::filesystem::path& run_dir, const Log& log, RunLock::Timing timing)
-      : run_dir_(run_dir), log_(log), timing_(timing) {}
+  // What is given must outlive it. `is_worker`: as LaunchRecord::is_of_worker.
+  FolderTaker(const std::filesystem::path& run_dir,
+              const Log& log,
+              RunLock::Timing timing,
+              bool is_worker = false)
+      : run_dir_(run_dir), log_(log), timing_(timing), is_worker_(is_worker) {}
 
   // The launch to make a file for, where `last` is the number of the last one there (0 = none) and
   // `there` what its file says; nothing = none is to be made.
@@ -39,6 +42,7 @@ class FolderTaker {
   const std::filesystem::path& run_dir_;
   const Log& log_;
   const RunLock::Timing timing_;
+  const bool is_worker_;
   LaunchRecord holder_;  // of the folder, when last read
   int half_written_ = 0;
 };

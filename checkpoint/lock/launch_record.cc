@@ -26,10 +26,11 @@ constexpr const char* kFree = "free";
 
 std::string launch_record_text(const LaunchRecord& record) {
   const ProcessIdentity& process = record.process;
-  const Json json = {{"launch", record.launch},   {"state", record.is_free ? kFree : kHeldWord},
-                     {"host", process.host},      {"pid", process.pid},
-                     {"since", record.since},     {"place", process.place},
-                     {"started", process.started}};
+  Json json = {{"launch", record.launch},   {"state", record.is_free ? kFree : kHeldWord},
+               {"host", process.host},      {"pid", process.pid},
+               {"since", record.since},     {"place", process.place},
+               {"started", process.started}};
+  if (record.is_of_worker) json["worker"] = true;
   return json.dump() + "\n";
 }
 
@@ -58,6 +59,8 @@ std::optional<LaunchRecord> read_launch_record(const std::filesystem::path& run_
   record.launch = string("launch");
   record.is_free = string("state") == kFree;
   record.since = string("since");
+  const auto is_of_worker = json_get<bool>(*json, "worker", path.string());
+  record.is_of_worker = is_of_worker && *is_of_worker;
   record.process = {string("host"), string("place"), number_of("pid"),
                     static_cast<std::uint64_t>(number_of("started"))};
   return record;
@@ -89,8 +92,10 @@ std::optional<LaunchRecord> launch_under_way(const std::filesystem::path& run_di
 
 std::string describe_launch(const LaunchRecord& record) {
   if (!record.is_known) return "a launcher that has not said who it is";
-  return fmt::format("process {} on {}, since {}", record.process.pid, excerpt(record.process.host),
-                     excerpt(record.since));
+  const std::string process = fmt::format("process {} on {}, since {}", record.process.pid,
+                                          excerpt(record.process.host), excerpt(record.since));
+  if (!record.is_of_worker) return process;
+  return "worker " + process + ", of a launcher that may be on another machine";
 }
 
 }  // namespace motley

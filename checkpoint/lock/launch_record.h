@@ -20,7 +20,9 @@ struct LaunchRecord {
   std::string since;      // for people, UTC
   bool is_known = false;  // the file was read whole
   bool is_free = false;   // its launcher has given the folder back
-  timespec renewed{};     // the file's time, by the clock of who keeps the file
+  // It is of a machine's own folder, and the process a worker there: the launcher may be elsewhere.
+  bool is_of_worker = false;
+  timespec renewed{};  // the file's time, by the clock of who keeps the file
 };
 
 // What the file holds. As long when the record is free as when it is not, so that the one can be
@@ -39,7 +41,8 @@ struct LaunchRecord {
 // seen from here counts for as long as its file was renewed within the last minute of this clock.
 [[nodiscard]] std::optional<LaunchRecord> launch_under_way(const std::filesystem::path& run_dir);
 
-// "process 1234 on desk, since 2026-11-22 16:40:11 UTC".
+// "process 1234 on desk, since 2026-11-22 16:40:11 UTC"; of a worker "worker process 1234 on box,
+// since …, of a launcher that may be on another machine".
 [[nodiscard]] std::string describe_launch(const LaunchRecord& record);
 
 }  // namespace motley

@@ -207,7 +207,7 @@ Result<std::optional<RunLock>> RunLock::join(const fs::path& run_dir,
                                              Timing timing) {
   MOTLEY_ASSIGN(const LaunchId id, parse_launch(launch));
   MOTLEY_ASSIGN(auto mine,
-                FolderTaker(run_dir, log, timing)
+                FolderTaker(run_dir, log, timing, /*is_worker=*/true)
                     .take([&](std::int64_t last,
                               const LaunchRecord& there) -> Result<std::optional<LaunchId>> {
                       if (last < id.number) return std::optional(id);

@@ -259,6 +259,8 @@ TEST_F(RunLockTest, IsJoinedByOneProcessOfALaunchThatHasItsNumber) {
   const auto other = RunLock::join(dir_, "000006-ffeeddccbbaa9988", log_, kQuick);
   ASSERT_FALSE(other.ok());
   EXPECT_THAT(other.error().what, HasSubstr("another launcher runs in"));
+  EXPECT_THAT(other.error().cause, HasSubstr("worker process"));
+  EXPECT_THAT(other.error().cause, HasSubstr("a launcher that may be on another machine"));
   EXPECT_THAT(other.error().remedy, HasSubstr("motley watch " + dir_.string()));
 }
 
