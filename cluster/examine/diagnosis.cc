@@ -158,9 +158,9 @@ class MachineFindings {
     }
   }
 
-  void check_folder(const Examination& examination) {
+  void check_folder(const Examination& examination, const std::string& unwritable) {
     if (examination.mark_failure.has_value()) return;  // said once, of this machine
-    findings_.push_back(judge_folder(machine_, facts_, examination.asked));
+    findings_.push_back(judge_folder(machine_, facts_, unwritable, examination.asked));
   }
 
   void check_clock(double ahead_s) {
@@ -257,7 +257,7 @@ std::vector<Finding> diagnose_machine(const Cluster& cluster,
   findings.check_way();
   findings.check_version(examination);
   findings.check_computing();
-  findings.check_folder(examination);
+  findings.check_folder(examination, examined.unwritable);
   findings.check_clock(examined.clock_ahead_s);
   std::vector<Finding> all = findings.take();
   if (!machine.virtual_speed) append(all, diagnose_devices(machine, examined.facts->found));

@@ -1,11 +1,13 @@
 #include "cluster/examine/doctor.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <utility>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/hex.h"
@@ -13,7 +15,9 @@
 #include "base/system/files.h"
 #include "base/system/version.h"
 #include "cluster/examine/automatic_devices.h"
+#include "cluster/examine/first_questions.h"
 #include "cluster/launch/transport_choice.h"
+#include "cluster/launch/worker_command.h"
 #include "cluster/launch/worker_group.h"
 #include "cluster/launch/workers.h"
 #include "cluster/process/status_line.h"
@@ -139,6 +143,15 @@ Result<void> examine_one(WorkerSpec worker,
   return {};
 }
 
+Error cannot_be_used(const Machine& machine, const std::string& trouble) {
+  return {ErrorCode::kPeer, fmt::format("{} cannot be used", machine.name), trouble,
+          is_ssh(machine.shell)
+              ? fmt::format("'{} true' must end at once without asking for a password; motley_dir "
+                            "in the cluster file says where the program is",
+                            fmt::join(machine.shell, " "))
+              : "motley_dir in the cluster file says where the program is"};
+}
+
 // " (2 of 3)" of the machine with that index.
 std::string position_text(std::size_t index, const Cluster& cluster) {
   const std::size_t count = cluster.machines.size();
@@ -182,10 +195,19 @@ Result<Examination> examine(const Cluster& cluster,
   const auto mark = Mark::leave_in(options.run_folder);
   if (!mark.ok()) examination.mark_failure = mark.error();
   Announcer announcer(log);
+  const std::filesystem::path& run_dir =
+      options.missing_folder.empty() ? options.run_folder : options.missing_folder;
+  MOTLEY_ASSIGN(const std::vector<FirstAnswer> first, ask_first(cluster, run_dir, program));
   for (const Machine& machine : cluster.machines) {
+    const FirstAnswer& answer = first[examination.machines.size()];
+    if (!answer.trouble.empty()) {
+      examination.machines.emplace_back().failure = cannot_be_used(machine, answer.trouble);
+      continue;
+    }
     announcer.say(fmt::format("looking at {}{}; a first start may take a minute", machine.name,
                               position_text(examination.machines.size(), cluster)));
     ExaminedMachine& examined = examination.machines.emplace_back();
+    examined.unwritable = answer.unwritable;
     MOTLEY_TRY(examine_one(doctor_worker(cluster, machine, program, mark.ok() ? &*mark : nullptr),
                            options.comm, announcer, log, examined));
   }

@@ -26,6 +26,7 @@ struct ExaminedMachine {
   std::optional<MachineFacts> facts;
   std::optional<Error> failure;  // why there are none
   double clock_ahead_s = 0;      // of this machine's, wrong by at most the way of one message
+  std::string unwritable;        // as FirstAnswer::unwritable
 };
 
 struct Examination {
@@ -39,7 +40,8 @@ struct Examination {
   std::optional<Error> links_failure;
 };
 
-// Starts a worker on each machine, one after another, then one on all of them at once that join by
+// Asks all machines at once whether they can be used, starts a worker on each that can, one after
+// another, then one on all of them at once that join by
 // the transport of `options`, and says on standard error which while it takes. Leaves a file in the
 // run folder for as long. What goes wrong with a machine is in the result; kInterrupted and
 // kTerminated are errors.

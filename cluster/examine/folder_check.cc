@@ -29,7 +29,17 @@ std::string room_text(const MachineFacts& facts) {
 
 Finding judge_folder(const Machine& machine,
                      const MachineFacts& facts,
+                     const std::string& unwritable,
                      const DoctorOptions& asked) {
+  if (!unwritable.empty() && !facts.sees_mark) {
+    Finding finding = finding_of(
+        machine, FindingLevel::kProblem,
+        fmt::format("{} there cannot be written in, and its part of a run would lie in it",
+                    unwritable),
+        "let the user write there, or name another folder by runs_dir in the cluster file");
+    finding.code = ErrorCode::kCorrupt;
+    return finding;
+  }
   if (facts.disk_bytes > 0 && facts.disk_bytes < kDiskBytesFew) {
     const std::string where = machine.runs_dir.empty() ? "" : " in " + machine.runs_dir;
     return finding_of(

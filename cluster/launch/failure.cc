@@ -191,9 +191,17 @@ Error describe_death(const Identity& who,
           said.empty() ? "it said nothing about the reason" : said, remedy_of_exit(exit.status)};
 }
 
-std::optional<Error> describe_loss(std::span<const Failure> failures,
-                                   const std::vector<Identity>& workers,
-                                   const std::vector<Activity>& activities) {
+Error own_absence(double absent_s, const Error& found) {
+  return {ErrorCode::kPeer,
+          fmt::format("this program was stopped, or its machine slept, for {:.0f} s", absent_s),
+          fmt::format("the workers did not go on without it: {}{}{}", found.what,
+                      found.cause.empty() ? "" : ": ", found.cause),
+          "keep this machine awake while it trains"};
+}
+
+std::optional<PeerFailure> describe_loss(std::span<const Failure> failures,
+                                         const std::vector<Identity>& workers,
+                                         const std::vector<Activity>& activities) {
   const auto reported = [&](int worker) {
     return std::ranges::find(failures, worker, &Failure::worker) != failures.end();
   };
@@ -211,10 +219,11 @@ std::optional<Error> describe_loss(std::span<const Failure> failures,
   const Identity& witness = workers[static_cast<std::size_t>(first->worker)];
   const std::string seen = with_names(first->error.cause, workers);
   if (reported(lost)) {
-    return Error{
-        ErrorCode::kPeer, fmt::format("{} and {} lost each other", witness.name, gone.name), seen,
-        and_then(fmt::format("check the network between {} and {}", witness.machine, gone.machine),
-                 gone.trains)};
+    return PeerFailure{
+        {ErrorCode::kPeer, fmt::format("{} and {} lost each other", witness.name, gone.name), seen,
+         and_then(fmt::format("check the network between {} and {}", witness.machine, gone.machine),
+                  gone.trains)},
+        {.machines = {witness.machine, gone.machine}}};
   }
   const auto remains = [&](std::size_t other) {
     return workers[other].machine == gone.machine && reported(static_cast<int>(other));
@@ -225,14 +234,15 @@ std::optional<Error> describe_loss(std::span<const Failure> failures,
   }
   const std::string when =
       gone.trains ? ", " + describe_activity(activities[static_cast<std::size_t>(lost)]) : "";
-  return Error{
-      ErrorCode::kPeer,
-      is_machine ? fmt::format("machine {} was lost{}{}", gone.machine, when,
-                               when.empty() ? "" : fmt::format(" on {}", gone.name))
-                 : fmt::format("{} was lost{}", gone.name, when),
-      fmt::format("{} noticed: {}", witness.name, seen),
-      and_then(fmt::format("look whether {} is on, awake and can be reached", gone.machine),
-               gone.trains)};
+  return PeerFailure{
+      {ErrorCode::kPeer,
+       is_machine ? fmt::format("machine {} was lost{}{}", gone.machine, when,
+                                when.empty() ? "" : fmt::format(" on {}", gone.name))
+                  : fmt::format("{} was lost{}", gone.name, when),
+       fmt::format("{} noticed: {}", witness.name, seen),
+       and_then(fmt::format("look whether {} is on, awake and can be reached", gone.machine),
+                gone.trains)},
+      {.machines = {gone.machine}}};
 }
 
 std::string with_names(std::string text, const std::vector<Identity>& workers) {

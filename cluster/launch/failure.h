@@ -14,6 +14,7 @@
 
 #include "base/result.h"
 #include "cluster/process/process.h"
+#include "cluster/reach/peer_fault.h"
 
 namespace motley {
 
@@ -72,13 +73,17 @@ struct Identity {
                                    const Activity& activity,
                                    const std::vector<std::string>& last_lines);
 
-// The error of a run in which nobody knows more than that workers were lost: names those of whom
+// The error where workers were lost while this program itself did not run for so long: nobody else
+// is to blame. `found`: what was found afterwards.
+[[nodiscard]] Error own_absence(double absent_s, const Error& found);
+
+// Of a run in which nobody knows more than that workers were lost: names those of whom
 // others say so and who have said nothing themselves, by their machine where none of it is left; or
 // two that lost each other. Nothing where `failures` say no such thing.
 // REQUIRES: failures are of kind kPeerLost, in the order of their arrival; all vectors by worker.
-[[nodiscard]] std::optional<Error> describe_loss(std::span<const Failure> failures,
-                                                 const std::vector<Identity>& workers,
-                                                 const std::vector<Activity>& activities);
+[[nodiscard]] std::optional<PeerFailure> describe_loss(std::span<const Failure> failures,
+                                                       const std::vector<Identity>& workers,
+                                                       const std::vector<Activity>& activities);
 
 // `text` with "stage 1 (box)" for each "rank 1" of a worker: ranks are what workers call each
 // other.

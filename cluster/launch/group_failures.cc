@@ -4,8 +4,13 @@
 #include <optional>
 #include <utility>
 
+#include "cluster/reach/link_verdict.h"
+
 namespace motley {
 namespace {
+
+// Workers report once a second whom they cannot connect to.
+constexpr double kSettleLinks_s = 1.2;
 
 // News of one worker's death and its peers' complaints arrive within this time of each other.
 constexpr double kSettle_s = 0.3;
@@ -38,7 +43,7 @@ bool GroupFailures::are_settled() const {
          settle_deadline_.passed();
 }
 
-Error GroupFailures::first_error() const {
+PeerFailure GroupFailures::first() const {
   const Failure& first = failures_[first_cause(failures_)];
   std::vector<Identity> identities;
   std::vector<Activity> activities;
@@ -52,7 +57,36 @@ Error GroupFailures::first_error() const {
   Error error = first.error;
   error.what = with_names(std::move(error.what), identities);
   error.cause = with_names(std::move(error.cause), identities);
-  return error;
+  PeerFault fault;
+  if (first.kind != FailureKind::kPeerLost) {
+    fault.machines = {identities[static_cast<std::size_t>(first.worker)].machine};
+  }
+  return {std::move(error), std::move(fault)};
+}
+
+std::optional<PeerFailure> GroupFailures::dead_links() {
+  std::vector<LinkEnd> ends;
+  for (const auto& worker : workers_) {
+    ends.push_back({worker->spec().machine.name, now_s() - worker->heard_at_s < kLinkSilent_s,
+                    worker->unreached});
+  }
+  auto verdict = link_verdict(ends);
+  if (!verdict) {
+    links_deadline_.reset();
+  } else if (!links_deadline_) {
+    links_deadline_ = Deadline::after_s(kSettleLinks_s);
+  } else if (links_deadline_->passed()) {
+    return verdict;
+  }
+  return {};
+}
+
+std::vector<std::string> GroupFailures::one_way_links() const {
+  std::vector<LinkEnd> ends;
+  for (const auto& worker : workers_) {
+    ends.push_back({worker->spec().machine.name, true, worker->was_unreached});
+  }
+  return one_way_lines(ends);
 }
 
 }  // namespace motley

@@ -41,11 +41,10 @@ Deadline GroupWaits::next() const {
   return Deadline::after_s(std::max(0.0, options_.silence_timeout_s - longest_silence_s));
 }
 
-Result<void> GroupWaits::passed(bool quiet) {
+std::optional<PeerFailure> GroupWaits::passed(bool quiet) {
   if (!started_) {
     if (!quiet) return {};
-    const std::optional<Error> late = starter_.look();
-    return late ? Result<void>(*late) : Result<void>();
+    return starter_.look();
   }
   if (all_done()) {
     for (const auto& worker : workers_) {
@@ -59,11 +58,13 @@ Result<void> GroupWaits::passed(bool quiet) {
   if (!quiet) return {};
   for (const auto& worker : workers_) {
     if (worker->done || now_s() - worker->heard_at_s < options_.silence_timeout_s) continue;
-    return Error{ErrorCode::kPeer,
-                 fmt::format("{} gave no sign of life for {:g} s, {}", worker->spec().name,
-                             options_.silence_timeout_s, describe_activity(worker->activity)),
-                 "its process is stopped, or its machine sleeps, is overloaded or cut off",
-                 "wake the machine or check its network"};
+    return PeerFailure{
+        {ErrorCode::kPeer,
+         fmt::format("{} gave no sign of life for {:g} s, {}", worker->spec().name,
+                     options_.silence_timeout_s, describe_activity(worker->activity)),
+         "its process is stopped, or its machine sleeps, is overloaded or cut off",
+         "wake the machine or check its network"},
+        {.machines = {worker->spec().machine.name}}};
   }
   return {};
 }

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "cluster/launch/starter.h"
 #include "cluster/launch/worker.h"
 #include "cluster/launch/worker_group.h"
+#include "cluster/reach/peer_fault.h"
 
 namespace motley {
 
@@ -35,10 +37,10 @@ class GroupWaits {
 
   // Until when to wait for what comes next. REQUIRES: nobody has failed.
   [[nodiscard]] Deadline next() const;
-  // That time has passed. The error of those who did not get ready, or were silent; what does not
+  // That time has passed. The failure of those who did not get ready, or were silent; what does not
   // end after it is done is killed. `quiet`: nothing was left to be read, so that the silence is
   // theirs. REQUIRES: nobody has failed.
-  [[nodiscard]] Result<void> passed(bool quiet);
+  [[nodiscard]] std::optional<PeerFailure> passed(bool quiet);
 
   // While the group is ended: for how many seconds one of those that run may still end by itself; 0
   // where none may. Of one that has been silent for a while, as a frozen one is, that is not to be

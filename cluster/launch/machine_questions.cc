@@ -10,31 +10,33 @@
 #include <cerrno>
 #include <cmath>
 #include <cstring>
+#include <functional>
 #include <memory>
 #include <optional>
+#include <span>
+#include <string_view>
 #include <utility>
 
 #include "base/clock.h"
+#include "base/hex.h"
+#include "base/secret.h"
 #include "cluster/launch/worker_command.h"
 #include "cluster/process/process.h"
 #include "cluster/process/stop_signals.h"
+#include "cluster/reach/framed_answer.h"
 
 namespace motley {
 namespace {
 
-constexpr std::size_t kWordsBytesMax = 1024;  // what a shell says beyond that is not kept
-
-std::string last_line(std::string text) {
-  while (!text.empty() && (text.back() == '\n' || text.back() == '\r')) text.pop_back();
-  return text.substr(text.rfind('\n') + 1);
-}
+constexpr std::size_t kWordsBytesMax = 1024;
+constexpr std::size_t kMarkBytes = 8;
 
 // One machine that was asked.
 class AskedMachine {
  public:
-  explicit AskedMachine(const MachineQuestion& question) {
-    Result<Process> process =
-        Process::start(remote_command(question.machine->shell, question.command));
+  AskedMachine(const MachineQuestion& question, const std::string& mark) : frame_(mark) {
+    Result<Process> process = Process::start(
+        remote_command(question.machine->shell, framed_command(question.command, mark)));
     if (!process.ok()) {
       answer_.trouble = fmt::format("{}: {}", process.error().what, process.error().cause);
       return;
@@ -52,18 +54,16 @@ class AskedMachine {
     }
   }
 
-  // Takes what it says, and its end if that has come.
+  // Takes what it says, and its end if that has come. The answer ends with its frame: what the
+  // shell has left running there may hold the connection for long.
   void hear() {
     read_all();
+    if (frame_.status()) return process_.reset();
     pollfd exit{.fd = process_->exit_fd(), .events = POLLIN};
     if (::poll(&exit, 1, 0) <= 0) return;
     read_all();
     const ProcessExit end = process_->reap();
-    if (end.signal != 0) {
-      answer_.trouble =
-          fmt::format("its shell was killed by signal {} ({})", end.signal, strsignal(end.signal));
-    }
-    answer_.status = end.status;
+    if (!frame_.status()) answer_.trouble = trouble_of(end);
     process_.reset();
   }
 
@@ -73,29 +73,45 @@ class AskedMachine {
   }
 
   MachineAnswer take() {
-    answer_.words = last_line(std::move(errors_));
+    answer_.words = excerpt(frame_.last_error_line(), kWordsBytesMax);
+    if (frame_.status()) {
+      answer_.status = *frame_.status();
+      answer_.said = frame_.said();
+    }
     return std::move(answer_);
   }
 
  private:
-  void read_all() {
-    read(process_->output(), answer_.said);
-    read(process_->errors(), errors_);
+  // Why the shell ended before the command did.
+  [[nodiscard]] std::string trouble_of(const ProcessExit& end) const {
+    if (end.signal != 0) {
+      return fmt::format("its shell was killed by signal {} ({})", end.signal,
+                         strsignal(end.signal));
+    }
+    if (frame_.has_begun() || end.status != 0) {
+      return fmt::format("its shell ended with status {}", end.status);
+    }
+    return "its login shell ended without running the command: one of its start-up files "
+           "(.bashrc, .zshenv, config.fish) exits or runs another shell in its place";
   }
 
-  static void read(OwnedFd& fd, std::string& into) {
+  void read_all() {
+    read(process_->output(), [this](std::string_view bytes) { frame_.add_output(bytes); });
+    read(process_->errors(), [this](std::string_view bytes) { frame_.add_errors(bytes); });
+  }
+
+  static void read(OwnedFd& fd, const std::function<void(std::string_view)>& take) {
     std::array<char, 4096> buffer;
     while (fd.open()) {
       const ssize_t bytes = ::read(fd.get(), buffer.data(), buffer.size());
       if (bytes < 0 && (errno == EAGAIN || errno == EINTR)) return;
       if (bytes <= 0) return fd.reset();
-      const std::size_t room = kWordsBytesMax - std::min(into.size(), kWordsBytesMax);
-      into.append(buffer.data(), std::min(static_cast<std::size_t>(bytes), room));
+      take({buffer.data(), static_cast<std::size_t>(bytes)});
     }
   }
 
   std::optional<Process> process_;
-  std::string errors_;
+  FramedAnswer frame_;
   MachineAnswer answer_;
 };
 
@@ -125,9 +141,11 @@ Result<void> hear_all(const AskedMachines& asked, double answer_s) {
 
 Result<std::vector<MachineAnswer>> ask_machines(const std::vector<MachineQuestion>& questions,
                                                 double answer_s) {
+  MOTLEY_ASSIGN(const std::string random, make_secret());
+  const std::string mark = "motley" + to_hex(std::span(random).first(kMarkBytes));
   AskedMachines asked;
   for (const MachineQuestion& question : questions) {
-    asked.push_back(std::make_unique<AskedMachine>(question));
+    asked.push_back(std::make_unique<AskedMachine>(question, mark));
   }
   MOTLEY_TRY(hear_all(asked, answer_s));
   std::vector<MachineAnswer> answers;

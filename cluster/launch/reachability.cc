@@ -35,15 +35,12 @@ std::string with_words(std::string trouble, const MachineAnswer& answer) {
   return answer.words.empty() ? trouble : trouble + ": " + answer.words;
 }
 
-// Why the machine cannot be used. A login shell's greeting is nothing to us.
+// Why the machine cannot be used.
 std::optional<std::string> trouble_of(const MachineAnswer& answer,
                                       const std::filesystem::path& program) {
   if (!answer.trouble.empty()) return with_words(answer.trouble, answer);
   if (answer.status == 0) return {};
-  if (answer.status == 1 && answer.words.empty()) {
-    return fmt::format("no program {} there that may be run", program.string());
-  }
-  return with_words(fmt::format("its shell ended with status {}", answer.status), answer);
+  return fmt::format("no program {} there that may be run", program.string());
 }
 
 Error cannot_be_used(const Troubles& troubles) {
@@ -69,11 +66,6 @@ Error cannot_be_used(const Troubles& troubles) {
 // What the question about a package answers where all is well.
 std::string right_answer(const FolderMark& package) {
   return fmt::format("{}  -\n{}\n", package.small_sha256, package.large_bytes);
-}
-
-// The machine's shell may greet before the command speaks.
-bool ends_with_answer(const MachineAnswer& answer, const FolderMark& package) {
-  return answer.status == 0 && answer.said.ends_with(right_answer(package));
 }
 
 Error package_not_seen(const Troubles& troubles, const FolderMark& package) {
@@ -140,7 +132,7 @@ Result<void> check_package_seen(const Cluster& cluster,
                                 const std::set<std::string>& machines,
                                 const FolderMark& package,
                                 double answer_s) {
-  // Exit status 3 where a file cannot be read, so that it is told from a shell's own troubles.
+  // Exit status 3 where a file cannot be read.
   constexpr const char* kAsk =
       R"(test -r "$1" && test -r "$2" || exit 3; sha256sum <"$1" && stat -L -c %s "$2")";
   std::vector<MachineQuestion> questions;
@@ -156,12 +148,13 @@ Result<void> check_package_seen(const Cluster& cluster,
   for (std::size_t i = 0; i < answers.size(); ++i) {
     const MachineAnswer& answer = answers[i];
     const Machine& machine = *questions[i].machine;
-    if (ends_with_answer(answer, package)) continue;
-    if (!answer.trouble.empty() || (answer.status != 0 && answer.status != 3)) {
-      unreachable.add(machine, *trouble_of(answer, "sha256sum"));
+    if (!answer.trouble.empty()) {
+      unreachable.add(machine, with_words(answer.trouble, answer));
     } else if (answer.status == 3) {
       without.add(machine, "it is not there");
-    } else {
+    } else if (answer.status != 0) {
+      unreachable.add(machine, with_words("its files cannot be compared there", answer));
+    } else if (answer.said != right_answer(package)) {
       without.add(machine, "another one is there under this path");
     }
   }

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "base/clock.h"
@@ -75,9 +76,8 @@ double Starter::idle_s() const {
   return std::max(0.0, idle_s);
 }
 
-std::optional<Error> Starter::look() {
-  std::vector<std::string> late;
-  bool ssh = false;
+std::optional<PeerFailure> Starter::look() {
+  std::vector<const Worker*> late;
   const bool tells = now_s() - told_at_s_ >= kBetweenTellings_s;
   if (tells) told_at_s_ = now_s();
   for (const auto& worker : workers_) {
@@ -90,20 +90,50 @@ std::optional<Error> Starter::look() {
       lines_.say(fmt::format("{}: no word for {:.0f} s; it has {:g} s to get ready",
                              worker->spec().name, silent_s, options_.start_timeout_s));
     }
-    if (silent_s < options_.start_timeout_s) continue;
-    late.push_back(worker->spec().name + (task.empty() ? "" : fmt::format(" ({})", task)));
-    ssh = ssh || is_ssh(worker->spec().machine.shell);
+    if (silent_s >= options_.start_timeout_s) late.push_back(worker.get());
   }
   if (late.empty()) return std::nullopt;
-  return Error{
-      ErrorCode::kPeer,
-      fmt::format("not ready, and no progress for {:g} s: {}", options_.start_timeout_s,
-                  fmt::join(late, ", ")),
-      "starting the program, loading or connecting stands still",
-      ssh ? "the machine's ssh command, with 'true' as its last word, must end at once; "
-            "comm.start_timeout_s says how long a standstill may last"
-          : "see the workers' logs; the machine may be overloaded, and comm.start_timeout_s says "
-            "how long a standstill may last"};
+  return standstill(late);
+}
+
+PeerFailure Starter::standstill(const std::vector<const Worker*>& late) const {
+  std::vector<std::string> names;
+  std::set<std::string> machines;
+  std::vector<std::string> waits_for;  // whose ports answer, and no more comes of it
+  bool is_login = false;
+  for (const Worker* worker : late) {
+    const std::string& task = worker->activity.task;
+    names.push_back(worker->spec().name + (task.empty() ? "" : fmt::format(" ({})", task)));
+    machines.insert(worker->spec().machine.name);
+    is_login = is_login || (!worker->greeted() && is_ssh(worker->spec().machine.shell));
+    for (const UnreachedPeer& peer : worker->unreached) {
+      if (peer.rank.index() >= workers_.size()) continue;
+      waits_for.push_back(fmt::format("{} waits for {} at {}", worker->spec().name,
+                                      workers_[peer.rank.index()]->spec().name, peer.address));
+    }
+  }
+  const Worker& first = *late.front();
+  Error error{ErrorCode::kPeer,
+              fmt::format("not ready, and no progress for {:g} s: {}", options_.start_timeout_s,
+                          fmt::join(names, ", ")),
+              "starting the program, loading or connecting stands still",
+              "see the workers' logs; the machine may be overloaded, and comm.start_timeout_s says "
+              "how long a standstill may last"};
+  if (is_login) {
+    error.cause = "starting the program stands still";
+    error.remedy =
+        "the machine's ssh command, with 'true' as its last word, must end at once; "
+        "comm.start_timeout_s says how long a standstill may last";
+  } else if (!waits_for.empty()) {
+    error.cause = fmt::format("{}: the port takes connections, and no answer comes through them",
+                              fmt::join(waits_for, "; "));
+    error.remedy =
+        "try 'ping -M do -s 1472' between the machines: where that fails, and a shorter one does "
+        "not, the network loses large packets: set the same MTU on all machines";
+  }
+  PeerFault fault;
+  if (machines.size() == 1) fault.machines = {first.spec().machine.name};
+  return {std::move(error), std::move(fault)};
 }
 
 }  // namespace motley

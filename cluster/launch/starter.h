@@ -15,6 +15,7 @@
 #include "cluster/launch/worker.h"
 #include "cluster/launch/worker_group.h"
 #include "cluster/process/process.h"
+#include "cluster/reach/peer_fault.h"
 
 namespace motley {
 
@@ -43,14 +44,16 @@ class Starter {
 
   // Seconds until start_due() or look() has something to do; never negative.
   [[nodiscard]] double idle_s() const;
-  // Tells how far those are who load for long. The error when somebody stands still.
-  [[nodiscard]] std::optional<Error> look();
+  // Tells how far those are who load for long. The failure when somebody stands still.
+  [[nodiscard]] std::optional<PeerFailure> look();
 
  private:
   // Whether it is this worker's turn to get on: it was started, is not ready, and does not wait for
   // the addresses of others.
   [[nodiscard]] bool is_due(const Worker& worker) const;
   void limit_cpu(Worker& worker);
+  // What is told of workers that did not get ready in time.
+  [[nodiscard]] PeerFailure standstill(const std::vector<const Worker*>& late) const;
 
   std::vector<std::unique_ptr<Worker>>& workers_;
   const WorkerGroupOptions& options_;

@@ -97,12 +97,14 @@ Result<std::vector<Json>> Worker::read_events() {
 
 Result<void> Worker::take_line(const std::string& line, std::vector<Json>& events) {
   if (line.empty()) return {};
-  // Start-up files of a remote shell like to greet people; that must not end a run.
-  if (!greeted_ && line.front() != '{') return log_line(line), Result<void>();
   Result<Json> event = parse_json(line, spec_.name);
-  if (!event) return protocol_error(event.error().cause);
-  const Result<std::string> kind = json_get<std::string>(*event, "event", spec_.name);
+  const Result<std::string> kind =
+      event ? json_get<std::string>(*event, "event", spec_.name) : event.error();
+  // What start-up files of a remote shell print before the worker speaks, and a shell as it ends,
+  // must not end a run.
+  if (!kind && (!greeted_ || has_said_its_last_)) return log_line(line), Result<void>();
   if (!kind) return protocol_error(kind.error().cause);
+  has_said_its_last_ = *kind == "done" || *kind == "error";
   if (*kind == "hello") {
     MOTLEY_ASSIGN(const std::int64_t version,
                   json_get<std::int64_t>(*event, "protocol", spec_.name));
@@ -142,6 +144,12 @@ void Worker::take_bytes(const Json& beat) {
   if (!bytes->at(0).is_number_unsigned() || !bytes->at(1).is_number_unsigned()) return;
   const WorkBytes told{bytes->at(0).get<std::uint64_t>(), bytes->at(1).get<std::uint64_t>()};
   if (told.total > 0) task_bytes = told;
+}
+
+Result<void> Worker::take_unreached(const Json& event) {
+  MOTLEY_ASSIGN(unreached, read_unreached_event(event, spec_.name));
+  if (!unreached.empty()) was_unreached = unreached;
+  return {};
 }
 
 void Worker::read_errors() {

@@ -21,6 +21,7 @@
 #include "cluster/process/cpu_quota.h"
 #include "cluster/process/line_splitter.h"
 #include "cluster/process/process.h"
+#include "protocol/link_message.h"
 
 namespace motley {
 
@@ -51,6 +52,8 @@ class Worker {
   // Takes what a "beat" event says into `activity`, as far as it says it. Returns whether the
   // worker has got on since its last one.
   bool take_beat(const Json& beat);
+  // Takes an "unreached" event.
+  [[nodiscard]] Result<void> take_unreached(const Json& event);
   // Hands what has arrived on stderr to the log.
   void read_errors();
 
@@ -90,6 +93,8 @@ class Worker {
   std::int64_t progress = 0;     // of its last beat
   double got_on_at_s = now_s();  // when that last changed, or it took another step to be ready
   std::optional<std::string> address;
+  std::vector<UnreachedPeer> unreached;      // as it has reported last
+  std::vector<UnreachedPeer> was_unreached;  // the last report that named any
   bool done = false;
   bool failed = false;          // has reported an error, or broken the protocol
   double heard_at_s = now_s();  // of its last event
@@ -107,6 +112,7 @@ class Worker {
   std::optional<Process> process_;
   bool running_ = false;
   bool greeted_ = false;
+  bool has_said_its_last_ = false;  // what comes now is its shell's
   WorkerInput input_;
   LineSplitter events_;
   LineSplitter errors_;

@@ -19,6 +19,7 @@
 #include "cluster/lease/lease_keeper.h"
 #include "cluster/process/process.h"
 #include "cluster/process/stop_signals.h"
+#include "protocol/link_message.h"
 
 namespace motley {
 namespace {
@@ -42,12 +43,15 @@ struct WorkerGroup::Impl {
 
   // The parts of run.
   Result<void> supervise();
+  Error blame(PeerFailure failure);
+  Error with_own_absence(Error error);
   void end_all();
 
   // One wait for whatever comes next, at most until `deadline`, and its handling.
   Result<void> wait_and_handle(const Deadline& deadline);
   Result<void> handle_output(Worker& worker);
   Result<void> handle_event(Worker& worker, const Json& event);
+  Result<void> handle_unreached(Worker& worker, const Json& event);
   Result<void> hand_on(const Worker& worker, const Json& event);
   Result<void> handle_exit(Worker& worker);
   Result<void> handle_signal();
@@ -97,6 +101,7 @@ struct WorkerGroup::Impl {
       {[this](const auto& line) { say(line); }, [this](const auto& line) { warn_once(line); }}};
   GroupWaits waits{workers, options, starter, [this](const auto& line) { warn(line); }};
   GroupFailures failures{workers};
+  PeerFault fault;  // of the error that run() returns
   bool addresses_sent = false;
   bool ending = false;  // events no longer count
   StopWishes wishes;
@@ -113,25 +118,41 @@ Result<void> WorkerGroup::Impl::run(const EventHandler& handler) {
   keeper.emplace(options.renewal_s, [this](const std::string& line) {
     for (const auto& worker : workers) worker->input().renew(line);
   });
-  const Result<void> outcome = supervise();
+  Result<void> outcome = supervise();
+  if (!outcome.ok()) outcome = with_own_absence(std::move(outcome).error());
   keeper.reset();
   end_all();
   signals.reset();
+  if (!outcome.ok() && options.on_fault) options.on_fault(fault);
   return outcome;
+}
+
+// What others did while this program was away is not their doing.
+Error WorkerGroup::Impl::with_own_absence(Error error) {
+  const double absent_s = keeper->absence_s();
+  if (absent_s == 0 || error.code != ErrorCode::kPeer) return error;
+  fault = {.machines = {}, .cannot_connect = false, .own_absence = true};
+  return own_absence(absent_s, error);
 }
 
 Result<void> WorkerGroup::Impl::supervise() {
   while (!all_ended() || !failures.empty()) {
     if (!failures.empty()) {
-      if (failures.are_settled() || none_runs()) return failures.first_error();
+      if (failures.are_settled() || none_runs()) return blame(failures.first());
     } else {
       MOTLEY_TRY(starter.start_due());
     }
     const Deadline deadline = failures.empty() ? waits.next() : failures.settle_deadline();
     MOTLEY_TRY(wait_and_handle(deadline));
-    if (failures.empty() && deadline.passed()) MOTLEY_TRY(waits.passed(quiet));
+    if (!failures.empty() || !deadline.passed()) continue;
+    if (auto late = waits.passed(quiet)) return blame(*std::move(late));
   }
   return {};
+}
+
+Error WorkerGroup::Impl::blame(PeerFailure failure) {
+  fault = std::move(failure.fault);
+  return std::move(failure.error);
 }
 
 void WorkerGroup::Impl::end_all() {
@@ -195,6 +216,7 @@ Result<void> WorkerGroup::Impl::handle_output(Worker& worker) {
 Result<void> WorkerGroup::Impl::handle_event(Worker& worker, const Json& event) {
   worker.heard_at_s = now_s();
   const auto kind = event["event"].get<std::string>();
+  if (kind == kUnreachedEvent) return handle_unreached(worker, event);
   if (kind != "beat") got_on(worker);
   if (kind == "hello") return starter.greeted(worker), Result<void>();
   if (kind == "address") {
@@ -205,7 +227,11 @@ Result<void> WorkerGroup::Impl::handle_event(Worker& worker, const Json& event) 
   } else if (kind == "ready" || kind == "done") {
     worker.activity.ready = true;
     worker.done = worker.done || kind == "done";
+    const bool had_started = waits.started();
     waits.one_got_further();
+    if (waits.started() && !had_started) {
+      for (const std::string& line : failures.one_way_links()) warn(line);
+    }
     if (kind == "done") return hand_on(worker, event);
   } else if (kind == "beat") {
     if (worker.take_beat(event)) got_on(worker);
@@ -218,6 +244,14 @@ Result<void> WorkerGroup::Impl::handle_event(Worker& worker, const Json& event) 
     return hand_on(worker, event);
   }
   return {};
+}
+
+Result<void> WorkerGroup::Impl::handle_unreached(Worker& worker, const Json& event) {
+  const Result<void> taken = worker.take_unreached(event);
+  if (!taken.ok()) return fail(worker, FailureKind::kCertain, taken.error()), Result<void>();
+  if (!failures.empty()) return {};
+  auto dead = failures.dead_links();
+  return dead ? Result<void>(blame(*std::move(dead))) : Result<void>();
 }
 
 void WorkerGroup::Impl::got_on(Worker& worker) {
@@ -296,6 +330,12 @@ void WorkerGroup::send(int worker, const Json& message) {
 
 void WorkerGroup::finish() {
   impl_->finish();
+}
+
+double WorkerGroup::got_on_at_s() const {
+  double last_s = 0;
+  for (const auto& worker : impl_->workers) last_s = std::max(last_s, worker->got_on_at_s);
+  return last_s;
 }
 
 const std::optional<Error>& WorkerGroup::finished_by() const {

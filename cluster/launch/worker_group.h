@@ -17,6 +17,7 @@
 #include "base/log.h"
 #include "base/result.h"
 #include "base/work_counter.h"
+#include "cluster/reach/peer_fault.h"
 #include "plan/cluster.h"
 #include "protocol/protocol.h"
 
@@ -45,10 +46,12 @@ struct WorkerGroupOptions {
   // save, and is told here; another one, but for the same moment's, ends them at once. Not set: the
   // first one does.
   std::function<void(const Error& stop)> on_finish;
+  // Called before run() returns an error, with what is known of its cause.
+  std::function<void(const PeerFault& fault)> on_fault;
 };
 
-// Called on the owner's thread for every event of a worker but hello, address, ready, beat and
-// error.
+// Called on the owner's thread for every event of a worker but hello, address, unreached, ready,
+// beat and error.
 using EventHandler = std::function<Result<void>(int worker, const Json& event)>;
 
 class WorkerGroup {
@@ -63,7 +66,9 @@ class WorkerGroup {
   // the handler's error. In every case all processes have ended when it returns, and the *first*
   // cause is what it returns (cluster/launch/failure.h): a worker's death, as "<name> was killed by
   // signal 9 (Killed), while it did <what it last said>" (kPeer), or its own error event, or its
-  // standstill before it was ready, or its silence (kPeer), or kInterrupted / kTerminated.
+  // standstill before it was ready, or its silence (kPeer), or kInterrupted / kTerminated; or
+  // machines that cannot connect to each other (cluster/reach/link_verdict.h); or kPeer where this
+  // program itself was stopped for longer than workers wait.
   // REQUIRES: called once.
   [[nodiscard]] Result<void> run(const EventHandler& on_event);
 
@@ -74,6 +79,9 @@ class WorkerGroup {
   // Asks all workers to finish what they do and to save, as a first signal does; run() then returns
   // once they have. REQUIRES: called by the handler of run().
   void finish();
+
+  // When one of them last got on, as now_s(); 0 = none has.
+  [[nodiscard]] double got_on_at_s() const;
 
   // The signal after which the workers finished what they did, kInterrupted or kTerminated; nothing
   // where none came or where it ended them at once. REQUIRES: run() has returned.

@@ -1,9 +1,7 @@
 #include "cluster/recover/begin_run.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
-#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,16 +15,6 @@
 namespace motley {
 namespace {
 
-// "box: no answer within 8 s; attic: …"
-std::string troubles_text(const std::vector<Member>& members) {
-  std::vector<std::string> troubles;
-  for (const Member& member : members) {
-    if (member.trouble.empty()) continue;
-    troubles.push_back(fmt::format("{}: {}", member.machine, member.trouble));
-  }
-  return fmt::format("{}", fmt::join(troubles, "; "));
-}
-
 // What is asked for, of who answers. Nothing changes where that is not enough, or nobody may be
 // left out: the error is then that of a run which begins.
 Result<TrainingRequest> of_who_answers(TrainingRequest request, const Log& log) {
@@ -35,8 +23,9 @@ Result<TrainingRequest> of_who_answers(TrainingRequest request, const Log& log) 
   MOTLEY_ASSIGN(const std::vector<Member> members,
                 ask_members(request.cluster, machines, request.stage_program));
   const std::vector<Setback> setbacks = {{.at_s = now_s(), .code = ErrorCode::kPeer}};
-  const Decision decision =
-      decide(setbacks.back().at_s, members, setbacks, {.restarts = request.config.run.restarts});
+  // The person who waits knows whether the network is away.
+  const RecoveryRules rules{.restarts = request.config.run.restarts, .alone_after_s = 0};
+  const Decision decision = decide(setbacks.back().at_s, members, setbacks, rules);
   if (decision.move != NextMove::kGoOn) return request;
   if (decision.without.empty()) {
     request.have_answered = true;

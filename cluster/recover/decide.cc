@@ -1,6 +1,7 @@
 #include "cluster/recover/decide.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -13,39 +14,158 @@ bool may_not_happen_again(const Setback& setback) {
          (setback.code == ErrorCode::kInternal && setback.has_trained);
 }
 
-int count_in_a_row(std::span<const Setback> setbacks) {
-  int count = 0;
-  for (auto it = setbacks.rbegin(); it != setbacks.rend(); ++it) {
+std::span<const Setback> setbacks_in_a_row(std::span<const Setback> setbacks) {
+  std::size_t count = 0;
+  while (count < setbacks.size()) {
     ++count;
-    if (it->has_saved) break;
+    if (setbacks[setbacks.size() - count].has_saved) break;
   }
-  return count;
+  return setbacks.last(count);
+}
+
+// The members as a whole.
+class Members {
+ public:
+  explicit Members(std::span<const Member> members) : members_(members) {}
+
+  // Whether the others may go on without it, or do.
+  [[nodiscard]] bool can_do_without(const std::string& machine) const {
+    return std::ranges::any_of(members_,
+                               [&](const Member& member) {
+                                 return member.machine != machine && !member.is_excluded;
+                               }) &&
+           std::ranges::none_of(members_, [&](const Member& member) {
+             return member.machine == machine && member.is_needed;
+           });
+  }
+
+  [[nodiscard]] bool is_excluded(const std::string& machine) const {
+    return std::ranges::any_of(members_, [&](const Member& member) {
+      return member.machine == machine && member.is_excluded;
+    });
+  }
+
+  [[nodiscard]] std::vector<std::string> silent() const {
+    std::vector<std::string> names;
+    for (const Member& member : members_) {
+      if (!member.is_excluded && !member.trouble.empty()) names.push_back(member.machine);
+    }
+    return names;
+  }
+
+  [[nodiscard]] std::vector<std::string> left_out() const {
+    std::vector<std::string> names;
+    for (const Member& member : members_) {
+      if (member.is_excluded || !member.trouble.empty()) names.push_back(member.machine);
+    }
+    return names;
+  }
+
+  [[nodiscard]] std::size_t expected() const {
+    return static_cast<std::size_t>(std::ranges::count(members_, false, &Member::is_excluded));
+  }
+
+ private:
+  std::span<const Member> members_;
+};
+
+// By one machine alone, which the others may go on without.
+bool is_by_one(const Setback& setback, const Members& members) {
+  return setback.fault.machines.size() == 1 &&
+         members.can_do_without(setback.fault.machines.front());
+}
+
+bool is_counted(const Setback& setback, const Members& members) {
+  const bool is_excused =
+      setback.outage_at_s || setback.fault.own_absence || setback.fault.cannot_connect;
+  return !is_excused && !is_by_one(setback, members);
+}
+
+// The machine that is to be left out for what it did, "" for none.
+std::string to_exclude(std::span<const Setback> row, const Members& members) {
+  const Setback& last = row.back();
+  if (last.outage_at_s) return "";
+  if (last.fault.cannot_connect) {
+    for (auto it = last.fault.machines.rbegin(); it != last.fault.machines.rend(); ++it) {
+      if (members.can_do_without(*it) && !members.is_excluded(*it)) return *it;
+    }
+    return "";
+  }
+  if (!is_by_one(last, members) || members.is_excluded(last.fault.machines.front())) return "";
+  const auto failed_alike = std::ranges::count_if(row, [&](const Setback& setback) {
+    return !setback.outage_at_s && setback.fault.machines == last.fault.machines;
+  });
+  return failed_alike >= RecoveryRules::kAloneMax ? last.fault.machines.front() : "";
+}
+
+// Of machines that could not connect and of which none can be left out, another start shows the
+// same.
+bool is_hopeless(const Setback& setback, const std::string& excluded) {
+  if (!setback.fault.cannot_connect || setback.outage_at_s) return false;
+  return setback.is_of_new_run || excluded.empty();
+}
+
+// Whether too few answer to go on with now.
+bool is_too_few(double now_s,
+                const Members& members,
+                const std::vector<std::string>& silent,
+                const Setback& last,
+                const RecoveryRules& rules) {
+  if (silent.empty()) return false;
+  const std::size_t answering = members.expected() - silent.size();
+  if (answering == 0) return true;
+  if (answering == 1 && silent.size() >= 2 && now_s - last.at_s < rules.alone_after_s) return true;
+  const auto is_silent = [&](const std::string& machine) {
+    return std::ranges::count(silent, machine) > 0;
+  };
+  return !last.lacking.empty() && std::ranges::all_of(last.lacking, is_silent);
 }
 
 }  // namespace
 
 Decision decide(double now_s,
-                std::span<const Member> members,
+                std::span<const Member> machines,
                 std::span<const Setback> setbacks,
                 const RecoveryRules& rules) {
   const Setback& last = setbacks.back();
   if (rules.restarts == 0 || !may_not_happen_again(last)) return {};
-  const int row = count_in_a_row(setbacks);
-  if (row > rules.restarts) {
+  const Members members(machines);
+  const auto row = setbacks_in_a_row(setbacks);
+  const std::string excluded = to_exclude(row, members);
+  if (is_hopeless(last, excluded)) return {};
+  if (static_cast<int>(row.size()) > RecoveryRules::kLaunchesMax) {
+    return {.reason = fmt::format("{} launches in a row reached no new checkpoint", row.size())};
+  }
+  Decision decision{.move = NextMove::kGoOn, .excluded = excluded, .silent = members.silent()};
+  decision.is_outage = is_too_few(now_s, members, decision.silent, last, rules);
+  const bool is_late =
+      !decision.silent.empty() && last.outage_at_s && now_s - *last.outage_at_s < rules.grace_s;
+  if ((decision.is_outage || is_late) && now_s - last.at_s > rules.longest_outage_s) {
+    decision.move = NextMove::kEnd;
+    decision.reason = fmt::format("{} did not answer for {:.0f} minutes",
+                                  fmt::join(decision.silent, ", "), (now_s - last.at_s) / 60);
+    return decision;
+  }
+  if (decision.is_outage || is_late) {
+    decision.move = NextMove::kAskAgain;
+    decision.wait_s = rules.ask_again_s;
+    return decision;
+  }
+  const auto counted = static_cast<int>(std::ranges::count_if(
+      row, [&](const Setback& setback) { return is_counted(setback, members); }));
+  if (counted > rules.restarts) {
     return {.reason = fmt::format("it was started again {} times without reaching a new checkpoint",
                                   rules.restarts)};
   }
-  Decision decision{.move = NextMove::kGoOn, .restart = row};
-  for (const Member& member : members) {
-    if (!member.trouble.empty()) decision.without.push_back(member.machine);
+  decision.without = members.left_out();
+  if (!excluded.empty() && std::ranges::count(decision.without, excluded) == 0) {
+    decision.without.push_back(excluded);
   }
-  if (!members.empty() && decision.without.size() == members.size()) {
-    if (now_s - last.at_s > rules.silence_max_s) return {.reason = "no machine answers any more"};
-    return {.move = NextMove::kAskAgain, .wait_s = rules.ask_again_s};
-  }
-  if (row > 1) {
-    const double after_s =
-        std::min(rules.wait_s * std::pow(RecoveryRules::kLonger, row - 2), rules.longest_wait_s);
+  if (!is_counted(last, members)) return decision;
+  decision.restart = counted;
+  if (counted > 1) {
+    const double after_s = std::min(rules.wait_s * std::pow(RecoveryRules::kLonger, counted - 2),
+                                    rules.longest_wait_s);
     decision.wait_s = std::max(0.0, last.at_s + after_s - now_s);
   }
   return decision;

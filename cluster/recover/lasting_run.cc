@@ -6,19 +6,23 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/clock.h"
 #include "checkpoint/checkpoint.h"
+#include "checkpoint/lock/run_lock.h"
 #include "cluster/follow/run_teller.h"
 #include "cluster/launch/workers.h"
 #include "cluster/process/stop_signals.h"
 #include "cluster/recover/decide.h"
 #include "cluster/recover/learning.h"
+#include "cluster/recover/loss_text.h"
 #include "cluster/recover/members.h"
 #include "cluster/run/way_on.h"
 
@@ -47,25 +51,6 @@ bool uses_any(const Plan& plan, const std::vector<std::string>& machines) {
                              [&](const RankPlan& rank) { return holds(machines, rank.machine); });
 }
 
-std::string loss_text(const Error& error, const Decision& decision, const RecoveryRules& rules) {
-  std::string text = error.what;
-  if (!error.cause.empty()) text += ": " + error.cause;
-  if (!decision.without.empty()) text += "; " + left_out_text(decision.without);
-  return text + fmt::format("; the run goes on from its newest checkpoint (restart {} of {})",
-                            decision.restart, rules.restarts);
-}
-
-// Which checkpoint that is, is known once all machines were asked for their parts.
-std::string going_on_text(std::int64_t saved_step, std::int64_t last_step) {
-  if (saved_step == 0) return "the run begins anew";
-  std::string text = fmt::format("the run goes on from step {}", saved_step);
-  if (last_step > saved_step) {
-    text += fmt::format(", {} step{} done again", last_step - saved_step,
-                        last_step - saved_step == 1 ? " is" : "s are");
-  }
-  return text;
-}
-
 std::int64_t newest_step(const PreparedRun& run) {
   const auto checkpoints = list_checkpoints(run.folder.dir());
   return checkpoints.empty() ? 0 : checkpoints.back().step;
@@ -75,6 +60,9 @@ StepWish wish_of(Adaptation& adaptation, Rank rank, const StepReport& report) {
   auto line = adaptation.on_step(rank, report);
   return {line ? *std::move(line) : "", adaptation.move().has_value()};
 }
+
+// A machine that failed by itself is tried again after so long, at the next loss.
+constexpr double kExcluded_s = 1800;
 
 class LastingRun {
  public:
@@ -105,13 +93,16 @@ class LastingRun {
       Error error = *std::move(end.early);
       // Another launcher's folder is left alone.
       if (!run_.lock->confirm().ok()) return error;
-      if (end.summary.last_step > 0) {
+      const bool has_trained = end.summary.last_step > 0;
+      if (has_trained) {
         last_step_ = end.summary.last_step;
-        failed_at_s_.reset();
+        failed_at_s_ = end.got_on_at_s;
+        needed_.clear();
       }
       note_setback({.code = error.code,
-                    .has_trained = end.summary.last_step > 0,
-                    .has_saved = newest_step(run_) >= run_.first_step});
+                    .has_trained = has_trained,
+                    .has_saved = newest_step(run_) >= run_.first_step,
+                    .fault = end.fault});
       MOTLEY_TRY(start_again(std::move(error), request));
     }
   }
@@ -130,7 +121,8 @@ class LastingRun {
     Result<void> begun = begin(request);
     if (!begun.ok()) {
       Error error = with_way_on(std::move(begun).error());
-      note_setback({.code = error.code, .has_trained = true, .has_saved = true});
+      note_setback(
+          {.code = error.code, .has_trained = true, .has_saved = true, .fault = begin_fault_});
       return start_again(std::move(error), request);
     }
     run_.profile = measured_;
@@ -139,32 +131,80 @@ class LastingRun {
 
   // Until a launch is ready, or the run ends.
   Result<void> start_again(Error error, TrainingRequest& request) {
+    OutageTeller outage(log_);
     for (;;) {
       Result<Decision> decided = decide_next();
       if (!decided.ok()) return with_way_on(std::move(decided).error());
       const Decision& decision = *decided;
-      if (decision.move == NextMove::kEnd) return with_reason(std::move(error), decision);
+      if (decision.move == NextMove::kEnd) return end_error(std::move(error), decision);
       if (decision.move == NextMove::kAskAgain) {
-        const Result<void> waited = wait(decision.wait_s);
-        if (!waited.ok()) return with_way_on(waited.error());
-        continue;
+        if (decision.is_outage) setbacks_.back().outage_at_s = now_s();
+        if (outage.begins()) tell_loss(error, decision);
+        outage.tell(decision.silent);
+      } else {
+        if (outage.ends(decision.silent)) {
+          log_.info("enough machines answer again");
+        } else {
+          tell_loss(error, decision);
+        }
+        exclude(decision.excluded);
       }
-      tell(RunEventKind::kLost, last_step_, loss_text(error, decision, rules_),
-           decision.without.size() == 1 ? decision.without.front() : "");
       Result<void> waited = wait(decision.wait_s);
       if (!waited.ok()) return with_way_on(std::move(waited).error());
+      if (decision.move == NextMove::kAskAgain) continue;
       request = next_request(decision.without);
-      ++restarts_;
       Result<void> begun = begin(request);
       if (begun.ok()) {
+        ++restarts_;
         left_out_ = decision.without;
         return {};
       }
-      error = with_way_on(std::move(begun).error());
-      // Without the machines that are away it may be impossible; they may come back.
-      const bool may_work_later = !decision.without.empty() && !is_stop(error);
-      note_setback({.code = may_work_later ? ErrorCode::kPeer : error.code});
+      MOTLEY_TRY(take_failed_begin(std::move(begun).error(), decision, error));
     }
+  }
+
+  // Why the next launch did not come about. `error` becomes what the run would end with.
+  Result<void> take_failed_begin(Error failed, const Decision& decision, Error& error) {
+    if (is_stop(failed)) return with_way_on(std::move(failed));
+    // What it said of the machines that answered, it would say again.
+    const bool is_of_those_left = failed.code == ErrorCode::kPeer && !begin_fault_.machines.empty();
+    const bool has_excluded = decision.without.size() > decision.silent.size();
+    if (!is_of_those_left && !decision.silent.empty()) {
+      MOTLEY_TRY(take_folder_again());
+      setbacks_.back().outage_at_s = now_s();
+      setbacks_.back().lacking = decision.silent;
+      error = with_way_on(lacking_error(failed, decision.silent));
+      return {};
+    }
+    if (!is_of_those_left && has_excluded) {
+      // They fail, and are the best there is.
+      for (const std::string& machine : decision.without) needed_.insert(machine);
+      excluded_.clear();
+      return {};
+    }
+    note_setback({.code = failed.code, .fault = begin_fault_});
+    error = with_way_on(std::move(failed));
+    return {};
+  }
+
+  // Nobody else takes it while this run waits for machines.
+  Result<void> take_folder_again() {
+    if (run_.lock != nullptr) return {};
+    MOTLEY_ASSIGN(RunLock lock, RunLock::take(run_.folder.dir(), log_));
+    run_.lock = std::make_unique<RunLock>(std::move(lock));
+    return {};
+  }
+
+  void exclude(const std::string& machine) {
+    if (!machine.empty()) excluded_[machine] = now_s() + kExcluded_s;
+  }
+
+  void tell_loss(const Error& error, const Decision& decision) {
+    const std::string text =
+        loss_text(error, decision, setbacks_.back(), rules_, newest_step(run_));
+    const bool waits = decision.move == NextMove::kAskAgain;
+    const std::vector<std::string>& away = waits ? decision.silent : decision.without;
+    tell(RunEventKind::kLost, last_step_, text, away.size() == 1 ? away.front() : "");
   }
 
   void tell(RunEventKind kind,
@@ -176,17 +216,30 @@ class LastingRun {
 
   void note_setback(Setback setback) {
     setback.at_s = now_s();
+    setback.is_of_new_run = last_step_ == 0 && newest_step(run_) == 0;
     if (!failed_at_s_) failed_at_s_ = setback.at_s;
-    setbacks_.push_back(setback);
+    setbacks_.push_back(std::move(setback));
   }
 
   Result<Decision> decide_next() {
+    const std::set<std::string> machines = machine_names(first_.cluster);
     // Nobody is asked where that decides nothing.
-    Decision decision = decide(now_s(), {}, setbacks_, rules_);
-    if (decision.move == NextMove::kEnd) return decision;
-    MOTLEY_ASSIGN(const std::vector<Member> members,
-                  ask_members(first_.cluster, machine_names(first_.cluster), first_.stage_program));
+    std::vector<Member> members = members_of(machines);
+    mark(members);
+    Decision decision = decide(setbacks_.back().at_s, members, setbacks_, rules_);
+    if (decision.move == NextMove::kEnd && decision.reason.empty()) return decision;
+    MOTLEY_ASSIGN(members, ask_members(first_.cluster, machines, first_.stage_program));
+    mark(members);
+    troubles_ = troubles_text(members);
     return decide(now_s(), members, setbacks_, rules_);
+  }
+
+  void mark(std::vector<Member>& members) {
+    std::erase_if(excluded_, [](const auto& each) { return each.second < now_s(); });
+    for (Member& member : members) {
+      member.is_excluded = excluded_.contains(member.machine);
+      member.is_needed = needed_.contains(member.machine);
+    }
   }
 
   // The plan that can be carried out still, if there is one: that of the start wherever it can be,
@@ -199,7 +252,7 @@ class LastingRun {
     return run_.plan;
   }
 
-  [[nodiscard]] TrainingRequest next_request(const std::vector<std::string>& without) const {
+  [[nodiscard]] TrainingRequest next_request(const std::vector<std::string>& without) {
     TrainingRequest next = first_;
     if (next.known_profile.devices.empty() || moves_ > 0) next.known_profile = measured_;
     next = request_without(std::move(next), without);
@@ -211,6 +264,7 @@ class LastingRun {
     // another one has saved last.
     next.may_round_otherwise = true;
     next.failed_at_s = failed_at_s_;
+    next.on_fault = [this](const PeerFault& fault) { begin_fault_ = fault; };
     next.plan = plan_to_keep(without);
     if (!next.plan) next.stages = 0;  // as many as are left
     return next;
@@ -221,16 +275,18 @@ class LastingRun {
                                first_.commands);
   }
 
-  static Error with_reason(Error error, const Decision& decision) {
+  [[nodiscard]] Error end_error(Error error, const Decision& decision) const {
     if (!decision.reason.empty()) {
       error.cause += error.cause.empty() ? decision.reason : "; " + decision.reason;
     }
+    if (!decision.silent.empty() && !troubles_.empty()) error.cause += "; " + troubles_;
     return error;
   }
 
   // Prepares the next launch in the place of the one before.
   Result<void> begin(const TrainingRequest& request) {
     run_.lock.reset();  // the next launch takes the folder for itself
+    begin_fault_ = {};
     MOTLEY_ASSIGN(PreparedRun next, prepare_run(request, log_));
     if (plan_hash_text(next.plan) != plan_hash_text(run_.plan)) {
       tell(RunEventKind::kReplanned, next.first_step - 1,
@@ -254,6 +310,11 @@ class LastingRun {
   std::vector<std::string> left_out_;  // of the last launch
   RecoveryRules rules_;
   std::vector<Setback> setbacks_;
+  // Machines that failed by themselves, and until when they are left out.
+  std::map<std::string, double> excluded_;
+  std::set<std::string> needed_;       // machines without which the run could not go on
+  PeerFault begin_fault_;              // of the last attempt to get a launch ready
+  std::string troubles_;               // of machines, when last asked
   std::optional<double> failed_at_s_;  // the first setback since a step was done
   std::int64_t last_step_ = 0;         // that was ever done
   int restarts_ = 0;

@@ -14,12 +14,27 @@ Result<std::vector<Member>> ask_members(const Cluster& cluster,
                                         const std::set<std::string>& machines,
                                         const std::filesystem::path& program) {
   MOTLEY_ASSIGN(const auto unusable, find_unusable(cluster, machines, program, kMemberAnswer_s));
-  std::vector<Member> members;
-  for (const std::string& machine : machines) {
-    const auto found = unusable.find(machine);
-    members.push_back({machine, found == unusable.end() ? "" : found->second});
+  std::vector<Member> members = members_of(machines);
+  for (Member& member : members) {
+    const auto found = unusable.find(member.machine);
+    if (found != unusable.end()) member.trouble = found->second;
   }
   return members;
+}
+
+std::vector<Member> members_of(const std::set<std::string>& machines) {
+  std::vector<Member> members;
+  for (const std::string& machine : machines) members.push_back({.machine = machine});
+  return members;
+}
+
+std::string troubles_text(const std::vector<Member>& members) {
+  std::vector<std::string> troubles;
+  for (const Member& member : members) {
+    if (member.trouble.empty()) continue;
+    troubles.push_back(fmt::format("{}: {}", member.machine, member.trouble));
+  }
+  return fmt::format("{}", fmt::join(troubles, "; "));
 }
 
 std::string left_out_text(const std::vector<std::string>& machines) {

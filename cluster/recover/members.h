@@ -22,8 +22,14 @@ inline constexpr double kMemberAnswer_s = 8;
                                                       const std::set<std::string>& machines,
                                                       const std::filesystem::path& program);
 
+// The same machines, as if all answered.
+[[nodiscard]] std::vector<Member> members_of(const std::set<std::string>& machines);
+
 // "box does not answer and is left out".
 [[nodiscard]] std::string left_out_text(const std::vector<std::string>& machines);
+
+// "box: no answer within 8 s; attic: …", of those that do not answer.
+[[nodiscard]] std::string troubles_text(const std::vector<Member>& members);
 
 // The request for those that are left: without these machines, what is known of them, the pins that
 // name them and the number of stages, which held for all.

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -15,6 +16,7 @@
 #include "base/result.h"
 #include "checkpoint/lock/run_lock.h"
 #include "cluster/launch/transport_choice.h"
+#include "cluster/reach/peer_fault.h"
 #include "cluster/run/run_folder.h"
 #include "cluster/run/way_on.h"
 #include "cluster/stores/machine_stores.h"
@@ -63,6 +65,8 @@ struct TrainingRequest {
   bool quiet = false;                // no progress
   // Where a person sees how far work on a checkpoint's files is; nullptr = nowhere.
   WorkLine* line = nullptr;
+  // As WorkerGroupOptions::on_fault, of workers that get the run ready.
+  std::function<void(const PeerFault& fault)> on_fault;
   bool dry_run = false;  // look and plan, and leave the folder as it is
 };
 

@@ -26,7 +26,8 @@ StoresRequest stores_request(const PreparedRun& run,
           .launch = run.lock ? run.lock->launch() : "",
           .program = request.stage_program,
           .start_timeout_s = request.config.comm.start_timeout_s,
-          .line = request.line};
+          .line = request.line,
+          .on_fault = request.on_fault};
 }
 
 // A run that is there already is never mixed with another one.

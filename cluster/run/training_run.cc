@@ -80,13 +80,13 @@ Error ended_by(Error stop, const Error& found) {
   return stop;
 }
 
-// `so_far`: what was trained, where it ends early.
+// `end`: what else is known, where it ends early.
 Result<TrainingSummary> train(const PreparedRun& run,
                               const TrainingRequest& request,
                               const Log& log,
                               std::FILE* progress_out,
                               const StepWatch& watch,
-                              TrainingSummary& so_far) {
+                              TrainingEnd& end) {
   auto workers =
       training_workers(run.cluster, run.plan, run.config, request.stage_program, run.folder.dir());
   MOTLEY_TRY(apply_transport(run.transport, workers));
@@ -129,12 +129,14 @@ Result<TrainingSummary> train(const PreparedRun& run,
           stop.what));
     };
   }
+  options.on_fault = [&](const PeerFault& fault) { end.fault = fault; };
   group.emplace(std::move(workers), options, log);
   follower.tell_start(last_step_of(run, request));
   const auto done =
       group->run([&](int worker, const Json& event) { return follower.on_event(worker, event); });
   progress.finish();
-  so_far = follower.summary();
+  end.summary = follower.summary();
+  end.got_on_at_s = group->got_on_at_s();
   Result<TrainingSummary> ended = done.ok() ? follower.finish() : done.error();
   if (const auto& stop = group->finished_by(); stop && !ended.ok()) {
     ended = ended_by(*stop, ended.error());
@@ -179,7 +181,7 @@ TrainingEnd run_training(const PreparedRun& run,
                          std::FILE* progress_out,
                          const StepWatch& watch) {
   TrainingEnd end;
-  Result<TrainingSummary> trained = train(run, request, log, progress_out, watch, end.summary);
+  Result<TrainingSummary> trained = train(run, request, log, progress_out, watch, end);
   if (trained.ok()) {
     end.summary = *std::move(trained);
   } else {

@@ -12,6 +12,7 @@
 #include "base/ids.h"
 #include "base/log.h"
 #include "base/result.h"
+#include "cluster/reach/peer_fault.h"
 #include "cluster/run/prepare.h"
 #include "protocol/protocol.h"
 
@@ -35,6 +36,8 @@ struct TrainingSummary {
 struct TrainingEnd {
   TrainingSummary summary;     // of what was trained, however it ended
   std::optional<Error> early;  // why it ended before its last step
+  PeerFault fault;             // what is known of the machines by which it did
+  double got_on_at_s = 0;      // as now_s(): when it was last seen to get on
 };
 
 // What somebody who looks at the steps wants.

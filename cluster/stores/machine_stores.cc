@@ -110,7 +110,8 @@ Result<void> add_to(Stores& stores, const std::string& machine, std::optional<St
         ErrorCode::kPeer,
         fmt::format("another launcher runs in {} on {}", answer->place.dir.string(), machine),
         fmt::format("{}; a run folder has one launcher at a time", answer->held_by),
-        "wait until it has ended or end it, or choose another folder by --run"};
+        "wait until it has ended, or end it on the machine where it was started, or choose another "
+        "folder by --run"};
   }
   MOTLEY_TRY(require_same_run(stores, machine, *answer));
   // A dry run makes no folder, so it has no id yet; each machine then counts for itself.
@@ -202,7 +203,8 @@ Result<Stores> look_into_stores(const StoresRequest& request,
   std::vector<Said> said(workers.size());
   const WorkerGroupOptions options{
       .start_timeout_s = request.start_timeout_s,
-      .on_task = [&](int worker, const WorkBytes& bytes) { progress.take(worker, bytes); }};
+      .on_task = [&](int worker, const WorkBytes& bytes) { progress.take(worker, bytes); },
+      .on_fault = request.on_fault};
   WorkerGroup group(std::move(workers), options, log);
   MOTLEY_TRY(group.run([&](int worker, const Json& event) {
     const auto index = static_cast<std::size_t>(worker);

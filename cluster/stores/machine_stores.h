@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -12,6 +13,7 @@
 #include "base/log.h"
 #include "base/result.h"
 #include "checkpoint/store/look.h"
+#include "cluster/reach/peer_fault.h"
 #include "plan/cluster.h"
 
 namespace motley {
@@ -54,6 +56,7 @@ struct StoresRequest {
   double start_timeout_s = 60;
   IfAbsent if_absent = IfAbsent::kMake;
   WorkLine* line = nullptr;  // where a person sees how far they are; nullptr = nowhere
+  std::function<void(const PeerFault& fault)> on_fault;  // as in WorkerGroupOptions
 };
 
 // Absolute and normal, without a '/' at its end.

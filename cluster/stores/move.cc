@@ -75,7 +75,8 @@ Result<std::map<StoreId, std::filesystem::path>> move_files(const std::vector<St
   PartsProgress progress("getting the checkpoint ready", request.line);
   const WorkerGroupOptions options{
       .start_timeout_s = config.comm.start_timeout_s,
-      .on_task = [&](int worker, const WorkBytes& bytes) { progress.take(worker, bytes); }};
+      .on_task = [&](int worker, const WorkBytes& bytes) { progress.take(worker, bytes); },
+      .on_fault = request.on_fault};
   WorkerGroup group(std::move(workers), options, log);
   MOTLEY_TRY(group.run([&](int worker, const Json& event) -> Result<void> {
     if (event.value("event", "") != kReadsPartEvent) return {};

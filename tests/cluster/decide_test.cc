@@ -1,6 +1,8 @@
 // What comes after a launch that ended early.
 #include "cluster/recover/decide.h"
 
+#include <algorithm>
+#include <string>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -14,7 +16,16 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-const std::vector<Member> kAllAnswer = {{"desk", ""}, {"box", ""}};
+std::vector<Member> members(const std::vector<std::string>& answering,
+                            const std::vector<std::string>& silent = {}) {
+  std::vector<Member> all;
+  for (const std::string& name : answering) all.push_back({.machine = name});
+  for (const std::string& name : silent) all.push_back({.machine = name, .trouble = "no route"});
+  return all;
+}
+
+const std::vector<Member> kAllAnswer = members({"desk", "box"});
+const std::vector<Member> kThreeAnswer = members({"attic", "box", "desk"});
 
 Setback lost(double at_s, bool has_saved = false) {
   return {.at_s = at_s, .code = ErrorCode::kPeer, .has_trained = true, .has_saved = has_saved};
@@ -29,10 +40,17 @@ TEST(Decide, GoesOnAfterALoss) {
   EXPECT_THAT(decision.without, IsEmpty());
 }
 
+Setback by(const std::vector<std::string>& machines, bool cannot_connect = false) {
+  Setback setback = lost(100);
+  setback.fault = {.machines = machines, .cannot_connect = cannot_connect};
+  return setback;
+}
+
 TEST(Decide, LeavesOutWhoDoesNotAnswer) {
-  const std::vector<Member> members = {{"desk", ""}, {"box", "ssh: timed out"}, {"attic", ""}};
   const std::vector<Setback> setbacks = {lost(100)};
-  EXPECT_THAT(decide(108, members, setbacks, {}).without, ElementsAre("box"));
+  const Decision decision = decide(108, members({"attic", "desk"}, {"box"}), setbacks, {});
+  EXPECT_THAT(decision.without, ElementsAre("box"));
+  EXPECT_EQ(decision.restart, 1);
 }
 
 // What was waited for answers is waited no second time.
@@ -78,12 +96,135 @@ TEST(Decide, EndsWhereTheSameWouldHappenAgain) {
 }
 
 TEST(Decide, AsksAgainWhereNobodyAnswers) {
-  const std::vector<Member> silent = {{"desk", "no route"}, {"box", "no route"}};
+  const std::vector<Member> silent = members({}, {"desk", "box"});
   const std::vector<Setback> setbacks = {lost(100)};
-  const Decision decision = decide(200, silent, setbacks, {});
+  const Decision decision = decide(200, silent, setbacks, {.ask_again_s = 3});
   EXPECT_EQ(decision.move, NextMove::kAskAgain);
-  EXPECT_EQ(decision.wait_s, 5);
-  EXPECT_EQ(decide(401, silent, setbacks, {}).move, NextMove::kEnd);
+  EXPECT_EQ(decision.wait_s, 3);
+  const Decision end = decide(401, silent, setbacks, {.longest_outage_s = 300});
+  EXPECT_EQ(end.move, NextMove::kEnd);
+  EXPECT_THAT(end.reason, HasSubstr("desk, box did not answer"));
+}
+
+// Two machines at once rather are away because this one's network is.
+TEST(Decide, WaitsAWhileWhereOneOfThreeAnswers) {
+  const std::vector<Member> alone = members({"desk"}, {"attic", "box"});
+  const std::vector<Setback> setbacks = {lost(100)};
+  EXPECT_TRUE(decide(108, alone, setbacks, {}).is_outage);
+  const Decision later = decide(161, alone, setbacks, {.alone_after_s = 60});
+  EXPECT_EQ(later.move, NextMove::kGoOn);
+  EXPECT_THAT(later.without, ElementsAre("attic", "box"));
+  EXPECT_EQ(decide(108, members({"box"}, {"desk"}), setbacks, {}).move, NextMove::kGoOn);
+}
+
+TEST(Decide, AsksThoseAgainThatAreLateAfterAnOutage) {
+  std::vector<Setback> setbacks = {lost(100)};
+  setbacks.back().outage_at_s = 200;
+  const std::vector<Member> two = members({"attic", "desk"}, {"box"});
+  const Decision late = decide(205, two, setbacks, {.grace_s = 10});
+  EXPECT_EQ(late.move, NextMove::kAskAgain);
+  EXPECT_FALSE(late.is_outage);
+  EXPECT_THAT(decide(211, two, setbacks, {.grace_s = 10}).without, ElementsAre("box"));
+}
+
+TEST(Decide, WaitsForThoseWithoutWhomItCouldNotGoOn) {
+  std::vector<Setback> setbacks = {lost(100)};
+  setbacks.back().lacking = {"attic"};
+  EXPECT_EQ(decide(300, members({"desk", "box"}, {"attic"}), setbacks, {}).move,
+            NextMove::kAskAgain);
+  EXPECT_EQ(decide(300, kThreeAnswer, setbacks, {}).move, NextMove::kGoOn);
+}
+
+TEST(Decide, DoesNotCountOutagesAndItsOwnAbsence) {
+  Setback outage = lost(100);
+  outage.outage_at_s = 50;
+  Setback slept = lost(100);
+  slept.fault.own_absence = true;
+  std::vector<Setback> setbacks(6, outage);
+  setbacks.insert(setbacks.end(), 6, slept);
+  const Decision uncounted = decide(100, kThreeAnswer, setbacks, {});
+  EXPECT_EQ(uncounted.move, NextMove::kGoOn);
+  EXPECT_EQ(uncounted.restart, 0);
+  EXPECT_EQ(uncounted.wait_s, 0);
+  setbacks.push_back(lost(100));
+  EXPECT_EQ(decide(100, kThreeAnswer, setbacks, {}).restart, 1);
+}
+
+TEST(Decide, LeavesOutAMachineThatFailsAloneTwice) {
+  std::vector<Setback> setbacks = {by({"box"})};
+  const Decision first = decide(100, kThreeAnswer, setbacks, {});
+  EXPECT_EQ(first.move, NextMove::kGoOn);
+  EXPECT_EQ(first.restart, 0);
+  EXPECT_THAT(first.without, IsEmpty());
+  setbacks.push_back(by({"box"}));
+  const Decision second = decide(100, kThreeAnswer, setbacks, {});
+  EXPECT_EQ(second.excluded, "box");
+  EXPECT_THAT(second.without, ElementsAre("box"));
+  EXPECT_EQ(second.restart, 0);
+  std::vector<Member> without_box = kThreeAnswer;
+  without_box[1].is_excluded = true;
+  setbacks.push_back(lost(200));
+  const Decision third = decide(200, without_box, setbacks, {});
+  EXPECT_EQ(third.restart, 1);
+  EXPECT_THAT(third.without, ElementsAre("box"));
+}
+
+TEST(Decide, CountsForEachMachineAndAnewAfterACheckpoint) {
+  EXPECT_EQ(decide(100, kThreeAnswer, std::vector{by({"box"}), by({"desk"})}, {}).excluded, "");
+  std::vector<Setback> setbacks = {by({"box"}), by({"box"})};
+  setbacks.back().has_saved = true;
+  EXPECT_EQ(decide(100, kThreeAnswer, setbacks, {}).excluded, "");
+}
+
+// The others cannot hold the model, or there are none.
+TEST(Decide, CountsTheFailuresOfAMachineThatIsNeeded) {
+  std::vector<Member> needed = kThreeAnswer;
+  needed[1].is_needed = true;
+  const std::vector<Setback> setbacks(3, by({"box"}));
+  EXPECT_EQ(decide(100, needed, setbacks, {}).restart, 3);
+  EXPECT_EQ(decide(100, needed, setbacks, {}).excluded, "");
+  EXPECT_EQ(decide(100, members({"box"}), setbacks, {}).restart, 3);
+  EXPECT_EQ(decide(100, members({"box"}), std::vector(4, by({"box"})), {}).move, NextMove::kEnd);
+}
+
+TEST(Decide, LeavesOutOneOfTwoThatCannotConnectAtOnce) {
+  const std::vector<Setback> setbacks = {by({"attic", "box"}, true)};
+  const Decision decision = decide(100, kThreeAnswer, setbacks, {});
+  EXPECT_EQ(decision.excluded, "box");
+  EXPECT_EQ(decision.restart, 0);
+  std::vector<Member> needed = kThreeAnswer;
+  needed[1].is_needed = true;
+  EXPECT_EQ(decide(100, needed, setbacks, {}).excluded, "attic");
+  needed[0].is_needed = true;
+  EXPECT_EQ(decide(100, needed, setbacks, {}).move, NextMove::kEnd);
+}
+
+TEST(Decide, EndsANewRunWhoseMachinesCannotConnect) {
+  std::vector<Setback> setbacks = {by({"box"}, true)};
+  setbacks.back().is_of_new_run = true;
+  EXPECT_EQ(decide(100, kThreeAnswer, setbacks, {}).move, NextMove::kEnd);
+}
+
+// Of whomever and however often: it comes to an end.
+RC_GTEST_PROP(Decide, NeverStartsForEverWithoutACheckpoint, ()) {
+  std::vector<Member> all = kThreeAnswer;
+  std::vector<Setback> setbacks;
+  for (;; RC_ASSERT(setbacks.size() <= 40U)) {
+    Setback setback = lost(static_cast<double>(setbacks.size()));
+    if (*rc::gen::arbitrary<bool>()) setback.outage_at_s = 0;
+    setback.fault.own_absence = *rc::gen::arbitrary<bool>();
+    setback.fault.cannot_connect = *rc::gen::arbitrary<bool>();
+    setback.fault.machines = *rc::gen::container<std::vector<std::string>>(
+        rc::gen::element<std::string>("attic", "box", "desk"));
+    setbacks.push_back(setback);
+    const Decision decision = decide(setback.at_s, all, setbacks, {});
+    if (decision.move == NextMove::kEnd) return;
+    for (Member& member : all) {
+      member.is_excluded = member.is_excluded || member.machine == decision.excluded;
+    }
+    const auto left = std::ranges::count(all, false, &Member::is_excluded);
+    RC_ASSERT(left > 0);
+  }
 }
 
 // Whatever happens: no more than `restarts` in a row without a checkpoint, and after

@@ -128,7 +128,7 @@ struct ThreeWorkers {
 
   [[nodiscard]] std::string what(const std::vector<Failure>& failures) const {
     const auto error = describe_loss(failures, workers, activities);
-    return error ? error->what : "";
+    return error ? error->error.what : "";
   }
 };
 
@@ -140,7 +140,7 @@ TEST(DescribeLoss, NamesTheMachineAndNotTheSurvivorsThatNoticed) {
   // What desk's end looks like to attic is no news.
   EXPECT_EQ(three.what({lost(2, 0), lost(0, 1)}), box);
   const std::vector<Failure> failures = {lost(0, 1)};
-  EXPECT_EQ(describe_loss(failures, three.workers, three.activities)->cause,
+  EXPECT_EQ(describe_loss(failures, three.workers, three.activities)->error.cause,
             "stage 0 (desk) noticed: connection reset by stage 1 (box)");
 }
 

@@ -93,6 +93,9 @@ void do_one(const Json& words) {
   }
   if (verb == "message") say({{"event", "result"}, {"message", read_order()}});
   if (verb == "load") load(words);
+  if (verb == "pause") {
+    std::this_thread::sleep_for(std::chrono::duration<double>(words[1].get<double>()));
+  }
   if (verb == "leases") hear_leases(words[1].get<int>());
   if (verb == "print") std::cout << words[1].get<std::string>() << std::endl;
   if (verb == "complain") std::cerr << words[1].get<std::string>() << std::endl;

@@ -56,7 +56,7 @@ TEST_F(GroupFailuresTest, WhoeverIsWaitedForHasTimeToFindWhatItStandsIn) {
   failures_.add({FailureKind::kPeerLost, nothing_came("gradient of chunk 1 from rank 1", 2), 0});
   EXPECT_GE(failures_.settle_deadline().time(), before + milliseconds(1999));
   failures_.add({FailureKind::kUnclear, {ErrorCode::kInternal, "its device stands still"}, 1});
-  EXPECT_EQ(failures_.first_error().what, "its device stands still");
+  EXPECT_EQ(failures_.first().error.what, "its device stands still");
 }
 
 TEST_F(GroupFailuresTest, ACertainCauseSettlesThem) {

@@ -121,6 +121,19 @@ TEST(Reachability, AProgramThatIsNotThereIsToldFromAMachineThatIsNot) {
               HasSubstr("without: no program /no/motley/sh there that may be run"));
 }
 
+// As with `exec fish` in .bashrc: the shell reads the end of its input and ends, with status 0.
+TEST(Reachability, AShellThatRunsAnotherInItsPlaceIsNoMachineThatAnswers) {
+  EXPECT_THAT(trouble_of({machine("fish", {"sh", "-c", "exec cat", "sh"})}).cause,
+              HasSubstr("fish: its login shell ended without running the command"));
+}
+
+// What a start-up file leaves running there holds the connection.
+TEST(Reachability, AnAnswerEndsBeforeItsConnectionDoes) {
+  Cluster cluster;
+  cluster.machines = {machine("busy", {"sh", "-c", "sleep 1000 & exec \"$@\"", "sh"})};
+  EXPECT_TRUE(check_reachable(cluster, {"busy"}, kProgram, 500).ok());
+}
+
 TEST(Reachability, OnlyTheNamedMachinesAreAsked) {
   Cluster cluster;
   cluster.machines = {machine("off", {"false"}), machine("fine", {"env"})};
@@ -131,7 +144,7 @@ TEST_F(PackageSeen, IsTheSameWhateverTheShellSaysBefore) {
   make_folder("copy");
   Machine greeting = seeing("copy");
   greeting.name = "greeting";
-  greeting.shell[2] = "echo Welcome; " + greeting.shell[2];
+  greeting.shell[2] = "head -c 3000 /dev/zero | tr '\\0' x; printf \\a; " + greeting.shell[2];
   const auto seen = check({machine("here", {}), seeing("copy"), greeting});
   EXPECT_TRUE(seen.ok()) << describe(seen.error());
 }

@@ -93,6 +93,42 @@ TEST_F(WorkerGroupFailureTest, RefusesAWorkerThatDoesNotGreet) {
   EXPECT_THAT(run_failing().cause, HasSubstr("not 'hello'"));
 }
 
+// Before the time that workers have to get ready, and with an address and a direction.
+TEST_F(WorkerGroupFailureTest, EndsWhereWorkersCannotConnect) {
+  PeerFault fault;
+  options_.on_fault = [&](const PeerFault& found) { fault = found; };
+  for (const int peer : {1, 0}) {
+    const Json unreached = {{"event", "unreached"},
+                            {"peers",
+                             {{{"rank", peer},
+                               {"address", "10.0.0.1:4000"},
+                               {"state", "refused"},
+                               {"words", "Connection refused"},
+                               {"since_s", 2}}}}};
+    Json script = Json::array({Json{"hello"}, Json{"address", "a"}, Json{"message"}});
+    for (int i = 0; i < 100; ++i) {
+      script.push_back({"say", unreached});
+      script.push_back({"pause", 0.1});
+    }
+    add(script.dump(), true).machine.name = peer == 1 ? "desk" : "box";
+  }
+  const Error error = run_failing();
+  EXPECT_EQ(error.code, ErrorCode::kPeer);
+  EXPECT_EQ(error.what, "box and desk cannot connect to each other");
+  EXPECT_THAT(error.cause, HasSubstr("desk to box at 10.0.0.1:4000: Connection refused"));
+  EXPECT_THAT(fault.machines, testing::ElementsAre("box", "desk"));
+  EXPECT_TRUE(fault.cannot_connect);
+}
+
+TEST_F(WorkerGroupFailureTest, TellsWhichMachineFailed) {
+  PeerFault fault;
+  options_.on_fault = [&](const PeerFault& found) { fault = found; };
+  add(R"([["wait"]])").machine.name = "desk";
+  add(R"([["kill", 9]])").machine.name = "box";
+  (void)run_failing();
+  EXPECT_THAT(fault.machines, testing::ElementsAre("box"));
+}
+
 TEST_F(WorkerGroupFailureTest, NoticesAFrozenWorker) {
   options_.silence_timeout_s = 0.2;
   add(R"([["done"]])");

@@ -86,9 +86,11 @@ TEST_F(WorkerGroupTest, KeepsWhatWorkersWriteToStderr) {
 }
 
 TEST_F(WorkerGroupTest, TakesTheGreetingOfARemoteShellForLogLines) {
-  add(R"([["print", "Welcome to box!"], ["hello"], ["ready"], ["done"]])", true);
+  add(R"([["print", "Welcome to box!"], ["print", "{ it is a box }"], ["print", "{\"motd\": 1}"],
+          ["hello"], ["ready"], ["done"], ["print", "Goodbye"]])",
+      true);
   ASSERT_TRUE(run().ok());
-  EXPECT_EQ(log_of(0), "Welcome to box!\n");
+  EXPECT_EQ(log_of(0), "Welcome to box!\n{ it is a box }\n{\"motd\": 1}\nGoodbye\n");
 }
 
 TEST_F(WorkerGroupTest, IsNotHeldUpByAWorkerThatDoesNotRead) {

@@ -96,10 +96,10 @@ TEST_F(Recovery, BeginsAnewWhereNothingWasSavedYet) {
 
 // A worker that dies whenever it starts.
 TEST_F(Recovery, EndsAfterItsRestarts) {
-  const std::string cluster = job_.folder().write(
-      "cluster.toml",
-      "[[machine]]\nname = \"local\"\nthreads = 1\n"
-      "shell = [\"sh\", \"-c\", \"case $0 in test) exit 0;; esac; kill -9 $$\"]\n");
+  const std::string cluster = job_.folder().write("cluster.toml",
+                                                  "[[machine]]\nname = \"local\"\nthreads = 1\n"
+                                                  "shell = [\"sh\", \"-c\", \"case $0 in env) kill "
+                                                  "-9 $$;; esac; exec \\\"$0\\\" \\\"$@\\\"\"]\n");
   std::vector<std::string> words = {"--cluster", cluster, "--set", "run.restarts=2"};
   const Outcome planned = job_.train("planned", {"--stop-after", "1"});
   ASSERT_EQ(planned.status, 0) << planned.err;
@@ -116,16 +116,20 @@ constexpr const char* kTwoMachines =
     "[[machine]]\nname = \"desk\"\naddress = \"127.0.0.1\"\nthreads = 1\n"
     "[[machine]]\nname = \"box\"\naddress = \"127.0.0.1\"\nthreads = 1\n";
 
-// The second of two machines answers no more while a file "gone" is there.
+// The second of two machines answers no more while a file "gone" is there, and kills its workers as
+// they start while a file "deadly" is.
 class RecoveryOfTwo : public Recovery {
  protected:
   RecoveryOfTwo()
       : cluster_(job_.folder().write(
             "cluster.toml",
-            fmt::format("{}shell = [\"sh\", \"-c\", "
-                        "\"test -e {} && exit 255; exec \\\"$0\\\" \\\"$@\\\"\"]\n",
-                        kTwoMachines,
-                        (job_.folder() / "gone").string()))) {}
+            fmt::format(
+                "{}shell = [\"sh\", \"-c\", "
+                "\"test -e {} && exit 255; case $0 in env) test -e {} && kill -9 $$;; esac; "
+                "exec \\\"$0\\\" \\\"$@\\\"\"]\n",
+                kTwoMachines,
+                (job_.folder() / "gone").string(),
+                (job_.folder() / "deadly").string()))) {}
 
   [[nodiscard]] std::vector<std::string> words() const {
     return job_.train_words(
@@ -167,6 +171,21 @@ TEST_F(RecoveryOfTwo, GoesOnWithoutAMachineThatIsGone) {
   EXPECT_EQ(outcome.status, 0) << outcome.err;
   EXPECT_THAT(outcome.err, HasSubstr("box does not answer and is left out"));
   EXPECT_THAT(outcome.err, HasSubstr("a new plan: one stage on desk"));
+  expect_whole(hash);
+}
+
+// It answers, and fails alone each time.
+TEST_F(RecoveryOfTwo, GoesOnWithoutAMachineWhoseWorkerDiesEachTime) {
+  const std::string hash = undisturbed_hash({"--stages", "2"});
+  RunningMotley run(words());
+  ASSERT_TRUE(eventually([&] { return steps_done(job_) >= 12 && run.workers().size() == 2; }));
+  job_.folder().write("deadly", "");
+  ::kill(run.workers().back(), SIGKILL);
+  const Outcome outcome = run.wait();
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr("box is left out, since it alone has failed twice in a row"));
+  EXPECT_THAT(outcome.err, HasSubstr("a new plan: one stage on desk"));
+  EXPECT_THAT(outcome.err, Not(HasSubstr("(restart ")));
   expect_whole(hash);
 }
 

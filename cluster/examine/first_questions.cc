@@ -1,0 +1,55 @@
+#include "cluster/examine/first_questions.h"
+
+#include <cstdlib>
+#include <map>
+
+#include "cluster/launch/machine_questions.h"
+#include "cluster/launch/reachability.h"
+#include "cluster/launch/workers.h"
+#include "cluster/stores/machine_stores.h"
+
+namespace motley {
+namespace {
+
+// Exit status 4, and its name, where the nearest folder that is there takes no files.
+constexpr const char* kAskFolder =
+    R"(d=$1; case $d in "~/"*) d=$HOME/${d#"~/"};; esac; )"
+    R"(while [ ! -e "$d" ]; do d=$(dirname -- "$d"); done; )"
+    R"([ -d "$d" ] && [ -w "$d" ] && exit 0; printf %s "$d"; exit 4)";
+constexpr int kTakesNoFiles = 4;
+
+std::string launcher_home() {
+  const char* home = std::getenv("HOME");
+  return home == nullptr ? "" : home;
+}
+
+}  // namespace
+
+Result<std::vector<FirstAnswer>> ask_first(const Cluster& cluster,
+                                           const std::filesystem::path& run_dir,
+                                           const std::filesystem::path& program) {
+  MOTLEY_ASSIGN(const auto unusable,
+                find_unusable(cluster, machine_names(cluster), program, kAnswer_s));
+  std::vector<FirstAnswer> answers(cluster.machines.size());
+  std::vector<MachineQuestion> questions;
+  std::vector<std::size_t> asked;
+  for (std::size_t i = 0; i < cluster.machines.size(); ++i) {
+    const Machine& machine = cluster.machines[i];
+    if (const auto found = unusable.find(machine.name); found != unusable.end()) {
+      answers[i].trouble = found->second;
+    } else if (may_have_own_folder(machine)) {
+      const std::string dir = own_dir_of(machine, whole_path(run_dir), launcher_home());
+      questions.push_back({&machine, {"sh", "-c", kAskFolder, "sh", dir}});
+      asked.push_back(i);
+    }
+  }
+  MOTLEY_ASSIGN(const auto said, ask_machines(questions, kAnswer_s));
+  for (std::size_t i = 0; i < said.size(); ++i) {
+    if (said[i].trouble.empty() && said[i].status == kTakesNoFiles) {
+      answers[asked[i]].unwritable = said[i].said;
+    }
+  }
+  return answers;
+}
+
+}  // namespace motley

@@ -1,0 +1,46 @@
+// What people are told of a launch that ended early, and of the wait for machines that are away.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/log.h"
+#include "base/result.h"
+#include "cluster/recover/decide.h"
+
+namespace motley {
+
+// What happened, who is left out or waited for, and how the run goes on, in one line. `saved_step`:
+// of the newest checkpoint, 0 = there is none. REQUIRES: the decision is not to end.
+[[nodiscard]] std::string loss_text(const Error& error,
+                                    const Decision& decision,
+                                    const Setback& setback,
+                                    const RecoveryRules& rules,
+                                    std::int64_t saved_step);
+
+// "the run goes on from step 300, 12 steps are done again".
+[[nodiscard]] std::string going_on_text(std::int64_t saved_step, std::int64_t last_step);
+
+// kPeer: the run could not go on without machines that do not answer; `failed` says why.
+[[nodiscard]] Error lacking_error(const Error& failed, const std::vector<std::string>& silent);
+
+// What is said while the run waits for machines: at first, and then once a minute.
+class OutageTeller {
+ public:
+  explicit OutageTeller(const Log& log) : log_(log) {}
+
+  // Whether it begins now.
+  [[nodiscard]] bool begins();
+  void tell(const std::vector<std::string>& silent);
+  // Whether there was one, and nobody is silent any more.
+  [[nodiscard]] bool ends(const std::vector<std::string>& silent);
+
+ private:
+  const Log& log_;
+  std::optional<double> since_s_;
+  double told_at_s_ = 0;
+};
+
+}  // namespace motley
