@@ -5,10 +5,10 @@
 """
 
 from .errors import ExportError, MotleyError
-from .export import Exported, export
+from .export import Exported, ExportWarning, export
 from .layers import Layers
 from .load import load
 from .split import split
 from .train import Run, train
 
-__all__ = ["ExportError", "Exported", "Layers", "MotleyError", "Run", "export", "load", "split", "train"]
+__all__ = ["ExportError", "ExportWarning", "Exported", "Layers", "MotleyError", "Run", "export", "load", "split", "train"]

@@ -8,11 +8,11 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional
 
 import torch
 
-from . import measure, operations, weights
+from . import measure, operations, remedies, weights
 from .cut import Parts, cut, whole
 from .errors import ExportError
 from .graph import Graph, Take, uses
-from .graph_json import TYPES, graph_json
+from .graph_json import TYPES, WIDENED, graph_json
 from .layers import Names
 from .losses import Loss, classes_last
 from .trace import Trace
@@ -137,9 +137,11 @@ class _Numbered:
         return found
 
     def _constant(self, tensor: torch.Tensor, given: Optional[str]) -> Take:
+        if tensor.dtype in WIDENED:  # under a name of its own, for the state_dict's stays as it is
+            tensor, given = tensor.to(WIDENED[tensor.dtype]), None
         if tensor.dtype not in TYPES:
-            raise ExportError(f"{given or 'a constant'} is {str(tensor.dtype)[6:]}; packages hold float32, int64 and bool",
-                              "Convert the module with .float(), and other tensors to one of these", self._layer.name)
+            raise ExportError(f"{given or 'a constant'} is {str(tensor.dtype)[6:]}; packages compute with float32, int64 and bool",
+                              remedies.of_type(tensor.dtype), self._layer.name)
         name = self._constants.name(tensor, given)
         if name not in self.constants:
             self.constants.append(name)

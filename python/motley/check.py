@@ -11,6 +11,7 @@ from typing import Any, List, Optional, Tuple
 import torch
 from torch.utils._pytree import tree_flatten, tree_map, tree_unflatten
 
+from . import samples
 from .errors import ExportError
 from .graph import Take
 from .intercept import Intercept, Observed
@@ -33,49 +34,25 @@ _LARGEST_RESIDUE = 1e-3
 """Of a sum that is added up in another order, relative to it or to 1; a mean is half as large as the sum of two."""
 
 
-def composition(described: Layers, input: torch.Tensor) -> None:
-    """Refuses layers that one after the other give something else than the model that they were taken from."""
-    if described.whole is None:
-        return
-    kind = type(described.whole).__name__
-    for _, root in described.roots:
-        root.eval()
-    remedy = "Give its layers by hand: a list of (name, module or function), each called with what the one before returned"
-    x = input[:2]
-    with torch.no_grad():
-        right = described.whole(x.clone())
-        right = getattr(right, "logits", right)  # as transformers returns it
-        try:
-            found = x.clone()
-            for _, call in described.layers:
-                found = call(found)
-        except Exception as error:  # whatever the unknown code raises
-            raise ExportError(f"motley.split cannot take {kind} apart: {type(error).__name__}: {error}", remedy)
-    if not isinstance(right, torch.Tensor) or not isinstance(found, torch.Tensor) or found.shape != right.shape:
-        raise ExportError(f"the layers that motley.split found in {kind} do not return what it returns", remedy)
-    difference = float((found - right).abs().max()) / (float(right.abs().max()) or 1.0)
-    if not difference <= LARGEST_DIFFERENCE:
-        raise ExportError(f"the layers that motley.split found in {kind} do not compute what it computes: {difference:.2g} of the largest "
-                          "output is between them; its forward, or a hook, does more than they do", remedy)
-
-
 def against_eager(package: Package, described: Layers, loss: Loss, traced: List[Traced], modules: ModuleStack) -> float:
     """The largest relative difference between `package` and the modules, over what each distinct layer gives forward, backward
     and in evaluation. Refuses a package that is wrong."""
     generator = torch.Generator().manual_seed(1)
+    limit = package.description["input_limit"]
     worst = 0.0
     seen = set()
     for k, (layer, (name, call)) in enumerate(zip(traced, described.layers)):
         graph = package.description["layers"][k]["graph"]
         modules.start(name)
-        inputs = [_like(x, package.description["input_limit"], generator) for x in layer.inputs]
-        target = None if layer.target is None else _like(layer.target, package.description["target_limit"], generator)
+        whole = layer.takes_whole_numbers
+        inputs = [samples.like(x, limit, generator, SAMPLES, whole) for x in layer.inputs]
+        target = None if layer.target is None else samples.like(layer.target, package.description["target_limit"], generator, SAMPLES)
         tested = _Layer(package, k, call, layer, loss, target)
         for _, root in described.roots:
             root.eval()
         largest = max(x[0].numel() for x in layer.inputs)
         many = max(SAMPLES, min(MANY, MOST_ELEMENTS // max(1, largest))) if graph not in seen else SAMPLES
-        worst = max(worst, tested.evaluation([_like(x, package.description["input_limit"], generator, many) for x in layer.inputs]))
+        worst = max(worst, tested.evaluation([samples.like(x, limit, generator, many, whole) for x in layer.inputs]))
         if target is not None:
             tested.sums(inputs, target)
         for _, root in described.roots:
@@ -166,12 +143,3 @@ class _Layer:
 
 _REMEDY = ("Look for values that leave tensors (tolist, numpy), for state that is kept between calls, and for what is not the same "
            "for any batch")
-
-
-def _like(example: torch.Tensor, limit: int, generator: torch.Generator, count: int = SAMPLES) -> torch.Tensor:
-    """Other samples than the example's, of its kind."""
-    shape = (count,) + tuple(example.shape[1:])
-    if example.dtype == torch.int64:
-        return torch.randint(limit, shape, generator=generator)
-    spread = float(example.std()) if example.numel() > 1 else 1.0
-    return torch.randn(shape, generator=generator) * (spread or 1.0) + float(example.mean())

@@ -8,6 +8,7 @@ import os
 import shutil
 import sys
 import tempfile
+import warnings
 from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Tuple, Union
 
 import torch
@@ -17,9 +18,12 @@ from .assemble import Assembled, assemble
 from .errors import ExportError
 from .interpret import Package
 from .layers import Call, Layers, Names, as_layers
+from .lines import guarded
 from .modules import ModuleStack
 from .trace import Tracer
 from .walk import trace_all
+from .whole import Comparison
+
 
 class Exported(NamedTuple):
     """What `export` wrote, and how its check against PyTorch went."""
@@ -29,19 +33,26 @@ class Exported(NamedTuple):
     operations: int
     largest_difference: float
     """Largest relative difference from eager PyTorch, over loss and gradients; 0 means equal to the last bit."""
+    notices: Tuple[str, ...] = ()
+    """What was not compared with the model, or is not trained; each is a warning, too."""
+
+
+class ExportWarning(UserWarning):
+    """Something that a user should know of a package, such as that there was no model to compare it with."""
 
 
 def export(layers: Union[Layers, Iterable[Tuple[str, Call]]], loss: Any, example: Tuple[torch.Tensor, torch.Tensor],
            path: Union[str, "os.PathLike[str]"], name: Optional[str] = None, *, model: Optional[torch.nn.Module] = None,
            decayed: Optional[Callable[[str, torch.Tensor], bool]] = None, input_limit: Optional[int] = None,
            target_limit: Optional[int] = None, unit: Optional[str] = None,
-           units_per_sample: Optional[int] = None) -> Exported:
+           units_per_sample: Optional[int] = None, forward: Optional[Call] = None) -> Exported:
     """Writes the package `path` (docs/formats/package.md): what each layer computes forward and backward, and its weights.
 
     layers    `motley.split(model)`, or a list of (name, module or function), each called with what the one before returned
     loss      `nn.CrossEntropyLoss()`, `nn.MSELoss()`, their functions, or a function (output, target) -> (sum, count)
     example   (input, target), both with a first dimension of samples; their values do not matter
     model     the module that names parameters; without it they are called by their layer's name and their own
+    forward   the model as its author calls it, input -> output, where that is not model(input): the layers are compared with it
     decayed   (name, parameter) -> whether weight decay applies; by default to parameters of two dimensions and more
     input_limit, target_limit
               integers lie from 0 to below these; found where an embedding or the cross entropy tells
@@ -49,23 +60,34 @@ def export(layers: Union[Layers, Iterable[Tuple[str, Call]]], loss: Any, example
     Everything is traced in `train()` mode, evaluation in `eval()` mode; the model's modes and buffers are as before
     afterwards. Raises `ExportError`, with the module and the line, for what a package cannot hold.
     """
-    described = as_layers(layers, model)
-    names = Names(described)
-    terms = losses.understand(loss)
-    _check_example(example)
-    names.check()
+    with guarded("the model cannot be read", _OWN_FAULT):
+        described = as_layers(layers, model, forward)
+        names = Names(described)
+        terms = losses.understand(loss)
+        _check_example(example)
+        names.check()
     with _left_alone([root for _, root in described.roots]), ModuleStack(names.modules) as stack:
-        check.composition(described, example[0])
-        traced = trace_all(described, terms, example, Tracer(names.of, stack, names.memory()))
-        built = assemble(traced, names, terms, decayed or (lambda _, tensor: tensor.dim() >= 2),
-                         input_limit, target_limit, unit, units_per_sample)
+        with guarded("the layers cannot be compared with the model", _OWN_FAULT, stack.path):
+            comparison = Comparison(described, names, stack)
+            comparison.run(example[0], input_limit)
+        with guarded("the layers cannot be traced", _OWN_FAULT, stack.path):
+            traced = trace_all(described, terms, example, Tracer(names.of, stack, names.memory()))
+            built = assemble(traced, names, terms, decayed or (lambda _, tensor: tensor.dim() >= 2),
+                             input_limit, target_limit, unit, units_per_sample)
         package = Package(json.loads(json.dumps(built.package)), built.tensors)
-        difference = check.against_eager(package, described, terms, traced, stack)
+        with guarded("the layer raises on other samples than the example's", "Make it take any values of the example's kind; integers that "
+                     "come as floats may be clamped to their range", stack.path):
+            difference = check.against_eager(package, described, terms, traced, stack)
+    for notice in comparison.notices:
+        warnings.warn(notice, ExportWarning, stacklevel=2)
     folder = os.fspath(path)
     built.package["name"] = name or os.path.splitext(os.path.basename(os.path.normpath(folder)))[0]
     built.package["made_by"] = f"motley for Python, torch {torch.__version__}, Python {sys.version.split()[0]}"
     _write(folder, built)
-    return Exported(folder, len(built.package["layers"]), _operations(built.package), difference)
+    return Exported(folder, len(built.package["layers"]), _operations(built.package), difference, tuple(comparison.notices))
+
+
+_OWN_FAULT = "This is a fault of Motley's, which should say more; joining the layers around this one may avoid it"
 
 
 def _operations(package: Dict[str, Any]) -> int:

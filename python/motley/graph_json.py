@@ -7,11 +7,13 @@ from typing import Any, Dict
 
 import torch
 
-from . import operations
+from . import operations, remedies
 from .errors import ExportError
 from .graph import Batch, Graph, Node, Ref, map_args
 
 TYPES = {torch.float32: "float32", torch.int64: "int64", torch.bool: "bool"}
+WIDENED = {torch.int32: torch.int64}
+"""Types that are others in a package: positions and masks that are counted in int32 are so in int64."""
 MOST_NODES = 10_000
 """Of a graph (docs/formats/package.md, "Limits")."""
 
@@ -29,7 +31,7 @@ def graph_json(graph: Graph, layer: str) -> Dict[str, Any]:
     nodes = []
     for node in graph.nodes:
         if node.op not in operations.allowed() and not node.op.startswith("motley::"):
-            raise ExportError(f"{node.op} is not among the operations of packages",
+            raise ExportError(f"{node.op} is not among the operations of packages", remedies.of(node.op, node.line) or
                               "Write it with others (python/motley/operations.txt has the list)", node.module or layer, node.line)
         nodes.append(_node(node, numbers, layer))
         for value in node.results:
@@ -40,9 +42,9 @@ def graph_json(graph: Graph, layer: str) -> Dict[str, Any]:
 
 
 def _node(node: Node, numbers: Dict[int, int], layer: str) -> Dict[str, Any]:
-    def fail(what: str) -> ExportError:
-        return ExportError(f"an argument of {node.op} is {what}", "Packages compute in float32, int64 and bool; "
-                           "convert the module with .float() and keep other types out of it", node.module or layer, node.line)
+    def fail(what: str, remedy: str) -> ExportError:
+        return ExportError(f"an argument of {node.op} is {what}", f"Packages compute in float32, int64 and bool{remedy}",
+                           node.module or layer, node.line)
 
     def leaf(value: Any) -> Any:
         if isinstance(value, Ref):
@@ -50,12 +52,13 @@ def _node(node: Node, numbers: Dict[int, int], layer: str) -> Dict[str, Any]:
         if isinstance(value, Batch):
             return {"batch": [value.a, value.b]}
         if isinstance(value, torch.dtype):
+            value = WIDENED.get(value, value)
             if value not in TYPES:
-                raise fail(f"the type {str(value)[6:]}")
+                raise fail(f"the type {str(value)[6:]}", f". {remedies.of_type(value)}")
             return {"type": TYPES[value]}
         if isinstance(value, torch.memory_format):
             if value not in _FORMATS:
-                raise fail(f"the memory format {value}")
+                raise fail(f"the memory format {value}", ", in contiguous memory")
             return {"memory_format": _FORMATS[value]}
         if isinstance(value, float) and not math.isfinite(value):
             return {"float": "nan" if math.isnan(value) else "inf" if value > 0 else "-inf"}
@@ -63,7 +66,7 @@ def _node(node: Node, numbers: Dict[int, int], layer: str) -> Dict[str, Any]:
             return {"text": value}
         if value is None or isinstance(value, (bool, int, float)):
             return value
-        raise fail(f"a {type(value).__name__}")
+        raise fail(f"a {type(value).__name__}", ", and with numbers and texts besides")
 
     def argument(value: Any) -> Any:
         if isinstance(value, (list, tuple)) and any(isinstance(v, Ref) for v in value) and not isinstance(value, (Ref, Batch)):

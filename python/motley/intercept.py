@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import functools
 import math
+import warnings
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
 import torch
 import torch.nn.functional as F
 from torch.overrides import TorchFunctionMode
 
-from . import dropout
+from .draws import Draws
 from .errors import ExportError
 from .record import Recorder
 
@@ -29,10 +30,12 @@ class Observed(NamedTuple):
 
 
 class Intercept(TorchFunctionMode):
-    def __init__(self, recorder: Optional[Recorder] = None):
+    """Entered after the recorder."""
+
+    def __init__(self, recorder: Optional[Recorder] = None, draws: Optional[Draws] = None):
         super().__init__()
         self.observed: List[Observed] = []
-        self._masks = 0
+        self.draws = draws if draws is not None else Draws(recorder)
         self._recorder = recorder
         self._originals: Dict[str, Any] = {}
 
@@ -48,11 +51,18 @@ class Intercept(TorchFunctionMode):
         if _FAST_PATH is not None:
             self._fast_path = _FAST_PATH.get_fastpath_enabled()
             _FAST_PATH.set_fastpath_enabled(False)
+        if self._recorder is not None:  # what libraries leave out while a model is traced: branches on values that only save time
+            self._is_tracing = torch.jit.is_tracing
+            torch.jit.is_tracing = lambda: True
+        self.draws.__enter__()
         super().__enter__()
         return self
 
     def __exit__(self, *args: Any) -> None:
         super().__exit__(*args)
+        self.draws.__exit__(*args)
+        if self._recorder is not None:
+            torch.jit.is_tracing = self._is_tracing
         if _FAST_PATH is not None:
             _FAST_PATH.set_fastpath_enabled(self._fast_path)
         for name, function in self._originals.items():
@@ -71,7 +81,7 @@ class Intercept(TorchFunctionMode):
     def _dropout(self, input: torch.Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> torch.Tensor:
         if not training or p == 0:
             return input
-        mask = self._mask(input, p)
+        mask = self.draws.mask(input, p)
         return input.mul_(mask) if inplace else input * mask
 
     def _torch_dropout(self, input: torch.Tensor, p: float, train: bool) -> torch.Tensor:
@@ -84,24 +94,11 @@ class Intercept(TorchFunctionMode):
         like = input
         for dim in range(2, input.dim()):
             like = like.narrow(dim, 0, 1)
-        mask = self._mask(like, p)
+        mask = self.draws.mask(like, p)
         return input.mul_(mask) if inplace else input * mask
 
     def _fail(self, reason: str, remedy: str) -> ExportError:
         return ExportError(reason, remedy) if self._recorder is None else self._recorder.fail(reason, remedy)
-
-    def _first_time(self, what: str) -> None:
-        if self._recorder is not None and self._recorder.backward:
-            raise self._fail(f"{what} runs again in the backward pass, as activation checkpointing makes it",
-                             "Switch activation checkpointing off: Motley recomputes by itself where memory is short")
-
-    def _mask(self, like: torch.Tensor, p: float) -> torch.Tensor:
-        self._first_time("dropout")
-        if not 0 <= p <= 1:
-            raise self._fail(f"the probability of a dropout is {p}", "Give one from 0 to 1")
-        index = self._masks
-        self._masks += 1
-        return dropout.mask(like, p, index)
 
     def _batch_norm(self, input: torch.Tensor, running_mean: Optional[torch.Tensor], running_var: Optional[torch.Tensor],
                     weight: Optional[torch.Tensor] = None, bias: Optional[torch.Tensor] = None, training: bool = False,
@@ -110,7 +107,9 @@ class Intercept(TorchFunctionMode):
             if running_mean is None or running_var is None:
                 raise self._fail("batch normalization has no statistics to use", "Let it track its running statistics")
             return torch.native_batch_norm(input, weight, bias, running_mean, running_var, False, 0.0, eps)[0]
-        self._first_time("batch normalization")
+        if self._recorder is not None and self._recorder.backward:
+            raise self._fail("batch normalization runs again in the backward pass, as activation checkpointing makes it",
+                             "Switch activation checkpointing off: Motley recomputes by itself where memory is short")
         out, mean, invstd = torch.native_batch_norm(input, weight, bias, None, None, True, 0.0, eps)
         if running_mean is not None and running_var is not None:
             count = input.numel() // input.size(1)
@@ -125,6 +124,26 @@ class Intercept(TorchFunctionMode):
     def _torch_batch_norm(self, input: torch.Tensor, weight: Any, bias: Any, running_mean: Any, running_var: Any,
                           training: bool, momentum: float, eps: float, cudnn_enabled: bool) -> torch.Tensor:
         return self._batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)
+
+    def _alpha_dropout(self, input: torch.Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> torch.Tensor:
+        return self._towards_alpha(input, input, p, training, inplace)
+
+    def _feature_alpha_dropout(self, input: torch.Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> torch.Tensor:
+        like = input
+        for dim in range(2, input.dim()):
+            like = like.narrow(dim, 0, 1)
+        return self._towards_alpha(input, like, p, training, inplace)
+
+    def _towards_alpha(self, input: torch.Tensor, like: torch.Tensor, p: float, training: bool, inplace: bool) -> torch.Tensor:
+        """Dropped numbers are SELU's lower end, and all are moved so that mean and variance stay."""
+        if not training or p == 0:
+            return input
+        kept = (self.draws.mask(like, p) != 0).to(input.dtype)
+        alpha = 1.7580993408473766
+        scale = 0.0 if p == 1 else 1 / math.sqrt((alpha * alpha * p + 1) * (1 - p))
+        moved = (kept - 1) * (alpha * scale) + alpha * scale * p
+        out = input * (kept * scale) + moved
+        return input.copy_(out) if inplace else out
 
     def _max_pool1d(self, *args: Any, return_indices: bool = False, **kwargs: Any) -> Any:
         # Without a gradient max_pool1d writes its result without an operation that could be recorded.
@@ -174,6 +193,17 @@ class Intercept(TorchFunctionMode):
         return scores.masked_fill(empty, 0.0).softmax(-1).masked_fill(empty, 0.0)
 
 
+_RECURRENT = ("lstm", "gru", "rnn_tanh", "rnn_relu")
+
+
+def _step_by_step(function: Callable[..., Any], _: Intercept, *args: Any, **kwargs: Any) -> Any:
+    """A recurrent network of operations that packages have, and not as one of oneDNN's."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of what the flags of other devices are
+        with torch.backends.mkldnn.flags(enabled=False):
+            return function(*args, **kwargs)
+
+
 def _replaced() -> Dict[Any, Callable[..., Any]]:
     table: Dict[Any, Callable[..., Any]] = {
         F.dropout: Intercept._dropout,
@@ -185,6 +215,10 @@ def _replaced() -> Dict[Any, Callable[..., Any]]:
         F.prelu: Intercept._prelu,
         torch.prelu: Intercept._prelu,
     }
+    for name in _RECURRENT:
+        table[getattr(torch, name)] = functools.partial(_step_by_step, getattr(torch, name))
+    for owner, name in ((F, "alpha_dropout"), (torch, "alpha_dropout"), (F, "feature_alpha_dropout"), (torch, "feature_alpha_dropout")):
+        table[getattr(owner, name)] = Intercept._alpha_dropout if name == "alpha_dropout" else Intercept._feature_alpha_dropout
     for name in ("dropout1d", "dropout2d", "dropout3d"):
         if hasattr(F, name):
             table[getattr(F, name)] = Intercept._channel_dropout
@@ -206,4 +240,4 @@ _REPLACED = _replaced()
 _LEAVING = frozenset({torch.Tensor.numpy, torch.Tensor.tolist, torch.Tensor.__array__, torch.Tensor.__dlpack__})
 """What hands values on without an operation."""
 
-_BY_NAME = ("dropout", "dropout1d", "dropout2d", "dropout3d", "batch_norm", "max_pool1d", "prelu", "rms_norm", "scaled_dot_product_attention")
+_BY_NAME = ("dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout", "feature_alpha_dropout", "batch_norm", "max_pool1d", "prelu", "rms_norm", "scaled_dot_product_attention")

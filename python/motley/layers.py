@@ -17,18 +17,33 @@ class Layers(NamedTuple):
     layers: List[Tuple[str, Call]]
     roots: List[Tuple[str, torch.nn.Module]]
     """Modules that own all parameters, with the beginning of their names in the state_dict."""
-    whole: Optional[torch.nn.Module] = None
-    """The model that the layers were taken from, which gives what they give one after the other."""
+    whole: Optional[Call] = None
+    """The model as it is called, which gives what the layers give one after the other."""
+    model: Optional[torch.nn.Module] = None
+    by: str = "model"
+    """Who says what `whole` is: "split", "model" or "forward"."""
 
 
-def as_layers(layers: Union[Layers, Iterable[Tuple[str, Call]]], model: Optional[torch.nn.Module] = None) -> Layers:
+def as_layers(layers: Union[Layers, Iterable[Tuple[str, Call]]], model: Optional[torch.nn.Module] = None,
+              forward: Optional[Call] = None) -> Layers:
     """What `export` was given as its layers. With `model`, tensors are named as in its state_dict."""
+    if forward is not None and not callable(forward):
+        raise ExportError(f"forward= is a {type(forward).__name__}", "Give a function of the input that calls the model")
+    described = _described(layers, model)
+    return described if forward is None else described._replace(whole=forward, by="forward")
+
+
+def _described(layers: Union[Layers, Iterable[Tuple[str, Call]]], model: Optional[torch.nn.Module]) -> Layers:
     if isinstance(layers, Layers):
         return layers
+    if model is not None and not isinstance(model, torch.nn.Module):
+        raise ExportError(f"model= is a {type(model).__name__}", "Give the torch.nn.Module whose state_dict names the parameters")
     if isinstance(layers, torch.nn.Module):
         raise ExportError("a module was given in place of a list of layers",
                           "Give motley.split(model), or a list of (name, module)")
     pairs: List[Tuple[str, Call]] = []
+    if not isinstance(layers, Iterable):
+        raise ExportError(f"the layers are a {type(layers).__name__}", "Give motley.split(model), or a list of (name, module)")
     for k, pair in enumerate(layers):
         if not (isinstance(pair, tuple) and len(pair) == 2 and isinstance(pair[0], str) and callable(pair[1])):
             raise ExportError(f"layer {k} is no pair of a name and a module", "Give a list of (name, module)")
@@ -36,7 +51,7 @@ def as_layers(layers: Union[Layers, Iterable[Tuple[str, Call]]], model: Optional
     if not pairs:
         raise ExportError("the list of layers is empty", "Give a list of (name, module)")
     if model is not None:
-        return Layers(pairs, [("", model)])
+        return Layers(pairs, [("", model)], model, model)
     roots: List[Tuple[str, torch.nn.Module]] = []
     for name, call in pairs:
         if isinstance(call, torch.nn.Module):
@@ -97,8 +112,9 @@ class Names:
             if tensor.device.type != "cpu":
                 raise ExportError(f"{name} is on {tensor.device}", "Export from the CPU: model.cpu()")
             if (tensor.is_floating_point() or tensor.is_complex()) and isinstance(tensor, torch.nn.Parameter) and tensor.dtype != torch.float32:
-                raise ExportError(f"the parameter {name} is {str(tensor.dtype)[6:]}; packages train float32",
-                                  "Convert the model with .float() before the export", name.rpartition(".")[0] or None)
+                what = "packages train float32" if tensor.requires_grad else "packages compute in float32, with frozen parameters too"
+                raise ExportError(f"the parameter {name} is {str(tensor.dtype)[6:]}; {what}", "Compute with real and imaginary parts"
+                                  if tensor.is_complex() else "Convert the model with .float() before the export", name.rpartition(".")[0] or None)
 
     def memory(self) -> Dict[int, str]:
         """The parameters that are trained, by the address of their first value."""
@@ -121,7 +137,11 @@ class Names:
                                       "it was made of", path)
                 if type(module).__name__ in ("OptimizedModule", "DataParallel", "DistributedDataParallel"):
                     raise ExportError(f"{path} is a {type(module).__name__}, which wraps the model", "Give the module inside it", path)
+                if isinstance(module, (torch.nn.Embedding, torch.nn.EmbeddingBag)) and module.max_norm is not None:
+                    raise ExportError(f"an embedding with max_norm writes to {path}.weight in each forward", "Leave out max_norm", path)
                 for key, parameter in module._parameters.items():
+                    if isinstance(parameter, torch.nn.parameter.UninitializedParameter):
+                        raise ExportError(f"the parameter {key} has no shape yet", "Call the model once, which gives lazy modules their shapes", path)
                     if parameter is not None and (parameter._backward_hooks or getattr(parameter, "_post_accumulate_grad_hooks", None)):
                         raise ExportError(f"the parameter {key} has a hook, which would not run where the package is trained",
                                           "Remove it; work on the gradient in the layer's forward instead", path)

@@ -59,6 +59,11 @@ def _mean_only(reduction: str) -> None:
 
 def _elementwise(function: Callable[..., torch.Tensor]) -> Terms:
     def terms(output: torch.Tensor, target: torch.Tensor) -> Tuple[torch.Tensor, torch.Tensor]:
+        if not target.is_floating_point():
+            raise ExportError(f"the targets are {str(target.dtype)[6:]}, and {function.__name__} is of floats", "Give them as floats: targets.float()")
+        if not isinstance(output, torch.Tensor):
+            raise ExportError(f"the last layer returns a {type(output).__name__}, and {function.__name__} takes a tensor",
+                              "Return the tensor that the loss is of, such as output.logits")
         if output.shape != target.shape:
             raise ExportError(f"the output has shape {tuple(output.shape)} and the target {tuple(target.shape)}",
                               "Give targets in the shape of the output")
@@ -75,6 +80,12 @@ def classes_last(output: torch.Tensor, target: torch.Tensor) -> bool:
 
 def _cross_entropy(ignored: int, smoothing: float) -> Loss:
     def flat(output: torch.Tensor, target: torch.Tensor) -> Tuple[torch.Tensor, torch.Tensor]:
+        if not isinstance(output, torch.Tensor):
+            raise ExportError(f"the last layer returns a {type(output).__name__}, and the cross entropy takes a tensor",
+                              "Return the tensor of scores, such as output.logits")
+        if target.is_floating_point() and target.shape != output.shape:
+            raise ExportError(f"the targets are floats of shape {tuple(target.shape)}, and the output has shape {tuple(output.shape)}",
+                              "Give numbers of classes as int64: targets.long(); or probabilities in the shape of the output")
         if classes_last(output, target):
             return output.reshape(-1, output.size(-1)), target.reshape(-1)
         return output, target

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Dict, List, Optional, Sequence
 
+import torch
+
 from .cut import Parts
 from .graph import Batch, Graph, Node, Shape, uses
 
@@ -19,7 +21,7 @@ def _count(shape: Optional[Shape], samples: int) -> int:
 
 def _bytes(shape: Optional[Shape], samples: int) -> int:
     return 0 if shape is None else _count(shape, samples) * (1 if "bool" in str(shape.dtype) else
-                                                             8 if "64" in str(shape.dtype) else 4)
+                                                             4 if shape.dtype == torch.float32 else 8)
 
 
 def _per_sample(at_three: int, at_two: int) -> int:

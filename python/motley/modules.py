@@ -16,17 +16,23 @@ class ModuleStack:
         self._stack: List[str] = []
         self._layer: Optional[str] = None
         self._handles: List[Any] = []
+        self.called: List[str] = []
+        """Modules without others in them that ran since the start of the layer."""
 
     def start(self, layer: str) -> None:
         self._layer = layer
         self._stack = []
+        self.called = []
 
     def path(self) -> Optional[str]:
         return self._stack[-1] if self._stack else self._layer
 
     def __enter__(self) -> "ModuleStack":
         def begin(module: torch.nn.Module, _: Any) -> None:
-            self._stack.append(self._names.get(id(module)) or self.path() or "")
+            name = self._names.get(id(module))
+            self._stack.append(name or self.path() or "")
+            if name and not module._modules:
+                self.called.append(name)
 
         def end(module: torch.nn.Module, _: Any, __: Any) -> None:
             self._stack.pop()

@@ -8,50 +8,17 @@ copied. Operations in place become functions (`aliases.py`); operations outside 
 
 from __future__ import annotations
 
-import os
-import sys
-from types import FrameType
 from typing import Any, Dict, List, Optional, Set, Tuple
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from . import operations, rewrite
+from . import operations, remedies, rewrite
 from .aliases import Entry, NotInvertible, View
 from .errors import ExportError
 from .graph import Node, Ref, Shape, Take, is_ref, leaves, map_args
+from .lines import user_line
 from .modules import ModuleStack
-
-_TORCH = os.path.dirname(os.path.abspath(torch.__file__)) + os.sep
-
-
-def user_line() -> Optional[str]:
-    """The innermost source line that is neither PyTorch's nor this package's."""
-    frame: Optional[FrameType] = sys._getframe(1)
-    while frame is not None:
-        name = frame.f_code.co_filename
-        if name == _OWN + "trace.py":  # what called the layer
-            return None
-        if not name.startswith((_OWN, _TORCH, os.path.realpath(_TORCH))) and not name.startswith("<"):
-            return f"{name}:{frame.f_lineno}"
-        frame = frame.f_back
-    return None
-
-
-def user_line_of(error: BaseException) -> Optional[str]:
-    """The same of the place where an error was raised."""
-    found = None
-    trace = error.__traceback__
-    while trace is not None:
-        name = trace.tb_frame.f_code.co_filename
-        if not name.startswith((_OWN, _TORCH, os.path.realpath(_TORCH))) and not name.startswith("<"):
-            found = f"{name}:{trace.tb_lineno}"
-        trace = trace.tb_next
-    return found
-
-
-_OWN = os.path.dirname(user_line.__code__.co_filename) + os.sep
-
 
 def is_statistic(name: str) -> bool:
     """Whether a tensor of this name moves while a model trains, though no gradient reaches it."""
@@ -157,7 +124,7 @@ class Recorder(TorchDispatchMode):
         plain = self._number_or_ref if name in operations.ARITHMETIC else self._plain
         plain_args = tuple(map_args(a, plain) for a in args)
         plain_kwargs = {k: map_args(v, plain) for k, v in kwargs.items() if k not in operations.DROPPED}
-        fixed = self._all_fixed(args, kwargs)
+        fixed = self._all_fixed(args, kwargs) and not name.startswith("motley::")
         outs = list(out) if isinstance(out, (list, tuple)) else [out]
         values = [self._new_value(t) for t in outs]
         self._append(name, plain_args, plain_kwargs, values, fixed)
@@ -182,6 +149,8 @@ class Recorder(TorchDispatchMode):
                 return target
             raise self.fail(f"{name} writes to {owner}",
                             "A layer may only write to what it made itself; use the operation without the underscore")
+        if rewrite.shows(name):
+            return self._turn(name, func, args, kwargs)
         role = self.roles.get(self._first[id(entry.root.tensor)]) if id(entry.root.tensor) in self._first else None
         if role is not None and role.role == "input":
             self.written.add(role.index)
@@ -196,6 +165,22 @@ class Recorder(TorchDispatchMode):
             raise self.fail(f"{name} writes through the view {view}", "Clone the tensor before you write to it") from None
         self.shapes[value] = self._shape(target)
         return out
+
+    def _turn(self, name: str, func: Any, args: Tuple[Any, ...], kwargs: dict) -> Any:
+        """An operation that changes in place how a tensor is seen, such as transpose_: from here on it is a view of what it was."""
+        target = args[0]
+        before = self._entries[id(target)]
+        with self:
+            shown = rewrite.functional(name, func)(target, *args[1:], **kwargs)
+        view = self._entries[id(shown)]
+        before.tensor = target.detach()  # below this mode: as it was seen
+        if id(target) in self._fresh:
+            self._fresh.add(id(before.tensor))
+        if id(target) in self._first:
+            self._first[id(before.tensor)] = self._first[id(target)]
+        self._entries[id(before.tensor)] = before
+        self._entries[id(target)] = Entry(target, view.value(self._emit), before, view.view)
+        return func(*args, **kwargs)
 
     # Values.
 
@@ -279,7 +264,8 @@ class Recorder(TorchDispatchMode):
         base = name.split("::")[1].split(".")[0].rstrip("_")
         if base in operations.RANDOM:
             raise self.fail(f"{name} takes random numbers, which would depend on the number of machines",
-                            "Use torch.nn.functional.dropout, whose masks Motley makes itself")
+                            "Draw by what Motley makes masks of: torch.nn.functional.dropout, tensor.bernoulli_(p), torch.rand(n) < p; or "
+                            "draw them into the data")
         if base == "_local_scalar_dense" and self._known.get(id(args[0]), "").endswith("num_batches_tracked"):
             raise self.fail("batch normalization averages its statistics over all steps (momentum=None)",
                             "Give it a number, such as the default 0.1")
@@ -287,7 +273,7 @@ class Recorder(TorchDispatchMode):
             raise self.fail("an embedding scales gradients by how often a row is used", "Leave out scale_grad_by_freq")
         masks = base == "index" and any(t is not None and t.dtype in (torch.bool, torch.uint8) for t in args[1])
         if (base in operations.DATA_DEPENDENT or masks) and not self._all_fixed(args, kwargs):
-            raise self.fail(f"{name} makes Python, or a shape, depend on the values of a tensor",
+            raise self.fail(f"{name} makes Python, or a shape, depend on the values of a tensor", remedies.of(name, user_line()) or
                             "Replace the branch, .item() or selection by torch.where or a mask")
 
 

@@ -111,15 +111,29 @@ _PLAIN: Dict[str, Callable[..., Any]] = {
 }
 
 
+_SHOWS = frozenset({"transpose_", "t_", "swapaxes_", "swapdims_", "squeeze_", "unsqueeze_"})
+
+
+def shows(name: str) -> bool:
+    """Whether an operation in place changes only how its tensor is seen."""
+    return name.split("::")[1].partition(".")[0] in _SHOWS
+
+
 def functional(name: str, func: Any) -> Callable[..., torch.Tensor]:
     """What the operation in place `func` gives its first argument, as a function."""
     if name in _IN_PLACE:
         return _IN_PLACE[name]
     space, rest = name.split("::")
-    packet, _, overload = rest.partition(".")
+    packet = rest.partition(".")[0]
     if not packet.endswith("_"):
         raise NotImplementedError(name)
-    return operations.find(f"{space}::{packet[:-1]}" + (f".{overload}" if overload else ""))
+    functions = getattr(getattr(torch.ops, space), packet[:-1], None)
+    wanted = [(argument.name, str(argument.type)) for argument in func._schema.arguments]
+    for overload in functions.overloads() if functions is not None else ():
+        function = getattr(functions, overload)
+        if [(argument.name, str(argument.type)) for argument in function._schema.arguments] == wanted:
+            return function
+    raise NotImplementedError(name)
 
 
 def replacement(func: Any, name: str) -> Optional[Callable[..., Any]]:

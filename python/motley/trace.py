@@ -14,9 +14,10 @@ from torch.utils._pytree import TreeSpec, tree_flatten, tree_unflatten
 from .errors import ExportError
 from .graph import Take
 from .intercept import Intercept
+from .lines import guarded
 from .losses import Loss
 from .modules import ModuleStack
-from .record import Recorder, user_line_of
+from .record import Recorder
 
 
 class Trace(NamedTuple):
@@ -50,42 +51,30 @@ class Run(NamedTuple):
     """The last layer has a loss."""
 
 
-_REMEDIES = (
-    ("Checkpointing is not compatible", "Switch activation checkpointing off: Motley recomputes by itself where memory is short"),
-    ("modified by an inplace operation", "Use the operation without the underscore; PyTorch's own backward refuses this, too"),
-    ("", "Run the layers by hand on a few samples, forward and backward, to see it"))
-"""What to do about errors of PyTorch, by a part of their text."""
+_REMEDY = "Run the layers by hand on a few samples, forward and backward, to see it"
 
 
 @contextlib.contextmanager
 def _draws_nothing(recorder: Recorder) -> Iterator[None]:
     """Refuses what takes random numbers without an operation of PyTorch."""
-    before = _random_states()
+    before = random_states()
     yield
-    for whose, state in _random_states().items():
+    for whose, state in random_states().items():
         if state != before[whose]:
             raise recorder.fail(f"the layer takes random numbers from {whose}, which would depend on the number of machines",
-                                "Use torch.nn.functional.dropout, whose masks Motley makes itself, or draw them into the data")
+                                "Draw by what Motley makes masks of: torch.nn.functional.dropout, tensor.bernoulli_(p), torch.rand(n) < p; or "
+                                "draw them into the data")
 
 
-def _random_states() -> Dict[str, Any]:
+def random_states() -> Dict[str, Any]:
+    """Of the generators that a layer may draw from, as values to compare."""
     _, keys, position = numpy.random.get_state()[:3]
     return {"Python's random": random.getstate(), "NumPy": (keys.tobytes(), position),
             "PyTorch": torch.get_rng_state().numpy().tobytes()}
 
 
-@contextlib.contextmanager
-def _named(recorder: Recorder) -> Iterator[None]:
-    """Says of what a layer raises itself where it was."""
-    try:
-        yield
-    except ExportError:
-        raise
-    except Exception as error:
-        line = user_line_of(error)
-        remedy = next(remedy for part, remedy in _REMEDIES if part in str(error))
-        raise ExportError(f"{type(error).__name__}: {str(error).splitlines()[0].rstrip('.') if str(error) else 'no message'}",
-                          remedy, recorder.path(), line) from error
+def _raises(run: Run) -> str:
+    return "the layer raises" if run.loss is None else "the layer, or the loss after it, raises"
 
 
 class Tracer:
@@ -104,7 +93,7 @@ class Tracer:
         recorder, intercept = self._start(run)
         leaves = [x.detach().requires_grad_(not run.first and x.is_floating_point()) for x in run.inputs]
         inputs = [x.clone() for x in leaves]  # a layer may write to its input, which autograd forbids for a leaf
-        with _draws_nothing(recorder), _named(recorder), intercept, recorder:
+        with _draws_nothing(recorder), guarded(_raises(run), _REMEDY, recorder.path), recorder, intercept:
             outputs, structure, gives = self._forward(run, recorder, inputs)
             for k, seen in enumerate(intercept.observed):
                 gives[Take("observed", k)] = recorder.value_of(seen.value)
@@ -115,7 +104,7 @@ class Tracer:
         """Forward in evaluation mode. A last layer without target is scored: what it returns is its output."""
         recorder, intercept = self._start(run)
         inputs = [x.clone() for x in run.inputs]
-        with _draws_nothing(recorder), _named(recorder), intercept, recorder:
+        with _draws_nothing(recorder), guarded(_raises(run), _REMEDY, recorder.path), recorder, intercept:
             outputs, structure, gives = self._forward(run, recorder, inputs)
         return Trace(recorder, gives, outputs, structure, [])
 

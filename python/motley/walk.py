@@ -14,7 +14,7 @@ import torch
 from torch.utils._pytree import TreeSpec, tree_flatten
 
 from .errors import ExportError
-from .graph import Node, Shape
+from .graph import Node, Shape, uses
 from .layers import Layers
 from .losses import Loss
 from .merge import merge
@@ -36,6 +36,13 @@ class Traced(NamedTuple):
     """What it got of two samples, and how that lay in its argument."""
     structure: TreeSpec
     target: Optional[torch.Tensor]
+
+    @property
+    def takes_whole_numbers(self) -> bool:
+        """Whether the layer makes integers of floats, such as ids that lie among them."""
+        recorder = self.train.recorder
+        return any(node.op == "aten::_to_copy" and recorder.shapes[uses(node)[0]].dtype.is_floating_point
+                   and not recorder.shapes[node.results[0]].dtype.is_floating_point for node in recorder.nodes)
 
 
 def samples(tensor: torch.Tensor, count: int) -> torch.Tensor:

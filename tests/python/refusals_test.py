@@ -189,7 +189,7 @@ class Refusals(unittest.TestCase):
         hooked.register_forward_hook(lambda module, inputs, output: 2 * output)
         for model, loss, example in ((Scaled(), nn.CrossEntropyLoss(), (torch.randn(2, 3, 32, 32), torch.randint(10, (2,)))),
                                      (hooked, nn.MSELoss(), (torch.randn(2, 3), torch.randn(2, 3)))):
-            with Folder() as folder, self.assertRaisesRegex(motley.ExportError, "do not compute what it computes"):
+            with Folder() as folder, self.assertRaisesRegex(motley.ExportError, "are not the model: the layers do not compute what the model computes"):
                 motley.export(motley.split(model), loss, example, folder.path("x"))
 
     def test_views_of_one_memory_are_not_written_to(self) -> None:
@@ -286,8 +286,12 @@ class Refusals(unittest.TestCase):
                 self.assertTrue(torch.equal(value, before[name]), name)
 
     def test_unknown_models_are_split_by_hand(self) -> None:
-        with self.assertRaisesRegex(motley.MotleyError, r'ModuleDict.*\[\("a", model.a\), \("b", model.b\), …\].*model=model'):
+        with self.assertRaisesRegex(motley.MotleyError, r'ModuleDict.*\[\("all", model\)\].*cut into functions, is that list'):
             motley.split(nn.ModuleDict({"a": nn.Linear(2, 2), "b": nn.ReLU()}))
+        with self.assertRaisesRegex(motley.ExportError, r"Its repeated parts are model.a \(3 × Linear\): a layer for each"):
+            motley.split(nn.ModuleDict({"a": nn.ModuleList(nn.Linear(2, 2) for _ in range(3)), "b": nn.ReLU()}))
+        with self.assertRaisesRegex(motley.ExportError, "a str was given in place of a model"):
+            motley.split("gpt2")  # type: ignore[arg-type]
         with Folder() as folder, self.assertRaisesRegex(motley.ExportError, "motley.split"):
             export_layers(folder, nn.Linear(4, 4), X)
 

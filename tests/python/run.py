@@ -12,4 +12,4 @@ for needed in ("numpy", "torch"):
         print(f"skipped: {sys.executable} cannot import {needed} ({error}); apt-get install python3-{needed}")
         sys.exit(77)
 
-unittest.main(module=sys.argv.pop(1), verbosity=2)
+unittest.main(module=sys.argv.pop(1), verbosity=2, warnings="ignore")

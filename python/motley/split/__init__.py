@@ -15,15 +15,35 @@ def split(model: torch.nn.Module) -> Layers:
     """The layers of `model`, in order, named as its modules; tensors keep the names of its state_dict.
 
     Known are `nn.Sequential`, `transformers`' GPT2LMHeadModel and LlamaForCausalLM, `torchvision`'s ResNet and
-    VisionTransformer, and models of the same structure and attribute names. Others are split by hand: a list of
+    VisionTransformer, and models of the same structure and attribute names; `export` compares the layers with the model, in
+    `train()` and `eval()` mode, and refuses what resembles one of these and is none. Others are split by hand: a list of
     (name, module or function), each called with what the one before returned.
     """
+    if not isinstance(model, torch.nn.Module):
+        raise ExportError(f"a {type(model).__name__} was given in place of a model", "Give a torch.nn.Module")
     for splitter in _SPLITTERS:
-        if splitter.knows(model):
-            return Layers(splitter.layers(model), [("", model)], model)
-    children = ", ".join(f'("{name}", model.{name})' for name, _ in list(model.named_children())[:4])
+        try:
+            if splitter.knows(model):
+                return Layers(splitter.layers(model), [("", model)], model, model, "split")
+        except Exception:  # it resembles one that is known, and is none
+            continue
+    call = "lambda x: model(x).logits" if hasattr(model, "config") else "model"
     raise ExportError(
         f"{type(model).__name__} is not among the models that motley.split knows",
-        "Give its layers by hand, each called with what the one before returned: "
-        f"motley.export([{children}, …], loss, example, path, model=model), or motley.train(…, layers=[…]). Functions of one argument are layers too; a tensor "
-        "that passes a layer by is returned beside its result, as a tuple, which the next layer gets")
+        f'As one layer: motley.export([("all", {call})], loss, example, path, model=model). As several: a list of (name, function), each called '
+        f"with what the one before returned, there or in motley.train(…, layers=). {_blocks(model)} "
+        "A tensor that passes a layer by is returned beside its result, as a tuple, which the next layer gets")
+
+
+def _blocks(model: torch.nn.Module) -> str:
+    """What of a model is repeated, which is what layers are made of."""
+    found = [(path, module) for path, module in model.named_modules()
+             if isinstance(module, (torch.nn.ModuleList, torch.nn.Sequential)) and len(module) > 1]
+    found = [(path, module) for path, module in found if not any(path.startswith(outer + ".") for outer, _ in found if outer)]
+    if not found:
+        return "What its forward does from input to output, cut into functions, is that list."
+    named = ", ".join(f"model.{path} ({len(module)} × {type(next(iter(module))).__name__})" if path else f"its {len(module)} parts"
+                      for path, module in found[:4])
+    return (f"Its repeated parts are {named}: a layer for each, and before, between and after them functions for what its forward does there "
+            "besides: embeddings, positions, masks, what a part is given besides the last result, norms and the head. The list is "
+            "compared with the model.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from typing import Any
+from typing import Any, Optional
 
 import torch
 
@@ -19,10 +19,13 @@ def has(module: Any, *paths: str) -> bool:
     return True
 
 
-def causal_mask(x: torch.Tensor) -> torch.Tensor:
-    """What is added to the scores [batch, 1, query, key] of `x` so that no position sees a later one."""
+def causal_mask(x: torch.Tensor, window: Optional[int] = None) -> torch.Tensor:
+    """What is added to the scores [batch, 1, query, key] of `x` so that no position sees a later one, nor one that is `window`
+    or more before it."""
     length = x.size(1)
     seen = torch.ones(length, length, dtype=torch.bool).tril()
+    if window is not None:
+        seen = seen.triu(1 - window)
     return torch.zeros(length, length).masked_fill(~seen, torch.finfo(torch.float32).min).expand(x.size(0), 1, -1, -1)
 
 

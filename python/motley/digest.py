@@ -1,0 +1,74 @@
+"""Gradients of a whole model in a few numbers each, so that two of them can be compared without being held."""
+
+from __future__ import annotations
+
+from typing import Dict, List, Mapping, NamedTuple
+
+import torch
+
+from .errors import ExportError
+from .intercept import Intercept
+
+_WIDTH = 4096
+_PROJECTIONS = 4
+
+
+class Digest(NamedTuple):
+    """The norm of a tensor and its products with random vectors, which differ from another's by about the norm of the difference."""
+
+    norm: float
+    projections: torch.Tensor
+
+
+def digest(tensor: torch.Tensor) -> Digest:
+    flat = tensor.detach().reshape(-1)
+    rows = -(-flat.numel() // _WIDTH)
+    generator = torch.Generator().manual_seed(rows)
+    across = torch.randn(_WIDTH, _PROJECTIONS, generator=generator)
+    down = torch.randn(rows, _PROJECTIONS, generator=generator)
+    full = flat.numel() // _WIDTH
+    sums = flat[:full * _WIDTH].view(full, _WIDTH) @ across
+    if full < rows:
+        rest = flat[full * _WIDTH:]
+        sums = torch.cat([sums, (rest @ across[:rest.numel()]).unsqueeze(0)])
+    return Digest(float(flat.norm()), (sums * down).sum(0).double())
+
+
+def gradients(outputs: List[torch.Tensor], grads: List[torch.Tensor], parameters: Mapping[str, torch.Tensor],
+              retain_graph: bool = False) -> Dict[str, Digest]:
+    """Of each parameter that the outputs reach by a gradient that is not 0; one gradient is held at a time."""
+    found: Dict[str, Digest] = {}
+    own = {name: tensor.grad for name, tensor in parameters.items()}
+    done: List[torch.Tensor] = []
+
+    def taken(name: str, tensor: torch.Tensor, grad: torch.Tensor) -> None:
+        for earlier in done:
+            earlier.grad = None
+        done[:] = [tensor]
+        found[name] = digest(grad)
+
+    handles = [tensor.register_hook(lambda grad, name=name, tensor=tensor: taken(name, tensor, grad))
+               for name, tensor in parameters.items()]
+    try:
+        for tensor in parameters.values():
+            tensor.grad = None
+        reached = [k for k, output in enumerate(outputs) if output.requires_grad]
+        with Intercept() as intercept:  # for what runs again, as activation checkpointing makes it
+            if reached:
+                torch.autograd.backward([outputs[k] for k in reached], [grads[k] for k in reached], retain_graph=retain_graph)
+        if any(draw.p is not None for draw in intercept.draws.drawn) or intercept.observed:
+            raise ExportError("dropout or batch normalization runs again in the backward pass, as activation checkpointing makes it",
+                              "Switch activation checkpointing off: Motley recomputes by itself where memory is short")
+    finally:
+        for handle in handles:
+            handle.remove()
+        for name, tensor in parameters.items():
+            tensor.grad = own[name]
+    return {name: seen for name, seen in found.items() if seen.norm != 0}
+
+
+def differs(a: Digest, b: Digest, floor: float) -> float:
+    """By what part of the larger norm two tensors differ; of `floor` where that is more."""
+    if a.norm != a.norm or b.norm != b.norm:
+        return 0.0 if a.norm != a.norm and b.norm != b.norm else float("inf")
+    return float((a.projections - b.projections).norm()) / 2 / max(a.norm, b.norm, floor)

@@ -1,0 +1,68 @@
+"""What models return, and how alike two of them are."""
+
+from __future__ import annotations
+
+from typing import Any, List, Optional, Tuple
+
+import torch
+from torch.utils._pytree import tree_flatten
+
+
+def floats(value: Any) -> List[torch.Tensor]:
+    """The tensors of floats in what was returned."""
+    if hasattr(value, "items"):
+        value = dict(value.items())
+    return [t for t in tree_flatten(value)[0] if isinstance(t, torch.Tensor) and t.is_floating_point()]
+
+
+def _main(value: Any) -> Optional[torch.Tensor]:
+    """What stands for the output where several things are returned."""
+    if isinstance(value, torch.Tensor):
+        return value
+    parts = dict(value.items()) if hasattr(value, "items") else {}
+    chosen = parts.get("logits", parts.get("out"))
+    return chosen if isinstance(chosen, torch.Tensor) else next(iter(floats(value)), None)
+
+
+def pairs(right: Any, found: Any) -> List[Tuple[torch.Tensor, torch.Tensor]]:
+    """What is compared: all of two equal structures, else what the layers return with what is most like it in the model's."""
+    whole, layers = floats(right), floats(found)
+    if type(right) is type(found) and [t.shape for t in whole] == [t.shape for t in layers]:
+        return list(zip(whole, layers))
+    main, expected = _main(found), _main(right)
+    if main is None:
+        return []
+    alike = [view for t in ([expected] if expected is not None and expected.shape == main.shape else whole) for view in _views(t, main.shape)]
+    return [(min(alike, key=lambda t: difference(main.detach(), t.detach())), main)] if alike else []
+
+
+def _views(tensor: torch.Tensor, shape: torch.Size) -> List[torch.Tensor]:
+    """A tensor in a shape that holds as many: its rows joined, or its classes second in place of last."""
+    if tensor.shape == shape:
+        return [tensor]
+    if tensor.numel() != shape.numel():
+        return []
+    turned = [tensor.transpose(1, -1), tensor.movedim(-1, 1)] if tensor.dim() > 2 else []
+    return [tensor.reshape(shape)] + [t for t in turned if t.shape == shape]
+
+
+def difference(found: torch.Tensor, right: torch.Tensor) -> float:
+    """As a part of the largest finite element. NaN and infinity are equal to themselves."""
+    if found.shape != right.shape:
+        return float("inf")
+    if found.numel() == 0 or equal(found, right):
+        return 0.0
+    found, right = found.float(), right.float()
+    same = (found == right) | (found.isnan() & right.isnan())
+    largest = float(right.abs().masked_fill_(~right.isfinite(), 0.0).max())
+    return float((found - right).abs_().masked_fill_(same, 0.0).max()) / (largest or 1.0)
+
+
+def equal(a: torch.Tensor, b: torch.Tensor) -> bool:
+    return a.shape == b.shape and bool(torch.equal(a, b))
+
+
+def shapes(value: Any) -> str:
+    """For messages."""
+    found = [str(tuple(t.shape)) for t in tree_flatten(dict(value.items()) if hasattr(value, "items") else value)[0] if isinstance(t, torch.Tensor)]
+    return ", ".join(found) or f"a {type(value).__name__}"

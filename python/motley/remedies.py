@@ -1,0 +1,29 @@
+"""What to do about what packages cannot hold, by the operation, its type and where it stands."""
+
+from __future__ import annotations
+
+import os
+from typing import Optional
+
+import torch
+
+
+def of(operation: str, line: Optional[str]) -> Optional[str]:
+    """What helps against an operation at a source line, where something better than general words is known."""
+    file = os.path.basename((line or "").rpartition(":")[0])
+    base = operation.split("::")[1].split(".")[0]
+    if "moe" in file or "moe" in (line or "") and base in ("histc", "_local_scalar_dense", "nonzero", "index", "bincount", "_grouped_mm"):
+        return ('Experts of transformers whose work does not depend on the values: model.set_experts_implementation("batched_mm"), or '
+                'experts_implementation="batched_mm" when the model is made')
+    if base == "_local_scalar_dense" and file == "masking_utils.py":
+        return "Give attention_mask as the mask of [batch, 1, query, key] that is added to the scores, made of the ids in the layer"
+    return None
+
+
+def of_type(dtype: torch.dtype) -> str:
+    """What helps against values of a type that packages do not have."""
+    if dtype.is_complex:
+        return "Compute with real and imaginary parts"
+    if dtype.is_floating_point:
+        return "Convert the model with .float(), and remove casts such as .to() and autocast from it"
+    return "Count in int64: .long() in place of such as .to(), and dtype=torch.int64 where a tensor is made"

@@ -1,0 +1,39 @@
+"""Other samples than the example's, of its kind."""
+
+from __future__ import annotations
+
+from typing import List, Optional
+
+import torch
+
+
+def like(example: torch.Tensor, limit: int, generator: torch.Generator, count: int, whole_numbers: bool = False) -> torch.Tensor:
+    """`count` samples: integers from 0 to below `limit`, or floats of the example's mean and spread. With `whole_numbers`, places
+    where all of the example's are whole, such as ids that lie among floats, get those of other samples."""
+    shape = (count,) + tuple(example.shape[1:])
+    if example.dtype == torch.int64:
+        return torch.randint(limit, shape, generator=generator)
+    spread = float(example.std()) if example.numel() > 1 else 1.0
+    made = torch.randn(shape, generator=generator) * (spread or 1.0) + float(example.mean())
+    if whole_numbers:
+        others = example.gather(0, torch.randint(example.size(0), shape, generator=generator))
+        made = torch.where((example == example.round()).all(0), others, made)
+    return made
+
+
+def padded(ids: torch.Tensor, pads: List[int]) -> torch.Tensor:
+    """Rows of integers of which the first ends with padding and the second begins with it, as far as there are so many."""
+    made = ids.clone()
+    length = ids.size(-1)
+    for row, pad in zip(range(ids.size(0)), (pads * ids.size(0)) if ids.dim() > 1 and length > 3 else []):
+        part = slice(length - length // 4, length) if row % 2 == 0 else slice(0, length // 4)
+        made[row][..., part] = pad
+    return made
+
+
+def pads_of(model: Optional[torch.nn.Module], limit: int) -> List[int]:
+    """What stands for padding in a model, as its configuration or its embeddings say; else 0, as many have it."""
+    found = [getattr(getattr(model, "config", None), "pad_token_id", None)]
+    if model is not None:
+        found += [getattr(module, "padding_idx", None) for module in model.modules()]
+    return [pad for pad in dict.fromkeys(found) if isinstance(pad, int) and 0 <= pad < limit] or [0]

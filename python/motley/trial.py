@@ -1,0 +1,87 @@
+"""Running a model on trial: what it takes its input for, and what is varied and put back meanwhile."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+from typing import Any, Iterator, List, Optional, Tuple
+
+import numpy
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from . import operations
+
+
+class Kinds(TorchDispatchMode):
+    """What a model takes its input for: how many rows an embedding of it has, and whether floats become integers."""
+
+    def __init__(self, input: torch.Tensor):
+        super().__init__()
+        self.rows: Optional[int] = None
+        self.whole_numbers = False
+        self._input = None if input.is_floating_point() else input
+        self._own: Optional[int] = None  # of an embedding of just the input
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Tuple[Any, ...] = (), kwargs: Optional[dict] = None) -> Any:
+        out = func(*args, **(kwargs or {}))
+        name = operations.name_of(func)
+        if name == "aten::_to_copy" and args[0].is_floating_point() and not out.is_floating_point():
+            self.whole_numbers = True
+        if name == "aten::embedding" and self._input is not None:
+            rows, ids = args[0].size(0), args[1]
+            if ids.shape == self._input.shape and torch.equal(ids, self._input):
+                self.rows = min(rows, self._own or rows)
+                self._own = self.rows
+            elif self._own is None:  # of a part of the input, or of something else
+                self.rows = min(rows, self.rows or rows)
+        return out
+
+
+@contextlib.contextmanager
+def varied(roots: List[torch.nn.Module]) -> Iterator[None]:
+    """Parameters and running statistics whose elements are all the same hide what is missing: an adapter of zeros its factor, a
+    normalization at 1 and 0 another one. They differ meanwhile."""
+    generator = torch.Generator().manual_seed(4)
+    before: List[Tuple[torch.Tensor, torch.Tensor]] = []
+    known = {id(tensor): tensor for root in roots for tensor in root.parameters()}
+    known.update({id(tensor): tensor for root in roots for name, tensor in root.named_buffers() if name.endswith(("running_mean", "running_var"))})
+    try:
+        with torch.no_grad():
+            for tensor in known.values():
+                if tensor.dtype == torch.float32 and tensor.numel() > 0 and bool((tensor == tensor.reshape(-1)[0]).all()):
+                    before.append((tensor, tensor.clone()))
+                    noise = torch.rand(tensor.shape, generator=generator)
+                    tensor.copy_(tensor * (0.9 + 0.2 * noise) if float(tensor.reshape(-1)[0]) != 0 else 0.04 * noise - 0.02)
+        yield
+    finally:
+        with torch.no_grad():
+            for tensor, content in before:
+                tensor.copy_(content)
+
+
+@contextlib.contextmanager
+def scaled(tensors: List[torch.Tensor], exponent: int) -> Iterator[None]:
+    """Parameters times a power of two, which is exact, and back."""
+    distinct = list({id(tensor): tensor for tensor in tensors if tensor.is_floating_point()}.values())
+    with torch.no_grad():
+        for tensor in distinct:
+            tensor.mul_(2.0 ** exponent)
+    try:
+        yield
+    finally:
+        with torch.no_grad():
+            for tensor in distinct:
+                tensor.mul_(2.0 ** -exponent)
+
+
+@contextlib.contextmanager
+def generators_as_before() -> Iterator[None]:
+    """Leaves the generators of random numbers as they were."""
+    states = random.getstate(), numpy.random.get_state(), torch.get_rng_state()
+    try:
+        yield
+    finally:
+        random.setstate(states[0])
+        numpy.random.set_state(states[1])
+        torch.set_rng_state(states[2])

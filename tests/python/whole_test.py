@@ -1,0 +1,231 @@
+"""A list of layers that is not the model is refused, by what is missing; one that is the model works, however it is written."""
+
+from __future__ import annotations
+
+import random
+import types
+import unittest
+import warnings
+from typing import Any, Callable, Dict, List, Tuple
+
+import numpy
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+from support import Folder, motley, total
+import language_models
+import vision_models
+
+IDS = torch.randint(8, 50, (2, 8))
+
+
+class Net(nn.Module):
+    """Ids to scores, with one of everything that a list may forget."""
+
+    def __init__(self, **options: Any):
+        super().__init__()
+        self.embed = nn.Embedding(50, 8)
+        self.blocks = nn.ModuleList(nn.Linear(8, 8) for _ in range(2))
+        self.norm = nn.LayerNorm(8)
+        self.second_norm = nn.LayerNorm(8)
+        self.batch_norm = nn.BatchNorm1d(8)
+        self.drop = nn.Dropout(options.get("p", 0.5))
+        self.adapter_in, self.adapter_out = nn.Linear(8, 2, bias=False), nn.Linear(2, 8, bias=False)
+        nn.init.zeros_(self.adapter_out.weight)
+        self.head = nn.Linear(8, 50)
+        self.config = types.SimpleNamespace(pad_token_id=options.get("pad"))
+        self.register_buffer("scale", torch.tensor(3.0))
+        self.register_buffer("seen", torch.tensor(0.0))
+        self.options = options
+
+    def body(self, ids: torch.Tensor, without: str = "") -> torch.Tensor:
+        x = self.embed(ids) * (1.0 if without == "factor" else 2.0)
+        if without != "buffer":
+            x = x * self.scale
+        if without != "mask":
+            x = x.masked_fill((ids == (self.config.pad_token_id or 0)).unsqueeze(-1), 0.0)
+        for k, block in enumerate(self.blocks):
+            x = x + block(x) if without != f"block {k}" else x
+        if without != "adapter":
+            x = x + self.adapter_out(self.adapter_in(x)) * (1.0 if without == "adapter's factor" else 4.0)
+        x = self.norm(x)
+        x = x if without == "second norm" else self.second_norm(x)
+        if without != "batch norm":
+            x = self.batch_norm(x.transpose(1, 2)).transpose(1, 2)
+        if without != "dropout":
+            x = F.dropout(x, 0.25 if without == "probability" else 0.5, self.training)
+        if without != "module's dropout":
+            x = self.drop(x)
+        if self.training and without != "training's path":
+            x = x * 1.5
+        return x.detach() if without == "gradient" else x
+
+    def forward(self, ids: torch.Tensor) -> torch.Tensor:
+        if self.options.get("counts"):
+            self.seen += 1
+        if self.options.get("shakes") and self.training:
+            return self.head(self.body(ids) * self.options["shakes"]())
+        scores = self.head(self.body(ids))
+        return torch.tanh(scores / 30) * 30 if self.options.get("caps") else scores
+
+    def listed(self, without: str = "") -> List[Tuple[str, Callable[[Any], Any]]]:
+        return [("body", lambda ids: self.body(ids, without)), ("head", self.head)]
+
+
+class InOneRun(nn.Module):
+    """Packed ids, taken apart by whoever calls it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.net = Net()
+
+    def forward(self, ids: torch.Tensor, more: torch.Tensor) -> Dict[str, torch.Tensor]:
+        return {"hidden": more, "logits": self.net(ids) + more.float().unsqueeze(-1)}
+
+
+def export(layers: Any, input: torch.Tensor = IDS, loss: Any = None, target: Any = None, **options: Any) -> motley.Exported:
+    with Folder() as folder, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return motley.export(layers, loss or nn.CrossEntropyLoss(), (input, input if target is None else target), folder.path("x"), **options)
+
+
+class Whole(unittest.TestCase):
+    def refused(self, message: str, *args: Any, **options: Any) -> None:
+        with self.assertRaisesRegex(motley.ExportError, message):
+            export(*args, **options)
+
+    def test_lists_that_leave_something_out(self) -> None:
+        for without, message in (("factor", r"in eval\(\) mode: [0-9.]+ of the largest output"), ("buffer", "of the largest output"),
+                                 ("block 0", r"never call.*blocks\.0|of the largest output"), ("block 1", "of the largest output"),
+                                 ("adapter", "of the largest output"), ("adapter's factor", "of the largest output"),
+                                 ("second norm", "of the largest output"), ("batch norm", "of the largest output"),
+                                 ("dropout", r"in train\(\) mode the model has a random draw that the layers do not: dropout of 0.5"),
+                                 ("probability", "dropout of 0.5.*the layers have a random draw that the model does not: dropout of 0.25"),
+                                 ("module's dropout", "that the layers do not: dropout of 0.5.*never call drop"),
+                                 ("training's path", r"in train\(\) mode: [0-9.]+ of the largest"),
+                                 ("gradient", "the model gives a gradient to embed.weight, .* which the layers leave without one")):
+            with self.subTest(without):
+                torch.manual_seed(1)
+                model = Net()
+                self.refused(message, model.listed(without), model=model)
+
+    def test_what_only_padding_shows(self) -> None:
+        for pad in (None, 7):
+            model = Net(pad=pad)
+            self.refused("on other samples than the example's", model.listed("mask"), model=model)
+
+    def test_what_only_large_outputs_show(self) -> None:
+        model = Net(caps=True)
+        with torch.no_grad():
+            model.head.weight.mul_(0.01), model.head.bias.zero_()
+        before = model.head.weight.clone()
+        self.refused("where its outputs are as large as 100", model.listed(), model=model)
+        self.assertTrue(torch.equal(model.head.weight, before))
+
+    def test_the_right_list(self) -> None:
+        model = Net()
+        before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+        state = torch.get_rng_state()
+        done = export(model.listed(), model=model)
+        self.assertEqual(done.notices, ())
+        self.assertTrue(torch.equal(torch.get_rng_state(), state))
+        for name, tensor in model.state_dict().items():
+            self.assertTrue(torch.equal(tensor, before[name]), name)
+        self.assertTrue(all(p.grad is None for p in model.parameters()))
+
+    def test_a_list_that_calls_the_model(self) -> None:
+        model = InOneRun()
+        packed = torch.stack([IDS, IDS], 1)
+        self.assertEqual(export([("all", lambda t: model(t[:, 0], t[:, 1])["logits"])], packed, target=IDS, model=model).notices, ())
+
+    def test_models_that_are_called_otherwise(self) -> None:
+        model, packed = InOneRun(), torch.stack([IDS, IDS], 1)
+
+        def layers(without: str) -> Any:
+            return [("body", lambda t: (model.net.body(t[:, 0], without), t[:, 1].float())),
+                    ("head", lambda xy: model.net.head(xy[0]) + xy[1].unsqueeze(-1))]
+        done = export(layers(""), packed, target=IDS, model=model)
+        self.assertRegex(done.notices[0], r"not compared with the whole model, for InOneRun\(input\) raises TypeError: .*more.*: pass forward=")
+        def forward(t: torch.Tensor) -> Any:
+            return model(t[:, 0], t[:, 1])
+        self.assertEqual(export(layers(""), packed, target=IDS, model=model, forward=forward).notices, ())
+        self.refused("that the layers do not: dropout", layers("dropout"), packed, target=IDS, model=model, forward=forward)
+        self.refused("forward= raises TypeError", layers(""), packed, target=IDS, model=model, forward=lambda t: model(t))
+        self.refused("forward= is a bool", layers(""), packed, target=IDS, model=model, forward=True)
+
+    def test_nothing_to_compare_with(self) -> None:
+        with Folder() as folder, self.assertWarnsRegex(motley.ExportWarning, "compared with no model"):
+            motley.export([("a", nn.Linear(4, 4)), ("b", nn.Linear(4, 4))], total, (torch.randn(2, 4), torch.zeros(2)), folder.path("x"))
+
+    def test_draws_that_are_not_dropout(self) -> None:
+        for what, draw in (("Python's random", lambda: 1 + random.random()), ("NumPy", lambda: 1 + float(numpy.random.rand()))):
+            model = Net(shakes=draw)
+            self.refused(f"the model takes random numbers from {what}", model.listed(), model=model)
+        model = Net(shakes=lambda: 1 + torch.randn(1))
+        self.refused("in train.. mode the model has a random draw that the layers do not: aten::randn", model.listed(), model=model)
+
+    def test_layers_that_are_skipped_with_probability_zero(self) -> None:
+        def never() -> float:
+            return 1.0 if torch.rand([]) < 0.0 else 1.0
+        model = Net(shakes=never)
+        export(model.listed(), model=model)
+
+    def test_buffers(self) -> None:
+        model = Net(counts=True)
+        self.refused("what a forward makes of the buffer seen", model.listed(), model=model)
+
+    def test_draws_in_another_order(self) -> None:
+        class Two(nn.Module):
+            def __init__(self) -> None:
+                super().__init__()
+                self.a, self.b, self.drop_a, self.drop_b = nn.Linear(4, 4), nn.Linear(4, 4), nn.Dropout(0.5), nn.Dropout(0.5)
+
+            def forward(self, x: torch.Tensor) -> torch.Tensor:
+                return self.drop_a(self.a(x)) + 2 * self.drop_b(self.b(x))
+        model = Two()
+        for swapped, right in ((False, True), (True, False)):
+            def last(x: torch.Tensor) -> torch.Tensor:
+                one, two = (model.drop_b, model.drop_a) if swapped else (model.drop_a, model.drop_b)
+                later = 2 * two(model.b(x))
+                return one(model.a(x)) + later
+            layers = [("only", last)]
+            if right:
+                export(layers, torch.randn(2, 4), total, torch.zeros(2), model=model)
+            else:
+                self.refused(r"in train\(\) mode: [0-9.]+ of the largest", layers, torch.randn(2, 4), total, torch.zeros(2), model=model)
+
+    def test_other_outputs(self) -> None:
+        class Aux(nn.Module):
+            def __init__(self) -> None:
+                super().__init__()
+                self.main, self.aux = nn.Linear(4, 4), nn.Linear(4, 2)
+
+            def forward(self, x: torch.Tensor) -> Any:
+                return (self.main(x), self.aux(x)) if self.training else self.main(x)
+        model = Aux()
+        done = export([("main", model.main)], torch.randn(2, 4), total, torch.zeros(2), model=model)
+        self.assertRegex(done.notices[0], "aux.weight, aux.bias would learn by them alone")
+
+    def test_split(self) -> None:
+        class Dropped(language_models.LlamaForCausalLM):
+            def forward(self, ids: torch.Tensor) -> torch.Tensor:
+                return F.dropout(super().forward(ids), 0.5, self.training)
+
+        class DroppedInBlocks(language_models.LlamaForCausalLM):
+            def __init__(self) -> None:
+                super().__init__()
+                for block in self.model.layers:
+                    block.mlp.register_forward_hook(lambda module, inputs, output: F.dropout(output, 0.5, module.training))
+
+        class Images(vision_models.ResNet):
+            def forward(self, x: torch.Tensor) -> torch.Tensor:
+                return super().forward(F.dropout(x, 0.5, self.training))
+        model = Dropped()
+        self.refused("motley.split's layers of Dropped are not the model: .*dropout of 0.5", motley.split(model))
+        export(motley.split(DroppedInBlocks()))
+        self.refused("dropout of 0.5", motley.split(Images()), torch.randn(2, 3, 32, 32), target=torch.randint(10, (2,)))
+
+
+if __name__ == "__main__":
+    unittest.main()
