@@ -28,3 +28,7 @@ class ExportError(MotleyError):
         if self.line:
             where += f"{' ' if where else ''}at {self.line}"
         return f"{where}{': ' if where else ''}{self.reason}. {self.remedy}"
+
+
+class DependsOnValues(ExportError):
+    """Python, or a shape, depends on the values of a tensor."""

@@ -30,13 +30,15 @@ class Observed(NamedTuple):
 
 
 class Intercept(TorchFunctionMode):
-    """Entered after the recorder."""
+    """Entered after the recorder. With `says_traced`, code that asks is told that it is traced, by which libraries leave out
+    branches on values that only save time."""
 
-    def __init__(self, recorder: Optional[Recorder] = None, draws: Optional[Draws] = None):
+    def __init__(self, recorder: Optional[Recorder] = None, draws: Optional[Draws] = None, says_traced: bool = False):
         super().__init__()
         self.observed: List[Observed] = []
         self.draws = draws if draws is not None else Draws(recorder)
         self._recorder = recorder
+        self._says_traced = says_traced
         self._originals: Dict[str, Any] = {}
 
     # A function that handles a mode runs its body without it, so what functions of `torch.nn.functional` call among
@@ -51,7 +53,7 @@ class Intercept(TorchFunctionMode):
         if _FAST_PATH is not None:
             self._fast_path = _FAST_PATH.get_fastpath_enabled()
             _FAST_PATH.set_fastpath_enabled(False)
-        if self._recorder is not None:  # what libraries leave out while a model is traced: branches on values that only save time
+        if self._says_traced:
             self._is_tracing = torch.jit.is_tracing
             torch.jit.is_tracing = lambda: True
         self.draws.__enter__()
@@ -61,7 +63,7 @@ class Intercept(TorchFunctionMode):
     def __exit__(self, *args: Any) -> None:
         super().__exit__(*args)
         self.draws.__exit__(*args)
-        if self._recorder is not None:
+        if self._says_traced:
             torch.jit.is_tracing = self._is_tracing
         if _FAST_PATH is not None:
             _FAST_PATH.set_fastpath_enabled(self._fast_path)

@@ -17,7 +17,7 @@ class ModuleStack:
         self._layer: Optional[str] = None
         self._handles: List[Any] = []
         self.called: List[str] = []
-        """Modules without others in them that ran since the start of the layer."""
+        """The modules that ran since the start of the layer."""
 
     def start(self, layer: str) -> None:
         self._layer = layer
@@ -31,7 +31,7 @@ class ModuleStack:
         def begin(module: torch.nn.Module, _: Any) -> None:
             name = self._names.get(id(module))
             self._stack.append(name or self.path() or "")
-            if name and not module._modules:
+            if name:
                 self.called.append(name)
 
         def end(module: torch.nn.Module, _: Any, __: Any) -> None:

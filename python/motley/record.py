@@ -15,7 +15,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from . import operations, remedies, rewrite
 from .aliases import Entry, NotInvertible, View
-from .errors import ExportError
+from .errors import DependsOnValues, ExportError
 from .graph import Node, Ref, Shape, Take, is_ref, leaves, map_args
 from .lines import user_line
 from .modules import ModuleStack
@@ -273,8 +273,8 @@ class Recorder(TorchDispatchMode):
             raise self.fail("an embedding scales gradients by how often a row is used", "Leave out scale_grad_by_freq")
         masks = base == "index" and any(t is not None and t.dtype in (torch.bool, torch.uint8) for t in args[1])
         if (base in operations.DATA_DEPENDENT or masks) and not self._all_fixed(args, kwargs):
-            raise self.fail(f"{name} makes Python, or a shape, depend on the values of a tensor", remedies.of(name, user_line()) or
-                            "Replace the branch, .item() or selection by torch.where or a mask")
+            raise DependsOnValues(*self.fail(f"{name} makes Python, or a shape, depend on the values of a tensor", remedies.of(
+                name, user_line()) or "Replace the branch, .item() or selection by torch.where or a mask").args)
 
 
 def _same_memory(a: torch.Tensor, b: torch.Tensor) -> bool:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import contextlib
 import importlib
 import random
-from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Set, Tuple
 
 import numpy
 import torch
 from torch.utils._pytree import TreeSpec, tree_flatten, tree_unflatten
 
-from .errors import ExportError
+from .errors import DependsOnValues, ExportError
 from .graph import Take
 from .intercept import Intercept
 from .lines import guarded
@@ -87,9 +87,30 @@ class Tracer:
         self._known = known
         self._memory = memory
         self._modules = modules
+        self._told: Set[str] = set()  # layers that are told that they are traced
 
     def train(self, run: Run) -> Trace:
         """Forward and backward in training mode."""
+        return self._without_branches(self._train, run)
+
+    def evaluate(self, run: Run) -> Trace:
+        """Forward in evaluation mode. A last layer without target is scored: what it returns is its output."""
+        return self._without_branches(self._evaluate, run)
+
+    def _without_branches(self, trace: Callable[[Run], Trace], run: Run) -> Trace:
+        """A layer that branches on values may do without where it is traced."""
+        try:
+            return trace(run)
+        except DependsOnValues:
+            if run.name in self._told:
+                raise
+            self._told.add(run.name)
+            with contextlib.suppress(ExportError):
+                return trace(run)
+            self._told.remove(run.name)
+            raise
+
+    def _train(self, run: Run) -> Trace:
         recorder, intercept = self._start(run)
         leaves = [x.detach().requires_grad_(not run.first and x.is_floating_point()) for x in run.inputs]
         inputs = [x.clone() for x in leaves]  # a layer may write to its input, which autograd forbids for a leaf
@@ -100,8 +121,7 @@ class Tracer:
             self._backward(run, recorder, leaves, outputs, gives)
         return Trace(recorder, gives, outputs, structure, [(seen.tensor, seen.momentum) for seen in intercept.observed])
 
-    def evaluate(self, run: Run) -> Trace:
-        """Forward in evaluation mode. A last layer without target is scored: what it returns is its output."""
+    def _evaluate(self, run: Run) -> Trace:
         recorder, intercept = self._start(run)
         inputs = [x.clone() for x in run.inputs]
         with _draws_nothing(recorder), guarded(_raises(run), _REMEDY, recorder.path), recorder, intercept:
@@ -111,7 +131,7 @@ class Tracer:
     def _start(self, run: Run) -> Tuple[Recorder, Intercept]:
         self._modules.start(run.name)
         recorder = Recorder(self._known, self._modules, self._memory)
-        return recorder, Intercept(recorder)
+        return recorder, Intercept(recorder, says_traced=run.name in self._told)
 
     def _forward(self, run: Run, recorder: Recorder, inputs: List[torch.Tensor]
                  ) -> Tuple[List[torch.Tensor], Optional[TreeSpec], Dict[Take, int]]:

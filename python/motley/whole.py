@@ -96,7 +96,7 @@ class Comparison:
                 with torch.no_grad(), kinds:
                     right = self._whole(example)
             except Exception as error:
-                self._cannot_call(error)
+                self._cannot_call(error, found)
                 return
             self._same_values(right, found, "in eval() mode")
             made = self._made_up(input, limit if limit is not None else kinds.rows, kinds.whole_numbers)
@@ -183,7 +183,7 @@ class Comparison:
         try:
             right = self._whole(input)
         except Exception as error:
-            self._cannot_call(error)
+            self._cannot_call(error, alone)
             return
         order = self._matched(right, alone)
         if right.generators != alone.generators:
@@ -253,7 +253,7 @@ class Comparison:
         return type(self._described.model).__name__ if self._described.model is not None else "the model"
 
     def _fail(self, reason: str, right: _Ran, found: _Ran) -> ExportError:
-        unused = [name for name in dict.fromkeys(right.modules) if name not in set(found.modules)]
+        unused = [name for name in dict.fromkeys(right.modules) if name not in set(found.modules) and not self._paths[name]._modules]
         if unused:
             reason += f"; the layers never call {_some(unused)}"
         if self._described.by == "split":
@@ -262,7 +262,7 @@ class Comparison:
             f" If {self._kind}(input) is not how you train it, pass forward=, a function of the input that calls it as you do")
         return ExportError(f"the list of layers is not the model: {reason}", f"Put what is missing into the layers.{more}")
 
-    def _cannot_call(self, error: Exception) -> None:
+    def _cannot_call(self, error: Exception, found: _Ran) -> None:
         if "memory" in str(error):
             raise error
         if self._described.by != "model":
@@ -270,7 +270,15 @@ class Comparison:
             raise ExportError(f"{what} raises {in_words(error)}", "It is called with the example's input, to be compared with the layers",
                               self._modules.path(), user_line_of(error)) from error
         self.notices.append(f"the layers were not compared with the whole model, for {self._kind}(input) raises {in_words(error)}: pass "
-                            "forward=, a function of the input that calls it as you do, e.g. forward=lambda t: model(t[:, 0], t[:, 1])")
+                            "forward=, a function of the input that calls it as you do, e.g. forward=lambda t: model(t[:, 0], t[:, 1])" + self._never_called(found))
+
+    def _never_called(self, found: _Ran) -> str:
+        """Modules that train or draw and that neither the layers nor a module around them ran: likely to be forgotten."""
+        called = set(found.modules)
+        names = [path for path, module in self._paths.items() if path not in called and path.rpartition(".")[0] not in called
+                 and (any(p.requires_grad for p in module._parameters.values() if p is not None) or getattr(module, "p", 0)
+                      and isinstance(module, torch.nn.modules.dropout._DropoutNd))]
+        return f". The layers never call {_some(names)}" if names else ""
 
     def _say_losses(self, value: Any) -> None:
         for key, part in value.items() if hasattr(value, "items") else ():

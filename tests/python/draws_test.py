@@ -155,6 +155,17 @@ class Draws(unittest.TestCase):
             with self.assertRaisesRegex(motley.ExportError, message):
                 self.export([("all", model)], torch.randn(2, 4), model=model)
 
+    def test_branches_that_only_save_time(self) -> None:
+        def masked(x: torch.Tensor) -> torch.Tensor:
+            mask = (x > 0).float()
+            return x if not torch.jit.is_tracing() and mask.all() else x * mask
+        model = Drops(lambda x, t: masked(x))
+        self.assertEqual(self.export([("all", model)], torch.randn(2, 4), model=model)[0].largest_difference, 0)
+        model = Drops(lambda x, t: x * 2 if torch.jit.is_tracing() or (x > 1e9).all() else x)
+        with self.assertRaisesRegex(motley.ExportError, "differs from PyTorch's"):
+            self.export([("all", model)], torch.randn(2, 4), model=model)
+        self.assertFalse(torch.jit.is_tracing())
+
     def test_ids_among_floats(self) -> None:
         class Both(nn.Module):
             def __init__(self) -> None:

@@ -147,6 +147,10 @@ class Whole(unittest.TestCase):
                     ("head", lambda xy: model.net.head(xy[0]) + xy[1].unsqueeze(-1))]
         done = export(layers(""), packed, target=IDS, model=model)
         self.assertRegex(done.notices[0], r"not compared with the whole model, for InOneRun\(input\) raises TypeError: .*more.*: pass forward=")
+        self.assertNotIn("never call", done.notices[0])
+        done = export(layers("module's dropout"), packed, target=IDS, model=model)
+        self.assertRegex(done.notices[0], r"The layers never call net.drop$")
+
         def forward(t: torch.Tensor) -> Any:
             return model(t[:, 0], t[:, 1])
         self.assertEqual(export(layers(""), packed, target=IDS, model=model, forward=forward).notices, ())

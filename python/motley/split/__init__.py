@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import torch
 
 from ..errors import ExportError
@@ -27,7 +29,8 @@ def split(model: torch.nn.Module) -> Layers:
                 return Layers(splitter.layers(model), [("", model)], model, model, "split")
         except Exception:  # it resembles one that is known, and is none
             continue
-    call = "lambda x: model(x).logits" if hasattr(model, "config") else "model"
+    gives_logits = type(model).__module__.startswith("transformers.") and re.search("For.*(LM|Classification|Generation)", type(model).__name__)
+    call = "lambda x: model(x).logits" if gives_logits else "model"
     raise ExportError(
         f"{type(model).__name__} is not among the models that motley.split knows",
         f'As one layer: motley.export([("all", {call})], loss, example, path, model=model). As several: a list of (name, function), each called '
