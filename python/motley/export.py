@@ -74,16 +74,17 @@ def export(layers: Union[Layers, Iterable[Tuple[str, Call]]], loss: Any, example
             traced = trace_all(described, terms, example, Tracer(names.of, stack, names.memory()))
             built = assemble(traced, names, terms, decayed or (lambda _, tensor: tensor.dim() >= 2),
                              input_limit, target_limit, unit, units_per_sample)
-        package = Package(json.loads(json.dumps(built.package)), built.tensors)
+            package = Package(json.loads(json.dumps(built.package)), built.tensors)
         with guarded("the layer raises on other samples than the example's", "Make it take any values of the example's kind; integers that "
                      "come as floats may be clamped to their range", stack.path):
             difference = check.against_eager(package, described, terms, traced, stack)
     for notice in comparison.notices:
         warnings.warn(notice, ExportWarning, stacklevel=2)
-    folder = os.fspath(path)
-    built.package["name"] = name or os.path.splitext(os.path.basename(os.path.normpath(folder)))[0]
-    built.package["made_by"] = f"motley for Python, torch {torch.__version__}, Python {sys.version.split()[0]}"
-    _write(folder, built)
+    with guarded("the package cannot be written", "Give a path for a folder, and a text as its name"):
+        folder = os.fspath(path)
+        built.package["name"] = name or os.path.splitext(os.path.basename(os.path.normpath(folder)))[0]
+        built.package["made_by"] = f"motley for Python, torch {torch.__version__}, Python {sys.version.split()[0]}"
+        _write(folder, built)
     return Exported(folder, len(built.package["layers"]), _operations(built.package), difference, tuple(comparison.notices))
 
 

@@ -6,6 +6,7 @@ from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Tu
 
 import torch
 
+from . import weights
 from .errors import ExportError
 
 Call = Callable[[Any], Any]
@@ -111,6 +112,9 @@ class Names:
         for name, tensor in self.state.items():
             if tensor.device.type != "cpu":
                 raise ExportError(f"{name} is on {tensor.device}", "Export from the CPU: model.cpu()")
+            if not weights.holds(tensor.dtype) and not isinstance(tensor, torch.nn.Parameter):
+                raise ExportError(f"the buffer {name} is {str(tensor.dtype)[6:]}, which packages do not hold", "Register it with "
+                                  "persistent=False, or keep real and imaginary parts", name.rpartition(".")[0] or None)
             if (tensor.is_floating_point() or tensor.is_complex()) and isinstance(tensor, torch.nn.Parameter) and tensor.dtype != torch.float32:
                 what = "packages train float32" if tensor.requires_grad else "packages compute in float32, with frozen parameters too"
                 raise ExportError(f"the parameter {name} is {str(tensor.dtype)[6:]}; {what}", "Compute with real and imaginary parts"

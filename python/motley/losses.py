@@ -5,7 +5,7 @@ Motley divides the sum of a step by its count, so micro-batches may have differe
 
 from __future__ import annotations
 
-from typing import Any, Callable, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, NamedTuple, Optional, Tuple
 
 import torch
 import torch.nn.functional as F
@@ -34,14 +34,15 @@ def understand(loss: Any) -> Loss:
         return _cross_entropy(loss.ignore_index, getattr(loss, "label_smoothing", 0.0))
     if loss is F.cross_entropy:
         return _cross_entropy(-100, 0.0)
-    for module, function in ((torch.nn.MSELoss, F.mse_loss), (torch.nn.L1Loss, F.l1_loss),
-                             (torch.nn.BCEWithLogitsLoss, F.binary_cross_entropy_with_logits)):
+    for module, function in ((torch.nn.MSELoss, F.mse_loss), (torch.nn.L1Loss, F.l1_loss), (torch.nn.SmoothL1Loss, F.smooth_l1_loss),
+                             (torch.nn.HuberLoss, F.huber_loss), (torch.nn.BCEWithLogitsLoss, F.binary_cross_entropy_with_logits)):
         if isinstance(loss, module):
             if getattr(loss, "weight", None) is not None or getattr(loss, "pos_weight", None) is not None:
                 raise ExportError(f"{module.__name__} has weights", "Give a function (output, target) -> (sum, count)")
             _mean_only(loss.reduction)
         if isinstance(loss, module) or loss is function:
-            return Loss(_elementwise(function), None, None, False)
+            bends = {key: getattr(loss, key) for key in ("beta", "delta") if hasattr(loss, key)}  # where squares become distances
+            return Loss(_elementwise(function, bends), None, None, False)
     if isinstance(loss, torch.nn.modules.loss._Loss):
         raise ExportError(f"the loss {type(loss).__name__} is not known",
                           "Give a function (output, target) -> (sum, count), e.g. with the loss's reduction='sum'")
@@ -57,7 +58,7 @@ def _mean_only(reduction: str) -> None:
                           "use that, or give a function (output, target) -> (sum, count)")
 
 
-def _elementwise(function: Callable[..., torch.Tensor]) -> Terms:
+def _elementwise(function: Callable[..., torch.Tensor], options: Dict[str, float]) -> Terms:
     def terms(output: torch.Tensor, target: torch.Tensor) -> Tuple[torch.Tensor, torch.Tensor]:
         if not target.is_floating_point():
             raise ExportError(f"the targets are {str(target.dtype)[6:]}, and {function.__name__} is of floats", "Give them as floats: targets.float()")
@@ -67,7 +68,7 @@ def _elementwise(function: Callable[..., torch.Tensor]) -> Terms:
         if output.shape != target.shape:
             raise ExportError(f"the output has shape {tuple(output.shape)} and the target {tuple(target.shape)}",
                               "Give targets in the shape of the output")
-        return function(output, target, reduction="sum"), torch.full((), output.numel(), dtype=torch.int64)
+        return function(output, target, reduction="sum", **options), torch.full((), output.numel(), dtype=torch.int64)
     return terms
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import linecache
 import os
 from typing import Optional
 
@@ -15,6 +16,9 @@ def of(operation: str, line: Optional[str]) -> Optional[str]:
     if "moe" in file or "moe" in (line or "") and base in ("histc", "_local_scalar_dense", "nonzero", "index", "bincount", "_grouped_mm"):
         return ('Experts of transformers whose work does not depend on the values: model.set_experts_implementation("batched_mm"), or '
                 'experts_implementation="batched_mm" when the model is made')
+    text = linecache.getline((line or "").rpartition(":")[0], int((line or ":0").rpartition(":")[2] or 0))
+    if base == "_local_scalar_dense" and "layerdrop" in text:
+        return "Whole layers are left out at random: set layerdrop=0.0 (encoder_layerdrop, decoder_layerdrop) in the model's configuration"
     if base == "_local_scalar_dense" and file == "masking_utils.py":
         return "Give attention_mask as the mask of [batch, 1, query, key] that is added to the scores, made of the ids in the layer"
     return None

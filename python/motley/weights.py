@@ -18,6 +18,11 @@ _NAMES = {torch.float32: "F32", torch.float64: "F64", torch.float16: "F16", torc
 _TYPES = {name: dtype for dtype, name in _NAMES.items()}
 
 
+def holds(dtype: torch.dtype) -> bool:
+    """Whether files hold tensors of this type."""
+    return dtype in _NAMES
+
+
 def write(path: str, tensors: Mapping[str, torch.Tensor], metadata: Optional[Dict[str, str]] = None) -> None:
     """Writes `tensors` in their order, to a temporary name first."""
     header: Dict[str, object] = {"__metadata__": {"format": "pt", **(metadata or {})}}

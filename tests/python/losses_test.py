@@ -42,10 +42,12 @@ CASES = {
     "squares": (nn.MSELoss(), nn.MSELoss(), (4, 2), lambda n: torch.randn(n, 4, 2)),
     "squares, a function": (F.mse_loss, F.mse_loss, (4,), lambda n: torch.randn(n, 4)),
     "distances": (nn.L1Loss(), nn.L1Loss(), (4,), lambda n: torch.randn(n, 4)),
+    "bent distances": (nn.SmoothL1Loss(beta=0.3), nn.SmoothL1Loss(beta=0.3), (4,), lambda n: torch.randn(n, 4)),
+    "bent squares": (nn.HuberLoss(delta=0.4), nn.HuberLoss(delta=0.4), (4,), lambda n: torch.randn(n, 4)),
     "yes or no": (nn.BCEWithLogitsLoss(), nn.BCEWithLogitsLoss(), (4,), lambda n: torch.rand(n, 4).round()),
     "own": (own, nn.SmoothL1Loss(), (4,), lambda n: torch.randn(n, 4)),
 }
-UNITS = {"pixels": 12, "tokens": 7, "squares": 8, "squares, a function": 4, "distances": 4, "yes or no": 4, "own": 4}
+UNITS = {"pixels": 12, "tokens": 7, "squares": 8, "squares, a function": 4, "distances": 4, "bent distances": 4, "bent squares": 4, "yes or no": 4, "own": 4}
 
 
 class Losses(unittest.TestCase):
@@ -81,6 +83,18 @@ class Losses(unittest.TestCase):
     def test_integers_as_numbers(self) -> None:
         with Folder() as folder, self.assertRaisesRegex(motley.ExportError, "output has shape.*target"):
             motley.export([("a", nn.Linear(3, 2))], nn.MSELoss(), (torch.randn(2, 3), torch.randn(2, 3)), folder.path("x"))
+
+    def test_targets_and_outputs_that_do_not_fit(self) -> None:
+        layers, input = [("a", nn.Linear(4, 4))], torch.randn(2, 4)
+        whole_numbers = torch.ones(2, 4, dtype=torch.int64)
+        for given, loss, target, message in (
+                (layers, nn.MSELoss(), whole_numbers, r"the targets are int64, and mse_loss is of floats. Give them as floats: targets.float\(\)"),
+                (layers, nn.BCEWithLogitsLoss(), whole_numbers, "binary_cross_entropy_with_logits is of floats"),
+                (layers, nn.CrossEntropyLoss(), torch.ones(2), "the targets are floats of shape .2,., and the output has shape .2, 4.*targets.long"),
+                ([("a", lambda x: {"scores": layers[0][1](x)})], nn.CrossEntropyLoss(), whole_numbers[:, 0], "the last layer returns a dict, and the cross entropy"),
+                ([("a", lambda x: (layers[0][1](x),))], nn.L1Loss(), input, "the last layer returns a tuple, and l1_loss takes a tensor")):
+            with self.subTest(message), Folder() as folder, self.assertRaisesRegex(motley.ExportError, message):
+                motley.export(given, loss, (input, target), folder.path("x"), model=layers[0][1])
 
 
 if __name__ == "__main__":

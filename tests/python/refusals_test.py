@@ -148,6 +148,30 @@ class Refusals(unittest.TestCase):
                 with self.assertRaisesRegex(motley.ExportError, message):
                     motley.export(layers, total, example, folder.path("x"))
 
+    def test_nothing_is_raised_bare(self) -> None:
+        class Turns(nn.Linear):
+            def __init__(self) -> None:
+                super().__init__(4, 4)
+                self.register_buffer("turn", torch.ones(4, dtype=torch.complex64))
+
+        class Breaks(nn.Linear):
+            def forward(self, x: torch.Tensor) -> torch.Tensor:
+                return {}[x.size(0)]
+        layers, example = [("a", nn.Linear(4, 4))], (X, X)
+        with Folder() as folder:
+            for given, loss, batch, path, message in (
+                    (None, total, example, "x", "the layers are a NoneType"), (7, total, example, "x", "the layers are a int"),
+                    (layers, None, example, "x", "NoneType is no loss"), (layers, total, None, "x", "no pair of two tensors"),
+                    (layers, total, example, None, "the package cannot be written: TypeError"),
+                    ([("a", Turns())], total, example, "x", "the buffer a.turn is complex64.*persistent=False"),
+                    ([("a", nn.LazyLinear(4))], total, example, "x", "has no shape yet. Call the model once"),
+                    ([("a", nn.Linear(4, 4)), ("b", Breaks(4, 4))], total, example, "x", f"in b at {__file__}:[0-9]+: the layer, or the loss after it, raises: KeyError: 2"),
+                    (layers, lambda o, t: o.nothing, example, "x", "in a at .*the loss after it, raises: AttributeError")):
+                with self.subTest(message), self.assertRaisesRegex(motley.ExportError, message):
+                    motley.export(given, loss, batch, path and folder.path(path))
+            with self.assertRaisesRegex(motley.ExportError, "model= is a str"):
+                motley.export(layers, total, example, folder.path("x"), model="net")
+
     def test_losses(self) -> None:
         layers, target = [("a", nn.Linear(4, 3))], torch.zeros(2, dtype=torch.int64)
         with Folder() as folder:
