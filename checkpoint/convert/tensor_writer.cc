@@ -14,7 +14,7 @@ namespace motley {
 namespace {
 
 TensorOutline outline_of(const NewTensor& tensor, NumberFormat format) {
-  return {tensor.name, safetensors_dtype(format), tensor.shape};
+  return {tensor.name, tensor.bytes ? tensor.dtype : safetensors_dtype(format), tensor.shape};
 }
 
 Error beyond(const NewTensor& tensor, NumberFormat format, std::uint64_t place, float value) {
@@ -29,6 +29,11 @@ Result<void> write_tensor(SafetensorsWriter& writer,
                           const NewTensor& tensor,
                           const NumberRule& rule,
                           WorkWatch& watch) {
+  if (tensor.bytes) {
+    MOTLEY_ASSIGN(const std::vector<std::byte> whole, tensor.bytes());
+    MOTLEY_TRY(writer.append(whole));
+    return watch.advance(whole.size());
+  }
   const std::uint64_t count = value_count(outline_of(tensor, rule.format));
   const auto stream = tensor.open();
   std::vector<float> values;

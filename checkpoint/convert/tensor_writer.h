@@ -2,6 +2,7 @@
 // them.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -23,6 +24,9 @@ struct NewTensor {
   std::string name;
   std::vector<std::int64_t> shape;
   std::function<std::unique_ptr<ValueStream>()> open;
+  // Of integers and truth values: their type in the format, and their bytes, which no rule changes.
+  std::string dtype = {};
+  std::function<Result<std::vector<std::byte>>()> bytes = {};
 };
 
 struct NumberRule {

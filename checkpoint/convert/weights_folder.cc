@@ -1,5 +1,7 @@
 #include "checkpoint/convert/weights_folder.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 #include <string>
@@ -62,7 +64,8 @@ Result<std::vector<WrittenFile>> write_files(const fs::path& place,
   std::vector<WrittenFile> files;
   std::map<std::string, std::string> places;
   for (int i = 0; i < count; ++i) {
-    const std::string name = count == 1 ? "model.safetensors" : shard_file_name("model", i, count);
+    const std::string name = count == 1 ? fmt::format("{}.safetensors", folder.name)
+                                        : shard_file_name(folder.name, i, count);
     MOTLEY_ASSIGN(WrittenFile file, write_tensors(place / name, parts[static_cast<std::size_t>(i)],
                                                   folder.rule, watch));
     for (const auto& [tensor, hash] : file.tensor_hashes) places.emplace(tensor, name);

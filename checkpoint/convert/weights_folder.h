@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <string>
 #include <vector>
 
 #include "base/json.h"
@@ -20,6 +21,7 @@ struct WeightsFolder {
   std::uint64_t file_bytes_max = 5'000'000'000;  // of values; a larger tensor has a file alone
   Json config;                                   // config.json; null = none
   std::vector<std::filesystem::path> beside;     // files that are copied under their names
+  std::string name = "model";                    // of the files of weights, without ending
 };
 
 // Writes it into `destination`, which is there whole or not at all. kConfig when that exists, or a

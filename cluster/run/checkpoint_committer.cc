@@ -43,6 +43,7 @@ CheckpointCommitter::CheckpointCommitter(std::filesystem::path run_dir,
     : run_dir_(std::move(run_dir)),
       launch_(std::move(launch)),
       config_(config),
+      package_(model.package),
       rank_count_(plan.rank_count()),
       elsewhere_{std::move(elsewhere),
                  static_cast<std::uint64_t>(model.parameter_count()) * sizeof(float)} {
@@ -127,8 +128,12 @@ Result<std::filesystem::path> CheckpointCommitter::commit(Open& open) const {
     }
     shards.push_back(std::move(shard));
   }
+  Json model_config = huggingface_config(config_.model);
+  if (package_) {
+    MOTLEY_ASSIGN(model_config, checkpoint_config(*package_));
+  }
   return commit_checkpoint(run_dir_, launch_, *open.state, shards, config_to_json(config_),
-                           huggingface_config(config_.model), elsewhere_);
+                           model_config, elsewhere_);
 }
 
 }  // namespace motley

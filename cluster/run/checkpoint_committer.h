@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -41,8 +42,8 @@ struct SaveOutcome {
 
 class CheckpointCommitter {
  public:
-  // `launch`: as launch_text. `model`: for its hash, family and size. `elsewhere`: ranks that write
-  // into folders of other machines.
+  // `launch`: as launch_text. `model`: for its hash, family, size and config.json. `elsewhere`:
+  // ranks that write into folders of other machines.
   CheckpointCommitter(std::filesystem::path run_dir,
                       std::string launch,
                       const Config& config,
@@ -80,8 +81,9 @@ class CheckpointCommitter {
   std::filesystem::path run_dir_;
   std::string launch_;
   Config config_;
-  std::vector<std::string> machines_;  // by rank
-  CheckpointState common_;             // what does not change from step to step
+  std::shared_ptr<const Package> package_;  // null where the model is none
+  std::vector<std::string> machines_;       // by rank
+  CheckpointState common_;                  // what does not change from step to step
   int rank_count_;
   ShardsElsewhere elsewhere_;
   std::set<std::int64_t> always_kept_;

@@ -21,5 +21,7 @@ inline constexpr std::int64_t kPackageTensorBytesMax = 1LL
                                                        << 50;  // of the weights; a layer's memory
 inline constexpr std::int64_t kPackageUnitsMax = 1LL << 40;    // of a sample; values of integers
 inline constexpr std::size_t kLayerTensorsMax = 10'000;  // parameters, statistics or constants
+inline constexpr std::size_t kModelFilesMax = 64;
+inline constexpr std::int64_t kModelFileBytesMax = 64LL << 20;
 
 }  // namespace motley

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,6 +16,7 @@
 #include "base/result.h"
 #include "base/work_counter.h"
 #include "models/package/graph.h"
+#include "models/package/model_files.h"
 #include "models/package/tensor_spec.h"
 
 namespace motley {
@@ -77,6 +79,13 @@ struct Package {
   std::vector<PackageLayer> layers;     // at least one
   std::vector<LayerGraph> graphs;       // each is used
   PackageWeights weights;
+  std::vector<ModelFile> files;  // what else an export of the trained model has
+  // [parameter] what an adapter of peft calls it; all that is trained, or none.
+  std::map<std::string, std::string> adapter_names;
+  // Read with its folder: the text of files/config.json, which is a JSON object; "" = none.
+  std::string model_config;
+  // Read with its folder: tensors of the state_dict that training does not move, by their order.
+  std::vector<std::string> untrained;
 
   // What layer `index` takes of one sample. REQUIRES: index is a layer's.
   [[nodiscard]] std::vector<TensorSpec> inputs_of(int index) const;
@@ -98,7 +107,7 @@ inline constexpr const char* kPackageFileName = "package.json";
 // The same of package.json's text alone; `source` names it in errors.
 [[nodiscard]] Result<Package> parse_package(std::string_view text, const std::string& source);
 
-// Reads all of the weights and compares their hash. kCorrupt when it differs. `work` counts the
+// Reads all of its files and compares their hashes. kCorrupt when one differs. `work` counts the
 // bytes; nullptr: nobody does.
 [[nodiscard]] Result<void> verify_package(const Package& package, WorkCounter* work = nullptr);
 

@@ -1,13 +1,17 @@
-// The folder of a package: what its two files have to do with each other.
+// The folder of a package: what its files have to do with each other.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "base/json.h"
 #include "base/system/files.h"
+#include "checkpoint/folders.h"
 #include "checkpoint/input_file.h"
 #include "checkpoint/safetensors.h"
 #include "models/package/limits.h"
@@ -20,10 +24,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-Error damaged(const fs::path& path, std::string cause) {
-  return {ErrorCode::kCorrupt, fmt::format("damaged package, {}", path.string()), std::move(cause),
-          "copy the package again, or export the model again"};
-}
+// Constants that are in no state_dict; the exporter names them.
+constexpr const char* kOwnConstantPrefix = "motley.";
 
 const char* dtype_of(NumberType type) {
   switch (type) {
@@ -40,28 +42,53 @@ const char* dtype_of(NumberType type) {
 Result<void> check_size(const Package& package) {
   MOTLEY_ASSIGN(const InputFile file, InputFile::open(package.weights_path()));
   if (file.bytes() == package.weights.bytes) return {};
-  return damaged(file.path(), fmt::format("it has {} bytes; {} says {}", file.bytes(),
-                                          kPackageFileName, package.weights.bytes));
+  return damaged_package(file.path(), fmt::format("it has {} bytes; {} says {}", file.bytes(),
+                                                  kPackageFileName, package.weights.bytes));
 }
 
 // The weights hold the tensors that the layers name, and may hold others.
-Result<void> check_tensors(const Package& package) {
+Result<void> read_tensors(Package& package) {
   MOTLEY_ASSIGN(const SafetensorsFile file, SafetensorsFile::open(package.weights_path()));
   const std::map<std::string, TensorSpec> named = tensors_of(package);
   for (const auto& [name, tensor] : named) {
     const auto found = file.entries().find(name);
     if (found == file.entries().end()) {
-      return damaged(package.weights_path(), fmt::format("it lacks tensor '{}'", excerpt(name)));
+      return damaged_package(package.weights_path(),
+                             fmt::format("it lacks tensor '{}'", excerpt(name)));
     }
     const SafetensorsFile::Entry& entry = found->second;
     if (entry.dtype != dtype_of(tensor.type) || entry.shape != tensor.shape) {
-      return damaged(package.weights_path(),
-                     fmt::format("tensor '{}' is {} [{}]; {} says {} [{}]", excerpt(name),
-                                 entry.dtype, fmt::join(entry.shape, ", "), kPackageFileName,
-                                 dtype_of(tensor.type), fmt::join(tensor.shape, ", ")));
+      return damaged_package(
+          package.weights_path(),
+          fmt::format("tensor '{}' is {} [{}]; {} says {} [{}]", excerpt(name), entry.dtype,
+                      fmt::join(entry.shape, ", "), kPackageFileName, dtype_of(tensor.type),
+                      fmt::join(tensor.shape, ", ")));
     }
   }
+  std::vector<std::pair<std::uint64_t, std::string>> others;
+  std::set<std::string> moved;
+  for (const PackageLayer& layer : package.layers) {
+    for (const PackageParameter& each : layer.parameters) moved.insert(each.name);
+    for (const PackageStatistic& each : layer.statistics) moved.insert(each.name);
+  }
+  for (const auto& [name, entry] : file.entries()) {
+    if (name.starts_with(kOwnConstantPrefix) || moved.contains(name)) continue;
+    others.emplace_back(entry.begin, name);
+  }
+  std::sort(others.begin(), others.end());
+  for (auto& [begin, name] : others) package.untrained.push_back(std::move(name));
   return {};
+}
+
+// The one of its files that every checkpoint of a run has, too.
+Result<void> read_model_config(Package& package) {
+  const auto found = std::ranges::find(package.files, kModelConfigName, &ModelFile::name);
+  if (found == package.files.end()) return {};
+  MOTLEY_ASSIGN(package.model_config, read_model_file(package.folder, *found));
+  const std::string source = (package.folder / kModelFilesFolder / kModelConfigName).string();
+  MOTLEY_ASSIGN(const Json config, parse_json(package.model_config, source));
+  if (config.is_object()) return {};
+  return damaged_package(source, "it is not a JSON object");
 }
 
 }  // namespace
@@ -84,7 +111,8 @@ Result<std::shared_ptr<const Package>> read_package(const fs::path& folder) {
   MOTLEY_ASSIGN(Package package, parse_package(text, path.string()));
   package.folder = folder;
   MOTLEY_TRY(check_size(package));
-  MOTLEY_TRY(check_tensors(package));
+  MOTLEY_TRY(read_tensors(package));
+  MOTLEY_TRY(read_model_config(package));
   return std::make_shared<const Package>(std::move(package));
 }
 
@@ -101,9 +129,12 @@ Result<void> verify_package(const Package& package, WorkCounter* work) {
     done += part.size();
   }
   const std::string hex = hash.hex();
+  for (const ModelFile& each : package.files) {
+    MOTLEY_ASSIGN(const std::string text, read_model_file(package.folder, each, work));
+  }
   if (hex == package.weights.sha256) return {};
-  return damaged(file.path(), fmt::format("its SHA-256 is {}; {} says {}", hex, kPackageFileName,
-                                          package.weights.sha256));
+  return damaged_package(file.path(), fmt::format("its SHA-256 is {}; {} says {}", hex,
+                                                  kPackageFileName, package.weights.sha256));
 }
 
 }  // namespace motley

@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <map>
+#include <set>
 #include <utility>
 
 #include "base/hash.h"
@@ -63,14 +64,18 @@ Result<void> check_aliases(const JsonFields& fields) {
 class PackageReader {
  public:
   Result<Package> read(const JsonFields& fields) {
-    MOTLEY_TRY(check_keys(fields, {"format", "version", "made_by", "name", "input", "input_limit",
-                                   "target", "target_limit", "ignored", "units_per_sample", "unit",
-                                   "aliases", "layers", "graphs", "weights"}));
+    MOTLEY_TRY(check_keys(
+        fields,
+        {"format", "version", "made_by", "name", "input", "input_limit", "target", "target_limit",
+         "ignored", "units_per_sample", "unit", "aliases", "layers", "graphs", "weights"},
+        {"files", "adapter"}));
     MOTLEY_TRY(read_head(fields));
     MOTLEY_TRY(check_aliases(fields));
     MOTLEY_TRY(read_weights(fields));
     MOTLEY_TRY(read_layers(fields));
     MOTLEY_TRY(read_graphs(fields));
+    MOTLEY_ASSIGN(package_.files, read_model_files(fields));
+    MOTLEY_TRY(read_adapter(fields));
     return std::move(package_);
   }
 
@@ -109,12 +114,7 @@ class PackageReader {
     }
     MOTLEY_ASSIGN(const std::int64_t bytes, weights.integer("bytes", 0, kPackageTensorBytesMax));
     package_.weights.bytes = static_cast<std::uint64_t>(bytes);
-    MOTLEY_ASSIGN(package_.weights.sha256, weights.text("sha256"));
-    constexpr std::size_t kDigits = 64;
-    if (package_.weights.sha256.size() != kDigits ||
-        package_.weights.sha256.find_first_not_of("0123456789abcdef") != std::string::npos) {
-      return weights.bad("sha256", "64 lower-case hexadecimal digits were expected");
-    }
+    MOTLEY_ASSIGN(package_.weights.sha256, read_sha256(weights, "sha256"));
     return {};
   }
 
@@ -157,6 +157,23 @@ class PackageReader {
       package_.graphs.push_back(std::move(graph));
     }
     return {};
+  }
+
+  // Names of all that is trained, so that an adapter's file lacks nothing.
+  Result<void> read_adapter(const JsonFields& fields) {
+    MOTLEY_ASSIGN(package_.adapter_names, read_adapter_names(fields));
+    if (package_.adapter_names.empty()) return {};
+    std::set<std::string> trained;
+    for (const PackageLayer& layer : package_.layers) {
+      for (const PackageParameter& each : layer.parameters) trained.insert(each.name);
+      for (const PackageStatistic& each : layer.statistics) trained.insert(each.name);
+    }
+    const auto same_name = [](const std::string& a, const auto& b) { return a == b.first; };
+    if (std::equal(trained.begin(), trained.end(), package_.adapter_names.begin(),
+                   package_.adapter_names.end(), same_name)) {
+      return {};
+    }
+    return fields.bad("adapter", "it does not name exactly what the layers train");
   }
 
   Result<void> fit_layer(const JsonFields& graph, const GraphRoles& roles, int index) {

@@ -3,12 +3,16 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <initializer_list>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/json.h"
+#include "checkpoint/folders.h"
 #include "models/spec/model_spec.h"
 
 namespace motley {
@@ -37,6 +41,29 @@ Json huggingface_config(const ModelConfig& model) {
               {"embd_pdrop", model.dropout},
               {"resid_pdrop", model.dropout},
               {"torch_dtype", "float32"}};
+}
+
+std::span<const char* const> huggingface_companions() {
+  static constexpr std::array kNames = {
+#include "models/spec/companion_list.inc"
+  };
+  return kNames;
+}
+
+Json with_number_type(Json config, const char* torch_type) {
+  config["torch_dtype"] = torch_type;
+  if (config.contains("dtype")) config["dtype"] = torch_type;  // as newer versions write
+  return config;
+}
+
+Result<Json> checkpoint_config(const Package& package) {
+  // It only counts steps, and does not change what the model computes.
+  constexpr std::string_view kCounter = "num_batches_tracked";
+  const bool is_whole = std::ranges::all_of(
+      package.untrained, [&](const std::string& name) { return name.ends_with(kCounter); });
+  if (package.model_config.empty() || !is_whole) return Json{{"model_type", "motley-package"}};
+  MOTLEY_ASSIGN(Json config, parse_json(package.model_config, kModelConfigName));
+  return with_number_type(std::move(config), "float32");
 }
 
 std::string huggingface_name(const ModelConfig& model, const std::string& parameter) {

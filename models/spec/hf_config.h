@@ -2,12 +2,13 @@
 // and read. Pure functions.
 #pragma once
 
-#include <array>
+#include <span>
 #include <string>
 
 #include "base/json_fwd.h"
 #include "base/result.h"
 #include "job/config.h"
+#include "models/package/package.h"
 
 namespace motley {
 
@@ -18,14 +19,18 @@ namespace motley {
 // stand under "transformer.", without which it would not take an untied head.
 [[nodiscard]] std::string huggingface_name(const ModelConfig& model, const std::string& parameter);
 
-// What may lie beside a model's weights and goes where they go: its tokenizer, and how it writes.
-inline constexpr std::array kHuggingFaceCompanions = {"tokenizer.json",
-                                                      "tokenizer_config.json",
-                                                      "vocab.json",
-                                                      "merges.txt",
-                                                      "special_tokens_map.json",
-                                                      "tokenizer.model",
-                                                      "generation_config.json"};
+// What may lie beside a model's weights and goes where they go: its tokenizer, what prepares its
+// pictures or sounds, and how it writes.
+[[nodiscard]] std::span<const char* const> huggingface_companions();
+
+// `config` of weights whose numbers are of that type, by torch's name: transformers opens them as
+// the type that config.json says.
+[[nodiscard]] Json with_number_type(Json config, const char* torch_type);
+
+// What makes transformers open a folder with a package's parameters and statistics alone: its
+// config.json. Where it keeps none, or the model has tensors besides that transformers would have
+// to make up, a plain description that no library claims. kCorrupt when it is no JSON.
+[[nodiscard]] Result<Json> checkpoint_config(const Package& package);
 
 // The model that such a config.json describes; keys that it lacks have transformers' defaults.
 // `source` names it in errors. kConfig, naming each key, for a model that Motley would compute

@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "checkpoint/weight_names.h"
+#include "models/package/package.h"
 
 namespace motley {
 namespace {
@@ -48,6 +49,11 @@ class Matcher {
   Matcher(const ModelSpec& model, const TensorShapes& tensors, Layouts layouts)
       : tensors_(tensors), is_transposed_(layouts == Layouts::kMayBeTransposed) {
     const auto tied = model.tied_pair();
+    if (model.package) {
+      for (const std::string& name : model.package->untrained) {
+        untrained_.insert(bare_weight_name(name));
+      }
+    }
     for (const LayerSpec& layer : model.layers) {
       for (const ParameterSpec& parameter : layer.parameters) {
         if (parameter.tied_use) continue;
@@ -97,6 +103,7 @@ class Matcher {
 
   void look_at_rest(const std::string& name, const std::vector<std::int64_t>& shape) {
     if (taken_.contains(name) || is_buffer(name)) return;
+    if (untrained_.contains(bare_weight_name(name))) return;
     if (bare_weight_name(name) == kHead && tied_shape_ == shape) {
       match_.tied_copy = WeightPlace{std::string(kHead), shape, name};
       return;
@@ -109,6 +116,7 @@ class Matcher {
   bool is_transposed_;
   WeightMatch match_;
   std::set<std::string> taken_;
+  std::set<std::string> untrained_;  // what a package keeps itself and no weights replace
   std::optional<std::vector<std::int64_t>> tied_shape_;
 };
 

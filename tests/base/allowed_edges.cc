@@ -236,7 +236,7 @@ const std::vector<std::pair<std::string, std::set<std::string>>> kMayInclude = {
     {"tools/ckpt",
      {"base", "base/system", "checkpoint", "checkpoint/convert", "checkpoint/lock",
       "checkpoint/store", "cluster/launch", "cluster/process", "cluster/run", "cluster/stores",
-      "job", "models/spec", "partitioner/advise", "plan", "tools"}},
+      "job", "models/package", "models/spec", "partitioner/advise", "plan", "tools"}},
     {"tools/guide", {"base", "base/system", "job", "tools"}},
     {"tools/watch", {"base", "base/system", "tools", "watch/browser", "watch/terminal"}},
 };

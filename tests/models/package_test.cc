@@ -262,5 +262,64 @@ TEST_F(PackageFolder, WithWeightsOfAnotherModelIsDamaged) {
   EXPECT_THAT(error().cause, HasSubstr("lacks tensor '9.weight'"));
 }
 
+constexpr const char* kModelConfigText = "{\"dtype\":\"bfloat16\",\"model_type\":\"llama\"}\n";
+
+// A package that keeps a file.
+class PackageWithFiles : public PackageFolder {
+ protected:
+  PackageWithFiles() {
+    std::ifstream file(folder_ / kPackageFileName);
+    text_.assign(std::istreambuf_iterator<char>(file), {});
+    keep("config.json", kModelConfigText,
+         "cd22f9ada4e47330177f84ffb07abc19309b5f1f5ee657c2996418e8e3992274");
+  }
+
+  void keep(const std::string& name, const std::string& content, const std::string& sha256) const {
+    std::filesystem::create_directories(folder_ / "files");
+    std::ofstream(folder_ / "files" / name) << content;
+    std::ofstream(folder_ / kPackageFileName) << replaced(
+        text_, "{",
+        "{\"files\":[{\"name\":\"" + name + "\",\"bytes\":" + std::to_string(content.size()) +
+            ",\"sha256\":\"" + sha256 + "\"}],");
+  }
+
+  std::string text_;
+};
+
+TEST_F(PackageWithFiles, HasItsConfigurationAndVerifiesAllOfThem) {
+  const auto package = read_package(folder_);
+  ASSERT_TRUE(package.ok()) << describe(package.error());
+  EXPECT_EQ((*package)->model_config, kModelConfigText);
+  EXPECT_TRUE(verify_package(**package).ok());
+  keep("vocab.txt", "changed since", std::string(64, '0'));
+  const auto other = read_package(folder_);
+  ASSERT_TRUE(other.ok()) << "only the configuration is read at once";
+  EXPECT_THAT(verify_package(**other).error().cause, HasSubstr("SHA-256"));
+}
+
+TEST_F(PackageWithFiles, WithAnotherConfigurationIsDamaged) {
+  std::ofstream(folder_ / "files" / "config.json") << "{}";
+  EXPECT_EQ(error().code, ErrorCode::kCorrupt);
+  EXPECT_THAT(error().cause, HasSubstr("bytes"));
+  std::filesystem::remove(folder_ / "files" / "config.json");
+  std::filesystem::create_symlink(folder_ / kPackageFileName, folder_ / "files" / "config.json");
+  EXPECT_EQ(error().code, ErrorCode::kCorrupt);
+}
+
+TEST(Package, KeepsNoFilesThatWouldLeaveTheirFolderOrRun) {
+  const auto with_name = [](const std::string& name) {
+    return "{\"files\": [{\"name\": \"" + name + "\", \"bytes\": 0, \"sha256\": \"" +
+           std::string(64, '0') + "\"}],";
+  };
+  for (const char* name :
+       {"", "../config.json", "/etc/x.json", "a/b.json", "a\\\\b.json", ".hidden.json", "model.py",
+        "weights.bin", "model.safetensors.index.json", "manifest.json", "-o.json", "é.json"}) {
+    EXPECT_THAT(cause_with("{", with_name(name)), HasSubstr("no name of a model's file")) << name;
+  }
+  EXPECT_TRUE(parse_package(replaced(right_package(), "{", with_name("vocab.txt")), "p").ok());
+  EXPECT_THAT(cause_with("{", "{\"adapter\": {\"nothing\": \"x\"},"),
+              HasSubstr("exactly what the layers train"));
+}
+
 }  // namespace
 }  // namespace motley

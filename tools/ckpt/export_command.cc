@@ -2,20 +2,18 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cstdio>
-#include <memory>
-#include <system_error>
+#include <optional>
 #include <utility>
 
 #include "base/json.h"
-#include "checkpoint/convert/weights_folder.h"
-#include "checkpoint/weight_names.h"
-#include "models/spec/hf_config.h"
-#include "models/spec/initial_weights.h"
+#include "checkpoint/folders.h"
 #include "plan/quantity_text.h"
 #include "tools/ckpt/commands.h"
+#include "tools/ckpt/exported_folder.h"
+#include "tools/ckpt/package_export.h"
 #include "tools/ckpt/weights_inputs.h"
-#include "tools/inputs.h"
 #include "tools/terminal_watch.h"
 
 namespace motley {
@@ -37,87 +35,33 @@ Result<NumberRule> number_rule(const Arguments& arguments) {
   return rule;
 }
 
-// The folder of model.init_from, where that is on this machine.
-std::optional<fs::path> origin_of(const OpenedWeights& weights) {
-  if (weights.reader.manifest() == nullptr) return weights.folder();
-  if (!weights.model || weights.model->init_from.empty()) return {};
-  std::error_code code;
-  const fs::path origin = weights.model->init_from;
-  if (fs::is_directory(origin, code)) return origin;
-  return fs::is_regular_file(origin, code) ? std::optional(origin.parent_path()) : std::nullopt;
+bool is_among(const std::vector<WrittenFile>& files, const std::string& part) {
+  return std::ranges::any_of(
+      files, [&](const WrittenFile& file) { return file.name.find(part) != std::string::npos; });
 }
 
-Result<std::vector<fs::path>> companions_of(const Arguments& arguments,
-                                            const OpenedWeights& weights) {
-  if (!arguments.has("tokenizer")) {
-    const auto origin = origin_of(weights);
-    return origin ? companions_in(*origin) : std::vector<fs::path>{};
+// What a folder lacks that other programs look for, and where it could come from.
+std::vector<std::string> lacks(const std::vector<WrittenFile>& files, bool is_package) {
+  if (is_among(files, "adapter_config.json")) return {};
+  std::vector<std::string> lines;
+  if (!is_among(files, kModelConfigName)) {
+    lines.push_back(fmt::format(
+        "no config.json: {}, and transformers opens no folder without it. --config FOLDER takes "
+        "one from there",
+        is_package ? "the package keeps none, as motley.export does of a transformers model"
+                   : "these weights have none"));
+  } else if (is_package && !is_among(files, "token") && !is_among(files, "vocab")) {
+    lines.emplace_back(
+        "no tokenizer: the package keeps none. --tokenizer FOLDER takes its files from there");
   }
-  const fs::path folder = arguments.value("tokenizer");
-  MOTLEY_TRY(check_exists(folder));
-  std::vector<fs::path> found = companions_in(folder);
-  if (!found.empty()) return found;
-  return Error{ErrorCode::kConfig, fmt::format("no tokenizer lies in {}", folder.string()),
-               fmt::format("it has none of {}", fmt::join(kHuggingFaceCompanions, ", ")),
-               "name the folder of the model whose tokenizer it is"};
-}
-
-// config.json with the type of the numbers that are written; null where the family has none: a
-// package's, unless it began from weights that have one.
-Result<Json> exported_config(const OpenedWeights& weights, NumberFormat format) {
-  Json config = weights.config;
-  const bool is_package = weights.model && weights.model->kind == "package";
-  if (weights.reader.manifest() != nullptr && weights.model) {
-    config = is_package ? Json() : huggingface_config(*weights.model);
-    const auto origin = origin_of(weights);
-    if (is_package && origin) {
-      MOTLEY_ASSIGN(const CheckpointReader reader, CheckpointReader::open(*origin));
-      MOTLEY_ASSIGN(WeightsOutline outline, reader.outline());
-      config = std::move(outline.config);
-    }
-  }
-  // What our own checkpoints of a package have says nothing to others.
-  if (is_package && config == huggingface_config(*weights.model)) config = Json();
-  if (config.is_null()) return config;
-  config["torch_dtype"] = torch_dtype(format);
-  if (config.contains("dtype")) config["dtype"] = torch_dtype(format);  // as newer versions write
-  return config;
-}
-
-// Of weights that are ours or of a family of ours exactly the model's parameters, without buffers
-// that lie beside; of others all.
-Result<std::vector<StoredTensor>> exported_tensors(const OpenedWeights& weights) {
-  std::vector<StoredTensor> tensors = parameters_of(weights);
-  if (weights.reader.manifest() != nullptr || !weights.model) return tensors;
-  TensorShapes shapes;
-  for (const StoredTensor& tensor : tensors) shapes[tensor.outline.name] = tensor.outline.shape;
-  MOTLEY_ASSIGN(const WeightMatch match,
-                place_weights(*weights.model, {}, shapes, weights.config, weights.path.string()));
-  std::erase_if(tensors, [&](const StoredTensor& tensor) {
-    return std::ranges::find(match.places, tensor.outline.name, &WeightPlace::stored) ==
-           match.places.end();
-  });
-  return tensors;
-}
-
-std::vector<NewTensor> new_tensors(const OpenedWeights& weights,
-                                   const std::vector<StoredTensor>& stored) {
-  std::vector<NewTensor> tensors;
-  for (const StoredTensor& each : stored) {
-    const std::string& name = each.outline.name;
-    const bool is_ours = weights.model && weights.model->kind != "package";
-    tensors.push_back({is_ours ? huggingface_name(*weights.model, bare_weight_name(name)) : name,
-                       each.outline.shape, [&reader = weights.reader, &each] {
-                         return std::make_unique<StoredValues>(reader, each);
-                       }});
-  }
-  return tensors;
+  return lines;
 }
 
 void report_export(const Arguments& arguments,
                    const fs::path& destination,
                    const std::vector<WrittenFile>& files,
-                   const NumberRule& rule) {
+                   const NumberRule& rule,
+                   const std::vector<std::string>& lacking) {
   std::uint64_t bytes = 0;
   std::vector<std::string> names;
   Json list = Json::array();
@@ -130,19 +74,21 @@ void report_export(const Arguments& arguments,
     fmt::print("{}\n", Json{{"path", destination.string()},
                             {"dtype", torch_dtype(rule.format)},
                             {"bytes", bytes},
-                            {"files", std::move(list)}}
+                            {"files", std::move(list)},
+                            {"lacks", lacking}}
                            .dump(2));
     return;
   }
   fmt::print("{}: {} of {}: {}\n", destination.string(), bytes_text(static_cast<double>(bytes)),
              torch_dtype(rule.format), fmt::join(names, ", "));
+  for (const std::string& line : lacking) fmt::print("{}\n", line);
 }
 
 Result<void> run_export(const Arguments& arguments) {
   MOTLEY_ASSIGN(const fs::path destination, output_place(arguments));
   MOTLEY_ASSIGN(const NumberRule rule, number_rule(arguments));
   const bool one_file = arguments.has("one-file");
-  for (const char* other : {"tokenizer", "max-file"}) {
+  for (const char* other : {"tokenizer", "max-file", "config"}) {
     if (one_file && arguments.has(other)) {
       return Error{ErrorCode::kUsage, fmt::format("--one-file and --{} do not go together", other),
                    "a file holds tensors alone, all of them", "leave one of the two out"};
@@ -154,24 +100,35 @@ Result<void> run_export(const Arguments& arguments) {
         fmt::format("{} has the name of a file, and is to be a folder", destination.string()),
         "a file is written only with --one-file", "add --one-file, or name a folder"};
   }
-  MOTLEY_ASSIGN(const std::uint64_t file_bytes_max, max_file_bytes(arguments));
+  MOTLEY_TRY(max_file_bytes(arguments));
   TerminalWatch watch;
   MOTLEY_ASSIGN(const OpenedWeights weights,
                 open_weights(arguments.operand(0), /*with_optimizer=*/false, watch));
+  const bool is_package = weights.model && weights.model->kind == "package";
+  std::optional<PackageExport> package;
+  if (is_package && weights.reader.manifest() != nullptr) {
+    const std::string given = arguments.has("package") ? arguments.value("package") : "";
+    MOTLEY_ASSIGN(package, PackageExport::open(weights, given));
+  } else if (arguments.has("package")) {
+    return Error{ErrorCode::kUsage, "--package is for checkpoints of packages",
+                 fmt::format("{} is none", weights.path.string()), "leave it out"};
+  }
+  const PackageExport* const from = package ? &*package : nullptr;
   MOTLEY_ASSIGN(const std::vector<StoredTensor> stored, exported_tensors(weights));
-  const std::vector<NewTensor> tensors = new_tensors(weights, stored);
   std::vector<WrittenFile> files;
   if (one_file) {
-    MOTLEY_ASSIGN(WrittenFile file, write_weights_file(destination, tensors, rule, watch));
+    MOTLEY_ASSIGN(WrittenFile file,
+                  write_weights_file(destination, exported_values(weights, stored, from, false),
+                                     rule, watch));
     files.push_back(std::move(file));
   } else {
-    WeightsFolder folder{.tensors = tensors, .rule = rule, .file_bytes_max = file_bytes_max};
-    MOTLEY_ASSIGN(folder.config, exported_config(weights, rule.format));
-    MOTLEY_ASSIGN(folder.beside, companions_of(arguments, weights));
+    MOTLEY_ASSIGN(const WeightsFolder folder,
+                  exported_folder(arguments, weights, stored, from, rule));
     MOTLEY_ASSIGN(files, write_weights_folder(destination, folder, watch));
   }
   watch.clear();
-  report_export(arguments, destination, files, rule);
+  const auto lacking = one_file ? std::vector<std::string>{} : lacks(files, is_package);
+  report_export(arguments, destination, files, rule, lacking);
   return {};
 }
 
@@ -188,13 +145,17 @@ Command ckpt_export_command() {
        {"one-file", "", "one safetensors file in the place of a folder"},
        max_file_option(),
        {"tokenizer", "FOLDER",
-        "copy the tokenizer's files from here (default: from the folder of "
-        "model.init_from, where there are any)"},
+        "copy the tokenizer's files from here (default: those that the package keeps, or of the "
+        "folder of model.init_from, where there are any)"},
+       {"config", "FOLDER", "take config.json from here"},
+       {"package", "FOLDER", "the package that was trained, where it is not at model.path"},
        json_option()},
       "RUN is a run's folder, whose newest checkpoint is read, a checkpoint, or a folder of\n"
       "weights. Writes model.safetensors, or several files and their index where one would grow\n"
-      "beyond --max-file, with config.json where the family has one (gpt2; a package has that of\n"
-      "the weights it began from). Names are those that transformers saves, of a package its own.\n"
+      "beyond --max-file, with config.json where there is one (gpt2; a package of a transformers\n"
+      "model keeps it, and its tokenizer's files), and says what is lacking. Names are those that\n"
+      "transformers saves, of a package its own. A package's export has frozen weights and\n"
+      "buffers too; of an adapter of peft it is adapter_model.safetensors, as peft loads it.\n"
       "Memory does not grow with the model. An interrupted command leaves nothing that counts.\n\n"
       "Examples\n"
       "  motley ckpt export runs/gpt -o gpt-half --dtype bf16\n"

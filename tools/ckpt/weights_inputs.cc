@@ -124,7 +124,7 @@ std::vector<StoredTensor> parameters_of(const OpenedWeights& weights) {
 
 std::vector<fs::path> companions_in(const fs::path& folder) {
   std::vector<fs::path> found;
-  for (const char* name : kHuggingFaceCompanions) {
+  for (const char* name : huggingface_companions()) {
     std::error_code code;
     if (fs::is_regular_file(folder / name, code)) found.push_back(folder / name);
   }

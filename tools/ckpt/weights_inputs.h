@@ -59,7 +59,7 @@ struct OpenedWeights {
 // in that of the files else.
 [[nodiscard]] std::vector<StoredTensor> parameters_of(const OpenedWeights& weights);
 
-// Those files of a folder that go where its weights go (kHuggingFaceCompanions).
+// Those files of a folder that go where its weights go (huggingface_companions).
 [[nodiscard]] std::vector<std::filesystem::path> companions_in(const std::filesystem::path& folder);
 
 }  // namespace motley
