@@ -14,7 +14,7 @@ from .errors import ExportError
 from .graph import Graph, Take, uses
 from .graph_json import TYPES, WIDENED, graph_json
 from .layers import Names
-from .losses import Loss, classes_last
+from .losses import Loss, class_count
 from .trace import Trace
 from .walk import Traced
 
@@ -240,11 +240,5 @@ def _classes(last: Traced) -> Optional[int]:
     """How many classes the model's output has, where the target is of classes."""
     assert last.score is not None and last.target is not None
     sizes = last.score.recorder.shapes[last.score.gives[Take("output", 0)]].sizes
-    if len(sizes) != last.target.dim() + 1:
-        return None
     at_two = [size.at(last.target.size(0)) if not isinstance(size, int) else size for size in sizes]
-    return at_two[-1] if _last(at_two, last.target) else at_two[1]
-
-
-def _last(sizes: List[int], target: torch.Tensor) -> bool:
-    return classes_last(torch.empty(0).new_empty(sizes), target)
+    return class_count(torch.empty(at_two, device="meta"), last.target)

@@ -47,6 +47,8 @@ def against_eager(package: Package, described: Layers, loss: Loss, traced: List[
         whole = layer.takes_whole_numbers
         inputs = [samples.like(x, limit, generator, SAMPLES, whole) for x in layer.inputs]
         target = None if layer.target is None else samples.like(layer.target, package.description["target_limit"], generator, SAMPLES)
+        if target is not None and target.is_floating_point():  # e.g. probabilities, which losses look at
+            target = target.clamp(float(layer.target.min()), float(layer.target.max()))
         tested = _Layer(package, k, call, layer, loss, target)
         for _, root in described.roots:
             root.eval()

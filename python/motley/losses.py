@@ -14,6 +14,8 @@ from .errors import ExportError
 
 Terms = Callable[[torch.Tensor, torch.Tensor], Tuple[torch.Tensor, torch.Tensor]]
 
+_OWN = "Give a function (output, target) -> (sum, count)"
+
 
 class Loss(NamedTuple):
     """A loss: `terms` gives sum and count, `correct`, where there is one, how many were predicted right."""
@@ -23,53 +25,107 @@ class Loss(NamedTuple):
     ignored: Optional[int]
     classes: bool
     """Whether the targets are numbers of classes."""
+    numbers: bool = False
+    """Whether it compares the output with numbers of its shape."""
+
+
+class _Elementwise(NamedTuple):
+    """A loss whose terms are those of the output's elements."""
+
+    function: Callable[..., torch.Tensor]
+    settings: Tuple[str, ...] = ()
+    """Attributes of the module that its function takes."""
+    weights: Tuple[str, ...] = ()
+    """The same of tensors, where they are set."""
+
+
+_ELEMENTWISE: Dict[type, _Elementwise] = {
+    torch.nn.MSELoss: _Elementwise(F.mse_loss),
+    torch.nn.L1Loss: _Elementwise(F.l1_loss),
+    torch.nn.SmoothL1Loss: _Elementwise(F.smooth_l1_loss, ("beta",)),
+    torch.nn.HuberLoss: _Elementwise(F.huber_loss, ("delta",)),
+    torch.nn.BCELoss: _Elementwise(F.binary_cross_entropy, (), ("weight",)),
+    torch.nn.BCEWithLogitsLoss: _Elementwise(F.binary_cross_entropy_with_logits, (), ("weight", "pos_weight")),
+    torch.nn.KLDivLoss: _Elementwise(F.kl_div, ("log_target",)),
+    torch.nn.PoissonNLLLoss: _Elementwise(F.poisson_nll_loss, ("log_input", "full", "eps")),
+    torch.nn.SoftMarginLoss: _Elementwise(F.soft_margin_loss),
+}
+
+_OF_CLASSES = {torch.nn.CrossEntropyLoss: F.cross_entropy, torch.nn.NLLLoss: F.nll_loss}
 
 
 def understand(loss: Any) -> Loss:
     """What `export` was given as its loss."""
-    if isinstance(loss, torch.nn.CrossEntropyLoss):
-        if loss.weight is not None:
-            raise ExportError("CrossEntropyLoss has weights of classes", "Give a function (output, target) -> (sum, count)")
-        _mean_only(loss.reduction)
-        return _cross_entropy(loss.ignore_index, getattr(loss, "label_smoothing", 0.0))
-    if loss is F.cross_entropy:
-        return _cross_entropy(-100, 0.0)
-    for module, function in ((torch.nn.MSELoss, F.mse_loss), (torch.nn.L1Loss, F.l1_loss), (torch.nn.SmoothL1Loss, F.smooth_l1_loss),
-                             (torch.nn.HuberLoss, F.huber_loss), (torch.nn.BCEWithLogitsLoss, F.binary_cross_entropy_with_logits)):
+    for module, function in _OF_CLASSES.items():
+        if loss is function:
+            return _of_classes(function, {}, -100)
         if isinstance(loss, module):
-            if getattr(loss, "weight", None) is not None or getattr(loss, "pos_weight", None) is not None:
-                raise ExportError(f"{module.__name__} has weights", "Give a function (output, target) -> (sum, count)")
-            _mean_only(loss.reduction)
-        if isinstance(loss, module) or loss is function:
-            bends = {key: getattr(loss, key) for key in ("beta", "delta") if hasattr(loss, key)}  # where squares become distances
-            return Loss(_elementwise(function, bends), None, None, False)
+            _unchanged(loss, module)
+            _reduced_by(loss, "mean")
+            smoothing = getattr(loss, "label_smoothing", 0.0)
+            return _of_classes(function, {"label_smoothing": smoothing} if smoothing else {}, loss.ignore_index,
+                               _constant(loss.weight))
+    for module, known in _ELEMENTWISE.items():
+        if loss is known.function:
+            return _elementwise(known.function, {})
+        if isinstance(loss, module):
+            _unchanged(loss, module)
+            by_sample = module is torch.nn.KLDivLoss and loss.reduction == "batchmean"
+            if not by_sample:
+                _reduced_by(loss, "mean")
+            given = {name: _constant(getattr(loss, name)) for name in known.settings + known.weights if getattr(loss, name, None) is not None}
+            for name in known.weights:
+                if name in given and given[name].dim() > 1 and given[name].size(0) != 1:
+                    raise ExportError(f"the {name} of {module.__name__} has the shape {tuple(given[name].shape)}, whose first dimension would be "
+                                      "that of the samples", f"{_OWN}, and put weights of samples into the target")
+            return _elementwise(known.function, given, by_sample)
     if isinstance(loss, torch.nn.modules.loss._Loss):
-        raise ExportError(f"the loss {type(loss).__name__} is not known",
-                          "Give a function (output, target) -> (sum, count), e.g. with the loss's reduction='sum'")
+        raise ExportError(f"the loss {type(loss).__name__} is not known", f"{_OWN}, e.g. with the loss's reduction='sum'")
+    if isinstance(getattr(loss, "__self__", None), torch.nn.Module) and loss.__name__ in ("training_step", "validation_step"):
+        raise ExportError(f"{loss.__name__} takes a batch, and a loss of Motley's what the model gave and the target",
+                          "Give the model's layers and its loss apart, as in motley.train(model.net, nn.CrossEntropyLoss(), data)")
     if callable(loss):
         return Loss(loss, None, None, False)
-    raise ExportError(f"{type(loss).__name__} is no loss", "Give nn.CrossEntropyLoss(), nn.MSELoss() or a function "
-                      "(output, target) -> (sum, count)")
+    raise ExportError(f"{type(loss).__name__} is no loss", "Give nn.CrossEntropyLoss(), nn.MSELoss() or a function (output, target) -> (sum, count)")
 
 
-def _mean_only(reduction: str) -> None:
-    if reduction != "mean":
-        raise ExportError(f"the loss has reduction='{reduction}'", "Motley divides the sum by the count, as 'mean' does; "
+def _constant(value: Any) -> Any:
+    """Weights as packages hold them, whatever they were computed in."""
+    return value.detach().float() if isinstance(value, torch.Tensor) else value
+
+
+def _unchanged(loss: torch.nn.Module, module: type) -> None:
+    """Refuses what only begins as a loss that is known."""
+    if type(loss).forward is not module.forward:  # type: ignore[attr-defined]
+        raise ExportError(f"{type(loss).__name__} computes otherwise than the {module.__name__} that it derives from", _OWN)
+
+
+def _reduced_by(loss: Any, reduction: str) -> None:
+    if loss.reduction != reduction:
+        raise ExportError(f"the loss has reduction='{loss.reduction}'", "Motley divides the sum by the count, as 'mean' does; "
                           "use that, or give a function (output, target) -> (sum, count)")
 
 
-def _elementwise(function: Callable[..., torch.Tensor], options: Dict[str, float]) -> Terms:
+def _tensor(output: Any) -> torch.Tensor:
+    if not isinstance(output, torch.Tensor):
+        has_logits = isinstance(getattr(output, "logits", None), torch.Tensor)
+        raise ExportError(f"the last layer returns a {type(output).__name__}, and the loss takes a tensor", "Let it return that, as in "
+                          + ('("all", lambda x: model(x).logits)' if has_logits else "a function that takes the tensor out; or give a loss of your own"))
+    return output
+
+
+def _elementwise(function: Callable[..., torch.Tensor], given: Dict[str, Any], by_sample: bool = False) -> Loss:
     def terms(output: torch.Tensor, target: torch.Tensor) -> Tuple[torch.Tensor, torch.Tensor]:
-        if not target.is_floating_point():
-            raise ExportError(f"the targets are {str(target.dtype)[6:]}, and {function.__name__} is of floats", "Give them as floats: targets.float()")
-        if not isinstance(output, torch.Tensor):
-            raise ExportError(f"the last layer returns a {type(output).__name__}, and {function.__name__} takes a tensor",
-                              "Return the tensor that the loss is of, such as output.logits")
+        output = _tensor(output)
         if output.shape != target.shape:
+            shaped = f", here target.reshape{('-1',) + tuple(output.shape[1:])}".replace("'", "") if output.numel() == target.numel() else ""
             raise ExportError(f"the output has shape {tuple(output.shape)} and the target {tuple(target.shape)}",
-                              "Give targets in the shape of the output")
-        return function(output, target, reduction="sum", **options), torch.full((), output.numel(), dtype=torch.int64)
-    return terms
+                              f"Give targets in the shape of the output{shaped}")
+        if not target.is_floating_point():
+            raise ExportError(f"the loss compares numbers, and the target is {str(target.dtype)[6:]}", "Give target.float()")
+        count = output.size(0) if by_sample else output.numel()
+        return function(output, target, reduction="sum", **given), torch.full((), count, dtype=torch.int64)
+    return Loss(terms, None, None, False, numbers=True)
 
 
 def classes_last(output: torch.Tensor, target: torch.Tensor) -> bool:
@@ -79,27 +135,49 @@ def classes_last(output: torch.Tensor, target: torch.Tensor) -> bool:
     return output.shape[:-1] == target.shape and output.shape[:1] + output.shape[2:] != target.shape
 
 
-def _cross_entropy(ignored: int, smoothing: float) -> Loss:
+def class_count(output: torch.Tensor, target: torch.Tensor) -> Optional[int]:
+    """How many classes such an output has, where the target is of classes."""
+    if output.dim() != target.dim() + 1:
+        return None
+    return output.size(-1) if classes_last(output, target) else output.size(1)
+
+
+def _of_classes(function: Callable[..., torch.Tensor], given: Dict[str, Any], ignored: int, weight: Optional[torch.Tensor] = None) -> Loss:
     def flat(output: torch.Tensor, target: torch.Tensor) -> Tuple[torch.Tensor, torch.Tensor]:
-        if not isinstance(output, torch.Tensor):
-            raise ExportError(f"the last layer returns a {type(output).__name__}, and the cross entropy takes a tensor",
-                              "Return the tensor of scores, such as output.logits")
-        if target.is_floating_point() and target.shape != output.shape:
-            raise ExportError(f"the targets are floats of shape {tuple(target.shape)}, and the output has shape {tuple(output.shape)}",
-                              "Give numbers of classes as int64: targets.long(); or probabilities in the shape of the output")
         if classes_last(output, target):
             return output.reshape(-1, output.size(-1)), target.reshape(-1)
         return output, target
 
     def terms(output: torch.Tensor, target: torch.Tensor) -> Tuple[torch.Tensor, torch.Tensor]:
-        output, target = flat(output, target)
-        total = F.cross_entropy(output, target, ignore_index=ignored, reduction="sum", label_smoothing=smoothing)
+        output, target = flat(_tensor(output), target)
+        _check_classes(output, target)
+        if weight is not None and weight.numel() != output.size(1):
+            raise ExportError(f"the loss has weights of {weight.numel()} classes, and the output {output.size(1)}", "Give a weight for each class")
+        options = given if weight is None else {**given, "weight": weight}
         if target.is_floating_point():
-            return total, torch.full((), target.numel() // target.size(1), dtype=torch.int64)
-        return total, (target != ignored).sum()
+            return (function(output, target, reduction="sum", **options),
+                    torch.full((), target.numel() // target.size(1), dtype=torch.int64))
+        total = function(output, target, ignore_index=ignored, reduction="sum", **options)
+        if weight is None:
+            return total, (target != ignored).sum()
+        # PyTorch's mean divides by the weights of the classes that are there.
+        counted = (target != ignored).reshape(-1)
+        return total, (weight.index_select(0, target.reshape(-1) * counted) * counted).sum()
 
     def correct(output: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
         output, target = flat(output, target)
         return ((output.argmax(1) == target) & (target != ignored)).sum()
 
     return Loss(terms, correct, ignored, True)
+
+
+def _check_classes(output: torch.Tensor, target: torch.Tensor) -> None:
+    shapes = f"the output has shape {tuple(output.shape)} and the target {tuple(target.shape)}"
+    if target.is_floating_point():
+        if target.shape != output.shape:
+            raise ExportError(f"{shapes}, of {str(target.dtype)[6:]}", "Give target.long(), the numbers of classes, or probabilities in the shape of the output")
+    elif output.dim() < 2 or target.shape != output.shape[:1] + output.shape[2:]:
+        remedy = "Give a class for each of the output's rows: the output's shape without the dimension of classes, its second or last"
+        if target.shape == output.shape:
+            remedy = "Give target.argmax(1), the numbers of classes, or target.float() as their probabilities"
+        raise ExportError(shapes, remedy)

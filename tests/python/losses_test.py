@@ -13,6 +13,10 @@ from support import Folder, motley
 from motley.interpret import Package
 
 CLASSES = 5
+WEIGHTS = torch.tensor([0.5, 2.0, 1.0, 0.25, 3.0])
+
+BEFORE_THE_LOSS = {"probabilities of yes": nn.Sigmoid, "divergence": lambda: nn.LogSoftmax(1), "divergence, by element": lambda: nn.LogSoftmax(1),
+                   "log probabilities": lambda: nn.LogSoftmax(1), "weighted log probabilities": lambda: nn.LogSoftmax(1)}
 
 
 def some_ignored(shape: tuple, ignored: int) -> torch.Tensor:
@@ -42,12 +46,30 @@ CASES = {
     "squares": (nn.MSELoss(), nn.MSELoss(), (4, 2), lambda n: torch.randn(n, 4, 2)),
     "squares, a function": (F.mse_loss, F.mse_loss, (4,), lambda n: torch.randn(n, 4)),
     "distances": (nn.L1Loss(), nn.L1Loss(), (4,), lambda n: torch.randn(n, 4)),
-    "bent distances": (nn.SmoothL1Loss(beta=0.3), nn.SmoothL1Loss(beta=0.3), (4,), lambda n: torch.randn(n, 4)),
-    "bent squares": (nn.HuberLoss(delta=0.4), nn.HuberLoss(delta=0.4), (4,), lambda n: torch.randn(n, 4)),
     "yes or no": (nn.BCEWithLogitsLoss(), nn.BCEWithLogitsLoss(), (4,), lambda n: torch.rand(n, 4).round()),
+    "yes or no, weighted": (nn.BCEWithLogitsLoss(weight=torch.rand(4), pos_weight=torch.rand(4) * 3), None, (4,), lambda n: torch.rand(n, 4).round()),
+    "smooth distances": (nn.SmoothL1Loss(beta=0.5), None, (4,), lambda n: torch.randn(n, 4)),
+    "Huber": (nn.HuberLoss(delta=0.3), None, (4, 2), lambda n: torch.randn(n, 4, 2)),
+    "Huber, a function": (F.huber_loss, F.huber_loss, (4,), lambda n: torch.randn(n, 4)),
+    "probabilities of yes": (nn.BCELoss(), None, (4,), lambda n: torch.rand(n, 4).round()),
+    "divergence": (nn.KLDivLoss(reduction="batchmean"), None, (4,), lambda n: torch.rand(n, 4).softmax(1)),
+    "divergence, by element": (nn.KLDivLoss(log_target=True), None, (4,), lambda n: torch.rand(n, 4).log_softmax(1)),
+    "counts": (nn.PoissonNLLLoss(), None, (4,), lambda n: torch.randint(9, (n, 4)).float()),
+    "margins": (nn.SoftMarginLoss(), None, (4,), lambda n: torch.randint(2, (n, 4)).float() * 2 - 1),
+    "log probabilities": (nn.NLLLoss(ignore_index=2), None, (CLASSES,), lambda n: some_ignored((n,), 2)),
+    "weighted classes": (nn.CrossEntropyLoss(weight=WEIGHTS), None, (CLASSES,), lambda n: some_ignored((n,), -100)),
+    "weighted classes, smoothed": (nn.CrossEntropyLoss(weight=WEIGHTS.double(), label_smoothing=0.2), nn.CrossEntropyLoss(WEIGHTS, label_smoothing=0.2),
+                                   (CLASSES,), lambda n: torch.randint(CLASSES, (n,))),
+    "weighted pixels": (nn.CrossEntropyLoss(weight=WEIGHTS), None, (CLASSES, 3, 4), lambda n: some_ignored((n, 3, 4), -100)),
+    "weighted tokens": (nn.CrossEntropyLoss(weight=WEIGHTS), mean_of_last(nn.CrossEntropyLoss(weight=WEIGHTS)), (7, CLASSES),
+                        lambda n: some_ignored((n, 7), -100)),
+    "weighted probabilities": (nn.CrossEntropyLoss(weight=WEIGHTS), None, (CLASSES,), lambda n: torch.rand(n, CLASSES).softmax(1)),
+    "weighted log probabilities": (nn.NLLLoss(weight=WEIGHTS), None, (CLASSES,), lambda n: torch.randint(CLASSES, (n,))),
     "own": (own, nn.SmoothL1Loss(), (4,), lambda n: torch.randn(n, 4)),
 }
-UNITS = {"pixels": 12, "tokens": 7, "squares": 8, "squares, a function": 4, "distances": 4, "bent distances": 4, "bent squares": 4, "yes or no": 4, "own": 4}
+UNITS = {"pixels": 12, "tokens": 7, "squares": 8, "squares, a function": 4, "distances": 4, "yes or no": 4, "own": 4, "yes or no, weighted": 4,
+         "smooth distances": 4, "Huber": 8, "Huber, a function": 4, "probabilities of yes": 4, "divergence": 4, "divergence, by element": 4,
+         "counts": 4, "margins": 4, "weighted pixels": 12, "weighted tokens": 7}
 
 
 class Losses(unittest.TestCase):
@@ -56,7 +78,8 @@ class Losses(unittest.TestCase):
             with self.subTest(what), Folder() as folder:
                 torch.manual_seed(1)
                 inner = shape[-1]
-                model = nn.Sequential(nn.Linear(inner, inner), nn.Tanh(), nn.Linear(inner, inner))
+                model = nn.Sequential(nn.Linear(inner, inner), nn.Tanh(), nn.Linear(inner, inner), BEFORE_THE_LOSS.get(what, nn.Identity)())
+                mean = mean or loss
                 done = motley.export(motley.split(model), loss, (torch.randn((2,) + shape), target_of(2)), folder.path("x"))
                 package = Package.open(done.path)
                 input, target = torch.randn((6,) + shape), target_of(6)
@@ -71,14 +94,36 @@ class Losses(unittest.TestCase):
                 self.assertTrue(torch.allclose(total, step.loss, rtol=1e-6))
                 self.assertEqual(float(count), float(step.count))
                 self.assertEqual(package.description["units_per_sample"], UNITS.get(what, 1))
-                self.assertLessEqual(float(step.count), 6 * package.description["units_per_sample"])
+                if not what.startswith("weighted"):
+                    self.assertLessEqual(float(step.count), 6 * package.description["units_per_sample"])
                 if target.dtype == torch.int64:
-                    dim = -1 if what == "tokens" else 1
+                    dim = -1 if what.endswith("tokens") else 1
                     counted = target != package.description["ignored"]
                     self.assertEqual(int(correct), int(((output.argmax(dim) == target) & counted).sum()))
                     self.assertEqual(package.description["target_limit"], CLASSES)
                 else:
                     self.assertIsNone(correct)
+
+    def test_what_does_not_fit_is_said(self) -> None:
+        class Own(nn.CrossEntropyLoss):
+            def forward(self, input: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+                return super().forward(input, target) * 2
+
+        class Result(dict):
+            logits = torch.zeros(2)
+
+        numbers, classes, x = torch.randn(2, 2), torch.tensor([0, 1]), torch.randn(2, 3)
+        plain, whole = nn.Linear(3, 2), nn.CrossEntropyLoss()
+        for call, loss, target, message in (
+                (plain, nn.MSELoss(), classes[:, None].repeat(1, 2), r"compares numbers, and the target is int64.*target.float\(\)"),
+                (nn.Linear(3, 1), nn.HuberLoss(), numbers[:, 0], r"target.reshape\(-1, 1\)"), (plain, whole, numbers[:, 0], r"of float32.*target.long\(\)"),
+                (plain, whole, classes[:, None], "a class for each of the output's rows"), (plain, whole, numbers.long(), r"target.argmax\(1\)"),
+                (plain, nn.CrossEntropyLoss(weight=torch.ones(3)), classes, "weights of 3 classes, and the output 2"),
+                (plain, Own(), classes, "Own computes otherwise than the CrossEntropyLoss"), (lambda t: Result(), whole, classes, r"a Result.*model\(x\).logits"),
+                (plain, nn.BCEWithLogitsLoss(weight=torch.ones(2, 2)), numbers, "the first dimension|whose first dimension")):
+            with self.subTest(message), Folder() as folder, self.assertRaisesRegex(motley.ExportError, message):
+                motley.export([("a", call), ("b", plain)][:1] if call is not plain else [("a", plain)], loss, (x, target), folder.path("x"), model=nn.ModuleList(
+                    [plain] + ([call] if isinstance(call, nn.Linear) and call is not plain else [])))
 
     def test_integers_as_numbers(self) -> None:
         with Folder() as folder, self.assertRaisesRegex(motley.ExportError, "output has shape.*target"):
