@@ -9,7 +9,7 @@ import shutil
 import sys
 import tempfile
 import warnings
-from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Tuple, Union
+from typing import Any, Callable, Dict, Iterable, NamedTuple, Optional, Tuple, Union
 
 import torch
 
@@ -19,7 +19,9 @@ from .errors import ExportError
 from .interpret import Package
 from .layers import Call, Layers, Names, as_layers
 from .lines import guarded
-from .modules import ModuleStack
+from .model_files import FOLDER, ModelFiles, collect
+from .modules import ModuleStack, left_alone
+from .number_types import as_float32
 from .trace import Tracer
 from .walk import trace_all
 from .whole import Comparison
@@ -45,7 +47,7 @@ def export(layers: Union[Layers, Iterable[Tuple[str, Call]]], loss: Any, example
            path: Union[str, "os.PathLike[str]"], name: Optional[str] = None, *, model: Optional[torch.nn.Module] = None,
            decayed: Optional[Callable[[str, torch.Tensor], bool]] = None, input_limit: Optional[int] = None,
            target_limit: Optional[int] = None, unit: Optional[str] = None,
-           units_per_sample: Optional[int] = None, forward: Optional[Call] = None) -> Exported:
+           units_per_sample: Optional[int] = None, forward: Optional[Call] = None, files: Any = None) -> Exported:
     """Writes the package `path` (docs/formats/package.md): what each layer computes forward and backward, and its weights.
 
     layers    `motley.split(model)`, or a list of (name, module or function), each called with what the one before returned
@@ -56,6 +58,8 @@ def export(layers: Union[Layers, Iterable[Tuple[str, Call]]], loss: Any, example
     decayed   (name, parameter) -> whether weight decay applies; by default to parameters of two dimensions and more
     input_limit, target_limit
               integers lie from 0 to below these; found where an embedding or the cross entropy tells
+    files     what else belongs to the trained model: a folder with its tokenizer's files, or transformers' tokenizer or processor.
+              The configuration of a transformers model is kept by itself, and so are the tokenizer's files where the model came from a folder
 
     Everything is traced in `train()` mode, evaluation in `eval()` mode; the model's modes and buffers are as before
     afterwards. Raises `ExportError`, with the module and the line, for what a package cannot hold.
@@ -65,8 +69,13 @@ def export(layers: Union[Layers, Iterable[Tuple[str, Call]]], loss: Any, example
         names = Names(described)
         terms = losses.understand(loss)
         _check_example(example)
-        names.check()
-    with _left_alone([root for _, root in described.roots]), ModuleStack(names.modules) as stack:
+        kept = collect(described.model, names, files)
+    with contextlib.ExitStack() as held:
+        with guarded("the model cannot be read", _OWN_FAULT):
+            held.enter_context(as_float32(names.state.values()))
+            names.check()
+        held.enter_context(left_alone([root for _, root in described.roots]))
+        stack = held.enter_context(ModuleStack(names.modules))
         with guarded("the layers cannot be compared with the model", _OWN_FAULT, stack.path):
             comparison = Comparison(described, names, stack)
             comparison.run(example[0], input_limit)
@@ -84,7 +93,8 @@ def export(layers: Union[Layers, Iterable[Tuple[str, Call]]], loss: Any, example
         folder = os.fspath(path)
         built.package["name"] = name or os.path.splitext(os.path.basename(os.path.normpath(folder)))[0]
         built.package["made_by"] = f"motley for Python, torch {torch.__version__}, Python {sys.version.split()[0]}"
-        _write(folder, built)
+        moved = {entry["name"] for layer in built.package["layers"] for kind in ("parameters", "statistics") for entry in layer[kind]}
+        _write(folder, built, kept.for_what_trains(moved))
     return Exported(folder, len(built.package["layers"]), _operations(built.package), difference, tuple(comparison.notices))
 
 
@@ -107,23 +117,6 @@ def _check_example(example: Tuple[torch.Tensor, torch.Tensor]) -> None:
     if example[0].size(0) != example[1].size(0):
         raise ExportError(f"the example has {example[0].size(0)} inputs and {example[1].size(0)} targets",
                           "Give one target for each input")
-
-
-@contextlib.contextmanager
-def _left_alone(roots: List[torch.nn.Module]) -> Iterator[None]:
-    """Gives the modules back in their modes and with their buffers' values."""
-    modes = [(module, module.training) for root in roots for module in root.modules()]
-    buffers = [(buffer, buffer.detach().clone()) for root in roots for buffer in root.buffers()]
-    try:
-        with torch.enable_grad():
-            yield
-    finally:
-        for module, training in modes:
-            module.training = training
-        with torch.no_grad():
-            for buffer, content in buffers:
-                if not torch.equal(buffer, content):
-                    buffer.copy_(content)
 
 
 def _replace(folder: str, new: str) -> None:
@@ -149,13 +142,13 @@ def _is_replaceable(folder: str) -> bool:
     names = set(os.listdir(folder))
     if not names:
         return True
-    if "package.json" not in names or not names <= {"package.json", "weights.safetensors"}:
+    if "package.json" not in names or not names <= {"package.json", "weights.safetensors", FOLDER}:
         return False
     with open(os.path.join(folder, "package.json"), "rb") as file:
         return b'"motley-package"' in file.read(200)
 
 
-def _write(folder: str, built: Assembled) -> None:
+def _write(folder: str, built: Assembled, kept: ModelFiles) -> None:
     """All or nothing: the package is written beside its place and moved there when it is whole."""
     folder = os.path.abspath(folder)
     if os.path.lexists(folder) and not _is_replaceable(folder):
@@ -168,6 +161,7 @@ def _write(folder: str, built: Assembled) -> None:
         weights.write(file, built.tensors)
         built.package["weights"] = {"file": "weights.safetensors", "bytes": os.path.getsize(file),
                                     "sha256": weights.sha256(file)}
+        built.package.update(kept.write(partial))
         with open(os.path.join(partial, "package.json"), "w", encoding="utf-8") as out:
             json.dump(built.package, out, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
             out.write("\n")

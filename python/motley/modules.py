@@ -1,8 +1,9 @@
-"""Which module is running, for messages."""
+"""Modules while they are traced: which is running, for messages, and how they were before."""
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Optional
+import contextlib
+from typing import Any, Dict, Iterator, List, Optional
 
 import torch
 from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
@@ -43,3 +44,20 @@ class ModuleStack:
     def __exit__(self, *_: Any) -> None:
         for handle in self._handles:
             handle.remove()
+
+
+@contextlib.contextmanager
+def left_alone(roots: List[torch.nn.Module]) -> Iterator[None]:
+    """Gives the modules back in their modes and with their buffers' values."""
+    modes = [(module, module.training) for root in roots for module in root.modules()]
+    buffers = [(buffer, buffer.detach().clone()) for root in roots for buffer in root.buffers()]
+    try:
+        with torch.enable_grad():
+            yield
+    finally:
+        for module, training in modes:
+            module.training = training
+        with torch.no_grad():
+            for buffer, content in buffers:
+                if not torch.equal(buffer, content):
+                    buffer.copy_(content)
