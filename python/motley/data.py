@@ -3,26 +3,68 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Dict, Optional, Sequence, Tuple
+from typing import Any, Dict, Optional, Tuple, Union
 
 import numpy
 import torch
 
 from .errors import MotleyError
-
-_INTEGERS = {"uint8", "int32", "int64"}
+from .losses import Loss
+from .recognize import is_array, pair_of
+from .values import as_array, as_input, as_target, check_finite, check_integers, naming
 
 
 class Arrays:
     """Samples with a target each: a pair of arrays or tensors, or a dataset of pairs."""
 
-    def __init__(self, data: Any, held_out: Any = None):
-        self.inputs, self.targets = _pair(data)
-        self.held_out = _pair(held_out) if held_out is not None else None
+    def __init__(self, data: Any, held_out: Any = None, loss: Optional[Loss] = None):
+        self._loss = loss
+        self.inputs, self.targets = self._pair(data)
+        self.held_out: Optional[Tuple[numpy.ndarray, numpy.ndarray]] = None
+        if held_out is not None:
+            with naming("eval_data"):
+                self.held_out = self._pair(held_out)
+                self._check_alike(self.held_out)
+
+    def _pair(self, data: Any) -> Tuple[numpy.ndarray, numpy.ndarray]:
+        parts = []
+        for part, what in zip(pair_of(data), ("inputs", "targets")):
+            parts.append(as_array(part, what))
+            if parts[-1].ndim == 0:
+                raise MotleyError(f"the {what} are one number. Their first dimension is that of the samples")
+        inputs, targets = parts
+        if len(inputs) != len(targets) or len(inputs) == 0:
+            raise MotleyError(f"there are {len(inputs)} inputs and {len(targets)} targets. Give as many targets as inputs, at least one")
+        for array, what in ((inputs, "inputs"), (targets, "targets")):
+            if array.size == 0:
+                raise MotleyError(f"the {what} have the shape {list(array.shape)}, without any value. Give samples that are not empty")
+        numbers, classes = (self._loss.numbers, self._loss.classes) if self._loss is not None else (False, False)
+        return as_input(inputs), as_target(targets, numbers, classes)
+
+    def _check_alike(self, held_out: Tuple[numpy.ndarray, numpy.ndarray]) -> None:
+        for what, own, other in zip(("inputs", "targets"), (self.inputs, self.targets), held_out):
+            if own.shape[1:] != other.shape[1:] or own.dtype != other.dtype:
+                raise MotleyError(f"its {what} are {list(other.shape[1:])} of {other.dtype} for each sample, and those to train on "
+                                  f"{list(own.shape[1:])} of {own.dtype}. Give both alike")
+
+    def __len__(self) -> int:
+        return len(self.inputs)
 
     def example(self) -> Tuple[torch.Tensor, torch.Tensor]:
         """A few samples as the model gets them: bytes become numbers from 0 to 1 or, for a loss of classes, integers."""
         return _as_model(self.inputs[:4], True), _as_model(self.targets[:4], False)
+
+    def check(self, input_limit: Optional[int], target_limit: Optional[int], ignored: Optional[int], finite: bool) -> None:
+        """Refuses values that the model does not take, as far as its limits are known, and with `finite` NaN and infinity."""
+        for pair, prefix in ((self._both(), ""), (self.held_out, "eval_")):
+            for what, array, limit, left_out in zip(("inputs", "targets"), pair or (), (input_limit, target_limit), (None, ignored)):
+                if finite:
+                    check_finite(array, prefix + what)
+                if limit is not None:
+                    check_integers(array, prefix + what, limit, left_out)
+
+    def _both(self) -> Tuple[numpy.ndarray, numpy.ndarray]:
+        return self.inputs, self.targets
 
     def write(self, folder: str) -> Dict[str, Any]:
         """Writes the arrays and gives the keys of `[data]`."""
@@ -39,7 +81,7 @@ class Tokens:
     """One long row of tokens, of which windows of `context` are samples and the next ones their targets."""
 
     def __init__(self, data: Any, context: Optional[int]):
-        self.tokens = _array(data)
+        self.tokens = as_array(data, "tokens")
         if self.tokens.dtype.kind not in "iu" or self.tokens.ndim != 1:
             raise MotleyError(f"the data is an array of {self.tokens.dtype} with {self.tokens.ndim} dimensions. "
                               "Give a row of tokens, or a pair (inputs, targets)")
@@ -51,9 +93,18 @@ class Tokens:
             raise MotleyError(f"there are {len(self.tokens)} tokens, too few for one sample of {context} + 1. Give more, or less context=")
         self.context = context
 
+    def __len__(self) -> int:
+        return (len(self.tokens) - 1) // self.context
+
     def example(self) -> Tuple[torch.Tensor, torch.Tensor]:
         window = torch.from_numpy(self.tokens[: self.context + 1].astype(numpy.int64))
         return window[None, :-1], window[None, 1:]
+
+    def check(self, input_limit: Optional[int], target_limit: Optional[int], ignored: Optional[int], finite: bool) -> None:
+        """As `Arrays.check`; a token is input and target."""
+        limits = [limit for limit in (input_limit, target_limit) if limit is not None]
+        if limits:
+            check_integers(self.tokens, "tokens", min(limits))
 
     def write(self, folder: str) -> Dict[str, Any]:
         """A file of 32-bit tokens with llm.c's header."""
@@ -69,51 +120,19 @@ class Tokens:
         return {"kind": "tokens", "path": path}
 
 
-def understand(data: Any, held_out: Any, context: Optional[int]) -> Any:
-    """What `train` was given as its data: `Arrays` or `Tokens`."""
-    if isinstance(data, (torch.Tensor, numpy.ndarray)):
+def understand(data: Any, held_out: Any, context: Optional[int], loss: Optional[Loss] = None) -> Union[Arrays, Tokens]:
+    """What `train` was given as its data."""
+    if is_array(data):
         if held_out is not None:
             raise MotleyError("held-out data of tokens is their end. Pass data__holdout=, its share, in place of eval_data=")
         return Tokens(data, context)
-    return Arrays(data, held_out)
-
-
-def _pair(data: Any) -> Tuple[numpy.ndarray, numpy.ndarray]:
-    if not (isinstance(data, (tuple, list)) and len(data) == 2 and all(isinstance(d, (torch.Tensor, numpy.ndarray)) for d in data)):
-        data = _stacked(data)
-    inputs, targets = (_array(part) for part in data)
-    if len(inputs) != len(targets) or len(inputs) == 0:
-        raise MotleyError(f"there are {len(inputs)} inputs and {len(targets)} targets. Give as many targets as inputs, at least one")
-    return inputs, targets
-
-
-def _stacked(dataset: Any) -> Sequence[numpy.ndarray]:
-    """The samples of a map-style dataset."""
-    if not (hasattr(dataset, "__len__") and hasattr(dataset, "__getitem__")):
-        raise MotleyError(f"{type(dataset).__name__} is no data that can be written. Give (inputs, targets), a dataset of such pairs, "
-                          "or a row of tokens")
-    samples = [dataset[k] for k in range(len(dataset))]
-    if not samples or any(not isinstance(s, (tuple, list)) or len(s) != 2 for s in samples):
-        raise MotleyError("the dataset has no samples, or one that is no pair of input and target. Give pairs of tensors")
-    try:
-        return [numpy.stack([_array(sample[k]) for sample in samples]) for k in (0, 1)]
-    except ValueError as error:
-        raise MotleyError(f"the dataset's samples differ in shape: {error}. Give all the same") from error
-
-
-def _array(part: Any) -> numpy.ndarray:
-    array = part.detach().cpu().numpy() if isinstance(part, torch.Tensor) else numpy.asarray(part)
-    if array.dtype == numpy.float64:
-        array = array.astype(numpy.float32)
-    elif array.dtype.kind in "biu" and array.dtype.name not in _INTEGERS:
-        array = array.astype(numpy.int64)
-    if array.dtype.name not in _INTEGERS | {"float32"}:
-        raise MotleyError(f"the data has the type {array.dtype}. Give float32, uint8, int32 or int64")
-    return array
+    if context is not None:
+        raise MotleyError("context= is for a row of tokens, and the data are pairs, whose samples have their own length. Leave it out")
+    return Arrays(data, held_out, loss)
 
 
 def _as_model(array: numpy.ndarray, input: bool) -> torch.Tensor:
-    tensor = torch.from_numpy(numpy.ascontiguousarray(array))
+    tensor = torch.from_numpy(numpy.array(array, order="C"))  # a file that is mapped may not be written to
     if tensor.dtype == torch.uint8 and input:
         return tensor.float() / 255
     return tensor if tensor.dtype == torch.float32 else tensor.long()

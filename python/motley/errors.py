@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Optional
+import contextlib
+from typing import Iterator, Optional
 
 
 class MotleyError(Exception):
@@ -32,3 +33,16 @@ class ExportError(MotleyError):
 
 class DependsOnValues(ExportError):
     """Python, or a shape, depends on the values of a tensor."""
+
+
+@contextlib.contextmanager
+def step(what: str) -> Iterator[None]:
+    """Names the step of whatever fails in it without words of this package's; that error stays the cause."""
+    try:
+        yield
+    except MotleyError:
+        raise
+    except Exception as error:
+        text = str(error).strip().splitlines()[:1]
+        raise MotleyError(f"{what} failed: {type(error).__name__}{': ' + text[0].rstrip('.') if text else ''}. "
+                          "The traceback above has the place") from error

@@ -9,7 +9,7 @@ import torch
 
 from . import weights
 from .assemble import CONSTANT
-from .errors import MotleyError
+from .errors import MotleyError, step
 from .manifest import newest_checkpoint, read_json, read_manifest
 
 Path = Union[str, "os.PathLike[str]"]
@@ -24,9 +24,14 @@ def load(run: Path, package: Optional[Path] = None) -> Dict[str, torch.Tensor]:
     Parameters and running statistics come from the checkpoint, what never changes from the package, under all names that
     the model has for them. `num_batches_tracked` is the number of steps.
     """
-    folder = newest_checkpoint(os.fspath(run))
+    with step("reading what the run has learned"):
+        return _state_dict(os.fspath(run), None if package is None else os.fspath(package))
+
+
+def _state_dict(run: str, package: Optional[str]) -> Dict[str, torch.Tensor]:
+    folder = newest_checkpoint(run)
     manifest = read_manifest(folder)
-    source = os.fspath(package) if package is not None else _package_of(manifest, folder)
+    source = package if package is not None else _package_of(manifest, folder)
     exported = _read_package(source)
     state = dict(exported.tensors)
     trained = _trained(folder, manifest)

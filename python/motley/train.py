@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 import ctypes
-import json
-import math
 import os
 import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Tuple, Union
 
-import numpy
 import torch
 
 from . import data as samples
-from .errors import MotleyError
+from . import losses, probe
+from .errors import MotleyError, step
 from .export import export
-from .layers import Call, Layers
+from .layers import Call, Layers, as_layers
 from .load import load
 from .manifest import has_checkpoint, newest_checkpoint, read_manifest
+from .settings import OF_EXPORT, Sections, check, sections_of, take_epochs, toml
 from .setup import Setup
 from .split import split
 
@@ -64,38 +62,52 @@ def train(model: torch.nn.Module, loss: Any, data: Any, cluster: Optional[Path] 
     motley        the program; without it the one on PATH
     follow        is called with each line that Motley prints
     links         what `motley probe --output` wrote: how fast the links of the cluster are
+    export_options
+                  of `motley.export`: forward, input_limit, target_limit, decayed, files, unit, units_per_sample; they may also stand beside
+                  the settings
     settings      keys of `[train]`, such as steps=1000, lr=1e-3, global_batch=64; keys of other sections with two underscores,
                   such as data__holdout=0.2 or run__threads=4 (docs/formats/config.md)
 
     The model itself does not change: `model.load_state_dict(run.state_dict())` takes over what was learned. Ctrl-C, or SIGINT to
     this process, lets Motley finish its step and save, and raises KeyboardInterrupt then.
     """
-    program = _program(motley)
-    folder = os.path.abspath(os.fspath(run) if run is not None else time.strftime(f"runs/{type(model).__name__}-%Y%m%d-%H%M%S"))
-    sections = _sections(settings, folder)
+    if not isinstance(model, torch.nn.Module):
+        raise MotleyError(f"the model is a {type(model).__name__}. Give a torch.nn.Module, and then the loss and the data")
+    with step("reading the arguments"):
+        program = _program(motley)
+        folder = os.path.abspath(os.fspath(run) if run is not None else time.strftime(f"runs/{type(model).__name__}-%Y%m%d-%H%M%S"))
+        options = {**(export_options or {}), **{key: settings.pop(key) for key in OF_EXPORT if key in settings}}
+        sections = sections_of(settings, folder)
+        words = ["--cluster", os.fspath(cluster)] if cluster is not None else []
+        words += ["--links", os.fspath(links)] if links is not None else []
     with Setup(folder, resume) as setup:
         if resume:
+            take_epochs(sections, None, False)
             if settings:
                 sections = setup.merged(sections)
-                _check(program, sections)
+                check(program, sections)
             if _has_ended(folder, sections):
-                follow(f"{folder} has ended; more steps= would go on with it")
+                follow(_how_it_goes_on(folder))
                 return Run(folder, setup.package, setup.config)
         else:
-            given = samples.understand(data, eval_data, context)
-            _check(program, {**sections, "data": {"kind": "arrays" if context is None else "tokens", **sections.get("data", {})}})
-            options = dict(export_options or {})
+            with step("looking at the data"):
+                understood = losses.understand(loss)
+                data_given = samples.understand(data, eval_data, context, understood)
+            take_epochs(sections, len(data_given), eval_data is not None)
+            check(program, {**sections, "data": {"kind": "arrays" if context is None else "tokens", **sections.get("data", {})}})
+            with step("taking the model apart"):
+                described = as_layers(layers, model) if layers is not None else split(model)
+            _check_values(data_given, described, understood, options, sections)
             if layers is not None:
                 options.setdefault("model", model)
-            export(layers if layers is not None else split(model), loss, given.example(), setup.package,
-                   name=os.path.basename(folder), **options)
-            setup.keep_data(given)
+            with step("exporting the model"):
+                export(described, loss, data_given.example(), setup.package, name=os.path.basename(folder), **options)
+            with step(f"writing the data to {setup.folder}"):
+                setup.keep_data(data_given)
             sections = setup.merged(sections)
         if settings or not resume:
-            setup.write(_toml(sections))
-        command = [program, "launch" if cluster is not None else "train", setup.config]
-        command += ["--cluster", os.fspath(cluster)] if cluster is not None else []
-        command += ["--links", os.fspath(links)] if links is not None else []
+            setup.write(toml(sections))
+        command = [program, "launch" if cluster is not None else "train", setup.config] + words
         command += ["--adapt"] if adapt else []
         command += ["--resume"] if resume else []
         command += ["--allow-changes"] if resume and allow_changes else []
@@ -107,32 +119,22 @@ def train(model: torch.nn.Module, loss: Any, data: Any, cluster: Optional[Path] 
     return Run(folder, setup.package, setup.config)
 
 
+def _check_values(data: Union[samples.Arrays, samples.Tokens], described: Layers, loss: losses.Loss, options: Dict[str, Any],
+                  sections: Sections) -> None:
+    """Refuses data that the model does not take now, and not when it has been exported, which may take minutes."""
+    with step("looking at what the model takes"):
+        found = probe.limits(described, loss, data.example())
+    finite = sections.get("data", {}).get("allow_nonfinite") is not True
+    with step("looking at the data"):
+        data.check(options.get("input_limit", found.inputs), options.get("target_limit", found.targets), loss.ignored, finite)
+
+
 def _program(given: Optional[Path]) -> str:
     found = shutil.which(os.fspath(given) if given is not None else "motley")
     if found is None:
         raise MotleyError(f"the program {os.fspath(given) if given is not None else 'motley'} is not found. Build it (README.md), and "
                           "put its folder on PATH or pass motley=")
     return found
-
-
-def _sections(settings: Dict[str, Any], folder: str) -> Dict[str, Dict[str, Any]]:
-    """The configuration that they make, but for model and data."""
-    sections: Dict[str, Dict[str, Any]] = {"run": {"dir": folder}}
-    for key, value in settings.items():
-        section, _, name = key.rpartition("__")
-        sections.setdefault(section or "train", {})[name] = value
-    _toml(sections)  # refuses what cannot stand there before anything is written
-    return sections
-
-
-def _check(program: str, sections: Dict[str, Dict[str, Any]]) -> None:
-    """Settings that Motley would refuse are found before anything is exported or replaced."""
-    with tempfile.NamedTemporaryFile("w", suffix=".toml", encoding="utf-8") as file:
-        file.write(_toml(sections))
-        file.flush()
-        done = subprocess.run([program, "config", file.name], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, errors="replace")
-        if done.returncode != 0:
-            raise MotleyError(f"Motley refuses the settings:\n{done.stderr.replace(file.name, 'settings')}")
 
 
 def _has_ended(run: str, sections: Dict[str, Dict[str, Any]]) -> bool:
@@ -144,6 +146,15 @@ def _has_ended(run: str, sections: Dict[str, Dict[str, Any]]) -> bool:
     return wanted is not None and manifest["step"] >= wanted
 
 
+def _how_it_goes_on(run: str) -> str:
+    train = read_manifest(newest_checkpoint(run))["config"].get("train", {})
+    schedule = train.get("schedule")
+    words = f"{run} has ended, after {train.get('steps')} steps; more steps= goes on with it"
+    if schedule == "constant" or train.get("schedule_steps"):
+        return words
+    return words + f", with allow_changes=True: the learning rate of schedule={schedule!r} depends on the number of steps"
+
+
 class Refused(MotleyError):
     """Motley did not take the configuration; nothing was started."""
 
@@ -153,8 +164,10 @@ def _follow(command: List[str], follow: Callable[[str], None]) -> None:
     lines are followed to the end."""
     last: List[str] = []
     interrupted = False
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
-                          start_new_session=True, preexec_fn=_ends_with_this_process()) as process:
+    with step(f"starting {command[0]}"):
+        started = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
+                                   start_new_session=True, preexec_fn=_ends_with_this_process())
+    with started as process:
         assert process.stdout is not None
         while True:
             try:
@@ -174,7 +187,10 @@ def _follow(command: List[str], follow: Callable[[str], None]) -> None:
     if process.returncode != 0:
         end = (f"ended with status {process.returncode} (docs/exit-status.md)" if process.returncode > 0
                else f"was killed by signal {-process.returncode} ({signal.strsignal(-process.returncode)})")
-        raise (Refused if process.returncode == _REFUSED else MotleyError)(f"`{' '.join(command)}` {end}. Its last lines:\n" + "\n".join(last))
+        said = f"`{' '.join(command)}` {end}. Its last lines:\n" + "\n".join(last)
+        if process.returncode != _REFUSED:
+            raise MotleyError(said)
+        raise Refused(said + ("\nIn Python --allow-changes is allow_changes=True" if "--allow-changes" in "\n".join(last) else ""))
 
 
 def _ends_with_this_process() -> Optional[Callable[[], object]]:
@@ -184,18 +200,3 @@ def _ends_with_this_process() -> Optional[Callable[[], object]]:
     c_library = ctypes.CDLL(None)  # found before the fork, after which little is safe
     set_parent_death_signal = 1
     return lambda: c_library.prctl(set_parent_death_signal, int(signal.SIGTERM))
-
-
-def _toml(sections: Dict[str, Dict[str, Any]]) -> str:
-    lines = []
-    for section, keys in sections.items():
-        lines.append(f"[{section}]")
-        for key, value in keys.items():
-            if isinstance(value, numpy.generic):
-                value = value.item()
-            if isinstance(value, float) and not math.isfinite(value):
-                raise MotleyError(f"{section}.{key} is {value}. Give a finite number")
-            if not isinstance(value, (bool, int, float, str, list, tuple)):
-                raise MotleyError(f"{section}.{key} is a {type(value).__name__}. Settings are numbers, texts, booleans or lists of them")
-            lines.append(f"{key} = {json.dumps(value, ensure_ascii=False)}")
-    return "\n".join(lines) + "\n"

@@ -65,7 +65,7 @@ def trace_all(described: Layers, loss: Loss, example: Tuple[torch.Tensor, torch.
         if twice and train.recorder.written:
             raise ExportError("the layer writes to what it got, and a layer before it returned the same memory twice",
                               "Use the operation without the underscore, or return a clone", name)
-        twice = twice or len({_memory(output) for output in outputs}) < len(outputs)
+        twice = twice or len({memory_of(output) for output in outputs}) < len(outputs)
         for _, root in described.roots:
             root.eval()
         evaluate, evaluated = walk.trace("evaluate", tracer.evaluate, run)
@@ -81,7 +81,7 @@ def trace_all(described: Layers, loss: Loss, example: Tuple[torch.Tensor, torch.
     return traced
 
 
-def _memory(tensor: torch.Tensor) -> int:
+def memory_of(tensor: torch.Tensor) -> int:
     """Where what it shows begins; views of one tensor have the same."""
     storage = tensor.untyped_storage() if hasattr(tensor, "untyped_storage") else tensor.storage()
     return storage.data_ptr()

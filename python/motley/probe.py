@@ -1,0 +1,79 @@
+"""What a model takes, from one forward of a sample or two: so that data which does not fit is refused before the model is exported."""
+
+from __future__ import annotations
+
+from typing import Any, List, NamedTuple, Optional, Tuple
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from .errors import MotleyError
+from .layers import Layers
+from .losses import Loss, class_count
+from .modules import left_alone
+from .number_types import as_float32
+from .walk import memory_of
+
+
+class Limits(NamedTuple):
+    """Integers lie from 0 to below these; None where that does not show."""
+
+    inputs: Optional[int]
+    targets: Optional[int]
+
+
+class _Lookups(TorchDispatchMode):
+    """The embeddings in which a tensor, or a view of it, is looked up."""
+
+    def __init__(self, ids: torch.Tensor):
+        super().__init__()
+        self._memory = memory_of(ids)
+        self.rows: List[int] = []
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Tuple[Any, ...] = (), kwargs: Any = None) -> Any:
+        if func is torch.ops.aten.embedding.default and memory_of(args[1]) == self._memory:
+            self.rows.append(args[0].size(0))
+        return func(*args, **(kwargs or {}))
+
+
+def limits(described: Layers, loss: Loss, example: Tuple[torch.Tensor, torch.Tensor]) -> Limits:
+    """Of the model that the layers are. Where it cannot be run nothing is known: `export` says why. Refuses inputs of a type
+    with which it does not run, where it does with the other one."""
+    input, target = (part[:2] for part in example)
+    integers = not input.is_floating_point()
+    ids = torch.zeros_like(input) if integers else input.clone()
+    lookups = _Lookups(ids)
+    roots = [root for _, root in described.roots]
+    tensors = [tensor for root in roots for tensor in (*root.parameters(), *root.buffers())]
+    if any(tensor.device.type != "cpu" for tensor in tensors):
+        return Limits(None, None)
+    with left_alone(roots), as_float32(tensors), torch.random.fork_rng(devices=[]):
+        for root in roots:
+            root.eval()
+        output = _run(described, ids, lookups)
+        if output is None:
+            if _run(described, ids.float() if integers else ids.long() * 0, None) is not None:
+                given, wanted = ("integers", "inputs.float()") if integers else ("floats", "inputs.long()")
+                raise MotleyError(f"the model does not run with inputs that are {given}, and does with {'floats' if integers else 'integers'}. "
+                                  f"Give {wanted}")
+            return Limits(None, None)
+    classes = None
+    if loss.classes and not target.is_floating_point() and isinstance(output, torch.Tensor):
+        classes = class_count(output, target)
+    return Limits(min(lookups.rows, default=None), classes)
+
+
+def _run(described: Layers, value: torch.Tensor, lookups: Optional[_Lookups]) -> Any:
+    try:
+        with torch.no_grad():
+            x: Any = value
+            if lookups is None:
+                for _, call in described.layers:
+                    x = call(x)
+            else:
+                with lookups:
+                    for _, call in described.layers:
+                        x = call(x)
+    except Exception:  # whatever a stranger's model raises; export runs it again and says what it was
+        return None
+    return x
