@@ -30,6 +30,8 @@ struct DataConfig {
   std::string kind = "text";          // text (bytes) | tokens (.bin) | arrays | images | synthetic
   std::string path;                   // a file or folder, as the kind says; unused for synthetic
   std::vector<std::string> suffixes;  // text folders: only files ending so; empty = all
+  std::string dtype = "auto";         // tokens without a header: auto | uint8 | uint16 | …
+  bool allow_nonfinite = false;       // arrays of floats may hold NaN and infinity
   double holdout = 0.1;               // share that is never trained on, for evaluation
   std::vector<double> mean;           // of each channel of arrays and images, or one for all;
   std::vector<double> std;            // inputs become (value - mean) / std
@@ -47,6 +49,7 @@ struct TrainConfig {
   double lr = 3e-4;
   std::int64_t warmup_steps = 100;
   std::string schedule = "cosine";  // of the learning rate: cosine | constant | linear
+  std::int64_t schedule_steps = 0;  // over which cosine and linear fall; 0 = steps
   double min_lr = 0.0;              // what cosine and linear fall to
   double weight_decay = 0.1;        // not applied to biases, norms and embeddings of positions
   double beta1 = 0.9;               // adamw

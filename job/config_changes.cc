@@ -6,18 +6,26 @@
 
 #include "job/config_keys.h"
 #include "job/config_value.h"
+#include "job/schedule_length.h"
 
 namespace motley {
 namespace {
 
 // run.threads is not of these: libraries add up in another order with other numbers of threads.
 constexpr std::array<std::string_view, 3> kSectionsOfSpeed = {"parallel", "comm", "checkpoint"};
-constexpr std::array<std::string_view, 12> kKeysWithoutEffect = {
-    "model.path",   "model.init_from",   "data.path",        "data.suffixes",
-    "data.changed", "train.max_skipped", "train.eval_every", "train.eval_batches",
-    "run.dir",      "run.restarts",      "run.trace_steps",  "run.tensorboard"};
+constexpr std::array<std::string_view, 14> kKeysWithoutEffect = {
+    "model.path",           "model.init_from",   "data.path",
+    "data.suffixes",        "data.changed",      "data.dtype",
+    "data.allow_nonfinite", "train.max_skipped", "train.eval_every",
+    "train.eval_batches",   "run.dir",           "run.restarts",
+    "run.trace_steps",      "run.tensorboard"};
 constexpr std::array<std::string_view, 3> kKeysOfAdamw = {"train.beta1", "train.beta2",
                                                           "train.epsilon"};
+
+// Together they say where a schedule of the learning rate ends (job/schedule_length.h).
+bool is_of_schedule_length(const ConfigEntry& entry) {
+  return entry.name == "train.steps" || entry.name == "train.schedule_steps";
+}
 
 template <class List>
 bool holds(const List& list, std::string_view word) {
@@ -32,8 +40,7 @@ bool has_effect(const ConfigEntry& entry, const Config& config) {
   if (holds(kKeysOfAdamw, entry.name)) return config.train.optimizer == "adamw";
   if (entry.name == "data.crop_pixels") return holds(config.data.augment, "crop");
   if (entry.name == "train.momentum") return config.train.optimizer == "sgd";
-  // The last step is where a schedule of the learning rate ends, if it does not stay constant.
-  if (entry.name == "train.steps" || entry.name == "train.min_lr") {
+  if (entry.name == "train.min_lr" || is_of_schedule_length(entry)) {
     return config.train.schedule != "constant";
   }
   return true;
@@ -46,6 +53,9 @@ std::vector<ConfigChange> result_changes(const Config& from, const Config& to) {
   for (const ConfigEntry& entry : config_entries()) {
     if (!has_effect(entry, from) && !has_effect(entry, to)) continue;
     if (get_value(from, entry) == get_value(to, entry)) continue;
+    if (is_of_schedule_length(entry) && schedule_length(from.train) == schedule_length(to.train)) {
+      continue;
+    }
     changes.push_back({entry.name, value_to_toml(from, entry), value_to_toml(to, entry)});
   }
   return changes;

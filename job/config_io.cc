@@ -11,6 +11,7 @@
 #include "job/config_keys.h"
 #include "job/config_validate.h"
 #include "job/config_value.h"
+#include "job/schedule_length.h"
 
 namespace motley {
 namespace {
@@ -97,7 +98,7 @@ std::string key_meant_by(const std::string& environment) {
   return "";
 }
 
-// Of the steps, the part that a warm-up is at most where nobody says how long it is.
+// Of the schedule's steps, the part that a warm-up is at most where nobody says how long it is.
 constexpr int kWarmupPart = 10;
 
 // Sets values one source after the other, so that a later source wins, and notes where each came
@@ -142,7 +143,8 @@ class Resolver {
     // Runs that are short to begin with, as a first try is, shall not be all warm-up.
     if (resolved_.origins["train.warmup_steps"] == kDefault) {
       TrainConfig& train = resolved_.config.train;
-      train.warmup_steps = std::min(train.warmup_steps, train.steps / kWarmupPart);
+      train.warmup_steps =
+          std::min({train.warmup_steps, train.steps, schedule_length(train) / kWarmupPart});
     }
     if (const auto conflict = find_conflict(resolved_.config)) {
       return Error{ErrorCode::kConfig,
@@ -180,6 +182,11 @@ class Resolver {
 };
 
 }  // namespace
+
+bool is_default(const std::map<std::string, std::string>& origins, const std::string& key) {
+  const auto origin = origins.find(key);
+  return origin != origins.end() && origin->second == kDefault;
+}
 
 std::string place_text(const std::string& origin, const std::string& key) {
   if (origin == kSetOption) return fmt::format("given by {} {}", origin, key);

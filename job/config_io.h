@@ -22,6 +22,10 @@ struct ResolvedConfig {
       origins;  // "train.lr" -> "default", "gpt.toml:12:3", "MOTLEY_TRAIN_LR", "--set"
 };
 
+// Whether nobody set the key. Of values that were not resolved nothing is known: false.
+[[nodiscard]] bool is_default(const std::map<std::string, std::string>& origins,
+                              const std::string& key);
+
 // Where a value came from, as a sentence about its key ends: "gpt.toml:12:3", "given by --set
 // train.lr", "given by MOTLEY_TRAIN_LR".
 [[nodiscard]] std::string place_text(const std::string& origin, const std::string& key);

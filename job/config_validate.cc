@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "job/config_io.h"
+#include "job/schedule_length.h"
 
 namespace motley {
 namespace {
@@ -37,6 +38,13 @@ std::optional<Conflict> train_conflict(const TrainConfig& train) {
         fmt::format("{} is more than {}", train.warmup_steps, train.steps),
         fmt::format("set train.warmup_steps to {} or less, or train for more steps", train.steps)};
   }
+  if (train.schedule != "constant" && train.warmup_steps > schedule_length(train)) {
+    return Conflict{"train.schedule_steps", "train.warmup_steps",
+                    "train.schedule_steps must be at least train.warmup_steps",
+                    fmt::format("{} is less than {}", train.schedule_steps, train.warmup_steps),
+                    fmt::format("set train.schedule_steps to {} or more, or to 0 for train.steps",
+                                train.warmup_steps)};
+  }
   if (train.min_lr > train.lr) {
     return Conflict{"train.min_lr", "train.lr", "train.min_lr must be at most train.lr",
                     fmt::format("{} is more than {}", train.min_lr, train.lr),
@@ -50,6 +58,11 @@ std::optional<Conflict> data_conflict(const DataConfig& data) {
     return Conflict{"data.std", "data.mean", "data.mean and data.std must be equally long",
                     fmt::format("they have {} and {} numbers", data.mean.size(), data.std.size()),
                     "give both one number for each channel, or one for all"};
+  }
+  if (data.dtype != "auto" && data.kind != "tokens") {
+    return Conflict{"data.dtype", "data.kind", "data.dtype needs tokens",
+                    fmt::format("data.kind is \"{}\"", data.kind),
+                    "leave out data.dtype: other data says its type itself"};
   }
   if (data.kind == "arrays" || data.kind == "images") return std::nullopt;
   const auto of_arrays = [&](const std::string& key) {

@@ -18,6 +18,7 @@
 #include "cluster/run/checkpoint_committer.h"
 #include "cluster/run/planning.h"
 #include "cluster/run/predict.h"
+#include "cluster/run/rate_change.h"
 #include "cluster/run/resumption.h"
 #include "cluster/run/scattered.h"
 #include "data/source.h"
@@ -237,6 +238,7 @@ Result<PreparedRun> prepare_run(const TrainingRequest& request, Log& log) {
     MOTLEY_ASSIGN(options, plan_options(run.config, run.model, request.stages));
     options.pins = std::move(pins);
   }
+  if (const auto idle = idle_steps(run.config.train, run.first_step)) log.warn(*idle);
   if (request.stop_after > 0 && request.stop_after < run.first_step) {
     return Error{ErrorCode::kUsage,
                  fmt::format("--stop-after {} is in the past", request.stop_after),

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "cluster/run/rate_change.h"
 #include "job/config_changes.h"
 
 namespace motley {
@@ -68,11 +69,7 @@ Result<void> check_resume(const CheckpointState& saved,
     return Error{
         ErrorCode::kConfig,
         fmt::format("the run has already done {} of {} steps", saved.step, config.train.steps), "",
-        config.train.schedule == "constant"
-            ? fmt::format("to train further: --resume --set train.steps={}", 2 * saved.step)
-            : fmt::format("to train further, under a learning rate that ends later: --resume --set "
-                          "train.steps={} --allow-changes",
-                          2 * saved.step)};
+        longer_run_remedy(config.train, saved.step)};
   }
   return {};
 }
@@ -101,13 +98,13 @@ std::vector<std::string> changes_of(const Config& before, const Config& config) 
   return words;
 }
 
-Result<void> refuse_changes(const std::vector<std::string>& changes) {
+Result<void> refuse_changes(const std::vector<std::string>& changes, const std::string& hint) {
   if (changes.empty()) return {};
-  return Error{
-      ErrorCode::kConfig,
-      fmt::format("the run was started otherwise: {}", fmt::join(changes, ", ")),
-      "from here on its numbers would not be those of a run that was never interrupted",
-      fmt::format("give --resume what the run had (config.toml in its folder), {}", kAllow)};
+  return Error{ErrorCode::kConfig,
+               fmt::format("the run was started otherwise: {}", fmt::join(changes, ", ")),
+               "from here on its numbers would not be those of a run that was never interrupted",
+               fmt::format("give --resume what the run had (config.toml in its folder), {}{}",
+                           kAllow, hint.empty() ? "" : "\n" + hint)};
 }
 
 Result<void> check_same_data(const DataMark& saved,

@@ -32,8 +32,9 @@ namespace motley {
 // given rounds otherwise. data.changed = "accept" stands for the seed and the keys of [data].
 [[nodiscard]] std::vector<std::string> changes_of(const Config& before, const Config& config);
 
-// kConfig, which lists the changes, where there are any.
-[[nodiscard]] Result<void> refuse_changes(const std::vector<std::string>& changes);
+// kConfig, which lists the changes, where there are any, and ends with the hint.
+[[nodiscard]] Result<void> refuse_changes(const std::vector<std::string>& changes,
+                                          const std::string& hint = "");
 
 // Checks that the data is the run's. kData, with both, when it is not and data.changed refuses
 // that.

@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
 #include "base/system/files.h"
 #include "checkpoint/checkpoint.h"
+#include "cluster/run/rate_change.h"
 #include "cluster/run/resume.h"
 #include "cluster/stores/parts_progress.h"
 #include "job/config_io.h"
@@ -15,8 +17,15 @@
 namespace motley {
 namespace {
 
+// Runs of before have no such key.
+bool has_early_rates(const Manifest& manifest) {
+  const Json& config = manifest.config;
+  return !config.contains("train") || !config["train"].contains("schedule_steps");
+}
+
 // What the run would do otherwise than so far is asked back before anything is started.
 Result<void> check_changes(const SavedPlanning& saved,
+                           const RateHistory& rates,
                            const PreparedRun& run,
                            const TrainingRequest& request,
                            const Log& log) {
@@ -29,8 +38,15 @@ Result<void> check_changes(const SavedPlanning& saved,
       changes.push_back("the plan has " + *change);
     }
   }
-  if (!request.allow_changes) return refuse_changes(changes);
-  if (!changes.empty()) log.warn(fmt::format("the run goes on with {}", fmt::join(changes, ", ")));
+  const auto jump = rate_jump(rates, run.config.train);
+  const auto hint = way_without_jump(rates, run.config.train);
+  if (!changes.empty() && jump) changes.push_back(*jump);
+  if (!request.allow_changes) MOTLEY_TRY(refuse_changes(changes, hint.value_or("")));
+  if (!changes.empty()) {
+    log.warn(fmt::format("the run goes on with {}{}", fmt::join(changes, ", "),
+                         jump && hint ? "; " + *hint : ""));
+  }
+  if (const auto line = convention_change(rates, run.config.train)) log.warn(*line);
   return {};
 }
 
@@ -86,11 +102,16 @@ Result<SavedPlanning> resume(PreparedRun& run,
   // Checkpoints of earlier versions have the plan's micro-batch in the mark alone.
   if (saved.plan) planning.config.train.micro_batch = saved.plan->micro_batch;
   run.config = with_choices_of(planning.config, run.config);
+  if (is_default(request.origins, "train.warmup_steps")) {
+    run.config.train.warmup_steps =
+        std::min(planning.config.train.warmup_steps, run.config.train.steps);
+  }
   if (run.config.run.threads == 0) {  // machines that differ in this
     const auto plan = read_plan(run.folder.plan_path());
     if (plan.ok()) run.cluster = with_threads_of(*plan, std::move(run.cluster));
   }
-  MOTLEY_TRY(check_changes(planning, run, request, log));
+  const RateHistory rates{planning.config.train, has_early_rates(manifest), saved.step};
+  MOTLEY_TRY(check_changes(planning, rates, run, request, log));
   if (!request.allow_changes) run.saved_data = saved.data;
   if (run.saved_data && data) MOTLEY_TRY(check_same_data(*run.saved_data, *data, run.config.data));
   return planning;

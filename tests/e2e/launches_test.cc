@@ -309,7 +309,7 @@ TEST_F(OtherData, IsListedAndTakenWhenItIsAllowed) {
   EXPECT_EQ(refused.status, 3);
   EXPECT_THAT(refused.err,
               AllOf(HasSubstr("data.holdout 0.2 -> 0.3, train.global_batch 8 -> 4, train.lr 0.003 "
-                              "-> 0.01, train.seed 1 -> 2\n"),
+                              "-> 0.01, train.seed 1 -> 2, the learning rate 0.00"),
                     HasSubstr("--allow-changes")));
   EXPECT_EQ(read_text(fs::path(job_.run_dir("run")) / "log/0.log"), log) << "a worker was started";
   write_text('b');

@@ -76,6 +76,12 @@ TEST(ResultChanges, CountTheLastStepOnlyWhereTheLearningRateDependsOnIt) {
   Config to;
   to.train.steps = 2000;
   EXPECT_THAT(result_changes(from, to), ElementsAre(ConfigChange{"train.steps", "1000", "2000"}));
+  to.train.schedule_steps = 1000;
+  EXPECT_THAT(result_changes(from, to), IsEmpty()) << "it ends where it did";
+  to.train.schedule_steps = 1500;
+  EXPECT_THAT(result_changes(from, to),
+              ElementsAre(ConfigChange{"train.steps", "1000", "2000"},
+                          ConfigChange{"train.schedule_steps", "0", "1500"}));
   from.train.schedule = to.train.schedule = "constant";
   EXPECT_THAT(result_changes(from, to), IsEmpty());
 }

@@ -202,6 +202,10 @@ TEST(ConfigConflicts, AreFoundBetweenOtherKeys) {
               HasSubstr("data.mean needs arrays or images"));
   EXPECT_THAT(error_of("[data]\nkind = 'synthetic'\naugment = ['flip']").what,
               HasSubstr("data.augment needs arrays or images, gpt.toml:3:"));
+  EXPECT_THAT(error_of("[data]\ndtype = 'uint16'").what,
+              HasSubstr("data.dtype needs tokens, gpt.toml:2:"));
+  EXPECT_THAT(error_of("[train]\nschedule_steps = 20\nwarmup_steps = 30").what,
+              HasSubstr("train.schedule_steps must be at least train.warmup_steps, gpt.toml:2:"));
 }
 
 TEST(ConfigConflicts, DoNotConcernKeysOfAnotherModel) {

@@ -61,6 +61,14 @@ TEST(ResolveConfig, ShortensTheWarmUpOfShortRunsWhereNobodySaysHowLongItIs) {
   EXPECT_EQ(warmup("[train]\nsteps = 20"), 2);
   EXPECT_EQ(warmup("[train]\nsteps = 2000"), 100);
   EXPECT_EQ(warmup("[train]\nsteps = 200\nwarmup_steps = 100"), 100);
+  // The first part of a longer run has that run's.
+  EXPECT_EQ(warmup("[train]\nsteps = 200\nschedule_steps = 500"), 50);
+  EXPECT_EQ(warmup("[train]\nsteps = 20\nschedule_steps = 5000"), 20);
+  EXPECT_TRUE(is_default(resolve_config("", "gpt.toml", {}, {})->origins, "train.warmup_steps"));
+  EXPECT_FALSE(
+      is_default(resolve_config("[train]\nwarmup_steps = 100", "gpt.toml", {}, {})->origins,
+                 "train.warmup_steps"));
+  EXPECT_FALSE(is_default({}, "train.warmup_steps"));
 }
 
 TEST(ResolveConfig, ReadsEveryType) {

@@ -94,8 +94,8 @@ def eager(given: Case, optimizer: str) -> List[float]:
         steps: torch.optim.Optimizer = torch.optim.AdamW(groups, lr=options["lr"], betas=(options["beta1"], options["beta2"]), eps=1e-8)
     else:
         steps = torch.optim.SGD(groups, lr=options["lr"], momentum=options["momentum"])
-    schedule = torch.optim.lr_scheduler.LambdaLR(steps, lambda done: (done + 1) / WARMUP if done < WARMUP else 0.5 * (
-        1 + math.cos(math.pi * (done + 1 - WARMUP) / (STEPS - WARMUP))))
+    schedule = torch.optim.lr_scheduler.LambdaLR(steps, lambda done: done / WARMUP if done < WARMUP else 0.5 * (
+        1 + math.cos(math.pi * (done - WARMUP) / (STEPS - WARMUP))))
     given.model.train()
     curve = []
     for _ in range(STEPS):

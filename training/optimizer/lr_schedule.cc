@@ -5,6 +5,7 @@
 #include <numbers>
 
 #include "base/check.h"
+#include "job/schedule_length.h"
 
 namespace motley {
 namespace {
@@ -21,14 +22,19 @@ double remaining_share(const std::string& schedule, double progress) {
 
 double learning_rate(const TrainConfig& train, std::int64_t step) {
   MOTLEY_CHECK(step >= 1, "step {}", step);
-  if (step <= train.warmup_steps) {
-    return train.lr * static_cast<double>(step) / static_cast<double>(train.warmup_steps);
+  const std::int64_t before = step - 1;
+  if (before < train.warmup_steps) {
+    return train.lr * static_cast<double>(before) / static_cast<double>(train.warmup_steps);
   }
-  // Not empty: a validated warm-up that ends with the last step leaves no step but those after it.
-  const std::int64_t after_warmup = std::max<std::int64_t>(1, train.steps - train.warmup_steps);
-  const std::int64_t done = std::min(step - train.warmup_steps, after_warmup);
-  const double progress = static_cast<double>(done) / static_cast<double>(after_warmup);
+  // Not empty: a validated warm-up may be as long as the schedule.
+  const std::int64_t span = std::max<std::int64_t>(1, schedule_length(train) - train.warmup_steps);
+  const std::int64_t done = std::min(before - train.warmup_steps, span);
+  const double progress = static_cast<double>(done) / static_cast<double>(span);
   return train.min_lr + (train.lr - train.min_lr) * remaining_share(train.schedule, progress);
+}
+
+double early_learning_rate(const TrainConfig& train, std::int64_t step) {
+  return learning_rate(train, step + 1);
 }
 
 }  // namespace motley

@@ -1,4 +1,5 @@
-// The learning rate of each step.
+// The learning rate of each step, by the convention of PyTorch's schedulers and of transformers'
+// get_*_schedule_with_warmup: docs/numerics.md.
 #pragma once
 
 #include <cstdint>
@@ -7,9 +8,15 @@
 
 namespace motley {
 
-// With `step` counted from 1: rises in equal parts to train.lr at step warmup_steps, then falls to
-// train.min_lr at step train.steps (cosine: half a period, linear: a line) or stays (constant).
-// After train.steps it stays where it ended. REQUIRES: a validated configuration, step >= 1.
+// Of step number `step`, counted from 1: what those schedulers give after step - 1 calls of theirs.
+// Rises in equal parts from 0 at the first step to train.lr at step warmup_steps + 1, then falls
+// (cosine: half a period, linear: a line) and would come to train.min_lr at the step after the last
+// of the schedule (job/schedule_length.h), where it then stays; or stays at train.lr (constant).
+// REQUIRES: a validated configuration, step >= 1.
 [[nodiscard]] double learning_rate(const TrainConfig& train, std::int64_t step);
+
+// The same by the convention of runs that began before there was train.schedule_steps: one step
+// ahead of it.
+[[nodiscard]] double early_learning_rate(const TrainConfig& train, std::int64_t step);
 
 }  // namespace motley

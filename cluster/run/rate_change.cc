@@ -1,0 +1,89 @@
+#include "cluster/run/rate_change.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "job/schedule_length.h"
+#include "training/optimizer/lr_schedule.h"
+
+namespace motley {
+namespace {
+
+constexpr double kSameRate = 1e-9;  // of the highest
+
+bool is_same(double a, double b, const TrainConfig& train) {
+  return std::abs(a - b) <= kSameRate * train.lr;
+}
+
+double rate_of_last_step(const RateHistory& before) {
+  return before.is_early ? early_learning_rate(before.train, before.steps_done)
+                         : learning_rate(before.train, before.steps_done);
+}
+
+std::string jump_text(double from, double to, std::int64_t steps_done) {
+  return fmt::format("the learning rate {:.3g} (step {}) -> {:.3g} (step {})", from, steps_done, to,
+                     steps_done + 1);
+}
+
+}  // namespace
+
+std::optional<std::string> rate_jump(const RateHistory& before, const TrainConfig& now) {
+  const std::int64_t next = before.steps_done + 1;
+  const double rate = learning_rate(now, next);
+  if (is_same(rate, learning_rate(before.train, next), now)) return std::nullopt;
+  return jump_text(rate_of_last_step(before), rate, before.steps_done);
+}
+
+std::optional<std::string> way_without_jump(const RateHistory& before, const TrainConfig& now) {
+  const std::int64_t length = schedule_length(before.train);
+  if (before.train.schedule == "constant" || schedule_length(now) == length) return std::nullopt;
+  const bool is_over = before.steps_done >= length && before.train.min_lr <= 0;
+  if (is_over) return std::nullopt;
+  return fmt::format("--set train.schedule_steps={} keeps the schedule that the run had", length);
+}
+
+std::optional<std::string> convention_change(const RateHistory& before, const TrainConfig& now) {
+  const std::int64_t next = before.steps_done + 1;
+  const double then = early_learning_rate(now, next);
+  const double rate = learning_rate(now, next);
+  if (!before.is_early || is_same(then, rate, now)) return std::nullopt;
+  return fmt::format(
+      "the version of Motley that began this run gave each step the learning rate of the step "
+      "after "
+      "it: step {} now has {:.4g}, and would have had {:.4g}; PyTorch's and transformers' "
+      "convention "
+      "holds from here on",
+      next, rate, then);
+}
+
+std::optional<std::string> idle_steps(const TrainConfig& train, std::int64_t first_step) {
+  const std::int64_t first = std::max(first_step, schedule_length(train) + 1);
+  if (first > train.steps || learning_rate(train, first) > 0) return std::nullopt;
+  return fmt::format(
+      "steps {} to {} have the learning rate 0 and train nothing: the schedule ends with step {} "
+      "(train.schedule_steps) at train.min_lr = 0",
+      first, train.steps, schedule_length(train));
+}
+
+std::string longer_run_remedy(const TrainConfig& train, std::int64_t steps_done) {
+  const std::int64_t longer = 2 * steps_done;
+  const std::string command =
+      fmt::format("to train further: --resume --set train.steps={}", longer);
+  if (train.schedule == "constant") return command;
+  TrainConfig stretched = train;
+  stretched.steps = longer;
+  stretched.schedule_steps = longer;
+  const double last = learning_rate(train, steps_done);
+  std::string text =
+      fmt::format("{} --set train.schedule_steps={} --allow-changes, {}", command, longer,
+                  jump_text(last, learning_rate(stretched, steps_done + 1), steps_done));
+  if (train.min_lr > 0) {
+    text += fmt::format("\nor {} --set train.schedule_steps={}, at train.min_lr = {:.3g}", command,
+                        schedule_length(train), train.min_lr);
+  }
+  return text;
+}
+
+}  // namespace motley
